@@ -1,0 +1,4 @@
+drop table bans;
+drop table api_keys;
+drop function notify_ban();
+drop function notify_key();

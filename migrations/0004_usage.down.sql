@@ -1,0 +1,2 @@
+drop table usage_writers;
+drop table usage_hourly;

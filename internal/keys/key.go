@@ -1,0 +1,99 @@
+package keys
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"petstore.example/internal/plans"
+)
+
+// Errors of this package and of its stores. Stores wrap them, so compare with errors.Is.
+var (
+	// ErrInvalidKey: malformed, unknown, revoked, expired, of a suspended tenant or of another deployment. Who calls
+	// is not told which.
+	ErrInvalidKey = errors.New("invalid API key")
+	// ErrKeyNotFound: no key of that id or digest.
+	ErrKeyNotFound = errors.New("no such key")
+	// ErrTooManyKeys: the tenant has MaxActive keys that are neither revoked nor expired.
+	ErrTooManyKeys = errors.New("the tenant has its full number of active keys")
+	// ErrKeyRevoked: the key was revoked before.
+	ErrKeyRevoked = errors.New("the key is revoked")
+	// ErrBanNotFound: no ban is in force for that key.
+	ErrBanNotFound = errors.New("no ban in force")
+	// ErrUnavailable: the store can't be reached or did not answer in time; trying again later helps.
+	ErrUnavailable = errors.New("key store unavailable")
+)
+
+// MaxActive is how many keys of a tenant may be active at a time.
+const MaxActive = 10
+
+// Key is an issued API key, without its secret.
+type Key struct {
+	// ID is "key_" and 16 letters and digits.
+	ID          string
+	TenantID    int64
+	TenantName  string
+	Name        string
+	Environment Environment
+	// Last4 is the end of the plaintext, by which people recognise it.
+	Last4     string
+	CreatedAt time.Time
+	// ExpiresAt, RevokedAt and LastUsedAt are zero for never. LastUsedAt is exact to a minute.
+	ExpiresAt  time.Time
+	RevokedAt  time.Time
+	LastUsedAt time.Time
+}
+
+// Status is active, expired or revoked.
+func (k Key) Status(now time.Time) string {
+	switch {
+	case !k.RevokedAt.IsZero():
+		return "revoked"
+	case !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt):
+		return "expired"
+	}
+	return "active"
+}
+
+// NewID returns a random identifier for a key, which is no secret.
+func NewID() (string, error) {
+	id, err := randomBase62(rand.Reader, 16)
+	if err != nil {
+		return "", fmt.Errorf("make key id: %w", err)
+	}
+	return "key_" + id, nil
+}
+
+// Caller is who a request comes from, when it comes with a key that is known. It is shared between requests: treat it
+// as read-only.
+type Caller struct {
+	KeyID       string
+	Environment Environment
+	ExpiresAt   time.Time
+	RevokedAt   time.Time
+	Tenant      plans.Tenant
+	// Ban is the ban in force when the caller was loaded that ends last, nil for none.
+	Ban *Ban
+}
+
+// Check returns ErrInvalidKey when the key is not, or no longer, good in that deployment.
+func (c *Caller) Check(env Environment, now time.Time) error {
+	switch {
+	case c.Environment != env,
+		!c.RevokedAt.IsZero(),
+		!c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt),
+		!c.Tenant.SuspendedAt.IsZero():
+		return ErrInvalidKey
+	}
+	return nil
+}
+
+// Banned returns the ban that is in force at the instant, nil for none.
+func (c *Caller) Banned(now time.Time) *Ban {
+	if c.Ban != nil && now.Before(c.Ban.EndsAt) {
+		return c.Ban
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package keys
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strings"
+)
+
+// Environment is the kind of deployment that a key is for. A deployment refuses the other's keys.
+type Environment string
+
+// Keys of production are live, keys of staging are test.
+const (
+	Live Environment = "live"
+	Test Environment = "test"
+)
+
+const (
+	alphabet       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	prefixLength   = len("pst_live_")
+	randomLength   = 30
+	checksumLength = 6
+	tokenLength    = prefixLength + randomLength + checksumLength
+)
+
+// ErrMalformed: the text is not an API key of ours. It never holds the text.
+var ErrMalformed = errors.New("malformed API key")
+
+// Digest is the SHA-256 of a whole key: what is stored, and what a key is looked up by. With 178 random bits in the key
+// it needs neither salt nor a slow hash.
+type Digest [sha256.Size]byte
+
+// Token is the plaintext of an API key: "pst_live_" or "pst_test_", 30 random letters and digits, and 6 that are the
+// CRC-32 (IEEE) of all before them in base 62. It prints itself redacted; only Reveal gives it away.
+type Token struct{ text string }
+
+// NewToken makes a key for the environment from 178 random bits.
+func NewToken(env Environment) (Token, error) {
+	random, err := randomBase62(rand.Reader, randomLength)
+	if err != nil {
+		return Token{}, fmt.Errorf("make API key: %w", err)
+	}
+	body := "pst_" + string(env) + "_" + random
+	return Token{body + checksum(body)}, nil
+}
+
+// ParseToken returns ErrMalformed unless the text has the form of a key and its checksum is right. It needs no
+// look-up, so typing errors and fakes cost next to nothing.
+func ParseToken(text string) (Token, error) {
+	if len(text) != tokenLength || (text[:prefixLength] != "pst_live_" && text[:prefixLength] != "pst_test_") {
+		return Token{}, ErrMalformed
+	}
+	for i := prefixLength; i < tokenLength; i++ {
+		if !isBase62(text[i]) {
+			return Token{}, ErrMalformed
+		}
+	}
+	body, sum := text[:tokenLength-checksumLength], text[tokenLength-checksumLength:]
+	if !hasChecksum(body, sum) {
+		return Token{}, ErrMalformed
+	}
+	return Token{text}, nil
+}
+
+// Digest returns what the key is stored and looked up by.
+func (t Token) Digest() Digest { return sha256.Sum256([]byte(t.text)) }
+
+// Environment returns the deployment that the key is for.
+func (t Token) Environment() Environment {
+	if strings.HasPrefix(t.text, "pst_test_") {
+		return Test
+	}
+	return Live
+}
+
+// Last4 returns the end of the key, by which people recognise it.
+func (t Token) Last4() string {
+	if len(t.text) < 4 {
+		return ""
+	}
+	return t.text[len(t.text)-4:]
+}
+
+// Reveal returns the secret itself, to be shown once to who it was issued for.
+func (t Token) Reveal() string { return t.text }
+
+// String, GoString and MarshalText redact, so that a key in a log, an error or a JSON document is none.
+func (t Token) String() string { return "pst_" + string(t.Environment()) + "_…" + t.Last4() }
+
+// GoString redacts, as String does.
+func (t Token) GoString() string { return t.String() }
+
+// MarshalText redacts, as String does.
+func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+func isBase62(c byte) bool {
+	return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+}
+
+func checksum(body string) string {
+	var out [checksumLength]byte
+	putChecksum(&out, body)
+	return string(out[:])
+}
+
+func hasChecksum(body, sum string) bool {
+	var want [checksumLength]byte
+	putChecksum(&want, body)
+	return string(want[:]) == sum
+}
+
+func putChecksum(out *[checksumLength]byte, body string) {
+	sum := crc32.ChecksumIEEE([]byte(body))
+	for i := checksumLength - 1; i >= 0; i-- {
+		out[i] = alphabet[sum%62]
+		sum /= 62
+	}
+}
+
+// randomBase62 draws letters and digits evenly: bytes past the last multiple of 62 are drawn again.
+func randomBase62(random io.Reader, n int) (string, error) {
+	out := make([]byte, 0, n)
+	buf := make([]byte, n)
+	for len(out) < n {
+		if _, err := io.ReadFull(random, buf); err != nil {
+			return "", err
+		}
+		for _, b := range buf {
+			if b < 248 && len(out) < n {
+				out = append(out, alphabet[b%62])
+			}
+		}
+	}
+	return string(out), nil
+}

@@ -1,0 +1,87 @@
+package plans
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ulule/limiter/v3"
+)
+
+// Names of the plans on sale. Their numbers are rows of the table plans.
+const (
+	Free       = "free"
+	Pro        = "pro"
+	Business   = "business"
+	Enterprise = "enterprise"
+)
+
+// Errors of the stores of plans and tenants. Stores wrap them, so compare with errors.Is.
+var (
+	ErrPlanNotFound   = errors.New("no such plan")
+	ErrTenantNotFound = errors.New("no such tenant")
+	// ErrTenantExists: the name is taken.
+	ErrTenantExists = errors.New("a tenant of that name exists")
+	// ErrQuotaRequired: the plan has no numbers of its own, and none were given for the tenant.
+	ErrQuotaRequired = errors.New("the plan needs the tenant's own numbers")
+	// ErrQuotaFixed: numbers were given for a plan that has its own.
+	ErrQuotaFixed = errors.New("the plan has its own numbers")
+)
+
+// Quota is the two numbers that bind a tenant, both at least 1.
+type Quota struct {
+	PerMinute int64
+	PerDay    int64
+}
+
+// Validate says what is wrong with numbers that staff gave: each must be at least 1, the minute's at most the day's.
+func (q Quota) Validate() error {
+	switch {
+	case q.PerMinute < 1:
+		return fmt.Errorf("requests per minute must be at least 1, not %d", q.PerMinute)
+	case q.PerDay < 1:
+		return fmt.Errorf("requests per day must be at least 1, not %d", q.PerDay)
+	case q.PerMinute > q.PerDay:
+		return fmt.Errorf("requests per minute (%d) must not exceed requests per day (%d)", q.PerMinute, q.PerDay)
+	}
+	return nil
+}
+
+// Rates returns the quota in the limiter's vocabulary: the minute's rate, then the day's.
+func (q Quota) Rates() (minute, day limiter.Rate) {
+	return limiter.Rate{Formatted: "minute", Period: time.Minute, Limit: q.PerMinute},
+		limiter.Rate{Formatted: "day", Period: 24 * time.Hour, Limit: q.PerDay}
+}
+
+// Plan is what a tenant buys.
+type Plan struct {
+	Name string
+	// Quota is nil for a plan whose numbers are agreed with each tenant (Enterprise).
+	Quota *Quota
+}
+
+// Resolve returns the quota of a tenant on this plan; own is the tenant's own numbers, nil for none.
+// It returns ErrQuotaRequired, ErrQuotaFixed, or what Quota.Validate found.
+func (p Plan) Resolve(own *Quota) (Quota, error) {
+	switch {
+	case p.Quota == nil && own == nil:
+		return Quota{}, fmt.Errorf("plan %s: %w", p.Name, ErrQuotaRequired)
+	case p.Quota != nil && own != nil:
+		return Quota{}, fmt.Errorf("plan %s: %w", p.Name, ErrQuotaFixed)
+	case own != nil:
+		return *own, own.Validate()
+	}
+	return *p.Quota, nil
+}
+
+// Tenant is a customer: the owner of keys and of a catalogue, bound by the quota of its plan.
+type Tenant struct {
+	ID   int64
+	Name string
+	Plan string
+	// Quota is the numbers in force: the plan's, or the tenant's own where the plan has none.
+	Quota Quota
+	// SuspendedAt is zero for a tenant in good standing. A suspended tenant's keys are refused.
+	SuspendedAt time.Time
+	CreatedAt   time.Time
+}

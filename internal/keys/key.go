@@ -67,13 +67,14 @@ func NewID() (string, error) {
 }
 
 // Caller is who a request comes from, when it comes with a key that is known. It is shared between requests: treat it
-// as read-only.
+// as read-only. A directory holds one for each key in use, so it is kept small.
 type Caller struct {
 	KeyID       string
 	Environment Environment
-	ExpiresAt   time.Time
-	RevokedAt   time.Time
-	Tenant      plans.Tenant
+	// ExpiresAt is zero for a key that does not expire.
+	ExpiresAt time.Time
+	Revoked   bool
+	Tenant    *plans.Tenant
 	// Ban is the ban in force when the caller was loaded that ends last, nil for none.
 	Ban *Ban
 }
@@ -82,7 +83,7 @@ type Caller struct {
 func (c *Caller) Check(env Environment, now time.Time) error {
 	switch {
 	case c.Environment != env,
-		!c.RevokedAt.IsZero(),
+		c.Revoked,
 		!c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt),
 		!c.Tenant.SuspendedAt.IsZero():
 		return ErrInvalidKey

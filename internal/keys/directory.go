@@ -1,0 +1,238 @@
+package keys
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"golang.org/x/sync/singleflight"
+)
+
+const (
+	// cacheSize is how many callers are kept, unknownSize how many digests that are nobody's.
+	cacheSize   = 500_000
+	unknownSize = 10_000
+	// unknownAge is how long a digest is remembered to be nobody's. A notice ends it sooner.
+	unknownAge = 10 * time.Second
+	// lostAge is how long a caller is believed while changes are not heard.
+	lostAge = time.Second
+	// outageAge is how long known callers are served when, besides, the store is away.
+	outageAge = 60 * time.Second
+	// loadTimeout bounds a look-up, loadWait how long a request waits for it. After one that failed, the store is left
+	// alone for retryAfter.
+	loadTimeout = 2 * time.Second
+	loadWait    = 400 * time.Millisecond
+	retryAfter  = 250 * time.Millisecond
+)
+
+// CallerStore looks callers up.
+type CallerStore interface {
+	// Caller returns ErrKeyNotFound for a digest that is nobody's, and an error that is ErrUnavailable when it can't
+	// know. Revoked and expired keys and those of suspended tenants are found.
+	Caller(ctx context.Context, digest Digest, now time.Time) (Caller, error)
+}
+
+// Directory answers whose key a token is, from memory. What it holds is dropped when it is told of a change.
+//
+// While changes are heard an entry is good until one comes. While they are not (Lost), an entry is believed for a
+// second and then looked up again; when the store can't be asked either, nobody can revoke a key, and known callers
+// are served for 60 seconds more. After that, and for callers not known, Lookup fails with ErrUnavailable.
+// When changes are heard again, everything is dropped.
+type Directory struct {
+	store CallerStore
+	env   Environment
+	clock func() time.Time
+
+	callers *otter.Cache[Digest, *entry]
+	unknown *otter.Cache[Digest, *entry]
+	loads   singleflight.Group
+
+	// telling makes changes be told one at a time.
+	telling sync.Mutex
+	// changes counts what was heard. An entry remembers the count from before it was loaded: it is good when nothing
+	// that concerns it has been heard since.
+	changes atomic.Uint64
+	// allChanged is the count at the last change of everything, tenantsChanged that of each tenant's last.
+	allChanged     atomic.Uint64
+	tenantsChanged sync.Map // int64 → uint64
+
+	// lostSince is in Unix nanoseconds, 0 while changes are heard. failedAt is when a look-up last failed.
+	lostSince atomic.Int64
+	failedAt  atomic.Int64
+}
+
+type entry struct {
+	Caller
+	// changes is Directory.changes from before the look-up, loadedAt its time in Unix nanoseconds.
+	changes  uint64
+	loadedAt int64
+}
+
+// NewDirectory returns an empty directory for a deployment. It hears no changes until Restored is called.
+func NewDirectory(store CallerStore, env Environment, clock func() time.Time) *Directory {
+	d := &Directory{
+		store:   store,
+		env:     env,
+		clock:   clock,
+		callers: otter.Must(&otter.Options[Digest, *entry]{MaximumSize: cacheSize}),
+		unknown: otter.Must(&otter.Options[Digest, *entry]{MaximumSize: unknownSize}),
+	}
+	d.lostSince.Store(clock().UnixNano())
+	return d
+}
+
+// Lookup returns the caller whose key it is. It returns ErrInvalidKey when the key is nobody's or not good here and
+// now, and an error that is ErrUnavailable when that can't be known.
+// A ban does not make a key invalid: see Caller.Banned.
+func (d *Directory) Lookup(ctx context.Context, t Token) (*Caller, error) {
+	if t.Environment() != d.env {
+		return nil, ErrInvalidKey
+	}
+	digest, now := t.Digest(), d.clock()
+	e, known := d.callers.GetIfPresent(digest)
+	if !known || !d.fresh(e, now) {
+		var err error
+		if e, err = d.refresh(ctx, digest, e, now); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.Check(d.env, now); err != nil {
+		return nil, err
+	}
+	return &e.Caller, nil
+}
+
+// refresh looks the caller up. old is what was known before, nil for nothing.
+func (d *Directory) refresh(ctx context.Context, digest Digest, old *entry, now time.Time) (*entry, error) {
+	if u, ok := d.unknown.GetIfPresent(digest); ok && d.fresh(u, now) && now.UnixNano()-u.loadedAt < int64(unknownAge) {
+		return nil, ErrInvalidKey
+	}
+	e, err := d.load(ctx, digest, now)
+	switch {
+	case err == nil:
+		return e, nil
+	case errors.Is(err, ErrKeyNotFound):
+		return nil, ErrInvalidKey
+	case old != nil && d.servesOutage(old, now):
+		return old, nil
+	}
+	return nil, err
+}
+
+// load asks the store, once for all who wait for the same answer. The answer is kept unless a change was heard
+// meanwhile, which it might not show.
+func (d *Directory) load(ctx context.Context, digest Digest, now time.Time) (*entry, error) {
+	if now.UnixNano()-d.failedAt.Load() < int64(retryAfter) {
+		return nil, fmt.Errorf("look up caller: %w", ErrUnavailable)
+	}
+	changes := d.changes.Load()
+	// Who comes after a change does not share the answer to a question that was asked before it.
+	flight := d.loads.DoChan(fmt.Sprintf("%x/%d", digest, changes), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
+		defer cancel()
+		return d.ask(ctx, digest, changes, now)
+	})
+	wait := time.NewTimer(loadWait)
+	defer wait.Stop()
+	select {
+	case r := <-flight:
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		return r.Val.(*entry), nil
+	case <-wait.C:
+		d.failedAt.Store(d.clock().UnixNano())
+		return nil, fmt.Errorf("look up caller: no answer in %v: %w", loadWait, ErrUnavailable)
+	}
+}
+
+func (d *Directory) ask(ctx context.Context, digest Digest, changes uint64, now time.Time) (*entry, error) {
+	c, err := d.store.Caller(ctx, digest, now)
+	e := &entry{Caller: c, changes: changes, loadedAt: now.UnixNano()}
+	switch {
+	case err == nil:
+		d.keep(d.callers, digest, e)
+	case errors.Is(err, ErrKeyNotFound):
+		d.callers.Invalidate(digest)
+		d.keep(d.unknown, digest, e)
+	default:
+		d.failedAt.Store(d.clock().UnixNano())
+	}
+	return e, err
+}
+
+func (d *Directory) keep(cache *otter.Cache[Digest, *entry], digest Digest, e *entry) {
+	cache.Set(digest, e)
+	if d.changes.Load() != e.changes {
+		cache.Invalidate(digest)
+	}
+}
+
+// fresh tells whether nothing is known, or to be feared, to have changed since the entry was loaded.
+func (d *Directory) fresh(e *entry, now time.Time) bool {
+	if d.lostSince.Load() != 0 && now.UnixNano()-e.loadedAt >= int64(lostAge) {
+		return false
+	}
+	return d.unchanged(e)
+}
+
+func (d *Directory) unchanged(e *entry) bool {
+	if e.changes < d.allChanged.Load() {
+		return false
+	}
+	if e.Tenant == nil {
+		return true
+	}
+	at, ok := d.tenantsChanged.Load(e.Tenant.ID)
+	return !ok || e.changes >= at.(uint64)
+}
+
+// servesOutage tells whether the entry may still be used although the store is away.
+func (d *Directory) servesOutage(e *entry, now time.Time) bool {
+	lost := d.lostSince.Load()
+	return lost != 0 && now.UnixNano()-lost <= int64(outageAge) && d.unchanged(e)
+}
+
+// KeyChanged drops the key of that digest.
+func (d *Directory) KeyChanged(digest Digest) {
+	d.telling.Lock()
+	defer d.telling.Unlock()
+	d.changes.Add(1)
+	d.callers.Invalidate(digest)
+	d.unknown.Invalidate(digest)
+}
+
+// TenantChanged drops all keys of the tenant.
+func (d *Directory) TenantChanged(tenantID int64) {
+	d.telling.Lock()
+	defer d.telling.Unlock()
+	d.tenantsChanged.Store(tenantID, d.changes.Add(1))
+}
+
+// AllChanged drops everything.
+func (d *Directory) AllChanged() {
+	d.telling.Lock()
+	defer d.telling.Unlock()
+	d.allChanged.Store(d.changes.Add(1))
+	d.tenantsChanged.Clear()
+}
+
+// Lost says that since that instant changes may not have been heard.
+func (d *Directory) Lost(since time.Time) { d.lostSince.CompareAndSwap(0, since.UnixNano()) }
+
+// Restored says that changes are heard again. What changed meanwhile was not, so everything is dropped.
+func (d *Directory) Restored() {
+	d.AllChanged()
+	d.failedAt.Store(0)
+	d.lostSince.Store(0)
+}
+
+// Len returns about how many callers are held.
+func (d *Directory) Len() int { return d.callers.EstimatedSize() }
+
+// Hears tells whether changes are heard.
+func (d *Directory) Hears() bool { return d.lostSince.Load() == 0 }

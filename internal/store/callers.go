@@ -1,0 +1,84 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+var _ keys.CallerStore = (*DB)(nil)
+
+// callerQuery finds whose key it is, by its digest ($1), with the ban in force at $2 that ends last.
+const callerQuery = `
+select k.id, k.environment, k.expires_at, k.revoked_at is not null as revoked,
+       t.id as tenant_id, t.name as tenant, t.plan, t.suspended_at, t.created_at,
+       coalesce(t.per_minute, p.per_minute) as per_minute,
+       coalesce(t.per_day, p.per_day) as per_day,
+       b.id as ban_id, b.source as ban_source, b.reason as ban_reason,
+       b.starts_at as ban_starts_at, b.ends_at as ban_ends_at
+from api_keys k
+join tenants t on t.id = k.tenant_id
+join plans p on p.name = t.plan
+left join lateral (
+  select id, source, reason, starts_at, ends_at from bans
+  where key_id = k.id and lifted_at is null and ends_at > $2
+  order by ends_at desc limit 1
+) b on true
+where k.digest = $1`
+
+type callerRow struct {
+	ID          string           `db:"id"`
+	Environment keys.Environment `db:"environment"`
+	ExpiresAt   sql.NullTime     `db:"expires_at"`
+	Revoked     bool             `db:"revoked"`
+	TenantID    int64            `db:"tenant_id"`
+	Tenant      string           `db:"tenant"`
+	Plan        string           `db:"plan"`
+	SuspendedAt sql.NullTime     `db:"suspended_at"`
+	CreatedAt   time.Time        `db:"created_at"`
+	PerMinute   int64            `db:"per_minute"`
+	PerDay      int64            `db:"per_day"`
+	BanID       sql.NullInt64    `db:"ban_id"`
+	BanSource   sql.NullString   `db:"ban_source"`
+	BanReason   sql.NullString   `db:"ban_reason"`
+	BanStartsAt sql.NullTime     `db:"ban_starts_at"`
+	BanEndsAt   sql.NullTime     `db:"ban_ends_at"`
+}
+
+// Caller implements keys.CallerStore.
+func (d *DB) Caller(ctx context.Context, digest keys.Digest, now time.Time) (keys.Caller, error) {
+	var rows []callerRow
+	if err := d.selectPrepared(ctx, &rows, callerQuery, digest[:], now); err != nil {
+		return keys.Caller{}, fmt.Errorf("look up caller: %w", err)
+	}
+	if len(rows) == 0 {
+		return keys.Caller{}, fmt.Errorf("look up caller: %w", keys.ErrKeyNotFound)
+	}
+	return rows[0].caller(), nil
+}
+
+func (r callerRow) caller() keys.Caller {
+	c := keys.Caller{
+		KeyID:       r.ID,
+		Environment: r.Environment,
+		ExpiresAt:   r.ExpiresAt.Time,
+		Revoked:     r.Revoked,
+		Tenant: &plans.Tenant{
+			ID: r.TenantID, Name: r.Tenant, Plan: r.Plan,
+			Quota:       plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay},
+			SuspendedAt: r.SuspendedAt.Time, CreatedAt: r.CreatedAt,
+		},
+	}
+	if r.BanID.Valid {
+		c.Ban = &keys.Ban{
+			ID: r.BanID.Int64, TenantID: r.TenantID, TenantName: r.Tenant, KeyID: r.ID,
+			Source: keys.BanSource(r.BanSource.String), Reason: r.BanReason.String,
+			StartsAt: r.BanStartsAt.Time, EndsAt: r.BanEndsAt.Time,
+		}
+	}
+	return c
+}

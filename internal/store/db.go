@@ -1,0 +1,122 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+)
+
+const (
+	// apiRole is the role in which the API works. Migrations make it.
+	apiRole = "petstore_api"
+	// apiTimeout bounds each query or transaction of the API; staffTimeout those of staff, whose reports and locks may
+	// take longer. The bound on a single read of a connection is a little longer, so that a read that hangs is not
+	// tried again on another connection.
+	apiTimeout   = 1100 * time.Millisecond
+	staffTimeout = 30 * time.Second
+	readSlack    = 100 * time.Millisecond
+	maxConns         = 16
+	// maxLifetime bounds the harm of a connection that the driver left in a bad state.
+	maxLifetime = 30 * time.Minute
+)
+
+// Options of Open.
+type Options struct {
+	// AsAPI makes every connection work in the API's role, with short timeouts.
+	AsAPI bool
+	// MaxConns is the most connections; 0 for 16.
+	MaxConns int
+}
+
+// DB is the database. It is safe for concurrent use.
+type DB struct {
+	db      *sqlx.DB
+	stmts   statements
+	timeout time.Duration
+}
+
+// Open connects to the database that a lib/pq URL or connection string names, and checks that it answers.
+// The error never holds a password.
+func Open(ctx context.Context, url string, o Options) (*DB, error) {
+	db, err := open(url, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.Ping(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+func open(url string, o Options) (*DB, error) {
+	cfg, err := pq.NewConfig(url)
+	if err != nil {
+		// The driver's error may quote the string, and with it the password.
+		return nil, errors.New("the database URL can't be read: want postgres://user:password@host:5432/name?sslmode=…")
+	}
+	timeout := staffTimeout
+	if o.AsAPI {
+		timeout = apiTimeout
+		if cfg.Runtime == nil {
+			cfg.Runtime = map[string]string{}
+		}
+		cfg.Runtime["role"] = apiRole
+	}
+	connector, err := pq.NewConnectorConfig(cfg)
+	if err != nil {
+		return nil, errors.New("the database URL asks for something that can't be had (see sslmode and the certificate's paths)")
+	}
+	connector.Dialer(deadlineDialer{read: timeout + readSlack})
+	conns := o.MaxConns
+	if conns == 0 {
+		conns = maxConns
+	}
+	pool := sql.OpenDB(connector)
+	pool.SetMaxOpenConns(conns)
+	pool.SetMaxIdleConns(conns)
+	pool.SetConnMaxLifetime(maxLifetime)
+	return &DB{db: sqlx.NewDb(pool, "postgres"), timeout: timeout}, nil
+}
+
+// Close closes all connections.
+func (d *DB) Close() error {
+	return errors.Join(d.stmts.close(), d.db.Close())
+}
+
+// Ping returns an error that is ErrUnavailable when the database does not answer.
+func (d *DB) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	if err := d.db.PingContext(ctx); err != nil {
+		return fmt.Errorf("reach the database: %w", translate(err))
+	}
+	return nil
+}
+
+// Stats returns the state of the pool of connections.
+func (d *DB) Stats() sql.DBStats { return d.db.Stats() }
+
+// tx runs fn in one transaction, which is committed when fn returns nil and rolled back otherwise.
+func (d *DB) tx(ctx context.Context, fn func(*sqlx.Tx) error) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	tx, err := d.db.BeginTxx(ctx, nil)
+	if err != nil {
+		return translate(err)
+	}
+	defer func() {
+		if err != nil {
+			// The error that ended the work says more than one of the roll-back.
+			_ = tx.Rollback()
+		}
+	}()
+	if err := fn(tx); err != nil {
+		return translate(err)
+	}
+	return translate(tx.Commit())
+}

@@ -1,0 +1,79 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/usage"
+)
+
+// ErrUnavailable: Postgres can't be reached, is starting or stopping, has no connection free, or did not answer in
+// time. It is also each domain package's error of that name.
+var ErrUnavailable = errors.New("database unavailable")
+
+type unavailableError struct{ cause error }
+
+func (e unavailableError) Error() string { return ErrUnavailable.Error() + ": " + e.cause.Error() }
+
+func (e unavailableError) Unwrap() error { return e.cause }
+
+func (e unavailableError) Is(target error) bool {
+	switch target {
+	case ErrUnavailable, keys.ErrUnavailable, catalog.ErrUnavailable, usage.ErrUnavailable:
+		return true
+	}
+	return false
+}
+
+// translate marks the driver's errors that mean "not now". It leaves the others, sql.ErrNoRows among them, as they are.
+// An error of Postgres is reduced to its code and message: its detail holds values of rows.
+func translate(err error) error {
+	if err == nil || errors.Is(err, sql.ErrNoRows) || errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	if e := pq.As(err); e != nil {
+		if isUnavailable(e) {
+			return unavailableError{err}
+		}
+		return err
+	}
+	var network net.Error
+	switch {
+	case errors.Is(err, context.DeadlineExceeded),
+		errors.Is(err, driver.ErrBadConn),
+		errors.Is(err, sql.ErrConnDone),
+		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, net.ErrClosed),
+		errors.As(err, &network):
+		return unavailableError{err}
+	}
+	return err
+}
+
+func isUnavailable(e *pq.Error) bool {
+	switch e.Code.Class() {
+	case pqerror.ClassConnectionException, pqerror.ClassInsufficientResources, pqerror.ClassOperatorIntervention,
+		pqerror.ClassInvalidAuthorizationSpecification, pqerror.ClassSystemError:
+		return true
+	}
+	switch e.Code {
+	case pqerror.ReadOnlySQLTransaction, pqerror.LockNotAvailable, pqerror.InvalidCatalogName:
+		return true
+	}
+	return false
+}
+
+// isConstraint tells whether the error is the violation of the constraint of that name.
+func isConstraint(err error, name string) bool {
+	e := pq.As(err)
+	return e != nil && e.Code.Class() == pqerror.ClassIntegrityConstraintViolation && e.Constraint == name
+}

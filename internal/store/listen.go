@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lib/pq"
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/keys"
+)
+
+const (
+	callersChannel = "petstore_callers"
+	// The listening connection is asked for a sign of life this often; a read on it may last listenReadTimeout, which
+	// is how long a dead network stays unnoticed.
+	listenPingEvery   = 2 * time.Second
+	listenReadTimeout = 5 * time.Second
+	minReconnect      = 50 * time.Millisecond
+	maxReconnect      = time.Second
+)
+
+// CallerChanges is told what changed. Its methods return quickly and are called one at a time.
+type CallerChanges interface {
+	KeyChanged(keys.Digest)
+	TenantChanged(tenantID int64)
+	// AllChanged: anything may have changed.
+	AllChanged()
+	// Lost: since that instant changes may have gone unnoticed, and do until Restored.
+	Lost(since time.Time)
+	// Restored: changes are heard again; those of the meantime were not.
+	Restored()
+}
+
+// ListenForCallers tells to of every change to a key, tenant, plan or ban until ctx ends. It needs a connection to the
+// server itself: through a pooler that shares connections no notice arrives. It returns an error when the URL can't be
+// read; a database that is away is waited for.
+func ListenForCallers(ctx context.Context, url string, to CallerChanges, log zerolog.Logger) error {
+	if _, err := pq.NewConfig(url); err != nil {
+		return errors.New("listen for changes: the database URL can't be read")
+	}
+	l := &callerListener{to: to, log: log, events: make(chan pq.ListenerEventType)}
+	l.heard()
+	l.pq = pq.NewDialListener(deadlineDialer{read: listenReadTimeout}, url, minReconnect, maxReconnect,
+		func(e pq.ListenerEventType, _ error) {
+			select {
+			case l.events <- e:
+			case <-ctx.Done():
+			}
+		})
+	var helpers sync.WaitGroup
+	helpers.Go(func() { l.ping(ctx) })
+	// Listen waits for the first connection, which may be long in coming: run reads the events meanwhile.
+	listening := make(chan error, 1)
+	helpers.Go(func() { listening <- l.pq.Listen(callersChannel) })
+	err := l.run(ctx, listening)
+	err = errors.Join(err, l.pq.Close())
+	helpers.Wait()
+	for range l.pq.NotificationChannel() {
+		// Until the listener's own goroutine has ended.
+	}
+	if err != nil {
+		return fmt.Errorf("listen for changes: %w", err)
+	}
+	return nil
+}
+
+type callerListener struct {
+	pq     *pq.Listener
+	to     CallerChanges
+	log    zerolog.Logger
+	events chan pq.ListenerEventType
+	// lastHeard is when the connection last gave a sign of life, in Unix nanoseconds.
+	lastHeard atomic.Int64
+	// lost is only touched by run.
+	lost bool
+}
+
+func (l *callerListener) heard() { l.lastHeard.Store(time.Now().UnixNano()) }
+
+func (l *callerListener) run(ctx context.Context, listening <-chan error) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e := <-l.events:
+			l.event(e)
+		case err := <-listening:
+			if err != nil {
+				return err
+			}
+			// After a loss, only the notice that comes with the next connection tells that it listens again.
+			if !l.lost {
+				l.to.Restored()
+			}
+		case n := <-l.pq.NotificationChannel():
+			l.heard()
+			if n == nil {
+				l.lost = false
+				l.to.Restored()
+				continue
+			}
+			l.notice(n.Extra)
+		}
+	}
+}
+
+func (l *callerListener) event(e pq.ListenerEventType) {
+	switch e {
+	case pq.ListenerEventDisconnected:
+		l.lost = true
+		l.log.Warn().Msg("connection for changes of keys and plans lost")
+		l.to.Lost(time.Unix(0, l.lastHeard.Load()))
+	case pq.ListenerEventReconnected:
+		l.log.Info().Msg("connection for changes of keys and plans restored")
+	case pq.ListenerEventConnected, pq.ListenerEventConnectionAttemptFailed:
+	}
+}
+
+func (l *callerListener) notice(text string) {
+	kind, id, _ := strings.Cut(text, " ")
+	switch kind {
+	case "key":
+		var digest keys.Digest
+		if n, err := hex.Decode(digest[:], []byte(id)); err == nil && n == len(digest) {
+			l.to.KeyChanged(digest)
+			return
+		}
+	case "tenant":
+		if tenantID, err := strconv.ParseInt(id, 10, 64); err == nil {
+			l.to.TenantChanged(tenantID)
+			return
+		}
+	}
+	// "all", and whatever a newer version may send.
+	l.to.AllChanged()
+}
+
+// ping finds out that the other side is gone. It has a goroutine of its own because it may wait for a read.
+func (l *callerListener) ping(ctx context.Context) {
+	tick := time.NewTicker(listenPingEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			// An error ends the connection, which the listener notices by itself.
+			if l.pq.Ping() == nil {
+				l.heard()
+			}
+		}
+	}
+}

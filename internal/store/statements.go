@@ -1,0 +1,79 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+)
+
+// statements holds the hot statements, each prepared on first use: a prepared statement takes one round trip, one with
+// arguments that is not prepared takes two.
+type statements struct {
+	mu sync.RWMutex
+	m  map[string]*sqlx.Stmt
+}
+
+func (s *statements) get(ctx context.Context, db *sqlx.DB, query string) (*sqlx.Stmt, error) {
+	s.mu.RLock()
+	stmt, ok := s.m[query]
+	s.mu.RUnlock()
+	if ok {
+		return stmt, nil
+	}
+	stmt, err := db.PreparexContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if won, ok := s.m[query]; ok {
+		return won, stmt.Close()
+	}
+	if s.m == nil {
+		s.m = map[string]*sqlx.Stmt{}
+	}
+	s.m[query] = stmt
+	return stmt, nil
+}
+
+func (s *statements) drop(query string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if stmt, ok := s.m[query]; ok {
+		delete(s.m, query)
+		_ = stmt.Close()
+	}
+}
+
+func (s *statements) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for query, stmt := range s.m {
+		delete(s.m, query)
+		errs = append(errs, stmt.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// selectPrepared runs a hot query and scans all its rows into dest. A migration can change what a prepared statement
+// returns; Postgres then says so, and the statement is prepared again, once.
+func (d *DB) selectPrepared(ctx context.Context, dest any, query string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	for again := false; ; again = true {
+		stmt, err := d.stmts.get(ctx, d.db, query)
+		if err != nil {
+			return translate(err)
+		}
+		err = stmt.SelectContext(ctx, dest, args...)
+		if again || pq.As(err, pqerror.FeatureNotSupported) == nil {
+			return translate(err)
+		}
+		d.stmts.drop(query)
+	}
+}

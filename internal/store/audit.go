@@ -1,0 +1,185 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+// errDryRun rolls back a change that was only tried.
+var errDryRun = errors.New("dry run")
+
+// change runs fn in a transaction, which is rolled back when fn fails or the change is only tried.
+func (d *DB) change(ctx context.Context, by audit.By, fn func(*sqlx.Tx) error) error {
+	err := d.tx(ctx, func(tx *sqlx.Tx) error {
+		if err := fn(tx); err != nil {
+			return err
+		}
+		if by.DryRun {
+			return errDryRun
+		}
+		return nil
+	})
+	if errors.Is(err, errDryRun) {
+		return nil
+	}
+	return err
+}
+
+// auditEntry is one change to remember. Before and after are marshalled to JSON; nil for none.
+type auditEntry struct {
+	at            time.Time
+	action        string
+	tenantID      int64
+	subject       string
+	before, after any
+}
+
+// writeAudit remembers a change in its own transaction. It reads nothing, because the API may only insert.
+func writeAudit(ctx context.Context, tx *sqlx.Tx, by audit.By, e auditEntry) error {
+	before, err := jsonOrNull(e.before)
+	if err != nil {
+		return err
+	}
+	after, err := jsonOrNull(e.after)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `
+		insert into audit_entries (at, actor, action, tenant_id, subject, before, after, reason)
+		values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		e.at, by.Actor, e.action, sql.NullInt64{Int64: e.tenantID, Valid: e.tenantID != 0},
+		e.subject, before, after, by.Reason)
+	if err != nil {
+		return fmt.Errorf("write audit entry: %w", err)
+	}
+	return nil
+}
+
+func jsonOrNull(v any) (sql.NullString, error) {
+	if v == nil {
+		return sql.NullString{}, nil
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return sql.NullString{}, fmt.Errorf("write audit entry: %w", err)
+	}
+	return sql.NullString{String: string(text), Valid: true}, nil
+}
+
+// The records are what an audit entry keeps of a subject: its visible values, never a digest or a secret.
+type (
+	tenantRecord struct {
+		Name        string     `json:"name"`
+		Plan        string     `json:"plan"`
+		PerMinute   int64      `json:"per_minute"`
+		PerDay      int64      `json:"per_day"`
+		SuspendedAt *time.Time `json:"suspended_at,omitempty"`
+	}
+	keyRecord struct {
+		ID          string           `json:"id"`
+		Name        string           `json:"name,omitempty"`
+		Environment keys.Environment `json:"environment"`
+		Last4       string           `json:"last4"`
+		CreatedAt   time.Time        `json:"created_at"`
+		ExpiresAt   *time.Time       `json:"expires_at,omitempty"`
+		RevokedAt   *time.Time       `json:"revoked_at,omitempty"`
+	}
+	banRecord struct {
+		Key      string         `json:"key_id"`
+		Source   keys.BanSource `json:"source"`
+		Reason   string         `json:"reason"`
+		StartsAt time.Time      `json:"starts_at"`
+		EndsAt   time.Time      `json:"ends_at"`
+		LiftedAt *time.Time     `json:"lifted_at,omitempty"`
+	}
+)
+
+func recordTenant(t plans.Tenant) tenantRecord {
+	return tenantRecord{t.Name, t.Plan, t.Quota.PerMinute, t.Quota.PerDay, timeOrNil(t.SuspendedAt)}
+}
+
+func recordKey(k keys.Key) keyRecord {
+	return keyRecord{
+		k.ID, k.Name, k.Environment, k.Last4, k.CreatedAt.UTC(), timeOrNil(k.ExpiresAt), timeOrNil(k.RevokedAt),
+	}
+}
+
+func recordBan(b keys.Ban) banRecord {
+	return banRecord{b.KeyID, b.Source, b.Reason, b.StartsAt.UTC(), b.EndsAt.UTC(), timeOrNil(b.LiftedAt)}
+}
+
+func timeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// nullTime is the time as a column value: null for zero.
+func nullTime(t time.Time) sql.NullTime { return sql.NullTime{Time: t, Valid: !t.IsZero()} }
+
+// timeOf is the column value as a time in UTC: zero for null.
+func timeOf(t sql.NullTime) time.Time {
+	if !t.Valid {
+		return time.Time{}
+	}
+	return t.Time.UTC()
+}
+
+// AuditFilter restricts a list of audit entries.
+type AuditFilter struct {
+	// Tenant is a tenant's name, empty for all and for changes that concern none.
+	Tenant string
+	Limit  int
+}
+
+// ListAudit returns the latest entries, newest first, or plans.ErrTenantNotFound.
+func (d *DB) ListAudit(ctx context.Context, f AuditFilter) ([]audit.Entry, error) {
+	if err := d.checkTenant(ctx, f.Tenant); err != nil {
+		return nil, fmt.Errorf("list audit entries: %w", err)
+	}
+	var rows []auditRow
+	err := d.db.SelectContext(ctx, &rows, `
+		select a.id, a.at, a.actor, a.action, coalesce(t.name, '') as tenant, a.subject, a.before, a.after, a.reason
+		from audit_entries a left join tenants t on t.id = a.tenant_id
+		where $1 = '' or t.name = $1
+		order by a.id desc limit $2`, f.Tenant, f.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("list audit entries: %w", translate(err))
+	}
+	entries := make([]audit.Entry, len(rows))
+	for i, r := range rows {
+		entries[i] = r.entry()
+	}
+	return entries, nil
+}
+
+type auditRow struct {
+	ID      int64     `db:"id"`
+	At      time.Time `db:"at"`
+	Actor   string    `db:"actor"`
+	Action  string    `db:"action"`
+	Tenant  string    `db:"tenant"`
+	Subject string    `db:"subject"`
+	Before  []byte    `db:"before"`
+	After   []byte    `db:"after"`
+	Reason  string    `db:"reason"`
+}
+
+func (r auditRow) entry() audit.Entry {
+	return audit.Entry{
+		ID: r.ID, At: r.At.UTC(), Actor: r.Actor, Action: r.Action, Tenant: r.Tenant, Subject: r.Subject,
+		Before: r.Before, After: r.After, Reason: r.Reason,
+	}
+}

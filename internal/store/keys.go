@@ -1,0 +1,190 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/keys"
+)
+
+var _ keys.ServiceStore = (*DB)(nil)
+
+const selectKey = `
+	select k.id, k.tenant_id, t.name as tenant_name, k.name, k.environment, k.last4, k.created_at, k.expires_at,
+	       k.revoked_at, k.last_used_at
+	from api_keys k join tenants t on t.id = k.tenant_id`
+
+type keyRow struct {
+	ID          string       `db:"id"`
+	TenantID    int64        `db:"tenant_id"`
+	TenantName  string       `db:"tenant_name"`
+	Name        string       `db:"name"`
+	Environment string       `db:"environment"`
+	Last4       string       `db:"last4"`
+	CreatedAt   time.Time    `db:"created_at"`
+	ExpiresAt   sql.NullTime `db:"expires_at"`
+	RevokedAt   sql.NullTime `db:"revoked_at"`
+	LastUsedAt  sql.NullTime `db:"last_used_at"`
+}
+
+func (r keyRow) key() keys.Key {
+	return keys.Key{
+		ID: r.ID, TenantID: r.TenantID, TenantName: r.TenantName, Name: r.Name,
+		Environment: keys.Environment(r.Environment), Last4: r.Last4, CreatedAt: r.CreatedAt.UTC(),
+		ExpiresAt: timeOf(r.ExpiresAt), RevokedAt: timeOf(r.RevokedAt), LastUsedAt: timeOf(r.LastUsedAt),
+	}
+}
+
+// CreateKey implements keys.ServiceStore.
+func (d *DB) CreateKey(ctx context.Context, by audit.By, k keys.Key, digest keys.Digest) (created keys.Key, err error) {
+	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
+		// The lock lets one issue at a time count the tenant's keys.
+		tenant, err := lockTenant(ctx, tx, k.TenantName)
+		if err != nil {
+			return err
+		}
+		active, err := countActiveKeys(ctx, tx, tenant.ID, k.CreatedAt)
+		if err != nil {
+			return err
+		}
+		if active >= keys.MaxActive {
+			return keys.ErrTooManyKeys
+		}
+		_, err = tx.ExecContext(ctx, `
+			insert into api_keys (id, tenant_id, name, environment, digest, last4, created_at, expires_at)
+			values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+			k.ID, tenant.ID, k.Name, string(k.Environment), digest[:], k.Last4, k.CreatedAt, nullTime(k.ExpiresAt))
+		if err != nil {
+			return err
+		}
+		if created, err = getKey(ctx, tx, `k.id = $1`, k.ID); err != nil {
+			return err
+		}
+		return writeAudit(ctx, tx, by, auditEntry{
+			at: k.CreatedAt, action: "key.issue", tenantID: tenant.ID, subject: k.ID, after: recordKey(created),
+		})
+	})
+	if err != nil {
+		return keys.Key{}, fmt.Errorf("create key: %w", err)
+	}
+	return created, nil
+}
+
+func countActiveKeys(ctx context.Context, q sqlx.QueryerContext, tenantID int64, now time.Time) (int, error) {
+	var n int
+	err := sqlx.GetContext(ctx, q, &n, `
+		select count(*) from api_keys
+		where tenant_id = $1 and revoked_at is null and (expires_at is null or expires_at > $2)`, tenantID, now)
+	return n, err
+}
+
+// CountActiveKeys returns how many keys of the tenant are neither revoked nor expired.
+func (d *DB) CountActiveKeys(ctx context.Context, tenantID int64, now time.Time) (int, error) {
+	n, err := countActiveKeys(ctx, d.db, tenantID, now)
+	if err != nil {
+		return 0, fmt.Errorf("count keys: %w", translate(err))
+	}
+	return n, nil
+}
+
+// GetKey returns the key of that id, whatever its state, or keys.ErrKeyNotFound.
+func (d *DB) GetKey(ctx context.Context, id string) (keys.Key, error) {
+	k, err := getKey(ctx, d.db, `k.id = $1`, id)
+	if err != nil {
+		return keys.Key{}, fmt.Errorf("get key: %w", translate(err))
+	}
+	return k, nil
+}
+
+// FindKey implements keys.ServiceStore.
+func (d *DB) FindKey(ctx context.Context, digest keys.Digest) (keys.Key, error) {
+	k, err := getKey(ctx, d.db, `k.digest = $1`, digest[:])
+	if err != nil {
+		return keys.Key{}, fmt.Errorf("find key: %w", translate(err))
+	}
+	return k, nil
+}
+
+func getKey(ctx context.Context, q sqlx.QueryerContext, where string, arg any) (keys.Key, error) {
+	var row keyRow
+	err := sqlx.GetContext(ctx, q, &row, selectKey+` where `+where, arg)
+	if errors.Is(err, sql.ErrNoRows) {
+		return keys.Key{}, keys.ErrKeyNotFound
+	}
+	return row.key(), err
+}
+
+// lockKey returns the key and holds other changes to it and to its bans until the transaction ends.
+func lockKey(ctx context.Context, tx *sqlx.Tx, id string) (keys.Key, error) {
+	return getKey(ctx, tx, `k.id = $1 for no key update of k`, id)
+}
+
+// KeyFilter restricts a list of keys.
+type KeyFilter struct {
+	// Tenant is a tenant's name, empty for all.
+	Tenant string
+	Limit  int
+}
+
+// ListKeys returns keys by tenant, the newest first, whatever their state; or plans.ErrTenantNotFound.
+func (d *DB) ListKeys(ctx context.Context, f KeyFilter) ([]keys.Key, error) {
+	if err := d.checkTenant(ctx, f.Tenant); err != nil {
+		return nil, fmt.Errorf("list keys: %w", err)
+	}
+	var rows []keyRow
+	err := d.db.SelectContext(ctx, &rows, selectKey+`
+		where $1 = '' or t.name = $1
+		order by t.name, k.created_at desc, k.id limit $2`, f.Tenant, f.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("list keys: %w", translate(err))
+	}
+	list := make([]keys.Key, len(rows))
+	for i, r := range rows {
+		list[i] = r.key()
+	}
+	return list, nil
+}
+
+// KeyIDs returns at most limit ids that begin with the prefix, in order.
+func (d *DB) KeyIDs(ctx context.Context, prefix string, limit int) ([]string, error) {
+	var ids []string
+	err := d.db.SelectContext(ctx, &ids, `
+		select id from api_keys where starts_with(id, $1) order by id limit $2`, prefix, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list key ids: %w", translate(err))
+	}
+	return ids, nil
+}
+
+// RevokeKey implements keys.ServiceStore.
+func (d *DB) RevokeKey(ctx context.Context, by audit.By, id string, now time.Time) (after keys.Key, err error) {
+	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
+		before, err := lockKey(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if !before.RevokedAt.IsZero() {
+			return keys.ErrKeyRevoked
+		}
+		if _, err := tx.ExecContext(ctx, `update api_keys set revoked_at = $2 where id = $1`, id, now); err != nil {
+			return err
+		}
+		if after, err = getKey(ctx, tx, `k.id = $1`, id); err != nil {
+			return err
+		}
+		return writeAudit(ctx, tx, by, auditEntry{
+			at: now, action: "key.revoke", tenantID: before.TenantID, subject: id,
+			before: recordKey(before), after: recordKey(after),
+		})
+	})
+	if err != nil {
+		return keys.Key{}, fmt.Errorf("revoke key: %w", err)
+	}
+	return after, nil
+}

@@ -1,0 +1,150 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/plans"
+)
+
+type planRow struct {
+	Name      string        `db:"name"`
+	PerMinute sql.NullInt64 `db:"per_minute"`
+	PerDay    sql.NullInt64 `db:"per_day"`
+}
+
+func (r planRow) plan() plans.Plan {
+	p := plans.Plan{Name: r.Name}
+	if r.PerMinute.Valid && r.PerDay.Valid {
+		p.Quota = &plans.Quota{PerMinute: r.PerMinute.Int64, PerDay: r.PerDay.Int64}
+	}
+	return p
+}
+
+// ListPlans returns all plans, the smallest first.
+func (d *DB) ListPlans(ctx context.Context) ([]plans.Plan, error) {
+	var rows []planRow
+	err := d.db.SelectContext(ctx, &rows, `select name, per_minute, per_day from plans order by position`)
+	if err != nil {
+		return nil, fmt.Errorf("list plans: %w", translate(err))
+	}
+	list := make([]plans.Plan, len(rows))
+	for i, r := range rows {
+		list[i] = r.plan()
+	}
+	return list, nil
+}
+
+// GetPlan returns the plan of that name, or plans.ErrPlanNotFound.
+func (d *DB) GetPlan(ctx context.Context, name string) (plans.Plan, error) {
+	p, err := getPlan(ctx, d.db, name)
+	if err != nil {
+		return plans.Plan{}, fmt.Errorf("get plan: %w", translate(err))
+	}
+	return p, nil
+}
+
+func getPlan(ctx context.Context, q sqlx.QueryerContext, name string) (plans.Plan, error) {
+	var row planRow
+	err := sqlx.GetContext(ctx, q, &row, `select name, per_minute, per_day from plans where name = $1`, name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return plans.Plan{}, plans.ErrPlanNotFound
+	}
+	return row.plan(), err
+}
+
+func resolveQuota(ctx context.Context, tx *sqlx.Tx, plan string, own *plans.Quota) (plans.Quota, error) {
+	p, err := getPlan(ctx, tx, plan)
+	if err != nil {
+		return plans.Quota{}, err
+	}
+	return p.Resolve(own)
+}
+
+// CountTenants returns how many tenants are on the plan.
+func (d *DB) CountTenants(ctx context.Context, plan string) (int64, error) {
+	var n int64
+	if err := d.db.GetContext(ctx, &n, `select count(*) from tenants where plan = $1`, plan); err != nil {
+		return 0, fmt.Errorf("count tenants: %w", translate(err))
+	}
+	return n, nil
+}
+
+// AssignPlan puts the tenant on a plan from now on and returns the tenant before and after. Numbers of its own are given
+// for a plan that has none and dropped otherwise. Assigning what is in force changes nothing and remembers nothing:
+// before and after are equal. It returns plans.ErrTenantNotFound, ErrPlanNotFound, ErrQuotaRequired or ErrQuotaFixed, or
+// what is wrong with the numbers.
+func (d *DB) AssignPlan(
+	ctx context.Context, by audit.By, tenant, plan string, own *plans.Quota, now time.Time,
+) (before, after plans.Tenant, err error) {
+	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
+		if before, err = lockTenant(ctx, tx, tenant); err != nil {
+			return err
+		}
+		quota, err := resolveQuota(ctx, tx, plan, own)
+		if err != nil {
+			return err
+		}
+		if before.Plan == plan && before.Quota == quota {
+			after = before
+			return nil
+		}
+		if after, err = switchPlan(ctx, tx, before, plan, own, quota, now); err != nil {
+			return err
+		}
+		return writeAudit(ctx, tx, by, auditEntry{
+			at: now, action: "plan.assign", tenantID: before.ID, subject: tenant,
+			before: recordTenant(before), after: recordTenant(after),
+		})
+	})
+	if err != nil {
+		return plans.Tenant{}, plans.Tenant{}, fmt.Errorf("assign plan: %w", err)
+	}
+	return before, after, nil
+}
+
+func switchPlan(
+	ctx context.Context, tx *sqlx.Tx, t plans.Tenant, plan string, own *plans.Quota, quota plans.Quota, now time.Time,
+) (plans.Tenant, error) {
+	perMinute, perDay := ownColumns(own)
+	_, err := tx.ExecContext(ctx, `update tenants set plan = $2, per_minute = $3, per_day = $4 where id = $1`,
+		t.ID, plan, perMinute, perDay)
+	if err != nil {
+		return plans.Tenant{}, err
+	}
+	since, err := closePlan(ctx, tx, t.ID, now)
+	if err != nil {
+		return plans.Tenant{}, err
+	}
+	if err := openPlan(ctx, tx, t.ID, plan, quota, since); err != nil {
+		return plans.Tenant{}, err
+	}
+	return getTenant(ctx, tx, t.Name, "")
+}
+
+// closePlan ends the plan in force in the tenant's history and returns when, which is where the next begins: now, but
+// after its own beginning even when clocks of two machines disagree.
+func closePlan(ctx context.Context, tx *sqlx.Tx, tenantID int64, now time.Time) (time.Time, error) {
+	end := now
+	err := tx.GetContext(ctx, &end, `
+		update tenant_plans set valid_to = greatest($2, valid_from + interval '1 microsecond')
+		where tenant_id = $1 and valid_to is null
+		returning valid_to`, tenantID, now)
+	if errors.Is(err, sql.ErrNoRows) {
+		return now, nil
+	}
+	return end, err
+}
+
+func openPlan(ctx context.Context, tx *sqlx.Tx, tenantID int64, plan string, q plans.Quota, since time.Time) error {
+	_, err := tx.ExecContext(ctx, `
+		insert into tenant_plans (tenant_id, valid_from, plan, per_minute, per_day) values ($1, $2, $3, $4, $5)`,
+		tenantID, since, plan, q.PerMinute, q.PerDay)
+	return err
+}

@@ -1,0 +1,171 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/keys"
+)
+
+const (
+	selectBan = `
+	select b.id, b.tenant_id, t.name as tenant_name, b.key_id, b.source, b.reason, b.starts_at, b.ends_at, b.lifted_at
+	from bans b join tenants t on t.id = b.tenant_id`
+	// A ban is in force at $1 until its end, unless it was lifted. No ban is placed for the future.
+	banInForce = `b.lifted_at is null and b.ends_at > $1`
+)
+
+type staffBanRow struct {
+	ID         int64        `db:"id"`
+	TenantID   int64        `db:"tenant_id"`
+	TenantName string       `db:"tenant_name"`
+	KeyID      string       `db:"key_id"`
+	Source     string       `db:"source"`
+	Reason     string       `db:"reason"`
+	StartsAt   time.Time    `db:"starts_at"`
+	EndsAt     time.Time    `db:"ends_at"`
+	LiftedAt   sql.NullTime `db:"lifted_at"`
+}
+
+func (r staffBanRow) ban() keys.Ban {
+	return keys.Ban{
+		ID: r.ID, TenantID: r.TenantID, TenantName: r.TenantName, KeyID: r.KeyID, Source: keys.BanSource(r.Source),
+		Reason: r.Reason, StartsAt: r.StartsAt.UTC(), EndsAt: r.EndsAt.UTC(), LiftedAt: timeOf(r.LiftedAt),
+	}
+}
+
+func selectBans(ctx context.Context, q sqlx.QueryerContext, rest string, args ...any) ([]keys.Ban, error) {
+	var rows []staffBanRow
+	if err := sqlx.SelectContext(ctx, q, &rows, selectBan+rest, args...); err != nil {
+		return nil, err
+	}
+	bans := make([]keys.Ban, len(rows))
+	for i, r := range rows {
+		bans[i] = r.ban()
+	}
+	return bans, nil
+}
+
+// BanFilter restricts a list of bans.
+type BanFilter struct {
+	// Tenant is a tenant's name and KeyID a key's id; empty for all.
+	Tenant, KeyID string
+	// Past adds bans that ended or were lifted to those in force.
+	Past  bool
+	Limit int
+}
+
+// ListBans returns bans in force at the instant, or all, the newest first; or plans.ErrTenantNotFound.
+func (d *DB) ListBans(ctx context.Context, f BanFilter, now time.Time) ([]keys.Ban, error) {
+	if err := d.checkTenant(ctx, f.Tenant); err != nil {
+		return nil, fmt.Errorf("list bans: %w", err)
+	}
+	bans, err := selectBans(ctx, d.db, `
+		where ($2 or (`+banInForce+`)) and ($3 = '' or t.name = $3) and ($4 = '' or b.key_id = $4)
+		order by b.starts_at desc, b.id desc limit $5`, now, f.Past, f.Tenant, f.KeyID, f.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("list bans: %w", translate(err))
+	}
+	return bans, nil
+}
+
+// NewBan is a ban that staff wish to place.
+type NewBan struct {
+	KeyID string
+	// Length is how long the ban lasts from now on.
+	Length time.Duration
+	// Reason is shown to the customer.
+	Reason string
+}
+
+// PlaceBan bans a key from now on. It takes the place of bans in force, which are lifted, so that staff can shorten a
+// ban as well as lengthen it. It returns keys.ErrKeyNotFound, or ErrKeyRevoked for a key that is refused for ever.
+func (d *DB) PlaceBan(ctx context.Context, by audit.By, n NewBan, now time.Time) (placed keys.Ban, err error) {
+	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
+		key, err := lockKey(ctx, tx, n.KeyID)
+		if err != nil {
+			return err
+		}
+		if !key.RevokedAt.IsZero() {
+			return keys.ErrKeyRevoked
+		}
+		lifted, err := liftBans(ctx, tx, n.KeyID, now)
+		if err != nil {
+			return err
+		}
+		if placed, err = insertStaffBan(ctx, tx, key, n, now); err != nil {
+			return err
+		}
+		entry := auditEntry{
+			at: now, action: "ban.place", tenantID: key.TenantID, subject: key.ID, after: recordBan(placed),
+		}
+		if len(lifted) > 0 {
+			entry.before = recordBan(lifted[0])
+		}
+		return writeAudit(ctx, tx, by, entry)
+	})
+	if err != nil {
+		return keys.Ban{}, fmt.Errorf("place ban: %w", err)
+	}
+	return placed, nil
+}
+
+func insertStaffBan(ctx context.Context, tx *sqlx.Tx, k keys.Key, n NewBan, now time.Time) (keys.Ban, error) {
+	var id int64
+	err := tx.GetContext(ctx, &id, `
+		insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, $3, $4, $5, $6)
+		returning id`, k.TenantID, k.ID, string(keys.ByStaff), n.Reason, now, now.Add(n.Length))
+	if err != nil {
+		return keys.Ban{}, err
+	}
+	bans, err := selectBans(ctx, tx, ` where b.tenant_id = $1 and b.id = $2`, k.TenantID, id)
+	if err != nil {
+		return keys.Ban{}, err
+	}
+	return bans[0], nil
+}
+
+// LiftBan ends the bans in force on a key at once and returns, as it is after, the one that would have ended last. It
+// returns keys.ErrKeyNotFound or ErrBanNotFound.
+func (d *DB) LiftBan(ctx context.Context, by audit.By, keyID string, now time.Time) (lifted keys.Ban, err error) {
+	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
+		key, err := lockKey(ctx, tx, keyID)
+		if err != nil {
+			return err
+		}
+		before, err := liftBans(ctx, tx, keyID, now)
+		if err != nil {
+			return err
+		}
+		if len(before) == 0 {
+			return keys.ErrBanNotFound
+		}
+		lifted = before[0]
+		lifted.LiftedAt = now.UTC()
+		return writeAudit(ctx, tx, by, auditEntry{
+			at: now, action: "ban.lift", tenantID: key.TenantID, subject: keyID,
+			before: recordBan(before[0]), after: recordBan(lifted),
+		})
+	})
+	if err != nil {
+		return keys.Ban{}, fmt.Errorf("lift ban: %w", err)
+	}
+	return lifted, nil
+}
+
+// liftBans lifts the bans in force on a locked key and returns them as they were, the one that would have ended last
+// first.
+func liftBans(ctx context.Context, tx *sqlx.Tx, keyID string, now time.Time) ([]keys.Ban, error) {
+	bans, err := selectBans(ctx, tx, ` where `+banInForce+` and b.key_id = $2 order by b.ends_at desc, b.id desc`,
+		now, keyID)
+	if err != nil || len(bans) == 0 {
+		return nil, err
+	}
+	_, err = tx.ExecContext(ctx, `update bans b set lifted_at = $1 where b.key_id = $2 and `+banInForce, now, keyID)
+	return bans, err
+}

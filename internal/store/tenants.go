@@ -1,0 +1,194 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/plans"
+)
+
+// A tenant's quota is its plan's where the plan has one, else its own.
+const selectTenant = `
+	select t.id, t.name, t.plan, coalesce(p.per_minute, t.per_minute) as per_minute,
+	       coalesce(p.per_day, t.per_day) as per_day, t.suspended_at, t.created_at
+	from tenants t join plans p on p.name = t.plan`
+
+type tenantRow struct {
+	ID          int64        `db:"id"`
+	Name        string       `db:"name"`
+	Plan        string       `db:"plan"`
+	PerMinute   int64        `db:"per_minute"`
+	PerDay      int64        `db:"per_day"`
+	SuspendedAt sql.NullTime `db:"suspended_at"`
+	CreatedAt   time.Time    `db:"created_at"`
+}
+
+func (r tenantRow) tenant() plans.Tenant {
+	return plans.Tenant{
+		ID: r.ID, Name: r.Name, Plan: r.Plan, Quota: plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay},
+		SuspendedAt: timeOf(r.SuspendedAt), CreatedAt: r.CreatedAt.UTC(),
+	}
+}
+
+// NewTenant is a tenant before it has an id.
+type NewTenant struct {
+	Name string
+	Plan string
+	// Own is the tenant's own numbers, which Enterprise needs and other plans refuse.
+	Own *plans.Quota
+}
+
+// CreateTenant adds a tenant and begins its plan history. It returns plans.ErrTenantName, ErrTenantExists,
+// ErrPlanNotFound, ErrQuotaRequired or ErrQuotaFixed, or what is wrong with the numbers.
+func (d *DB) CreateTenant(ctx context.Context, by audit.By, n NewTenant, now time.Time) (plans.Tenant, error) {
+	if err := plans.CheckTenantName(n.Name); err != nil {
+		return plans.Tenant{}, fmt.Errorf("create tenant: %w", err)
+	}
+	var created plans.Tenant
+	err := d.change(ctx, by, func(tx *sqlx.Tx) (err error) {
+		quota, err := resolveQuota(ctx, tx, n.Plan, n.Own)
+		if err != nil {
+			return err
+		}
+		if created, err = insertTenant(ctx, tx, n, now); err != nil {
+			return err
+		}
+		if err := openPlan(ctx, tx, created.ID, n.Plan, quota, now); err != nil {
+			return err
+		}
+		return writeAudit(ctx, tx, by, auditEntry{
+			at: now, action: "tenant.create", tenantID: created.ID, subject: created.Name, after: recordTenant(created),
+		})
+	})
+	if err != nil {
+		return plans.Tenant{}, fmt.Errorf("create tenant: %w", err)
+	}
+	return created, nil
+}
+
+func insertTenant(ctx context.Context, tx *sqlx.Tx, n NewTenant, now time.Time) (plans.Tenant, error) {
+	perMinute, perDay := ownColumns(n.Own)
+	_, err := tx.ExecContext(ctx, `
+		insert into tenants (name, plan, per_minute, per_day, created_at) values ($1, $2, $3, $4, $5)`,
+		n.Name, n.Plan, perMinute, perDay, now)
+	if isConstraint(err, "tenants_name_key") {
+		return plans.Tenant{}, plans.ErrTenantExists
+	}
+	if err != nil {
+		return plans.Tenant{}, err
+	}
+	return getTenant(ctx, tx, n.Name, "")
+}
+
+// ownColumns are a tenant's own numbers as column values: null for a plan with numbers of its own.
+func ownColumns(own *plans.Quota) (perMinute, perDay sql.NullInt64) {
+	if own == nil {
+		return perMinute, perDay
+	}
+	return sql.NullInt64{Int64: own.PerMinute, Valid: true}, sql.NullInt64{Int64: own.PerDay, Valid: true}
+}
+
+// GetTenant returns the tenant of that name, or plans.ErrTenantNotFound.
+func (d *DB) GetTenant(ctx context.Context, name string) (plans.Tenant, error) {
+	t, err := getTenant(ctx, d.db, name, "")
+	if err != nil {
+		return plans.Tenant{}, fmt.Errorf("get tenant: %w", translate(err))
+	}
+	return t, nil
+}
+
+// lockTenant returns the tenant and holds other changes to it, and to the number of its keys, until the transaction
+// ends. Rows that refer to it can still be written.
+func lockTenant(ctx context.Context, tx *sqlx.Tx, name string) (plans.Tenant, error) {
+	return getTenant(ctx, tx, name, "for no key update of t")
+}
+
+func getTenant(ctx context.Context, q sqlx.QueryerContext, name, lock string) (plans.Tenant, error) {
+	var row tenantRow
+	err := sqlx.GetContext(ctx, q, &row, selectTenant+` where t.name = $1 `+lock, name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return plans.Tenant{}, plans.ErrTenantNotFound
+	}
+	return row.tenant(), err
+}
+
+// checkTenant returns plans.ErrTenantNotFound for a name that no tenant has. The empty name stands for all of them.
+func (d *DB) checkTenant(ctx context.Context, name string) error {
+	if name == "" {
+		return nil
+	}
+	_, err := getTenant(ctx, d.db, name, "")
+	return translate(err)
+}
+
+// ListTenants returns at most limit tenants in order of name.
+func (d *DB) ListTenants(ctx context.Context, limit int) ([]plans.Tenant, error) {
+	var rows []tenantRow
+	if err := d.db.SelectContext(ctx, &rows, selectTenant+` order by t.name limit $1`, limit); err != nil {
+		return nil, fmt.Errorf("list tenants: %w", translate(err))
+	}
+	tenants := make([]plans.Tenant, len(rows))
+	for i, r := range rows {
+		tenants[i] = r.tenant()
+	}
+	return tenants, nil
+}
+
+// TenantNames returns at most limit names that begin with the prefix, in order.
+func (d *DB) TenantNames(ctx context.Context, prefix string, limit int) ([]string, error) {
+	var names []string
+	err := d.db.SelectContext(ctx, &names, `
+		select name from tenants where starts_with(name, $1) order by name limit $2`, prefix, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list tenant names: %w", translate(err))
+	}
+	return names, nil
+}
+
+// SuspendTenant refuses the tenant's keys from now on. It returns plans.ErrTenantNotFound, or ErrTenantSuspended when
+// it was suspended before.
+func (d *DB) SuspendTenant(ctx context.Context, by audit.By, name string, now time.Time) (plans.Tenant, error) {
+	return d.setSuspended(ctx, by, "tenant.suspend", name, now, nullTime(now))
+}
+
+// ResumeTenant lets a suspended tenant call again. It returns plans.ErrTenantNotFound or ErrTenantNotSuspended.
+func (d *DB) ResumeTenant(ctx context.Context, by audit.By, name string, now time.Time) (plans.Tenant, error) {
+	return d.setSuspended(ctx, by, "tenant.resume", name, now, sql.NullTime{})
+}
+
+func (d *DB) setSuspended(
+	ctx context.Context, by audit.By, action, name string, now time.Time, at sql.NullTime,
+) (after plans.Tenant, err error) {
+	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
+		before, err := lockTenant(ctx, tx, name)
+		if err != nil {
+			return err
+		}
+		if at.Valid && !before.SuspendedAt.IsZero() {
+			return plans.ErrTenantSuspended
+		}
+		if !at.Valid && before.SuspendedAt.IsZero() {
+			return plans.ErrTenantNotSuspended
+		}
+		if _, err = tx.ExecContext(ctx, `update tenants set suspended_at = $2 where id = $1`, before.ID, at); err != nil {
+			return err
+		}
+		if after, err = getTenant(ctx, tx, name, ""); err != nil {
+			return err
+		}
+		return writeAudit(ctx, tx, by, auditEntry{
+			at: now, action: action, tenantID: before.ID, subject: name,
+			before: recordTenant(before), after: recordTenant(after),
+		})
+	})
+	if err != nil {
+		return plans.Tenant{}, fmt.Errorf("%s: %w", action, err)
+	}
+	return after, nil
+}

@@ -1,0 +1,85 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// UsageBy says what each row of a usage report stands for.
+type UsageBy string
+
+// The groupings of a usage report.
+const (
+	ByTenantAndPlan UsageBy = ""
+	ByTenant        UsageBy = "tenant"
+	ByPlan          UsageBy = "plan"
+	ByKey           UsageBy = "key"
+	ByDay           UsageBy = "day"
+	ByHour          UsageBy = "hour"
+)
+
+// UsageQuery asks for recorded usage from From up to, but without, To. Both are whole hours.
+type UsageQuery struct {
+	// Tenant is a tenant's name, empty for all.
+	Tenant   string
+	From, To time.Time
+	By       UsageBy
+	Limit    int
+}
+
+// UsageRow is one line of a usage report. Only the columns of the grouping are set beside the two sums.
+type UsageRow struct {
+	Tenant string `db:"tenant"`
+	// Plan is the one that was in force at the requests, not the one that the tenant now has.
+	Plan    string `db:"plan"`
+	KeyID   string `db:"key_id"`
+	KeyName string `db:"key_name"`
+	// At is the beginning of the UTC day or hour.
+	At       time.Time `db:"at"`
+	Admitted int64     `db:"admitted"`
+	Refused  int64     `db:"refused"`
+}
+
+// usageColumns are the columns of each grouping and its order.
+var usageColumns = map[UsageBy]struct{ columns, groupBy, orderBy string }{
+	ByTenantAndPlan: {`t.name as tenant, p.name as plan`, `t.name, p.name, p.position`, `t.name, p.position`},
+	ByTenant:        {`t.name as tenant`, `t.name`, `t.name`},
+	ByPlan:          {`p.name as plan`, `p.name, p.position`, `p.position`},
+	ByKey: {
+		`t.name as tenant, k.id as key_id, k.name as key_name`, `t.name, k.id, k.name`, `t.name, admitted desc, k.id`,
+	},
+	ByDay:  {`date_trunc('day', u.hour, 'UTC') as at`, `date_trunc('day', u.hour, 'UTC')`, `at`},
+	ByHour: {`u.hour as at`, `u.hour`, `at`},
+}
+
+// UsageReport sums recorded usage, or returns plans.ErrTenantNotFound. Servers record what they admitted and refused
+// within about a second.
+func (d *DB) UsageReport(ctx context.Context, q UsageQuery) ([]UsageRow, error) {
+	group, ok := usageColumns[q.By]
+	if !ok {
+		return nil, errors.New("report usage: no such grouping")
+	}
+	if err := d.checkTenant(ctx, q.Tenant); err != nil {
+		return nil, fmt.Errorf("report usage: %w", err)
+	}
+	var rows []UsageRow
+	err := d.db.SelectContext(ctx, &rows, `
+		select `+group.columns+`, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused
+		from usage_hourly u
+		join tenants t on t.id = u.tenant_id
+		join plans p on p.name = u.plan
+		join api_keys k on k.id = u.key_id
+		where u.hour >= $1 and u.hour < $2 and ($3 = '' or t.name = $3)
+		group by `+group.groupBy+` order by `+group.orderBy+` limit $4`, q.From, q.To, q.Tenant, q.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("report usage: %w", translate(err))
+	}
+	for i := range rows {
+		if !rows[i].At.IsZero() {
+			rows[i].At = rows[i].At.UTC()
+		}
+	}
+	return rows, nil
+}

@@ -1,0 +1,242 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/golang-migrate/migrate/v4"
+	"github.com/golang-migrate/migrate/v4/database"
+	"github.com/golang-migrate/migrate/v4/database/postgres"
+	"github.com/golang-migrate/migrate/v4/source/iofs"
+	"github.com/lib/pq"
+
+	"petstore.example/migrations"
+)
+
+// ErrMigrationLocked says that another process was migrating the database for longer than is worth waiting for.
+var ErrMigrationLocked = errors.New("another process is migrating the database; try again when it is done")
+
+// ErrSchemaNewer says that the database was migrated by a newer release than this one.
+var ErrSchemaNewer = errors.New("the database is newer than this program")
+
+// MigrateUp applies all migrations that the database lacks, each in a transaction of its own. One that Postgres refuses takes no
+// effect, and leaves the database at the version before it. Processes that migrate at the same time wait for each other, up to 15 s
+// (ErrMigrationLocked). ctx is heeded while waiting and between two migrations.
+func MigrateUp(ctx context.Context, databaseURL string) error {
+	if err := newMigrator(migrations.FS).up(ctx, databaseURL); err != nil {
+		return fmt.Errorf("migrate up: %w", err)
+	}
+	return nil
+}
+
+// MigrateDown takes back the last migrations, steps of them. It refuses, and changes nothing, when fewer have been applied.
+func MigrateDown(ctx context.Context, databaseURL string, steps int) error {
+	if err := newMigrator(migrations.FS).down(ctx, databaseURL, steps); err != nil {
+		return fmt.Errorf("migrate down: %w", err)
+	}
+	return nil
+}
+
+type migrator struct {
+	files    fs.FS
+	lockWait time.Duration // for another process
+	tableTry time.Duration // for a table that someone else works on
+}
+
+func newMigrator(files fs.FS) migrator {
+	return migrator{files: files, lockWait: 15 * time.Second, tableTry: 10 * time.Second}
+}
+
+func (g migrator) up(ctx context.Context, databaseURL string) error {
+	return g.run(ctx, databaseURL, func(r migration) error {
+		return r.attempt(ctx, (*migrate.Migrate).Up, r.before)
+	})
+}
+
+func (g migrator) down(ctx context.Context, databaseURL string, steps int) error {
+	if steps < 1 {
+		return fmt.Errorf("%d steps: want 1 or more", steps)
+	}
+	return g.run(ctx, databaseURL, func(r migration) error {
+		if applied := r.applied(); steps > applied {
+			return fmt.Errorf("%d steps: only %d have been applied", steps, applied)
+		}
+		return r.attempt(ctx, func(m *migrate.Migrate) error { return m.Steps(-steps) }, r.after)
+	})
+}
+
+// migration is one run over a database that is locked for it.
+type migration struct {
+	*migrate.Migrate
+	steps  []step
+	status MigrationStatus
+}
+
+// run calls fn with the database locked against other migrating processes.
+func (g migrator) run(ctx context.Context, databaseURL string, fn func(migration) error) error {
+	steps, err := readSteps(g.files)
+	if err != nil {
+		return err
+	}
+	conn, closeAll, err := connect(ctx, databaseURL)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	if err := g.lock(ctx, conn); err != nil {
+		return err
+	}
+	status, err := readStatus(ctx, conn, steps)
+	if err != nil {
+		return err
+	}
+	if err := status.check(steps); err != nil {
+		return err
+	}
+	m, err := g.library(ctx, conn)
+	if err != nil {
+		return err
+	}
+	return fn(migration{Migrate: m, steps: steps, status: status})
+}
+
+// connect opens one connection of its own: without the deadlines of the pool, as a migration may take its time.
+func connect(ctx context.Context, databaseURL string) (*sql.Conn, func(), error) {
+	cfg, err := pq.NewConfig(databaseURL)
+	if err != nil {
+		return nil, nil, errBadURL
+	}
+	connector, err := pq.NewConnectorConfig(cfg)
+	if err != nil {
+		return nil, nil, errBadURL
+	}
+	db := sql.OpenDB(connector)
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		_ = db.Close()
+		return nil, nil, fmt.Errorf("reach the database: %w", translate(err))
+	}
+	return conn, func() { _ = conn.Close(); _ = db.Close() }, nil
+}
+
+// errBadURL replaces the driver's error, which may quote the address, and with it the password.
+var errBadURL = errors.New("the database URL cannot be read")
+
+// lock takes the lock that golang-migrate takes too, which a session may do twice; it goes with the connection. Asking again and
+// again, rather than in one statement that waits, is bounded, and leaves the waiting processes without a snapshot for which
+// create index concurrently in the migrating one would wait in turn.
+func (g migrator) lock(ctx context.Context, conn *sql.Conn) error {
+	var name, schema string
+	if err := conn.QueryRowContext(ctx, `select current_database(), current_schema()`).Scan(&name, &schema); err != nil {
+		return translate(err)
+	}
+	id, err := database.GenerateAdvisoryLockId(name, schema, postgres.DefaultMigrationsTable)
+	if err != nil {
+		return err
+	}
+	for end := time.Now().Add(g.lockWait); ; {
+		var got bool
+		if err := conn.QueryRowContext(ctx, `select pg_try_advisory_lock($1)`, id).Scan(&got); err != nil {
+			return translate(err)
+		}
+		if got {
+			break
+		}
+		if time.Now().After(end) {
+			return ErrMigrationLocked
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	_, err = conn.ExecContext(ctx, `select set_config('lock_timeout', $1, false)`, fmt.Sprintf("%dms", g.tableTry.Milliseconds()))
+	return translate(err)
+}
+
+func (g migrator) library(ctx context.Context, conn *sql.Conn) (*migrate.Migrate, error) {
+	files, err := iofs.New(g.files, ".")
+	if err != nil {
+		return nil, err
+	}
+	driver, err := postgres.WithConnection(ctx, conn, &postgres.Config{})
+	if err != nil {
+		return nil, err
+	}
+	return migrate.NewWithInstance("iofs", files, "postgres", driver)
+}
+
+// attempt runs fn. When Postgres refuses a migration, its transaction has been undone, and only the mark "dirty" is left; the
+// version is then set back to the one that rollback names for the failed target. When the connection broke, nobody knows whether
+// the transaction took effect, and the mark stays.
+func (r migration) attempt(ctx context.Context, fn func(*migrate.Migrate) error, rollback func(target int) int) error {
+	stop := context.AfterFunc(ctx, func() { r.GracefulStop <- true })
+	defer stop()
+	err := fn(r.Migrate)
+	if err == nil || errors.Is(err, migrate.ErrNoChange) {
+		return ctx.Err()
+	}
+	cause := refusal(err)
+	if cause == nil {
+		return err
+	}
+	target, _, versionErr := r.version()
+	if versionErr != nil {
+		return errors.Join(cause, versionErr)
+	}
+	back := rollback(target)
+	return errors.Join(fmt.Errorf("between %s and %s: %w", r.name(back), r.name(target), cause), r.Force(back))
+}
+
+// refusal returns what Postgres said about a migration, nil when the failure was something else.
+func refusal(err error) error {
+	var failed database.Error
+	if !errors.As(err, &failed) {
+		return nil
+	}
+	e := pq.As(failed.OrigErr)
+	if e == nil {
+		return nil
+	}
+	if failed.Line > 0 {
+		return fmt.Errorf("line %d: %w", failed.Line, e)
+	}
+	return e
+}
+
+// version is the version that is recorded, database.NilVersion when there is none.
+func (r migration) version() (version int, dirty bool, err error) {
+	v, dirty, err := r.Version()
+	if errors.Is(err, migrate.ErrNilVersion) {
+		return database.NilVersion, false, nil
+	}
+	return int(v), dirty, err
+}
+
+func (r migration) position(version int) int {
+	return slices.IndexFunc(r.steps, func(s step) bool { return int(s.version) == version })
+}
+
+func (r migration) applied() int { return r.position(int(r.status.Version)) + 1 }
+
+func (r migration) before(version int) int {
+	if i := r.position(version); i > 0 {
+		return int(r.steps[i-1].version)
+	}
+	return database.NilVersion
+}
+
+func (r migration) after(version int) int { return int(r.steps[r.position(version)+1].version) }
+
+func (r migration) name(version int) string {
+	if i := r.position(version); i >= 0 {
+		return r.steps[i].name
+	}
+	return "the empty database"
+}

@@ -1,0 +1,170 @@
+package usage
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+const (
+	// FlushInterval is the time between two writes.
+	FlushInterval = 500 * time.Millisecond
+	// writeTimeout bounds one write, stopTimeout all that are tried at stop.
+	writeTimeout = 2 * time.Second
+	stopTimeout  = 5 * time.Second
+	// reportInterval is how often a store that stays away is logged.
+	reportInterval = time.Minute
+)
+
+// shards is how many locks the counts are spread over, so that keys rarely wait for one another.
+const shards = 64
+
+// Meter counts requests. All methods are safe for concurrent use.
+type Meter struct {
+	store    Store
+	serverID string
+	clock    func() time.Time
+	log      zerolog.Logger
+
+	seed   maphash.Seed
+	shards [shards]shard
+
+	// flushing guards what follows, and lets one write run at a time.
+	flushing  sync.Mutex
+	number    int64
+	unwritten []Batch
+	recorded  map[string]time.Time
+	away      outage
+}
+
+// Options are what a Meter needs beside its store.
+type Options struct {
+	// ServerID names this process among all that write to the store.
+	ServerID string
+	// Clock is time.Now where it is nil. It numbers the batches; what is counted carries its own time.
+	Clock func() time.Time
+	Log   zerolog.Logger
+}
+
+// NewMeter returns a meter that writes to the store. Nothing is written before Run or Flush.
+func NewMeter(store Store, o Options) *Meter {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	m := &Meter{
+		store: store, serverID: o.ServerID, clock: o.Clock, log: o.Log,
+		seed: maphash.MakeSeed(),
+		// A server of the same name that starts later goes on above the numbers it gave before: it writes far fewer
+		// batches than one a microsecond.
+		number:   o.Clock().UnixMicro(),
+		recorded: map[string]time.Time{},
+	}
+	for i := range m.shards {
+		m.shards[i].tallies = map[Slot]*tally{}
+	}
+	return m
+}
+
+// Admitted counts a request that was let in; at is when that was decided.
+func (m *Meter) Admitted(tenantID int64, keyID, plan string, at time.Time) {
+	m.add(tenantID, keyID, plan, at, 1, 0)
+}
+
+// Refused counts a request that a limit refused.
+func (m *Meter) Refused(tenantID int64, keyID, plan string, at time.Time) {
+	m.add(tenantID, keyID, plan, at, 0, 1)
+}
+
+// Refunded takes one request back from those admitted in the hour of at, which is when it was let in.
+func (m *Meter) Refunded(tenantID int64, keyID, plan string, at time.Time) {
+	m.add(tenantID, keyID, plan, at, -1, 0)
+}
+
+func (m *Meter) add(tenantID int64, keyID, plan string, at time.Time, admitted, refused int64) {
+	slot := Slot{TenantID: tenantID, KeyID: keyID, Plan: plan, Hour: at.Unix() / 3600 * 3600}
+	m.shards[maphash.String(m.seed, keyID)%shards].add(slot, at, admitted, refused)
+}
+
+// Run writes what was counted every FlushInterval until ctx ends, and then once more what is left. It returns an error
+// that says how much could not be written by then. End ctx when no more requests are served.
+func (m *Meter) Run(ctx context.Context) error {
+	stopping := ctx.Done()
+	// A write that is under way when ctx ends is finished, which takes no longer than writeTimeout.
+	ctx = context.WithoutCancel(ctx)
+	ticker := time.NewTicker(FlushInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-stopping:
+			return m.drain(ctx)
+		case <-ticker.C:
+			// An error is logged, and what was not written is kept for the next round.
+			_ = m.Flush(ctx)
+		}
+	}
+}
+
+// Flush writes all that was counted before the call. After an error it is all still there, to be written by the next.
+func (m *Meter) Flush(ctx context.Context) error {
+	m.flushing.Lock()
+	defer m.flushing.Unlock()
+	if err := m.write(ctx); err != nil {
+		return err
+	}
+	m.unwritten = m.collect()
+	return m.write(ctx)
+}
+
+// write sends the unwritten batches in order until one fails.
+func (m *Meter) write(ctx context.Context) error {
+	for len(m.unwritten) > 0 {
+		if err := m.writeOne(ctx, m.unwritten[0]); err != nil {
+			m.away.failed(m.log, m.clock(), err)
+			return fmt.Errorf("write usage: %w", err)
+		}
+		m.away.ended(m.log, m.clock())
+		m.unwritten = m.unwritten[1:]
+	}
+	return nil
+}
+
+func (m *Meter) writeOne(ctx context.Context, b Batch) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	return m.store.WriteUsage(ctx, b)
+}
+
+// drain writes what is left, trying again until stopTimeout has passed.
+func (m *Meter) drain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	for {
+		err := m.Flush(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(FlushInterval):
+		case <-ctx.Done():
+			return m.lost(err)
+		}
+	}
+}
+
+// lost says what stays unwritten at the end.
+func (m *Meter) lost(err error) error {
+	m.flushing.Lock()
+	defer m.flushing.Unlock()
+	var admitted, refused int64
+	for _, b := range append(m.unwritten, m.collect()...) {
+		for _, c := range b.Counts {
+			admitted += c.Admitted
+			refused += c.Refused
+		}
+	}
+	return fmt.Errorf("usage of %d admitted and %d refused requests was not recorded: %w", admitted, refused, err)
+}

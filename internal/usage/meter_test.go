@@ -1,0 +1,374 @@
+package usage_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/usage"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// memoryStore is a store that keeps the promise of usage.Store, and fails when told to.
+type memoryStore struct {
+	mu sync.Mutex
+	// fail is asked before and after each write: an error after it is a lost reply.
+	fail  func(write int, after bool) error
+	tried []usage.Batch
+	last  map[string]int64
+	sums  map[usage.Slot][2]int64
+	uses  []usage.KeyUse
+}
+
+func (s *memoryStore) WriteUsage(_ context.Context, b usage.Batch) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	write := len(s.tried)
+	s.tried = append(s.tried, b)
+	if s.fail != nil {
+		if err := s.fail(write, false); err != nil {
+			return err
+		}
+	}
+	if b.Number > s.last[b.ServerID] {
+		s.apply(b)
+	}
+	if s.fail != nil {
+		return s.fail(write, true)
+	}
+	return nil
+}
+
+func (s *memoryStore) apply(b usage.Batch) {
+	if s.last == nil {
+		s.last, s.sums = map[string]int64{}, map[usage.Slot][2]int64{}
+	}
+	s.last[b.ServerID] = b.Number
+	for _, c := range b.Counts {
+		sum := s.sums[c.Slot]
+		s.sums[c.Slot] = [2]int64{sum[0] + c.Admitted, sum[1] + c.Refused}
+	}
+	s.uses = append(s.uses, b.LastUsed...)
+}
+
+func newMeter(s usage.Store, clock func() time.Time) *usage.Meter {
+	return usage.NewMeter(s, usage.Options{ServerID: "server-1", Clock: clock, Log: zerolog.Nop()})
+}
+
+func fixed(at time.Time) func() time.Time { return func() time.Time { return at } }
+
+func flush(t *testing.T, m *usage.Meter) {
+	t.Helper()
+	if err := m.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMeterCountsByTenantKeyPlanAndHour(t *testing.T) {
+	t.Parallel()
+	s := &memoryStore{}
+	m := newMeter(s, fixed(noon))
+	m.Admitted(1, "key_a", "free", noon.Add(-time.Nanosecond))
+	m.Admitted(1, "key_a", "free", noon)
+	m.Admitted(1, "key_a", "free", noon.Add(time.Hour-time.Nanosecond))
+	m.Admitted(1, "key_a", "pro", noon)
+	m.Admitted(1, "key_b", "free", noon.In(time.FixedZone("half", 5*3600+1800)))
+	m.Admitted(2, "key_c", "free", noon)
+	m.Refused(2, "key_c", "free", noon)
+	m.Refused(2, "key_c", "free", noon)
+	flush(t, m)
+	m.Refunded(1, "key_a", "free", noon)
+	m.Admitted(2, "key_d", "free", noon)
+	m.Refunded(2, "key_d", "free", noon)
+	flush(t, m)
+	hour := noon.Unix()
+	want := map[usage.Slot][2]int64{
+		{TenantID: 1, KeyID: "key_a", Plan: "free", Hour: hour - 3600}: {1, 0},
+		{TenantID: 1, KeyID: "key_a", Plan: "free", Hour: hour}:        {1, 0},
+		{TenantID: 1, KeyID: "key_a", Plan: "pro", Hour: hour}:         {1, 0},
+		{TenantID: 1, KeyID: "key_b", Plan: "free", Hour: hour}:        {1, 0},
+		{TenantID: 2, KeyID: "key_c", Plan: "free", Hour: hour}:        {1, 2},
+	}
+	if diff := cmp.Diff(want, s.sums); diff != "" {
+		t.Errorf("recorded (-want +got):\n%s", diff)
+	}
+}
+
+func TestMeterWritesNothingWhenNothingCame(t *testing.T) {
+	t.Parallel()
+	s := &memoryStore{}
+	m := newMeter(s, fixed(noon))
+	flush(t, m)
+	m.Admitted(1, "key_a", "free", noon)
+	flush(t, m)
+	flush(t, m)
+	flush(t, m)
+	if len(s.tried) != 1 {
+		t.Errorf("%d batches written, want 1", len(s.tried))
+	}
+}
+
+func TestMeterSendsTheSameBatchAgain(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string]bool{"write failed": false, "only the reply was lost": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &memoryStore{fail: func(write int, isAfter bool) error {
+				if write < 2 && isAfter == after {
+					return usage.ErrUnavailable
+				}
+				return nil
+			}}
+			m := newMeter(s, fixed(noon))
+			m.Admitted(1, "key_a", "free", noon)
+			for range 2 {
+				if err := m.Flush(t.Context()); !errors.Is(err, usage.ErrUnavailable) {
+					t.Fatalf("Flush = %v, want ErrUnavailable", err)
+				}
+				m.Admitted(1, "key_a", "free", noon)
+			}
+			flush(t, m)
+			if len(s.tried) != 4 {
+				t.Fatalf("%d writes, want 4", len(s.tried))
+			}
+			if diff := cmp.Diff([]usage.Batch{s.tried[0], s.tried[0]}, s.tried[1:3]); diff != "" {
+				t.Errorf("batches sent again (-want +got):\n%s", diff)
+			}
+			if got, want := s.tried[3].Number, s.tried[0].Number+1; got != want {
+				t.Errorf("the next batch has number %d, want %d", got, want)
+			}
+			want := map[usage.Slot][2]int64{{TenantID: 1, KeyID: "key_a", Plan: "free", Hour: noon.Unix()}: {3, 0}}
+			if diff := cmp.Diff(want, s.sums); diff != "" {
+				t.Errorf("recorded (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMeterStartedAgainNumbersOn(t *testing.T) {
+	t.Parallel()
+	s := &memoryStore{}
+	for i := range 3 {
+		m := newMeter(s, fixed(noon.Add(time.Duration(i)*time.Second)))
+		for range 2 {
+			m.Admitted(1, "key_a", "free", noon)
+			flush(t, m)
+		}
+	}
+	want := map[usage.Slot][2]int64{{TenantID: 1, KeyID: "key_a", Plan: "free", Hour: noon.Unix()}: {6, 0}}
+	if diff := cmp.Diff(want, s.sums); diff != "" {
+		t.Errorf("recorded by three processes of one name (-want +got):\n%s", diff)
+	}
+}
+
+func TestMeterRecordsLastUseOnceAMinute(t *testing.T) {
+	t.Parallel()
+	s := &memoryStore{}
+	now := noon
+	m := newMeter(s, func() time.Time { return now })
+	for second := range 130 {
+		now = noon.Add(time.Duration(second) * time.Second)
+		m.Admitted(1, "key_a", "free", now)
+		if second == 10 {
+			m.Admitted(1, "key_b", "free", now)
+			m.Admitted(1, "key_b", "pro", now)
+		}
+		flush(t, m)
+	}
+	want := []usage.KeyUse{
+		{KeyID: "key_a", At: noon},
+		{KeyID: "key_b", At: noon.Add(10 * time.Second)},
+		{KeyID: "key_a", At: noon.Add(time.Minute)},
+		{KeyID: "key_a", At: noon.Add(2 * time.Minute)},
+	}
+	if diff := cmp.Diff(want, s.uses); diff != "" {
+		t.Errorf("uses (-want +got):\n%s", diff)
+	}
+}
+
+func TestMeterSplitsWhatIsMuch(t *testing.T) {
+	t.Parallel()
+	const keys = 4500
+	s := &memoryStore{}
+	m := newMeter(s, fixed(noon))
+	for i := range keys {
+		m.Admitted(1, fmt.Sprintf("key_%d", i), "free", noon)
+	}
+	flush(t, m)
+	if len(s.tried) != 3 || len(s.sums) != keys || len(s.uses) != keys {
+		t.Errorf("%d batches of %d slots and %d uses, want 3, %d, %d", len(s.tried), len(s.sums), len(s.uses), keys, keys)
+	}
+}
+
+func TestMeterLosesNothingUnderConcurrency(t *testing.T) {
+	t.Parallel()
+	s := &memoryStore{fail: func(write int, after bool) error {
+		if write%3 == 1 || write%5 == 2 && after {
+			return usage.ErrUnavailable
+		}
+		return nil
+	}}
+	m := newMeter(s, nil)
+	const callers, each = 16, 5000
+	var wg sync.WaitGroup
+	for c := range callers {
+		wg.Go(func() {
+			for i := range each {
+				m.Admitted(1, fmt.Sprintf("key_%d", (c+i)%40), "free", noon)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+			_ = m.Flush(t.Context())
+		}
+	}
+	for m.Flush(t.Context()) != nil {
+	}
+	var sum int64
+	for _, counts := range s.sums {
+		sum += counts[0]
+	}
+	if sum != callers*each {
+		t.Errorf("recorded %d, want %d", sum, callers*each)
+	}
+}
+
+func TestRunIsAtMostASecondBehind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &memoryStore{}
+		m := newMeter(s, nil)
+		ctx, stop := context.WithCancel(t.Context())
+		result := make(chan error, 1)
+		go func() { result <- m.Run(ctx) }()
+		time.Sleep(1234 * time.Millisecond)
+		m.Admitted(1, "key_a", "free", time.Now())
+		time.Sleep(usage.FlushInterval)
+		synctest.Wait()
+		if len(s.sums) != 1 {
+			t.Errorf("not recorded %v later", usage.FlushInterval)
+		}
+		m.Admitted(1, "key_b", "free", time.Now())
+		stop()
+		if err := <-result; err != nil {
+			t.Errorf("Run = %v", err)
+		}
+		if len(s.sums) != 2 {
+			t.Error("what came last was not recorded at stop")
+		}
+	})
+}
+
+func TestRunSaysWhatItCouldNotRecord(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &memoryStore{fail: func(int, bool) error { return usage.ErrUnavailable }}
+		m := newMeter(s, nil)
+		ctx, stop := context.WithCancel(t.Context())
+		result := make(chan error, 1)
+		go func() { result <- m.Run(ctx) }()
+		m.Admitted(1, "key_a", "free", time.Now())
+		m.Refused(1, "key_a", "free", time.Now())
+		time.Sleep(time.Second)
+		m.Admitted(1, "key_a", "free", time.Now())
+		stopped := time.Now()
+		stop()
+		err := <-result
+		if !errors.Is(err, usage.ErrUnavailable) || !strings.Contains(err.Error(), "2 admitted and 1 refused") {
+			t.Errorf("Run = %v, want what was lost and why", err)
+		}
+		if took := time.Since(stopped); took > 6*time.Second {
+			t.Errorf("Run ended %v after its context", took)
+		}
+	})
+}
+
+func TestRunKeepsWhatAHangingStoreDoesNotTake(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &hangingStore{}
+		m := newMeter(s, nil)
+		ctx, stop := context.WithCancel(t.Context())
+		result := make(chan error, 1)
+		go func() { result <- m.Run(ctx) }()
+		m.Admitted(1, "key_a", "free", time.Now())
+		time.Sleep(10 * time.Second)
+		stopped := time.Now()
+		stop()
+		if err := <-result; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Run = %v, want DeadlineExceeded", err)
+		}
+		if took := time.Since(stopped); took > 8*time.Second {
+			t.Errorf("Run ended %v after its context", took)
+		}
+	})
+}
+
+type hangingStore struct{}
+
+func (*hangingStore) WriteUsage(ctx context.Context, _ usage.Batch) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestOutageIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	broken := true
+	s := &memoryStore{fail: func(int, bool) error {
+		if broken {
+			return usage.ErrUnavailable
+		}
+		return nil
+	}}
+	now := noon
+	m := usage.NewMeter(s, usage.Options{Clock: func() time.Time { return now }, Log: zerolog.New(&log)})
+	m.Admitted(1, "key_a", "free", noon)
+	for range 100 {
+		_ = m.Flush(t.Context())
+		now = now.Add(time.Second)
+	}
+	broken = false
+	flush(t, m)
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != 3 {
+		t.Errorf("want a line at the begin, one after a minute and one at the end, got:\n%s", log.String())
+	}
+}
+
+func TestCountingAllocatesNothing(t *testing.T) {
+	m := newMeter(&memoryStore{}, nil)
+	m.Admitted(1, "key_a", "free", noon)
+	if n := testing.AllocsPerRun(1000, func() { m.Admitted(1, "key_a", "free", noon) }); n != 0 {
+		t.Errorf("%v allocations a request, want 0", n)
+	}
+}
+
+func BenchmarkAdmitted(b *testing.B) {
+	m := newMeter(&memoryStore{}, nil)
+	ids := make([]string, 1000)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("key_%016d", i)
+	}
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for i := 0; pb.Next(); i++ {
+			m.Admitted(1, ids[i%len(ids)], "business", noon)
+		}
+	})
+}

@@ -1,0 +1,31 @@
+package usage
+
+import (
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// outage is a time during which the store could not be written. It logs its begin, each reportInterval of it, and its
+// end: not every failed write.
+type outage struct {
+	since, reported time.Time
+}
+
+func (o *outage) failed(log zerolog.Logger, now time.Time, err error) {
+	if o.since.IsZero() {
+		o.since = now
+	}
+	if o.reported.IsZero() || now.Sub(o.reported) >= reportInterval {
+		o.reported = now
+		log.Error().Err(err).Dur("for", now.Sub(o.since)).Msg("usage can't be recorded; it is kept in memory and tried again")
+	}
+}
+
+func (o *outage) ended(log zerolog.Logger, now time.Time) {
+	if o.since.IsZero() {
+		return
+	}
+	log.Info().Dur("after", now.Sub(o.since)).Msg("usage is recorded again")
+	*o = outage{}
+}

@@ -1,0 +1,108 @@
+package usage
+
+import (
+	"sync"
+	"time"
+)
+
+// keyUseInterval is the least time between two writes of when a key was last used.
+const keyUseInterval = time.Minute
+
+// maxBatch is the most counts and the most uses of one batch, so that a write ends within its time also when there is
+// much to write, as after the store was away.
+const maxBatch = 2000
+
+// shard holds the counts of some keys since the last batch.
+type shard struct {
+	mu      sync.Mutex
+	tallies map[Slot]*tally
+}
+
+type tally struct {
+	admitted, refused int64
+	// lastUsed is the latest request's time; touched is false when none came since the last batch.
+	lastUsed time.Time
+	touched  bool
+}
+
+func (s *shard) add(slot Slot, at time.Time, admitted, refused int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, ok := s.tallies[slot]
+	if !ok {
+		t = &tally{}
+		s.tallies[slot] = t
+	}
+	t.touched = true
+	t.admitted += admitted
+	t.refused += refused
+	if at.After(t.lastUsed) {
+		t.lastUsed = at
+	}
+}
+
+// collect moves the counts into new batches. The caller holds m.flushing.
+func (m *Meter) collect() []Batch {
+	var counts []Count
+	used := map[string]time.Time{}
+	for i := range m.shards {
+		counts = m.shards[i].drainInto(counts, used)
+	}
+	uses := m.dueUses(used)
+	var batches []Batch
+	for len(counts) > 0 || len(uses) > 0 {
+		m.number++
+		b := Batch{ServerID: m.serverID, Number: m.number}
+		b.Counts, counts = split(counts)
+		b.LastUsed, uses = split(uses)
+		batches = append(batches, b)
+	}
+	return batches
+}
+
+// split cuts a batch's share off.
+func split[T any](all []T) (share, rest []T) {
+	n := min(len(all), maxBatch)
+	return all[:n:n], all[n:]
+}
+
+// drainInto appends the shard's counts and notes when each key was used. A slot in which nothing came since the last
+// batch is dropped; the others stay, so that a key that is busy costs no allocation.
+func (s *shard) drainInto(counts []Count, used map[string]time.Time) []Count {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for slot, t := range s.tallies {
+		if !t.touched {
+			delete(s.tallies, slot)
+			continue
+		}
+		// A request that came and was given back within one batch leaves nothing to add.
+		if t.admitted != 0 || t.refused != 0 {
+			counts = append(counts, Count{Slot: slot, Admitted: t.admitted, Refused: t.refused})
+		}
+		if t.lastUsed.After(used[slot.KeyID]) {
+			used[slot.KeyID] = t.lastUsed
+		}
+		*t = tally{}
+	}
+	return counts
+}
+
+// dueUses returns those uses whose key had none recorded within keyUseInterval before, and remembers them.
+func (m *Meter) dueUses(used map[string]time.Time) []KeyUse {
+	now := m.clock()
+	for keyID, at := range m.recorded {
+		if now.Sub(at) >= keyUseInterval {
+			delete(m.recorded, keyID)
+		}
+	}
+	var due []KeyUse
+	for keyID, at := range used {
+		if before, ok := m.recorded[keyID]; ok && at.Sub(before) < keyUseInterval {
+			continue
+		}
+		m.recorded[keyID] = at
+		due = append(due, KeyUse{KeyID: keyID, At: at})
+	}
+	return due
+}

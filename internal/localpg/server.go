@@ -26,7 +26,7 @@ type Options struct {
 	// Throwaway, means a folder of its own that Stop removes.
 	Dir string
 
-	// Throwaway trades the data's safety against crashes for speed.
+	// Throwaway trades the data's safety against a crash of the machine for speed.
 	Throwaway bool
 
 	// Install allows to install PostgreSQL when it is not on the machine.
@@ -185,7 +185,8 @@ func settings(throwaway bool) map[string]string {
 		"jit":                     "off",
 	}
 	if throwaway {
-		for _, name := range []string{"fsync", "synchronous_commit", "full_page_writes", "autovacuum"} {
+		// Commits still reach the system before they are answered, so they outlive the server's being killed, if not the machine's.
+		for _, name := range []string{"fsync", "full_page_writes", "autovacuum"} {
 			set[name] = "off"
 		}
 		set["checkpoint_timeout"] = "1h"

@@ -1,0 +1,110 @@
+package storetest
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"petstore.example/internal/localpg"
+	"petstore.example/internal/store"
+)
+
+// PrivateServer is a PostgreSQL of one test's own with one migrated database, for the test to disturb. Its addresses stay the
+// same over every Stop and Start. Its methods fail the test that made it when they cannot do their work, so they must be
+// called from that test's goroutine.
+type PrivateServer struct {
+	Database
+	t      testing.TB
+	dir    string
+	mu     sync.Mutex
+	server *localpg.Server // nil when stopped
+}
+
+// NewServer starts a server that ends with the test.
+func NewServer(t testing.TB) *PrivateServer {
+	t.Helper()
+	dir, remove, err := localpg.TempDir()
+	if err != nil {
+		t.Fatalf("test server: %v", err)
+	}
+	t.Cleanup(remove)
+	p := &PrivateServer{t: t, dir: filepath.Join(dir, "server")}
+	t.Cleanup(p.Stop)
+	p.Start()
+	p.Database = *database(p.server, "postgres")
+	if err := store.MigrateUp(t.Context(), p.URL); err != nil {
+		t.Fatalf("test server: %v", err)
+	}
+	return p
+}
+
+// Start starts the server again after Stop or Kill, with the data that it had.
+func (p *PrivateServer) Start() {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.server != nil {
+		return
+	}
+	server, err := localpg.Start(context.Background(), localpg.Options{Dir: p.dir, Throwaway: true, Install: true, Log: os.Stderr})
+	if err != nil {
+		p.t.Fatalf("test server: %v", err)
+	}
+	p.server = server
+}
+
+// Stop ends the server in order: its connections are closed. It does nothing when the server is not running.
+func (p *PrivateServer) Stop() {
+	p.t.Helper()
+	p.end(func(s *localpg.Server) error {
+		if err := s.Thaw(); err != nil {
+			return err
+		}
+		return s.Stop(context.Background())
+	})
+}
+
+// Kill ends the server at once. What was committed is there again after Start.
+func (p *PrivateServer) Kill() {
+	p.t.Helper()
+	p.end((*localpg.Server).Kill)
+}
+
+func (p *PrivateServer) end(how func(*localpg.Server) error) {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.server == nil {
+		return
+	}
+	if err := how(p.server); err != nil {
+		p.t.Errorf("test server: %v", err)
+	}
+	p.server = nil
+}
+
+// Freeze halts the server with its connections open: nothing answers until Thaw.
+func (p *PrivateServer) Freeze() {
+	p.t.Helper()
+	p.control((*localpg.Server).Freeze)
+}
+
+// Thaw lets a frozen server go on.
+func (p *PrivateServer) Thaw() {
+	p.t.Helper()
+	p.control((*localpg.Server).Thaw)
+}
+
+func (p *PrivateServer) control(how func(*localpg.Server) error) {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.server == nil {
+		p.t.Fatal("test server: it is not running")
+	}
+	if err := how(p.server); err != nil {
+		p.t.Fatalf("test server: %v", err)
+	}
+}

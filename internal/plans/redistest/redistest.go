@@ -1,0 +1,200 @@
+package redistest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"petstore.example/internal/subprocess"
+	"petstore.example/internal/syspkg"
+)
+
+// Server is a Redis server of one test's own on a port of the loopback address, which stays the same over every Stop and Start.
+// Its methods fail the test that made it when they cannot do their work, so they must be called from that test's goroutine.
+type Server struct {
+	URL  string // redis://127.0.0.1:port/0
+	Addr string // 127.0.0.1:port
+
+	t       testing.TB
+	mu      sync.Mutex
+	process *subprocess.Process // nil when stopped
+}
+
+// New starts a server that ends with the test.
+func New(t testing.TB) *Server {
+	t.Helper()
+	addr, process, err := launchAnywhere(t.Context())
+	if err != nil {
+		t.Fatalf("test redis: %v", err)
+	}
+	s := &Server{URL: "redis://" + addr + "/0", Addr: addr, t: t, process: process}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+// Start starts the server again after Stop, empty.
+func (s *Server) Start() {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process != nil {
+		return
+	}
+	process, err := launch(context.Background(), s.Addr)
+	if err != nil {
+		s.t.Fatalf("test redis: %v", err)
+	}
+	s.process = process
+}
+
+// Stop ends the server at once and closes its connections; what was in it is lost. It does nothing when the server is not running.
+func (s *Server) Stop() {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		return
+	}
+	if err := s.process.Stop(context.Background(), 10*time.Second, syscall.SIGKILL); err != nil {
+		s.t.Errorf("test redis: %v", err)
+	}
+	s.process = nil
+}
+
+// Freeze halts the server with its connections open: nothing answers until Thaw.
+func (s *Server) Freeze() {
+	s.t.Helper()
+	s.signal(syscall.SIGSTOP)
+}
+
+// Thaw lets a frozen server go on.
+func (s *Server) Thaw() {
+	s.t.Helper()
+	s.signal(syscall.SIGCONT)
+}
+
+func (s *Server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.process == nil {
+		s.t.Fatal("test redis: it is not running")
+	}
+	if err := s.process.Signal(sig); err != nil {
+		s.t.Fatalf("test redis: %v", err)
+	}
+}
+
+// Flush empties the server, scripts included.
+func (s *Server) Flush() {
+	s.t.Helper()
+	client := clientOf(s.Addr, 0)
+	defer client.Close()
+	err := errors.Join(client.FlushAll(s.t.Context()).Err(), client.ScriptFlush(s.t.Context()).Err())
+	if err != nil {
+		s.t.Fatalf("test redis: %v", err)
+	}
+}
+
+func clientOf(addr string, db int) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: addr, DB: db, PoolSize: 1, DisableIdentity: true, MaxRetries: -1})
+}
+
+// launchAnywhere starts a server on a port that is free. Between finding one and taking it someone else may be faster.
+func launchAnywhere(ctx context.Context) (addr string, process *subprocess.Process, err error) {
+	for range 5 {
+		if addr, err = freeAddr(); err != nil {
+			return "", nil, err
+		}
+		if process, err = launch(ctx, addr); err == nil || ctx.Err() != nil {
+			return addr, process, err
+		}
+	}
+	return "", nil, err
+}
+
+func freeAddr() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}
+
+// launch starts a server and waits until it answers.
+func launch(ctx context.Context, addr string) (*subprocess.Process, error) {
+	path, err := program(ctx)
+	if err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(path, "--bind", host, "--port", port, "--save", "", "--appendonly", "no",
+		"--databases", databases, "--dir", os.TempDir(), "--daemonize", "no")
+	log, err := os.CreateTemp("", "petstore-redis-")
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	defer os.Remove(log.Name())
+	cmd.Stdout, cmd.Stderr = log, log
+	process, err := subprocess.Start(cmd, syscall.SIGKILL)
+	if err != nil {
+		return nil, err
+	}
+	if err := answers(ctx, process, addr); err != nil {
+		_ = process.Stop(ctx, 10*time.Second, syscall.SIGKILL)
+		said, _ := os.ReadFile(log.Name())
+		return nil, fmt.Errorf("start redis-server: %w: %s", err, bytes.TrimSpace(said))
+	}
+	return process, nil
+}
+
+func answers(ctx context.Context, process *subprocess.Process, addr string) error {
+	client := clientOf(addr, 0)
+	defer client.Close()
+	limit := time.NewTimer(30 * time.Second)
+	defer limit.Stop()
+	for {
+		// Someone else's server on the port would answer too, but then ours ends.
+		if client.Info(ctx, "server").Err() == nil && isOurs(ctx, client, process.PID()) {
+			return nil
+		}
+		select {
+		case <-process.Done():
+			return fmt.Errorf("it ended: %w", process.Err())
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-limit.C:
+			return errors.New("it does not answer")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func isOurs(ctx context.Context, client *redis.Client, pid int) bool {
+	info := client.InfoMap(ctx, "server").Val()
+	return info["Server"]["process_id"] == fmt.Sprint(pid)
+}
+
+// program finds redis-server and installs it when it is missing.
+func program(ctx context.Context) (path string, err error) {
+	pkg := syspkg.Package{Name: "Redis", Apt: "redis-server", Brew: "redis"}
+	err = syspkg.Ensure(ctx, os.Stderr, pkg, func() bool {
+		path, err = exec.LookPath("redis-server")
+		return err == nil
+	})
+	return path, err
+}

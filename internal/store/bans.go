@@ -1,0 +1,71 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/keys"
+)
+
+var _ keys.BanStore = (*DB)(nil)
+
+// PlaceAutomaticBan implements keys.BanStore. Like every change to a key or its bans it locks the key's row first, so
+// of servers that come at the same moment one places the ban and the others find it.
+func (d *DB) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string, now time.Time) (b keys.Ban, err error) {
+	now = now.UTC().Truncate(time.Microsecond) // as Postgres keeps it
+	err = d.tx(ctx, func(tx *sqlx.Tx) error {
+		key, err := lockKey(ctx, tx, keyID)
+		if err != nil {
+			return err
+		}
+		if key.TenantID != tenantID {
+			return keys.ErrKeyNotFound
+		}
+		inForce, err := selectBans(ctx, tx, `
+			where `+banInForce+` and b.tenant_id = $2 and b.key_id = $3 order by b.ends_at desc limit 1`,
+			now, tenantID, keyID)
+		if err != nil {
+			return err
+		}
+		if len(inForce) > 0 {
+			b = inForce[0]
+			return nil
+		}
+		b, err = insertAutomaticBan(ctx, tx, key, now)
+		return err
+	})
+	if err != nil {
+		return keys.Ban{}, fmt.Errorf("place automatic ban: %w", err)
+	}
+	return b, nil
+}
+
+// insertAutomaticBan bans a locked key for a time that grows with its earlier automatic bans.
+func insertAutomaticBan(ctx context.Context, tx *sqlx.Tx, k keys.Key, now time.Time) (keys.Ban, error) {
+	var earlier int
+	err := tx.GetContext(ctx, &earlier, `
+		select count(*) from bans
+		where tenant_id = $1 and key_id = $2 and source = $3 and lifted_at is null and starts_at > $4`,
+		k.TenantID, k.ID, string(keys.Automatic), now.Add(-keys.RepeatPeriod))
+	if err != nil {
+		return keys.Ban{}, err
+	}
+	b := keys.Ban{
+		TenantID: k.TenantID, TenantName: k.TenantName, KeyID: k.ID, Source: keys.Automatic,
+		Reason: keys.AutomaticReason, StartsAt: now, EndsAt: now.Add(keys.BanLength(earlier)),
+	}
+	err = tx.GetContext(ctx, &b.ID, `
+		insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, $3, $4, $5, $6)
+		returning id`, b.TenantID, b.KeyID, string(b.Source), b.Reason, b.StartsAt, b.EndsAt)
+	if err != nil {
+		return keys.Ban{}, err
+	}
+	by := audit.By{Actor: audit.System, Reason: b.Reason}
+	return b, writeAudit(ctx, tx, by, auditEntry{
+		at: now, action: "ban.place", tenantID: b.TenantID, subject: b.KeyID, after: recordBan(b),
+	})
+}

@@ -1,0 +1,145 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"petstore.example/internal/usage"
+)
+
+var _ usage.Store = (*DB)(nil)
+
+const (
+	// writerForgotten is how long after its last batch a server's number is kept: far longer than a batch can be sent
+	// again.
+	writerForgotten = 7 * 24 * time.Hour
+	// forgetWritersEvery is in batches.
+	forgetWritersEvery = 5000
+	daySeconds         = 24 * 60 * 60
+)
+
+// WriteUsage implements usage.Store.
+//
+// The batch and its number are one transaction: after a reply that was lost, the number tells that the batch is there.
+// A first attempt that still runs in the database holds the writer's row, and the second waits for it. Servers lock
+// the rows that they share in the same order. Counts of keys, tenants and plans that are no more are left out.
+func (d *DB) WriteUsage(ctx context.Context, b usage.Batch) error {
+	err := d.tx(ctx, func(tx *sqlx.Tx) error {
+		isNew, err := advanceWriter(ctx, tx, b)
+		if err != nil || !isNew {
+			return err
+		}
+		if err := addCounts(ctx, tx, b.Counts); err != nil {
+			return err
+		}
+		if err := setLastUsed(ctx, tx, b.LastUsed); err != nil {
+			return err
+		}
+		return forgetWriters(ctx, tx, b)
+	})
+	if err != nil {
+		return fmt.Errorf("record usage: %w", err)
+	}
+	return nil
+}
+
+// advanceWriter remembers the batch's number, and tells whether it is above the one that was remembered.
+func advanceWriter(ctx context.Context, tx *sqlx.Tx, b usage.Batch) (isNew bool, err error) {
+	result, err := tx.ExecContext(ctx, `
+		insert into usage_writers (server_id, batch, written_at) values ($1, $2, now())
+		on conflict (server_id) do update set batch = excluded.batch, written_at = excluded.written_at
+		where usage_writers.batch < excluded.batch`, b.ServerID, b.Number)
+	if err != nil {
+		return false, err
+	}
+	rows, err := result.RowsAffected()
+	return rows > 0, err
+}
+
+func addCounts(ctx context.Context, tx *sqlx.Tx, counts []usage.Count) error {
+	if len(counts) == 0 {
+		return nil
+	}
+	n := len(counts)
+	tenants, hours := make([]int64, n), make([]int64, n)
+	keyIDs, plans := make([]string, n), make([]string, n)
+	admitted, refused := make([]int64, n), make([]int64, n)
+	for i, c := range counts {
+		tenants[i], hours[i], keyIDs[i], plans[i] = c.TenantID, c.Hour, c.KeyID, c.Plan
+		admitted[i], refused[i] = c.Admitted, c.Refused
+	}
+	_, err := tx.ExecContext(ctx, `
+		insert into usage_hourly (tenant_id, hour, key_id, plan, admitted, refused)
+		select c.tenant_id, to_timestamp(c.hour), c.key_id, c.plan, c.admitted, c.refused
+		from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])
+		     as c (tenant_id, hour, key_id, plan, admitted, refused)
+		join api_keys k on k.id = c.key_id and k.tenant_id = c.tenant_id
+		join plans p on p.name = c.plan
+		-- All servers lock shared rows in this order.
+		order by 1, 2, 3, 4
+		on conflict (tenant_id, hour, key_id, plan) do update set
+		  admitted = usage_hourly.admitted + excluded.admitted,
+		  refused = usage_hourly.refused + excluded.refused`,
+		pq.Array(tenants), pq.Array(hours), pq.Array(keyIDs), pq.Array(plans), pq.Array(admitted), pq.Array(refused))
+	return err
+}
+
+func setLastUsed(ctx context.Context, tx *sqlx.Tx, uses []usage.KeyUse) error {
+	if len(uses) == 0 {
+		return nil
+	}
+	ids, micros := make([]string, len(uses)), make([]int64, len(uses))
+	for i, u := range uses {
+		ids[i], micros[i] = u.KeyID, u.At.UnixMicro()
+	}
+	_, err := tx.ExecContext(ctx, `
+		with uses as (
+		  select k.id, timestamptz 'epoch' + u.micros * interval '1 microsecond' as at
+		  from unnest($1::text[], $2::bigint[]) as u (id, micros)
+		  join api_keys k on k.id = u.id
+		  -- A key that somebody is changing now is left for the next minute; nobody waits for anybody.
+		  order by k.id for no key update of k skip locked
+		)
+		update api_keys k set last_used_at = uses.at
+		from uses where k.id = uses.id and (k.last_used_at is null or k.last_used_at < uses.at)`,
+		pq.Array(ids), pq.Array(micros))
+	return err
+}
+
+// forgetWriters removes, once in a while, the numbers of servers that are long gone.
+func forgetWriters(ctx context.Context, tx *sqlx.Tx, b usage.Batch) error {
+	if b.Number%forgetWritersEvery != 0 {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, `
+		delete from usage_writers where server_id in (
+		  select server_id from usage_writers
+		  where server_id <> $1 and written_at < now() - make_interval(secs => $2) for update skip locked
+		)`, b.ServerID, writerForgotten.Seconds())
+	return err
+}
+
+// UsedToday returns how many requests of each tenant were admitted on a UTC day, counted from 1 January 1970, as far as
+// they are recorded. Tenants without any are left out.
+func (d *DB) UsedToday(ctx context.Context, day int64) (map[int64]int64, error) {
+	var rows []struct {
+		TenantID int64 `db:"tenant_id"`
+		Admitted int64 `db:"admitted"`
+	}
+	err := d.db.SelectContext(ctx, &rows, `
+		select tenant_id, sum(admitted)::bigint as admitted from usage_hourly
+		where hour >= to_timestamp($1) and hour < to_timestamp($2)
+		group by tenant_id having sum(admitted) > 0`, day*daySeconds, (day+1)*daySeconds)
+	if err != nil {
+		return nil, fmt.Errorf("sum the day's usage: %w", translate(err))
+	}
+	used := make(map[int64]int64, len(rows))
+	for _, r := range rows {
+		used[r.TenantID] = r.Admitted
+	}
+	return used, nil
+}

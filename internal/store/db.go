@@ -20,7 +20,7 @@ const (
 	apiTimeout   = 1100 * time.Millisecond
 	staffTimeout = 30 * time.Second
 	readSlack    = 100 * time.Millisecond
-	maxConns         = 16
+	maxConns     = 16
 	// maxLifetime bounds the harm of a connection that the driver left in a bad state.
 	maxLifetime = 30 * time.Minute
 )

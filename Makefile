@@ -1,0 +1,47 @@
+# Everything that a person does with this project, in one place: make help.
+GO       ?= go
+# Gin without its MessagePack codec: half the size.
+TAGS     := nomsgpack
+TOOL     := $(GO) tool -modfile=tools/go.mod
+ARGS     ?=
+PACKAGES ?= ./...
+SOAK     ?= 1m
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test check fmt bench soak clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## start everything on this machine: PostgreSQL, sample data, a key, the server (ARGS="--addr 127.0.0.1:9000 --dir DIR")
+	@exec bin/petstore dev $(ARGS)
+
+build: ## build bin/petstore and bin/petstorectl
+	@mkdir -p bin
+	@$(GO) build -tags $(TAGS) -trimpath -o bin/ ./cmd/petstore ./cmd/petstorectl
+
+test: ## run all tests with the race detector, on real Postgres and Redis servers that they start themselves
+	$(GO) test -tags $(TAGS) -race -timeout 9m $(PACKAGES)
+
+check: ## format, vet, linters, generated files and module files up to date
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo 'not formatted (make fmt):'; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) mod tidy -diff
+	$(GO) vet -tags $(TAGS) ./...
+	$(TOOL) golangci-lint run --build-tags $(TAGS) ./...
+
+fmt: ## format all Go files
+	@gofmt -w $$(git ls-files '*.go')
+
+bench: build ## compare with a bare Gin server: requests a second, their ratio, CPU a request
+	$(GO) run -tags $(TAGS) ./bench $(ARGS)
+
+soak: ## run the long forms of the tests: every fuzzer for SOAK=1m
+	@for package in $$($(GO) list ./...); do \
+	  for fuzzer in $$($(GO) test -tags $(TAGS) -list '^Fuzz' $$package | grep '^Fuzz'); do \
+	    echo "== $$package $$fuzzer"; \
+	    $(GO) test -tags $(TAGS) -run '^$$' -fuzz "^$$fuzzer\$$" -fuzztime $(SOAK) $$package || exit 1; \
+	  done; \
+	done
+
+clean: ## remove what was built; the data of make run stays in .petstore
+	rm -rf bin

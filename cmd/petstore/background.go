@@ -1,0 +1,30 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rs/zerolog"
+)
+
+// background runs work until the returned function is called, which ends its context and waits for it.
+func background(log zerolog.Logger, what string, work func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := work(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			log.Error().Err(err).Msg(what)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+func logError(log zerolog.Logger, what string, do func() error) {
+	if err := do(); err != nil {
+		log.Error().Err(err).Msg(what)
+	}
+}

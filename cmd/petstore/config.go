@@ -1,0 +1,177 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/keys"
+)
+
+// secret is a setting that never prints itself.
+type secret string
+
+const redacted = "(set, not shown)"
+
+func (s secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return redacted
+}
+
+// GoString redacts, as String does.
+func (s secret) GoString() string { return s.String() }
+
+// MarshalText redacts, as String does.
+func (s secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// config is what `petstore serve` reads from the environment. docs/configuration.md describes each setting; a test
+// holds the two together.
+type config struct {
+	DatabaseURL    secret        `env:"DATABASE_URL"`
+	RedisURL       secret        `env:"REDIS_URL"`
+	Addr           string        `env:"ADDR" envDefault:":8080"`
+	AdminAddr      string        `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8081"`
+	Environment    string        `env:"ENVIRONMENT" envDefault:"production"`
+	BaseURL        string        `env:"BASE_URL"`
+	TrustedProxies []string      `env:"TRUSTED_PROXIES"`
+	AddressLimit   int64         `env:"ADDRESS_LIMIT" envDefault:"6000"`
+	LogLevel       string        `env:"LOG_LEVEL" envDefault:"info"`
+	LogFormat      string        `env:"LOG_FORMAT" envDefault:"json"`
+	Pprof          bool          `env:"PPROF" envDefault:"false"`
+	DrainDelay     time.Duration `env:"DRAIN_DELAY" envDefault:"0s"`
+	StopTimeout    time.Duration `env:"STOP_TIMEOUT" envDefault:"20s"`
+}
+
+const envPrefix = "PETSTORE_"
+
+// readConfig returns the configuration in force, or an error that names everything that is wrong with it.
+// environ is nil for the process's own environment.
+func readConfig(environ map[string]string) (config, error) {
+	var cfg config
+	// Without a value for it, the library reads the process's environment.
+	err := env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: environ})
+	var found problems
+	var parse env.AggregateError
+	if errors.As(err, &parse) {
+		for _, e := range parse.Errors {
+			found.add("%s", strings.TrimPrefix(e.Error(), "env: "))
+		}
+	} else if err != nil {
+		found.add("%v", err)
+	}
+	cfg.check(&found)
+	if cfg.BaseURL == "" {
+		cfg.BaseURL = defaultBaseURL(cfg.Addr)
+	}
+	return cfg, found.err()
+}
+
+func (c *config) check(p *problems) {
+	p.checkURL("DATABASE_URL", string(c.DatabaseURL), true, "postgres", "postgresql")
+	p.checkURL("REDIS_URL", string(c.RedisURL), false, "redis", "rediss", "unix")
+	p.checkAddr("ADDR", c.Addr)
+	p.checkAddr("ADMIN_ADDR", c.AdminAddr)
+	p.checkOneOf("ENVIRONMENT", c.Environment, "production", "staging")
+	p.checkOneOf("LOG_FORMAT", c.LogFormat, "json", "text")
+	if _, err := zerolog.ParseLevel(c.LogLevel); err != nil || c.LogLevel == "" {
+		p.add("PETSTORE_LOG_LEVEL is %q: want trace, debug, info, warn, error or disabled", c.LogLevel)
+	}
+	p.checkBaseURL(c.BaseURL)
+	for _, proxy := range c.TrustedProxies {
+		if !isAddressOrRange(proxy) {
+			p.add("PETSTORE_TRUSTED_PROXIES holds %q: want addresses or ranges such as 10.0.0.0/8, separated by commas", proxy)
+		}
+	}
+	if c.AddressLimit < 1 {
+		p.add("PETSTORE_ADDRESS_LIMIT is %d: want at least 1 request per minute", c.AddressLimit)
+	}
+	if c.DrainDelay < 0 || c.StopTimeout <= 0 {
+		p.add("PETSTORE_DRAIN_DELAY and PETSTORE_STOP_TIMEOUT: want durations such as 5s, the latter above zero")
+	}
+}
+
+// keys returns the kind of keys that this deployment takes.
+func (c *config) keys() keys.Environment {
+	if c.Environment == "staging" {
+		return keys.Test
+	}
+	return keys.Live
+}
+
+// defaultBaseURL is for use on this machine: links lead nowhere from another one.
+func defaultBaseURL(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return ""
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, port) + "/v1"
+}
+
+// problems collects all that is wrong, so that it is named at once. No text of it holds the value of a secret.
+type problems []string
+
+func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Sprintf(format, args...)) }
+
+func (p *problems) err() error {
+	if len(*p) == 0 {
+		return nil
+	}
+	return errors.New("the configuration is not usable:\n  - " + strings.Join(*p, "\n  - ") + "\nSee docs/configuration.md.")
+}
+
+func (p *problems) checkURL(name, value string, required bool, schemes ...string) {
+	want := "want a URL that begins with " + strings.Join(schemes, ":// or ") + "://"
+	switch {
+	case value == "" && required:
+		p.add("%s%s is not set: %s", envPrefix, name, want)
+	case value == "":
+	default:
+		if u, err := url.Parse(value); err != nil || !slices.Contains(schemes, u.Scheme) {
+			p.add("%s%s can't be read: %s", envPrefix, name, want)
+		}
+	}
+}
+
+func (p *problems) checkBaseURL(value string) {
+	if value == "" {
+		return
+	}
+	u, err := url.Parse(value)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" ||
+		!strings.HasSuffix(u.Path, "/v1") {
+		p.add("%sBASE_URL is %q: want an absolute URL that ends in /v1, such as https://api.example.com/v1", envPrefix, value)
+	}
+}
+
+func (p *problems) checkAddr(name, value string) {
+	if _, port, err := net.SplitHostPort(value); err != nil || port == "" {
+		p.add("%s%s is %q: want HOST:PORT, or :PORT for all addresses", envPrefix, name, value)
+	}
+}
+
+func (p *problems) checkOneOf(name, value string, allowed ...string) {
+	if !slices.Contains(allowed, value) {
+		p.add("%s%s is %q: want %s", envPrefix, name, value, strings.Join(allowed, " or "))
+	}
+}
+
+func isAddressOrRange(s string) bool {
+	if _, err := netip.ParsePrefix(s); err == nil {
+		return true
+	}
+	_, err := netip.ParseAddr(s)
+	return err == nil
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/caarlos0/env/v11"
+	"github.com/spf13/cobra"
+)
+
+func newConfigCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "config",
+		Short: "Print the configuration in force and check it; secrets are not shown",
+		Long: `Print every setting that "petstore serve" would run with, as environment variables, and say what is wrong.
+Secrets are not shown. The exit code is 1 when something is wrong.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := readConfig(nil)
+			settings, paramsErr := env.GetFieldParamsWithOptions(&cfg, env.Options{Prefix: envPrefix})
+			if paramsErr != nil {
+				return paramsErr
+			}
+			values := cfg.values()
+			for i, s := range settings {
+				_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s=%v\n", s.Key, values[i])
+			}
+			return err
+		},
+	}
+}
+
+// values returns the settings in the order of their declaration.
+func (c *config) values() []any {
+	return []any{
+		c.DatabaseURL, c.RedisURL, c.Addr, c.AdminAddr, c.Environment, c.BaseURL, c.TrustedProxies, c.AddressLimit,
+		c.LogLevel, c.LogFormat, c.Pprof, c.DrainDelay, c.StopTimeout,
+	}
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/devfile"
+	"petstore.example/internal/localpg"
+	"petstore.example/internal/store"
+)
+
+// devOptions are what `petstore dev` is told.
+type devOptions struct {
+	Out io.Writer
+	Log io.Writer
+
+	Dir       string
+	Addr      string
+	AdminAddr string
+}
+
+func newDevCommand() *cobra.Command {
+	o := &devOptions{}
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Start everything on this machine: a private PostgreSQL, sample data, a key, the server",
+		Long: `Start the API with all that it needs and nothing set up before: a private PostgreSQL whose data stays under --dir
+(installed first where that is possible), a sample tenant "demo" on the Pro plan with animals, and a key. Started again,
+it has the same data and the same key. With PETSTORE_DATABASE_URL set it uses that database instead.`,
+		Example: `  petstore dev
+  petstore dev --addr 127.0.0.1:9000 --admin-addr 127.0.0.1:9001 --dir /tmp/store`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.Out, o.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return runDev(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().StringVar(&o.Dir, "dir", devfile.DefaultDir, "folder of the data")
+	cmd.Flags().StringVar(&o.Addr, "addr", "127.0.0.1:8080", "address of the API")
+	cmd.Flags().StringVar(&o.AdminAddr, "admin-addr", "127.0.0.1:8081", "address of health checks and metrics")
+	return cmd
+}
+
+func runDev(ctx context.Context, o *devOptions) error {
+	sockets, err := listen(ctx, o.Addr, o.AdminAddr)
+	if err != nil {
+		return err
+	}
+	defer sockets.close()
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return fmt.Errorf("make the data folder: %w; choose another with --dir", err)
+	}
+	ctx, databaseURL, stop, err := openDevDatabase(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if err := store.MigrateUp(ctx, databaseURL); err != nil {
+		return err
+	}
+	note := devfile.File{
+		BaseURL:     defaultBaseURL(sockets.api.Addr().String()),
+		AdminURL:    "http://" + sockets.admin.Addr().String(),
+		DatabaseURL: databaseURL,
+	}
+	if note.APIKey, err = makeSample(ctx, databaseURL, o.Dir); err != nil {
+		return fmt.Errorf("make the sample tenant: %w", err)
+	}
+	if err := devfile.Write(o.Dir, note); err != nil {
+		return err
+	}
+	cfg, err := readConfig(map[string]string{
+		"PETSTORE_DATABASE_URL": databaseURL,
+		"PETSTORE_REDIS_URL":    os.Getenv("PETSTORE_REDIS_URL"),
+		"PETSTORE_ADDR":         sockets.api.Addr().String(),
+		"PETSTORE_ADMIN_ADDR":   sockets.admin.Addr().String(),
+		"PETSTORE_BASE_URL":     note.BaseURL,
+		"PETSTORE_LOG_FORMAT":   "text",
+		"PETSTORE_LOG_LEVEL":    envOr("PETSTORE_LOG_LEVEL", "info"),
+	})
+	if err != nil {
+		return err
+	}
+	err = run(ctx, cfg, sockets, newLogger(cfg, o.Log), func() { welcome(o, note) })
+	return errors.Join(err, endedEarly(ctx))
+}
+
+// openDevDatabase returns the URL of the database to use: the one that is named, or that of a private server, in
+// which case ctx also ends when that server does.
+func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url string, stop func(), err error) {
+	if url := os.Getenv("PETSTORE_DATABASE_URL"); url != "" {
+		return ctx, url, func() {}, nil
+	}
+	server, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(o.Dir, "postgres"), Install: true, Log: o.Log})
+	if errors.Is(err, localpg.ErrNotInstalled) {
+		return ctx, "", nil, fmt.Errorf("%w; or set PETSTORE_DATABASE_URL to a database of yours", err)
+	}
+	if err != nil {
+		return ctx, "", nil, err
+	}
+	stop = func() {
+		if err := server.Stop(context.WithoutCancel(ctx)); err != nil {
+			_, _ = fmt.Fprintln(o.Log, err)
+		}
+	}
+	if err := store.CreateDatabase(ctx, server.URL("postgres", "postgres"), devDatabase); err != nil {
+		stop()
+		return ctx, "", nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		<-server.Done()
+		cancel(errors.New("the private PostgreSQL has ended; see its log under " + filepath.Join(o.Dir, "postgres")))
+	}()
+	return ctx, server.URL("postgres", devDatabase), stop, nil
+}
+
+const devDatabase = "petstore"
+
+// endedEarly returns why ctx ended when it was not by a signal.
+func endedEarly(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+func envOr(name, fallback string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return fallback
+}
+
+func welcome(o *devOptions, n devfile.File) {
+	dir := ""
+	if o.Dir != devfile.DefaultDir {
+		dir = fmt.Sprintf("PETSTORE_DATABASE_URL='%s' ", n.DatabaseURL)
+	}
+	_, _ = fmt.Fprintf(o.Out, `
+The animal store is open: %[1]s  (health and metrics: %[2]s)
+
+Tenant demo is on the Pro plan, 300 requests a minute. Its API key:
+
+  %[3]s
+
+List, add, get:
+
+  curl -i -H 'Authorization: Bearer %[3]s' '%[1]s/pets?limit=3'
+  curl -i -H 'Authorization: Bearer %[3]s' -H 'Content-Type: application/json' -d '{"name":"Rex","categoryId":7}' %[1]s/pets
+  curl -i -H 'Authorization: Bearer %[3]s' %[1]s/pets/1
+
+Staff, in another terminal:
+
+  %[4]sbin/petstorectl key list demo
+  %[4]sbin/petstorectl plan assign demo business
+
+Stop with ^C; the data stays in %[5]s.
+
+`, n.BaseURL, n.AdminURL, n.APIKey, dir, o.Dir)
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	stdlog "log"
+	"net/http"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+const (
+	readHeaderTimeout = 10 * time.Second
+	readTimeout       = 30 * time.Second
+	writeTimeout      = 30 * time.Second
+	idleTimeout       = 2 * time.Minute
+	// maxHeaderBytes makes net/http answer 431 to more than 32 KiB of request line and headers: it grants 4 KiB of its own.
+	maxHeaderBytes = 28 << 10
+)
+
+func newHTTPServer(handler http.Handler, log zerolog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          stdlog.New(log.With().Str("level", "warn").Logger(), "", 0),
+	}
+}
+
+// serveHTTP serves until ctx ends. Then readiness fails, so that a load balancer looks elsewhere; after the drain delay
+// no new connection is taken, and requests in flight have the stop timeout to finish. The admin side answers to the end.
+func serveHTTP(
+	ctx context.Context, cfg config, on *sockets, api, admin http.Handler, health *health, log zerolog.Logger, started func(),
+) error {
+	apiServer, adminServer := newHTTPServer(api, log), newHTTPServer(admin, log)
+	// A profile may take longer than an answer of the API.
+	adminServer.WriteTimeout = 5 * time.Minute
+	failed := make(chan error, 2)
+	go func() { failed <- apiServer.Serve(on.api) }()
+	go func() { failed <- adminServer.Serve(on.admin) }()
+	defer func() { _ = adminServer.Close() }()
+	started()
+
+	select {
+	case err := <-failed:
+		_ = apiServer.Close()
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	health.stopping.Store(true)
+	log.Info().Dur("drain_delay", cfg.DrainDelay).Msg("stopping")
+	time.Sleep(cfg.DrainDelay)
+	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.StopTimeout)
+	defer cancel()
+	if err := apiServer.Shutdown(stopCtx); err != nil {
+		return errors.Join(fmt.Errorf("requests in flight did not finish within %v: %w", cfg.StopTimeout, err), apiServer.Close())
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+// limits is the limiter and what it stands on: Redis where one is configured, otherwise this process's memory.
+type limits struct {
+	plans.Limiter
+	redis  *plans.Redis
+	client io.Closer
+}
+
+func openLimits(ctx context.Context, cfg config, db *store.DB, fleet *fleet, log zerolog.Logger) (*limits, error) {
+	if cfg.RedisURL == "" {
+		memory, err := seededMemory(ctx, db)
+		return &limits{Limiter: memory}, err
+	}
+	client, err := plans.NewRedisClient(string(cfg.RedisURL))
+	if err != nil {
+		return nil, fmt.Errorf("PETSTORE_REDIS_URL: %w", err)
+	}
+	redis := plans.NewRedis(client, plans.RedisOptions{Servers: fleet.size, Log: log})
+	return &limits{Limiter: redis, redis: redis, client: client}, nil
+}
+
+// seededMemory returns a limiter that knows what was used today before this process started.
+func seededMemory(ctx context.Context, db *store.DB) (*plans.Memory, error) {
+	memory, now := plans.NewMemory(), time.Now()
+	used, err := db.UsedToday(ctx, plans.DayAt(now))
+	if err != nil {
+		return nil, fmt.Errorf("read today's usage: %w", err)
+	}
+	for tenantID, n := range used {
+		memory.Seed(tenantID, plans.DayAt(now), n)
+	}
+	return memory, nil
+}
+
+// state is none, ok or degraded.
+func (l *limits) state() string {
+	if l.redis == nil {
+		return "none"
+	}
+	if degraded, _ := l.redis.Degraded(); degraded {
+		return "degraded"
+	}
+	return "ok"
+}
+
+// Close writes back to Redis what was admitted without it, as far as that can be done.
+func (l *limits) Close() error {
+	if l.redis == nil {
+		return nil
+	}
+	l.redis.Close()
+	return l.client.Close()
+}

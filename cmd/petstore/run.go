@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/rs/xid"
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/api"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/usage"
+)
+
+// run serves on the sockets until ctx ends, and then stops in order: each deferred line undoes the one above it.
+// It calls started once requests are taken.
+func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, started func()) error {
+	serverID := xid.New().String()
+	log = log.With().Str("server", serverID).Logger()
+
+	db, err := store.Open(ctx, string(cfg.DatabaseURL), store.Options{AsAPI: true})
+	if err != nil {
+		return fmt.Errorf("%w (PETSTORE_DATABASE_URL)", err)
+	}
+	defer logError(log, "close database", db.Close)
+	if err := checkSchema(ctx, string(cfg.DatabaseURL)); err != nil {
+		return err
+	}
+
+	directory := keys.NewDirectory(db, cfg.keys(), time.Now)
+	stopListening := background(log, "hear changes", func(ctx context.Context) error {
+		return store.ListenForCallers(ctx, string(cfg.DatabaseURL), directory, log)
+	})
+	defer stopListening()
+
+	meter := usage.NewMeter(db, usage.Options{ServerID: serverID, Log: log})
+	stopMeter := background(log, "record usage", meter.Run)
+	defer stopMeter()
+
+	fleet := newFleet(db, serverID)
+	stopFleet := background(log, "count servers", fleet.run)
+	defer stopFleet()
+
+	limits, err := openLimits(ctx, cfg, db, fleet, log)
+	if err != nil {
+		return err
+	}
+	defer logError(log, "close limits", limits.Close)
+
+	strikes := limits.strikes(db, directory, log)
+	defer strikes.Close()
+	addresses := plans.NewAddresses(cfg.AddressLimit)
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	health := &health{db: db, directory: directory, limits: limits}
+	health.register(registry)
+
+	handler, err := api.New(api.Config{
+		Directory: directory, Limiter: limits.Limiter, Addresses: addresses, Strikes: strikes, Meter: meter, Pets: db,
+		BaseURL: cfg.BaseURL, TrustedProxies: cfg.TrustedProxies, Clock: time.Now, Log: log, Metrics: registry,
+	})
+	if err != nil {
+		return fmt.Errorf("make the API: %w", err)
+	}
+	log.Info().Str("version", versionText()).Str("addr", on.api.Addr().String()).Str("admin_addr", on.admin.Addr().String()).
+		Str("environment", cfg.Environment).Bool("redis", cfg.RedisURL != "").Int("pid", os.Getpid()).Msg("serving")
+	defer log.Info().Msg("stopped")
+	return serveHTTP(ctx, cfg, on, handler, adminHandler(cfg, health, registry), health, log, started)
+}
+
+// checkSchema refuses to serve on a database that this program's migrations have not reached.
+func checkSchema(ctx context.Context, url string) error {
+	status, err := store.MigrateStatus(ctx, url)
+	if err != nil {
+		return err
+	}
+	if len(status.Pending) > 0 {
+		return fmt.Errorf("the database is at version %d of its schema and this program needs %d: run petstorectl migrate up",
+			status.Version, status.Latest)
+	}
+	return nil
+}

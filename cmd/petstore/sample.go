@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/devfile"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+const (
+	sampleTenant = "demo"
+	sampleKey    = "sample"
+	sampleSize   = 50
+)
+
+// makeSample makes the sample tenant, its animals and its key where they are missing, and returns the key: the one
+// that the note in dir holds while it is good, otherwise a new one.
+func makeSample(ctx context.Context, databaseURL, dir string) (string, error) {
+	db, err := store.Open(ctx, databaseURL, store.Options{})
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = db.Close() }()
+	by := audit.By{Actor: "petstore dev", Reason: "sample data"}
+	tenant, err := db.GetTenant(ctx, sampleTenant)
+	if errors.Is(err, plans.ErrTenantNotFound) {
+		tenant, err = db.CreateTenant(ctx, by, store.NewTenant{Name: sampleTenant, Plan: plans.Pro}, time.Now())
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := makeAnimals(ctx, db, tenant.ID); err != nil {
+		return "", err
+	}
+	service := &keys.Service{Store: db}
+	if note, err := devfile.Read(dir); err == nil {
+		key, err := service.Identify(ctx, note.APIKey)
+		if err == nil && key.TenantID == tenant.ID && key.Status(time.Now()) == "active" {
+			return note.APIKey, nil
+		}
+	}
+	return replaceKey(ctx, db, service, by)
+}
+
+// replaceKey issues a key and revokes the earlier ones of that name, which nobody has any longer.
+func replaceKey(ctx context.Context, db *store.DB, service *keys.Service, by audit.By) (string, error) {
+	issued, err := db.ListKeys(ctx, store.KeyFilter{Tenant: sampleTenant, Limit: 1000})
+	if err != nil {
+		return "", err
+	}
+	for _, k := range issued {
+		if k.Name == sampleKey && k.Status(time.Now()) == "active" {
+			if _, err := service.Revoke(ctx, by, k.ID); err != nil {
+				return "", err
+			}
+		}
+	}
+	_, token, err := service.Issue(ctx, by, keys.Request{Tenant: sampleTenant, Name: sampleKey, Environment: keys.Live})
+	if err != nil {
+		return "", err
+	}
+	return token.Reveal(), nil
+}
+
+func makeAnimals(ctx context.Context, db *store.DB, tenantID int64) error {
+	pets, _, err := db.ListPets(ctx, tenantID, catalog.Page{Limit: sampleSize})
+	if err != nil {
+		return err
+	}
+	kinds := []string{"Cat", "Dog", "Rabbit", "Parrot", "Tortoise", "Ferret", "Gecko"}
+	names := []string{"Rex", "Luna", "Milo", "Bella", "Oscar", "Nala", "Simba", "Coco", "Felix", "Ruby", "Max"}
+	statuses := []catalog.Status{catalog.Available, catalog.Available, catalog.Pending, catalog.Available, catalog.Sold}
+	for i := len(pets); i < sampleSize; i++ {
+		_, err := db.CreatePet(ctx, tenantID, catalog.NewPet{
+			Name:       fmt.Sprintf("%s the %s", names[i%len(names)], kinds[i%len(kinds)]),
+			CategoryID: int64(i%len(kinds)) + 1,
+			Status:     statuses[i%len(statuses)],
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+)
+
+func newServeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the API, configured by PETSTORE_* environment variables",
+		Long: `Serve the API until a signal asks to stop: then readiness fails first, requests in flight finish, and what was
+counted is written. The database must have been migrated: petstorectl migrate up.
+
+The configuration comes from the environment; docs/configuration.md lists it, "petstore config" shows it.`,
+		Example: `  PETSTORE_DATABASE_URL='postgres://petstore@db/petstore?sslmode=verify-full' petstore serve`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := readConfig(nil)
+			if err != nil {
+				return err
+			}
+			sockets, err := listen(cmd.Context(), cfg.Addr, cfg.AdminAddr)
+			if err != nil {
+				return err
+			}
+			defer sockets.close()
+			return run(cmd.Context(), cfg, sockets, newLogger(cfg, os.Stderr), func() {})
+		},
+	}
+}
+
+func newLogger(cfg config, out io.Writer) zerolog.Logger {
+	if cfg.LogFormat == "text" {
+		out = zerolog.ConsoleWriter{Out: out, TimeFormat: "15:04:05.000", NoColor: os.Getenv("NO_COLOR") != ""}
+	}
+	level, err := zerolog.ParseLevel(cfg.LogLevel)
+	if err != nil {
+		level = zerolog.InfoLevel
+	}
+	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000Z07:00"
+	return zerolog.New(out).Level(level).With().Timestamp().Logger()
+}

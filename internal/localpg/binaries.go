@@ -13,10 +13,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"petstore.example/internal/syspkg"
 )
 
-// ErrNotInstalled says that there are no PostgreSQL server programs on this machine.
-var ErrNotInstalled = errors.New("PostgreSQL is not installed")
+var (
+	postgresPackage = syspkg.Package{Name: "PostgreSQL", Apt: "postgresql", Brew: "postgresql@17"}
+	errNoBinaries   = errors.New("no PostgreSQL server programs")
+)
 
 // binaries is a folder with the programs postgres and initdb of one version.
 type binaries struct {
@@ -62,7 +66,7 @@ func number(path string) int {
 }
 
 // findBinaries returns the first programs among the folders dirs, or the first of version want where want is not empty and
-// there are such. It returns ErrNotInstalled when there are none at all.
+// there are such. It returns errNoBinaries when there are none at all.
 func findBinaries(ctx context.Context, dirs []string, want string) (binaries, error) {
 	var first binaries
 	seen := map[string]bool{}
@@ -80,7 +84,7 @@ func findBinaries(ctx context.Context, dirs []string, want string) (binaries, er
 		}
 	}
 	if first.dir == "" {
-		return binaries{}, ErrNotInstalled
+		return binaries{}, errNoBinaries
 	}
 	return first, nil
 }
@@ -115,3 +119,28 @@ func majorVersion(text string) (string, error) {
 }
 
 func (b binaries) path(program string) string { return filepath.Join(b.dir, program) }
+
+// provide finds the programs that fit the data, and installs them when there are none at all.
+func provide(ctx context.Context, o Options, p place, dirs finder) (b binaries, err error) {
+	want, err := dataVersion(p.data())
+	if err != nil {
+		return binaries{}, err
+	}
+	found := func() bool {
+		b, err = findBinaries(ctx, dirs(ctx), want)
+		return err == nil
+	}
+	switch {
+	case o.Install:
+		err = syspkg.Ensure(ctx, o.Log, postgresPackage, found)
+	case !found():
+		err = &syspkg.NotInstalledError{Package: postgresPackage}
+	}
+	if err != nil {
+		return binaries{}, err
+	}
+	if want != "" && b.version != want {
+		return binaries{}, &VersionError{Dir: p.home, Data: want, Installed: b.version}
+	}
+	return b, nil
+}

@@ -24,8 +24,8 @@ func (s *Server) Thaw() error { return s.signalAll(syscall.SIGCONT) }
 
 // Kill ends all the server's processes at once, as kill -9 or a power cut would, and gives the folder back.
 func (s *Server) Kill() error {
-	err := s.process.Signal(syscall.SIGKILL)
-	err = errors.Join(err, s.signalAll(syscall.SIGKILL))
+	// Once the first process is gone, its orphans are harder to find.
+	err := errors.Join(s.Freeze(), s.signalAll(syscall.SIGKILL))
 	gone := func() bool { return len(running(s.place.data())) == 0 }
 	err = errors.Join(err, waitFor(context.Background(), 10*time.Second, gone))
 	<-s.process.Done()

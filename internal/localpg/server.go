@@ -4,12 +4,10 @@ package localpg
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,7 +15,6 @@ import (
 	"time"
 
 	"petstore.example/internal/subprocess"
-	"petstore.example/internal/syspkg"
 )
 
 // Options say which server to start.
@@ -49,10 +46,8 @@ type Server struct {
 	stopErr error
 }
 
-const startLimit = 2 * time.Minute
-
 // Start starts the server, after having created its data when there is none, and returns when it takes connections. The errors
-// that a person can do something about are *InUseError, *VersionError, ErrNotInstalled and *syspkg.NotInstalledError.
+// that a person can do something about are *InUseError, *VersionError and *syspkg.NotInstalledError.
 // ctx bounds the start alone.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	s, err := start(ctx, o, candidates)
@@ -93,158 +88,6 @@ func start(ctx context.Context, o Options, dirs finder) (_ *Server, err error) {
 }
 
 func (o Options) say(format string, args ...any) { _, _ = fmt.Fprintf(o.Log, format+"\n", args...) }
-
-// takeDir makes and locks the folder. release unlocks it, and removes it when it was made for this server.
-func takeDir(o Options) (dir string, release func(), err error) {
-	remove := func() {}
-	dir = o.Dir
-	if dir == "" {
-		if !o.Throwaway {
-			return "", nil, errors.New("no folder is named for data that should last")
-		}
-		if dir, remove, err = TempDir(); err != nil {
-			return "", nil, err
-		}
-		dir = filepath.Join(dir, "server")
-	}
-	if dir, err = makeDir(dir); err != nil {
-		remove()
-		return "", nil, err
-	}
-	lock, err := lockDir(dir)
-	if err != nil {
-		remove()
-		return "", nil, err
-	}
-	return dir, func() { _ = lock.Close(); remove() }, nil
-}
-
-// makeDir returns the folder's true name, which its other names must not hide from lock and fallback.
-func makeDir(dir string) (string, error) {
-	if _, err := os.Stat(dir); err != nil {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return "", err
-		}
-		if err := os.Chmod(dir, 0o755); err != nil { // whatever the umask: the server's user has to pass
-			return "", err
-		}
-	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(dir)
-}
-
-// provide finds the programs that fit the data, and installs them when there are none at all.
-func provide(ctx context.Context, o Options, p place, dirs finder) (binaries, error) {
-	want, err := dataVersion(p.data())
-	if err != nil {
-		return binaries{}, err
-	}
-	b, err := findBinaries(ctx, dirs(ctx), want)
-	if errors.Is(err, ErrNotInstalled) && o.Install {
-		pkg := syspkg.Package{Name: "PostgreSQL", Apt: "postgresql", Brew: "postgresql@17"}
-		err = syspkg.Ensure(ctx, o.Log, pkg, func() bool {
-			b, err = findBinaries(ctx, dirs(ctx), want)
-			return err == nil
-		})
-	}
-	if err != nil {
-		return binaries{}, err
-	}
-	if want != "" && b.version != want {
-		return binaries{}, &VersionError{Dir: p.home, Data: want, Installed: b.version}
-	}
-	return b, nil
-}
-
-func prepare(ctx context.Context, o Options, b binaries, p place) error {
-	if hasCluster(p.home) {
-		return clearOut(ctx, p)
-	}
-	if !o.Throwaway {
-		o.say("creating a database with PostgreSQL %s in %s", b.version, p.home)
-	}
-	return create(ctx, b, p)
-}
-
-// settings are given on the command line, so that what a release changes in them holds for data made before it.
-func settings(throwaway bool) map[string]string {
-	set := map[string]string{
-		"listen_addresses":        "",
-		"port":                    "5432",
-		"unix_socket_permissions": "0700",
-		"cluster_name":            "petstore",
-		"logging_collector":       "off",
-		"log_destination":         "stderr",
-		"log_checkpoints":         "off",
-		"max_connections":         "200",
-		"wal_level":               "minimal",
-		"max_wal_senders":         "0",
-		"jit":                     "off",
-	}
-	if throwaway {
-		// Commits still reach the system before they are answered, so they outlive the server's being killed, if not the machine's.
-		for _, name := range []string{"fsync", "full_page_writes", "autovacuum"} {
-			set[name] = "off"
-		}
-		set["checkpoint_timeout"] = "1h"
-		set["max_connections"] = "400"
-		set["shared_buffers"] = "32MB"
-	}
-	return set
-}
-
-// launch starts the server's process and waits until it takes connections.
-func (s *Server) launch(ctx context.Context, b binaries, set map[string]string) error {
-	args := []string{"-D", s.place.data(), "-k", s.place.sockets}
-	for name, value := range set {
-		args = append(args, "-c", name+"="+value)
-	}
-	log, size, err := openLog(s.logFile)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	s.logFrom = size
-	cmd := exec.Command(b.path("postgres"), args...)
-	cmd.Dir = s.place.home
-	cmd.Stdout, cmd.Stderr = log, log
-	s.place.account.apply(cmd)
-	orphaned := syscall.SIGINT
-	if set["fsync"] == "off" {
-		orphaned = syscall.SIGQUIT
-	}
-	if s.process, err = subprocess.Start(cmd, orphaned); err != nil {
-		return err
-	}
-	if err := s.ready(ctx); err != nil {
-		return errors.Join(err, s.end(context.WithoutCancel(ctx)))
-	}
-	return nil
-}
-
-func (s *Server) ready(ctx context.Context) error {
-	ended := false
-	err := waitFor(ctx, startLimit, func() bool {
-		select {
-		case <-s.process.Done():
-			ended = true
-			return true
-		default:
-		}
-		f, err := readPIDFile(s.place.data())
-		return err == nil && f.pid == s.process.PID() && f.status == "ready"
-	})
-	if ended {
-		return s.Err()
-	}
-	if err != nil {
-		return fmt.Errorf("wait until it is ready: %w", err)
-	}
-	return nil
-}
 
 // URL is the address of a database for lib/pq, over the server's socket. The superuser is postgres; no user needs a password.
 func (s *Server) URL(user, database string) string {

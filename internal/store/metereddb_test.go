@@ -1,0 +1,205 @@
+package store_test
+
+import (
+	"bytes"
+	"database/sql"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/lib/pq"
+
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+)
+
+// meteredDB is a database as the API's servers use it, with its owner's view of it beside.
+type meteredDB struct {
+	*storetest.Database
+	api   *store.DB
+	owner *sql.DB
+	keys  *atomic.Int64
+}
+
+func newMeteredDB(t *testing.T) meteredDB {
+	t.Helper()
+	db := storetest.New(t)
+	owner, err := sql.Open("postgres", db.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = owner.Close() })
+	return meteredDB{Database: db, api: openAPI(t, db.URL), owner: owner, keys: &atomic.Int64{}}
+}
+
+func openAPI(t *testing.T, url string) *store.DB {
+	t.Helper()
+	api, err := store.Open(t.Context(), url, store.Options{AsAPI: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = api.Close() })
+	return api
+}
+
+func (db meteredDB) exec(t *testing.T, query string, args ...any) {
+	t.Helper()
+	if _, err := db.owner.ExecContext(t.Context(), query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+func (db meteredDB) text(t *testing.T, query string, args ...any) (s string) {
+	t.Helper()
+	if err := db.owner.QueryRowContext(t.Context(), query, args...).Scan(&s); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return s
+}
+
+type meteredKey struct {
+	ID       string
+	TenantID int64
+	Tenant   string
+}
+
+// key adds a key to the n-th tenant, which is on Pro, and the tenant if it is not there.
+func (db meteredDB) key(t *testing.T, n int) meteredKey {
+	t.Helper()
+	k := meteredKey{Tenant: fmt.Sprintf("tenant-%d", n)}
+	db.exec(t, `insert into tenants (name, plan, created_at) values ($1, 'pro', now()) on conflict do nothing`, k.Tenant)
+	err := db.owner.QueryRowContext(t.Context(), `
+		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
+		select $1::text, id, 'live', sha256(convert_to($1::text, 'UTF8')), 'last', now() from tenants where name = $2
+		returning id, tenant_id`, fmt.Sprintf("key_%016d", db.keys.Add(1)), k.Tenant).Scan(&k.ID, &k.TenantID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func (db meteredDB) lastUsed(t *testing.T, keyID string) time.Time {
+	t.Helper()
+	var at sql.NullTime
+	err := db.owner.QueryRowContext(t.Context(), `select last_used_at from api_keys where id = $1`, keyID).Scan(&at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at.Time
+}
+
+// listen returns a function that waits for the next notice to servers.
+func (db meteredDB) listen(t *testing.T) func(*testing.T) string {
+	t.Helper()
+	l := pq.NewListener(db.URL, time.Second, time.Second, nil)
+	t.Cleanup(func() { _ = l.Close() })
+	if err := l.Listen("petstore_callers"); err != nil {
+		t.Fatal(err)
+	}
+	return func(t *testing.T) string {
+		t.Helper()
+		select {
+		case n := <-l.Notify:
+			if n == nil {
+				t.Fatal("the listener lost its connection")
+			}
+			return n.Extra
+		case <-time.After(30 * time.Second):
+			t.Fatal("no notice came")
+			return ""
+		}
+	}
+}
+
+// commitProxy stands between a program and Postgres. Told so, it lets one COMMIT pass, and cuts the connection when the
+// answer comes: the work is done and nobody was told.
+type commitProxy struct {
+	url  string
+	lose atomic.Bool
+	lost atomic.Int64
+	to   string
+}
+
+func newCommitProxy(t *testing.T, databaseURL string) *commitProxy {
+	t.Helper()
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	port := query.Get("port")
+	if port == "" {
+		port = "5432"
+	}
+	p := &commitProxy{to: filepath.Join(query.Get("host"), ".s.PGSQL."+port)}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	query.Del("host")
+	query.Del("port")
+	query.Set("sslmode", "disable")
+	u.Host, u.RawQuery = listener.Addr().String(), query.Encode()
+	p.url = u.String()
+	go p.serve(listener)
+	return p
+}
+
+func (p *commitProxy) loseNextCommit() { p.lose.Store(true) }
+
+func (p *commitProxy) serve(listener net.Listener) {
+	for {
+		client, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("unix", p.to)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		go p.relay(client, server)
+	}
+}
+
+// relay copies both ways until either side ends.
+func (p *commitProxy) relay(client, server net.Conn) {
+	go func() {
+		_, _ = io.Copy(server, client)
+		_ = server.Close()
+	}()
+	defer client.Close()
+	defer server.Close()
+	for {
+		message, err := readMessage(server)
+		if err != nil {
+			return
+		}
+		// The tag of a completed command: what it says is true from here on, whoever hears it.
+		if message[0] == 'C' && bytes.HasPrefix(message[5:], []byte("COMMIT")) && p.lose.CompareAndSwap(true, false) {
+			p.lost.Add(1)
+			return
+		}
+		if _, err := client.Write(message); err != nil {
+			return
+		}
+	}
+}
+
+// readMessage reads one message of the server: a type, a length that counts itself, and the rest.
+func readMessage(r io.Reader) ([]byte, error) {
+	head := make([]byte, 5)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return nil, err
+	}
+	message := append(head, make([]byte, binary.BigEndian.Uint32(head[1:])-4)...)
+	_, err := io.ReadFull(r, message[5:])
+	return message, err
+}

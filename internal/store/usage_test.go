@@ -1,0 +1,279 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/usage"
+)
+
+// usageRow is a row of usage_hourly.
+type usageRow struct {
+	TenantID          int64
+	KeyID, Plan, Hour string
+	Admitted, Refused int64
+}
+
+func recordedUsage(t *testing.T, db meteredDB) []usageRow {
+	t.Helper()
+	rows, err := db.owner.QueryContext(t.Context(), `
+		select tenant_id, key_id, plan, to_char(hour at time zone 'UTC', 'YYYY-MM-DD HH24:MI'), admitted, refused
+		from usage_hourly order by 1, 2, 3, 4`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var all []usageRow
+	for rows.Next() {
+		var r usageRow
+		if err := rows.Scan(&r.TenantID, &r.KeyID, &r.Plan, &r.Hour, &r.Admitted, &r.Refused); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func count(tenantID int64, keyID string, at time.Time, admitted, refused int64) usage.Count {
+	slot := usage.Slot{TenantID: tenantID, KeyID: keyID, Plan: plans.Pro, Hour: at.Truncate(time.Hour).Unix()}
+	return usage.Count{Slot: slot, Admitted: admitted, Refused: refused}
+}
+
+func writeUsage(t *testing.T, db *store.DB, batches ...usage.Batch) {
+	t.Helper()
+	for _, b := range batches {
+		if err := db.WriteUsage(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var eleven = time.Date(2026, 11, 20, 11, 30, 0, 0, time.UTC)
+
+func TestWriteUsageAdds(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	a, b := db.key(t, 1), db.key(t, 2)
+	writeUsage(t, db.api,
+		usage.Batch{ServerID: "s1", Number: 1, Counts: []usage.Count{count(a.TenantID, a.ID, eleven, 3, 1), count(b.TenantID, b.ID, eleven, 1, 0)}},
+		usage.Batch{ServerID: "s2", Number: 1, Counts: []usage.Count{count(a.TenantID, a.ID, eleven, 10, 0)}},
+		usage.Batch{ServerID: "s1", Number: 2, Counts: []usage.Count{count(a.TenantID, a.ID, eleven, -1, 2), count(a.TenantID, a.ID, eleven.Add(time.Hour), 5, 0)}},
+		usage.Batch{ServerID: "s1", Number: 3},
+	)
+	want := []usageRow{
+		{a.TenantID, a.ID, plans.Pro, "2026-11-20 11:00", 12, 3},
+		{a.TenantID, a.ID, plans.Pro, "2026-11-20 12:00", 5, 0},
+		{b.TenantID, b.ID, plans.Pro, "2026-11-20 11:00", 1, 0},
+	}
+	if diff := cmp.Diff(want, recordedUsage(t, db)); diff != "" {
+		t.Errorf("usage (-want +got):\n%s", diff)
+	}
+}
+
+func TestWriteUsageAddsABatchOnce(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	k := db.key(t, 1)
+	batch := func(number int64) usage.Batch {
+		return usage.Batch{ServerID: "s1", Number: number, Counts: []usage.Count{count(k.TenantID, k.ID, eleven, 1, 0)}}
+	}
+	writeUsage(t, db.api, batch(7), batch(7), batch(6), batch(8), batch(7), batch(8))
+	if got := recordedUsage(t, db); len(got) != 1 || got[0].Admitted != 2 {
+		t.Errorf("recorded %+v, want two admitted", got)
+	}
+}
+
+func TestWriteUsageAtOnceAddsABatchOnce(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	k := db.key(t, 1)
+	b := usage.Batch{ServerID: "s1", Number: 1, Counts: []usage.Count{count(k.TenantID, k.ID, eleven, 1, 0)}}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if err := db.api.WriteUsage(t.Context(), b); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got := recordedUsage(t, db); len(got) != 1 || got[0].Admitted != 1 {
+		t.Errorf("recorded %+v, want one admitted", got)
+	}
+}
+
+// TestMeterCountsOnceWhenRepliesAreLost cuts the connection after the database has committed and before it can say so.
+func TestMeterCountsOnceWhenRepliesAreLost(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	k := db.key(t, 1)
+	proxy := newCommitProxy(t, db.APIURL)
+	api := openAPI(t, proxy.url)
+	m := usage.NewMeter(api, usage.Options{ServerID: "s1", Log: zerolog.Nop()})
+	for range 5 {
+		m.Admitted(k.TenantID, k.ID, plans.Pro, eleven)
+		proxy.loseNextCommit()
+		if err := m.Flush(t.Context()); !errors.Is(err, usage.ErrUnavailable) {
+			t.Fatalf("Flush with a lost reply = %v, want ErrUnavailable", err)
+		}
+	}
+	if err := m.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if lost := proxy.lost.Load(); lost != 5 {
+		t.Errorf("%d replies were lost, want 5", lost)
+	}
+	if got := recordedUsage(t, db); len(got) != 1 || got[0].Admitted != 5 {
+		t.Errorf("recorded %+v, want five admitted", got)
+	}
+}
+
+func TestWriteUsageLeavesOutWhatIsNoMore(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	k, gone := db.key(t, 1), db.key(t, 2)
+	db.exec(t, `delete from api_keys where id = $1`, gone.ID)
+	other := count(k.TenantID, k.ID, eleven, 1, 0)
+	other.Plan = "gold"
+	writeUsage(t, db.api, usage.Batch{
+		ServerID: "s1", Number: 1,
+		Counts: []usage.Count{
+			count(gone.TenantID, gone.ID, eleven, 1, 0),
+			count(k.TenantID, k.ID, eleven, 1, 0),
+			count(gone.TenantID, k.ID, eleven, 1, 0),
+			count(12345, "key_0000000000000000", eleven, 1, 0),
+			other,
+		},
+		LastUsed: []usage.KeyUse{{KeyID: gone.ID, At: eleven}, {KeyID: k.ID, At: eleven}},
+	})
+	want := []usageRow{{k.TenantID, k.ID, plans.Pro, "2026-11-20 11:00", 1, 0}}
+	if diff := cmp.Diff(want, recordedUsage(t, db)); diff != "" {
+		t.Errorf("usage (-want +got):\n%s", diff)
+	}
+	if got := db.lastUsed(t, k.ID); !got.Equal(eleven) {
+		t.Errorf("last used %v, want %v", got, eleven)
+	}
+}
+
+func TestWriteUsageSetsLastUsedForward(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	k := db.key(t, 1)
+	for i, step := range []struct{ at, want time.Time }{
+		{eleven, eleven},
+		{eleven.Add(-time.Minute), eleven},
+		{eleven.Add(time.Minute + 123*time.Microsecond), eleven.Add(time.Minute + 123*time.Microsecond)},
+	} {
+		writeUsage(t, db.api, usage.Batch{
+			ServerID: "s1", Number: int64(i + 1), LastUsed: []usage.KeyUse{{KeyID: k.ID, At: step.at}},
+		})
+		if got := db.lastUsed(t, k.ID); !got.Equal(step.want) {
+			t.Errorf("after a use at %v: last used %v, want %v", step.at, got, step.want)
+		}
+	}
+}
+
+// TestWriteUsageSendsNoNotice: a notice takes a lock that lets one transaction of the whole database commit at a time.
+func TestWriteUsageSendsNoNotice(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	k := db.key(t, 1)
+	notices := db.listen(t)
+	writeUsage(t, db.api, usage.Batch{
+		ServerID: "s1", Number: 1, Counts: []usage.Count{count(k.TenantID, k.ID, eleven, 1, 0)},
+		LastUsed: []usage.KeyUse{{KeyID: k.ID, At: eleven}},
+	})
+	db.exec(t, `select pg_notify('petstore_callers', 'end')`)
+	if got := notices(t); got != "end" {
+		t.Errorf("notice %q", got)
+	}
+}
+
+func TestWriteUsageOfManyServersAtOnce(t *testing.T) {
+	t.Parallel()
+	const servers, batches, keys = 4, 25, 19
+	db := newMeteredDB(t)
+	ids := make([]meteredKey, keys)
+	for i := range ids {
+		ids[i] = db.key(t, i%3)
+	}
+	var wg sync.WaitGroup
+	for s := range servers {
+		wg.Go(func() {
+			for n := range batches {
+				b := usage.Batch{ServerID: fmt.Sprintf("s%d", s), Number: int64(n + 1)}
+				for i := range ids {
+					// Each server lists the keys in an order of its own.
+					k := ids[(i*(2*s+1)+n)%keys]
+					b.Counts = append(b.Counts, count(k.TenantID, k.ID, eleven, 1, 0))
+					b.LastUsed = append(b.LastUsed, usage.KeyUse{KeyID: k.ID, At: eleven.Add(time.Duration(n) * time.Second)})
+				}
+				if err := db.api.WriteUsage(t.Context(), b); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	var sum int64
+	for _, r := range recordedUsage(t, db) {
+		sum += r.Admitted
+	}
+	if want := int64(servers * batches * keys); sum != want {
+		t.Errorf("recorded %d, want %d", sum, want)
+	}
+}
+
+func TestWriteUsageForgetsServersLongGone(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	db.exec(t, `insert into usage_writers values ('old', 1, now() - interval '8 days'), ('recent', 1, now() - interval '6 days')`)
+	writeUsage(t, db.api, usage.Batch{ServerID: "s1", Number: 10_000})
+	if got := db.text(t, `select string_agg(server_id, ' ' order by server_id) from usage_writers`); got != "recent s1" {
+		t.Errorf("servers remembered: %s", got)
+	}
+}
+
+func TestWriteUsageUnavailable(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	if err := db.api.WriteUsage(ctx, usage.Batch{ServerID: "s1", Number: 1}); !errors.Is(err, usage.ErrUnavailable) {
+		t.Errorf("WriteUsage = %v, want ErrUnavailable", err)
+	}
+}
+
+func TestUsedToday(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	a, b, c := db.key(t, 1), db.key(t, 2), db.key(t, 3)
+	midnight := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	writeUsage(t, db.api, usage.Batch{ServerID: "s1", Number: 1, Counts: []usage.Count{
+		count(a.TenantID, a.ID, midnight.Add(-time.Hour), 100, 0),
+		count(a.TenantID, a.ID, midnight, 1, 5),
+		count(a.TenantID, a.ID, midnight.Add(23*time.Hour), 2, 0),
+		count(a.TenantID, a.ID, midnight.Add(24*time.Hour), 100, 0),
+		count(b.TenantID, b.ID, eleven, 7, 0),
+		count(c.TenantID, c.ID, eleven, 0, 9),
+	}})
+	got, err := db.api.UsedToday(t.Context(), plans.DayAt(eleven))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[int64]int64{a.TenantID: 3, b.TenantID: 7}, got); diff != "" {
+		t.Errorf("used (-want +got):\n%s", diff)
+	}
+}

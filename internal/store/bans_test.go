@@ -1,0 +1,176 @@
+package store_test
+
+import (
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/store"
+)
+
+func TestPlaceAutomaticBan(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	k := db.key(t, 1)
+	notices := db.listen(t)
+	got, err := db.api.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, eleven)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := keys.Ban{
+		ID: got.ID, TenantID: k.TenantID, TenantName: k.Tenant, KeyID: k.ID, Source: keys.Automatic,
+		Reason: keys.AutomaticReason, StartsAt: eleven, EndsAt: eleven.Add(15 * time.Minute),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ban (-want +got):\n%s", diff)
+	}
+	digest := db.text(t, `select encode(digest, 'hex') from api_keys where id = $1`, k.ID)
+	if got, want := notices(t), "key "+digest; got != want {
+		t.Errorf("notice %q, want %q", got, want)
+	}
+	checkBanAudit(t, db, k)
+}
+
+func checkBanAudit(t *testing.T, db meteredDB, k meteredKey) {
+	t.Helper()
+	entries, err := db.api.ListAudit(t.Context(), store.AuditFilter{Limit: 10})
+	if err == nil {
+		t.Errorf("the API can read the audit entries: %v", entries)
+	}
+	type entry struct{ Actor, Action, Tenant, Subject, Reason, Key, Source, Ends string }
+	var got entry
+	var after string
+	err = db.owner.QueryRowContext(t.Context(), `
+		select a.actor, a.action, t.name, a.subject, a.reason, a.after
+		from audit_entries a join tenants t on t.id = a.tenant_id where a.before is null`).
+		Scan(&got.Actor, &got.Action, &got.Tenant, &got.Subject, &got.Reason, &after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var record map[string]string
+	if err := json.Unmarshal([]byte(after), &record); err != nil {
+		t.Fatal(err)
+	}
+	got.Key, got.Source, got.Ends = record["key_id"], record["source"], record["ends_at"]
+	want := entry{
+		"petstore", "ban.place", k.Tenant, k.ID, keys.AutomaticReason, k.ID, "automatic", "2026-11-20T11:45:00Z",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("audit entry (-want +got):\n%s", diff)
+	}
+}
+
+func TestAutomaticBansGrow(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	k, other := db.key(t, 1), db.key(t, 1)
+	for _, step := range []struct {
+		name string
+		key  meteredKey
+		at   time.Duration
+		// lift ends the key's bans at once, as staff do.
+		lift bool
+		want time.Duration
+	}{
+		{"first", k, 0, false, 15 * time.Minute},
+		{"second", k, 15 * time.Minute, false, time.Hour},
+		{"another key's first", other, 16 * time.Minute, true, 15 * time.Minute},
+		{"another key's, after one that was lifted", other, 17 * time.Minute, false, 15 * time.Minute},
+		{"third", k, 24 * time.Hour, false, 24 * time.Hour},
+		{"fourth", k, 3 * 24 * time.Hour, false, 24 * time.Hour},
+		{"two within seven days", k, 7*24*time.Hour + 15*time.Minute, false, 24 * time.Hour},
+		{"one within seven days", k, 14*24*time.Hour + 14*time.Minute, false, time.Hour},
+		{"none within seven days", k, 21*24*time.Hour + 14*time.Minute, false, 15 * time.Minute},
+	} {
+		now := eleven.Add(step.at)
+		b, err := db.api.PlaceAutomaticBan(t.Context(), step.key.TenantID, step.key.ID, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.EndsAt.Sub(b.StartsAt); got != step.want || !b.StartsAt.Equal(now) {
+			t.Errorf("%s: %v from %v, want %v from %v", step.name, got, b.StartsAt, step.want, now)
+		}
+		if step.lift {
+			db.exec(t, `update bans set lifted_at = $1 where key_id = $2`, now, step.key.ID)
+		}
+	}
+}
+
+func TestPlaceAutomaticBanDuringABan(t *testing.T) {
+	t.Parallel()
+	for name, source := range map[string]keys.BanSource{"automatic": keys.Automatic, "by staff": keys.ByStaff} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := newMeteredDB(t)
+			k := db.key(t, 1)
+			db.exec(t, `
+				insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, $3, 'why', $4, $5)`,
+				k.TenantID, k.ID, string(source), eleven, eleven.Add(time.Hour))
+			// A server whose clock is behind meets the ban too.
+			for _, now := range []time.Time{eleven.Add(-time.Second), eleven.Add(time.Hour - time.Microsecond)} {
+				b, err := db.api.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, now)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b.Source != source || b.Reason != "why" || !b.EndsAt.Equal(eleven.Add(time.Hour)) {
+					t.Errorf("at %v: %+v, want the ban in force", now, b)
+				}
+			}
+			if got := db.text(t, `select count(*) from bans`); got != "1" {
+				t.Errorf("%s bans, want 1", got)
+			}
+			b, err := db.api.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, eleven.Add(time.Hour))
+			if err != nil || !b.StartsAt.Equal(eleven.Add(time.Hour)) {
+				t.Errorf("at its end: %+v, %v, want a new ban", b, err)
+			}
+		})
+	}
+}
+
+func TestPlaceAutomaticBanOnManyServersAtOnce(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	k := db.key(t, 1)
+	servers := []*store.DB{db.api, openAPI(t, db.URL)}
+	var wg sync.WaitGroup
+	ids := make(chan int64, 16)
+	for i := range cap(ids) {
+		wg.Go(func() {
+			now := eleven.Add(time.Duration(i) * time.Millisecond)
+			b, err := servers[i%2].PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, now)
+			if err != nil {
+				t.Error(err)
+			}
+			ids <- b.ID
+		})
+	}
+	wg.Wait()
+	first := <-ids
+	for range cap(ids) - 1 {
+		if id := <-ids; id != first {
+			t.Errorf("bans %d and %d, want one", first, id)
+		}
+	}
+	if got := db.text(t, `select (select count(*) from bans) || ' ' || (select count(*) from audit_entries)`); got != "1 1" {
+		t.Errorf("bans and audit entries: %s, want one each", got)
+	}
+}
+
+func TestPlaceAutomaticBanOnNobodysKey(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	k, other := db.key(t, 1), db.key(t, 2)
+	for _, c := range []struct {
+		tenantID int64
+		keyID    string
+	}{{k.TenantID, "key_zzzzzzzzzzzzzzzz"}, {other.TenantID, k.ID}} {
+		if _, err := db.api.PlaceAutomaticBan(t.Context(), c.tenantID, c.keyID, eleven); !errors.Is(err, keys.ErrKeyNotFound) {
+			t.Errorf("tenant %d, key %s: %v, want ErrKeyNotFound", c.tenantID, c.keyID, err)
+		}
+	}
+}

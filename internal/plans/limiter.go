@@ -11,6 +11,7 @@ type Limiter interface {
 	// The quota is the one in force for this request; what was counted under another quota stays counted.
 	Take(ctx context.Context, tenantID int64, q Quota, now time.Time) Decision
 
-	// Refund gives back a request that Take admitted, in the windows in which it was counted.
+	// Refund gives back, once, a request that Take admitted, in the windows in which it was counted; a window that is
+	// over stays as it is, and so does everything when d was a refusal.
 	Refund(ctx context.Context, tenantID int64, d Decision)
 }

@@ -2,6 +2,7 @@ package plans
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 )
@@ -36,13 +37,16 @@ func NewMemory() *Memory {
 	return m
 }
 
-// Seed sets what the tenant had used on a day before this process counted for it.
+// Seed tells what the tenant had used of a day before this process began to count, so it is called once for a tenant.
+// What this process has counted itself comes on top. A day that is over by now is none of its business.
 func (m *Memory) Seed(tenantID, day, used int64) {
 	s := m.shard(tenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.counter(tenantID, 0, day)
-	c.dayUsed = used
+	c := s.counter(tenantID, math.MinInt64, day)
+	if c.day == day {
+		c.dayUsed += used
+	}
 }
 
 // Take implements Limiter.
@@ -62,6 +66,9 @@ func (m *Memory) Take(_ context.Context, tenantID int64, q Quota, now time.Time)
 
 // Refund implements Limiter.
 func (m *Memory) Refund(_ context.Context, tenantID int64, d Decision) {
+	if !d.Admitted {
+		return
+	}
 	s := m.shard(tenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +95,7 @@ func (s *shard) counter(tenantID, minute, day int64) *counter {
 	}
 	c, ok := s.counters[tenantID]
 	if !ok {
-		c = &counter{}
+		c = &counter{minute: minute, day: day}
 		s.counters[tenantID] = c
 	}
 	if minute > c.minute {

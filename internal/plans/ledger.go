@@ -1,0 +1,210 @@
+package plans
+
+import "sync"
+
+// ledger is what one server knows of its tenants' windows without asking Redis: what Redis last said, and what it
+// admitted since without Redis. It holds the tenants that called today or yesterday, and no more.
+type ledger struct {
+	shards [shards]ledgerShard
+}
+
+type ledgerShard struct {
+	mu       sync.Mutex
+	day      int64
+	accounts map[int64]*account
+}
+
+type account struct {
+	minute, day tally
+	// sent is the batch on its way to Redis, nil for none. Its reply may be lost, so it is kept as it was sent.
+	sent *batch
+}
+
+// tally is one window of one tenant, as this server knows it.
+type tally struct {
+	number int64
+	// seen is how much of the window was used when Redis last said so.
+	seen int64
+	// local is how much this server admitted since then without Redis.
+	local int64
+	// servers is the most servers seen alive while deciding in this window without Redis. It does not fall before the
+	// window ends: a server that died has used its share.
+	servers int64
+}
+
+// batch is what one server admitted for one tenant without Redis, to be added to Redis once.
+type batch struct {
+	tenantID    int64
+	sequence    int64
+	minute, day int64
+	add         used
+}
+
+func newLedger() *ledger {
+	l := &ledger{}
+	for i := range l.shards {
+		l.shards[i].accounts = map[int64]*account{}
+	}
+	return l
+}
+
+// take decides within this server's share of what Redis last said was remaining.
+func (l *ledger) take(tenantID int64, q Quota, minute, day, servers int64) Decision {
+	s := l.shard(tenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.account(tenantID, minute, day)
+	minuteLeft := a.minute.share(q.PerMinute, servers) - a.minute.local
+	dayLeft := a.day.share(q.PerDay, servers) - a.day.local
+	d := decide(tenantID, q, a.minute.number, q.PerMinute-minuteLeft, a.day.number, q.PerDay-dayLeft)
+	if d.Admitted {
+		a.minute.local++
+		a.day.local++
+	}
+	return d
+}
+
+// refund gives back a request that this server admitted without Redis. One that was counted in Redis is given back
+// here too, as long as this server has something of that window to give back; else the tenant does without it.
+func (l *ledger) refund(tenantID int64, d Decision) {
+	s := l.shard(tenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.accounts[tenantID]
+	if !ok {
+		return
+	}
+	a.minute.giveBack(d.Minute.Number)
+	a.day.giveBack(d.Day.Number)
+}
+
+// saw notes what Redis said of a tenant's windows.
+func (l *ledger) saw(tenantID, minute, day int64, u used) {
+	s := l.shard(tenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.account(tenantID, minute, day)
+	a.minute.saw(minute, u.minute)
+	a.day.saw(day, u.day)
+}
+
+// owes reports whether Redis has yet to be told of requests of this tenant.
+func (l *ledger) owes(tenantID int64) bool {
+	s := l.shard(tenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.accounts[tenantID]
+	return ok && a.owes()
+}
+
+// debtors returns the tenants of whose requests Redis has yet to be told.
+func (l *ledger) debtors() []int64 {
+	var ids []int64
+	for i := range l.shards {
+		s := &l.shards[i]
+		s.mu.Lock()
+		for id, a := range s.accounts {
+			if a.owes() {
+				ids = append(ids, id)
+			}
+		}
+		s.mu.Unlock()
+	}
+	return ids
+}
+
+// debt returns the batch to send for a tenant, false for none. A batch that was sent and not confirmed comes again, as
+// it was; next numbers a new one.
+func (l *ledger) debt(tenantID int64, next func() int64) (batch, bool) {
+	s := l.shard(tenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.accounts[tenantID]
+	if !ok || !a.owes() {
+		return batch{}, false
+	}
+	if a.sent == nil {
+		a.sent = &batch{
+			tenantID: tenantID, sequence: next(), minute: a.minute.number, day: a.day.number,
+			add: used{minute: a.minute.local, day: a.day.local},
+		}
+	}
+	return *a.sent, true
+}
+
+// settled notes that Redis has that batch, and what it said is used.
+func (l *ledger) settled(b batch, u used) {
+	s := l.shard(b.tenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.accounts[b.tenantID]
+	if !ok {
+		return
+	}
+	a.sent = nil
+	a.minute.settled(b.minute, b.add.minute, u.minute)
+	a.day.settled(b.day, b.add.day, u.day)
+}
+
+func (l *ledger) shard(tenantID int64) *ledgerShard { return &l.shards[uint64(tenantID)%shards] }
+
+// account returns the tenant's account, its tallies moved on to the windows of those numbers, never back.
+func (s *ledgerShard) account(tenantID, minute, day int64) *account {
+	if day > s.day {
+		s.forgetBefore(day - 1)
+		s.day = day
+	}
+	a, ok := s.accounts[tenantID]
+	if !ok {
+		a = &account{minute: tally{number: minute}, day: tally{number: day}}
+		s.accounts[tenantID] = a
+	}
+	a.minute.moveOn(minute)
+	a.day.moveOn(day)
+	return a
+}
+
+// forgetBefore drops the tenants that did not call since that day. It runs once a day.
+func (s *ledgerShard) forgetBefore(day int64) {
+	for id, a := range s.accounts {
+		if a.day.number < day {
+			delete(s.accounts, id)
+		}
+	}
+}
+
+func (a *account) owes() bool { return a.sent != nil || a.minute.local > 0 || a.day.local > 0 }
+
+// moveOn begins the window of that number. What the old one owes to Redis goes with it: no decision needs it any more.
+func (t *tally) moveOn(number int64) {
+	if number > t.number {
+		*t = tally{number: number}
+	}
+}
+
+// share is how much of the window this server may admit without Redis. Rounded down: all shares together are at most
+// what remained.
+func (t *tally) share(limit, servers int64) int64 {
+	t.servers = max(t.servers, servers)
+	return max(0, limit-t.seen) / t.servers
+}
+
+// saw keeps the most that Redis said: replies may arrive out of order.
+func (t *tally) saw(number, used int64) {
+	if number == t.number {
+		t.seen = max(t.seen, used)
+	}
+}
+
+func (t *tally) settled(number, added, used int64) {
+	if number == t.number {
+		t.local = max(0, t.local-added)
+		t.saw(number, used)
+	}
+}
+
+func (t *tally) giveBack(number int64) {
+	if number == t.number && t.local > 0 {
+		t.local--
+	}
+}

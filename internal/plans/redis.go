@@ -1,0 +1,200 @@
+package plans
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/rs/zerolog"
+)
+
+// redisTimeout bounds one call to Redis and everything in it: the wait for a connection, the dial, the reply.
+const redisTimeout = 100 * time.Millisecond
+
+//go:embed take.lua
+var takeSource string
+
+//go:embed refund.lua
+var refundSource string
+
+//go:embed addback.lua
+var addBackSource string
+
+var (
+	takeScript    = redis.NewScript(takeSource)
+	refundScript  = redis.NewScript(refundSource)
+	addBackScript = redis.NewScript(addBackSource)
+)
+
+// RedisOptions is how a Redis limiter behaves while Redis is away.
+type RedisOptions struct {
+	// Servers returns how many servers are alive, this one included; it is called for every request that is decided
+	// without Redis, so it must be cheap. Nil or less than 1 means 1.
+	Servers func() int
+	// Log receives one line when Redis is lost and one when it is back.
+	Log zerolog.Logger
+	// Timeout bounds one call to Redis and everything in it, 100 ms by default: what a request waits when Redis is lost.
+	Timeout time.Duration
+	// ProbeEvery is the pause between attempts to reach a lost Redis, 100 ms by default.
+	ProbeEvery time.Duration
+}
+
+// Redis counts in a Redis server or cluster, for any number of servers of ours that share it: a decision is one
+// script, one round trip, and exact.
+//
+// While Redis does not answer the limiter is degraded: it decides in this process, within this server's share of what
+// Redis last said was remaining. The first call that fails takes the timeout at most; those after it wait for nothing.
+// When Redis answers again, what was admitted meanwhile is added to its counters, once, and a tenant's requests are
+// decided by Redis again as soon as that is done for this tenant.
+//
+// A call whose reply was lost may have counted in Redis and then counts here too: a fault can cost a tenant requests,
+// it gives none away.
+type Redis struct {
+	client  redis.UniversalClient
+	options RedisOptions
+	ledger  *ledger
+
+	// changes counts how often Redis was lost and came back: even is healthy, odd is degraded.
+	// A decision reads it without a lock; it is changed under mu, with the two fields below.
+	changes atomic.Int64
+	mu      sync.Mutex
+	since   time.Time
+	// lost is the tenant whose call failed: the one to probe with, because in a cluster only a part may be away.
+	lost int64
+
+	server  string // tells this process's batches from those of all others
+	batches atomic.Int64
+	wake    chan struct{}
+	stop    context.CancelFunc
+	stopped chan struct{}
+}
+
+var _ Limiter = (*Redis)(nil)
+
+// NewRedis returns a limiter that counts in that Redis. It tries to reach it once; when that fails the limiter starts
+// degraded. The client remains the caller's, to be closed after the limiter; NewRedisClient makes one that fits.
+func NewRedis(client redis.UniversalClient, o RedisOptions) *Redis {
+	if o.Timeout <= 0 {
+		o.Timeout = redisTimeout
+	}
+	if o.ProbeEvery <= 0 {
+		o.ProbeEvery = redisTimeout
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	r := &Redis{
+		client: client, options: o, ledger: newLedger(), server: newServerName(),
+		wake: make(chan struct{}, 1), stop: stop, stopped: make(chan struct{}),
+	}
+	if err := r.probe(ctx); err != nil {
+		r.lose(r.changes.Load(), 0, err)
+	}
+	go r.mend(ctx)
+	return r
+}
+
+// Close ends the limiter's own goroutine. What was admitted while degraded and is not yet added back is forgotten.
+func (r *Redis) Close() {
+	r.stop()
+	<-r.stopped
+}
+
+// Degraded reports whether requests are decided without Redis, and since when.
+func (r *Redis) Degraded() (degraded bool, since time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !isDegraded(r.changes.Load()) {
+		return false, time.Time{}
+	}
+	return true, r.since
+}
+
+// Take implements Limiter. An ended context does not stop it: whether a request counts must not depend on whether its
+// caller is still there.
+func (r *Redis) Take(ctx context.Context, tenantID int64, q Quota, now time.Time) Decision {
+	minute, day := minuteAt(tenantID, now), DayAt(now)
+	changes := r.changes.Load()
+	if isDegraded(changes) || r.ledger.owes(tenantID) {
+		return r.takeHere(tenantID, q, minute, day)
+	}
+	u, err := r.run(ctx, takeScript, []string{minuteKey(tenantID, minute), dayKey(tenantID, day)}, q.PerMinute, q.PerDay)
+	if err != nil {
+		r.lose(changes, tenantID, err)
+		return r.takeHere(tenantID, q, minute, day)
+	}
+	d := decide(tenantID, q, minute, u.minute, day, u.day)
+	if d.Admitted {
+		u.minute++
+		u.day++
+	}
+	r.ledger.saw(tenantID, minute, day, u)
+	return d
+}
+
+// takeHere decides without Redis, and sees to it that Redis is told as soon as it answers.
+func (r *Redis) takeHere(tenantID int64, q Quota, minute, day int64) Decision {
+	d := r.ledger.take(tenantID, q, minute, day, r.servers())
+	if d.Admitted {
+		r.wakeMender()
+	}
+	return d
+}
+
+// Refund implements Limiter. A refund that Redis did not confirm is not tried again, for it may have been made.
+func (r *Redis) Refund(ctx context.Context, tenantID int64, d Decision) {
+	if !d.Admitted {
+		return
+	}
+	changes := r.changes.Load()
+	if isDegraded(changes) || r.ledger.owes(tenantID) {
+		r.ledger.refund(tenantID, d)
+		return
+	}
+	keys := []string{minuteKey(tenantID, d.Minute.Number), dayKey(tenantID, d.Day.Number)}
+	if _, err := r.run(ctx, refundScript, keys); err != nil {
+		r.lose(changes, tenantID, err)
+	}
+}
+
+// used is how much of a tenant's two windows is used.
+type used struct{ minute, day int64 }
+
+// run runs a script that returns what is used, within the timeout.
+func (r *Redis) run(ctx context.Context, script *redis.Script, keys []string, args ...any) (used, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.options.Timeout)
+	defer cancel()
+	reply, err := script.Run(ctx, r.client, keys, args...).Int64Slice()
+	if err != nil {
+		return used{}, err
+	}
+	if len(reply) != 2 {
+		return used{}, fmt.Errorf("redis: a reply of %d numbers, want 2", len(reply))
+	}
+	return used{minute: reply[0], day: reply[1]}, nil
+}
+
+func (r *Redis) servers() int64 {
+	if r.options.Servers == nil {
+		return 1
+	}
+	return max(1, int64(r.options.Servers()))
+}
+
+// The keys of one tenant carry its id in braces, so that a cluster keeps them on one node, where a script reaches all.
+
+func minuteKey(tenantID, number int64) string { return key(tenantID, ":m:", number) }
+
+func dayKey(tenantID, number int64) string { return key(tenantID, ":d:", number) }
+
+func key(tenantID int64, window string, number int64) string {
+	b := make([]byte, 0, 64)
+	b = append(b, "pst:{"...)
+	b = strconv.AppendInt(b, tenantID, 10)
+	b = append(b, '}')
+	b = append(b, window...)
+	return string(strconv.AppendInt(b, number, 10))
+}

@@ -1,0 +1,74 @@
+package plans
+
+import (
+	"errors"
+	"net/url"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// ErrRedisURL is all that is said of a Redis URL that cannot be read: more of it might show the password.
+var ErrRedisURL = errors.New("not a Redis URL: want redis://[[user]:password@]host[:port][/database], rediss:// for TLS, " +
+	"and ?addr=host:port for each further node of a cluster")
+
+// ioTimeout is longer than redisTimeout, which is the context's and ends a call: go-redis measures the former with a
+// clock that may be 50 ms behind.
+const ioTimeout = 2 * redisTimeout
+
+// NewRedisClient returns a client with the time limits and the retry rules that Redis counts on. It does not connect.
+// A URL with addr parameters is a cluster's. Of go-redis's other parameters pool_size, min_idle_conns and skip_verify
+// are heeded. The error is always ErrRedisURL.
+//
+// go-redis has one logger for the whole process, and it is switched off here: the limiter logs what matters.
+func NewRedisClient(rawURL string) (redis.UniversalClient, error) {
+	o, err := parseRedisURL(rawURL)
+	if err != nil {
+		return nil, ErrRedisURL
+	}
+	logging.Disable()
+	reliable(o)
+	return redis.NewUniversalClient(o), nil
+}
+
+// reliable sets what the limiter's promises rest on: a call ends with its context, and is made once.
+func reliable(o *redis.UniversalOptions) {
+	o.Protocol = 2 // Nothing of version 3 is used, and its pushes would be looked for before every command.
+	o.MaxRetries = -1
+	o.DialerRetries = 1
+	o.ContextTimeoutEnabled = true
+	o.DialTimeout, o.PoolTimeout = redisTimeout, redisTimeout
+	o.ReadTimeout, o.WriteTimeout = ioTimeout, ioTimeout
+	o.PipelinePoolSize = -1
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}
+
+func parseRedisURL(rawURL string) (*redis.UniversalOptions, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	if u.Host == "" {
+		return nil, ErrRedisURL
+	}
+	if u.Query().Has("addr") {
+		o, err := redis.ParseClusterURL(rawURL)
+		if err != nil {
+			return nil, err
+		}
+		return &redis.UniversalOptions{
+			IsClusterMode: true, Addrs: o.Addrs, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
+			PoolSize: o.PoolSize, MinIdleConns: o.MinIdleConns,
+		}, nil
+	}
+	o, err := redis.ParseURL(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	return &redis.UniversalOptions{
+		Addrs: []string{o.Addr}, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
+		PoolSize: o.PoolSize, MinIdleConns: o.MinIdleConns,
+	}, nil
+}

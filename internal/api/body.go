@@ -1,0 +1,62 @@
+package api
+
+import (
+	"io"
+	"mime"
+	"strings"
+)
+
+// maxBody is the longest body of a request, in bytes.
+const maxBody = 1 << 20
+
+// readBody returns the body of a request that has to be JSON. A body that is too long is not read to its end.
+func readBody(x *exchange) ([]byte, error) {
+	if x.Request.ContentLength > maxBody {
+		return nil, tooLarge(x)
+	}
+	data, err := io.ReadAll(io.LimitReader(x.Request.Body, maxBody+1))
+	switch {
+	case len(data) > maxBody:
+		return nil, tooLarge(x)
+	case err != nil:
+		x.set("Connection", "close")
+		return nil, codeInvalidJSON.because("The body broke off before its end.")
+	case len(data) == 0:
+		// Before its type is asked for: who sends nothing sends no type either.
+		return nil, codeMissingBody.because("")
+	}
+	return data, checkMediaType(x)
+}
+
+// tooLarge closes the connection, because the rest of the body is not read.
+func tooLarge(x *exchange) error {
+	x.set("Connection", "close")
+	return codeBodyTooLarge.because("")
+}
+
+func checkMediaType(x *exchange) error {
+	h := x.Request.Header
+	if types := h["Content-Type"]; len(types) != 1 || !isJSON(types[0]) {
+		x.set("Accept", "application/json")
+		return codeUnsupportedMediaType.because("Content-Type must be application/json, in UTF-8.")
+	}
+	if encodings := h["Content-Encoding"]; len(encodings) > 0 && !strings.EqualFold(strings.Join(encodings, ","), "identity") {
+		x.set("Accept", "application/json")
+		x.set("Accept-Encoding", "identity")
+		return codeUnsupportedMediaType.because("Content-Encoding must be identity: the body must not be compressed.")
+	}
+	return nil
+}
+
+// isJSON accepts application/json, with no parameter but charset=utf-8.
+func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
+	media, params, err := mime.ParseMediaType(contentType)
+	if err != nil || media != "application/json" {
+		return false
+	}
+	charset, ok := params["charset"]
+	return len(params) == 0 || len(params) == 1 && ok && strings.EqualFold(charset, "utf-8")
+}

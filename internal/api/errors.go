@@ -1,0 +1,141 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
+)
+
+// code is one kind of error that customers meet. Codes are only ever added.
+type code struct {
+	status int
+	name   string
+	// message is what the customer reads where nothing more exact is known.
+	message string
+}
+
+// The table of error codes. docs/errors.md explains each.
+var (
+	codeInvalidJSON      = &code{http.StatusBadRequest, "invalid_json", "The body is not valid JSON."}
+	codeMissingBody      = &code{http.StatusBadRequest, "missing_body", "A JSON object is needed as the body of the request."}
+	codeValidationFailed = &code{http.StatusBadRequest, "validation_failed", "A field of the body has an invalid value."}
+	codeInvalidParameter = &code{http.StatusBadRequest, "invalid_parameter", "A query parameter has an invalid value."}
+	codeInvalidCursor    = &code{http.StatusBadRequest, "invalid_cursor", "cursor must be 16 lower-case hexadecimal digits, as X-Next-Cursor gave them."}
+
+	codeMissingAPIKey = &code{http.StatusUnauthorized, "missing_api_key", "An API key is needed, in the header Authorization: Bearer <API key>."}
+	codeInvalidAPIKey = &code{http.StatusUnauthorized, "invalid_api_key", "The API key is malformed, unknown or no longer valid."}
+
+	codePetNotFound      = &code{http.StatusNotFound, "pet_not_found", "No animal of that id is in your catalogue."}
+	codeRouteNotFound    = &code{http.StatusNotFound, "route_not_found", "There is no such path."}
+	codeMethodNotAllowed = &code{http.StatusMethodNotAllowed, "method_not_allowed", "This path does not have that method."}
+	codeEndpointRemoved  = &code{http.StatusGone, "endpoint_removed", "This operation was removed."}
+
+	codeBodyTooLarge         = &code{http.StatusRequestEntityTooLarge, "body_too_large", "The body is longer than 1 MiB (1048576 bytes)."}
+	codeURITooLong           = &code{http.StatusRequestURITooLong, "uri_too_long", "The request's path and query are longer than 8 KiB (8192 bytes)."}
+	codeUnsupportedMediaType = &code{http.StatusUnsupportedMediaType, "unsupported_media_type", "The body must be application/json."}
+
+	codeRateLimitExceeded  = &code{http.StatusTooManyRequests, "rate_limit_exceeded", "Too many requests in this minute."}
+	codeDailyQuotaExceeded = &code{http.StatusTooManyRequests, "daily_quota_exceeded", "Too many requests on this day."}
+	codeKeyBanned          = &code{http.StatusTooManyRequests, "key_banned", "This API key is banned for a time."}
+
+	codeInternalError = &code{http.StatusInternalServerError, "internal_error", "Something went wrong on our side. The request did not count; X-Request-Id names it."}
+	codeUnavailable   = &code{http.StatusServiceUnavailable, "unavailable", "The service can't answer at the moment. The request did not count; try again soon."}
+)
+
+// codes is the table in the order of docs/errors.md.
+var codes = []*code{
+	codeInvalidJSON, codeMissingBody, codeValidationFailed, codeInvalidParameter, codeInvalidCursor,
+	codeMissingAPIKey, codeInvalidAPIKey,
+	codePetNotFound, codeRouteNotFound, codeMethodNotAllowed, codeEndpointRemoved,
+	codeBodyTooLarge, codeURITooLong, codeUnsupportedMediaType,
+	codeRateLimitExceeded, codeDailyQuotaExceeded, codeKeyBanned,
+	codeInternalError, codeUnavailable,
+}
+
+// Error is an answer that is no success. The message is the customer's; cause is the operator's, and only ever logged.
+type Error struct {
+	code    *code
+	message string
+	cause   error
+	// retryAfter is in seconds, 0 for no such header.
+	retryAfter int64
+}
+
+// because makes an error with a message that names the field and what is wrong with it; empty for the code's own.
+func (c *code) because(message string) *Error {
+	if message == "" {
+		message = c.message
+	}
+	return &Error{code: c, message: message}
+}
+
+// caused makes an error of which the operator learns the cause.
+func (c *code) caused(cause error) *Error { return &Error{code: c, message: c.message, cause: cause} }
+
+func (e *Error) after(seconds int64) *Error {
+	e.retryAfter = seconds
+	return e
+}
+
+// Error is for the operator.
+func (e *Error) Error() string {
+	if e.cause != nil {
+		return e.code.name + ": " + e.cause.Error()
+	}
+	return e.code.name
+}
+
+// Unwrap returns the operator's cause.
+func (e *Error) Unwrap() error { return e.cause }
+
+// unavailableFor is the Retry-After of a 503, in seconds.
+const unavailableFor = 1
+
+// toError says how an error of the layers below is answered.
+func toError(err error) *Error {
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, catalog.ErrPetNotFound):
+		return codePetNotFound.because("")
+	case errors.Is(err, catalog.ErrUnavailable), errors.Is(err, keys.ErrUnavailable),
+		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return codeUnavailable.caused(err).after(unavailableFor)
+	}
+	return codeInternalError.caused(err)
+}
+
+// body is the contract's Error.
+type body struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Status  int    `json:"status"`
+}
+
+// fail answers with an error. It is the only place that does.
+func (a *api) fail(x *exchange, err error) {
+	e := toError(err)
+	x.failed = e
+	if e.code.status >= http.StatusInternalServerError && !x.gone() {
+		a.refund(x)
+	}
+	switch e.code {
+	case codeMissingAPIKey:
+		x.set("WWW-Authenticate", challenge)
+	case codeInvalidAPIKey:
+		x.set("WWW-Authenticate", challengeInvalid)
+	}
+	if e.retryAfter > 0 {
+		x.set("Retry-After", strconv.FormatInt(e.retryAfter, 10))
+	}
+	// A struct of two strings and a number can always be written.
+	_ = x.json(e.code.status, &body{e.code.name, e.message, e.code.status})
+}
+
+// gone reports whether the client broke the request off.
+func (x *exchange) gone() bool { return errors.Is(x.Request.Context().Err(), context.Canceled) }

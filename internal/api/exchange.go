@@ -1,0 +1,93 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+// exchange is one request and its answer: all that is found out on the way, set up once. It lives as long as the
+// request does.
+type exchange struct {
+	*gin.Context
+	route *route
+	id    string
+	// now is the instant by which everything about the request is decided.
+	now time.Time
+	// started is for the duration only.
+	started time.Time
+
+	// caller is nil for a request without a valid key; refusal then says why.
+	caller  *keys.Caller
+	refusal *Error
+
+	// decision is the limiter's, and counted is true when it admitted the request and was not given back since.
+	decision plans.Decision
+	counted  bool
+	limits   allowance
+
+	// failed is the error that was answered, nil for none.
+	failed *Error
+
+	// values holds the answer's headers, so that each does not need a slice of its own.
+	values [12]string
+	used   int
+}
+
+// set sets a header in exactly that spelling.
+func (x *exchange) set(name, value string) {
+	if x.used == len(x.values) {
+		x.Writer.Header()[name] = []string{value}
+		return
+	}
+	x.values[x.used] = value
+	x.used++
+	x.Writer.Header()[name] = x.values[x.used-1 : x.used : x.used]
+}
+
+// Header values that never change.
+var (
+	applicationJSON = []string{"application/json"}
+	noStore         = []string{"no-store"}
+	privateNoCache  = []string{"private, no-cache"}
+)
+
+// write sends the answer: the headers that every answer has, and the body, if any.
+func (x *exchange) write(status int, body []byte) {
+	h := x.Writer.Header()
+	x.set("X-Request-Id", x.id)
+	x.setLimits()
+	h["Cache-Control"] = noStore
+	if status == http.StatusOK && x.isRead() {
+		h["Cache-Control"] = privateNoCache
+	}
+	if body != nil {
+		h["Content-Type"] = applicationJSON
+		x.set("Content-Length", strconv.Itoa(len(body)))
+	}
+	x.Writer.WriteHeader(status)
+	if body == nil || x.Request.Method == http.MethodHead {
+		x.Writer.WriteHeaderNow()
+		return
+	}
+	// A client that is gone does not hear of it.
+	_, _ = x.Writer.Write(body)
+}
+
+// isRead reports whether the method is GET or HEAD.
+func (x *exchange) isRead() bool {
+	return x.Request.Method == http.MethodGet || x.Request.Method == http.MethodHead
+}
+
+// plan is the caller's, or "none".
+func (x *exchange) plan() string {
+	if x.caller == nil {
+		return "none"
+	}
+	return x.caller.Tenant.Plan
+}

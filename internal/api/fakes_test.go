@@ -1,0 +1,283 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/ulule/limiter/v3"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+// at is the instant of most tests.
+var at = time.Date(2026, time.November, 20, 9, 21, 48, 0, time.UTC)
+
+const baseURL = "https://api.example.com/v1"
+
+// world is an API over fakes in memory.
+type world struct {
+	http.Handler
+	mu       sync.Mutex
+	now      time.Time
+	logs     *syncBuffer
+	registry *prometheus.Registry
+
+	directory *fakeDirectory
+	limiter   plans.Limiter
+	addresses *fakeAddresses
+	strikes   *fakeStrikes
+	meter     *fakeMeter
+	pets      *fakePets
+	// key is acme's, on free; other is zoo's, on pro.
+	key, other string
+}
+
+func newWorld(t testing.TB, change ...func(*Config)) *world {
+	t.Helper()
+	w := &world{
+		now: at, logs: &syncBuffer{}, registry: prometheus.NewRegistry(), limiter: plans.NewMemory(),
+		directory: &fakeDirectory{callers: map[keys.Digest]*keys.Caller{}},
+		addresses: &fakeAddresses{limit: 6000, used: map[netip.Addr]int64{}},
+		strikes:   &fakeStrikes{}, meter: &fakeMeter{}, pets: newFakePets(),
+	}
+	w.key = w.directory.issue(t, "key_acme", plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}})
+	w.other = w.directory.issue(t, "key_zoo", plans.Tenant{ID: 2, Name: "zoo", Plan: plans.Pro, Quota: plans.Quota{PerMinute: 300, PerDay: 10000}})
+	c := Config{
+		Directory: w.directory, Limiter: w.limiter, Addresses: w.addresses, Strikes: w.strikes, Meter: w.meter, Pets: w.pets,
+		BaseURL: baseURL, Clock: w.clock, Log: zerolog.New(w.logs), Metrics: w.registry,
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	h, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Handler = h
+	return w
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *world) setClock(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = now
+}
+
+// request makes a request of acme's; headers come in pairs, and an empty value removes one.
+func (w *world) request(method, target, body string, headers ...string) *http.Request {
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer "+w.key)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Del(headers[i])
+		if headers[i+1] != "" {
+			r.Header.Add(headers[i], headers[i+1])
+		}
+	}
+	return r
+}
+
+func (w *world) do(r *http.Request) *httptest.ResponseRecorder {
+	rec := httptest.NewRecorder()
+	w.ServeHTTP(rec, r)
+	return rec
+}
+
+// header reads a header in exactly that spelling.
+func header(rec *httptest.ResponseRecorder, name string) string {
+	if v := rec.Result().Header[name]; len(v) == 1 {
+		return v[0]
+	}
+	return ""
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+type fakeDirectory struct {
+	mu      sync.Mutex
+	callers map[keys.Digest]*keys.Caller
+	err     error
+}
+
+func (d *fakeDirectory) issue(t testing.TB, id string, tenant plans.Tenant) string {
+	t.Helper()
+	token, err := keys.NewToken(keys.Live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.callers[token.Digest()] = &keys.Caller{KeyID: id, Environment: keys.Live, Tenant: &tenant}
+	return token.Reveal()
+}
+
+// change replaces a caller by a changed copy.
+func (d *fakeDirectory) change(t testing.TB, key string, f func(*keys.Caller)) {
+	t.Helper()
+	token, err := keys.ParseToken(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := *d.callers[token.Digest()]
+	f(&c)
+	d.callers[token.Digest()] = &c
+}
+
+func (d *fakeDirectory) fail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.err = err
+}
+
+func (d *fakeDirectory) Lookup(_ context.Context, t keys.Token) (*keys.Caller, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err != nil {
+		return nil, d.err
+	}
+	c, ok := d.callers[t.Digest()]
+	if !ok {
+		return nil, keys.ErrInvalidKey
+	}
+	return c, nil
+}
+
+// fakeAddresses counts by address in windows of the clock's minute.
+type fakeAddresses struct {
+	mu    sync.Mutex
+	limit int64
+	used  map[netip.Addr]int64
+}
+
+func (a *fakeAddresses) Take(addr netip.Addr, now time.Time) limiter.Context {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.used[addr]++
+	return limiter.Context{
+		Limit: a.limit, Remaining: max(0, a.limit-a.used[addr]), Reset: now.Unix() + 60, Reached: a.used[addr] > a.limit,
+	}
+}
+
+type fakeStrikes struct {
+	mu      sync.Mutex
+	refused []string
+}
+
+func (s *fakeStrikes) Refused(_ context.Context, c *keys.Caller, _ time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refused = append(s.refused, c.KeyID)
+}
+
+// fakeMeter counts for acme's key alone.
+type fakeMeter struct {
+	mu                          sync.Mutex
+	admitted, refused, refunded int
+}
+
+func (m *fakeMeter) count(n *int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	*n++
+}
+
+func (m *fakeMeter) Admitted(int64, string, string, time.Time) { m.count(&m.admitted) }
+func (m *fakeMeter) Refused(int64, string, string, time.Time)  { m.count(&m.refused) }
+func (m *fakeMeter) Refunded(int64, string, string, time.Time) { m.count(&m.refunded) }
+
+type fakePets struct {
+	mu   sync.Mutex
+	last int64
+	pets map[int64][]catalog.Pet
+	err  error
+	// before runs at the beginning of every call.
+	before func()
+}
+
+func newFakePets() *fakePets { return &fakePets{pets: map[int64][]catalog.Pet{}} }
+
+func (f *fakePets) begin() error {
+	if f.before != nil {
+		f.before()
+	}
+	return f.err
+}
+
+func (f *fakePets) ListPets(_ context.Context, tenantID int64, p catalog.Page) ([]catalog.Pet, bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.begin(); err != nil {
+		return nil, false, err
+	}
+	var page []catalog.Pet
+	for _, pet := range f.pets[tenantID] {
+		if pet.ID <= p.After || p.Status != "" && pet.Status != p.Status {
+			continue
+		}
+		if len(page) == p.Limit {
+			return page, true, nil
+		}
+		page = append(page, pet)
+	}
+	return page, false, nil
+}
+
+func (f *fakePets) GetPet(_ context.Context, tenantID, id int64) (catalog.Pet, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.begin(); err != nil {
+		return catalog.Pet{}, err
+	}
+	for _, pet := range f.pets[tenantID] {
+		if pet.ID == id {
+			return pet, nil
+		}
+	}
+	return catalog.Pet{}, catalog.ErrPetNotFound
+}
+
+func (f *fakePets) CreatePet(_ context.Context, tenantID int64, n catalog.NewPet) (catalog.Pet, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.begin(); err != nil {
+		return catalog.Pet{}, err
+	}
+	f.last++
+	pet := catalog.Pet{ID: f.last, Name: n.Name, CategoryID: n.CategoryID, Status: n.Status}
+	f.pets[tenantID] = append(f.pets[tenantID], pet)
+	return pet, nil
+}

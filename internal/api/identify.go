@@ -1,0 +1,80 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"petstore.example/internal/keys"
+)
+
+// The challenges of a 401 (RFC 6750, section 3): without a credential, or with one of another scheme, no error is
+// named.
+const (
+	challenge        = `Bearer realm="petstore"`
+	challengeInvalid = `Bearer realm="petstore", error="invalid_token", ` +
+		`error_description="The API key is malformed, unknown or no longer valid"`
+)
+
+// identify finds out who calls. It gives no verdict yet: a request without a valid key has no caller but a refusal,
+// which is answered when its turn comes.
+func (a *api) identify(x *exchange) {
+	if x.Request.Method == http.MethodOptions {
+		return
+	}
+	token, refusal := credential(x.Request.Header)
+	if refusal != nil {
+		x.refusal = refusal
+		return
+	}
+	caller, err := a.Directory.Lookup(x.Request.Context(), token)
+	switch {
+	case err == nil:
+		x.caller = caller
+	case errors.Is(err, keys.ErrInvalidKey):
+		x.refusal = invalidKey
+	default:
+		x.refusal = toError(err)
+	}
+}
+
+// Refusals of a request without a valid key. What exactly is wrong with a key nobody is told.
+var (
+	missingKey = codeMissingAPIKey.because("")
+	invalidKey = codeInvalidAPIKey.because("")
+)
+
+// credential reads the API key: one Authorization header with the scheme Bearer, in any case, one or more spaces and
+// the key (RFC 9110, section 11.4).
+func credential(h http.Header) (keys.Token, *Error) {
+	values := h["Authorization"]
+	switch {
+	case len(values) == 0, len(values) == 1 && values[0] == "":
+		return keys.Token{}, missingKey
+	case len(values) > 1:
+		return keys.Token{}, invalidKey
+	}
+	scheme, rest := cutScheme(values[0])
+	if !strings.EqualFold(scheme, "Bearer") {
+		return keys.Token{}, missingKey
+	}
+	text := strings.TrimLeft(rest, " ")
+	if len(text) == len(rest) {
+		return keys.Token{}, invalidKey
+	}
+	token, err := keys.ParseToken(text)
+	if err != nil {
+		return keys.Token{}, invalidKey
+	}
+	return token, nil
+}
+
+// cutScheme splits a credential behind its scheme, which ends before the first byte that is no letter or digit.
+func cutScheme(s string) (scheme, rest string) {
+	for i := range len(s) {
+		if c := s[i]; c|0x20 < 'a' && (c < '0' || c > '9') && c != '-' || c|0x20 > 'z' {
+			return s[:i], s[i:]
+		}
+	}
+	return s, ""
+}

@@ -1,0 +1,48 @@
+package api
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+var (
+	errNotInteger = errors.New("must be an integer, without a fraction")
+	errOutOfRange = errors.New("must be from -9223372036854775808 to 9223372036854775807")
+)
+
+// maxDigits is how many digits an int64 can have.
+const maxDigits = 19
+
+// parseInteger reads a JSON number that is a whole one, however it is written: 1.0 and 1e3 are integers (JSON Schema
+// 2020-12), -0 is 0. It works on the digits alone, so that no exponent makes it work hard.
+func parseInteger(literal string) (int64, error) {
+	mantissa, exponent := literal, "0"
+	if i := strings.IndexAny(literal, "eE"); i >= 0 {
+		mantissa, exponent = literal[:i], literal[i+1:]
+	}
+	unsigned := strings.TrimPrefix(mantissa, "-")
+	whole, fraction, _ := strings.Cut(unsigned, ".")
+	digits := whole + fraction
+	significant := strings.TrimRight(digits, "0")
+	if significant == "" {
+		return 0, nil
+	}
+	// An exponent that Atoi can't hold it gives as the largest or smallest int: clamped, sums can't overflow.
+	e, _ := strconv.Atoi(exponent)
+	e = min(max(e, -2*maxBody), 2*maxBody)
+	zeros := e - len(fraction) + len(digits) - len(significant)
+	significant = strings.TrimLeft(significant, "0")
+	switch {
+	case zeros < 0:
+		return 0, errNotInteger
+	case len(significant)+zeros > maxDigits:
+		return 0, errOutOfRange
+	}
+	text := mantissa[:len(mantissa)-len(unsigned)] + significant + strings.Repeat("0", zeros)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, errOutOfRange
+	}
+	return n, nil
+}

@@ -1,0 +1,40 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"sync"
+)
+
+// encoder writes JSON into a buffer of its own, as is: & and < stay readable.
+type encoder struct {
+	bytes.Buffer
+	json *json.Encoder
+}
+
+var encoders = sync.Pool{New: func() any {
+	e := &encoder{}
+	e.json = json.NewEncoder(&e.Buffer)
+	e.json.SetEscapeHTML(false)
+	return e
+}}
+
+// maxKept is the largest buffer to keep for the next answer: a page of long names is rare.
+const maxKept = 256 << 10
+
+// json answers with a value.
+func (x *exchange) json(status int, v any) error {
+	e := encoders.Get().(*encoder)
+	defer func() {
+		if e.Cap() <= maxKept {
+			e.Reset()
+			encoders.Put(e)
+		}
+	}()
+	if err := e.json.Encode(v); err != nil {
+		return fmt.Errorf("write answer: %w", err)
+	}
+	x.write(status, e.Bytes())
+	return nil
+}

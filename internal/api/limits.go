@@ -1,0 +1,92 @@
+package api
+
+import (
+	"strconv"
+
+	"github.com/ulule/limiter/v3"
+
+	"petstore.example/internal/plans"
+)
+
+// allowance is what an answer says of the caller's limits: one window in the contract's three headers, and all of them
+// in the two of the IETF's draft.
+type allowance struct {
+	limit, remaining, reset int64
+	windows                 [2]window
+	count                   int
+}
+
+// window is one limit by name: how many requests in how many seconds, how many remain until when (Unix seconds).
+type window struct {
+	name                             string
+	quota, seconds, remaining, reset int64
+}
+
+func tenantAllowance(d plans.Decision) allowance {
+	b := d.Binding()
+	return allowance{limit: b.Limit, remaining: b.Remaining, reset: b.Reset, count: 2, windows: [2]window{
+		{string(plans.Minute), d.Minute.Limit, 60, d.Minute.Remaining, d.Minute.Reset},
+		{string(plans.Day), d.Day.Limit, 86400, d.Day.Remaining, d.Day.Reset},
+	}}
+}
+
+// bannedAllowance says that nothing passes in any window before the ban ends.
+func bannedAllowance(q plans.Quota, reset int64) allowance {
+	return allowance{limit: q.PerMinute, reset: reset, count: 2, windows: [2]window{
+		{name: string(plans.Minute), quota: q.PerMinute, seconds: 60, reset: reset},
+		{name: string(plans.Day), quota: q.PerDay, seconds: 86400, reset: reset},
+	}}
+}
+
+func addressAllowance(b limiter.Context) allowance {
+	return allowance{limit: b.Limit, remaining: b.Remaining, reset: b.Reset, count: 1, windows: [2]window{
+		{"ip", b.Limit, 60, b.Remaining, b.Reset},
+	}}
+}
+
+// setLimits writes the contract's X-RateLimit headers, and RateLimit-Policy and RateLimit as
+// draft-ietf-httpapi-ratelimit-headers-11 has them: structured field lists of strings with parameters. All values are
+// cut from one string.
+func (x *exchange) setLimits() {
+	var space [256]byte
+	l := &x.limits
+	b := strconv.AppendInt(space[:0], l.limit, 10)
+	limit := len(b)
+	b = strconv.AppendInt(b, l.remaining, 10)
+	remaining := len(b)
+	b = strconv.AppendInt(b, l.reset, 10)
+	reset := len(b)
+	b = l.appendPolicies(b)
+	policies := len(b)
+	all := string(l.appendStates(b, x.now.Unix()))
+	x.set("X-RateLimit-Limit", all[:limit])
+	x.set("X-RateLimit-Remaining", all[limit:remaining])
+	x.set("X-RateLimit-Reset", all[remaining:reset])
+	x.set("RateLimit-Policy", all[reset:policies])
+	x.set("RateLimit", all[policies:])
+}
+
+func (l *allowance) appendPolicies(b []byte) []byte {
+	for i, w := range l.windows[:l.count] {
+		b = appendItem(b, i, w.name)
+		b = strconv.AppendInt(append(b, ";q="...), w.quota, 10)
+		b = strconv.AppendInt(append(b, ";w="...), w.seconds, 10)
+	}
+	return b
+}
+
+func (l *allowance) appendStates(b []byte, now int64) []byte {
+	for i, w := range l.windows[:l.count] {
+		b = appendItem(b, i, w.name)
+		b = strconv.AppendInt(append(b, ";r="...), w.remaining, 10)
+		b = strconv.AppendInt(append(b, ";t="...), max(0, w.reset-now), 10)
+	}
+	return b
+}
+
+func appendItem(b []byte, i int, name string) []byte {
+	if i > 0 {
+		b = append(b, ", "...)
+	}
+	return append(append(append(b, '"'), name...), '"')
+}

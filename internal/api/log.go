@@ -1,0 +1,53 @@
+package api
+
+import (
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// statusGone is what the log and the metrics call an answer that nobody waited for, after nginx.
+const statusGone = 499
+
+// status is what came of the request, for the operator.
+func (x *exchange) status() int {
+	if status := x.Writer.Status(); status < 500 || !x.gone() {
+		return status
+	}
+	return statusGone
+}
+
+// record writes the request's one event. It says nothing that the client chose freely, but for a request id that was
+// found harmless.
+func (a *api) record(x *exchange, elapsed time.Duration) {
+	status := x.status()
+	e := a.Log.Info()
+	if status >= 500 {
+		e = a.Log.Error()
+	}
+	if !e.Enabled() {
+		return
+	}
+	e.Str("request_id", x.id).Str("method", methodName(x.Request.Method)).Str("route", x.route.path).Int("status", status)
+	if c := x.caller; c != nil {
+		e.Int64("tenant", c.Tenant.ID).Str("key", c.KeyID).Str("plan", c.Tenant.Plan)
+	}
+	e.Dur("duration_ms", elapsed).Int("bytes", max(0, x.Writer.Size()))
+	if x.failed != nil {
+		logFailure(e, x.failed)
+	}
+	e.Msg("request")
+}
+
+func logFailure(e *zerolog.Event, failed *Error) {
+	e.Str("code", failed.code.name)
+	if failed.cause == nil {
+		return
+	}
+	e.AnErr("error", failed.cause)
+	var p *panicked
+	if errors.As(failed.cause, &p) {
+		e.Bytes("stack", p.stack)
+	}
+}

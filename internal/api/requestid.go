@@ -1,0 +1,34 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/rs/xid"
+)
+
+const maxRequestID = 128
+
+// requestID keeps the client's X-Request-Id, or makes one.
+func requestID(h http.Header) string {
+	if values := h["X-Request-Id"]; len(values) == 1 && isRequestID(values[0]) {
+		return values[0]
+	}
+	return xid.New().String()
+}
+
+// isRequestID accepts 1 to 128 letters, digits and -._~:/+=@, but nothing that holds an API key: the id is logged.
+func isRequestID(id string) bool {
+	if len(id) == 0 || len(id) > maxRequestID {
+		return false
+	}
+	for i := range len(id) {
+		c := id[i]
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && (c < '0' || c > '9') && strings.IndexByte("-._~:/+=@", c) < 0 {
+			return false
+		}
+	}
+	lower := strings.ToLower(id)
+	return !strings.Contains(lower, "pst_live_") && !strings.Contains(lower, "pst_test_")
+}

@@ -1,0 +1,93 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+)
+
+// handler answers one operation, or returns why it can't.
+type handler func(a *api, x *exchange) error
+
+// route is one operation of the contract.
+type route struct {
+	method string
+	// path is written as the contract writes it. It names the route in the log and in the metrics.
+	path   string
+	handle handler
+	// deprecated marks an operation that is to be removed, nil for one that stays.
+	deprecated *deprecation
+	// links is the Link of every answer of a deprecated operation.
+	links []string
+	// open routes need no key.
+	open bool
+}
+
+// routes is the contract. HEAD comes with every GET, OPTIONS with every path.
+var routes = []route{
+	{method: http.MethodGet, path: "/v1/pets", handle: (*api).listPets},
+	{method: http.MethodPost, path: "/v1/pets", handle: (*api).createPet},
+	{method: http.MethodGet, path: "/v1/pets/{petId}", handle: (*api).getPet, deprecated: getPetRemoval},
+}
+
+// unmatched is the path by which the log and the metrics know requests that match no route.
+const unmatched = "unmatched"
+
+// mount registers the table. Methods come in alphabetical order, because Gin writes Allow in the order in which it
+// first saw them.
+func (a *api) mount(e *gin.Engine) {
+	e.RedirectTrailingSlash = false
+	e.RedirectFixedPath = false
+	e.HandleMethodNotAllowed = true
+	all := table()
+	slices.SortStableFunc(all, func(a, b route) int { return strings.Compare(a.method, b.method) })
+	for _, r := range all {
+		e.Handle(r.method, ginPath(r.path), a.serve(r))
+	}
+	e.NoRoute(a.serve(route{path: unmatched, handle: (*api).routeNotFound, open: true}))
+	e.NoMethod(a.serve(route{path: unmatched, handle: (*api).methodNotAllowed, open: true}))
+}
+
+// table returns routes with the HEAD and OPTIONS that come with them.
+func table() []route {
+	all := slices.Clone(routes)
+	methods := map[string][]string{}
+	for _, r := range routes {
+		methods[r.path] = append(methods[r.path], r.method)
+		if r.method == http.MethodGet {
+			r.method = http.MethodHead
+			all = append(all, r)
+			methods[r.path] = append(methods[r.path], r.method)
+		}
+	}
+	for path, allowed := range methods {
+		allowed = append(allowed, http.MethodOptions)
+		slices.Sort(allowed)
+		all = append(all, route{method: http.MethodOptions, path: path, handle: options(allowed), open: true})
+	}
+	return all
+}
+
+// options answers which methods a path has.
+func options(allowed []string) handler {
+	allow := []string{strings.Join(allowed, ", ")}
+	return func(_ *api, x *exchange) error {
+		x.Writer.Header()["Allow"] = allow
+		x.write(http.StatusNoContent, nil)
+		return nil
+	}
+}
+
+func (a *api) routeNotFound(*exchange) error { return codeRouteNotFound.because("") }
+
+// methodNotAllowed finds Allow set by Gin.
+func (a *api) methodNotAllowed(x *exchange) error {
+	return codeMethodNotAllowed.because("This path has only the methods " + x.Writer.Header().Get("Allow") + ".")
+}
+
+// ginPath turns {petId} into :petId.
+func ginPath(path string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(path, "{", ":"), "}", "")
+}

@@ -1,0 +1,64 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+)
+
+// maxURI is the longest request target, in bytes.
+const maxURI = 8 << 10
+
+// serve makes a route's handler for Gin.
+func (a *api) serve(r route) gin.HandlerFunc {
+	if r.deprecated != nil {
+		r.links = []string{r.deprecated.links(a.prefix)}
+	}
+	return func(c *gin.Context) {
+		x := &exchange{Context: c, route: &r, now: a.Clock(), started: time.Now()}
+		x.id = requestID(c.Request.Header)
+		defer a.finish(x)
+		if err := a.answer(x); err != nil {
+			a.fail(x, err)
+		}
+	}
+}
+
+// answer handles a request in the order of precedence of the answers: 414, who calls, 429, 404 and 405 and OPTIONS,
+// 401, 410, and then what the operation itself has to say.
+func (a *api) answer(x *exchange) error {
+	x.markDeprecated()
+	if len(x.Request.RequestURI) > maxURI {
+		// Nobody is asked yet who calls, so this counts as the address's.
+		x.limits = addressAllowance(a.takeAddress(x))
+		return codeURITooLong.because("")
+	}
+	a.identify(x)
+	if err := a.admit(x); err != nil {
+		return err
+	}
+	if x.refusal != nil && (!x.route.open || x.refusal.code.status >= http.StatusInternalServerError) {
+		return x.refusal
+	}
+	if x.route.deprecated.over(x.now) {
+		return x.route.deprecated.gone()
+	}
+	return x.route.handle(a, x)
+}
+
+// finish ends every exchange, also one whose handler panicked: it leaves the one event in the log and the one
+// observation in the metrics.
+func (a *api) finish(x *exchange) {
+	cut := false
+	if v := recover(); v != nil {
+		cut = a.recovered(x, v)
+	}
+	elapsed := time.Since(x.started)
+	a.record(x, elapsed)
+	a.metrics.observe(x, elapsed)
+	if cut {
+		// The server closes the connection, so that nobody takes half an answer for a whole one.
+		panic(http.ErrAbortHandler)
+	}
+}

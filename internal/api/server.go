@@ -1,0 +1,133 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/ulule/limiter/v3"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+// Directory knows whose key a token is.
+type Directory interface {
+	// Lookup returns the caller of a key that is good here and now. It returns keys.ErrInvalidKey when the key is not, and
+	// keys.ErrUnavailable when that can't be found out.
+	Lookup(ctx context.Context, t keys.Token) (*keys.Caller, error)
+}
+
+// Addresses counts requests that come without a valid key.
+type Addresses interface {
+	// Take counts one request of the address; Reached is true when it is one too many.
+	Take(addr netip.Addr, now time.Time) limiter.Context
+}
+
+// Strikes hears of every request that a tenant's limit refused, to ban a key that goes on.
+type Strikes interface {
+	Refused(ctx context.Context, c *keys.Caller, now time.Time)
+}
+
+// Meter records usage, by the instant at which the request was decided. It must not block.
+type Meter interface {
+	Admitted(tenantID int64, keyID, plan string, at time.Time)
+	Refused(tenantID int64, keyID, plan string, at time.Time)
+	Refunded(tenantID int64, keyID, plan string, at time.Time)
+}
+
+// Config is what the API is built from. All of it is required but for TrustedProxies, Clock, Log and Metrics.
+type Config struct {
+	Directory Directory
+	Limiter   plans.Limiter
+	Addresses Addresses
+	Strikes   Strikes
+	Meter     Meter
+	Pets      catalog.Store
+	// BaseURL is where customers reach the API, absolute and ending in /v1. Links are made from it, never from Host.
+	BaseURL string
+	// TrustedProxies are the addresses and networks (CIDR) whose X-Forwarded-For is believed; none by default.
+	TrustedProxies []string
+	// Clock is time.Now by default.
+	Clock   func() time.Time
+	Log     zerolog.Logger
+	Metrics prometheus.Registerer
+}
+
+// api is what all handlers share. It does not change once it serves.
+type api struct {
+	Config
+	metrics *metrics
+	// prefix is the path of BaseURL without its /v1.
+	prefix string
+}
+
+// New returns the API as a handler for an http.Server, whose DisableGeneralOptionsHandler should be set so that
+// OPTIONS * is answered here too. It returns what is wrong with the configuration.
+func New(c Config) (http.Handler, error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("configure api: %w", err)
+	}
+	base, err := parseBaseURL(c.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("configure api: base URL: %w", err)
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	m, err := newMetrics(c.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("configure api: metrics: %w", err)
+	}
+	gin.SetMode(gin.ReleaseMode)
+	engine := gin.New()
+	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
+	if err := engine.SetTrustedProxies(c.TrustedProxies); err != nil {
+		return nil, fmt.Errorf("configure api: trusted proxies: %w", err)
+	}
+	a := &api{Config: c, metrics: m, prefix: strings.TrimSuffix(base.Path, "/v1")}
+	a.mount(engine)
+	return engine, nil
+}
+
+func (c Config) check() error {
+	switch {
+	case c.Directory == nil:
+		return errors.New("no directory of callers")
+	case c.Limiter == nil:
+		return errors.New("no limiter")
+	case c.Addresses == nil:
+		return errors.New("no address buckets")
+	case c.Strikes == nil:
+		return errors.New("no strikes")
+	case c.Meter == nil:
+		return errors.New("no meter")
+	case c.Pets == nil:
+		return errors.New("no catalogue")
+	}
+	return nil
+}
+
+func parseBaseURL(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return nil, errors.New("not a URL")
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return nil, errors.New("must be absolute, beginning with http:// or https://")
+	case u.RawQuery != "", u.Fragment != "", u.User != nil:
+		return nil, errors.New("must have no user, query or fragment")
+	case !strings.HasSuffix(u.Path, "/v1"):
+		return nil, errors.New("must end in /v1")
+	}
+	return u, nil
+}

@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/devfile"
 	"petstore.example/internal/localpg"
 	"petstore.example/internal/store"
+	"petstore.example/internal/syspkg"
 )
 
 // devOptions are what `petstore dev` is told.
@@ -98,7 +99,7 @@ func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url
 		return ctx, url, func() {}, nil
 	}
 	server, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(o.Dir, "postgres"), Install: true, Log: o.Log})
-	if errors.Is(err, localpg.ErrNotInstalled) {
+	if notInstalled := (*syspkg.NotInstalledError)(nil); errors.As(err, &notInstalled) {
 		return ctx, "", nil, fmt.Errorf("%w; or set PETSTORE_DATABASE_URL to a database of yours", err)
 	}
 	if err != nil {

@@ -28,7 +28,9 @@ func newHTTPServer(handler http.Handler, log zerolog.Logger) *http.Server {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          stdlog.New(log.With().Str("level", "warn").Logger(), "", 0),
+		// OPTIONS * is answered by the handler, as everything else.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     stdlog.New(log.With().Str("level", "warn").Logger(), "", 0),
 	}
 }
 

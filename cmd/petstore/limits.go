@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
+	"github.com/ulule/limiter/v3"
+	redisstore "github.com/ulule/limiter/v3/drivers/store/redis"
 
+	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 )
@@ -16,7 +19,7 @@ import (
 type limits struct {
 	plans.Limiter
 	redis  *plans.Redis
-	client io.Closer
+	client redis.UniversalClient
 }
 
 func openLimits(ctx context.Context, cfg config, db *store.DB, fleet *fleet, log zerolog.Logger) (*limits, error) {
@@ -28,8 +31,19 @@ func openLimits(ctx context.Context, cfg config, db *store.DB, fleet *fleet, log
 	if err != nil {
 		return nil, fmt.Errorf("PETSTORE_REDIS_URL: %w", err)
 	}
-	redis := plans.NewRedis(client, plans.RedisOptions{Servers: fleet.size, Log: log})
-	return &limits{Limiter: redis, redis: redis, client: client}, nil
+	shared := plans.NewRedis(client, plans.RedisOptions{Servers: fleet.size, Log: log})
+	return &limits{Limiter: shared, redis: shared, client: client}, nil
+}
+
+// strikes counts where the limits are counted. A ban is known to this server at once.
+func (l *limits) strikes(db *store.DB, directory *keys.Directory, log zerolog.Logger) *keys.Strikes {
+	o := keys.StrikesOptions{Bans: db, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: log}
+	if l.redis != nil {
+		o.OpenShared = func() (limiter.Store, error) {
+			return redisstore.NewStoreWithOptions(l.client, limiter.StoreOptions{Prefix: "pst:strikes"})
+		}
+	}
+	return keys.NewStrikes(o)
 }
 
 // seededMemory returns a limiter that knows what was used today before this process started.

@@ -1,0 +1,136 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+)
+
+// heard is what a listener told.
+type heard struct {
+	mu     sync.Mutex
+	events []string
+}
+
+func (h *heard) add(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.events = append(h.events, fmt.Sprintf(format, args...))
+}
+
+func (h *heard) KeyChanged(d keys.Digest) { h.add("key %x", d[:2]) }
+func (h *heard) TenantChanged(id int64)   { h.add("tenant %d", id) }
+func (h *heard) AllChanged()              { h.add("all") }
+func (h *heard) Lost(time.Time)           { h.add("lost") }
+func (h *heard) Restored()                { h.add("restored") }
+
+// await returns once the events are exactly the wanted ones, and forgets them.
+func (h *heard) await(t *testing.T, want ...string) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for time.Now().Before(deadline) {
+		h.mu.Lock()
+		same := slices.Equal(h.events, want)
+		if same {
+			h.events = nil
+		}
+		h.mu.Unlock()
+		if same {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t.Fatalf("heard %q, want %q", h.events, want)
+}
+
+func listen(t *testing.T, url string) *heard {
+	t.Helper()
+	h := &heard{}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- store.ListenForCallers(ctx, url, h, zerolog.Nop()) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+func TestChangesAreHeard(t *testing.T) {
+	t.Parallel()
+	database := storetest.New(t)
+	db := open(t, database.URL, store.Options{})
+	h := listen(t, database.URL)
+	h.await(t, "restored")
+
+	by, now := audit.By{Actor: "test"}, time.Now()
+	tenant, err := db.CreateTenant(t.Context(), by, store.NewTenant{Name: "acme", Plan: plans.Free}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := keys.Service{Store: db}
+	key, token, err := service.Issue(t.Context(), by, keys.Request{Tenant: "acme", Environment: keys.Live})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := token.Digest()
+	ofKey, ofTenant := fmt.Sprintf("key %x", d[:2]), fmt.Sprintf("tenant %d", tenant.ID)
+	h.await(t, ofKey)
+
+	for _, step := range []struct {
+		name string
+		do   func() error
+		want string
+	}{
+		{"suspend", func() error { _, err := db.SuspendTenant(t.Context(), by, "acme", now); return err }, ofTenant},
+		{"resume", func() error { _, err := db.ResumeTenant(t.Context(), by, "acme", now); return err }, ofTenant},
+		{"assign", func() error { _, _, err := db.AssignPlan(t.Context(), by, "acme", plans.Pro, nil, now); return err }, ofTenant},
+		{"ban", func() error { _, err := db.PlaceAutomaticBan(t.Context(), tenant.ID, key.ID, now); return err }, ofKey},
+		{"lift", func() error { _, err := db.LiftBan(t.Context(), by, key.ID, now); return err }, ofKey},
+		{"revoke", func() error { _, err := service.Revoke(t.Context(), by, key.ID); return err }, ofKey},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		h.await(t, step.want)
+	}
+}
+
+func TestLossIsToldAndMended(t *testing.T) {
+	t.Parallel()
+	server := storetest.NewServer(t)
+	h := listen(t, server.URL)
+	h.await(t, "restored")
+	server.Stop()
+	h.await(t, "lost")
+	server.Start()
+	h.await(t, "restored")
+	server.Freeze()
+	h.await(t, "lost")
+	server.Thaw()
+	h.await(t, "restored")
+}
+
+func TestListeningBeginsWhenTheServerDoes(t *testing.T) {
+	t.Parallel()
+	server := storetest.NewServer(t)
+	server.Stop()
+	h := listen(t, server.URL)
+	server.Start()
+	h.await(t, "restored")
+}

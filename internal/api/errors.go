@@ -10,8 +10,8 @@ import (
 	"petstore.example/internal/keys"
 )
 
-// code is one kind of error that customers meet. Codes are only ever added.
-type code struct {
+// errorCode is one kind of error that customers meet. Codes are only ever added.
+type errorCode struct {
 	status int
 	name   string
 	// message is what the customer reads where nothing more exact is known.
@@ -20,34 +20,34 @@ type code struct {
 
 // The table of error codes. docs/errors.md explains each.
 var (
-	codeInvalidJSON      = &code{http.StatusBadRequest, "invalid_json", "The body is not valid JSON."}
-	codeMissingBody      = &code{http.StatusBadRequest, "missing_body", "A JSON object is needed as the body of the request."}
-	codeValidationFailed = &code{http.StatusBadRequest, "validation_failed", "A field of the body has an invalid value."}
-	codeInvalidParameter = &code{http.StatusBadRequest, "invalid_parameter", "A query parameter has an invalid value."}
-	codeInvalidCursor    = &code{http.StatusBadRequest, "invalid_cursor", "cursor must be 16 lower-case hexadecimal digits, as X-Next-Cursor gave them."}
+	codeInvalidJSON      = &errorCode{http.StatusBadRequest, "invalid_json", "The body is not valid JSON."}
+	codeMissingBody      = &errorCode{http.StatusBadRequest, "missing_body", "A JSON object is needed as the body of the request."}
+	codeValidationFailed = &errorCode{http.StatusBadRequest, "validation_failed", "A field of the body has an invalid value."}
+	codeInvalidParameter = &errorCode{http.StatusBadRequest, "invalid_parameter", "A query parameter has an invalid value."}
+	codeInvalidCursor    = &errorCode{http.StatusBadRequest, "invalid_cursor", "cursor must be 16 lower-case hexadecimal digits, as X-Next-Cursor gave them."}
 
-	codeMissingAPIKey = &code{http.StatusUnauthorized, "missing_api_key", "An API key is needed, in the header Authorization: Bearer <API key>."}
-	codeInvalidAPIKey = &code{http.StatusUnauthorized, "invalid_api_key", "The API key is malformed, unknown or no longer valid."}
+	codeMissingAPIKey = &errorCode{http.StatusUnauthorized, "missing_api_key", "An API key is needed, in the header Authorization: Bearer <API key>."}
+	codeInvalidAPIKey = &errorCode{http.StatusUnauthorized, "invalid_api_key", "The API key is malformed, unknown or no longer valid."}
 
-	codePetNotFound      = &code{http.StatusNotFound, "pet_not_found", "No animal of that id is in your catalogue."}
-	codeRouteNotFound    = &code{http.StatusNotFound, "route_not_found", "There is no such path."}
-	codeMethodNotAllowed = &code{http.StatusMethodNotAllowed, "method_not_allowed", "This path does not have that method."}
-	codeEndpointRemoved  = &code{http.StatusGone, "endpoint_removed", "This operation was removed."}
+	codePetNotFound      = &errorCode{http.StatusNotFound, "pet_not_found", "No animal of that id is in your catalogue."}
+	codeRouteNotFound    = &errorCode{http.StatusNotFound, "route_not_found", "There is no such path."}
+	codeMethodNotAllowed = &errorCode{http.StatusMethodNotAllowed, "method_not_allowed", "This path does not have that method."}
+	codeEndpointRemoved  = &errorCode{http.StatusGone, "endpoint_removed", "This operation was removed."}
 
-	codeBodyTooLarge         = &code{http.StatusRequestEntityTooLarge, "body_too_large", "The body is longer than 1 MiB (1048576 bytes)."}
-	codeURITooLong           = &code{http.StatusRequestURITooLong, "uri_too_long", "The request's path and query are longer than 8 KiB (8192 bytes)."}
-	codeUnsupportedMediaType = &code{http.StatusUnsupportedMediaType, "unsupported_media_type", "The body must be application/json."}
+	codeBodyTooLarge         = &errorCode{http.StatusRequestEntityTooLarge, "body_too_large", "The body is longer than 1 MiB (1048576 bytes)."}
+	codeURITooLong           = &errorCode{http.StatusRequestURITooLong, "uri_too_long", "The request's path and query are longer than 8 KiB (8192 bytes)."}
+	codeUnsupportedMediaType = &errorCode{http.StatusUnsupportedMediaType, "unsupported_media_type", "The body must be application/json."}
 
-	codeRateLimitExceeded  = &code{http.StatusTooManyRequests, "rate_limit_exceeded", "Too many requests in this minute."}
-	codeDailyQuotaExceeded = &code{http.StatusTooManyRequests, "daily_quota_exceeded", "Too many requests on this day."}
-	codeKeyBanned          = &code{http.StatusTooManyRequests, "key_banned", "This API key is banned for a time."}
+	codeRateLimitExceeded  = &errorCode{http.StatusTooManyRequests, "rate_limit_exceeded", "Too many requests in this minute."}
+	codeDailyQuotaExceeded = &errorCode{http.StatusTooManyRequests, "daily_quota_exceeded", "Too many requests on this day."}
+	codeKeyBanned          = &errorCode{http.StatusTooManyRequests, "key_banned", "This API key is banned for a time."}
 
-	codeInternalError = &code{http.StatusInternalServerError, "internal_error", "Something went wrong on our side. The request did not count; X-Request-Id names it."}
-	codeUnavailable   = &code{http.StatusServiceUnavailable, "unavailable", "The service can't answer at the moment. The request did not count; try again soon."}
+	codeInternalError = &errorCode{http.StatusInternalServerError, "internal_error", "Something went wrong on our side. The request did not count; X-Request-Id names it."}
+	codeUnavailable   = &errorCode{http.StatusServiceUnavailable, "unavailable", "The service can't answer at the moment. The request did not count; try again soon."}
 )
 
 // codes is the table in the order of docs/errors.md.
-var codes = []*code{
+var codes = []*errorCode{
 	codeInvalidJSON, codeMissingBody, codeValidationFailed, codeInvalidParameter, codeInvalidCursor,
 	codeMissingAPIKey, codeInvalidAPIKey,
 	codePetNotFound, codeRouteNotFound, codeMethodNotAllowed, codeEndpointRemoved,
@@ -58,7 +58,7 @@ var codes = []*code{
 
 // Error is an answer that is no success. The message is the customer's; cause is the operator's, and only ever logged.
 type Error struct {
-	code    *code
+	code    *errorCode
 	message string
 	cause   error
 	// retryAfter is in seconds, 0 for no such header.
@@ -66,7 +66,7 @@ type Error struct {
 }
 
 // because makes an error with a message that names the field and what is wrong with it; empty for the code's own.
-func (c *code) because(message string) *Error {
+func (c *errorCode) because(message string) *Error {
 	if message == "" {
 		message = c.message
 	}
@@ -74,7 +74,9 @@ func (c *code) because(message string) *Error {
 }
 
 // caused makes an error of which the operator learns the cause.
-func (c *code) caused(cause error) *Error { return &Error{code: c, message: c.message, cause: cause} }
+func (c *errorCode) caused(cause error) *Error {
+	return &Error{code: c, message: c.message, cause: cause}
+}
 
 func (e *Error) after(seconds int64) *Error {
 	e.retryAfter = seconds

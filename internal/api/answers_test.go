@@ -1,0 +1,196 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+// checkAnswer holds what is promised of every answer of every kind.
+func checkAnswer(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) {
+	t.Helper()
+	h := rec.Result().Header
+	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
+		if n, err := strconv.ParseInt(header(rec, name), 10, 64); err != nil || n < 0 || header(rec, name) != strconv.FormatInt(n, 10) {
+			t.Errorf("%s: %q, want one plain integer", name, h[name])
+		}
+	}
+	for _, name := range []string{"X-Request-Id", "RateLimit", "RateLimit-Policy"} {
+		if header(rec, name) == "" {
+			t.Errorf("%s: %q, want one value", name, h[name])
+		}
+	}
+	cache := "no-store"
+	if rec.Code == 200 && (r.Method == "GET" || r.Method == "HEAD") {
+		cache = "private, no-cache"
+	}
+	if got := header(rec, "Cache-Control"); got != cache {
+		t.Errorf("Cache-Control: %q, want %q", got, cache)
+	}
+	if rec.Code >= 400 {
+		checkError(t, r, rec)
+	}
+}
+
+// checkError holds what is promised of every error, and returns its code.
+func checkError(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) string {
+	t.Helper()
+	if got := header(rec, "Content-Type"); got != "application/json" {
+		t.Errorf("Content-Type: %q", got)
+	}
+	needs := map[int]string{401: "WWW-Authenticate", 405: "Allow", 429: "Retry-After", 503: "Retry-After"}
+	if name := needs[rec.Code]; name != "" && header(rec, name) == "" {
+		t.Errorf("%d without %s", rec.Code, name)
+	}
+	if r.Method == http.MethodHead {
+		if rec.Body.Len() > 0 {
+			t.Errorf("HEAD with a body: %s", rec.Body)
+		}
+		return ""
+	}
+	var members map[string]any
+	if err := json.Unmarshal(rec.Body.Bytes(), &members); err != nil {
+		t.Errorf("body %q: %v", rec.Body, err)
+		return ""
+	}
+	code, _ := members["code"].(string)
+	message, _ := members["message"].(string)
+	status, _ := members["status"].(float64)
+	if len(members) != 3 || code == "" || message == "" || int(status) != rec.Code {
+		t.Errorf("body %s: want code, message and the status %d", rec.Body, rec.Code)
+	}
+	known := func(c *errorCode) bool { return c.name == code && c.status == rec.Code }
+	if !slices.ContainsFunc(codes, known) {
+		t.Errorf("code %s with status %d is not in the table", code, rec.Code)
+	}
+	return code
+}
+
+// TestEveryAnswer sends every route, and two that don't exist, every kind of request there is.
+func TestEveryAnswer(t *testing.T) {
+	t.Parallel()
+	all := append(table(), route{method: "GET", path: "/v1/nothing", open: true}, route{method: "DELETE", path: "/v1/pets", open: true})
+	for _, r := range all {
+		for _, k := range kinds {
+			t.Run(r.method+" "+r.path+" "+k.name, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				req := w.goodRequest(t, r)
+				k.make(t, w, req)
+				rec := w.do(req)
+				checkAnswer(t, req, rec)
+				if want := k.want(r); rec.Code != want {
+					t.Errorf("status %d, want %d: %s", rec.Code, want, rec.Body)
+				}
+				deprecated := header(rec, "Deprecation") == "@1764892800" && header(rec, "Link") != "" &&
+					header(rec, "Sunset") == "Thu, 05 Dec 2030 00:00:00 GMT"
+				if deprecated != (r.deprecated != nil) {
+					t.Errorf("deprecation headers: %v, want %v", deprecated, !deprecated)
+				}
+			})
+		}
+	}
+}
+
+// goodRequest makes a request that succeeds, where the route exists.
+func (w *world) goodRequest(t *testing.T, r route) *http.Request {
+	t.Helper()
+	pet, err := w.pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: "Rex", CategoryID: 7, Status: catalog.Available})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := ""
+	if r.method == "POST" {
+		body = `{"name":"Mia","categoryId":7}`
+	}
+	return w.request(r.method, strings.ReplaceAll(r.path, "{petId}", fmt.Sprint(pet.ID)), body)
+}
+
+// kind is a way in which a request can go.
+type kind struct {
+	name string
+	make func(*testing.T, *world, *http.Request)
+	// operation is the answer of an operation, open that of OPTIONS and where there is no route, 0 for what it would be
+	// anyway.
+	operation, open int
+}
+
+// want returns the status that a route answers to this kind of request.
+func (k kind) want(r route) int {
+	switch {
+	case !r.open && k.name == "after its removal" && r.deprecated != nil:
+		return 410
+	case !r.open && k.operation != 0:
+		return k.operation
+	case r.open && k.open != 0 && (r.method != "OPTIONS" || k.open == 414):
+		return k.open
+	case k.name == "address over its limit" && r.method == "OPTIONS":
+		return 429
+	case r.path == "/v1/nothing":
+		return 404
+	case r.method == "DELETE":
+		return 405
+	case r.method == "OPTIONS":
+		return 204
+	case r.method == "POST":
+		return 201
+	}
+	return 200
+}
+
+func authorization(values ...string) func(*testing.T, *world, *http.Request) {
+	return func(_ *testing.T, _ *world, r *http.Request) { r.Header["Authorization"] = values }
+}
+
+// quota gives acme another quota, and uses it up.
+func quota(q plans.Quota) func(*testing.T, *world, *http.Request) {
+	return func(t *testing.T, w *world, _ *http.Request) {
+		w.directory.change(t, w.key, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: q} })
+		for range min(q.PerMinute, q.PerDay) {
+			w.limiter.Take(t.Context(), 1, q, at)
+		}
+	}
+}
+
+var kinds = []kind{
+	{name: "as it should be", make: func(*testing.T, *world, *http.Request) {}},
+	{name: "no key", make: authorization(), operation: 401},
+	{name: "another scheme", make: authorization("Basic YTpi"), operation: 401},
+	{name: "a broken key", make: authorization("Bearer pst_live_x"), operation: 401},
+	{name: "two keys", make: func(_ *testing.T, w *world, r *http.Request) { r.Header.Add("Authorization", "Bearer "+w.other) }, operation: 401},
+	{name: "a revoked key", make: func(_ *testing.T, w *world, _ *http.Request) { w.directory.fail(keys.ErrInvalidKey) }, operation: 401},
+	{name: "over the minute", make: quota(plans.Quota{PerMinute: 2, PerDay: 9}), operation: 429, open: 429},
+	{name: "over the day", make: quota(plans.Quota{PerMinute: 9, PerDay: 2}), operation: 429, open: 429},
+	{name: "banned", make: ban, operation: 429, open: 429},
+	{name: "address over its limit", make: func(t *testing.T, w *world, r *http.Request) {
+		w.addresses.limit = 0
+		r.Header.Del("Authorization")
+	}, operation: 429, open: 429},
+	{name: "a long URI", make: func(_ *testing.T, _ *world, r *http.Request) { r.RequestURI += "?" + strings.Repeat("x", maxURI) }, operation: 414, open: 414},
+	{name: "keys unavailable", make: func(_ *testing.T, w *world, _ *http.Request) {
+		w.directory.fail(fmt.Errorf("look up: %w", keys.ErrUnavailable))
+	}, operation: 503, open: 503},
+	{name: "a bug in the directory", make: func(_ *testing.T, w *world, _ *http.Request) { w.directory.fail(errors.New("bug")) }, operation: 500, open: 500},
+	{name: "catalogue unavailable", make: func(_ *testing.T, w *world, _ *http.Request) {
+		w.pets.err = fmt.Errorf("list: %w", catalog.ErrUnavailable)
+	}, operation: 503},
+	{name: "a bug in the catalogue", make: func(_ *testing.T, w *world, _ *http.Request) { w.pets.err = errors.New("bug") }, operation: 500},
+	{name: "a panic", make: func(_ *testing.T, w *world, _ *http.Request) { w.pets.before = func() { panic("bug") } }, operation: 500},
+	{name: "after its removal", make: func(_ *testing.T, w *world, _ *http.Request) { w.setClock(removal) }},
+}
+
+func ban(t *testing.T, w *world, _ *http.Request) {
+	w.directory.change(t, w.key, func(c *keys.Caller) {
+		c.Ban = &keys.Ban{KeyID: c.KeyID, Reason: keys.AutomaticReason, StartsAt: at, EndsAt: at.Add(900_000_000_001)}
+	})
+}

@@ -83,6 +83,9 @@ func findBinaries(ctx context.Context, dirs []string, want string) (binaries, er
 			first = b
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return binaries{}, err // which is why none answered
+	}
 	if first.dir == "" {
 		return binaries{}, errNoBinaries
 	}
@@ -133,7 +136,7 @@ func provide(ctx context.Context, o Options, p place, dirs finder) (b binaries, 
 	switch {
 	case o.Install:
 		err = syspkg.Ensure(ctx, o.Log, postgresPackage, found)
-	case !found():
+	case !found() && errors.Is(err, errNoBinaries):
 		err = &syspkg.NotInstalledError{Package: postgresPackage}
 	}
 	if err != nil {

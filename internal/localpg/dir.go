@@ -19,13 +19,12 @@ func takeDir(o Options) (dir string, release func(), err error) {
 		if dir, remove, err = TempDir(); err != nil {
 			return "", nil, err
 		}
-		dir = filepath.Join(dir, "server")
 	}
 	if dir, err = makeDir(dir); err != nil {
 		remove()
 		return "", nil, err
 	}
-	lock, err := lockDir(dir)
+	lock, err := lockDir(dir, lockName)
 	if err != nil {
 		remove()
 		return "", nil, err

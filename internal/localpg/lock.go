@@ -14,7 +14,10 @@ import (
 	"syscall"
 )
 
-const lockName = "lock"
+const (
+	lockName     = "lock"      // of a server on the folder
+	tempLockName = "lock.temp" // of the process that made a temporary folder
+)
 
 // InUseError says that another process uses the folder.
 type InUseError struct {
@@ -28,8 +31,8 @@ func (e *InUseError) Error() string {
 
 // lockDir takes the folder for this process; the kernel gives it back when the process ends. It returns an *InUseError when
 // another process, or another Server of this one, has it.
-func lockDir(dir string) (*os.File, error) {
-	name := filepath.Join(dir, lockName)
+func lockDir(dir, lock string) (*os.File, error) {
+	name := filepath.Join(dir, lock)
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o644)
 	if errors.Is(err, fs.ErrPermission) {
 		owner, _ := ownerOf(name)

@@ -43,23 +43,25 @@ func logSince(name string, offset int64) string {
 	return string(text)
 }
 
-var telling = regexp.MustCompile(`\b(PANIC|FATAL|ERROR|HINT|DETAIL|error|fatal|hint|detail):`)
+var (
+	fatal = regexp.MustCompile(`\b(PANIC|FATAL|error|fatal):`)
+	stamp = regexp.MustCompile(`^[-0-9]+ [.:0-9]+ \S+ \[[0-9]+\] `)
+)
 
-// usefulLines picks the last lines of a log that tell what went wrong, or just the last ones, joined into one line.
+// usefulLines picks the lines of a log that tell what went wrong, and joins them into one: the last fatal one with the line
+// before it, which often has the particulars, and those after it, which have the hint; or just the last ones.
 func usefulLines(log string) string {
+	const most = 4
 	lines := strings.Split(strings.TrimSpace(log), "\n")
-	var telltale []string
-	for _, line := range lines {
-		if telling.MatchString(line) {
-			telltale = append(telltale, line)
+	from := max(0, len(lines)-most)
+	for i, line := range lines {
+		if fatal.MatchString(line) {
+			from = max(0, i-1)
 		}
 	}
-	if len(telltale) > 0 {
-		lines = telltale
-	}
-	lines = lines[max(0, len(lines)-4):]
+	lines = lines[from:min(len(lines), from+most)]
 	for i, line := range lines {
-		lines[i] = strings.TrimSpace(line)
+		lines[i] = strings.TrimSpace(stamp.ReplaceAllString(line, ""))
 	}
 	return strings.Join(lines, "; ")
 }

@@ -42,7 +42,7 @@ func tempDirIn(parent string, a account) (dir string, remove func(), err error) 
 			_ = os.RemoveAll(dir)
 		}
 	}()
-	lock, err := lockDir(dir)
+	lock, err := lockDir(dir, tempLockName)
 	if err != nil {
 		return "", nil, err
 	}
@@ -62,7 +62,7 @@ func sweep(parent string) {
 		if err != nil || !info.IsDir() || !ownedByMe(info) || time.Since(info.ModTime()) < time.Minute {
 			continue // a young one may not have its lock yet
 		}
-		if lock, err := lockDir(dir); err == nil {
+		if lock, err := lockDir(dir, tempLockName); err == nil {
 			_ = os.RemoveAll(dir) // what is still being written there is for the next sweep
 			_ = lock.Close()
 		}

@@ -4,8 +4,9 @@
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 
-policy=/usr/sbin/policy-rc.d
-cluster=/etc/postgresql-common/createcluster.d/petstore-no-cluster.conf
+root=${DPKG_ROOT:-}
+policy=$root/usr/sbin/policy-rc.d
+cluster=$root/etc/postgresql-common/createcluster.d/petstore-no-cluster.conf
 made=
 clean() { [ -z "$made" ] || rm -f $made; }
 trap clean EXIT
@@ -22,5 +23,5 @@ if [ ! -e "$cluster" ]; then
 	printf 'create_main_cluster = false\n' >"$cluster"
 fi
 
-install() { apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 "$@" </dev/null; }
-install "$@" || { apt-get update && install "$@"; }
+get() { apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 "$@" </dev/null; }
+get "$@" || { apt-get update && get "$@"; }

@@ -3,6 +3,7 @@
 package syspkg
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
@@ -80,6 +81,9 @@ func ensure(ctx context.Context, w io.Writer, p Package, found func() bool, inst
 	if found() {
 		return nil
 	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("install %s: %w", p.Name, err)
+	}
 	command := installer(ctx, p)
 	if command == nil {
 		return &NotInstalledError{Package: p}
@@ -98,15 +102,15 @@ func ensure(ctx context.Context, w io.Writer, p Package, found func() bool, inst
 
 // run runs the command with its output going to w; when it fails the error carries the last lines of it.
 func run(ctx context.Context, w io.Writer, command []string) error {
-	tail := &tail{keep: 5}
+	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Stdout = io.MultiWriter(w, tail)
+	cmd.Stdout = io.MultiWriter(w, &output)
 	cmd.Stderr = cmd.Stdout
 	// A package manager that is killed leaves a broken database of packages behind: ask it, and give it time.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = time.Minute
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%w: %s", err, tail)
+		return fmt.Errorf("%w: %s", err, lastLines(output.String(), 5))
 	}
 	return nil
 }
@@ -136,19 +140,7 @@ func lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// tail keeps the last lines written to it.
-type tail struct {
-	keep int
-	text string
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "; ")
 }
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.text += string(p)
-	lines := strings.Split(strings.TrimRight(t.text, "\n"), "\n")
-	if len(lines) > t.keep {
-		t.text = t.text[strings.LastIndex(t.text, strings.Join(lines[len(lines)-t.keep:], "\n")):]
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string { return strings.ReplaceAll(strings.TrimSpace(t.text), "\n", "; ") }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -169,7 +170,8 @@ func answers(ctx context.Context, process *subprocess.Process, addr string) erro
 	defer limit.Stop()
 	for {
 		// Someone else's server on the port would answer too, but then ours ends.
-		if client.Info(ctx, "server").Err() == nil && isOurs(ctx, client, process.PID()) {
+		info := client.InfoMap(ctx, "server").Val()
+		if info["Server"]["process_id"] == strconv.Itoa(process.PID()) {
 			return nil
 		}
 		select {
@@ -182,11 +184,6 @@ func answers(ctx context.Context, process *subprocess.Process, addr string) erro
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-}
-
-func isOurs(ctx context.Context, client *redis.Client, pid int) bool {
-	info := client.InfoMap(ctx, "server").Val()
-	return info["Server"]["process_id"] == fmt.Sprint(pid)
 }
 
 // program finds redis-server and installs it when it is missing.

@@ -1,0 +1,136 @@
+//go:build unix
+
+package localpg
+
+import (
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// asRoot tells whether the tests run as root; what can only happen to root is checked then, and cannot happen otherwise.
+func asRoot() bool { return os.Geteuid() == 0 }
+
+func nobody(t *testing.T) *syscall.Credential {
+	t.Helper()
+	u, err := user.Lookup("nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, _ := strconv.Atoi(u.Uid)
+	gid, _ := strconv.Atoi(u.Gid)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+}
+
+func ownFolder(t *testing.T, who *syscall.Credential) string {
+	t.Helper()
+	dir := filepath.Join(folder(t), "home")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if who != nil {
+		if err := os.Chown(dir, int(who.Uid), int(who.Gid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// A plain user starts on a folder, then root does, then the plain user again: the data and its owner stay.
+func TestPlainUserThenRootThenPlainUser(t *testing.T) {
+	t.Parallel()
+	var plain *syscall.Credential // whoever runs the tests
+	if asRoot() {
+		plain = nobody(t)
+	}
+	dir := filepath.Join(ownFolder(t, plain), ".petstore")
+	h := startHelper(t, dir, plain)
+	if h.Error != "" {
+		t.Fatal(h.Error)
+	}
+	exec1(t, h.URL, oneNote)
+	h.stop(t)
+
+	s := begin(t, Options{Dir: dir})
+	exec1(t, s.URL("postgres", "postgres"), nextNote)
+	stop(t, s)
+
+	h = startHelper(t, dir, plain)
+	if h.Error != "" {
+		t.Fatal(h.Error)
+	}
+	if n := count(t, h.URL); n != 2 {
+		t.Errorf("%d notes, want 2", n)
+	}
+	h.stop(t)
+}
+
+func TestFolderOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	if !asRoot() {
+		return // nobody else's folder can be had
+	}
+	dir := folder(t)
+	stop(t, begin(t, Options{Dir: dir}))
+	h := startHelper(t, dir, nobody(t))
+	if want := dir + " belongs to root: start as that user, or name another folder"; !strings.HasSuffix(h.Error, want) {
+		t.Errorf("got %q, want %q", h.Error, want)
+	}
+}
+
+func TestClosedFolderFallsBack(t *testing.T) {
+	t.Parallel()
+	if !asRoot() {
+		return // the server's user is the folder's owner then
+	}
+	closed := filepath.Join(folder(t), "root")
+	if err := os.Mkdir(closed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(closed, ".petstore")
+	t.Cleanup(func() { _ = os.RemoveAll(filepath.Join(fallbackParent, shortName(dir))) })
+
+	o, said := talk(Options{Dir: dir})
+	s := begin(t, o)
+	if want := closed + " has mode 0700"; !strings.Contains(said.String(), want) || !strings.Contains(said.String(), s.place.home) {
+		t.Errorf("said %q, want %q and %s in it", said, want, s.place.home)
+	}
+	exec1(t, s.URL("postgres", "postgres"), oneNote)
+	stop(t, s)
+
+	// Opened or not, the data is found again.
+	for _, mode := range []os.FileMode{0o700, 0o755} {
+		if err := os.Chmod(closed, mode); err != nil {
+			t.Fatal(err)
+		}
+		s := begin(t, Options{Dir: dir})
+		if n := count(t, s.URL("postgres", "postgres")); n != 1 {
+			t.Errorf("%d notes, want 1", n)
+		}
+		stop(t, s)
+	}
+}
+
+func TestFallbackThatSomebodyElseMade(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	link, target := filepath.Join(dir, "link"), filepath.Join(dir, "target")
+	if err := os.Mkdir(target, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(target, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{link, target} {
+		if err := makeOwn(path, os.Geteuid()); err == nil {
+			t.Errorf("%s is taken for our own", path)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+//go:build unix
+
+package localpg
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFindBinaries(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	install := func(name, version string, programs ...string) string {
+		dir := filepath.Join(root, name)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, program := range programs {
+			script := "#!/bin/sh\necho '" + version + "'\n"
+			if err := os.WriteFile(filepath.Join(dir, program), []byte(script), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	v14 := install("14", "postgres (PostgreSQL) 14.22 (Debian 14.22-1)", "postgres", "initdb")
+	v18 := install("18", "postgres (PostgreSQL) 18beta1", "postgres", "initdb")
+	client := install("client", "psql (PostgreSQL) 16.1", "psql")
+	strange := install("strange", "something else", "postgres", "initdb")
+	links := filepath.Join(root, "links")
+	if err := os.Mkdir(links, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(v14, "postgres"), filepath.Join(links, "postgres")); err != nil {
+		t.Fatal(err)
+	}
+
+	tests := map[string]struct {
+		dirs []string
+		want string
+		got  string // folder
+		err  error
+	}{
+		"first wins":              {[]string{v18, v14}, "", v18, nil},
+		"the data's version wins": {[]string{v18, v14}, "14", v14, nil},
+		"version not there":       {[]string{v18, v14}, "13", v18, nil},
+		"unusable ones":           {[]string{"/nowhere", client, strange, v14}, "", v14, nil},
+		"through a link":          {[]string{links, v18}, "", v14, nil},
+		"none":                    {[]string{client, "/nowhere"}, "", "", errNoBinaries},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, err := findBinaries(t.Context(), test.dirs, test.want)
+			if diff := cmp.Diff(test.got, b.dir); diff != "" || !errors.Is(err, test.err) {
+				t.Errorf("error %v, want %v; folder: %s", err, test.err, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,184 @@
+//go:build unix
+
+package localpg
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "github.com/lib/pq"
+	"go.uber.org/goleak"
+)
+
+// helperDir makes the test binary a second petstore: it starts a server on the folder, reports it as one line of JSON, and stops
+// it when its input ends.
+const helperDir = "LOCALPG_TEST_DIR"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(helperDir); dir != "" {
+		os.Exit(beHelper(dir))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+type report struct {
+	URL, Talk, Error string
+	PID              int
+}
+
+func beHelper(dir string) int {
+	var talk bytes.Buffer
+	s, err := Start(context.Background(), Options{Dir: dir, Log: &talk})
+	r := report{Talk: talk.String()}
+	if err != nil {
+		r.Error = err.Error()
+	} else {
+		r.URL, r.PID = s.URL("postgres", "postgres"), s.PID()
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(r); err != nil || r.Error != "" {
+		return 1
+	}
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	if err := s.Stop(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// helper is another process that runs a server.
+type helper struct {
+	report
+	cmd   *exec.Cmd
+	stdin io.Closer
+}
+
+// startHelper starts a server on dir in another process, as the user that credential names, and reports how that went.
+func startHelper(t *testing.T, dir string, credential *syscall.Credential) *helper {
+	t.Helper()
+	cmd := exec.Command(copyOfThisBinary(t))
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), helperDir+"="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
+	cmd.Stderr = os.Stderr
+	stdin, stdinErr := cmd.StdinPipe()
+	stdout, stdoutErr := cmd.StdoutPipe()
+	if err := errors.Join(stdinErr, stdoutErr, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	h := &helper{cmd: cmd, stdin: stdin}
+	t.Cleanup(func() { _ = stdin.Close(); _ = cmd.Wait() })
+	line, err := bufio.NewReader(stdout).ReadBytes('\n')
+	if err := errors.Join(err, json.Unmarshal(line, &h.report)); err != nil {
+		t.Fatalf("the other process reports %q: %v", line, err)
+	}
+	return h
+}
+
+func (h *helper) stop(t *testing.T) {
+	t.Helper()
+	_ = h.stdin.Close()
+	if err := h.cmd.Wait(); err != nil {
+		t.Fatalf("stop in the other process: %v", err)
+	}
+}
+
+func (h *helper) kill(t *testing.T) {
+	t.Helper()
+	if err := h.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = h.cmd.Wait()
+}
+
+// copyOfThisBinary puts the test binary where every user may run it.
+func copyOfThisBinary(t *testing.T) string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary, err := os.ReadFile(exe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(folder(t), "petstore")
+	if err := os.WriteFile(to, binary, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// folder is a folder that every user may enter, unlike t.TempDir's.
+func folder(t *testing.T) string {
+	t.Helper()
+	dir, remove, err := TempDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(remove)
+	return dir
+}
+
+// begin starts a server that the test's end stops.
+func begin(t *testing.T, o Options) *Server {
+	t.Helper()
+	s, err := Start(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stop(t, s) })
+	return s
+}
+
+func stop(t *testing.T, s *Server) {
+	t.Helper()
+	if err := s.Stop(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+func exec1(t *testing.T, url, query string) {
+	t.Helper()
+	db, err := sql.Open("postgres", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), query); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+func count(t *testing.T, url string) int {
+	t.Helper()
+	db, err := sql.Open("postgres", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var n int
+	if err := db.QueryRowContext(t.Context(), `select count(*) from notes`).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	if err := waitFor(t.Context(), 20*time.Second, condition); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}

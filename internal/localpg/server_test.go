@@ -1,0 +1,260 @@
+//go:build unix
+
+package localpg
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/syspkg"
+)
+
+const (
+	oneNote  = `create table notes (n int); insert into notes values (1)`
+	nextNote = `insert into notes values (2)`
+)
+
+func TestRestartKeepsData(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(folder(t), "new", ".petstore")
+	s := begin(t, Options{Dir: dir})
+	url := s.URL("postgres", "postgres")
+	exec1(t, url, oneNote)
+	stop(t, s)
+	select {
+	case <-s.Done():
+	default:
+		t.Error("Done is open after Stop")
+	}
+	if pids := running(s.place.data()); len(pids) > 0 {
+		t.Errorf("processes %v are left", pids)
+	}
+
+	s = begin(t, Options{Dir: dir})
+	if got := s.URL("postgres", "postgres"); got != url {
+		t.Errorf("the address changed from %s to %s", url, got)
+	}
+	if n := count(t, url); n != 1 {
+		t.Errorf("%d notes, want 1", n)
+	}
+}
+
+func TestOthersOfTheMachineStayOut(t *testing.T) {
+	t.Parallel()
+	s := begin(t, Options{Throwaway: true})
+	info, err := os.Stat(s.place.sockets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mode := info.Mode().Perm(); mode != 0o700 {
+		t.Errorf("the socket's folder has mode %#o", mode)
+	}
+}
+
+func TestThrowawayLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := begin(t, Options{Throwaway: true})
+	stop(t, s)
+	if _, err := os.Stat(s.place.home); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is left: %v", s.place.home, err)
+	}
+}
+
+func TestKillOfParent(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	h := startHelper(t, dir, nil)
+	exec1(t, h.URL, oneNote)
+	h.kill(t)
+
+	data := filepath.Join(dir, "postgres", "data")
+	eventually(t, "the orphaned server ends", func() bool { return len(running(data)) == 0 })
+
+	h = startHelper(t, dir, nil)
+	exec1(t, h.URL, nextNote)
+	h.kill(t) // and now the next start comes at once
+	s := begin(t, Options{Dir: dir})
+	if n := count(t, s.URL("postgres", "postgres")); n != 2 {
+		t.Errorf("%d notes, want 2", n)
+	}
+}
+
+func TestKillOfServer(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	s := begin(t, Options{Dir: dir})
+	exec1(t, s.URL("postgres", "postgres"), oneNote)
+	if err := syscall.Kill(s.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-s.Done()
+	if err := s.Err(); !strings.Contains(err.Error(), "killed") {
+		t.Errorf("Err says %v", err)
+	}
+	stop(t, s)
+	s = begin(t, Options{Dir: dir}) // its orphans are still ending
+	if n := count(t, s.URL("postgres", "postgres")); n != 1 {
+		t.Errorf("%d notes, want 1", n)
+	}
+}
+
+func TestRunningServerIsTakenOver(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	s := begin(t, Options{Dir: dir})
+	exec1(t, s.URL("postgres", "postgres"), oneNote)
+	s.release() // as if this process had died without its server
+	next := begin(t, Options{Dir: dir})
+	<-s.Done()
+	if n := count(t, next.URL("postgres", "postgres")); n != 1 {
+		t.Errorf("%d notes, want 1", n)
+	}
+}
+
+func TestStalePIDFileNamesAnotherProcess(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	s := begin(t, Options{Dir: dir})
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(s.place.data(), "postmaster.pid")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "\n")
+	if err := os.WriteFile(file, []byte(strconv.Itoa(os.Getpid())+"\n"+rest), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	begin(t, Options{Dir: dir})
+}
+
+func TestFolderInUse(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	h := startHelper(t, dir, nil)
+	_, err := Start(t.Context(), Options{Dir: filepath.Join(dir, "..", filepath.Base(dir))})
+	want := &InUseError{Dir: dir, PID: h.cmd.Process.Pid}
+	var got *InUseError
+	if !errors.As(err, &got) || *got != *want {
+		t.Errorf("second start: %v, want %v", err, want)
+	}
+}
+
+func TestOtherVersion(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	s := begin(t, Options{Dir: dir})
+	stop(t, s)
+	home := s.place.home
+	if err := os.WriteFile(filepath.Join(home, "data", "PG_VERSION"), []byte("9\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Start(t.Context(), Options{Dir: dir})
+	want := VersionError{Dir: home, Data: "9", Installed: s.Version()}
+	var got *VersionError
+	if !errors.As(err, &got) || *got != want {
+		t.Errorf("got %v, want %v", err, &want)
+	}
+}
+
+func TestNotInstalled(t *testing.T) {
+	t.Parallel()
+	nothing := func(context.Context) []string { return []string{t.TempDir()} }
+	_, err := start(t.Context(), Options{Throwaway: true}, nothing)
+	var got *syspkg.NotInstalledError
+	if !errors.As(err, &got) || got.Package != postgresPackage {
+		t.Errorf("got %v, want %T", err, got)
+	}
+}
+
+func TestFailedStartSaysWhy(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	s := begin(t, Options{Dir: dir})
+	stop(t, s)
+	conf := filepath.Join(s.place.data(), "postgresql.auto.conf")
+	if err := os.WriteFile(conf, []byte("shared_buffers = 'plenty'\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Start(t.Context(), Options{Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), `invalid value for parameter "shared_buffers"`) {
+		t.Errorf("got %v, want what the server's log says", err)
+	}
+	if err != nil && strings.Contains(err.Error(), "\n") {
+		t.Errorf("more than one line: %v", err)
+	}
+}
+
+func TestBrokenOffCreation(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	leftover := filepath.Join(dir, "postgres", "data.new-1", "base")
+	if err := os.MkdirAll(leftover, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	begin(t, Options{Dir: dir})
+	if _, err := os.Stat(leftover); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is left: %v", leftover, err)
+	}
+}
+
+func TestLongPath(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(folder(t), strings.Repeat("long", 30), "Mañana & more?")
+	for range 2 {
+		s := begin(t, Options{Dir: dir})
+		exec1(t, s.URL("postgres", "postgres"), `select 1`)
+		stop(t, s)
+		if _, err := os.Stat(s.place.sockets); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is left: %v", s.place.sockets, err)
+		}
+	}
+}
+
+func TestCancelledStart(t *testing.T) {
+	t.Parallel()
+	dir := folder(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Start(ctx, Options{Dir: dir}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	begin(t, Options{Dir: dir})
+}
+
+func TestUsefulLines(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ log, want string }{
+		"fatal line": {
+			"LOG:  starting\n2026-11-20 11:03:40.459 UTC [30763] LOG:  room 7\n2026-11-20 11:03:40.459 UTC [30763] FATAL:  no room\nHINT:  make room\n",
+			"LOG:  room 7; FATAL:  no room; HINT:  make room",
+		},
+		"only the last":  {"a\nb\nc\nd\ne\n", "b; c; d; e"},
+		"nothing at all": {"", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(test.want, usefulLines(test.log)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func talk(o Options) (Options, *bytes.Buffer) {
+	var said bytes.Buffer
+	o.Log = &said
+	return o, &said
+}

@@ -88,11 +88,11 @@ func (t Token) Last4() string {
 // Reveal returns the secret itself, to be shown once to who it was issued for.
 func (t Token) Reveal() string { return t.text }
 
-// String, GoString and MarshalText redact, so that a key in a log, an error or a JSON document is none.
+// String, Format and MarshalText redact, so that a key in a log, an error or a JSON document is none.
 func (t Token) String() string { return "pst_" + string(t.Environment()) + "_…" + t.Last4() }
 
-// GoString redacts, as String does.
-func (t Token) GoString() string { return t.String() }
+// Format redacts, as String does, whatever the verb: for some, package fmt would otherwise print the fields.
+func (t Token) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, t.String()) }
 
 // MarshalText redacts, as String does.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }

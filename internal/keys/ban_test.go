@@ -1,0 +1,47 @@
+package keys_test
+
+import (
+	"testing"
+	"time"
+
+	"petstore.example/internal/keys"
+)
+
+func TestStrikeLimit(t *testing.T) {
+	t.Parallel()
+	for perMinute, want := range map[int64]int64{1: 30, 29: 30, 30: 30, 31: 31, 60: 60, 300: 300, 1000: 1000, 1001: 1000, 12345: 1000} {
+		if got := keys.StrikeLimit(perMinute); got != want {
+			t.Errorf("at %d a minute: %d strikes, want %d", perMinute, got, want)
+		}
+	}
+}
+
+func TestBanLength(t *testing.T) {
+	t.Parallel()
+	for earlier, want := range []time.Duration{15 * time.Minute, time.Hour, 24 * time.Hour, 24 * time.Hour, 24 * time.Hour} {
+		if got := keys.BanLength(earlier); got != want {
+			t.Errorf("after %d bans: %v, want %v", earlier, got, want)
+		}
+	}
+}
+
+func TestBanned(t *testing.T) {
+	t.Parallel()
+	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	ban := &keys.Ban{EndsAt: end}
+	for name, c := range map[string]struct {
+		ban  *keys.Ban
+		now  time.Time
+		want *keys.Ban
+	}{
+		"no ban":            {nil, end, nil},
+		"just before":       {ban, end.Add(-time.Nanosecond), ban},
+		"at its end":        {ban, end, nil},
+		"long after it":     {ban, end.Add(time.Hour), nil},
+		"long before it is": {ban, end.Add(-24 * time.Hour), ban},
+	} {
+		if got := (&keys.Caller{Ban: c.ban}).Banned(c.now); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}

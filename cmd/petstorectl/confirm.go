@@ -1,0 +1,35 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+)
+
+// needsYes refuses a destructive verb at once where nobody could be asked.
+func (f *factory) needsYes(verb string) error {
+	if f.yes || f.dryRun || f.streams.inTTY {
+		return nil
+	}
+	return usageProblem("%s asks before it acts, and stdin is no terminal", verb).withHint("add --yes if you are sure")
+}
+
+// confirm asks the question unless --yes or --dry-run was given. Any answer but yes refuses.
+func (f *factory) confirm(ctx context.Context, question string) error {
+	if f.yes || f.dryRun {
+		return nil
+	}
+	if _, err := io.WriteString(f.streams.err, question+" [y/N] "); err != nil {
+		return err
+	}
+	answer, err := f.streams.readLine(ctx)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	}
+	return &problem{code: exitRefused, message: "nothing was changed"}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/store"
+)
+
+type keyListOptions struct {
+	*factory
+
+	tenant string
+	limit  int
+}
+
+func newCmdKeyList(f *factory, runF func(context.Context, *keyListOptions) error) *cobra.Command {
+	if runF == nil {
+		runF = runKeyList
+	}
+	o := &keyListOptions{factory: f}
+	cmd := &cobra.Command{
+		Use:     "list [TENANT]",
+		Aliases: []string{"ls"},
+		Short:   "Keys of one customer or of all, revoked and expired ones too",
+		Example: `  petstorectl key list acme
+  petstorectl key list acme -o json | jq -r '.[] | select(.status == "active") | .id'`,
+		Args: rangeArgs(0, "TENANT"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				o.tenant = args[0]
+			}
+			if err := checkLimit(o.limit); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), o)
+		},
+		ValidArgsFunction: completeArgs(f.tenantNames),
+	}
+	addLimitFlag(cmd, &o.limit, standardLimit)
+	return cmd
+}
+
+func runKeyList(ctx context.Context, o *keyListOptions) error {
+	db, err := o.database(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := db.ListKeys(ctx, store.KeyFilter{Tenant: o.tenant, Limit: o.limit + 1})
+	if err != nil {
+		return o.explain(ctx, err, about{tenant: o.tenant})
+	}
+	return printLimited(o.factory, keyView(o.now()), list, o.limit, "no keys yet: petstorectl key issue TENANT")
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/plans"
+)
+
+type planAssignOptions struct {
+	*factory
+
+	tenant string
+	plan   string
+	own    *plans.Quota
+}
+
+func newCmdPlanAssign(f *factory, runF func(context.Context, *planAssignOptions) error) *cobra.Command {
+	if runF == nil {
+		runF = runPlanAssign
+	}
+	o := &planAssignOptions{factory: f}
+	var quota quotaFlags
+	cmd := &cobra.Command{
+		Use:   "assign TENANT PLAN",
+		Short: "Put a customer on a plan, from its next request on",
+		Long: `Put a customer on a plan, from its next request on. What it has used in this minute and
+this day stays counted: a larger plan opens room at once, a smaller one may close it.
+
+The enterprise plan needs the customer's own numbers; they are dropped with the next plan.`,
+		Example: `  petstorectl plan assign acme business
+  petstorectl plan assign acme enterprise --per-minute 12345 --per-day 5000000`,
+		Args: exactArgs("a TENANT", "a PLAN"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			o.tenant, o.plan = args[0], args[1]
+			if o.own, err = quota.resolve(cmd); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), o)
+		},
+		ValidArgsFunction: completeArgs(f.tenantNames, f.planNames),
+	}
+	addQuotaFlags(cmd, &quota)
+	return cmd
+}
+
+func runPlanAssign(ctx context.Context, o *planAssignOptions) error {
+	by, err := o.by()
+	if err != nil {
+		return err
+	}
+	db, err := o.database(ctx)
+	if err != nil {
+		return err
+	}
+	before, after, err := db.AssignPlan(ctx, by, o.tenant, o.plan, o.own, o.now())
+	if err != nil {
+		return o.explain(ctx, err, about{tenant: o.tenant, plan: o.plan})
+	}
+	switch numbers := numbersOf(after); {
+	case before == after:
+		o.streams.say("tenant %s is on plan %s already, %s: nothing was changed", after.Name, after.Plan, numbers)
+	case before.Plan == after.Plan:
+		o.changed("changed the numbers of tenant %s on plan %s: %s", after.Name, after.Plan, numbers)
+	default:
+		o.changed("moved tenant %s from plan %s to %s: %s", after.Name, before.Plan, after.Plan, numbers)
+	}
+	return printChanged(o.factory, tenantView, after)
+}

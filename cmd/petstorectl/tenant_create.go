@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+type tenantCreateOptions struct {
+	*factory
+
+	name string
+	plan string
+	own  *plans.Quota
+}
+
+func newCmdTenantCreate(f *factory, runF func(context.Context, *tenantCreateOptions) error) *cobra.Command {
+	if runF == nil {
+		runF = runTenantCreate
+	}
+	o := &tenantCreateOptions{factory: f}
+	var quota quotaFlags
+	cmd := &cobra.Command{
+		Use:   "create NAME --plan PLAN",
+		Short: "Add a customer",
+		Long: `Add a customer on a plan. Its name is 1 to 63 of a-z, 0-9 and -, not beginning with -.
+
+The enterprise plan has no numbers of its own and needs the tenant's.`,
+		Example: `  petstorectl tenant create acme --plan pro
+  petstorectl tenant create umbrella --plan enterprise --per-minute 12345 --per-day 5000000`,
+		Args: exactArgs("a NAME"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			o.name = args[0]
+			if o.plan == "" {
+				return usageProblem("%s needs --plan", cmd.CommandPath()).withHint("see: petstorectl plan list")
+			}
+			if o.own, err = quota.resolve(cmd); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), o)
+		},
+		ValidArgsFunction: completeArgs(),
+	}
+	cmd.Flags().StringVar(&o.plan, "plan", "", "the tenant's `PLAN`: free, pro, business or enterprise")
+	addQuotaFlags(cmd, &quota)
+	completeFlagFrom(cmd, "plan", f.planNames)
+	return cmd
+}
+
+func runTenantCreate(ctx context.Context, o *tenantCreateOptions) error {
+	by, err := o.by()
+	if err != nil {
+		return err
+	}
+	db, err := o.database(ctx)
+	if err != nil {
+		return err
+	}
+	t, err := db.CreateTenant(ctx, by, store.NewTenant{Name: o.name, Plan: o.plan, Own: o.own}, o.now())
+	if err != nil {
+		return o.explain(ctx, err, about{tenant: o.name, plan: o.plan})
+	}
+	o.changed("created tenant %s on plan %s: %s", t.Name, t.Plan, numbersOf(t))
+	return printChanged(o.factory, tenantView, t)
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/store"
+)
+
+func newCmdUsage(f *factory) *cobra.Command {
+	return newGroup("usage", "Requests admitted and refused", newCmdUsageShow(f, nil))
+}
+
+// usageView has the columns of the grouping, then the two sums.
+func usageView(by store.UsageBy) view[store.UsageRow] {
+	tenant := column[store.UsageRow]{
+		name: "tenant", value: func(r store.UsageRow) any { return r.Tenant }, short: true, flexible: true,
+	}
+	plan := column[store.UsageRow]{name: "plan", value: func(r store.UsageRow) any { return r.Plan }, short: true}
+	var v view[store.UsageRow]
+	switch by {
+	case store.ByTenantAndPlan:
+		v = view[store.UsageRow]{tenant, plan}
+	case store.ByTenant:
+		v = view[store.UsageRow]{tenant}
+	case store.ByPlan:
+		v = view[store.UsageRow]{plan}
+	case store.ByKey:
+		v = view[store.UsageRow]{
+			tenant,
+			{name: "key_id", value: func(r store.UsageRow) any { return r.KeyID }, short: true},
+			{name: "key_name", value: func(r store.UsageRow) any { return r.KeyName }, short: true, flexible: true},
+		}
+	case store.ByDay:
+		v = view[store.UsageRow]{
+			{name: "day", value: func(r store.UsageRow) any { return r.At.Format(time.DateOnly) }, short: true},
+		}
+	case store.ByHour:
+		v = view[store.UsageRow]{
+			{name: "hour", value: func(r store.UsageRow) any { return r.At.Format(time.RFC3339) }, short: true},
+		}
+	}
+	return append(v,
+		column[store.UsageRow]{name: "admitted", value: func(r store.UsageRow) any { return r.Admitted }, short: true},
+		column[store.UsageRow]{name: "refused", value: func(r store.UsageRow) any { return r.Refused }, short: true},
+	)
+}

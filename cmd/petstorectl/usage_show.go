@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/store"
+)
+
+type usageShowOptions struct {
+	*factory
+
+	tenant   string
+	from, to time.Time
+	by       store.UsageBy
+	limit    int
+}
+
+// usageLimit is enough for the hours of a month.
+const usageLimit = 1000
+
+func newCmdUsageShow(f *factory, runF func(context.Context, *usageShowOptions) error) *cobra.Command {
+	if runF == nil {
+		runF = runUsageShow
+	}
+	o := &usageShowOptions{factory: f}
+	var month string
+	cmd := &cobra.Command{
+		Use:   "show [TENANT]",
+		Short: "Requests of a month, by tenant and plan",
+		Long: `Requests of a UTC month, by tenant and plan. The plan is the one that was in force at the
+request, so that a customer who changed plans has a line for each.`,
+		Example: `  petstorectl usage show
+  petstorectl usage show --month 2026-11 --by plan -o csv
+  petstorectl usage show acme --by day`,
+		Args: rangeArgs(0, "TENANT"),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if len(args) > 0 {
+				o.tenant = args[0]
+			}
+			if o.from, o.to, err = parseMonth(month, o.now()); err != nil {
+				return usageProblem("--month: %v", err)
+			}
+			if err := checkLimit(o.limit); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), o)
+		},
+		ValidArgsFunction: completeArgs(f.tenantNames),
+	}
+	groupings := []store.UsageBy{store.ByTenant, store.ByPlan, store.ByKey, store.ByDay, store.ByHour}
+	cmd.Flags().StringVar(&month, "month", "", "the `MONTH`, as 2026-11; this one when left out")
+	cmd.Flags().Var(newChoice(&o.by, groupings...), "by", "one line for each `WHAT`: tenant, plan, key, day or hour")
+	addLimitFlag(cmd, &o.limit, usageLimit)
+	completeFlag(cmd, "by", "tenant", "plan", "key", "day", "hour")
+	completeFlag(cmd, "month")
+	return cmd
+}
+
+func runUsageShow(ctx context.Context, o *usageShowOptions) error {
+	db, err := o.database(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := db.UsageReport(ctx, store.UsageQuery{
+		Tenant: o.tenant, From: o.from, To: o.to, By: o.by, Limit: o.limit + 1,
+	})
+	if err != nil {
+		return o.explain(ctx, err, about{tenant: o.tenant})
+	}
+	return printLimited(o.factory, usageView(o.by), rows, o.limit, "no requests recorded in "+o.from.Format("2006-01"))
+}

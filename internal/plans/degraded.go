@@ -23,14 +23,6 @@ func (r *Redis) lose(changes, tenantID int64, err error) {
 	r.wakeMender()
 }
 
-// regain turns back to Redis.
-func (r *Redis) regain() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.changes.Add(1)
-	r.options.Log.Info().Dur("away", time.Since(r.since)).Msg("limits: Redis is back")
-}
-
 func (r *Redis) wakeMender() {
 	select {
 	case r.wake <- struct{}{}:
@@ -38,9 +30,9 @@ func (r *Redis) wakeMender() {
 	}
 }
 
-// mend waits until there is something to mend: Redis was lost, or something was decided without it. Then it tries until
-// Redis is back and knows all that was admitted meanwhile. It alone probes, so no request waits for a Redis that may
-// still be away.
+// mend waits until there is something to mend: Redis was lost, or something was decided without it. Then it goes on until
+// Redis decides again and knows all that was admitted meanwhile. It alone probes, so no request waits for a Redis that
+// may still be away.
 func (r *Redis) mend(ctx context.Context) {
 	defer close(r.stopped)
 	for {
@@ -49,46 +41,53 @@ func (r *Redis) mend(ctx context.Context) {
 			return
 		case <-r.wake:
 		}
-		for !r.mended(ctx) {
+		for isDegraded(r.changes.Load()) || !r.settle(ctx) {
 			select {
 			case <-ctx.Done():
 				return
 			case <-time.After(r.options.ProbeEvery):
 			}
+			r.regain(ctx)
 		}
 	}
 }
 
-// mended makes one attempt and reports whether nothing is left to do.
-func (r *Redis) mended(ctx context.Context) bool {
-	if isDegraded(r.changes.Load()) {
-		// Most of the work is done before any decision is left to Redis again.
-		if r.probe(ctx) != nil || !r.settle(ctx) {
-			return false
-		}
-		r.regain()
+// regain turns back to Redis if it answers a probe and takes what it is owed.
+func (r *Redis) regain(ctx context.Context) {
+	if !isDegraded(r.changes.Load()) || r.probe(ctx) != nil || !r.settleOnce(ctx, r.ledger.debtors()) {
+		return
 	}
-	// Requests that were decided here while the others were settled. Each tenant goes back to Redis when it owes nothing.
-	changes := r.changes.Load()
-	for !isDegraded(changes) {
-		if len(r.ledger.debtors()) == 0 {
-			return r.changes.Load() == changes
-		}
-		if !r.settle(ctx) {
-			return false
-		}
-	}
-	return false
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changes.Add(1)
+	r.options.Log.Info().Dur("away", time.Since(r.since)).Msg("limits: Redis is back and decides again")
 }
 
-// settle tells Redis of the requests it has not seen, tenant by tenant, and reports whether it took them all.
+// settle tells Redis of all requests it has not seen, and reports whether it knows them all now. While Redis decides this
+// ends: a tenant that owes nothing any more is Redis's again.
 func (r *Redis) settle(ctx context.Context) bool {
-	for _, tenantID := range r.ledger.debtors() {
+	for {
+		debtors := r.ledger.debtors()
+		if len(debtors) == 0 {
+			return true
+		}
+		if !r.settleOnce(ctx, debtors) {
+			return false
+		}
+	}
+}
+
+// settleOnce tells Redis of those tenants' requests, as they are now, and reports whether it took them all.
+func (r *Redis) settleOnce(ctx context.Context, debtors []int64) bool {
+	for _, tenantID := range debtors {
 		b, owes := r.ledger.debt(tenantID, r.nextBatch)
 		if !owes {
 			continue
 		}
 		changes := r.changes.Load()
+		if ctx.Err() != nil {
+			return false
+		}
 		u, err := r.addBack(ctx, b)
 		if err != nil {
 			r.lose(changes, tenantID, err)

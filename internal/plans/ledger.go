@@ -16,6 +16,8 @@ type ledgerShard struct {
 
 type account struct {
 	minute, day tally
+	// asking is how many requests Redis is being asked about: it may admit each of them.
+	asking int64
 	// sent is the batch on its way to Redis, nil for none. Its reply may be lost, so it is kept as it was sent.
 	sent *batch
 }
@@ -54,8 +56,8 @@ func (l *ledger) take(tenantID int64, q Quota, minute, day, servers int64) Decis
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(tenantID, minute, day)
-	minuteLeft := a.minute.share(q.PerMinute, servers) - a.minute.local
-	dayLeft := a.day.share(q.PerDay, servers) - a.day.local
+	minuteLeft := a.minute.share(q.PerMinute-a.asking, servers) - a.minute.local
+	dayLeft := a.day.share(q.PerDay-a.asking, servers) - a.day.local
 	d := decide(tenantID, q, a.minute.number, q.PerMinute-minuteLeft, a.day.number, q.PerDay-dayLeft)
 	if d.Admitted {
 		a.minute.local++
@@ -78,14 +80,38 @@ func (l *ledger) refund(tenantID int64, d Decision) {
 	a.day.giveBack(d.Day.Number)
 }
 
-// saw notes what Redis said of a tenant's windows.
-func (l *ledger) saw(tenantID, minute, day int64, u used) {
+// ask notes that Redis is about to be asked, and reports whether it may be: not while it has yet to be told of requests
+// of this tenant. Each ask that may be is followed by answered or unanswered.
+func (l *ledger) ask(tenantID, minute, day int64) bool {
 	s := l.shard(tenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(tenantID, minute, day)
+	if a.owes() {
+		return false
+	}
+	a.asking++
+	return true
+}
+
+// answered notes what Redis said is used of the tenant's windows of those numbers.
+func (l *ledger) answered(tenantID, minute, day int64, u used) {
+	s := l.shard(tenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.account(tenantID, minute, day)
+	a.asking = max(0, a.asking-1)
 	a.minute.saw(minute, u.minute)
 	a.day.saw(day, u.day)
+}
+
+func (l *ledger) unanswered(tenantID int64) {
+	s := l.shard(tenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a, ok := s.accounts[tenantID]; ok {
+		a.asking = max(0, a.asking-1)
+	}
 }
 
 // owes reports whether Redis has yet to be told of requests of this tenant.

@@ -97,10 +97,14 @@ func NewRedis(client redis.UniversalClient, o RedisOptions) *Redis {
 	return r
 }
 
-// Close ends the limiter's own goroutine. What was admitted while degraded and is not yet added back is forgotten.
+// Close ends the limiter, after the last Take. When Redis answers, it is told of what was admitted without it, within a
+// second; otherwise that is forgotten.
 func (r *Redis) Close() {
 	r.stop()
 	<-r.stopped
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	r.settleOnce(ctx, r.ledger.debtors())
 }
 
 // Degraded reports whether requests are decided without Redis, and since when.
@@ -118,11 +122,12 @@ func (r *Redis) Degraded() (degraded bool, since time.Time) {
 func (r *Redis) Take(ctx context.Context, tenantID int64, q Quota, now time.Time) Decision {
 	minute, day := minuteAt(tenantID, now), DayAt(now)
 	changes := r.changes.Load()
-	if isDegraded(changes) || r.ledger.owes(tenantID) {
+	if isDegraded(changes) || !r.ledger.ask(tenantID, minute, day) {
 		return r.takeHere(tenantID, q, minute, day)
 	}
 	u, err := r.run(ctx, takeScript, []string{minuteKey(tenantID, minute), dayKey(tenantID, day)}, q.PerMinute, q.PerDay)
 	if err != nil {
+		r.ledger.unanswered(tenantID)
 		r.lose(changes, tenantID, err)
 		return r.takeHere(tenantID, q, minute, day)
 	}
@@ -131,7 +136,7 @@ func (r *Redis) Take(ctx context.Context, tenantID int64, q Quota, now time.Time
 		u.minute++
 		u.day++
 	}
-	r.ledger.saw(tenantID, minute, day, u)
+	r.ledger.answered(tenantID, minute, day, u)
 	return d
 }
 

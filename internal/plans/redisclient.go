@@ -27,13 +27,13 @@ func NewRedisClient(rawURL string) (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, ErrRedisURL
 	}
-	logging.Disable()
 	reliable(o)
 	return redis.NewUniversalClient(o), nil
 }
 
 // reliable sets what the limiter's promises rest on: a call ends with its context, and is made once.
 func reliable(o *redis.UniversalOptions) {
+	logging.Disable()
 	o.Protocol = 2 // Nothing of version 3 is used, and its pushes would be looked for before every command.
 	o.MaxRetries = -1
 	o.DialerRetries = 1

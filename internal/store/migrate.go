@@ -83,7 +83,7 @@ func (g migrator) run(ctx context.Context, databaseURL string, fn func(migration
 	if err != nil {
 		return err
 	}
-	conn, closeAll, err := connect(ctx, databaseURL)
+	conn, closeAll, err := connect(ctx, databaseURL, longestMigration)
 	if err != nil {
 		return err
 	}
@@ -105,8 +105,11 @@ func (g migrator) run(ctx context.Context, databaseURL string, fn func(migration
 	return fn(migration{Migrate: m, steps: steps, status: status})
 }
 
-// connect opens one connection of its own: without the deadlines of the pool, as a migration may take its time.
-func connect(ctx context.Context, databaseURL string) (*sql.Conn, func(), error) {
+// longestMigration is when a migration counts as lost rather than slow.
+const longestMigration = time.Hour
+
+// connect opens one connection of its own, on which an answer may take as long as patience.
+func connect(ctx context.Context, databaseURL string, patience time.Duration) (*sql.Conn, func(), error) {
 	cfg, err := pq.NewConfig(databaseURL)
 	if err != nil {
 		return nil, nil, errBadURL
@@ -115,6 +118,7 @@ func connect(ctx context.Context, databaseURL string) (*sql.Conn, func(), error)
 	if err != nil {
 		return nil, nil, errBadURL
 	}
+	connector.Dialer(deadlineDialer{read: patience})
 	db := sql.OpenDB(connector)
 	conn, err := db.Conn(ctx)
 	if err != nil {

@@ -38,7 +38,7 @@ func (g migrator) status(ctx context.Context, databaseURL string) (MigrationStat
 	if err != nil {
 		return MigrationStatus{}, err
 	}
-	conn, closeAll, err := connect(ctx, databaseURL)
+	conn, closeAll, err := connect(ctx, databaseURL, staffTimeout)
 	if err != nil {
 		return MigrationStatus{}, err
 	}

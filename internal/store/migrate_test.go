@@ -1,0 +1,263 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+)
+
+// emptySchema returns the address of a schema that nothing has been migrated in, and a connection to it.
+func emptySchema(t *testing.T) (url string, db *sql.DB) {
+	t.Helper()
+	url = storetest.New(t).URL + "&search_path=fresh"
+	db, err := sql.Open("postgres", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	run(t, db, `create schema fresh`)
+	return url, db
+}
+
+func run(t *testing.T, db *sql.DB, query string) {
+	t.Helper()
+	if _, err := db.ExecContext(t.Context(), query); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+func files(pairs ...string) fstest.MapFS {
+	fs := fstest.MapFS{}
+	for i := 0; i < len(pairs); i += 2 {
+		fs[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
+	}
+	return fs
+}
+
+var threeSteps = files(
+	"0001_a.up.sql", "create table a (n int)", "0001_a.down.sql", "drop table a",
+	"0002_b.up.sql", "create table b (n int)", "0002_b.down.sql", "drop table b",
+	"0003_c.up.sql", "create table c (n int)", "0003_c.down.sql", "drop table c",
+)
+
+func newMigrator(files fstest.MapFS) store.Migrator {
+	return store.NewMigrator(files, 10*time.Second)
+}
+
+func wantStatus(t *testing.T, m store.Migrator, url string, want store.MigrationStatus) {
+	t.Helper()
+	got, err := m.Status(t.Context(), url)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("status: error %v; %s", err, diff)
+	}
+}
+
+func TestMigrateUpAndDown(t *testing.T) {
+	t.Parallel()
+	url, _ := emptySchema(t)
+	m := newMigrator(threeSteps)
+	wantStatus(t, m, url, store.MigrationStatus{Latest: 3, Pending: []string{"0001_a", "0002_b", "0003_c"}})
+	for range 2 { // the second time there is nothing to do
+		if err := m.Up(t.Context(), url); err != nil {
+			t.Fatal(err)
+		}
+		wantStatus(t, m, url, store.MigrationStatus{Version: 3, Latest: 3})
+	}
+	if err := m.Down(t.Context(), url, 2); err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, m, url, store.MigrationStatus{Version: 1, Latest: 3, Pending: []string{"0002_b", "0003_c"}})
+	for _, steps := range []int{2, 0, -1} {
+		if err := m.Down(t.Context(), url, steps); err == nil {
+			t.Errorf("down %d is not refused", steps)
+		}
+	}
+	wantStatus(t, m, url, store.MigrationStatus{Version: 1, Latest: 3, Pending: []string{"0002_b", "0003_c"}})
+	if err := m.Down(t.Context(), url, 1); err != nil {
+		t.Fatal(err)
+	}
+	wantStatus(t, m, url, store.MigrationStatus{Latest: 3, Pending: []string{"0001_a", "0002_b", "0003_c"}})
+}
+
+func TestMigrateTheRealOnesDownAndUp(t *testing.T) {
+	t.Parallel()
+	url := storetest.New(t).URL
+	full, err := store.MigrateStatus(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if full.Version != full.Latest || len(full.Pending) > 0 {
+		t.Fatalf("a test's database is at %+v", full)
+	}
+	if err := store.MigrateDown(t.Context(), url, int(full.Latest)); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.MigrateUp(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	again, err := store.MigrateStatus(t.Context(), url)
+	if diff := cmp.Diff(full, again); err != nil || diff != "" {
+		t.Errorf("error %v; after down and up: %s", err, diff)
+	}
+}
+
+func TestRefusedMigrationTakesNoEffect(t *testing.T) {
+	t.Parallel()
+	url, _ := emptySchema(t)
+	broken := files(
+		"0001_a.up.sql", "create table a (n int)", "0001_a.down.sql", "drop table a; select 1/0",
+		"0002_b.up.sql", "create table b (n int);\nselect 1/0", "0002_b.down.sql", "drop table b",
+	)
+	m := newMigrator(broken)
+	err := m.Up(t.Context(), url)
+	if err == nil || !strings.Contains(err.Error(), "between 0001_a and 0002_b: ") || !strings.Contains(err.Error(), "division by zero") {
+		t.Errorf("got %v, want the migration and what Postgres says", err)
+	}
+	wantStatus(t, m, url, store.MigrationStatus{Version: 1, Latest: 2, Pending: []string{"0002_b"}})
+
+	err = m.Down(t.Context(), url, 1)
+	if err == nil || !strings.Contains(err.Error(), "between 0001_a and the empty database: ") {
+		t.Errorf("got %v, want the migration", err)
+	}
+	wantStatus(t, m, url, store.MigrationStatus{Version: 1, Latest: 2, Pending: []string{"0002_b"}})
+
+	if err := newMigrator(threeSteps).Up(t.Context(), url); err != nil {
+		t.Errorf("once mended: %v", err)
+	}
+}
+
+func TestMigrateFromStatesThatNeedAPerson(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		sql, want string
+	}{
+		"dirty": {
+			`update schema_migrations set version = 2, dirty = true`,
+			"the database is dirty at version 2: migration 0002_b was broken off. If its changes are there, run in psql: " +
+				"update schema_migrations set dirty = false; if not: update schema_migrations set version = 1, dirty = false; then migrate again",
+		},
+		"dirty at the first": {
+			`update schema_migrations set version = 1, dirty = true`,
+			"the database is dirty at version 1: migration 0001_a was broken off. If its changes are there, run in psql: " +
+				"update schema_migrations set dirty = false; if not: delete from schema_migrations; then migrate again",
+		},
+		"newer": {
+			`update schema_migrations set version = 9`,
+			"the database is newer than this program: it is at version 9, this program knows 3: use the release that migrated it, or a later one",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, db := emptySchema(t)
+			m := newMigrator(threeSteps)
+			if err := m.Up(t.Context(), url); err != nil {
+				t.Fatal(err)
+			}
+			run(t, db, test.sql)
+			up, down := m.Up(t.Context(), url), m.Down(t.Context(), url, 1)
+			if up == nil || up.Error() != test.want {
+				t.Errorf("up: got %v, want %s", up, test.want)
+			}
+			if down == nil || down.Error() != test.want {
+				t.Errorf("down: got %v, want %s", down, test.want)
+			}
+		})
+	}
+}
+
+func TestMigrateInSeveralProcesses(t *testing.T) {
+	t.Parallel()
+	url, _ := emptySchema(t)
+	steps := files(
+		"0001_a.up.sql", "create table a (n int); select pg_sleep(0.2)",
+		"0002_b.up.sql", "create index concurrently on a (n)",
+	)
+	m := newMigrator(steps)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			if err := m.Up(t.Context(), url); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	wantStatus(t, m, url, store.MigrationStatus{Version: 2, Latest: 2})
+}
+
+func TestMigrateWaitsOnlySoLong(t *testing.T) {
+	t.Parallel()
+	url, db := emptySchema(t)
+	run(t, db, `create table gate (n int)`)
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), `lock table gate`); err != nil {
+		t.Fatal(err)
+	}
+	slow := newMigrator(files("0001_a.up.sql", "select from gate"))
+	done := make(chan error, 1)
+	go func() { done <- slow.Up(t.Context(), url) }()
+	const waiting = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+	for n := 0; n == 0; {
+		if err := db.QueryRowContext(t.Context(), waiting).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	hasty := store.NewMigrator(threeSteps, 50*time.Millisecond)
+	if err := hasty.Up(t.Context(), url); !errors.Is(err, store.ErrMigrationLocked) {
+		t.Errorf("got %v, want %v", err, store.ErrMigrationLocked)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := slow.Up(ctx, url); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMigrateWaitsOnlySoLongForATable(t *testing.T) {
+	t.Parallel()
+	url, db := emptySchema(t)
+	run(t, db, `create table gate (n int)`)
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.ExecContext(t.Context(), `select from gate`); err != nil {
+		t.Fatal(err)
+	}
+	m := store.NewMigrator(files("0001_a.up.sql", "alter table gate add m int"), 50*time.Millisecond)
+	if err := m.Up(t.Context(), url); err == nil || !strings.Contains(err.Error(), "lock timeout") {
+		t.Errorf("got %v, want a lock timeout", err)
+	}
+	wantStatus(t, m, url, store.MigrationStatus{Latest: 1, Pending: []string{"0001_a"}})
+}
+
+func TestMigrateNamesNoPassword(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"postgres://u:geheim@127.0.0.1:1/x?sslmode=disable", "postgres://u:geheim@%zz/x", "password=geheim host"} {
+		if _, err := store.MigrateStatus(t.Context(), url); err == nil || strings.Contains(err.Error(), "geheim") {
+			t.Errorf("got %v, want an error without the password", err)
+		}
+	}
+}

@@ -3,40 +3,56 @@ package plans
 import (
 	"context"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"github.com/ulule/limiter/v3"
 	"github.com/ulule/limiter/v3/drivers/store/memory"
 )
 
-// Addresses counts requests that come without a valid key, by address: an IPv4 address by itself, an IPv6 address
-// with its /64. It guards this server and counts in its memory; refusals count too.
+// Addresses limits callers without a valid key by where they come from: an IPv4 address, or the /64 network of an IPv6
+// one, which is what a customer of a provider is given. It counts in this process, and counts what it refuses too:
+// who goes on remains refused no longer than to the end of the minute either way, and no quota is eaten by it.
 type Addresses struct {
 	store limiter.Store
-	rate  limiter.Rate
+	limit int64
 }
 
-// NewAddresses returns empty buckets that admit so many requests per minute and address.
+// NewAddresses returns a limiter of that many requests a minute for each address. Counters of minutes that are over
+// are dropped every minute, by a goroutine that ends when the Addresses is garbage.
 func NewAddresses(perMinute int64) *Addresses {
 	return &Addresses{
-		store: memory.NewStoreWithOptions(limiter.StoreOptions{Prefix: "address", CleanUpInterval: time.Minute}),
-		rate:  limiter.Rate{Formatted: "address", Period: time.Minute, Limit: perMinute},
+		store: memory.NewStoreWithOptions(limiter.StoreOptions{Prefix: "a", CleanUpInterval: time.Minute}),
+		limit: perMinute,
 	}
 }
 
-// Take counts one request of the address. Reached is true when it is refused.
+// Take counts one request from that address in the minute of the clock at now, and says whether the limit had been
+// reached before it. Callers whose address is not known (the zero Addr) share one counter.
 func (a *Addresses) Take(addr netip.Addr, now time.Time) limiter.Context {
-	// The memory store does not fail.
-	c, _ := a.store.Get(context.Background(), bucket(addr), a.rate)
+	minute := floorDiv(now.Unix(), minuteSeconds)
+	// The minute's number in the key ends the window. The store's own period, which begins with the first request and
+	// goes by its own clock, only has to outlast it.
+	rate := limiter.Rate{Period: 2 * time.Minute, Limit: a.limit}
+	c, err := a.store.Get(context.Background(), addressKey(addr, minute), rate)
+	if err != nil {
+		// A store in memory has no way to fail. If it ever does, a guard that guards nothing is better than an outage.
+		c = limiter.Context{Limit: a.limit, Remaining: a.limit}
+	}
+	c.Reset = (minute + 1) * minuteSeconds
 	return c
 }
 
-func bucket(addr netip.Addr) string {
-	addr = addr.Unmap().WithZone("")
-	if addr.Is6() {
-		if p, err := addr.Prefix(64); err == nil {
-			addr = p.Addr()
+func addressKey(addr netip.Addr, minute int64) string {
+	addr = addr.Unmap()
+	b := make([]byte, 0, 64)
+	if bits := 64; addr.IsValid() {
+		if addr.Is4() {
+			bits = 32
 		}
+		network, _ := addr.Prefix(bits) // It fails for a number of bits that the address has not.
+		b = network.AppendTo(b)
 	}
-	return addr.String()
+	b = append(b, '@')
+	return string(strconv.AppendInt(b, minute, 10))
 }

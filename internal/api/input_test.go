@@ -1,0 +1,297 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/catalog"
+)
+
+// deep nests that many objects, the outermost included.
+func deep(n int) string {
+	return strings.Repeat(`{"a":`, n-1) + `{"name":"Rex","categoryId":7}` + strings.Repeat("}", n-1)
+}
+
+// wide is a good body with an unknown member of n nested arrays.
+func nested(n int) string {
+	return `{"name":"Rex","categoryId":7,"x":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}`
+}
+
+func TestBadBodies(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, body   string
+		status       int
+		code, saying string
+	}{
+		{"none", "", 400, "missing_body", "body"},
+		{"white space", " \n\t", 400, "invalid_json", "white space"},
+		{"array", "[]", 400, "validation_failed", "object, not an array"},
+		{"array of an object", `[{"name":"Rex","categoryId":7}]`, 400, "validation_failed", "object, not an array"},
+		{"string", `"Rex"`, 400, "validation_failed", "not a string"},
+		{"number", "5", 400, "validation_failed", "not a number"},
+		{"true", "true", 400, "validation_failed", "not a boolean"},
+		{"null", "null", 400, "invalid_json", "not null"},
+		{"empty object", "{}", 400, "validation_failed", "name is required; categoryId is required."},
+		{"name missing", `{"categoryId":7}`, 400, "validation_failed", "name is required."},
+		{"name in capitals", `{"NAME":"Rex","categoryId":7}`, 400, "validation_failed", "name is required."},
+		{"category missing", `{"name":"Rex"}`, 400, "validation_failed", "categoryId is required."},
+		{"category in lower case", `{"name":"Rex","categoryid":7}`, 400, "validation_failed", "categoryId is required."},
+		{"name null", `{"name":null,"categoryId":7}`, 400, "invalid_json", "name must not be null"},
+		{"category null", `{"name":"Rex","categoryId":null}`, 400, "invalid_json", "categoryId must not be null"},
+		{"status null", `{"name":"Rex","categoryId":7,"status":null}`, 400, "invalid_json", "status must not be null"},
+		{"name a number", `{"name":5,"categoryId":7}`, 400, "validation_failed", "name must be a string, not a number"},
+		{"name an object", `{"name":{},"categoryId":7}`, 400, "validation_failed", "name must be a string, not an object"},
+		{"name empty", `{"name":"","categoryId":7}`, 400, "validation_failed", "name must not be empty"},
+		{"name blank", `{"name":" \t\u00a0\u2003","categoryId":7}`, 400, "validation_failed", "name must have"},
+		{"name too long", `{"name":"` + strings.Repeat("é", 256) + `","categoryId":7}`, 400, "validation_failed", "at most 255"},
+		{"NUL in a name", `{"name":"a\u0000b","categoryId":7}`, 400, "validation_failed", "name must not contain the NUL"},
+		{"raw NUL in a name", "{\"name\":\"a\x00b\",\"categoryId\":7}", 400, "invalid_json", "byte"},
+		{"raw line break in a name", "{\"name\":\"a\nb\",\"categoryId\":7}", 400, "invalid_json", "byte"},
+		{"category a string", `{"name":"Rex","categoryId":"7"}`, 400, "validation_failed", "categoryId must be an integer, not a string"},
+		{"category a boolean", `{"name":"Rex","categoryId":false}`, 400, "validation_failed", "categoryId must be an integer, not a boolean"},
+		{"category an array", `{"name":"Rex","categoryId":[7]}`, 400, "validation_failed", "categoryId must be an integer, not an array"},
+		{"category with a fraction", `{"name":"Rex","categoryId":1.5}`, 400, "validation_failed", "categoryId must be an integer"},
+		{"category a tenth", `{"name":"Rex","categoryId":1e-1}`, 400, "validation_failed", "categoryId must be an integer"},
+		{"category past int64", `{"name":"Rex","categoryId":9223372036854775808}`, 400, "validation_failed", "categoryId must be from -9223372036854775808"},
+		{"category below int64", `{"name":"Rex","categoryId":-9223372036854775809}`, 400, "validation_failed", "categoryId must be from"},
+		{"category huge", `{"name":"Rex","categoryId":1e999999999}`, 400, "validation_failed", "categoryId must be from"},
+		{"category huger", `{"name":"Rex","categoryId":1e` + strings.Repeat("9", 1000) + `}`, 400, "validation_failed", "categoryId must be from"},
+		{"category tiny", `{"name":"Rex","categoryId":1e-999999999999999999999}`, 400, "validation_failed", "categoryId must be an integer"},
+		{"category with a leading zero", `{"name":"Rex","categoryId":07}`, 400, "invalid_json", "byte"},
+		{"category with a plus", `{"name":"Rex","categoryId":+7}`, 400, "invalid_json", "byte"},
+		{"category NaN", `{"name":"Rex","categoryId":NaN}`, 400, "invalid_json", "byte"},
+		{"status in capitals", `{"name":"Rex","categoryId":7,"status":"Available"}`, 400, "validation_failed", "status must be one of available, pending, sold"},
+		{"status empty", `{"name":"Rex","categoryId":7,"status":""}`, 400, "validation_failed", "status must be one of"},
+		{"status a number", `{"name":"Rex","categoryId":7,"status":1}`, 400, "validation_failed", "status must be a string, not a number"},
+		{"all wrong at once", `{"name":"","categoryId":1.5,"status":[]}`, 400, "validation_failed",
+			"name must not be empty; categoryId must be an integer, without a fraction; status must be a string, not an array."},
+		{"name twice", `{"name":"Rex","name":"Mia","categoryId":7}`, 400, "invalid_json", `"name" appears twice`},
+		{"name twice by an escape", `{"name":"Rex","n\u0061me":"Mia","categoryId":7}`, 400, "invalid_json", `"name" appears twice`},
+		{"an unknown name twice", `{"name":"Rex","categoryId":7,"x":1,"x":2}`, 400, "invalid_json", `"x" appears twice`},
+		{"twice deep inside", `{"name":"Rex","categoryId":7,"x":[{"y":1,"y":2}]}`, 400, "invalid_json", `"y" appears twice`},
+		{"a long name twice", `{"` + strings.Repeat("a", 5000) + `":1,"` + strings.Repeat("a", 5000) + `":1}`, 400, "invalid_json", "appears twice"},
+		{"bad UTF-8 in a value", "{\"name\":\"\xff\",\"categoryId\":7}", 400, "invalid_json", "UTF-8"},
+		{"bad UTF-8 in an unknown name", "{\"name\":\"Rex\",\"categoryId\":7,\"\xc3\":1}", 400, "invalid_json", "UTF-8"},
+		{"overlong UTF-8", "{\"name\":\"\xc0\x80\",\"categoryId\":7}", 400, "invalid_json", "UTF-8"},
+		{"lone surrogate", `{"name":"\ud83d","categoryId":7}`, 400, "invalid_json", "surrogate"},
+		{"surrogates in the wrong order", `{"name":"\udc15\ud83d","categoryId":7}`, 400, "invalid_json", "surrogate"},
+		{"byte order mark", "\ufeff{\"name\":\"Rex\",\"categoryId\":7}", 400, "invalid_json", "byte 0"},
+		{"cut off", `{"name":"Rex","categoryId":7`, 400, "invalid_json", "ends too early"},
+		{"cut off in a string", `{"name":"Re`, 400, "invalid_json", "ends too early"},
+		{"trailing object", `{"name":"Rex","categoryId":7}{}`, 400, "invalid_json", "follows"},
+		{"trailing rubbish", `{"name":"Rex","categoryId":7}x`, 400, "invalid_json", "byte"},
+		{"trailing NUL", "{\"name\":\"Rex\",\"categoryId\":7}\x00", 400, "invalid_json", "byte"},
+		{"trailing comma", `{"name":"Rex","categoryId":7,}`, 400, "invalid_json", "byte"},
+		{"single quotes", `{'name':'Rex','categoryId':7}`, 400, "invalid_json", "byte"},
+		{"comment", `{"name":"Rex",/* */"categoryId":7}`, 400, "invalid_json", "byte"},
+		{"a form", `name=Rex&categoryId=7`, 400, "invalid_json", "byte"},
+		{"33 objects deep", deep(33), 400, "invalid_json", "deeper than 32"},
+		{"33 arrays deep", nested(32), 400, "invalid_json", "deeper than 32"},
+		{"100,000 arrays deep", nested(100_000), 400, "invalid_json", "deeper than 32"},
+		{"one byte over 1 MiB", `{"x":"` + strings.Repeat("a", maxBody-7) + `"}`, 413, "body_too_large", "1 MiB"},
+		{"2 MiB", strings.Repeat(" ", 2<<20), 413, "body_too_large", "1 MiB"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			refuses(t, w, w.request("POST", "/v1/pets", c.body), c.status, c.code, c.saying)
+			if len(w.pets.pets[1]) > 0 {
+				t.Errorf("stored %v", w.pets.pets[1])
+			}
+		})
+	}
+}
+
+// refuses sends a request that must not succeed, and returns the answer's message.
+func refuses(t *testing.T, w *world, r *http.Request, status int, code, saying string) {
+	t.Helper()
+	rec := w.do(r)
+	checkAnswer(t, r, rec)
+	if rec.Code != status {
+		t.Fatalf("status %d, want %d: %s", rec.Code, status, rec.Body)
+	}
+	if got := checkError(t, r, rec); got != code {
+		t.Errorf("code %s, want %s: %s", got, code, rec.Body)
+	}
+	if plain := strings.ReplaceAll(rec.Body.String(), `\"`, `"`); !strings.Contains(plain, saying) {
+		t.Errorf("message does not say %q: %s", saying, rec.Body)
+	}
+	if rec.Body.Len() > 500 {
+		t.Errorf("a message of %d bytes", rec.Body.Len())
+	}
+}
+
+func TestGoodBodies(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, body string
+		want       catalog.NewPet
+	}{
+		{"least", `{"name":"Rex","categoryId":7}`, catalog.NewPet{Name: "Rex", CategoryID: 7, Status: catalog.Available}},
+		{"all", ` {"status":"sold","categoryId":-7,"name":" Rex "} `, catalog.NewPet{Name: " Rex ", CategoryID: -7, Status: catalog.Sold}},
+		{"1.0", `{"name":"Rex","categoryId":1.0}`, catalog.NewPet{Name: "Rex", CategoryID: 1, Status: catalog.Available}},
+		{"1e3", `{"name":"Rex","categoryId":1e3}`, catalog.NewPet{Name: "Rex", CategoryID: 1000, Status: catalog.Available}},
+		{"120e-1", `{"name":"Rex","categoryId":120E-1}`, catalog.NewPet{Name: "Rex", CategoryID: 12, Status: catalog.Available}},
+		{"0.0012e+4", `{"name":"Rex","categoryId":0.0012e+4}`, catalog.NewPet{Name: "Rex", CategoryID: 12, Status: catalog.Available}},
+		{"-0", `{"name":"Rex","categoryId":-0}`, catalog.NewPet{Name: "Rex", Status: catalog.Available}},
+		{"0e999999999", `{"name":"Rex","categoryId":0e999999999}`, catalog.NewPet{Name: "Rex", Status: catalog.Available}},
+		{"largest", `{"name":"Rex","categoryId":9223372036854775807}`, catalog.NewPet{Name: "Rex", CategoryID: 9223372036854775807, Status: catalog.Available}},
+		{"smallest", `{"name":"Rex","categoryId":-9223372036854775808}`, catalog.NewPet{Name: "Rex", CategoryID: -9223372036854775808, Status: catalog.Available}},
+		{"unknown members", `{"id":9,"x":null,"name":"Rex","categoryId":7,"y":[{"name":null}]}`, catalog.NewPet{Name: "Rex", CategoryID: 7, Status: catalog.Available}},
+		{"255 characters", `{"name":"` + strings.Repeat("🐕", 255) + `","categoryId":7}`, catalog.NewPet{Name: strings.Repeat("🐕", 255), CategoryID: 7, Status: catalog.Available}},
+		{"surrogates", `{"name":"\ud83d\udc15","categoryId":7}`, catalog.NewPet{Name: "🐕", CategoryID: 7, Status: catalog.Available}},
+		{"32 deep", nested(31), catalog.NewPet{Name: "Rex", CategoryID: 7, Status: catalog.Available}},
+	} {
+		got, err := decodeNewPet([]byte(c.body))
+		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", c.name, err, diff)
+		}
+	}
+}
+
+func TestBodyHeaders(t *testing.T) {
+	t.Parallel()
+	const good = `{"name":"Rex","categoryId":7}`
+	for _, c := range []struct {
+		name    string
+		headers []string
+		status  int
+	}{
+		{"with charset", []string{"Content-Type", "application/json; charset=UTF-8"}, 201},
+		{"with a quoted charset", []string{"Content-Type", `Application/JSON;charset="utf-8"`}, 201},
+		{"identity", []string{"Content-Encoding", "Identity"}, 201},
+		{"no type", []string{"Content-Type", ""}, 415},
+		{"text", []string{"Content-Type", "text/plain"}, 415},
+		{"a suffix", []string{"Content-Type", "application/problem+json"}, 415},
+		{"another charset", []string{"Content-Type", "application/json; charset=utf-16"}, 415},
+		{"another parameter", []string{"Content-Type", "application/json; version=1"}, 415},
+		{"rubbish", []string{"Content-Type", "application/json; ="}, 415},
+		{"gzip", []string{"Content-Encoding", "gzip"}, 415},
+		{"gzip twice over", []string{"Content-Encoding", "identity, gzip"}, 415},
+	} {
+		w := newWorld(t)
+		rec := w.do(w.request("POST", "/v1/pets", good, c.headers...))
+		if rec.Code != c.status || (rec.Code == 415) != (header(rec, "Accept") == "application/json") {
+			t.Errorf("%s: %d %s, want %d", c.name, rec.Code, rec.Body, c.status)
+		}
+	}
+	w := newWorld(t)
+	r := w.request("POST", "/v1/pets", good)
+	r.Header.Add("Content-Type", "application/json")
+	refuses(t, w, r, 415, "unsupported_media_type", "application/json")
+}
+
+func TestBadParameters(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ target, code, saying string }{
+		{"/v1/pets?limit=0", "invalid_parameter", "limit must be a whole number from 1 to 100"},
+		{"/v1/pets?limit=101", "invalid_parameter", "limit must be"},
+		{"/v1/pets?limit=", "invalid_parameter", "limit must be"},
+		{"/v1/pets?limit", "invalid_parameter", "limit must be"},
+		{"/v1/pets?limit=1.0", "invalid_parameter", "limit must be"},
+		{"/v1/pets?limit=1e1", "invalid_parameter", "limit must be"},
+		{"/v1/pets?limit=%2B5", "invalid_parameter", "limit must be"},
+		{"/v1/pets?limit=+5", "invalid_parameter", "limit must be"},
+		{"/v1/pets?limit=05", "invalid_parameter", "limit must be"},
+		{"/v1/pets?limit=-1", "invalid_parameter", "limit must be"},
+		{"/v1/pets?limit=abc", "invalid_parameter", "limit must be"},
+		{"/v1/pets?limit=99999999999999999999", "invalid_parameter", "limit must be"},
+		{"/v1/pets?limit=5&limit=5", "invalid_parameter", "limit must be given only once"},
+		{"/v1/pets?status=Available", "invalid_parameter", "status must be one of available, pending, sold"},
+		{"/v1/pets?status=", "invalid_parameter", "status must be one of"},
+		{"/v1/pets?status=sold&status=sold", "invalid_parameter", "status must be given only once"},
+		{"/v1/pets?cursor=zz", "invalid_cursor", "cursor must be 16 lower-case hexadecimal digits"},
+		{"/v1/pets?cursor=", "invalid_cursor", "cursor must be"},
+		{"/v1/pets?cursor=000000000000000A", "invalid_cursor", "cursor must be"},
+		{"/v1/pets?cursor=0x00000000000001", "invalid_cursor", "cursor must be"},
+		{"/v1/pets?cursor=00000000000000001", "invalid_cursor", "cursor must be"},
+		{"/v1/pets?cursor=0000000000000001&cursor=0000000000000001", "invalid_parameter", "cursor must be given only once"},
+		{"/v1/pets?limit=0&status=x&cursor=zz", "invalid_parameter",
+			"limit must be a whole number from 1 to 100; status must be one of available, pending, sold; cursor must be"},
+		{"/v1/pets?limit=%zz", "invalid_parameter", "query can't be read"},
+		{"/v1/pets?limit=5;status=sold", "invalid_parameter", "query can't be read"},
+		{"/v1/pets/abc", "pet_not_found", "petId must be a whole number"},
+		{"/v1/pets/1e30", "pet_not_found", "petId must be"},
+		{"/v1/pets/1.0", "pet_not_found", "petId must be"},
+		{"/v1/pets/+5", "pet_not_found", "petId must be"},
+		{"/v1/pets/-", "pet_not_found", "petId must be"},
+		{"/v1/pets/-+5", "pet_not_found", "petId must be"},
+		{"/v1/pets/01", "pet_not_found", "petId must be"},
+		{"/v1/pets/-01", "pet_not_found", "petId must be"},
+		{"/v1/pets/1_000", "pet_not_found", "petId must be"},
+		{"/v1/pets/%20", "pet_not_found", "petId must be"},
+		{"/v1/pets/%00", "pet_not_found", "petId must be"},
+		{"/v1/pets/9223372036854775808", "pet_not_found", "petId must be"},
+		{"/v1/pets/9223372036854775807", "pet_not_found", "No animal"},
+		{"/v1/pets/-1", "pet_not_found", "No animal"},
+		{"/v1/pets/-0", "pet_not_found", "No animal"},
+	} {
+		t.Run(c.target, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			status := http.StatusBadRequest
+			if c.code == "pet_not_found" {
+				status = http.StatusNotFound
+			}
+			refuses(t, w, w.request("GET", c.target, ""), status, c.code, c.saying)
+		})
+	}
+}
+
+func TestCredentials(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	wrong := w.key[:44] + string("01"[w.key[44]&1^1])
+	if wrong == w.key {
+		wrong = w.key[:44] + "z"
+	}
+	missing, invalid := challenge, challengeInvalid
+	for _, c := range []struct {
+		name   string
+		values []string
+		want   string
+	}{
+		{"as usual", []string{"Bearer " + w.key}, ""},
+		{"lower case", []string{"bearer " + w.key}, ""},
+		{"capitals and spaces", []string{"BEARER    " + w.key}, ""},
+		{"none", nil, missing},
+		{"empty", []string{""}, missing},
+		{"Basic", []string{"Basic dXNlcjpwYXNz"}, missing},
+		{"key alone", []string{w.key}, missing},
+		{"another scheme with a key", []string{"Token " + w.key}, missing},
+		{"a longer scheme", []string{"Bearers " + w.key}, missing},
+		{"Bearer alone", []string{"Bearer"}, invalid},
+		{"Bearer and spaces", []string{"Bearer   "}, invalid},
+		{"TAB", []string{"Bearer\t" + w.key}, invalid},
+		{"space and TAB", []string{"Bearer \t" + w.key}, invalid},
+		{"comma", []string{"Bearer," + w.key}, invalid},
+		{"wrong checksum", []string{"Bearer " + wrong}, invalid},
+		{"cut off", []string{"Bearer " + w.key[:44]}, invalid},
+		{"one more character", []string{"Bearer " + w.key + "a"}, invalid},
+		{"two keys in one", []string{"Bearer " + w.key + ", Bearer " + w.key}, invalid},
+		{"a parameter", []string{"Bearer " + w.key + " x=1"}, invalid},
+		{"quoted", []string{`Bearer "` + w.key + `"`}, invalid},
+		{"rubbish", []string{"Bearer ☃\x00"}, invalid},
+		{"two headers", []string{"Bearer " + w.key, "Bearer " + w.key}, invalid},
+		{"two headers, one Basic", []string{"Basic x", "Bearer " + w.key}, invalid},
+	} {
+		r := w.request("GET", "/v1/pets", "")
+		r.Header["Authorization"] = c.values
+		rec := w.do(r)
+		checkAnswer(t, r, rec)
+		if got := header(rec, "WWW-Authenticate"); got != c.want || (rec.Code == 401) != (c.want != "") {
+			t.Errorf("%s: %d, challenge %q, want %q", c.name, rec.Code, got, c.want)
+		}
+		code := map[string]string{missing: "missing_api_key", invalid: "invalid_api_key"}[c.want]
+		if c.want != "" && checkError(t, r, rec) != code {
+			t.Errorf("%s: %s, want %s", c.name, rec.Body, code)
+		}
+	}
+	if w.meter.admitted != 3 {
+		t.Errorf("counted %d requests, want the 3 with a good key", w.meter.admitted)
+	}
+}

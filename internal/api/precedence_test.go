@@ -1,0 +1,81 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+// TestPrecedence sends one request that is wrong in every way there is, and rights it step by step.
+func TestPrecedence(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.setClock(removal)
+	w.addresses.limit = 0
+	w.directory.fail(keys.ErrUnavailable)
+	w.pets.err = errors.New("bug")
+	q := plans.Quota{PerMinute: 1, PerDay: 100}
+	w.directory.change(t, w.key, func(c *keys.Caller) {
+		c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Free, Quota: q}
+		c.Ban = &keys.Ban{Reason: "test", EndsAt: removal.Add(1000)}
+	})
+	w.limiter.Take(t.Context(), 1, q, removal)
+
+	r := w.request("DELETE", "/v1/nothing?limit=0&"+strings.Repeat("x", maxURI), strings.Repeat(" ", maxBody+1), "Content-Type", "text/plain")
+	body := func(b string) func() {
+		return func() {
+			fresh := w.request(r.Method, r.RequestURI, b)
+			fresh.Header = r.Header
+			r = fresh
+		}
+	}
+	target := func(method, path string) func() {
+		return func() {
+			header := r.Header
+			r = w.request(method, path, strings.Repeat(" ", maxBody+1))
+			r.Header = header
+		}
+	}
+	for _, step := range []struct {
+		right func()
+		want  string
+	}{
+		{func() {}, "uri_too_long"},
+		{target("DELETE", "/v1/nothing"), "rate_limit_exceeded"},
+		{func() { w.addresses.limit = 100 }, "unavailable"},
+		{func() { w.directory.fail(nil) }, "key_banned"},
+		{func() { w.directory.change(t, w.key, func(c *keys.Caller) { c.Ban = nil }) }, "rate_limit_exceeded"},
+		{func() { w.setClock(removal.Add(60e9)); r.Header.Del("Authorization") }, "route_not_found"},
+		{target("DELETE", "/v1/pets/abc"), "method_not_allowed"},
+		{target("GET", "/v1/pets/abc"), "missing_api_key"},
+		{func() {
+			r.Header.Set("Authorization", "Bearer "+w.key)
+			w.directory.change(t, w.key, func(c *keys.Caller) {
+				c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Free, Quota: plans.Quota{PerMinute: 100, PerDay: 100}}
+			})
+		}, "endpoint_removed"},
+		{target("POST", "/v1/pets"), "body_too_large"},
+		{body(""), "missing_body"},
+		{body("{"), "unsupported_media_type"},
+		{func() { r.Header.Set("Content-Type", "application/json"); body("{")() }, "invalid_json"},
+		{body(`{"name":"Rex"}`), "validation_failed"},
+		{body(`{"name":"Rex","categoryId":7}`), "internal_error"},
+		{func() { w.pets.err = nil; body(`{"name":"Rex","categoryId":7}`)() }, ""},
+		{func() { w.setClock(removal.Add(-1)); target("GET", "/v1/pets/99")() }, "pet_not_found"},
+	} {
+		step.right()
+		rec := w.do(r)
+		checkAnswer(t, r, rec)
+		got := ""
+		if rec.Code >= http.StatusBadRequest {
+			got = checkError(t, r, rec)
+		}
+		if got != step.want {
+			t.Fatalf("%s %.40s: %d %q, want %q", r.Method, r.RequestURI, rec.Code, got, step.want)
+		}
+	}
+}

@@ -54,9 +54,6 @@ func runDev(ctx context.Context, o *devOptions) error {
 		return err
 	}
 	defer sockets.close()
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return fmt.Errorf("make the data folder: %w; choose another with --dir", err)
-	}
 	ctx, databaseURL, stop, err := openDevDatabase(ctx, o)
 	if err != nil {
 		return err
@@ -96,9 +93,14 @@ func runDev(ctx context.Context, o *devOptions) error {
 // which case ctx also ends when that server does.
 func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url string, stop func(), err error) {
 	if url := os.Getenv("PETSTORE_DATABASE_URL"); url != "" {
+		// The database's user, which is not root, must get through to its own folder below; the note is its owner's alone.
+		if err := os.MkdirAll(o.Dir, 0o711); err != nil { //nolint:gosec // See above.
+			return ctx, "", nil, fmt.Errorf("make the data folder: %w; choose another with --dir", err)
+		}
 		return ctx, url, func() {}, nil
 	}
-	server, err := localpg.Start(ctx, localpg.Options{Dir: filepath.Join(o.Dir, "postgres"), Install: true, Log: o.Log})
+	// It makes the folder, such that the server's own user can pass through it.
+	server, err := localpg.Start(ctx, localpg.Options{Dir: o.Dir, Install: true, Log: o.Log})
 	if notInstalled := (*syspkg.NotInstalledError)(nil); errors.As(err, &notInstalled) {
 		return ctx, "", nil, fmt.Errorf("%w; or set PETSTORE_DATABASE_URL to a database of yours", err)
 	}
@@ -117,7 +119,7 @@ func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		<-server.Done()
-		cancel(errors.New("the private PostgreSQL has ended; see its log under " + filepath.Join(o.Dir, "postgres")))
+		cancel(errors.New("the private PostgreSQL has ended; see its log " + filepath.Join(o.Dir, "postgres.log")))
 	}()
 	return ctx, server.URL("postgres", devDatabase), stop, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 func newServeCommand() *cobra.Command {
@@ -35,7 +36,7 @@ The configuration comes from the environment; docs/configuration.md lists it, "p
 
 func newLogger(cfg config, out io.Writer) zerolog.Logger {
 	if cfg.LogFormat == "text" {
-		out = zerolog.ConsoleWriter{Out: out, TimeFormat: "15:04:05.000", NoColor: os.Getenv("NO_COLOR") != ""}
+		out = zerolog.ConsoleWriter{Out: out, TimeFormat: "15:04:05.000", NoColor: !colours(out)}
 	}
 	level, err := zerolog.ParseLevel(cfg.LogLevel)
 	if err != nil {
@@ -43,4 +44,10 @@ func newLogger(cfg config, out io.Writer) zerolog.Logger {
 	}
 	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000Z07:00"
 	return zerolog.New(out).Level(level).With().Timestamp().Logger()
+}
+
+// colours tells whether out is a terminal whose user has nothing against them (https://no-color.org).
+func colours(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""
 }

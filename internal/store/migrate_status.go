@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/golang-migrate/migrate/v4/source"
-	"github.com/lib/pq"
-	"github.com/lib/pq/pqerror"
 
 	"petstore.example/migrations"
 )
@@ -73,8 +71,12 @@ func readSteps(files fs.FS) ([]step, error) {
 func readStatus(ctx context.Context, conn *sql.Conn, steps []step) (MigrationStatus, error) {
 	var version int64
 	var status MigrationStatus
-	err := conn.QueryRowContext(ctx, `select version, dirty from schema_migrations`).Scan(&version, &status.Dirty)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) && pq.As(err, pqerror.UndefinedTable) == nil {
+	var begun bool
+	err := conn.QueryRowContext(ctx, `select to_regclass('schema_migrations') is not null`).Scan(&begun)
+	if err == nil && begun {
+		err = conn.QueryRowContext(ctx, `select version, dirty from schema_migrations`).Scan(&version, &status.Dirty)
+	}
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return MigrationStatus{}, translate(err)
 	}
 	status.Version = uint(max(version, 0)) // -1 stands for a broken way down from the first migration

@@ -11,8 +11,8 @@ import (
 )
 
 // Addresses limits callers without a valid key by where they come from: an IPv4 address, or the /64 network of an IPv6
-// one, which is what a customer of a provider is given. It counts in this process, and counts what it refuses too:
-// who goes on remains refused no longer than to the end of the minute either way, and no quota is eaten by it.
+// one, since that is what one subscriber has. It counts in this process. It counts what it refuses too, which costs the
+// caller nothing: the minute ends when it ends.
 type Addresses struct {
 	store limiter.Store
 	limit int64
@@ -27,8 +27,9 @@ func NewAddresses(perMinute int64) *Addresses {
 	}
 }
 
-// Take counts one request from that address in the minute of the clock at now, and says whether the limit had been
-// reached before it. Callers whose address is not known (the zero Addr) share one counter.
+// Take counts one request from that address in the clock's minute at now. Reached is true when the request is over the
+// limit and to be refused. An IPv4 address in IPv6 form counts as the IPv4 address; callers whose address is not known
+// (the zero Addr) share one counter.
 func (a *Addresses) Take(addr netip.Addr, now time.Time) limiter.Context {
 	minute := floorDiv(now.Unix(), minuteSeconds)
 	// The minute's number in the key ends the window. The store's own period, which begins with the first request and

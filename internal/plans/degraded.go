@@ -3,7 +3,6 @@ package plans
 import (
 	"context"
 	"crypto/rand"
-	"strconv"
 	"time"
 )
 
@@ -109,10 +108,7 @@ func (r *Redis) probe(ctx context.Context) error {
 }
 
 func (r *Redis) addBack(ctx context.Context, b batch) (used, error) {
-	keys := []string{
-		minuteKey(b.tenantID, b.minute), dayKey(b.tenantID, b.day),
-		"pst:{" + strconv.FormatInt(b.tenantID, 10) + "}:b:" + r.server,
-	}
+	keys := []string{minuteKey(b.tenantID, b.minute), dayKey(b.tenantID, b.day), r.batchKey(b.tenantID)}
 	return r.run(ctx, addBackScript, keys, b.add.minute, b.add.day, b.sequence)
 }
 

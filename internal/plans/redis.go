@@ -191,15 +191,22 @@ func (r *Redis) servers() int64 {
 
 // The keys of one tenant carry its id in braces, so that a cluster keeps them on one node, where a script reaches all.
 
-func minuteKey(tenantID, number int64) string { return key(tenantID, ":m:", number) }
+func minuteKey(tenantID, number int64) string {
+	return string(strconv.AppendInt(appendKey(make([]byte, 0, 64), tenantID, ":m:"), number, 10))
+}
 
-func dayKey(tenantID, number int64) string { return key(tenantID, ":d:", number) }
+func dayKey(tenantID, number int64) string {
+	return string(strconv.AppendInt(appendKey(make([]byte, 0, 64), tenantID, ":d:"), number, 10))
+}
 
-func key(tenantID int64, window string, number int64) string {
-	b := make([]byte, 0, 64)
+// batchKey holds the number of the last batch that this server added for the tenant.
+func (r *Redis) batchKey(tenantID int64) string {
+	return string(append(appendKey(make([]byte, 0, 64), tenantID, ":b:"), r.server...))
+}
+
+func appendKey(b []byte, tenantID int64, kind string) []byte {
 	b = append(b, "pst:{"...)
 	b = strconv.AppendInt(b, tenantID, 10)
 	b = append(b, '}')
-	b = append(b, window...)
-	return string(strconv.AppendInt(b, number, 10))
+	return append(b, kind...)
 }

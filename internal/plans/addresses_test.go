@@ -1,0 +1,97 @@
+package plans
+
+import (
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/ulule/limiter/v3"
+)
+
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	a := NewAddresses(2)
+	addr := netip.MustParseAddr("192.0.2.1")
+	reset := noon.Unix() + 60
+	for i, want := range []limiter.Context{
+		{Limit: 2, Remaining: 1, Reset: reset},
+		{Limit: 2, Remaining: 0, Reset: reset},
+		{Limit: 2, Remaining: 0, Reset: reset, Reached: true},
+		{Limit: 2, Remaining: 0, Reset: reset, Reached: true},
+	} {
+		now := noon.Add(time.Duration(i) * 19 * time.Second)
+		if diff := cmp.Diff(want, a.Take(addr, now)); diff != "" {
+			t.Errorf("request %d (-want +got):\n%s", i, diff)
+		}
+	}
+	if last := noon.Add(time.Minute - 1); !a.Take(addr, last).Reached {
+		t.Error("not refused one tick before the reset")
+	}
+	want := limiter.Context{Limit: 2, Remaining: 1, Reset: reset + 60}
+	if diff := cmp.Diff(want, a.Take(addr, noon.Add(time.Minute))); diff != "" {
+		t.Errorf("at the reset (-want +got):\n%s", diff)
+	}
+}
+
+func TestAddressesTellWhoIsWho(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"192.0.2.1", "192.0.2.1", true},
+		{"192.0.2.1", "192.0.2.2", false},
+		{"192.0.2.1", "::ffff:192.0.2.1", true},
+		{"::ffff:192.0.2.1", "::ffff:192.0.2.2", false},
+		{"2001:db8:1:2::1", "2001:db8:1:2:ffff::9", true},
+		{"2001:db8:1:2::1", "2001:db8:1:3::1", false},
+		{"fe80::1%eth0", "fe80::2%eth1", true},
+		{"::", "0.0.0.0", false},
+		{"", "", true},
+		{"", "::", false},
+	} {
+		a := NewAddresses(1)
+		first, second := mustAddr(t, c.a), mustAddr(t, c.b)
+		a.Take(first, noon)
+		if got := a.Take(second, noon).Reached; got != c.same {
+			t.Errorf("%q and %q count as one: %v, want %v", c.a, c.b, got, c.same)
+		}
+	}
+}
+
+func mustAddr(t *testing.T, s string) netip.Addr {
+	t.Helper()
+	if s == "" {
+		return netip.Addr{}
+	}
+	addr, err := netip.ParseAddr(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
+func TestAddressesExactUnderConcurrency(t *testing.T) {
+	t.Parallel()
+	const limit = 6000
+	a := NewAddresses(limit)
+	addr := netip.MustParseAddr("2001:db8::1")
+	var passed atomic.Int64
+	var callers sync.WaitGroup
+	for range 64 {
+		callers.Go(func() {
+			for range 200 {
+				if !a.Take(addr, noon).Reached {
+					passed.Add(1)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	if got := passed.Load(); got != limit {
+		t.Errorf("%d passed, want %d", got, limit)
+	}
+}

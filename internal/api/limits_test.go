@@ -1,0 +1,204 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+// numbers are an answer's limits, by header.
+func numbers(rec *httptest.ResponseRecorder) map[string]string {
+	n := map[string]string{}
+	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After", "RateLimit", "RateLimit-Policy"} {
+		if v := header(rec, name); v != "" {
+			n[name] = v
+		}
+	}
+	return n
+}
+
+// TestLimits works one example through: acme's minutes begin 36 s before at, the day ends 52,692 s after it.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	small := plans.Quota{PerMinute: 3, PerDay: 4}
+	w.directory.change(t, w.key, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Free, Quota: small} })
+	const policy = `"minute";q=3;w=60, "day";q=4;w=86400`
+	get := func() *httptest.ResponseRecorder { return w.do(w.request("GET", "/v1/pets", "")) }
+	for i, want := range []string{`"minute";r=2;t=16, "day";r=3;t=52692`, `"minute";r=1;t=16, "day";r=2;t=52692`, `"minute";r=0;t=16, "day";r=1;t=52692`} {
+		if got := header(get(), "RateLimit"); got != want {
+			t.Errorf("request %d: %s, want %s", i+1, got, want)
+		}
+	}
+	rec := get()
+	if diff := cmp.Diff(map[string]string{
+		"X-RateLimit-Limit": "3", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795166524", "Retry-After": "16",
+		"RateLimit": `"minute";r=0;t=16, "day";r=1;t=52692`, "RateLimit-Policy": policy,
+	}, numbers(rec)); diff != "" {
+		t.Error(diff)
+	}
+	if want := `{"code":"rate_limit_exceeded","message":"Plan free allows 3 requests per minute. Retry in 16 seconds.","status":429}` + "\n"; rec.Body.String() != want {
+		t.Errorf("%s, want %s", rec.Body, want)
+	}
+
+	w.setClock(at.Add(16 * time.Second))
+	if rec = get(); rec.Code != 200 || header(rec, "X-RateLimit-Limit") != "4" || header(rec, "X-RateLimit-Reset") != "1795219200" {
+		t.Errorf("at the instant of Retry-After: %d %v", rec.Code, numbers(rec))
+	}
+	rec = get()
+	if diff := cmp.Diff(map[string]string{
+		"X-RateLimit-Limit": "4", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795219200", "Retry-After": "52676",
+		"RateLimit": `"minute";r=2;t=60, "day";r=0;t=52676`, "RateLimit-Policy": policy,
+	}, numbers(rec)); diff != "" {
+		t.Error(diff)
+	}
+	if want := `{"code":"daily_quota_exceeded","message":"Plan free allows 4 requests per day. Retry in 52676 seconds.","status":429}` + "\n"; rec.Body.String() != want {
+		t.Errorf("%s, want %s", rec.Body, want)
+	}
+	if diff := cmp.Diff([]string{"key_acme", "key_acme"}, w.strikes.refused); diff != "" || w.meter.admitted != 4 || w.meter.refused != 2 {
+		t.Errorf("strikes %s, admitted %d, refused %d", diff, w.meter.admitted, w.meter.refused)
+	}
+}
+
+func TestBan(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ban(t, w, nil)
+	rec := w.do(w.request("GET", "/v1/pets", ""))
+	if diff := cmp.Diff(map[string]string{
+		"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795167409", "Retry-After": "901",
+		"RateLimit": `"minute";r=0;t=901, "day";r=0;t=901`, "RateLimit-Policy": `"minute";q=60;w=60, "day";q=1000;w=86400`,
+	}, numbers(rec)); diff != "" {
+		t.Error(diff)
+	}
+	const want = `{"code":"key_banned","message":"This API key is banned until 2026-11-20T09:36:49Z: it went on sending requests after 429. ` +
+		`Retry in 901 seconds.","status":429}` + "\n"
+	if rec.Body.String() != want {
+		t.Errorf("%s, want %s", rec.Body, want)
+	}
+	if len(w.strikes.refused) > 0 || w.meter.admitted > 0 {
+		t.Errorf("a request during a ban was a strike %v or counted %d", w.strikes.refused, w.meter.admitted)
+	}
+	w.setClock(at.Add(901 * time.Second))
+	if rec = w.do(w.request("GET", "/v1/pets", "")); rec.Code != 200 || header(rec, "X-RateLimit-Remaining") != "59" {
+		t.Errorf("after the ban: %d %v", rec.Code, numbers(rec))
+	}
+}
+
+// TestWhatCounts: whatever a caller is let in with counts one; what is refused, unauthenticated or OPTIONS does not.
+func TestWhatCounts(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		method, target, body, authorization string
+		status, counts                      int
+		limit                               string
+	}{
+		{"GET", "/v1/pets", "", "", 200, 1, "60"},
+		{"HEAD", "/v1/pets", "", "", 200, 1, "60"},
+		{"POST", "/v1/pets", "[", "", 400, 1, "60"},
+		{"GET", "/v1/pets/9", "", "", 404, 1, "60"},
+		{"GET", "/v1/nothing", "", "", 404, 1, "60"},
+		{"DELETE", "/v1/pets", "", "", 405, 1, "60"},
+		{"OPTIONS", "/v1/pets", "", "", 204, 0, "6000"},
+		{"OPTIONS", "/v1/nothing", "", "", 404, 0, "6000"},
+		{"GET", "/v1/pets", "", "Bearer x", 401, 0, "6000"},
+		{"GET", "/v1/nothing", "", "Bearer x", 404, 0, "6000"},
+		{"DELETE", "/v1/pets", "", "Basic x", 405, 0, "6000"},
+	} {
+		w := newWorld(t)
+		var headers []string
+		if c.authorization != "" {
+			headers = []string{"Authorization", c.authorization}
+		}
+		rec := w.do(w.request(c.method, c.target, c.body, headers...))
+		if rec.Code != c.status || w.meter.admitted != c.counts || header(rec, "X-RateLimit-Limit") != c.limit {
+			t.Errorf("%s %s: %d, counted %d, %v; want %d, %d, %s", c.method, c.target, rec.Code, w.meter.admitted, numbers(rec), c.status, c.counts, c.limit)
+		}
+		after := header(w.do(w.request("GET", "/v1/pets", "")), "X-RateLimit-Remaining")
+		if want := fmt.Sprint(59 - c.counts); after != want {
+			t.Errorf("after %s %s: %s remain, want %s", c.method, c.target, after, want)
+		}
+	}
+}
+
+// TestRefund: a request that ends in 5xx is given back, and its answer says so already.
+func TestRefund(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		fault func(*fakePets)
+		status int
+	}{
+		{"unavailable", func(p *fakePets) { p.err = catalog.ErrUnavailable }, 503},
+		{"too slow", func(p *fakePets) { p.err = fmt.Errorf("list: %w", context.DeadlineExceeded) }, 503},
+		{"bug", func(p *fakePets) { p.err = errors.New("bug") }, 500},
+		{"panic", func(p *fakePets) { p.before = func() { var m map[string]int; m["x"] = 1 } }, 500},
+	} {
+		w := newWorld(t)
+		c.fault(w.pets)
+		rec := w.do(w.request("GET", "/v1/pets", ""))
+		if rec.Code != c.status || header(rec, "X-RateLimit-Remaining") != "60" || w.meter.refunded != 1 {
+			t.Errorf("%s: %d %v, refunded %d", c.name, rec.Code, numbers(rec), w.meter.refunded)
+		}
+		w.pets.err, w.pets.before = nil, nil
+		if got := header(w.do(w.request("GET", "/v1/pets", "")), "X-RateLimit-Remaining"); got != "59" {
+			t.Errorf("%s: %s remain afterwards, want 59", c.name, got)
+		}
+	}
+}
+
+// TestNoRefundForHangingUp: else hanging up would be a way around the limit.
+func TestNoRefundForHangingUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.pets.before = cancel
+	w.pets.err = fmt.Errorf("list: %w", context.Canceled)
+	w.do(w.request("GET", "/v1/pets", "").WithContext(ctx))
+	if w.meter.admitted != 1 || w.meter.refunded != 0 {
+		t.Errorf("admitted %d, refunded %d", w.meter.admitted, w.meter.refunded)
+	}
+	if got := field(t, w, "status"); got != 499.0 {
+		t.Errorf("logged as %v", got)
+	}
+}
+
+func TestClientAddress(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name      string
+		trusted   []string
+		peer      string
+		forwarded []string
+		want      string
+	}{
+		{"direct", nil, "192.0.2.1:1234", nil, "192.0.2.1"},
+		{"nobody is trusted", nil, "192.0.2.1:1234", []string{"198.51.100.7"}, "192.0.2.1"},
+		{"a trusted proxy", []string{"192.0.2.0/24"}, "192.0.2.1:1234", []string{"198.51.100.7"}, "198.51.100.7"},
+		{"through two", []string{"192.0.2.0/24"}, "192.0.2.1:1234", []string{"203.0.113.9, 198.51.100.7", "192.0.2.2"}, "198.51.100.7"},
+		{"not the trusted one", []string{"192.0.2.9"}, "192.0.2.1:1234", []string{"198.51.100.7"}, "192.0.2.1"},
+		{"rubbish", []string{"192.0.2.1"}, "192.0.2.1:1234", []string{"x"}, "192.0.2.1"},
+		{"IPv6", nil, "[2001:db8::1]:1234", nil, "2001:db8::1"},
+		{"no address", nil, "@", nil, "::"},
+	} {
+		w := newWorld(t, func(cfg *Config) { cfg.TrustedProxies = c.trusted })
+		r := w.request("GET", "/v1/pets", "", "Authorization", "", "X-Real-Ip", "203.0.113.66", "Forwarded", "for=203.0.113.66")
+		r.RemoteAddr = c.peer
+		r.Header["X-Forwarded-For"] = c.forwarded
+		w.do(r)
+		for addr := range w.addresses.used {
+			if addr.String() != c.want {
+				t.Errorf("%s: counted for %s, want %s", c.name, addr, c.want)
+			}
+		}
+	}
+}

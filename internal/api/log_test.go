@@ -1,0 +1,157 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/rs/zerolog"
+)
+
+// event returns the one event in the log.
+func event(t *testing.T, w *world) map[string]any {
+	t.Helper()
+	var e map[string]any
+	if err := json.Unmarshal([]byte(w.logs.String()), &e); err != nil {
+		t.Fatalf("not one event: %v: %s", err, w.logs)
+	}
+	return e
+}
+
+func field(t *testing.T, w *world, name string) any {
+	t.Helper()
+	return event(t, w)[name]
+}
+
+func TestEvent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pets.err = errors.New("pets are out")
+	w.do(w.request("GET", "/v1/pets/7?limit=5", "", "X-Request-Id", "r-1"))
+	want := map[string]any{
+		"level": "error", "request_id": "r-1", "method": "GET", "route": "/v1/pets/{petId}", "status": 500.0,
+		"code": "internal_error", "tenant": 1.0, "key": "key_acme", "plan": "free", "error": "pets are out",
+		"message": "request",
+	}
+	ignored := cmpopts.IgnoreMapEntries(func(k string, _ any) bool { return k == "duration_ms" || k == "bytes" })
+	if diff := cmp.Diff(want, event(t, w), ignored); diff != "" {
+		t.Error(diff)
+	}
+	families, err := w.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]string{}
+	for _, f := range families {
+		if f.GetName() == "petstore_http_requests_total" {
+			for _, l := range f.GetMetric()[0].GetLabel() {
+				counted[l.GetName()] = l.GetValue()
+			}
+		}
+	}
+	labels := map[string]string{"method": "GET", "plan": "free", "route": "/v1/pets/{petId}", "status": "500"}
+	if diff := cmp.Diff(labels, counted); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPanicIsLogged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pets.before = func() { panic("out of pets") }
+	w.do(w.request("GET", "/v1/pets", ""))
+	e := event(t, w)
+	stack, _ := e["stack"].(string)
+	if e["error"] != "panic: out of pets" || !strings.Contains(stack, "listPets") {
+		t.Errorf("event %v", e)
+	}
+}
+
+// TestAbort: a handler that asks for the connection to be cut gets it cut, and the log still knows.
+func TestAbort(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pets.before = func() { panic(http.ErrAbortHandler) }
+	defer func() {
+		if v := recover(); v != http.ErrAbortHandler {
+			t.Errorf("recovered %v", v)
+		}
+		event(t, w)
+	}()
+	w.do(w.request("GET", "/v1/pets", ""))
+}
+
+// TestSecretsStayOut puts the key wherever a client can put it.
+func TestSecretsStayOut(t *testing.T) {
+	t.Parallel()
+	for _, fault := range []string{"", "bug", "panic"} {
+		w := newWorld(t, func(c *Config) { c.Log = c.Log.Level(zerolog.TraceLevel) })
+		switch fault {
+		case "bug":
+			w.pets.err = errors.New("bug")
+		case "panic":
+			w.pets.before = func() { panic("bug") }
+		}
+		for _, r := range []*http.Request{
+			w.request("GET", "/v1/pets?key="+w.key, ""),
+			w.request("GET", "/v1/pets?limit="+w.key+"&status="+w.key+"&cursor="+w.key, ""),
+			w.request("GET", "/v1/pets?"+w.key+"=%zz", ""),
+			w.request("GET", "/v1/pets/"+w.key, ""),
+			w.request("GET", "/"+w.key, ""),
+			w.request(w.key, "/v1/pets", ""),
+			w.request("GET", "/v1/pets", "", "X-Request-Id", w.key),
+			w.request("GET", "/v1/pets", "", "X-Request-Id", "id:"+strings.ToUpper(w.key)),
+			w.request("GET", "/v1/pets", "", "User-Agent", w.key, "Referer", w.key, "Cookie", "k="+w.key),
+			w.request("GET", "/v1/pets", "", "Authorization", "Basic "+w.key),
+			w.request("GET", "/v1/pets", "", "Authorization", w.key),
+			w.request("POST", "/v1/pets", `{"name":"`+w.key+`","categoryId":7}`),
+			w.request("POST", "/v1/pets", `{"`+w.key+`":1,"`+w.key+`":2}`),
+			w.request("POST", "/v1/pets", `{"status":"`+w.key+`"}`),
+			w.request("POST", "/v1/pets", `{"name":`+w.key+`}`),
+			w.request("POST", "/v1/pets", `{}`, "Content-Type", w.key),
+		} {
+			w.do(r)
+		}
+		logs := w.logs.String()
+		if n := strings.Count(logs, "\n"); n != 16 {
+			t.Errorf("%d events for 16 requests", n)
+		}
+		if strings.Contains(strings.ToLower(logs), "pst_live_") || strings.Contains(logs, w.key[9:39]) {
+			t.Errorf("a key in the log: %s", logs)
+		}
+		families, err := w.registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			if strings.Contains(f.String(), "pst_live_") {
+				t.Errorf("a key in the metrics: %s", f)
+			}
+		}
+	}
+}
+
+func TestRequestID(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for id, kept := range map[string]bool{
+		"": false, "a": true, "8e03978e-40d5-43e8-bc93-6894a57f9324": true, "AbC/1+2=~:@.x_y": true,
+		strings.Repeat("a", 128): true, strings.Repeat("a", 129): false,
+		"a b": false, "a\tb": false, "ä": false, `a"b`: false, "a\x7f": false, "{}": false, "<script>": false,
+		w.key: false, "x" + w.key: false, "pst_test_": false, "PST_LIVE_x": false, "pst": true,
+	} {
+		rec := w.do(w.request("GET", "/v1/pets", "", "X-Request-Id", id))
+		if got := header(rec, "X-Request-Id"); (got == id) != kept || got == "" {
+			t.Errorf("X-Request-Id %q: answered %q, kept should be %v", id, got, kept)
+		}
+	}
+	r := w.request("GET", "/v1/pets", "")
+	r.Header["X-Request-Id"] = []string{"a", "b"}
+	if got := header(w.do(r), "X-Request-Id"); got == "a" || got == "b" {
+		t.Errorf("two ids: kept %q", got)
+	}
+}

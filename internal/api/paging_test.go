@@ -1,0 +1,152 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/url"
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/catalog"
+)
+
+var nextLink = regexp.MustCompile(`^<https://api\.example\.com(/v1/pets[^>]*)>; rel="next", <`)
+
+// TestWalk follows the links from the first page to the last, while animals are added behind.
+func TestWalk(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var want, got []int64
+	add := func(status catalog.Status) {
+		pet, err := w.pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: "Rex", Status: status})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status == catalog.Sold {
+			want = append(want, pet.ID)
+		}
+	}
+	for i := range 30 {
+		add([]catalog.Status{catalog.Sold, catalog.Available, catalog.Pending}[i%3])
+	}
+	target := "/v1/pets?status=sold&limit=4&trace=a%20b%3E"
+	for pages := 0; target != ""; pages++ {
+		rec := w.do(w.request("GET", target, ""))
+		var pets []catalog.Pet
+		if err := json.Unmarshal(rec.Body.Bytes(), &pets); err != nil || pages > 5 {
+			t.Fatalf("page %d: %v %s", pages, err, rec.Body)
+		}
+		for _, p := range pets {
+			got = append(got, p.ID)
+		}
+		if pages == 1 {
+			add(catalog.Sold)
+		}
+		target = next(t, header(rec, "Link"), header(rec, "X-Next-Cursor"))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// next returns the target of the link to the next page and checks that it agrees with X-Next-Cursor.
+func next(t *testing.T, link, cursor string) string {
+	t.Helper()
+	const first = `<https://api.example.com/v1/pets?limit=4&status=sold&trace=a+b%3E>; rel="first"`
+	if link == first && cursor == "" {
+		return ""
+	}
+	want := fmt.Sprintf(`<https://api.example.com/v1/pets?cursor=%s&limit=4&status=sold&trace=a+b%%3E>; rel="next", %s`, cursor, first)
+	if link != want {
+		t.Fatalf("Link %s, want %s", link, want)
+	}
+	return nextLink.FindStringSubmatch(link)[1]
+}
+
+func TestPageSizes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for range 150 {
+		if _, err := w.pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: "Rex", Status: catalog.Available}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for query, want := range map[string]int{
+		"": 20, "?": 20, "?limit=1": 1, "?limit=100": 100, "?status=sold": 0, "?x=1&x=2": 20,
+		"?cursor=0000000000000090&limit=100": 6, "?cursor=0000000000000096": 0,
+		"?cursor=0000000000000000&limit=100": 100, "?cursor=7fffffffffffffff": 0, "?cursor=ffffffffffffffff": 0,
+	} {
+		rec := w.do(w.request("GET", "/v1/pets"+query, ""))
+		var pets []catalog.Pet
+		if err := json.Unmarshal(rec.Body.Bytes(), &pets); err != nil || len(pets) != want || pets == nil {
+			t.Errorf("%s: %d animals, want %d: %v", query, len(pets), want, err)
+		}
+		if more := header(rec, "X-Next-Cursor") != ""; more != (want > 0 && want != 6) {
+			t.Errorf("%s: next page %v", query, more)
+		}
+	}
+}
+
+// TestTenantsNeverMeet: another tenant's animals are 404 and absent from lists.
+func TestTenantsNeverMeet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if rec := w.do(w.request("POST", "/v1/pets", `{"name":"Rex","categoryId":7}`)); rec.Code != 201 {
+		t.Fatal(rec.Body)
+	}
+	other := []string{"Authorization", "Bearer " + w.other}
+	if rec := w.do(w.request("GET", "/v1/pets/1", "", other...)); rec.Code != 404 {
+		t.Errorf("another tenant's animal: %d %s", rec.Code, rec.Body)
+	}
+	if rec := w.do(w.request("GET", "/v1/pets", "", other...)); rec.Body.String() != "[]\n" {
+		t.Errorf("another tenant's list: %s", rec.Body)
+	}
+}
+
+func TestCursor(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[int64]string{0: "0000000000000000", 1: "0000000000000001", 48879: "000000000000beef", math.MaxInt64: "7fffffffffffffff"} {
+		if got := formatCursor(id); got != want {
+			t.Errorf("cursor of %d: %s, want %s", id, got, want)
+		}
+		if back, ok := parseCursor(want); back != id || !ok {
+			t.Errorf("cursor %s: %d %v, want %d", want, back, ok, id)
+		}
+	}
+}
+
+func TestBaseURLWithPrefix(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.BaseURL = "http://localhost:8080/shop/v1" })
+	rec := w.do(w.request("POST", "/v1/pets", `{"name":"Rex","categoryId":7}`))
+	if got := header(rec, "Location"); got != "http://localhost:8080/shop/v1/pets/1" {
+		t.Errorf("Location %s", got)
+	}
+	rec = w.do(w.request("GET", "/v1/pets/1", ""))
+	const want = `</shop/docs/deprecations/get-pet>; rel="deprecation"; type="text/html", ` +
+		`</shop/docs/deprecations/get-pet>; rel="sunset"; type="text/html", ` +
+		`</shop/v1/pets?status=available>; rel="successor-version"`
+	if got := header(rec, "Link"); got != want {
+		t.Errorf("Link %s, want %s", got, want)
+	}
+}
+
+func TestConfigRefused(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"", "/v1", "api.example.com/v1", "ftp://x/v1", "https://x", "https://x/v1/", "https://x/v1?a", "https://u:p@x/v1", "https://\x00/v1"} {
+		if _, err := parseBaseURL(s); err == nil {
+			t.Errorf("base URL %q accepted", s)
+		}
+		if u, err := url.Parse(s); err == nil && u.User != nil {
+			if _, err := parseBaseURL(s); err != nil && regexp.MustCompile("u:p|p@").MatchString(err.Error()) {
+				t.Errorf("the error shows the password: %v", err)
+			}
+		}
+	}
+	if _, err := New(Config{}); err == nil {
+		t.Error("an empty configuration accepted")
+	}
+}

@@ -63,10 +63,11 @@ func (s *sharedStrikes) add(c *Caller, at time.Time) {
 func (s *sharedStrikes) take() map[string]*refusals {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	taken := s.pending
-	if len(taken) > 0 {
-		s.pending = map[string]*refusals{}
+	if len(s.pending) == 0 {
+		return nil
 	}
+	taken := s.pending
+	s.pending = map[string]*refusals{}
 	return taken
 }
 

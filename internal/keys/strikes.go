@@ -112,11 +112,13 @@ func (s *Strikes) ban(ctx context.Context, c *Caller, now time.Time) {
 	}
 	// The customer who hangs up is banned all the same.
 	ctx = context.WithoutCancel(ctx)
-	placed := s.placing.DoChan(c.KeyID, func() (any, error) {
-		s.flights.Add(1)
-		defer s.flights.Done()
-		s.place(ctx, c, now)
-		return nil, nil
+	placed := make(chan struct{})
+	s.flights.Go(func() {
+		defer close(placed)
+		_, _, _ = s.placing.Do(c.KeyID, func() (any, error) {
+			s.place(ctx, c, now)
+			return nil, nil
+		})
 	})
 	wait := time.NewTimer(banWait)
 	defer wait.Stop()

@@ -1,0 +1,106 @@
+package keys_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/rs/zerolog"
+	"github.com/ulule/limiter/v3"
+	redisstore "github.com/ulule/limiter/v3/drivers/store/redis"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans/redistest"
+)
+
+// strikesOver counts in the Redis server at that address, as `petstore serve` does.
+func strikesOver(t *testing.T, url string, bans keys.BanStore) *keys.Strikes {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.ContextTimeoutEnabled, o.MaxRetries, o.DisableIdentity = true, -1, true
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = 150*time.Millisecond, 150*time.Millisecond, 150*time.Millisecond
+	client := redis.NewClient(o)
+	s := keys.NewStrikes(keys.StrikesOptions{
+		Bans: bans, Log: zerolog.Nop(),
+		OpenShared: func() (limiter.Store, error) {
+			return redisstore.NewStoreWithOptions(client, limiter.StoreOptions{Prefix: "strikes"})
+		},
+	})
+	t.Cleanup(func() {
+		s.Close()
+		_ = client.Close()
+	})
+	return s
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func inRedis(t *testing.T, url, key string) func() string {
+	t.Helper()
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(o)
+	t.Cleanup(func() { _ = client.Close() })
+	return func() string { return client.Get(t.Context(), "strikes:"+key).Val() }
+}
+
+func TestTwoServersCountStrikesTogether(t *testing.T) {
+	t.Parallel()
+	url := redistest.Shared(t)
+	bans := &banTable{}
+	first, second := strikesOver(t, url, bans), strikesOver(t, url, bans)
+	count := inRedis(t, url, "key_a")
+	c := caller("key_a", 60)
+	refuse(first, c, 30)
+	refuse(second, c, 29)
+	eventually(t, "59 strikes are counted", func() bool { return count() == "59" })
+	expectBanned(t, bans)
+	refuse(first, c, 1)
+	eventually(t, "the key is banned", func() bool { return len(bans.banned()) == 1 })
+	eventually(t, "its strikes are forgotten", func() bool { return count() == "" })
+}
+
+func TestStrikesGoOnWithoutRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.New(t)
+	bans := &banTable{}
+	server.Stop()
+	s := strikesOver(t, server.URL, bans) // Redis is not there when the server starts
+	refuse(s, caller("key_a", 60), 60)
+	eventually(t, "key_a is banned without Redis", func() bool { return len(bans.banned()) == 1 })
+
+	server.Start()
+	count := inRedis(t, server.URL, "key_b")
+	eventually(t, "strikes are shared when Redis is there", func() bool {
+		refuse(s, caller("key_b", 1_000), 1)
+		return count() != ""
+	})
+
+	server.Stop()
+	server.Start() // empty: it has lost the scripts too
+	eventually(t, "strikes are shared when Redis is back", func() bool {
+		refuse(s, caller("key_b", 1_000), 1)
+		return count() != ""
+	})
+
+	server.Freeze()
+	began := time.Now()
+	refuse(s, caller("key_c", 60), 60)
+	if took := time.Since(began); took > 50*time.Millisecond {
+		t.Errorf("60 refusals took %v while Redis was frozen", took)
+	}
+	eventually(t, "key_c is banned while Redis is frozen", func() bool { return len(bans.banned()) == 2 })
+	server.Thaw()
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
@@ -172,5 +173,33 @@ func TestPlaceAutomaticBanOnNobodysKey(t *testing.T) {
 		if _, err := db.api.PlaceAutomaticBan(t.Context(), c.tenantID, c.keyID, eleven); !errors.Is(err, keys.ErrKeyNotFound) {
 			t.Errorf("tenant %d, key %s: %v, want ErrKeyNotFound", c.tenantID, c.keyID, err)
 		}
+	}
+}
+
+func TestTheRequestAfterTheLastStrikeMeetsTheBan(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	token, err := keys.NewToken(keys.Live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, digest := db.key(t, 1), token.Digest()
+	db.exec(t, `update api_keys set digest = $1 where id = $2`, digest[:], k.ID)
+	clock := func() time.Time { return eleven }
+	directory := keys.NewDirectory(db.api, keys.Live, clock)
+	directory.Restored()
+	strikes := keys.NewStrikes(keys.StrikesOptions{
+		Bans: db.api, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: zerolog.Nop(),
+	})
+	defer strikes.Close()
+	for n := range 301 {
+		caller, err := directory.Lookup(t.Context(), token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := caller.Banned(eleven) != nil, n == 300; got != want {
+			t.Fatalf("after %d refusals of a plan of 300 a minute: banned %v, want %v", n, got, want)
+		}
+		strikes.Refused(t.Context(), caller, eleven)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"petstore.example/internal/keys"
 )
 
 type keyIdentifyOptions struct {
@@ -47,8 +49,11 @@ func runKeyIdentify(ctx context.Context, o *keyIdentifyOptions) error {
 		return err
 	}
 	k, err := service.Identify(ctx, strings.TrimSpace(text))
+	if errors.Is(err, keys.ErrKeyNotFound) {
+		return &problem{code: exitNotFound, message: "no such key was issued here: its form is right, its digest unknown"}
+	}
 	if err != nil {
-		return o.explain(ctx, err, about{key: "that key"})
+		return o.explain(ctx, err, about{})
 	}
 	db, err := o.database(ctx)
 	if err != nil {

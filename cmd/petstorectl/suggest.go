@@ -14,10 +14,10 @@ func didYouMean(name string, known []string) string {
 }
 
 // closest returns the known name that is nearest to the given one, and "" when none is near enough to have been meant:
-// about one wrong letter in three, or one that begins with it.
+// about one wrong letter in three, or the beginning of it.
 func closest(name string, known []string) string {
 	name = strings.ToLower(name)
-	best, least := "", max(1, len(name)/3)+1
+	best, least := "", min((len(name)+2)/3, 3)+1
 	for _, k := range known {
 		d := distance(name, strings.ToLower(k))
 		if len(name) >= 3 && strings.HasPrefix(strings.ToLower(k), name) {

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"petstore.example/internal/store/storetest"
+)
+
+// The scripts run this test binary under the names of two programs.
+func TestMain(m *testing.M) {
+	testscript.Main(storetest.Suite{M: m}, map[string]func(){
+		"petstorectl": scriptedMain,
+		"sql":         sqlMain,
+	})
+}
+
+// TestScripts runs every script over a database of its own.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		Setup: func(e *testscript.Env) error {
+			t, ok := e.T().(testing.TB)
+			if !ok {
+				return fmt.Errorf("%T is no test", e.T())
+			}
+			e.Setenv("PETSTORE_DATABASE_URL", storetest.New(t).URL)
+			e.Setenv("PETSTORE_ACTOR", "jo@support-3")
+			e.Setenv("TEST_NOW", "2026-11-20T10:30:00Z")
+			e.Setenv("LONG", strings.Repeat("x", 300))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"member": setMember},
+	})
+}
+
+// scriptedMain is petstorectl at the time TEST_NOW. With TEST_WIDTH its stdout passes for a terminal of that width. A
+// failure ends stderr with a line that tells the exit code.
+func scriptedMain() {
+	s := systemStreams()
+	if width, err := strconv.Atoi(os.Getenv("TEST_WIDTH")); err == nil {
+		s.outTTY, s.width = true, width
+	}
+	f := newFactory(s)
+	if now, err := time.Parse(time.RFC3339, os.Getenv("TEST_NOW")); err == nil {
+		f.clock = func() time.Time { return now }
+	}
+	code := run(context.Background(), f, os.Args[1:])
+	f.close()
+	if code != exitOK {
+		fmt.Fprintln(os.Stderr, "exit", code)
+	}
+	os.Exit(code)
+}
+
+// sqlMain prints the rows of a statement, or runs the statements on stdin when it is given none.
+func sqlMain() {
+	if err := printSQL(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func printSQL() error {
+	db, err := sql.Open("postgres", os.Getenv("PETSTORE_DATABASE_URL"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if len(os.Args) < 2 {
+		return fmt.Errorf("usage: sql STATEMENT…")
+	}
+	rows, err := db.Query(strings.Join(os.Args[1:], " "))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text sql.NullString
+		if err := rows.Scan(&text); err != nil {
+			return err
+		}
+		fmt.Println(text.String)
+	}
+	return rows.Err()
+}
+
+// setMember is the script command "member VARIABLE NAME": it sets the variable to a member of the JSON object on stdout.
+func setMember(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: member VARIABLE NAME")
+	}
+	var object map[string]any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &object))
+	ts.Setenv(args[0], fmt.Sprint(object[args[1]]))
+}

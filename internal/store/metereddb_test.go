@@ -29,7 +29,11 @@ type meteredDB struct {
 
 func newMeteredDB(t *testing.T) meteredDB {
 	t.Helper()
-	db := storetest.New(t)
+	return meter(t, storetest.New(t))
+}
+
+func meter(t *testing.T, db *storetest.Database) meteredDB {
+	t.Helper()
 	owner, err := sql.Open("postgres", db.URL)
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@
 package localpg
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,9 +49,9 @@ func settings(throwaway bool) map[string]string {
 
 // launch starts the server's process and waits until it takes connections. When a killed server's processes are still at work on
 // the data, it waits for them first: PostgreSQL sees them even where this process cannot.
-func (s *Server) launch(ctx context.Context, b binaries, set map[string]string) error {
+func (s *Server) launch(ctx context.Context, b binaries, throwaway bool) error {
 	for end := time.Now().Add(orphanLimit); ; {
-		err := s.launchOnce(ctx, b, set)
+		err := s.launchOnce(ctx, b, throwaway)
 		if err == nil || !strings.Contains(err.Error(), "pre-existing shared memory block") || time.Now().After(end) {
 			return err
 		}
@@ -62,9 +63,9 @@ func (s *Server) launch(ctx context.Context, b binaries, set map[string]string) 
 	}
 }
 
-func (s *Server) launchOnce(ctx context.Context, b binaries, set map[string]string) error {
+func (s *Server) launchOnce(ctx context.Context, b binaries, throwaway bool) error {
 	args := []string{"-D", s.place.data(), "-k", s.place.sockets}
-	for name, value := range set {
+	for name, value := range settings(throwaway) {
 		args = append(args, "-c", name+"="+value)
 	}
 	log, size, err := openLog(s.logFile)
@@ -81,8 +82,8 @@ func (s *Server) launchOnce(ctx context.Context, b binaries, set map[string]stri
 	cmd.Stdout, cmd.Stderr = log, log
 	s.place.account.apply(cmd)
 	orphaned := syscall.SIGINT
-	if set["fsync"] == "off" {
-		orphaned = syscall.SIGQUIT
+	if throwaway {
+		orphaned = syscall.SIGQUIT // which also ends processes that a test has frozen
 	}
 	if s.process, err = subprocess.Start(cmd, orphaned); err != nil {
 		return err
@@ -106,7 +107,7 @@ func (s *Server) ready(ctx context.Context) error {
 		return err == nil && f.pid == s.process.PID() && f.status == "ready"
 	})
 	if ended {
-		return s.Err()
+		return cmp.Or(s.Err(), errors.New("the server ended at once"))
 	}
 	if err != nil {
 		return fmt.Errorf("wait until it is ready: %w", err)

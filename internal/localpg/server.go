@@ -84,7 +84,7 @@ func start(ctx context.Context, o Options, dirs finder) (_ *Server, err error) {
 		return nil, err
 	}
 	s := &Server{place: p, version: b.version, logFile: filepath.Join(dir, "postgres.log"), release: release}
-	return s, s.launch(ctx, b, settings(o.Throwaway))
+	return s, s.launch(ctx, b, o.Throwaway)
 }
 
 func (o Options) say(format string, args ...any) { _, _ = fmt.Fprintf(o.Log, format+"\n", args...) }
@@ -105,14 +105,14 @@ func (s *Server) PID() int { return s.process.PID() }
 // Done is closed when the server has ended, by Stop or otherwise.
 func (s *Server) Done() <-chan struct{} { return s.process.Done() }
 
-// Err waits for the server's end and returns what it had to say about it.
+// Err waits for the server's end and returns nil when it was in order, by Stop or because somebody else asked it to; otherwise
+// what the server had to say about it.
 func (s *Server) Err() error {
 	err := s.process.Err()
-	said := usefulLines(logSince(s.logFile, s.logFrom))
 	if err == nil {
-		return fmt.Errorf("the server ended: %s", said)
+		return nil
 	}
-	return fmt.Errorf("the server ended: %w: %s (log: %s)", err, said, s.logFile)
+	return fmt.Errorf("the server ended: %w: %s (log: %s)", err, usefulLines(logSince(s.logFile, s.logFrom)), s.logFile)
 }
 
 // Stop ends the server: it breaks off what runs, writes everything down and returns when it is gone. Once ctx is done it is

@@ -1,0 +1,150 @@
+//go:build unix
+
+package subprocess_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"petstore.example/internal/subprocess"
+)
+
+// parentEnv makes the test binary a parent that starts a child, says so, and waits to be killed.
+const parentEnv = "SUBPROCESS_TEST_PARENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(parentEnv) != "" {
+		child := exec.Command("sleep", "1000")
+		child.Stdout = os.Stdout
+		if _, err := subprocess.Start(child, syscall.SIGTERM); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println("started")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func TestChildEndsWithItsKilledParent(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	parent := exec.Command(exe)
+	parent.Env = append(os.Environ(), parentEnv+"=1")
+	parent.Stdout = w
+	stdin, stdinErr := parent.StdinPipe()
+	if err := errors.Join(stdinErr, parent.Start(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	output := bufio.NewReader(r)
+	if line, err := output.ReadString('\n'); line != "started\n" {
+		t.Fatalf("the parent says %q, %v", line, err)
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait()
+	// The child holds the other end of the pipe for as long as it lives.
+	if err := r.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := output.ReadByte(); !errors.Is(err, io.EOF) {
+		t.Errorf("the child outlives its parent: %v", err)
+	}
+}
+
+// start starts a shell and waits until it has printed a line.
+func start(t *testing.T, script string) *subprocess.Process {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd := exec.Command("/bin/sh", "-c", script)
+	cmd.Stdout = w
+	p, err := subprocess.Start(cmd, syscall.SIGKILL)
+	_ = w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(r).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+const (
+	willing  = `echo up; exec sleep 1000`
+	stubborn = `trap '' INT TERM; echo up; while :; do sleep 0.01; done`
+)
+
+func TestStop(t *testing.T) {
+	t.Parallel()
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	tests := map[string]struct {
+		script  string
+		ctx     context.Context
+		grace   time.Duration
+		signals []syscall.Signal
+		want    syscall.Signal
+	}{
+		"at the first signal": {willing, t.Context(), time.Minute, []syscall.Signal{syscall.SIGINT, syscall.SIGKILL}, syscall.SIGINT},
+		"at the last signal":  {stubborn, t.Context(), 50 * time.Millisecond, []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL}, syscall.SIGKILL},
+		"without patience":    {stubborn, cancelled, time.Minute, []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL}, syscall.SIGKILL},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, test.script)
+			if err := p.Stop(test.ctx, test.grace, test.signals...); err != nil {
+				t.Fatal(err)
+			}
+			var exit *exec.ExitError
+			if err := p.Err(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != test.want {
+				t.Errorf("ended with %v, want %v", err, test.want)
+			}
+			if err := p.Stop(test.ctx, test.grace, syscall.SIGKILL); err != nil {
+				t.Errorf("second stop: %v", err)
+			}
+		})
+	}
+}
+
+func TestStopInVain(t *testing.T) {
+	t.Parallel()
+	p := start(t, stubborn)
+	if err := p.Stop(t.Context(), 20*time.Millisecond, syscall.SIGINT); !errors.Is(err, subprocess.ErrStillRunning) {
+		t.Errorf("got %v, want %v", err, subprocess.ErrStillRunning)
+	}
+	if err := p.Stop(t.Context(), time.Minute, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStartOfNothing(t *testing.T) {
+	t.Parallel()
+	if _, err := subprocess.Start(exec.Command("/nowhere/at/all"), syscall.SIGKILL); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want %v", err, os.ErrNotExist)
+	}
+}

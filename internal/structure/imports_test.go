@@ -1,0 +1,191 @@
+package structure_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "petstore.example/"
+
+// root is the repository, seen from here.
+const root = "../.."
+
+// pkg is what go list says of a package, tests left out.
+type pkg struct {
+	ImportPath string
+	Doc        string
+	GoFiles    []string
+	Imports    []string
+	Deps       []string
+}
+
+func (p pkg) name() string { return strings.TrimPrefix(p.ImportPath, module) }
+
+// below says which of our packages each of ours may import: a package that is not named here may import none.
+// "*" stands for all.
+var below = map[string][]string{
+	"cmd/petstore":    {"*"},
+	"cmd/petstorectl": {"*"},
+
+	"internal/api":   {"internal/keys", "internal/plans", "internal/catalog", "internal/usage"},
+	"internal/keys":  {"internal/plans", "internal/audit"},
+	"internal/store": {"internal/keys", "internal/plans", "internal/catalog", "internal/usage", "internal/audit", "migrations"},
+
+	"internal/localpg": {"internal/subprocess", "internal/syspkg"},
+}
+
+// knows says which of our packages may import a library. A library that is not named here is free for all.
+var knows = map[string][]string{
+	"database/sql":                         {"internal/store", "cmd/petstorectl"},
+	"github.com/lib/pq":                    {"internal/store", "cmd/petstorectl"},
+	"github.com/jmoiron/sqlx":              {"internal/store"},
+	"github.com/golang-migrate/migrate/v4": {"internal/store"},
+	"github.com/redis/go-redis/v9":         {"internal/plans", "cmd/petstore"},
+	"github.com/gin-gonic/gin":             {"internal/api"},
+	"github.com/spf13/cobra":               {"cmd/petstore", "cmd/petstorectl"},
+	"github.com/maypok86/otter/v2":         {"internal/keys"},
+}
+
+// ignorant packages must not reach these libraries by any way, their own imports' imports included.
+var ignorant = map[string][]string{
+	"internal/plans":   {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
+	"internal/catalog": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9", "net/http"},
+	"internal/usage":   {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9"},
+	"internal/audit":   {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "net/http"},
+	"internal/keys":    {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
+	"internal/api":     {"database/sql", "github.com/lib/pq", "github.com/jmoiron/sqlx", "github.com/spf13/cobra"},
+	"internal/store":   {"github.com/gin-gonic/gin", "github.com/spf13/cobra"},
+}
+
+// aside packages help to test and to measure. They may import what they want, and no program is made of them.
+func aside(name string) bool {
+	return slices.Contains([]string{"internal/store/storetest", "internal/plans/redistest", "internal/e2e", "internal/structure"}, name) ||
+		name == "bench" || strings.HasPrefix(name, "bench/")
+}
+
+func TestImportsGoDownwards(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		if aside(p.name()) {
+			continue
+		}
+		allowed := below[p.name()]
+		for _, i := range p.Imports {
+			name, ours := strings.CutPrefix(i, module)
+			if ours && !slices.Contains(allowed, name) && !slices.Contains(allowed, "*") {
+				t.Errorf("%s imports %s, which is not below it", p.name(), name)
+			}
+			if ours && aside(name) {
+				t.Errorf("%s imports %s, which is for tests", p.name(), name)
+			}
+		}
+	}
+}
+
+func TestLibrariesAreKnownInOnePlace(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		if aside(p.name()) {
+			continue
+		}
+		for _, i := range p.Imports {
+			for library, who := range knows {
+				if within(i, library) && !slices.Contains(who, p.name()) {
+					t.Errorf("%s imports %s; only %s may", p.name(), i, strings.Join(who, " and "))
+				}
+			}
+		}
+		for _, library := range ignorant[p.name()] {
+			for _, d := range p.Deps {
+				if within(d, library) {
+					t.Errorf("%s depends on %s", p.name(), d)
+				}
+			}
+		}
+	}
+}
+
+// TestRulesNamePackages: a rule about a package that is gone guards nothing.
+func TestRulesNamePackages(t *testing.T) {
+	t.Parallel()
+	exists := map[string]bool{"*": true}
+	for _, p := range packages(t) {
+		exists[p.name()] = true
+	}
+	for upper, lower := range below {
+		for _, name := range append(slices.Clone(lower), upper) {
+			if !exists[name] {
+				t.Errorf("the rules of imports name %s, which does not exist", name)
+			}
+		}
+	}
+	for name := range ignorant {
+		if !exists[name] {
+			t.Errorf("the rules of libraries name %s, which does not exist", name)
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		if p.Doc == "" {
+			t.Errorf("%s has no package comment", p.name())
+		}
+	}
+}
+
+// TestOnlyOneFileKnowsRedis: of the plans, only what is named after Redis speaks to it.
+func TestOnlyOneFileKnowsRedis(t *testing.T) {
+	t.Parallel()
+	for path, text := range sources(t, ".go") {
+		if filepath.Dir(path) != filepath.Join("internal", "plans") || strings.HasPrefix(filepath.Base(path), "redis") ||
+			strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		if _, file := parse(t, path, text); slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool {
+			return within(strings.Trim(i.Path.Value, `"`), "github.com/redis/go-redis/v9")
+		}) {
+			t.Errorf("%s imports go-redis", path)
+		}
+	}
+}
+
+// within tells whether path is the library or a package of it. Of the standard library, a package stands for itself.
+func within(path, library string) bool {
+	return path == library || strings.Contains(path, ".") && strings.HasPrefix(path, library+"/")
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-tags", "nomsgpack", "-json=ImportPath,Doc,GoFiles,Imports,Deps", "./...")
+	cmd.Dir = root
+	var complaints bytes.Buffer
+	cmd.Stderr = &complaints
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v: %s", err, &complaints)
+	}
+	var all []pkg
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	if len(all) < len(below) {
+		t.Fatalf("go list found %d packages", len(all))
+	}
+	return all
+}

@@ -13,11 +13,11 @@ func newCmdAudit(f *factory) *cobra.Command {
 var auditView = view[audit.Entry]{
 	{name: "id", value: func(e audit.Entry) any { return e.ID }},
 	{name: "at", value: func(e audit.Entry) any { return e.At }, short: true},
-	{name: "actor", value: func(e audit.Entry) any { return e.Actor }, short: true, flexible: true},
+	{name: "actor", value: func(e audit.Entry) any { return e.Actor }, short: true, least: textWidth},
 	{name: "action", value: func(e audit.Entry) any { return e.Action }, short: true},
 	{name: "tenant", value: func(e audit.Entry) any { return e.Tenant }},
-	{name: "subject", value: func(e audit.Entry) any { return e.Subject }, short: true},
+	{name: "subject", value: func(e audit.Entry) any { return e.Subject }, short: true, least: idWidth},
 	{name: "before", value: func(e audit.Entry) any { return e.Before }},
 	{name: "after", value: func(e audit.Entry) any { return e.After }},
-	{name: "reason", value: func(e audit.Entry) any { return e.Reason }, short: true, flexible: true},
+	{name: "reason", value: func(e audit.Entry) any { return e.Reason }, short: true, least: textWidth},
 }

@@ -18,13 +18,13 @@ func newCmdBan(f *factory) *cobra.Command {
 func banView(now time.Time) view[keys.Ban] {
 	return view[keys.Ban]{
 		{name: "key_id", value: func(b keys.Ban) any { return b.KeyID }, short: true},
-		{name: "tenant", value: func(b keys.Ban) any { return b.TenantName }, short: true, flexible: true},
+		{name: "tenant", value: func(b keys.Ban) any { return b.TenantName }, short: true, least: textWidth},
 		{name: "source", value: func(b keys.Ban) any { return string(b.Source) }, short: true},
 		{name: "status", value: func(b keys.Ban) any { return banStatus(b, now) }},
 		{name: "starts_at", value: func(b keys.Ban) any { return b.StartsAt }},
 		{name: "ends_at", value: func(b keys.Ban) any { return b.EndsAt }, short: true},
 		{name: "lifted_at", value: func(b keys.Ban) any { return b.LiftedAt }},
-		{name: "reason", value: func(b keys.Ban) any { return b.Reason }, short: true, flexible: true},
+		{name: "reason", value: func(b keys.Ban) any { return b.Reason }, short: true, least: textWidth},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"petstore.example/internal/keys"
 	"petstore.example/internal/store/storetest"
 )
 
@@ -21,6 +23,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(storetest.Suite{M: m}, map[string]func(){
 		"petstorectl": scriptedMain,
 		"sql":         sqlMain,
+		"writedev":    writeDevMain,
 	})
 }
 
@@ -40,6 +43,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PETSTORE_DATABASE_URL", storetest.New(t).URL)
 			e.Setenv("PETSTORE_ACTOR", "jo@support-3")
 			e.Setenv("TEST_NOW", "2026-11-20T10:30:00Z")
+			e.Setenv("ESCAPE", "a\x1b[2Jb")
+			e.Setenv("BAD_UTF8", "a\xffb")
 			e.Setenv("LONG", strings.Repeat("x", 300))
 			return nil
 		},
@@ -96,6 +101,20 @@ func printSQL() error {
 		fmt.Println(text.String)
 	}
 	return rows.Err()
+}
+
+// writeDevMain writes what "petstore dev" would: writedev FILE DATABASE-URL.
+func writeDevMain() {
+	token, err := keys.NewToken(keys.Test)
+	if err == nil {
+		var text []byte
+		text, err = json.Marshal(map[string]string{"database_url": os.Args[2], "api_key": token.Reveal()})
+		err = errors.Join(err, os.WriteFile(os.Args[1], text, 0o600))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // setMember is the script command "member VARIABLE NAME": it sets the variable to a member of the JSON object on stdout.

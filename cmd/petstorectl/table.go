@@ -13,8 +13,9 @@ import (
 
 const (
 	gap = 2
-	// narrowest is the width under which no column is cut.
-	narrowest = 8
+	// textWidth and idWidth are the widths down to which columns of text and of ids are cut: an id stays whole.
+	textWidth = 8
+	idWidth   = 20
 )
 
 // printTable prints things for a person: headings, columns in line, no wider than the terminal.
@@ -70,7 +71,7 @@ func render(w io.Writer, rows [][]string, configs []table.ColumnConfig) error {
 	return err
 }
 
-// fit cuts cells of flexible columns, the widest first, until the table is no wider than the terminal.
+// fit cuts cells of the columns that may be, the widest first, until the table is no wider than the terminal.
 func fit[T any](rows [][]string, v view[T], width int) {
 	widths := make([]int, len(v))
 	total := gap * (len(v) - 1)
@@ -83,7 +84,7 @@ func fit[T any](rows [][]string, v view[T], width int) {
 	for ; total > width; total-- {
 		widest := -1
 		for i, c := range v {
-			if c.flexible && widths[i] > narrowest && (widest < 0 || widths[i] > widths[widest]) {
+			if c.least > 0 && widths[i] > c.least && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}

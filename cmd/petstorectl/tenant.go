@@ -16,7 +16,7 @@ func newCmdTenant(f *factory) *cobra.Command {
 }
 
 var tenantView = view[plans.Tenant]{
-	{name: "name", value: func(t plans.Tenant) any { return t.Name }, short: true, flexible: true},
+	{name: "name", value: func(t plans.Tenant) any { return t.Name }, short: true, least: textWidth},
 	{name: "id", value: func(t plans.Tenant) any { return t.ID }},
 	{name: "plan", value: func(t plans.Tenant) any { return t.Plan }, short: true},
 	{name: "per_minute", value: func(t plans.Tenant) any { return t.Quota.PerMinute }, short: true},

@@ -13,24 +13,25 @@ func newCmdUsage(f *factory) *cobra.Command {
 }
 
 // usageView has the columns of the grouping, then the two sums.
-func usageView(by store.UsageBy) view[store.UsageRow] {
+func usageView(by store.UsageBy, month string) view[store.UsageRow] {
+	period := column[store.UsageRow]{name: "month", value: func(store.UsageRow) any { return month }}
 	tenant := column[store.UsageRow]{
-		name: "tenant", value: func(r store.UsageRow) any { return r.Tenant }, short: true, flexible: true,
+		name: "tenant", value: func(r store.UsageRow) any { return r.Tenant }, short: true, least: textWidth,
 	}
 	plan := column[store.UsageRow]{name: "plan", value: func(r store.UsageRow) any { return r.Plan }, short: true}
 	var v view[store.UsageRow]
 	switch by {
 	case store.ByTenantAndPlan:
-		v = view[store.UsageRow]{tenant, plan}
+		v = view[store.UsageRow]{period, tenant, plan}
 	case store.ByTenant:
-		v = view[store.UsageRow]{tenant}
+		v = view[store.UsageRow]{period, tenant}
 	case store.ByPlan:
-		v = view[store.UsageRow]{plan}
+		v = view[store.UsageRow]{period, plan}
 	case store.ByKey:
 		v = view[store.UsageRow]{
-			tenant,
+			period, tenant,
 			{name: "key_id", value: func(r store.UsageRow) any { return r.KeyID }, short: true},
-			{name: "key_name", value: func(r store.UsageRow) any { return r.KeyName }, short: true, flexible: true},
+			{name: "key_name", value: func(r store.UsageRow) any { return r.KeyName }, short: true, least: textWidth},
 		}
 	case store.ByDay:
 		v = view[store.UsageRow]{

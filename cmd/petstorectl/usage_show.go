@@ -70,5 +70,6 @@ func runUsageShow(ctx context.Context, o *usageShowOptions) error {
 	if err != nil {
 		return o.explain(ctx, err, about{tenant: o.tenant})
 	}
-	return printLimited(o.factory, usageView(o.by), rows, o.limit, "no requests recorded in "+o.from.Format("2006-01"))
+	month := o.from.Format("2006-01")
+	return printLimited(o.factory, usageView(o.by, month), rows, o.limit, "no requests recorded in "+month)
 }

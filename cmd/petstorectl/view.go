@@ -19,8 +19,8 @@ type column[T any] struct {
 	value func(T) any
 	// short is set on the columns of a list's table; the others are shown for one thing, in JSON and in CSV.
 	short bool
-	// flexible columns are cut when a terminal is too narrow.
-	flexible bool
+	// least is the width down to which the column is cut when a terminal is too narrow; 0 for never.
+	least int
 }
 
 // view is how things of type T are printed.
@@ -57,7 +57,7 @@ func (v view[T]) names() []string {
 func over[D, T any](v view[T], inner func(D) T) view[D] {
 	out := make(view[D], len(v))
 	for i, c := range v {
-		out[i] = column[D]{c.name, func(d D) any { return c.value(inner(d)) }, c.short, c.flexible}
+		out[i] = column[D]{c.name, func(d D) any { return c.value(inner(d)) }, c.short, c.least}
 	}
 	return out
 }

@@ -1,0 +1,83 @@
+// Package admission measures what every request pays before its handler is called, without HTTP: reading the key and checking
+// its checksum, finding the caller in the directory, and counting in both windows in memory.
+package admission
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+// The most that it may cost.
+const (
+	MaxTime        = 2 * time.Microsecond
+	MaxAllocations = 4
+)
+
+// Gate is a directory with one caller and a limiter in memory.
+type Gate struct {
+	directory *keys.Directory
+	limiter   plans.Limiter
+	key       string
+}
+
+// NewGate returns a gate whose caller is in the directory already, as every caller is after its first request.
+func NewGate() (*Gate, error) {
+	token, err := keys.NewToken(keys.Live)
+	if err != nil {
+		return nil, err
+	}
+	g := &Gate{directory: keys.NewDirectory(oneCaller{token.Digest()}, keys.Live, time.Now), limiter: plans.NewMemory(), key: token.Reveal()}
+	g.directory.Restored()
+	return g, g.Admit(context.Background())
+}
+
+// Admit admits one request.
+func (g *Gate) Admit(ctx context.Context) error {
+	token, err := keys.ParseToken(g.key)
+	if err != nil {
+		return err
+	}
+	caller, err := g.directory.Lookup(ctx, token)
+	if err != nil {
+		return err
+	}
+	if !g.limiter.Take(ctx, caller.Tenant.ID, caller.Tenant.Quota, time.Now()).Admitted {
+		return errors.New("the request was refused")
+	}
+	return nil
+}
+
+// Benchmark measures Admit.
+func Benchmark(b *testing.B) {
+	g, err := NewGate()
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx := context.Background()
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := g.Admit(ctx); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// oneCaller is a store with one key.
+type oneCaller struct{ digest keys.Digest }
+
+func (s oneCaller) Caller(_ context.Context, d keys.Digest, now time.Time) (keys.Caller, error) {
+	if d != s.digest {
+		return keys.Caller{}, keys.ErrKeyNotFound
+	}
+	return keys.Caller{
+		KeyID: "key_0123456789abcdef", Environment: keys.Live,
+		Tenant: &plans.Tenant{
+			ID: 1, Name: "bench", Plan: plans.Enterprise, Quota: plans.Quota{PerMinute: 1e12, PerDay: 1e15}, CreatedAt: now,
+		},
+	}, nil
+}

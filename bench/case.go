@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"petstore.example/bench/cputime"
+	"petstore.example/bench/load"
+	"petstore.example/bench/report"
+)
+
+// contender is one case: what to send where, and whose processor time it costs.
+type contender struct {
+	*report.Series
+	target load.Target
+	// servers are the processes that work for the case, with all their children.
+	servers []int
+	// tidy is called after each run; it may be nil.
+	tidy func() error
+	// profile returns a profile of the case's server by pprof's name, nil where there is none to take.
+	profile func(ctx context.Context, name string) ([]byte, error)
+}
+
+// measure runs the case once and adds the run to its series.
+func (c *contender) measure(ctx context.Context, wrk *load.Wrk, o load.Options) error {
+	run, err := c.run(ctx, wrk, o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Name, err)
+	}
+	c.Runs = append(c.Runs, run)
+	return nil
+}
+
+func (c *contender) run(ctx context.Context, wrk *load.Wrk, o load.Options) (report.Run, error) {
+	before, err := c.usage()
+	if err != nil {
+		return report.Run{}, err
+	}
+	result, err := wrk.Run(ctx, c.target, o)
+	if err != nil {
+		return report.Run{}, err
+	}
+	after, err := c.usage()
+	if err != nil {
+		return report.Run{}, err
+	}
+	if c.tidy != nil {
+		err = c.tidy()
+	}
+	return report.Run{
+		RPS: result.RPS(), P50: result.P50, P99: result.P99,
+		CPU:    (after.servers - before.servers) / time.Duration(result.Requests),
+		Others: after.others(before),
+	}, err
+}
+
+// usage is processor time used up to an instant: by the case's servers, by all of the benchmark, and by the whole machine.
+type usage struct {
+	at                    time.Time
+	servers, own, machine time.Duration
+}
+
+func (c *contender) usage() (u usage, err error) {
+	u.at = time.Now()
+	if u.servers, err = cputime.OfTrees(c.servers...); err != nil {
+		return u, err
+	}
+	if u.own, err = cputime.OfTrees(os.Getpid()); err != nil {
+		return u, err
+	}
+	u.machine, err = cputime.OfMachine()
+	return u, err
+}
+
+// others is the share of the machine that processes used which are no part of the benchmark.
+func (u usage) others(before usage) float64 {
+	others := (u.machine - before.machine) - (u.own - before.own)
+	capacity := u.at.Sub(before.at) * time.Duration(runtime.NumCPU())
+	return max(0, float64(others)/float64(capacity))
+}

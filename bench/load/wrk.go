@@ -1,0 +1,194 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"petstore.example/internal/subprocess"
+	"petstore.example/internal/syspkg"
+)
+
+//go:embed report.lua
+var reportScript string
+
+// Options are how hard to drive.
+type Options struct {
+	Connections int
+	Threads     int
+	Duration    time.Duration // in whole seconds, as wrk has it
+}
+
+// Result is what one run showed.
+type Result struct {
+	Requests int64
+	Elapsed  time.Duration
+	P50, P99 time.Duration
+}
+
+// RPS is the answers per second.
+func (r Result) RPS() float64 { return float64(r.Requests) / r.Elapsed.Seconds() }
+
+// Wrk is an installed wrk.
+type Wrk struct{ path string }
+
+// FindWrk finds wrk, and installs it when it is missing; what the installer says goes to w.
+func FindWrk(ctx context.Context, w io.Writer) (*Wrk, error) {
+	var path string
+	err := syspkg.Ensure(ctx, w, syspkg.Package{Name: "wrk", Apt: "wrk", Brew: "wrk"}, func() (found bool) {
+		var err error
+		path, err = exec.LookPath("wrk")
+		return err == nil
+	})
+	return &Wrk{path}, err
+}
+
+// Version is wrk's own, as "4.1.0".
+func (w *Wrk) Version(ctx context.Context) string {
+	// wrk -v prints its version, then its usage, and fails.
+	out, _ := exec.CommandContext(ctx, w.path, "-v").CombinedOutput()
+	return string(regexp.MustCompile(`\d+\.\d+\.\d+`).Find(out))
+}
+
+// Run sends the target's request over and over. The error says what was wrong with the run; its figures then mean nothing.
+func (w *Wrk) Run(ctx context.Context, t Target, o Options) (Result, error) {
+	before, err := t.check(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	s, err := w.drive(ctx, t, o)
+	if err != nil {
+		return Result{}, fmt.Errorf("run wrk: %w", err)
+	}
+	after, err := t.check(ctx)
+	if err != nil {
+		return Result{}, fmt.Errorf("after the run: %w", err)
+	}
+	return s.result(), s.check(min(before, after), max(before, after), o.Connections)
+}
+
+// drive runs wrk and returns its summary.
+func (w *Wrk) drive(ctx context.Context, t Target, o Options) (summary, error) {
+	dir, err := os.MkdirTemp("", "petstore-wrk-")
+	if err != nil {
+		return summary{}, err
+	}
+	defer os.RemoveAll(dir)
+	script := filepath.Join(dir, "run.lua")
+	// The header holds the API key: in a file of our own it does not show in the list of processes.
+	if err := os.WriteFile(script, []byte(headerScript(t)+reportScript), 0o600); err != nil {
+		return summary{}, err
+	}
+	out, err := run(ctx, o.Duration+time.Minute, w.path,
+		"--threads", strconv.Itoa(o.Threads), "--connections", strconv.Itoa(o.Connections),
+		"--duration", fmt.Sprintf("%.0fs", o.Duration.Seconds()), "--timeout", "10s", "--script", script, t.URL)
+	if err != nil {
+		return summary{}, err
+	}
+	return parse(out)
+}
+
+// headerScript sets the request's header. Without a function named request, wrk writes the request once and sends it as it
+// is: the script costs nothing during the run.
+func headerScript(t Target) string {
+	var b strings.Builder
+	for name := range t.Header {
+		fmt.Fprintf(&b, "wrk.headers[%q] = %q\n", name, t.Header.Get(name))
+	}
+	return b.String()
+}
+
+// run runs a command to its end, or kills it when ctx ends or the limit is over.
+func run(ctx context.Context, limit time.Duration, name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var out bytes.Buffer
+	cmd := exec.Command(name, args...) //nolint:gosec,noctx // A load tool; the context is heeded below.
+	cmd.Stdout, cmd.Stderr = &out, &out
+	p, err := subprocess.Start(cmd, syscall.SIGKILL)
+	if err != nil {
+		return "", err
+	}
+	select {
+	case <-p.Done():
+	case <-ctx.Done():
+		return "", errors.Join(ctx.Err(), p.Stop(ctx, 10*time.Second, syscall.SIGKILL))
+	}
+	if err := p.Err(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(out.String()))
+	}
+	return out.String(), nil
+}
+
+// summary is what report.lua prints.
+type summary struct {
+	Requests int64   `json:"requests"`
+	Micros   int64   `json:"micros"`
+	Bytes    int64   `json:"bytes"`
+	P50      float64 `json:"p50_us"`
+	P99      float64 `json:"p99_us"`
+
+	Connect int64 `json:"connect"`
+	Read    int64 `json:"read"`
+	Write   int64 `json:"write"`
+	Timeout int64 `json:"timeout"`
+	Status  int64 `json:"status"` // answers of 400 and more
+}
+
+const marker = "PETSTORE-BENCH "
+
+func parse(out string) (summary, error) {
+	_, text, found := strings.Cut(out, marker)
+	if !found {
+		return summary{}, fmt.Errorf("it printed no summary: %s", strings.TrimSpace(out))
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	var s summary
+	if err := json.Unmarshal([]byte(line), &s); err != nil {
+		return summary{}, fmt.Errorf("its summary %q: %w", line, err)
+	}
+	return s, nil
+}
+
+// slack is how many bytes the right answer may grow or shrink by during a run: some header numbers lose a digit.
+const slack = 4
+
+// check returns an error unless every answer was right as far as wrk can tell. An answer's size on the wire is from least to
+// most; at the end of a run each connection may have read a part of an answer that is not counted.
+func (s summary) check(least, most int64, connections int) error {
+	mean := float64(s.Bytes) / float64(max(1, s.Requests))
+	unfinished := float64(int64(connections)*most) / float64(max(1, s.Requests))
+	switch {
+	case s.Requests == 0:
+		return errors.New("no request was answered")
+	case s.Status > 0:
+		return fmt.Errorf("%d of %d answers had a status of 400 or more", s.Status, s.Requests)
+	case s.Connect+s.Read+s.Write+s.Timeout > 0:
+		return fmt.Errorf("of %d requests failed: %d to connect, %d to read, %d to write, %d in time",
+			s.Requests, s.Connect, s.Read, s.Write, s.Timeout)
+	case mean < float64(least-slack) || mean > float64(most+slack)+unfinished:
+		return fmt.Errorf("the answers had %.1f bytes on average, want %d to %d", mean, least, most)
+	}
+	return nil
+}
+
+func (s summary) result() Result {
+	return Result{
+		Requests: s.Requests,
+		Elapsed:  time.Duration(s.Micros) * time.Microsecond,
+		P50:      time.Duration(s.P50 * float64(time.Microsecond)),
+		P99:      time.Duration(s.P99 * float64(time.Microsecond)),
+	}
+}

@@ -1,0 +1,93 @@
+// Package machine describes the machine and the versions that a benchmark's figures belong to. It names no host.
+package machine
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Description is what figures depend on.
+type Description struct {
+	Processor string // its model
+	Cores     int
+	MemoryMB  int64
+	System    string // as "Debian GNU/Linux 12 (bookworm)"
+	Kernel    string
+	Arch      string
+	Load      string // the load average of the last minute, as it is now
+}
+
+// Describe describes this machine; what can't be found out is "unknown" or 0.
+func Describe() Description {
+	var name unix.Utsname
+	kernel := "unknown"
+	if unix.Uname(&name) == nil {
+		kernel = unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:])
+	}
+	kB, _ := strconv.ParseInt(strings.TrimSuffix(field("/proc/meminfo", "MemTotal", ":"), " kB"), 10, 64)
+	return Description{
+		Processor: known(field("/proc/cpuinfo", "model name", ":")),
+		Cores:     runtime.NumCPU(),
+		MemoryMB:  kB / 1024,
+		System:    known(strings.Trim(field("/etc/os-release", "PRETTY_NAME", "="), `"`)),
+		Kernel:    kernel,
+		Arch:      runtime.GOARCH,
+		Load:      load(),
+	}
+}
+
+func (d Description) String() string {
+	return fmt.Sprintf("%d cores (%s, %s), %d MB of memory, %s, %s; load average %s",
+		d.Cores, d.Processor, d.Arch, d.MemoryMB, d.System, d.Kernel, d.Load)
+}
+
+// Library returns the version of a module that is compiled in.
+func Library(path string) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, m := range info.Deps {
+		if m.Path == path {
+			return strings.TrimPrefix(m.Version, "v")
+		}
+	}
+	return "unknown"
+}
+
+// load returns the first number of /proc/loadavg.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	return first
+}
+
+// field returns the value behind the first line that begins with the name, "" when there is none.
+func field(file, name, separator string) string {
+	text, err := os.ReadFile(file) //nolint:gosec // It is one of the system's.
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, separator); ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+func known(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}

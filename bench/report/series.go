@@ -1,0 +1,69 @@
+package report
+
+import (
+	"slices"
+	"time"
+)
+
+// Run is what one run of a case showed.
+type Run struct {
+	RPS      float64
+	CPU      time.Duration // used by the case's servers for one request
+	P50, P99 time.Duration
+	Others   float64 // share of the machine's processor time that went to processes which are no part of the benchmark
+}
+
+// Series is the runs of one case.
+type Series struct {
+	Name  string
+	About string
+	Runs  []Run
+	// Baseline is what the case is compared with, nil for a baseline itself. Run i of both belongs to the same round.
+	Baseline *Series
+}
+
+// Spread is a median and the extremes around it.
+type Spread struct{ Median, Min, Max float64 }
+
+func spreadOf(values []float64) Spread {
+	values = slices.Sorted(slices.Values(values))
+	n := len(values)
+	if n == 0 {
+		return Spread{}
+	}
+	return Spread{Median: (values[(n-1)/2] + values[n/2]) / 2, Min: values[0], Max: values[n-1]}
+}
+
+func (s *Series) spread(of func(Run) float64) Spread {
+	values := make([]float64, len(s.Runs))
+	for i, r := range s.Runs {
+		values[i] = of(r)
+	}
+	return spreadOf(values)
+}
+
+// RPS is requests a second.
+func (s *Series) RPS() Spread { return s.spread(func(r Run) float64 { return r.RPS }) }
+
+// CPU is processor time a request in µs.
+func (s *Series) CPU() Spread { return s.spread(func(r Run) float64 { return r.CPU.Seconds() * 1e6 }) }
+
+// P50 is the median latency in ms.
+func (s *Series) P50() Spread { return s.spread(func(r Run) float64 { return r.P50.Seconds() * 1e3 }) }
+
+// P99 is the latency in ms that one request in a hundred exceeds.
+func (s *Series) P99() Spread { return s.spread(func(r Run) float64 { return r.P99.Seconds() * 1e3 }) }
+
+// Ratio is requests a second over the baseline's: of the medians, and the extremes of the rounds. A baseline's is 1.
+func (s *Series) Ratio() Spread {
+	if s.Baseline == nil {
+		return Spread{1, 1, 1}
+	}
+	rounds := make([]float64, len(s.Runs))
+	for i, r := range s.Runs {
+		rounds[i] = r.RPS / s.Baseline.Runs[i].RPS
+	}
+	ratio := spreadOf(rounds)
+	ratio.Median = s.RPS().Median / s.Baseline.RPS().Median
+	return ratio
+}

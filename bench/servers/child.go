@@ -1,0 +1,117 @@
+package servers
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"petstore.example/internal/subprocess"
+)
+
+const (
+	startLimit = 30 * time.Second
+	stopLimit  = 10 * time.Second
+)
+
+// Child is a running server.
+type Child struct {
+	*subprocess.Process
+	logFile string
+}
+
+// start starts a program with exactly this environment; what it prints goes to a file in dir. It returns when ready says that
+// the server answers.
+func start(ctx context.Context, dir, name string, cmd *exec.Cmd, ready func(context.Context) bool) (*Child, error) {
+	c := &Child{logFile: filepath.Join(dir, name+".log")}
+	log, err := os.OpenFile(c.logFile, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	if cmd.Stdout == nil {
+		cmd.Stdout = log
+	}
+	cmd.Stderr = log
+	if c.Process, err = subprocess.Start(cmd, syscall.SIGKILL); err != nil {
+		return nil, err
+	}
+	if err := c.await(ctx, ready); err != nil {
+		err = fmt.Errorf("start %s: %w: %s", name, err, c.lastLines())
+		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+func (c *Child) await(ctx context.Context, ready func(context.Context) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	for !ready(ctx) {
+		select {
+		case <-c.Done():
+			return fmt.Errorf("it ended: %w", c.Err())
+		case <-ctx.Done():
+			return fmt.Errorf("it does not answer: %w", ctx.Err())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// Stop ends the server, in order if it can be.
+func (c *Child) Stop(ctx context.Context) error {
+	return c.Process.Stop(ctx, stopLimit, syscall.SIGTERM, syscall.SIGKILL)
+}
+
+// ForgetLog empties the file that the server logs to: a log of every request would fill the disk.
+func (c *Child) ForgetLog() error { return os.Truncate(c.logFile, 0) }
+
+func (c *Child) lastLines() string {
+	const most = 2000
+	text, err := os.ReadFile(c.logFile)
+	if err != nil {
+		return err.Error()
+	}
+	return string(bytes.TrimSpace(text[max(0, len(text)-most):]))
+}
+
+// freeAddrs returns addresses on which nobody listens at the moment.
+func freeAddrs(n int) (addrs []string, err error) {
+	listeners := make([]io.Closer, 0, n)
+	defer func() {
+		for _, l := range listeners {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It does not wait.
+		if err != nil {
+			return nil, err
+		}
+		listeners = append(listeners, l)
+		addrs = append(addrs, l.Addr().String())
+	}
+	return addrs, nil
+}
+
+// anywhere calls launch with free addresses. Between finding one and taking it someone else may be faster: it then tries again.
+func anywhere(ctx context.Context, n int, launch func(addrs []string) error) error {
+	var err error
+	for range 3 {
+		var addrs []string
+		if addrs, err = freeAddrs(n); err != nil {
+			return err
+		}
+		if err = launch(addrs); err == nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return err
+}

@@ -1,0 +1,59 @@
+package servers
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+
+	"github.com/lib/pq"
+
+	"petstore.example/internal/localpg"
+	"petstore.example/internal/store"
+)
+
+// Postgres is a throwaway cluster.
+type Postgres struct{ *localpg.Server }
+
+// StartPostgres starts a cluster without data, and installs PostgreSQL when it is missing; what the installer says goes to w.
+func StartPostgres(ctx context.Context, w io.Writer) (*Postgres, error) {
+	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true, Install: true, Log: w})
+	return &Postgres{server}, err
+}
+
+// CreateDatabase makes a migrated database and returns its URL.
+func (p *Postgres) CreateDatabase(ctx context.Context, name string) (string, error) {
+	if err := store.CreateDatabase(ctx, p.URL("postgres", "postgres"), name); err != nil {
+		return "", err
+	}
+	url := p.URL("postgres", name)
+	return url, store.MigrateUp(ctx, url)
+}
+
+// Settings returns the values in force, in the order of the names.
+func (p *Postgres) Settings(ctx context.Context, names ...string) ([]string, error) {
+	db, err := sql.Open("postgres", p.URL("postgres", "postgres"))
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	values := make([]string, len(names))
+	for i, name := range names {
+		if err := db.QueryRowContext(ctx, "select current_setting($1)", name).Scan(&values[i]); err != nil {
+			return nil, fmt.Errorf("read setting %s: %w", name, err)
+		}
+	}
+	return values, nil
+}
+
+// analyze tells the planner what is in the tables, which a server that is not thrown away does by itself.
+func analyze(ctx context.Context, url string) error {
+	connector, err := pq.NewConnector(url)
+	if err != nil {
+		return err
+	}
+	db := sql.OpenDB(connector)
+	defer db.Close()
+	_, err = db.ExecContext(ctx, "analyze")
+	return err
+}

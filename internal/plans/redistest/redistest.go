@@ -108,7 +108,7 @@ func (s *Server) Flush() {
 }
 
 func clientOf(addr string, db int) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: addr, DB: db, PoolSize: 1, DisableIdentity: true, MaxRetries: -1})
+	return redis.NewClient(&redis.Options{Addr: addr, DB: db, PoolSize: 1, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1})
 }
 
 // launchAnywhere starts a server on a port that is free. Between finding one and taking it someone else may be faster.
@@ -163,27 +163,34 @@ func launch(ctx context.Context, addr string) (*subprocess.Process, error) {
 	return process, nil
 }
 
+// answers waits until the server does. Somebody else's on the same port would answer too, but then ours ends.
 func answers(ctx context.Context, process *subprocess.Process, addr string) error {
-	client := clientOf(addr, 0)
-	defer client.Close()
-	limit := time.NewTimer(30 * time.Second)
-	defer limit.Stop()
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
 	for {
-		// Someone else's server on the port would answer too, but then ours ends.
-		info := client.InfoMap(ctx, "server").Val()
-		if info["Server"]["process_id"] == strconv.Itoa(process.PID()) {
+		if isServer(ctx, addr, process.PID()) {
 			return nil
 		}
 		select {
 		case <-process.Done():
 			return fmt.Errorf("it ended: %w", process.Err())
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-limit.C:
-			return errors.New("it does not answer")
+			return fmt.Errorf("wait for an answer: %w", ctx.Err())
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+// isServer asks the server who it is, once there is one: the client would log, and try on behind our back, if there were none.
+func isServer(ctx context.Context, addr string, pid int) bool {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	client := clientOf(addr, 0)
+	defer client.Close()
+	return client.InfoMap(ctx, "server").Val()["Server"]["process_id"] == strconv.Itoa(pid)
 }
 
 // program finds redis-server and installs it when it is missing.

@@ -17,7 +17,7 @@ func connect(t *testing.T, url string) *redis.Client {
 		t.Fatal(err)
 	}
 	options.ContextTimeoutEnabled = true
-	options.MaxRetries = -1
+	options.MaxRetries, options.DialerRetries = -1, 1
 	client := redis.NewClient(options)
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {

@@ -1,0 +1,143 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"petstore.example/internal/plans"
+)
+
+// roomy is a quota that no test reaches.
+var roomy = &plans.Quota{PerMinute: 10_000_000, PerDay: 10_000_000}
+
+// TestKilledServer kills a server under a load of additions: every animal that was answered 201 is there, none twice,
+// and what was used is recorded up to the last second.
+func TestKilledServer(t *testing.T) {
+	t.Parallel()
+	rounds := 3
+	if long() {
+		rounds = 30
+	}
+	h := newHouse(t, false)
+	for round := range rounds {
+		s := h.serve()
+		tn := h.tenant(plans.Enterprise, roomy, 2)
+		stop := load(8, func(caller, request int) answer {
+			return h.client.post(s, tn.keys[caller%2].token, fmt.Sprintf("%d-%d-%d", round, caller, request))
+		})
+		time.Sleep(1500*time.Millisecond + time.Duration(round)*170*time.Millisecond)
+		s.kill()
+		killed := time.Now()
+		answers := stop()
+
+		var created []pet
+		var early int64
+		for _, a := range answers {
+			if a.status != 201 {
+				continue
+			}
+			var p pet
+			if err := json.Unmarshal(a.body, &p); err != nil {
+				t.Fatal(err)
+			}
+			created = append(created, p)
+			if a.got.Before(killed.Add(-time.Second)) {
+				early++
+			}
+		}
+		lost, twice := 0, 0
+		for _, p := range created {
+			switch h.number(`select count(*) from pets where tenant_id = $1 and name = $2`, tn.ID, p.Name) {
+			case 0:
+				lost++
+			case 1:
+			default:
+				twice++
+			}
+		}
+		stored := h.number(`select count(*) from pets where tenant_id = $1`, tn.ID)
+		recorded := h.recorded(tn)
+		t.Logf("kill -9: %d answered 201, %d stored, %d lost, %d twice; usage recorded %d, of which %d a second before the end",
+			len(created), stored, lost, twice, recorded, early)
+		if lost > 0 || twice > 0 || len(created) == 0 {
+			t.Errorf("%d of %d animals lost, %d there twice", lost, len(created), twice)
+		}
+		if recorded < early || recorded > stored+8 {
+			t.Errorf("usage recorded %d, want at least the %d answered a second before the end and at most %d", recorded, early, stored)
+		}
+	}
+}
+
+// TestStoppedServer stops a server under load in order: what was admitted is recorded to the request, every request
+// that reached it is answered, and the next one, which counts in memory, goes on where the day was.
+func TestStoppedServer(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, false)
+	s := h.serve("PETSTORE_DRAIN_DELAY=300ms")
+	tn := h.freshTenant(s, plans.Enterprise, &plans.Quota{PerMinute: 1_000_000, PerDay: 2_000_000}, 2)
+	stop := load(8, func(caller, request int) answer { return h.anyRequest(s, tn, caller, request) })
+	time.Sleep(1500 * time.Millisecond)
+	asked := time.Now()
+	if err := s.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, time.Second, "readiness that fails first", func() bool { return s.ready().Status == "stopping" })
+	if a := h.client.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
+		t.Errorf("after readiness has failed, before the drain delay is over: %v", a)
+	} else {
+		tn.used++
+	}
+	if code := s.wait(20 * time.Second); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+	ended := time.Now()
+	answers := stop()
+	n := tally(answers)
+	total := int64(n["200"]+n["201"]) + tn.used
+	recorded := h.recorded(tn)
+	t.Logf("stopped within %v: %v; admitted %d, recorded %d", ended.Sub(asked).Round(time.Millisecond), n, total, recorded)
+	if recorded != total {
+		t.Errorf("usage recorded %d, want the %d admitted", recorded, total)
+	}
+	for _, a := range answers {
+		// Who comes when the socket is closed is refused by the system; who was let in is answered.
+		if a.err != nil && a.sent.Before(asked) {
+			t.Errorf("a request sent before the stop was not answered: %v", a.err)
+		}
+	}
+
+	next := h.serve()
+	left := h.client.get(next, tn.keys[0].token, "/pets").windows["day"].remaining
+	t.Logf("started again with limits in memory: %d of the day's %d left", left, tn.Quota.PerDay)
+	if want := tn.Quota.PerDay - recorded - 1; left != want {
+		t.Errorf("%d of the day are left, want %d", left, want)
+	}
+}
+
+// TestDayGoesOnAfterKill: limits in memory are seeded from recorded usage after kill -9 too.
+func TestDayGoesOnAfterKill(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, false)
+	s := h.serve()
+	tn := h.freshTenant(s, plans.Pro, nil, 1)
+	for range 99 {
+		if a := h.client.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
+			t.Fatal(a)
+		}
+	}
+	eventually(t, 2*time.Second, "100 requests recorded", func() bool { return h.recorded(tn) == 100 })
+	s.kill()
+	next := h.serve()
+	if left := h.client.get(next, tn.keys[0].token, "/pets").windows["day"].remaining; left != 10_000-101 {
+		t.Errorf("%d of the day are left, want %d", left, 10_000-101)
+	}
+}
+
+// recorded returns how many admitted requests of the tenant billing sees.
+func (h *house) recorded(tn *tenant) int64 {
+	h.t.Helper()
+	return h.number(`select coalesce(sum(admitted), 0) from usage_hourly where tenant_id = $1`, tn.ID)
+}

@@ -1,0 +1,104 @@
+package e2e_test
+
+import (
+	"testing"
+	"time"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/plans/redistest"
+	"petstore.example/internal/store/storetest"
+)
+
+// TestRedisAway stops Redis, and freezes it, under load: requests go on, the first within 150 ms and the others as
+// before; both servers say degraded; together they admit no more than the limit; when it is back all is as it was.
+func TestRedisAway(t *testing.T) {
+	for _, how := range []struct {
+		name       string
+		away, back func(*redistest.Server)
+	}{
+		{"stopped", (*redistest.Server).Stop, (*redistest.Server).Start},
+		{"frozen", (*redistest.Server).Freeze, (*redistest.Server).Thaw},
+	} {
+		t.Run(how.name, func(t *testing.T) {
+			redis := redistest.New(t)
+			h := newHouseOn(t, storetest.New(t).URL, redis.URL)
+			servers := []*server{h.serve(), h.serve()}
+			// Each learns of the other with its next heartbeat, and from then on keeps to its half.
+			time.Sleep(6 * time.Second)
+			limited := h.freshTenant(servers[0], plans.Enterprise, &plans.Quota{PerMinute: 600, PerDay: 100_000}, 4)
+			free := h.tenant(plans.Enterprise, roomy, 1)
+			before := h.flood(servers, limited, 200)
+			stop := load(4, func(caller, _ int) answer {
+				time.Sleep(2 * time.Millisecond)
+				return h.client.get(servers[caller%2], free.keys[0].token, "/pets?limit=5")
+			})
+			time.Sleep(time.Second)
+
+			how.away(redis)
+			down := time.Now()
+			for i, s := range servers {
+				eventually(t, 2*time.Second, "a server that says degraded", func() bool { return s.ready().Redis == "degraded" })
+				if r := s.ready(); r.HTTP != 200 || r.Status != "degraded" {
+					t.Errorf("server %d: /readyz %+v", i, r)
+				}
+				if v := s.metric("petstore_limits_degraded"); v != 1 {
+					t.Errorf("server %d: petstore_limits_degraded %v, want 1", i, v)
+				}
+			}
+			during := h.flood(servers, limited, 1000)
+			time.Sleep(time.Second)
+
+			how.back(redis)
+			up := time.Now()
+			for i, s := range servers {
+				eventually(t, 5*time.Second, "a server that has Redis again", func() bool { return s.ready().Redis == "ok" })
+				if v := s.metric("petstore_limits_degraded"); v != 0 {
+					t.Errorf("server %d: petstore_limits_degraded %v, want 0", i, v)
+				}
+				if n := s.logged("limits: degraded"); n != 1 {
+					t.Errorf("server %d: %d lines say that limits are degraded, want 1", i, n)
+				}
+				if n := s.logged("limits: Redis is back"); n != 1 {
+					t.Errorf("server %d: %d lines say that Redis is back, want 1", i, n)
+				}
+			}
+			back := time.Since(up)
+			after := h.flood(servers, limited, 200)
+			showLatencies(t, stop(), down, up)
+			total := limited.used + admitted(before) + admitted(during) + admitted(after)
+			t.Logf("limit 600 on two servers: admitted %d with Redis, %d without, %d after it was back (%v): %d",
+				admitted(before)+limited.used, admitted(during), admitted(after), back.Round(time.Millisecond), total)
+			if total > 600 {
+				t.Errorf("admitted %d in one minute, more than 600", total)
+			}
+			if admitted(during) == 0 {
+				t.Error("nothing was admitted without Redis although there was room")
+			}
+		})
+	}
+}
+
+// showLatencies compares the requests of before Redis went away with those of meanwhile.
+func showLatencies(t *testing.T, answers []answer, down, up time.Time) {
+	t.Helper()
+	took := func(from, to time.Time) (all []time.Duration) {
+		for _, a := range between(answers, from, to) {
+			all = append(all, a.took())
+		}
+		return all
+	}
+	if n := tally(answers); n["200"] != len(answers) {
+		t.Errorf("answers before, while and after Redis was away: %v, want 200 alone", n)
+	}
+	before := took(time.Time{}, down.Add(-500*time.Millisecond))
+	first := took(down.Add(-500*time.Millisecond), down.Add(300*time.Millisecond))
+	later := took(down.Add(300*time.Millisecond), up)
+	t.Logf("before %s; around the loss %s; after it %s", percentiles(before), percentiles(first), percentiles(later))
+	// 150 ms, and as much again for a machine that does other work.
+	if worst := percentile(first, 100); worst > 300*time.Millisecond {
+		t.Errorf("a request took %v when Redis went away, want 150 ms", worst)
+	}
+	if b, l := percentile(before, 50), percentile(later, 50); l > 2*b+5*time.Millisecond {
+		t.Errorf("half of the requests without Redis take more than %v, before it was %v", l, b)
+	}
+}

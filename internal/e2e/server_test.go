@@ -1,0 +1,90 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// server is a petstore serve on two free ports.
+type server struct {
+	*process
+	url   string // ends in /v1
+	admin string
+}
+
+// serve starts a server on the house's database and Redis, and waits until it is ready. env comes last, so it wins.
+func (h *house) serve(env ...string) *server {
+	h.t.Helper()
+	all := append([]string{
+		"PETSTORE_DATABASE_URL=" + h.databaseURL, "PETSTORE_REDIS_URL=" + h.redisURL,
+		"PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0", "PETSTORE_ADDRESS_LIMIT=1000000",
+	}, env...)
+	s := &server{process: start(h.t, exec.Command(program(h.t, "petstore"), "serve"), all...)}
+	s.await(h.t)
+	return s
+}
+
+func (s *server) await(t testing.TB) {
+	t.Helper()
+	eventually(t, 30*time.Second, "a server that serves", func() bool {
+		select {
+		case <-s.Done():
+			t.Fatalf("the server has ended: %s", s.stderr())
+		default:
+		}
+		for line := range strings.Lines(s.stderr()) {
+			var e struct{ Message, Addr, AdminAddr string }
+			if json.Unmarshal([]byte(strings.ReplaceAll(line, "admin_addr", "adminaddr")), &e) == nil && e.Message == "serving" {
+				s.url, s.admin = "http://"+e.Addr+"/v1", "http://"+e.AdminAddr
+				return true
+			}
+		}
+		return false
+	})
+	eventually(t, 10*time.Second, "a server that is ready", func() bool { return s.ready().Status == "ready" })
+}
+
+type readiness struct {
+	HTTP                             int
+	Status, Database, Redis, Changes string
+}
+
+// ready asks /readyz; what it can't read is zero.
+func (s *server) ready() readiness {
+	var r readiness
+	status, body := s.ask("/readyz")
+	_ = json.Unmarshal(body, &r)
+	r.HTTP = status
+	return r
+}
+
+// metric returns the value of a metric without labels, or NaN's stand-in -1 when there is none.
+func (s *server) metric(name string) float64 {
+	_, body := s.ask("/metrics")
+	for line := range strings.Lines(string(body)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			if err == nil {
+				return v
+			}
+		}
+	}
+	return -1
+}
+
+func (s *server) ask(path string) (status int, body []byte) {
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Get(s.admin + path)
+	if err != nil {
+		return 0, nil
+	}
+	defer res.Body.Close()
+	body, _ = io.ReadAll(res.Body)
+	return res.StatusCode, body
+}

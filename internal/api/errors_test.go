@@ -1,0 +1,30 @@
+package api
+
+import (
+	"os"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestCatalogue: docs/errors.md lists exactly the codes that there are, in the table's order.
+func TestCatalogue(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("../../docs/errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented, defined [][2]string
+	row := regexp.MustCompile("(?m)^\\| (\\d{3}) \\| `([a-z_]+)` \\| [^|]+ \\| [^|]+ \\|$")
+	for _, m := range row.FindAllStringSubmatch(string(document), -1) {
+		documented = append(documented, [2]string{m[1], m[2]})
+	}
+	for _, c := range codes {
+		defined = append(defined, [2]string{strconv.Itoa(c.status), c.name})
+	}
+	if diff := cmp.Diff(defined, documented); diff != "" {
+		t.Error(diff)
+	}
+}

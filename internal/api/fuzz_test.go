@@ -1,0 +1,109 @@
+package api
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+// endless is a world in which nobody comes to a limit.
+func endless(f *testing.F) *world {
+	w := newWorld(f, func(c *Config) { c.Log = zerolog.Nop() })
+	w.addresses.limit = math.MaxInt64
+	w.directory.change(f, w.key, func(c *keys.Caller) {
+		c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Enterprise, Quota: plans.Quota{PerMinute: math.MaxInt64, PerDay: math.MaxInt64}}
+	})
+	return w
+}
+
+// FuzzCursor: a string is a position and comes back from it, or it is none.
+func FuzzCursor(f *testing.F) {
+	for _, s := range []string{"", "zz", "0000000000000000", "7fffffffffffffff", "ffffffffffffffff", "000000000000000A", "+000000000000001"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		after, ok := parseCursor(s)
+		if after < 0 || !ok && after != 0 {
+			t.Fatalf("%q is position %d", s, after)
+		}
+		lower := len(s) == 16 && strings.Trim(s, "0123456789abcdef") == ""
+		if ok != lower {
+			t.Fatalf("%q accepted: %v", s, ok)
+		}
+		if ok && after < math.MaxInt64 && formatCursor(after) != s {
+			t.Fatalf("%q is position %d, which is %q", s, after, formatCursor(after))
+		}
+	})
+}
+
+// FuzzBody: any body is answered, and one that is accepted means what encoding/json takes it for.
+func FuzzBody(f *testing.F) {
+	for _, s := range []string{
+		"", "null", "[]", `{"name":"Rex","categoryId":7}`, `{"name":"Rex","categoryId":1.0e3,"status":"sold"}`, `{"name":null}`,
+		`{"name":"\ud83d\udc15","categoryId":-0,"x":{"y":[1,{}]}}`, `{"a":1,"a":2}`, "\xff", `{"name":"a\u0000","categoryId":1e999}`,
+	} {
+		f.Add([]byte(s))
+	}
+	w := endless(f)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		w.pets.pets[1] = nil
+		r := w.request("POST", "/v1/pets", string(body), "Content-Type", "application/json")
+		rec := w.do(r)
+		checkAnswer(t, r, rec)
+		if rec.Code != 201 && rec.Code != 400 && rec.Code != 413 {
+			t.Fatalf("%d %s", rec.Code, rec.Body)
+		}
+		if rec.Code != 201 {
+			return
+		}
+		var given map[string]json.RawMessage
+		var name string
+		if json.Unmarshal(body, &given) != nil || json.Unmarshal(given["name"], &name) != nil || !utf8.Valid(body) {
+			t.Fatal("accepted what is no JSON")
+		}
+		got := w.pets.pets[1][0]
+		category, err := strconv.ParseInt(string(given["categoryId"]), 10, 64)
+		if catalog.CheckName(got.Name) != nil || got.Name != name || err == nil && got.CategoryID != category {
+			t.Fatalf("stored %+v", got)
+		}
+	})
+}
+
+// FuzzHeaders: whatever the headers and the query are, the answer is whole and no fault of ours.
+func FuzzHeaders(f *testing.F) {
+	f.Add("GET", "Bearer x", "id", "application/json", "1.2.3.4", "limit=5&status=sold")
+	f.Add("POST", "bearer  pst_live_Zb7Q0mKxT4vL9sWcR2yNfHjD8aPuGe1dNUMm", "a b", "text/plain; charset", "::1, x", "%zz;")
+	f.Add("OPTIONS", "", "", "", "", "cursor=0000000000000001&>\"=\r\n")
+	f.Add("X", "Basic", "pst_test_", "application/json;charset=utf-8;x", ",", "a=b&limit=+5")
+	w := endless(f)
+	f.Fuzz(func(t *testing.T, method, authorization, id, contentType, forwarded, query string) {
+		for _, credential := range []string{authorization, "Bearer " + w.key} {
+			r := w.request("GET", "/v1/pets", "{}")
+			r.Method, r.URL.RawQuery = method, query
+			r.Header = http.Header{
+				"Authorization": {credential}, "X-Request-Id": {id}, "Content-Type": {contentType}, "X-Forwarded-For": {forwarded},
+				"Content-Encoding": {forwarded},
+			}
+			rec := w.do(r)
+			checkAnswer(t, r, rec)
+			if rec.Code >= 500 {
+				t.Fatalf("%d %s", rec.Code, rec.Body)
+			}
+			for name, values := range rec.Result().Header {
+				if strings.ContainsAny(strings.Join(values, ""), "\r\n\x00") {
+					t.Fatalf("%s: %q", name, values)
+				}
+			}
+		}
+	})
+}

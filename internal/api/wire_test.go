@@ -1,0 +1,209 @@
+package api
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"petstore.example/internal/catalog"
+)
+
+// listen serves the world on a loopback port as petstore does.
+func (w *world) listen(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewUnstartedServer(w)
+	s.Config.DisableGeneralOptionsHandler = true
+	s.Start()
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
+
+// raw sends bytes and returns the answer as it came: its head's lines, and what follows.
+func raw(t *testing.T, addr, request string) (lines []string, body string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	// The server may answer and close before all of a long body is written.
+	go func() { _, _ = io.WriteString(conn, request) }()
+	r := bufio.NewReader(conn)
+	length := 0
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			t.Fatalf("after %q: %v", lines, err)
+		}
+		line = strings.TrimRight(line, "\r\n")
+		if line == "" {
+			break
+		}
+		if v, ok := strings.CutPrefix(line, "Content-Length: "); ok {
+			length, _ = strconv.Atoi(v)
+		}
+		lines = append(lines, line)
+	}
+	if strings.HasPrefix(request, "HEAD") {
+		return lines, ""
+	}
+	b := make([]byte, length)
+	if _, err := io.ReadFull(r, b); err != nil {
+		t.Fatal(err)
+	}
+	return lines, string(b)
+}
+
+// TestSpelling: names of headers are case-insensitive, and yet written as the contract writes them.
+func TestSpelling(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	addr := w.listen(t)
+	has := func(lines []string, want ...string) {
+		t.Helper()
+		for _, prefix := range want {
+			if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, prefix+": ") }) {
+				t.Errorf("no %s in %q", prefix, lines)
+			}
+		}
+	}
+	lines, body := raw(t, addr, "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+w.key+"\r\n\r\n")
+	has(lines, "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy", "X-Request-Id", "Link")
+	if body != "[]\n" {
+		t.Errorf("body %q", body)
+	}
+	lines, _ = raw(t, addr, "GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n")
+	has(lines, "X-RateLimit-Limit", "WWW-Authenticate")
+}
+
+// TestHead: the same headers as GET, and no body.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for range 100 {
+		if _, err := w.pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: strings.Repeat("x", 200), Status: catalog.Sold}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	addr := w.listen(t)
+	var heads [2][]string
+	for i, method := range []string{"GET", "HEAD"} {
+		lines, _ := raw(t, addr, method+" /v1/pets?limit=100 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+w.key+"\r\n\r\n")
+		for _, l := range lines {
+			if !strings.HasPrefix(l, "X-") && !strings.HasPrefix(l, "RateLimit") && !strings.HasPrefix(l, "Date") {
+				heads[i] = append(heads[i], l)
+			}
+		}
+		slices.Sort(heads[i])
+	}
+	if !slices.Equal(heads[0], heads[1]) || !slices.ContainsFunc(heads[1], func(l string) bool { return strings.HasPrefix(l, "Content-Length: 2") }) {
+		t.Errorf("GET  %q\nHEAD %q", heads[0], heads[1])
+	}
+}
+
+// TestOddTargets: whatever is asked for, the answer is ours.
+func TestOddTargets(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		line   string
+		status int
+		code   string
+	}{
+		{"GET /v1/pets/", 404, "route_not_found"},
+		{"GET //v1//pets", 404, "route_not_found"},
+		{"GET /v1/./pets", 404, "route_not_found"},
+		{"GET /v1/x/../pets", 404, "route_not_found"},
+		{"GET /V1/pets", 404, "route_not_found"},
+		{"GET /v1/pets/1/", 404, "route_not_found"},
+		{"GET /v1/pets/a%2Fb", 404, "route_not_found"},
+		{"GET /v1/pets%2F1", 200, ""},
+		{"GET /v1/pet%73", 200, ""},
+		{"GET /", 404, "route_not_found"},
+		{"GET /v1", 404, "route_not_found"},
+		{"GET /v1/pets/:petId", 404, "pet_not_found"},
+		{"GET http://elsewhere.example/v1/pets", 200, ""},
+		{"PUT /v1/pets", 405, "method_not_allowed"},
+		{"TRACE /v1/pets", 405, "method_not_allowed"},
+		{"QUERY /v1/pets", 405, "method_not_allowed"},
+		{"get /v1/pets", 405, "method_not_allowed"},
+		{"FOO-BAR /v1/pets/1", 405, "method_not_allowed"},
+		{"POST /v1/pets/1", 405, "method_not_allowed"},
+		{"CONNECT /v1/pets", 405, "method_not_allowed"},
+		{"CONNECT x:443", 404, "route_not_found"},
+		{"OPTIONS *", 404, "route_not_found"},
+		{"OPTIONS /v1/pets", 204, ""},
+		{"OPTIONS /v1/pets/", 404, "route_not_found"},
+		{"GET /v1/pets?" + strings.Repeat("a", maxURI), 414, "uri_too_long"},
+	} {
+		t.Run(c.line[:min(len(c.line), 40)], func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			if _, err := w.pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: "Rex", Status: catalog.Sold}); err != nil {
+				t.Fatal(err)
+			}
+			lines, body := raw(t, w.listen(t), c.line+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+w.key+"\r\n\r\n")
+			if want := "HTTP/1.1 " + strconv.Itoa(c.status) + " "; !strings.HasPrefix(lines[0], want) {
+				t.Errorf("%q, want %s: %s", lines[0], want, body)
+			}
+			if !strings.Contains(body, c.code) || !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "X-RateLimit-Limit: ") }) {
+				t.Errorf("%q %s, want %s", lines, body, c.code)
+			}
+		})
+	}
+}
+
+func TestAllow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for target, want := range map[string]string{"/v1/pets": "GET, HEAD, OPTIONS, POST", "/v1/pets/1": "GET, HEAD, OPTIONS"} {
+		for _, method := range []string{"OPTIONS", "DELETE", "QUERY"} {
+			rec := w.do(w.request(method, target, ""))
+			if got := header(rec, "Allow"); got != want {
+				t.Errorf("%s %s: Allow %q, want %q", method, target, got, want)
+			}
+			if method == "OPTIONS" && (rec.Body.Len() > 0 || header(rec, "Content-Type") != "") {
+				t.Errorf("%s %s: %v %s", method, target, rec.Result().Header, rec.Body)
+			}
+		}
+	}
+}
+
+// TestTooLarge: a body that is announced as too long is not read at all, one that turns out to be is not read to its
+// end, and both connections are closed.
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	addr := w.listen(t)
+	head := "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + w.key + "\r\n"
+	chunk := strconv.FormatInt(2<<20, 16) + "\r\n" + strings.Repeat(" ", 2<<20) + "\r\n0\r\n\r\n"
+	for name, request := range map[string]string{
+		"announced":          head + "Content-Length: 2097152\r\n\r\n",
+		"announced, waiting": head + "Content-Length: 2097152\r\nExpect: 100-continue\r\n\r\n",
+		"in chunks":          head + "Transfer-Encoding: chunked\r\n\r\n" + chunk,
+	} {
+		lines, body := raw(t, addr, request)
+		if !strings.HasPrefix(lines[0], "HTTP/1.1 413 ") || !slices.Contains(lines, "Connection: close") || !strings.Contains(body, "body_too_large") {
+			t.Errorf("%s: %q %s", name, lines, body)
+		}
+	}
+}
+
+// TestBrokenBody: a body that breaks off is the client's fault.
+func TestBrokenBody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	lines, body := raw(t, w.listen(t), "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer "+w.key+
+		"\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n")
+	if !strings.HasPrefix(lines[0], "HTTP/1.1 400 ") || !strings.Contains(body, "invalid_json") {
+		t.Errorf("%q %s", lines, body)
+	}
+}

@@ -1,0 +1,94 @@
+package keys_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/keys"
+)
+
+// issueTable keeps keys by digest.
+type issueTable struct {
+	keys map[keys.Digest]keys.Key
+	err  error
+}
+
+func (i *issueTable) CreateKey(_ context.Context, _ audit.By, k keys.Key, d keys.Digest) (keys.Key, error) {
+	if i.err == nil {
+		i.keys[d] = k
+	}
+	return k, i.err
+}
+
+func (i *issueTable) FindKey(_ context.Context, d keys.Digest) (keys.Key, error) {
+	k, ok := i.keys[d]
+	if !ok {
+		return keys.Key{}, keys.ErrKeyNotFound
+	}
+	return k, i.err
+}
+
+func (i *issueTable) RevokeKey(_ context.Context, _ audit.By, id string, now time.Time) (keys.Key, error) {
+	return keys.Key{ID: id, RevokedAt: now}, i.err
+}
+
+func TestIssueChecks(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		request keys.Request
+		want    error
+	}{
+		"nothing but an environment": {keys.Request{Environment: keys.Live}, nil},
+		"the longest name":           {keys.Request{Environment: keys.Live, Name: strings.Repeat("é", 100)}, nil},
+		"a longer name":              {keys.Request{Environment: keys.Live, Name: strings.Repeat("é", 101)}, keys.ErrKeyName},
+		"NUL":                        {keys.Request{Environment: keys.Live, Name: "a\x00"}, keys.ErrKeyName},
+		"an escape":                  {keys.Request{Environment: keys.Live, Name: "\x1b[2J"}, keys.ErrKeyName},
+		"bad UTF-8":                  {keys.Request{Environment: keys.Live, Name: "\xff"}, keys.ErrKeyName},
+		"expires now":                {keys.Request{Environment: keys.Live, ExpiresAt: now}, keys.ErrExpiryPast},
+		"expires next":               {keys.Request{Environment: keys.Live, ExpiresAt: now.Add(1)}, nil},
+	} {
+		table := &issueTable{keys: map[keys.Digest]keys.Key{}}
+		service := keys.Service{Store: table, Clock: func() time.Time { return now }}
+		key, token, err := service.Issue(t.Context(), audit.By{}, test.request)
+		if !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+		if (err == nil) != (len(table.keys) == 1) {
+			t.Errorf("%s: error %v and %d keys", name, err, len(table.keys))
+		}
+		if err != nil {
+			continue
+		}
+		if !key.CreatedAt.Equal(now) || key.Last4 != token.Last4() || token.Environment() != keys.Live {
+			t.Errorf("%s: issued %+v for %v", name, key, token)
+		}
+		if found, err := service.Identify(t.Context(), token.Reveal()); err != nil || found.ID != key.ID {
+			t.Errorf("%s: identified as %+v, %v", name, found, err)
+		}
+	}
+	service := keys.Service{Store: &issueTable{keys: map[keys.Digest]keys.Key{}}}
+	if _, _, err := service.Issue(t.Context(), audit.By{}, keys.Request{Environment: "staging"}); err == nil {
+		t.Error("a key for no known environment was issued")
+	}
+}
+
+func TestServicePassesErrorsOn(t *testing.T) {
+	t.Parallel()
+	table := &issueTable{keys: map[keys.Digest]keys.Key{}, err: keys.ErrTooManyKeys}
+	service := keys.Service{Store: table}
+	_, token, err := service.Issue(t.Context(), audit.By{}, keys.Request{Environment: keys.Test})
+	if !errors.Is(err, keys.ErrTooManyKeys) || token.Reveal() != "" {
+		t.Errorf("issue: %v, token %v", err, token)
+	}
+	if _, err := service.Revoke(t.Context(), audit.By{}, "key_x"); !errors.Is(err, keys.ErrTooManyKeys) {
+		t.Errorf("revoke: %v", err)
+	}
+	if _, err := service.Identify(t.Context(), "not a key"); !errors.Is(err, keys.ErrMalformed) {
+		t.Errorf("identify: %v", err)
+	}
+}

@@ -1,0 +1,242 @@
+package store_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+func (o office) service() *keys.Service {
+	return &keys.Service{Store: o, Clock: func() time.Time { return noon }}
+}
+
+func issueRequest(tenant string) keys.Request {
+	return keys.Request{Tenant: tenant, Environment: keys.Live}
+}
+
+func TestIssueFindRevoke(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	acme := o.tenant(t, "acme", plans.Pro)
+	service := o.service()
+	issued, token, err := service.Issue(t.Context(), jo, keys.Request{
+		Tenant: "acme", Name: "ci", Environment: keys.Test, ExpiresAt: noon.Add(time.Hour),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := keys.Key{
+		ID: issued.ID, TenantID: acme.ID, TenantName: "acme", Name: "ci", Environment: keys.Test, Last4: token.Last4(),
+		CreatedAt: noon, ExpiresAt: noon.Add(time.Hour),
+	}
+	if diff := cmp.Diff(want, issued); diff != "" {
+		t.Errorf("issued (-want +got):\n%s", diff)
+	}
+	if found, err := service.Identify(t.Context(), token.Reveal()); err != nil || !cmp.Equal(want, found) {
+		t.Errorf("identified %+v, %v", found, err)
+	}
+	record := map[string]any{
+		"id": issued.ID, "name": "ci", "environment": "test", "last4": token.Last4(),
+		"created_at": "2026-11-20T12:00:00Z", "expires_at": "2026-11-20T13:00:00Z",
+	}
+	entry := remembered{
+		Actor: "jo@support-3", Action: "key.issue", Tenant: "acme", Subject: issued.ID, Reason: "because", At: noon, After: record,
+	}
+	if diff := cmp.Diff(entry, o.last(t)); diff != "" {
+		t.Errorf("remembered (-want +got):\n%s", diff)
+	}
+	if strings.Contains(o.everything(t), token.Reveal()) {
+		t.Error("the key itself is in the database")
+	}
+
+	want.RevokedAt = noon
+	if revoked, err := service.Revoke(t.Context(), jo, issued.ID); err != nil || !cmp.Equal(want, revoked) {
+		t.Errorf("revoked %+v, %v", revoked, err)
+	}
+	if got := o.last(t); got.Action != "key.revoke" || got.Before["revoked_at"] != nil || got.After["revoked_at"] == nil {
+		t.Errorf("remembered %+v", got)
+	}
+	if _, err := service.Revoke(t.Context(), jo, issued.ID); !errors.Is(err, keys.ErrKeyRevoked) {
+		t.Errorf("revoke again: %v", err)
+	}
+	if found, err := service.Identify(t.Context(), token.Reveal()); err != nil || !cmp.Equal(want, found) {
+		t.Errorf("a revoked key is %+v, %v", found, err)
+	}
+}
+
+func TestKeysNotFound(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	service := o.service()
+	token, err := keys.NewToken(keys.Live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, issueErr := service.Issue(t.Context(), jo, issueRequest("nobody"))
+	for name, test := range map[string]struct{ got, want error }{
+		"identify":           {errorOf(service.Identify(t.Context(), token.Reveal())), keys.ErrKeyNotFound},
+		"identify malformed": {errorOf(service.Identify(t.Context(), "pst_live_x")), keys.ErrMalformed},
+		"revoke":             {errorOf(service.Revoke(t.Context(), jo, "key_0000000000000000")), keys.ErrKeyNotFound},
+		"get":                {errorOf(o.GetKey(t.Context(), "key_0000000000000000")), keys.ErrKeyNotFound},
+		"issue":              {issueErr, plans.ErrTenantNotFound},
+		"list":               {errorOf(o.ListKeys(t.Context(), store.KeyFilter{Tenant: "nobody", Limit: 1})), plans.ErrTenantNotFound},
+	} {
+		if !errors.Is(test.got, test.want) {
+			t.Errorf("%s: %v, want %v", name, test.got, test.want)
+		}
+	}
+}
+
+func TestAtMostTenActiveKeys(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	acme := o.tenant(t, "acme", plans.Pro)
+	o.tenant(t, "zoo", plans.Pro)
+	service := o.service()
+	// One that expires and one that is revoked make room again.
+	expiring, _, err := service.Issue(t.Context(), jo, keys.Request{
+		Tenant: "acme", Environment: keys.Live, ExpiresAt: noon.Add(time.Minute),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last keys.Key
+	for range keys.MaxActive - 1 {
+		last, _ = o.issue(t, "acme")
+	}
+	if _, _, err := service.Issue(t.Context(), jo, issueRequest("acme")); !errors.Is(err, keys.ErrTooManyKeys) {
+		t.Fatalf("the eleventh: %v", err)
+	}
+	if _, _, err := service.Issue(t.Context(), jo, issueRequest("zoo")); err != nil {
+		t.Errorf("another tenant's first: %v", err)
+	}
+	if _, err := service.Revoke(t.Context(), jo, last.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := service.Issue(t.Context(), jo, issueRequest("acme")); err != nil {
+		t.Errorf("after one was revoked: %v", err)
+	}
+	service.Clock = func() time.Time { return expiring.ExpiresAt }
+	if _, _, err := service.Issue(t.Context(), jo, issueRequest("acme")); err != nil {
+		t.Errorf("when one expires: %v", err)
+	}
+	if n, err := o.CountActiveKeys(t.Context(), acme.ID, expiring.ExpiresAt); n != keys.MaxActive || err != nil {
+		t.Errorf("%d active, %v", n, err)
+	}
+}
+
+func TestOfTwentyIssuedAtOnceTenAreMade(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	acme := o.tenant(t, "acme", plans.Pro)
+	service := o.service()
+	results := make(chan error, 20)
+	var group sync.WaitGroup
+	for range cap(results) {
+		group.Go(func() {
+			_, _, err := service.Issue(t.Context(), jo, issueRequest("acme"))
+			results <- err
+		})
+	}
+	group.Wait()
+	close(results)
+	made, refused := 0, 0
+	for err := range results {
+		switch {
+		case err == nil:
+			made++
+		case errors.Is(err, keys.ErrTooManyKeys):
+			refused++
+		default:
+			t.Error(err)
+		}
+	}
+	if made != keys.MaxActive || refused != keys.MaxActive {
+		t.Errorf("%d made, %d refused", made, refused)
+	}
+	if n, err := o.CountActiveKeys(t.Context(), acme.ID, noon); n != keys.MaxActive || err != nil {
+		t.Errorf("%d active, %v", n, err)
+	}
+	var entries int
+	if err := o.raw.GetContext(t.Context(), &entries, `select count(*) from audit_entries where action = 'key.issue'`); err != nil {
+		t.Fatal(err)
+	}
+	if entries != keys.MaxActive {
+		t.Errorf("%d issues remembered", entries)
+	}
+}
+
+func TestListKeys(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	for _, name := range []string{"zoo", "acme"} {
+		o.tenant(t, name, plans.Pro)
+	}
+	later := o.service()
+	later.Clock = func() time.Time { return noon.Add(time.Hour) }
+	zoo, _ := o.issue(t, "zoo")
+	first, _ := o.issue(t, "acme")
+	second, _, err := later.Issue(t.Context(), jo, issueRequest("acme"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		filter store.KeyFilter
+		want   []keys.Key
+	}{
+		"all":     {store.KeyFilter{Limit: 10}, []keys.Key{second, first, zoo}},
+		"limited": {store.KeyFilter{Limit: 1}, []keys.Key{second}},
+		"acme's":  {store.KeyFilter{Tenant: "acme", Limit: 10}, []keys.Key{second, first}},
+	} {
+		got, err := o.ListKeys(t.Context(), test.filter)
+		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+			t.Errorf("%s (-want +got):\n%s%v", name, diff, err)
+		}
+	}
+	if ids, err := o.KeyIDs(t.Context(), zoo.ID[:10], 10); err != nil || len(ids) == 0 || ids[0][:10] != zoo.ID[:10] {
+		t.Errorf("ids %v, %v", ids, err)
+	}
+}
+
+// A change whose audit entry can't be written is not made: both are one transaction.
+func TestNoChangeWithoutItsAuditEntry(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Free)
+	key, _ := o.issue(t, "acme")
+	banned, _ := o.issue(t, "acme")
+	if _, err := o.PlaceBan(t.Context(), jo, store.NewBan{KeyID: banned.ID, Length: time.Hour, Reason: "x"}, noon); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.raw.ExecContext(t.Context(), `alter table audit_entries add constraint full_up check (false) not valid`); err != nil {
+		t.Fatal(err)
+	}
+	before := o.everything(t)
+	service := o.service()
+	_, _, issueErr := service.Issue(t.Context(), jo, issueRequest("acme"))
+	_, _, assignErr := o.AssignPlan(t.Context(), jo, "acme", plans.Pro, nil, noon)
+	for name, err := range map[string]error{
+		"create":  errorOf(o.CreateTenant(t.Context(), jo, store.NewTenant{Name: "globex", Plan: plans.Free}, noon)),
+		"suspend": errorOf(o.SuspendTenant(t.Context(), jo, "acme", noon)),
+		"issue":   issueErr,
+		"assign":  assignErr,
+		"revoke":  errorOf(service.Revoke(t.Context(), jo, key.ID)),
+		"place":   errorOf(o.PlaceBan(t.Context(), jo, store.NewBan{KeyID: key.ID, Length: time.Hour, Reason: "x"}, noon)),
+		"lift":    errorOf(o.LiftBan(t.Context(), jo, banned.ID, noon)),
+	} {
+		if err == nil {
+			t.Errorf("%s succeeded", name)
+		}
+	}
+	if diff := cmp.Diff(before, o.everything(t)); diff != "" {
+		t.Errorf("the database changed:\n%s", diff)
+	}
+}

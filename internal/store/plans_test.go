@@ -1,0 +1,157 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+func TestPlansOnSale(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	want := []plans.Plan{
+		{Name: plans.Free, Quota: &plans.Quota{PerMinute: 60, PerDay: 1000}},
+		{Name: plans.Pro, Quota: &plans.Quota{PerMinute: 300, PerDay: 10_000}},
+		{Name: plans.Business, Quota: &plans.Quota{PerMinute: 1000, PerDay: 100_000}},
+		{Name: plans.Enterprise},
+	}
+	got, err := o.ListPlans(t.Context())
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("plans (-want +got):\n%s%v", diff, err)
+	}
+	for _, p := range want {
+		if got, err := o.GetPlan(t.Context(), p.Name); err != nil || !cmp.Equal(p, got) {
+			t.Errorf("%s: %+v, %v", p.Name, got, err)
+		}
+	}
+	if _, err := o.GetPlan(t.Context(), "gold"); !errors.Is(err, plans.ErrPlanNotFound) {
+		t.Errorf("gold: %v", err)
+	}
+}
+
+// planPeriod is a row of the plan history.
+type planPeriod struct {
+	Plan      string     `db:"plan"`
+	PerMinute int64      `db:"per_minute"`
+	PerDay    int64      `db:"per_day"`
+	From      time.Time  `db:"valid_from"`
+	To        *time.Time `db:"valid_to"`
+}
+
+func (o office) history(t *testing.T, tenantID int64) []planPeriod {
+	t.Helper()
+	var periods []planPeriod
+	err := o.raw.SelectContext(t.Context(), &periods, `
+		select plan, per_minute, per_day, valid_from at time zone 'UTC' as valid_from, valid_to at time zone 'UTC' as valid_to
+		from tenant_plans where tenant_id = $1 order by valid_from`, tenantID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return periods
+}
+
+func TestAssignPlan(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	acme := o.tenant(t, "acme", plans.Free)
+	own := &plans.Quota{PerMinute: 7, PerDay: 70}
+	at := []time.Time{noon, noon.Add(time.Hour), noon.Add(2 * time.Hour), noon.Add(3 * time.Hour)}
+	enterprise := acme
+	enterprise.Plan, enterprise.Quota = plans.Enterprise, *own
+	pro := acme
+	pro.Plan, pro.Quota = plans.Pro, plans.Quota{PerMinute: 300, PerDay: 10_000}
+	for _, step := range []struct {
+		plan          string
+		own           *plans.Quota
+		at            time.Time
+		before, after plans.Tenant
+		err           error
+	}{
+		{plan: plans.Enterprise, own: own, at: at[1], before: acme, after: enterprise},
+		{plan: plans.Enterprise, at: at[1], err: plans.ErrQuotaRequired},
+		{plan: plans.Pro, own: own, at: at[1], err: plans.ErrQuotaFixed},
+		{plan: "gold", at: at[1], err: plans.ErrPlanNotFound},
+		{plan: plans.Pro, at: at[2], before: enterprise, after: pro},
+		{plan: plans.Pro, at: at[3], before: pro, after: pro},
+	} {
+		before, after, err := o.AssignPlan(t.Context(), jo, "acme", step.plan, step.own, step.at)
+		if !errors.Is(err, step.err) {
+			t.Errorf("%s: error %v, want %v", step.plan, err, step.err)
+		}
+		if diff := cmp.Diff([]plans.Tenant{step.before, step.after}, []plans.Tenant{before, after}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.plan, diff)
+		}
+	}
+	want := []planPeriod{
+		{plans.Free, 60, 1000, at[0], &at[1]}, {plans.Enterprise, 7, 70, at[1], &at[2]}, {plans.Pro, 300, 10_000, at[2], nil},
+	}
+	if diff := cmp.Diff(want, o.history(t, acme.ID), cmp.Comparer(time.Time.Equal)); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+	if n, err := o.CountTenants(t.Context(), plans.Pro); n != 1 || err != nil {
+		t.Errorf("%d on pro, %v", n, err)
+	}
+	if _, _, err := o.AssignPlan(t.Context(), jo, "nobody", plans.Pro, nil, noon); !errors.Is(err, plans.ErrTenantNotFound) {
+		t.Errorf("nobody: %v", err)
+	}
+}
+
+func TestAssignPlanSeveralTimesInAnInstant(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	acme := o.tenant(t, "acme", plans.Free)
+	for _, plan := range []string{plans.Pro, plans.Business, plans.Free} {
+		if _, _, err := o.AssignPlan(t.Context(), jo, "acme", plan, nil, noon.Add(-time.Minute)); err != nil {
+			t.Fatalf("%s: %v", plan, err)
+		}
+	}
+	at := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Microsecond) }
+	one, two, three := at(1), at(2), at(3)
+	want := []planPeriod{
+		{plans.Free, 60, 1000, noon, &one}, {plans.Pro, 300, 10_000, one, &two},
+		{plans.Business, 1000, 100_000, two, &three}, {plans.Free, 60, 1000, three, nil},
+	}
+	if diff := cmp.Diff(want, o.history(t, acme.ID), cmp.Comparer(time.Time.Equal)); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+}
+
+func TestDryRunsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Free)
+	o.tenant(t, "zoo", plans.Free)
+	key, _ := o.issue(t, "acme")
+	banned, _ := o.issue(t, "zoo")
+	if _, err := o.PlaceBan(t.Context(), jo, store.NewBan{KeyID: banned.ID, Length: time.Hour, Reason: "x"}, noon); err != nil {
+		t.Fatal(err)
+	}
+	before := o.everything(t)
+	service := o.service()
+	_, _, issueErr := service.Issue(t.Context(), dry, issueRequest("acme"))
+	_, after, assignErr := o.AssignPlan(t.Context(), dry, "acme", plans.Pro, nil, noon)
+	for name, err := range map[string]error{
+		"create":  errorOf(o.CreateTenant(t.Context(), dry, store.NewTenant{Name: "globex", Plan: plans.Free}, noon)),
+		"suspend": errorOf(o.SuspendTenant(t.Context(), dry, "acme", noon)),
+		"issue":   issueErr,
+		"assign":  assignErr,
+		"revoke":  errorOf(service.Revoke(t.Context(), dry, key.ID)),
+		"place":   errorOf(o.PlaceBan(t.Context(), dry, store.NewBan{KeyID: key.ID, Length: time.Hour, Reason: "x"}, noon)),
+		"lift":    errorOf(o.LiftBan(t.Context(), dry, banned.ID, noon)),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if after.Plan != plans.Pro {
+		t.Errorf("a dry run shows plan %s", after.Plan)
+	}
+	if diff := cmp.Diff(before, o.everything(t)); diff != "" {
+		t.Errorf("the database changed:\n%s", diff)
+	}
+}

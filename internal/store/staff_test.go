@@ -1,0 +1,93 @@
+package store_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+)
+
+var (
+	// noon is when the tests of staff's changes happen, unless they say otherwise.
+	noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	jo   = audit.By{Actor: "jo@support-3", Reason: "because"}
+	dry  = audit.By{Actor: "jo@support-3", DryRun: true}
+)
+
+// office is a database as staff work on it.
+type office struct {
+	*store.DB
+	raw *sqlx.DB
+}
+
+func newOffice(t *testing.T) office {
+	t.Helper()
+	url := storetest.New(t).URL
+	raw, err := sqlx.Open("postgres", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = raw.Close() })
+	return office{DB: open(t, url, store.Options{}), raw: raw}
+}
+
+func (o office) tenant(t *testing.T, name, plan string) plans.Tenant {
+	t.Helper()
+	tenant, err := o.CreateTenant(t.Context(), jo, store.NewTenant{Name: name, Plan: plan}, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tenant
+}
+
+func (o office) issue(t *testing.T, tenant string) (keys.Key, keys.Token) {
+	t.Helper()
+	key, token, err := o.service().Issue(t.Context(), jo, issueRequest(tenant))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key, token
+}
+
+// remembered is the last audit entry, its records decoded.
+type remembered struct {
+	Actor, Action, Tenant, Subject, Reason string
+	At                                     time.Time
+	Before, After                          map[string]any
+}
+
+func (o office) last(t *testing.T) remembered {
+	t.Helper()
+	entries, err := o.ListAudit(t.Context(), store.AuditFilter{Limit: 1})
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("%d audit entries, error %v", len(entries), err)
+	}
+	e := entries[0]
+	r := remembered{Actor: e.Actor, Action: e.Action, Tenant: e.Tenant, Subject: e.Subject, Reason: e.Reason, At: e.At}
+	for text, record := range map[*json.RawMessage]*map[string]any{&e.Before: &r.Before, &e.After: &r.After} {
+		if len(*text) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(*text, record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// everything is the whole content of the database, to compare.
+func (o office) everything(t *testing.T) string {
+	t.Helper()
+	var text string
+	if err := o.raw.GetContext(t.Context(), &text, `select database_to_xml(true, true, '')::text`); err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

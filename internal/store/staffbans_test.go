@@ -1,0 +1,132 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+func (o office) ban(t *testing.T, keyID string, length time.Duration, at time.Time) keys.Ban {
+	t.Helper()
+	ban, err := o.PlaceBan(t.Context(), jo, store.NewBan{KeyID: keyID, Length: length, Reason: "scraping"}, at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ban
+}
+
+func TestPlaceAndLiftBan(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	acme := o.tenant(t, "acme", plans.Pro)
+	key, _ := o.issue(t, "acme")
+	placed := o.ban(t, key.ID, time.Hour, noon)
+	want := keys.Ban{
+		ID: placed.ID, TenantID: acme.ID, TenantName: "acme", KeyID: key.ID, Source: keys.ByStaff, Reason: "scraping",
+		StartsAt: noon, EndsAt: noon.Add(time.Hour),
+	}
+	if diff := cmp.Diff(want, placed); diff != "" {
+		t.Errorf("placed (-want +got):\n%s", diff)
+	}
+	record := map[string]any{
+		"key_id": key.ID, "source": "staff", "reason": "scraping",
+		"starts_at": "2026-11-20T12:00:00Z", "ends_at": "2026-11-20T13:00:00Z",
+	}
+	entry := remembered{
+		Actor: "jo@support-3", Action: "ban.place", Tenant: "acme", Subject: key.ID, Reason: "because", At: noon, After: record,
+	}
+	if diff := cmp.Diff(entry, o.last(t)); diff != "" {
+		t.Errorf("remembered (-want +got):\n%s", diff)
+	}
+
+	// A shorter one takes its place: the earlier is lifted, and remembered as what was before.
+	minute := noon.Add(time.Minute)
+	shorter := o.ban(t, key.ID, time.Second, minute)
+	if got := o.last(t); !cmp.Equal(record, got.Before) {
+		t.Errorf("before: %v", got.Before)
+	}
+	placed.LiftedAt = minute
+	for name, test := range map[string]struct {
+		filter store.BanFilter
+		at     time.Time
+		want   []keys.Ban
+	}{
+		"in force":             {store.BanFilter{Limit: 9}, minute, []keys.Ban{shorter}},
+		"all":                  {store.BanFilter{Past: true, Limit: 9}, minute, []keys.Ban{shorter, placed}},
+		"limited":              {store.BanFilter{Past: true, Limit: 1}, minute, []keys.Ban{shorter}},
+		"at its end":           {store.BanFilter{Limit: 9}, shorter.EndsAt, []keys.Ban{}},
+		"of the tenant":        {store.BanFilter{Tenant: "acme", Limit: 9}, minute, []keys.Ban{shorter}},
+		"of the key":           {store.BanFilter{KeyID: key.ID, Limit: 9}, minute, []keys.Ban{shorter}},
+		"of no key that it is": {store.BanFilter{KeyID: "key_x", Limit: 9}, minute, []keys.Ban{}},
+	} {
+		got, err := o.ListBans(t.Context(), test.filter, test.at)
+		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+			t.Errorf("%s (-want +got):\n%s%v", name, diff, err)
+		}
+	}
+
+	shorter.LiftedAt = minute
+	lifted, err := o.LiftBan(t.Context(), jo, key.ID, minute)
+	if diff := cmp.Diff(shorter, lifted); diff != "" || err != nil {
+		t.Errorf("lifted (-want +got):\n%s%v", diff, err)
+	}
+	if got := o.last(t); got.Action != "ban.lift" || got.After["lifted_at"] != "2026-11-20T12:01:00Z" {
+		t.Errorf("remembered %+v", got)
+	}
+	if _, err := o.LiftBan(t.Context(), jo, key.ID, minute); !errors.Is(err, keys.ErrBanNotFound) {
+		t.Errorf("lift again: %v", err)
+	}
+}
+
+func TestLiftBanEndsAllInForce(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	acme := o.tenant(t, "acme", plans.Pro)
+	key, _ := o.issue(t, "acme")
+	// Two servers may each have banned the key.
+	for _, minutes := range []int{15, 60, 30} {
+		_, err := o.raw.ExecContext(t.Context(), `
+			insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at)
+			values ($1, $2, 'automatic', 'x', $3::timestamptz, $3::timestamptz + make_interval(mins => $4))`, acme.ID, key.ID, noon, minutes)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	lifted, err := o.LiftBan(t.Context(), jo, key.ID, noon)
+	if err != nil || !lifted.EndsAt.Equal(noon.Add(time.Hour)) {
+		t.Errorf("lifted %+v, %v", lifted, err)
+	}
+	if left, err := o.ListBans(t.Context(), store.BanFilter{Limit: 9}, noon); len(left) != 0 || err != nil {
+		t.Errorf("left in force: %+v, %v", left, err)
+	}
+}
+
+func TestBansNotFound(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	key, _ := o.issue(t, "acme")
+	if _, err := o.service().Revoke(t.Context(), jo, key.ID); err != nil {
+		t.Fatal(err)
+	}
+	place := func(id string) error {
+		return errorOf(o.PlaceBan(t.Context(), jo, store.NewBan{KeyID: id, Length: time.Hour, Reason: "x"}, noon))
+	}
+	for name, test := range map[string]struct{ got, want error }{
+		"place on no key":        {place("key_x"), keys.ErrKeyNotFound},
+		"place on a revoked key": {place(key.ID), keys.ErrKeyRevoked},
+		"lift from no key":       {errorOf(o.LiftBan(t.Context(), jo, "key_x", noon)), keys.ErrKeyNotFound},
+		"lift none":              {errorOf(o.LiftBan(t.Context(), jo, key.ID, noon)), keys.ErrBanNotFound},
+		"list of nobody":         {errorOf(o.ListBans(t.Context(), store.BanFilter{Tenant: "x", Limit: 1}, noon)), plans.ErrTenantNotFound},
+	} {
+		if !errors.Is(test.got, test.want) {
+			t.Errorf("%s: %v, want %v", name, test.got, test.want)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package store_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+func TestCreateTenant(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	own := &plans.Quota{PerMinute: 12345, PerDay: 5_000_000}
+	for _, test := range []struct {
+		new  store.NewTenant
+		want plans.Tenant
+		err  error
+	}{
+		{
+			new:  store.NewTenant{Name: "acme", Plan: plans.Pro},
+			want: plans.Tenant{Name: "acme", Plan: plans.Pro, Quota: plans.Quota{PerMinute: 300, PerDay: 10_000}, CreatedAt: noon},
+		},
+		{
+			new:  store.NewTenant{Name: "umbrella", Plan: plans.Enterprise, Own: own},
+			want: plans.Tenant{Name: "umbrella", Plan: plans.Enterprise, Quota: *own, CreatedAt: noon},
+		},
+		{
+			new:  store.NewTenant{Name: "0" + strings.Repeat("-", 62), Plan: plans.Free},
+			want: plans.Tenant{Name: "0" + strings.Repeat("-", 62), Plan: plans.Free, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}, CreatedAt: noon},
+		},
+		{new: store.NewTenant{Name: "acme", Plan: plans.Free}, err: plans.ErrTenantExists},
+		{new: store.NewTenant{Name: "x", Plan: "gold"}, err: plans.ErrPlanNotFound},
+		{new: store.NewTenant{Name: "x", Plan: plans.Enterprise}, err: plans.ErrQuotaRequired},
+		{new: store.NewTenant{Name: "x", Plan: plans.Pro, Own: own}, err: plans.ErrQuotaFixed},
+		{new: store.NewTenant{Name: "two words", Plan: plans.Pro}, err: plans.ErrTenantName},
+		{new: store.NewTenant{Name: "Acme", Plan: plans.Pro}, err: plans.ErrTenantName},
+		{new: store.NewTenant{Name: "acme\n", Plan: plans.Pro}, err: plans.ErrTenantName},
+		{new: store.NewTenant{Name: "-", Plan: plans.Pro}, err: plans.ErrTenantName},
+		{new: store.NewTenant{Name: "", Plan: plans.Pro}, err: plans.ErrTenantName},
+		{new: store.NewTenant{Name: "a\x00", Plan: plans.Pro}, err: plans.ErrTenantName},
+		{new: store.NewTenant{Name: strings.Repeat("a", 64), Plan: plans.Pro}, err: plans.ErrTenantName},
+	} {
+		got, err := o.CreateTenant(t.Context(), jo, test.new, noon)
+		if !errors.Is(err, test.err) {
+			t.Errorf("%+v: error %v, want %v", test.new, err, test.err)
+		}
+		if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(plans.Tenant{}, "ID")); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", test.new, diff)
+		}
+		if err != nil {
+			continue
+		}
+		if read, err := o.GetTenant(t.Context(), test.new.Name); err != nil || !cmp.Equal(read, got) {
+			t.Errorf("read back %+v, %v", read, err)
+		}
+	}
+	list, err := o.ListTenants(t.Context(), 2)
+	if err != nil || len(list) != 2 || list[1].Name != "acme" {
+		t.Errorf("the first two: %+v, %v", list, err)
+	}
+	names, err := o.TenantNames(t.Context(), "a", 10)
+	if diff := cmp.Diff([]string{"acme"}, names); diff != "" || err != nil {
+		t.Errorf("names: %s, %v", diff, err)
+	}
+}
+
+func TestOneOfManyTenantsOfANameIsCreated(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	var group sync.WaitGroup
+	results := make(chan error, 8)
+	for range cap(results) {
+		group.Go(func() {
+			_, err := o.CreateTenant(t.Context(), jo, store.NewTenant{Name: "acme", Plan: plans.Free}, noon)
+			results <- err
+		})
+	}
+	group.Wait()
+	close(results)
+	created := 0
+	for err := range results {
+		if err == nil {
+			created++
+		} else if !errors.Is(err, plans.ErrTenantExists) {
+			t.Error(err)
+		}
+	}
+	if created != 1 {
+		t.Errorf("%d were created", created)
+	}
+}
+
+func TestSuspendAndResume(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	acme := o.tenant(t, "acme", plans.Pro)
+	if _, err := o.ResumeTenant(t.Context(), jo, "acme", noon); !errors.Is(err, plans.ErrTenantNotSuspended) {
+		t.Errorf("resume in good standing: %v", err)
+	}
+	suspended, err := o.SuspendTenant(t.Context(), jo, "acme", noon)
+	want := acme
+	want.SuspendedAt = noon
+	if diff := cmp.Diff(want, suspended); diff != "" || err != nil {
+		t.Errorf("suspended (-want +got):\n%s%v", diff, err)
+	}
+	record := map[string]any{"name": "acme", "plan": "pro", "per_minute": 300.0, "per_day": 10000.0}
+	if diff := cmp.Diff(remembered{
+		Actor: "jo@support-3", Action: "tenant.suspend", Tenant: "acme", Subject: "acme", Reason: "because", At: noon,
+		Before: record,
+		After: map[string]any{
+			"name": "acme", "plan": "pro", "per_minute": 300.0, "per_day": 10000.0, "suspended_at": "2026-11-20T12:00:00Z",
+		},
+	}, o.last(t)); diff != "" {
+		t.Errorf("remembered (-want +got):\n%s", diff)
+	}
+	if _, err := o.SuspendTenant(t.Context(), jo, "acme", noon); !errors.Is(err, plans.ErrTenantSuspended) {
+		t.Errorf("suspend again: %v", err)
+	}
+	resumed, err := o.ResumeTenant(t.Context(), jo, "acme", noon)
+	if diff := cmp.Diff(acme, resumed); diff != "" || err != nil {
+		t.Errorf("resumed (-want +got):\n%s%v", diff, err)
+	}
+	for name, change := range map[string]error{
+		"suspend": errorOf(o.SuspendTenant(t.Context(), jo, "nobody", noon)),
+		"resume":  errorOf(o.ResumeTenant(t.Context(), jo, "nobody", noon)),
+		"get":     errorOf(o.GetTenant(t.Context(), "nobody")),
+	} {
+		if !errors.Is(change, plans.ErrTenantNotFound) {
+			t.Errorf("%s nobody: %v", name, change)
+		}
+	}
+}
+
+func errorOf[T any](_ T, err error) error { return err }

@@ -1,0 +1,106 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+var (
+	november = time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	december = november.AddDate(0, 1, 0)
+)
+
+func (o office) used(t *testing.T, k keys.Key, plan string, hour time.Time, admitted, refused int64) {
+	t.Helper()
+	_, err := o.raw.ExecContext(t.Context(), `
+		insert into usage_hourly (tenant_id, hour, key_id, plan, admitted, refused) values ($1, $2, $3, $4, $5, $6)`,
+		k.TenantID, hour, k.ID, plan, admitted, refused)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestUsageReport(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	o.tenant(t, "zoo", plans.Business)
+	acme, _ := o.issue(t, "acme")
+	zoo, _ := o.issue(t, "zoo")
+	lastHour := december.Add(-time.Hour)
+	o.used(t, acme, plans.Free, november.Add(-time.Hour), 1000, 1000)
+	o.used(t, acme, plans.Free, november, 1, 10)
+	o.used(t, acme, plans.Pro, november.Add(23*time.Hour), 2, 20)
+	o.used(t, acme, plans.Pro, lastHour, 4, 40)
+	o.used(t, acme, plans.Pro, december, 2000, 2000)
+	o.used(t, zoo, plans.Business, lastHour, 8, 0)
+	for name, test := range map[string]struct {
+		query store.UsageQuery
+		want  []store.UsageRow
+	}{
+		"by tenant and plan": {store.UsageQuery{}, []store.UsageRow{
+			{Tenant: "acme", Plan: "free", Admitted: 1, Refused: 10}, {Tenant: "acme", Plan: "pro", Admitted: 6, Refused: 60},
+			{Tenant: "zoo", Plan: "business", Admitted: 8},
+		}},
+		"by tenant": {store.UsageQuery{By: store.ByTenant}, []store.UsageRow{
+			{Tenant: "acme", Admitted: 7, Refused: 70}, {Tenant: "zoo", Admitted: 8},
+		}},
+		"by plan": {store.UsageQuery{By: store.ByPlan}, []store.UsageRow{
+			{Plan: "free", Admitted: 1, Refused: 10}, {Plan: "pro", Admitted: 6, Refused: 60}, {Plan: "business", Admitted: 8},
+		}},
+		"by key": {store.UsageQuery{By: store.ByKey}, []store.UsageRow{
+			{Tenant: "acme", KeyID: acme.ID, Admitted: 7, Refused: 70}, {Tenant: "zoo", KeyID: zoo.ID, Admitted: 8},
+		}},
+		"by day": {store.UsageQuery{By: store.ByDay}, []store.UsageRow{
+			{At: november, Admitted: 3, Refused: 30}, {At: december.AddDate(0, 0, -1), Admitted: 12, Refused: 40},
+		}},
+		"by hour": {store.UsageQuery{By: store.ByHour, Tenant: "acme"}, []store.UsageRow{
+			{At: november, Admitted: 1, Refused: 10}, {At: november.Add(23 * time.Hour), Admitted: 2, Refused: 20},
+			{At: lastHour, Admitted: 4, Refused: 40},
+		}},
+		"limited": {store.UsageQuery{By: store.ByTenant, Limit: 1}, []store.UsageRow{{Tenant: "acme", Admitted: 7, Refused: 70}}},
+		"one tenant's": {store.UsageQuery{Tenant: "zoo"}, []store.UsageRow{
+			{Tenant: "zoo", Plan: "business", Admitted: 8},
+		}},
+	} {
+		test.query.From, test.query.To = november, december
+		if test.query.Limit == 0 {
+			test.query.Limit = 100
+		}
+		got, err := o.UsageReport(t.Context(), test.query)
+		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+			t.Errorf("%s (-want +got):\n%s%v", name, diff, err)
+		}
+	}
+	if _, err := o.UsageReport(t.Context(), store.UsageQuery{Tenant: "nobody"}); !errors.Is(err, plans.ErrTenantNotFound) {
+		t.Errorf("nobody: %v", err)
+	}
+	if _, err := o.UsageReport(t.Context(), store.UsageQuery{By: "week"}); err == nil {
+		t.Error("a grouping that does not exist was reported")
+	}
+}
+
+func TestListAudit(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	o.tenant(t, "zoo", plans.Free)
+	entries, err := o.ListAudit(t.Context(), store.AuditFilter{Limit: 10})
+	if err != nil || len(entries) != 2 || entries[0].Subject != "zoo" || entries[1].Subject != "acme" {
+		t.Errorf("all, the newest first: %+v, %v", entries, err)
+	}
+	entries, err = o.ListAudit(t.Context(), store.AuditFilter{Tenant: "acme", Limit: 10})
+	if err != nil || len(entries) != 1 || entries[0].Subject != "acme" {
+		t.Errorf("acme's: %+v, %v", entries, err)
+	}
+	if _, err := o.ListAudit(t.Context(), store.AuditFilter{Tenant: "nobody", Limit: 1}); !errors.Is(err, plans.ErrTenantNotFound) {
+		t.Errorf("nobody: %v", err)
+	}
+}

@@ -4,8 +4,10 @@ package localpg
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // takeDir makes and locks the folder. release unlocks it, and removes it when it was made for this server.
@@ -29,22 +31,40 @@ func takeDir(o Options) (dir string, release func(), err error) {
 		remove()
 		return "", nil, err
 	}
-	return dir, func() { _ = lock.Close(); remove() }, nil
+	return dir, func() { unlock(lock); remove() }, nil
 }
 
 // makeDir returns the folder's true name, which its other names must not hide from lock and fallback.
 func makeDir(dir string) (string, error) {
-	if _, err := os.Stat(dir); err != nil {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return "", err
-		}
-		if err := os.Chmod(dir, 0o755); err != nil { // whatever the umask: the server's user has to pass
-			return "", err
-		}
-	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
+	if err := makePassable(dir); err != nil {
+		return "", err
+	}
 	return filepath.EvalSymlinks(dir)
+}
+
+// makePassable makes the folder and its parents, as far as they are missing, such that the server's user can pass through them
+// whatever the umask, and nobody can look into them.
+func makePassable(dir string) error {
+	err := os.Mkdir(dir, 0o711)
+	if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		if err := makePassable(filepath.Dir(dir)); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, 0o711)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		info, err := os.Stat(dir)
+		if err == nil && !info.IsDir() {
+			return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	return os.Chmod(dir, 0o711)
 }

@@ -115,7 +115,7 @@ func copyOfThisBinary(t *testing.T) string {
 		t.Fatal(err)
 	}
 	to := filepath.Join(folder(t), "petstore")
-	if err := os.WriteFile(to, binary, 0o755); err != nil {
+	if err := errors.Join(os.WriteFile(to, binary, 0o755), os.Chmod(to, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	return to

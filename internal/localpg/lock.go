@@ -68,3 +68,9 @@ func lockHolder(f *os.File) int {
 	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
 	return pid
 }
+
+// unlock gives the lock back now: closing the file alone leaves it with a child process that another goroutine is just starting.
+func unlock(f *os.File) {
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+	_ = f.Close()
+}

@@ -122,7 +122,7 @@ func makeOwn(dir string, owners ...int) error {
 
 // makeHome makes the folder home for the account alone and proves that the account can work in it.
 func makeHome(home string, a account) error {
-	if err := os.MkdirAll(home, 0o755); err != nil {
+	if err := os.Mkdir(home, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if err := errors.Join(a.own(home), os.Chmod(home, 0o700)); err != nil {

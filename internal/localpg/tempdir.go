@@ -48,10 +48,10 @@ func tempDirIn(parent string, a account) (dir string, remove func(), err error) 
 	}
 	probe := filepath.Join(dir, "probe")
 	if err := errors.Join(os.Chmod(dir, 0o755), makeHome(probe, a), os.Remove(probe)); err != nil {
-		_ = lock.Close()
+		unlock(lock)
 		return "", nil, err
 	}
-	return dir, func() { _ = os.RemoveAll(dir); _ = lock.Close() }, nil
+	return dir, func() { _ = os.RemoveAll(dir); unlock(lock) }, nil
 }
 
 // sweep removes the folders of processes that are gone: their locks are free.
@@ -64,7 +64,7 @@ func sweep(parent string) {
 		}
 		if lock, err := lockDir(dir, tempLockName); err == nil {
 			_ = os.RemoveAll(dir) // what is still being written there is for the next sweep
-			_ = lock.Close()
+			unlock(lock)
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 type contender struct {
 	*report.Series
 	target load.Target
-	// servers are the processes that work for the case, with all their children.
-	servers []int
+	// processes are those of Series.Servers; all their children count.
+	processes []int
 	// tidy is called after each run; it may be nil.
 	tidy func() error
 	// profile returns a profile of the case's server by pprof's name, nil where there is none to take.
@@ -50,27 +50,27 @@ func (c *contender) run(ctx context.Context, wrk *load.Wrk, o load.Options) (rep
 	if c.tidy != nil {
 		err = c.tidy()
 	}
-	return report.Run{
-		RPS: result.RPS(), P50: result.P50, P99: result.P99,
-		CPU:    (after.servers - before.servers) / time.Duration(result.Requests),
-		Others: after.others(before),
-	}, err
+	run := report.Run{RPS: result.RPS(), P50: result.P50, P99: result.P99, Others: after.others(before)}
+	for i := range c.processes {
+		run.CPU = append(run.CPU, (after.servers[i]-before.servers[i])/time.Duration(result.Requests))
+	}
+	return run, err
 }
 
-// usage is processor time used up to an instant: by the case's servers, by all of the benchmark, and by the whole machine.
+// usage is processor time used up to an instant: by each of the case's servers, by all of the benchmark, and by the whole machine.
 type usage struct {
-	at                    time.Time
-	servers, own, machine time.Duration
+	at           time.Time
+	servers      []time.Duration
+	own, machine time.Duration
 }
 
 func (c *contender) usage() (u usage, err error) {
 	u.at = time.Now()
-	if u.servers, err = cputime.OfTrees(c.servers...); err != nil {
+	trees, err := cputime.OfTrees(append([]int{os.Getpid()}, c.processes...)...)
+	if err != nil {
 		return u, err
 	}
-	if u.own, err = cputime.OfTrees(os.Getpid()); err != nil {
-		return u, err
-	}
+	u.own, u.servers = trees[0], trees[1:]
 	u.machine, err = cputime.OfMachine()
 	return u, err
 }

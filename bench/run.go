@@ -91,8 +91,8 @@ func rounds(ctx context.Context, o *options, wrk *load.Wrk, cases []*contender) 
 				return err
 			}
 			run := c.Runs[i]
-			o.say("round %d of %d  %-12s %8.0f requests/s  %6.1f µs CPU  p99 %6.2f ms  others %2.0f %%",
-				i+1, o.rounds, c.Name, run.RPS, run.CPU.Seconds()*1e6, run.P99.Seconds()*1e3, 100*run.Others)
+			o.say("round %d of %d  %-12s %8.0f requests/s  CPU %v  p99 %.2f ms  others %.0f %%",
+				i+1, o.rounds, c.Name, run.RPS, run.CPU, run.P99.Seconds()*1e3, 100*run.Others)
 		}
 	}
 	return nil

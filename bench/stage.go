@@ -58,7 +58,7 @@ func (s *stage) setUp(ctx context.Context, o *options) (err error) {
 		return err
 	}
 	redis.About = "`petstore serve` with Redis: limits shared by all servers, exact, one script a request."
-	redis.servers = append(redis.servers, s.redis.PID())
+	redis.processes, redis.Servers = append(redis.processes, s.redis.PID()), append(redis.Servers, "Redis")
 	bare, err := s.bare(ctx)
 	if err != nil {
 		return err
@@ -86,13 +86,13 @@ func (s *stage) petstore(ctx context.Context, o *options, name, redisURL string)
 	}
 	s.later(server.Stop)
 	c := &contender{
-		Series: &report.Series{Name: name},
+		Series: &report.Series{Name: name, Servers: []string{"petstore", "PostgreSQL"}},
 		target: load.Target{
 			URL: server.BaseURL + path, Header: http.Header{"Authorization": {"Bearer " + key}}, Status: http.StatusOK,
 		},
-		servers: []int{server.PID(), s.postgres.PID()},
-		tidy:    server.ForgetLog,
-		profile: server.Profile,
+		processes: []int{server.PID(), s.postgres.PID()},
+		tidy:      server.ForgetLog,
+		profile:   server.Profile,
 	}
 	return c, s.expect(ctx, c)
 }
@@ -117,9 +117,12 @@ func (s *stage) bare(ctx context.Context) (*contender, error) {
 	}
 	s.later(server.Stop)
 	return &contender{
-		Series:  &report.Series{Name: "bare_gin", About: "a bare Gin server: `gin.New()` in release mode, one route, the same bytes, fixed."},
-		target:  load.Target{URL: server.URL + "?limit=20", Status: http.StatusOK, Body: s.body},
-		servers: []int{server.PID()},
+		Series: &report.Series{
+			Name: "bare_gin", Servers: []string{"Gin"},
+			About: "a bare Gin server: `gin.New()` in release mode, one route, the same bytes, fixed.",
+		},
+		target:    load.Target{URL: server.URL + "?limit=20", Status: http.StatusOK, Body: s.body},
+		processes: []int{server.PID()},
 	}, nil
 }
 

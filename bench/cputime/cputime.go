@@ -21,27 +21,28 @@ type process struct {
 	used time.Duration
 }
 
-// OfTrees returns the time used so far by these processes and all their descendants, also those that have ended and were
+// OfTrees returns the time used so far by each of these processes with all its descendants, also those that have ended and were
 // waited for. It is meant for differences; each has an error of up to 10 ms a process.
-func OfTrees(roots ...int) (time.Duration, error) {
+func OfTrees(roots ...int) ([]time.Duration, error) {
 	all, err := snapshot()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	children := map[int][]int{}
 	for pid, p := range all {
 		children[p.parent] = append(children[p.parent], pid)
 	}
-	var sum time.Duration
-	for queue := roots; len(queue) > 0; queue = queue[1:] {
-		p, ok := all[queue[0]]
-		if !ok {
-			return 0, fmt.Errorf("read processor time: process %d is gone", queue[0])
+	used := make([]time.Duration, len(roots))
+	for i, root := range roots {
+		if _, ok := all[root]; !ok {
+			return nil, fmt.Errorf("read processor time: process %d is gone", root)
 		}
-		sum += p.used
-		queue = append(queue[:len(queue):len(queue)], children[queue[0]]...)
+		for queue := []int{root}; len(queue) > 0; queue = queue[1:] {
+			used[i] += all[queue[0]].used
+			queue = append(queue, children[queue[0]]...)
+		}
 	}
-	return sum, nil
+	return used, nil
 }
 
 // OfMachine returns the time that was used by all processes together, also by those of other machines that this one had to

@@ -60,5 +60,5 @@ func read(t *testing.T) time.Duration {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return used
+	return used[0]
 }

@@ -8,16 +8,17 @@ import (
 // Run is what one run of a case showed.
 type Run struct {
 	RPS      float64
-	CPU      time.Duration // used by the case's servers for one request
+	CPU      []time.Duration // used for one request by each of Series.Servers
 	P50, P99 time.Duration
 	Others   float64 // share of the machine's processor time that went to processes which are no part of the benchmark
 }
 
 // Series is the runs of one case.
 type Series struct {
-	Name  string
-	About string
-	Runs  []Run
+	Name    string
+	About   string
+	Servers []string // who works for the case
+	Runs    []Run
 	// Baseline is what the case is compared with, nil for a baseline itself. Run i of both belongs to the same round.
 	Baseline *Series
 }
@@ -45,8 +46,31 @@ func (s *Series) spread(of func(Run) float64) Spread {
 // RPS is requests a second.
 func (s *Series) RPS() Spread { return s.spread(func(r Run) float64 { return r.RPS }) }
 
-// CPU is processor time a request in µs.
-func (s *Series) CPU() Spread { return s.spread(func(r Run) float64 { return r.CPU.Seconds() * 1e6 }) }
+// CPU is processor time a request in µs, of all servers together.
+func (s *Series) CPU() Spread {
+	return s.spread(func(r Run) float64 {
+		var sum time.Duration
+		for _, d := range r.CPU {
+			sum += d
+		}
+		return sum.Seconds() * 1e6
+	})
+}
+
+// Share is one server's part of the processor time.
+type Share struct {
+	Server string
+	CPU    Spread // µs a request
+}
+
+// Shares returns each server's part.
+func (s *Series) Shares() []Share {
+	shares := make([]Share, len(s.Servers))
+	for i, name := range s.Servers {
+		shares[i] = Share{Server: name, CPU: s.spread(func(r Run) float64 { return r.CPU[i].Seconds() * 1e6 })}
+	}
+	return shares
+}
 
 // P50 is the median latency in ms.
 func (s *Series) P50() Spread { return s.spread(func(r Run) float64 { return r.P50.Seconds() * 1e3 }) }

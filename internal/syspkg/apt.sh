@@ -8,7 +8,10 @@ root=${DPKG_ROOT:-}
 policy=$root/usr/sbin/policy-rc.d
 cluster=$root/etc/postgresql-common/createcluster.d/petstore-no-cluster.conf
 made=
-clean() { [ -z "$made" ] || rm -f $made; }
+clean() {
+	[ -z "$made" ] || rm -f $made
+	rmdir -p "${cluster%/*}" 2>/dev/null || :
+}
 trap clean EXIT
 trap 'exit 130' HUP INT TERM
 

@@ -1,4 +1,5 @@
-// Package catalog is the animal catalogue: what an animal is and which values it may take.
+// Package catalog is the animal catalogue and the orders for its animals: what they are, which values they may take, and
+// which status may follow which.
 //
 // It knows neither HTTP nor Postgres. Validation names the field and says what is wrong in words that a customer
 // reads.

@@ -51,6 +51,30 @@ type NewPet struct {
 	Status     Status
 }
 
+// PetPatch is a change to an animal. What is nil stays as it is.
+type PetPatch struct {
+	Name       *string
+	CategoryID *int64
+	Status     *Status
+}
+
+// Apply returns the animal with the change made. It returns a *TransitionError when the rules forbid its new status.
+func (c PetPatch) Apply(p Pet) (Pet, error) {
+	if c.Name != nil {
+		p.Name = *c.Name
+	}
+	if c.CategoryID != nil {
+		p.CategoryID = *c.CategoryID
+	}
+	if c.Status != nil {
+		if err := p.Status.CheckStep(*c.Status); err != nil {
+			return Pet{}, err
+		}
+		p.Status = *c.Status
+	}
+	return p, nil
+}
+
 // maxNameLength is in code points.
 const maxNameLength = 255
 
@@ -88,4 +112,7 @@ type Store interface {
 	GetPet(ctx context.Context, tenantID, id int64) (Pet, error)
 	// CreatePet gives the animal its id.
 	CreatePet(ctx context.Context, tenantID int64, p NewPet) (Pet, error)
+	// ChangePet returns the animal as it is then. It returns ErrPetNotFound, or a *TransitionError when the rules forbid the
+	// new status or an order holds the animal; nothing is changed then.
+	ChangePet(ctx context.Context, tenantID, id int64, c PetPatch) (Pet, error)
 }

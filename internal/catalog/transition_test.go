@@ -1,0 +1,81 @@
+package catalog_test
+
+import (
+	"errors"
+	"testing"
+
+	"petstore.example/internal/catalog"
+)
+
+// The customer's words for every step that is forbidden; "" for those that are allowed.
+func TestPetSteps(t *testing.T) {
+	t.Parallel()
+	const a, p, s = catalog.Available, catalog.Pending, catalog.Sold
+	checkSteps(t, []catalog.Status{a, p, s}, catalog.Status.CheckStep, map[[2]catalog.Status]string{
+		{a, a}: "", {a, p}: "", {a, s}: "status can't go from available to sold, only to pending",
+		{p, a}: "", {p, p}: "", {p, s}: "",
+		{s, a}: "status can't go from sold to available, because sold is final",
+		{s, p}: "status can't go from sold to pending, because sold is final",
+		{s, s}: "",
+	})
+}
+
+func TestOrderSteps(t *testing.T) {
+	t.Parallel()
+	const p, a, d, c = catalog.Placed, catalog.Approved, catalog.Delivered, catalog.Cancelled
+	checkSteps(t, []catalog.OrderStatus{p, a, d, c}, catalog.OrderStatus.CheckStep, map[[2]catalog.OrderStatus]string{
+		{p, p}: "", {p, a}: "", {p, d}: "status can't go from placed to delivered, only to approved or cancelled", {p, c}: "",
+		{a, p}: "status can't go from approved to placed, only to delivered or cancelled", {a, a}: "", {a, d}: "", {a, c}: "",
+		{d, p}: "status can't go from delivered to placed, because delivered is final",
+		{d, a}: "status can't go from delivered to approved, because delivered is final",
+		{d, d}: "",
+		{d, c}: "status can't go from delivered to cancelled, because delivered is final",
+		{c, p}: "status can't go from cancelled to placed, because cancelled is final",
+		{c, a}: "status can't go from cancelled to approved, because cancelled is final",
+		{c, d}: "status can't go from cancelled to delivered, because cancelled is final",
+		{c, c}: "",
+	})
+}
+
+func checkSteps[S ~string](t *testing.T, all []S, check func(S, S) error, want map[[2]S]string) {
+	t.Helper()
+	for _, from := range all {
+		for _, to := range all {
+			words, named := want[[2]S{from, to}]
+			if !named {
+				t.Errorf("%s → %s is missing from the table", from, to)
+			}
+			got, err := "", check(from, to)
+			if err != nil {
+				got = err.Error()
+			}
+			if got != words || errors.Is(err, catalog.ErrInvalidTransition) != (words != "") {
+				t.Errorf("%s → %s: %q, want %q", from, to, got, words)
+			}
+		}
+	}
+}
+
+// Every step of an order is one that its animal may take too.
+func TestOrderStepsMoveTheAnimalByItsRules(t *testing.T) {
+	t.Parallel()
+	all := []catalog.OrderStatus{catalog.Placed, catalog.Approved, catalog.Delivered, catalog.Cancelled}
+	for _, from := range all {
+		for _, to := range all {
+			if from.CheckStep(to) != nil {
+				continue
+			}
+			if err := from.PetStatus().CheckStep(to.PetStatus()); err != nil {
+				t.Errorf("%s → %s: the animal's %v", from, to, err)
+			}
+		}
+	}
+	want := map[catalog.OrderStatus]catalog.Status{
+		catalog.Placed: catalog.Pending, catalog.Approved: catalog.Pending, catalog.Delivered: catalog.Sold, catalog.Cancelled: catalog.Available,
+	}
+	for order, pet := range want {
+		if got := order.PetStatus(); got != pet {
+			t.Errorf("the animal of an order that is %s is %s, want %s", order, got, pet)
+		}
+	}
+}

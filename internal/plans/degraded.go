@@ -62,8 +62,8 @@ func (r *Redis) regain(ctx context.Context) {
 	r.options.Log.Info().Dur("away", time.Since(r.since)).Msg("limits: Redis is back and decides again")
 }
 
-// settle tells Redis of all requests it has not seen, and reports whether it knows them all now. While Redis decides this
-// ends: a tenant that owes nothing any more is Redis's again.
+// settle tells Redis of everything it has to be told, and reports whether it knows it all now. While Redis decides this
+// ends: a tenant of whom it knows all is Redis's again.
 func (r *Redis) settle(ctx context.Context) bool {
 	for {
 		debtors := r.ledger.debtors()
@@ -76,7 +76,7 @@ func (r *Redis) settle(ctx context.Context) bool {
 	}
 }
 
-// settleOnce tells Redis of those tenants' requests, as they are now, and reports whether it took them all.
+// settleOnce tells Redis of those tenants, as things are now, and reports whether it took it all.
 func (r *Redis) settleOnce(ctx context.Context, debtors []int64) bool {
 	for _, tenantID := range debtors {
 		b, owes := r.ledger.debt(tenantID, r.nextBatch)
@@ -97,7 +97,7 @@ func (r *Redis) settleOnce(ctx context.Context, debtors []int64) bool {
 	return true
 }
 
-// probe asks Redis to add nothing for the tenant whose call failed: that needs the same node and the same right to run
+// probe tells Redis nothing of the tenant whose call failed: that needs the same node and the same right to run
 // scripts and to write as a decision does.
 func (r *Redis) probe(ctx context.Context) error {
 	r.mu.Lock()
@@ -108,8 +108,9 @@ func (r *Redis) probe(ctx context.Context) error {
 }
 
 func (r *Redis) addBack(ctx context.Context, b batch) (used, error) {
-	keys := []string{minuteKey(b.tenantID, b.minute), dayKey(b.tenantID, b.day), r.batchKey(b.tenantID)}
-	return r.run(ctx, addBackScript, keys, b.add.minute, b.add.day, b.sequence)
+	minute, day := minuteKey(b.tenantID, b.minute), dayKey(b.tenantID, b.day)
+	keys := []string{minute, day, minute + ":raised", day + ":raised", r.batchKey(b.tenantID)}
+	return r.run(ctx, addBackScript, keys, b.add.minute, b.add.day, b.seen.minute, b.seen.day, b.sequence)
 }
 
 func (r *Redis) nextBatch() int64 { return r.batches.Add(1) }

@@ -18,6 +18,11 @@ type account struct {
 	minute, day tally
 	// asking is how many requests Redis is being asked about: it may admit each of them.
 	asking int64
+	// outage numbers the last outage of which Redis has been told, as far as this tenant is concerned. After another one
+	// it may have lost its counters, and has to be told what this server has seen.
+	outage int64
+	// untold is true when there is such a thing to tell.
+	untold bool
 	// sent is the batch on its way to Redis, nil for none. Its reply may be lost, so it is kept as it was sent.
 	sent *batch
 }
@@ -34,12 +39,13 @@ type tally struct {
 	servers int64
 }
 
-// batch is what one server admitted for one tenant without Redis, to be added to Redis once.
+// batch is what one server has to tell Redis of one tenant, once: what it admitted in the windows of those numbers
+// without Redis, and what it had seen used.
 type batch struct {
 	tenantID    int64
 	sequence    int64
 	minute, day int64
-	add         used
+	add, seen   used
 }
 
 func newLedger() *ledger {
@@ -80,13 +86,17 @@ func (l *ledger) refund(tenantID int64, d Decision) {
 	a.day.giveBack(d.Day.Number)
 }
 
-// ask notes that Redis is about to be asked, and reports whether it may be: not while it has yet to be told of requests
-// of this tenant. Each ask that may be is followed by answered or unanswered.
-func (l *ledger) ask(tenantID, minute, day int64) bool {
+// ask notes that Redis is about to be asked, and reports whether it may be: not while it has yet to be told something of
+// this tenant. Each ask that may be is followed by answered or unanswered. Outage numbers the last outage.
+func (l *ledger) ask(tenantID, minute, day, outage int64) bool {
 	s := l.shard(tenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(tenantID, minute, day)
+	if a.outage != outage {
+		a.outage = outage
+		a.untold = a.minute.seen > 0 || a.day.seen > 0
+	}
 	if a.owes() {
 		return false
 	}
@@ -114,7 +124,7 @@ func (l *ledger) unanswered(tenantID int64) {
 	}
 }
 
-// owes reports whether Redis has yet to be told of requests of this tenant.
+// owes reports whether Redis has yet to be told something of this tenant.
 func (l *ledger) owes(tenantID int64) bool {
 	s := l.shard(tenantID)
 	s.mu.Lock()
@@ -123,7 +133,7 @@ func (l *ledger) owes(tenantID int64) bool {
 	return ok && a.owes()
 }
 
-// debtors returns the tenants of whose requests Redis has yet to be told.
+// debtors returns the tenants of whom Redis has yet to be told something.
 func (l *ledger) debtors() []int64 {
 	var ids []int64
 	for i := range l.shards {
@@ -152,7 +162,7 @@ func (l *ledger) debt(tenantID int64, next func() int64) (batch, bool) {
 	if a.sent == nil {
 		a.sent = &batch{
 			tenantID: tenantID, sequence: next(), minute: a.minute.number, day: a.day.number,
-			add: used{minute: a.minute.local, day: a.day.local},
+			add: used{minute: a.minute.local, day: a.day.local}, seen: used{minute: a.minute.seen, day: a.day.seen},
 		}
 	}
 	return *a.sent, true
@@ -167,7 +177,7 @@ func (l *ledger) settled(b batch, u used) {
 	if !ok {
 		return
 	}
-	a.sent = nil
+	a.sent, a.untold = nil, false
 	a.minute.settled(b.minute, b.add.minute, u.minute)
 	a.day.settled(b.day, b.add.day, u.day)
 }
@@ -199,7 +209,9 @@ func (s *ledgerShard) forgetBefore(day int64) {
 	}
 }
 
-func (a *account) owes() bool { return a.sent != nil || a.minute.local > 0 || a.day.local > 0 }
+func (a *account) owes() bool {
+	return a.untold || a.sent != nil || a.minute.local > 0 || a.day.local > 0
+}
 
 // moveOn begins the window of that number. What the old one owes to Redis goes with it: no decision needs it any more.
 func (t *tally) moveOn(number int64) {

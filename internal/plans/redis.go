@@ -49,8 +49,8 @@ type RedisOptions struct {
 //
 // While Redis does not answer the limiter is degraded: it decides in this process, within this server's share of what
 // Redis last said was remaining. The first call that fails takes the timeout at most; those after it wait for nothing.
-// When Redis answers again, what was admitted meanwhile is added to its counters, once, and a tenant's requests are
-// decided by Redis again as soon as that is done for this tenant.
+// When Redis answers again it is told, tenant by tenant, what was admitted meanwhile, which is added once, and what this
+// server had seen used before, in case it comes back empty. As soon as that is done for a tenant, Redis decides again.
 //
 // A call whose reply was lost may have counted in Redis and then counts here too: a fault can cost a tenant requests,
 // it gives none away.
@@ -98,7 +98,7 @@ func NewRedis(client redis.UniversalClient, o RedisOptions) *Redis {
 }
 
 // Close ends the limiter, after the last Take. When Redis answers, it is told of what was admitted without it, within a
-// second; otherwise that is forgotten.
+// second or so; otherwise that is forgotten.
 func (r *Redis) Close() {
 	r.stop()
 	<-r.stopped
@@ -122,7 +122,7 @@ func (r *Redis) Degraded() (degraded bool, since time.Time) {
 func (r *Redis) Take(ctx context.Context, tenantID int64, q Quota, now time.Time) Decision {
 	minute, day := minuteAt(tenantID, now), DayAt(now)
 	changes := r.changes.Load()
-	if isDegraded(changes) || !r.ledger.ask(tenantID, minute, day) {
+	if isDegraded(changes) || !r.ledger.ask(tenantID, minute, day, changes) {
 		return r.takeHere(tenantID, q, minute, day)
 	}
 	u, err := r.run(ctx, takeScript, []string{minuteKey(tenantID, minute), dayKey(tenantID, day)}, q.PerMinute, q.PerDay)
@@ -143,9 +143,7 @@ func (r *Redis) Take(ctx context.Context, tenantID int64, q Quota, now time.Time
 // takeHere decides without Redis, and sees to it that Redis is told as soon as it answers.
 func (r *Redis) takeHere(tenantID int64, q Quota, minute, day int64) Decision {
 	d := r.ledger.take(tenantID, q, minute, day, r.servers())
-	if d.Admitted {
-		r.wakeMender()
-	}
+	r.wakeMender()
 	return d
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ulule/limiter/v3"
@@ -69,7 +70,7 @@ func (a *api) refuseBanned(x *exchange, ban *keys.Ban) error {
 	x.limits = bannedAllowance(c.Tenant.Quota, reset)
 	wait := plans.RetryAfter(reset, x.now)
 	return codeKeyBanned.because("This API key is banned until " + time.Unix(reset, 0).UTC().Format(time.RFC3339) + ": " +
-		ban.Reason + ". Retry in " + count(wait, "second") + ".").after(wait)
+		strings.TrimRight(ban.Reason, ".") + ". Retry in " + count(wait, "second") + ".").after(wait)
 }
 
 func (a *api) admitAddress(x *exchange) error {

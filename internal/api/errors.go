@@ -99,10 +99,10 @@ const unavailableFor = 1
 
 // toError says how an error of the layers below is answered.
 func toError(err error) *Error {
-	var e *Error
-	switch {
-	case errors.As(err, &e):
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
+	}
+	switch {
 	case errors.Is(err, catalog.ErrPetNotFound):
 		return codePetNotFound.because("")
 	case errors.Is(err, catalog.ErrUnavailable), errors.Is(err, keys.ErrUnavailable),

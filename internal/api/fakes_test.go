@@ -219,7 +219,9 @@ func (m *fakeMeter) Admitted(int64, string, string, time.Time) { m.count(&m.admi
 func (m *fakeMeter) Refused(int64, string, string, time.Time)  { m.count(&m.refused) }
 func (m *fakeMeter) Refunded(int64, string, string, time.Time) { m.count(&m.refunded) }
 
+// fakePets has the methods that the API calls.
 type fakePets struct {
+	catalog.Store
 	mu   sync.Mutex
 	last int64
 	pets map[int64][]catalog.Pet

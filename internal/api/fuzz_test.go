@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -87,6 +88,10 @@ func FuzzHeaders(f *testing.F) {
 	f.Add("X", "Basic", "pst_test_", "application/json;charset=utf-8;x", ",", "a=b&limit=+5")
 	w := endless(f)
 	f.Fuzz(func(t *testing.T, method, authorization, id, contentType, forwarded, query string) {
+		_, ours := parseListQuery(query)
+		if _, standard := url.ParseQuery(query); (ours == nil) != (standard == nil) {
+			t.Fatalf("query %q: %v, but to url.ParseQuery %v", query, ours, standard)
+		}
 		for _, credential := range []string{authorization, "Bearer " + w.key} {
 			r := w.request("GET", "/v1/pets", "{}")
 			r.Method, r.URL.RawQuery = method, query

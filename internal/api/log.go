@@ -46,8 +46,7 @@ func logFailure(e *zerolog.Event, failed *Error) {
 		return
 	}
 	e.AnErr("error", failed.cause)
-	var p *panicked
-	if errors.As(failed.cause, &p) {
+	if p, ok := errors.AsType[*panicked](failed.cause); ok {
 		e.Bytes("stack", p.stack)
 	}
 }

@@ -131,13 +131,13 @@ func (r reader) end() error {
 
 // syntaxError says where a body stops being JSON.
 func syntaxError(err error) error {
-	var syntax *jsontext.SyntacticError
+	syntax, isSyntax := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
 	case errors.Is(err, io.EOF):
 		return codeInvalidJSON.because("The body is not valid JSON: it holds nothing but white space.")
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return codeInvalidJSON.because("The body is not valid JSON: it ends too early.")
-	case !errors.As(err, &syntax):
+	case !isSyntax:
 		return codeInvalidJSON.because("The body is not valid JSON: " + err.Error() + ".")
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		return codeInvalidJSON.because("The body is not valid JSON: the member " +

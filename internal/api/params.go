@@ -14,64 +14,121 @@ const (
 	maxLimit     = 100
 )
 
-// listParams reads the query of a list of animals. The values are all parameters, also those that we don't know:
-// links keep them.
-func listParams(rawQuery string) (catalog.Page, url.Values, error) {
+// listQuery is the query of a list, as the client wrote it.
+type listQuery struct {
+	limit, status, cursor parameter
+	// others are parameters that we don't know. They change nothing, and links keep them.
+	others url.Values
+}
+
+// parameter is the last value given, and how often one was given.
+type parameter struct {
+	value string
+	times int
+}
+
+// parseListQuery reads a query (application/x-www-form-urlencoded) as url.ParseQuery does, without a map for the
+// parameters that there are.
+func parseListQuery(raw string) (q listQuery, err error) {
+	for raw != "" {
+		var pair string
+		pair, raw, _ = strings.Cut(raw, "&")
+		if pair == "" {
+			continue
+		}
+		key, value, _ := strings.Cut(pair, "=")
+		key, err1 := url.QueryUnescape(key)
+		value, err2 := url.QueryUnescape(value)
+		if err1 != nil || err2 != nil || strings.Contains(pair, ";") {
+			return q, codeInvalidParameter.because("The query can't be read: a % must be followed by two hexadecimal " +
+				"digits, and parameters are separated by &.")
+		}
+		q.add(key, value)
+	}
+	return q, nil
+}
+
+func (q *listQuery) add(key, value string) {
+	var p *parameter
+	switch key {
+	case "limit":
+		p = &q.limit
+	case "status":
+		p = &q.status
+	case "cursor":
+		p = &q.cursor
+	default:
+		if q.others == nil {
+			q.others = url.Values{}
+		}
+		q.others.Add(key, value)
+		return
+	}
+	p.value = value
+	p.times++
+}
+
+// page says which part of the list is asked for. All that is wrong with the query is said at once.
+func (q *listQuery) page() (catalog.Page, error) {
 	page := catalog.Page{Limit: defaultLimit}
-	if rawQuery == "" {
-		return page, nil, nil
-	}
-	values, err := url.ParseQuery(rawQuery)
-	if err != nil {
-		return page, nil, codeInvalidParameter.because("The query can't be read: a % must be followed by two hexadecimal " +
-			"digits, and parameters are separated by &.")
-	}
 	var p problems
-	if s, ok := p.single(values, "limit"); ok {
-		page.Limit = p.limit(s)
+	ok := true
+	if p.given("limit", q.limit) {
+		if page.Limit, ok = parseLimit(q.limit.value); !ok {
+			p.add("limit must be a whole number from 1 to " + strconv.Itoa(maxLimit))
+		}
 	}
-	if s, ok := p.single(values, "status"); ok {
-		if page.Status, ok = catalog.ParseStatus(s); !ok {
+	if p.given("status", q.status) {
+		if page.Status, ok = catalog.ParseStatus(q.status.value); !ok {
 			p.add("status must be one of available, pending, sold")
 		}
 	}
-	badCursor := false
-	if s, ok := p.single(values, "cursor"); ok {
-		page.After, ok = parseCursor(s)
-		badCursor = !ok
+	if p.given("cursor", q.cursor) {
+		if page.After, ok = parseCursor(q.cursor.value); !ok && len(p) == 0 {
+			return page, codeInvalidCursor.because("")
+		} else if !ok {
+			p.add(strings.TrimSuffix(codeInvalidCursor.message, "."))
+		}
 	}
-	return page, values, p.error(badCursor)
+	if len(p) > 0 {
+		return page, codeInvalidParameter.because(p.String())
+	}
+	return page, nil
 }
 
-// single returns the parameter's value when it is given, once.
-func (p *problems) single(values url.Values, name string) (string, bool) {
-	given := values[name]
-	if len(given) > 1 {
+// given reports whether a parameter was given, once.
+func (p *problems) given(name string, q parameter) bool {
+	if q.times > 1 {
 		p.add(name + " must be given only once")
 	}
-	if len(given) != 1 {
-		return "", false
-	}
-	return given[0], true
+	return q.times == 1
 }
 
-// limit reads a whole number without sign or leading zeros, from 1 to 100.
-func (p *problems) limit(s string) int {
+// parseLimit reads a whole number without sign or leading zeros, from 1 to 100.
+func parseLimit(s string) (int, bool) {
 	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > maxLimit || s[0] == '+' || s[0] == '0' {
-		p.add("limit must be a whole number from 1 to " + strconv.Itoa(maxLimit))
-	}
-	return n
+	return n, err == nil && 1 <= n && n <= maxLimit && '1' <= s[0] && s[0] <= '9'
 }
 
-func (p *problems) error(badCursor bool) error {
-	switch {
-	case badCursor && len(*p) == 0:
-		return codeInvalidCursor.because("")
-	case badCursor:
-		p.add(strings.TrimSuffix(codeInvalidCursor.message, "."))
-	case len(*p) == 0:
-		return nil
+// links are the list's (RFC 8288): the next page, unless its cursor is empty, and the first, with all other parameters
+// as they were. The query has to be a good one.
+func (q *listQuery) links(list, next string) string {
+	var space [512]byte
+	b := space[:0]
+	if next != "" {
+		b = append(q.appendTarget(b, list, next), `; rel="next", `...)
 	}
-	return codeInvalidParameter.because(p.String())
+	return string(append(q.appendTarget(b, list, ""), `; rel="first"`...))
+}
+
+func (q *listQuery) appendTarget(b []byte, list, cursor string) []byte {
+	b = append(append(b, '<'), list...)
+	separator := byte('?')
+	for _, p := range [...]struct{ name, value string }{{"cursor=", cursor}, {"limit=", q.limit.value}, {"status=", q.status.value}, {"", q.others.Encode()}} {
+		if p.value != "" {
+			b = append(append(append(b, separator), p.name...), p.value...)
+			separator = '&'
+		}
+	}
+	return append(b, '>')
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -11,7 +10,11 @@ import (
 
 // listPets is GET /v1/pets.
 func (a *api) listPets(x *exchange) error {
-	page, query, err := listParams(x.Request.URL.RawQuery)
+	query, err := parseListQuery(x.Request.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	page, err := query.page()
 	if err != nil {
 		return err
 	}
@@ -27,30 +30,8 @@ func (a *api) listPets(x *exchange) error {
 		next = formatCursor(pets[len(pets)-1].ID)
 		x.set("X-Next-Cursor", next)
 	}
-	x.set("Link", pageLinks(a.BaseURL+"/pets", query, next))
+	x.set("Link", query.links(a.petsURL, next))
 	return x.json(http.StatusOK, pets)
-}
-
-// pageLinks are the list's links (RFC 8288): the next page, if there is one, and the first, with all other parameters
-// as they were.
-func pageLinks(list string, query url.Values, next string) string {
-	if query == nil {
-		query = url.Values{}
-	}
-	query.Del("cursor")
-	first := "<" + withQuery(list, query) + `>; rel="first"`
-	if next == "" {
-		return first
-	}
-	query.Set("cursor", next)
-	return "<" + withQuery(list, query) + `>; rel="next", ` + first
-}
-
-func withQuery(list string, query url.Values) string {
-	if len(query) == 0 {
-		return list
-	}
-	return list + "?" + query.Encode()
 }
 
 // createPet is POST /v1/pets.
@@ -67,7 +48,7 @@ func (a *api) createPet(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.set("Location", a.BaseURL+"/pets/"+strconv.FormatInt(created.ID, 10))
+	x.set("Location", a.petsURL+"/"+strconv.FormatInt(created.ID, 10))
 	return x.json(http.StatusCreated, &created)
 }
 

@@ -69,6 +69,8 @@ type api struct {
 	metrics *metrics
 	// prefix is the path of BaseURL without its /v1.
 	prefix string
+	// petsURL is the list of animals, absolute.
+	petsURL string
 }
 
 // New returns the API as a handler for an http.Server, whose DisableGeneralOptionsHandler should be set so that
@@ -94,7 +96,7 @@ func New(c Config) (http.Handler, error) {
 	if err := engine.SetTrustedProxies(c.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("configure api: trusted proxies: %w", err)
 	}
-	a := &api{Config: c, metrics: m, prefix: strings.TrimSuffix(base.Path, "/v1")}
+	a := &api{Config: c, metrics: m, prefix: strings.TrimSuffix(base.Path, "/v1"), petsURL: c.BaseURL + "/pets"}
 	a.mount(engine)
 	return engine, nil
 }

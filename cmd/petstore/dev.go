@@ -93,13 +93,12 @@ func runDev(ctx context.Context, o *devOptions) error {
 // which case ctx also ends when that server does.
 func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url string, stop func(), err error) {
 	if url := os.Getenv("PETSTORE_DATABASE_URL"); url != "" {
-		// The database's user, which is not root, must get through to its own folder below; the note is its owner's alone.
-		if err := os.MkdirAll(o.Dir, 0o711); err != nil { //nolint:gosec // See above.
+		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 			return ctx, "", nil, fmt.Errorf("make the data folder: %w; choose another with --dir", err)
 		}
 		return ctx, url, func() {}, nil
 	}
-	// It makes the folder, such that the server's own user can pass through it.
+	// It makes the folder such that the database's user, which is not root, gets through to its own below.
 	server, err := localpg.Start(ctx, localpg.Options{Dir: o.Dir, Install: true, Log: o.Log})
 	if notInstalled := (*syspkg.NotInstalledError)(nil); errors.As(err, &notInstalled) {
 		return ctx, "", nil, fmt.Errorf("%w; or set PETSTORE_DATABASE_URL to a database of yours", err)

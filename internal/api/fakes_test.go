@@ -82,7 +82,7 @@ func (w *world) setClock(now time.Time) {
 
 // request makes a request of acme's; headers come in pairs, and an empty value removes one.
 func (w *world) request(method, target, body string, headers ...string) *http.Request {
-	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r := httptest.NewRequestWithContext(context.Background(), method, target, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer "+w.key)
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")

@@ -27,7 +27,7 @@ func (w *world) listen(t *testing.T) string {
 // raw sends bytes and returns the answer as it came: its head's lines, and what follows.
 func raw(t *testing.T, addr, request string) (lines []string, body string) {
 	t.Helper()
-	conn, err := net.Dial("tcp", addr)
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,112 @@
+package client
+
+import (
+	"math"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// answer is a whole answer.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// Rate is what an answer says of the limits: of the window, minute or day, with the fewest requests remaining.
+type Rate struct {
+	// Limit is how many requests the window has.
+	Limit int64
+	// Remaining is how many of them are left.
+	Remaining int64
+	// Reset is when the window ends; zero when the answer has no such header.
+	Reset time.Time
+}
+
+// Response is what is known of an answer beside its body. See [CaptureResponse].
+type Response struct {
+	Status    int
+	Header    http.Header
+	RequestID string
+	Rate      Rate
+	// Replayed tells that an earlier request with the same Idempotency-Key had made what was returned.
+	Replayed bool
+}
+
+func (a *answer) response() Response {
+	return Response{
+		Status:    a.status,
+		Header:    a.header,
+		RequestID: a.header.Get("X-Request-Id"),
+		Rate:      rateOf(a.header),
+		Replayed:  a.header.Get("Idempotent-Replayed") == "true",
+	}
+}
+
+func rateOf(h http.Header) (r Rate) {
+	r.Limit = integer(h.Get("X-RateLimit-Limit"))
+	r.Remaining = integer(h.Get("X-RateLimit-Remaining"))
+	if reset := integer(h.Get("X-RateLimit-Reset")); reset > 0 {
+		r.Reset = time.Unix(reset, 0)
+	}
+	return r
+}
+
+// integer returns 0 for what is none.
+func integer(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// maxRetryAfter keeps sums with a Retry-After from overflowing.
+const maxRetryAfter = math.MaxInt64 / 2
+
+// retryAfter reads Retry-After in its two forms, seconds and a date (RFC 9110, 10.2.3). It is 0 for none, for rubbish and for
+// the past.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	s := h.Get("Retry-After")
+	if s != "" && strings.Trim(s, "0123456789") == "" {
+		seconds, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || seconds > int64(maxRetryAfter/time.Second) {
+			return maxRetryAfter
+		}
+		return time.Duration(seconds) * time.Second
+	}
+	at, err := http.ParseTime(s)
+	if err != nil {
+		return 0
+	}
+	return min(max(0, at.Sub(now)), maxRetryAfter)
+}
+
+// nextCursor is where the next page of a list begins, empty after the last. Of a Link only the cursor is taken, so that the
+// key never goes where a link leads.
+func nextCursor(h http.Header) string {
+	if cursor := h.Get("X-Next-Cursor"); cursor != "" {
+		return cursor
+	}
+	for _, m := range link.FindAllStringSubmatch(strings.Join(h.Values("Link"), ", "), -1) {
+		rel := relation.FindStringSubmatch(m[2])
+		if rel == nil || !slices.Contains(strings.Fields(strings.Trim(rel[1], `"`)), "next") {
+			continue
+		}
+		if u, err := url.Parse(m[1]); err == nil {
+			return u.Query().Get("cursor")
+		}
+	}
+	return ""
+}
+
+// link is one link-value of RFC 8288 with its parameters, relation the value of rel among them.
+var (
+	link     = regexp.MustCompile(`<([^>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"[^"]*"|[^\s";,]+))?)*)`)
+	relation = regexp.MustCompile(`(?i);\s*rel\s*=\s*("[^"]*"|[^\s";,]+)`)
+)

@@ -1,0 +1,108 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+)
+
+// Version is this package's.
+const Version = "1.0.0"
+
+// Client calls the animal store with one API key. The zero value is of no use; see [New].
+type Client struct {
+	base *url.URL
+	// key is a function, so that no way of printing a client shows it.
+	key       func() string
+	http      *http.Client
+	userAgent string
+
+	maxRetries int
+	maxWait    time.Duration
+	held       *hold
+
+	now    func() time.Time
+	sleep  func(context.Context, time.Duration) error
+	random func() float64
+}
+
+// New returns a client of the API at baseURL, which is http or https and ends in /v1. Plain http shows the key to
+// everybody on the way. Errors never hold the arguments.
+func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
+	base, err := parseBaseURL(baseURL)
+	if err != nil {
+		return nil, err
+	}
+	if !isVisible(apiKey) {
+		return nil, errors.New("petstore: the API key must be visible ASCII characters; is there a space or a line break around it?")
+	}
+	c := &Client{
+		base:       base,
+		key:        func() string { return apiKey },
+		http:       &http.Client{Timeout: defaultTimeout},
+		userAgent:  "petstore-go/" + Version,
+		maxRetries: defaultMaxRetries,
+		maxWait:    defaultMaxWait,
+		held:       new(hold),
+		now:        time.Now,
+		sleep:      sleep,
+		random:     rand.Float64,
+	}
+	for _, opt := range opts {
+		if err := opt(c); err != nil {
+			return nil, err
+		}
+	}
+	c.http = keepToOrigin(c.http, base)
+	return c, nil
+}
+
+func parseBaseURL(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	// The parser's error quotes its input, which is the key when the arguments were swapped.
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return nil, errors.New("petstore: the base URL must be absolute, http or https, as in https://api.example.com/v1")
+	}
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("petstore: the base URL must have no user, query or fragment")
+	}
+	if path.Base(u.Path) != "v1" {
+		return nil, errors.New("petstore: the base URL must end in /v1")
+	}
+	return u, nil
+}
+
+// keepToOrigin returns a copy of the client that follows a redirect only if it stays with the scheme, host and port of base
+// and keeps the method. net/http alone would take the key to other ports, to subdomains, and from https to http.
+// Any other redirect is the answer.
+func keepToOrigin(h *http.Client, base *url.URL) *http.Client {
+	kept := *h
+	kept.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		if req.URL.Scheme != base.Scheme || req.URL.Host != base.Host || req.Method != via[0].Method || len(via) >= maxRedirects {
+			return http.ErrUseLastResponse
+		}
+		if h.CheckRedirect != nil {
+			return h.CheckRedirect(req, via)
+		}
+		return nil
+	}
+	return &kept
+}
+
+const maxRedirects = 10
+
+// isVisible tells whether s can stand in a header as one word.
+func isVisible(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+}
+
+// String names the API that is called, never the key.
+func (c Client) String() string { return "petstore client of " + c.base.String() }
+
+// GoString is as String.
+func (c Client) GoString() string { return c.String() }

@@ -1,0 +1,205 @@
+package client_test
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/client"
+)
+
+var (
+	rateHeaders = []string{"X-RateLimit-Limit", "300", "X-RateLimit-Remaining", "299", "X-RateLimit-Reset", "1795166568"}
+	rate        = client.Rate{Limit: 300, Remaining: 299, Reset: time.Unix(1795166568, 0)}
+)
+
+func with(headers ...string) []string { return append(headers, rateHeaders...) }
+
+const (
+	rexJSON   = `{"id":7,"name":"Rex","categoryId":-9223372036854775808,"status":"pending"}`
+	orderJSON = `{"id":3,"petId":7,"quantity":2,"status":"placed","createdAt":"2026-11-20T09:21:48.5Z","note":"unknown"}`
+)
+
+var (
+	rex   = client.Pet{ID: 7, Name: "Rex", CategoryID: -1 << 63, Status: client.PetPending}
+	order = client.Order{
+		ID: 3, PetID: 7, Quantity: 2, Status: client.OrderPlaced,
+		CreatedAt: time.Date(2026, time.November, 20, 9, 21, 48, 500e6, time.UTC),
+	}
+)
+
+// TestOperations compares what each operation sends, and what it makes of the answer.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		call   func(context.Context, *client.Client) (any, error)
+		answer http.HandlerFunc
+		sent   received
+		want   any
+	}{
+		"list": {
+			func(ctx context.Context, c *client.Client) (any, error) { return c.ListPets(ctx, client.ListPetsParams{}) },
+			answer(200, "["+rexJSON+"]", with("ETag", `"abc"`)...),
+			received{method: "GET", path: "/v1/pets"},
+			&client.PetPage{Pets: []client.Pet{rex}, ETag: `"abc"`, Rate: rate},
+		},
+		"list with everything": {
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.ListPets(ctx, client.ListPetsParams{Limit: 2, Status: client.PetSold, Cursor: "000000000000000a", IfNoneMatch: `"abc"`})
+			},
+			answer(200, "[]", with("ETag", `"def"`, "X-Next-Cursor", "000000000000000c")...),
+			received{
+				method: "GET", path: "/v1/pets", query: "cursor=000000000000000a&limit=2&status=sold",
+				header: http.Header{"If-None-Match": {`"abc"`}},
+			},
+			&client.PetPage{Pets: []client.Pet{}, NextCursor: "000000000000000c", ETag: `"def"`, Rate: rate},
+		},
+		"list not modified": {
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.ListPets(ctx, client.ListPetsParams{IfNoneMatch: `"abc"`})
+			},
+			answer(304, "", with("ETag", `"abc"`)...),
+			received{method: "GET", path: "/v1/pets", header: http.Header{"If-None-Match": {`"abc"`}}},
+			&client.PetPage{ETag: `"abc"`, NotModified: true, Rate: rate},
+		},
+		"add": {
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.CreatePet(ctx, client.NewPet{Name: "Rex", CategoryID: -1 << 63, Status: client.PetPending}, client.IdempotencyKey("rex-1"))
+			},
+			answer(201, rexJSON),
+			received{
+				method: "POST", path: "/v1/pets",
+				body:   `{"name":"Rex","categoryId":-9223372036854775808,"status":"pending"}`,
+				header: http.Header{"Idempotency-Key": {"rex-1"}, "Content-Type": {"application/json"}},
+			},
+			&rex,
+		},
+		"add without status": {
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.CreatePet(ctx, client.NewPet{Name: "Rex"}, client.IdempotencyKey("rex-2"))
+			},
+			answer(201, rexJSON),
+			received{
+				method: "POST", path: "/v1/pets", body: `{"name":"Rex","categoryId":0}`,
+				header: http.Header{"Idempotency-Key": {"rex-2"}, "Content-Type": {"application/json"}},
+			},
+			&rex,
+		},
+		"get": {
+			func(ctx context.Context, c *client.Client) (any, error) { return c.GetPet(ctx, -7) },
+			answer(200, rexJSON),
+			received{method: "GET", path: "/v1/pets/-7"},
+			&rex,
+		},
+		"change an animal": {
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.UpdatePet(ctx, 7, client.PetPatch{CategoryID: new(int64(0)), Status: new(client.PetPending)})
+			},
+			answer(200, rexJSON),
+			received{
+				method: "PATCH", path: "/v1/pets/7", body: `{"categoryId":0,"status":"pending"}`,
+				header: http.Header{"Content-Type": {"application/json"}},
+			},
+			&rex,
+		},
+		"list orders": {
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.ListOrders(ctx, client.ListOrdersParams{Limit: 5, Status: client.OrderCancelled, Cursor: "0000000000000001"})
+			},
+			answer(200, "["+orderJSON+"]", with("X-Stability", "beta", "X-Next-Cursor", "0000000000000003")...),
+			received{method: "GET", path: "/v1/store/orders", query: "cursor=0000000000000001&limit=5&status=cancelled"},
+			&client.OrderPage{Orders: []client.Order{order}, NextCursor: "0000000000000003", Rate: rate},
+		},
+		"order": {
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.PlaceOrder(ctx, client.NewOrder{PetID: 7, Quantity: 2}, client.IdempotencyKey("o-1"))
+			},
+			answer(201, orderJSON),
+			received{
+				method: "POST", path: "/v1/store/orders", body: `{"petId":7,"quantity":2}`,
+				header: http.Header{"Idempotency-Key": {"o-1"}, "Content-Type": {"application/json"}},
+			},
+			&order,
+		},
+		"change an order": {
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.UpdateOrder(ctx, 3, client.OrderPatch{Status: new(client.OrderApproved)})
+			},
+			answer(200, orderJSON),
+			received{
+				method: "PATCH", path: "/v1/store/orders/3", body: `{"status":"approved"}`,
+				header: http.Header{"Content-Type": {"application/json"}},
+			},
+			&order,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			service := newService(t, test.answer)
+			store, _ := service.store(t, client.WithUserAgent("acme/1.0"))
+			got, err := test.call(t.Context(), store)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("returned (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff([]received{everywhere(test.sent)}, service.requests(), cmp.AllowUnexported(received{})); diff != "" {
+				t.Errorf("sent (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// everywhere adds the headers that every request has.
+func everywhere(r received) received {
+	header := http.Header{
+		"Authorization":   {"Bearer " + key},
+		"Accept":          {"application/json"},
+		"Accept-Encoding": {"gzip"},
+		"User-Agent":      {"acme/1.0 petstore-go/" + client.Version},
+	}
+	for name, values := range r.header {
+		header[name] = values
+	}
+	if r.body != "" {
+		header.Set("Content-Length", strconv.Itoa(len(r.body)))
+	}
+	r.header = header
+	return r
+}
+
+func TestCaptureResponse(t *testing.T) {
+	t.Parallel()
+	headers := with("X-Request-Id", "r1", "Idempotent-Replayed", "true")
+	service := newService(t,
+		failure(503, client.CodeUnavailable, with("X-Request-Id", "r0", "Retry-After", "1")...),
+		answer(201, rexJSON, headers...),
+		failure(404, client.CodePetNotFound, with("X-Request-Id", "r2")...))
+	store, _ := service.store(t)
+
+	var last client.Response
+	if _, err := store.CreatePet(t.Context(), client.NewPet{Name: "Rex"}, client.CaptureResponse(&last)); err != nil {
+		t.Fatal(err)
+	}
+	if last.Header.Get("X-Request-Id") != "r1" {
+		t.Errorf("headers %v", last.Header)
+	}
+	last.Header = nil
+	want := client.Response{Status: 201, RequestID: "r1", Rate: rate, Replayed: true}
+	if diff := cmp.Diff(want, last); diff != "" {
+		t.Errorf("after success (-want +got):\n%s", diff)
+	}
+
+	if _, err := store.GetPet(t.Context(), 1, client.CaptureResponse(&last)); err == nil {
+		t.Fatal("no error")
+	}
+	last.Header = nil
+	if diff := cmp.Diff(client.Response{Status: 404, RequestID: "r2", Rate: rate}, last); diff != "" {
+		t.Errorf("after an error (-want +got):\n%s", diff)
+	}
+}

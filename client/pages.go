@@ -1,0 +1,53 @@
+package client
+
+import (
+	"errors"
+	"iter"
+	"net/url"
+	"strconv"
+)
+
+// largestPage is the most that a page can hold. Iterators ask for it, because each page costs a request.
+const largestPage = 100
+
+// listQuery leaves out what is zero.
+func listQuery(limit int, status, cursor string) url.Values {
+	q := url.Values{}
+	if limit != 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	if status != "" {
+		q.Set("status", status)
+	}
+	if cursor != "" {
+		q.Set("cursor", cursor)
+	}
+	return q
+}
+
+// each yields the items of a page and of all that follow it, or one error and nothing more.
+func each[T any](cursor string, list func(cursor string) (items []T, next string, err error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		for at := cursor; ; {
+			items, next, err := list(at)
+			if err != nil {
+				yield(none, err)
+				return
+			}
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if next == "" {
+				return
+			}
+			if next == at {
+				yield(none, errors.New("petstore: the next page is the same page"))
+				return
+			}
+			at = next
+		}
+	}
+}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/jmoiron/sqlx"
-
 	"petstore.example/internal/catalog"
 )
 
@@ -71,17 +69,10 @@ func (d *DB) GetPet(ctx context.Context, tenantID, id int64) (catalog.Pet, error
 
 // CreatePet implements catalog.Store. It uses a transaction so that the animal is never inserted twice when a
 // connection breaks.
-func (d *DB) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (catalog.Pet, error) {
-	pet := catalog.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
-	stmt, err := d.stmts.get(ctx, d.db, createPetQuery)
-	if err != nil {
-		return catalog.Pet{}, fmt.Errorf("create pet: %w", translate(err))
-	}
-	err = d.tx(ctx, func(tx *sqlx.Tx) error {
-		return tx.StmtxContext(ctx, stmt).GetContext(ctx, &pet.ID, tenantID, p.Name, p.CategoryID, p.Status)
+func (d *DB) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (pet catalog.Pet, err error) {
+	err = d.preparedTx(ctx, []string{createPetQuery}, func(ctx context.Context, tx preparedTx) error {
+		pet, err = creator{tx}.CreatePet(ctx, tenantID, p)
+		return err
 	})
-	if err != nil {
-		return catalog.Pet{}, fmt.Errorf("create pet: %w", err)
-	}
-	return pet, nil
+	return pet, err
 }

@@ -18,10 +18,7 @@ type statements struct {
 }
 
 func (s *statements) get(ctx context.Context, db *sqlx.DB, query string) (*sqlx.Stmt, error) {
-	s.mu.RLock()
-	stmt, ok := s.m[query]
-	s.mu.RUnlock()
-	if ok {
+	if stmt := s.find(query); stmt != nil {
 		return stmt, nil
 	}
 	stmt, err := db.PreparexContext(ctx, query)
@@ -38,6 +35,13 @@ func (s *statements) get(ctx context.Context, db *sqlx.DB, query string) (*sqlx.
 	}
 	s.m[query] = stmt
 	return stmt, nil
+}
+
+// find returns nil when the statement is not prepared.
+func (s *statements) find(query string) *sqlx.Stmt {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.m[query]
 }
 
 func (s *statements) drop(query string) {

@@ -1,0 +1,53 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"petstore.example/internal/catalog"
+)
+
+var (
+	_ catalog.Creator = creator{}
+	_ catalog.Creator = (*DB)(nil)
+)
+
+// creator adds to the catalogue within a transaction.
+type creator struct{ tx preparedTx }
+
+// creatorQueries are the statements of all its methods.
+var creatorQueries = []string{createPetQuery, placeOrderQuery}
+
+// CreatePet implements catalog.Creator.
+func (c creator) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (catalog.Pet, error) {
+	pet := catalog.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
+	if err := c.tx.get(ctx, &pet.ID, createPetQuery, tenantID, p.Name, p.CategoryID, p.Status); err != nil {
+		return catalog.Pet{}, fmt.Errorf("create pet: %w", err)
+	}
+	return pet, nil
+}
+
+// PlaceOrder implements catalog.Creator.
+func (c creator) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrder) (catalog.Order, error) {
+	var placed struct {
+		ID        sql.NullInt64 `db:"id"`
+		CreatedAt sql.NullTime  `db:"created_at"`
+		PetFound  bool          `db:"pet_found"`
+	}
+	err := c.tx.get(ctx, &placed, placeOrderQuery, tenantID, o.PetID, o.Quantity)
+	switch {
+	case isConstraint(err, "orders_holding_pet"):
+		err = catalog.ErrPetNotAvailable
+	case err == nil && !placed.PetFound:
+		err = catalog.ErrPetNotFound
+	case err == nil && !placed.ID.Valid:
+		err = catalog.ErrPetNotAvailable
+	}
+	if err != nil {
+		return catalog.Order{}, fmt.Errorf("place order: %w", err)
+	}
+	return catalog.Order{
+		ID: placed.ID.Int64, PetID: o.PetID, Quantity: o.Quantity, Status: catalog.Placed, CreatedAt: placed.CreatedAt.Time.UTC(),
+	}, nil
+}

@@ -1,0 +1,120 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"petstore.example/internal/catalog"
+)
+
+var _ catalog.OrderStore = (*DB)(nil)
+
+const (
+	listOrdersQuery = forTenant + `
+select id, pet_id, quantity, status, created_at from orders
+where ` + forTenantSet + ` and tenant_id = $1 and id > $2
+order by id limit $3`
+
+	listOrdersByStatusQuery = forTenant + `
+select id, pet_id, quantity, status, created_at from orders
+where ` + forTenantSet + ` and tenant_id = $1 and id > $2 and status = $4
+order by id limit $3`
+
+	// placeOrderQuery is one statement, so that the lock on the animal's row lasts only from there to the commit. Who comes
+	// second waits for the lock, and then finds the animal no longer available.
+	placeOrderQuery = forTenant + `,
+held as (
+  update pets set status = 'pending'
+  where ` + forTenantSet + ` and tenant_id = $1 and id = $2 and status = 'available'
+  returning id
+),
+placed as (
+  insert into orders (tenant_id, pet_id, quantity, status, created_at)
+  select $1, id, $3, 'placed', now() from held
+  returning id, created_at
+)
+select placed.id, placed.created_at,
+       exists (select from pets where ` + forTenantSet + ` and tenant_id = $1 and id = $2) as pet_found
+from (select) one left join placed on true`
+
+	// lockOrderQuery locks the order before its animal. Nobody locks them the other way round.
+	lockOrderQuery = forTenant + `
+select o.id, o.pet_id, o.quantity, o.status, o.created_at, p.status as pet_status
+from orders o
+join pets p on p.tenant_id = o.tenant_id and p.id = o.pet_id
+where ` + forTenantSet + ` and o.tenant_id = $1 and o.id = $2
+for no key update of o, p`
+
+	updateOrderQuery = `
+with moved as (update pets set status = $5 where tenant_id = $1 and id = $4 and status <> $5)
+update orders set status = $3 where tenant_id = $1 and id = $2`
+)
+
+// ListOrders implements catalog.OrderStore.
+func (d *DB) ListOrders(ctx context.Context, tenantID int64, p catalog.OrderPage) ([]catalog.Order, bool, error) {
+	// One more than asked for tells whether more follow.
+	orders := make([]catalog.Order, 0, p.Limit+1)
+	query, args := listOrdersQuery, []any{tenantID, p.After, p.Limit + 1}
+	if p.Status != "" {
+		query, args = listOrdersByStatusQuery, append(args, p.Status)
+	}
+	if err := d.selectPrepared(ctx, &orders, query, args...); err != nil {
+		return nil, false, fmt.Errorf("list orders: %w", err)
+	}
+	for i := range orders {
+		orders[i].CreatedAt = orders[i].CreatedAt.UTC()
+	}
+	if len(orders) > p.Limit {
+		return orders[:p.Limit], true, nil
+	}
+	return orders, false, nil
+}
+
+// PlaceOrder implements catalog.OrderStore.
+func (d *DB) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrder) (order catalog.Order, err error) {
+	err = d.preparedTx(ctx, []string{placeOrderQuery}, func(ctx context.Context, tx preparedTx) error {
+		order, err = creator{tx}.PlaceOrder(ctx, tenantID, o)
+		return err
+	})
+	return order, err
+}
+
+// ChangeOrder implements catalog.OrderStore.
+func (d *DB) ChangeOrder(ctx context.Context, tenantID, id int64, to catalog.OrderStatus) (order catalog.Order, err error) {
+	queries := []string{lockOrderQuery, updateOrderQuery}
+	err = d.preparedTx(ctx, queries, func(ctx context.Context, tx preparedTx) error {
+		order, err = changeOrder(ctx, tx, tenantID, id, to)
+		return err
+	})
+	if err != nil {
+		return catalog.Order{}, fmt.Errorf("change order: %w", err)
+	}
+	return order, nil
+}
+
+func changeOrder(ctx context.Context, tx preparedTx, tenantID, id int64, to catalog.OrderStatus) (catalog.Order, error) {
+	var found []struct {
+		catalog.Order
+		PetStatus catalog.Status `db:"pet_status"`
+	}
+	if err := tx.query(ctx, &found, lockOrderQuery, tenantID, id); err != nil {
+		return catalog.Order{}, err
+	}
+	if len(found) == 0 {
+		return catalog.Order{}, catalog.ErrOrderNotFound
+	}
+	order := found[0].Order
+	order.CreatedAt = order.CreatedAt.UTC()
+	if order.Status == to {
+		return order, nil
+	}
+	if err := order.Status.CheckStep(to); err != nil {
+		return catalog.Order{}, err
+	}
+	if err := found[0].PetStatus.CheckStep(to.PetStatus()); err != nil {
+		return catalog.Order{}, err
+	}
+	order.Status = to
+	_, err := tx.exec(ctx, updateOrderQuery, tenantID, id, to, order.PetID, to.PetStatus())
+	return order, err
+}

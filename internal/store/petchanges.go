@@ -1,0 +1,65 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"petstore.example/internal/catalog"
+)
+
+const (
+	lockPetQuery = forTenant + `
+select id, name, category_id, status from pets
+where ` + forTenantSet + ` and tenant_id = $1 and id = $2
+for no key update`
+
+	// petHeldQuery is a statement of its own, after the lock: one that began before it would not see an order that was
+	// placed while it waited.
+	petHeldQuery = `
+select exists (select from orders where tenant_id = $1 and pet_id = $2 and status in ('placed', 'approved')) as held`
+
+	updatePetQuery = `
+update pets set name = $3, category_id = $4, status = $5 where tenant_id = $1 and id = $2`
+)
+
+// ChangePet implements catalog.Store. The lock on the animal's row keeps orders for it and other changes away until the
+// end of the transaction.
+func (d *DB) ChangePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (pet catalog.Pet, err error) {
+	queries := []string{lockPetQuery, petHeldQuery, updatePetQuery}
+	err = d.preparedTx(ctx, queries, func(ctx context.Context, tx preparedTx) error {
+		var found []catalog.Pet
+		if err := tx.query(ctx, &found, lockPetQuery, tenantID, id); err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return catalog.ErrPetNotFound
+		}
+		before := found[0]
+		if pet, err = c.Apply(before); err != nil || pet == before {
+			return err
+		}
+		if pet.Status != before.Status {
+			if err := refuseHeld(ctx, tx, tenantID, before, pet.Status); err != nil {
+				return err
+			}
+		}
+		_, err = tx.exec(ctx, updatePetQuery, tenantID, id, pet.Name, pet.CategoryID, pet.Status)
+		return err
+	})
+	if err != nil {
+		return catalog.Pet{}, fmt.Errorf("change pet: %w", err)
+	}
+	return pet, nil
+}
+
+// refuseHeld returns an error when an order holds the locked animal.
+func refuseHeld(ctx context.Context, tx preparedTx, tenantID int64, pet catalog.Pet, to catalog.Status) error {
+	var held bool
+	if err := tx.get(ctx, &held, petHeldQuery, tenantID, pet.ID); err != nil {
+		return err
+	}
+	if held {
+		return &catalog.TransitionError{From: string(pet.Status), To: string(to), Held: true}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package store
+
+import (
+	"context"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+)
+
+// preparedTx is a transaction of hot statements.
+type preparedTx struct {
+	tx    *sqlx.Tx
+	stmts *statements
+}
+
+// preparedTx runs fn in one transaction, as tx does, with the context that bounds it. The queries that fn will run are
+// prepared before: to prepare them within would take a second connection while the first is held.
+//
+// Where a migration changed what a prepared statement returns, fn is called a second time, after the first transaction
+// was rolled back.
+func (d *DB) preparedTx(ctx context.Context, queries []string, fn func(context.Context, preparedTx) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	for again := false; ; again = true {
+		for _, query := range queries {
+			if _, err := d.stmts.get(ctx, d.db, query); err != nil {
+				return translate(err)
+			}
+		}
+		err := d.tx(ctx, func(tx *sqlx.Tx) error { return fn(ctx, preparedTx{tx, &d.stmts}) })
+		if again || err == nil || pq.As(err, pqerror.FeatureNotSupported) == nil {
+			return err
+		}
+		for _, query := range queries {
+			d.stmts.drop(query)
+		}
+	}
+}
+
+// query scans all rows into dest, a pointer to a slice.
+func (p preparedTx) query(ctx context.Context, dest any, query string, args ...any) error {
+	stmt, err := p.stmt(ctx, query)
+	if err != nil {
+		return err
+	}
+	return stmt.SelectContext(ctx, dest, args...)
+}
+
+// get scans the one row into dest; sql.ErrNoRows when there is none.
+func (p preparedTx) get(ctx context.Context, dest any, query string, args ...any) error {
+	stmt, err := p.stmt(ctx, query)
+	if err != nil {
+		return err
+	}
+	return stmt.GetContext(ctx, dest, args...)
+}
+
+// exec returns how many rows the statement changed.
+func (p preparedTx) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	stmt, err := p.stmt(ctx, query)
+	if err != nil {
+		return 0, err
+	}
+	result, err := stmt.ExecContext(ctx, args...)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// stmt returns the statement for use within the transaction, with which it ends.
+func (p preparedTx) stmt(ctx context.Context, query string) (*sqlx.Stmt, error) {
+	if stmt := p.stmts.find(query); stmt != nil {
+		return p.tx.StmtxContext(ctx, stmt), nil
+	}
+	// It was dropped since the transaction began.
+	return p.tx.PreparexContext(ctx, query)
+}

@@ -51,7 +51,8 @@ type OnceStore interface {
 	//
 	// It never waits for another request with the same key: it returns ErrIdempotencyInProgress while one runs, which ends
 	// with that one's connection at the latest, and ErrIdempotencyKeyReused when an answer to another body is kept.
-	// The transaction holds a connection of the database: work should do no more than create and render.
+	// The transaction holds a connection of the database: work should do no more than create and render. It may be called a
+	// second time, after all that it did the first time was undone.
 	//
 	// Without r, work is called with a plain Creator and nothing is kept.
 	Once(ctx context.Context, tenantID int64, r *Idempotency, work func(context.Context, Creator) (Answer, error)) (a Answer, replayed bool, err error)

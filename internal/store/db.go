@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -20,7 +21,10 @@ const (
 	apiTimeout   = 1100 * time.Millisecond
 	staffTimeout = 30 * time.Second
 	readSlack    = 100 * time.Millisecond
-	maxConns     = 16
+	// apiIdleTimeout is after which Postgres ends a transaction of the API that has gone silent: the server may be frozen
+	// or cut off, and what the transaction locks would stay locked.
+	apiIdleTimeout = 3 * time.Second
+	maxConns       = 16
 	// maxLifetime bounds the harm of a connection that the driver left in a bad state.
 	maxLifetime = 30 * time.Minute
 )
@@ -66,6 +70,7 @@ func open(url string, o Options) (*DB, error) {
 			cfg.Runtime = map[string]string{}
 		}
 		cfg.Runtime["role"] = apiRole
+		cfg.Runtime["idle_in_transaction_session_timeout"] = strconv.FormatInt(apiIdleTimeout.Milliseconds(), 10)
 	}
 	connector, err := pq.NewConnectorConfig(cfg)
 	if err != nil {

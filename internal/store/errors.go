@@ -51,6 +51,8 @@ func translate(err error) error {
 	case errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, driver.ErrBadConn),
 		errors.Is(err, sql.ErrConnDone),
+		// database/sql rolled the transaction back because its time was over.
+		errors.Is(err, sql.ErrTxDone),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, net.ErrClosed),
 		errors.As(err, &network):
@@ -66,7 +68,8 @@ func isUnavailable(e *pq.Error) bool {
 		return true
 	}
 	switch e.Code {
-	case pqerror.ReadOnlySQLTransaction, pqerror.LockNotAvailable, pqerror.InvalidCatalogName:
+	case pqerror.ReadOnlySQLTransaction, pqerror.LockNotAvailable, pqerror.InvalidCatalogName,
+		pqerror.IdleInTransactionSessionTimeout:
 		return true
 	}
 	return false

@@ -1,0 +1,144 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"petstore.example/internal/catalog"
+)
+
+var _ catalog.OnceStore = (*DB)(nil)
+
+const (
+	// lockScopeQuery takes a lock that ends with the transaction, and so with the connection, whatever becomes of the server.
+	lockScopeQuery = forTenant + `
+select pg_try_advisory_xact_lock($2) from t where t.id is not null`
+
+	// keptAnswerQuery is a statement of its own, after the lock: one that began before it would not see an answer that was
+	// committed in between.
+	keptAnswerQuery = `
+select fingerprint, status, location, body from idempotency_keys
+where tenant_id = $1 and method = $2 and path = $3 and key = $4 and expires_at > $5`
+
+	// keepAnswerQuery writes over an answer that has expired and was not removed yet.
+	keepAnswerQuery = `
+insert into idempotency_keys as k
+  (tenant_id, method, path, key, created_at, expires_at, fingerprint, status, location, body)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+on conflict (tenant_id, method, path, key) do update set
+  created_at = excluded.created_at, expires_at = excluded.expires_at, fingerprint = excluded.fingerprint,
+  status = excluded.status, location = excluded.location, body = excluded.body
+where k.expires_at <= excluded.created_at`
+
+	// pruneKeysQuery goes from tenant to tenant, by the index on their expiry. The instant opens the rows that expired before
+	// it, and no others, to row-level security. Rows that somebody is writing over are left to him.
+	pruneKeysQuery = `
+with i as materialized (select set_config('petstore.expired_at', $1::timestamptz::text, true) as expired_at)
+delete from idempotency_keys k
+using (
+  select e.* from tenants t
+  cross join lateral (
+    select tenant_id, method, path, key from idempotency_keys
+    where tenant_id = t.id and expires_at <= $1
+    order by expires_at limit $2
+    for update skip locked
+  ) e
+  limit $2
+) e
+where (select expired_at from i) is not null
+  and k.tenant_id = e.tenant_id and k.method = e.method and k.path = e.path and k.key = e.key`
+)
+
+var onceQueries = slices.Concat([]string{lockScopeQuery, keptAnswerQuery, keepAnswerQuery}, creatorQueries)
+
+// Once implements catalog.OnceStore.
+func (d *DB) Once(
+	ctx context.Context, tenantID int64, r *catalog.Idempotency, work func(context.Context, catalog.Creator) (catalog.Answer, error),
+) (a catalog.Answer, replayed bool, err error) {
+	if r == nil {
+		a, err = work(ctx, d)
+		return a, false, err
+	}
+	err = d.preparedTx(ctx, onceQueries, func(ctx context.Context, tx preparedTx) error {
+		if err := lockScope(ctx, tx, tenantID, r); err != nil {
+			return fmt.Errorf("lock idempotency key: %w", err)
+		}
+		if a, replayed, err = keptAnswer(ctx, tx, tenantID, r); err != nil {
+			return fmt.Errorf("look for kept answer: %w", err)
+		}
+		if replayed {
+			return nil
+		}
+		if a, err = work(ctx, creator{tx}); err != nil {
+			return err
+		}
+		if err := keepAnswer(ctx, tx, tenantID, r, a); err != nil {
+			return fmt.Errorf("keep answer: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return catalog.Answer{}, false, err
+	}
+	return a, replayed, nil
+}
+
+func lockScope(ctx context.Context, tx preparedTx, tenantID int64, r *catalog.Idempotency) error {
+	// No part holds a NUL, so no two scopes are written the same.
+	scope := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s", tenantID, r.Method, r.Path, r.Key))
+	var locked bool
+	if err := tx.get(ctx, &locked, lockScopeQuery, tenantID, int64(binary.BigEndian.Uint64(scope[:]))); err != nil {
+		return err
+	}
+	if !locked {
+		return catalog.ErrIdempotencyInProgress
+	}
+	return nil
+}
+
+// keptAnswer returns false when there is none.
+func keptAnswer(ctx context.Context, tx preparedTx, tenantID int64, r *catalog.Idempotency) (catalog.Answer, bool, error) {
+	var found []struct {
+		catalog.Answer
+		Fingerprint []byte `db:"fingerprint"`
+	}
+	err := tx.query(ctx, &found, keptAnswerQuery, tenantID, r.Method, r.Path, r.Key, r.At)
+	switch {
+	case err != nil || len(found) == 0:
+		return catalog.Answer{}, false, err
+	case !bytes.Equal(found[0].Fingerprint, r.Fingerprint[:]):
+		return catalog.Answer{}, false, catalog.ErrIdempotencyKeyReused
+	}
+	return found[0].Answer, true, nil
+}
+
+func keepAnswer(ctx context.Context, tx preparedTx, tenantID int64, r *catalog.Idempotency, a catalog.Answer) error {
+	kept, err := tx.exec(ctx, keepAnswerQuery, tenantID, r.Method, r.Path, r.Key, r.At, r.At.Add(catalog.IdempotencyLifetime),
+		r.Fingerprint[:], a.Status, a.Location, a.Body)
+	if err != nil {
+		return err
+	}
+	if kept != 1 {
+		return errors.New("there is one already")
+	}
+	return nil
+}
+
+// PruneIdempotencyKeys removes answers that have expired at the instant now, at most limit of them. It returns how many it
+// removed: fewer than limit when none is left. Any number of servers can do so at the same time.
+func (d *DB) PruneIdempotencyKeys(ctx context.Context, now time.Time, limit int) (removed int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	result, err := d.db.ExecContext(ctx, pruneKeysQuery, now, limit)
+	if err != nil {
+		return 0, fmt.Errorf("prune idempotency keys: %w", translate(err))
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}

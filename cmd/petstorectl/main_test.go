@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
 )
 
@@ -40,13 +41,17 @@ func TestScripts(t *testing.T) {
 			if !ok {
 				return fmt.Errorf("%T is no test", e.T())
 			}
-			e.Setenv("PETSTORE_DATABASE_URL", storetest.New(t).URL)
+			url := storetest.New(t).URL
+			e.Setenv("PETSTORE_DATABASE_URL", url)
+			status, err := store.MigrateStatus(t.Context(), url)
+			e.Setenv("LATEST", fmt.Sprint(status.Latest))
+			e.Setenv("BEFORE", fmt.Sprint(status.Latest-1))
 			e.Setenv("PETSTORE_ACTOR", "jo@support-3")
 			e.Setenv("TEST_NOW", "2026-11-20T10:30:00Z")
 			e.Setenv("ESCAPE", "a\x1b[2Jb")
 			e.Setenv("BAD_UTF8", "a\xffb")
 			e.Setenv("LONG", strings.Repeat("x", 300))
-			return nil
+			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"member": setMember},
 	})

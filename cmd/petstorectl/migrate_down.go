@@ -62,5 +62,5 @@ func runMigrateDown(ctx context.Context, o *migrateDownOptions) error {
 		}
 	}
 	o.changed("taken back %d of %d migrations", o.steps, before.Version)
-	return o.printMigrated(ctx)
+	return o.printMigrated(ctx, before, before.Version-uint(o.steps))
 }

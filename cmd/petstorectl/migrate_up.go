@@ -43,14 +43,5 @@ func runMigrateUp(ctx context.Context, o *migrateUpOptions) error {
 	} else {
 		o.changed("applied %s", strings.Join(before.Pending, ", "))
 	}
-	return o.printMigrated(ctx)
-}
-
-// printMigrated prints how far the database is now, for programs.
-func (f *factory) printMigrated(ctx context.Context) error {
-	_, status, err := f.migrationStatus(ctx)
-	if err != nil {
-		return err
-	}
-	return printChanged(f, migrationView, status)
+	return o.printMigrated(ctx, before, before.Latest)
 }

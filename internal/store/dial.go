@@ -2,11 +2,24 @@ package store
 
 import (
 	"context"
+	"encoding/binary"
 	"net"
+	"sync/atomic"
 	"time"
 )
 
-const connectTimeout = time.Second
+const (
+	connectTimeout = time.Second
+	// briefRead bounds the wait for the answer to a request that a server answers at once or not at all: for TLS, or to
+	// cancel a query. pq sends the latter when a query's time is over and holds up the query's end until it is answered.
+	briefRead = 300 * time.Millisecond
+)
+
+// The codes of those requests, which stand where others have their protocol's version.
+const (
+	cancelRequest = 80877102
+	tlsRequest    = 80877103
+)
 
 // deadlineDialer makes connections on which no read lasts longer than a given time. A context's deadline does not
 // unblock a read from a server that hangs or a network that went away; this does.
@@ -34,12 +47,31 @@ func (d deadlineDialer) DialContext(ctx context.Context, network, address string
 
 type deadlineConn struct {
 	net.Conn
-	read time.Duration
+	read  time.Duration
+	brief atomic.Bool // whether what was written last is answered at once
 }
 
 func (c *deadlineConn) Read(p []byte) (int, error) {
-	if err := c.SetReadDeadline(time.Now().Add(c.read)); err != nil {
+	limit := c.read
+	if c.brief.Load() {
+		limit = min(limit, briefRead)
+	}
+	if err := c.SetReadDeadline(time.Now().Add(limit)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Read(p)
+}
+
+func (c *deadlineConn) Write(p []byte) (int, error) {
+	c.brief.Store(isAnsweredAtOnce(p))
+	return c.Conn.Write(p)
+}
+
+// isAnsweredAtOnce knows the message by its length and code: only those that open a connection begin with their length.
+func isAnsweredAtOnce(message []byte) bool {
+	if len(message) < 8 || int64(binary.BigEndian.Uint32(message)) != int64(len(message)) {
+		return false
+	}
+	code := binary.BigEndian.Uint32(message[4:])
+	return code == cancelRequest || code == tlsRequest
 }

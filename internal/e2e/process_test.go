@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,6 +61,9 @@ func (p *process) end() {
 		_ = p.Stop(context.Background(), 10*time.Second, syscall.SIGTERM, syscall.SIGKILL)
 	}
 	said := p.stderr()
+	if path := os.Getenv("PETSTORE_E2E_LOGS"); path != "" {
+		_ = os.WriteFile(filepath.Join(path, fmt.Sprintf("%d.log", p.PID())), []byte(said), 0o600)
+	}
 	if p.t.Failed() {
 		p.t.Logf("stderr of process %d, its end:\n%s", p.PID(), said[max(0, len(said)-4000):])
 	}

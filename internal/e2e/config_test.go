@@ -1,0 +1,77 @@
+package e2e_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestConfigurationMistakes: all are named at once, and no secret is.
+func TestConfigurationMistakes(t *testing.T) {
+	t.Parallel()
+	const password, redisPassword = "hunter2-of-postgres", "hunter2-of-redis"
+	env := []string{
+		"PETSTORE_DATABASE_URL=mysql://petstore:" + password + "@db/petstore",
+		"PETSTORE_REDIS_URL=http://:" + redisPassword + "@redis:6379",
+		"PETSTORE_ADDR=8080", "PETSTORE_ADMIN_ADDR=localhost", "PETSTORE_ENVIRONMENT=prod",
+		"PETSTORE_BASE_URL=api.example.com", "PETSTORE_TRUSTED_PROXIES=10.0.0.0/8,everybody",
+		"PETSTORE_ADDRESS_LIMIT=many", "PETSTORE_LOG_LEVEL=loud", "PETSTORE_LOG_FORMAT=xml",
+		"PETSTORE_PPROF=perhaps", "PETSTORE_DRAIN_DELAY=soon", "PETSTORE_STOP_TIMEOUT=0s",
+	}
+	for _, command := range []string{"serve", "config"} {
+		p := start(t, exec.Command(program(t, "petstore"), command), env...)
+		code := p.wait(20 * time.Second)
+		said := p.stderr()
+		named := 0
+		for _, setting := range env {
+			name, _, _ := strings.Cut(setting, "=")
+			field := strings.ReplaceAll(strings.TrimPrefix(name, "PETSTORE_"), "_", "")
+			if strings.Contains(said, name) || strings.Contains(strings.ToUpper(said), field) {
+				named++
+			} else {
+				t.Errorf("petstore %s does not name the mistake in %s", command, name)
+			}
+		}
+		t.Logf("petstore %s: exit %d, %d of %d mistakes named", command, code, named, len(env))
+		if code == 0 {
+			t.Errorf("petstore %s: exit code 0 with mistakes", command)
+		}
+		for _, secret := range []string{password, redisPassword} {
+			if strings.Contains(said+p.stdout(), secret) {
+				t.Errorf("petstore %s prints a password: %s%s", command, said, p.stdout())
+			}
+		}
+	}
+}
+
+// TestConfigurationShown: petstore config prints every setting, secrets redacted.
+func TestConfigurationShown(t *testing.T) {
+	t.Parallel()
+	p := start(t, exec.Command(program(t, "petstore"), "config"),
+		"PETSTORE_DATABASE_URL=postgres://petstore:hunter2@db/petstore", "PETSTORE_REDIS_URL=redis://:hunter3@redis:6379/0")
+	if code := p.wait(20 * time.Second); code != 0 {
+		t.Errorf("exit code %d: %s", code, p.stderr())
+	}
+	said := p.stdout()
+	for _, want := range []string{"PETSTORE_DATABASE_URL=(set", "PETSTORE_REDIS_URL=(set", "PETSTORE_ADDR=:8080", "PETSTORE_ADMIN_ADDR=127.0.0.1:8081"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in:\n%s", want, said)
+		}
+	}
+	if strings.Contains(said+p.stderr(), "hunter") {
+		t.Errorf("a secret is shown:\n%s", said)
+	}
+}
+
+// TestServeWithoutDatabase: a database that does not answer, or is not migrated, ends serve with one line.
+func TestServeWithoutDatabase(t *testing.T) {
+	t.Parallel()
+	p := start(t, exec.Command(program(t, "petstore"), "serve"),
+		"PETSTORE_DATABASE_URL=postgres://petstore:hunter2@127.0.0.1:1/petstore?sslmode=disable",
+		"PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0")
+	code, said := p.wait(20*time.Second), strings.TrimSpace(p.stderr())
+	if code == 0 || strings.Contains(said, "\n") || !strings.Contains(said, "PETSTORE_DATABASE_URL") || strings.Contains(said, "hunter2") {
+		t.Errorf("exit %d: %q", code, said)
+	}
+}

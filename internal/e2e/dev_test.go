@@ -1,0 +1,339 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// note is dev.json.
+type note struct {
+	BaseURL     string `json:"base_url"`
+	AdminURL    string `json:"admin_url"`
+	DatabaseURL string `json:"database_url"`
+	APIKey      string `json:"api_key"`
+}
+
+// dev is a running petstore dev.
+type dev struct {
+	server
+	note
+	dir  string
+	took time.Duration
+}
+
+// nobody is a plain user. Only root can become it; a plain user tests as itself.
+const nobody = 65534
+
+// devCommand is petstore dev on free ports, as the user.
+func devCommand(t testing.TB, dir string, uid int, args ...string) *exec.Cmd {
+	t.Helper()
+	all := append([]string{"dev", "--dir", dir, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0"}, args...)
+	cmd := exec.Command(program(t, "petstore"), all...)
+	cmd.Dir = "/"
+	if uid != 0 && os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+	}
+	return cmd
+}
+
+// startDev starts petstore dev and waits until it serves.
+func startDev(t testing.TB, dir string, uid int, args ...string) *dev {
+	t.Helper()
+	began := time.Now()
+	d := &dev{server: server{process: start(t, devCommand(t, dir, uid, args...))}, dir: dir}
+	eventually(t, 60*time.Second, "petstore dev that says welcome", func() bool {
+		select {
+		case <-d.Done():
+			t.Fatalf("petstore dev has ended: %s", d.stderr())
+		default:
+		}
+		return strings.Contains(d.stdout(), "Stop with ^C")
+	})
+	d.took = time.Since(began)
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, "dev.json"))), &d.note); err != nil {
+		t.Fatal(err)
+	}
+	d.url, d.admin = d.BaseURL, d.AdminURL
+	return d
+}
+
+// openDir is a folder that every user may enter, as people's own usually are for the database's user.
+func openDir(t testing.TB, uid int) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "petstore-dev-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(dir, uid, uid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestDev(t *testing.T) {
+	t.Parallel()
+	for name, uid := range map[string]int{"as this user": 0, "as nobody": nobody} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(openDir(t, uid), "store")
+			c := newClient(t)
+			first := startDev(t, dir, uid)
+			id := first.tryOut(t, c)
+			first.checkNote(t)
+			first.checkCtl(t)
+			checkRefusals(t, first, uid)
+			postgres := postgresOf(t, dir)
+			if code := first.stop(syscall.SIGINT); code != 0 {
+				t.Errorf("exit code %d after ^C, want 0: %s", code, first.stderr())
+			}
+			if left := alive(postgres); len(left) > 0 {
+				t.Errorf("^C leaves processes of Postgres: %v", left)
+			}
+
+			second := startDev(t, dir, uid)
+			if second.APIKey != first.APIKey {
+				t.Errorf("the second start has another key")
+			}
+			if a := c.get(&second.server, second.APIKey, fmt.Sprintf("/pets/%d", id)); a.status != 200 {
+				t.Errorf("the animal of the first start: %v", a)
+			}
+			postgres = postgresOf(t, dir)
+			second.kill()
+			killed := time.Now()
+			eventually(t, 10*time.Second, "no Postgres after kill -9", func() bool { return len(alive(postgres)) == 0 })
+			gone := time.Since(killed)
+
+			third := startDev(t, dir, uid)
+			if a := c.get(&third.server, first.APIKey, fmt.Sprintf("/pets/%d", id)); a.status != 200 {
+				t.Errorf("after kill -9, the animal of the first start: %v", a)
+			}
+			t.Logf("first start %v, second %v, third (after kill -9) %v; Postgres gone %v after kill -9",
+				first.took.Round(time.Millisecond), second.took.Round(time.Millisecond), third.took.Round(time.Millisecond), gone.Round(time.Millisecond))
+			if least := min(second.took, third.took); least > 2*time.Second {
+				t.Errorf("started again in %v, want 2 s at most", least)
+			}
+			third.stop(syscall.SIGINT)
+		})
+	}
+}
+
+// tryOut lists, adds and gets as the printed curl lines do, and returns the new animal's id.
+func (d *dev) tryOut(t *testing.T, c *client) int64 {
+	t.Helper()
+	list := c.get(&d.server, d.APIKey, "/pets?limit=3")
+	added := c.post(&d.server, d.APIKey, "Rex")
+	var p pet
+	if err := json.Unmarshal(added.body, &p); err != nil || list.status != 200 || added.status != 201 {
+		t.Fatalf("list: %v; add: %v", list, added)
+	}
+	if got := c.get(&d.server, d.APIKey, fmt.Sprintf("/pets/%d", p.ID)); got.status != 200 {
+		t.Errorf("get: %v", got)
+	}
+	if n := list.integer("X-RateLimit-Limit"); n != 300 {
+		t.Errorf("limit %d, want Pro's 300", n)
+	}
+	for _, word := range []string{d.APIKey, "curl", d.BaseURL, "petstorectl"} {
+		if !strings.Contains(d.stdout(), word) {
+			t.Errorf("the welcome does not hold %q", word)
+		}
+	}
+	return p.ID
+}
+
+func (d *dev) checkNote(t *testing.T) {
+	t.Helper()
+	info, err := os.Stat(filepath.Join(d.dir, "dev.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("dev.json has mode %#o, want 0600", info.Mode().Perm())
+	}
+	var members map[string]string
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(d.dir, "dev.json"))), &members); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"base_url", "admin_url", "database_url", "api_key"} {
+		if members[name] == "" {
+			t.Errorf("dev.json has no %s", name)
+		}
+	}
+	if len(members) != 4 {
+		t.Errorf("dev.json has %d members, want 4", len(members))
+	}
+}
+
+// checkCtl: petstorectl finds the database by the dev.json of the folder's .petstore.
+func (d *dev) checkCtl(t *testing.T) {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.Symlink(d.dir, filepath.Join(folder, ".petstore")); err != nil {
+		t.Fatal(err)
+	}
+	if c := runCtl(&house{t: t}, folder, nil, "key", "list", "demo", "-o", "json"); c.code != 0 || !strings.Contains(c.stdout, "key_") {
+		t.Errorf("petstorectl in the folder: exit %d: %s%s", c.code, c.stdout, c.stderr)
+	}
+}
+
+// checkRefusals: what can't work ends at once with one line that says what to do.
+func checkRefusals(t *testing.T, running *dev, uid int) {
+	t.Helper()
+	taken := strings.TrimSuffix(strings.TrimPrefix(running.BaseURL, "http://"), "/v1")
+	for _, c := range []struct{ name, dir, flag, value, want string }{
+		{"a taken port", openDir(t, uid), "--addr", taken, "is in use"},
+		{"a taken admin port", openDir(t, uid), "--admin-addr", taken, "is in use"},
+		{"the same folder", running.dir, "", "", "another petstore dev"},
+		{"an address that is none", openDir(t, uid), "--addr", "nowhere", "--addr"},
+	} {
+		var args []string
+		if c.flag != "" {
+			args = []string{c.flag, c.value}
+		}
+		p := start(t, devCommand(t, c.dir, uid, args...))
+		code := p.wait(20 * time.Second)
+		said := strings.TrimSpace(p.stderr())
+		if code == 0 || !strings.Contains(said, c.want) || strings.Contains(said, "\n") || strings.Contains(said, "Usage") {
+			t.Errorf("%s: exit %d, %q: want one line that says %q", c.name, code, said, c.want)
+		}
+	}
+}
+
+// TestDevWhereTheDatabaseMayNotGo: below a folder that the database's user can't enter, the data goes elsewhere, and
+// that is said; the next start finds it.
+func TestDevWhereTheDatabaseMayNotGo(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Log("the database runs as this user, who may enter every folder of its own")
+		return
+	}
+	outer := openDir(t, 0)
+	if err := os.Chmod(outer, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(outer, "store")
+	first := startDev(t, dir, 0)
+	t.Cleanup(func() {
+		for _, data := range dataDirs(first.process) {
+			if err := os.RemoveAll(filepath.Dir(data)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	c := newClient(t)
+	id := first.tryOut(t, c)
+	said := dataDirs(first.process)
+	if len(said) != 1 || !strings.HasPrefix(said[0], "/var/tmp/") {
+		t.Errorf("want to be told once where the data is: %s", first.stderr())
+	}
+	first.stop(syscall.SIGINT)
+	second := startDev(t, dir, 0)
+	if a := c.get(&second.server, first.APIKey, fmt.Sprintf("/pets/%d", id)); a.status != 200 {
+		t.Errorf("the animal of the first start: %v", a)
+	}
+	second.stop(syscall.SIGINT)
+}
+
+// dataDirs returns the folders that petstore dev said the data is in.
+func dataDirs(p *process) (dirs []string) {
+	for line := range strings.Lines(p.stderr()) {
+		if _, dir, ok := strings.Cut(line, "the data of "); ok {
+			if _, dir, ok = strings.Cut(dir, " is in "); ok {
+				dirs = append(dirs, strings.TrimSpace(dir))
+			}
+		}
+	}
+	return dirs
+}
+
+// TestDevOnOtherVersionsData: data of another version of PostgreSQL is refused in one line.
+func TestDevOnOtherVersionsData(t *testing.T) {
+	t.Parallel()
+	dir := openDir(t, 0)
+	startDev(t, dir, 0).stop(syscall.SIGINT)
+	versions, err := filepath.Glob(filepath.Join(dir, "*", "*", "data", "PG_VERSION"))
+	if err != nil || len(versions) == 0 {
+		versions, err = filepath.Glob(filepath.Join(dir, "*", "data", "PG_VERSION"))
+	}
+	if err != nil || len(versions) != 1 {
+		t.Fatalf("data under %s: %v %v", dir, versions, err)
+	}
+	if err := os.WriteFile(versions[0], []byte("9\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, devCommand(t, dir, 0))
+	code, said := p.wait(20*time.Second), ""
+	said = strings.TrimSpace(p.stderr())
+	if code == 0 || !strings.Contains(said, "PostgreSQL 9") || strings.Contains(said, "\n") {
+		t.Errorf("exit %d, %q: want one line about PostgreSQL 9", code, said)
+	}
+}
+
+// postgresOf returns the processes of the server whose data is under dir: the first one and its children.
+func postgresOf(t testing.TB, dir string) (pids []int) {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join(dir, "*", "data", "postmaster.pid"))
+	more, _ := filepath.Glob(filepath.Join(dir, "*", "*", "data", "postmaster.pid"))
+	files = append(files, more...)
+	if len(files) != 1 {
+		t.Fatalf("postmaster.pid under %s: %v", dir, files)
+	}
+	line, _, _ := strings.Cut(read(t, files[0]), "\n")
+	first, err := strconv.Atoi(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids = append(pids, first)
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil && parentOf(pid) == first {
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) < 4 {
+		t.Errorf("only %d processes of Postgres found", len(pids))
+	}
+	return pids
+}
+
+func parentOf(pid int) int {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(stat[slices.Index(stat, ')')+1:]))
+	parent, _ := strconv.Atoi(fields[1])
+	return parent
+}
+
+// alive returns those of the processes that are still there as Postgres, and no zombies.
+func alive(pids []int) (left []int) {
+	for _, pid := range pids {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err == nil && strings.Contains(string(stat), "(postgres") && !strings.Contains(string(stat), ") Z ") {
+			left = append(left, pid)
+		}
+	}
+	return left
+}

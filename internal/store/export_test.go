@@ -7,6 +7,21 @@ import (
 
 // PetQueries returns the list's queries with their arguments written in, for EXPLAIN.
 func PetQueries(tenantID, after int64) map[string]string {
-	fill := strings.NewReplacer("$1", strconv.FormatInt(tenantID, 10), "$2", strconv.FormatInt(after, 10), "$3", "21", "$4", "'available'")
+	fill := listArgs(tenantID, after, "available")
 	return map[string]string{"list": fill.Replace(listPetsQuery), "list by status": fill.Replace(listPetsByStatusQuery)}
+}
+
+// OrderQueries are the same for the list of orders.
+func OrderQueries(tenantID, after int64) map[string]string {
+	fill := listArgs(tenantID, after, "delivered")
+	return map[string]string{"list": fill.Replace(listOrdersQuery), "list by status": fill.Replace(listOrdersByStatusQuery)}
+}
+
+func listArgs(tenantID, after int64, status string) *strings.Replacer {
+	return strings.NewReplacer("$1", strconv.FormatInt(tenantID, 10), "$2", strconv.FormatInt(after, 10), "$3", "21", "$4", "'"+status+"'")
+}
+
+// PruneQuery removes at most 100 keys that expired at an instant in SQL, for EXPLAIN.
+func PruneQuery(now string) string {
+	return strings.NewReplacer("$1", now, "$2", "100").Replace(pruneKeysQuery)
 }

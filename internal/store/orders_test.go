@@ -1,0 +1,353 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jmoiron/sqlx"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+// owner is a connection of the database's owner, whom no wall stops.
+func (s shop) owner(t *testing.T) *sqlx.DB {
+	t.Helper()
+	db, err := sqlx.Open("postgres", s.database.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func (s shop) pet(t *testing.T, tenant plans.Tenant, status catalog.Status) catalog.Pet {
+	t.Helper()
+	p, err := s.CreatePet(t.Context(), tenant.ID, catalog.NewPet{Name: "Rex", CategoryID: 1, Status: status})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// order places an order for an animal of its own.
+func (s shop) order(t *testing.T, tenant plans.Tenant) catalog.Order {
+	t.Helper()
+	o, err := s.PlaceOrder(t.Context(), tenant.ID, catalog.NewOrder{PetID: s.pet(t, tenant, catalog.Available).ID, Quantity: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func (s shop) petStatus(t *testing.T, tenant plans.Tenant, id int64) catalog.Status {
+	t.Helper()
+	p, err := s.GetPet(t.Context(), tenant.ID, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Status
+}
+
+func (s shop) orders(t *testing.T, tenant plans.Tenant) []catalog.Order {
+	t.Helper()
+	orders, more, err := s.ListOrders(t.Context(), tenant.ID, catalog.OrderPage{Limit: 100})
+	if err != nil || more {
+		t.Fatalf("list orders: more %v, %v", more, err)
+	}
+	return orders
+}
+
+func TestPlaceOrder(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	pet := s.pet(t, s.a, catalog.Available)
+	before := time.Now()
+	got, err := s.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: catalog.MaxQuantity})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if age := got.CreatedAt.Sub(before); age < -time.Second || age > time.Minute || got.CreatedAt.Location() != time.UTC {
+		t.Errorf("created at %v, called at %v", got.CreatedAt, before)
+	}
+	want := catalog.Order{ID: got.ID, PetID: pet.ID, Quantity: catalog.MaxQuantity, Status: catalog.Placed, CreatedAt: got.CreatedAt}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("placed (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]catalog.Order{want}, s.orders(t, s.a)); diff != "" {
+		t.Errorf("list (-want +got):\n%s", diff)
+	}
+	if status := s.petStatus(t, s.a, pet.ID); status != catalog.Pending {
+		t.Errorf("the ordered animal is %s", status)
+	}
+}
+
+func TestOrdersThatAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	ordered := s.order(t, s.a)
+	pending, sold := s.pet(t, s.a, catalog.Pending), s.pet(t, s.a, catalog.Sold)
+	others := s.pet(t, s.b, catalog.Available)
+	for name, tt := range map[string]struct {
+		petID int64
+		want  error
+	}{
+		"ordered":                  {ordered.PetID, catalog.ErrPetNotAvailable},
+		"pending":                  {pending.ID, catalog.ErrPetNotAvailable},
+		"sold":                     {sold.ID, catalog.ErrPetNotAvailable},
+		"another tenant's":         {others.ID, catalog.ErrPetNotFound},
+		"nobody's":                 {math.MaxInt64, catalog.ErrPetNotFound},
+		"nobody's, and before all": {math.MinInt64, catalog.ErrPetNotFound},
+	} {
+		got, err := s.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: tt.petID, Quantity: 1})
+		if !errors.Is(err, tt.want) || got != (catalog.Order{}) {
+			t.Errorf("%s: %+v, %v, want %v", name, got, err, tt.want)
+		}
+	}
+	if diff := cmp.Diff([]catalog.Order{ordered}, s.orders(t, s.a)); diff != "" {
+		t.Errorf("list (-want +got):\n%s", diff)
+	}
+	if status := s.petStatus(t, s.b, others.ID); status != catalog.Available {
+		t.Errorf("another tenant's animal became %s", status)
+	}
+}
+
+func TestOneOfManyOrdersWins(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	servers := []*store.DB{s.DB, open(t, s.database.URL, store.Options{AsAPI: true})}
+	pet := s.pet(t, s.a, catalog.Available)
+	var all sync.WaitGroup
+	var placed, refused atomic.Int64
+	for i := range 100 {
+		all.Go(func() {
+			_, err := servers[i%2].PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1})
+			switch {
+			case err == nil:
+				placed.Add(1)
+			case errors.Is(err, catalog.ErrPetNotAvailable):
+				refused.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if placed.Load() != 1 || refused.Load() != 99 || len(s.orders(t, s.a)) != 1 {
+		t.Errorf("%d placed and %d refused; the list: %+v", placed.Load(), refused.Load(), s.orders(t, s.a))
+	}
+}
+
+// pathTo is how an order that was placed comes to a status.
+var pathTo = map[catalog.OrderStatus][]catalog.OrderStatus{
+	catalog.Placed:    nil,
+	catalog.Approved:  {catalog.Approved},
+	catalog.Delivered: {catalog.Approved, catalog.Delivered},
+	catalog.Cancelled: {catalog.Cancelled},
+}
+
+func TestChangeOrderByEveryStep(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	for from, path := range pathTo {
+		for to := range pathTo {
+			t.Run(fmt.Sprintf("%s to %s", from, to), func(t *testing.T) {
+				t.Parallel()
+				want := s.order(t, s.a)
+				for _, step := range path {
+					if _, err := s.ChangeOrder(t.Context(), s.a.ID, want.ID, step); err != nil {
+						t.Fatal(err)
+					}
+				}
+				wantErr := from.CheckStep(to)
+				want.Status = from
+				if wantErr == nil {
+					want.Status = to
+				}
+				got, err := s.ChangeOrder(t.Context(), s.a.ID, want.ID, to)
+				if wantErr == nil {
+					if diff := cmp.Diff(want, got); err != nil || diff != "" {
+						t.Errorf("%v (-want +got):\n%s", err, diff)
+					}
+				} else if e := (*catalog.TransitionError)(nil); !errors.As(err, &e) || e.Error() != wantErr.Error() {
+					t.Errorf("got %v, want %v", err, wantErr)
+				}
+				kept, _, err := s.ListOrders(t.Context(), s.a.ID, catalog.OrderPage{After: want.ID - 1, Limit: 1})
+				if diff := cmp.Diff([]catalog.Order{want}, kept); err != nil || diff != "" {
+					t.Errorf("in the table: %v (-want +got):\n%s", err, diff)
+				}
+				if status := s.petStatus(t, s.a, want.PetID); status != want.Status.PetStatus() {
+					t.Errorf("the animal is %s", status)
+				}
+			})
+		}
+	}
+}
+
+func TestCancelledAnimalCanBeOrderedAgain(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	first := s.order(t, s.a)
+	if _, err := s.ChangeOrder(t.Context(), s.a.ID, first.ID, catalog.Cancelled); err != nil {
+		t.Fatal(err)
+	}
+	second, err := s.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: first.PetID, Quantity: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first order has no say in the animal any more.
+	if _, err := s.ChangeOrder(t.Context(), s.a.ID, first.ID, catalog.Cancelled); err != nil {
+		t.Error(err)
+	}
+	if status := s.petStatus(t, s.a, second.PetID); status != catalog.Pending {
+		t.Errorf("the animal is %s", status)
+	}
+}
+
+func TestChangeOrderOfNobodyOrAnother(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	o := s.order(t, s.a)
+	for _, tt := range []struct{ tenantID, id int64 }{{s.b.ID, o.ID}, {s.a.ID, o.ID + 1}, {s.a.ID, math.MinInt64}} {
+		if _, err := s.ChangeOrder(t.Context(), tt.tenantID, tt.id, catalog.Approved); !errors.Is(err, catalog.ErrOrderNotFound) {
+			t.Errorf("tenant %d, order %d: %v, want ErrOrderNotFound", tt.tenantID, tt.id, err)
+		}
+	}
+	if diff := cmp.Diff([]catalog.Order{o}, s.orders(t, s.a)); diff != "" {
+		t.Errorf("list (-want +got):\n%s", diff)
+	}
+}
+
+func TestListOrders(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	var all []catalog.Order
+	for range 5 {
+		all = append(all, s.order(t, s.a))
+	}
+	s.order(t, s.b)
+	for _, i := range []int{1, 3} {
+		var err error
+		if all[i], err = s.ChangeOrder(t.Context(), s.a.ID, all[i].ID, catalog.Approved); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		page catalog.OrderPage
+		want []catalog.Order
+		more bool
+	}{
+		{"all", catalog.OrderPage{Limit: 100}, all, false},
+		{"exactly all", catalog.OrderPage{Limit: 5}, all, false},
+		{"first", catalog.OrderPage{Limit: 2}, all[:2], true},
+		{"middle", catalog.OrderPage{Limit: 2, After: all[1].ID}, all[2:4], true},
+		{"last", catalog.OrderPage{Limit: 2, After: all[3].ID}, all[4:], false},
+		{"past the end", catalog.OrderPage{Limit: 2, After: math.MaxInt64}, []catalog.Order{}, false},
+		{"by status", catalog.OrderPage{Limit: 1, Status: catalog.Approved}, all[1:2], true},
+		{"by status, last", catalog.OrderPage{Limit: 2, Status: catalog.Approved, After: all[1].ID}, all[3:4], false},
+		{"by status, none", catalog.OrderPage{Limit: 2, Status: catalog.Cancelled}, []catalog.Order{}, false},
+	} {
+		got, more, err := s.ListOrders(t.Context(), s.a.ID, tt.page)
+		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" || more != tt.more {
+			t.Errorf("%s: %v, more %v, want %v; (-want +got):\n%s", tt.name, err, more, tt.more, diff)
+		}
+	}
+}
+
+// The list is one index scan that begins at the page, and reads as much for a page deep down as for the first.
+func TestListOrdersPlan(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	owner := s.owner(t)
+	owner.MustExec(`insert into pets (tenant_id, name, category_id, status, created_at) values ($1, 'pet', 1, 'sold', now())`, s.a.ID)
+	owner.MustExec(`insert into orders (tenant_id, pet_id, quantity, status, created_at)
+		select tenant_id, id, 1, 'delivered', now() from pets, generate_series(1, 20000)`)
+	owner.MustExec(`vacuum analyze orders`)
+	raw, err := sqlx.Open("postgres", s.database.APIURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	for _, after := range []int64{0, 10000, 19000} {
+		for name, query := range store.OrderQueries(s.a.ID, after) {
+			var plan []string
+			if err := raw.Select(&plan, `explain (analyze, buffers, costs off, timing off, summary off) `+query); err != nil {
+				t.Fatal(err)
+			}
+			text := strings.Join(plan, "\n")
+			if strings.Contains(text, "Seq Scan") || !strings.Contains(text, "Index Scan using orders") || strings.Contains(text, "Rows Removed") {
+				t.Errorf("%s is no plain index scan:\n%s", name, text)
+			}
+			var pages int
+			if _, err := fmt.Sscanf(strings.TrimSpace(plan[1]), "Buffers: shared hit=%d", &pages); err != nil || pages > 8 {
+				t.Errorf("%s after %d reads %d pages (%v):\n%s", name, after, pages, err, text)
+			}
+		}
+	}
+}
+
+// Whatever servers do at the same time, an open order holds its animal alone, and nobody is in nobody's way for ever.
+func TestOrdersAndChangesAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	pets := []catalog.Pet{s.pet(t, s.a, catalog.Available), s.pet(t, s.a, catalog.Available), s.pet(t, s.a, catalog.Available)}
+	expected := []error{catalog.ErrPetNotAvailable, catalog.ErrInvalidTransition, catalog.ErrOrderNotFound}
+	var all sync.WaitGroup
+	for worker := range 8 {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(worker), 7))
+			for range 60 {
+				err := s.disturb(t, random, pets[random.IntN(len(pets))].ID)
+				ok := err == nil
+				for _, e := range expected {
+					ok = ok || errors.Is(err, e)
+				}
+				if !ok {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	var wrong int
+	err := s.owner(t).Get(&wrong, `select count(*) from (
+		select p.status, count(o.id) as holding from pets p
+		left join orders o on o.tenant_id = p.tenant_id and o.pet_id = p.id and o.status in ('placed', 'approved')
+		group by p.tenant_id, p.id, p.status) h
+		where holding > 1 or holding = 1 and status <> 'pending'`)
+	if err != nil || wrong > 0 {
+		t.Errorf("%d animals are in a state that can't be: %v", wrong, err)
+	}
+}
+
+// disturb places or changes an order or the animal. It never sells, so that there is always something to do.
+func (s shop) disturb(t *testing.T, random *rand.Rand, petID int64) error {
+	switch random.IntN(4) {
+	case 0, 1:
+		_, err := s.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: petID, Quantity: 1})
+		return err
+	case 2:
+		status := []catalog.Status{catalog.Available, catalog.Pending}[random.IntN(2)]
+		_, err := s.ChangePet(t.Context(), s.a.ID, petID, catalog.PetPatch{Status: &status})
+		return err
+	default:
+		page := catalog.OrderPage{Limit: 100, Status: []catalog.OrderStatus{catalog.Placed, catalog.Approved}[random.IntN(2)]}
+		orders, _, err := s.ListOrders(t.Context(), s.a.ID, page)
+		if err != nil || len(orders) == 0 {
+			return err
+		}
+		to := []catalog.OrderStatus{catalog.Approved, catalog.Cancelled}[random.IntN(2)]
+		_, err = s.ChangeOrder(t.Context(), s.a.ID, orders[random.IntN(len(orders))].ID, to)
+		return err
+	}
+}

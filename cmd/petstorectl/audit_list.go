@@ -24,8 +24,8 @@ func newCmdAuditList(f *factory, runF func(context.Context, *auditListOptions) e
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "Changes, the newest first",
-		Long: `Changes, the newest first. With -o json and -o csv each has the subject before and after it;
-none ever holds a key or its digest.`,
+		Long: `Changes, the newest first. With -o json and -o csv each has the subject before
+and after it; none ever holds a key or its digest.`,
 		Example: `  petstorectl audit list --tenant acme --limit 20
   petstorectl audit list -o json | jq '.[] | select(.action == "plan.assign") | .before.plan, .after.plan'`,
 		Args: exactArgs(),

@@ -25,8 +25,9 @@ func newCmdBanPlace(f *factory, runF func(context.Context, *banPlaceOptions) err
 	cmd := &cobra.Command{
 		Use:   "place KEY-ID --for LENGTH --reason TEXT",
 		Short: "Refuse a key for a time",
-		Long: `Refuse a key for a time, on every server within a tenth of a second. A ban that is in force on
-the key is lifted in the same moment, so that the new one counts, be it shorter or longer.
+		Long: `Refuse a key for a time, on every server within a tenth of a second. A ban that
+is in force on the key is lifted in the same moment, so that the new one counts,
+be it shorter or longer.
 
 The customer is shown the reason.`,
 		Example: `  petstorectl ban place key_9Xb2LmQ0tR7sVw1Z --for 1h --reason "scraping the catalogue"`,

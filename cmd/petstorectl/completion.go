@@ -19,8 +19,8 @@ func newCmdCompletion(f *factory, runF func(*completionOptions) error) *cobra.Co
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "The script by which a shell completes commands and names",
-		Long: `The script by which a shell completes commands, flags and the names of tenants, plans and
-keys, which it asks the database for.`,
+		Long: `The script by which a shell completes commands, flags and the names of tenants,
+plans and keys, which it asks the database for.`,
 		Example: `  source <(petstorectl completion bash)
   petstorectl completion zsh > "${fpath[1]}/_petstorectl"`,
 		Args:      exactArgs("the shell: bash, zsh, fish or powershell"),

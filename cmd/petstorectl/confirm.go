@@ -25,6 +25,8 @@ func (f *factory) confirm(ctx context.Context, question string) error {
 	}
 	answer, err := f.streams.readLine(ctx)
 	if err != nil && !errors.Is(err, io.EOF) {
+		// What is said next begins on a line of its own.
+		f.streams.say("")
 		return err
 	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {

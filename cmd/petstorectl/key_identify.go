@@ -23,8 +23,8 @@ func newCmdKeyIdentify(f *factory, runF func(context.Context, *keyIdentifyOption
 	return &cobra.Command{
 		Use:   "identify",
 		Short: "Whose key is this? Reads the key from stdin",
-		Long: `Whose key is this? Reads the key from stdin, so that it is in no history and no list
-of processes. A terminal asks for it and does not show it.`,
+		Long: `Whose key is this? Reads the key from stdin, so that it is in no history and no
+list of processes. A terminal asks for it and does not show it.`,
 		Example: `  petstorectl key identify < found-in-a-log.txt`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {

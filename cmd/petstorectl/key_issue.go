@@ -29,10 +29,12 @@ func newCmdKeyIssue(f *factory, runF func(context.Context, *keyIssueOptions) err
 		Use:     "issue TENANT",
 		Aliases: []string{"create"},
 		Short:   "Make a key and print it, once",
-		Long: `Make a key for a customer and print it. It is shown this once: only its digest is kept.
+		Long: `Make a key for a customer and print it. It is shown this once: only its digest
+is kept.
 
-A customer may have 10 active keys. Without --environment the key is for the kind of
-deployment that PETSTORE_ENVIRONMENT or .petstore/dev.json names, else live.`,
+A customer may have 10 active keys. Without --environment the key is for the
+kind of deployment that PETSTORE_ENVIRONMENT or .petstore/dev.json names, else
+live.`,
 		Example: `  petstorectl key issue acme --name ci --expires 90d
   petstorectl key issue acme -o json | jq -r .key`,
 		Args: exactArgs("a TENANT"),
@@ -46,7 +48,7 @@ deployment that PETSTORE_ENVIRONMENT or .petstore/dev.json names, else live.`,
 		ValidArgsFunction: completeArgs(f.tenantNames),
 	}
 	cmd.Flags().StringVar(&o.name, "name", "", "what the key is for, `TEXT` of at most 100 characters")
-	cmd.Flags().StringVar(&expires, "expires", "", "when it ends: `WHEN` as 90d, 2027-01-01 (UTC) or RFC 3339")
+	cmd.Flags().StringVar(&expires, "expires", "", "`WHEN` it ends: 90d, 2027-01-01 (UTC) or RFC 3339")
 	cmd.Flags().Var(newChoice(&o.environment, keys.Live, keys.Test), "environment", "`KIND` of deployment: live or test")
 	completeFlag(cmd, "environment", string(keys.Live), string(keys.Test))
 	completeFlag(cmd, "name")

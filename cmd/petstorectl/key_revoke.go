@@ -23,7 +23,8 @@ func newCmdKeyRevoke(f *factory, runF func(context.Context, *keyRevokeOptions) e
 	return &cobra.Command{
 		Use:   "revoke KEY-ID",
 		Short: "End a key at once and for ever",
-		Long: `End a key at once and for ever. It is refused on every server within a tenth of a second.
+		Long: `End a key at once and for ever. It is refused on every server within a tenth of
+a second.
 
 It asks first; where nobody can answer, give --yes.`,
 		Example: `  petstorectl key revoke key_9Xb2LmQ0tR7sVw1Z --reason "leaked in a public repository" --yes`,

@@ -23,7 +23,8 @@ func newCmdMigrateDown(f *factory, runF func(context.Context, *migrateDownOption
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Take back the last migrations, with the data in their tables",
-		Long: `Take back the last migrations. The tables that they made are dropped with all data in them.
+		Long: `Take back the last migrations. The tables that they made are dropped with all
+data in them.
 
 It asks first; where nobody can answer, give --yes.`,
 		Example: `  petstorectl migrate down --steps 1 --yes`,

@@ -25,10 +25,12 @@ func newCmdPlanAssign(f *factory, runF func(context.Context, *planAssignOptions)
 	cmd := &cobra.Command{
 		Use:   "assign TENANT PLAN",
 		Short: "Put a customer on a plan, from its next request on",
-		Long: `Put a customer on a plan, from its next request on. What it has used in this minute and
-this day stays counted: a larger plan opens room at once, a smaller one may close it.
+		Long: `Put a customer on a plan, from its next request on. What it has used in this
+minute and this day stays counted: a larger plan opens room at once, a smaller
+one may close it.
 
-The enterprise plan needs the customer's own numbers; they are dropped with the next plan.`,
+The enterprise plan needs the customer's own numbers; they are dropped with the
+next plan.`,
 		Example: `  petstorectl plan assign acme business
   petstorectl plan assign acme enterprise --per-minute 12345 --per-day 5000000`,
 		Args: exactArgs("a TENANT", "a PLAN"),

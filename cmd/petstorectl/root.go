@@ -13,8 +13,8 @@ func newCmdRoot(f *factory) *cobra.Command {
 		Short: "Tenants, keys, plans, bans and usage of the animal store",
 		Long: `Tenants, keys, plans, bans and usage of the animal store.
 
-The database is the one named by --database-url, else by PETSTORE_DATABASE_URL, else
-by .petstore/dev.json in this folder or one above it (see "petstore dev").`,
+The database is the one named by --database-url, else by PETSTORE_DATABASE_URL,
+else by .petstore/dev.json in this folder or one above it (see "petstore dev").`,
 		Example: `  petstorectl tenant create acme --plan pro
   petstorectl key issue acme --name ci
   petstorectl usage show --month 2026-11`,

@@ -26,7 +26,8 @@ func newCmdTenantCreate(f *factory, runF func(context.Context, *tenantCreateOpti
 	cmd := &cobra.Command{
 		Use:   "create NAME --plan PLAN",
 		Short: "Add a customer",
-		Long: `Add a customer on a plan. Its name is 1 to 63 of a-z, 0-9 and -, not beginning with -.
+		Long: `Add a customer on a plan. Its name is 1 to 63 of a-z, 0-9 and -, not beginning
+with -.
 
 The enterprise plan has no numbers of its own and needs the tenant's.`,
 		Example: `  petstorectl tenant create acme --plan pro

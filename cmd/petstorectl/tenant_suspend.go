@@ -21,7 +21,8 @@ func newCmdTenantSuspend(f *factory, runF func(context.Context, *tenantSuspendOp
 	return &cobra.Command{
 		Use:   "suspend NAME",
 		Short: "Refuse all keys of a customer until it is resumed",
-		Long: `Refuse all keys of a customer, on every server within a tenth of a second, until it is resumed.
+		Long: `Refuse all keys of a customer, on every server within a tenth of a second, until
+it is resumed.
 
 It asks first; where nobody can answer, give --yes.`,
 		Example: `  petstorectl tenant suspend acme --reason "invoice 1042 unpaid" --yes`,

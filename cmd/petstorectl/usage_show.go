@@ -30,8 +30,8 @@ func newCmdUsageShow(f *factory, runF func(context.Context, *usageShowOptions) e
 	cmd := &cobra.Command{
 		Use:   "show [TENANT]",
 		Short: "Requests of a month, by tenant and plan",
-		Long: `Requests of a UTC month, by tenant and plan. The plan is the one that was in force at the
-request, so that a customer who changed plans has a line for each.`,
+		Long: `Requests of a UTC month, by tenant and plan. The plan is the one that was in
+force at the request, so that a customer who changed plans has a line for each.`,
 		Example: `  petstorectl usage show
   petstorectl usage show --month 2026-11 --by plan -o csv
   petstorectl usage show acme --by day`,

@@ -94,8 +94,7 @@ func nextCursor(h http.Header) string {
 		return cursor
 	}
 	for _, m := range link.FindAllStringSubmatch(strings.Join(h.Values("Link"), ", "), -1) {
-		rel := relation.FindStringSubmatch(m[2])
-		if rel == nil || !slices.Contains(strings.Fields(strings.Trim(rel[1], `"`)), "next") {
+		if !isNext(m[2]) {
 			continue
 		}
 		if u, err := url.Parse(m[1]); err == nil {
@@ -105,8 +104,18 @@ func nextCursor(h http.Header) string {
 	return ""
 }
 
-// link is one link-value of RFC 8288 with its parameters, relation the value of rel among them.
+// isNext tells whether the parameters of a link hold the relation next.
+func isNext(parameters string) bool {
+	for _, m := range parameter.FindAllStringSubmatch(parameters, -1) {
+		if strings.EqualFold(m[1], "rel") {
+			return slices.Contains(strings.Fields(strings.Trim(m[2], `"`)), "next")
+		}
+	}
+	return false
+}
+
+// link is one link-value of RFC 8288, a reference and its parameters; parameter is one of these.
 var (
-	link     = regexp.MustCompile(`<([^>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"[^"]*"|[^\s";,]+))?)*)`)
-	relation = regexp.MustCompile(`(?i);\s*rel\s*=\s*("[^"]*"|[^\s";,]+)`)
+	link      = regexp.MustCompile(`<([^>]*)>((?:` + parameter.String() + `)*)`)
+	parameter = regexp.MustCompile(`\s*;\s*([\w*-]+)(?:\s*=\s*("[^"]*"|[^\s";,]+))?`)
 )

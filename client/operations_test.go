@@ -42,7 +42,9 @@ func TestOperations(t *testing.T) {
 		want   any
 	}{
 		"list": {
-			func(ctx context.Context, c *client.Client) (any, error) { return c.ListPets(ctx, client.ListPetsParams{}) },
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.ListPets(ctx, client.ListPetsParams{})
+			},
 			answer(200, "["+rexJSON+"]", with("ETag", `"abc"`)...),
 			received{method: "GET", path: "/v1/pets"},
 			&client.PetPage{Pets: []client.Pet{rex}, ETag: `"abc"`, Rate: rate},

@@ -3,9 +3,11 @@ package client
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -86,17 +88,25 @@ func (c *Client) request(ctx context.Context, cl *call) (*http.Request, error) {
 func (c *Client) exchange(req *http.Request) (*answer, error) {
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, &lostError{err}
+		return nil, &lostError{c.scrub(err)}
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
 	if err != nil {
-		return nil, &lostError{fmt.Errorf("%s %s: read the answer: %w", req.Method, req.URL.Path, err)}
+		return nil, &lostError{c.scrub(fmt.Errorf("%s %s: read the answer: %w", req.Method, req.URL.Path, err))}
 	}
 	if len(body) > maxAnswer {
 		return nil, fmt.Errorf("petstore: %s %s: the answer is longer than %d bytes", req.Method, req.URL.Path, maxAnswer)
 	}
 	return &answer{status: res.StatusCode, header: res.Header, body: body}, nil
+}
+
+// scrub takes the key out of an error of net/http, which quotes what it can't read: somebody may send the key back.
+func (c *Client) scrub(err error) error {
+	if text := err.Error(); strings.Contains(text, c.key()) {
+		return errors.New(strings.ReplaceAll(text, c.key(), redacted))
+	}
+	return err
 }
 
 // sleep returns the context's error when it ends before d is over.
@@ -116,4 +126,3 @@ func endsWithin(ctx context.Context, d time.Duration) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) < d
 }
-

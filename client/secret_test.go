@@ -1,0 +1,188 @@
+package client_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"petstore.example/client"
+)
+
+func refuseKey(t *testing.T, where, text string) {
+	t.Helper()
+	if strings.Contains(text, key) || strings.Contains(text, fmt.Sprintf("%x", key)) {
+		t.Errorf("%s shows the key: %s", where, text)
+	}
+}
+
+// TestNoWayOfPrintingShowsTheKey tries those of fmt, encoding/json and log/slog, on the client and on what holds it.
+func TestNoWayOfPrintingShowsTheKey(t *testing.T) {
+	t.Parallel()
+	store, err := client.New("https://api.example.com/v1", key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type holder struct {
+		Pointer *client.Client
+		Value   client.Client
+		pointer *client.Client
+		value   client.Client
+	}
+	for _, v := range []any{store, *store, holder{store, *store, store, *store}, &holder{store, *store, store, *store}, []any{*store}} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%t"} {
+			refuseKey(t, verb, fmt.Sprintf(verb, v))
+		}
+		var log strings.Builder
+		slog.New(slog.NewTextHandler(&log, nil)).Info("m", "v", v)
+		slog.New(slog.NewJSONHandler(&log, nil)).Info("m", "v", v)
+		refuseKey(t, "slog", log.String())
+		if text, err := json.Marshal(v); err == nil {
+			refuseKey(t, "JSON", string(text))
+		}
+	}
+	if want := "petstore client of https://api.example.com/v1"; store.String() != want || fmt.Sprintf("%#v", store) != want {
+		t.Errorf("prints as %v and %#v", store, store)
+	}
+}
+
+// TestNoErrorHoldsTheKey, not even when the service or somebody before it sends the key back.
+func TestNoErrorHoldsTheKey(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]http.HandlerFunc{
+		"an echo":     failure(400, "invalid_"+key, "X-Request-Id", key),
+		"a message":   answer(400, fmt.Sprintf(`{"code":"x","message":"You sent Bearer %s.","status":400}`, key)),
+		"a page":      answer(403, "<pre>Authorization: Bearer "+key),
+		"not JSON":    answer(200, key),
+		"no answer":   cut,
+		"a redirect":  answer(307, "", "Location", "https://elsewhere.example/"+key),
+		"a bad place": answer(307, "", "Location", "://"+key),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			service := newService(t, answer)
+			store, _ := service.store(t, client.WithMaxRetries(0))
+			err := list(t.Context(), store)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+				refuseKey(t, "the error", fmt.Sprintf("%v %+v %#v", inner, inner, inner))
+			}
+		})
+	}
+}
+
+// TestRedirects: the key goes nowhere but to the base URL's scheme, host and port.
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		status   int
+		call     func(t *testing.T, c *client.Client) error
+		location func(own, other string) string
+		followed bool
+	}{
+		"another port":       {307, listing, func(_, other string) string { return other + "/v1/pets" }, false},
+		"another host":       {302, listing, func(own, _ string) string { return strings.Replace(own, "127.0.0.1", "localhost", 1) + "/v1/pets" }, false},
+		"another scheme":     {301, listing, func(own, _ string) string { return strings.Replace(own, "http:", "https:", 1) + "/v1/pets" }, false},
+		"the same place":     {308, listing, func(own, _ string) string { return own + "/v1/pets?" }, true},
+		"the same, in short": {302, listing, func(string, string) string { return "/v1/moved" }, true},
+		"POST":               {307, adding, func(string, string) string { return "/v1/moved" }, true},
+		"POST made a GET":    {303, adding, func(string, string) string { return "/v1/moved" }, false},
+		"POST as browsers":   {302, adding, func(string, string) string { return "/v1/moved" }, false},
+		"without a place":    {302, listing, func(string, string) string { return "" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				t.Errorf("another server was asked, with %q", r.Header.Get("Authorization"))
+			}))
+			t.Cleanup(other.Close)
+			var service *service
+			service = newService(t,
+				func(w http.ResponseWriter, r *http.Request) {
+					if location := test.location(strings.TrimSuffix(service.url, "/v1"), other.URL); location != "" {
+						w.Header().Set("Location", location)
+					}
+					w.WriteHeader(test.status)
+				},
+				answer(200, "null"))
+			store, _ := service.store(t)
+			err := test.call(t, store)
+
+			requests := service.requests()
+			if test.followed {
+				if err != nil || len(requests) != 2 {
+					t.Fatalf("%d requests, error %v", len(requests), err)
+				}
+				if last := requests[1]; last.header.Get("Authorization") != "Bearer "+key || last.body != requests[0].body {
+					t.Errorf("sent %v", last)
+				}
+				return
+			}
+			var e *client.Error
+			if !errors.As(err, &e) || e.Status != test.status || len(requests) != 1 {
+				t.Errorf("%d requests, error %v", len(requests), err)
+			}
+		})
+	}
+}
+
+func listing(t *testing.T, c *client.Client) error { return list(t.Context(), c) }
+func adding(t *testing.T, c *client.Client) error  { return add(t.Context(), c) }
+
+func TestRedirectsEnd(t *testing.T) {
+	t.Parallel()
+	round := answer(307, "", "Location", "/v1/pets")
+	service := newService(t, round, round, round, round, round, round, round, round, round, round, round, round)
+	store, _ := service.store(t)
+	var e *client.Error
+	if err := list(t.Context(), store); !errors.As(err, &e) || e.Status != 307 {
+		t.Errorf("error %v", err)
+	}
+	if n := len(service.requests()); n != 10 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// TestAStricterClientHolds: the given HTTP client's rule for redirects is asked too, and the client is not changed.
+func TestAStricterClientHolds(t *testing.T) {
+	t.Parallel()
+	service := newService(t, answer(307, "", "Location", "/v1/moved"))
+	strict := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	plain := &http.Client{}
+	for _, h := range []*http.Client{strict, plain} {
+		if _, err := client.New(service.url, key, client.WithHTTPClient(h)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if plain.CheckRedirect != nil {
+		t.Error("the client was changed")
+	}
+	store, _ := service.store(t, client.WithHTTPClient(strict))
+	var e *client.Error
+	if err := list(t.Context(), store); !errors.As(err, &e) || e.Status != 307 {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestAServerThatIsNotTrusted is not asked again, and doesn't get the key.
+func TestAServerThatIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("was asked") }))
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	clk := newClock()
+	store, err := client.New(server.URL+"/v1", key, client.WithClock(clk.now, clk.sleep))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := list(t.Context(), store); err == nil || len(clk.slept) != 0 {
+		t.Errorf("waits %v, error %v", clk.slept, err)
+	}
+}

@@ -1,34 +1,28 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
+	"petstore.example/internal/devfile"
 	"petstore.example/internal/keys"
-	"petstore.example/internal/store"
 )
 
-// databaseVariable names the database when no flag does.
-const databaseVariable = "PETSTORE_DATABASE_URL"
+// These name the database when no flag does, the first before the second.
+const (
+	databaseVariable = "PETSTORE_DATABASE_URL"
+	devFileName      = ".petstore/dev.json"
+)
 
 // foundDatabase is where the database is and who said so.
 type foundDatabase struct {
 	url  string
 	from string
 	// dev is what "petstore dev" wrote, nil when the database was named otherwise.
-	dev *devFile
-}
-
-// devFile is .petstore/dev.json, by which "petstore dev" tells of the server it runs.
-type devFile struct {
-	DatabaseURL string `json:"database_url"`
-	APIKey      string `json:"api_key"`
+	dev *devfile.File
 }
 
 // findDatabase returns the database that the flag names, else the environment, else the dev.json nearest to the working
@@ -56,37 +50,27 @@ func (f *factory) findDatabase() (foundDatabase, error) {
 func (f *factory) findDevFile() (foundDatabase, error) {
 	dir, err := f.workDir()
 	if err != nil {
-		return foundDatabase{}, nil //nolint:nilerr // A folder that is gone holds no dev.json.
+		return foundDatabase{}, nil //nolint:nilerr // A folder that is gone holds no note.
 	}
-	for {
-		path := filepath.Join(dir, ".petstore", "dev.json")
-		text, err := os.ReadFile(path)
-		if err == nil {
-			return readDevFile(path, text)
-		}
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
-			return foundDatabase{}, usageProblem("%v", err)
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return foundDatabase{}, nil
-		}
-		dir = parent
-	}
-}
-
-func readDevFile(path string, text []byte) (foundDatabase, error) {
-	var dev devFile
-	if err := json.Unmarshal(text, &dev); err != nil || dev.DatabaseURL == "" {
-		return foundDatabase{}, usageProblem("%s names no database_url", path).withHint(
+	dev, err := devfile.Find(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return foundDatabase{}, nil
+	case err != nil:
+		return foundDatabase{}, usageProblem("%v", err).withHint(`start "petstore dev" again, or give --database-url`)
+	case dev.DatabaseURL == "":
+		return foundDatabase{}, usageProblem("%s names no database_url", devFileName).withHint(
 			`start "petstore dev" again, or give --database-url`)
 	}
-	return foundDatabase{url: dev.DatabaseURL, from: path, dev: &dev}, nil
+	return foundDatabase{url: dev.DatabaseURL, from: devFileName, dev: &dev}, nil
 }
 
 // explain says which database could not be opened and who named it.
 func (d foundDatabase) explain(err error) error {
-	if errors.Is(err, store.ErrUnavailable) {
+	if codeOf(err) == exitInterrupted {
+		return err
+	}
+	if codeOf(err) == exitDatabase {
 		p := &problem{code: exitDatabase, message: "the database named by " + d.from + " does not answer", cause: err}
 		if d.dev != nil {
 			p.hint = `is "petstore dev" running?`

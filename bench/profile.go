@@ -15,7 +15,7 @@ func profiles(ctx context.Context, o *options, wrk *load.Wrk, cases []*contender
 	if o.profile == "" {
 		return nil
 	}
-	if err := os.MkdirAll(o.profile, 0o755); err != nil { //nolint:gosec // Everybody may read it.
+	if err := os.MkdirAll(o.profile, 0o755); err != nil {
 		return err
 	}
 	for _, c := range cases {
@@ -48,7 +48,7 @@ func (c *contender) takeProfiles(ctx context.Context, wrk *load.Wrk, o *options)
 	}
 	for kind, text := range map[string][]byte{"cpu": text, "allocs": allocations} {
 		file := filepath.Join(o.profile, c.Name+"."+kind+".pprof")
-		if err := os.WriteFile(file, text, 0o644); err != nil { //nolint:gosec // Everybody may read it.
+		if err := os.WriteFile(file, text, 0o644); err != nil {
 			return err
 		}
 		o.say("wrote %s", file)

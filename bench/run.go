@@ -107,7 +107,7 @@ func write(r *report.Report, o *options) error {
 		if file == "" {
 			continue
 		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // Everybody may read it.
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return err
 		}
 		if err := write(file); err != nil {

@@ -13,6 +13,7 @@ import (
 	"petstore.example/bench/load"
 	"petstore.example/bench/report"
 	"petstore.example/bench/servers"
+	"petstore.example/internal/localpg"
 	"petstore.example/internal/subprocess"
 )
 
@@ -32,10 +33,12 @@ type stage struct {
 
 // setUp starts all servers. tearDown must be called also after an error.
 func (s *stage) setUp(ctx context.Context, o *options) (err error) {
-	if s.dir, err = os.MkdirTemp("", "petstore-bench-"); err != nil {
+	dir, remove, err := localpg.TempDir()
+	if err != nil {
 		return err
 	}
-	s.later(func(context.Context) error { return os.RemoveAll(s.dir) })
+	s.dir = dir
+	s.later(func(context.Context) error { remove(); return nil })
 	if err := ensureBuilt(ctx, o.petstore); err != nil {
 		return err
 	}
@@ -142,7 +145,7 @@ func ensureBuilt(ctx context.Context, program string) error {
 	if _, err := os.Stat(program); err == nil {
 		return nil
 	}
-	cmd := exec.Command("go", "build", "-tags", "nomsgpack", "-trimpath", "-o", program, "./cmd/petstore") //nolint:gosec,noctx // The context is heeded below.
+	cmd := exec.Command("go", "build", "-tags", "nomsgpack", "-trimpath", "-o", program, "./cmd/petstore")
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	p, err := subprocess.Start(cmd, syscall.SIGKILL)
 	if err != nil {

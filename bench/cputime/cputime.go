@@ -72,7 +72,7 @@ func snapshot() (map[int]process, error) {
 	}
 	all := map[int]process{}
 	for _, file := range files {
-		text, err := os.ReadFile(file) //nolint:gosec // It is one of /proc's.
+		text, err := os.ReadFile(file)
 		if err != nil {
 			continue // it has ended since
 		}

@@ -115,7 +115,7 @@ func run(ctx context.Context, limit time.Duration, name string, args ...string) 
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var out bytes.Buffer
-	cmd := exec.Command(name, args...) //nolint:gosec,noctx // A load tool; the context is heeded below.
+	cmd := exec.Command(name, args...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	p, err := subprocess.Start(cmd, syscall.SIGKILL)
 	if err != nil {

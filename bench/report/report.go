@@ -83,7 +83,7 @@ func (r *Report) WriteResults(file string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, append(text, '\n'), 0o644) //nolint:gosec // Everybody may read it.
+	return os.WriteFile(file, append(text, '\n'), 0o644)
 }
 
 func round(f float64, digits int) float64 {

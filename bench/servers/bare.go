@@ -32,7 +32,7 @@ func StartBare(ctx context.Context, dir string, body []byte) (*Bare, error) {
 	}
 	b := &Bare{}
 	return b, anywhere(ctx, 1, func(addrs []string) (err error) {
-		cmd := exec.Command(self, bareCommand, addrs[0]) //nolint:gosec,noctx // It is this program.
+		cmd := exec.Command(self, bareCommand, addrs[0])
 		cmd.Env = []string{}
 		cmd.Stdin = bytes.NewReader(body)
 		b.URL = "http://" + addrs[0] + "/v1/pets"
@@ -53,7 +53,7 @@ func BareMain(args []string) (isBare bool, err error) {
 	if err != nil {
 		return true, fmt.Errorf("read the body: %w", err)
 	}
-	l, err := net.Listen("tcp", args[1]) //nolint:noctx // It does not wait.
+	l, err := net.Listen("tcp", args[1])
 	if err != nil {
 		return true, err
 	}

@@ -91,7 +91,7 @@ func freeAddrs(n int) (addrs []string, err error) {
 		}
 	}()
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It does not wait.
+		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}

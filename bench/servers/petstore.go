@@ -28,7 +28,7 @@ type PetstoreOptions struct {
 func StartPetstore(ctx context.Context, o PetstoreOptions) (*Petstore, error) {
 	p := &Petstore{}
 	return p, anywhere(ctx, 2, func(addrs []string) (err error) {
-		cmd := exec.Command(o.Program, "serve") //nolint:gosec,noctx // It is the program to measure.
+		cmd := exec.Command(o.Program, "serve")
 		cmd.Env = []string{
 			"PETSTORE_DATABASE_URL=" + o.Database,
 			"PETSTORE_REDIS_URL=" + o.Redis,

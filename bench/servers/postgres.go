@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/lib/pq"
+	_ "github.com/lib/pq" // the driver "postgres"
 
 	"petstore.example/internal/localpg"
 	"petstore.example/internal/store"
@@ -48,11 +48,10 @@ func (p *Postgres) Settings(ctx context.Context, names ...string) ([]string, err
 
 // analyze tells the planner what is in the tables, which a server that is not thrown away does by itself.
 func analyze(ctx context.Context, url string) error {
-	connector, err := pq.NewConnector(url)
+	db, err := sql.Open("postgres", url)
 	if err != nil {
 		return err
 	}
-	db := sql.OpenDB(connector)
 	defer db.Close()
 	_, err = db.ExecContext(ctx, "analyze")
 	return err

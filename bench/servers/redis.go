@@ -33,7 +33,7 @@ func StartRedis(ctx context.Context, w io.Writer, dir string) (*Redis, error) {
 	r := &Redis{}
 	return r, anywhere(ctx, 1, func(addrs []string) (err error) {
 		host, port, _ := net.SplitHostPort(addrs[0])
-		cmd := exec.Command(path, "--bind", host, "--port", port, "--save", "", "--appendonly", "no", "--dir", dir) //nolint:gosec,noctx // Found above.
+		cmd := exec.Command(path, "--bind", host, "--port", port, "--save", "", "--appendonly", "no", "--dir", dir)
 		r.URL = "redis://" + addrs[0] + "/0"
 		client := redis.NewClient(&redis.Options{Addr: addrs[0], PoolSize: 1, MaxRetries: -1, DisableIdentity: true})
 		defer client.Close()

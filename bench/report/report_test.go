@@ -1,0 +1,122 @@
+package report
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// example is three rounds of a baseline and a case.
+func example() *Report {
+	baseline := &Series{Name: "bare_gin", Servers: []string{"Gin"}, Runs: []Run{
+		run(1000, 1, 2, 10), run(3000, 1, 2, 20), run(2000, 1, 2, 30),
+	}}
+	memory := &Series{Name: "list_memory", About: "in memory.", Servers: []string{"petstore", "PostgreSQL"}, Baseline: baseline, Runs: []Run{
+		run(500, 3, 9, 30, 20), run(600, 1, 7, 10, 20), run(1000, 2, 8, 20, 20),
+	}}
+	return &Report{Rounds: 3, Duration: time.Second, Series: []*Series{baseline, memory}}
+}
+
+func run(rps float64, p50, p99 int, cpu ...int) Run {
+	r := Run{RPS: rps, P50: time.Duration(p50) * time.Millisecond, P99: time.Duration(p99) * time.Millisecond, Others: .25}
+	for _, micros := range cpu {
+		r.CPU = append(r.CPU, time.Duration(micros)*time.Microsecond)
+	}
+	return r
+}
+
+func TestSpread(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		values []float64
+		want   Spread
+	}{
+		"none": {nil, Spread{}},
+		"one":  {[]float64{7}, Spread{7, 7, 7}},
+		"odd":  {[]float64{9, 1, 5}, Spread{5, 1, 9}},
+		"even": {[]float64{4, 1, 3, 2}, Spread{2.5, 1, 4}},
+	}
+	for name, test := range tests {
+		if got := spreadOf(test.values); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+func TestSeries(t *testing.T) {
+	t.Parallel()
+	memory := example().Series[1]
+	type figures struct{ RPS, Ratio, CPU, P50, P99 Spread }
+	got := figures{memory.RPS(), memory.Ratio(), memory.CPU(), memory.P50(), memory.P99()}
+	want := figures{
+		RPS: Spread{600, 500, 1000},
+		// Of the medians 600 and 2000; in the rounds 500 of 1000, 600 of 3000, 1000 of 2000.
+		Ratio: Spread{.3, .2, .5},
+		CPU:   Spread{40, 30, 50}, P50: Spread{2, 1, 3}, P99: Spread{8, 7, 9},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	shares := []Share{{"petstore", Spread{20, 10, 30}}, {"PostgreSQL", Spread{20, 20, 20}}}
+	if diff := cmp.Diff(shares, memory.Shares()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWriteResults(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "results.json")
+	if err := example().WriteResults(file); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{
+  "cases": [
+    {
+      "name": "list_memory",
+      "ratio": 0.3,
+      "rps": 600,
+      "baseline_rps": 2000,
+      "cpu_us": 40,
+      "p50_ms": 2,
+      "p99_ms": 8,
+      "runs": 3
+    }
+  ]
+}
+`
+	if diff := cmp.Diff(want, read(t, file)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWriteDocument(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "benchmarks.md")
+	if err := example().WriteDocument(file); err != nil {
+		t.Fatal(err)
+	}
+	got := read(t, file)
+	for _, want := range []string{
+		"| `bare_gin` | 2000 (1000–3000) | 1 | 20.0 (10.0–30.0) | 1.00 (1.00–1.00) | 2.00 (2.00–2.00) | 3 |\n",
+		"| `list_memory` | 600 (500–1000) | 0.30 (0.20–0.50) | 40.0 (30.0–50.0) | 2.00 (1.00–3.00) | 8.00 (7.00–9.00) | 3 |\n",
+		"CPU: petstore 20.0 µs, PostgreSQL 20.0 µs.\n",
+		"25 % of the machine",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it lacks %q:\n%s", want, got)
+		}
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

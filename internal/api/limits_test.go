@@ -146,7 +146,7 @@ func TestRefund(t *testing.T) {
 		{"unavailable", func(p *fakePets) { p.err = catalog.ErrUnavailable }, 503},
 		{"too slow", func(p *fakePets) { p.err = fmt.Errorf("list: %w", context.DeadlineExceeded) }, 503},
 		{"bug", func(p *fakePets) { p.err = errors.New("bug") }, 500},
-		{"panic", func(p *fakePets) { p.before = func() { var m map[string]int; m["x"] = 1 } }, 500},
+		{"panic", func(p *fakePets) { p.before = func() { panic("bug") } }, 500},
 	} {
 		w := newWorld(t)
 		c.fault(w.pets)

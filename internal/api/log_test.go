@@ -77,7 +77,7 @@ func TestAbort(t *testing.T) {
 	w := newWorld(t)
 	w.pets.before = func() { panic(http.ErrAbortHandler) }
 	defer func() {
-		if v := recover(); v != http.ErrAbortHandler {
+		if v := recover(); v != http.ErrAbortHandler { //nolint:errorlint // The value itself is what net/http looks for.
 			t.Errorf("recovered %v", v)
 		}
 		event(t, w)

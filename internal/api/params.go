@@ -72,7 +72,7 @@ func (q *listQuery) add(key, value string) {
 func (q *listQuery) page() (catalog.Page, error) {
 	page := catalog.Page{Limit: defaultLimit}
 	var p problems
-	ok := true
+	var ok bool
 	if p.given("limit", q.limit) {
 		if page.Limit, ok = parseLimit(q.limit.value); !ok {
 			p.add("limit must be a whole number from 1 to " + strconv.Itoa(maxLimit))

@@ -29,7 +29,7 @@ type File struct {
 func Read(dir string) (File, error) {
 	var f File
 	path := filepath.Join(dir, name)
-	text, err := os.ReadFile(path) //nolint:gosec // The folder is the user's choice.
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return f, fmt.Errorf("read the note of petstore dev: %w", err)
 	}

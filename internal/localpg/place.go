@@ -49,7 +49,7 @@ func settle(dir string, say func(format string, args ...any)) (place, error) {
 			return place{}, fmt.Errorf("%s cannot work in %s: %w", a.name, home, err)
 		}
 		_ = os.Remove(home)
-		return settleElsewhere(dir, elsewhere, fmt.Sprintf("%s cannot work in %s (%s)", a.name, home, reason(home, a, err)), say)
+		return settleElsewhere(dir, elsewhere, fmt.Sprintf("%s cannot work in %s (%s)", a.name, home, reason(home, err)), say)
 	}
 	return withSockets(place{account: a, home: home}, dir)
 }
@@ -143,7 +143,7 @@ func makeHome(home string, a account) error {
 }
 
 // reason names the folder that shuts the account out, where the modes show it.
-func reason(home string, a account, err error) string {
+func reason(home string, err error) string {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err.Error()
 	}

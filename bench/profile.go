@@ -37,7 +37,7 @@ func (c *contender) takeProfiles(ctx context.Context, wrk *load.Wrk, o *options)
 		cpu <- text
 		failed <- err
 	}()
-	_, err := c.run(ctx, wrk, o.load(profiled))
+	run, err := c.run(ctx, wrk, o.load(profiled))
 	text := <-cpu
 	if err := errors.Join(err, <-failed); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (c *contender) takeProfiles(ctx context.Context, wrk *load.Wrk, o *options)
 		if err := os.WriteFile(file, text, 0o644); err != nil {
 			return err
 		}
-		o.say("wrote %s", file)
+		o.say("wrote %s at %.0f requests/s, CPU %v", file, run.RPS, run.CPU)
 	}
 	return nil
 }

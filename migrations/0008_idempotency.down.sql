@@ -1,1 +1,2 @@
+drop function prune_idempotency_keys;
 drop table idempotency_keys;

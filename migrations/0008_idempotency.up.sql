@@ -18,14 +18,36 @@ create table idempotency_keys (
 
 create index idempotency_keys_by_expiry on idempotency_keys (tenant_id, expires_at);
 
--- The second wall between tenants, as for pets. Who clears away what has expired names an instant in place of a tenant,
--- and meets no other rows than those that expired before it.
+-- The second wall between tenants, as for pets.
 alter table idempotency_keys enable row level security;
 alter table idempotency_keys force row level security;
 create policy idempotency_keys_of_tenant on idempotency_keys
   using (tenant_id = nullif(current_setting('petstore.tenant_id', true), '')::bigint);
-create policy idempotency_keys_expired on idempotency_keys
-  using (expires_at <= nullif(current_setting('petstore.expired_at', true), '')::timestamptz)
-  with check (false);
+
+-- Removes what has expired at an instant, at most so many rows, of up to 1000 tenants whose ids follow a given one. It goes
+-- from tenant to tenant, because the wall shows one at a time. It tells the last tenant that it came to, null for none.
+create function prune_idempotency_keys(at timestamptz, after bigint, most integer, out last bigint, out removed integer)
+language plpgsql as $$
+declare
+  n integer;
+begin
+  removed := 0;
+  for last in select id from tenants where id > after order by id limit 1000 loop
+    perform set_config('petstore.tenant_id', last::text, true);
+    -- Rows that a request is writing over, or that another server is removing, are left alone.
+    with expired as materialized (
+      select method, path, key from idempotency_keys
+      where tenant_id = last and expires_at <= at
+      order by expires_at limit most - removed
+      for update skip locked
+    )
+    delete from idempotency_keys k using expired e
+    where k.tenant_id = last and k.method = e.method and k.path = e.path and k.key = e.key;
+    get diagnostics n = row_count;
+    removed := removed + n;
+    exit when removed >= most;
+  end loop;
+  perform set_config('petstore.tenant_id', '', true);
+end $$;
 
 grant select, insert, update, delete on idempotency_keys to petstore_api;

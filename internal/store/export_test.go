@@ -20,8 +20,3 @@ func OrderQueries(tenantID, after int64) map[string]string {
 func listArgs(tenantID, after int64, status string) *strings.Replacer {
 	return strings.NewReplacer("$1", strconv.FormatInt(tenantID, 10), "$2", strconv.FormatInt(after, 10), "$3", "21", "$4", "'"+status+"'")
 }
-
-// PruneQuery removes at most 100 keys that expired at an instant in SQL, for EXPLAIN.
-func PruneQuery(now string) string {
-	return strings.NewReplacer("$1", now, "$2", "100").Replace(pruneKeysQuery)
-}

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -30,29 +32,11 @@ where tenant_id = $1 and method = $2 and path = $3 and key = $4 and expires_at >
 	keepAnswerQuery = `
 insert into idempotency_keys as k
   (tenant_id, method, path, key, created_at, expires_at, fingerprint, status, location, body)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, coalesce($10::bytea, ''))
 on conflict (tenant_id, method, path, key) do update set
   created_at = excluded.created_at, expires_at = excluded.expires_at, fingerprint = excluded.fingerprint,
   status = excluded.status, location = excluded.location, body = excluded.body
 where k.expires_at <= excluded.created_at`
-
-	// pruneKeysQuery goes from tenant to tenant, by the index on their expiry. The instant opens the rows that expired before
-	// it, and no others, to row-level security. Rows that somebody is writing over are left to him.
-	pruneKeysQuery = `
-with i as materialized (select set_config('petstore.expired_at', $1::timestamptz::text, true) as expired_at)
-delete from idempotency_keys k
-using (
-  select e.* from tenants t
-  cross join lateral (
-    select tenant_id, method, path, key from idempotency_keys
-    where tenant_id = t.id and expires_at <= $1
-    order by expires_at limit $2
-    for update skip locked
-  ) e
-  limit $2
-) e
-where (select expired_at from i) is not null
-  and k.tenant_id = e.tenant_id and k.method = e.method and k.path = e.path and k.key = e.key`
 )
 
 var onceQueries = slices.Concat([]string{lockScopeQuery, keptAnswerQuery, keepAnswerQuery}, creatorQueries)
@@ -133,12 +117,25 @@ func keepAnswer(ctx context.Context, tx preparedTx, tenantID int64, r *catalog.I
 // PruneIdempotencyKeys removes answers that have expired at the instant now, at most limit of them. It returns how many it
 // removed: fewer than limit when none is left. Any number of servers can do so at the same time.
 func (d *DB) PruneIdempotencyKeys(ctx context.Context, now time.Time, limit int) (removed int, err error) {
+	for after := int64(math.MinInt64); removed < limit; {
+		last, n, err := d.pruneKeys(ctx, now, after, limit-removed)
+		removed += n
+		if err != nil {
+			return removed, fmt.Errorf("prune idempotency keys: %w", err)
+		}
+		if !last.Valid {
+			break
+		}
+		after = last.Int64
+	}
+	return removed, nil
+}
+
+// pruneKeys goes through some of the tenants behind a given one. It returns the last of them, null for none.
+func (d *DB) pruneKeys(ctx context.Context, now time.Time, after int64, limit int) (last sql.NullInt64, removed int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	result, err := d.db.ExecContext(ctx, pruneKeysQuery, now, limit)
-	if err != nil {
-		return 0, fmt.Errorf("prune idempotency keys: %w", translate(err))
-	}
-	n, err := result.RowsAffected()
-	return int(n), err
+	err = d.db.QueryRowContext(ctx, `select last, removed from prune_idempotency_keys($1, $2, $3)`,
+		now, after, min(limit, math.MaxInt32)).Scan(&last, &removed)
+	return last, removed, translate(err)
 }

@@ -127,10 +127,17 @@ type commitProxy struct {
 	url  string
 	lose atomic.Bool
 	lost atomic.Int64
-	to   string
 }
 
 func newCommitProxy(t *testing.T, databaseURL string) *commitProxy {
+	t.Helper()
+	p := &commitProxy{}
+	p.url = startProxy(t, databaseURL, p.relay)
+	return p
+}
+
+// startProxy returns a URL by which the database is reached over connections that relay carries.
+func startProxy(t *testing.T, databaseURL string, relay func(client, server net.Conn)) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
 	if err != nil {
@@ -141,7 +148,7 @@ func newCommitProxy(t *testing.T, databaseURL string) *commitProxy {
 	if port == "" {
 		port = "5432"
 	}
-	p := &commitProxy{to: filepath.Join(query.Get("host"), ".s.PGSQL."+port)}
+	socket := filepath.Join(query.Get("host"), ".s.PGSQL."+port)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -151,25 +158,24 @@ func newCommitProxy(t *testing.T, databaseURL string) *commitProxy {
 	query.Del("port")
 	query.Set("sslmode", "disable")
 	u.Host, u.RawQuery = listener.Addr().String(), query.Encode()
-	p.url = u.String()
-	go p.serve(listener)
-	return p
+	go serveProxy(listener, socket, relay)
+	return u.String()
 }
 
 func (p *commitProxy) loseNextCommit() { p.lose.Store(true) }
 
-func (p *commitProxy) serve(listener net.Listener) {
+func serveProxy(listener net.Listener, socket string, relay func(client, server net.Conn)) {
 	for {
 		client, err := listener.Accept()
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("unix", p.to)
+		server, err := net.Dial("unix", socket)
 		if err != nil {
 			_ = client.Close()
 			continue
 		}
-		go p.relay(client, server)
+		go relay(client, server)
 	}
 }
 

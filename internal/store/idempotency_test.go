@@ -1,0 +1,357 @@
+package store_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jmoiron/sqlx"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/store"
+)
+
+// request is a POST of an animal of that name, with a key.
+func request(key, name string) *catalog.Idempotency {
+	return &catalog.Idempotency{Method: "POST", Path: "/v1/pets", Key: key, Fingerprint: sha256.Sum256([]byte(name)), At: noon}
+}
+
+// adding is the work of such a request.
+func adding(tenantID int64, name string) func(context.Context, catalog.Creator) (catalog.Answer, error) {
+	return func(ctx context.Context, c catalog.Creator) (catalog.Answer, error) {
+		p, err := c.CreatePet(ctx, tenantID, catalog.NewPet{Name: name, CategoryID: 1, Status: catalog.Available})
+		return answerOf(p), err
+	}
+}
+
+func answerOf(p catalog.Pet) catalog.Answer {
+	return catalog.Answer{Status: 201, Location: fmt.Sprintf("/v1/pets/%d", p.ID), Body: fmt.Appendf(nil, `{"id":%d,"name":%q}`, p.ID, p.Name)}
+}
+
+func (s shop) pets(t *testing.T, tenantID int64) []catalog.Pet {
+	t.Helper()
+	pets, more, err := s.ListPets(t.Context(), tenantID, catalog.Page{Limit: 1000})
+	if err != nil || more {
+		t.Fatalf("list pets: more %v, %v", more, err)
+	}
+	return pets
+}
+
+// wantOne checks that there is one animal of that name, and that the answer tells of it.
+func (s shop) wantOne(t *testing.T, tenantID int64, name string, a catalog.Answer) {
+	t.Helper()
+	var found []catalog.Pet
+	for _, p := range s.pets(t, tenantID) {
+		if p.Name == name {
+			found = append(found, p)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d animals named %s", len(found), name)
+	}
+	if diff := cmp.Diff(answerOf(found[0]), a); diff != "" {
+		t.Errorf("answer (-want +got):\n%s", diff)
+	}
+}
+
+func TestOnceReplays(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	first, replayed, err := s.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+	if err != nil || replayed {
+		t.Fatalf("first: replayed %v, %v", replayed, err)
+	}
+	s.wantOne(t, s.a.ID, "Rex", first)
+	for range 2 {
+		again, replayed, err := s.Once(t.Context(), s.a.ID, request("k", "Rex"), func(context.Context, catalog.Creator) (catalog.Answer, error) {
+			t.Error("the work is done again")
+			return catalog.Answer{}, nil
+		})
+		if diff := cmp.Diff(first, again); err != nil || !replayed || diff != "" {
+			t.Errorf("again: replayed %v, %v (-first +again):\n%s", replayed, err, diff)
+		}
+	}
+	_, _, err = s.Once(t.Context(), s.a.ID, request("k", "Luna"), adding(s.a.ID, "Luna"))
+	if !errors.Is(err, catalog.ErrIdempotencyKeyReused) {
+		t.Errorf("other body: %v, want ErrIdempotencyKeyReused", err)
+	}
+	s.wantOne(t, s.a.ID, "Rex", first)
+}
+
+func TestOnceWithoutKey(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	for range 2 {
+		if _, replayed, err := s.Once(t.Context(), s.a.ID, nil, adding(s.a.ID, "Rex")); err != nil || replayed {
+			t.Errorf("replayed %v, %v", replayed, err)
+		}
+	}
+	if pets := s.pets(t, s.a.ID); len(pets) != 2 {
+		t.Errorf("%+v", pets)
+	}
+}
+
+// A key belongs to its tenant, method and path.
+func TestOnceScope(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	path, method, nothing := request("k", "Rex"), request("k", "Rex"), request("k", "Rex")
+	path.Path, method.Method = "/v1/store/orders", "PUT"
+	for name, tt := range map[string]struct {
+		tenantID int64
+		r        *catalog.Idempotency
+	}{
+		"first": {s.a.ID, nothing}, "other tenant": {s.b.ID, request("k", "other")}, "other path": {s.a.ID, path}, "other method": {s.a.ID, method},
+		"other key": {s.a.ID, request("K", "Rex")}, "a long key": {s.a.ID, request(strings.Repeat("~", 255), "Rex")},
+	} {
+		if _, replayed, err := s.Once(t.Context(), tt.tenantID, tt.r, adding(tt.tenantID, "Rex")); err != nil || replayed {
+			t.Errorf("%s: replayed %v, %v", name, replayed, err)
+		}
+	}
+	if a, b := len(s.pets(t, s.a.ID)), len(s.pets(t, s.b.ID)); a != 5 || b != 1 {
+		t.Errorf("%d animals of A and %d of B", a, b)
+	}
+}
+
+func TestOnceForOrders(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	pet := s.pet(t, s.a, catalog.Available)
+	ordering := func(ctx context.Context, c catalog.Creator) (catalog.Answer, error) {
+		o, err := c.PlaceOrder(ctx, s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1})
+		return catalog.Answer{Status: 201, Body: fmt.Append(nil, o.ID)}, err
+	}
+	first, _, err := s.Once(t.Context(), s.a.ID, request("k", ""), ordering)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, replayed, err := s.Once(t.Context(), s.a.ID, request("k", ""), ordering)
+	if diff := cmp.Diff(first, again); err != nil || !replayed || diff != "" {
+		t.Errorf("again: replayed %v, %v (-first +again):\n%s", replayed, err, diff)
+	}
+	if orders := s.orders(t, s.a); len(orders) != 1 || fmt.Sprint(orders[0].ID) != string(first.Body) {
+		t.Errorf("orders %+v, answer %s", orders, first.Body)
+	}
+	// What fails is not kept: the key is free for another attempt, even with another body.
+	if _, _, err := s.Once(t.Context(), s.a.ID, request("k2", ""), ordering); !errors.Is(err, catalog.ErrPetNotAvailable) {
+		t.Errorf("second order: %v, want ErrPetNotAvailable", err)
+	}
+	if _, replayed, err := s.Once(t.Context(), s.a.ID, request("k2", "Rex"), adding(s.a.ID, "Max")); err != nil || replayed {
+		t.Errorf("after a failure: replayed %v, %v", replayed, err)
+	}
+}
+
+// A failure after the row was made leaves neither the row nor the key.
+func TestOnceUndoesWhatFails(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	broken := errors.New("broken")
+	_, _, err := s.Once(t.Context(), s.a.ID, request("k", "Rex"), func(ctx context.Context, c catalog.Creator) (catalog.Answer, error) {
+		_, err := adding(s.a.ID, "Rex")(ctx, c)
+		return catalog.Answer{}, errors.Join(broken, err)
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v, want the error of the work", err)
+	}
+	if pets := s.pets(t, s.a.ID); len(pets) != 0 {
+		t.Errorf("left behind: %+v", pets)
+	}
+	a, replayed, err := s.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+	if err != nil || replayed {
+		t.Fatalf("again: replayed %v, %v", replayed, err)
+	}
+	s.wantOne(t, s.a.ID, "Rex", a)
+}
+
+// While a request runs, others with its key are told so at once, whatever their body. All other keys go on.
+func TestOnceNeverWaits(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	other := open(t, s.database.URL, store.Options{AsAPI: true})
+	_, _, err := s.Once(t.Context(), s.a.ID, request("k", "Rex"), func(ctx context.Context, c catalog.Creator) (catalog.Answer, error) {
+		for _, name := range []string{"Rex", "Luna"} {
+			if _, _, err := other.Once(ctx, s.a.ID, request("k", name), adding(s.a.ID, name)); !errors.Is(err, catalog.ErrIdempotencyInProgress) {
+				t.Errorf("%s, meanwhile: %v, want ErrIdempotencyInProgress", name, err)
+			}
+		}
+		if _, _, err := other.Once(ctx, s.b.ID, request("k", "Rex"), adding(s.b.ID, "Rex")); err != nil {
+			t.Errorf("other tenant, meanwhile: %v", err)
+		}
+		if _, _, err := other.Once(ctx, s.a.ID, request("k2", "Max"), adding(s.a.ID, "Max")); err != nil {
+			t.Errorf("other key, meanwhile: %v", err)
+		}
+		return adding(s.a.ID, "Rex")(ctx, c)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, replayed, err := other.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+	if err != nil || !replayed {
+		t.Errorf("afterwards: replayed %v, %v", replayed, err)
+	}
+	s.wantOne(t, s.a.ID, "Rex", a)
+}
+
+func TestOnceAmongManyAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	servers := []*store.DB{s.DB, open(t, s.database.URL, store.Options{AsAPI: true})}
+	type outcome struct {
+		answer   catalog.Answer
+		replayed bool
+		refused  int
+		err      error
+	}
+	outcomes := make([]outcome, 50)
+	var all sync.WaitGroup
+	for i := range outcomes {
+		all.Go(func() {
+			o := &outcomes[i]
+			// As a client does, each tries again until it is answered.
+			for {
+				o.answer, o.replayed, o.err = servers[i%2].Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+				if !errors.Is(o.err, catalog.ErrIdempotencyInProgress) {
+					return
+				}
+				o.refused++
+			}
+		})
+	}
+	all.Wait()
+	fresh := 0
+	for _, o := range outcomes {
+		if o.err != nil {
+			t.Errorf("after %d refusals: %v", o.refused, o.err)
+		}
+		if !o.replayed {
+			fresh++
+		}
+		s.wantOne(t, s.a.ID, "Rex", o.answer)
+	}
+	if fresh != 1 {
+		t.Errorf("%d did the work", fresh)
+	}
+}
+
+// An answer is given again for 24 hours, and from that instant on it is as if it had never been.
+func TestOnceExpires(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	at := func(when time.Time, name string) *catalog.Idempotency {
+		r := request("k", name)
+		r.At = when
+		return r
+	}
+	end := noon.Add(24 * time.Hour)
+	for _, tt := range []struct {
+		name     string
+		r        *catalog.Idempotency
+		replayed bool
+		err      error
+	}{
+		{"first", at(noon, "Rex"), false, nil},
+		{"just before the end", at(end.Add(-time.Microsecond), "Rex"), true, nil},
+		{"just before the end, other body", at(end.Add(-time.Microsecond), "Luna"), false, catalog.ErrIdempotencyKeyReused},
+		{"at the end, other body", at(end, "Luna"), false, nil},
+		{"the new one", at(end.Add(24*time.Hour-time.Microsecond), "Luna"), true, nil},
+		{"the old one", at(end, "Rex"), false, catalog.ErrIdempotencyKeyReused},
+	} {
+		_, replayed, err := s.Once(t.Context(), s.a.ID, tt.r, adding(s.a.ID, "Rex or Luna"))
+		if replayed != tt.replayed || !errors.Is(err, tt.err) {
+			t.Errorf("%s: replayed %v, %v, want %v, %v", tt.name, replayed, err, tt.replayed, tt.err)
+		}
+	}
+	if pets := s.pets(t, s.a.ID); len(pets) != 2 {
+		t.Errorf("%+v", pets)
+	}
+}
+
+func TestPruneIdempotencyKeys(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	keep := func(tenantID int64, key string, at time.Time) {
+		t.Helper()
+		r := request(key, key)
+		r.At = at
+		if _, _, err := s.Once(t.Context(), tenantID, r, adding(tenantID, key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 5 {
+		keep(s.a.ID, fmt.Sprintf("a%d", i), noon)
+		keep(s.b.ID, fmt.Sprintf("b%d", i), noon.Add(time.Duration(i)*time.Second))
+	}
+	end := noon.Add(24 * time.Hour)
+	for _, tt := range []struct {
+		now            time.Time
+		limit, removed int
+	}{
+		{end.Add(-time.Microsecond), 100, 0},
+		{end, 4, 4}, {end, 4, 2}, {end, 4, 0}, // all of A's and the first of B's
+		{end.Add(3 * time.Second), 100, 3},
+	} {
+		if removed, err := s.PruneIdempotencyKeys(t.Context(), tt.now, tt.limit); err != nil || removed != tt.removed {
+			t.Errorf("at %v, limit %d: removed %d, %v, want %d", tt.now, tt.limit, removed, err, tt.removed)
+		}
+	}
+	var left []string
+	if err := s.owner(t).Select(&left, `select key from idempotency_keys`); err != nil || cmp.Diff([]string{"b4"}, left) != "" {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if pets := len(s.pets(t, s.a.ID)) + len(s.pets(t, s.b.ID)); pets != 10 {
+		t.Errorf("%d animals are left, want all", pets)
+	}
+	if removed, err := s.PruneIdempotencyKeys(t.Context(), time.Now().AddDate(100, 0, 0), math.MaxInt32); err != nil || removed != 1 {
+		t.Errorf("in the end: removed %d, %v", removed, err)
+	}
+}
+
+// Removing reads what has expired, by the index on it, and not all that is kept.
+func TestPruneReadsOnlyWhatExpired(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	owner := s.owner(t)
+	owner.MustExec(`insert into idempotency_keys
+		select $1, 'POST', '/v1/pets', n::text, sha256(''), 201, '', '', now(), now() + interval '1 hour' * n
+		from generate_series(1, 20000) n`, s.a.ID)
+	owner.MustExec(`vacuum analyze idempotency_keys`)
+	raw, err := sqlx.Open("postgres", s.database.APIURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	tx := raw.MustBegin()
+	defer func() { _ = tx.Rollback() }()
+	var removed int
+	err = tx.Get(&removed, `select removed from prune_idempotency_keys(now() + interval '5 hours 30 minutes', 0, 100)`)
+	if err != nil || removed != 5 {
+		t.Fatalf("removed %d, %v, want 5", removed, err)
+	}
+	var scans, rows int
+	if err := tx.QueryRow(`select seq_scan, seq_tup_read + idx_tup_fetch from pg_stat_xact_user_tables
+		where relname = 'idempotency_keys'`).Scan(&scans, &rows); err != nil || scans > 0 || rows > 20 {
+		t.Errorf("%d scans of the whole table, %d rows read, %v", scans, rows, err)
+	}
+}
+
+// Each step takes up where the last one came to, over any number of tenants.
+func TestPruneManyTenants(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	owner := s.owner(t)
+	owner.MustExec(`insert into tenants (name, plan, created_at) select 'tenant-' || n, 'free', now() from generate_series(1, 2500) n`)
+	owner.MustExec(`insert into idempotency_keys
+		select id, 'POST', '/v1/pets', 'k', sha256(''), 201, '', '', now(), $1 from tenants`, noon)
+	for _, want := range []int{1500, 1002, 0} {
+		if removed, err := s.PruneIdempotencyKeys(t.Context(), noon, 1500); err != nil || removed != want {
+			t.Errorf("removed %d, %v, want %d", removed, err, want)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+
+	"petstore.example/internal/catalog"
+)
+
+// Row-level security holds for all that tenants own, even where a filter was forgotten: without a tenant no row is seen,
+// and with one no other's is seen, changed or added.
+func TestSecondWallOfEveryTable(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	for _, tenant := range []int64{s.a.ID, s.b.ID} {
+		if _, _, err := s.Once(t.Context(), tenant, request("k", "Rex"), adding(tenant, "Rex")); err != nil {
+			t.Fatal(err)
+		}
+		pet := s.pets(t, tenant)[0]
+		if _, err := s.PlaceOrder(t.Context(), tenant, catalog.NewOrder{PetID: pet.ID, Quantity: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := sqlx.Open("postgres", s.database.APIURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	raw.SetMaxOpenConns(1) // so that each test meets what the last one left behind
+
+	for table, insert := range map[string]string{
+		"pets": `insert into pets (tenant_id, name, category_id, status, created_at) values ($1, 'x', 1, 'sold', now())`,
+		"orders": `insert into orders (tenant_id, pet_id, quantity, status, created_at)
+			values ($1, (select max(pet_id) from orders), 1, 'delivered', now())`,
+		"idempotency_keys": `insert into idempotency_keys
+			values ($1, 'POST', '/v1/pets', 'stolen', sha256(''), 201, '', '', now(), now())`,
+	} {
+		within := func(tenant any, fn func(tx *sqlx.Tx)) {
+			t.Helper()
+			tx := raw.MustBegin()
+			defer func() { _ = tx.Rollback() }()
+			if tenant != nil {
+				tx.MustExec(`select set_config('petstore.tenant_id', $1, true)`, fmt.Sprint(tenant))
+			}
+			fn(tx)
+		}
+		seen := func(tx *sqlx.Tx) (tenants []int64) {
+			t.Helper()
+			if err := tx.Select(&tenants, `select tenant_id from `+table); err != nil {
+				t.Fatal(err)
+			}
+			return tenants
+		}
+		for _, tenant := range []int64{s.a.ID, s.b.ID} {
+			within(tenant, func(tx *sqlx.Tx) {
+				if got := seen(tx); len(got) != 1 || got[0] != tenant {
+					t.Errorf("%s: tenant %d sees the rows of %v", table, tenant, got)
+				}
+			})
+			within(nil, func(tx *sqlx.Tx) {
+				if got := seen(tx); len(got) != 0 {
+					t.Errorf("%s: without a tenant the rows of %v are seen", table, got)
+				}
+			})
+		}
+		within(s.a.ID, func(tx *sqlx.Tx) {
+			changed := tx.MustExec(`update `+table+` set status = status where tenant_id = $1`, s.b.ID)
+			if n, err := changed.RowsAffected(); err != nil || n != 0 {
+				t.Errorf("%s: %d rows of another tenant are changed, %v", table, n, err)
+			}
+			_, err := tx.Exec(insert, s.b.ID)
+			if pq.As(err, pqerror.InsufficientPrivilege) == nil {
+				t.Errorf("%s: a row for another tenant: %v, want refusal", table, err)
+			}
+		})
+	}
+}
+
+// What tenants own names them first in every key and index, and is walled off even from the tables' owner.
+func TestTenantTablesAreAlike(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	owner := s.owner(t)
+	var open []string
+	err := owner.Select(&open, `select relname from pg_class
+		where relname in ('pets', 'orders', 'idempotency_keys') and not (relrowsecurity and relforcerowsecurity)`)
+	if err != nil || len(open) > 0 {
+		t.Errorf("without a wall: %v, %v", open, err)
+	}
+	var otherwise []string
+	err = owner.Select(&otherwise, `select i.indexrelid::regclass::text from pg_index i
+		join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+		where i.indrelid in ('pets'::regclass, 'orders'::regclass, 'idempotency_keys'::regclass) and a.attname <> 'tenant_id'`)
+	if err != nil || len(otherwise) > 0 {
+		t.Errorf("indexes that do not begin with the tenant: %v, %v", otherwise, err)
+	}
+}

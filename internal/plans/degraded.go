@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// answersToRegain is how often a lost Redis has to answer before it decides again. Other servers may find it back a
+// moment later than this one, and what they admitted meanwhile is not in its counters before.
+const answersToRegain = 10
+
 func isDegraded(changes int64) bool { return changes%2 == 1 }
 
 // lose turns to degraded after a failed call that began when changes had that value: a call that began before the last
@@ -41,75 +45,78 @@ func (r *Redis) mend(ctx context.Context) {
 		case <-r.wake:
 		}
 		for isDegraded(r.changes.Load()) || !r.settle(ctx) {
-			select {
-			case <-ctx.Done():
+			if !r.regain(ctx) {
 				return
-			case <-time.After(r.options.ProbeEvery):
 			}
-			r.regain(ctx)
 		}
 	}
 }
 
-// regain turns back to Redis if it answers a probe and takes what it is owed.
-func (r *Redis) regain(ctx context.Context) {
-	if !isDegraded(r.changes.Load()) || r.probe(ctx) != nil || !r.settleOnce(ctx, r.ledger.debtors()) {
-		return
+// regain probes Redis until it has answered often enough, and lets it decide again. It returns false when ctx ends first.
+func (r *Redis) regain(ctx context.Context) bool {
+	for answers := 0; answers < answersToRegain; {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(r.options.ProbeEvery):
+		}
+		if r.probe(ctx) == nil && r.settle(ctx) {
+			answers++
+		} else {
+			answers = 0
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.changes.Add(1)
 	r.options.Log.Info().Dur("away", time.Since(r.since)).Msg("limits: Redis is back and decides again")
+	return true
 }
 
-// settle tells Redis of everything it has to be told, and reports whether it knows it all now. While Redis decides this
-// ends: a tenant of whom it knows all is Redis's again.
+// settle tells Redis of all tenants of whom it has to be told something, as things are now, and reports whether it took
+// it all.
 func (r *Redis) settle(ctx context.Context) bool {
-	for {
-		debtors := r.ledger.debtors()
-		if len(debtors) == 0 {
-			return true
-		}
-		if !r.settleOnce(ctx, debtors) {
-			return false
-		}
-	}
-}
-
-// settleOnce tells Redis of those tenants, as things are now, and reports whether it took it all.
-func (r *Redis) settleOnce(ctx context.Context, debtors []int64) bool {
-	for _, tenantID := range debtors {
-		b, owes := r.ledger.debt(tenantID, r.nextBatch)
-		if !owes {
-			continue
-		}
+	for _, tenantID := range r.ledger.debtors() {
 		changes := r.changes.Load()
 		if ctx.Err() != nil {
 			return false
 		}
-		u, err := r.addBack(ctx, b)
-		if err != nil {
+		if err := r.tell(ctx, tenantID); err != nil {
 			r.lose(changes, tenantID, err)
 			return false
 		}
-		r.ledger.settled(b, u)
 	}
 	return true
 }
 
-// probe tells Redis nothing of the tenant whose call failed: that needs the same node and the same right to run
-// scripts and to write as a decision does.
+// tell tells Redis what it has to be told of one tenant, if anything. Any number of callers may do so at a time: they
+// send the same batch, which counts once.
+func (r *Redis) tell(ctx context.Context, tenantID int64) error {
+	b, owes := r.ledger.debt(tenantID, r.nextBatch)
+	if !owes {
+		return nil
+	}
+	u, err := r.addBack(ctx, b, r.batchKey(tenantID))
+	if err != nil {
+		return err
+	}
+	r.ledger.settled(b, u)
+	return nil
+}
+
+// probe tells Redis nothing of the tenant whose call failed: that needs the same node and the same right to run scripts
+// and to write as a decision does.
 func (r *Redis) probe(ctx context.Context) error {
 	r.mu.Lock()
 	lost := r.lost
 	r.mu.Unlock()
-	_, err := r.addBack(ctx, batch{tenantID: lost, sequence: r.nextBatch()})
+	_, err := r.addBack(ctx, batch{tenantID: lost, sequence: r.nextBatch()}, r.probeKey(lost))
 	return err
 }
 
-func (r *Redis) addBack(ctx context.Context, b batch) (used, error) {
+func (r *Redis) addBack(ctx context.Context, b batch, batchKey string) (used, error) {
 	minute, day := minuteKey(b.tenantID, b.minute), dayKey(b.tenantID, b.day)
-	keys := []string{minute, day, minute + ":raised", day + ":raised", r.batchKey(b.tenantID)}
+	keys := []string{minute, day, minute + ":raised", day + ":raised", batchKey}
 	return r.run(ctx, addBackScript, keys, b.add.minute, b.add.day, b.seen.minute, b.seen.day, b.sequence)
 }
 

@@ -30,9 +30,9 @@ type account struct {
 // tally is one window of one tenant, as this server knows it.
 type tally struct {
 	number int64
-	// seen is how much of the window was used when Redis last said so.
-	seen int64
-	// local is how much this server admitted since then without Redis.
+	// seen is how much of the window was used when Redis last said so, own how much of that this server admitted.
+	seen, own int64
+	// local is how much this server admitted without Redis, and Redis has not been told.
 	local int64
 	// servers is the most servers seen alive while deciding in this window without Redis. It does not fall before the
 	// window ends: a server that died has used its share.
@@ -57,12 +57,17 @@ func newLedger() *ledger {
 }
 
 // take decides within this server's share of what Redis last said was remaining.
+//
+// What one server saw last may be older than what another did, so that together they would admit more than remained. In
+// the minute each therefore keeps to its part of the limit too, less what it has admitted already: where the load is
+// even, together they never exceed it. In the day a tenant whose requests all reach one server would be shut out of it
+// for long.
 func (l *ledger) take(tenantID int64, q Quota, minute, day, servers int64) Decision {
 	s := l.shard(tenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(tenantID, minute, day)
-	minuteLeft := a.minute.share(q.PerMinute-a.asking, servers) - a.minute.local
+	minuteLeft := min(a.minute.share(q.PerMinute-a.asking, servers), a.minute.part(q.PerMinute)-a.asking) - a.minute.local
 	dayLeft := a.day.share(q.PerDay-a.asking, servers) - a.day.local
 	d := decide(tenantID, q, a.minute.number, q.PerMinute-minuteLeft, a.day.number, q.PerDay-dayLeft)
 	if d.Admitted {
@@ -86,9 +91,9 @@ func (l *ledger) refund(tenantID int64, d Decision) {
 	a.day.giveBack(d.Day.Number)
 }
 
-// ask notes that Redis is about to be asked, and reports whether it may be: not while it has yet to be told something of
-// this tenant. Each ask that may be is followed by answered or unanswered. Outage numbers the last outage.
-func (l *ledger) ask(tenantID, minute, day, outage int64) bool {
+// ask notes that Redis is about to be asked, and reports whether it has to be told something of this tenant before that.
+// Each ask is followed by answered or unanswered. Outage numbers the last outage.
+func (l *ledger) ask(tenantID, minute, day, outage int64) (owes bool) {
 	s := l.shard(tenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,22 +102,23 @@ func (l *ledger) ask(tenantID, minute, day, outage int64) bool {
 		a.outage = outage
 		a.untold = a.minute.seen > 0 || a.day.seen > 0
 	}
-	if a.owes() {
-		return false
-	}
 	a.asking++
-	return true
+	return a.owes()
 }
 
-// answered notes what Redis said is used of the tenant's windows of those numbers.
-func (l *ledger) answered(tenantID, minute, day int64, u used) {
+// answered notes what Redis made of a request in the windows of those numbers.
+func (l *ledger) answered(tenantID, minute, day int64, u used, admitted bool) {
 	s := l.shard(tenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(tenantID, minute, day)
 	a.asking = max(0, a.asking-1)
-	a.minute.saw(minute, u.minute)
-	a.day.saw(day, u.day)
+	var own int64
+	if admitted {
+		own = 1
+	}
+	a.minute.saw(minute, u.minute, own)
+	a.day.saw(day, u.day, own)
 }
 
 func (l *ledger) unanswered(tenantID int64) {
@@ -122,15 +128,6 @@ func (l *ledger) unanswered(tenantID int64) {
 	if a, ok := s.accounts[tenantID]; ok {
 		a.asking = max(0, a.asking-1)
 	}
-}
-
-// owes reports whether Redis has yet to be told something of this tenant.
-func (l *ledger) owes(tenantID int64) bool {
-	s := l.shard(tenantID)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a, ok := s.accounts[tenantID]
-	return ok && a.owes()
 }
 
 // debtors returns the tenants of whom Redis has yet to be told something.
@@ -168,13 +165,13 @@ func (l *ledger) debt(tenantID int64, next func() int64) (batch, bool) {
 	return *a.sent, true
 }
 
-// settled notes that Redis has that batch, and what it said is used.
+// settled notes that Redis has that batch, and what it said is used. Of all who sent the batch the first settles it.
 func (l *ledger) settled(b batch, u used) {
 	s := l.shard(b.tenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, ok := s.accounts[b.tenantID]
-	if !ok {
+	if !ok || a.sent == nil || a.sent.sequence != b.sequence {
 		return
 	}
 	a.sent, a.untold = nil, false
@@ -220,24 +217,28 @@ func (t *tally) moveOn(number int64) {
 	}
 }
 
-// share is how much of the window this server may admit without Redis. Rounded down: all shares together are at most
+// share is how much of what remained this server may admit without Redis. Rounded down: all shares together are at most
 // what remained.
 func (t *tally) share(limit, servers int64) int64 {
 	t.servers = max(t.servers, servers)
 	return max(0, limit-t.seen) / t.servers
 }
 
+// part is this server's part of the whole limit, less what it has admitted; less than nothing when that was more.
+func (t *tally) part(limit int64) int64 { return limit/t.servers - t.own }
+
 // saw keeps the most that Redis said: replies may arrive out of order.
-func (t *tally) saw(number, used int64) {
+func (t *tally) saw(number, used, own int64) {
 	if number == t.number {
 		t.seen = max(t.seen, used)
+		t.own += own
 	}
 }
 
 func (t *tally) settled(number, added, used int64) {
 	if number == t.number {
 		t.local = max(0, t.local-added)
-		t.saw(number, used)
+		t.saw(number, used, added)
 	}
 }
 

@@ -50,10 +50,11 @@ type RedisOptions struct {
 // While Redis does not answer the limiter is degraded: it decides in this process, within this server's share of what
 // Redis last said was remaining. The first call that fails takes the timeout at most; those after it wait for nothing.
 // When Redis answers again it is told, tenant by tenant, what was admitted meanwhile, which is added once, and what this
-// server had seen used before, in case it comes back empty. As soon as that is done for a tenant, Redis decides again.
+// server had seen used before, in case it comes back empty. When it has answered for ten probes, so that other servers had
+// time to do the same, it decides again.
 //
-// A call whose reply was lost may have counted in Redis and then counts here too: a fault can cost a tenant requests,
-// it gives none away.
+// A call whose reply was lost may have counted in Redis and then counts here too: a lost reply can cost a tenant
+// requests, it gives none away.
 type Redis struct {
 	client  redis.UniversalClient
 	options RedisOptions
@@ -104,7 +105,7 @@ func (r *Redis) Close() {
 	<-r.stopped
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	r.settleOnce(ctx, r.ledger.debtors())
+	r.settle(ctx)
 }
 
 // Degraded reports whether requests are decided without Redis, and since when.
@@ -122,10 +123,10 @@ func (r *Redis) Degraded() (degraded bool, since time.Time) {
 func (r *Redis) Take(ctx context.Context, tenantID int64, q Quota, now time.Time) Decision {
 	minute, day := minuteAt(tenantID, now), DayAt(now)
 	changes := r.changes.Load()
-	if isDegraded(changes) || !r.ledger.ask(tenantID, minute, day, changes) {
+	if isDegraded(changes) {
 		return r.takeHere(tenantID, q, minute, day)
 	}
-	u, err := r.run(ctx, takeScript, []string{minuteKey(tenantID, minute), dayKey(tenantID, day)}, q.PerMinute, q.PerDay)
+	u, err := r.ask(ctx, tenantID, q, minute, day, changes)
 	if err != nil {
 		r.ledger.unanswered(tenantID)
 		r.lose(changes, tenantID, err)
@@ -136,8 +137,18 @@ func (r *Redis) Take(ctx context.Context, tenantID int64, q Quota, now time.Time
 		u.minute++
 		u.day++
 	}
-	r.ledger.answered(tenantID, minute, day, u)
+	r.ledger.answered(tenantID, minute, day, u, d.Admitted)
 	return d
+}
+
+// ask lets Redis decide, and returns what was used before.
+func (r *Redis) ask(ctx context.Context, tenantID int64, q Quota, minute, day, changes int64) (used, error) {
+	if r.ledger.ask(tenantID, minute, day, changes) {
+		if err := r.tell(ctx, tenantID); err != nil {
+			return used{}, err
+		}
+	}
+	return r.run(ctx, takeScript, []string{minuteKey(tenantID, minute), dayKey(tenantID, day)}, q.PerMinute, q.PerDay)
 }
 
 // takeHere decides without Redis, and sees to it that Redis is told as soon as it answers.
@@ -153,12 +164,16 @@ func (r *Redis) Refund(ctx context.Context, tenantID int64, d Decision) {
 		return
 	}
 	changes := r.changes.Load()
-	if isDegraded(changes) || r.ledger.owes(tenantID) {
+	if isDegraded(changes) {
 		r.ledger.refund(tenantID, d)
 		return
 	}
 	keys := []string{minuteKey(tenantID, d.Minute.Number), dayKey(tenantID, d.Day.Number)}
-	if _, err := r.run(ctx, refundScript, keys); err != nil {
+	err := r.tell(ctx, tenantID)
+	if err == nil {
+		_, err = r.run(ctx, refundScript, keys)
+	}
+	if err != nil {
 		r.lose(changes, tenantID, err)
 	}
 }
@@ -200,6 +215,11 @@ func dayKey(tenantID, number int64) string {
 // batchKey holds the number of the last batch that this server added for the tenant.
 func (r *Redis) batchKey(tenantID int64) string {
 	return string(append(appendKey(make([]byte, 0, 64), tenantID, ":b:"), r.server...))
+}
+
+// probeKey is a batchKey for batches with nothing in them.
+func (r *Redis) probeKey(tenantID int64) string {
+	return string(append(appendKey(make([]byte, 0, 64), tenantID, ":p:"), r.server...))
 }
 
 func appendKey(b []byte, tenantID int64, kind string) []byte {

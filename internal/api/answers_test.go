@@ -92,6 +92,9 @@ func TestEveryAnswer(t *testing.T) {
 				if want := k.want(r); rec.Code != want {
 					t.Errorf("status %d, want %d: %s", rec.Code, want, rec.Body)
 				}
+				if got := header(rec, "X-Stability"); got != string(r.stability) {
+					t.Errorf("X-Stability %q, want %q", got, r.stability)
+				}
 				deprecated := header(rec, "Deprecation") == "@1764892800" && header(rec, "Link") != "" &&
 					header(rec, "Sunset") == "Thu, 05 Dec 2030 00:00:00 GMT"
 				if deprecated != (r.deprecated != nil) {
@@ -105,15 +108,26 @@ func TestEveryAnswer(t *testing.T) {
 // goodRequest makes a request that succeeds, where the route exists.
 func (w *world) goodRequest(t *testing.T, r route) *http.Request {
 	t.Helper()
-	pet, err := w.pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: "Rex", CategoryID: 7, Status: catalog.Available})
+	pet := w.addPet(t, catalog.Available)
+	order, err := w.orders.PlaceOrder(t.Context(), 1, catalog.NewOrder{PetID: w.addPet(t, catalog.Available), Quantity: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := ""
-	if r.method == "POST" {
-		body = `{"name":"Mia","categoryId":7}`
+	body := map[string]string{
+		"POST /v1/pets": `{"name":"Mia","categoryId":7}`, "PATCH /v1/pets/{petId}": `{"name":"Mia","status":"pending"}`,
+		"POST /v1/store/orders": fmt.Sprintf(`{"petId":%d}`, pet), "PATCH /v1/store/orders/{orderId}": `{"status":"approved"}`,
+	}[r.method+" "+r.path]
+	return w.request(r.method, strings.NewReplacer("{petId}", fmt.Sprint(pet), "{orderId}", fmt.Sprint(order.ID)).Replace(r.path), body)
+}
+
+// addPet adds an animal of acme's and returns its id.
+func (w *world) addPet(t *testing.T, s catalog.Status) int64 {
+	t.Helper()
+	pet, err := w.pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: "Rex", CategoryID: 7, Status: s})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return w.request(r.method, strings.ReplaceAll(r.path, "{petId}", fmt.Sprint(pet.ID)), body)
+	return pet.ID
 }
 
 // kind is a way in which a request can go.

@@ -41,13 +41,16 @@ func (d *deprecation) links(prefix string) string {
 		"<" + prefix + d.successor + `>; rel="successor-version"`
 }
 
-// markDeprecated marks the answer of a deprecated operation, whatever it will be.
-func (x *exchange) markDeprecated() {
+// mark marks the answer of an operation that is deprecated or not stable, whatever it will be.
+func (x *exchange) mark() {
+	h := x.Writer.Header()
+	if x.route.marks != nil {
+		h["X-Stability"] = x.route.marks
+	}
 	d := x.route.deprecated
 	if d == nil {
 		return
 	}
-	h := x.Writer.Header()
 	h["Deprecation"] = d.deprecated
 	h["Sunset"] = d.sunset
 	h["Link"] = x.route.links

@@ -29,10 +29,13 @@ var (
 	codeMissingAPIKey = &errorCode{http.StatusUnauthorized, "missing_api_key", "An API key is needed, in the header Authorization: Bearer <API key>."}
 	codeInvalidAPIKey = &errorCode{http.StatusUnauthorized, "invalid_api_key", "The API key is malformed, unknown or no longer valid."}
 
-	codePetNotFound      = &errorCode{http.StatusNotFound, "pet_not_found", "No animal of that id is in your catalogue."}
-	codeRouteNotFound    = &errorCode{http.StatusNotFound, "route_not_found", "There is no such path."}
-	codeMethodNotAllowed = &errorCode{http.StatusMethodNotAllowed, "method_not_allowed", "This path does not have that method."}
-	codeEndpointRemoved  = &errorCode{http.StatusGone, "endpoint_removed", "This operation was removed."}
+	codePetNotFound       = &errorCode{http.StatusNotFound, "pet_not_found", "No animal of that id is in your catalogue."}
+	codeOrderNotFound     = &errorCode{http.StatusNotFound, "order_not_found", "No order of that id is among yours."}
+	codeRouteNotFound     = &errorCode{http.StatusNotFound, "route_not_found", "There is no such path."}
+	codeMethodNotAllowed  = &errorCode{http.StatusMethodNotAllowed, "method_not_allowed", "This path does not have that method."}
+	codePetNotAvailable   = &errorCode{http.StatusConflict, "pet_not_available", "The animal is pending or sold, so it can't be ordered."}
+	codeInvalidTransition = &errorCode{http.StatusConflict, "invalid_transition", "The status can't go from what it is to that."}
+	codeEndpointRemoved   = &errorCode{http.StatusGone, "endpoint_removed", "This operation was removed."}
 
 	codeBodyTooLarge         = &errorCode{http.StatusRequestEntityTooLarge, "body_too_large", "The body is longer than 1 MiB (1048576 bytes)."}
 	codeURITooLong           = &errorCode{http.StatusRequestURITooLong, "uri_too_long", "The request's path and query are longer than 8 KiB (8192 bytes)."}
@@ -50,7 +53,9 @@ var (
 var codes = []*errorCode{
 	codeInvalidJSON, codeMissingBody, codeValidationFailed, codeInvalidParameter, codeInvalidCursor,
 	codeMissingAPIKey, codeInvalidAPIKey,
-	codePetNotFound, codeRouteNotFound, codeMethodNotAllowed, codeEndpointRemoved,
+	codePetNotFound, codeOrderNotFound, codeRouteNotFound, codeMethodNotAllowed,
+	codePetNotAvailable, codeInvalidTransition,
+	codeEndpointRemoved,
 	codeBodyTooLarge, codeURITooLong, codeUnsupportedMediaType,
 	codeRateLimitExceeded, codeDailyQuotaExceeded, codeKeyBanned,
 	codeInternalError, codeUnavailable,
@@ -102,9 +107,16 @@ func toError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
+	if t, ok := errors.AsType[*catalog.TransitionError](err); ok {
+		return codeInvalidTransition.because(t.Error() + ".")
+	}
 	switch {
 	case errors.Is(err, catalog.ErrPetNotFound):
 		return codePetNotFound.because("")
+	case errors.Is(err, catalog.ErrOrderNotFound):
+		return codeOrderNotFound.because("")
+	case errors.Is(err, catalog.ErrPetNotAvailable):
+		return codePetNotAvailable.because("")
 	case errors.Is(err, catalog.ErrUnavailable), errors.Is(err, keys.ErrUnavailable),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return codeUnavailable.caused(err).after(unavailableFor)

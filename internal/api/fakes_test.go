@@ -39,6 +39,7 @@ type world struct {
 	strikes   *fakeStrikes
 	meter     *fakeMeter
 	pets      *fakePets
+	orders    *fakeOrders
 	// key is acme's, on free; other is zoo's, on pro.
 	key, other string
 }
@@ -51,10 +52,11 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 		addresses: &fakeAddresses{limit: 6000, used: map[netip.Addr]int64{}},
 		strikes:   &fakeStrikes{}, meter: &fakeMeter{}, pets: newFakePets(),
 	}
+	w.orders = &fakeOrders{pets: w.pets, orders: map[int64][]catalog.Order{}}
 	w.key = w.directory.issue(t, "key_acme", plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}})
 	w.other = w.directory.issue(t, "key_zoo", plans.Tenant{ID: 2, Name: "zoo", Plan: plans.Pro, Quota: plans.Quota{PerMinute: 300, PerDay: 10000}})
 	c := Config{
-		Directory: w.directory, Limiter: w.limiter, Addresses: w.addresses, Strikes: w.strikes, Meter: w.meter, Pets: w.pets,
+		Directory: w.directory, Limiter: w.limiter, Addresses: w.addresses, Strikes: w.strikes, Meter: w.meter, Pets: w.pets, Orders: w.orders,
 		BaseURL: baseURL, Clock: w.clock, Log: zerolog.New(w.logs), Metrics: w.registry,
 	}
 	for _, f := range change {
@@ -218,68 +220,3 @@ func (m *fakeMeter) count(n *int) {
 func (m *fakeMeter) Admitted(int64, string, string, time.Time) { m.count(&m.admitted) }
 func (m *fakeMeter) Refused(int64, string, string, time.Time)  { m.count(&m.refused) }
 func (m *fakeMeter) Refunded(int64, string, string, time.Time) { m.count(&m.refunded) }
-
-// fakePets has the methods that the API calls.
-type fakePets struct {
-	catalog.Store
-	mu   sync.Mutex
-	last int64
-	pets map[int64][]catalog.Pet
-	err  error
-	// before runs at the beginning of every call.
-	before func()
-}
-
-func newFakePets() *fakePets { return &fakePets{pets: map[int64][]catalog.Pet{}} }
-
-func (f *fakePets) begin() error {
-	if f.before != nil {
-		f.before()
-	}
-	return f.err
-}
-
-func (f *fakePets) ListPets(_ context.Context, tenantID int64, p catalog.Page) ([]catalog.Pet, bool, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.begin(); err != nil {
-		return nil, false, err
-	}
-	var page []catalog.Pet
-	for _, pet := range f.pets[tenantID] {
-		if pet.ID <= p.After || p.Status != "" && pet.Status != p.Status {
-			continue
-		}
-		if len(page) == p.Limit {
-			return page, true, nil
-		}
-		page = append(page, pet)
-	}
-	return page, false, nil
-}
-
-func (f *fakePets) GetPet(_ context.Context, tenantID, id int64) (catalog.Pet, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.begin(); err != nil {
-		return catalog.Pet{}, err
-	}
-	for _, pet := range f.pets[tenantID] {
-		if pet.ID == id {
-			return pet, nil
-		}
-	}
-	return catalog.Pet{}, catalog.ErrPetNotFound
-}
-
-func (f *fakePets) CreatePet(_ context.Context, tenantID int64, n catalog.NewPet) (catalog.Pet, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.begin(); err != nil {
-		return catalog.Pet{}, err
-	}
-	f.last++
-	pet := catalog.Pet{ID: f.last, Name: n.Name, CategoryID: n.CategoryID, Status: n.Status}
-	f.pets[tenantID] = append(f.pets[tenantID], pet)
-	return pet, nil
-}

@@ -4,8 +4,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-
-	"petstore.example/internal/catalog"
 )
 
 // The page's size (the contract's).
@@ -68,32 +66,39 @@ func (q *listQuery) add(key, value string) {
 	p.times++
 }
 
-// page says which part of the list is asked for. All that is wrong with the query is said at once.
-func (q *listQuery) page() (catalog.Page, error) {
-	page := catalog.Page{Limit: defaultLimit}
+// position is where a page begins and how long it is at most.
+type position struct {
+	after int64
+	limit int
+}
+
+// page says which part of a list is asked for, and of which status its rows should be: those that parse knows, which
+// statuses names. All that is wrong with the query is said at once.
+func page[S ~string](q *listQuery, parse func(string) (S, bool), statuses string) (at position, status S, err error) {
+	at.limit = defaultLimit
 	var p problems
-	var ok bool
+	ok := true
 	if p.given("limit", q.limit) {
-		if page.Limit, ok = parseLimit(q.limit.value); !ok {
+		if at.limit, ok = parseLimit(q.limit.value); !ok {
 			p.add("limit must be a whole number from 1 to " + strconv.Itoa(maxLimit))
 		}
 	}
 	if p.given("status", q.status) {
-		if page.Status, ok = catalog.ParseStatus(q.status.value); !ok {
-			p.add("status must be one of available, pending, sold")
+		if status, ok = parse(q.status.value); !ok {
+			p.add("status must be one of " + statuses)
 		}
 	}
 	if p.given("cursor", q.cursor) {
-		if page.After, ok = parseCursor(q.cursor.value); !ok && len(p) == 0 {
-			return page, codeInvalidCursor.because("")
+		if at.after, ok = parseCursor(q.cursor.value); !ok && len(p) == 0 {
+			return at, status, codeInvalidCursor.because("")
 		} else if !ok {
 			p.add(strings.TrimSuffix(codeInvalidCursor.message, "."))
 		}
 	}
 	if len(p) > 0 {
-		return page, codeInvalidParameter.because(p.String())
+		return at, status, codeInvalidParameter.because(p.String())
 	}
-	return page, nil
+	return at, status, nil
 }
 
 // given reports whether a parameter was given, once.

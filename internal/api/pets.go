@@ -14,24 +14,20 @@ func (a *api) listPets(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	page, err := query.page()
+	at, status, err := page(&query, catalog.ParseStatus, petStatuses)
 	if err != nil {
 		return err
 	}
-	pets, more, err := a.Pets.ListPets(x.Request.Context(), x.caller.Tenant.ID, page)
+	asked := catalog.Page{After: at.after, Limit: at.limit, Status: status}
+	pets, more, err := a.Pets.ListPets(x.Request.Context(), x.caller.Tenant.ID, asked)
 	if err != nil {
 		return err
-	}
-	if pets == nil {
-		pets = []catalog.Pet{}
 	}
 	next := ""
 	if more && len(pets) > 0 {
 		next = formatCursor(pets[len(pets)-1].ID)
-		x.set("X-Next-Cursor", next)
 	}
-	x.set("Link", query.links(a.petsURL, next))
-	return x.json(http.StatusOK, pets)
+	return answerList(x, &query, a.petsURL, pets, next)
 }
 
 // createPet is POST /v1/pets.
@@ -48,15 +44,15 @@ func (a *api) createPet(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.set("Location", a.petsURL+"/"+strconv.FormatInt(created.ID, 10))
+	x.set("Location", item(a.petsURL, created.ID))
 	return x.json(http.StatusCreated, &created)
 }
 
 // getPet is GET /v1/pets/{petId}, deprecated.
 func (a *api) getPet(x *exchange) error {
-	id, ok := parseID(x.Param("petId"))
-	if !ok {
-		return codePetNotFound.because("petId must be a whole number of 64 bits, written in decimal digits: no animal has any other id.")
+	id, err := petID(x)
+	if err != nil {
+		return err
 	}
 	pet, err := a.Pets.GetPet(x.Request.Context(), x.caller.Tenant.ID, id)
 	if err != nil {
@@ -64,6 +60,38 @@ func (a *api) getPet(x *exchange) error {
 	}
 	return x.json(http.StatusOK, &pet)
 }
+
+// changePet is PATCH /v1/pets/{petId}, beta.
+func (a *api) changePet(x *exchange) error {
+	data, err := readBody(x)
+	if err != nil {
+		return err
+	}
+	change, err := decodePetPatch(data)
+	if err != nil {
+		return err
+	}
+	id, err := petID(x)
+	if err != nil {
+		return err
+	}
+	pet, err := a.Pets.ChangePet(x.Request.Context(), x.caller.Tenant.ID, id, change)
+	if err != nil {
+		return err
+	}
+	return x.json(http.StatusOK, &pet)
+}
+
+func petID(x *exchange) (int64, error) {
+	id, ok := parseID(x.Param("petId"))
+	if !ok {
+		return 0, codePetNotFound.because("petId must be a whole number of 64 bits, written in decimal digits: no animal has any other id.")
+	}
+	return id, nil
+}
+
+// item is the address of one row of a list.
+func item(list string, id int64) string { return list + "/" + strconv.FormatInt(id, 10) }
 
 // parseID reads an int64 in its one usual form: no plus sign, no leading zeros.
 func parseID(s string) (int64, bool) {

@@ -17,6 +17,10 @@ type route struct {
 	// path is written as the contract writes it. It names the route in the log and in the metrics.
 	path   string
 	handle handler
+	// stability says how far the operation can be relied on to stay as it is; empty for one that is stable.
+	stability stability
+	// marks is the X-Stability of every answer of an operation that is not stable.
+	marks []string
 	// deprecated marks an operation that is to be removed, nil for one that stays.
 	deprecated *deprecation
 	// links is the Link of every answer of a deprecated operation.
@@ -25,11 +29,23 @@ type route struct {
 	open bool
 }
 
+// stability is the contract's word for how much an operation may still change (docs/versioning.md).
+type stability string
+
+const (
+	beta         stability = "beta"
+	experimental stability = "experimental"
+)
+
 // routes is the contract. HEAD comes with every GET, OPTIONS with every path.
 var routes = []route{
 	{method: http.MethodGet, path: "/v1/pets", handle: (*api).listPets},
 	{method: http.MethodPost, path: "/v1/pets", handle: (*api).createPet},
 	{method: http.MethodGet, path: "/v1/pets/{petId}", handle: (*api).getPet, deprecated: getPetRemoval},
+	{method: http.MethodPatch, path: "/v1/pets/{petId}", handle: (*api).changePet, stability: beta},
+	{method: http.MethodGet, path: "/v1/store/orders", handle: (*api).listOrders, stability: beta},
+	{method: http.MethodPost, path: "/v1/store/orders", handle: (*api).placeOrder, stability: experimental},
+	{method: http.MethodPatch, path: "/v1/store/orders/{orderId}", handle: (*api).changeOrder, stability: experimental},
 }
 
 // unmatched is the path by which the log and the metrics know requests that match no route.

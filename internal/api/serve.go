@@ -15,6 +15,9 @@ func (a *api) serve(r route) gin.HandlerFunc {
 	if r.deprecated != nil {
 		r.links = []string{r.deprecated.links(a.prefix)}
 	}
+	if r.stability != "" {
+		r.marks = []string{string(r.stability)}
+	}
 	return func(c *gin.Context) {
 		x := &exchange{Context: c, route: &r, now: a.Clock(), started: time.Now()}
 		x.id = requestID(c.Request.Header)
@@ -28,7 +31,7 @@ func (a *api) serve(r route) gin.HandlerFunc {
 // answer handles a request in the order of precedence of the answers: 414, who calls, 429, 404 and 405 and OPTIONS,
 // 401, 410, and then what the operation itself has to say.
 func (a *api) answer(x *exchange) error {
-	x.markDeprecated()
+	x.mark()
 	if len(x.Request.RequestURI) > maxURI {
 		// Nobody is asked yet who calls, so this counts as the address's.
 		x.limits = addressAllowance(a.takeAddress(x))

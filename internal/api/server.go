@@ -53,6 +53,7 @@ type Config struct {
 	Strikes   Strikes
 	Meter     Meter
 	Pets      catalog.Store
+	Orders    catalog.OrderStore
 	// BaseURL is where customers reach the API, absolute and ending in /v1. Links are made from it, never from Host.
 	BaseURL string
 	// TrustedProxies are the addresses and networks (CIDR) whose X-Forwarded-For is believed; none by default.
@@ -69,8 +70,8 @@ type api struct {
 	metrics *metrics
 	// prefix is the path of BaseURL without its /v1.
 	prefix string
-	// petsURL is the list of animals, absolute.
-	petsURL string
+	// petsURL and ordersURL are the lists, absolute.
+	petsURL, ordersURL string
 }
 
 // New returns the API as a handler for an http.Server, whose DisableGeneralOptionsHandler should be set so that
@@ -96,7 +97,10 @@ func New(c Config) (http.Handler, error) {
 	if err := engine.SetTrustedProxies(c.TrustedProxies); err != nil {
 		return nil, fmt.Errorf("configure api: trusted proxies: %w", err)
 	}
-	a := &api{Config: c, metrics: m, prefix: strings.TrimSuffix(base.Path, "/v1"), petsURL: c.BaseURL + "/pets"}
+	a := &api{
+		Config: c, metrics: m, prefix: strings.TrimSuffix(base.Path, "/v1"),
+		petsURL: c.BaseURL + "/pets", ordersURL: c.BaseURL + "/store/orders",
+	}
 	a.mount(engine)
 	return engine, nil
 }
@@ -115,6 +119,8 @@ func (c Config) check() error {
 		return errors.New("no meter")
 	case c.Pets == nil:
 		return errors.New("no catalogue")
+	case c.Orders == nil:
+		return errors.New("no orders")
 	}
 	return nil
 }

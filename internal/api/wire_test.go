@@ -164,7 +164,10 @@ func TestOddTargets(t *testing.T) {
 func TestAllow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for target, want := range map[string]string{"/v1/pets": "GET, HEAD, OPTIONS, POST", "/v1/pets/1": "GET, HEAD, OPTIONS"} {
+	for target, want := range map[string]string{
+		"/v1/pets": "GET, HEAD, OPTIONS, POST", "/v1/pets/1": "GET, HEAD, OPTIONS, PATCH",
+		"/v1/store/orders": "GET, HEAD, OPTIONS, POST", "/v1/store/orders/1": "OPTIONS, PATCH",
+	} {
 		for _, method := range []string{"OPTIONS", "DELETE", "QUERY"} {
 			rec := w.do(w.request(method, target, ""))
 			if got := header(rec, "Allow"); got != want {

@@ -1,0 +1,171 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"petstore.example/internal/catalog"
+)
+
+// fakePets keeps animals in memory, by tenant.
+type fakePets struct {
+	mu   sync.Mutex
+	last int64
+	pets map[int64][]catalog.Pet
+	err  error
+	// before runs at the beginning of every call, also to orders.
+	before func()
+}
+
+func newFakePets() *fakePets { return &fakePets{pets: map[int64][]catalog.Pet{}} }
+
+// begin begins a call, which ends with the function that it returns.
+func (f *fakePets) begin() (end func(), err error) {
+	f.mu.Lock()
+	ended := false
+	defer func() {
+		if !ended {
+			f.mu.Unlock()
+		}
+	}()
+	if f.before != nil {
+		f.before()
+	}
+	ended = true
+	return f.mu.Unlock, f.err
+}
+
+// find returns nil when the tenant has no such animal.
+func (f *fakePets) find(tenantID, id int64) *catalog.Pet {
+	i := slices.IndexFunc(f.pets[tenantID], func(p catalog.Pet) bool { return p.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &f.pets[tenantID][i]
+}
+
+func (f *fakePets) ListPets(_ context.Context, tenantID int64, p catalog.Page) ([]catalog.Pet, bool, error) {
+	end, err := f.begin()
+	defer end()
+	if err != nil {
+		return nil, false, err
+	}
+	var page []catalog.Pet
+	for _, pet := range f.pets[tenantID] {
+		if pet.ID <= p.After || p.Status != "" && pet.Status != p.Status {
+			continue
+		}
+		if len(page) == p.Limit {
+			return page, true, nil
+		}
+		page = append(page, pet)
+	}
+	return page, false, nil
+}
+
+func (f *fakePets) GetPet(_ context.Context, tenantID, id int64) (catalog.Pet, error) {
+	end, err := f.begin()
+	defer end()
+	if err != nil {
+		return catalog.Pet{}, err
+	}
+	if pet := f.find(tenantID, id); pet != nil {
+		return *pet, nil
+	}
+	return catalog.Pet{}, catalog.ErrPetNotFound
+}
+
+func (f *fakePets) CreatePet(_ context.Context, tenantID int64, n catalog.NewPet) (catalog.Pet, error) {
+	end, err := f.begin()
+	defer end()
+	if err != nil {
+		return catalog.Pet{}, err
+	}
+	f.last++
+	pet := catalog.Pet{ID: f.last, Name: n.Name, CategoryID: n.CategoryID, Status: n.Status}
+	f.pets[tenantID] = append(f.pets[tenantID], pet)
+	return pet, nil
+}
+
+func (f *fakePets) ChangePet(_ context.Context, tenantID, id int64, c catalog.PetPatch) (catalog.Pet, error) {
+	end, err := f.begin()
+	defer end()
+	if err != nil {
+		return catalog.Pet{}, err
+	}
+	pet := f.find(tenantID, id)
+	if pet == nil {
+		return catalog.Pet{}, catalog.ErrPetNotFound
+	}
+	changed, err := c.Apply(*pet)
+	if err == nil {
+		*pet = changed
+	}
+	return changed, err
+}
+
+// fakeOrders keeps orders in memory, by tenant, for the animals of fakePets.
+type fakeOrders struct {
+	pets   *fakePets
+	last   int64
+	orders map[int64][]catalog.Order
+}
+
+func (f *fakeOrders) ListOrders(_ context.Context, tenantID int64, p catalog.OrderPage) ([]catalog.Order, bool, error) {
+	end, err := f.pets.begin()
+	defer end()
+	if err != nil {
+		return nil, false, err
+	}
+	var page []catalog.Order
+	for _, o := range f.orders[tenantID] {
+		if o.ID <= p.After || p.Status != "" && o.Status != p.Status {
+			continue
+		}
+		if len(page) == p.Limit {
+			return page, true, nil
+		}
+		page = append(page, o)
+	}
+	return page, false, nil
+}
+
+func (f *fakeOrders) PlaceOrder(_ context.Context, tenantID int64, n catalog.NewOrder) (catalog.Order, error) {
+	end, err := f.pets.begin()
+	defer end()
+	if err != nil {
+		return catalog.Order{}, err
+	}
+	pet := f.pets.find(tenantID, n.PetID)
+	switch {
+	case pet == nil:
+		return catalog.Order{}, catalog.ErrPetNotFound
+	case pet.Status != catalog.Available:
+		return catalog.Order{}, catalog.ErrPetNotAvailable
+	}
+	pet.Status = catalog.Pending
+	f.last++
+	o := catalog.Order{ID: f.last, PetID: n.PetID, Quantity: n.Quantity, Status: catalog.Placed, CreatedAt: at}
+	f.orders[tenantID] = append(f.orders[tenantID], o)
+	return o, nil
+}
+
+func (f *fakeOrders) ChangeOrder(_ context.Context, tenantID, id int64, to catalog.OrderStatus) (catalog.Order, error) {
+	end, err := f.pets.begin()
+	defer end()
+	if err != nil {
+		return catalog.Order{}, err
+	}
+	orders := f.orders[tenantID]
+	i := slices.IndexFunc(orders, func(o catalog.Order) bool { return o.ID == id })
+	if i < 0 {
+		return catalog.Order{}, catalog.ErrOrderNotFound
+	}
+	if err := orders[i].Status.CheckStep(to); err != nil {
+		return catalog.Order{}, err
+	}
+	orders[i].Status = to
+	f.pets.find(tenantID, orders[i].PetID).Status = to.PetStatus()
+	return orders[i], nil
+}

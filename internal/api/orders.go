@@ -1,0 +1,68 @@
+package api
+
+import (
+	"net/http"
+
+	"petstore.example/internal/catalog"
+)
+
+// listOrders is GET /v1/store/orders, beta.
+func (a *api) listOrders(x *exchange) error {
+	query, err := parseListQuery(x.Request.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	at, status, err := page(&query, catalog.ParseOrderStatus, orderStatuses)
+	if err != nil {
+		return err
+	}
+	asked := catalog.OrderPage{After: at.after, Limit: at.limit, Status: status}
+	orders, more, err := a.Orders.ListOrders(x.Request.Context(), x.caller.Tenant.ID, asked)
+	if err != nil {
+		return err
+	}
+	next := ""
+	if more && len(orders) > 0 {
+		next = formatCursor(orders[len(orders)-1].ID)
+	}
+	return answerList(x, &query, a.ordersURL, orders, next)
+}
+
+// placeOrder is POST /v1/store/orders, experimental.
+func (a *api) placeOrder(x *exchange) error {
+	data, err := readBody(x)
+	if err != nil {
+		return err
+	}
+	order, err := decodeNewOrder(data)
+	if err != nil {
+		return err
+	}
+	placed, err := a.Orders.PlaceOrder(x.Request.Context(), x.caller.Tenant.ID, order)
+	if err != nil {
+		return err
+	}
+	x.set("Location", item(a.ordersURL, placed.ID))
+	return x.json(http.StatusCreated, &placed)
+}
+
+// changeOrder is PATCH /v1/store/orders/{orderId}, experimental.
+func (a *api) changeOrder(x *exchange) error {
+	data, err := readBody(x)
+	if err != nil {
+		return err
+	}
+	to, err := decodeOrderStatus(data)
+	if err != nil {
+		return err
+	}
+	id, ok := parseID(x.Param("orderId"))
+	if !ok {
+		return codeOrderNotFound.because("orderId must be a whole number of 64 bits, written in decimal digits: no order has any other id.")
+	}
+	order, err := a.Orders.ChangeOrder(x.Request.Context(), x.caller.Tenant.ID, id, to)
+	if err != nil {
+		return err
+	}
+	return x.json(http.StatusOK, &order)
+}

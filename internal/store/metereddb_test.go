@@ -209,7 +209,8 @@ func readMessage(r io.Reader) ([]byte, error) {
 	if _, err := io.ReadFull(r, head); err != nil {
 		return nil, err
 	}
-	message := append(head, make([]byte, binary.BigEndian.Uint32(head[1:])-4)...)
+	message := make([]byte, 1+binary.BigEndian.Uint32(head[1:]))
+	copy(message, head)
 	_, err := io.ReadFull(r, message[5:])
 	return message, err
 }

@@ -64,9 +64,14 @@ func (s *statements) close() error {
 	return errors.Join(errs...)
 }
 
-// selectPrepared runs a hot query and scans all its rows into dest. A migration can change what a prepared statement
-// returns; Postgres then says so, and the statement is prepared again, once.
+// selectPrepared runs a hot query and scans all its rows into dest, a pointer to a slice of structs.
 func (d *DB) selectPrepared(ctx context.Context, dest any, query string, args ...any) error {
+	return d.queryPrepared(ctx, func(rows *sqlx.Rows) error { return sqlx.StructScan(rows, dest) }, query, args...)
+}
+
+// queryPrepared runs a hot query and has its rows collected. A migration can change what a prepared statement returns;
+// Postgres then says so, and the statement is prepared again, once.
+func (d *DB) queryPrepared(ctx context.Context, collect func(*sqlx.Rows) error, query string, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	for again := false; ; again = true {
@@ -74,10 +79,22 @@ func (d *DB) selectPrepared(ctx context.Context, dest any, query string, args ..
 		if err != nil {
 			return translate(err)
 		}
-		err = stmt.SelectContext(ctx, dest, args...)
+		err = collectRows(ctx, stmt, collect, args)
 		if again || pq.As(err, pqerror.FeatureNotSupported) == nil {
 			return translate(err)
 		}
 		d.stmts.drop(query)
 	}
+}
+
+func collectRows(ctx context.Context, stmt *sqlx.Stmt, collect func(*sqlx.Rows) error, args []any) error {
+	rows, err := stmt.QueryxContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	if err := collect(rows); err != nil {
+		return err
+	}
+	return rows.Err()
 }

@@ -120,8 +120,9 @@ func (c *Client) GetPet(ctx context.Context, petID int64, opts ...CallOption) (*
 	return c.pet(ctx, &call{method: http.MethodGet, path: petPath(petID)}, nil, opts)
 }
 
-// UpdatePet changes an animal and returns it as it is then, or [CodePetNotFound], or [CodeInvalidTransition]. When the error
-// is no [*Error], the change may have been made.
+// UpdatePet changes an animal and returns it as it is then, or [CodePetNotFound], or [CodeInvalidTransition] for a step that its
+// status can't take, or that an order holds back. When the error
+// is no [*Error], the change may have been made; to make it again does no harm.
 //
 // The operation is in beta: it may change with 30 days' notice.
 func (c *Client) UpdatePet(ctx context.Context, petID int64, patch PetPatch, opts ...CallOption) (*Pet, error) {

@@ -1,0 +1,108 @@
+package client_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/client"
+)
+
+// TestTheClientIsComplete: it has a code for each that the API's document names, with the same status, and a method for
+// each operation.
+func TestTheClientIsComplete(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../internal/api/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document any
+	if err := yaml.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	documented, operations := map[string]string{}, 0
+	visit(document, func(object map[string]any) {
+		for _, code := range enumOf(object["code"]) {
+			if _, ok := documented[code]; !ok {
+				documented[code] = ""
+			}
+		}
+		if code, ok := object["code"].(string); ok {
+			if status, ok := object["status"].(uint64); ok {
+				documented[code] = strconv.FormatUint(status, 10)
+			}
+		}
+		id, ok := object["operationId"].(string)
+		if !ok || strings.HasPrefix(id, "getOpenAPI") {
+			return
+		}
+		operations++
+		if _, ok := reflect.TypeFor[*client.Client]().MethodByName(strings.ToUpper(id[:1]) + id[1:]); !ok {
+			t.Errorf("no method for %s", id)
+		}
+	})
+	if operations == 0 {
+		t.Error("the document names no operation")
+	}
+	if diff := cmp.Diff(documented, namedCodes(t)); diff != "" {
+		t.Errorf("codes (-document +client):\n%s", diff)
+	}
+}
+
+// namedCodes returns the codes of errors.go, each with the status that its comment begins with.
+func namedCodes(t *testing.T) map[string]string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "errors.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Code") {
+			return true
+		}
+		code, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		named[code], _, _ = strings.Cut(strings.TrimSpace(spec.Comment.Text()), ":")
+		return true
+	})
+	return named
+}
+
+// visit calls f with each object in v.
+func visit(v any, f func(map[string]any)) {
+	switch v := v.(type) {
+	case map[string]any:
+		f(v)
+		for _, inner := range v {
+			visit(inner, f)
+		}
+	case []any:
+		for _, inner := range v {
+			visit(inner, f)
+		}
+	}
+}
+
+// enumOf returns the strings that a schema allows.
+func enumOf(schema any) (values []string) {
+	object, _ := schema.(map[string]any)
+	list, _ := object["enum"].([]any)
+	for _, v := range list {
+		if s, ok := v.(string); ok {
+			values = append(values, s)
+		}
+	}
+	return values
+}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/maypok86/otter/v2"
 	"golang.org/x/sync/singleflight"
+
+	"petstore.example/internal/plans"
 )
 
 const (
@@ -60,9 +62,14 @@ type Directory struct {
 	allChanged     atomic.Uint64
 	tenantsChanged sync.Map // int64 → uint64
 
-	// lostSince is in Unix nanoseconds, 0 while changes are heard. failedAt is when a look-up last failed.
-	lostSince atomic.Int64
-	failedAt  atomic.Int64
+	// tenants are those of the callers, by id, as last loaded: a tenant's keys share it.
+	tenants sync.Map // int64 → *plans.Tenant
+
+	// lostSince is in Unix nanoseconds, 0 while changes are heard. failedAt is when a look-up last failed, answeredAt
+	// when the store last answered one.
+	lostSince  atomic.Int64
+	failedAt   atomic.Int64
+	answeredAt atomic.Int64
 }
 
 type entry struct {
@@ -145,7 +152,7 @@ func (d *Directory) load(ctx context.Context, digest Digest, now time.Time) (*en
 		}
 		return r.Val.(*entry), nil
 	case <-wait.C:
-		d.failedAt.Store(d.clock().UnixNano())
+		d.failed(now)
 		return nil, fmt.Errorf("look up caller: no answer in %v: %w", loadWait, ErrUnavailable)
 	}
 }
@@ -155,14 +162,34 @@ func (d *Directory) ask(ctx context.Context, digest Digest, changes uint64, now 
 	e := &entry{Caller: c, changes: changes, loadedAt: now.UnixNano()}
 	switch {
 	case err == nil:
+		d.answeredAt.Store(d.clock().UnixNano())
+		e.Tenant = d.share(e.Tenant)
 		d.keep(d.callers, digest, e)
 	case errors.Is(err, ErrKeyNotFound):
+		d.answeredAt.Store(d.clock().UnixNano())
 		d.callers.Invalidate(digest)
 		d.keep(d.unknown, digest, e)
 	default:
-		d.failedAt.Store(d.clock().UnixNano())
+		d.failed(now)
 	}
 	return e, err
+}
+
+// failed notes that a question asked at that instant has no answer. A store that has answered another one since is busy
+// and not away: it is asked on.
+func (d *Directory) failed(asked time.Time) {
+	if d.answeredAt.Load() <= asked.UnixNano() {
+		d.failedAt.Store(d.clock().UnixNano())
+	}
+}
+
+// share returns the tenant that other callers have already, if it is the same in everything.
+func (d *Directory) share(t *plans.Tenant) *plans.Tenant {
+	if known, ok := d.tenants.Load(t.ID); ok && *known.(*plans.Tenant) == *t {
+		return known.(*plans.Tenant)
+	}
+	d.tenants.Store(t.ID, t)
+	return t
 }
 
 func (d *Directory) keep(cache *otter.Cache[Digest, *entry], digest Digest, e *entry) {
@@ -219,6 +246,7 @@ func (d *Directory) AllChanged() {
 	defer d.telling.Unlock()
 	d.allChanged.Store(d.changes.Add(1))
 	d.tenantsChanged.Clear()
+	d.tenants.Clear()
 }
 
 // Lost says that since that instant changes may not have been heard.

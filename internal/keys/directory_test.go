@@ -298,6 +298,60 @@ func TestHangingStore(t *testing.T) {
 	})
 }
 
+// One slow answer among others says nothing of the store: who is not known yet is still looked up.
+func TestSlowAnswerShutsNobodyOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDirectoryTest(t)
+		other := newToken(t, Live)
+		third := newToken(t, Live)
+		d.table.change(func() {
+			for _, token := range []Token{other, third} {
+				d.table.callers[token.Digest()] = Caller{KeyID: "key_2", Environment: Live, Tenant: tenant(2)}
+			}
+			d.table.held = make(chan struct{})
+		})
+		slow := make(chan error, 1)
+		go func() {
+			_, err := d.Lookup(t.Context(), d.token)
+			slow <- err
+		}()
+		synctest.Wait()
+		d.table.change(func() { d.table.held = nil })
+		time.Sleep(loadWait / 2)
+		if _, err := d.Lookup(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-slow; !errors.Is(err, ErrUnavailable) {
+			t.Errorf("the slow look-up: %v, want ErrUnavailable", err)
+		}
+		if _, err := d.Lookup(t.Context(), third); err != nil {
+			t.Errorf("a key looked up after another's slow answer: %v", err)
+		}
+		time.Sleep(loadTimeout)
+	})
+}
+
+func TestKeysShareTheirTenant(t *testing.T) {
+	d := newDirectoryTest(t)
+	second := newToken(t, Live)
+	d.table.change(func() {
+		d.table.callers[second.Digest()] = Caller{KeyID: "key_2", Environment: Live, Tenant: tenant(1)}
+	})
+	first := d.want(t, nil)
+	c, err := d.Lookup(t.Context(), second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Tenant != first.Tenant {
+		t.Error("two keys of a tenant hold it twice")
+	}
+	d.set(func(c *Caller) { c.Tenant = tenant(1); c.Tenant.Plan = plans.Pro })
+	d.KeyChanged(d.token.Digest())
+	if c := d.want(t, nil); c.Tenant.Plan != plans.Pro {
+		t.Errorf("plan %s after the tenant changed, want pro", c.Tenant.Plan)
+	}
+}
+
 func TestConcurrentLookupsShareOneQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDirectoryTest(t)

@@ -37,8 +37,9 @@ type Meter struct {
 	flushing  sync.Mutex
 	number    int64
 	unwritten []Batch
-	recorded  map[string]time.Time
-	away      outage
+	// recorded is when each key was last used as far as that was recorded lately, in Unix nanoseconds.
+	recorded map[string]int64
+	away     outage
 }
 
 // Options are what a Meter needs beside its store.
@@ -61,7 +62,7 @@ func NewMeter(store Store, o Options) *Meter {
 		// A server of the same name that starts later goes on above the numbers it gave before: it writes far fewer
 		// batches than one a microsecond.
 		number:   o.Clock().UnixMicro(),
-		recorded: map[string]time.Time{},
+		recorded: map[string]int64{},
 	}
 	for i := range m.shards {
 		m.shards[i].tallies = map[Slot]*tally{}

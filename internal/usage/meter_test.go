@@ -204,8 +204,8 @@ func TestMeterSplitsWhatIsMuch(t *testing.T) {
 		m.Admitted(1, fmt.Sprintf("key_%d", i), "free", noon)
 	}
 	flush(t, m)
-	if len(s.tried) != 3 || len(s.sums) != keys || len(s.uses) != keys {
-		t.Errorf("%d batches of %d slots and %d uses, want 3, %d, %d", len(s.tried), len(s.sums), len(s.uses), keys, keys)
+	if len(s.tried) != 9 || len(s.sums) != keys || len(s.uses) != keys {
+		t.Errorf("%d batches of %d slots and %d uses, want 9, %d, %d", len(s.tried), len(s.sums), len(s.uses), keys, keys)
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 // keyUseInterval is the least time between two writes of when a key was last used.
 const keyUseInterval = time.Minute
 
-// maxBatch is the most counts and the most uses of one batch, so that a write ends within its time also when there is
-// much to write, as after the store was away.
-const maxBatch = 2000
+// maxBatch is the most counts and the most uses of one batch, so that a write ends well within its time also when there
+// is much to write, as after the store was away or when a hundred thousand keys call for the first time.
+const maxBatch = 500
 
 // shard holds the counts of some keys since the last batch.
 type shard struct {
@@ -92,16 +92,16 @@ func (s *shard) drainInto(counts []Count, used map[string]time.Time) []Count {
 func (m *Meter) dueUses(used map[string]time.Time) []KeyUse {
 	now := m.clock()
 	for keyID, at := range m.recorded {
-		if now.Sub(at) >= keyUseInterval {
+		if now.UnixNano()-at >= int64(keyUseInterval) {
 			delete(m.recorded, keyID)
 		}
 	}
 	var due []KeyUse
 	for keyID, at := range used {
-		if before, ok := m.recorded[keyID]; ok && at.Sub(before) < keyUseInterval {
+		if before, ok := m.recorded[keyID]; ok && at.UnixNano()-before < int64(keyUseInterval) {
 			continue
 		}
-		m.recorded[keyID] = at
+		m.recorded[keyID] = at.UnixNano()
 		due = append(due, KeyUse{KeyID: keyID, At: at})
 	}
 	return due

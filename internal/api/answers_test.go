@@ -31,7 +31,7 @@ func checkAnswer(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) 
 		}
 	}
 	cache := "no-store"
-	if rec.Code == 200 && (r.Method == "GET" || r.Method == "HEAD") {
+	if (rec.Code == 200 || rec.Code == 304) && (r.Method == "GET" || r.Method == "HEAD") {
 		cache = "private, no-cache"
 	}
 	if got := header(rec, "Cache-Control"); got != cache {

@@ -63,7 +63,7 @@ func (x *exchange) write(status int, body []byte) {
 	x.set("X-Request-Id", x.id)
 	x.setLimits()
 	h["Cache-Control"] = noStore
-	if status == http.StatusOK && x.isRead() {
+	if (status == http.StatusOK || status == http.StatusNotModified) && x.isRead() {
 		h["Cache-Control"] = privateNoCache
 	}
 	if body != nil {

@@ -23,18 +23,30 @@ var encoders = sync.Pool{New: func() any {
 // maxKept is the largest buffer to keep for the next answer: a page of long names is rare.
 const maxKept = 256 << 10
 
+// encode writes a value into an encoder, which has to be released when its bytes are no longer needed.
+func encode(v any) (*encoder, error) {
+	e := encoders.Get().(*encoder)
+	if err := e.json.Encode(v); err != nil {
+		e.release()
+		return nil, fmt.Errorf("write answer: %w", err)
+	}
+	return e, nil
+}
+
+func (e *encoder) release() {
+	if e.Cap() <= maxKept {
+		e.Reset()
+		encoders.Put(e)
+	}
+}
+
 // json answers with a value.
 func (x *exchange) json(status int, v any) error {
-	e := encoders.Get().(*encoder)
-	defer func() {
-		if e.Cap() <= maxKept {
-			e.Reset()
-			encoders.Put(e)
-		}
-	}()
-	if err := e.json.Encode(v); err != nil {
-		return fmt.Errorf("write answer: %w", err)
+	e, err := encode(v)
+	if err != nil {
+		return err
 	}
+	defer e.release()
 	x.write(status, e.Bytes())
 	return nil
 }

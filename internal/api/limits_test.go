@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,26 +104,27 @@ func TestBan(t *testing.T) {
 func TestWhatCounts(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		method, target, body, authorization string
-		status, counts                      int
-		limit                               string
+		method, target, body, header string
+		status, counts               int
+		limit                        string
 	}{
 		{"GET", "/v1/pets", "", "", 200, 1, "60"},
 		{"HEAD", "/v1/pets", "", "", 200, 1, "60"},
 		{"POST", "/v1/pets", "[", "", 400, 1, "60"},
+		{"GET", "/v1/pets", "", "If-None-Match: *", 304, 1, "60"},
 		{"GET", "/v1/pets/9", "", "", 404, 1, "60"},
 		{"GET", "/v1/nothing", "", "", 404, 1, "60"},
 		{"DELETE", "/v1/pets", "", "", 405, 1, "60"},
 		{"OPTIONS", "/v1/pets", "", "", 204, 0, "6000"},
 		{"OPTIONS", "/v1/nothing", "", "", 404, 0, "6000"},
-		{"GET", "/v1/pets", "", "Bearer x", 401, 0, "6000"},
-		{"GET", "/v1/nothing", "", "Bearer x", 404, 0, "6000"},
-		{"DELETE", "/v1/pets", "", "Basic x", 405, 0, "6000"},
+		{"GET", "/v1/pets", "", "Authorization: Bearer x", 401, 0, "6000"},
+		{"GET", "/v1/nothing", "", "Authorization: Bearer x", 404, 0, "6000"},
+		{"DELETE", "/v1/pets", "", "Authorization: Basic x", 405, 0, "6000"},
 	} {
 		w := newWorld(t)
 		var headers []string
-		if c.authorization != "" {
-			headers = []string{"Authorization", c.authorization}
+		if name, value, ok := strings.Cut(c.header, ": "); ok {
+			headers = []string{name, value}
 		}
 		rec := w.do(w.request(c.method, c.target, c.body, headers...))
 		if rec.Code != c.status || w.meter.admitted != c.counts || header(rec, "X-RateLimit-Limit") != c.limit {

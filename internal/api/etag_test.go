@@ -1,0 +1,135 @@
+package api
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/catalog"
+)
+
+func TestTag(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for range 3 {
+		w.addPet(t, catalog.Available)
+	}
+	rec := w.do(w.request("GET", "/v1/pets?limit=2", ""))
+	digest := sha256.Sum256([]byte(rec.Body.String() + "\x00" + "0000000000000002"))
+	if want := `"` + base64.RawURLEncoding.EncodeToString(digest[:])[:22] + `"`; header(rec, "ETag") != want {
+		t.Errorf("ETag %s, want %s", header(rec, "ETag"), want)
+	}
+}
+
+// TestNotModified: a client that has the page gets the same headers as with it, and no content.
+func TestNotModified(t *testing.T) {
+	t.Parallel()
+	for _, target := range []string{"/v1/pets?limit=2", "/v1/pets?status=sold", "/v1/store/orders?limit=2", "/v1/store/orders"} {
+		for _, method := range []string{"GET", "HEAD"} {
+			w := newWorld(t)
+			for range 3 {
+				id := w.addPet(t, catalog.Available)
+				if rec := w.do(w.request("POST", "/v1/store/orders", `{"petId":`+item("", id)[1:]+`}`)); rec.Code != 201 {
+					t.Fatal(rec.Body)
+				}
+				w.addPet(t, catalog.Available)
+			}
+			full := w.do(w.request(method, target, ""))
+			r := w.request(method, target, "", "If-None-Match", header(full, "ETag"))
+			rec := w.do(r)
+			checkAnswer(t, r, rec)
+			if full.Code != 200 || rec.Code != 304 || rec.Body.Len() > 0 {
+				t.Errorf("%s %s: %d, then %d %s", method, target, full.Code, rec.Code, rec.Body)
+			}
+			if diff := cmp.Diff(lasting(full), lasting(rec)); diff != "" {
+				t.Errorf("%s %s: %s", method, target, diff)
+			}
+		}
+	}
+}
+
+// lasting are the headers of an answer that do not tell of the one request or of the content.
+func lasting(rec *httptest.ResponseRecorder) map[string][]string {
+	h := rec.Result().Header.Clone()
+	for name := range h {
+		if strings.HasPrefix(name, "X-RateLimit") || slices.Contains([]string{"RateLimit", "X-Request-Id", "Content-Type", "Content-Length"}, name) {
+			delete(h, name)
+		}
+	}
+	return h
+}
+
+// TestTagKnowsWhatFollows: behind a full last page comes an animal. The body stays, but there is a next page now.
+func TestTagKnowsWhatFollows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.addPet(t, catalog.Available)
+	last := w.do(w.request("GET", "/v1/pets?limit=1", ""))
+	w.addPet(t, catalog.Available)
+	rec := w.do(w.request("GET", "/v1/pets?limit=1", "", "If-None-Match", header(last, "ETag")))
+	if rec.Code != 200 || rec.Body.String() != last.Body.String() || header(rec, "X-Next-Cursor") == "" {
+		t.Errorf("%d %v %s", rec.Code, rec.Result().Header, rec.Body)
+	}
+}
+
+func TestNoneMatch(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		values []string
+		want   bool
+	}{
+		{[]string{`"a"`}, true},
+		{[]string{`W/"a"`}, true},
+		{[]string{`"x", "a"`}, true},
+		{[]string{`"x",W/"y" ,	"a", "z"`}, true},
+		{[]string{`, ,"x",,"a"`}, true},
+		{[]string{`"x"`, `"a"`}, true},
+		{[]string{`"x,y", "a"`}, true},
+		{[]string{`"é", "a"`}, true},
+		{[]string{`"x" "`, `"a"`}, true},
+		{[]string{`*`}, true},
+		{[]string{"\t* "}, true},
+		{nil, false},
+		{[]string{``}, false},
+		{[]string{`"b"`}, false},
+		{[]string{`a`}, false},
+		{[]string{`"A"`}, false},
+		{[]string{`w/"a"`}, false},
+		{[]string{`W/ "a"`}, false},
+		{[]string{`W/`}, false},
+		{[]string{`"a`}, false},
+		{[]string{`a"`}, false},
+		{[]string{`'a'`}, false},
+		{[]string{`"x" "a"`}, false},
+		{[]string{`"x y", "a"`}, false},
+		{[]string{`x, "a"`}, false},
+		{[]string{`*, "b"`}, false},
+		{[]string{`"*"`}, false},
+		{[]string{"\"a\x00\""}, false},
+		{[]string{strings.Repeat(`"x", `, 5000)}, false},
+	} {
+		if got := noneMatch(c.values, `"a"`); got != c.want {
+			t.Errorf("%q: %v, want %v", c.values, got, c.want)
+		}
+	}
+}
+
+// TestIfNoneMatchIsForLists: no other answer has a tag, so the header changes nothing there.
+func TestIfNoneMatchIsForLists(t *testing.T) {
+	t.Parallel()
+	for _, r := range routes {
+		w := newWorld(t)
+		req := w.goodRequest(t, r)
+		req.Header.Set("If-None-Match", "*")
+		rec := w.do(req)
+		list := r.method == "GET" && !strings.Contains(r.path, "{")
+		if (rec.Code == 304) != list || (header(rec, "ETag") != "") != list {
+			t.Errorf("%s %s: %d, ETag %q", r.method, r.path, rec.Code, header(rec, "ETag"))
+		}
+	}
+}

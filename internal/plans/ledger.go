@@ -67,8 +67,9 @@ func (l *ledger) take(tenantID int64, q Quota, minute, day, servers int64) Decis
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.account(tenantID, minute, day)
-	minuteLeft := min(a.minute.share(q.PerMinute-a.asking, servers), a.minute.part(q.PerMinute)-a.asking) - a.minute.local
-	dayLeft := a.day.share(q.PerDay-a.asking, servers) - a.day.local
+	a.minute.servers, a.day.servers = max(a.minute.servers, servers), max(a.day.servers, servers)
+	minuteLeft := min(a.minute.share(q.PerMinute-a.asking), a.minute.part(q.PerMinute)-a.asking) - a.minute.local
+	dayLeft := a.day.share(q.PerDay-a.asking) - a.day.local
 	d := decide(tenantID, q, a.minute.number, q.PerMinute-minuteLeft, a.day.number, q.PerDay-dayLeft)
 	if d.Admitted {
 		a.minute.local++
@@ -219,10 +220,7 @@ func (t *tally) moveOn(number int64) {
 
 // share is how much of what remained this server may admit without Redis. Rounded down: all shares together are at most
 // what remained.
-func (t *tally) share(limit, servers int64) int64 {
-	t.servers = max(t.servers, servers)
-	return max(0, limit-t.seen) / t.servers
-}
+func (t *tally) share(limit int64) int64 { return max(0, limit-t.seen) / t.servers }
 
 // part is this server's part of the whole limit, less what it has admitted; less than nothing when that was more.
 func (t *tally) part(limit int64) int64 { return limit/t.servers - t.own }

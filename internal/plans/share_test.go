@@ -195,3 +195,36 @@ func TestShareFollowsThePlanAndTheMostServers(t *testing.T) {
 		t.Errorf("%d more admitted after a downgrade", got)
 	}
 }
+
+// Any number of callers may send what is owed at a time, and may hear of it in any order: it is settled once.
+func TestABatchIsSettledOnce(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	q := Quota{PerMinute: 10, PerDay: 1000}
+	minute, day := minuteAt(1, noon), DayAt(noon)
+	var batches int64
+	next := func() int64 { batches++; return batches }
+	take := func(n int) {
+		for range n {
+			l.take(1, q, minute, day, 1)
+		}
+	}
+	take(3)
+	first, _ := l.debt(1, next)
+	again, _ := l.debt(1, next)
+	if first != again {
+		t.Errorf("two callers send %+v and %+v, want the same", first, again)
+	}
+	take(2)
+	l.settled(first, used{3, 3})
+	take(1)
+	l.settled(again, used{3, 3})
+	rest, owes := l.debt(1, next)
+	if want := (used{3, 3}); !owes || rest.add != want || rest.sequence != 2 {
+		t.Errorf("then it owes %+v, want %+v in batch 2", rest, want)
+	}
+	l.settled(rest, used{6, 6})
+	if rest, owes = l.debt(1, next); owes {
+		t.Errorf("at the end it owes %+v", rest)
+	}
+}

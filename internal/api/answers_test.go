@@ -30,6 +30,9 @@ func checkAnswer(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) 
 			t.Errorf("%s: %q, want one value", name, h[name])
 		}
 	}
+	if header(rec, "Access-Control-Allow-Origin") != "*" || header(rec, "Access-Control-Expose-Headers") == "" {
+		t.Errorf("a browser's page can't read the answer: %v", h)
+	}
 	cache := "no-store"
 	if (rec.Code == 200 || rec.Code == 304) && (r.Method == "GET" || r.Method == "HEAD") {
 		cache = "private, no-cache"

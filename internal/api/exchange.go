@@ -60,6 +60,7 @@ var (
 // write sends the answer: the headers that every answer has, and the body, if any.
 func (x *exchange) write(status int, body []byte) {
 	h := x.Writer.Header()
+	share(h)
 	x.set("X-Request-Id", x.id)
 	x.setLimits()
 	h["Cache-Control"] = noStore

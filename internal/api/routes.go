@@ -86,11 +86,15 @@ func table() []route {
 	return all
 }
 
-// options answers which methods a path has.
+// options answers which methods a path has, to browsers too.
 func options(allowed []string) handler {
 	allow := []string{strings.Join(allowed, ", ")}
 	return func(_ *api, x *exchange) error {
-		x.Writer.Header()["Allow"] = allow
+		h := x.Writer.Header()
+		h["Allow"] = allow
+		if isPreflight(x.Request.Header) {
+			allowPreflight(h, allow)
+		}
 		x.write(http.StatusNoContent, nil)
 		return nil
 	}

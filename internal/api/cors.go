@@ -1,0 +1,36 @@
+package api
+
+import "net/http"
+
+// The answers to browsers (https://fetch.spec.whatwg.org/#http-cors-protocol): pages of any origin may call the API, and read
+// all its headers. Keys travel in Authorization, which a page has to set itself; there are no cookies that it could
+// misuse.
+var (
+	anyOrigin      = []string{"*"}
+	exposedHeaders = []string{"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, " +
+		"Link, X-Next-Cursor, Location, ETag, Deprecation, Sunset, X-Stability, Idempotent-Replayed, Preference-Applied, " +
+		"X-Request-Id, WWW-Authenticate, Allow"}
+
+	// requestHeaders are named because * does not stand for Authorization.
+	requestHeaders = []string{"Authorization, Content-Type, Idempotency-Key, If-None-Match, Prefer, X-Request-Id"}
+	// preflightAge is how long a browser may keep a preflight's answer, in seconds: the most that Chromium does.
+	preflightAge = []string{"7200"}
+)
+
+// share lets pages of all origins read the answer.
+func share(h http.Header) {
+	h["Access-Control-Allow-Origin"] = anyOrigin
+	h["Access-Control-Expose-Headers"] = exposedHeaders
+}
+
+// isPreflight reports whether an OPTIONS request is a browser's question whether a page may send another request.
+func isPreflight(h http.Header) bool {
+	return len(h["Origin"]) > 0 && len(h["Access-Control-Request-Method"]) > 0
+}
+
+// allowPreflight answers which requests pages may send: all that the path has.
+func allowPreflight(h http.Header, methods []string) {
+	h["Access-Control-Allow-Methods"] = methods
+	h["Access-Control-Allow-Headers"] = requestHeaders
+	h["Access-Control-Max-Age"] = preflightAge
+}

@@ -47,6 +47,9 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	stopFleet := background(log, "count servers", fleet.run)
 	defer stopFleet()
 
+	stopPruning := startPruning(db, log)
+	defer stopPruning()
+
 	limits, err := openLimits(ctx, cfg, db, fleet, log)
 	if err != nil {
 		return err

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(storetest.Suite{M: m}) }
+
+func TestPruningRemovesWhatExpired(t *testing.T) {
+	t.Parallel()
+	database := storetest.New(t)
+	db, err := store.Open(t.Context(), database.URL, store.Options{AsAPI: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	owner, err := sql.Open("postgres", database.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Close()
+	exec := func(query string) {
+		t.Helper()
+		if _, err := owner.ExecContext(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep := func() {
+		t.Helper()
+		exec(`insert into idempotency_keys
+			select id, 'POST', '/v1/pets', n::text, sha256(''), 201, '', '', now(), now() + interval '1 hour' * sign(n)
+			from tenants, generate_series(-1200, 10) n where n <> 0 on conflict do nothing`)
+	}
+	awaitLeft := func(want int) {
+		t.Helper()
+		for left, until := -1, time.Now().Add(20*time.Second); left != want; time.Sleep(5 * time.Millisecond) {
+			if err := owner.QueryRowContext(t.Context(), `select count(*) from idempotency_keys`).Scan(&left); err != nil {
+				t.Fatal(err)
+			}
+			if time.Now().After(until) {
+				t.Fatalf("%d keys are left, want %d", left, want)
+			}
+		}
+	}
+	exec(`insert into tenants (name, plan, created_at) values ('acme', 'free', now())`)
+	keep()
+	tick := make(chan time.Time)
+	stop := background(zerolog.Nop(), "prune", pruning(db, tick, zerolog.Nop()))
+	defer stop()
+	awaitLeft(10)
+	keep()
+	tick <- time.Time{}
+	awaitLeft(10)
+}
+
+// brokenPruner fails once.
+type brokenPruner struct{ calls chan int }
+
+func (p brokenPruner) PruneIdempotencyKeys(context.Context, time.Time, int) (int, error) {
+	n := <-p.calls
+	if n == 1 {
+		return 0, errors.New("database away")
+	}
+	return 0, nil
+}
+
+func TestPruningGoesOnAfterAnError(t *testing.T) {
+	t.Parallel()
+	var logged bytes.Buffer
+	p, tick := brokenPruner{make(chan int)}, make(chan time.Time)
+	stop := background(zerolog.Nop(), "prune", pruning(p, tick, zerolog.New(&logged)))
+	p.calls <- 1
+	tick <- time.Time{}
+	p.calls <- 2
+	stop()
+	if got := logged.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "database away") {
+		t.Errorf("logged %q, want one line with the error", got)
+	}
+}

@@ -218,10 +218,13 @@ func TestABatchIsSettledOnce(t *testing.T) {
 	take(2)
 	l.settled(first, used{3, 3})
 	take(1)
-	l.settled(again, used{3, 3})
 	rest, owes := l.debt(1, next)
+	l.settled(again, used{3, 3})
 	if want := (used{3, 3}); !owes || rest.add != want || rest.sequence != 2 {
 		t.Errorf("then it owes %+v, want %+v in batch 2", rest, want)
+	}
+	if again, _ = l.debt(1, next); again != rest {
+		t.Errorf("after hearing of batch 1 again it sends %+v, want %+v", again, rest)
 	}
 	l.settled(rest, used{6, 6})
 	if rest, owes = l.debt(1, next); owes {

@@ -9,8 +9,24 @@ import (
 // maxBody is the longest body of a request, in bytes.
 const maxBody = 1 << 20
 
-// readBody returns the body of a request that has to be JSON. A body that is too long is not read to its end.
-func readBody(x *exchange) ([]byte, error) {
+// readBody returns the body of a request that has to be JSON, and whether the client wants it read strictly, which the
+// answer then says. A body that is too long is not read to its end.
+func readBody(x *exchange) (data []byte, strict bool, err error) {
+	data, err = readAll(x)
+	if err == nil {
+		err = checkMediaType(x)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	strict = isStrict(x.Request.Header)
+	if strict {
+		x.Writer.Header()["Preference-Applied"] = handlingStrict
+	}
+	return data, strict, nil
+}
+
+func readAll(x *exchange) ([]byte, error) {
 	if x.Request.ContentLength > maxBody {
 		return nil, tooLarge(x)
 	}
@@ -25,7 +41,7 @@ func readBody(x *exchange) ([]byte, error) {
 		// Before its type is asked for: who sends nothing sends no type either.
 		return nil, codeMissingBody.because("")
 	}
-	return data, checkMediaType(x)
+	return data, nil
 }
 
 // tooLarge closes the connection, because the rest of the body is not read.

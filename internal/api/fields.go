@@ -1,6 +1,7 @@
 package api
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,13 +18,29 @@ func (p *problems) String() string { return strings.Join(*p, "; ") + "." }
 
 // fields are the members of a body, and what was found wrong with them. A member that is missing or wrong is read as nil.
 type fields struct {
-	object
+	*object
 	problems
 }
 
-func readFields(data []byte, known ...string) (*fields, error) {
+// readFields reads a body. Members that are not known are a problem in a strict one only.
+func readFields(data []byte, strict bool, known ...string) (*fields, error) {
 	o, err := readObject(data, known...)
-	return &fields{object: o}, err
+	if err != nil {
+		return nil, err
+	}
+	f := &fields{object: o}
+	if strict && len(o.unknown) > 0 {
+		f.refuseUnknown(known)
+	}
+	return f, nil
+}
+
+func (f *fields) refuseUnknown(known []string) {
+	names := strings.Join(f.unknown, ", ")
+	if f.more > 0 {
+		names += " and " + strconv.Itoa(f.more) + " more"
+	}
+	f.add("unknown members: " + names + " (with Prefer: handling=strict the body may have only " + strings.Join(known, ", ") + ")")
 }
 
 // err returns validation_failed, which names all problems, or nil.
@@ -36,13 +53,13 @@ func (f *fields) err() error {
 
 // require makes a missing member a problem.
 func (f *fields) require(name string) {
-	if _, ok := f.object[name]; !ok {
+	if _, ok := f.known[name]; !ok {
 		f.add(name + " is required")
 	}
 }
 
 func (f *fields) text(name string) *string {
-	m, ok := f.object[name]
+	m, ok := f.known[name]
 	switch {
 	case !ok:
 		return nil
@@ -54,7 +71,7 @@ func (f *fields) text(name string) *string {
 }
 
 func (f *fields) integer(name string) *int64 {
-	m, ok := f.object[name]
+	m, ok := f.known[name]
 	switch {
 	case !ok:
 		return nil

@@ -146,7 +146,7 @@ func TestGoodBodies(t *testing.T) {
 		{"surrogates", `{"name":"\ud83d\udc15","categoryId":7}`, catalog.NewPet{Name: "🐕", CategoryID: 7, Status: catalog.Available}},
 		{"32 deep", nested(31), catalog.NewPet{Name: "Rex", CategoryID: 7, Status: catalog.Available}},
 	} {
-		got, err := decodeNewPet([]byte(c.body))
+		got, err := decodeNewPet([]byte(c.body), false)
 		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v %s", c.name, err, diff)
 		}

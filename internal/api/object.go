@@ -13,9 +13,26 @@ import (
 // maxDepth is how deep objects and arrays may be nested, the body itself included.
 const maxDepth = 32
 
-// object is the members of a JSON object that were asked for and given, by name. A value's text is there only for
-// strings and numbers.
-type object map[string]member
+// object is the members of a JSON object.
+type object struct {
+	// known are those that were asked for and given, by name. A value's text is there only for strings and numbers.
+	known map[string]member
+	// unknown are the names of the first few others, shortened, and more is how many there are besides.
+	unknown []string
+	more    int
+}
+
+// maxNamed is how many unknown members are named.
+const maxNamed = 3
+
+// ignore remembers a member that was not asked for.
+func (o *object) ignore(name string) {
+	if len(o.unknown) == maxNamed {
+		o.more++
+		return
+	}
+	o.unknown = append(o.unknown, strconv.Quote(shorten(name)))
+}
 
 type member struct {
 	kind jsontext.Kind
@@ -26,7 +43,7 @@ type member struct {
 // case-sensitive and must not repeat, nor in a member that is not asked for; such a member is ignored otherwise. It
 // returns invalid_json, also for null in place of the object or of a known member, or validation_failed when the
 // body is no object.
-func readObject(data []byte, known ...string) (object, error) {
+func readObject(data []byte, known ...string) (*object, error) {
 	r := reader{jsontext.NewDecoder(bytes.NewBuffer(data)), known}
 	kind := r.PeekKind()
 	o, err := r.body()
@@ -42,7 +59,7 @@ func readObject(data []byte, known ...string) (object, error) {
 		return nil, codeValidationFailed.because("The body must be an object, not " + describe(kind) + ".")
 	}
 	for _, name := range known {
-		if o[name].kind == jsontext.KindNull {
+		if o.known[name].kind == jsontext.KindNull {
 			return nil, codeInvalidJSON.because(name + " must not be null.")
 		}
 	}
@@ -61,14 +78,14 @@ var (
 )
 
 // body reads one value and returns its members if it is an object.
-func (r reader) body() (object, error) {
+func (r reader) body() (*object, error) {
 	if r.PeekKind() != jsontext.KindBeginObject {
 		return nil, r.skip()
 	}
 	if _, err := r.ReadToken(); err != nil {
 		return nil, err
 	}
-	o := object{}
+	o := &object{known: map[string]member{}}
 	for r.PeekKind() != jsontext.KindEndObject {
 		token, err := r.ReadToken()
 		if err != nil {
@@ -76,9 +93,10 @@ func (r reader) body() (object, error) {
 		}
 		name := token.String()
 		if !slices.Contains(r.known, name) {
+			o.ignore(name)
 			err = r.skip()
 		} else {
-			o[name], err = r.member()
+			o.known[name], err = r.member()
 		}
 		if err != nil {
 			return nil, err

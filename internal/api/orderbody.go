@@ -6,8 +6,8 @@ import "petstore.example/internal/catalog"
 const orderStatuses = "placed, approved, delivered, cancelled"
 
 // decodeNewOrder reads {petId, quantity?}. All that is wrong with its fields is said at once.
-func decodeNewOrder(data []byte) (catalog.NewOrder, error) {
-	f, err := readFields(data, "petId", "quantity")
+func decodeNewOrder(data []byte, strict bool) (catalog.NewOrder, error) {
+	f, err := readFields(data, strict, "petId", "quantity")
 	if err != nil {
 		return catalog.NewOrder{}, err
 	}
@@ -30,8 +30,8 @@ func decodeNewOrder(data []byte) (catalog.NewOrder, error) {
 }
 
 // decodeOrderStatus reads {status}, the status that an order is to have.
-func decodeOrderStatus(data []byte) (catalog.OrderStatus, error) {
-	f, err := readFields(data, "status")
+func decodeOrderStatus(data []byte, strict bool) (catalog.OrderStatus, error) {
+	f, err := readFields(data, strict, "status")
 	if err != nil {
 		return "", err
 	}

@@ -30,11 +30,11 @@ func (a *api) listOrders(x *exchange) error {
 
 // placeOrder is POST /v1/store/orders, experimental.
 func (a *api) placeOrder(x *exchange) error {
-	data, err := readBody(x)
+	data, strict, err := readBody(x)
 	if err != nil {
 		return err
 	}
-	order, err := decodeNewOrder(data)
+	order, err := decodeNewOrder(data, strict)
 	if err != nil {
 		return err
 	}
@@ -48,11 +48,11 @@ func (a *api) placeOrder(x *exchange) error {
 
 // changeOrder is PATCH /v1/store/orders/{orderId}, experimental.
 func (a *api) changeOrder(x *exchange) error {
-	data, err := readBody(x)
+	data, strict, err := readBody(x)
 	if err != nil {
 		return err
 	}
-	to, err := decodeOrderStatus(data)
+	to, err := decodeOrderStatus(data, strict)
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,8 @@ import "petstore.example/internal/catalog"
 const petStatuses = "available, pending, sold"
 
 // decodeNewPet reads the contract's NewPet. All that is wrong with its fields is said at once.
-func decodeNewPet(data []byte) (catalog.NewPet, error) {
-	f, err := readFields(data, "name", "categoryId", "status")
+func decodeNewPet(data []byte, strict bool) (catalog.NewPet, error) {
+	f, err := readFields(data, strict, "name", "categoryId", "status")
 	if err != nil {
 		return catalog.NewPet{}, err
 	}
@@ -27,8 +27,8 @@ func decodeNewPet(data []byte) (catalog.NewPet, error) {
 }
 
 // decodePetPatch reads a change to an animal: any of the members of a NewPet, and none at all changes nothing.
-func decodePetPatch(data []byte) (catalog.PetPatch, error) {
-	f, err := readFields(data, "name", "categoryId", "status")
+func decodePetPatch(data []byte, strict bool) (catalog.PetPatch, error) {
+	f, err := readFields(data, strict, "name", "categoryId", "status")
 	if err != nil {
 		return catalog.PetPatch{}, err
 	}

@@ -32,11 +32,11 @@ func (a *api) listPets(x *exchange) error {
 
 // createPet is POST /v1/pets.
 func (a *api) createPet(x *exchange) error {
-	data, err := readBody(x)
+	data, strict, err := readBody(x)
 	if err != nil {
 		return err
 	}
-	pet, err := decodeNewPet(data)
+	pet, err := decodeNewPet(data, strict)
 	if err != nil {
 		return err
 	}
@@ -63,11 +63,11 @@ func (a *api) getPet(x *exchange) error {
 
 // changePet is PATCH /v1/pets/{petId}, beta.
 func (a *api) changePet(x *exchange) error {
-	data, err := readBody(x)
+	data, strict, err := readBody(x)
 	if err != nil {
 		return err
 	}
-	change, err := decodePetPatch(data)
+	change, err := decodePetPatch(data, strict)
 	if err != nil {
 		return err
 	}

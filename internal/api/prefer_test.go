@@ -1,0 +1,96 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestIsStrict(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		values []string
+		want   bool
+	}{
+		{[]string{"handling=strict"}, true},
+		{[]string{"Handling=STRICT"}, true},
+		{[]string{`handling="strict"`}, true},
+		{[]string{`handling="str\ict"`}, true},
+		{[]string{" handling =\tstrict "}, true},
+		{[]string{"handling=strict; x=1"}, true},
+		{[]string{`handling=strict;;x="a,b" ; y`}, true},
+		{[]string{"respond-async, wait=10, handling=strict"}, true},
+		{[]string{`foo="a\"b, handling=lenient"; bar, ,handling=strict`}, true},
+		{[]string{"return=minimal", "handling=strict"}, true},
+		{[]string{"handling=strict, handling=lenient"}, true},
+		{[]string{"rubbish here", "handling=strict"}, true},
+		{nil, false},
+		{[]string{""}, false},
+		{[]string{"strict"}, false},
+		{[]string{"handling"}, false},
+		{[]string{"handling="}, false},
+		{[]string{"handling=lenient"}, false},
+		{[]string{"handling=lenient, handling=strict"}, false},
+		{[]string{"handling=lenient", "handling=strict"}, false},
+		{[]string{"handling=stricter"}, false},
+		{[]string{"handlings=strict"}, false},
+		{[]string{"x; handling=strict"}, false},
+		{[]string{`x="handling=strict"`}, false},
+		{[]string{`x="handling=strict`}, false},
+		{[]string{`handling="strict`}, false},
+		{[]string{`handling="strict\`}, false},
+		{[]string{"=strict"}, false},
+		{[]string{"handling=strict rubbish"}, false},
+		{[]string{"rubbish here, handling=strict"}, false},
+		{[]string{"\x00\xff;,=\"\\"}, false},
+	} {
+		if got := isStrict(http.Header{"Prefer": c.values}); got != c.want {
+			t.Errorf("%q: %v, want %v", c.values, got, c.want)
+		}
+	}
+}
+
+// TestStrict: who asks for it hears of members that would be ignored, and that this was done.
+func TestStrict(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, method, target, body, prefer string
+		status                             int
+		saying                             string
+	}{
+		{"unknown members", "POST", "/v1/pets", `{"id":9,"name":"Rex","categoryId":7,"x":null}`, "handling=strict", 400,
+			`unknown members: "id", "x" (with Prefer: handling=strict the body may have only name, categoryId, status).`},
+		{"and all else that is wrong", "POST", "/v1/pets", `{"NAME":"Rex","categoryId":"7"}`, "handling=strict", 400,
+			`unknown members: "NAME" (with Prefer: handling=strict the body may have only name, categoryId, status); name is required; categoryId must be`},
+		{"many", "POST", "/v1/pets", `{"a":1,"b":1,"c":1,"d":1,"e":1}`, "handling=strict", 400, `"a", "b", "c" and 2 more (`},
+		{"in a change", "PATCH", "/v1/pets/1", `{"nmae":"Rex"}`, "handling=strict", 400, `unknown members: "nmae" (`},
+		{"in an order", "POST", "/v1/store/orders", `{"petId":1,"status":"placed"}`, "handling=strict", 400, `"status" (with Prefer: handling=strict the body may have only petId, quantity)`},
+		{"in a change of an order", "PATCH", "/v1/store/orders/1", `{"status":"approved","petId":1}`, "handling=strict", 400, `"petId" (`},
+		{"not JSON", "POST", "/v1/pets", `{`, "handling=strict", 400, "ends too early"},
+		{"all known", "POST", "/v1/pets", `{"name":"Rex","categoryId":7}`, "handling=strict", 201, `"id":2`},
+		{"all known in a change", "PATCH", "/v1/pets/1", `{"name":"Mia"}`, "handling=strict", 200, `"name":"Mia"`},
+		{"no such animal", "PATCH", "/v1/pets/9", `{"name":"Mia"}`, "handling=strict", 404, "pet_not_found"},
+		{"lenient", "POST", "/v1/pets", `{"id":9,"name":"Rex","categoryId":7,"x":null}`, "handling=lenient", 201, `"id":2`},
+		{"unknown preference", "POST", "/v1/pets", `{"id":9,"name":"Rex","categoryId":7}`, "return=minimal, respond-async", 201, `"id":2`},
+		{"no body to read", "GET", "/v1/pets", "", "handling=strict", 200, "Rex"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.addPet(t, "available")
+			r := w.request(c.method, c.target, c.body, "Prefer", c.prefer)
+			rec := w.do(r)
+			checkAnswer(t, r, rec)
+			if plain := strings.ReplaceAll(rec.Body.String(), `\"`, `"`); rec.Code != c.status || !strings.Contains(plain, c.saying) {
+				t.Errorf("%d %s, want %d saying %s", rec.Code, rec.Body, c.status, c.saying)
+			}
+			want := ""
+			if c.prefer == "handling=strict" && c.method != "GET" {
+				want = "handling=strict"
+			}
+			if got := header(rec, "Preference-Applied"); got != want {
+				t.Errorf("Preference-Applied %q, want %q", got, want)
+			}
+		})
+	}
+}

@@ -37,8 +37,8 @@ type Meter struct {
 	flushing  sync.Mutex
 	number    int64
 	unwritten []Batch
-	// recorded is when each key was last used as far as that was recorded lately, in Unix nanoseconds.
-	recorded map[string]int64
+	// recorded is when each key, by its hash, was last used as far as that was recorded lately, in Unix milliseconds.
+	recorded map[uint64]int64
 	away     outage
 }
 
@@ -62,7 +62,7 @@ func NewMeter(store Store, o Options) *Meter {
 		// A server of the same name that starts later goes on above the numbers it gave before: it writes far fewer
 		// batches than one a microsecond.
 		number:   o.Clock().UnixMicro(),
-		recorded: map[string]int64{},
+		recorded: map[uint64]int64{},
 	}
 	for i := range m.shards {
 		m.shards[i].tallies = map[Slot]*tally{}
@@ -103,9 +103,22 @@ func (m *Meter) Run(ctx context.Context) error {
 		case <-stopping:
 			return m.drain(ctx)
 		case <-ticker.C:
+			if isDone(stopping) {
+				// While a store hangs the next tick is always there; it must not be preferred to the end.
+				return m.drain(ctx)
+			}
 			// An error is logged, and what was not written is kept for the next round.
 			_ = m.Flush(ctx)
 		}
+	}
+}
+
+func isDone(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
 	}
 }
 

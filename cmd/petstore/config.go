@@ -41,6 +41,7 @@ func (s secret) MarshalText() ([]byte, error) { //nolint:unparam // The interfac
 type config struct {
 	DatabaseURL    secret        `env:"DATABASE_URL"`
 	RedisURL       secret        `env:"REDIS_URL"`
+	RedisTimeout   time.Duration `env:"REDIS_TIMEOUT" envDefault:"100ms"`
 	Addr           string        `env:"ADDR" envDefault:":8080"`
 	AdminAddr      string        `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8081"`
 	Environment    string        `env:"ENVIRONMENT" envDefault:"production"`
@@ -96,6 +97,9 @@ func (c *config) check(p *problems) {
 	}
 	if c.AddressLimit < 1 {
 		p.add("PETSTORE_ADDRESS_LIMIT is %d: want at least 1 request per minute", c.AddressLimit)
+	}
+	if c.RedisTimeout < time.Millisecond {
+		p.add("PETSTORE_REDIS_TIMEOUT is %v: want a duration such as 100ms", c.RedisTimeout)
 	}
 	if c.DrainDelay < 0 || c.StopTimeout <= 0 {
 		p.add("PETSTORE_DRAIN_DELAY and PETSTORE_STOP_TIMEOUT: want durations such as 5s, the latter above zero")

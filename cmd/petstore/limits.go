@@ -27,11 +27,11 @@ func openLimits(ctx context.Context, cfg config, db *store.DB, fleet *fleet, log
 		memory, err := seededMemory(ctx, db)
 		return &limits{Limiter: memory}, err
 	}
-	client, err := plans.NewRedisClient(string(cfg.RedisURL))
+	client, err := plans.NewRedisClient(string(cfg.RedisURL), cfg.RedisTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("PETSTORE_REDIS_URL: %w", err)
 	}
-	shared := plans.NewRedis(client, plans.RedisOptions{Servers: fleet.size, Log: log})
+	shared := plans.NewRedis(client, plans.RedisOptions{Servers: fleet.size, Log: log, Timeout: cfg.RedisTimeout})
 	return &limits{Limiter: shared, redis: shared, client: client}, nil
 }
 

@@ -66,7 +66,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	health.register(registry)
 
 	handler, err := api.New(api.Config{
-		Directory: directory, Limiter: limits.Limiter, Addresses: addresses, Strikes: strikes, Meter: meter, Pets: db, Orders: db,
+		Directory: directory, Limiter: limits.Limiter, Addresses: addresses, Strikes: strikes, Meter: meter, Pets: db, Orders: db, Requests: db,
 		BaseURL: cfg.BaseURL, TrustedProxies: cfg.TrustedProxies, Clock: time.Now, Log: log, Metrics: registry,
 	})
 	if err != nil {

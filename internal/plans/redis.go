@@ -16,6 +16,13 @@ import (
 // redisTimeout bounds one call to Redis and everything in it: the wait for a connection, the dial, the reply.
 const redisTimeout = 100 * time.Millisecond
 
+func timeoutOr(timeout time.Duration) time.Duration {
+	if timeout <= 0 {
+		return redisTimeout
+	}
+	return timeout
+}
+
 //go:embed take.lua
 var takeSource string
 
@@ -80,9 +87,7 @@ var _ Limiter = (*Redis)(nil)
 // NewRedis returns a limiter that counts in that Redis. It tries to reach it once; when that fails the limiter starts
 // degraded. The client remains the caller's, to be closed after the limiter; NewRedisClient makes one that fits.
 func NewRedis(client redis.UniversalClient, o RedisOptions) *Redis {
-	if o.Timeout <= 0 {
-		o.Timeout = redisTimeout
-	}
+	o.Timeout = timeoutOr(o.Timeout)
 	if o.ProbeEvery <= 0 {
 		o.ProbeEvery = redisTimeout
 	}

@@ -117,7 +117,7 @@ func TestNewRedisClient(t *testing.T) {
 		"redis://u:%zz" + secret + "@localhost", "redis://u:" + secret + "@localhost?addr=a:1&nonsense=1", "unix://u:" + secret + "@/tmp/redis",
 		"redis://localhost\x7f" + secret,
 	} {
-		_, err := NewRedisClient(url)
+		_, err := NewRedisClient(url, 0)
 		if !errors.Is(err, ErrRedisURL) {
 			t.Errorf("%q: %v, want ErrRedisURL", url, err)
 		} else if strings.Contains(err.Error(), secret) {
@@ -131,7 +131,7 @@ func TestNewRedisClient(t *testing.T) {
 		"rediss://:" + secret + "@redis.example":   "redis.example:6379",
 		"redis://[::1]:7000":                       "[::1]:7000",
 	} {
-		client, err := NewRedisClient(url)
+		client, err := NewRedisClient(url, 0)
 		if err != nil {
 			t.Errorf("%q: %v", url, err)
 			continue
@@ -144,7 +144,7 @@ func TestNewRedisClient(t *testing.T) {
 		_ = client.Close()
 	}
 
-	client, err := NewRedisClient("redis://u:" + secret + "@a:1?addr=b:2&addr=c:3")
+	client, err := NewRedisClient("redis://u:"+secret+"@a:1?addr=b:2&addr=c:3", 0)
 	if err != nil {
 		t.Fatal(err)
 	}

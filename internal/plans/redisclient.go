@@ -3,6 +3,7 @@ package plans
 import (
 	"errors"
 	"net/url"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -13,33 +14,31 @@ import (
 var ErrRedisURL = errors.New("not a Redis URL: want redis://[[user]:password@]host[:port][/database], rediss:// for TLS, " +
 	"and ?addr=host:port for each further node of a cluster")
 
-// ioTimeout is longer than redisTimeout, which is the context's and ends a call: go-redis measures the former with a
-// clock that may be 50 ms behind.
-const ioTimeout = 2 * redisTimeout
-
-// NewRedisClient returns a client with the time limits and the retry rules that Redis counts on. It does not connect.
+// NewRedisClient returns a client with the time limits and the retry rules that Redis counts on; timeout is that of
+// RedisOptions, 0 for its default. It does not connect.
 // A URL with addr parameters is a cluster's. Of go-redis's other parameters pool_size, min_idle_conns and skip_verify
 // are heeded. The error is always ErrRedisURL.
 //
 // go-redis has one logger for the whole process, and it is switched off here: the limiter logs what matters.
-func NewRedisClient(rawURL string) (redis.UniversalClient, error) {
+func NewRedisClient(rawURL string, timeout time.Duration) (redis.UniversalClient, error) {
 	o, err := parseRedisURL(rawURL)
 	if err != nil {
 		return nil, ErrRedisURL
 	}
-	reliable(o)
+	reliable(o, timeoutOr(timeout))
 	return redis.NewUniversalClient(o), nil
 }
 
 // reliable sets what the limiter's promises rest on: a call ends with its context, and is made once.
-func reliable(o *redis.UniversalOptions) {
+func reliable(o *redis.UniversalOptions, timeout time.Duration) {
 	logging.Disable()
 	o.Protocol = 2 // Nothing of version 3 is used, and its pushes would be looked for before every command.
 	o.MaxRetries = -1
 	o.DialerRetries = 1
 	o.ContextTimeoutEnabled = true
-	o.DialTimeout, o.PoolTimeout = redisTimeout, redisTimeout
-	o.ReadTimeout, o.WriteTimeout = ioTimeout, ioTimeout
+	o.DialTimeout, o.PoolTimeout = timeout, timeout
+	// The context ends a call. These are longer because go-redis measures them with a clock that may be 50 ms behind.
+	o.ReadTimeout, o.WriteTimeout = 2*timeout, 2*timeout
 	o.PipelinePoolSize = -1
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}

@@ -49,11 +49,7 @@ func newRedisClient(t testing.TB, url string, o RedisOptions) (*Redis, redis.Uni
 	if err != nil {
 		t.Fatal(err)
 	}
-	reliable(universal)
-	if o.Timeout > redisTimeout {
-		universal.DialTimeout, universal.PoolTimeout = o.Timeout, o.Timeout
-		universal.ReadTimeout, universal.WriteTimeout = o.Timeout, o.Timeout
-	}
+	reliable(universal, timeoutOr(o.Timeout))
 	client := redis.NewUniversalClient(universal)
 	l := NewRedis(client, o)
 	t.Cleanup(func() {

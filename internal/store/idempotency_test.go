@@ -174,7 +174,8 @@ func TestOnceUndoesWhatFails(t *testing.T) {
 func TestOnceNeverWaits(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	other := open(t, s.database.URL, store.Options{AsAPI: true})
+	s.DB = s.patient(t)
+	other := s.patient(t)
 	_, _, err := s.Once(t.Context(), s.a.ID, request("k", "Rex"), func(ctx context.Context, c catalog.Creator) (catalog.Answer, error) {
 		for _, name := range []string{"Rex", "Luna"} {
 			if _, _, err := other.Once(ctx, s.a.ID, request("k", name), adding(s.a.ID, name)); !errors.Is(err, catalog.ErrIdempotencyInProgress) {
@@ -202,7 +203,7 @@ func TestOnceNeverWaits(t *testing.T) {
 func TestOnceAmongManyAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	servers := []*store.DB{s.DB, open(t, s.database.URL, store.Options{AsAPI: true})}
+	servers := []*store.DB{s.patient(t), s.patient(t)}
 	type outcome struct {
 		answer   catalog.Answer
 		replayed bool

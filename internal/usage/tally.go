@@ -1,6 +1,8 @@
 package usage
 
 import (
+	"hash/maphash"
+	"maps"
 	"sync"
 	"time"
 )
@@ -16,6 +18,8 @@ const maxBatch = 500
 type shard struct {
 	mu      sync.Mutex
 	tallies map[Slot]*tally
+	// most is how many tallies the map has held: it keeps room for them.
+	most int
 }
 
 type tally struct {
@@ -32,6 +36,7 @@ func (s *shard) add(slot Slot, at time.Time, admitted, refused int64) {
 	if !ok {
 		t = &tally{}
 		s.tallies[slot] = t
+		s.most = max(s.most, len(s.tallies))
 	}
 	t.touched = true
 	t.admitted += admitted
@@ -85,23 +90,36 @@ func (s *shard) drainInto(counts []Count, used map[string]time.Time) []Count {
 		}
 		*t = tally{}
 	}
+	s.shrink()
 	return counts
+}
+
+// shrink gives back the room of a burst of many keys. The caller holds s.mu.
+func (s *shard) shrink() {
+	if s.most < 64 || len(s.tallies) > s.most/4 {
+		return
+	}
+	// A map never shrinks, nor does its clone.
+	fewer := make(map[Slot]*tally, len(s.tallies))
+	maps.Copy(fewer, s.tallies)
+	s.tallies, s.most = fewer, len(fewer)
 }
 
 // dueUses returns those uses whose key had none recorded within keyUseInterval before, and remembers them.
 func (m *Meter) dueUses(used map[string]time.Time) []KeyUse {
-	now := m.clock()
-	for keyID, at := range m.recorded {
-		if now.UnixNano()-at >= int64(keyUseInterval) {
-			delete(m.recorded, keyID)
+	now := m.clock().UnixMilli()
+	for key, at := range m.recorded {
+		if now-at >= keyUseInterval.Milliseconds() {
+			delete(m.recorded, key)
 		}
 	}
 	var due []KeyUse
 	for keyID, at := range used {
-		if before, ok := m.recorded[keyID]; ok && at.UnixNano()-before < int64(keyUseInterval) {
+		key := maphash.String(m.seed, keyID)
+		if before, ok := m.recorded[key]; ok && at.UnixMilli()-before < keyUseInterval.Milliseconds() {
 			continue
 		}
-		m.recorded[keyID] = at.UnixNano()
+		m.recorded[key] = at.UnixMilli()
 		due = append(due, KeyUse{KeyID: keyID, At: at})
 	}
 	return due

@@ -20,26 +20,29 @@ type errorCode struct {
 
 // The table of error codes. docs/errors.md explains each.
 var (
-	codeInvalidJSON      = &errorCode{http.StatusBadRequest, "invalid_json", "The body is not valid JSON."}
-	codeMissingBody      = &errorCode{http.StatusBadRequest, "missing_body", "A JSON object is needed as the body of the request."}
-	codeValidationFailed = &errorCode{http.StatusBadRequest, "validation_failed", "A field of the body has an invalid value."}
-	codeInvalidParameter = &errorCode{http.StatusBadRequest, "invalid_parameter", "A query parameter has an invalid value."}
-	codeInvalidCursor    = &errorCode{http.StatusBadRequest, "invalid_cursor", "cursor must be 16 lower-case hexadecimal digits, as X-Next-Cursor gave them."}
+	codeInvalidJSON           = &errorCode{http.StatusBadRequest, "invalid_json", "The body is not valid JSON."}
+	codeMissingBody           = &errorCode{http.StatusBadRequest, "missing_body", "A JSON object is needed as the body of the request."}
+	codeValidationFailed      = &errorCode{http.StatusBadRequest, "validation_failed", "A field of the body has an invalid value."}
+	codeInvalidParameter      = &errorCode{http.StatusBadRequest, "invalid_parameter", "A query parameter has an invalid value."}
+	codeInvalidCursor         = &errorCode{http.StatusBadRequest, "invalid_cursor", "cursor must be 16 lower-case hexadecimal digits, as X-Next-Cursor gave them."}
+	codeIdempotencyKeyInvalid = &errorCode{http.StatusBadRequest, "idempotency_key_invalid", "Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes."}
 
 	codeMissingAPIKey = &errorCode{http.StatusUnauthorized, "missing_api_key", "An API key is needed, in the header Authorization: Bearer <API key>."}
 	codeInvalidAPIKey = &errorCode{http.StatusUnauthorized, "invalid_api_key", "The API key is malformed, unknown or no longer valid."}
 
-	codePetNotFound       = &errorCode{http.StatusNotFound, "pet_not_found", "No animal of that id is in your catalogue."}
-	codeOrderNotFound     = &errorCode{http.StatusNotFound, "order_not_found", "No order of that id is among yours."}
-	codeRouteNotFound     = &errorCode{http.StatusNotFound, "route_not_found", "There is no such path."}
-	codeMethodNotAllowed  = &errorCode{http.StatusMethodNotAllowed, "method_not_allowed", "This path does not have that method."}
-	codePetNotAvailable   = &errorCode{http.StatusConflict, "pet_not_available", "The animal is pending or sold, so it can't be ordered."}
-	codeInvalidTransition = &errorCode{http.StatusConflict, "invalid_transition", "The status can't go from what it is to that."}
-	codeEndpointRemoved   = &errorCode{http.StatusGone, "endpoint_removed", "This operation was removed."}
+	codePetNotFound           = &errorCode{http.StatusNotFound, "pet_not_found", "No animal of that id is in your catalogue."}
+	codeOrderNotFound         = &errorCode{http.StatusNotFound, "order_not_found", "No order of that id is among yours."}
+	codeRouteNotFound         = &errorCode{http.StatusNotFound, "route_not_found", "There is no such path."}
+	codeMethodNotAllowed      = &errorCode{http.StatusMethodNotAllowed, "method_not_allowed", "This path does not have that method."}
+	codePetNotAvailable       = &errorCode{http.StatusConflict, "pet_not_available", "The animal is pending or sold, so it can't be ordered."}
+	codeInvalidTransition     = &errorCode{http.StatusConflict, "invalid_transition", "The status can't go from what it is to that."}
+	codeIdempotencyInProgress = &errorCode{http.StatusConflict, "idempotency_in_progress", "A request with this Idempotency-Key is being worked on. Retry in 1 second."}
+	codeEndpointRemoved       = &errorCode{http.StatusGone, "endpoint_removed", "This operation was removed."}
 
 	codeBodyTooLarge         = &errorCode{http.StatusRequestEntityTooLarge, "body_too_large", "The body is longer than 1 MiB (1048576 bytes)."}
 	codeURITooLong           = &errorCode{http.StatusRequestURITooLong, "uri_too_long", "The request's path and query are longer than 8 KiB (8192 bytes)."}
 	codeUnsupportedMediaType = &errorCode{http.StatusUnsupportedMediaType, "unsupported_media_type", "The body must be application/json."}
+	codeIdempotencyKeyReused = &errorCode{http.StatusUnprocessableEntity, "idempotency_key_reused", "This Idempotency-Key was used within the last 24 hours with another body. Use a new key for another request."}
 
 	codeRateLimitExceeded  = &errorCode{http.StatusTooManyRequests, "rate_limit_exceeded", "Too many requests in this minute."}
 	codeDailyQuotaExceeded = &errorCode{http.StatusTooManyRequests, "daily_quota_exceeded", "Too many requests on this day."}
@@ -51,12 +54,12 @@ var (
 
 // codes is the table in the order of docs/errors.md.
 var codes = []*errorCode{
-	codeInvalidJSON, codeMissingBody, codeValidationFailed, codeInvalidParameter, codeInvalidCursor,
+	codeInvalidJSON, codeMissingBody, codeValidationFailed, codeInvalidParameter, codeInvalidCursor, codeIdempotencyKeyInvalid,
 	codeMissingAPIKey, codeInvalidAPIKey,
 	codePetNotFound, codeOrderNotFound, codeRouteNotFound, codeMethodNotAllowed,
-	codePetNotAvailable, codeInvalidTransition,
+	codePetNotAvailable, codeInvalidTransition, codeIdempotencyInProgress,
 	codeEndpointRemoved,
-	codeBodyTooLarge, codeURITooLong, codeUnsupportedMediaType,
+	codeBodyTooLarge, codeURITooLong, codeUnsupportedMediaType, codeIdempotencyKeyReused,
 	codeRateLimitExceeded, codeDailyQuotaExceeded, codeKeyBanned,
 	codeInternalError, codeUnavailable,
 }
@@ -99,8 +102,11 @@ func (e *Error) Error() string {
 // Unwrap returns the operator's cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// unavailableFor is the Retry-After of a 503, in seconds.
-const unavailableFor = 1
+// The Retry-After of a 503 and of a request that is in progress, in seconds.
+const (
+	unavailableFor = 1
+	inProgressFor  = 1
+)
 
 // toError says how an error of the layers below is answered.
 func toError(err error) *Error {
@@ -117,6 +123,10 @@ func toError(err error) *Error {
 		return codeOrderNotFound.because("")
 	case errors.Is(err, catalog.ErrPetNotAvailable):
 		return codePetNotAvailable.because("")
+	case errors.Is(err, catalog.ErrIdempotencyInProgress):
+		return codeIdempotencyInProgress.because("").after(inProgressFor)
+	case errors.Is(err, catalog.ErrIdempotencyKeyReused):
+		return codeIdempotencyKeyReused.because("")
 	case errors.Is(err, catalog.ErrUnavailable), errors.Is(err, keys.ErrUnavailable),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return codeUnavailable.caused(err).after(unavailableFor)

@@ -169,3 +169,83 @@ func (f *fakeOrders) ChangeOrder(_ context.Context, tenantID, id int64, to catal
 	f.pets.find(tenantID, orders[i].PetID).Status = to.PetStatus()
 	return orders[i], nil
 }
+
+// fakeCreator is a plain one.
+type fakeCreator struct {
+	*fakePets
+	orders *fakeOrders
+}
+
+func (c fakeCreator) PlaceOrder(ctx context.Context, tenantID int64, n catalog.NewOrder) (catalog.Order, error) {
+	return c.orders.PlaceOrder(ctx, tenantID, n)
+}
+
+// fakeRequests keeps answers in memory, by scope.
+type fakeRequests struct {
+	creator catalog.Creator
+	mu      sync.Mutex
+	kept    map[scope]keptAnswer
+}
+
+type scope struct {
+	tenantID          int64
+	method, path, key string
+}
+
+type keptAnswer struct {
+	catalog.Idempotency
+	// answer is nil while the request is worked on.
+	answer *catalog.Answer
+}
+
+// begin returns the answer that is kept for the request, or makes it one that is worked on.
+func (f *fakeRequests) begin(s scope, r catalog.Idempotency) (*catalog.Answer, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	kept, ok := f.kept[s]
+	switch {
+	case !ok, !r.At.Before(kept.At.Add(catalog.IdempotencyLifetime)):
+		f.kept[s] = keptAnswer{r, nil}
+		return nil, nil
+	case kept.answer == nil:
+		return nil, catalog.ErrIdempotencyInProgress
+	case kept.Fingerprint != r.Fingerprint:
+		return nil, catalog.ErrIdempotencyKeyReused
+	}
+	return kept.answer, nil
+}
+
+// end keeps the answer, or forgets the request when there is none.
+func (f *fakeRequests) end(s scope, r catalog.Idempotency, a *catalog.Answer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if a == nil {
+		delete(f.kept, s)
+		return
+	}
+	f.kept[s] = keptAnswer{r, a}
+}
+
+func (f *fakeRequests) Once(
+	ctx context.Context, tenantID int64, r *catalog.Idempotency, work func(context.Context, catalog.Creator) (catalog.Answer, error),
+) (catalog.Answer, bool, error) {
+	if r == nil {
+		a, err := work(ctx, f.creator)
+		return a, false, err
+	}
+	s := scope{tenantID, r.Method, r.Path, r.Key}
+	kept, err := f.begin(s, *r)
+	if err != nil || kept != nil {
+		if kept == nil {
+			kept = &catalog.Answer{}
+		}
+		return *kept, err == nil, err
+	}
+	var done *catalog.Answer
+	defer func() { f.end(s, *r, done) }()
+	a, err := work(ctx, f.creator)
+	if err == nil {
+		done = &a
+	}
+	return a, false, err
+}

@@ -40,6 +40,7 @@ type world struct {
 	meter     *fakeMeter
 	pets      *fakePets
 	orders    *fakeOrders
+	requests  *fakeRequests
 	// key is acme's, on free; other is zoo's, on pro.
 	key, other string
 }
@@ -53,10 +54,11 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 		strikes:   &fakeStrikes{}, meter: &fakeMeter{}, pets: newFakePets(),
 	}
 	w.orders = &fakeOrders{pets: w.pets, orders: map[int64][]catalog.Order{}}
+	w.requests = &fakeRequests{creator: fakeCreator{w.pets, w.orders}, kept: map[scope]keptAnswer{}}
 	w.key = w.directory.issue(t, "key_acme", plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}})
 	w.other = w.directory.issue(t, "key_zoo", plans.Tenant{ID: 2, Name: "zoo", Plan: plans.Pro, Quota: plans.Quota{PerMinute: 300, PerDay: 10000}})
 	c := Config{
-		Directory: w.directory, Limiter: w.limiter, Addresses: w.addresses, Strikes: w.strikes, Meter: w.meter, Pets: w.pets, Orders: w.orders,
+		Directory: w.directory, Limiter: w.limiter, Addresses: w.addresses, Strikes: w.strikes, Meter: w.meter, Pets: w.pets, Orders: w.orders, Requests: w.requests,
 		BaseURL: baseURL, Clock: w.clock, Log: zerolog.New(w.logs), Metrics: w.registry,
 	}
 	for _, f := range change {

@@ -40,6 +40,16 @@ func (e *encoder) release() {
 	}
 }
 
+// encodeJSON returns a value as the API writes it.
+func encodeJSON(v any) ([]byte, error) {
+	e, err := encode(v)
+	if err != nil {
+		return nil, err
+	}
+	defer e.release()
+	return bytes.Clone(e.Bytes()), nil
+}
+
 // json answers with a value.
 func (x *exchange) json(status int, v any) error {
 	e, err := encode(v)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
 	"petstore.example/internal/catalog"
@@ -30,20 +31,10 @@ func (a *api) listOrders(x *exchange) error {
 
 // placeOrder is POST /v1/store/orders, experimental.
 func (a *api) placeOrder(x *exchange) error {
-	data, strict, err := readBody(x)
-	if err != nil {
-		return err
-	}
-	order, err := decodeNewOrder(data, strict)
-	if err != nil {
-		return err
-	}
-	placed, err := a.Orders.PlaceOrder(x.Request.Context(), x.caller.Tenant.ID, order)
-	if err != nil {
-		return err
-	}
-	x.set("Location", item(a.ordersURL, placed.ID))
-	return x.json(http.StatusCreated, &placed)
+	return create(a, x, decodeNewOrder, func(ctx context.Context, c catalog.Creator, n catalog.NewOrder) (any, string, error) {
+		order, err := c.PlaceOrder(ctx, x.caller.Tenant.ID, n)
+		return &order, item(a.ordersURL, order.ID), err
+	})
 }
 
 // changeOrder is PATCH /v1/store/orders/{orderId}, experimental.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -32,20 +33,10 @@ func (a *api) listPets(x *exchange) error {
 
 // createPet is POST /v1/pets.
 func (a *api) createPet(x *exchange) error {
-	data, strict, err := readBody(x)
-	if err != nil {
-		return err
-	}
-	pet, err := decodeNewPet(data, strict)
-	if err != nil {
-		return err
-	}
-	created, err := a.Pets.CreatePet(x.Request.Context(), x.caller.Tenant.ID, pet)
-	if err != nil {
-		return err
-	}
-	x.set("Location", item(a.petsURL, created.ID))
-	return x.json(http.StatusCreated, &created)
+	return create(a, x, decodeNewPet, func(ctx context.Context, c catalog.Creator, n catalog.NewPet) (any, string, error) {
+		pet, err := c.CreatePet(ctx, x.caller.Tenant.ID, n)
+		return &pet, item(a.petsURL, pet.ID), err
+	})
 }
 
 // getPet is GET /v1/pets/{petId}, deprecated.

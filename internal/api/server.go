@@ -54,6 +54,8 @@ type Config struct {
 	Meter     Meter
 	Pets      catalog.Store
 	Orders    catalog.OrderStore
+	// Requests makes POSTs with an Idempotency-Key take effect once.
+	Requests catalog.OnceStore
 	// BaseURL is where customers reach the API, absolute and ending in /v1. Links are made from it, never from Host.
 	BaseURL string
 	// TrustedProxies are the addresses and networks (CIDR) whose X-Forwarded-For is believed; none by default.
@@ -121,6 +123,8 @@ func (c Config) check() error {
 		return errors.New("no catalogue")
 	case c.Orders == nil:
 		return errors.New("no orders")
+	case c.Requests == nil:
+		return errors.New("no store of requests")
 	}
 	return nil
 }

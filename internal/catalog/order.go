@@ -47,9 +47,9 @@ type Order struct {
 
 // NewOrder is an order before it is placed.
 type NewOrder struct {
-	PetID int64
+	PetID int64 `json:"petId"`
 	// Quantity is from 1 to MaxQuantity.
-	Quantity int32
+	Quantity int32 `json:"quantity"`
 }
 
 // What an order's quantity is when it is not said, and the most it can be.

@@ -46,9 +46,9 @@ type Pet struct {
 
 // NewPet is an animal before it has an id.
 type NewPet struct {
-	Name       string
-	CategoryID int64
-	Status     Status
+	Name       string `json:"name"`
+	CategoryID int64  `json:"categoryId"`
+	Status     Status `json:"status"`
 }
 
 // PetPatch is a change to an animal. What is nil stays as it is.

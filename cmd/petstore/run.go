@@ -23,6 +23,8 @@ import (
 func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, started func()) error {
 	serverID := xid.New().String()
 	log = log.With().Str("server", serverID).Logger()
+	stopBounding := background(log, "bound memory", boundMemory)
+	defer stopBounding()
 
 	db, err := store.Open(ctx, string(cfg.DatabaseURL), store.Options{AsAPI: true})
 	if err != nil {

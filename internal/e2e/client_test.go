@@ -168,10 +168,12 @@ func tally(answers []answer) map[string]int {
 	return n
 }
 
-// admitted counts the answers that were let in: all but 401 and 429.
+// admitted counts the answers that were let in: all but 401, 429, and 5xx, which is given back.
 func admitted(answers []answer) (n int64) {
 	for _, a := range answers {
-		if a.err == nil && a.status != http.StatusTooManyRequests && a.status != http.StatusUnauthorized {
+		switch {
+		case a.err != nil, a.status == http.StatusTooManyRequests, a.status == http.StatusUnauthorized, a.status >= 500:
+		default:
 			n++
 		}
 	}

@@ -69,7 +69,7 @@ func TestRedisAway(t *testing.T) {
 			t.Logf("limit 600 on two servers: admitted %d with Redis, %d without, %d after it was back (%v): %d",
 				admitted(before)+limited.used, admitted(during), admitted(after), back.Round(time.Millisecond), total)
 			if total > 600 {
-				t.Errorf("admitted %d in one minute, more than 600", total)
+				t.Errorf("admitted %d in one minute, more than 600: %v, %v, %v", total, tally(before), tally(during), tally(after))
 			}
 			if admitted(during) == 0 {
 				t.Error("nothing was admitted without Redis although there was room")

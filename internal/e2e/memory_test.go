@@ -1,0 +1,105 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lib/pq"
+
+	"petstore.example/internal/keys"
+)
+
+const megabyte = 1 << 20
+
+// TestMemory: a server that holds 100,000 keys of 10,000 tenants, each of which has called, keeps under 60 MB resident.
+func TestMemory(t *testing.T) {
+	const tenants, keysEach, most = 10_000, 10, 60 * megabyte
+	t.Parallel()
+	if os.Getenv("PETSTORE_E2E_RACE") != "" {
+		t.Log("the race detector needs several times the memory: nothing to measure")
+		return
+	}
+	h := newHouse(t, false)
+	tokens := h.insertKeys(tenants, keysEach)
+	s := h.serve("PETSTORE_PPROF=true")
+	empty := resident(t, s.PID())
+	began := time.Now()
+	answers := crowd(16, len(tokens), func(_, request int) answer {
+		a := h.client.get(s, tokens[request], "/pets?limit=1")
+		return answer{err: a.err, status: a.status, code: a.code} // 100,000 whole ones are much
+	})
+	if n := tally(answers); n["200"] != len(tokens) {
+		t.Errorf("one call of each key: %v", n)
+	}
+	took := time.Since(began)
+	held := s.metric("petstore_directory_callers")
+	// What the calls left behind is collected within two minutes by the runtime; until then it counts too.
+	full, peak := resident(t, s.PID()), status(t, s.PID(), "VmHWM")
+	t.Logf("%.0f callers held after one call each in %v: %.1f MB resident, at most %.1f MB, started with %.1f MB",
+		held, took.Round(time.Millisecond), float64(full)/megabyte, float64(peak)/megabyte, float64(empty)/megabyte)
+	if held < tenants*keysEach {
+		t.Errorf("%.0f callers held, want all", held)
+	}
+	if full >= most {
+		t.Errorf("%.1f MB resident, want under 60 MB; heap %.1f MB in use, %.1f MB next collection", float64(full)/megabyte,
+			s.metric("go_memstats_heap_inuse_bytes")/megabyte, s.metric("go_memstats_next_gc_bytes")/megabyte)
+	}
+}
+
+// insertKeys writes tenants and keys as migrations left room for them, a thousand times faster than one by one.
+func (h *house) insertKeys(tenants, each int) (tokens []string) {
+	h.t.Helper()
+	h.exec(`insert into tenants (name, plan, created_at) select 'many-' || n, 'business', now() from generate_series(1, $1) n`, tenants)
+	var ids, digests, last4 []string
+	for range tenants * each {
+		token, err := keys.NewToken(keys.Live)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		id, err := keys.NewID()
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		digest := token.Digest()
+		tokens = append(tokens, token.Reveal())
+		ids = append(ids, id)
+		digests = append(digests, fmt.Sprintf("%x", digest[:]))
+		last4 = append(last4, token.Last4())
+	}
+	h.exec(`
+		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
+		select k.id, t.id, 'live', decode(k.digest, 'hex'), k.last4, now()
+		from unnest($1::text[], $2::text[], $3::text[]) with ordinality as k (id, digest, last4, n)
+		join tenants t on t.name = 'many-' || (1 + (k.n - 1) / $4)`,
+		pq.Array(ids), pq.Array(digests), pq.Array(last4), each)
+	h.exec(`analyze`)
+	return tokens
+}
+
+func (h *house) exec(query string, args ...any) {
+	h.t.Helper()
+	if _, err := h.sql.ExecContext(h.t.Context(), query, args...); err != nil {
+		h.t.Fatalf("%s: %v", query, err)
+	}
+}
+
+func resident(t testing.TB, pid int) int64 { return status(t, pid, "VmRSS") }
+
+// status returns a number of bytes of /proc/pid/status.
+func status(t testing.TB, pid int, name string) int64 {
+	t.Helper()
+	for line := range strings.Lines(read(t, fmt.Sprintf("/proc/%d/status", pid))) {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
+			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
+			if err == nil {
+				return n * 1024
+			}
+		}
+	}
+	t.Fatalf("no %s of process %d", name, pid)
+	return 0
+}

@@ -1,0 +1,158 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/plans/redistest"
+	"petstore.example/internal/store/storetest"
+)
+
+// TestSecretsStaySecret runs much of what there is, and looks for keys and passwords wherever they must not be.
+func TestSecretsStaySecret(t *testing.T) {
+	t.Parallel()
+	const postgresPassword, redisPassword = "Pa55word-of-postgres", "Pa55word-of-redis"
+	database, err := url.Parse(storetest.New(t).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	database.User = url.UserPassword(database.User.Username(), postgresPassword) // which the server does not ask for
+	redisServer := redistest.New(t)
+	h := newHouseOn(t, database.String(), withRedisPassword(t, redisServer, redisPassword))
+	s := h.serve("PETSTORE_LOG_LEVEL=trace")
+
+	issued := h.ctlIssue("tenant-of-secrets")
+	tn := h.freshTenant(s, plans.Free, nil, 2)
+	secrets := []string{postgresPassword, redisPassword, issued.token}
+	for _, k := range tn.keys {
+		secrets = append(secrets, k.token)
+	}
+	var bodies strings.Builder
+	ask := func(a answer) {
+		bodies.Write(a.body)
+		for name, values := range a.header {
+			fmt.Fprintln(&bodies, name, values)
+		}
+	}
+	broken := issued.token[:len(issued.token)-1] + "!"
+	for _, k := range []string{issued.token, broken, issued.token + "x", "Basic " + issued.token, "", tn.keys[0].token} {
+		for _, path := range []string{"/pets", "/pets/1", "/nowhere/" + issued.token, "/pets?cursor=" + issued.token, "/pets?" + issued.token + "=1"} {
+			ask(h.client.get(s, k, path))
+		}
+		ask(h.client.do(t.Context(), "POST", s.url+"/pets", k, `{"name":7,"categoryId":"x"}`))
+		ask(h.client.do(t.Context(), "PUT", s.url+"/pets", k, "{}"))
+	}
+	for range 200 { // until refused, and banned
+		ask(h.client.get(s, tn.keys[0].token, "/pets"))
+	}
+	h.ctl("key", "revoke", issued.id, "--yes", "--reason", "test")
+	var talk strings.Builder
+	for _, args := range [][]string{
+		{"key", "list"}, {"key", "show", issued.id}, {"tenant", "list"}, {"ban", "list", "--all"}, {"audit", "list"},
+		{"usage", "show"}, {"key", "show", "key_0000000000000000"}, {"tenant", "show", "nobody"}, {"migrate", "status"},
+		{"key", "list", "--database-url", strings.Replace(database.String(), "/test_", "/gone_", 1)},
+	} {
+		for _, format := range []string{"table", "json"} {
+			c := h.tryCtl(append(args, "-o", format)...)
+			talk.WriteString(c.stdout + c.stderr)
+		}
+	}
+	redisServer.Stop()
+	for range 3 {
+		ask(h.client.get(s, tn.keys[1].token, "/pets"))
+	}
+	_, metrics := s.ask("/metrics")
+	_, ready := s.ask("/readyz")
+	time.Sleep(600 * time.Millisecond) // until usage is written, so that errors of it are logged
+
+	places := map[string]string{
+		"answers": withoutEchoes(bodies.String(), issued.token), "log": s.stderr(), "stdout": s.stdout(),
+		"metrics": string(metrics), "readyz": string(ready), "petstorectl": talk.String(),
+		"command lines": commandLines(t, s.PID()), "audit": h.table("audit_entries"), "keys": h.table("api_keys"),
+		"tenants": h.table("tenants"), "bans": h.table("bans"), "usage": h.table("usage_hourly"),
+	}
+	size, found := 0, 0
+	for place, text := range places {
+		size += len(text)
+		if text == "" && place != "stdout" {
+			t.Errorf("%s: nothing to look at", place)
+		}
+		for i, secret := range secrets {
+			if at := strings.Index(text, secret); at >= 0 {
+				found++
+				t.Errorf("secret %d stands in %s: …%s…", i, place, strings.ReplaceAll(text[max(0, at-200):at], secret, "SECRET"))
+			}
+		}
+	}
+	t.Logf("%d secrets looked for in %d places, %d bytes: %d found", len(secrets), len(places), size, found)
+}
+
+// withoutEchoes takes away what a client itself put into a URL, where a Link may repeat it.
+func withoutEchoes(text, token string) string {
+	return strings.ReplaceAll(text, token+"=1", "")
+}
+
+// ctlIssue makes a tenant and a key as staff do.
+func (h *house) ctlIssue(tenant string) key {
+	h.t.Helper()
+	h.ctl("tenant", "create", tenant, "--plan", "business")
+	var issued struct{ ID, Key string }
+	c := h.ctl("key", "issue", tenant, "--name", "first", "-o", "json")
+	if err := json.Unmarshal([]byte(c.stdout), &issued); err != nil || issued.Key == "" {
+		h.t.Fatalf("key issue -o json: %v", err)
+	}
+	if strings.Contains(c.stderr, issued.Key) {
+		h.t.Error("key issue shows the key on stderr too")
+	}
+	return key{issued.ID, issued.Key}
+}
+
+func withRedisPassword(t testing.TB, s *redistest.Server, password string) string {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: s.Addr, DisableIdentity: true})
+	defer c.Close()
+	if err := c.ConfigSet(t.Context(), "requirepass", password).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Replace(s.URL, "redis://", "redis://:"+password+"@", 1)
+}
+
+// table returns all of a table as text.
+func (h *house) table(name string) string {
+	h.t.Helper()
+	var text string
+	err := h.sql.QueryRowContext(h.t.Context(), `select coalesce(string_agg(r::text, E'\n'), '') from `+name+` r`).Scan(&text)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return text
+}
+
+// commandLines returns those of all processes, as any user of the machine may read them, but for this test's own.
+func commandLines(t testing.TB, pid int) string {
+	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		line, err := os.ReadFile("/proc/" + e.Name() + "/cmdline")
+		if err == nil {
+			b.WriteString(strings.ReplaceAll(string(line), "\x00", " ") + "\n")
+		}
+	}
+	own := read(t, fmt.Sprintf("/proc/%d/cmdline", pid))
+	if !strings.Contains(b.String(), strings.ReplaceAll(own, "\x00", " ")) {
+		t.Errorf("the server's command line %q was not read", own)
+	}
+	return b.String()
+}

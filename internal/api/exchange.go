@@ -68,7 +68,9 @@ func (x *exchange) write(status int, body []byte) {
 		h["Cache-Control"] = privateNoCache
 	}
 	if body != nil {
-		h["Content-Type"] = applicationJSON
+		if h["Content-Type"] == nil {
+			h["Content-Type"] = applicationJSON
+		}
 		x.set("Content-Length", strconv.Itoa(len(body)))
 	}
 	x.Writer.WriteHeader(status)

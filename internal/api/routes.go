@@ -51,13 +51,13 @@ var routes = []route{
 // unmatched is the path by which the log and the metrics know requests that match no route.
 const unmatched = "unmatched"
 
-// mount registers the table. Methods come in alphabetical order, because Gin writes Allow in the order in which it
-// first saw them.
-func (a *api) mount(e *gin.Engine) {
+// mount registers the table, and the pages beside it. Methods come in alphabetical order, because Gin writes Allow in the
+// order in which it first saw them.
+func (a *api) mount(e *gin.Engine, pages []route) {
 	e.RedirectTrailingSlash = false
 	e.RedirectFixedPath = false
 	e.HandleMethodNotAllowed = true
-	all := table()
+	all := append(table(), implied(pages)...)
 	slices.SortStableFunc(all, func(a, b route) int { return strings.Compare(a.method, b.method) })
 	for _, r := range all {
 		e.Handle(r.method, ginPath(r.path), a.serve(r))
@@ -66,8 +66,11 @@ func (a *api) mount(e *gin.Engine) {
 	e.NoMethod(a.serve(route{path: unmatched, handle: (*api).methodNotAllowed, open: true}))
 }
 
-// table returns routes with the HEAD and OPTIONS that come with them.
-func table() []route {
+// table returns the contract with what comes with it.
+func table() []route { return implied(routes) }
+
+// implied returns the routes with the HEAD and OPTIONS that come with them.
+func implied(routes []route) []route {
 	all := slices.Clone(routes)
 	methods := map[string][]string{}
 	for _, r := range routes {

@@ -93,6 +93,10 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure api: metrics: %w", err)
 	}
+	pages, err := pages(c.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("configure api: %w", err)
+	}
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()
 	engine.RemoteIPHeaders = []string{"X-Forwarded-For"}
@@ -103,7 +107,7 @@ func New(c Config) (http.Handler, error) {
 		Config: c, metrics: m, prefix: strings.TrimSuffix(base.Path, "/v1"),
 		petsURL: c.BaseURL + "/pets", ordersURL: c.BaseURL + "/store/orders",
 	}
-	a.mount(engine)
+	a.mount(engine, pages)
 	return engine, nil
 }
 

@@ -1,0 +1,57 @@
+package api
+
+import (
+	_ "embed"
+	"net/http"
+	"sync"
+
+	"petstore.example/internal/api/reference"
+)
+
+// openAPIText describes the API. It is the contract with those who write clients; internal/contract holds the server
+// to it.
+//
+//go:embed openapi.yaml
+var openAPIText []byte
+
+var openAPI = sync.OnceValues(func() (reference.Document, error) { return reference.Convert(openAPIText) })
+
+// pages are the routes of the API's own pages. They need no key, and carry what every answer does.
+func pages(baseURL string) ([]route, error) {
+	document, err := openAPI()
+	if err != nil {
+		return nil, err
+	}
+	site, err := reference.New(baseURL, document)
+	if err != nil {
+		return nil, err
+	}
+	var all []route
+	for _, p := range site.Pages {
+		all = append(all, route{method: http.MethodGet, path: p.Path, handle: showPage(p), open: true})
+	}
+	return all, nil
+}
+
+func showPage(p *reference.Page) handler {
+	return func(_ *api, x *exchange) error {
+		v, err := p.For(x.Request.Header.Get("Accept-Encoding"))
+		if err != nil {
+			return err
+		}
+		for _, h := range p.Header {
+			x.set(h[0], h[1])
+		}
+		x.set("ETag", v.ETag)
+		if noneMatch(x.Request.Header["If-None-Match"], v.ETag) {
+			x.write(http.StatusNotModified, nil)
+			return nil
+		}
+		if v.Encoding != "" {
+			x.set("Content-Encoding", v.Encoding)
+		}
+		x.set("Content-Type", p.ContentType)
+		x.write(http.StatusOK, v.Body)
+		return nil
+	}
+}

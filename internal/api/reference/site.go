@@ -1,0 +1,73 @@
+package reference
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+//go:embed assets templates
+var files embed.FS
+
+// Site is all the pages of one deployment.
+type Site struct{ Pages []*Page }
+
+// New makes the pages of the API at baseURL, which is absolute and ends in /v1.
+func New(baseURL string, document Document) (*Site, error) {
+	// URLs may hold an apostrophe, which would end a string of YAML.
+	baseURL = strings.ReplaceAll(baseURL, "'", "%27")
+	base, err := url.Parse(baseURL)
+	root, ok := strings.CutSuffix(baseURL, "/v1")
+	if err != nil || !ok {
+		return nil, errors.New("make pages: the base URL must end in /v1")
+	}
+	m := maker{root: root, origin: base.Scheme + "://" + base.Host, prefix: strings.TrimSuffix(base.EscapedPath(), "/v1")}
+	s := &Site{Pages: document.pages(root)}
+	for _, part := range []func() ([]*Page, error){m.assets, m.guides, m.entrances} {
+		pages, err := part()
+		if err != nil {
+			return nil, fmt.Errorf("make pages: %w", err)
+		}
+		s.Pages = append(s.Pages, pages...)
+	}
+	return s, nil
+}
+
+// maker knows where the pages will be.
+type maker struct {
+	// root is the base URL without its /v1; prefix is root's path, empty at most places.
+	root, origin, prefix string
+}
+
+// The policies of the pages. Guides have no script at all. The reference sets styles from its script, so it can't do
+// without inline styles, and it sends requests to the API, which may have another origin than the page was asked at.
+const (
+	guidePolicy     = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	referencePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; " +
+		"font-src 'self' data:; connect-src 'self' %s; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+// noSniff keeps browsers from taking a page for something else than it says it is.
+var noSniff = [2]string{"X-Content-Type-Options", "nosniff"}
+
+func underPolicy(policy string) [][2]string {
+	return [][2]string{noSniff, {"Content-Security-Policy", policy}, {"Referrer-Policy", "no-referrer"}, {"Cross-Origin-Opener-Policy", "same-origin"}}
+}
+
+func (m maker) assets() (pages []*Page, err error) {
+	for _, a := range []struct{ file, contentType string }{
+		{"style.css", "text/css; charset=utf-8"},
+		{"reference.js", "text/javascript; charset=utf-8"},
+		{"icon.svg", "image/svg+xml"},
+	} {
+		body, err := files.ReadFile("assets/" + a.file)
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, newPage("/docs/assets/"+a.file, a.contentType, body, noSniff))
+	}
+	scalar, err := files.ReadFile("assets/scalar.js.gz")
+	return append(pages, newCompressedPage("/docs/assets/scalar.js", "text/javascript; charset=utf-8", scalar, noSniff)), err
+}

@@ -1,0 +1,296 @@
+package reference_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+
+	"petstore.example/docs"
+	"petstore.example/internal/api/reference"
+)
+
+// site makes the pages of a deployment, by their paths.
+func site(t testing.TB, baseURL string) map[string]*reference.Page {
+	t.Helper()
+	text, err := os.ReadFile("../openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := reference.Convert(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := reference.New(baseURL, document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := map[string]*reference.Page{}
+	for _, p := range s.Pages {
+		pages[p.Path] = p
+	}
+	return pages
+}
+
+func bodyOf(t testing.TB, p *reference.Page) []byte {
+	t.Helper()
+	v, err := p.For("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.Body
+}
+
+// The deployments of the tests: at a host of its own, and below a path of another.
+var deployments = []struct{ baseURL, root, prefix string }{
+	{"https://store.test/v1", "https://store.test", ""},
+	{"http://gateway.test:8080/animal's/v1", "http://gateway.test:8080/animal%27s", "/animal%27s"},
+}
+
+func TestDocumentNamesItsServer(t *testing.T) {
+	t.Parallel()
+	for _, d := range deployments {
+		pages := site(t, d.baseURL)
+		inYAML, inJSON := bodyOf(t, pages["/v1/openapi.yaml"]), bodyOf(t, pages["/v1/openapi.json"])
+		var fromYAML, fromJSON struct {
+			OpenAPI string
+			Servers []struct{ URL string }
+		}
+		if err := yaml.Unmarshal(inYAML, &fromYAML); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(inJSON, &fromJSON); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(fromYAML, fromJSON); diff != "" {
+			t.Error(diff)
+		}
+		if len(fromJSON.Servers) != 1 || fromJSON.Servers[0].URL != d.root+"/v1" || fromJSON.OpenAPI != "3.1.0" {
+			t.Errorf("%+v", fromJSON)
+		}
+		for _, body := range [][]byte{inYAML, inJSON} {
+			if bytes.Contains(body, []byte("api.example.com")) {
+				t.Errorf("%s: the document names another server", d.baseURL)
+			}
+		}
+	}
+}
+
+// TestJSONIsTheSameDocument: converting loses and changes nothing. Dates stay text.
+func TestJSONIsTheSameDocument(t *testing.T) {
+	t.Parallel()
+	pages := site(t, "https://store.test/v1")
+	var fromYAML, fromJSON any
+	inJSON := bodyOf(t, pages["/v1/openapi.json"])
+	if err := json.Unmarshal(inJSON, &fromJSON); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(bodyOf(t, pages["/v1/openapi.yaml"]), &fromYAML); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(fromYAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again any
+	if err := json.Unmarshal(text, &again); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(again, fromJSON); diff != "" {
+		t.Error(diff)
+	}
+	if !bytes.Contains(inJSON, []byte(`"x-sunset": "2030-12-05"`)) {
+		t.Error("the date of the removal is no text in JSON")
+	}
+}
+
+// outline is what the tests look at in a page.
+type outline struct {
+	lang, title string
+	links       []string // where its links lead
+	loads       []string // what a browser loads for it
+	ids         []string
+	tags        []string
+}
+
+func outlineOf(t *testing.T, body []byte) (o outline) {
+	t.Helper()
+	root, err := html.Parse(bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range root.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		o.tags = append(o.tags, n.Data)
+		if n.Data == "title" {
+			o.title = n.FirstChild.Data
+		}
+		for _, a := range n.Attr {
+			switch {
+			case a.Key == "lang":
+				o.lang = a.Val
+			case a.Key == "id":
+				o.ids = append(o.ids, a.Val)
+			case a.Key == "href" && n.Data == "a":
+				o.links = append(o.links, a.Val)
+			case a.Key == "href", a.Key == "src":
+				o.loads = append(o.loads, a.Val)
+			}
+		}
+	}
+	return o
+}
+
+// TestPages holds what all pages promise: they say what they are, load only what is theirs, and lead nowhere else.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	for _, d := range deployments {
+		pages := site(t, d.baseURL)
+		outlines, titles := map[string]outline{}, map[string]string{}
+		for _, p := range pages {
+			if strings.HasPrefix(p.ContentType, "text/html") {
+				outlines[p.Path] = outlineOf(t, bodyOf(t, p))
+			}
+		}
+		for name, o := range outlines {
+			if other, taken := titles[o.title]; taken || o.lang != "en" {
+				t.Errorf("%s: title %q, as %s; language %q", name, o.title, other, o.lang)
+			}
+			titles[o.title] = name
+			if name != "/docs" && (!slices.Contains(o.tags, "main") || !slices.Contains(o.tags, "h1") || slices.Contains(o.tags, "script")) {
+				t.Errorf("%s: its elements are %v", name, o.tags)
+			}
+			if !slices.Contains(o.ids, "content") || o.links[0] != "#content" {
+				t.Errorf("%s: nothing skips to the content", name)
+			}
+			for _, l := range o.loads {
+				if local, ok := strings.CutPrefix(l, d.prefix+"/docs/assets/"); !ok || pages["/docs/assets/"+local] == nil {
+					t.Errorf("%s loads %s", name, l)
+				}
+			}
+			for _, l := range o.links {
+				checkLink(t, outlines, pages, d.prefix, d.root, name, l)
+			}
+		}
+	}
+}
+
+// checkLink makes sure that a link leads to a page of ours and a place that is there.
+func checkLink(t *testing.T, outlines map[string]outline, pages map[string]*reference.Page, prefix, root, from, to string) {
+	t.Helper()
+	target, fragment, _ := strings.Cut(to, "#")
+	if rest, absolute := strings.CutPrefix(target, root); absolute {
+		target = rest
+	} else if target != "" {
+		target = strings.TrimPrefix(target, prefix)
+	} else {
+		target = from
+	}
+	if pages[target] == nil {
+		t.Errorf("%s links to %s, which is no page", from, to)
+	} else if fragment != "" && !slices.Contains(outlines[target].ids, fragment) {
+		t.Errorf("%s links to %s, where nothing has that name", from, to)
+	}
+}
+
+// TestEveryErrorHasAnAnchor: programs' codes can be looked up at /docs/errors#code.
+func TestEveryErrorHasAnAnchor(t *testing.T) {
+	t.Parallel()
+	text, err := docs.FS.ReadFile("errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var codes []string
+	for _, row := range regexp.MustCompile("(?m)^\\| \\d{3} \\| `([a-z_]+)`").FindAllStringSubmatch(string(text), -1) {
+		codes = append(codes, row[1])
+	}
+	page := outlineOf(t, bodyOf(t, site(t, "https://store.test/v1")["/docs/errors"]))
+	var anchors []string
+	for _, id := range page.ids {
+		if slices.Contains(codes, id) {
+			anchors = append(anchors, id)
+		}
+	}
+	if diff := cmp.Diff(codes, anchors); diff != "" || len(codes) < 20 {
+		t.Errorf("%d codes (-table +page):\n%s", len(codes), diff)
+	}
+}
+
+// TestVariants: who takes gzip gets it, everybody else what was packed, each under a tag of its own.
+func TestVariants(t *testing.T) {
+	t.Parallel()
+	scalar := site(t, "https://store.test/v1")["/docs/assets/scalar.js"]
+	plain := bodyOf(t, scalar)
+	for header, packed := range map[string]bool{
+		"": false, "gzip": true, "br, GZIP;q=0.5": true, "gzip;q=0": false, "gzip; q=0.0, br": false, "br": false, "gzip;q=x": false, "x-gzip": false,
+	} {
+		v, err := scalar.For(header)
+		if err != nil || (v.Encoding == "gzip") != packed || bytes.Equal(v.Body, plain) == packed || strings.HasSuffix(v.ETag, `-gzip"`) != packed {
+			t.Errorf("%q: encoding %q, tag %s, %d bytes, %v", header, v.Encoding, v.ETag, len(v.Body), err)
+		}
+	}
+}
+
+// TestScalarIsTheReleasedOne: the embedded script is what docs/dependencies.md says.
+func TestScalarIsTheReleasedOne(t *testing.T) {
+	t.Parallel()
+	sum := sha256.Sum256(bodyOf(t, site(t, "https://store.test/v1")["/docs/assets/scalar.js"]))
+	text, err := os.ReadFile("../../../docs/dependencies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(text, []byte(hex.EncodeToString(sum[:]))) {
+		t.Errorf("docs/dependencies.md does not name %x", sum)
+	}
+}
+
+// TestGuidesAreTheFolders: a guide that is embedded is a page.
+func TestGuidesAreTheFolders(t *testing.T) {
+	t.Parallel()
+	pages := site(t, "https://store.test/v1")
+	for _, file := range []string{"clients.md", "deprecations/get-pet.md", "getting-a-key.md", "idempotency.md", "pagination.md", "versioning.md"} {
+		if name := "/docs/" + strings.TrimSuffix(file, path.Ext(file)); pages[name] == nil {
+			t.Errorf("no page %s", name)
+		}
+	}
+	if body := bodyOf(t, pages["/docs/limits"]); bytes.Contains(body, []byte("maxmemory")) {
+		t.Error("the page on limits tells how to run the API")
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	for _, baseURL := range []string{"", "https://store.test", "https://store.test/v2", "https://store.test/%zz/v1"} {
+		if _, err := reference.New(baseURL, reference.Document{}); err == nil {
+			t.Errorf("%q is taken", baseURL)
+		}
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	text, err := os.ReadFile("../openapi.yaml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	document, err := reference.Convert(text)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := reference.New("https://store.test/v1", document); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

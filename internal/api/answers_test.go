@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"petstore.example/internal/catalog"
@@ -16,8 +18,8 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// checkAnswer holds what is promised of every answer of every kind.
-func checkAnswer(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) {
+// checkAnswer holds what is promised of every answer of every kind, and returns the code of an error.
+func checkAnswer(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) (code string) {
 	t.Helper()
 	h := rec.Result().Header
 	for _, name := range []string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"} {
@@ -30,7 +32,7 @@ func checkAnswer(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) 
 			t.Errorf("%s: %q, want one value", name, h[name])
 		}
 	}
-	if header(rec, "Access-Control-Allow-Origin") != "*" || header(rec, "Access-Control-Expose-Headers") == "" {
+	if header(rec, "Access-Control-Allow-Origin") != "*" || header(rec, "Access-Control-Expose-Headers") != exposedHeaders[0] {
 		t.Errorf("a browser's page can't read the answer: %v", h)
 	}
 	cache := "no-store"
@@ -41,8 +43,9 @@ func checkAnswer(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) 
 		t.Errorf("Cache-Control: %q, want %q", got, cache)
 	}
 	if rec.Code >= 400 {
-		checkError(t, r, rec)
+		return checkError(t, r, rec)
 	}
+	return ""
 }
 
 // checkError holds what is promised of every error, and returns its code.
@@ -51,7 +54,7 @@ func checkError(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) s
 	if got := header(rec, "Content-Type"); got != "application/json" {
 		t.Errorf("Content-Type: %q", got)
 	}
-	needs := map[int]string{401: "WWW-Authenticate", 405: "Allow", 429: "Retry-After", 503: "Retry-After"}
+	needs := map[int]string{401: "WWW-Authenticate", 405: "Allow", 415: "Accept", 429: "Retry-After", 503: "Retry-After"}
 	if name := needs[rec.Code]; name != "" && header(rec, name) == "" {
 		t.Errorf("%d without %s", rec.Code, name)
 	}
@@ -79,9 +82,17 @@ func checkError(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) s
 	return code
 }
 
-// TestEveryAnswer sends every route, and two that don't exist, every kind of request there is.
+// TestEveryAnswer sends every route, and two that don't exist, every kind of request there is, and so meets every code.
 func TestEveryAnswer(t *testing.T) {
 	t.Parallel()
+	var met sync.Map
+	t.Cleanup(func() {
+		for _, c := range codes {
+			if _, ok := met.Load(c.name); !ok && !t.Failed() {
+				t.Errorf("nothing met %s", c.name)
+			}
+		}
+	})
 	all := append(table(), route{method: "GET", path: "/v1/nothing", open: true}, route{method: "DELETE", path: "/v1/pets", open: true})
 	for _, r := range all {
 		for _, k := range kinds {
@@ -91,7 +102,10 @@ func TestEveryAnswer(t *testing.T) {
 				req := w.goodRequest(t, r)
 				k.make(t, w, req)
 				rec := w.do(req)
-				checkAnswer(t, req, rec)
+				if code := checkAnswer(t, req, rec); code != "" {
+					met.Store(code, true)
+				}
+				checkReadable(t, rec.Result().Header)
 				if want := k.want(r); rec.Code != want {
 					t.Errorf("status %d, want %d: %s", rec.Code, want, rec.Body)
 				}
@@ -140,6 +154,9 @@ type kind struct {
 	// operation is the answer of an operation, open that of OPTIONS and where there is no route, 0 for what it would be
 	// anyway.
 	operation, open int
+	// status is the answer of the operations that it concerns, nil for none.
+	concerns func(route) bool
+	status   int
 }
 
 // want returns the status that a route answers to this kind of request.
@@ -147,6 +164,8 @@ func (k kind) want(r route) int {
 	switch {
 	case !r.open && k.name == "after its removal" && r.deprecated != nil:
 		return 410
+	case !r.open && k.concerns != nil && k.concerns(r):
+		return k.status
 	case !r.open && k.operation != 0:
 		return k.operation
 	case r.open && k.open != 0 && (r.method != "OPTIONS" || k.open == 414):
@@ -163,6 +182,26 @@ func (k kind) want(r route) int {
 		return 201
 	}
 	return 200
+}
+
+// Which operations a kind of request concerns.
+var (
+	posts  = func(r route) bool { return r.method == "POST" }
+	bodies = func(r route) bool { return r.method == "POST" || r.method == "PATCH" }
+	lists  = func(r route) bool { return !bodies(r) && !rows(r) }
+	rows   = func(r route) bool { return strings.Contains(r.path, "{") }
+	// steps are those that need the status to be one from which they can go on.
+	steps = func(r route) bool { return r.method == "PATCH" || r.method+r.path == "POST/v1/store/orders" }
+)
+
+func setHeader(name, value string) func(*testing.T, *world, *http.Request) {
+	return func(_ *testing.T, _ *world, r *http.Request) { r.Header.Set(name, value) }
+}
+
+func sendBody(body string) func(*testing.T, *world, *http.Request) {
+	return func(_ *testing.T, _ *world, r *http.Request) {
+		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
+	}
 }
 
 func authorization(values ...string) func(*testing.T, *world, *http.Request) {
@@ -203,7 +242,48 @@ var kinds = []kind{
 	}, operation: 503},
 	{name: "a bug in the catalogue", make: func(_ *testing.T, w *world, _ *http.Request) { w.pets.err = errors.New("bug") }, operation: 500},
 	{name: "a panic", make: func(_ *testing.T, w *world, _ *http.Request) { w.pets.before = func() { panic("bug") } }, operation: 500},
+	{name: "no body", make: sendBody(""), concerns: bodies, status: 400},
+	{name: "no JSON", make: sendBody("{"), concerns: bodies, status: 400},
+	{name: "a body of nothing known", make: sendBody("[]"), concerns: bodies, status: 400},
+	{name: "a long body", make: sendBody(strings.Repeat(" ", maxBody+1)), concerns: bodies, status: 413},
+	{name: "a body of another type", make: setHeader("Content-Type", "text/plain"), concerns: bodies, status: 415},
+	{name: "a bad query", make: func(_ *testing.T, _ *world, r *http.Request) { r.URL.RawQuery = "limit=0&cursor=zz" }, concerns: lists, status: 400},
+	{name: "a bad cursor", make: func(_ *testing.T, _ *world, r *http.Request) { r.URL.RawQuery = "cursor=zz" }, concerns: lists, status: 400},
+	{name: "what the client has", make: setHeader("If-None-Match", "*"), concerns: lists, status: 304},
+	{name: "rubbish in If-None-Match", make: setHeader("If-None-Match", `x, W/", *`)},
+	{name: "unknown preferences", make: setHeader("Prefer", "respond-async, return=minimal, x")},
+	{name: "strict", make: setHeader("Prefer", "handling=strict")},
+	{name: "an idempotency key", make: setHeader("Idempotency-Key", "k")},
+	{name: "a long idempotency key", make: setHeader("Idempotency-Key", strings.Repeat("k", 256)), concerns: posts, status: 400},
+	{name: "a request in progress", make: answerOnce(catalog.ErrIdempotencyInProgress), concerns: posts, status: 409},
+	{name: "a key used again", make: answerOnce(catalog.ErrIdempotencyKeyReused), concerns: posts, status: 422},
+	{name: "no such row", make: func(_ *testing.T, w *world, _ *http.Request) { w.pets.pets[1], w.orders.orders[1] = nil, nil },
+		concerns: func(r route) bool { return rows(r) || steps(r) }, status: 404},
+	{name: "no such id", make: func(_ *testing.T, _ *world, r *http.Request) {
+		r.URL.Path = strings.ReplaceAll(r.URL.Path, "/1", "/abc")
+	},
+		concerns: rows, status: 404},
+	{name: "all is final", make: final, concerns: steps, status: 409},
+	{name: "a page's request", make: setHeader("Origin", "https://shop.example")},
 	{name: "after its removal", make: func(_ *testing.T, w *world, _ *http.Request) { w.setClock(removal) }},
+}
+
+// answerOnce makes the store of requests return an error.
+func answerOnce(err error) func(*testing.T, *world, *http.Request) {
+	return func(_ *testing.T, w *world, r *http.Request) {
+		r.Header.Set("Idempotency-Key", "k")
+		w.requests.err = fmt.Errorf("once: %w", err)
+	}
+}
+
+// final gives all animals and orders statuses that stay.
+func final(_ *testing.T, w *world, _ *http.Request) {
+	for i := range w.pets.pets[1] {
+		w.pets.pets[1][i].Status = catalog.Sold
+	}
+	for i := range w.orders.orders[1] {
+		w.orders.orders[1][i].Status = catalog.Cancelled
+	}
 }
 
 func ban(t *testing.T, w *world, _ *http.Request) {

@@ -185,6 +185,7 @@ type fakeRequests struct {
 	creator catalog.Creator
 	mu      sync.Mutex
 	kept    map[scope]keptAnswer
+	err     error
 }
 
 type scope struct {
@@ -202,6 +203,9 @@ type keptAnswer struct {
 func (f *fakeRequests) begin(s scope, r catalog.Idempotency) (*catalog.Answer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.err != nil {
+		return nil, f.err
+	}
 	kept, ok := f.kept[s]
 	switch {
 	case !ok, !r.At.Before(kept.At.Add(catalog.IdempotencyLifetime)):

@@ -80,14 +80,91 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
+// FuzzOrder: any body of an order is answered, and one that is accepted asked for what was stored.
+func FuzzOrder(f *testing.F) {
+	for _, s := range []string{
+		`{"petId":1}`, `{"petId":1,"quantity":0}`, `{"petId":1.0,"quantity":2147483648}`, `{"petId":10e-1,"quantity":2.147483647e9}`, `{"petId":2,"x":1}`, "[",
+	} {
+		f.Add([]byte(s), "handling=strict")
+	}
+	w := endless(f)
+	f.Fuzz(func(t *testing.T, body []byte, prefer string) {
+		w.pets.pets[1] = []catalog.Pet{{ID: 1, Name: "Rex", Status: catalog.Available}}
+		w.orders.orders[1] = nil
+		r := w.request("POST", "/v1/store/orders", string(body), "Content-Type", "application/json", "Prefer", prefer)
+		rec := w.do(r)
+		checkAnswer(t, r, rec)
+		if rec.Code != 201 && rec.Code != 400 && rec.Code != 404 && rec.Code != 413 {
+			t.Fatalf("%d %s", rec.Code, rec.Body)
+		}
+		if rec.Code != 201 {
+			return
+		}
+		var given map[string]json.RawMessage
+		if err := json.Unmarshal(body, &given); err != nil {
+			t.Fatal(err)
+		}
+		got := w.orders.orders[1][0]
+		if got.PetID != 1 || got.Quantity < 1 || given["quantity"] == nil && got.Quantity != 1 {
+			t.Fatalf("stored %+v", got)
+		}
+	})
+}
+
+// FuzzIdempotencyKey: a key that is accepted is one, and is the same when it is sent as a string.
+func FuzzIdempotencyKey(f *testing.F) {
+	for _, s := range []string{"", "k", `"k"`, `"a\\b\""`, `"`, "a b", "k\x00", strings.Repeat("k", 256), `"k";x`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		key, ok := parseIdempotencyKey(value)
+		if !ok {
+			if key != "" {
+				t.Fatalf("%q is refused, and is %q", value, key)
+			}
+			return
+		}
+		if len(key) < 1 || len(key) > 255 || strings.ContainsFunc(key, func(r rune) bool { return r < '!' || r > '~' }) {
+			t.Fatalf("%q is %q", value, key)
+		}
+		quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
+		if again, ok := parseIdempotencyKey(quoted); !ok || again != key {
+			t.Fatalf("%q is %q, but %q is %q %v", value, key, quoted, again, ok)
+		}
+	})
+}
+
+// FuzzLists: a tag or preference is found behind whatever list elements that are well-formed, and rubbish finds none.
+func FuzzLists(f *testing.F) {
+	f.Add(`W/"x", *`, `x="a\"b";y=1, z`, "a")
+	f.Add(`"`, "handling=lenient,,", `"handling=strict`)
+	f.Fuzz(func(t *testing.T, tags, prefer, word string) {
+		noneMatch([]string{tags}, `"ours"`)
+		isStrict(http.Header{"Prefer": {prefer}})
+		quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
+		if !isStrict(http.Header{"Prefer": {"x=" + quoted + ";y=" + quoted + ", handling=strict"}}) {
+			t.Fatalf("not strict behind %s", quoted)
+		}
+		if isStrict(http.Header{"Prefer": {"x=" + quoted}}) {
+			t.Fatalf("strict because of %s", quoted)
+		}
+		if strings.ContainsFunc(word, func(r rune) bool { return r < 0x21 || r == '"' || r == 0x7f }) {
+			return
+		}
+		if !noneMatch([]string{`"` + word + `" , W/"ours"`}, `"ours"`) || word != "ours" && noneMatch([]string{`"` + word + `"`}, `"ours"`) {
+			t.Fatalf("tag behind %q", word)
+		}
+	})
+}
+
 // FuzzHeaders: whatever the headers and the query are, the answer is whole and no fault of ours.
 func FuzzHeaders(f *testing.F) {
-	f.Add("GET", "Bearer x", "id", "application/json", "1.2.3.4", "limit=5&status=sold")
-	f.Add("POST", "bearer  pst_live_Zb7Q0mKxT4vL9sWcR2yNfHjD8aPuGe1dNUMm", "a b", "text/plain; charset", "::1, x", "%zz;")
-	f.Add("OPTIONS", "", "", "", "", "cursor=0000000000000001&>\"=\r\n")
-	f.Add("X", "Basic", "pst_test_", "application/json;charset=utf-8;x", ",", "a=b&limit=+5")
+	f.Add("GET", "Bearer x", "id", "application/json", "1.2.3.4", "limit=5&status=sold", `"x", W/"y`, "respond-async", "k")
+	f.Add("POST", "bearer  pst_live_Zb7Q0mKxT4vL9sWcR2yNfHjD8aPuGe1dNUMm", "a b", "text/plain; charset", "::1, x", "%zz;", "*", "handling=strict;", `"k"`)
+	f.Add("OPTIONS", "", "", "", "", "cursor=0000000000000001&>\"=\r\n", "", "", "")
+	f.Add("X", "Basic", "pst_test_", "application/json;charset=utf-8;x", ",", "a=b&limit=+5", `"`, "handling=\"", strings.Repeat("k", 256))
 	w := endless(f)
-	f.Fuzz(func(t *testing.T, method, authorization, id, contentType, forwarded, query string) {
+	f.Fuzz(func(t *testing.T, method, authorization, id, contentType, forwarded, query, tags, prefer, key string) {
 		_, ours := parseListQuery(query)
 		if _, standard := url.ParseQuery(query); (ours == nil) != (standard == nil) {
 			t.Fatalf("query %q: %v, but to url.ParseQuery %v", query, ours, standard)
@@ -97,7 +174,8 @@ func FuzzHeaders(f *testing.F) {
 			r.Method, r.URL.RawQuery = method, query
 			r.Header = http.Header{
 				"Authorization": {credential}, "X-Request-Id": {id}, "Content-Type": {contentType}, "X-Forwarded-For": {forwarded},
-				"Content-Encoding": {forwarded},
+				"Content-Encoding": {forwarded}, "If-None-Match": {tags}, "Prefer": {prefer}, "Idempotency-Key": {key},
+				"Origin": {forwarded}, "Access-Control-Request-Method": {method},
 			}
 			rec := w.do(r)
 			checkAnswer(t, r, rec)

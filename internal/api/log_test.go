@@ -113,12 +113,18 @@ func TestSecretsStayOut(t *testing.T) {
 			w.request("POST", "/v1/pets", `{"status":"`+w.key+`"}`),
 			w.request("POST", "/v1/pets", `{"name":`+w.key+`}`),
 			w.request("POST", "/v1/pets", `{}`, "Content-Type", w.key),
+			w.request("POST", "/v1/pets", rex, "Idempotency-Key", w.key),
+			w.request("POST", "/v1/pets", rex, "Idempotency-Key", w.key+" "),
+			w.request("POST", "/v1/pets", mia, "Idempotency-Key", w.key),
+			w.request("POST", "/v1/pets", `{"`+w.key+`":1}`, "Prefer", "handling=strict, "+w.key),
+			w.request("GET", "/v1/pets", "", "If-None-Match", `"`+w.key+`"`, "Origin", "https://"+w.key),
+			w.request("PATCH", "/v1/store/orders/"+w.key, `{"status":"`+w.key+`"}`),
 		} {
 			w.do(r)
 		}
 		logs := w.logs.String()
-		if n := strings.Count(logs, "\n"); n != 16 {
-			t.Errorf("%d events for 16 requests", n)
+		if n := strings.Count(logs, "\n"); n != 22 {
+			t.Errorf("%d events for 22 requests", n)
 		}
 		if strings.Contains(strings.ToLower(logs), "pst_live_") || strings.Contains(logs, w.key[9:39]) {
 			t.Errorf("a key in the log: %s", logs)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 )
@@ -25,7 +26,9 @@ func TestPrecedence(t *testing.T) {
 	})
 	w.limiter.Take(t.Context(), 1, q, removal)
 
-	r := w.request("DELETE", "/v1/nothing?limit=0&"+strings.Repeat("x", maxURI), strings.Repeat(" ", maxBody+1), "Content-Type", "text/plain")
+	w.requests.err = catalog.ErrIdempotencyKeyReused
+	r := w.request("DELETE", "/v1/nothing?limit=0&"+strings.Repeat("x", maxURI), strings.Repeat(" ", maxBody+1), "Content-Type", "text/plain",
+		"Idempotency-Key", strings.Repeat("k", 256))
 	body := func(b string) func() {
 		return func() {
 			fresh := w.request(r.Method, r.RequestURI, b)
@@ -61,11 +64,26 @@ func TestPrecedence(t *testing.T) {
 		{target("POST", "/v1/pets"), "body_too_large"},
 		{body(""), "missing_body"},
 		{body("{"), "unsupported_media_type"},
-		{func() { r.Header.Set("Content-Type", "application/json"); body("{")() }, "invalid_json"},
+		{func() { r.Header.Set("Content-Type", "application/json"); body("{")() }, "idempotency_key_invalid"},
+		{func() { r.Header.Set("Idempotency-Key", "k"); body("{")() }, "invalid_json"},
 		{body(`{"name":"Rex"}`), "validation_failed"},
-		{body(`{"name":"Rex","categoryId":7}`), "internal_error"},
-		{func() { w.pets.err = nil; body(`{"name":"Rex","categoryId":7}`)() }, ""},
+		{body(rex), "idempotency_key_reused"},
+		{func() { w.requests.err = catalog.ErrIdempotencyInProgress; body(rex)() }, "idempotency_in_progress"},
+		{func() { w.requests.err = nil; body(rex)() }, "internal_error"},
+		{func() { w.pets.err = nil; body(rex)() }, ""},
 		{func() { w.setClock(removal.Add(-1)); target("GET", "/v1/pets/99")() }, "pet_not_found"},
+		{target("PATCH", "/v1/pets/99"), "body_too_large"},
+		{body(`{"status":"x"}`), "validation_failed"},
+		{body(`{"status":"sold"}`), "pet_not_found"},
+		{func() { target("PATCH", "/v1/pets/1")(); body(`{"status":"sold"}`)() }, "invalid_transition"},
+		{func() { target("POST", "/v1/store/orders")(); r.Header.Set("Idempotency-Key", "o") }, "body_too_large"},
+		{func() { w.requests.err = catalog.ErrIdempotencyKeyReused; body(`{"petId":99}`)() }, "idempotency_key_reused"},
+		{func() { w.requests.err = nil; body(`{"petId":99}`)() }, "pet_not_found"},
+		{body(`{"petId":1}`), ""},
+		{func() { r.Header.Set("Idempotency-Key", "p"); body(`{"petId":1}`)() }, "pet_not_available"},
+		{target("PATCH", "/v1/store/orders/99"), "body_too_large"},
+		{body(`{"status":"delivered"}`), "order_not_found"},
+		{func() { target("PATCH", "/v1/store/orders/1")(); body(`{"status":"delivered"}`)() }, "invalid_transition"},
 	} {
 		step.right()
 		rec := w.do(r)

@@ -69,6 +69,9 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 		t.Fatal(err)
 	}
 	w.Handler = h
+	if _, ok := t.(*testing.T); ok {
+		w.Handler = document(t).Handler(h, func(err error) { t.Error(err) })
+	}
 	return w
 }
 

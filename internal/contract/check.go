@@ -1,0 +1,196 @@
+package contract
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Exchange is a request and its answer.
+type Exchange struct {
+	// Request's body is not read.
+	Request     *http.Request
+	RequestBody []byte
+
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Check returns how the exchange breaks the contract, nil for not at all.
+func (d *Document) Check(x Exchange) error {
+	r, o, err := d.expected(x)
+	if err != nil || r == nil {
+		return err
+	}
+	header := x.Header
+	if o == nil && x.Status != http.StatusMethodNotAllowed && x.Status != http.StatusNoContent {
+		// What comes before "method not allowed" may say all the same which methods are.
+		header = header.Clone()
+		header.Del("Allow")
+	}
+	problems := []error{r.checkHeaders(header), r.checkBody(x)}
+	if o != nil {
+		problems = append(problems, o.checkStability(x.Header))
+		if x.Status < http.StatusBadRequest {
+			problems = append(problems, d.checkRequest(o, x))
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return fmt.Errorf("%s %s: status %d breaks the contract: %w", x.Request.Method, x.Request.URL.Path, x.Status, err)
+	}
+	return nil
+}
+
+// expected returns what the document says of the answer, and of which operation it is. Both are nil for a page, of
+// which it says nothing.
+func (d *Document) expected(x Exchange) (*response, *Operation, error) {
+	path, ours := strings.CutPrefix(x.Request.URL.Path, Base)
+	operations, _ := d.match(path)
+	method := x.Request.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	i := slices.IndexFunc(operations, func(o *Operation) bool { return o.Method == method })
+	switch {
+	case ours && i >= 0:
+		if r := operations[i].responses[x.Status]; r != nil {
+			return r, operations[i], nil
+		}
+		return nil, nil, fmt.Errorf("%s has no status %d: %s", operations[i].ID, x.Status, x.Body)
+	case !ours && (x.Status < http.StatusBadRequest || x.Status == http.StatusMethodNotAllowed):
+		return nil, nil, nil
+	case len(operations) > 0 && x.Status == http.StatusNotFound,
+		len(operations) == 0 && x.Request.URL.Path != "*" && x.Status < http.StatusNotFound:
+		return nil, nil, fmt.Errorf("%s %s: status %d, where the document has %d operations", method, x.Request.URL.Path, x.Status, len(operations))
+	}
+	r := d.shared[x.Status]
+	if r == nil {
+		return nil, nil, fmt.Errorf("%s %s: status %d, which the document does not name for what is no operation", method, x.Request.URL.Path, x.Status)
+	}
+	return r, nil, checkAllow(x, operations)
+}
+
+// checkAllow compares Allow with the methods of the document.
+func checkAllow(x Exchange, operations []*Operation) error {
+	if x.Status != http.StatusMethodNotAllowed && x.Status != http.StatusNoContent {
+		return nil
+	}
+	if got, want := x.Header.Get("Allow"), strings.Join(methods(operations), ", "); got != want {
+		return fmt.Errorf("%s %s: Allow is %q, want %q", x.Request.Method, x.Request.URL.Path, got, want)
+	}
+	return nil
+}
+
+// methods returns those of a path, HEAD and OPTIONS included, in alphabetical order.
+func methods(operations []*Operation) []string {
+	all := []string{http.MethodOptions}
+	for _, o := range operations {
+		all = append(all, o.Method)
+		if o.Method == http.MethodGet {
+			all = append(all, http.MethodHead)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// carrying are headers of HTTP itself, which say how the answer is carried.
+var carrying = []string{"Connection", "Content-Length", "Content-Type", "Date", "Transfer-Encoding"}
+
+func (r *response) checkHeaders(h http.Header) error {
+	var problems []error
+	given := map[string][]string{}
+	for name, values := range h {
+		name = http.CanonicalHeaderKey(name)
+		given[name] = values
+		if _, ok := r.headers[name]; !ok && !slices.Contains(carrying, name) {
+			problems = append(problems, fmt.Errorf("header %s is not in the document: %q", name, values))
+		}
+	}
+	for name, want := range r.headers {
+		values := given[name]
+		switch {
+		case len(values) == 0 && want.required:
+			problems = append(problems, fmt.Errorf("header %s is missing", want.name))
+		case len(values) > 1:
+			problems = append(problems, fmt.Errorf("header %s comes more than once: %q", want.name, values))
+		case len(values) == 1:
+			if err := want.check(values[0]); err != nil {
+				problems = append(problems, fmt.Errorf("header %s is %q: %w", want.name, values[0], err))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func (h header) check(value string) error {
+	if h.integer {
+		return h.schema.Validate(json.Number(value))
+	}
+	return h.schema.Validate(value)
+}
+
+func (r *response) checkBody(x Exchange) error {
+	if x.Request.Method == http.MethodHead || len(r.content) == 0 {
+		if len(x.Body) > 0 {
+			return fmt.Errorf("there is a body: %.200s", x.Body)
+		}
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(x.Header.Get("Content-Type"))
+	schema, named := r.content[media]
+	if err != nil || !named {
+		return fmt.Errorf("the Content-Type %q is not in the document", x.Header.Get("Content-Type"))
+	}
+	var value any = string(x.Body)
+	if media == "application/json" {
+		if value, err = jsonschema.UnmarshalJSON(bytes.NewReader(x.Body)); err != nil {
+			return fmt.Errorf("body %.200s: %w", x.Body, err)
+		}
+	}
+	if err := schema.Validate(value); err != nil {
+		return fmt.Errorf("body %.200s: %w", x.Body, err)
+	}
+	return nil
+}
+
+func (o *Operation) checkStability(h http.Header) error {
+	if got := h.Get("X-Stability"); got != o.Stability {
+		return fmt.Errorf("header X-Stability is %q, want %q", got, o.Stability)
+	}
+	return nil
+}
+
+// checkRequest returns why the document does not allow the request.
+func (d *Document) checkRequest(o *Operation, x Exchange) error {
+	r := x.Request.Clone(context.WithoutCancel(x.Request.Context()))
+	r.Body = io.NopCloser(bytes.NewReader(x.RequestBody))
+	for _, values := range r.Header {
+		for i, v := range values {
+			// The white space around a value is not part of it (RFC 9110, section 5.5).
+			values[i] = strings.Trim(v, " \t")
+		}
+	}
+	_, params := d.match(strings.TrimPrefix(r.URL.Path, Base))
+	err := openapi3filter.ValidateRequest(r.Context(), &openapi3filter.RequestValidationInput{
+		Request: r, PathParams: params,
+		Route:   &routers.Route{Spec: d.spec, Path: o.Path, PathItem: o.item, Method: o.Method, Operation: o.operation},
+		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
+	})
+	if err != nil {
+		return fmt.Errorf("it succeeded although the document does not allow the request: %w", err)
+	}
+	return nil
+}

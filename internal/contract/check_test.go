@@ -1,0 +1,152 @@
+package contract_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"petstore.example/internal/contract"
+)
+
+var load = sync.OnceValues(func() (*contract.Document, error) {
+	text, err := os.ReadFile("../api/openapi.yaml")
+	if err != nil {
+		return nil, err
+	}
+	return contract.Load(text)
+})
+
+func document(t testing.TB) *contract.Document {
+	t.Helper()
+	d, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+const (
+	always = "X-RateLimit-Limit: 60|X-RateLimit-Remaining: 59|X-RateLimit-Reset: 1795166568|X-Request-Id: x|Cache-Control: no-store|" +
+		`RateLimit-Policy: "minute";q=60;w=60|RateLimit: "minute";r=59;t=60|Access-Control-Allow-Origin: *|` +
+		"Access-Control-Expose-Headers: Link|Content-Type: application/json|Date: now|"
+	found      = always + `ETag: "x"|Link: <x>; rel="first"|`
+	deprecated = always + "Deprecation: @1764892800|Sunset: Thu, 05 Dec 2030 00:00:00 GMT|Link: x|"
+	beta       = always + "X-Stability: beta|"
+)
+
+// TestCheck holds the checks themselves: each of them fails when it should, and only then.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, request string
+		status        int
+		headers, body string
+		want          string // "" for an exchange that keeps the contract
+	}{
+		{"a list", "GET /v1/pets", 200, found, `[{"id":1,"name":"Rex","categoryId":7,"status":"available"}]`, ""},
+		{"a list's head", "HEAD /v1/pets", 200, found, "", ""},
+		{"not modified", "GET /v1/pets", 304, found, "", ""},
+		{"a body that must not be", "HEAD /v1/pets", 200, found, "[]", "there is a body"},
+		{"an unnamed status", "GET /v1/pets", 202, found, `[]`, "listPets has no status 202"},
+		{"an unnamed header", "GET /v1/pets", 200, found + "X-Powered-By: x", `[]`, "header X-Powered-By is not in the document"},
+		{"a missing header", "GET /v1/pets", 200, strings.Replace(found, "X-RateLimit-Reset", "X-RateLimit-Res", 1), `[]`, "X-RateLimit-Reset is missing"},
+		{"no integer", "GET /v1/pets", 200, strings.Replace(found, "59|", "5.5|", 1), `[]`, "X-RateLimit-Remaining"},
+		{"no number", "GET /v1/pets", 200, strings.Replace(found, "59|", "many|", 1), `[]`, "X-RateLimit-Remaining"},
+		{"a header twice", "GET /v1/pets", 200, found + "X-RateLimit-Limit: 1|", `[]`, "more than once"},
+		{"another form of header", "GET /v1/pets", 200, strings.Replace(found, `ETag: "x"`, `ETag: x`, 1), `[]`, "ETag"},
+		{"another body", "GET /v1/pets", 200, found, `{"pets":[]}`, "want array"},
+		{"another status of a pet", "GET /v1/pets", 200, found, `[{"id":1,"name":"Rex","categoryId":7,"status":"gone"}]`, "status"},
+		{"an id too large", "GET /v1/pets", 200, found, `[{"id":9223372036854775808,"name":"Rex","categoryId":7}]`, "more than 64 bits"},
+		{"no JSON", "GET /v1/pets", 200, found, `[`, "body ["},
+		{"another type", "GET /v1/pets", 200, strings.Replace(found, "application/json", "text/html", 1), `[]`, "text/html"},
+		{"a limit too large", "GET /v1/pets?limit=101", 200, found, `[]`, "does not allow the request"},
+		{"an error", "GET /v1/pets", 400, always, `{"code":"invalid_cursor","message":"no","status":400}`, ""},
+		{"another code", "GET /v1/pets", 400, always, `{"code":"invalid_json","message":"no","status":400}`, "code"},
+		{"another status in the body", "GET /v1/pets", 400, always, `{"code":"invalid_cursor","message":"no","status":401}`, "status"},
+		{"a fourth member", "GET /v1/pets", 400, always, `{"code":"invalid_cursor","message":"no","status":400,"more":1}`, "more"},
+		{"no challenge", "GET /v1/pets", 401, always, `{"code":"missing_api_key","message":"no","status":401}`, "WWW-Authenticate is missing"},
+		{"deprecated", "GET /v1/pets/1", 200, deprecated, `{"id":1,"name":"Rex","categoryId":7}`, ""},
+		{"deprecated in secret", "GET /v1/pets/1", 404, always, `{"code":"pet_not_found","message":"no","status":404}`, "Sunset is missing"},
+		{"beta", "GET /v1/store/orders", 200, beta + `ETag: "x"|Link: x|`, `[]`, ""},
+		{"beta in secret", "GET /v1/store/orders", 401, always + "WWW-Authenticate: x|", `{"code":"missing_api_key","message":"no","status":401}`, `X-Stability is "", want "beta"`},
+		{"stable, it says beta", "GET /v1/pets", 400, beta, `{"code":"invalid_cursor","message":"no","status":400}`, `X-Stability is "beta"`},
+		{"no such method", "DELETE /v1/pets", 405, always + "Allow: GET, HEAD, OPTIONS, POST|", `{"code":"method_not_allowed","message":"no","status":405}`, ""},
+		{"another Allow", "DELETE /v1/pets", 405, always + "Allow: GET|", `{"code":"method_not_allowed","message":"no","status":405}`, `Allow is "GET", want`},
+		{"a method of its own", "DELETE /v1/pets", 204, found, "", "Allow is"},
+		{"a method not found", "DELETE /v1/pets", 404, always, `{"code":"route_not_found","message":"no","status":404}`, "where the document has 2 operations"},
+		{"no such path", "GET /v1/dogs", 404, always, `{"code":"route_not_found","message":"no","status":404}`, ""},
+		{"a path of its own", "GET /v1/dogs", 200, found, `[]`, "where the document has 0 operations"},
+		{"another code for no path", "GET /v1/dogs", 404, always, `{"code":"pet_not_found","message":"no","status":404}`, "code"},
+		{"options", "OPTIONS /v1/pets/1", 204, always + "Allow: GET, HEAD, OPTIONS, PATCH|", "", ""},
+		{"a page", "GET /docs", 200, "Content-Type: text/html|", "<html>", ""},
+		{"a page that is none", "GET /nothing", 404, "", "", "is missing"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			method, target, _ := strings.Cut(tt.request, " ")
+			x := contract.Exchange{Request: httptest.NewRequestWithContext(t.Context(), method, target, nil), Status: tt.status, Header: http.Header{}, Body: []byte(tt.body)}
+			for line := range strings.SplitSeq(strings.Trim(tt.headers, "|"), "|") {
+				name, value, _ := strings.Cut(line, ": ")
+				if name != "" {
+					x.Header.Add(name, value)
+				}
+			}
+			err := document(t).Check(x)
+			if (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestWatching: both ways to watch report what breaks the contract, and pass everything on as it is.
+func TestWatching(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var reported []string
+	report := func(err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		reported = append(reported, err.Error())
+	}
+	wrong := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("X-Echo", "yes")
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = w.Write(body)
+	})
+	s := httptest.NewServer(document(t).Handler(wrong, report))
+	defer s.Close()
+	client := http.Client{Transport: document(t).Transport(s.Client().Transport, report)}
+	res, err := client.Post(s.URL+"/v1/pets", "text/plain", strings.NewReader("something"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil || string(body) != "something" || res.StatusCode != http.StatusTeapot || res.Header.Get("X-Echo") != "yes" {
+		t.Errorf("%d %q %v", res.StatusCode, body, err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(reported) != 2 || !strings.Contains(reported[0], "createPet has no status 418: something") || reported[0] != reported[1] {
+		t.Errorf("%q", reported)
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "openapi: 3.1.0", "]", "openapi: 3.1.0\ninfo: {title: x, version: '1'}\npaths: {/pets: {get: {}}}"} {
+		if _, err := contract.Load([]byte(text)); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}

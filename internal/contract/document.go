@@ -1,0 +1,246 @@
+package contract
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// Base is the path under which the document's paths are served.
+const Base = "/v1"
+
+// Document is an OpenAPI document, compiled to compare exchanges with. It is safe for concurrent use.
+type Document struct {
+	// Operations are in the order of their paths and methods.
+	Operations []*Operation
+
+	spec *openapi3.T
+	raw  any
+	// shared are the answers to what is no operation, by status.
+	shared map[int]*response
+}
+
+// Operation is one operation of the document.
+type Operation struct {
+	ID, Method string
+	// Path is a template, below Base.
+	Path string
+	// Open operations need no key.
+	Open bool
+	// Stability is what its answers say in X-Stability; empty for a stable one.
+	Stability string
+
+	responses map[int]*response
+	item      *openapi3.PathItem
+	operation *openapi3.Operation
+}
+
+// response is what the document says of one status.
+type response struct {
+	// headers are by their canonical names.
+	headers map[string]header
+	// content is by media type.
+	content map[string]*jsonschema.Schema
+}
+
+type header struct {
+	name     string
+	required bool
+	integer  bool
+	schema   *jsonschema.Schema
+}
+
+// notOperations are the document's responses to what is no operation, and to what no operation is asked about.
+var notOperations = map[int]string{
+	http.StatusNoContent:           "Options",
+	http.StatusNotFound:            "RouteNotFound",
+	http.StatusMethodNotAllowed:    "MethodNotAllowed",
+	http.StatusRequestURITooLong:   "URITooLong",
+	http.StatusTooManyRequests:     "TooManyRequests",
+	http.StatusInternalServerError: "InternalError",
+	http.StatusServiceUnavailable:  "Unavailable",
+}
+
+// Load reads a document in YAML, and refuses one that is no valid OpenAPI.
+func Load(text []byte) (*Document, error) {
+	spec, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		return nil, fmt.Errorf("load document: %w", err)
+	}
+	if err := spec.Validate(context.Background()); err != nil {
+		return nil, fmt.Errorf("validate document: %w", err)
+	}
+	inJSON, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, fmt.Errorf("convert document: %w", err)
+	}
+	raw, err := jsonschema.UnmarshalJSON(bytes.NewReader(inJSON))
+	if err != nil {
+		return nil, fmt.Errorf("convert document: %w", err)
+	}
+	d := &Document{spec: spec, raw: raw, shared: map[int]*response{}}
+	c, err := newCompiler(raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.compile(c); err != nil {
+		return nil, fmt.Errorf("compile document: %w", err)
+	}
+	return d, nil
+}
+
+func (d *Document) compile(c *compiler) error {
+	for status, name := range notOperations {
+		r, err := c.response("components", "responses", name)
+		if err != nil {
+			return err
+		}
+		d.shared[status] = r
+	}
+	for path, item := range d.spec.Paths.Map() {
+		for method, operation := range item.Operations() {
+			o := &Operation{ID: operation.OperationID, Method: method, Path: path, item: item, operation: operation, responses: map[int]*response{}}
+			o.Open = operation.Security != nil && len(*operation.Security) == 0
+			o.Stability, _ = operation.Extensions["x-stability"].(string)
+			for text := range operation.Responses.Map() {
+				status, err := strconv.Atoi(text)
+				if err != nil {
+					return fmt.Errorf("%s: status %s", o.ID, text)
+				}
+				if o.responses[status], err = c.response("paths", path, strings.ToLower(method), "responses", text); err != nil {
+					return err
+				}
+			}
+			d.Operations = append(d.Operations, o)
+		}
+	}
+	slices.SortFunc(d.Operations, func(a, b *Operation) int { return strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method) })
+	return nil
+}
+
+// match returns the operations of a path, below Base, and the values of its parameters.
+func (d *Document) match(path string) (found []*Operation, params map[string]string) {
+	for _, o := range d.Operations {
+		if p, ok := matchTemplate(o.Path, path); ok {
+			found, params = append(found, o), p
+		}
+	}
+	return found, params
+}
+
+func matchTemplate(template, path string) (map[string]string, bool) {
+	want, have := strings.Split(template, "/"), strings.Split(path, "/")
+	if len(want) != len(have) {
+		return nil, false
+	}
+	params := map[string]string{}
+	for i, w := range want {
+		if name, ok := strings.CutPrefix(w, "{"); ok && have[i] != "" {
+			params[strings.TrimSuffix(name, "}")] = have[i]
+		} else if w != have[i] {
+			return nil, false
+		}
+	}
+	return params, true
+}
+
+// compiler finds things in the document and compiles their schemas.
+type compiler struct {
+	raw     any
+	schemas *jsonschema.Compiler
+}
+
+const location = "openapi.json"
+
+func newCompiler(raw any) (*compiler, error) {
+	c := &compiler{raw: raw, schemas: jsonschema.NewCompiler()}
+	c.schemas.DefaultDraft(jsonschema.Draft2020)
+	c.schemas.AssertFormat()
+	for _, f := range integerFormats {
+		c.schemas.RegisterFormat(f)
+	}
+	return c, c.schemas.AddResource(location, raw)
+}
+
+func (c *compiler) response(at ...string) (*response, error) {
+	node, at, err := c.find(at)
+	if err != nil {
+		return nil, err
+	}
+	r := &response{headers: map[string]header{}, content: map[string]*jsonschema.Schema{}}
+	for name := range members(node, "headers") {
+		h, where, err := c.find(append(slices.Clone(at), "headers", name))
+		if err != nil {
+			return nil, err
+		}
+		required, _ := h["required"].(bool)
+		kind := members(h, "schema")["type"]
+		schema, err := c.schema(append(where, "schema"))
+		if err != nil {
+			return nil, err
+		}
+		r.headers[http.CanonicalHeaderKey(name)] = header{name, required, kind == "integer", schema}
+	}
+	for media := range members(node, "content") {
+		if r.content[media], err = c.schema(append(slices.Clone(at), "content", media, "schema")); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// find follows references, and returns the object and where it stands.
+func (c *compiler) find(at []string) (map[string]any, []string, error) {
+	node := c.raw
+	for i, name := range at {
+		object, ok := node.(map[string]any)
+		if !ok {
+			return nil, nil, fmt.Errorf("%v: nothing there", at)
+		}
+		if ref, ok := object["$ref"].(string); ok {
+			return c.find(append(strings.Split(strings.TrimPrefix(ref, "#/"), "/"), at[i:]...))
+		}
+		node = object[name]
+	}
+	object, ok := node.(map[string]any)
+	if !ok {
+		return nil, nil, fmt.Errorf("%v: nothing there", at)
+	}
+	if ref, ok := object["$ref"].(string); ok {
+		return c.find(strings.Split(strings.TrimPrefix(ref, "#/"), "/"))
+	}
+	return object, at, nil
+}
+
+// schema compiles what stands there.
+func (c *compiler) schema(at []string) (*jsonschema.Schema, error) {
+	var pointer strings.Builder
+	for _, name := range at {
+		name = strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		pointer.WriteString("/" + url.PathEscape(name))
+	}
+	return c.schemas.Compile(location + "#" + pointer.String())
+}
+
+func members(object map[string]any, name string) map[string]any {
+	m, _ := object[name].(map[string]any)
+	return m
+}
+
+// integerFormats are those of OpenAPI's registry that the document uses.
+var integerFormats = []*jsonschema.Format{
+	{Name: "int32", Validate: func(v any) error { return checkInteger(v, 32) }},
+	{Name: "int64", Validate: func(v any) error { return checkInteger(v, 64) }},
+}
+
+var errOutOfRange = errors.New("out of range")

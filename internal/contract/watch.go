@@ -1,0 +1,120 @@
+package contract
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+)
+
+// Handler returns h with all its exchanges checked. It changes nothing on the way. Exchanges that end in a panic are left out.
+func (d *Document) Handler(h http.Handler, report func(error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent := &capture{ReadCloser: r.Body}
+		watched := r.Clone(r.Context())
+		if r.Body != nil {
+			watched.Body = sent
+		}
+		answer := &recorder{ResponseWriter: w}
+		h.ServeHTTP(answer, watched)
+		answer.once.Do(answer.begin)
+		x := Exchange{Request: r, RequestBody: sent.bytes(), Status: answer.status, Header: answer.header, Body: answer.body.Bytes()}
+		if err := d.Check(x); err != nil {
+			report(err)
+		}
+	})
+}
+
+// capture keeps what is read. A server may answer while a client still sends.
+type capture struct {
+	io.ReadCloser
+	mu   sync.Mutex
+	read []byte
+}
+
+func (c *capture) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.read = append(c.read, p[:n]...)
+	return n, err
+}
+
+func (c *capture) bytes() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.read)
+}
+
+// recorder keeps the answer that it passes on.
+type recorder struct {
+	http.ResponseWriter
+	once   sync.Once
+	status int
+	header http.Header
+	body   bytes.Buffer
+}
+
+// begin takes the headers as they are when they go out.
+func (r *recorder) begin() {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	r.header = r.ResponseWriter.Header().Clone()
+}
+
+func (r *recorder) WriteHeader(status int) {
+	r.once.Do(func() {
+		r.status = status
+		r.begin()
+	})
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	r.once.Do(r.begin)
+	r.body.Write(p)
+	return r.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// Transport returns base with all its exchanges checked. Answers are read whole before they are handed on.
+func (d *Document) Transport(base http.RoundTripper, report func(error)) http.RoundTripper {
+	return transport{base, d, report}
+}
+
+type transport struct {
+	base     http.RoundTripper
+	document *Document
+	report   func(error)
+}
+
+// RoundTrip is http.RoundTripper's.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	sent := &capture{ReadCloser: r.Body}
+	watched := r
+	if r.Body != nil && r.Body != http.NoBody {
+		watched = r.Clone(r.Context())
+		watched.Body = sent
+	}
+	res, err := t.base.RoundTrip(watched)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(res.Body)
+	if closing := res.Body.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return nil, err
+	}
+	res.Body = io.NopCloser(bytes.NewReader(body))
+	x := Exchange{Request: r, RequestBody: sent.bytes(), Status: res.StatusCode, Header: res.Header, Body: body}
+	if err := t.document.Check(x); err != nil {
+		t.report(err)
+	}
+	return res, nil
+}

@@ -5,8 +5,13 @@
 // is set up once and carries the caller and the decision. routes.go is the whole route table, errors.go the one
 // table of error codes: handlers return errors, and one function renders them.
 //
-// Every answer, of every kind, carries the caller's three X-RateLimit headers, X-Request-Id and Cache-Control. Every
-// request leaves one event in the log and one observation in the metrics, under the pattern of its route: never its
+// What comes in is read by what it is: lists by list.go and params.go, bodies by body.go, object.go and fields.go, and every
+// POST goes through create in idempotency.go, so that with an Idempotency-Key it takes effect once.
+//
+// Every answer, of every kind, carries the caller's three X-RateLimit headers, X-Request-Id and Cache-Control, and may be
+// read by pages of any origin; those of operations that are not stable carry X-Stability.
+//
+// Every request leaves one event in the log and one observation in the metrics, under the pattern of its route: never its
 // path, its query or its headers, any of which may hold an API key.
 //
 // Who has no valid key is counted by address. An OPTIONS request is counted by address whatever it carries: a

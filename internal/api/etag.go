@@ -13,8 +13,8 @@ const tagLength = 22
 // follows belongs to it: when a row comes behind a full last page, the body stays as it was, and Link does not.
 func (e *encoder) tag(next string) string {
 	body := e.Len()
-	e.WriteByte(0)
-	e.WriteString(next)
+	_ = e.WriteByte(0)
+	_, _ = e.WriteString(next)
 	digest := sha256.Sum256(e.Bytes())
 	e.Truncate(body)
 	var text [24]byte

@@ -77,7 +77,7 @@ type position struct {
 func page[S ~string](q *listQuery, parse func(string) (S, bool), statuses string) (at position, status S, err error) {
 	at.limit = defaultLimit
 	var p problems
-	ok := true
+	var ok bool
 	if p.given("limit", q.limit) {
 		if at.limit, ok = parseLimit(q.limit.value); !ok {
 			p.add("limit must be a whole number from 1 to " + strconv.Itoa(maxLimit))

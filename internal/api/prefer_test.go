@@ -63,7 +63,7 @@ func TestStrict(t *testing.T) {
 		{"and all else that is wrong", "POST", "/v1/pets", `{"NAME":"Rex","categoryId":"7"}`, "handling=strict", 400,
 			`unknown members: "NAME" (with Prefer: handling=strict the body may have only name, categoryId, status); name is required; categoryId must be`},
 		{"many", "POST", "/v1/pets", `{"a":1,"b":1,"c":1,"d":1,"e":1}`, "handling=strict", 400, `"a", "b", "c" and 2 more (`},
-		{"in a change", "PATCH", "/v1/pets/1", `{"nmae":"Rex"}`, "handling=strict", 400, `unknown members: "nmae" (`},
+		{"in a change", "PATCH", "/v1/pets/1", `{"nom":"Rex"}`, "handling=strict", 400, `unknown members: "nom" (`},
 		{"in an order", "POST", "/v1/store/orders", `{"petId":1,"status":"placed"}`, "handling=strict", 400, `"status" (with Prefer: handling=strict the body may have only petId, quantity)`},
 		{"in a change of an order", "PATCH", "/v1/store/orders/1", `{"status":"approved","petId":1}`, "handling=strict", 400, `"petId" (`},
 		{"not JSON", "POST", "/v1/pets", `{`, "handling=strict", 400, "ends too early"},

@@ -27,7 +27,8 @@ type Document struct {
 	spec *openapi3.T
 	raw  any
 	// shared are the answers to what is no operation, by status.
-	shared map[int]*response
+	shared  map[int]*response
+	allowed memory
 }
 
 // Operation is one operation of the document.

@@ -49,7 +49,7 @@ type OnceStore interface {
 	// answer are one transaction. Where an answer is kept already, it returns that one, and true. An error of work is
 	// returned as it is, and nothing is kept or done.
 	//
-	// It never waits for another request with the same key: it returns ErrIdempotencyInProgress while one runs, which ends
+	// It never waits for another request with the same key: it returns ErrIdempotencyInProgress while the first one runs, which ends
 	// with that one's connection at the latest, and ErrIdempotencyKeyReused when an answer to another body is kept.
 	// The transaction holds a connection of the database: work should do no more than create and render. It may be called a
 	// second time, after all that it did the first time was undone.

@@ -50,14 +50,19 @@ func (d *DB) Once(
 		return a, false, err
 	}
 	err = d.preparedTx(ctx, onceQueries, func(ctx context.Context, tx preparedTx) error {
-		if err := lockScope(ctx, tx, tenantID, r); err != nil {
+		locked, err := lockScope(ctx, tx, tenantID, r)
+		if err != nil {
 			return fmt.Errorf("lock idempotency key: %w", err)
 		}
+		// Also without the lock: who holds it may only be giving a kept answer again.
 		if a, replayed, err = keptAnswer(ctx, tx, tenantID, r); err != nil {
 			return fmt.Errorf("look for kept answer: %w", err)
 		}
 		if replayed {
 			return nil
+		}
+		if !locked {
+			return catalog.ErrIdempotencyInProgress
 		}
 		if a, err = work(ctx, creator{tx}); err != nil {
 			return err
@@ -73,17 +78,12 @@ func (d *DB) Once(
 	return a, replayed, nil
 }
 
-func lockScope(ctx context.Context, tx preparedTx, tenantID int64, r *catalog.Idempotency) error {
+// lockScope returns false when another request has the lock.
+func lockScope(ctx context.Context, tx preparedTx, tenantID int64, r *catalog.Idempotency) (locked bool, err error) {
 	// No part holds a NUL, so no two scopes are written the same.
 	scope := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s", tenantID, r.Method, r.Path, r.Key))
-	var locked bool
-	if err := tx.get(ctx, &locked, lockScopeQuery, tenantID, int64(binary.BigEndian.Uint64(scope[:]))); err != nil {
-		return err
-	}
-	if !locked {
-		return catalog.ErrIdempotencyInProgress
-	}
-	return nil
+	err = tx.get(ctx, &locked, lockScopeQuery, tenantID, int64(binary.BigEndian.Uint64(scope[:])))
+	return locked, err
 }
 
 // keptAnswer returns false when there is none.

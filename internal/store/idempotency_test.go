@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -198,6 +199,30 @@ func TestOnceNeverWaits(t *testing.T) {
 		t.Errorf("afterwards: replayed %v, %v", replayed, err)
 	}
 	s.wantOne(t, s.a.ID, "Rex", a)
+}
+
+// What is kept is answered also while another request with the key is being answered: only the first one is in progress.
+func TestOnceReplaysAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.DB = s.patient(t)
+	first, _, err := s.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx := s.owner(t).MustBegin()
+	defer func() { _ = tx.Rollback() }()
+	// As a replay does that has not ended yet.
+	r := request("k", "Rex")
+	scope := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s", s.a.ID, r.Method, r.Path, r.Key))
+	tx.MustExec(`select pg_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(scope[:])))
+	again, replayed, err := s.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+	if diff := cmp.Diff(first, again); err != nil || !replayed || diff != "" {
+		t.Errorf("again: replayed %v, %v (-first +again):\n%s", replayed, err, diff)
+	}
+	if _, _, err := s.Once(t.Context(), s.a.ID, request("k", "Luna"), adding(s.a.ID, "Luna")); !errors.Is(err, catalog.ErrIdempotencyKeyReused) {
+		t.Errorf("other body: %v, want ErrIdempotencyKeyReused", err)
+	}
 }
 
 func TestOnceAmongManyAtTheSameTime(t *testing.T) {

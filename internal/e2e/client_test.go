@@ -17,10 +17,11 @@ import (
 // client is a customer's HTTP client.
 type client struct{ http *http.Client }
 
+// newClient returns one that fails the test when an answer, or a request that succeeds, is not as the document says.
 func newClient(t testing.TB) *client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 128}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &client{&http.Client{Transport: transport, Timeout: 20 * time.Second}}
+	return &client{&http.Client{Transport: checked(t, transport), Timeout: 20 * time.Second}}
 }
 
 // answer is what a request came to. err is of the connection; then all but the times is zero.
@@ -62,7 +63,8 @@ func (c *client) post(s *server, token, name string) answer {
 	return c.do(context.Background(), http.MethodPost, s.url+"/pets", token, fmt.Sprintf(`{"name":%q,"categoryId":7}`, name))
 }
 
-func (c *client) do(ctx context.Context, method, url, token, body string) (a answer) {
+// do sends a request with headers, given as name and value in turn.
+func (c *client) do(ctx context.Context, method, url, token, body string, headers ...string) (a answer) {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		return answer{err: err}
@@ -72,6 +74,9 @@ func (c *client) do(ctx context.Context, method, url, token, body string) (a ans
 	}
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Add(headers[i], headers[i+1])
 	}
 	a.sent = time.Now()
 	defer func() { a.got = time.Now() }()
@@ -121,6 +126,22 @@ func crowd(callers, requests int, call func(caller, request int) answer) []answe
 		next <- i
 	}
 	close(next)
+	wg.Wait()
+	return answers
+}
+
+// atOnce sends requests all at the same time.
+func atOnce(requests int, call func(request int) answer) []answer {
+	answers := make([]answer, requests)
+	begin := make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range requests {
+		wg.Go(func() {
+			<-begin
+			answers[i] = call(i)
+		})
+	}
+	close(begin)
 	wg.Wait()
 	return answers
 }

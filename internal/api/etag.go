@@ -17,9 +17,10 @@ func (e *encoder) tag(next string) string {
 	_, _ = e.WriteString(next)
 	digest := sha256.Sum256(e.Bytes())
 	e.Truncate(body)
-	var text [24]byte
-	base64.RawURLEncoding.Encode(text[:], digest[:18])
-	return `"` + string(text[:tagLength]) + `"`
+	var text [1 + 24]byte
+	base64.RawURLEncoding.Encode(text[1:], digest[:18])
+	text[0], text[1+tagLength] = '"', '"'
+	return string(text[:1+tagLength+1])
 }
 
 // noneMatch reports whether If-None-Match (RFC 9110, section 13.1.2) names the tag, by weak comparison: then the client has

@@ -15,22 +15,16 @@ func rebase(document []byte, root string) []byte {
 	return bytes.ReplaceAll(document, []byte(example), []byte(root))
 }
 
-// Document is the OpenAPI document in both its forms, written for a server at https://api.example.com.
-type Document struct{ YAML, JSON []byte }
-
-// Convert makes JSON of a document in YAML, with its members in the same order.
-func Convert(inYAML []byte) (Document, error) {
-	inJSON, err := yaml.YAMLToJSON(inYAML)
-	if err != nil {
-		return Document{}, fmt.Errorf("convert the OpenAPI document: %w", err)
-	}
-	return Document{inYAML, inJSON}, nil
-}
-
-// pages returns the pages of the document, for the server at root.
-func (d Document) pages(root string) []*Page {
+// document makes the pages of an OpenAPI document in YAML: as it is, and as JSON with its members in the same order.
+func (m maker) document(inYAML []byte) []*Page {
 	return []*Page{
-		newPage("/v1/openapi.yaml", "application/yaml", rebase(d.YAML, root)),
-		newPage("/v1/openapi.json", "application/json", rebase(d.JSON, root)),
+		newPage("/v1/openapi.yaml", "application/yaml", func() ([]byte, error) { return rebase(inYAML, m.root), nil }),
+		newPage("/v1/openapi.json", "application/json", func() ([]byte, error) {
+			inJSON, err := yaml.YAMLToJSON(inYAML)
+			if err != nil {
+				return nil, fmt.Errorf("convert the OpenAPI document: %w", err)
+			}
+			return rebase(inJSON, m.root), nil
+		}),
 	}
 }

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"sync"
 )
 
 const htmlType = "text/html; charset=utf-8"
 
 // templates are all of one layout.
-var templates = template.Must(template.ParseFS(files, "templates/*.html"))
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.ParseFS(files, "templates/*.html"))
+})
 
 // view is what a template shows.
 type view struct {
@@ -33,24 +36,18 @@ func (m maker) render(name, path, title string, body template.HTML) ([]byte, err
 		v.Entries = append(v.Entries, entry{g, m.prefix + "/docs/" + g.path, g.title, path == "/docs/"+g.path})
 	}
 	var page bytes.Buffer
-	if err := templates.ExecuteTemplate(&page, name, v); err != nil {
+	if err := templates().ExecuteTemplate(&page, name, v); err != nil {
 		return nil, fmt.Errorf("render %s: %w", name, err)
 	}
 	return page.Bytes(), nil
 }
 
 // entrances makes the first page and the reference.
-func (m maker) entrances() ([]*Page, error) {
-	home, err := m.render("home.html", "/", "Animal Store", "")
-	if err != nil {
-		return nil, err
-	}
-	reference, err := m.render("reference.html", "/docs", "Reference", "")
-	if err != nil {
-		return nil, err
-	}
+func (m maker) entrances() []*Page {
+	home := func() ([]byte, error) { return m.render("home.html", "/", "Animal Store", "") }
+	reference := func() ([]byte, error) { return m.render("reference.html", "/docs", "Reference", "") }
 	return []*Page{
 		newPage("/", htmlType, home, underPolicy(guidePolicy)...),
 		newPage("/docs", htmlType, reference, underPolicy(fmt.Sprintf(referencePolicy, m.origin))...),
-	}, nil
+	}
 }

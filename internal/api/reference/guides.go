@@ -50,25 +50,26 @@ func sections(text string) string {
 }
 
 // guides makes the page of each guide.
-func (m maker) guides() (pages []*Page, err error) {
+func (m maker) guides() (pages []*Page) {
 	for _, g := range guides {
-		text, err := docs.FS.ReadFile(g.file)
-		if err != nil {
-			return nil, err
-		}
-		if g.adapt != nil {
-			text = []byte(g.adapt(string(text)))
-		}
-		var body bytes.Buffer
-		if err := m.markdown(path.Dir(g.file)).Convert(rebase(text, m.root), &body); err != nil {
-			return nil, fmt.Errorf("render %s: %w", g.file, err)
-		}
-		// What is rendered is ours, and the renderer lets no HTML pass that stands in it.
-		page, err := m.render("guide.html", "/docs/"+g.path, g.title, template.HTML(body.String())) //nolint:gosec // as said
-		if err != nil {
-			return nil, err
-		}
-		pages = append(pages, newPage("/docs/"+g.path, htmlType, page, underPolicy(guidePolicy)...))
+		render := func() ([]byte, error) { return m.guide(g) }
+		pages = append(pages, newPage("/docs/"+g.path, htmlType, render, underPolicy(guidePolicy)...))
 	}
-	return pages, nil
+	return pages
+}
+
+func (m maker) guide(g guide) ([]byte, error) {
+	text, err := docs.FS.ReadFile(g.file)
+	if err != nil {
+		return nil, err
+	}
+	if g.adapt != nil {
+		text = []byte(g.adapt(string(text)))
+	}
+	var body bytes.Buffer
+	if err := m.markdown(path.Dir(g.file)).Convert(rebase(text, m.root), &body); err != nil {
+		return nil, fmt.Errorf("render %s: %w", g.file, err)
+	}
+	// What is rendered is ours, and the renderer lets no HTML pass that stands in it.
+	return m.render("guide.html", "/docs/"+g.path, g.title, template.HTML(body.String())) //nolint:gosec // as said
 }

@@ -20,24 +20,27 @@ type Page struct {
 	// Header holds what else the answer carries, as pairs of name and value.
 	Header [][2]string
 
-	plain      func() ([]byte, error)
-	compressed []byte // gzip, nil for none
-	tag        string
+	// Both are made when the first client asks: a server that nobody reads pages from spends nothing on them.
+	plain   func() (Variant, error)
+	gzipped func() (Variant, error) // nil for none
 }
 
-func newPage(path, contentType string, body []byte, header ...[2]string) *Page {
-	return &Page{
-		Path: path, ContentType: contentType, Header: header,
-		plain: func() ([]byte, error) { return body, nil }, tag: tagOf(body),
-	}
+// newPage makes a page whose body comes from render, which is called once.
+func newPage(path, contentType string, render func() ([]byte, error), header ...[2]string) *Page {
+	return &Page{Path: path, ContentType: contentType, Header: header, plain: sync.OnceValues(func() (Variant, error) {
+		body, err := render()
+		return Variant{Body: body, ETag: `"` + tagOf(body) + `"`}, err
+	})}
 }
 
-// newCompressedPage unpacks the body when the first client comes that can't.
+// newCompressedPage unpacks the body for clients that can't.
 func newCompressedPage(path, contentType string, compressed []byte, header ...[2]string) *Page {
-	return &Page{
-		Path: path, ContentType: contentType, Header: append(header, [2]string{"Vary", "Accept-Encoding"}),
-		plain: sync.OnceValues(func() ([]byte, error) { return unpack(compressed) }), compressed: compressed, tag: tagOf(compressed),
-	}
+	p := newPage(path, contentType, func() ([]byte, error) { return unpack(compressed) },
+		append(header, [2]string{"Vary", "Accept-Encoding"})...)
+	p.gzipped = sync.OnceValues(func() (Variant, error) {
+		return Variant{Body: compressed, Encoding: "gzip", ETag: `"` + tagOf(compressed) + `-gzip"`}, nil
+	})
+	return p
 }
 
 // Variant is a page as it is sent. Encoding is its Content-Encoding, empty for none; ETag is a strong one, in quotation
@@ -49,11 +52,10 @@ type Variant struct {
 
 // For chooses the variant by the request's Accept-Encoding.
 func (p *Page) For(acceptEncoding string) (Variant, error) {
-	if p.compressed != nil && acceptsGzip(acceptEncoding) {
-		return Variant{p.compressed, "gzip", `"` + p.tag + `-gzip"`}, nil
+	if p.gzipped != nil && acceptsGzip(acceptEncoding) {
+		return p.gzipped()
 	}
-	body, err := p.plain()
-	return Variant{Body: body, ETag: `"` + p.tag + `"`}, err
+	return p.plain()
 }
 
 // acceptsGzip reads the header of RFC 9110, section 12.5.3, as far as it speaks of gzip.

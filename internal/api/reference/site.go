@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -14,8 +15,9 @@ var files embed.FS
 // Site is all the pages of one deployment.
 type Site struct{ Pages []*Page }
 
-// New makes the pages of the API at baseURL, which is absolute and ends in /v1.
-func New(baseURL string, document Document) (*Site, error) {
+// New makes the pages of the API at baseURL, which is absolute and ends in /v1. openAPI is its document in YAML, written for
+// a server at https://api.example.com.
+func New(baseURL string, openAPI []byte) (*Site, error) {
 	// URLs may hold an apostrophe, which would end a string of YAML.
 	baseURL = strings.ReplaceAll(baseURL, "'", "%27")
 	base, err := url.Parse(baseURL)
@@ -24,15 +26,11 @@ func New(baseURL string, document Document) (*Site, error) {
 		return nil, errors.New("make pages: the base URL must end in /v1")
 	}
 	m := maker{root: root, origin: base.Scheme + "://" + base.Host, prefix: strings.TrimSuffix(base.EscapedPath(), "/v1")}
-	s := &Site{Pages: document.pages(root)}
-	for _, part := range []func() ([]*Page, error){m.assets, m.guides, m.entrances} {
-		pages, err := part()
-		if err != nil {
-			return nil, fmt.Errorf("make pages: %w", err)
-		}
-		s.Pages = append(s.Pages, pages...)
+	assets, err := m.assets()
+	if err != nil {
+		return nil, fmt.Errorf("make pages: %w", err)
 	}
-	return s, nil
+	return &Site{Pages: slices.Concat(m.document(openAPI), assets, m.guides(), m.entrances())}, nil
 }
 
 // maker knows where the pages will be.
@@ -62,11 +60,8 @@ func (m maker) assets() (pages []*Page, err error) {
 		{"reference.js", "text/javascript; charset=utf-8"},
 		{"icon.svg", "image/svg+xml"},
 	} {
-		body, err := files.ReadFile("assets/" + a.file)
-		if err != nil {
-			return nil, err
-		}
-		pages = append(pages, newPage("/docs/assets/"+a.file, a.contentType, body, noSniff))
+		read := func() ([]byte, error) { return files.ReadFile("assets/" + a.file) }
+		pages = append(pages, newPage("/docs/assets/"+a.file, a.contentType, read, noSniff))
 	}
 	scalar, err := files.ReadFile("assets/scalar.js.gz")
 	return append(pages, newCompressedPage("/docs/assets/scalar.js", "text/javascript; charset=utf-8", scalar, noSniff)), err

@@ -27,11 +27,7 @@ func site(t testing.TB, baseURL string) map[string]*reference.Page {
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := reference.Convert(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := reference.New(baseURL, document)
+	s, err := reference.New(baseURL, text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,24 +269,8 @@ func TestGuidesAreTheFolders(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	for _, baseURL := range []string{"", "https://store.test", "https://store.test/v2", "https://store.test/%zz/v1"} {
-		if _, err := reference.New(baseURL, reference.Document{}); err == nil {
+		if _, err := reference.New(baseURL, nil); err == nil {
 			t.Errorf("%q is taken", baseURL)
-		}
-	}
-}
-
-func BenchmarkNew(b *testing.B) {
-	text, err := os.ReadFile("../openapi.yaml")
-	if err != nil {
-		b.Fatal(err)
-	}
-	document, err := reference.Convert(text)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		if _, err := reference.New("https://store.test/v1", document); err != nil {
-			b.Fatal(err)
 		}
 	}
 }

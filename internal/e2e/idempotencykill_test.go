@@ -1,0 +1,193 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/plans"
+)
+
+// longestInProgress is the most that a request of a dead server may be in progress. The promise is 60 s. Postgres notices
+// the end of connections at once, and ends what a frozen server has open after 3 s.
+const longestInProgress = 20 * time.Second
+
+// TestKilledServerWithKeys kills or freezes a server at random moments under a load of requests with keys, and sends
+// what it did not answer to the other server, with the same keys: whatever step each was in, it takes effect once.
+func TestKilledServerWithKeys(t *testing.T) {
+	t.Parallel()
+	const seed = 20301205
+	rounds := 8
+	if long() {
+		rounds = 60
+	}
+	h := newHouse(t, false)
+	random := rand.New(rand.NewPCG(seed, 0))
+	survivor := h.serve()
+	for round := range rounds {
+		k := &killing{house: h, survivor: survivor, victim: h.serve(), tn: h.tenant(plans.Enterprise, roomy, 1), pets: map[int64]string{}, orders: map[int64]string{}}
+		k.forSale = h.insertPets(k.tn, 2000)
+		customers := k.start(t.Context())
+		eventually(t, 30*time.Second, "requests that are answered", func() bool { return k.answered.Load() > 50 })
+		time.Sleep(time.Duration(random.Int64N(int64(400 * time.Millisecond))))
+		how := "kill -9"
+		switch {
+		case round == rounds-1:
+			how = "frozen, for good"
+			k.freeze()
+			customers.Wait()
+		case round%2 == 1:
+			frozen := time.Duration(random.Int64N(int64(500 * time.Millisecond)))
+			how = fmt.Sprintf("frozen, kill -9 after %v", frozen.Round(time.Millisecond))
+			k.freeze()
+			time.Sleep(frozen)
+		}
+		k.victim.kill()
+		customers.Wait()
+		k.abandon()
+		t.Logf("seed %d, round %d, %s: %d answered, %d not, of which %d had taken effect; in progress for %v at most, %d × 409",
+			seed, round, how, k.answered.Load(), k.retried, k.replays, k.longest.Round(time.Millisecond), k.refusals)
+		k.check()
+	}
+}
+
+// killing is a round of it.
+type killing struct {
+	*house
+	survivor, victim *server
+	tn               *tenant
+	abandon          context.CancelFunc // ends the requests to the victim
+	forSale          []int64            // animals that no order is for yet
+	next             atomic.Int64
+	answered         atomic.Int64
+
+	mu sync.Mutex
+	// What the customers were told in the end: the names of animals and the quantities of orders, which are all
+	// different, by id.
+	pets, orders     map[int64]string
+	retried, replays int
+	refusals         int
+	longest          time.Duration
+}
+
+// start has customers send requests until the server is dead and what it left unanswered is done.
+func (k *killing) start(ctx context.Context) *sync.WaitGroup {
+	var customers sync.WaitGroup
+	ctx, k.abandon = context.WithCancel(ctx)
+	for range 16 {
+		customers.Go(func() {
+			for k.one(ctx) {
+			}
+		})
+	}
+	return &customers
+}
+
+// freeze stops the victim, so that it keeps what it has open, and has its customers lose patience.
+func (k *killing) freeze() {
+	if err := k.victim.Signal(syscall.SIGSTOP); err != nil {
+		k.t.Error(err)
+	}
+	k.abandon()
+}
+
+// one sends a request, and tells whether it was answered.
+func (k *killing) one(ctx context.Context) bool {
+	n := k.next.Add(1) - 1
+	r, mark := keyed{"/pets", fmt.Sprintf(`{"name":"made %d","categoryId":7}`, n), fmt.Sprintf("key-%d", n)}, fmt.Sprintf("made %d", n)
+	if n%2 == 1 && int(n/2) < len(k.forSale) {
+		r.path, r.body, mark = "/store/orders", fmt.Sprintf(`{"petId":%d,"quantity":%d}`, k.forSale[n/2], n), fmt.Sprint(n)
+	}
+	a := k.client.keyed(ctx, k.victim, k.tn.keys[0].token, r)
+	answered := a.err == nil
+	if !answered {
+		a = k.retry(r)
+	} else if replayed(a) {
+		k.t.Errorf("%s was replayed to its first request", r.key)
+	}
+	if a.status != http.StatusCreated {
+		k.t.Errorf("%s: %v, want 201", r.key, a)
+		return false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if r.path == "/pets" {
+		k.pets[idOf(a)] = mark
+	} else {
+		k.orders[idOf(a)] = mark
+	}
+	if answered {
+		k.answered.Add(1)
+	}
+	return answered
+}
+
+// retry sends the request to the other server until it is not in progress any more.
+func (k *killing) retry(r keyed) answer {
+	began := time.Now()
+	var refused time.Duration
+	for refusals := 0; ; refusals++ {
+		a := k.client.keyed(k.t.Context(), k.survivor, k.tn.keys[0].token, r)
+		if a.code == "idempotency_in_progress" {
+			refused = a.got.Sub(began)
+			if refused < longestInProgress {
+				time.Sleep(10 * time.Millisecond)
+				continue
+			}
+		}
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.retried++
+		if replayed(a) {
+			k.replays++
+		}
+		k.refusals += refusals
+		k.longest = max(k.longest, refused)
+		return a
+	}
+}
+
+// check compares what the customers were told with what is stored: neither more nor less, and an answer for each key.
+func (k *killing) check() {
+	k.t.Helper()
+	if diff := cmp.Diff(k.pets, k.marks(`select id, name from pets where tenant_id = $1 and name like 'made %'`)); diff != "" {
+		k.t.Errorf("animals (-told +stored):\n%s", diff)
+	}
+	if diff := cmp.Diff(k.orders, k.marks(`select id, quantity from orders where tenant_id = $1`)); diff != "" {
+		k.t.Errorf("orders (-told +stored):\n%s", diff)
+	}
+	if got, want := k.number(`select count(*) from idempotency_keys where tenant_id = $1`, k.tn.ID), int64(len(k.pets)+len(k.orders)); got != want || want != k.next.Load() {
+		k.t.Errorf("%d answers are kept for %d animals and orders of %d keys", got, want, k.next.Load())
+	}
+}
+
+// marks returns the second column by the first.
+func (k *killing) marks(query string) map[int64]string {
+	k.t.Helper()
+	rows, err := k.sql.QueryContext(k.t.Context(), query, k.tn.ID)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer rows.Close()
+	found := map[int64]string{}
+	for rows.Next() {
+		var id int64
+		var mark string
+		if err := rows.Scan(&id, &mark); err != nil {
+			k.t.Fatal(err)
+		}
+		found[id] = mark
+	}
+	if err := rows.Err(); err != nil {
+		k.t.Fatal(err)
+	}
+	return found
+}

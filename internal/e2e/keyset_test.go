@@ -1,0 +1,177 @@
+package e2e_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	petstore "petstore.example/client"
+	"petstore.example/internal/plans"
+)
+
+// baseURL is the address that the servers of this test believe to have, in links.
+const baseURL = "https://api.example.com/v1"
+
+var nextLink = regexp.MustCompile(`<([^>]*)>; rel="next"`)
+
+// TestWalkOverManyAnimals: one customer walks over 100,000 animals by Link, while others add and change animals all the
+// time. Each that was there all the time is seen exactly once, and the last pages take no longer than the first.
+func TestWalkOverManyAnimals(t *testing.T) {
+	t.Parallel()
+	const animals, limit = 100_000, 100
+	h := newHouse(t, false)
+	servers := []*server{h.serve("PETSTORE_BASE_URL=" + baseURL), h.serve("PETSTORE_BASE_URL=" + baseURL)}
+	tn := h.tenant(plans.Enterprise, roomy, 2)
+	there := h.insertPets(tn, animals)
+	h.exec(`analyze pets`)
+
+	stop := h.churn(servers[1], tn.keys[1].token, there)
+	w := h.walk(servers[0], tn.keys[0].token, fmt.Sprintf("/pets?limit=%d", limit))
+	added, changed := stop()
+
+	t.Logf("%d animals, limit %d: %d pages in %v, by Link; meanwhile %d added and %d changed on another server",
+		animals, limit, len(w.pages), w.took.Round(time.Millisecond), added, changed)
+	if added == 0 || changed == 0 {
+		t.Error("nothing was added or nothing was changed meanwhile")
+	}
+	missed, twice := 0, 0
+	for _, id := range there {
+		switch w.seen[id] {
+		case 0:
+			missed++
+		case 1:
+		default:
+			twice++
+		}
+		delete(w.seen, id)
+	}
+	if missed > 0 || twice > 0 {
+		t.Errorf("%d of %d animals were missed, %d seen more than once", missed, animals, twice)
+	}
+	for id, n := range w.seen {
+		if n > 1 {
+			t.Errorf("animal %d, which was added meanwhile, was seen %d times", id, n)
+		}
+	}
+	h.showDepth(servers[0], tn.keys[0].token, w.pages[0], w.pages[animals/limit-1])
+}
+
+// walked is what a walk over all pages came to.
+type walked struct {
+	pages []string // paths
+	seen  map[int64]int
+	took  time.Duration
+}
+
+// walk follows the links to the next page from a path to the end.
+func (h *house) walk(s *server, token, path string) walked {
+	h.t.Helper()
+	w := walked{seen: map[int64]int{}}
+	began := time.Now()
+	last := int64(0)
+	for path != "" {
+		a := h.client.get(s, token, path)
+		var pets []pet
+		if err := json.Unmarshal(a.body, &pets); err != nil || a.status != http.StatusOK {
+			h.t.Fatalf("page %d, %s: %v", len(w.pages)+1, path, a)
+		}
+		w.pages = append(w.pages, path)
+		for _, p := range pets {
+			if p.ID <= last {
+				h.t.Errorf("page %d, %s: animal %d comes after %d", len(w.pages), path, p.ID, last)
+			}
+			last = p.ID
+			w.seen[p.ID]++
+		}
+		path = ""
+		if m := nextLink.FindStringSubmatch(a.header.Get("Link")); m != nil {
+			rest, ok := strings.CutPrefix(m[1], baseURL)
+			if !ok || !strings.Contains(rest, "cursor="+a.header.Get("X-Next-Cursor")) {
+				h.t.Fatalf("page %d: Link %s, X-Next-Cursor %s", len(w.pages), m[1], a.header.Get("X-Next-Cursor"))
+			}
+			path = rest
+		}
+	}
+	w.took = time.Since(began)
+	return w
+}
+
+// churn adds animals and changes those that are there, until stop is called.
+func (h *house) churn(s *server, token string, there []int64) (stop func() (added, changed int)) {
+	h.t.Helper()
+	ctx, ended := h.t.Context(), make(chan struct{})
+	store := h.store(s, token)
+	random := rand.New(rand.NewPCG(1, 2))
+	var work sync.WaitGroup
+	repeat := func(do func(i int) error) *int {
+		done := new(int)
+		work.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-ended:
+					return
+				default:
+				}
+				if err := do(i); err != nil {
+					h.t.Error(err)
+					return
+				}
+				*done++
+			}
+		})
+		return done
+	}
+	added := repeat(func(i int) error {
+		_, err := store.CreatePet(ctx, petstore.NewPet{Name: fmt.Sprintf("added %d", i), CategoryID: 1})
+		return err
+	})
+	changed := repeat(func(i int) error {
+		name, category := fmt.Sprintf("changed %d", i), random.Int64()
+		patch := petstore.PetPatch{Name: &name, CategoryID: &category}
+		pending := petstore.PetPending
+		if random.IntN(2) == 0 {
+			patch.Status = &pending
+		}
+		_, err := store.UpdatePet(ctx, there[random.IntN(len(there))], patch)
+		return err
+	})
+	return func() (int, int) {
+		close(ended)
+		work.Wait()
+		return *added, *changed
+	}
+}
+
+// showDepth asks for two pages in turn, so that whatever else the machine does weighs on both alike.
+func (h *house) showDepth(s *server, token, first, deep string) {
+	h.t.Helper()
+	const times, most = 100, 4
+	median := func(took []time.Duration) time.Duration {
+		slices.SortFunc(took, cmp.Compare)
+		return took[len(took)/2]
+	}
+	var firsts, deeps []time.Duration
+	for range times {
+		for path, took := range map[string]*[]time.Duration{first: &firsts, deep: &deeps} {
+			a := h.client.get(s, token, path)
+			if a.status != http.StatusOK {
+				h.t.Fatalf("%s: %v", path, a)
+			}
+			*took = append(*took, a.took())
+		}
+	}
+	a, b := median(firsts), median(deeps)
+	ratio := float64(b) / float64(a)
+	h.t.Logf("median of %d: the first page %v, the last %v: ratio %.2f", times, a, b, ratio)
+	if ratio > most {
+		h.t.Errorf("%s takes %.1f times as long as %s", deep, ratio, first)
+	}
+}

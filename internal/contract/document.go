@@ -52,6 +52,7 @@ type response struct {
 	headers map[string]header
 	// content is by media type.
 	content map[string]*jsonschema.Schema
+	good    memory
 }
 
 type header struct {

@@ -35,7 +35,7 @@ func (d *Document) allows(o *Operation, x Exchange) error {
 		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
 	})
 	if err != nil {
-		return fmt.Errorf("it succeeded although the document does not allow the request: %w", err)
+		return fmt.Errorf("%s succeeded although the document does not allow the request: %w", o.ID, err)
 	}
 	d.allowed.add(seen)
 	return nil
@@ -55,13 +55,13 @@ func fingerprint(x Exchange) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// memory holds requests that were found good, because a load repeats them and each costs a millisecond.
+// memory holds digests of what was found good, because a load repeats it and to look at it takes long.
 type memory struct {
 	mu    sync.Mutex
 	known map[[sha256.Size]byte]bool
 }
 
-// most is how many requests are remembered; then all are forgotten.
+// most is how many digests are remembered; then all are forgotten.
 const most = 10_000
 
 func (m *memory) has(sum [sha256.Size]byte) bool {

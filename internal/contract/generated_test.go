@@ -1,0 +1,299 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"petstore.example/internal/api"
+	"petstore.example/internal/audit"
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/usage"
+)
+
+// The memory store of address buckets has a goroutine that ends when the garbage collector finds the store.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(storetest.Suite{M: m}, goleak.IgnoreAnyFunction("github.com/ulule/limiter/v3/drivers/store/memory.(*cleaner).Run"))
+}
+
+// house is the API on a database of its own, and a tenant that no limit stops.
+type house struct {
+	http.Handler
+	document     *Document
+	key          string
+	pets, orders []string
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	text, err := os.ReadFile("../api/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{}
+	if h.document, err = Load(text); err != nil {
+		t.Fatal(err)
+	}
+	database := storetest.New(t)
+	staff := open(t, database.URL, store.Options{})
+	h.key = issue(t, staff)
+	db := open(t, database.APIURL, store.Options{AsAPI: true})
+	strikes := keys.NewStrikes(keys.StrikesOptions{Bans: db})
+	t.Cleanup(strikes.Close)
+	h.Handler, err = api.New(api.Config{
+		Directory: keys.NewDirectory(db, keys.Live, time.Now), Limiter: plans.NewMemory(), Addresses: plans.NewAddresses(1 << 40),
+		Strikes: strikes, Meter: usage.NewMeter(db, usage.Options{}), Pets: db, Orders: db, Requests: db,
+		BaseURL: "https://api.example.com/v1", Log: zerolog.Nop(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.fill(t, db)
+	return h
+}
+
+func open(t *testing.T, url string, o store.Options) *store.DB {
+	t.Helper()
+	db, err := store.Open(t.Context(), url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+func issue(t *testing.T, staff *store.DB) string {
+	t.Helper()
+	by := audit.By{Actor: "test"}
+	quota := plans.Quota{PerMinute: 1 << 40, PerDay: 1 << 40}
+	if _, err := staff.CreateTenant(t.Context(), by, store.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: &quota}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	service := keys.Service{Store: staff}
+	_, token, err := service.Issue(t.Context(), by, keys.Request{Tenant: "acme", Environment: keys.Live})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token.Reveal()
+}
+
+// fill adds animals and orders.
+func (h *house) fill(t *testing.T, db *store.DB) {
+	t.Helper()
+	const tenant = 1
+	for range 400 {
+		pet, err := db.CreatePet(t.Context(), tenant, catalog.NewPet{Name: "Rex", CategoryID: 7, Status: catalog.Available})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.pets = append(h.pets, strconv.FormatInt(pet.ID, 10))
+		if pet.ID%2 == 0 {
+			continue
+		}
+		order, err := db.PlaceOrder(t.Context(), tenant, catalog.NewOrder{PetID: pet.ID, Quantity: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.orders = append(h.orders, strconv.FormatInt(order.ID, 10))
+	}
+}
+
+// requests makes requests of an operation.
+func (h *house) requests(t *testing.T, o *Operation) *requests {
+	t.Helper()
+	r, err := newRequests(h.document, o, map[string][]string{"petId": h.pets, "orderId": h.orders})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// ask sends a request and returns the status, and what is wrong with the answer.
+func (h *house) ask(req *http.Request, body []byte) (int, error) {
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, req)
+	err := h.document.CheckAnswer(Exchange{Request: req, RequestBody: body, Status: rec.Code, Header: rec.Result().Header, Body: rec.Body.Bytes()})
+	return rec.Code, err
+}
+
+// cases is how many requests of each kind are made of each operation; a tenth of them without a good key.
+func cases() int {
+	if os.Getenv("PETSTORE_SOAK") != "" {
+		return 20_000
+	}
+	return 2_000
+}
+
+// TestGenerated: what the document allows is done, what it forbids is refused with an Error, and without a good key nothing is
+// done.
+func TestGenerated(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, o := range h.document.Operations {
+		t.Run(o.ID, func(t *testing.T) {
+			t.Parallel()
+			t.Run("valid", func(t *testing.T) { h.sendGood(t, o) })
+			t.Run("invalid", func(t *testing.T) { h.sendBad(t, o) })
+			if !o.Open {
+				t.Run("without a key", func(t *testing.T) { h.sendWithoutKey(t, o) })
+			}
+		})
+	}
+}
+
+func (h *house) sendGood(t *testing.T, o *Operation) {
+	r, counts := h.requests(t, o), tally{}
+	for range cases() {
+		req, body := r.request(t.Context(), r.good(), h.key)
+		status, err := h.ask(req, body)
+		counts[strconv.Itoa(status)]++
+		if err != nil || status >= 500 || slices.Contains([]int{400, 401, 405, 410, 413, 414, 415, 422, 429}, status) {
+			t.Fatalf("a valid request: %d, %v\n%s", status, err, show(req, body))
+		}
+	}
+	t.Log(counts)
+}
+
+func (h *house) sendBad(t *testing.T, o *Operation) {
+	r, counts := h.requests(t, o), tally{}
+	for range cases() {
+		s, f := r.bad()
+		req, body := r.request(t.Context(), s, h.key)
+		status, err := h.ask(req, body)
+		counts[fmt.Sprint(status, " ", f.name)]++
+		if err != nil || !slices.Contains(f.wants, status) {
+			t.Fatalf("%s: %d, want %v; %v\n%s", f.name, status, f.wants, err, show(req, body))
+		}
+	}
+	t.Log(counts)
+}
+
+func (h *house) sendWithoutKey(t *testing.T, o *Operation) {
+	r, counts := h.requests(t, o), tally{}
+	other, err := keys.NewToken(keys.Live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	staging, err := keys.NewToken(keys.Test)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range cases() / 10 {
+		s := r.good()
+		if r.chance(50) {
+			if bad, f := r.bad(); !slices.Contains(f.wants, http.StatusRequestURITooLong) {
+				s = bad
+			}
+		}
+		req, body := r.request(t.Context(), s, "")
+		credentials := pick(r.values, [][]string{
+			nil, {""}, {"Basic dXNlcjpwYXNz"}, {"Bearer"}, {"Bearer "}, {"Bearer x"}, {"Bearer " + h.key + "x"}, {"Bearer " + h.key[:44]},
+			{"Bearer " + h.key, "Bearer " + h.key}, {h.key}, {"Bearer " + other.Reveal()}, {"Bearer " + staging.Reveal()}, {"Bearer " + strings.ToUpper(h.key)},
+		})
+		if credentials != nil {
+			req.Header["Authorization"] = credentials
+		}
+		status, err := h.ask(req, body)
+		counts[strconv.Itoa(status)]++
+		if err != nil || status != http.StatusUnauthorized {
+			t.Fatalf("with %q: %d, want 401; %v\n%s", credentials, status, err, show(req, body))
+		}
+	}
+	t.Log(counts)
+}
+
+// TestOtherMethods: what a path does not have is 405, with what it has in Allow.
+func TestOtherMethods(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for _, o := range h.document.Operations {
+		operations, _ := h.document.match(o.Path)
+		has := methods(operations)
+		r := h.requests(t, o)
+		for _, method := range []string{"GET", "PUT", "POST", "DELETE", "PATCH", "TRACE", "QUERY", "PROPFIND", "get", "X"} {
+			if slices.Contains(has, method) {
+				continue
+			}
+			for _, key := range []string{h.key, ""} {
+				req, body := r.request(t.Context(), r.good(), key)
+				req.Method = method
+				if status, err := h.ask(req, body); err != nil || status != http.StatusMethodNotAllowed {
+					t.Errorf("%s: %d, %v", method, status, err)
+				}
+			}
+		}
+		req, body := r.request(t.Context(), r.good(), "")
+		req.Method = http.MethodOptions
+		if status, err := h.ask(req, body); err != nil || status != http.StatusNoContent {
+			t.Errorf("OPTIONS: %d, %v", status, err)
+		}
+	}
+}
+
+// TestSameSeedSameRequests: a failure can be had again.
+func TestSameSeedSameRequests(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../api/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Load(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range d.Operations {
+		var all [2]string
+		for i := range all {
+			r, err := newRequests(d, o, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 20 {
+				req, body := r.request(context.Background(), r.good(), "key")
+				s, _ := r.bad()
+				req2, body2 := r.request(context.Background(), s, "key")
+				all[i] += show(req, body) + show(req2, body2)
+			}
+		}
+		if all[0] != all[1] {
+			t.Errorf("%s: the requests differ", o.ID)
+		}
+	}
+}
+
+// tally counts outcomes.
+type tally map[string]int
+
+func (t tally) String() string {
+	total, parts := 0, []string{}
+	for what, n := range t {
+		total += n
+		parts = append(parts, fmt.Sprintf("%s: %d", what, n))
+	}
+	slices.Sort(parts)
+	return fmt.Sprintf("%d (%s)", total, strings.Join(parts, ", "))
+}
+
+func show(req *http.Request, body []byte) string {
+	h := req.Header.Clone()
+	h.Del("Authorization")
+	return fmt.Sprintf("%s %.300s\n%q\n%.600q", req.Method, req.RequestURI, h, body)
+}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
@@ -11,7 +12,7 @@ import (
 // preparedTx is a transaction of hot statements.
 type preparedTx struct {
 	tx    *sqlx.Tx
-	stmts *statements
+	stmts []*statement
 }
 
 // preparedTx runs fn in one transaction, as tx does, with the context that bounds it. The queries that fn will run are
@@ -23,19 +24,35 @@ func (d *DB) preparedTx(ctx context.Context, queries []string, fn func(context.C
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
 	for again := false; ; again = true {
-		for _, query := range queries {
-			if _, err := d.stmts.get(ctx, d.db, query); err != nil {
-				return translate(err)
-			}
-		}
-		err := d.tx(ctx, func(tx *sqlx.Tx) error { return fn(ctx, preparedTx{tx, &d.stmts}) })
-		if again || err == nil || pq.As(err, pqerror.FeatureNotSupported) == nil {
+		stale, err := d.tryPreparedTx(ctx, queries, fn)
+		if again || !stale {
 			return err
 		}
-		for _, query := range queries {
-			d.stmts.drop(query)
-		}
 	}
+}
+
+// tryPreparedTx reports whether it failed because of a statement that is out of date; all of them were dropped then.
+func (d *DB) tryPreparedTx(
+	ctx context.Context, queries []string, fn func(context.Context, preparedTx) error,
+) (stale bool, err error) {
+	stmts := make([]*statement, 0, len(queries))
+	defer func() {
+		for _, stmt := range stmts {
+			if stale {
+				d.stmts.drop(stmt)
+			}
+			stmt.release()
+		}
+	}()
+	for _, query := range queries {
+		stmt, err := d.stmts.get(ctx, d.db, query)
+		if err != nil {
+			return false, translate(err)
+		}
+		stmts = append(stmts, stmt)
+	}
+	err = d.tx(ctx, func(tx *sqlx.Tx) error { return fn(ctx, preparedTx{tx, stmts}) })
+	return pq.As(err, pqerror.FeatureNotSupported) != nil, err
 }
 
 // query scans all rows into dest, a pointer to a slice.
@@ -71,9 +88,10 @@ func (p preparedTx) exec(ctx context.Context, query string, args ...any) (int64,
 
 // stmt returns the statement for use within the transaction, with which it ends.
 func (p preparedTx) stmt(ctx context.Context, query string) (*sqlx.Stmt, error) {
-	if stmt := p.stmts.find(query); stmt != nil {
-		return p.tx.StmtxContext(ctx, stmt), nil
+	for _, stmt := range p.stmts {
+		if stmt.query == query {
+			return p.tx.StmtxContext(ctx, stmt.Stmt), nil
+		}
 	}
-	// It was dropped since the transaction began.
-	return p.tx.PreparexContext(ctx, query)
+	return nil, fmt.Errorf("not among the prepared statements: %s", query)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
@@ -14,42 +15,66 @@ import (
 // arguments that is not prepared takes two.
 type statements struct {
 	mu sync.RWMutex
-	m  map[string]*sqlx.Stmt
+	m  map[string]*statement
 }
 
-func (s *statements) get(ctx context.Context, db *sqlx.DB, query string) (*sqlx.Stmt, error) {
+// statement is closed when it was dropped and the last who uses it has released it: one that is closed in between fails.
+type statement struct {
+	*sqlx.Stmt
+	query string
+	// uses counts those who use it, and statements as one while it holds it.
+	uses atomic.Int64
+}
+
+func (s *statement) release() {
+	if s.uses.Add(-1) == 0 {
+		// It fails where the connection is broken, and with that the statement is gone.
+		_ = s.Close()
+	}
+}
+
+// get returns the statement of the query, to be released after use.
+func (s *statements) get(ctx context.Context, db *sqlx.DB, query string) (*statement, error) {
 	if stmt := s.find(query); stmt != nil {
 		return stmt, nil
 	}
-	stmt, err := db.PreparexContext(ctx, query)
+	prepared, err := db.PreparexContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if won, ok := s.m[query]; ok {
-		return won, stmt.Close()
+		won.uses.Add(1)
+		return won, prepared.Close()
 	}
 	if s.m == nil {
-		s.m = map[string]*sqlx.Stmt{}
+		s.m = map[string]*statement{}
 	}
+	stmt := &statement{Stmt: prepared, query: query}
+	stmt.uses.Store(2)
 	s.m[query] = stmt
 	return stmt, nil
 }
 
 // find returns nil when the statement is not prepared.
-func (s *statements) find(query string) *sqlx.Stmt {
+func (s *statements) find(query string) *statement {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.m[query]
+	stmt := s.m[query]
+	if stmt != nil {
+		stmt.uses.Add(1)
+	}
+	return stmt
 }
 
-func (s *statements) drop(query string) {
+// drop has the query prepared anew, unless it was since this statement was.
+func (s *statements) drop(stmt *statement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if stmt, ok := s.m[query]; ok {
-		delete(s.m, query)
-		_ = stmt.Close()
+	if s.m[stmt.query] == stmt {
+		delete(s.m, stmt.query)
+		stmt.release()
 	}
 }
 
@@ -79,11 +104,15 @@ func (d *DB) queryPrepared(ctx context.Context, collect func(*sqlx.Rows) error, 
 		if err != nil {
 			return translate(err)
 		}
-		err = collectRows(ctx, stmt, collect, args)
-		if again || pq.As(err, pqerror.FeatureNotSupported) == nil {
+		err = collectRows(ctx, stmt.Stmt, collect, args)
+		stale := pq.As(err, pqerror.FeatureNotSupported) != nil
+		if stale {
+			d.stmts.drop(stmt)
+		}
+		stmt.release()
+		if again || !stale {
 			return translate(err)
 		}
-		d.stmts.drop(query)
 	}
 }
 

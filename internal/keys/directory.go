@@ -53,7 +53,7 @@ type Directory struct {
 	unknown *otter.Cache[Digest, *entry]
 	loads   singleflight.Group
 
-	// telling makes changes be told one at a time.
+	// telling makes changes be told one at a time, and nothing be kept meanwhile.
 	telling sync.Mutex
 	// changes counts what was heard. An entry remembers the count from before it was loaded: it is good when nothing
 	// that concerns it has been heard since.
@@ -192,10 +192,13 @@ func (d *Directory) share(t *plans.Tenant) *plans.Tenant {
 	return t
 }
 
+// keep keeps the entry unless a change was heard since it was asked for. Under the lock, no change comes in between: an
+// entry from before one is not there for an instant.
 func (d *Directory) keep(cache *otter.Cache[Digest, *entry], digest Digest, e *entry) {
-	cache.Set(digest, e)
-	if d.changes.Load() != e.changes {
-		cache.Invalidate(digest)
+	d.telling.Lock()
+	defer d.telling.Unlock()
+	if d.changes.Load() == e.changes {
+		cache.Set(digest, e)
 	}
 }
 

@@ -222,6 +222,31 @@ func TestChangeDuringLookup(t *testing.T) {
 	}
 }
 
+// The answer from before a change is not there for an instant either: who asks meanwhile would be let in by it.
+func TestOldAnswerIsNeverKept(t *testing.T) {
+	t.Parallel()
+	d := newDirectoryTest(t)
+	digest := d.token.Digest()
+	for range 2000 {
+		before := &entry{Caller: Caller{KeyID: "key_1", Environment: Live, Tenant: tenant(1)}, changes: d.changes.Load()}
+		d.KeyChanged(digest)
+		var done atomic.Bool
+		seen := make(chan bool)
+		go func() {
+			found := false
+			for !done.Load() && !found {
+				_, found = d.callers.GetIfPresent(digest)
+			}
+			seen <- found
+		}()
+		d.keep(d.callers, digest, before)
+		done.Store(true)
+		if <-seen {
+			t.Fatal("an entry from before a change of the key was found after it")
+		}
+	}
+}
+
 func TestWithoutNoticesACallerIsBelievedForASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDirectoryTest(t)

@@ -3,7 +3,6 @@ package reference
 import (
 	"bytes"
 	"fmt"
-	"html/template"
 	"path"
 	"regexp"
 	"strings"
@@ -71,5 +70,5 @@ func (m maker) guide(g guide) ([]byte, error) {
 		return nil, fmt.Errorf("render %s: %w", g.file, err)
 	}
 	// What is rendered is ours, and the renderer lets no HTML pass that stands in it.
-	return m.render("guide.html", "/docs/"+g.path, g.title, template.HTML(body.String())) //nolint:gosec // as said
+	return m.render("/docs/"+g.path, titleOf(g.title), body.String(), "layout.html", "guide.html")
 }

@@ -163,7 +163,7 @@ func (d *Directory) ask(ctx context.Context, digest Digest, changes uint64, now 
 	switch {
 	case err == nil:
 		d.answeredAt.Store(d.clock().UnixNano())
-		e.Tenant = d.share(e.Tenant)
+		d.share(e)
 		d.keep(d.callers, digest, e)
 	case errors.Is(err, ErrKeyNotFound):
 		d.answeredAt.Store(d.clock().UnixNano())
@@ -183,13 +183,16 @@ func (d *Directory) failed(asked time.Time) {
 	}
 }
 
-// share returns the tenant that other callers have already, if it is the same in everything.
-func (d *Directory) share(t *plans.Tenant) *plans.Tenant {
-	if known, ok := d.tenants.Load(t.ID); ok && *known.(*plans.Tenant) == *t {
-		return known.(*plans.Tenant)
+// share has the entry hold what others hold already, where it is the same in everything.
+func (d *Directory) share(e *entry) {
+	if e.Environment == d.env {
+		e.Environment = d.env
 	}
-	d.tenants.Store(t.ID, t)
-	return t
+	if known, ok := d.tenants.Load(e.Tenant.ID); ok && *known.(*plans.Tenant) == *e.Tenant {
+		e.Tenant = known.(*plans.Tenant)
+		return
+	}
+	d.tenants.Store(e.Tenant.ID, e.Tenant)
 }
 
 // keep keeps the entry unless a change was heard since it was asked for. Under the lock, no change comes in between: an

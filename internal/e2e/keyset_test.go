@@ -118,7 +118,7 @@ func (h *house) churn(s *server, token string, there []int64) (stop func() (adde
 				select {
 				case <-ended:
 					return
-				default:
+				case <-time.After(10 * time.Millisecond):
 				}
 				if err := do(i); err != nil {
 					h.t.Error(err)

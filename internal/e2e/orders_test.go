@@ -61,7 +61,7 @@ func answerTo(err error) answer {
 
 func (h *house) wantStatus(store *petstore.Client, pet int64, want petstore.PetStatus) {
 	h.t.Helper()
-	got, err := store.GetPet(h.t.Context(), pet)
+	got, err := getPet(h.t.Context(), store, pet)
 	if err != nil {
 		h.t.Error(err)
 	} else if got.Status != want {

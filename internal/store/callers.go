@@ -15,9 +15,7 @@ var _ keys.CallerStore = (*DB)(nil)
 // callerQuery finds whose key it is, by its digest ($1), with the ban in force at $2 that ends last.
 const callerQuery = `
 select k.id, k.environment, k.expires_at, k.revoked_at is not null as revoked,
-       t.id as tenant_id, t.name as tenant, t.plan, t.suspended_at, t.created_at,
-       coalesce(t.per_minute, p.per_minute) as per_minute,
-       coalesce(t.per_day, p.per_day) as per_day,
+       t.id as tenant_id, t.name as tenant, t.plan, t.suspended_at, t.created_at, ` + tenantQuota + `,
        b.id as ban_id, b.source as ban_source, b.reason as ban_reason,
        b.starts_at as ban_starts_at, b.ends_at as ban_ends_at
 from api_keys k

@@ -13,11 +13,14 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// A tenant's quota is its plan's where the plan has one, else its own.
-const selectTenant = `
-	select t.id, t.name, t.plan, coalesce(p.per_minute, t.per_minute) as per_minute,
-	       coalesce(p.per_day, t.per_day) as per_day, t.suspended_at, t.created_at
+const (
+	// tenantQuota is the quota of tenants t on plans p: the plan's where it has one, else the tenant's own.
+	tenantQuota = `coalesce(p.per_minute, t.per_minute) as per_minute, coalesce(p.per_day, t.per_day) as per_day`
+
+	selectTenant = `
+	select t.id, t.name, t.plan, ` + tenantQuota + `, t.suspended_at, t.created_at
 	from tenants t join plans p on p.name = t.plan`
+)
 
 type tenantRow struct {
 	ID          int64        `db:"id"`

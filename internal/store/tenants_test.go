@@ -138,3 +138,26 @@ func TestSuspendAndResume(t *testing.T) {
 }
 
 func errorOf[T any](_ T, err error) error { return err }
+
+// TestOneRuleForTheQuota: where a tenant on a plan with numbers has its own all the same, staff see what binds it.
+func TestOneRuleForTheQuota(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	_, token := o.issue(t, "acme")
+	if _, err := o.raw.ExecContext(t.Context(), `update tenants set per_minute = 7, per_day = 8`); err != nil {
+		t.Fatal(err)
+	}
+	seen, err := o.GetTenant(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	caller, err := o.Caller(t.Context(), token.Digest(), noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := plans.Quota{PerMinute: 300, PerDay: 10_000}
+	if diff := cmp.Diff([]plans.Quota{want, want}, []plans.Quota{seen.Quota, caller.Tenant.Quota}); diff != "" {
+		t.Errorf("the quota that staff see and the one that binds (-want +got):\n%s", diff)
+	}
+}

@@ -280,8 +280,7 @@ func TestDevOnOtherVersionsData(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := start(t, devCommand(t, dir, 0))
-	code, said := p.wait(20*time.Second), ""
-	said = strings.TrimSpace(p.stderr())
+	code, said := p.wait(20*time.Second), strings.TrimSpace(p.stderr())
 	if code == 0 || !strings.Contains(said, "PostgreSQL 9") || strings.Contains(said, "\n") {
 		t.Errorf("exit %d, %q: want one line about PostgreSQL 9", code, said)
 	}

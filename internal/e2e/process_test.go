@@ -19,10 +19,9 @@ import (
 // process is one of our programs at work. What it prints goes to two files.
 type process struct {
 	*subprocess.Process
-	t       testing.TB
-	out     string
-	err     string
-	stopped bool
+	t   testing.TB
+	out string // the files' paths
+	err string
 }
 
 // start runs a program with exactly that environment, and PATH. It ends with the test at the latest.

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,53 +24,128 @@ type pet struct {
 	Status     string
 }
 
-// TestTenantsNeverMeet: over every operation, whatever a tenant asks, it gets its own animals and no others.
+// neighbour is a tenant with animals, and an order for one of them.
+type neighbour struct {
+	*tenant
+	pets   []int64
+	placed int64
+}
+
+// operation is one that the tests of neighbours call; a new one in the contract has to be added here.
+type operation string
+
+// TestTenantsNeverMeet: over every operation, whatever a tenant asks, it gets its own and nothing of another's.
 func TestTenantsNeverMeet(t *testing.T) {
 	t.Parallel()
 	db := storetest.New(t)
 	h := newHouseOn(t, db.URL, "")
 	s := h.serve()
-	var tenants []*tenant
-	owner := map[int64]int{} // pet → index of its tenant
-	for i := range 3 {
-		tenants = append(tenants, h.tenant(plans.Business, nil, 1))
-		for n := range 25 {
-			a := h.client.post(s, tenants[i].keys[0].token, fmt.Sprintf("%d of tenant %d", n, i))
-			var p pet
-			if err := json.Unmarshal(a.body, &p); err != nil || a.status != 201 {
-				t.Fatalf("create: %v", a)
-			}
-			owner[p.ID] = i
-		}
+	neighbours := make([]*neighbour, 3)
+	for i := range neighbours {
+		neighbours[i] = h.settle(s, i)
 	}
-	checks := 0
-	for i, tn := range tenants {
-		token := tn.keys[0].token
-		for _, query := range []string{"?limit=100", "?limit=7", "?limit=100&status=available", "?limit=100&cursor=0000000000000000"} {
-			seen := h.listAll(s, token, "/pets"+query)
-			for _, p := range seen {
-				checks++
-				if owner[p.ID] != i {
-					t.Errorf("tenant %d sees animal %d of tenant %d in %s", i, p.ID, owner[p.ID], query)
-				}
-			}
-			if len(seen) != 25 {
-				t.Errorf("tenant %d sees %d animals in %s, want its 25", i, len(seen), query)
-			}
-		}
-		for id, whose := range owner {
-			checks++
-			a := h.client.get(s, token, fmt.Sprintf("/pets/%d", id))
-			if whose == i && a.status != 200 || whose != i && a.code != "pet_not_found" {
-				t.Errorf("tenant %d asks for animal %d of tenant %d: %v", i, id, whose, a)
-			}
-			if whose != i && strings.Contains(string(a.body), fmt.Sprintf("of tenant %d", whose)) {
-				t.Errorf("a 404 tells of another tenant's animal: %v", a)
+	called := map[operation]int{}
+	for i, me := range neighbours {
+		h.showLists(s, me, i, called)
+		for k, other := range neighbours {
+			if k != i {
+				h.showStrangers(s, me, other, called)
 			}
 		}
 	}
-	t.Logf("list by 4 queries, add, get of every animal by each of 3 tenants: %d answers, none of another's", checks)
-	showRowSecurity(t, db.APIURL, tenants, owner)
+	document := read(t, "../api/openapi.yaml")
+	for _, m := range regexp.MustCompile(`operationId: (\w+)`).FindAllStringSubmatch(document, -1) {
+		if !strings.HasPrefix(m[1], "getOpenAPI") && called[operation(m[1])] == 0 {
+			t.Errorf("operation %s is not among those shown", m[1])
+		}
+	}
+	t.Logf("each of 3 tenants asked for its own and for the others': %v", called)
+	showRowSecurity(t, db.APIURL, neighbours)
+}
+
+const petsEach = 25
+
+// settle makes a tenant with animals and an order. All tenants use the same Idempotency-Key, which is each one's own.
+func (h *house) settle(s *server, i int) *neighbour {
+	h.t.Helper()
+	n := &neighbour{tenant: h.tenant(plans.Business, nil, 1)}
+	for pet := range petsEach {
+		n.pets = append(n.pets, h.create(s, n, "/pets", fmt.Sprintf(`{"name":"%d of tenant %d","categoryId":1}`, pet, i)))
+	}
+	n.placed = h.create(s, n, "/store/orders", fmt.Sprintf(`{"petId":%d}`, n.pets[0]))
+	return n
+}
+
+// create returns the id of what a POST made.
+func (h *house) create(s *server, n *neighbour, path, body string) int64 {
+	h.t.Helper()
+	a := h.client.do(h.t.Context(), "POST", s.url+path, n.keys[0].token, body, "Idempotency-Key", fmt.Sprint(path, len(n.pets)))
+	var made struct{ ID int64 }
+	if err := json.Unmarshal(a.body, &made); err != nil || a.status != 201 {
+		h.t.Fatalf("create: %v", a)
+	}
+	return made.ID
+}
+
+// showLists expects a tenant's lists to hold what is its own, all of it, and nothing else.
+func (h *house) showLists(s *server, me *neighbour, i int, called map[operation]int) {
+	h.t.Helper()
+	for query, want := range map[string]int{
+		"?limit=100": petsEach, "?limit=7": petsEach, "?limit=100&status=available": petsEach - 1, "?limit=100&status=pending": 1,
+		"?limit=100&cursor=0000000000000000": petsEach,
+	} {
+		seen := h.listAll(s, me.keys[0].token, "/pets"+query)
+		called["listPets"]++
+		for _, p := range seen {
+			if !slices.Contains(me.pets, p.ID) {
+				h.t.Errorf("tenant %d sees %q in %s", i, p.Name, query)
+			}
+		}
+		if len(seen) != want {
+			h.t.Errorf("tenant %d sees %d animals in %s, want %d", i, len(seen), query, want)
+		}
+	}
+	orders := h.listAll(s, me.keys[0].token, "/store/orders?limit=100")
+	called["listOrders"]++
+	if len(orders) != 1 || orders[0].ID != me.placed {
+		h.t.Errorf("tenant %d sees the orders %v, want its own %d", i, orders, me.placed)
+	}
+}
+
+// showStrangers expects everything of another tenant to be nothing to me, and to stay as it is.
+func (h *house) showStrangers(s *server, me, other *neighbour, called map[operation]int) {
+	h.t.Helper()
+	token := me.keys[0].token
+	pet, order := fmt.Sprintf("/pets/%d", other.pets[1]), fmt.Sprintf("/store/orders/%d", other.placed)
+	before := h.client.get(s, other.keys[0].token, pet)
+	for _, c := range []struct {
+		operation                operation
+		method, path, body, code string
+	}{
+		{"getPet", "GET", pet, "", "pet_not_found"},
+		{"getPet", "HEAD", pet, "", ""},
+		{"updatePet", "PATCH", pet, `{"name":"mine"}`, "pet_not_found"},
+		{"updatePet", "PATCH", pet, `{"status":"sold"}`, "pet_not_found"},
+		{"placeOrder", "POST", "/store/orders", fmt.Sprintf(`{"petId":%d}`, other.pets[1]), "pet_not_found"},
+		{"updateOrder", "PATCH", order, `{"status":"cancelled"}`, "order_not_found"},
+	} {
+		called[c.operation]++
+		a := h.client.do(h.t.Context(), c.method, s.url+c.path, token, c.body)
+		if a.status != 404 || a.code != c.code || strings.Contains(string(a.body), "of tenant") {
+			h.t.Errorf("%s %s of another tenant: %v, want 404 %s", c.method, c.path, a, c.code)
+		}
+	}
+	for _, own := range me.pets {
+		called["getPet"]++
+		if a := h.client.get(s, token, fmt.Sprintf("/pets/%d", own)); a.status != 200 {
+			h.t.Errorf("its own animal: %v", a)
+		}
+	}
+	after := h.client.get(s, other.keys[0].token, pet)
+	if after.status != 200 || string(after.body) != string(before.body) {
+		h.t.Errorf("another tenant's animal was %s and is %s", before.body, after.body)
+	}
+	called["createPet"]++
 }
 
 // listAll follows the cursor to the end.
@@ -91,7 +168,7 @@ func (h *house) listAll(s *server, token, path string) (all []pet) {
 }
 
 // showRowSecurity: in the API's role, a query that forgets the tenant sees nothing, and no query can touch another's.
-func showRowSecurity(t *testing.T, url string, tenants []*tenant, owner map[int64]int) {
+func showRowSecurity(t *testing.T, url string, tenants []*neighbour) {
 	db, err := sql.Open("postgres", url)
 	if err != nil {
 		t.Fatal(err)
@@ -117,8 +194,8 @@ func showRowSecurity(t *testing.T, url string, tenants []*tenant, owner map[int6
 		if _, err := tx.ExecContext(t.Context(), `select set_config('petstore.tenant_id', $1, true)`, fmt.Sprint(tn.ID)); err != nil {
 			t.Fatal(err)
 		}
-		if n := count(tx); n != 25 {
-			t.Errorf("with tenant %d set the API's role sees %d animals, want 25", i, n)
+		if n := count(tx); n != petsEach {
+			t.Errorf("with tenant %d set the API's role sees %d animals, want %d", i, n, petsEach)
 		}
 		other := tenants[(i+1)%len(tenants)].ID
 		if r, err := tx.ExecContext(t.Context(), `update pets set name = 'mine' where tenant_id = $1`, other); err != nil {
@@ -138,5 +215,6 @@ func showRowSecurity(t *testing.T, url string, tenants []*tenant, owner map[int6
 			t.Errorf("after tenant %d's transaction the API's role sees %d animals", i, n)
 		}
 	}
-	t.Logf("row-level security: 0 of %d animals without a tenant, 25 with one set, none of another's changed or added", len(owner))
+	t.Logf("row-level security: 0 of %d animals without a tenant, %d with one set, none of another's changed or added",
+		len(tenants)*petsEach, petsEach)
 }

@@ -1,0 +1,67 @@
+package e2e_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"petstore.example/internal/plans"
+)
+
+// TestRequestInFlightIsFinished stops a server while a customer is still sending: the animal is added all the same, and
+// counted.
+func TestRequestInFlightIsFinished(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, false)
+	s := h.serve()
+	tn := h.tenant(plans.Business, nil, 1)
+	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const body = `{"name":"Late","categoryId":7}`
+	if _, err := fmt.Fprintf(conn, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+		"Content-Length: %d\r\n\r\n%s", tn.keys[0].token, len(body), body[:10]); err != nil {
+		t.Fatal(err)
+	}
+	// The request is there when it has been counted.
+	eventually(t, 5*time.Second, "a request that has begun", func() bool { return h.recorded(tn) == 1 })
+	asked := time.Now()
+	if err := s.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 2*time.Second, "a server that stops", func() bool { return s.ready().Status == "stopping" })
+	eventually(t, 2*time.Second, "no new connections", func() bool {
+		fresh, err := net.Dial("tcp", conn.RemoteAddr().String())
+		if err == nil {
+			_ = fresh.Close()
+		}
+		return err != nil
+	})
+	if _, err := io.WriteString(conn, body[10:]); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusCreated {
+		t.Errorf("the request in flight: %s, want 201", res.Status)
+	}
+	if code := s.wait(20 * time.Second); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+	if n := h.number(`select count(*) from pets where tenant_id = $1 and name = 'Late'`, tn.ID); n != 1 {
+		t.Errorf("%d animals, want 1", n)
+	}
+	t.Logf("a request whose body came after SIGTERM: %s; the server ended %v after it was asked", res.Status,
+		time.Since(asked).Round(time.Millisecond))
+}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +13,10 @@ import (
 	"github.com/caarlos0/env/v11"
 	"github.com/rs/zerolog"
 
+	"petstore.example/internal/api"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
 )
 
 // secret is a setting that never prints itself.
@@ -61,13 +64,15 @@ const envPrefix = "PETSTORE_"
 // environ is nil for the process's own environment.
 func readConfig(environ map[string]string) (config, error) {
 	var cfg config
-	// Without a value for it, the library reads the process's environment.
-	err := env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: environ})
 	var found problems
+	// Without a value for it, the library reads the process's environment. What it can't read keeps its default, so
+	// that it is named once.
+	_ = env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: map[string]string{}})
+	err := env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: environ})
 	var parse env.AggregateError
 	if errors.As(err, &parse) {
 		for _, e := range parse.Errors {
-			found.add("%s", strings.TrimPrefix(e.Error(), "env: "))
+			found.addUnreadable(e)
 		}
 	} else if err != nil {
 		found.add("%v", err)
@@ -80,8 +85,16 @@ func readConfig(environ map[string]string) (config, error) {
 }
 
 func (c *config) check(p *problems) {
-	p.checkURL("DATABASE_URL", string(c.DatabaseURL), true, "postgres", "postgresql")
-	p.checkURL("REDIS_URL", string(c.RedisURL), false, "redis", "rediss", "unix")
+	if c.DatabaseURL == "" {
+		p.add("PETSTORE_DATABASE_URL is not set: want postgres://user:password@host:5432/name?sslmode=verify-full")
+	} else if err := store.CheckURL(string(c.DatabaseURL)); err != nil {
+		p.add("PETSTORE_DATABASE_URL: %v", err)
+	}
+	if c.RedisURL != "" {
+		if err := plans.CheckRedisURL(string(c.RedisURL)); err != nil {
+			p.add("PETSTORE_REDIS_URL: %v", err)
+		}
+	}
 	p.checkAddr("ADDR", c.Addr)
 	p.checkAddr("ADMIN_ADDR", c.AdminAddr)
 	p.checkOneOf("ENVIRONMENT", c.Environment, "production", "staging")
@@ -89,7 +102,11 @@ func (c *config) check(p *problems) {
 	if _, err := zerolog.ParseLevel(c.LogLevel); err != nil || c.LogLevel == "" {
 		p.add("PETSTORE_LOG_LEVEL is %q: want trace, debug, info, warn, error or disabled", c.LogLevel)
 	}
-	p.checkBaseURL(c.BaseURL)
+	if c.BaseURL != "" {
+		if err := api.CheckBaseURL(c.BaseURL); err != nil {
+			p.add("PETSTORE_BASE_URL %v: want a URL such as https://api.example.com/v1", err)
+		}
+	}
 	for _, proxy := range c.TrustedProxies {
 		if !isAddressOrRange(proxy) {
 			p.add("PETSTORE_TRUSTED_PROXIES holds %q: want addresses or ranges such as 10.0.0.0/8, separated by commas", proxy)
@@ -101,8 +118,11 @@ func (c *config) check(p *problems) {
 	if c.RedisTimeout < time.Millisecond {
 		p.add("PETSTORE_REDIS_TIMEOUT is %v: want a duration such as 100ms", c.RedisTimeout)
 	}
-	if c.DrainDelay < 0 || c.StopTimeout <= 0 {
-		p.add("PETSTORE_DRAIN_DELAY and PETSTORE_STOP_TIMEOUT: want durations such as 5s, the latter above zero")
+	if c.DrainDelay < 0 {
+		p.add("PETSTORE_DRAIN_DELAY is %v: want 0s or more", c.DrainDelay)
+	}
+	if c.StopTimeout <= 0 {
+		p.add("PETSTORE_STOP_TIMEOUT is %v: want more than 0s", c.StopTimeout)
 	}
 }
 
@@ -138,28 +158,20 @@ func (p *problems) err() error {
 	return errors.New("the configuration is not usable:\n  - " + strings.Join(*p, "\n  - ") + "\nSee docs/configuration.md.")
 }
 
-func (p *problems) checkURL(name, value string, required bool, schemes ...string) {
-	want := "want a URL that begins with " + strings.Join(schemes, ":// or ") + "://"
-	switch {
-	case value == "" && required:
-		p.add("%s%s is not set: %s", envPrefix, name, want)
-	case value == "":
-	default:
-		if u, err := url.Parse(value); err != nil || !slices.Contains(schemes, u.Scheme) {
-			p.add("%s%s can't be read: %s", envPrefix, name, want)
-		}
-	}
-}
-
-func (p *problems) checkBaseURL(value string) {
-	if value == "" {
+// addUnreadable says what kind of value the variable wants, in the operator's words and not in Go's.
+func (p *problems) addUnreadable(err error) {
+	var parse env.ParseError
+	if !errors.As(err, &parse) {
+		p.add("%s", strings.TrimPrefix(err.Error(), "env: "))
 		return
 	}
-	u, err := url.Parse(value)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" ||
-		!strings.HasSuffix(u.Path, "/v1") {
-		p.add("%sBASE_URL is %q: want an absolute URL that ends in /v1, such as https://api.example.com/v1", envPrefix, value)
-	}
+	field, _ := reflect.TypeFor[config]().FieldByName(parse.Name)
+	want := map[reflect.Type]string{
+		reflect.TypeFor[bool]():          "true or false",
+		reflect.TypeFor[int64]():         "a whole number",
+		reflect.TypeFor[time.Duration](): "a duration such as 100ms or 5s",
+	}[parse.Type]
+	p.add("%s%s can't be read: want %s", envPrefix, field.Tag.Get("env"), want)
 }
 
 func (p *problems) checkAddr(name, value string) {

@@ -13,7 +13,7 @@ func newConfigCommand() *cobra.Command {
 		Short: "Print the configuration in force and check it; secrets are not shown",
 		Long: `Print every setting that "petstore serve" would run with, as environment variables, and say what is wrong.
 Secrets are not shown. The exit code is 1 when something is wrong.`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := readConfig(nil)
 			settings, paramsErr := env.GetFieldParamsWithOptions(&cfg, env.Options{Prefix: envPrefix})

@@ -36,7 +36,7 @@ func newDevCommand() *cobra.Command {
 it has the same data and the same key. With PETSTORE_DATABASE_URL set it uses that database instead.`,
 		Example: `  petstore dev
   petstore dev --addr 127.0.0.1:9000 --admin-addr 127.0.0.1:9001 --dir /tmp/store`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Out, o.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			return runDev(cmd.Context(), o)
@@ -49,7 +49,7 @@ it has the same data and the same key. With PETSTORE_DATABASE_URL set it uses th
 }
 
 func runDev(ctx context.Context, o *devOptions) error {
-	sockets, err := listen(ctx, o.Addr, o.AdminAddr)
+	sockets, err := listen(ctx, place{o.Addr, "--addr"}, place{o.AdminAddr, "--admin-addr"})
 	if err != nil {
 		return err
 	}
@@ -67,9 +67,11 @@ func runDev(ctx context.Context, o *devOptions) error {
 		AdminURL:    "http://" + sockets.admin.Addr().String(),
 		DatabaseURL: databaseURL,
 	}
-	if note.APIKey, err = makeSample(ctx, databaseURL, o.Dir); err != nil {
+	tenant, key, err := makeSample(ctx, databaseURL, o.Dir)
+	if err != nil {
 		return fmt.Errorf("make the sample tenant: %w", err)
 	}
+	note.APIKey = key
 	if err := devfile.Write(o.Dir, note); err != nil {
 		return err
 	}
@@ -85,7 +87,7 @@ func runDev(ctx context.Context, o *devOptions) error {
 	if err != nil {
 		return err
 	}
-	err = run(ctx, cfg, sockets, newLogger(cfg, o.Log), func() { welcome(o, note) })
+	err = run(ctx, cfg, sockets, newLogger(cfg, o.Log), func() { welcome(o, note, tenant) })
 	return errors.Join(err, endedEarly(ctx))
 }
 
@@ -138,32 +140,4 @@ func envOr(name, fallback string) string {
 		return v
 	}
 	return fallback
-}
-
-func welcome(o *devOptions, n devfile.File) {
-	dir := ""
-	if o.Dir != devfile.DefaultDir {
-		dir = fmt.Sprintf("PETSTORE_DATABASE_URL='%s' ", n.DatabaseURL)
-	}
-	_, _ = fmt.Fprintf(o.Out, `
-The animal store is open: %[1]s  (health and metrics: %[2]s)
-
-Tenant demo is on the Pro plan, 300 requests a minute. Its API key:
-
-  %[3]s
-
-List, add, get:
-
-  curl -i -H 'Authorization: Bearer %[3]s' '%[1]s/pets?limit=3'
-  curl -i -H 'Authorization: Bearer %[3]s' -H 'Content-Type: application/json' -d '{"name":"Rex","categoryId":7}' %[1]s/pets
-  curl -i -H 'Authorization: Bearer %[3]s' %[1]s/pets/1
-
-Staff, in another terminal:
-
-  %[4]sbin/petstorectl key list demo
-  %[4]sbin/petstorectl plan assign demo business
-
-Stop with ^C; the data stays in %[5]s.
-
-`, n.BaseURL, n.AdminURL, n.APIKey, dir, o.Dir)
 }

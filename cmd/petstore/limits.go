@@ -15,6 +15,8 @@ import (
 	"petstore.example/internal/store"
 )
 
+const seedTimeout = time.Minute
+
 // limits is the limiter and what it stands on: Redis where one is configured, otherwise this process's memory.
 type limits struct {
 	plans.Limiter
@@ -22,9 +24,9 @@ type limits struct {
 	client redis.UniversalClient
 }
 
-func openLimits(ctx context.Context, cfg config, db *store.DB, fleet *fleet, log zerolog.Logger) (*limits, error) {
+func openLimits(ctx context.Context, cfg config, fleet *fleet, log zerolog.Logger) (*limits, error) {
 	if cfg.RedisURL == "" {
-		memory, err := seededMemory(ctx, db)
+		memory, err := seededMemory(ctx, string(cfg.DatabaseURL))
 		return &limits{Limiter: memory}, err
 	}
 	client, err := plans.NewRedisClient(string(cfg.RedisURL), cfg.RedisTimeout)
@@ -47,7 +49,13 @@ func (l *limits) strikes(db *store.DB, directory *keys.Directory, log zerolog.Lo
 }
 
 // seededMemory returns a limiter that knows what was used today before this process started.
-func seededMemory(ctx context.Context, db *store.DB) (*plans.Memory, error) {
+func seededMemory(ctx context.Context, databaseURL string) (*plans.Memory, error) {
+	// Adding up a long day of many keys takes longer than a customer would wait.
+	db, err := store.Open(ctx, databaseURL, store.Options{AsAPI: true, MaxConns: 1, Timeout: seedTimeout})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = db.Close() }()
 	memory, now := plans.NewMemory(), time.Now()
 	used, err := db.UsedToday(ctx, plans.DayAt(now))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 func main() {
 	if err := realMain(); err != nil {
 		fmt.Fprintln(os.Stderr, "petstore: "+err.Error())
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
 }
 

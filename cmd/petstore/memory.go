@@ -2,40 +2,49 @@ package main
 
 import (
 	"context"
-	"os"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
 )
 
 const (
-	// smallMemory is how much the process may have before garbage is collected more often than the runtime would.
-	smallMemory = 44 << 20
-	boundEvery  = time.Second
-	liveHeap    = "/gc/heap/live:bytes"
+	trimEvery = 5 * time.Second
+	// trimFrom is how much more than it holds the process may keep for itself while it has little to do.
+	trimFrom = 4 << 20
 )
 
-// boundMemory keeps the process's memory near what it holds, until ctx ends. By the runtime's own rule garbage takes as
-// much again as what is held: with 100,000 callers in the directory that is 90 MB instead of 55. What is held may grow to
-// any size: the bound follows. It does nothing where the operator has set GOGC or GOMEMLIMIT.
-func boundMemory(ctx context.Context) error {
-	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
-		return nil
-	}
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(smallMemory))
-	tick := time.NewTicker(boundEvery)
+// trimMemory gives memory back to the system while there is little to do, until ctx ends: a burst leaves the process with
+// twice what it holds, and the runtime by itself keeps that for minutes. Under load it does nothing, so that the
+// collector keeps its pace.
+func trimMemory(ctx context.Context) error {
+	tick := time.NewTicker(trimEvery)
 	defer tick.Stop()
-	live := []metrics.Sample{{Name: liveHeap}}
+	before := readMemory()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			metrics.Read(live)
-			debug.SetMemoryLimit(memoryBound(live[0].Value.Uint64()))
+			now := readMemory()
+			if now.collections-before.collections <= 1 && now.kept > now.live+trimFrom {
+				debug.FreeOSMemory()
+				now = readMemory()
+			}
+			before = now
 		}
 	}
 }
 
-// memoryBound leaves half of what is held for garbage and the runtime.
-func memoryBound(held uint64) int64 { return max(smallMemory, int64(held+held/2)) }
+// memoryUse is what the heap takes of the system (kept), what of it was in use at the last collection (live), in bytes,
+// and how many collections there were.
+type memoryUse struct{ kept, live, collections uint64 }
+
+func readMemory() memoryUse {
+	samples := []metrics.Sample{
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"}, {Name: "/gc/heap/live:bytes"}, {Name: "/gc/cycles/total:gc-cycles"},
+	}
+	metrics.Read(samples)
+	value := func(i int) uint64 { return samples[i].Value.Uint64() }
+	return memoryUse{kept: value(0) + value(1) + value(2), live: value(3), collections: value(4)}
+}

@@ -1,18 +1,30 @@
 package main
 
-import "testing"
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+)
 
-func TestMemoryBound(t *testing.T) {
-	t.Parallel()
-	const megabyte = 1 << 20
-	for held, want := range map[uint64]int64{
-		0:              44 * megabyte,
-		20 * megabyte:  44 * megabyte,
-		40 * megabyte:  60 * megabyte,
-		400 * megabyte: 600 * megabyte,
-	} {
-		if got := memoryBound(held); got != want {
-			t.Errorf("memoryBound(%d MB) = %d MB, want %d", held/megabyte, got/megabyte, want/megabyte)
+// After a burst the memory that it took goes back to the system without anybody asking.
+func TestTrimMemory(t *testing.T) {
+	burst := make([][]byte, 64)
+	for i := range burst {
+		burst[i] = make([]byte, 1<<20)
+	}
+	runtime.KeepAlive(burst)
+	before := readMemory()
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- trimMemory(ctx) }()
+	for deadline := time.Now().Add(6 * trimEvery); readMemory().kept > before.kept/2; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("of %d MB, %d MB are still kept", before.kept>>20, readMemory().kept>>20)
 		}
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

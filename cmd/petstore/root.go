@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -15,19 +16,57 @@ func newRootCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "petstore",
 		Short:         "The animal store's API server",
-		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Args:          knownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		// What looks like the word is offered, however short it is.
+		SuggestionsMinimumDistance: 2,
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError(fmt.Sprintf("%v; see: %s --help", err, cmd.CommandPath()))
+	})
 	cmd.AddCommand(newServeCommand(), newDevCommand(), newConfigCommand(), newVersionCommand())
 	return cmd
+}
+
+// usageError is a command line that can't be understood. It ends the program with 2, as petstorectl does.
+type usageError string
+
+func (e usageError) Error() string { return string(e) }
+
+func exitCode(err error) int {
+	var usage usageError
+	if errors.As(err, &usage) {
+		return 2
+	}
+	return 1
+}
+
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		hint = fmt.Sprintf("; did you mean %q?", like[0])
+	}
+	return usageError(fmt.Sprintf("unknown command %q%s", args[0], hint))
+}
+
+// noArguments is for commands that take none.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usageError(fmt.Sprintf("%s takes no arguments, and was given %q", cmd.CommandPath(), args[0]))
 }
 
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		Run: func(cmd *cobra.Command, _ []string) {
 			_, _ = fmt.Fprintf(cmd.OutOrStdout(), "petstore %s %s\n", versionText(), runtime.Version())
 		},

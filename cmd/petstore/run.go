@@ -23,15 +23,16 @@ import (
 func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, started func()) error {
 	serverID := xid.New().String()
 	log = log.With().Str("server", serverID).Logger()
-	stopBounding := background(log, "bound memory", boundMemory)
-	defer stopBounding()
+	defer log.Info().Msg("stopped")
+	stopTrimming := background(log, "trim memory", trimMemory)
+	defer stopTrimming()
 
 	db, err := store.Open(ctx, string(cfg.DatabaseURL), store.Options{AsAPI: true})
 	if err != nil {
 		return fmt.Errorf("%w (PETSTORE_DATABASE_URL)", err)
 	}
 	defer logError(log, "close database", db.Close)
-	if err := checkSchema(ctx, string(cfg.DatabaseURL)); err != nil {
+	if err := store.CheckSchema(ctx, string(cfg.DatabaseURL)); err != nil {
 		return err
 	}
 
@@ -52,7 +53,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	stopPruning := startPruning(db, log)
 	defer stopPruning()
 
-	limits, err := openLimits(ctx, cfg, db, fleet, log)
+	limits, err := openLimits(ctx, cfg, fleet, log)
 	if err != nil {
 		return err
 	}
@@ -76,19 +77,5 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	}
 	log.Info().Str("version", versionText()).Str("addr", on.api.Addr().String()).Str("admin_addr", on.admin.Addr().String()).
 		Str("environment", cfg.Environment).Bool("redis", cfg.RedisURL != "").Int("pid", os.Getpid()).Msg("serving")
-	defer log.Info().Msg("stopped")
 	return serveHTTP(ctx, cfg, on, handler, adminHandler(cfg, health, registry), health, log, started)
-}
-
-// checkSchema refuses to serve on a database that this program's migrations have not reached.
-func checkSchema(ctx context.Context, url string) error {
-	status, err := store.MigrateStatus(ctx, url)
-	if err != nil {
-		return err
-	}
-	if len(status.Pending) > 0 {
-		return fmt.Errorf("the database is at version %d of its schema and this program needs %d: run petstorectl migrate up",
-			status.Version, status.Latest)
-	}
-	return nil
 }

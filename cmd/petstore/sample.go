@@ -20,33 +20,34 @@ const (
 	sampleSize   = 50
 )
 
-// makeSample makes the sample tenant, its animals and its key where they are missing, and returns the key: the one
-// that the note in dir holds while it is good, otherwise a new one.
-func makeSample(ctx context.Context, databaseURL, dir string) (string, error) {
+// makeSample makes the sample tenant, its animals and its key where they are missing, and returns the tenant and the key:
+// the one that the note in dir holds while it is good, otherwise a new one.
+func makeSample(ctx context.Context, databaseURL, dir string) (tenant plans.Tenant, key string, err error) {
 	db, err := store.Open(ctx, databaseURL, store.Options{})
 	if err != nil {
-		return "", err
+		return tenant, "", err
 	}
 	defer func() { _ = db.Close() }()
 	by := audit.By{Actor: "petstore dev", Reason: "sample data"}
-	tenant, err := db.GetTenant(ctx, sampleTenant)
+	tenant, err = db.GetTenant(ctx, sampleTenant)
 	if errors.Is(err, plans.ErrTenantNotFound) {
 		tenant, err = db.CreateTenant(ctx, by, store.NewTenant{Name: sampleTenant, Plan: plans.Pro}, time.Now())
 	}
 	if err != nil {
-		return "", err
+		return tenant, "", err
 	}
 	if err := makeAnimals(ctx, db, tenant.ID); err != nil {
-		return "", err
+		return tenant, "", err
 	}
 	service := &keys.Service{Store: db}
 	if note, err := devfile.Read(dir); err == nil {
-		key, err := service.Identify(ctx, note.APIKey)
-		if err == nil && key.TenantID == tenant.ID && key.Status(time.Now()) == "active" {
-			return note.APIKey, nil
+		k, err := service.Identify(ctx, note.APIKey)
+		if err == nil && k.TenantID == tenant.ID && k.Status(time.Now()) == "active" {
+			return tenant, note.APIKey, nil
 		}
 	}
-	return replaceKey(ctx, db, service, by)
+	key, err = replaceKey(ctx, db, service, by)
+	return tenant, key, err
 }
 
 // replaceKey issues a key and revokes the earlier ones of that name, which nobody has any longer.

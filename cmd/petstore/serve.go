@@ -10,7 +10,7 @@ import (
 )
 
 func newServeCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the API, configured by PETSTORE_* environment variables",
 		Long: `Serve the API until a signal asks to stop: then readiness fails first, requests in flight finish, and what was
@@ -18,13 +18,13 @@ counted is written. The database must have been migrated: petstorectl migrate up
 
 The configuration comes from the environment; docs/configuration.md lists it, "petstore config" shows it.`,
 		Example: `  PETSTORE_DATABASE_URL='postgres://petstore@db/petstore?sslmode=verify-full' petstore serve`,
-		Args:    cobra.NoArgs,
+		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := readConfig(nil)
 			if err != nil {
 				return err
 			}
-			sockets, err := listen(cmd.Context(), cfg.Addr, cfg.AdminAddr)
+			sockets, err := listen(cmd.Context(), place{cfg.Addr, "PETSTORE_ADDR"}, place{cfg.AdminAddr, "PETSTORE_ADMIN_ADDR"})
 			if err != nil {
 				return err
 			}
@@ -32,6 +32,10 @@ The configuration comes from the environment; docs/configuration.md lists it, "p
 			return run(cmd.Context(), cfg, sockets, newLogger(cfg, os.Stderr), func() {})
 		},
 	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return usageError(err.Error() + "; serve is configured by PETSTORE_* environment variables, see: petstore serve --help")
+	})
+	return cmd
 }
 
 func newLogger(cfg config, out io.Writer) zerolog.Logger {

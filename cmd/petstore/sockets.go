@@ -12,19 +12,26 @@ import (
 // sockets are opened before anything else is started: a port that is taken is found out first.
 type sockets struct{ api, admin net.Listener }
 
-func listen(ctx context.Context, apiAddr, adminAddr string) (*sockets, error) {
-	api, err := listenOn(ctx, apiAddr, "--addr or PETSTORE_ADDR")
+// place is where to listen, and the setting that says so.
+type place struct{ addr, setting string }
+
+func listen(ctx context.Context, forAPI, forAdmin place) (*sockets, error) {
+	if _, port, _ := net.SplitHostPort(forAPI.addr); forAPI.addr == forAdmin.addr && port != "0" {
+		return nil, fmt.Errorf("%s and %s are both %s: each needs an address of its own", forAPI.setting, forAdmin.setting, forAPI.addr)
+	}
+	api, err := listenOn(ctx, forAPI)
 	if err != nil {
 		return nil, err
 	}
-	admin, err := listenOn(ctx, adminAddr, "--admin-addr or PETSTORE_ADMIN_ADDR")
+	admin, err := listenOn(ctx, forAdmin)
 	if err != nil {
 		return nil, errors.Join(err, api.Close())
 	}
 	return &sockets{api: api, admin: admin}, nil
 }
 
-func listenOn(ctx context.Context, addr, setting string) (net.Listener, error) {
+func listenOn(ctx context.Context, p place) (net.Listener, error) {
+	addr, setting := p.addr, p.setting
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	switch {
 	case err == nil:

@@ -108,7 +108,7 @@ func New(c Config) (http.Handler, error) {
 		petsURL: c.BaseURL + "/pets", ordersURL: c.BaseURL + "/store/orders",
 	}
 	a.mount(engine, pages)
-	return engine, nil
+	return keepSlashes(engine), nil
 }
 
 func (c Config) check() error {
@@ -133,11 +133,17 @@ func (c Config) check() error {
 	return nil
 }
 
+// CheckBaseURL says what is wrong with a base URL, in words that follow its name.
+func CheckBaseURL(s string) error {
+	_, err := parseBaseURL(s)
+	return err
+}
+
 func parseBaseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
-		return nil, errors.New("not a URL")
+		return nil, errors.New("is not a URL")
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return nil, errors.New("must be absolute, beginning with http:// or https://")
 	case u.RawQuery != "", u.Fragment != "", u.User != nil:

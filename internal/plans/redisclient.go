@@ -29,6 +29,14 @@ func NewRedisClient(rawURL string, timeout time.Duration) (redis.UniversalClient
 	return redis.NewUniversalClient(o), nil
 }
 
+// CheckRedisURL returns ErrRedisURL for a URL that NewRedisClient can't read.
+func CheckRedisURL(rawURL string) error {
+	if _, err := parseRedisURL(rawURL); err != nil {
+		return ErrRedisURL
+	}
+	return nil
+}
+
 // reliable sets what the limiter's promises rest on: a call ends with its context, and is made once.
 func reliable(o *redis.UniversalOptions, timeout time.Duration) {
 	logging.Disable()

@@ -35,6 +35,8 @@ type Options struct {
 	AsAPI bool
 	// MaxConns is the most connections; 0 for 16.
 	MaxConns int
+	// Timeout bounds each query or transaction; 0 for 1.1 s for the API and 30 s for staff.
+	Timeout time.Duration
 }
 
 // DB is the database. It is safe for concurrent use.
@@ -58,10 +60,9 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 }
 
 func open(url string, o Options) (*DB, error) {
-	cfg, err := pq.NewConfig(url)
+	cfg, err := parseURL(url)
 	if err != nil {
-		// The driver's error may quote the string, and with it the password.
-		return nil, errors.New("the database URL can't be read: want postgres://user:password@host:5432/name?sslmode=…")
+		return nil, err
 	}
 	timeout := staffTimeout
 	if o.AsAPI {
@@ -71,6 +72,9 @@ func open(url string, o Options) (*DB, error) {
 		}
 		cfg.Runtime["role"] = apiRole
 		cfg.Runtime["idle_in_transaction_session_timeout"] = strconv.FormatInt(apiIdleTimeout.Milliseconds(), 10)
+	}
+	if o.Timeout > 0 {
+		timeout = o.Timeout
 	}
 	connector, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
@@ -86,6 +90,21 @@ func open(url string, o Options) (*DB, error) {
 	pool.SetMaxIdleConns(conns)
 	pool.SetConnMaxLifetime(maxLifetime)
 	return &DB{db: sqlx.NewDb(pool, "postgres"), timeout: timeout}, nil
+}
+
+// CheckURL tells whether Open can read the URL. The error never holds a password.
+func CheckURL(url string) error {
+	_, err := parseURL(url)
+	return err
+}
+
+func parseURL(url string) (pq.Config, error) {
+	cfg, err := pq.NewConfig(url)
+	if err != nil {
+		// The driver's error may quote the string, and with it the password.
+		return cfg, errors.New("the database URL can't be read: want postgres://user:password@host:5432/name?sslmode=…")
+	}
+	return cfg, nil
 }
 
 // Close closes all connections.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"strconv"
 	"strings"
 )
@@ -19,4 +20,10 @@ func OrderQueries(tenantID, after int64) map[string]string {
 
 func listArgs(tenantID, after int64, status string) *strings.Replacer {
 	return strings.NewReplacer("$1", strconv.FormatInt(tenantID, 10), "$2", strconv.FormatInt(after, 10), "$3", "21", "$4", "'"+status+"'")
+}
+
+// Exec runs a statement that no method of DB runs.
+func Exec(ctx context.Context, d *DB, query string) error {
+	_, err := d.db.ExecContext(ctx, query)
+	return err
 }

@@ -44,6 +44,24 @@ func (g migrator) status(ctx context.Context, databaseURL string) (MigrationStat
 	return readStatus(ctx, conn, steps)
 }
 
+// CheckSchema returns an error that says what to do when the database is not as far migrated as this program needs, or
+// when a migration was broken off (DirtyError).
+func CheckSchema(ctx context.Context, databaseURL string) error {
+	g := newMigrator(migrations.FS)
+	status, err := g.status(ctx, databaseURL)
+	switch {
+	case err != nil:
+		return fmt.Errorf("check the schema: %w", err)
+	case status.Dirty:
+		steps, err := readSteps(g.files)
+		return errors.Join(err, DirtyError{Version: status.Version, steps: steps})
+	case len(status.Pending) > 0:
+		return fmt.Errorf("the database is at version %d of its schema and this program needs %d: run petstorectl migrate up",
+			status.Version, status.Latest)
+	}
+	return nil
+}
+
 // step is one migration.
 type step struct {
 	version uint

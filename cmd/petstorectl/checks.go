@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 )
 
@@ -18,11 +19,16 @@ const (
 	maxLimit      = 10_000
 )
 
-// checkText refuses arguments that no database could hold.
+// checkText refuses arguments that no database could hold, and those that hold a key, without repeating them: reasons and
+// names are kept for ever and shown to others.
 func checkText(args []string) error {
 	for i, arg := range args {
 		if !utf8.ValidString(arg) || strings.ContainsRune(arg, 0) {
 			return usageProblem("argument %d is not valid UTF-8 text", i+1)
+		}
+		if keys.CheckText(arg) != nil {
+			return usageProblem("argument %d looks like a key; a key is read from stdin, never from the command line", i+1).
+				withHint("it is now in your shell's history: consider to revoke it; its id: petstorectl key identify")
 		}
 	}
 	return nil

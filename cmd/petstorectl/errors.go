@@ -49,6 +49,7 @@ var codes = []struct {
 	{plans.ErrTenantName, exitUsage},
 	{keys.ErrKeyName, exitUsage},
 	{keys.ErrExpiryPast, exitUsage},
+	{keys.ErrTextHoldsKey, exitUsage},
 	{keys.ErrMalformed, exitUsage},
 }
 

@@ -90,7 +90,11 @@ func (f *factory) by() (audit.By, error) {
 		}
 		actor = u.Username + "@" + host
 	}
-	return audit.By{Actor: cleanCell(actor), Reason: f.reason, DryRun: f.dryRun}, nil
+	actor = cleanCell(actor)
+	if keys.CheckText(actor) != nil {
+		return audit.By{}, usageProblem("PETSTORE_ACTOR looks like a key").withHint("set it to your name")
+	}
+	return audit.By{Actor: actor, Reason: f.reason, DryRun: f.dryRun}, nil
 }
 
 // changed tells of a change that was made, or only tried.

@@ -1,7 +1,8 @@
 // Package audit holds the words in which the platform remembers who changed what, and why.
 //
 // Every change that staff or the platform itself makes to a tenant, key, plan or ban writes one Entry in the
-// transaction of the change: either both are there or neither is.
+// transaction of the change: either both are there or neither is. A change whose reason or actor holds an API key is
+// refused: the trail is read by many and never forgets.
 package audit
 
 import (

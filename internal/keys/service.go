@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -17,13 +18,29 @@ var (
 	ErrKeyName = errors.New("a key's name is at most 100 characters, none of them a control character")
 	// ErrExpiryPast: the key would be born expired.
 	ErrExpiryPast = errors.New("the expiry is not in the future")
+	// ErrTextHoldsKey: a text that would be kept, and shown to others, holds what looks like an API key. It never holds
+	// the text.
+	ErrTextHoldsKey = errors.New("the text holds what looks like an API key")
 )
+
+// tokenForm has no word boundaries, unlike the form by which leaked keys are sought: a key with something glued to it is
+// no less a secret.
+var tokenForm = regexp.MustCompile(`pst_(live|test)_[0-9A-Za-z]{36}`)
+
+// CheckText returns ErrTextHoldsKey for a text that has the form of a key in it, whether or not such a key was issued.
+// Stores refuse such names, reasons and actors.
+func CheckText(text string) error {
+	if tokenForm.MatchString(text) {
+		return ErrTextHoldsKey
+	}
+	return nil
+}
 
 // maxNameLength is in code points.
 const maxNameLength = 100
 
 // ServiceStore keeps issued keys. Every change writes its audit entry in its own transaction and, when by.DryRun is set,
-// is checked in full and then undone.
+// is checked in full and then undone. A text to keep that holds a key is refused with ErrTextHoldsKey.
 type ServiceStore interface {
 	// CreateKey adds a key for the tenant k.TenantName. It returns plans.ErrTenantNotFound, or ErrTooManyKeys when the
 	// tenant has MaxActive keys that are active at k.CreatedAt, however many are created at the same time.
@@ -53,7 +70,7 @@ type Request struct {
 }
 
 // Issue makes a key. The token is the only place where its plaintext ever is: it can't be had again.
-// It returns ErrKeyName, ErrExpiryPast, or an error of ServiceStore.CreateKey.
+// It returns ErrKeyName, ErrExpiryPast, ErrTextHoldsKey, or an error of ServiceStore.CreateKey.
 func (s *Service) Issue(ctx context.Context, by audit.By, r Request) (Key, Token, error) {
 	now := s.now()
 	if err := r.check(now); err != nil {
@@ -122,5 +139,5 @@ func (r Request) check(now time.Time) error {
 			return ErrKeyName
 		}
 	}
-	return nil
+	return CheckText(r.Name)
 }

@@ -36,6 +36,9 @@ func (i *issueTable) RevokeKey(_ context.Context, _ audit.By, id string, now tim
 	return keys.Key{ID: id, RevokedAt: now}, i.err
 }
 
+// example has the form of a key.
+const example = "pst_live_Zb7Q0mKxT4vL9sWcR2yNfHjD8aPuGe1dNUMm"
+
 func TestIssueChecks(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -49,6 +52,7 @@ func TestIssueChecks(t *testing.T) {
 		"NUL":                        {keys.Request{Environment: keys.Live, Name: "a\x00"}, keys.ErrKeyName},
 		"an escape":                  {keys.Request{Environment: keys.Live, Name: "\x1b[2J"}, keys.ErrKeyName},
 		"bad UTF-8":                  {keys.Request{Environment: keys.Live, Name: "\xff"}, keys.ErrKeyName},
+		"a key":                      {keys.Request{Environment: keys.Live, Name: "ci " + example}, keys.ErrTextHoldsKey},
 		"expires now":                {keys.Request{Environment: keys.Live, ExpiresAt: now}, keys.ErrExpiryPast},
 		"expires next":               {keys.Request{Environment: keys.Live, ExpiresAt: now.Add(1)}, nil},
 	} {
@@ -90,5 +94,26 @@ func TestServicePassesErrorsOn(t *testing.T) {
 	}
 	if _, err := service.Identify(t.Context(), "not a key"); !errors.Is(err, keys.ErrMalformed) {
 		t.Errorf("identify: %v", err)
+	}
+}
+
+func TestCheckText(t *testing.T) {
+	t.Parallel()
+	token, err := keys.NewToken(keys.Live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := token.Reveal()
+	for text, want := range map[string]error{
+		"": nil, "pst_live_": nil, token.String(): nil, key[:len(key)-1]: nil, "key_9Xb2LmQ0tR7sVw1Z": nil,
+		strings.Repeat("pst_live", 20): nil, "pst_prod" + key[len("pst_live"):]: nil,
+		key: keys.ErrTextHoldsKey, "leaked: " + key + ".": keys.ErrTextHoldsKey, "x" + key + "x": keys.ErrTextHoldsKey,
+		"é" + key: keys.ErrTextHoldsKey, "pst_live_" + key: keys.ErrTextHoldsKey, "pst_test_" + key[9:44] + "!": nil,
+		"pst_test_000000000000000000000000000000000000": keys.ErrTextHoldsKey,
+	} {
+		err := keys.CheckText(text)
+		if !errors.Is(err, want) || err != nil && strings.Contains(err.Error(), "pst_") {
+			t.Errorf("%q: %v, want %v", text, err, want)
+		}
 	}
 }

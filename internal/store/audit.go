@@ -44,8 +44,13 @@ type auditEntry struct {
 	before, after any
 }
 
-// writeAudit remembers a change in its own transaction. It reads nothing, because the API may only insert.
+// writeAudit remembers a change in its own transaction. It reads nothing, because the API may only insert. It returns
+// keys.ErrTextHoldsKey for a reason or an actor that holds a key; the records are checked where their texts come in, so
+// that one kept before can still be revoked or lifted.
 func writeAudit(ctx context.Context, tx *sqlx.Tx, by audit.By, e auditEntry) error {
+	if err := errors.Join(keys.CheckText(by.Actor), keys.CheckText(by.Reason)); err != nil {
+		return fmt.Errorf("write audit entry: %w", err)
+	}
 	before, err := jsonOrNull(e.before)
 	if err != nil {
 		return err

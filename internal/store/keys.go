@@ -43,6 +43,9 @@ func (r keyRow) key() keys.Key {
 
 // CreateKey implements keys.ServiceStore.
 func (d *DB) CreateKey(ctx context.Context, by audit.By, k keys.Key, digest keys.Digest) (created keys.Key, err error) {
+	if err := keys.CheckText(k.Name); err != nil {
+		return keys.Key{}, fmt.Errorf("create key: name: %w", err)
+	}
 	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
 		// The lock lets one issue at a time count the tenant's keys.
 		tenant, err := lockTenant(ctx, tx, k.TenantName)

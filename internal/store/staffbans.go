@@ -84,8 +84,12 @@ type NewBan struct {
 }
 
 // PlaceBan bans a key from now on. It takes the place of bans in force, which are lifted, so that staff can shorten a
-// ban as well as lengthen it. It returns keys.ErrKeyNotFound, or ErrKeyRevoked for a key that is refused for ever.
+// ban as well as lengthen it. It returns keys.ErrKeyNotFound, ErrKeyRevoked for a key that is refused for ever, or
+// ErrTextHoldsKey.
 func (d *DB) PlaceBan(ctx context.Context, by audit.By, n NewBan, now time.Time) (placed keys.Ban, err error) {
+	if err := keys.CheckText(n.Reason); err != nil {
+		return keys.Ban{}, fmt.Errorf("place ban: reason: %w", err)
+	}
 	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
 		key, err := lockKey(ctx, tx, n.KeyID)
 		if err != nil {

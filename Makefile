@@ -6,6 +6,9 @@ TOOL     := $(GO) tool -modfile=tools/go.mod
 ARGS     ?=
 PACKAGES ?= ./...
 SOAK     ?= 1m
+OPENAPI  := internal/api/openapi.yaml
+# The tools that Node.js runs, as npm has installed them.
+NPM      := tools/npm/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
 .PHONY: help run build test check fmt bench soak clean
@@ -23,11 +26,17 @@ build: ## build bin/petstore and bin/petstorectl
 test: ## run all tests with the race detector, on real Postgres and Redis servers that they start themselves
 	$(GO) test -tags $(TAGS) -race -timeout 9m $(PACKAGES)
 
-check: ## format, vet, linters, generated files and module files up to date
+check: $(NPM) ## format, vet, linters, generated files and module files up to date; the OpenAPI document, also against the released one
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo 'not formatted (make fmt):'; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) vet -tags $(TAGS) ./...
 	$(TOOL) golangci-lint run --build-tags $(TAGS) ./...
+	@REDOCLY_SUPPRESS_UPDATE_NOTICE=true tools/npm/node_modules/.bin/redocly lint --config tools/npm/redocly.yaml $(OPENAPI)
+	@$(GO) -C tools/breaking test .
+	@$(GO) -C tools/breaking run . ../../internal/api/released ../../$(OPENAPI)
+
+$(NPM): tools/npm/package-lock.json
+	@npm ci --prefix tools/npm --silent --no-audit --no-fund
 
 fmt: ## format all Go files
 	@gofmt -w $$(git ls-files '*.go')
@@ -35,7 +44,8 @@ fmt: ## format all Go files
 bench: build ## compare with a bare Gin server: requests a second, their ratio, CPU a request
 	$(GO) run -tags $(TAGS) ./bench $(ARGS)
 
-soak: ## run the long forms of the tests: every fuzzer for SOAK=1m
+soak: ## run the long forms of the tests: 20,000 generated requests of each kind, every fuzzer for SOAK=1m
+	PETSTORE_SOAK=1 $(GO) test -tags $(TAGS) -timeout 60m -v -run '^TestGenerated$$' ./internal/contract
 	@for package in $$($(GO) list ./...); do \
 	  for fuzzer in $$($(GO) test -tags $(TAGS) -list '^Fuzz' $$package | grep '^Fuzz'); do \
 	    echo "== $$package $$fuzzer"; \

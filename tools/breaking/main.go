@@ -1,0 +1,127 @@
+// Command breaking compares the API's OpenAPI document with the last released one, and refuses what docs/versioning.md does
+// not allow within a version: a breaking change, a removal without its notice, a removal date that comes nearer, and less
+// stability.
+//
+//	breaking RELEASED_FOLDER DOCUMENT
+//
+// The folder holds released documents, named by their versions. It exits 1 when something is refused.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/oasdiff/oasdiff/checker"
+	"github.com/oasdiff/oasdiff/diff"
+	"github.com/oasdiff/oasdiff/load"
+)
+
+// The notices of docs/versioning.md, in days.
+const (
+	stableNotice = 365
+	betaNotice   = 180
+)
+
+// severities are where we differ from oasdiff: another default is refused, a new value in an answer is not.
+var severities = map[string]checker.Level{
+	checker.ResponsePropertyEnumValueAddedId:      checker.INFO,
+	checker.RequestParameterDefaultValueChangedId: checker.ERR,
+	checker.RequestParameterDefaultValueAddedId:   checker.ERR,
+	checker.RequestParameterDefaultValueRemovedId: checker.ERR,
+	checker.RequestPropertyDefaultValueChangedId:  checker.ERR,
+	checker.RequestPropertyDefaultValueAddedId:    checker.ERR,
+	checker.RequestPropertyDefaultValueRemovedId:  checker.ERR,
+}
+
+func main() {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: breaking RELEASED_FOLDER DOCUMENT")
+		os.Exit(2)
+	}
+	released, err := last(os.Args[1])
+	if err == nil {
+		err = compare(released, os.Args[2])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// last returns the document with the highest version.
+func last(folder string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err != nil {
+		return "", err
+	}
+	var highest *semver.Version
+	var found string
+	for _, f := range files {
+		v, err := semver.StrictNewVersion(strings.TrimSuffix(filepath.Base(f), ".yaml"))
+		if err != nil {
+			return "", fmt.Errorf("%s: a released document is named by its version: %w", f, err)
+		}
+		if highest == nil || v.GreaterThan(highest) {
+			highest, found = v, f
+		}
+	}
+	if highest == nil {
+		return "", errors.New("no released document in " + folder)
+	}
+	return found, nil
+}
+
+// compare returns all that is refused.
+func compare(released, document string) error {
+	var specs [2]*load.SpecInfo
+	for i, file := range []string{released, document} {
+		spec, err := load.NewSpecInfo(openapi3.NewLoader(), load.NewSource(file))
+		if err != nil {
+			return fmt.Errorf("load %s: %w", file, err)
+		}
+		specs[i] = spec
+	}
+	report, sources, err := diff.GetWithOperationsSourcesMap(diff.NewConfig(), specs[0], specs[1])
+	if err != nil {
+		return fmt.Errorf("compare with %s: %w", released, err)
+	}
+	config := checker.NewConfig(checker.GetAllChecks(), checker.WithDeprecation(betaNotice, stableNotice), checker.WithSeverityLevels(severities))
+	words := checker.NewLocalizer("en")
+	refused := nearer(specs[0].Spec, specs[1].Spec)
+	for _, change := range checker.CheckBackwardCompatibilityUntilLevel(config, report, sources, checker.WARN) {
+		refused = append(refused, fmt.Errorf("  %s %s: %s [%s]", change.GetOperation(), change.GetPath(), change.GetUncolorizedText(words), change.GetId()))
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s breaks the promises of docs/versioning.md to those who use %s:\n%w", document, released, errors.Join(refused...))
+}
+
+// nearer returns the operations whose removal comes sooner than was announced. oasdiff lets it pass as long as the notice is
+// kept.
+func nearer(released, document *openapi3.T) (refused []error) {
+	for path, item := range released.Paths.Map() {
+		for method, operation := range item.Operations() {
+			was, announced := sunset(operation)
+			now := document.Paths.Value(path)
+			if !announced || now == nil || now.GetOperation(method) == nil {
+				continue
+			}
+			if is, ok := sunset(now.GetOperation(method)); !ok || is < was {
+				refused = append(refused, fmt.Errorf("  %s %s: x-sunset was %s and is now %q [sunset-nearer]", method, path, was, is))
+			}
+		}
+	}
+	return refused
+}
+
+// sunset is a date as RFC 3339 writes it, so that dates compare as text.
+func sunset(o *openapi3.Operation) (string, bool) {
+	date, ok := o.Extensions["x-sunset"].(string)
+	return date, ok
+}

@@ -145,7 +145,7 @@ type body struct {
 func (a *api) fail(x *exchange, err error) {
 	e := toError(err)
 	x.failed = e
-	if e.code.status >= http.StatusInternalServerError && !x.gone() {
+	if e.code.status >= http.StatusInternalServerError && !x.gaveUp() {
 		a.refund(x)
 	}
 	switch e.code {
@@ -161,5 +161,8 @@ func (a *api) fail(x *exchange, err error) {
 	_ = x.json(e.code.status, &body{e.code.name, e.message, e.code.status})
 }
 
-// gone reports whether the client broke the request off.
-func (x *exchange) gone() bool { return errors.Is(x.Request.Context().Err(), context.Canceled) }
+// gaveUp reports whether the request failed because its client broke it off. A failure of ours is one also when nobody
+// waits for the answer any more.
+func (x *exchange) gaveUp() bool {
+	return x.failed != nil && errors.Is(x.failed, context.Canceled) && errors.Is(x.Request.Context().Err(), context.Canceled)
+}

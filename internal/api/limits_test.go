@@ -179,6 +179,27 @@ func TestNoRefundForHangingUp(t *testing.T) {
 	}
 }
 
+// TestRefundThoughTheClientIsGone: a failure of ours is given back, and logged, whether or not the client waits for it.
+func TestRefundThoughTheClientIsGone(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{
+		"bug":         errors.New("bug"),
+		"unavailable": fmt.Errorf("list: %w", catalog.ErrUnavailable),
+	} {
+		w := newWorld(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		w.pets.before = cancel
+		w.pets.err = err
+		rec := w.do(w.request("GET", "/v1/pets", "").WithContext(ctx))
+		if w.meter.refunded != 1 {
+			t.Errorf("%s: refunded %d, want 1", name, w.meter.refunded)
+		}
+		if got := field(t, w, "status"); got != float64(rec.Code) {
+			t.Errorf("%s: logged as %v, want %d", name, got, rec.Code)
+		}
+	}
+}
+
 func TestClientAddress(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -7,15 +7,15 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// statusGone is what the log and the metrics call an answer that nobody waited for, after nginx.
+// statusGone is what the log and the metrics call a request that its client broke off, after nginx.
 const statusGone = 499
 
 // status is what came of the request, for the operator.
 func (x *exchange) status() int {
-	if status := x.Writer.Status(); status < 500 || !x.gone() {
-		return status
+	if x.gaveUp() {
+		return statusGone
 	}
-	return statusGone
+	return x.Writer.Status()
 }
 
 // record writes the request's one event. It says nothing that the client chose freely, but for a request id that was

@@ -131,7 +131,7 @@ func (d *DB) tx(ctx context.Context, fn func(*sqlx.Tx) error) (err error) {
 	defer cancel()
 	tx, err := d.db.BeginTxx(ctx, nil)
 	if err != nil {
-		return translate(err)
+		return translateIn(ctx, err)
 	}
 	defer func() {
 		if err != nil {
@@ -140,7 +140,7 @@ func (d *DB) tx(ctx context.Context, fn func(*sqlx.Tx) error) (err error) {
 		}
 	}()
 	if err := fn(tx); err != nil {
-		return translate(err)
+		return translateIn(ctx, err)
 	}
-	return translate(tx.Commit())
+	return translateIn(ctx, tx.Commit())
 }

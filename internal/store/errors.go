@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 
@@ -57,6 +58,16 @@ func translate(err error) error {
 		errors.Is(err, net.ErrClosed),
 		errors.As(err, &network):
 		return unavailableError{err}
+	}
+	return err
+}
+
+// translateIn is translate for work that was bound by ctx. What the database makes of work that is given up in its middle
+// is a matter of chance: the error is context.Canceled too, so that nobody takes it for an outage alone.
+func translateIn(ctx context.Context, err error) error {
+	err = translate(err)
+	if errors.Is(err, ErrUnavailable) && errors.Is(ctx.Err(), context.Canceled) && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%w: %w", context.Canceled, err)
 	}
 	return err
 }

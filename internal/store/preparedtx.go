@@ -47,7 +47,7 @@ func (d *DB) tryPreparedTx(
 	for _, query := range queries {
 		stmt, err := d.stmts.get(ctx, d.db, query)
 		if err != nil {
-			return false, translate(err)
+			return false, translateIn(ctx, err)
 		}
 		stmts = append(stmts, stmt)
 	}

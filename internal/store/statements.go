@@ -102,7 +102,7 @@ func (d *DB) queryPrepared(ctx context.Context, collect func(*sqlx.Rows) error, 
 	for again := false; ; again = true {
 		stmt, err := d.stmts.get(ctx, d.db, query)
 		if err != nil {
-			return translate(err)
+			return translateIn(ctx, err)
 		}
 		err = collectRows(ctx, stmt.Stmt, collect, args)
 		stale := pq.As(err, pqerror.FeatureNotSupported) != nil
@@ -111,7 +111,7 @@ func (d *DB) queryPrepared(ctx context.Context, collect func(*sqlx.Rows) error, 
 		}
 		stmt.release()
 		if again || !stale {
-			return translate(err)
+			return translateIn(ctx, err)
 		}
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jmoiron/sqlx"
-
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
 )
@@ -17,11 +15,7 @@ import (
 func TestMigrationUnderLoad(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	owner, err := sqlx.Open("postgres", s.database.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer owner.Close()
+	owner := s.owner(t)
 	rex := s.add(t, s.a, "Rex")[0]
 	order, err := s.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: rex.ID, Quantity: 1})
 	if err != nil {

@@ -59,7 +59,7 @@ func (d *Document) CheckAnswer(x Exchange) error {
 // expected returns what the document says of the answer, and of which operation it is. Both are nil for a page, of
 // which it says nothing.
 func (d *Document) expected(x Exchange) (*response, *Operation, error) {
-	path, ours := strings.CutPrefix(x.Request.URL.Path, Base)
+	path, ours := strings.CutPrefix(pathOf(x.Request), Base)
 	operations, _ := d.match(path)
 	method := methodOf(x.Request)
 	i := slices.IndexFunc(operations, func(o *Operation) bool { return o.Method == method })
@@ -82,6 +82,14 @@ func (d *Document) expected(x Exchange) (*response, *Operation, error) {
 	return r, nil, checkAllow(x, operations)
 }
 
+// pathOf is the request's: as it was written where it has a percent-coded slash, which separates nothing.
+func pathOf(r *http.Request) string {
+	if strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
+		return r.URL.RawPath
+	}
+	return r.URL.Path
+}
+
 // methodOf is the operation's: HEAD is answered as GET.
 func methodOf(r *http.Request) string {
 	if r.Method == http.MethodHead {
@@ -92,7 +100,7 @@ func methodOf(r *http.Request) string {
 
 // operation returns the one that is asked for, nil for none.
 func (d *Document) operation(r *http.Request) *Operation {
-	path, ours := strings.CutPrefix(r.URL.Path, Base)
+	path, ours := strings.CutPrefix(pathOf(r), Base)
 	operations, _ := d.match(path)
 	for _, o := range operations {
 		if ours && o.Method == methodOf(r) {

@@ -28,7 +28,7 @@ func (d *Document) allows(o *Operation, x Exchange) error {
 			values[i] = strings.Trim(v, " \t")
 		}
 	}
-	_, params := d.match(strings.TrimPrefix(r.URL.Path, Base))
+	_, params := d.match(strings.TrimPrefix(pathOf(r), Base))
 	err := openapi3filter.ValidateRequest(r.Context(), &openapi3filter.RequestValidationInput{
 		Request: r, PathParams: params,
 		Route:   &routers.Route{Spec: d.spec, Path: o.Path, PathItem: o.item, Method: o.Method, Operation: o.operation},

@@ -75,11 +75,12 @@ func runKeyIssue(ctx context.Context, o *keyIssueOptions) error {
 		return o.explain(ctx, err, about{tenant: o.tenant})
 	}
 	o.changed("issued %s key %s to tenant %s%s", key.Environment, key.ID, key.TenantName, until(key.ExpiresAt))
-	if o.dryRun {
-		return printOne(o.factory, keyView(o.now()), key)
+	issued := issuedKey{Key: key}
+	if !o.dryRun {
+		o.streams.say("this is the only time the key is shown:")
+		issued.text = token.Reveal()
 	}
-	o.streams.say("this is the only time the key is shown:")
-	return printIssued(o.factory, key, token)
+	return printIssued(o.factory, issued)
 }
 
 func until(t time.Time) string {
@@ -89,29 +90,35 @@ func until(t time.Time) string {
 	return ", valid until " + plain(t)
 }
 
-// issuedKey is the only shape that holds a key's plaintext.
+// issuedKey is the only shape that holds a key's plaintext, which is empty for a key that was only tried.
 type issuedKey struct {
-	ID          string           `json:"id"`
-	Key         string           `json:"key"`
-	Tenant      string           `json:"tenant"`
-	Name        string           `json:"name,omitempty"`
-	Environment keys.Environment `json:"environment"`
-	ExpiresAt   *time.Time       `json:"expires_at,omitempty"`
+	keys.Key
+	text string
 }
 
-// printIssued prints the new key, alone unless another format is asked for.
-func printIssued(f *factory, k keys.Key, token keys.Token) error {
-	switch f.output {
-	case "json":
-		issued := issuedKey{ID: k.ID, Key: token.Reveal(), Tenant: k.TenantName, Name: k.Name, Environment: k.Environment}
-		if !k.ExpiresAt.IsZero() {
-			issued.ExpiresAt = &k.ExpiresAt
-		}
-		return printJSON(f.streams.out, issued)
-	case "csv":
-		v := append(view[keys.Key]{{name: "key", value: func(keys.Key) any { return token.Reveal() }}}, keyView(f.now())...)
-		return printCSV(f.streams.out, v, []keys.Key{k})
+var (
+	issuedText = column[issuedKey]{name: "key", value: func(k issuedKey) any { return k.text }}
+	issuedView = view[issuedKey]{
+		{name: "id", value: func(k issuedKey) any { return k.ID }},
+		issuedText,
+		{name: "tenant", value: func(k issuedKey) any { return k.TenantName }},
+		{name: "name", value: func(k issuedKey) any { return k.Name }},
+		{name: "environment", value: func(k issuedKey) any { return string(k.Environment) }},
+		{name: "expires_at", value: func(k issuedKey) any { return k.ExpiresAt }},
 	}
-	_, err := fmt.Fprintln(f.streams.out, token.Reveal())
+)
+
+// printIssued prints the new key, alone unless another format is asked for or there is none to tell.
+func printIssued(f *factory, k issuedKey) error {
+	whole := over(keyView(f.now()), func(k issuedKey) keys.Key { return k.Key })
+	switch {
+	case f.output == "json":
+		return printOne(f, issuedView, k)
+	case f.output == "csv":
+		return printOne(f, append(view[issuedKey]{issuedText}, whole...), k)
+	case f.dryRun:
+		return printOne(f, whole, k)
+	}
+	_, err := fmt.Fprintln(f.streams.out, k.text)
 	return err
 }

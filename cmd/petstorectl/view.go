@@ -15,7 +15,7 @@ import (
 // column is one value of a thing of type T. Its name is the member in JSON and the heading in CSV; both are promised.
 type column[T any] struct {
 	name string
-	// value returns a string, an int64, a *int64 (nil for none), a time (zero for none), a []string or raw JSON.
+	// value returns a string ("" for none), an int64, a *int64 (nil for none), a time (zero for none), a []string or raw JSON.
 	value func(T) any
 	// short is set on the columns of a list's table; the others are shown for one thing, in JSON and in CSV.
 	short bool
@@ -162,6 +162,10 @@ func (o object[T]) MarshalJSON() ([]byte, error) {
 
 func jsonValue(v any) any {
 	switch v := v.(type) {
+	case string:
+		if v == "" {
+			return nil
+		}
 	case time.Time:
 		if v.IsZero() {
 			return nil

@@ -20,7 +20,11 @@ func newCmdCompletion(f *factory, runF func(*completionOptions) error) *cobra.Co
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "The script by which a shell completes commands and names",
 		Long: `The script by which a shell completes commands, flags and the names of tenants,
-plans and keys, which it asks the database for.`,
+plans and keys, which it asks the database for.
+
+The script for bash calls functions of the package bash-completion: install that
+(apt install bash-completion, brew install bash-completion@2) and begin a new
+shell. The others need nothing.`,
 		Example: `  source <(petstorectl completion bash)
   petstorectl completion zsh > "${fpath[1]}/_petstorectl"`,
 		Args:      exactArgs("the shell: bash, zsh, fish or powershell"),

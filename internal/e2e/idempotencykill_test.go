@@ -32,6 +32,7 @@ func TestKilledServerWithKeys(t *testing.T) {
 	h := newHouse(t, false)
 	random := rand.New(rand.NewPCG(seed, 0))
 	survivor := h.serve()
+	var all killing
 	for round := range rounds {
 		k := &killing{house: h, survivor: survivor, victim: h.serve(), tn: h.tenant(plans.Enterprise, roomy, 1), pets: map[int64]string{}, orders: map[int64]string{}}
 		k.forSale = h.insertPets(k.tn, 2000)
@@ -56,7 +57,12 @@ func TestKilledServerWithKeys(t *testing.T) {
 		t.Logf("seed %d, round %d, %s: %d answered, %d not, of which %d had taken effect; in progress for %v at most, %d × 409",
 			seed, round, how, k.answered.Load(), k.retried, k.replays, k.longest.Round(time.Millisecond), k.refusals)
 		k.check()
+		all.retried += k.retried
+		all.replays += k.replays
+		all.longest = max(all.longest, k.longest)
 	}
+	t.Logf("%d rounds: %d requests sent again, %d of which had taken effect; in progress for %v at most, and 60 s are promised",
+		rounds, all.retried, all.replays, all.longest.Round(time.Millisecond))
 }
 
 // killing is a round of it.

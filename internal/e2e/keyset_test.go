@@ -79,7 +79,7 @@ func (h *house) walk(s *server, token, path string) walked {
 	last := int64(0)
 	for path != "" {
 		a := h.client.get(s, token, path)
-		var pets []pet
+		var pets []struct{ ID int64 }
 		if err := json.Unmarshal(a.body, &pets); err != nil || a.status != http.StatusOK {
 			h.t.Fatalf("page %d, %s: %v", len(w.pages)+1, path, a)
 		}

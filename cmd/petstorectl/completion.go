@@ -24,7 +24,7 @@ plans and keys, which it asks the database for.
 
 The script for bash calls functions of the package bash-completion: install that
 (apt install bash-completion, brew install bash-completion@2) and begin a new
-shell. The others need nothing.`,
+shell. Zsh needs its own compinit.`,
 		Example: `  source <(petstorectl completion bash)
   petstorectl completion zsh > "${fpath[1]}/_petstorectl"`,
 		Args:      exactArgs("the shell: bash, zsh, fish or powershell"),

@@ -51,15 +51,20 @@ func (a *api) refund(x *exchange) {
 func (a *api) refuseOverLimit(x *exchange) error {
 	c, w := x.caller, x.decision.Binding()
 	a.Meter.Refused(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
-	// A client that hangs up at once must not escape its strike.
-	a.Strikes.Refused(context.WithoutCancel(x.Request.Context()), c, x.now)
 	code := codeRateLimitExceeded
 	if w.Name == plans.Day {
 		code = codeDailyQuotaExceeded
 	}
 	wait := plans.RetryAfter(w.Reset, x.now)
-	return code.because("Plan " + c.Tenant.Plan + " allows " + count(w.Limit, "request") + " per " + string(w.Name) +
-		". Retry in " + count(wait, "second") + ".").after(wait)
+	message := "Plan " + c.Tenant.Plan + " allows " + count(w.Limit, "request") + " per " + string(w.Name) + "."
+	if x.decision.Share {
+		// The tenant may have kept to its plan, so this is no strike.
+		message += " Our servers can't share their counters at the moment, and this one's part is used up."
+	} else {
+		// A client that hangs up at once must not escape its strike.
+		a.Strikes.Refused(context.WithoutCancel(x.Request.Context()), c, x.now)
+	}
+	return code.because(message + " Retry in " + count(wait, "second") + ".").after(wait)
 }
 
 // refuseBanned answers a banned key. It counts in no window and is no strike.

@@ -75,6 +75,30 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// alone refuses as one of several servers that have lost their counters.
+type alone struct{ plans.Limiter }
+
+func (l alone) Take(ctx context.Context, tenantID int64, q plans.Quota, now time.Time) plans.Decision {
+	d := l.Limiter.Take(ctx, tenantID, plans.Quota{PerMinute: 0, PerDay: q.PerDay}, now)
+	d.Minute.Limit, d.Share = q.PerMinute, true
+	return d
+}
+
+// TestRefusedByAShare: who is refused by one server's part of the limit may have kept to its plan. That is no strike.
+func TestRefusedByAShare(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.Limiter = alone{c.Limiter} })
+	rec := w.do(w.request("GET", "/v1/pets", ""))
+	want := `{"code":"rate_limit_exceeded","message":"Plan free allows 60 requests per minute. Our servers can't share their counters ` +
+		`at the moment, and this one's part is used up. Retry in ` + header(rec, "Retry-After") + ` seconds.","status":429}` + "\n"
+	if rec.Code != 429 || rec.Body.String() != want {
+		t.Errorf("%d %s, want %s", rec.Code, rec.Body, want)
+	}
+	if len(w.strikes.refused) > 0 || w.meter.refused != 1 {
+		t.Errorf("strikes %v, refused %d; want none, 1", w.strikes.refused, w.meter.refused)
+	}
+}
+
 func TestBan(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

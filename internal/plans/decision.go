@@ -9,8 +9,11 @@ import (
 // Decision is what a Limiter made of one request.
 type Decision struct {
 	Admitted bool
-	Minute   Window
-	Day      Window
+	// Share is true when one of several servers decided alone, over its share of the limits: a refusal then does not mean
+	// that the tenant has used them up.
+	Share  bool
+	Minute Window
+	Day    Window
 }
 
 // decide builds the decision for the windows of those numbers, from what was used in each before the request.

@@ -71,6 +71,7 @@ func (l *ledger) take(tenantID int64, q Quota, minute, day, servers int64) Decis
 	minuteLeft := min(a.minute.share(q.PerMinute-a.asking), a.minute.part(q.PerMinute)-a.asking) - a.minute.local
 	dayLeft := a.day.share(q.PerDay-a.asking) - a.day.local
 	d := decide(tenantID, q, a.minute.number, q.PerMinute-minuteLeft, a.day.number, q.PerDay-dayLeft)
+	d.Share = a.minute.servers > 1 || a.day.servers > 1
 	if d.Admitted {
 		a.minute.local++
 		a.day.local++

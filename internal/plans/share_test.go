@@ -182,6 +182,12 @@ func TestShareFollowsThePlanAndTheMostServers(t *testing.T) {
 		return n
 	}
 	small, large := Quota{60, 1000}, Quota{300, 10_000}
+	if l.take(2, small, minute, day, 1).Share {
+		t.Error("a server that is alone says that it decided over a share")
+	}
+	if !l.take(2, small, minute, day, 2).Share {
+		t.Error("one of two servers does not say that it decided over a share")
+	}
 	if got := admitted(small, 2); got != 20 {
 		t.Errorf("%d admitted, want half of 40", got)
 	}

@@ -23,7 +23,7 @@ func keyView(now time.Time) view[keys.Key] {
 		{name: "id", value: func(k keys.Key) any { return k.ID }, short: true},
 		{name: "tenant", value: func(k keys.Key) any { return k.TenantName }, short: true, least: textWidth},
 		{name: "name", value: func(k keys.Key) any { return k.Name }, short: true, least: textWidth},
-		{name: "environment", value: func(k keys.Key) any { return string(k.Environment) }},
+		{name: "environment", heading: "ENV", value: func(k keys.Key) any { return string(k.Environment) }, short: true},
 		{name: "last4", value: func(k keys.Key) any { return k.Last4 }, short: true},
 		{name: "status", value: func(k keys.Key) any { return k.Status(now) }, short: true},
 		{name: "created_at", value: func(k keys.Key) any { return k.CreatedAt }},

@@ -75,12 +75,22 @@ func runKeyIssue(ctx context.Context, o *keyIssueOptions) error {
 		return o.explain(ctx, err, about{tenant: o.tenant})
 	}
 	o.changed("issued %s key %s to tenant %s%s", key.Environment, key.ID, key.TenantName, until(key.ExpiresAt))
+	o.streams.say("%s", deployment(key.Environment))
 	issued := issuedKey{Key: key}
 	if !o.dryRun {
 		o.streams.say("this is the only time the key is shown:")
 		issued.text = token.Reveal()
 	}
 	return printIssued(o.factory, issued)
+}
+
+// deployment says where a key is good: the environment may have been the standard one, and nothing shows until the
+// customer is refused.
+func deployment(e keys.Environment) string {
+	if e == keys.Test {
+		return "the key is for staging (test): a production deployment refuses it"
+	}
+	return "the key is for production (live): a staging deployment refuses it"
 }
 
 func until(t time.Time) string {

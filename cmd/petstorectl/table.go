@@ -23,7 +23,7 @@ func printTable[T any](f *factory, v view[T], things []T) error {
 	rows := [][]string{make([]string, len(v))}
 	configs := make([]table.ColumnConfig, len(v))
 	for i, c := range v {
-		rows[0][i] = strings.ToUpper(strings.ReplaceAll(c.name, "_", " "))
+		rows[0][i] = c.headingText()
 		configs[i].Number = i + 1
 	}
 	for _, t := range things {

@@ -15,12 +15,21 @@ import (
 // column is one value of a thing of type T. Its name is the member in JSON and the heading in CSV; both are promised.
 type column[T any] struct {
 	name string
+	// heading is the table's; empty for the name in capitals.
+	heading string
 	// value returns a string ("" for none), an int64, a *int64 (nil for none), a time (zero for none), a []string or raw JSON.
 	value func(T) any
 	// short is set on the columns of a list's table; the others are shown for one thing, in JSON and in CSV.
 	short bool
 	// least is the width down to which the column is cut when a terminal is too narrow; 0 for never.
 	least int
+}
+
+func (c column[T]) headingText() string {
+	if c.heading != "" {
+		return c.heading
+	}
+	return strings.ToUpper(strings.ReplaceAll(c.name, "_", " "))
 }
 
 // view is how things of type T are printed.
@@ -57,7 +66,7 @@ func (v view[T]) names() []string {
 func over[D, T any](v view[T], inner func(D) T) view[D] {
 	out := make(view[D], len(v))
 	for i, c := range v {
-		out[i] = column[D]{c.name, func(d D) any { return c.value(inner(d)) }, c.short, c.least}
+		out[i] = column[D]{c.name, c.heading, func(d D) any { return c.value(inner(d)) }, c.short, c.least}
 	}
 	return out
 }

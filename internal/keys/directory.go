@@ -42,7 +42,8 @@ type CallerStore interface {
 //
 // While changes are heard an entry is good until one comes. While they are not (Lost), an entry is believed for a
 // second and then looked up again; when the store can't be asked either, nobody can revoke a key, and known callers
-// are served for 60 seconds more. After that, and for callers not known, Lookup fails with ErrUnavailable.
+// are served for 60 seconds more. The first who finds that out waits for it; while it is known, the store is asked in the
+// background. After that, and for callers not known, Lookup fails with ErrUnavailable.
 // When changes are heard again, everything is dropped.
 type Directory struct {
 	store CallerStore
@@ -70,6 +71,8 @@ type Directory struct {
 	lostSince  atomic.Int64
 	failedAt   atomic.Int64
 	answeredAt atomic.Int64
+	// probing is true while a store that was away is asked in the background.
+	probing atomic.Bool
 }
 
 type entry struct {
@@ -118,6 +121,10 @@ func (d *Directory) refresh(ctx context.Context, digest Digest, old *entry, now 
 	if u, ok := d.unknown.GetIfPresent(digest); ok && d.fresh(u, now) && now.UnixNano()-u.loadedAt < int64(unknownAge) {
 		return nil, ErrInvalidKey
 	}
+	if old != nil && d.servesOutage(old, now) && d.failing(now) {
+		d.probe(ctx, digest, now)
+		return old, nil
+	}
 	e, err := d.load(ctx, digest, now)
 	switch {
 	case err == nil:
@@ -130,10 +137,32 @@ func (d *Directory) refresh(ctx context.Context, digest Digest, old *entry, now 
 	return nil, err
 }
 
+// failing tells whether the store was away a moment ago and has answered nothing since.
+func (d *Directory) failing(now time.Time) bool {
+	failed := d.failedAt.Load()
+	return failed > d.answeredAt.Load() && now.UnixNano()-failed < int64(lostAge)
+}
+
+// probe asks a store that was away again, in the background and one question at a time: nobody who is known waits for it.
+func (d *Directory) probe(ctx context.Context, digest Digest, now time.Time) {
+	if d.rests(now) || !d.probing.CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		defer d.probing.Store(false)
+		_, _ = d.load(ctx, digest, now) // What it finds out is kept.
+	}()
+}
+
+// rests tells whether the store failed so recently that it is left alone.
+func (d *Directory) rests(now time.Time) bool {
+	return now.UnixNano()-d.failedAt.Load() < int64(retryAfter)
+}
+
 // load asks the store, once for all who wait for the same answer. The answer is kept unless a change was heard
 // meanwhile, which it might not show.
 func (d *Directory) load(ctx context.Context, digest Digest, now time.Time) (*entry, error) {
-	if now.UnixNano()-d.failedAt.Load() < int64(retryAfter) {
+	if d.rests(now) {
 		return nil, fmt.Errorf("look up caller: %w", ErrUnavailable)
 	}
 	changes := d.changes.Load()

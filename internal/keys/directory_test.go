@@ -303,6 +303,7 @@ func TestOutageCostsLittle(t *testing.T) {
 		}
 		time.Sleep(retryAfter)
 		d.want(t, nil)
+		synctest.Wait()
 		if n := d.table.asked.Load(); n != 3 {
 			t.Errorf("the store was asked %d times, want 3", n)
 		}
@@ -320,6 +321,57 @@ func TestHangingStore(t *testing.T) {
 			t.Errorf("the look-up took %v, want %v", took, loadWait)
 		}
 		time.Sleep(loadTimeout)
+	})
+}
+
+// Of known callers, only who finds out that the store hangs waits for it; when it answers again, its word holds within
+// about a second although no notice comes.
+func TestKnownCallersDoNotWaitForAHangingStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDirectoryTest(t)
+		d.want(t, nil)
+		held := make(chan struct{})
+		d.table.change(func() { d.table.held = held })
+		d.Lost(time.Now())
+		time.Sleep(2 * lostAge)
+		start := time.Now()
+		d.want(t, nil)
+		if took := time.Since(start); took != loadWait {
+			t.Errorf("the first took %v, want %v", took, loadWait)
+		}
+		for range 400 {
+			start := time.Now()
+			d.want(t, nil)
+			if took := time.Since(start); took != 0 {
+				t.Fatalf("a known caller waited for %v", took)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		close(held)
+		d.table.change(func() { d.table.held = nil })
+		d.set(func(c *Caller) { c.Revoked = true })
+		for range 20 {
+			time.Sleep(50 * time.Millisecond)
+			_, _ = d.Lookup(t.Context(), d.token)
+		}
+		d.want(t, ErrInvalidKey)
+		time.Sleep(loadTimeout)
+	})
+}
+
+// A single request long after the store was found away waits for it again: it may be back.
+func TestQuietOutageEndsWithTheFirstRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDirectoryTest(t)
+		d.want(t, nil)
+		d.table.change(func() { d.table.away = true })
+		d.Lost(time.Now())
+		time.Sleep(2 * lostAge)
+		d.want(t, nil)
+		d.table.change(func() { d.table.away = false })
+		d.set(func(c *Caller) { c.Revoked = true })
+		time.Sleep(lostAge)
+		d.want(t, ErrInvalidKey)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,9 +43,29 @@ func (c *choice[T]) String() string {
 // Type implements pflag.Value.
 func (c *choice[T]) Type() string { return "string" }
 
+// invalidValue says what is wrong with a flag's value, without the words of the library that read it.
+func invalidValue(e *pflag.InvalidValueError) string {
+	var number *strconv.NumError
+	value := e.GetValue()
+	switch {
+	case !errors.As(e, &number):
+		return fmt.Sprintf("%v, not %q", errors.Unwrap(e), value)
+	case e.GetFlag().Value.Type() == "bool":
+		return fmt.Sprintf("%q is neither true nor false", value)
+	case !errors.Is(number, strconv.ErrRange):
+		return fmt.Sprintf("%q is no whole number", value)
+	case strings.HasPrefix(value, "-"):
+		return value + " is too small"
+	}
+	return value + " is too large"
+}
+
 // flagProblem turns what pflag found into a usage error, with the flag that was likely meant.
 func flagProblem(cmd *cobra.Command, err error) error {
 	p := usageProblem("%v", err)
+	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
+		p.message = fmt.Sprintf("--%s: %s", invalid.GetFlag().Name, invalidValue(invalid))
+	}
 	p.hint = "see: " + cmd.CommandPath() + " --help"
 	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
 		var known []string

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -46,6 +46,8 @@ func relative(t, now time.Time) string {
 	return "just now"
 }
 
+var errLength = errors.New("no length of time such as 30m, 12h, 90d or 2w")
+
 // parseLength reads a length of time such as 90d, 2w, 1h or 1h30m, more than none and at most 100 years.
 func parseLength(text string) (time.Duration, error) {
 	length, err := time.ParseDuration(text)
@@ -53,17 +55,21 @@ func parseLength(text string) (time.Duration, error) {
 		if number, ok := strings.CutSuffix(text, suffix); ok {
 			var n int64
 			n, err = strconv.ParseInt(number, 10, 32)
-			length = time.Duration(math.MaxInt64)
-			if n <= int64(maxLength/unit) {
-				length = time.Duration(n) * unit
+			if errors.Is(err, strconv.ErrRange) {
+				// n is the nearest number that there is.
+				err = nil
 			}
+			// The product of more may have another sign.
+			length = time.Duration(min(max(n, 0), int64(maxLength/unit)+1)) * unit
 		}
 	}
-	if err != nil {
-		return 0, fmt.Errorf("%q is no length of time such as 30m, 12h, 90d or 2w", text)
-	}
-	if length <= 0 || length > maxLength {
-		return 0, fmt.Errorf("%q is not between nothing and 100 years", text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is %w", text, errLength)
+	case length <= 0:
+		return 0, fmt.Errorf("%q is not more than zero: want a length of time such as 30m, 12h, 90d or 2w", text)
+	case length > maxLength:
+		return 0, fmt.Errorf("%q is more than 100 years", text)
 	}
 	return length, nil
 }
@@ -79,10 +85,10 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 		}
 	}
 	length, err := parseLength(text)
-	if err != nil {
+	if errors.Is(err, errLength) {
 		return time.Time{}, fmt.Errorf("%w, no date such as 2027-01-01 and no time such as 2027-01-01T12:00:00Z", err)
 	}
-	return now.Add(length), nil
+	return now.Add(length), err
 }
 
 // parseMonth returns the first instant of a UTC month, given as 2026-11, and of the next; "" for the current one.

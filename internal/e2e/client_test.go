@@ -12,17 +12,24 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"petstore.example/internal/contract"
 )
 
-// client is a customer's HTTP client.
-type client struct{ http *http.Client }
+// client is a customer's HTTP client. It fails the test when an answer, or a request that succeeds, is not as the document
+// says.
+type client struct {
+	http  *http.Client
+	check *checker
+}
 
-// newClient returns one that fails the test when an answer, or a request that succeeds, is not as the document says.
 func newClient(t testing.TB) *client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 128}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &client{&http.Client{Transport: checked(t, transport), Timeout: 20 * time.Second}}
+	return &client{&http.Client{Transport: transport, Timeout: timeout}, newChecker(t)}
 }
+
+const timeout = 20 * time.Second
 
 // answer is what a request came to. err is of the connection; then all but the times is zero.
 type answer struct {
@@ -79,15 +86,23 @@ func (c *client) do(ctx context.Context, method, url, token, body string, header
 		req.Header.Add(headers[i], headers[i+1])
 	}
 	a.sent = time.Now()
-	defer func() { a.got = time.Now() }()
-	res, err := c.http.Do(req)
+	a.exchange(c.http, req)
+	a.got = time.Now()
+	if a.err == nil {
+		c.check.exchange(contract.Exchange{Request: req, RequestBody: []byte(body), Status: a.status, Header: a.header, Body: a.body})
+	}
+	return a
+}
+
+func (a *answer) exchange(h *http.Client, req *http.Request) {
+	res, err := h.Do(req)
 	if err != nil {
 		a.err = err
-		return a
+		return
 	}
 	defer res.Body.Close()
 	if a.body, a.err = io.ReadAll(res.Body); a.err != nil {
-		return a
+		return
 	}
 	a.status, a.header, a.windows = res.StatusCode, res.Header, windowsOf(res.Header)
 	if a.status >= 400 {
@@ -95,7 +110,6 @@ func (c *client) do(ctx context.Context, method, url, token, body string, header
 		_ = json.Unmarshal(a.body, &e)
 		a.code = e.Code
 	}
-	return a
 }
 
 var rateLimitItem = regexp.MustCompile(`"(\w+)";r=(\d+);t=(\d+)`)

@@ -20,27 +20,54 @@ var document = sync.OnceValues(func() (*contract.Document, error) {
 	return contract.Load(text)
 })
 
-// checked returns base with every request and answer held against the document.
-func checked(t testing.TB, base http.RoundTripper) http.RoundTripper {
+// checker holds exchanges against the document.
+type checker struct {
+	t        testing.TB
+	document *contract.Document
+	reports  atomic.Int64
+}
+
+func newChecker(t testing.TB) *checker {
 	t.Helper()
 	d, err := document()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var reports atomic.Int64
-	return d.Transport(base, func(err error) {
-		// The first ones tell enough of a fault that thousands of answers have.
-		if reports.Add(1) <= 10 {
-			t.Error(err)
-		}
-	})
+	return &checker{t: t, document: d}
+}
+
+func (c *checker) exchange(x contract.Exchange) {
+	if err := c.document.Check(x); err != nil {
+		c.report(err)
+	}
+}
+
+// report fails the test. The first ones tell enough of a fault that thousands of answers have.
+func (c *checker) report(err error) {
+	if c.reports.Add(1) <= 10 {
+		c.t.Error(err)
+	}
+}
+
+// checked sends as c does and checks every exchange, for clients that are not ours to change.
+func (c *client) checked() http.RoundTripper {
+	return c.check.document.Transport(c.http.Transport, c.check.report)
+}
+
+// through sends by a transport.
+func through(r http.RoundTripper) petstore.Option {
+	return petstore.WithHTTPClient(&http.Client{Transport: r, Timeout: timeout})
 }
 
 // store returns the client for customers, of a key and a server.
 func (h *house) store(s *server, token string, opts ...petstore.Option) *petstore.Client {
 	h.t.Helper()
-	opts = append([]petstore.Option{petstore.WithHTTPClient(h.client.http)}, opts...)
-	c, err := petstore.New(s.url, token, opts...)
+	return h.storeAt(s.url, token, opts...)
+}
+
+func (h *house) storeAt(url, token string, opts ...petstore.Option) *petstore.Client {
+	h.t.Helper()
+	c, err := petstore.New(url, token, append([]petstore.Option{through(h.client.checked())}, opts...)...)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -199,10 +199,7 @@ func (h *house) showErrors(s *server, tn *tenant, pet petstore.Pet) {
 	h.t.Helper()
 	ctx, token := h.t.Context(), tn.keys[0].token
 	store, stranger := h.store(s, token), h.store(s, "pst_live_none")
-	astray, err := petstore.New(s.url+"/nowhere/v1", token, petstore.WithHTTPClient(h.client.http))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	astray := h.storeAt(s.url+"/nowhere/v1", token)
 	const none = int64(1) << 62
 	sold, placed := petstore.PetSold, petstore.OrderPlaced
 	for _, tt := range []struct {
@@ -286,9 +283,8 @@ func TestGoClientWaits(t *testing.T) {
 	h := newHouse(t, true)
 	servers := []*server{h.serve("PETSTORE_REDIS_TIMEOUT=5s"), h.serve("PETSTORE_REDIS_TIMEOUT=5s")}
 	tn := h.tenantWithin(servers[0], plans.Enterprise, &plans.Quota{PerMinute: 30, PerDay: 1000}, 1, 5*time.Second, 15*time.Second)
-	transport := &counting{base: h.client.http.Transport}
-	one := petstore.WithHTTPClient(&http.Client{Transport: transport, Timeout: 20 * time.Second})
-	stores := []*petstore.Client{h.store(servers[0], tn.keys[0].token, one), h.store(servers[1], tn.keys[0].token, one)}
+	transport := &counting{base: h.client.checked()}
+	stores := []*petstore.Client{h.store(servers[0], tn.keys[0].token, through(transport)), h.store(servers[1], tn.keys[0].token, through(transport))}
 	began := time.Now()
 	answers := crowd(callers, calls, func(caller, request int) answer {
 		var err error
@@ -356,8 +352,8 @@ func TestGoClientLosesAnswers(t *testing.T) {
 	h := newHouse(t, false)
 	s := h.serve()
 	tn := h.tenant(plans.Enterprise, roomy, 1)
-	transport := &counting{base: h.client.http.Transport, lose: true, lost: map[string]bool{}}
-	store := h.store(s, tn.keys[0].token, petstore.WithHTTPClient(&http.Client{Transport: transport, Timeout: 20 * time.Second}))
+	transport := &counting{base: h.client.checked(), lose: true, lost: map[string]bool{}}
+	store := h.store(s, tn.keys[0].token, through(transport))
 	pets := h.insertPets(tn, calls/2)
 	answers := atOnce(calls, func(i int) (a answer) {
 		var err error

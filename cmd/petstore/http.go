@@ -14,8 +14,9 @@ import (
 const (
 	readHeaderTimeout = 10 * time.Second
 	readTimeout       = 30 * time.Second
-	writeTimeout      = 30 * time.Second
-	idleTimeout       = 2 * time.Minute
+	// writeTimeout begins with the end of the headers: who takes all the time there is to send a body gets an answer still.
+	writeTimeout = readTimeout + 30*time.Second
+	idleTimeout  = 2 * time.Minute
 	// maxHeaderBytes makes net/http answer 431 to more than 32 KiB of request line and headers: it grants 4 KiB of its own.
 	maxHeaderBytes = 28 << 10
 )

@@ -31,12 +31,12 @@ func readAll(x *exchange) ([]byte, error) {
 		return nil, tooLarge(x)
 	}
 	data, err := io.ReadAll(io.LimitReader(x.Request.Body, maxBody+1))
+	x.bodyRead = true
 	switch {
 	case len(data) > maxBody:
 		return nil, tooLarge(x)
 	case err != nil:
-		x.set("Connection", "close")
-		return nil, codeInvalidJSON.because("The body broke off before its end.")
+		return nil, x.brokenBody()
 	case len(data) == 0:
 		// Before its type is asked for: who sends nothing sends no type either.
 		return nil, codeMissingBody.because("")

@@ -31,6 +31,9 @@ type exchange struct {
 	counted  bool
 	limits   allowance
 
+	// bodyRead is true when the body was read, as far as it is to be.
+	bodyRead bool
+
 	// failed is the error that was answered, nil for none.
 	failed *Error
 
@@ -59,6 +62,7 @@ var (
 
 // write sends the answer: the headers that every answer has, and the body, if any.
 func (x *exchange) write(status int, body []byte) {
+	x.leaveBody()
 	h := x.Writer.Header()
 	share(h)
 	x.set("X-Request-Id", x.id)

@@ -1,0 +1,149 @@
+package api
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// serveFor serves the world on a loopback port, with that read timeout. The time to write is over before it.
+func (w *world) serveFor(t *testing.T, timeout time.Duration) string {
+	t.Helper()
+	s := httptest.NewUnstartedServer(w)
+	s.Config.ReadTimeout, s.Config.WriteTimeout = timeout, timeout/2
+	s.Start()
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
+
+// client is one connection, on which answers are read as they come.
+type client struct {
+	net.Conn
+	answers *bufio.Reader
+}
+
+func dial(t *testing.T, addr string) client {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return client{conn, bufio.NewReader(conn)}
+}
+
+func (c client) send(t *testing.T, text string) {
+	t.Helper()
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answer reads one answer, and the code of its error.
+func (c client) answer(t *testing.T) (res *http.Response, code string) {
+	t.Helper()
+	res, err := http.ReadResponse(c.answers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	var e struct{ Code string }
+	if len(body) > 0 && body[0] == '{' {
+		if err := json.Unmarshal(body, &e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return res, e.Code
+}
+
+// TestSilentBody: who announces a body and sends none gets an answer all the same: at once when it does not need the body,
+// else within the time that there is to send one.
+func TestSilentBody(t *testing.T) {
+	t.Parallel()
+	const long, short = time.Hour, 300 * time.Millisecond
+	for _, c := range []struct {
+		name, line, key, headers string
+		timeout                  time.Duration
+		status                   int
+		code                     string
+	}{
+		{"no key", "POST /v1/pets", "", "Content-Length: 100", long, 401, "missing_api_key"},
+		{"no key, in chunks", "POST /v1/pets", "", "Transfer-Encoding: chunked", long, 401, "missing_api_key"},
+		{"no key, a long body", "POST /v1/pets", "", "Content-Length: 1000000", long, 401, "missing_api_key"},
+		{"no key, waiting to be told", "POST /v1/pets", "", "Content-Length: 100\r\nExpect: 100-continue", long, 401, "missing_api_key"},
+		{"no path", "POST /v1/nothing", "", "Content-Length: 100", long, 404, "route_not_found"},
+		{"a body that nobody wants", "GET /v1/pets", "key", "Content-Length: 100", long, 200, ""},
+		{"a key", "POST /v1/pets", "key", "Content-Length: 100", short, 400, "invalid_json"},
+		{"a key, in chunks", "PATCH /v1/pets/1", "key", "Transfer-Encoding: chunked", short, 400, "invalid_json"},
+		{"a key, and a beginning", "POST /v1/pets", "key", "Content-Length: 100\r\n\r\n{", short, 400, "invalid_json"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			conn := dial(t, w.serveFor(t, c.timeout))
+			request := c.line + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+			if c.key != "" {
+				request += "Authorization: Bearer " + w.key + "\r\n"
+			}
+			request += c.headers
+			if !strings.Contains(c.headers, "\r\n\r\n") {
+				request += "\r\n\r\n"
+			}
+			conn.send(t, request)
+			res, code := conn.answer(t)
+			if res.StatusCode != c.status || code != c.code || !res.Close {
+				t.Errorf("%d %q, closes %v, want %d %q and to close", res.StatusCode, code, res.Close, c.status, c.code)
+			}
+		})
+	}
+}
+
+// TestUnreadBody: a body that is there and is not needed does not cost the connection.
+func TestUnreadBody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	conn := dial(t, w.serveFor(t, time.Hour))
+	const smuggled = "DELETE /v1/nothing HTTP/1.1\r\nHost: x\r\n\r\n"
+	for _, headers := range []string{"Content-Length: 40\r\n\r\n" + smuggled, "Transfer-Encoding: chunked\r\n\r\n28\r\n" + smuggled + "\r\n0\r\n\r\n"} {
+		for range 3 {
+			conn.send(t, "POST /v1/pets HTTP/1.1\r\nHost: x\r\n"+headers)
+			if res, code := conn.answer(t); res.StatusCode != 401 || code != "missing_api_key" || res.Close {
+				t.Fatalf("%d %q, closes %v", res.StatusCode, code, res.Close)
+			}
+			// What net/http listens for on the connection meanwhile leaves the next request whole.
+			conn.send(t, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer "+w.key+
+				"\r\nContent-Length: 29\r\n\r\n"+`{"name":"Mia","categoryId":7}`)
+			if res, code := conn.answer(t); res.StatusCode != 201 || res.Close {
+				t.Fatalf("%d %q, closes %v", res.StatusCode, code, res.Close)
+			}
+		}
+	}
+}
+
+// TestLateBody: what comes of a body after its request was answered is never taken for another request.
+func TestLateBody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	conn := dial(t, w.serveFor(t, time.Hour))
+	conn.send(t, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
+	if res, _ := conn.answer(t); res.StatusCode != 401 || !res.Close {
+		t.Fatalf("%d, closes %v", res.StatusCode, res.Close)
+	}
+	_, _ = io.WriteString(conn, strings.Repeat("GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n", 50))
+	if _, err := http.ReadResponse(conn.answers, nil); err == nil {
+		t.Error("the body was answered")
+	}
+}

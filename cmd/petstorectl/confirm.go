@@ -24,9 +24,11 @@ func (f *factory) confirm(ctx context.Context, question string) error {
 		return err
 	}
 	answer, err := f.streams.readLine(ctx)
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil {
 		// What is said next begins on a line of its own.
 		f.streams.say("")
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {

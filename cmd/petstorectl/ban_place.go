@@ -38,7 +38,7 @@ The customer is shown the reason.`,
 			}
 			o.id = args[0]
 			if length == "" || o.reason == "" {
-				return usageProblem("%s needs --for and --reason", cmd.CommandPath()).withHint("usage: " + cmd.UseLine())
+				return usageProblem("%s needs --for and --reason", commandName(cmd)).withHint("usage: " + cmd.UseLine())
 			}
 			if o.length, err = parseLength(length); err != nil {
 				return usageProblem("--for: %v", err)

@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
 )
 
 type planAssignOptions struct {
@@ -57,6 +60,13 @@ func runPlanAssign(ctx context.Context, o *planAssignOptions) error {
 		return err
 	}
 	before, after, err := db.AssignPlan(ctx, by, o.tenant, o.plan, o.own, o.now())
+	if errors.Is(err, plans.ErrTenantNotFound) && o.swapped(ctx, db) {
+		return &problem{
+			code:    exitNotFound,
+			message: fmt.Sprintf("no tenant %q: that is a plan, and the tenant comes first", o.tenant),
+			hint:    fmt.Sprintf("petstorectl plan assign %s %s", o.plan, o.tenant),
+		}
+	}
 	if err != nil {
 		return o.explain(ctx, err, about{tenant: o.tenant, plan: o.plan})
 	}
@@ -69,4 +79,11 @@ func runPlanAssign(ctx context.Context, o *planAssignOptions) error {
 		o.changed("moved tenant %s from plan %s to %s: %s", after.Name, before.Plan, after.Plan, numbers)
 	}
 	return printChanged(o.factory, tenantView, after)
+}
+
+// swapped tells whether the tenant stands where the plan should, and the plan where the tenant should.
+func (o *planAssignOptions) swapped(ctx context.Context, db *store.DB) bool {
+	_, planErr := db.GetPlan(ctx, o.tenant)
+	_, tenantErr := db.GetTenant(ctx, o.plan)
+	return planErr == nil && tenantErr == nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -76,7 +77,32 @@ func groupRun(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
+	if !cmd.HasParent() {
+		if p := verbFirst(cmd, args); p != nil {
+			return p
+		}
+	}
 	return unknownCommand(cmd, args[0])
+}
+
+// verbFirst is the problem of arguments that name a verb where its noun should be; nil when they do not.
+func verbFirst(root *cobra.Command, args []string) *problem {
+	isNamed := func(c *cobra.Command, name string) bool { return c.Name() == name || c.HasAlias(name) }
+	p := usageProblem("unknown command %q for %q: the noun comes first", args[0], root.Name())
+	var nouns []string
+	for _, noun := range root.Commands() {
+		if !slices.ContainsFunc(noun.Commands(), func(verb *cobra.Command) bool { return isNamed(verb, args[0]) }) {
+			continue
+		}
+		if len(args) > 1 && isNamed(noun, args[1]) {
+			return p.withHint(strings.Join([]string{root.Name(), args[1], args[0]}, " "))
+		}
+		nouns = append(nouns, noun.Name())
+	}
+	if len(nouns) == 0 {
+		return nil
+	}
+	return p.withHint(fmt.Sprintf("%s NOUN %s, NOUN being %s", root.Name(), args[0], strings.Join(nouns, ", ")))
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
@@ -109,6 +135,11 @@ func newCmdHelp() *cobra.Command {
 	}
 }
 
+// commandName is "noun verb": each problem is told under the program's name.
+func commandName(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+}
+
 // exactArgs wants as many arguments as names, and names the missing one.
 func exactArgs(names ...string) cobra.PositionalArgs { return rangeArgs(len(names), names...) }
 
@@ -118,9 +149,9 @@ func rangeArgs(least int, names ...string) cobra.PositionalArgs {
 		var p *problem
 		switch {
 		case len(args) < least:
-			p = usageProblem("%s needs %s", cmd.CommandPath(), names[len(args)])
+			p = usageProblem("%s needs %s", commandName(cmd), names[len(args)])
 		case len(args) > len(names):
-			p = usageProblem("%s does not take %q", cmd.CommandPath(), args[len(names)])
+			p = usageProblem("%s does not take %q", commandName(cmd), args[len(names)])
 		default:
 			return nil
 		}

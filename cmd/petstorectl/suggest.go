@@ -14,7 +14,7 @@ func didYouMean(name string, known []string) string {
 }
 
 // closest returns the known name that is nearest to the given one, and "" when none is near enough to have been meant:
-// about one wrong letter in three, or the beginning of it.
+// about one wrong letter in three, or the beginning of it, or else one that the given name begins with.
 func closest(name string, known []string) string {
 	name = strings.ToLower(name)
 	best, least := "", min((len(name)+2)/3, 3)+1
@@ -25,6 +25,14 @@ func closest(name string, known []string) string {
 		}
 		if d < least {
 			best, least = k, d
+		}
+	}
+	if best != "" {
+		return best
+	}
+	for _, k := range known {
+		if len(k) >= 3 && len(k) > len(best) && strings.HasPrefix(name, strings.ToLower(k)) {
+			best = k
 		}
 	}
 	return best

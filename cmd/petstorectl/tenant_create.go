@@ -36,7 +36,7 @@ The enterprise plan has no numbers of its own and needs the tenant's.`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			o.name = args[0]
 			if o.plan == "" {
-				return usageProblem("%s needs --plan", cmd.CommandPath()).withHint("see: petstorectl plan list")
+				return usageProblem("%s needs --plan", commandName(cmd)).withHint("see: petstorectl plan list")
 			}
 			if o.own, err = quota.resolve(cmd); err != nil {
 				return err

@@ -65,6 +65,7 @@ func TestClosest(t *testing.T) {
 	for name, want := range map[string]string{
 		"lst": "list", "isue": "issue", "sisue": "issue", "REVOKE": "revoke", "acmee": "acme", "iden": "identify",
 		"x": "", "": "", "rotat": "", "entirely-else": "", "acme-stagign": "acme-staging",
+		"acme-production": "acme", "acme-staging-and-more": "acme-staging",
 	} {
 		if got := closest(name, known); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)

@@ -25,6 +25,8 @@ type account struct {
 	untold bool
 	// sent is the batch on its way to Redis, nil for none. Its reply may be lost, so it is kept as it was sent.
 	sent *batch
+	// refusal is the last answer of Redis, if that was one; nil for none.
+	refusal *refusal
 }
 
 // tally is one window of one tenant, as this server knows it.
@@ -118,6 +120,7 @@ func (l *ledger) answered(tenantID, minute, day int64, u used, admitted bool) {
 	var own int64
 	if admitted {
 		own = 1
+		a.refusal = nil
 	}
 	a.minute.saw(minute, u.minute, own)
 	a.day.saw(day, u.day, own)

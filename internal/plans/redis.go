@@ -52,7 +52,8 @@ type RedisOptions struct {
 }
 
 // Redis counts in a Redis server or cluster, for any number of servers of ours that share it: a decision is one
-// script, one round trip, and exact.
+// script, one round trip, and exact. What Redis refused is refused for a second more without asking it, unless the
+// quota changes, the window ends or this server gives a request back.
 //
 // While Redis does not answer the limiter is degraded: it decides in this process, within this server's share of what
 // Redis last said was remaining. The first call that fails takes the timeout at most; those after it wait for nothing.
@@ -131,6 +132,9 @@ func (r *Redis) Take(ctx context.Context, tenantID int64, q Quota, now time.Time
 	if isDegraded(changes) {
 		return r.takeHere(tenantID, q, minute, day)
 	}
+	if d, refused := r.ledger.refused(tenantID, q, minute, day, changes, now); refused {
+		return d
+	}
 	u, err := r.ask(ctx, tenantID, q, minute, day, changes)
 	if err != nil {
 		r.ledger.unanswered(tenantID)
@@ -143,6 +147,9 @@ func (r *Redis) Take(ctx context.Context, tenantID int64, q Quota, now time.Time
 		u.day++
 	}
 	r.ledger.answered(tenantID, minute, day, u, d.Admitted)
+	if !d.Admitted {
+		r.ledger.remember(tenantID, &refusal{quota: q, minute: minute, day: day, used: u, at: now, outage: changes})
+	}
 	return d
 }
 
@@ -177,6 +184,7 @@ func (r *Redis) Refund(ctx context.Context, tenantID int64, d Decision) {
 	err := r.tell(ctx, tenantID)
 	if err == nil {
 		_, err = r.run(ctx, refundScript, keys)
+		r.ledger.remember(tenantID, nil)
 	}
 	if err != nil {
 		r.lose(changes, tenantID, err)

@@ -95,6 +95,48 @@ func TestCountersExpire(t *testing.T) {
 	}
 }
 
+// TestFloodCostsNoRoundTrips: what Redis refused is refused in this process, until something changes or a second is over.
+func TestFloodCostsNoRoundTrips(t *testing.T) {
+	t.Parallel()
+	url := redistest.Shared(t)
+	l, client := newRedisClient(t, url, patient)
+	other := newRedis(t, url, patient)
+	var calls interceptor
+	client.AddHook(&calls)
+	small, large := Quota{PerMinute: 2, PerDay: 10}, Quota{PerMinute: 3, PerDay: 10}
+	asks := func(what string, asked int64, got, want Decision) {
+		t.Helper()
+		check(t, what, got, want)
+		if n := calls.calls.Swap(0); n != asked {
+			t.Errorf("%s: %d calls to Redis, want %d", what, n, asked)
+		}
+	}
+	first := l.Take(t.Context(), 1, small, noon)
+	l.Take(t.Context(), 1, small, noon)
+	calls.calls.Store(0)
+	asks("the first refusal", 1, l.Take(t.Context(), 1, small, noon), want(false, 1, small, noon, 2, 2))
+	if got := takeN(t, l, 1, small, noon, 1000); got != 0 {
+		t.Errorf("%d admitted over the limit", got)
+	}
+	late := noon.Add(refusalAge - 1)
+	asks("a flood", 0, l.Take(t.Context(), 1, small, late), want(false, 1, small, late, 2, 2))
+	asks("another plan", 1, l.Take(t.Context(), 1, large, noon), want(true, 1, large, noon, 3, 3))
+	asks("after an admitted one", 1, l.Take(t.Context(), 1, small, noon), want(false, 1, small, noon, 3, 3))
+	l.Refund(t.Context(), 1, first)
+	l.Refund(t.Context(), 1, first)
+	calls.calls.Store(0)
+	asks("after refunds", 1, l.Take(t.Context(), 1, small, noon), want(true, 1, small, noon, 2, 2))
+	asks("refused again", 1, l.Take(t.Context(), 1, small, noon), want(false, 1, small, noon, 2, 2))
+	other.Refund(t.Context(), 1, first)
+	asks("another server's refund", 0, l.Take(t.Context(), 1, small, late), want(false, 1, small, late, 2, 2))
+	late = noon.Add(refusalAge)
+	asks("a second later", 1, l.Take(t.Context(), 1, small, late), want(true, 1, small, late, 2, 2))
+	asks("refused once more", 1, l.Take(t.Context(), 1, small, late), want(false, 1, small, late, 2, 2))
+	l.changes.Add(2)
+	// The counters are raised first to the most that was seen, which refunds do not lower.
+	asks("after an outage", 2, l.Take(t.Context(), 1, small, late), want(false, 1, small, late, 3, 3))
+}
+
 func TestFlushedRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.New(t)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -16,7 +17,13 @@ import (
 // admit decides whether the request may pass: for a caller by its ban and then both its windows at once, for anybody
 // else by the address's bucket. It returns the 429, or nil.
 func (a *api) admit(x *exchange) error {
-	if x.caller == nil {
+	switch {
+	case x.caller != nil:
+	case x.refusal != nil && x.refusal.code.status >= http.StatusInternalServerError:
+		// Who calls can't be known, and may well be a tenant: the address neither counts it nor refuses it.
+		x.limits = addressAllowance(a.Addresses.Peek(address(x), x.now))
+		return nil
+	default:
 		return a.admitAddress(x)
 	}
 	if ban := x.caller.Banned(x.now); ban != nil {
@@ -89,13 +96,16 @@ func (a *api) admitAddress(x *exchange) error {
 		" per minute. Retry in " + count(wait, "second") + ".").after(wait)
 }
 
-// takeAddress counts the request in the bucket of the client's address. Those of whom no address is known share one.
-func (a *api) takeAddress(x *exchange) limiter.Context {
+// takeAddress counts the request in the bucket of the client's address.
+func (a *api) takeAddress(x *exchange) limiter.Context { return a.Addresses.Take(address(x), x.now) }
+
+// address is the client's. Those of whom no address is known share one.
+func address(x *exchange) netip.Addr {
 	addr, err := netip.ParseAddr(x.ClientIP())
 	if err != nil {
 		addr = netip.IPv6Unspecified()
 	}
-	return a.Addresses.Take(addr, x.now)
+	return addr
 }
 
 // count is "1 second" or "2 seconds".

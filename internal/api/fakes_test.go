@@ -199,6 +199,14 @@ func (a *fakeAddresses) Take(addr netip.Addr, now time.Time) limiter.Context {
 	}
 }
 
+func (a *fakeAddresses) Peek(addr netip.Addr, now time.Time) limiter.Context {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return limiter.Context{
+		Limit: a.limit, Remaining: max(0, a.limit-a.used[addr]), Reset: now.Unix() + 60, Reached: a.used[addr] > a.limit,
+	}
+}
+
 type fakeStrikes struct {
 	mu      sync.Mutex
 	refused []string

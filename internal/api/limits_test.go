@@ -254,3 +254,46 @@ func TestClientAddress(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownInAnOutage: who can't be known because keys can't be looked up is no stranger. The address's bucket is shown,
+// but neither counts nor refuses, however many come.
+func TestUnknownInAnOutage(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		err    error
+		status int
+		code   string
+	}{
+		"unavailable": {fmt.Errorf("look up: %w", keys.ErrUnavailable), 503, "unavailable"},
+		"bug":         {errors.New("bug"), 500, "internal_error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.addresses.limit = 2
+			stranger := func() *httptest.ResponseRecorder { return w.do(w.request("GET", "/v1/pets", "", "Authorization", "")) }
+			stranger()
+			ask := func(remain string) {
+				t.Helper()
+				w.directory.fail(c.err)
+				defer w.directory.fail(nil)
+				for range 5 {
+					r := w.request("GET", "/v1/pets", "")
+					rec := w.do(r)
+					if code := checkAnswer(t, r, rec); rec.Code != c.status || code != c.code ||
+						header(rec, "X-RateLimit-Limit") != "2" || header(rec, "X-RateLimit-Remaining") != remain {
+						t.Errorf("%d %s %v, want %d %s and %s to remain", rec.Code, code, numbers(rec), c.status, c.code, remain)
+					}
+				}
+			}
+			ask("1")
+			if rec := stranger(); rec.Code != 401 || header(rec, "X-RateLimit-Remaining") != "0" {
+				t.Errorf("after an outage a stranger gets %d %v: requests during it were counted", rec.Code, numbers(rec))
+			}
+			if rec := stranger(); rec.Code != 429 {
+				t.Errorf("%d, want the bucket to be used up", rec.Code)
+			}
+			ask("0")
+		})
+	}
+}

@@ -48,9 +48,9 @@ func TestPrecedence(t *testing.T) {
 		want  string
 	}{
 		{func() {}, "uri_too_long"},
-		{target("DELETE", "/v1/nothing"), "rate_limit_exceeded"},
-		{func() { w.addresses.limit = 100 }, "unavailable"},
-		{func() { w.directory.fail(nil) }, "key_banned"},
+		{target("DELETE", "/v1/nothing"), "unavailable"},
+		{func() { w.directory.fail(keys.ErrInvalidKey) }, "rate_limit_exceeded"},
+		{func() { w.addresses.limit = 100; w.directory.fail(nil) }, "key_banned"},
 		{func() { w.directory.change(t, w.key, func(c *keys.Caller) { c.Ban = nil }) }, "rate_limit_exceeded"},
 		{func() { w.setClock(removal.Add(60e9)); r.Header.Del("Authorization") }, "route_not_found"},
 		{target("DELETE", "/v1/pets/abc"), "method_not_allowed"},

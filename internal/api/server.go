@@ -31,6 +31,8 @@ type Directory interface {
 type Addresses interface {
 	// Take counts one request of the address; Reached is true when it is one too many.
 	Take(addr netip.Addr, now time.Time) limiter.Context
+	// Peek says how the address stands, and counts nothing.
+	Peek(addr netip.Addr, now time.Time) limiter.Context
 }
 
 // Strikes hears of every request that a tenant's limit refused, to ban a key that goes on.

@@ -31,11 +31,22 @@ func NewAddresses(perMinute int64) *Addresses {
 // limit and to be refused. An IPv4 address in IPv6 form counts as the IPv4 address; callers whose address is not known
 // (the zero Addr) share one counter.
 func (a *Addresses) Take(addr netip.Addr, now time.Time) limiter.Context {
+	return a.ask(a.store.Get, addr, now)
+}
+
+// Peek returns what Take would without counting: Remaining is what the next request finds.
+func (a *Addresses) Peek(addr netip.Addr, now time.Time) limiter.Context {
+	return a.ask(a.store.Peek, addr, now)
+}
+
+func (a *Addresses) ask(
+	store func(context.Context, string, limiter.Rate) (limiter.Context, error), addr netip.Addr, now time.Time,
+) limiter.Context {
 	minute := floorDiv(now.Unix(), minuteSeconds)
 	// The minute's number in the key ends the window. The store's own period, which begins with the first request and
 	// goes by its own clock, only has to outlast it.
 	rate := limiter.Rate{Period: 2 * time.Minute, Limit: a.limit}
-	c, err := a.store.Get(context.Background(), addressKey(addr, minute), rate)
+	c, err := store(context.Background(), addressKey(addr, minute), rate)
 	if err != nil {
 		// A store in memory has no way to fail. If it ever does, a guard that guards nothing is better than an outage.
 		c = limiter.Context{Limit: a.limit, Remaining: a.limit}

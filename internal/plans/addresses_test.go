@@ -95,3 +95,18 @@ func TestAddressesExactUnderConcurrency(t *testing.T) {
 		t.Errorf("%d passed, want %d", got, limit)
 	}
 }
+
+func TestPeekCountsNothing(t *testing.T) {
+	t.Parallel()
+	a := NewAddresses(2)
+	addr := netip.MustParseAddr("192.0.2.1")
+	now := time.Date(2026, 11, 20, 12, 0, 30, 0, time.UTC)
+	for taken, remaining := range []int64{2, 1, 0, 0} {
+		for range 2 {
+			if c := a.Peek(addr, now); c.Limit != 2 || c.Remaining != remaining || c.Reset != now.Unix()+30 {
+				t.Errorf("after %d requests: %+v, want %d to remain", taken, c, remaining)
+			}
+		}
+		a.Take(addr, now)
+	}
+}

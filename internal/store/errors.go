@@ -17,8 +17,8 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// ErrUnavailable: Postgres can't be reached, is starting or stopping, has no connection free, or did not answer in
-// time. It is also each domain package's error of that name.
+// ErrUnavailable: Postgres can't be reached, is starting or stopping, has no connection free, did not answer in time, or
+// ended a transaction in favour of another. It is also each domain package's error of that name.
 var ErrUnavailable = errors.New("database unavailable")
 
 type unavailableError struct{ cause error }
@@ -75,7 +75,9 @@ func translateIn(ctx context.Context, err error) error {
 func isUnavailable(e *pq.Error) bool {
 	switch e.Code.Class() {
 	case pqerror.ClassConnectionException, pqerror.ClassInsufficientResources, pqerror.ClassOperatorIntervention,
-		pqerror.ClassInvalidAuthorizationSpecification, pqerror.ClassSystemError:
+		pqerror.ClassInvalidAuthorizationSpecification, pqerror.ClassSystemError,
+		// A deadlock or the like: this transaction was chosen to end, and would pass if it came again.
+		pqerror.ClassTransactionRollback:
 		return true
 	}
 	switch e.Code {

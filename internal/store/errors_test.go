@@ -1,0 +1,32 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/store"
+)
+
+// TestErrorsThatPass: what would pass if it came again is "not now", and what would not is no outage.
+func TestErrorsThatPass(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.owner(t).MustExec(`
+		create function refuse() returns trigger language plpgsql as $$
+		begin raise exception 'refused' using errcode = new.name; end $$;
+		create trigger refuse before insert on pets for each row execute function refuse()`)
+	for code, passes := range map[string]bool{
+		"40P01": true, // deadlock
+		"40001": true, // serialization failure
+		"53300": true, // too many connections
+		"57P01": true, // shutdown
+		"22003": false,
+		"P0001": false,
+	} {
+		_, err := s.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: code, Status: catalog.Available})
+		if err == nil || errors.Is(err, store.ErrUnavailable) != passes {
+			t.Errorf("%s: %v; is it ErrUnavailable: want %v", code, err, passes)
+		}
+	}
+}

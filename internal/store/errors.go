@@ -36,7 +36,8 @@ func (e unavailableError) Is(target error) bool {
 }
 
 // translate marks the driver's errors that mean "not now". It leaves the others, sql.ErrNoRows among them, as they are.
-// An error of Postgres is reduced to its code and message: its detail holds values of rows.
+// What an error of Postgres says in words is its message and code. Its detail, which holds values of rows, stays a field
+// that nobody reads.
 func translate(err error) error {
 	if err == nil || errors.Is(err, sql.ErrNoRows) || errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) {
 		return err

@@ -6,8 +6,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/rs/xid"
 	"github.com/rs/zerolog"
 
@@ -23,7 +21,8 @@ import (
 func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, started func()) error {
 	serverID := xid.New().String()
 	log = log.With().Str("server", serverID).Logger()
-	defer log.Info().Msg("stopped")
+	served := zerolog.Nop()
+	defer func() { served.Info().Msg("stopped") }()
 	stopTrimming := background(log, "trim memory", trimMemory)
 	defer stopTrimming()
 
@@ -63,8 +62,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	defer strikes.Close()
 	addresses := plans.NewAddresses(cfg.AddressLimit)
 
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry := newRegistry()
 	health := &health{db: db, directory: directory, limits: limits}
 	health.register(registry)
 
@@ -77,5 +75,6 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	}
 	log.Info().Str("version", versionText()).Str("addr", on.api.Addr().String()).Str("admin_addr", on.admin.Addr().String()).
 		Str("environment", cfg.Environment).Bool("redis", cfg.RedisURL != "").Int("pid", os.Getpid()).Msg("serving")
+	served = log
 	return serveHTTP(ctx, cfg, on, handler, adminHandler(cfg, health, registry), health, log, started)
 }

@@ -19,6 +19,8 @@ type factory struct {
 	clock   func() time.Time
 	getenv  func(string) string
 	workDir func() (string, error)
+	// patience is how long the database may take to accept a connection.
+	patience time.Duration
 
 	globalFlags
 
@@ -37,7 +39,7 @@ type globalFlags struct {
 }
 
 func newFactory(s *streams) *factory {
-	return &factory{streams: s, clock: time.Now, getenv: os.Getenv, workDir: os.Getwd}
+	return &factory{streams: s, clock: time.Now, getenv: os.Getenv, workDir: os.Getwd, patience: 5 * time.Second}
 }
 
 // now is the time to the microsecond, which is what Postgres keeps.
@@ -52,12 +54,25 @@ func (f *factory) database(ctx context.Context) (*store.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := store.Open(ctx, found.url, store.Options{MaxConns: 2})
+	db, err := f.open(ctx, found.url)
 	if err != nil {
 		return nil, found.explain(err)
 	}
 	f.db = db
 	return db, nil
+}
+
+// open connects without waiting as long as a report may take.
+func (f *factory) open(ctx context.Context, url string) (*store.DB, error) {
+	soon, cancel := context.WithTimeout(ctx, f.patience)
+	defer cancel()
+	db, err := await(soon, func() (*store.DB, error) {
+		return store.Open(soon, url, store.Options{MaxConns: 2})
+	})
+	if err != nil && ctx.Err() == nil && soon.Err() != nil {
+		return nil, fmt.Errorf("%w: no answer within %v", store.ErrUnavailable, f.patience)
+	}
+	return db, err
 }
 
 func (f *factory) close() {

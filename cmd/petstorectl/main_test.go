@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -43,6 +44,7 @@ func TestScripts(t *testing.T) {
 			}
 			url := storetest.New(t).URL
 			e.Setenv("PETSTORE_DATABASE_URL", url)
+			e.Setenv("SILENT_URL", "postgres://jo@"+silence(t)+"/none?sslmode=disable")
 			status, err := store.MigrateStatus(t.Context(), url)
 			e.Setenv("LATEST", fmt.Sprint(status.Latest))
 			e.Setenv("BEFORE", fmt.Sprint(status.Latest-1))
@@ -59,8 +61,20 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// scriptedMain is petstorectl at the time TEST_NOW. With TEST_WIDTH its stdout passes for a terminal of that width. A
-// failure ends stderr with a line that tells the exit code.
+// silence is the address of a server that takes connections and never says a word.
+func silence(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String()
+}
+
+// scriptedMain is petstorectl at the time TEST_NOW. With TEST_WIDTH its stdout passes for a terminal of that width, and
+// with TEST_PATIENCE it waits for the database no longer than that. A failure ends stderr with a line that tells the
+// exit code.
 func scriptedMain() {
 	s := systemStreams()
 	if width, err := strconv.Atoi(os.Getenv("TEST_WIDTH")); err == nil {
@@ -69,6 +83,9 @@ func scriptedMain() {
 	f := newFactory(s)
 	if now, err := time.Parse(time.RFC3339, os.Getenv("TEST_NOW")); err == nil {
 		f.clock = func() time.Time { return now }
+	}
+	if patience, err := time.ParseDuration(os.Getenv("TEST_PATIENCE")); err == nil {
+		f.patience = patience
 	}
 	code := run(context.Background(), f, os.Args[1:])
 	f.close()

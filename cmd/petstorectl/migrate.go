@@ -60,6 +60,10 @@ func (f *factory) migrationStatus(ctx context.Context) (foundDatabase, store.Mig
 	if err != nil {
 		return found, store.MigrationStatus{}, err
 	}
+	// The first connection is the one that is not waited for long.
+	if _, err := f.database(ctx); err != nil {
+		return found, store.MigrationStatus{}, err
+	}
 	status, err := store.MigrateStatus(ctx, found.url)
 	if err != nil {
 		return found, status, found.explain(err)

@@ -84,21 +84,23 @@ func readSilently(ctx context.Context, f *os.File) (string, error) {
 	return line, err
 }
 
-// await returns early when ctx ends: a read from a terminal can't be broken off, and the process ends then anyway.
-func await(ctx context.Context, read func() (string, error)) (string, error) {
+// await returns early when ctx ends: a read from a terminal, or from a server that says nothing, can't be broken off, and
+// the process ends then anyway.
+func await[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	type result struct {
-		line string
-		err  error
+		value T
+		err   error
 	}
 	done := make(chan result, 1)
 	go func() {
-		line, err := read()
-		done <- result{line, err}
+		value, err := do()
+		done <- result{value, err}
 	}()
 	select {
 	case r := <-done:
-		return r.line, r.err
+		return r.value, r.err
 	case <-ctx.Done():
-		return "", ctx.Err()
+		var none T
+		return none, ctx.Err()
 	}
 }

@@ -50,3 +50,10 @@ func BanLength(earlier int) time.Duration {
 	}
 	return 24 * time.Hour
 }
+
+// BanTimes returns when a ban placed at now for that long begins and ends: on whole seconds, as HTTP tells times, so that
+// the customer and staff read the same. It begins with the second that runs, and a part of a second more counts as one.
+func BanTimes(now time.Time, length time.Duration) (startsAt, endsAt time.Time) {
+	startsAt = now.UTC().Truncate(time.Second)
+	return startsAt, startsAt.Add((length + time.Second - 1).Truncate(time.Second))
+}

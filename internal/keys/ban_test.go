@@ -25,6 +25,26 @@ func TestBanLength(t *testing.T) {
 	}
 }
 
+func TestBanTimes(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		after, length, want time.Duration
+	}{
+		{0, 15 * time.Minute, 15 * time.Minute},
+		{400 * time.Millisecond, 15 * time.Minute, 15 * time.Minute},
+		{time.Second - 1, time.Second, time.Second},
+		{0, 1, time.Second},
+		{0, 90*time.Second + 1, 91 * time.Second},
+	} {
+		now := noon.Add(c.after).In(time.FixedZone("", 3600))
+		startsAt, endsAt := keys.BanTimes(now, c.length)
+		if startsAt != noon || endsAt != noon.Add(c.want) || !endsAt.After(now) {
+			t.Errorf("%v placed at %v: from %v to %v, want %v from %v", c.length, now, startsAt, endsAt, c.want, noon)
+		}
+	}
+}
+
 func TestBanned(t *testing.T) {
 	t.Parallel()
 	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

@@ -3,6 +3,8 @@ package store_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 )
 
@@ -35,6 +38,37 @@ func TestPlaceAutomaticBan(t *testing.T) {
 		t.Errorf("notice %q, want %q", got, want)
 	}
 	checkBanAudit(t, db, k)
+}
+
+// TestBansAreWholeSeconds: what a customer reads in HTTP, which knows whole seconds, is what the staff's list says.
+func TestBansAreWholeSeconds(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	automatic, _ := o.issue(t, "acme")
+	byStaff, _ := o.issue(t, "acme")
+	now := noon.Add(400 * time.Millisecond)
+	placed, err := o.PlaceAutomaticBan(t.Context(), automatic.TenantID, automatic.ID, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bans := []keys.Ban{o.ban(t, byStaff.ID, 15*time.Minute, now), placed}
+	for _, b := range bans {
+		if b.StartsAt != noon || b.EndsAt != noon.Add(15*time.Minute) {
+			t.Errorf("%s: from %v to %v, want 15 minutes from %v", b.Source, b.StartsAt, b.EndsAt, noon)
+		}
+		if wait := plans.RetryAfter(b.EndsAt.Unix(), now); wait != 900 {
+			t.Errorf("%s: Retry-After %d, want 900", b.Source, wait)
+		}
+	}
+	listed, err := o.ListBans(t.Context(), store.BanFilter{Limit: 10}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(listed, func(a, b keys.Ban) int { return strings.Compare(string(b.Source), string(a.Source)) })
+	if diff := cmp.Diff(bans, listed); diff != "" {
+		t.Errorf("listed (-placed +listed):\n%s", diff)
+	}
 }
 
 func checkBanAudit(t *testing.T, db meteredDB, k meteredKey) {

@@ -121,9 +121,10 @@ func (d *DB) PlaceBan(ctx context.Context, by audit.By, n NewBan, now time.Time)
 
 func insertStaffBan(ctx context.Context, tx *sqlx.Tx, k keys.Key, n NewBan, now time.Time) (keys.Ban, error) {
 	var id int64
+	startsAt, endsAt := keys.BanTimes(now, n.Length)
 	err := tx.GetContext(ctx, &id, `
 		insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, $3, $4, $5, $6)
-		returning id`, k.TenantID, k.ID, string(keys.ByStaff), n.Reason, now, now.Add(n.Length))
+		returning id`, k.TenantID, k.ID, string(keys.ByStaff), n.Reason, startsAt, endsAt)
 	if err != nil {
 		return keys.Ban{}, err
 	}

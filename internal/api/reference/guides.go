@@ -57,6 +57,11 @@ func (m maker) guides() (pages []*Page) {
 	return pages
 }
 
+// wideTables lets tables scroll on narrow screens, by keyboard too. What stands in a text is escaped and stays as it is.
+var wideTables = strings.NewReplacer(
+	"<table>", `<div class="wide" role="group" aria-label="Table" tabindex="0"><table>`, "</table>", "</table></div>",
+)
+
 func (m maker) guide(g guide) ([]byte, error) {
 	text, err := docs.FS.ReadFile(g.file)
 	if err != nil {
@@ -70,5 +75,5 @@ func (m maker) guide(g guide) ([]byte, error) {
 		return nil, fmt.Errorf("render %s: %w", g.file, err)
 	}
 	// What is rendered is ours, and the renderer lets no HTML pass that stands in it.
-	return m.render("/docs/"+g.path, titleOf(g.title), body.String(), "layout.html", "guide.html")
+	return m.render("/docs/"+g.path, titleOf(g.title), wideTables.Replace(body.String()), "layout.html", "guide.html")
 }

@@ -36,8 +36,12 @@ const mend = () => {
   }
 };
 
-let waiting = 0;
+let waiting = false;
 new MutationObserver(() => {
-  clearTimeout(waiting);
-  waiting = setTimeout(mend, 200);
+  if (waiting) return;
+  waiting = true;
+  setTimeout(() => {
+    waiting = false;
+    mend();
+  }, 100);
 }).observe(document.body, { childList: true, subtree: true });

@@ -1,0 +1,167 @@
+package browser_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+
+	"petstore.example/internal/api"
+	"petstore.example/internal/audit"
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/contract"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/syspkg"
+	"petstore.example/internal/usage"
+)
+
+// The memory store of address buckets has a goroutine that ends when the garbage collector finds the store.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(storetest.Suite{M: m}, goleak.IgnoreAnyFunction("github.com/ulule/limiter/v3/drivers/store/memory.(*cleaner).Run"))
+}
+
+// tools is where npm has its packages.
+const tools = "../../tools/npm"
+
+// TestPages runs pages.mjs. PETSTORE_SCREENSHOT names a file for a picture of the reference.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	url, key := serve(t)
+	install(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	args := []string{"pages.mjs", chromium(t), url}
+	if file := os.Getenv("PETSTORE_SCREENSHOT"); file != "" {
+		args = append(args, file)
+	}
+	cmd := command(ctx, "node", args...)
+	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY="+key)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("pages.mjs: %v\n%s", err, out)
+	}
+	t.Logf("%s", out)
+}
+
+// command is of a process group, so that a browser ends with the script that started it.
+func command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
+
+// chromium returns the path of the browser, which it installs if need be.
+func chromium(t *testing.T) string {
+	t.Helper()
+	var path string
+	found := func() bool {
+		for _, name := range []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome"} {
+			if p, err := exec.LookPath(name); err == nil {
+				path = p
+				return true
+			}
+		}
+		return false
+	}
+	if err := syspkg.Ensure(t.Context(), os.Stderr, syspkg.Package{Name: "Chromium", Apt: "chromium", Brew: "chromium"}, found); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// install has npm install what the script needs, unless it is there in the versions of the lock file.
+func install(t *testing.T) {
+	t.Helper()
+	lock, err := os.Stat(filepath.Join(tools, "package-lock.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	installed, err := os.Stat(filepath.Join(tools, "node_modules", ".package-lock.json"))
+	if err == nil && !installed.ModTime().Before(lock.ModTime()) {
+		return
+	}
+	if _, err := exec.LookPath("npm"); err != nil {
+		t.Fatal("Node.js is not installed; the tests of the pages need node and npm, version 20 or newer")
+	}
+	if out, err := command(t.Context(), "npm", "ci", "--prefix", tools, "--no-audit", "--no-fund").CombinedOutput(); err != nil {
+		t.Fatalf("npm ci: %v\n%s", err, out)
+	}
+}
+
+// serve starts the API with a few animals, and returns its address and a key.
+func serve(t *testing.T) (url, key string) {
+	t.Helper()
+	database := storetest.New(t)
+	key = issue(t, open(t, database.URL, store.Options{}))
+	db := open(t, database.APIURL, store.Options{AsAPI: true})
+	for i, name := range []string{"Rex the first", "Mia", "Luna", "Otto"} {
+		if _, err := db.CreatePet(t.Context(), 1, catalog.NewPet{Name: name, CategoryID: int64(i), Status: catalog.Available}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	strikes := keys.NewStrikes(keys.StrikesOptions{Bans: db})
+	t.Cleanup(strikes.Close)
+	s := httptest.NewUnstartedServer(nil)
+	url = "http://" + s.Listener.Addr().String()
+	h, err := api.New(api.Config{
+		Directory: keys.NewDirectory(db, keys.Live, time.Now), Limiter: plans.NewMemory(), Addresses: plans.NewAddresses(6000),
+		Strikes: strikes, Meter: usage.NewMeter(db, usage.Options{}), Pets: db, Orders: db, Requests: db,
+		BaseURL: url + "/v1", Log: zerolog.Nop(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../api/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := contract.Load(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Config.Handler = document.Handler(h, func(err error) { t.Error(err) })
+	s.Start()
+	t.Cleanup(s.Close)
+	return url, key
+}
+
+func open(t *testing.T, url string, o store.Options) *store.DB {
+	t.Helper()
+	db, err := store.Open(t.Context(), url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+func issue(t *testing.T, staff *store.DB) string {
+	t.Helper()
+	by := audit.By{Actor: "test"}
+	if _, err := staff.CreateTenant(t.Context(), by, store.NewTenant{Name: "acme", Plan: plans.Pro}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	service := keys.Service{Store: staff}
+	_, token, err := service.Issue(t.Context(), by, keys.Request{Tenant: "acme", Environment: keys.Live})
+	if err != nil {
+		t.Fatal(fmt.Errorf("issue a key: %w", err))
+	}
+	return token.Reveal()
+}

@@ -28,7 +28,7 @@ func (s suite) Run() int {
 }
 
 // long tells whether there is time for more than what make test has.
-func long() bool { return os.Getenv("PETSTORE_E2E_LONG") != "" }
+func long() bool { return os.Getenv("PETSTORE_SOAK") != "" }
 
 // programs are built with the first test that runs one, as make build builds them.
 var programs struct {

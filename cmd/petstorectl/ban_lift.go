@@ -4,6 +4,10 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/store"
 )
 
 type banLiftOptions struct {
@@ -34,19 +38,13 @@ func newCmdBanLift(f *factory, runF func(context.Context, *banLiftOptions) error
 }
 
 func runBanLift(ctx context.Context, o *banLiftOptions) error {
-	by, err := o.by()
-	if err != nil {
-		return err
-	}
-	db, err := o.database(ctx)
-	if err != nil {
-		return err
-	}
 	now := o.now()
-	ban, err := db.LiftBan(ctx, by, o.id, now)
-	if err != nil {
-		return o.explain(ctx, err, about{key: o.id})
-	}
-	o.changed("lifted the ban on key %s of tenant %s", ban.KeyID, ban.TenantName)
-	return printChanged(o.factory, banView(now), ban)
+	return change[keys.Ban]{
+		about: about{key: o.id},
+		do: func(ctx context.Context, db *store.DB, by audit.By) (keys.Ban, error) {
+			return db.LiftBan(ctx, by, o.id, now)
+		},
+		told: func(b keys.Ban) string { return "lifted the ban on key " + b.KeyID + " of tenant " + b.TenantName },
+		view: banView(now),
+	}.run(ctx, o.factory)
 }

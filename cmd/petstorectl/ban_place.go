@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/audit"
+	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
 )
 
@@ -53,19 +56,15 @@ The customer is shown the reason.`,
 }
 
 func runBanPlace(ctx context.Context, o *banPlaceOptions) error {
-	by, err := o.by()
-	if err != nil {
-		return err
-	}
-	db, err := o.database(ctx)
-	if err != nil {
-		return err
-	}
 	now := o.now()
-	ban, err := db.PlaceBan(ctx, by, store.NewBan{KeyID: o.id, Length: o.length, Reason: o.reason}, now)
-	if err != nil {
-		return o.explain(ctx, err, about{key: o.id})
-	}
-	o.changed("banned key %s of tenant %s until %s", ban.KeyID, ban.TenantName, plain(ban.EndsAt))
-	return printChanged(o.factory, banView(now), ban)
+	return change[keys.Ban]{
+		about: about{key: o.id},
+		do: func(ctx context.Context, db *store.DB, by audit.By) (keys.Ban, error) {
+			return db.PlaceBan(ctx, by, store.NewBan{KeyID: o.id, Length: o.length, Reason: o.reason}, now)
+		},
+		told: func(b keys.Ban) string {
+			return fmt.Sprintf("banned key %s of tenant %s until %s", b.KeyID, b.TenantName, plain(b.EndsAt))
+		},
+		view: banView(now),
+	}.run(ctx, o.factory)
 }

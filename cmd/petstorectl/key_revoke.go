@@ -6,7 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/store"
 )
 
 type keyRevokeOptions struct {
@@ -44,32 +46,22 @@ It asks first; where nobody can answer, give --yes.`,
 }
 
 func runKeyRevoke(ctx context.Context, o *keyRevokeOptions) error {
-	by, err := o.by()
-	if err != nil {
-		return err
-	}
-	db, err := o.database(ctx)
-	if err != nil {
-		return err
-	}
-	k, err := db.GetKey(ctx, o.id)
-	if err != nil {
-		return o.explain(ctx, err, about{key: o.id})
-	}
-	if k.RevokedAt.IsZero() {
-		if err := o.confirm(ctx, fmt.Sprintf("Revoke key %s%s of tenant %s?", k.ID, named(k), k.TenantName)); err != nil {
-			return err
-		}
-	}
-	service, err := o.keys(ctx)
-	if err != nil {
-		return err
-	}
-	if k, err = service.Revoke(ctx, by, o.id); err != nil {
-		return o.explain(ctx, err, about{key: o.id})
-	}
-	o.changed("revoked key %s of tenant %s", k.ID, k.TenantName)
-	return printChanged(o.factory, keyView(o.now()), k)
+	return change[keys.Key]{
+		about: about{key: o.id},
+		question: func(ctx context.Context, db *store.DB) (string, error) {
+			k, err := db.GetKey(ctx, o.id)
+			if err != nil || !k.RevokedAt.IsZero() {
+				return "", err
+			}
+			return fmt.Sprintf("Revoke key %s%s of tenant %s?", k.ID, named(k), k.TenantName), nil
+		},
+		do: func(ctx context.Context, db *store.DB, by audit.By) (keys.Key, error) {
+			service := keys.Service{Store: db, Clock: o.now}
+			return service.Revoke(ctx, by, o.id)
+		},
+		told: func(k keys.Key) string { return "revoked key " + k.ID + " of tenant " + k.TenantName },
+		view: keyView(o.now()),
+	}.run(ctx, o.factory)
 }
 
 // named is the key's name in brackets, if it has one.

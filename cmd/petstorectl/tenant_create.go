@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 )
@@ -52,18 +54,14 @@ The enterprise plan has no numbers of its own and needs the tenant's.`,
 }
 
 func runTenantCreate(ctx context.Context, o *tenantCreateOptions) error {
-	by, err := o.by()
-	if err != nil {
-		return err
-	}
-	db, err := o.database(ctx)
-	if err != nil {
-		return err
-	}
-	t, err := db.CreateTenant(ctx, by, store.NewTenant{Name: o.name, Plan: o.plan, Own: o.own}, o.now())
-	if err != nil {
-		return o.explain(ctx, err, about{tenant: o.name, plan: o.plan})
-	}
-	o.changed("created tenant %s on plan %s: %s", t.Name, t.Plan, numbersOf(t))
-	return printChanged(o.factory, tenantView, t)
+	return change[plans.Tenant]{
+		about: about{tenant: o.name, plan: o.plan},
+		do: func(ctx context.Context, db *store.DB, by audit.By) (plans.Tenant, error) {
+			return db.CreateTenant(ctx, by, store.NewTenant{Name: o.name, Plan: o.plan, Own: o.own}, o.now())
+		},
+		told: func(t plans.Tenant) string {
+			return fmt.Sprintf("created tenant %s on plan %s: %s", t.Name, t.Plan, numbersOf(t))
+		},
+		view: tenantView,
+	}.run(ctx, o.factory)
 }

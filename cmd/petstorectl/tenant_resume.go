@@ -4,6 +4,10 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
 )
 
 type tenantResumeOptions struct {
@@ -31,18 +35,12 @@ func newCmdTenantResume(f *factory, runF func(context.Context, *tenantResumeOpti
 }
 
 func runTenantResume(ctx context.Context, o *tenantResumeOptions) error {
-	by, err := o.by()
-	if err != nil {
-		return err
-	}
-	db, err := o.database(ctx)
-	if err != nil {
-		return err
-	}
-	t, err := db.ResumeTenant(ctx, by, o.name, o.now())
-	if err != nil {
-		return o.explain(ctx, err, about{tenant: o.name})
-	}
-	o.changed("resumed tenant %s", t.Name)
-	return printChanged(o.factory, tenantView, t)
+	return change[plans.Tenant]{
+		about: about{tenant: o.name},
+		do: func(ctx context.Context, db *store.DB, by audit.By) (plans.Tenant, error) {
+			return db.ResumeTenant(ctx, by, o.name, o.now())
+		},
+		told: func(t plans.Tenant) string { return "resumed tenant " + t.Name },
+		view: tenantView,
+	}.run(ctx, o.factory)
 }

@@ -5,6 +5,10 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
 )
 
 type tenantSuspendOptions struct {
@@ -39,27 +43,19 @@ It asks first; where nobody can answer, give --yes.`,
 }
 
 func runTenantSuspend(ctx context.Context, o *tenantSuspendOptions) error {
-	by, err := o.by()
-	if err != nil {
-		return err
-	}
-	db, err := o.database(ctx)
-	if err != nil {
-		return err
-	}
-	t, err := db.GetTenant(ctx, o.name)
-	if err != nil {
-		return o.explain(ctx, err, about{tenant: o.name})
-	}
-	if t.SuspendedAt.IsZero() {
-		if err := o.confirm(ctx, fmt.Sprintf("Suspend tenant %s and refuse all its keys?", t.Name)); err != nil {
-			return err
-		}
-	}
-	t, err = db.SuspendTenant(ctx, by, o.name, o.now())
-	if err != nil {
-		return o.explain(ctx, err, about{tenant: o.name})
-	}
-	o.changed("suspended tenant %s: its keys are refused", t.Name)
-	return printChanged(o.factory, tenantView, t)
+	return change[plans.Tenant]{
+		about: about{tenant: o.name},
+		question: func(ctx context.Context, db *store.DB) (string, error) {
+			t, err := db.GetTenant(ctx, o.name)
+			if err != nil || !t.SuspendedAt.IsZero() {
+				return "", err
+			}
+			return fmt.Sprintf("Suspend tenant %s and refuse all its keys?", t.Name), nil
+		},
+		do: func(ctx context.Context, db *store.DB, by audit.By) (plans.Tenant, error) {
+			return db.SuspendTenant(ctx, by, o.name, o.now())
+		},
+		told: func(t plans.Tenant) string { return "suspended tenant " + t.Name + ": its keys are refused" },
+		view: tenantView,
+	}.run(ctx, o.factory)
 }

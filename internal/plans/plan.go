@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/ulule/limiter/v3"
 )
 
 // Names of the plans on sale. Their numbers are rows of the table plans.
@@ -45,12 +43,6 @@ func (q Quota) Validate() error {
 		return fmt.Errorf("requests per minute (%d) must not exceed requests per day (%d)", q.PerMinute, q.PerDay)
 	}
 	return nil
-}
-
-// Rates returns the quota in the limiter's vocabulary: the minute's rate, then the day's.
-func (q Quota) Rates() (minute, day limiter.Rate) {
-	return limiter.Rate{Formatted: "minute", Period: time.Minute, Limit: q.PerMinute},
-		limiter.Rate{Formatted: "day", Period: 24 * time.Hour, Limit: q.PerDay}
 }
 
 // Plan is what a tenant buys.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,5 +27,22 @@ func TestCatalogue(t *testing.T) {
 	}
 	if diff := cmp.Diff(defined, documented); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestUnknownParameters: as docs/errors.md says, parameters that we don't know are ignored.
+func TestUnknownParameters(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("../../docs/errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| 400 \\| `invalid_parameter` .*$").Find(document)
+	if !strings.Contains(string(row), "Parameters that we don't know, misspelled ones among them, are ignored.") {
+		t.Errorf("%s does not say so", row)
+	}
+	w := newWorld(t)
+	if rec := w.do(w.request("GET", "/v1/pets?limt=0&Limit=0&state=x", "")); rec.Code != 200 {
+		t.Errorf("%d %s", rec.Code, rec.Body)
 	}
 }

@@ -151,6 +151,8 @@ type AuditFilter struct {
 
 // ListAudit returns the latest entries, newest first, or plans.ErrTenantNotFound.
 func (d *DB) ListAudit(ctx context.Context, f AuditFilter) ([]audit.Entry, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	if err := d.checkTenant(ctx, f.Tenant); err != nil {
 		return nil, fmt.Errorf("list audit entries: %w", err)
 	}

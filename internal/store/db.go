@@ -112,9 +112,14 @@ func (d *DB) Close() error {
 	return errors.Join(d.stmts.close(), d.db.Close())
 }
 
+// bound bounds one query or transaction, or a few reads that belong together, and the wait for a free connection.
+func (d *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d.timeout)
+}
+
 // Ping returns an error that is ErrUnavailable when the database does not answer.
 func (d *DB) Ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	if err := d.db.PingContext(ctx); err != nil {
 		return fmt.Errorf("reach the database: %w", translate(err))
@@ -127,7 +132,7 @@ func (d *DB) Stats() sql.DBStats { return d.db.Stats() }
 
 // tx runs fn in one transaction, which is committed when fn returns nil and rolled back otherwise.
 func (d *DB) tx(ctx context.Context, fn func(*sqlx.Tx) error) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	tx, err := d.db.BeginTxx(ctx, nil)
 	if err != nil {

@@ -133,7 +133,7 @@ func (d *DB) PruneIdempotencyKeys(ctx context.Context, now time.Time, limit int)
 
 // pruneKeys goes through some of the tenants behind a given one. It returns the last of them, null for none.
 func (d *DB) pruneKeys(ctx context.Context, now time.Time, after int64, limit int) (last sql.NullInt64, removed int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	err = d.db.QueryRowContext(ctx, `select last, removed from prune_idempotency_keys($1, $2, $3)`,
 		now, after, min(limit, math.MaxInt32)).Scan(&last, &removed)

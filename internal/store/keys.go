@@ -89,6 +89,8 @@ func countActiveKeys(ctx context.Context, q sqlx.QueryerContext, tenantID int64,
 
 // CountActiveKeys returns how many keys of the tenant are neither revoked nor expired.
 func (d *DB) CountActiveKeys(ctx context.Context, tenantID int64, now time.Time) (int, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	n, err := countActiveKeys(ctx, d.db, tenantID, now)
 	if err != nil {
 		return 0, fmt.Errorf("count keys: %w", translate(err))
@@ -98,6 +100,8 @@ func (d *DB) CountActiveKeys(ctx context.Context, tenantID int64, now time.Time)
 
 // GetKey returns the key of that id, whatever its state, or keys.ErrKeyNotFound.
 func (d *DB) GetKey(ctx context.Context, id string) (keys.Key, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	k, err := getKey(ctx, d.db, `k.id = $1`, id)
 	if err != nil {
 		return keys.Key{}, fmt.Errorf("get key: %w", translate(err))
@@ -107,6 +111,8 @@ func (d *DB) GetKey(ctx context.Context, id string) (keys.Key, error) {
 
 // FindKey implements keys.ServiceStore.
 func (d *DB) FindKey(ctx context.Context, digest keys.Digest) (keys.Key, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	k, err := getKey(ctx, d.db, `k.digest = $1`, digest[:])
 	if err != nil {
 		return keys.Key{}, fmt.Errorf("find key: %w", translate(err))
@@ -137,6 +143,8 @@ type KeyFilter struct {
 
 // ListKeys returns keys by tenant, the newest first, whatever their state; or plans.ErrTenantNotFound.
 func (d *DB) ListKeys(ctx context.Context, f KeyFilter) ([]keys.Key, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	if err := d.checkTenant(ctx, f.Tenant); err != nil {
 		return nil, fmt.Errorf("list keys: %w", err)
 	}
@@ -156,6 +164,8 @@ func (d *DB) ListKeys(ctx context.Context, f KeyFilter) ([]keys.Key, error) {
 
 // KeyIDs returns at most limit ids that begin with the prefix, in order.
 func (d *DB) KeyIDs(ctx context.Context, prefix string, limit int) ([]string, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	var ids []string
 	err := d.db.SelectContext(ctx, &ids, `
 		select id from api_keys where starts_with(id, $1) order by id limit $2`, prefix, limit)

@@ -29,6 +29,8 @@ func (r planRow) plan() plans.Plan {
 
 // ListPlans returns all plans, the smallest first.
 func (d *DB) ListPlans(ctx context.Context) ([]plans.Plan, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	var rows []planRow
 	err := d.db.SelectContext(ctx, &rows, `select name, per_minute, per_day from plans order by position`)
 	if err != nil {
@@ -43,6 +45,8 @@ func (d *DB) ListPlans(ctx context.Context) ([]plans.Plan, error) {
 
 // GetPlan returns the plan of that name, or plans.ErrPlanNotFound.
 func (d *DB) GetPlan(ctx context.Context, name string) (plans.Plan, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	p, err := getPlan(ctx, d.db, name)
 	if err != nil {
 		return plans.Plan{}, fmt.Errorf("get plan: %w", translate(err))
@@ -69,6 +73,8 @@ func resolveQuota(ctx context.Context, tx *sqlx.Tx, plan string, own *plans.Quot
 
 // CountTenants returns how many tenants are on the plan.
 func (d *DB) CountTenants(ctx context.Context, plan string) (int64, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	var n int64
 	if err := d.db.GetContext(ctx, &n, `select count(*) from tenants where plan = $1`, plan); err != nil {
 		return 0, fmt.Errorf("count tenants: %w", translate(err))

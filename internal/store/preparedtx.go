@@ -21,7 +21,7 @@ type preparedTx struct {
 // Where a migration changed what a prepared statement returns, fn is called a second time, after the first transaction
 // was rolled back.
 func (d *DB) preparedTx(ctx context.Context, queries []string, fn func(context.Context, preparedTx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	for again := false; ; again = true {
 		stale, err := d.tryPreparedTx(ctx, queries, fn)

@@ -11,6 +11,8 @@ const serverForgotten = time.Hour
 
 // Heartbeat says that the server is alive at the instant now, and forgets servers that were last seen long ago.
 func (d *DB) Heartbeat(ctx context.Context, serverID string, now time.Time) error {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	// Skipping locked rows, servers that forget at the same moment do not wait for one another.
 	_, err := d.db.ExecContext(ctx, `
 		with forgotten as (
@@ -29,6 +31,8 @@ func (d *DB) Heartbeat(ctx context.Context, serverID string, now time.Time) erro
 
 // LiveServers returns how many servers were seen within that time before now.
 func (d *DB) LiveServers(ctx context.Context, now time.Time, within time.Duration) (int, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	var n int
 	err := d.db.GetContext(ctx, &n, `select count(*) from servers where seen_at > $1`, now.Add(-within))
 	if err != nil {
@@ -39,6 +43,8 @@ func (d *DB) LiveServers(ctx context.Context, now time.Time, within time.Duratio
 
 // RemoveServer says that the server has stopped. One that is not there is no error.
 func (d *DB) RemoveServer(ctx context.Context, serverID string) error {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	if _, err := d.db.ExecContext(ctx, `delete from servers where id = $1`, serverID); err != nil {
 		return fmt.Errorf("remove server: %w", translate(err))
 	}

@@ -62,6 +62,8 @@ type BanFilter struct {
 
 // ListBans returns bans in force at the instant, or all, the newest first; or plans.ErrTenantNotFound.
 func (d *DB) ListBans(ctx context.Context, f BanFilter, now time.Time) ([]keys.Ban, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	if err := d.checkTenant(ctx, f.Tenant); err != nil {
 		return nil, fmt.Errorf("list bans: %w", err)
 	}

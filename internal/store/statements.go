@@ -97,7 +97,7 @@ func (d *DB) selectPrepared(ctx context.Context, dest any, query string, args ..
 // queryPrepared runs a hot query and has its rows collected. A migration can change what a prepared statement returns;
 // Postgres then says so, and the statement is prepared again, once.
 func (d *DB) queryPrepared(ctx context.Context, collect func(*sqlx.Rows) error, query string, args ...any) error {
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	for again := false; ; again = true {
 		stmt, err := d.stmts.get(ctx, d.db, query)

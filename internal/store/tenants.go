@@ -99,6 +99,8 @@ func ownColumns(own *plans.Quota) (perMinute, perDay sql.NullInt64) {
 
 // GetTenant returns the tenant of that name, or plans.ErrTenantNotFound.
 func (d *DB) GetTenant(ctx context.Context, name string) (plans.Tenant, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	t, err := getTenant(ctx, d.db, name, "")
 	if err != nil {
 		return plans.Tenant{}, fmt.Errorf("get tenant: %w", translate(err))
@@ -132,6 +134,8 @@ func (d *DB) checkTenant(ctx context.Context, name string) error {
 
 // ListTenants returns at most limit tenants in order of name.
 func (d *DB) ListTenants(ctx context.Context, limit int) ([]plans.Tenant, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	var rows []tenantRow
 	if err := d.db.SelectContext(ctx, &rows, selectTenant+` order by t.name limit $1`, limit); err != nil {
 		return nil, fmt.Errorf("list tenants: %w", translate(err))
@@ -145,6 +149,8 @@ func (d *DB) ListTenants(ctx context.Context, limit int) ([]plans.Tenant, error)
 
 // TenantNames returns at most limit names that begin with the prefix, in order.
 func (d *DB) TenantNames(ctx context.Context, prefix string, limit int) ([]string, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	var names []string
 	err := d.db.SelectContext(ctx, &names, `
 		select name from tenants where starts_with(name, $1) order by name limit $2`, prefix, limit)

@@ -126,6 +126,8 @@ func forgetWriters(ctx context.Context, tx *sqlx.Tx, b usage.Batch) error {
 // UsedToday returns how many requests of each tenant were admitted on a UTC day, counted from 1 January 1970, as far as
 // they are recorded. Tenants without any are left out.
 func (d *DB) UsedToday(ctx context.Context, day int64) (map[int64]int64, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	var rows []struct {
 		TenantID int64 `db:"tenant_id"`
 		Admitted int64 `db:"admitted"`

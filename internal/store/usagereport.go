@@ -57,6 +57,8 @@ var usageColumns = map[UsageBy]struct{ columns, groupBy, orderBy string }{
 // UsageReport sums recorded usage, or returns plans.ErrTenantNotFound. Servers record what they admitted and refused
 // within about a second.
 func (d *DB) UsageReport(ctx context.Context, q UsageQuery) ([]UsageRow, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
 	group, ok := usageColumns[q.By]
 	if !ok {
 		return nil, errors.New("report usage: no such grouping")

@@ -1,0 +1,60 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+)
+
+// TestReadsAreBounded: a read of staff ends after the timeout also when it waits for a connection that others hold.
+func TestReadsAreBounded(t *testing.T) {
+	t.Parallel()
+	const timeout = time.Second
+	server := storetest.NewServer(t)
+	db := open(t, server.URL, store.Options{Timeout: timeout, MaxConns: 2})
+	calls := map[string]func(context.Context) error{
+		"list tenants": func(ctx context.Context) error { _, err := db.ListTenants(ctx, 1); return err },
+		"tenant names": func(ctx context.Context) error { _, err := db.TenantNames(ctx, "", 1); return err },
+		"get tenant":   func(ctx context.Context) error { _, err := db.GetTenant(ctx, "acme"); return err },
+		"list keys": func(ctx context.Context) error {
+			_, err := db.ListKeys(ctx, store.KeyFilter{Tenant: "acme"})
+			return err
+		},
+		"get key":    func(ctx context.Context) error { _, err := db.GetKey(ctx, "key_1"); return err },
+		"find key":   func(ctx context.Context) error { _, err := db.FindKey(ctx, keys.Digest{}); return err },
+		"list plans": func(ctx context.Context) error { _, err := db.ListPlans(ctx); return err },
+		"get plan":   func(ctx context.Context) error { _, err := db.GetPlan(ctx, plans.Free); return err },
+		"list bans":  func(ctx context.Context) error { _, err := db.ListBans(ctx, store.BanFilter{}, noon); return err },
+		"list audit": func(ctx context.Context) error { _, err := db.ListAudit(ctx, store.AuditFilter{}); return err },
+		"used today": func(ctx context.Context) error { _, err := db.UsedToday(ctx, plans.DayAt(noon)); return err },
+		"heartbeat":  func(ctx context.Context) error { return db.Heartbeat(ctx, "a", noon) },
+	}
+	var ready, all sync.WaitGroup
+	frozen := make(chan struct{})
+	for name, call := range calls {
+		ready.Add(1)
+		all.Go(func() {
+			_ = call(t.Context())
+			ready.Done()
+			<-frozen
+			start := time.Now()
+			if err := call(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("%s: %v, want ErrUnavailable", name, err)
+			}
+			if took := time.Since(start); took > 2*timeout {
+				t.Errorf("%s took %v, want %v", name, took, timeout)
+			}
+		})
+	}
+	ready.Wait()
+	server.Freeze()
+	close(frozen)
+	all.Wait()
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"petstore.example/internal/devfile"
 	"petstore.example/internal/plans"
@@ -16,6 +17,7 @@ func welcome(o *devOptions, n devfile.File, tenant plans.Tenant) {
 	}
 	_, _ = fmt.Fprintf(o.Out, `
 The animal store is open: %[1]s  (health and metrics: %[2]s)
+To read and to try it in a browser: %[8]s
 
 Tenant %[6]s %[7]s. Its API key:
 
@@ -34,7 +36,7 @@ Staff, in another terminal:
 
 Stop with ^C; the data stays in %[5]s.
 
-`, n.BaseURL, n.AdminURL, n.APIKey, staffPrefix(o, n), o.Dir, tenant.Name, state)
+`, n.BaseURL, n.AdminURL, n.APIKey, staffPrefix(o, n), o.Dir, tenant.Name, state, strings.TrimSuffix(n.BaseURL, "/v1")+"/docs")
 }
 
 // staffPrefix names the database to petstorectl where it does not find it by itself. A database that the user named may

@@ -1,6 +1,7 @@
 package plans
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -108,5 +109,36 @@ func TestPeekCountsNothing(t *testing.T) {
 			}
 		}
 		a.Take(addr, now)
+	}
+}
+
+// TestAddressesAreBounded: beyond a number of addresses in a minute, new ones share a counter and known ones keep theirs.
+func TestAddressesAreBounded(t *testing.T) {
+	t.Parallel()
+	a := NewAddresses(2)
+	network := func(n uint32) netip.Addr {
+		b := [16]byte{0x20, 0x01}
+		binary.BigEndian.PutUint32(b[4:], n)
+		return netip.AddrFrom16(b)
+	}
+	for n := range uint32(maxAddresses) {
+		if c := a.Take(network(n), noon); c.Remaining != 1 {
+			t.Fatalf("address %d shares a counter: %+v", n, c)
+		}
+	}
+	for i, want := range []limiter.Context{{Remaining: 1}, {}, {Reached: true}} {
+		want.Limit, want.Reset = 2, noon.Unix()+60
+		if diff := cmp.Diff(want, a.Take(network(maxAddresses+uint32(i)), noon)); diff != "" {
+			t.Errorf("address %d beyond (-want +got):\n%s", i, diff)
+		}
+	}
+	if c := a.Peek(network(maxAddresses+9), noon); c.Remaining != 0 {
+		t.Errorf("another address beyond: %+v, want nothing to remain", c)
+	}
+	if c := a.Take(network(7), noon); c.Remaining != 0 || c.Reached {
+		t.Errorf("an address from before: %+v, want its own second request", c)
+	}
+	if c := a.Take(network(maxAddresses), noon.Add(time.Minute)); c.Remaining != 1 {
+		t.Errorf("in the next minute: %+v, want a counter of its own", c)
 	}
 }

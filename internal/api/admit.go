@@ -15,12 +15,14 @@ import (
 )
 
 // admit decides whether the request may pass: for a caller by its ban and then both its windows at once, for anybody
-// else by the address's bucket. It returns the 429, or nil.
+// else by the address's bucket, which neither counts nor refuses OPTIONS: a browser asks it before its page may read even a
+// 429. It returns the 429, or nil.
 func (a *api) admit(x *exchange) error {
 	switch {
 	case x.caller != nil:
-	case x.refusal != nil && x.refusal.code.status >= http.StatusInternalServerError:
-		// Who calls can't be known, and may well be a tenant: the address neither counts it nor refuses it.
+	case x.Request.Method == http.MethodOptions,
+		// Who calls can't be known, and may well be a tenant.
+		x.refusal != nil && x.refusal.code.status >= http.StatusInternalServerError:
 		x.limits = addressAllowance(a.Addresses.Peek(address(x), x.now))
 		return nil
 	default:
@@ -99,12 +101,9 @@ func (a *api) admitAddress(x *exchange) error {
 // takeAddress counts the request in the bucket of the client's address.
 func (a *api) takeAddress(x *exchange) limiter.Context { return a.Addresses.Take(address(x), x.now) }
 
-// address is the client's. Those of whom no address is known share one.
+// address is the client's, the zero Addr when it is not known.
 func address(x *exchange) netip.Addr {
-	addr, err := netip.ParseAddr(x.ClientIP())
-	if err != nil {
-		addr = netip.IPv6Unspecified()
-	}
+	addr, _ := netip.ParseAddr(x.ClientIP()) // zero with the error
 	return addr
 }
 

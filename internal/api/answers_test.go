@@ -170,8 +170,6 @@ func (k kind) want(r route) int {
 		return k.operation
 	case r.open && k.open != 0 && (r.method != "OPTIONS" || k.open == 414):
 		return k.open
-	case k.name == "address over its limit" && r.method == "OPTIONS":
-		return 429
 	case r.path == "/v1/nothing":
 		return 404
 	case r.method == "DELETE":

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -161,6 +162,28 @@ func TestWhatCounts(t *testing.T) {
 	}
 }
 
+// TestOptionsNeverCount: not in the address's bucket either, and a full one does not refuse them.
+func TestOptionsNeverCount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.addresses.limit = 1
+	preflight := func() *httptest.ResponseRecorder {
+		return w.do(w.request("OPTIONS", "/v1/pets", "", "Authorization", "", "Origin", "https://shop.example", "Access-Control-Request-Method", "GET"))
+	}
+	stranger := func() *httptest.ResponseRecorder { return w.do(w.request("GET", "/v1/pets", "", "Authorization", "")) }
+	for i, c := range []struct {
+		ask       func() *httptest.ResponseRecorder
+		status    int
+		remaining string
+	}{
+		{preflight, 204, "1"}, {preflight, 204, "1"}, {stranger, 401, "0"}, {stranger, 429, "0"}, {preflight, 204, "0"},
+	} {
+		if rec := c.ask(); rec.Code != c.status || header(rec, "X-RateLimit-Remaining") != c.remaining {
+			t.Errorf("request %d: %d %v, want %d, %s remaining", i, rec.Code, numbers(rec), c.status, c.remaining)
+		}
+	}
+}
+
 // TestRefund: a request that ends in 5xx is given back, and its answer says so already.
 func TestRefund(t *testing.T) {
 	t.Parallel()
@@ -240,7 +263,7 @@ func TestClientAddress(t *testing.T) {
 		{"not the trusted one", []string{"192.0.2.9"}, "192.0.2.1:1234", []string{"198.51.100.7"}, "192.0.2.1"},
 		{"rubbish", []string{"192.0.2.1"}, "192.0.2.1:1234", []string{"x"}, "192.0.2.1"},
 		{"IPv6", nil, "[2001:db8::1]:1234", nil, "2001:db8::1"},
-		{"no address", nil, "@", nil, "::"},
+		{"no address", nil, "@", nil, netip.Addr{}.String()},
 	} {
 		w := newWorld(t, func(cfg *Config) { cfg.TrustedProxies = c.trusted })
 		r := w.request("GET", "/v1/pets", "", "Authorization", "", "X-Real-Ip", "203.0.113.66", "Forwarded", "for=203.0.113.66")

@@ -32,7 +32,7 @@ check: $(NPM) ## format, vet, linters, generated files and module files up to da
 	$(GO) vet -tags $(TAGS) ./...
 	$(TOOL) golangci-lint run --build-tags $(TAGS) ./...
 	@REDOCLY_SUPPRESS_UPDATE_NOTICE=true tools/npm/node_modules/.bin/redocly lint --config tools/npm/redocly.yaml $(OPENAPI)
-	@$(GO) -C tools/breaking test .
+	@$(GO) -C tools/breaking test -count=1 .
 	@$(GO) -C tools/breaking run . ../../internal/api/released ../../$(OPENAPI)
 
 $(NPM): tools/npm/package-lock.json

@@ -102,9 +102,9 @@ func (v *values) integer(s map[string]any) *big.Int {
 // alphabets are of one, two, three and four bytes, with what needs care in JSON and in SQL.
 var alphabets = []string{"abcXYZ019", " '\"\\/%_;&<>{}", "äßéЖأ", "日本語क्ष\u2028\u200d", "🐈🐕\U0010ffff", "\t\n\x01\x1f\x7f\u0085\u00a0\ufeff"}
 
-// text makes a string that has at least one letter, unless a pattern says what it is like.
+// text makes a string that has at least one letter, unless a pattern alone says what it is like.
 func (v *values) text(s map[string]any) string {
-	if pattern, ok := s["pattern"].(string); ok && strings.HasPrefix(pattern, "^") {
+	if pattern, ok := s["pattern"].(string); ok && s["maxLength"] == nil {
 		return v.matching(pattern)
 	}
 	least, most := length(s, "minLength", 0), length(s, "maxLength", 60)

@@ -31,10 +31,11 @@ var guides = []guide{
 	{path: "deprecations/get-pet", file: "deprecations/get-pet.md", title: "Removal of GET /v1/pets/{petId}", About: "When, and what to use instead."},
 }
 
-// forCustomers leaves out the chapter of those who run the API.
+// forCustomers leaves the chapter for customers, which is a document of its own then.
 func forCustomers(text string) string {
 	text, _, _ = strings.Cut(text, "\n## For operators")
-	return strings.Replace(text, "\n## For customers\n", "\n", 1)
+	text = strings.Replace(text, "\n## For customers\n", "\n", 1)
+	return strings.ReplaceAll(text, "\n### ", "\n## ")
 }
 
 // errorRow is a row of the table in errors.md: status, code, cause, cure.

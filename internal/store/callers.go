@@ -12,7 +12,7 @@ import (
 
 var _ keys.CallerStore = (*DB)(nil)
 
-// callerQuery finds whose key it is, by its digest ($1), with the ban in force at $2 that ends last.
+// callerQuery finds whose key it is, by its digest ($2), with the ban in force at $1 that ends last.
 const callerQuery = `
 select k.id, k.environment, k.expires_at, k.revoked_at is not null as revoked,
        t.id as tenant_id, t.name as tenant, t.plan, t.suspended_at, t.created_at, ` + tenantQuota + `,
@@ -22,11 +22,11 @@ from api_keys k
 join tenants t on t.id = k.tenant_id
 join plans p on p.name = t.plan
 left join lateral (
-  select id, source, reason, starts_at, ends_at from bans
-  where key_id = k.id and lifted_at is null and ends_at > $2
-  order by ends_at desc limit 1
+  select b.id, b.source, b.reason, b.starts_at, b.ends_at from bans b
+  where b.key_id = k.id and ` + banInForce + `
+  order by b.ends_at desc limit 1
 ) b on true
-where k.digest = $1`
+where k.digest = $2`
 
 type callerRow struct {
 	ID          string           `db:"id"`
@@ -50,7 +50,7 @@ type callerRow struct {
 // Caller implements keys.CallerStore.
 func (d *DB) Caller(ctx context.Context, digest keys.Digest, now time.Time) (keys.Caller, error) {
 	var rows []callerRow
-	if err := d.selectPrepared(ctx, &rows, callerQuery, digest[:], now); err != nil {
+	if err := d.selectPrepared(ctx, &rows, callerQuery, now, digest[:]); err != nil {
 		return keys.Caller{}, fmt.Errorf("look up caller: %w", err)
 	}
 	if len(rows) == 0 {

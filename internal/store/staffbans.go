@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -11,45 +10,6 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 )
-
-const (
-	selectBan = `
-	select b.id, b.tenant_id, t.name as tenant_name, b.key_id, b.source, b.reason, b.starts_at, b.ends_at, b.lifted_at
-	from bans b join tenants t on t.id = b.tenant_id`
-	// A ban is in force at $1 until its end, unless it was lifted. No ban is placed for the future.
-	banInForce = `b.lifted_at is null and b.ends_at > $1`
-)
-
-type staffBanRow struct {
-	ID         int64        `db:"id"`
-	TenantID   int64        `db:"tenant_id"`
-	TenantName string       `db:"tenant_name"`
-	KeyID      string       `db:"key_id"`
-	Source     string       `db:"source"`
-	Reason     string       `db:"reason"`
-	StartsAt   time.Time    `db:"starts_at"`
-	EndsAt     time.Time    `db:"ends_at"`
-	LiftedAt   sql.NullTime `db:"lifted_at"`
-}
-
-func (r staffBanRow) ban() keys.Ban {
-	return keys.Ban{
-		ID: r.ID, TenantID: r.TenantID, TenantName: r.TenantName, KeyID: r.KeyID, Source: keys.BanSource(r.Source),
-		Reason: r.Reason, StartsAt: r.StartsAt.UTC(), EndsAt: r.EndsAt.UTC(), LiftedAt: timeOf(r.LiftedAt),
-	}
-}
-
-func selectBans(ctx context.Context, q sqlx.QueryerContext, rest string, args ...any) ([]keys.Ban, error) {
-	var rows []staffBanRow
-	if err := sqlx.SelectContext(ctx, q, &rows, selectBan+rest, args...); err != nil {
-		return nil, err
-	}
-	bans := make([]keys.Ban, len(rows))
-	for i, r := range rows {
-		bans[i] = r.ban()
-	}
-	return bans, nil
-}
 
 // BanFilter restricts a list of bans.
 type BanFilter struct {

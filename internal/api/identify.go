@@ -54,7 +54,7 @@ func credential(h http.Header) (keys.Token, *Error) {
 	case len(values) > 1:
 		return keys.Token{}, invalidKey
 	}
-	scheme, rest := cutScheme(values[0])
+	scheme, rest := cutToken(values[0])
 	if !strings.EqualFold(scheme, "Bearer") {
 		return keys.Token{}, missingKey
 	}
@@ -67,14 +67,4 @@ func credential(h http.Header) (keys.Token, *Error) {
 		return keys.Token{}, invalidKey
 	}
 	return token, nil
-}
-
-// cutScheme splits a credential behind its scheme, which ends before the first byte that is no letter or digit.
-func cutScheme(s string) (scheme, rest string) {
-	for i := range len(s) {
-		if c := s[i]; c|0x20 < 'a' && (c < '0' || c > '9') && c != '-' || c|0x20 > 'z' {
-			return s[:i], s[i:]
-		}
-	}
-	return s, ""
 }

@@ -264,6 +264,7 @@ func TestCredentials(t *testing.T) {
 		{"key alone", []string{w.key}, missing},
 		{"another scheme with a key", []string{"Token " + w.key}, missing},
 		{"a longer scheme", []string{"Bearers " + w.key}, missing},
+		{"another longer scheme", []string{"Bearer_" + w.key}, missing},
 		{"Bearer alone", []string{"Bearer"}, invalid},
 		{"Bearer and spaces", []string{"Bearer   "}, invalid},
 		{"TAB", []string{"Bearer\t" + w.key}, invalid},

@@ -19,7 +19,6 @@ const (
 	writerForgotten = 7 * 24 * time.Hour
 	// forgetWritersEvery is in batches.
 	forgetWritersEvery = 5000
-	daySeconds         = 24 * 60 * 60
 )
 
 // WriteUsage implements usage.Store.
@@ -132,10 +131,11 @@ func (d *DB) UsedToday(ctx context.Context, day int64) (map[int64]int64, error) 
 		TenantID int64 `db:"tenant_id"`
 		Admitted int64 `db:"admitted"`
 	}
+	from := time.Unix(0, 0).UTC().AddDate(0, 0, int(day))
 	err := d.db.SelectContext(ctx, &rows, `
 		select tenant_id, sum(admitted)::bigint as admitted from usage_hourly
-		where hour >= to_timestamp($1) and hour < to_timestamp($2)
-		group by tenant_id having sum(admitted) > 0`, day*daySeconds, (day+1)*daySeconds)
+		where hour >= $1 and hour < $2
+		group by tenant_id having sum(admitted) > 0`, from, from.AddDate(0, 0, 1))
 	if err != nil {
 		return nil, fmt.Errorf("sum the day's usage: %w", translate(err))
 	}

@@ -44,8 +44,9 @@ fmt: ## format all Go files
 bench: build ## compare with a bare Gin server: requests a second, their ratio, CPU a request
 	$(GO) run -tags $(TAGS) ./bench $(ARGS)
 
-soak: ## run the long forms of the tests: 20,000 generated requests of each kind, every fuzzer for SOAK=1m
+soak: ## run the long forms: 20,000 generated requests of each kind, e2e on servers with the race detector, every fuzzer for SOAK=1m
 	PETSTORE_SOAK=1 $(GO) test -tags $(TAGS) -timeout 60m -v -run '^TestGenerated$$' ./internal/contract
+	PETSTORE_SOAK=1 PETSTORE_E2E_RACE=1 $(GO) test -tags $(TAGS) -race -timeout 60m -v ./internal/e2e
 	@for package in $$($(GO) list ./...); do \
 	  for fuzzer in $$($(GO) test -tags $(TAGS) -list '^Fuzz' $$package | grep '^Fuzz'); do \
 	    echo "== $$package $$fuzzer"; \

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"go/ast"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -33,9 +34,9 @@ func (p pkg) name() string { return strings.TrimPrefix(p.ImportPath, module) }
 // "*" stands for all.
 var below = map[string][]string{
 	"cmd/petstore":    {"*"},
-	"cmd/petstorectl": {"*"},
+	"cmd/petstorectl": {"internal/store", "internal/keys", "internal/plans", "internal/audit", "internal/devfile", "migrations"},
 
-	"internal/api":   {"internal/api/reference", "internal/keys", "internal/plans", "internal/catalog", "internal/usage"},
+	"internal/api":   {"internal/api/reference", "internal/keys", "internal/plans", "internal/catalog"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
 	"internal/store": {"internal/keys", "internal/plans", "internal/catalog", "internal/usage", "internal/audit", "migrations"},
 
@@ -91,6 +92,55 @@ func TestImportsGoDownwards(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTheTableOfRoomsIsTrue: docs/architecture.md names every package of the programs with what it may import.
+func TestTheTableOfRoomsIsTrue(t *testing.T) {
+	t.Parallel()
+	said := rooms(t)
+	for _, p := range packages(t) {
+		if aside(p.name()) {
+			continue
+		}
+		got, ok := said[p.name()]
+		want := slices.Sorted(slices.Values(below[p.name()]))
+		if !ok || !slices.Equal(got, want) {
+			t.Errorf("docs/architecture.md lets %s import %q (named there: %v), the rules %q", p.name(), got, ok, want)
+		}
+	}
+}
+
+// rooms reads the table of rooms: by package, what it may import, in order and as the rules name it.
+func rooms(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 || !strings.HasPrefix(cells[1], " `") {
+			continue
+		}
+		var imports []string
+		for _, name := range strings.Split(strings.TrimSpace(cells[3]), ", ") {
+			switch name {
+			case "–":
+			case "all":
+				imports = append(imports, "*")
+			case "docs", "migrations":
+				imports = append(imports, name)
+			default:
+				imports = append(imports, "internal/"+name)
+			}
+		}
+		slices.Sort(imports)
+		for _, name := range strings.Split(strings.TrimSpace(cells[1]), ", ") {
+			found[strings.Trim(name, "`")] = imports
+		}
+	}
+	return found
 }
 
 func TestLibrariesAreKnownInOnePlace(t *testing.T) {

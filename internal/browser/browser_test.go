@@ -93,8 +93,9 @@ func install(t *testing.T) {
 	if err == nil && !installed.ModTime().Before(lock.ModTime()) {
 		return
 	}
-	if _, err := exec.LookPath("npm"); err != nil {
-		t.Fatal("Node.js is not installed; the tests of the pages need node and npm, version 20 or newer")
+	npm := func() bool { _, err := exec.LookPath("npm"); return err == nil }
+	if err := syspkg.Ensure(t.Context(), os.Stderr, syspkg.Package{Name: "Node.js with npm", Apt: "npm", Brew: "node"}, npm); err != nil {
+		t.Fatal(err)
 	}
 	if out, err := command(t.Context(), "npm", "ci", "--prefix", tools, "--no-audit", "--no-fund").CombinedOutput(); err != nil {
 		t.Fatalf("npm ci: %v\n%s", err, out)

@@ -171,7 +171,7 @@ func TestPlaceAutomaticBanOnManyServersAtOnce(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	k := db.key(t, 1)
-	servers := []*store.DB{db.api, openAPI(t, db.URL)}
+	servers := []*store.DB{db.api, openAPI(t, db.URL, patience)}
 	var wg sync.WaitGroup
 	ids := make(chan int64, 16)
 	for i := range cap(ids) {

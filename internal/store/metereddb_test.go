@@ -29,22 +29,26 @@ type meteredDB struct {
 
 func newMeteredDB(t *testing.T) meteredDB {
 	t.Helper()
-	return meter(t, storetest.New(t))
+	return meter(t, storetest.New(t), patience)
 }
 
-func meter(t *testing.T, db *storetest.Database) meteredDB {
+// patience is so much time that a busy machine is no outage.
+const patience = 30 * time.Second
+
+// meter opens the database as the API does; its calls take so long at most, 0 for as long as the API's.
+func meter(t *testing.T, db *storetest.Database, timeout time.Duration) meteredDB {
 	t.Helper()
 	owner, err := sql.Open("postgres", db.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = owner.Close() })
-	return meteredDB{Database: db, api: openAPI(t, db.URL), owner: owner, keys: &atomic.Int64{}}
+	return meteredDB{Database: db, api: openAPI(t, db.URL, timeout), owner: owner, keys: &atomic.Int64{}}
 }
 
-func openAPI(t *testing.T, url string) *store.DB {
+func openAPI(t *testing.T, url string, timeout time.Duration) *store.DB {
 	t.Helper()
-	api, err := store.Open(t.Context(), url, store.Options{AsAPI: true})
+	api, err := store.Open(t.Context(), url, store.Options{AsAPI: true, Timeout: timeout})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func TestMeterCountsOnceWhenRepliesAreLost(t *testing.T) {
 	db := newMeteredDB(t)
 	k := db.key(t, 1)
 	proxy := newCommitProxy(t, db.APIURL)
-	api := openAPI(t, proxy.url)
+	api := openAPI(t, proxy.url, 0)
 	m := usage.NewMeter(api, usage.Options{ServerID: "s1", Log: zerolog.Nop()})
 	for range 5 {
 		m.Admitted(k.TenantID, k.ID, plans.Pro, eleven)

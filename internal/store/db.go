@@ -25,6 +25,8 @@ const (
 	// or cut off, and what the transaction locks would stay locked.
 	apiIdleTimeout = 3 * time.Second
 	maxConns       = 16
+	// openTries is how often Open asks for a first sign of life.
+	openTries = 3
 	// maxLifetime bounds the harm of a connection that the driver left in a bad state.
 	maxLifetime = 30 * time.Minute
 )
@@ -53,8 +55,15 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := db.Ping(ctx); err != nil {
-		return nil, errors.Join(err, db.Close())
+	// A busy machine may not make the first connection within the time of a query; a server that is away refuses at once.
+	for tries := openTries; ; tries-- {
+		err := db.Ping(ctx)
+		if err == nil {
+			break
+		}
+		if tries == 1 || ctx.Err() != nil || !errors.Is(err, ErrUnavailable) {
+			return nil, errors.Join(err, db.Close())
+		}
 	}
 	return db, nil
 }

@@ -70,6 +70,13 @@ func (p *breakingProxy) broke() bool {
 	return came
 }
 
+// remaining returns how many round trips are left up to the one to break.
+func (p *breakingProxy) remaining() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.left
+}
+
 // next counts a round trip, and tells whether and how to break it.
 func (p *breakingProxy) next() (how breakage, broken bool) {
 	p.mu.Lock()

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"testing"
+	"time"
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
@@ -27,7 +28,8 @@ func TestRoundTrips(t *testing.T) {
 			_, _, err := db.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20, Status: catalog.Sold})
 			return err
 		}, 1},
-		"get": {func() error { _, err := db.GetPet(t.Context(), s.a.ID, pet.ID); return err }, 1},
+		"month": {func() error { _, err := db.UsageMonth(t.Context(), s.a.ID, time.Now()); return err }, 1},
+		"get":   {func() error { _, err := db.GetPet(t.Context(), s.a.ID, pet.ID); return err }, 1},
 		"add": {func() error {
 			_, err := db.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Luna", Status: catalog.Sold})
 			return err

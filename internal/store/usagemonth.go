@@ -1,0 +1,43 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"petstore.example/internal/usage"
+)
+
+var _ usage.MonthStore = (*DB)(nil)
+
+// usageMonthQuery sums a tenant's usage ($1) by UTC day since $2, and what of it was admitted since $3. It reads the
+// tenant's rows alone, in the order of the primary key.
+const usageMonthQuery = `
+select date_trunc('day', hour, 'UTC') as date, sum(admitted)::bigint as admitted, sum(refused)::bigint as refused,
+       coalesce(sum(admitted) filter (where hour >= $3), 0)::bigint as lately
+from usage_hourly
+where tenant_id = $1 and hour >= $2
+group by 1`
+
+// UsageMonth implements usage.MonthStore.
+func (d *DB) UsageMonth(ctx context.Context, tenantID int64, now time.Time) (usage.Month, error) {
+	var rows []struct {
+		Date     time.Time `db:"date"`
+		Admitted int64     `db:"admitted"`
+		Refused  int64     `db:"refused"`
+		Lately   int64     `db:"lately"`
+	}
+	m, recent := usage.NewMonth(now), usage.Recent(now)
+	from := m.Days[0].Date
+	if recent.Before(from) {
+		from = recent
+	}
+	if err := d.selectPrepared(ctx, &rows, usageMonthQuery, tenantID, from, recent); err != nil {
+		return usage.Month{}, fmt.Errorf("read the month's usage: %w", err)
+	}
+	for _, r := range rows {
+		m.Add(r.Date, r.Admitted, r.Refused)
+		m.Lately += r.Lately
+	}
+	return m, nil
+}

@@ -1,0 +1,186 @@
+package usage_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/usage"
+)
+
+func date(month time.Month, day int) time.Time {
+	return time.Date(2026, month, day, 0, 0, 0, 0, time.UTC)
+}
+
+func TestNewMonth(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		now         time.Time
+		first, last time.Time
+	}{
+		"the first instant": {date(11, 1), date(11, 1), date(11, 1)},
+		"the last":          {date(12, 1).Add(-1), date(11, 1), date(11, 30)},
+		"a leap day":        {time.Date(2028, 2, 29, 12, 0, 0, 0, time.UTC), time.Date(2028, 2, 1, 0, 0, 0, 0, time.UTC), time.Date(2028, 2, 29, 0, 0, 0, 0, time.UTC)},
+		"by UTC":            {time.Date(2026, 12, 1, 5, 0, 0, 0, time.FixedZone("", 6*3600)), date(11, 1), date(11, 30)},
+	} {
+		m := usage.NewMonth(test.now)
+		for i, d := range m.Days {
+			if want := test.first.AddDate(0, 0, i); d.Date != want {
+				t.Errorf("%s: day %d is %v, want %v", name, i, d.Date, want)
+			}
+		}
+		if last := m.Days[len(m.Days)-1].Date; last != test.last {
+			t.Errorf("%s: it ends with %v, want %v", name, last, test.last)
+		}
+	}
+}
+
+func TestMonthAdd(t *testing.T) {
+	t.Parallel()
+	m := usage.NewMonth(date(11, 3).Add(time.Hour))
+	m.Add(date(11, 1), 1, 10)
+	m.Add(date(11, 3), 2, 20)
+	m.Add(date(11, 3), 4, 0)
+	m.Add(date(10, 31), 100, 100)
+	m.Add(date(10, 2), 100, 100)
+	m.Add(date(11, 4), 100, 100)
+	want := []usage.Day{{date(11, 1), 1, 10}, {date(11, 2), 0, 0}, {date(11, 3), 6, 20}}
+	if diff := cmp.Diff(want, m.Days); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if admitted, refused := m.Sum(); admitted != 7 || refused != 30 {
+		t.Errorf("sum %d, %d, want 7, 30", admitted, refused)
+	}
+}
+
+func TestForetell(t *testing.T) {
+	t.Parallel()
+	at := func(h, m, s int) time.Time { return date(11, 20).Add(time.Duration(h*3600+m*60+s) * time.Second) }
+	for name, test := range map[string]struct {
+		now               time.Time
+		lately, remaining int64
+		perHour           int64
+		runsOut           time.Time
+	}{
+		// Recent is one and a half hours long: 150 are 100 an hour.
+		"before the day ends":     {at(9, 30, 0), 150, 250, 100, at(12, 0, 0)},
+		"down to the second":      {at(9, 30, 0).Add(999 * time.Millisecond), 150, 1, 100, at(9, 30, 37)},
+		"a second before it ends": {at(23, 30, 0), 5400, 1799, 3600, at(23, 59, 59)},
+		"exactly when it ends":    {at(23, 30, 0), 5400, 1800, 3600, time.Time{}},
+		"not today":               {at(9, 30, 0), 150, 10_000, 100, time.Time{}},
+		"no requests":             {at(9, 30, 0), 0, 1, 0, time.Time{}},
+		"more given back":         {at(9, 30, 0), -3, 1, 0, time.Time{}},
+		"nothing remains":         {at(9, 30, 0).Add(1), 0, 0, 0, at(9, 30, 0)},
+		"just after midnight":     {at(0, 0, 0), 600, 150, 600, at(0, 15, 0)},
+		"at the hour":             {at(13, 0, 0), 600, 100, 600, at(13, 10, 0)},
+		"before the hour":         {at(13, 0, 0).Add(-1), 1200, 100, 600, at(13, 9, 59)},
+		"as much as there can be": {at(9, 30, 0), 1 << 62, 1 << 62, 3074457345618258603, at(11, 0, 0)},
+		"far away":                {at(9, 30, 0), 1, 1 << 62, 1, time.Time{}},
+	} {
+		got := usage.Foretell(test.lately, test.remaining, test.now)
+		want := usage.Forecast{PerHour: test.perHour, RunsOut: test.runsOut}
+		if d := got.PerHour - want.PerHour; d > -1024 && d < 1024 && want.PerHour > 1<<60 {
+			got.PerHour = want.PerHour // exact to a float64
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// ledger is a store of months that counts how often it is asked.
+type ledger struct {
+	mu    sync.Mutex
+	asked map[int64]int
+	err   error
+	// block, when it is not nil, holds answers back until it is closed.
+	block chan struct{}
+}
+
+func (l *ledger) UsageMonth(_ context.Context, tenantID int64, now time.Time) (usage.Month, error) {
+	l.mu.Lock()
+	if l.asked == nil {
+		l.asked = map[int64]int{}
+	}
+	l.asked[tenantID]++
+	n, err, block := l.asked[tenantID], l.err, l.block
+	l.mu.Unlock()
+	if block != nil {
+		<-block
+	}
+	m := usage.NewMonth(now)
+	m.Lately = int64(n)
+	return m, err
+}
+
+func TestMonthsAskOnceInHalfASecond(t *testing.T) {
+	t.Parallel()
+	l := &ledger{}
+	months := usage.NewMonths(l)
+	for _, step := range []struct {
+		tenant int64
+		now    time.Time
+		want   int64
+	}{
+		{1, noon, 1},
+		{2, noon, 1},
+		{1, noon.Add(usage.FlushInterval - 1), 1},
+		{1, noon.Add(usage.FlushInterval), 2},
+		{1, noon.Add(usage.FlushInterval - 1), 3}, // the clock went back
+		{1, noon.Add(time.Hour - 1), 4},
+		{1, noon.Add(time.Hour), 5}, // another hour, another time that is recent
+	} {
+		m, err := months.Get(t.Context(), step.tenant, step.now)
+		if err != nil || m.Lately != step.want {
+			t.Errorf("tenant %d at %v: answer %d, %v, want answer %d", step.tenant, step.now, m.Lately, err, step.want)
+		}
+	}
+}
+
+func TestMonthsDoNotKeepFailures(t *testing.T) {
+	t.Parallel()
+	l := &ledger{err: usage.ErrUnavailable}
+	months := usage.NewMonths(l)
+	if _, err := months.Get(t.Context(), 1, noon); !errors.Is(err, usage.ErrUnavailable) {
+		t.Errorf("error %v, want ErrUnavailable", err)
+	}
+	l.err = nil
+	if m, err := months.Get(t.Context(), 1, noon); err != nil || m.Lately != 2 {
+		t.Errorf("answer %d, %v, want answer 2", m.Lately, err)
+	}
+}
+
+func TestMonthsAskOnceForAll(t *testing.T) {
+	t.Parallel()
+	l := &ledger{block: make(chan struct{})}
+	months := usage.NewMonths(l)
+	gone, leave := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := months.Get(gone, 1, noon)
+		left <- err
+	}()
+	for asked := 0; asked == 0; {
+		l.mu.Lock()
+		asked = l.asked[1]
+		l.mu.Unlock()
+	}
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("who left got %v", err)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if m, err := months.Get(t.Context(), 1, noon); err != nil || m.Lately != 1 {
+				t.Errorf("answer %d, %v, want answer 1", m.Lately, err)
+			}
+		})
+	}
+	close(l.block)
+	wg.Wait()
+}

@@ -1,0 +1,82 @@
+package usage
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+const (
+	// monthAge is how long a month is told again without asking the store: no longer than usage takes to be recorded.
+	monthAge = FlushInterval
+	// monthsKept is how many are held at most; then all are forgotten.
+	monthsKept = 10_000
+)
+
+// Months tells what tenants used this month. However often a tenant asks, its store is asked once in half a second, and
+// once for all who ask meanwhile: asking is free, and must not become a load. It is safe for concurrent use.
+type Months struct {
+	store   MonthStore
+	flights singleflight.Group
+
+	mu   sync.Mutex
+	kept map[int64]keptMonth
+}
+
+type keptMonth struct {
+	Month
+	at time.Time
+}
+
+// NewMonths returns Months of what the store has recorded.
+func NewMonths(store MonthStore) *Months { return &Months{store: store, kept: map[int64]keptMonth{}} }
+
+// Get returns the month of now, which is shared: treat it as read-only. It returns ErrUnavailable when the store is.
+func (m *Months) Get(ctx context.Context, tenantID int64, now time.Time) (Month, error) {
+	if k, ok := m.find(tenantID); ok && k.serves(now) {
+		return k.Month, nil
+	}
+	flight := m.flights.DoChan(strconv.FormatInt(tenantID, 10), func() (any, error) {
+		// Others wait for it too. The store bounds its time itself.
+		month, err := m.store.UsageMonth(context.WithoutCancel(ctx), tenantID, now)
+		if err == nil {
+			m.keep(tenantID, keptMonth{month, now})
+		}
+		return month, err
+	})
+	select {
+	case r := <-flight:
+		if r.Err != nil {
+			return Month{}, r.Err
+		}
+		return r.Val.(Month), nil
+	case <-ctx.Done():
+		return Month{}, ctx.Err()
+	}
+}
+
+// serves tells whether the month is good for now. At a full hour another time counts as recent, and at midnight another day
+// has come.
+func (k keptMonth) serves(now time.Time) bool {
+	age := now.Sub(k.at)
+	return age >= 0 && age < monthAge && Recent(k.at).Equal(Recent(now))
+}
+
+func (m *Months) find(tenantID int64) (keptMonth, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k, ok := m.kept[tenantID]
+	return k, ok
+}
+
+func (m *Months) keep(tenantID int64, k keptMonth) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.kept) >= monthsKept {
+		clear(m.kept)
+	}
+	m.kept[tenantID] = k
+}

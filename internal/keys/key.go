@@ -38,7 +38,9 @@ type Key struct {
 	Name        string
 	Environment Environment
 	// Last4 is the end of the plaintext, by which people recognise it.
-	Last4     string
+	Last4 string
+	// PerMinute is the key's own limit, which binds beside its tenant's quota; 0 for none.
+	PerMinute int64
 	CreatedAt time.Time
 	// ExpiresAt, RevokedAt and LastUsedAt are zero for never. LastUsedAt is exact to a minute.
 	ExpiresAt  time.Time
@@ -74,6 +76,8 @@ type Caller struct {
 	// ExpiresAt is zero for a key that does not expire.
 	ExpiresAt time.Time
 	Revoked   bool
+	// PerMinute is the key's own limit, 0 for none.
+	PerMinute int64
 	Tenant    *plans.Tenant
 	// Ban is the ban in force when the caller was loaded that ends last, nil for none.
 	Ban *Ban

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -18,6 +19,8 @@ var (
 	ErrKeyName = errors.New("a key's name is at most 100 characters, none of them a control character")
 	// ErrExpiryPast: the key would be born expired.
 	ErrExpiryPast = errors.New("the expiry is not in the future")
+	// ErrPerMinute: a key's own limit would let nothing through.
+	ErrPerMinute = errors.New("a key's own limit is at least 1 request per minute")
 	// ErrTextHoldsKey: a text that would be kept, and shown to others, holds what looks like an API key. It never holds
 	// the text.
 	ErrTextHoldsKey = errors.New("the text holds what looks like an API key")
@@ -47,11 +50,14 @@ type ServiceStore interface {
 	CreateKey(ctx context.Context, by audit.By, k Key, d Digest) (Key, error)
 	// FindKey returns the key of that digest, whatever its state, or ErrKeyNotFound.
 	FindKey(ctx context.Context, d Digest) (Key, error)
+	// EditKey changes what e names and returns the key before and after, ErrKeyNotFound or ErrKeyRevoked. What is as asked
+	// for already is not changed and not remembered: before and after are equal.
+	EditKey(ctx context.Context, by audit.By, id string, e Edit, now time.Time) (before, after Key, err error)
 	// RevokeKey returns the key as it is after, ErrKeyNotFound, or ErrKeyRevoked when it was revoked before.
 	RevokeKey(ctx context.Context, by audit.By, id string, now time.Time) (Key, error)
 }
 
-// Service issues, identifies and revokes keys.
+// Service issues, identifies, changes and revokes keys.
 type Service struct {
 	Store ServiceStore
 	// Clock tells the time; nil for the system's.
@@ -65,12 +71,21 @@ type Request struct {
 	// Name tells the tenant's keys apart, for people. It may be empty and need not be unique.
 	Name        string
 	Environment Environment
+	// PerMinute is a limit of the key's own, beside the tenant's quota; 0 for none.
+	PerMinute int64
 	// ExpiresAt is zero for never.
 	ExpiresAt time.Time
 }
 
+// Edit is a change to a key. What is nil stays.
+type Edit struct {
+	Name *string
+	// PerMinute of 0 takes the key's own limit away.
+	PerMinute *int64
+}
+
 // Issue makes a key. The token is the only place where its plaintext ever is: it can't be had again.
-// It returns ErrKeyName, ErrExpiryPast, ErrTextHoldsKey, or an error of ServiceStore.CreateKey.
+// It returns ErrKeyName, ErrPerMinute, ErrExpiryPast, ErrTextHoldsKey, or an error of ServiceStore.CreateKey.
 func (s *Service) Issue(ctx context.Context, by audit.By, r Request) (Key, Token, error) {
 	now := s.now()
 	if err := r.check(now); err != nil {
@@ -86,7 +101,7 @@ func (s *Service) Issue(ctx context.Context, by audit.By, r Request) (Key, Token
 	}
 	key, err := s.Store.CreateKey(ctx, by, Key{
 		ID: id, TenantName: r.Tenant, Name: r.Name, Environment: r.Environment, Last4: token.Last4(),
-		CreatedAt: now, ExpiresAt: r.ExpiresAt,
+		PerMinute: r.PerMinute, CreatedAt: now, ExpiresAt: r.ExpiresAt,
 	}, token.Digest())
 	if err != nil {
 		return Key{}, Token{}, fmt.Errorf("issue key: %w", err)
@@ -106,6 +121,18 @@ func (s *Service) Identify(ctx context.Context, text string) (Key, error) {
 		return Key{}, fmt.Errorf("identify key: %w", err)
 	}
 	return key, nil
+}
+
+// Edit changes a key's name or its own limit and returns the key before and after. It returns ErrKeyName, ErrPerMinute,
+// ErrTextHoldsKey, or an error of ServiceStore.EditKey.
+func (s *Service) Edit(ctx context.Context, by audit.By, id string, e Edit) (before, after Key, err error) {
+	if err = e.check(); err == nil {
+		before, after, err = s.Store.EditKey(ctx, by, id, e, s.now())
+	}
+	if err != nil {
+		return Key{}, Key{}, fmt.Errorf("edit key: %w", err)
+	}
+	return before, after, nil
 }
 
 // Revoke ends a key at once and for ever. It returns an error of ServiceStore.RevokeKey.
@@ -131,13 +158,30 @@ func (r Request) check(now time.Time) error {
 	if !r.ExpiresAt.IsZero() && !r.ExpiresAt.After(now) {
 		return ErrExpiryPast
 	}
-	if utf8.RuneCountInString(r.Name) > maxNameLength || !utf8.ValidString(r.Name) {
+	return errors.Join(checkName(r.Name), checkPerMinute(r.PerMinute))
+}
+
+func (e Edit) check() (err error) {
+	if e.Name != nil {
+		err = checkName(*e.Name)
+	}
+	if e.PerMinute != nil {
+		err = errors.Join(err, checkPerMinute(*e.PerMinute))
+	}
+	return err
+}
+
+func checkName(name string) error {
+	if utf8.RuneCountInString(name) > maxNameLength || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
 		return ErrKeyName
 	}
-	for _, c := range r.Name {
-		if unicode.IsControl(c) {
-			return ErrKeyName
-		}
+	return CheckText(name)
+}
+
+// checkPerMinute takes 0 for no limit.
+func checkPerMinute(n int64) error {
+	if n < 0 {
+		return ErrPerMinute
 	}
-	return CheckText(r.Name)
+	return nil
 }

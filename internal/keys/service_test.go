@@ -32,6 +32,16 @@ func (i *issueTable) FindKey(_ context.Context, d keys.Digest) (keys.Key, error)
 	return k, i.err
 }
 
+func (i *issueTable) EditKey(
+	_ context.Context, _ audit.By, id string, e keys.Edit, _ time.Time,
+) (before, after keys.Key, err error) {
+	after = keys.Key{ID: id}
+	if e.PerMinute != nil {
+		after.PerMinute = *e.PerMinute
+	}
+	return keys.Key{ID: id}, after, i.err
+}
+
 func (i *issueTable) RevokeKey(_ context.Context, _ audit.By, id string, now time.Time) (keys.Key, error) {
 	return keys.Key{ID: id, RevokedAt: now}, i.err
 }
@@ -53,6 +63,8 @@ func TestIssueChecks(t *testing.T) {
 		"an escape":                  {keys.Request{Environment: keys.Live, Name: "\x1b[2J"}, keys.ErrKeyName},
 		"bad UTF-8":                  {keys.Request{Environment: keys.Live, Name: "\xff"}, keys.ErrKeyName},
 		"a key":                      {keys.Request{Environment: keys.Live, Name: "ci " + example}, keys.ErrTextHoldsKey},
+		"its own limit":              {keys.Request{Environment: keys.Live, PerMinute: 1}, nil},
+		"less than nothing":          {keys.Request{Environment: keys.Live, PerMinute: -1}, keys.ErrPerMinute},
 		"expires now":                {keys.Request{Environment: keys.Live, ExpiresAt: now}, keys.ErrExpiryPast},
 		"expires next":               {keys.Request{Environment: keys.Live, ExpiresAt: now.Add(1)}, nil},
 	} {

@@ -95,6 +95,7 @@ type (
 		Name        string           `json:"name,omitempty"`
 		Environment keys.Environment `json:"environment"`
 		Last4       string           `json:"last4"`
+		PerMinute   int64            `json:"per_minute,omitempty"`
 		CreatedAt   time.Time        `json:"created_at"`
 		ExpiresAt   *time.Time       `json:"expires_at,omitempty"`
 		RevokedAt   *time.Time       `json:"revoked_at,omitempty"`
@@ -115,7 +116,7 @@ func recordTenant(t plans.Tenant) tenantRecord {
 
 func recordKey(k keys.Key) keyRecord {
 	return keyRecord{
-		k.ID, k.Name, k.Environment, k.Last4, k.CreatedAt.UTC(), timeOrNil(k.ExpiresAt), timeOrNil(k.RevokedAt),
+		k.ID, k.Name, k.Environment, k.Last4, k.PerMinute, k.CreatedAt.UTC(), timeOrNil(k.ExpiresAt), timeOrNil(k.RevokedAt),
 	}
 }
 

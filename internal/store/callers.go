@@ -15,6 +15,7 @@ var _ keys.CallerStore = (*DB)(nil)
 // callerQuery finds whose key it is, by its digest ($2), with the ban in force at $1 that ends last.
 const callerQuery = `
 select k.id, k.environment, k.expires_at, k.revoked_at is not null as revoked,
+       coalesce(k.per_minute, 0) as key_per_minute,
        t.id as tenant_id, t.name as tenant, t.plan, t.suspended_at, t.created_at, ` + tenantQuota + `,
        b.id as ban_id, b.source as ban_source, b.reason as ban_reason,
        b.starts_at as ban_starts_at, b.ends_at as ban_ends_at
@@ -33,6 +34,7 @@ type callerRow struct {
 	Environment keys.Environment `db:"environment"`
 	ExpiresAt   sql.NullTime     `db:"expires_at"`
 	Revoked     bool             `db:"revoked"`
+	OwnLimit    int64            `db:"key_per_minute"`
 	TenantID    int64            `db:"tenant_id"`
 	Tenant      string           `db:"tenant"`
 	Plan        string           `db:"plan"`
@@ -65,6 +67,7 @@ func (r callerRow) caller() keys.Caller {
 		Environment: r.Environment,
 		ExpiresAt:   r.ExpiresAt.Time,
 		Revoked:     r.Revoked,
+		PerMinute:   r.OwnLimit,
 		Tenant: &plans.Tenant{
 			ID: r.TenantID, Name: r.Tenant, Plan: r.Plan,
 			Quota:       plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay},

@@ -16,8 +16,8 @@ import (
 var _ keys.ServiceStore = (*DB)(nil)
 
 const selectKey = `
-	select k.id, k.tenant_id, t.name as tenant_name, k.name, k.environment, k.last4, k.created_at, k.expires_at,
-	       k.revoked_at, k.last_used_at
+	select k.id, k.tenant_id, t.name as tenant_name, k.name, k.environment, k.last4, coalesce(k.per_minute, 0) as per_minute,
+	       k.created_at, k.expires_at, k.revoked_at, k.last_used_at
 	from api_keys k join tenants t on t.id = k.tenant_id`
 
 type keyRow struct {
@@ -27,6 +27,7 @@ type keyRow struct {
 	Name        string       `db:"name"`
 	Environment string       `db:"environment"`
 	Last4       string       `db:"last4"`
+	PerMinute   int64        `db:"per_minute"`
 	CreatedAt   time.Time    `db:"created_at"`
 	ExpiresAt   sql.NullTime `db:"expires_at"`
 	RevokedAt   sql.NullTime `db:"revoked_at"`
@@ -36,7 +37,7 @@ type keyRow struct {
 func (r keyRow) key() keys.Key {
 	return keys.Key{
 		ID: r.ID, TenantID: r.TenantID, TenantName: r.TenantName, Name: r.Name,
-		Environment: keys.Environment(r.Environment), Last4: r.Last4, CreatedAt: r.CreatedAt.UTC(),
+		Environment: keys.Environment(r.Environment), Last4: r.Last4, PerMinute: r.PerMinute, CreatedAt: r.CreatedAt.UTC(),
 		ExpiresAt: timeOf(r.ExpiresAt), RevokedAt: timeOf(r.RevokedAt), LastUsedAt: timeOf(r.LastUsedAt),
 	}
 }
@@ -60,9 +61,10 @@ func (d *DB) CreateKey(ctx context.Context, by audit.By, k keys.Key, digest keys
 			return keys.ErrTooManyKeys
 		}
 		_, err = tx.ExecContext(ctx, `
-			insert into api_keys (id, tenant_id, name, environment, digest, last4, created_at, expires_at)
-			values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			k.ID, tenant.ID, k.Name, string(k.Environment), digest[:], k.Last4, k.CreatedAt, nullTime(k.ExpiresAt))
+			insert into api_keys (id, tenant_id, name, environment, digest, last4, per_minute, created_at, expires_at)
+			values ($1, $2, $3, $4, $5, $6, nullif($7, 0), $8, $9)`,
+			k.ID, tenant.ID, k.Name, string(k.Environment), digest[:], k.Last4, k.PerMinute, k.CreatedAt,
+			nullTime(k.ExpiresAt))
 		if err != nil {
 			return err
 		}

@@ -28,14 +28,14 @@ func TestIssueFindRevoke(t *testing.T) {
 	acme := o.tenant(t, "acme", plans.Pro)
 	service := o.service()
 	issued, token, err := service.Issue(t.Context(), jo, keys.Request{
-		Tenant: "acme", Name: "ci", Environment: keys.Test, ExpiresAt: noon.Add(time.Hour),
+		Tenant: "acme", Name: "ci", Environment: keys.Test, PerMinute: 50, ExpiresAt: noon.Add(time.Hour),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := keys.Key{
 		ID: issued.ID, TenantID: acme.ID, TenantName: "acme", Name: "ci", Environment: keys.Test, Last4: token.Last4(),
-		CreatedAt: noon, ExpiresAt: noon.Add(time.Hour),
+		PerMinute: 50, CreatedAt: noon, ExpiresAt: noon.Add(time.Hour),
 	}
 	if diff := cmp.Diff(want, issued); diff != "" {
 		t.Errorf("issued (-want +got):\n%s", diff)
@@ -44,7 +44,7 @@ func TestIssueFindRevoke(t *testing.T) {
 		t.Errorf("identified %+v, %v", found, err)
 	}
 	record := map[string]any{
-		"id": issued.ID, "name": "ci", "environment": "test", "last4": token.Last4(),
+		"id": issued.ID, "name": "ci", "environment": "test", "last4": token.Last4(), "per_minute": 50.0,
 		"created_at": "2026-11-20T12:00:00Z", "expires_at": "2026-11-20T13:00:00Z",
 	}
 	entry := remembered{

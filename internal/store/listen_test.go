@@ -102,6 +102,11 @@ func TestChangesAreHeard(t *testing.T) {
 		{"assign", func() error { _, _, err := db.AssignPlan(t.Context(), by, "acme", plans.Pro, nil, now); return err }, ofTenant},
 		{"ban", func() error { _, err := db.PlaceAutomaticBan(t.Context(), tenant.ID, key.ID, now); return err }, ofKey},
 		{"lift", func() error { _, err := db.LiftBan(t.Context(), by, key.ID, now); return err }, ofKey},
+		{"limit", func() error {
+			fifty := int64(50)
+			_, _, err := service.Edit(t.Context(), by, key.ID, keys.Edit{PerMinute: &fifty})
+			return err
+		}, ofKey},
 		{"revoke", func() error { _, err := service.Revoke(t.Context(), by, key.ID); return err }, ofKey},
 	} {
 		if err := step.do(); err != nil {

@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/keys"
+)
+
+// EditKey implements keys.ServiceStore.
+func (d *DB) EditKey(
+	ctx context.Context, by audit.By, id string, e keys.Edit, now time.Time,
+) (before, after keys.Key, err error) {
+	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
+		if before, err = lockKey(ctx, tx, id); err != nil {
+			return err
+		}
+		if !before.RevokedAt.IsZero() {
+			return keys.ErrKeyRevoked
+		}
+		if after = edited(before, e); after == before {
+			return nil
+		}
+		if err := keys.CheckText(after.Name); err != nil {
+			return fmt.Errorf("name: %w", err)
+		}
+		_, err = tx.ExecContext(ctx, `update api_keys set name = $2, per_minute = nullif($3, 0) where id = $1`,
+			id, after.Name, after.PerMinute)
+		if err != nil {
+			return err
+		}
+		return writeAudit(ctx, tx, by, auditEntry{
+			at: now, action: "key.edit", tenantID: before.TenantID, subject: id,
+			before: recordKey(before), after: recordKey(after),
+		})
+	})
+	if err != nil {
+		return keys.Key{}, keys.Key{}, fmt.Errorf("edit key: %w", err)
+	}
+	return before, after, nil
+}
+
+// edited is the key with the change made.
+func edited(k keys.Key, e keys.Edit) keys.Key {
+	if e.Name != nil {
+		k.Name = *e.Name
+	}
+	if e.PerMinute != nil {
+		k.PerMinute = *e.PerMinute
+	}
+	return k
+}

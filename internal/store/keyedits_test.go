@@ -1,0 +1,82 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+func limitOf(n int64) keys.Edit { return keys.Edit{PerMinute: &n} }
+
+func TestEditKey(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	key, token := o.issue(t, "acme")
+	name := "nightly"
+	before, after, err := o.service().Edit(t.Context(), jo, key.ID, keys.Edit{Name: &name, PerMinute: limitOf(50).PerMinute})
+	want := key
+	want.Name, want.PerMinute = name, 50
+	if diff := cmp.Diff([]keys.Key{key, want}, []keys.Key{before, after}); diff != "" || err != nil {
+		t.Fatalf("edit (-want +got):\n%s%v", diff, err)
+	}
+	if caller, err := o.Caller(t.Context(), token.Digest(), noon); err != nil || caller.PerMinute != 50 {
+		t.Errorf("the caller's own limit is %d, %v", caller.PerMinute, err)
+	}
+	entry := o.last(t)
+	if entry.Action != "key.edit" || entry.Subject != key.ID || entry.Before["per_minute"] != nil ||
+		entry.After["per_minute"] != 50.0 || entry.After["name"] != name || entry.Reason != jo.Reason {
+		t.Errorf("remembered %+v", entry)
+	}
+
+	all := o.everything(t)
+	if before, after, err := o.service().Edit(t.Context(), jo, key.ID, limitOf(50)); err != nil || before != after {
+		t.Errorf("the same again: %+v, %+v, %v", before, after, err)
+	}
+	if _, after, err := o.service().Edit(t.Context(), dry, key.ID, limitOf(7)); err != nil || after.PerMinute != 7 {
+		t.Errorf("dry run: %+v, %v", after, err)
+	}
+	if all != o.everything(t) {
+		t.Error("an edit that changes nothing left something behind")
+	}
+
+	if _, after, err := o.service().Edit(t.Context(), jo, key.ID, limitOf(0)); err != nil || after.PerMinute != 0 || after.Name != name {
+		t.Errorf("without its own limit: %+v, %v", after, err)
+	}
+	if caller, err := o.Caller(t.Context(), token.Digest(), noon); err != nil || caller.PerMinute != 0 {
+		t.Errorf("the caller's own limit is %d, %v", caller.PerMinute, err)
+	}
+}
+
+func TestEditKeyRefuses(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	key, _ := o.issue(t, "acme")
+	revoked, token := o.issue(t, "acme")
+	if _, err := o.service().Revoke(t.Context(), jo, revoked.ID); err != nil {
+		t.Fatal(err)
+	}
+	secret := token.Reveal()
+	for name, test := range map[string]struct {
+		id   string
+		edit keys.Edit
+		want error
+	}{
+		"less than nothing": {key.ID, limitOf(-1), keys.ErrPerMinute},
+		"a key as its name": {key.ID, keys.Edit{Name: &secret}, keys.ErrTextHoldsKey},
+		"revoked":           {revoked.ID, limitOf(1), keys.ErrKeyRevoked},
+		"unknown":           {"key_0000000000000000", limitOf(1), keys.ErrKeyNotFound},
+	} {
+		if _, _, err := o.service().Edit(t.Context(), jo, test.id, test.edit); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+	}
+	if _, _, err := o.EditKey(t.Context(), jo, key.ID, keys.Edit{Name: &secret}, noon); !errors.Is(err, keys.ErrTextHoldsKey) {
+		t.Errorf("the store itself: %v", err)
+	}
+}

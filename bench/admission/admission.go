@@ -46,7 +46,7 @@ func (g *Gate) Admit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !g.limiter.Take(ctx, caller.Tenant.ID, caller.Tenant.Quota, time.Now()).Admitted {
+	if !g.limiter.Take(ctx, plans.Claim{TenantID: caller.Tenant.ID, KeyID: caller.KeyID, Quota: caller.Tenant.Quota}, time.Now()).Admitted {
 		return errors.New("the request was refused")
 	}
 	return nil

@@ -32,7 +32,7 @@ func (a *api) admit(x *exchange) error {
 		return a.refuseBanned(x, ban)
 	}
 	c := x.caller
-	x.decision = a.Limiter.Take(x.Request.Context(), c.Tenant.ID, c.Tenant.Quota, x.now)
+	x.decision = a.Limiter.Take(x.Request.Context(), claim(c), x.now)
 	x.limits = tenantAllowance(x.decision)
 	if !x.decision.Admitted {
 		return a.refuseOverLimit(x)
@@ -40,6 +40,11 @@ func (a *api) admit(x *exchange) error {
 	x.counted = true
 	a.Meter.Admitted(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
 	return nil
+}
+
+// claim is what one request of the caller asks of the limits.
+func claim(c *keys.Caller) plans.Claim {
+	return plans.Claim{TenantID: c.Tenant.ID, KeyID: c.KeyID, Quota: c.Tenant.Quota}
 }
 
 // refund gives a request back that was counted: it ended in 5xx, which the caller could not help.
@@ -50,10 +55,12 @@ func (a *api) refund(x *exchange) {
 	x.counted = false
 	c := x.caller
 	// The client may have gone; its tenant gets the request back all the same.
-	a.Limiter.Refund(context.WithoutCancel(x.Request.Context()), c.Tenant.ID, x.decision)
+	a.Limiter.Refund(context.WithoutCancel(x.Request.Context()), claim(c), x.decision)
 	a.Meter.Refunded(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
-	x.decision.Minute.Remaining++
-	x.decision.Day.Remaining++
+	windows, count := x.decision.Windows()
+	for _, w := range windows[:count] {
+		w.Remaining++
+	}
 	x.limits = tenantAllowance(x.decision)
 }
 

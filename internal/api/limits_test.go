@@ -34,7 +34,7 @@ func TestLimits(t *testing.T) {
 	w := newWorld(t)
 	small := plans.Quota{PerMinute: 3, PerDay: 4}
 	w.directory.change(t, w.key, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Free, Quota: small} })
-	reset := plans.NewMemory().Take(t.Context(), 1, small, at).Minute.Reset
+	reset := plans.NewMemory().Take(t.Context(), plans.Claim{TenantID: 1, Quota: small}, at).Minute.Reset
 	wait := reset - at.Unix()
 	const policy = `"minute";q=3;w=60, "day";q=4;w=86400`
 	get := func() *httptest.ResponseRecorder { return w.do(w.request("GET", "/v1/pets", "")) }
@@ -79,9 +79,11 @@ func TestLimits(t *testing.T) {
 // alone refuses as one of several servers that have lost their counters.
 type alone struct{ plans.Limiter }
 
-func (l alone) Take(ctx context.Context, tenantID int64, q plans.Quota, now time.Time) plans.Decision {
-	d := l.Limiter.Take(ctx, tenantID, plans.Quota{PerMinute: 0, PerDay: q.PerDay}, now)
-	d.Minute.Limit, d.Share = q.PerMinute, true
+func (l alone) Take(ctx context.Context, c plans.Claim, now time.Time) plans.Decision {
+	perMinute := c.Quota.PerMinute
+	c.Quota.PerMinute = 0
+	d := l.Limiter.Take(ctx, c, now)
+	d.Minute.Limit, d.Share = perMinute, true
 	return d
 }
 

@@ -24,7 +24,7 @@ func TestPrecedence(t *testing.T) {
 		c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Free, Quota: q}
 		c.Ban = &keys.Ban{Reason: "test", EndsAt: removal.Add(1000)}
 	})
-	w.limiter.Take(t.Context(), 1, q, removal)
+	w.limiter.Take(t.Context(), plans.Claim{TenantID: 1, Quota: q}, removal)
 
 	w.requests.err = catalog.ErrIdempotencyKeyReused
 	r := w.request("DELETE", "/v1/nothing?limit=0&"+strings.Repeat("x", maxURI), strings.Repeat(" ", maxBody+1), "Content-Type", "text/plain",

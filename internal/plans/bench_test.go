@@ -14,11 +14,11 @@ var open = Quota{PerMinute: 1 << 40, PerDay: 1 << 41}
 
 func TestMemoryTakeDoesNotAllocate(t *testing.T) {
 	m := NewMemory()
-	if n := testing.AllocsPerRun(1000, func() { m.Take(t.Context(), 1, open, noon) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { m.Take(t.Context(), claim(1, open), noon) }); n != 0 {
 		t.Errorf("%v allocations an admitted request, want none", n)
 	}
 	full := Quota{PerMinute: 1, PerDay: 1}
-	if n := testing.AllocsPerRun(1000, func() { m.Take(t.Context(), 1, full, noon) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { m.Take(t.Context(), claim(1, full), noon) }); n != 0 {
 		t.Errorf("%v allocations a refused request, want none", n)
 	}
 }
@@ -34,7 +34,7 @@ func TestRedisTakeAllocatesLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	whole := testing.AllocsPerRun(200, func() { l.Take(ctx, 1, open, noon) })
+	whole := testing.AllocsPerRun(200, func() { l.Take(ctx, claim(1, open), noon) })
 	if whole > bare+16 {
 		t.Errorf("%v allocations a request, %v of them go-redis's own", whole, bare)
 	}
@@ -45,7 +45,7 @@ func BenchmarkMemoryTake(b *testing.B) {
 	m := NewMemory()
 	b.ReportAllocs()
 	for b.Loop() {
-		m.Take(b.Context(), 1, open, noon)
+		m.Take(b.Context(), claim(1, open), noon)
 	}
 }
 
@@ -56,7 +56,7 @@ func BenchmarkMemoryTakeParallel(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		tenantID := tenants.Add(1)
 		for pb.Next() {
-			m.Take(context.Background(), tenantID, open, noon)
+			m.Take(context.Background(), claim(tenantID, open), noon)
 		}
 	})
 }
@@ -65,7 +65,7 @@ func BenchmarkRedisTake(b *testing.B) {
 	l := newRedis(b, redistest.Shared(b), RedisOptions{})
 	b.ReportAllocs()
 	for b.Loop() {
-		l.Take(b.Context(), 1, open, noon)
+		l.Take(b.Context(), claim(1, open), noon)
 	}
 }
 
@@ -75,7 +75,7 @@ func BenchmarkRedisTakeParallel(b *testing.B) {
 	b.SetParallelism(16)
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			l.Take(context.Background(), 1, open, noon)
+			l.Take(context.Background(), claim(1, open), noon)
 		}
 	})
 }
@@ -86,7 +86,7 @@ func BenchmarkRedisTakeDegraded(b *testing.B) {
 	l := newRedis(b, server.URL, RedisOptions{})
 	b.ReportAllocs()
 	for b.Loop() {
-		l.Take(b.Context(), 1, open, noon)
+		l.Take(b.Context(), claim(1, open), noon)
 	}
 }
 

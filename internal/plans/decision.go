@@ -9,54 +9,83 @@ import (
 // Decision is what a Limiter made of one request.
 type Decision struct {
 	Admitted bool
-	// Share is true when one of several servers decided alone, over its share of the limits: a refusal then does not mean
-	// that the tenant has used them up.
+	// Share is true when this server could not learn what remains of the limits, and decided over its part of them: a
+	// refusal then does not mean that the tenant has used them up.
 	Share  bool
 	Minute Window
 	Day    Window
+	// Key is the key's own minute, which begins and ends with the tenant's; zero when the key has no limit of its own.
+	Key Window
+	// Version is that of the tenant's catalogue at which the request was decided, 0 when it is not certain. A list that was read
+	// from Postgres after one decision is the one to answer after another of the same Version.
+	Version int64
 }
 
-// decide builds the decision for the windows of those numbers, from what was used in each before the request.
-// Every limiter decides here, so that all of them agree.
-func decide(tenantID int64, q Quota, minute, minuteUsed, day, dayUsed int64) Decision {
+// used is how much of a claim's windows is used.
+type used struct{ minute, day, key int64 }
+
+// decide builds the decision for the windows of those numbers, from what was used in each before the request, which
+// counts that many: 1, or 0 when it is only looked at. Every limiter decides here, so that all of them agree.
+func decide(c *Claim, minute, day int64, u used, count int64) Decision {
+	minuteEnd := minuteReset(c.TenantID, minute)
 	d := Decision{
-		Minute: Window{Name: Minute, Number: minute, Context: limiter.Context{
-			Limit: q.PerMinute, Reset: minuteReset(tenantID, minute), Reached: minuteUsed >= q.PerMinute,
-		}},
-		Day: Window{Name: Day, Number: day, Context: limiter.Context{
-			Limit: q.PerDay, Reset: dayReset(day), Reached: dayUsed >= q.PerDay,
-		}},
+		Minute: window(Minute, minute, minuteEnd, c.Quota.PerMinute, u.minute),
+		Day:    window(Day, day, dayReset(day), c.Quota.PerDay, u.day),
 	}
-	d.Admitted = !d.Minute.Reached && !d.Day.Reached
+	if c.KeyPerMinute > 0 {
+		d.Key = window(Key, minute, minuteEnd, c.KeyPerMinute, u.key)
+	}
+	d.Admitted = !d.Minute.Reached && !d.Day.Reached && !d.Key.Reached
 	if d.Admitted {
-		minuteUsed++
-		dayUsed++
+		d.Minute.Remaining -= count
+		d.Day.Remaining -= count
+		if c.KeyPerMinute > 0 {
+			d.Key.Remaining -= count
+		}
 	}
-	// After a downgrade more may have been used than the limit now is.
-	d.Minute.Remaining = max(0, q.PerMinute-minuteUsed)
-	d.Day.Remaining = max(0, q.PerDay-dayUsed)
 	return d
 }
 
+func window(name WindowName, number, reset, limit, used int64) Window {
+	return Window{Name: name, Number: number, Context: limiter.Context{
+		// After a downgrade more may have been used than the limit now is.
+		Limit: limit, Remaining: max(0, limit-used), Reset: reset, Reached: used >= limit,
+	}}
+}
+
 // Binding returns the window to show where only one can be shown: for a refused request the one that refused it, of
-// two the one that resets later; otherwise the one with the fewest remaining, of equals the one that resets later.
-func (d Decision) Binding() Window {
-	if d.Minute.Reached != d.Day.Reached {
-		if d.Minute.Reached {
-			return d.Minute
-		}
-		return d.Day
+// several the one that resets later; otherwise the one with the fewest remaining, of equals the one that resets later. The
+// tenant's minute and the key's reset together: of equals the tenant's, which is the wider one.
+func (d *Decision) Binding() Window {
+	b := &d.Minute
+	if d.Day.binds(b) {
+		b = &d.Day
 	}
-	if !d.Minute.Reached && d.Minute.Remaining != d.Day.Remaining {
-		if d.Minute.Remaining < d.Day.Remaining {
-			return d.Minute
-		}
-		return d.Day
+	if d.Key.Limit > 0 && d.Key.binds(b) {
+		b = &d.Key
 	}
-	if d.Minute.Reset > d.Day.Reset {
-		return d.Minute
+	return *b
+}
+
+// binds reports whether w is to be shown rather than o, both of one decision.
+func (w *Window) binds(o *Window) bool {
+	if w.Reached != o.Reached {
+		return w.Reached
 	}
-	return d.Day
+	if !w.Reached && w.Remaining != o.Remaining {
+		return w.Remaining < o.Remaining
+	}
+	return w.Reset > o.Reset || w.Reset == o.Reset && w.Name == Day && o.Name == Minute
+}
+
+// Windows returns the windows of the decision, and how many of them there are: the tenant's minute, the day, and the key's
+// minute when it has one.
+func (d *Decision) Windows() (windows [3]*Window, count int) {
+	windows, count = [3]*Window{&d.Minute, &d.Day, &d.Key}, 3
+	if d.Key.Limit == 0 {
+		count = 2
+	}
+	return windows, count
 }
 
 // RetryAfter returns the whole seconds from now to the given Unix time, rounded up and at least 1: a client that

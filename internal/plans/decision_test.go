@@ -33,7 +33,8 @@ func TestBinding(t *testing.T) {
 		{"refused by both, the day resets later", minute, 60, 1000, Day},
 		{"refused by both, the minute resets later", lastMinute, 60, 1000, Minute},
 	} {
-		d := decide(late, q, c.minute, c.minuteUsed, day, c.used)
+		claimed := claim(late, q)
+		d := decide(&claimed, c.minute, day, used{minute: c.minuteUsed, day: c.used}, 1)
 		got := d.Binding()
 		if got.Name != c.want {
 			t.Errorf("%s: %s binds, want the %s", c.name, got.Name, c.want)

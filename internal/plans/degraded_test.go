@@ -67,7 +67,7 @@ func TestLosingRedis(t *testing.T) {
 			if got.minute != got.day || got.minute < 60 || got.minute > 61 {
 				t.Errorf("used after all: %+v, want 60 in both", got)
 			}
-			check(t, "then", l.Take(t.Context(), 1, q, noon), want(false, 1, q, noon, got.minute, got.day))
+			check(t, "then", l.Take(t.Context(), claim(1, q), noon), want(false, 1, q, noon, got.minute, got.day))
 			if lost, back := log.with("warn"), log.with("info"); lost != back || lost == 0 {
 				t.Errorf("the log has %d lines of losing Redis and %d of its return", lost, back)
 			}
@@ -85,7 +85,7 @@ func TestFrozenRedisHoldsUpOneRequest(t *testing.T) {
 		mendedAll(t, l)
 		server.Freeze()
 		start := time.Now()
-		l.Take(t.Context(), 1, q, noon)
+		l.Take(t.Context(), claim(1, q), noon)
 		first := time.Since(start)
 		start = time.Now()
 		takeN(t, l, 1, q, noon, 100)
@@ -123,9 +123,9 @@ func TestDegradedRequestsCallNothing(t *testing.T) {
 	takeN(t, l, 1, q, noon, 1)
 	eventually(t, "the first probe is over", func() bool { return calls.calls.Load()-before >= 53 })
 	before = calls.calls.Load()
-	d := l.Take(t.Context(), 1, q, noon)
+	d := l.Take(t.Context(), claim(1, q), noon)
 	takeN(t, l, 1, q, noon, 2000)
-	l.Refund(t.Context(), 1, d)
+	l.Refund(t.Context(), Claim{TenantID: 1}, d)
 	if got := calls.calls.Load() - before; got != 0 {
 		t.Errorf("2001 requests without Redis made %d calls to it", got)
 	}
@@ -145,11 +145,11 @@ func TestStartWithoutRedis(t *testing.T) {
 	}
 	server.Start()
 	mendedAll(t, l)
-	if got := usedInRedis(t, client, 1, noon); got != (used{60, 60}) {
+	if got := usedInRedis(t, client, 1, noon); got != (used{60, 60, 0}) {
 		t.Errorf("used: %+v, want 60 in both", got)
 	}
 	next := noon.Add(time.Minute)
-	check(t, "then", l.Take(t.Context(), 1, q, next), want(true, 1, q, next, 1, 61))
+	check(t, "then", l.Take(t.Context(), claim(1, q), next), want(true, 1, q, next, 1, 61))
 }
 
 // What was admitted without Redis is added once, also when the first attempts do not hear that they succeeded.
@@ -178,7 +178,7 @@ func TestAddedBackOnce(t *testing.T) {
 		t.Errorf("%d replies lost: this test has shown nothing", lost.Load())
 	}
 	for tenantID := range int64(5) {
-		if got := usedInRedis(t, client, tenantID, noon); got != (used{10, 10}) {
+		if got := usedInRedis(t, client, tenantID, noon); got != (used{10, 10, 0}) {
 			t.Errorf("tenant %d used %+v, want 10 in both", tenantID, got)
 		}
 	}
@@ -214,19 +214,19 @@ func TestRefundWithoutRedis(t *testing.T) {
 	server := redistest.New(t)
 	l, client := newRedisClient(t, server.URL, patient)
 	q := Quota{PerMinute: 10, PerDay: 1000}
-	byRedis := l.Take(t.Context(), 1, q, noon)
+	byRedis := l.Take(t.Context(), claim(1, q), noon)
 	server.Stop()
-	l.Refund(t.Context(), 1, byRedis) // finds out; it cannot be made, and is not tried again
+	l.Refund(t.Context(), Claim{TenantID: 1}, byRedis) // finds out; it cannot be made, and is not tried again
 	if got := takeN(t, l, 1, q, noon, 20); got != 9 {
 		t.Errorf("%d admitted, want 9", got)
 	}
-	l.Refund(t.Context(), 1, byRedis)
+	l.Refund(t.Context(), Claim{TenantID: 1}, byRedis)
 	if got := takeN(t, l, 1, q, noon, 20); got != 1 {
 		t.Errorf("%d admitted after a refund, want 1", got)
 	}
 	server.Start()
 	mendedAll(t, l)
-	if got := usedInRedis(t, client, 1, noon); got != (used{10, 10}) {
+	if got := usedInRedis(t, client, 1, noon); got != (used{10, 10, 0}) {
 		t.Errorf("used: %+v, want 10 in both", got)
 	}
 }
@@ -252,7 +252,7 @@ func TestCloseTellsRedis(t *testing.T) {
 	<-l.stopped
 	l.ledger.take(1, Quota{60, 1000}, minuteAt(1, noon), DayAt(noon), 1)
 	l.Close()
-	if got := usedInRedis(t, client, 1, noon); got != (used{1, 1}) {
+	if got := usedInRedis(t, client, 1, noon); got != (used{1, 1, 0}) {
 		t.Errorf("used: %+v, want 1 in both", got)
 	}
 }

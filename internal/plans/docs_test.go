@@ -95,7 +95,7 @@ func TestDocumentedExample(t *testing.T) {
 		var admitted int64
 		var d Decision
 		for range atoi(t, row[2]) {
-			if d = l.Take(t.Context(), e.tenantID, quotas[row[1]], now); d.Admitted {
+			if d = l.Take(t.Context(), claim(e.tenantID, quotas[row[1]]), now); d.Admitted {
 				admitted++
 			}
 		}

@@ -18,7 +18,7 @@ func contest(t *testing.T, servers []Limiter, q Quota) (admitted int64) {
 		callers.Go(func() {
 			l := servers[i%len(servers)]
 			for refused := 0; refused < 3; {
-				if l.Take(t.Context(), 1, q, noon).Admitted {
+				if l.Take(t.Context(), claim(1, q), noon).Admitted {
 					count.Add(1)
 				} else {
 					refused++
@@ -43,7 +43,7 @@ func TestExactUnderConcurrency(t *testing.T) {
 			if got := contest(t, []Limiter{m}, q); got != limit {
 				t.Errorf("%d admitted, want %d", got, limit)
 			}
-			check(t, "then", m.Take(t.Context(), 1, q, noon), want(false, 1, q, noon, limit, limit))
+			check(t, "then", m.Take(t.Context(), claim(1, q), noon), want(false, 1, q, noon, limit, limit))
 		})
 		t.Run(fmt.Sprintf("two servers on one redis/%d", limit), func(t *testing.T) {
 			t.Parallel()
@@ -52,7 +52,7 @@ func TestExactUnderConcurrency(t *testing.T) {
 			if got := contest(t, []Limiter{a, b}, q); got != limit {
 				t.Errorf("%d admitted, want %d", got, limit)
 			}
-			check(t, "then", b.Take(t.Context(), 1, q, noon), want(false, 1, q, noon, limit, limit))
+			check(t, "then", b.Take(t.Context(), claim(1, q), noon), want(false, 1, q, noon, limit, limit))
 			for _, l := range []*Redis{a, b} {
 				if degraded, _ := l.Degraded(); degraded {
 					t.Error("a limiter lost Redis: this test has shown nothing")

@@ -72,7 +72,8 @@ func (l *ledger) take(tenantID int64, q Quota, minute, day, servers int64) Decis
 	a.minute.servers, a.day.servers = max(a.minute.servers, servers), max(a.day.servers, servers)
 	minuteLeft := min(a.minute.share(q.PerMinute-a.asking), a.minute.part(q.PerMinute)-a.asking) - a.minute.local
 	dayLeft := a.day.share(q.PerDay-a.asking) - a.day.local
-	d := decide(tenantID, q, a.minute.number, q.PerMinute-minuteLeft, a.day.number, q.PerDay-dayLeft)
+	c := Claim{TenantID: tenantID, Quota: q}
+	d := decide(&c, a.minute.number, a.day.number, used{minute: q.PerMinute - minuteLeft, day: q.PerDay - dayLeft}, 1)
 	d.Share = a.minute.servers > 1 || a.day.servers > 1
 	if d.Admitted {
 		a.minute.local++

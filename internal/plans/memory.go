@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,9 +14,16 @@ const shards = 64
 // Memory counts in this process: exact for one server, and the embedded default.
 type Memory struct {
 	shards [shards]shard
+	// alone is nil for never.
+	alone func(now time.Time) (term int64, alone bool)
+	// versions is the last one that was given to a catalogue. No two states of any catalogues have the same.
+	versions atomic.Int64
 }
 
-var _ Limiter = (*Memory)(nil)
+var (
+	_ Limiter  = (*Memory)(nil)
+	_ Versions = (*Memory)(nil)
+)
 
 type shard struct {
 	mu       sync.Mutex
@@ -26,13 +34,35 @@ type shard struct {
 type counter struct {
 	minute, minuteUsed int64
 	day, dayUsed       int64
+	// keys is what keys with a limit of their own used of the minute.
+	keys map[string]int64
+	// version is that of the tenant's catalogue, in the term of that number.
+	version, term int64
+	// changes is how many changes of the catalogue are under way; unsettled is when the last of those whose end nobody knows
+	// is over.
+	changes   int
+	unsettled time.Time
+}
+
+// MemoryOption is an option of NewMemory.
+type MemoryOption func(*Memory)
+
+// WithVersions lets a Memory say at which version of its catalogue a tenant's request was decided, while this process is
+// the only one that changes catalogues. Alone says whether it is so at now, and the number of the term since when:
+// between two terms another server may have changed anything. It may only be true when no change by another server can
+// still be under way. It is called for every request.
+func WithVersions(alone func(now time.Time) (term int64, alone bool)) MemoryOption {
+	return func(m *Memory) { m.alone = alone }
 }
 
 // NewMemory returns a limiter with empty counters.
-func NewMemory() *Memory {
+func NewMemory(options ...MemoryOption) *Memory {
 	m := &Memory{}
 	for i := range m.shards {
 		m.shards[i].counters = map[int64]*counter{}
+	}
+	for _, option := range options {
+		option(m)
 	}
 	return m
 }
@@ -50,34 +80,62 @@ func (m *Memory) Seed(tenantID, day, used int64) {
 }
 
 // Take implements Limiter.
-func (m *Memory) Take(_ context.Context, tenantID int64, q Quota, now time.Time) Decision {
-	minute, day := minuteAt(tenantID, now), DayAt(now)
-	s := m.shard(tenantID)
+func (m *Memory) Take(_ context.Context, c Claim, now time.Time) Decision {
+	return m.decide(&c, now, 1)
+}
+
+// Peek implements Limiter.
+func (m *Memory) Peek(_ context.Context, c Claim, now time.Time) Decision {
+	return m.decide(&c, now, 0)
+}
+
+func (m *Memory) decide(claim *Claim, now time.Time, count int64) Decision {
+	minute, day := minuteAt(claim.TenantID, now), DayAt(now)
+	s := m.shard(claim.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.counter(tenantID, minute, day)
-	d := decide(tenantID, q, c.minute, c.minuteUsed, c.day, c.dayUsed)
-	if d.Admitted {
-		c.minuteUsed++
-		c.dayUsed++
+	c := s.counter(claim.TenantID, minute, day)
+	u := used{minute: c.minuteUsed, day: c.dayUsed}
+	if claim.KeyPerMinute > 0 {
+		u.key = c.keys[claim.KeyID]
 	}
+	d := decide(claim, c.minute, c.day, u, count)
+	if d.Admitted {
+		c.add(claim, count)
+	}
+	d.Version = m.version(c, now)
 	return d
 }
 
+func (c *counter) add(claim *Claim, count int64) {
+	c.minuteUsed += count
+	c.dayUsed += count
+	if claim.KeyPerMinute == 0 {
+		return
+	}
+	if c.keys == nil {
+		c.keys = map[string]int64{}
+	}
+	c.keys[claim.KeyID] += count
+}
+
 // Refund implements Limiter.
-func (m *Memory) Refund(_ context.Context, tenantID int64, d Decision) {
+func (m *Memory) Refund(_ context.Context, claim Claim, d Decision) {
 	if !d.Admitted {
 		return
 	}
-	s := m.shard(tenantID)
+	s := m.shard(claim.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, ok := s.counters[tenantID]
+	c, ok := s.counters[claim.TenantID]
 	if !ok {
 		return
 	}
 	if c.minute == d.Minute.Number && c.minuteUsed > 0 {
 		c.minuteUsed--
+	}
+	if d.Key.Limit > 0 && c.minute == d.Key.Number && c.keys[claim.KeyID] > 0 {
+		c.keys[claim.KeyID]--
 	}
 	if c.day == d.Day.Number && c.dayUsed > 0 {
 		c.dayUsed--
@@ -100,6 +158,7 @@ func (s *shard) counter(tenantID, minute, day int64) *counter {
 	}
 	if minute > c.minute {
 		c.minute, c.minuteUsed = minute, 0
+		clear(c.keys)
 	}
 	if day > c.day {
 		c.day, c.dayUsed = day, 0
@@ -110,7 +169,7 @@ func (s *shard) counter(tenantID, minute, day int64) *counter {
 // forgetBefore drops the counters of tenants that did not call since that day. It runs once a day.
 func (s *shard) forgetBefore(day int64) {
 	for id, c := range s.counters {
-		if c.day < day {
+		if c.day < day && c.changes == 0 && time.Now().After(c.unsettled) {
 			delete(s.counters, id)
 		}
 	}

@@ -48,7 +48,7 @@ func TestLikeTheModel(t *testing.T) {
 			if random.IntN(500) == 0 {
 				now = now.Add(time.Duration(random.Int64N(int64(20 * time.Hour))))
 			}
-			d := l.Take(t.Context(), tenantID, q, now)
+			d := l.Take(t.Context(), claim(tenantID, q), now)
 			check(t, "take", d, m.take(tenantID, q, now))
 			if t.Failed() {
 				t.Fatalf("at step %d, %v, tenant %d, %+v", step, now, tenantID, q)
@@ -60,7 +60,7 @@ func TestLikeTheModel(t *testing.T) {
 				given = append(given, d)
 			}
 			if n := len(given); n > 0 && random.IntN(10) == 0 {
-				l.Refund(t.Context(), 1, given[n-1])
+				l.Refund(t.Context(), Claim{TenantID: 1}, given[n-1])
 				m.refund(1, given[n-1])
 				given = given[:n-1]
 			}
@@ -73,14 +73,14 @@ func keepsItsPromise(t *testing.T, l Limiter, m *model, tenantID int64, q Quota,
 	t.Helper()
 	reset := refused.Binding().Reset
 	at := time.Unix(reset, 0)
-	if l.Take(t.Context(), tenantID, q, at.Add(-1)).Admitted {
+	if l.Take(t.Context(), claim(tenantID, q), at.Add(-1)).Admitted {
 		t.Fatalf("refused at %v until %v, but one tick before it passes", now, at)
 	}
 	wait := RetryAfter(reset, now)
 	if early := now.Add(time.Duration(wait) * time.Second); early.Before(at) || !early.Add(-time.Second).Before(at) {
 		t.Fatalf("at %v, Retry-After %d is not the first whole second from %v on", now, wait, at)
 	}
-	d := l.Take(t.Context(), tenantID, q, at)
+	d := l.Take(t.Context(), claim(tenantID, q), at)
 	if !d.Admitted {
 		t.Fatalf("refused at %v until %v, and refused then", now, at)
 	}

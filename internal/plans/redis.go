@@ -126,7 +126,8 @@ func (r *Redis) Degraded() (degraded bool, since time.Time) {
 
 // Take implements Limiter. An ended context does not stop it: whether a request counts must not depend on whether its
 // caller is still there.
-func (r *Redis) Take(ctx context.Context, tenantID int64, q Quota, now time.Time) Decision {
+func (r *Redis) Take(ctx context.Context, c Claim, now time.Time) Decision {
+	tenantID, q := c.TenantID, c.Quota
 	minute, day := minuteAt(tenantID, now), DayAt(now)
 	changes := r.changes.Load()
 	if isDegraded(changes) {
@@ -141,7 +142,7 @@ func (r *Redis) Take(ctx context.Context, tenantID int64, q Quota, now time.Time
 		r.lose(changes, tenantID, err)
 		return r.takeHere(tenantID, q, minute, day)
 	}
-	d := decide(tenantID, q, minute, u.minute, day, u.day)
+	d := decide(&c, minute, day, u, 1)
 	if d.Admitted {
 		u.minute++
 		u.day++
@@ -151,6 +152,17 @@ func (r *Redis) Take(ctx context.Context, tenantID int64, q Quota, now time.Time
 		r.ledger.remember(tenantID, &refusal{quota: q, minute: minute, day: day, used: u, at: now, outage: changes})
 	}
 	return d
+}
+
+// Peek implements Limiter.
+func (r *Redis) Peek(ctx context.Context, c Claim, now time.Time) Decision {
+	minute, day := minuteAt(c.TenantID, now), DayAt(now)
+	// Nothing fits into limits of 0, so the script only looks.
+	u, err := r.run(ctx, takeScript, []string{minuteKey(c.TenantID, minute), dayKey(c.TenantID, day)}, 0, 0)
+	if err != nil {
+		u = used{minute: c.Quota.PerMinute, day: c.Quota.PerDay}
+	}
+	return decide(&c, minute, day, u, 0)
 }
 
 // ask lets Redis decide, and returns what was used before.
@@ -171,7 +183,8 @@ func (r *Redis) takeHere(tenantID int64, q Quota, minute, day int64) Decision {
 }
 
 // Refund implements Limiter. A refund that Redis did not confirm is not tried again, for it may have been made.
-func (r *Redis) Refund(ctx context.Context, tenantID int64, d Decision) {
+func (r *Redis) Refund(ctx context.Context, c Claim, d Decision) {
+	tenantID := c.TenantID
 	if !d.Admitted {
 		return
 	}
@@ -190,9 +203,6 @@ func (r *Redis) Refund(ctx context.Context, tenantID int64, d Decision) {
 		r.lose(changes, tenantID, err)
 	}
 }
-
-// used is how much of a tenant's two windows is used.
-type used struct{ minute, day int64 }
 
 // run runs a script that returns what is used, within the timeout.
 func (r *Redis) run(ctx context.Context, script *redis.Script, keys []string, args ...any) (used, error) {

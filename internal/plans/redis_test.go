@@ -62,7 +62,7 @@ func TestCountersExpire(t *testing.T) {
 	t.Parallel()
 	l, client := newRedisClient(t, redistest.Shared(t), patient)
 	q := Quota{PerMinute: 60, PerDay: 1000}
-	d := l.Take(t.Context(), 1, q, noon)
+	d := l.Take(t.Context(), claim(1, q), noon)
 	minute, day := minuteKey(1, d.Minute.Number), dayKey(1, d.Day.Number)
 	lives := func(what, key string, most time.Duration) {
 		t.Helper()
@@ -72,8 +72,8 @@ func TestCountersExpire(t *testing.T) {
 	}
 	lives("counted", minute, 5*time.Minute)
 	lives("counted", day, 48*time.Hour)
-	l.Take(t.Context(), 1, q, noon)
-	l.Refund(t.Context(), 1, d)
+	l.Take(t.Context(), claim(1, q), noon)
+	l.Refund(t.Context(), Claim{TenantID: 1}, d)
 	lives("given back", minute, 5*time.Minute)
 	lives("given back", day, 48*time.Hour)
 	l.ledger.take(2, q, d.Minute.Number, d.Day.Number, 1)
@@ -84,7 +84,7 @@ func TestCountersExpire(t *testing.T) {
 
 	// A counter that has expired does not come back with a refund, which could only have one that lives for ever.
 	client.Del(t.Context(), minute, day)
-	l.Refund(t.Context(), 1, d)
+	l.Refund(t.Context(), Claim{TenantID: 1}, d)
 	if n := client.Exists(t.Context(), minute, day).Val(); n != 0 {
 		t.Errorf("a refund made %d counters anew", n)
 	}
@@ -111,30 +111,30 @@ func TestFloodCostsNoRoundTrips(t *testing.T) {
 			t.Errorf("%s: %d calls to Redis, want %d", what, n, asked)
 		}
 	}
-	first := l.Take(t.Context(), 1, small, noon)
-	l.Take(t.Context(), 1, small, noon)
+	first := l.Take(t.Context(), claim(1, small), noon)
+	l.Take(t.Context(), claim(1, small), noon)
 	calls.calls.Store(0)
-	asks("the first refusal", 1, l.Take(t.Context(), 1, small, noon), want(false, 1, small, noon, 2, 2))
+	asks("the first refusal", 1, l.Take(t.Context(), claim(1, small), noon), want(false, 1, small, noon, 2, 2))
 	if got := takeN(t, l, 1, small, noon, 1000); got != 0 {
 		t.Errorf("%d admitted over the limit", got)
 	}
 	late := noon.Add(refusalAge - 1)
-	asks("a flood", 0, l.Take(t.Context(), 1, small, late), want(false, 1, small, late, 2, 2))
-	asks("another plan", 1, l.Take(t.Context(), 1, large, noon), want(true, 1, large, noon, 3, 3))
-	asks("after an admitted one", 1, l.Take(t.Context(), 1, small, noon), want(false, 1, small, noon, 3, 3))
-	l.Refund(t.Context(), 1, first)
-	l.Refund(t.Context(), 1, first)
+	asks("a flood", 0, l.Take(t.Context(), claim(1, small), late), want(false, 1, small, late, 2, 2))
+	asks("another plan", 1, l.Take(t.Context(), claim(1, large), noon), want(true, 1, large, noon, 3, 3))
+	asks("after an admitted one", 1, l.Take(t.Context(), claim(1, small), noon), want(false, 1, small, noon, 3, 3))
+	l.Refund(t.Context(), Claim{TenantID: 1}, first)
+	l.Refund(t.Context(), Claim{TenantID: 1}, first)
 	calls.calls.Store(0)
-	asks("after refunds", 1, l.Take(t.Context(), 1, small, noon), want(true, 1, small, noon, 2, 2))
-	asks("refused again", 1, l.Take(t.Context(), 1, small, noon), want(false, 1, small, noon, 2, 2))
-	other.Refund(t.Context(), 1, first)
-	asks("another server's refund", 0, l.Take(t.Context(), 1, small, late), want(false, 1, small, late, 2, 2))
+	asks("after refunds", 1, l.Take(t.Context(), claim(1, small), noon), want(true, 1, small, noon, 2, 2))
+	asks("refused again", 1, l.Take(t.Context(), claim(1, small), noon), want(false, 1, small, noon, 2, 2))
+	other.Refund(t.Context(), Claim{TenantID: 1}, first)
+	asks("another server's refund", 0, l.Take(t.Context(), claim(1, small), late), want(false, 1, small, late, 2, 2))
 	late = noon.Add(refusalAge)
-	asks("a second later", 1, l.Take(t.Context(), 1, small, late), want(true, 1, small, late, 2, 2))
-	asks("refused once more", 1, l.Take(t.Context(), 1, small, late), want(false, 1, small, late, 2, 2))
+	asks("a second later", 1, l.Take(t.Context(), claim(1, small), late), want(true, 1, small, late, 2, 2))
+	asks("refused once more", 1, l.Take(t.Context(), claim(1, small), late), want(false, 1, small, late, 2, 2))
 	l.changes.Add(2)
 	// The counters are raised first to the most that was seen, which refunds do not lower.
-	asks("after an outage", 2, l.Take(t.Context(), 1, small, late), want(false, 1, small, late, 3, 3))
+	asks("after an outage", 2, l.Take(t.Context(), claim(1, small), late), want(false, 1, small, late, 3, 3))
 }
 
 func TestFlushedRedis(t *testing.T) {
@@ -144,7 +144,7 @@ func TestFlushedRedis(t *testing.T) {
 	q := Quota{PerMinute: 60, PerDay: 1000}
 	takeN(t, l, 1, q, noon, 10)
 	server.Flush() // takes the script along
-	check(t, "then", l.Take(t.Context(), 1, q, noon), want(true, 1, q, noon, 1, 1))
+	check(t, "then", l.Take(t.Context(), claim(1, q), noon), want(true, 1, q, noon, 1, 1))
 	if degraded(l) {
 		t.Error("a script that has to be loaded again is no loss of Redis")
 	}

@@ -31,8 +31,8 @@ func (l *ledger) refused(tenantID int64, q Quota, minute, day, outage int64, now
 	if !ok || !a.refusal.holds(q, minute, day, outage, now) {
 		return Decision{}, false
 	}
-	u := a.refusal.used
-	return decide(tenantID, q, minute, u.minute, day, u.day), true
+	c := Claim{TenantID: tenantID, Quota: q}
+	return decide(&c, minute, day, a.refusal.used, 1), true
 }
 
 // remember keeps the last refusal; nil forgets it, because something was admitted or given back since.

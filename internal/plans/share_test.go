@@ -81,7 +81,7 @@ func TestRedisComesBackEmpty(t *testing.T) {
 	mendedAll(t, limiters...)
 	_, client := newRedisClient(t, server.URL, patient)
 	for tenantID := range int64(5) {
-		if got := usedInRedis(t, client, tenantID, noon); got != (used{66, 66}) {
+		if got := usedInRedis(t, client, tenantID, noon); got != (used{66, 66, 0}) {
 			t.Errorf("tenant %d, away with Redis and calling: used %+v, want 66 in both", tenantID, got)
 		}
 	}
@@ -90,7 +90,7 @@ func TestRedisComesBackEmpty(t *testing.T) {
 			takeN(t, limiters[i], tenantID, q, noon, 1)
 			mendedAll(t, limiters[i])
 		}
-		if got := usedInRedis(t, client, tenantID, noon); got != (used{63, 63}) {
+		if got := usedInRedis(t, client, tenantID, noon); got != (used{63, 63, 0}) {
 			t.Errorf("tenant %d, quiet meanwhile: used %+v, want 63 in both", tenantID, got)
 		}
 	}
@@ -121,7 +121,7 @@ func TestSecondOutageRaisesNothing(t *testing.T) {
 	mendedAll(t, old, young)
 	takeN(t, old, 1, q, noon, 10)
 	takeN(t, young, 1, q, noon, 10)
-	if got := usedInRedis(t, client, 1, noon); got != (used{80, 80}) {
+	if got := usedInRedis(t, client, 1, noon); got != (used{80, 80, 0}) {
 		t.Errorf("used: %+v, want 80 in both", got)
 	}
 }
@@ -222,17 +222,17 @@ func TestABatchIsSettledOnce(t *testing.T) {
 		t.Errorf("two callers send %+v and %+v, want the same", first, again)
 	}
 	take(2)
-	l.settled(first, used{3, 3})
+	l.settled(first, used{3, 3, 0})
 	take(1)
 	rest, owes := l.debt(1, next)
-	l.settled(again, used{3, 3})
-	if want := (used{3, 3}); !owes || rest.add != want || rest.sequence != 2 {
+	l.settled(again, used{3, 3, 0})
+	if want := (used{3, 3, 0}); !owes || rest.add != want || rest.sequence != 2 {
 		t.Errorf("then it owes %+v, want %+v in batch 2", rest, want)
 	}
 	if again, _ = l.debt(1, next); again != rest {
 		t.Errorf("after hearing of batch 1 again it sends %+v, want %+v", again, rest)
 	}
-	l.settled(rest, used{6, 6})
+	l.settled(rest, used{6, 6, 0})
 	if rest, owes = l.debt(1, next); owes {
 		t.Errorf("at the end it owes %+v", rest)
 	}

@@ -61,11 +61,14 @@ func newRedisClient(t testing.TB, url string, o RedisOptions) (*Redis, redis.Uni
 	return l, client
 }
 
+// claim is one of a tenant's key without a limit of its own.
+func claim(tenantID int64, q Quota) Claim { return Claim{TenantID: tenantID, KeyID: "key_1", Quota: q} }
+
 // takeN takes n times at one instant and returns how many were admitted.
 func takeN(t testing.TB, l Limiter, tenantID int64, q Quota, now time.Time, n int) (admitted int64) {
 	t.Helper()
 	for range n {
-		if l.Take(t.Context(), tenantID, q, now).Admitted {
+		if l.Take(t.Context(), claim(tenantID, q), now).Admitted {
 			admitted++
 		}
 	}
@@ -98,10 +101,10 @@ func check(t testing.TB, what string, got, want Decision) {
 func TestTakeCountsInBothWindows(t *testing.T) {
 	limiters(t, func(t *testing.T, l Limiter) {
 		q := Quota{PerMinute: 2, PerDay: 5}
-		check(t, "first", l.Take(t.Context(), 1, q, noon), want(true, 1, q, noon, 1, 1))
-		check(t, "second", l.Take(t.Context(), 1, q, noon), want(true, 1, q, noon, 2, 2))
-		check(t, "third", l.Take(t.Context(), 1, q, noon), want(false, 1, q, noon, 2, 2))
-		check(t, "another tenant", l.Take(t.Context(), 2, q, noon), want(true, 2, q, noon, 1, 1))
+		check(t, "first", l.Take(t.Context(), claim(1, q), noon), want(true, 1, q, noon, 1, 1))
+		check(t, "second", l.Take(t.Context(), claim(1, q), noon), want(true, 1, q, noon, 2, 2))
+		check(t, "third", l.Take(t.Context(), claim(1, q), noon), want(false, 1, q, noon, 2, 2))
+		check(t, "another tenant", l.Take(t.Context(), claim(2, q), noon), want(true, 2, q, noon, 1, 1))
 	})
 }
 
@@ -113,15 +116,15 @@ func TestRefusedConsumesNothing(t *testing.T) {
 		}
 		// Had the refused ones counted in the day, it would be full now.
 		next := noon.Add(time.Minute)
-		check(t, "after refusals by the minute", l.Take(t.Context(), 1, q, next), want(true, 1, q, next, 1, 4))
+		check(t, "after refusals by the minute", l.Take(t.Context(), claim(1, q), next), want(true, 1, q, next, 1, 4))
 		if got := takeN(t, l, 1, q, next, 100); got != 1 {
 			t.Fatalf("second minute: %d more admitted, want 1", got)
 		}
-		check(t, "refused by the day", l.Take(t.Context(), 1, q, next), want(false, 1, q, next, 2, 5))
+		check(t, "refused by the day", l.Take(t.Context(), claim(1, q), next), want(false, 1, q, next, 2, 5))
 		// Had they counted in the minute, a larger day would not open it.
 		larger := Quota{PerMinute: 3, PerDay: 6}
-		check(t, "after refusals by the day", l.Take(t.Context(), 1, larger, next), want(true, 1, larger, next, 3, 6))
-		check(t, "refused by both", l.Take(t.Context(), 1, larger, next), want(false, 1, larger, next, 3, 6))
+		check(t, "after refusals by the day", l.Take(t.Context(), claim(1, larger), next), want(true, 1, larger, next, 3, 6))
+		check(t, "refused by both", l.Take(t.Context(), claim(1, larger), next), want(false, 1, larger, next, 3, 6))
 	})
 }
 
@@ -129,16 +132,16 @@ func TestWindowEdges(t *testing.T) {
 	limiters(t, func(t *testing.T, l Limiter) {
 		const tenantID = 7
 		q := Quota{PerMinute: 1, PerDay: 2}
-		full := l.Take(t.Context(), tenantID, q, noon)
+		full := l.Take(t.Context(), claim(tenantID, q), noon)
 		reset := time.Unix(full.Minute.Reset, 0)
 		before := reset.Add(-1)
-		check(t, "one tick before the minute's reset", l.Take(t.Context(), tenantID, q, before), want(false, tenantID, q, before, 1, 1))
-		check(t, "at the minute's reset", l.Take(t.Context(), tenantID, q, reset), want(true, tenantID, q, reset, 1, 2))
+		check(t, "one tick before the minute's reset", l.Take(t.Context(), claim(tenantID, q), before), want(false, tenantID, q, before, 1, 1))
+		check(t, "at the minute's reset", l.Take(t.Context(), claim(tenantID, q), reset), want(true, tenantID, q, reset, 1, 2))
 
 		midnight := time.Unix(full.Day.Reset, 0)
 		before = midnight.Add(-1)
-		check(t, "one tick before midnight", l.Take(t.Context(), tenantID, q, before), want(false, tenantID, q, before, 0, 2))
-		check(t, "at midnight", l.Take(t.Context(), tenantID, q, midnight), want(true, tenantID, q, midnight, 1, 1))
+		check(t, "one tick before midnight", l.Take(t.Context(), claim(tenantID, q), before), want(false, tenantID, q, before, 0, 2))
+		check(t, "at midnight", l.Take(t.Context(), claim(tenantID, q), midnight), want(true, tenantID, q, midnight, 1, 1))
 	})
 }
 
@@ -146,11 +149,11 @@ func TestBeforeTheEpoch(t *testing.T) {
 	limiters(t, func(t *testing.T, l Limiter) {
 		q := Quota{PerMinute: 2, PerDay: 3}
 		at := time.Unix(-1, 0)
-		check(t, "first", l.Take(t.Context(), 1, q, at), want(true, 1, q, at, 1, 1))
-		check(t, "second", l.Take(t.Context(), 1, q, at), want(true, 1, q, at, 2, 2))
-		check(t, "third", l.Take(t.Context(), 1, q, at), want(false, 1, q, at, 2, 2))
+		check(t, "first", l.Take(t.Context(), claim(1, q), at), want(true, 1, q, at, 1, 1))
+		check(t, "second", l.Take(t.Context(), claim(1, q), at), want(true, 1, q, at, 2, 2))
+		check(t, "third", l.Take(t.Context(), claim(1, q), at), want(false, 1, q, at, 2, 2))
 		at = time.Unix(0, 0).Add(time.Minute)
-		check(t, "the day after", l.Take(t.Context(), 1, q, at), want(true, 1, q, at, 1, 1))
+		check(t, "the day after", l.Take(t.Context(), claim(1, q), at), want(true, 1, q, at, 1, 1))
 	})
 }
 
@@ -158,48 +161,48 @@ func TestPlanChangeHoldsAtOnce(t *testing.T) {
 	limiters(t, func(t *testing.T, l Limiter) {
 		small, large := Quota{PerMinute: 2, PerDay: 10}, Quota{PerMinute: 4, PerDay: 12}
 		takeN(t, l, 1, small, noon, 3)
-		check(t, "upgrade", l.Take(t.Context(), 1, large, noon), want(true, 1, large, noon, 3, 3))
-		check(t, "downgrade", l.Take(t.Context(), 1, small, noon), want(false, 1, small, noon, 3, 3))
-		check(t, "upgrade again", l.Take(t.Context(), 1, large, noon), want(true, 1, large, noon, 4, 4))
+		check(t, "upgrade", l.Take(t.Context(), claim(1, large), noon), want(true, 1, large, noon, 3, 3))
+		check(t, "downgrade", l.Take(t.Context(), claim(1, small), noon), want(false, 1, small, noon, 3, 3))
+		check(t, "upgrade again", l.Take(t.Context(), claim(1, large), noon), want(true, 1, large, noon, 4, 4))
 		next := noon.Add(time.Minute)
-		check(t, "the next minute", l.Take(t.Context(), 1, small, next), want(true, 1, small, next, 1, 5))
+		check(t, "the next minute", l.Take(t.Context(), claim(1, small), next), want(true, 1, small, next, 1, 5))
 	})
 }
 
 func TestRefund(t *testing.T) {
 	limiters(t, func(t *testing.T, l Limiter) {
 		q := Quota{PerMinute: 2, PerDay: 3}
-		first := l.Take(t.Context(), 1, q, noon)
-		l.Take(t.Context(), 1, q, noon)
-		refused := l.Take(t.Context(), 1, q, noon)
-		l.Refund(t.Context(), 1, refused)
-		check(t, "after the refund of a refusal", l.Take(t.Context(), 1, q, noon), want(false, 1, q, noon, 2, 2))
-		l.Refund(t.Context(), 1, first)
-		check(t, "after a refund", l.Take(t.Context(), 1, q, noon), want(true, 1, q, noon, 2, 2))
+		first := l.Take(t.Context(), claim(1, q), noon)
+		l.Take(t.Context(), claim(1, q), noon)
+		refused := l.Take(t.Context(), claim(1, q), noon)
+		l.Refund(t.Context(), Claim{TenantID: 1}, refused)
+		check(t, "after the refund of a refusal", l.Take(t.Context(), claim(1, q), noon), want(false, 1, q, noon, 2, 2))
+		l.Refund(t.Context(), Claim{TenantID: 1}, first)
+		check(t, "after a refund", l.Take(t.Context(), claim(1, q), noon), want(true, 1, q, noon, 2, 2))
 
 		// Across the edge of a minute: the day gets it back, the new minute nothing.
 		next := noon.Add(time.Minute)
-		check(t, "the next minute", l.Take(t.Context(), 1, q, next), want(true, 1, q, next, 1, 3))
-		l.Refund(t.Context(), 1, first)
-		check(t, "after a late refund", l.Take(t.Context(), 1, q, next), want(true, 1, q, next, 2, 3))
+		check(t, "the next minute", l.Take(t.Context(), claim(1, q), next), want(true, 1, q, next, 1, 3))
+		l.Refund(t.Context(), Claim{TenantID: 1}, first)
+		check(t, "after a late refund", l.Take(t.Context(), claim(1, q), next), want(true, 1, q, next, 2, 3))
 
 		// Across midnight: nothing is left to give back.
 		tomorrow := noon.Add(24 * time.Hour)
-		check(t, "tomorrow", l.Take(t.Context(), 1, q, tomorrow), want(true, 1, q, tomorrow, 1, 1))
-		l.Refund(t.Context(), 1, first)
-		check(t, "after a refund of yesterday", l.Take(t.Context(), 1, q, tomorrow), want(true, 1, q, tomorrow, 2, 2))
+		check(t, "tomorrow", l.Take(t.Context(), claim(1, q), tomorrow), want(true, 1, q, tomorrow, 1, 1))
+		l.Refund(t.Context(), Claim{TenantID: 1}, first)
+		check(t, "after a refund of yesterday", l.Take(t.Context(), claim(1, q), tomorrow), want(true, 1, q, tomorrow, 2, 2))
 	})
 }
 
 func TestRefundNeverFallsBelowZero(t *testing.T) {
 	limiters(t, func(t *testing.T, l Limiter) {
 		q := Quota{PerMinute: 2, PerDay: 3}
-		d := l.Take(t.Context(), 1, q, noon)
+		d := l.Take(t.Context(), claim(1, q), noon)
 		for range 5 {
-			l.Refund(t.Context(), 1, d)
+			l.Refund(t.Context(), Claim{TenantID: 1}, d)
 		}
-		l.Refund(t.Context(), 2, d) // never seen
-		check(t, "after it", l.Take(t.Context(), 1, q, noon), want(true, 1, q, noon, 1, 1))
+		l.Refund(t.Context(), Claim{TenantID: 2}, d) // never seen
+		check(t, "after it", l.Take(t.Context(), claim(1, q), noon), want(true, 1, q, noon, 1, 1))
 	})
 }
 
@@ -213,7 +216,7 @@ func TestClockSteppingBack(t *testing.T) {
 		minutes, days := map[int64]int64{}, map[int64]int64{}
 		for range 2000 {
 			now := midnight.Add(time.Duration(random.Int64N(int64(6*time.Minute))) - 3*time.Minute)
-			if d := l.Take(t.Context(), 1, q, now); d.Admitted {
+			if d := l.Take(t.Context(), claim(1, q), now); d.Admitted {
 				minutes[d.Minute.Number]++
 				days[d.Day.Number]++
 			}

@@ -11,13 +11,15 @@ const (
 	daySeconds    = 24 * 60 * 60
 )
 
-// WindowName tells the two windows apart, in headers and messages too.
+// WindowName tells the windows apart, in headers and messages too.
 type WindowName string
 
 // The windows in which requests are counted.
 const (
 	Minute WindowName = "minute"
 	Day    WindowName = "day"
+	// Key is a key's own minute.
+	Key WindowName = "key"
 )
 
 // Window is the state of one window after a decision.

@@ -1,0 +1,150 @@
+package usage_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/usage"
+)
+
+// refusalTable keeps what is written, or fails.
+type refusalTable struct {
+	mu   sync.Mutex
+	err  error
+	rows []usage.KeptRefusal
+	last []usage.KeptRefusal
+}
+
+func (t *refusalTable) WriteRefusals(_ context.Context, refusals []usage.KeptRefusal) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = refusals
+	if t.err == nil {
+		t.rows = append(t.rows, refusals...)
+	}
+	return t.err
+}
+
+func refused(key string, n int) usage.Refusal {
+	return usage.Refusal{RequestID: fmt.Sprintf("%s-%d", key, n), TenantID: 1, KeyID: key, Code: "rate_limit_exceeded"}
+}
+
+func kept(key string, n int, number, skipped int64) usage.KeptRefusal {
+	return usage.KeptRefusal{Refusal: refused(key, n), ServerID: "s", Number: number, Skipped: skipped}
+}
+
+// TestRefusalsKeepTheFirstAndTheLast: of a flood the middle is counted, and the key is written less often.
+func TestRefusalsKeepTheFirstAndTheLast(t *testing.T) {
+	t.Parallel()
+	now := noon
+	table := &refusalTable{}
+	r := usage.NewRefusals(table, usage.Options{ServerID: "s", Clock: func() time.Time { return now }})
+	flush := func(want ...usage.KeptRefusal) {
+		t.Helper()
+		table.last = nil
+		if err := r.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, table.last); diff != "" {
+			t.Fatalf("written (-want +got):\n%s", diff)
+		}
+	}
+	flush()
+	r.Add(refused("a", 1))
+	flush(kept("a", 1, 1, 0))
+	for n := range 1000 {
+		r.Add(refused("a", n))
+	}
+	flush(kept("a", 0, 2, 0), kept("a", 1, 3, 0), kept("a", 2, 4, 0), kept("a", 3, 5, 0), kept("a", 999, 6, 995))
+	r.Add(refused("a", 5))
+	flush()
+	now = now.Add(10 * time.Second)
+	flush(kept("a", 5, 7, 0))
+	flush()
+	for n := range 5 {
+		r.Add(refused("a", n))
+	}
+	flush(kept("a", 0, 8, 0), kept("a", 1, 9, 0), kept("a", 2, 10, 0), kept("a", 3, 11, 0), kept("a", 4, 12, 0))
+}
+
+// TestRefusalsAreBounded: keys without number fill neither the memory nor the store.
+func TestRefusalsAreBounded(t *testing.T) {
+	t.Parallel()
+	table := &refusalTable{}
+	r := usage.NewRefusals(table, usage.Options{ServerID: "s"})
+	for n := range 100_000 {
+		r.Add(refused(fmt.Sprint(n), n))
+	}
+	rounds := 0
+	for before := -1; len(table.rows) > before; rounds++ {
+		before = len(table.rows)
+		if err := r.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(table.rows)-before > 200 {
+			t.Fatalf("%d written at once", len(table.rows)-before)
+		}
+	}
+	if len(table.rows) == 0 || len(table.rows) > 4096 {
+		t.Errorf("%d kept", len(table.rows))
+	}
+}
+
+func TestRefusalsAreWrittenAgain(t *testing.T) {
+	t.Parallel()
+	table := &refusalTable{err: usage.ErrUnavailable}
+	r := usage.NewRefusals(table, usage.Options{ServerID: "s"})
+	r.Add(refused("a", 1))
+	if err := r.Flush(t.Context()); err == nil {
+		t.Fatal("a failed write is no error")
+	}
+	failed := table.last
+	table.err = nil
+	if err := r.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(failed, table.rows); diff != "" {
+		t.Errorf("the second try (-first +second):\n%s", diff)
+	}
+}
+
+func TestRefusalsRunWritesEverySecondAndAtTheEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		table := &refusalTable{}
+		r := usage.NewRefusals(table, usage.Options{ServerID: "s"})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- r.Run(ctx) }()
+		flood := func() {
+			for n := range 10 {
+				r.Add(refused("a", n))
+			}
+		}
+		flood()
+		time.Sleep(1500 * time.Millisecond)
+		if len(table.rows) != 5 {
+			t.Errorf("%d written after a second, want 5", len(table.rows))
+		}
+		flood()
+		stop()
+		if err := <-done; err != nil || len(table.rows) != 10 {
+			t.Errorf("%d written at the end, want 10; %v", len(table.rows), err)
+		}
+	})
+}
+
+func BenchmarkRefusalsFlood(b *testing.B) {
+	r := usage.NewRefusals(&refusalTable{}, usage.Options{ServerID: "s"})
+	refusal := refused("key_0123456789abcdef", 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Add(refusal)
+	}
+}

@@ -1,0 +1,161 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"petstore.example/internal/usage"
+)
+
+var _ usage.RefusalStore = (*DB)(nil)
+
+// WriteRefusals implements usage.RefusalStore.
+func (d *DB) WriteRefusals(ctx context.Context, refusals []usage.KeptRefusal) error {
+	err := d.tx(ctx, func(tx *sqlx.Tx) error {
+		if err := insertRefusals(ctx, tx, refusals); err != nil {
+			return err
+		}
+		return removeOldest(ctx, tx, refusals)
+	})
+	if err != nil {
+		return fmt.Errorf("keep refusals: %w", err)
+	}
+	return nil
+}
+
+func insertRefusals(ctx context.Context, tx *sqlx.Tx, refusals []usage.KeptRefusal) error {
+	n := len(refusals)
+	tenants, numbers, micros, limits := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	resets, skipped, shares := make([]int64, n), make([]int64, n), make([]bool, n)
+	servers, keyIDs, requests, codes := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	plans, windows, methods, routes := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+	for i, r := range refusals {
+		tenants[i], numbers[i], micros[i], limits[i] = r.TenantID, r.Number, r.At.UnixMicro(), r.Limit
+		resets[i], skipped[i], shares[i] = r.Reset, r.Skipped, r.Share
+		servers[i], keyIDs[i], requests[i], codes[i] = r.ServerID, r.KeyID, r.RequestID, r.Code
+		plans[i], windows[i], methods[i], routes[i] = r.Plan, r.Window, r.Method, r.Route
+	}
+	_, err := tx.ExecContext(ctx, `
+		insert into refusals (tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by, allowed,
+		                      resets_at, share, method, route, skipped)
+		select r.tenant_id, r.server_id, r.number, r.key_id, timestamptz 'epoch' + r.micros * interval '1 microsecond',
+		       -- A method is the client's word, and may be of any length.
+		       r.request_id, r.code, r.plan, r.limited_by, r.allowed, to_timestamp(nullif(r.reset, 0)), r.share,
+		       left(r.method, 16), r.route, r.skipped
+		from unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[],
+		            $9::text[], $10::bigint[], $11::bigint[], $12::boolean[], $13::text[], $14::text[], $15::bigint[])
+		     as r (tenant_id, server_id, number, key_id, micros, request_id, code, plan, limited_by, allowed, reset, share,
+		           method, route, skipped)
+		join api_keys k on k.id = r.key_id and k.tenant_id = r.tenant_id
+		on conflict do nothing`,
+		pq.Array(tenants), pq.Array(servers), pq.Array(numbers), pq.Array(keyIDs), pq.Array(micros), pq.Array(requests),
+		pq.Array(codes), pq.Array(plans), pq.Array(windows), pq.Array(limits), pq.Array(resets), pq.Array(shares),
+		pq.Array(methods), pq.Array(routes), pq.Array(skipped))
+	return err
+}
+
+// removeOldest leaves of the keys of these refusals the latest. Rows that another server removes are left to it.
+func removeOldest(ctx context.Context, tx *sqlx.Tx, refusals []usage.KeptRefusal) error {
+	tenantOf := map[string]int64{}
+	for _, r := range refusals {
+		tenantOf[r.KeyID] = r.TenantID
+	}
+	var keyIDs []string
+	var tenants []int64
+	for id, tenant := range tenantOf {
+		keyIDs, tenants = append(keyIDs, id), append(tenants, tenant)
+	}
+	_, err := tx.ExecContext(ctx, `
+		with over as materialized (
+		  select r.tenant_id, r.server_id, r.number
+		  from unnest($1::bigint[], $2::text[]) as k (tenant_id, key_id)
+		  cross join lateral (
+		    select o.tenant_id, o.server_id, o.number from refusals o
+		    where o.tenant_id = k.tenant_id and o.key_id = k.key_id
+		    order by o.at desc, o.number desc offset $3
+		  ) r
+		), gone as materialized (
+		  select r.tenant_id, r.server_id, r.number from refusals r join over using (tenant_id, server_id, number)
+		  for update of r skip locked
+		)
+		delete from refusals r using gone g
+		where r.tenant_id = g.tenant_id and r.server_id = g.server_id and r.number = g.number`,
+		pq.Array(tenants), pq.Array(keyIDs), usage.RefusalsPerKey)
+	return err
+}
+
+// PruneRefusals removes refusals of before that instant, at most limit, and returns how many.
+func (d *DB) PruneRefusals(ctx context.Context, before time.Time, limit int) (int, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
+	result, err := d.db.ExecContext(ctx, `
+		with old as materialized (
+		  select tenant_id, server_id, number from refusals where at < $1 order by at limit $2 for update skip locked
+		)
+		delete from refusals r using old o
+		where r.tenant_id = o.tenant_id and r.server_id = o.server_id and r.number = o.number`, before, limit)
+	if err != nil {
+		return 0, fmt.Errorf("remove old refusals: %w", translate(err))
+	}
+	removed, err := result.RowsAffected()
+	return int(removed), err
+}
+
+type refusalRow struct {
+	TenantID  int64     `db:"tenant_id"`
+	ServerID  string    `db:"server_id"`
+	Number    int64     `db:"number"`
+	KeyID     string    `db:"key_id"`
+	At        time.Time `db:"at"`
+	RequestID string    `db:"request_id"`
+	Code      string    `db:"code"`
+	Plan      string    `db:"plan"`
+	LimitedBy string    `db:"limited_by"`
+	Allowed   int64     `db:"allowed"`
+	Reset     int64     `db:"reset"`
+	Share     bool      `db:"share"`
+	Method    string    `db:"method"`
+	Route     string    `db:"route"`
+	Skipped   int64     `db:"skipped"`
+}
+
+const selectRefusal = `
+	select tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by, allowed,
+	       coalesce(extract(epoch from resets_at)::bigint, 0) as reset, share, method, route, skipped
+	from refusals`
+
+// KeyRefusals returns the latest refusals kept of the key, the newest first.
+func (d *DB) KeyRefusals(ctx context.Context, tenantID int64, keyID string, limit int) ([]usage.KeptRefusal, error) {
+	return d.selectRefusals(ctx, ` where tenant_id = $1 and key_id = $2 order by at desc, number desc limit $3`,
+		tenantID, keyID, limit)
+}
+
+// RequestRefusals returns the refusals kept of requests of that id, the newest first: clients may choose ids, and use one
+// again.
+func (d *DB) RequestRefusals(ctx context.Context, requestID string, limit int) ([]usage.KeptRefusal, error) {
+	return d.selectRefusals(ctx, ` where request_id = $1 order by at desc, number desc limit $2`, requestID, limit)
+}
+
+func (d *DB) selectRefusals(ctx context.Context, rest string, args ...any) ([]usage.KeptRefusal, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
+	var rows []refusalRow
+	if err := d.db.SelectContext(ctx, &rows, selectRefusal+rest, args...); err != nil {
+		return nil, fmt.Errorf("list refusals: %w", translate(err))
+	}
+	list := make([]usage.KeptRefusal, len(rows))
+	for i, r := range rows {
+		list[i] = usage.KeptRefusal{
+			Refusal: usage.Refusal{
+				At: r.At.UTC(), RequestID: r.RequestID, TenantID: r.TenantID, KeyID: r.KeyID, Code: r.Code, Plan: r.Plan,
+				Window: r.LimitedBy, Limit: r.Allowed, Reset: r.Reset, Share: r.Share, Method: r.Method, Route: r.Route,
+			},
+			ServerID: r.ServerID, Number: r.Number, Skipped: r.Skipped,
+		}
+	}
+	return list, nil
+}

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"petstore.example/internal/usage"
 )
 
 const (
@@ -13,28 +16,31 @@ const (
 	pruneAtOnce = 500
 )
 
-// keyPruner removes idempotency keys that have expired, at most limit, and returns how many.
-type keyPruner interface {
+// pruner removes what is kept for a time only. Each method removes at most limit and returns how many.
+type pruner interface {
+	// PruneIdempotencyKeys removes those that have expired at now.
 	PruneIdempotencyKeys(ctx context.Context, now time.Time, limit int) (int, error)
+	// PruneRefusals removes those of before that instant.
+	PruneRefusals(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
-// startPruning removes expired idempotency keys every minute until stop is called.
-func startPruning(db keyPruner, log zerolog.Logger) (stop func()) {
+// startPruning removes what has expired every minute until stop is called.
+func startPruning(db pruner, log zerolog.Logger) (stop func()) {
 	tick := time.NewTicker(pruneEvery)
-	end := background(log, "remove expired idempotency keys", pruning(db, tick.C, log))
+	end := background(log, "remove what has expired", pruning(db, tick.C, log))
 	return func() {
 		end()
 		tick.Stop()
 	}
 }
 
-// pruning returns the work of removing expired idempotency keys, now and at every tick until its context ends. What
-// fails is tried again at the next tick: the keys are only in the way of the disk.
-func pruning(db keyPruner, tick <-chan time.Time, log zerolog.Logger) func(context.Context) error {
+// pruning returns the work of removing what has expired, now and at every tick until its context ends. What fails is
+// tried again at the next tick: the rows are only in the way of the disk.
+func pruning(db pruner, tick <-chan time.Time, log zerolog.Logger) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for {
 			if err := pruneAll(ctx, db); err != nil && ctx.Err() == nil {
-				log.Warn().Err(err).Msg("remove expired idempotency keys")
+				log.Warn().Err(err).Msg("remove what has expired")
 			}
 			select {
 			case <-ctx.Done():
@@ -45,9 +51,18 @@ func pruning(db keyPruner, tick <-chan time.Time, log zerolog.Logger) func(conte
 	}
 }
 
-func pruneAll(ctx context.Context, db keyPruner) error {
+func pruneAll(ctx context.Context, db pruner) error {
+	now := time.Now()
+	return errors.Join(
+		prune(ctx, db.PruneIdempotencyKeys, now),
+		prune(ctx, db.PruneRefusals, now.Add(-usage.RefusalAge)),
+	)
+}
+
+// prune goes on until fewer are left than one step removes.
+func prune(ctx context.Context, step func(context.Context, time.Time, int) (int, error), at time.Time) error {
 	for {
-		removed, err := db.PruneIdempotencyKeys(ctx, time.Now(), pruneAtOnce)
+		removed, err := step(ctx, at, pruneAtOnce)
 		if err != nil || removed < pruneAtOnce {
 			return err
 		}

@@ -42,27 +42,33 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 		exec(`insert into idempotency_keys
 			select id, 'POST', '/v1/pets', n::text, sha256(''), 201, '', '', now(), now() + interval '1 hour' * sign(n)
 			from tenants, generate_series(-1200, 10) n where n <> 0 on conflict do nothing`)
+		exec(`insert into refusals
+			select tenant_id, 's', n, id, now() - interval '23 hours' + interval '1 hour' * n, '', '', '', '', 0, null, false, '', '', 0
+			from api_keys, generate_series(-1200, 8) n where n < -1 or n > 0 on conflict do nothing`)
 	}
 	awaitLeft := func(want int) {
 		t.Helper()
 		for left, until := -1, time.Now().Add(20*time.Second); left != want; time.Sleep(5 * time.Millisecond) {
-			if err := owner.QueryRowContext(t.Context(), `select count(*) from idempotency_keys`).Scan(&left); err != nil {
+			if err := owner.QueryRowContext(t.Context(), `
+				select (select count(*) from idempotency_keys) + (select count(*) from refusals)`).Scan(&left); err != nil {
 				t.Fatal(err)
 			}
 			if time.Now().After(until) {
-				t.Fatalf("%d keys are left, want %d", left, want)
+				t.Fatalf("%d rows are left, want %d", left, want)
 			}
 		}
 	}
 	exec(`insert into tenants (name, plan, created_at) values ('acme', 'free', now())`)
+	exec(`insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
+		select 'key_0000000000000001', id, 'live', sha256(''), 'last', now() from tenants`)
 	keep()
 	tick := make(chan time.Time)
 	stop := background(zerolog.Nop(), "prune", pruning(db, tick, zerolog.Nop()))
 	defer stop()
-	awaitLeft(10)
+	awaitLeft(10 + 8)
 	keep()
 	tick <- time.Time{}
-	awaitLeft(10)
+	awaitLeft(10 + 8)
 }
 
 // brokenPruner fails once.
@@ -75,6 +81,8 @@ func (p brokenPruner) PruneIdempotencyKeys(context.Context, time.Time, int) (int
 	}
 	return 0, nil
 }
+
+func (p brokenPruner) PruneRefusals(context.Context, time.Time, int) (int, error) { return 0, nil }
 
 func TestPruningGoesOnAfterAnError(t *testing.T) {
 	t.Parallel()

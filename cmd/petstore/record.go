@@ -1,0 +1,21 @@
+package main
+
+import (
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/store"
+	"petstore.example/internal/usage"
+)
+
+// startRecording records usage for billing, and keeps refusals for support, until stop is called, which writes the last of
+// them.
+func startRecording(db *store.DB, serverID string, log zerolog.Logger) (*usage.Meter, *usage.Refusals, func()) {
+	o := usage.Options{ServerID: serverID, Log: log}
+	meter, refusals := usage.NewMeter(db, o), usage.NewRefusals(db, o)
+	stopMeter := background(log, "record usage", meter.Run)
+	stopRefusals := background(log, "keep refusals", refusals.Run)
+	return meter, refusals, func() {
+		stopRefusals()
+		stopMeter()
+	}
+}

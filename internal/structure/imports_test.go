@@ -38,7 +38,7 @@ var below = map[string][]string{
 
 	"internal/api":   {"internal/api/reference", "internal/keys", "internal/plans", "internal/catalog", "internal/usage"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
-	"internal/store": {"internal/keys", "internal/plans", "internal/catalog", "internal/usage", "internal/audit", "migrations"},
+	"internal/store": {"internal/keys", "internal/plans", "internal/fleet", "internal/catalog", "internal/usage", "internal/audit", "migrations"},
 
 	"internal/api/reference": {"docs"},
 
@@ -63,6 +63,7 @@ var ignorant = map[string][]string{
 	"internal/plans":   {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
 	"internal/catalog": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9", "net/http"},
 	"internal/usage":   {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9"},
+	"internal/fleet":   {"database/sql", "github.com/lib/pq", "github.com/redis/go-redis/v9", "net/http"},
 	"internal/audit":   {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "net/http"},
 	"internal/keys":    {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
 	"internal/api":     {"database/sql", "github.com/lib/pq", "github.com/jmoiron/sqlx", "github.com/spf13/cobra"},

@@ -1,0 +1,212 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/fleet"
+)
+
+// locked is a shelf for several members at once.
+type locked struct {
+	mu sync.Mutex
+	shelf
+	members []*fleet.Member
+}
+
+func (l *locked) Renew(ctx context.Context, b fleet.Beat) (fleet.State, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.state
+	s, err := l.shelf.Renew(ctx, b)
+	if s.Term.Number != before.Term.Number || s.Active != before.Active {
+		for _, m := range l.members {
+			m.Kick()
+		}
+	}
+	return s, err
+}
+
+func (l *locked) Leave(ctx context.Context, id string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.shelf.Leave(ctx, id)
+}
+
+func TestLeaseEndsByItself(t *testing.T) {
+	t.Parallel()
+	now := noon
+	s := &shelf{now: func() time.Time { return now }}
+	m := fleet.NewMember(s, fleet.Options{ServerID: "a", Clock: s.now})
+	if _, ok := m.Term(); ok || m.Holds(0) || m.Alone() {
+		t.Error("a term is in force before the first renewal")
+	}
+	for range 2 {
+		if err := m.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	term, ok := m.Term()
+	if diff := cmp.Diff(fleet.Term{Number: 1, Alone: "a", Servers: 1}, term); !ok || diff != "" {
+		t.Errorf("in force %v (-want +got)\n%s", ok, diff)
+	}
+	now = now.Add(fleet.Lease - 1)
+	if !m.Holds(1) || !m.Alone() {
+		t.Error("the lease ended early")
+	}
+	now = now.Add(1)
+	if _, ok := m.Term(); ok || m.Holds(1) || m.Alone() {
+		t.Error("the lease outlasted its time")
+	}
+	if err := m.Renew(t.Context()); err != nil || !m.Holds(1) {
+		t.Errorf("the same term goes on with the next renewal: %v", err)
+	}
+}
+
+// TestLeaseIsCountedFromTheSending: however long the answer takes.
+func TestLeaseIsCountedFromTheSending(t *testing.T) {
+	t.Parallel()
+	now := noon
+	s := &shelf{now: func() time.Time { return now }}
+	m := fleet.NewMember(s, fleet.Options{ServerID: "a", Clock: s.now})
+	s.fault = func() (bool, bool) {
+		now = now.Add(600 * time.Millisecond)
+		return true, true
+	}
+	for range 2 {
+		if err := m.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now = now.Add(fleet.Lease - 600*time.Millisecond - 1)
+	if !m.Holds(1) {
+		t.Error("the lease ended early")
+	}
+	now = now.Add(1)
+	if m.Holds(1) {
+		t.Error("the lease is counted from the answer")
+	}
+}
+
+func TestEndIsToldUntilItSucceeds(t *testing.T) {
+	t.Parallel()
+	s := &shelf{now: func() time.Time { return noon }}
+	m := fleet.NewMember(s, fleet.Options{ServerID: "a", Clock: s.now})
+	var told []string
+	fails := 0
+	m.OnEnd(func(_ context.Context, ended fleet.Term) error {
+		told = append(told, "first "+ended.Alone)
+		return nil
+	})
+	m.OnEnd(func(context.Context, fleet.Term) error {
+		told = append(told, "second")
+		if fails++; fails < 3 {
+			return errAway
+		}
+		return nil
+	})
+	for range 2 {
+		if err := m.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.SetRedis("r")
+	for range 2 {
+		if err := m.Renew(t.Context()); !errors.Is(err, errAway) {
+			t.Errorf("renewal says %v", err)
+		}
+		if _, ok := m.Term(); ok || s.state.Active {
+			t.Error("a term is in force before the end of the last one was told")
+		}
+	}
+	for range 2 {
+		if err := m.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !m.Holds(2) {
+		t.Error("term 2 is not in force")
+	}
+	want := []string{"first a", "second", "first a", "second", "first a", "second"}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("told (-want +got)\n%s", diff)
+	}
+}
+
+// TestRun: three servers agree within moments, and the last one is alone when the others have left.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &locked{shelf: shelf{now: time.Now}}
+		var stops []func()
+		for _, id := range []string{"a", "b", "c"} {
+			s.members = append(s.members, fleet.NewMember(s, fleet.Options{ServerID: id}))
+		}
+		for _, m := range s.members {
+			m.SetRedis("r")
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- m.Run(ctx) }()
+			stops = append(stops, func() {
+				stop()
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			})
+			defer stop()
+		}
+		agreed := func(within time.Duration, members []*fleet.Member, want fleet.Term) {
+			t.Helper()
+			synctest.Wait()
+			time.Sleep(within)
+			synctest.Wait()
+			for _, m := range members {
+				term, err := m.Await(t.Context())
+				want.Number = term.Number
+				if diff := cmp.Diff(want, term); err != nil || diff != "" {
+					t.Errorf("server %s: %v (-want +got)\n%s", m.ID(), err, diff)
+				}
+			}
+		}
+		agreed(time.Second, s.members, fleet.Term{Redis: "r", Servers: 1})
+		s.members[1].SetRedis("")
+		agreed(25*time.Millisecond, s.members, fleet.Term{Servers: 3})
+		s.members[1].SetRedis("r")
+		agreed(25*time.Millisecond, s.members, fleet.Term{Redis: "r", Servers: 3})
+		if got := s.members[0].Size(); got != 3 {
+			t.Errorf("%d servers, want 3", got)
+		}
+		s.members[2].SetRedis("")
+		stops[0]()
+		stops[1]()
+		agreed(fleet.RenewEvery, s.members[2:], fleet.Term{Alone: "c", Servers: 1})
+		stops[2]()
+	})
+}
+
+func TestAwaitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	m := fleet.NewMember(&shelf{now: time.Now}, fleet.Options{ServerID: "a"})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := m.Await(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func BenchmarkHolds(b *testing.B) {
+	m := fleet.NewMember(&shelf{now: time.Now}, fleet.Options{ServerID: "a"})
+	if err := errors.Join(m.Renew(b.Context()), m.Renew(b.Context())); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Holds(1)
+	}
+}

@@ -1,0 +1,155 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/fleet"
+)
+
+var errAway = errors.New("away")
+
+// shelf is a store in memory. Its clock and the members' are the same test's.
+type shelf struct {
+	state fleet.State
+	now   func() time.Time
+	// fault tells what becomes of a renewal: whether it arrives, and whether its answer does.
+	fault func() (arrives, answers bool)
+}
+
+func (s *shelf) Renew(_ context.Context, b fleet.Beat) (fleet.State, error) {
+	arrives, answers := true, true
+	if s.fault != nil {
+		arrives, answers = s.fault()
+	}
+	if arrives {
+		s.state = fleet.Next(s.state, b, s.now())
+	}
+	if !arrives || !answers {
+		return fleet.State{}, errAway
+	}
+	return s.state, nil
+}
+
+func (s *shelf) Leave(_ context.Context, id string) error {
+	var left []fleet.Server
+	for _, e := range s.state.Servers {
+		if e.ID != id {
+			left = append(left, e)
+		}
+	}
+	s.state.Servers = left
+	return nil
+}
+
+// TestOneTermAtATime: servers start, stop, freeze, are killed, lose Redis and the store, and their answers get lost. Never do
+// two of them act by different terms, and whoever acts again after another term has told the end of its own.
+func TestOneTermAtATime(t *testing.T) {
+	t.Parallel()
+	terms := 0
+	for seed := range uint64(2000) {
+		terms += int(runSchedule(t, rand.New(rand.NewPCG(seed, 0)), 200))
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	t.Logf("2000 schedules of 200 steps, %d terms", terms)
+	if terms < 10_000 {
+		t.Errorf("only %d terms", terms)
+	}
+}
+
+type process struct {
+	*fleet.Member
+	frozen bool
+	// acts is the number of the term that it acted by last and whose end it has not told.
+	acts int64
+}
+
+func runSchedule(t *testing.T, r *rand.Rand, steps int) (terms int64) {
+	now := noon
+	clock := func() time.Time { return now }
+	flaky := 0.0
+	s := &shelf{now: clock, fault: func() (bool, bool) { return r.Float64() >= flaky, r.Float64() >= flaky }}
+	var servers []*process
+	start := func() {
+		p := &process{}
+		p.Member = fleet.NewMember(s, fleet.Options{ServerID: fmt.Sprint("s", r.Uint64()), Clock: clock, Log: zerolog.Nop()})
+		p.OnEnd(func(_ context.Context, ended fleet.Term) error {
+			if _, ok := p.Term(); ok {
+				t.Error("a term is in force while its end is told")
+			}
+			if r.Float64() < flaky {
+				return errAway
+			}
+			if p.acts != 0 && p.acts != ended.Number {
+				t.Errorf("the end of term %d is told, but the server acted by %d", ended.Number, p.acts)
+			}
+			p.acts = 0
+			return nil
+		})
+		servers = append(servers, p)
+	}
+	start()
+	for range steps {
+		now = now.Add(time.Duration(r.IntN(400)) * time.Millisecond)
+		if r.IntN(20) == 0 {
+			flaky = []float64{0, 0, 0.2, 1}[r.IntN(4)]
+		}
+		i := r.IntN(len(servers))
+		p := servers[i]
+		switch n := r.IntN(40); {
+		case n == 0 && len(servers) < 9:
+			start()
+		case n == 1 && len(servers) > 1: // killed
+			servers = append(servers[:i:i], servers[i+1:]...)
+			continue
+		case n == 2 && len(servers) > 1 && !p.frozen:
+			if p.Leave(t.Context()) == nil {
+				servers = append(servers[:i:i], servers[i+1:]...)
+				continue
+			}
+		case n < 5:
+			p.frozen = !p.frozen
+		case n < 8:
+			p.SetRedis([]string{"", "r", "r", "other"}[r.IntN(4)])
+		}
+		for _, p := range servers {
+			if !p.frozen && r.IntN(4) > 0 {
+				_ = p.Renew(t.Context())
+			}
+		}
+		sameTerm(t, servers)
+	}
+	return s.state.Term.Number
+}
+
+func sameTerm(t *testing.T, servers []*process) {
+	t.Helper()
+	var first fleet.Term
+	for _, p := range servers {
+		term, ok := p.Term()
+		if !ok {
+			continue
+		}
+		if first.Number == 0 {
+			first = term
+		}
+		if term != first {
+			t.Errorf("%v and %v are both in force", first, term)
+		}
+		if p.Holds(term.Number) != ok || p.Holds(term.Number-1) {
+			t.Errorf("term %d is in force, but Holds says otherwise", term.Number)
+		}
+		if p.acts != 0 && p.acts != term.Number {
+			t.Errorf("term %d began before the end of %d was told", term.Number, p.acts)
+		}
+		p.acts = term.Number
+	}
+}

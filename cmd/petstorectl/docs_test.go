@@ -60,7 +60,7 @@ func TestDocListsTheMembers(t *testing.T) {
 	now := time.Now()
 	for command, names := range map[string][]string{
 		"`tenant list`, `create`, `suspend`, `resume`, `plan assign`": tenantView.names(),
-		"`key list`, `key revoke`":                                    keyView(now).names(),
+		"`key list`, `key edit`, `key revoke`":                        keyView(now).names(),
 		"`key issue`":                                                 issuedView.names(),
 		"`plan list`":                                                 planView.names(),
 		"`ban list`, `place`, `lift`":                                 banView(now).names(),

@@ -48,6 +48,7 @@ var codes = []struct {
 	{keys.ErrKeyRevoked, exitRefused},
 	{plans.ErrTenantName, exitUsage},
 	{keys.ErrKeyName, exitUsage},
+	{keys.ErrPerMinute, exitUsage},
 	{keys.ErrExpiryPast, exitUsage},
 	{keys.ErrTextHoldsKey, exitUsage},
 	{keys.ErrMalformed, exitUsage},

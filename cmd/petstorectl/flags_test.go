@@ -45,6 +45,10 @@ func TestFlags(t *testing.T) {
 	checkFlags(t, err, []any{"acme", "ci", keys.Test, testNow.AddDate(0, 0, 14)},
 		[]any{issue.tenant, issue.name, issue.environment, issue.expires})
 
+	edit, err := parsed(t, newCmdKeyEdit, "key_x", "--per-minute", "50", "--name=")
+	fifty, none := int64(50), ""
+	checkFlags(t, err, []any{"key_x", keys.Edit{Name: &none, PerMinute: &fifty}}, []any{edit.id, edit.edit})
+
 	place, err := parsed(t, newCmdBanPlace, "key_x", "--for", "1h30m", "--reason", "x")
 	checkFlags(t, err, []any{"key_x", 90 * time.Minute, "x"}, []any{place.id, place.length, place.reason})
 

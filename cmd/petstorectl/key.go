@@ -11,9 +11,9 @@ import (
 )
 
 func newCmdKey(f *factory) *cobra.Command {
-	return newGroup("key,keys", "API keys: issue, find, revoke",
+	return newGroup("key,keys", "API keys: issue, find, limit, revoke",
 		newCmdKeyIssue(f, nil), newCmdKeyList(f, nil), newCmdKeyShow(f, nil),
-		newCmdKeyIdentify(f, nil), newCmdKeyRevoke(f, nil),
+		newCmdKeyIdentify(f, nil), newCmdKeyEdit(f, nil), newCmdKeyRevoke(f, nil),
 	)
 }
 
@@ -30,7 +30,16 @@ func keyView(now time.Time) view[keys.Key] {
 		{name: "expires_at", value: func(k keys.Key) any { return k.ExpiresAt }},
 		{name: "revoked_at", value: func(k keys.Key) any { return k.RevokedAt }},
 		{name: "last_used_at", value: func(k keys.Key) any { return k.LastUsedAt }, short: true},
+		{name: "per_minute", heading: "PER MIN", value: func(k keys.Key) any { return limitOrNil(k.PerMinute) }},
 	}
+}
+
+// limitOrNil is nil for none.
+func limitOrNil(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
 }
 
 // keyDetails is a key with the ban in force, which has no ID when there is none.

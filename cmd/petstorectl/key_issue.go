@@ -16,6 +16,7 @@ type keyIssueOptions struct {
 	tenant      string
 	name        string
 	environment keys.Environment
+	perMinute   int64
 	expires     time.Time
 }
 
@@ -36,12 +37,16 @@ A customer may have 10 active keys. Without --environment the key is for the
 kind of deployment that PETSTORE_ENVIRONMENT or .petstore/dev.json names, else
 live.`,
 		Example: `  petstorectl key issue acme --name ci --expires 90d
+  petstorectl key issue acme --name import --per-minute 50
   petstorectl key issue acme -o json | jq -r .key`,
 		Args: exactArgs("a TENANT"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			o.tenant = args[0]
 			if o.expires, err = parseExpiry(expires, o.now()); err != nil {
 				return usageProblem("--expires: %v", err)
+			}
+			if err := checkKeyLimit(cmd, o.perMinute); err != nil {
+				return err
 			}
 			return runF(cmd.Context(), o)
 		},
@@ -50,6 +55,7 @@ live.`,
 	cmd.Flags().StringVar(&o.name, "name", "", "what the key is for, `TEXT` of at most 100 characters")
 	cmd.Flags().StringVar(&expires, "expires", "", "`WHEN` it ends: 90d, 2027-01-01 (UTC) or RFC 3339")
 	cmd.Flags().Var(newChoice(&o.environment, keys.Live, keys.Test), "environment", "`KIND` of deployment: live or test")
+	addKeyLimitFlag(cmd, &o.perMinute)
 	completeFlag(cmd, "environment", string(keys.Live), string(keys.Test))
 	completeFlag(cmd, "name")
 	completeFlag(cmd, "expires")
@@ -69,13 +75,17 @@ func runKeyIssue(ctx context.Context, o *keyIssueOptions) error {
 		o.environment = o.standardEnvironment()
 	}
 	key, token, err := service.Issue(ctx, by, keys.Request{
-		Tenant: o.tenant, Name: o.name, Environment: o.environment, ExpiresAt: o.expires,
+		Tenant: o.tenant, Name: o.name, Environment: o.environment, PerMinute: o.perMinute, ExpiresAt: o.expires,
 	})
 	if err != nil {
 		return o.explain(ctx, err, about{tenant: o.tenant})
 	}
 	o.changed("issued %s key %s to tenant %s%s", key.Environment, key.ID, key.TenantName, until(key.ExpiresAt))
 	o.streams.say("%s", deployment(key.Environment))
+	if key.PerMinute > 0 {
+		o.streams.say("the key may send %s", ownLimit(key))
+	}
+	o.warnOwnLimit(ctx, key)
 	issued := issuedKey{Key: key}
 	if !o.dryRun {
 		o.streams.say("this is the only time the key is shown:")
@@ -115,6 +125,7 @@ var (
 		{name: "name", value: func(k issuedKey) any { return k.Name }},
 		{name: "environment", value: func(k issuedKey) any { return string(k.Environment) }},
 		{name: "expires_at", value: func(k issuedKey) any { return k.ExpiresAt }},
+		{name: "per_minute", value: func(k issuedKey) any { return limitOrNil(k.PerMinute) }},
 	}
 )
 

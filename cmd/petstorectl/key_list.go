@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
 )
 
@@ -51,5 +53,17 @@ func runKeyList(ctx context.Context, o *keyListOptions) error {
 	if err != nil {
 		return o.explain(ctx, err, about{tenant: o.tenant})
 	}
-	return printLimited(o.factory, keyView(o.now()), list, o.limit, "no keys yet: petstorectl key issue TENANT")
+	return printLimited(o.factory, o.view(list), list, o.limit, "no keys yet: petstorectl key issue TENANT")
+}
+
+// view shows the keys' own limits. A table has room for them only in the place of another column, and only when there are any.
+func (o *keyListOptions) view(list []keys.Key) view[keys.Key] {
+	v := keyView(o.now())
+	switch {
+	case o.format() != "table":
+		return v.with("per_minute")
+	case slices.ContainsFunc(list, func(k keys.Key) bool { return k.PerMinute > 0 }):
+		return v.with("per_minute").without("last4")
+	}
+	return v
 }

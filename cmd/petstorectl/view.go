@@ -54,6 +54,15 @@ func (v view[T]) with(name string) view[T] {
 	return more
 }
 
+// without is the view with one column less in its table.
+func (v view[T]) without(name string) view[T] {
+	fewer := slices.Clone(v)
+	for i := range fewer {
+		fewer[i].short = fewer[i].short && fewer[i].name != name
+	}
+	return fewer
+}
+
 func (v view[T]) names() []string {
 	names := make([]string, len(v))
 	for i, c := range v {

@@ -25,8 +25,10 @@ type Member struct {
 	log   zerolog.Logger
 
 	lease atomic.Pointer[lease]
-	size  atomic.Int64
-	kicks chan struct{}
+	// renewed is when the last renewal that succeeded was sent.
+	renewed atomic.Pointer[time.Time]
+	size    atomic.Int64
+	kicks   chan struct{}
 
 	// seen guards what others than Renew write.
 	seen    sync.Mutex
@@ -76,6 +78,13 @@ func (m *Member) Term() (Term, bool) {
 func (m *Member) Holds(number int64) bool {
 	l := m.lease.Load()
 	return l != nil && l.term.Number == number && m.clock().Before(l.until)
+}
+
+// Away tells whether the store has not answered for as long as a lease lasts: then no term is in force and none can begin. It
+// is false between two terms.
+func (m *Member) Away() bool {
+	renewed := m.renewed.Load()
+	return renewed == nil || !m.clock().Before(renewed.Add(Lease))
 }
 
 // Alone tells whether this is the only live server, and Redis does not decide.

@@ -26,6 +26,7 @@ func (m *Member) Renew(ctx context.Context) error {
 		return fmt.Errorf("renew part in the fleet: %w", err)
 	}
 	m.told = m.acked
+	m.renewed.Store(&sent)
 	m.size.Store(int64(max(1, s.Live(m.heardAt(s)))))
 	if s.Term.Number != m.held.Number {
 		if err := m.end(ctx); err != nil {

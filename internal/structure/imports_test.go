@@ -38,6 +38,7 @@ var below = map[string][]string{
 
 	"internal/api":   {"internal/api/reference", "internal/keys", "internal/plans", "internal/catalog", "internal/usage"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
+	"internal/plans": {"internal/fleet"},
 	"internal/store": {"internal/keys", "internal/plans", "internal/fleet", "internal/catalog", "internal/usage", "internal/audit", "migrations"},
 
 	"internal/api/reference": {"docs"},

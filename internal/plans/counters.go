@@ -1,0 +1,60 @@
+package plans
+
+import "context"
+
+// counters is where a Redis limiter counts in terms in which Redis decides: scripts in Redis, or the same in a test's memory.
+// A call takes the timeout of RedisOptions at most. An error means that it may have been carried out or not; after one
+// from any method but expect the limiter takes Redis for lost.
+//
+// What is counted for a tenant belongs to one term: it begins with begin, and a call of another term finds it unopened.
+type counters interface {
+	// take counts each ask as far as it fits, in their order, and sets its answer.
+	take(ctx context.Context, term int64, asks []ask) error
+	// begin begins a tenant's count in a term at that base, unless it has begun in this or a later one. changing says
+	// that its catalogue may be changed by servers that did not say so in this term, as long as ChangeLasts.
+	begin(ctx context.Context, term, tenantID int64, b Base, changing bool) error
+	// beginKey begins a key's count in that minute of a term, unless it has begun in it or a later one.
+	beginKey(ctx context.Context, term, tenantID int64, keyID string, minute, used int64) error
+	// refund takes one from each window that is still the current one, and tells all servers so.
+	refund(ctx context.Context, term int64, c *Claim, minute, day int64) error
+	// mark notes that the tenant's catalogue is changing, under a new version; ok is false when the tenant is unopened.
+	mark(ctx context.Context, term, tenantID int64) (version int64, ok bool, err error)
+	// unmark notes that the change of that version is over. A late one does nothing.
+	unmark(ctx context.Context, term, tenantID, version int64) error
+	// probe tells whether Redis can do all of this, on every master, and which Redis it is.
+	probe(ctx context.Context) (fingerprint string, err error)
+	// expect has calls fail that reach another Redis than that; "" lets them reach any.
+	expect(fingerprint string)
+}
+
+// ask is a number of requests of one claim, in the windows of those numbers.
+type ask struct {
+	claim       Claim
+	minute, day int64
+	// count is how many; 0 only looks.
+	count int64
+	answer
+}
+
+// answer is what became of an ask.
+type answer struct {
+	status status
+	// minute and day number the windows in which the requests count: those of the ask, or later ones.
+	inMinute, inDay int64
+	// used is how much of them was used before. As many of the requests count as fit into all windows.
+	used used
+	// version is that of the tenant's catalogue within the term, from 1; 0 while it changes.
+	version int64
+}
+
+// status says whether an ask could be answered.
+type status int8
+
+const (
+	// counted: the answer stands.
+	counted status = iota
+	// unopened: the tenant's count has not begun in this term.
+	unopened
+	// keyUnopened: the key's has not, in the minute in which the tenant's began.
+	keyUnopened
+)

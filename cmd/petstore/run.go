@@ -13,7 +13,6 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/usage"
 )
 
 // run serves on the sockets until ctx ends, and then stops in order: each deferred line undoes the one above it.
@@ -37,13 +36,12 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 
 	directory := keys.NewDirectory(db, cfg.keys(), time.Now)
 	stopListening := background(log, "hear changes", func(ctx context.Context) error {
-		return store.ListenForCallers(ctx, string(cfg.DatabaseURL), directory, log)
+		return store.Listen(ctx, string(cfg.DatabaseURL), directory, func() {}, log)
 	})
 	defer stopListening()
 
-	meter := usage.NewMeter(db, usage.Options{ServerID: serverID, Log: log})
-	stopMeter := background(log, "record usage", meter.Run)
-	defer stopMeter()
+	meter, refusals, stopRecording := startRecording(db, serverID, log)
+	defer stopRecording()
 
 	fleet := newFleet(db, serverID)
 	stopFleet := background(log, "count servers", fleet.run)
@@ -67,7 +65,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	health.register(registry)
 
 	handler, err := api.New(api.Config{
-		Directory: directory, Limiter: limits.Limiter, Addresses: addresses, Strikes: strikes, Meter: meter, Pets: db, Orders: db, Requests: db,
+		Directory: directory, Limiter: limits.Limiter, Addresses: addresses, Strikes: strikes, Meter: meter, Refusals: refusals, Pets: db, Orders: db, Requests: db, Usage: db,
 		BaseURL: cfg.BaseURL, TrustedProxies: cfg.TrustedProxies, Clock: time.Now, Log: log, Metrics: registry,
 	})
 	if err != nil {

@@ -4,19 +4,18 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ulule/limiter/v3"
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/usage"
 )
 
-// admit decides whether the request may pass: for a caller by its ban and then both its windows at once, for anybody
+// admit decides whether the request may pass: for a caller by its ban and then all its windows at once, for anybody
 // else by the address's bucket, which neither counts nor refuses OPTIONS: a browser asks it before its page may read even a
-// 429. It returns the 429, or nil.
+// 429. A free route shows how the caller's windows stand, counts in none and is refused by none. It returns the 429, or nil.
 func (a *api) admit(x *exchange) error {
 	switch {
 	case x.caller != nil:
@@ -32,8 +31,13 @@ func (a *api) admit(x *exchange) error {
 		return a.refuseBanned(x, ban)
 	}
 	c := x.caller
+	if x.route.free {
+		x.decision = a.Limiter.Peek(x.Request.Context(), claim(c), x.now)
+		x.limits = tenantAllowance(&x.decision)
+		return nil
+	}
 	x.decision = a.Limiter.Take(x.Request.Context(), claim(c), x.now)
-	x.limits = tenantAllowance(x.decision)
+	x.limits = tenantAllowance(&x.decision)
 	if !x.decision.Admitted {
 		return a.refuseOverLimit(x)
 	}
@@ -44,7 +48,7 @@ func (a *api) admit(x *exchange) error {
 
 // claim is what one request of the caller asks of the limits.
 func claim(c *keys.Caller) plans.Claim {
-	return plans.Claim{TenantID: c.Tenant.ID, KeyID: c.KeyID, Quota: c.Tenant.Quota}
+	return plans.Claim{TenantID: c.Tenant.ID, KeyID: c.KeyID, Quota: c.Tenant.Quota, KeyPerMinute: c.PerMinute}
 }
 
 // refund gives a request back that was counted: it ended in 5xx, which the caller could not help.
@@ -61,26 +65,19 @@ func (a *api) refund(x *exchange) {
 	for _, w := range windows[:count] {
 		w.Remaining++
 	}
-	x.limits = tenantAllowance(x.decision)
+	x.limits = tenantAllowance(&x.decision)
 }
 
+// refuseOverLimit answers a request for which a window has no room.
 func (a *api) refuseOverLimit(x *exchange) error {
 	c, w := x.caller, x.decision.Binding()
 	a.Meter.Refused(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
-	code := codeRateLimitExceeded
-	if w.Name == plans.Day {
-		code = codeDailyQuotaExceeded
+	if !x.decision.Share {
+		a.Strikes.Refused(x.Request.Context(), c, x.now)
 	}
-	wait := plans.RetryAfter(w.Reset, x.now)
-	message := "Plan " + c.Tenant.Plan + " allows " + count(w.Limit, "request") + " per " + string(w.Name) + "."
-	if x.decision.Share {
-		// The tenant may have kept to its plan, so this is no strike.
-		message += " Our servers can't share their counters at the moment, and this one's part is used up."
-	} else {
-		// A client that hangs up at once must not escape its strike.
-		a.Strikes.Refused(context.WithoutCancel(x.Request.Context()), c, x.now)
-	}
-	return code.because(message + " Retry in " + count(wait, "second") + ".").after(wait)
+	refused := overLimit(c, w, x.decision.Share, plans.RetryAfter(w.Reset, x.now))
+	a.keepRefusal(x, usage.Refusal{Code: refused.code.name, Window: string(w.Name), Limit: w.Limit, Reset: w.Reset, Share: x.decision.Share})
+	return refused
 }
 
 // refuseBanned answers a banned key. It counts in no window and is no strike.
@@ -88,10 +85,22 @@ func (a *api) refuseBanned(x *exchange, ban *keys.Ban) error {
 	c := x.caller
 	a.Meter.Refused(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
 	reset := ban.EndsAt.Add(time.Second - 1).Unix()
-	x.limits = bannedAllowance(c.Tenant.Quota, reset)
-	wait := plans.RetryAfter(reset, x.now)
-	return codeKeyBanned.because("This API key is banned until " + time.Unix(reset, 0).UTC().Format(time.RFC3339) + ": " +
-		strings.TrimRight(ban.Reason, ".") + ". Retry in " + count(wait, "second") + ".").after(wait)
+	x.limits = bannedAllowance(c, reset)
+	a.keepRefusal(x, usage.Refusal{Code: codeKeyBanned.name, Reset: reset})
+	return banned(ban, reset, plans.RetryAfter(reset, x.now))
+}
+
+// keepRefusal tells of a refusal, for support. It comes with what refused; who and what was refused is added here.
+func (a *api) keepRefusal(x *exchange, r usage.Refusal) {
+	if a.Refusals == nil {
+		return
+	}
+	r.At, r.RequestID, r.Method = x.now, x.id, methodName(x.Request.Method)
+	r.TenantID, r.KeyID, r.Plan = x.caller.Tenant.ID, x.caller.KeyID, x.caller.Tenant.Plan
+	if x.route.path != unmatched {
+		r.Route = x.route.path
+	}
+	a.Refusals.Add(r)
 }
 
 func (a *api) admitAddress(x *exchange) error {
@@ -100,9 +109,7 @@ func (a *api) admitAddress(x *exchange) error {
 	if !b.Reached {
 		return nil
 	}
-	wait := plans.RetryAfter(b.Reset, x.now)
-	return codeRateLimitExceeded.because("Without a valid API key an address may send " + count(b.Limit, "request") +
-		" per minute. Retry in " + count(wait, "second") + ".").after(wait)
+	return addressOverLimit(b.Limit, plans.RetryAfter(b.Reset, x.now))
 }
 
 // takeAddress counts the request in the bucket of the client's address.
@@ -112,12 +119,4 @@ func (a *api) takeAddress(x *exchange) limiter.Context { return a.Addresses.Take
 func address(x *exchange) netip.Addr {
 	addr, _ := netip.ParseAddr(x.ClientIP()) // zero with the error
 	return addr
-}
-
-// count is "1 second" or "2 seconds".
-func count(n int64, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return strconv.FormatInt(n, 10) + " " + what + "s"
 }

@@ -184,9 +184,10 @@ func (k kind) want(r route) int {
 
 // Which operations a kind of request concerns.
 var (
+	free   = func(r route) bool { return r.free }
 	posts  = func(r route) bool { return r.method == "POST" }
 	bodies = func(r route) bool { return r.method == "POST" || r.method == "PATCH" }
-	lists  = func(r route) bool { return !bodies(r) && !rows(r) }
+	lists  = func(r route) bool { return !bodies(r) && !rows(r) && !r.free }
 	rows   = func(r route) bool { return strings.Contains(r.path, "{") }
 	// steps are those that need the status to be one from which they can go on.
 	steps = func(r route) bool { return r.method == "PATCH" || r.method+r.path == "POST/v1/store/orders" }
@@ -216,6 +217,13 @@ func quota(q plans.Quota) func(*testing.T, *world, *http.Request) {
 	}
 }
 
+// keyLimit gives acme's key a limit of its own, and uses it up.
+func keyLimit(t *testing.T, w *world, _ *http.Request) {
+	var c *keys.Caller
+	w.directory.change(t, w.key, func(changed *keys.Caller) { changed.PerMinute, c = 1, changed })
+	w.limiter.Take(t.Context(), claim(c), at)
+}
+
 var kinds = []kind{
 	{name: "as it should be", make: func(*testing.T, *world, *http.Request) {}},
 	{name: "no key", make: authorization(), operation: 401},
@@ -223,8 +231,9 @@ var kinds = []kind{
 	{name: "a broken key", make: authorization("Bearer pst_live_x"), operation: 401},
 	{name: "two keys", make: func(_ *testing.T, w *world, r *http.Request) { r.Header.Add("Authorization", "Bearer "+w.other) }, operation: 401},
 	{name: "a revoked key", make: func(_ *testing.T, w *world, _ *http.Request) { w.directory.fail(keys.ErrInvalidKey) }, operation: 401},
-	{name: "over the minute", make: quota(plans.Quota{PerMinute: 2, PerDay: 9}), operation: 429, open: 429},
-	{name: "over the day", make: quota(plans.Quota{PerMinute: 9, PerDay: 2}), operation: 429, open: 429},
+	{name: "over the minute", make: quota(plans.Quota{PerMinute: 2, PerDay: 9}), operation: 429, open: 429, concerns: free, status: 200},
+	{name: "over the day", make: quota(plans.Quota{PerMinute: 9, PerDay: 2}), operation: 429, open: 429, concerns: free, status: 200},
+	{name: "over the key's own limit", make: keyLimit, operation: 429, open: 429, concerns: free, status: 200},
 	{name: "banned", make: ban, operation: 429, open: 429},
 	{name: "address over its limit", make: func(t *testing.T, w *world, r *http.Request) {
 		w.addresses.limit = 0

@@ -5,51 +5,62 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/usage"
 )
 
 // errorCode is one kind of error that customers meet. Codes are only ever added.
 type errorCode struct {
 	status int
 	name   string
-	// message is what the customer reads where nothing more exact is known.
+	// message is what the customer reads where nothing more exact is known, and body the answer that says so.
 	message string
+	body    []byte
+}
+
+func newCode(status int, name, message string) *errorCode {
+	c := &errorCode{status: status, name: name, message: message}
+	c.body = appendError(nil, c, message)
+	return c
 }
 
 // The table of error codes. docs/errors.md explains each.
 var (
-	codeInvalidJSON           = &errorCode{http.StatusBadRequest, "invalid_json", "The body is not valid JSON."}
-	codeMissingBody           = &errorCode{http.StatusBadRequest, "missing_body", "A JSON object is needed as the body of the request."}
-	codeValidationFailed      = &errorCode{http.StatusBadRequest, "validation_failed", "A field of the body has an invalid value."}
-	codeInvalidParameter      = &errorCode{http.StatusBadRequest, "invalid_parameter", "A query parameter has an invalid value."}
-	codeInvalidCursor         = &errorCode{http.StatusBadRequest, "invalid_cursor", "cursor must be 16 lower-case hexadecimal digits, as X-Next-Cursor gave them."}
-	codeIdempotencyKeyInvalid = &errorCode{http.StatusBadRequest, "idempotency_key_invalid", "Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes."}
+	codeInvalidJSON           = newCode(http.StatusBadRequest, "invalid_json", "The body is not valid JSON.")
+	codeMissingBody           = newCode(http.StatusBadRequest, "missing_body", "A JSON object is needed as the body of the request.")
+	codeValidationFailed      = newCode(http.StatusBadRequest, "validation_failed", "A field of the body has an invalid value.")
+	codeInvalidParameter      = newCode(http.StatusBadRequest, "invalid_parameter", "A query parameter has an invalid value.")
+	codeInvalidCursor         = newCode(http.StatusBadRequest, "invalid_cursor", "cursor must be 16 lower-case hexadecimal digits, as X-Next-Cursor gave them.")
+	codeIdempotencyKeyInvalid = newCode(http.StatusBadRequest, "idempotency_key_invalid", "Idempotency-Key must be 1 to 255 visible ASCII characters, bare or in double quotes.")
 
-	codeMissingAPIKey = &errorCode{http.StatusUnauthorized, "missing_api_key", "An API key is needed, in the header Authorization: Bearer <API key>."}
-	codeInvalidAPIKey = &errorCode{http.StatusUnauthorized, "invalid_api_key", "The API key is malformed, unknown or no longer valid."}
+	codeMissingAPIKey = newCode(http.StatusUnauthorized, "missing_api_key", "An API key is needed, in the header Authorization: Bearer <API key>.")
+	codeInvalidAPIKey = newCode(http.StatusUnauthorized, "invalid_api_key", "The API key is malformed, unknown or no longer valid.")
 
-	codePetNotFound           = &errorCode{http.StatusNotFound, "pet_not_found", "No animal of that id is in your catalogue."}
-	codeOrderNotFound         = &errorCode{http.StatusNotFound, "order_not_found", "No order of that id is among yours."}
-	codeRouteNotFound         = &errorCode{http.StatusNotFound, "route_not_found", "There is no such path."}
-	codeMethodNotAllowed      = &errorCode{http.StatusMethodNotAllowed, "method_not_allowed", "This path does not have that method."}
-	codePetNotAvailable       = &errorCode{http.StatusConflict, "pet_not_available", "The animal is pending or sold, so it can't be ordered."}
-	codeInvalidTransition     = &errorCode{http.StatusConflict, "invalid_transition", "The status can't go from what it is to that."}
-	codeIdempotencyInProgress = &errorCode{http.StatusConflict, "idempotency_in_progress", "A request with this Idempotency-Key is being worked on. Retry in 1 second."}
-	codeEndpointRemoved       = &errorCode{http.StatusGone, "endpoint_removed", "This operation was removed."}
+	codePetNotFound           = newCode(http.StatusNotFound, "pet_not_found", "No animal of that id is in your catalogue.")
+	codeOrderNotFound         = newCode(http.StatusNotFound, "order_not_found", "No order of that id is among yours.")
+	codeRouteNotFound         = newCode(http.StatusNotFound, "route_not_found", "There is no such path.")
+	codeMethodNotAllowed      = newCode(http.StatusMethodNotAllowed, "method_not_allowed", "This path does not have that method.")
+	codePetNotAvailable       = newCode(http.StatusConflict, "pet_not_available", "The animal is pending or sold, so it can't be ordered.")
+	codeInvalidTransition     = newCode(http.StatusConflict, "invalid_transition", "The status can't go from what it is to that.")
+	codeIdempotencyInProgress = newCode(http.StatusConflict, "idempotency_in_progress", "A request with this Idempotency-Key is being worked on. Retry in 1 second.")
+	codeEndpointRemoved       = newCode(http.StatusGone, "endpoint_removed", "This operation was removed.")
 
-	codeBodyTooLarge         = &errorCode{http.StatusRequestEntityTooLarge, "body_too_large", "The body is longer than 1 MiB (1048576 bytes)."}
-	codeURITooLong           = &errorCode{http.StatusRequestURITooLong, "uri_too_long", "The request's path and query are longer than 8 KiB (8192 bytes)."}
-	codeUnsupportedMediaType = &errorCode{http.StatusUnsupportedMediaType, "unsupported_media_type", "The body must be application/json."}
-	codeIdempotencyKeyReused = &errorCode{http.StatusUnprocessableEntity, "idempotency_key_reused", "This Idempotency-Key was used within the last 24 hours with another body. Use a new key for another request."}
+	codeBodyTooLarge         = newCode(http.StatusRequestEntityTooLarge, "body_too_large", "The body is longer than 1 MiB (1048576 bytes).")
+	codeURITooLong           = newCode(http.StatusRequestURITooLong, "uri_too_long", "The request's path and query are longer than 8 KiB (8192 bytes).")
+	codeUnsupportedMediaType = newCode(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body must be application/json.")
+	codeIdempotencyKeyReused = newCode(http.StatusUnprocessableEntity, "idempotency_key_reused", "This Idempotency-Key was used within the last 24 hours with another body. Use a new key for another request.")
 
-	codeRateLimitExceeded  = &errorCode{http.StatusTooManyRequests, "rate_limit_exceeded", "Too many requests in this minute."}
-	codeDailyQuotaExceeded = &errorCode{http.StatusTooManyRequests, "daily_quota_exceeded", "Too many requests on this day."}
-	codeKeyBanned          = &errorCode{http.StatusTooManyRequests, "key_banned", "This API key is banned for a time."}
+	codeRateLimitExceeded  = newCode(http.StatusTooManyRequests, "rate_limit_exceeded", "Too many requests in this minute.")
+	codeDailyQuotaExceeded = newCode(http.StatusTooManyRequests, "daily_quota_exceeded", "Too many requests on this day.")
+	codeKeyBanned          = newCode(http.StatusTooManyRequests, "key_banned", "This API key is banned for a time.")
 
-	codeInternalError = &errorCode{http.StatusInternalServerError, "internal_error", "Something went wrong on our side. The request did not count; X-Request-Id names it."}
-	codeUnavailable   = &errorCode{http.StatusServiceUnavailable, "unavailable", "The service can't answer at the moment. The request did not count; try again soon."}
+	codeInternalError = newCode(http.StatusInternalServerError, "internal_error", "Something went wrong on our side. The request did not count; X-Request-Id names it.")
+	codeUnavailable   = newCode(http.StatusServiceUnavailable, "unavailable", "The service can't answer at the moment. The request did not count; try again soon.")
 )
 
 // codes is the table in the order of docs/errors.md.
@@ -69,8 +80,8 @@ type Error struct {
 	code    *errorCode
 	message string
 	cause   error
-	// retryAfter is in seconds, 0 for no such header.
-	retryAfter int64
+	// retryAfter is in seconds, empty for no such header.
+	retryAfter string
 }
 
 // because makes an error with a message that names the field and what is wrong with it; empty for the code's own.
@@ -87,7 +98,7 @@ func (c *errorCode) caused(cause error) *Error {
 }
 
 func (e *Error) after(seconds int64) *Error {
-	e.retryAfter = seconds
+	e.retryAfter = strconv.FormatInt(seconds, 10)
 	return e
 }
 
@@ -127,18 +138,11 @@ func toError(err error) *Error {
 		return codeIdempotencyInProgress.because("").after(inProgressFor)
 	case errors.Is(err, catalog.ErrIdempotencyKeyReused):
 		return codeIdempotencyKeyReused.because("")
-	case errors.Is(err, catalog.ErrUnavailable), errors.Is(err, keys.ErrUnavailable),
+	case errors.Is(err, catalog.ErrUnavailable), errors.Is(err, keys.ErrUnavailable), errors.Is(err, usage.ErrUnavailable),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return codeUnavailable.caused(err).after(unavailableFor)
 	}
 	return codeInternalError.caused(err)
-}
-
-// body is the contract's Error.
-type body struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Status  int    `json:"status"`
 }
 
 // fail answers with an error. It is the only place that does.
@@ -154,11 +158,30 @@ func (a *api) fail(x *exchange, err error) {
 	case codeInvalidAPIKey:
 		x.set("WWW-Authenticate", challengeInvalid)
 	}
-	if e.retryAfter > 0 {
-		x.set("Retry-After", strconv.FormatInt(e.retryAfter, 10))
+	if e.retryAfter != "" {
+		x.set("Retry-After", e.retryAfter)
 	}
-	// A struct of two strings and a number can always be written.
-	_ = x.json(e.code.status, &body{e.code.name, e.message, e.code.status})
+	if e.message == e.code.message {
+		x.write(e.code.status, e.code.body)
+		return
+	}
+	buffer := errorBodies.Get().(*[]byte)
+	*buffer = appendError((*buffer)[:0], e.code, e.message)
+	x.write(e.code.status, *buffer)
+	errorBodies.Put(buffer)
+}
+
+// errorBodies are buffers for bodies that are written once.
+var errorBodies = sync.Pool{New: func() any { return new([]byte) }}
+
+// appendError appends the contract's Error: the code, the message, the status.
+func appendError(b []byte, c *errorCode, message string) []byte {
+	b = append(append(b, `{"code":"`...), c.name...)
+	b = append(b, `","message":`...)
+	// What is no UTF-8 is replaced; of that it tells, too.
+	b, _ = jsontext.AppendQuote(b, message)
+	b = append(b, `,"status":`...)
+	return append(strconv.AppendInt(b, int64(c.status), 10), '}', '\n')
 }
 
 // gaveUp reports whether the request failed because its client broke it off. A failure of ours is one also when nobody

@@ -127,7 +127,7 @@ func TestIfNoneMatchIsForLists(t *testing.T) {
 		req := w.goodRequest(t, r)
 		req.Header.Set("If-None-Match", "*")
 		rec := w.do(req)
-		list := r.method == "GET" && !strings.Contains(r.path, "{")
+		list := r.method == "GET" && !strings.Contains(r.path, "{") && !r.free
 		if (rec.Code == 304) != list || (header(rec, "ETag") != "") != list {
 			t.Errorf("%s %s: %d, ETag %q", r.method, r.path, rec.Code, header(rec, "ETag"))
 		}

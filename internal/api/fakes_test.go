@@ -18,6 +18,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/usage"
 )
 
 // at is the instant of most tests.
@@ -41,6 +42,8 @@ type world struct {
 	pets      *fakePets
 	orders    *fakeOrders
 	requests  *fakeRequests
+	usage     *fakeUsage
+	refusals  *fakeRefusals
 	// key is acme's, on free; other is zoo's, on pro.
 	key, other string
 }
@@ -54,11 +57,13 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 		strikes:   &fakeStrikes{}, meter: &fakeMeter{}, pets: newFakePets(),
 	}
 	w.orders = &fakeOrders{pets: w.pets, orders: map[int64][]catalog.Order{}}
+	w.usage, w.refusals = &fakeUsage{pets: w.pets}, &fakeRefusals{}
 	w.requests = &fakeRequests{creator: fakeCreator{w.pets, w.orders}, kept: map[scope]keptAnswer{}}
 	w.key = w.directory.issue(t, "key_acme", plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}})
 	w.other = w.directory.issue(t, "key_zoo", plans.Tenant{ID: 2, Name: "zoo", Plan: plans.Pro, Quota: plans.Quota{PerMinute: 300, PerDay: 10000}})
 	c := Config{
 		Directory: w.directory, Limiter: w.limiter, Addresses: w.addresses, Strikes: w.strikes, Meter: w.meter, Pets: w.pets, Orders: w.orders, Requests: w.requests,
+		Usage: w.usage, Refusals: w.refusals,
 		BaseURL: baseURL, Clock: w.clock, Log: zerolog.New(w.logs), Metrics: w.registry,
 	}
 	for _, f := range change {
@@ -233,3 +238,36 @@ func (m *fakeMeter) count(n *int) {
 func (m *fakeMeter) Admitted(int64, string, string, time.Time) { m.count(&m.admitted) }
 func (m *fakeMeter) Refused(int64, string, string, time.Time)  { m.count(&m.refused) }
 func (m *fakeMeter) Refunded(int64, string, string, time.Time) { m.count(&m.refunded) }
+
+// fakeUsage has recorded what acme used, and fails as the catalogue does.
+type fakeUsage struct {
+	pets *fakePets
+	// lately and last are what was admitted lately, and admitted and refused on the last days, today's last.
+	lately int64
+	last   [][2]int64
+}
+
+func (u *fakeUsage) UsageMonth(_ context.Context, tenantID int64, now time.Time) (usage.Month, error) {
+	end, err := u.pets.begin()
+	defer end()
+	m := usage.NewMonth(now)
+	if tenantID != 1 {
+		return m, err
+	}
+	m.Lately = u.lately
+	for i, n := range u.last {
+		m.Add(m.Days[len(m.Days)-len(u.last)+i].Date, n[0], n[1])
+	}
+	return m, err
+}
+
+type fakeRefusals struct {
+	mu  sync.Mutex
+	all []usage.Refusal
+}
+
+func (f *fakeRefusals) Add(r usage.Refusal) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = append(f.all, r)
+}

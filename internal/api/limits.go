@@ -5,6 +5,7 @@ import (
 
 	"github.com/ulule/limiter/v3"
 
+	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 )
 
@@ -12,7 +13,7 @@ import (
 // in the two of the IETF's draft.
 type allowance struct {
 	limit, remaining, reset int64
-	windows                 [2]window
+	windows                 [3]window
 	count                   int
 }
 
@@ -22,24 +23,36 @@ type window struct {
 	quota, seconds, remaining, reset int64
 }
 
-func tenantAllowance(d plans.Decision) allowance {
+func tenantAllowance(d *plans.Decision) allowance {
 	b := d.Binding()
-	return allowance{limit: b.Limit, remaining: b.Remaining, reset: b.Reset, count: 2, windows: [2]window{
+	l := allowance{limit: b.Limit, remaining: b.Remaining, reset: b.Reset, count: 2, windows: [3]window{
 		{string(plans.Minute), d.Minute.Limit, 60, d.Minute.Remaining, d.Minute.Reset},
 		{string(plans.Day), d.Day.Limit, 86400, d.Day.Remaining, d.Day.Reset},
 	}}
+	if d.Key.Limit > 0 {
+		l.windows[2] = window{string(plans.Key), d.Key.Limit, 60, d.Key.Remaining, d.Key.Reset}
+		l.count = 3
+	}
+	return l
 }
 
-// bannedAllowance says that nothing passes in any window before the ban ends.
-func bannedAllowance(q plans.Quota, reset int64) allowance {
-	return allowance{limit: q.PerMinute, reset: reset, count: 2, windows: [2]window{
+// bannedAllowance says that nothing passes in any window before the ban ends. It shows the narrowest.
+func bannedAllowance(c *keys.Caller, reset int64) allowance {
+	q := c.Tenant.Quota
+	l := allowance{limit: q.PerMinute, reset: reset, count: 2, windows: [3]window{
 		{name: string(plans.Minute), quota: q.PerMinute, seconds: 60, reset: reset},
 		{name: string(plans.Day), quota: q.PerDay, seconds: 86400, reset: reset},
 	}}
+	if c.PerMinute > 0 {
+		l.windows[2] = window{name: string(plans.Key), quota: c.PerMinute, seconds: 60, reset: reset}
+		l.count = 3
+		l.limit = min(l.limit, c.PerMinute)
+	}
+	return l
 }
 
 func addressAllowance(b limiter.Context) allowance {
-	return allowance{limit: b.Limit, remaining: b.Remaining, reset: b.Reset, count: 1, windows: [2]window{
+	return allowance{limit: b.Limit, remaining: b.Remaining, reset: b.Reset, count: 1, windows: [3]window{
 		{"ip", b.Limit, 60, b.Remaining, b.Reset},
 	}}
 }
@@ -48,7 +61,7 @@ func addressAllowance(b limiter.Context) allowance {
 // draft-ietf-httpapi-ratelimit-headers-11 has them: structured field lists of strings with parameters. All values are
 // cut from one string.
 func (x *exchange) setLimits() {
-	var space [256]byte
+	var space [320]byte
 	l := &x.limits
 	b := strconv.AppendInt(space[:0], l.limit, 10)
 	limit := len(b)

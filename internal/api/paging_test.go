@@ -98,12 +98,19 @@ func TestTenantsNeverMeet(t *testing.T) {
 		w := newWorld(t)
 		req := w.goodRequest(t, r)
 		req.Header.Set("Authorization", "Bearer "+w.other)
+		w.usage.last = [][2]int64{{1, 1}}
+		w.do(w.request("GET", "/v1/pets", ""))
 		pets, orders := slices.Clone(w.pets.pets[1]), slices.Clone(w.orders.orders[1])
 		rec := w.do(req)
 		want, body := 404, ""
 		switch r.method + " " + r.path {
 		case "GET /v1/pets", "GET /v1/store/orders":
 			want, body = 200, "[]\n"
+		case "GET /v1/usage":
+			want = 200
+			if u := readUsage(t, rec); u.Tenant != "zoo" || u.Windows.Minute.Used != 0 || u.Month.Admitted != 0 {
+				t.Errorf("zoo sees the usage of acme: %+v", u)
+			}
 		case "POST /v1/pets":
 			want = 201
 		}

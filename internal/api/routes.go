@@ -27,6 +27,8 @@ type route struct {
 	links []string
 	// open routes need no key.
 	open bool
+	// free routes count in no window of the caller's, and no window refuses them.
+	free bool
 }
 
 // stability is the contract's word for how much an operation may still change (docs/versioning.md).
@@ -46,6 +48,7 @@ var routes = []route{
 	{method: http.MethodGet, path: "/v1/store/orders", handle: (*api).listOrders, stability: beta},
 	{method: http.MethodPost, path: "/v1/store/orders", handle: (*api).placeOrder, stability: experimental},
 	{method: http.MethodPatch, path: "/v1/store/orders/{orderId}", handle: (*api).changeOrder, stability: experimental},
+	{method: http.MethodGet, path: "/v1/usage", handle: (*api).getUsage, stability: beta, free: true},
 }
 
 // unmatched is the path by which the log and the metrics know requests that match no route.

@@ -18,6 +18,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/usage"
 )
 
 // Directory knows whose key a token is.
@@ -37,7 +38,14 @@ type Addresses interface {
 
 // Strikes hears of every request that a tenant's limit refused, to ban a key that goes on.
 type Strikes interface {
+	// Refused counts one of them. It goes on when ctx ends, so that a client that hangs up does not escape its strike.
 	Refused(ctx context.Context, c *keys.Caller, now time.Time)
+}
+
+// Refusals keeps some of the requests of known keys that a limit or a ban refused, so that support can say why. It must not
+// block.
+type Refusals interface {
+	Add(r usage.Refusal)
 }
 
 // Meter records usage, by the instant at which the request was decided. It must not block.
@@ -47,7 +55,7 @@ type Meter interface {
 	Refunded(tenantID int64, keyID, plan string, at time.Time)
 }
 
-// Config is what the API is built from. All of it is required but for TrustedProxies, Clock, Log and Metrics.
+// Config is what the API is built from. All of it is required but for Refusals, TrustedProxies, Clock, Log and Metrics.
 type Config struct {
 	Directory Directory
 	Limiter   plans.Limiter
@@ -56,6 +64,10 @@ type Config struct {
 	Meter     Meter
 	Pets      catalog.Store
 	Orders    catalog.OrderStore
+	// Usage is what GET /v1/usage tells of the month.
+	Usage usage.MonthStore
+	// Refusals is nil for nobody who keeps them.
+	Refusals Refusals
 	// Requests makes POSTs with an Idempotency-Key take effect once.
 	Requests catalog.OnceStore
 	// BaseURL is where customers reach the API, absolute and ending in /v1. Links are made from it, never from Host.
@@ -72,6 +84,7 @@ type Config struct {
 type api struct {
 	Config
 	metrics *metrics
+	months  *usage.Months
 	// prefix is the path of BaseURL without its /v1.
 	prefix string
 	// petsURL and ordersURL are the lists, absolute.
@@ -106,7 +119,7 @@ func New(c Config) (http.Handler, error) {
 		return nil, fmt.Errorf("configure api: trusted proxies: %w", err)
 	}
 	a := &api{
-		Config: c, metrics: m, prefix: strings.TrimSuffix(base.Path, "/v1"),
+		Config: c, metrics: m, months: usage.NewMonths(c.Usage), prefix: strings.TrimSuffix(base.Path, "/v1"),
 		petsURL: c.BaseURL + "/pets", ordersURL: c.BaseURL + "/store/orders",
 	}
 	a.mount(engine, pages)
@@ -129,6 +142,8 @@ func (c Config) check() error {
 		return errors.New("no catalogue")
 	case c.Orders == nil:
 		return errors.New("no orders")
+	case c.Usage == nil:
+		return errors.New("no recorded usage")
 	case c.Requests == nil:
 		return errors.New("no store of requests")
 	}

@@ -119,7 +119,7 @@ func serve(t *testing.T) (url, key string) {
 	url = "http://" + s.Listener.Addr().String()
 	h, err := api.New(api.Config{
 		Directory: keys.NewDirectory(db, keys.Live, time.Now), Limiter: plans.NewMemory(), Addresses: plans.NewAddresses(6000),
-		Strikes: strikes, Meter: usage.NewMeter(db, usage.Options{}), Pets: db, Orders: db, Requests: db,
+		Strikes: strikes, Meter: usage.NewMeter(db, usage.Options{}), Pets: db, Orders: db, Requests: db, Usage: db,
 		BaseURL: url + "/v1", Log: zerolog.Nop(),
 	})
 	if err != nil {

@@ -56,7 +56,7 @@ func newHouse(t *testing.T) *house {
 	t.Cleanup(strikes.Close)
 	h.Handler, err = api.New(api.Config{
 		Directory: keys.NewDirectory(db, keys.Live, time.Now), Limiter: plans.NewMemory(), Addresses: plans.NewAddresses(1 << 40),
-		Strikes: strikes, Meter: usage.NewMeter(db, usage.Options{}), Pets: db, Orders: db, Requests: db,
+		Strikes: strikes, Meter: usage.NewMeter(db, usage.Options{}), Pets: db, Orders: db, Requests: db, Usage: db,
 		BaseURL: "https://api.example.com/v1", Log: zerolog.Nop(),
 	})
 	if err != nil {

@@ -47,6 +47,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 	called := map[operation]int{}
 	for i, me := range neighbours {
 		h.showLists(s, me, i, called)
+		h.showUsage(s, me, i, called)
 		for k, other := range neighbours {
 			if k != i {
 				h.showStrangers(s, me, other, called)
@@ -109,6 +110,25 @@ func (h *house) showLists(s *server, me *neighbour, i int, called map[operation]
 	called["listOrders"]++
 	if len(orders) != 1 || orders[0].ID != me.placed {
 		h.t.Errorf("tenant %d sees the orders %v, want its own %d", i, orders, me.placed)
+	}
+}
+
+// showUsage expects a tenant to be told what it used itself: what it asked for, before it asked for this.
+func (h *house) showUsage(s *server, me *neighbour, i int, called map[operation]int) {
+	h.t.Helper()
+	token := me.keys[0].token
+	limit := h.client.get(s, token, "/pets?limit=1").header.Get("RateLimit")
+	a := h.client.get(s, token, "/usage")
+	called["getUsage"]++
+	var u struct {
+		Tenant  string
+		Windows struct{ Day struct{ Remaining int64 } }
+	}
+	if err := json.Unmarshal(a.body, &u); err != nil || a.status != 200 {
+		h.t.Fatalf("usage: %v", a)
+	}
+	if u.Tenant != me.Name || !strings.Contains(limit, fmt.Sprintf(`"day";r=%d;`, u.Windows.Day.Remaining)) {
+		h.t.Errorf("tenant %d, %s, whose limits are %s, is told the usage %s", i, me.Name, limit, a.body)
 	}
 }
 

@@ -39,7 +39,7 @@ func (m *Months) Get(ctx context.Context, tenantID int64, now time.Time) (Month,
 	if k, ok := m.find(tenantID); ok && k.serves(now) {
 		return k.Month, nil
 	}
-	flight := m.flights.DoChan(strconv.FormatInt(tenantID, 10), func() (any, error) {
+	found, err, _ := m.flights.Do(strconv.FormatInt(tenantID, 10), func() (any, error) {
 		// Others wait for it too. The store bounds its time itself.
 		month, err := m.store.UsageMonth(context.WithoutCancel(ctx), tenantID, now)
 		if err == nil {
@@ -47,15 +47,10 @@ func (m *Months) Get(ctx context.Context, tenantID int64, now time.Time) (Month,
 		}
 		return month, err
 	})
-	select {
-	case r := <-flight:
-		if r.Err != nil {
-			return Month{}, r.Err
-		}
-		return r.Val.(Month), nil
-	case <-ctx.Done():
-		return Month{}, ctx.Err()
+	if err != nil {
+		return Month{}, err
 	}
+	return found.(Month), nil
 }
 
 // serves tells whether the month is good for now. At a full hour another time counts as recent, and at midnight another day

@@ -1,0 +1,189 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/usage"
+)
+
+// keyed is acme's key with a limit of its own, and its tenant's second key without one.
+func keyed(t *testing.T, perMinute int64, q plans.Quota) (w *world, second plans.Claim) {
+	t.Helper()
+	w = newWorld(t)
+	second = w.acme(t, func(c *keys.Caller) {
+		c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: q}
+		c.PerMinute = perMinute
+	})
+	second.KeyID, second.KeyPerMinute = "key_second", 0
+	return w, second
+}
+
+// TestKeyLimit: a key's own limit binds it beside its tenant's, all or nothing, and the headers show the narrowest. The
+// minute ends in 49 s, the day in 52,692 s.
+func TestKeyLimit(t *testing.T) {
+	t.Parallel()
+	w, second := keyed(t, 2, plans.Quota{PerMinute: 4, PerDay: 5})
+	const policy = `"minute";q=4;w=60, "day";q=5;w=86400, "key";q=2;w=60`
+	expect := func(status int, limit, remaining, state, body string) {
+		t.Helper()
+		rec := w.do(w.request("GET", "/v1/pets", ""))
+		want := map[string]string{
+			"X-RateLimit-Limit": limit, "X-RateLimit-Remaining": remaining, "X-RateLimit-Reset": "1795166557",
+			"RateLimit": state, "RateLimit-Policy": policy,
+		}
+		if status == http.StatusTooManyRequests {
+			want["Retry-After"] = "49"
+		}
+		if diff := cmp.Diff(want, numbers(rec)); diff != "" || rec.Code != status {
+			t.Errorf("%d, want %d, headers (-want +got):\n%s", rec.Code, status, diff)
+		}
+		if body != "" && rec.Body.String() != body {
+			t.Errorf("%s, want %s", rec.Body, body)
+		}
+	}
+	const own = `{"code":"rate_limit_exceeded","message":"This API key's own limit allows 2 requests per minute. Retry in 49 seconds.","status":429}` + "\n"
+	expect(200, "2", "1", `"minute";r=3;t=49, "day";r=4;t=52692, "key";r=1;t=49`, "")
+	expect(200, "2", "0", `"minute";r=2;t=49, "day";r=3;t=52692, "key";r=0;t=49`, "")
+	// Refused by its own, it takes nothing from its tenant's.
+	expect(429, "2", "0", `"minute";r=2;t=49, "day";r=3;t=52692, "key";r=0;t=49`, own)
+	w.take(t, second, 2)
+	// Both refuse, and pass again at the same instant: the tenant's is named, for a wider limit of the key's would not help.
+	const plan = `{"code":"rate_limit_exceeded","message":"Plan free allows 4 requests per minute. Retry in 49 seconds.","status":429}` + "\n"
+	expect(429, "4", "0", `"minute";r=0;t=49, "day";r=1;t=52692, "key";r=0;t=49`, plan)
+
+	if diff := cmp.Diff([]string{"key_acme", "key_acme"}, w.strikes.refused); diff != "" || w.meter.admitted != 2 || w.meter.refused != 2 {
+		t.Errorf("strikes %v, admitted %d, refused %d", w.strikes.refused, w.meter.admitted, w.meter.refused)
+	}
+}
+
+// TestKeyLimitIsGivenBack: a request that ends in 5xx is given back in the key's window too.
+func TestKeyLimitIsGivenBack(t *testing.T) {
+	t.Parallel()
+	w, _ := keyed(t, 2, plans.Quota{PerMinute: 4, PerDay: 9})
+	for i, c := range []struct {
+		err       error
+		status    int
+		remaining string
+	}{
+		{catalog.ErrUnavailable, 503, "2"}, {nil, 200, "1"}, {catalog.ErrUnavailable, 503, "1"}, {nil, 200, "0"}, {nil, 429, "0"},
+	} {
+		w.pets.err = c.err
+		if rec := w.do(w.request("GET", "/v1/pets", "")); rec.Code != c.status || header(rec, "X-RateLimit-Remaining") != c.remaining {
+			t.Errorf("request %d: %d %v, want %d, %s remaining", i, rec.Code, numbers(rec), c.status, c.remaining)
+		}
+	}
+}
+
+func TestBanOfAKeyWithALimit(t *testing.T) {
+	t.Parallel()
+	w, _ := keyed(t, 2, plans.Quota{PerMinute: 4, PerDay: 9})
+	ban(t, w, nil)
+	want := map[string]string{
+		"X-RateLimit-Limit": "2", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795167409", "Retry-After": "901",
+		"RateLimit":        `"minute";r=0;t=901, "day";r=0;t=901, "key";r=0;t=901`,
+		"RateLimit-Policy": `"minute";q=4;w=60, "day";q=9;w=86400, "key";q=2;w=60`,
+	}
+	if diff := cmp.Diff(want, numbers(w.do(w.request("GET", "/v1/pets", "")))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestRefusalsAreKept: what refused and whom, and nothing that the client wrote.
+func TestRefusalsAreKept(t *testing.T) {
+	t.Parallel()
+	kept := func(code string, window plans.WindowName, limit, reset int64, method, route string) usage.Refusal {
+		return usage.Refusal{
+			At: at, RequestID: "r-1", TenantID: 1, KeyID: "key_acme", Code: code, Plan: plans.Free,
+			Window: string(window), Limit: limit, Reset: reset, Method: method, Route: route,
+		}
+	}
+	const minuteEnd, dayEnd, banEnd = 1795166557, 1795219200, 1795167409
+	for name, test := range map[string]struct {
+		perMinute      int64
+		quota          plans.Quota
+		banned, share  bool
+		method, target string
+		want           usage.Refusal
+	}{
+		"minute": {
+			quota: plans.Quota{PerMinute: 1, PerDay: 9}, method: "GET", target: "/v1/pets/7?secret=x",
+			want: kept("rate_limit_exceeded", plans.Minute, 1, minuteEnd, "GET", "/v1/pets/{petId}"),
+		},
+		"day": {
+			quota: plans.Quota{PerMinute: 9, PerDay: 1}, method: "POST", target: "/v1/pets",
+			want: kept("daily_quota_exceeded", plans.Day, 1, dayEnd, "POST", "/v1/pets"),
+		},
+		"key": {
+			perMinute: 1, quota: plans.Quota{PerMinute: 9, PerDay: 9}, method: "GET", target: "/v1/pets",
+			want: kept("rate_limit_exceeded", plans.Key, 1, minuteEnd, "GET", "/v1/pets"),
+		},
+		"no route": {
+			quota: plans.Quota{PerMinute: 1, PerDay: 9}, method: "SECRET", target: "/v1/secret",
+			want: kept("rate_limit_exceeded", plans.Minute, 1, minuteEnd, "other", ""),
+		},
+		"ban": {
+			quota: plans.Quota{PerMinute: 9, PerDay: 9}, banned: true, method: "GET", target: "/v1/usage",
+			want: kept("key_banned", "", 0, banEnd, "GET", "/v1/usage"),
+		},
+	} {
+		w, _ := keyed(t, test.perMinute, test.quota)
+		w.do(w.request("GET", "/v1/pets", ""))
+		if test.banned {
+			ban(t, w, nil)
+		}
+		w.do(w.request(test.method, test.target, "", "X-Request-Id", "r-1"))
+		w.do(w.request("GET", "/v1/pets", "", "Authorization", "Bearer x")) // nobody's
+		if diff := cmp.Diff([]usage.Refusal{test.want}, w.refusals.all); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestNobodyKeepsRefusals: who keeps them may be left out.
+func TestNobodyKeepsRefusals(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.Refusals = nil })
+	ban(t, w, nil)
+	if rec := w.do(w.request("GET", "/v1/pets", "")); rec.Code != 429 {
+		t.Errorf("%d %s", rec.Code, rec.Body)
+	}
+}
+
+// TestMessagesOf429 holds what they say of one and of many, and that what staff wrote is quoted as JSON wants it.
+func TestMessagesOf429(t *testing.T) {
+	t.Parallel()
+	c := &keys.Caller{Tenant: &plans.Tenant{Plan: "pro"}}
+	window := func(name plans.WindowName, limit int64) plans.Window {
+		w := plans.Window{Name: name}
+		w.Limit = limit
+		return w
+	}
+	for _, test := range []struct {
+		got        *Error
+		message    string
+		retryAfter string
+	}{
+		{overLimit(c, window(plans.Minute, 1), false, 1), "Plan pro allows 1 request per minute. Retry in 1 second.", "1"},
+		{overLimit(c, window(plans.Day, 10_000), false, 86_400), "Plan pro allows 10000 requests per day. Retry in 86400 seconds.", "86400"},
+		{overLimit(c, window(plans.Key, 5), false, 42), "This API key's own limit allows 5 requests per minute. Retry in 42 seconds.", "42"},
+		{overLimit(c, window(plans.Key, 5), true, 42), "This API key's own limit allows 5 requests per minute. Our servers can't share their counters at " +
+			"the moment, and this one's part is used up. Retry in 42 seconds.", "42"},
+		{addressOverLimit(6000, 7), "Without a valid API key an address may send 6000 requests per minute. Retry in 7 seconds.", "7"},
+		{banned(&keys.Ban{Reason: `it said "no" <3`}, at.Unix(), 60), `This API key is banned until 2026-11-20T09:21:48Z: it said "no" <3. Retry in 60 seconds.`, "60"},
+	} {
+		if test.got.message != test.message || test.got.retryAfter != test.retryAfter {
+			t.Errorf("%q, %q, want %q, %q", test.got.message, test.got.retryAfter, test.message, test.retryAfter)
+		}
+	}
+	got := string(appendError(nil, codeKeyBanned, `it said "no" <3`))
+	if want := fmt.Sprintln(`{"code":"key_banned","message":"it said \"no\" <3","status":429}`); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}

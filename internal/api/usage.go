@@ -1,0 +1,97 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/usage"
+)
+
+// The answer of GET /v1/usage.
+type (
+	usageAnswer struct {
+		Tenant   string        `json:"tenant"`
+		Plan     string        `json:"plan"`
+		Quota    usageQuota    `json:"quota"`
+		Windows  usageWindows  `json:"windows"`
+		Month    usageMonth    `json:"month"`
+		Forecast usageForecast `json:"forecast"`
+	}
+	usageQuota struct {
+		PerMinute int64 `json:"perMinute"`
+		PerDay    int64 `json:"perDay"`
+	}
+	// usageWindows have the names of RateLimit-Policy. Key is nil for a key that has no limit of its own.
+	usageWindows struct {
+		Minute usageWindow  `json:"minute"`
+		Day    usageWindow  `json:"day"`
+		Key    *usageWindow `json:"key"`
+	}
+	usageWindow struct {
+		Limit     int64 `json:"limit"`
+		Used      int64 `json:"used"`
+		Remaining int64 `json:"remaining"`
+		Reset     int64 `json:"reset"`
+	}
+	usageMonth struct {
+		Admitted int64      `json:"admitted"`
+		Refused  int64      `json:"refused"`
+		Days     []usageDay `json:"days"`
+	}
+	usageDay struct {
+		Date     string `json:"date"`
+		Admitted int64  `json:"admitted"`
+		Refused  int64  `json:"refused"`
+	}
+	// usageForecast has no DayRunsOutAt for a day that lasts until its end.
+	usageForecast struct {
+		PerHour      int64      `json:"perHour"`
+		DayRunsOutAt *time.Time `json:"dayRunsOutAt"`
+	}
+)
+
+// getUsage is GET /v1/usage, beta. Its route is free: the windows are those that the next request finds.
+func (a *api) getUsage(x *exchange) error {
+	t := x.caller.Tenant
+	month, err := a.months.Get(x.Request.Context(), t.ID, x.now)
+	if err != nil {
+		return err
+	}
+	return x.json(http.StatusOK, &usageAnswer{
+		Tenant:   t.Name,
+		Plan:     t.Plan,
+		Quota:    usageQuota{t.Quota.PerMinute, t.Quota.PerDay},
+		Windows:  windowsOf(&x.decision),
+		Month:    monthOf(month),
+		Forecast: forecastOf(usage.Foretell(month.Lately, x.decision.Day.Remaining, x.now)),
+	})
+}
+
+func windowsOf(d *plans.Decision) usageWindows {
+	of := func(w *plans.Window) usageWindow {
+		return usageWindow{w.Limit, w.Limit - w.Remaining, w.Remaining, w.Reset}
+	}
+	windows := usageWindows{Minute: of(&d.Minute), Day: of(&d.Day)}
+	if d.Key.Limit > 0 {
+		windows.Key = new(of(&d.Key))
+	}
+	return windows
+}
+
+func monthOf(m usage.Month) usageMonth {
+	admitted, refused := m.Sum()
+	days := make([]usageDay, len(m.Days))
+	for i, d := range m.Days {
+		days[i] = usageDay{d.Date.Format(time.DateOnly), d.Admitted, d.Refused}
+	}
+	return usageMonth{admitted, refused, days}
+}
+
+func forecastOf(f usage.Forecast) usageForecast {
+	forecast := usageForecast{PerHour: f.PerHour}
+	if !f.RunsOut.IsZero() {
+		forecast.DayRunsOutAt = &f.RunsOut
+	}
+	return forecast
+}

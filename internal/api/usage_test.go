@@ -1,0 +1,172 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+// usageExample returns one of the answers that the document shows.
+func usageExample(t *testing.T, name string) usageAnswer {
+	t.Helper()
+	inJSON, err := yaml.YAMLToJSON(openAPIText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Paths struct {
+			Usage struct {
+				Get struct {
+					Responses map[string]struct {
+						Content map[string]struct {
+							Examples map[string]struct{ Value usageAnswer }
+						}
+					}
+				}
+			} `json:"/usage"`
+		}
+	}
+	if err := json.Unmarshal(inJSON, &document); err != nil {
+		t.Fatal(err)
+	}
+	return document.Paths.Usage.Get.Responses["200"].Content["application/json"].Examples[name].Value
+}
+
+func readUsage(t *testing.T, rec *httptest.ResponseRecorder) (u usageAnswer) {
+	t.Helper()
+	if err := json.Unmarshal(rec.Body.Bytes(), &u); err != nil || rec.Code != 200 {
+		t.Fatalf("%d %s, %v", rec.Code, rec.Body, err)
+	}
+	return u
+}
+
+// acme returns the claim of acme's key, which it changes first.
+func (w *world) acme(t *testing.T, change func(*keys.Caller)) plans.Claim {
+	t.Helper()
+	var c plans.Claim
+	w.directory.change(t, w.key, func(caller *keys.Caller) {
+		change(caller)
+		c = claim(caller)
+	})
+	return c
+}
+
+// take counts n requests.
+func (w *world) take(t *testing.T, c plans.Claim, n int) {
+	t.Helper()
+	for range n {
+		if d := w.limiter.Take(t.Context(), c, w.clock()); !d.Admitted {
+			t.Fatalf("refused: %+v", d)
+		}
+	}
+}
+
+// TestUsage: the answers are those that the document shows.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		now       time.Time
+		plan      string
+		quota     plans.Quota
+		perMinute int64
+		// dayBefore was used of the day before this minute; others, and then own, are used in it: by other keys, by this one.
+		dayBefore   int64
+		others, own int
+		lately      int64
+		last        [][2]int64
+	}{
+		"usual": {
+			time.Date(2026, time.November, 3, 9, 35, 0, 0, time.UTC), plans.Free, plans.Quota{PerMinute: 60, PerDay: 1000}, 0,
+			638, 0, 3, 111, [][2]int64{{812, 12}, {641, 0}},
+		},
+		"key": {
+			time.Date(2026, time.November, 1, 9, 0, 0, 0, time.UTC), plans.Pro, plans.Quota{PerMinute: 300, PerDay: 10_000}, 50,
+			0, 1, 50, 51, [][2]int64{{51, 4}},
+		},
+	} {
+		w := newWorld(t)
+		w.setClock(test.now)
+		c := w.acme(t, func(c *keys.Caller) {
+			c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: test.plan, Quota: test.quota}
+			c.PerMinute = test.perMinute
+		})
+		w.limiter.(*plans.Memory).Seed(1, plans.DayAt(test.now), test.dayBefore)
+		other := c
+		other.KeyID, other.KeyPerMinute = "key_other", 0
+		w.take(t, other, test.others)
+		w.take(t, c, test.own)
+		w.usage.lately, w.usage.last = test.lately, test.last
+		got := readUsage(t, w.do(w.request("GET", "/v1/usage", "")))
+		if diff := cmp.Diff(usageExample(t, name), got); diff != "" {
+			t.Errorf("%s (-document +answer):\n%s", name, diff)
+		}
+	}
+}
+
+// TestUsageIsFree: it counts nowhere, and is answered when nothing else is.
+func TestUsageIsFree(t *testing.T) {
+	t.Parallel()
+	for name, quota := range map[string]plans.Quota{"minute": {PerMinute: 2, PerDay: 9}, "day": {PerMinute: 9, PerDay: 2}} {
+		w := newWorld(t)
+		c := w.acme(t, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: quota} })
+		ask := func(remain int64) {
+			t.Helper()
+			for range 3 {
+				rec := w.do(w.request("GET", "/v1/usage", ""))
+				u := readUsage(t, rec)
+				window := map[string]usageWindow{"minute": u.Windows.Minute, "day": u.Windows.Day}[name]
+				want := map[string]string{
+					"X-RateLimit-Limit": "2", "X-RateLimit-Remaining": fmt.Sprint(remain), "X-RateLimit-Reset": fmt.Sprint(window.Reset),
+				}
+				got := numbers(rec)
+				delete(got, "RateLimit")
+				delete(got, "RateLimit-Policy")
+				if diff := cmp.Diff(want, got); diff != "" || window.Limit != 2 || window.Used != 2-remain || window.Remaining != remain {
+					t.Errorf("%s: %+v, headers (-want +got):\n%s", name, window, diff)
+				}
+			}
+		}
+		ask(2)
+		w.take(t, c, 2)
+		ask(0)
+		if rec := w.do(w.request("GET", "/v1/pets", "")); rec.Code != 429 {
+			t.Errorf("%s: %d, want the limit to be used up", name, rec.Code)
+		}
+		if w.meter.admitted != 0 || w.meter.refused != 1 || len(w.strikes.refused) != 1 || len(w.refusals.all) != 1 {
+			t.Errorf("%s: admitted %d, refused %d, strikes %v: asking counted", name, w.meter.admitted, w.meter.refused, w.strikes.refused)
+		}
+	}
+}
+
+// TestUsageUnavailable: a failure gives nothing back, for nothing was counted.
+func TestUsageUnavailable(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.pets.err = fmt.Errorf("read: %w", catalog.ErrUnavailable)
+	rec := w.do(w.request("GET", "/v1/usage", ""))
+	if rec.Code != 503 || w.meter.refunded != 0 || header(rec, "X-RateLimit-Remaining") != "60" {
+		t.Errorf("%d %v, refunded %d", rec.Code, numbers(rec), w.meter.refunded)
+	}
+}
+
+// TestForecastOfADayThatIsOver is how the day looks when nothing remains of it.
+func TestForecastOfADayThatIsOver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.take(t, w.acme(t, func(c *keys.Caller) {
+		c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 3, PerDay: 3}}
+	}), 3)
+	got := readUsage(t, w.do(w.request("GET", "/v1/usage", ""))).Forecast
+	if diff := cmp.Diff(usageForecast{PerHour: 0, DayRunsOutAt: new(at)}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -18,7 +18,7 @@ type answer struct {
 	body   []byte
 }
 
-// Rate is what an answer says of the limits: of the window, minute or day, with the fewest requests remaining.
+// Rate is what an answer says of the limits: of the window, minute, day or the key's own, with the fewest requests remaining.
 type Rate struct {
 	// Limit is how many requests the window has.
 	Limit int64

@@ -22,6 +22,8 @@ type call struct {
 	idempotencyKey string
 	body           []byte
 	response       *Response
+	// free calls are answered also when the key's limit is used up.
+	free bool
 }
 
 // CallOption changes one call.

@@ -32,7 +32,7 @@
 //
 // A wait longer than [WithMaxWait], as that for the end of a ban or of the day, is not begun, nor is one that the context
 // would not outlive: the error is returned at once. While a key's limit is used up, the other calls of the same client wait
-// too instead of asking, because a key that goes on asking after 429 is banned for a time.
+// too instead of asking, because a key that goes on asking after 429 is banned for a time. [Client.GetUsage] does not wait: it is free.
 //
 // # The key
 //

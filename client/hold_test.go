@@ -215,3 +215,28 @@ func TestATryTimesOut(t *testing.T) {
 		}
 	})
 }
+
+// TestUsageDoesNotWait: it is free, so it is asked also while the key's limit is known to be used up.
+func TestUsageDoesNotWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		c := newInside(t, func(r *http.Request) (*http.Response, error) {
+			if r.URL.Path != "/v1/usage" {
+				return response(429, `{"code":"rate_limit_exceeded","message":"Wait.","status":429}`, "Retry-After", "30"), nil
+			}
+			asked++
+			return response(200, `{"plan":"free"}`), nil
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := c.GetPet(ctx, 1); !errors.Is(err, client.CodeRateLimitExceeded) {
+			t.Errorf("error %v", err)
+		}
+		began := time.Now()
+		u, err := c.GetUsage(t.Context())
+		if err != nil || u.Plan != "free" || asked != 1 || time.Since(began) > 0 {
+			t.Errorf("%+v, %v, asked %d times, after %v", u, err, asked, time.Since(began))
+		}
+	})
+}

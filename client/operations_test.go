@@ -22,6 +22,11 @@ func with(headers ...string) []string { return append(headers, rateHeaders...) }
 const (
 	rexJSON   = `{"id":7,"name":"Rex","categoryId":-9223372036854775808,"status":"pending"}`
 	orderJSON = `{"id":3,"petId":7,"quantity":2,"status":"placed","createdAt":"2026-11-20T09:21:48.5Z","note":"unknown"}`
+	usageJSON = `{"tenant":"acme","plan":"pro","quota":{"perMinute":300,"perDay":10000},"windows":{
+		"minute":{"limit":300,"used":51,"remaining":249,"reset":1793523637},"day":{"limit":10000,"used":51,"remaining":9949,"reset":1793577600},
+		"key":{"limit":50,"used":50,"remaining":0,"reset":1793523637},"note":null},
+		"month":{"admitted":51,"refused":4,"days":[{"date":"2026-11-01","admitted":51,"refused":4}]},
+		"forecast":{"perHour":51,"dayRunsOutAt":"2026-11-01T18:00:00Z"}}`
 )
 
 var (
@@ -126,6 +131,27 @@ func TestOperations(t *testing.T) {
 				header: http.Header{"Idempotency-Key": {"o-1"}, "Content-Type": {"application/json"}},
 			},
 			&order,
+		},
+		"usage": {
+			func(ctx context.Context, c *client.Client) (any, error) { return c.GetUsage(ctx) },
+			answer(200, usageJSON, with("X-Stability", "beta")...),
+			received{method: "GET", path: "/v1/usage"},
+			&client.Usage{
+				Tenant: "acme", Plan: "pro", Quota: client.Quota{PerMinute: 300, PerDay: 10_000},
+				Windows: client.UsageWindows{
+					Minute: client.UsageWindow{Limit: 300, Used: 51, Remaining: 249, Reset: time.Unix(1793523637, 0)},
+					Day:    client.UsageWindow{Limit: 10_000, Used: 51, Remaining: 9949, Reset: time.Unix(1793577600, 0)},
+					Key:    &client.UsageWindow{Limit: 50, Used: 50, Remaining: 0, Reset: time.Unix(1793523637, 0)},
+				},
+				Month:    client.UsageMonth{Admitted: 51, Refused: 4, Days: []client.UsageDay{{Date: "2026-11-01", Admitted: 51, Refused: 4}}},
+				Forecast: client.UsageForecast{PerHour: 51, DayRunsOutAt: new(time.Date(2026, time.November, 1, 18, 0, 0, 0, time.UTC))},
+			},
+		},
+		"usage of a key without a limit": {
+			func(ctx context.Context, c *client.Client) (any, error) { return c.GetUsage(ctx) },
+			answer(200, `{"windows":{"key":null},"forecast":{"perHour":0,"dayRunsOutAt":null}}`),
+			received{method: "GET", path: "/v1/usage"},
+			&client.Usage{},
 		},
 		"change an order": {
 			func(ctx context.Context, c *client.Client) (any, error) {

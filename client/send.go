@@ -37,9 +37,9 @@ func (c *Client) send(ctx context.Context, cl *call) (*answer, error) {
 	}
 }
 
-// try sends the request once. While the key's limit is known to be used up, it answers itself.
+// try sends the request once. While the key's limit is known to be used up, it answers itself, unless the call is free.
 func (c *Client) try(ctx context.Context, cl *call) (*answer, error) {
-	if e := c.held.refusal(cl.method, c.url(cl).Path, c.now()); e != nil {
+	if e := c.held.refusal(cl.method, c.url(cl).Path, c.now()); e != nil && !cl.free {
 		return nil, e
 	}
 	req, err := c.request(ctx, cl)

@@ -62,6 +62,7 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`tenant list`, `create`, `suspend`, `resume`, `plan assign`": tenantView.names(),
 		"`key list`, `key edit`, `key revoke`":                        keyView(now).names(),
 		"`key issue`":                                                 issuedView.names(),
+		"`key rotate`":                                                rotatedView.names(),
 		"`plan list`":                                                 planView.names(),
 		"`ban list`, `place`, `lift`":                                 banView(now).names(),
 		"`audit list`":                                                auditView.names(),

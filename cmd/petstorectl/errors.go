@@ -46,6 +46,7 @@ var codes = []struct {
 	{plans.ErrQuotaFixed, exitRefused},
 	{keys.ErrTooManyKeys, exitRefused},
 	{keys.ErrKeyRevoked, exitRefused},
+	{keys.ErrKeyExpired, exitRefused},
 	{plans.ErrTenantName, exitUsage},
 	{keys.ErrKeyName, exitUsage},
 	{keys.ErrPerMinute, exitUsage},

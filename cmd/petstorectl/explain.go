@@ -58,6 +58,8 @@ func (f *factory) words(ctx context.Context, err error, a about) (message, hint 
 			"revoke one first: petstorectl key list " + a.tenant
 	case is(keys.ErrKeyRevoked):
 		return "key " + a.key + " is revoked already", "see: petstorectl key show " + a.key
+	case is(keys.ErrKeyExpired):
+		return "key " + a.key + " has expired", "issue another: petstorectl key issue"
 	case is(plans.ErrTenantName):
 		return fmt.Sprintf("%.80q can't be a tenant's name", a.tenant), "want 1 to 63 of a-z, 0-9 and -, not beginning with -"
 	case is(keys.ErrKeyName):

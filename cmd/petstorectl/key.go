@@ -11,9 +11,9 @@ import (
 )
 
 func newCmdKey(f *factory) *cobra.Command {
-	return newGroup("key,keys", "API keys: issue, find, limit, revoke",
+	return newGroup("key,keys", "API keys: issue, find, limit, rotate, revoke",
 		newCmdKeyIssue(f, nil), newCmdKeyList(f, nil), newCmdKeyShow(f, nil),
-		newCmdKeyIdentify(f, nil), newCmdKeyEdit(f, nil), newCmdKeyRevoke(f, nil),
+		newCmdKeyIdentify(f, nil), newCmdKeyEdit(f, nil), newCmdKeyRotate(f, nil), newCmdKeyRevoke(f, nil),
 	)
 }
 

@@ -53,11 +53,15 @@ type ServiceStore interface {
 	// EditKey changes what e names and returns the key before and after, ErrKeyNotFound or ErrKeyRevoked. What is as asked
 	// for already is not changed and not remembered: before and after are equal.
 	EditKey(ctx context.Context, by audit.By, id string, e Edit, now time.Time) (before, after Key, err error)
+	// RotateKey adds the key that next makes and lets the old one expire at the instant until, unless it does so before. It
+	// returns both as they are after, ErrKeyNotFound, ErrKeyRevoked, ErrKeyExpired, an error of next, or ErrTooManyKeys when
+	// more than MaxActive would be active at now.
+	RotateKey(ctx context.Context, by audit.By, id string, now, until time.Time, next Successor) (old, issued Key, err error)
 	// RevokeKey returns the key as it is after, ErrKeyNotFound, or ErrKeyRevoked when it was revoked before.
 	RevokeKey(ctx context.Context, by audit.By, id string, now time.Time) (Key, error)
 }
 
-// Service issues, identifies, changes and revokes keys.
+// Service issues, identifies, changes, rotates and revokes keys.
 type Service struct {
 	Store ServiceStore
 	// Clock tells the time; nil for the system's.

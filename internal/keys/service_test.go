@@ -42,6 +42,17 @@ func (i *issueTable) EditKey(
 	return keys.Key{ID: id}, after, i.err
 }
 
+func (i *issueTable) RotateKey(
+	_ context.Context, _ audit.By, id string, _, until time.Time, next keys.Successor,
+) (old, issued keys.Key, err error) {
+	old = keys.Key{ID: id, Name: "ci", Environment: keys.Test, PerMinute: 50, ExpiresAt: until}
+	issued, digest, err := next(old)
+	if err == nil {
+		i.keys[digest] = issued
+	}
+	return old, issued, errors.Join(err, i.err)
+}
+
 func (i *issueTable) RevokeKey(_ context.Context, _ audit.By, id string, now time.Time) (keys.Key, error) {
 	return keys.Key{ID: id, RevokedAt: now}, i.err
 }
@@ -126,6 +137,47 @@ func TestCheckText(t *testing.T) {
 		err := keys.CheckText(text)
 		if !errors.Is(err, want) || err != nil && strings.Contains(err.Error(), "pst_") {
 			t.Errorf("%q: %v, want %v", text, err, want)
+		}
+	}
+}
+
+func TestRotateChecks(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	never, later := time.Time{}, now.Add(1)
+	for name, test := range map[string]struct {
+		rotation keys.Rotation
+		want     error
+	}{
+		"not kept at all":      {keys.Rotation{}, nil},
+		"kept longest":         {keys.Rotation{Keep: keys.MaxKeep, ExpiresAt: &later}, nil},
+		"kept longer":          {keys.Rotation{Keep: keys.MaxKeep + 1}, keys.ErrKeep},
+		"kept less than none":  {keys.Rotation{Keep: -1}, keys.ErrKeep},
+		"to expire now":        {keys.Rotation{ExpiresAt: &now}, keys.ErrExpiryPast},
+		"never to expire":      {keys.Rotation{ExpiresAt: &never}, nil},
+		"the store is no more": {keys.Rotation{}, keys.ErrUnavailable},
+	} {
+		table := &issueTable{keys: map[keys.Digest]keys.Key{}}
+		if errors.Is(test.want, keys.ErrUnavailable) {
+			table.err = test.want
+		}
+		service := keys.Service{Store: table, Clock: func() time.Time { return now }}
+		old, issued, token, err := service.Rotate(t.Context(), audit.By{}, "key_1", test.rotation)
+		if !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+		if err != nil {
+			continue
+		}
+		want := keys.Key{
+			ID: issued.ID, Name: "ci", Environment: keys.Test, Last4: token.Last4(), PerMinute: 50, CreatedAt: now,
+			ExpiresAt: now.Add(test.rotation.Keep),
+		}
+		if test.rotation.ExpiresAt != nil {
+			want.ExpiresAt = *test.rotation.ExpiresAt
+		}
+		if found, err := service.Identify(t.Context(), token.Reveal()); err != nil || found != want || issued.ID == old.ID {
+			t.Errorf("%s: the new key is %+v, want %+v; %v", name, found, want, err)
 		}
 	}
 }

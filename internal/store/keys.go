@@ -53,22 +53,8 @@ func (d *DB) CreateKey(ctx context.Context, by audit.By, k keys.Key, digest keys
 		if err != nil {
 			return err
 		}
-		active, err := countActiveKeys(ctx, tx, tenant.ID, k.CreatedAt)
-		if err != nil {
-			return err
-		}
-		if active >= keys.MaxActive {
-			return keys.ErrTooManyKeys
-		}
-		_, err = tx.ExecContext(ctx, `
-			insert into api_keys (id, tenant_id, name, environment, digest, last4, per_minute, created_at, expires_at)
-			values ($1, $2, $3, $4, $5, $6, nullif($7, 0), $8, $9)`,
-			k.ID, tenant.ID, k.Name, string(k.Environment), digest[:], k.Last4, k.PerMinute, k.CreatedAt,
-			nullTime(k.ExpiresAt))
-		if err != nil {
-			return err
-		}
-		if created, err = getKey(ctx, tx, `k.id = $1`, k.ID); err != nil {
+		k.TenantID = tenant.ID
+		if created, err = insertKey(ctx, tx, k, digest); err != nil {
 			return err
 		}
 		return writeAudit(ctx, tx, by, auditEntry{
@@ -79,6 +65,25 @@ func (d *DB) CreateKey(ctx context.Context, by audit.By, k keys.Key, digest keys
 		return keys.Key{}, fmt.Errorf("create key: %w", err)
 	}
 	return created, nil
+}
+
+// insertKey adds a key for a locked tenant, unless it has its full number.
+func insertKey(ctx context.Context, tx *sqlx.Tx, k keys.Key, digest keys.Digest) (keys.Key, error) {
+	active, err := countActiveKeys(ctx, tx, k.TenantID, k.CreatedAt)
+	if err != nil {
+		return keys.Key{}, err
+	}
+	if active >= keys.MaxActive {
+		return keys.Key{}, keys.ErrTooManyKeys
+	}
+	_, err = tx.ExecContext(ctx, `
+		insert into api_keys (id, tenant_id, name, environment, digest, last4, per_minute, created_at, expires_at)
+		values ($1, $2, $3, $4, $5, $6, nullif($7, 0), $8, $9)`,
+		k.ID, k.TenantID, k.Name, string(k.Environment), digest[:], k.Last4, k.PerMinute, k.CreatedAt, nullTime(k.ExpiresAt))
+	if err != nil {
+		return keys.Key{}, err
+	}
+	return getKey(ctx, tx, `k.id = $1`, k.ID)
 }
 
 func countActiveKeys(ctx context.Context, q sqlx.QueryerContext, tenantID int64, now time.Time) (int, error) {

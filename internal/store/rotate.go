@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/keys"
+)
+
+// RotateKey implements keys.ServiceStore.
+func (d *DB) RotateKey(
+	ctx context.Context, by audit.By, id string, now, until time.Time, next keys.Successor,
+) (old, issued keys.Key, err error) {
+	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
+		before, err := lockForRotation(ctx, tx, id, now)
+		if err != nil {
+			return err
+		}
+		if old, err = expireKey(ctx, tx, before, until); err != nil {
+			return err
+		}
+		successor, digest, err := next(before)
+		if err != nil {
+			return err
+		}
+		if issued, err = insertKey(ctx, tx, successor, digest); err != nil {
+			return err
+		}
+		return rememberRotation(ctx, tx, by, before, old, issued)
+	})
+	if err != nil {
+		return keys.Key{}, keys.Key{}, fmt.Errorf("rotate key: %w", err)
+	}
+	return old, issued, nil
+}
+
+// lockForRotation locks the key's tenant and then the key, as whatever locks both does.
+func lockForRotation(ctx context.Context, tx *sqlx.Tx, id string, now time.Time) (keys.Key, error) {
+	k, err := getKey(ctx, tx, `k.id = $1`, id)
+	if err != nil {
+		return keys.Key{}, err
+	}
+	if _, err := lockTenant(ctx, tx, k.TenantName); err != nil {
+		return keys.Key{}, err
+	}
+	if k, err = lockKey(ctx, tx, id); err != nil {
+		return keys.Key{}, err
+	}
+	switch k.Status(now) {
+	case "revoked":
+		return keys.Key{}, keys.ErrKeyRevoked
+	case "expired":
+		return keys.Key{}, keys.ErrKeyExpired
+	}
+	return k, nil
+}
+
+// expireKey lets the key end at the instant, unless it does so before.
+func expireKey(ctx context.Context, tx *sqlx.Tx, k keys.Key, at time.Time) (keys.Key, error) {
+	_, err := tx.ExecContext(ctx, `update api_keys set expires_at = least(expires_at, $2) where id = $1`, k.ID, at)
+	if err != nil {
+		return keys.Key{}, err
+	}
+	return getKey(ctx, tx, `k.id = $1`, k.ID)
+}
+
+// rememberRotation writes an entry about the old key, which names the new one, and one about the new.
+func rememberRotation(ctx context.Context, tx *sqlx.Tx, by audit.By, before, old, issued keys.Key) error {
+	err := writeAudit(ctx, tx, by, auditEntry{
+		at: issued.CreatedAt, action: "key.rotate", tenantID: old.TenantID, subject: old.ID, before: recordKey(before),
+		after: struct {
+			keyRecord
+			ReplacedBy string `json:"replaced_by"`
+		}{recordKey(old), issued.ID},
+	})
+	if err != nil {
+		return err
+	}
+	return writeAudit(ctx, tx, by, auditEntry{
+		at: issued.CreatedAt, action: "key.issue", tenantID: issued.TenantID, subject: issued.ID, after: recordKey(issued),
+	})
+}

@@ -1,0 +1,94 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+func TestRotateKey(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	before, oldToken, err := o.service().Issue(t.Context(), jo, keys.Request{
+		Tenant: "acme", Name: "ci", Environment: keys.Test, PerMinute: 50,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := o.everything(t)
+	if _, _, _, err := o.service().Rotate(t.Context(), dry, before.ID, keys.Rotation{Keep: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	if all != o.everything(t) {
+		t.Error("a dry run left something behind")
+	}
+
+	old, issued, token, err := o.service().Rotate(t.Context(), jo, before.ID, keys.Rotation{Keep: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantOld, wantNew := before, before
+	wantOld.ExpiresAt = noon.Add(time.Hour)
+	wantNew.ID, wantNew.Last4 = issued.ID, token.Last4()
+	if diff := cmp.Diff([]keys.Key{wantOld, wantNew}, []keys.Key{old, issued}); diff != "" {
+		t.Errorf("rotated (-want +got):\n%s", diff)
+	}
+	for text, want := range map[string]keys.Key{oldToken.Reveal(): wantOld, token.Reveal(): wantNew} {
+		if found, err := o.service().Identify(t.Context(), text); err != nil || found != want {
+			t.Errorf("found %+v, want %+v; %v", found, want, err)
+		}
+	}
+	entries, err := o.ListAudit(t.Context(), store.AuditFilter{Limit: 2})
+	if err != nil || len(entries) != 2 || entries[0].Action != "key.issue" || entries[0].Subject != issued.ID ||
+		entries[1].Action != "key.rotate" || entries[1].Subject != old.ID || entries[1].Reason != jo.Reason {
+		t.Errorf("remembered %+v, %v", entries, err)
+	}
+
+	// An expiry that comes before stays, and a key that is not kept is no good at once.
+	if old, _, _, err = o.service().Rotate(t.Context(), jo, old.ID, keys.Rotation{Keep: keys.MaxKeep}); err != nil || old != wantOld {
+		t.Errorf("rotated again: %+v, want %+v; %v", old, wantOld, err)
+	}
+	if old, _, _, err = o.service().Rotate(t.Context(), jo, old.ID, keys.Rotation{}); err != nil || old.Status(noon) != "expired" {
+		t.Errorf("not kept: %+v, %v", old, err)
+	}
+	if _, _, _, err = o.service().Rotate(t.Context(), jo, old.ID, keys.Rotation{}); !errors.Is(err, keys.ErrKeyExpired) {
+		t.Errorf("an expired key: %v", err)
+	}
+	if _, err := o.service().Revoke(t.Context(), jo, old.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err = o.service().Rotate(t.Context(), jo, old.ID, keys.Rotation{}); !errors.Is(err, keys.ErrKeyRevoked) {
+		t.Errorf("a revoked key: %v", err)
+	}
+	if _, _, _, err = o.service().Rotate(t.Context(), jo, "key_0000000000000000", keys.Rotation{}); !errors.Is(err, keys.ErrKeyNotFound) {
+		t.Errorf("an unknown key: %v", err)
+	}
+}
+
+// TestRotateWithTheFullNumber: the old key counts as long as it works.
+func TestRotateWithTheFullNumber(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	var key keys.Key
+	for range keys.MaxActive {
+		key, _ = o.issue(t, "acme")
+	}
+	all := o.everything(t)
+	if _, _, _, err := o.service().Rotate(t.Context(), jo, key.ID, keys.Rotation{Keep: time.Hour}); !errors.Is(err, keys.ErrTooManyKeys) {
+		t.Errorf("an eleventh: %v", err)
+	}
+	if all != o.everything(t) {
+		t.Error("a refused rotation left something behind")
+	}
+	if _, _, _, err := o.service().Rotate(t.Context(), jo, key.ID, keys.Rotation{}); err != nil {
+		t.Error(err)
+	}
+}

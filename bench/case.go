@@ -24,22 +24,33 @@ type contender struct {
 	profile func(ctx context.Context, name string) ([]byte, error)
 }
 
-// measure runs the case once and adds the run to its series.
-func (c *contender) measure(ctx context.Context, wrk *load.Wrk, o load.Options) error {
-	run, err := c.run(ctx, wrk, o)
-	if err != nil {
-		return fmt.Errorf("%s: %w", c.Name, err)
-	}
-	c.Runs = append(c.Runs, run)
-	return nil
+// driver sends a target's request over and over.
+type driver func(context.Context, load.Target) (load.Result, error)
+
+func (o *options) wrk(wrk *load.Wrk, d time.Duration) driver {
+	return func(ctx context.Context, t load.Target) (load.Result, error) { return wrk.Run(ctx, t, o.load(d)) }
 }
 
-func (c *contender) run(ctx context.Context, wrk *load.Wrk, o load.Options) (report.Run, error) {
+func (o *options) pace(rate float64) driver {
+	return func(ctx context.Context, t load.Target) (load.Result, error) {
+		return load.Pace(ctx, t, rate, o.load(o.duration))
+	}
+}
+
+func (c *contender) run(ctx context.Context, drive driver) (report.Run, error) {
+	run, err := c.measure(ctx, drive)
+	if err != nil {
+		return run, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	return run, nil
+}
+
+func (c *contender) measure(ctx context.Context, drive driver) (report.Run, error) {
 	before, err := c.usage()
 	if err != nil {
 		return report.Run{}, err
 	}
-	result, err := wrk.Run(ctx, c.target, o)
+	result, err := drive(ctx, c.target)
 	if err != nil {
 		return report.Run{}, err
 	}

@@ -22,7 +22,7 @@ func main() {
 }
 
 func realMain() error {
-	if isBare, err := servers.BareMain(os.Args[1:]); isBare {
+	if isServer, err := servers.SelfMain(os.Args[1:]); isServer {
 		return err
 	}
 	o, err := parseOptions(os.Args[1:])

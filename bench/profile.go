@@ -1,14 +1,22 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"petstore.example/bench/load"
 )
+
+// kinds of profiles by pprof's names, and what a person reads of each.
+var kinds = []struct{ name, path, index string }{
+	{"cpu", "profile", "cpu"},
+	{"allocs", "allocs", "alloc_objects"},
+}
 
 // profiles runs each case that has a profile to take once more, taking it. These runs don't count.
 func profiles(ctx context.Context, o *options, wrk *load.Wrk, cases []*contender) error {
@@ -29,29 +37,44 @@ func profiles(ctx context.Context, o *options, wrk *load.Wrk, cases []*contender
 	return nil
 }
 
-// takeProfiles writes NAME.cpu.pprof and NAME.allocs.pprof; the latter is of the server's whole life.
+// takeProfiles writes NAME.cpu.pprof and NAME.allocs.pprof, both of the run alone, and their top entries as text beside them.
 func (c *contender) takeProfiles(ctx context.Context, wrk *load.Wrk, o *options) error {
-	cpu, failed := make(chan []byte, 1), make(chan error, 1)
-	go func() {
-		text, err := c.profile(ctx, fmt.Sprintf("profile?seconds=%d", int(profiled.Seconds())-1))
-		cpu <- text
-		failed <- err
-	}()
-	run, err := c.run(ctx, wrk, o.load(profiled))
-	text := <-cpu
-	if err := errors.Join(err, <-failed); err != nil {
-		return err
+	texts, failed := make([][]byte, len(kinds)), make(chan error, len(kinds))
+	for i, kind := range kinds {
+		go func() (err error) {
+			defer func() { failed <- err }()
+			texts[i], err = c.profile(ctx, fmt.Sprintf("%s?seconds=%d", kind.path, int(profiled.Seconds())-1))
+			return err
+		}()
 	}
-	allocations, err := c.profile(ctx, "allocs")
+	run, err := c.run(ctx, o.wrk(wrk, profiled))
+	for range kinds {
+		err = errors.Join(err, <-failed)
+	}
 	if err != nil {
 		return err
 	}
-	for kind, text := range map[string][]byte{"cpu": text, "allocs": allocations} {
-		file := filepath.Join(o.profile, c.Name+"."+kind+".pprof")
-		if err := os.WriteFile(file, text, 0o644); err != nil {
+	for i, kind := range kinds {
+		file := filepath.Join(o.profile, c.Name+"."+kind.name+".pprof")
+		if err := os.WriteFile(file, texts[i], 0o644); err != nil {
+			return err
+		}
+		if err := writeTop(ctx, file, kind.index); err != nil {
 			return err
 		}
 		o.say("wrote %s at %.0f requests/s, CPU %v", file, run.RPS, run.CPU)
 	}
 	return nil
+}
+
+// writeTop writes FILE.txt: the functions that cost most by themselves.
+func writeTop(ctx context.Context, file, index string) error {
+	var complaints bytes.Buffer
+	cmd := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-nodecount=20", "-sample_index="+index, file)
+	cmd.Stderr = &complaints
+	text, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("read %s: %w: %s", file, err, &complaints)
+	}
+	return os.WriteFile(file+".txt", text, 0o644)
 }

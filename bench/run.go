@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
-	"testing"
 
 	"petstore.example/bench/admission"
 	"petstore.example/bench/load"
@@ -21,8 +19,7 @@ import (
 func run(ctx context.Context, o *options) (err error) {
 	r := &report.Report{
 		Machine: machine.Describe(), Rounds: o.rounds, Duration: o.duration, Connections: o.connections, Threads: o.threads,
-		LogLevel: o.logLevel, Animals: servers.Animals,
-		AdmissionTime: admission.MaxTime, AdmissionMost: admission.MaxAllocations,
+		LogLevel: o.logLevel, Animals: servers.Animals, Crowd: servers.Crowd,
 	}
 	o.say("%s", r.Machine)
 	wrk, err := load.FindWrk(ctx, os.Stderr)
@@ -34,18 +31,26 @@ func run(ctx context.Context, o *options) (err error) {
 	if err := s.setUp(ctx, o); err != nil {
 		return err
 	}
+	r.BodySize = len(s.named("list_memory").target.Body)
+	if err := s.choose(o.selected()); err != nil {
+		return err
+	}
 	if err := describe(ctx, r, s, wrk); err != nil {
 		return err
 	}
 	if err := rounds(ctx, o, wrk, s.cases); err != nil {
 		return err
 	}
+	if r.Halves, err = halves(ctx, o, s); err != nil {
+		return err
+	}
 	if err := profiles(ctx, o, wrk, s.cases); err != nil {
 		return err
 	}
-	o.say("key look-up and both windows in memory")
-	testing.Init()
-	r.Admission = testing.Benchmark(admission.Benchmark)
+	o.say("key look-up and limits by themselves")
+	if r.Admissions, err = admission.Measure(ctx, s.redisServer.URL); err != nil {
+		return err
+	}
 	return write(r, o)
 }
 
@@ -67,33 +72,13 @@ func describe(ctx context.Context, r *report.Report, s *stage, wrk *load.Wrk) er
 		{Name: "Gin", Value: machine.Library("github.com/gin-gonic/gin")},
 		{Name: "lib/pq", Value: machine.Library("github.com/lib/pq")},
 		{Name: "go-redis", Value: machine.Library("github.com/redis/go-redis/v9")},
+		{Name: "ulule/limiter", Value: machine.Library("github.com/ulule/limiter/v3")},
 		{Name: "PostgreSQL", Value: values[last]},
-		{Name: "Redis", Value: s.redis.Version},
+		{Name: "Redis", Value: s.redisServer.Version},
 		{Name: "wrk", Value: wrk.Version(ctx)},
 	}
-	r.BodySize = len(s.body)
 	for _, c := range s.cases {
 		r.Series = append(r.Series, c.Series)
-	}
-	return nil
-}
-
-// rounds warms all cases up and then measures each once a round, in turn.
-func rounds(ctx context.Context, o *options, wrk *load.Wrk, cases []*contender) error {
-	for _, c := range cases {
-		if _, err := c.run(ctx, wrk, o.load(warmUp)); err != nil {
-			return fmt.Errorf("warm up %s: %w", c.Name, err)
-		}
-	}
-	for i := range o.rounds {
-		for _, c := range cases {
-			if err := c.measure(ctx, wrk, o.load(o.duration)); err != nil {
-				return err
-			}
-			run := c.Runs[i]
-			o.say("round %d of %d  %-12s %8.0f requests/s  CPU %v  p99 %.2f ms  others %.0f %%",
-				i+1, o.rounds, c.Name, run.RPS, run.CPU, run.P99.Seconds()*1e3, 100*run.Others)
-		}
 	}
 	return nil
 }
@@ -103,16 +88,13 @@ func write(r *report.Report, o *options) error {
 	if err := r.WriteTable(o.out); err != nil {
 		return err
 	}
-	for file, write := range map[string]func(string) error{o.results: r.WriteResults, o.document: r.WriteDocument} {
-		if file == "" {
-			continue
-		}
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-		if err := write(file); err != nil {
+	if o.results != "" {
+		if err := r.WriteResults(o.results); err != nil {
 			return err
 		}
 	}
-	return nil
+	if o.document == "" {
+		return nil
+	}
+	return r.WriteDocument(o.document)
 }

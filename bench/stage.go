@@ -1,34 +1,42 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
-	"petstore.example/bench/load"
 	"petstore.example/bench/report"
 	"petstore.example/bench/servers"
 	"petstore.example/internal/localpg"
 	"petstore.example/internal/subprocess"
 )
 
-// path is what every case asks for.
-const path = "/pets?limit=20"
+// path is what every case of a list asks for.
+const path = "/v1/pets?limit=20"
 
 // stage is all that runs beside the load tool.
 type stage struct {
-	dir      string
-	postgres *servers.Postgres
-	redis    *servers.Redis
-	body     []byte // the answer that every case must give
-	cases    []*contender
+	dir           string
+	postgres      *servers.Postgres
+	redisServer   *servers.Redis
+	memory, redis *house
+	cases         []*contender
 
 	undo []func(context.Context) error
+}
+
+// house is a petstore server, the servers behind it, and its customers.
+type house struct {
+	*servers.Sample
+	server    *servers.Petstore
+	names     []string
+	processes []int
 }
 
 // setUp starts all servers. tearDown must be called also after an error.
@@ -46,38 +54,23 @@ func (s *stage) setUp(ctx context.Context, o *options) (err error) {
 		return err
 	}
 	s.later(s.postgres.Stop)
-	if s.redis, err = servers.StartRedis(ctx, os.Stderr, s.dir); err != nil {
+	if s.redisServer, err = servers.StartRedis(ctx, os.Stderr, s.dir); err != nil {
 		return err
 	}
-	s.later(s.redis.Stop)
-
-	memory, err := s.petstore(ctx, o, "list_memory", "")
-	if err != nil {
+	s.later(s.redisServer.Stop)
+	if s.memory, err = s.open(ctx, o, "memory", ""); err != nil {
 		return err
 	}
-	memory.About = "`petstore serve` without Redis: limits in the server's memory."
-	redis, err := s.petstore(ctx, o, "list_redis", s.redis.URL)
-	if err != nil {
+	if s.redis, err = s.open(ctx, o, "redis", s.redisServer.URL); err != nil {
 		return err
 	}
-	redis.About = "`petstore serve` with Redis: limits shared by all servers, exact, one script a request."
-	redis.processes, redis.Servers = append(redis.processes, s.redis.PID()), append(redis.Servers, "Redis")
-	bare, err := s.bare(ctx)
-	if err != nil {
-		return err
-	}
-	memory.Baseline, redis.Baseline = bare.Series, bare.Series
-	s.cases = []*contender{bare, memory, redis}
-	return nil
+	s.redis.names, s.redis.processes = append(s.redis.names, "Redis"), append(s.redis.processes, s.redisServer.PID())
+	return s.addCases(ctx)
 }
 
-// petstore starts a server on a database of its own with a tenant, its animals and its key.
-func (s *stage) petstore(ctx context.Context, o *options, name, redisURL string) (*contender, error) {
-	database, err := s.postgres.CreateDatabase(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	key, err := servers.CreateTenant(ctx, database, "bench")
+// open starts a petstore server on a database of its own.
+func (s *stage) open(ctx context.Context, o *options, name, redisURL string) (*house, error) {
+	database, sample, err := s.database(ctx, name, servers.Crowd)
 	if err != nil {
 		return nil, err
 	}
@@ -88,45 +81,74 @@ func (s *stage) petstore(ctx context.Context, o *options, name, redisURL string)
 		return nil, err
 	}
 	s.later(server.Stop)
-	c := &contender{
-		Series: &report.Series{Name: name, Servers: []string{"petstore", "PostgreSQL"}},
-		target: load.Target{
-			URL: server.BaseURL + path, Header: http.Header{"Authorization": {"Bearer " + key}}, Status: http.StatusOK,
-		},
-		processes: []int{server.PID(), s.postgres.PID()},
-		tidy:      server.ForgetLog,
-		profile:   server.Profile,
-	}
-	return c, s.expect(ctx, c)
+	return &house{sample, server, []string{"petstore", "PostgreSQL"}, []int{server.PID(), s.postgres.PID()}}, nil
 }
 
-// expect makes the server's answer the one that is wanted from now on, of this case and all others.
-func (s *stage) expect(ctx context.Context, c *contender) error {
-	status, body, _, err := c.target.Fetch(ctx)
-	if err != nil || status != http.StatusOK {
-		return errors.Join(err, fmt.Errorf("%s: the first answer is %d: %.300s", c.Name, status, body))
+func (s *stage) database(ctx context.Context, name string, crowd int) (url string, sample *servers.Sample, err error) {
+	if url, err = s.postgres.CreateDatabase(ctx, name); err != nil {
+		return "", nil, err
 	}
-	if s.body == nil {
-		s.body = body
+	sample, err = servers.Fill(ctx, url, crowd)
+	return url, sample, err
+}
+
+// addCases adds petstore's cases with the answers that it gives now, and what they are compared with.
+func (s *stage) addCases(ctx context.Context) error {
+	first := list(s.memory.One)
+	first.URL = s.memory.server.URL + path
+	answer, err := first.Fetch(ctx)
+	if err != nil {
+		return err
 	}
-	c.target.Body = s.body
+	for _, spec := range s.petstoreCases(answer.Header.Get("ETag")) {
+		if err := s.add(ctx, spec); err != nil {
+			return fmt.Errorf("%s: %w", spec.name, err)
+		}
+	}
+	if err := s.addBaselines(ctx); err != nil {
+		return err
+	}
+	if err := s.addStock(ctx); err != nil {
+		return err
+	}
+	for _, c := range s.cases {
+		if c.Against != "" {
+			c.Baseline = s.named(c.Against).Series
+		}
+	}
 	return nil
 }
 
-func (s *stage) bare(ctx context.Context) (*contender, error) {
-	server, err := servers.StartBare(ctx, s.dir, s.body)
-	if err != nil {
-		return nil, err
+// add adds a case of petstore's. Its first answer is the one that is wanted from then on.
+func (s *stage) add(ctx context.Context, p spec) error {
+	p.target.URL = p.on.server.URL + p.target.URL
+	for range p.target.Spare + 1 {
+		answer, err := p.target.Fetch(ctx)
+		if err != nil {
+			return err
+		}
+		p.target.Body = answer.Body
 	}
-	s.later(server.Stop)
-	return &contender{
-		Series: &report.Series{
-			Name: "bare_gin", Servers: []string{"Gin"},
-			About: "a bare Gin server: `gin.New()` in release mode, one route, the same bytes, fixed.",
-		},
-		target:    load.Target{URL: server.URL + "?limit=20", Status: http.StatusOK, Body: s.body},
-		processes: []int{server.PID()},
-	}, nil
+	if !bytes.Contains(p.target.Body, []byte(p.says)) {
+		return fmt.Errorf("the answer does not say %s: %.300s", p.says, p.target.Body)
+	}
+	s.cases = append(s.cases, &contender{
+		Series:    &report.Series{Name: p.name, Against: p.against, Aim: p.aim, About: p.about, Servers: p.on.names},
+		target:    p.target,
+		processes: p.on.processes,
+		tidy:      p.on.server.ForgetLog,
+		profile:   p.on.server.Profile,
+	})
+	return nil
+}
+
+// named returns the case of that name, nil when there is none.
+func (s *stage) named(name string) *contender {
+	i := slices.IndexFunc(s.cases, func(c *contender) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return s.cases[i]
 }
 
 func (s *stage) later(undo func(context.Context) error) { s.undo = append(s.undo, undo) }

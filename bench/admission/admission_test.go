@@ -4,15 +4,30 @@ import (
 	"testing"
 
 	"petstore.example/bench/admission"
+	"petstore.example/internal/plans"
 )
 
-func BenchmarkAdmit(b *testing.B) { admission.Benchmark(b) }
+func gate(tb testing.TB) *admission.Gate {
+	tb.Helper()
+	g, err := admission.NewGate(plans.NewMemory())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return g
+}
+
+func BenchmarkAdmit(b *testing.B) {
+	g := gate(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := g.Admit(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
 
 func TestAllocations(t *testing.T) {
-	g, err := admission.NewGate()
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := gate(t)
 	got := testing.AllocsPerRun(1000, func() {
 		if err := g.Admit(t.Context()); err != nil {
 			t.Error(err)

@@ -3,11 +3,11 @@ package load
 import (
 	"bytes"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,9 +20,6 @@ import (
 	"petstore.example/internal/subprocess"
 	"petstore.example/internal/syspkg"
 )
-
-//go:embed report.lua
-var reportScript string
 
 // Options are how hard to drive.
 type Options struct {
@@ -76,7 +73,9 @@ func (w *Wrk) Run(ctx context.Context, t Target, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("after the run: %w", err)
 	}
-	return s.result(), s.check(min(before, after), max(before, after), o.Connections)
+	return s.result(), errors.Join(
+		s.check(t, min(before.Wire, after.Wire), max(before.Wire, after.Wire), o.Connections),
+		t.checkCount(before, after, s.Requests, int64(o.Connections)))
 }
 
 // drive runs wrk and returns its summary.
@@ -86,28 +85,18 @@ func (w *Wrk) drive(ctx context.Context, t Target, o Options) (summary, error) {
 		return summary{}, err
 	}
 	defer os.RemoveAll(dir)
-	script := filepath.Join(dir, "run.lua")
+	file := filepath.Join(dir, "run.lua")
 	// The header holds the API key: in a file of our own it does not show in the list of processes.
-	if err := os.WriteFile(script, []byte(headerScript(t)+reportScript), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(script(t)), 0o600); err != nil {
 		return summary{}, err
 	}
 	out, err := run(ctx, o.Duration+time.Minute, w.path,
 		"--threads", strconv.Itoa(o.Threads), "--connections", strconv.Itoa(o.Connections),
-		"--duration", fmt.Sprintf("%.0fs", o.Duration.Seconds()), "--timeout", "10s", "--script", script, t.URL)
+		"--duration", fmt.Sprintf("%.0fs", o.Duration.Seconds()), "--timeout", "10s", "--script", file, t.URL)
 	if err != nil {
 		return summary{}, err
 	}
 	return parse(out)
-}
-
-// headerScript sets the request's header. Without a function named request, wrk writes the request once and sends it as it
-// is: the script costs nothing during the run.
-func headerScript(t Target) string {
-	var b strings.Builder
-	for name := range t.Header {
-		fmt.Fprintf(&b, "wrk.headers[%q] = %q\n", name, t.Header.Get(name))
-	}
-	return b.String()
 }
 
 // run runs a command to its end, or kills it when ctx ends or the limit is over.
@@ -167,14 +156,18 @@ const slack = 4
 
 // check returns an error unless every answer was right as far as wrk can tell. An answer's size on the wire is from least to
 // most; at the end of a run each connection may have read a part of an answer that is not counted.
-func (s summary) check(least, most int64, connections int) error {
+func (s summary) check(t Target, least, most int64, connections int) error {
 	mean := float64(s.Bytes) / float64(max(1, s.Requests))
 	unfinished := float64(int64(connections)*most) / float64(max(1, s.Requests))
+	refused := s.Status
+	if t.Status >= http.StatusBadRequest {
+		refused = s.Requests - s.Status
+	}
 	switch {
 	case s.Requests == 0:
 		return errors.New("no request was answered")
-	case s.Status > 0:
-		return fmt.Errorf("%d of %d answers had a status of 400 or more", s.Status, s.Requests)
+	case refused > t.Spare:
+		return fmt.Errorf("%d of %d answers had a status of 400 or more, want them all to be %d", s.Status, s.Requests, t.Status)
 	case s.Connect+s.Read+s.Write+s.Timeout > 0:
 		return fmt.Errorf("of %d requests failed: %d to connect, %d to read, %d to write, %d in time",
 			s.Requests, s.Connect, s.Read, s.Write, s.Timeout)

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -61,7 +62,7 @@ func TestRunFailsOnWrongAnswers(t *testing.T) {
 		reply func(http.ResponseWriter)
 		want  string
 	}{
-		"refused": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusTooManyRequests) }, "status of 400 or more"},
+		"refused": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusTooManyRequests) }, "had a status of 400 or more"},
 		"empty":   {func(http.ResponseWriter) {}, "bytes on average"},
 		"longer":  {func(w http.ResponseWriter) { _, _ = io.WriteString(w, strings.Repeat(answer, 3)) }, "bytes on average"},
 		"no answer": {func(w http.ResponseWriter) {
@@ -101,7 +102,99 @@ func TestRunFailsOnWrongFirstAnswer(t *testing.T) {
 func TestCheckAllowsUnfinishedAnswers(t *testing.T) {
 	t.Parallel()
 	s := summary{Requests: 100, Bytes: 100*1500 + 64*1500}
-	if err := s.check(1500, 1500, 64); err != nil {
+	if err := s.check(Target{Status: http.StatusOK}, 1500, 1500, 64); err != nil {
 		t.Error(err)
+	}
+}
+
+// A case of refusals: all answers are, but for those that a new minute lets in.
+func TestCheckWantsRefusals(t *testing.T) {
+	t.Parallel()
+	target := Target{Status: http.StatusTooManyRequests, Spare: 2}
+	for status, right := range map[int64]bool{100: true, 98: true, 97: false, 0: false} {
+		s := summary{Requests: 100, Bytes: 100 * 300, Status: status}
+		if err := s.check(target, 300, 300, 1); (err == nil) != right {
+			t.Errorf("%d refusals of 100: %v", status, err)
+		}
+	}
+}
+
+func TestKeysTakeTurns(t *testing.T) {
+	t.Parallel()
+	var seen [3]atomic.Int64
+	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		for i, want := range []string{"Bearer a", "Bearer b", `Bearer "quoted\key"`} {
+			if r.Header.Get("Authorization") == want {
+				seen[i].Add(1)
+			}
+		}
+		_, _ = io.WriteString(w, answer)
+	})
+	target.Keys = []string{"a", "b"}
+	if _, err := wrk(t).Run(t.Context(), target, brief); err != nil {
+		t.Fatal(err)
+	}
+	a, b := seen[0].Load(), seen[1].Load()
+	if a < 10 || b < 10 || a > b+10 || b > a+10 || seen[2].Load() > 0 {
+		t.Errorf("%d and %d requests with the keys, %d with none of them", a, b, seen[2].Load())
+	}
+}
+
+func TestRunSendsBodies(t *testing.T) {
+	t.Parallel()
+	const body = "{\"name\":\"Rex \\ \n\"}"
+	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		got, err := io.ReadAll(r.Body)
+		if err != nil || string(got) != body || r.Method != http.MethodPost {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		_, _ = io.WriteString(w, answer)
+	})
+	target.Method, target.Send = http.MethodPost, []byte(body)
+	if _, err := wrk(t).Run(t.Context(), target, brief); err != nil {
+		t.Error(err)
+	}
+}
+
+// The limiter must have counted what was answered: here it counts half of it.
+func TestRunFailsOnWrongCounts(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int64
+	target := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("RateLimit", fmt.Sprintf(`"day";r=%d;t=60`, 1_000_000-requests.Add(1)/2))
+		_, _ = io.WriteString(w, answer)
+	})
+	target.Costs = 1
+	if _, err := wrk(t).Run(t.Context(), target, brief); err == nil || !strings.Contains(err.Error(), "were counted") {
+		t.Errorf("error %v, want one about the count", err)
+	}
+}
+
+func TestPace(t *testing.T) {
+	t.Parallel()
+	target := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) })
+	got, err := Pace(t.Context(), target, 200, brief)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Requests < 199 || got.Requests > 201 || got.P50 <= 0 || got.P99 < got.P50 {
+		t.Errorf("implausible result: %+v", got)
+	}
+}
+
+// A server that halts for half a second makes all requests late that were due meanwhile, not only those it had taken.
+func TestPaceCountsWaiting(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int64
+	target := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if requests.Add(1) == 50 {
+			time.Sleep(500 * time.Millisecond)
+		}
+		_, _ = io.WriteString(w, answer)
+	})
+	got, err := Pace(t.Context(), target, 100, Options{Connections: 1, Duration: time.Second})
+	if err != nil || got.P99 < 400*time.Millisecond || got.P50 < time.Millisecond {
+		t.Errorf("%+v, %v: want the wait in the latencies", got, err)
 	}
 }

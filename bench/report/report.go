@@ -1,16 +1,10 @@
 package report
 
 import (
-	_ "embed"
 	"encoding/json"
-	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
-	"testing"
-	"text/tabwriter"
-	"text/template"
 	"time"
 
 	"petstore.example/bench/machine"
@@ -32,12 +26,11 @@ type Report struct {
 	LogLevel    string
 	BodySize    int
 	Animals     int
+	Crowd       int
 
-	Series []*Series
-
-	Admission     testing.BenchmarkResult
-	AdmissionTime time.Duration // the most that it may take
-	AdmissionMost int64         // the most allocations that it may make
+	Series     []*Series
+	Halves     []*Half
+	Admissions []Admission
 }
 
 // Others is the share of the machine, in percent, that went to processes which are no part of the benchmark.
@@ -49,6 +42,25 @@ func (r *Report) Others() Spread {
 		}
 	}
 	return spreadOf(all)
+}
+
+// Compared returns the cases that are compared with another.
+func (r *Report) Compared() []*Series {
+	return r.filter(func(s *Series) bool { return s.Baseline != nil })
+}
+
+// Baselines returns the cases that others are compared with and that are compared with none.
+func (r *Report) Baselines() []*Series {
+	return r.filter(func(s *Series) bool { return s.Baseline == nil })
+}
+
+func (r *Report) filter(keep func(*Series) bool) (kept []*Series) {
+	for _, s := range r.Series {
+		if keep(s) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
 }
 
 // result is one case as results.json has it.
@@ -68,10 +80,7 @@ func (r *Report) WriteResults(file string) error {
 	results := struct {
 		Cases []result `json:"cases"`
 	}{Cases: []result{}}
-	for _, s := range r.Series {
-		if s.Baseline == nil {
-			continue
-		}
+	for _, s := range r.Compared() {
 		results.Cases = append(results.Cases, result{
 			Name: s.Name, Ratio: round(s.Ratio().Median, 3),
 			RPS: round(s.RPS().Median, 0), BaselineRPS: round(s.Baseline.RPS().Median, 0),
@@ -83,7 +92,7 @@ func (r *Report) WriteResults(file string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, append(text, '\n'), 0o644)
+	return WriteFile(file, append(text, '\n'))
 }
 
 func round(f float64, digits int) float64 {
@@ -91,39 +100,18 @@ func round(f float64, digits int) float64 {
 	return math.Round(f*shift) / shift
 }
 
-// WriteTable writes what a person wants to see first.
-func (r *Report) WriteTable(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "case\trequests/s\t(min-max)\tratio\t(min-max)\tCPU µs\tp50 ms\tp99 ms\truns\t")
-	for _, s := range r.Series {
-		rps, ratio := s.RPS(), s.Ratio()
-		fmt.Fprintf(t, "%s\t%.0f\t(%.0f-%.0f)\t%.2f\t(%.2f-%.2f)\t%.1f\t%.2f\t%.2f\t%d\t\n", s.Name, rps.Median, rps.Min, rps.Max,
-			ratio.Median, ratio.Min, ratio.Max, s.CPU().Median, s.P50().Median, s.P99().Median, len(s.Runs))
-	}
-	if err := t.Flush(); err != nil {
+// WriteFile writes the file whole or not at all, and makes its folder.
+func WriteFile(file string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\nkey look-up and both windows in memory: %d ns, %d allocations (at most %d ns, %d)\n"+
-		"other processes used %.0f %% of the machine (median of all runs; at most %.0f %%)\n",
-		r.Admission.NsPerOp(), r.Admission.AllocsPerOp(), r.AdmissionTime.Nanoseconds(), r.AdmissionMost,
-		r.Others().Median, r.Others().Max)
-	return err
-}
-
-//go:embed benchmarks.md.tmpl
-var documentText string
-
-var document = template.Must(template.New("benchmarks.md").Parse(documentText))
-
-// WriteDocument replaces the file with the whole report.
-func (r *Report) WriteDocument(file string) error {
-	f, err := os.CreateTemp(filepath.Dir(file), ".benchmarks-")
+	f, err := os.CreateTemp(filepath.Dir(file), ".bench-")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
-	if err := document.Execute(f, r); err != nil {
+	if _, err := f.Write(text); err != nil {
 		return err
 	}
 	if err := f.Chmod(0o644); err != nil {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/xml"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,12 +13,13 @@ import (
 
 // example is three rounds of a baseline and a case.
 func example() *Report {
-	baseline := &Series{Name: "bare_gin", Servers: []string{"Gin"}, Runs: []Run{
+	baseline := &Series{Name: "bare_gin", About: "bare.", Servers: []string{"Gin"}, Runs: []Run{
 		run(1000, 1, 2, 10), run(3000, 1, 2, 20), run(2000, 1, 2, 30),
 	}}
-	memory := &Series{Name: "list_memory", About: "in memory.", Servers: []string{"petstore", "PostgreSQL"}, Baseline: baseline, Runs: []Run{
-		run(500, 3, 9, 30, 20), run(600, 1, 7, 10, 20), run(1000, 2, 8, 20, 20),
-	}}
+	memory := &Series{Name: "list_memory", About: "in memory.", Servers: []string{"petstore", "PostgreSQL"},
+		Aim: Aim{Ratio: .3, CPU: 39}, Against: "bare_gin", Baseline: baseline, Runs: []Run{
+			run(500, 3, 9, 30, 20), run(600, 1, 7, 10, 20), run(1000, 2, 8, 20, 20),
+		}}
 	return &Report{Rounds: 3, Duration: time.Second, Series: []*Series{baseline, memory}}
 }
 
@@ -95,19 +97,74 @@ func TestWriteResults(t *testing.T) {
 
 func TestWriteDocument(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "benchmarks.md")
-	if err := example().WriteDocument(file); err != nil {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "benchmarks.md")
+	r := example()
+	h := NewHalf(r.Series[1], r.Series[0])
+	h.Case.Runs, h.Baseline.Runs = r.Series[1].Runs, r.Series[0].Runs
+	r.Halves = []*Half{h}
+	r.Admissions = []Admission{{Name: "memory", Samples: 9, P50: 400, P99: 51_000, Aim: 50_000, Allocations: 2}}
+	if err := r.WriteDocument(file); err != nil {
 		t.Fatal(err)
 	}
 	got := read(t, file)
 	for _, want := range []string{
-		"| `bare_gin` | 2000 (1000–3000) | 1 | 20.0 (10.0–30.0) | 1.00 (1.00–1.00) | 2.00 (2.00–2.00) | 3 |\n",
-		"| `list_memory` | 600 (500–1000) | 0.30 (0.20–0.50) | 40.0 (30.0–50.0) | 2.00 (1.00–3.00) | 8.00 (7.00–9.00) | 3 |\n",
-		"CPU: petstore 20.0 µs, PostgreSQL 20.0 µs.\n",
+		"| `bare_gin` | 2000 (1000–3000) | 20.0 (10.0–30.0) | 1.00 | 2.00 | 3 |\n",
+		"| `list_memory` | 600 (500–1000) | `bare_gin` | 0.30 (0.20–0.50) | 0.30 | 40.0 (30.0–50.0) | 39 | 2.00 | 8.00 | 3 | missed |\n",
+		"| in memory. | petstore 20.0, PostgreSQL 20.0 |\n",
+		"| `list_memory` | 300 | 8.00 (7.00–9.00) | 2.00 (2.00–2.00) | 4.00 (3.50–4.50) | 1.50 | missed |\n",
+		"| memory | 9 | 0.4 | 51.0 | 50 | 2 | missed |\n",
 		"25 % of the machine",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("it lacks %q:\n%s", want, got)
+		}
+	}
+	for _, name := range []string{"ratio.svg", "cpu.svg", "half.svg"} {
+		if !strings.Contains(got, "(benchmarks/"+name+")") {
+			t.Errorf("it does not show %s", name)
+		}
+		if err := xml.Unmarshal([]byte(read(t, filepath.Join(dir, "benchmarks", name))), new(struct{})); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// What is measured must be able to fail what was set out, and to reach it.
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	for want, aims := range map[string][]Aim{
+		"":       {{}},
+		"met":    {{Ratio: .3}, {CPU: 40}, {Ratio: .3, CPU: 40}},
+		"missed": {{Ratio: .31}, {CPU: 39}, {Ratio: .3, CPU: 39}, {Ratio: .31, CPU: 40}},
+	} {
+		for _, aim := range aims {
+			s := example().Series[1]
+			s.Aim = aim
+			if got := s.Verdict(); got != want {
+				t.Errorf("%+v: %q, want %q", aim, got, want)
+			}
+		}
+	}
+}
+
+func TestChart(t *testing.T) {
+	t.Parallel()
+	c := Chart{Title: "a < b", Format: "%.1f", Bars: []Bar{
+		{Name: "first", Parts: []Part{{"x", 1}, {"y", 3}}, Mark: 2},
+		{Name: "second", Parts: []Part{{"y", 1}}},
+	}}
+	text, err := c.SVG()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"<title>a &lt; b</title>",
+		`<rect class="p0" x="190.0" y="64" width="127.5"`, `<rect class="p1" x="317.5" y="64" width="382.5"`, // 4 is 510 pixels wide
+		`<path class="mark" d="M445.0 64`, `<rect class="p1" x="190.0" y="88" width="127.5"`, ">4.0</text>", ">second</text>",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("it lacks %s:\n%s", want, text)
 		}
 	}
 }

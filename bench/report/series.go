@@ -13,13 +13,22 @@ type Run struct {
 	Others   float64 // share of the machine's processor time that went to processes which are no part of the benchmark
 }
 
+// Aim is what a case is to reach; 0 for what is not bounded.
+type Aim struct {
+	Ratio float64 // at least
+	CPU   float64 // at most, µs a request
+}
+
 // Series is the runs of one case.
 type Series struct {
 	Name    string
 	About   string
 	Servers []string // who works for the case
+	Aim     Aim
 	Runs    []Run
-	// Baseline is what the case is compared with, nil for a baseline itself. Run i of both belongs to the same round.
+	// Against is the name of what the case is compared with, empty for a baseline, and Baseline that series. Run i of both
+	// belongs to the same round.
+	Against  string
 	Baseline *Series
 }
 
@@ -79,15 +88,32 @@ func (s *Series) P50() Spread { return s.spread(func(r Run) float64 { return r.P
 func (s *Series) P99() Spread { return s.spread(func(r Run) float64 { return r.P99.Seconds() * 1e3 }) }
 
 // Ratio is requests a second over the baseline's: of the medians, and the extremes of the rounds. A baseline's is 1.
-func (s *Series) Ratio() Spread {
+func (s *Series) Ratio() Spread { return s.ratio((*Series).RPS, func(r Run) float64 { return r.RPS }) }
+
+func (s *Series) ratio(median func(*Series) Spread, of func(Run) float64) Spread {
 	if s.Baseline == nil {
 		return Spread{1, 1, 1}
 	}
 	rounds := make([]float64, len(s.Runs))
 	for i, r := range s.Runs {
-		rounds[i] = r.RPS / s.Baseline.Runs[i].RPS
+		rounds[i] = of(r) / of(s.Baseline.Runs[i])
 	}
 	ratio := spreadOf(rounds)
-	ratio.Median = s.RPS().Median / s.Baseline.RPS().Median
+	ratio.Median = median(s).Median / median(s.Baseline).Median
 	return ratio
+}
+
+// Verdict says whether the case reached what it is to: "met", "missed", or "" where nothing is set.
+func (s *Series) Verdict() string {
+	if s.Aim == (Aim{}) {
+		return ""
+	}
+	return verdict((s.Aim.Ratio == 0 || round(s.Ratio().Median, 3) >= s.Aim.Ratio) && (s.Aim.CPU == 0 || round(s.CPU().Median, 1) <= s.Aim.CPU))
+}
+
+func verdict(met bool) string {
+	if met {
+		return "met"
+	}
+	return "missed"
 }

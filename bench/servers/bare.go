@@ -1,73 +1,71 @@
 package servers
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"net"
+	"encoding/json"
 	"net/http"
-	"os"
-	"os/exec"
-	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"petstore.example/internal/catalog"
 )
 
-// Bare is a bare Gin server in a process of its own.
-type Bare struct {
-	*Child
-	URL string
+// Fixed is an answer that a bare server gives from memory.
+type Fixed struct {
+	Path   string // as "/v1/pets"
+	Status int
+	Body   []byte // none for an answer without one
 }
 
-// bareCommand is the argument by which this program knows that it is to be the bare server: see BareMain.
-const bareCommand = "serve-bare"
+// BareOptions say what a bare server is to answer.
+type BareOptions struct {
+	Answers []Fixed
+	// Animals are answered at JSONPath, written by c.JSON for each request.
+	Animals []catalog.Pet
+	// Database is where POST CreatePath inserts; the tenant is whose the animals are.
+	Database string
+	Tenant   int64
+}
 
-// StartBare starts a bare server that answers GET /v1/pets with these bytes.
-func StartBare(ctx context.Context, dir string, body []byte) (*Bare, error) {
-	self, err := os.Executable()
+// Paths of a bare server that no option names.
+const (
+	JSONPath   = "/v1/json"
+	CreatePath = "/v1/pets"
+)
+
+// StartBare starts bare Gin servers' routes in a process of its own: gin.New() in release mode without middleware.
+func StartBare(ctx context.Context, dir string, o BareOptions) (*Self, error) {
+	return startSelf(ctx, dir, "bare", o)
+}
+
+// bareHandler is what nobody can be faster than with Gin: fixed bytes, and what writing JSON and one INSERT cost by themselves.
+func bareHandler(config []byte) (http.Handler, error) {
+	var o BareOptions
+	if err := json.Unmarshal(config, &o); err != nil {
+		return nil, err
+	}
+	insert, err := prepareInsert(o)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bare{}
-	return b, anywhere(ctx, 1, func(addrs []string) (err error) {
-		cmd := exec.Command(self, bareCommand, addrs[0])
-		cmd.Env = []string{}
-		cmd.Stdin = bytes.NewReader(body)
-		b.URL = "http://" + addrs[0] + "/v1/pets"
-		b.Child, err = start(ctx, dir, "bare", cmd, func(ctx context.Context) bool {
-			got, err := get(ctx, b.URL)
-			return err == nil && bytes.Equal(got, body)
-		})
-		return err
-	})
+	engine := newEngine()
+	for _, a := range o.Answers {
+		engine.GET(a.Path, a.answer)
+	}
+	engine.GET(JSONPath, func(c *gin.Context) { c.JSON(http.StatusOK, o.Animals) })
+	engine.POST(CreatePath, func(c *gin.Context) { create(c, insert, o.Tenant) })
+	return engine, nil
 }
 
-// BareMain serves when the arguments say that this process is the bare server, and reports whether they do.
-func BareMain(args []string) (isBare bool, err error) {
-	if len(args) != 2 || args[0] != bareCommand {
-		return false, nil
+func (a Fixed) answer(c *gin.Context) {
+	if len(a.Body) == 0 {
+		c.Status(a.Status)
+		return
 	}
-	body, err := io.ReadAll(os.Stdin)
-	if err != nil {
-		return true, fmt.Errorf("read the body: %w", err)
-	}
-	l, err := net.Listen("tcp", args[1])
-	if err != nil {
-		return true, err
-	}
-	server := &http.Server{Handler: bareHandler(body), ReadHeaderTimeout: 10 * time.Second}
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return true, err
-	}
-	return true, nil
+	c.Data(a.Status, "application/json", a.Body)
 }
 
-// bareHandler is what nobody can be faster than with Gin: one route, no middleware, fixed bytes.
-func bareHandler(body []byte) http.Handler {
+func newEngine() *gin.Engine {
 	gin.SetMode(gin.ReleaseMode)
-	engine := gin.New()
-	engine.GET("/v1/pets", func(c *gin.Context) { c.Data(http.StatusOK, "application/json", body) })
-	return engine
+	return gin.New()
 }

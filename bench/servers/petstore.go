@@ -10,7 +10,7 @@ import (
 // Petstore is a running `petstore serve`.
 type Petstore struct {
 	*Child
-	BaseURL  string // ends in /v1
+	URL      string // http://127.0.0.1:port
 	AdminURL string
 }
 
@@ -35,9 +35,11 @@ func StartPetstore(ctx context.Context, o PetstoreOptions) (*Petstore, error) {
 			"PETSTORE_ADDR=" + addrs[0],
 			"PETSTORE_ADMIN_ADDR=" + addrs[1],
 			"PETSTORE_LOG_LEVEL=" + o.LogLevel,
+			// All load comes from one address; production's limit would refuse all but the first requests with a bad key.
+			"PETSTORE_ADDRESS_LIMIT=1000000000",
 			"PETSTORE_PPROF=true",
 		}
-		p.BaseURL, p.AdminURL = "http://"+addrs[0]+"/v1", "http://"+addrs[1]
+		p.URL, p.AdminURL = "http://"+addrs[0], "http://"+addrs[1]
 		p.Child, err = start(ctx, o.Dir, o.Name, cmd, p.ready)
 		return err
 	})

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	_ "github.com/lib/pq" // the driver "postgres"
-
 	"petstore.example/internal/localpg"
 	"petstore.example/internal/store"
 )
@@ -44,15 +42,4 @@ func (p *Postgres) Settings(ctx context.Context, names ...string) ([]string, err
 		}
 	}
 	return values, nil
-}
-
-// analyze tells the planner what is in the tables, which a server that is not thrown away does by itself.
-func analyze(ctx context.Context, url string) error {
-	db, err := sql.Open("postgres", url)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	_, err = db.ExecContext(ctx, "analyze")
-	return err
 }

@@ -1,0 +1,88 @@
+package servers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// Self is one of this program's own servers, in a process of its own.
+type Self struct {
+	*Child
+	URL string // http://127.0.0.1:port
+}
+
+// selfCommand is the argument by which this program knows that it is to be a server: see SelfMain.
+const selfCommand = "serve-for-bench"
+
+// handlers makes each server's handler from its options, as JSON.
+var handlers = map[string]func(options []byte) (http.Handler, error){
+	"bare":  bareHandler,
+	"stock": stockHandler,
+}
+
+// startSelf starts the server of that name. Its options go by its standard input, where nobody else can read them.
+func startSelf(ctx context.Context, dir, name string, options any) (*Self, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(options)
+	if err != nil {
+		return nil, err
+	}
+	s := &Self{}
+	return s, anywhere(ctx, 1, func(addrs []string) (err error) {
+		cmd := exec.Command(self, selfCommand, name, addrs[0])
+		cmd.Env = []string{}
+		cmd.Stdin = bytes.NewReader(text)
+		s.URL = "http://" + addrs[0]
+		s.Child, err = start(ctx, dir, name, cmd, func(ctx context.Context) bool { return answers(ctx, addrs[0]) })
+		return err
+	})
+}
+
+// answers reports whether somebody listens there.
+func answers(ctx context.Context, addr string) bool {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return false
+	}
+	return conn.Close() == nil
+}
+
+// SelfMain serves when the arguments say that this process is to be a server, and reports whether they do.
+func SelfMain(args []string) (isServer bool, err error) {
+	if len(args) != 3 || args[0] != selfCommand {
+		return false, nil
+	}
+	options, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return true, fmt.Errorf("read the options: %w", err)
+	}
+	makeHandler, ok := handlers[args[1]]
+	if !ok {
+		return true, fmt.Errorf("there is no server %q", args[1])
+	}
+	handler, err := makeHandler(options)
+	if err != nil {
+		return true, fmt.Errorf("make the server %s: %w", args[1], err)
+	}
+	l, err := net.Listen("tcp", args[2])
+	if err != nil {
+		return true, err
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return true, err
+	}
+	return true, nil
+}

@@ -1,0 +1,120 @@
+package servers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/jmoiron/sqlx"
+	"github.com/redis/go-redis/v9"
+	"github.com/ulule/limiter/v3"
+	redisstore "github.com/ulule/limiter/v3/drivers/store/redis"
+
+	"petstore.example/internal/catalog"
+)
+
+// StockOptions are what the stock build needs.
+type StockOptions struct {
+	Database string
+	Redis    string
+}
+
+// StartStock starts the obvious build of GET /v1/pets from well-known parts: a SELECT finds the key, two calls of
+// ulule/limiter count in Redis, and sqlx reads the rows.
+func StartStock(ctx context.Context, dir string, o StockOptions) (*Self, error) {
+	return startSelf(ctx, dir, "stock", o)
+}
+
+type stock struct {
+	db       *sqlx.DB
+	counters limiter.Store
+}
+
+// stockCaller is whose key it is.
+type stockCaller struct {
+	TenantID  int64 `db:"tenant_id"`
+	PerMinute int64 `db:"per_minute"`
+	PerDay    int64 `db:"per_day"`
+}
+
+func stockHandler(config []byte) (http.Handler, error) {
+	var o StockOptions
+	if err := json.Unmarshal(config, &o); err != nil {
+		return nil, err
+	}
+	pool, err := openPool(o.Database)
+	if err != nil {
+		return nil, err
+	}
+	at, err := redis.ParseURL(o.Redis)
+	if err != nil {
+		return nil, fmt.Errorf("read the Redis URL: %w", err)
+	}
+	counters, err := redisstore.NewStoreWithOptions(redis.NewClient(at), limiter.StoreOptions{Prefix: "stock"})
+	if err != nil {
+		return nil, err
+	}
+	s := &stock{db: sqlx.NewDb(pool, "postgres"), counters: counters}
+	engine := newEngine()
+	engine.GET("/v1/pets", s.list)
+	return engine, nil
+}
+
+func (s *stock) list(c *gin.Context) {
+	ctx := c.Request.Context()
+	caller, err := s.caller(ctx, c.GetHeader("Authorization"))
+	if err != nil {
+		c.JSON(http.StatusUnauthorized, gin.H{"error": err.Error()})
+		return
+	}
+	if reached, err := s.count(c, caller); reached || err != nil {
+		c.JSON(http.StatusTooManyRequests, gin.H{"error": "too many requests"})
+		return
+	}
+	limit, err := strconv.Atoi(c.DefaultQuery("limit", "20"))
+	if err != nil {
+		c.JSON(http.StatusBadRequest, gin.H{"error": err.Error()})
+		return
+	}
+	var pets []catalog.Pet
+	err = s.db.SelectContext(ctx, &pets, `
+		select id, name, category_id, status from pets
+		where tenant_id = $1 and id > $2 order by id limit $3`, caller.TenantID, 0, limit)
+	if err != nil {
+		c.JSON(http.StatusInternalServerError, gin.H{"error": err.Error()})
+		return
+	}
+	c.JSON(http.StatusOK, pets)
+}
+
+func (s *stock) caller(ctx context.Context, authorization string) (caller stockCaller, err error) {
+	digest := sha256.Sum256([]byte(strings.TrimPrefix(authorization, "Bearer ")))
+	err = s.db.GetContext(ctx, &caller, `
+		select k.tenant_id, coalesce(p.per_minute, t.per_minute) as per_minute, coalesce(p.per_day, t.per_day) as per_day
+		from api_keys k join tenants t on t.id = k.tenant_id join plans p on p.name = t.plan
+		where k.digest = $1 and k.revoked_at is null`, digest[:])
+	return caller, err
+}
+
+// count counts in the minute and then in the day, and tells of the minute in the usual headers.
+func (s *stock) count(c *gin.Context, caller stockCaller) (reached bool, err error) {
+	tenant := strconv.FormatInt(caller.TenantID, 10)
+	minute, err := s.counters.Get(c.Request.Context(), "m"+tenant, limiter.Rate{Period: time.Minute, Limit: caller.PerMinute})
+	if err != nil || minute.Reached {
+		return true, err
+	}
+	day, err := s.counters.Get(c.Request.Context(), "d"+tenant, limiter.Rate{Period: 24 * time.Hour, Limit: caller.PerDay})
+	if err != nil || day.Reached {
+		return true, err
+	}
+	c.Header("X-RateLimit-Limit", strconv.FormatInt(minute.Limit, 10))
+	c.Header("X-RateLimit-Remaining", strconv.FormatInt(minute.Remaining, 10))
+	c.Header("X-RateLimit-Reset", strconv.FormatInt(minute.Reset, 10))
+	return false, nil
+}

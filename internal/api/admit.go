@@ -117,6 +117,11 @@ func (a *api) takeAddress(x *exchange) limiter.Context { return a.Addresses.Take
 
 // address is the client's, the zero Addr when it is not known.
 func address(x *exchange) netip.Addr {
+	if len(x.Request.Header["X-Forwarded-For"]) == 0 {
+		// It is the peer's, whomever we trust, and need not be made text again.
+		peer, _ := netip.ParseAddrPort(x.Request.RemoteAddr) // zero with the error
+		return peer.Addr().Unmap().WithZone("")
+	}
 	addr, _ := netip.ParseAddr(x.ClientIP()) // zero with the error
 	return addr
 }

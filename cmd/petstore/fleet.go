@@ -2,56 +2,53 @@ package main
 
 import (
 	"context"
-	"sync/atomic"
+	"errors"
 	"time"
 
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/fleet"
 	"petstore.example/internal/store"
 )
 
 const (
-	heartbeatEvery = 5 * time.Second
-	// aliveWithin is how recent a server's last heartbeat is for it to count.
-	aliveWithin = 3 * heartbeatEvery
+	// renewConns are connections of its own: requests that use up all others must not cost this server its lease.
+	renewConns = 2
+	// joinTimeout bounds the wait for the first term: somewhat longer than servers that ended silently are waited for.
+	joinTimeout = fleet.Silence + 500*time.Millisecond
 )
 
-// fleet knows how many servers there are, from the heartbeats that each writes to the database.
-type fleet struct {
-	db       *store.DB
-	serverID string
-	servers  atomic.Int64
+// member is this server's part in the fleet of those that decide together over limits.
+type member struct {
+	*fleet.Member
+	db   *store.DB
+	log  zerolog.Logger
+	stop func()
 }
 
-func newFleet(db *store.DB, serverID string) *fleet {
-	f := &fleet{db: db, serverID: serverID}
-	f.servers.Store(1)
-	return f
+func newMember(ctx context.Context, databaseURL, serverID string, log zerolog.Logger) (*member, error) {
+	db, err := store.Open(ctx, databaseURL, store.Options{AsAPI: true, MaxConns: renewConns})
+	if err != nil {
+		return nil, err
+	}
+	return &member{Member: fleet.NewMember(db, fleet.Options{ServerID: serverID, Log: log}), db: db, log: log}, nil
 }
 
-// size returns the number of servers at the last heartbeat that succeeded, at least 1.
-func (f *fleet) size() int { return int(f.servers.Load()) }
-
-func (f *fleet) run(ctx context.Context) error {
-	tick := time.NewTicker(heartbeatEvery)
-	defer tick.Stop()
-	for {
-		f.beat(ctx)
-		select {
-		case <-ctx.Done():
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-			defer cancel()
-			return f.db.RemoveServer(ctx, f.serverID)
-		case <-tick.C:
-		}
+// join makes this server one of the fleet and waits until a term is in force, for a moment only: requests that come before
+// it are no failures.
+func (m *member) join(ctx context.Context) {
+	m.stop = background(m.log, "be one of the fleet", m.Run)
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	if _, err := m.Await(ctx); errors.Is(err, context.DeadlineExceeded) {
+		m.log.Warn().Msg("no term agreed with the other servers yet")
 	}
 }
 
-// beat leaves the number as it was when the database is away.
-func (f *fleet) beat(ctx context.Context) {
-	now := time.Now()
-	if err := f.db.Heartbeat(ctx, f.serverID, now); err != nil {
-		return
+// Close leaves the fleet, if this server has joined it.
+func (m *member) Close() error {
+	if m.stop != nil {
+		m.stop()
 	}
-	if n, err := f.db.LiveServers(ctx, now, aliveWithin); err == nil {
-		f.servers.Store(int64(max(1, n)))
-	}
+	return m.db.Close()
 }

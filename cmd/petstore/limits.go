@@ -24,7 +24,7 @@ type limits struct {
 	client redis.UniversalClient
 }
 
-func openLimits(ctx context.Context, cfg config, fleet *fleet, log zerolog.Logger) (*limits, error) {
+func openLimits(ctx context.Context, cfg config, fleet *member, log zerolog.Logger) (*limits, error) {
 	if cfg.RedisURL == "" {
 		memory, err := seededMemory(ctx, string(cfg.DatabaseURL))
 		return &limits{Limiter: memory}, err
@@ -33,7 +33,7 @@ func openLimits(ctx context.Context, cfg config, fleet *fleet, log zerolog.Logge
 	if err != nil {
 		return nil, fmt.Errorf("PETSTORE_REDIS_URL: %w", err)
 	}
-	shared := plans.NewRedis(client, plans.RedisOptions{Servers: fleet.size, Log: log, Timeout: cfg.RedisTimeout})
+	shared := plans.NewRedis(client, plans.RedisOptions{Servers: fleet.Size, Log: log, Timeout: cfg.RedisTimeout})
 	return &limits{Limiter: shared, redis: shared, client: client}, nil
 }
 

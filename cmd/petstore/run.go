@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -25,27 +26,26 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	stopTrimming := background(log, "trim memory", trimMemory)
 	defer stopTrimming()
 
-	db, err := store.Open(ctx, string(cfg.DatabaseURL), store.Options{AsAPI: true})
+	db, err := openDatabase(ctx, string(cfg.DatabaseURL))
 	if err != nil {
-		return fmt.Errorf("%w (PETSTORE_DATABASE_URL)", err)
-	}
-	defer logError(log, "close database", db.Close)
-	if err := store.CheckSchema(ctx, string(cfg.DatabaseURL)); err != nil {
 		return err
 	}
+	defer logError(log, "close database", db.Close)
+
+	fleet, err := newMember(ctx, string(cfg.DatabaseURL), serverID, log)
+	if err != nil {
+		return err
+	}
+	defer logError(log, "close fleet", fleet.Close)
 
 	directory := keys.NewDirectory(db, cfg.keys(), time.Now)
 	stopListening := background(log, "hear changes", func(ctx context.Context) error {
-		return store.Listen(ctx, string(cfg.DatabaseURL), directory, func() {}, log)
+		return store.Listen(ctx, string(cfg.DatabaseURL), directory, fleet.Kick, log)
 	})
 	defer stopListening()
 
 	meter, refusals, stopRecording := startRecording(db, serverID, log)
 	defer stopRecording()
-
-	fleet := newFleet(db, serverID)
-	stopFleet := background(log, "count servers", fleet.run)
-	defer stopFleet()
 
 	stopPruning := startPruning(db, log)
 	defer stopPruning()
@@ -55,6 +55,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 		return err
 	}
 	defer logError(log, "close limits", limits.Close)
+	fleet.join(ctx)
 
 	strikes := limits.strikes(db, directory, log)
 	defer strikes.Close()
@@ -75,4 +76,16 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 		Str("environment", cfg.Environment).Bool("redis", cfg.RedisURL != "").Int("pid", os.Getpid()).Msg("serving")
 	served = log
 	return serveHTTP(ctx, cfg, on, handler, adminHandler(cfg, health, registry), health, log, started)
+}
+
+// openDatabase refuses a schema that this version can't work with.
+func openDatabase(ctx context.Context, url string) (*store.DB, error) {
+	db, err := store.Open(ctx, url, store.Options{AsAPI: true})
+	if err != nil {
+		return nil, fmt.Errorf("%w (PETSTORE_DATABASE_URL)", err)
+	}
+	if err := store.CheckSchema(ctx, url); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
 }

@@ -31,6 +31,9 @@ func Next(s State, b Beat, now time.Time) State {
 	return s
 }
 
+// ByID is the order of a State's servers.
+func ByID(a, b Server) int { return cmp.Compare(a.ID, b.ID) }
+
 // Live returns how many servers are alive at the instant now of the store's clock.
 func (s State) Live(now time.Time) int {
 	n := 0
@@ -62,7 +65,7 @@ func heard(servers []Server, b Beat, now time.Time) []Server {
 			next = append(next, e)
 		}
 	}
-	at, _ := slices.BinarySearchFunc(next, of.ID, func(e Server, id string) int { return cmp.Compare(e.ID, id) })
+	at, _ := slices.BinarySearchFunc(next, of, ByID)
 	return slices.Insert(next, at, of)
 }
 

@@ -27,3 +27,6 @@ func Exec(ctx context.Context, d *DB, query string) error {
 	_, err := d.db.ExecContext(ctx, query)
 	return err
 }
+
+// LockFleetQuery is how a renewal begins.
+const LockFleetQuery = lockFleetQuery

@@ -19,6 +19,7 @@ import (
 
 const (
 	callersChannel = "petstore_callers"
+	fleetChannel   = "petstore_fleet"
 	// The listening connection is asked for a sign of life this often; a read on it may last listenReadTimeout, which
 	// is how long a dead network stays unnoticed.
 	listenPingEvery   = 2 * time.Second
@@ -39,14 +40,15 @@ type CallerChanges interface {
 	Restored()
 }
 
-// ListenForCallers tells to of every change to a key, tenant, plan or ban until ctx ends. It needs a connection to the
-// server itself: through a pooler that shares connections no notice arrives. It returns an error when the URL can't be
-// read; a database that is away is waited for.
-func ListenForCallers(ctx context.Context, url string, to CallerChanges, log zerolog.Logger) error {
+// Listen tells callers of every change to a key, tenant, plan or ban until ctx ends, and calls terms, which returns
+// quickly, when the servers' term may have changed. It needs a connection to the server itself: through a pooler that
+// shares connections no notice arrives. It returns an error when the URL can't be read; a database that is away is waited
+// for.
+func Listen(ctx context.Context, url string, callers CallerChanges, terms func(), log zerolog.Logger) error {
 	if _, err := pq.NewConfig(url); err != nil {
 		return errors.New("listen for changes: the database URL can't be read")
 	}
-	l := &callerListener{to: to, log: log, events: make(chan pq.ListenerEventType)}
+	l := &listener{to: callers, terms: terms, log: log, events: make(chan pq.ListenerEventType)}
 	l.heard()
 	l.pq = pq.NewDialListener(deadlineDialer{read: listenReadTimeout}, url, minReconnect, maxReconnect,
 		func(e pq.ListenerEventType, _ error) {
@@ -59,7 +61,7 @@ func ListenForCallers(ctx context.Context, url string, to CallerChanges, log zer
 	helpers.Go(func() { l.ping(ctx) })
 	// Listen waits for the first connection, which may be long in coming: run reads the events meanwhile.
 	listening := make(chan error, 1)
-	helpers.Go(func() { listening <- l.pq.Listen(callersChannel) })
+	helpers.Go(func() { listening <- errors.Join(l.pq.Listen(callersChannel), l.pq.Listen(fleetChannel)) })
 	err := l.run(ctx, listening)
 	err = errors.Join(err, l.pq.Close())
 	helpers.Wait()
@@ -72,9 +74,10 @@ func ListenForCallers(ctx context.Context, url string, to CallerChanges, log zer
 	return nil
 }
 
-type callerListener struct {
+type listener struct {
 	pq     *pq.Listener
 	to     CallerChanges
+	terms  func()
 	log    zerolog.Logger
 	events chan pq.ListenerEventType
 	// lastHeard is when the connection last gave a sign of life, in Unix nanoseconds.
@@ -83,9 +86,9 @@ type callerListener struct {
 	lost bool
 }
 
-func (l *callerListener) heard() { l.lastHeard.Store(time.Now().UnixNano()) }
+func (l *listener) heard() { l.lastHeard.Store(time.Now().UnixNano()) }
 
-func (l *callerListener) run(ctx context.Context, listening <-chan error) error {
+func (l *listener) run(ctx context.Context, listening <-chan error) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -99,20 +102,25 @@ func (l *callerListener) run(ctx context.Context, listening <-chan error) error 
 			// After a loss, only the notice that comes with the next connection tells that it listens again.
 			if !l.lost {
 				l.to.Restored()
+				l.terms()
 			}
 		case n := <-l.pq.NotificationChannel():
 			l.heard()
-			if n == nil {
+			switch {
+			case n == nil:
 				l.lost = false
 				l.to.Restored()
-				continue
+				l.terms()
+			case n.Channel == fleetChannel:
+				l.terms()
+			default:
+				l.notice(n.Extra)
 			}
-			l.notice(n.Extra)
 		}
 	}
 }
 
-func (l *callerListener) event(e pq.ListenerEventType) {
+func (l *listener) event(e pq.ListenerEventType) {
 	switch e {
 	case pq.ListenerEventDisconnected:
 		l.lost = true
@@ -124,7 +132,7 @@ func (l *callerListener) event(e pq.ListenerEventType) {
 	}
 }
 
-func (l *callerListener) notice(text string) {
+func (l *listener) notice(text string) {
 	kind, id, _ := strings.Cut(text, " ")
 	switch kind {
 	case "key":
@@ -144,7 +152,7 @@ func (l *callerListener) notice(text string) {
 }
 
 // ping finds out that the other side is gone. It has a goroutine of its own because it may wait for a read.
-func (l *callerListener) ping(ctx context.Context) {
+func (l *listener) ping(ctx context.Context) {
 	tick := time.NewTicker(listenPingEvery)
 	defer tick.Stop()
 	for {

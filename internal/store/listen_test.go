@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 type heard struct {
 	mu     sync.Mutex
 	events []string
+	terms  atomic.Int64
 }
 
 func (h *heard) add(format string, args ...any) {
@@ -61,7 +63,7 @@ func listen(t *testing.T, url string) *heard {
 	h := &heard{}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- store.ListenForCallers(ctx, url, h, zerolog.Nop()) }()
+	go func() { done <- store.Listen(ctx, url, h, func() { h.terms.Add(1) }, zerolog.Nop()) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {

@@ -1,0 +1,137 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"petstore.example/internal/fleet"
+)
+
+var _ fleet.Store = (*DB)(nil)
+
+const (
+	// lockFleetQuery is a statement of its own: what is read after it is as its lock found it. A server that is frozen in
+	// the middle must not hold up the others until their leases run out.
+	lockFleetQuery = `
+select number, active, redis, alone, closed, servers, set_config('idle_in_transaction_session_timeout', '300', true)
+from fleet for update`
+
+	listServersQuery = `
+select s.id, s.seen_at, s.redis, s.acked, (select clock_timestamp()) as now
+from fleet left join servers s on true`
+
+	// saveServerQuery also says whether the transaction may be lost in a crash: a sign of life may, an agreement may not.
+	saveServerQuery = `
+insert into servers (id, seen_at, redis, acked) values ($1, $2, $3, $4)
+on conflict (id) do update set seen_at = excluded.seen_at, redis = excluded.redis, acked = excluded.acked
+returning case when $5 then set_config('synchronous_commit', 'off', true) end`
+
+	forgetServerQuery = `delete from servers where id = $1`
+
+	saveTermQuery = `
+update fleet set number = $1, active = $2, redis = $3, alone = $4, closed = $5, servers = $6
+returning pg_notify('` + fleetChannel + `', number::text)`
+)
+
+var renewQueries = []string{lockFleetQuery, listServersQuery, saveServerQuery, forgetServerQuery, saveTermQuery}
+
+// Renew implements fleet.Store. Its clock is that of Postgres, read while it holds the lock.
+func (d *DB) Renew(ctx context.Context, b fleet.Beat) (next fleet.State, err error) {
+	err = d.preparedTx(ctx, renewQueries, func(ctx context.Context, tx preparedTx) error {
+		before, now, err := readFleet(ctx, tx)
+		if err != nil {
+			return err
+		}
+		next = fleet.Next(before, b, now)
+		return saveFleet(ctx, tx, before, next)
+	})
+	if err != nil {
+		return fleet.State{}, fmt.Errorf("renew server: %w", err)
+	}
+	return next, nil
+}
+
+// Leave implements fleet.Store.
+func (d *DB) Leave(ctx context.Context, serverID string) error {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
+	if _, err := d.db.ExecContext(ctx, forgetServerQuery, serverID); err != nil {
+		return fmt.Errorf("forget server: %w", translate(err))
+	}
+	return nil
+}
+
+type fleetRow struct {
+	Number  int64
+	Active  bool
+	Redis   string
+	Alone   string
+	Closed  sql.NullTime
+	Servers int
+	Timeout string `db:"set_config"`
+}
+
+type serverRow struct {
+	ID    sql.NullString
+	Seen  sql.NullTime `db:"seen_at"`
+	Redis sql.NullString
+	Acked sql.NullInt64
+	Now   time.Time
+}
+
+func readFleet(ctx context.Context, tx preparedTx) (s fleet.State, now time.Time, err error) {
+	var row fleetRow
+	if err := tx.get(ctx, &row, lockFleetQuery); err != nil {
+		return s, now, fmt.Errorf("lock fleet: %w", err)
+	}
+	s.Term = fleet.Term{Number: row.Number, Redis: row.Redis, Alone: row.Alone, Servers: row.Servers}
+	if row.Closed.Valid {
+		s.Term.Closed = row.Closed.Time.UTC()
+	}
+	s.Active = row.Active
+	var servers []serverRow
+	if err := tx.query(ctx, &servers, listServersQuery); err != nil {
+		return s, now, fmt.Errorf("list servers: %w", err)
+	}
+	for _, r := range servers {
+		now = r.Now.UTC()
+		if r.ID.Valid {
+			s.Servers = append(s.Servers, fleet.Server{ID: r.ID.String, Seen: r.Seen.Time.UTC(), Redis: r.Redis.String, Acked: r.Acked.Int64})
+		}
+	}
+	slices.SortFunc(s.Servers, fleet.ByID)
+	return s, now, nil
+}
+
+// saveFleet writes what has changed.
+func saveFleet(ctx context.Context, tx preparedTx, before, next fleet.State) error {
+	agreed := next.Term != before.Term || next.Active != before.Active
+	for _, e := range before.Servers {
+		if _, kept := slices.BinarySearchFunc(next.Servers, e, fleet.ByID); kept {
+			continue
+		}
+		if _, err := tx.exec(ctx, forgetServerQuery, e.ID); err != nil {
+			return fmt.Errorf("forget server: %w", err)
+		}
+	}
+	for _, e := range next.Servers {
+		if slices.Contains(before.Servers, e) {
+			continue
+		}
+		if _, err := tx.exec(ctx, saveServerQuery, e.ID, e.Seen, e.Redis, e.Acked, !agreed); err != nil {
+			return fmt.Errorf("save server: %w", err)
+		}
+	}
+	if !agreed {
+		return nil
+	}
+	t := next.Term
+	closed := sql.NullTime{Time: t.Closed, Valid: !t.Closed.IsZero()}
+	if _, err := tx.exec(ctx, saveTermQuery, t.Number, next.Active, t.Redis, t.Alone, closed, t.Servers); err != nil {
+		return fmt.Errorf("save term: %w", err)
+	}
+	return nil
+}

@@ -1,7 +1,7 @@
 // Package api answers HTTP.
 //
-// A request flows one way. serve.go is that way, read from top to bottom: identify (whose key?), admit (ban, then both
-// windows of the tenant in one step, or the address's bucket), then the route's handler. One struct, the exchange,
+// A request flows one way. serve.go is that way, read from top to bottom: identify (whose key?), admit (ban, then all
+// windows of the caller in one step, or the address's bucket), then the route's handler. One struct, the exchange,
 // is set up once and carries the caller and the decision. routes.go is the whole route table, errors.go the one
 // table of error codes: handlers return errors, and one function renders them.
 //
@@ -16,6 +16,8 @@
 //
 // Who has no valid key is counted by address. An OPTIONS request is counted by address whatever it carries: a
 // browser's preflight carries no credential, and a tenant is never charged for it.
+//
+// A free route, GET /v1/usage, shows how the windows stand and counts in none.
 //
 // A request that ends in 5xx is given back to its tenant, unless the client itself broke it off: otherwise breaking off
 // would be a way around the limit.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http/httptest"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +49,25 @@ func readUsage(t *testing.T, rec *httptest.ResponseRecorder) (u usageAnswer) {
 		t.Fatalf("%d %s, %v", rec.Code, rec.Body, err)
 	}
 	return u
+}
+
+// TestTheGuideShowsTheDocumentsUsage: docs/rate-limiting.md shows the same answer.
+func TestTheGuideShowsTheDocumentsUsage(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/rate-limiting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(text), "### What you used")
+	_, shown, _ = strings.Cut(shown, "```json\n")
+	shown, _, _ = strings.Cut(shown, "```")
+	var got usageAnswer
+	if err := json.Unmarshal([]byte(shown), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(usageExample(t, "usual"), got); diff != "" {
+		t.Errorf("(-document +guide):\n%s", diff)
+	}
 }
 
 // acme returns the claim of acme's key, which it changes first.

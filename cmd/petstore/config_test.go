@@ -23,6 +23,7 @@ func TestConfigNamesAllMistakesOnce(t *testing.T) {
 		"PETSTORE_BASE_URL":        "https://u:hunter2@h/v1",
 		"PETSTORE_TRUSTED_PROXIES": "10.0.0.0/8,nobody",
 		"PETSTORE_ADDRESS_LIMIT":   "0",
+		"PETSTORE_LIST_MEMORY":     "-1",
 		"PETSTORE_LOG_LEVEL":       "loud",
 		"PETSTORE_LOG_FORMAT":      "xml",
 		"PETSTORE_PPROF":           "maybe",

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"petstore.example/internal/wire"
 )
 
 const (
@@ -41,10 +43,11 @@ func serveHTTP(
 	ctx context.Context, cfg config, on *sockets, api, admin http.Handler, health *health, log zerolog.Logger, started func(),
 ) error {
 	apiServer, adminServer := newHTTPServer(api, log), newHTTPServer(admin, log)
+	apiServer.ConnContext = wire.Context
 	// A profile may take longer than an answer of the API.
 	adminServer.WriteTimeout = 5 * time.Minute
 	failed := make(chan error, 2)
-	go func() { failed <- apiServer.Serve(on.api) }()
+	go func() { failed <- apiServer.Serve(wire.Listener{Listener: on.api}) }()
 	go func() { failed <- adminServer.Serve(on.admin) }()
 	defer func() { _ = adminServer.Close() }()
 	started()

@@ -17,12 +17,6 @@ var (
 	preflightAge = []string{"7200"}
 )
 
-// share lets pages of all origins read the answer.
-func share(h http.Header) {
-	h["Access-Control-Allow-Origin"] = anyOrigin
-	h["Access-Control-Expose-Headers"] = exposedHeaders
-}
-
 // isPreflight reports whether an OPTIONS request is a browser's question whether a page may send another request.
 func isPreflight(h http.Header) bool {
 	return len(h["Origin"]) > 0 && len(h["Access-Control-Request-Method"]) > 0

@@ -9,14 +9,18 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/wire"
 )
 
 // exchange is one request and its answer: all that is found out on the way, set up once. It lives as long as the
 // request does.
 type exchange struct {
 	*gin.Context
-	route *route
-	id    string
+	route   *route
+	metrics *routeMetrics
+	// conn is the client's connection, nil where the server has none to leave a head with.
+	conn *wire.Conn
+	id   string
 	// now is the instant by which everything about the request is decided.
 	now time.Time
 	// started is for the duration only.
@@ -37,8 +41,11 @@ type exchange struct {
 	// failed is the error that was answered, nil for none.
 	failed *Error
 
+	// lines are header lines of the answer that were written out before.
+	lines []byte
+
 	// values holds the answer's headers, so that each does not need a slice of its own.
-	values [12]string
+	values [16]string
 	used   int
 }
 
@@ -56,26 +63,28 @@ func (x *exchange) set(name, value string) {
 // Header values that never change.
 var (
 	applicationJSON = []string{"application/json"}
-	noStore         = []string{"no-store"}
-	privateNoCache  = []string{"private, no-cache"}
 )
 
 // write sends the answer: the headers that every answer has, and the body, if any.
 func (x *exchange) write(status int, body []byte) {
-	x.leaveBody()
-	h := x.Writer.Header()
-	share(h)
-	x.set("X-Request-Id", x.id)
-	x.setLimits()
-	h["Cache-Control"] = noStore
-	if (status == http.StatusOK || status == http.StatusNotModified) && x.isRead() {
-		h["Cache-Control"] = privateNoCache
+	if body == nil {
+		x.send(status, nil, nil)
+		return
 	}
+	x.set("Content-Length", strconv.Itoa(len(body)))
+	x.send(status, body, x.Writer.Header()["Content-Length"])
+}
+
+// send is write with the body's length as its header has it.
+func (x *exchange) send(status int, body []byte, length []string) {
+	x.leaveBody()
+	x.leaveHead(status)
 	if body != nil {
+		h := x.Writer.Header()
 		if h["Content-Type"] == nil {
 			h["Content-Type"] = applicationJSON
 		}
-		x.set("Content-Length", strconv.Itoa(len(body)))
+		h["Content-Length"] = length
 	}
 	x.Writer.WriteHeader(status)
 	if body == nil || x.Request.Method == http.MethodHead {

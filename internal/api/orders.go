@@ -26,7 +26,12 @@ func (a *api) listOrders(x *exchange) error {
 	if more && len(orders) > 0 {
 		next = formatCursor(orders[len(orders)-1].ID)
 	}
-	return answerList(x, &query, a.ordersURL, orders, next)
+	p, err := finish(&query, a.ordersURL, orders, next)
+	if err != nil {
+		return err
+	}
+	x.answerPage(p)
+	return nil
 }
 
 // placeOrder is POST /v1/store/orders, experimental.

@@ -115,21 +115,23 @@ func parseLimit(s string) (int, bool) {
 	return n, err == nil && 1 <= n && n <= maxLimit && '1' <= s[0] && s[0] <= '9'
 }
 
-// links are the list's (RFC 8288): the next page, unless its cursor is empty, and the first, with all other parameters
-// as they were. The query has to be a good one.
-func (q *listQuery) links(list, next string) string {
-	var space [512]byte
-	b := space[:0]
-	if next != "" {
-		b = append(q.appendTarget(b, list, next), `; rel="next", `...)
+// appendLinks appends the list's links (RFC 8288): the next page, unless its cursor is empty, and the first, with all other
+// parameters as they were. The query has to be a good one.
+func (q *listQuery) appendLinks(b []byte, list, next string) []byte {
+	others := ""
+	if q.others != nil {
+		others = q.others.Encode()
 	}
-	return string(append(q.appendTarget(b, list, ""), `; rel="first"`...))
+	if next != "" {
+		b = append(q.appendTarget(b, list, next, others), `; rel="next", `...)
+	}
+	return append(q.appendTarget(b, list, "", others), `; rel="first"`...)
 }
 
-func (q *listQuery) appendTarget(b []byte, list, cursor string) []byte {
+func (q *listQuery) appendTarget(b []byte, list, cursor, others string) []byte {
 	b = append(append(b, '<'), list...)
 	separator := byte('?')
-	for _, p := range [...]struct{ name, value string }{{"cursor=", cursor}, {"limit=", q.limit.value}, {"status=", q.status.value}, {"", q.others.Encode()}} {
+	for _, p := range [...]struct{ name, value string }{{"cursor=", cursor}, {"limit=", q.limit.value}, {"status=", q.status.value}, {"", others}} {
 		if p.value != "" {
 			b = append(append(append(b, separator), p.name...), p.value...)
 			separator = '&'

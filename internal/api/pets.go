@@ -9,7 +9,7 @@ import (
 	"petstore.example/internal/catalog"
 )
 
-// listPets is GET /v1/pets.
+// listPets is GET /v1/pets. It answers from memory where the page there is certainly the present one.
 func (a *api) listPets(x *exchange) error {
 	query, err := parseListQuery(x.Request.URL.RawQuery)
 	if err != nil {
@@ -19,16 +19,36 @@ func (a *api) listPets(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	asked := catalog.Page{After: at.after, Limit: at.limit, Status: status}
+	// Links keep parameters that we don't know, so pages with such are kept for nobody else.
+	memory, version := a.memory, x.decision.Version
+	if query.others != nil {
+		memory = nil
+	}
+	key := listKey{x.caller.Tenant.ID, at.after, status, at.limit, query.limit.times > 0}
+	p := memory.get(key, version)
+	if p == nil {
+		if p, err = a.readPets(x, &query, catalog.Page{After: at.after, Limit: at.limit, Status: status}); err != nil {
+			return err
+		}
+		if memory.wants(key, version) {
+			memory.keep(key, version, p)
+		}
+	}
+	x.answerPage(p)
+	return nil
+}
+
+// readPets reads a page from the database.
+func (a *api) readPets(x *exchange, query *listQuery, asked catalog.Page) (*listPage, error) {
 	pets, more, err := a.Pets.ListPets(x.Request.Context(), x.caller.Tenant.ID, asked)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	next := ""
 	if more && len(pets) > 0 {
 		next = formatCursor(pets[len(pets)-1].ID)
 	}
-	return answerList(x, &query, a.petsURL, pets, next)
+	return finish(query, a.petsURL, pets, next)
 }
 
 // createPet is POST /v1/pets.

@@ -2,9 +2,12 @@ package api
 
 import (
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"petstore.example/internal/wire"
 )
 
 // maxURI is the longest request target, in bytes.
@@ -18,8 +21,16 @@ func (a *api) serve(r route) gin.HandlerFunc {
 	if r.stability != "" {
 		r.marks = []string{string(r.stability)}
 	}
+	observed := a.metrics.route(r.path)
 	return func(c *gin.Context) {
-		x := &exchange{Context: c, route: &r, now: a.Clock(), started: time.Now()}
+		x := exchanges.Get().(*exchange)
+		x.Context, x.route, x.metrics = c, &r, observed
+		x.started = time.Now()
+		x.now = x.started
+		if a.Clock != nil {
+			x.now = a.Clock()
+		}
+		x.conn = wire.From(c.Request.Context())
 		x.id = requestID(c.Request.Header)
 		defer a.finish(x)
 		if err := a.answer(x); err != nil {
@@ -27,6 +38,9 @@ func (a *api) serve(r route) gin.HandlerFunc {
 		}
 	}
 }
+
+// exchanges spare each request its 1.2 kB.
+var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 
 // answer handles a request in the order of precedence of the answers: 414, who calls, 429, 404 and 405 and OPTIONS,
 // 401, 410, and then what the operation itself has to say.
@@ -59,7 +73,12 @@ func (a *api) finish(x *exchange) {
 	}
 	elapsed := time.Since(x.started)
 	a.record(x, elapsed)
-	a.metrics.observe(x, elapsed)
+	x.metrics.observe(x, elapsed)
+	if x.conn != nil {
+		// Only net/http is known to have copied the header's values.
+		*x = exchange{}
+		exchanges.Put(x)
+	}
 	if cut {
 		// The server closes the connection, so that nobody takes half an answer for a whole one.
 		panic(http.ErrAbortHandler)

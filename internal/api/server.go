@@ -74,6 +74,10 @@ type Config struct {
 	BaseURL string
 	// TrustedProxies are the addresses and networks (CIDR) whose X-Forwarded-For is believed; none by default.
 	TrustedProxies []string
+	// Versions hears of every change of a catalogue; nil for nobody, and then no list is answered from memory.
+	Versions plans.Versions
+	// ListMemory is how many bytes lists may take to be answered from memory, 0 for none.
+	ListMemory int64
 	// Clock is time.Now by default.
 	Clock   func() time.Time
 	Log     zerolog.Logger
@@ -85,6 +89,8 @@ type api struct {
 	Config
 	metrics *metrics
 	months  *usage.Months
+	// memory is nil where no list is answered from it.
+	memory *listMemory
 	// prefix is the path of BaseURL without its /v1.
 	prefix string
 	// petsURL and ordersURL are the lists, absolute.
@@ -101,10 +107,12 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure api: base URL: %w", err)
 	}
-	if c.Clock == nil {
-		c.Clock = time.Now
-	}
+	c.watch()
 	m, err := newMetrics(c.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("configure api: metrics: %w", err)
+	}
+	memory, err := newListMemory(c)
 	if err != nil {
 		return nil, fmt.Errorf("configure api: metrics: %w", err)
 	}
@@ -119,7 +127,7 @@ func New(c Config) (http.Handler, error) {
 		return nil, fmt.Errorf("configure api: trusted proxies: %w", err)
 	}
 	a := &api{
-		Config: c, metrics: m, months: usage.NewMonths(c.Usage), prefix: strings.TrimSuffix(base.Path, "/v1"),
+		Config: c, metrics: m, months: usage.NewMonths(c.Usage), memory: memory, prefix: strings.TrimSuffix(base.Path, "/v1"),
 		petsURL: c.BaseURL + "/pets", ordersURL: c.BaseURL + "/store/orders",
 	}
 	a.mount(engine, pages)

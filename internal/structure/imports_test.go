@@ -36,7 +36,7 @@ var below = map[string][]string{
 	"cmd/petstore":    {"*"},
 	"cmd/petstorectl": {"internal/store", "internal/keys", "internal/plans", "internal/usage", "internal/audit", "internal/devfile", "migrations"},
 
-	"internal/api":   {"internal/api/reference", "internal/keys", "internal/plans", "internal/catalog", "internal/usage"},
+	"internal/api":   {"internal/api/reference", "internal/keys", "internal/plans", "internal/catalog", "internal/wire", "internal/usage"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
 	"internal/plans": {"internal/fleet"},
 	"internal/store": {"internal/keys", "internal/plans", "internal/fleet", "internal/catalog", "internal/usage", "internal/audit", "migrations"},
@@ -56,7 +56,7 @@ var knows = map[string][]string{
 	"github.com/gin-gonic/gin":             {"internal/api"},
 	"github.com/yuin/goldmark":             {"internal/api/reference"},
 	"github.com/spf13/cobra":               {"cmd/petstore", "cmd/petstorectl"},
-	"github.com/maypok86/otter/v2":         {"internal/keys"},
+	"github.com/maypok86/otter/v2":         {"internal/api", "internal/keys"},
 }
 
 // ignorant packages must not reach these libraries by any way, their own imports' imports included.

@@ -1,0 +1,76 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"sync"
+)
+
+// Listener hands out connections that are Conns.
+type Listener struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l Listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &Conn{Conn: c}, nil
+}
+
+// Conn is one client's connection.
+type Conn struct {
+	net.Conn
+	// Head is header lines for the answer that is about to be written, each complete and ended by CRLF. It is set before the
+	// answer's first byte is, by the handler, and emptied with it: its room is there to be used again.
+	Head []byte
+}
+
+type connKey struct{}
+
+// Context is an http.Server's ConnContext.
+func Context(ctx context.Context, c net.Conn) context.Context {
+	if own, ok := c.(*Conn); ok {
+		return context.WithValue(ctx, connKey{}, own)
+	}
+	return ctx
+}
+
+// From returns the connection of a request by its context; nil when it is not one of a Listener.
+func From(ctx context.Context) *Conn {
+	c, _ := ctx.Value(connKey{}).(*Conn)
+	return c
+}
+
+// outgoing holds what is written in one piece: an answer's head and as much of its body as net/http's buffer of 4 KiB has.
+var outgoing = sync.Pool{New: func() any {
+	b := make([]byte, 0, 8<<10)
+	return &b
+}}
+
+// Write implements net.Conn. net/http has written the answer before whole when the next one's handler begins, so what
+// comes when there is a Head begins with the status line that the Head belongs behind.
+func (c *Conn) Write(p []byte) (int, error) {
+	if len(c.Head) == 0 {
+		return c.Conn.Write(p)
+	}
+	status := bytes.IndexByte(p, '\n') + 1
+	b := outgoing.Get().(*[]byte)
+	defer outgoing.Put(b)
+	*b = append(append(append((*b)[:0], p[:status]...), c.Head...), p[status:]...)
+	c.Head = c.Head[:0]
+	if _, err := c.Conn.Write(*b); err != nil {
+		// How much of it arrived nobody asks: the connection is at its end.
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// CloseWrite implements what net/http looks for when it ends a connection whose client still sends.
+func (c *Conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"sync"
 )
 
@@ -50,13 +51,13 @@ func encodeJSON(v any) ([]byte, error) {
 	return bytes.Clone(e.Bytes()), nil
 }
 
-// json answers with a value.
-func (x *exchange) json(status int, v any) error {
+// json answers 200 with a value.
+func (x *exchange) json(v any) error {
 	e, err := encode(v)
 	if err != nil {
 		return err
 	}
 	defer e.release()
-	x.write(status, e.Bytes())
+	x.write(http.StatusOK, e.Bytes())
 	return nil
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 
 	"petstore.example/internal/catalog"
 )
@@ -60,5 +59,5 @@ func (a *api) changeOrder(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return x.json(http.StatusOK, &order)
+	return x.json(&order)
 }

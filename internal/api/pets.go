@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -69,7 +68,7 @@ func (a *api) getPet(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return x.json(http.StatusOK, &pet)
+	return x.json(&pet)
 }
 
 // changePet is PATCH /v1/pets/{petId}, beta.
@@ -90,7 +89,7 @@ func (a *api) changePet(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return x.json(http.StatusOK, &pet)
+	return x.json(&pet)
 }
 
 func petID(x *exchange) (int64, error) {

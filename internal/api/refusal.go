@@ -54,19 +54,25 @@ func addressOverLimit(limit, wait int64) *Error {
 	return codeRateLimitExceeded.retryIn(append(appendCount(b, limit, "request"), " per minute."...), wait)
 }
 
-// retryIn makes an error of a message that it ends with the wait in seconds.
-func (c *errorCode) retryIn(message []byte, wait int64) *Error {
-	b := append(message, " Retry in "...)
+// retryIn makes an error of the message b, which it ends with the wait in seconds.
+func (c *errorCode) retryIn(b []byte, wait int64) *Error {
+	b = append(b, " Retry in "...)
 	from := len(b)
-	b = appendCount(b, wait, "second")
-	text := string(append(b, '.'))
-	digits := strings.IndexByte(text[from:], ' ')
-	return &Error{code: c, message: text, retryAfter: text[from : from+digits]}
+	b = strconv.AppendInt(b, wait, 10)
+	to := len(b)
+	b = append(appendUnit(b, wait, "second"), '.')
+	message := string(b)
+	return &Error{code: c, message: message, retryAfter: message[from:to]}
 }
 
-// appendCount appends "1 second" or "2 seconds".
+// appendCount appends "1 request" or "2 requests".
 func appendCount(b []byte, n int64, what string) []byte {
-	b = append(append(strconv.AppendInt(b, n, 10), ' '), what...)
+	return appendUnit(strconv.AppendInt(b, n, 10), n, what)
+}
+
+// appendUnit appends " second" to a number that is 1, and " seconds" to any other.
+func appendUnit(b []byte, n int64, what string) []byte {
+	b = append(append(b, ' '), what...)
 	if n != 1 {
 		b = append(b, 's')
 	}

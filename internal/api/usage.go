@@ -1,7 +1,6 @@
 package api
 
 import (
-	"net/http"
 	"time"
 
 	"petstore.example/internal/plans"
@@ -58,7 +57,7 @@ func (a *api) getUsage(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return x.json(http.StatusOK, &usageAnswer{
+	return x.json(&usageAnswer{
 		Tenant:   t.Name,
 		Plan:     t.Plan,
 		Quota:    usageQuota{t.Quota.PerMinute, t.Quota.PerDay},

@@ -71,6 +71,7 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`tenant show`":                                               tenantDetailsView.names()[len(tenantView):],
 		"`key show`, `key identify`":                                  keyDetailsView(now).names()[len(keyView(now)):],
 		"`plan show`":                                                 planDetailsView.names()[len(planView):],
+		"`why`":                                                       append(standingView, nestedView...).names(),
 		"`usage show`":                                                usageView(store.ByTenantAndPlan, "").names(),
 	} {
 		members := "`" + strings.Join(names, "` `") + "`"
@@ -124,6 +125,9 @@ func (d *docRun) block(t *testing.T, text string) string {
 		command, said, _ := strings.Cut(strings.TrimSuffix(example, "\n"), "\n")
 		if strings.HasPrefix(command, "petstorectl usage") {
 			d.recordUsage(t)
+		}
+		if strings.HasPrefix(command, "petstorectl why") {
+			d.recordRefusals(t)
 		}
 		is := d.run(t, d.replace(command, d.real))
 		d.match(said, is)
@@ -186,6 +190,25 @@ func shellWords(line string) []string {
 		words = append(words, strings.Trim(word, `"`))
 	}
 	return words
+}
+
+// recordRefusals records what a server would have, for keys without a name.
+func (d *docRun) recordRefusals(t *testing.T) {
+	t.Helper()
+	db, err := sql.Open("postgres", d.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	_, err = db.ExecContext(t.Context(), `
+		insert into refusals
+		select tenant_id, 'server', row_number() over (), id, timestamptz '2026-11-20 10:29:50Z' + n * interval '1 second', 'd4s6v8qk3m5t0b2n7c1' || n,
+		       'key_banned', 'enterprise', '', 0, '2026-11-20 11:30Z', false, 'GET', '/v1/pets', 100 * n
+		from api_keys, generate_series(0, 1) n where name = ''
+		on conflict do nothing`)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // recordUsage records what a server would have, on two plans, for the first key of the tenant acme.

@@ -40,20 +40,9 @@ list of processes. A terminal asks for it and does not show it.`,
 }
 
 func runKeyIdentify(ctx context.Context, o *keyIdentifyOptions) error {
-	text, err := o.readKey(ctx)
+	k, err := identify(ctx, o.factory)
 	if err != nil {
 		return err
-	}
-	service, err := o.keys(ctx)
-	if err != nil {
-		return err
-	}
-	k, err := service.Identify(ctx, strings.TrimSpace(text))
-	if errors.Is(err, keys.ErrKeyNotFound) {
-		return &problem{code: exitNotFound, message: "no such key was issued here: its form is right, its digest unknown"}
-	}
-	if err != nil {
-		return o.explain(ctx, err, about{})
 	}
 	db, err := o.database(ctx)
 	if err != nil {
@@ -62,16 +51,35 @@ func runKeyIdentify(ctx context.Context, o *keyIdentifyOptions) error {
 	return printKey(ctx, o.factory, db, k)
 }
 
-func (o *keyIdentifyOptions) readKey(ctx context.Context) (text string, err error) {
-	if o.streams.inTTY {
-		_, _ = io.WriteString(o.streams.err, "Key: ")
-		text, err = o.streams.silent(ctx)
-		o.streams.say("")
+// identify returns the key that is on stdin.
+func identify(ctx context.Context, f *factory) (keys.Key, error) {
+	text, err := f.readKey(ctx)
+	if err != nil {
+		return keys.Key{}, err
+	}
+	service, err := f.keys(ctx)
+	if err != nil {
+		return keys.Key{}, err
+	}
+	k, err := service.Identify(ctx, strings.TrimSpace(text))
+	if errors.Is(err, keys.ErrKeyNotFound) {
+		return keys.Key{}, &problem{
+			code: exitNotFound, message: "no such key was issued here: its form is right, its digest unknown",
+		}
+	}
+	return k, f.explain(ctx, err, about{})
+}
+
+func (f *factory) readKey(ctx context.Context) (text string, err error) {
+	if f.streams.inTTY {
+		_, _ = io.WriteString(f.streams.err, "Key: ")
+		text, err = f.streams.silent(ctx)
+		f.streams.say("")
 	} else {
-		text, err = o.streams.readLine(ctx)
+		text, err = f.streams.readLine(ctx)
 	}
 	if errors.Is(err, io.EOF) {
-		return "", usageProblem("no key on stdin").withHint("usage: petstorectl key identify < FILE")
+		return "", usageProblem("no key on stdin").withHint("pipe it in: petstorectl … < FILE")
 	}
 	return text, err
 }

@@ -17,7 +17,7 @@ type column[T any] struct {
 	name string
 	// heading is the table's; empty for the name in capitals.
 	heading string
-	// value returns a string ("" for none), an int64, a *int64 (nil for none), a time (zero for none), a []string or raw JSON.
+	// value returns a string ("" for none), a bool, an int64, a *int64 (nil for none), a time (zero for none), a []string or raw JSON.
 	value func(T) any
 	// short is set on the columns of a list's table; the others are shown for one thing, in JSON and in CSV.
 	short bool
@@ -61,6 +61,20 @@ func (v view[T]) without(name string) view[T] {
 		fewer[i].short = fewer[i].short && fewer[i].name != name
 	}
 	return fewer
+}
+
+// exact is the view with its times as they are, on a terminal too.
+func (v view[T]) exact() view[T] {
+	exact := slices.Clone(v)
+	for i, c := range v {
+		exact[i].value = func(t T) any {
+			if at, ok := c.value(t).(time.Time); ok {
+				return plain(at)
+			}
+			return c.value(t)
+		}
+	}
+	return exact
 }
 
 func (v view[T]) names() []string {
@@ -254,6 +268,8 @@ func plain(v any) string {
 	switch v := v.(type) {
 	case string:
 		return cleanCell(v)
+	case bool:
+		return strconv.FormatBool(v)
 	case int64:
 		return strconv.FormatInt(v, 10)
 	case *int64:

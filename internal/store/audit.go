@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
@@ -147,7 +148,9 @@ func timeOf(t sql.NullTime) time.Time {
 type AuditFilter struct {
 	// Tenant is a tenant's name, empty for all and for changes that concern none.
 	Tenant string
-	Limit  int
+	// Subjects are what was changed, none for all.
+	Subjects []string
+	Limit    int
 }
 
 // ListAudit returns the latest entries, newest first, or plans.ErrTenantNotFound.
@@ -161,8 +164,8 @@ func (d *DB) ListAudit(ctx context.Context, f AuditFilter) ([]audit.Entry, error
 	err := d.db.SelectContext(ctx, &rows, `
 		select a.id, a.at, a.actor, a.action, coalesce(t.name, '') as tenant, a.subject, a.before, a.after, a.reason
 		from audit_entries a left join tenants t on t.id = a.tenant_id
-		where $1 = '' or t.name = $1
-		order by a.id desc limit $2`, f.Tenant, f.Limit)
+		where ($1 = '' or t.name = $1) and (cardinality($2::text[]) = 0 or a.subject = any($2))
+		order by a.id desc limit $3`, f.Tenant, pq.Array(append([]string{}, f.Subjects...)), f.Limit)
 	if err != nil {
 		return nil, fmt.Errorf("list audit entries: %w", translate(err))
 	}

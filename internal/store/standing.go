@@ -1,0 +1,32 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// KeyUsage is what was admitted and refused of one key, and of all keys of its tenant.
+type KeyUsage struct {
+	Admitted       int64 `db:"admitted"`
+	Refused        int64 `db:"refused"`
+	TenantAdmitted int64 `db:"tenant_admitted"`
+	TenantRefused  int64 `db:"tenant_refused"`
+}
+
+// UsageOfKey sums what was recorded from From up to, but without, To, both whole hours. Servers record within about a second.
+func (d *DB) UsageOfKey(ctx context.Context, tenantID int64, keyID string, from, to time.Time) (KeyUsage, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
+	var u KeyUsage
+	err := d.db.GetContext(ctx, &u, `
+		select coalesce(sum(admitted) filter (where key_id = $2), 0)::bigint as admitted,
+		       coalesce(sum(refused) filter (where key_id = $2), 0)::bigint as refused,
+		       coalesce(sum(admitted), 0)::bigint as tenant_admitted,
+		       coalesce(sum(refused), 0)::bigint as tenant_refused
+		from usage_hourly where tenant_id = $1 and hour >= $3 and hour < $4`, tenantID, keyID, from, to)
+	if err != nil {
+		return KeyUsage{}, fmt.Errorf("sum a key's usage: %w", translate(err))
+	}
+	return u, nil
+}

@@ -14,6 +14,8 @@ const (
 	pruneEvery = time.Minute
 	// pruneAtOnce keeps each step short: a request that writes over an expired key waits for it.
 	pruneAtOnce = 500
+	// keyLimitAge is more than servers' clocks can differ.
+	keyLimitAge = 10 * time.Minute
 )
 
 // pruner removes what is kept for a time only. Each method removes at most limit and returns how many.
@@ -22,6 +24,8 @@ type pruner interface {
 	PruneIdempotencyKeys(ctx context.Context, now time.Time, limit int) (int, error)
 	// PruneRefusals removes those of before that instant.
 	PruneRefusals(ctx context.Context, before time.Time, limit int) (int, error)
+	// PruneKeyLimits removes what is kept of minutes that were over at that instant.
+	PruneKeyLimits(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
 // startPruning removes what has expired every minute until stop is called.
@@ -56,6 +60,7 @@ func pruneAll(ctx context.Context, db pruner) error {
 	return errors.Join(
 		prune(ctx, db.PruneIdempotencyKeys, now),
 		prune(ctx, db.PruneRefusals, now.Add(-usage.RefusalAge)),
+		prune(ctx, db.PruneKeyLimits, now.Add(-keyLimitAge)),
 	)
 }
 

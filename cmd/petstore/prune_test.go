@@ -45,12 +45,15 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 		exec(`insert into refusals
 			select tenant_id, 's', n, id, now() - interval '23 hours' + interval '1 hour' * n, '', '', '', '', 0, null, false, '', '', 0
 			from api_keys, generate_series(-1200, 8) n where n < -1 or n > 0 on conflict do nothing`)
+		exec(`insert into limit_states (tenant_id, scope, minute)
+			select id, 'key' || n, extract(epoch from now())::bigint / 60 + n
+			from tenants, generate_series(-1200, 5) n where n < -15 or n > 0 on conflict do nothing`)
 	}
 	awaitLeft := func(want int) {
 		t.Helper()
 		for left, until := -1, time.Now().Add(20*time.Second); left != want; time.Sleep(5 * time.Millisecond) {
 			if err := owner.QueryRowContext(t.Context(), `
-				select (select count(*) from idempotency_keys) + (select count(*) from refusals)`).Scan(&left); err != nil {
+				select (select count(*) from idempotency_keys) + (select count(*) from refusals) + (select count(*) from limit_states)`).Scan(&left); err != nil {
 				t.Fatal(err)
 			}
 			if time.Now().After(until) {
@@ -65,10 +68,10 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 	tick := make(chan time.Time)
 	stop := background(zerolog.Nop(), "prune", pruning(db, tick, zerolog.Nop()))
 	defer stop()
-	awaitLeft(10 + 8)
+	awaitLeft(10 + 8 + 5)
 	keep()
 	tick <- time.Time{}
-	awaitLeft(10 + 8)
+	awaitLeft(10 + 8 + 5)
 }
 
 // brokenPruner fails once.
@@ -83,6 +86,8 @@ func (p brokenPruner) PruneIdempotencyKeys(context.Context, time.Time, int) (int
 }
 
 func (p brokenPruner) PruneRefusals(context.Context, time.Time, int) (int, error) { return 0, nil }
+
+func (p brokenPruner) PruneKeyLimits(context.Context, time.Time, int) (int, error) { return 0, nil }
 
 func TestPruningGoesOnAfterAnError(t *testing.T) {
 	t.Parallel()

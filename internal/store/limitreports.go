@@ -1,0 +1,147 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lib/pq"
+
+	"petstore.example/internal/plans"
+)
+
+// reportsAtOnce bounds how long the rows of one transaction stay locked.
+const reportsAtOnce = 1000
+
+const (
+	lockReportedQuery = `
+select l.tenant_id, l.scope, l.term, l.redis, l.accounted, l.minute, l.minute_used, l.day, l.day_used,
+  set_config('idle_in_transaction_session_timeout', '500', true) as timeout
+from limit_states l
+where (l.tenant_id, l.scope) in (select * from unnest($1::bigint[], $2::text[]))
+order by l.tenant_id, l.scope for update`
+
+	// Which minute it is differs from tenant to tenant, by one at most.
+	pruneLimitsQuery = `
+delete from limit_states where (tenant_id, scope) in (
+  select tenant_id, scope from limit_states where scope <> '' and minute < $1
+  order by tenant_id, scope limit $2 for update skip locked
+)`
+)
+
+var reportQueries = []string{addLimitsQuery, lockReportedQuery, saveLimitsQuery}
+
+// Report implements plans.Ground. A thousand reports are one transaction. Those of tenants that are gone are left out.
+func (d *DB) Report(ctx context.Context, reports []plans.Report) error {
+	sorted := slices.SortedFunc(slices.Values(reports), func(a, b plans.Report) int {
+		return cmp.Or(cmp.Compare(a.TenantID, b.TenantID), cmp.Compare(a.KeyID, b.KeyID))
+	})
+	for some := range slices.Chunk(sorted, reportsAtOnce) {
+		for tries := 1; ; tries++ {
+			err := d.preparedTx(ctx, reportQueries, func(ctx context.Context, tx preparedTx) error {
+				return report(ctx, tx, some, tries == limitTries)
+			})
+			if err == nil {
+				break
+			}
+			if !errors.Is(err, errNoLimits) {
+				return fmt.Errorf("report limits: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// report returns errNoLimits when a row is not there, unless those are to be left out.
+func report(ctx context.Context, tx preparedTx, reports []plans.Report, leaveOut bool) error {
+	keys := reportedKeys(reports)
+	before, err := lockReported(ctx, tx, keys)
+	if err != nil {
+		return err
+	}
+	if len(before) < len(keys) && !leaveOut {
+		return errNoLimits
+	}
+	after := make(map[limitKey]plans.GroundRow, len(before))
+	for k, row := range before {
+		after[k] = row
+	}
+	for _, r := range reports {
+		tenant, key := limitKey{r.TenantID, ""}, limitKey{r.TenantID, r.KeyID}
+		if _, ok := before[tenant]; !ok {
+			continue
+		}
+		g := plans.GroundRows{Tenant: after[tenant]}
+		if r.KeyID != "" {
+			g.Key = after[key]
+		}
+		g = g.Reported(r)
+		after[tenant] = g.Tenant
+		if _, ok := before[key]; ok && r.KeyID != "" {
+			after[key] = g.Key
+		}
+	}
+	var changed limitRows
+	for _, k := range keys {
+		if after[k] != before[k] {
+			changed.add(k, after[k])
+		}
+	}
+	return changed.save(ctx, tx)
+}
+
+// reportedKeys returns the rows that the reports, which are in order, concern: each once and in order.
+func reportedKeys(reports []plans.Report) []limitKey {
+	keys := make([]limitKey, 0, len(reports))
+	for i, r := range reports {
+		if i == 0 || r.TenantID != reports[i-1].TenantID {
+			keys = append(keys, limitKey{r.TenantID, ""})
+		}
+		if own := (limitKey{r.TenantID, r.KeyID}); keys[len(keys)-1] != own {
+			keys = append(keys, own)
+		}
+	}
+	return keys
+}
+
+// lockReported returns the rows, with those that it had to add.
+func lockReported(ctx context.Context, tx preparedTx, keys []limitKey) (map[limitKey]plans.GroundRow, error) {
+	ids, scopes := make([]int64, len(keys)), make([]string, len(keys))
+	for i, k := range keys {
+		ids[i], scopes[i] = k.tenantID, k.scope
+	}
+	// Before any row is locked: a server that adds one then waits for nobody who waits for this one.
+	if _, err := tx.exec(ctx, addLimitsQuery, pq.Array(ids), pq.Array(scopes)); err != nil {
+		return nil, err
+	}
+	var rows []struct {
+		TenantID int64 `db:"tenant_id"`
+		Scope    string
+		Timeout  string
+		limitRow
+	}
+	if err := tx.query(ctx, &rows, lockReportedQuery, pq.Array(ids), pq.Array(scopes)); err != nil {
+		return nil, err
+	}
+	found := make(map[limitKey]plans.GroundRow, len(rows))
+	for _, r := range rows {
+		found[limitKey{r.TenantID, r.Scope}] = r.row()
+	}
+	return found, nil
+}
+
+// PruneKeyLimits removes the rows of keys whose minute was over at that instant, at most limit of them, and returns how many it
+// removed. Tenants' rows stay. Any number of servers can do so at the same time.
+func (d *DB) PruneKeyLimits(ctx context.Context, before time.Time, limit int) (int, error) {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
+	result, err := d.db.ExecContext(ctx, pruneLimitsQuery, before.Unix()/60-1, limit)
+	if err != nil {
+		return 0, fmt.Errorf("prune limits of keys: %w", translateIn(ctx, err))
+	}
+	removed, err := result.RowsAffected()
+	return int(removed), err
+}

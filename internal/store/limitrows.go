@@ -1,0 +1,67 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/lib/pq"
+
+	"petstore.example/internal/plans"
+)
+
+// limitKey names a row of limit_states: scope is a key's id, or "" for the tenant itself.
+type limitKey struct {
+	tenantID int64
+	scope    string
+}
+
+// limitRow is what a row of limit_states says. Its fields are null where there is no row.
+type limitRow struct {
+	Term       sql.NullInt64
+	Redis      sql.NullBool
+	Accounted  sql.NullInt64
+	Minute     sql.NullInt64
+	MinuteUsed sql.NullInt64 `db:"minute_used"`
+	Day        sql.NullInt64
+	DayUsed    sql.NullInt64 `db:"day_used"`
+}
+
+func (r limitRow) row() plans.GroundRow {
+	return plans.GroundRow{
+		Term: r.Term.Int64, Redis: r.Redis.Bool, Accounted: r.Accounted.Int64,
+		Minute: r.Minute.Int64, MinuteUsed: r.MinuteUsed.Int64, Day: r.Day.Int64, DayUsed: r.DayUsed.Int64,
+	}
+}
+
+// limitRows are rows to write, column by column.
+type limitRows struct {
+	ids                             []int64
+	scopes                          []string
+	redis                           []bool
+	terms, accounted, minutes, days []int64
+	minuteUsed, dayUsed             []int64
+}
+
+func (l *limitRows) add(k limitKey, r plans.GroundRow) {
+	l.ids, l.scopes = append(l.ids, k.tenantID), append(l.scopes, k.scope)
+	l.terms, l.redis, l.accounted = append(l.terms, r.Term), append(l.redis, r.Redis), append(l.accounted, r.Accounted)
+	l.minutes, l.minuteUsed = append(l.minutes, r.Minute), append(l.minuteUsed, r.MinuteUsed)
+	l.days, l.dayUsed = append(l.days, r.Day), append(l.dayUsed, r.DayUsed)
+}
+
+// save writes the rows, which the transaction has locked.
+func (l *limitRows) save(ctx context.Context, tx preparedTx) error {
+	if len(l.ids) == 0 {
+		return nil
+	}
+	n, err := tx.exec(ctx, saveLimitsQuery, pq.Array(l.ids), pq.Array(l.scopes), pq.Array(l.terms), pq.Array(l.redis), pq.Array(l.accounted),
+		pq.Array(l.minutes), pq.Array(l.minuteUsed), pq.Array(l.days), pq.Array(l.dayUsed))
+	if err != nil {
+		return err
+	}
+	if n != int64(len(l.ids)) {
+		return fmt.Errorf("%d of %d rows of limits written", n, len(l.ids))
+	}
+	return nil
+}

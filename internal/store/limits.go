@@ -1,0 +1,195 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lib/pq"
+
+	"petstore.example/internal/plans"
+)
+
+var _ plans.Ground = (*DB)(nil)
+
+const (
+	// lockLimitsQuery locks a tenant's row and then a key's, and reads the term beside. The term may have changed since the
+	// statement began: the rows know the latest that used them. A server that is frozen in the middle must not hold up the
+	// others for long.
+	lockLimitsQuery = `
+with l as (
+  select scope, term, redis, accounted, minute, minute_used, day, day_used
+  from limit_states where tenant_id = $1 and scope in ('', $2)
+  order by scope for update
+)
+select f.number, f.active, f.redis <> '' as by_redis, f.closed, f.servers,
+  set_config('idle_in_transaction_session_timeout', '500', true) as timeout, l.*
+from fleet f left join l on true`
+
+	// recordedQuery reads what billing knows of a day, and the highest limit that the tenant had on it.
+	recordedQuery = `
+select
+  coalesce((
+    select sum(admitted)::bigint from usage_hourly where tenant_id = $1 and hour >= $2 and hour < $3
+  ), 0) as used,
+  coalesce((
+    select max(per_minute) from tenant_plans
+    where tenant_id = $1 and valid_from < $3 and (valid_to is null or valid_to > $2)
+  ), 0) as per_minute`
+
+	// addLimitsQuery adds the rows that are not there, in the order in which they are locked.
+	addLimitsQuery = `
+insert into limit_states (tenant_id, scope)
+select n.tenant_id, n.scope from unnest($1::bigint[], $2::text[]) n (tenant_id, scope)
+join tenants t on t.id = n.tenant_id
+order by n.tenant_id, n.scope
+on conflict do nothing`
+
+	saveLimitsQuery = `
+update limit_states l set term = n.term, redis = n.redis, accounted = n.accounted,
+  minute = n.minute, minute_used = n.minute_used, day = n.day, day_used = n.day_used
+from unnest($1::bigint[], $2::text[], $3::bigint[], $4::boolean[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[])
+  n (tenant_id, scope, term, redis, accounted, minute, minute_used, day, day_used)
+where l.tenant_id = n.tenant_id and l.scope = n.scope`
+)
+
+var groundQueries = []string{lockLimitsQuery, recordedQuery, saveLimitsQuery}
+
+// errNoLimits: a row is not there. It is added outside of the transaction, because rows are locked in one order.
+var errNoLimits = errors.New("no row of limits")
+
+// limitTries is how often rows are added that are gone when they are locked: those of keys are pruned.
+const limitTries = 3
+
+// Open implements plans.Ground.
+func (d *DB) Open(ctx context.Context, o plans.Opening) (base plans.Base, fresh bool, err error) {
+	err = d.onGround(ctx, &o.Claim, o.Term, o.At, func(t plans.GroundTerm, g plans.GroundRows, r plans.Recorded) (plans.GroundRows, error) {
+		g, base, fresh, err = g.Opened(t, o, r)
+		return g, err
+	})
+	if err != nil {
+		return plans.Base{}, false, fmt.Errorf("open limits: %w", err)
+	}
+	return base, fresh, nil
+}
+
+// Portion implements plans.Ground.
+func (d *DB) Portion(ctx context.Context, p plans.PortionClaim) (portion plans.Portion, err error) {
+	err = d.onGround(ctx, &p.Claim, p.Term, p.At, func(t plans.GroundTerm, g plans.GroundRows, r plans.Recorded) (plans.GroundRows, error) {
+		g, portion, err = g.Portioned(t, p, r)
+		return g, err
+	})
+	if err != nil {
+		return plans.Portion{}, fmt.Errorf("take portion of limits: %w", err)
+	}
+	return portion, nil
+}
+
+// rule is one of the methods of plans.GroundRows.
+type rule func(plans.GroundTerm, plans.GroundRows, plans.Recorded) (plans.GroundRows, error)
+
+// onGround has the rule change the rows of a claim.
+func (d *DB) onGround(ctx context.Context, c *plans.Claim, term int64, at time.Time, do rule) error {
+	key := ""
+	if c.KeyPerMinute > 0 {
+		key = c.KeyID
+	}
+	for tries := 1; ; tries++ {
+		err := d.preparedTx(ctx, groundQueries, func(ctx context.Context, tx preparedTx) error {
+			return changeLimits(ctx, tx, c.TenantID, key, term, at, do)
+		})
+		if tries == limitTries || !errors.Is(err, errNoLimits) {
+			return err
+		}
+		if err := d.addLimits(ctx, c.TenantID, key); err != nil {
+			return err
+		}
+	}
+}
+
+func changeLimits(ctx context.Context, tx preparedTx, tenantID int64, key string, term int64, at time.Time, do rule) error {
+	t, before, err := lockLimits(ctx, tx, tenantID, key)
+	if err != nil {
+		return err
+	}
+	var recorded plans.Recorded
+	if before.NeedsRecorded(term) {
+		from := time.Unix(0, 0).UTC().AddDate(0, 0, int(plans.DayAt(at)))
+		row := struct {
+			Used      int64
+			PerMinute int64 `db:"per_minute"`
+		}{}
+		if err := tx.get(ctx, &row, recordedQuery, tenantID, from, from.AddDate(0, 0, 1)); err != nil {
+			return err
+		}
+		recorded = plans.Recorded{Used: row.Used, PerMinute: row.PerMinute}
+	}
+	after, err := do(t, before, recorded)
+	if err != nil {
+		return err
+	}
+	var changed limitRows
+	if after.Tenant != before.Tenant {
+		changed.add(limitKey{tenantID, ""}, after.Tenant)
+	}
+	if key != "" && after.Key != before.Key {
+		changed.add(limitKey{tenantID, key}, after.Key)
+	}
+	return changed.save(ctx, tx)
+}
+
+// lockLimits returns errNoLimits when a row is not there, and plans.ErrTermOver when no term is in force.
+func lockLimits(ctx context.Context, tx preparedTx, tenantID int64, key string) (t plans.GroundTerm, g plans.GroundRows, err error) {
+	var rows []struct {
+		Number  int64
+		Active  bool
+		ByRedis bool `db:"by_redis"`
+		Closed  sql.NullTime
+		Servers int
+		Timeout string
+		Scope   sql.NullString
+		limitRow
+	}
+	if err := tx.query(ctx, &rows, lockLimitsQuery, tenantID, key); err != nil {
+		return t, g, err
+	}
+	want := 1
+	if key != "" {
+		want = 2
+	}
+	if len(rows) < want || !rows[0].Scope.Valid {
+		return t, g, errNoLimits
+	}
+	first := rows[0]
+	if !first.Active {
+		return t, g, plans.ErrTermOver
+	}
+	t = plans.GroundTerm{Number: first.Number, Redis: first.ByRedis, Servers: first.Servers}
+	if first.Closed.Valid {
+		t.Closed = first.Closed.Time.UTC()
+	}
+	g.Tenant = first.row()
+	if key != "" {
+		g.Key = rows[1].row()
+	}
+	return t, g, nil
+}
+
+func (d *DB) addLimits(ctx context.Context, tenantID int64, key string) error {
+	ctx, cancel := d.bound(ctx)
+	defer cancel()
+	scopes := []string{""}
+	if key != "" {
+		scopes = append(scopes, key)
+	}
+	ids := make([]int64, len(scopes))
+	for i := range ids {
+		ids[i] = tenantID
+	}
+	if _, err := d.db.ExecContext(ctx, addLimitsQuery, pq.Array(ids), pq.Array(scopes)); err != nil {
+		return fmt.Errorf("add limits: %w", translateIn(ctx, err))
+	}
+	return nil
+}

@@ -1,0 +1,296 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/fleet"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+// ground is a database whose only server is in a term; the minute of its tenant 1 lasts from eleven on for some seconds more.
+type ground struct {
+	meteredDB
+	key  meteredKey
+	beat fleet.Beat
+}
+
+func newGround(t *testing.T) *ground {
+	t.Helper()
+	g := &ground{meteredDB: newMeteredDB(t), beat: fleet.Beat{ServerID: "a"}}
+	g.key = g.meteredDB.key(t, 1)
+	g.begin(t, "")
+	return g
+}
+
+// begin begins a term in which that Redis decides, or Postgres for "", and returns its number.
+func (g *ground) begin(t *testing.T, redis string) int64 {
+	t.Helper()
+	g.beat.Redis = redis
+	g.beat.Acked = renew(t, g.api, g.beat).Term.Number
+	s := renew(t, g.api, g.beat)
+	if !s.Active || s.Term.Redis != redis {
+		t.Fatalf("no such term: %+v", s)
+	}
+	return s.Term.Number
+}
+
+func (g *ground) claim(q plans.Quota, perMinute int64) plans.Claim {
+	return plans.Claim{TenantID: g.key.TenantID, KeyID: g.key.ID, Quota: q, KeyPerMinute: perMinute}
+}
+
+// unnumbered leaves out the windows' numbers.
+func unnumbered(b plans.Base) plans.Base {
+	b.Minute, b.Day = 0, 0
+	return b
+}
+
+// TestGround: what Redis counted, what Postgres granted and what is recorded hold over the change of terms.
+func TestGround(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	c := g.claim(plans.Quota{PerMinute: 100, PerDay: 1000}, 50)
+	g.exec(t, `insert into usage_hourly values ($1, $2, $3, 'pro', 7, 1), ($1, $2 - interval '1 day', $3, 'pro', 100, 0)`, g.key.TenantID, eleven, g.key.ID)
+
+	term := g.begin(t, "r")
+	base, fresh, err := g.api.Open(t.Context(), plans.Opening{Claim: c, Term: term, At: eleven})
+	if want := (plans.Base{DayUsed: 7}); err != nil || !fresh || unnumbered(base) != want {
+		t.Errorf("the first to open: %+v, fresh %v, %v", base, fresh, err)
+	}
+	again, fresh, err := g.api.Open(t.Context(), plans.Opening{Claim: c, Term: term, At: eleven})
+	if err != nil || fresh || again != base {
+		t.Errorf("the second to open: %+v, fresh %v, %v", again, fresh, err)
+	}
+	if _, err := g.api.Portion(t.Context(), plans.PortionClaim{Claim: c, Term: term, At: eleven, Want: 1}); !errors.Is(err, plans.ErrTermOver) {
+		t.Errorf("a portion while Redis decides: %v", err)
+	}
+	seen := base
+	seen.MinuteUsed, seen.DayUsed, seen.KeyUsed = 20, 27, 10
+	for range 2 { // a report may be repeated
+		err := g.api.Report(t.Context(), []plans.Report{
+			{TenantID: c.TenantID, KeyID: c.KeyID, Term: term, Seen: seen}, {TenantID: c.TenantID, Term: term, Seen: seen},
+			{TenantID: 4711, Term: term, Seen: seen}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	over := term
+	term = g.begin(t, "")
+	if _, _, err := g.api.Open(t.Context(), plans.Opening{Claim: c, Term: over, At: eleven}); !errors.Is(err, plans.ErrTermOver) {
+		t.Errorf("open a term that is over: %v", err)
+	}
+	portion, err := g.api.Portion(t.Context(), plans.PortionClaim{Claim: c, Term: term, At: eleven, Want: 1})
+	want := plans.Portion{Base: plans.Base{Minute: base.Minute, MinuteUsed: 30, Day: base.Day, DayUsed: 37, KeyUsed: 20}, Granted: 10}
+	if diff := cmp.Diff(want, portion); err != nil || diff != "" {
+		t.Errorf("a portion of the key's 40: %v (-want +got)\n%s", err, diff)
+	}
+	back := []plans.Back{{Minute: portion.Minute, Day: portion.Day, Count: 3}}
+	if err := g.api.Report(t.Context(), []plans.Report{{TenantID: c.TenantID, KeyID: c.KeyID, Term: term, Back: back}}); err != nil {
+		t.Fatal(err)
+	}
+
+	term = g.begin(t, "other")
+	base, fresh, err = g.api.Open(t.Context(), plans.Opening{Claim: c, Term: term, At: eleven})
+	if want := (plans.Base{MinuteUsed: 27, DayUsed: 34, KeyUsed: 17}); err != nil || !fresh || unnumbered(base) != want {
+		t.Errorf("after a part was given back: %+v, fresh %v, %v", base, fresh, err)
+	}
+	if got := g.text(t, `select count(*) from limit_states`); got != "2" {
+		t.Errorf("%s rows, want 2", got)
+	}
+}
+
+// TestGroundAfterASilentEnd: who is killed while Redis decides may have admitted as much as there was.
+func TestGroundAfterASilentEnd(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	c := g.claim(plans.Quota{PerMinute: 100, PerDay: 1000}, 0)
+	now := time.Now()
+	g.exec(t, `
+		insert into tenant_plans values
+		  ($1, $2::timestamptz - interval '1 year', $2::timestamptz - interval '1 microsecond', 'pro', 300, 10000),
+		  ($1, $2::timestamptz - interval '1 microsecond', null, 'free', 100, 1000)`, c.TenantID, now)
+	term := g.begin(t, "r")
+	if _, _, err := g.api.Open(t.Context(), plans.Opening{Claim: c, Term: term, At: now}); err != nil {
+		t.Fatal(err)
+	}
+	g.exec(t, `insert into servers values ('killed', clock_timestamp() - interval '10 seconds', 'r', 1)`)
+	g.exec(t, `update fleet set active = false, number = number + 1, closed = clock_timestamp() + interval '3 seconds'`)
+	term = g.begin(t, "")
+	p, err := g.api.Portion(t.Context(), plans.PortionClaim{Claim: c, Term: term, At: now, Want: 1})
+	if err != nil || p.Granted != 0 || p.MinuteUsed != plans.Full || p.DayUsed != 600 {
+		t.Errorf("%+v, %v; want the minute closed, and twice the largest limit of the day", p, err)
+	}
+}
+
+// TestPortionsOfManyServersNeverExceed: whoever asks at the same time, all that is granted is the limit, and no less.
+func TestPortionsOfManyServersNeverExceed(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	term := g.begin(t, "")
+	const limit = 500
+	servers := []*store.DB{g.api, openAPI(t, g.URL, patience)}
+	var granted atomic.Int64
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			// Half of them by keys of their own, with rows that are not there yet.
+			c := g.claim(plans.Quota{PerMinute: limit, PerDay: 100_000}, 0)
+			if i%2 == 0 {
+				c.KeyID, c.KeyPerMinute = fmt.Sprint("key", i%4), limit
+			}
+			for {
+				p, err := servers[i%2].Portion(t.Context(), plans.PortionClaim{Claim: c, Term: term, At: eleven, Want: 1})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if granted.Add(p.Granted); p.Granted == 0 {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := granted.Load(); got != limit {
+		t.Errorf("%d granted, want %d", got, limit)
+	}
+}
+
+// TestOneOpens: of all that open a tenant at once, one begins its count.
+func TestOneOpens(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	term := g.begin(t, "r")
+	var first atomic.Int64
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			_, fresh, err := g.api.Open(t.Context(), plans.Opening{Claim: g.claim(plans.Quota{PerMinute: 9, PerDay: 9}, 5), Term: term, At: eleven})
+			if err != nil {
+				t.Error(err)
+			}
+			if fresh {
+				first.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if first.Load() != 1 {
+		t.Errorf("%d were the first", first.Load())
+	}
+}
+
+// TestReportsAndPortionsAtOnce: rows are added and locked in one order, whoever comes from which side.
+func TestReportsAndPortionsAtOnce(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	const tenants = 40
+	g.exec(t, `insert into tenants (name, plan, created_at) select 'many-' || n, 'free', now() from generate_series(1, $1) n`, tenants)
+	term := g.begin(t, "")
+	reports := make([]plans.Report, 0, 2*tenants)
+	for i := range int64(tenants) {
+		seen := plans.Base{Minute: 1 << 40, MinuteUsed: 5, Day: 1 << 40, DayUsed: 5, KeyUsed: 5}
+		reports = append(reports, plans.Report{TenantID: i + 2, KeyID: "k", Term: term, Seen: seen}, plans.Report{TenantID: i + 2, Term: term, Seen: seen})
+	}
+	var wg sync.WaitGroup
+	for worker := range 8 {
+		wg.Go(func() {
+			for i := range int64(tenants) {
+				var err error
+				if worker%2 == 0 {
+					err = g.api.Report(t.Context(), reports)
+				} else {
+					c := plans.Claim{TenantID: i + 2, KeyID: "k", Quota: plans.Quota{PerMinute: 1000, PerDay: 1000}, KeyPerMinute: 1000}
+					_, err = g.api.Portion(t.Context(), plans.PortionClaim{Claim: c, Term: term, At: eleven, Want: 1})
+				}
+				if _, pruned := g.api.PruneKeyLimits(t.Context(), eleven, 3); err != nil || pruned != nil {
+					t.Error(err, pruned)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestPruneKeyLimits(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	minute := eleven.Unix() / 60
+	g.exec(t, `insert into limit_states (tenant_id, scope, minute) values ($1, '', 1), ($1, 'old', $2 - 2), ($1, 'older', 1), ($1, 'now', $2 - 1)`, g.key.TenantID, minute)
+	for _, want := range []int{1, 1, 0} {
+		if n, err := g.api.PruneKeyLimits(t.Context(), eleven, 1); n != want || err != nil {
+			t.Errorf("%d removed, want %d; %v", n, want, err)
+		}
+	}
+	if got := g.text(t, `select string_agg(scope, ' ' order by scope) from limit_states`); got != " now" {
+		t.Errorf("%q remain", got)
+	}
+}
+
+// TestReportOfManyTenants prints what the end of a term costs a server that has served 10,000 tenants.
+func TestReportOfManyTenants(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	const tenants = 10_000
+	g.exec(t, `insert into tenants (name, plan, created_at) select 'many-' || n, 'free', now() from generate_series(1, $1) n`, tenants)
+	term := g.begin(t, "")
+	reports := make([]plans.Report, tenants)
+	for round := range int64(3) {
+		for i := range reports {
+			seen := plans.Base{Minute: 5, MinuteUsed: round + 1, Day: 5, DayUsed: round + 1}
+			reports[i] = plans.Report{TenantID: int64(i) + 2, Term: term, Seen: seen}
+		}
+		begin := time.Now()
+		if err := g.api.Report(t.Context(), reports); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d tenants reported in %v", tenants, time.Since(begin))
+	}
+	if got := g.text(t, `select count(*) from limit_states where minute_used = 3 and day_used = 3`); got != fmt.Sprint(tenants) {
+		t.Errorf("%s tenants have what was reported", got)
+	}
+}
+
+// TestGroundRoundTrips: what a portion costs, begin and commit included.
+func TestGroundRoundTrips(t *testing.T) {
+	t.Parallel()
+	g := newGround(t)
+	proxy := newBreakingProxy(t, g.APIURL)
+	db := open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1, Timeout: patience})
+	c := g.claim(plans.Quota{PerMinute: 100, PerDay: 1000}, 50)
+	const far = 1_000_000
+	for name, tt := range map[string]struct {
+		redis string
+		call  func(context.Context, int64) error
+		want  int
+	}{
+		"portion": {"", func(ctx context.Context, term int64) error {
+			_, err := db.Portion(ctx, plans.PortionClaim{Claim: c, Term: term, At: eleven, Want: 1})
+			return err
+		}, 4},
+		"open again": {"r", func(ctx context.Context, term int64) error {
+			_, _, err := db.Open(ctx, plans.Opening{Claim: c, Term: term, At: eleven})
+			return err
+		}, 3},
+	} {
+		term := g.begin(t, tt.redis)
+		for range 2 {
+			proxy.breakAt(far, cutAnswer)
+			if err := tt.call(t.Context(), term); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		if n := far - proxy.remaining(); n != tt.want {
+			t.Errorf("%s takes %d round trips, want %d", name, n, tt.want)
+		}
+	}
+}

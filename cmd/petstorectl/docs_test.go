@@ -70,6 +70,7 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`version`":                                                   buildView.names(),
 		"`tenant show`":                                               tenantDetailsView.names()[len(tenantView):],
 		"`key show`, `key identify`":                                  keyDetailsView(now).names()[len(keyView(now)):],
+		"`plan simulate`":                                             replayView.names(),
 		"`plan show`":                                                 planDetailsView.names()[len(planView):],
 		"`why`":                                                       append(standingView, nestedView...).names(),
 		"`usage show`":                                                usageView(store.ByTenantAndPlan, "").names(),
@@ -123,7 +124,7 @@ func (d *docRun) block(t *testing.T, text string) string {
 	var out strings.Builder
 	for example := range strings.SplitSeq(strings.TrimPrefix(text, "$ "), "\n$ ") {
 		command, said, _ := strings.Cut(strings.TrimSuffix(example, "\n"), "\n")
-		if strings.HasPrefix(command, "petstorectl usage") {
+		if strings.HasPrefix(command, "petstorectl usage") || strings.HasPrefix(command, "petstorectl plan simulate") {
 			d.recordUsage(t)
 		}
 		if strings.HasPrefix(command, "petstorectl why") {

@@ -60,6 +60,10 @@ func TestFlags(t *testing.T) {
 	checkFlags(t, err, []any{"acme", store.ByDay, november, november.AddDate(0, 1, 0), usageLimit},
 		[]any{usage.tenant, usage.by, usage.from, usage.to, usage.limit})
 
+	simulate, err := parsed(t, newCmdPlanSimulate, "acme", "pro", "--from", "2026-10-15")
+	checkFlags(t, err, []any{"acme", "pro", time.Date(2026, 10, 15, 0, 0, 0, 0, time.UTC), time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)},
+		[]any{simulate.tenant, simulate.plan, simulate.from, simulate.to})
+
 	down, err := parsed(t, newCmdMigrateDown, "--yes", "--dry-run", "-o", "json")
 	checkFlags(t, err, []any{1, true, true, "json"}, []any{down.steps, down.yes, down.dryRun, down.output})
 

@@ -8,7 +8,7 @@ import (
 
 func newCmdPlan(f *factory) *cobra.Command {
 	return newGroup("plan,plans", "What customers buy: requests per minute and per day",
-		newCmdPlanList(f, nil), newCmdPlanShow(f, nil), newCmdPlanAssign(f, nil),
+		newCmdPlanList(f, nil), newCmdPlanShow(f, nil), newCmdPlanAssign(f, nil), newCmdPlanSimulate(f, nil),
 	)
 }
 

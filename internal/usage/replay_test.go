@@ -1,0 +1,75 @@
+package usage_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/usage"
+)
+
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	midnight := noon.Add(-12 * time.Hour)
+	at := func(hour int, requests, refused int64) usage.Hour {
+		return usage.Hour{At: midnight.Add(time.Duration(hour) * time.Hour), Requests: requests, Refused: refused}
+	}
+	day := func(n int, requests, refused, byDay, byMinute int64) usage.ReplayedDay {
+		return usage.ReplayedDay{Date: midnight.AddDate(0, 0, n), Requests: requests, Refused: refused, ByDay: byDay, ByMinute: byMinute}
+	}
+	for name, test := range map[string]struct {
+		hours             []usage.Hour
+		perMinute, perDay int64
+		want              []usage.ReplayedDay
+	}{
+		"none":                   {nil, 60, 1000, nil},
+		"all pass":               {[]usage.Hour{at(1, 500, 7), at(2, 500, 0)}, 60, 1000, []usage.ReplayedDay{day(0, 1000, 7, 0, 0)}},
+		"the day is over":        {[]usage.Hour{at(1, 900, 0), at(2, 200, 50), at(3, 5, 5)}, 60, 1000, []usage.ReplayedDay{day(0, 1105, 55, 105, 0)}},
+		"each day has its own":   {[]usage.Hour{at(23, 1200, 0), at(24, 900, 0)}, 60, 1000, []usage.ReplayedDay{day(0, 1200, 0, 200, 0), day(1, 900, 0, 0, 0)}},
+		"an hour's 61 minutes":   {[]usage.Hour{at(1, 611, 0)}, 10, 100_000, []usage.ReplayedDay{day(0, 611, 0, 0, 1)}},
+		"two hours have 121":     {[]usage.Hour{at(1, 620, 0), at(2, 620, 0)}, 10, 100_000, []usage.ReplayedDay{day(0, 1240, 0, 0, 30)}},
+		"two apart have 122":     {[]usage.Hour{at(1, 620, 0), at(3, 620, 0)}, 10, 100_000, []usage.ReplayedDay{day(0, 1240, 0, 0, 20)}},
+		"a refusal costs no day": {[]usage.Hour{at(1, 5000, 0), at(3, 390, 0)}, 10, 1000, []usage.ReplayedDay{day(0, 5390, 0, 0, 4390)}},
+	} {
+		if diff := cmp.Diff(test.want, usage.Replay(test.hours, test.perMinute, test.perDay)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestReplayIsALowerBound: of requests at any instants, limits over windows of any phase refuse no fewer.
+func TestReplayIsALowerBound(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		perMinute := 1 + random.Int64N(5)
+		perDay := perMinute + random.Int64N(2000)
+		phase := random.Int64N(60)
+		requests := make([]usage.Hour, 50)
+		minutes, days := map[int64]int64{}, map[int64]int64{}
+		var refused int64
+		for h := range requests {
+			requests[h].At = time.Unix(int64(h)*3600, 0).UTC()
+			for range random.Int64N(400) {
+				at := int64(h)*3600 + random.Int64N(3600)
+				requests[h].Requests++
+				minute, day := (at+phase)/60, at/86400
+				if minutes[minute] >= perMinute || days[day] >= perDay {
+					refused++
+					continue
+				}
+				minutes[minute]++
+				days[day]++
+			}
+		}
+		var bound int64
+		for _, d := range usage.Replay(requests, perMinute, perDay) {
+			bound += d.ByDay + d.ByMinute
+		}
+		if bound > refused {
+			t.Fatalf("%d a minute, %d a day: at least %d refused, in truth %d", perMinute, perDay, bound, refused)
+		}
+	}
+}

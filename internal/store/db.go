@@ -81,6 +81,9 @@ func open(url string, o Options) (*DB, error) {
 		}
 		cfg.Runtime["role"] = apiRole
 		cfg.Runtime["idle_in_transaction_session_timeout"] = strconv.FormatInt(apiIdleTimeout.Milliseconds(), 10)
+		// Left to itself, Postgres plans a page of a catalogue of 10,000 animals and more anew for every request, since it guesses
+		// that the page is a tenth of the catalogue: 180 µs in place of 95. Every statement of the API has one good plan.
+		cfg.Runtime["plan_cache_mode"] = "force_generic_plan"
 	}
 	if o.Timeout > 0 {
 		timeout = o.Timeout

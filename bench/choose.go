@@ -9,9 +9,7 @@ import (
 // case that needs it, so that what disturbs one run disturbs the other.
 func (s *stage) choose(names []string) error {
 	if names == nil {
-		for _, c := range s.cases {
-			names = append(names, c.Name)
-		}
+		names = s.grouped()
 	}
 	var chosen []*contender
 	var take func(name string) error
@@ -38,4 +36,24 @@ func (s *stage) choose(names []string) error {
 	}
 	s.cases = chosen
 	return nil
+}
+
+// grouped returns the names of all cases, those beside each other that have a baseline in common.
+func (s *stage) grouped() (names []string) {
+	var baselines []string
+	groups := map[string][]string{}
+	for _, c := range s.cases {
+		base := c
+		for base.Against != "" {
+			base = s.named(base.Against)
+		}
+		if !slices.Contains(baselines, base.Name) {
+			baselines = append(baselines, base.Name)
+		}
+		groups[base.Name] = append(groups[base.Name], c.Name)
+	}
+	for _, b := range baselines {
+		names = append(names, groups[b]...)
+	}
+	return names
 }

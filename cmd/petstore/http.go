@@ -47,7 +47,7 @@ func serveHTTP(
 	// A profile may take longer than an answer of the API.
 	adminServer.WriteTimeout = 5 * time.Minute
 	failed := make(chan error, 2)
-	go func() { failed <- apiServer.Serve(wire.Listener{Listener: on.api}) }()
+	go func() { failed <- apiServer.Serve(wire.Listen(on.api)) }()
 	go func() { failed <- adminServer.Serve(on.admin) }()
 	defer func() { _ = adminServer.Close() }()
 	started()

@@ -29,7 +29,9 @@ The configuration comes from the environment; docs/configuration.md lists it, "p
 				return err
 			}
 			defer sockets.close()
-			return run(cmd.Context(), cfg, sockets, newLogger(cfg, os.Stderr), func() {})
+			log := newLogBuffer(os.Stderr)
+			defer log.flush()
+			return run(cmd.Context(), cfg, sockets, newLogger(cfg, log), func() {})
 		},
 	}
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
@@ -40,6 +42,10 @@ The configuration comes from the environment; docs/configuration.md lists it, "p
 
 func newLogger(cfg config, out io.Writer) zerolog.Logger {
 	if cfg.LogFormat == "text" {
+		if b, ok := out.(*logBuffer); ok {
+			// Who reads along waits for nothing.
+			out = b.out
+		}
 		out = zerolog.ConsoleWriter{Out: out, TimeFormat: "15:04:05.000", NoColor: !colours(out)}
 	}
 	level, err := zerolog.ParseLevel(cfg.LogLevel)

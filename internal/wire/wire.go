@@ -7,24 +7,15 @@ import (
 	"sync"
 )
 
-// Listener hands out connections that are Conns.
-type Listener struct{ net.Listener }
-
-// Accept implements net.Listener.
-func (l Listener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return &Conn{Conn: c}, nil
-}
-
 // Conn is one client's connection.
 type Conn struct {
 	net.Conn
 	// Head is header lines for the answer that is about to be written, each complete and ended by CRLF. It is set before the
 	// answer's first byte is, by the handler, and emptied with it: its room is there to be used again.
 	Head []byte
+
+	reads, writes deadline
+	listener      *listener
 }
 
 type connKey struct{}
@@ -65,6 +56,12 @@ func (c *Conn) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// Close implements net.Conn.
+func (c *Conn) Close() error {
+	c.listener.forget(c)
+	return c.Conn.Close()
 }
 
 // CloseWrite implements what net/http looks for when it ends a connection whose client still sends.

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// writes counts what it is given.
+type writes struct {
+	mu   sync.Mutex
+	all  strings.Builder
+	many int
+}
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.many++
+	return w.all.Write(p)
+}
+
+func (w *writes) said() (string, int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all.String(), w.many
+}
+
+func TestLogBuffer(t *testing.T) {
+	t.Parallel()
+	out := &writes{}
+	b := newLogBuffer(out)
+	log := zerolog.New(b)
+	log.Info().Msg("one")
+	log.Warn().Msg("two")
+	log.Error().Msg("three")
+	want := `{"level":"info","message":"one"}` + "\n" + `{"level":"warn","message":"two"}` + "\n" + `{"level":"error","message":"three"}` + "\n"
+	// The timer of a slow machine may write the first two before.
+	if got, many := out.said(); got != want || many > 2 {
+		t.Errorf("after an error %d writes of %q, want %q", many, got, want)
+	}
+	log.Info().Msg("four")
+	want += `{"level":"info","message":"four"}` + "\n"
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(logDelay / 10) {
+		if got, _ := out.said(); got == want {
+			break
+		} else if time.Now().After(end) {
+			t.Fatalf("later %q, want %q", got, want)
+		}
+	}
+	log.Info().Msg("five")
+	b.flush()
+	if got, _ := out.said(); !strings.HasSuffix(got, "\"five\"}\n") {
+		t.Errorf("after a flush %q", got)
+	}
+}
+
+// TestLogBufferIsBounded: more than there is room for does not wait, and no event is lost or cut.
+func TestLogBufferIsBounded(t *testing.T) {
+	t.Parallel()
+	out := &writes{}
+	b := newLogBuffer(out)
+	log := zerolog.New(b)
+	long := strings.Repeat("x", 1000)
+	const events = 1000
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() {
+			for range events / 10 {
+				log.Info().Msg(long)
+			}
+		})
+	}
+	all.Wait()
+	b.flush()
+	got, many := out.said()
+	want := strings.Repeat(`{"level":"info","message":"`+long+`"}`+"\n", events)
+	if got != want || many < len(want)/(2*logRoom) || cap(b.held) > 2*logRoom {
+		t.Errorf("%d bytes in %d writes through %d, want %d bytes", len(got), many, cap(b.held), len(want))
+	}
+}

@@ -1,0 +1,100 @@
+package wire
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// listener hands out connections that are Conns. It sweeps them until it is closed and the last of them is.
+type listener struct {
+	net.Listener
+	// swept is when the last sweep was.
+	swept atomic.Pointer[time.Time]
+
+	mu     sync.Mutex
+	conns  map[*Conn]struct{}
+	closed bool
+	// ended is true once over is closed: a connection may be accepted while the listener is closed.
+	ended bool
+	over  chan struct{}
+}
+
+// Listen returns a listener whose connections are Conns. It is to be closed.
+func Listen(on net.Listener) net.Listener {
+	l := &listener{Listener: on, conns: map[*Conn]struct{}{}, over: make(chan struct{})}
+	l.swept.Store(new(time.Now()))
+	go l.run()
+	return l
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	accepted, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{Conn: accepted, listener: l}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conns[c] = struct{}{}
+	return c, nil
+}
+
+// Close implements net.Listener.
+func (l *listener) Close() error {
+	l.mu.Lock()
+	if !l.closed {
+		l.closed = true
+		l.endIfLast()
+	}
+	l.mu.Unlock()
+	return l.Listener.Close()
+}
+
+func (l *listener) forget(c *Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.conns[c]; ok {
+		delete(l.conns, c)
+		l.endIfLast()
+	}
+}
+
+// endIfLast is called with the lock held.
+func (l *listener) endIfLast() {
+	if l.closed && len(l.conns) == 0 && !l.ended {
+		l.ended = true
+		close(l.over)
+	}
+}
+
+// near is before when a deadline can't wait for the next sweep but one.
+func (l *listener) near() time.Time { return l.swept.Load().Add(4 * sweepEvery) }
+
+func (l *listener) run() {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.over:
+			return
+		case now := <-tick.C:
+			l.swept.Store(&now)
+			for _, c := range l.open() {
+				c.sweep(now)
+			}
+		}
+	}
+}
+
+func (l *listener) open() []*Conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make([]*Conn, 0, len(l.conns))
+	for c := range l.conns {
+		all = append(all, c)
+	}
+	return all
+}

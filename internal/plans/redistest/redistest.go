@@ -27,6 +27,7 @@ type Server struct {
 	Addr string // 127.0.0.1:port
 
 	t       testing.TB
+	args    []string // beside those of every server
 	mu      sync.Mutex
 	process *subprocess.Process // nil when stopped
 }
@@ -34,11 +35,16 @@ type Server struct {
 // New starts a server that ends with the test.
 func New(t testing.TB) *Server {
 	t.Helper()
-	addr, process, err := launchAnywhere(t.Context())
+	return newServer(t)
+}
+
+func newServer(t testing.TB, args ...string) *Server {
+	t.Helper()
+	addr, process, err := launchAnywhere(t.Context(), args...)
 	if err != nil {
 		t.Fatalf("test redis: %v", err)
 	}
-	s := &Server{URL: "redis://" + addr + "/0", Addr: addr, t: t, process: process}
+	s := &Server{URL: "redis://" + addr + "/0", Addr: addr, t: t, args: args, process: process}
 	t.Cleanup(s.Stop)
 	return s
 }
@@ -51,7 +57,7 @@ func (s *Server) Start() {
 	if s.process != nil {
 		return
 	}
-	process, err := launch(context.Background(), s.Addr)
+	process, err := launch(context.Background(), s.Addr, s.args...)
 	if err != nil {
 		s.t.Fatalf("test redis: %v", err)
 	}
@@ -112,12 +118,12 @@ func clientOf(addr string, db int) *redis.Client {
 }
 
 // launchAnywhere starts a server on a port that is free. Between finding one and taking it someone else may be faster.
-func launchAnywhere(ctx context.Context) (addr string, process *subprocess.Process, err error) {
+func launchAnywhere(ctx context.Context, args ...string) (addr string, process *subprocess.Process, err error) {
 	for range 5 {
 		if addr, err = freeAddr(); err != nil {
 			return "", nil, err
 		}
-		if process, err = launch(ctx, addr); err == nil || ctx.Err() != nil {
+		if process, err = launch(ctx, addr, args...); err == nil || ctx.Err() != nil {
 			return addr, process, err
 		}
 	}
@@ -133,7 +139,7 @@ func freeAddr() (string, error) {
 }
 
 // launch starts a server and waits until it answers.
-func launch(ctx context.Context, addr string) (*subprocess.Process, error) {
+func launch(ctx context.Context, addr string, args ...string) (*subprocess.Process, error) {
 	path, err := program(ctx)
 	if err != nil {
 		return nil, err
@@ -142,8 +148,8 @@ func launch(ctx context.Context, addr string) (*subprocess.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(path, "--bind", host, "--port", port, "--save", "", "--appendonly", "no",
-		"--databases", databases, "--dir", os.TempDir(), "--daemonize", "no")
+	cmd := exec.Command(path, append([]string{"--bind", host, "--port", port, "--save", "", "--appendonly", "no",
+		"--databases", databases, "--dir", os.TempDir(), "--daemonize", "no"}, args...)...)
 	log, err := os.CreateTemp("", "petstore-redis-")
 	if err != nil {
 		return nil, err

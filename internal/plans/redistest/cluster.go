@@ -1,0 +1,146 @@
+package redistest
+
+import (
+	"context"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// nodeTimeout is after how long a silent node of a cluster counts as failed.
+	nodeTimeout = time.Second
+	// clusterLimit bounds the wait for a cluster to agree.
+	clusterLimit = 60 * time.Second
+	slots        = 16384
+)
+
+// Cluster is a Redis Cluster of one test's own, with a replica for every master. Its methods must be called from the
+// test's goroutine.
+type Cluster struct {
+	// URL names all nodes, in the form that plans.NewRedisClient reads.
+	URL string
+	// Nodes are the masters as they were made and then their replicas, in the same order. To stop one and to start it again, as
+	// the replica of the node that took over from it, is up to the test.
+	Nodes []*Server
+
+	t     testing.TB
+	buses []string // the ports on which the nodes speak to each other
+}
+
+// NewCluster starts that many masters and as many replicas, and returns when they all agree.
+func NewCluster(t testing.TB, masters int) *Cluster {
+	t.Helper()
+	c := &Cluster{t: t}
+	for range 2 * masters {
+		// The default, the port plus 10,000, may be none or taken.
+		bus, err := freeAddr()
+		if err != nil {
+			t.Fatalf("test redis: %v", err)
+		}
+		_, port, _ := net.SplitHostPort(bus)
+		c.buses = append(c.buses, port)
+		c.Nodes = append(c.Nodes, newServer(t, "--databases", "1", "--dir", t.TempDir(), "--cluster-enabled", "yes",
+			"--cluster-port", port, "--cluster-node-timeout", strconv.FormatInt(nodeTimeout.Milliseconds(), 10),
+			"--repl-diskless-sync-delay", "0"))
+	}
+	c.URL = "redis://" + c.Nodes[0].Addr + "?addr=" + c.Nodes[1].Addr
+	for _, n := range c.Nodes[2:] {
+		c.URL += "&addr=" + n.Addr
+	}
+	c.join(masters)
+	return c
+}
+
+func (c *Cluster) join(masters int) {
+	c.t.Helper()
+	ids := make([]string, masters)
+	for i, n := range c.Nodes {
+		// Of nodes that disagree, the one with the greater number is right: so no two have the same.
+		c.do(n, "cluster", "set-config-epoch", i+1)
+		if i < masters {
+			c.do(n, "cluster", "addslotsrange", i*slots/masters, (i+1)*slots/masters-1)
+			ids[i] = c.do(n, "cluster", "myid")
+		}
+		if i > 0 {
+			host, port, _ := net.SplitHostPort(n.Addr)
+			c.do(c.Nodes[0], "cluster", "meet", host, port, c.buses[i])
+		}
+	}
+	for i, n := range c.Nodes {
+		c.await("all nodes to know each other", func() bool {
+			return strings.Count(c.do(n, "cluster", "nodes"), " connected") == len(c.Nodes)
+		})
+		if i >= masters {
+			c.do(n, "cluster", "replicate", ids[i-masters])
+		}
+	}
+	for i := range masters {
+		c.AwaitReplica(c.Nodes[masters+i])
+	}
+	for _, n := range c.Nodes {
+		c.await("the cluster to be complete", func() bool {
+			return strings.Contains(c.do(n, "cluster", "info"), "cluster_state:ok") &&
+				strings.Count(c.do(n, "cluster", "nodes"), "slave ") == masters
+		})
+	}
+}
+
+// AwaitMaster returns when the node has taken over, and all that run know it.
+func (c *Cluster) AwaitMaster(n *Server) {
+	c.t.Helper()
+	for _, other := range c.Nodes {
+		if other.process == nil {
+			continue
+		}
+		c.await("a replica to take over", func() bool {
+			return c.isMaster(other, n) && strings.Contains(c.do(other, "cluster", "info"), "cluster_state:ok")
+		})
+	}
+}
+
+// isMaster tells whether other takes the node for a master.
+func (c *Cluster) isMaster(other, n *Server) bool {
+	for line := range strings.Lines(c.do(other, "cluster", "nodes")) {
+		if strings.Contains(line, n.Addr+"@") {
+			return strings.Contains(line, "master ")
+		}
+	}
+	return false
+}
+
+// AwaitReplica returns when the node has all that its master has.
+func (c *Cluster) AwaitReplica(n *Server) {
+	c.t.Helper()
+	c.await("a replica to follow its master", func() bool {
+		return strings.Contains(c.do(n, "info", "replication"), "master_link_status:up")
+	})
+}
+
+func (c *Cluster) do(n *Server, args ...any) string {
+	c.t.Helper()
+	client := redis.NewClient(&redis.Options{Addr: n.Addr, PoolSize: 1, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1})
+	defer client.Close()
+	said, err := client.Do(c.t.Context(), args...).Text()
+	if err != nil {
+		c.t.Fatalf("test redis: %v: %v", args, err)
+	}
+	return said
+}
+
+func (c *Cluster) await(what string, holds func() bool) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), clusterLimit)
+	defer cancel()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			c.t.Fatalf("test redis: wait for %s: %v", what, ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

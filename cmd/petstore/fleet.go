@@ -52,3 +52,9 @@ func (m *member) Close() error {
 	}
 	return m.db.Close()
 }
+
+// alone tells in which term this server is the only one.
+func (m *member) alone() (term int64, alone bool) {
+	t, ok := m.Term()
+	return t.Number, ok && t.Alone == m.ID()
+}

@@ -50,7 +50,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	stopPruning := startPruning(db, log)
 	defer stopPruning()
 
-	limits, err := openLimits(ctx, cfg, fleet, log)
+	limits, err := openLimits(ctx, cfg, db, fleet, log)
 	if err != nil {
 		return err
 	}

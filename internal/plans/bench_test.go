@@ -3,6 +3,7 @@ package plans
 import (
 	"context"
 	"net/netip"
+	"runtime"
 	"sync/atomic"
 	"testing"
 
@@ -21,24 +22,6 @@ func TestMemoryTakeDoesNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() { m.Take(t.Context(), claim(1, full), noon) }); n != 0 {
 		t.Errorf("%v allocations a refused request, want none", n)
 	}
-}
-
-// What the limiter adds to go-redis's own: the deadline, two keys, and the arguments.
-func TestRedisTakeAllocatesLittle(t *testing.T) {
-	l := newRedis(t, redistest.Shared(t), patient)
-	ctx := context.Background()
-	keys := []string{minuteKey(1, minuteAt(1, noon)), dayKey(1, DayAt(noon))}
-	args := []any{open.PerMinute, open.PerDay}
-	bare := testing.AllocsPerRun(200, func() {
-		if err := takeScript.Run(ctx, l.client, keys, args...).Err(); err != nil {
-			t.Fatal(err)
-		}
-	})
-	whole := testing.AllocsPerRun(200, func() { l.Take(ctx, claim(1, open), noon) })
-	if whole > bare+16 {
-		t.Errorf("%v allocations a request, %v of them go-redis's own", whole, bare)
-	}
-	t.Logf("%v allocations a request, %v of them go-redis's own", whole, bare)
 }
 
 func BenchmarkMemoryTake(b *testing.B) {
@@ -61,34 +44,34 @@ func BenchmarkMemoryTakeParallel(b *testing.B) {
 	})
 }
 
-func BenchmarkRedisTake(b *testing.B) {
-	l := newRedis(b, redistest.Shared(b), RedisOptions{})
+// benchmarkRedis lets that many callers of one tenant, or of many, take from a real Redis, and prints the scripts per request.
+func benchmarkRedis(b *testing.B, url string, callers int, tenants int64, q Quota) {
+	l, calls, _ := newWorld().spied(b, url, RedisOptions{Timeout: patient.Timeout, Wait: patient.Wait})
+	var next atomic.Int64
 	b.ReportAllocs()
-	for b.Loop() {
-		l.Take(b.Context(), claim(1, open), noon)
-	}
-}
-
-func BenchmarkRedisTakeParallel(b *testing.B) {
-	l := newRedis(b, redistest.Shared(b), RedisOptions{})
-	b.ReportAllocs()
-	b.SetParallelism(16)
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			l.Take(context.Background(), claim(1, open), noon)
+	b.SetParallelism(max(1, callers/runtime.GOMAXPROCS(0)))
+	b.ResetTimer()
+	if callers == 1 {
+		for b.Loop() {
+			l.Take(context.Background(), claim(1, q), noon)
 		}
-	})
+	} else {
+		b.RunParallel(func(pb *testing.PB) {
+			c := claim(next.Add(1)%tenants, q)
+			for pb.Next() {
+				l.Take(context.Background(), c, noon)
+			}
+		})
+	}
+	b.ReportMetric(float64(calls.asked.Load())/float64(b.N), "scripts/op")
+	b.ReportMetric(float64(calls.takes.Load())/float64(b.N), "trips/op")
 }
 
-func BenchmarkRedisTakeDegraded(b *testing.B) {
-	server := redistest.New(b)
-	server.Stop()
-	l := newRedis(b, server.URL, RedisOptions{})
-	b.ReportAllocs()
-	for b.Loop() {
-		l.Take(b.Context(), claim(1, open), noon)
-	}
-}
+func BenchmarkRedisTake(b *testing.B)           { benchmarkRedis(b, redistest.Shared(b), 1, 1, open) }
+func BenchmarkRedisTakeParallel(b *testing.B)   { benchmarkRedis(b, redistest.Shared(b), 64, 1, open) }
+func BenchmarkRedisTake256Tenants(b *testing.B) { benchmarkRedis(b, redistest.Shared(b), 64, 256, open) }
+func BenchmarkRedisTakeRefused(b *testing.B)    { benchmarkRedis(b, redistest.Shared(b), 1, 1, Quota{1, 1}) }
+func BenchmarkPostgresTake(b *testing.B)        { benchmarkRedis(b, nowhere, 1, 1, open) }
 
 func BenchmarkAddressesTake(b *testing.B) {
 	a := NewAddresses(6000)

@@ -39,12 +39,22 @@ type ask struct {
 // answer is what became of an ask.
 type answer struct {
 	status status
-	// minute and day number the windows in which the requests count: those of the ask, or later ones.
+	// inMinute and inDay number the windows in which the requests count: those of the ask, or later ones.
 	inMinute, inDay int64
 	// used is how much of them was used before. As many of the requests count as fit into all windows.
 	used used
 	// version is that of the tenant's catalogue within the term, from 1; 0 while it changes.
 	version int64
+}
+
+// after returns what is used of the windows after the requests of the ask that count, and how many those are.
+func (k *ask) after() (u used, fits int64) {
+	fits = min(k.count, k.claim.Quota.PerMinute-k.used.minute, k.claim.Quota.PerDay-k.used.day)
+	if k.claim.KeyPerMinute > 0 {
+		fits = min(fits, k.claim.KeyPerMinute-k.used.key)
+	}
+	fits = max(0, fits)
+	return k.used.plus(fits), fits
 }
 
 // status says whether an ask could be answered.

@@ -11,7 +11,11 @@ type Decision struct {
 	Admitted bool
 	// Share is true when this server could not learn what remains of the limits, and decided over its part of them: a
 	// refusal then does not mean that the tenant has used them up.
-	Share  bool
+	Share bool
+	// Unsure is true when a request was admitted although nobody knows what remains, because Postgres is away: it must end in 5xx.
+	Unsure bool
+	// Term numbers the term of the fleet in which it was decided; 0 when none did.
+	Term   int64
 	Minute Window
 	Day    Window
 	// Key is the key's own minute, which begins and ends with the tenant's; zero when the key has no limit of its own.
@@ -23,6 +27,8 @@ type Decision struct {
 
 // used is how much of a claim's windows is used.
 type used struct{ minute, day, key int64 }
+
+func (u used) plus(n int64) used { return used{minute: u.minute + n, day: u.day + n, key: u.key + n} }
 
 // decide builds the decision for the windows of those numbers, from what was used in each before the request, which
 // counts that many: 1, or 0 when it is only looked at. Every limiter decides here, so that all of them agree.

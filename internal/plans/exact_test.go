@@ -10,7 +10,7 @@ import (
 )
 
 // contest lets 64 callers of one tenant, spread over the servers' limiters, take until each has been refused a few times.
-func contest(t *testing.T, servers []Limiter, q Quota) (admitted int64) {
+func contest(t *testing.T, servers []Limiter, c Claim) (admitted int64) {
 	t.Helper()
 	var count atomic.Int64
 	var callers sync.WaitGroup
@@ -18,7 +18,7 @@ func contest(t *testing.T, servers []Limiter, q Quota) (admitted int64) {
 		callers.Go(func() {
 			l := servers[i%len(servers)]
 			for refused := 0; refused < 3; {
-				if l.Take(t.Context(), claim(1, q), noon).Admitted {
+				if l.Take(t.Context(), c, noon).Admitted {
 					count.Add(1)
 				} else {
 					refused++
@@ -40,24 +40,53 @@ func TestExactUnderConcurrency(t *testing.T) {
 		t.Run(fmt.Sprintf("memory/%d", limit), func(t *testing.T) {
 			t.Parallel()
 			m := NewMemory()
-			if got := contest(t, []Limiter{m}, q); got != limit {
+			if got := contest(t, []Limiter{m}, claim(1, q)); got != limit {
 				t.Errorf("%d admitted, want %d", got, limit)
 			}
 			check(t, "then", m.Take(t.Context(), claim(1, q), noon), want(false, 1, q, noon, limit, limit))
 		})
 		t.Run(fmt.Sprintf("two servers on one redis/%d", limit), func(t *testing.T) {
 			t.Parallel()
-			url := redistest.Shared(t)
-			a, b := newRedis(t, url, patient), newRedis(t, url, patient)
-			if got := contest(t, []Limiter{a, b}, q); got != limit {
+			url, w := redistest.Shared(t), newWorld()
+			a, b := w.server(t, url, patient), w.server(t, url, patient)
+			decides(t, a, b)
+			if got := contest(t, []Limiter{a, b}, claim(1, q)); got != limit {
 				t.Errorf("%d admitted, want %d", got, limit)
 			}
 			check(t, "then", b.Take(t.Context(), claim(1, q), noon), want(false, 1, q, noon, limit, limit))
-			for _, l := range []*Redis{a, b} {
-				if degraded, _ := l.Degraded(); degraded {
-					t.Error("a limiter lost Redis: this test has shown nothing")
-				}
+			if degraded(a) || degraded(b) {
+				t.Error("a limiter lost Redis: this test has shown nothing")
 			}
 		})
+		t.Run(fmt.Sprintf("one server on Postgres/%d", limit), func(t *testing.T) {
+			t.Parallel()
+			l := newWorld().server(t, nowhere, patient)
+			if got := contest(t, []Limiter{l}, claim(1, q)); got != limit {
+				t.Errorf("%d admitted, want %d", got, limit)
+			}
+			check(t, "then", l.Take(t.Context(), claim(1, q), noon), want(false, 1, q, noon, limit, limit))
+		})
 	}
+}
+
+// Two keys with limits of their own and the tenant's other keys share the tenant's windows, all or nothing.
+func TestExactWithKeys(t *testing.T) {
+	limiters(t, func(t *testing.T, l Limiter) {
+		q := Quota{PerMinute: 100, PerDay: 1000}
+		own := func(id string, perMinute int64) Claim {
+			return Claim{TenantID: 1, KeyID: id, Quota: q, KeyPerMinute: perMinute}
+		}
+		if got := contest(t, []Limiter{l}, own("key_a", 30)); got != 30 {
+			t.Errorf("key a: %d admitted, want its 30", got)
+		}
+		if got := contest(t, []Limiter{l}, own("key_b", 20)); got != 20 {
+			t.Errorf("key b: %d admitted, want its 20", got)
+		}
+		if got := contest(t, []Limiter{l}, own("key_c", 80)); got != 50 {
+			t.Errorf("key c: %d admitted, want the tenant's remaining 50", got)
+		}
+		if got := contest(t, []Limiter{l}, claim(1, q)); got != 0 {
+			t.Errorf("another key: %d admitted, want none", got)
+		}
+	})
 }

@@ -1,10 +1,18 @@
 package plans
 
-import "sync"
+import (
+	"sync"
 
-// ledger is what one server knows of its tenants' windows without asking Redis: what Redis last said, and what it
-// admitted since without Redis. It holds the tenants that called today or yesterday, and no more.
+	"petstore.example/internal/fleet"
+)
+
+// ledger is what one server knows of its tenants' windows without asking: what Redis last said was used, what was refused, and
+// the portions that it holds. It keeps the tenants that called today or yesterday, and no more.
+//
+// What comes from an answer is accepted under the lock of the tenant's shard while its term is in force. Once the fleet says that
+// a term is over, close takes the same locks: so nothing is accepted that is not reported.
 type ledger struct {
+	fleet  Fleet
 	shards [shards]ledgerShard
 }
 
@@ -14,239 +22,250 @@ type ledgerShard struct {
 	accounts map[int64]*account
 }
 
+// account is of one tenant.
 type account struct {
-	minute, day tally
-	// asking is how many requests Redis is being asked about: it may admit each of them.
-	asking int64
-	// outage numbers the last outage of which Redis has been told, as far as this tenant is concerned. After another one
-	// it may have lost its counters, and has to be told what this server has seen.
-	outage int64
-	// untold is true when there is such a thing to tell.
-	untold bool
-	// sent is the batch on its way to Redis, nil for none. Its reply may be lost, so it is kept as it was sent.
-	sent *batch
-	// refusal is the last answer of Redis, if that was one; nil for none.
-	refusal *refusal
+	day int64
+	// term is the one in which Redis said what was seen used, the most and the latest, which is less after refunds; 0 when nothing
+	// is to be reported.
+	term         int64
+	seen, latest Base
+	// opened is the last term in which the tenant's count had surely begun; opening is not nil while this server begins it.
+	opened  int64
+	opening chan struct{}
+	// tenant is for keys without a limit of their own, keys for the others.
+	tenant state
+	keys   map[string]*state
 }
 
-// tally is one window of one tenant, as this server knows it.
-type tally struct {
-	number int64
-	// seen is how much of the window was used when Redis last said so, own how much of that this server admitted.
-	seen, own int64
-	// local is how much this server admitted without Redis, and Redis has not been told.
-	local int64
-	// servers is the most servers seen alive while deciding in this window without Redis. It does not fall before the
-	// window ends: a server that died has used its share.
-	servers int64
+// state is of one kind of claims of a tenant: of one key with a limit of its own, or of all others.
+type state struct {
+	// term, minute and used are what Redis last said of the key's own minute.
+	term, minute, used int64
+	refusal            refusal
+	pool               pool
 }
 
-// batch is what one server has to tell Redis of one tenant, once: what it admitted in the windows of those numbers
-// without Redis, and what it had seen used.
-type batch struct {
-	tenantID    int64
-	sequence    int64
-	minute, day int64
-	add, seen   used
-}
-
-func newLedger() *ledger {
-	l := &ledger{}
+func newLedger(f Fleet) *ledger {
+	l := &ledger{fleet: f}
 	for i := range l.shards {
 		l.shards[i].accounts = map[int64]*account{}
 	}
 	return l
 }
 
-// take decides within this server's share of what Redis last said was remaining.
-//
-// What one server saw last may be older than what another did, so that together they would admit more than remained. In
-// the minute each therefore keeps to its part of the limit too, less what it has admitted already: where the load is
-// even, together they never exceed it. In the day a tenant whose requests all reach one server would be shut out of it
-// for long.
-func (l *ledger) take(tenantID int64, q Quota, minute, day, servers int64) Decision {
-	s := l.shard(tenantID)
+// accept takes an answer of Redis down, and reports whether it still counts. A refusal in it is kept as f says, unless f is nil.
+func (l *ledger) accept(term int64, k *ask, f *refusal) bool {
+	s := l.shard(k.claim.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.account(tenantID, minute, day)
-	a.minute.servers, a.day.servers = max(a.minute.servers, servers), max(a.day.servers, servers)
-	minuteLeft := min(a.minute.share(q.PerMinute-a.asking), a.minute.part(q.PerMinute)-a.asking) - a.minute.local
-	dayLeft := a.day.share(q.PerDay-a.asking) - a.day.local
-	c := Claim{TenantID: tenantID, Quota: q}
-	d := decide(&c, a.minute.number, a.day.number, used{minute: q.PerMinute - minuteLeft, day: q.PerDay - dayLeft}, 1)
-	d.Share = a.minute.servers > 1 || a.day.servers > 1
-	if d.Admitted {
-		a.minute.local++
-		a.day.local++
+	if !l.fleet.Holds(term) {
+		return false
 	}
-	return d
+	if k.status != counted {
+		return true
+	}
+	a := s.account(k.claim.TenantID, k.inDay)
+	u, fits := k.after()
+	a.saw(term, k.inMinute, k.inDay, u)
+	a.latest = Base{Minute: k.inMinute, MinuteUsed: u.minute, Day: k.inDay, DayUsed: u.day}
+	st := a.state(&k.claim)
+	if k.claim.KeyPerMinute > 0 {
+		st.saw(term, k.inMinute, u.key)
+	}
+	if f != nil && fits < k.count {
+		f.term, f.minute, f.day, f.used = term, k.inMinute, k.inDay, u
+		f.quota, f.perKey = k.claim.Quota, k.claim.KeyPerMinute
+		st.refusal = *f
+	}
+	return true
 }
 
-// refund gives back a request that this server admitted without Redis. One that was counted in Redis is given back
-// here too, as long as this server has something of that window to give back; else the tenant does without it.
-func (l *ledger) refund(tenantID int64, d Decision) {
-	s := l.shard(tenantID)
+// saw keeps the most that Redis said: answers may arrive out of order.
+func (a *account) saw(term, minute, day int64, u used) {
+	if a.term != term {
+		a.term, a.opened = term, term
+		a.seen = Base{Minute: minute, Day: day}
+	}
+	if minute > a.seen.Minute {
+		a.seen.Minute, a.seen.MinuteUsed = minute, 0
+	}
+	if day > a.seen.Day {
+		a.seen.Day, a.seen.DayUsed = day, 0
+	}
+	if minute == a.seen.Minute {
+		a.seen.MinuteUsed = max(a.seen.MinuteUsed, u.minute)
+	}
+	if day == a.seen.Day {
+		a.seen.DayUsed = max(a.seen.DayUsed, u.day)
+	}
+}
+
+func (st *state) saw(term, minute, used int64) {
+	if st.term != term || minute > st.minute {
+		st.term, st.minute, st.used = term, minute, 0
+	}
+	if minute == st.minute {
+		st.used = max(st.used, used)
+	}
+}
+
+// open returns what ends the opening of the ask's tenant or key by this server, nil when there is nothing to open: somebody else of
+// this server has just done so, or known is true.
+func (l *ledger) open(term int64, k *ask) (done func(), known bool) {
+	s := l.shard(k.claim.TenantID)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	a, ok := s.accounts[tenantID]
-	if !ok {
-		return
+	a := s.account(k.claim.TenantID, k.day)
+	if a.opened == term && k.status == unopened {
+		s.mu.Unlock()
+		return nil, true
 	}
-	a.minute.giveBack(d.Minute.Number)
-	a.day.giveBack(d.Day.Number)
+	if other := a.opening; other != nil {
+		s.mu.Unlock()
+		<-other
+		return nil, false
+	}
+	defer s.mu.Unlock()
+	opening := make(chan struct{})
+	a.opening = opening
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		a.opening = nil
+		close(opening)
+	}, false
 }
 
-// ask notes that Redis is about to be asked, and reports whether it has to be told something of this tenant before that.
-// Each ask is followed by answered or unanswered. Outage numbers the last outage.
-func (l *ledger) ask(tenantID, minute, day, outage int64) (owes bool) {
-	s := l.shard(tenantID)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.account(tenantID, minute, day)
-	if a.outage != outage {
-		a.outage = outage
-		a.untold = a.minute.seen > 0 || a.day.seen > 0
-	}
-	a.asking++
-	return a.owes()
-}
-
-// answered notes what Redis made of a request in the windows of those numbers.
-func (l *ledger) answered(tenantID, minute, day int64, u used, admitted bool) {
-	s := l.shard(tenantID)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.account(tenantID, minute, day)
-	a.asking = max(0, a.asking-1)
-	var own int64
-	if admitted {
-		own = 1
-		a.refusal = nil
-	}
-	a.minute.saw(minute, u.minute, own)
-	a.day.saw(day, u.day, own)
-}
-
-func (l *ledger) unanswered(tenantID int64) {
+// opened notes that the tenant's count has begun in a term.
+func (l *ledger) opened(term, tenantID int64) {
 	s := l.shard(tenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a, ok := s.accounts[tenantID]; ok {
-		a.asking = max(0, a.asking-1)
+		a.opened = max(a.opened, term)
 	}
 }
 
-// debtors returns the tenants of whom Redis has yet to be told something.
-func (l *ledger) debtors() []int64 {
-	var ids []int64
-	for i := range l.shards {
-		s := &l.shards[i]
-		s.mu.Lock()
-		for id, a := range s.accounts {
-			if a.owes() {
-				ids = append(ids, id)
-			}
-		}
-		s.mu.Unlock()
-	}
-	return ids
-}
-
-// debt returns the batch to send for a tenant, false for none. A batch that was sent and not confirmed comes again, as
-// it was; next numbers a new one.
-func (l *ledger) debt(tenantID int64, next func() int64) (batch, bool) {
+// counted reports whether Redis has answered for the tenant in a term.
+func (l *ledger) counted(term, tenantID int64) bool {
 	s := l.shard(tenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, ok := s.accounts[tenantID]
-	if !ok || !a.owes() {
-		return batch{}, false
-	}
-	if a.sent == nil {
-		a.sent = &batch{
-			tenantID: tenantID, sequence: next(), minute: a.minute.number, day: a.day.number,
-			add: used{minute: a.minute.local, day: a.day.local}, seen: used{minute: a.minute.seen, day: a.day.seen},
-		}
-	}
-	return *a.sent, true
+	return ok && a.term == term
 }
 
-// settled notes that Redis has that batch, and what it said is used. Of all who sent the batch the first settles it.
-func (l *ledger) settled(b batch, u used) {
-	s := l.shard(b.tenantID)
+// known returns what this server knows to be used of the windows of those numbers.
+func (l *ledger) known(c *Claim, minute, day int64) (u used) {
+	s := l.shard(c.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a, ok := s.accounts[b.tenantID]
-	if !ok || a.sent == nil || a.sent.sequence != b.sequence {
-		return
+	a, ok := s.accounts[c.TenantID]
+	if !ok {
+		return u
 	}
-	a.sent, a.untold = nil, false
-	a.minute.settled(b.minute, b.add.minute, u.minute)
-	a.day.settled(b.day, b.add.day, u.day)
+	if a.seen.Minute == minute {
+		u.minute = a.seen.MinuteUsed
+	}
+	if a.seen.Day == day {
+		u.day = a.seen.DayUsed
+	}
+	if st := a.state(c); st.minute == minute {
+		u.key = st.used
+	}
+	return u
+}
+
+// close returns what is to be reported of a term that is over. What was seen comes again until reported; what is given back comes
+// once.
+func (l *ledger) close(t *fleet.Term) (reports []Report) {
+	for i := range l.shards {
+		s := &l.shards[i]
+		s.mu.Lock()
+		for id, a := range s.accounts {
+			reports = a.close(t.Number, id, reports)
+		}
+		s.mu.Unlock()
+	}
+	return reports
+}
+
+func (a *account) close(term, tenantID int64, reports []Report) []Report {
+	of := Report{TenantID: tenantID, Term: term, Back: a.tenant.pool.close(term)}
+	if a.term == term {
+		of.Seen = a.seen
+	}
+	if a.term == term || len(of.Back) > 0 {
+		reports = append(reports, of)
+	}
+	for keyID, st := range a.keys {
+		of := Report{TenantID: tenantID, KeyID: keyID, Term: term, Back: st.pool.close(term)}
+		if st.term == term {
+			of.Seen = Base{Minute: st.minute, KeyUsed: st.used}
+		}
+		if st.term == term || len(of.Back) > 0 {
+			reports = append(reports, of)
+		}
+	}
+	return reports
+}
+
+// reported forgets what was seen in a term and has been reported.
+func (l *ledger) reported(term int64) {
+	for i := range l.shards {
+		s := &l.shards[i]
+		s.mu.Lock()
+		for _, a := range s.accounts {
+			if a.term == term {
+				a.term = 0
+			}
+			for _, st := range a.keys {
+				if st.term == term {
+					st.term = 0
+				}
+			}
+		}
+		s.mu.Unlock()
+	}
 }
 
 func (l *ledger) shard(tenantID int64) *ledgerShard { return &l.shards[uint64(tenantID)%shards] }
 
-// account returns the tenant's account, its tallies moved on to the windows of those numbers, never back.
-func (s *ledgerShard) account(tenantID, minute, day int64) *account {
+// account returns the tenant's account, which is kept until that day and the next are over.
+func (s *ledgerShard) account(tenantID, day int64) *account {
 	if day > s.day {
 		s.forgetBefore(day - 1)
 		s.day = day
 	}
 	a, ok := s.accounts[tenantID]
 	if !ok {
-		a = &account{minute: tally{number: minute}, day: tally{number: day}}
+		a = &account{}
 		s.accounts[tenantID] = a
 	}
-	a.minute.moveOn(minute)
-	a.day.moveOn(day)
+	a.day = max(a.day, day)
 	return a
 }
 
 // forgetBefore drops the tenants that did not call since that day. It runs once a day.
 func (s *ledgerShard) forgetBefore(day int64) {
 	for id, a := range s.accounts {
-		if a.day.number < day {
+		if a.day < day && a.opening == nil {
 			delete(s.accounts, id)
 		}
 	}
 }
 
-func (a *account) owes() bool {
-	return a.untold || a.sent != nil || a.minute.local > 0 || a.day.local > 0
-}
-
-// moveOn begins the window of that number. What the old one owes to Redis goes with it: no decision needs it any more.
-func (t *tally) moveOn(number int64) {
-	if number > t.number {
-		*t = tally{number: number}
+// state returns that of a claim's kind.
+func (a *account) state(c *Claim) *state {
+	if c.KeyPerMinute <= 0 {
+		return &a.tenant
 	}
-}
-
-// share is how much of what remained this server may admit without Redis. Rounded down: all shares together are at most
-// what remained.
-func (t *tally) share(limit int64) int64 { return max(0, limit-t.seen) / t.servers }
-
-// part is this server's part of the whole limit, less what it has admitted; less than nothing when that was more.
-func (t *tally) part(limit int64) int64 { return limit/t.servers - t.own }
-
-// saw keeps the most that Redis said: replies may arrive out of order.
-func (t *tally) saw(number, used, own int64) {
-	if number == t.number {
-		t.seen = max(t.seen, used)
-		t.own += own
+	st, ok := a.keys[c.KeyID]
+	if !ok {
+		if a.keys == nil {
+			a.keys = map[string]*state{}
+		}
+		st = &state{}
+		a.keys[c.KeyID] = st
 	}
-}
-
-func (t *tally) settled(number, added, used int64) {
-	if number == t.number {
-		t.local = max(0, t.local-added)
-		t.saw(number, used, added)
-	}
-}
-
-func (t *tally) giveBack(number int64) {
-	if number == t.number && t.local > 0 {
-		t.local--
-	}
+	return st
 }

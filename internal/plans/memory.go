@@ -14,8 +14,9 @@ const shards = 64
 // Memory counts in this process: exact for one server, and the embedded default.
 type Memory struct {
 	shards [shards]shard
-	// alone is nil for never.
-	alone func(now time.Time) (term int64, alone bool)
+	// alone is nil for never; since is the last term in which it was true.
+	alone func() (term int64, alone bool)
+	since atomic.Pointer[aloneSince]
 	// versions is the last one that was given to a catalogue. No two states of any catalogues have the same.
 	versions atomic.Int64
 }
@@ -48,10 +49,9 @@ type counter struct {
 type MemoryOption func(*Memory)
 
 // WithVersions lets a Memory say at which version of its catalogue a tenant's request was decided, while this process is
-// the only one that changes catalogues. Alone says whether it is so at now, and the number of the term since when:
-// between two terms another server may have changed anything. It may only be true when no change by another server can
-// still be under way. It is called for every request.
-func WithVersions(alone func(now time.Time) (term int64, alone bool)) MemoryOption {
+// the only one that changes catalogues. Alone says whether it is so, and the number of the fleet's term since which: between
+// two terms another server may have changed anything, and what it began may still be under way. It is called for every request.
+func WithVersions(alone func() (term int64, alone bool)) MemoryOption {
 	return func(m *Memory) { m.alone = alone }
 }
 
@@ -103,7 +103,7 @@ func (m *Memory) decide(claim *Claim, now time.Time, count int64) Decision {
 	if d.Admitted {
 		c.add(claim, count)
 	}
-	d.Version = m.version(c, now)
+	d.Version = m.version(c)
 	return d
 }
 

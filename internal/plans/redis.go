@@ -2,14 +2,11 @@ package plans
 
 import (
 	"context"
-	_ "embed"
-	"fmt"
-	"strconv"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 )
 
@@ -23,231 +20,195 @@ func timeoutOr(timeout time.Duration) time.Duration {
 	return timeout
 }
 
-//go:embed take.lua
-var takeSource string
-
-//go:embed refund.lua
-var refundSource string
-
-//go:embed addback.lua
-var addBackSource string
-
-var (
-	takeScript    = redis.NewScript(takeSource)
-	refundScript  = redis.NewScript(refundSource)
-	addBackScript = redis.NewScript(addBackSource)
-)
-
-// RedisOptions is how a Redis limiter behaves while Redis is away.
+// RedisOptions is what a Redis limiter needs beside Redis. Fleet and Ground are required.
 type RedisOptions struct {
-	// Servers returns how many servers are alive, this one included; it is called for every request that is decided
-	// without Redis, so it must be cheap. Nil or less than 1 means 1.
-	Servers func() int
-	// Log receives one line when Redis is lost and one when it is back.
+	// Fleet tells who decides: Redis or Postgres.
+	Fleet Fleet
+	// Ground is what the servers share in Postgres.
+	Ground Ground
+	// Log receives one line when Redis no longer decides and one when it does again.
 	Log zerolog.Logger
-	// Timeout bounds one call to Redis and everything in it, 100 ms by default: what a request waits when Redis is lost.
+	// Timeout bounds one call to Redis and everything in it, 100 ms by default.
 	Timeout time.Duration
 	// ProbeEvery is the pause between attempts to reach a lost Redis, 100 ms by default.
 	ProbeEvery time.Duration
+	// Wait is how long a request waits for a term to begin, beside what it waited for Redis: 250 ms by default; less than 0 for
+	// not at all.
+	Wait time.Duration
 }
 
-// Redis counts in a Redis server or cluster, for any number of servers of ours that share it: a decision is one
-// script, one round trip, and exact. What Redis refused is refused for a second more without asking it, unless the
-// quota changes, the window ends or this server gives a request back.
+// Redis decides for any number of servers that are of one fleet, and exactly.
 //
-// While Redis does not answer the limiter is degraded: it decides in this process, within this server's share of what
-// Redis last said was remaining. The first call that fails takes the timeout at most; those after it wait for nothing.
-// When Redis answers again it is told, tenant by tenant, what was admitted meanwhile, which is added once, and what this
-// server had seen used before, in case it comes back empty. When it has answered for ten probes, so that other servers had
-// time to do the same, it decides again.
+// In a term in which Redis decides, a decision is one script and one round trip; calls that come while another is under
+// way go together with the next. What was refused is refused without asking until the window ends, the quota changes or
+// somebody gives a request back.
 //
-// A call whose reply was lost may have counted in Redis and then counts here too: a lost reply can cost a tenant
-// requests, it gives none away.
+// When any server loses Redis, however it does, the fleet changes to a term in which Postgres decides. Every server first tells
+// what it has seen used. From then on each takes small portions of what remains from Postgres, and decides over them without
+// asking. Requests that come between two terms wait for Wait; then they are refused by Share. When Postgres does not answer
+// either they are admitted as Unsure. Redis decides again when all servers have seen the same one for ten probes.
 type Redis struct {
-	client  redis.UniversalClient
-	options RedisOptions
-	ledger  *ledger
+	counters counters
+	options  RedisOptions
+	fleet    Fleet
+	ground   Ground
+	ledger   *ledger
+	flights  flights
+	health   health
 
-	// changes counts how often Redis was lost and came back: even is healthy, odd is degraded.
-	// A decision reads it without a lock; it is changed under mu, with the two fields below.
-	changes atomic.Int64
-	mu      sync.Mutex
-	since   time.Time
-	// lost is the tenant whose call failed: the one to probe with, because in a cluster only a part may be away.
-	lost int64
+	// refunds counts what was given back anywhere; session numbers the subscription by which this server hears of it, 0 when
+	// there is none.
+	refunds, session atomic.Int64
 
-	server  string // tells this process's batches from those of all others
-	batches atomic.Int64
-	wake    chan struct{}
-	stop    context.CancelFunc
-	stopped chan struct{}
+	// What tests replace, so that they run step by step.
+	clock func() time.Time
+	pause func(time.Duration)
+	spawn func(func())
+
+	closing context.CancelFunc
+	running sync.WaitGroup
 }
 
-var _ Limiter = (*Redis)(nil)
+var (
+	_ Limiter  = (*Redis)(nil)
+	_ Versions = (*Redis)(nil)
+)
 
-// NewRedis returns a limiter that counts in that Redis. It tries to reach it once; when that fails the limiter starts
-// degraded. The client remains the caller's, to be closed after the limiter; NewRedisClient makes one that fits.
-func NewRedis(client redis.UniversalClient, o RedisOptions) *Redis {
-	o.Timeout = timeoutOr(o.Timeout)
-	if o.ProbeEvery <= 0 {
-		o.ProbeEvery = redisTimeout
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	r := &Redis{
-		client: client, options: o, ledger: newLedger(), server: newServerName(),
-		wake: make(chan struct{}, 1), stop: stop, stopped: make(chan struct{}),
-	}
-	if err := r.probe(ctx); err != nil {
-		r.lose(r.changes.Load(), 0, err)
-	}
-	go r.mend(ctx)
+// NewRedis returns a limiter over that client, which stays the caller's to close after the limiter. It tries Redis once or
+// twice before it returns, so that the fleet's first renewal can already tell of it.
+func NewRedis(client *RedisClient, o RedisOptions) *Redis {
+	r := newRedis(newRedisCounters(client, timeoutOr(o.Timeout)), o)
+	r.run(client)
 	return r
 }
 
-// Close ends the limiter, after the last Take. When Redis answers, it is told of what was admitted without it, within a
-// second or so; otherwise that is forgotten.
-func (r *Redis) Close() {
-	r.stop()
-	<-r.stopped
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	r.settle(ctx)
+// run starts what runs beside requests.
+func (r *Redis) run(client *RedisClient) {
+	ctx, cancel := context.WithCancel(context.Background())
+	r.closing = cancel
+	r.start(ctx)
+	r.running.Go(func() { r.probeAlways(ctx) })
+	r.running.Go(func() { client.hearRefunds(ctx, r) })
 }
 
-// Degraded reports whether requests are decided without Redis, and since when.
-func (r *Redis) Degraded() (degraded bool, since time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !isDegraded(r.changes.Load()) {
-		return false, time.Time{}
+// newRedis returns a limiter that does nothing by itself: start and step are up to the caller.
+func newRedis(c counters, o RedisOptions) *Redis {
+	o.Timeout = timeoutOr(o.Timeout)
+	if o.ProbeEvery <= 0 {
+		o.ProbeEvery = 100 * time.Millisecond
 	}
-	return true, r.since
+	if o.Wait == 0 {
+		o.Wait = 250 * time.Millisecond
+	}
+	r := &Redis{
+		counters: c, options: o, fleet: o.Fleet, ground: o.Ground, ledger: newLedger(o.Fleet),
+		clock: time.Now, pause: time.Sleep, spawn: func(f func()) { go f() },
+	}
+	r.health.init()
+	o.Fleet.OnEnd(r.ended)
+	return r
+}
+
+// Close ends what runs beside requests. The fleet's end of the last term, which reports what was seen, is to come before or after
+// it. Close what the client is connected to after it.
+func (r *Redis) Close() {
+	r.closing()
+	r.running.Wait()
+	r.counters.expect("")
 }
 
 // Take implements Limiter. An ended context does not stop it: whether a request counts must not depend on whether its
 // caller is still there.
 func (r *Redis) Take(ctx context.Context, c Claim, now time.Time) Decision {
-	tenantID, q := c.TenantID, c.Quota
-	minute, day := minuteAt(tenantID, now), DayAt(now)
-	changes := r.changes.Load()
-	if isDegraded(changes) {
-		return r.takeHere(tenantID, q, minute, day)
-	}
-	if d, refused := r.ledger.refused(tenantID, q, minute, day, changes, now); refused {
-		return d
-	}
-	u, err := r.ask(ctx, tenantID, q, minute, day, changes)
-	if err != nil {
-		r.ledger.unanswered(tenantID)
-		r.lose(changes, tenantID, err)
-		return r.takeHere(tenantID, q, minute, day)
-	}
-	d := decide(&c, minute, day, u, 1)
-	if d.Admitted {
-		u.minute++
-		u.day++
-	}
-	r.ledger.answered(tenantID, minute, day, u, d.Admitted)
-	if !d.Admitted {
-		r.ledger.remember(tenantID, &refusal{quota: q, minute: minute, day: day, used: u, at: now, outage: changes})
-	}
-	return d
+	return r.decide(ctx, &c, now, 1)
 }
 
 // Peek implements Limiter.
 func (r *Redis) Peek(ctx context.Context, c Claim, now time.Time) Decision {
-	minute, day := minuteAt(c.TenantID, now), DayAt(now)
-	// Nothing fits into limits of 0, so the script only looks.
-	u, err := r.run(ctx, takeScript, []string{minuteKey(c.TenantID, minute), dayKey(c.TenantID, day)}, 0, 0)
-	if err != nil {
-		u = used{minute: c.Quota.PerMinute, day: c.Quota.PerDay}
-	}
-	return decide(&c, minute, day, u, 0)
+	return r.decide(ctx, &c, now, 0)
 }
 
-// ask lets Redis decide, and returns what was used before.
-func (r *Redis) ask(ctx context.Context, tenantID int64, q Quota, minute, day, changes int64) (used, error) {
-	if r.ledger.ask(tenantID, minute, day, changes) {
-		if err := r.tell(ctx, tenantID); err != nil {
-			return used{}, err
+func (r *Redis) decide(ctx context.Context, c *Claim, now time.Time, count int64) Decision {
+	if c.KeyPerMinute <= 0 {
+		c.KeyID, c.KeyPerMinute = "", 0 // All such keys of a tenant share their decisions.
+	}
+	var w wait
+	for {
+		t, err := r.term(ctx, &w)
+		if err != nil {
+			return r.undecided(c, now, count, err)
 		}
+		var d Decision
+		if t.Redis != "" {
+			d, err = r.takeShared(ctx, &t, c, now, count)
+		} else {
+			d, err = r.takePortion(ctx, &t, c, now, count)
+		}
+		if err == nil {
+			d.Term = t.Number
+			return d
+		}
+		if !errors.Is(err, errOver) {
+			return r.undecided(c, now, count, err)
+		}
+		w.over = t.Number
 	}
-	return r.run(ctx, takeScript, []string{minuteKey(tenantID, minute), dayKey(tenantID, day)}, q.PerMinute, q.PerDay)
 }
 
-// takeHere decides without Redis, and sees to it that Redis is told as soon as it answers.
-func (r *Redis) takeHere(tenantID int64, q Quota, minute, day int64) Decision {
-	d := r.ledger.take(tenantID, q, minute, day, r.servers())
-	r.wakeMender()
+// undecided is for a request that no term decides over. What this server remembers to be full is refused as ever. The rest
+// is admitted when Postgres is away, for nothing can be answered then; otherwise it is refused, because others may be
+// admitting what remains.
+func (r *Redis) undecided(c *Claim, now time.Time, count int64, err error) Decision {
+	minute, day := minuteAt(c.TenantID, now), DayAt(now)
+	u := r.ledger.known(c, minute, day)
+	if errors.Is(err, errAway) {
+		d := decide(c, minute, day, u, count)
+		d.Unsure = d.Admitted
+		return d
+	}
+	u.minute = max(u.minute, c.Quota.PerMinute)
+	d := decide(c, minute, day, u, count)
+	d.Share = true
 	return d
 }
 
-// Refund implements Limiter. A refund that Redis did not confirm is not tried again, for it may have been made.
+// Refund implements Limiter. One whose answer is lost is not repeated, and what was decided in a term that is over is not
+// given back: by then nobody knows any more in which count it is.
 func (r *Redis) Refund(ctx context.Context, c Claim, d Decision) {
-	tenantID := c.TenantID
-	if !d.Admitted {
+	t, ok := r.fleet.Term()
+	if !d.Admitted || !ok || t.Number != d.Term {
 		return
 	}
-	changes := r.changes.Load()
-	if isDegraded(changes) {
-		r.ledger.refund(tenantID, d)
+	if d.Key.Limit == 0 {
+		c.KeyID, c.KeyPerMinute = "", 0
+	}
+	if t.Redis == "" {
+		r.ledger.returnToken(&c, &d)
 		return
 	}
-	keys := []string{minuteKey(tenantID, d.Minute.Number), dayKey(tenantID, d.Day.Number)}
-	err := r.tell(ctx, tenantID)
-	if err == nil {
-		_, err = r.run(ctx, refundScript, keys)
-		r.ledger.remember(tenantID, nil)
-	}
-	if err != nil {
-		r.lose(changes, tenantID, err)
-	}
-}
-
-// run runs a script that returns what is used, within the timeout.
-func (r *Redis) run(ctx context.Context, script *redis.Script, keys []string, args ...any) (used, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.options.Timeout)
+	ctx, cancel := r.bounded(ctx)
 	defer cancel()
-	reply, err := script.Run(ctx, r.client, keys, args...).Int64Slice()
-	if err != nil {
-		return used{}, err
+	if err := r.counters.refund(ctx, t.Number, &c, d.Minute.Number, d.Day.Number); err != nil {
+		r.lose(t.Number, err)
 	}
-	if len(reply) != 2 {
-		return used{}, fmt.Errorf("redis: a reply of %d numbers, want 2", len(reply))
+	r.refunded(c.TenantID)
+}
+
+// bounded is for one call to Redis, which goes on when the request's caller has gone.
+func (r *Redis) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), r.options.Timeout)
+}
+
+// refunded forgets what is remembered to be refused to a tenant: something was given back.
+func (r *Redis) refunded(tenantID int64) {
+	r.refunds.Add(1)
+	r.ledger.forgetRefusals(tenantID)
+}
+
+// Degraded reports whether anybody but Redis decides, and since when.
+func (r *Redis) Degraded() (degraded bool, since time.Time) {
+	if t, ok := r.fleet.Term(); ok {
+		r.note(&t)
 	}
-	return used{minute: reply[0], day: reply[1]}, nil
-}
-
-func (r *Redis) servers() int64 {
-	if r.options.Servers == nil {
-		return 1
-	}
-	return max(1, int64(r.options.Servers()))
-}
-
-// The keys of one tenant carry its id in braces, so that a cluster keeps them on one node, where a script reaches all.
-
-func minuteKey(tenantID, number int64) string {
-	return string(strconv.AppendInt(appendKey(make([]byte, 0, 64), tenantID, ":m:"), number, 10))
-}
-
-func dayKey(tenantID, number int64) string {
-	return string(strconv.AppendInt(appendKey(make([]byte, 0, 64), tenantID, ":d:"), number, 10))
-}
-
-// batchKey holds the number of the last batch that this server added for the tenant.
-func (r *Redis) batchKey(tenantID int64) string {
-	return string(append(appendKey(make([]byte, 0, 64), tenantID, ":b:"), r.server...))
-}
-
-// probeKey is a batchKey for batches with nothing in them.
-func (r *Redis) probeKey(tenantID int64) string {
-	return string(append(appendKey(make([]byte, 0, 64), tenantID, ":p:"), r.server...))
-}
-
-func appendKey(b []byte, tenantID int64, kind string) []byte {
-	b = append(b, "pst:{"...)
-	b = strconv.AppendInt(b, tenantID, 10)
-	b = append(b, '}')
-	return append(b, kind...)
+	return r.health.degraded()
 }

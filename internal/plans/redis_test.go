@@ -40,54 +40,42 @@ func TestKeysOfATenantShareASlot(t *testing.T) {
 	}
 	slots := map[uint16]bool{}
 	for tenantID := range int64(2000) {
-		r := &Redis{server: newServerName()}
-		minute, day, batches := minuteKey(tenantID, minuteAt(tenantID, noon)), dayKey(tenantID, DayAt(noon)), r.batchKey(tenantID)
-		if slot(minute) != slot(day) || slot(minute) != slot(batches) {
-			t.Errorf("%s, %s and %s are in different slots", minute, day, batches)
+		tenant, own := tenantKey(tenantID), ownKey(tenantID, "key_1")
+		if slot(tenant) != slot(own) {
+			t.Errorf("%s and %s are in different slots", tenant, own)
 		}
-		slots[slot(minute)] = true
+		slots[slot(tenant)] = true
 	}
 	if len(slots) < 1700 {
 		t.Errorf("2000 tenants fill %d slots: they are not spread", len(slots))
 	}
-	if got, want := minuteKey(42, 29919441), "pst:{42}:m:29919441"; got != want {
-		t.Errorf("minuteKey = %s, want %s", got, want)
-	}
-	if got, want := dayKey(42, 20777), "pst:{42}:d:20777"; got != want {
-		t.Errorf("dayKey = %s, want %s", got, want)
+	if got, want := ownKey(42, "key_7"), "pst:{42}:k:key_7"; got != want {
+		t.Errorf("ownKey = %s, want %s", got, want)
 	}
 }
 
 func TestCountersExpire(t *testing.T) {
 	t.Parallel()
-	l, client := newRedisClient(t, redistest.Shared(t), patient)
-	q := Quota{PerMinute: 60, PerDay: 1000}
-	d := l.Take(t.Context(), claim(1, q), noon)
-	minute, day := minuteKey(1, d.Minute.Number), dayKey(1, d.Day.Number)
+	url := redistest.Shared(t)
+	l, client := newWorld().server(t, url, patient), look(t, url)
+	c := Claim{TenantID: 1, KeyID: "key_1", Quota: Quota{PerMinute: 60, PerDay: 1000}, KeyPerMinute: 50}
+	d := l.Take(t.Context(), c, noon)
 	lives := func(what, key string, most time.Duration) {
 		t.Helper()
 		if ttl := client.TTL(t.Context(), key).Val(); ttl <= most/2 || ttl > most {
 			t.Errorf("%s: %s lives %v, want up to %v", what, key, ttl, most)
 		}
 	}
-	lives("counted", minute, 5*time.Minute)
-	lives("counted", day, 48*time.Hour)
-	l.Take(t.Context(), claim(1, q), noon)
-	l.Refund(t.Context(), Claim{TenantID: 1}, d)
-	lives("given back", minute, 5*time.Minute)
-	lives("given back", day, 48*time.Hour)
-	l.ledger.take(2, q, d.Minute.Number, d.Day.Number, 1)
-	l.wakeMender()
-	mendedAll(t, l)
-	lives("added back", minuteKey(2, d.Minute.Number), 5*time.Minute)
-	lives("added back", dayKey(2, d.Day.Number), 48*time.Hour)
-
-	// A counter that has expired does not come back with a refund, which could only have one that lives for ever.
-	client.Del(t.Context(), minute, day)
-	l.Refund(t.Context(), Claim{TenantID: 1}, d)
-	if n := client.Exists(t.Context(), minute, day).Val(); n != 0 {
-		t.Errorf("a refund made %d counters anew", n)
+	lives("counted", tenantKey(1), 40*24*time.Hour)
+	lives("counted", ownKey(1, "key_1"), 5*time.Minute)
+	done, err := l.Change(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
 	}
+	done(true)
+	l.Refund(t.Context(), c, d)
+	lives("given back", tenantKey(1), 40*24*time.Hour)
+	lives("given back", ownKey(1, "key_1"), 5*time.Minute)
 	for _, key := range client.Keys(t.Context(), "*").Val() {
 		if client.TTL(t.Context(), key).Val() <= 0 {
 			t.Errorf("%s lives for ever", key)
@@ -95,59 +83,69 @@ func TestCountersExpire(t *testing.T) {
 	}
 }
 
-// TestFloodCostsNoRoundTrips: what Redis refused is refused in this process, until something changes or a second is over.
+// TestFloodCostsNoRoundTrips: what Redis refused is refused in this process until something changes.
 func TestFloodCostsNoRoundTrips(t *testing.T) {
 	t.Parallel()
-	url := redistest.Shared(t)
-	l, client := newRedisClient(t, url, patient)
-	other := newRedis(t, url, patient)
-	var calls interceptor
-	client.AddHook(&calls)
+	url, w := redistest.Shared(t), newWorld()
+	l, calls, _ := w.spied(t, url, patient)
+	other := w.server(t, url, patient)
+	decides(t, l, other)
+	eventually(t, "it hears of refunds", func() bool { return l.session.Load() != 0 })
 	small, large := Quota{PerMinute: 2, PerDay: 10}, Quota{PerMinute: 3, PerDay: 10}
 	asks := func(what string, asked int64, got, want Decision) {
 		t.Helper()
 		check(t, what, got, want)
-		if n := calls.calls.Swap(0); n != asked {
+		if n := calls.takes.Swap(0); n != asked {
 			t.Errorf("%s: %d calls to Redis, want %d", what, n, asked)
 		}
 	}
 	first := l.Take(t.Context(), claim(1, small), noon)
 	l.Take(t.Context(), claim(1, small), noon)
-	calls.calls.Store(0)
+	calls.takes.Store(0)
 	asks("the first refusal", 1, l.Take(t.Context(), claim(1, small), noon), want(false, 1, small, noon, 2, 2))
 	if got := takeN(t, l, 1, small, noon, 1000); got != 0 {
 		t.Errorf("%d admitted over the limit", got)
 	}
-	late := noon.Add(refusalAge - 1)
+	late := time.Unix(first.Minute.Reset, 0).Add(-1)
 	asks("a flood", 0, l.Take(t.Context(), claim(1, small), late), want(false, 1, small, late, 2, 2))
 	asks("another plan", 1, l.Take(t.Context(), claim(1, large), noon), want(true, 1, large, noon, 3, 3))
-	asks("after an admitted one", 1, l.Take(t.Context(), claim(1, small), noon), want(false, 1, small, noon, 3, 3))
+	asks("the plan before", 0, l.Take(t.Context(), claim(1, small), noon), want(false, 1, small, noon, 3, 3))
 	l.Refund(t.Context(), Claim{TenantID: 1}, first)
 	l.Refund(t.Context(), Claim{TenantID: 1}, first)
-	calls.calls.Store(0)
 	asks("after refunds", 1, l.Take(t.Context(), claim(1, small), noon), want(true, 1, small, noon, 2, 2))
 	asks("refused again", 1, l.Take(t.Context(), claim(1, small), noon), want(false, 1, small, noon, 2, 2))
+	heard := l.refunds.Load()
 	other.Refund(t.Context(), Claim{TenantID: 1}, first)
-	asks("another server's refund", 0, l.Take(t.Context(), claim(1, small), late), want(false, 1, small, late, 2, 2))
-	late = noon.Add(refusalAge)
-	asks("a second later", 1, l.Take(t.Context(), claim(1, small), late), want(true, 1, small, late, 2, 2))
+	eventually(t, "it hears of another server's refund", func() bool { return l.refunds.Load() > heard })
+	asks("another server's refund", 1, l.Take(t.Context(), claim(1, small), late), want(true, 1, small, late, 2, 2))
 	asks("refused once more", 1, l.Take(t.Context(), claim(1, small), late), want(false, 1, small, late, 2, 2))
-	l.changes.Add(2)
-	// The counters are raised first to the most that was seen, which refunds do not lower.
-	asks("after an outage", 2, l.Take(t.Context(), claim(1, small), late), want(false, 1, small, late, 3, 3))
+
+	// Without a subscription a second is the most.
+	l.session.Store(0)
+	asks("deaf", 0, l.Take(t.Context(), claim(1, small), late.Add(1-refusalAge)), want(false, 1, small, late, 2, 2))
+	asks("deaf for a second", 1, l.Take(t.Context(), claim(1, small), late.Add(-refusalAge)), want(false, 1, small, late, 2, 2))
 }
 
-func TestFlushedRedis(t *testing.T) {
+// A day that is full stays so over the edges of minutes.
+func TestFullDayCostsNoRoundTrips(t *testing.T) {
 	t.Parallel()
-	server := redistest.New(t)
-	l := newRedis(t, server.URL, patient)
-	q := Quota{PerMinute: 60, PerDay: 1000}
-	takeN(t, l, 1, q, noon, 10)
-	server.Flush() // takes the script along
-	check(t, "then", l.Take(t.Context(), claim(1, q), noon), want(true, 1, q, noon, 1, 1))
-	if degraded(l) {
-		t.Error("a script that has to be loaded again is no loss of Redis")
+	l, calls, _ := newWorld().spied(t, redistest.Shared(t), patient)
+	eventually(t, "it hears of refunds", func() bool { return l.session.Load() != 0 })
+	q := Quota{PerMinute: 5, PerDay: 2}
+	takeN(t, l, 1, q, noon, 3)
+	calls.takes.Store(0)
+	for at := noon; DayAt(at) == DayAt(noon); at = at.Add(time.Minute) {
+		minuteUsed := int64(2)
+		if minuteAt(1, at) != minuteAt(1, noon) {
+			minuteUsed = 0
+		}
+		check(t, at.String(), l.Take(t.Context(), claim(1, q), at), want(false, 1, q, at, minuteUsed, 2))
 	}
+	if n := calls.takes.Load(); n != 0 {
+		t.Errorf("%d calls to Redis for a day that is full", n)
+	}
+	tomorrow := noon.Add(12 * time.Hour)
+	check(t, "tomorrow", l.Take(t.Context(), claim(1, q), tomorrow), want(true, 1, q, tomorrow, 1, 1))
 }
 
 func TestNewRedisClient(t *testing.T) {
@@ -178,7 +176,7 @@ func TestNewRedisClient(t *testing.T) {
 			t.Errorf("%q: %v", url, err)
 			continue
 		}
-		o := client.(*redis.Client).Options()
+		o := client.UniversalClient.(*redis.Client).Options()
 		if o.Addr != wantAddr || !o.ContextTimeoutEnabled || o.MaxRetries != 0 || (o.TLSConfig != nil) != strings.HasPrefix(url, "rediss") {
 			t.Errorf("%q: address %s, %d retries, context's deadline heeded: %v, TLS: %v",
 				url, o.Addr, o.MaxRetries, o.ContextTimeoutEnabled, o.TLSConfig != nil)
@@ -191,7 +189,7 @@ func TestNewRedisClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	cluster, ok := client.(*redis.ClusterClient)
+	cluster, ok := client.UniversalClient.(*redis.ClusterClient)
 	if !ok || len(cluster.Options().Addrs) != 3 || cluster.Options().Password != secret {
 		t.Errorf("a URL with three nodes made a %T", client)
 	}

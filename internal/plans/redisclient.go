@@ -14,19 +14,29 @@ import (
 var ErrRedisURL = errors.New("not a Redis URL: want redis://[[user]:password@]host[:port][/database], rediss:// for TLS, " +
 	"and ?addr=host:port for each further node of a cluster")
 
+// RedisClient is a client of a Redis server or cluster.
+type RedisClient struct {
+	redis.UniversalClient
+	options *redis.UniversalOptions
+}
+
 // NewRedisClient returns a client with the time limits and the retry rules that Redis counts on; timeout is that of
 // RedisOptions, 0 for its default. It does not connect.
 // A URL with addr parameters is a cluster's. Of go-redis's other parameters pool_size, min_idle_conns and skip_verify
 // are heeded. The error is always ErrRedisURL.
 //
 // go-redis has one logger for the whole process, and it is switched off here: the limiter logs what matters.
-func NewRedisClient(rawURL string, timeout time.Duration) (redis.UniversalClient, error) {
+func NewRedisClient(rawURL string, timeout time.Duration) (*RedisClient, error) {
 	o, err := parseRedisURL(rawURL)
 	if err != nil {
 		return nil, ErrRedisURL
 	}
 	reliable(o, timeoutOr(timeout))
-	return redis.NewUniversalClient(o), nil
+	return newRedisClient(o), nil
+}
+
+func newRedisClient(o *redis.UniversalOptions) *RedisClient {
+	return &RedisClient{UniversalClient: redis.NewUniversalClient(o), options: o}
 }
 
 // CheckRedisURL returns ErrRedisURL for a URL that NewRedisClient can't read.

@@ -2,6 +2,9 @@ package plans
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"petstore.example/internal/fleet"
 )
@@ -23,3 +26,99 @@ type Fleet interface {
 }
 
 var _ Fleet = (*fleet.Member)(nil)
+
+var (
+	// errOver: the term ended before there was an answer. The next one decides.
+	errOver = errors.New("the term is over")
+	// errBetween: no term began in time.
+	errBetween = errors.New("no term has begun")
+	// errAway: no term can begin.
+	errAway = errors.New("no term can begin without Postgres")
+)
+
+// retryTerm is the pause before a term that should be over is looked at again.
+const retryTerm = 2 * time.Millisecond
+
+// wait is how long one request has waited for terms.
+type wait struct {
+	// over is a term that could not decide, 0 for none; until is when to give up, zero as long as nothing was waited for.
+	over  int64
+	until time.Time
+	tries int
+}
+
+// term returns the term to decide in.
+func (r *Redis) term(ctx context.Context, w *wait) (fleet.Term, error) {
+	t, ok := r.fleet.Term()
+	if !ok || t.Number == r.health.lost.Load() || t.Number == w.over {
+		return r.awaitTerm(ctx, w)
+	}
+	if t.Number != r.health.noted.Load() {
+		r.note(&t)
+	}
+	return t, nil
+}
+
+// awaitTerm waits for a term that this server can decide by. One in which it lost Redis is over in a moment, and one that
+// could not decide is tried again after a pause.
+func (r *Redis) awaitTerm(ctx context.Context, w *wait) (fleet.Term, error) {
+	if r.options.Wait < 0 {
+		return r.termNow(w)
+	}
+	if w.until.IsZero() {
+		w.until = r.clock().Add(r.options.Wait)
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), w.until)
+	defer cancel()
+	for {
+		if r.fleet.Away() {
+			return fleet.Term{}, errAway
+		}
+		t, err := r.fleet.Await(ctx)
+		if err != nil {
+			return fleet.Term{}, r.noTerm()
+		}
+		again := t.Number == w.over
+		w.over = 0
+		if !again && t.Number != r.health.lost.Load() {
+			r.note(&t)
+			return t, nil
+		}
+		if !r.clock().Before(w.until) {
+			return fleet.Term{}, r.noTerm()
+		}
+		r.pause(retryTerm)
+	}
+}
+
+// termNow is awaitTerm without waiting.
+func (r *Redis) termNow(w *wait) (fleet.Term, error) {
+	t, ok := r.fleet.Term()
+	w.tries++
+	if !ok || t.Number == r.health.lost.Load() || w.tries > 2 {
+		return fleet.Term{}, r.noTerm()
+	}
+	w.over = 0
+	r.note(&t)
+	return t, nil
+}
+
+func (r *Redis) noTerm() error {
+	if r.fleet.Away() {
+		return errAway
+	}
+	return errBetween
+}
+
+// ended reports what this server knows at the end of a term. What was seen is reported until it is heard; what is given back
+// once.
+func (r *Redis) ended(ctx context.Context, t fleet.Term) error {
+	reports := r.ledger.close(&t)
+	if len(reports) > 0 {
+		if err := r.ground.Report(ctx, reports); err != nil {
+			return fmt.Errorf("report what was used: %w", err)
+		}
+	}
+	r.ledger.reported(t.Number)
+	return nil
+}

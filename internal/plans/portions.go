@@ -1,0 +1,193 @@
+package plans
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"petstore.example/internal/fleet"
+)
+
+// portionTimeout bounds what a request waits for a portion.
+const portionTimeout = time.Second
+
+// pool is what this server may still admit of one kind of claims in a term in which Postgres decides.
+type pool struct {
+	term int64
+	// quota and perKey are those that the portion was taken under.
+	quota  Quota
+	perKey int64
+	// base is what was used of the portion's windows when it was taken, the portion included; left is what is left of it.
+	base Base
+	left int64
+	// back is to be given back with the next call.
+	back []Back
+	// call is the one under way, nil for none; waited is how many waited for the last one.
+	call   *portionCall
+	waited int64
+}
+
+type portionCall struct {
+	done chan struct{}
+	err  error
+}
+
+// takePortion decides over what this server has left of its portion, and takes another when nothing is left.
+func (r *Redis) takePortion(ctx context.Context, t *fleet.Term, c *Claim, now time.Time, count int64) (Decision, error) {
+	minute, day := minuteAt(c.TenantID, now), DayAt(now)
+	for {
+		if d, refused := r.ledger.refused(t.Number, 0, c, minute, day, now); refused {
+			return d, nil
+		}
+		d, call, p, err := r.ledger.spend(t, c, minute, day, now, count)
+		switch {
+		case err != nil:
+			return Decision{}, err
+		case call == nil:
+			return d, nil
+		case p == nil:
+			<-call.done
+			if call.err != nil {
+				return Decision{}, call.err
+			}
+			continue
+		}
+		if d, err = r.callPortion(ctx, t, call, *p); err != nil || count == 0 {
+			return d, err
+		}
+	}
+}
+
+// callPortion takes a portion, or looks, and lets those go on who wait for it.
+func (r *Redis) callPortion(ctx context.Context, t *fleet.Term, call *portionCall, p PortionClaim) (d Decision, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), portionTimeout)
+	defer cancel()
+	got, err := r.ground.Portion(ctx, p)
+	if errors.Is(err, ErrTermOver) {
+		err = errOver
+	}
+	d, call.err = r.ledger.granted(t, &p, got, err)
+	close(call.done)
+	return d, call.err
+}
+
+// spend decides by what is left. Otherwise it returns a call: to wait for, or with p, to make.
+func (l *ledger) spend(t *fleet.Term, c *Claim, minute, day int64, now time.Time, count int64) (
+	d Decision, call *portionCall, p *PortionClaim, err error,
+) {
+	s := l.shard(c.TenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !l.fleet.Holds(t.Number) {
+		return d, nil, nil, errOver
+	}
+	st := s.account(c.TenantID, day).state(c)
+	q := &st.pool
+	if q.enter(t.Number, c) {
+		st.refusal = refusal{}
+	}
+	if q.left > 0 && minute <= q.base.Minute && day <= q.base.Day {
+		u := q.base.used().plus(-q.left)
+		q.left -= count
+		return decide(c, q.base.Minute, q.base.Day, u, count), nil, nil, nil
+	}
+	if q.call != nil {
+		q.waited++
+		return d, q.call, nil, nil
+	}
+	q.giveBack(q.base.Minute, q.base.Day, q.left)
+	q.left = 0
+	p = &PortionClaim{Claim: *c, Term: t.Number, At: now, Want: count * (1 + q.waited), Back: q.back}
+	q.call = &portionCall{done: make(chan struct{})}
+	q.waited, q.back = 0, nil
+	return d, q.call, p, nil
+}
+
+// granted takes a portion down. One of a term that is over by now is lost; so is what was to be given back with a call that failed.
+func (l *ledger) granted(t *fleet.Term, p *PortionClaim, got Portion, failed error) (Decision, error) {
+	s := l.shard(p.TenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.account(p.TenantID, DayAt(p.At)).state(&p.Claim)
+	q := &st.pool
+	q.call = nil
+	if failed != nil {
+		return Decision{}, failed
+	}
+	if !l.fleet.Holds(t.Number) {
+		return Decision{}, errOver
+	}
+	if q.term != t.Number || q.quota != p.Quota || q.perKey != p.KeyPerMinute {
+		// Meanwhile the limits have changed.
+		q.giveBack(got.Minute, got.Day, got.Granted)
+	} else {
+		q.base, q.left = got.Base, got.Granted
+	}
+	if p.Want > 0 && got.Granted == 0 {
+		st.refusal = refusal{
+			term: t.Number, quota: p.Quota, perKey: p.KeyPerMinute, minute: got.Minute, day: got.Day, used: got.used(), at: p.At,
+			share: t.Servers > 1,
+		}
+	}
+	return decide(&p.Claim, got.Minute, got.Day, got.used(), 0), nil
+}
+
+// returnToken gives one request back that was admitted in the pool's term.
+func (l *ledger) returnToken(c *Claim, d *Decision) {
+	s := l.shard(c.TenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.accounts[c.TenantID]
+	if !ok || !l.fleet.Holds(d.Term) {
+		return
+	}
+	st := a.state(c)
+	q := &st.pool
+	if q.term != d.Term {
+		return
+	}
+	st.refusal = refusal{}
+	if q.base.Minute == d.Minute.Number && q.base.Day == d.Day.Number && q.call == nil {
+		q.left = min(q.left+1, q.base.MinuteUsed, q.base.DayUsed)
+		return
+	}
+	q.giveBack(d.Minute.Number, d.Day.Number, 1)
+}
+
+// enter makes the pool one of the term and the claim's limits, and reports whether it was another. What is left of another term
+// is lost; it was given back at its end.
+func (q *pool) enter(term int64, c *Claim) (changed bool) {
+	if q.term == term && q.quota == c.Quota && q.perKey == c.KeyPerMinute {
+		return false
+	}
+	if q.term != term {
+		q.back, q.left, q.waited = nil, 0, 0
+	}
+	q.giveBack(q.base.Minute, q.base.Day, q.left)
+	q.term, q.quota, q.perKey, q.left = term, c.Quota, c.KeyPerMinute, 0
+	return true
+}
+
+func (q *pool) giveBack(minute, day, count int64) {
+	if count <= 0 {
+		return
+	}
+	if n := len(q.back); n > 0 && q.back[n-1].Minute == minute && q.back[n-1].Day == day {
+		q.back[n-1].Count += count
+		return
+	}
+	q.back = append(q.back, Back{Minute: minute, Day: day, Count: count})
+}
+
+// close empties the pool at the end of a term, and returns what is to be given back.
+func (q *pool) close(term int64) []Back {
+	if q.term != term {
+		return nil
+	}
+	q.giveBack(q.base.Minute, q.base.Day, q.left)
+	back := q.back
+	*q = pool{call: q.call}
+	return back
+}
+
+func (b *Base) used() used { return used{minute: b.MinuteUsed, day: b.DayUsed, key: b.KeyUsed} }

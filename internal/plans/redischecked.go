@@ -1,0 +1,68 @@
+package plans
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var errOtherRedis = errors.New("redis: this is another process than before")
+
+// expect implements counters.
+func (s *redisCounters) expect(fingerprint string) {
+	var next *checkedClient
+	if fingerprint != "" {
+		next = s.client.checked(strings.Split(fingerprint, ","))
+	}
+	if last := s.checked.Swap(next); last != nil {
+		_ = last.Close()
+	}
+}
+
+// reach returns the client to make a call through.
+func (s *redisCounters) reach() redis.UniversalClient {
+	if c := s.checked.Load(); c != nil {
+		return c.UniversalClient
+	}
+	return s.client.UniversalClient
+}
+
+// plain returns the client itself.
+func plain(c redis.UniversalClient) redis.UniversalClient {
+	if r, ok := c.(*RedisClient); ok {
+		return r.UniversalClient
+	}
+	return c
+}
+
+// checked returns a client that refuses connections to servers of other run ids.
+func (c *RedisClient) checked(runIDs []string) *checkedClient {
+	o := *c.options
+	o.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
+		id, err := runID(ctx, conn)
+		if err == nil && !slices.Contains(runIDs, id) {
+			err = errOtherRedis
+		}
+		return err
+	}
+	return &checkedClient{UniversalClient: redis.NewUniversalClient(&o), runIDs: runIDs}
+}
+
+// clusterRunIDs returns the run ids of all masters, sorted.
+func clusterRunIDs(ctx context.Context, cluster *redis.ClusterClient) (string, error) {
+	var mu sync.Mutex
+	var ids []string
+	err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
+		id, err := runID(ctx, master)
+		mu.Lock()
+		defer mu.Unlock()
+		ids = append(ids, id)
+		return err
+	})
+	slices.Sort(ids)
+	return strings.Join(ids, ","), err
+}

@@ -1,0 +1,244 @@
+package plans
+
+import (
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	//go:embed take.lua
+	takeSource string
+	//go:embed begin.lua
+	beginSource string
+	//go:embed beginkey.lua
+	beginKeySource string
+	//go:embed refund.lua
+	refundSource string
+	//go:embed mark.lua
+	markSource string
+	//go:embed unmark.lua
+	unmarkSource string
+	//go:embed probe.lua
+	probeSource string
+
+	takeScript     = redis.NewScript(takeSource)
+	beginScript    = redis.NewScript(beginSource)
+	beginKeyScript = redis.NewScript(beginKeySource)
+	refundScript   = redis.NewScript(refundSource)
+	markScript     = redis.NewScript(markSource)
+	unmarkScript   = redis.NewScript(unmarkSource)
+	probeScript    = redis.NewScript(probeSource)
+)
+
+// redisCounters counts by scripts. Calls go through a client whose every connection was seen to reach the expected Redis: a
+// process that was started again, or a replica that took over, has another run id.
+type redisCounters struct {
+	client  *RedisClient
+	timeout time.Duration
+	// checked is the client for the expected Redis; nil when any is let be.
+	checked atomic.Pointer[checkedClient]
+}
+
+type checkedClient struct {
+	redis.UniversalClient
+	runIDs []string
+}
+
+var _ counters = (*redisCounters)(nil)
+
+func newRedisCounters(client *RedisClient, timeout time.Duration) *redisCounters {
+	return &redisCounters{client: client, timeout: timeout}
+}
+
+var errUnexpected = errors.New("redis: a reply of an unexpected form")
+
+func (s *redisCounters) take(ctx context.Context, term int64, asks []ask) error {
+	client := s.reach()
+	if len(asks) == 1 {
+		reply, err := evaluate(ctx, client, takeScript, claimKeys(&asks[0].claim), asks[0].packed(term))
+		if err != nil {
+			return err
+		}
+		return asks[0].read(reply)
+	}
+	pipe := client.Pipeline()
+	cmds := make([]*redis.Cmd, len(asks))
+	for i := range asks {
+		cmds[i] = takeScript.EvalSha(ctx, pipe, claimKeys(&asks[i].claim), asks[i].packed(term))
+	}
+	_, err := pipe.Exec(ctx)
+	if err != nil && !redis.HasErrorPrefix(err, "NOSCRIPT") {
+		return err
+	}
+	for i := range asks {
+		reply, err := cmds[i].Result()
+		if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+			reply, err = takeScript.Eval(ctx, client, claimKeys(&asks[i].claim), asks[i].packed(term)).Result()
+		}
+		if err != nil {
+			return err
+		}
+		if err := asks[i].read(reply); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// evaluate runs a script, which Redis need not know yet.
+func evaluate(ctx context.Context, client redis.UniversalClient, s *redis.Script, keys []string, args ...any) (any, error) {
+	return s.Run(ctx, client, keys, args...).Result()
+}
+
+func (k *ask) packed(term int64) []byte {
+	return pack(term, k.minute, k.day, k.claim.Quota.PerMinute, k.claim.Quota.PerDay, k.claim.KeyPerMinute, k.count)
+}
+
+// read takes the answer from a reply of take.lua.
+func (k *ask) read(reply any) error {
+	switch reply := reply.(type) {
+	case int64:
+		k.status = unopened
+		if reply == 1 {
+			k.status = keyUnopened
+		}
+		return nil
+	case string:
+		if len(reply) != 48 {
+			return errUnexpected
+		}
+		n := func(i int) int64 {
+			return int64(math.Float64frombits(binary.LittleEndian.Uint64([]byte(reply[8*i : 8*i+8]))))
+		}
+		k.answer = answer{
+			status: counted, used: used{minute: n(0), day: n(1), key: n(2)}, inMinute: n(3), inDay: n(4), version: n(5),
+		}
+		return nil
+	}
+	return errUnexpected
+}
+
+func (s *redisCounters) begin(ctx context.Context, term, tenantID int64, b Base, changing bool) error {
+	var c int64
+	if changing {
+		c = 1
+	}
+	args := pack(term, b.Minute, b.MinuteUsed, b.Day, b.DayUsed, c)
+	_, err := evaluate(ctx, s.reach(), beginScript, []string{tenantKey(tenantID)}, args, lastsSeconds)
+	return err
+}
+
+func (s *redisCounters) beginKey(ctx context.Context, term, tenantID int64, keyID string, minute, used int64) error {
+	_, err := evaluate(ctx, s.reach(), beginKeyScript, []string{ownKey(tenantID, keyID)}, pack(term, minute, used))
+	return err
+}
+
+func (s *redisCounters) refund(ctx context.Context, term int64, c *Claim, minute, day int64) error {
+	_, err := evaluate(ctx, s.reach(), refundScript, claimKeys(c), pack(term, minute, day), c.TenantID)
+	return err
+}
+
+func (s *redisCounters) mark(ctx context.Context, term, tenantID int64) (version int64, ok bool, err error) {
+	reply, err := evaluate(ctx, s.reach(), markScript, []string{tenantKey(tenantID)}, pack(term), lastsSeconds)
+	if err != nil {
+		return 0, false, err
+	}
+	version, ok = reply.(int64)
+	if !ok {
+		return 0, false, errUnexpected
+	}
+	return version, version != 0, nil
+}
+
+func (s *redisCounters) unmark(ctx context.Context, term, tenantID, version int64) error {
+	_, err := evaluate(ctx, s.reach(), unmarkScript, []string{tenantKey(tenantID)}, pack(term, version))
+	return err
+}
+
+const lastsSeconds = int(ChangeLasts / time.Second)
+
+// pack packs numbers as the scripts read them. What is beyond 2^53 is rounded, which only limits are that nobody reaches.
+func pack(numbers ...int64) []byte {
+	b := make([]byte, 0, 56)
+	for _, n := range numbers {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(n)))
+	}
+	return b
+}
+
+// probed is how many places of a cluster a probe writes to, so many that each master has some.
+const probed = 16
+
+// probe writes on every master, and returns their run ids.
+func (s *redisCounters) probe(ctx context.Context) (fingerprint string, err error) {
+	client := s.reach()
+	cluster, isCluster := plain(client).(*redis.ClusterClient)
+	places := 1
+	if isCluster {
+		places = probed
+	}
+	for i := range places {
+		key := "pst:{probe" + strconv.Itoa(i) + "}"
+		if _, err := evaluate(ctx, client, probeScript, []string{key}); err != nil {
+			return "", err
+		}
+	}
+	if !isCluster {
+		return runID(ctx, client)
+	}
+	return clusterRunIDs(ctx, cluster)
+}
+
+func tenantKey(tenantID int64) string {
+	return string(appendTenant(make([]byte, 0, 32), tenantID))
+}
+
+// ownKey names a key's own minute: with its tenant, so that a cluster has them on one node, where a script reaches both.
+func ownKey(tenantID int64, keyID string) string {
+	b := append(appendTenant(make([]byte, 0, 64), tenantID), ":k:"...)
+	return string(append(b, keyID...))
+}
+
+func claimKeys(c *Claim) []string {
+	if c.KeyPerMinute <= 0 {
+		return []string{tenantKey(c.TenantID)}
+	}
+	return []string{tenantKey(c.TenantID), ownKey(c.TenantID, c.KeyID)}
+}
+
+func appendTenant(b []byte, tenantID int64) []byte {
+	b = append(b, "pst:{"...)
+	b = strconv.AppendInt(b, tenantID, 10)
+	return append(b, '}')
+}
+
+// runID asks a server who it is, and whether it is a master.
+func runID(ctx context.Context, client interface {
+	Info(ctx context.Context, section ...string) *redis.StringCmd
+}) (string, error) {
+	info, err := client.Info(ctx).Result()
+	if err != nil {
+		return "", err
+	}
+	id, role := field(info, "run_id:"), field(info, "role:")
+	if id == "" || role != "master" {
+		return "", fmt.Errorf("redis: %q is not a master's role", role)
+	}
+	return id, nil
+}
+
+func field(info, name string) string {
+	_, rest, _ := strings.Cut(info, "\n"+name)
+	value, _, _ := strings.Cut(rest, "\r")
+	return value
+}

@@ -1,0 +1,14 @@
+-- Notes that a change of a tenant's catalogue is over.
+--
+-- KEYS[1]  the tenant's state, as take.lua has it
+-- ARGV[1]  two doubles: the term, and the version that mark.lua returned
+local state = redis.call('GET', KEYS[1])
+local t, version = struct.unpack('<dd', ARGV[1])
+if not state or struct.unpack('<d', state) ~= t then return 0 end
+for at = 57, #state, 16 do
+  if struct.unpack('<d', state, at) == version then
+    redis.call('SET', KEYS[1], string.sub(state, 1, at - 1) .. string.sub(state, at + 16), 'KEEPTTL')
+    return 1
+  end
+end
+return 0

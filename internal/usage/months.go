@@ -12,8 +12,8 @@ import (
 const (
 	// monthAge is how long a month is told again without asking the store: no longer than usage takes to be recorded.
 	monthAge = FlushInterval
-	// monthsKept is how many are held at most; then all are forgotten.
-	monthsKept = 10_000
+	// monthsKept is how many are held at most, 1.3 kB each; then all are forgotten.
+	monthsKept = 4_000
 )
 
 // Months tells what tenants used this month. However often a tenant asks, its store is asked once in half a second, and

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/netip"
 	"time"
@@ -13,9 +14,12 @@ import (
 	"petstore.example/internal/usage"
 )
 
+// errUnsure: no server knows what remains to the tenant, and so the request, which nobody counted, must not be answered.
+var errUnsure = errors.New("limits can't be decided while Postgres is away")
+
 // admit decides whether the request may pass: for a caller by its ban and then all its windows at once, for anybody
 // else by the address's bucket, which neither counts nor refuses OPTIONS: a browser asks it before its page may read even a
-// 429. A free route shows how the caller's windows stand, counts in none and is refused by none. It returns the 429, or nil.
+// 429. A free route shows how the caller's windows stand, counts in none and is refused by none. It returns the 429, a 503 when nobody can decide, or nil.
 func (a *api) admit(x *exchange) error {
 	switch {
 	case x.caller != nil:
@@ -41,6 +45,10 @@ func (a *api) admit(x *exchange) error {
 	if !x.decision.Admitted {
 		return a.refuseOverLimit(x)
 	}
+	if x.decision.Unsure {
+		x.raise()
+		return codeUnavailable.caused(errUnsure).after(unavailableFor)
+	}
 	x.counted = true
 	a.Meter.Admitted(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
 	return nil
@@ -61,6 +69,11 @@ func (a *api) refund(x *exchange) {
 	// The client may have gone; its tenant gets the request back all the same.
 	a.Limiter.Refund(context.WithoutCancel(x.Request.Context()), claim(c), x.decision)
 	a.Meter.Refunded(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
+	x.raise()
+}
+
+// raise says what remains without the request.
+func (x *exchange) raise() {
 	windows, count := x.decision.Windows()
 	for _, w := range windows[:count] {
 		w.Remaining++

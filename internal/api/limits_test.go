@@ -102,6 +102,32 @@ func TestRefusedByAShare(t *testing.T) {
 	}
 }
 
+// unsure admits as a limiter does that can ask neither Redis nor Postgres.
+type unsure struct{ plans.Limiter }
+
+func (l unsure) Take(ctx context.Context, c plans.Claim, now time.Time) plans.Decision {
+	d := l.Limiter.Take(ctx, c, now)
+	l.Limiter.Refund(ctx, c, d)
+	d.Unsure = d.Admitted
+	return d
+}
+
+// TestNobodyCanDecide: a request that nobody counted is not answered, not even where no row is needed for it.
+func TestNobodyCanDecide(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.Limiter = unsure{c.Limiter} })
+	for _, target := range []string{"/v1/pets", "/v1/pets?limit=0", "/v1/nothing"} {
+		r := w.request("GET", target, "")
+		rec := w.do(r)
+		if code := checkAnswer(t, r, rec); code != "unavailable" || header(rec, "X-RateLimit-Remaining") != "60" {
+			t.Errorf("%s: %d %s %v", target, rec.Code, rec.Body, numbers(rec))
+		}
+	}
+	if w.meter.admitted != 0 || w.meter.refunded != 0 || w.meter.refused != 0 {
+		t.Errorf("admitted %d, refunded %d, refused %d", w.meter.admitted, w.meter.refunded, w.meter.refused)
+	}
+}
+
 func TestBan(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

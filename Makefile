@@ -11,7 +11,7 @@ OPENAPI  := internal/api/openapi.yaml
 NPM      := tools/npm/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check fmt bench soak clean
+.PHONY: help run build test check fmt bench bench-scale soak clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,8 +41,11 @@ $(NPM): tools/npm/package-lock.json
 fmt: ## format all Go files
 	@gofmt -w $$(git ls-files '*.go')
 
-bench: build ## compare with a bare Gin server: requests a second, their ratio, CPU a request
+bench: build ## compare every case with a bare Gin server, into docs/benchmarks.md and bench/results.json (ARGS="-cases list_memory -rounds 1")
 	$(GO) run -tags $(TAGS) ./bench $(ARGS)
+
+bench-scale: ## show how costs grow with animals, keys, servers and requests, into docs/benchmarks-scale.md (ARGS="-only servers")
+	$(GO) run -tags $(TAGS) ./bench/scale $(ARGS)
 
 soak: ## run the long forms: 20,000 generated requests of each kind, e2e on servers with the race detector, every fuzzer for SOAK=1m
 	PETSTORE_SOAK=1 $(GO) test -tags $(TAGS) -timeout 60m -v -run '^TestGenerated$$' ./internal/contract

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"petstore.example/bench/limits"
 	"petstore.example/bench/report"
 	"petstore.example/internal/plans"
 )
@@ -27,11 +28,11 @@ func Measure(ctx context.Context, redisURL string) ([]report.Admission, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared, closeShared, err := newRedis(ctx, redisURL)
+	shared, leave, err := limits.NewFleet(redisURL).Join(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer closeShared()
+	defer leave()
 	alone, err := measure(ctx, shared, setting{"Redis", time.Millisecond, 1, 20_000})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,106 @@
+// Package limits gives measurements the limiter over Redis by itself: a fleet that always agrees on the Redis that its members see,
+// and counters that begin at nothing. Postgres, which petstore has for both, is asked by no request while Redis decides.
+package limits
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"petstore.example/internal/fleet"
+	"petstore.example/internal/plans"
+)
+
+// Fleet is servers that share a Redis.
+type Fleet struct {
+	url    string
+	ground ground
+}
+
+// NewFleet returns a fleet without servers over the Redis of that URL, in which nothing was counted yet.
+func NewFleet(url string) *Fleet { return &Fleet{url: url, ground: ground{opened: map[int64]bool{}}} }
+
+// Join returns the limiter of one more server. Close it with leave.
+func (f *Fleet) Join(ctx context.Context) (l plans.Limiter, leave func(), err error) {
+	client, err := plans.NewRedisClient(f.url, patience)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := &member{}
+	r := plans.NewRedis(client, plans.RedisOptions{Fleet: m, Ground: &f.ground, Timeout: patience})
+	leave = func() { r.Close(); _ = client.Close() }
+	if _, err := m.Await(ctx); err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return r, leave, nil
+}
+
+// member is in a term by the Redis that it sees, the first one.
+type member struct {
+	mu    sync.RWMutex
+	redis string
+}
+
+var _ plans.Fleet = (*member)(nil)
+
+const term = 1
+
+// patience is long, so that a busy machine is measured as slow and not taken for a lost Redis.
+const patience = 5 * time.Second
+
+func (m *member) Term() (fleet.Term, bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return fleet.Term{Number: term, Redis: m.redis, Servers: 1}, m.redis != ""
+}
+
+func (m *member) Holds(number int64) bool {
+	_, ok := m.Term()
+	return ok && number == term
+}
+
+func (m *member) SetRedis(fingerprint string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.redis = fingerprint
+}
+
+func (m *member) Await(ctx context.Context) (fleet.Term, error) {
+	for {
+		if t, ok := m.Term(); ok {
+			return t, nil
+		}
+		select {
+		case <-ctx.Done():
+			return fleet.Term{}, ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func (*member) Away() bool                                              { return false }
+func (*member) OnEnd(func(ctx context.Context, ended fleet.Term) error) {}
+
+// ground knows which tenants were opened.
+type ground struct {
+	mu     sync.Mutex
+	opened map[int64]bool
+}
+
+var _ plans.Ground = (*ground)(nil)
+
+func (g *ground) Open(_ context.Context, o plans.Opening) (plans.Base, bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	fresh := !g.opened[o.TenantID]
+	g.opened[o.TenantID] = true
+	return plans.Base{Day: plans.DayAt(o.At)}, fresh, nil
+}
+
+func (*ground) Report(context.Context, []plans.Report) error { return nil }
+
+func (*ground) Portion(context.Context, plans.PortionClaim) (plans.Portion, error) {
+	return plans.Portion{}, errors.New("Redis was lost during a measurement")
+}

@@ -1,0 +1,37 @@
+package limits_test
+
+import (
+	"testing"
+	"time"
+
+	"petstore.example/bench/limits"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/plans/redistest"
+)
+
+// The servers of a fleet count together, and a limit holds.
+func TestFleetCountsTogether(t *testing.T) {
+	t.Parallel()
+	fleet := limits.NewFleet(redistest.Shared(t))
+	now := time.Now()
+	claim := plans.Claim{TenantID: 1, Quota: plans.Quota{PerMinute: 10, PerDay: 10}}
+	admitted := 0
+	for range 3 {
+		l, leave, err := fleet.Join(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer leave()
+		for range 5 {
+			d := l.Take(t.Context(), claim, now)
+			if d.Admitted {
+				admitted++
+			} else {
+				t.Logf("%+v", d)
+			}
+		}
+	}
+	if admitted != 10 {
+		t.Errorf("%d of 15 requests were admitted, want 10", admitted)
+	}
+}

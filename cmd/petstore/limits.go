@@ -20,6 +20,7 @@ const seedTimeout = time.Minute
 // limits is the limiter and what it stands on: Redis where one is configured, otherwise this process's memory.
 type limits struct {
 	plans.Limiter
+	plans.Versions
 	redis  *plans.Redis
 	client redis.UniversalClient
 }
@@ -27,14 +28,14 @@ type limits struct {
 func openLimits(ctx context.Context, cfg config, db *store.DB, fleet *member, log zerolog.Logger) (*limits, error) {
 	if cfg.RedisURL == "" {
 		memory, err := seededMemory(ctx, string(cfg.DatabaseURL), fleet)
-		return &limits{Limiter: memory}, err
+		return &limits{Limiter: memory, Versions: memory}, err
 	}
 	client, err := plans.NewRedisClient(string(cfg.RedisURL), cfg.RedisTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("PETSTORE_REDIS_URL: %w", err)
 	}
 	shared := plans.NewRedis(client, plans.RedisOptions{Fleet: fleet, Ground: db, Log: log, Timeout: cfg.RedisTimeout})
-	return &limits{Limiter: shared, redis: shared, client: client}, nil
+	return &limits{Limiter: shared, Versions: shared, redis: shared, client: client}, nil
 }
 
 // strikes counts where the limits are counted. A ban is known to this server at once.

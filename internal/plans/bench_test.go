@@ -67,11 +67,15 @@ func benchmarkRedis(b *testing.B, url string, callers int, tenants int64, q Quot
 	b.ReportMetric(float64(calls.takes.Load())/float64(b.N), "trips/op")
 }
 
-func BenchmarkRedisTake(b *testing.B)           { benchmarkRedis(b, redistest.Shared(b), 1, 1, open) }
-func BenchmarkRedisTakeParallel(b *testing.B)   { benchmarkRedis(b, redistest.Shared(b), 64, 1, open) }
-func BenchmarkRedisTake256Tenants(b *testing.B) { benchmarkRedis(b, redistest.Shared(b), 64, 256, open) }
-func BenchmarkRedisTakeRefused(b *testing.B)    { benchmarkRedis(b, redistest.Shared(b), 1, 1, Quota{1, 1}) }
-func BenchmarkPostgresTake(b *testing.B)        { benchmarkRedis(b, nowhere, 1, 1, open) }
+func BenchmarkRedisTake(b *testing.B)         { benchmarkRedis(b, redistest.Shared(b), 1, 1, open) }
+func BenchmarkRedisTakeParallel(b *testing.B) { benchmarkRedis(b, redistest.Shared(b), 64, 1, open) }
+func BenchmarkRedisTake256Tenants(b *testing.B) {
+	benchmarkRedis(b, redistest.Shared(b), 64, 256, open)
+}
+func BenchmarkRedisTakeRefused(b *testing.B) {
+	benchmarkRedis(b, redistest.Shared(b), 1, 1, Quota{1, 1})
+}
+func BenchmarkPostgresTake(b *testing.B) { benchmarkRedis(b, nowhere, 1, 1, open) }
 
 func BenchmarkAddressesTake(b *testing.B) {
 	a := NewAddresses(6000)

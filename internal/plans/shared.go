@@ -17,8 +17,11 @@ const (
 // takeShared has Redis decide. It returns errOver when the term does not decide any more.
 func (r *Redis) takeShared(ctx context.Context, t *fleet.Term, c *Claim, now time.Time, count int64) (Decision, error) {
 	minute, day := minuteAt(c.TenantID, now), DayAt(now)
-	if d, refused := r.ledger.refused(t.Number, r.session.Load(), c, minute, day, now); refused {
-		return d, nil
+	// Who only looks is told how all windows stand, of which a refusal by one says nothing new.
+	if count > 0 {
+		if d, refused := r.ledger.refused(t.Number, r.session.Load(), c, minute, day, now); refused {
+			return d, nil
+		}
 	}
 	k := ask{claim: *c, minute: minute, day: day, count: count}
 	for waited := time.Duration(0); ; waited += missingPause {

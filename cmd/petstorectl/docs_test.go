@@ -73,6 +73,8 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`plan simulate`":                                             replayView.names(),
 		"`plan show`":                                                 planDetailsView.names()[len(planView):],
 		"`why`":                                                       append(standingView, nestedView...).names(),
+		"`usage export`":                                              billingView("").names(),
+		"`doctor`":                                                    findingView.names(),
 		"`usage show`":                                                usageView(store.ByTenantAndPlan, "").names(),
 	} {
 		members := "`" + strings.Join(names, "` `") + "`"

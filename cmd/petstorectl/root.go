@@ -36,6 +36,7 @@ else by .petstore/dev.json in this folder or one above it (see "petstore dev").`
 	addGlobalFlags(cmd, f)
 	cmd.AddCommand(
 		newCmdTenant(f), newCmdKey(f), newCmdPlan(f), newCmdBan(f), newCmdUsage(f), newCmdAudit(f), newCmdWhy(f, nil),
+		newCmdDoctor(f, nil),
 		newCmdMigrate(f), newCmdCompletion(f, nil), newCmdVersion(f, nil),
 	)
 	return cmd

@@ -34,7 +34,7 @@ func (p pkg) name() string { return strings.TrimPrefix(p.ImportPath, module) }
 // "*" stands for all.
 var below = map[string][]string{
 	"cmd/petstore":    {"*"},
-	"cmd/petstorectl": {"internal/store", "internal/keys", "internal/plans", "internal/usage", "internal/audit", "internal/devfile", "migrations"},
+	"cmd/petstorectl": {"internal/store", "internal/keys", "internal/plans", "internal/fleet", "internal/usage", "internal/audit", "internal/devfile", "migrations"},
 
 	"internal/api":   {"internal/api/reference", "internal/keys", "internal/plans", "internal/catalog", "internal/wire", "internal/usage"},
 	"internal/keys":  {"internal/plans", "internal/audit"},

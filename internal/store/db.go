@@ -88,16 +88,19 @@ func open(url string, o Options) (*DB, error) {
 	if o.Timeout > 0 {
 		timeout = o.Timeout
 	}
-	connector, err := pq.NewConnectorConfig(cfg)
+	if o.AsAPI {
+		cfg.Runtime["statement_timeout"] = strconv.FormatInt(timeout.Milliseconds(), 10)
+	}
+	plain, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
 		return nil, errors.New("the database URL asks for something that can't be had (see sslmode and the certificate's paths)")
 	}
-	connector.Dialer(deadlineDialer{read: timeout + readSlack})
+	plain.Dialer(deadlineDialer{read: timeout + readSlack})
 	conns := o.MaxConns
 	if conns == 0 {
 		conns = maxConns
 	}
-	pool := sql.OpenDB(connector)
+	pool := sql.OpenDB(connector{plain})
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	pool.SetConnMaxLifetime(maxLifetime)

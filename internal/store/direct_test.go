@@ -1,0 +1,100 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/store"
+)
+
+// An animal is added once or not at all, whatever becomes of the connection, and who is told that it was added can rely on it.
+func TestCreatePetOverBrokenConnection(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	for how, want := range map[breakage]int{cutRequest: 0, cutAnswer: 1} {
+		proxy := newBreakingProxy(t, s.database.APIURL)
+		db := open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
+		before := len(s.pets(t, s.a.ID))
+		// The statement is prepared.
+		if _, err := db.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Rex", Status: catalog.Sold}); err != nil {
+			t.Fatal(err)
+		}
+		proxy.breakAt(1, how)
+		_, err := db.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Luna", Status: catalog.Sold})
+		if !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%d: %v, want ErrUnavailable", how, err)
+		}
+		if got := len(s.pets(t, s.a.ID)) - before - 1; got != want {
+			t.Errorf("%d: %d animals were added, want %d", how, got, want)
+		}
+	}
+}
+
+// Connections that Postgres ended while nobody used them cost nobody an error.
+func TestDirectPassesOverEndedConnections(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	owner := s.owner(t)
+	db := open(t, s.database.APIURL, store.Options{AsAPI: true, MaxConns: 1})
+	add := func() error {
+		_, err := db.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Rex", Status: catalog.Sold})
+		return err
+	}
+	list := func() error {
+		_, _, err := db.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20})
+		return err
+	}
+	for _, call := range []func() error{add, list, add} {
+		if err := call(); err != nil {
+			t.Fatal(err)
+		}
+		owner.MustExec(`select pg_terminate_backend(pid, 5000) from pg_stat_activity
+			where datname = current_database() and pid <> pg_backend_pid() and query like '%pets%'`)
+		if err := call(); err != nil {
+			t.Errorf("after all connections ended: %v", err)
+		}
+	}
+}
+
+// A statement that waits too long is ended by Postgres, and does not take effect when what it waited for is over.
+func TestCreatePetIsNotLate(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	holder := s.owner(t).MustBegin()
+	if _, err := holder.ExecContext(t.Context(), `lock table pets in share mode`); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	_, err := s.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Rex", Status: catalog.Sold})
+	if took := time.Since(start); !errors.Is(err, store.ErrUnavailable) || took > 5*time.Second {
+		t.Errorf("%v after %v, want ErrUnavailable after a second", err, took)
+	}
+	if err := holder.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	// Behind whatever waits still.
+	s.owner(t).MustExec(`begin; lock table pets in access exclusive mode; commit`)
+	if pets := s.pets(t, s.a.ID); len(pets) != 0 {
+		t.Errorf("added after all: %v", pets)
+	}
+}
+
+// What a prepared statement returns can change by a migration, also for statements without a transaction.
+func TestDirectAfterMigration(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.add(t, s.a, "Rex")
+	for _, change := range []string{
+		`alter table pets alter column name type varchar(300)`, `alter table pets alter column name type text`,
+	} {
+		if _, _, err := s.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20}); err != nil {
+			t.Fatal(err)
+		}
+		s.owner(t).MustExec(change)
+		if pets, _, err := s.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20}); err != nil || len(pets) != 1 {
+			t.Errorf("after %q: %v, %v", change, pets, err)
+		}
+	}
+}

@@ -12,8 +12,9 @@ const (
 	// refusalInterval is the time between two writes, and floodInterval between two of the same key while it is flooding.
 	refusalInterval = time.Second
 	floodInterval   = 10 * time.Second
-	// firstRefusals of a key are kept between two writes, and the last.
+	// firstRefusals of a key are kept between two writes, and the last; where the reason changes, up to mostRefusals.
 	firstRefusals = 4
+	mostRefusals  = 10
 	// maxRefusals is the most that a server writes at once, and so in a second.
 	maxRefusals = 200
 	// refusalShards locks hold at most refusalKeys keys each.
@@ -22,7 +23,7 @@ const (
 )
 
 // Refusals keeps some of the refusals that a server decides, so that support can say why: of each key the first few and the
-// last between two writes, and how many it left out. All are counted by a Meter; a flood of refusals costs no more here
+// last between two writes, those at which the reason changed, and how many it left out. All are counted by a Meter; a flood of refusals costs no more here
 // than finding its key in a map. What it holds, and what it writes in a second, is bounded: refusals of more keys than that
 // are not kept. All methods are safe for concurrent use.
 type Refusals struct {
@@ -46,11 +47,13 @@ type refusalShard struct {
 
 // recent is what came of one key since it was last written.
 type recent struct {
-	first   []Refusal
+	kept    []KeptRefusal
 	last    Refusal
 	hasLast bool
-	// skipped is how many came between them.
+	// skipped is how many came between those kept and the last.
 	skipped int64
+	// flooding is true when some were left out.
+	flooding bool
 	// notBefore is the instant before which it is not written again.
 	notBefore time.Time
 }
@@ -80,12 +83,21 @@ func (r *Refusals) Add(refusal Refusal) {
 		k = &recent{}
 		s.keys[refusal.KeyID] = k
 	}
+	k.add(refusal)
+}
+
+func (k *recent) add(refusal Refusal) {
 	switch {
-	case len(k.first) < firstRefusals && !k.hasLast:
-		k.first = append(k.first, refusal)
+	case !k.hasLast && len(k.kept) < firstRefusals:
+		k.kept = append(k.kept, KeptRefusal{Refusal: refusal})
+		return
+	case k.hasLast && (refusal.Code != k.last.Code || refusal.Window != k.last.Window) && len(k.kept)+2 < mostRefusals:
+		k.kept = append(k.kept, KeptRefusal{Refusal: k.last, Skipped: k.skipped}, KeptRefusal{Refusal: refusal})
+		k.hasLast, k.skipped = false, 0
 		return
 	case k.hasLast:
 		k.skipped++
+		k.flooding = true
 	}
 	k.last, k.hasLast = refusal, true
 }
@@ -145,21 +157,19 @@ func (s *refusalShard) drainInto(due []KeptRefusal, now time.Time) []KeptRefusal
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, k := range s.keys {
-		if now.Before(k.notBefore) || len(due)+len(k.first)+1 > maxRefusals {
+		if now.Before(k.notBefore) || len(due)+len(k.kept)+1 > maxRefusals {
 			continue
 		}
-		if len(k.first) == 0 {
+		if len(k.kept) == 0 {
 			delete(s.keys, id)
 			continue
 		}
-		for _, refusal := range k.first {
-			due = append(due, KeptRefusal{Refusal: refusal})
-		}
+		due = append(due, k.kept...)
 		next := &recent{}
 		if k.hasLast {
 			due = append(due, KeptRefusal{Refusal: k.last, Skipped: k.skipped})
 		}
-		if k.skipped > 0 {
+		if k.flooding {
 			next.notBefore = now.Add(floodInterval)
 		}
 		s.keys[id] = next

@@ -73,6 +73,50 @@ func TestRefusalsKeepTheFirstAndTheLast(t *testing.T) {
 	flush(kept("a", 0, 8, 0), kept("a", 1, 9, 0), kept("a", 2, 10, 0), kept("a", 3, 11, 0), kept("a", 4, 12, 0))
 }
 
+// TestRefusalsKeepWhereTheReasonChanges: the last before a ban and the first of it are kept, but no more than ten in all.
+func TestRefusalsKeepWhereTheReasonChanges(t *testing.T) {
+	t.Parallel()
+	table := &refusalTable{}
+	r := usage.NewRefusals(table, usage.Options{ServerID: "s"})
+	banned := func(n int, number, skipped int64) usage.KeptRefusal {
+		k := kept("a", n, number, skipped)
+		k.Code = "key_banned"
+		return k
+	}
+	for n := range 30 {
+		if n < 20 {
+			r.Add(refused("a", n))
+		} else {
+			r.Add(banned(n, 0, 0).Refusal)
+		}
+	}
+	if err := r.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := []usage.KeptRefusal{
+		kept("a", 0, 1, 0), kept("a", 1, 2, 0), kept("a", 2, 3, 0), kept("a", 3, 4, 0), kept("a", 19, 5, 15),
+		banned(20, 6, 0), banned(29, 7, 8),
+	}
+	if diff := cmp.Diff(want, table.rows); diff != "" {
+		t.Errorf("written (-want +got):\n%s", diff)
+	}
+
+	for n := range 1000 {
+		refusal := refused("b", n)
+		if n%2 == 1 {
+			refusal.Code = "key_banned"
+		}
+		r.Add(refusal)
+	}
+	table.rows = nil
+	if err := r.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if len(table.rows) < 5 || len(table.rows) > 10 {
+		t.Errorf("%d kept of one key", len(table.rows))
+	}
+}
+
 // TestRefusalsAreBounded: keys without number fill neither the memory nor the store.
 func TestRefusalsAreBounded(t *testing.T) {
 	t.Parallel()
@@ -129,6 +173,7 @@ func TestRefusalsRunWritesEverySecondAndAtTheEnd(t *testing.T) {
 		}
 		flood()
 		time.Sleep(1500 * time.Millisecond)
+		synctest.Wait()
 		if len(table.rows) != 5 {
 			t.Errorf("%d written after a second, want 5", len(table.rows))
 		}

@@ -30,6 +30,7 @@ type Server struct {
 	args    []string // beside those of every server
 	mu      sync.Mutex
 	process *subprocess.Process // nil when stopped
+	frozen  bool
 }
 
 // New starts a server that ends with the test.
@@ -75,19 +76,21 @@ func (s *Server) Stop() {
 	if err := s.process.Stop(context.Background(), 10*time.Second, syscall.SIGKILL); err != nil {
 		s.t.Errorf("test redis: %v", err)
 	}
-	s.process = nil
+	s.process, s.frozen = nil, false
 }
 
 // Freeze halts the server with its connections open: nothing answers until Thaw.
 func (s *Server) Freeze() {
 	s.t.Helper()
 	s.signal(syscall.SIGSTOP)
+	s.frozen = true
 }
 
 // Thaw lets a frozen server go on.
 func (s *Server) Thaw() {
 	s.t.Helper()
 	s.signal(syscall.SIGCONT)
+	s.frozen = false
 }
 
 func (s *Server) signal(sig syscall.Signal) {

@@ -1,0 +1,332 @@
+package e2e_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+// trial is a load on several servers while Redis fails in ways that the test chooses.
+type trial struct {
+	*house
+	servers []*server
+	begin   time.Time // of the load
+	demands []*demand
+
+	mu      sync.Mutex
+	records []record
+	phases  []phase
+}
+
+// spec is what a tenant is to be.
+type spec struct {
+	// edge is an instant at which one of its minutes ends.
+	edge time.Time
+	plan string
+	own  *plans.Quota
+	// ofKey is the limit of its first key, 0 for none.
+	ofKey int64
+	// callers are the servers that its callers ask, one for each.
+	callers []int
+}
+
+// demand is a tenant that asks for more than its limit.
+type demand struct {
+	spec
+	*tenant
+	// edge is the spec's, as it came out.
+	edge time.Time
+	// first is the answer by which the edge was found.
+	first answer
+}
+
+// record is what became of one request.
+type record struct {
+	demand, key, status int
+	code                string
+	sent                time.Time
+	took                time.Duration
+	minute              time.Time // when its minute ends
+}
+
+func (r record) admitted() bool {
+	return admitted([]answer{{status: r.status}}) == 1 && r.code != "no answer"
+}
+
+// phase is a time of the trial; healthy is one without a fault.
+type phase struct {
+	name    string
+	from    time.Duration // after the load began
+	do      func()
+	healthy bool
+}
+
+// pool returns tenants whose minutes end at all times of the minute, each of which has used one request.
+func (tr *trial) pool() []*demand {
+	tr.t.Helper()
+	pool := make([]*demand, 64)
+	for i := range pool {
+		d := &demand{tenant: tr.tenant(plans.Enterprise, &plans.Quota{PerMinute: 1_000, PerDay: 1_000_000}, 1)}
+		d.first = tr.client.get(tr.servers[0], d.keys[0].token, "/pets?limit=1")
+		if d.first.status != 200 {
+			tr.t.Fatalf("first request of a tenant: %v", d.first)
+		}
+		// With so few used, the tightest window is the minute.
+		d.edge = time.Unix(d.first.integer("X-RateLimit-Reset"), 0)
+		pool[i] = d
+	}
+	return pool
+}
+
+// demand makes each spec of the tenant in the pool whose minute ends nearest to it.
+func (tr *trial) demand(pool []*demand, specs ...spec) {
+	tr.t.Helper()
+	for i, s := range specs {
+		slices.SortFunc(pool, func(a, b *demand) int { return cmp.Compare(apart(a.edge, s.edge), apart(b.edge, s.edge)) })
+		d := pool[0]
+		pool = pool[1:]
+		d.spec = s
+		tr.settle(d)
+		tr.demands = append(tr.demands, d)
+		// Its key had no limit of its own yet.
+		tr.note(d, i, -1, d.first)
+	}
+}
+
+// apart returns how far two instants are apart within a minute.
+func apart(a, b time.Time) time.Duration {
+	off := a.Sub(b) % time.Minute
+	return min((off+time.Minute)%time.Minute, (time.Minute-off)%time.Minute)
+}
+
+// settle gives the tenant its plan and its keys. What it used before comes on top of its first minute.
+func (tr *trial) settle(d *demand) {
+	tr.t.Helper()
+	_, after, err := tr.db.AssignPlan(tr.t.Context(), setUp, d.Name, d.plan, d.own, time.Now())
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+	d.Tenant = after
+	for len(d.keys) < 10 {
+		d.keys = append(d.keys, tr.issue(d.Name))
+	}
+	if d.ofKey == 0 {
+		return
+	}
+	service := &keys.Service{Store: tr.db}
+	if _, _, err := service.Edit(tr.t.Context(), setUp, d.keys[0].id, keys.Edit{PerMinute: &d.ofKey}); err != nil {
+		tr.t.Fatal(err)
+	}
+}
+
+func (tr *trial) note(d *demand, i, key int, a answer) {
+	r := record{demand: i, key: key, status: a.status, code: a.code, sent: a.sent, took: a.took()}
+	if a.err != nil {
+		r.code = "no answer"
+	}
+	// Headers tell whole seconds; the edge is known exactly.
+	r.minute = d.edge.Add(a.windows["minute"].reset.Sub(d.edge).Round(time.Minute))
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.records = append(tr.records, r)
+}
+
+// run puts the load on while the phases follow each other, until end. Whoever is refused asks again after a second.
+func (tr *trial) run(end time.Duration, phases ...phase) {
+	time.Sleep(time.Until(tr.begin))
+	ended := make(chan struct{})
+	var wg sync.WaitGroup
+	for i, d := range tr.demands {
+		for n, s := range d.callers {
+			wg.Go(func() { tr.call(ended, i, n, tr.servers[s]) })
+		}
+	}
+	for _, p := range append(phases, phase{name: "end", from: end}) {
+		time.Sleep(time.Until(tr.begin.Add(p.from)))
+		p.from = time.Since(tr.begin)
+		tr.phases = append(tr.phases, p)
+		if p.do != nil {
+			p.do()
+		}
+	}
+	close(ended)
+	wg.Wait()
+}
+
+func (tr *trial) call(ended <-chan struct{}, i, caller int, s *server) {
+	d := tr.demands[i]
+	for n := caller; ; n++ {
+		key := n % len(d.keys)
+		a := tr.get(s, d.keys[key].token)
+		tr.note(d, i, key, a)
+		pause := 8 * time.Millisecond
+		if a.status == http.StatusTooManyRequests {
+			pause = min(time.Second, time.Until(d.edge.Add(time.Since(d.edge).Truncate(time.Minute)+time.Minute)))
+		}
+		select {
+		case <-ended:
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// get does not look at what the answer says beyond its limits: the machine has enough to do.
+func (tr *trial) get(s *server, token string) (a answer) {
+	req, err := http.NewRequestWithContext(tr.t.Context(), http.MethodGet, s.url+"/pets?limit=1", nil)
+	if err != nil {
+		return answer{err: err}
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	a.sent = time.Now()
+	a.exchange(tr.client.http, req)
+	a.got = time.Now()
+	return a
+}
+
+// faults returns when any server did without Redis, or Redis was not as it should be.
+func (tr *trial) faults() (all [][2]time.Time) {
+	for i, p := range tr.phases[:len(tr.phases)-1] {
+		if !p.healthy {
+			all = append(all, [2]time.Time{tr.begin.Add(p.from), tr.begin.Add(tr.phases[i+1].from)})
+		}
+	}
+	for _, s := range tr.servers {
+		var since time.Time
+		for line := range strings.Lines(s.stderr()) {
+			var e struct {
+				Time    time.Time
+				Message string
+			}
+			_ = json.Unmarshal([]byte(line), &e)
+			switch {
+			case strings.HasPrefix(e.Message, "limits: degraded"):
+				since = e.Time
+			case strings.HasPrefix(e.Message, "limits: Redis is back") && !since.IsZero():
+				all = append(all, [2]time.Time{since, e.Time})
+				since = time.Time{}
+			}
+		}
+		if !since.IsZero() {
+			all = append(all, [2]time.Time{since, time.Now()})
+		}
+	}
+	return all
+}
+
+// window is one minute or day of a tenant, or one minute of its first key.
+type window struct {
+	demand int
+	what   string
+	ends   time.Time
+}
+
+type count struct{ limit, admitted, refused int64 }
+
+func (tr *trial) counts() map[window]*count {
+	counts := map[window]*count{}
+	for _, r := range tr.records {
+		d := tr.demands[r.demand]
+		day := r.sent.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
+		in := map[window]int64{{r.demand, "minute", r.minute}: d.Quota.PerMinute, {r.demand, "day", day}: d.Quota.PerDay}
+		if r.key == 0 && d.ofKey > 0 {
+			in[window{r.demand, "key", r.minute}] = d.ofKey
+		}
+		for w, limit := range in {
+			if counts[w] == nil {
+				counts[w] = &count{limit: limit}
+			}
+			if r.admitted() {
+				counts[w].admitted++
+			}
+			if r.status == http.StatusTooManyRequests {
+				counts[w].refused++
+			}
+		}
+	}
+	return counts
+}
+
+// show prints what was admitted in every window, and the times of every phase. It fails the test when more than a limit was
+// admitted, when fewer were although no fault was on and more were asked for, and when any answer is not 200 or 429.
+func (tr *trial) show() {
+	tr.t.Helper()
+	counts, faults := tr.counts(), tr.faults()
+	windows := make([]window, 0, len(counts))
+	for w := range counts {
+		windows = append(windows, w)
+	}
+	slices.SortFunc(windows, func(a, b window) int {
+		return cmp.Or(a.demand-b.demand, cmp.Compare(a.what, b.what), a.ends.Compare(b.ends))
+	})
+	exact := 0
+	var b strings.Builder
+	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "tenant\twindow\tends\tlimit\tadmitted\trefused\tfault")
+	for _, w := range windows {
+		n, fault := counts[w], ""
+		for _, f := range faults {
+			if f[0].Before(w.ends) && f[1].After(w.ends.Add(-time.Minute)) {
+				fault = "yes"
+			}
+		}
+		fmt.Fprintf(out, "%s\t%s\t%+.0fs\t%d\t%d\t%d\t%s\n", tr.demands[w.demand].plan, w.what, w.ends.Sub(tr.begin).Seconds(),
+			n.limit, n.admitted, n.refused, fault)
+		if n.admitted > n.limit {
+			tr.t.Errorf("%s: %d admitted in a %s, over the limit of %d", tr.demands[w.demand].Name, n.admitted, w.what, n.limit)
+		}
+		if w.what != "minute" || fault != "" || n.refused == 0 || counts[window{w.demand, "day", midnight(w.ends)}].full() {
+			continue
+		}
+		if exact++; n.admitted != n.limit {
+			tr.t.Errorf("%s: %d admitted in a minute without a fault, want the limit of %d", tr.demands[w.demand].Name, n.admitted, n.limit)
+		}
+	}
+	_ = out.Flush()
+	tr.t.Logf("admitted against limit, in every window:\n%s", &b)
+	if exact == 0 {
+		tr.t.Error("no minute was without a fault and had more demand than its limit")
+	}
+	tr.showPhases()
+}
+
+func (c *count) full() bool { return c != nil && c.admitted >= c.limit }
+
+func midnight(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }
+
+func (tr *trial) showPhases() {
+	var b strings.Builder
+	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "phase\tfrom\tanswers\tadmitted\t5xx\ttimes")
+	for i, p := range tr.phases[:len(tr.phases)-1] {
+		var took []time.Duration
+		var let, bad int
+		for _, r := range tr.records {
+			if at := r.sent.Sub(tr.begin); at < p.from || at >= tr.phases[i+1].from {
+				continue
+			}
+			took = append(took, r.took)
+			if r.admitted() {
+				let++
+			}
+			if r.status != http.StatusOK && r.status != http.StatusTooManyRequests {
+				bad++
+				tr.t.Errorf("%s: an answer %d %s", p.name, r.status, r.code)
+			}
+		}
+		if len(took) > 0 {
+			fmt.Fprintf(out, "%s\t%+.1fs\t%d\t%d\t%d\t%s\n", p.name, p.from.Seconds(), len(took), let, bad, percentiles(took))
+		}
+	}
+	_ = out.Flush()
+	tr.t.Logf("answers in every phase:\n%s", &b)
+}

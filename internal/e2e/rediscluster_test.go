@@ -1,0 +1,47 @@
+package e2e_test
+
+import (
+	"testing"
+	"time"
+
+	"petstore.example/internal/plans/redistest"
+)
+
+// TestRedisClusterFailsOver: the same with a Redis Cluster of three masters, of which one is killed and its replica takes over,
+// and another is frozen for so long that its own does.
+func TestRedisClusterFailsOver(t *testing.T) {
+	cluster := redistest.NewCluster(t, 3)
+	at, end := []float64{6, 12, 17}, 22*time.Second
+	if long() {
+		at, end = []float64{20, 50, 80}, 3*time.Minute
+	}
+	edges := make([]time.Duration, 0, 6)
+	for _, s := range []float64{3.5, 4.5, at[0] + 0.5, at[0] + 2, at[0] + 5, at[1] + 2} {
+		edges = append(edges, seconds(s))
+	}
+	tr := newTrial(t, cluster.URL, edges)
+	first, second := cluster.Nodes[0], cluster.Nodes[1]
+	phases := []phase{
+		{name: "healthy", healthy: true},
+		{name: "master killed", from: seconds(at[0]), do: func() {
+			first.Stop()
+			cluster.AwaitMaster(cluster.Nodes[3])
+		}},
+		{name: "back as a replica", from: seconds(at[1]), do: func() {
+			first.Start()
+			cluster.AwaitReplica(first)
+		}},
+		{name: "settled", from: seconds(at[1] + 1)},
+	}
+	if long() {
+		phases = append(phases,
+			phase{name: "master frozen", from: seconds(at[2]), do: func() {
+				second.Freeze()
+				cluster.AwaitMaster(cluster.Nodes[4])
+			}},
+			phase{name: "thawed as a replica", from: seconds(at[2] + 15), do: second.Thaw},
+		)
+	}
+	tr.run(end, phases...)
+	tr.show()
+}

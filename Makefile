@@ -14,7 +14,7 @@ NPM      := tools/npm/node_modules/.package-lock.json
 .PHONY: help run build test check fmt bench bench-scale soak clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## start everything on this machine: PostgreSQL, sample data, a key, the server (ARGS="--addr 127.0.0.1:9000 --dir DIR")
 	@exec bin/petstore dev $(ARGS)

@@ -125,7 +125,8 @@ func (t Target) judge(a Answer) error {
 
 var lineFeed = []byte("\n")
 
-var number = regexp.MustCompile(`\d+`)
+// number is one in a text, with the unit that has another form after 1.
+var number = regexp.MustCompile(`\d+( seconds?)?`)
 
 // isBody tells whether it is the body wanted; one may end in a line feed that the other lacks.
 func (t Target) isBody(body []byte) bool {

@@ -61,6 +61,9 @@ func TestRedisAway(t *testing.T) {
 				if v := s.metric("petstore_limits_degraded"); v != 0 {
 					t.Errorf("server %d: petstore_limits_degraded %v, want 0", i, v)
 				}
+				eventually(t, 5*time.Second, "a line that Redis is back", func() bool {
+					return s.logged("limits: Redis is back") > said[i].back
+				})
 				if n := s.logged("limits: degraded") - said[i].degraded; n != 1 {
 					t.Errorf("server %d: %d lines say that limits are degraded, want 1", i, n)
 				}

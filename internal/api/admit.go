@@ -47,7 +47,7 @@ func (a *api) admit(x *exchange) error {
 	}
 	if x.decision.Unsure {
 		x.raise()
-		return codeUnavailable.caused(errUnsure).after(unavailableFor)
+		return codeUnavailable.caused(errUnsure).soon()
 	}
 	x.counted = true
 	a.Meter.Admitted(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)

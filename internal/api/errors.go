@@ -97,8 +97,9 @@ func (c *errorCode) caused(cause error) *Error {
 	return &Error{code: c, message: c.message, cause: cause}
 }
 
-func (e *Error) after(seconds int64) *Error {
-	e.retryAfter = strconv.FormatInt(seconds, 10)
+// soon has the client try again in a second: after a 503, and while an earlier request is in progress.
+func (e *Error) soon() *Error {
+	e.retryAfter = "1"
 	return e
 }
 
@@ -112,12 +113,6 @@ func (e *Error) Error() string {
 
 // Unwrap returns the operator's cause.
 func (e *Error) Unwrap() error { return e.cause }
-
-// The Retry-After of a 503 and of a request that is in progress, in seconds.
-const (
-	unavailableFor = 1
-	inProgressFor  = 1
-)
 
 // toError says how an error of the layers below is answered.
 func toError(err error) *Error {
@@ -135,12 +130,12 @@ func toError(err error) *Error {
 	case errors.Is(err, catalog.ErrPetNotAvailable):
 		return codePetNotAvailable.because("")
 	case errors.Is(err, catalog.ErrIdempotencyInProgress):
-		return codeIdempotencyInProgress.because("").after(inProgressFor)
+		return codeIdempotencyInProgress.because("").soon()
 	case errors.Is(err, catalog.ErrIdempotencyKeyReused):
 		return codeIdempotencyKeyReused.because("")
 	case errors.Is(err, catalog.ErrUnavailable), errors.Is(err, keys.ErrUnavailable), errors.Is(err, usage.ErrUnavailable),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return codeUnavailable.caused(err).after(unavailableFor)
+		return codeUnavailable.caused(err).soon()
 	}
 	return codeInternalError.caused(err)
 }

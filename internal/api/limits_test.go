@@ -107,7 +107,7 @@ type unsure struct{ plans.Limiter }
 
 func (l unsure) Take(ctx context.Context, c plans.Claim, now time.Time) plans.Decision {
 	d := l.Limiter.Take(ctx, c, now)
-	l.Limiter.Refund(ctx, c, d)
+	l.Refund(ctx, c, d)
 	d.Unsure = d.Admitted
 	return d
 }

@@ -1,0 +1,415 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+// versions is a limiter that gives catalogues versions, and hears of changes.
+type versions struct {
+	plans.Limiter
+	mu      sync.Mutex
+	version int64
+	pending int
+	// settled is how each change ended.
+	settled []bool
+	err     error
+}
+
+// Take implements plans.Limiter.
+func (v *versions) Take(ctx context.Context, c plans.Claim, now time.Time) plans.Decision {
+	d := v.Limiter.Take(ctx, c, now)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.pending == 0 {
+		d.Version = v.version
+	}
+	return d
+}
+
+// Change implements plans.Versions.
+func (v *versions) Change(context.Context, int64) (done func(settled bool), err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.err != nil {
+		return nil, v.err
+	}
+	v.version++
+	v.pending++
+	return func(settled bool) {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.settled = append(v.settled, settled)
+		if settled {
+			v.pending--
+		}
+	}, nil
+}
+
+// took returns how the changes ended since the last time.
+func (v *versions) took() []bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	ended := v.settled
+	v.settled = nil
+	return ended
+}
+
+// newMemoryWorld is a world whose lists come from memory, and how often its store was asked.
+func newMemoryWorld(t testing.TB, memory int64) (w *world, v *versions, asked func() int) {
+	t.Helper()
+	v = &versions{version: 1}
+	w = newWorld(t, func(c *Config) {
+		v.Limiter = c.Limiter
+		c.Limiter, c.Versions, c.ListMemory = v, v, memory
+	})
+	w.directory.change(t, w.key, func(c *keys.Caller) {
+		c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Enterprise, Quota: plans.Quota{PerMinute: 1e9, PerDay: 1e9}}
+	})
+	calls := 0
+	w.pets.before = func() { calls++ }
+	return w, v, func() int {
+		n := calls
+		calls = 0
+		return n
+	}
+}
+
+func (w *world) list(t testing.TB, query string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	return w.do(w.request("GET", "/v1/pets"+query, "", append(headers, "X-Request-Id", "same")...))
+}
+
+func (w *world) create(t testing.TB, name string, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	return w.do(w.request("POST", "/v1/pets", `{"name":"`+name+`","categoryId":1}`, headers...))
+}
+
+// TestListsFromMemoryAreTheSame: answers from memory have the bytes and all the headers of those from the store, but for what is the
+// request's own, and the store is asked no more.
+func TestListsFromMemoryAreTheSame(t *testing.T) {
+	t.Parallel()
+	w, _, asked := newMemoryWorld(t, 1<<20)
+	for i := range 45 {
+		w.addPet(t, []catalog.Status{catalog.Available, catalog.Pending, catalog.Sold}[i%3])
+	}
+	plain := newWorld(t)
+	plain.pets.pets[1] = w.pets.pets[1]
+	plain.directory.change(t, plain.key, func(c *keys.Caller) {
+		c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Enterprise, Quota: plans.Quota{PerMinute: 1e9, PerDay: 1e9}}
+	})
+	for _, query := range []string{
+		"", "?limit=20", "?limit=7", "?limit=100", "?status=sold", "?status=sold&limit=20", "?cursor=0000000000000014",
+		"?cursor=0000000000000014&limit=20&status=available", "?cursor=7fffffffffffffff", "?cursor=ffffffffffffffff", "?limit=%320",
+	} {
+		for range 2 {
+			w.list(t, query)
+		}
+		asked()
+		for _, headers := range [][]string{nil, {"If-None-Match", "*"}, {"If-None-Match", `"other"`}} {
+			want, got := plain.list(t, query, headers...), w.list(t, query, headers...)
+			if diff := cmp.Diff(withoutCounts(want), withoutCounts(got)); diff != "" {
+				t.Errorf("%s %v (-store +memory):\n%s", query, headers, diff)
+			}
+		}
+		tag := header(w.list(t, query), "ETag")
+		if rec := w.list(t, query, "If-None-Match", `"x", W/`+tag); rec.Code != 304 || rec.Body.Len() > 0 {
+			t.Errorf("%s: %d, want 304", query, rec.Code)
+		}
+		if head := w.do(w.request("HEAD", "/v1/pets"+query, "")); head.Code != 200 || head.Body.Len() > 0 || header(head, "ETag") != tag {
+			t.Errorf("%s: HEAD %d %v", query, head.Code, head.Result().Header)
+		}
+		if n := asked(); n != 0 {
+			t.Errorf("%s: the store was asked %d times", query, n)
+		}
+	}
+}
+
+func withoutCounts(rec *httptest.ResponseRecorder) map[string]any {
+	h := maps.Clone(rec.Result().Header)
+	for _, name := range []string{"X-Ratelimit-Remaining", "X-RateLimit-Remaining", "RateLimit"} {
+		delete(h, name)
+	}
+	return map[string]any{"status": rec.Code, "header": h, "body": rec.Body.String()}
+}
+
+// TestListsNotKept: what is asked for once, what is wrong, and what holds parameters that we don't know.
+func TestListsNotKept(t *testing.T) {
+	t.Parallel()
+	w, v, asked := newMemoryWorld(t, 1<<20)
+	for query, want := range map[string]int{"?limit=0": 0, "?limit=1&limit=1": 0, "?cursor=x": 0, "?colour=red": 3, "?limit=3": 2} {
+		for range 3 {
+			w.list(t, query)
+		}
+		if n := asked(); n != want {
+			t.Errorf("%s: the store was asked %d times in 3, want %d", query, n, want)
+		}
+	}
+	v.pending = 1
+	for range 3 {
+		w.list(t, "?limit=3")
+	}
+	if n := asked(); n != 3 {
+		t.Errorf("uncertain: the store was asked %d times in 3", n)
+	}
+}
+
+// TestListsAreNeverStale: after each kind of change the next list shows it.
+func TestListsAreNeverStale(t *testing.T) {
+	t.Parallel()
+	w, v, asked := newMemoryWorld(t, 1<<20)
+	patch := func(path, body string) func() *httptest.ResponseRecorder {
+		return func() *httptest.ResponseRecorder { return w.do(w.request("PATCH", path, body)) }
+	}
+	post := func(path, body string, headers ...string) func() *httptest.ResponseRecorder {
+		return func() *httptest.ResponseRecorder { return w.do(w.request("POST", path, body, headers...)) }
+	}
+	const rex = `{"name":"Rex","categoryId":1}`
+	for i, tt := range []struct {
+		change func() *httptest.ResponseRecorder
+		status int
+		ended  []bool
+	}{
+		{post("/v1/pets", rex), 201, []bool{true}},
+		{post("/v1/pets", rex, "Idempotency-Key", "a"), 201, []bool{true}},
+		{post("/v1/pets", rex, "Idempotency-Key", "a"), 201, nil},
+		{post("/v1/pets", `{"name":"Max","categoryId":1}`, "Idempotency-Key", "a"), 422, nil},
+		{post("/v1/pets", `{}`), 400, nil},
+		{patch("/v1/pets/1", `{"name":"Max"}`), 200, []bool{true}},
+		{patch("/v1/pets/99", `{"name":"Max"}`), 404, []bool{true}},
+		{post("/v1/store/orders", `{"petId":1}`), 201, []bool{true}},
+		{post("/v1/store/orders", `{"petId":1}`), 409, []bool{true}},
+		{patch("/v1/store/orders/1", `{"status":"cancelled"}`), 200, []bool{true}},
+		{patch("/v1/store/orders/1", `{"status":"placed"}`), 409, []bool{true}},
+		{patch("/v1/store/orders/9", `{"status":"placed"}`), 404, []bool{true}},
+	} {
+		for range 3 {
+			w.list(t, "")
+		}
+		asked()
+		before := w.list(t, "").Body.String()
+		if asked() != 0 {
+			t.Errorf("%d: the list does not come from memory", i)
+		}
+		rec := tt.change()
+		if diff := cmp.Diff(tt.ended, v.took()); rec.Code != tt.status || diff != "" {
+			t.Errorf("%d: %d %s; ends of changes (-want +got):\n%s", i, rec.Code, rec.Body, diff)
+		}
+		rows, _, err := w.pets.ListPets(t.Context(), 1, catalog.Page{Limit: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now, err := encodeJSON(slices.Clip(append([]catalog.Pet{}, rows...)))
+		if got := w.list(t, "").Body.String(); err != nil || got != string(now) {
+			t.Errorf("%d: got %s, before %s, want %s", i, got, before, now)
+		}
+	}
+}
+
+// TestListsWhileAChangeIsOn: a list that was read while a change was on is not kept, nor one that was read before a change
+// under the version after it; and one whose change nobody knows the end of is read from the store each time.
+func TestListsWhileAChangeIsOn(t *testing.T) {
+	t.Parallel()
+	w, v, asked := newMemoryWorld(t, 1<<20)
+	w.addPet(t, catalog.Available)
+	w.list(t, "") // So that the page is kept at the next chance.
+	count := w.pets.before
+	// A change comes between the decision and the reading of the rows, and is made after it.
+	change := sync.OnceFunc(func() {
+		done, err := v.Change(t.Context(), 1)
+		if err != nil {
+			t.Error(err)
+		}
+		done(true)
+		w.pets.before = count
+	})
+	w.pets.before = func() { count(); change() }
+	w.list(t, "")
+	w.addPet(t, catalog.Available)
+	if got := w.list(t, "").Body.String(); strings.Count(got, `"id"`) != 2 {
+		t.Errorf("stale: %s", got)
+	}
+	w.list(t, "")
+	asked()
+	w.list(t, "")
+	if n := asked(); n != 0 {
+		t.Errorf("%d reads of an unchanged list", n)
+	}
+	// Nobody knows what came of it.
+	w.pets.err = catalog.ErrUnavailable
+	if rec := w.create(t, "Rex"); rec.Code != 503 {
+		t.Errorf("%d, want 503", rec.Code)
+	}
+	w.pets.err = nil
+	if diff := cmp.Diff([]bool{true, false}, v.took()); diff != "" {
+		t.Errorf("ends of changes (-want +got):\n%s", diff)
+	}
+	asked()
+	for range 3 {
+		w.list(t, "")
+	}
+	if n := asked(); n != 3 {
+		t.Errorf("%d reads in 3 while nobody knows what changed", n)
+	}
+}
+
+// TestChangesNobodyHearsOfAreNotMade: when readers can't be told, nothing changes.
+func TestChangesNobodyHearsOfAreNotMade(t *testing.T) {
+	t.Parallel()
+	w, v, asked := newMemoryWorld(t, 1<<20)
+	v.err = errors.New("nobody hears")
+	for _, headers := range [][]string{nil, {"Idempotency-Key", "a"}} {
+		rec := w.create(t, "Rex", headers...)
+		if code := checkAnswer(t, w.request("POST", "/v1/pets", ""), rec); rec.Code != 503 || code != "unavailable" || asked() != 0 {
+			t.Errorf("%v: %d %s", headers, rec.Code, rec.Body)
+		}
+	}
+	if w.meter.refunded != 2 || !strings.Contains(w.logs.String(), "nobody hears") {
+		t.Errorf("%d given back, log %s", w.meter.refunded, w.logs)
+	}
+}
+
+// TestPanickingChangeIsUnsettled: a change that never came to its end is one of which nobody knows.
+func TestPanickingChangeIsUnsettled(t *testing.T) {
+	t.Parallel()
+	w, v, _ := newMemoryWorld(t, 1<<20)
+	w.pets.before = func() { panic("x") }
+	for _, r := range []*http.Request{
+		w.request("POST", "/v1/pets", `{"name":"Rex","categoryId":1}`), w.request("PATCH", "/v1/pets/1", `{"name":"Rex"}`),
+	} {
+		if rec := w.do(r); rec.Code != 500 {
+			t.Errorf("%s: %d", r.Method, rec.Code)
+		}
+		if diff := cmp.Diff([]bool{false}, v.took()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", r.Method, diff)
+		}
+	}
+}
+
+// TestListMemoryIsBounded: all tenants together hold what is allowed, one of them an eighth, and what one asks for pushes no other's
+// pages out. In the end nothing is held.
+func TestListMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	const memory = 1 << 20
+	m, err := newListMemory(Config{ListMemory: memory, Versions: &versions{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := func(bytes int) *listPage { return &listPage{body: make([]byte, bytes)} }
+	for tenant := range int64(4) {
+		m.keep(listKey{tenant: tenant}, 1, page(1000))
+	}
+	for i := range int64(10_000) {
+		m.keep(listKey{tenant: 9, after: i}, 1, page(1000))
+	}
+	if held := m.bytes(); held > memory/tenantShare+4*(1000+pageOverhead) {
+		t.Errorf("one tenant, and a page of each of four, hold %d bytes", held)
+	}
+	for tenant := range int64(4) {
+		if m.get(listKey{tenant: tenant}, 1) == nil {
+			t.Errorf("tenant %d was pushed out", tenant)
+		}
+	}
+	m.keep(listKey{tenant: 5}, 1, page(memory/tenantShare))
+	if m.get(listKey{tenant: 5}, 1) != nil {
+		t.Error("a page is larger than one tenant's part")
+	}
+	for i := range int64(10_000) {
+		m.keep(listKey{tenant: 100 + i}, 1, page(1000))
+	}
+	m.pages.CleanUp()
+	if held := m.bytes(); held > memory {
+		t.Errorf("ten thousand tenants hold %d bytes of %d", held, memory)
+	}
+	for i := range int64(10_000) {
+		m.keep(listKey{tenant: 100 + i}, 2, page(500))
+	}
+	m.pages.InvalidateAll()
+	if held := m.bytes(); held != 0 || len(m.held) != 0 {
+		t.Errorf("%d bytes of %d tenants stay", held, len(m.held))
+	}
+}
+
+// TestListMemoryIsMeasured: hits, and misses by reason.
+func TestListMemoryIsMeasured(t *testing.T) {
+	t.Parallel()
+	w, v, _ := newMemoryWorld(t, 1<<20)
+	for range 5 {
+		w.list(t, "")
+	}
+	w.create(t, "Rex")
+	w.list(t, "")
+	v.pending = 1
+	w.list(t, "")
+	families, err := w.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if name, ok := strings.CutPrefix(f.GetName(), "petstore_list_memory_"); ok && m.GetCounter() != nil {
+				for _, l := range m.GetLabel() {
+					name += " " + l.GetValue()
+				}
+				got[name] = m.GetCounter().GetValue()
+			}
+		}
+	}
+	want := map[string]float64{"hits_total": 3, "misses_total absent": 2, "misses_total changed": 1, "misses_total unsure": 1}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestListMemoryConcurrently has writers and readers at once: no reader gets fewer animals than were added when it asked.
+func TestListMemoryConcurrently(t *testing.T) {
+	t.Parallel()
+	memory := plans.NewMemory(plans.WithVersions(func() (int64, bool) { return 1, true }))
+	w := newWorld(t, func(c *Config) { c.Limiter, c.Versions, c.ListMemory = memory, memory, 1<<20 })
+	w.directory.change(t, w.key, func(c *keys.Caller) {
+		c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Enterprise, Quota: plans.Quota{PerMinute: 1e9, PerDay: 1e9}}
+	})
+	var mu sync.Mutex
+	added := 0
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for range 20 {
+				if rec := w.create(t, fmt.Sprint(i)); rec.Code != 201 {
+					t.Errorf("%d %s", rec.Code, rec.Body)
+				}
+				mu.Lock()
+				added++
+				mu.Unlock()
+			}
+		})
+		all.Go(func() {
+			for range 200 {
+				mu.Lock()
+				least := added
+				mu.Unlock()
+				if got := strings.Count(w.list(t, "?limit=100").Body.String(), `"id"`); got < least {
+					t.Errorf("%s animals in a list, and %d were added", strconv.Itoa(got), least)
+				}
+			}
+		})
+	}
+	all.Wait()
+}

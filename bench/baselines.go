@@ -76,7 +76,7 @@ func (s *stage) addStock(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server, err := servers.StartStock(ctx, s.dir, servers.StockOptions{Database: database, Redis: s.redisServer.URL})
+	server, err := servers.StartStock(ctx, s.dir, servers.StockOptions{Database: database, Redis: s.redisServer.Database(1)})
 	if err != nil {
 		return err
 	}

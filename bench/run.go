@@ -48,7 +48,7 @@ func run(ctx context.Context, o *options) (err error) {
 		return err
 	}
 	o.say("key look-up and limits by themselves")
-	if r.Admissions, err = admission.Measure(ctx, s.redisServer.URL); err != nil {
+	if r.Admissions, err = admission.Measure(ctx, s.redisServer.Database(2)); err != nil {
 		return err
 	}
 	return write(r, o)

@@ -137,6 +137,7 @@ func (s *stage) add(ctx context.Context, p spec) error {
 		target:    p.target,
 		processes: p.on.processes,
 		tidy:      p.on.server.ForgetLog,
+		ready:     p.on.server.Ready,
 		profile:   p.on.server.Profile,
 	})
 	return nil

@@ -40,12 +40,13 @@ func StartPetstore(ctx context.Context, o PetstoreOptions) (*Petstore, error) {
 			"PETSTORE_PPROF=true",
 		}
 		p.URL, p.AdminURL = "http://"+addrs[0], "http://"+addrs[1]
-		p.Child, err = start(ctx, o.Dir, o.Name, cmd, p.ready)
+		p.Child, err = start(ctx, o.Dir, o.Name, cmd, p.Ready)
 		return err
 	})
 }
 
-func (p *Petstore) ready(ctx context.Context) bool {
+// Ready tells whether the server is ready, and not merely degraded.
+func (p *Petstore) Ready(ctx context.Context) bool {
 	body, err := get(ctx, p.AdminURL+"/readyz")
 	var readiness struct {
 		Status string `json:"status"`

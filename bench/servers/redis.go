@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os/exec"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -15,7 +16,7 @@ import (
 // Redis is a server that keeps nothing on disk.
 type Redis struct {
 	*Child
-	URL     string
+	URL     string // of its first database
 	Version string
 }
 
@@ -44,4 +45,9 @@ func StartRedis(ctx context.Context, w io.Writer, dir string) (*Redis, error) {
 		})
 		return err
 	})
+}
+
+// Database returns the URL of a database of its own.
+func (r *Redis) Database(number int) string {
+	return strings.TrimSuffix(r.URL, "0") + strconv.Itoa(number)
 }

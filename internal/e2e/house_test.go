@@ -22,6 +22,7 @@ type house struct {
 	t           testing.TB
 	databaseURL string
 	redisURL    string // "" for limits in memory
+	petstore    string // the program that serves
 	client      *client
 
 	db    *store.DB // as staff
@@ -41,7 +42,7 @@ func newHouse(t testing.TB, withRedis bool) *house {
 
 func newHouseOn(t testing.TB, databaseURL, redisURL string) *house {
 	t.Helper()
-	h := &house{t: t, databaseURL: databaseURL, redisURL: redisURL, client: newClient(t), names: new(atomic.Int64)}
+	h := &house{t: t, databaseURL: databaseURL, redisURL: redisURL, petstore: program(t, "petstore"), client: newClient(t), names: new(atomic.Int64)}
 	var err error
 	if h.db, err = store.Open(t.Context(), databaseURL, store.Options{MaxConns: 2}); err != nil {
 		t.Fatal(err)

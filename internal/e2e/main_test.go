@@ -1,6 +1,9 @@
 package e2e_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -56,14 +59,52 @@ func buildPrograms() (string, error) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return dir, err
 	}
-	args := []string{"build", "-tags", "nomsgpack", "-trimpath", "-o", dir + "/"}
+	return dir, build(dir, "./cmd/petstore", "./cmd/petstorectl")
+}
+
+// build builds programs into a folder. args are further arguments of go build, and the packages.
+func build(dir string, args ...string) error {
+	all := []string{"build", "-tags", "nomsgpack", "-trimpath", "-o", dir + "/"}
 	if os.Getenv("PETSTORE_E2E_RACE") != "" {
-		args = append(args, "-race")
+		all = append(all, "-race")
 	}
-	cmd := exec.Command("go", append(args, "./cmd/petstore", "./cmd/petstorectl")...)
-	cmd.Dir = filepath.Join("..", "..")
+	cmd := exec.Command("go", append(all, args...)...)
+	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("build the programs: %w\n%s", err, out)
+		return fmt.Errorf("build the programs: %w\n%s", err, out)
 	}
-	return dir, nil
+	return nil
+}
+
+// root is the repository, seen from here.
+var root = filepath.Join("..", "..")
+
+// buildWith builds petstore with a fault: one text of one of its files is another. It returns the program's path.
+func buildWith(t testing.TB, file, text, fault string) string {
+	t.Helper()
+	original, err := filepath.Abs(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(original)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(source, []byte(text)) {
+		t.Fatalf("%s has no %q: the fault has to be planted elsewhere", file, text)
+	}
+	dir := t.TempDir()
+	changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
+	replaced, err := json.Marshal(map[string]any{"Replace": map[string]string{original: changed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(os.WriteFile(changed, bytes.Replace(source, []byte(text), []byte(fault), 1), 0o600), os.WriteFile(overlay, replaced, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := build(dir, "-overlay", overlay, "./cmd/petstore"); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "petstore")
 }

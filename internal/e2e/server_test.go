@@ -25,7 +25,7 @@ func (h *house) serve(env ...string) *server {
 		"PETSTORE_DATABASE_URL=" + h.databaseURL, "PETSTORE_REDIS_URL=" + h.redisURL,
 		"PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0", "PETSTORE_ADDRESS_LIMIT=1000000",
 	}, env...)
-	s := &server{process: start(h.t, exec.Command(program(h.t, "petstore"), "serve"), all...)}
+	s := &server{process: start(h.t, exec.Command(h.petstore, "serve"), all...)}
 	s.await(h.t)
 	return s
 }

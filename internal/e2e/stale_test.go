@@ -1,0 +1,222 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"petstore.example/internal/plans"
+)
+
+// registers are animals whose names count how often they were written. Each has one writer, so that what a reader may see
+// is known from what has been seen: a list that is asked for after a write was acknowledged, or after another list
+// showed it, shows that write or a later one (Herlihy and Wing's linearizability, for registers with one writer).
+type registers struct {
+	ids     []int64
+	started []atomic.Int64 // the last write that was sent
+	floor   []atomic.Int64 // the last write that somebody knows of
+
+	reads, unchanged, writes, unknown, stale atomic.Int64
+	mu                                       sync.Mutex
+	first                                    string // the first stale list
+	failures                                 []answer
+}
+
+func newRegisters(ids []int64) *registers {
+	return &registers{ids: ids, started: make([]atomic.Int64, len(ids)), floor: make([]atomic.Int64, len(ids))}
+}
+
+func raise(at *atomic.Int64, n int64) {
+	for {
+		known := at.Load()
+		if known >= n || at.CompareAndSwap(known, n) {
+			return
+		}
+	}
+}
+
+func (r *registers) failed(a answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures = append(r.failures, a)
+}
+
+// saw compares the list with what was known before it was asked for.
+func (r *registers) saw(known []int64, page []pet, on string) {
+	values := map[int64]int64{}
+	for _, p := range page {
+		if n, err := strconv.ParseInt(strings.TrimPrefix(p.Name, "n-"), 10, 64); err == nil {
+			values[p.ID] = n
+		}
+	}
+	for i, id := range r.ids {
+		n, ok := values[id]
+		if !ok || n < known[i] || n > r.started[i].Load() {
+			r.isStale(fmt.Sprintf("server %s shows write %d of animal %d (there: %v), known was %d, sent %d", on, n, id, ok, known[i], r.started[i].Load()))
+			return
+		}
+		raise(&r.floor[i], n)
+	}
+}
+
+func (r *registers) isStale(how string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stale.Add(1) == 1 {
+		r.first = how
+	}
+}
+
+func (r *registers) known() []int64 {
+	known := make([]int64, len(r.ids))
+	for i := range r.floor {
+		known[i] = r.floor[i].Load()
+	}
+	return known
+}
+
+// watch is a load of readers and writers on servers that come and go.
+type watch struct {
+	*registers
+	h       *house
+	tenant  *tenant
+	servers []atomic.Pointer[server]
+	env     []string
+}
+
+// write writes an animal again and again until ctx ends. What became of a write that was not answered nobody knows, so the
+// next one waits until it is surely over.
+func (w *watch) write(ctx context.Context, i int, rnd *rand.Rand) {
+	for n := w.started[i].Load() + 1; ctx.Err() == nil; n++ {
+		w.started[i].Store(n)
+		s := w.servers[rnd.IntN(len(w.servers))].Load()
+		a := w.h.client.do(context.Background(), http.MethodPatch, fmt.Sprintf("%s/pets/%d", s.url, w.ids[i]), w.tenant.keys[0].token,
+			fmt.Sprintf(`{"name":"n-%d"}`, n))
+		if a.status == http.StatusOK {
+			w.writes.Add(1)
+			raise(&w.floor[i], n)
+			time.Sleep(time.Duration(rnd.IntN(30)) * time.Millisecond)
+			continue
+		}
+		w.unknown.Add(1)
+		w.failed(a)
+		time.Sleep(300 * time.Millisecond)
+	}
+}
+
+// read reads the list until ctx ends. Half of the time it asks only for what has changed.
+func (w *watch) read(ctx context.Context, rnd *rand.Rand) {
+	pages := map[string][]pet{}
+	tag := ""
+	for ctx.Err() == nil {
+		slot := rnd.IntN(len(w.servers))
+		s := w.servers[slot].Load()
+		var headers []string
+		if tag != "" && rnd.IntN(2) == 0 {
+			headers = []string{"If-None-Match", tag}
+		}
+		known := w.known()
+		a := w.h.client.do(context.Background(), http.MethodGet, s.url+"/pets?limit=10", w.tenant.keys[0].token, "", headers...)
+		switch a.status {
+		case http.StatusOK:
+			var page []pet
+			if err := json.NewDecoder(bytes.NewReader(a.body)).Decode(&page); err != nil {
+				w.h.t.Errorf("a list that is no JSON: %v", err)
+				return
+			}
+			clear(pages)
+			tag = a.header.Get("ETag")
+			pages[tag] = page
+			w.reads.Add(1)
+			w.saw(known, page, strconv.Itoa(slot))
+		case http.StatusNotModified:
+			w.unchanged.Add(1)
+			w.saw(known, pages[tag], strconv.Itoa(slot)+" (304)")
+		default:
+			w.failed(a)
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+}
+
+// fault is something that goes wrong, and is put right.
+type fault func(rnd *rand.Rand)
+
+// run reads and writes for that long, while faults happen one after the other.
+func (w *watch) run(readers int, long time.Duration, seed uint64, faults ...fault) {
+	ctx, cancel := context.WithTimeout(w.h.t.Context(), long)
+	defer cancel()
+	var wg sync.WaitGroup
+	for i := range w.ids {
+		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
+		wg.Go(func() { w.write(ctx, i, rnd) })
+	}
+	for i := range readers {
+		rnd := rand.New(rand.NewPCG(seed, uint64(1000+i)))
+		wg.Go(func() { w.read(ctx, rnd) })
+	}
+	rnd := rand.New(rand.NewPCG(seed, 1<<32))
+	for i := 0; ctx.Err() == nil; i++ {
+		select {
+		case <-ctx.Done():
+		case <-time.After(500*time.Millisecond + time.Duration(rnd.IntN(700))*time.Millisecond):
+			if len(faults) > 0 {
+				faults[i%len(faults)](rnd)
+			}
+		}
+	}
+	wg.Wait()
+}
+
+// replace kills a server, or stops it in order, and puts another in its place at once.
+func (w *watch) replace(slot int, end func(*server)) {
+	old := w.servers[slot].Load()
+	end(old)
+	w.servers[slot].Store(w.h.serve(w.env...))
+}
+
+func killed(s *server) { s.kill() }
+
+// newWatch starts servers and a tenant with some animals to write.
+func newWatch(h *house, servers, animals int, env ...string) *watch {
+	h.t.Helper()
+	w := &watch{h: h, servers: make([]atomic.Pointer[server], servers), env: env}
+	for i := range w.servers {
+		w.servers[i].Store(h.serve(env...))
+	}
+	w.tenant = h.tenant(plans.Enterprise, roomy, 1)
+	var ids []int64
+	for range animals {
+		var p pet
+		a := h.client.post(w.servers[0].Load(), w.tenant.keys[0].token, "n-0")
+		if err := json.Unmarshal(a.body, &p); err != nil || a.status != http.StatusCreated {
+			h.t.Fatalf("add an animal: %v", a)
+		}
+		ids = append(ids, p.ID)
+	}
+	w.registers = newRegisters(ids)
+	return w
+}
+
+// hits returns how many lists the servers that are there now have answered from memory.
+func (w *watch) hits() (n float64) {
+	for i := range w.servers {
+		n += max(0, w.servers[i].Load().metric(listsFromMemory))
+	}
+	return n
+}
+
+func (w *watch) show(t *testing.T, what string) {
+	t.Helper()
+	t.Logf("%s: %d lists, %d times unchanged, %d writes, %d whose end nobody knows; %d lists stale; not served: %v",
+		what, w.reads.Load(), w.unchanged.Load(), w.writes.Load(), w.unknown.Load(), w.stale.Load(), tally(w.failures))
+}

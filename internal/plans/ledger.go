@@ -32,6 +32,7 @@ type account struct {
 	// opened is the last term in which the tenant's count had surely begun; opening is not nil while this server begins it.
 	opened  int64
 	opening chan struct{}
+	shown   shown
 	// tenant is for keys without a limit of their own, keys for the others.
 	tenant state
 	keys   map[string]*state
@@ -43,6 +44,8 @@ type state struct {
 	term, minute, used int64
 	refusal            refusal
 	pool               pool
+	// shown is of the key's own minute, in the term of the tenant's.
+	shown shownWindow
 }
 
 func newLedger(f Fleet) *ledger {

@@ -81,7 +81,8 @@ func (l *ledger) spend(t *fleet.Term, c *Claim, minute, day int64, now time.Time
 	if !l.fleet.Holds(t.Number) {
 		return d, nil, nil, errOver
 	}
-	st := s.account(c.TenantID, day).state(c)
+	a := s.account(c.TenantID, day)
+	st := a.state(c)
 	q := &st.pool
 	if q.enter(t.Number, c) {
 		st.refusal = refusal{}
@@ -89,7 +90,9 @@ func (l *ledger) spend(t *fleet.Term, c *Claim, minute, day int64, now time.Time
 	if q.left > 0 && minute <= q.base.Minute && day <= q.base.Day {
 		u := q.base.used().plus(-q.left)
 		q.left -= count
-		return decide(c, q.base.Minute, q.base.Day, u, count), nil, nil, nil
+		d = decide(c, q.base.Minute, q.base.Day, u, count)
+		a.show(t.Number, st, &d)
+		return d, nil, nil, nil
 	}
 	if q.call != nil {
 		q.waited++
@@ -108,7 +111,8 @@ func (l *ledger) granted(t *fleet.Term, p *PortionClaim, got Portion, failed err
 	s := l.shard(p.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := s.account(p.TenantID, DayAt(p.At)).state(&p.Claim)
+	a := s.account(p.TenantID, DayAt(p.At))
+	st := a.state(&p.Claim)
 	q := &st.pool
 	q.call = nil
 	if failed != nil {
@@ -129,7 +133,11 @@ func (l *ledger) granted(t *fleet.Term, p *PortionClaim, got Portion, failed err
 			share: t.Servers > 1,
 		}
 	}
-	return decide(&p.Claim, got.Minute, got.Day, got.used(), 0), nil
+	d := decide(&p.Claim, got.Minute, got.Day, got.used(), 0)
+	if p.Want == 0 {
+		a.show(t.Number, st, &d)
+	}
+	return d, nil
 }
 
 // returnToken gives one request back that was admitted in the pool's term.
@@ -147,6 +155,8 @@ func (l *ledger) returnToken(c *Claim, d *Decision) {
 		return
 	}
 	st.refusal = refusal{}
+	a.shown.raise(d)
+	st.shown.raise(&d.Key)
 	if q.base.Minute == d.Minute.Number && q.base.Day == d.Day.Number && q.call == nil {
 		q.left = min(q.left+1, q.base.MinuteUsed, q.base.DayUsed)
 		return

@@ -64,8 +64,14 @@ func (l *ledger) refused(term, session int64, c *Claim, minute, day int64, now t
 	if a.term == term && a.latest.Day == f.day {
 		u.day = max(u.day, a.latest.DayUsed)
 	}
+	if minute == f.minute {
+		f.used = u
+	}
 	d := decide(c, minute, f.day, u, 1)
 	d.Share = f.share
+	if a.shown.term == term && !d.Admitted {
+		a.show(term, a.state(c), &d)
+	}
 	return d, !d.Admitted
 }
 

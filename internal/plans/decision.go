@@ -9,8 +9,8 @@ import (
 // Decision is what a Limiter made of one request.
 type Decision struct {
 	Admitted bool
-	// Share is true when this server could not learn what remains of the limits, and decided over its part of them: a
-	// refusal then does not mean that the tenant has used them up.
+	// Share is true when nobody could learn what remains of the limits, so that a refusal does not mean that the tenant has
+	// used them up: this server decided over its part of them, or the minute is closed (Full).
 	Share bool
 	// Unsure is true when a request was admitted although nobody knows what remains, because Postgres is away: it must end in 5xx.
 	Unsure bool
@@ -35,6 +35,7 @@ func (u used) plus(n int64) used { return used{minute: u.minute + n, day: u.day 
 func decide(c *Claim, minute, day int64, u used, count int64) Decision {
 	minuteEnd := minuteReset(c.TenantID, minute)
 	d := Decision{
+		Share:  u.minute >= Full,
 		Minute: window(Minute, minute, minuteEnd, c.Quota.PerMinute, u.minute),
 		Day:    window(Day, day, dayReset(day), c.Quota.PerDay, u.day),
 	}

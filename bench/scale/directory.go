@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -80,7 +81,7 @@ func newHolding(ctx context.Context, n int) (*holding, error) {
 	h.Directory = keys.NewDirectory(manyCallers{tenants: uint64(max(1, n/keysOfTenant))}, keys.Live, time.Now)
 	h.Restored()
 	for _, token := range h.tokens {
-		if err := h.lookUp(ctx, token); err != nil {
+		if err := h.meet(ctx, token); err != nil {
 			return nil, err
 		}
 	}
@@ -88,6 +89,17 @@ func newHolding(ctx context.Context, n int) (*holding, error) {
 	var err error
 	h.resident, err = resident()
 	return h, err
+}
+
+// meet looks a key up for the first time. On a busy machine the directory may give up on its store: it is asked again.
+func (h *holding) meet(ctx context.Context, text string) (err error) {
+	for range 10 {
+		if err = h.lookUp(ctx, text); !errors.Is(err, keys.ErrUnavailable) {
+			return err
+		}
+		time.Sleep(300 * time.Millisecond)
+	}
+	return err
 }
 
 func (h *holding) lookUp(ctx context.Context, text string) error {

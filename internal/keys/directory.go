@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// cacheSize is how many callers are kept, unknownSize how many digests that are nobody's.
-	cacheSize   = 500_000
+	// cacheSize is how many callers are kept, at some 270 bytes each; unknownSize how many digests that are nobody's.
+	cacheSize   = 1_000_000
 	unknownSize = 10_000
 	// unknownAge is how long a digest is remembered to be nobody's. A notice ends it sooner.
 	unknownAge = 10 * time.Second

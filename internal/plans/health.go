@@ -13,10 +13,10 @@ import (
 const (
 	// answersToRegain is how often a lost Redis has to answer in a row before it is said to be there.
 	answersToRegain = 10
-	// maxAnswers bounds how far that doubles for one that is lost again soon: with a probe every 100 ms, a minute.
-	maxAnswers = 600
+	// maxAnswers bounds how far that doubles for one that is lost again soon: with a probe every 100 ms, ten seconds.
+	maxAnswers = 100
 	// soon is how long a Redis has to stay for its past to be forgotten.
-	soon = time.Minute
+	soon = 20 * time.Second
 )
 
 // errForgotten: a tenant was opened in Redis, and is not there.

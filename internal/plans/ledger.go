@@ -40,8 +40,9 @@ type account struct {
 
 // state is of one kind of claims of a tenant: of one key with a limit of its own, or of all others.
 type state struct {
-	// term, minute and used are what Redis last said of the key's own minute.
+	// term, minute and used are the most that Redis said of the key's own minute, latest what it said last.
 	term, minute, used int64
+	latest             int64
 	refusal            refusal
 	pool               pool
 	// shown is of the key's own minute, in the term of the tenant's.
@@ -74,6 +75,7 @@ func (l *ledger) accept(term int64, k *ask, f *refusal) bool {
 	st := a.state(&k.claim)
 	if k.claim.KeyPerMinute > 0 {
 		st.saw(term, k.inMinute, u.key)
+		st.latest = u.key
 	}
 	if f != nil && fits < k.count {
 		f.term, f.minute, f.day, f.used = term, k.inMinute, k.inDay, u

@@ -186,6 +186,9 @@ func (r *Redis) Refund(ctx context.Context, c Claim, d Decision) {
 		r.ledger.returnToken(&c, &d)
 		return
 	}
+	if t.Number == r.health.lost.Load() {
+		return
+	}
 	ctx, cancel := r.bounded(ctx)
 	defer cancel()
 	if err := r.counters.refund(ctx, t.Number, &c, d.Minute.Number, d.Day.Number); err != nil {

@@ -31,17 +31,11 @@ func (s *redisCounters) reach() redis.UniversalClient {
 	return s.client.UniversalClient
 }
 
-// plain returns the client itself.
-func plain(c redis.UniversalClient) redis.UniversalClient {
-	if r, ok := c.(*RedisClient); ok {
-		return r.UniversalClient
-	}
-	return c
-}
-
 // checked returns a client that refuses connections to servers of other run ids.
 func (c *RedisClient) checked(runIDs []string) *checkedClient {
 	o := *c.options
+	// A cluster's client would repeat a call whose answer was lost, and so give the same request back twice.
+	o.MaxRedirects = -1
 	o.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
 		id, err := runID(ctx, conn)
 		if err == nil && !slices.Contains(runIDs, id) {

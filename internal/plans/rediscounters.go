@@ -181,22 +181,18 @@ const probed = 16
 
 // probe writes on every master, and returns their run ids.
 func (s *redisCounters) probe(ctx context.Context) (fingerprint string, err error) {
-	client := s.reach()
-	cluster, isCluster := plain(client).(*redis.ClusterClient)
-	places := 1
-	if isCluster {
+	client, places := s.reach(), 1
+	if cluster, ok := client.(*redis.ClusterClient); ok {
+		// First, for it has the client learn who the masters are.
+		fingerprint, err = clusterRunIDs(ctx, cluster)
 		places = probed
+	} else {
+		fingerprint, err = runID(ctx, client)
 	}
-	for i := range places {
-		key := "pst:{probe" + strconv.Itoa(i) + "}"
-		if _, err := evaluate(ctx, client, probeScript, []string{key}); err != nil {
-			return "", err
-		}
+	for i := 0; err == nil && i < places; i++ {
+		_, err = evaluate(ctx, client, probeScript, []string{"pst:{probe" + strconv.Itoa(i) + "}"})
 	}
-	if !isCluster {
-		return runID(ctx, client)
-	}
-	return clusterRunIDs(ctx, cluster)
+	return fingerprint, err
 }
 
 func tenantKey(tenantID int64) string {

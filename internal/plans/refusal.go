@@ -64,11 +64,14 @@ func (l *ledger) refused(term, session int64, c *Claim, minute, day int64, now t
 	if a.term == term && a.latest.Day == f.day {
 		u.day = max(u.day, a.latest.DayUsed)
 	}
+	if st := a.state(c); c.KeyPerMinute > 0 && st.term == term && st.minute == minute {
+		u.key = max(u.key, st.latest)
+	}
 	if minute == f.minute {
 		f.used = u
 	}
 	d := decide(c, minute, f.day, u, 1)
-	d.Share = f.share
+	d.Share = d.Share || f.share
 	if a.shown.term == term && !d.Admitted {
 		a.show(term, a.state(c), &d)
 	}

@@ -68,7 +68,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	handler, err := api.New(api.Config{
 		Directory: directory, Limiter: limits.Limiter, Addresses: addresses, Strikes: strikes, Meter: meter, Refusals: refusals, Pets: db, Orders: db, Requests: db, Usage: db,
 		Versions: limits.Versions, ListMemory: cfg.ListMemory,
-		BaseURL: cfg.BaseURL, TrustedProxies: cfg.TrustedProxies, Clock: time.Now, Log: log, Metrics: registry,
+		BaseURL: cfg.BaseURL, TrustedProxies: cfg.TrustedProxies, Log: log, Metrics: registry,
 	})
 	if err != nil {
 		return fmt.Errorf("make the API: %w", err)

@@ -62,33 +62,40 @@ func newRedisCounters(client *RedisClient, timeout time.Duration) *redisCounters
 
 var errUnexpected = errors.New("redis: a reply of an unexpected form")
 
+// take implements counters. A cluster has the tenants on different nodes, so each of them is a script of its own there.
 func (s *redisCounters) take(ctx context.Context, term int64, asks []ask) error {
 	client := s.reach()
-	if len(asks) == 1 {
-		reply, err := evaluate(ctx, client, takeScript, claimKeys(&asks[0].claim), asks[0].packed(term))
-		if err != nil {
-			return err
-		}
-		return asks[0].read(reply)
+	if _, isCluster := client.(*redis.ClusterClient); isCluster && len(asks) > 1 {
+		return takeEach(ctx, client, term, asks)
 	}
+	keys, args := packed(term, asks)
+	reply, err := evaluate(ctx, client, takeScript, keys, args)
+	if err != nil {
+		return err
+	}
+	return read(reply, asks)
+}
+
+func takeEach(ctx context.Context, client redis.UniversalClient, term int64, asks []ask) error {
 	pipe := client.Pipeline()
 	cmds := make([]*redis.Cmd, len(asks))
 	for i := range asks {
-		cmds[i] = takeScript.EvalSha(ctx, pipe, claimKeys(&asks[i].claim), asks[i].packed(term))
+		keys, args := packed(term, asks[i:i+1])
+		cmds[i] = takeScript.EvalSha(ctx, pipe, keys, args)
 	}
-	_, err := pipe.Exec(ctx)
-	if err != nil && !redis.HasErrorPrefix(err, "NOSCRIPT") {
+	if _, err := pipe.Exec(ctx); err != nil && !redis.HasErrorPrefix(err, "NOSCRIPT") {
 		return err
 	}
 	for i := range asks {
 		reply, err := cmds[i].Result()
 		if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-			reply, err = takeScript.Eval(ctx, client, claimKeys(&asks[i].claim), asks[i].packed(term)).Result()
+			keys, args := packed(term, asks[i:i+1])
+			reply, err = takeScript.Eval(ctx, client, keys, args).Result()
+		}
+		if err == nil {
+			err = read(reply, asks[i:i+1])
 		}
 		if err != nil {
-			return err
-		}
-		if err := asks[i].read(reply); err != nil {
 			return err
 		}
 	}
@@ -100,32 +107,38 @@ func evaluate(ctx context.Context, client redis.UniversalClient, s *redis.Script
 	return s.Run(ctx, client, keys, args...).Result()
 }
 
-func (k *ask) packed(term int64) []byte {
-	return pack(term, k.minute, k.day, k.claim.Quota.PerMinute, k.claim.Quota.PerDay, k.claim.KeyPerMinute, k.count)
+// packedAsk is how long an ask is as take.lua reads it, and its answer.
+const packedAsk = 56
+
+// packed returns the keys and the argument of take.lua.
+func packed(term int64, asks []ask) (keys []string, args []byte) {
+	keys, args = make([]string, 0, 2*len(asks)), make([]byte, 0, packedAsk*len(asks))
+	for i := range asks {
+		k := &asks[i]
+		keys = appendClaimKeys(keys, &k.claim)
+		q := &k.claim.Quota
+		args = appendPacked(args, term, k.minute, k.day, q.PerMinute, q.PerDay, k.claim.KeyPerMinute, k.count)
+	}
+	return keys, args
 }
 
-// read takes the answer from a reply of take.lua.
-func (k *ask) read(reply any) error {
-	switch reply := reply.(type) {
-	case int64:
-		k.status = unopened
-		if reply == 1 {
-			k.status = keyUnopened
-		}
-		return nil
-	case string:
-		if len(reply) != 48 {
-			return errUnexpected
-		}
-		n := func(i int) int64 {
-			return int64(math.Float64frombits(binary.LittleEndian.Uint64([]byte(reply[8*i : 8*i+8]))))
-		}
-		k.answer = answer{
-			status: counted, used: used{minute: n(0), day: n(1), key: n(2)}, inMinute: n(3), inDay: n(4), version: n(5),
-		}
-		return nil
+// read takes the answers from a reply of take.lua.
+func read(reply any, asks []ask) error {
+	all, ok := reply.(string)
+	if !ok || len(all) != packedAsk*len(asks) {
+		return errUnexpected
 	}
-	return errUnexpected
+	for i := range asks {
+		var n [7]int64
+		for j := range n {
+			at := packedAsk*i + 8*j
+			n[j] = int64(math.Float64frombits(binary.LittleEndian.Uint64([]byte(all[at : at+8]))))
+		}
+		asks[i].answer = answer{
+			used: used{minute: n[0], day: n[1], key: n[2]}, inMinute: n[3], inDay: n[4], version: n[5], status: status(n[6]),
+		}
+	}
+	return nil
 }
 
 func (s *redisCounters) begin(ctx context.Context, term, tenantID int64, b Base, changing bool) error {
@@ -144,7 +157,7 @@ func (s *redisCounters) beginKey(ctx context.Context, term, tenantID int64, keyI
 }
 
 func (s *redisCounters) refund(ctx context.Context, term int64, c *Claim, minute, day int64) error {
-	_, err := evaluate(ctx, s.reach(), refundScript, claimKeys(c), pack(term, minute, day), c.TenantID)
+	_, err := evaluate(ctx, s.reach(), refundScript, appendClaimKeys(nil, c), pack(term, minute, day), c.TenantID)
 	return err
 }
 
@@ -168,8 +181,9 @@ func (s *redisCounters) unmark(ctx context.Context, term, tenantID, version int6
 const lastsSeconds = int(ChangeLasts / time.Second)
 
 // pack packs numbers as the scripts read them. What is beyond 2^53 is rounded, which only limits are that nobody reaches.
-func pack(numbers ...int64) []byte {
-	b := make([]byte, 0, 56)
+func pack(numbers ...int64) []byte { return appendPacked(make([]byte, 0, packedAsk), numbers...) }
+
+func appendPacked(b []byte, numbers ...int64) []byte {
 	for _, n := range numbers {
 		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(float64(n)))
 	}
@@ -205,11 +219,12 @@ func ownKey(tenantID int64, keyID string) string {
 	return string(append(b, keyID...))
 }
 
-func claimKeys(c *Claim) []string {
-	if c.KeyPerMinute <= 0 {
-		return []string{tenantKey(c.TenantID)}
+func appendClaimKeys(keys []string, c *Claim) []string {
+	keys = append(keys, tenantKey(c.TenantID))
+	if c.KeyPerMinute > 0 {
+		keys = append(keys, ownKey(c.TenantID, c.KeyID))
 	}
-	return []string{tenantKey(c.TenantID), ownKey(c.TenantID, c.KeyID)}
+	return keys
 }
 
 func appendTenant(b []byte, tenantID int64) []byte {

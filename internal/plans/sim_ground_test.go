@@ -1,0 +1,170 @@
+package plans
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"petstore.example/internal/fleet"
+)
+
+var (
+	errSimAway = errors.New("postgres is away")
+	errSimLost = errors.New("the reply was lost")
+)
+
+// simPostgres is what the servers of a simulation share in Postgres, by the same pure functions as the real one.
+type simPostgres struct {
+	state    fleet.State
+	rows     map[int64]GroundRow
+	keys     map[simKey]GroundRow
+	recorded map[simDay]int64
+	away     bool
+}
+
+type simKey struct {
+	tenant int64
+	key    string
+}
+
+type simDay struct{ tenant, day int64 }
+
+func newSimPostgres() *simPostgres {
+	return &simPostgres{rows: map[int64]GroundRow{}, keys: map[simKey]GroundRow{}, recorded: map[simDay]int64{}}
+}
+
+// simStore is one server's way to Postgres: its fleet.Store and its Ground.
+type simStore struct {
+	s *simulation
+	n *simNode
+}
+
+var (
+	_ fleet.Store = (*simStore)(nil)
+	_ Ground      = (*simStore)(nil)
+)
+
+// call carries a call out, unless Postgres or the way to it is away. The reply may be lost, or reach a server that was frozen.
+func (p *simStore) call(do func() error) error {
+	if !p.n.reachesPostgres() {
+		return errSimAway
+	}
+	p.s.interleave(p.n)
+	err := do()
+	if p.s.strikes(p.n, simPostgresReplyLost) {
+		p.s.elapse(p.n, time.Duration(p.s.random.Int64N(int64(300*time.Millisecond))))
+		return errSimLost
+	}
+	p.s.freezeInCall(p.n, simFrozenInPostgresCall, simKilledInPostgresCall)
+	p.s.interleave(p.n)
+	return err
+}
+
+func (p *simStore) Renew(_ context.Context, b fleet.Beat) (fleet.State, error) {
+	var state fleet.State
+	err := p.call(func() error {
+		pg := p.s.postgres
+		before := pg.state
+		pg.state = fleet.Next(pg.state, b, p.s.now)
+		state = pg.state
+		if before.Term.Number != state.Term.Number || before.Active != state.Active {
+			p.s.notice()
+		}
+		return nil
+	})
+	return state, err
+}
+
+func (p *simStore) Leave(_ context.Context, serverID string) error {
+	return p.call(func() error {
+		pg := p.s.postgres
+		var left []fleet.Server
+		for _, e := range pg.state.Servers {
+			if e.ID != serverID {
+				left = append(left, e)
+			}
+		}
+		pg.state.Servers = left
+		return nil
+	})
+}
+
+// term is the one in force.
+func (p *simStore) term() GroundTerm {
+	state := p.s.postgres.state
+	if !state.Active {
+		return GroundTerm{}
+	}
+	t := state.Term
+	return GroundTerm{Number: t.Number, Redis: t.Redis != "", Closed: t.Closed, Servers: t.Servers}
+}
+
+func (p *simStore) load(tenantID int64, keyID string) GroundRows {
+	return GroundRows{Tenant: p.s.postgres.rows[tenantID], Key: p.s.postgres.keys[simKey{tenantID, keyID}]}
+}
+
+func (p *simStore) save(tenantID int64, keyID string, g GroundRows) {
+	p.s.postgres.rows[tenantID] = g.Tenant
+	if keyID != "" {
+		p.s.postgres.keys[simKey{tenantID, keyID}] = g.Key
+	}
+}
+
+// limitedKey is the key whose row belongs to the claim, "" for none.
+func limitedKey(c *Claim) string {
+	if c.KeyPerMinute > 0 {
+		return c.KeyID
+	}
+	return ""
+}
+
+func (p *simStore) Report(_ context.Context, reports []Report) error {
+	return p.call(func() error {
+		if p.s.planted == plantedNoReport {
+			return nil
+		}
+		for _, r := range reports {
+			p.save(r.TenantID, r.KeyID, p.load(r.TenantID, r.KeyID).Reported(r))
+		}
+		return nil
+	})
+}
+
+func (p *simStore) day(tenantID int64, at time.Time) Recorded {
+	d := simDay{tenantID, DayAt(at)}
+	return Recorded{Used: p.s.postgres.recorded[d], PerMinute: p.s.highest[d]}
+}
+
+func (p *simStore) Open(_ context.Context, o Opening) (base Base, fresh bool, err error) {
+	err = p.call(func() error {
+		key := limitedKey(&o.Claim)
+		g, b, first, err := p.load(o.TenantID, key).Opened(p.term(), o, p.day(o.TenantID, o.At))
+		if err != nil {
+			return err
+		}
+		p.save(o.TenantID, key, g)
+		base, fresh = b, first || p.s.planted == plantedFlushUnnoticed
+		return nil
+	})
+	return base, fresh, err
+}
+
+func (p *simStore) Portion(_ context.Context, c PortionClaim) (portion Portion, err error) {
+	err = p.call(func() error {
+		key := limitedKey(&c.Claim)
+		before := p.load(c.TenantID, key)
+		g, granted, err := before.Portioned(p.term(), c, p.day(c.TenantID, c.At))
+		if err != nil {
+			return err
+		}
+		if p.s.planted == plantedPortionNotReduced {
+			g.Tenant.MinuteUsed -= granted.Granted
+			g.Tenant.DayUsed -= granted.Granted
+			g.Key.MinuteUsed -= granted.Granted
+		}
+		p.save(c.TenantID, key, g)
+		portion = granted
+		return nil
+	})
+	return portion, err
+}

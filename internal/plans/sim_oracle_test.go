@@ -1,0 +1,210 @@
+package plans
+
+import (
+	"fmt"
+	"time"
+)
+
+// simWindow is one window of one tenant, or of one key.
+type simWindow struct {
+	tenant int64
+	key    string // "" for the tenant's own
+	name   WindowName
+	number int64
+}
+
+func (w simWindow) String() string {
+	return fmt.Sprintf("%s %d of tenant %d%s", w.name, w.number, w.tenant, w.key)
+}
+
+// begins returns the first instant of the window.
+func (w simWindow) begins() time.Time {
+	if w.name == Day {
+		return time.Unix(dayReset(w.number-1), 0)
+	}
+	return time.Unix(minuteReset(w.tenant, w.number-1), 0)
+}
+
+// simCount is what truly happened in one window.
+type simCount struct {
+	used  int64 // admitted less refunded
+	limit int64 // in force at the last decision
+	// exact is true when a request was refused by this very window while nothing was or had been wrong in it: then as many were
+	// admitted as the limit.
+	exact bool
+	// loosened counts what lets Remaining rise: refunds, and limits that rose.
+	loosened int
+}
+
+// simOracle knows what every server admitted, and says where that breaks a promise. It is told of every answer that leaves a
+// server, in the order in which they leave.
+type simOracle struct {
+	counts map[simWindow]*simCount
+	// shown is the last answer of each server in each window.
+	shown map[simShownAt]simShown
+	// disturbed is the last instant at which something was wrong.
+	disturbed time.Time
+	// onlyLimits has nothing be said of anything else but the limits.
+	onlyLimits bool
+	// refunding is true while a request is given back: it may be seen or not.
+	refunding bool
+	violation string
+	// exceeded is true when more were admitted than a limit.
+	exceeded bool
+}
+
+type simShownAt struct {
+	server string
+	window simWindow
+}
+
+type simShown struct {
+	remaining int64
+	loosened  int
+	term      int64
+}
+
+func newSimOracle() *simOracle {
+	return &simOracle{counts: map[simWindow]*simCount{}, shown: map[simShownAt]simShown{}}
+}
+
+// violate keeps the first violation.
+func (o *simOracle) violate(format string, args ...any) {
+	if o.violation == "" && (o.exceeded || !o.onlyLimits) {
+		o.violation = fmt.Sprintf(format, args...)
+	}
+}
+
+func (o *simOracle) count(w simWindow) *simCount {
+	c, ok := o.counts[w]
+	if !ok {
+		c = &simCount{}
+		o.counts[w] = c
+	}
+	return c
+}
+
+// of returns the claim's window that a decision shows.
+func (o *simOracle) of(c *Claim, w *Window) simWindow {
+	s := simWindow{tenant: c.TenantID, name: w.Name, number: w.Number}
+	if w.Name == Key {
+		s.key = " key " + c.KeyID
+	}
+	return s
+}
+
+// clean reports whether nothing was wrong at any instant of the window so far. By a server's clock that is ahead it began earlier.
+func (o *simOracle) clean(w simWindow) bool { return w.begins().Add(-simSkew).After(o.disturbed) }
+
+// answer is a decision as it leaves a server.
+type simAnswer struct {
+	server string
+	term   int64 // by which it was made, 0 for none
+	redis  bool  // decided in it
+	claim  Claim
+	d      Decision
+	at     time.Time // when the request came, by the server's own clock
+	looked bool      // nothing was counted
+	// overtaken is true when other answers left while this one was made.
+	overtaken bool
+}
+
+// answered checks an answer and counts it.
+func (o *simOracle) answered(a *simAnswer) {
+	windows, n := a.d.Windows()
+	if want := 2 + min(a.claim.KeyPerMinute, 1); int64(n) != want {
+		o.violate("%d windows are shown, want %d", n, want)
+	}
+	if reached := a.d.Minute.Reached || a.d.Day.Reached || a.d.Key.Reached; a.d.Admitted == reached {
+		o.violate("admitted %v, but windows are reached: %+v", a.d.Admitted, a.d)
+	}
+	for _, w := range windows[:n] {
+		o.window(a, w)
+	}
+	if !a.d.Admitted || a.looked {
+		return
+	}
+	for _, w := range windows[:n] {
+		o.count(o.of(&a.claim, w)).used++
+	}
+}
+
+// window checks what an answer says of one window, before it is counted.
+func (o *simOracle) window(a *simAnswer, w *Window) {
+	is := o.of(&a.claim, w)
+	count := o.count(is)
+	limit := map[WindowName]int64{Minute: a.claim.Quota.PerMinute, Day: a.claim.Quota.PerDay, Key: a.claim.KeyPerMinute}[w.Name]
+	if limit > count.limit && count.limit > 0 {
+		count.loosened++
+	}
+	count.limit = limit
+	o.place(a, is, w)
+	if w.Limit != limit {
+		o.violate("%v: the limit is %d, not %d", is, limit, w.Limit)
+	}
+	if a.d.Admitted && !a.looked && count.used >= limit {
+		o.exceeded = true
+		o.violate("%s admits a request in %v, where %d of %d are used", a.server, is, count.used, limit)
+	}
+	strict := o.clean(is) && !a.overtaken
+	count.exact = count.exact || strict && w.Reached
+	// A refusal by another window is given again without asking what became of this one.
+	if full := count.used >= limit; strict && w.Reached != full && (w.Reached || a.d.Admitted) {
+		o.violate("%s: reached is %v in %v, where %d of %d are used and nothing was wrong", a.server, w.Reached, is, count.used, limit)
+	}
+	o.remaining(a, is, count, w)
+}
+
+// remaining checks the number of requests that are said to remain.
+func (o *simOracle) remaining(a *simAnswer, is simWindow, count *simCount, w *Window) {
+	left := w.Limit - count.used
+	if a.d.Admitted && !a.looked {
+		left--
+	}
+	if left = max(0, left); o.clean(is) && !a.overtaken && (a.d.Admitted || w.Reached) && w.Remaining != left {
+		o.violate("%s says that %d remain in %v, where %d do and nothing was wrong", a.server, w.Remaining, is, left)
+	}
+	at := simShownAt{a.server, is}
+	last, known := o.shown[at]
+	later := is
+	later.number++
+	if _, over := o.counts[later]; over {
+		known = false // By a clock that is ahead.
+	}
+	if o.refunding {
+		delete(o.shown, at)
+		return
+	}
+	if w.Remaining < 0 || known && last.term == a.term && last.loosened == count.loosened && w.Remaining > last.remaining {
+		o.violate("%s says that %d remain in %v, after %d", a.server, w.Remaining, is, last.remaining)
+	}
+	o.shown[at] = simShown{remaining: w.Remaining, loosened: count.loosened, term: a.term}
+}
+
+// place checks which window it is, and when it ends. After a disturbance, or by another server's clock that is ahead, it may be
+// the next one.
+func (o *simOracle) place(a *simAnswer, is simWindow, w *Window) {
+	number, reset := DayAt(a.at), dayReset(w.Number)
+	if w.Name != Day {
+		number, reset = minuteAt(is.tenant, a.at), minuteReset(is.tenant, w.Number)
+	}
+	if w.Reset != reset {
+		o.violate("%v ends at %d, not at %d", is, reset, w.Reset)
+	}
+	if w.Number < number || w.Number > number+1 {
+		o.violate("%v is shown at %v, in number %d", is, a.at, number)
+	}
+	if o.clean(is) && w.Number != number && !a.at.Add(2*simSkew).After(is.begins()) {
+		o.violate("%v is shown at %v, too early", is, a.at)
+	}
+}
+
+// refunded takes a request back that was admitted.
+func (o *simOracle) refunded(c *Claim, d *Decision) {
+	windows, n := d.Windows()
+	for _, w := range windows[:n] {
+		count := o.count(o.of(c, w))
+		count.used--
+		count.loosened++
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"golang.org/x/sync/errgroup"
+
 	"petstore.example/bench/load"
 )
 
@@ -39,19 +41,16 @@ func profiles(ctx context.Context, o *options, wrk *load.Wrk, cases []*contender
 
 // takeProfiles writes NAME.cpu.pprof and NAME.allocs.pprof, both of the run alone, and their top entries as text beside them.
 func (c *contender) takeProfiles(ctx context.Context, wrk *load.Wrk, o *options) error {
-	texts, failed := make([][]byte, len(kinds)), make(chan error, len(kinds))
+	texts := make([][]byte, len(kinds))
+	var taking errgroup.Group
 	for i, kind := range kinds {
-		go func() (err error) {
-			defer func() { failed <- err }()
+		taking.Go(func() (err error) {
 			texts[i], err = c.profile(ctx, fmt.Sprintf("%s?seconds=%d", kind.path, int(profiled.Seconds())-1))
 			return err
-		}()
+		})
 	}
 	run, err := c.run(ctx, o.wrk(wrk, profiled))
-	for range kinds {
-		err = errors.Join(err, <-failed)
-	}
-	if err != nil {
+	if err := errors.Join(err, taking.Wait()); err != nil {
 		return err
 	}
 	for i, kind := range kinds {

@@ -102,5 +102,5 @@ func (g *ground) Open(_ context.Context, o plans.Opening) (plans.Base, bool, err
 func (*ground) Report(context.Context, []plans.Report) error { return nil }
 
 func (*ground) Portion(context.Context, plans.PortionClaim) (plans.Portion, error) {
-	return plans.Portion{}, errors.New("Redis was lost during a measurement")
+	return plans.Portion{}, errors.New("lost Redis during a measurement")
 }

@@ -63,9 +63,14 @@ func (r *Redis) fly(k *ask, now time.Time) (term, position int64) {
 	return f.term, position
 }
 
-// lead makes the round trip, wakes who came along, and gives the turn to the next. The flight has left: nobody joins it any more.
+// lead makes the round trip. The flight has left: nobody joins it any more.
 func (r *Redis) lead(f *flight) {
+	defer r.land(f) // Also after a panic: nobody must wait for ever.
 	f.term = r.ask(f.asks, f.now)
+}
+
+// land gives the turn to the next flight, and wakes who came along with this one.
+func (r *Redis) land(f *flight) {
 	s := &r.flights
 	s.mu.Lock()
 	next := s.next

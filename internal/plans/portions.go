@@ -36,14 +36,18 @@ type portionCall struct {
 func (r *Redis) takePortion(ctx context.Context, t *fleet.Term, c *Claim, now time.Time, count int64) (Decision, error) {
 	minute, day := minuteAt(c.TenantID, now), DayAt(now)
 	for {
-		if d, refused := r.ledger.refused(t.Number, 0, c, minute, day, now); refused {
-			return d, nil
+		if count > 0 {
+			if d, refused := r.ledger.refused(t.Number, 0, c, minute, day, now); refused {
+				d.Term = t.Number
+				return d, nil
+			}
 		}
 		d, call, p, err := r.ledger.spend(t, c, minute, day, now, count)
 		switch {
 		case err != nil:
 			return Decision{}, err
 		case call == nil:
+			d.Term = t.Number
 			return d, nil
 		case p == nil:
 			<-call.done
@@ -53,6 +57,7 @@ func (r *Redis) takePortion(ctx context.Context, t *fleet.Term, c *Claim, now ti
 			continue
 		}
 		if d, err = r.callPortion(ctx, t, call, *p); err != nil || count == 0 {
+			d.Term = t.Number
 			return d, err
 		}
 	}
@@ -62,13 +67,18 @@ func (r *Redis) takePortion(ctx context.Context, t *fleet.Term, c *Claim, now ti
 func (r *Redis) callPortion(ctx context.Context, t *fleet.Term, call *portionCall, p PortionClaim) (d Decision, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), portionTimeout)
 	defer cancel()
-	got, err := r.ground.Portion(ctx, p)
-	if errors.Is(err, ErrTermOver) {
-		err = errOver
+	var got Portion
+	failed := errOver // Until there is an answer: nobody must wait for ever after a panic.
+	defer func() {
+		d, err = r.ledger.granted(t, &p, got, failed)
+		call.err = err
+		close(call.done)
+	}()
+	got, failed = r.ground.Portion(ctx, p)
+	if errors.Is(failed, ErrTermOver) {
+		failed = errOver
 	}
-	d, call.err = r.ledger.granted(t, &p, got, err)
-	close(call.done)
-	return d, call.err
+	return d, err
 }
 
 // spend decides by what is left. Otherwise it returns a call: to wait for, or with p, to make.

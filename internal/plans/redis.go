@@ -145,7 +145,6 @@ func (r *Redis) decide(ctx context.Context, c *Claim, now time.Time, count int64
 			d, err = r.takePortion(ctx, &t, c, now, count)
 		}
 		if err == nil {
-			d.Term = t.Number
 			return d
 		}
 		if !errors.Is(err, errOver) {

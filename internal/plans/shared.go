@@ -20,17 +20,18 @@ func (r *Redis) takeShared(ctx context.Context, t *fleet.Term, c *Claim, now tim
 	// Who only looks is told how all windows stand, of which a refusal by one says nothing new.
 	if count > 0 {
 		if d, refused := r.ledger.refused(t.Number, r.session.Load(), c, minute, day, now); refused {
+			d.Term = t.Number
 			return d, nil
 		}
 	}
 	k := ask{claim: *c, minute: minute, day: day, count: count}
 	for waited := time.Duration(0); ; waited += missingPause {
 		term, position := r.askShared(&k, now)
+		if term != 0 && k.status == counted {
+			return k.decision(term, position, count), nil
+		}
 		if term != t.Number {
 			return Decision{}, errOver
-		}
-		if k.status == counted {
-			return k.decision(term, position, count), nil
 		}
 		known, err := r.open(ctx, t, &k, now)
 		if err != nil {
@@ -94,6 +95,7 @@ func (r *Redis) accept(term int64, k *ask, refunds, session int64, now time.Time
 func (k *ask) decision(term, position, count int64) Decision {
 	_, fits := k.after()
 	d := decide(&k.claim, k.inMinute, k.inDay, k.used.plus(min(position, fits)), count)
+	d.Term = term // It may have begun after this request did.
 	if k.version != 0 {
 		d.Version = term<<32 | k.version
 	}

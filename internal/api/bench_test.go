@@ -24,13 +24,22 @@ func (d *discard) WriteHeader(int)             {}
 
 // measured is an API over fakes, nothing of which is counted, and a request of a tenant with that quota.
 func measured(tb testing.TB, r func(testing.TB, *world) *http.Request, q plans.Quota) (ask func()) {
-	w := newWorld(struct{ testing.TB }{tb}, func(c *Config) {
-		c.Log = zerolog.Nop()
+	ask, _ = measuredRequest(tb, r, q)
+	return ask
+}
+
+func measuredRequest(
+	tb testing.TB, r func(testing.TB, *world) *http.Request, q plans.Quota, change ...func(*Config),
+) (ask func(), _ *http.Request) {
+	w := newWorld(struct{ testing.TB }{tb}, append(change, func(c *Config) {
+		if len(change) == 0 {
+			c.Log = zerolog.Nop()
+		}
 		c.Clock = func() time.Time { return at }
 		c.Addresses = plans.NewAddresses(math.MaxInt64)
 		c.Strikes = noStrikes{}
 		c.Refusals = usage.NewRefusals(nil, usage.Options{})
-	})
+	})...)
 	w.directory.change(tb, w.key, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Enterprise, Quota: q} })
 	for range 20 {
 		if _, err := w.pets.CreatePet(tb.Context(), 1, catalog.NewPet{Name: "Rex the dog", CategoryID: 7, Status: catalog.Available}); err != nil {
@@ -42,7 +51,7 @@ func measured(tb testing.TB, r func(testing.TB, *world) *http.Request, q plans.Q
 	return func() {
 		clear(out.h)
 		w.ServeHTTP(out, req)
-	}
+	}, req
 }
 
 func benchmark(b *testing.B, r func(testing.TB, *world) *http.Request, q plans.Quota) {

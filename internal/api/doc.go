@@ -8,6 +8,9 @@
 // What comes in is read by what it is: lists by list.go and params.go, bodies by body.go, object.go and fields.go, and every
 // POST goes through create in idempotency.go, so that with an Idempotency-Key it takes effect once.
 //
+// A page of animals comes from memory where nothing has changed since it was read (listmemory.go); changes.go, before the store, tells
+// of every change. What all answers have goes with the connection instead of by net/http's map (head.go).
+//
 // Every answer, of every kind, carries the caller's three X-RateLimit headers, X-Request-Id and Cache-Control, and may be
 // read by pages of any origin; those of operations that are not stable carry X-Stability.
 //

@@ -1,0 +1,61 @@
+package api
+
+import (
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/wire"
+)
+
+// hot is a request for a page that is in memory, over a connection that takes a head: all but net/http, the directory and the
+// meter is as in a server.
+func hot(tb testing.TB, headers ...string) (ask func()) {
+	memory := plans.NewMemory(plans.WithVersions(func() (int64, bool) { return 1, true }))
+	ask, r := measuredRequest(tb, list, noLimit, func(c *Config) {
+		c.Limiter, c.Versions, c.ListMemory = memory, memory, 1<<20
+		c.Log = zerolog.New(devNull{}).With().Timestamp().Logger()
+	})
+	*r = *r.WithContext(wire.Context(r.Context(), &wire.Conn{}))
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return ask
+}
+
+type devNull struct{}
+
+func (devNull) Write(p []byte) (int, error) { return len(p), nil }
+
+// TestListsAllocateLittle does not run beside others, whose allocations would count.
+func TestListsAllocateLittle(t *testing.T) {
+	for name, test := range map[string]struct {
+		ask  func()
+		most float64
+	}{
+		"from memory":  {hot(t), 8},
+		"not modified": {hot(t, "If-None-Match", "*"), 8},
+		"from rows":    {measured(t, list, noLimit), 20},
+	} {
+		n := testing.AllocsPerRun(200, test.ask)
+		t.Logf("%s: %g allocations", name, n)
+		if n > test.most {
+			t.Errorf("%s: %g allocations, want at most %g", name, n, test.most)
+		}
+	}
+}
+
+func benchmarkHot(b *testing.B, headers ...string) {
+	ask := hot(b, headers...)
+	b.ReportAllocs()
+	for b.Loop() {
+		ask()
+	}
+}
+
+// BenchmarkHotList is GET /v1/pets?limit=20 from memory.
+func BenchmarkHotList(b *testing.B) { benchmarkHot(b) }
+
+// BenchmarkHotNotModified is the same with an ETag that is the page's.
+func BenchmarkHotNotModified(b *testing.B) { benchmarkHot(b, "If-None-Match", "*") }

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"text/tabwriter"
 	"time"
 
@@ -257,15 +259,12 @@ func (tr *trial) counts() map[window]*count {
 }
 
 // show prints what was admitted in every window, and the times of every phase. It fails the test when more than a limit was
-// admitted, when fewer were although no fault was on and more were asked for, and when any answer is not 200 or 429.
-func (tr *trial) show() {
+// admitted. It returns what else is not as it should be, which may be for want of a quiet machine: fewer were admitted although no
+// fault was on and more were asked for, or an answer is neither 200 nor 429.
+func (tr *trial) show() (wrong []string) {
 	tr.t.Helper()
 	counts, faults := tr.counts(), tr.faults()
-	windows := make([]window, 0, len(counts))
-	for w := range counts {
-		windows = append(windows, w)
-	}
-	slices.SortFunc(windows, func(a, b window) int {
+	windows := slices.SortedFunc(maps.Keys(counts), func(a, b window) int {
 		return cmp.Or(a.demand-b.demand, cmp.Compare(a.what, b.what), a.ends.Compare(b.ends))
 	})
 	exact := 0
@@ -273,43 +272,40 @@ func (tr *trial) show() {
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "tenant\twindow\tends\tlimit\tadmitted\trefused\tfault")
 	for _, w := range windows {
-		n, fault := counts[w], ""
-		for _, f := range faults {
-			if f[0].Before(w.ends) && f[1].After(w.ends.Add(-time.Minute)) {
-				fault = "yes"
-			}
-		}
-		fmt.Fprintf(out, "%s\t%s\t%+.0fs\t%d\t%d\t%d\t%s\n", tr.demands[w.demand].plan, w.what, w.ends.Sub(tr.begin).Seconds(),
-			n.limit, n.admitted, n.refused, fault)
+		n, plan := counts[w], tr.demands[w.demand].plan
+		fault := slices.ContainsFunc(faults, func(f [2]time.Time) bool {
+			return f[0].Before(w.ends) && f[1].After(w.ends.Add(-time.Minute))
+		})
+		fmt.Fprintf(out, "%s\t%s\t%+.0fs\t%d\t%d\t%d\t%v\n", plan, w.what, w.ends.Sub(tr.begin).Seconds(), n.limit, n.admitted, n.refused, fault)
 		if n.admitted > n.limit {
-			tr.t.Errorf("%s: %d admitted in a %s, over the limit of %d", tr.demands[w.demand].Name, n.admitted, w.what, n.limit)
+			tr.t.Errorf("%s: %d admitted in a %s, over the limit of %d", plan, n.admitted, w.what, n.limit)
 		}
-		if w.what != "minute" || fault != "" || n.refused == 0 || counts[window{w.demand, "day", midnight(w.ends)}].full() {
+		if w.what != "minute" || fault || n.refused == 0 || counts[window{w.demand, "day", midnight(w.ends)}].full() {
 			continue
 		}
-		if exact++; n.admitted != n.limit {
-			tr.t.Errorf("%s: %d admitted in a minute without a fault, want the limit of %d", tr.demands[w.demand].Name, n.admitted, n.limit)
+		if exact++; n.admitted < n.limit {
+			wrong = append(wrong, fmt.Sprintf("%s: %d admitted in a minute without a fault, want the limit of %d", plan, n.admitted, n.limit))
 		}
 	}
 	_ = out.Flush()
-	tr.t.Logf("admitted against limit, in every window:\n%s", &b)
+	tr.t.Logf("admitted against limit, in every window:\n%s%d minutes with enough demand were without a fault", &b, exact)
 	if exact == 0 {
-		tr.t.Error("no minute was without a fault and had more demand than its limit")
+		wrong = append(wrong, "no minute with enough demand was without a fault")
 	}
-	tr.showPhases()
+	return append(wrong, tr.showPhases()...)
 }
 
 func (c *count) full() bool { return c != nil && c.admitted >= c.limit }
 
 func midnight(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }
 
-func (tr *trial) showPhases() {
+func (tr *trial) showPhases() (wrong []string) {
 	var b strings.Builder
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "phase\tfrom\tanswers\tadmitted\t5xx\ttimes")
 	for i, p := range tr.phases[:len(tr.phases)-1] {
 		var took []time.Duration
-		var let, bad int
+		let, bad, others := 0, 0, map[string]int{}
 		for _, r := range tr.records {
 			if at := r.sent.Sub(tr.begin); at < p.from || at >= tr.phases[i+1].from {
 				continue
@@ -320,8 +316,11 @@ func (tr *trial) showPhases() {
 			}
 			if r.status != http.StatusOK && r.status != http.StatusTooManyRequests {
 				bad++
-				tr.t.Errorf("%s: an answer %d %s", p.name, r.status, r.code)
+				others[fmt.Sprint(r.status, " ", r.code)]++
 			}
+		}
+		if len(others) > 0 {
+			wrong = append(wrong, fmt.Sprintf("%s: answers %v", p.name, others))
 		}
 		if len(took) > 0 {
 			fmt.Fprintf(out, "%s\t%+.1fs\t%d\t%d\t%d\t%s\n", p.name, p.from.Seconds(), len(took), let, bad, percentiles(took))
@@ -329,4 +328,41 @@ func (tr *trial) showPhases() {
 	}
 	_ = out.Flush()
 	tr.t.Logf("answers in every phase:\n%s", &b)
+	return wrong
+}
+
+// showTrial has the trial made a second time when something was wrong that a busy machine can be the cause of.
+func showTrial(t *testing.T, try func(t *testing.T) *trial) {
+	for _, last := range []bool{false, true} {
+		var wrong []string
+		t.Run("", func(t *testing.T) {
+			tr := try(t)
+			for _, w := range tr.show() {
+				wrong = append(wrong, w)
+				t.Log(w)
+			}
+			if len(wrong) > 0 {
+				tr.showWarnings()
+			}
+		})
+		switch {
+		case len(wrong) == 0:
+			return
+		case last:
+			t.Errorf("a second time: %q", wrong)
+		default:
+			t.Log("the machine may have been busy; once more")
+		}
+	}
+}
+
+// showWarnings prints what the servers warned of.
+func (tr *trial) showWarnings() {
+	for _, s := range tr.servers {
+		for line := range strings.Lines(s.stderr()) {
+			if strings.Contains(line, `"level":"warn"`) && !strings.Contains(line, `"message":"request"`) {
+				tr.t.Log(strings.TrimSpace(line))
+			}
+		}
+	}
 }

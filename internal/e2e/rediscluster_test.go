@@ -9,17 +9,16 @@ import (
 
 // TestRedisClusterFailsOver: the same with a Redis Cluster of three masters, of which one is killed and its replica takes over,
 // and another is frozen for so long that its own does.
-func TestRedisClusterFailsOver(t *testing.T) {
+func TestRedisClusterFailsOver(t *testing.T) { showTrial(t, tryCluster) }
+
+func tryCluster(t *testing.T) *trial {
+	t.Helper()
 	cluster := redistest.NewCluster(t, 3)
 	at, end := []float64{6, 12, 17}, 22*time.Second
 	if long() {
 		at, end = []float64{20, 50, 80}, 3*time.Minute
 	}
-	edges := make([]time.Duration, 0, 6)
-	for _, s := range []float64{3.5, 4.5, at[0] + 0.5, at[0] + 2, at[0] + 5, at[1] + 2} {
-		edges = append(edges, seconds(s))
-	}
-	tr := newTrial(t, cluster.URL, edges)
+	tr := newTrial(t, cluster.URL, 3.5, 4.5, at[0]+0.5, at[0]+2, at[0]+5, at[1]+2, at[0]+2.5)
 	first, second := cluster.Nodes[0], cluster.Nodes[1]
 	phases := []phase{
 		{name: "healthy", healthy: true},
@@ -40,8 +39,9 @@ func TestRedisClusterFailsOver(t *testing.T) {
 				cluster.AwaitMaster(cluster.Nodes[4])
 			}},
 			phase{name: "thawed as a replica", from: seconds(at[2] + 15), do: second.Thaw},
+			phase{name: "healthy again", from: seconds(at[2] + 30), healthy: true},
 		)
 	}
 	tr.run(end, phases...)
-	tr.show()
+	return tr
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -33,7 +34,9 @@ func listen(t *testing.T, h http.Handler, ours bool) string {
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
 		_ = s.Close()
-		<-done
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
 	})
 	return base
 }

@@ -21,7 +21,7 @@ func (d *DB) direct(ctx context.Context, query string, args []driver.NamedValue,
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	for tries := 1; ; tries++ {
-		conn, err := d.db.DB.Conn(ctx)
+		conn, err := d.db.Conn(ctx)
 		if err != nil {
 			return translateIn(ctx, err)
 		}

@@ -197,7 +197,7 @@ func TestSilentServerClosesTheMinute(t *testing.T) {
 	t.Parallel()
 	server, w := redistest.New(t), newWorld()
 	silent := w.member(t)
-	other := newRedis(newRedisCounters(look(t, server.URL).(*RedisClient), time.Second), RedisOptions{
+	other := newRedis(newRedisCounters(look(t, server.URL).(*RedisClient)), RedisOptions{
 		Fleet: silent, Ground: w, Timeout: time.Second, Log: zerolog.Nop(),
 	})
 	other.start(t.Context())

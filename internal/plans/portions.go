@@ -8,7 +8,7 @@ import (
 	"petstore.example/internal/fleet"
 )
 
-// portionTimeout bounds what a request waits for a portion.
+// portionTimeout bounds what a request waits for an answer of Ground.
 const portionTimeout = time.Second
 
 // pool is what this server may still admit of one kind of claims in a term in which Postgres decides.

@@ -77,7 +77,7 @@ var (
 // NewRedis returns a limiter over that client, which stays the caller's to close after the limiter. It tries Redis once or
 // twice before it returns, so that the fleet's first renewal can already tell of it.
 func NewRedis(client *RedisClient, o RedisOptions) *Redis {
-	r := newRedis(newRedisCounters(client, timeoutOr(o.Timeout)), o)
+	r := newRedis(newRedisCounters(client), o)
 	r.run(client)
 	return r
 }

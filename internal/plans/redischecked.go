@@ -43,7 +43,7 @@ func (c *RedisClient) checked(runIDs []string) *checkedClient {
 		}
 		return err
 	}
-	return &checkedClient{UniversalClient: redis.NewUniversalClient(&o), runIDs: runIDs}
+	return &checkedClient{redis.NewUniversalClient(&o)}
 }
 
 // clusterRunIDs returns the run ids of all masters, sorted.

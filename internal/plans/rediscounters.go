@@ -43,22 +43,16 @@ var (
 // redisCounters counts by scripts. Calls go through a client whose every connection was seen to reach the expected Redis: a
 // process that was started again, or a replica that took over, has another run id.
 type redisCounters struct {
-	client  *RedisClient
-	timeout time.Duration
+	client *RedisClient
 	// checked is the client for the expected Redis; nil when any is let be.
 	checked atomic.Pointer[checkedClient]
 }
 
-type checkedClient struct {
-	redis.UniversalClient
-	runIDs []string
-}
+type checkedClient struct{ redis.UniversalClient }
 
 var _ counters = (*redisCounters)(nil)
 
-func newRedisCounters(client *RedisClient, timeout time.Duration) *redisCounters {
-	return &redisCounters{client: client, timeout: timeout}
-}
+func newRedisCounters(client *RedisClient) *redisCounters { return &redisCounters{client: client} }
 
 var errUnexpected = errors.New("redis: a reply of an unexpected form")
 

@@ -25,7 +25,7 @@ func (f *refusal) still(term, session int64, c *Claim, minute, day int64, now ti
 	if f.term != term || f.term == 0 || f.quota != c.Quota || f.perKey != c.KeyPerMinute || day > f.day {
 		return used{}, false
 	}
-	if !(session != 0 && f.session == session) && now.Sub(f.at).Abs() >= refusalAge {
+	if hears := session != 0 && f.session == session; !hears && now.Sub(f.at).Abs() >= refusalAge {
 		return used{}, false
 	}
 	if minute <= f.minute {

@@ -110,6 +110,8 @@ func (r *Redis) open(ctx context.Context, t *fleet.Term, k *ask, now time.Time) 
 		return known, nil
 	}
 	defer done()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), portionTimeout)
+	defer cancel()
 	base, fresh, err := r.ground.Open(ctx, Opening{Claim: k.claim, Term: t.Number, At: now})
 	if errors.Is(err, ErrTermOver) {
 		return false, errOver

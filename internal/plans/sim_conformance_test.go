@@ -118,7 +118,7 @@ func TestTheModelIsLikeRedis(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	scripts := newRedisCounters(client, time.Minute)
+	scripts := newRedisCounters(client)
 	statuses := map[status]int{}
 	for tenantID := int64(1); tenantID <= 40; tenantID++ {
 		random := rand.New(rand.NewPCG(seed, uint64(tenantID)))

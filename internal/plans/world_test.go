@@ -65,7 +65,7 @@ func (w *world) spied(t testing.TB, url string, o RedisOptions) (*Redis, *spy, *
 	client := newRedisClient(universal)
 	m := w.member(t)
 	o.Fleet, o.Ground = m, w
-	calls := &spy{counters: newRedisCounters(client, timeoutOr(o.Timeout))}
+	calls := &spy{counters: newRedisCounters(client)}
 	l := newRedis(calls, o)
 	l.run(client)
 	ctx, leave := context.WithCancel(context.Background())

@@ -47,8 +47,9 @@ bench: build ## compare every case with a bare Gin server, into docs/benchmarks.
 bench-scale: ## show how costs grow with animals, keys, servers and requests, into docs/benchmarks-scale.md (ARGS="-only servers")
 	$(GO) run -tags $(TAGS) ./bench/scale $(ARGS)
 
-soak: ## run the long forms: 20,000 generated requests of each kind, e2e on servers with the race detector, every fuzzer for SOAK=1m
+soak: ## run the long forms: 20,000 generated requests of each kind, 200,000 schedules of faults, e2e on servers with the race detector, every fuzzer for SOAK=1m
 	PETSTORE_SOAK=1 $(GO) test -tags $(TAGS) -timeout 60m -v -run '^TestGenerated$$' ./internal/contract
+	PETSTORE_SOAK=1 $(GO) test -tags $(TAGS) -timeout 60m -v -run '^TestSimulation$$' ./internal/plans
 	PETSTORE_SOAK=1 PETSTORE_E2E_RACE=1 $(GO) test -tags $(TAGS) -race -timeout 60m -v ./internal/e2e
 	@for package in $$($(GO) list ./...); do \
 	  for fuzzer in $$($(GO) test -tags $(TAGS) -list '^Fuzz' $$package | grep '^Fuzz'); do \

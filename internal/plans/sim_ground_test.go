@@ -46,23 +46,29 @@ var (
 
 // call carries a call out, unless Postgres or the way to it is away. The reply may be lost, or reach a server that was frozen.
 func (p *simStore) call(do func() error) error {
+	p.s.interleave(p.n)
+	err := p.reach(do)
+	p.s.interleave(p.n)
+	return err
+}
+
+// reach is a call during which no other request is answered, unless it takes long.
+func (p *simStore) reach(do func() error) error {
 	if !p.n.reachesPostgres() {
 		return errSimAway
 	}
-	p.s.interleave(p.n)
 	err := do()
 	if p.s.strikes(p.n, simPostgresReplyLost) {
 		p.s.elapse(p.n, time.Duration(p.s.random.Int64N(int64(300*time.Millisecond))))
 		return errSimLost
 	}
 	p.s.freezeInCall(p.n, simFrozenInPostgresCall, simKilledInPostgresCall)
-	p.s.interleave(p.n)
 	return err
 }
 
 func (p *simStore) Renew(_ context.Context, b fleet.Beat) (fleet.State, error) {
 	var state fleet.State
-	err := p.call(func() error {
+	err := p.reach(func() error {
 		pg := p.s.postgres
 		before := pg.state
 		pg.state = fleet.Next(pg.state, b, p.s.now)

@@ -7,19 +7,24 @@ import (
 
 // simWindow is one window of one tenant, or of one key.
 type simWindow struct {
-	tenant int64
-	key    string // "" for the tenant's own
-	name   WindowName
-	number int64
+	tenant, number int64
+	key            int32 // of which key, 0 for the tenant's own
+	day            bool
 }
 
 func (w simWindow) String() string {
-	return fmt.Sprintf("%s %d of tenant %d%s", w.name, w.number, w.tenant, w.key)
+	switch {
+	case w.day:
+		return fmt.Sprintf("day %d of tenant %d", w.number, w.tenant)
+	case w.key != 0:
+		return fmt.Sprintf("minute %d of key %c of tenant %d", w.number, w.key, w.tenant)
+	}
+	return fmt.Sprintf("minute %d of tenant %d", w.number, w.tenant)
 }
 
 // begins returns the first instant of the window.
 func (w simWindow) begins() time.Time {
-	if w.name == Day {
+	if w.day {
 		return time.Unix(dayReset(w.number-1), 0)
 	}
 	return time.Unix(minuteReset(w.tenant, w.number-1), 0)
@@ -54,7 +59,7 @@ type simOracle struct {
 }
 
 type simShownAt struct {
-	server string
+	server int
 	window simWindow
 }
 
@@ -86,9 +91,9 @@ func (o *simOracle) count(w simWindow) *simCount {
 
 // of returns the claim's window that a decision shows.
 func (o *simOracle) of(c *Claim, w *Window) simWindow {
-	s := simWindow{tenant: c.TenantID, name: w.Name, number: w.Number}
+	s := simWindow{tenant: c.TenantID, number: w.Number, day: w.Name == Day}
 	if w.Name == Key {
-		s.key = " key " + c.KeyID
+		s.key = int32(c.KeyID[len(c.KeyID)-1])
 	}
 	return s
 }
@@ -98,7 +103,7 @@ func (o *simOracle) clean(w simWindow) bool { return w.begins().Add(-simSkew).Af
 
 // answer is a decision as it leaves a server.
 type simAnswer struct {
-	server string
+	server int
 	term   int64 // by which it was made, 0 for none
 	redis  bool  // decided in it
 	claim  Claim
@@ -133,7 +138,13 @@ func (o *simOracle) answered(a *simAnswer) {
 func (o *simOracle) window(a *simAnswer, w *Window) {
 	is := o.of(&a.claim, w)
 	count := o.count(is)
-	limit := map[WindowName]int64{Minute: a.claim.Quota.PerMinute, Day: a.claim.Quota.PerDay, Key: a.claim.KeyPerMinute}[w.Name]
+	limit := a.claim.Quota.PerMinute
+	switch w.Name {
+	case Day:
+		limit = a.claim.Quota.PerDay
+	case Key:
+		limit = a.claim.KeyPerMinute
+	}
 	if limit > count.limit && count.limit > 0 {
 		count.loosened++
 	}
@@ -144,13 +155,13 @@ func (o *simOracle) window(a *simAnswer, w *Window) {
 	}
 	if a.d.Admitted && !a.looked && count.used >= limit {
 		o.exceeded = true
-		o.violate("%s admits a request in %v, where %d of %d are used", a.server, is, count.used, limit)
+		o.violate("server %d admits a request in %v, where %d of %d are used", a.server, is, count.used, limit)
 	}
 	strict := o.clean(is) && !a.overtaken
 	count.exact = count.exact || strict && w.Reached
 	// A refusal by another window is given again without asking what became of this one.
 	if full := count.used >= limit; strict && w.Reached != full && (w.Reached || a.d.Admitted) {
-		o.violate("%s: reached is %v in %v, where %d of %d are used and nothing was wrong", a.server, w.Reached, is, count.used, limit)
+		o.violate("server %d: reached is %v in %v, where %d of %d are used and nothing was wrong", a.server, w.Reached, is, count.used, limit)
 	}
 	o.remaining(a, is, count, w)
 }
@@ -162,7 +173,7 @@ func (o *simOracle) remaining(a *simAnswer, is simWindow, count *simCount, w *Wi
 		left--
 	}
 	if left = max(0, left); o.clean(is) && !a.overtaken && (a.d.Admitted || w.Reached) && w.Remaining != left {
-		o.violate("%s says that %d remain in %v, where %d do and nothing was wrong", a.server, w.Remaining, is, left)
+		o.violate("server %d says that %d remain in %v, where %d do and nothing was wrong", a.server, w.Remaining, is, left)
 	}
 	at := simShownAt{a.server, is}
 	last, known := o.shown[at]
@@ -178,7 +189,7 @@ func (o *simOracle) remaining(a *simAnswer, is simWindow, count *simCount, w *Wi
 	// A refund may be heard of late, when a server is cut from Redis: then what rises is at most what remains.
 	late := count.loosened > 0 && w.Remaining <= max(0, w.Limit-count.used)
 	if w.Remaining < 0 || known && last.term == a.term && last.loosened == count.loosened && !late && w.Remaining > last.remaining {
-		o.violate("%s says that %d remain in %v, after %d", a.server, w.Remaining, is, last.remaining)
+		o.violate("server %d says that %d remain in %v, after %d", a.server, w.Remaining, is, last.remaining)
 	}
 	o.shown[at] = simShown{remaining: w.Remaining, loosened: count.loosened, term: a.term}
 }

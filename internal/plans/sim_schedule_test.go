@@ -252,7 +252,7 @@ func (s *simulation) request(n *simNode, c Claim, look bool) (Decision, bool) {
 		return d, false
 	}
 	s.oracle.answered(&simAnswer{
-		server: n.id, term: term.Number, redis: term.Redis != "", claim: c, d: d, at: at, looked: look, overtaken: overtaken,
+		server: n.number, term: term.Number, redis: term.Redis != "", claim: c, d: d, at: at, looked: look, overtaken: overtaken,
 	})
 	if !d.Admitted {
 		s.totals.refused++

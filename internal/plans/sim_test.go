@@ -26,7 +26,7 @@ const (
 )
 
 // simSteps is how many steps a schedule has.
-const simSteps = 24
+const simSteps = 16
 
 // simulate runs one schedule: every fifth has no faults.
 func simulate(seed, schedule uint64, p planted, trace func(string)) *simulation {

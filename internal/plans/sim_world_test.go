@@ -75,6 +75,7 @@ type simGiven struct {
 type simNode struct {
 	s       *simulation
 	id      string
+	number  int
 	skew    time.Duration
 	member  *fleet.Member
 	limiter *Redis
@@ -169,7 +170,7 @@ func (s *simulation) refunded(tenantID int64) {
 func (s *simulation) join() *simNode {
 	s.started++
 	n := &simNode{
-		s: s, id: fmt.Sprintf("s%02d", s.started), unrecorded: map[simDay]int64{}, weight: 1 + s.random.IntN(10),
+		s: s, id: fmt.Sprintf("s%02d", s.started), number: s.started, unrecorded: map[simDay]int64{}, weight: 1 + s.random.IntN(10),
 		nextRenew: s.now, nextProbe: s.now, nextRecord: s.now,
 	}
 	if s.random.IntN(3) == 0 {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	lookUpRounds, lookUpQueries = 9, 500
+	lookUpRounds, lookUpWarmUp, lookUpQueries = 21, 20, 200
 	// maxLookUpGrowth is how many times as long a look-up among the most keys may take as among the fewest.
 	maxLookUpGrowth = 1.5
 	keysOfTenant    = 10
@@ -23,23 +23,18 @@ const (
 // keyring is a database with many keys.
 type keyring struct {
 	n    int
-	db   *store.DB
+	url  string
 	took []time.Duration // medians of the rounds
 }
 
-func lookUps(ctx context.Context, g *ground) (t *table, err error) {
-	t = &table{
+func lookUps(ctx context.Context, g *ground) (*table, error) {
+	t := &table{
 		title: "Keys in PostgreSQL",
 		about: "What the first request with a key costs: the look-up of whose it is, with its tenant, plan and ban, in `store.DB.Caller`. Ten keys a tenant. " +
-			fmt.Sprintf("Every size has a database of its own; medians of %d rounds of %d look-ups of keys drawn at random, all sizes in turn.", lookUpRounds, lookUpQueries),
+			fmt.Sprintf("Every size has a database of its own; medians of %d rounds of %d look-ups of keys drawn at random on a new connection, all sizes in a new order each round.", lookUpRounds, lookUpQueries),
 		head: []string{"keys", "look-up µs"},
 	}
 	var all []*keyring
-	defer func() {
-		for _, k := range all {
-			err = errors.Join(err, k.db.Close())
-		}
-	}()
 	for _, n := range g.upTo(1_000, 10_000, 100_000, 1_000_000) {
 		g.say("making %s keys", grouped(int64(n)))
 		k, err := newKeyring(ctx, g, n)
@@ -49,8 +44,8 @@ func lookUps(ctx context.Context, g *ground) (t *table, err error) {
 		all = append(all, k)
 	}
 	for range lookUpRounds {
-		for _, k := range all {
-			if err := k.round(ctx); err != nil {
+		for _, i := range rand.Perm(len(all)) {
+			if err := all[i].round(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -73,8 +68,7 @@ func newKeyring(ctx context.Context, g *ground, n int) (*keyring, error) {
 	if err := fillKeys(ctx, url, n, keysOfTenant); err != nil {
 		return nil, fmt.Errorf("make %d keys: %w", n, err)
 	}
-	db, err := store.Open(ctx, url, store.Options{AsAPI: true, MaxConns: 1})
-	return &keyring{n: n, db: db}, err
+	return &keyring{n: n, url: url}, nil
 }
 
 // fillKeys makes so many keys; key i is that of the digest digestOf(i), named keyID(i), of tenant i/each+1.
@@ -105,14 +99,22 @@ func digestOf(i int) keys.Digest { return sha256.Sum256([]byte(fmt.Sprint(i))) }
 
 func keyID(i int) string { return fmt.Sprintf("key_%016d", i) }
 
-func (k *keyring) round(ctx context.Context) error {
-	took := make([]time.Duration, lookUpQueries)
-	for q := range took {
+// round looks keys up on a connection of its own, as catalogue.round does.
+func (k *keyring) round(ctx context.Context) (err error) {
+	db, err := store.Open(ctx, k.url, store.Options{AsAPI: true, MaxConns: 1})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var took []time.Duration
+	for q := range lookUpWarmUp + lookUpQueries {
 		i := rand.IntN(k.n)
 		digest := digestOf(i)
 		start := time.Now()
-		c, err := k.db.Caller(ctx, digest, start)
-		took[q] = time.Since(start)
+		c, err := db.Caller(ctx, digest, start)
+		if d := time.Since(start); q >= lookUpWarmUp {
+			took = append(took, d)
+		}
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ type counters interface {
 	unmark(ctx context.Context, term, tenantID, version int64) error
 	// probe tells whether Redis can do all of this, on every master, and which Redis it is.
 	probe(ctx context.Context) (fingerprint string, err error)
-	// expect has calls fail that reach another Redis than that; "" lets them reach any.
+	// expect has calls fail that reach another Redis than that. With "" all do, but probes.
 	expect(fingerprint string)
 }
 

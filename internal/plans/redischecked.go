@@ -23,7 +23,7 @@ func (s *redisCounters) expect(fingerprint string) {
 	}
 }
 
-// reach returns the client to make a call through.
+// reach returns the client to probe through.
 func (s *redisCounters) reach() redis.UniversalClient {
 	if c := s.checked.Load(); c != nil {
 		return c.UniversalClient

@@ -54,16 +54,20 @@ var _ counters = (*redisCounters)(nil)
 
 func newRedisCounters(client *RedisClient) *redisCounters { return &redisCounters{client: client} }
 
-var errUnexpected = errors.New("redis: a reply of an unexpected form")
+var (
+	errUnexpected   = errors.New("redis: a reply of an unexpected form")
+	errNoneExpected = errors.New("redis: nobody knows yet which one it is")
+)
 
 // take implements counters. A cluster has the tenants on different nodes, so each of them is a script of its own there.
 func (s *redisCounters) take(ctx context.Context, term int64, asks []ask) error {
-	client := s.reach()
-	if _, isCluster := client.(*redis.ClusterClient); isCluster && len(asks) > 1 {
-		return takeEach(ctx, client, term, asks)
+	if c := s.checked.Load(); c != nil && len(asks) > 1 {
+		if _, isCluster := c.UniversalClient.(*redis.ClusterClient); isCluster {
+			return takeEach(ctx, c, term, asks)
+		}
 	}
 	keys, args := packed(term, asks)
-	reply, err := evaluate(ctx, client, takeScript, keys, args)
+	reply, err := s.run(ctx, takeScript, keys, args)
 	if err != nil {
 		return err
 	}
@@ -94,6 +98,15 @@ func takeEach(ctx context.Context, client redis.UniversalClient, term int64, ask
 		}
 	}
 	return nil
+}
+
+// run runs a script on the expected Redis.
+func (s *redisCounters) run(ctx context.Context, script *redis.Script, keys []string, args ...any) (any, error) {
+	c := s.checked.Load()
+	if c == nil {
+		return nil, errNoneExpected
+	}
+	return evaluate(ctx, c, script, keys, args...)
 }
 
 // evaluate runs a script, which Redis need not know yet.
@@ -141,22 +154,22 @@ func (s *redisCounters) begin(ctx context.Context, term, tenantID int64, b Base,
 		c = 1
 	}
 	args := pack(term, b.Minute, b.MinuteUsed, b.Day, b.DayUsed, c)
-	_, err := evaluate(ctx, s.reach(), beginScript, []string{tenantKey(tenantID)}, args, lastsSeconds)
+	_, err := s.run(ctx, beginScript, []string{tenantKey(tenantID)}, args, lastsSeconds)
 	return err
 }
 
 func (s *redisCounters) beginKey(ctx context.Context, term, tenantID int64, keyID string, minute, used int64) error {
-	_, err := evaluate(ctx, s.reach(), beginKeyScript, []string{ownKey(tenantID, keyID)}, pack(term, minute, used))
+	_, err := s.run(ctx, beginKeyScript, []string{ownKey(tenantID, keyID)}, pack(term, minute, used))
 	return err
 }
 
 func (s *redisCounters) refund(ctx context.Context, term int64, c *Claim, minute, day int64) error {
-	_, err := evaluate(ctx, s.reach(), refundScript, appendClaimKeys(nil, c), pack(term, minute, day), c.TenantID)
+	_, err := s.run(ctx, refundScript, appendClaimKeys(nil, c), pack(term, minute, day), c.TenantID)
 	return err
 }
 
 func (s *redisCounters) mark(ctx context.Context, term, tenantID int64) (version int64, ok bool, err error) {
-	reply, err := evaluate(ctx, s.reach(), markScript, []string{tenantKey(tenantID)}, pack(term), lastsSeconds)
+	reply, err := s.run(ctx, markScript, []string{tenantKey(tenantID)}, pack(term), lastsSeconds)
 	if err != nil {
 		return 0, false, err
 	}
@@ -168,7 +181,7 @@ func (s *redisCounters) mark(ctx context.Context, term, tenantID int64) (version
 }
 
 func (s *redisCounters) unmark(ctx context.Context, term, tenantID, version int64) error {
-	_, err := evaluate(ctx, s.reach(), unmarkScript, []string{tenantKey(tenantID)}, pack(term, version))
+	_, err := s.run(ctx, unmarkScript, []string{tenantKey(tenantID)}, pack(term, version))
 	return err
 }
 

@@ -119,6 +119,12 @@ func TestTheModelIsLikeRedis(t *testing.T) {
 		}
 	})
 	scripts := newRedisCounters(client)
+	fingerprint, err := scripts.probe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts.expect(fingerprint)
+	defer scripts.expect("")
 	statuses := map[status]int{}
 	for tenantID := int64(1); tenantID <= 40; tenantID++ {
 		random := rand.New(rand.NewPCG(seed, uint64(tenantID)))

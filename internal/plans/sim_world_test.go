@@ -84,7 +84,10 @@ type simNode struct {
 	waiting                             int
 	nextRenew, nextProbe, nextRecord    time.Time
 	unrecorded                          map[simDay]int64
-	weight                              int
+	// subscribed is the run of Redis by which it hears of refunds, 0 for none.
+	subscribed int
+	sessions   int64
+	weight     int
 }
 
 func (n *simNode) clock() time.Time { return n.s.now.Add(n.skew) }
@@ -160,9 +163,28 @@ func (s *simulation) notice() {
 // refunded is what Redis publishes when a request was given back.
 func (s *simulation) refunded(tenantID int64) {
 	for _, n := range s.nodes {
-		if !n.cutRedis {
+		if n.hears() {
 			n.limiter.refunded(tenantID)
 		}
+	}
+}
+
+// hears reports whether the server's subscription is whole.
+func (n *simNode) hears() bool {
+	return n.subscribed == n.s.redis.run && !n.cutRedis && !n.s.redis.away && !n.frozen
+}
+
+// subscribe finds out what has become of the server's subscription, and makes another.
+func (n *simNode) subscribe() {
+	if n.hears() {
+		return
+	}
+	n.subscribed = 0
+	n.limiter.session.Store(0)
+	if !n.cutRedis && !n.s.redis.away {
+		n.subscribed = n.s.redis.run
+		n.sessions++
+		n.limiter.session.Store(n.sessions)
 	}
 }
 
@@ -211,6 +233,7 @@ func (n *simNode) record() {
 // renew is one step of the server's part in the fleet.
 func (n *simNode) renew() {
 	n.nextRenew = n.s.now.Add(simRenewEvery)
+	n.subscribe()
 	n.waiting++
 	err := n.member.Renew(context.Background())
 	n.waiting--

@@ -27,12 +27,14 @@ type trial struct {
 	mu      sync.Mutex
 	records []record
 	phases  []phase
+	// killed tells that a server was killed: its requests were not answered.
+	killed bool
 }
 
 // spec is what a tenant is to be.
 type spec struct {
-	// edge is an instant at which one of its minutes ends.
-	edge time.Time
+	// ends is so long after the load began that one of its minutes ends.
+	ends time.Duration
 	plan string
 	own  *plans.Quota
 	// ofKey is the limit of its first key, 0 for none.
@@ -45,7 +47,7 @@ type spec struct {
 type demand struct {
 	spec
 	*tenant
-	// edge is the spec's, as it came out.
+	// edge is an instant at which one of its minutes ends.
 	edge time.Time
 	// first is the answer by which the edge was found.
 	first answer
@@ -93,7 +95,8 @@ func (tr *trial) pool() []*demand {
 func (tr *trial) demand(pool []*demand, specs ...spec) {
 	tr.t.Helper()
 	for i, s := range specs {
-		slices.SortFunc(pool, func(a, b *demand) int { return cmp.Compare(apart(a.edge, s.edge), apart(b.edge, s.edge)) })
+		edge := tr.begin.Add(s.ends)
+		slices.SortFunc(pool, func(a, b *demand) int { return cmp.Compare(apart(a.edge, edge), apart(b.edge, edge)) })
 		d := pool[0]
 		pool = pool[1:]
 		d.spec = s
@@ -149,7 +152,7 @@ func (tr *trial) run(end time.Duration, phases ...phase) {
 	var wg sync.WaitGroup
 	for i, d := range tr.demands {
 		for n, s := range d.callers {
-			wg.Go(func() { tr.call(ended, i, n, tr.servers[s]) })
+			wg.Go(func() { tr.call(ended, i, n, s) })
 		}
 	}
 	for _, p := range append(phases, phase{name: "end", from: end}) {
@@ -164,11 +167,11 @@ func (tr *trial) run(end time.Duration, phases ...phase) {
 	wg.Wait()
 }
 
-func (tr *trial) call(ended <-chan struct{}, i, caller int, s *server) {
+func (tr *trial) call(ended <-chan struct{}, i, caller, server int) {
 	d := tr.demands[i]
 	for n := caller; ; n++ {
 		key := n % len(d.keys)
-		a := tr.get(s, d.keys[key].token)
+		a := tr.get(tr.server(server), d.keys[key].token)
 		tr.note(d, i, key, a)
 		pause := 8 * time.Millisecond
 		if a.status == http.StatusTooManyRequests {
@@ -180,6 +183,20 @@ func (tr *trial) call(ended <-chan struct{}, i, caller int, s *server) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// server returns the server of that number, or who took its place.
+func (tr *trial) server(i int) *server {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	return tr.servers[i]
+}
+
+// replace has another server asked in the place of one that was killed.
+func (tr *trial) replace(i int, by *server) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.servers[i], tr.killed = by, true
 }
 
 // get does not look at what the answer says beyond its limits: the machine has enough to do.
@@ -237,6 +254,9 @@ type count struct{ limit, admitted, refused int64 }
 func (tr *trial) counts() map[window]*count {
 	counts := map[window]*count{}
 	for _, r := range tr.records {
+		if r.status == 0 {
+			continue
+		}
 		d := tr.demands[r.demand]
 		day := r.sent.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)
 		in := map[window]int64{{r.demand, "minute", r.minute}: d.Quota.PerMinute, {r.demand, "day", day}: d.Quota.PerDay}
@@ -314,7 +334,9 @@ func (tr *trial) showPhases() (wrong []string) {
 			if r.admitted() {
 				let++
 			}
-			if r.status != http.StatusOK && r.status != http.StatusTooManyRequests {
+			switch {
+			case r.status == http.StatusOK, r.status == http.StatusTooManyRequests, tr.killed && r.status == 0:
+			default:
 				bad++
 				others[fmt.Sprint(r.status, " ", r.code)]++
 			}

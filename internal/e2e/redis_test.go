@@ -23,8 +23,6 @@ func TestRedisAway(t *testing.T) {
 			redis := redistest.New(t)
 			h := newHouseOn(t, storetest.New(t).URL, redis.URL)
 			servers := []*server{h.serve(), h.serve()}
-			// Each learns of the other with its next heartbeat, and from then on keeps to its half.
-			time.Sleep(6 * time.Second)
 			limited := h.freshTenant(servers[0], plans.Enterprise, &plans.Quota{PerMinute: 600, PerDay: 100_000}, 4)
 			free := h.tenant(plans.Enterprise, roomy, 1)
 			before := h.flood(servers, limited, 200)

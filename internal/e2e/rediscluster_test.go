@@ -18,7 +18,7 @@ func tryCluster(t *testing.T) *trial {
 	if long() {
 		at, end = []float64{20, 50, 80}, 3*time.Minute
 	}
-	tr := newTrial(t, cluster.URL, 3.5, 4.5, at[0]+0.5, at[0]+2, at[0]+5, at[1]+2, at[0]+2.5)
+	tr := newTrial(t, cluster.URL, uneven(3.5, 4.5, at[0]+0.5, at[0]+2, at[0]+5, at[1]+2, at[0]+2.5)...)
 	first, second := cluster.Nodes[0], cluster.Nodes[1]
 	phases := []phase{
 		{name: "healthy", healthy: true},

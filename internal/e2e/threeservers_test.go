@@ -9,9 +9,8 @@ import (
 	"petstore.example/internal/store/storetest"
 )
 
-// newTrial starts three servers. The load begins in some seconds, and is uneven. Its seven tenants' minutes end so many
-// seconds after it began.
-func newTrial(t *testing.T, redisURL string, edges ...float64) *trial {
+// newTrial starts three servers. The load begins in some seconds.
+func newTrial(t *testing.T, redisURL string, specs ...spec) *trial {
 	t.Helper()
 	h := newHouseOn(t, storetest.New(t).URL, redisURL)
 	h.avoidMidnight()
@@ -19,27 +18,35 @@ func newTrial(t *testing.T, redisURL string, edges ...float64) *trial {
 	for range 3 {
 		tr.servers = append(tr.servers, h.serve())
 	}
-	own := func(perMinute, perDay int64) *plans.Quota { return &plans.Quota{PerMinute: perMinute, PerDay: perDay} }
 	pool := tr.pool()
 	tr.begin = time.Now().Add(3 * time.Second)
-	specs := []spec{
-		{plan: plans.Free, callers: []int{2, 2}},
-		{plan: plans.Enterprise, own: own(250, 100_000), callers: []int{0, 0, 0, 1}},
-		{plan: plans.Enterprise, own: own(400, 100_000), callers: []int{0, 0, 0, 0, 0, 0, 1, 2}},
-		{plan: plans.Pro, callers: []int{0, 0, 0, 2}},
-		{plan: plans.Enterprise, own: own(350, 100_000), callers: []int{1, 1, 1, 1, 1, 2}},
-		{plan: plans.Business, callers: []int{0, 1, 2}},
-		{plan: plans.Enterprise, own: own(200, 500), ofKey: 15, callers: []int{1, 1, 0, 2}},
-	}
-	for i, e := range edges {
-		specs[i].edge = tr.begin.Add(seconds(e))
-	}
 	tr.demand(pool, specs...)
 	for time.Until(tr.begin) < 0 {
 		// Setting up took longer on a busy machine.
 		tr.begin = tr.begin.Add(time.Minute)
 	}
 	return tr
+}
+
+func enterprise(perMinute, perDay int64) *plans.Quota {
+	return &plans.Quota{PerMinute: perMinute, PerDay: perDay}
+}
+
+// uneven are seven tenants whose minutes end so many seconds after the load began.
+func uneven(edges ...float64) []spec {
+	specs := []spec{
+		{plan: plans.Free, callers: []int{2, 2}},
+		{plan: plans.Enterprise, own: enterprise(250, 100_000), callers: []int{0, 0, 0, 1}},
+		{plan: plans.Enterprise, own: enterprise(400, 100_000), callers: []int{0, 0, 0, 0, 0, 0, 1, 2}},
+		{plan: plans.Pro, callers: []int{0, 0, 0, 2}},
+		{plan: plans.Enterprise, own: enterprise(350, 100_000), callers: []int{1, 1, 1, 1, 1, 2}},
+		{plan: plans.Business, callers: []int{0, 1, 2}},
+		{plan: plans.Enterprise, own: enterprise(200, 500), ofKey: 15, callers: []int{1, 1, 0, 2}},
+	}
+	for i, s := range edges {
+		specs[i].ends = seconds(s)
+	}
+	return specs
 }
 
 // TestThreeServersOneRedis: whatever becomes of Redis, in no window of any tenant is more than its limit admitted; exactly that
@@ -54,7 +61,7 @@ func tryOneRedis(t *testing.T) *trial {
 		at, end = []float64{20, 35, 55, 70, 85, 100}, 3*time.Minute
 	}
 	// Minutes end while all is well, and soon after each fault begins.
-	tr := newTrial(t, redis.URL, 3.5, 4.5, at[0]+1, at[2]+1, at[4]+0.7, at[5]+0.5, at[0]+1.5)
+	tr := newTrial(t, redis.URL, uneven(3.5, 4.5, at[0]+1, at[2]+1, at[4]+0.7, at[5]+0.5, at[0]+1.5)...)
 	phases := []phase{
 		{name: "healthy", healthy: true},
 		{name: "killed", from: seconds(at[0]), do: redis.Stop},

@@ -25,8 +25,9 @@ type Member struct {
 	log   zerolog.Logger
 
 	lease atomic.Pointer[lease]
-	// renewed is when the last renewal that succeeded was sent.
+	// renewed is when the last renewal that the store answered was sent, failed whether the last one was not answered.
 	renewed atomic.Pointer[time.Time]
+	failed  atomic.Bool
 	size    atomic.Int64
 	kicks   chan struct{}
 
@@ -80,9 +81,12 @@ func (m *Member) Holds(number int64) bool {
 	return l != nil && l.term.Number == number && m.clock().Before(l.until)
 }
 
-// Away tells whether the store has not answered for as long as a lease lasts: then no term is in force and none can begin. It
-// is false between two terms.
+// Away tells whether the store does not answer, and has not for as long as a lease lasts: then no term is in force and none
+// can begin. It is false between two terms, and in a process that was frozen and has not tried since.
 func (m *Member) Away() bool {
+	if !m.failed.Load() {
+		return false
+	}
 	renewed := m.renewed.Load()
 	return renewed == nil || !m.clock().Before(renewed.Add(Lease))
 }

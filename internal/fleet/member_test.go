@@ -94,6 +94,33 @@ func TestLeaseIsCountedFromTheSending(t *testing.T) {
 	}
 }
 
+// TestAway: only what was tried tells that the store is away. Who was frozen knows nothing yet.
+func TestAway(t *testing.T) {
+	t.Parallel()
+	now, reached := noon, true
+	s := &shelf{now: func() time.Time { return now }, fault: func() (bool, bool) { return reached, true }}
+	m := fleet.NewMember(s, fleet.Options{ServerID: "a", Clock: s.now})
+	is := func(when string, want bool) {
+		t.Helper()
+		if got := m.Away(); got != want {
+			t.Errorf("%s: %v, want %v", when, got, want)
+		}
+	}
+	is("before the first renewal", false)
+	_ = m.Renew(t.Context())
+	now = now.Add(time.Hour)
+	is("after an hour of frost", false)
+	_ = m.Renew(t.Context())
+	reached = false
+	_ = m.Renew(t.Context())
+	is("after a failure", false)
+	now = now.Add(fleet.Lease)
+	is("when the lease has run out", true)
+	reached = true
+	_ = m.Renew(t.Context())
+	is("reached again", false)
+}
+
 func TestEndIsToldUntilItSucceeds(t *testing.T) {
 	t.Parallel()
 	s := &shelf{now: func() time.Time { return noon }}

@@ -22,6 +22,7 @@ func (m *Member) Renew(ctx context.Context) error {
 	// Before it is sent: the store hears of it later, and so counts the silence from a later instant than this lease.
 	sent := m.clock()
 	s, err := m.store.Renew(ctx, Beat{ServerID: m.id, Redis: m.sees(), Acked: m.acked})
+	m.failed.Store(err != nil)
 	if err != nil {
 		return fmt.Errorf("renew part in the fleet: %w", err)
 	}

@@ -1,0 +1,56 @@
+package e2e_test
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/plans/redistest"
+)
+
+// TestServerEndsSilently: a server is killed together with Redis, and later one is frozen together with Redis and goes on after
+// the others have agreed without it. What they admitted at their last is known to nobody else; still no limit is exceeded.
+func TestServerEndsSilently(t *testing.T) { showTrial(t, trySilentEnd) }
+
+func trySilentEnd(t *testing.T) *trial {
+	t.Helper()
+	redis := redistest.New(t)
+	at, end := []float64{6, 9, 15, 19}, 25*time.Second
+	if long() {
+		at, end = []float64{20, 40, 80, 90}, 3*time.Minute
+	}
+	tr := newTrial(t, redis.URL,
+		spec{ends: seconds(3.5), plan: plans.Free, callers: []int{0, 1}},
+		// Their minutes begin just before, and nearly all of their load is on the server that ends.
+		spec{ends: seconds(at[0] - 0.5), plan: plans.Enterprise, own: enterprise(700, 100_000), callers: []int{2, 2, 2, 2, 2, 2, 2, 2, 0}},
+		spec{ends: seconds(at[2] - 0.5), plan: plans.Enterprise, own: enterprise(700, 100_000), callers: []int{1, 1, 1, 1, 1, 1, 1, 1, 0}},
+		spec{ends: seconds(at[0] + 2), plan: plans.Pro, callers: []int{0, 1, 2}},
+		spec{ends: seconds(at[3] + 1), plan: plans.Business, callers: []int{0, 1, 2}},
+	)
+	phases := []phase{
+		{name: "healthy", healthy: true},
+		{name: "a server and Redis killed", from: seconds(at[0]), do: func() {
+			tr.servers[2].kill()
+			redis.Stop()
+			tr.replace(2, tr.servers[0])
+		}},
+		{name: "both started", from: seconds(at[1]), do: func() {
+			redis.Start()
+			tr.replace(2, tr.serve())
+		}},
+		{name: "a server and Redis frozen", from: seconds(at[2]), do: func() {
+			_ = tr.servers[1].Signal(syscall.SIGSTOP)
+			redis.Freeze()
+		}},
+		{name: "both thawed", from: seconds(at[3]), do: func() {
+			_ = tr.servers[1].Signal(syscall.SIGCONT)
+			redis.Thaw()
+		}},
+	}
+	if long() {
+		phases = append(phases, phase{name: "healthy again", from: seconds(at[3] + 30), healthy: true})
+	}
+	tr.run(end, phases...)
+	return tr
+}

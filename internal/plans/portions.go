@@ -56,21 +56,22 @@ func (r *Redis) takePortion(ctx context.Context, t *fleet.Term, c *Claim, now ti
 			}
 			continue
 		}
-		if d, err = r.callPortion(ctx, t, call, *p); err != nil || count == 0 {
+		d, decided, err := r.callPortion(ctx, t, call, *p)
+		if err != nil || decided {
 			d.Term = t.Number
 			return d, err
 		}
 	}
 }
 
-// callPortion takes a portion, or looks, and lets those go on who wait for it.
-func (r *Redis) callPortion(ctx context.Context, t *fleet.Term, call *portionCall, p PortionClaim) (d Decision, err error) {
+// callPortion takes a portion, or looks, and lets those go on who wait for it. It reports whether d is the caller's own decision.
+func (r *Redis) callPortion(ctx context.Context, t *fleet.Term, call *portionCall, p PortionClaim) (d Decision, decided bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), portionTimeout)
 	defer cancel()
 	var got Portion
 	failed := errOver // Until there is an answer: nobody must wait for ever after a panic.
 	defer func() {
-		d, err = r.ledger.granted(t, &p, got, failed)
+		d, decided, err = r.ledger.granted(t, &p, got, failed)
 		call.err = err
 		close(call.done)
 	}()
@@ -78,7 +79,7 @@ func (r *Redis) callPortion(ctx context.Context, t *fleet.Term, call *portionCal
 	if errors.Is(failed, ErrTermOver) {
 		failed = errOver
 	}
-	return d, err
+	return d, decided, err
 }
 
 // spend decides by what is left. Otherwise it returns a call: to wait for, or with p, to make.
@@ -117,7 +118,9 @@ func (l *ledger) spend(t *fleet.Term, c *Claim, minute, day int64, now time.Time
 }
 
 // granted takes a portion down. One of a term that is over by now is lost; so is what was to be given back with a call that failed.
-func (l *ledger) granted(t *fleet.Term, p *PortionClaim, got Portion, failed error) (Decision, error) {
+// It decides over the caller's own request where that only looks, or was overtaken by a change of the limits: those who come
+// under the new ones would take each further portion from under it too.
+func (l *ledger) granted(t *fleet.Term, p *PortionClaim, got Portion, failed error) (d Decision, decided bool, err error) {
 	s := l.shard(p.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,14 +129,15 @@ func (l *ledger) granted(t *fleet.Term, p *PortionClaim, got Portion, failed err
 	q := &st.pool
 	q.call = nil
 	if failed != nil {
-		return Decision{}, failed
+		return Decision{}, false, failed
 	}
 	if !l.fleet.Holds(t.Number) {
-		return Decision{}, errOver
+		return Decision{}, false, errOver
 	}
-	if q.term != t.Number || q.quota != p.Quota || q.perKey != p.KeyPerMinute {
-		// Meanwhile the limits have changed.
-		q.giveBack(got.Minute, got.Day, got.Granted)
+	own := min(p.Want, got.Granted, 1)
+	changed := q.term != t.Number || q.quota != p.Quota || q.perKey != p.KeyPerMinute
+	if changed {
+		q.giveBack(got.Minute, got.Day, got.Granted-own)
 	} else {
 		q.base, q.left = got.Base, got.Granted
 	}
@@ -143,11 +147,12 @@ func (l *ledger) granted(t *fleet.Term, p *PortionClaim, got Portion, failed err
 			share: t.Servers > 1,
 		}
 	}
-	d := decide(&p.Claim, got.Minute, got.Day, got.used(), 0)
-	if p.Want == 0 {
-		a.show(t.Number, st, &d)
+	if p.Want > 0 && !(changed && own > 0) {
+		return Decision{}, false, nil
 	}
-	return d, nil
+	d = decide(&p.Claim, got.Minute, got.Day, got.used().plus(-got.Granted), own)
+	a.show(t.Number, st, &d)
+	return d, true, nil
 }
 
 // returnToken gives one request back that was admitted in the pool's term.

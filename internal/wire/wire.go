@@ -11,12 +11,16 @@ import (
 type Conn struct {
 	net.Conn
 	// Head is header lines for the answer that is about to be written, each complete and ended by CRLF. It is set before the
-	// answer's first byte is, by the handler, and emptied with it: its room is there to be used again.
+	// answer's first byte is, by the handler, and emptied with it: its room, unless it is large, is there to be used again.
 	Head []byte
 
 	reads, writes deadline
 	listener      *listener
 }
+
+// keptHead is the most room, in bytes, that is kept for the next Head. A client can have one of 50 KB made, by a query that all
+// links repeat, and then leave its connection idle.
+const keptHead = 4 << 10
 
 type connKey struct{}
 
@@ -48,9 +52,13 @@ func (c *Conn) Write(p []byte) (int, error) {
 	}
 	status := bytes.IndexByte(p, '\n') + 1
 	b := outgoing.Get().(*[]byte)
-	defer outgoing.Put(b)
 	*b = append(append(append((*b)[:0], p[:status]...), c.Head...), p[status:]...)
-	c.Head = c.Head[:0]
+	if cap(c.Head) <= keptHead {
+		c.Head = c.Head[:0]
+		defer outgoing.Put(b)
+	} else {
+		c.Head = nil
+	}
 	if _, err := c.Conn.Write(*b); err != nil {
 		// How much of it arrived nobody asks: the connection is at its end.
 		return 0, err

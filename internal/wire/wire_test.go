@@ -116,6 +116,35 @@ func TestHead(t *testing.T) {
 	}
 }
 
+// TestLongHead: a long Head arrives whole, and an idle connection does not hold on to its room.
+func TestLongHead(t *testing.T) {
+	t.Parallel()
+	rooms := make(chan int, 2)
+	addr, _ := serve(t, &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		c := From(r.Context())
+		rooms <- cap(c.Head)
+		c.Head = append(append(append(c.Head[:0], "X-Long: "...), strings.Repeat("x", 50_000)...), "\r\n"...)
+	})})
+	c := dial(t, addr)
+	answers := bufio.NewReader(c)
+	for range 2 {
+		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if got := len(res.Header.Get("X-Long")); got != 50_000 {
+			t.Errorf("%d bytes arrived", got)
+		}
+		if room := <-rooms; room > keptHead {
+			t.Errorf("the connection kept room for %d bytes", room)
+		}
+	}
+}
+
 // TestFromElsewhere: without a listener of ours there is no connection to leave a head with.
 func TestFromElsewhere(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,8 @@ func (x *exchange) status() int {
 func (a *api) record(x *exchange, elapsed time.Duration) {
 	status := x.status()
 	e := a.Log.Info()
-	if status >= 500 {
+	if status >= 500 || status != statusGone && x.failed != nil && x.failed.code.status >= 500 {
+		// Also when the answer had begun as another one.
 		e = a.Log.Error()
 	}
 	if !e.Enabled() {

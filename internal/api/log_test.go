@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -69,6 +70,26 @@ func TestPanicIsLogged(t *testing.T) {
 	if e["error"] != "panic: out of pets" || !strings.Contains(stack, "listPets") {
 		t.Errorf("event %v", e)
 	}
+}
+
+// brokenWriter panics in the middle of an answer.
+type brokenWriter struct{ http.ResponseWriter }
+
+func (brokenWriter) Write([]byte) (int, error) { panic("no more") }
+
+// TestLatePanicIsAnError: also when the status was sent already, so that the event is neither left out nor held back.
+func TestLatePanicIsAnError(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	defer func() {
+		if v := recover(); v != http.ErrAbortHandler { //nolint:errorlint // The value itself is what net/http looks for.
+			t.Errorf("recovered %v", v)
+		}
+		if e := event(t, w); e["level"] != "error" || e["error"] != "panic: no more" || e["stack"] == nil {
+			t.Errorf("event %v", e)
+		}
+	}()
+	w.ServeHTTP(brokenWriter{httptest.NewRecorder()}, w.request("GET", "/v1/pets", ""))
 }
 
 // TestAbort: a handler that asks for the connection to be cut gets it cut, and the log still knows.

@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// Silence is longer than Lease by more than what a crash of Postgres can make it forget: renewals that change nothing
-// are not waited for on its disk, which takes up to three times its wal_writer_delay, 0.6 s.
+// Silence is longer than Lease by as much as a crash of Postgres can make it forget: renewals that change nothing, and come at
+// most RenewLate after another, are not waited for on its disk, which takes up to three times its wal_writer_delay, 0.6 s.
 const (
 	// Lease is how long a server may act by its term after it sent its last successful renewal.
 	Lease = time.Second
 	// RenewEvery is the time between renewals where nothing happens.
 	RenewEvery = 300 * time.Millisecond
+	// RenewLate is the longest time between two renewals of which a crash of the store may make it forget the second.
+	RenewLate = 400 * time.Millisecond
 	// Silence is after how long a server has surely stopped acting by its term, and is waited for no longer.
-	Silence = 1800 * time.Millisecond
+	Silence = 2 * time.Second
 	// Expiry is after how long a server counts as gone: longer than Postgres lets a transaction of a frozen one stay open.
 	Expiry = 5 * time.Second
 	// Kept is how long after its last sign of life a server that ended silently is remembered: what it admitted and

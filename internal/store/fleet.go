@@ -23,7 +23,8 @@ from fleet for update`
 select s.id, s.seen_at, s.redis, s.acked, (select clock_timestamp()) as now
 from fleet left join servers s on true`
 
-	// saveServerQuery also says whether the transaction may be lost in a crash: a sign of life may, an agreement may not.
+	// saveServerQuery also says whether the transaction may be lost in a crash: a sign of life soon after another may, an
+	// agreement may not.
 	saveServerQuery = `
 insert into servers (id, seen_at, redis, acked) values ($1, $2, $3, $4)
 on conflict (id) do update set seen_at = excluded.seen_at, redis = excluded.redis, acked = excluded.acked
@@ -106,9 +107,21 @@ func readFleet(ctx context.Context, tx preparedTx) (s fleet.State, now time.Time
 	return s, now, nil
 }
 
+// wellKnown reports whether the servers of whom something was heard had also been heard of shortly before: if a crash of
+// Postgres makes it forget the last, then the others still wait for them as long as their leases last.
+func wellKnown(before, next fleet.State) bool {
+	for _, e := range next.Servers {
+		i, ok := slices.BinarySearchFunc(before.Servers, e, fleet.ByID)
+		if !ok || e.Seen.Sub(before.Servers[i].Seen) > fleet.RenewLate {
+			return false
+		}
+	}
+	return true
+}
+
 // saveFleet writes what has changed.
 func saveFleet(ctx context.Context, tx preparedTx, before, next fleet.State) error {
-	agreed := next.Term != before.Term || next.Active != before.Active
+	agreed, known := next.Term != before.Term || next.Active != before.Active, wellKnown(before, next)
 	for _, e := range before.Servers {
 		if _, kept := slices.BinarySearchFunc(next.Servers, e, fleet.ByID); kept {
 			continue
@@ -121,7 +134,7 @@ func saveFleet(ctx context.Context, tx preparedTx, before, next fleet.State) err
 		if slices.Contains(before.Servers, e) {
 			continue
 		}
-		if _, err := tx.exec(ctx, saveServerQuery, e.ID, e.Seen, e.Redis, e.Acked, !agreed); err != nil {
+		if _, err := tx.exec(ctx, saveServerQuery, e.ID, e.Seen, e.Redis, e.Acked, !agreed && known); err != nil {
 			return fmt.Errorf("save server: %w", err)
 		}
 	}

@@ -18,6 +18,8 @@ const (
 	simPostgresReplyLost
 	simFrozenInPostgresCall
 	simKilledInPostgresCall
+	simReplySlow
+	simPostgresReplySlow
 
 	// These happen at once.
 	simFlushed
@@ -39,7 +41,7 @@ const (
 func (f simFault) String() string {
 	return [...]string{
 		"call lost", "reply lost", "frozen in a call", "killed in a call", "Postgres reply lost",
-		"frozen in a Postgres call", "killed in a Postgres call", "flushed", "restarted empty", "restarted with old data",
+		"frozen in a Postgres call", "killed in a Postgres call", "reply slow", "Postgres reply slow", "flushed", "restarted empty", "restarted with old data",
 		"failed over to a replica that lags", "killed", "cut from Redis", "Redis away", "frozen", "cut from Postgres",
 		"Postgres away",
 	}[f]
@@ -162,12 +164,12 @@ func (s *simulation) freezeInCall(n *simNode, freeze, kill simFault) {
 
 // restart stops a server as it should be, and starts another in its place.
 func (s *simulation) restart(n *simNode) {
-	if n.frozen || n.waiting > 0 || len(s.nodes) == 0 || s.postgres.away {
+	if n.frozen || n.waiting > 0 || n.renewing || len(s.nodes) == 0 || s.postgres.away {
 		return
 	}
 	s.tracef("%s restarts", n.id)
 	s.totals.restarts++
-	n.waiting++
+	n.waiting, n.renewing = 1, true
 	// A process that can't say goodbye ends all the same.
 	_ = n.member.Leave(context.Background())
 	n.nextRecord = s.now

@@ -62,6 +62,9 @@ func (p *simStore) reach(do func() error) error {
 		p.s.elapse(p.n, time.Duration(p.s.random.Int64N(int64(300*time.Millisecond))))
 		return errSimLost
 	}
+	if p.s.strikes(p.n, simPostgresReplySlow) {
+		p.s.elapse(p.n, time.Duration(p.s.random.Int64N(int64(time.Second))))
+	}
 	p.s.freezeInCall(p.n, simFrozenInPostgresCall, simKilledInPostgresCall)
 	return err
 }

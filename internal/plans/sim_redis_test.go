@@ -221,6 +221,9 @@ func (c *simCounters) call(do func(*simRedis)) error {
 		c.s.elapse(c.n, simTimeout)
 		return errSimRedis
 	}
+	if c.s.strikes(c.n, simReplySlow) {
+		c.s.elapse(c.n, time.Duration(c.s.random.Int64N(int64(simTimeout))))
+	}
 	c.s.freezeInCall(c.n, simFrozenInCall, simKilledInCall)
 	c.s.interleave(c.n)
 	return nil

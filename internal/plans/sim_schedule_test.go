@@ -137,8 +137,8 @@ func (s *simulation) scale() {
 		s.join()
 		return
 	}
-	if n := s.node(); len(s.nodes) > 1 && !n.frozen && n.waiting == 0 {
-		n.waiting++
+	if n := s.node(); len(s.nodes) > 1 && !n.frozen && n.waiting == 0 && !n.renewing {
+		n.waiting, n.renewing = 1, true
 		_ = n.member.Leave(context.Background())
 		n.nextRecord = s.now
 		n.record()

@@ -21,6 +21,7 @@ const (
 	plantedPortionNotReduced
 	plantedRefundTwice
 	plantedNoReport
+	plantedOldReply
 	plantedLeaseIgnored
 	plantedFlushUnnoticed
 )
@@ -112,6 +113,7 @@ func TestSimulationFindsPlantedFaults(t *testing.T) {
 		plantedPortionNotReduced:  "every server takes the same portion",
 		plantedRefundTwice:        "refunds count twice",
 		plantedNoReport:           "no report at the end of a term",
+		plantedOldReply:           "a reply counts after the term",
 		plantedLeaseIgnored:       "a server goes on after its lease",
 		plantedFlushUnnoticed:     "a flush goes unnoticed",
 	} {

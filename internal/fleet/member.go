@@ -41,6 +41,8 @@ type Member struct {
 	renewing sync.Mutex
 	// held is the term that this server acts by or acted by last, until its end was told; the zero Term for none.
 	held Term
+	// unended is since when the end of the held term can't be told, zero when it can.
+	unended time.Time
 	// acked is what the next renewal says, told what the last one that succeeded said.
 	acked, told int64
 }
@@ -143,7 +145,8 @@ func (m *Member) SetRedis(fingerprint string) {
 // OnEnd has f called when a term that this server acted by has ended, before it acknowledges the next one and before it
 // leaves: in the order of registration, one at a time. Term already says that none is in force. When f returns, nothing
 // more may be done by the ended term, and what was done has been reported. After an error all are called again
-// with the next renewal, and until then this server holds up the others, or is taken as silent. f must not call Renew or
+// with the next renewal, and until then this server holds up the others; when that has lasted for Silence it renews no more until
+// it succeeds, and so is taken as silent. f must not call Renew or
 // Leave.
 func (m *Member) OnEnd(f func(ctx context.Context, ended Term) error) {
 	m.seen.Lock()

@@ -19,6 +19,9 @@ const (
 func (m *Member) Renew(ctx context.Context) error {
 	m.renewing.Lock()
 	defer m.renewing.Unlock()
+	if err := m.endFirst(ctx); err != nil {
+		return err
+	}
 	// Before it is sent: the store hears of it later, and so counts the silence from a later instant than this lease.
 	sent := m.clock()
 	s, err := m.store.Renew(ctx, Beat{ServerID: m.id, Redis: m.sees(), Acked: m.acked})
@@ -56,6 +59,15 @@ func (m *Member) heardAt(s State) time.Time {
 	return s.Servers[i].Seen
 }
 
+// endFirst has the end of the held term told before anything else when that has failed for too long: with its renewals this
+// server would hold up the others for ever, and without them they take it as silent.
+func (m *Member) endFirst(ctx context.Context) error {
+	if m.unended.IsZero() || m.clock().Sub(m.unended) < Silence {
+		return nil
+	}
+	return m.end(ctx)
+}
+
 // end stops acting by the held term and has that told. Without one it does nothing.
 func (m *Member) end(ctx context.Context) error {
 	m.lease.Store(nil)
@@ -67,10 +79,13 @@ func (m *Member) end(ctx context.Context) error {
 	m.seen.Unlock()
 	for _, f := range ends {
 		if err := f(ctx, m.held); err != nil {
+			if m.unended.IsZero() {
+				m.unended = m.clock()
+			}
 			return fmt.Errorf("end term %d: %w", m.held.Number, err)
 		}
 	}
-	m.held = Term{}
+	m.held, m.unended = Term{}, time.Time{}
 	return nil
 }
 

@@ -86,6 +86,7 @@ func NewRedis(client *RedisClient, o RedisOptions) *Redis {
 func (r *Redis) run(client *RedisClient) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.closing = cancel
+	r.spawn = r.running.Go
 	r.start(ctx)
 	r.running.Go(func() { r.probeAlways(ctx) })
 	r.running.Go(func() { client.hearRefunds(ctx, r) })

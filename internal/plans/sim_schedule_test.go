@@ -221,7 +221,7 @@ func (s *simulation) request(n *simNode, c Claim, look bool) (Decision, bool) {
 		return Decision{}, false
 	}
 	s.begun++
-	at, begun, quiet := n.clock(), s.begun, s.depth == 0 && s.settled()
+	at, begun, came, quiet := n.clock(), s.begun, s.now, s.depth == 0 && s.settled()
 	before := s.held(&c)
 	n.waiting++
 	ask := n.limiter.Take
@@ -258,7 +258,7 @@ func (s *simulation) request(n *simNode, c Claim, look bool) (Decision, bool) {
 		s.totals.refused++
 	}
 	if !d.Admitted || look {
-		if quiet && !overtaken && s.settled() {
+		if quiet && !overtaken && s.oracle.disturbed.Before(came) {
 			s.unchanged(&c, before)
 		}
 		return d, true

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -15,9 +16,9 @@ const (
 	// room is what a heap may grow to before it is collected. The runtime's own rule is twice what is held, and collects a
 	// server that holds 3 MB a hundred times a second under load: a twentieth of its processor time.
 	room = 32 << 20
-	// From largeHeap on garbage may take half as much as what is held.
+	// From largeHeap on garbage may take a third of what is held: what it has taken stays in use, since it lay between what is held.
 	largeHeap    = 16 << 20
-	largePercent = 50
+	largePercent = 35
 )
 
 // trimMemory gives memory back to the system while there is little to do, until ctx ends: a burst leaves the process with
@@ -29,9 +30,8 @@ func trimMemory(ctx context.Context) error {
 	tick := time.NewTicker(trimEvery)
 	defer tick.Stop()
 	before := readMemory()
-	pace := os.Getenv("GOGC") == ""
-	if pace {
-		debug.SetGCPercent(percentFor(before.live))
+	if os.Getenv("GOGC") == "" {
+		new(pacer).start(ctx)
 	}
 	for {
 		select {
@@ -43,12 +43,25 @@ func trimMemory(ctx context.Context) error {
 				debug.FreeOSMemory()
 				now = readMemory()
 			}
-			if percent := percentFor(now.live); pace && percent != percentFor(before.live) {
-				debug.SetGCPercent(percent)
-			}
 			before = now
 		}
 	}
+}
+
+// pacer sets after each collection how much garbage there may be until the next one.
+type pacer struct{ percent int }
+
+// start begins to set it, until ctx ends.
+func (p *pacer) start(ctx context.Context) {
+	if ctx.Err() != nil {
+		return
+	}
+	if percent := percentFor(readMemory().live); percent != p.percent {
+		p.percent = percent
+		debug.SetGCPercent(percent)
+	}
+	// The next collection finds that nobody holds this.
+	runtime.AddCleanup(&struct{ _ [64]byte }{}, func(p *pacer) { p.start(ctx) }, p)
 }
 
 // percentFor has few values, so that it rarely changes.

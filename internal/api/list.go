@@ -1,8 +1,8 @@
 package api
 
 import (
-	"bytes"
 	"net/http"
+	"slices"
 	"strconv"
 )
 
@@ -27,14 +27,15 @@ func finish[T any](q *listQuery, address string, rows []T, next string) (*listPa
 		return nil, err
 	}
 	defer e.release()
-	p := &listPage{tag: e.tag(next), body: bytes.Clone(e.Bytes()), length: []string{strconv.Itoa(e.Len())}}
+	p := &listPage{tag: e.tag(next), length: []string{strconv.Itoa(e.Len())}}
 	var space [512]byte
 	b := append(append(append(space[:0], "ETag: "...), p.tag...), "\r\nLink: "...)
 	b = append(q.appendLinks(b, address, next), "\r\n"...)
 	if next != "" {
 		b = append(append(append(b, "X-Next-Cursor: "...), next...), "\r\n"...)
 	}
-	p.lines = bytes.Clone(b)
+	all := slices.Concat(b, e.Bytes())
+	p.lines, p.body = all[:len(b):len(b)], all[len(b):]
 	return p, nil
 }
 

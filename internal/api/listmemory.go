@@ -38,7 +38,7 @@ type keptPage struct {
 	version int64
 }
 
-func (p keptPage) weight() int64 { return int64(pageOverhead + cap(p.body) + cap(p.lines)) }
+func (p keptPage) weight() int64 { return int64(pageOverhead + len(p.body) + len(p.lines)) }
 
 // listMemory keeps finished pages, so that an answer costs no look at rows: 100 µs less, of which Postgres has 40.
 //
@@ -131,6 +131,10 @@ func (l *listMemory) release(tenant, bytes int64) {
 	defer l.mu.Unlock()
 	if l.held[tenant] -= bytes; l.held[tenant] <= 0 {
 		delete(l.held, tenant)
+	}
+	if len(l.held) == 0 {
+		// A map never shrinks.
+		l.held = map[int64]int64{}
 	}
 }
 

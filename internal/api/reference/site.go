@@ -3,7 +3,6 @@ package reference
 import (
 	"embed"
 	"errors"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,6 +10,11 @@ import (
 
 //go:embed assets templates
 var files embed.FS
+
+// scalar is not read from files, which would copy its 1.2 MB.
+//
+//go:embed assets/scalar.js.gz
+var scalar []byte
 
 // Site is all the pages of one deployment.
 type Site struct{ Pages []*Page }
@@ -26,11 +30,7 @@ func New(baseURL string, openAPI []byte) (*Site, error) {
 		return nil, errors.New("make pages: the base URL must end in /v1")
 	}
 	m := maker{root: root, origin: base.Scheme + "://" + base.Host, prefix: strings.TrimSuffix(base.EscapedPath(), "/v1")}
-	assets, err := m.assets()
-	if err != nil {
-		return nil, fmt.Errorf("make pages: %w", err)
-	}
-	return &Site{Pages: slices.Concat(m.document(openAPI), assets, m.guides(), m.entrances())}, nil
+	return &Site{Pages: slices.Concat(m.document(openAPI), m.assets(), m.guides(), m.entrances())}, nil
 }
 
 // maker knows where the pages will be.
@@ -54,7 +54,7 @@ func underPolicy(policy string) [][2]string {
 	return [][2]string{noSniff, {"Content-Security-Policy", policy}, {"Referrer-Policy", "no-referrer"}, {"Cross-Origin-Opener-Policy", "same-origin"}}
 }
 
-func (m maker) assets() (pages []*Page, err error) {
+func (m maker) assets() (pages []*Page) {
 	for _, a := range []struct{ file, contentType string }{
 		{"style.css", "text/css; charset=utf-8"},
 		{"reference.js", "text/javascript; charset=utf-8"},
@@ -63,6 +63,5 @@ func (m maker) assets() (pages []*Page, err error) {
 		read := func() ([]byte, error) { return files.ReadFile("assets/" + a.file) }
 		pages = append(pages, newPage("/docs/assets/"+a.file, a.contentType, read, noSniff))
 	}
-	scalar, err := files.ReadFile("assets/scalar.js.gz")
-	return append(pages, newCompressedPage("/docs/assets/scalar.js", "text/javascript; charset=utf-8", scalar, noSniff)), err
+	return append(pages, newCompressedPage("/docs/assets/scalar.js", "text/javascript; charset=utf-8", scalar, noSniff))
 }

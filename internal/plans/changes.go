@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"petstore.example/internal/fleet"
 )
@@ -17,6 +18,32 @@ var errUntold = errors.New("no server of the fleet can be told of the change at 
 // Change implements Versions. In a term in which Redis decides the change is marked there. In another one lists have no version, and
 // neither have they at the beginning of the next, for as long as changes last.
 func (r *Redis) Change(ctx context.Context, tenantID int64) (done func(settled bool), err error) {
+	began := r.clock()
+	told, err := r.tell(ctx, tenantID)
+	if err != nil {
+		return nil, err
+	}
+	return r.over(ctx, tenantID, began, told), nil
+}
+
+// lateChange is less than any mark lasts, and more than a change takes in a process that is not frozen.
+const lateChange = ChangeLasts / 2
+
+// over returns what ends a change that began then. Of one that ends late the mark may be gone, and lists from before the change be
+// kept under the present version: that is raised again before the change is acknowledged.
+func (r *Redis) over(ctx context.Context, tenantID int64, began time.Time, told func(settled bool)) func(settled bool) {
+	return func(settled bool) {
+		if r.clock().Sub(began) >= lateChange {
+			if again, err := r.tell(ctx, tenantID); err == nil {
+				again(settled)
+			}
+		}
+		told(settled)
+	}
+}
+
+// tell tells readers that a change begins.
+func (r *Redis) tell(ctx context.Context, tenantID int64) (done func(settled bool), err error) {
 	var over int64
 	for range changeWait {
 		w := wait{over: over}

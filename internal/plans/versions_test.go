@@ -73,6 +73,24 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// TestLateChange: when a change ends after its mark may have expired, lists that were read meanwhile are not given any more.
+func TestLateChange(t *testing.T) {
+	t.Parallel()
+	l := newWorld().server(t, redistest.Shared(t), patient)
+	decides(t, l)
+	before := versionAt(t, l)
+	l.over(t.Context(), 1, time.Now().Add(-ChangeLasts), func(bool) {})(true)
+	after := int64(0)
+	eventually(t, "there is a version", func() bool { after = versionAt(t, l); return after != 0 })
+	if after == before {
+		t.Errorf("still version %d", after)
+	}
+	l.over(t.Context(), 1, time.Now(), func(bool) {})(true)
+	if v := versionAt(t, l); v != after {
+		t.Errorf("version %d after a change in its time, which was told before: want %d", v, after)
+	}
+}
+
 // TestVersionsOfTerms: in a term of Postgres there are none, nor at the beginning of the next, for changes may still be under way.
 func TestVersionsOfTerms(t *testing.T) {
 	t.Parallel()

@@ -147,7 +147,7 @@ func (l *ledger) granted(t *fleet.Term, p *PortionClaim, got Portion, failed err
 			share: t.Servers > 1,
 		}
 	}
-	if p.Want > 0 && !(changed && own > 0) {
+	if p.Want > 0 && (!changed || own == 0) {
 		return Decision{}, false, nil
 	}
 	d = decide(&p.Claim, got.Minute, got.Day, got.used().plus(-got.Granted), own)

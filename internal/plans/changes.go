@@ -76,7 +76,7 @@ func (r *Redis) mark(ctx context.Context, t *fleet.Term, tenantID int64) (versio
 		case err != nil:
 			r.lose(t.Number, err)
 			return 0, errOver
-		case !r.fleet.Holds(t.Number):
+		case !r.holds(t):
 			return 0, errOver
 		case ok:
 			return version, nil

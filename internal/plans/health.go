@@ -26,6 +26,8 @@ var errForgotten = errors.New("redis has lost its counters")
 type health struct {
 	// lost is the last term in which this server lost it, noted the last that it saw in force.
 	lost, noted atomic.Int64
+	// expects is the Redis that calls reach, nil or "" for none.
+	expects atomic.Pointer[string]
 
 	mu sync.Mutex
 	// sees is what the fleet was told, candidate what answered last, answers how often in a row, needed how often it must.
@@ -75,6 +77,19 @@ func (r *Redis) turnDegraded(err error) {
 	}
 }
 
+// holds reports whether the term is in force and calls reach the Redis that decides in it. It is asked after an answer too.
+// A server whose lease runs out for a moment looks for Redis, may find another, and then hear that the term goes on.
+func (r *Redis) holds(t *fleet.Term) bool {
+	expects := r.health.expects.Load()
+	return r.fleet.Holds(t.Number) && r.health.lost.Load() != t.Number && expects != nil && *expects == t.Redis
+}
+
+// expect has calls reach that Redis only. Who asks holds after a call knows whether it did.
+func (r *Redis) expect(fingerprint string) {
+	r.health.expects.Store(&fingerprint)
+	r.counters.expect(fingerprint)
+}
+
 // settledFor reports whether all changes of catalogues that were begun before the term are over.
 func (r *Redis) settledFor(t *fleet.Term) bool {
 	r.health.mu.Lock()
@@ -106,7 +121,7 @@ func (r *Redis) forsake() {
 	h := &r.health
 	h.sees, h.candidate, h.answers = "", "", 0
 	r.fleet.SetRedis("")
-	r.counters.expect("")
+	r.expect("")
 }
 
 // start tries Redis, so that the fleet hears of it as soon as possible. When it is away this is no loss: it was never there.
@@ -159,7 +174,7 @@ func (r *Redis) step(ctx context.Context) {
 		r.forsake()
 		h.candidate = fingerprint
 		// Calls that reach another one fail from here on.
-		r.counters.expect(fingerprint)
+		r.expect(fingerprint)
 	default:
 		h.answers++
 		heard := lost == 0 || ok && t.Number != lost

@@ -75,6 +75,12 @@ func (r *Redis) ask(asks []ask, now time.Time) (term int64) {
 		r.lose(t.Number, err)
 		return 0
 	}
+	if !r.holds(&t) {
+		if r.fleet.Holds(t.Number) {
+			r.lose(t.Number, errOtherRedis)
+		}
+		return 0
+	}
 	for i := range asks {
 		if !r.accept(t.Number, &asks[i], refunds, session, now) {
 			return 0
@@ -119,7 +125,7 @@ func (r *Redis) open(ctx context.Context, t *fleet.Term, k *ask, now time.Time) 
 	if err != nil {
 		return false, err
 	}
-	if !r.fleet.Holds(t.Number) {
+	if !r.holds(t) {
 		return false, errOver
 	}
 	bounded, cancel := r.bounded(ctx)

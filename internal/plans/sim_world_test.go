@@ -173,9 +173,9 @@ func (s *simulation) refunded(tenantID int64) {
 	}
 }
 
-// hears reports whether the server's subscription is whole.
+// hears reports whether the server's subscription is whole. A frozen server finds what it was sent when it goes on.
 func (n *simNode) hears() bool {
-	return n.subscribed == n.s.redis.run && !n.cutRedis && !n.s.redis.away && !n.frozen
+	return n.subscribed == n.s.redis.run && !n.cutRedis && !n.s.redis.away
 }
 
 // subscribe finds out what has become of the server's subscription, and makes another.

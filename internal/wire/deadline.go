@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"os"
 	"sync"
 	"time"
 )
@@ -10,26 +11,50 @@ const sweepEvery = 500 * time.Millisecond
 
 // deadline is when reads, or writes, of a connection are to fail. net/http moves it eight times for each request, by
 // minutes or seconds, and each time the runtime's timers are changed: 1.3 µs a request. Nearly none is ever reached, so it
-// is only noted, and the listener's sweep looks for those that are over.
+// is only noted: the listener's sweep looks for those that are over, and one that is near becomes the connection's own when
+// a read or a write begins or is under way.
 type deadline struct {
 	mu sync.Mutex
 	// at is the instant, zero for none.
 	at time.Time
-	// set is true while the connection itself has a deadline.
-	set bool
+	// busy is true while a read, or a write, is under way, set while the connection itself has a deadline.
+	busy, set bool
 }
 
-// move changes the deadline. One that is over or near is the connection's own at once: this is how net/http interrupts a
-// read.
-func (d *deadline) move(t, near time.Time, conn func(time.Time) error) error {
+// move changes the deadline, also of what is under way: this is how net/http interrupts a read.
+func (d *deadline) move(t time.Time, s *sweep, conn func(time.Time) error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.at = t
-	own := !t.IsZero() && t.Before(near)
-	switch {
+	if !d.busy {
+		return nil
+	}
+	return d.apply(s, conn)
+}
+
+// enter begins a read or a write, and fails where its deadline is over.
+func (d *deadline) enter(s *sweep, conn func(time.Time) error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.at.IsZero() && d.at.Before(s.at) {
+		return os.ErrDeadlineExceeded
+	}
+	d.busy = true
+	return d.apply(s, conn)
+}
+
+func (d *deadline) leave() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.busy = false
+}
+
+// apply gives the connection a deadline that can't wait for the sweep, and takes back one that it has. The lock is held.
+func (d *deadline) apply(s *sweep, conn func(time.Time) error) error {
+	switch own := !d.at.IsZero() && d.at.Before(s.near); {
 	case own:
 		d.set = true
-		return conn(t)
+		return conn(d.at)
 	case d.set:
 		d.set = false
 		return conn(time.Time{})
@@ -37,25 +62,42 @@ func (d *deadline) move(t, near time.Time, conn func(time.Time) error) error {
 	return nil
 }
 
-// sweep lets the deadline take effect when it is over.
-func (d *deadline) sweep(now time.Time, conn func(time.Time) error) {
+// expire lets the deadline take effect when it is over.
+func (d *deadline) expire(s *sweep, conn func(time.Time) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.set && !d.at.IsZero() && d.at.Before(now) {
-		d.set = true
+	if d.busy && !d.set {
 		// It fails where the connection is closed, and with that the deadline has no use.
-		_ = conn(d.at)
+		_ = d.apply(s, conn)
 	}
+}
+
+// Read implements net.Conn.
+func (c *Conn) Read(p []byte) (int, error) {
+	if err := c.reads.enter(c.listener.swept.Load(), c.Conn.SetReadDeadline); err != nil {
+		return 0, err
+	}
+	defer c.reads.leave()
+	return c.Conn.Read(p)
+}
+
+// send writes to the connection.
+func (c *Conn) send(p []byte) (int, error) {
+	if err := c.writes.enter(c.listener.swept.Load(), c.Conn.SetWriteDeadline); err != nil {
+		return 0, err
+	}
+	defer c.writes.leave()
+	return c.Conn.Write(p)
 }
 
 // SetReadDeadline implements net.Conn.
 func (c *Conn) SetReadDeadline(t time.Time) error {
-	return c.reads.move(t, c.listener.near(), c.Conn.SetReadDeadline)
+	return c.reads.move(t, c.listener.swept.Load(), c.Conn.SetReadDeadline)
 }
 
 // SetWriteDeadline implements net.Conn.
 func (c *Conn) SetWriteDeadline(t time.Time) error {
-	return c.writes.move(t, c.listener.near(), c.Conn.SetWriteDeadline)
+	return c.writes.move(t, c.listener.swept.Load(), c.Conn.SetWriteDeadline)
 }
 
 // SetDeadline implements net.Conn.
@@ -66,7 +108,7 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.SetWriteDeadline(t)
 }
 
-func (c *Conn) sweep(now time.Time) {
-	c.reads.sweep(now, c.Conn.SetReadDeadline)
-	c.writes.sweep(now, c.Conn.SetWriteDeadline)
+func (c *Conn) expire(s *sweep) {
+	c.reads.expire(s, c.Conn.SetReadDeadline)
+	c.writes.expire(s, c.Conn.SetWriteDeadline)
 }

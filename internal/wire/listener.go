@@ -10,8 +10,7 @@ import (
 // listener hands out connections that are Conns. It sweeps them until it is closed and the last of them is.
 type listener struct {
 	net.Listener
-	// swept is when the last sweep was.
-	swept atomic.Pointer[time.Time]
+	swept atomic.Pointer[sweep]
 
 	mu     sync.Mutex
 	conns  map[*Conn]struct{}
@@ -21,10 +20,15 @@ type listener struct {
 	over  chan struct{}
 }
 
+// sweep is the last one: when it was, and the instant before which a deadline can't wait for the next but one.
+type sweep struct{ at, near time.Time }
+
+func newSweep(now time.Time) *sweep { return &sweep{now, now.Add(4 * sweepEvery)} }
+
 // Listen returns a listener whose connections are Conns. It is to be closed.
 func Listen(on net.Listener) net.Listener {
 	l := &listener{Listener: on, conns: map[*Conn]struct{}{}, over: make(chan struct{})}
-	l.swept.Store(new(time.Now()))
+	l.swept.Store(newSweep(time.Now()))
 	go l.run()
 	return l
 }
@@ -70,9 +74,6 @@ func (l *listener) endIfLast() {
 	}
 }
 
-// near is before when a deadline can't wait for the next sweep but one.
-func (l *listener) near() time.Time { return l.swept.Load().Add(4 * sweepEvery) }
-
 func (l *listener) run() {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -81,9 +82,10 @@ func (l *listener) run() {
 		case <-l.over:
 			return
 		case now := <-tick.C:
-			l.swept.Store(&now)
+			s := newSweep(now)
+			l.swept.Store(s)
 			for _, c := range l.open() {
-				c.sweep(now)
+				c.expire(s)
 			}
 		}
 	}

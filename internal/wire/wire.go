@@ -48,7 +48,7 @@ var outgoing = sync.Pool{New: func() any {
 // comes when there is a Head begins with the status line that the Head belongs behind.
 func (c *Conn) Write(p []byte) (int, error) {
 	if len(c.Head) == 0 {
-		return c.Conn.Write(p)
+		return c.send(p)
 	}
 	status := bytes.IndexByte(p, '\n') + 1
 	b := outgoing.Get().(*[]byte)
@@ -59,7 +59,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	} else {
 		c.Head = nil
 	}
-	if _, err := c.Conn.Write(*b); err != nil {
+	if _, err := c.send(*b); err != nil {
 		// How much of it arrived nobody asks: the connection is at its end.
 		return 0, err
 	}

@@ -19,13 +19,18 @@ const (
 // warning can lose the last logDelay.
 type logBuffer struct {
 	out   io.Writer
-	mu    sync.Mutex
-	held  []byte
 	timer *time.Timer
+
+	mu   sync.Mutex
+	held []byte
+
+	// writing is locked before mu: who writes keeps nobody from adding events. written is the room that held has next.
+	writing sync.Mutex
+	written []byte
 }
 
 func newLogBuffer(out io.Writer) *logBuffer {
-	b := &logBuffer{out: out, held: make([]byte, 0, logRoom)}
+	b := &logBuffer{out: out, held: make([]byte, 0, logRoom), written: make([]byte, 0, logRoom)}
 	b.timer = time.AfterFunc(logDelay, b.flush)
 	return b
 }
@@ -36,12 +41,13 @@ func (b *logBuffer) Write(event []byte) (int, error) { return b.WriteLevel(zerol
 // WriteLevel implements zerolog.LevelWriter.
 func (b *logBuffer) WriteLevel(level zerolog.Level, event []byte) (int, error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	if len(b.held) == 0 {
 		b.timer.Reset(logDelay)
 	}
 	b.held = append(b.held, event...)
-	if len(b.held) > logRoom-1024 || zerolog.ErrorLevel <= level && level < zerolog.NoLevel {
+	full := len(b.held) > logRoom-1024
+	b.mu.Unlock()
+	if full || zerolog.ErrorLevel <= level && level < zerolog.NoLevel {
 		return len(event), b.write()
 	}
 	return len(event), nil
@@ -49,18 +55,19 @@ func (b *logBuffer) WriteLevel(level zerolog.Level, event []byte) (int, error) {
 
 // flush writes all that waits.
 func (b *logBuffer) flush() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	// There is nowhere to tell that the log can't be written.
 	_ = b.write()
 }
 
-// write is called with the lock held.
 func (b *logBuffer) write() error {
-	if len(b.held) == 0 {
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	b.mu.Lock()
+	b.held, b.written = b.written[:0], b.held
+	b.mu.Unlock()
+	if len(b.written) == 0 {
 		return nil
 	}
-	_, err := b.out.Write(b.held)
-	b.held = b.held[:0]
+	_, err := b.out.Write(b.written)
 	return err
 }

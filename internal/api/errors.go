@@ -144,17 +144,18 @@ func toError(err error) *Error {
 func (a *api) fail(x *exchange, err error) {
 	e := toError(err)
 	x.failed = e
+	x.lines = nil // They were another answer's.
 	if e.code.status >= http.StatusInternalServerError && !x.gaveUp() {
 		a.refund(x)
 	}
 	switch e.code {
 	case codeMissingAPIKey:
-		x.set("WWW-Authenticate", challenge)
+		x.line("WWW-Authenticate", challenge)
 	case codeInvalidAPIKey:
-		x.set("WWW-Authenticate", challengeInvalid)
+		x.line("WWW-Authenticate", challengeInvalid)
 	}
 	if e.retryAfter != "" {
-		x.set("Retry-After", e.retryAfter)
+		x.line("Retry-After", e.retryAfter)
 	}
 	if e.message == e.code.message {
 		x.write(e.code.status, e.code.body)

@@ -41,8 +41,9 @@ type exchange struct {
 	// failed is the error that was answered, nil for none.
 	failed *Error
 
-	// lines are header lines of the answer that were written out before.
+	// lines are header lines of the answer that are written out already; room is for those that are written here.
 	lines []byte
+	room  [192]byte
 
 	// values holds the answer's headers, so that each does not need a slice of its own.
 	values [16]string
@@ -71,11 +72,14 @@ func (x *exchange) write(status int, body []byte) {
 		x.send(status, nil, nil)
 		return
 	}
-	x.set("Content-Length", strconv.Itoa(len(body)))
-	x.send(status, body, x.Writer.Header()["Content-Length"])
+	x.send(status, body, nil)
 }
 
-// send is write with the body's length as its header has it.
+// shortBody is shorter than what net/http keeps of a body until the handler has returned. It then finds out the length by itself, which
+// costs it 0.2 µs less than to be told.
+const shortBody = 2048
+
+// send is write with the body's length as its header has it, nil where that is not at hand.
 func (x *exchange) send(status int, body []byte, length []string) {
 	x.leaveBody()
 	x.leaveHead(status)
@@ -84,7 +88,13 @@ func (x *exchange) send(status int, body []byte, length []string) {
 		if h["Content-Type"] == nil {
 			h["Content-Type"] = applicationJSON
 		}
-		h["Content-Length"] = length
+		switch {
+		case x.conn != nil && len(body) < shortBody && x.Request.Method != http.MethodHead:
+		case length != nil:
+			h["Content-Length"] = length
+		default:
+			x.set("Content-Length", strconv.Itoa(len(body)))
+		}
 	}
 	x.Writer.WriteHeader(status)
 	if body == nil || x.Request.Method == http.MethodHead {

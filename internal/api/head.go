@@ -24,6 +24,14 @@ func (x *exchange) leaveHead(status int) {
 	}
 }
 
+// line adds a header line whose value is a constant or a number. It is for headers that net/http need not know of.
+func (x *exchange) line(name, value string) {
+	if x.lines == nil {
+		x.lines = x.room[:0]
+	}
+	x.lines = append(append(append(append(x.lines, name...), ": "...), value...), "\r\n"...)
+}
+
 // appendHead appends the lines. No value of them holds a line break: they are numbers, constants, a request id that was
 // checked, and what newListPage has written.
 func (x *exchange) appendHead(b []byte, status int) []byte {

@@ -94,7 +94,7 @@ func target(servers []Server, now time.Time) (redis, alone string) {
 func closed(t time.Time, servers []Server, silent func(Server) bool) time.Time {
 	for _, e := range servers {
 		if silent(e) {
-			t = later(t, e.Seen.Add(Expiry))
+			t = later(t, e.Seen.Add(lastDone))
 		}
 	}
 	return t

@@ -68,7 +68,7 @@ func TestNext(t *testing.T) {
 			"a silent one is not, and closes what began before it surely ended",
 			fleet.State{Term: fleet.Term{Number: 8, Servers: 2}, Servers: []fleet.Server{ago("a", ms, "", 7), ago("b", fleet.Silence, "r", 7)}},
 			fleet.Beat{ServerID: "a", Acked: 8},
-			fleet.State{Term: fleet.Term{Number: 8, Closed: noon.Add(fleet.Expiry - fleet.Silence), Servers: 2}, Active: true, Servers: []fleet.Server{ago("a", 0, "", 8), ago("b", fleet.Silence, "r", 7)}},
+			fleet.State{Term: fleet.Term{Number: 8, Closed: noon.Add(time.Second), Servers: 2}, Active: true, Servers: []fleet.Server{ago("a", 0, "", 8), ago("b", fleet.Silence, "r", 7)}},
 		},
 		{
 			"a silent one that had acknowledged closes nothing",
@@ -86,13 +86,13 @@ func TestNext(t *testing.T) {
 			"one that is gone does, and may have used what began before",
 			fleet.State{Term: fleet.Term{Number: 8, Servers: 2}, Active: true, Servers: []fleet.Server{ago("a", ms, "", 8), ago("b", fleet.Expiry, "", 8)}},
 			fleet.Beat{ServerID: "a", Acked: 8},
-			fleet.State{Term: fleet.Term{Number: 9, Alone: "a", Closed: noon, Servers: 1}, Servers: []fleet.Server{ago("a", 0, "", 8), ago("b", fleet.Expiry, "", 8)}},
+			fleet.State{Term: fleet.Term{Number: 9, Alone: "a", Closed: noon.Add(fleet.Silence + time.Second - fleet.Expiry), Servers: 1}, Servers: []fleet.Server{ago("a", 0, "", 8), ago("b", fleet.Expiry, "", 8)}},
 		},
 		{
 			"one that is gone does not keep the others from Redis",
 			fleet.State{Term: fleet.Term{Number: 8, Servers: 2}, Active: true, Servers: []fleet.Server{ago("a", ms, "", 8), ago("b", fleet.Expiry, "", 8)}},
 			fleet.Beat{ServerID: "a", Redis: "r", Acked: 8},
-			fleet.State{Term: fleet.Term{Number: 9, Redis: "r", Closed: noon, Servers: 1}, Servers: []fleet.Server{ago("a", 0, "r", 8), ago("b", fleet.Expiry, "", 8)}},
+			fleet.State{Term: fleet.Term{Number: 9, Redis: "r", Closed: noon.Add(fleet.Silence + time.Second - fleet.Expiry), Servers: 1}, Servers: []fleet.Server{ago("a", 0, "r", 8), ago("b", fleet.Expiry, "", 8)}},
 		},
 		{
 			"one that ended long ago is forgotten, what it closed is not",

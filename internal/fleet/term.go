@@ -18,6 +18,8 @@ const (
 	Silence = 2 * time.Second
 	// Expiry is after how long a server counts as gone: longer than Postgres lets a transaction of a frozen one stay open.
 	Expiry = 5 * time.Second
+	// lastDone is after how long a silent server has surely done its last, by the clock of any server: those agree within a second.
+	lastDone = Silence + time.Second
 	// Kept is how long after its last sign of life a server that ended silently is remembered: what it admitted and
 	// told nobody may be of the same day.
 	Kept = 25 * time.Hour

@@ -125,8 +125,12 @@ func TestDocumentedTestsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	withProcesses, err := filepath.Glob(filepath.Join("..", "e2e", "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	var tests strings.Builder
-	for _, file := range files {
+	for _, file := range append(files, withProcesses...) {
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

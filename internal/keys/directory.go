@@ -102,15 +102,25 @@ func (d *Directory) Lookup(ctx context.Context, t Token) (*Caller, error) {
 	if t.Environment() != d.env {
 		return nil, ErrInvalidKey
 	}
-	digest, now := t.Digest(), d.clock()
+	digest := t.Digest()
 	e, known := d.callers.GetIfPresent(digest)
+	if known && d.Hears() && e.ExpiresAt.IsZero() && d.unchanged(e) {
+		// Nothing depends on the time, for which to ask takes 60 ns.
+		return e.good(d.env, time.Time{})
+	}
+	now := d.clock()
 	if !known || !d.fresh(e, now) {
 		var err error
 		if e, err = d.refresh(ctx, digest, e, now); err != nil {
 			return nil, err
 		}
 	}
-	if err := e.Check(d.env, now); err != nil {
+	return e.good(d.env, now)
+}
+
+// good returns the entry's caller when its key is good.
+func (e *entry) good(env Environment, now time.Time) (*Caller, error) {
+	if err := e.Check(env, now); err != nil {
 		return nil, err
 	}
 	return &e.Caller, nil
@@ -243,6 +253,9 @@ func (d *Directory) fresh(e *entry, now time.Time) bool {
 }
 
 func (d *Directory) unchanged(e *entry) bool {
+	if e.changes == d.changes.Load() {
+		return true
+	}
 	if e.changes < d.allChanged.Load() {
 		return false
 	}

@@ -77,6 +77,8 @@ func TestLogBufferIsBounded(t *testing.T) {
 	all.Wait()
 	b.flush()
 	got, many := out.said()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	want := strings.Repeat(`{"level":"info","message":"`+long+`"}`+"\n", events)
 	if got != want || many < len(want)/(2*logRoom) || cap(b.held) > 2*logRoom {
 		t.Errorf("%d bytes in %d writes through %d, want %d bytes", len(got), many, cap(b.held), len(want))

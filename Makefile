@@ -23,8 +23,12 @@ build: ## build bin/petstore and bin/petstorectl
 	@mkdir -p bin
 	@$(GO) build -tags $(TAGS) -trimpath -o bin/ ./cmd/petstore ./cmd/petstorectl
 
+# The end-to-end tests measure delays, so they come by themselves, after all others.
 test: ## run all tests with the race detector, on real Postgres and Redis servers that they start themselves
-	$(GO) test -tags $(TAGS) -race -timeout 9m $(PACKAGES)
+	@failed=0; for of in -v -e; do \
+	  packages=$$($(GO) list $(PACKAGES) | grep $$of '/internal/e2e$$'); \
+	  [ -z "$$packages" ] || $(GO) test -tags $(TAGS) -race -timeout 9m $$packages || failed=1; \
+	done; exit $$failed
 
 check: $(NPM) ## format, vet, linters, generated files and module files up to date; the OpenAPI document, also against the released one
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo 'not formatted (make fmt):'; gofmt -l $$(git ls-files '*.go'); exit 1; }

@@ -25,16 +25,26 @@ type StockOptions struct {
 	Redis    string
 }
 
-// StartStock starts the obvious build of GET /v1/pets from well-known parts: a SELECT finds the key, two calls of
-// ulule/limiter count in Redis, and sqlx reads the rows.
+// StartStock starts the obvious build of GET /v1/pets from well-known parts: a prepared SELECT finds the key, two
+// calls of ulule/limiter count in Redis, and sqlx reads the rows.
 func StartStock(ctx context.Context, dir string, o StockOptions) (*Self, error) {
 	return startSelf(ctx, dir, "stock", o)
 }
 
 type stock struct {
-	db       *sqlx.DB
-	counters limiter.Store
+	callerByDigest, petsOfTenant *sqlx.Stmt
+	counters                     limiter.Store
 }
+
+const (
+	stockCallerQuery = `
+		select k.tenant_id, coalesce(p.per_minute, t.per_minute) as per_minute, coalesce(p.per_day, t.per_day) as per_day
+		from api_keys k join tenants t on t.id = k.tenant_id join plans p on p.name = t.plan
+		where k.digest = $1 and k.revoked_at is null`
+	stockPetsQuery = `
+		select id, name, category_id, status from pets
+		where tenant_id = $1 and id > $2 order by id limit $3`
+)
 
 // stockCaller is whose key it is.
 type stockCaller struct {
@@ -60,7 +70,14 @@ func stockHandler(config []byte) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stock{db: sqlx.NewDb(pool, "postgres"), counters: counters}
+	s := &stock{counters: counters}
+	db := sqlx.NewDb(pool, "postgres")
+	if s.callerByDigest, err = db.Preparex(stockCallerQuery); err != nil {
+		return nil, err
+	}
+	if s.petsOfTenant, err = db.Preparex(stockPetsQuery); err != nil {
+		return nil, err
+	}
 	engine := newEngine()
 	engine.GET("/v1/pets", s.list)
 	return engine, nil
@@ -83,10 +100,7 @@ func (s *stock) list(c *gin.Context) {
 		return
 	}
 	var pets []catalog.Pet
-	err = s.db.SelectContext(ctx, &pets, `
-		select id, name, category_id, status from pets
-		where tenant_id = $1 and id > $2 order by id limit $3`, caller.TenantID, 0, limit)
-	if err != nil {
+	if err := s.petsOfTenant.SelectContext(ctx, &pets, caller.TenantID, 0, limit); err != nil {
 		c.JSON(http.StatusInternalServerError, gin.H{"error": err.Error()})
 		return
 	}
@@ -95,10 +109,7 @@ func (s *stock) list(c *gin.Context) {
 
 func (s *stock) caller(ctx context.Context, authorization string) (caller stockCaller, err error) {
 	digest := sha256.Sum256([]byte(strings.TrimPrefix(authorization, "Bearer ")))
-	err = s.db.GetContext(ctx, &caller, `
-		select k.tenant_id, coalesce(p.per_minute, t.per_minute) as per_minute, coalesce(p.per_day, t.per_day) as per_day
-		from api_keys k join tenants t on t.id = k.tenant_id join plans p on p.name = t.plan
-		where k.digest = $1 and k.revoked_at is null`, digest[:])
+	err = s.callerByDigest.GetContext(ctx, &caller, digest[:])
 	return caller, err
 }
 

@@ -1,5 +1,3 @@
-// Command scale shows how costs grow: of a list with the animals of a tenant, of a look-up with the keys, of a decision in
-// Redis with the servers, and of recording usage with the requests. It starts and stops all that it needs.
 package main
 
 import (

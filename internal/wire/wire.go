@@ -13,6 +13,8 @@ type Conn struct {
 	// Head is header lines for the answer that is about to be written, each complete and ended by CRLF. It is set before the
 	// answer's first byte is, by the handler, and emptied with it: its room, unless it is large, is there to be used again.
 	Head []byte
+	// Kept is what a handler leaves for the next request of the same connection; nil at first.
+	Kept any
 
 	reads, writes deadline
 	listener      *listener

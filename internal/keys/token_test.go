@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"log/slog"
 	"regexp"
 	"strings"
@@ -120,6 +121,29 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// What is neither letter nor digit is refused with its checksum too.
+func TestParseRefusesOtherCharacters(t *testing.T) {
+	t.Parallel()
+	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	for c := range 256 {
+		body := documented[:20] + string([]byte{byte(c)}) + documented[21:39]
+		sum, check := crc32.ChecksumIEEE([]byte(body)), ""
+		for range 6 {
+			sum, check = sum/62, string(letters[sum%62])+check
+		}
+		_, err := keys.ParseToken(body + check)
+		if good := strings.IndexByte(letters, byte(c)) >= 0; (err == nil) != good {
+			t.Errorf("a key with %q: %v", byte(c), err)
+		}
+	}
+}
+
+func TestParseTokenMakesNoGarbage(t *testing.T) {
+	if n := testing.AllocsPerRun(100, func() { _, _ = keys.ParseToken(documented) }); n != 0 {
+		t.Errorf("%v allocations, want none", n)
+	}
+}
+
 func TestTokenPrintsRedacted(t *testing.T) {
 	t.Parallel()
 	token := parse(t, documented)
@@ -185,11 +209,41 @@ func FuzzParseToken(f *testing.F) {
 	})
 }
 
+// Every key is another one: what a processor learns by the first does not help it with the next.
 func BenchmarkParseToken(b *testing.B) {
-	b.ReportAllocs()
+	for name, bad := range map[string]bool{"good": false, "wrong checksum": true} {
+		b.Run(name, func(b *testing.B) {
+			texts := make([]string, 4096)
+			for i := range texts {
+				token, err := keys.NewToken(keys.Live)
+				if err != nil {
+					b.Fatal(err)
+				}
+				texts[i] = token.Reveal()
+				if bad {
+					texts[i] = texts[i][:10] + strings.ToUpper(texts[i][10:20]) + strings.ToLower(texts[i][20:])
+				}
+			}
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				if _, err := keys.ParseToken(texts[i%len(texts)]); (err != nil) != bad {
+					b.Fatal(err)
+				}
+				i++
+			}
+		})
+	}
+}
+
+func BenchmarkDigest(b *testing.B) {
+	token, err := keys.ParseToken(documented)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var sum byte
 	for b.Loop() {
-		if _, err := keys.ParseToken(documented); err != nil {
-			b.Fatal(err)
-		}
+		digest := token.Digest()
+		sum += digest[0]
 	}
 }

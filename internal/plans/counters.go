@@ -33,6 +33,8 @@ type ask struct {
 	minute, day int64
 	// count is how many; 0 only looks.
 	count int64
+	// again says that an ask before it in the same call is of the same tenant.
+	again bool
 	answer
 }
 

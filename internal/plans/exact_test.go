@@ -90,3 +90,35 @@ func TestExactWithKeys(t *testing.T) {
 		}
 	})
 }
+
+// Keys with limits of their own that wait together go in one script, which reads all of them before it counts the first.
+func TestExactWithKeysTogether(t *testing.T) {
+	limiters(t, func(t *testing.T, l Limiter) {
+		q := Quota{PerMinute: 100, PerDay: 1000}
+		var admitted [4]atomic.Int64
+		var callers sync.WaitGroup
+		for i := range 400 {
+			c := claim(1, q)
+			if key := i % 4; key > 0 {
+				c.KeyID, c.KeyPerMinute = fmt.Sprint("key_", key), int64(10*key)
+			}
+			callers.Go(func() {
+				if l.Take(t.Context(), c, noon).Admitted {
+					admitted[i%4].Add(1)
+				}
+			})
+		}
+		callers.Wait()
+		all := admitted[0].Load()
+		for key := 1; key < 4; key++ {
+			n := admitted[key].Load()
+			all += n
+			if n > int64(10*key) {
+				t.Errorf("key %d: %d admitted of its %d", key, n, 10*key)
+			}
+		}
+		if all != 100 {
+			t.Errorf("%d admitted, want the tenant's 100", all)
+		}
+	})
+}

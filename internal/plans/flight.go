@@ -87,12 +87,15 @@ func (r *Redis) land(f *flight) {
 
 // join adds a request to the ask of its claim and windows.
 func (f *flight) join(k *ask) (at int, position int64) {
+	k.again = false
 	for i := range f.asks {
-		if of := &f.asks[i]; of.minute == k.minute && of.day == k.day && of.claim == k.claim {
+		of := &f.asks[i]
+		if of.minute == k.minute && of.day == k.day && of.claim == k.claim {
 			position = of.count
 			of.count += k.count
 			return i, position
 		}
+		k.again = k.again || of.claim.TenantID == k.claim.TenantID
 	}
 	f.asks = append(f.asks, *k)
 	return len(f.asks) - 1, 0

@@ -71,7 +71,15 @@ func (s *redisCounters) take(ctx context.Context, term int64, asks []ask) error 
 	if err != nil {
 		return err
 	}
-	return read(reply, asks)
+	return readReply(reply, term, asks)
+}
+
+func readReply(reply any, term int64, asks []ask) error {
+	text, ok := reply.(string)
+	if !ok {
+		return errUnexpected
+	}
+	return read([]byte(text), term, asks)
 }
 
 func takeEach(ctx context.Context, client redis.UniversalClient, term int64, asks []ask) error {
@@ -91,7 +99,7 @@ func takeEach(ctx context.Context, client redis.UniversalClient, term int64, ask
 			reply, err = takeScript.Eval(ctx, client, keys, args).Result()
 		}
 		if err == nil {
-			err = read(reply, asks[i:i+1])
+			err = readReply(reply, term, asks[i:i+1])
 		}
 		if err != nil {
 			return err
@@ -114,38 +122,83 @@ func evaluate(ctx context.Context, client redis.UniversalClient, s *redis.Script
 	return s.Run(ctx, client, keys, args...).Result()
 }
 
-// packedAsk is how long an ask is as take.lua reads it, and its answer.
-const packedAsk = 56
+const (
+	packedNumber = 8
+	// packedAsk is how long an ask is as take.lua reads it, packedState and packedOwn what it returns of a tenant and of a key.
+	packedAsk   = 7 * packedNumber
+	packedState = 7 * packedNumber
+	packedOwn   = 3 * packedNumber
+)
 
 // packed returns the keys and the argument of take.lua.
 func packed(term int64, asks []ask) (keys []string, args []byte) {
-	keys, args = make([]string, 0, 2*len(asks)), make([]byte, 0, packedAsk*len(asks))
+	keys = make([]string, 0, 2*len(asks))
 	for i := range asks {
-		k := &asks[i]
-		keys = appendClaimKeys(keys, &k.claim)
-		q := &k.claim.Quota
-		args = appendPacked(args, term, k.minute, k.day, q.PerMinute, q.PerDay, k.claim.KeyPerMinute, k.count)
+		keys = appendClaimKeys(keys, &asks[i].claim)
 	}
-	return keys, args
+	return keys, appendAsks(make([]byte, 0, packedNumber+packedAsk*len(asks)), term, asks)
 }
 
-// read takes the answers from a reply of take.lua.
-func read(reply any, asks []ask) error {
-	all, ok := reply.(string)
-	if !ok || len(all) != packedAsk*len(asks) {
+func appendAsks(b []byte, term int64, asks []ask) []byte {
+	b = appendPacked(b, term)
+	for i := range asks {
+		k := &asks[i]
+		var again int64
+		if k.again {
+			again = 1
+		}
+		q := &k.claim.Quota
+		b = appendPacked(b, k.minute, k.day, q.PerMinute, q.PerDay, k.claim.KeyPerMinute, k.count, again)
+	}
+	return b
+}
+
+// read takes the answers from a reply of take.lua: what Redis had before each of them.
+func read(reply []byte, term int64, asks []ask) error {
+	for i := range asks {
+		k := &asks[i]
+		size := packedState
+		if k.claim.KeyPerMinute > 0 {
+			size += packedOwn
+		}
+		if len(reply) < size {
+			return errUnexpected
+		}
+		k.answer = k.answered(term, reply[:size])
+		reply = reply[size:]
+	}
+	if len(reply) > 0 {
 		return errUnexpected
 	}
-	for i := range asks {
-		var n [7]int64
-		for j := range n {
-			at := packedAsk*i + 8*j
-			n[j] = int64(math.Float64frombits(binary.LittleEndian.Uint64([]byte(all[at : at+8]))))
-		}
-		asks[i].answer = answer{
-			used: used{minute: n[0], day: n[1], key: n[2]}, inMinute: n[3], inDay: n[4], version: n[5], status: status(n[6]),
+	return nil
+}
+
+// answered decides over the ask as take.lua did, from what it returned.
+func (k *ask) answered(term int64, was []byte) answer {
+	if number(was, 0) != term {
+		return answer{status: unopened}
+	}
+	a := answer{version: number(was, 1), inMinute: number(was, 2), inDay: number(was, 4)}
+	a.used.minute, a.used.day = number(was, 3), number(was, 5)
+	if a.inMinute < k.minute {
+		a.inMinute, a.used.minute = k.minute, 0
+	}
+	if a.inDay < k.day {
+		a.inDay, a.used.day = k.day, 0
+	}
+	if k.claim.KeyPerMinute > 0 {
+		if own := was[packedState:]; number(own, 0) == term && number(own, 1) == a.inMinute {
+			a.used.key = number(own, 2)
+		} else if number(was, 6) == a.inMinute {
+			return answer{status: keyUnopened}
 		}
 	}
-	return nil
+	return a
+}
+
+// number returns the i-th of packed numbers.
+func number(packed []byte, i int) int64 {
+	return int64(math.Float64frombits(binary.LittleEndian.Uint64(packed[packedNumber*i:])))
 }
 
 func (s *redisCounters) begin(ctx context.Context, term, tenantID int64, b Base, changing bool) error {
@@ -188,7 +241,9 @@ func (s *redisCounters) unmark(ctx context.Context, term, tenantID, version int6
 const lastsSeconds = int(ChangeLasts / time.Second)
 
 // pack packs numbers as the scripts read them. What is beyond 2^53 is rounded, which only limits are that nobody reaches.
-func pack(numbers ...int64) []byte { return appendPacked(make([]byte, 0, packedAsk), numbers...) }
+func pack(numbers ...int64) []byte {
+	return appendPacked(make([]byte, 0, packedNumber*len(numbers)), numbers...)
+}
 
 func appendPacked(b []byte, numbers ...int64) []byte {
 	for _, n := range numbers {

@@ -41,3 +41,39 @@ func TestProbeNeedsAllRights(t *testing.T) {
 		})
 	}
 }
+
+// TestTakeWithoutMGET: users from before take.lua used MGET may not have the right to it.
+func TestTakeWithoutMGET(t *testing.T) {
+	t.Parallel()
+	url := redistest.New(t).URL
+	err := look(t, url).Do(t.Context(), "ACL", "SETUSER", "old", "on", ">secret", "~pst:*", "&pst:*", "+@all", "-mget").Err()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := NewRedisClient(strings.Replace(url, "redis://", "redis://old:secret@", 1), patient.Timeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	c := newRedisCounters(client)
+	fingerprint, err := c.probe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.expect(fingerprint)
+	defer c.expect("")
+	asks := []ask{{claim: claim(1, open), count: 1}, {claim: claim(2, open), count: 1}}
+	for i := range int64(2) {
+		if err := c.begin(t.Context(), 1, 1+i, Base{MinuteUsed: 10 * i}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.take(t.Context(), 1, asks); err != nil {
+		t.Fatal(err)
+	}
+	for i := range asks {
+		if want := (used{minute: int64(10 * i)}); asks[i].status != counted || asks[i].used != want {
+			t.Errorf("ask %d: %+v, want %+v counted", i, asks[i].answer, want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -58,23 +59,46 @@ func (m simModel) expect(string) {}
 // command is one call, the same to the model and to Redis. It returns what there is to compare.
 type command func(ctx context.Context, c counters) (any, error)
 
-// someCommand returns a random one, of a few terms, keys and windows, so that all of them meet. A tenant's claim has each key either
-// always with a limit or never.
-func someCommand(random *rand.Rand, tenantID, minute, day int64) command {
-	term := 1 + random.Int64N(3)
-	minute, day = minute+random.Int64N(3), day+max(0, random.Int64N(5)-3)
-	key := random.IntN(3)
+// modelClaim returns one of a few keys and limits, which all meet. A tenant's claim has each key either always with a limit or never.
+func modelClaim(random *rand.Rand, tenantID int64) Claim {
 	c := Claim{TenantID: tenantID, Quota: Quota{PerMinute: 1 + random.Int64N(8), PerDay: 1 + random.Int64N(30)}}
-	if key > 0 {
+	if key := random.IntN(3); key > 0 {
 		c.KeyID, c.KeyPerMinute = fmt.Sprint("key_", key), 1+random.Int64N(6)
 	}
+	return c
+}
+
+// someAsks returns those of one call, by the same tenants again and again and in any order.
+func someAsks(random *rand.Rand, tenantIDs []int64, minute, day int64) []ask {
+	asks := make([]ask, 1+random.IntN(5))
+	for i := range asks {
+		tenantID := tenantIDs[random.IntN(len(tenantIDs))]
+		again := slices.ContainsFunc(asks[:i], func(k ask) bool { return k.claim.TenantID == tenantID })
+		asks[i] = ask{
+			claim: modelClaim(random, tenantID), minute: minute + random.Int64N(2), day: day, count: random.Int64N(4), again: again,
+		}
+	}
+	return asks
+}
+
+// someCommand returns a random one, of a few terms, keys and windows, so that all of them meet.
+func someCommand(random *rand.Rand, tenantIDs []int64, day int64) command {
+	term := 1 + random.Int64N(3)
+	tenantID := tenantIDs[random.IntN(len(tenantIDs))]
+	minute := minuteAt(tenantID, noon) + random.Int64N(3)
+	day += max(0, random.Int64N(5)-3)
+	c := modelClaim(random, tenantID)
 	switch n := random.IntN(20); {
 	case n < 10:
-		asks := []ask{{claim: c, minute: minute, day: day, count: random.Int64N(4)}, {claim: c, minute: minute, day: day, count: 1}}
+		asks := someAsks(random, tenantIDs, minute, day)
 		return func(ctx context.Context, to counters) (any, error) {
-			own := append([]ask(nil), asks...)
+			own := slices.Clone(asks)
 			err := to.take(ctx, term, own)
-			return []answer{own[0].answer, own[1].answer}, err
+			answers := make([]answer, len(own))
+			for i := range own {
+				answers[i] = own[i].answer
+			}
+			return answers, err
 		}
 	case n < 12:
 		b := Base{Minute: minute, MinuteUsed: random.Int64N(9), Day: day, DayUsed: random.Int64N(9)}
@@ -131,7 +155,7 @@ func TestTheModelIsLikeRedis(t *testing.T) {
 		start := time.Now()
 		model := simModel{newSimRedis(func() time.Time { return start })}
 		for step := range 150 {
-			do := someCommand(random, tenantID, minuteAt(tenantID, noon), DayAt(noon))
+			do := someCommand(random, []int64{tenantID, -tenantID}, DayAt(noon))
 			want, _ := do(t.Context(), model)
 			got, err := do(t.Context(), scripts)
 			if time.Since(start) > ChangeLasts-2*time.Second {

@@ -9,7 +9,7 @@ import "context"
 // What is counted for a tenant belongs to one term: it begins with begin, and a call of another term finds it unopened.
 type counters interface {
 	// take counts each ask as far as it fits, in their order, and sets its answer.
-	take(ctx context.Context, term int64, asks []ask) error
+	take(term int64, asks []ask) error
 	// begin begins a tenant's count in a term at that base, unless it has begun in this or a later one. changing says
 	// that its catalogue may be changed by servers that did not say so in this term, as long as ChangeLasts.
 	begin(ctx context.Context, term, tenantID int64, b Base, changing bool) error

@@ -43,7 +43,16 @@ func (c *RedisClient) checked(runIDs []string) *checkedClient {
 		}
 		return err
 	}
-	return &checkedClient{redis.NewUniversalClient(&o)}
+	return &checkedClient{redis.NewUniversalClient(&o), newDirect(o)}
+}
+
+// Close closes all connections. What is under way on them fails.
+func (c *checkedClient) Close() error {
+	err := c.UniversalClient.Close()
+	if c.direct != nil {
+		err = errors.Join(err, c.direct.client.Close())
+	}
+	return err
 }
 
 // clusterRunIDs returns the run ids of all masters, sorted.

@@ -68,7 +68,7 @@ func TestTakeWithoutMGET(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := c.take(t.Context(), 1, asks); err != nil {
+	if err := c.take(1, asks); err != nil {
 		t.Fatal(err)
 	}
 	for i := range asks {

@@ -69,9 +69,7 @@ func (r *Redis) ask(asks []ask, now time.Time) (term int64) {
 	}
 	// Noted before: what is given back after the script ran must not be missed.
 	refunds, session := r.refunds.Load(), r.session.Load()
-	ctx, cancel := r.bounded(context.Background())
-	defer cancel()
-	if err := r.counters.take(ctx, t.Number, asks); err != nil {
+	if err := r.counters.take(t.Number, asks); err != nil {
 		r.lose(t.Number, err)
 		return 0
 	}

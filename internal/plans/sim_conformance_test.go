@@ -18,7 +18,7 @@ type simModel struct{ r *simRedis }
 
 var _ counters = simModel{}
 
-func (m simModel) take(_ context.Context, term int64, asks []ask) error {
+func (m simModel) take(term int64, asks []ask) error {
 	for i := range asks {
 		m.r.take(term, &asks[i])
 	}
@@ -91,9 +91,9 @@ func someCommand(random *rand.Rand, tenantIDs []int64, day int64) command {
 	switch n := random.IntN(20); {
 	case n < 10:
 		asks := someAsks(random, tenantIDs, minute, day)
-		return func(ctx context.Context, to counters) (any, error) {
+		return func(_ context.Context, to counters) (any, error) {
 			own := slices.Clone(asks)
-			err := to.take(ctx, term, own)
+			err := to.take(term, own)
 			answers := make([]answer, len(own))
 			for i := range own {
 				answers[i] = own[i].answer

@@ -229,7 +229,7 @@ func (c *simCounters) call(do func(*simRedis)) error {
 	return nil
 }
 
-func (c *simCounters) take(_ context.Context, term int64, asks []ask) error {
+func (c *simCounters) take(term int64, asks []ask) error {
 	if c.s.planted == plantedCountAfterDeciding {
 		return c.takeInTwo(term, asks)
 	}

@@ -174,10 +174,10 @@ type spy struct {
 	takeFails atomic.Pointer[func() error]
 }
 
-func (s *spy) take(ctx context.Context, term int64, asks []ask) error {
+func (s *spy) take(term int64, asks []ask) error {
 	s.takes.Add(1)
 	s.asked.Add(int64(len(asks)))
-	err := s.counters.take(ctx, term, asks)
+	err := s.counters.take(term, asks)
 	if fails := s.takeFails.Load(); err == nil && fails != nil {
 		err = (*fails)()
 	}

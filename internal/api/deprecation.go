@@ -41,8 +41,12 @@ func (d *deprecation) links(prefix string) string {
 		"<" + prefix + d.successor + `>; rel="successor-version"`
 }
 
-// mark marks the answer of an operation that is deprecated or not stable, whatever it will be.
+// mark marks the answer of an operation that is deprecated or not stable, whatever it will be. It asks for no header where it has
+// nothing to say: net/http copies one that was asked for, also when it is empty.
 func (x *exchange) mark() {
+	if x.route.marks == nil && x.route.deprecated == nil {
+		return
+	}
 	h := x.Writer.Header()
 	if x.route.marks != nil {
 		h["X-Stability"] = x.route.marks

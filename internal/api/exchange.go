@@ -20,6 +20,8 @@ type exchange struct {
 	metrics *routeMetrics
 	// conn is the client's connection, nil where the server has none to leave a head with.
 	conn *wire.Conn
+	// kept is what the connection remembers, nil for nothing.
+	kept *kept
 	id   string
 	// now is the instant by which everything about the request is decided.
 	now time.Time

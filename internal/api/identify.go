@@ -22,7 +22,7 @@ func (a *api) identify(x *exchange) {
 	if x.Request.Method == http.MethodOptions {
 		return
 	}
-	token, refusal := credential(x.Request.Header)
+	token, refusal := x.credential()
 	if refusal != nil {
 		x.refusal = refusal
 		return
@@ -44,10 +44,24 @@ var (
 	invalidKey = codeInvalidAPIKey.because("")
 )
 
+// credential is the request's API key, which the connection may know already.
+func (x *exchange) credential() (keys.Token, *Error) {
+	values := x.Request.Header["Authorization"]
+	if len(values) == 1 {
+		if token, ok := x.kept.parsed(values[0]); ok {
+			return token, nil
+		}
+	}
+	token, refusal := credential(values)
+	if refusal == nil {
+		x.kept.keep(values[0], token)
+	}
+	return token, refusal
+}
+
 // credential reads the API key: one Authorization header with the scheme Bearer, in any case, one or more spaces and
 // the key (RFC 9110, section 11.4).
-func credential(h http.Header) (keys.Token, *Error) {
-	values := h["Authorization"]
+func credential(values []string) (keys.Token, *Error) {
 	switch {
 	case len(values) == 0, len(values) == 1 && values[0] == "":
 		return keys.Token{}, missingKey

@@ -31,6 +31,7 @@ func (a *api) serve(r route) gin.HandlerFunc {
 			x.now = a.Clock()
 		}
 		x.conn = wire.From(c.Request.Context())
+		x.kept = x.memory()
 		x.id = requestID(c.Request.Header, x.started)
 		defer a.finish(x)
 		if err := a.answer(x); err != nil {

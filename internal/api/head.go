@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 )
 
@@ -37,21 +36,14 @@ func (x *exchange) line(name, value string) {
 func (x *exchange) appendHead(b []byte, status int) []byte {
 	b = append(b, sharedLines...)
 	b = append(append(b, "X-Request-Id: "...), x.id...)
-	b = x.limits.appendLines(append(b, "\r\n"...), x.now.Unix())
+	limits := new(limitLines)
+	if x.kept != nil {
+		limits = &x.kept.limits
+	}
+	b = limits.append(append(b, "\r\n"...), &x.limits, x.now.Unix())
 	cache := "Cache-Control: no-store\r\n"
 	if (status == http.StatusOK || status == http.StatusNotModified) && x.isRead() {
 		cache = "Cache-Control: private, no-cache\r\n"
 	}
 	return append(append(b, cache...), x.lines...)
-}
-
-// appendLines writes the contract's X-RateLimit headers, and RateLimit-Policy and RateLimit as
-// draft-ietf-httpapi-ratelimit-headers-11 has them: structured field lists of strings with parameters.
-func (l *allowance) appendLines(b []byte, now int64) []byte {
-	b = strconv.AppendInt(append(b, "X-RateLimit-Limit: "...), l.limit, 10)
-	b = strconv.AppendInt(append(b, "\r\nX-RateLimit-Remaining: "...), l.remaining, 10)
-	b = strconv.AppendInt(append(b, "\r\nX-RateLimit-Reset: "...), l.reset, 10)
-	b = l.appendPolicies(append(b, "\r\nRateLimit-Policy: "...))
-	b = l.appendStates(append(b, "\r\nRateLimit: "...), now)
-	return append(b, "\r\n"...)
 }

@@ -19,6 +19,8 @@ type kept struct {
 	// remote is the peer as net/http writes it, and peer its address.
 	remote string
 	peer   netip.Addr
+	// limits are the lines about limits, as they were written last.
+	limits limitLines
 }
 
 // memory returns what the connection remembers, nil where there is none to remember anything.

@@ -3,8 +3,10 @@ package api
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
@@ -96,4 +98,35 @@ func (d *fakeDirectory) revoke(t testing.TB, key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.callers, token.Digest())
+}
+
+// TestLimitLinesOverOneConnection: whatever a connection has said of limits before, it says what the map's way says.
+func TestLimitLinesOverOneConnection(t *testing.T) {
+	t.Parallel()
+	w := newConnWorld(t)
+	kept := &limitLines{}
+	tenant := func(d plans.Decision) allowance { return tenantAllowance(&d) }
+	claim := plans.Claim{TenantID: 1, Quota: plans.Quota{PerMinute: 2, PerDay: 1000}}
+	larger := plans.Claim{TenantID: 1, Quota: plans.Quota{PerMinute: 2, PerDay: 1001}}
+	other := plans.Claim{TenantID: 2, KeyID: "k", Quota: claim.Quota, KeyPerMinute: 1}
+	for i, l := range []allowance{
+		{},
+		tenant(w.limiter.Take(t.Context(), claim, at)),
+		tenant(w.limiter.Take(t.Context(), claim, at)),
+		tenant(w.limiter.Take(t.Context(), claim, at)),
+		tenant(w.limiter.Take(t.Context(), larger, at)),
+		tenant(w.limiter.Take(t.Context(), other, at)),
+		tenant(w.limiter.Take(t.Context(), other, at)),
+		addressAllowance(w.addresses.Take(netip.Addr{}, at)),
+		addressAllowance(w.addresses.Take(netip.Addr{}, at)),
+		bannedAllowance(&keys.Caller{Tenant: &plans.Tenant{Quota: claim.Quota}}, at.Unix()+900),
+		tenant(w.limiter.Take(t.Context(), claim, at.Add(time.Hour))),
+	} {
+		for _, now := range []int64{at.Unix(), at.Unix(), at.Unix() + 1, at.Unix() + 86400} {
+			want := string(new(limitLines).append(nil, &l, now))
+			if got := string(kept.append(nil, &l, now)); got != want {
+				t.Errorf("%d at %d: %q, want %q", i, now, got, want)
+			}
+		}
+	}
 }

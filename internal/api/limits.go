@@ -1,8 +1,6 @@
 package api
 
 import (
-	"strconv"
-
 	"github.com/ulule/limiter/v3"
 
 	"petstore.example/internal/keys"
@@ -12,25 +10,41 @@ import (
 // allowance is what an answer says of the caller's limits: one window in the contract's three headers, and all of them
 // in the two of the IETF's draft.
 type allowance struct {
-	limit, remaining, reset int64
-	windows                 [3]window
-	count                   int
+	terms
+	// remaining is the shown window's, left each window's.
+	remaining int64
+	left      [3]int64
 }
 
-// window is one limit by name: how many requests in how many seconds, how many remain until when (Unix seconds).
+// terms are the part of an allowance that is the same for all requests of a while.
+type terms struct {
+	// count says which windows there are: see windows.
+	count int
+	// limit and reset (Unix seconds) are the shown window's, quotas and resets each window's.
+	limit, reset   int64
+	quotas, resets [3]int64
+}
+
+// window is one limit by name, and its seconds.
 type window struct {
-	name                             string
-	quota, seconds, remaining, reset int64
+	name    string
+	seconds int64
+}
+
+// windows are those of an allowance, by how many it has: the address's, the tenant's, the tenant's and the key's.
+var windows = [4][]window{
+	1: {{"ip", 60}},
+	2: {{string(plans.Minute), 60}, {string(plans.Day), 86400}},
+	3: {{string(plans.Minute), 60}, {string(plans.Day), 86400}, {string(plans.Key), 60}},
 }
 
 func tenantAllowance(d *plans.Decision) allowance {
 	b := d.Binding()
-	l := allowance{limit: b.Limit, remaining: b.Remaining, reset: b.Reset, count: 2, windows: [3]window{
-		{string(plans.Minute), d.Minute.Limit, 60, d.Minute.Remaining, d.Minute.Reset},
-		{string(plans.Day), d.Day.Limit, 86400, d.Day.Remaining, d.Day.Reset},
-	}}
+	l := allowance{remaining: b.Remaining, terms: terms{count: 2, limit: b.Limit, reset: b.Reset}}
+	l.set(0, d.Minute.Limit, d.Minute.Remaining, d.Minute.Reset)
+	l.set(1, d.Day.Limit, d.Day.Remaining, d.Day.Reset)
 	if d.Key.Limit > 0 {
-		l.windows[2] = window{string(plans.Key), d.Key.Limit, 60, d.Key.Remaining, d.Key.Reset}
+		l.set(2, d.Key.Limit, d.Key.Remaining, d.Key.Reset)
 		l.count = 3
 	}
 	return l
@@ -39,12 +53,11 @@ func tenantAllowance(d *plans.Decision) allowance {
 // bannedAllowance says that nothing passes in any window before the ban ends. It shows the narrowest.
 func bannedAllowance(c *keys.Caller, reset int64) allowance {
 	q := c.Tenant.Quota
-	l := allowance{limit: q.PerMinute, reset: reset, count: 2, windows: [3]window{
-		{name: string(plans.Minute), quota: q.PerMinute, seconds: 60, reset: reset},
-		{name: string(plans.Day), quota: q.PerDay, seconds: 86400, reset: reset},
-	}}
+	l := allowance{terms: terms{count: 2, limit: q.PerMinute, reset: reset}}
+	l.set(0, q.PerMinute, 0, reset)
+	l.set(1, q.PerDay, 0, reset)
 	if c.PerMinute > 0 {
-		l.windows[2] = window{name: string(plans.Key), quota: c.PerMinute, seconds: 60, reset: reset}
+		l.set(2, c.PerMinute, 0, reset)
 		l.count = 3
 		l.limit = min(l.limit, c.PerMinute)
 	}
@@ -52,32 +65,11 @@ func bannedAllowance(c *keys.Caller, reset int64) allowance {
 }
 
 func addressAllowance(b limiter.Context) allowance {
-	return allowance{limit: b.Limit, remaining: b.Remaining, reset: b.Reset, count: 1, windows: [3]window{
-		{"ip", b.Limit, 60, b.Remaining, b.Reset},
-	}}
+	l := allowance{remaining: b.Remaining, terms: terms{count: 1, limit: b.Limit, reset: b.Reset}}
+	l.set(0, b.Limit, b.Remaining, b.Reset)
+	return l
 }
 
-func (l *allowance) appendPolicies(b []byte) []byte {
-	for i, w := range l.windows[:l.count] {
-		b = appendItem(b, i, w.name)
-		b = strconv.AppendInt(append(b, ";q="...), w.quota, 10)
-		b = strconv.AppendInt(append(b, ";w="...), w.seconds, 10)
-	}
-	return b
-}
-
-func (l *allowance) appendStates(b []byte, now int64) []byte {
-	for i, w := range l.windows[:l.count] {
-		b = appendItem(b, i, w.name)
-		b = strconv.AppendInt(append(b, ";r="...), w.remaining, 10)
-		b = strconv.AppendInt(append(b, ";t="...), max(0, w.reset-now), 10)
-	}
-	return b
-}
-
-func appendItem(b []byte, i int, name string) []byte {
-	if i > 0 {
-		b = append(b, ", "...)
-	}
-	return append(append(append(b, '"'), name...), '"')
+func (l *allowance) set(i int, quota, left, reset int64) {
+	l.quotas[i], l.left[i], l.resets[i] = quota, left, reset
 }

@@ -311,6 +311,9 @@ func TestCallsGoTogether(t *testing.T) {
 			waiting.Add(1)
 			seen <- l.Take(context.Background(), claim(1+int64(i%2), open), noon).Minute.Remaining
 		})
+		if i == 0 {
+			eventually(t, "the first is on its way", func() bool { return calls.takes.Load() == 1 })
+		}
 	}
 	callers.Wait()
 	close(seen)

@@ -19,6 +19,9 @@ type kept struct {
 	// remote is the peer as net/http writes it, and peer its address.
 	remote string
 	peer   netip.Addr
+	// caller is who called last, and callerFields what the log says of it.
+	caller       *keys.Caller
+	callerFields string
 	// limits are the lines about limits, as they were written last.
 	limits limitLines
 }

@@ -56,6 +56,8 @@ type series struct {
 	of       result
 	requests prometheus.Counter
 	duration prometheus.Observer
+	// text is what the log says of it.
+	text string
 }
 
 func (m *metrics) route(path string) *routeMetrics {
@@ -64,10 +66,12 @@ func (m *metrics) route(path string) *routeMetrics {
 	return r
 }
 
-func (r *routeMetrics) observe(x *exchange, elapsed time.Duration) {
+// observe counts a request, and returns what it counted it as.
+func (r *routeMetrics) observe(x *exchange, elapsed time.Duration) *series {
 	s := r.find(result{status: x.status(), method: methodName(x.Request.Method), plan: x.plan()})
 	s.requests.Inc()
 	s.duration.Observe(elapsed.Seconds())
+	return s
 }
 
 func (r *routeMetrics) find(of result) *series {
@@ -88,6 +92,7 @@ func (r *routeMetrics) add(of result) *series {
 		of:       of,
 		requests: r.requests.WithLabelValues(r.path, of.method, strconv.Itoa(of.status), of.plan),
 		duration: r.duration.WithLabelValues(r.path, of.method),
+		text:     `","method":"` + of.method + `","route":"` + r.path + `","status":` + strconv.Itoa(of.status),
 	})
 	r.results.Store(&more)
 	return &more[len(more)-1]

@@ -73,8 +73,7 @@ func (a *api) finish(x *exchange) {
 		cut = a.recovered(x, v)
 	}
 	elapsed := time.Since(x.started)
-	a.record(x, elapsed)
-	x.metrics.observe(x, elapsed)
+	a.record(x, x.metrics.observe(x, elapsed), elapsed)
 	if x.conn != nil {
 		// Only net/http is known to have copied the header's values.
 		*x = exchange{}

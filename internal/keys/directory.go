@@ -8,14 +8,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/maypok86/otter/v2"
 	"golang.org/x/sync/singleflight"
 
 	"petstore.example/internal/plans"
 )
 
 const (
-	// cacheSize is how many callers are kept, at some 270 bytes each; unknownSize how many digests that are nobody's.
+	// cacheSize is how many callers are kept, at some 220 bytes each; unknownSize how many digests that are nobody's.
 	cacheSize   = 1_000_000
 	unknownSize = 10_000
 	// unknownAge is how long a digest is remembered to be nobody's. A notice ends it sooner.
@@ -50,14 +49,14 @@ type Directory struct {
 	env   Environment
 	clock func() time.Time
 
-	callers *otter.Cache[Digest, *entry]
-	unknown *otter.Cache[Digest, *entry]
+	callers *table
+	unknown *table
 	loads   singleflight.Group
 
 	// telling makes changes be told one at a time, and nothing be kept meanwhile.
 	telling sync.Mutex
-	// changes counts what was heard. An entry remembers the count from before it was loaded: it is good when nothing
-	// that concerns it has been heard since.
+	// changes counts what was heard. An entry remembers the count from before it was loaded, or a later one at which it was still good: it
+	// is good when nothing that concerns it has been heard since. The count goes up after what is noted below of the change.
 	changes atomic.Uint64
 	// allChanged is the count at the last change of everything, tenantsChanged that of each tenant's last.
 	allChanged     atomic.Uint64
@@ -75,10 +74,17 @@ type Directory struct {
 	probing atomic.Bool
 }
 
+// entry has first what a look-up reads: it is in as few cache lines as can be.
 type entry struct {
+	digest Digest
+	// changes is Directory.changes from before the look-up, or from when it was last found that the entry is still good.
+	changes atomic.Uint64
+	// used is kept by table.
+	used atomic.Bool
+	// always: the key is good at any time, until a change.
+	always bool
 	Caller
-	// changes is Directory.changes from before the look-up, loadedAt its time in Unix nanoseconds.
-	changes  uint64
+	// loadedAt is when it was looked up, in Unix nanoseconds.
 	loadedAt int64
 }
 
@@ -88,8 +94,8 @@ func NewDirectory(store CallerStore, env Environment, clock func() time.Time) *D
 		store:   store,
 		env:     env,
 		clock:   clock,
-		callers: otter.Must(&otter.Options[Digest, *entry]{MaximumSize: cacheSize}),
-		unknown: otter.Must(&otter.Options[Digest, *entry]{MaximumSize: unknownSize}),
+		callers: newTable(cacheSize),
+		unknown: newTable(unknownSize),
 	}
 	d.lostSince.Store(clock().UnixNano())
 	return d
@@ -102,25 +108,19 @@ func (d *Directory) Lookup(ctx context.Context, t Token) (*Caller, error) {
 	if t.Environment() != d.env {
 		return nil, ErrInvalidKey
 	}
-	digest := t.Digest()
-	e, known := d.callers.GetIfPresent(digest)
-	if known && d.Hears() && e.ExpiresAt.IsZero() && d.unchanged(e) {
+	e := d.callers.find(&t.digest)
+	if e != nil && e.always && d.Hears() && d.unchanged(e) {
 		// Nothing depends on the time, for which to ask takes 60 ns.
-		return e.good(d.env, time.Time{})
+		return &e.Caller, nil
 	}
 	now := d.clock()
-	if !known || !d.fresh(e, now) {
+	if e == nil || !d.fresh(e, now) {
 		var err error
-		if e, err = d.refresh(ctx, digest, e, now); err != nil {
+		if e, err = d.refresh(ctx, t.digest, e, now); err != nil {
 			return nil, err
 		}
 	}
-	return e.good(d.env, now)
-}
-
-// good returns the entry's caller when its key is good.
-func (e *entry) good(env Environment, now time.Time) (*Caller, error) {
-	if err := e.Check(env, now); err != nil {
+	if err := e.Check(d.env, now); err != nil {
 		return nil, err
 	}
 	return &e.Caller, nil
@@ -128,7 +128,7 @@ func (e *entry) good(env Environment, now time.Time) (*Caller, error) {
 
 // refresh looks the caller up. old is what was known before, nil for nothing.
 func (d *Directory) refresh(ctx context.Context, digest Digest, old *entry, now time.Time) (*entry, error) {
-	if u, ok := d.unknown.GetIfPresent(digest); ok && d.fresh(u, now) && now.UnixNano()-u.loadedAt < int64(unknownAge) {
+	if u := d.unknown.find(&digest); u != nil && d.fresh(u, now) && now.UnixNano()-u.loadedAt < int64(unknownAge) {
 		return nil, ErrInvalidKey
 	}
 	if old != nil && d.servesOutage(old, now) && d.failing(now) {
@@ -198,16 +198,18 @@ func (d *Directory) load(ctx context.Context, digest Digest, now time.Time) (*en
 
 func (d *Directory) ask(ctx context.Context, digest Digest, changes uint64, now time.Time) (*entry, error) {
 	c, err := d.store.Caller(ctx, digest, now)
-	e := &entry{Caller: c, changes: changes, loadedAt: now.UnixNano()}
+	e := &entry{digest: digest, Caller: c, loadedAt: now.UnixNano()}
+	e.changes.Store(changes)
 	switch {
 	case err == nil:
 		d.answeredAt.Store(d.clock().UnixNano())
 		d.share(e)
-		d.keep(d.callers, digest, e)
+		e.always = e.ExpiresAt.IsZero() && e.Check(d.env, now) == nil
+		d.keep(d.callers, e)
 	case errors.Is(err, ErrKeyNotFound):
 		d.answeredAt.Store(d.clock().UnixNano())
-		d.callers.Invalidate(digest)
-		d.keep(d.unknown, digest, e)
+		d.callers.remove(&digest)
+		d.keep(d.unknown, e)
 	default:
 		d.failed(now)
 	}
@@ -236,11 +238,11 @@ func (d *Directory) share(e *entry) {
 
 // keep keeps the entry unless a change was heard since it was asked for. Under the lock, no change comes in between: an
 // entry from before one is not there for an instant.
-func (d *Directory) keep(cache *otter.Cache[Digest, *entry], digest Digest, e *entry) {
+func (d *Directory) keep(in *table, e *entry) {
 	d.telling.Lock()
 	defer d.telling.Unlock()
-	if d.changes.Load() == e.changes {
-		cache.Set(digest, e)
+	if d.changes.Load() == e.changes.Load() {
+		in.put(e)
 	}
 }
 
@@ -252,18 +254,23 @@ func (d *Directory) fresh(e *entry, now time.Time) bool {
 	return d.unchanged(e)
 }
 
+// unchanged tells whether nothing was heard that concerns the entry. Then it is good as of now, and one look at the count tells the next time.
 func (d *Directory) unchanged(e *entry) bool {
-	if e.changes == d.changes.Load() {
+	heard, good := d.changes.Load(), e.changes.Load()
+	if good == heard {
 		return true
 	}
-	if e.changes < d.allChanged.Load() {
+	if e.Tenant != nil {
+		if at, ok := d.tenantsChanged.Load(e.Tenant.ID); ok && good < at.(uint64) {
+			return false
+		}
+	}
+	// After the tenants, which a change of everything clears when it has noted itself.
+	if good < d.allChanged.Load() {
 		return false
 	}
-	if e.Tenant == nil {
-		return true
-	}
-	at, ok := d.tenantsChanged.Load(e.Tenant.ID)
-	return !ok || e.changes >= at.(uint64)
+	e.changes.Store(heard)
+	return true
 }
 
 // servesOutage tells whether the entry may still be used although the store is away.
@@ -277,22 +284,26 @@ func (d *Directory) KeyChanged(digest Digest) {
 	d.telling.Lock()
 	defer d.telling.Unlock()
 	d.changes.Add(1)
-	d.callers.Invalidate(digest)
-	d.unknown.Invalidate(digest)
+	d.callers.remove(&digest)
+	d.unknown.remove(&digest)
 }
 
 // TenantChanged drops all keys of the tenant.
 func (d *Directory) TenantChanged(tenantID int64) {
 	d.telling.Lock()
 	defer d.telling.Unlock()
-	d.tenantsChanged.Store(tenantID, d.changes.Add(1))
+	heard := d.changes.Load() + 1
+	d.tenantsChanged.Store(tenantID, heard)
+	d.changes.Store(heard)
 }
 
 // AllChanged drops everything.
 func (d *Directory) AllChanged() {
 	d.telling.Lock()
 	defer d.telling.Unlock()
-	d.allChanged.Store(d.changes.Add(1))
+	heard := d.changes.Load() + 1
+	d.allChanged.Store(heard)
+	d.changes.Store(heard)
 	d.tenantsChanged.Clear()
 	d.tenants.Clear()
 }
@@ -307,8 +318,8 @@ func (d *Directory) Restored() {
 	d.lostSince.Store(0)
 }
 
-// Len returns about how many callers are held.
-func (d *Directory) Len() int { return d.callers.EstimatedSize() }
+// Len returns how many callers are held.
+func (d *Directory) Len() int { return int(d.callers.held.Load()) }
 
 // Hears tells whether changes are heard.
 func (d *Directory) Hears() bool { return d.lostSince.Load() == 0 }

@@ -77,7 +77,6 @@ func newDirectoryTest(t *testing.T) directoryTest {
 	table := &callerTable{callers: map[Digest]Caller{token.Digest(): {KeyID: "key_1", Environment: Live, Tenant: tenant(1)}}}
 	d := NewDirectory(table, Live, time.Now)
 	d.Restored()
-	t.Cleanup(func() { d.callers.StopAllGoroutines(); d.unknown.StopAllGoroutines() })
 	return directoryTest{d, table, token}
 }
 
@@ -228,18 +227,19 @@ func TestOldAnswerIsNeverKept(t *testing.T) {
 	d := newDirectoryTest(t)
 	digest := d.token.Digest()
 	for range 2000 {
-		before := &entry{Caller: Caller{KeyID: "key_1", Environment: Live, Tenant: tenant(1)}, changes: d.changes.Load()}
+		before := &entry{digest: digest, Caller: Caller{KeyID: "key_1", Environment: Live, Tenant: tenant(1)}}
+		before.changes.Store(d.changes.Load())
 		d.KeyChanged(digest)
 		var done atomic.Bool
 		seen := make(chan bool)
 		go func() {
 			found := false
 			for !done.Load() && !found {
-				_, found = d.callers.GetIfPresent(digest)
+				found = d.callers.find(&digest) != nil
 			}
 			seen <- found
 		}()
-		d.keep(d.callers, digest, before)
+		d.keep(d.callers, before)
 		done.Store(true)
 		if <-seen {
 			t.Fatal("an entry from before a change of the key was found after it")

@@ -35,6 +35,8 @@ type ask struct {
 	count int64
 	// again says that an ask before it in the same call is of the same tenant.
 	again bool
+	// before is for flights.
+	before int32
 	answer
 }
 

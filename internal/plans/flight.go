@@ -3,6 +3,7 @@ package plans
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,50 +20,62 @@ type flights struct {
 // flight is one round trip. Who comes first leads it.
 type flight struct {
 	asks []ask
+	// last has for each bucket of tenants 1 + the index of its last ask, from which before leads to the others.
+	last [buckets]int32
 	now  time.Time
-	// turn is sent to when the leader may begin, landed closed when the answers are there. nil when nobody waits for it.
+	// turn is sent to when the leader may begin, landed closed when the answers are there; nil when nobody waits for that.
 	turn   chan struct{}
 	landed chan struct{}
 	// term is the one in which the answers count, 0 for none.
 	term int64
-
-	space [1]ask
+	// aboard counts who has yet to read an answer.
+	aboard atomic.Int32
 }
+
+// buckets is as many as tenants often are in a flight.
+const buckets = 64
+
+// hangar has flights that are over: their asks would be half of what a request allocates.
+var hangar = sync.Pool{New: func() any { return &flight{turn: make(chan struct{}, 1)} }}
 
 // fly has a request answered in k, and returns the term in which the answer counts, 0 for none, and how many of the same ask
 // came before it.
 func (r *Redis) fly(k *ask, now time.Time) (term, position int64) {
 	s := &r.flights
 	s.mu.Lock()
-	f := s.next
-	leads := f == nil
-	if leads {
-		f = &flight{now: now}
-		f.asks = f.space[:0]
-		s.next = f
-	}
+	f, leads := s.gathering(now)
 	at, position := f.join(k)
+	queues := s.flying
+	s.flying = true
+	s.mu.Unlock()
 	switch {
 	case !leads:
-		if f.landed == nil {
-			f.landed = make(chan struct{})
-		}
-		landed := f.landed
-		s.mu.Unlock()
-		<-landed
-	case s.flying:
-		f.turn = make(chan struct{}, 1)
-		s.mu.Unlock()
+		<-f.landed
+	case queues:
 		<-f.turn
-		r.lead(f)
-	default:
-		s.flying = true
-		s.mu.Unlock()
+	}
+	if leads {
 		r.lead(f)
 	}
 	k.answer = f.asks[at].answer
 	k.count = f.asks[at].count
-	return f.term, position
+	term = f.term
+	f.leave()
+	return term, position
+}
+
+// gathering returns the flight to join, and whether that is a new one, to lead. It is called with mu held.
+func (s *flights) gathering(now time.Time) (f *flight, leads bool) {
+	if f = s.next; f == nil {
+		f = hangar.Get().(*flight)
+		f.now = now
+		s.next = f
+		return f, true
+	}
+	if f.landed == nil {
+		f.landed = make(chan struct{})
+	}
+	return f, false
 }
 
 // lead makes the round trip. Before it leaves, whoever can run already comes along: on a busy server that makes flights a half larger, on
@@ -97,17 +110,34 @@ func (r *Redis) land(f *flight) {
 }
 
 // join adds a request to the ask of its claim and windows.
-func (f *flight) join(k *ask) (at int, position int64) {
+func (f *flight) join(k *ask) (at int32, position int64) {
+	f.aboard.Add(1)
+	last := &f.last[uint64(k.claim.TenantID)%buckets]
 	k.again = false
-	for i := range f.asks {
-		of := &f.asks[i]
+	for i := *last; i > 0; i = f.asks[i-1].before {
+		of := &f.asks[i-1]
+		if of.claim.TenantID != k.claim.TenantID {
+			continue
+		}
 		if of.minute == k.minute && of.day == k.day && of.claim == k.claim {
 			position = of.count
 			of.count += k.count
-			return i, position
+			return i - 1, position
 		}
-		k.again = k.again || of.claim.TenantID == k.claim.TenantID
+		k.again = true
 	}
+	k.before = *last
 	f.asks = append(f.asks, *k)
-	return len(f.asks) - 1, 0
+	*last = int32(len(f.asks))
+	return *last - 1, 0
+}
+
+// leave is the end of it for one request, after which it must not look at the flight. The last one keeps it for others.
+func (f *flight) leave() {
+	if f.aboard.Add(-1) > 0 {
+		return
+	}
+	clear(f.asks)
+	f.asks, f.last, f.landed, f.term = f.asks[:0], [buckets]int32{}, nil, 0
+	hangar.Put(f)
 }

@@ -43,11 +43,11 @@ func serveHTTP(
 	ctx context.Context, cfg config, on *sockets, api, admin http.Handler, health *health, log zerolog.Logger, started func(),
 ) error {
 	apiServer, adminServer := newHTTPServer(api, log), newHTTPServer(admin, log)
-	apiServer.ConnContext = wire.Context
+	taken := wire.Prepare(apiServer, on.api)
 	// A profile may take longer than an answer of the API.
 	adminServer.WriteTimeout = 5 * time.Minute
 	failed := make(chan error, 2)
-	go func() { failed <- apiServer.Serve(wire.Listen(on.api)) }()
+	go func() { failed <- apiServer.Serve(taken) }()
 	go func() { failed <- adminServer.Serve(on.admin) }()
 	defer func() { _ = adminServer.Close() }()
 	started()
@@ -63,7 +63,11 @@ func serveHTTP(
 	time.Sleep(cfg.DrainDelay)
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.StopTimeout)
 	defer cancel()
-	if err := apiServer.Shutdown(stopCtx); err != nil {
+	err := apiServer.Shutdown(stopCtx)
+	if err == nil {
+		err = taken.Drain(stopCtx)
+	}
+	if err != nil {
 		return errors.Join(fmt.Errorf("requests in flight did not finish within %v: %w", cfg.StopTimeout, err), apiServer.Close())
 	}
 	return nil

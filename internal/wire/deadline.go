@@ -72,8 +72,8 @@ func (d *deadline) expire(s *sweep, conn func(time.Time) error) {
 	}
 }
 
-// Read implements net.Conn.
-func (c *Conn) Read(p []byte) (int, error) {
+// receive reads from the connection.
+func (c *Conn) receive(p []byte) (int, error) {
 	if err := c.reads.enter(c.listener.swept.Load(), c.Conn.SetReadDeadline); err != nil {
 		return 0, err
 	}
@@ -90,8 +90,8 @@ func (c *Conn) send(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// SetReadDeadline implements net.Conn.
-func (c *Conn) SetReadDeadline(t time.Time) error {
+// readUntil is SetReadDeadline.
+func (c *Conn) readUntil(t time.Time) error {
 	return c.reads.move(t, c.listener.swept.Load(), c.Conn.SetReadDeadline)
 }
 

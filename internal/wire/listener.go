@@ -2,15 +2,20 @@ package wire
 
 import (
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// listener hands out connections that are Conns. It sweeps them until it is closed and the last of them is.
-type listener struct {
+// Listener hands out connections that are Conns. It sweeps them until it is closed and the last of them is.
+type Listener struct {
 	net.Listener
 	swept atomic.Pointer[sweep]
+
+	// handler answers plain requests, nil for none here.
+	handler                   http.Handler
+	writeTimeout, idleTimeout time.Duration
 
 	mu     sync.Mutex
 	conns  map[*Conn]struct{}
@@ -26,15 +31,15 @@ type sweep struct{ at, near time.Time }
 func newSweep(now time.Time) *sweep { return &sweep{now, now.Add(4 * sweepEvery)} }
 
 // Listen returns a listener whose connections are Conns. It is to be closed.
-func Listen(on net.Listener) net.Listener {
-	l := &listener{Listener: on, conns: map[*Conn]struct{}{}, over: make(chan struct{})}
+func Listen(on net.Listener) *Listener {
+	l := &Listener{Listener: on, conns: map[*Conn]struct{}{}, over: make(chan struct{})}
 	l.swept.Store(newSweep(time.Now()))
 	go l.run()
 	return l
 }
 
 // Accept implements net.Listener.
-func (l *listener) Accept() (net.Conn, error) {
+func (l *Listener) Accept() (net.Conn, error) {
 	accepted, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
@@ -47,7 +52,7 @@ func (l *listener) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener.
-func (l *listener) Close() error {
+func (l *Listener) Close() error {
 	l.mu.Lock()
 	if !l.closed {
 		l.closed = true
@@ -57,7 +62,7 @@ func (l *listener) Close() error {
 	return l.Listener.Close()
 }
 
-func (l *listener) forget(c *Conn) {
+func (l *Listener) forget(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, ok := l.conns[c]; ok {
@@ -67,14 +72,14 @@ func (l *listener) forget(c *Conn) {
 }
 
 // endIfLast is called with the lock held.
-func (l *listener) endIfLast() {
+func (l *Listener) endIfLast() {
 	if l.closed && len(l.conns) == 0 && !l.ended {
 		l.ended = true
 		close(l.over)
 	}
 }
 
-func (l *listener) run() {
+func (l *Listener) run() {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
@@ -91,7 +96,7 @@ func (l *listener) run() {
 	}
 }
 
-func (l *listener) open() []*Conn {
+func (l *Listener) open() []*Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := make([]*Conn, 0, len(l.conns))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"strings"
@@ -17,7 +18,7 @@ import (
 )
 
 // serve starts a server on a listener of this package and returns its address.
-func serve(t *testing.T, s *http.Server) (addr string, on *listener) {
+func serve(t *testing.T, s *http.Server) (addr string, on *Listener) {
 	t.Helper()
 	plain, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -25,6 +26,13 @@ func serve(t *testing.T, s *http.Server) (addr string, on *listener) {
 	}
 	l := Listen(plain)
 	s.ConnContext = Context
+	run(t, s, l)
+	return plain.Addr().String(), l
+}
+
+// run serves until the test ends, and sees to it that nothing is left then.
+func run(t *testing.T, s *http.Server, l *Listener) {
+	t.Helper()
 	done := make(chan error)
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
@@ -33,12 +41,30 @@ func serve(t *testing.T, s *http.Server) (addr string, on *listener) {
 			t.Error(err)
 		}
 		select {
-		case <-l.(*listener).over:
+		case <-l.over:
 		case <-time.After(10 * time.Second):
 			t.Error("the sweep goes on without listener and connections")
 		}
 	})
-	return plain.Addr().String(), l.(*listener)
+}
+
+// plainServer is net/http's alone.
+func plainServer(t *testing.T, h http.Handler) (addr string) {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0)}
+	done := make(chan error)
+	go func() { done <- s.Serve(l) }()
+	t.Cleanup(func() {
+		_ = s.Close()
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
 }
 
 func dial(t *testing.T, addr string) net.Conn {

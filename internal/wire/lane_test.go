@@ -1,0 +1,520 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// FuzzPlain: what is read as plain net/http reads too, and reads the same.
+func FuzzPlain(f *testing.F) {
+	const host = "Host: x\r\n"
+	for _, s := range []string{
+		"GET / HTTP/1.1\r\n" + host + "\r\n",
+		"GET /v1/pets?limit=20&status=sold HTTP/1.1\r\nHost: api.example:8080\r\nAuthorization: Bearer x\r\nx-request-id:  a b \r\nConnection: Keep-Alive\r\n\r\nGET /",
+		"HEAD /a.b/~c:d-_ HTTP/1.1\r\nhOST: [::1]:80\r\naccept:\r\n\r\n",
+		"GET /? HTTP/1.1\r\n" + host + "\r\n", "GET /a%2Fb HTTP/1.1\r\n" + host + "\r\n", "GET //x/y HTTP/1.1\r\n" + host + "\r\n",
+		"GET /?a=%zz;b?c&&=\"<>\\^`{|} HTTP/1.1\r\n" + host + "\r\n", "GET /#a HTTP/1.1\r\n" + host + "\r\n", "GET / HTTP/1.0\r\n" + host + "\r\n",
+		"GET / HTTP/1.1\r\n" + host + "Content-Length: 3\r\n\r\nabc", "GET / HTTP/1.1\r\n" + host + "Content-Length : 3\r\n\r\nabc",
+		"GET / HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "GET / HTTP/1.1\r\n" + host + "A: b\r\n c\r\n\r\n",
+		"GET / HTTP/1.1\r\n" + host + "A: b\nC: d\r\n\r\n", "GET / HTTP/1.1\n" + host + "\n", "GET / HTTP/1.1\r\n" + host + "A: b\rc\r\n\r\n", "GET / HTTP/1.1\r\nA: b\r\n\r\n",
+		"GET / HTTP/1.1\r\n" + host + host + "\r\n", "GET / HTTP/1.1\r\n" + host + "A: 1\r\na: 2\r\n\r\n", "GET / HTTP/1.1\r\n" + host + ": x\r\n\r\n",
+		"GET / HTTP/1.1\r\n" + host + "Pragma: no-cache\r\n\r\n", "GET / HTTP/1.1\r\n" + host + "Connection: close\r\n\r\n", "GET  / HTTP/1.1\r\n" + host + "\r\n",
+		"GET / HTTP/1.1 \r\n" + host + "\r\n", "GET / a HTTP/1.1\r\n" + host + "\r\n", "POST / HTTP/1.1\r\n" + host + "\r\n", "GET / HTTP/1.1\r\n" + host + "A: \x7f\x80\r\n\r\n",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r := plain{header: http.Header{}}
+		length, ok := r.read(b)
+		if !ok {
+			return
+		}
+		rest := bufio.NewReader(bytes.NewReader(b))
+		want, err := http.ReadRequest(rest)
+		if err != nil {
+			t.Fatalf("%q is plain, and net/http says: %v", b, err)
+		}
+		// What the server checks besides.
+		if left, err := io.ReadAll(rest); err != nil || !bytes.Equal(left, b[length:]) || want.Host == "" || want.Close {
+			t.Errorf("%q: %v, left %q and %q, host %q, close %v", b, err, left, b[length:], want.Host, want.Close)
+		}
+		want.RemoteAddr = "192.0.2.1:80"
+		got := r.forHandler(&Conn{from: want.RemoteAddr})
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%q:\n got %+v %+v\nwant %+v %+v", b, got, got.URL, want, want.URL)
+		}
+	})
+}
+
+// TestPlain: a request that a client of ours sends is plain. Else nothing here would be of use.
+func TestPlain(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		request string
+		plain   bool
+	}{
+		{"GET /v1/pets?limit=20 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\nAuthorization: Bearer pst_live_x\r\n\r\n", true},
+		{"GET /v1/pets/1 HTTP/1.1\r\nHost: api.example\r\nUser-Agent: Go-http-client/1.1\r\nIf-None-Match: \"a\"\r\nAccept-Encoding: gzip\r\n\r\n", true},
+		{"HEAD /v1/pets HTTP/1.1\r\nhost: x\r\nconnection: keep-alive\r\naccept-language: de-DE,de;q=0.9\r\n\r\n", true},
+		{"GET /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", false},
+		{"GET /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", false},
+		{"GET /v1/pets HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("A: b\r\n", 2) + "\r\n", false},
+		{"DELETE /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n", false},
+		{"GET /v1/pets HTTP/1.1\r\nHost: x\r\n", false},
+	} {
+		r := plain{header: http.Header{}}
+		if _, ok := r.read([]byte(tt.request)); ok != tt.plain {
+			t.Errorf("%q: plain %v", tt.request, ok)
+		}
+	}
+}
+
+// echo answers with what it was asked, in the many ways that handlers have.
+func echo(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	h := w.Header()
+	if c := From(r.Context()); c != nil {
+		c.Head = append(c.Head[:0], "X-Head: "+r.URL.Path+"\r\n"...)
+	} else {
+		h.Set("X-Head", r.URL.Path)
+	}
+	told := fmt.Sprintf("%s %s %s %s %v %v %q %v", r.Method, r.RequestURI, r.Host, r.Proto, r.URL, r.Header, body, err)
+	switch r.URL.Path {
+	case "/nothing":
+		return
+	case "/304":
+		h.Set("Content-Type", "text/plain")
+		h.Set("Etag", "x")
+		w.WriteHeader(http.StatusNotModified)
+		_, err = io.WriteString(w, "no body")
+		if !errors.Is(err, http.ErrBodyNotAllowed) {
+			panic(err)
+		}
+	case "/204":
+		w.WriteHeader(http.StatusNoContent)
+	case "/999":
+		w.WriteHeader(999)
+	case "/typed":
+		h.Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusTeapot)
+		w.WriteHeader(http.StatusOK)
+		h.Set("X-Late", "1")
+		_, _ = w.Write([]byte(told[:10]))
+		_, _ = io.WriteString(w, told[10:])
+	case "/length":
+		h.Set("Content-Length", fmt.Sprint(len(told)))
+		_, _ = io.WriteString(w, told)
+	case "/odd":
+		h["X-Odd"] = []string{"a\r\nb: c", " d "}
+		h["bad name"] = []string{"x"}
+		h["Date"] = nil
+		h.Set("Content-Type", "a\nb")
+		_, _ = io.WriteString(w, told)
+	case "/long":
+		_, _ = io.WriteString(w, strings.Repeat(told, 20))
+	case "/close":
+		h.Set("Connection", "close")
+		_, _ = io.WriteString(w, told)
+	default:
+		_, _ = io.WriteString(w, told)
+	}
+}
+
+// prepared is a server with plain requests answered by its connections.
+func prepared(t *testing.T, s *http.Server) (string, *Listener) {
+	t.Helper()
+	plain, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := Prepare(s, plain)
+	run(t, s, l)
+	return plain.Addr().String(), l
+}
+
+// answers sends all that is written, and returns what is answered until the server closes the connection.
+func answers(t *testing.T, addr string, writes []string, methods []string) []string {
+	t.Helper()
+	c := dial(t, addr)
+	go func() {
+		for _, w := range writes {
+			if _, err := io.WriteString(c, w); err != nil {
+				return
+			}
+			if len(w) == 1 {
+				time.Sleep(100 * time.Microsecond)
+			}
+		}
+	}()
+	var all []string
+	r := bufio.NewReader(c)
+	for _, method := range methods {
+		if err := c.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(r, &http.Request{Method: method})
+		if err != nil {
+			all = append(all, "no answer")
+			break
+		}
+		body, err := io.ReadAll(res.Body)
+		if res.Close {
+			err = nil // It may be a reset, for what the server left unread.
+		}
+		if method != http.MethodHead {
+			res.ContentLength = 0 // net/http may send in pieces what is written in one here.
+			res.Header.Del("Content-Length")
+		}
+		if res.Header["Date"] != nil {
+			res.Header.Set("Date", "its own")
+		}
+		all = append(all, fmt.Sprintf("%s %v %d close %v %v %s", res.Status, res.Header, res.ContentLength, res.Close, err, body))
+		if res.Close {
+			break
+		}
+	}
+	return all
+}
+
+// TestSameAnswers: a connection with any requests on it, written in any pieces, is answered as it is by net/http.
+func TestSameAnswers(t *testing.T) {
+	t.Parallel()
+	ours, _ := prepared(t, &http.Server{Handler: http.HandlerFunc(echo), ErrorLog: log.New(io.Discard, "", 0)})
+	theirs := plainServer(t, http.HandlerFunc(echo))
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	requests := []string{
+		"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n", "HEAD /%s HTTP/1.1\r\nHost: x\r\nA: b\r\n\r\n", "GET /%s?a=b HTTP/1.1\r\nhost: x:80\r\nauthorization: Bearer y\r\n\r\n",
+		"POST /%s HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nGET /", "POST /%s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nGET\r\n0\r\n\r\n",
+		"GET /%s HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nHEAD", "DELETE /%s HTTP/1.1\r\nHost: x\r\n\r\n", "GET /%s HTTP/1.1\r\nHost: x\r\nX: a, b\r\nX: c\r\n\r\n",
+		"GET /%s HTTP/1.1\nHost: x\n\n", "GET /%s HTTP/1.1\r\nHost: x\r\nLong: " + strings.Repeat("x", 5000) + "\r\n\r\n", "POST /%s HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx",
+		"GET /%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "GET /%s HTTP/1.0\r\n\r\n", "GET /%s\r\n\r\n", "GET /%s HTTP/1.1\r\n\r\n", "GET /%s HTTP/1.1\r\nHost: x\r\nA b\r\n\r\n",
+	}
+	const last = 6 // so many of the last end a connection
+	paths := []string{"", "nothing", "304", "204", "999", "typed", "length", "odd", "long", "close", "a%2Fb", "x/../y"}
+	rounds := 400
+	if testing.Short() {
+		rounds = 50
+	}
+	answered := 0
+	for range rounds {
+		var stream strings.Builder
+		var methods []string
+		for range 1 + random.IntN(12) {
+			of, path := random.IntN(len(requests)), paths[random.IntN(len(paths))]
+			request := fmt.Sprintf(requests[of], path)
+			methods = append(methods, request[:strings.IndexByte(request, ' ')])
+			stream.WriteString(request)
+			if path == "close" || of >= len(requests)-last {
+				// What came behind it would be answered by a reset, sooner or later.
+				break
+			}
+		}
+		var writes []string
+		for rest := stream.String(); rest != ""; {
+			n := 1 + random.IntN(len(rest))
+			if random.IntN(3) == 0 {
+				n = min(len(rest), 1+random.IntN(8))
+			}
+			writes, rest = append(writes, rest[:n]), rest[n:]
+		}
+		got, want := answers(t, ours, writes, methods), answers(t, theirs, writes, methods)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%q (-net/http +ours):\n%.3000s", writes, diff)
+		}
+		answered += len(got)
+	}
+	t.Logf("%d answers compared", answered)
+}
+
+// TestPlainContext: the context of a plain request ends when its client hangs up, when it is over, and not before.
+func TestPlainContext(t *testing.T) {
+	t.Parallel()
+	seen, ended := make(chan context.Context, 1), make(chan error, 1)
+	addr, _ := prepared(t, &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/wait":
+			child, cancel := context.WithTimeout(r.Context(), 20*time.Second)
+			defer cancel()
+			seen <- r.Context()
+			<-child.Done()
+			ended <- r.Context().Err()
+		case "/short":
+			select {
+			case <-r.Context().Done():
+				ended <- errors.New("the context ended early")
+			case <-time.After(50 * time.Millisecond):
+				ended <- nil
+			}
+		case "/keep":
+			seen <- r.Context()
+		}
+	})})
+	c := dial(t, addr)
+	r := bufio.NewReader(c)
+	send := func(paths ...string) {
+		t.Helper()
+		for _, p := range paths {
+			if _, err := io.WriteString(c, "GET "+p+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	answer := func() {
+		t.Helper()
+		if res, err := http.ReadResponse(r, nil); err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("%v %v", res, err)
+		}
+	}
+	var kept context.Context
+	for try := 0; ; try++ {
+		send("/keep")
+		kept = <-seen
+		answer()
+		if _, isOurs := kept.(*requestContext); isOurs {
+			break
+		}
+		// The first is net/http's, and one that comes while that still ends the one before it.
+		if try == 100 {
+			t.Fatalf("no request was taken for a plain one: %T", kept)
+		}
+	}
+	if err := kept.Err(); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the request: %v", err)
+	}
+	<-kept.Done()
+	// Twice, so that the next request comes while somebody listens, and once more, for the connection goes on.
+	send("/short", "/short")
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		answer()
+	}
+	send("/short")
+	time.Sleep(20 * time.Millisecond)
+	send("/keep")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	answer()
+	<-seen
+	answer()
+	send("/wait")
+	<-seen
+	_ = c.Close()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("after the client has hung up: %v", err)
+	}
+}
+
+// TestPlainShutdown: a server that stops answers the plain request under way, says that it closes, and closes.
+func TestPlainShutdown(t *testing.T) {
+	t.Parallel()
+	for _, inTime := range []bool{true, false} {
+		begun, release := make(chan struct{}, 1), make(chan struct{})
+		s := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if _, isPlain := r.Context().(*requestContext); isPlain && r.URL.Path == "/slow" {
+				begun <- struct{}{}
+				<-release
+			}
+		})}
+		addr, l := prepared(t, s)
+		slow, idle := dial(t, addr), dial(t, addr)
+		for _, c := range []net.Conn{slow, idle} {
+			for range 2 {
+				if got := get(t, c, "/"); got.Close {
+					t.Error("closed early")
+				}
+			}
+		}
+		answer := make(chan *http.Response)
+		go func() {
+			defer close(answer)
+			// One that comes while net/http still ends the one before it is net/http's.
+			for {
+				res, err := ask(slow, "/slow")
+				if err != nil || res.Close {
+					answer <- res
+					return
+				}
+			}
+		}()
+		<-begun
+		if err := s.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := idle.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("an idle connection: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if !inTime {
+			if err := l.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("drained with a request under way: %v", err)
+			}
+			if res := <-answer; res != nil {
+				t.Errorf("got %v", res)
+			}
+			close(release)
+			continue
+		}
+		time.AfterFunc(50*time.Millisecond, func() { close(release) })
+		if err := l.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if res := <-answer; res == nil || res.StatusCode != http.StatusOK {
+			t.Errorf("got %v", res)
+		}
+	}
+}
+
+// TestPlainPanics: a handler that panics ends its connection, and nothing else.
+func TestPlainPanics(t *testing.T) {
+	t.Parallel()
+	var logged bytes.Buffer
+	s := &http.Server{ErrorLog: log.New(&logged, "", 0), Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/abort":
+			panic(http.ErrAbortHandler)
+		case "/panic":
+			_ = r.Context().Done()
+			panic("oh")
+		}
+	})}
+	addr, l := prepared(t, s)
+	for _, path := range []string{"/abort", "/panic"} {
+		c := dial(t, addr)
+		get(t, c, "/")
+		if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	c := dial(t, addr)
+	for range 3 {
+		get(t, c, "/")
+	}
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := logged.String(); strings.Count(got, "panic serving") != 1 || !strings.Contains(got, ": oh\n") {
+		t.Errorf("logged %q", got)
+	}
+}
+
+// TestPlainTimeouts: after plain requests too, a connection that is idle is closed, and one whose client does not read.
+func TestPlainTimeouts(t *testing.T) {
+	t.Parallel()
+	const timeout = 2 * time.Second
+	long := strings.Repeat("x", 8<<20)
+	addr, _ := prepared(t, &http.Server{IdleTimeout: timeout, WriteTimeout: timeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/long" {
+			_, _ = io.WriteString(w, long)
+		}
+	})})
+	for _, path := range []string{"/", "/long"} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			c := dial(t, addr)
+			for range 3 {
+				get(t, c, "/")
+			}
+			start := time.Now()
+			if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			if path == "/long" {
+				time.Sleep(timeout + late)
+			}
+			n, _ := io.Copy(io.Discard, c)
+			took := time.Since(start)
+			if took < timeout-time.Second || took > timeout+2*late || n >= int64(len(long)) {
+				t.Errorf("%d bytes, closed after %v", n, took)
+			}
+		})
+	}
+}
+
+// get asks and reads the answer.
+func get(t *testing.T, c net.Conn, path string) *http.Response {
+	t.Helper()
+	res, err := ask(c, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func ask(c net.Conn, path string) (*http.Response, error) {
+	if _, err := io.WriteString(c, "GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		return nil, err
+	}
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(io.Discard, res.Body)
+	return res, err
+}
+
+// BenchmarkRequest compares an answer of a few bytes with net/http's.
+func BenchmarkRequest(b *testing.B) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Content-Type"] = []string{"text/plain"}
+		_, _ = io.WriteString(w, "hello")
+	})
+	for name, prepare := range map[string]func(*http.Server, net.Listener) net.Listener{
+		"net-http": func(_ *http.Server, l net.Listener) net.Listener { return l },
+		"wire":     func(s *http.Server, l net.Listener) net.Listener { return Prepare(s, l) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			plain, err := new(net.ListenConfig).Listen(b.Context(), "tcp", "127.0.0.1:0")
+			if err != nil {
+				b.Fatal(err)
+			}
+			s := &http.Server{Handler: handler, IdleTimeout: time.Minute, WriteTimeout: time.Minute}
+			l := prepare(s, plain)
+			go func() { _ = s.Serve(l) }()
+			defer func() { _ = s.Close() }()
+			c, err := new(net.Dialer).DialContext(b.Context(), "tcp", plain.Addr().String())
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = c.Close() }()
+			request := []byte("GET /v1/pets?limit=20 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nAuthorization: Bearer pst_live_x\r\nAccept: */*\r\n\r\n")
+			answer := make([]byte, 4096)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := c.Write(request); err != nil {
+					b.Fatal(err)
+				}
+				if _, err := c.Read(answer); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	runtime.KeepAlive(handler)
+}

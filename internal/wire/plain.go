@@ -1,0 +1,143 @@
+package wire
+
+import (
+	"bytes"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"strings"
+)
+
+// mostLines is how many header lines a plain request may have.
+const mostLines = 32
+
+// plain is a request of the kind that nearly all are: GET or HEAD without a body, whole in one read, with nothing in it that needs
+// thought. It is read strictly: what is unusual in any way, or wrong, is not plain, and left to net/http. What is plain reads here
+// as it does there (FuzzPlain).
+type plain struct {
+	method, target, host string
+
+	url    url.URL
+	header http.Header
+	values [mostLines]string
+	lines  int
+
+	request http.Request
+}
+
+// forHandler returns the request as net/http would have it, but for its context.
+func (r *plain) forHandler(c *Conn) *http.Request {
+	r.request = http.Request{
+		Method: r.method, URL: &r.url, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: r.header, Body: http.NoBody, Host: r.host, RemoteAddr: c.remote(), RequestURI: r.target,
+	}
+	return &r.request
+}
+
+// read reads the request that b begins with, and returns how many bytes it has. It returns false for a request that is not
+// plain. Its strings share one copy of its head.
+func (r *plain) read(b []byte) (length int, ok bool) {
+	if !bytes.HasPrefix(b, []byte("GET /")) && !bytes.HasPrefix(b, []byte("HEAD /")) {
+		return 0, false
+	}
+	end := bytes.Index(b, []byte("\r\n\r\n"))
+	if end < 0 {
+		return 0, false
+	}
+	length = end + len("\r\n\r\n")
+	line, rest, _ := strings.Cut(string(b[:end+len("\r\n")]), "\r\n")
+	r.host, r.lines = "", 0
+	clear(r.header)
+	if !r.readLine(line) {
+		return 0, false
+	}
+	for rest != "" {
+		if line, rest, ok = strings.Cut(rest, "\r\n"); !ok || !r.readField(line) {
+			return 0, false
+		}
+	}
+	return length, r.host != ""
+}
+
+// readLine reads the request line. A path of which any letter could stand for another is not plain.
+func (r *plain) readLine(line string) bool {
+	method, rest, _ := strings.Cut(line, " ")
+	target, ok := strings.CutSuffix(rest, " HTTP/1.1")
+	if !ok || strings.HasPrefix(target, "//") {
+		return false
+	}
+	path, query, asks := strings.Cut(target, "?")
+	if asks && query == "" || !consists(path, inPath) || !consists(query, inQuery) {
+		return false
+	}
+	r.method, r.target, r.url = method, target, url.URL{Path: path, RawQuery: query}
+	return true
+}
+
+// readField reads a header line. A name that says something of the connection or of a body, or that comes twice, is not plain.
+func (r *plain) readField(line string) bool {
+	name, value, ok := strings.Cut(line, ":")
+	value = strings.Trim(value, " \t")
+	if !ok || name == "" || !consists(name, inName) || !consists(value, inValue) {
+		return false
+	}
+	name = textproto.CanonicalMIMEHeaderKey(name)
+	switch name {
+	case "Host":
+		if r.host != "" || value == "" || !consists(value, inHost) {
+			return false
+		}
+		r.host = value
+		return true
+	case "Connection":
+		if !strings.EqualFold(value, "keep-alive") {
+			return false
+		}
+	case "Content-Length", "Transfer-Encoding", "Trailer", "Te", "Expect", "Upgrade", "Http2-Settings", "Keep-Alive", "Proxy-Connection", "Pragma":
+		return false
+	}
+	if _, twice := r.header[name]; twice || r.lines == mostLines {
+		return false
+	}
+	r.values[r.lines] = value
+	r.lines++
+	r.header[name] = r.values[r.lines-1 : r.lines : r.lines]
+	return true
+}
+
+// What a byte of a plain request may be part of.
+const (
+	inPath = 1 << iota
+	inQuery
+	inName
+	inValue
+	inHost
+)
+
+// parts says for each byte what it may be part of. All of it is printable ASCII.
+var parts = func() (t [256]uint8) {
+	for c := byte(' '); c <= '~'; c++ {
+		t[c] |= inValue
+		if c != ' ' && c != '#' {
+			t[c] |= inQuery
+		}
+		if 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' {
+			t[c] |= inPath | inName | inHost
+		}
+	}
+	for of, bytes := range map[uint8]string{inPath: "-._~/:", inName: "-_", inHost: "-.:[]"} {
+		for i := range len(bytes) {
+			t[bytes[i]] |= of
+		}
+	}
+	return t
+}()
+
+func consists(s string, of uint8) bool {
+	for i := range len(s) {
+		if parts[s[i]]&of == 0 {
+			return false
+		}
+	}
+	return true
+}

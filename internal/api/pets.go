@@ -8,25 +8,36 @@ import (
 	"petstore.example/internal/catalog"
 )
 
+// petsQuery is what GET /v1/pets asks for.
+type petsQuery struct {
+	listQuery
+	position
+	status catalog.Status
+}
+
+func parsePetsQuery(raw string) (q petsQuery, err error) {
+	if q.listQuery, err = parseListQuery(raw); err != nil {
+		return q, err
+	}
+	q.position, q.status, err = page(&q.listQuery, catalog.ParseStatus, petStatuses)
+	return q, err
+}
+
 // listPets is GET /v1/pets. It answers from memory where the page there is certainly the present one.
 func (a *api) listPets(x *exchange) error {
-	query, err := parseListQuery(x.Request.URL.RawQuery)
-	if err != nil {
-		return err
-	}
-	at, status, err := page(&query, catalog.ParseStatus, petStatuses)
+	q, err := x.kept.parsePets(x.Request.URL.RawQuery)
 	if err != nil {
 		return err
 	}
 	// Links keep parameters that we don't know, so pages with such are kept for nobody else.
 	memory, version := a.memory, x.decision.Version
-	if query.others != nil {
+	if q.others != nil {
 		memory = nil
 	}
-	key := listKey{x.caller.Tenant.ID, at.after, status, at.limit, query.limit.times > 0}
-	p := memory.get(key, version)
+	key := listKey{x.caller.Tenant.ID, q.after, q.status, q.position.limit, q.listQuery.limit.times > 0}
+	p := memory.find(&key, version, x.started)
 	if p == nil {
-		if p, err = a.readPets(x, &query, catalog.Page{After: at.after, Limit: at.limit, Status: status}); err != nil {
+		if p, err = a.readPets(x, q); err != nil {
 			return err
 		}
 		if memory.wants(key, version) {
@@ -38,7 +49,8 @@ func (a *api) listPets(x *exchange) error {
 }
 
 // readPets reads a page from the database.
-func (a *api) readPets(x *exchange, query *listQuery, asked catalog.Page) (*listPage, error) {
+func (a *api) readPets(x *exchange, q *petsQuery) (*listPage, error) {
+	asked := catalog.Page{After: q.after, Limit: q.position.limit, Status: q.status}
 	pets, more, err := a.Pets.ListPets(x.Request.Context(), x.caller.Tenant.ID, asked)
 	if err != nil {
 		return nil, err
@@ -47,7 +59,7 @@ func (a *api) readPets(x *exchange, query *listQuery, asked catalog.Page) (*list
 	if more && len(pets) > 0 {
 		next = formatCursor(pets[len(pets)-1].ID)
 	}
-	return finish(query, a.petsURL, pets, next)
+	return finish(&q.listQuery, a.petsURL, pets, next)
 }
 
 // createPet is POST /v1/pets.

@@ -70,7 +70,8 @@ func (t *table) markdown(w *bytes.Buffer) {
 
 func writeDocument(file string, m machine.Description, tables []*table) error {
 	var text bytes.Buffer
-	text.WriteString("# How costs grow\n\nWritten by `make bench-scale`; run it again to replace every figure. Everything runs on one machine: " + m.String() + ".\n")
+	text.WriteString("# How costs grow\n\nWritten by `make bench-scale`; run it again to replace every figure. Everything runs on one machine: " + m.String() + ".\n" +
+		fmt.Sprintf("PostgreSQL has a quarter of the memory for its buffers, %d MB, as on a server of its own; nothing is read in beforehand but what a table's making leaves there.\n", m.MemoryMB/buffersShare))
 	for _, t := range tables {
 		t.markdown(&text)
 	}

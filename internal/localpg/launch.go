@@ -21,7 +21,7 @@ const (
 )
 
 // settings are given on the command line, so that what a release changes in them holds for data made before it.
-func settings(throwaway bool) map[string]string {
+func settings(o Options) map[string]string {
 	set := map[string]string{
 		"listen_addresses":        "",
 		"port":                    "5432",
@@ -35,7 +35,7 @@ func settings(throwaway bool) map[string]string {
 		"max_wal_senders":         "0",
 		"jit":                     "off",
 	}
-	if throwaway {
+	if o.Throwaway {
 		// Commits still reach the system before they are answered, so they outlive the server's being killed, if not the machine's.
 		for _, name := range []string{"fsync", "full_page_writes", "autovacuum"} {
 			set[name] = "off"
@@ -44,14 +44,17 @@ func settings(throwaway bool) map[string]string {
 		set["max_connections"] = "400"
 		set["shared_buffers"] = "32MB"
 	}
+	if o.SharedBuffers > 0 {
+		set["shared_buffers"] = fmt.Sprintf("%dMB", o.SharedBuffers)
+	}
 	return set
 }
 
 // launch starts the server's process and waits until it takes connections. When a killed server's processes are still at work on
 // the data, it waits for them first: PostgreSQL sees them even where this process cannot.
-func (s *Server) launch(ctx context.Context, b binaries, throwaway bool) error {
+func (s *Server) launch(ctx context.Context, b binaries, o Options) error {
 	for end := time.Now().Add(orphanLimit); ; {
-		err := s.launchOnce(ctx, b, throwaway)
+		err := s.launchOnce(ctx, b, o)
 		if err == nil || !strings.Contains(err.Error(), "pre-existing shared memory block") || time.Now().After(end) {
 			return err
 		}
@@ -63,9 +66,9 @@ func (s *Server) launch(ctx context.Context, b binaries, throwaway bool) error {
 	}
 }
 
-func (s *Server) launchOnce(ctx context.Context, b binaries, throwaway bool) error {
+func (s *Server) launchOnce(ctx context.Context, b binaries, o Options) error {
 	args := []string{"-D", s.place.data(), "-k", s.place.sockets}
-	for name, value := range settings(throwaway) {
+	for name, value := range settings(o) {
 		args = append(args, "-c", name+"="+value)
 	}
 	log, size, err := openLog(s.logFile)
@@ -82,7 +85,7 @@ func (s *Server) launchOnce(ctx context.Context, b binaries, throwaway bool) err
 	cmd.Stdout, cmd.Stderr = log, log
 	s.place.account.apply(cmd)
 	orphaned := syscall.SIGINT
-	if throwaway {
+	if o.Throwaway {
 		orphaned = syscall.SIGQUIT // which also ends processes that a test has frozen
 	}
 	if s.process, err = subprocess.Start(cmd, orphaned); err != nil {

@@ -26,6 +26,9 @@ type Options struct {
 	// Throwaway trades the data's safety against a crash of the machine for speed.
 	Throwaway bool
 
+	// SharedBuffers is how many MB of pages PostgreSQL keeps itself (shared_buffers); 0 is its own default, or 32 for a throwaway.
+	SharedBuffers int64
+
 	// Install allows to install PostgreSQL when it is not on the machine.
 	Install bool
 
@@ -84,7 +87,7 @@ func start(ctx context.Context, o Options, dirs finder) (_ *Server, err error) {
 		return nil, err
 	}
 	s := &Server{place: p, version: b.version, logFile: filepath.Join(dir, "postgres.log"), release: release}
-	return s, s.launch(ctx, b, o.Throwaway)
+	return s, s.launch(ctx, b, o)
 }
 
 func (o Options) say(format string, args ...any) { _, _ = fmt.Fprintf(o.Log, format+"\n", args...) }

@@ -69,6 +69,15 @@ func TestThrowawayLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestSharedBuffers(t *testing.T) {
+	t.Parallel()
+	for want, o := range map[string]Options{"": {}, "32MB": {Throwaway: true}, "48MB": {Throwaway: true, SharedBuffers: 48}} {
+		if got := settings(o)["shared_buffers"]; got != want {
+			t.Errorf("%+v: %s, want %s", o, got, want)
+		}
+	}
+}
+
 func TestKillOfParent(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)

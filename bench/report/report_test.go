@@ -110,7 +110,7 @@ func TestWriteDocument(t *testing.T) {
 	got := read(t, file)
 	for _, want := range []string{
 		"| `bare_gin` | 2000 (1000–3000) | 20.0 (10.0–30.0) | 1.00 | 2.00 | 3 |\n",
-		"| `list_memory` | 600 (500–1000) | `bare_gin` | 0.30 (0.20–0.50) | 0.30 | 40.0 (30.0–50.0) | 39 | 2.00 | 8.00 | 3 | missed |\n",
+		"| `list_memory` | 600 (500–1000) | `bare_gin` | 0.30 (0.20–0.50) | 0.30 | 40.0 (30.0–50.0) | 39 | 2.00 | 2.00 | 8.00 | 3 | missed |\n",
 		"| in memory. | petstore 20.0, PostgreSQL 20.0 |\n",
 		"| `list_memory` | 300 | 8.00 (7.00–9.00) | 2.00 (2.00–2.00) | 4.00 (3.50–4.50) | 1.50 | missed |\n",
 		"| memory | 9 | 0.4 | 51.0 | 50 | 2 | missed |\n",

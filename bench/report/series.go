@@ -57,13 +57,14 @@ func (s *Series) RPS() Spread { return s.spread(func(r Run) float64 { return r.R
 
 // CPU is processor time a request in µs, of all servers together.
 func (s *Series) CPU() Spread {
-	return s.spread(func(r Run) float64 {
-		var sum time.Duration
-		for _, d := range r.CPU {
-			sum += d
-		}
-		return sum.Seconds() * 1e6
-	})
+	return s.spread(func(r Run) float64 { return r.cpu().Seconds() * 1e6 })
+}
+
+func (r Run) cpu() (sum time.Duration) {
+	for _, d := range r.CPU {
+		sum += d
+	}
+	return sum
 }
 
 // Share is one server's part of the processor time.
@@ -89,6 +90,11 @@ func (s *Series) P99() Spread { return s.spread(func(r Run) float64 { return r.P
 
 // Ratio is requests a second over the baseline's: of the medians, and the extremes of the rounds. A baseline's is 1.
 func (s *Series) Ratio() Spread { return s.ratio((*Series).RPS, func(r Run) float64 { return r.RPS }) }
+
+// CPURatio is processor time a request as a share of the baseline's.
+func (s *Series) CPURatio() Spread {
+	return s.ratio((*Series).CPU, func(r Run) float64 { return float64(r.cpu()) })
+}
 
 func (s *Series) ratio(median func(*Series) Spread, of func(Run) float64) Spread {
 	if s.Baseline == nil {

@@ -27,11 +27,13 @@ const (
 	Sold      Status = "sold"
 )
 
-// ParseStatus returns the status of that exact name, and whether there is one.
+// ParseStatus returns the status of that exact name, and whether there is one. It does not keep s, which may be part of a whole
+// request: lists are remembered by their status.
 func ParseStatus(s string) (Status, bool) {
-	switch st := Status(s); st {
-	case Available, Pending, Sold:
-		return st, true
+	for _, known := range []Status{Available, Pending, Sold} {
+		if s == string(known) {
+			return known, true
+		}
 	}
 	return "", false
 }

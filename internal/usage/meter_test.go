@@ -372,3 +372,11 @@ func BenchmarkAdmitted(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkAdmittedBusy is one key that is busy.
+func BenchmarkAdmittedBusy(b *testing.B) {
+	m := newMeter(&memoryStore{}, nil)
+	for b.Loop() {
+		m.Admitted(1, "key_0123456789abcdef", "business", noon)
+	}
+}

@@ -20,6 +20,9 @@ type shard struct {
 	tallies map[Slot]*tally
 	// most is how many tallies the map has held: it keeps room for them.
 	most int
+	// latest is the tally that was counted in last, nil for none, and latestSlot its slot: a key that is busy is found without hashing.
+	latest     *tally
+	latestSlot Slot
 }
 
 type tally struct {
@@ -32,11 +35,10 @@ type tally struct {
 func (s *shard) add(slot Slot, at time.Time, admitted, refused int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t, ok := s.tallies[slot]
-	if !ok {
-		t = &tally{}
-		s.tallies[slot] = t
-		s.most = max(s.most, len(s.tallies))
+	t := s.latest
+	if t == nil || s.latestSlot != slot {
+		t = s.tally(slot)
+		s.latest, s.latestSlot = t, slot
 	}
 	t.touched = true
 	t.admitted += admitted
@@ -44,6 +46,17 @@ func (s *shard) add(slot Slot, at time.Time, admitted, refused int64) {
 	if at.After(t.lastUsed) {
 		t.lastUsed = at
 	}
+}
+
+// tally returns the slot's, a new one where there is none. The caller holds s.mu.
+func (s *shard) tally(slot Slot) *tally {
+	t, ok := s.tallies[slot]
+	if !ok {
+		t = &tally{}
+		s.tallies[slot] = t
+		s.most = max(s.most, len(s.tallies))
+	}
+	return t
 }
 
 // collect moves the counts into new batches. The caller holds m.flushing.
@@ -76,6 +89,7 @@ func split[T any](all []T) (share, rest []T) {
 func (s *shard) drainInto(counts []Count, used map[string]time.Time) []Count {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.latest = nil // It may be dropped.
 	for slot, t := range s.tallies {
 		if !t.touched {
 			delete(s.tallies, slot)

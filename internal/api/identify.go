@@ -51,6 +51,7 @@ func (x *exchange) credential() (keys.Token, *Error) {
 		if token, ok := x.kept.parsed(values[0]); ok {
 			return token, nil
 		}
+		values = []string{x.kept.own(values[0])}
 	}
 	token, refusal := credential(values)
 	if refusal == nil {

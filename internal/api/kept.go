@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/netip"
+	"strings"
 
 	"petstore.example/internal/keys"
 )
@@ -55,6 +56,14 @@ func (k *kept) parsed(authorization string) (keys.Token, bool) {
 	return k.token, true
 }
 
+// own returns a copy of a header that may be remembered: the header itself may be part of a string that holds all of the request.
+func (k *kept) own(authorization string) string {
+	if k == nil || len(authorization) > maxAuthorization {
+		return authorization
+	}
+	return strings.Clone(authorization)
+}
+
 // keep remembers a header that was found good. It holds on to no more than one key: a good header is short but for spaces.
 func (k *kept) keep(authorization string, token keys.Token) {
 	if k != nil && len(authorization) <= maxAuthorization {
@@ -86,11 +95,15 @@ func (k *kept) parsePets(raw string) (*petsQuery, error) {
 	if k != nil && k.petsKnown && k.petsRaw == raw {
 		return &k.pets, nil
 	}
+	kept := k != nil && len(raw) <= maxQuery
+	if kept {
+		raw = strings.Clone(raw) // It is part of the request's line.
+	}
 	q, err := parsePetsQuery(raw)
 	if err != nil {
 		return nil, err
 	}
-	if k != nil && len(raw) <= maxQuery {
+	if kept {
 		k.pets, k.petsRaw, k.petsKnown = q, raw, true
 	}
 	return &q, nil

@@ -68,3 +68,62 @@ func TestRequestInFlightIsFinished(t *testing.T) {
 	t.Logf("a request whose body came after SIGTERM: %s; the server ended %v after it was asked", res.Status,
 		time.Since(asked).Round(time.Millisecond))
 }
+
+// TestListInFlightIsFinished stops a server while Postgres still looks for a list, on a connection that has sent requests before: it
+// is answered all the same, and its client is told that the connection closes.
+func TestListInFlightIsFinished(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, false)
+	s := h.serve()
+	tn := h.tenant(plans.Business, nil, 1)
+	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	answers := bufio.NewReader(conn)
+	send := func(limit int) {
+		t.Helper()
+		if _, err := fmt.Fprintf(conn, "GET /v1/pets?limit=%d HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", limit, tn.keys[0].token); err != nil {
+			t.Fatal(err)
+		}
+	}
+	receive := func() *http.Response {
+		t.Helper()
+		res, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK || string(body) != "[]\n" {
+			t.Fatalf("%s %s %v", res.Status, body, err)
+		}
+		return res
+	}
+	for limit := range 5 {
+		send(limit + 1)
+		receive()
+	}
+	tx, err := h.sql.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	if _, err := tx.ExecContext(t.Context(), "lock table pets in access exclusive mode"); err != nil {
+		t.Fatal(err)
+	}
+	send(100)
+	eventually(t, 5*time.Second, "a list that waits", func() bool {
+		return h.number("select count(*) from pg_locks where not granted and relation = 'pets'::regclass") == 1
+	})
+	if err := s.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 2*time.Second, "a server that stops", func() bool { return s.ready().Status == "stopping" })
+	time.AfterFunc(300*time.Millisecond, func() { _ = tx.Rollback() })
+	if res := receive(); !res.Close {
+		t.Errorf("the client is not told that the connection closes: %v", res.Header)
+	}
+	if code := s.wait(20 * time.Second); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+}

@@ -88,7 +88,7 @@ func (a *api) refuseOverLimit(x *exchange) error {
 	if !x.decision.Share {
 		a.Strikes.Refused(x.Request.Context(), c, x.now)
 	}
-	refused := overLimit(c, w, x.decision.Share, plans.RetryAfter(w.Reset, x.now))
+	refused := x.kept.overLimit(c, &w, x.decision.Share, plans.RetryAfter(w.Reset, x.now))
 	a.keepRefusal(x, usage.Refusal{Code: refused.code.name, Window: string(w.Name), Limit: w.Limit, Reset: w.Reset, Share: x.decision.Share})
 	return refused
 }

@@ -82,6 +82,8 @@ type Error struct {
 	cause   error
 	// retryAfter is in seconds, empty for no such header.
 	retryAfter string
+	// body is the answer, nil where it is not written yet.
+	body []byte
 }
 
 // because makes an error with a message that names the field and what is wrong with it; empty for the code's own.
@@ -157,7 +159,11 @@ func (a *api) fail(x *exchange, err error) {
 	if e.retryAfter != "" {
 		x.line("Retry-After", e.retryAfter)
 	}
-	if e.message == e.code.message {
+	switch {
+	case e.body != nil:
+		x.write(e.code.status, e.body)
+		return
+	case e.message == e.code.message:
 		x.write(e.code.status, e.code.body)
 		return
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/http"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -12,8 +13,12 @@ import (
 // hot is a request for a page that is in memory, over a connection that takes a head: all but net/http, the directory and the
 // meter is as in a server.
 func hot(tb testing.TB, headers ...string) (ask func()) {
+	return hotRequest(tb, list, noLimit, headers...)
+}
+
+func hotRequest(tb testing.TB, of func(testing.TB, *world) *http.Request, q plans.Quota, headers ...string) (ask func()) {
 	memory := plans.NewMemory(plans.WithVersions(func() (int64, bool) { return 1, true }))
-	ask, r := measuredRequest(tb, list, noLimit, func(c *Config) {
+	ask, r := measuredRequest(tb, of, q, func(c *Config) {
 		c.Limiter, c.Versions, c.ListMemory = memory, memory, 1<<20
 		c.Log = zerolog.New(devNull{}).With().Timestamp().Logger()
 	})
@@ -47,8 +52,9 @@ func TestListsAllocateLittle(t *testing.T) {
 	}
 }
 
-func benchmarkHot(b *testing.B, headers ...string) {
-	ask := hot(b, headers...)
+func benchmarkHot(b *testing.B, headers ...string) { benchmarkHotRequest(b, hot(b, headers...)) }
+
+func benchmarkHotRequest(b *testing.B, ask func()) {
 	b.ReportAllocs()
 	for b.Loop() {
 		ask()
@@ -60,3 +66,9 @@ func BenchmarkHotList(b *testing.B) { benchmarkHot(b) }
 
 // BenchmarkHotNotModified is the same with an ETag that is the page's.
 func BenchmarkHotNotModified(b *testing.B) { benchmarkHot(b, "If-None-Match", "*") }
+
+// BenchmarkHotRefused is a request over the limit.
+func BenchmarkHotRefused(b *testing.B) { benchmarkHotRequest(b, hotRequest(b, list, one)) }
+
+// BenchmarkHotBadKey is a request with a key whose checksum is wrong.
+func BenchmarkHotBadKey(b *testing.B) { benchmarkHotRequest(b, hotRequest(b, badKey, noLimit)) }

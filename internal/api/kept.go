@@ -27,6 +27,8 @@ type kept struct {
 	pets      petsQuery
 	petsRaw   string
 	petsKnown bool
+	// refusal is the last by a limit.
+	refusal refusal
 	// limits are the lines about limits, as they were written last.
 	limits limitLines
 }

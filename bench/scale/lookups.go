@@ -99,7 +99,7 @@ func digestOf(i int) keys.Digest { return sha256.Sum256([]byte(fmt.Sprint(i))) }
 
 func keyID(i int) string { return fmt.Sprintf("key_%016d", i) }
 
-// round looks keys up on a connection of its own, as catalogue.round does.
+// round looks keys up on a connection of its own: where the system places one may double what its answers take, for as long as it lives.
 func (k *keyring) round(ctx context.Context) (err error) {
 	db, err := store.Open(ctx, k.url, store.Options{AsAPI: true, MaxConns: 1})
 	if err != nil {

@@ -36,7 +36,8 @@ func (x *exchange) line(name, value string) {
 func (x *exchange) appendHead(b []byte, status int) []byte {
 	b = append(b, sharedLines...)
 	b = append(append(b, "X-Request-Id: "...), x.id...)
-	limits := new(limitLines)
+	var room [512]byte
+	limits := &limitLines{text: room[:0]}
 	if x.kept != nil {
 		limits = &x.kept.limits
 	}

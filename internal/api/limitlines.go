@@ -15,7 +15,7 @@ type limitLines struct {
 
 // append appends the lines of an allowance, which it writes anew where the terms or the second are others.
 func (t *limitLines) append(b []byte, l *allowance, now int64) []byte {
-	if t.text == nil || t.now != now || t.terms != l.terms {
+	if len(t.text) == 0 || t.now != now || t.terms != l.terms {
 		t.write(&l.terms, now)
 	}
 	from := t.gaps[0]

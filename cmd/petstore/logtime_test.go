@@ -1,9 +1,39 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 )
+
+type request struct {
+	context.Context
+	at time.Time
+}
+
+func (r request) Ended() time.Time { return r.at }
+
+// TestStampOfRequest: a request's event has the time at which it ended, any other the present.
+func TestStampOfRequest(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	log := zerolog.New(&out).Hook(&stamp{})
+	then := time.Date(2026, time.November, 20, 9, 21, 48, 7_000_000, time.UTC)
+	log.Info().Ctx(request{t.Context(), then}).Msg("request")
+	if want := `{"level":"info","time":"2026-11-20T09:21:48.007Z","message":"request"}` + "\n"; out.String() != want {
+		t.Errorf("got %s, want %s", &out, want)
+	}
+	out.Reset()
+	year := time.Now().Format(`"time":"2006-`)
+	log.Info().Msg("start")
+	if !bytes.Contains(out.Bytes(), []byte(year)) && !bytes.Contains(out.Bytes(), []byte(time.Now().Format(`"time":"2006-`))) {
+		t.Errorf("got %s, want the present", &out)
+	}
+}
 
 func TestStamp(t *testing.T) {
 	t.Parallel()
@@ -21,4 +51,19 @@ func TestStamp(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
+}
+
+func benchmarkStamp(ctx context.Context, b *testing.B) {
+	b.Helper()
+	log := zerolog.New(io.Discard).Hook(&stamp{})
+	for b.Loop() {
+		log.Info().Ctx(ctx).Msg("request")
+	}
+}
+
+// BenchmarkStamp is an event whose time is asked for, BenchmarkStampOfRequest one that has it.
+func BenchmarkStamp(b *testing.B) { benchmarkStamp(b.Context(), b) }
+
+func BenchmarkStampOfRequest(b *testing.B) {
+	benchmarkStamp(&request{b.Context(), time.Now()}, b)
 }

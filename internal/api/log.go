@@ -42,7 +42,7 @@ func (a *api) record(x *exchange, s *series, elapsed time.Duration) {
 	}
 	b = appendMilliseconds(append(b, `,"duration_ms":`...), elapsed)
 	b = strconv.AppendInt(append(b, `,"bytes":`...), int64(max(0, x.Writer.Size())), 10)
-	e.RawJSON("request_id", b)
+	e.Ctx(x).RawJSON("request_id", b)
 	if x.failed != nil {
 		logFailure(e, x.failed)
 	}

@@ -73,6 +73,7 @@ func (a *api) finish(x *exchange) {
 		cut = a.recovered(x, v)
 	}
 	elapsed := time.Since(x.started)
+	x.ended = x.started.Add(elapsed)
 	a.record(x, x.metrics.observe(x, elapsed), elapsed)
 	if x.conn != nil {
 		// Only net/http is known to have copied the header's values.

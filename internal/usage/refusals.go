@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"strings"
 	"sync"
 	"time"
 )
@@ -83,6 +84,8 @@ func (r *Refusals) Add(refusal Refusal) {
 		k = &recent{}
 		s.keys[refusal.KeyID] = k
 	}
+	// It may be part of a string that holds all of the request, its key too.
+	refusal.RequestID = strings.Clone(refusal.RequestID)
 	k.add(refusal)
 }
 

@@ -63,11 +63,8 @@ func serveHTTP(
 	time.Sleep(cfg.DrainDelay)
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.StopTimeout)
 	defer cancel()
-	err := apiServer.Shutdown(stopCtx)
-	if err == nil {
-		err = taken.Drain(stopCtx)
-	}
-	if err != nil {
+	// Shutdown knows nothing of plain requests, and Drain of what it still waits for: each ends what is left when the time is over.
+	if err := errors.Join(apiServer.Shutdown(stopCtx), taken.Drain(stopCtx)); err != nil {
 		return errors.Join(fmt.Errorf("requests in flight did not finish within %v: %w", cfg.StopTimeout, err), apiServer.Close())
 	}
 	return nil

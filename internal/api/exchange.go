@@ -82,8 +82,8 @@ func (x *exchange) write(status int, body []byte) {
 	x.send(status, body, nil)
 }
 
-// shortBody is shorter than what net/http keeps of a body until the handler has returned. It then finds out the length by itself, which
-// costs it 0.2 µs less than to be told.
+// shortBody is shorter than what net/http keeps of a body until the handler has returned, and a plain request's answer keeps all of it (package
+// wire). Then the length is found out without us, which costs 0.2 µs less than to be told.
 const shortBody = 2048
 
 // send is write with the body's length as its header has it, nil where that is not at hand.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,8 +18,8 @@ import (
 	"petstore.example/internal/wire"
 )
 
-// listen serves the handler and returns the base of its addresses.
-func listen(t *testing.T, h http.Handler, ours bool) string {
+// listen serves the handler, on a listener that prepare makes of a plain one, and returns the base of its addresses.
+func listen(t *testing.T, h http.Handler, prepare func(*http.Server, net.Listener) net.Listener) string {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -26,10 +27,7 @@ func listen(t *testing.T, h http.Handler, ours bool) string {
 	}
 	s := &http.Server{Handler: h, DisableGeneralOptionsHandler: true}
 	base := "http://" + l.Addr().String()
-	if ours {
-		s.ConnContext = wire.Context
-		l = wire.Listen(l)
-	}
+	l = prepare(s, l)
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
@@ -41,8 +39,15 @@ func listen(t *testing.T, h http.Handler, ours bool) string {
 	return base
 }
 
-// TestHeadByTheConnection: an answer whose head goes with the connection has the same header lines as one whose head goes by net/http's
-// map, each once, and no other bytes.
+// The ways to serve: net/http alone, with its connections taking header lines, and with those answering plain requests too.
+var (
+	byTheMap = func(_ *http.Server, l net.Listener) net.Listener { return l }
+	listened = func(s *http.Server, l net.Listener) net.Listener { s.ConnContext = wire.Context; return wire.Listen(l) }
+	prepared = func(s *http.Server, l net.Listener) net.Listener { return wire.Prepare(s, l) }
+)
+
+// TestHeadByTheConnection: an answer whose head goes with the connection, or all of which does, has the same header lines as one whose
+// head goes by net/http's map, each once, and no other bytes.
 func TestHeadByTheConnection(t *testing.T) {
 	t.Parallel()
 	// Without the check of the contract, which can't see what goes with the connection.
@@ -52,7 +57,7 @@ func TestHeadByTheConnection(t *testing.T) {
 	}
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
-	plain, ours := listen(t, w, false), listen(t, w, true)
+	plain, ours, all := listen(t, w, byTheMap), listen(t, w, listened), listen(t, w, prepared)
 	tag := header(w.list(t, "?limit=2"), "ETag")
 	w.directory.change(t, w.other, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 3, Quota: plans.Quota{PerMinute: 0, PerDay: 1}} })
 	ask := func(base string, i int, line, body string, headers []string) map[string]any {
@@ -122,6 +127,13 @@ func TestHeadByTheConnection(t *testing.T) {
 		want, got := ask(plain, i, tt.line, tt.body, tt.headers), ask(ours, i, tt.line, tt.body, tt.headers)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%d %.60s (-map +connection):\n%.2000s", i, tt.line, diff)
+		}
+		for range 2 {
+			// Often the second is a plain request on a connection that is idle: it waits until net/http has ended the first.
+			time.Sleep(time.Millisecond)
+			if diff := cmp.Diff(want, ask(all, i, tt.line, tt.body, tt.headers)); diff != "" {
+				t.Errorf("%d %.60s (-map +prepared):\n%.2000s", i, tt.line, diff)
+			}
 		}
 	}
 }

@@ -76,7 +76,7 @@ func (a *api) finish(x *exchange) {
 	x.ended = x.started.Add(elapsed)
 	a.record(x, x.metrics.observe(x, elapsed), elapsed)
 	if x.conn != nil {
-		// Only net/http is known to have copied the header's values.
+		// Only net/http and package wire are known to have copied the header's values.
 		*x = exchange{}
 		exchanges.Put(x)
 	}

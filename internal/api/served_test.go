@@ -169,10 +169,10 @@ func (s *served) serve(b *testing.B, status, request string) {
 		on.pipes = append(on.pipes, all[i])
 	}
 	server := &http.Server{
-		Handler: s, ConnContext: wire.Context, ReadHeaderTimeout: time.Minute, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+		Handler: s, ReadHeaderTimeout: time.Minute, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 	}
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(wire.Listen(on)) }()
+	go func() { done <- server.Serve(wire.Prepare(server, on)) }()
 	ask := func(i int) {
 		all[i%pipes].next <- struct{}{}
 		<-answered

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,6 +62,9 @@ func (r *requestContext) Err() error {
 
 // Value implements context.Context. What context itself asks here lets a child be ended without a goroutine of its own.
 func (r *requestContext) Value(key any) any {
+	if key == http.LocalAddrContextKey {
+		return r.conn.LocalAddr()
+	}
 	if c := r.told.Load(); c != nil {
 		return c.Value(key)
 	}

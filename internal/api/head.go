@@ -31,17 +31,20 @@ func (x *exchange) line(name, value string) {
 	x.lines = append(append(append(append(x.lines, name...), ": "...), value...), "\r\n"...)
 }
 
+// limitLines returns those of the connection, or new ones where it keeps none.
+func (x *exchange) limitLines() *limitLines {
+	if x.kept == nil {
+		return &limitLines{text: make([]byte, 0, 512)}
+	}
+	return &x.kept.limits
+}
+
 // appendHead appends the lines. No value of them holds a line break: they are numbers, constants, a request id that was
 // checked, and what newListPage has written.
 func (x *exchange) appendHead(b []byte, status int) []byte {
 	b = append(b, sharedLines...)
 	b = append(append(b, "X-Request-Id: "...), x.id...)
-	var room [512]byte
-	limits := &limitLines{text: room[:0]}
-	if x.kept != nil {
-		limits = &x.kept.limits
-	}
-	b = limits.append(append(b, "\r\n"...), &x.limits, x.now.Unix())
+	b = x.limitLines().append(append(b, "\r\n"...), &x.limits, x.now.Unix())
 	cache := "Cache-Control: no-store\r\n"
 	if (status == http.StatusOK || status == http.StatusNotModified) && x.isRead() {
 		cache = "Cache-Control: private, no-cache\r\n"

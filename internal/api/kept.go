@@ -20,9 +20,6 @@ type kept struct {
 	// remote is the peer as net/http writes it, and peer its address.
 	remote string
 	peer   netip.Addr
-	// caller is who called last, and callerFields what the log says of it.
-	caller       *keys.Caller
-	callerFields string
 	// pets is what the query petsRaw asks for, nothing before petsKnown.
 	pets      petsQuery
 	petsRaw   string

@@ -38,7 +38,7 @@ func (a *api) record(x *exchange, s *series, elapsed time.Duration) {
 	var space [512]byte
 	b := append(append(append(space[:0], '"'), x.id...), s.text...)
 	if x.caller != nil {
-		b = x.kept.appendCaller(b, x.caller)
+		b = appendCaller(b, x.caller)
 	}
 	b = appendMilliseconds(append(b, `,"duration_ms":`...), elapsed)
 	b = strconv.AppendInt(append(b, `,"bytes":`...), int64(max(0, x.Writer.Size())), 10)
@@ -49,24 +49,24 @@ func (a *api) record(x *exchange, s *series, elapsed time.Duration) {
 	e.Msg("request")
 }
 
-// appendCaller appends the fields that say who called. A connection writes them once for each caller.
-func (k *kept) appendCaller(b []byte, c *keys.Caller) []byte {
-	if k == nil {
-		return append(b, callerFields(c)...)
-	}
-	if k.caller != c {
-		k.caller, k.callerFields = c, callerFields(c)
-	}
-	return append(b, k.callerFields...)
+// appendCaller appends the fields that say who called.
+func appendCaller(b []byte, c *keys.Caller) []byte {
+	b = strconv.AppendInt(append(b, `,"tenant":`...), c.Tenant.ID, 10)
+	b = appendText(append(b, `,"key":`...), c.KeyID)
+	return appendText(append(b, `,"plan":`...), c.Tenant.Plan)
 }
 
-// callerFields are written by zerolog, which escapes what has to be.
-func callerFields(c *keys.Caller) string {
-	var b strings.Builder
-	log := zerolog.New(&b)
-	log.Log().Int64("tenant", c.Tenant.ID).Str("key", c.KeyID).Str("plan", c.Tenant.Plan).Send()
-	// An object and a line break.
-	return "," + strings.TrimSuffix(strings.TrimPrefix(b.String(), "{"), "}\n")
+// appendText appends a string as zerolog writes it, which does so where anything has to be escaped.
+func appendText(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			var event strings.Builder
+			log := zerolog.New(&event)
+			log.Log().Str("", s).Send()
+			return append(b, strings.TrimSuffix(strings.TrimPrefix(event.String(), `{"":`), "}\n")...)
+		}
+	}
+	return append(append(append(b, '"'), s...), '"')
 }
 
 // appendMilliseconds writes a duration to the microsecond: a float's shortest form takes four times as long to find.

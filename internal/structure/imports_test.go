@@ -56,7 +56,7 @@ var knows = map[string][]string{
 	"github.com/gin-gonic/gin":             {"internal/api"},
 	"github.com/yuin/goldmark":             {"internal/api/reference"},
 	"github.com/spf13/cobra":               {"cmd/petstore", "cmd/petstorectl"},
-	"github.com/maypok86/otter/v2":         {"internal/api", "internal/keys"},
+	"github.com/maypok86/otter/v2":         {"internal/api"},
 }
 
 // ignorant packages must not reach these libraries by any way, their own imports' imports included.

@@ -21,11 +21,7 @@ func TestRequestInFlightIsFinished(t *testing.T) {
 	h := newHouse(t, false)
 	s := h.serve()
 	tn := h.tenant(plans.Business, nil, 1)
-	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/v1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := s.connect(t)
 	const body = `{"name":"Late","categoryId":7}`
 	if _, err := fmt.Fprintf(conn, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
 		"Content-Length: %d\r\n\r\n%s", tn.keys[0].token, len(body), body[:10]); err != nil {
@@ -76,11 +72,7 @@ func TestListInFlightIsFinished(t *testing.T) {
 	h := newHouse(t, false)
 	s := h.serve()
 	tn := h.tenant(plans.Business, nil, 1)
-	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/v1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := s.connect(t)
 	answers := bufio.NewReader(conn)
 	send := func(limit int) {
 		t.Helper()
@@ -126,4 +118,15 @@ func TestListInFlightIsFinished(t *testing.T) {
 	if code := s.wait(20 * time.Second); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
+}
+
+// connect opens a connection to the server.
+func (s *server) connect(t *testing.T) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
 }

@@ -17,18 +17,7 @@ func TestDirect(t *testing.T) {
 	if err := admin.Do(t.Context(), "ACL", "SETUSER", "petstore", "on", ">secret", "~*", "&*", "+@all").Err(); err != nil {
 		t.Fatal(err)
 	}
-	client, err := NewRedisClient("redis://petstore:secret@"+server.Addr+"/3", patient.Timeout)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = client.Close() }()
-	c := newRedisCounters(client)
-	fingerprint, err := c.probe(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.expect(fingerprint)
-	defer c.expect("")
+	c := countersAt(t, "redis://petstore:secret@"+server.Addr+"/3")
 	if err := c.begin(t.Context(), 1, 1, Base{}, false); err != nil {
 		t.Fatal(err)
 	}

@@ -50,18 +50,7 @@ func TestTakeWithoutMGET(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := NewRedisClient(strings.Replace(url, "redis://", "redis://old:secret@", 1), patient.Timeout)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = client.Close() }()
-	c := newRedisCounters(client)
-	fingerprint, err := c.probe(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.expect(fingerprint)
-	defer c.expect("")
+	c := countersAt(t, strings.Replace(url, "redis://", "redis://old:secret@", 1))
 	asks := []ask{{claim: claim(1, open), count: 1}, {claim: claim(2, open), count: 1}}
 	for i := range int64(2) {
 		if err := c.begin(t.Context(), 1, 1+i, Base{MinuteUsed: 10 * i}, false); err != nil {
@@ -76,4 +65,24 @@ func TestTakeWithoutMGET(t *testing.T) {
 			t.Errorf("ask %d: %+v, want %+v counted", i, asks[i].answer, want)
 		}
 	}
+}
+
+// countersAt returns counters that expect the Redis of that URL.
+func countersAt(t *testing.T, url string) *redisCounters {
+	t.Helper()
+	client, err := NewRedisClient(url, patient.Timeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newRedisCounters(client)
+	t.Cleanup(func() {
+		c.expect("")
+		_ = client.Close()
+	})
+	fingerprint, err := c.probe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.expect(fingerprint)
+	return c
 }

@@ -92,11 +92,8 @@ func hasBody(status int) bool {
 
 // Write implements http.ResponseWriter.
 func (a *answer) Write(p []byte) (int, error) {
-	if a.status == 0 {
-		a.WriteHeader(http.StatusOK)
-	}
-	if !hasBody(a.status) {
-		return 0, http.ErrBodyNotAllowed
+	if err := a.begin(); err != nil {
+		return 0, err
 	}
 	a.body = append(a.body, p...)
 	return len(p), nil
@@ -104,14 +101,22 @@ func (a *answer) Write(p []byte) (int, error) {
 
 // WriteString implements io.StringWriter.
 func (a *answer) WriteString(s string) (int, error) {
+	if err := a.begin(); err != nil {
+		return 0, err
+	}
+	a.body = append(a.body, s...)
+	return len(s), nil
+}
+
+// begin sees to it that a body can follow.
+func (a *answer) begin() error {
 	if a.status == 0 {
 		a.WriteHeader(http.StatusOK)
 	}
 	if !hasBody(a.status) {
-		return 0, http.ErrBodyNotAllowed
+		return http.ErrBodyNotAllowed
 	}
-	a.body = append(a.body, s...)
-	return len(s), nil
+	return nil
 }
 
 // finish completes the answer with the lines that net/http adds too, and returns all of it.

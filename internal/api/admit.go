@@ -47,7 +47,7 @@ func (a *api) admit(x *exchange) error {
 	}
 	if x.decision.Unsure {
 		x.raise()
-		return codeUnavailable.caused(errUnsure).soon()
+		return codeUnavailable.withCause(errUnsure).retryAfter(1)
 	}
 	x.counted = true
 	a.Meter.Admitted(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)

@@ -39,7 +39,7 @@ func readAll(x *exchange) ([]byte, error) {
 		return nil, x.brokenBody()
 	case len(data) == 0:
 		// Before its type is asked for: who sends nothing sends no type either.
-		return nil, codeMissingBody.because("")
+		return nil, codeMissingBody.err()
 	}
 	return data, nil
 }
@@ -47,19 +47,19 @@ func readAll(x *exchange) ([]byte, error) {
 // tooLarge closes the connection, because the rest of the body is not read.
 func tooLarge(x *exchange) error {
 	x.set("Connection", "close")
-	return codeBodyTooLarge.because("")
+	return codeBodyTooLarge.err()
 }
 
 func checkMediaType(x *exchange) error {
 	h := x.Request.Header
 	if types := h["Content-Type"]; len(types) != 1 || !isJSON(types[0]) {
 		x.set("Accept", "application/json")
-		return codeUnsupportedMediaType.because("Content-Type must be application/json, in UTF-8.")
+		return codeUnsupportedMediaType.withMessage("Content-Type must be application/json, in UTF-8.")
 	}
 	if encodings := h["Content-Encoding"]; len(encodings) > 0 && !strings.EqualFold(strings.Join(encodings, ","), "identity") {
 		x.set("Accept", "application/json")
 		x.set("Accept-Encoding", "identity")
-		return codeUnsupportedMediaType.because("Content-Encoding must be identity: the body must not be compressed.")
+		return codeUnsupportedMediaType.withMessage("Content-Encoding must be identity: the body must not be compressed.")
 	}
 	return nil
 }

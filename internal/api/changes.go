@@ -43,7 +43,7 @@ func (c *changes) tell(ctx context.Context, tenantID int64, change func() error)
 // begin returns a 503 when readers can't be told: then nothing may change.
 func (c *changes) begin(ctx context.Context, tenantID int64) (done func(settled bool), err error) {
 	if done, err = c.versions.Change(ctx, tenantID); err != nil {
-		return nil, codeUnavailable.caused(err).soon()
+		return nil, codeUnavailable.withCause(err).retryAfter(1)
 	}
 	return done, nil
 }

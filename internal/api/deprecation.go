@@ -63,4 +63,4 @@ func (x *exchange) mark() {
 // over reports whether the operation is gone; nil is never over.
 func (d *deprecation) over(now time.Time) bool { return d != nil && now.Unix() >= d.end }
 
-func (d *deprecation) gone() error { return codeEndpointRemoved.because(d.message) }
+func (d *deprecation) gone() error { return codeEndpointRemoved.withMessage(d.message) }

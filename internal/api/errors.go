@@ -80,28 +80,26 @@ type Error struct {
 	code    *errorCode
 	message string
 	cause   error
-	// retryAfter is in seconds, empty for no such header.
-	retryAfter string
+	// retrySeconds is the value of Retry-After, 0 for no such header.
+	retrySeconds int64
 	// body is the answer, nil where it is not written yet.
 	body []byte
 }
 
-// because makes an error with a message that names the field and what is wrong with it; empty for the code's own.
-func (c *errorCode) because(message string) *Error {
-	if message == "" {
-		message = c.message
-	}
-	return &Error{code: c, message: message}
-}
+// err returns an error with the code's own message.
+func (c *errorCode) err() *Error { return c.withMessage(c.message) }
 
-// caused makes an error of which the operator learns the cause.
-func (c *errorCode) caused(cause error) *Error {
+// withMessage returns an error whose message names the field and what is wrong with it.
+func (c *errorCode) withMessage(message string) *Error { return &Error{code: c, message: message} }
+
+// withCause returns an error with the code's own message, and a cause that only the log shows.
+func (c *errorCode) withCause(cause error) *Error {
 	return &Error{code: c, message: c.message, cause: cause}
 }
 
-// soon has the client try again in a second: after a 503, and while an earlier request is in progress.
-func (e *Error) soon() *Error {
-	e.retryAfter = "1"
+// retryAfter sets Retry-After.
+func (e *Error) retryAfter(seconds int64) *Error {
+	e.retrySeconds = seconds
 	return e
 }
 
@@ -122,24 +120,24 @@ func toError(err error) *Error {
 		return e
 	}
 	if t, ok := errors.AsType[*catalog.TransitionError](err); ok {
-		return codeInvalidTransition.because(t.Error() + ".")
+		return codeInvalidTransition.withMessage(t.Error() + ".")
 	}
 	switch {
 	case errors.Is(err, catalog.ErrPetNotFound):
-		return codePetNotFound.because("")
+		return codePetNotFound.err()
 	case errors.Is(err, catalog.ErrOrderNotFound):
-		return codeOrderNotFound.because("")
+		return codeOrderNotFound.err()
 	case errors.Is(err, catalog.ErrPetNotAvailable):
-		return codePetNotAvailable.because("")
+		return codePetNotAvailable.err()
 	case errors.Is(err, catalog.ErrIdempotencyInProgress):
-		return codeIdempotencyInProgress.because("").soon()
+		return codeIdempotencyInProgress.err().retryAfter(1)
 	case errors.Is(err, catalog.ErrIdempotencyKeyReused):
-		return codeIdempotencyKeyReused.because("")
+		return codeIdempotencyKeyReused.err()
 	case errors.Is(err, catalog.ErrUnavailable), errors.Is(err, keys.ErrUnavailable), errors.Is(err, usage.ErrUnavailable),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return codeUnavailable.caused(err).soon()
+		return codeUnavailable.withCause(err).retryAfter(1)
 	}
-	return codeInternalError.caused(err)
+	return codeInternalError.withCause(err)
 }
 
 // fail answers with an error. It is the only place that does.
@@ -156,8 +154,8 @@ func (a *api) fail(x *exchange, err error) {
 	case codeInvalidAPIKey:
 		x.line("WWW-Authenticate", challengeInvalid)
 	}
-	if e.retryAfter != "" {
-		x.line("Retry-After", e.retryAfter)
+	if e.retrySeconds > 0 {
+		x.line("Retry-After", strconv.FormatInt(e.retrySeconds, 10))
 	}
 	switch {
 	case e.body != nil:

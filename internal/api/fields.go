@@ -48,7 +48,7 @@ func (f *fields) err() error {
 	if len(f.problems) == 0 {
 		return nil
 	}
-	return codeValidationFailed.because(f.String())
+	return codeValidationFailed.withMessage(f.String())
 }
 
 // require makes a missing member a problem.

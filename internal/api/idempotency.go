@@ -87,9 +87,9 @@ func idempotencyKey(h http.Header) (string, error) {
 		if key, ok := parseIdempotencyKey(values[0]); ok {
 			return key, nil
 		}
-		return "", codeIdempotencyKeyInvalid.because("")
+		return "", codeIdempotencyKeyInvalid.err()
 	}
-	return "", codeIdempotencyKeyInvalid.because("Idempotency-Key must be given only once.")
+	return "", codeIdempotencyKeyInvalid.withMessage("Idempotency-Key must be given only once.")
 }
 
 func parseIdempotencyKey(value string) (key string, ok bool) {

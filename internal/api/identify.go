@@ -40,8 +40,8 @@ func (a *api) identify(x *exchange) {
 
 // Refusals of a request without a valid key. What exactly is wrong with a key nobody is told.
 var (
-	missingKey = codeMissingAPIKey.because("")
-	invalidKey = codeInvalidAPIKey.because("")
+	missingKey = codeMissingAPIKey.err()
+	invalidKey = codeInvalidAPIKey.err()
 )
 
 // credential is the request's API key, which the connection may know already.

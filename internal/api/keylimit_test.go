@@ -166,20 +166,20 @@ func TestMessagesOf429(t *testing.T) {
 		return w
 	}
 	for _, test := range []struct {
-		got        *Error
-		message    string
-		retryAfter string
+		got     *Error
+		message string
+		retry   int64
 	}{
-		{overLimit(c, window(plans.Minute, 1), false, 1), "Plan pro allows 1 request per minute. Retry in 1 second.", "1"},
-		{overLimit(c, window(plans.Day, 10_000), false, 86_400), "Plan pro allows 10000 requests per day. Retry in 86400 seconds.", "86400"},
-		{overLimit(c, window(plans.Key, 5), false, 42), "This API key's own limit allows 5 requests per minute. Retry in 42 seconds.", "42"},
+		{overLimit(c, window(plans.Minute, 1), false, 1), "Plan pro allows 1 request per minute. Retry in 1 second.", 1},
+		{overLimit(c, window(plans.Day, 10_000), false, 86_400), "Plan pro allows 10000 requests per day. Retry in 86400 seconds.", 86400},
+		{overLimit(c, window(plans.Key, 5), false, 42), "This API key's own limit allows 5 requests per minute. Retry in 42 seconds.", 42},
 		{overLimit(c, window(plans.Key, 5), true, 42), "This API key's own limit allows 5 requests per minute. Our servers can't share their counters at " +
-			"the moment, and this one's part is used up. Retry in 42 seconds.", "42"},
-		{addressOverLimit(6000, 7), "Without a valid API key an address may send 6000 requests per minute. Retry in 7 seconds.", "7"},
-		{banned(&keys.Ban{Reason: `it said "no" <3`}, at.Unix(), 60), `This API key is banned until 2026-11-20T09:21:48Z: it said "no" <3. Retry in 60 seconds.`, "60"},
+			"the moment, and this one's part is used up. Retry in 42 seconds.", 42},
+		{addressOverLimit(6000, 7), "Without a valid API key an address may send 6000 requests per minute. Retry in 7 seconds.", 7},
+		{banned(&keys.Ban{Reason: `it said "no" <3`}, at.Unix(), 60), `This API key is banned until 2026-11-20T09:21:48Z: it said "no" <3. Retry in 60 seconds.`, 60},
 	} {
-		if test.got.message != test.message || test.got.retryAfter != test.retryAfter {
-			t.Errorf("%q, %q, want %q, %q", test.got.message, test.got.retryAfter, test.message, test.retryAfter)
+		if test.got.message != test.message || test.got.retrySeconds != test.retry {
+			t.Errorf("%q, %d, want %q, %d", test.got.message, test.got.retrySeconds, test.message, test.retry)
 		}
 	}
 	got := string(appendError(nil, codeKeyBanned, `it said "no" <3`))

@@ -54,13 +54,13 @@ func readObject(data []byte, known ...string) (*object, error) {
 	case err != nil:
 		return nil, syntaxError(err)
 	case kind == jsontext.KindNull:
-		return nil, codeInvalidJSON.because("The body must be an object, not null.")
+		return nil, codeInvalidJSON.withMessage("The body must be an object, not null.")
 	case kind != jsontext.KindBeginObject:
-		return nil, codeValidationFailed.because("The body must be an object, not " + describe(kind) + ".")
+		return nil, codeValidationFailed.withMessage("The body must be an object, not " + describe(kind) + ".")
 	}
 	for _, name := range known {
 		if o.known[name].kind == jsontext.KindNull {
-			return nil, codeInvalidJSON.because(name + " must not be null.")
+			return nil, codeInvalidJSON.withMessage(name + " must not be null.")
 		}
 	}
 	return o, nil
@@ -152,16 +152,16 @@ func syntaxError(err error) error {
 	syntax, isSyntax := errors.AsType[*jsontext.SyntacticError](err)
 	switch {
 	case errors.Is(err, io.EOF):
-		return codeInvalidJSON.because("The body is not valid JSON: it holds nothing but white space.")
+		return codeInvalidJSON.withMessage("The body is not valid JSON: it holds nothing but white space.")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return codeInvalidJSON.because("The body is not valid JSON: it ends too early.")
+		return codeInvalidJSON.withMessage("The body is not valid JSON: it ends too early.")
 	case !isSyntax:
-		return codeInvalidJSON.because("The body is not valid JSON: " + err.Error() + ".")
+		return codeInvalidJSON.withMessage("The body is not valid JSON: " + err.Error() + ".")
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return codeInvalidJSON.because("The body is not valid JSON: the member " +
+		return codeInvalidJSON.withMessage("The body is not valid JSON: the member " +
 			strconv.Quote(shorten(syntax.JSONPointer.LastToken())) + " appears twice.")
 	}
-	return codeInvalidJSON.because("The body is not valid JSON: " + shorten(syntax.Err.Error()) + " at byte " +
+	return codeInvalidJSON.withMessage("The body is not valid JSON: " + shorten(syntax.Err.Error()) + " at byte " +
 		strconv.FormatInt(syntax.ByteOffset, 10) + ".")
 }
 

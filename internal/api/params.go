@@ -38,7 +38,7 @@ func parseListQuery(raw string) (q listQuery, err error) {
 		key, err1 := url.QueryUnescape(key)
 		value, err2 := url.QueryUnescape(value)
 		if err1 != nil || err2 != nil || strings.Contains(pair, ";") {
-			return q, codeInvalidParameter.because("The query can't be read: a % must be followed by two hexadecimal " +
+			return q, codeInvalidParameter.withMessage("The query can't be read: a % must be followed by two hexadecimal " +
 				"digits, and parameters are separated by &.")
 		}
 		q.add(key, value)
@@ -90,13 +90,13 @@ func page[S ~string](q *listQuery, parse func(string) (S, bool), statuses string
 	}
 	if p.given("cursor", q.cursor) {
 		if at.after, ok = parseCursor(q.cursor.value); !ok && len(p) == 0 {
-			return at, status, codeInvalidCursor.because("")
+			return at, status, codeInvalidCursor.err()
 		} else if !ok {
 			p.add(strings.TrimSuffix(codeInvalidCursor.message, "."))
 		}
 	}
 	if len(p) > 0 {
-		return at, status, codeInvalidParameter.because(p.String())
+		return at, status, codeInvalidParameter.withMessage(p.String())
 	}
 	return at, status, nil
 }

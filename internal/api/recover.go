@@ -22,7 +22,7 @@ func (a *api) recovered(x *exchange, v any) (cut bool) {
 	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		return true
 	}
-	err := codeInternalError.caused(&panicked{value: v, stack: debug.Stack()})
+	err := codeInternalError.withCause(&panicked{value: v, stack: debug.Stack()})
 	if x.Writer.Written() {
 		a.refund(x)
 		x.failed = err

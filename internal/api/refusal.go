@@ -9,7 +9,7 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// The messages of 429. A flood is answered here, so each is written into one buffer, and Retry-After is cut from it.
+// The messages of 429. A flood is answered here, so each is written into one buffer.
 
 // refusal is a refusal by a window of a caller's, and what it was written of.
 type refusal struct {
@@ -79,15 +79,10 @@ func addressOverLimit(limit, wait int64) *Error {
 	return codeRateLimitExceeded.retryIn(append(appendCount(b, limit, "request"), " per minute."...), wait)
 }
 
-// retryIn makes an error of the message b, which it ends with the wait in seconds.
+// retryIn returns an error with the message b, which it ends with the wait in seconds.
 func (c *errorCode) retryIn(b []byte, wait int64) *Error {
-	b = append(b, " Retry in "...)
-	from := len(b)
-	b = strconv.AppendInt(b, wait, 10)
-	to := len(b)
-	b = append(appendUnit(b, wait, "second"), '.')
-	message := string(b)
-	return &Error{code: c, message: message, retryAfter: message[from:to]}
+	b = append(appendCount(append(b, " Retry in "...), wait, "second"), '.')
+	return c.withMessage(string(b)).retryAfter(wait)
 }
 
 // appendCount appends "1 request" or "2 requests".

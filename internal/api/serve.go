@@ -50,7 +50,7 @@ func (a *api) answer(x *exchange) error {
 	if len(x.Request.RequestURI) > maxURI {
 		// Nobody is asked yet who calls, so this counts as the address's.
 		x.limits = addressAllowance(a.takeAddress(x))
-		return codeURITooLong.because("")
+		return codeURITooLong.err()
 	}
 	a.identify(x)
 	if err := a.admit(x); err != nil {

@@ -143,13 +143,3 @@ func BenchmarkAddressesTake(b *testing.B) {
 		a.Take(addr, noon)
 	}
 }
-
-func TestRedisTakeDoesNotAllocate(t *testing.T) {
-	l := newWorld().server(t, redistest.Shared(t), patient)
-	decides(t, l)
-	take := func() { l.Take(context.Background(), claim(1, open), noon) }
-	take() // Which opens the connection.
-	if n := testing.AllocsPerRun(1000, take); n != 0 {
-		t.Errorf("%v allocations an admitted request, want none", n)
-	}
-}

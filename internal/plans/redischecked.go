@@ -14,25 +14,26 @@ var errOtherRedis = errors.New("redis: this is another process than before")
 
 // expect implements counters.
 func (s *redisCounters) expect(fingerprint string) {
-	var next *checkedClient
+	var next *redis.UniversalClient
 	if fingerprint != "" {
-		next = s.client.checked(strings.Split(fingerprint, ","))
+		client := s.client.checked(strings.Split(fingerprint, ","))
+		next = &client
 	}
 	if last := s.checked.Swap(next); last != nil {
-		_ = last.Close()
+		_ = (*last).Close()
 	}
 }
 
 // reach returns the client to probe through.
 func (s *redisCounters) reach() redis.UniversalClient {
 	if c := s.checked.Load(); c != nil {
-		return c.UniversalClient
+		return *c
 	}
 	return s.client.UniversalClient
 }
 
 // checked returns a client that refuses connections to servers of other run ids.
-func (c *RedisClient) checked(runIDs []string) *checkedClient {
+func (c *RedisClient) checked(runIDs []string) redis.UniversalClient {
 	o := *c.options
 	// A cluster's client would repeat a call whose answer was lost, and so give the same request back twice.
 	o.MaxRedirects = -1
@@ -43,16 +44,7 @@ func (c *RedisClient) checked(runIDs []string) *checkedClient {
 		}
 		return err
 	}
-	return &checkedClient{redis.NewUniversalClient(&o), newDirect(o)}
-}
-
-// Close closes all connections. What is under way on them fails.
-func (c *checkedClient) Close() error {
-	err := c.UniversalClient.Close()
-	if c.direct != nil {
-		err = errors.Join(err, c.direct.client.Close())
-	}
-	return err
+	return redis.NewUniversalClient(&o)
 }
 
 // clusterRunIDs returns the run ids of all masters, sorted.

@@ -43,13 +43,7 @@ var (
 type redisCounters struct {
 	client *RedisClient
 	// checked is the client for the expected Redis; nil when any is let be.
-	checked atomic.Pointer[checkedClient]
-}
-
-type checkedClient struct {
-	redis.UniversalClient
-	// direct has the flights; nil in a cluster.
-	direct *direct
+	checked atomic.Pointer[redis.UniversalClient]
 }
 
 var _ counters = (*redisCounters)(nil)
@@ -67,21 +61,13 @@ func (s *redisCounters) take(term int64, asks []ask) error {
 	if c == nil {
 		return errNoneExpected
 	}
-	if d := c.direct; d != nil && d.mu.TryLock() {
-		defer d.mu.Unlock()
-		return d.take(term, asks)
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.client.options.DialTimeout)
 	defer cancel()
-	if _, isCluster := c.UniversalClient.(*redis.ClusterClient); isCluster && len(asks) > 1 {
-		return takeEach(ctx, c, term, asks)
+	if _, isCluster := (*c).(*redis.ClusterClient); isCluster && len(asks) > 1 {
+		return takeEach(ctx, *c, term, asks)
 	}
-	return takeBy(ctx, c, term, asks)
-}
-
-func takeBy(ctx context.Context, client redis.UniversalClient, term int64, asks []ask) error {
 	keys, args := packed(term, asks)
-	reply, err := evaluate(ctx, client, takeScript, keys, args)
+	reply, err := evaluate(ctx, *c, takeScript, keys, args)
 	if err != nil {
 		return err
 	}
@@ -129,7 +115,7 @@ func (s *redisCounters) run(ctx context.Context, script *redis.Script, keys []st
 	if c == nil {
 		return nil, errNoneExpected
 	}
-	return evaluate(ctx, c, script, keys, args...)
+	return evaluate(ctx, *c, script, keys, args...)
 }
 
 // evaluate runs a script, which Redis need not know yet.

@@ -3,6 +3,7 @@ package plans
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"petstore.example/internal/plans/redistest"
 )
@@ -85,4 +86,40 @@ func countersAt(t *testing.T, url string) *redisCounters {
 	}
 	c.expect(fingerprint)
 	return c
+}
+
+// TestTakeReconnects: neither a script that Redis has forgotten nor connections that it dropped make a call fail, and calls stay in
+// the URL's database.
+func TestTakeReconnects(t *testing.T) {
+	t.Parallel()
+	server := redistest.New(t)
+	admin := look(t, server.URL)
+	do := func(args ...any) {
+		t.Helper()
+		if err := admin.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do("ACL", "SETUSER", "petstore", "on", ">secret", "~*", "&*", "+@all")
+	c := countersAt(t, "redis://petstore:secret@"+server.Addr+"/3")
+	if err := c.begin(t.Context(), 1, 1, Base{}, false); err != nil {
+		t.Fatal(err)
+	}
+	for used, before := range []func(){
+		func() {},
+		func() { do("SCRIPT", "FLUSH") },
+		func() {
+			do("CLIENT", "KILL", "USER", "petstore")
+			time.Sleep(20 * time.Millisecond) // The close has to arrive.
+		},
+	} {
+		before()
+		asks := []ask{{claim: claim(1, open), count: 1}}
+		if err := c.take(1, asks); err != nil || asks[0].status != counted || asks[0].used.minute != int64(used) {
+			t.Errorf("%+v, %v; want %d used", asks[0].answer, err, used)
+		}
+	}
+	if n, err := admin.Exists(t.Context(), tenantKey(1)).Result(); n != 0 || err != nil {
+		t.Errorf("it counted in another database: %d, %v", n, err)
+	}
 }

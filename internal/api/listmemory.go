@@ -20,13 +20,6 @@ const (
 	tenantShare = 8
 	// pageOverhead is about what a page takes beside its bytes: the cache's node, its key, the page itself.
 	pageOverhead = 480
-	// nearFor is how long a page is given without a look at the cache: a second less, since a request's clock was read when it
-	// began, before it was counted. nearSlots is how many pages are near, in 8 KiB; of nearSample requests for one, one goes by the cache all
-	// the same, to which it is the use of a page that makes it stay.
-	nearFor    = keptFor - time.Second
-	nearSlots  = 1 << nearBits
-	nearBits   = 10
-	nearSample = 8
 	// askedSlots is how many pages are remembered as asked for, in 32 KiB.
 	askedSlots = 4096
 )
@@ -42,11 +35,7 @@ type listKey struct {
 // keptPage is a page as it was at a version of the tenant's catalogue.
 type keptPage struct {
 	*listPage
-	key     listKey
 	version int64
-	kept    time.Time
-	// gone is true when the cache has dropped it.
-	gone atomic.Bool
 }
 
 func (p *keptPage) weight() int64 { return int64(pageOverhead + len(p.body) + len(p.lines)) }
@@ -61,9 +50,6 @@ func (p *keptPage) weight() int64 { return int64(pageOverhead + len(p.body) + le
 // keeps nothing.
 type listMemory struct {
 	pages *otter.Cache[listKey, *keptPage]
-	// near are pages of the cache that were given lately, each in the slot of its key: 0.1 µs less than to ask the cache, in which
-	// each use is noted. None is there that the cache has dropped.
-	near [nearSlots]atomic.Pointer[keptPage]
 	// most is what one tenant may hold, in bytes; held what each does.
 	most int64
 	mu   sync.Mutex
@@ -85,22 +71,9 @@ func newListMemory(c Config) (*listMemory, error) {
 		MaximumWeight:    uint64(c.ListMemory),
 		Weigher:          func(_ listKey, p *keptPage) uint32 { return uint32(p.weight()) },
 		ExpiryCalculator: otter.ExpiryWriting[listKey, *keptPage](keptFor),
-		OnAtomicDeletion: func(e otter.DeletionEvent[listKey, *keptPage]) { l.drop(e.Value) },
+		OnAtomicDeletion: func(e otter.DeletionEvent[listKey, *keptPage]) { l.release(e.Key.tenant, e.Value.weight()) },
 	})
 	return l, l.register(c.Metrics)
-}
-
-// find is get for a request that began at now: where the page is near, the cache is not asked.
-func (l *listMemory) find(key *listKey, version int64, now time.Time) *listPage {
-	if l == nil || version == 0 || now.Nanosecond()>>6%nearSample == 0 {
-		return l.get(*key, version)
-	}
-	p := l.slot(key).Load()
-	if p == nil || p.version != version || p.key != *key || now.Sub(p.kept) >= nearFor {
-		return l.get(*key, version)
-	}
-	l.hits.Inc()
-	return p.listPage
 }
 
 // get returns the page as of the version, nil when it is not at hand.
@@ -120,37 +93,9 @@ func (l *listMemory) get(key listKey, version int64) *listPage {
 		l.changed.Inc()
 	default:
 		l.hits.Inc()
-		l.bring(p)
 		return p.listPage
 	}
 	return nil
-}
-
-// slot is where a page is near, if it is. Keys of one slot take turns.
-func (l *listMemory) slot(k *listKey) *atomic.Pointer[keptPage] {
-	const golden = 0x9E3779B97F4A7C15 // See plans.phase.
-	hash := (uint64(k.tenant)*golden ^ uint64(k.after)) * golden
-	hash = (hash ^ uint64(k.limit)<<8 ^ uint64(len(k.status))) * golden
-	return &l.near[hash>>(64-nearBits)]
-}
-
-// bring puts a page of the cache near, unless the cache has dropped it meanwhile: either here or in drop it is noticed.
-func (l *listMemory) bring(p *keptPage) {
-	slot := l.slot(&p.key)
-	if slot.Load() == p {
-		return
-	}
-	slot.Store(p)
-	if p.gone.Load() {
-		slot.CompareAndSwap(p, nil)
-	}
-}
-
-// drop forgets a page that the cache has dropped.
-func (l *listMemory) drop(p *keptPage) {
-	p.gone.Store(true)
-	l.slot(&p.key).CompareAndSwap(p, nil)
-	l.release(p.key.tenant, p.weight())
 }
 
 // wants reports whether a page should be kept: when it was asked for before, and not too many others since.
@@ -164,7 +109,7 @@ func (l *listMemory) wants(key listKey, version int64) bool {
 
 // keep keeps a page that was read after a decision of the version.
 func (l *listMemory) keep(key listKey, version int64, page *listPage) {
-	p := &keptPage{listPage: page, key: key, version: version, kept: time.Now()}
+	p := &keptPage{listPage: page, version: version}
 	if l.reserve(key.tenant, p.weight()) {
 		l.pages.Set(key, p)
 	}

@@ -3,73 +3,11 @@ package api
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/wire"
 )
-
-// TestNearPages: a page that is near is given for its key, at its version and in its time, and is near no longer when the cache has
-// dropped it.
-func TestNearPages(t *testing.T) {
-	t.Parallel()
-	m, err := newListMemory(Config{ListMemory: 1 << 20, Versions: &versions{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, begun := listKey{tenant: 1, limit: 20}, at.Add(nearSample<<6-64) // not one that goes by the cache
-	sampled := at
-	stray := &keptPage{listPage: &listPage{body: []byte("stray")}, key: key, version: 7, kept: begun}
-	m.slot(&key).Store(stray) // The cache does not know it, so what is given of it did not come from there.
-	other, limit, status, after := key, key, key, key
-	other.tenant, limit.limitGiven, status.status, after.after = 2, true, "sold", 1
-	for name, tt := range map[string]struct {
-		key     listKey
-		version int64
-		now     time.Time
-		near    bool
-	}{
-		"near":                 {key, 7, begun, true},
-		"a little later":       {key, 7, begun.Add(nearFor - 64), true},
-		"too late":             {key, 7, begun.Add(nearFor), false},
-		"an older version":     {key, 6, begun, false},
-		"a newer version":      {key, 8, begun, false},
-		"no version":           {key, 0, begun, false},
-		"another tenant's":     {other, 7, begun, false},
-		"another limit":        {limit, 7, begun, false},
-		"another status":       {status, 7, begun, false},
-		"another page":         {after, 7, begun, false},
-		"one that is a sample": {key, 7, sampled, false},
-	} {
-		m.slot(&tt.key).Store(stray)
-		if p := m.find(&tt.key, tt.version, tt.now); (p == stray.listPage) != tt.near || p != nil && !tt.near {
-			t.Errorf("%s: given %v, want %v", name, p != nil, tt.near)
-		}
-	}
-	m.slot(&key).Store(nil)
-	m.keep(key, 7, stray.listPage)
-	if m.slot(&key).Load() != nil || m.find(&key, 7, begun) != stray.listPage || m.slot(&key).Load() == nil {
-		t.Error("a page of the cache that is given is not near")
-	}
-	kept := m.slot(&key).Load()
-	m.keep(key, 8, &listPage{})
-	if m.find(&key, 7, begun) != nil {
-		t.Error("the page that another took the place of is near")
-	}
-	if p := m.find(&key, 8, begun); p == nil || m.slot(&key).Load().listPage != p {
-		t.Error("the newer page is not near")
-	}
-	m.bring(kept)
-	if m.slot(&key).Load() != nil {
-		t.Error("a page comes near that the cache has dropped")
-	}
-	m.find(&key, 8, sampled)
-	m.pages.InvalidateAll()
-	if m.slot(&key).Load() != nil || m.find(&key, 8, begun) != nil || m.bytes() != 0 {
-		t.Error("the cache is empty, and a page is near")
-	}
-}
 
 // TestQueriesOverOneConnection: each answer is that of its own query, whatever came before on the connection.
 func TestQueriesOverOneConnection(t *testing.T) {

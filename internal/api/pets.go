@@ -35,7 +35,7 @@ func (a *api) listPets(x *exchange) error {
 		memory = nil
 	}
 	key := listKey{x.caller.Tenant.ID, q.after, q.status, q.position.limit, q.listQuery.limit.times > 0}
-	p := memory.find(&key, version, x.started)
+	p := memory.get(key, version)
 	if p == nil {
 		if p, err = a.readPets(x, q); err != nil {
 			return err

@@ -132,7 +132,8 @@ func (a *api) takeAddress(x *exchange) limiter.Context { return a.Addresses.Take
 func address(x *exchange) netip.Addr {
 	if len(x.Request.Header["X-Forwarded-For"]) == 0 {
 		// It is the peer's, whomever we trust, and need not be made text again.
-		return x.kept.parsePeer(x.Request.RemoteAddr)
+		peer, _ := netip.ParseAddrPort(x.Request.RemoteAddr) // zero with the error
+		return peer.Addr().Unmap().WithZone("")
 	}
 	addr, _ := netip.ParseAddr(x.ClientIP()) // zero with the error
 	return addr

@@ -25,7 +25,7 @@ func parsePetsQuery(raw string) (q petsQuery, err error) {
 
 // listPets is GET /v1/pets. It answers from memory where the page there is certainly the present one.
 func (a *api) listPets(x *exchange) error {
-	q, err := x.kept.parsePets(x.Request.URL.RawQuery)
+	q, err := parsePetsQuery(x.Request.URL.RawQuery)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (a *api) listPets(x *exchange) error {
 	key := listKey{x.caller.Tenant.ID, q.after, q.status, q.position.limit, q.listQuery.limit.times > 0}
 	p := memory.get(key, version)
 	if p == nil {
-		if p, err = a.readPets(x, q); err != nil {
+		if p, err = a.readPets(x, &q); err != nil {
 			return err
 		}
 		if memory.wants(key, version) {

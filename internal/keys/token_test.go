@@ -138,9 +138,9 @@ func TestParseRefusesOtherCharacters(t *testing.T) {
 	}
 }
 
-func TestParseTokenMakesNoGarbage(t *testing.T) {
-	if n := testing.AllocsPerRun(100, func() { _, _ = keys.ParseToken(documented) }); n != 0 {
-		t.Errorf("%v allocations, want none", n)
+func TestParseTokenAllocatesOnce(t *testing.T) {
+	if n := testing.AllocsPerRun(100, func() { _, _ = keys.ParseToken(documented) }); n > 1 {
+		t.Errorf("%v allocations, want 1", n)
 	}
 }
 
@@ -233,17 +233,5 @@ func BenchmarkParseToken(b *testing.B) {
 				i++
 			}
 		})
-	}
-}
-
-func BenchmarkDigest(b *testing.B) {
-	token, err := keys.ParseToken(documented)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var sum byte
-	for b.Loop() {
-		digest := token.Digest()
-		sum += digest[0]
 	}
 }

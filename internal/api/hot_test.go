@@ -19,7 +19,7 @@ func hot(tb testing.TB, headers ...string) (ask func()) {
 func hotRequest(tb testing.TB, of func(testing.TB, *world) *http.Request, q plans.Quota, headers ...string) (ask func()) {
 	memory := plans.NewMemory(plans.WithVersions(func() (int64, bool) { return 1, true }))
 	ask, r := measuredRequest(tb, of, q, func(c *Config) {
-		c.Limiter, c.Versions, c.ListMemory = memory, memory, 1<<20
+		c.Limiter, c.Versions, c.ListCacheBytes = memory, memory, 1<<20
 		c.Log = zerolog.New(devNull{}).With().Timestamp().Logger()
 	})
 	*r = *r.WithContext(wire.Context(r.Context(), &wire.Conn{}))

@@ -63,12 +63,12 @@ type listMemory struct {
 
 // newListMemory returns nil where nothing may be kept: without memory for it, or where nobody hears of changes.
 func newListMemory(c Config) (*listMemory, error) {
-	if c.ListMemory <= 0 || c.Versions == nil {
+	if c.ListCacheBytes <= 0 || c.Versions == nil {
 		return nil, nil
 	}
-	l := &listMemory{most: c.ListMemory / tenantShare, held: map[int64]int64{}, seed: maphash.MakeSeed()}
+	l := &listMemory{most: c.ListCacheBytes / tenantShare, held: map[int64]int64{}, seed: maphash.MakeSeed()}
 	l.pages = otter.Must(&otter.Options[listKey, *keptPage]{
-		MaximumWeight:    uint64(c.ListMemory),
+		MaximumWeight:    uint64(c.ListCacheBytes),
 		Weigher:          func(_ listKey, p *keptPage) uint32 { return uint32(p.weight()) },
 		ExpiryCalculator: otter.ExpiryWriting[listKey, *keptPage](keptFor),
 		OnAtomicDeletion: func(e otter.DeletionEvent[listKey, *keptPage]) { l.release(e.Key.tenant, e.Value.weight()) },
@@ -150,15 +150,15 @@ func (l *listMemory) bytes() (sum int64) {
 
 func (l *listMemory) register(r prometheus.Registerer) error {
 	misses := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "petstore_list_memory_misses_total",
-		Help: "Lists read from the database, by reason: absent (not in memory), changed since, unsure (it was not certain whether it had changed).",
+		Name: "petstore_list_cache_misses_total",
+		Help: "Lists read from the database, by reason: miss (not in the cache), stale (changed since), unversioned (the current version was not known).",
 	}, []string{"reason"})
-	l.absent, l.changed, l.unsure = misses.WithLabelValues("absent"), misses.WithLabelValues("changed"), misses.WithLabelValues("unsure")
+	l.absent, l.changed, l.unsure = misses.WithLabelValues("miss"), misses.WithLabelValues("stale"), misses.WithLabelValues("unversioned")
 	l.hits = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "petstore_list_memory_hits_total", Help: "Lists answered from memory.",
+		Name: "petstore_list_cache_hits_total", Help: "Lists answered from the cache.",
 	})
 	held := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "petstore_list_memory_bytes", Help: "Memory that lists hold to be answered from.",
+		Name: "petstore_list_cache_bytes", Help: "Bytes that the list cache holds.",
 	}, func() float64 { return float64(l.bytes()) })
 	if r == nil {
 		return nil

@@ -77,7 +77,7 @@ func newMemoryWorld(t testing.TB, memory int64) (w *world, v *versions, asked fu
 	v = &versions{version: 1}
 	w = newWorld(t, func(c *Config) {
 		v.Limiter = c.Limiter
-		c.Limiter, c.Versions, c.ListMemory = v, v, memory
+		c.Limiter, c.Versions, c.ListCacheBytes = v, v, memory
 	})
 	w.directory.change(t, w.key, func(c *keys.Caller) {
 		c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Enterprise, Quota: plans.Quota{PerMinute: 1e9, PerDay: 1e9}}
@@ -307,7 +307,7 @@ func TestPanickingChangeIsUnsettled(t *testing.T) {
 func TestListMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	const memory = 1 << 20
-	m, err := newListMemory(Config{ListMemory: memory, Versions: &versions{}})
+	m, err := newListMemory(Config{ListCacheBytes: memory, Versions: &versions{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +364,7 @@ func TestListMemoryIsMeasured(t *testing.T) {
 	got := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			if name, ok := strings.CutPrefix(f.GetName(), "petstore_list_memory_"); ok && m.GetCounter() != nil {
+			if name, ok := strings.CutPrefix(f.GetName(), "petstore_list_cache_"); ok && m.GetCounter() != nil {
 				for _, l := range m.GetLabel() {
 					name += " " + l.GetValue()
 				}
@@ -372,7 +372,7 @@ func TestListMemoryIsMeasured(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]float64{"hits_total": 3, "misses_total absent": 2, "misses_total changed": 1, "misses_total unsure": 1}
+	want := map[string]float64{"hits_total": 3, "misses_total miss": 2, "misses_total stale": 1, "misses_total unversioned": 1}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -382,7 +382,7 @@ func TestListMemoryIsMeasured(t *testing.T) {
 func TestListMemoryConcurrently(t *testing.T) {
 	t.Parallel()
 	memory := plans.NewMemory(plans.WithVersions(func() (int64, bool) { return 1, true }))
-	w := newWorld(t, func(c *Config) { c.Limiter, c.Versions, c.ListMemory = memory, memory, 1<<20 })
+	w := newWorld(t, func(c *Config) { c.Limiter, c.Versions, c.ListCacheBytes = memory, memory, 1<<20 })
 	w.directory.change(t, w.key, func(c *keys.Caller) {
 		c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Enterprise, Quota: plans.Quota{PerMinute: 1e9, PerDay: 1e9}}
 	})

@@ -55,7 +55,8 @@ type Meter interface {
 	Refunded(tenantID int64, keyID, plan string, at time.Time)
 }
 
-// Config is what the API is built from. All of it is required but for Refusals, TrustedProxies, Clock, Log and Metrics.
+// Config is what the API is built from. All of it is required except Refusals, TrustedProxies, Versions,
+// ListCacheBytes, Clock, Log and Metrics.
 type Config struct {
 	Directory Directory
 	Limiter   plans.Limiter
@@ -74,10 +75,10 @@ type Config struct {
 	BaseURL string
 	// TrustedProxies are the addresses and networks (CIDR) whose X-Forwarded-For is believed; none by default.
 	TrustedProxies []string
-	// Versions hears of every change of a catalogue; nil for nobody, and then no list is answered from memory.
+	// Versions is told of every change to a catalogue. If it is nil, no list is cached.
 	Versions plans.Versions
-	// ListMemory is how many bytes lists may take to be answered from memory, 0 for none.
-	ListMemory int64
+	// ListCacheBytes is how many bytes the page cache may hold, 0 for no cache.
+	ListCacheBytes int64
 	// Clock is time.Now by default.
 	Clock   func() time.Time
 	Log     zerolog.Logger

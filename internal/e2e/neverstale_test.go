@@ -11,7 +11,7 @@ import (
 )
 
 // listsFromMemory counts the lists that a server answered without asking Postgres for rows.
-const listsFromMemory = "petstore_list_memory_hits_total"
+const listsFromMemory = "petstore_list_cache_hits_total"
 
 // staleSeed makes the schedule of faults the same in every run.
 const staleSeed = 20261120

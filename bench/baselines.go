@@ -50,14 +50,14 @@ func (s *stage) addBaselines(ctx context.Context) error {
 	s.addBare(server, "bare_json", "bare Gin: the list written by `c.JSON` for each request.",
 		load.Target{URL: servers.JSONPath, Status: http.StatusOK, Body: listed})
 	s.named("bare_json").Against = "bare_gin"
-	wired, err := servers.StartBareOnWire(ctx, s.dir, servers.BareOptions{Answers: o.Answers[:1], Database: o.Database, Tenant: o.Tenant})
+	fast, err := servers.StartBareOnHTTPFast(ctx, s.dir, servers.BareOptions{Answers: o.Answers[:1], Database: o.Database, Tenant: o.Tenant})
 	if err != nil {
 		return err
 	}
-	s.later(wired.Stop)
-	s.addBare(wired, "bare_wire", "bare Gin on `internal/wire`, as petstore is: the list's bytes, fixed.",
+	s.later(fast.Stop)
+	s.addBare(fast, "bare_httpfast", "bare Gin on `internal/httpfast`, as petstore is: the list's bytes, fixed.",
 		load.Target{URL: bares[0].path + "?limit=20", Status: http.StatusOK, Body: listed})
-	s.named("bare_wire").Against = "bare_gin"
+	s.named("bare_httpfast").Against = "bare_gin"
 	insert := create(servers.Tenant{})
 	insert.URL, insert.Wants, insert.Costs, insert.Body = servers.CreatePath, nil, 0, s.named("create").target.Body
 	s.addBare(server, "bare_create", "bare Gin: reads the same body, does one prepared `INSERT` through lib/pq, and writes the same answer by `c.JSON`.",

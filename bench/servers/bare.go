@@ -38,9 +38,9 @@ func StartBare(ctx context.Context, dir string, o BareOptions) (*Self, error) {
 	return startSelf(ctx, dir, "bare", o)
 }
 
-// StartBareOnWire starts the same on the connections of internal/wire, as petstore is served.
-func StartBareOnWire(ctx context.Context, dir string, o BareOptions) (*Self, error) {
-	return startSelf(ctx, dir, wired, o)
+// StartBareOnHTTPFast starts the same on the connections of internal/httpfast, as petstore is served.
+func StartBareOnHTTPFast(ctx context.Context, dir string, o BareOptions) (*Self, error) {
+	return startSelf(ctx, dir, fast, o)
 }
 
 // bareHandler is what nobody can be faster than with Gin: fixed bytes, and what writing JSON and one INSERT cost by themselves.

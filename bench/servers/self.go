@@ -13,7 +13,7 @@ import (
 	"os/exec"
 	"time"
 
-	"petstore.example/internal/wire"
+	"petstore.example/internal/httpfast"
 )
 
 // Self is one of this program's own servers, in a process of its own.
@@ -28,12 +28,12 @@ const selfCommand = "serve-for-bench"
 // handlers makes each server's handler from its options, as JSON.
 var handlers = map[string]func(options []byte) (http.Handler, error){
 	"bare":  bareHandler,
-	wired:   bareHandler,
+	fast:   bareHandler,
 	"stock": stockHandler,
 }
 
-// wired is a bare server on the connections that petstore has.
-const wired = "bare-wire"
+// fast is a bare server on the connections that petstore has.
+const fast = "bare-httpfast"
 
 // startSelf starts the server of that name. Its options go by its standard input, where nobody else can read them.
 func startSelf(ctx context.Context, dir, name string, options any) (*Self, error) {
@@ -87,8 +87,8 @@ func SelfMain(args []string) (isServer bool, err error) {
 		return true, err
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	if args[1] == wired {
-		l = wire.Prepare(server, l)
+	if args[1] == fast {
+		l = httpfast.WrapServer(server, l)
 	}
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return true, err

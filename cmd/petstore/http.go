@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"petstore.example/internal/wire"
+	"petstore.example/internal/httpfast"
 )
 
 const (
@@ -43,7 +43,7 @@ func serveHTTP(
 	ctx context.Context, cfg config, on *sockets, api, admin http.Handler, health *health, log zerolog.Logger, started func(),
 ) error {
 	apiServer, adminServer := newHTTPServer(api, log), newHTTPServer(admin, log)
-	taken := wire.Prepare(apiServer, on.api)
+	taken := httpfast.WrapServer(apiServer, on.api)
 	// A profile may take longer than an answer of the API.
 	adminServer.WriteTimeout = 5 * time.Minute
 	failed := make(chan error, 2)
@@ -64,7 +64,7 @@ func serveHTTP(
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.StopTimeout)
 	defer cancel()
 	// Shutdown knows nothing of plain requests, and Drain of what it still waits for: each ends what is left when the time is over.
-	if err := errors.Join(apiServer.Shutdown(stopCtx), taken.Drain(stopCtx)); err != nil {
+	if err := errors.Join(apiServer.Shutdown(stopCtx), taken.WaitIdle(stopCtx)); err != nil {
 		return errors.Join(fmt.Errorf("requests in flight did not finish within %v: %w", cfg.StopTimeout, err), apiServer.Close())
 	}
 	return nil

@@ -7,9 +7,9 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"petstore.example/internal/httpfast"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/wire"
 )
 
 // exchange is one request and its answer: all that is found out on the way, set up once. It lives as long as the
@@ -19,7 +19,7 @@ type exchange struct {
 	route   *route
 	metrics *routeMetrics
 	// conn is the client's connection, nil where the server has none to leave a head with.
-	conn *wire.Conn
+	conn *httpfast.Conn
 	// kept is what the connection remembers, nil for nothing.
 	kept *kept
 	id   string
@@ -83,7 +83,7 @@ func (x *exchange) write(status int, body []byte) {
 }
 
 // shortBody is shorter than what net/http keeps of a body until the handler has returned, and a plain request's answer keeps all of it (package
-// wire). Then the length is found out without us, which costs 0.2 µs less than to be told.
+// httpfast). Then the length is found out without us, which costs 0.2 µs less than to be told.
 const shortBody = 2048
 
 // send is write with the body's length as its header has it, nil where that is not at hand.

@@ -9,7 +9,7 @@ import (
 var sharedLines = "Access-Control-Allow-Origin: " + anyOrigin[0] + "\r\nAccess-Control-Expose-Headers: " + exposedHeaders[0] + "\r\n"
 
 // leaveHead leaves the header lines that every answer has, and those that were written out before, with the connection:
-// 4 µs less than by net/http's map (see package wire). Where there is no such connection they go into the map.
+// 4 µs less than by net/http's map (see package httpfast). Where there is no such connection they go into the map.
 func (x *exchange) leaveHead(status int) {
 	if x.conn != nil {
 		x.conn.Head = x.appendHead(x.conn.Head[:0], status)

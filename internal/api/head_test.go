@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"petstore.example/internal/httpfast"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/wire"
 )
 
 // listen serves the handler, on a listener that prepare makes of a plain one, and returns the base of its addresses.
@@ -42,8 +42,11 @@ func listen(t *testing.T, h http.Handler, prepare func(*http.Server, net.Listene
 // The ways to serve: net/http alone, with its connections taking header lines, and with those answering plain requests too.
 var (
 	byTheMap = func(_ *http.Server, l net.Listener) net.Listener { return l }
-	listened = func(s *http.Server, l net.Listener) net.Listener { s.ConnContext = wire.Context; return wire.Listen(l) }
-	prepared = func(s *http.Server, l net.Listener) net.Listener { return wire.Prepare(s, l) }
+	listened = func(s *http.Server, l net.Listener) net.Listener {
+		s.ConnContext = httpfast.Context
+		return httpfast.Listen(l)
+	}
+	prepared = func(s *http.Server, l net.Listener) net.Listener { return httpfast.WrapServer(s, l) }
 )
 
 // TestHeadByTheConnection: an answer whose head goes with the connection, or all of which does, has the same header lines as one whose

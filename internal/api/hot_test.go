@@ -6,8 +6,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"petstore.example/internal/httpfast"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/wire"
 )
 
 // hot is a request for a page that is in memory, over a connection that takes a head: all but net/http, the directory and the
@@ -22,7 +22,7 @@ func hotRequest(tb testing.TB, of func(testing.TB, *world) *http.Request, q plan
 		c.Limiter, c.Versions, c.ListCacheBytes = memory, memory, 1<<20
 		c.Log = zerolog.New(devNull{}).With().Timestamp().Logger()
 	})
-	*r = *r.WithContext(wire.Context(r.Context(), &wire.Conn{}))
+	*r = *r.WithContext(httpfast.Context(r.Context(), &httpfast.Conn{}))
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

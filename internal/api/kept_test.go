@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/httpfast"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/wire"
 )
 
 // over sends requests over one connection, and returns each answer with the head that was left with the connection.
-func (w *world) over(c *wire.Conn, r *http.Request) (rec *httptest.ResponseRecorder, head string) {
-	rec = w.do(r.WithContext(wire.Context(r.Context(), c)))
+func (w *world) over(c *httpfast.Conn, r *http.Request) (rec *httptest.ResponseRecorder, head string) {
+	rec = w.do(r.WithContext(httpfast.Context(r.Context(), c)))
 	return rec, string(c.Head)
 }
 
@@ -25,7 +25,7 @@ func newConnWorld(t *testing.T) *world { return newWorld(struct{ testing.TB }{t}
 // TestKeysOverOneConnection: what a connection remembers of one request decides nothing about the next.
 func TestKeysOverOneConnection(t *testing.T) {
 	t.Parallel()
-	w, c := newConnWorld(t), &wire.Conn{}
+	w, c := newConnWorld(t), &httpfast.Conn{}
 	ask := func(authorization string) (status int, limit string) {
 		t.Helper()
 		rec, head := w.over(c, w.request("GET", "/v1/pets", "", "Authorization", authorization))
@@ -73,7 +73,7 @@ func TestKeysOverOneConnection(t *testing.T) {
 // TestPeersOverOneConnection: who calls without a key is counted by its own address.
 func TestPeersOverOneConnection(t *testing.T) {
 	t.Parallel()
-	w, c := newConnWorld(t), &wire.Conn{}
+	w, c := newConnWorld(t), &httpfast.Conn{}
 	for _, remote := range []string{"192.0.2.1:1", "192.0.2.1:1", "[2001:db8::1]:1", "192.0.2.1:2", "nonsense", "192.0.2.1:1", "192.0.2.1:1"} {
 		r := w.request("GET", "/v1/pets", "", "Authorization", "")
 		r.RemoteAddr = remote
@@ -134,7 +134,7 @@ func TestLimitLinesOverOneConnection(t *testing.T) {
 // TestRefusalsOverOneConnection: each refusal names its own plan, limit, window and wait, whatever was refused before on the connection.
 func TestRefusalsOverOneConnection(t *testing.T) {
 	t.Parallel()
-	w, c := newConnWorld(t), &wire.Conn{}
+	w, c := newConnWorld(t), &httpfast.Conn{}
 	caller := func(key, plan string, q plans.Quota, own int64) {
 		w.directory.change(t, key, func(c *keys.Caller) {
 			c.Tenant, c.PerMinute = &plans.Tenant{ID: c.Tenant.ID, Plan: plan, Quota: q}, own
@@ -146,7 +146,7 @@ func TestRefusalsOverOneConnection(t *testing.T) {
 		ask := func() *http.Request {
 			return w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+key, "X-Request-Id", "same")
 		}
-		want, wantHead := w.over(&wire.Conn{}, ask())
+		want, wantHead := w.over(&httpfast.Conn{}, ask())
 		for range 2 {
 			got, head := w.over(c, ask())
 			if want.Code != 429 || got.Code != want.Code || got.Body.String() != want.Body.String() || head != wantHead {

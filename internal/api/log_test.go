@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/rs/zerolog"
 
+	"petstore.example/internal/httpfast"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/wire"
 )
 
 // event returns the one event in the log.
@@ -193,7 +193,7 @@ func TestRequestID(t *testing.T) {
 // TestEventBytes: events are what zerolog writes field by field, over any connection.
 func TestEventBytes(t *testing.T) {
 	t.Parallel()
-	w, c := newConnWorld(t), &wire.Conn{}
+	w, c := newConnWorld(t), &httpfast.Conn{}
 	w.directory.change(t, w.other, func(c *keys.Caller) {
 		c.KeyID, c.Tenant = "key \"ä\"\x01", &plans.Tenant{ID: math.MinInt64, Plan: "a\\b\n</x>", Quota: plans.Quota{PerMinute: 1, PerDay: 9}}
 	})
@@ -204,7 +204,7 @@ func TestEventBytes(t *testing.T) {
 			c.Tenant = &changed
 		})
 	}
-	for i, conn := range []*wire.Conn{nil, c, c, c, c, nil} {
+	for i, conn := range []*httpfast.Conn{nil, c, c, c, c, nil} {
 		for _, key := range []string{w.key, w.other, "", w.other, "wrong", w.key} {
 			logs := &syncBuffer{}
 			w.logs.take()

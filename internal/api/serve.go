@@ -7,7 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"petstore.example/internal/wire"
+	"petstore.example/internal/httpfast"
 )
 
 // maxURI is the longest request target, in bytes.
@@ -30,7 +30,7 @@ func (a *api) serve(r route) gin.HandlerFunc {
 		if a.Clock != nil {
 			x.now = a.Clock()
 		}
-		x.conn = wire.From(c.Request.Context())
+		x.conn = httpfast.From(c.Request.Context())
 		x.kept = x.memory()
 		x.id = requestID(c.Request.Header, x.started)
 		defer a.finish(x)
@@ -76,7 +76,7 @@ func (a *api) finish(x *exchange) {
 	x.ended = x.started.Add(elapsed)
 	a.record(x, x.metrics.observe(x, elapsed), elapsed)
 	if x.conn != nil {
-		// Only net/http and package wire are known to have copied the header's values.
+		// Only net/http and package httpfast are known to have copied the header's values.
 		*x = exchange{}
 		exchanges.Put(x)
 	}

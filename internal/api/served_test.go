@@ -17,10 +17,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/httpfast"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
-	"petstore.example/internal/wire"
 )
 
 // served is an API as petstore serves it, over a directory, limits, a meter, metrics and a log that are the real ones, to clients
@@ -172,7 +172,7 @@ func (s *served) serve(b *testing.B, status, request string) {
 		Handler: s, ReadHeaderTimeout: time.Minute, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 	}
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(wire.Prepare(server, on)) }()
+	go func() { done <- server.Serve(httpfast.WrapServer(server, on)) }()
 	ask := func(i int) {
 		all[i%pipes].next <- struct{}{}
 		<-answered

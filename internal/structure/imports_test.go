@@ -36,7 +36,7 @@ var below = map[string][]string{
 	"cmd/petstore":    {"*"},
 	"cmd/petstorectl": {"internal/store", "internal/keys", "internal/plans", "internal/fleet", "internal/usage", "internal/audit", "internal/devfile", "migrations"},
 
-	"internal/api":   {"internal/api/reference", "internal/keys", "internal/plans", "internal/catalog", "internal/wire", "internal/usage"},
+	"internal/api":   {"internal/api/reference", "internal/keys", "internal/plans", "internal/catalog", "internal/httpfast", "internal/usage"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
 	"internal/plans": {"internal/fleet"},
 	"internal/store": {"internal/keys", "internal/plans", "internal/fleet", "internal/catalog", "internal/usage", "internal/audit", "migrations"},

@@ -1,4 +1,4 @@
-package wire
+package httpfast
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // longAgo is a deadline that is over.
 var longAgo = time.Unix(1, 0)
 
-// Prepare returns a listener for that server to serve, which answers plain requests by itself: GET and HEAD without a body, by a
+// WrapServer returns a listener for that server to serve, which answers plain requests by itself: GET and HEAD without a body, by a
 // client that goes on with its connection. They take half of the time that net/http takes for them. Everything else it
 // leaves to the server, on the same connection and in the same order: other requests, each connection's first, and whatever
 // is not plain. The server's Handler and timeouts are to be set before; its ConnContext and ConnState are replaced.
@@ -21,8 +21,8 @@ var longAgo = time.Unix(1, 0)
 // answer's writer; a string of it that is kept holds on to all of its head. The answer's writer can do nothing but write: what Gin or
 // http.ResponseController do to flush or to hijack fails. The context learns of a client that hangs up only once its Done was called.
 //
-// The server's Close does not interrupt plain requests under way: Drain does.
-func Prepare(s *http.Server, on net.Listener) *Listener {
+// The server's Close does not interrupt plain requests under way: WaitIdle does.
+func WrapServer(s *http.Server, on net.Listener) *Listener {
 	l := Listen(on)
 	l.handler, l.writeTimeout, l.idleTimeout = s.Handler, s.WriteTimeout, s.IdleTimeout
 	if l.handler == nil {
@@ -43,9 +43,9 @@ func Prepare(s *http.Server, on net.Listener) *Listener {
 	return l
 }
 
-// Drain waits until the last connection is closed, after the server's Shutdown: that does not know of plain requests, and what it
-// closes is open until the request under way is answered. When ctx ends before, Drain closes what is left and returns ctx's error.
-func (l *Listener) Drain(ctx context.Context) error {
+// WaitIdle waits until the last connection is closed, after the server's Shutdown: that does not know of plain requests, and what it
+// closes is open until the request under way is answered. When ctx ends before, WaitIdle closes what is left and returns ctx's error.
+func (l *Listener) WaitIdle(ctx context.Context) error {
 	select {
 	case <-l.over:
 		return nil
@@ -85,7 +85,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 		if err != nil {
 			return n, err
 		}
-		if n, err = c.answerPlain(p, n); n > 0 || err != nil {
+		if n, err = c.serveFast(p, n); n > 0 || err != nil {
 			return n, err
 		}
 	}
@@ -99,9 +99,9 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	return c.readUntil(t)
 }
 
-// answerPlain answers the plain requests that the first n bytes of p begin with. What is left it moves to the front of p, and returns how
+// serveFast answers the plain requests that the first n bytes of p begin with. What is left it moves to the front of p, and returns how
 // much that is.
-func (c *Conn) answerPlain(p []byte, n int) (left int, err error) {
+func (c *Conn) serveFast(p []byte, n int) (left int, err error) {
 	for n > 0 {
 		x := exchanges.Get().(*exchange)
 		length, ok := x.request.read(p[:n])
@@ -121,16 +121,16 @@ func (c *Conn) answerPlain(p []byte, n int) (left int, err error) {
 
 // exchange is a plain request and its answer. One that ended well is used again.
 type exchange struct {
-	request plain
-	answer  answer
+	request  fastRequest
+	response responseWriter
 }
 
 var exchanges = sync.Pool{New: func() any {
-	return &exchange{request: plain{header: http.Header{}}, answer: answer{header: http.Header{}}}
+	return &exchange{request: fastRequest{header: http.Header{}}, response: responseWriter{header: http.Header{}}}
 }}
 
-// keptAnswer is the most room, in bytes, that is kept for the next answer.
-const keptAnswer = 64 << 10
+// maxPooled is the most room, in bytes, that is kept for the next answer.
+const maxPooled = 64 << 10
 
 // serve has the handler answer, and writes the answer. An error is the connection's end.
 func (c *Conn) serve(x *exchange) (ahead []byte, err error) {
@@ -138,7 +138,7 @@ func (c *Conn) serve(x *exchange) (ahead []byte, err error) {
 		return nil, net.ErrClosed
 	}
 	ahead = c.handle(x)
-	now, a := time.Now(), &x.answer
+	now, a := time.Now(), &x.response
 	if d := c.listener.writeTimeout; d > 0 {
 		_ = c.SetWriteDeadline(now.Add(d))
 	}
@@ -148,7 +148,7 @@ func (c *Conn) serve(x *exchange) (ahead []byte, err error) {
 		// net/http takes it for the client's end, and closes the connection.
 		return nil, io.EOF
 	}
-	if cap(a.out)+cap(a.body) <= keptAnswer {
+	if cap(a.out)+cap(a.body) <= maxPooled {
 		a.empty()
 		exchanges.Put(x)
 	}
@@ -170,8 +170,8 @@ func (c *Conn) handle(x *exchange) (ahead []byte) {
 		}
 	}()
 	c.Head = c.Head[:0] // Should a handler have left one when it was too late.
-	x.answer.method, x.answer.conn = x.request.method, c
-	c.listener.handler.ServeHTTP(&x.answer, x.request.forHandler(c).WithContext(ctx))
+	x.response.method, x.response.conn = x.request.method, c
+	c.listener.handler.ServeHTTP(&x.response, x.request.forHandler(c).WithContext(ctx))
 	done = true
 	return ctx.end()
 }

@@ -1,4 +1,4 @@
-package wire
+package httpfast
 
 import (
 	"context"
@@ -16,9 +16,9 @@ type requestContext struct {
 
 	mu sync.Mutex
 	// told is the context that can be ended, once somebody asked.
-	told   atomic.Pointer[cancellable]
-	over   bool
-	hangUp *hangUp
+	told              atomic.Pointer[cancellable]
+	over              bool
+	disconnectWatcher *disconnectWatcher
 }
 
 type cancellable struct {
@@ -40,7 +40,7 @@ func (r *requestContext) Done() <-chan struct{} {
 		if r.over {
 			c.cancel()
 		} else {
-			r.hangUp = r.conn.listen(c.cancel)
+			r.disconnectWatcher = r.conn.listen(c.cancel)
 		}
 		r.told.Store(c)
 	}
@@ -79,14 +79,14 @@ func (r *requestContext) end() (ahead []byte) {
 	if c := r.told.Load(); c != nil {
 		c.cancel()
 	}
-	if r.hangUp == nil {
+	if r.disconnectWatcher == nil {
 		return nil
 	}
-	return r.hangUp.stop()
+	return r.disconnectWatcher.stop()
 }
 
-// hangUp waits for a client to hang up, by reading from its connection.
-type hangUp struct {
+// disconnectWatcher waits for a client to hang up, by reading from its connection.
+type disconnectWatcher struct {
 	conn  *Conn
 	byte  [1]byte
 	count int
@@ -95,8 +95,8 @@ type hangUp struct {
 	ended    chan struct{}
 }
 
-func (c *Conn) listen(cancel context.CancelFunc) *hangUp {
-	h := &hangUp{conn: c, ended: make(chan struct{})}
+func (c *Conn) listen(cancel context.CancelFunc) *disconnectWatcher {
+	h := &disconnectWatcher{conn: c, ended: make(chan struct{})}
 	_ = c.readUntil(time.Time{})
 	go func() {
 		defer close(h.ended)
@@ -108,7 +108,7 @@ func (c *Conn) listen(cancel context.CancelFunc) *hangUp {
 	return h
 }
 
-func (h *hangUp) stop() []byte {
+func (h *disconnectWatcher) stop() []byte {
 	h.stopping.Store(true)
 	// It fails where the connection is closed, and then the read has ended.
 	_ = h.conn.readUntil(longAgo)

@@ -1,4 +1,4 @@
-package wire
+package httpfast
 
 import (
 	"bufio"
@@ -21,8 +21,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzPlain: what is read as plain net/http reads too, and reads the same.
-func FuzzPlain(f *testing.F) {
+// FuzzFastRequest: what is read as plain net/http reads too, and reads the same.
+func FuzzFastRequest(f *testing.F) {
 	const host = "Host: x\r\n"
 	for _, s := range []string{
 		"GET / HTTP/1.1\r\n" + host + "\r\n",
@@ -40,7 +40,7 @@ func FuzzPlain(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r := plain{header: http.Header{}}
+		r := fastRequest{header: http.Header{}}
 		length, ok := r.read(b)
 		if !ok {
 			return
@@ -62,8 +62,8 @@ func FuzzPlain(f *testing.F) {
 	})
 }
 
-// TestPlain: a request that a client of ours sends is plain. Else nothing here would be of use.
-func TestPlain(t *testing.T) {
+// TestFastRequest: a request that a client of ours sends is plain. Else nothing here would be of use.
+func TestFastRequest(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		request string
@@ -78,7 +78,7 @@ func TestPlain(t *testing.T) {
 		{"DELETE /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n", false},
 		{"GET /v1/pets HTTP/1.1\r\nHost: x\r\n", false},
 	} {
-		r := plain{header: http.Header{}}
+		r := fastRequest{header: http.Header{}}
 		if _, ok := r.read([]byte(tt.request)); ok != tt.plain {
 			t.Errorf("%q: plain %v", tt.request, ok)
 		}
@@ -146,7 +146,7 @@ func prepared(t *testing.T, s *http.Server) (string, *Listener) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Prepare(s, plain)
+	l := WrapServer(s, plain)
 	run(t, s, l)
 	return plain.Addr().String(), l
 }
@@ -280,8 +280,8 @@ func randomStream(random *rand.Rand) (all []sent) {
 	return all
 }
 
-// TestPlainContext: the context of a plain request ends when its client hangs up, when it is over, and not before.
-func TestPlainContext(t *testing.T) {
+// TestFastContext: the context of a plain request ends when its client hangs up, when it is over, and not before.
+func TestFastContext(t *testing.T) {
 	t.Parallel()
 	seen, ended := make(chan context.Context, 1), make(chan error, 1)
 	addr, _ := prepared(t, &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -361,8 +361,8 @@ func TestPlainContext(t *testing.T) {
 	}
 }
 
-// TestPlainShutdown: a server that stops answers the plain request under way, says that it closes, and closes.
-func TestPlainShutdown(t *testing.T) {
+// TestFastShutdown: a server that stops answers the plain request under way, says that it closes, and closes.
+func TestFastShutdown(t *testing.T) {
 	t.Parallel()
 	for _, inTime := range []bool{true, false} {
 		begun, release := make(chan struct{}, 1), make(chan struct{})
@@ -403,7 +403,7 @@ func TestPlainShutdown(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		if !inTime {
-			if err := l.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			if err := l.WaitIdle(ctx); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("drained with a request under way: %v", err)
 			}
 			if res := <-answer; res != nil {
@@ -413,7 +413,7 @@ func TestPlainShutdown(t *testing.T) {
 			continue
 		}
 		time.AfterFunc(50*time.Millisecond, func() { close(release) })
-		if err := l.Drain(t.Context()); err != nil {
+		if err := l.WaitIdle(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if res := <-answer; res == nil || res.StatusCode != http.StatusOK {
@@ -422,8 +422,8 @@ func TestPlainShutdown(t *testing.T) {
 	}
 }
 
-// TestPlainPanics: a handler that panics ends its connection, and nothing else.
-func TestPlainPanics(t *testing.T) {
+// TestFastPanics: a handler that panics ends its connection, and nothing else.
+func TestFastPanics(t *testing.T) {
 	t.Parallel()
 	var logged bytes.Buffer
 	s := &http.Server{ErrorLog: log.New(&logged, "", 0), Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -453,7 +453,7 @@ func TestPlainPanics(t *testing.T) {
 	if err := s.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Drain(t.Context()); err != nil {
+	if err := l.WaitIdle(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := logged.String(); strings.Count(got, "panic serving") != 1 || !strings.Contains(got, ": oh\n") {
@@ -461,8 +461,8 @@ func TestPlainPanics(t *testing.T) {
 	}
 }
 
-// TestPlainTimeouts: after plain requests too, a connection that is idle is closed, and one whose client does not read.
-func TestPlainTimeouts(t *testing.T) {
+// TestFastTimeouts: after plain requests too, a connection that is idle is closed, and one whose client does not read.
+func TestFastTimeouts(t *testing.T) {
 	t.Parallel()
 	const timeout = 2 * time.Second
 	long := strings.Repeat("x", 8<<20)
@@ -524,7 +524,7 @@ func BenchmarkRequest(b *testing.B) {
 	})
 	for name, prepare := range map[string]func(*http.Server, net.Listener) net.Listener{
 		"net-http": func(_ *http.Server, l net.Listener) net.Listener { return l },
-		"wire":     func(s *http.Server, l net.Listener) net.Listener { return Prepare(s, l) },
+		"httpfast": func(s *http.Server, l net.Listener) net.Listener { return WrapServer(s, l) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			plain, err := new(net.ListenConfig).Listen(b.Context(), "tcp", "127.0.0.1:0")

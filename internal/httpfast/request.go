@@ -1,4 +1,4 @@
-package wire
+package httpfast
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ const mostLines = 32
 
 // plain is a request of the kind that nearly all are: GET or HEAD without a body, whole in one read, with nothing in it that needs
 // thought. It is read strictly: what is unusual in any way, or wrong, is not plain, and left to net/http. What is plain reads here
-// as it does there (FuzzPlain).
-type plain struct {
+// as it does there (FuzzFastRequest).
+type fastRequest struct {
 	method, target, host string
 
 	url    url.URL
@@ -26,7 +26,7 @@ type plain struct {
 }
 
 // forHandler returns the request as net/http would have it, but for its context.
-func (r *plain) forHandler(c *Conn) *http.Request {
+func (r *fastRequest) forHandler(c *Conn) *http.Request {
 	r.request = http.Request{
 		Method: r.method, URL: &r.url, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: r.header, Body: http.NoBody, Host: r.host, RemoteAddr: c.remote(), RequestURI: r.target,
@@ -36,7 +36,7 @@ func (r *plain) forHandler(c *Conn) *http.Request {
 
 // read reads the request that b begins with, and returns how many bytes it has. It returns false for a request that is not
 // plain. Its strings share one copy of its head.
-func (r *plain) read(b []byte) (length int, ok bool) {
+func (r *fastRequest) read(b []byte) (length int, ok bool) {
 	if !bytes.HasPrefix(b, []byte("GET /")) && !bytes.HasPrefix(b, []byte("HEAD /")) {
 		return 0, false
 	}
@@ -60,7 +60,7 @@ func (r *plain) read(b []byte) (length int, ok bool) {
 }
 
 // readLine reads the request line. A path of which any letter could stand for another is not plain.
-func (r *plain) readLine(line string) bool {
+func (r *fastRequest) readLine(line string) bool {
 	method, rest, _ := strings.Cut(line, " ")
 	target, ok := strings.CutSuffix(rest, " HTTP/1.1")
 	if !ok || strings.HasPrefix(target, "//") {
@@ -75,7 +75,7 @@ func (r *plain) readLine(line string) bool {
 }
 
 // readField reads a header line. A name that says something of the connection or of a body, or that comes twice, is not plain.
-func (r *plain) readField(line string) bool {
+func (r *fastRequest) readField(line string) bool {
 	name, value, ok := strings.Cut(line, ":")
 	value = strings.Trim(value, " \t")
 	if !ok || name == "" || !consists(name, inName) || !consists(value, inValue) {

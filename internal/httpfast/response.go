@@ -1,4 +1,4 @@
-package wire
+package httpfast
 
 import (
 	"net/http"
@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// answer is the http.ResponseWriter of a plain request. It keeps the body until the handler has returned, so that its length is known
+// responseWriter is the http.ResponseWriter of a plain request. It keeps the body until the handler has returned, so that its length is known
 // and everything goes out in one write. Beyond ResponseWriter it can do nothing: no flushing, no trailers, no 1xx.
-type answer struct {
+type responseWriter struct {
 	// conn's Head goes behind the status line.
 	conn   *Conn
 	method string
@@ -26,25 +26,25 @@ type answer struct {
 }
 
 // Header implements http.ResponseWriter.
-func (a *answer) Header() http.Header { return a.header }
+func (w *responseWriter) Header() http.Header { return w.header }
 
 // WriteHeader implements http.ResponseWriter. It panics where net/http does.
-func (a *answer) WriteHeader(status int) {
+func (w *responseWriter) WriteHeader(status int) {
 	if status < 100 || status > 999 {
-		panic("wire: invalid status " + strconv.Itoa(status))
+		panic("httpfast: invalid status " + strconv.Itoa(status))
 	}
-	if a.status != 0 || status < http.StatusOK {
+	if w.status != 0 || status < http.StatusOK {
 		return
 	}
-	a.status = status
-	h := a.header
-	a.closes = a.closes || len(h["Connection"]) > 0 && h["Connection"][0] == "close"
-	_, a.hasDate = h["Date"]
-	_, a.hasType = h["Content-Type"]
-	a.hasType = a.hasType || len(h["Content-Encoding"]) > 0 && h["Content-Encoding"][0] != ""
-	_, a.hasLength = h["Content-Length"]
-	a.out = append(appendStatusLine(a.out, status), a.conn.takeHead()...)
-	a.appendMap()
+	w.status = status
+	h := w.header
+	w.closes = w.closes || len(h["Connection"]) > 0 && h["Connection"][0] == "close"
+	_, w.hasDate = h["Date"]
+	_, w.hasType = h["Content-Type"]
+	w.hasType = w.hasType || len(h["Content-Encoding"]) > 0 && h["Content-Encoding"][0] != ""
+	_, w.hasLength = h["Content-Length"]
+	w.out = append(appendStatusLine(w.out, status), w.conn.takeHead()...)
+	w.appendMap()
 }
 
 // Header lines that the handler may have set and that are not copied: what they say is the connection's to say, or wrong without a
@@ -57,19 +57,19 @@ var (
 
 // appendMap appends the lines that the handler has set by the map. There is hardly ever more than one, and that is
 // Content-Type.
-func (a *answer) appendMap() {
+func (w *responseWriter) appendMap() {
 	without := notCopied
 	switch {
-	case a.status == http.StatusNotModified:
+	case w.status == http.StatusNotModified:
 		without = notOfUnmodified
-	case a.method == http.MethodHead && hasBody(a.status):
+	case w.method == http.MethodHead && hasBody(w.status):
 		without = notOfHead
 	}
-	if v := a.header["Content-Type"]; len(a.header) == 1 && len(v) == 1 && !without["Content-Type"] && !strings.ContainsAny(v[0], "\r\n") {
-		a.out = append(append(append(a.out, "Content-Type: "...), v[0]...), "\r\n"...)
+	if v := w.header["Content-Type"]; len(w.header) == 1 && len(v) == 1 && !without["Content-Type"] && !strings.ContainsAny(v[0], "\r\n") {
+		w.out = append(append(append(w.out, "Content-Type: "...), v[0]...), "\r\n"...)
 		return
 	}
-	_ = a.header.WriteSubset((*appender)(&a.out), without) // It fails only where its writer does.
+	_ = w.header.WriteSubset((*appender)(&w.out), without) // It fails only where its writer does.
 }
 
 // appender is an io.Writer.
@@ -91,65 +91,65 @@ func hasBody(status int) bool {
 }
 
 // Write implements http.ResponseWriter.
-func (a *answer) Write(p []byte) (int, error) {
-	if err := a.begin(); err != nil {
+func (w *responseWriter) Write(p []byte) (int, error) {
+	if err := w.begin(); err != nil {
 		return 0, err
 	}
-	a.body = append(a.body, p...)
+	w.body = append(w.body, p...)
 	return len(p), nil
 }
 
 // WriteString implements io.StringWriter.
-func (a *answer) WriteString(s string) (int, error) {
-	if err := a.begin(); err != nil {
+func (w *responseWriter) WriteString(s string) (int, error) {
+	if err := w.begin(); err != nil {
 		return 0, err
 	}
-	a.body = append(a.body, s...)
+	w.body = append(w.body, s...)
 	return len(s), nil
 }
 
 // begin sees to it that a body can follow.
-func (a *answer) begin() error {
-	if a.status == 0 {
-		a.WriteHeader(http.StatusOK)
+func (w *responseWriter) begin() error {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
 	}
-	if !hasBody(a.status) {
+	if !hasBody(w.status) {
 		return http.ErrBodyNotAllowed
 	}
 	return nil
 }
 
 // finish completes the answer with the lines that net/http adds too, and returns all of it.
-func (a *answer) finish(now time.Time) []byte {
-	if a.status == 0 {
-		a.WriteHeader(http.StatusOK)
+func (w *responseWriter) finish(now time.Time) []byte {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
 	}
-	b, isHead := a.out, a.method == http.MethodHead
-	if !a.hasDate {
+	b, isHead := w.out, w.method == http.MethodHead
+	if !w.hasDate {
 		b = append(append(append(b, "Date: "...), date(now)...), "\r\n"...)
 	}
-	if hasBody(a.status) && (!isHead || !a.hasLength && len(a.body) > 0) {
-		b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(a.body)), 10)
+	if hasBody(w.status) && (!isHead || !w.hasLength && len(w.body) > 0) {
+		b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(w.body)), 10)
 		b = append(b, "\r\n"...)
 	}
-	if !a.hasType && len(a.body) > 0 {
-		b = append(append(append(b, "Content-Type: "...), http.DetectContentType(a.body)...), "\r\n"...)
+	if !w.hasType && len(w.body) > 0 {
+		b = append(append(append(b, "Content-Type: "...), http.DetectContentType(w.body)...), "\r\n"...)
 	}
-	if a.closes {
+	if w.closes {
 		b = append(b, "Connection: close\r\n"...)
 	}
 	b = append(b, "\r\n"...)
 	if !isHead {
-		b = append(b, a.body...)
+		b = append(b, w.body...)
 	}
-	a.out = b
+	w.out = b
 	return b
 }
 
 // empty makes the answer ready for another request.
-func (a *answer) empty() {
-	clear(a.header)
-	*a = answer{header: a.header, out: a.out[:0], body: a.body[:0]}
+func (w *responseWriter) empty() {
+	clear(w.header)
+	*w = responseWriter{header: w.header, out: w.out[:0], body: w.body[:0]}
 }
 
 func appendStatusLine(b []byte, status int) []byte {

@@ -20,7 +20,8 @@ import (
 // house is what the servers of a test share.
 type house struct {
 	t           testing.TB
-	databaseURL string
+	databaseURL string // as the owner
+	serverURL   string // as the login of servers
 	redisURL    string // "" for limits in memory
 	petstore    string // the program that serves
 	client      *client
@@ -42,7 +43,10 @@ func newHouse(t testing.TB, withRedis bool) *house {
 
 func newHouseOn(t testing.TB, databaseURL, redisURL string) *house {
 	t.Helper()
-	h := &house{t: t, databaseURL: databaseURL, redisURL: redisURL, petstore: program(t, "petstore"), client: newClient(t), names: new(atomic.Int64)}
+	h := &house{
+		t: t, databaseURL: databaseURL, serverURL: storetest.AsServer(t, databaseURL), redisURL: redisURL,
+		petstore: program(t, "petstore"), client: newClient(t), names: new(atomic.Int64),
+	}
 	var err error
 	if h.db, err = store.Open(t.Context(), databaseURL, store.Options{MaxConns: 2}); err != nil {
 		t.Fatal(err)

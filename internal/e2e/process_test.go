@@ -52,7 +52,7 @@ func create(t testing.TB, path string) *os.File {
 	return f
 }
 
-// end stops the program if it still runs. A server that finds a data race, or panics, fails the test.
+// end stops the program if it still runs. A server that finds a data race, panics or lacks a right in the database fails the test.
 func (p *process) end() {
 	select {
 	case <-p.Done():
@@ -66,7 +66,7 @@ func (p *process) end() {
 	if p.t.Failed() {
 		p.t.Logf("stderr of process %d, its end:\n%s", p.PID(), said[max(0, len(said)-4000):])
 	}
-	for _, bad := range []string{"DATA RACE", "panic:", "goroutine 1 ["} {
+	for _, bad := range []string{"DATA RACE", "panic:", "goroutine 1 [", "permission denied"} {
 		if strings.Contains(said, bad) {
 			p.t.Errorf("process %d: %s in its stderr", p.PID(), bad)
 		}

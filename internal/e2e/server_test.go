@@ -22,7 +22,7 @@ type server struct {
 func (h *house) serve(env ...string) *server {
 	h.t.Helper()
 	all := append([]string{
-		"PETSTORE_DATABASE_URL=" + h.databaseURL, "PETSTORE_REDIS_URL=" + h.redisURL,
+		"PETSTORE_DATABASE_URL=" + h.serverURL, "PETSTORE_REDIS_URL=" + h.redisURL,
 		"PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0", "PETSTORE_ADDRESS_LIMIT=1000000",
 	}, env...)
 	s := &server{process: start(h.t, exec.Command(h.petstore, "serve"), all...)}

@@ -117,14 +117,14 @@ func newMeteredServer(t *testing.T, redisAddr string) *meteredServer {
 	t.Helper()
 	m := &meteredServer{}
 	m.postgres, m.redis = &tripMeter{}, &tripMeter{}
-	databaseURL, redisURL := storetest.New(t).URL, ""
-	postgres, meteredURL := meterPostgres(t, databaseURL)
+	database, redisURL := storetest.New(t), ""
+	postgres, meteredURL := meterPostgres(t, database.APIURL)
 	m.postgres = postgres
 	if redisAddr != "" {
 		m.redis = newTripMeter(t, "tcp", redisAddr)
 		redisURL = "redis://" + m.redis.addr + "/0"
 	}
-	m.house = newHouseOn(t, databaseURL, redisURL)
+	m.house = newHouseOn(t, database.URL, redisURL)
 	// A busy machine can stop for longer than a server waits for Redis.
 	m.server = m.serve("PETSTORE_DATABASE_URL="+meteredURL, "PETSTORE_REDIS_TIMEOUT=5s")
 	return m

@@ -24,7 +24,7 @@ import (
 // Database is a migrated, otherwise empty database.
 type Database struct {
 	URL    string // as its owner, a superuser
-	APIURL string // as the API: every connection works in the role petstore_api
+	APIURL string // as the login that docs/configuration.md recommends for servers
 }
 
 // Main runs the tests and exits. Call it from the package's TestMain.
@@ -61,21 +61,28 @@ func New(t testing.TB) *Database {
 }
 
 func database(s *localpg.Server, name string) *Database {
-	owner := s.URL("postgres", name)
-	return &Database{URL: owner, APIURL: asAPI(owner)}
+	return &Database{URL: s.URL("postgres", name), APIURL: s.URL(apiLogin, name)}
 }
 
-// asAPI makes every connection to the database set its role as it starts.
-func asAPI(owner string) string {
-	u, err := url.Parse(owner)
+// AsServer returns the owner's URL of a database with the login of servers in the owner's place.
+func AsServer(t testing.TB, ownerURL string) string {
+	t.Helper()
+	u, err := url.Parse(ownerURL)
 	if err != nil {
-		panic(err) // it is one of our own
+		t.Fatal(err)
 	}
-	query := u.Query()
-	query.Set("role", "petstore_api")
-	u.RawQuery = query.Encode()
+	if password, ok := u.User.Password(); ok {
+		u.User = url.UserPassword(apiLogin, password)
+	} else {
+		u.User = url.User(apiLogin)
+	}
 	return u.String()
 }
+
+const (
+	apiLogin     = "api_server"
+	makeAPILogin = `create role ` + apiLogin + ` login password 'unused' in role petstore_api`
+)
 
 // cluster is the server that all tests of this binary share, and the template of their databases. It starts with the first of them.
 type cluster struct {
@@ -133,7 +140,7 @@ func (c *cluster) makeTemplate(ctx context.Context) error {
 	if err := store.MigrateUp(ctx, c.server.URL("postgres", c.template)); err != nil {
 		return err
 	}
-	_, err = c.admin.ExecContext(ctx, "alter database "+pq.QuoteIdentifier(c.template)+" allow_connections false")
+	_, err = c.admin.ExecContext(ctx, makeAPILogin+"; alter database "+pq.QuoteIdentifier(c.template)+" allow_connections false")
 	return err
 }
 

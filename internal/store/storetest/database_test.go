@@ -20,8 +20,8 @@ func TestNewIsMigratedAndAlone(t *testing.T) {
 			db := storetest.New(t)
 			owner, api := open(t, db.URL), open(t, db.APIURL)
 			exec(t, owner, `create table mine (n int); grant select on mine to petstore_api`)
-			if got := text(t, api, `select current_user`); got != "petstore_api" {
-				t.Errorf("the API's connections work as %s", got)
+			if got := text(t, api, `select current_user`); got != "api_server" {
+				t.Errorf("a server logs in as %s", got)
 			}
 			if got := text(t, api, `select count(*) from plans`); got != "4" {
 				t.Errorf("%s plans, want the 4 of the migrations", got)

@@ -2,6 +2,8 @@ package storetest
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -34,10 +36,19 @@ func NewServer(t testing.TB) *PrivateServer {
 	t.Cleanup(p.Stop)
 	p.Start()
 	p.Database = *database(p.server, "postgres")
-	if err := store.MigrateUp(t.Context(), p.URL); err != nil {
+	if err := errors.Join(store.MigrateUp(t.Context(), p.URL), p.exec(t.Context(), makeAPILogin)); err != nil {
 		t.Fatalf("test server: %v", err)
 	}
 	return p
+}
+
+func (p *PrivateServer) exec(ctx context.Context, query string) error {
+	db, err := sql.Open("postgres", p.URL)
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, query)
+	return errors.Join(err, db.Close())
 }
 
 // Start starts the server again after Stop or Kill, with the data that it had.

@@ -1,0 +1,90 @@
+package e2e_test
+
+import (
+	"database/sql"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store/storetest"
+)
+
+// TestDocumentedSetup follows docs/configuration.md: an owner without special rights migrates an empty database, and the server
+// uses the login that the page recommends. It then does one thing of each kind that a server does with the database.
+func TestDocumentedSetup(t *testing.T) {
+	t.Parallel()
+	const password = "Pa55word"
+	page := read(t, "../../docs/configuration.md")
+	statement := func(pattern string) string {
+		found := regexp.MustCompile(pattern).FindString(page)
+		if found == "" {
+			t.Fatalf("docs/configuration.md has no %q", pattern)
+		}
+		return strings.NewReplacer("OWNER", "petstore_owner", "api_server", "documented_server", "…", password).Replace(found)
+	}
+	database := storetest.New(t)
+	admin, err := sql.Open("postgres", database.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	for _, query := range []string{
+		"create role petstore_owner login", "create database petstore owner petstore_owner",
+		statement("grant petstore_api to OWNER"), statement("create role api_server login .*? in role petstore_api"),
+	} {
+		if _, err := admin.ExecContext(t.Context(), query); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+	}
+	login := func(user *url.Userinfo) string {
+		u, err := url.Parse(database.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.User, u.Path = user, "/petstore"
+		return u.String()
+	}
+	owner := login(url.User("petstore_owner"))
+	if c := runCtl(&house{t: t}, "", []string{"PETSTORE_DATABASE_URL=" + owner}, "migrate", "up", "--yes"); c.code != 0 {
+		t.Fatalf("migrate up: exit %d: %s", c.code, c.stderr)
+	}
+	h := newHouseOn(t, owner, "")
+	h.serverURL = login(url.UserPassword("documented_server", password))
+	h.showWorkingServer(h.serve())
+}
+
+// showWorkingServer fails when the server lacks a right in the database.
+func (h *house) showWorkingServer(s *server) {
+	t := h.t
+	n := h.settle(s, 1) // animals, an order, and idempotency keys
+	token := n.keys[0].token
+	for _, path := range []string{"/pets/1", "/pets?status=sold", "/store/orders", "/usage"} {
+		if a := h.client.get(s, token, path); a.status != 200 {
+			t.Errorf("GET %s: %v", path, a)
+		}
+	}
+	for path, body := range map[string]string{"/pets/2": `{"status":"pending"}`, "/store/orders/1": `{"status":"approved"}`} {
+		if a := h.client.do(t.Context(), "PATCH", s.url+path, token, body); a.status != 200 {
+			t.Errorf("PATCH %s: %v", path, a)
+		}
+	}
+	h.exhaust([]*server{s}, h.freshTenant(s, plans.Free, nil, 1), 60)
+	for what, query := range map[string]string{
+		"usage":         `select count(*) from usage_hourly`,
+		"last used":     `select count(*) from api_keys where last_used_at is not null`,
+		"refusals":      `select count(*) from refusals`,
+		"automatic ban": `select count(*) from bans`,
+		"a term":        `select count(*) from fleet where active`,
+		"renewals":      `select count(*) from servers where seen_at > now() - interval '2 s'`,
+	} {
+		eventually(t, 10*time.Second, what+" in the database", func() bool { return h.number(query) > 0 })
+	}
+	h.ctl("tenant", "suspend", n.Name, "--yes", "--reason", "test")
+	eventually(t, time.Second, "the change is heard", func() bool { return h.client.get(s, token, "/pets").status == 401 })
+	if ready := s.ready(); ready.Status != "ready" {
+		t.Errorf("readiness %+v", ready)
+	}
+}

@@ -1,0 +1,1 @@
+revoke select on schema_migrations from petstore_api;

@@ -28,7 +28,7 @@ func Measure(ctx context.Context, redisURL string) ([]report.Admission, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared, leave, err := limits.NewFleet(redisURL).Join(ctx)
+	shared, leave, err := limits.NewCluster(redisURL).Join(ctx)
 	if err != nil {
 		return nil, err
 	}

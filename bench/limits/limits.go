@@ -1,4 +1,4 @@
-// Package limits gives measurements the limiter over Redis by itself: a fleet that always agrees on the Redis that its members see,
+// Package limits gives measurements the limiter over Redis by itself: a cluster that always agrees on the Redis that its members see,
 // and counters that begin at nothing. Postgres, which petstore has for both, is asked by no request while Redis decides.
 package limits
 
@@ -8,27 +8,29 @@ import (
 	"sync"
 	"time"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 	"petstore.example/internal/plans"
 )
 
-// Fleet is servers that share a Redis.
-type Fleet struct {
+// Cluster is servers that share a Redis.
+type Cluster struct {
 	url    string
 	ground ground
 }
 
-// NewFleet returns a fleet without servers over the Redis of that URL, in which nothing was counted yet.
-func NewFleet(url string) *Fleet { return &Fleet{url: url, ground: ground{opened: map[int64]bool{}}} }
+// NewCluster returns a cluster without servers over the Redis of that URL, in which nothing was counted yet.
+func NewCluster(url string) *Cluster {
+	return &Cluster{url: url, ground: ground{opened: map[int64]bool{}}}
+}
 
 // Join returns the limiter of one more server. Close it with leave.
-func (f *Fleet) Join(ctx context.Context) (l plans.Limiter, leave func(), err error) {
+func (f *Cluster) Join(ctx context.Context) (l plans.Limiter, leave func(), err error) {
 	client, err := plans.NewRedisClient(f.url, patience)
 	if err != nil {
 		return nil, nil, err
 	}
 	m := &member{}
-	r := plans.NewRedis(client, plans.RedisOptions{Fleet: m, Ground: &f.ground, Timeout: patience})
+	r := plans.NewRedis(client, plans.RedisOptions{Cluster: m, Ground: &f.ground, Timeout: patience})
 	leave = func() { r.Close(); _ = client.Close() }
 	if _, err := m.Await(ctx); err != nil {
 		leave()
@@ -43,20 +45,20 @@ type member struct {
 	redis string
 }
 
-var _ plans.Fleet = (*member)(nil)
+var _ plans.Cluster = (*member)(nil)
 
 const term = 1
 
 // patience is long, so that a busy machine is measured as slow and not taken for a lost Redis.
 const patience = 5 * time.Second
 
-func (m *member) Term() (fleet.Term, bool) {
+func (m *member) Term() (cluster.Term, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return fleet.Term{Number: term, Redis: m.redis, Servers: 1}, m.redis != ""
+	return cluster.Term{Number: term, Redis: m.redis, Servers: 1}, m.redis != ""
 }
 
-func (m *member) Holds(number int64) bool {
+func (m *member) Valid(number int64) bool {
 	_, ok := m.Term()
 	return ok && number == term
 }
@@ -67,21 +69,21 @@ func (m *member) SetRedis(fingerprint string) {
 	m.redis = fingerprint
 }
 
-func (m *member) Await(ctx context.Context) (fleet.Term, error) {
+func (m *member) Await(ctx context.Context) (cluster.Term, error) {
 	for {
 		if t, ok := m.Term(); ok {
 			return t, nil
 		}
 		select {
 		case <-ctx.Done():
-			return fleet.Term{}, ctx.Err()
+			return cluster.Term{}, ctx.Err()
 		case <-time.After(time.Millisecond):
 		}
 	}
 }
 
-func (*member) Away() bool                                              { return false }
-func (*member) OnEnd(func(ctx context.Context, ended fleet.Term) error) {}
+func (*member) StoreUnreachable() bool                                    { return false }
+func (*member) OnEnd(func(ctx context.Context, ended cluster.Term) error) {}
 
 // ground knows which tenants were opened.
 type ground struct {

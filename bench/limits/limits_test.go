@@ -9,15 +9,15 @@ import (
 	"petstore.example/internal/plans/redistest"
 )
 
-// The servers of a fleet count together, and a limit holds.
-func TestFleetCountsTogether(t *testing.T) {
+// The servers of a cluster count together, and a limit holds.
+func TestClusterCountsTogether(t *testing.T) {
 	t.Parallel()
-	fleet := limits.NewFleet(redistest.Shared(t))
+	cluster := limits.NewCluster(redistest.Shared(t))
 	now := time.Now()
 	claim := plans.Claim{TenantID: 1, Quota: plans.Quota{PerMinute: 10, PerDay: 10}}
 	admitted := 0
 	for range 3 {
-		l, leave, err := fleet.Join(t.Context())
+		l, leave, err := cluster.Join(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ var parts = []part{
 	{"animals", animals},
 	{"look-ups", lookUps},
 	{"directory", directory},
-	{"servers", fleets},
+	{"servers", clusters},
 	{"usage", recording},
 }
 

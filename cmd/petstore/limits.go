@@ -25,16 +25,16 @@ type limits struct {
 	client redis.UniversalClient
 }
 
-func openLimits(ctx context.Context, cfg config, db *store.DB, fleet *member, log zerolog.Logger) (*limits, error) {
+func openLimits(ctx context.Context, cfg config, db *store.DB, cluster *member, log zerolog.Logger) (*limits, error) {
 	if cfg.RedisURL == "" {
-		memory, err := seededMemory(ctx, string(cfg.DatabaseURL), fleet)
+		memory, err := seededMemory(ctx, string(cfg.DatabaseURL), cluster)
 		return &limits{Limiter: memory, Versions: memory}, err
 	}
 	client, err := plans.NewRedisClient(string(cfg.RedisURL), cfg.RedisTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("PETSTORE_REDIS_URL: %w", err)
 	}
-	shared := plans.NewRedis(client, plans.RedisOptions{Fleet: fleet, Ground: db, Log: log, Timeout: cfg.RedisTimeout})
+	shared := plans.NewRedis(client, plans.RedisOptions{Cluster: cluster, Ground: db, Log: log, Timeout: cfg.RedisTimeout})
 	return &limits{Limiter: shared, Versions: shared, redis: shared, client: client}, nil
 }
 
@@ -50,14 +50,14 @@ func (l *limits) strikes(db *store.DB, directory *keys.Directory, log zerolog.Lo
 }
 
 // seededMemory returns a limiter that knows what was used today before this process started.
-func seededMemory(ctx context.Context, databaseURL string, fleet *member) (*plans.Memory, error) {
+func seededMemory(ctx context.Context, databaseURL string, cluster *member) (*plans.Memory, error) {
 	// Adding up a long day of many keys takes longer than a customer would wait.
 	db, err := store.Open(ctx, databaseURL, store.Options{AsAPI: true, MaxConns: 1, Timeout: seedTimeout})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = db.Close() }()
-	memory, now := plans.NewMemory(plans.WithVersions(fleet.alone)), time.Now()
+	memory, now := plans.NewMemory(plans.WithVersions(cluster.alone)), time.Now()
 	used, err := db.UsedToday(ctx, plans.DayAt(now))
 	if err != nil {
 		return nil, fmt.Errorf("read today's usage: %w", err)

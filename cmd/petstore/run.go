@@ -32,15 +32,15 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	}
 	defer logError(log, "close database", db.Close)
 
-	fleet, err := newMember(ctx, string(cfg.DatabaseURL), serverID, log)
+	cluster, err := newMember(ctx, string(cfg.DatabaseURL), serverID, log)
 	if err != nil {
 		return err
 	}
-	defer logError(log, "close fleet", fleet.Close)
+	defer logError(log, "close cluster", cluster.Close)
 
 	directory := keys.NewDirectory(db, cfg.keys(), time.Now)
 	stopListening := background(log, "hear changes", func(ctx context.Context) error {
-		return store.Listen(ctx, string(cfg.DatabaseURL), directory, fleet.Kick, log)
+		return store.Listen(ctx, string(cfg.DatabaseURL), directory, cluster.Wake, log)
 	})
 	defer stopListening()
 
@@ -50,12 +50,12 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	stopPruning := startPruning(db, log)
 	defer stopPruning()
 
-	limits, err := openLimits(ctx, cfg, db, fleet, log)
+	limits, err := openLimits(ctx, cfg, db, cluster, log)
 	if err != nil {
 		return err
 	}
 	defer logError(log, "close limits", limits.Close)
-	fleet.join(ctx)
+	cluster.join(ctx)
 
 	strikes := limits.strikes(db, directory, log)
 	defer strikes.Close()

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 	"petstore.example/internal/store"
 )
 
@@ -39,11 +39,11 @@ func (o *doctorOptions) examine(ctx context.Context) ([]finding, error) {
 		{"database", statusOK, "PostgreSQL " + c.Version + " answers, as " + found.from + " names it", ""},
 		o.checkSchema(ctx, found), checkRole(c), checkClock(before, c.Now, after),
 	}
-	return append(findings, checkFleet(ctx, db, c.Now)...), nil
+	return append(findings, checkCluster(ctx, db, c.Now)...), nil
 }
 
-func checkFleet(ctx context.Context, db *store.DB, now time.Time) []finding {
-	state, err := db.FleetState(ctx)
+func checkCluster(ctx context.Context, db *store.DB, now time.Time) []finding {
+	state, err := db.ClusterState(ctx)
 	if err != nil {
 		return []finding{{"servers", statusFail, "can't be read: " + err.Error(), "petstorectl migrate status"}}
 	}
@@ -115,11 +115,11 @@ func checkClock(before, database, after time.Time) finding {
 }
 
 // checkServers tells who is alive. A server that ended silently is remembered for a day.
-func checkServers(s fleet.State, now time.Time) finding {
+func checkServers(s cluster.State, now time.Time) finding {
 	var alive int
 	var silent []string
 	for _, server := range s.Servers {
-		if now.Sub(server.Seen) < fleet.Expiry {
+		if now.Sub(server.Seen) < cluster.MemberTTL {
 			alive++
 			continue
 		}
@@ -138,11 +138,11 @@ func checkServers(s fleet.State, now time.Time) finding {
 }
 
 // checkTerm tells what decides over limits.
-func checkTerm(s fleet.State, now time.Time) finding {
+func checkTerm(s cluster.State, now time.Time) finding {
 	f := finding{"limits", statusOK, "", ""}
 	redis, alive := map[string]bool{}, 0
 	for _, server := range s.Servers {
-		if now.Sub(server.Seen) < fleet.Expiry {
+		if now.Sub(server.Seen) < cluster.MemberTTL {
 			alive++
 			redis[server.Redis] = true
 		}
@@ -156,7 +156,7 @@ func checkTerm(s fleet.State, now time.Time) finding {
 		f.advice = "look again: it takes a second at most, and five when a server is cut off"
 	case s.Term.Redis != "":
 		f.detail = "Redis decides" + term
-	case s.Term.Alone != "":
+	case s.Term.Sole != "":
 		f.detail = "the only server decides" + term
 	case len(redis) == 1 && redis[""]:
 		f.status, f.detail = statusWarn, "Postgres decides"+term+": no server sees a Redis"

@@ -9,38 +9,38 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/plans/redistest"
 )
 
-// united is a fleet of servers that agreed once on the Redis that they all see.
+// united is a cluster of servers that agreed once on the Redis that they all see.
 type united struct {
 	mu    sync.Mutex
 	redis string
 }
 
-func (u *united) Term() (fleet.Term, bool) {
+func (u *united) Term() (cluster.Term, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return fleet.Term{Number: 1, Redis: u.redis, Servers: 2}, u.redis != ""
+	return cluster.Term{Number: 1, Redis: u.redis, Servers: 2}, u.redis != ""
 }
 
-func (u *united) Holds(number int64) bool {
+func (u *united) Valid(number int64) bool {
 	t, ok := u.Term()
 	return ok && t.Number == number
 }
 
-func (*united) Away() bool { return false }
+func (*united) StoreUnreachable() bool { return false }
 
-func (u *united) Await(ctx context.Context) (fleet.Term, error) {
+func (u *united) Await(ctx context.Context) (cluster.Term, error) {
 	for {
 		if t, ok := u.Term(); ok {
 			return t, nil
 		}
 		select {
 		case <-ctx.Done():
-			return fleet.Term{}, ctx.Err()
+			return cluster.Term{}, ctx.Err()
 		case <-time.After(time.Millisecond):
 		}
 	}
@@ -54,7 +54,7 @@ func (u *united) SetRedis(fingerprint string) {
 	}
 }
 
-func (*united) OnEnd(func(context.Context, fleet.Term) error) {}
+func (*united) OnEnd(func(context.Context, cluster.Term) error) {}
 
 // virgin is a ground on which nothing was used before.
 type virgin struct {
@@ -91,7 +91,7 @@ func overRedis(t *testing.T) (limiters [2]plans.Limiter) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = client.Close() })
-		limiter := plans.NewRedis(client, plans.RedisOptions{Fleet: &united{}, Ground: ground, Log: zerolog.Nop(), Timeout: time.Second, Wait: 10 * time.Second})
+		limiter := plans.NewRedis(client, plans.RedisOptions{Cluster: &united{}, Ground: ground, Log: zerolog.Nop(), Timeout: time.Second, Wait: 10 * time.Second})
 		t.Cleanup(limiter.Close)
 		limiters[i] = limiter
 	}

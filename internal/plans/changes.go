@@ -6,14 +6,14 @@ import (
 	"sync"
 	"time"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 )
 
 // changeWait is how many times longer than a request a change waits for a term.
 const changeWait = 4
 
 // errUntold: readers could not be told of a change.
-var errUntold = errors.New("no server of the fleet can be told of the change at the moment")
+var errUntold = errors.New("no server of the cluster can be told of the change at the moment")
 
 // Change implements Versions. In a term in which Redis decides the change is marked there. In another one lists have no version, and
 // neither have they at the beginning of the next, for as long as changes last.
@@ -67,7 +67,7 @@ func (r *Redis) tell(ctx context.Context, tenantID int64) (done func(settled boo
 }
 
 // mark marks the tenant in Redis, which it opens first where nobody has.
-func (r *Redis) mark(ctx context.Context, t *fleet.Term, tenantID int64) (version int64, err error) {
+func (r *Redis) mark(ctx context.Context, t *cluster.Term, tenantID int64) (version int64, err error) {
 	for range int(missing / missingPause) {
 		bounded, cancel := r.bounded(ctx)
 		version, ok, err := r.counters.mark(bounded, t.Number, tenantID)
@@ -94,12 +94,12 @@ func (r *Redis) mark(ctx context.Context, t *fleet.Term, tenantID int64) (versio
 }
 
 // marked returns what ends a change. Nobody waits for it: as long as the mark is there, readers ask Postgres.
-func (r *Redis) marked(ctx context.Context, t *fleet.Term, tenantID, version int64) func(settled bool) {
+func (r *Redis) marked(ctx context.Context, t *cluster.Term, tenantID, version int64) func(settled bool) {
 	number := t.Number
 	var once sync.Once
 	return func(settled bool) {
 		once.Do(func() {
-			if !settled || !r.fleet.Holds(number) {
+			if !settled || !r.cluster.Valid(number) {
 				return // The mark ends by itself, or with its term.
 			}
 			r.spawn(func() {

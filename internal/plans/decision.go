@@ -14,7 +14,7 @@ type Decision struct {
 	Share bool
 	// Unsure is true when a request was admitted although nobody knows what remains, because Postgres is away: it must end in 5xx.
 	Unsure bool
-	// Term numbers the term of the fleet in which it was decided; 0 when none did.
+	// Term numbers the term of the cluster in which it was decided; 0 when none did.
 	Term   int64
 	Minute Window
 	Day    Window

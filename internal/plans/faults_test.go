@@ -161,7 +161,7 @@ func TestStartWithoutRedis(t *testing.T) {
 	server, w := redistest.New(t), newWorld()
 	server.Stop()
 	a, b := w.server(t, server.URL, quick), w.server(t, server.URL, quick)
-	eventually(t, "both are of the fleet", func() bool { term, ok := a.fleet.Term(); return ok && term.Servers == 2 })
+	eventually(t, "both are of the cluster", func() bool { term, ok := a.cluster.Term(); return ok && term.Servers == 2 })
 	q := Quota{PerMinute: 60, PerDay: 1000}
 	if !degraded(a) || !degraded(b) {
 		t.Error("they do not know that Redis is away")
@@ -198,7 +198,7 @@ func TestSilentServerClosesTheMinute(t *testing.T) {
 	server, w := redistest.New(t), newWorld()
 	silent := w.member(t)
 	other := newRedis(newRedisCounters(look(t, server.URL).(*RedisClient)), RedisOptions{
-		Fleet: silent, Ground: w, Timeout: time.Second, Log: zerolog.Nop(),
+		Cluster: silent, Ground: w, Timeout: time.Second, Log: zerolog.Nop(),
 	})
 	other.start(t.Context())
 	l := w.server(t, server.URL, quick)
@@ -234,8 +234,8 @@ func TestLateAnswerAdmitsNothing(t *testing.T) {
 	takeN(t, l, 2, q, noon, 1) // another tenant's, so that the script is there
 	late := func() error {
 		calls.takeFails.Store(nil)
-		l.fleet.SetRedis("")
-		eventually(t, "the term is over", func() bool { term, ok := l.fleet.Term(); return ok && term.Redis == "" })
+		l.cluster.SetRedis("")
+		eventually(t, "the term is over", func() bool { term, ok := l.cluster.Term(); return ok && term.Redis == "" })
 		return nil
 	}
 	calls.takeFails.Store(&late)
@@ -256,7 +256,7 @@ func TestPostgresAwayToo(t *testing.T) {
 	q := Quota{PerMinute: 60, PerDay: 1000}
 	takeN(t, l, 1, q, noon, 3)
 	w.away.Store(true)
-	eventually(t, "the lease has run out", l.fleet.Away)
+	eventually(t, "the lease has run out", l.cluster.StoreUnreachable)
 	start := time.Now()
 	d := l.Take(t.Context(), claim(1, q), noon)
 	if !d.Unsure || d.Term != 0 || d.Minute.Remaining != 56 || time.Since(start) > time.Second {
@@ -367,7 +367,7 @@ func TestClusterFailover(t *testing.T) {
 			t.Errorf("tenant %d: %d admitted, want %d", tenantID+1, n, q.PerMinute)
 		}
 	}
-	if term, ok := a.fleet.Term(); !ok || term.Number < 3 {
+	if term, ok := a.cluster.Term(); !ok || term.Number < 3 {
 		t.Errorf("term %d: this test has shown nothing", term.Number)
 	}
 }

@@ -14,7 +14,7 @@ var ErrTermOver = errors.New("the term is over")
 // upgrade does not open the window either. Sums with it stay below 2^53, which is what a script in Redis can count.
 const Full = int64(1) << 50
 
-// Ground is what all servers of the fleet share beside Redis: a row for every tenant, and one for every key with a limit of its
+// Ground is what all servers of the cluster share beside Redis: a row for every tenant, and one for every key with a limit of its
 // own. In a term in which Postgres decides it grants portions. In a term in which Redis decides it says where Redis has to
 // begin, and at the end it hears how far Redis came.
 //
@@ -45,9 +45,9 @@ type GroundTerm struct {
 	Number int64
 	// Redis is true when Redis decides in it.
 	Redis bool
-	// Closed is when the last server that ended silently (killed, frozen, cut off) had surely stopped; zero for none. It only
+	// UncleanUntil is when the last server that ended silently (killed, frozen, cut off) had surely stopped; zero for none. It only
 	// grows from term to term.
-	Closed time.Time
+	UncleanUntil time.Time
 	// Servers is how many were alive when it began.
 	Servers int
 }

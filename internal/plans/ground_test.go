@@ -87,7 +87,7 @@ func TestFirstUseInATerm(t *testing.T) {
 			if !rows.NeedsRecorded(5) {
 				t.Error("it does not ask for what is recorded")
 			}
-			term := GroundTerm{Number: 5, Redis: true, Closed: tt.closed, Servers: 2}
+			term := GroundTerm{Number: 5, Redis: true, UncleanUntil: tt.closed, Servers: 2}
 			after, got, fresh, err := rows.Opened(term, Opening{Claim: claim(1, q), Term: 5, At: tt.at}, tt.recorded)
 			if diff := cmp.Diff(tt.want, got); diff != "" || !fresh || err != nil {
 				t.Errorf("Opened: fresh %v, %v, -want +got:\n%s", fresh, err, diff)

@@ -9,7 +9,7 @@ type GroundRow struct {
 	// every request was granted through it before it was admitted.
 	Term  int64
 	Redis bool
-	// Accounted is GroundTerm.Closed, in microseconds of Unix time, up to which the row allows for servers that ended silently.
+	// Accounted is GroundTerm.UncleanUntil, in microseconds of Unix time, up to which the row allows for servers that ended silently.
 	Accounted int64
 
 	Minute, MinuteUsed int64
@@ -101,13 +101,13 @@ func (g GroundRows) at(t GroundTerm, c *Claim, at time.Time, recorded Recorded) 
 // entered returns a tenant's row at its first use in a term.
 func (r GroundRow) entered(t GroundTerm, c *Claim, recorded Recorded) GroundRow {
 	var closed int64
-	if !t.Closed.IsZero() {
-		closed = t.Closed.UnixMicro()
+	if !t.UncleanUntil.IsZero() {
+		closed = t.UncleanUntil.UnixMicro()
 	}
 	r.DayUsed = max(r.DayUsed, recorded.Used)
 	// Who ended in a term in which Postgres decided had its portions from here.
 	if r.Redis && closed > r.Accounted {
-		r = r.closed(c, t.Closed.Add(-1), recorded)
+		r = r.closed(c, t.UncleanUntil.Add(-1), recorded)
 	}
 	r.Term, r.Redis, r.Accounted = t.Number, t.Redis, max(r.Accounted, closed)
 	return r

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 )
 
 const (
@@ -30,7 +30,7 @@ type health struct {
 	expects atomic.Pointer[string]
 
 	mu sync.Mutex
-	// sees is what the fleet was told, candidate what answered last, answers how often in a row, needed how often it must.
+	// sees is what the cluster was told, candidate what answered last, answers how often in a row, needed how often it must.
 	sees, candidate string
 	answers, needed int
 	regained        time.Time
@@ -49,7 +49,7 @@ func (h *health) degraded() (degraded bool, since time.Time) {
 }
 
 // note notes a term that is in force.
-func (r *Redis) note(t *fleet.Term) {
+func (r *Redis) note(t *cluster.Term) {
 	h := &r.health
 	if h.noted.Load() == t.Number {
 		return
@@ -79,9 +79,9 @@ func (r *Redis) turnDegraded(err error) {
 
 // holds reports whether the term is in force and calls reach the Redis that decides in it. It is asked after an answer too.
 // A server whose lease runs out for a moment looks for Redis, may find another, and then hear that the term goes on.
-func (r *Redis) holds(t *fleet.Term) bool {
+func (r *Redis) holds(t *cluster.Term) bool {
 	expects := r.health.expects.Load()
-	return r.fleet.Holds(t.Number) && r.health.lost.Load() != t.Number && expects != nil && *expects == t.Redis
+	return r.cluster.Valid(t.Number) && r.health.lost.Load() != t.Number && expects != nil && *expects == t.Redis
 }
 
 // expect has calls reach that Redis only. Who asks holds after a call knows whether it did.
@@ -91,19 +91,19 @@ func (r *Redis) expect(fingerprint string) {
 }
 
 // settledFor reports whether all changes of catalogues that were begun before the term are over.
-func (r *Redis) settledFor(t *fleet.Term) bool {
+func (r *Redis) settledFor(t *cluster.Term) bool {
 	r.health.mu.Lock()
 	defer r.health.mu.Unlock()
 	return t.Number == 1 || r.clock().Sub(r.health.firstSeen) > ChangeLasts
 }
 
-// lose tells the fleet that a call to Redis failed that was made in that term. One of an earlier term says nothing of Redis as
+// lose tells the cluster that a call to Redis failed that was made in that term. One of an earlier term says nothing of Redis as
 // it is now.
 func (r *Redis) lose(term int64, err error) {
 	h := &r.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if t, ok := r.fleet.Term(); ok && t.Number != term || h.lost.Load() >= term {
+	if t, ok := r.cluster.Term(); ok && t.Number != term || h.lost.Load() >= term {
 		return
 	}
 	h.lost.Store(term)
@@ -120,11 +120,11 @@ func (r *Redis) lose(term int64, err error) {
 func (r *Redis) forsake() {
 	h := &r.health
 	h.sees, h.candidate, h.answers = "", "", 0
-	r.fleet.SetRedis("")
+	r.cluster.SetRedis("")
 	r.expect("")
 }
 
-// start tries Redis, so that the fleet hears of it as soon as possible. When it is away this is no loss: it was never there.
+// start tries Redis, so that the cluster hears of it as soon as possible. When it is away this is no loss: it was never there.
 func (r *Redis) start(ctx context.Context) {
 	for range 2 {
 		r.step(ctx)
@@ -144,10 +144,10 @@ func (r *Redis) probeAlways(ctx context.Context) {
 	}
 }
 
-// step probes Redis where it does not decide, and tells the fleet when it has answered often enough. It says so only when the
-// term in which it was lost is over: the fleet must have heard that it was lost.
+// step probes Redis where it does not decide, and tells the cluster when it has answered often enough. It says so only when the
+// term in which it was lost is over: the cluster must have heard that it was lost.
 func (r *Redis) step(ctx context.Context) {
-	t, ok := r.fleet.Term()
+	t, ok := r.cluster.Term()
 	lost := r.health.lost.Load()
 	if ok {
 		r.note(&t)
@@ -183,7 +183,7 @@ func (r *Redis) step(ctx context.Context) {
 			if lost != 0 {
 				h.regained = r.clock()
 			}
-			r.fleet.SetRedis(fingerprint)
+			r.cluster.SetRedis(fingerprint)
 		}
 	}
 }

@@ -3,17 +3,17 @@ package plans
 import (
 	"sync"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 )
 
 // ledger is what one server knows of its tenants' windows without asking: what Redis last said was used, what was refused, and
 // the portions that it holds. It keeps the tenants that called today or yesterday, and no more.
 //
-// What comes from an answer is accepted under the lock of the tenant's shard while its term is in force. Once the fleet says that
+// What comes from an answer is accepted under the lock of the tenant's shard while its term is in force. Once the cluster says that
 // a term is over, close takes the same locks: so nothing is accepted that is not reported.
 type ledger struct {
-	fleet  Fleet
-	shards [shards]ledgerShard
+	cluster Cluster
+	shards  [shards]ledgerShard
 }
 
 type ledgerShard struct {
@@ -49,8 +49,8 @@ type state struct {
 	shown shownWindow
 }
 
-func newLedger(f Fleet) *ledger {
-	l := &ledger{fleet: f}
+func newLedger(f Cluster) *ledger {
+	l := &ledger{cluster: f}
 	for i := range l.shards {
 		l.shards[i].accounts = map[int64]*account{}
 	}
@@ -62,7 +62,7 @@ func (l *ledger) accept(term int64, k *ask, f *refusal) bool {
 	s := l.shard(k.claim.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !l.fleet.Holds(term) {
+	if !l.cluster.Valid(term) {
 		return false
 	}
 	if k.status != counted {
@@ -182,7 +182,7 @@ func (l *ledger) known(c *Claim, minute, day int64) (u used) {
 
 // close returns what is to be reported of a term that is over. What was seen comes again until reported; what is given back comes
 // once.
-func (l *ledger) close(t *fleet.Term) (reports []Report) {
+func (l *ledger) close(t *cluster.Term) (reports []Report) {
 	for i := range l.shards {
 		s := &l.shards[i]
 		s.mu.Lock()

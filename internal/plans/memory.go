@@ -49,7 +49,7 @@ type counter struct {
 type MemoryOption func(*Memory)
 
 // WithVersions lets a Memory say at which version of its catalogue a tenant's request was decided, while this process is
-// the only one that changes catalogues. Alone says whether it is so, and the number of the fleet's term since which: between
+// the only one that changes catalogues. Alone says whether it is so, and the number of the cluster's term since which: between
 // two terms another server may have changed anything, and what it began may still be under way. It is called for every request.
 func WithVersions(alone func() (term int64, alone bool)) MemoryOption {
 	return func(m *Memory) { m.alone = alone }

@@ -35,7 +35,7 @@ func TestPortionsWhileThePlanChanges(t *testing.T) {
 					return
 				}
 				// What a request of the other quota does that comes now.
-				term, _ := l.fleet.Term()
+				term, _ := l.cluster.Term()
 				_, call, p, err := l.ledger.spend(&term, &next, minuteAt(1, noon), DayAt(noon), noon, 1)
 				if call == nil || p != nil || err != nil {
 					t.Errorf("it does not wait for the portion under way: %v", err)

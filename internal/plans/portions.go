@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 )
 
 // portionTimeout bounds what a request waits for an answer of Ground.
@@ -33,7 +33,7 @@ type portionCall struct {
 }
 
 // takePortion decides over what this server has left of its portion, and takes another when nothing is left.
-func (r *Redis) takePortion(ctx context.Context, t *fleet.Term, c *Claim, now time.Time, count int64) (Decision, error) {
+func (r *Redis) takePortion(ctx context.Context, t *cluster.Term, c *Claim, now time.Time, count int64) (Decision, error) {
 	minute, day := minuteAt(c.TenantID, now), DayAt(now)
 	for {
 		if count > 0 {
@@ -65,7 +65,7 @@ func (r *Redis) takePortion(ctx context.Context, t *fleet.Term, c *Claim, now ti
 }
 
 // callPortion takes a portion, or looks, and lets those go on who wait for it. It reports whether d is the caller's own decision.
-func (r *Redis) callPortion(ctx context.Context, t *fleet.Term, call *portionCall, p PortionClaim) (d Decision, decided bool, err error) {
+func (r *Redis) callPortion(ctx context.Context, t *cluster.Term, call *portionCall, p PortionClaim) (d Decision, decided bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), portionTimeout)
 	defer cancel()
 	var got Portion
@@ -83,13 +83,13 @@ func (r *Redis) callPortion(ctx context.Context, t *fleet.Term, call *portionCal
 }
 
 // spend decides by what is left. Otherwise it returns a call: to wait for, or with p, to make.
-func (l *ledger) spend(t *fleet.Term, c *Claim, minute, day int64, now time.Time, count int64) (
+func (l *ledger) spend(t *cluster.Term, c *Claim, minute, day int64, now time.Time, count int64) (
 	d Decision, call *portionCall, p *PortionClaim, err error,
 ) {
 	s := l.shard(c.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !l.fleet.Holds(t.Number) {
+	if !l.cluster.Valid(t.Number) {
 		return d, nil, nil, errOver
 	}
 	a := s.account(c.TenantID, day)
@@ -120,7 +120,7 @@ func (l *ledger) spend(t *fleet.Term, c *Claim, minute, day int64, now time.Time
 // granted takes a portion down. One of a term that is over by now is lost; so is what was to be given back with a call that failed.
 // It decides over the caller's own request where that only looks, or was overtaken by a change of the limits: those who come
 // under the new ones would take each further portion from under it too.
-func (l *ledger) granted(t *fleet.Term, p *PortionClaim, got Portion, failed error) (d Decision, decided bool, err error) {
+func (l *ledger) granted(t *cluster.Term, p *PortionClaim, got Portion, failed error) (d Decision, decided bool, err error) {
 	s := l.shard(p.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +131,7 @@ func (l *ledger) granted(t *fleet.Term, p *PortionClaim, got Portion, failed err
 	if failed != nil {
 		return Decision{}, false, failed
 	}
-	if !l.fleet.Holds(t.Number) {
+	if !l.cluster.Valid(t.Number) {
 		return Decision{}, false, errOver
 	}
 	own := min(p.Want, got.Granted, 1)
@@ -161,7 +161,7 @@ func (l *ledger) returnToken(c *Claim, d *Decision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, ok := s.accounts[c.TenantID]
-	if !ok || !l.fleet.Holds(d.Term) {
+	if !ok || !l.cluster.Valid(d.Term) {
 		return
 	}
 	st := a.state(c)

@@ -20,10 +20,10 @@ func timeoutOr(timeout time.Duration) time.Duration {
 	return timeout
 }
 
-// RedisOptions is what a Redis limiter needs beside Redis. Fleet and Ground are required.
+// RedisOptions is what a Redis limiter needs beside Redis. Cluster and Ground are required.
 type RedisOptions struct {
-	// Fleet tells who decides: Redis or Postgres.
-	Fleet Fleet
+	// Cluster tells who decides: Redis or Postgres.
+	Cluster Cluster
 	// Ground is what the servers share in Postgres.
 	Ground Ground
 	// Log receives one line when Redis no longer decides and one when it does again.
@@ -37,20 +37,20 @@ type RedisOptions struct {
 	Wait time.Duration
 }
 
-// Redis decides for any number of servers that are of one fleet, and exactly.
+// Redis decides for any number of servers that are of one cluster, and exactly.
 //
 // In a term in which Redis decides, a decision is one script and one round trip; calls that come while another is under
 // way go together with the next. What was refused is refused without asking until the window ends, the quota changes or
 // somebody gives a request back.
 //
-// When any server loses Redis, however it does, the fleet changes to a term in which Postgres decides. Every server first tells
+// When any server loses Redis, however it does, the cluster changes to a term in which Postgres decides. Every server first tells
 // what it has seen used. From then on each takes small portions of what remains from Postgres, and decides over them without
 // asking. Requests that come between two terms wait for Wait; then they are refused by Share. When Postgres does not answer
 // either they are admitted as Unsure. Redis decides again when all servers have seen the same one for ten probes.
 type Redis struct {
 	counters counters
 	options  RedisOptions
-	fleet    Fleet
+	cluster  Cluster
 	ground   Ground
 	ledger   *ledger
 	flights  flights
@@ -75,7 +75,7 @@ var (
 )
 
 // NewRedis returns a limiter over that client, which stays the caller's to close after the limiter. It tries Redis once or
-// twice before it returns, so that the fleet's first renewal can already tell of it.
+// twice before it returns, so that the cluster's first renewal can already tell of it.
 func NewRedis(client *RedisClient, o RedisOptions) *Redis {
 	r := newRedis(newRedisCounters(client), o)
 	r.run(client)
@@ -102,15 +102,15 @@ func newRedis(c counters, o RedisOptions) *Redis {
 		o.Wait = 250 * time.Millisecond
 	}
 	r := &Redis{
-		counters: c, options: o, fleet: o.Fleet, ground: o.Ground, ledger: newLedger(o.Fleet),
+		counters: c, options: o, cluster: o.Cluster, ground: o.Ground, ledger: newLedger(o.Cluster),
 		clock: time.Now, pause: time.Sleep, spawn: func(f func()) { go f() },
 	}
 	r.health.init()
-	o.Fleet.OnEnd(r.ended)
+	o.Cluster.OnEnd(r.ended)
 	return r
 }
 
-// Close ends what runs beside requests. The fleet's end of the last term, which reports what was seen, is to come before or after
+// Close ends what runs beside requests. The cluster's end of the last term, which reports what was seen, is to come before or after
 // it. Close what the client is connected to after it.
 func (r *Redis) Close() {
 	r.closing()
@@ -175,7 +175,7 @@ func (r *Redis) undecided(c *Claim, now time.Time, count int64, err error) Decis
 // Refund implements Limiter. One whose answer is lost is not repeated, and what was decided in a term that is over is not
 // given back: by then nobody knows any more in which count it is.
 func (r *Redis) Refund(ctx context.Context, c Claim, d Decision) {
-	t, ok := r.fleet.Term()
+	t, ok := r.cluster.Term()
 	if !d.Admitted || !ok || t.Number != d.Term {
 		return
 	}
@@ -210,7 +210,7 @@ func (r *Redis) refunded(tenantID int64) {
 
 // Degraded reports whether anybody but Redis decides, and since when.
 func (r *Redis) Degraded() (degraded bool, since time.Time) {
-	if t, ok := r.fleet.Term(); ok {
+	if t, ok := r.cluster.Term(); ok {
 		r.note(&t)
 	}
 	return r.health.degraded()

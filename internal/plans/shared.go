@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 )
 
 // missing is how long a tenant that somebody has opened may be missing in Redis: as long as the one who opened it may take.
@@ -15,7 +15,7 @@ const (
 )
 
 // takeShared has Redis decide. It returns errOver when the term does not decide any more.
-func (r *Redis) takeShared(ctx context.Context, t *fleet.Term, c *Claim, now time.Time, count int64) (Decision, error) {
+func (r *Redis) takeShared(ctx context.Context, t *cluster.Term, c *Claim, now time.Time, count int64) (Decision, error) {
 	minute, day := minuteAt(c.TenantID, now), DayAt(now)
 	// Who only looks is told how all windows stand, of which a refusal by one says nothing new.
 	if count > 0 {
@@ -63,7 +63,7 @@ func (r *Redis) askShared(k *ask, now time.Time) (term, position int64) {
 
 // ask asks Redis in the term in force, if it decides, and returns the term in which all the answers count, 0 for none.
 func (r *Redis) ask(asks []ask, now time.Time) (term int64) {
-	t, ok := r.fleet.Term()
+	t, ok := r.cluster.Term()
 	if !ok || t.Redis == "" || t.Number == r.health.lost.Load() {
 		return 0
 	}
@@ -74,7 +74,7 @@ func (r *Redis) ask(asks []ask, now time.Time) (term int64) {
 		return 0
 	}
 	if !r.holds(&t) {
-		if r.fleet.Holds(t.Number) {
+		if r.cluster.Valid(t.Number) {
 			r.lose(t.Number, errOtherRedis)
 		}
 		return 0
@@ -108,7 +108,7 @@ func (k *ask) decision(term, position, count int64) Decision {
 
 // open has a tenant or a key begin in Redis where Postgres says that it stands. known is true when it had begun before, as
 // far as Postgres knows.
-func (r *Redis) open(ctx context.Context, t *fleet.Term, k *ask, now time.Time) (known bool, err error) {
+func (r *Redis) open(ctx context.Context, t *cluster.Term, k *ask, now time.Time) (known bool, err error) {
 	done, known := r.ledger.open(t.Number, k)
 	if done == nil {
 		return known, nil

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 )
 
 var (
@@ -15,7 +15,7 @@ var (
 
 // simPostgres is what the servers of a simulation share in Postgres, by the same pure functions as the real one.
 type simPostgres struct {
-	state    fleet.State
+	state    cluster.State
 	rows     map[int64]GroundRow
 	keys     map[simKey]GroundRow
 	recorded map[simDay]int64
@@ -33,15 +33,15 @@ func newSimPostgres() *simPostgres {
 	return &simPostgres{rows: map[int64]GroundRow{}, keys: map[simKey]GroundRow{}, recorded: map[simDay]int64{}}
 }
 
-// simStore is one server's way to Postgres: its fleet.Store and its Ground.
+// simStore is one server's way to Postgres: its cluster.Store and its Ground.
 type simStore struct {
 	s *simulation
 	n *simNode
 }
 
 var (
-	_ fleet.Store = (*simStore)(nil)
-	_ Ground      = (*simStore)(nil)
+	_ cluster.Store = (*simStore)(nil)
+	_ Ground        = (*simStore)(nil)
 )
 
 // call carries a call out, unless Postgres or the way to it is away. The reply may be lost, or reach a server that was frozen.
@@ -69,12 +69,12 @@ func (p *simStore) reach(do func() error) error {
 	return err
 }
 
-func (p *simStore) Renew(_ context.Context, b fleet.Beat) (fleet.State, error) {
-	var state fleet.State
+func (p *simStore) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.State, error) {
+	var state cluster.State
 	err := p.reach(func() error {
 		pg := p.s.postgres
 		before := pg.state
-		pg.state = fleet.Next(pg.state, b, p.s.now)
+		pg.state = cluster.Next(pg.state, hb, p.s.now)
 		state = pg.state
 		if before.Term.Number != state.Term.Number || before.Active != state.Active {
 			p.s.notice()
@@ -87,7 +87,7 @@ func (p *simStore) Renew(_ context.Context, b fleet.Beat) (fleet.State, error) {
 func (p *simStore) Leave(_ context.Context, serverID string) error {
 	return p.call(func() error {
 		pg := p.s.postgres
-		var left []fleet.Server
+		var left []cluster.Server
 		for _, e := range pg.state.Servers {
 			if e.ID != serverID {
 				left = append(left, e)
@@ -105,7 +105,7 @@ func (p *simStore) term() GroundTerm {
 		return GroundTerm{}
 	}
 	t := state.Term
-	return GroundTerm{Number: t.Number, Redis: t.Redis != "", Closed: t.Closed, Servers: t.Servers}
+	return GroundTerm{Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers}
 }
 
 func (p *simStore) load(tenantID int64, keyID string) GroundRows {

@@ -45,7 +45,7 @@ func simStart(random *rand.Rand) time.Time {
 	return simNoon.Add(time.Duration(random.Int64N(int64(time.Hour))))
 }
 
-// newSimulation returns a fleet that has settled on its Redis.
+// newSimulation returns a cluster that has settled on its Redis.
 func newSimulation(seed, schedule uint64, p planted, trace func(string)) *simulation {
 	random := rand.New(rand.NewPCG(seed, schedule))
 	s := &simulation{
@@ -360,7 +360,7 @@ func (s *simulation) refund() {
 	s.totals.refunds++
 }
 
-// recover ends all faults, and wants the fleet to settle and to be exact in the next minute.
+// recover ends all faults, and wants the cluster to settle and to be exact in the next minute.
 func (s *simulation) recover() {
 	s.armed = nil
 	for _, f := range s.faults {

@@ -43,7 +43,7 @@ func (s *simulation) tracef(format string, args ...any) {
 	}
 }
 
-// TestSimulation runs the limiter of every server of a fleet, the agreement on terms, and the rules of Ground against each other, on
+// TestSimulation runs the limiter of every server of a cluster, the agreement on terms, and the rules of Ground against each other, on
 // a clock that is not real, through schedules of load and faults. What is promised is checked at every answer.
 func TestSimulation(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 )
 
 const (
@@ -26,7 +26,7 @@ const (
 	simAwait = 250 * time.Millisecond
 )
 
-// simulation is a fleet of servers over one Postgres and one Redis, on a clock of its own, in one goroutine. While a
+// simulation is a cluster of servers over one Postgres and one Redis, on a clock of its own, in one goroutine. While a
 // server waits for an answer the others go on: that is done inside of the call.
 type simulation struct {
 	random   *rand.Rand
@@ -77,7 +77,7 @@ type simNode struct {
 	id      string
 	number  int
 	skew    time.Duration
-	member  *fleet.Member
+	member  *cluster.Member
 	limiter *Redis
 	// cutRedis and cutPostgres say that it can't reach them. waiting is in how many calls it is, frozen that it does nothing.
 	cutRedis, cutPostgres, frozen, dead bool
@@ -95,19 +95,19 @@ func (n *simNode) clock() time.Time { return n.s.now.Add(n.skew) }
 
 func (n *simNode) reachesPostgres() bool { return !n.dead && !n.cutPostgres && !n.s.postgres.away }
 
-// simFleet is the fleet as a server's limiter sees it.
-type simFleet struct {
-	*fleet.Member
+// simCluster is the cluster as a server's limiter sees it.
+type simCluster struct {
+	*cluster.Member
 	s *simulation
 	n *simNode
 	// last is the last term that was in force.
-	last fleet.Term
+	last cluster.Term
 }
 
-var _ Fleet = (*simFleet)(nil)
+var _ Cluster = (*simCluster)(nil)
 
 // Await lets the others and this server's own renewals go on until a term is in force.
-func (f *simFleet) Await(context.Context) (fleet.Term, error) {
+func (f *simCluster) Await(context.Context) (cluster.Term, error) {
 	for until := f.s.now.Add(simAwait); f.s.now.Before(until); {
 		if t, ok := f.Term(); ok {
 			return t, nil
@@ -116,17 +116,17 @@ func (f *simFleet) Await(context.Context) (fleet.Term, error) {
 		f.s.advance(f.s.now.Add(simRenewSoon))
 		f.s.depth--
 	}
-	return fleet.Term{}, context.DeadlineExceeded
+	return cluster.Term{}, context.DeadlineExceeded
 }
 
 // SetRedis renews soon, as a kick does.
-func (f *simFleet) SetRedis(fingerprint string) {
+func (f *simCluster) SetRedis(fingerprint string) {
 	f.Member.SetRedis(fingerprint)
 	f.n.nextRenew = minTime(f.n.nextRenew, f.s.now)
 }
 
-// Term is where a server finds out that its lease has ended, and Holds where it finds out that a reply came too late.
-func (f *simFleet) Term() (fleet.Term, bool) {
+// Term is where a server finds out that its lease has ended, and Valid where it finds out that a reply came too late.
+func (f *simCluster) Term() (cluster.Term, bool) {
 	t, ok := f.Member.Term()
 	if f.s.planted != plantedLeaseIgnored {
 		return t, ok
@@ -137,15 +137,15 @@ func (f *simFleet) Term() (fleet.Term, bool) {
 	return f.last, f.last.Number != 0
 }
 
-// Holds says so after every reply.
-func (f *simFleet) Holds(number int64) bool {
+// Valid says so after every reply.
+func (f *simCluster) Valid(number int64) bool {
 	switch f.s.planted {
 	case plantedOldReply:
 		return true
 	case plantedLeaseIgnored:
 		return number == f.last.Number
 	}
-	return f.Member.Holds(number)
+	return f.Member.Valid(number)
 }
 
 func minTime(a, b time.Time) time.Time {
@@ -203,9 +203,9 @@ func (s *simulation) join() *simNode {
 		n.skew = time.Duration(s.random.Int64N(int64(2*simSkew))) - simSkew
 	}
 	store, clock := &simStore{s: s, n: n}, func() time.Time { return s.now }
-	n.member = fleet.NewMember(store, fleet.Options{ServerID: n.id, Clock: clock})
+	n.member = cluster.NewMember(store, cluster.Options{ServerID: n.id, Clock: clock})
 	n.limiter = newRedis(&simCounters{s: s, n: n}, RedisOptions{
-		Fleet: &simFleet{Member: n.member, s: s, n: n}, Ground: store, Log: zerolog.Nop(), ProbeEvery: simProbeEvery,
+		Cluster: &simCluster{Member: n.member, s: s, n: n}, Ground: store, Log: zerolog.Nop(), ProbeEvery: simProbeEvery,
 	})
 	n.limiter.clock = clock
 	n.limiter.pause = func(d time.Duration) { s.elapse(n, d) }
@@ -234,7 +234,7 @@ func (n *simNode) record() {
 	clear(n.unrecorded)
 }
 
-// renew is one step of the server's part in the fleet. It goes on beside a request that waits.
+// renew is one step of the server's part in the cluster. It goes on beside a request that waits.
 func (n *simNode) renew() {
 	n.nextRenew = n.s.now.Add(simRenewEvery)
 	n.subscribe()
@@ -305,7 +305,7 @@ func (s *simulation) skip(to time.Time) {
 		return
 	}
 	for _, e := range s.postgres.state.Servers {
-		if s.now.Sub(e.Seen) > fleet.Lease && s.now.Sub(e.Seen) < fleet.Expiry {
+		if s.now.Sub(e.Seen) > cluster.Lease && s.now.Sub(e.Seen) < cluster.MemberTTL {
 			return
 		}
 	}
@@ -345,11 +345,11 @@ func (s *simulation) interleave(n *simNode) {
 // settled reports whether nothing is wrong: every server decides by the same Redis, which holds what it was told.
 func (s *simulation) settled() bool {
 	state := s.postgres.state
-	if s.postgres.away || s.redis.away || !state.Active || s.now.Before(state.Term.Closed) || state.Term.Redis != s.redis.fingerprint() || s.flushUnnoticed() {
+	if s.postgres.away || s.redis.away || !state.Active || s.now.Before(state.Term.UncleanUntil) || state.Term.Redis != s.redis.fingerprint() || s.flushUnnoticed() {
 		return false
 	}
 	for _, n := range s.nodes {
-		if n.frozen || n.cutRedis || n.cutPostgres || !n.member.Holds(state.Term.Number) || n.limiter.health.lost.Load() == state.Term.Number {
+		if n.frozen || n.cutRedis || n.cutPostgres || !n.member.Valid(state.Term.Number) || n.limiter.health.lost.Load() == state.Term.Number {
 			return false
 		}
 	}

@@ -6,26 +6,26 @@ import (
 	"fmt"
 	"time"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 )
 
-// Fleet is this server's part in the agreement on who decides: a *fleet.Member.
-type Fleet interface {
+// Cluster is this server's part in the agreement on who decides: a *cluster.Member.
+type Cluster interface {
 	// Term returns the term in force; false between two terms, and when the lease has run out. It is called for every request.
-	Term() (fleet.Term, bool)
-	// Holds reports whether the term of that number is still in force.
-	Holds(number int64) bool
-	// Away reports whether no term can begin, because Postgres does not answer.
-	Away() bool
+	Term() (cluster.Term, bool)
+	// Valid reports whether the term of that number is still in force.
+	Valid(number int64) bool
+	// StoreUnreachable reports whether no term can begin, because Postgres does not answer.
+	StoreUnreachable() bool
 	// Await waits until a term is in force.
-	Await(ctx context.Context) (fleet.Term, error)
+	Await(ctx context.Context) (cluster.Term, error)
 	// SetRedis says which Redis this server sees, "" for none.
 	SetRedis(fingerprint string)
-	// OnEnd has f called when a term has ended, before this server acknowledges the next: Holds says so already.
-	OnEnd(f func(ctx context.Context, ended fleet.Term) error)
+	// OnEnd has f called when a term has ended, before this server acknowledges the next: Valid says so already.
+	OnEnd(f func(ctx context.Context, ended cluster.Term) error)
 }
 
-var _ Fleet = (*fleet.Member)(nil)
+var _ Cluster = (*cluster.Member)(nil)
 
 var (
 	// errOver: the term ended before there was an answer. The next one decides.
@@ -48,8 +48,8 @@ type wait struct {
 }
 
 // term returns the term to decide in.
-func (r *Redis) term(ctx context.Context, w *wait) (fleet.Term, error) {
-	t, ok := r.fleet.Term()
+func (r *Redis) term(ctx context.Context, w *wait) (cluster.Term, error) {
+	t, ok := r.cluster.Term()
 	if !ok || t.Number == r.health.lost.Load() || t.Number == w.over {
 		return r.awaitTerm(ctx, w)
 	}
@@ -61,7 +61,7 @@ func (r *Redis) term(ctx context.Context, w *wait) (fleet.Term, error) {
 
 // awaitTerm waits for a term that this server can decide by. One in which it lost Redis is over in a moment, and one that
 // could not decide is tried again after a pause.
-func (r *Redis) awaitTerm(ctx context.Context, w *wait) (fleet.Term, error) {
+func (r *Redis) awaitTerm(ctx context.Context, w *wait) (cluster.Term, error) {
 	if r.options.Wait < 0 {
 		return r.termNow(w)
 	}
@@ -71,12 +71,12 @@ func (r *Redis) awaitTerm(ctx context.Context, w *wait) (fleet.Term, error) {
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), w.until)
 	defer cancel()
 	for {
-		if r.fleet.Away() {
-			return fleet.Term{}, errAway
+		if r.cluster.StoreUnreachable() {
+			return cluster.Term{}, errAway
 		}
-		t, err := r.fleet.Await(ctx)
+		t, err := r.cluster.Await(ctx)
 		if err != nil {
-			return fleet.Term{}, r.noTerm()
+			return cluster.Term{}, r.noTerm()
 		}
 		again := t.Number == w.over
 		w.over = 0
@@ -85,18 +85,18 @@ func (r *Redis) awaitTerm(ctx context.Context, w *wait) (fleet.Term, error) {
 			return t, nil
 		}
 		if !r.clock().Before(w.until) {
-			return fleet.Term{}, r.noTerm()
+			return cluster.Term{}, r.noTerm()
 		}
 		r.pause(retryTerm)
 	}
 }
 
 // termNow is awaitTerm without waiting.
-func (r *Redis) termNow(w *wait) (fleet.Term, error) {
-	t, ok := r.fleet.Term()
+func (r *Redis) termNow(w *wait) (cluster.Term, error) {
+	t, ok := r.cluster.Term()
 	w.tries++
 	if !ok || t.Number == r.health.lost.Load() || w.tries > 2 {
-		return fleet.Term{}, r.noTerm()
+		return cluster.Term{}, r.noTerm()
 	}
 	w.over = 0
 	r.note(&t)
@@ -104,7 +104,7 @@ func (r *Redis) termNow(w *wait) (fleet.Term, error) {
 }
 
 func (r *Redis) noTerm() error {
-	if r.fleet.Away() {
+	if r.cluster.StoreUnreachable() {
 		return errAway
 	}
 	return errBetween
@@ -112,7 +112,7 @@ func (r *Redis) noTerm() error {
 
 // ended reports what this server knows at the end of a term. What was seen is reported until it is heard; what is given back
 // once.
-func (r *Redis) ended(ctx context.Context, t fleet.Term) error {
+func (r *Redis) ended(ctx context.Context, t cluster.Term) error {
 	reports := r.ledger.close(&t)
 	if len(reports) > 0 {
 		if err := r.ground.Report(ctx, reports); err != nil {

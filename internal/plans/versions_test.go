@@ -112,7 +112,7 @@ func TestVersionsOfTerms(t *testing.T) {
 		t.Errorf("version %d right after a change of terms", v)
 	}
 	w.away.Store(true)
-	eventually(t, "the lease has run out", l.fleet.Away)
+	eventually(t, "the lease has run out", l.cluster.StoreUnreachable)
 	if _, err := l.Change(t.Context(), 1); err == nil {
 		t.Error("a change although nobody can be told")
 	}

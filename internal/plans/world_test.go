@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 )
 
 // nowhere is the address of a Redis that is not there.
@@ -26,7 +26,7 @@ var patient = RedisOptions{Timeout: 30 * time.Second, Wait: 30 * time.Second, Pr
 // world is what servers share in Postgres, in memory.
 type world struct {
 	mu       sync.Mutex
-	state    fleet.State
+	state    cluster.State
 	rows     map[[2]string]GroundRow
 	recorded Recorded
 	joined   int
@@ -37,14 +37,14 @@ type world struct {
 
 func newWorld() *world { return &world{rows: map[[2]string]GroundRow{}} }
 
-// member joins the fleet until the test ends.
-func (w *world) member(t testing.TB) *fleet.Member {
+// member joins the cluster until the test ends.
+func (w *world) member(t testing.TB) *cluster.Member {
 	t.Helper()
 	w.mu.Lock()
 	w.joined++
 	id := "server" + strconv.Itoa(w.joined)
 	w.mu.Unlock()
-	return fleet.NewMember(w, fleet.Options{ServerID: id, Log: zerolog.Nop()})
+	return cluster.NewMember(w, cluster.Options{ServerID: id, Log: zerolog.Nop()})
 }
 
 // server returns the limiter of another server, once a term is in force.
@@ -64,7 +64,7 @@ func (w *world) spied(t testing.TB, url string, o RedisOptions) (*Redis, *spy, *
 	reliable(universal, timeoutOr(o.Timeout))
 	client := newRedisClient(universal)
 	m := w.member(t)
-	o.Fleet, o.Ground = m, w
+	o.Cluster, o.Ground = m, w
 	calls := &spy{counters: newRedisCounters(client)}
 	l := newRedis(calls, o)
 	l.run(client)
@@ -85,20 +85,20 @@ func (w *world) spied(t testing.TB, url string, o RedisOptions) (*Redis, *spy, *
 	return l, calls, client
 }
 
-func (w *world) Renew(_ context.Context, b fleet.Beat) (fleet.State, error) {
+func (w *world) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.State, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.away.Load() {
-		return fleet.State{}, errGone
+		return cluster.State{}, errGone
 	}
-	w.state = fleet.Next(w.state, b, time.Now())
+	w.state = cluster.Next(w.state, hb, time.Now())
 	return w.state, nil
 }
 
 func (w *world) Leave(_ context.Context, serverID string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var left []fleet.Server
+	var left []cluster.Server
 	for _, s := range w.state.Servers {
 		if s.ID != serverID {
 			left = append(left, s)
@@ -120,7 +120,7 @@ func (w *world) rowsOf(c *Claim, do func(GroundTerm, GroundRows) (GroundRows, er
 	t := w.state.Term
 	tenant := strconv.FormatInt(c.TenantID, 10)
 	g := GroundRows{Tenant: w.rows[[2]string{tenant}], Key: w.rows[[2]string{tenant, c.KeyID}]}
-	term := GroundTerm{Number: t.Number, Redis: t.Redis != "", Closed: t.Closed, Servers: t.Servers}
+	term := GroundTerm{Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers}
 	if !w.state.Active {
 		term = GroundTerm{}
 	}
@@ -215,7 +215,7 @@ func decides(t testing.TB, limiters ...*Redis) {
 	t.Helper()
 	for _, l := range limiters {
 		eventually(t, "Redis decides", func() bool {
-			term, ok := l.fleet.Term()
+			term, ok := l.cluster.Term()
 			return ok && term.Redis != "" && term.Number != l.health.lost.Load()
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
@@ -34,7 +34,7 @@ func TestReadsAreBounded(t *testing.T) {
 		"get plan":   func(ctx context.Context) error { _, err := db.GetPlan(ctx, plans.Free); return err },
 		"list bans":  func(ctx context.Context) error { _, err := db.ListBans(ctx, store.BanFilter{}, noon); return err },
 		"list audit": func(ctx context.Context) error { _, err := db.ListAudit(ctx, store.AuditFilter{}); return err },
-		"renew":      func(ctx context.Context) error { _, err := db.Renew(ctx, fleet.Beat{ServerID: "a"}); return err },
+		"renew":      func(ctx context.Context) error { _, err := db.Renew(ctx, cluster.Heartbeat{ServerID: "a"}); return err },
 		"used today": func(ctx context.Context) error { _, err := db.UsedToday(ctx, plans.DayAt(noon)); return err },
 	}
 	var ready, all sync.WaitGroup

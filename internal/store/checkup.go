@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 )
 
 // Checkup is what the database says of itself.
@@ -38,8 +38,8 @@ func (d *DB) Checkup(ctx context.Context) (c Checkup, err error) {
 	return c, nil
 }
 
-// FleetState reads what the servers have agreed on, and the servers with when each was last heard of.
-func (d *DB) FleetState(ctx context.Context) (s fleet.State, err error) {
+// ClusterState reads what the servers have agreed on, and the servers with when each was last heard of.
+func (d *DB) ClusterState(ctx context.Context) (s cluster.State, err error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	var row struct {
@@ -51,10 +51,10 @@ func (d *DB) FleetState(ctx context.Context) (s fleet.State, err error) {
 		Servers int          `db:"servers"`
 	}
 	if err := d.db.GetContext(ctx, &row, `select number, active, redis, alone, closed, servers from fleet`); err != nil {
-		return s, fmt.Errorf("read fleet: %w", translate(err))
+		return s, fmt.Errorf("read cluster: %w", translate(err))
 	}
-	s.Term = fleet.Term{
-		Number: row.Number, Redis: row.Redis, Alone: row.Alone, Closed: timeOf(row.Closed), Servers: row.Servers,
+	s.Term = cluster.Term{
+		Number: row.Number, Redis: row.Redis, Sole: row.Alone, UncleanUntil: timeOf(row.Closed), Servers: row.Servers,
 	}
 	s.Active = row.Active
 	var servers []struct {
@@ -67,7 +67,7 @@ func (d *DB) FleetState(ctx context.Context) (s fleet.State, err error) {
 		return s, fmt.Errorf("list servers: %w", translate(err))
 	}
 	for _, r := range servers {
-		s.Servers = append(s.Servers, fleet.Server{ID: r.ID, Seen: r.Seen.UTC(), Redis: r.Redis, Acked: r.Acked})
+		s.Servers = append(s.Servers, cluster.Server{ID: r.ID, Seen: r.Seen.UTC(), Redis: r.Redis, Acked: r.Acked})
 	}
 	return s, nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
 )
@@ -28,17 +28,17 @@ func TestCheckup(t *testing.T) {
 	}
 }
 
-func TestFleetState(t *testing.T) {
+func TestClusterState(t *testing.T) {
 	t.Parallel()
 	db := open(t, storetest.New(t).APIURL, store.Options{})
-	var want fleet.State
+	var want cluster.State
 	var err error
-	for _, b := range []fleet.Beat{{ServerID: "a", Redis: "r"}, {ServerID: "b", Redis: "r"}} {
+	for _, b := range []cluster.Heartbeat{{ServerID: "a", Redis: "r"}, {ServerID: "b", Redis: "r"}} {
 		if want, err = db.Renew(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := db.FleetState(t.Context())
+	got, err := db.ClusterState(t.Context())
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("(-renewed +read):\n%s%v", diff, err)
 	}

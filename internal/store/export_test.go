@@ -28,5 +28,5 @@ func Exec(ctx context.Context, d *DB, query string) error {
 	return err
 }
 
-// LockFleetQuery is how a renewal begins.
-const LockFleetQuery = lockFleetQuery
+// LockClusterQuery is how a renewal begins.
+const LockClusterQuery = lockClusterQuery

@@ -168,7 +168,7 @@ func lockLimits(ctx context.Context, tx preparedTx, tenantID int64, key string) 
 	}
 	t = plans.GroundTerm{Number: first.Number, Redis: first.ByRedis, Servers: first.Servers}
 	if first.Closed.Valid {
-		t.Closed = first.Closed.Time.UTC()
+		t.UncleanUntil = first.Closed.Time.UTC()
 	}
 	g.Tenant = first.row()
 	if key != "" {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 )
@@ -19,13 +19,13 @@ import (
 // ground is a database whose only server is in a term; the minute of its tenant 1 lasts from eleven on for some seconds more.
 type ground struct {
 	meteredDB
-	key  meteredKey
-	beat fleet.Beat
+	key       meteredKey
+	heartbeat cluster.Heartbeat
 }
 
 func newGround(t *testing.T) *ground {
 	t.Helper()
-	g := &ground{meteredDB: newMeteredDB(t), beat: fleet.Beat{ServerID: "a"}}
+	g := &ground{meteredDB: newMeteredDB(t), heartbeat: cluster.Heartbeat{ServerID: "a"}}
 	g.key = g.meteredDB.key(t, 1)
 	g.begin(t, "")
 	return g
@@ -34,9 +34,9 @@ func newGround(t *testing.T) *ground {
 // begin begins a term in which that Redis decides, or Postgres for "", and returns its number.
 func (g *ground) begin(t *testing.T, redis string) int64 {
 	t.Helper()
-	g.beat.Redis = redis
-	g.beat.Acked = renew(t, g.api, g.beat).Term.Number
-	s := renew(t, g.api, g.beat)
+	g.heartbeat.Redis = redis
+	g.heartbeat.Acked = renew(t, g.api, g.heartbeat).Term.Number
+	s := renew(t, g.api, g.heartbeat)
 	if !s.Active || s.Term.Redis != redis {
 		t.Fatalf("no such term: %+v", s)
 	}

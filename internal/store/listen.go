@@ -19,7 +19,7 @@ import (
 
 const (
 	callersChannel = "petstore_callers"
-	fleetChannel   = "petstore_fleet"
+	clusterChannel = "petstore_cluster"
 	// The listening connection is asked for a sign of life this often; a read on it may last listenReadTimeout, which
 	// is how long a dead network stays unnoticed.
 	listenPingEvery   = 2 * time.Second
@@ -61,7 +61,7 @@ func Listen(ctx context.Context, url string, callers CallerChanges, terms func()
 	helpers.Go(func() { l.ping(ctx) })
 	// Listen waits for the first connection, which may be long in coming: run reads the events meanwhile.
 	listening := make(chan error, 1)
-	helpers.Go(func() { listening <- errors.Join(l.pq.Listen(callersChannel), l.pq.Listen(fleetChannel)) })
+	helpers.Go(func() { listening <- errors.Join(l.pq.Listen(callersChannel), l.pq.Listen(clusterChannel)) })
 	err := l.run(ctx, listening)
 	err = errors.Join(err, l.pq.Close())
 	helpers.Wait()
@@ -111,7 +111,7 @@ func (l *listener) run(ctx context.Context, listening <-chan error) error {
 				l.lost = false
 				l.to.Restored()
 				l.terms()
-			case n.Channel == fleetChannel:
+			case n.Channel == clusterChannel:
 				l.terms()
 			default:
 				l.notice(n.Extra)

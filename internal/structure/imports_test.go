@@ -34,12 +34,12 @@ func (p pkg) name() string { return strings.TrimPrefix(p.ImportPath, module) }
 // "*" stands for all.
 var below = map[string][]string{
 	"cmd/petstore":    {"*"},
-	"cmd/petstorectl": {"internal/store", "internal/keys", "internal/plans", "internal/fleet", "internal/usage", "internal/audit", "internal/devfile", "migrations"},
+	"cmd/petstorectl": {"internal/store", "internal/keys", "internal/plans", "internal/cluster", "internal/usage", "internal/audit", "internal/devfile", "migrations"},
 
 	"internal/api":   {"internal/api/reference", "internal/keys", "internal/plans", "internal/catalog", "internal/httpfast", "internal/usage"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
-	"internal/plans": {"internal/fleet"},
-	"internal/store": {"internal/keys", "internal/plans", "internal/fleet", "internal/catalog", "internal/usage", "internal/audit", "migrations"},
+	"internal/plans": {"internal/cluster"},
+	"internal/store": {"internal/keys", "internal/plans", "internal/cluster", "internal/catalog", "internal/usage", "internal/audit", "migrations"},
 
 	"internal/api/reference": {"docs"},
 
@@ -64,7 +64,7 @@ var ignorant = map[string][]string{
 	"internal/plans":   {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
 	"internal/catalog": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9", "net/http"},
 	"internal/usage":   {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9"},
-	"internal/fleet":   {"database/sql", "github.com/lib/pq", "github.com/redis/go-redis/v9", "net/http"},
+	"internal/cluster": {"database/sql", "github.com/lib/pq", "github.com/redis/go-redis/v9", "net/http"},
 	"internal/audit":   {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "net/http"},
 	"internal/keys":    {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
 	"internal/api":     {"database/sql", "github.com/lib/pq", "github.com/jmoiron/sqlx", "github.com/spf13/cobra"},

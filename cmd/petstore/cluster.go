@@ -7,7 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 	"petstore.example/internal/store"
 )
 
@@ -15,12 +15,12 @@ const (
 	// renewConns are connections of its own: requests that use up all others must not cost this server its lease.
 	renewConns = 2
 	// joinTimeout bounds the wait for the first term: somewhat longer than servers that ended silently are waited for.
-	joinTimeout = fleet.Silence + 500*time.Millisecond
+	joinTimeout = cluster.FenceTimeout + 500*time.Millisecond
 )
 
-// member is this server's part in the fleet of those that decide together over limits.
+// member is this server's part in the cluster of those that decide together over limits.
 type member struct {
-	*fleet.Member
+	*cluster.Member
 	db   *store.DB
 	log  zerolog.Logger
 	stop func()
@@ -31,13 +31,13 @@ func newMember(ctx context.Context, databaseURL, serverID string, log zerolog.Lo
 	if err != nil {
 		return nil, err
 	}
-	return &member{Member: fleet.NewMember(db, fleet.Options{ServerID: serverID, Log: log}), db: db, log: log}, nil
+	return &member{Member: cluster.NewMember(db, cluster.Options{ServerID: serverID, Log: log}), db: db, log: log}, nil
 }
 
-// join makes this server one of the fleet and waits until a term is in force, for a moment only: requests that come before
+// join makes this server one of the cluster and waits until a term is in force, for a moment only: requests that come before
 // it are no failures.
 func (m *member) join(ctx context.Context) {
-	m.stop = background(m.log, "be one of the fleet", m.Run)
+	m.stop = background(m.log, "be one of the cluster", m.Run)
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	if _, err := m.Await(ctx); errors.Is(err, context.DeadlineExceeded) {
@@ -45,7 +45,7 @@ func (m *member) join(ctx context.Context) {
 	}
 }
 
-// Close leaves the fleet, if this server has joined it.
+// Close leaves the cluster, if this server has joined it.
 func (m *member) Close() error {
 	if m.stop != nil {
 		m.stop()
@@ -56,5 +56,5 @@ func (m *member) Close() error {
 // alone tells in which term this server is the only one.
 func (m *member) alone() (term int64, alone bool) {
 	t, ok := m.Term()
-	return t.Number, ok && t.Alone == m.ID()
+	return t.Number, ok && t.Sole == m.ID()
 }

@@ -1,4 +1,4 @@
-package fleet_test
+package cluster_test
 
 import (
 	"context"
@@ -10,41 +10,41 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 )
 
-// locked is a shelf for several members at once.
-type locked struct {
+// sharedStore is a memoryStore for several members at once. Like Postgres it notifies them of a new term.
+type sharedStore struct {
 	mu sync.Mutex
-	shelf
-	members []*fleet.Member
+	memoryStore
+	members []*cluster.Member
 }
 
-func (l *locked) Renew(ctx context.Context, b fleet.Beat) (fleet.State, error) {
+func (l *sharedStore) Renew(ctx context.Context, hb cluster.Heartbeat) (cluster.State, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.state
-	s, err := l.shelf.Renew(ctx, b)
+	s, err := l.memoryStore.Renew(ctx, hb)
 	if s.Term.Number != before.Term.Number || s.Active != before.Active {
 		for _, m := range l.members {
-			m.Kick()
+			m.Wake()
 		}
 	}
 	return s, err
 }
 
-func (l *locked) Leave(ctx context.Context, id string) error {
+func (l *sharedStore) Leave(ctx context.Context, id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.shelf.Leave(ctx, id)
+	return l.memoryStore.Leave(ctx, id)
 }
 
 func TestLeaseEndsByItself(t *testing.T) {
 	t.Parallel()
 	now := noon
-	s := &shelf{now: func() time.Time { return now }}
-	m := fleet.NewMember(s, fleet.Options{ServerID: "a", Clock: s.now})
-	if _, ok := m.Term(); ok || m.Holds(0) || m.Alone() {
+	s := &memoryStore{now: func() time.Time { return now }}
+	m := cluster.NewMember(s, cluster.Options{ServerID: "a", Clock: s.now})
+	if _, ok := m.Term(); ok || m.Valid(0) {
 		t.Error("a term is in force before the first renewal")
 	}
 	for range 2 {
@@ -53,18 +53,18 @@ func TestLeaseEndsByItself(t *testing.T) {
 		}
 	}
 	term, ok := m.Term()
-	if diff := cmp.Diff(fleet.Term{Number: 1, Alone: "a", Servers: 1}, term); !ok || diff != "" {
+	if diff := cmp.Diff(cluster.Term{Number: 1, Sole: "a", Servers: 1}, term); !ok || diff != "" {
 		t.Errorf("in force %v (-want +got)\n%s", ok, diff)
 	}
-	now = now.Add(fleet.Lease - 1)
-	if !m.Holds(1) || !m.Alone() {
+	now = now.Add(cluster.Lease - 1)
+	if !m.Valid(1) {
 		t.Error("the lease ended early")
 	}
 	now = now.Add(1)
-	if _, ok := m.Term(); ok || m.Holds(1) || m.Alone() {
+	if _, ok := m.Term(); ok || m.Valid(1) {
 		t.Error("the lease outlasted its time")
 	}
-	if err := m.Renew(t.Context()); err != nil || !m.Holds(1) {
+	if err := m.Renew(t.Context()); err != nil || !m.Valid(1) {
 		t.Errorf("the same term goes on with the next renewal: %v", err)
 	}
 }
@@ -73,8 +73,8 @@ func TestLeaseEndsByItself(t *testing.T) {
 func TestLeaseIsCountedFromTheSending(t *testing.T) {
 	t.Parallel()
 	now := noon
-	s := &shelf{now: func() time.Time { return now }}
-	m := fleet.NewMember(s, fleet.Options{ServerID: "a", Clock: s.now})
+	s := &memoryStore{now: func() time.Time { return now }}
+	m := cluster.NewMember(s, cluster.Options{ServerID: "a", Clock: s.now})
 	s.fault = func() (bool, bool) {
 		now = now.Add(600 * time.Millisecond)
 		return true, true
@@ -84,25 +84,25 @@ func TestLeaseIsCountedFromTheSending(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	now = now.Add(fleet.Lease - 600*time.Millisecond - 1)
-	if !m.Holds(1) {
+	now = now.Add(cluster.Lease - 600*time.Millisecond - 1)
+	if !m.Valid(1) {
 		t.Error("the lease ended early")
 	}
 	now = now.Add(1)
-	if m.Holds(1) {
+	if m.Valid(1) {
 		t.Error("the lease is counted from the answer")
 	}
 }
 
-// TestAway: only what was tried tells that the store is away. Who was frozen knows nothing yet.
-func TestAway(t *testing.T) {
+// TestStoreUnreachable: only what was tried tells that the store is away. Who was frozen knows nothing yet.
+func TestStoreUnreachable(t *testing.T) {
 	t.Parallel()
 	now, reached := noon, true
-	s := &shelf{now: func() time.Time { return now }, fault: func() (bool, bool) { return reached, true }}
-	m := fleet.NewMember(s, fleet.Options{ServerID: "a", Clock: s.now})
+	s := &memoryStore{now: func() time.Time { return now }, fault: func() (bool, bool) { return reached, true }}
+	m := cluster.NewMember(s, cluster.Options{ServerID: "a", Clock: s.now})
 	is := func(when string, want bool) {
 		t.Helper()
-		if got := m.Away(); got != want {
+		if got := m.StoreUnreachable(); got != want {
 			t.Errorf("%s: %v, want %v", when, got, want)
 		}
 	}
@@ -114,7 +114,7 @@ func TestAway(t *testing.T) {
 	reached = false
 	_ = m.Renew(t.Context())
 	is("after a failure", false)
-	now = now.Add(fleet.Lease)
+	now = now.Add(cluster.Lease)
 	is("when the lease has run out", true)
 	reached = true
 	_ = m.Renew(t.Context())
@@ -123,18 +123,18 @@ func TestAway(t *testing.T) {
 
 func TestEndIsToldUntilItSucceeds(t *testing.T) {
 	t.Parallel()
-	s := &shelf{now: func() time.Time { return noon }}
-	m := fleet.NewMember(s, fleet.Options{ServerID: "a", Clock: s.now})
+	s := &memoryStore{now: func() time.Time { return noon }}
+	m := cluster.NewMember(s, cluster.Options{ServerID: "a", Clock: s.now})
 	var told []string
 	fails := 0
-	m.OnEnd(func(_ context.Context, ended fleet.Term) error {
-		told = append(told, "first "+ended.Alone)
+	m.OnEnd(func(_ context.Context, ended cluster.Term) error {
+		told = append(told, "first "+ended.Sole)
 		return nil
 	})
-	m.OnEnd(func(context.Context, fleet.Term) error {
+	m.OnEnd(func(context.Context, cluster.Term) error {
 		told = append(told, "second")
 		if fails++; fails < 3 {
-			return errAway
+			return errUnreachable
 		}
 		return nil
 	})
@@ -145,7 +145,7 @@ func TestEndIsToldUntilItSucceeds(t *testing.T) {
 	}
 	m.SetRedis("r")
 	for range 2 {
-		if err := m.Renew(t.Context()); !errors.Is(err, errAway) {
+		if err := m.Renew(t.Context()); !errors.Is(err, errUnreachable) {
 			t.Errorf("renewal says %v", err)
 		}
 		if _, ok := m.Term(); ok || s.state.Active {
@@ -157,7 +157,7 @@ func TestEndIsToldUntilItSucceeds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !m.Holds(2) {
+	if !m.Valid(2) {
 		t.Error("term 2 is not in force")
 	}
 	want := []string{"first a", "second", "first a", "second", "first a", "second"}
@@ -170,10 +170,10 @@ func TestEndIsToldUntilItSucceeds(t *testing.T) {
 func TestRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &locked{shelf: shelf{now: time.Now}}
+		s := &sharedStore{memoryStore: memoryStore{now: time.Now}}
 		var stops []func()
 		for _, id := range []string{"a", "b", "c"} {
-			s.members = append(s.members, fleet.NewMember(s, fleet.Options{ServerID: id}))
+			s.members = append(s.members, cluster.NewMember(s, cluster.Options{ServerID: id}))
 		}
 		for _, m := range s.members {
 			m.SetRedis("r")
@@ -188,7 +188,7 @@ func TestRun(t *testing.T) {
 			})
 			defer stop()
 		}
-		agreed := func(within time.Duration, members []*fleet.Member, want fleet.Term) {
+		agreed := func(within time.Duration, members []*cluster.Member, want cluster.Term) {
 			t.Helper()
 			synctest.Wait()
 			time.Sleep(within)
@@ -201,25 +201,25 @@ func TestRun(t *testing.T) {
 				}
 			}
 		}
-		agreed(time.Second, s.members, fleet.Term{Redis: "r", Servers: 1})
+		agreed(time.Second, s.members, cluster.Term{Redis: "r", Servers: 1})
 		s.members[1].SetRedis("")
-		agreed(25*time.Millisecond, s.members, fleet.Term{Servers: 3})
+		agreed(25*time.Millisecond, s.members, cluster.Term{Servers: 3})
 		s.members[1].SetRedis("r")
-		agreed(25*time.Millisecond, s.members, fleet.Term{Redis: "r", Servers: 3})
-		if got := s.members[0].Size(); got != 3 {
+		agreed(25*time.Millisecond, s.members, cluster.Term{Redis: "r", Servers: 3})
+		if got := len(s.state.Servers); got != 3 {
 			t.Errorf("%d servers, want 3", got)
 		}
 		s.members[2].SetRedis("")
 		stops[0]()
 		stops[1]()
-		agreed(fleet.RenewEvery, s.members[2:], fleet.Term{Alone: "c", Servers: 1})
+		agreed(cluster.RenewEvery, s.members[2:], cluster.Term{Sole: "c", Servers: 1})
 		stops[2]()
 	})
 }
 
 func TestAwaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	m := fleet.NewMember(&shelf{now: time.Now}, fleet.Options{ServerID: "a"})
+	m := cluster.NewMember(&memoryStore{now: time.Now}, cluster.Options{ServerID: "a"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := m.Await(ctx); !errors.Is(err, context.Canceled) {
@@ -227,13 +227,13 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func BenchmarkHolds(b *testing.B) {
-	m := fleet.NewMember(&shelf{now: time.Now}, fleet.Options{ServerID: "a"})
+func BenchmarkValid(b *testing.B) {
+	m := cluster.NewMember(&memoryStore{now: time.Now}, cluster.Options{ServerID: "a"})
 	if err := errors.Join(m.Renew(b.Context()), m.Renew(b.Context())); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		m.Holds(1)
+		m.Valid(1)
 	}
 }

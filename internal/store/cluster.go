@@ -7,15 +7,15 @@ import (
 	"slices"
 	"time"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 )
 
-var _ fleet.Store = (*DB)(nil)
+var _ cluster.Store = (*DB)(nil)
 
 const (
-	// lockFleetQuery is a statement of its own: what is read after it is as its lock found it. A server that is frozen in
+	// lockClusterQuery is a statement of its own: what is read after it is as its lock found it. A server that is frozen in
 	// the middle must not hold up the others until their leases run out.
-	lockFleetQuery = `
+	lockClusterQuery = `
 select number, active, redis, alone, closed, servers, set_config('idle_in_transaction_session_timeout', '300', true)
 from fleet for update`
 
@@ -34,28 +34,28 @@ returning case when $5 then set_config('synchronous_commit', 'off', true) end`
 
 	saveTermQuery = `
 update fleet set number = $1, active = $2, redis = $3, alone = $4, closed = $5, servers = $6
-returning pg_notify('` + fleetChannel + `', number::text)`
+returning pg_notify('` + clusterChannel + `', number::text)`
 )
 
-var renewQueries = []string{lockFleetQuery, listServersQuery, saveServerQuery, forgetServerQuery, saveTermQuery}
+var renewQueries = []string{lockClusterQuery, listServersQuery, saveServerQuery, forgetServerQuery, saveTermQuery}
 
-// Renew implements fleet.Store. Its clock is that of Postgres, read while it holds the lock.
-func (d *DB) Renew(ctx context.Context, b fleet.Beat) (next fleet.State, err error) {
+// Renew implements cluster.Store. Its clock is that of Postgres, read while it holds the lock.
+func (d *DB) Renew(ctx context.Context, hb cluster.Heartbeat) (next cluster.State, err error) {
 	err = d.preparedTx(ctx, renewQueries, func(ctx context.Context, tx preparedTx) error {
-		before, now, err := readFleet(ctx, tx)
+		before, now, err := readCluster(ctx, tx)
 		if err != nil {
 			return err
 		}
-		next = fleet.Next(before, b, now)
-		return saveFleet(ctx, tx, before, next)
+		next = cluster.Next(before, hb, now)
+		return saveCluster(ctx, tx, before, next)
 	})
 	if err != nil {
-		return fleet.State{}, fmt.Errorf("renew server: %w", err)
+		return cluster.State{}, fmt.Errorf("renew server: %w", err)
 	}
 	return next, nil
 }
 
-// Leave implements fleet.Store.
+// Leave implements cluster.Store.
 func (d *DB) Leave(ctx context.Context, serverID string) error {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
@@ -65,7 +65,7 @@ func (d *DB) Leave(ctx context.Context, serverID string) error {
 	return nil
 }
 
-type fleetRow struct {
+type clusterRow struct {
 	Number  int64
 	Active  bool
 	Redis   string
@@ -83,14 +83,14 @@ type serverRow struct {
 	Now   time.Time
 }
 
-func readFleet(ctx context.Context, tx preparedTx) (s fleet.State, now time.Time, err error) {
-	var row fleetRow
-	if err := tx.get(ctx, &row, lockFleetQuery); err != nil {
-		return s, now, fmt.Errorf("lock fleet: %w", err)
+func readCluster(ctx context.Context, tx preparedTx) (s cluster.State, now time.Time, err error) {
+	var row clusterRow
+	if err := tx.get(ctx, &row, lockClusterQuery); err != nil {
+		return s, now, fmt.Errorf("lock cluster: %w", err)
 	}
-	s.Term = fleet.Term{Number: row.Number, Redis: row.Redis, Alone: row.Alone, Servers: row.Servers}
+	s.Term = cluster.Term{Number: row.Number, Redis: row.Redis, Sole: row.Alone, Servers: row.Servers}
 	if row.Closed.Valid {
-		s.Term.Closed = row.Closed.Time.UTC()
+		s.Term.UncleanUntil = row.Closed.Time.UTC()
 	}
 	s.Active = row.Active
 	var servers []serverRow
@@ -100,30 +100,30 @@ func readFleet(ctx context.Context, tx preparedTx) (s fleet.State, now time.Time
 	for _, r := range servers {
 		now = r.Now.UTC()
 		if r.ID.Valid {
-			s.Servers = append(s.Servers, fleet.Server{ID: r.ID.String, Seen: r.Seen.Time.UTC(), Redis: r.Redis.String, Acked: r.Acked.Int64})
+			s.Servers = append(s.Servers, cluster.Server{ID: r.ID.String, Seen: r.Seen.Time.UTC(), Redis: r.Redis.String, Acked: r.Acked.Int64})
 		}
 	}
-	slices.SortFunc(s.Servers, fleet.ByID)
+	slices.SortFunc(s.Servers, cluster.ByID)
 	return s, now, nil
 }
 
 // wellKnown reports whether the servers of whom something was heard had also been heard of shortly before: if a crash of
 // Postgres makes it forget the last, then the others still wait for them as long as their leases last.
-func wellKnown(before, next fleet.State) bool {
+func wellKnown(before, next cluster.State) bool {
 	for _, e := range next.Servers {
-		i, ok := slices.BinarySearchFunc(before.Servers, e, fleet.ByID)
-		if !ok || e.Seen.Sub(before.Servers[i].Seen) > fleet.RenewLate {
+		i, ok := slices.BinarySearchFunc(before.Servers, e, cluster.ByID)
+		if !ok || e.Seen.Sub(before.Servers[i].Seen) > cluster.RenewLate {
 			return false
 		}
 	}
 	return true
 }
 
-// saveFleet writes what has changed.
-func saveFleet(ctx context.Context, tx preparedTx, before, next fleet.State) error {
+// saveCluster writes what has changed.
+func saveCluster(ctx context.Context, tx preparedTx, before, next cluster.State) error {
 	agreed, known := next.Term != before.Term || next.Active != before.Active, wellKnown(before, next)
 	for _, e := range before.Servers {
-		if _, kept := slices.BinarySearchFunc(next.Servers, e, fleet.ByID); kept {
+		if _, kept := slices.BinarySearchFunc(next.Servers, e, cluster.ByID); kept {
 			continue
 		}
 		if _, err := tx.exec(ctx, forgetServerQuery, e.ID); err != nil {
@@ -142,8 +142,8 @@ func saveFleet(ctx context.Context, tx preparedTx, before, next fleet.State) err
 		return nil
 	}
 	t := next.Term
-	closed := sql.NullTime{Time: t.Closed, Valid: !t.Closed.IsZero()}
-	if _, err := tx.exec(ctx, saveTermQuery, t.Number, next.Active, t.Redis, t.Alone, closed, t.Servers); err != nil {
+	closed := sql.NullTime{Time: t.UncleanUntil, Valid: !t.UncleanUntil.IsZero()}
+	if _, err := tx.exec(ctx, saveTermQuery, t.Number, next.Active, t.Redis, t.Sole, closed, t.Servers); err != nil {
 		return fmt.Errorf("save term: %w", err)
 	}
 	return nil

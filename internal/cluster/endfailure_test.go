@@ -1,11 +1,11 @@
-package fleet_test
+package cluster_test
 
 import (
 	"context"
 	"testing"
 	"time"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 )
 
 // TestAnEndThatCannotBeTold: a server that can't tell the end of its term does not keep the others from theirs for ever. What it
@@ -13,19 +13,19 @@ import (
 func TestAnEndThatCannotBeTold(t *testing.T) {
 	t.Parallel()
 	now := noon
-	s := &shelf{now: func() time.Time { return now }}
-	a := fleet.NewMember(s, fleet.Options{ServerID: "a", Clock: s.now})
-	b := fleet.NewMember(s, fleet.Options{ServerID: "b", Clock: s.now})
+	s := &memoryStore{now: func() time.Time { return now }}
+	a := cluster.NewMember(s, cluster.Options{ServerID: "a", Clock: s.now})
+	b := cluster.NewMember(s, cluster.Options{ServerID: "b", Clock: s.now})
 	fails := true
-	a.OnEnd(func(context.Context, fleet.Term) error {
+	a.OnEnd(func(context.Context, cluster.Term) error {
 		if fails {
-			return errAway
+			return errUnreachable
 		}
 		return nil
 	})
 	step := func() {
 		_, _ = a.Renew(t.Context()), b.Renew(t.Context())
-		now = now.Add(fleet.RenewEvery)
+		now = now.Add(cluster.RenewEvery)
 	}
 	a.SetRedis("r")
 	b.SetRedis("r")
@@ -33,19 +33,19 @@ func TestAnEndThatCannotBeTold(t *testing.T) {
 		step()
 	}
 	first, ok := a.Term()
-	if !ok || !b.Holds(first.Number) {
+	if !ok || !b.Valid(first.Number) {
 		t.Fatal("there is no first term")
 	}
 	b.SetRedis("")
 	lost := now
-	for !b.Holds(first.Number+1) && now.Sub(lost) < time.Minute {
+	for !b.Valid(first.Number+1) && now.Sub(lost) < time.Minute {
 		step()
 	}
-	if took := now.Sub(lost); took > 2*fleet.Silence+2*fleet.RenewEvery {
+	if took := now.Sub(lost); took > 2*cluster.FenceTimeout+2*cluster.RenewEvery {
 		t.Errorf("it took %v until the next term began", took)
 	}
-	if s.state.Term.Closed.Before(lost) {
-		t.Errorf("closed is only what began before %v", s.state.Term.Closed)
+	if s.state.Term.UncleanUntil.Before(lost) {
+		t.Errorf("closed is only what began before %v", s.state.Term.UncleanUntil)
 	}
 	if _, ok := a.Term(); ok {
 		t.Error("a acts by a term before it told the end of the last one")
@@ -55,7 +55,7 @@ func TestAnEndThatCannotBeTold(t *testing.T) {
 		step()
 	}
 	term, ok := b.Term()
-	if !ok || !a.Holds(term.Number) {
+	if !ok || !a.Valid(term.Number) {
 		t.Error("a does not take part again")
 	}
 }

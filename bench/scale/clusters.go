@@ -20,21 +20,21 @@ import (
 )
 
 const (
-	fleetTime = 3 * time.Second
+	clusterTime = 3 * time.Second
 	// callers are at each server at the same time, or at all of them together.
 	callers, callersTogether = 32, 64
-	// fleetTenants call.
-	fleetTenants = 64
+	// clusterTenants call.
+	clusterTenants = 64
 	// maxWorkGrowth is how many times the work of one server a request may make with more: it is to stay as it is or fall.
 	maxWorkGrowth = 1.1
 )
 
-func fleets(ctx context.Context, g *ground) (t *table, err error) {
+func clusters(ctx context.Context, g *ground) (t *table, err error) {
 	t = &table{
 		title: "Servers that share a Redis",
 		about: fmt.Sprintf("Limiters as each server has one, in one process over one Redis, deciding over %d tenants without a pause for %v: with %d callers at every server, and "+
 			"with the same %d callers spread over all of them. *Scripts* are calls of Redis to decide; *Redis µs* is its processor time. Fewer than one script a request, "+
-			"because what comes while one is under way goes together with the next, as one where it is the same tenant's. Spread, fewer meet.", fleetTenants, fleetTime, callers, callersTogether),
+			"because what comes while one is under way goes together with the next, as one where it is the same tenant's. Spread, fewer meet.", clusterTenants, clusterTime, callers, callersTogether),
 		head: []string{"servers", "requests/s", "scripts a request", "Redis µs a request", "spread: requests/s", "scripts a request", "Redis µs a request"},
 	}
 	server, err := servers.StartRedis(ctx, os.Stderr, g.dir)
@@ -75,30 +75,30 @@ func decide(ctx context.Context, url string, n, callers int) (w work, err error)
 	if err := client.FlushAll(ctx).Err(); err != nil {
 		return w, err
 	}
-	fleet := limits.NewFleet(url)
+	cluster := limits.NewCluster(url)
 	members := make([]plans.Limiter, n)
 	for i := range members {
-		l, leave, err := fleet.Join(ctx)
+		l, leave, err := cluster.Join(ctx)
 		if err != nil {
 			return w, err
 		}
 		defer leave()
 		members[i] = l
 	}
-	if _, err := ask(ctx, members, callers, fleetTime/3); err != nil { // tenants are opened, connections made
+	if _, err := ask(ctx, members, callers, clusterTime/3); err != nil { // tenants are opened, connections made
 		return w, err
 	}
 	before, err := redisWork(ctx, client)
 	if err != nil {
 		return w, err
 	}
-	requests, err := ask(ctx, members, callers, fleetTime)
+	requests, err := ask(ctx, members, callers, clusterTime)
 	if err != nil {
 		return w, err
 	}
 	after, err := redisWork(ctx, client)
 	return work{
-		rate:    requests / fleetTime.Seconds(),
+		rate:    requests / clusterTime.Seconds(),
 		scripts: (after.scripts - before.scripts) / requests, micros: (after.micros - before.micros) / requests,
 	}, err
 }
@@ -112,7 +112,7 @@ func ask(ctx context.Context, members []plans.Limiter, callers int, d time.Durat
 		all.Go(func() error {
 			l, n := members[i%len(members)], int64(0)
 			for now := time.Now(); now.Before(end); now = time.Now() {
-				claim := plans.Claim{TenantID: (int64(i)+n)%fleetTenants + 1, Quota: plans.Quota{PerMinute: 1e12, PerDay: 1e15}}
+				claim := plans.Claim{TenantID: (int64(i)+n)%clusterTenants + 1, Quota: plans.Quota{PerMinute: 1e12, PerDay: 1e15}}
 				if d := l.Take(ctx, claim, now); !d.Admitted {
 					return fmt.Errorf("a request was refused: %+v", d)
 				}

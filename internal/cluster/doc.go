@@ -1,4 +1,4 @@
-// Package fleet is the agreement between all live servers on which of Redis and Postgres decides over limits, and on
+// Package cluster is the agreement between all live servers on which of Redis and Postgres decides over limits, and on
 // whether one of them is alone.
 //
 // What they agree on is a Term. It lies in one place that all reach (internal/store keeps it in Postgres) and is changed by
@@ -15,4 +15,4 @@
 //
 // A Member is safe for concurrent use; Term and Holds take no lock and allocate nothing. When the store can't be reached
 // the lease runs out, and no term is in force until a renewal succeeds.
-package fleet
+package cluster

@@ -10,14 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/rs/zerolog"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
 )
 
-func renew(t *testing.T, db *store.DB, b fleet.Beat) fleet.State {
+func renew(t *testing.T, db *store.DB, hb cluster.Heartbeat) cluster.State {
 	t.Helper()
-	s, err := db.Renew(t.Context(), b)
+	s, err := db.Renew(t.Context(), hb)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,29 +31,29 @@ func TestRenew(t *testing.T) {
 	begin := time.Now().Add(-time.Second)
 	db.exec(t, `insert into servers (id, seen_at, acked) values ('gone', now() - interval '1 hour', 0), ('long gone', now() - interval '26 hours', 0)`)
 	same := cmpopts.EquateApproxTime(time.Minute)
-	gone := fleet.Server{ID: "gone", Seen: begin.Add(-time.Hour)}
-	closed := gone.Seen.Add(fleet.Silence + time.Second)
+	gone := cluster.Server{ID: "gone", Seen: begin.Add(-time.Hour)}
+	closed := gone.Seen.Add(cluster.FenceTimeout + time.Second)
 	for _, step := range []struct {
-		beat   fleet.Beat
-		term   fleet.Term
-		active bool
-		others []fleet.Server
+		heartbeat cluster.Heartbeat
+		term      cluster.Term
+		active    bool
+		others    []cluster.Server
 	}{
-		{fleet.Beat{ServerID: "a"}, fleet.Term{Number: 1, Alone: "a", Closed: closed, Servers: 1}, false, []fleet.Server{gone}},
-		{fleet.Beat{ServerID: "a", Acked: 1}, fleet.Term{Number: 1, Alone: "a", Closed: closed, Servers: 1}, true, []fleet.Server{gone}},
-		{fleet.Beat{ServerID: "a", Redis: "r", Acked: 1}, fleet.Term{Number: 2, Redis: "r", Closed: closed, Servers: 1}, false, []fleet.Server{gone}},
-		{fleet.Beat{ServerID: "a", Redis: "r", Acked: 2}, fleet.Term{Number: 2, Redis: "r", Closed: closed, Servers: 1}, true, []fleet.Server{gone}},
+		{cluster.Heartbeat{ServerID: "a"}, cluster.Term{Number: 1, Sole: "a", UncleanUntil: closed, Servers: 1}, false, []cluster.Server{gone}},
+		{cluster.Heartbeat{ServerID: "a", Acked: 1}, cluster.Term{Number: 1, Sole: "a", UncleanUntil: closed, Servers: 1}, true, []cluster.Server{gone}},
+		{cluster.Heartbeat{ServerID: "a", Redis: "r", Acked: 1}, cluster.Term{Number: 2, Redis: "r", UncleanUntil: closed, Servers: 1}, false, []cluster.Server{gone}},
+		{cluster.Heartbeat{ServerID: "a", Redis: "r", Acked: 2}, cluster.Term{Number: 2, Redis: "r", UncleanUntil: closed, Servers: 1}, true, []cluster.Server{gone}},
 	} {
-		b := step.beat
-		want := fleet.State{Term: step.term, Active: step.active,
-			Servers: append([]fleet.Server{{ID: "a", Seen: time.Now(), Redis: b.Redis, Acked: b.Acked}}, step.others...)}
-		if diff := cmp.Diff(want, renew(t, db.api, b), same); diff != "" {
-			t.Errorf("%+v (-want +got)\n%s", b, diff)
+		hb := step.heartbeat
+		want := cluster.State{Term: step.term, Active: step.active,
+			Servers: append([]cluster.Server{{ID: "a", Seen: time.Now(), Redis: hb.Redis, Acked: hb.Acked}}, step.others...)}
+		if diff := cmp.Diff(want, renew(t, db.api, hb), same); diff != "" {
+			t.Errorf("%+v (-want +got)\n%s", hb, diff)
 		}
 	}
-	want := fleet.State{Term: fleet.Term{Number: 2, Redis: "r", Closed: closed, Servers: 1}, Active: true, Servers: []fleet.Server{
+	want := cluster.State{Term: cluster.Term{Number: 2, Redis: "r", UncleanUntil: closed, Servers: 1}, Active: true, Servers: []cluster.Server{
 		{ID: "a", Seen: time.Now(), Redis: "r", Acked: 2}, {ID: "b", Seen: time.Now(), Redis: "r"}, gone}}
-	if diff := cmp.Diff(want, renew(t, db.api, fleet.Beat{ServerID: "b", Redis: "r"}), same); diff != "" {
+	if diff := cmp.Diff(want, renew(t, db.api, cluster.Heartbeat{ServerID: "b", Redis: "r"}), same); diff != "" {
 		t.Errorf("another joins (-want +got)\n%s", diff)
 	}
 	for range 2 {
@@ -71,15 +71,15 @@ func TestSignsOfLifeMayBeLost(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	flushed := func() string { return db.text(t, `select pg_current_wal_flush_lsn()`) }
-	beat := fleet.Beat{ServerID: "a"}
-	renew(t, db.api, beat)
-	beat.Acked = 1
-	renew(t, db.api, beat)
+	heartbeat := cluster.Heartbeat{ServerID: "a"}
+	renew(t, db.api, heartbeat)
+	heartbeat.Acked = 1
+	renew(t, db.api, heartbeat)
 	// The background writer may write in the meantime, but not every time.
 	quiet := 0
 	for range 20 {
 		before := flushed()
-		renew(t, db.api, beat)
+		renew(t, db.api, heartbeat)
 		if flushed() == before {
 			quiet++
 		}
@@ -89,13 +89,13 @@ func TestSignsOfLifeMayBeLost(t *testing.T) {
 	}
 }
 
-// TestFleetsOfServersAtOnce: many servers join, renew and agree at the same time.
-func TestFleetsOfServersAtOnce(t *testing.T) {
+// TestManyServersAtOnce: many servers join, renew and agree at the same time.
+func TestManyServersAtOnce(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
-	var members []*fleet.Member
+	var members []*cluster.Member
 	for i := range 8 {
-		m := fleet.NewMember(db.api, fleet.Options{ServerID: fmt.Sprintf("s%d", i)})
+		m := cluster.NewMember(db.api, cluster.Options{ServerID: fmt.Sprintf("s%d", i)})
 		m.SetRedis("r")
 		members = append(members, m)
 	}
@@ -103,7 +103,11 @@ func TestFleetsOfServersAtOnce(t *testing.T) {
 		runFor(t, m.Run)
 	}
 	for _, m := range members {
-		await(t, m, "r", len(members))
+		await(t, m, "r")
+	}
+	s, err := db.api.ClusterState(t.Context())
+	if got := len(s.Servers); err != nil || got != len(members) {
+		t.Errorf("%d servers, want %d: %v", got, len(members), err)
 	}
 }
 
@@ -111,28 +115,28 @@ func TestFleetsOfServersAtOnce(t *testing.T) {
 func TestServersAgreeQuickly(t *testing.T) {
 	t.Parallel()
 	db := storetest.New(t)
-	var members []*fleet.Member
+	var members []*cluster.Member
 	for i := range 3 {
-		m := fleet.NewMember(openAPI(t, db.URL, 0), fleet.Options{ServerID: fmt.Sprintf("s%d", i)})
+		m := cluster.NewMember(openAPI(t, db.URL, 0), cluster.Options{ServerID: fmt.Sprintf("s%d", i)})
 		m.SetRedis("r")
 		members = append(members, m)
 		h := &heard{}
-		runFor(t, func(ctx context.Context) error { return store.Listen(ctx, db.URL, h, m.Kick, zerolog.Nop()) })
+		runFor(t, func(ctx context.Context) error { return store.Listen(ctx, db.URL, h, m.Wake, zerolog.Nop()) })
 		h.await(t, "restored")
 		runFor(t, m.Run)
-		await(t, m, "r", i+1)
+		await(t, m, "r")
 	}
 	for round := range 5 {
 		begin := time.Now()
 		members[round%3].SetRedis("")
 		for _, m := range members {
-			await(t, m, "", 3)
+			await(t, m, "")
 		}
 		t.Logf("all left Redis after %v", time.Since(begin))
 		begin = time.Now()
 		members[round%3].SetRedis("r")
 		for _, m := range members {
-			await(t, m, "r", 3)
+			await(t, m, "r")
 		}
 		t.Logf("all are back after %v", time.Since(begin))
 	}
@@ -152,34 +156,34 @@ func runFor(t *testing.T, work func(context.Context) error) {
 	})
 }
 
-func await(t *testing.T, m *fleet.Member, redis string, servers int) {
+func await(t *testing.T, m *cluster.Member, redis string) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
-		if term, ok := m.Term(); ok && term.Redis == redis && m.Size() == servers {
+		if term, ok := m.Term(); ok && term.Redis == redis {
 			return
 		}
 		time.Sleep(100 * time.Microsecond)
 	}
 	term, ok := m.Term()
-	t.Fatalf("server %s: in force %v %+v of %d servers, want Redis %q and %d", m.ID(), ok, term, m.Size(), redis, servers)
+	t.Fatalf("server %s: in force %v %+v, want Redis %q", m.ID(), ok, term, redis)
 }
 
 // TestFrozenRenewalHoldsUpNobody: Postgres ends the transaction of a server that was frozen in the middle of it.
 func TestFrozenRenewalHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
-	renew(t, db.api, fleet.Beat{ServerID: "a"})
+	renew(t, db.api, cluster.Heartbeat{ServerID: "a"})
 	tx, err := db.owner.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	if _, err := tx.ExecContext(t.Context(), store.LockFleetQuery); err != nil {
+	if _, err := tx.ExecContext(t.Context(), store.LockClusterQuery); err != nil {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	renew(t, db.api, fleet.Beat{ServerID: "b"})
+	renew(t, db.api, cluster.Heartbeat{ServerID: "b"})
 	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("held up for %v", took)
 	}

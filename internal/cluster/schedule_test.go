@@ -1,4 +1,4 @@
-package fleet_test
+package cluster_test
 
 import (
 	"context"
@@ -10,35 +10,35 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"petstore.example/internal/fleet"
+	"petstore.example/internal/cluster"
 )
 
-var errAway = errors.New("away")
+var errUnreachable = errors.New("unreachable")
 
-// shelf is a store in memory. Its clock and the members' are the same test's.
-type shelf struct {
-	state fleet.State
+// memoryStore is a store in memory. Its clock and the members' are the same test's.
+type memoryStore struct {
+	state cluster.State
 	now   func() time.Time
 	// fault tells what becomes of a renewal: whether it arrives, and whether its answer does.
 	fault func() (arrives, answers bool)
 }
 
-func (s *shelf) Renew(_ context.Context, b fleet.Beat) (fleet.State, error) {
+func (s *memoryStore) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.State, error) {
 	arrives, answers := true, true
 	if s.fault != nil {
 		arrives, answers = s.fault()
 	}
 	if arrives {
-		s.state = fleet.Next(s.state, b, s.now())
+		s.state = cluster.Next(s.state, hb, s.now())
 	}
 	if !arrives || !answers {
-		return fleet.State{}, errAway
+		return cluster.State{}, errUnreachable
 	}
 	return s.state, nil
 }
 
-func (s *shelf) Leave(_ context.Context, id string) error {
-	var left []fleet.Server
+func (s *memoryStore) Leave(_ context.Context, id string) error {
+	var left []cluster.Server
 	for _, e := range s.state.Servers {
 		if e.ID != id {
 			left = append(left, e)
@@ -66,32 +66,32 @@ func TestOneTermAtATime(t *testing.T) {
 }
 
 type process struct {
-	*fleet.Member
+	*cluster.Member
 	frozen bool
-	// acts is the number of the term that it acted by last and whose end it has not told.
-	acts int64
+	// actedBy is the number of the term that it acted by last and whose end it has not told.
+	actedBy int64
 }
 
 func runSchedule(t *testing.T, r *rand.Rand, steps int) (terms int64) {
 	now := noon
 	clock := func() time.Time { return now }
-	flaky := 0.0
-	s := &shelf{now: clock, fault: func() (bool, bool) { return r.Float64() >= flaky, r.Float64() >= flaky }}
+	faultRate := 0.0
+	s := &memoryStore{now: clock, fault: func() (bool, bool) { return r.Float64() >= faultRate, r.Float64() >= faultRate }}
 	var servers []*process
 	start := func() {
 		p := &process{}
-		p.Member = fleet.NewMember(s, fleet.Options{ServerID: fmt.Sprint("s", r.Uint64()), Clock: clock, Log: zerolog.Nop()})
-		p.OnEnd(func(_ context.Context, ended fleet.Term) error {
+		p.Member = cluster.NewMember(s, cluster.Options{ServerID: fmt.Sprint("s", r.Uint64()), Clock: clock, Log: zerolog.Nop()})
+		p.OnEnd(func(_ context.Context, ended cluster.Term) error {
 			if _, ok := p.Term(); ok {
 				t.Error("a term is in force while its end is told")
 			}
-			if r.Float64() < flaky {
-				return errAway
+			if r.Float64() < faultRate {
+				return errUnreachable
 			}
-			if p.acts != 0 && p.acts != ended.Number {
-				t.Errorf("the end of term %d is told, but the server acted by %d", ended.Number, p.acts)
+			if p.actedBy != 0 && p.actedBy != ended.Number {
+				t.Errorf("the end of term %d is told, but the server acted by %d", ended.Number, p.actedBy)
 			}
-			p.acts = 0
+			p.actedBy = 0
 			return nil
 		})
 		servers = append(servers, p)
@@ -100,7 +100,7 @@ func runSchedule(t *testing.T, r *rand.Rand, steps int) (terms int64) {
 	for range steps {
 		now = now.Add(time.Duration(r.IntN(400)) * time.Millisecond)
 		if r.IntN(20) == 0 {
-			flaky = []float64{0, 0, 0.2, 1}[r.IntN(4)]
+			faultRate = []float64{0, 0, 0.2, 1}[r.IntN(4)]
 		}
 		i := r.IntN(len(servers))
 		p := servers[i]
@@ -132,7 +132,7 @@ func runSchedule(t *testing.T, r *rand.Rand, steps int) (terms int64) {
 
 func sameTerm(t *testing.T, servers []*process) {
 	t.Helper()
-	var first fleet.Term
+	var first cluster.Term
 	for _, p := range servers {
 		term, ok := p.Term()
 		if !ok {
@@ -144,12 +144,12 @@ func sameTerm(t *testing.T, servers []*process) {
 		if term != first {
 			t.Errorf("%v and %v are both in force", first, term)
 		}
-		if p.Holds(term.Number) != ok || p.Holds(term.Number-1) {
-			t.Errorf("term %d is in force, but Holds says otherwise", term.Number)
+		if p.Valid(term.Number) != ok || p.Valid(term.Number-1) {
+			t.Errorf("term %d is in force, but Valid says otherwise", term.Number)
 		}
-		if p.acts != 0 && p.acts != term.Number {
-			t.Errorf("term %d began before the end of %d was told", term.Number, p.acts)
+		if p.actedBy != 0 && p.actedBy != term.Number {
+			t.Errorf("term %d began before the end of %d was told", term.Number, p.actedBy)
 		}
-		p.acts = term.Number
+		p.actedBy = term.Number
 	}
 }

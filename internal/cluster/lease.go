@@ -1,0 +1,84 @@
+package cluster
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// lease is a term and the time until which this server may act by it without another renewal.
+type lease struct {
+	term  Term
+	until time.Time
+}
+
+// leaseView answers whether this server may act now. Renewals write it; requests read it without a lock.
+type leaseView struct {
+	clock   func() time.Time
+	current atomic.Pointer[lease]
+	// renewed is when the last successful renewal was sent; failing tells that the most recent one failed.
+	renewed atomic.Pointer[time.Time]
+	failing atomic.Bool
+
+	mu sync.Mutex
+	// granted is closed and replaced whenever a lease is granted.
+	granted chan struct{}
+}
+
+// Term returns the term in force. It returns false between two terms and when the lease has expired.
+func (v *leaseView) Term() (Term, bool) {
+	l := v.current.Load()
+	if l == nil || !v.clock().Before(l.until) {
+		return Term{}, false
+	}
+	return l.term, true
+}
+
+// Valid reports whether the term with that number is in force now. Check it again after each wait, before using the
+// result: the process may have been frozen meanwhile.
+func (v *leaseView) Valid(number int64) bool {
+	l := v.current.Load()
+	return l != nil && l.term.Number == number && v.clock().Before(l.until)
+}
+
+// StoreUnreachable reports whether renewals have failed for as long as a lease lasts: no term is in force then, and none can
+// begin. It is false between two terms, and in a process that was frozen and has not tried since.
+func (v *leaseView) StoreUnreachable() bool {
+	if !v.failing.Load() {
+		return false
+	}
+	renewed := v.renewed.Load()
+	return renewed == nil || !v.clock().Before(renewed.Add(Lease))
+}
+
+// Await returns the term in force, and waits for one if there is none. It returns the context's error if that ends first.
+func (v *leaseView) Await(ctx context.Context) (Term, error) {
+	for {
+		granted := v.nextGrant()
+		if t, ok := v.Term(); ok {
+			return t, nil
+		}
+		select {
+		case <-ctx.Done():
+			return Term{}, ctx.Err()
+		case <-granted:
+		}
+	}
+}
+
+func (v *leaseView) nextGrant() <-chan struct{} {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.granted
+}
+
+func (v *leaseView) grant(t Term, until time.Time) {
+	v.current.Store(&lease{term: t, until: until})
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	close(v.granted)
+	v.granted = make(chan struct{})
+}
+
+func (v *leaseView) revoke() { v.current.Store(nil) }

@@ -1,0 +1,172 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Options of a Member. ServerID is required and unique to the process: a restarted server is another server.
+type Options struct {
+	ServerID string
+	// Clock is time.Now if nil. Its times must have a monotonic reading in a real process.
+	Clock func() time.Time
+	Log   zerolog.Logger
+}
+
+// Member is this server's membership in the cluster.
+type Member struct {
+	leaseView
+
+	store Store
+	id    string
+	log   zerolog.Logger
+	wakes chan struct{}
+
+	// seenMu guards what is set from outside of renewals.
+	seenMu sync.Mutex
+	redis  string
+	onEnd  []func(context.Context, Term) error
+
+	// renewMu guards what only a renewal uses. It is held during the calls of OnEnd's functions.
+	renewMu sync.Mutex
+	// held is the term that this server acts by, or acted by and has not ended; the zero Term for none.
+	held Term
+	// endFailing is since when ending the held term has failed; zero if it has not.
+	endFailing time.Time
+	// acked is the term that the next heartbeat acknowledges, sentAck the one that the last successful heartbeat did.
+	acked, sentAck int64
+}
+
+// NewMember returns a member that has not joined yet. Its first renewal joins.
+func NewMember(s Store, o Options) *Member {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return &Member{
+		leaseView: leaseView{clock: o.Clock, granted: make(chan struct{})},
+		store:     s, id: o.ServerID, log: o.Log, wakes: make(chan struct{}, 1),
+	}
+}
+
+// ID returns the id by which the other servers know this one.
+func (m *Member) ID() string { return m.id }
+
+// SetRedis sets the fingerprint of the Redis that this server reaches, "" for none. A change is renewed at once.
+func (m *Member) SetRedis(fingerprint string) {
+	m.seenMu.Lock()
+	changed := m.redis != fingerprint
+	m.redis = fingerprint
+	m.seenMu.Unlock()
+	if changed {
+		m.Wake()
+	}
+}
+
+// OnEnd registers f, to be called when a term that this server acted by has ended: before this server acknowledges the next
+// one, and before it leaves. Registered functions are called in order, one at a time, when Term already returns false. Once f
+// returns nil, this server must do nothing more by the ended term and must have reported what it did.
+//
+// After an error the next renewal calls all of them again, and until they succeed the other servers wait for this one. After
+// FenceTimeout of errors this server sends no more heartbeats until they succeed, so that it is fenced. f must not call Renew
+// or Leave.
+func (m *Member) OnEnd(f func(ctx context.Context, ended Term) error) {
+	m.seenMu.Lock()
+	defer m.seenMu.Unlock()
+	m.onEnd = append(m.onEnd, f)
+}
+
+// Wake makes Run renew at once.
+func (m *Member) Wake() {
+	select {
+	case m.wakes <- struct{}{}:
+	default:
+	}
+}
+
+// Renew sends one heartbeat and acts on the state that the store returns. It extends the lease of the term in force, ends a
+// term that is over, or begins a new one that is active. The next heartbeat acknowledges a new term that is not active yet.
+func (m *Member) Renew(ctx context.Context) error {
+	m.renewMu.Lock()
+	defer m.renewMu.Unlock()
+	if !m.endFailing.IsZero() && m.clock().Sub(m.endFailing) >= FenceTimeout {
+		// With heartbeats this server would block the others for ever; without them it is fenced.
+		if err := m.end(ctx); err != nil {
+			return err
+		}
+	}
+	// Taken before the heartbeat is sent: the store's Seen is later, so FenceTimeout starts after this lease.
+	sent := m.clock()
+	s, err := m.store.Renew(ctx, Heartbeat{ServerID: m.id, Redis: m.reachedRedis(), Acked: m.acked})
+	m.failing.Store(err != nil)
+	if err != nil {
+		return fmt.Errorf("renew cluster membership: %w", err)
+	}
+	m.sentAck = m.acked
+	m.renewed.Store(&sent)
+	if s.Term.Number != m.held.Number {
+		if err := m.end(ctx); err != nil {
+			return err
+		}
+		m.acked = s.Term.Number
+	}
+	if s.Active {
+		m.begin(s.Term, sent.Add(Lease))
+	}
+	return nil
+}
+
+func (m *Member) reachedRedis() string {
+	m.seenMu.Lock()
+	defer m.seenMu.Unlock()
+	return m.redis
+}
+
+// end stops acting by the held term and calls OnEnd's functions. Without a held term it does nothing.
+func (m *Member) end(ctx context.Context) error {
+	m.revoke()
+	if m.held.Number == 0 {
+		return nil
+	}
+	m.seenMu.Lock()
+	onEnd := slices.Clone(m.onEnd)
+	m.seenMu.Unlock()
+	for _, f := range onEnd {
+		if err := f(ctx, m.held); err != nil {
+			if m.endFailing.IsZero() {
+				m.endFailing = m.clock()
+			}
+			return fmt.Errorf("end term %d: %w", m.held.Number, err)
+		}
+	}
+	m.held, m.endFailing = Term{}, time.Time{}
+	return nil
+}
+
+func (m *Member) begin(t Term, until time.Time) {
+	isNew := m.held.Number != t.Number
+	m.held = t
+	m.grant(t, until)
+	if isNew {
+		m.log.Info().Int64("term", t.Number).Bool("redis", t.Redis != "").Bool("sole", t.Sole == m.id).
+			Int("servers", t.Servers).Msg("term began")
+	}
+}
+
+// Leave ends the held term as Renew does and removes this server, so that the others no longer wait for it. After an error
+// this server may stay a member until it is fenced. A later renewal joins again.
+func (m *Member) Leave(ctx context.Context) error {
+	m.renewMu.Lock()
+	defer m.renewMu.Unlock()
+	if err := m.end(ctx); err != nil {
+		return err
+	}
+	if err := m.store.Leave(ctx, m.id); err != nil {
+		return fmt.Errorf("leave cluster: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package cluster_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/cluster"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// ago returns a server last seen so long before noon.
+func ago(id string, d time.Duration, redis string, acked int64) cluster.Server {
+	return cluster.Server{ID: id, Seen: noon.Add(-d), Redis: redis, Acked: acked}
+}
+
+func TestNext(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	shared := cluster.Term{Number: 7, Redis: "r", Servers: 2}
+	for _, c := range []struct {
+		name      string
+		from      cluster.State
+		heartbeat cluster.Heartbeat
+		want      cluster.State
+	}{
+		{
+			"the first server is alone, in a term that is not yet active", cluster.State{}, cluster.Heartbeat{ServerID: "a"},
+			cluster.State{Term: cluster.Term{Number: 1, Sole: "a", Servers: 1}, Servers: []cluster.Server{ago("a", 0, "", 0)}},
+		},
+		{
+			"the first server sees Redis", cluster.State{}, cluster.Heartbeat{ServerID: "a", Redis: "r"},
+			cluster.State{Term: cluster.Term{Number: 1, Redis: "r", Servers: 1}, Servers: []cluster.Server{ago("a", 0, "r", 0)}},
+		},
+		{
+			"its acknowledgement begins the term",
+			cluster.State{Term: cluster.Term{Number: 1, Sole: "a", Servers: 1}, Servers: []cluster.Server{ago("a", ms, "", 0)}},
+			cluster.Heartbeat{ServerID: "a", Acked: 1},
+			cluster.State{Term: cluster.Term{Number: 1, Sole: "a", Servers: 1}, Active: true, Servers: []cluster.Server{ago("a", 0, "", 1)}},
+		},
+		{
+			"one that joins and sees the same changes nothing",
+			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("b", ms, "r", 7), ago("c", ms, "r", 7)}},
+			cluster.Heartbeat{ServerID: "a", Redis: "r"},
+			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", 0, "r", 0), ago("b", ms, "r", 7), ago("c", ms, "r", 7)}},
+		},
+		{
+			"one loses Redis: all leave it",
+			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", ms, "r", 7), ago("b", ms, "r", 7)}},
+			cluster.Heartbeat{ServerID: "a", Acked: 7},
+			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", 0, "", 7), ago("b", ms, "r", 7)}},
+		},
+		{
+			"they see different ones",
+			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", ms, "r", 7), ago("b", ms, "r", 7)}},
+			cluster.Heartbeat{ServerID: "a", Redis: "other", Acked: 7},
+			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", 0, "other", 7), ago("b", ms, "r", 7)}},
+		},
+		{
+			"one that has not acknowledged and was heard of lately is waited for",
+			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", ms, "", 7), ago("b", cluster.FenceTimeout-ms, "r", 7)}},
+			cluster.Heartbeat{ServerID: "a", Acked: 8},
+			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", 0, "", 8), ago("b", cluster.FenceTimeout-ms, "r", 7)}},
+		},
+		{
+			"a silent one is not, and closes what began before it surely ended",
+			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", ms, "", 7), ago("b", cluster.FenceTimeout, "r", 7)}},
+			cluster.Heartbeat{ServerID: "a", Acked: 8},
+			cluster.State{Term: cluster.Term{Number: 8, UncleanUntil: noon.Add(time.Second), Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", 0, "", 8), ago("b", cluster.FenceTimeout, "r", 7)}},
+		},
+		{
+			"a silent one that had acknowledged closes nothing",
+			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", ms, "", 7), ago("b", cluster.FenceTimeout, "", 8)}},
+			cluster.Heartbeat{ServerID: "a", Acked: 8},
+			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", 0, "", 8), ago("b", cluster.FenceTimeout, "", 8)}},
+		},
+		{
+			"a silent one leaves the other not yet alone",
+			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", ms, "", 8), ago("b", cluster.MemberTTL-ms, "", 8)}},
+			cluster.Heartbeat{ServerID: "a", Acked: 8},
+			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", 0, "", 8), ago("b", cluster.MemberTTL-ms, "", 8)}},
+		},
+		{
+			"one that is gone does, and may have used what began before",
+			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", ms, "", 8), ago("b", cluster.MemberTTL, "", 8)}},
+			cluster.Heartbeat{ServerID: "a", Acked: 8},
+			cluster.State{Term: cluster.Term{Number: 9, Sole: "a", UncleanUntil: noon.Add(cluster.FenceTimeout + time.Second - cluster.MemberTTL), Servers: 1}, Servers: []cluster.Server{ago("a", 0, "", 8), ago("b", cluster.MemberTTL, "", 8)}},
+		},
+		{
+			"one that is gone does not keep the others from Redis",
+			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", ms, "", 8), ago("b", cluster.MemberTTL, "", 8)}},
+			cluster.Heartbeat{ServerID: "a", Redis: "r", Acked: 8},
+			cluster.State{Term: cluster.Term{Number: 9, Redis: "r", UncleanUntil: noon.Add(cluster.FenceTimeout + time.Second - cluster.MemberTTL), Servers: 1}, Servers: []cluster.Server{ago("a", 0, "r", 8), ago("b", cluster.MemberTTL, "", 8)}},
+		},
+		{
+			"one that ended long ago is forgotten, what it closed is not",
+			cluster.State{Term: cluster.Term{Number: 8, Sole: "b", UncleanUntil: noon.Add(-time.Hour), Servers: 1}, Active: true, Servers: []cluster.Server{ago("a", cluster.TombstoneTTL, "", 7), ago("b", ms, "", 8)}},
+			cluster.Heartbeat{ServerID: "b", Acked: 8},
+			cluster.State{Term: cluster.Term{Number: 8, Sole: "b", UncleanUntil: noon.Add(-time.Hour), Servers: 1}, Active: true, Servers: []cluster.Server{ago("b", 0, "", 8)}},
+		},
+		{
+			"the store's clock was set back",
+			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", -time.Hour, "r", 7), ago("b", -time.Hour, "r", 7)}},
+			cluster.Heartbeat{ServerID: "a", Redis: "r", Acked: 7},
+			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", 0, "r", 7), ago("b", 0, "r", 7)}},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(c.want, cluster.Next(c.from, c.heartbeat, noon)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}

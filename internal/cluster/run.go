@@ -1,0 +1,61 @@
+package cluster
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// renewSoon is the interval between renewals while no term is in force.
+	renewSoon    = 20 * time.Millisecond
+	leaveTimeout = 2 * time.Second
+)
+
+// Run renews until ctx ends, and then leaves. It renews every RenewEvery, at once after Wake, and faster while no term is in
+// force.
+func (m *Member) Run(ctx context.Context) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+			defer cancel()
+			return m.Leave(ctx)
+		case <-m.wakes:
+		case <-timer.C:
+		}
+		err := m.Renew(ctx)
+		if ctx.Err() == nil {
+			failing = m.logFailure(failing, err)
+		}
+		timer.Reset(m.pause(err))
+	}
+}
+
+// pause returns the time from a renewal that ended with err to the next one.
+func (m *Member) pause(err error) time.Duration {
+	m.renewMu.Lock()
+	ackPending := m.acked != m.sentAck
+	m.renewMu.Unlock()
+	switch _, inForce := m.Term(); {
+	case err != nil, inForce:
+		return RenewEvery
+	case ackPending:
+		return 0
+	default:
+		return renewSoon
+	}
+}
+
+// logFailure logs the first of several failed renewals in a row, and the first success after them.
+func (m *Member) logFailure(failing bool, err error) bool {
+	switch {
+	case err != nil && !failing:
+		m.log.Warn().Err(err).Msg("cluster renewal failed")
+	case err == nil && failing:
+		m.log.Info().Msg("cluster renewal succeeded again")
+	}
+	return err != nil
+}

@@ -28,7 +28,7 @@ func NewGate(l plans.Limiter) (*Gate, error) {
 		return nil, err
 	}
 	g := &Gate{directory: keys.NewDirectory(oneCaller{token.Digest()}, keys.Live, time.Now), limiter: l, key: token.Reveal()}
-	g.directory.Restored()
+	g.directory.FeedRestored()
 	return g, g.Admit(context.Background())
 }
 

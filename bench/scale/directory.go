@@ -79,7 +79,7 @@ func newHolding(ctx context.Context, n int) (*holding, error) {
 	}
 	before := heap()
 	h.Directory = keys.NewDirectory(manyCallers{tenants: uint64(max(1, n/keysOfTenant))}, keys.Live, time.Now)
-	h.Restored()
+	h.FeedRestored()
 	for _, token := range h.tokens {
 		if err := h.meet(ctx, token); err != nil {
 			return nil, err

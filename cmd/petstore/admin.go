@@ -39,7 +39,7 @@ func (h *health) readiness(ctx context.Context) readiness {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	r := readiness{Status: "ready", Database: "ok", Redis: h.limits.state(), Changes: "heard"}
-	if !h.directory.Hears() {
+	if !h.directory.FeedHealthy() {
 		r.Status, r.Changes = "degraded", "not heard"
 	}
 	if r.Redis == "degraded" {
@@ -79,7 +79,7 @@ func (h *health) register(r prometheus.Registerer) {
 		return oneIf(h.limits.state() == "degraded")
 	})
 	gauge("petstore_changes_heard", "1 while changes of keys, tenants, plans and bans are heard.", func() float64 {
-		return oneIf(h.directory.Hears())
+		return oneIf(h.directory.FeedHealthy())
 	})
 	gauge("petstore_database_connections_in_use", "Connections to Postgres that are working.", func() float64 {
 		return float64(h.db.Stats().InUse)

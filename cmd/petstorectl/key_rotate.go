@@ -41,13 +41,13 @@ nobody can answer, give --yes.`,
 				return err
 			}
 			o.id = args[0]
-			if o.rotation.Keep, err = parseKeep(keep); err != nil {
+			if o.rotation.GracePeriod, err = parseKeep(keep); err != nil {
 				return usageProblem("--keep: %v", err)
 			}
 			if o.rotation.ExpiresAt, err = parseNewExpiry(expires, o.now()); err != nil {
 				return usageProblem("--expires: %v", err)
 			}
-			if o.rotation.Keep == 0 {
+			if o.rotation.GracePeriod == 0 {
 				if err := o.needsYes("key rotate --keep 0"); err != nil {
 					return err
 				}
@@ -69,7 +69,7 @@ func parseKeep(text string) (time.Duration, error) {
 		return 0, nil
 	}
 	length, err := parseLength(text)
-	if err == nil && length > keys.MaxKeep {
+	if err == nil && length > keys.MaxGracePeriod {
 		err = fmt.Errorf("%q is more than 7 days", text)
 	}
 	return length, err
@@ -115,7 +115,7 @@ func runKeyRotate(ctx context.Context, o *keyRotateOptions) error {
 
 // ask does so where the old key ends at once.
 func (o *keyRotateOptions) ask(ctx context.Context) error {
-	if o.rotation.Keep > 0 {
+	if o.rotation.GracePeriod > 0 {
 		return nil
 	}
 	db, err := o.database(ctx)

@@ -76,7 +76,7 @@ func (s standing) banned(b keys.Ban) verdict {
 	}
 	if b.Source == keys.Automatic {
 		v.help = append(v.help, "the client should wait as Retry-After says: the next ban would last "+
-			lengthText(keys.BanLength(s.automaticBans())))
+			lengthText(keys.BanDuration(s.automaticBans())))
 	}
 	return v
 }

@@ -39,7 +39,7 @@ func newServed(tb testing.TB, q plans.Quota) *served {
 	}
 	s := &served{key: token.Reveal(), tenant: &plans.Tenant{ID: 1, Name: "acme", Plan: plans.Enterprise, Quota: q}}
 	directory := keys.NewDirectory(s, keys.Live, time.Now)
-	directory.Restored()
+	directory.FeedRestored()
 	memory := plans.NewMemory(plans.WithVersions(func() (int64, bool) { return 1, true }))
 	pets := newFakePets()
 	c := Config{

@@ -2,7 +2,7 @@ package keys
 
 import "time"
 
-// Ban is a time during which one key is refused.
+// Ban is a period during which one key is refused.
 type Ban struct {
 	ID         int64
 	TenantID   int64
@@ -26,22 +26,22 @@ const (
 	ByStaff   BanSource = "staff"
 )
 
-// Bans come after too many refusals within StrikePeriod; they grow for each earlier automatic ban of the same key,
-// not lifted, that began within RepeatPeriod.
+// A key is banned after StrikeLimit refusals within StrikePeriod. Automatic bans of the key that started within
+// RepeatPeriod and were not lifted make the next one longer.
 const (
 	StrikePeriod = 5 * time.Minute
 	RepeatPeriod = 7 * 24 * time.Hour
 )
 
-// AutomaticReason is why the platform bans by itself, in words for the customer.
+// AutomaticReason is the reason of automatic bans. Customers read it.
 const AutomaticReason = "it went on sending requests after 429"
 
-// StrikeLimit returns how many refusals within StrikePeriod ban a key: as many as its tenant may call in a minute, but
-// at least 30 and at most 1000.
+// StrikeLimit returns how many refusals within StrikePeriod ban a key: the tenant's requests per minute, but at least
+// 30 and at most 1000.
 func StrikeLimit(perMinute int64) int64 { return min(max(perMinute, 30), 1000) }
 
-// BanLength returns how long an automatic ban lasts after that many earlier ones.
-func BanLength(earlier int) time.Duration {
+// BanDuration returns how long an automatic ban lasts if the key had that many before.
+func BanDuration(earlier int) time.Duration {
 	switch earlier {
 	case 0:
 		return 15 * time.Minute
@@ -51,9 +51,9 @@ func BanLength(earlier int) time.Duration {
 	return 24 * time.Hour
 }
 
-// BanTimes returns when a ban placed at now for that long begins and ends: on whole seconds, as HTTP tells times, so that
-// the customer and staff read the same. It begins with the second that runs, and a part of a second more counts as one.
-func BanTimes(now time.Time, length time.Duration) (startsAt, endsAt time.Time) {
+// BanTimes returns the start and the end of a ban that is placed at now. Both are whole seconds, as in HTTP, so that
+// customers and staff read the same times: the start is rounded down and the duration up.
+func BanTimes(now time.Time, duration time.Duration) (startsAt, endsAt time.Time) {
 	startsAt = now.UTC().Truncate(time.Second)
-	return startsAt, startsAt.Add((length + time.Second - 1).Truncate(time.Second))
+	return startsAt, startsAt.Add((duration + time.Second - 1).Truncate(time.Second))
 }

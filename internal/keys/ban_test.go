@@ -16,10 +16,10 @@ func TestStrikeLimit(t *testing.T) {
 	}
 }
 
-func TestBanLength(t *testing.T) {
+func TestBanDuration(t *testing.T) {
 	t.Parallel()
 	for earlier, want := range []time.Duration{15 * time.Minute, time.Hour, 24 * time.Hour, 24 * time.Hour, 24 * time.Hour} {
-		if got := keys.BanLength(earlier); got != want {
+		if got := keys.BanDuration(earlier); got != want {
 			t.Errorf("after %d bans: %v, want %v", earlier, got, want)
 		}
 	}

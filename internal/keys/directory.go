@@ -39,7 +39,7 @@ type CallerStore interface {
 
 // Directory answers whose key a token is, from memory. What it holds is dropped when it is told of a change.
 //
-// While changes are heard an entry is good until one comes. While they are not (Lost), an entry is believed for a
+// While changes are heard an entry is good until one comes. While they are not (FeedLost), an entry is believed for a
 // second and then looked up again; when the store can't be asked either, nobody can revoke a key, and known callers
 // are served for 60 seconds more. The first who finds that out waits for it; while it is known, the store is asked in the
 // background. After that, and for callers not known, Lookup fails with ErrUnavailable.
@@ -88,7 +88,7 @@ type entry struct {
 	loadedAt int64
 }
 
-// NewDirectory returns an empty directory for a deployment. It hears no changes until Restored is called.
+// NewDirectory returns an empty directory for a deployment. It hears no changes until FeedRestored is called.
 func NewDirectory(store CallerStore, env Environment, clock func() time.Time) *Directory {
 	d := &Directory{
 		store:   store,
@@ -109,7 +109,7 @@ func (d *Directory) Lookup(ctx context.Context, t Token) (*Caller, error) {
 		return nil, ErrInvalidKey
 	}
 	e := d.callers.find(&t.digest)
-	if e != nil && e.always && d.Hears() && d.unchanged(e) {
+	if e != nil && e.always && d.FeedHealthy() && d.unchanged(e) {
 		// Nothing depends on the time, for which to ask takes 60 ns.
 		return &e.Caller, nil
 	}
@@ -131,7 +131,7 @@ func (d *Directory) refresh(ctx context.Context, digest Digest, old *entry, now 
 	if u := d.unknown.find(&digest); u != nil && d.fresh(u, now) && now.UnixNano()-u.loadedAt < int64(unknownAge) {
 		return nil, ErrInvalidKey
 	}
-	if old != nil && d.servesOutage(old, now) && d.failing(now) {
+	if old != nil && d.serveStale(old, now) && d.failing(now) {
 		d.probe(ctx, digest, now)
 		return old, nil
 	}
@@ -141,7 +141,7 @@ func (d *Directory) refresh(ctx context.Context, digest Digest, old *entry, now 
 		return e, nil
 	case errors.Is(err, ErrKeyNotFound):
 		return nil, ErrInvalidKey
-	case old != nil && d.servesOutage(old, now):
+	case old != nil && d.serveStale(old, now):
 		return old, nil
 	}
 	return nil, err
@@ -155,7 +155,7 @@ func (d *Directory) failing(now time.Time) bool {
 
 // probe asks a store that was away again, in the background and one question at a time: nobody who is known waits for it.
 func (d *Directory) probe(ctx context.Context, digest Digest, now time.Time) {
-	if d.rests(now) || !d.probing.CompareAndSwap(false, true) {
+	if d.backingOff(now) || !d.probing.CompareAndSwap(false, true) {
 		return
 	}
 	go func() {
@@ -164,15 +164,15 @@ func (d *Directory) probe(ctx context.Context, digest Digest, now time.Time) {
 	}()
 }
 
-// rests tells whether the store failed so recently that it is left alone.
-func (d *Directory) rests(now time.Time) bool {
+// backingOff tells whether the store failed so recently that it is left alone.
+func (d *Directory) backingOff(now time.Time) bool {
 	return now.UnixNano()-d.failedAt.Load() < int64(retryAfter)
 }
 
 // load asks the store, once for all who wait for the same answer. The answer is kept unless a change was heard
 // meanwhile, which it might not show.
 func (d *Directory) load(ctx context.Context, digest Digest, now time.Time) (*entry, error) {
-	if d.rests(now) {
+	if d.backingOff(now) {
 		return nil, fmt.Errorf("look up caller: %w", ErrUnavailable)
 	}
 	changes := d.changes.Load()
@@ -203,7 +203,7 @@ func (d *Directory) ask(ctx context.Context, digest Digest, changes uint64, now 
 	switch {
 	case err == nil:
 		d.answeredAt.Store(d.clock().UnixNano())
-		d.share(e)
+		d.intern(e)
 		e.always = e.ExpiresAt.IsZero() && e.Check(d.env, now) == nil
 		d.keep(d.callers, e)
 	case errors.Is(err, ErrKeyNotFound):
@@ -224,8 +224,8 @@ func (d *Directory) failed(asked time.Time) {
 	}
 }
 
-// share has the entry hold what others hold already, where it is the same in everything.
-func (d *Directory) share(e *entry) {
+// intern has the entry hold what others hold already, where it is the same in everything.
+func (d *Directory) intern(e *entry) {
 	if e.Environment == d.env {
 		e.Environment = d.env
 	}
@@ -273,8 +273,8 @@ func (d *Directory) unchanged(e *entry) bool {
 	return true
 }
 
-// servesOutage tells whether the entry may still be used although the store is away.
-func (d *Directory) servesOutage(e *entry, now time.Time) bool {
+// serveStale tells whether the entry may still be used although the store is away.
+func (d *Directory) serveStale(e *entry, now time.Time) bool {
 	lost := d.lostSince.Load()
 	return lost != 0 && now.UnixNano()-lost <= int64(outageAge) && d.unchanged(e)
 }
@@ -308,11 +308,11 @@ func (d *Directory) AllChanged() {
 	d.tenants.Clear()
 }
 
-// Lost says that since that instant changes may not have been heard.
-func (d *Directory) Lost(since time.Time) { d.lostSince.CompareAndSwap(0, since.UnixNano()) }
+// FeedLost says that since that instant changes may not have been heard.
+func (d *Directory) FeedLost(since time.Time) { d.lostSince.CompareAndSwap(0, since.UnixNano()) }
 
-// Restored says that changes are heard again. What changed meanwhile was not, so everything is dropped.
-func (d *Directory) Restored() {
+// FeedRestored says that changes are heard again. What changed meanwhile was not, so everything is dropped.
+func (d *Directory) FeedRestored() {
 	d.AllChanged()
 	d.failedAt.Store(0)
 	d.lostSince.Store(0)
@@ -321,5 +321,5 @@ func (d *Directory) Restored() {
 // Len returns how many callers are held.
 func (d *Directory) Len() int { return int(d.callers.held.Load()) }
 
-// Hears tells whether changes are heard.
-func (d *Directory) Hears() bool { return d.lostSince.Load() == 0 }
+// FeedHealthy tells whether changes are heard.
+func (d *Directory) FeedHealthy() bool { return d.lostSince.Load() == 0 }

@@ -76,7 +76,7 @@ func newDirectoryTest(t *testing.T) directoryTest {
 	token := newToken(t, Live)
 	table := &callerTable{callers: map[Digest]Caller{token.Digest(): {KeyID: "key_1", Environment: Live, Tenant: tenant(1)}}}
 	d := NewDirectory(table, Live, time.Now)
-	d.Restored()
+	d.FeedRestored()
 	return directoryTest{d, table, token}
 }
 
@@ -194,7 +194,7 @@ func TestChangeDuringLookup(t *testing.T) {
 	for name, tell := range map[string]func(directoryTest){
 		"key":    func(d directoryTest) { d.KeyChanged(d.token.Digest()) },
 		"tenant": func(d directoryTest) { d.TenantChanged(1) },
-		"all":    func(d directoryTest) { d.Restored() },
+		"all":    func(d directoryTest) { d.FeedRestored() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -253,7 +253,7 @@ func TestWithoutNoticesACallerIsBelievedForASecond(t *testing.T) {
 		d.want(t, nil)
 		time.Sleep(time.Hour)
 		d.want(t, nil)
-		d.Lost(time.Now())
+		d.FeedLost(time.Now())
 		d.set(func(c *Caller) { c.Tenant = tenant(1); c.Tenant.Plan = plans.Pro })
 		if c := d.want(t, nil); c.Tenant.Plan != plans.Pro {
 			t.Errorf("plan %s an hour after the look-up, want it looked up again", c.Tenant.Plan)
@@ -271,7 +271,7 @@ func TestOutage(t *testing.T) {
 		d := newDirectoryTest(t)
 		d.want(t, nil)
 		d.table.change(func() { d.table.away = true })
-		d.Lost(time.Now())
+		d.FeedLost(time.Now())
 		time.Sleep(outageAge)
 		d.want(t, nil)
 		if _, err := d.Lookup(t.Context(), newToken(t, Live)); !errors.Is(err, ErrUnavailable) {
@@ -282,7 +282,7 @@ func TestOutage(t *testing.T) {
 
 		d.table.change(func() { d.table.away = false })
 		d.set(func(c *Caller) { c.Revoked = true })
-		d.Restored()
+		d.FeedRestored()
 		d.want(t, ErrInvalidKey)
 	})
 }
@@ -293,7 +293,7 @@ func TestOutageCostsLittle(t *testing.T) {
 		d := newDirectoryTest(t)
 		d.want(t, nil)
 		d.table.change(func() { d.table.away = true })
-		d.Lost(time.Now())
+		d.FeedLost(time.Now())
 		time.Sleep(2 * lostAge)
 		for range 1000 {
 			d.want(t, nil)
@@ -332,7 +332,7 @@ func TestKnownCallersDoNotWaitForAHangingStore(t *testing.T) {
 		d.want(t, nil)
 		held := make(chan struct{})
 		d.table.change(func() { d.table.held = held })
-		d.Lost(time.Now())
+		d.FeedLost(time.Now())
 		time.Sleep(2 * lostAge)
 		start := time.Now()
 		d.want(t, nil)
@@ -365,7 +365,7 @@ func TestQuietOutageEndsWithTheFirstRequest(t *testing.T) {
 		d := newDirectoryTest(t)
 		d.want(t, nil)
 		d.table.change(func() { d.table.away = true })
-		d.Lost(time.Now())
+		d.FeedLost(time.Now())
 		time.Sleep(2 * lostAge)
 		d.want(t, nil)
 		d.table.change(func() { d.table.away = false })

@@ -56,7 +56,7 @@ type ServiceStore interface {
 	// RotateKey adds the key that next makes and lets the old one expire at the instant until, unless it does so before. It
 	// returns both as they are after, ErrKeyNotFound, ErrKeyRevoked, ErrKeyExpired, an error of next, or ErrTooManyKeys when
 	// more than MaxActive would be active at now.
-	RotateKey(ctx context.Context, by audit.By, id string, now, until time.Time, next Successor) (old, issued Key, err error)
+	RotateKey(ctx context.Context, by audit.By, id string, now, until time.Time, next Replacement) (old, issued Key, err error)
 	// RevokeKey returns the key as it is after, ErrKeyNotFound, or ErrKeyRevoked when it was revoked before.
 	RevokeKey(ctx context.Context, by audit.By, id string, now time.Time) (Key, error)
 }

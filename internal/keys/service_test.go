@@ -43,7 +43,7 @@ func (i *issueTable) EditKey(
 }
 
 func (i *issueTable) RotateKey(
-	_ context.Context, _ audit.By, id string, _, until time.Time, next keys.Successor,
+	_ context.Context, _ audit.By, id string, _, until time.Time, next keys.Replacement,
 ) (old, issued keys.Key, err error) {
 	old = keys.Key{ID: id, Name: "ci", Environment: keys.Test, PerMinute: 50, ExpiresAt: until}
 	issued, digest, err := next(old)
@@ -150,9 +150,9 @@ func TestRotateChecks(t *testing.T) {
 		want     error
 	}{
 		"not kept at all":      {keys.Rotation{}, nil},
-		"kept longest":         {keys.Rotation{Keep: keys.MaxKeep, ExpiresAt: &later}, nil},
-		"kept longer":          {keys.Rotation{Keep: keys.MaxKeep + 1}, keys.ErrKeep},
-		"kept less than none":  {keys.Rotation{Keep: -1}, keys.ErrKeep},
+		"kept longest":         {keys.Rotation{GracePeriod: keys.MaxGracePeriod, ExpiresAt: &later}, nil},
+		"kept longer":          {keys.Rotation{GracePeriod: keys.MaxGracePeriod + 1}, keys.ErrGracePeriod},
+		"kept less than none":  {keys.Rotation{GracePeriod: -1}, keys.ErrGracePeriod},
 		"to expire now":        {keys.Rotation{ExpiresAt: &now}, keys.ErrExpiryPast},
 		"never to expire":      {keys.Rotation{ExpiresAt: &never}, nil},
 		"the store is no more": {keys.Rotation{}, keys.ErrUnavailable},
@@ -171,7 +171,7 @@ func TestRotateChecks(t *testing.T) {
 		}
 		want := keys.Key{
 			ID: issued.ID, Name: "ci", Environment: keys.Test, Last4: token.Last4(), PerMinute: 50, CreatedAt: now,
-			ExpiresAt: now.Add(test.rotation.Keep),
+			ExpiresAt: now.Add(test.rotation.GracePeriod),
 		}
 		if test.rotation.ExpiresAt != nil {
 			want.ExpiresAt = *test.rotation.ExpiresAt

@@ -241,7 +241,7 @@ func BenchmarkLookup(b *testing.B) {
 	for _, changes := range []bool{false, true} {
 		b.Run(fmt.Sprintf("changes=%v", changes), func(b *testing.B) {
 			d := NewDirectory(manyCallers{}, Live, time.Now)
-			d.Restored()
+			d.FeedRestored()
 			tokens := make([]Token, 1024)
 			for i := range tokens {
 				var err error

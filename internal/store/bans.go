@@ -97,7 +97,7 @@ func insertAutomaticBan(ctx context.Context, tx *sqlx.Tx, k keys.Key, now time.T
 	b := keys.Ban{
 		TenantID: k.TenantID, TenantName: k.TenantName, KeyID: k.ID, Source: keys.Automatic, Reason: keys.AutomaticReason,
 	}
-	b.StartsAt, b.EndsAt = keys.BanTimes(now, keys.BanLength(earlier))
+	b.StartsAt, b.EndsAt = keys.BanTimes(now, keys.BanDuration(earlier))
 	err = tx.GetContext(ctx, &b.ID, `
 		insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, $3, $4, $5, $6)
 		returning id`, b.TenantID, b.KeyID, string(b.Source), b.Reason, b.StartsAt, b.EndsAt)

@@ -221,7 +221,7 @@ func TestTheRequestAfterTheLastStrikeMeetsTheBan(t *testing.T) {
 	db.exec(t, `update api_keys set digest = $1 where id = $2`, digest[:], k.ID)
 	clock := func() time.Time { return eleven }
 	directory := keys.NewDirectory(db.api, keys.Live, clock)
-	directory.Restored()
+	directory.FeedRestored()
 	strikes := keys.NewStrikes(keys.StrikesOptions{
 		Bans: db.api, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: zerolog.Nop(),
 	})

@@ -34,10 +34,10 @@ type CallerChanges interface {
 	TenantChanged(tenantID int64)
 	// AllChanged: anything may have changed.
 	AllChanged()
-	// Lost: since that instant changes may have gone unnoticed, and do until Restored.
-	Lost(since time.Time)
-	// Restored: changes are heard again; those of the meantime were not.
-	Restored()
+	// FeedLost: since that instant changes may have gone unnoticed, and do until FeedRestored.
+	FeedLost(since time.Time)
+	// FeedRestored: changes are heard again; those of the meantime were not.
+	FeedRestored()
 }
 
 // Listen tells callers of every change to a key, tenant, plan or ban until ctx ends, and calls terms, which returns
@@ -101,7 +101,7 @@ func (l *listener) run(ctx context.Context, listening <-chan error) error {
 			}
 			// After a loss, only the notice that comes with the next connection tells that it listens again.
 			if !l.lost {
-				l.to.Restored()
+				l.to.FeedRestored()
 				l.terms()
 			}
 		case n := <-l.pq.NotificationChannel():
@@ -109,7 +109,7 @@ func (l *listener) run(ctx context.Context, listening <-chan error) error {
 			switch {
 			case n == nil:
 				l.lost = false
-				l.to.Restored()
+				l.to.FeedRestored()
 				l.terms()
 			case n.Channel == clusterChannel:
 				l.terms()
@@ -125,7 +125,7 @@ func (l *listener) event(e pq.ListenerEventType) {
 	case pq.ListenerEventDisconnected:
 		l.lost = true
 		l.log.Warn().Msg("connection for changes of keys and plans lost")
-		l.to.Lost(time.Unix(0, l.lastHeard.Load()))
+		l.to.FeedLost(time.Unix(0, l.lastHeard.Load()))
 	case pq.ListenerEventReconnected:
 		l.log.Info().Msg("connection for changes of keys and plans restored")
 	case pq.ListenerEventConnected, pq.ListenerEventConnectionAttemptFailed:

@@ -34,8 +34,8 @@ func (h *heard) add(format string, args ...any) {
 func (h *heard) KeyChanged(d keys.Digest) { h.add("key %x", d[:2]) }
 func (h *heard) TenantChanged(id int64)   { h.add("tenant %d", id) }
 func (h *heard) AllChanged()              { h.add("all") }
-func (h *heard) Lost(time.Time)           { h.add("lost") }
-func (h *heard) Restored()                { h.add("restored") }
+func (h *heard) FeedLost(time.Time)       { h.add("lost") }
+func (h *heard) FeedRestored()            { h.add("restored") }
 
 // await returns once the events are exactly the wanted ones, and forgets them.
 func (h *heard) await(t *testing.T, want ...string) {

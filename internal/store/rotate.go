@@ -13,7 +13,7 @@ import (
 
 // RotateKey implements keys.ServiceStore.
 func (d *DB) RotateKey(
-	ctx context.Context, by audit.By, id string, now, until time.Time, next keys.Successor,
+	ctx context.Context, by audit.By, id string, now, until time.Time, next keys.Replacement,
 ) (old, issued keys.Key, err error) {
 	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
 		before, err := lockForRotation(ctx, tx, id, now)
@@ -23,11 +23,11 @@ func (d *DB) RotateKey(
 		if old, err = expireKey(ctx, tx, before, until); err != nil {
 			return err
 		}
-		successor, digest, err := next(before)
+		replacement, digest, err := next(before)
 		if err != nil {
 			return err
 		}
-		if issued, err = insertKey(ctx, tx, successor, digest); err != nil {
+		if issued, err = insertKey(ctx, tx, replacement, digest); err != nil {
 			return err
 		}
 		return rememberRotation(ctx, tx, by, before, old, issued)

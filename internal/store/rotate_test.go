@@ -23,14 +23,14 @@ func TestRotateKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := o.everything(t)
-	if _, _, _, err := o.service().Rotate(t.Context(), dry, before.ID, keys.Rotation{Keep: time.Hour}); err != nil {
+	if _, _, _, err := o.service().Rotate(t.Context(), dry, before.ID, keys.Rotation{GracePeriod: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	if all != o.everything(t) {
 		t.Error("a dry run left something behind")
 	}
 
-	old, issued, token, err := o.service().Rotate(t.Context(), jo, before.ID, keys.Rotation{Keep: time.Hour})
+	old, issued, token, err := o.service().Rotate(t.Context(), jo, before.ID, keys.Rotation{GracePeriod: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestRotateKey(t *testing.T) {
 	}
 
 	// An expiry that comes before stays, and a key that is not kept is no good at once.
-	if old, _, _, err = o.service().Rotate(t.Context(), jo, old.ID, keys.Rotation{Keep: keys.MaxKeep}); err != nil || old != wantOld {
+	if old, _, _, err = o.service().Rotate(t.Context(), jo, old.ID, keys.Rotation{GracePeriod: keys.MaxGracePeriod}); err != nil || old != wantOld {
 		t.Errorf("rotated again: %+v, want %+v; %v", old, wantOld, err)
 	}
 	if old, _, _, err = o.service().Rotate(t.Context(), jo, old.ID, keys.Rotation{}); err != nil || old.Status(noon) != "expired" {
@@ -82,7 +82,7 @@ func TestRotateWithTheFullNumber(t *testing.T) {
 		key, _ = o.issue(t, "acme")
 	}
 	all := o.everything(t)
-	if _, _, _, err := o.service().Rotate(t.Context(), jo, key.ID, keys.Rotation{Keep: time.Hour}); !errors.Is(err, keys.ErrTooManyKeys) {
+	if _, _, _, err := o.service().Rotate(t.Context(), jo, key.ID, keys.Rotation{GracePeriod: time.Hour}); !errors.Is(err, keys.ErrTooManyKeys) {
 		t.Errorf("an eleventh: %v", err)
 	}
 	if all != o.everything(t) {

@@ -7,7 +7,7 @@ import (
 )
 
 func newCmdAudit(f *factory) *cobra.Command {
-	return newGroup("audit", "Who changed what, and why", newCmdAuditList(f, nil))
+	return newGroup("audit", "Show the audit trail", newCmdAuditList(f, nil))
 }
 
 var auditView = view[audit.Entry]{

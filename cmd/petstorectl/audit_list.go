@@ -23,9 +23,9 @@ func newCmdAuditList(f *factory, runF func(context.Context, *auditListOptions) e
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "Changes, the newest first",
-		Long: `Changes, the newest first. With -o json and -o csv each has the subject before
-and after it; none ever holds a key or its digest.`,
+		Short:   "List changes, the newest first",
+		Long: `List changes, the newest first. With -o json and -o csv each change includes its
+subject before and after it. No entry contains a key or its digest.`,
 		Example: `  petstorectl audit list --tenant acme --limit 20
   petstorectl audit list -o json | jq '.[] | select(.action == "plan.assign") | .before.plan, .after.plan'`,
 		Args: exactArgs(),
@@ -37,7 +37,7 @@ and after it; none ever holds a key or its digest.`,
 		},
 		ValidArgsFunction: completeArgs(),
 	}
-	cmd.Flags().StringVar(&o.tenant, "tenant", "", "changes to this `TENANT` only")
+	cmd.Flags().StringVar(&o.tenant, "tenant", "", "only changes to this `TENANT`")
 	addLimitFlag(cmd, &o.limit, standardLimit)
 	completeFlagFrom(cmd, "tenant", f.tenantNames)
 	return cmd
@@ -52,5 +52,5 @@ func runAuditList(ctx context.Context, o *auditListOptions) error {
 	if err != nil {
 		return o.explain(ctx, err, about{tenant: o.tenant})
 	}
-	return printLimited(o.factory, auditView, entries, o.limit, "no changes yet")
+	return printLimited(o.factory, auditView, entries, o.limit, "no changes recorded")
 }

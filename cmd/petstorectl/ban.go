@@ -9,7 +9,7 @@ import (
 )
 
 func newCmdBan(f *factory) *cobra.Command {
-	return newGroup("ban,bans", "Times during which a key is refused",
+	return newGroup("ban,bans", "Manage bans",
 		newCmdBanPlace(f, nil), newCmdBanList(f, nil), newCmdBanLift(f, nil),
 	)
 }

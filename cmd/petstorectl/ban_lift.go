@@ -23,9 +23,9 @@ func newCmdBanLift(f *factory, runF func(context.Context, *banLiftOptions) error
 	o := &banLiftOptions{factory: f}
 	return &cobra.Command{
 		Use:     "lift KEY-ID",
-		Short:   "End the ban on a key now",
+		Short:   "Lift the ban on a key",
 		Example: `  petstorectl ban lift key_9Xb2LmQ0tR7sVw1Z --reason "they fixed their loop"`,
-		Args:    exactArgs("a KEY-ID"),
+		Args:    exactArgs("KEY-ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkKeyID(args[0]); err != nil {
 				return err

@@ -24,7 +24,7 @@ func newCmdBanList(f *factory, runF func(context.Context, *banListOptions) error
 	cmd := &cobra.Command{
 		Use:     "list [TENANT]",
 		Aliases: []string{"ls"},
-		Short:   "Bans in force, the newest first",
+		Short:   "List the bans in force, the newest first",
 		Example: `  petstorectl ban list
   petstorectl ban list acme --all`,
 		Args: rangeArgs(0, "TENANT"),
@@ -39,7 +39,7 @@ func newCmdBanList(f *factory, runF func(context.Context, *banListOptions) error
 		},
 		ValidArgsFunction: completeArgs(f.tenantNames),
 	}
-	cmd.Flags().BoolVar(&o.all, "all", false, "those that ended or were lifted too")
+	cmd.Flags().BoolVar(&o.all, "all", false, "include bans that ended or were lifted")
 	addLimitFlag(cmd, &o.limit, standardLimit)
 	return cmd
 }

@@ -16,7 +16,7 @@ type banPlaceOptions struct {
 	*factory
 
 	id     string
-	length time.Duration
+	duration time.Duration
 }
 
 func newCmdBanPlace(f *factory, runF func(context.Context, *banPlaceOptions) error) *cobra.Command {
@@ -24,33 +24,32 @@ func newCmdBanPlace(f *factory, runF func(context.Context, *banPlaceOptions) err
 		runF = runBanPlace
 	}
 	o := &banPlaceOptions{factory: f}
-	var length string
+	var duration string
 	cmd := &cobra.Command{
-		Use:   "place KEY-ID --for LENGTH --reason TEXT",
-		Short: "Refuse a key for a time",
-		Long: `Refuse a key for a time, on every server within a tenth of a second. A ban that
-is in force on the key is lifted in the same moment, so that the new one counts,
-be it shorter or longer.
+		Use:   "place KEY-ID --for DURATION --reason TEXT",
+		Short: "Ban a key for a time",
+		Long: `Ban a key for a time. Every server refuses it within 100 ms. The ban replaces
+one that is already in force on the key, even if that one would last longer.
 
-The customer is shown the reason.`,
+The reason is shown to the tenant with each refusal.`,
 		Example: `  petstorectl ban place key_9Xb2LmQ0tR7sVw1Z --for 1h --reason "scraping the catalogue"`,
-		Args:    exactArgs("a KEY-ID"),
+		Args:    exactArgs("KEY-ID"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := checkKeyID(args[0]); err != nil {
 				return err
 			}
 			o.id = args[0]
-			if length == "" || o.reason == "" {
-				return usageProblem("%s needs --for and --reason", commandName(cmd)).withHint("usage: " + cmd.UseLine())
+			if duration == "" || o.reason == "" {
+				return missingFlags(cmd, "--for and --reason")
 			}
-			if o.length, err = parseLength(length); err != nil {
+			if o.duration, err = parseLength(duration); err != nil {
 				return usageProblem("--for: %v", err)
 			}
 			return runF(cmd.Context(), o)
 		},
 		ValidArgsFunction: completeArgs(f.keyIDs),
 	}
-	cmd.Flags().StringVar(&length, "for", "", "how long, `LENGTH` as 30m, 1h, 7d or 2w")
+	cmd.Flags().StringVar(&duration, "for", "", "`DURATION` of the ban: 30m, 1h, 7d or 2w")
 	completeFlag(cmd, "for", "15m", "1h", "24h", "7d")
 	return cmd
 }
@@ -60,7 +59,7 @@ func runBanPlace(ctx context.Context, o *banPlaceOptions) error {
 	return change[keys.Ban]{
 		about: about{key: o.id},
 		do: func(ctx context.Context, db *store.DB, by audit.By) (keys.Ban, error) {
-			return db.PlaceBan(ctx, by, store.NewBan{KeyID: o.id, Length: o.length, Reason: o.reason}, now)
+			return db.PlaceBan(ctx, by, store.NewBan{KeyID: o.id, Length: o.duration, Reason: o.reason}, now)
 		},
 		told: func(b keys.Ban) string {
 			return fmt.Sprintf("banned key %s of tenant %s until %s", b.KeyID, b.TenantName, plain(b.EndsAt))

@@ -27,8 +27,8 @@ func checkText(args []string) error {
 			return usageProblem("argument %d is not valid UTF-8 text", i+1)
 		}
 		if keys.CheckText(arg) != nil {
-			return usageProblem("argument %d looks like a key; a key is read from stdin, never from the command line", i+1).
-				withHint("it is now in your shell's history: consider to revoke it; its id: petstorectl key identify")
+			return usageProblem("argument %d contains an API key; keys are read from stdin, never from the command line", i+1).
+				withHint("the key is now in your shell history: consider revoking it; find its ID with: petstorectl key identify")
 		}
 	}
 	return nil
@@ -37,22 +37,22 @@ func checkText(args []string) error {
 // checkKeyID refuses what may be a key where its id is wanted, without repeating it.
 func checkKeyID(id string) error {
 	if strings.HasPrefix(id, "pst_") {
-		return usageProblem("that looks like a key; its id begins with key_").withHint(
-			"find the id: petstorectl key identify, which reads the key from stdin")
+		return usageProblem("want the ID of a key (key_…), not the key").withHint(
+			"find the ID with: petstorectl key identify")
 	}
 	return nil
 }
 
 func checkReason(reason string) error {
 	if utf8.RuneCountInString(reason) > maxReason || strings.ContainsFunc(reason, unicode.IsControl) {
-		return usageProblem("--reason takes at most %d characters on one line", maxReason)
+		return usageProblem("--reason must be one line of at most %d characters", maxReason)
 	}
 	return nil
 }
 
 func checkLimit(limit int) error {
 	if limit < 1 || limit > maxLimit {
-		return usageProblem("--limit must be 1 to %d, not %d", maxLimit, limit)
+		return usageProblem("--limit must be from 1 to %d, not %d", maxLimit, limit)
 	}
 	return nil
 }
@@ -61,8 +61,8 @@ func checkLimit(limit int) error {
 type quotaFlags struct{ perMinute, perDay int64 }
 
 func addQuotaFlags(cmd *cobra.Command, q *quotaFlags) {
-	cmd.Flags().Int64Var(&q.perMinute, "per-minute", 0, "the tenant's own `N` requests per minute (enterprise)")
-	cmd.Flags().Int64Var(&q.perDay, "per-day", 0, "the tenant's own `N` requests per UTC day (enterprise)")
+	cmd.Flags().Int64Var(&q.perMinute, "per-minute", 0, "the tenant's quota: `N` requests per minute (enterprise)")
+	cmd.Flags().Int64Var(&q.perDay, "per-day", 0, "the tenant's quota: `N` requests per UTC day (enterprise)")
 	completeFlag(cmd, "per-minute")
 	completeFlag(cmd, "per-day")
 }
@@ -74,7 +74,7 @@ func (q quotaFlags) resolve(cmd *cobra.Command) (*plans.Quota, error) {
 		return nil, nil
 	}
 	if !minute || !day {
-		return nil, usageProblem("--per-minute and --per-day are given together or not at all")
+		return nil, usageProblem("--per-minute and --per-day must be given together")
 	}
 	own := &plans.Quota{PerMinute: q.perMinute, PerDay: q.perDay}
 	if err := own.Validate(); err != nil {
@@ -84,6 +84,6 @@ func (q quotaFlags) resolve(cmd *cobra.Command) (*plans.Quota, error) {
 }
 
 func addLimitFlag(cmd *cobra.Command, limit *int, standard int) {
-	cmd.Flags().IntVarP(limit, "limit", "L", standard, "print at most `N`")
+	cmd.Flags().IntVarP(limit, "limit", "L", standard, "print at most `N` rows")
 	completeFlag(cmd, "limit")
 }

@@ -51,9 +51,9 @@ func invalidValue(e *pflag.InvalidValueError) string {
 	case !errors.As(e, &number):
 		return fmt.Sprintf("%v, not %q", errors.Unwrap(e), value)
 	case e.GetFlag().Value.Type() == "bool":
-		return fmt.Sprintf("%q is neither true nor false", value)
+		return fmt.Sprintf("%q is not true or false", value)
 	case !errors.Is(number, strconv.ErrRange):
-		return fmt.Sprintf("%q is no whole number", value)
+		return fmt.Sprintf("%q is not an integer", value)
 	case strings.HasPrefix(value, "-"):
 		return value + " is too small"
 	}

@@ -18,16 +18,16 @@ func newCmdCompletion(f *factory, runF func(*completionOptions) error) *cobra.Co
 	o := &completionOptions{factory: f}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
-		Short: "The script by which a shell completes commands and names",
-		Long: `The script by which a shell completes commands, flags and the names of tenants,
-plans and keys, which it asks the database for.
+		Short: "Generate the shell completion script",
+		Long: `Generate the shell completion script. It completes commands, flags and, from the
+database, the names of tenants, plans and keys.
 
-The script for bash calls functions of the package bash-completion: install that
-(apt install bash-completion, brew install bash-completion@2) and begin a new
-shell. Zsh needs its own compinit.`,
+The bash script requires the package bash-completion: install it (apt install
+bash-completion, brew install bash-completion@2) and start a new shell. Zsh
+requires compinit.`,
 		Example: `  source <(petstorectl completion bash)
   petstorectl completion zsh > "${fpath[1]}/_petstorectl"`,
-		Args:      exactArgs("the shell: bash, zsh, fish or powershell"),
+		Args:      exactArgs("bash, zsh, fish or powershell"),
 		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.root, o.shell = cmd.Root(), args[0]

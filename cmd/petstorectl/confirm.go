@@ -12,7 +12,7 @@ func (f *factory) needsYes(verb string) error {
 	if f.yes || f.dryRun || f.streams.inTTY {
 		return nil
 	}
-	return usageProblem("%s asks before it acts, and stdin is no terminal", verb).withHint("add --yes if you are sure")
+	return usageProblem("%s asks for confirmation, but stdin is not a terminal", verb).withHint("use --yes to skip the confirmation")
 }
 
 // confirm asks the question unless --yes or --dry-run was given. Any answer but yes refuses.
@@ -35,5 +35,5 @@ func (f *factory) confirm(ctx context.Context, question string) error {
 	case "y", "yes":
 		return nil
 	}
-	return &problem{code: exitRefused, message: "nothing was changed"}
+	return &problem{code: exitRefused, message: "canceled: nothing was changed"}
 }

@@ -39,9 +39,9 @@ func (f *factory) findDatabase() (foundDatabase, error) {
 		}
 	}
 	if found.url == "" {
-		return foundDatabase{}, usageProblem("no database is named").withHint(
-			"give --database-url, or set " + databaseVariable +
-				`, or work in a folder where "petstore dev" made .petstore/dev.json`)
+		return foundDatabase{}, usageProblem("no database is configured").withHint(
+			"set " + databaseVariable + ", use --database-url, or " +
+				`change to a folder where "petstore dev" was started`)
 	}
 	f.passwords = append(f.passwords, passwordsIn(found.url)...)
 	return found, nil
@@ -57,10 +57,10 @@ func (f *factory) findDevFile() (foundDatabase, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return foundDatabase{}, nil
 	case err != nil:
-		return foundDatabase{}, usageProblem("%v", err).withHint(`start "petstore dev" again, or give --database-url`)
+		return foundDatabase{}, usageProblem("%v", err).withHint(`restart "petstore dev", or use --database-url`)
 	case dev.DatabaseURL == "":
-		return foundDatabase{}, usageProblem("%s names no database_url", devFileName).withHint(
-			`start "petstore dev" again, or give --database-url`)
+		return foundDatabase{}, usageProblem("%s has no database_url", devFileName).withHint(
+			`restart "petstore dev", or use --database-url`)
 	}
 	return foundDatabase{url: dev.DatabaseURL, from: devFileName, dev: &dev}, nil
 }
@@ -71,13 +71,13 @@ func (d foundDatabase) explain(err error) error {
 		return err
 	}
 	if codeOf(err) == exitDatabase {
-		p := &problem{code: exitDatabase, message: "the database named by " + d.from + " does not answer", cause: err}
+		p := &problem{code: exitDatabase, message: "can't connect to the database set by " + d.from, cause: err}
 		if d.dev != nil {
 			p.hint = `is "petstore dev" running?`
 		}
 		return p
 	}
-	return &problem{code: exitUsage, message: "the database named by " + d.from + " can't be used", cause: err}
+	return &problem{code: exitUsage, message: "can't use the database set by " + d.from, cause: err}
 }
 
 // standardEnvironment is the kind of deployment that new keys are for when nobody says: PETSTORE_ENVIRONMENT's, else that of

@@ -20,12 +20,13 @@ func newCmdDoctor(f *factory, runF func(context.Context, *doctorOptions) error) 
 	o := &doctorOptions{factory: f}
 	return &cobra.Command{
 		Use:   "doctor",
-		Short: "Is all well with the database and the servers, and what to do if not",
-		Long: `Looks whether the database answers and is migrated, whether this role may work
-on it, whether this machine's clock agrees with the database's, which servers
-are alive, and what decides over limits: Redis, or Postgres while Redis is away.
+		Short: "Check the health of the database and the servers",
+		Long: `Check that the database answers and is migrated, that the role has the rights it
+needs and that the clocks agree. Also show which servers are alive and where
+rate limits are counted: in Redis, or in Postgres while Redis is down.
 
-Each line is ok, warn or fail, and says what to do. It exits 1 when one fails.`,
+Each line is ok, warn or fail; warn and fail come with advice. The exit code is
+1 if a check fails.`,
 		Example: `  petstorectl doctor
   petstorectl doctor -o json | jq -r '.[] | select(.status != "ok") | .advice'`,
 		Args:              exactArgs(),
@@ -49,7 +50,7 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 	}
 	for _, f := range findings {
 		if f.status == statusFail {
-			return &problem{code: exitFailed, message: "not all is well: " + f.check}
+			return &problem{code: exitFailed, message: "check failed: " + f.check}
 		}
 	}
 	return nil

@@ -36,7 +36,7 @@ func (o *doctorOptions) examine(ctx context.Context) ([]finding, error) {
 	}
 	after := o.now()
 	findings := []finding{
-		{"database", statusOK, "PostgreSQL " + c.Version + " answers, as " + found.from + " names it", ""},
+		{"database", statusOK, "PostgreSQL " + c.Version + " answers (set by " + found.from + ")", ""},
 		o.checkSchema(ctx, found), checkRole(c), checkClock(before, c.Now, after),
 	}
 	return append(findings, checkCluster(ctx, db, c.Now)...), nil
@@ -45,15 +45,15 @@ func (o *doctorOptions) examine(ctx context.Context) ([]finding, error) {
 func checkCluster(ctx context.Context, db *store.DB, now time.Time) []finding {
 	state, err := db.ClusterState(ctx)
 	if err != nil {
-		return []finding{{"servers", statusFail, "can't be read: " + err.Error(), "petstorectl migrate status"}}
+		return []finding{{"servers", statusFail, "can't read the servers: " + err.Error(), "run: petstorectl migrate status"}}
 	}
 	return []finding{checkServers(state, now), checkTerm(state, now)}
 }
 
 func unreachable(found foundDatabase, err error) finding {
-	advice := "is it running, and does " + found.from + " name it rightly?"
+	advice := "check that it is running and that " + found.from + " is correct"
 	if found.dev != nil {
-		advice = `is "petstore dev" running?`
+		advice = `check that "petstore dev" is running`
 	}
 	return finding{"database", statusFail, err.Error(), advice}
 }
@@ -63,15 +63,15 @@ func (o *doctorOptions) checkSchema(ctx context.Context, found foundDatabase) fi
 	f := finding{check: "schema", status: statusFail}
 	switch {
 	case err != nil:
-		f.detail, f.advice = err.Error(), "petstorectl migrate status"
+		f.detail, f.advice = err.Error(), "run: petstorectl migrate status"
 	case status.Dirty:
-		f.detail, f.advice = fmt.Sprintf("a migration was broken off at version %d", status.Version), "petstorectl migrate up says what to do"
+		f.detail, f.advice = fmt.Sprintf("a migration failed at version %d", status.Version), "run: petstorectl migrate up"
 	case status.Version > status.Latest:
-		f.detail = fmt.Sprintf("version %d is newer than this program, which knows %d", status.Version, status.Latest)
-		f.advice = "use the petstorectl of the release that migrated it"
+		f.detail = fmt.Sprintf("version %d is newer than this petstorectl, which knows version %d", status.Version, status.Latest)
+		f.advice = "use the petstorectl of the release that migrated the database"
 	case len(status.Pending) > 0:
-		f.detail = fmt.Sprintf("version %d of %d: servers of this release don't start", status.Version, status.Latest)
-		f.advice = "petstorectl migrate up"
+		f.detail = fmt.Sprintf("version %d of %d: servers of this release do not start", status.Version, status.Latest)
+		f.advice = "run: petstorectl migrate up"
 	default:
 		f.status, f.detail = statusOK, fmt.Sprintf("version %d, the latest", status.Version)
 	}
@@ -82,15 +82,15 @@ func checkRole(c store.Checkup) finding {
 	switch {
 	case !c.OwnsTables:
 		return finding{
-			"role", statusFail, "role " + c.Role + " does not own the tables", "name the database with the role that migrates it",
+			"role", statusFail, "role " + c.Role + " does not own the tables", "connect as the role that runs the migrations",
 		}
 	case !c.MayServe:
 		return finding{
-			"role", statusWarn, "role " + c.Role + " may not act as petstore_api, as a server of its would have to",
-			"grant petstore_api to " + c.Role,
+			"role", statusWarn, "role " + c.Role + " is not a member of petstore_api, so servers can't connect as it",
+			"run in SQL: grant petstore_api to " + c.Role,
 		}
 	}
-	return finding{"role", statusOK, "role " + c.Role + " owns the tables and may act as petstore_api", ""}
+	return finding{"role", statusOK, "role " + c.Role + " owns the tables and is a member of petstore_api", ""}
 }
 
 // checkClock compares the database's clock with this machine's, which was read before and after.
@@ -102,12 +102,12 @@ func checkClock(before, database, after time.Time) finding {
 	case database.After(after):
 		skew = database.Sub(after)
 	}
-	f := finding{"clock", statusOK, "this machine and the database agree", ""}
+	f := finding{"clock", statusOK, "this machine's clock agrees with the database's", ""}
 	if skew < skewWarn {
 		return f
 	}
-	f.status, f.detail = statusWarn, fmt.Sprintf("this machine and the database are %v apart", skew.Round(100*time.Millisecond))
-	f.advice = "set both clocks by NTP: windows, bans and expiries follow the servers' clocks"
+	f.status, f.detail = statusWarn, fmt.Sprintf("the clocks of this machine and the database differ by %v", skew.Round(100*time.Millisecond))
+	f.advice = "synchronize both clocks with NTP: windows, bans and expiry depend on them"
 	if skew >= skewFail {
 		f.status = statusFail
 	}
@@ -123,16 +123,16 @@ func checkServers(s cluster.State, now time.Time) finding {
 			alive++
 			continue
 		}
-		silent = append(silent, server.ID+" (last heard of "+plain(server.Seen)+")")
+		silent = append(silent, server.ID+" (last seen "+plain(server.Seen)+")")
 	}
 	f := finding{"servers", statusOK, count(alive, "server") + " alive", ""}
 	if len(silent) > 0 {
 		f.status = statusWarn
-		f.detail += "; ended without a word: " + strings.Join(silent, ", ")
-		f.advice = "were they killed, or are they cut off from the database? They are forgotten a day later"
+		f.detail += "; no heartbeat from " + strings.Join(silent, ", ")
+		f.advice = "check whether they crashed or can't reach the database; they are removed after a day"
 	}
 	if alive == 0 {
-		f.status, f.advice = statusWarn, "start one: petstore serve"
+		f.status, f.advice = statusWarn, "start a server: petstore serve"
 	}
 	return f
 }
@@ -147,23 +147,23 @@ func checkTerm(s cluster.State, now time.Time) finding {
 			redis[server.Redis] = true
 		}
 	}
-	term := fmt.Sprintf(" in term %d", s.Term.Number)
+	term := fmt.Sprintf(" (term %d)", s.Term.Number)
 	switch {
 	case alive == 0:
-		f.detail = "nobody decides, as no server is alive"
+		f.detail = "no server is alive"
 	case !s.Active:
-		f.status, f.detail = statusWarn, fmt.Sprintf("term %d is agreed on and has not begun", s.Term.Number)
-		f.advice = "look again: it takes a second at most, and five when a server is cut off"
+		f.status, f.detail = statusWarn, fmt.Sprintf("term %d is not active yet", s.Term.Number)
+		f.advice = "check again: activation takes 1 s, or 5 s if a server is cut off"
 	case s.Term.Redis != "":
-		f.detail = "Redis decides" + term
+		f.detail = "counted in Redis" + term
 	case s.Term.Sole != "":
-		f.detail = "the only server decides" + term
+		f.detail = "counted in memory by the only server" + term
 	case len(redis) == 1 && redis[""]:
-		f.status, f.detail = statusWarn, "Postgres decides"+term+": no server sees a Redis"
-		f.advice = "limits stay exact, at more cost. Is Redis running, and PETSTORE_REDIS_URL set on all servers?"
+		f.status, f.detail = statusWarn, "counted in Postgres"+term+": no server can reach Redis"
+		f.advice = "limits stay exact but cost more; check that Redis is running and PETSTORE_REDIS_URL is set on every server"
 	default:
-		f.status, f.detail = statusWarn, "Postgres decides"+term+": not all servers see the same Redis"
-		f.advice = "limits stay exact, at more cost. Does PETSTORE_REDIS_URL name the same Redis on all servers?"
+		f.status, f.detail = statusWarn, "counted in Postgres"+term+": the servers do not use the same Redis"
+		f.advice = "limits stay exact but cost more; check that PETSTORE_REDIS_URL is the same on every server"
 	}
 	return f
 }

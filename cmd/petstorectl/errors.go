@@ -112,7 +112,7 @@ func (f *factory) report(ctx context.Context, err error) int {
 		code, hint = p.code, p.hint
 	}
 	if pq.As(err, pqerror.UndefinedTable) != nil {
-		hint = "the database is not migrated: petstorectl migrate up"
+		hint = "the database is not migrated; run: petstorectl migrate up"
 	}
 	f.streams.say("petstorectl: %s", f.redact(cleanCell(err.Error())))
 	if hint != "" {

@@ -42,32 +42,32 @@ func (f *factory) words(ctx context.Context, err error, a about) (message, hint 
 	case is(keys.ErrKeyNotFound):
 		return fmt.Sprintf("no key %q", a.key) + f.suggest(ctx, a.key, f.keyIDs), "see: petstorectl key list"
 	case is(keys.ErrBanNotFound):
-		return "no ban is in force on key " + a.key, "see: petstorectl ban list --all"
+		return "key " + a.key + " is not banned", "see: petstorectl ban list --all"
 	case is(plans.ErrTenantExists):
-		return fmt.Sprintf("tenant %q exists already", a.tenant), "see: petstorectl tenant show " + a.tenant
+		return fmt.Sprintf("tenant %q already exists", a.tenant), "see: petstorectl tenant show " + a.tenant
 	case is(plans.ErrTenantSuspended):
-		return a.tenant + " is suspended already", "see: petstorectl tenant show " + a.tenant
+		return "tenant " + a.tenant + " is already suspended", "see: petstorectl tenant show " + a.tenant
 	case is(plans.ErrTenantNotSuspended):
-		return a.tenant + " is not suspended", ""
+		return "tenant " + a.tenant + " is not suspended", ""
 	case is(plans.ErrQuotaRequired):
-		return "plan " + a.plan + " has no numbers of its own", "add the tenant's: --per-minute N --per-day N"
+		return "plan " + a.plan + " has no quota of its own", "give the tenant's quota: --per-minute N --per-day N"
 	case is(plans.ErrQuotaFixed):
-		return "plan " + a.plan + " has its own numbers", "leave out --per-minute and --per-day, or see: petstorectl plan list"
+		return "plan " + a.plan + " has a fixed quota", "omit --per-minute and --per-day, or see: petstorectl plan list"
 	case is(keys.ErrTooManyKeys):
-		return fmt.Sprintf("%s has %d active keys, the most a tenant may have", a.tenant, keys.MaxActive),
+		return fmt.Sprintf("tenant %s already has %d active keys, the maximum", a.tenant, keys.MaxActive),
 			"revoke one first: petstorectl key list " + a.tenant
 	case is(keys.ErrKeyRevoked):
-		return "key " + a.key + " is revoked already", "see: petstorectl key show " + a.key
+		return "key " + a.key + " is already revoked", "see: petstorectl key show " + a.key
 	case is(keys.ErrKeyExpired):
-		return "key " + a.key + " has expired", "issue another: petstorectl key issue"
+		return "key " + a.key + " has expired", "issue a new one: petstorectl key issue TENANT"
 	case is(plans.ErrTenantName):
-		return fmt.Sprintf("%.80q can't be a tenant's name", a.tenant), "want 1 to 63 of a-z, 0-9 and -, not beginning with -"
+		return fmt.Sprintf("invalid tenant name %.80q", a.tenant), "a name is 1 to 63 characters of a-z, 0-9 and -, and does not begin with -"
 	case is(keys.ErrKeyName):
-		return "that can't be a key's name", "want at most 100 characters, none of them a control character"
+		return "invalid key name", "a name is at most 100 characters, none of them a control character"
 	case is(keys.ErrExpiryPast):
-		return "the key would be born expired", "give --expires a time in the future"
+		return "--expires is in the past", "give a time in the future"
 	case is(keys.ErrMalformed):
-		return "that is no API key of ours: its form or its checksum is wrong", "was all of it copied? It has 45 characters."
+		return "not an API key: its format or checksum is wrong", "was it copied completely? A key has 45 characters"
 	}
 	return "", ""
 }

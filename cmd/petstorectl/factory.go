@@ -101,13 +101,13 @@ func (f *factory) by() (audit.By, error) {
 		u, userErr := user.Current()
 		host, hostErr := os.Hostname()
 		if err := errors.Join(userErr, hostErr); err != nil {
-			return audit.By{}, usageProblem("who makes this change? %v", err).withHint("set PETSTORE_ACTOR to your name")
+			return audit.By{}, usageProblem("can't determine who makes this change: %v", err).withHint("set PETSTORE_ACTOR to your name")
 		}
 		actor = u.Username + "@" + host
 	}
 	actor = cleanCell(actor)
 	if keys.CheckText(actor) != nil {
-		return audit.By{}, usageProblem("PETSTORE_ACTOR looks like a key").withHint("set it to your name")
+		return audit.By{}, usageProblem("PETSTORE_ACTOR contains an API key").withHint("set it to your name")
 	}
 	return audit.By{Actor: actor, Reason: f.reason, DryRun: f.dryRun}, nil
 }

@@ -49,11 +49,11 @@ func TestFlags(t *testing.T) {
 	fifty, none := int64(50), ""
 	checkFlags(t, err, []any{"key_x", keys.Edit{Name: &none, PerMinute: &fifty}}, []any{edit.id, edit.edit})
 
-	rotate, err := parsed(t, newCmdKeyRotate, "key_x", "--keep", "0", "--expires", "never")
+	rotate, err := parsed(t, newCmdKeyRotate, "key_x", "--grace-period", "0", "--expires", "never")
 	checkFlags(t, err, []any{"key_x", keys.Rotation{ExpiresAt: &time.Time{}}}, []any{rotate.id, rotate.rotation})
 
 	place, err := parsed(t, newCmdBanPlace, "key_x", "--for", "1h30m", "--reason", "x")
-	checkFlags(t, err, []any{"key_x", 90 * time.Minute, "x"}, []any{place.id, place.length, place.reason})
+	checkFlags(t, err, []any{"key_x", 90 * time.Minute, "x"}, []any{place.id, place.duration, place.reason})
 
 	usage, err := parsed(t, newCmdUsageShow, "acme", "--by", "day")
 	november := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)

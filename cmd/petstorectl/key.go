@@ -11,7 +11,7 @@ import (
 )
 
 func newCmdKey(f *factory) *cobra.Command {
-	return newGroup("key,keys", "API keys: issue, find, limit, rotate, revoke",
+	return newGroup("key,keys", "Manage API keys",
 		newCmdKeyIssue(f, nil), newCmdKeyList(f, nil), newCmdKeyShow(f, nil),
 		newCmdKeyIdentify(f, nil), newCmdKeyEdit(f, nil), newCmdKeyRotate(f, nil), newCmdKeyRevoke(f, nil),
 	)

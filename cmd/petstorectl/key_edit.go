@@ -25,14 +25,14 @@ func newCmdKeyEdit(f *factory, runF func(context.Context, *keyEditOptions) error
 	cmd := &cobra.Command{
 		Use:   "edit KEY-ID",
 		Short: "Change a key's name or its own limit",
-		Long: `Change a key's name or its own limit, from its next request on, on every server
-within a tenth of a second. What is not named stays.
+		Long: `Change a key's name or its own limit. The change takes effect on every server
+within 100 ms. Values without a flag stay as they are.
 
-A key's own limit binds that key beside the customer's plan: this script may use
-50 a minute of our 300. It adds nothing to the plan.`,
+A key's own limit applies in addition to the tenant's quota: a script may be
+limited to 50 of the 300 requests per minute. It does not raise the quota.`,
 		Example: `  petstorectl key edit key_9Xb2LmQ0tR7sVw1Z --per-minute 50
   petstorectl key edit key_9Xb2LmQ0tR7sVw1Z --no-per-minute --name "nightly import"`,
-		Args: exactArgs("a KEY-ID"),
+		Args: exactArgs("KEY-ID"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := checkKeyID(args[0]); err != nil {
 				return err
@@ -45,9 +45,9 @@ A key's own limit binds that key beside the customer's plan: this script may use
 		},
 		ValidArgsFunction: completeArgs(f.keyIDs),
 	}
-	cmd.Flags().StringVar(&flags.name, "name", "", `what the key is for, `+"`TEXT`"+`; "" for nothing`)
+	cmd.Flags().StringVar(&flags.name, "name", "", "what the key is for: `TEXT`, empty to remove it")
 	addKeyLimitFlag(cmd, &flags.perMinute)
-	cmd.Flags().BoolVar(&flags.none, "no-per-minute", false, "take the key's own limit away")
+	cmd.Flags().BoolVar(&flags.none, "no-per-minute", false, "remove the key's own limit")
 	completeFlag(cmd, "name")
 	return cmd
 }
@@ -63,7 +63,7 @@ func (f keyEditFlags) resolve(cmd *cobra.Command) (e keys.Edit, err error) {
 	limited := cmd.Flags().Changed("per-minute")
 	switch {
 	case limited && f.none:
-		return e, usageProblem("--per-minute and --no-per-minute exclude each other")
+		return e, usageProblem("--per-minute and --no-per-minute can't be used together")
 	case limited:
 		e.PerMinute = &f.perMinute
 		err = checkKeyLimit(cmd, f.perMinute)
@@ -74,7 +74,7 @@ func (f keyEditFlags) resolve(cmd *cobra.Command) (e keys.Edit, err error) {
 		e.Name = &f.name
 	}
 	if e == (keys.Edit{}) {
-		err = usageProblem("key edit needs --name, --per-minute or --no-per-minute").withHint("see: " + cmd.CommandPath() + " --help")
+		err = usageProblem("nothing to change: give --name, --per-minute or --no-per-minute").withHint("see: " + cmd.CommandPath() + " --help")
 	}
 	return e, err
 }
@@ -93,7 +93,7 @@ func runKeyEdit(ctx context.Context, o *keyEditOptions) error {
 		return o.explain(ctx, err, about{key: o.id})
 	}
 	if before == after {
-		o.streams.say("key %s is so already: nothing was changed", after.ID)
+		o.streams.say("key %s already has these values: nothing was changed", after.ID)
 	} else {
 		o.changed("changed key %s of tenant %s: %s", after.ID, after.TenantName, differences(before, after))
 	}
@@ -108,7 +108,7 @@ func differences(before, after keys.Key) string {
 		if after.Name == "" {
 			said = append(said, "no name")
 		} else {
-			said = append(said, "named "+cleanCell(after.Name))
+			said = append(said, "name "+cleanCell(after.Name))
 		}
 	}
 	if before.PerMinute != after.PerMinute {

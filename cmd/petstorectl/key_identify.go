@@ -22,15 +22,15 @@ func newCmdKeyIdentify(f *factory, runF func(context.Context, *keyIdentifyOption
 	o := &keyIdentifyOptions{factory: f}
 	return &cobra.Command{
 		Use:   "identify",
-		Short: "Whose key is this? Reads the key from stdin",
-		Long: `Whose key is this? Reads the key from stdin, so that it is in no history and no
-list of processes. A terminal asks for it and does not show it.`,
+		Short: "Look up a key that is read from stdin",
+		Long: `Look up a key. It is read from stdin, so that it does not appear in the shell
+history or the process list. On a terminal it is prompted for without echo.`,
 		Example: `  petstorectl key identify < found-in-a-log.txt`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				// The argument is not repeated: it is likely the key.
-				return usageProblem("a key is read from stdin, never from the command line").withHint(
-					"that key is now in your shell's history: consider to revoke it")
+				return usageProblem("keys are read from stdin, never from the command line").withHint(
+					"the key is now in your shell history: consider revoking it")
 			}
 			return nil
 		},
@@ -64,7 +64,7 @@ func identify(ctx context.Context, f *factory) (keys.Key, error) {
 	k, err := service.Identify(ctx, strings.TrimSpace(text))
 	if errors.Is(err, keys.ErrKeyNotFound) {
 		return keys.Key{}, &problem{
-			code: exitNotFound, message: "no such key was issued here: its form is right, its digest unknown",
+			code: exitNotFound, message: "unknown key: it is well-formed, but was not issued here",
 		}
 	}
 	return k, f.explain(ctx, err, about{})
@@ -79,7 +79,7 @@ func (f *factory) readKey(ctx context.Context) (text string, err error) {
 		text, err = f.streams.readLine(ctx)
 	}
 	if errors.Is(err, io.EOF) {
-		return "", usageProblem("no key on stdin").withHint("pipe it in: petstorectl … < FILE")
+		return "", usageProblem("no key on stdin").withHint("redirect a file: petstorectl key identify < FILE")
 	}
 	return text, err
 }

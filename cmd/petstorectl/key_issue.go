@@ -29,17 +29,16 @@ func newCmdKeyIssue(f *factory, runF func(context.Context, *keyIssueOptions) err
 	cmd := &cobra.Command{
 		Use:     "issue TENANT",
 		Aliases: []string{"create"},
-		Short:   "Make a key and print it, once",
-		Long: `Make a key for a customer and print it. It is shown this once: only its digest
-is kept.
+		Short:   "Issue a key and print it once",
+		Long: `Issue a key to a tenant and print it. It can't be shown again: only its digest
+is stored.
 
-A customer may have 10 active keys. Without --environment the key is for the
-kind of deployment that PETSTORE_ENVIRONMENT or .petstore/dev.json names, else
-live.`,
+A tenant may have 10 active keys. Without --environment, the key is for the kind
+of deployment set by PETSTORE_ENVIRONMENT or .petstore/dev.json, else live.`,
 		Example: `  petstorectl key issue acme --name ci --expires 90d
   petstorectl key issue acme --name import --per-minute 50
   petstorectl key issue acme -o json | jq -r .key`,
-		Args: exactArgs("a TENANT"),
+		Args: exactArgs("TENANT"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			o.tenant = args[0]
 			if o.expires, err = parseExpiry(expires, o.now()); err != nil {
@@ -52,8 +51,8 @@ live.`,
 		},
 		ValidArgsFunction: completeArgs(f.tenantNames),
 	}
-	cmd.Flags().StringVar(&o.name, "name", "", "what the key is for, `TEXT` of at most 100 characters")
-	cmd.Flags().StringVar(&expires, "expires", "", "`WHEN` it ends: 90d, 2027-01-01 (UTC) or RFC 3339")
+	cmd.Flags().StringVar(&o.name, "name", "", "what the key is for: `TEXT` of at most 100 characters")
+	cmd.Flags().StringVar(&expires, "expires", "", "`TIME` of expiry: 90d, 2027-01-01 (UTC) or RFC 3339")
 	cmd.Flags().Var(newChoice(&o.environment, keys.Live, keys.Test), "environment", "`KIND` of deployment: live or test")
 	addKeyLimitFlag(cmd, &o.perMinute)
 	completeFlag(cmd, "environment", string(keys.Live), string(keys.Test))
@@ -83,12 +82,12 @@ func runKeyIssue(ctx context.Context, o *keyIssueOptions) error {
 	o.changed("issued %s key %s to tenant %s%s", key.Environment, key.ID, key.TenantName, until(key.ExpiresAt))
 	o.streams.say("%s", deployment(key.Environment))
 	if key.PerMinute > 0 {
-		o.streams.say("the key may send %s", ownLimit(key))
+		o.streams.say("the key is limited to %s", ownLimit(key))
 	}
 	o.warnOwnLimit(ctx, key)
 	issued := issuedKey{Key: key}
 	if !o.dryRun {
-		o.streams.say("this is the only time the key is shown:")
+		o.streams.say("copy the key now, it is not shown again:")
 		issued.text = token.Reveal()
 	}
 	return printIssued(o.factory, issued)
@@ -98,9 +97,9 @@ func runKeyIssue(ctx context.Context, o *keyIssueOptions) error {
 // customer is refused.
 func deployment(e keys.Environment) string {
 	if e == keys.Test {
-		return "the key is for staging (test): a production deployment refuses it"
+		return "a test key works on staging deployments only"
 	}
-	return "the key is for production (live): a staging deployment refuses it"
+	return "a live key works on production deployments only"
 }
 
 func until(t time.Time) string {

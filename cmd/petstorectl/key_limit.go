@@ -9,7 +9,7 @@ import (
 )
 
 func addKeyLimitFlag(cmd *cobra.Command, perMinute *int64) {
-	cmd.Flags().Int64Var(perMinute, "per-minute", 0, "the key's own limit, `N` requests per minute")
+	cmd.Flags().Int64Var(perMinute, "per-minute", 0, "the key's own limit: `N` requests per minute")
 	completeFlag(cmd, "per-minute")
 }
 
@@ -27,9 +27,9 @@ func ownLimit(k keys.Key) string {
 	case 0:
 		return "no limit of its own"
 	case 1:
-		return "at most 1 request a minute"
+		return "1 request per minute"
 	}
-	return "at most " + thousands(k.PerMinute) + " requests a minute"
+	return thousands(k.PerMinute) + " requests per minute"
 }
 
 // warnOwnLimit says when a key's own limit binds nothing. It is advice: what was done is done when it can't be had.
@@ -43,7 +43,7 @@ func (f *factory) warnOwnLimit(ctx context.Context, k keys.Key) {
 	}
 	t, err := db.GetTenant(ctx, k.TenantName)
 	if err == nil && k.PerMinute >= t.Quota.PerMinute {
-		f.streams.say("the key's own limit has no effect: plan %s allows tenant %s %s requests a minute, with all its keys",
-			t.Plan, t.Name, thousands(t.Quota.PerMinute))
+		f.streams.say("the key's own limit has no effect: tenant %s on plan %s is limited to %s requests per minute for all its keys",
+			t.Name, t.Plan, thousands(t.Quota.PerMinute))
 	}
 }

@@ -25,7 +25,7 @@ func newCmdKeyList(f *factory, runF func(context.Context, *keyListOptions) error
 	cmd := &cobra.Command{
 		Use:     "list [TENANT]",
 		Aliases: []string{"ls"},
-		Short:   "Keys of one customer or of all, revoked and expired ones too",
+		Short:   "List keys, including revoked and expired ones",
 		Example: `  petstorectl key list acme
   petstorectl key list acme -o json | jq -r '.[] | select(.status == "active") | .id'`,
 		Args: rangeArgs(0, "TENANT"),

@@ -24,13 +24,12 @@ func newCmdKeyRevoke(f *factory, runF func(context.Context, *keyRevokeOptions) e
 	o := &keyRevokeOptions{factory: f}
 	return &cobra.Command{
 		Use:   "revoke KEY-ID",
-		Short: "End a key at once and for ever",
-		Long: `End a key at once and for ever. It is refused on every server within a tenth of
-a second.
+		Short: "Revoke a key permanently",
+		Long: `Revoke a key permanently. Every server refuses it within 100 ms.
 
-It asks first; where nobody can answer, give --yes.`,
+The command asks for confirmation; scripts need --yes.`,
 		Example: `  petstorectl key revoke key_9Xb2LmQ0tR7sVw1Z --reason "leaked in a public repository" --yes`,
-		Args:    exactArgs("a KEY-ID"),
+		Args:    exactArgs("KEY-ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkKeyID(args[0]); err != nil {
 				return err

@@ -23,32 +23,32 @@ func newCmdKeyRotate(f *factory, runF func(context.Context, *keyRotateOptions) e
 		runF = runKeyRotate
 	}
 	o := &keyRotateOptions{factory: f}
-	var keep, expires string
+	var gracePeriod, expires string
 	cmd := &cobra.Command{
 		Use:   "rotate KEY-ID",
-		Short: "Make a key in the place of another and print it, once",
-		Long: `Make a key in the place of another, with its name, environment, own limit and
-expiry, and print it. It is shown this once: only its digest is kept.
+		Short: "Replace a key by a new one and print that once",
+		Long: `Replace a key by a new one with the same name, environment, own limit and
+expiry, and print it. It can't be shown again: only its digest is stored.
 
-The old key works for another 24 hours, or as long as --keep says, 0 to 7 days;
-then it has expired. With --keep 0 it ends at once, so that it asks first; where
-nobody can answer, give --yes.`,
+The old key stays valid for a grace period of 24 hours; --grace-period sets
+another one, from 0 to 7 days. With --grace-period 0 the old key expires at
+once: the command asks for confirmation, and scripts need --yes.`,
 		Example: `  petstorectl key rotate key_9Xb2LmQ0tR7sVw1Z
-  petstorectl key rotate key_9Xb2LmQ0tR7sVw1Z --keep 0 --reason leaked --yes -o json`,
-		Args: exactArgs("a KEY-ID"),
+  petstorectl key rotate key_9Xb2LmQ0tR7sVw1Z --grace-period 0 --reason leaked --yes -o json`,
+		Args: exactArgs("KEY-ID"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if err := checkKeyID(args[0]); err != nil {
 				return err
 			}
 			o.id = args[0]
-			if o.rotation.GracePeriod, err = parseKeep(keep); err != nil {
-				return usageProblem("--keep: %v", err)
+			if o.rotation.GracePeriod, err = parseGracePeriod(gracePeriod); err != nil {
+				return usageProblem("--grace-period: %v", err)
 			}
 			if o.rotation.ExpiresAt, err = parseNewExpiry(expires, o.now()); err != nil {
 				return usageProblem("--expires: %v", err)
 			}
 			if o.rotation.GracePeriod == 0 {
-				if err := o.needsYes("key rotate --keep 0"); err != nil {
+				if err := o.needsYes("key rotate --grace-period 0"); err != nil {
 					return err
 				}
 			}
@@ -56,21 +56,21 @@ nobody can answer, give --yes.`,
 		},
 		ValidArgsFunction: completeArgs(f.keyIDs),
 	}
-	cmd.Flags().StringVar(&keep, "keep", "24h", "`LENGTH` the old key still works, 0 to 7d")
-	cmd.Flags().StringVar(&expires, "expires", "", "`WHEN` the new key ends: 90d, 2027-01-01 (UTC), RFC 3339\nor never; as the old one when left out")
-	completeFlag(cmd, "keep", "0", "1h", "24h", "7d")
+	cmd.Flags().StringVar(&gracePeriod, "grace-period", "24h", "how long the old key stays valid: `DURATION`,\n0 to 7d")
+	cmd.Flags().StringVar(&expires, "expires", "", "`TIME` of expiry of the new key: 90d, 2027-01-01\n(UTC), RFC 3339 or never (default: unchanged)")
+	completeFlag(cmd, "grace-period", "0", "1h", "24h", "7d")
 	completeFlag(cmd, "expires", "never")
 	return cmd
 }
 
-// parseKeep reads how long an old key is kept: a length of time or 0.
-func parseKeep(text string) (time.Duration, error) {
+// parseGracePeriod reads how long an old key stays valid: a duration or 0.
+func parseGracePeriod(text string) (time.Duration, error) {
 	if text == "0" {
 		return 0, nil
 	}
 	length, err := parseLength(text)
 	if err == nil && length > keys.MaxGracePeriod {
-		err = fmt.Errorf("%q is more than 7 days", text)
+		err = fmt.Errorf("%q is longer than 7 days", text)
 	}
 	return length, err
 }
@@ -103,11 +103,11 @@ func runKeyRotate(ctx context.Context, o *keyRotateOptions) error {
 	if err != nil {
 		return o.explainRotation(ctx, err)
 	}
-	o.changed("rotated key %s%s of tenant %s: the new one is %s%s", old.ID, named(old), old.TenantName, next.ID, until(next.ExpiresAt))
+	o.changed("rotated key %s%s of tenant %s: the new key is %s%s", old.ID, named(old), old.TenantName, next.ID, until(next.ExpiresAt))
 	o.streams.say("%s", oldKeyEnd(old, o.now()))
 	rotated := rotatedKey{issuedKey: issuedKey{Key: next}, old: old}
 	if !o.dryRun {
-		o.streams.say("this is the only time the key is shown:")
+		o.streams.say("copy the key now, it is not shown again:")
 		rotated.text = token.Reveal()
 	}
 	return printRotated(o.factory, rotated)
@@ -129,7 +129,7 @@ func (o *keyRotateOptions) ask(ctx context.Context) error {
 	if k.Status(o.now()) != "active" {
 		return nil // It is refused without a question.
 	}
-	return o.confirm(ctx, fmt.Sprintf("Rotate key %s%s of tenant %s and end it at once?", k.ID, named(k), k.TenantName))
+	return o.confirm(ctx, fmt.Sprintf("Rotate key %s%s of tenant %s and end the old key at once?", k.ID, named(k), k.TenantName))
 }
 
 // explainRotation says what to do about a tenant's full number of keys in words of a rotation.
@@ -137,8 +137,8 @@ func (o *keyRotateOptions) explainRotation(ctx context.Context, err error) error
 	if errors.Is(err, keys.ErrTooManyKeys) {
 		return &problem{
 			code:    exitRefused,
-			message: fmt.Sprintf("the tenant has %d active keys, the most it may have, and the old one would count too", keys.MaxActive),
-			hint:    "end the old key at once with --keep 0, or revoke another first",
+			message: fmt.Sprintf("the tenant already has %d active keys, the maximum, and the old key would count until it expires", keys.MaxActive),
+			hint:    "end the old key at once with --grace-period 0, or revoke another key first",
 		}
 	}
 	return o.explain(ctx, err, about{key: o.id})
@@ -148,7 +148,7 @@ func oldKeyEnd(old keys.Key, now time.Time) string {
 	if old.Status(now) != "active" {
 		return "the old key is refused from now on"
 	}
-	return "the old key works until " + plain(old.ExpiresAt)
+	return "the old key is valid until " + plain(old.ExpiresAt)
 }
 
 // rotatedKey is a new key and the one whose place it takes.

@@ -20,9 +20,9 @@ func newCmdKeyShow(f *factory, runF func(context.Context, *keyShowOptions) error
 	return &cobra.Command{
 		Use:     "show KEY-ID",
 		Aliases: []string{"get", "view"},
-		Short:   "One key, by its id",
+		Short:   "Show a key and its ban",
 		Example: `  petstorectl key show key_9Xb2LmQ0tR7sVw1Z`,
-		Args:    exactArgs("a KEY-ID"),
+		Args:    exactArgs("KEY-ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkKeyID(args[0]); err != nil {
 				return err

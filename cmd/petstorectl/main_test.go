@@ -73,7 +73,7 @@ func silence(t testing.TB) string {
 }
 
 // scriptedMain is petstorectl at the time TEST_NOW. With TEST_WIDTH its stdout passes for a terminal of that width, and
-// with TEST_PATIENCE it waits for the database no longer than that. A failure ends stderr with a line that tells the
+// with TEST_CONNECT_TIMEOUT it waits for the database no longer than that. A failure ends stderr with a line that tells the
 // exit code.
 func scriptedMain() {
 	s := systemStreams()
@@ -84,8 +84,8 @@ func scriptedMain() {
 	if now, err := time.Parse(time.RFC3339, os.Getenv("TEST_NOW")); err == nil {
 		f.clock = func() time.Time { return now }
 	}
-	if patience, err := time.ParseDuration(os.Getenv("TEST_PATIENCE")); err == nil {
-		f.patience = patience
+	if timeout, err := time.ParseDuration(os.Getenv("TEST_CONNECT_TIMEOUT")); err == nil {
+		f.patience = timeout
 	}
 	code := run(context.Background(), f, os.Args[1:])
 	f.close()

@@ -13,7 +13,7 @@ import (
 )
 
 func newCmdMigrate(f *factory) *cobra.Command {
-	return newGroup("migrate", "The database's schema",
+	return newGroup("migrate", "Manage the database schema",
 		newCmdMigrateUp(f, nil), newCmdMigrateDown(f, nil), newCmdMigrateStatus(f, nil),
 	)
 }

@@ -22,11 +22,11 @@ func newCmdMigrateDown(f *factory, runF func(context.Context, *migrateDownOption
 	o := &migrateDownOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "Take back the last migrations, with the data in their tables",
-		Long: `Take back the last migrations. The tables that they made are dropped with all
-data in them.
+		Short: "Revert the last migrations and delete their data",
+		Long: `Revert the last migrations. The tables that they created are dropped with all
+their data.
 
-It asks first; where nobody can answer, give --yes.`,
+The command asks for confirmation; scripts need --yes.`,
 		Example: `  petstorectl migrate down --steps 1 --yes`,
 		Args:    exactArgs(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -40,7 +40,7 @@ It asks first; where nobody can answer, give --yes.`,
 		},
 		ValidArgsFunction: completeArgs(),
 	}
-	cmd.Flags().IntVar(&o.steps, "steps", 1, "how many, `N`")
+	cmd.Flags().IntVar(&o.steps, "steps", 1, "how many migrations: `N`")
 	completeFlag(cmd, "steps")
 	return cmd
 }
@@ -51,9 +51,9 @@ func runMigrateDown(ctx context.Context, o *migrateDownOptions) error {
 		return err
 	}
 	if uint(o.steps) > before.Version {
-		return &problem{code: exitRefused, message: fmt.Sprintf("only %d migrations have been applied", before.Version)}
+		return &problem{code: exitRefused, message: fmt.Sprintf("can't revert %d migrations: only %d are applied", o.steps, before.Version)}
 	}
-	question := fmt.Sprintf("Take back the last %d of %d migrations, with all data in their tables?", o.steps, before.Version)
+	question := fmt.Sprintf("Revert the last %d of %d migrations and delete all data in their tables?", o.steps, before.Version)
 	if err := o.confirm(ctx, question); err != nil {
 		return err
 	}
@@ -62,6 +62,6 @@ func runMigrateDown(ctx context.Context, o *migrateDownOptions) error {
 			return err
 		}
 	}
-	o.changed("taken back %d of %d migrations", o.steps, before.Version)
+	o.changed("reverted %d of %d migrations", o.steps, before.Version)
 	return o.printMigrated(ctx, before, before.Version-uint(o.steps))
 }

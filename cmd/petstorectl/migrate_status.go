@@ -17,7 +17,7 @@ func newCmdMigrateStatus(f *factory, runF func(context.Context, *migrateStatusOp
 	o := &migrateStatusOptions{factory: f}
 	return &cobra.Command{
 		Use:               "status",
-		Short:             "How far the database is migrated, and what is to come",
+		Short:             "Show the schema version and pending migrations",
 		Example:           `  petstorectl migrate status`,
 		Args:              exactArgs(),
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },

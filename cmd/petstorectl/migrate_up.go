@@ -20,7 +20,7 @@ func newCmdMigrateUp(f *factory, runF func(context.Context, *migrateUpOptions) e
 	o := &migrateUpOptions{factory: f}
 	return &cobra.Command{
 		Use:               "up",
-		Short:             "Apply the migrations that the database lacks",
+		Short:             "Apply all pending migrations",
 		Example:           `  petstorectl migrate up`,
 		Args:              exactArgs(),
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },

@@ -14,9 +14,9 @@ const maxDays = 400
 type periodFlags struct{ month, from, to string }
 
 func addPeriodFlags(cmd *cobra.Command, p *periodFlags) {
-	cmd.Flags().StringVar(&p.month, "month", "", "the `MONTH`, as 2026-11; this one when left out")
-	cmd.Flags().StringVar(&p.from, "from", "", "the first `DAY`, as 2026-11-01, instead of a month")
-	cmd.Flags().StringVar(&p.to, "to", "", "the last `DAY`, today when left out")
+	cmd.Flags().StringVar(&p.month, "month", "", "UTC `MONTH` such as 2026-11 (default: this month)")
+	cmd.Flags().StringVar(&p.from, "from", "", "first `DAY`, such as 2026-11-01, instead of a month")
+	cmd.Flags().StringVar(&p.to, "to", "", "last `DAY` (default: today)")
 	for _, name := range []string{"month", "from", "to"} {
 		completeFlag(cmd, name)
 	}
@@ -32,9 +32,9 @@ func (p periodFlags) resolve(now time.Time) (from, to time.Time, err error) {
 	}
 	switch {
 	case p.month != "":
-		return from, to, usageProblem("--month and --from exclude each other")
+		return from, to, usageProblem("--month can't be used with --from or --to")
 	case p.from == "":
-		return from, to, usageProblem("--to needs --from")
+		return from, to, usageProblem("--to requires --from")
 	}
 	if from, err = parseDay(p.from); err != nil {
 		return from, to, usageProblem("--from: %v", err)
@@ -50,7 +50,7 @@ func (p periodFlags) resolve(now time.Time) (from, to time.Time, err error) {
 	case !from.Before(to):
 		return from, to, usageProblem("--from %s is after %s", p.from, last.Format(time.DateOnly))
 	case to.Sub(from) > maxDays*day:
-		return from, to, usageProblem("that is more than %d days", maxDays)
+		return from, to, usageProblem("the period is longer than %d days", maxDays)
 	}
 	return from, to, nil
 }
@@ -58,7 +58,7 @@ func (p periodFlags) resolve(now time.Time) (from, to time.Time, err error) {
 func parseDay(text string) (time.Time, error) {
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		err = fmt.Errorf("%q is no day such as 2026-11-01", text)
+		err = fmt.Errorf("%q is not a date such as 2026-11-01", text)
 	}
 	return t, err
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func newCmdPlan(f *factory) *cobra.Command {
-	return newGroup("plan,plans", "What customers buy: requests per minute and per day",
+	return newGroup("plan,plans", "Manage plans",
 		newCmdPlanList(f, nil), newCmdPlanShow(f, nil), newCmdPlanAssign(f, nil), newCmdPlanSimulate(f, nil),
 	)
 }

@@ -27,16 +27,16 @@ func newCmdPlanAssign(f *factory, runF func(context.Context, *planAssignOptions)
 	var quota quotaFlags
 	cmd := &cobra.Command{
 		Use:   "assign TENANT PLAN",
-		Short: "Put a customer on a plan, from its next request on",
-		Long: `Put a customer on a plan, from its next request on. What it has used in this
-minute and this day stays counted: a larger plan opens room at once, a smaller
-one may close it.
+		Short: "Assign a plan to a tenant",
+		Long: `Assign a plan to a tenant. It takes effect on every server within 100 ms. The
+requests of the current minute and day stay counted: after an upgrade more
+requests are allowed at once, after a downgrade the limit may be used up.
 
-The enterprise plan needs the customer's own numbers; they are dropped with the
-next plan.`,
+The enterprise plan requires a quota for the tenant. The quota is dropped when
+another plan is assigned.`,
 		Example: `  petstorectl plan assign acme business
   petstorectl plan assign acme enterprise --per-minute 12345 --per-day 5000000`,
-		Args: exactArgs("a TENANT", "a PLAN"),
+		Args: exactArgs("TENANT", "PLAN"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			o.tenant, o.plan = args[0], args[1]
 			if o.own, err = quota.resolve(cmd); err != nil {
@@ -70,13 +70,13 @@ func runPlanAssign(ctx context.Context, o *planAssignOptions) error {
 	if err != nil {
 		return o.explain(ctx, err, about{tenant: o.tenant, plan: o.plan})
 	}
-	switch numbers := numbersOf(after); {
+	switch quota := quotaText(after); {
 	case before == after:
-		o.streams.say("tenant %s is on plan %s already, %s: nothing was changed", after.Name, after.Plan, numbers)
+		o.streams.say("tenant %s is already on plan %s, %s: nothing was changed", after.Name, after.Plan, quota)
 	case before.Plan == after.Plan:
-		o.changed("changed the numbers of tenant %s on plan %s: %s", after.Name, after.Plan, numbers)
+		o.changed("changed the quota of tenant %s on plan %s: %s", after.Name, after.Plan, quota)
 	default:
-		o.changed("moved tenant %s from plan %s to %s: %s", after.Name, before.Plan, after.Plan, numbers)
+		o.changed("moved tenant %s from plan %s to %s: %s", after.Name, before.Plan, after.Plan, quota)
 	}
 	return printChanged(o.factory, tenantView, after)
 }

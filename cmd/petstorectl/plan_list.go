@@ -18,7 +18,7 @@ func newCmdPlanList(f *factory, runF func(context.Context, *planListOptions) err
 	return &cobra.Command{
 		Use:               "list",
 		Aliases:           []string{"ls"},
-		Short:             "Plans, the smallest first",
+		Short:             "List plans, the smallest first",
 		Example:           `  petstorectl plan list`,
 		Args:              exactArgs(),
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },

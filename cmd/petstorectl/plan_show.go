@@ -22,9 +22,9 @@ func newCmdPlanShow(f *factory, runF func(context.Context, *planShowOptions) err
 	return &cobra.Command{
 		Use:     "show PLAN",
 		Aliases: []string{"get", "view"},
-		Short:   "One plan and how many customers are on it",
+		Short:   "Show a plan and its number of tenants",
 		Example: `  petstorectl plan show pro`,
-		Args:    exactArgs("a PLAN"),
+		Args:    exactArgs("PLAN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.name = args[0]
 			return runF(cmd.Context(), o)

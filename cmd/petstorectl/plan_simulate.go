@@ -30,19 +30,19 @@ func newCmdPlanSimulate(f *factory, runF func(context.Context, *planSimulateOpti
 	var period periodFlags
 	cmd := &cobra.Command{
 		Use:   "simulate TENANT PLAN",
-		Short: "What would have been refused under a plan",
-		Long: `Replays what a customer recorded under a plan, and says by UTC day how many
-requests would have been refused. It changes nothing.
+		Short: "Replay a tenant's usage under another plan",
+		Long: `Replay a tenant's recorded usage under a plan, and show for each UTC day how
+many requests would have been refused. Nothing is changed.
 
-Usage is recorded by hour. So the limit of the day is replayed as it is, and of
-the limit of the minute is told what it refuses at least: when the requests of
-each hour come evenly. A customer who calls in bursts is refused more.
+Usage is recorded by hour. For the per-day limit the result is exact. For the
+per-minute limit it is a lower bound, which assumes that the requests of an hour
+are spread evenly; a tenant that sends bursts would be refused more.
 
-All requests that were sent are replayed, those that were refused too.`,
+Requests that were refused are replayed too.`,
 		Example: `  petstorectl plan simulate acme pro
   petstorectl plan simulate acme free --from 2026-10-15 --to 2026-11-14 -o csv
   petstorectl plan simulate acme enterprise --per-minute 2000 --per-day 250000`,
-		Args: exactArgs("a TENANT", "a PLAN"),
+		Args: exactArgs("TENANT", "PLAN"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			o.tenant, o.plan = args[0], args[1]
 			if o.own, err = quota.resolve(cmd); err != nil {
@@ -116,6 +116,6 @@ func simulated(o *planSimulateOptions, q plans.Quota, days []usage.ReplayedDay) 
 	for _, d := range days {
 		requests, then, refused = requests+d.Requests, then+d.Refused, refused+d.ByDay+d.ByMinute
 	}
-	return fmt.Sprintf("plan %s (%s a minute, %s a day), %s:\nat least %s of %s requests would have been refused; %s were",
+	return fmt.Sprintf("plan %s (%s per minute, %s per day), %s:\nat least %s of %s requests would have been refused; %s were refused",
 		o.plan, thousands(q.PerMinute), thousands(q.PerDay), span, thousands(refused), thousands(requests), thousands(then))
 }

@@ -11,11 +11,12 @@ import (
 func newCmdRoot(f *factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "petstorectl",
-		Short: "Tenants, keys, plans, bans and usage of the animal store",
-		Long: `Tenants, keys, plans, bans and usage of the animal store.
+		Short: "Manage tenants, API keys, plans, bans and usage",
+		Long: `Manage the tenants, API keys, plans, bans and usage of the animal store.
 
-The database is the one named by --database-url, else by PETSTORE_DATABASE_URL,
-else by .petstore/dev.json in this folder or one above it (see "petstore dev").`,
+The database is the one given by --database-url, by PETSTORE_DATABASE_URL or by
+.petstore/dev.json in this folder or a parent of it (see "petstore dev"), in
+this order.`,
 		Example: `  petstorectl tenant create acme --plan pro
   petstorectl key issue acme --name ci
   petstorectl usage show --month 2026-11`,
@@ -44,11 +45,11 @@ else by .petstore/dev.json in this folder or one above it (see "petstore dev").`
 
 func addGlobalFlags(cmd *cobra.Command, f *factory) {
 	flags := cmd.PersistentFlags()
-	flags.VarP(newChoice(&f.output, "table", "json", "csv"), "output", "o", "print `FORMAT`: table, json or csv")
-	flags.BoolVar(&f.yes, "yes", false, "do not ask before destructive changes")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "try the change, show what would be, and undo it")
-	flags.StringVar(&f.reason, "reason", "", "why the change is made, `TEXT` for the audit trail")
-	flags.StringVar(&f.databaseURL, "database-url", "", "Postgres `URL` of the platform")
+	flags.VarP(newChoice(&f.output, "table", "json", "csv"), "output", "o", "output `FORMAT`: table, json or csv")
+	flags.BoolVar(&f.yes, "yes", false, "skip the confirmation")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "check and show the change without keeping it")
+	flags.StringVar(&f.reason, "reason", "", "why the change is made: `TEXT` for the audit trail")
+	flags.StringVar(&f.databaseURL, "database-url", "", "`URL` of the Postgres database")
 	completeFlag(cmd, "output", "table", "json", "csv")
 	for _, name := range []string{"yes", "dry-run", "reason", "database-url"} {
 		completeFlag(cmd, name)
@@ -89,7 +90,7 @@ func groupRun(cmd *cobra.Command, args []string) error {
 // verbFirst is the problem of arguments that name a verb where its noun should be; nil when they do not.
 func verbFirst(root *cobra.Command, args []string) *problem {
 	isNamed := func(c *cobra.Command, name string) bool { return c.Name() == name || c.HasAlias(name) }
-	p := usageProblem("unknown command %q for %q: the noun comes first", args[0], root.Name())
+	p := usageProblem("unknown command %q for %q: the noun comes before the verb", args[0], root.Name())
 	var nouns []string
 	for _, noun := range root.Commands() {
 		if !slices.ContainsFunc(noun.Commands(), func(verb *cobra.Command) bool { return isNamed(verb, args[0]) }) {
@@ -103,7 +104,7 @@ func verbFirst(root *cobra.Command, args []string) *problem {
 	if len(nouns) == 0 {
 		return nil
 	}
-	return p.withHint(fmt.Sprintf("%s NOUN %s, NOUN being %s", root.Name(), args[0], strings.Join(nouns, ", ")))
+	return p.withHint(fmt.Sprintf("%s NOUN %s, where NOUN is one of %s", root.Name(), args[0], strings.Join(nouns, ", ")))
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
@@ -123,7 +124,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 func newCmdHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [NOUN [VERB]]",
-		Short:   "Help about any command",
+		Short:   "Show the help of a command",
 		Example: "  petstorectl help key issue",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, rest, err := cmd.Root().Find(args)
@@ -136,9 +137,9 @@ func newCmdHelp() *cobra.Command {
 	}
 }
 
-// commandName is "noun verb": each problem is told under the program's name.
-func commandName(cmd *cobra.Command) string {
-	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+// missingFlags is the error of a command that was called without flags that it requires.
+func missingFlags(cmd *cobra.Command, names string) *problem {
+	return usageProblem("missing required flag: %s", names).withHint("usage: " + cmd.UseLine())
 }
 
 // exactArgs wants as many arguments as names, and names the missing one.
@@ -150,9 +151,9 @@ func rangeArgs(least int, names ...string) cobra.PositionalArgs {
 		var p *problem
 		switch {
 		case len(args) < least:
-			p = usageProblem("%s needs %s", commandName(cmd), names[len(args)])
+			p = usageProblem("missing argument: %s", names[len(args)])
 		case len(args) > len(names):
-			p = usageProblem("%s does not take %q", commandName(cmd), args[len(names)])
+			p = usageProblem("unexpected argument: %q", args[len(names)])
 		default:
 			return nil
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 func newCmdTenant(f *factory) *cobra.Command {
-	return newGroup("tenant,tenants", "Customers of the platform",
+	return newGroup("tenant,tenants", "Manage tenants",
 		newCmdTenantCreate(f, nil), newCmdTenantList(f, nil), newCmdTenantShow(f, nil),
 		newCmdTenantSuspend(f, nil), newCmdTenantResume(f, nil),
 	)
@@ -33,6 +33,6 @@ func tenantStatus(t plans.Tenant) string {
 	return "suspended"
 }
 
-func numbersOf(t plans.Tenant) string {
-	return fmt.Sprintf("%s requests a minute, %s a day", thousands(t.Quota.PerMinute), thousands(t.Quota.PerDay))
+func quotaText(t plans.Tenant) string {
+	return fmt.Sprintf("%s requests per minute, %s per day", thousands(t.Quota.PerMinute), thousands(t.Quota.PerDay))
 }

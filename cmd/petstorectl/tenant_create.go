@@ -27,18 +27,18 @@ func newCmdTenantCreate(f *factory, runF func(context.Context, *tenantCreateOpti
 	var quota quotaFlags
 	cmd := &cobra.Command{
 		Use:   "create NAME --plan PLAN",
-		Short: "Add a customer",
-		Long: `Add a customer on a plan. Its name is 1 to 63 of a-z, 0-9 and -, not beginning
-with -.
+		Short: "Create a tenant",
+		Long: `Create a tenant on a plan. Its name is 1 to 63 characters of a-z, 0-9 and -, and
+does not begin with -.
 
-The enterprise plan has no numbers of its own and needs the tenant's.`,
+The enterprise plan requires a quota: --per-minute and --per-day.`,
 		Example: `  petstorectl tenant create acme --plan pro
   petstorectl tenant create umbrella --plan enterprise --per-minute 12345 --per-day 5000000`,
-		Args: exactArgs("a NAME"),
+		Args: exactArgs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			o.name = args[0]
 			if o.plan == "" {
-				return usageProblem("%s needs --plan", commandName(cmd)).withHint("see: petstorectl plan list")
+				return missingFlags(cmd, "--plan")
 			}
 			if o.own, err = quota.resolve(cmd); err != nil {
 				return err
@@ -60,7 +60,7 @@ func runTenantCreate(ctx context.Context, o *tenantCreateOptions) error {
 			return db.CreateTenant(ctx, by, store.NewTenant{Name: o.name, Plan: o.plan, Own: o.own}, o.now())
 		},
 		told: func(t plans.Tenant) string {
-			return fmt.Sprintf("created tenant %s on plan %s: %s", t.Name, t.Plan, numbersOf(t))
+			return fmt.Sprintf("created tenant %s on plan %s: %s", t.Name, t.Plan, quotaText(t))
 		},
 		view: tenantView,
 	}.run(ctx, o.factory)

@@ -20,7 +20,7 @@ func newCmdTenantList(f *factory, runF func(context.Context, *tenantListOptions)
 	cmd := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
-		Short:   "Customers in order of name",
+		Short:   "List tenants by name",
 		Example: `  petstorectl tenant list
   petstorectl tenant list -o json | jq -r '.[] | select(.plan == "free") | .name'`,
 		Args: exactArgs(),

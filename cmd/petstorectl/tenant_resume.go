@@ -23,9 +23,9 @@ func newCmdTenantResume(f *factory, runF func(context.Context, *tenantResumeOpti
 	o := &tenantResumeOptions{factory: f}
 	return &cobra.Command{
 		Use:     "resume NAME",
-		Short:   "Let a suspended customer call again",
+		Short:   "Resume a suspended tenant",
 		Example: `  petstorectl tenant resume acme --reason "paid"`,
-		Args:    exactArgs("a tenant's NAME"),
+		Args:    exactArgs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.name = args[0]
 			return runF(cmd.Context(), o)

@@ -22,9 +22,9 @@ func newCmdTenantShow(f *factory, runF func(context.Context, *tenantShowOptions)
 	return &cobra.Command{
 		Use:     "show NAME",
 		Aliases: []string{"get", "view"},
-		Short:   "One customer: plan, quota, keys in use",
+		Short:   "Show a tenant and its number of active keys",
 		Example: `  petstorectl tenant show acme`,
-		Args:    exactArgs("a tenant's NAME"),
+		Args:    exactArgs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.name = args[0]
 			return runF(cmd.Context(), o)

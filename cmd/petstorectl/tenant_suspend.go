@@ -24,13 +24,13 @@ func newCmdTenantSuspend(f *factory, runF func(context.Context, *tenantSuspendOp
 	o := &tenantSuspendOptions{factory: f}
 	return &cobra.Command{
 		Use:   "suspend NAME",
-		Short: "Refuse all keys of a customer until it is resumed",
-		Long: `Refuse all keys of a customer, on every server within a tenth of a second, until
-it is resumed.
+		Short: "Suspend a tenant: refuse all its keys",
+		Long: `Suspend a tenant: every server refuses all its keys within 100 ms, until the
+tenant is resumed.
 
-It asks first; where nobody can answer, give --yes.`,
+The command asks for confirmation; scripts need --yes.`,
 		Example: `  petstorectl tenant suspend acme --reason "invoice 1042 unpaid" --yes`,
-		Args:    exactArgs("a tenant's NAME"),
+		Args:    exactArgs("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.name = args[0]
 			if err := o.needsYes("tenant suspend"); err != nil {

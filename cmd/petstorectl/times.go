@@ -46,7 +46,7 @@ func relative(t, now time.Time) string {
 	return "just now"
 }
 
-var errLength = errors.New("no length of time such as 30m, 12h, 90d or 2w")
+var errLength = errors.New("not a duration such as 30m, 12h, 90d or 2w")
 
 // parseLength reads a length of time such as 90d, 2w, 1h or 1h30m, more than none and at most 100 years.
 func parseLength(text string) (time.Duration, error) {
@@ -67,9 +67,9 @@ func parseLength(text string) (time.Duration, error) {
 	case err != nil:
 		return 0, fmt.Errorf("%q is %w", text, errLength)
 	case length <= 0:
-		return 0, fmt.Errorf("%q is not more than zero: want a length of time such as 30m, 12h, 90d or 2w", text)
+		return 0, fmt.Errorf("%q is not a positive duration such as 30m, 12h, 90d or 2w", text)
 	case length > maxLength:
-		return 0, fmt.Errorf("%q is more than 100 years", text)
+		return 0, fmt.Errorf("%q is longer than 100 years", text)
 	}
 	return length, nil
 }
@@ -86,7 +86,7 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 	}
 	length, err := parseLength(text)
 	if errors.Is(err, errLength) {
-		return time.Time{}, fmt.Errorf("%w, no date such as 2027-01-01 and no time such as 2027-01-01T12:00:00Z", err)
+		return time.Time{}, fmt.Errorf("%w, a date such as 2027-01-01 or a time such as 2027-01-01T12:00:00Z", err)
 	}
 	return now.Add(length), err
 }
@@ -96,7 +96,7 @@ func parseMonth(text string, now time.Time) (from, to time.Time, err error) {
 	from = time.Date(now.UTC().Year(), now.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
 	if text != "" {
 		if from, err = time.Parse("2006-01", text); err != nil {
-			return from, to, fmt.Errorf("%q is no month such as 2026-11", text)
+			return from, to, fmt.Errorf("%q is not a month such as 2026-11", text)
 		}
 	}
 	return from, from.AddDate(0, 1, 0), nil

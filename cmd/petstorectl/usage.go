@@ -9,7 +9,7 @@ import (
 )
 
 func newCmdUsage(f *factory) *cobra.Command {
-	return newGroup("usage", "Requests admitted and refused", newCmdUsageShow(f, nil), newCmdUsageExport(f, nil))
+	return newGroup("usage", "Report usage by month", newCmdUsageShow(f, nil), newCmdUsageExport(f, nil))
 }
 
 // usageView has the columns of the grouping, then the two sums.

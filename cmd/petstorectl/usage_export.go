@@ -24,15 +24,15 @@ func newCmdUsageExport(f *factory, runF func(context.Context, *usageExportOption
 	var month string
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "A month for billing, in CSV: who had which plan when, and used what",
-		Long: `A UTC month for billing: a line for each time that a customer was on a plan,
-also one on which it used nothing, with the numbers that were in force and what
-was admitted and refused. All lines are printed, in CSV where no other format is
-asked for. Each recorded request is in exactly one line.
+		Short: "Export a month for billing as CSV",
+		Long: `Export a UTC month for billing. Each row is a period during which a tenant was
+on a plan, with the quota and the numbers of admitted and refused requests;
+periods without requests are included. Each recorded request is in exactly one
+row. The default format is CSV, and all rows are printed.
 
-Usage is kept by hour: an hour in which a customer's numbers changed within one
-plan counts to the later ones. Usage on a plan that a customer never had, should
-there be any, has a line without times and numbers.`,
+Usage is recorded by hour: an hour in which a tenant's quota changed within one
+plan belongs to the later quota. Usage on a plan that was never assigned to the
+tenant, should there be any, has a row without times and quota.`,
 		Example: `  petstorectl usage export --month 2026-11 > 2026-11.csv
   petstorectl usage export --month 2026-11 -o json`,
 		Args: exactArgs(),
@@ -44,7 +44,7 @@ there be any, has a line without times and numbers.`,
 		},
 		ValidArgsFunction: completeArgs(),
 	}
-	cmd.Flags().StringVar(&month, "month", "", "the `MONTH`, as 2026-11; this one when left out")
+	cmd.Flags().StringVar(&month, "month", "", "UTC `MONTH` such as 2026-11 (default: this month)")
 	completeFlag(cmd, "month")
 	return cmd
 }
@@ -75,7 +75,7 @@ func runUsageExport(ctx context.Context, o *usageExportOptions) error {
 	}
 	month := o.from.Format("2006-01")
 	if o.now().Before(o.to) {
-		o.streams.say("%s is not over: this is what was used so far", month)
+		o.streams.say("%s has not ended: these are the numbers so far", month)
 	}
 	v := billingView(month)
 	switch o.output {

@@ -29,9 +29,9 @@ func newCmdUsageShow(f *factory, runF func(context.Context, *usageShowOptions) e
 	var month string
 	cmd := &cobra.Command{
 		Use:   "show [TENANT]",
-		Short: "Requests of a month, by tenant and plan",
-		Long: `Requests of a UTC month, by tenant and plan. The plan is the one that was in
-force at the request, so that a customer who changed plans has a line for each.`,
+		Short: "Show the requests of a month",
+		Long: `Show the requests of a UTC month by tenant and plan. The plan is the one at the
+time of the request: a tenant that changed plans has a row for each of them.`,
 		Example: `  petstorectl usage show
   petstorectl usage show --month 2026-11 --by plan -o csv
   petstorectl usage show acme --by day`,
@@ -51,8 +51,8 @@ force at the request, so that a customer who changed plans has a line for each.`
 		ValidArgsFunction: completeArgs(f.tenantNames),
 	}
 	groupings := []store.UsageBy{store.ByTenant, store.ByPlan, store.ByKey, store.ByDay, store.ByHour}
-	cmd.Flags().StringVar(&month, "month", "", "the `MONTH`, as 2026-11; this one when left out")
-	cmd.Flags().Var(newChoice(&o.by, groupings...), "by", "one line for each `WHAT`: tenant, plan, key, day or hour")
+	cmd.Flags().StringVar(&month, "month", "", "UTC `MONTH` such as 2026-11 (default: this month)")
+	cmd.Flags().Var(newChoice(&o.by, groupings...), "by", "`GROUP` the rows by tenant, plan, key, day or hour")
 	addLimitFlag(cmd, &o.limit, usageLimit)
 	completeFlag(cmd, "by", "tenant", "plan", "key", "day", "hour")
 	completeFlag(cmd, "month")

@@ -19,7 +19,7 @@ func newCmdVersion(f *factory, runF func(*versionOptions) error) *cobra.Command 
 	o := &versionOptions{factory: f}
 	return &cobra.Command{
 		Use:               "version",
-		Short:             "What this program was built from",
+		Short:             "Print the version",
 		Example:           `  petstorectl version`,
 		Args:              exactArgs(),
 		RunE:              func(*cobra.Command, []string) error { return runF(o) },

@@ -114,7 +114,7 @@ func printList[T any](f *factory, v view[T], things []T) error {
 // printLimited prints at most limit things, and says when there are more or none.
 func printLimited[T any](f *factory, v view[T], things []T, limit int, none string) error {
 	if len(things) > limit {
-		f.streams.say("showing the first %d; see --limit", limit)
+		f.streams.say("showing the first %d; use --limit for more", limit)
 		things = things[:limit]
 	}
 	if len(things) == 0 {

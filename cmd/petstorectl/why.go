@@ -30,20 +30,20 @@ func newCmdWhy(f *factory, runF func(context.Context, *whyOptions) error) *cobra
 	o := &whyOptions{factory: f}
 	cmd := &cobra.Command{
 		Use:   "why KEY-ID|REQUEST-ID|-",
-		Short: "Why was it refused, and what helps",
-		Long: `What the platform decided about a caller and why: the state of its key, its plan
-and limits, what it used today, its bans, its last refusals, and what helps.
+		Short: "Explain why a caller is refused",
+		Long: `Explain what the platform decides about a caller and why: the state of its key,
+its plan and limits, today's usage, its bans, its last refusals, and what to do.
 
-It is asked with a key's id, with the X-Request-Id of a refused request, or with
-- and the key itself on stdin. Refusals are kept for a day: of each key the last
-50, and of a flood the first and the last of each moment.
+The argument is the ID of a key, the X-Request-Id of a refused request, or - to
+read the key from stdin. Refusals are kept for a day: the last 50 of each key,
+and of many in a row only the first and the last.
 
-What was used is as recorded, at most a second behind. The counters of the
-minute are in Redis or in the servers, not here.`,
+Usage is as recorded, at most a second behind. The counters of the current
+minute are in Redis or in the servers, not in the database.`,
 		Example: `  petstorectl why key_9Xb2LmQ0tR7sVw1Z
   petstorectl why d4s6v8qk3m5t0b2n7c1g -o json | jq -r .verdict
   petstorectl why - < found-in-a-log.txt`,
-		Args: exactArgs("a KEY-ID, a REQUEST-ID or -"),
+		Args: exactArgs("KEY-ID, REQUEST-ID or -"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkKeyID(args[0]); err != nil {
 				return err

@@ -17,6 +17,7 @@ help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## start everything on this machine: PostgreSQL, sample data, a key, the server (ARGS="--addr 127.0.0.1:9000 --dir DIR")
+	@[ -n "$$PETSTORE_DATABASE_URL" ] || tools/install.sh postgres
 	@exec bin/petstore dev $(ARGS)
 
 build: ## build bin/petstore and bin/petstorectl
@@ -25,6 +26,7 @@ build: ## build bin/petstore and bin/petstorectl
 
 # The end-to-end tests measure delays, so they come by themselves, after all others.
 test: ## run all tests with the race detector, on real Postgres and Redis servers that they start themselves
+	@tools/install.sh postgres redis-server chromium npm wrk || :
 	@failed=0; for of in -v -e; do \
 	  packages=$$($(GO) list $(PACKAGES) | grep $$of '/internal/e2e$$'); \
 	  [ -z "$$packages" ] || $(GO) test -tags $(TAGS) -race -timeout 9m $$packages || failed=1; \
@@ -46,12 +48,15 @@ fmt: ## format all Go files
 	@gofmt -w $$(git ls-files '*.go')
 
 bench: build ## compare every case with a bare Gin server, into docs/benchmarks.md and bench/results.json (ARGS="-cases list_memory -rounds 1")
+	@tools/install.sh postgres redis-server wrk
 	$(GO) run -tags $(TAGS) ./bench $(ARGS)
 
 bench-scale: ## show how costs grow with animals, keys, servers and requests, into docs/benchmarks-scale.md (ARGS="-only servers")
+	@tools/install.sh postgres redis-server
 	$(GO) run -tags $(TAGS) ./bench/scale $(ARGS)
 
 soak: ## run the long forms: 20,000 generated requests of each kind, 200,000 schedules of faults, e2e on servers with the race detector, every fuzzer for SOAK=1m
+	@tools/install.sh postgres redis-server
 	PETSTORE_SOAK=1 $(GO) test -tags $(TAGS) -timeout 60m -v -run '^TestGenerated$$' ./internal/contract
 	PETSTORE_SOAK=1 $(GO) test -tags $(TAGS) -timeout 60m -v -run '^TestSimulation$$' ./internal/plans
 	PETSTORE_SOAK=1 PETSTORE_E2E_RACE=1 $(GO) test -tags $(TAGS) -race -timeout 60m -v ./internal/e2e

@@ -71,7 +71,7 @@ func (o *options) check(rest []string) error {
 	return nil
 }
 
-// budget bounds everything together, with two minutes to start the servers and to install what is missing.
+// budget bounds everything together, with two minutes to start the servers.
 func (o *options) budget() time.Duration {
 	const most, slack = 25, time.Second
 	runs := time.Duration(most*o.rounds) * (o.duration + slack)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"strings"
 
@@ -22,7 +21,7 @@ func run(ctx context.Context, o *options) (err error) {
 		LogLevel: o.logLevel, Animals: servers.Animals, Crowd: servers.Crowd,
 	}
 	o.say("%s", r.Machine)
-	wrk, err := load.FindWrk(ctx, os.Stderr)
+	wrk, err := load.FindWrk()
 	if err != nil {
 		return err
 	}

@@ -50,11 +50,11 @@ func (s *stage) setUp(ctx context.Context, o *options) (err error) {
 	if err := ensureBuilt(ctx, o.petstore); err != nil {
 		return err
 	}
-	if s.postgres, err = servers.StartPostgres(ctx, os.Stderr); err != nil {
+	if s.postgres, err = servers.StartPostgres(ctx); err != nil {
 		return err
 	}
 	s.later(s.postgres.Stop)
-	if s.redisServer, err = servers.StartRedis(ctx, os.Stderr, s.dir); err != nil {
+	if s.redisServer, err = servers.StartRedis(ctx, s.dir); err != nil {
 		return err
 	}
 	s.later(s.redisServer.Stop)

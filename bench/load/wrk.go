@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,7 +17,6 @@ import (
 	"time"
 
 	"petstore.example/internal/subprocess"
-	"petstore.example/internal/syspkg"
 )
 
 // Options are how hard to drive.
@@ -41,15 +39,13 @@ func (r Result) RPS() float64 { return float64(r.Requests) / r.Elapsed.Seconds()
 // Wrk is an installed wrk.
 type Wrk struct{ path string }
 
-// FindWrk finds wrk, and installs it when it is missing; what the installer says goes to w.
-func FindWrk(ctx context.Context, w io.Writer) (*Wrk, error) {
-	var path string
-	err := syspkg.Ensure(ctx, w, syspkg.Package{Name: "wrk", Apt: "wrk", Brew: "wrk"}, func() (found bool) {
-		var err error
-		path, err = exec.LookPath("wrk")
-		return err == nil
-	})
-	return &Wrk{path}, err
+// FindWrk finds wrk in PATH.
+func FindWrk() (*Wrk, error) {
+	path, err := exec.LookPath("wrk")
+	if err != nil {
+		return nil, fmt.Errorf("%w: install it with tools/install.sh wrk, as make bench does", err)
+	}
+	return &Wrk{path}, nil
 }
 
 // Version is wrk's own, as "4.1.0".

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,7 +18,7 @@ var brief = Options{Connections: 2, Threads: 1, Duration: time.Second}
 
 func wrk(t *testing.T) *Wrk {
 	t.Helper()
-	w, err := FindWrk(t.Context(), os.Stderr)
+	w, err := FindWrk()
 	if err != nil {
 		t.Fatal(err)
 	}

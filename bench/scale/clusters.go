@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +36,7 @@ func clusters(ctx context.Context, g *ground) (t *table, err error) {
 			"because what comes while one is under way goes together with the next, as one where it is the same tenant's. Spread, fewer meet.", clusterTenants, clusterTime, callers, callersTogether),
 		head: []string{"servers", "requests/s", "scripts a request", "Redis µs a request", "spread: requests/s", "scripts a request", "Redis µs a request"},
 	}
-	server, err := servers.StartRedis(ctx, os.Stderr, g.dir)
+	server, err := servers.StartRedis(ctx, g.dir)
 	if err != nil {
 		return nil, err
 	}

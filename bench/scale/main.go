@@ -85,7 +85,7 @@ func measure(ctx context.Context, only string, most int) (tables []*table, err e
 	}
 	defer remove()
 	m := machine.Describe()
-	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true, Install: true, SharedBuffers: m.MemoryMB / buffersShare, Log: os.Stderr})
+	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true, SharedBuffers: m.MemoryMB / buffersShare})
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"io"
-	"os"
 	"slices"
 	"testing"
 
@@ -56,7 +55,7 @@ func TestFigures(t *testing.T) {
 // The smallest sizes: what is asked for is there, and every part has a row and a verdict.
 func TestSmallest(t *testing.T) {
 	t.Parallel()
-	postgres, err := servers.StartPostgres(t.Context(), os.Stderr)
+	postgres, err := servers.StartPostgres(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"io"
 
 	"petstore.example/internal/localpg"
 	"petstore.example/internal/store"
@@ -13,9 +12,9 @@ import (
 // Postgres is a throwaway cluster.
 type Postgres struct{ *localpg.Server }
 
-// StartPostgres starts a cluster without data, and installs PostgreSQL when it is missing; what the installer says goes to w.
-func StartPostgres(ctx context.Context, w io.Writer) (*Postgres, error) {
-	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true, Install: true, Log: w})
+// StartPostgres starts a cluster without data.
+func StartPostgres(ctx context.Context) (*Postgres, error) {
+	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true})
 	return &Postgres{server}, err
 }
 

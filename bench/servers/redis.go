@@ -2,15 +2,13 @@ package servers
 
 import (
 	"context"
-	"io"
+	"fmt"
 	"net"
 	"os/exec"
 	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
-
-	"petstore.example/internal/syspkg"
 )
 
 // Redis is a server that keeps nothing on disk.
@@ -20,16 +18,11 @@ type Redis struct {
 	Version string
 }
 
-// StartRedis starts a Redis, and installs it when it is missing; what the installer says goes to w.
-func StartRedis(ctx context.Context, w io.Writer, dir string) (*Redis, error) {
-	var path string
-	err := syspkg.Ensure(ctx, w, syspkg.Package{Name: "Redis", Apt: "redis-server", Brew: "redis"}, func() (found bool) {
-		var err error
-		path, err = exec.LookPath("redis-server")
-		return err == nil
-	})
+// StartRedis starts a Redis that logs to dir.
+func StartRedis(ctx context.Context, dir string) (*Redis, error) {
+	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: install it with tools/install.sh redis-server, as make bench does", err)
 	}
 	r := &Redis{}
 	return r, anywhere(ctx, 1, func(addrs []string) (err error) {

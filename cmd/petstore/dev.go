@@ -13,7 +13,6 @@ import (
 	"petstore.example/internal/devfile"
 	"petstore.example/internal/localpg"
 	"petstore.example/internal/store"
-	"petstore.example/internal/syspkg"
 )
 
 // devOptions are what `petstore dev` is told.
@@ -31,8 +30,8 @@ func newDevCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Start everything on this machine: a private PostgreSQL, sample data, a key, the server",
-		Long: `Start the API with all that it needs and nothing set up before: a private PostgreSQL whose data stays under --dir
-(installed first where that is possible), a sample tenant "demo" on the Pro plan with animals, and a key. Started again,
+		Long: `Start the API with all that it needs and nothing set up before: a private PostgreSQL whose data stays under --dir,
+a sample tenant "demo" on the Pro plan with animals, and a key. Started again,
 it has the same data and the same key. With PETSTORE_DATABASE_URL set it uses that database instead.`,
 		Example: `  petstore dev
   petstore dev --addr 127.0.0.1:9000 --admin-addr 127.0.0.1:9001 --dir /tmp/store`,
@@ -101,9 +100,9 @@ func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url
 		return ctx, url, func() {}, nil
 	}
 	// It makes the folder such that the database's user, which is not root, gets through to its own below.
-	server, err := localpg.Start(ctx, localpg.Options{Dir: o.Dir, Install: true, Log: o.Log})
-	if notInstalled := (*syspkg.NotInstalledError)(nil); errors.As(err, &notInstalled) {
-		return ctx, "", nil, fmt.Errorf("%w; or set PETSTORE_DATABASE_URL to a database of yours", err)
+	server, err := localpg.Start(ctx, localpg.Options{Dir: o.Dir, Log: o.Log})
+	if errors.Is(err, localpg.ErrNotInstalled) {
+		return ctx, "", nil, fmt.Errorf("%w; or set PETSTORE_DATABASE_URL to a database of your own", err)
 	}
 	if err != nil {
 		return ctx, "", nil, err

@@ -22,7 +22,6 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
-	"petstore.example/internal/syspkg"
 	"petstore.example/internal/usage"
 )
 
@@ -63,23 +62,16 @@ func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// chromium returns the path of the browser, which it installs if need be.
+// chromium returns the path of the browser.
 func chromium(t *testing.T) string {
 	t.Helper()
-	var path string
-	found := func() bool {
-		for _, name := range []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome"} {
-			if p, err := exec.LookPath(name); err == nil {
-				path = p
-				return true
-			}
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
 		}
-		return false
 	}
-	if err := syspkg.Ensure(t.Context(), os.Stderr, syspkg.Package{Name: "Chromium", Apt: "chromium", Brew: "chromium"}, found); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	t.Fatal("Chromium is not installed: install it with tools/install.sh chromium, as make test does")
+	return ""
 }
 
 // install has npm install what the script needs, unless it is there in the versions of the lock file.
@@ -93,9 +85,8 @@ func install(t *testing.T) {
 	if err == nil && !installed.ModTime().Before(lock.ModTime()) {
 		return
 	}
-	npm := func() bool { _, err := exec.LookPath("npm"); return err == nil }
-	if err := syspkg.Ensure(t.Context(), os.Stderr, syspkg.Package{Name: "Node.js with npm", Apt: "npm", Brew: "node"}, npm); err != nil {
-		t.Fatal(err)
+	if _, err := exec.LookPath("npm"); err != nil {
+		t.Fatalf("%v: install it with tools/install.sh npm, as make test does", err)
 	}
 	if out, err := command(t.Context(), "npm", "ci", "--prefix", tools, "--no-audit", "--no-fund").CombinedOutput(); err != nil {
 		t.Fatalf("npm ci: %v\n%s", err, out)

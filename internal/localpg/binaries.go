@@ -13,14 +13,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"petstore.example/internal/syspkg"
 )
 
-var (
-	postgresPackage = syspkg.Package{Name: "PostgreSQL", Apt: "postgresql", Brew: "postgresql@17"}
-	errNoBinaries   = errors.New("no PostgreSQL server programs")
-)
+// ErrNotInstalled says that this machine has no PostgreSQL server, and how to install one.
+var ErrNotInstalled = errors.New("PostgreSQL is not installed: apt-get install postgresql, brew install postgresql, or your system's package of it")
 
 // binaries is a folder with the programs postgres and initdb of one version.
 type binaries struct {
@@ -66,7 +62,7 @@ func number(path string) int {
 }
 
 // findBinaries returns the first programs among the folders dirs, or the first of version want where want is not empty and
-// there are such. It returns errNoBinaries when there are none at all.
+// there are such. It returns ErrNotInstalled when there are none at all.
 func findBinaries(ctx context.Context, dirs []string, want string) (binaries, error) {
 	var first binaries
 	seen := map[string]bool{}
@@ -87,7 +83,7 @@ func findBinaries(ctx context.Context, dirs []string, want string) (binaries, er
 		return binaries{}, err // which is why none answered
 	}
 	if first.dir == "" {
-		return binaries{}, errNoBinaries
+		return binaries{}, ErrNotInstalled
 	}
 	return first, nil
 }
@@ -123,23 +119,13 @@ func majorVersion(text string) (string, error) {
 
 func (b binaries) path(program string) string { return filepath.Join(b.dir, program) }
 
-// provide finds the programs that fit the data, and installs them when there are none at all.
-func provide(ctx context.Context, o Options, p place, dirs finder) (b binaries, err error) {
+// provide finds the programs that fit the data.
+func provide(ctx context.Context, p place, dirs finder) (b binaries, err error) {
 	want, err := dataVersion(p.data())
 	if err != nil {
 		return binaries{}, err
 	}
-	found := func() bool {
-		b, err = findBinaries(ctx, dirs(ctx), want)
-		return err == nil
-	}
-	switch {
-	case o.Install:
-		err = syspkg.Ensure(ctx, o.Log, postgresPackage, found)
-	case !found() && errors.Is(err, errNoBinaries):
-		err = &syspkg.NotInstalledError{Package: postgresPackage}
-	}
-	if err != nil {
+	if b, err = findBinaries(ctx, dirs(ctx), want); err != nil {
 		return binaries{}, err
 	}
 	if want != "" && b.version != want {

@@ -53,7 +53,7 @@ func TestFindBinaries(t *testing.T) {
 		"version not there":       {[]string{v18, v14}, "13", v18, nil},
 		"unusable ones":           {[]string{"/nowhere", client, strange, v14}, "", v14, nil},
 		"through a link":          {[]string{links, v18}, "", v14, nil},
-		"none":                    {[]string{client, "/nowhere"}, "", "", errNoBinaries},
+		"none":                    {[]string{client, "/nowhere"}, "", "", ErrNotInstalled},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

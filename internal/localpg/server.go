@@ -29,9 +29,6 @@ type Options struct {
 	// SharedBuffers is how many MB of pages PostgreSQL keeps itself (shared_buffers); 0 is its own default, or 32 for a throwaway.
 	SharedBuffers int64
 
-	// Install allows to install PostgreSQL when it is not on the machine.
-	Install bool
-
 	// Log gets what a person should know, one line each. It may be nil.
 	Log io.Writer
 }
@@ -50,7 +47,7 @@ type Server struct {
 }
 
 // Start starts the server, after having created its data when there is none, and returns when it takes connections. The errors
-// that a person can do something about are *InUseError, *VersionError and *syspkg.NotInstalledError.
+// that a person can do something about are *InUseError, *VersionError and ErrNotInstalled.
 // ctx bounds the start alone.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	s, err := start(ctx, o, candidates)
@@ -79,7 +76,7 @@ func start(ctx context.Context, o Options, dirs finder) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := provide(ctx, o, p, dirs)
+	b, err := provide(ctx, p, dirs)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ var below = map[string][]string{
 
 	"internal/api/reference": {"docs"},
 
-	"internal/localpg": {"internal/subprocess", "internal/syspkg"},
+	"internal/localpg": {"internal/subprocess"},
 }
 
 // knows says which of our packages may import a library. A library that is not named here is free for all.

@@ -17,7 +17,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"petstore.example/internal/subprocess"
-	"petstore.example/internal/syspkg"
 )
 
 // Server is a Redis server of one test's own on a port of the loopback address, which stays the same over every Stop and Start.
@@ -143,9 +142,9 @@ func freeAddr() (string, error) {
 
 // launch starts a server and waits until it answers.
 func launch(ctx context.Context, addr string, args ...string) (*subprocess.Process, error) {
-	path, err := program(ctx)
+	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: install it with tools/install.sh redis-server, as make test does", err)
 	}
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -200,14 +199,4 @@ func isServer(ctx context.Context, addr string, pid int) bool {
 	client := clientOf(addr, 0)
 	defer client.Close()
 	return client.InfoMap(ctx, "server").Val()["Server"]["process_id"] == strconv.Itoa(pid)
-}
-
-// program finds redis-server and installs it when it is missing.
-func program(ctx context.Context) (path string, err error) {
-	pkg := syspkg.Package{Name: "Redis", Apt: "redis-server", Brew: "redis"}
-	err = syspkg.Ensure(ctx, os.Stderr, pkg, func() bool {
-		path, err = exec.LookPath("redis-server")
-		return err == nil
-	})
-	return path, err
 }

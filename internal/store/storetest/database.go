@@ -116,7 +116,7 @@ func (c *cluster) drop(name string) error {
 // start uses no test's context: the server outlives the test that comes first.
 func (c *cluster) start() error {
 	ctx := context.Background()
-	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true, Install: true, Log: os.Stderr})
+	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true})
 	if err != nil {
 		return err
 	}

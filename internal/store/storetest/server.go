@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -59,7 +58,7 @@ func (p *PrivateServer) Start() {
 	if p.server != nil {
 		return
 	}
-	server, err := localpg.Start(context.Background(), localpg.Options{Dir: p.dir, Throwaway: true, Install: true, Log: os.Stderr})
+	server, err := localpg.Start(context.Background(), localpg.Options{Dir: p.dir, Throwaway: true})
 	if err != nil {
 		p.t.Fatalf("test server: %v", err)
 	}

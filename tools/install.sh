@@ -1,0 +1,94 @@
+#!/bin/sh
+# Installs those of the named programs that are missing: postgres redis-server chromium npm wrk. It uses Homebrew on macOS and
+# apt-get elsewhere, as root or through a sudo that asks for no password. When that is not possible it says in one line what to
+# install, and fails after it has tried the others.
+set -u
+
+root=${DPKG_ROOT:-} # the file system that apt-get installs into
+
+# has tells whether a program is installed. PostgreSQL's are rarely in PATH: the patterns are those of internal/localpg.
+has() {
+	case $1 in
+	postgres)
+		for dir in "$(pg_config --bindir)" \
+			"$root"/usr/lib/postgresql/*/bin \
+			"$root"/usr/pgsql-*/bin \
+			"$root"/usr/libexec/postgresql* \
+			"$root"/opt/homebrew/opt/postgresql@*/bin \
+			"$root"/opt/homebrew/opt/postgresql/bin \
+			"$root"/usr/local/opt/postgresql@*/bin \
+			"$root"/usr/local/opt/postgresql/bin \
+			"$root"/home/linuxbrew/.linuxbrew/opt/postgresql@*/bin \
+			"$root"/Applications/Postgres.app/Contents/Versions/*/bin; do
+			[ ! -x "$dir/postgres" ] || [ ! -x "$dir/initdb" ] || return 0
+		done
+		;;
+	chromium)
+		for name in chromium-browser google-chrome-stable google-chrome; do
+			! command -v "$name" || return 0
+		done
+		;;
+	esac >/dev/null 2>&1
+	command -v "$1" >/dev/null
+}
+
+# advice is the command that installs a program.
+advice() {
+	case $(uname):$1 in
+	Darwin:postgres) echo brew install postgresql@17 ;;
+	Darwin:redis-server) echo brew install redis ;;
+	Darwin:npm) echo brew install node ;;
+	Darwin:*) echo brew install "$1" ;;
+	*:postgres) echo apt-get install postgresql ;;
+	*) echo apt-get install "$1" ;;
+	esac
+}
+
+# apt installs a package without starting what it brings: policy-rc.d keeps services down, and the drop-in keeps
+# postgresql-common from creating a cluster. Both files are removed again, unless they were there before.
+apt() (
+	policy=$root/usr/sbin/policy-rc.d
+	cluster=$root/etc/postgresql-common/createcluster.d/petstore-no-cluster.conf
+	made=
+	trap '[ -z "$made" ] || rm -f $made; rmdir -p "${cluster%/*}" 2>/dev/null' EXIT
+	trap 'exit 130' HUP INT TERM
+	if [ ! -e "$policy" ]; then
+		made=$policy
+		printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy" || exit
+	fi
+	if [ ! -e "$cluster" ]; then
+		made="$made $cluster"
+		mkdir -p "${cluster%/*}" && echo 'create_main_cluster = false' >"$cluster" || exit
+	fi
+	export DEBIAN_FRONTEND=noninteractive
+	get() { apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 "$1" </dev/null; }
+	get "$1" || { apt-get update && get "$1"; }
+)
+
+install() {
+	command=$(advice "$1")
+	echo "installing $1"
+	case $command in
+	brew*) command -v brew >/dev/null && $command ;;
+	*) command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] && apt "${command##* }" ;;
+	esac
+}
+
+missing=
+for program; do
+	has "$program" || missing="$missing $program"
+done
+[ -n "$missing" ] || exit 0
+if [ "$(uname)" != Darwin ] && [ "$(id -u)" != 0 ] && command -v apt-get >/dev/null && sudo -n true 2>/dev/null; then
+	exec sudo -n "$0" $missing
+fi
+# Of several at the same time one installs, and the others find what it has installed.
+! command -v flock >/dev/null || { exec 9<"$0" && flock 9; }
+status=0
+for program in $missing; do
+	has "$program" || { install "$program" && has "$program"; } >&2 || {
+		echo "$program is missing, and could not be installed: install it with $(advice "$program"), or your system's package of it" >&2
+		status=1
+	}
+done
+exit $status

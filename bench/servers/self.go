@@ -28,7 +28,7 @@ const selfCommand = "serve-for-bench"
 // handlers makes each server's handler from its options, as JSON.
 var handlers = map[string]func(options []byte) (http.Handler, error){
 	"bare":  bareHandler,
-	fast:   bareHandler,
+	fast:    bareHandler,
 	"stock": stockHandler,
 }
 

@@ -3,10 +3,8 @@ package api
 import (
 	"encoding/json"
 	"errors"
-	"math"
 	"net/http"
 	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,9 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/rs/zerolog"
 
-	"petstore.example/internal/httpfast"
-	"petstore.example/internal/keys"
-	"petstore.example/internal/plans"
 )
 
 // event returns the one event in the log.
@@ -188,71 +183,6 @@ func TestRequestID(t *testing.T) {
 	if got := header(w.do(r), "X-Request-Id"); got == "a" || got == "b" {
 		t.Errorf("two ids: kept %q", got)
 	}
-}
-
-// TestEventBytes: events are what zerolog writes field by field, over any connection.
-func TestEventBytes(t *testing.T) {
-	t.Parallel()
-	w, c := newConnWorld(t), &httpfast.Conn{}
-	w.directory.change(t, w.other, func(c *keys.Caller) {
-		c.KeyID, c.Tenant = "key \"ä\"\x01", &plans.Tenant{ID: math.MinInt64, Plan: "a\\b\n</x>", Quota: plans.Quota{PerMinute: 1, PerDay: 9}}
-	})
-	plan := func(key, plan string) {
-		w.directory.change(t, key, func(c *keys.Caller) {
-			changed := *c.Tenant
-			changed.Plan = plan
-			c.Tenant = &changed
-		})
-	}
-	for i, conn := range []*httpfast.Conn{nil, c, c, c, c, nil} {
-		for _, key := range []string{w.key, w.other, "", w.other, "wrong", w.key} {
-			logs := &syncBuffer{}
-			w.logs.take()
-			authorization := "Bearer " + key
-			if key == "" {
-				authorization = ""
-			}
-			r := w.request("GET", "/v1/pets", "", "Authorization", authorization, "X-Request-Id", "a/b:1")
-			if conn != nil {
-				w.over(conn, r)
-			} else {
-				w.do(r)
-			}
-			got := w.logs.String()
-			var e map[string]any
-			if err := json.Unmarshal([]byte(got), &e); err != nil {
-				t.Fatalf("%v: %s", err, got)
-			}
-			log := zerolog.New(logs)
-			want := log.Info().Str("request_id", "a/b:1").Str("method", "GET").Str("route", "/v1/pets").Int("status", int(e["status"].(float64)))
-			if caller, ok := w.directory.callers[digest(key)]; ok {
-				want.Int64("tenant", caller.Tenant.ID).Str("key", caller.KeyID).Str("plan", caller.Tenant.Plan)
-			}
-			_, ms, _ := strings.Cut(got, `"duration_ms":`)
-			ms, _, _ = strings.Cut(ms, ",")
-			want.RawJSON("duration_ms", []byte(ms)).Int("bytes", int(e["bytes"].(float64)))
-			if code, ok := e["code"].(string); ok {
-				want.Str("code", code)
-			}
-			want.Msg("request")
-			if diff := cmp.Diff(logs.String(), got); diff != "" {
-				t.Errorf("%d %s: (-want +got)\n%s", i, key, diff)
-			}
-		}
-		plan(w.key, strconv.Itoa(i))
-	}
-}
-
-func digest(key string) keys.Digest {
-	token, _ := keys.ParseToken(key) // The zero token is nobody's.
-	return token.Digest()
-}
-
-// take empties the buffer.
-func (b *syncBuffer) take() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.b.Reset()
 }
 
 // TestEventHasItsEnd: a hook that stamps a request's event finds the time at which the request ended.

@@ -56,8 +56,6 @@ type series struct {
 	of       result
 	requests prometheus.Counter
 	duration prometheus.Observer
-	// text is what the log says of it.
-	text string
 }
 
 func (m *metrics) route(path string) *routeMetrics {
@@ -66,12 +64,10 @@ func (m *metrics) route(path string) *routeMetrics {
 	return r
 }
 
-// observe counts a request, and returns what it counted it as.
-func (r *routeMetrics) observe(x *exchange, elapsed time.Duration) *series {
-	s := r.find(result{status: x.status(), method: methodName(x.Request.Method), plan: x.plan()})
+func (r *routeMetrics) observe(x *exchange, status int, elapsed time.Duration) {
+	s := r.find(result{status: status, method: methodName(x.Request.Method), plan: x.plan()})
 	s.requests.Inc()
 	s.duration.Observe(elapsed.Seconds())
-	return s
 }
 
 func (r *routeMetrics) find(of result) *series {
@@ -92,7 +88,6 @@ func (r *routeMetrics) add(of result) *series {
 		of:       of,
 		requests: r.requests.WithLabelValues(r.path, of.method, strconv.Itoa(of.status), of.plan),
 		duration: r.duration.WithLabelValues(r.path, of.method),
-		text:     `","method":"` + of.method + `","route":"` + r.path + `","status":` + strconv.Itoa(of.status),
 	})
 	r.results.Store(&more)
 	return &more[len(more)-1]

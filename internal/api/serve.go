@@ -72,9 +72,10 @@ func (a *api) finish(x *exchange) {
 	if v := recover(); v != nil {
 		cut = a.recovered(x, v)
 	}
-	elapsed := time.Since(x.started)
+	elapsed, status := time.Since(x.started), x.status()
 	x.ended = x.started.Add(elapsed)
-	a.record(x, x.metrics.observe(x, elapsed), elapsed)
+	x.metrics.observe(x, status, elapsed)
+	a.record(x, status, elapsed)
 	if x.conn != nil {
 		// Only net/http and package httpfast are known to have copied the header's values.
 		*x = exchange{}

@@ -53,7 +53,7 @@ func newLogger(cfg config, out io.Writer) zerolog.Logger {
 		level = zerolog.InfoLevel
 	}
 	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000Z07:00"
-	return zerolog.New(out).Level(level).Hook(&stamp{})
+	return zerolog.New(out).Level(level).With().Timestamp().Logger()
 }
 
 // colours tells whether out is a terminal whose user has nothing against them (https://no-color.org).

@@ -27,7 +27,6 @@ type exchange struct {
 	now time.Time
 	// started is for the duration only.
 	started time.Time
-	ended   time.Time
 
 	// caller is nil for a request without a valid key; refusal then says why.
 	caller  *keys.Caller
@@ -52,10 +51,6 @@ type exchange struct {
 	values [16]string
 	used   int
 }
-
-// Ended is when the request was over, for a hook of the log that stamps its event: it finds it in the event's context and need not ask
-// for the time again.
-func (x *exchange) Ended() time.Time { return x.ended }
 
 // set sets a header in exactly that spelling.
 func (x *exchange) set(name, value string) {

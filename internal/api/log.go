@@ -28,7 +28,7 @@ func (a *api) record(x *exchange, status int, elapsed time.Duration) {
 	if !e.Enabled() {
 		return
 	}
-	e.Ctx(x).Str("request_id", x.id).Str("method", methodName(x.Request.Method)).Str("route", x.route.path).Int("status", status)
+	e.Str("request_id", x.id).Str("method", methodName(x.Request.Method)).Str("route", x.route.path).Int("status", status)
 	if c := x.caller; c != nil {
 		e.Int64("tenant", c.Tenant.ID).Str("key", c.KeyID).Str("plan", c.Tenant.Plan)
 	}

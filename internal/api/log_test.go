@@ -7,12 +7,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/rs/zerolog"
-
 )
 
 // event returns the one event in the log.
@@ -182,25 +180,5 @@ func TestRequestID(t *testing.T) {
 	r.Header["X-Request-Id"] = []string{"a", "b"}
 	if got := header(w.do(r), "X-Request-Id"); got == "a" || got == "b" {
 		t.Errorf("two ids: kept %q", got)
-	}
-}
-
-// TestEventHasItsEnd: a hook that stamps a request's event finds the time at which the request ended.
-func TestEventHasItsEnd(t *testing.T) {
-	t.Parallel()
-	var ended time.Time
-	w := newWorld(t, func(c *Config) {
-		c.Log = c.Log.Hook(zerolog.HookFunc(func(e *zerolog.Event, _ zerolog.Level, _ string) {
-			if x, ok := e.GetCtx().(interface{ Ended() time.Time }); ok {
-				ended = x.Ended()
-			}
-		}))
-	})
-	before := time.Now()
-	var read time.Time
-	w.pets.before = func() { read = time.Now() }
-	w.do(w.request("GET", "/v1/pets", ""))
-	if read.Before(before) || ended.Before(read) || ended.After(time.Now()) {
-		t.Errorf("ended %v, not between %v and now", ended, read)
 	}
 }

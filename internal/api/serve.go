@@ -73,7 +73,6 @@ func (a *api) finish(x *exchange) {
 		cut = a.recovered(x, v)
 	}
 	elapsed, status := time.Since(x.started), x.status()
-	x.ended = x.started.Add(elapsed)
 	x.metrics.observe(x, status, elapsed)
 	a.record(x, status, elapsed)
 	if x.conn != nil {

@@ -47,9 +47,7 @@ func newServed(tb testing.TB, q plans.Quota) *served {
 		Meter: usage.NewMeter(nil, usage.Options{}), Refusals: usage.NewRefusals(nil, usage.Options{}),
 		Pets: pets, Orders: &fakeOrders{pets: pets}, Requests: &fakeRequests{}, Usage: &fakeUsage{pets: pets},
 		BaseURL: baseURL, Versions: memory, ListCacheBytes: 1 << 20, Metrics: prometheus.NewRegistry(),
-		Log: zerolog.New(devNull{}).Hook(zerolog.HookFunc(func(e *zerolog.Event, _ zerolog.Level, _ string) {
-			e.RawJSON("time", []byte(`"2026-11-20T09:21:48.123Z"`))
-		})),
+		Log: zerolog.New(devNull{}).With().Timestamp().Logger(),
 	}
 	if s.Handler, err = New(c); err != nil {
 		tb.Fatal(err)

@@ -78,7 +78,7 @@ func runWhy(ctx context.Context, o *whyOptions) error {
 }
 
 // find returns the key that is asked about, and the refusal when that was.
-func (o *whyOptions) find(ctx context.Context) (keys.Key, *usage.KeptRefusal, error) {
+func (o *whyOptions) find(ctx context.Context) (keys.Key, *usage.RefusalRecord, error) {
 	switch {
 	case o.subject == fromStdin:
 		key, err := identify(ctx, o.factory)

@@ -54,24 +54,24 @@ var (
 		{name: "refusals", value: func(j judged) any { return nested(refusalView, j.latestRefusals()) }},
 		{name: "changes", value: func(j judged) any { return nested(auditView, j.latestChanges()) }},
 	}
-	refusalView = view[usage.KeptRefusal]{
-		{name: "at", value: func(r usage.KeptRefusal) any { return r.At }, short: true},
-		{name: "code", value: func(r usage.KeptRefusal) any { return r.Code }, short: true},
-		{name: "window", value: func(r usage.KeptRefusal) any { return r.Window }, short: true},
-		{name: "limit", value: func(r usage.KeptRefusal) any { return limitOrNil(r.Limit) }},
-		{name: "resets_at", value: func(r usage.KeptRefusal) any { return unixOrZero(r.Reset) }},
-		{name: "share", value: func(r usage.KeptRefusal) any { return r.Share }},
-		{name: "plan", value: func(r usage.KeptRefusal) any { return r.Plan }},
-		{name: "method", value: func(r usage.KeptRefusal) any { return r.Method }},
-		{name: "route", value: func(r usage.KeptRefusal) any { return r.Route }},
-		{name: "skipped", heading: "MORE", value: func(r usage.KeptRefusal) any { return r.Skipped }, short: true},
-		{name: "request_id", value: func(r usage.KeptRefusal) any { return r.RequestID }, short: true, least: idWidth},
-		{name: "server_id", value: func(r usage.KeptRefusal) any { return r.ServerID }},
+	refusalView = view[usage.RefusalRecord]{
+		{name: "at", value: func(r usage.RefusalRecord) any { return r.At }, short: true},
+		{name: "code", value: func(r usage.RefusalRecord) any { return r.Code }, short: true},
+		{name: "window", value: func(r usage.RefusalRecord) any { return r.Window }, short: true},
+		{name: "limit", value: func(r usage.RefusalRecord) any { return limitOrNil(r.Limit) }},
+		{name: "resets_at", value: func(r usage.RefusalRecord) any { return unixOrZero(r.Reset) }},
+		{name: "partial", value: func(r usage.RefusalRecord) any { return r.Partial }},
+		{name: "plan", value: func(r usage.RefusalRecord) any { return r.Plan }},
+		{name: "method", value: func(r usage.RefusalRecord) any { return r.Method }},
+		{name: "route", value: func(r usage.RefusalRecord) any { return r.Route }},
+		{name: "suppressed", heading: "MORE", value: func(r usage.RefusalRecord) any { return r.Suppressed }, short: true},
+		{name: "request_id", value: func(r usage.RefusalRecord) any { return r.RequestID }, short: true, least: idWidth},
+		{name: "server_id", value: func(r usage.RefusalRecord) any { return r.ServerID }},
 	}
 )
 
 func (s standing) latestBans() []keys.Ban { return s.bans[:min(s.shown, len(s.bans))] }
-func (s standing) latestRefusals() []usage.KeptRefusal {
+func (s standing) latestRefusals() []usage.RefusalRecord {
 	return s.refusals[:min(s.shown, len(s.refusals))]
 }
 func (s standing) latestChanges() []audit.Entry { return s.changes[:min(s.shown, len(s.changes))] }
@@ -81,7 +81,7 @@ func (s standing) requestJSON() json.RawMessage {
 	if s.request == nil {
 		return nil
 	}
-	return raw(object[usage.KeptRefusal]{refusalView, *s.request})
+	return raw(object[usage.RefusalRecord]{refusalView, *s.request})
 }
 
 // printStanding prints a person the sentence first, then what is behind it.

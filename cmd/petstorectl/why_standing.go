@@ -20,12 +20,12 @@ type standing struct {
 	today, lastDay store.KeyUsage
 	// bans, refusals and changes are the latest of each, the newest first.
 	bans     []keys.Ban
-	refusals []usage.KeptRefusal
+	refusals []usage.RefusalRecord
 	changes  []audit.Entry
 	// larger is the smallest plan that allows more than the tenant's, "" for none.
 	larger string
 	// request is the refusal that was asked about, nil when the key was.
-	request *usage.KeptRefusal
+	request *usage.RefusalRecord
 	// shown is how many refusals, bans and changes are printed.
 	shown int
 }
@@ -97,8 +97,8 @@ func (s standing) strikes() (n int64) {
 		since = s.bans[0].StartsAt
 	}
 	for _, r := range s.refusals {
-		if r.Window != "" && !r.Share && r.At.After(since) {
-			n += 1 + r.Skipped
+		if r.Window != "" && !r.Partial && r.At.After(since) {
+			n += 1 + r.Suppressed
 		}
 	}
 	return n
@@ -115,7 +115,7 @@ func (s standing) change(action string) *audit.Entry {
 }
 
 // refusing is the latest refusal while the window that refused has not reset and its limit is still the same, nil for none.
-func (s standing) refusing() *usage.KeptRefusal {
+func (s standing) refusing() *usage.RefusalRecord {
 	if len(s.refusals) == 0 {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (s standing) refusing() *usage.KeptRefusal {
 		string(plans.Minute): s.tenant.Quota.PerMinute, string(plans.Day): s.tenant.Quota.PerDay, string(plans.Key): s.key.PerMinute,
 	}
 	r := &s.refusals[0]
-	if limit, ok := limits[r.Window]; ok && (limit == r.Limit || r.Share) && s.now.Unix() < r.Reset {
+	if limit, ok := limits[r.Window]; ok && (limit == r.Limit || r.Partial) && s.now.Unix() < r.Reset {
 		return r
 	}
 	return nil

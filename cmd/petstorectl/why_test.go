@@ -11,12 +11,12 @@ import (
 
 func TestStrikesAreThoseTowardsTheNextBan(t *testing.T) {
 	t.Parallel()
-	at := func(ago time.Duration, window string, skipped int64) usage.KeptRefusal {
-		return usage.KeptRefusal{Refusal: usage.Refusal{At: testNow.Add(-ago), Window: window}, Skipped: skipped}
+	at := func(ago time.Duration, window string, suppressed int64) usage.RefusalRecord {
+		return usage.RefusalRecord{Refusal: usage.Refusal{At: testNow.Add(-ago), Window: window}, Suppressed: suppressed}
 	}
 	shared := at(time.Second, "minute", 9)
-	shared.Share = true
-	s := standing{now: testNow, refusals: []usage.KeptRefusal{
+	shared.Partial = true
+	s := standing{now: testNow, refusals: []usage.RefusalRecord{
 		at(time.Second, "minute", 4), shared, at(2*time.Second, "", 100), at(time.Minute, "day", 0), at(2*time.Minute, "key", 1),
 		at(5*time.Minute, "minute", 7),
 	}}
@@ -35,15 +35,15 @@ func TestStrikesAreThoseTowardsTheNextBan(t *testing.T) {
 
 func TestRefusingIsTheLatestWhileItsLimitHolds(t *testing.T) {
 	t.Parallel()
-	r := usage.KeptRefusal{Refusal: usage.Refusal{Window: "minute", Limit: 60, Reset: testNow.Unix() + 1}}
-	s := standing{now: testNow, tenant: plans.Tenant{Quota: plans.Quota{PerMinute: 60, PerDay: 1000}}, refusals: []usage.KeptRefusal{r}}
+	r := usage.RefusalRecord{Refusal: usage.Refusal{Window: "minute", Limit: 60, Reset: testNow.Unix() + 1}}
+	s := standing{now: testNow, tenant: plans.Tenant{Quota: plans.Quota{PerMinute: 60, PerDay: 1000}}, refusals: []usage.RefusalRecord{r}}
 	if s.refusing() == nil {
 		t.Error("before the window resets it refuses")
 	}
 	later, upgraded, banned := s, s, s
 	later.now = testNow.Add(time.Second)
 	upgraded.tenant.Quota.PerMinute = 300
-	banned.refusals = []usage.KeptRefusal{{Refusal: usage.Refusal{Code: "key_banned", Reset: r.Reset}}, r}
+	banned.refusals = []usage.RefusalRecord{{Refusal: usage.Refusal{Code: "key_banned", Reset: r.Reset}}, r}
 	for name, s := range map[string]standing{"at the reset": later, "after an upgrade": upgraded, "after a ban": banned} {
 		if s.refusing() != nil {
 			t.Errorf("%s a window refuses", name)

@@ -85,13 +85,13 @@ func (s standing) banned(b keys.Ban) verdict {
 func (s standing) limited() verdict {
 	r := s.refusing()
 	switch q := s.tenant.Quota; {
-	case s.today.TenantAdmitted >= q.PerDay, r != nil && !r.Share && r.Window == string(plans.Day):
+	case s.today.TenantAdmitted >= q.PerDay, r != nil && !r.Partial && r.Window == string(plans.Day):
 		return verdict{
 			"day_used_up", fmt.Sprintf("It is refused with 429 daily_quota_exceeded until %s: tenant %s has used its %s requests of this day.",
 				plain(s.dayEnd()), s.tenant.Name, thousands(q.PerDay)),
 			s.dayEnd(), s.moreRoom(),
 		}
-	case r != nil && r.Share:
+	case r != nil && r.Partial:
 		return verdict{
 			"share_used_up", "It is refused with 429 until " + unix(r.Reset) + ": the servers could not share their counters, and the " +
 				"one that refused had used its part of the limit.",
@@ -149,10 +149,10 @@ func by(e *audit.Entry) string {
 }
 
 // refusalText is a refusal in words.
-func refusalText(r usage.KeptRefusal) string {
+func refusalText(r usage.RefusalRecord) string {
 	text := "at " + plain(r.At) + " with " + r.Code
 	switch {
-	case r.Share:
+	case r.Partial:
 		text += ", over one server's share of " + thousands(r.Limit) + " requests per " + windowText(r.Window)
 	case r.Window == string(plans.Key):
 		text += ", over the key's own " + thousands(r.Limit) + " requests per minute"

@@ -89,7 +89,7 @@ func (a *api) refuseOverLimit(x *exchange) error {
 		a.Strikes.Refused(x.Request.Context(), c, x.now)
 	}
 	refused := x.kept.overLimit(c, &w, x.decision.Share, plans.RetryAfter(w.Reset, x.now))
-	a.keepRefusal(x, usage.Refusal{Code: refused.code.name, Window: string(w.Name), Limit: w.Limit, Reset: w.Reset, Share: x.decision.Share})
+	a.keepRefusal(x, usage.Refusal{Code: refused.code.name, Window: string(w.Name), Limit: w.Limit, Reset: w.Reset, Partial: x.decision.Share})
 	return refused
 }
 

@@ -242,9 +242,9 @@ func (m *fakeMeter) Refunded(int64, string, string, time.Time) { m.count(&m.refu
 // fakeUsage has recorded what acme used, and fails as the catalogue does.
 type fakeUsage struct {
 	pets *fakePets
-	// lately and last are what was admitted lately, and admitted and refused on the last days, today's last.
-	lately int64
-	last   [][2]int64
+	// rateWindow is what was admitted since usage.RateWindowStart, last what was admitted and refused on the last days, today's last.
+	rateWindow int64
+	last       [][2]int64
 }
 
 func (u *fakeUsage) UsageMonth(_ context.Context, tenantID int64, now time.Time) (usage.Month, error) {
@@ -254,7 +254,7 @@ func (u *fakeUsage) UsageMonth(_ context.Context, tenantID int64, now time.Time)
 	if tenantID != 1 {
 		return m, err
 	}
-	m.Lately = u.lately
+	m.RateWindow = u.rateWindow
 	for i, n := range u.last {
 		m.Add(m.Days[len(m.Days)-len(u.last)+i].Date, n[0], n[1])
 	}

@@ -63,7 +63,7 @@ func (a *api) getUsage(x *exchange) error {
 		Quota:    usageQuota{t.Quota.PerMinute, t.Quota.PerDay},
 		Windows:  windowsOf(&x.decision),
 		Month:    monthOf(month),
-		Forecast: forecastOf(usage.Foretell(month.Lately, x.decision.Day.Remaining, x.now)),
+		Forecast: forecastOf(usage.Predict(month.RateWindow, x.decision.Day.Remaining, x.now)),
 	})
 }
 

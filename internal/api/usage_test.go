@@ -102,7 +102,7 @@ func TestUsage(t *testing.T) {
 		// dayBefore was used of the day before this minute; others, and then own, are used in it: by other keys, by this one.
 		dayBefore   int64
 		others, own int
-		lately      int64
+		rateWindow  int64
 		last        [][2]int64
 	}{
 		"usual": {
@@ -125,7 +125,7 @@ func TestUsage(t *testing.T) {
 		other.KeyID, other.KeyPerMinute = "key_other", 0
 		w.take(t, other, test.others)
 		w.take(t, c, test.own)
-		w.usage.lately, w.usage.last = test.lately, test.last
+		w.usage.rateWindow, w.usage.last = test.rateWindow, test.last
 		got := readUsage(t, w.do(w.request("GET", "/v1/usage", "")))
 		if diff := cmp.Diff(usageExample(t, name), got); diff != "" {
 			t.Errorf("%s (-document +answer):\n%s", name, diff)

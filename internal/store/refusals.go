@@ -14,7 +14,7 @@ import (
 var _ usage.RefusalStore = (*DB)(nil)
 
 // WriteRefusals implements usage.RefusalStore.
-func (d *DB) WriteRefusals(ctx context.Context, refusals []usage.KeptRefusal) error {
+func (d *DB) WriteRefusals(ctx context.Context, refusals []usage.RefusalRecord) error {
 	err := d.tx(ctx, func(tx *sqlx.Tx) error {
 		if err := insertRefusals(ctx, tx, refusals); err != nil {
 			return err
@@ -27,7 +27,7 @@ func (d *DB) WriteRefusals(ctx context.Context, refusals []usage.KeptRefusal) er
 	return nil
 }
 
-func insertRefusals(ctx context.Context, tx *sqlx.Tx, refusals []usage.KeptRefusal) error {
+func insertRefusals(ctx context.Context, tx *sqlx.Tx, refusals []usage.RefusalRecord) error {
 	n := len(refusals)
 	tenants, numbers, micros, limits := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	resets, skipped, shares := make([]int64, n), make([]int64, n), make([]bool, n)
@@ -35,7 +35,7 @@ func insertRefusals(ctx context.Context, tx *sqlx.Tx, refusals []usage.KeptRefus
 	plans, windows, methods, routes := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	for i, r := range refusals {
 		tenants[i], numbers[i], micros[i], limits[i] = r.TenantID, r.Number, r.At.UnixMicro(), r.Limit
-		resets[i], skipped[i], shares[i] = r.Reset, r.Skipped, r.Share
+		resets[i], skipped[i], shares[i] = r.Reset, r.Suppressed, r.Partial
 		servers[i], keyIDs[i], requests[i], codes[i] = r.ServerID, r.KeyID, r.RequestID, r.Code
 		plans[i], windows[i], methods[i], routes[i] = r.Plan, r.Window, r.Method, r.Route
 	}
@@ -59,7 +59,7 @@ func insertRefusals(ctx context.Context, tx *sqlx.Tx, refusals []usage.KeptRefus
 }
 
 // removeOldest leaves of the keys of these refusals the latest. Rows that another server removes are left to it.
-func removeOldest(ctx context.Context, tx *sqlx.Tx, refusals []usage.KeptRefusal) error {
+func removeOldest(ctx context.Context, tx *sqlx.Tx, refusals []usage.RefusalRecord) error {
 	tenantOf := map[string]int64{}
 	for _, r := range refusals {
 		tenantOf[r.KeyID] = r.TenantID
@@ -106,21 +106,21 @@ func (d *DB) PruneRefusals(ctx context.Context, before time.Time, limit int) (in
 }
 
 type refusalRow struct {
-	TenantID  int64     `db:"tenant_id"`
-	ServerID  string    `db:"server_id"`
-	Number    int64     `db:"number"`
-	KeyID     string    `db:"key_id"`
-	At        time.Time `db:"at"`
-	RequestID string    `db:"request_id"`
-	Code      string    `db:"code"`
-	Plan      string    `db:"plan"`
-	LimitedBy string    `db:"limited_by"`
-	Allowed   int64     `db:"allowed"`
-	Reset     int64     `db:"reset"`
-	Share     bool      `db:"share"`
-	Method    string    `db:"method"`
-	Route     string    `db:"route"`
-	Skipped   int64     `db:"skipped"`
+	TenantID   int64     `db:"tenant_id"`
+	ServerID   string    `db:"server_id"`
+	Number     int64     `db:"number"`
+	KeyID      string    `db:"key_id"`
+	At         time.Time `db:"at"`
+	RequestID  string    `db:"request_id"`
+	Code       string    `db:"code"`
+	Plan       string    `db:"plan"`
+	LimitedBy  string    `db:"limited_by"`
+	Allowed    int64     `db:"allowed"`
+	Reset      int64     `db:"reset"`
+	Partial    bool      `db:"share"`
+	Method     string    `db:"method"`
+	Route      string    `db:"route"`
+	Suppressed int64     `db:"skipped"`
 }
 
 const selectRefusal = `
@@ -129,32 +129,32 @@ const selectRefusal = `
 	from refusals`
 
 // KeyRefusals returns the latest refusals kept of the key, the newest first.
-func (d *DB) KeyRefusals(ctx context.Context, tenantID int64, keyID string, limit int) ([]usage.KeptRefusal, error) {
+func (d *DB) KeyRefusals(ctx context.Context, tenantID int64, keyID string, limit int) ([]usage.RefusalRecord, error) {
 	return d.selectRefusals(ctx, ` where tenant_id = $1 and key_id = $2 order by at desc, number desc limit $3`,
 		tenantID, keyID, limit)
 }
 
 // RequestRefusals returns the refusals kept of requests of that id, the newest first: clients may choose ids, and use one
 // again.
-func (d *DB) RequestRefusals(ctx context.Context, requestID string, limit int) ([]usage.KeptRefusal, error) {
+func (d *DB) RequestRefusals(ctx context.Context, requestID string, limit int) ([]usage.RefusalRecord, error) {
 	return d.selectRefusals(ctx, ` where request_id = $1 order by at desc, number desc limit $2`, requestID, limit)
 }
 
-func (d *DB) selectRefusals(ctx context.Context, rest string, args ...any) ([]usage.KeptRefusal, error) {
+func (d *DB) selectRefusals(ctx context.Context, rest string, args ...any) ([]usage.RefusalRecord, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	var rows []refusalRow
 	if err := d.db.SelectContext(ctx, &rows, selectRefusal+rest, args...); err != nil {
 		return nil, fmt.Errorf("list refusals: %w", translate(err))
 	}
-	list := make([]usage.KeptRefusal, len(rows))
+	list := make([]usage.RefusalRecord, len(rows))
 	for i, r := range rows {
-		list[i] = usage.KeptRefusal{
+		list[i] = usage.RefusalRecord{
 			Refusal: usage.Refusal{
 				At: r.At.UTC(), RequestID: r.RequestID, TenantID: r.TenantID, KeyID: r.KeyID, Code: r.Code, Plan: r.Plan,
-				Window: r.LimitedBy, Limit: r.Allowed, Reset: r.Reset, Share: r.Share, Method: r.Method, Route: r.Route,
+				Window: r.LimitedBy, Limit: r.Allowed, Reset: r.Reset, Partial: r.Partial, Method: r.Method, Route: r.Route,
 			},
-			ServerID: r.ServerID, Number: r.Number, Skipped: r.Skipped,
+			ServerID: r.ServerID, Number: r.Number, Suppressed: r.Suppressed,
 		}
 	}
 	return list, nil

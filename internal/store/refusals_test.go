@@ -14,14 +14,14 @@ import (
 )
 
 // refusal is the n-th of a server, at so many seconds after noon.
-func (k meteredKey) refusal(server string, n int) usage.KeptRefusal {
-	return usage.KeptRefusal{
+func (k meteredKey) refusal(server string, n int) usage.RefusalRecord {
+	return usage.RefusalRecord{
 		Refusal: usage.Refusal{
 			At: noon.Add(time.Duration(n) * time.Second), RequestID: fmt.Sprintf("%s-%d", server, n), TenantID: k.TenantID,
 			KeyID: k.ID, Code: "rate_limit_exceeded", Plan: "pro", Window: "minute", Limit: 300, Reset: noon.Unix() + 60,
-			Share: true, Method: "GET", Route: "/v1/pets",
+			Partial: true, Method: "GET", Route: "/v1/pets",
 		},
-		ServerID: server, Number: int64(n), Skipped: int64(n),
+		ServerID: server, Number: int64(n), Suppressed: int64(n),
 	}
 }
 
@@ -32,15 +32,15 @@ func TestRefusalsAreKeptOnce(t *testing.T) {
 	gone := k
 	gone.ID = "key_gone000000000000"
 	banned := k.refusal("a", 3)
-	banned.Code, banned.Window, banned.Limit, banned.Reset, banned.Share = "key_banned", "", 0, 0, false
-	batch := []usage.KeptRefusal{k.refusal("a", 1), k.refusal("a", 2), banned, other.refusal("a", 4), gone.refusal("a", 5)}
+	banned.Code, banned.Window, banned.Limit, banned.Reset, banned.Partial = "key_banned", "", 0, 0, false
+	batch := []usage.RefusalRecord{k.refusal("a", 1), k.refusal("a", 2), banned, other.refusal("a", 4), gone.refusal("a", 5)}
 	for range 2 {
 		if err := db.api.WriteRefusals(t.Context(), batch); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got, err := db.api.KeyRefusals(t.Context(), k.TenantID, k.ID, 100)
-	if diff := cmp.Diff([]usage.KeptRefusal{banned, batch[1], batch[0]}, got); err != nil || diff != "" {
+	if diff := cmp.Diff([]usage.RefusalRecord{banned, batch[1], batch[0]}, got); err != nil || diff != "" {
 		t.Errorf("of the key (-want +got):\n%s%v", diff, err)
 	}
 	if n := db.text(t, `select count(*) from refusals`); n != "4" {
@@ -49,11 +49,11 @@ func TestRefusalsAreKeptOnce(t *testing.T) {
 
 	again := other.refusal("b", 9)
 	again.RequestID = batch[0].RequestID
-	if err := db.api.WriteRefusals(t.Context(), []usage.KeptRefusal{again}); err != nil {
+	if err := db.api.WriteRefusals(t.Context(), []usage.RefusalRecord{again}); err != nil {
 		t.Fatal(err)
 	}
 	got, err = db.api.RequestRefusals(t.Context(), batch[0].RequestID, 100)
-	if diff := cmp.Diff([]usage.KeptRefusal{again, batch[0]}, got); err != nil || diff != "" {
+	if diff := cmp.Diff([]usage.RefusalRecord{again, batch[0]}, got); err != nil || diff != "" {
 		t.Errorf("of the request (-want +got):\n%s%v", diff, err)
 	}
 }
@@ -63,14 +63,14 @@ func TestRefusalsPerKeyAreBounded(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	k, quiet := db.key(t, 1), db.key(t, 2)
-	if err := db.api.WriteRefusals(t.Context(), []usage.KeptRefusal{quiet.refusal("a", 1_000_000)}); err != nil {
+	if err := db.api.WriteRefusals(t.Context(), []usage.RefusalRecord{quiet.refusal("a", 1_000_000)}); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
 	for server := range 4 {
 		wg.Go(func() {
 			for round := range 20 {
-				batch := make([]usage.KeptRefusal, 10)
+				batch := make([]usage.RefusalRecord, 10)
 				for i := range batch {
 					batch[i] = k.refusal(fmt.Sprint(server), 10*round+i)
 				}
@@ -82,7 +82,7 @@ func TestRefusalsPerKeyAreBounded(t *testing.T) {
 	}
 	wg.Wait()
 	latest := k.refusal("last", 5000)
-	if err := db.api.WriteRefusals(t.Context(), []usage.KeptRefusal{latest}); err != nil {
+	if err := db.api.WriteRefusals(t.Context(), []usage.RefusalRecord{latest}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := db.api.KeyRefusals(t.Context(), k.TenantID, k.ID, 1000)
@@ -105,7 +105,7 @@ func TestPruneRefusals(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	k := db.key(t, 1)
-	var batch []usage.KeptRefusal
+	var batch []usage.RefusalRecord
 	for n := range 10 {
 		batch = append(batch, k.refusal("a", n))
 	}
@@ -128,7 +128,7 @@ func TestRefusalsOfADeadStore(t *testing.T) {
 	server := storetest.NewServer(t)
 	api := openAPI(t, server.APIURL, 0)
 	server.Stop()
-	if err := api.WriteRefusals(t.Context(), []usage.KeptRefusal{{}}); !errors.Is(err, usage.ErrUnavailable) {
+	if err := api.WriteRefusals(t.Context(), []usage.RefusalRecord{{}}); !errors.Is(err, usage.ErrUnavailable) {
 		t.Errorf("%v, want ErrUnavailable", err)
 	}
 }

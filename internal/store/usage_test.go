@@ -47,8 +47,8 @@ func recordedUsage(t *testing.T, db meteredDB) []usageRow {
 }
 
 func count(tenantID int64, keyID string, at time.Time, admitted, refused int64) usage.Count {
-	slot := usage.Slot{TenantID: tenantID, KeyID: keyID, Plan: plans.Pro, Hour: at.Truncate(time.Hour).Unix()}
-	return usage.Count{Slot: slot, Admitted: admitted, Refused: refused}
+	bucket := usage.Bucket{TenantID: tenantID, KeyID: keyID, Plan: plans.Pro, Hour: at.Truncate(time.Hour).Unix()}
+	return usage.Count{Bucket: bucket, Admitted: admitted, Refused: refused}
 }
 
 func writeUsage(t *testing.T, db *store.DB, batches ...usage.Batch) {

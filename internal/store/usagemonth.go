@@ -14,7 +14,7 @@ var _ usage.MonthStore = (*DB)(nil)
 // tenant's rows alone, in the order of the primary key.
 const usageMonthQuery = `
 select date_trunc('day', hour, 'UTC') as date, sum(admitted)::bigint as admitted, sum(refused)::bigint as refused,
-       coalesce(sum(admitted) filter (where hour >= $3), 0)::bigint as lately
+       coalesce(sum(admitted) filter (where hour >= $3), 0)::bigint as rate_window
 from usage_hourly
 where tenant_id = $1 and hour >= $2
 group by 1`
@@ -22,12 +22,12 @@ group by 1`
 // UsageMonth implements usage.MonthStore.
 func (d *DB) UsageMonth(ctx context.Context, tenantID int64, now time.Time) (usage.Month, error) {
 	var rows []struct {
-		Date     time.Time `db:"date"`
-		Admitted int64     `db:"admitted"`
-		Refused  int64     `db:"refused"`
-		Lately   int64     `db:"lately"`
+		Date       time.Time `db:"date"`
+		Admitted   int64     `db:"admitted"`
+		Refused    int64     `db:"refused"`
+		RateWindow int64     `db:"rate_window"`
 	}
-	m, recent := usage.NewMonth(now), usage.Recent(now)
+	m, recent := usage.NewMonth(now), usage.RateWindowStart(now)
 	from := m.Days[0].Date
 	if recent.Before(from) {
 		from = recent
@@ -37,7 +37,7 @@ func (d *DB) UsageMonth(ctx context.Context, tenantID int64, now time.Time) (usa
 	}
 	for _, r := range rows {
 		m.Add(r.Date, r.Admitted, r.Refused)
-		m.Lately += r.Lately
+		m.RateWindow += r.RateWindow
 	}
 	return m, nil
 }

@@ -35,16 +35,16 @@ func TestUsageMonth(t *testing.T) {
 		want   usage.Month
 	}{
 		"in its middle": {acme.TenantID, november.Add(51*time.Hour - 1), usage.Month{
-			Days: []usage.Day{day(1, 7, 70), day(2, 0, 0), day(3, 24, 240)}, Lately: 24,
+			Days: []usage.Day{day(1, 7, 70), day(2, 0, 0), day(3, 24, 240)}, RateWindow: 24,
 		}},
 		"an hour later": {acme.TenantID, november.Add(51 * time.Hour), usage.Month{
-			Days: []usage.Day{day(1, 7, 70), day(2, 0, 0), day(3, 24, 240)}, Lately: 16,
+			Days: []usage.Day{day(1, 7, 70), day(2, 0, 0), day(3, 24, 240)}, RateWindow: 16,
 		}},
 		"its first hour: what is recent began before it": {acme.TenantID, november, usage.Month{
-			Days: []usage.Day{day(1, 7, 70)}, Lately: 100 + 7 + 8 + 16,
+			Days: []usage.Day{day(1, 7, 70)}, RateWindow: 100 + 7 + 8 + 16,
 		}},
 		"another tenant's": {zoo.TenantID, november.Add(51 * time.Hour), usage.Month{
-			Days: []usage.Day{day(1, 0, 0), day(2, 0, 0), day(3, 1<<40, 1)}, Lately: 1 << 40,
+			Days: []usage.Day{day(1, 0, 0), day(2, 0, 0), day(3, 1<<40, 1)}, RateWindow: 1 << 40,
 		}},
 		"nothing yet": {zoo.TenantID, december, usage.Month{
 			Days: []usage.Day{{Date: december}},

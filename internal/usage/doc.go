@@ -8,5 +8,5 @@
 // While the store is away, counts stay in memory: one row per active key, plan and hour. A process that is killed
 // loses what it had not written, at most the last second.
 //
-// A tenant is told what was recorded this month by Months, and by Foretell when its day runs out.
+// A tenant is told what was recorded this month by Months, and by Predict when its day runs out.
 package usage

@@ -37,7 +37,7 @@ type Meter struct {
 	flushing  sync.Mutex
 	number    int64
 	unwritten []Batch
-	// recorded is when each key, by its hash, was last used as far as that was recorded lately, in Unix milliseconds.
+	// recorded is when each key, by its hash, was last used as far as that was recorded, in Unix milliseconds.
 	recorded map[uint64]int64
 	away     outage
 }
@@ -65,7 +65,7 @@ func NewMeter(store Store, o Options) *Meter {
 		recorded: map[uint64]int64{},
 	}
 	for i := range m.shards {
-		m.shards[i].tallies = map[Slot]*tally{}
+		m.shards[i].counters = map[Bucket]*counter{}
 	}
 	return m
 }
@@ -86,8 +86,8 @@ func (m *Meter) Refunded(tenantID int64, keyID, plan string, at time.Time) {
 }
 
 func (m *Meter) add(tenantID int64, keyID, plan string, at time.Time, admitted, refused int64) {
-	slot := Slot{TenantID: tenantID, KeyID: keyID, Plan: plan, Hour: at.Unix() / 3600 * 3600}
-	m.shards[maphash.String(m.seed, keyID)%shards].add(slot, at, admitted, refused)
+	bucket := Bucket{TenantID: tenantID, KeyID: keyID, Plan: plan, Hour: at.Unix() / 3600 * 3600}
+	m.shards[maphash.String(m.seed, keyID)%shards].add(bucket, at, admitted, refused)
 }
 
 // Run writes what was counted every FlushInterval until ctx ends, and then once more what is left. It returns an error

@@ -25,7 +25,7 @@ type memoryStore struct {
 	fail  func(write int, after bool) error
 	tried []usage.Batch
 	last  map[string]int64
-	sums  map[usage.Slot][2]int64
+	sums  map[usage.Bucket][2]int64
 	uses  []usage.KeyUse
 }
 
@@ -50,12 +50,12 @@ func (s *memoryStore) WriteUsage(_ context.Context, b usage.Batch) error {
 
 func (s *memoryStore) apply(b usage.Batch) {
 	if s.last == nil {
-		s.last, s.sums = map[string]int64{}, map[usage.Slot][2]int64{}
+		s.last, s.sums = map[string]int64{}, map[usage.Bucket][2]int64{}
 	}
 	s.last[b.ServerID] = b.Number
 	for _, c := range b.Counts {
-		sum := s.sums[c.Slot]
-		s.sums[c.Slot] = [2]int64{sum[0] + c.Admitted, sum[1] + c.Refused}
+		sum := s.sums[c.Bucket]
+		s.sums[c.Bucket] = [2]int64{sum[0] + c.Admitted, sum[1] + c.Refused}
 	}
 	s.uses = append(s.uses, b.LastUsed...)
 }
@@ -91,7 +91,7 @@ func TestMeterCountsByTenantKeyPlanAndHour(t *testing.T) {
 	m.Refunded(2, "key_d", "free", noon)
 	flush(t, m)
 	hour := noon.Unix()
-	want := map[usage.Slot][2]int64{
+	want := map[usage.Bucket][2]int64{
 		{TenantID: 1, KeyID: "key_a", Plan: "free", Hour: hour - 3600}: {1, 0},
 		{TenantID: 1, KeyID: "key_a", Plan: "free", Hour: hour}:        {1, 0},
 		{TenantID: 1, KeyID: "key_a", Plan: "pro", Hour: hour}:         {1, 0},
@@ -146,7 +146,7 @@ func TestMeterSendsTheSameBatchAgain(t *testing.T) {
 			if got, want := s.tried[3].Number, s.tried[0].Number+1; got != want {
 				t.Errorf("the next batch has number %d, want %d", got, want)
 			}
-			want := map[usage.Slot][2]int64{{TenantID: 1, KeyID: "key_a", Plan: "free", Hour: noon.Unix()}: {3, 0}}
+			want := map[usage.Bucket][2]int64{{TenantID: 1, KeyID: "key_a", Plan: "free", Hour: noon.Unix()}: {3, 0}}
 			if diff := cmp.Diff(want, s.sums); diff != "" {
 				t.Errorf("recorded (-want +got):\n%s", diff)
 			}
@@ -164,7 +164,7 @@ func TestMeterStartedAgainNumbersOn(t *testing.T) {
 			flush(t, m)
 		}
 	}
-	want := map[usage.Slot][2]int64{{TenantID: 1, KeyID: "key_a", Plan: "free", Hour: noon.Unix()}: {6, 0}}
+	want := map[usage.Bucket][2]int64{{TenantID: 1, KeyID: "key_a", Plan: "free", Hour: noon.Unix()}: {6, 0}}
 	if diff := cmp.Diff(want, s.sums); diff != "" {
 		t.Errorf("recorded by three processes of one name (-want +got):\n%s", diff)
 	}
@@ -205,7 +205,7 @@ func TestMeterSplitsWhatIsMuch(t *testing.T) {
 	}
 	flush(t, m)
 	if len(s.tried) != 9 || len(s.sums) != keys || len(s.uses) != keys {
-		t.Errorf("%d batches of %d slots and %d uses, want 9, %d, %d", len(s.tried), len(s.sums), len(s.uses), keys, keys)
+		t.Errorf("%d batches of %d buckets and %d uses, want 9, %d, %d", len(s.tried), len(s.sums), len(s.uses), keys, keys)
 	}
 }
 

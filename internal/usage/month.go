@@ -16,8 +16,8 @@ type Day struct {
 type Month struct {
 	// Days has each day from the first of the month up to today, also those without requests.
 	Days []Day
-	// Lately is how many requests were admitted since Recent.
-	Lately int64
+	// RateWindow is how many requests were admitted since RateWindowStart.
+	RateWindow int64
 }
 
 // MonthStore reads what was recorded.

@@ -61,12 +61,12 @@ func TestForetell(t *testing.T) {
 	t.Parallel()
 	at := func(h, m, s int) time.Time { return date(11, 20).Add(time.Duration(h*3600+m*60+s) * time.Second) }
 	for name, test := range map[string]struct {
-		now               time.Time
-		lately, remaining int64
-		perHour           int64
-		runsOut           time.Time
+		now                 time.Time
+		admitted, remaining int64
+		perHour             int64
+		runsOut             time.Time
 	}{
-		// Recent is one and a half hours long: 150 are 100 an hour.
+		// RateWindowStart is one and a half hours long: 150 are 100 an hour.
 		"before the day ends":     {at(9, 30, 0), 150, 250, 100, at(12, 0, 0)},
 		"down to the second":      {at(9, 30, 0).Add(999 * time.Millisecond), 150, 1, 100, at(9, 30, 37)},
 		"a second before it ends": {at(23, 30, 0), 5400, 1799, 3600, at(23, 59, 59)},
@@ -81,7 +81,7 @@ func TestForetell(t *testing.T) {
 		"as much as there can be": {at(9, 30, 0), 1 << 62, 1 << 62, 3074457345618258603, at(11, 0, 0)},
 		"far away":                {at(9, 30, 0), 1, 1 << 62, 1, time.Time{}},
 	} {
-		got := usage.Foretell(test.lately, test.remaining, test.now)
+		got := usage.Predict(test.admitted, test.remaining, test.now)
 		want := usage.Forecast{PerHour: test.perHour, RunsOut: test.runsOut}
 		if d := got.PerHour - want.PerHour; d > -1024 && d < 1024 && want.PerHour > 1<<60 {
 			got.PerHour = want.PerHour // exact to a float64
@@ -113,7 +113,7 @@ func (l *ledger) UsageMonth(ctx context.Context, tenantID int64, now time.Time) 
 		<-block
 	}
 	m := usage.NewMonth(now)
-	m.Lately = int64(n)
+	m.RateWindow = int64(n)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -138,8 +138,8 @@ func TestMonthsAskOnceInHalfASecond(t *testing.T) {
 		{1, noon.Add(time.Hour), 5}, // another hour, another time that is recent
 	} {
 		m, err := months.Get(t.Context(), step.tenant, step.now)
-		if err != nil || m.Lately != step.want {
-			t.Errorf("tenant %d at %v: answer %d, %v, want answer %d", step.tenant, step.now, m.Lately, err, step.want)
+		if err != nil || m.RateWindow != step.want {
+			t.Errorf("tenant %d at %v: answer %d, %v, want answer %d", step.tenant, step.now, m.RateWindow, err, step.want)
 		}
 	}
 }
@@ -152,8 +152,8 @@ func TestMonthsDoNotKeepFailures(t *testing.T) {
 		t.Errorf("error %v, want ErrUnavailable", err)
 	}
 	l.err = nil
-	if m, err := months.Get(t.Context(), 1, noon); err != nil || m.Lately != 2 {
-		t.Errorf("answer %d, %v, want answer 2", m.Lately, err)
+	if m, err := months.Get(t.Context(), 1, noon); err != nil || m.RateWindow != 2 {
+		t.Errorf("answer %d, %v, want answer 2", m.RateWindow, err)
 	}
 }
 
@@ -176,8 +176,8 @@ func TestMonthsAskOnceForAll(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if m, err := months.Get(t.Context(), 1, noon); err != nil || m.Lately != 1 {
-				t.Errorf("answer %d, %v, want answer 1", m.Lately, err)
+			if m, err := months.Get(t.Context(), 1, noon); err != nil || m.RateWindow != 1 {
+				t.Errorf("answer %d, %v, want answer 1", m.RateWindow, err)
 			}
 		})
 	}

@@ -27,20 +27,20 @@ type Refusal struct {
 	Limit  int64
 	// Reset is when a request passes again, in Unix seconds, 0 for never.
 	Reset int64
-	// Share is true when the server decided alone, over its share of the limit.
-	Share bool
+	// Partial is true when the server decided alone, over its share of the limit.
+	Partial bool
 	// Method is the request's and Route the pattern of its path, "" where there was none: never what the client wrote.
 	Method, Route string
 }
 
-// KeptRefusal is a refusal as it is kept.
-type KeptRefusal struct {
+// RefusalRecord is a refusal as it is kept.
+type RefusalRecord struct {
 	Refusal
 	// ServerID and Number name it: numbers of a server grow.
 	ServerID string
 	Number   int64
-	// Skipped is how many more refusals of the key the server decided before this one, since the one it kept before.
-	Skipped int64
+	// Suppressed is how many more refusals of the key the server decided before this one, since the one it kept before.
+	Suppressed int64
 }
 
 // RefusalStore keeps refusals.
@@ -48,5 +48,5 @@ type RefusalStore interface {
 	// WriteRefusals adds refusals, all of them or, after an error, none, and removes all but the latest RefusalsPerKey of
 	// their keys. One of a server and number that is kept already is left out, as are those of keys that are no more. It
 	// returns ErrUnavailable when the store is.
-	WriteRefusals(ctx context.Context, refusals []KeptRefusal) error
+	WriteRefusals(ctx context.Context, refusals []RefusalRecord) error
 }

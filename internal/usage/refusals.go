@@ -38,21 +38,21 @@ type Refusals struct {
 	// flushing guards what follows, and lets one write run at a time.
 	flushing  sync.Mutex
 	number    int64
-	unwritten []KeptRefusal
+	unwritten []RefusalRecord
 }
 
 type refusalShard struct {
 	mu   sync.Mutex
-	keys map[string]*recent
+	keys map[string]*keyRefusals
 }
 
 // recent is what came of one key since it was last written.
-type recent struct {
-	kept    []KeptRefusal
+type keyRefusals struct {
+	records []RefusalRecord
 	last    Refusal
 	hasLast bool
-	// skipped is how many came between those kept and the last.
-	skipped int64
+	// suppressed is how many came between those kept and the last.
+	suppressed int64
 	// flooding is true when some were left out.
 	flooding bool
 	// notBefore is the instant before which it is not written again.
@@ -66,7 +66,7 @@ func NewRefusals(store RefusalStore, o Options) *Refusals {
 	}
 	r := &Refusals{store: store, serverID: o.ServerID, clock: o.Clock, seed: maphash.MakeSeed()}
 	for i := range r.shards {
-		r.shards[i].keys = map[string]*recent{}
+		r.shards[i].keys = map[string]*keyRefusals{}
 	}
 	return r
 }
@@ -81,7 +81,7 @@ func (r *Refusals) Add(refusal Refusal) {
 		if len(s.keys) >= refusalKeys {
 			return
 		}
-		k = &recent{}
+		k = &keyRefusals{}
 		s.keys[refusal.KeyID] = k
 	}
 	// It may be part of a string that holds all of the request, its key too.
@@ -89,17 +89,17 @@ func (r *Refusals) Add(refusal Refusal) {
 	k.add(refusal)
 }
 
-func (k *recent) add(refusal Refusal) {
+func (k *keyRefusals) add(refusal Refusal) {
 	switch {
-	case !k.hasLast && len(k.kept) < firstRefusals:
-		k.kept = append(k.kept, KeptRefusal{Refusal: refusal})
+	case !k.hasLast && len(k.records) < firstRefusals:
+		k.records = append(k.records, RefusalRecord{Refusal: refusal})
 		return
-	case k.hasLast && (refusal.Code != k.last.Code || refusal.Window != k.last.Window) && len(k.kept)+2 < mostRefusals:
-		k.kept = append(k.kept, KeptRefusal{Refusal: k.last, Skipped: k.skipped}, KeptRefusal{Refusal: refusal})
-		k.hasLast, k.skipped = false, 0
+	case k.hasLast && (refusal.Code != k.last.Code || refusal.Window != k.last.Window) && len(k.records)+2 < mostRefusals:
+		k.records = append(k.records, RefusalRecord{Refusal: k.last, Suppressed: k.suppressed}, RefusalRecord{Refusal: refusal})
+		k.hasLast, k.suppressed = false, 0
 		return
 	case k.hasLast:
-		k.skipped++
+		k.suppressed++
 		k.flooding = true
 	}
 	k.last, k.hasLast = refusal, true
@@ -144,7 +144,7 @@ func (r *Refusals) flush(ctx context.Context, now time.Time) error {
 }
 
 // collect takes what is due at now, at most maxRefusals. The caller holds r.flushing.
-func (r *Refusals) collect(now time.Time) (due []KeptRefusal) {
+func (r *Refusals) collect(now time.Time) (due []RefusalRecord) {
 	for i := range r.shards {
 		due = r.shards[i].drainInto(due, now)
 	}
@@ -156,21 +156,21 @@ func (r *Refusals) collect(now time.Time) (due []KeptRefusal) {
 }
 
 // drainInto appends what is due. Keys of which nothing came since they were written are forgotten.
-func (s *refusalShard) drainInto(due []KeptRefusal, now time.Time) []KeptRefusal {
+func (s *refusalShard) drainInto(due []RefusalRecord, now time.Time) []RefusalRecord {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, k := range s.keys {
-		if now.Before(k.notBefore) || len(due)+len(k.kept)+1 > maxRefusals {
+		if now.Before(k.notBefore) || len(due)+len(k.records)+1 > maxRefusals {
 			continue
 		}
-		if len(k.kept) == 0 {
+		if len(k.records) == 0 {
 			delete(s.keys, id)
 			continue
 		}
-		due = append(due, k.kept...)
-		next := &recent{}
+		due = append(due, k.records...)
+		next := &keyRefusals{}
 		if k.hasLast {
-			due = append(due, KeptRefusal{Refusal: k.last, Skipped: k.skipped})
+			due = append(due, RefusalRecord{Refusal: k.last, Suppressed: k.suppressed})
 		}
 		if k.flooding {
 			next.notBefore = now.Add(floodInterval)

@@ -17,11 +17,11 @@ import (
 type refusalTable struct {
 	mu   sync.Mutex
 	err  error
-	rows []usage.KeptRefusal
-	last []usage.KeptRefusal
+	rows []usage.RefusalRecord
+	last []usage.RefusalRecord
 }
 
-func (t *refusalTable) WriteRefusals(_ context.Context, refusals []usage.KeptRefusal) error {
+func (t *refusalTable) WriteRefusals(_ context.Context, refusals []usage.RefusalRecord) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = refusals
@@ -35,8 +35,8 @@ func refused(key string, n int) usage.Refusal {
 	return usage.Refusal{RequestID: fmt.Sprintf("%s-%d", key, n), TenantID: 1, KeyID: key, Code: "rate_limit_exceeded"}
 }
 
-func kept(key string, n int, number, skipped int64) usage.KeptRefusal {
-	return usage.KeptRefusal{Refusal: refused(key, n), ServerID: "s", Number: number, Skipped: skipped}
+func kept(key string, n int, number, suppressed int64) usage.RefusalRecord {
+	return usage.RefusalRecord{Refusal: refused(key, n), ServerID: "s", Number: number, Suppressed: suppressed}
 }
 
 // TestRefusalsKeepTheFirstAndTheLast: of a flood the middle is counted, and the key is written less often.
@@ -45,7 +45,7 @@ func TestRefusalsKeepTheFirstAndTheLast(t *testing.T) {
 	now := noon
 	table := &refusalTable{}
 	r := usage.NewRefusals(table, usage.Options{ServerID: "s", Clock: func() time.Time { return now }})
-	flush := func(want ...usage.KeptRefusal) {
+	flush := func(want ...usage.RefusalRecord) {
 		t.Helper()
 		table.last = nil
 		if err := r.Flush(t.Context()); err != nil {
@@ -78,8 +78,8 @@ func TestRefusalsKeepWhereTheReasonChanges(t *testing.T) {
 	t.Parallel()
 	table := &refusalTable{}
 	r := usage.NewRefusals(table, usage.Options{ServerID: "s"})
-	banned := func(n int, number, skipped int64) usage.KeptRefusal {
-		k := kept("a", n, number, skipped)
+	banned := func(n int, number, suppressed int64) usage.RefusalRecord {
+		k := kept("a", n, number, suppressed)
 		k.Code = "key_banned"
 		return k
 	}
@@ -93,7 +93,7 @@ func TestRefusalsKeepWhereTheReasonChanges(t *testing.T) {
 	if err := r.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := []usage.KeptRefusal{
+	want := []usage.RefusalRecord{
 		kept("a", 0, 1, 0), kept("a", 1, 2, 0), kept("a", 2, 3, 0), kept("a", 3, 4, 0), kept("a", 19, 5, 15),
 		banned(20, 6, 0), banned(29, 7, 8),
 	}

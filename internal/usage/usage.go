@@ -10,8 +10,8 @@ import (
 // compare with errors.Is.
 var ErrUnavailable = errors.New("usage store unavailable")
 
-// Slot is what requests are counted by.
-type Slot struct {
+// Bucket is what requests are counted by.
+type Bucket struct {
 	TenantID int64
 	KeyID    string
 	// Plan is the name of the tenant's plan when the request was decided.
@@ -20,9 +20,9 @@ type Slot struct {
 	Hour int64
 }
 
-// Count is what is added to a slot. Admitted is negative when requests of an earlier batch were given back.
+// Count is what is added to a bucket. Admitted is negative when requests of an earlier batch were given back.
 type Count struct {
-	Slot
+	Bucket
 	Admitted int64
 	Refused  int64
 }
@@ -39,7 +39,7 @@ type Batch struct {
 	ServerID string
 	// Number grows from batch to batch of a server, also over its restarts.
 	Number int64
-	// Counts has at most one element per slot, LastUsed at most one per key.
+	// Counts has at most one element per bucket, LastUsed at most one per key.
 	Counts   []Count
 	LastUsed []KeyUse
 }

@@ -16,29 +16,29 @@ const maxBatch = 500
 
 // shard holds the counts of some keys since the last batch.
 type shard struct {
-	mu      sync.Mutex
-	tallies map[Slot]*tally
-	// most is how many tallies the map has held: it keeps room for them.
+	mu       sync.Mutex
+	counters map[Bucket]*counter
+	// most is how many counters the map has held: it keeps room for them.
 	most int
-	// latest is the tally that was counted in last, nil for none, and latestSlot its slot: a key that is busy is found without hashing.
-	latest     *tally
-	latestSlot Slot
+	// latest is the counter that was counted in last, nil for none, and latestBucket its bucket: a key that is busy is found without hashing.
+	latest       *counter
+	latestBucket Bucket
 }
 
-type tally struct {
+type counter struct {
 	admitted, refused int64
 	// lastUsed is the latest request's time; touched is false when none came since the last batch.
 	lastUsed time.Time
 	touched  bool
 }
 
-func (s *shard) add(slot Slot, at time.Time, admitted, refused int64) {
+func (s *shard) add(bucket Bucket, at time.Time, admitted, refused int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.latest
-	if t == nil || s.latestSlot != slot {
-		t = s.tally(slot)
-		s.latest, s.latestSlot = t, slot
+	if t == nil || s.latestBucket != bucket {
+		t = s.counter(bucket)
+		s.latest, s.latestBucket = t, bucket
 	}
 	t.touched = true
 	t.admitted += admitted
@@ -48,13 +48,13 @@ func (s *shard) add(slot Slot, at time.Time, admitted, refused int64) {
 	}
 }
 
-// tally returns the slot's, a new one where there is none. The caller holds s.mu.
-func (s *shard) tally(slot Slot) *tally {
-	t, ok := s.tallies[slot]
+// counter returns the bucket's, a new one where there is none. The caller holds s.mu.
+func (s *shard) counter(bucket Bucket) *counter {
+	t, ok := s.counters[bucket]
 	if !ok {
-		t = &tally{}
-		s.tallies[slot] = t
-		s.most = max(s.most, len(s.tallies))
+		t = &counter{}
+		s.counters[bucket] = t
+		s.most = max(s.most, len(s.counters))
 	}
 	return t
 }
@@ -84,25 +84,25 @@ func split[T any](all []T) (share, rest []T) {
 	return all[:n:n], all[n:]
 }
 
-// drainInto appends the shard's counts and notes when each key was used. A slot in which nothing came since the last
+// drainInto appends the shard's counts and notes when each key was used. A bucket in which nothing came since the last
 // batch is dropped; the others stay, so that a key that is busy costs no allocation.
 func (s *shard) drainInto(counts []Count, used map[string]time.Time) []Count {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.latest = nil // It may be dropped.
-	for slot, t := range s.tallies {
+	for bucket, t := range s.counters {
 		if !t.touched {
-			delete(s.tallies, slot)
+			delete(s.counters, bucket)
 			continue
 		}
 		// A request that came and was given back within one batch leaves nothing to add.
 		if t.admitted != 0 || t.refused != 0 {
-			counts = append(counts, Count{Slot: slot, Admitted: t.admitted, Refused: t.refused})
+			counts = append(counts, Count{Bucket: bucket, Admitted: t.admitted, Refused: t.refused})
 		}
-		if t.lastUsed.After(used[slot.KeyID]) {
-			used[slot.KeyID] = t.lastUsed
+		if t.lastUsed.After(used[bucket.KeyID]) {
+			used[bucket.KeyID] = t.lastUsed
 		}
-		*t = tally{}
+		*t = counter{}
 	}
 	s.shrink()
 	return counts
@@ -110,13 +110,13 @@ func (s *shard) drainInto(counts []Count, used map[string]time.Time) []Count {
 
 // shrink gives back the room of a burst of many keys. The caller holds s.mu.
 func (s *shard) shrink() {
-	if s.most < 64 || len(s.tallies) > s.most/4 {
+	if s.most < 64 || len(s.counters) > s.most/4 {
 		return
 	}
 	// A map never shrinks, nor does its clone.
-	fewer := make(map[Slot]*tally, len(s.tallies))
-	maps.Copy(fewer, s.tallies)
-	s.tallies, s.most = fewer, len(fewer)
+	fewer := make(map[Bucket]*counter, len(s.counters))
+	maps.Copy(fewer, s.counters)
+	s.counters, s.most = fewer, len(fewer)
 }
 
 // dueUses returns those uses whose key had none recorded within keyUseInterval before, and remembers them.

@@ -45,7 +45,7 @@ func (a *api) admit(x *exchange) error {
 	if !x.decision.Admitted {
 		return a.refuseOverLimit(x)
 	}
-	if x.decision.Unsure {
+	if x.decision.Undecided {
 		x.raise()
 		return codeUnavailable.withCause(errUnsure).retryAfter(1)
 	}
@@ -85,11 +85,12 @@ func (x *exchange) raise() {
 func (a *api) refuseOverLimit(x *exchange) error {
 	c, w := x.caller, x.decision.Binding()
 	a.Meter.Refused(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
-	if !x.decision.Share {
+	partial := x.decision.Partial || x.decision.Undecided
+	if !partial {
 		a.Strikes.Refused(x.Request.Context(), c, x.now)
 	}
-	refused := x.kept.overLimit(c, &w, x.decision.Share, plans.RetryAfter(w.Reset, x.now))
-	a.keepRefusal(x, usage.Refusal{Code: refused.code.name, Window: string(w.Name), Limit: w.Limit, Reset: w.Reset, Partial: x.decision.Share})
+	refused := x.kept.overLimit(c, &w, partial, plans.RetryAfter(w.Reset, x.now))
+	a.keepRefusal(x, usage.Refusal{Code: refused.code.name, Window: string(w.Name), Limit: w.Limit, Reset: w.Reset, Partial: partial})
 	return refused
 }
 

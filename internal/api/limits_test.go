@@ -83,7 +83,7 @@ func (l alone) Take(ctx context.Context, c plans.Claim, now time.Time) plans.Dec
 	perMinute := c.Quota.PerMinute
 	c.Quota.PerMinute = 0
 	d := l.Limiter.Take(ctx, c, now)
-	d.Minute.Limit, d.Share = perMinute, true
+	d.Minute.Limit, d.Partial = perMinute, true
 	return d
 }
 
@@ -108,7 +108,7 @@ type unsure struct{ plans.Limiter }
 func (l unsure) Take(ctx context.Context, c plans.Claim, now time.Time) plans.Decision {
 	d := l.Limiter.Take(ctx, c, now)
 	l.Refund(ctx, c, d)
-	d.Unsure = d.Admitted
+	d.Undecided = d.Admitted
 	return d
 }
 

@@ -9,11 +9,12 @@ import (
 // Decision is what a Limiter made of one request.
 type Decision struct {
 	Admitted bool
-	// Share is true when nobody could learn what remains of the limits, so that a refusal does not mean that the tenant has
-	// used them up: this server decided over its part of them, or the minute is closed (Full).
-	Share bool
-	// Unsure is true when a request was admitted although nobody knows what remains, because Postgres is away: it must end in 5xx.
-	Unsure bool
+	// Partial is true when this server decided over its part of the limits, or the minute is closed (Full): a refusal does
+	// not mean that the tenant has used them up.
+	Partial bool
+	// Undecided is true when no term was in force. Nothing was counted. An admitted request must then end in 5xx, because
+	// Postgres is away; a refused one arrived between two terms, and may pass a moment later.
+	Undecided bool
 	// Term numbers the term of the cluster in which it was decided; 0 when none did.
 	Term   int64
 	Minute Window
@@ -35,7 +36,7 @@ func (u used) plus(n int64) used { return used{minute: u.minute + n, day: u.day 
 func decide(c *Claim, minute, day int64, u used, count int64) Decision {
 	minuteEnd := minuteReset(c.TenantID, minute)
 	d := Decision{
-		Share:  u.minute >= Full,
+		Partial:  u.minute >= Full,
 		Minute: window(Minute, minute, minuteEnd, c.Quota.PerMinute, u.minute),
 		Day:    window(Day, day, dayReset(day), c.Quota.PerDay, u.day),
 	}

@@ -259,8 +259,8 @@ func TestPostgresAwayToo(t *testing.T) {
 	eventually(t, "the lease has run out", l.cluster.StoreUnreachable)
 	start := time.Now()
 	d := l.Take(t.Context(), claim(1, q), noon)
-	if !d.Unsure || d.Term != 0 || d.Minute.Remaining != 56 || time.Since(start) > time.Second {
-		t.Errorf("%+v after %v: want unsure at once, by what was last seen", d, time.Since(start))
+	if !d.Undecided || d.Term != 0 || d.Minute.Remaining != 56 || time.Since(start) > time.Second {
+		t.Errorf("%+v after %v: want undecided at once, by what was last seen", d, time.Since(start))
 	}
 	l.Refund(t.Context(), claim(1, q), d)
 	w.away.Store(false)

@@ -144,7 +144,7 @@ func (l *ledger) granted(t *cluster.Term, p *PortionClaim, got Portion, failed e
 	if p.Want > 0 && got.Granted == 0 {
 		st.refusal = refusal{
 			term: t.Number, quota: p.Quota, perKey: p.KeyPerMinute, minute: got.Minute, day: got.Day, used: got.used(), at: p.At,
-			share: t.Servers > 1,
+			partial: t.Servers > 1,
 		}
 	}
 	if p.Want > 0 && (!changed || own == 0) {

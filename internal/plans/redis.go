@@ -45,8 +45,8 @@ type RedisOptions struct {
 //
 // When any server loses Redis, however it does, the cluster changes to a term in which Postgres decides. Every server first tells
 // what it has seen used. From then on each takes small portions of what remains from Postgres, and decides over them without
-// asking. Requests that come between two terms wait for Wait; then they are refused by Share. When Postgres does not answer
-// either they are admitted as Unsure. Redis decides again when all servers have seen the same one for ten probes.
+// asking. Requests that come between two terms wait for Wait; then they are refused as Undecided. When Postgres does not answer
+// either they are admitted as Undecided. Redis decides again when all servers have seen the same one for ten probes.
 type Redis struct {
 	counters counters
 	options  RedisOptions
@@ -163,12 +163,12 @@ func (r *Redis) undecided(c *Claim, now time.Time, count int64, err error) Decis
 	u := r.ledger.known(c, minute, day)
 	if errors.Is(err, errAway) {
 		d := decide(c, minute, day, u, count)
-		d.Unsure = d.Admitted
+		d.Undecided = d.Admitted
 		return d
 	}
 	u.minute = max(u.minute, c.Quota.PerMinute)
 	d := decide(c, minute, day, u, count)
-	d.Share = true
+	d.Undecided = true
 	return d
 }
 

@@ -16,8 +16,8 @@ type refusal struct {
 	minute, day   int64
 	used          used
 	at            time.Time
-	// share is true when others may hold what remains.
-	share bool
+	// partial is true when others may hold what remains.
+	partial bool
 }
 
 // still returns what is used of the windows at now, and false when the refusal holds no longer.
@@ -71,7 +71,7 @@ func (l *ledger) refused(term, session int64, c *Claim, minute, day int64, now t
 		f.used = u
 	}
 	d := decide(c, minute, f.day, u, 1)
-	d.Share = d.Share || f.share
+	d.Partial = d.Partial || f.partial
 	if a.shown.term == term && !d.Admitted {
 		a.show(term, a.state(c), &d)
 	}

@@ -236,7 +236,7 @@ func (s *simulation) request(n *simNode, c Claim, look bool) (Decision, bool) {
 	s.look()
 	term, _ := n.member.Term()
 	s.totals.requests++
-	if d.Unsure {
+	if d.Undecided && d.Admitted {
 		s.traceAnswer(n, 0, &c, &d, look)
 		// It ends in 503, whatever it was, and is given back.
 		s.totals.unavailable++
@@ -247,7 +247,7 @@ func (s *simulation) request(n *simNode, c Claim, look bool) (Decision, bool) {
 	}
 	overtaken := s.depth > 0 || s.begun != begun
 	s.traceAnswer(n, term.Number, &c, &d, look)
-	if d.Share {
+	if d.Partial || d.Undecided {
 		s.totals.refused++
 		return d, false
 	}
@@ -281,7 +281,7 @@ func (s *simulation) traceAnswer(n *simNode, term int64, c *Claim, d *Decision, 
 	for _, w := range windows[:count] {
 		line += fmt.Sprintf(" %s %d %d of %d,", w.Name, w.Number%1000, w.Remaining, w.Limit)
 	}
-	s.tracef("%s admitted %v, share %v, unsure %v, looked %v", line, d.Admitted, d.Share, d.Unsure, look)
+	s.tracef("%s admitted %v, partial %v, undecided %v, looked %v", line, d.Admitted, d.Partial, d.Undecided, look)
 }
 
 // simHeld is what Redis has of a claim, in whatever windows.

@@ -14,13 +14,13 @@ import (
 
 // Cluster is servers that share a Redis.
 type Cluster struct {
-	url    string
-	ground ground
+	url      string
+	counters counters
 }
 
 // NewCluster returns a cluster without servers over the Redis of that URL, in which nothing was counted yet.
 func NewCluster(url string) *Cluster {
-	return &Cluster{url: url, ground: ground{opened: map[int64]bool{}}}
+	return &Cluster{url: url, counters: counters{opened: map[int64]bool{}}}
 }
 
 // Join returns the limiter of one more server. Close it with leave.
@@ -30,7 +30,7 @@ func (f *Cluster) Join(ctx context.Context) (l plans.Limiter, leave func(), err 
 		return nil, nil, err
 	}
 	m := &member{}
-	r := plans.NewRedis(client, plans.RedisOptions{Cluster: m, Ground: &f.ground, Timeout: patience})
+	r := plans.NewRedis(client, plans.RedisOptions{Cluster: m, Counters: &f.counters, Timeout: patience})
 	leave = func() { r.Close(); _ = client.Close() }
 	if _, err := m.Await(ctx); err != nil {
 		leave()
@@ -85,24 +85,24 @@ func (m *member) Await(ctx context.Context) (cluster.Term, error) {
 func (*member) StoreUnreachable() bool                                    { return false }
 func (*member) OnEnd(func(ctx context.Context, ended cluster.Term) error) {}
 
-// ground knows which tenants were opened.
-type ground struct {
+// counters knows which tenants were opened.
+type counters struct {
 	mu     sync.Mutex
 	opened map[int64]bool
 }
 
-var _ plans.Ground = (*ground)(nil)
+var _ plans.CounterStore = (*counters)(nil)
 
-func (g *ground) Open(_ context.Context, o plans.Opening) (plans.Base, bool, error) {
+func (g *counters) Initialize(_ context.Context, o plans.InitRequest) (plans.Baseline, bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	fresh := !g.opened[o.TenantID]
 	g.opened[o.TenantID] = true
-	return plans.Base{Day: plans.DayAt(o.At)}, fresh, nil
+	return plans.Baseline{Day: plans.DayAt(o.At)}, fresh, nil
 }
 
-func (*ground) Report(context.Context, []plans.Report) error { return nil }
+func (*counters) Report(context.Context, []plans.Report) error { return nil }
 
-func (*ground) Portion(context.Context, plans.PortionClaim) (plans.Portion, error) {
-	return plans.Portion{}, errors.New("lost Redis during a measurement")
+func (*counters) Grant(context.Context, plans.GrantRequest) (plans.Grant, error) {
+	return plans.Grant{}, errors.New("lost Redis during a measurement")
 }

@@ -34,7 +34,7 @@ func openLimits(ctx context.Context, cfg config, db *store.DB, cluster *member, 
 	if err != nil {
 		return nil, fmt.Errorf("PETSTORE_REDIS_URL: %w", err)
 	}
-	shared := plans.NewRedis(client, plans.RedisOptions{Cluster: cluster, Ground: db, Log: log, Timeout: cfg.RedisTimeout})
+	shared := plans.NewRedis(client, plans.RedisOptions{Cluster: cluster, Counters: db, Log: log, Timeout: cfg.RedisTimeout})
 	return &limits{Limiter: shared, Versions: shared, redis: shared, client: client}, nil
 }
 

@@ -56,42 +56,42 @@ func (u *united) SetRedis(fingerprint string) {
 
 func (*united) OnEnd(func(context.Context, cluster.Term) error) {}
 
-// virgin is a ground on which nothing was used before.
+// virgin is a counter store in which nothing was used before.
 type virgin struct {
 	mu    sync.Mutex
-	bases map[int64]plans.Base
+	bases map[int64]plans.Baseline
 }
 
 func (*virgin) Report(context.Context, []plans.Report) error { return nil }
 
-func (g *virgin) Open(ctx context.Context, o plans.Opening) (plans.Base, bool, error) {
+func (g *virgin) Initialize(ctx context.Context, o plans.InitRequest) (plans.Baseline, bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	base, known := g.bases[o.TenantID]
 	if !known {
 		d := plans.NewMemory().Peek(ctx, o.Claim, o.At)
-		base = plans.Base{Minute: d.Minute.Number, Day: d.Day.Number}
+		base = plans.Baseline{Minute: d.Minute.Number, Day: d.Day.Number}
 		g.bases[o.TenantID] = base
 	}
 	return base, !known, nil
 }
 
-func (*virgin) Portion(context.Context, plans.PortionClaim) (plans.Portion, error) {
-	return plans.Portion{}, errors.New("Redis decides")
+func (*virgin) Grant(context.Context, plans.GrantRequest) (plans.Grant, error) {
+	return plans.Grant{}, errors.New("Redis decides")
 }
 
 // overRedis returns the limiters of two servers that count in one Redis.
 func overRedis(t *testing.T) (limiters [2]plans.Limiter) {
 	t.Helper()
 	url := redistest.Shared(t)
-	ground := &virgin{bases: map[int64]plans.Base{}}
+	counters := &virgin{bases: map[int64]plans.Baseline{}}
 	for i := range limiters {
 		client, err := plans.NewRedisClient(url, time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = client.Close() })
-		limiter := plans.NewRedis(client, plans.RedisOptions{Cluster: &united{}, Ground: ground, Log: zerolog.Nop(), Timeout: time.Second, Wait: 10 * time.Second})
+		limiter := plans.NewRedis(client, plans.RedisOptions{Cluster: &united{}, Counters: counters, Log: zerolog.Nop(), Timeout: time.Second, Wait: 10 * time.Second})
 		t.Cleanup(limiter.Close)
 		limiters[i] = limiter
 	}

@@ -12,7 +12,7 @@ type counters interface {
 	take(term int64, asks []ask) error
 	// begin begins a tenant's count in a term at that base, unless it has begun in this or a later one. changing says
 	// that its catalogue may be changed by servers that did not say so in this term, as long as ChangeLasts.
-	begin(ctx context.Context, term, tenantID int64, b Base, changing bool) error
+	begin(ctx context.Context, term, tenantID int64, b Baseline, changing bool) error
 	// beginKey begins a key's count in that minute of a term, unless it has begun in it or a later one.
 	beginKey(ctx context.Context, term, tenantID int64, keyID string, minute, used int64) error
 	// refund takes one from each window that is still the current one, and tells all servers so.

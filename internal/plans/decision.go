@@ -9,7 +9,7 @@ import (
 // Decision is what a Limiter made of one request.
 type Decision struct {
 	Admitted bool
-	// Partial is true when this server decided over its part of the limits, or the minute is closed (Full): a refusal does
+	// Partial is true when this server decided over its part of the limits, or the minute is closed (Saturated): a refusal does
 	// not mean that the tenant has used them up.
 	Partial bool
 	// Undecided is true when no term was in force. Nothing was counted. An admitted request must then end in 5xx, because
@@ -36,9 +36,9 @@ func (u used) plus(n int64) used { return used{minute: u.minute + n, day: u.day 
 func decide(c *Claim, minute, day int64, u used, count int64) Decision {
 	minuteEnd := minuteReset(c.TenantID, minute)
 	d := Decision{
-		Partial:  u.minute >= Full,
-		Minute: window(Minute, minute, minuteEnd, c.Quota.PerMinute, u.minute),
-		Day:    window(Day, day, dayReset(day), c.Quota.PerDay, u.day),
+		Partial: u.minute >= Saturated,
+		Minute:  window(Minute, minute, minuteEnd, c.Quota.PerMinute, u.minute),
+		Day:     window(Day, day, dayReset(day), c.Quota.PerDay, u.day),
 	}
 	if c.KeyPerMinute > 0 {
 		d.Key = window(Key, minute, minuteEnd, c.KeyPerMinute, u.key)

@@ -5,7 +5,7 @@
 // refused request consumes nothing, in no window, and in no window is more admitted than the limit. Memory counts in this
 // process, Redis for all servers of a cluster.
 //
-// A Limiter does not fail. Of the servers of a cluster all decide by Redis or all by portions from Postgres (Ground), as they
+// A Limiter does not fail. Of the servers of a cluster all decide by Redis or all by grants from Postgres (CounterStore), as they
 // agree in terms (package cluster). What is counted belongs to a term: at its end every server reports what it has seen
 // used, and only answers that arrive in it count. docs/rate-limiting.md says what that promises in each state, and what not.
 //

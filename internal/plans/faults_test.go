@@ -151,8 +151,8 @@ func TestDegradedRequestsCallNothing(t *testing.T) {
 	if got := calls.takes.Load() + calls.others.Load() - trips; got != 0 {
 		t.Errorf("2002 calls without Redis made %d calls to it", got)
 	}
-	if n := w.portions.Load(); n > 5 {
-		t.Errorf("2002 requests took %d portions from Postgres, want one for some thousand", n)
+	if n := w.grants.Load(); n > 5 {
+		t.Errorf("2002 requests took %d grants from Postgres, want one for some thousand", n)
 	}
 }
 
@@ -176,8 +176,8 @@ func TestStartWithoutRedis(t *testing.T) {
 	check(t, "the next minute", a.Take(t.Context(), claim(1, q), next), want(true, 1, q, next, 1, 61))
 }
 
-// TestUnusedPortionsComeBack: what one server took and did not need is there for the others when Redis is back.
-func TestUnusedPortionsComeBack(t *testing.T) {
+// TestUnusedGrantsComeBack: what one server took and did not need is there for the others when Redis is back.
+func TestUnusedGrantsComeBack(t *testing.T) {
 	t.Parallel()
 	server, w := redistest.New(t), newWorld()
 	server.Stop()
@@ -198,7 +198,7 @@ func TestSilentServerClosesTheMinute(t *testing.T) {
 	server, w := redistest.New(t), newWorld()
 	silent := w.member(t)
 	other := newRedis(newRedisCounters(look(t, server.URL).(*RedisClient)), RedisOptions{
-		Cluster: silent, Ground: w, Timeout: time.Second, Log: zerolog.Nop(),
+		Cluster: silent, Counters: w, Timeout: time.Second, Log: zerolog.Nop(),
 	})
 	other.start(t.Context())
 	l := w.server(t, server.URL, quick)

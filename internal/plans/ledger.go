@@ -7,7 +7,7 @@ import (
 )
 
 // ledger is what one server knows of its tenants' windows without asking: what Redis last said was used, what was refused, and
-// the portions that it holds. It keeps the tenants that called today or yesterday, and no more.
+// the grants that it holds. It keeps the tenants that called today or yesterday, and no more.
 //
 // What comes from an answer is accepted under the lock of the tenant's shard while its term is in force. Once the cluster says that
 // a term is over, close takes the same locks: so nothing is accepted that is not reported.
@@ -28,7 +28,7 @@ type account struct {
 	// term is the one in which Redis said what was seen used, the most and the latest, which is less after refunds; 0 when nothing
 	// is to be reported.
 	term         int64
-	seen, latest Base
+	seen, latest Baseline
 	// opened is the last term in which the tenant's count had surely begun; opening is not nil while this server begins it.
 	opened  int64
 	opening chan struct{}
@@ -71,7 +71,7 @@ func (l *ledger) accept(term int64, k *ask, f *refusal) bool {
 	a := s.account(k.claim.TenantID, k.inDay)
 	u, fits := k.after()
 	a.saw(term, k.inMinute, k.inDay, u)
-	a.latest = Base{Minute: k.inMinute, MinuteUsed: u.minute, Day: k.inDay, DayUsed: u.day}
+	a.latest = Baseline{Minute: k.inMinute, MinuteUsed: u.minute, Day: k.inDay, DayUsed: u.day}
 	st := a.state(&k.claim)
 	if k.claim.KeyPerMinute > 0 {
 		st.saw(term, k.inMinute, u.key)
@@ -89,7 +89,7 @@ func (l *ledger) accept(term int64, k *ask, f *refusal) bool {
 func (a *account) saw(term, minute, day int64, u used) {
 	if a.term != term {
 		a.term, a.opened = term, term
-		a.seen = Base{Minute: minute, Day: day}
+		a.seen = Baseline{Minute: minute, Day: day}
 	}
 	if minute > a.seen.Minute {
 		a.seen.Minute, a.seen.MinuteUsed = minute, 0
@@ -195,19 +195,19 @@ func (l *ledger) close(t *cluster.Term) (reports []Report) {
 }
 
 func (a *account) close(term, tenantID int64, reports []Report) []Report {
-	of := Report{TenantID: tenantID, Term: term, Back: a.tenant.pool.close(term)}
+	of := Report{TenantID: tenantID, Term: term, Returns: a.tenant.pool.close(term)}
 	if a.term == term {
 		of.Seen = a.seen
 	}
-	if a.term == term || len(of.Back) > 0 {
+	if a.term == term || len(of.Returns) > 0 {
 		reports = append(reports, of)
 	}
 	for keyID, st := range a.keys {
-		of := Report{TenantID: tenantID, KeyID: keyID, Term: term, Back: st.pool.close(term)}
+		of := Report{TenantID: tenantID, KeyID: keyID, Term: term, Returns: st.pool.close(term)}
 		if st.term == term {
-			of.Seen = Base{Minute: st.minute, KeyUsed: st.used}
+			of.Seen = Baseline{Minute: st.minute, KeyUsed: st.used}
 		}
-		if st.term == term || len(of.Back) > 0 {
+		if st.term == term || len(of.Returns) > 0 {
 			reports = append(reports, of)
 		}
 	}

@@ -20,12 +20,12 @@ func timeoutOr(timeout time.Duration) time.Duration {
 	return timeout
 }
 
-// RedisOptions is what a Redis limiter needs beside Redis. Cluster and Ground are required.
+// RedisOptions is what a Redis limiter needs beside Redis. Cluster and CounterStore are required.
 type RedisOptions struct {
 	// Cluster tells who decides: Redis or Postgres.
 	Cluster Cluster
-	// Ground is what the servers share in Postgres.
-	Ground Ground
+	// Counters is what the servers share in Postgres.
+	Counters CounterStore
 	// Log receives one line when Redis no longer decides and one when it does again.
 	Log zerolog.Logger
 	// Timeout bounds one call to Redis and everything in it, 100 ms by default.
@@ -44,17 +44,17 @@ type RedisOptions struct {
 // somebody gives a request back.
 //
 // When any server loses Redis, however it does, the cluster changes to a term in which Postgres decides. Every server first tells
-// what it has seen used. From then on each takes small portions of what remains from Postgres, and decides over them without
+// what it has seen used. From then on each takes small grants of what remains from Postgres, and decides over them without
 // asking. Requests that come between two terms wait for Wait; then they are refused as Undecided. When Postgres does not answer
 // either they are admitted as Undecided. Redis decides again when all servers have seen the same one for ten probes.
 type Redis struct {
-	counters counters
-	options  RedisOptions
-	cluster  Cluster
-	ground   Ground
-	ledger   *ledger
-	flights  flights
-	health   health
+	counters     counters
+	options      RedisOptions
+	cluster      Cluster
+	counterStore CounterStore
+	ledger       *ledger
+	flights      flights
+	health       health
 
 	// refunds counts what was given back anywhere; session numbers the subscription by which this server hears of it, 0 when
 	// there is none.
@@ -102,7 +102,7 @@ func newRedis(c counters, o RedisOptions) *Redis {
 		o.Wait = 250 * time.Millisecond
 	}
 	r := &Redis{
-		counters: c, options: o, cluster: o.Cluster, ground: o.Ground, ledger: newLedger(o.Cluster),
+		counters: c, options: o, cluster: o.Cluster, counterStore: o.Counters, ledger: newLedger(o.Cluster),
 		clock: time.Now, pause: time.Sleep, spawn: func(f func()) { go f() },
 	}
 	r.health.init()
@@ -143,7 +143,7 @@ func (r *Redis) decide(ctx context.Context, c *Claim, now time.Time, count int64
 		if t.Redis != "" {
 			d, err = r.takeShared(ctx, &t, c, now, count)
 		} else {
-			d, err = r.takePortion(ctx, &t, c, now, count)
+			d, err = r.takeGrant(ctx, &t, c, now, count)
 		}
 		if err == nil {
 			return d

@@ -123,7 +123,7 @@ func evaluate(ctx context.Context, client redis.UniversalClient, s *redis.Script
 	return s.Run(ctx, client, keys, args...).Result()
 }
 
-func (s *redisCounters) begin(ctx context.Context, term, tenantID int64, b Base, changing bool) error {
+func (s *redisCounters) begin(ctx context.Context, term, tenantID int64, b Baseline, changing bool) error {
 	var c int64
 	if changing {
 		c = 1

@@ -54,7 +54,7 @@ func TestTakeWithoutMGET(t *testing.T) {
 	c := countersAt(t, strings.Replace(url, "redis://", "redis://old:secret@", 1))
 	asks := []ask{{claim: claim(1, open), count: 1}, {claim: claim(2, open), count: 1}}
 	for i := range int64(2) {
-		if err := c.begin(t.Context(), 1, 1+i, Base{MinuteUsed: 10 * i}, false); err != nil {
+		if err := c.begin(t.Context(), 1, 1+i, Baseline{MinuteUsed: 10 * i}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestTakeReconnects(t *testing.T) {
 	}
 	do("ACL", "SETUSER", "petstore", "on", ">secret", "~*", "&*", "+@all")
 	c := countersAt(t, "redis://petstore:secret@"+server.Addr+"/3")
-	if err := c.begin(t.Context(), 1, 1, Base{}, false); err != nil {
+	if err := c.begin(t.Context(), 1, 1, Baseline{}, false); err != nil {
 		t.Fatal(err)
 	}
 	for used, before := range []func(){

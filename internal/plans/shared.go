@@ -114,9 +114,9 @@ func (r *Redis) open(ctx context.Context, t *cluster.Term, k *ask, now time.Time
 		return known, nil
 	}
 	defer done()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), portionTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grantTimeout)
 	defer cancel()
-	base, fresh, err := r.ground.Open(ctx, Opening{Claim: k.claim, Term: t.Number, At: now})
+	base, fresh, err := r.counterStore.Initialize(ctx, InitRequest{Claim: k.claim, Term: t.Number, At: now})
 	if errors.Is(err, ErrTermOver) {
 		return false, errOver
 	}

@@ -1,7 +1,7 @@
 package plans
 
 // shown is the least that this server has said to remain of a tenant's windows in a term in which Postgres decides. Its keys
-// have portions of their own, and other servers give back what they do not need: by what was used when each was taken,
+// have grants of their own, and other servers give back what they do not need: by what was used when each was taken,
 // Remaining would go up and down. It only falls, but by a refund or a change of the limit.
 type shown struct {
 	term        int64

@@ -25,7 +25,7 @@ func (m simModel) take(term int64, asks []ask) error {
 	return nil
 }
 
-func (m simModel) begin(_ context.Context, term, tenantID int64, b Base, changing bool) error {
+func (m simModel) begin(_ context.Context, term, tenantID int64, b Baseline, changing bool) error {
 	m.r.begin(term, tenantID, b, changing)
 	return nil
 }
@@ -101,9 +101,9 @@ func someCommand(random *rand.Rand, tenantIDs []int64, day int64) command {
 			return answers, err
 		}
 	case n < 12:
-		b := Base{Minute: minute, MinuteUsed: random.Int64N(9), Day: day, DayUsed: random.Int64N(9)}
+		b := Baseline{Minute: minute, MinuteUsed: random.Int64N(9), Day: day, DayUsed: random.Int64N(9)}
 		if random.IntN(9) == 0 {
-			b.MinuteUsed = Full
+			b.MinuteUsed = Saturated
 		}
 		changing := random.IntN(4) == 0
 		return func(ctx context.Context, to counters) (any, error) {

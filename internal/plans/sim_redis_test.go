@@ -115,7 +115,7 @@ func (r *simRedis) version(h simState) int64 {
 }
 
 // begin is begin.lua.
-func (r *simRedis) begin(term, tenantID int64, b Base, changing bool) {
+func (r *simRedis) begin(term, tenantID int64, b Baseline, changing bool) {
 	if h, ok := r.data.tenants[tenantID]; ok && h.term >= term {
 		return
 	}
@@ -256,8 +256,8 @@ func (c *simCounters) takeInTwo(term int64, asks []ask) error {
 	return c.call(func(r *simRedis) {
 		for i := range asks {
 			a := asks[i]
-			a.claim.Quota = Quota{PerMinute: Full, PerDay: Full}
-			a.claim.KeyPerMinute *= Full
+			a.claim.Quota = Quota{PerMinute: Saturated, PerDay: Saturated}
+			a.claim.KeyPerMinute *= Saturated
 			if d := decide(&asks[i].claim, a.inMinute, a.inDay, a.used, 1); a.status == counted && d.Admitted {
 				r.take(term, &a)
 			}
@@ -265,7 +265,7 @@ func (c *simCounters) takeInTwo(term int64, asks []ask) error {
 	})
 }
 
-func (c *simCounters) begin(_ context.Context, term, tenantID int64, b Base, changing bool) error {
+func (c *simCounters) begin(_ context.Context, term, tenantID int64, b Baseline, changing bool) error {
 	return c.call(func(r *simRedis) { r.begin(term, tenantID, b, changing) })
 }
 

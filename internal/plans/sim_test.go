@@ -18,7 +18,7 @@ type planted int
 const (
 	plantedNothing planted = iota
 	plantedCountAfterDeciding
-	plantedPortionNotReduced
+	plantedGrantNotReduced
 	plantedRefundTwice
 	plantedNoReport
 	plantedOldReply
@@ -43,7 +43,7 @@ func (s *simulation) tracef(format string, args ...any) {
 	}
 }
 
-// TestSimulation runs the limiter of every server of a cluster, the agreement on terms, and the rules of Ground against each other, on
+// TestSimulation runs the limiter of every server of a cluster, the agreement on terms, and the rules of CounterStore against each other, on
 // a clock that is not real, through schedules of load and faults. What is promised is checked at every answer.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
@@ -110,7 +110,7 @@ func TestSimulationFindsPlantedFaults(t *testing.T) {
 	seed := seeded(t)
 	for p, name := range map[planted]string{
 		plantedCountAfterDeciding: "counting after deciding",
-		plantedPortionNotReduced:  "every server takes the same portion",
+		plantedGrantNotReduced:    "every server takes the same grant",
 		plantedRefundTwice:        "refunds count twice",
 		plantedNoReport:           "no report at the end of a term",
 		plantedOldReply:           "a reply counts after the term",

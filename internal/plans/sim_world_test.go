@@ -205,7 +205,7 @@ func (s *simulation) join() *simNode {
 	store, clock := &simStore{s: s, n: n}, func() time.Time { return s.now }
 	n.member = cluster.NewMember(store, cluster.Options{ServerID: n.id, Clock: clock})
 	n.limiter = newRedis(&simCounters{s: s, n: n}, RedisOptions{
-		Cluster: &simCluster{Member: n.member, s: s, n: n}, Ground: store, Log: zerolog.Nop(), ProbeEvery: simProbeEvery,
+		Cluster: &simCluster{Member: n.member, s: s, n: n}, Counters: store, Log: zerolog.Nop(), ProbeEvery: simProbeEvery,
 	})
 	n.limiter.clock = clock
 	n.limiter.pause = func(d time.Duration) { s.elapse(n, d) }

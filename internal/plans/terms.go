@@ -115,7 +115,7 @@ func (r *Redis) noTerm() error {
 func (r *Redis) ended(ctx context.Context, t cluster.Term) error {
 	reports := r.ledger.close(&t)
 	if len(reports) > 0 {
-		if err := r.ground.Report(ctx, reports); err != nil {
+		if err := r.counterStore.Report(ctx, reports); err != nil {
 			return fmt.Errorf("report what was used: %w", err)
 		}
 	}

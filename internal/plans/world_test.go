@@ -27,15 +27,15 @@ var patient = RedisOptions{Timeout: 30 * time.Second, Wait: 30 * time.Second, Pr
 type world struct {
 	mu       sync.Mutex
 	state    cluster.State
-	rows     map[[2]string]GroundRow
+	rows     map[[2]string]CounterRow
 	recorded Recorded
 	joined   int
-	// away makes every call fail; portions counts those for portions.
-	away     atomic.Bool
-	portions atomic.Int64
+	// away makes every call fail; grants counts those for grants.
+	away   atomic.Bool
+	grants atomic.Int64
 }
 
-func newWorld() *world { return &world{rows: map[[2]string]GroundRow{}} }
+func newWorld() *world { return &world{rows: map[[2]string]CounterRow{}} }
 
 // member joins the cluster until the test ends.
 func (w *world) member(t testing.TB) *cluster.Member {
@@ -64,7 +64,7 @@ func (w *world) spied(t testing.TB, url string, o RedisOptions) (*Redis, *spy, *
 	reliable(universal, timeoutOr(o.Timeout))
 	client := newRedisClient(universal)
 	m := w.member(t)
-	o.Cluster, o.Ground = m, w
+	o.Cluster, o.Counters = m, w
 	calls := &spy{counters: newRedisCounters(client)}
 	l := newRedis(calls, o)
 	l.run(client)
@@ -111,7 +111,7 @@ func (w *world) Leave(_ context.Context, serverID string) error {
 var errGone = errors.New("gone")
 
 // rowsOf has do change the rows of a claim.
-func (w *world) rowsOf(c *Claim, do func(GroundTerm, GroundRows) (GroundRows, error)) error {
+func (w *world) rowsOf(c *Claim, do func(CounterTerm, CounterRows) (CounterRows, error)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.away.Load() {
@@ -119,10 +119,10 @@ func (w *world) rowsOf(c *Claim, do func(GroundTerm, GroundRows) (GroundRows, er
 	}
 	t := w.state.Term
 	tenant := strconv.FormatInt(c.TenantID, 10)
-	g := GroundRows{Tenant: w.rows[[2]string{tenant}], Key: w.rows[[2]string{tenant, c.KeyID}]}
-	term := GroundTerm{Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers}
+	g := CounterRows{Tenant: w.rows[[2]string{tenant}], Key: w.rows[[2]string{tenant, c.KeyID}]}
+	term := CounterTerm{Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers}
 	if !w.state.Active {
-		term = GroundTerm{}
+		term = CounterTerm{}
 	}
 	g, err := do(term, g)
 	if err != nil {
@@ -137,7 +137,7 @@ func (w *world) rowsOf(c *Claim, do func(GroundTerm, GroundRows) (GroundRows, er
 
 func (w *world) Report(_ context.Context, reports []Report) error {
 	for _, r := range reports {
-		err := w.rowsOf(&Claim{TenantID: r.TenantID, KeyID: r.KeyID}, func(_ GroundTerm, g GroundRows) (GroundRows, error) {
+		err := w.rowsOf(&Claim{TenantID: r.TenantID, KeyID: r.KeyID}, func(_ CounterTerm, g CounterRows) (CounterRows, error) {
 			return g.Reported(r), nil
 		})
 		if err != nil {
@@ -147,23 +147,23 @@ func (w *world) Report(_ context.Context, reports []Report) error {
 	return nil
 }
 
-func (w *world) Open(_ context.Context, o Opening) (base Base, fresh bool, err error) {
-	err = w.rowsOf(&o.Claim, func(t GroundTerm, g GroundRows) (GroundRows, error) {
+func (w *world) Initialize(_ context.Context, o InitRequest) (base Baseline, fresh bool, err error) {
+	err = w.rowsOf(&o.Claim, func(t CounterTerm, g CounterRows) (CounterRows, error) {
 		var err error
-		g, base, fresh, err = g.Opened(t, o, w.recorded)
+		g, base, fresh, err = g.Initialized(t, o, w.recorded)
 		return g, err
 	})
 	return base, fresh, err
 }
 
-func (w *world) Portion(_ context.Context, p PortionClaim) (portion Portion, err error) {
-	w.portions.Add(1)
-	err = w.rowsOf(&p.Claim, func(t GroundTerm, g GroundRows) (GroundRows, error) {
+func (w *world) Grant(_ context.Context, p GrantRequest) (grant Grant, err error) {
+	w.grants.Add(1)
+	err = w.rowsOf(&p.Claim, func(t CounterTerm, g CounterRows) (CounterRows, error) {
 		var err error
-		g, portion, err = g.Portioned(t, p, w.recorded)
+		g, grant, err = g.Granted(t, p, w.recorded)
 		return g, err
 	})
-	return portion, err
+	return grant, err
 }
 
 // spy counts the calls to Redis, and has them fail when a test wants it.

@@ -34,7 +34,7 @@ delete from limit_states where (tenant_id, scope) in (
 
 var reportQueries = []string{addLimitsQuery, lockReportedQuery, saveLimitsQuery}
 
-// Report implements plans.Ground. A thousand reports are one transaction. Those of tenants that are gone are left out.
+// Report implements plans.CounterStore. A thousand reports are one transaction. Those of tenants that are gone are left out.
 func (d *DB) Report(ctx context.Context, reports []plans.Report) error {
 	sorted := slices.SortedFunc(slices.Values(reports), func(a, b plans.Report) int {
 		return cmp.Or(cmp.Compare(a.TenantID, b.TenantID), cmp.Compare(a.KeyID, b.KeyID))
@@ -65,7 +65,7 @@ func report(ctx context.Context, tx preparedTx, reports []plans.Report, leaveOut
 	if len(before) < len(keys) && !leaveOut {
 		return errNoLimits
 	}
-	after := make(map[limitKey]plans.GroundRow, len(before))
+	after := make(map[limitKey]plans.CounterRow, len(before))
 	for k, row := range before {
 		after[k] = row
 	}
@@ -74,7 +74,7 @@ func report(ctx context.Context, tx preparedTx, reports []plans.Report, leaveOut
 		if _, ok := before[tenant]; !ok {
 			continue
 		}
-		g := plans.GroundRows{Tenant: after[tenant]}
+		g := plans.CounterRows{Tenant: after[tenant]}
 		if r.KeyID != "" {
 			g.Key = after[key]
 		}
@@ -108,7 +108,7 @@ func reportedKeys(reports []plans.Report) []limitKey {
 }
 
 // lockReported returns the rows, with those that it had to add.
-func lockReported(ctx context.Context, tx preparedTx, keys []limitKey) (map[limitKey]plans.GroundRow, error) {
+func lockReported(ctx context.Context, tx preparedTx, keys []limitKey) (map[limitKey]plans.CounterRow, error) {
 	ids, scopes := make([]int64, len(keys)), make([]string, len(keys))
 	for i, k := range keys {
 		ids[i], scopes[i] = k.tenantID, k.scope
@@ -126,7 +126,7 @@ func lockReported(ctx context.Context, tx preparedTx, keys []limitKey) (map[limi
 	if err := tx.query(ctx, &rows, lockReportedQuery, pq.Array(ids), pq.Array(scopes)); err != nil {
 		return nil, err
 	}
-	found := make(map[limitKey]plans.GroundRow, len(rows))
+	found := make(map[limitKey]plans.CounterRow, len(rows))
 	for _, r := range rows {
 		found[limitKey{r.TenantID, r.Scope}] = r.row()
 	}

@@ -27,8 +27,8 @@ type limitRow struct {
 	DayUsed    sql.NullInt64 `db:"day_used"`
 }
 
-func (r limitRow) row() plans.GroundRow {
-	return plans.GroundRow{
+func (r limitRow) row() plans.CounterRow {
+	return plans.CounterRow{
 		Term: r.Term.Int64, Redis: r.Redis.Bool, Accounted: r.Accounted.Int64,
 		Minute: r.Minute.Int64, MinuteUsed: r.MinuteUsed.Int64, Day: r.Day.Int64, DayUsed: r.DayUsed.Int64,
 	}
@@ -43,7 +43,7 @@ type limitRows struct {
 	minuteUsed, dayUsed             []int64
 }
 
-func (l *limitRows) add(k limitKey, r plans.GroundRow) {
+func (l *limitRows) add(k limitKey, r plans.CounterRow) {
 	l.ids, l.scopes = append(l.ids, k.tenantID), append(l.scopes, k.scope)
 	l.terms, l.redis, l.accounted = append(l.terms, r.Term), append(l.redis, r.Redis), append(l.accounted, r.Accounted)
 	l.minutes, l.minuteUsed = append(l.minutes, r.Minute), append(l.minuteUsed, r.MinuteUsed)

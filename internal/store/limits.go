@@ -12,7 +12,7 @@ import (
 	"petstore.example/internal/plans"
 )
 
-var _ plans.Ground = (*DB)(nil)
+var _ plans.CounterStore = (*DB)(nil)
 
 const (
 	// lockLimitsQuery locks a tenant's row and then a key's, and reads the term beside. The term may have changed since the
@@ -55,7 +55,7 @@ from unnest($1::bigint[], $2::text[], $3::bigint[], $4::boolean[], $5::bigint[],
 where l.tenant_id = n.tenant_id and l.scope = n.scope`
 )
 
-var groundQueries = []string{lockLimitsQuery, recordedQuery, saveLimitsQuery}
+var counterQueries = []string{lockLimitsQuery, recordedQuery, saveLimitsQuery}
 
 // errNoLimits: a row is not there. It is added outside of the transaction, because rows are locked in one order.
 var errNoLimits = errors.New("no row of limits")
@@ -63,41 +63,41 @@ var errNoLimits = errors.New("no row of limits")
 // limitTries is how often rows are added that are gone when they are locked: those of keys are pruned.
 const limitTries = 3
 
-// Open implements plans.Ground.
-func (d *DB) Open(ctx context.Context, o plans.Opening) (base plans.Base, fresh bool, err error) {
-	err = d.onGround(ctx, &o.Claim, o.Term, o.At, func(t plans.GroundTerm, g plans.GroundRows, r plans.Recorded) (plans.GroundRows, error) {
-		g, base, fresh, err = g.Opened(t, o, r)
+// Initialize implements plans.CounterStore.
+func (d *DB) Initialize(ctx context.Context, o plans.InitRequest) (base plans.Baseline, fresh bool, err error) {
+	err = d.changeCounters(ctx, &o.Claim, o.Term, o.At, func(t plans.CounterTerm, g plans.CounterRows, r plans.Recorded) (plans.CounterRows, error) {
+		g, base, fresh, err = g.Initialized(t, o, r)
 		return g, err
 	})
 	if err != nil {
-		return plans.Base{}, false, fmt.Errorf("open limits: %w", err)
+		return plans.Baseline{}, false, fmt.Errorf("open limits: %w", err)
 	}
 	return base, fresh, nil
 }
 
-// Portion implements plans.Ground.
-func (d *DB) Portion(ctx context.Context, p plans.PortionClaim) (portion plans.Portion, err error) {
-	err = d.onGround(ctx, &p.Claim, p.Term, p.At, func(t plans.GroundTerm, g plans.GroundRows, r plans.Recorded) (plans.GroundRows, error) {
-		g, portion, err = g.Portioned(t, p, r)
+// Grant implements plans.CounterStore.
+func (d *DB) Grant(ctx context.Context, p plans.GrantRequest) (grant plans.Grant, err error) {
+	err = d.changeCounters(ctx, &p.Claim, p.Term, p.At, func(t plans.CounterTerm, g plans.CounterRows, r plans.Recorded) (plans.CounterRows, error) {
+		g, grant, err = g.Granted(t, p, r)
 		return g, err
 	})
 	if err != nil {
-		return plans.Portion{}, fmt.Errorf("take portion of limits: %w", err)
+		return plans.Grant{}, fmt.Errorf("take grant of limits: %w", err)
 	}
-	return portion, nil
+	return grant, nil
 }
 
-// rule is one of the methods of plans.GroundRows.
-type rule func(plans.GroundTerm, plans.GroundRows, plans.Recorded) (plans.GroundRows, error)
+// rule is one of the methods of plans.CounterRows.
+type rule func(plans.CounterTerm, plans.CounterRows, plans.Recorded) (plans.CounterRows, error)
 
-// onGround has the rule change the rows of a claim.
-func (d *DB) onGround(ctx context.Context, c *plans.Claim, term int64, at time.Time, do rule) error {
+// changeCounters has the rule change the rows of a claim.
+func (d *DB) changeCounters(ctx context.Context, c *plans.Claim, term int64, at time.Time, do rule) error {
 	key := ""
 	if c.KeyPerMinute > 0 {
 		key = c.KeyID
 	}
 	for tries := 1; ; tries++ {
-		err := d.preparedTx(ctx, groundQueries, func(ctx context.Context, tx preparedTx) error {
+		err := d.preparedTx(ctx, counterQueries, func(ctx context.Context, tx preparedTx) error {
 			return changeLimits(ctx, tx, c.TenantID, key, term, at, do)
 		})
 		if tries == limitTries || !errors.Is(err, errNoLimits) {
@@ -141,7 +141,7 @@ func changeLimits(ctx context.Context, tx preparedTx, tenantID int64, key string
 }
 
 // lockLimits returns errNoLimits when a row is not there, and plans.ErrTermOver when no term is in force.
-func lockLimits(ctx context.Context, tx preparedTx, tenantID int64, key string) (t plans.GroundTerm, g plans.GroundRows, err error) {
+func lockLimits(ctx context.Context, tx preparedTx, tenantID int64, key string) (t plans.CounterTerm, g plans.CounterRows, err error) {
 	var rows []struct {
 		Number  int64
 		Active  bool
@@ -166,7 +166,7 @@ func lockLimits(ctx context.Context, tx preparedTx, tenantID int64, key string) 
 	if !first.Active {
 		return t, g, plans.ErrTermOver
 	}
-	t = plans.GroundTerm{Number: first.Number, Redis: first.ByRedis, Servers: first.Servers}
+	t = plans.CounterTerm{Number: first.Number, Redis: first.ByRedis, Servers: first.Servers}
 	if first.Closed.Valid {
 		t.UncleanUntil = first.Closed.Time.UTC()
 	}

@@ -16,23 +16,23 @@ import (
 	"petstore.example/internal/store"
 )
 
-// ground is a database whose only server is in a term; the minute of its tenant 1 lasts from eleven on for some seconds more.
-type ground struct {
+// counters is a database whose only server is in a term; the minute of its tenant 1 lasts from eleven on for some seconds more.
+type counters struct {
 	meteredDB
 	key       meteredKey
 	heartbeat cluster.Heartbeat
 }
 
-func newGround(t *testing.T) *ground {
+func newCounters(t *testing.T) *counters {
 	t.Helper()
-	g := &ground{meteredDB: newMeteredDB(t), heartbeat: cluster.Heartbeat{ServerID: "a"}}
+	g := &counters{meteredDB: newMeteredDB(t), heartbeat: cluster.Heartbeat{ServerID: "a"}}
 	g.key = g.meteredDB.key(t, 1)
 	g.begin(t, "")
 	return g
 }
 
 // begin begins a term in which that Redis decides, or Postgres for "", and returns its number.
-func (g *ground) begin(t *testing.T, redis string) int64 {
+func (g *counters) begin(t *testing.T, redis string) int64 {
 	t.Helper()
 	g.heartbeat.Redis = redis
 	g.heartbeat.Acked = renew(t, g.api, g.heartbeat).Term.Number
@@ -43,34 +43,34 @@ func (g *ground) begin(t *testing.T, redis string) int64 {
 	return s.Term.Number
 }
 
-func (g *ground) claim(q plans.Quota, perMinute int64) plans.Claim {
+func (g *counters) claim(q plans.Quota, perMinute int64) plans.Claim {
 	return plans.Claim{TenantID: g.key.TenantID, KeyID: g.key.ID, Quota: q, KeyPerMinute: perMinute}
 }
 
 // unnumbered leaves out the windows' numbers.
-func unnumbered(b plans.Base) plans.Base {
+func unnumbered(b plans.Baseline) plans.Baseline {
 	b.Minute, b.Day = 0, 0
 	return b
 }
 
-// TestGround: what Redis counted, what Postgres granted and what is recorded hold over the change of terms.
-func TestGround(t *testing.T) {
+// TestCountersOverTerms: what Redis counted, what Postgres granted and what is recorded hold over the change of terms.
+func TestCountersOverTerms(t *testing.T) {
 	t.Parallel()
-	g := newGround(t)
+	g := newCounters(t)
 	c := g.claim(plans.Quota{PerMinute: 100, PerDay: 1000}, 50)
 	g.exec(t, `insert into usage_hourly values ($1, $2, $3, 'pro', 7, 1), ($1, $2 - interval '1 day', $3, 'pro', 100, 0)`, g.key.TenantID, eleven, g.key.ID)
 
 	term := g.begin(t, "r")
-	base, fresh, err := g.api.Open(t.Context(), plans.Opening{Claim: c, Term: term, At: eleven})
-	if want := (plans.Base{DayUsed: 7}); err != nil || !fresh || unnumbered(base) != want {
+	base, fresh, err := g.api.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: term, At: eleven})
+	if want := (plans.Baseline{DayUsed: 7}); err != nil || !fresh || unnumbered(base) != want {
 		t.Errorf("the first to open: %+v, fresh %v, %v", base, fresh, err)
 	}
-	again, fresh, err := g.api.Open(t.Context(), plans.Opening{Claim: c, Term: term, At: eleven})
+	again, fresh, err := g.api.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: term, At: eleven})
 	if err != nil || fresh || again != base {
 		t.Errorf("the second to open: %+v, fresh %v, %v", again, fresh, err)
 	}
-	if _, err := g.api.Portion(t.Context(), plans.PortionClaim{Claim: c, Term: term, At: eleven, Want: 1}); !errors.Is(err, plans.ErrTermOver) {
-		t.Errorf("a portion while Redis decides: %v", err)
+	if _, err := g.api.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1}); !errors.Is(err, plans.ErrTermOver) {
+		t.Errorf("a grant while Redis decides: %v", err)
 	}
 	seen := base
 	seen.MinuteUsed, seen.DayUsed, seen.KeyUsed = 20, 27, 10
@@ -85,22 +85,22 @@ func TestGround(t *testing.T) {
 
 	over := term
 	term = g.begin(t, "")
-	if _, _, err := g.api.Open(t.Context(), plans.Opening{Claim: c, Term: over, At: eleven}); !errors.Is(err, plans.ErrTermOver) {
+	if _, _, err := g.api.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: over, At: eleven}); !errors.Is(err, plans.ErrTermOver) {
 		t.Errorf("open a term that is over: %v", err)
 	}
-	portion, err := g.api.Portion(t.Context(), plans.PortionClaim{Claim: c, Term: term, At: eleven, Want: 1})
-	want := plans.Portion{Base: plans.Base{Minute: base.Minute, MinuteUsed: 30, Day: base.Day, DayUsed: 37, KeyUsed: 20}, Granted: 10}
-	if diff := cmp.Diff(want, portion); err != nil || diff != "" {
-		t.Errorf("a portion of the key's 40: %v (-want +got)\n%s", err, diff)
+	grant, err := g.api.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
+	want := plans.Grant{Baseline: plans.Baseline{Minute: base.Minute, MinuteUsed: 30, Day: base.Day, DayUsed: 37, KeyUsed: 20}, Count: 10}
+	if diff := cmp.Diff(want, grant); err != nil || diff != "" {
+		t.Errorf("a grant of the key's 40: %v (-want +got)\n%s", err, diff)
 	}
-	back := []plans.Back{{Minute: portion.Minute, Day: portion.Day, Count: 3}}
-	if err := g.api.Report(t.Context(), []plans.Report{{TenantID: c.TenantID, KeyID: c.KeyID, Term: term, Back: back}}); err != nil {
+	back := []plans.Return{{Minute: grant.Minute, Day: grant.Day, Count: 3}}
+	if err := g.api.Report(t.Context(), []plans.Report{{TenantID: c.TenantID, KeyID: c.KeyID, Term: term, Returns: back}}); err != nil {
 		t.Fatal(err)
 	}
 
 	term = g.begin(t, "other")
-	base, fresh, err = g.api.Open(t.Context(), plans.Opening{Claim: c, Term: term, At: eleven})
-	if want := (plans.Base{MinuteUsed: 27, DayUsed: 34, KeyUsed: 17}); err != nil || !fresh || unnumbered(base) != want {
+	base, fresh, err = g.api.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: term, At: eleven})
+	if want := (plans.Baseline{MinuteUsed: 27, DayUsed: 34, KeyUsed: 17}); err != nil || !fresh || unnumbered(base) != want {
 		t.Errorf("after a part was given back: %+v, fresh %v, %v", base, fresh, err)
 	}
 	if got := g.text(t, `select count(*) from limit_states`); got != "2" {
@@ -108,10 +108,10 @@ func TestGround(t *testing.T) {
 	}
 }
 
-// TestGroundAfterASilentEnd: who is killed while Redis decides may have admitted as much as there was.
-func TestGroundAfterASilentEnd(t *testing.T) {
+// TestCountersAfterASilentEnd: who is killed while Redis decides may have admitted as much as there was.
+func TestCountersAfterASilentEnd(t *testing.T) {
 	t.Parallel()
-	g := newGround(t)
+	g := newCounters(t)
 	c := g.claim(plans.Quota{PerMinute: 100, PerDay: 1000}, 0)
 	now := time.Now()
 	g.exec(t, `
@@ -119,22 +119,22 @@ func TestGroundAfterASilentEnd(t *testing.T) {
 		  ($1, $2::timestamptz - interval '1 year', $2::timestamptz - interval '1 microsecond', 'pro', 300, 10000),
 		  ($1, $2::timestamptz - interval '1 microsecond', null, 'free', 100, 1000)`, c.TenantID, now)
 	term := g.begin(t, "r")
-	if _, _, err := g.api.Open(t.Context(), plans.Opening{Claim: c, Term: term, At: now}); err != nil {
+	if _, _, err := g.api.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: term, At: now}); err != nil {
 		t.Fatal(err)
 	}
 	g.exec(t, `insert into servers values ('killed', clock_timestamp() - interval '10 seconds', 'r', 1)`)
 	g.exec(t, `update fleet set active = false, number = number + 1, closed = clock_timestamp() + interval '3 seconds'`)
 	term = g.begin(t, "")
-	p, err := g.api.Portion(t.Context(), plans.PortionClaim{Claim: c, Term: term, At: now, Want: 1})
-	if err != nil || p.Granted != 0 || p.MinuteUsed != plans.Full || p.DayUsed != 600 {
+	p, err := g.api.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: now, Want: 1})
+	if err != nil || p.Count != 0 || p.MinuteUsed != plans.Saturated || p.DayUsed != 600 {
 		t.Errorf("%+v, %v; want the minute closed, and twice the largest limit of the day", p, err)
 	}
 }
 
-// TestPortionsOfManyServersNeverExceed: whoever asks at the same time, all that is granted is the limit, and no less.
-func TestPortionsOfManyServersNeverExceed(t *testing.T) {
+// TestGrantsOfManyServersNeverExceed: whoever asks at the same time, all that is granted is the limit, and no less.
+func TestGrantsOfManyServersNeverExceed(t *testing.T) {
 	t.Parallel()
-	g := newGround(t)
+	g := newCounters(t)
 	term := g.begin(t, "")
 	const limit = 500
 	servers := []*store.DB{g.api, openAPI(t, g.URL, patience)}
@@ -148,12 +148,12 @@ func TestPortionsOfManyServersNeverExceed(t *testing.T) {
 				c.KeyID, c.KeyPerMinute = fmt.Sprint("key", i%4), limit
 			}
 			for {
-				p, err := servers[i%2].Portion(t.Context(), plans.PortionClaim{Claim: c, Term: term, At: eleven, Want: 1})
+				p, err := servers[i%2].Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if granted.Add(p.Granted); p.Granted == 0 {
+				if granted.Add(p.Count); p.Count == 0 {
 					return
 				}
 			}
@@ -168,13 +168,13 @@ func TestPortionsOfManyServersNeverExceed(t *testing.T) {
 // TestOneOpens: of all that open a tenant at once, one begins its count.
 func TestOneOpens(t *testing.T) {
 	t.Parallel()
-	g := newGround(t)
+	g := newCounters(t)
 	term := g.begin(t, "r")
 	var first atomic.Int64
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			_, fresh, err := g.api.Open(t.Context(), plans.Opening{Claim: g.claim(plans.Quota{PerMinute: 9, PerDay: 9}, 5), Term: term, At: eleven})
+			_, fresh, err := g.api.Initialize(t.Context(), plans.InitRequest{Claim: g.claim(plans.Quota{PerMinute: 9, PerDay: 9}, 5), Term: term, At: eleven})
 			if err != nil {
 				t.Error(err)
 			}
@@ -189,16 +189,16 @@ func TestOneOpens(t *testing.T) {
 	}
 }
 
-// TestReportsAndPortionsAtOnce: rows are added and locked in one order, whoever comes from which side.
-func TestReportsAndPortionsAtOnce(t *testing.T) {
+// TestReportsAndGrantsAtOnce: rows are added and locked in one order, whoever comes from which side.
+func TestReportsAndGrantsAtOnce(t *testing.T) {
 	t.Parallel()
-	g := newGround(t)
+	g := newCounters(t)
 	const tenants = 40
 	g.exec(t, `insert into tenants (name, plan, created_at) select 'many-' || n, 'free', now() from generate_series(1, $1) n`, tenants)
 	term := g.begin(t, "")
 	reports := make([]plans.Report, 0, 2*tenants)
 	for i := range int64(tenants) {
-		seen := plans.Base{Minute: 1 << 40, MinuteUsed: 5, Day: 1 << 40, DayUsed: 5, KeyUsed: 5}
+		seen := plans.Baseline{Minute: 1 << 40, MinuteUsed: 5, Day: 1 << 40, DayUsed: 5, KeyUsed: 5}
 		reports = append(reports, plans.Report{TenantID: i + 2, KeyID: "k", Term: term, Seen: seen}, plans.Report{TenantID: i + 2, Term: term, Seen: seen})
 	}
 	var wg sync.WaitGroup
@@ -210,7 +210,7 @@ func TestReportsAndPortionsAtOnce(t *testing.T) {
 					err = g.api.Report(t.Context(), reports)
 				} else {
 					c := plans.Claim{TenantID: i + 2, KeyID: "k", Quota: plans.Quota{PerMinute: 1000, PerDay: 1000}, KeyPerMinute: 1000}
-					_, err = g.api.Portion(t.Context(), plans.PortionClaim{Claim: c, Term: term, At: eleven, Want: 1})
+					_, err = g.api.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
 				}
 				if _, pruned := g.api.PruneKeyLimits(t.Context(), eleven, 3); err != nil || pruned != nil {
 					t.Error(err, pruned)
@@ -223,7 +223,7 @@ func TestReportsAndPortionsAtOnce(t *testing.T) {
 
 func TestPruneKeyLimits(t *testing.T) {
 	t.Parallel()
-	g := newGround(t)
+	g := newCounters(t)
 	minute := eleven.Unix() / 60
 	g.exec(t, `insert into limit_states (tenant_id, scope, minute) values ($1, '', 1), ($1, 'old', $2 - 2), ($1, 'older', 1), ($1, 'now', $2 - 1)`, g.key.TenantID, minute)
 	for _, want := range []int{1, 1, 0} {
@@ -239,14 +239,14 @@ func TestPruneKeyLimits(t *testing.T) {
 // TestReportOfManyTenants prints what the end of a term costs a server that has served 10,000 tenants.
 func TestReportOfManyTenants(t *testing.T) {
 	t.Parallel()
-	g := newGround(t)
+	g := newCounters(t)
 	const tenants = 10_000
 	g.exec(t, `insert into tenants (name, plan, created_at) select 'many-' || n, 'free', now() from generate_series(1, $1) n`, tenants)
 	term := g.begin(t, "")
 	reports := make([]plans.Report, tenants)
 	for round := range int64(3) {
 		for i := range reports {
-			seen := plans.Base{Minute: 5, MinuteUsed: round + 1, Day: 5, DayUsed: round + 1}
+			seen := plans.Baseline{Minute: 5, MinuteUsed: round + 1, Day: 5, DayUsed: round + 1}
 			reports[i] = plans.Report{TenantID: int64(i) + 2, Term: term, Seen: seen}
 		}
 		begin := time.Now()
@@ -260,10 +260,10 @@ func TestReportOfManyTenants(t *testing.T) {
 	}
 }
 
-// TestGroundRoundTrips: what a portion costs, begin and commit included.
-func TestGroundRoundTrips(t *testing.T) {
+// TestCountersRoundTrips: what a grant costs, begin and commit included.
+func TestCountersRoundTrips(t *testing.T) {
 	t.Parallel()
-	g := newGround(t)
+	g := newCounters(t)
 	proxy := newBreakingProxy(t, g.APIURL)
 	db := open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1, Timeout: patience})
 	c := g.claim(plans.Quota{PerMinute: 100, PerDay: 1000}, 50)
@@ -273,12 +273,12 @@ func TestGroundRoundTrips(t *testing.T) {
 		call  func(context.Context, int64) error
 		want  int
 	}{
-		"portion": {"", func(ctx context.Context, term int64) error {
-			_, err := db.Portion(ctx, plans.PortionClaim{Claim: c, Term: term, At: eleven, Want: 1})
+		"grant": {"", func(ctx context.Context, term int64) error {
+			_, err := db.Grant(ctx, plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
 			return err
 		}, 4},
 		"open again": {"r", func(ctx context.Context, term int64) error {
-			_, _, err := db.Open(ctx, plans.Opening{Claim: c, Term: term, At: eleven})
+			_, _, err := db.Initialize(ctx, plans.InitRequest{Claim: c, Term: term, At: eleven})
 			return err
 		}, 3},
 	} {

@@ -8,32 +8,32 @@ import (
 	"petstore.example/internal/cluster"
 )
 
-// portionTimeout bounds what a request waits for an answer of Ground.
-const portionTimeout = time.Second
+// grantTimeout bounds what a request waits for an answer of CounterStore.
+const grantTimeout = time.Second
 
 // pool is what this server may still admit of one kind of claims in a term in which Postgres decides.
 type pool struct {
 	term int64
-	// quota and perKey are those that the portion was taken under.
+	// quota and perKey are those that the grant was taken under.
 	quota  Quota
 	perKey int64
-	// base is what was used of the portion's windows when it was taken, the portion included; left is what is left of it.
-	base Base
+	// base is what was used of the grant's windows when it was taken, the grant included; left is what is left of it.
+	base Baseline
 	left int64
 	// back is to be given back with the next call.
-	back []Back
+	back []Return
 	// call is the one under way, nil for none; waited is how many waited for the last one.
-	call   *portionCall
+	call   *grantCall
 	waited int64
 }
 
-type portionCall struct {
+type grantCall struct {
 	done chan struct{}
 	err  error
 }
 
-// takePortion decides over what this server has left of its portion, and takes another when nothing is left.
-func (r *Redis) takePortion(ctx context.Context, t *cluster.Term, c *Claim, now time.Time, count int64) (Decision, error) {
+// takeGrant decides over what this server has left of its grant, and takes another when nothing is left.
+func (r *Redis) takeGrant(ctx context.Context, t *cluster.Term, c *Claim, now time.Time, count int64) (Decision, error) {
 	minute, day := minuteAt(c.TenantID, now), DayAt(now)
 	for {
 		if count > 0 {
@@ -56,7 +56,7 @@ func (r *Redis) takePortion(ctx context.Context, t *cluster.Term, c *Claim, now 
 			}
 			continue
 		}
-		d, decided, err := r.callPortion(ctx, t, call, *p)
+		d, decided, err := r.callGrant(ctx, t, call, *p)
 		if err != nil || decided {
 			d.Term = t.Number
 			return d, err
@@ -64,18 +64,18 @@ func (r *Redis) takePortion(ctx context.Context, t *cluster.Term, c *Claim, now 
 	}
 }
 
-// callPortion takes a portion, or looks, and lets those go on who wait for it. It reports whether d is the caller's own decision.
-func (r *Redis) callPortion(ctx context.Context, t *cluster.Term, call *portionCall, p PortionClaim) (d Decision, decided bool, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), portionTimeout)
+// callGrant takes a grant, or looks, and lets those go on who wait for it. It reports whether d is the caller's own decision.
+func (r *Redis) callGrant(ctx context.Context, t *cluster.Term, call *grantCall, p GrantRequest) (d Decision, decided bool, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grantTimeout)
 	defer cancel()
-	var got Portion
+	var got Grant
 	failed := errOver // Until there is an answer: nobody must wait for ever after a panic.
 	defer func() {
 		d, decided, err = r.ledger.granted(t, &p, got, failed)
 		call.err = err
 		close(call.done)
 	}()
-	got, failed = r.ground.Portion(ctx, p)
+	got, failed = r.counterStore.Grant(ctx, p)
 	if errors.Is(failed, ErrTermOver) {
 		failed = errOver
 	}
@@ -84,7 +84,7 @@ func (r *Redis) callPortion(ctx context.Context, t *cluster.Term, call *portionC
 
 // spend decides by what is left. Otherwise it returns a call: to wait for, or with p, to make.
 func (l *ledger) spend(t *cluster.Term, c *Claim, minute, day int64, now time.Time, count int64) (
-	d Decision, call *portionCall, p *PortionClaim, err error,
+	d Decision, call *grantCall, p *GrantRequest, err error,
 ) {
 	s := l.shard(c.TenantID)
 	s.mu.Lock()
@@ -111,16 +111,16 @@ func (l *ledger) spend(t *cluster.Term, c *Claim, minute, day int64, now time.Ti
 	}
 	q.giveBack(q.base.Minute, q.base.Day, q.left)
 	q.left = 0
-	p = &PortionClaim{Claim: *c, Term: t.Number, At: now, Want: count * (1 + q.waited), Back: q.back}
-	q.call = &portionCall{done: make(chan struct{})}
+	p = &GrantRequest{Claim: *c, Term: t.Number, At: now, Want: count * (1 + q.waited), Returns: q.back}
+	q.call = &grantCall{done: make(chan struct{})}
 	q.waited, q.back = 0, nil
 	return d, q.call, p, nil
 }
 
-// granted takes a portion down. One of a term that is over by now is lost; so is what was to be given back with a call that failed.
+// granted takes a grant down. One of a term that is over by now is lost; so is what was to be given back with a call that failed.
 // It decides over the caller's own request where that only looks, or was overtaken by a change of the limits: those who come
-// under the new ones would take each further portion from under it too.
-func (l *ledger) granted(t *cluster.Term, p *PortionClaim, got Portion, failed error) (d Decision, decided bool, err error) {
+// under the new ones would take each further grant from under it too.
+func (l *ledger) granted(t *cluster.Term, p *GrantRequest, got Grant, failed error) (d Decision, decided bool, err error) {
 	s := l.shard(p.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,14 +134,14 @@ func (l *ledger) granted(t *cluster.Term, p *PortionClaim, got Portion, failed e
 	if !l.cluster.Valid(t.Number) {
 		return Decision{}, false, errOver
 	}
-	own := min(p.Want, got.Granted, 1)
+	own := min(p.Want, got.Count, 1)
 	changed := q.term != t.Number || q.quota != p.Quota || q.perKey != p.KeyPerMinute
 	if changed {
-		q.giveBack(got.Minute, got.Day, got.Granted-own)
+		q.giveBack(got.Minute, got.Day, got.Count-own)
 	} else {
-		q.base, q.left = got.Base, got.Granted
+		q.base, q.left = got.Baseline, got.Count
 	}
-	if p.Want > 0 && got.Granted == 0 {
+	if p.Want > 0 && got.Count == 0 {
 		st.refusal = refusal{
 			term: t.Number, quota: p.Quota, perKey: p.KeyPerMinute, minute: got.Minute, day: got.Day, used: got.used(), at: p.At,
 			partial: t.Servers > 1,
@@ -150,7 +150,7 @@ func (l *ledger) granted(t *cluster.Term, p *PortionClaim, got Portion, failed e
 	if p.Want > 0 && (!changed || own == 0) {
 		return Decision{}, false, nil
 	}
-	d = decide(&p.Claim, got.Minute, got.Day, got.used().plus(-got.Granted), own)
+	d = decide(&p.Claim, got.Minute, got.Day, got.used().plus(-got.Count), own)
 	a.show(t.Number, st, &d)
 	return d, true, nil
 }
@@ -201,11 +201,11 @@ func (q *pool) giveBack(minute, day, count int64) {
 		q.back[n-1].Count += count
 		return
 	}
-	q.back = append(q.back, Back{Minute: minute, Day: day, Count: count})
+	q.back = append(q.back, Return{Minute: minute, Day: day, Count: count})
 }
 
 // close empties the pool at the end of a term, and returns what is to be given back.
-func (q *pool) close(term int64) []Back {
+func (q *pool) close(term int64) []Return {
 	if q.term != term {
 		return nil
 	}
@@ -215,4 +215,4 @@ func (q *pool) close(term int64) []Back {
 	return back
 }
 
-func (b *Base) used() used { return used{minute: b.MinuteUsed, day: b.DayUsed, key: b.KeyUsed} }
+func (b *Baseline) used() used { return used{minute: b.MinuteUsed, day: b.DayUsed, key: b.KeyUsed} }

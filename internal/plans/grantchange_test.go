@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// stepped lets a test act while a portion is under way.
+// stepped lets a test act while a grant is under way.
 type stepped struct {
 	*world
-	portion func()
+	grant func()
 }
 
-func (s *stepped) Portion(ctx context.Context, p PortionClaim) (Portion, error) {
-	s.portion()
-	return s.world.Portion(ctx, p)
+func (s *stepped) Grant(ctx context.Context, p GrantRequest) (Grant, error) {
+	s.grant()
+	return s.world.Grant(ctx, p)
 }
 
-// TestPortionsWhileThePlanChanges: a request of the old quota is answered with its own portion, also when requests of the
+// TestGrantsWhileThePlanChanges: a request of the old quota is answered with its own grant, also when requests of the
 // new one come while that is under way.
-func TestPortionsWhileThePlanChanges(t *testing.T) {
+func TestGrantsWhileThePlanChanges(t *testing.T) {
 	t.Parallel()
 	for name, perMinute := range map[string]int64{"upgrade": 90, "downgrade": 30} {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestPortionsWhileThePlanChanges(t *testing.T) {
 			next := old
 			next.Quota.PerMinute = perMinute
 			calls := 0
-			l.ground = &stepped{w, func() {
+			l.counterStore = &stepped{w, func() {
 				if calls++; calls > 3 {
 					return
 				}
@@ -38,14 +38,14 @@ func TestPortionsWhileThePlanChanges(t *testing.T) {
 				term, _ := l.cluster.Term()
 				_, call, p, err := l.ledger.spend(&term, &next, minuteAt(1, noon), DayAt(noon), noon, 1)
 				if call == nil || p != nil || err != nil {
-					t.Errorf("it does not wait for the portion under way: %v", err)
+					t.Errorf("it does not wait for the grant under way: %v", err)
 				}
 			}}
 			if d := l.Take(t.Context(), old, noon); !d.Admitted || d.Minute.Limit != 60 || d.Minute.Remaining != 59 {
 				t.Errorf("decided %+v", d)
 			}
 			if calls != 1 {
-				t.Errorf("%d portions were taken for one request", calls)
+				t.Errorf("%d grants were taken for one request", calls)
 			}
 			admitted := int64(1)
 			for range 100 {

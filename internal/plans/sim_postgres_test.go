@@ -16,8 +16,8 @@ var (
 // simPostgres is what the servers of a simulation share in Postgres, by the same pure functions as the real one.
 type simPostgres struct {
 	state    cluster.State
-	rows     map[int64]GroundRow
-	keys     map[simKey]GroundRow
+	rows     map[int64]CounterRow
+	keys     map[simKey]CounterRow
 	recorded map[simDay]int64
 	away     bool
 }
@@ -30,10 +30,10 @@ type simKey struct {
 type simDay struct{ tenant, day int64 }
 
 func newSimPostgres() *simPostgres {
-	return &simPostgres{rows: map[int64]GroundRow{}, keys: map[simKey]GroundRow{}, recorded: map[simDay]int64{}}
+	return &simPostgres{rows: map[int64]CounterRow{}, keys: map[simKey]CounterRow{}, recorded: map[simDay]int64{}}
 }
 
-// simStore is one server's way to Postgres: its cluster.Store and its Ground.
+// simStore is one server's way to Postgres: its cluster.Store and its CounterStore.
 type simStore struct {
 	s *simulation
 	n *simNode
@@ -41,7 +41,7 @@ type simStore struct {
 
 var (
 	_ cluster.Store = (*simStore)(nil)
-	_ Ground        = (*simStore)(nil)
+	_ CounterStore  = (*simStore)(nil)
 )
 
 // call carries a call out, unless Postgres or the way to it is away. The reply may be lost, or reach a server that was frozen.
@@ -99,20 +99,20 @@ func (p *simStore) Leave(_ context.Context, serverID string) error {
 }
 
 // term is the one in force.
-func (p *simStore) term() GroundTerm {
+func (p *simStore) term() CounterTerm {
 	state := p.s.postgres.state
 	if !state.Active {
-		return GroundTerm{}
+		return CounterTerm{}
 	}
 	t := state.Term
-	return GroundTerm{Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers}
+	return CounterTerm{Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers}
 }
 
-func (p *simStore) load(tenantID int64, keyID string) GroundRows {
-	return GroundRows{Tenant: p.s.postgres.rows[tenantID], Key: p.s.postgres.keys[simKey{tenantID, keyID}]}
+func (p *simStore) load(tenantID int64, keyID string) CounterRows {
+	return CounterRows{Tenant: p.s.postgres.rows[tenantID], Key: p.s.postgres.keys[simKey{tenantID, keyID}]}
 }
 
-func (p *simStore) save(tenantID int64, keyID string, g GroundRows) {
+func (p *simStore) save(tenantID int64, keyID string, g CounterRows) {
 	p.s.postgres.rows[tenantID] = g.Tenant
 	if keyID != "" {
 		p.s.postgres.keys[simKey{tenantID, keyID}] = g.Key
@@ -144,10 +144,10 @@ func (p *simStore) day(tenantID int64, at time.Time) Recorded {
 	return Recorded{Used: p.s.postgres.recorded[d], PerMinute: p.s.highest[d]}
 }
 
-func (p *simStore) Open(_ context.Context, o Opening) (base Base, fresh bool, err error) {
+func (p *simStore) Initialize(_ context.Context, o InitRequest) (base Baseline, fresh bool, err error) {
 	err = p.call(func() error {
 		key := limitedKey(&o.Claim)
-		g, b, first, err := p.load(o.TenantID, key).Opened(p.term(), o, p.day(o.TenantID, o.At))
+		g, b, first, err := p.load(o.TenantID, key).Initialized(p.term(), o, p.day(o.TenantID, o.At))
 		if err != nil {
 			return err
 		}
@@ -158,22 +158,22 @@ func (p *simStore) Open(_ context.Context, o Opening) (base Base, fresh bool, er
 	return base, fresh, err
 }
 
-func (p *simStore) Portion(_ context.Context, c PortionClaim) (portion Portion, err error) {
+func (p *simStore) Grant(_ context.Context, c GrantRequest) (grant Grant, err error) {
 	err = p.call(func() error {
 		key := limitedKey(&c.Claim)
 		before := p.load(c.TenantID, key)
-		g, granted, err := before.Portioned(p.term(), c, p.day(c.TenantID, c.At))
+		g, granted, err := before.Granted(p.term(), c, p.day(c.TenantID, c.At))
 		if err != nil {
 			return err
 		}
-		if p.s.planted == plantedPortionNotReduced {
-			g.Tenant.MinuteUsed -= granted.Granted
-			g.Tenant.DayUsed -= granted.Granted
-			g.Key.MinuteUsed -= granted.Granted
+		if p.s.planted == plantedGrantNotReduced {
+			g.Tenant.MinuteUsed -= granted.Count
+			g.Tenant.DayUsed -= granted.Count
+			g.Key.MinuteUsed -= granted.Count
 		}
 		p.save(c.TenantID, key, g)
-		portion = granted
+		grant = granted
 		return nil
 	})
-	return portion, err
+	return grant, err
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
@@ -252,7 +253,7 @@ var kinds = []kind{
 	{name: "no body", make: sendBody(""), concerns: bodies, status: 400},
 	{name: "no JSON", make: sendBody("{"), concerns: bodies, status: 400},
 	{name: "a body of nothing known", make: sendBody("[]"), concerns: bodies, status: 400},
-	{name: "a long body", make: sendBody(strings.Repeat(" ", maxBody+1)), concerns: bodies, status: 413},
+	{name: "a long body", make: sendBody(strings.Repeat(" ", jsonbody.MaxBytes+1)), concerns: bodies, status: 413},
 	{name: "a body of another type", make: setHeader("Content-Type", "text/plain"), concerns: bodies, status: 415},
 	{name: "a bad query", make: func(_ *testing.T, _ *world, r *http.Request) { r.URL.RawQuery = "limit=0&cursor=zz" }, concerns: lists, status: 400},
 	{name: "a bad cursor", make: func(_ *testing.T, _ *world, r *http.Request) { r.URL.RawQuery = "cursor=zz" }, concerns: lists, status: 400},

@@ -4,10 +4,13 @@ import (
 	"io"
 	"mime"
 	"strings"
+
+	"petstore.example/internal/api/httpfield"
+	"petstore.example/internal/api/jsonbody"
 )
 
-// maxBody is the longest body of a request, in bytes.
-const maxBody = 1 << 20
+// handlingStrict is the Preference-Applied of a body that was read strictly.
+var handlingStrict = []string{"handling=strict"}
 
 // readBody returns the body of a request that has to be JSON, and whether the client wants it read strictly, which the
 // answer then says. A body that is too long is not read to its end.
@@ -19,7 +22,7 @@ func readBody(x *exchange) (data []byte, strict bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	strict = isStrict(x.Request.Header)
+	strict = httpfield.PrefersStrict(x.Request.Header["Prefer"])
 	if strict {
 		x.Writer.Header()["Preference-Applied"] = handlingStrict
 	}
@@ -27,13 +30,13 @@ func readBody(x *exchange) (data []byte, strict bool, err error) {
 }
 
 func readAll(x *exchange) ([]byte, error) {
-	if x.Request.ContentLength > maxBody {
+	if x.Request.ContentLength > jsonbody.MaxBytes {
 		return nil, tooLarge(x)
 	}
-	data, err := io.ReadAll(io.LimitReader(x.Request.Body, maxBody+1))
+	data, err := io.ReadAll(io.LimitReader(x.Request.Body, jsonbody.MaxBytes+1))
 	x.bodyRead = true
 	switch {
-	case len(data) > maxBody:
+	case len(data) > jsonbody.MaxBytes:
 		return nil, tooLarge(x)
 	case err != nil:
 		return nil, x.brokenBody()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/usage"
@@ -121,6 +122,12 @@ func toError(err error) *Error {
 	}
 	if t, ok := errors.AsType[*catalog.TransitionError](err); ok {
 		return codeInvalidTransition.withMessage(t.Error() + ".")
+	}
+	if b, ok := errors.AsType[*jsonbody.SyntaxError](err); ok {
+		return codeInvalidJSON.withMessage(b.Message)
+	}
+	if b, ok := errors.AsType[*jsonbody.ValidationError](err); ok {
+		return codeValidationFailed.withMessage(b.Message)
 	}
 	switch {
 	case errors.Is(err, catalog.ErrPetNotFound):

@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strings"
 
+	"petstore.example/internal/api/httpfield"
+	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/catalog"
 )
-
-// maxIdempotencyKey is the longest key, in characters.
-const maxIdempotencyKey = 255
 
 // trueValue is Idempotent-Replayed's.
 var trueValue = []string{"true"}
@@ -46,7 +44,7 @@ func create[N any](
 		if err != nil {
 			return catalog.Answer{}, err
 		}
-		body, err := encodeJSON(shown)
+		body, err := jsonbody.Marshal(shown)
 		return catalog.Answer{Status: http.StatusCreated, Location: location, Body: body}, err
 	}
 	answer, replayed, err := a.Requests.Once(x.Request.Context(), x.caller.Tenant.ID, once, work)
@@ -76,56 +74,17 @@ func (x *exchange) once(key string, asked any) (*catalog.Idempotency, error) {
 	}, nil
 }
 
-// idempotencyKey reads Idempotency-Key, empty when there is none: 1 to 255 visible ASCII characters, bare or as a string of
-// structured fields (RFC 9651, section 3.3.3, draft-ietf-httpapi-idempotency-key-header-07), which both are the same key.
+// idempotencyKey returns the request's Idempotency-Key, empty if there is none.
 func idempotencyKey(h http.Header) (string, error) {
 	values := h["Idempotency-Key"]
 	switch len(values) {
 	case 0:
 		return "", nil
 	case 1:
-		if key, ok := parseIdempotencyKey(values[0]); ok {
+		if key, ok := httpfield.ParseIdempotencyKey(values[0]); ok {
 			return key, nil
 		}
 		return "", codeIdempotencyKeyInvalid.err()
 	}
 	return "", codeIdempotencyKeyInvalid.withMessage("Idempotency-Key must be given only once.")
-}
-
-func parseIdempotencyKey(value string) (key string, ok bool) {
-	key = strings.Trim(value, " \t")
-	if strings.HasPrefix(key, `"`) {
-		if key, ok = parseString(key); !ok {
-			return "", false
-		}
-	}
-	if len(key) == 0 || len(key) > maxIdempotencyKey {
-		return "", false
-	}
-	for i := range len(key) {
-		if key[i] < 0x21 || key[i] > 0x7e {
-			return "", false
-		}
-	}
-	return key, true
-}
-
-// parseString reads a string of structured fields, without parameters. Its characters are not looked at, but for the
-// backslash, which stands before a quote or another one only.
-func parseString(s string) (string, bool) {
-	var b strings.Builder
-	for i := 1; i < len(s); i++ {
-		c := s[i]
-		if c == '"' {
-			return b.String(), i == len(s)-1
-		}
-		if c == '\\' {
-			if i++; i == len(s) || s[i] != '"' && s[i] != '\\' {
-				return "", false
-			}
-			c = s[i]
-		}
-		b.WriteByte(c)
-	}
-	return "", false
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"petstore.example/internal/api/httpfield"
 	"petstore.example/internal/keys"
 )
 
@@ -69,7 +70,7 @@ func credential(values []string) (keys.Token, *Error) {
 	case len(values) > 1:
 		return keys.Token{}, invalidKey
 	}
-	scheme, rest := cutToken(values[0])
+	scheme, rest := httpfield.CutToken(values[0])
 	if !strings.EqualFold(scheme, "Bearer") {
 		return keys.Token{}, missingKey
 	}

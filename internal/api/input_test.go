@@ -7,15 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/catalog"
 )
 
-// deep nests that many objects, the outermost included.
-func deep(n int) string {
-	return strings.Repeat(`{"a":`, n-1) + `{"name":"Rex","categoryId":7}` + strings.Repeat("}", n-1)
-}
-
-// wide is a good body with an unknown member of n nested arrays.
+// nested is a good body with an unknown member of n nested arrays.
 func nested(n int) string {
 	return `{"name":"Rex","categoryId":7,"x":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}`
 }
@@ -28,71 +24,23 @@ func TestBadBodies(t *testing.T) {
 		code, saying string
 	}{
 		{"none", "", 400, "missing_body", "body"},
-		{"white space", " \n\t", 400, "invalid_json", "white space"},
 		{"array", "[]", 400, "validation_failed", "object, not an array"},
-		{"array of an object", `[{"name":"Rex","categoryId":7}]`, 400, "validation_failed", "object, not an array"},
-		{"string", `"Rex"`, 400, "validation_failed", "not a string"},
-		{"number", "5", 400, "validation_failed", "not a number"},
-		{"true", "true", 400, "validation_failed", "not a boolean"},
 		{"null", "null", 400, "invalid_json", "not null"},
 		{"empty object", "{}", 400, "validation_failed", "name is required; categoryId is required."},
-		{"name missing", `{"categoryId":7}`, 400, "validation_failed", "name is required."},
-		{"name in capitals", `{"NAME":"Rex","categoryId":7}`, 400, "validation_failed", "name is required."},
-		{"category missing", `{"name":"Rex"}`, 400, "validation_failed", "categoryId is required."},
-		{"category in lower case", `{"name":"Rex","categoryid":7}`, 400, "validation_failed", "categoryId is required."},
 		{"name null", `{"name":null,"categoryId":7}`, 400, "invalid_json", "name must not be null"},
-		{"category null", `{"name":"Rex","categoryId":null}`, 400, "invalid_json", "categoryId must not be null"},
-		{"status null", `{"name":"Rex","categoryId":7,"status":null}`, 400, "invalid_json", "status must not be null"},
-		{"name a number", `{"name":5,"categoryId":7}`, 400, "validation_failed", "name must be a string, not a number"},
-		{"name an object", `{"name":{},"categoryId":7}`, 400, "validation_failed", "name must be a string, not an object"},
 		{"name empty", `{"name":"","categoryId":7}`, 400, "validation_failed", "name must not be empty"},
 		{"name blank", `{"name":" \t\u00a0\u2003","categoryId":7}`, 400, "validation_failed", "name must have"},
 		{"name too long", `{"name":"` + strings.Repeat("é", 256) + `","categoryId":7}`, 400, "validation_failed", "at most 255"},
 		{"NUL in a name", `{"name":"a\u0000b","categoryId":7}`, 400, "validation_failed", "name must not contain the NUL"},
-		{"raw NUL in a name", "{\"name\":\"a\x00b\",\"categoryId\":7}", 400, "invalid_json", "byte"},
-		{"raw line break in a name", "{\"name\":\"a\nb\",\"categoryId\":7}", 400, "invalid_json", "byte"},
-		{"category a string", `{"name":"Rex","categoryId":"7"}`, 400, "validation_failed", "categoryId must be an integer, not a string"},
-		{"category a boolean", `{"name":"Rex","categoryId":false}`, 400, "validation_failed", "categoryId must be an integer, not a boolean"},
-		{"category an array", `{"name":"Rex","categoryId":[7]}`, 400, "validation_failed", "categoryId must be an integer, not an array"},
 		{"category with a fraction", `{"name":"Rex","categoryId":1.5}`, 400, "validation_failed", "categoryId must be an integer"},
-		{"category a tenth", `{"name":"Rex","categoryId":1e-1}`, 400, "validation_failed", "categoryId must be an integer"},
-		{"category past int64", `{"name":"Rex","categoryId":9223372036854775808}`, 400, "validation_failed", "categoryId must be from -9223372036854775808"},
-		{"category below int64", `{"name":"Rex","categoryId":-9223372036854775809}`, 400, "validation_failed", "categoryId must be from"},
-		{"category huge", `{"name":"Rex","categoryId":1e999999999}`, 400, "validation_failed", "categoryId must be from"},
-		{"category huger", `{"name":"Rex","categoryId":1e` + strings.Repeat("9", 1000) + `}`, 400, "validation_failed", "categoryId must be from"},
-		{"category tiny", `{"name":"Rex","categoryId":1e-999999999999999999999}`, 400, "validation_failed", "categoryId must be an integer"},
-		{"category with a leading zero", `{"name":"Rex","categoryId":07}`, 400, "invalid_json", "byte"},
-		{"category with a plus", `{"name":"Rex","categoryId":+7}`, 400, "invalid_json", "byte"},
-		{"category NaN", `{"name":"Rex","categoryId":NaN}`, 400, "invalid_json", "byte"},
 		{"status in capitals", `{"name":"Rex","categoryId":7,"status":"Available"}`, 400, "validation_failed", "status must be one of available, pending, sold"},
-		{"status empty", `{"name":"Rex","categoryId":7,"status":""}`, 400, "validation_failed", "status must be one of"},
-		{"status a number", `{"name":"Rex","categoryId":7,"status":1}`, 400, "validation_failed", "status must be a string, not a number"},
 		{"all wrong at once", `{"name":"","categoryId":1.5,"status":[]}`, 400, "validation_failed",
 			"name must not be empty; categoryId must be an integer, without a fraction; status must be a string, not an array."},
-		{"name twice", `{"name":"Rex","name":"Mia","categoryId":7}`, 400, "invalid_json", `"name" appears twice`},
-		{"name twice by an escape", `{"name":"Rex","n\u0061me":"Mia","categoryId":7}`, 400, "invalid_json", `"name" appears twice`},
-		{"an unknown name twice", `{"name":"Rex","categoryId":7,"x":1,"x":2}`, 400, "invalid_json", `"x" appears twice`},
-		{"twice deep inside", `{"name":"Rex","categoryId":7,"x":[{"y":1,"y":2}]}`, 400, "invalid_json", `"y" appears twice`},
 		{"a long name twice", `{"` + strings.Repeat("a", 5000) + `":1,"` + strings.Repeat("a", 5000) + `":1}`, 400, "invalid_json", "appears twice"},
 		{"bad UTF-8 in a value", "{\"name\":\"\xff\",\"categoryId\":7}", 400, "invalid_json", "UTF-8"},
-		{"bad UTF-8 in an unknown name", "{\"name\":\"Rex\",\"categoryId\":7,\"\xc3\":1}", 400, "invalid_json", "UTF-8"},
-		{"overlong UTF-8", "{\"name\":\"\xc0\x80\",\"categoryId\":7}", 400, "invalid_json", "UTF-8"},
-		{"lone surrogate", `{"name":"\ud83d","categoryId":7}`, 400, "invalid_json", "surrogate"},
-		{"surrogates in the wrong order", `{"name":"\udc15\ud83d","categoryId":7}`, 400, "invalid_json", "surrogate"},
-		{"byte order mark", "\ufeff{\"name\":\"Rex\",\"categoryId\":7}", 400, "invalid_json", "byte 0"},
 		{"cut off", `{"name":"Rex","categoryId":7`, 400, "invalid_json", "ends too early"},
-		{"cut off in a string", `{"name":"Re`, 400, "invalid_json", "ends too early"},
-		{"trailing object", `{"name":"Rex","categoryId":7}{}`, 400, "invalid_json", "follows"},
-		{"trailing rubbish", `{"name":"Rex","categoryId":7}x`, 400, "invalid_json", "byte"},
-		{"trailing NUL", "{\"name\":\"Rex\",\"categoryId\":7}\x00", 400, "invalid_json", "byte"},
-		{"trailing comma", `{"name":"Rex","categoryId":7,}`, 400, "invalid_json", "byte"},
-		{"single quotes", `{'name':'Rex','categoryId':7}`, 400, "invalid_json", "byte"},
-		{"comment", `{"name":"Rex",/* */"categoryId":7}`, 400, "invalid_json", "byte"},
-		{"a form", `name=Rex&categoryId=7`, 400, "invalid_json", "byte"},
-		{"33 objects deep", deep(33), 400, "invalid_json", "deeper than 32"},
-		{"33 arrays deep", nested(32), 400, "invalid_json", "deeper than 32"},
 		{"100,000 arrays deep", nested(100_000), 400, "invalid_json", "deeper than 32"},
-		{"one byte over 1 MiB", `{"x":"` + strings.Repeat("a", maxBody-7) + `"}`, 413, "body_too_large", "1 MiB"},
+		{"one byte over 1 MiB", `{"x":"` + strings.Repeat("a", jsonbody.MaxBytes-7) + `"}`, 413, "body_too_large", "1 MiB"},
 		{"2 MiB", strings.Repeat(" ", 2<<20), 413, "body_too_large", "1 MiB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -133,18 +81,9 @@ func TestGoodBodies(t *testing.T) {
 	}{
 		{"least", `{"name":"Rex","categoryId":7}`, catalog.NewPet{Name: "Rex", CategoryID: 7, Status: catalog.Available}},
 		{"all", ` {"status":"sold","categoryId":-7,"name":" Rex "} `, catalog.NewPet{Name: " Rex ", CategoryID: -7, Status: catalog.Sold}},
-		{"1.0", `{"name":"Rex","categoryId":1.0}`, catalog.NewPet{Name: "Rex", CategoryID: 1, Status: catalog.Available}},
-		{"1e3", `{"name":"Rex","categoryId":1e3}`, catalog.NewPet{Name: "Rex", CategoryID: 1000, Status: catalog.Available}},
-		{"120e-1", `{"name":"Rex","categoryId":120E-1}`, catalog.NewPet{Name: "Rex", CategoryID: 12, Status: catalog.Available}},
-		{"0.0012e+4", `{"name":"Rex","categoryId":0.0012e+4}`, catalog.NewPet{Name: "Rex", CategoryID: 12, Status: catalog.Available}},
-		{"-0", `{"name":"Rex","categoryId":-0}`, catalog.NewPet{Name: "Rex", Status: catalog.Available}},
-		{"0e999999999", `{"name":"Rex","categoryId":0e999999999}`, catalog.NewPet{Name: "Rex", Status: catalog.Available}},
-		{"largest", `{"name":"Rex","categoryId":9223372036854775807}`, catalog.NewPet{Name: "Rex", CategoryID: 9223372036854775807, Status: catalog.Available}},
-		{"smallest", `{"name":"Rex","categoryId":-9223372036854775808}`, catalog.NewPet{Name: "Rex", CategoryID: -9223372036854775808, Status: catalog.Available}},
 		{"unknown members", `{"id":9,"x":null,"name":"Rex","categoryId":7,"y":[{"name":null}]}`, catalog.NewPet{Name: "Rex", CategoryID: 7, Status: catalog.Available}},
 		{"255 characters", `{"name":"` + strings.Repeat("🐕", 255) + `","categoryId":7}`, catalog.NewPet{Name: strings.Repeat("🐕", 255), CategoryID: 7, Status: catalog.Available}},
 		{"surrogates", `{"name":"\ud83d\udc15","categoryId":7}`, catalog.NewPet{Name: "🐕", CategoryID: 7, Status: catalog.Available}},
-		{"32 deep", nested(31), catalog.NewPet{Name: "Rex", CategoryID: 7, Status: catalog.Available}},
 	} {
 		got, err := decodeNewPet([]byte(c.body), false)
 		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {

@@ -4,48 +4,55 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+
+	"petstore.example/internal/api/httpfield"
+	"petstore.example/internal/api/jsonbody"
+	"petstore.example/internal/api/pagecache"
 )
 
-// listPage is a finished answer: one page of a list, all of it but what differs from request to request.
-type listPage struct {
-	body []byte
-	// tag is its ETag; lines are the header lines ETag, Link and X-Next-Cursor.
-	tag   string
-	lines []byte
-	// length is the body's, as the header Content-Length has it.
-	length []string
-}
-
-// finish makes the answer of a page's rows. The list's address is absolute; next is the cursor of the page that follows, empty for
-// none.
-func finish[T any](q *listQuery, address string, rows []T, next string) (*listPage, error) {
+// newListPage makes the answer of a page's rows. The list's address is absolute. If more rows follow, the next page begins after
+// the last row's id.
+func newListPage[T any](q *listQuery, address string, rows []T, more bool, id func(*T) int64) (*pagecache.Page, error) {
+	next := ""
+	if more && len(rows) > 0 {
+		next = httpfield.FormatCursor(id(&rows[len(rows)-1]))
+	}
 	if rows == nil {
 		rows = []T{}
 	}
-	e, err := encode(rows)
+	body, err := jsonbody.Encode(rows)
 	if err != nil {
 		return nil, err
 	}
-	defer e.release()
-	p := &listPage{tag: e.tag(next), length: []string{strconv.Itoa(e.Len())}}
+	defer body.Release()
+	p := &pagecache.Page{Tag: listTag(body, next), Length: []string{strconv.Itoa(body.Len())}}
 	var space [512]byte
-	b := append(append(append(space[:0], "ETag: "...), p.tag...), "\r\nLink: "...)
+	b := append(append(append(space[:0], "ETag: "...), p.Tag...), "\r\nLink: "...)
 	b = append(q.appendLinks(b, address, next), "\r\n"...)
 	if next != "" {
 		b = append(append(append(b, "X-Next-Cursor: "...), next...), "\r\n"...)
 	}
-	all := slices.Concat(b, e.Bytes())
-	p.lines, p.body = all[:len(b):len(b)], all[len(b):]
+	all := slices.Concat(b, body.Bytes())
+	p.Lines, p.Body = all[:len(b):len(b)], all[len(b):]
 	return p, nil
 }
 
-// answerPage answers with one page of a list, or that it is the one that the client has.
-func (x *exchange) answerPage(p *listPage) {
-	had := noneMatch(x.Request.Header["If-None-Match"], p.tag)
-	x.lines = p.lines
-	if had {
+// listTag returns the ETag of a page: of its body and of the next cursor. When a row is added after a full last page, the body stays
+// the same, but Link does not.
+func listTag(body *jsonbody.Buffer, next string) string {
+	length := body.Len()
+	_ = body.WriteByte(0)
+	_, _ = body.WriteString(next)
+	defer body.Truncate(length)
+	return httpfield.ETag(body.Bytes())
+}
+
+// answerPage answers with a page of a list, or 304 if the client has it.
+func (x *exchange) answerPage(p *pagecache.Page) {
+	x.lines = p.Lines
+	if httpfield.NoneMatch(x.Request.Header["If-None-Match"], p.Tag) {
 		x.write(http.StatusNotModified, nil)
 		return
 	}
-	x.send(http.StatusOK, p.body, p.length)
+	x.send(http.StatusOK, p.Body, p.Length)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
@@ -215,7 +216,7 @@ func TestListsAreNeverStale(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		now, err := encodeJSON(slices.Clip(append([]catalog.Pet{}, rows...)))
+		now, err := jsonbody.Marshal(slices.Clip(append([]catalog.Pet{}, rows...)))
 		if got := w.list(t, "").Body.String(); err != nil || got != string(now) {
 			t.Errorf("%d: got %s, before %s, want %s", i, got, before, now)
 		}
@@ -299,50 +300,6 @@ func TestPanickingChangeIsUnsettled(t *testing.T) {
 		if diff := cmp.Diff([]bool{false}, v.took()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", r.Method, diff)
 		}
-	}
-}
-
-// TestListMemoryIsBounded: all tenants together hold what is allowed, one of them an eighth, and what one asks for pushes no other's
-// pages out. In the end nothing is held.
-func TestListMemoryIsBounded(t *testing.T) {
-	t.Parallel()
-	const memory = 1 << 20
-	m, err := newListMemory(Config{ListCacheBytes: memory, Versions: &versions{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := func(bytes int) *listPage { return &listPage{body: make([]byte, bytes)} }
-	for tenant := range int64(4) {
-		m.keep(listKey{tenant: tenant}, 1, page(1000))
-	}
-	for i := range int64(10_000) {
-		m.keep(listKey{tenant: 9, after: i}, 1, page(1000))
-	}
-	if held := m.bytes(); held > memory/tenantShare+4*(1000+pageOverhead) {
-		t.Errorf("one tenant, and a page of each of four, hold %d bytes", held)
-	}
-	for tenant := range int64(4) {
-		if m.get(listKey{tenant: tenant}, 1) == nil {
-			t.Errorf("tenant %d was pushed out", tenant)
-		}
-	}
-	m.keep(listKey{tenant: 5}, 1, page(memory/tenantShare))
-	if m.get(listKey{tenant: 5}, 1) != nil {
-		t.Error("a page is larger than one tenant's part")
-	}
-	for i := range int64(10_000) {
-		m.keep(listKey{tenant: 100 + i}, 1, page(1000))
-	}
-	m.pages.CleanUp()
-	if held := m.bytes(); held > memory {
-		t.Errorf("ten thousand tenants hold %d bytes of %d", held, memory)
-	}
-	for i := range int64(10_000) {
-		m.keep(listKey{tenant: 100 + i}, 2, page(500))
-	}
-	m.pages.InvalidateAll()
-	if held := m.bytes(); held != 0 || len(m.held) != 0 {
-		t.Errorf("%d bytes of %d tenants stay", held, len(m.held))
 	}
 }
 

@@ -1,25 +1,28 @@
 package api
 
-import "petstore.example/internal/catalog"
+import (
+	"petstore.example/internal/api/jsonbody"
+	"petstore.example/internal/catalog"
+)
 
-// orderStatuses names those that catalog.ParseOrderStatus knows.
+// orderStatuses lists what catalog.ParseOrderStatus accepts.
 const orderStatuses = "placed, approved, delivered, cancelled"
 
-// decodeNewOrder reads {petId, quantity?}. All that is wrong with its fields is said at once.
+// decodeNewOrder reads {petId, quantity?}.
 func decodeNewOrder(data []byte, strict bool) (catalog.NewOrder, error) {
-	f, err := readFields(data, strict, "petId", "quantity")
+	o, err := jsonbody.Read(data, strict, "petId", "quantity")
 	if err != nil {
 		return catalog.NewOrder{}, err
 	}
-	f.require("petId")
-	pet := f.integer("petId")
-	quantity := f.integer("quantity")
+	o.Require("petId")
+	pet := o.Integer("petId")
+	quantity := o.Integer("quantity")
 	if quantity != nil {
 		if err := catalog.CheckQuantity(*quantity); err != nil {
-			f.add(err.Error())
+			o.Reject(err.Error())
 		}
 	}
-	if err := f.err(); err != nil {
+	if err := o.Err(); err != nil {
 		return catalog.NewOrder{}, err
 	}
 	order := catalog.NewOrder{PetID: *pet, Quantity: catalog.DefaultQuantity}
@@ -29,16 +32,16 @@ func decodeNewOrder(data []byte, strict bool) (catalog.NewOrder, error) {
 	return order, nil
 }
 
-// decodeOrderStatus reads {status}, the status that an order is to have.
+// decodeOrderStatus reads {status}, the new status of an order.
 func decodeOrderStatus(data []byte, strict bool) (catalog.OrderStatus, error) {
-	f, err := readFields(data, strict, "status")
+	o, err := jsonbody.Read(data, strict, "status")
 	if err != nil {
 		return "", err
 	}
-	f.require("status")
-	to := status(f, catalog.ParseOrderStatus, orderStatuses)
-	if err := f.err(); err != nil {
+	o.Require("status")
+	status := jsonbody.Enum(o, "status", catalog.ParseOrderStatus, orderStatuses)
+	if err := o.Err(); err != nil {
 		return "", err
 	}
-	return *to, nil
+	return *status, nil
 }

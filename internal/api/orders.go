@@ -8,24 +8,16 @@ import (
 
 // listOrders is GET /v1/store/orders, beta.
 func (a *api) listOrders(x *exchange) error {
-	query, err := parseListQuery(x.Request.URL.RawQuery)
+	r, err := parseListRequest(x.Request.URL.RawQuery, catalog.ParseOrderStatus, orderStatuses)
 	if err != nil {
 		return err
 	}
-	at, status, err := page(&query, catalog.ParseOrderStatus, orderStatuses)
+	page := catalog.OrderPage{After: r.after, Limit: r.pageSize, Status: r.status}
+	orders, more, err := a.Orders.ListOrders(x.Request.Context(), x.caller.Tenant.ID, page)
 	if err != nil {
 		return err
 	}
-	asked := catalog.OrderPage{After: at.after, Limit: at.limit, Status: status}
-	orders, more, err := a.Orders.ListOrders(x.Request.Context(), x.caller.Tenant.ID, asked)
-	if err != nil {
-		return err
-	}
-	next := ""
-	if more && len(orders) > 0 {
-		next = formatCursor(orders[len(orders)-1].ID)
-	}
-	p, err := finish(&query, a.ordersURL, orders, next)
+	p, err := newListPage(&r.listQuery, a.ordersURL, orders, more, func(o *catalog.Order) int64 { return o.ID })
 	if err != nil {
 		return err
 	}
@@ -37,7 +29,7 @@ func (a *api) listOrders(x *exchange) error {
 func (a *api) placeOrder(x *exchange) error {
 	return create(a, x, decodeNewOrder, func(ctx context.Context, c catalog.Creator, n catalog.NewOrder) (any, string, error) {
 		order, err := c.PlaceOrder(ctx, x.caller.Tenant.ID, n)
-		return &order, item(a.ordersURL, order.ID), err
+		return &order, itemURL(a.ordersURL, order.ID), err
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 func TestPagesAreAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	all, err := pages(baseURL)
+	all, err := docsRoutes(baseURL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/url"
 	"regexp"
 	"slices"
@@ -119,18 +118,6 @@ func TestTenantsNeverMeet(t *testing.T) {
 		}
 		if diff := cmp.Diff(pets, w.pets.pets[1]) + cmp.Diff(orders, w.orders.orders[1]); diff != "" {
 			t.Errorf("%s %s: %s", r.method, r.path, diff)
-		}
-	}
-}
-
-func TestCursor(t *testing.T) {
-	t.Parallel()
-	for id, want := range map[int64]string{0: "0000000000000000", 1: "0000000000000001", 48879: "000000000000beef", math.MaxInt64: "7fffffffffffffff"} {
-		if got := formatCursor(id); got != want {
-			t.Errorf("cursor of %d: %s, want %s", id, got, want)
-		}
-		if back, ok := parseCursor(want); back != id || !ok {
-			t.Errorf("cursor %s: %d %v, want %d", want, back, ok, id)
 		}
 	}
 }

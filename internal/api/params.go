@@ -4,29 +4,71 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"petstore.example/internal/api/httpfield"
 )
 
-// The page's size (the contract's).
+// The size of a page (the contract's).
 const (
 	defaultLimit = 20
 	maxLimit     = 100
 )
 
-// listQuery is the query of a list, as the client wrote it.
+// listRequest is what a list operation asks for: at most limit rows after an ID, of one status unless it is empty.
+type listRequest[S ~string] struct {
+	listQuery
+	after    int64
+	pageSize int
+	status   S
+}
+
+// listQuery is the query of a list as the client wrote it.
 type listQuery struct {
-	limit, status, cursor parameter
-	// others are parameters that we don't know. They change nothing, and links keep them.
+	limitParam, statusParam, cursorParam parameter
+	// others are unknown parameters. They change nothing, and links keep them.
 	others url.Values
 }
 
-// parameter is the last value given, and how often one was given.
+// parameter is the last value given, and how often the parameter was given.
 type parameter struct {
 	value string
 	times int
 }
 
-// parseListQuery reads a query (application/x-www-form-urlencoded) as url.ParseQuery does, without a map for the
-// parameters that there are.
+// parseListRequest reads the query of a list whose statuses are those that parse accepts; statuses lists them for the message.
+// The error names all invalid parameters.
+func parseListRequest[S ~string](raw string, parse func(string) (S, bool), statuses string) (r listRequest[S], err error) {
+	if r.listQuery, err = parseListQuery(raw); err != nil {
+		return r, err
+	}
+	r.pageSize = defaultLimit
+	var p problems
+	var ok bool
+	if p.given("limit", r.limitParam) {
+		if r.pageSize, ok = parseLimit(r.limitParam.value); !ok {
+			p.add("limit must be a whole number from 1 to " + strconv.Itoa(maxLimit))
+		}
+	}
+	if p.given("status", r.statusParam) {
+		if r.status, ok = parse(r.statusParam.value); !ok {
+			p.add("status must be one of " + statuses)
+		}
+	}
+	if p.given("cursor", r.cursorParam) {
+		if r.after, ok = httpfield.ParseCursor(r.cursorParam.value); !ok && len(p) == 0 {
+			return r, codeInvalidCursor.err()
+		} else if !ok {
+			p.add(strings.TrimSuffix(codeInvalidCursor.message, "."))
+		}
+	}
+	if len(p) > 0 {
+		return r, codeInvalidParameter.withMessage(strings.Join(p, "; ") + ".")
+	}
+	return r, nil
+}
+
+// parseListQuery reads a query (application/x-www-form-urlencoded) as url.ParseQuery does, but makes no map for known
+// parameters.
 func parseListQuery(raw string) (q listQuery, err error) {
 	for raw != "" {
 		var pair string
@@ -41,20 +83,20 @@ func parseListQuery(raw string) (q listQuery, err error) {
 			return q, codeInvalidParameter.withMessage("The query can't be read: a % must be followed by two hexadecimal " +
 				"digits, and parameters are separated by &.")
 		}
-		q.add(key, value)
+		q.addParam(key, value)
 	}
 	return q, nil
 }
 
-func (q *listQuery) add(key, value string) {
+func (q *listQuery) addParam(key, value string) {
 	var p *parameter
 	switch key {
 	case "limit":
-		p = &q.limit
+		p = &q.limitParam
 	case "status":
-		p = &q.status
+		p = &q.statusParam
 	case "cursor":
-		p = &q.cursor
+		p = &q.cursorParam
 	default:
 		if q.others == nil {
 			q.others = url.Values{}
@@ -66,42 +108,12 @@ func (q *listQuery) add(key, value string) {
 	p.times++
 }
 
-// position is where a page begins and how long it is at most.
-type position struct {
-	after int64
-	limit int
-}
+// problems collects what is wrong with a query, so that the error names all of it.
+type problems []string
 
-// page says which part of a list is asked for, and of which status its rows should be: those that parse knows, which
-// statuses names. All that is wrong with the query is said at once.
-func page[S ~string](q *listQuery, parse func(string) (S, bool), statuses string) (at position, status S, err error) {
-	at.limit = defaultLimit
-	var p problems
-	var ok bool
-	if p.given("limit", q.limit) {
-		if at.limit, ok = parseLimit(q.limit.value); !ok {
-			p.add("limit must be a whole number from 1 to " + strconv.Itoa(maxLimit))
-		}
-	}
-	if p.given("status", q.status) {
-		if status, ok = parse(q.status.value); !ok {
-			p.add("status must be one of " + statuses)
-		}
-	}
-	if p.given("cursor", q.cursor) {
-		if at.after, ok = parseCursor(q.cursor.value); !ok && len(p) == 0 {
-			return at, status, codeInvalidCursor.err()
-		} else if !ok {
-			p.add(strings.TrimSuffix(codeInvalidCursor.message, "."))
-		}
-	}
-	if len(p) > 0 {
-		return at, status, codeInvalidParameter.withMessage(p.String())
-	}
-	return at, status, nil
-}
+func (p *problems) add(problem string) { *p = append(*p, problem) }
 
-// given reports whether a parameter was given, once.
+// given reports whether a parameter was given once.
 func (p *problems) given(name string, q parameter) bool {
 	if q.times > 1 {
 		p.add(name + " must be given only once")
@@ -109,14 +121,14 @@ func (p *problems) given(name string, q parameter) bool {
 	return q.times == 1
 }
 
-// parseLimit reads a whole number without sign or leading zeros, from 1 to 100.
+// parseLimit reads an integer from 1 to 100, without sign or leading zeros.
 func parseLimit(s string) (int, bool) {
 	n, err := strconv.Atoi(s)
 	return n, err == nil && 1 <= n && n <= maxLimit && '1' <= s[0] && s[0] <= '9'
 }
 
-// appendLinks appends the list's links (RFC 8288): the next page, unless its cursor is empty, and the first, with all other
-// parameters as they were. The query has to be a good one.
+// appendLinks appends the list's links (RFC 8288): the next page, unless its cursor is empty, and the first. They keep all other
+// parameters. The query must be valid.
 func (q *listQuery) appendLinks(b []byte, list, next string) []byte {
 	others := ""
 	if q.others != nil {
@@ -131,7 +143,9 @@ func (q *listQuery) appendLinks(b []byte, list, next string) []byte {
 func (q *listQuery) appendTarget(b []byte, list, cursor, others string) []byte {
 	b = append(append(b, '<'), list...)
 	separator := byte('?')
-	for _, p := range [...]struct{ name, value string }{{"cursor=", cursor}, {"limit=", q.limit.value}, {"status=", q.status.value}, {"", others}} {
+	for _, p := range [...]struct{ name, value string }{
+		{"cursor=", cursor}, {"limit=", q.limitParam.value}, {"status=", q.statusParam.value}, {"", others},
+	} {
 		if p.value != "" {
 			b = append(append(append(b, separator), p.name...), p.value...)
 			separator = '&'

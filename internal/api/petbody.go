@@ -1,39 +1,56 @@
 package api
 
-import "petstore.example/internal/catalog"
+import (
+	"petstore.example/internal/api/jsonbody"
+	"petstore.example/internal/catalog"
+)
 
-// petStatuses names those that catalog.ParseStatus knows.
+// petStatuses lists what catalog.ParseStatus accepts.
 const petStatuses = "available, pending, sold"
 
-// decodeNewPet reads the contract's NewPet. All that is wrong with its fields is said at once.
+// decodeNewPet reads the contract's NewPet.
 func decodeNewPet(data []byte, strict bool) (catalog.NewPet, error) {
-	f, err := readFields(data, strict, "name", "categoryId", "status")
+	o, err := jsonbody.Read(data, strict, "name", "categoryId", "status")
 	if err != nil {
 		return catalog.NewPet{}, err
 	}
-	f.require("name")
-	name := f.name()
-	f.require("categoryId")
-	category := f.integer("categoryId")
-	given := status(f, catalog.ParseStatus, petStatuses)
-	if err := f.err(); err != nil {
+	o.Require("name")
+	name := petName(o)
+	o.Require("categoryId")
+	category := o.Integer("categoryId")
+	status := jsonbody.Enum(o, "status", catalog.ParseStatus, petStatuses)
+	if err := o.Err(); err != nil {
 		return catalog.NewPet{}, err
 	}
 	pet := catalog.NewPet{Name: *name, CategoryID: *category, Status: catalog.Available}
-	if given != nil {
-		pet.Status = *given
+	if status != nil {
+		pet.Status = *status
 	}
 	return pet, nil
 }
 
-// decodePetPatch reads a change to an animal: any of the members of a NewPet, and none at all changes nothing.
+// decodePetPatch reads a change to an animal: any members of a NewPet. No members at all change nothing.
 func decodePetPatch(data []byte, strict bool) (catalog.PetPatch, error) {
-	f, err := readFields(data, strict, "name", "categoryId", "status")
+	o, err := jsonbody.Read(data, strict, "name", "categoryId", "status")
 	if err != nil {
 		return catalog.PetPatch{}, err
 	}
 	change := catalog.PetPatch{
-		Name: f.name(), CategoryID: f.integer("categoryId"), Status: status(f, catalog.ParseStatus, petStatuses),
+		Name: petName(o), CategoryID: o.Integer("categoryId"),
+		Status: jsonbody.Enum(o, "status", catalog.ParseStatus, petStatuses),
 	}
-	return change, f.err()
+	return change, o.Err()
+}
+
+// petName returns the member name, nil if it is missing or not the name that an animal can have.
+func petName(o *jsonbody.Object) *string {
+	name := o.Text("name")
+	if name == nil {
+		return nil
+	}
+	if err := catalog.CheckName(*name); err != nil {
+		o.Reject(err.Error())
+		return nil
+	}
+	return name
 }

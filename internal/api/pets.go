@@ -5,68 +5,50 @@ import (
 	"strconv"
 	"strings"
 
+	"petstore.example/internal/api/pagecache"
 	"petstore.example/internal/catalog"
 )
 
-// petsQuery is what GET /v1/pets asks for.
-type petsQuery struct {
-	listQuery
-	position
-	status catalog.Status
-}
-
-func parsePetsQuery(raw string) (q petsQuery, err error) {
-	if q.listQuery, err = parseListQuery(raw); err != nil {
-		return q, err
-	}
-	q.position, q.status, err = page(&q.listQuery, catalog.ParseStatus, petStatuses)
-	return q, err
-}
-
-// listPets is GET /v1/pets. It answers from memory where the page there is certainly the present one.
+// listPets is GET /v1/pets. It answers from the page cache where the page there is certainly current.
 func (a *api) listPets(x *exchange) error {
-	q, err := parsePetsQuery(x.Request.URL.RawQuery)
+	r, err := parseListRequest(x.Request.URL.RawQuery, catalog.ParseStatus, petStatuses)
 	if err != nil {
 		return err
 	}
-	// Links keep parameters that we don't know, so pages with such are kept for nobody else.
-	memory, version := a.memory, x.decision.Version
-	if q.others != nil {
-		memory = nil
+	// Links keep unknown parameters, so such pages fit no other request and are not cached.
+	cache, version := a.pageCache, x.decision.Version
+	if r.others != nil {
+		cache = nil
 	}
-	key := listKey{x.caller.Tenant.ID, q.after, q.status, q.position.limit, q.listQuery.limit.times > 0}
-	p := memory.get(key, version)
+	key := pagecache.Key{
+		Tenant: x.caller.Tenant.ID, After: r.after, Status: string(r.status), Limit: r.pageSize, LimitGiven: r.limitParam.times > 0,
+	}
+	p := cache.Get(key, version)
 	if p == nil {
-		if p, err = a.readPets(x, &q); err != nil {
+		if p, err = a.readPets(x, &r); err != nil {
 			return err
 		}
-		if memory.wants(key, version) {
-			memory.keep(key, version, p)
-		}
+		cache.Put(key, version, p)
 	}
 	x.answerPage(p)
 	return nil
 }
 
 // readPets reads a page from the database.
-func (a *api) readPets(x *exchange, q *petsQuery) (*listPage, error) {
-	asked := catalog.Page{After: q.after, Limit: q.position.limit, Status: q.status}
-	pets, more, err := a.Pets.ListPets(x.Request.Context(), x.caller.Tenant.ID, asked)
+func (a *api) readPets(x *exchange, r *listRequest[catalog.Status]) (*pagecache.Page, error) {
+	page := catalog.Page{After: r.after, Limit: r.pageSize, Status: r.status}
+	pets, more, err := a.Pets.ListPets(x.Request.Context(), x.caller.Tenant.ID, page)
 	if err != nil {
 		return nil, err
 	}
-	next := ""
-	if more && len(pets) > 0 {
-		next = formatCursor(pets[len(pets)-1].ID)
-	}
-	return finish(&q.listQuery, a.petsURL, pets, next)
+	return newListPage(&r.listQuery, a.petsURL, pets, more, func(p *catalog.Pet) int64 { return p.ID })
 }
 
 // createPet is POST /v1/pets.
 func (a *api) createPet(x *exchange) error {
 	return create(a, x, decodeNewPet, func(ctx context.Context, c catalog.Creator, n catalog.NewPet) (any, string, error) {
 		pet, err := c.CreatePet(ctx, x.caller.Tenant.ID, n)
-		return &pet, item(a.petsURL, pet.ID), err
+		return &pet, itemURL(a.petsURL, pet.ID), err
 	})
 }
 
@@ -112,10 +94,10 @@ func petID(x *exchange) (int64, error) {
 	return id, nil
 }
 
-// item is the address of one row of a list.
-func item(list string, id int64) string { return list + "/" + strconv.FormatInt(id, 10) }
+// itemURL is the address of one row of a list.
+func itemURL(list string, id int64) string { return list + "/" + strconv.FormatInt(id, 10) }
 
-// parseID reads an int64 in its one usual form: no plus sign, no leading zeros.
+// parseID reads an int64 in its usual form: no plus sign, no leading zeros.
 func parseID(s string) (int64, bool) {
 	digits := strings.TrimPrefix(s, "-")
 	if digits == "" || digits[0] == '+' || digits[0] == '0' && len(digits) > 1 {

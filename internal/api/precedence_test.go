@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
@@ -27,7 +28,7 @@ func TestPrecedence(t *testing.T) {
 	w.limiter.Take(t.Context(), plans.Claim{TenantID: 1, Quota: q}, removal)
 
 	w.requests.err = catalog.ErrIdempotencyKeyReused
-	r := w.request("DELETE", "/v1/nothing?limit=0&"+strings.Repeat("x", maxURI), strings.Repeat(" ", maxBody+1), "Content-Type", "text/plain",
+	r := w.request("DELETE", "/v1/nothing?limit=0&"+strings.Repeat("x", maxURI), strings.Repeat(" ", jsonbody.MaxBytes+1), "Content-Type", "text/plain",
 		"Idempotency-Key", strings.Repeat("k", 256))
 	body := func(b string) func() {
 		return func() {
@@ -39,7 +40,7 @@ func TestPrecedence(t *testing.T) {
 	target := func(method, path string) func() {
 		return func() {
 			header := r.Header
-			r = w.request(method, path, strings.Repeat(" ", maxBody+1))
+			r = w.request(method, path, strings.Repeat(" ", jsonbody.MaxBytes+1))
 			r.Header = header
 		}
 	}

@@ -1,54 +1,9 @@
 package api
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 )
-
-func TestIsStrict(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		values []string
-		want   bool
-	}{
-		{[]string{"handling=strict"}, true},
-		{[]string{"Handling=STRICT"}, true},
-		{[]string{`handling="strict"`}, true},
-		{[]string{`handling="str\ict"`}, true},
-		{[]string{" handling =\tstrict "}, true},
-		{[]string{"handling=strict; x=1"}, true},
-		{[]string{`handling=strict;;x="a,b" ; y`}, true},
-		{[]string{"respond-async, wait=10, handling=strict"}, true},
-		{[]string{`foo="a\"b, handling=lenient"; bar, ,handling=strict`}, true},
-		{[]string{"return=minimal", "handling=strict"}, true},
-		{[]string{"handling=strict, handling=lenient"}, true},
-		{[]string{"rubbish here", "handling=strict"}, true},
-		{nil, false},
-		{[]string{""}, false},
-		{[]string{"strict"}, false},
-		{[]string{"handling"}, false},
-		{[]string{"handling="}, false},
-		{[]string{"handling=lenient"}, false},
-		{[]string{"handling=lenient, handling=strict"}, false},
-		{[]string{"handling=lenient", "handling=strict"}, false},
-		{[]string{"handling=stricter"}, false},
-		{[]string{"handlings=strict"}, false},
-		{[]string{"x; handling=strict"}, false},
-		{[]string{`x="handling=strict"`}, false},
-		{[]string{`x="handling=strict`}, false},
-		{[]string{`handling="strict`}, false},
-		{[]string{`handling="strict\`}, false},
-		{[]string{"=strict"}, false},
-		{[]string{"handling=strict rubbish"}, false},
-		{[]string{"rubbish here, handling=strict"}, false},
-		{[]string{"\x00\xff;,=\"\\"}, false},
-	} {
-		if got := isStrict(http.Header{"Prefer": c.values}); got != c.want {
-			t.Errorf("%q: %v, want %v", c.values, got, c.want)
-		}
-	}
-}
 
 // TestStrict: who asks for it hears of members that would be ignored, and that this was done.
 func TestStrict(t *testing.T) {

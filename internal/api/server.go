@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/ulule/limiter/v3"
 
+	"petstore.example/internal/api/pagecache"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
@@ -90,8 +91,8 @@ type api struct {
 	Config
 	metrics *metrics
 	months  *usage.Months
-	// memory is nil where no list is answered from it.
-	memory *listMemory
+	// pageCache is nil if lists are not cached.
+	pageCache *pagecache.Cache
 	// prefix is the path of BaseURL without its /v1.
 	prefix string
 	// petsURL and ordersURL are the lists, absolute.
@@ -108,16 +109,16 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure api: base URL: %w", err)
 	}
-	c.watch()
+	c.invalidateOnWrite()
 	m, err := newMetrics(c.Metrics)
 	if err != nil {
 		return nil, fmt.Errorf("configure api: metrics: %w", err)
 	}
-	memory, err := newListMemory(c)
+	cache, err := c.newPageCache()
 	if err != nil {
 		return nil, fmt.Errorf("configure api: metrics: %w", err)
 	}
-	pages, err := pages(c.BaseURL)
+	docs, err := docsRoutes(c.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("configure api: %w", err)
 	}
@@ -128,11 +129,19 @@ func New(c Config) (http.Handler, error) {
 		return nil, fmt.Errorf("configure api: trusted proxies: %w", err)
 	}
 	a := &api{
-		Config: c, metrics: m, months: usage.NewMonths(c.Usage), memory: memory, prefix: strings.TrimSuffix(base.Path, "/v1"),
+		Config: c, metrics: m, months: usage.NewMonths(c.Usage), pageCache: cache, prefix: strings.TrimSuffix(base.Path, "/v1"),
 		petsURL: c.BaseURL + "/pets", ordersURL: c.BaseURL + "/store/orders",
 	}
-	a.mount(engine, pages)
+	a.mount(engine, docs)
 	return keepSlashes(engine), nil
+}
+
+// newPageCache returns nil if nothing may be cached: without memory for it, or without versions.
+func (c Config) newPageCache() (*pagecache.Cache, error) {
+	if c.ListCacheBytes <= 0 || c.Versions == nil {
+		return nil, nil
+	}
+	return pagecache.New(c.ListCacheBytes, c.Metrics)
 }
 
 func (c Config) check() error {

@@ -36,12 +36,12 @@ var below = map[string][]string{
 	"cmd/petstore":    {"*"},
 	"cmd/petstorectl": {"internal/store", "internal/keys", "internal/plans", "internal/cluster", "internal/usage", "internal/audit", "internal/devfile", "migrations"},
 
-	"internal/api":   {"internal/api/reference", "internal/keys", "internal/plans", "internal/catalog", "internal/httpfast", "internal/usage"},
+	"internal/api":   {"internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/httpfast", "internal/usage"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
 	"internal/plans": {"internal/cluster"},
 	"internal/store": {"internal/keys", "internal/plans", "internal/cluster", "internal/catalog", "internal/usage", "internal/audit", "migrations"},
 
-	"internal/api/reference": {"docs"},
+	"internal/api/reference": {"docs", "internal/api/httpfield"},
 
 	"internal/localpg": {"internal/subprocess"},
 }
@@ -56,7 +56,7 @@ var knows = map[string][]string{
 	"github.com/gin-gonic/gin":             {"internal/api"},
 	"github.com/yuin/goldmark":             {"internal/api/reference"},
 	"github.com/spf13/cobra":               {"cmd/petstore", "cmd/petstorectl"},
-	"github.com/maypok86/otter/v2":         {"internal/api"},
+	"github.com/maypok86/otter/v2":         {"internal/api/pagecache"},
 }
 
 // ignorant packages must not reach these libraries by any way, their own imports' imports included.

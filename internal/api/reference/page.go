@@ -3,13 +3,13 @@ package reference
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 	"sync"
+
+	"petstore.example/internal/api/httpfield"
 )
 
 // Page is one thing to serve, by GET and HEAD. It is safe for concurrent use.
@@ -29,7 +29,7 @@ type Page struct {
 func newPage(path, contentType string, render func() ([]byte, error), header ...[2]string) *Page {
 	return &Page{Path: path, ContentType: contentType, Header: header, plain: sync.OnceValues(func() (Variant, error) {
 		body, err := render()
-		return Variant{Body: body, ETag: `"` + tagOf(body) + `"`}, err
+		return Variant{Body: body, ETag: httpfield.ETag(body)}, err
 	})}
 }
 
@@ -38,7 +38,7 @@ func newCompressedPage(path, contentType string, compressed []byte, header ...[2
 	p := newPage(path, contentType, func() ([]byte, error) { return unpack(compressed) },
 		append(header, [2]string{"Vary", "Accept-Encoding"})...)
 	p.gzipped = sync.OnceValues(func() (Variant, error) {
-		return Variant{Body: compressed, Encoding: "gzip", ETag: `"` + tagOf(compressed) + `-gzip"`}, nil
+		return Variant{Body: compressed, Encoding: "gzip", ETag: httpfield.ETag(compressed)}, nil
 	})
 	return p
 }
@@ -82,9 +82,4 @@ func unpack(compressed []byte) ([]byte, error) {
 		return nil, fmt.Errorf("unpack page: %w", err)
 	}
 	return body, nil
-}
-
-func tagOf(body []byte) string {
-	sum := sha256.Sum256(body)
-	return base64.RawURLEncoding.EncodeToString(sum[:])[:22]
 }

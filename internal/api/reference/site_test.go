@@ -228,12 +228,15 @@ func TestEveryErrorHasAnAnchor(t *testing.T) {
 func TestVariants(t *testing.T) {
 	t.Parallel()
 	scalar := site(t, "https://store.test/v1")["/docs/assets/scalar.js"]
-	plain := bodyOf(t, scalar)
+	plain, err := scalar.For("")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for header, packed := range map[string]bool{
 		"": false, "gzip": true, "br, GZIP;q=0.5": true, "gzip;q=0": false, "gzip; q=0.0, br": false, "br": false, "gzip;q=x": false, "x-gzip": false,
 	} {
 		v, err := scalar.For(header)
-		if err != nil || (v.Encoding == "gzip") != packed || bytes.Equal(v.Body, plain) == packed || strings.HasSuffix(v.ETag, `-gzip"`) != packed {
+		if err != nil || (v.Encoding == "gzip") != packed || bytes.Equal(v.Body, plain.Body) == packed || (v.ETag == plain.ETag) == packed {
 			t.Errorf("%q: encoding %q, tag %s, %d bytes, %v", header, v.Encoding, v.ETag, len(v.Body), err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"net/http"
 
+	"petstore.example/internal/api/httpfield"
 	"petstore.example/internal/api/reference"
 )
 
@@ -13,8 +14,8 @@ import (
 //go:embed openapi.yaml
 var openAPIText []byte
 
-// pages are the routes of the API's own pages. They need no key, and carry what every answer does.
-func pages(baseURL string) ([]route, error) {
+// docsRoutes returns the routes of the documentation pages. They need no key, and carry the headers of every answer.
+func docsRoutes(baseURL string) ([]route, error) {
 	site, err := reference.New(baseURL, openAPIText)
 	if err != nil {
 		return nil, err
@@ -36,7 +37,7 @@ func showPage(p *reference.Page) handler {
 			x.set(h[0], h[1])
 		}
 		x.set("ETag", v.ETag)
-		if noneMatch(x.Request.Header["If-None-Match"], v.ETag) {
+		if httpfield.NoneMatch(x.Request.Header["If-None-Match"], v.ETag) {
 			x.write(http.StatusNotModified, nil)
 			return nil
 		}

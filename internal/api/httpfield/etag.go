@@ -1,4 +1,4 @@
-package api
+package httpfield
 
 import (
 	"crypto/sha256"
@@ -6,26 +6,21 @@ import (
 	"strings"
 )
 
-// tagLength is how much of a digest makes an ETag, in base64url: 132 bits.
+// tagLength is how many base64url characters of a digest make an ETag: 132 bits.
 const tagLength = 22
 
-// tag returns the strong ETag (RFC 9110, section 8.8.3) of a page whose body was encoded. The cursor of the page that
-// follows belongs to it: when a row comes behind a full last page, the body stays as it was, and Link does not.
-func (e *encoder) tag(next string) string {
-	body := e.Len()
-	_ = e.WriteByte(0)
-	_, _ = e.WriteString(next)
-	digest := sha256.Sum256(e.Bytes())
-	e.Truncate(body)
+// ETag returns a strong ETag (RFC 9110, section 8.8.3) of the content, in quotation marks.
+func ETag(content []byte) string {
+	digest := sha256.Sum256(content)
 	var text [1 + 24]byte
 	base64.RawURLEncoding.Encode(text[1:], digest[:18])
 	text[0], text[1+tagLength] = '"', '"'
 	return string(text[:1+tagLength+1])
 }
 
-// noneMatch reports whether If-None-Match (RFC 9110, section 13.1.2) names the tag, by weak comparison: then the client has
-// what it asks for. What follows behind a mistake in a list is ignored.
-func noneMatch(values []string, tag string) bool {
+// NoneMatch reports whether If-None-Match (RFC 9110, section 13.1.2) names the tag, by weak comparison: then the client has
+// the current content. What follows a mistake in a list is ignored.
+func NoneMatch(values []string, tag string) bool {
 	for _, list := range values {
 		if strings.Trim(list, " \t") == "*" {
 			return true
@@ -48,7 +43,7 @@ func noneMatch(values []string, tag string) bool {
 	return false
 }
 
-// cutTag splits s behind the opaque tag, quotes included, with which it begins.
+// cutTag splits s after the opaque tag, quotes included, with which it begins.
 func cutTag(s string) (tag, rest string, ok bool) {
 	if s == "" || s[0] != '"' {
 		return "", s, false

@@ -1,18 +1,11 @@
-package api
+package httpfield
 
-import (
-	"net/http"
-	"strings"
-)
+import "strings"
 
-// handlingStrict is the Preference-Applied of a body that was read strictly.
-var handlingStrict = []string{"handling=strict"}
-
-// isStrict reports whether the client prefers handling=strict (RFC 7240, sections 2 and 4.4): to hear of members of its body
-// that we don't know, instead of having them ignored. Of several preferences for handling the first is meant. Other
-// preferences change nothing, nor does what follows behind a mistake.
-func isStrict(h http.Header) bool {
-	for _, list := range h["Prefer"] {
+// PrefersStrict reports whether Prefer asks for handling=strict (RFC 7240, sections 2 and 4.4). The first preference for
+// handling counts. Other preferences are ignored, and so is what follows a mistake.
+func PrefersStrict(values []string) bool {
+	for _, list := range values {
 		for list != "" {
 			var name, value string
 			var ok bool
@@ -43,9 +36,9 @@ func cutPreference(list string) (name, value, rest string, ok bool) {
 	return name, value, strings.TrimPrefix(rest, ","), rest[0] == ','
 }
 
-// cutParameter reads [token [= (token / quoted-string)]] and the white space around.
+// cutParameter reads [token [= (token / quoted-string)]] and the white space around it.
 func cutParameter(s string) (name, value, rest string, ok bool) {
-	name, rest = cutToken(strings.TrimLeft(s, " \t"))
+	name, rest = CutToken(strings.TrimLeft(s, " \t"))
 	rest = strings.TrimLeft(rest, " \t")
 	if !strings.HasPrefix(rest, "=") {
 		return name, "", rest, true
@@ -55,13 +48,13 @@ func cutParameter(s string) (name, value, rest string, ok bool) {
 	if strings.HasPrefix(rest, `"`) {
 		value, rest, ok = cutQuoted(rest)
 	} else {
-		value, rest = cutToken(rest)
+		value, rest = CutToken(rest)
 	}
 	return name, value, strings.TrimLeft(rest, " \t"), ok && name != ""
 }
 
-// cutToken splits s behind the token with which it begins (RFC 9110, section 5.6.2).
-func cutToken(s string) (token, rest string) {
+// CutToken splits s after the token with which it begins (RFC 9110, section 5.6.2).
+func CutToken(s string) (token, rest string) {
 	for i := range len(s) {
 		c := s[i]
 		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
@@ -72,7 +65,7 @@ func cutToken(s string) (token, rest string) {
 	return s, ""
 }
 
-// cutQuoted splits s behind the quoted string with which it begins, and returns what that stands for.
+// cutQuoted splits s after the quoted string with which it begins, and unquotes it.
 func cutQuoted(s string) (text, rest string, ok bool) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {

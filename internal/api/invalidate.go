@@ -1,0 +1,129 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/plans"
+)
+
+// invalidatingStore stands before the stores and notes a write intent with plans.Versions around every change of a tenant's catalogue,
+// so that no list from before is served from the cache after it. Everything that changes animals or orders passes here.
+type invalidatingStore struct {
+	catalog.Store
+	catalog.OrderStore
+	requests catalog.OnceStore
+	versions plans.Versions
+}
+
+// invalidateOnWrite puts an invalidatingStore before the stores, if there are versions.
+func (c *Config) invalidateOnWrite() {
+	if c.Versions == nil {
+		return
+	}
+	s := &invalidatingStore{c.Pets, c.Orders, c.Requests, c.Versions}
+	c.Pets, c.Orders, c.Requests = s, s, s
+}
+
+// write makes a change within a write intent.
+func (s *invalidatingStore) write(ctx context.Context, tenantID int64, change func() error) error {
+	end, err := s.beginWrite(ctx, tenantID)
+	if err != nil {
+		return err
+	}
+	outcome := errUnknown
+	// Also when change panics.
+	defer func() { end(isCertain(outcome)) }()
+	outcome = change()
+	return outcome
+}
+
+// beginWrite returns a 503 if the intent can't be announced to all readers: then nothing may change.
+func (s *invalidatingStore) beginWrite(ctx context.Context, tenantID int64) (end func(certain bool), err error) {
+	if end, err = s.versions.Change(ctx, tenantID); err != nil {
+		return nil, codeUnavailable.withCause(err).retryAfter(1)
+	}
+	return end, nil
+}
+
+var errUnknown = errors.New("the write has not ended")
+
+// isCertain reports whether an outcome says for certain that the change was made, or that it was not. The domain's errors do: they
+// are found before the commit, and then there is none. After a broken connection or a timeout nobody knows.
+func isCertain(outcome error) bool {
+	if outcome == nil {
+		return true
+	}
+	if _, ok := errors.AsType[*catalog.TransitionError](outcome); ok {
+		return true
+	}
+	for _, known := range []error{
+		catalog.ErrPetNotFound, catalog.ErrOrderNotFound, catalog.ErrPetNotAvailable,
+		catalog.ErrIdempotencyInProgress, catalog.ErrIdempotencyKeyReused,
+	} {
+		if errors.Is(outcome, known) {
+			return true
+		}
+	}
+	return false
+}
+
+// CreatePet implements catalog.Store.
+func (s *invalidatingStore) CreatePet(ctx context.Context, tenantID int64, n catalog.NewPet) (pet catalog.Pet, err error) {
+	err = s.write(ctx, tenantID, func() (err error) {
+		pet, err = s.Store.CreatePet(ctx, tenantID, n)
+		return err
+	})
+	return pet, err
+}
+
+// ChangePet implements catalog.Store.
+func (s *invalidatingStore) ChangePet(ctx context.Context, tenantID, id int64, p catalog.PetPatch) (pet catalog.Pet, err error) {
+	err = s.write(ctx, tenantID, func() (err error) {
+		pet, err = s.Store.ChangePet(ctx, tenantID, id, p)
+		return err
+	})
+	return pet, err
+}
+
+// PlaceOrder implements catalog.OrderStore.
+func (s *invalidatingStore) PlaceOrder(ctx context.Context, tenantID int64, n catalog.NewOrder) (order catalog.Order, err error) {
+	err = s.write(ctx, tenantID, func() (err error) {
+		order, err = s.OrderStore.PlaceOrder(ctx, tenantID, n)
+		return err
+	})
+	return order, err
+}
+
+// ChangeOrder implements catalog.OrderStore.
+func (s *invalidatingStore) ChangeOrder(ctx context.Context, tenantID, id int64, to catalog.OrderStatus) (order catalog.Order, err error) {
+	err = s.write(ctx, tenantID, func() (err error) {
+		order, err = s.OrderStore.ChangeOrder(ctx, tenantID, id, to)
+		return err
+	})
+	return order, err
+}
+
+// Once implements catalog.OnceStore. The intent begins inside of work, so that a replay, which changes nothing, has none.
+func (s *invalidatingStore) Once(
+	ctx context.Context, tenantID int64, r *catalog.Idempotency, work func(context.Context, catalog.Creator) (catalog.Answer, error),
+) (answer catalog.Answer, replayed bool, err error) {
+	var end func(certain bool)
+	outcome := errUnknown
+	defer func() {
+		if end != nil {
+			end(isCertain(outcome))
+		}
+	}()
+	answer, replayed, outcome = s.requests.Once(ctx, tenantID, r, func(ctx context.Context, creator catalog.Creator) (catalog.Answer, error) {
+		if end == nil { // work may be called a second time.
+			var err error
+			if end, err = s.beginWrite(ctx, tenantID); err != nil {
+				return catalog.Answer{}, err
+			}
+		}
+		return work(ctx, creator)
+	})
+	return answer, replayed, outcome
+}

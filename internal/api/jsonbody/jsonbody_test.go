@@ -1,0 +1,172 @@
+package jsonbody_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"petstore.example/internal/api/jsonbody"
+)
+
+// status is an enum with two values.
+type status string
+
+func parseStatus(s string) (status, bool) { return status(s), s == "available" || s == "sold" }
+
+// decode reads {name, categoryId, status?}.
+func decode(body string, strict bool) (name *string, category *int64, s *status, err error) {
+	o, err := jsonbody.Read([]byte(body), strict, "name", "categoryId", "status")
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	o.Require("name")
+	name = o.Text("name")
+	o.Require("categoryId")
+	category = o.Integer("categoryId")
+	s = jsonbody.Enum(o, "status", parseStatus, "available, sold")
+	return name, category, s, o.Err()
+}
+
+// deep nests that many objects, the outermost included.
+func deep(n int) string {
+	return strings.Repeat(`{"a":`, n-1) + `{"name":"Rex","categoryId":7}` + strings.Repeat("}", n-1)
+}
+
+// nested is a good body with an unknown member of n nested arrays.
+func nested(n int) string {
+	return `{"name":"Rex","categoryId":7,"x":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}`
+}
+
+func TestInvalidBodies(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, body string
+		syntax     bool
+		message    string
+	}{
+		{"white space", " \n\t", true, "white space"},
+		{"array", "[]", false, "object, not an array"},
+		{"array of an object", `[{"name":"Rex","categoryId":7}]`, false, "object, not an array"},
+		{"string", `"Rex"`, false, "not a string"},
+		{"number", "5", false, "not a number"},
+		{"true", "true", false, "not a boolean"},
+		{"null", "null", true, "not null"},
+		{"empty object", "{}", false, "name is required; categoryId is required."},
+		{"name missing", `{"categoryId":7}`, false, "name is required."},
+		{"name in capitals", `{"NAME":"Rex","categoryId":7}`, false, "name is required."},
+		{"category missing", `{"name":"Rex"}`, false, "categoryId is required."},
+		{"category in lower case", `{"name":"Rex","categoryid":7}`, false, "categoryId is required."},
+		{"name null", `{"name":null,"categoryId":7}`, true, "name must not be null"},
+		{"category null", `{"name":"Rex","categoryId":null}`, true, "categoryId must not be null"},
+		{"status null", `{"name":"Rex","categoryId":7,"status":null}`, true, "status must not be null"},
+		{"name a number", `{"name":5,"categoryId":7}`, false, "name must be a string, not a number"},
+		{"name an object", `{"name":{},"categoryId":7}`, false, "name must be a string, not an object"},
+		{"raw NUL in a name", "{\"name\":\"a\x00b\",\"categoryId\":7}", true, "byte"},
+		{"raw line break in a name", "{\"name\":\"a\nb\",\"categoryId\":7}", true, "byte"},
+		{"category a string", `{"name":"Rex","categoryId":"7"}`, false, "categoryId must be an integer, not a string"},
+		{"category a boolean", `{"name":"Rex","categoryId":false}`, false, "categoryId must be an integer, not a boolean"},
+		{"category an array", `{"name":"Rex","categoryId":[7]}`, false, "categoryId must be an integer, not an array"},
+		{"category with a fraction", `{"name":"Rex","categoryId":1.5}`, false, "categoryId must be an integer"},
+		{"category a tenth", `{"name":"Rex","categoryId":1e-1}`, false, "categoryId must be an integer"},
+		{"category past int64", `{"name":"Rex","categoryId":9223372036854775808}`, false, "categoryId must be from -9223372036854775808"},
+		{"category below int64", `{"name":"Rex","categoryId":-9223372036854775809}`, false, "categoryId must be from"},
+		{"category huge", `{"name":"Rex","categoryId":1e999999999}`, false, "categoryId must be from"},
+		{"category huger", `{"name":"Rex","categoryId":1e` + strings.Repeat("9", 1000) + `}`, false, "categoryId must be from"},
+		{"category tiny", `{"name":"Rex","categoryId":1e-999999999999999999999}`, false, "categoryId must be an integer"},
+		{"category with a leading zero", `{"name":"Rex","categoryId":07}`, true, "byte"},
+		{"category with a plus", `{"name":"Rex","categoryId":+7}`, true, "byte"},
+		{"category NaN", `{"name":"Rex","categoryId":NaN}`, true, "byte"},
+		{"status in capitals", `{"name":"Rex","categoryId":7,"status":"Available"}`, false, "status must be one of available, sold"},
+		{"status empty", `{"name":"Rex","categoryId":7,"status":""}`, false, "status must be one of"},
+		{"status a number", `{"name":"Rex","categoryId":7,"status":1}`, false, "status must be a string, not a number"},
+		{"all wrong at once", `{"name":"Rex","categoryId":1.5,"status":[]}`, false,
+			"categoryId must be an integer, without a fraction; status must be a string, not an array."},
+		{"name twice", `{"name":"Rex","name":"Mia","categoryId":7}`, true, `"name" appears twice`},
+		{"name twice by an escape", `{"name":"Rex","n\u0061me":"Mia","categoryId":7}`, true, `"name" appears twice`},
+		{"an unknown name twice", `{"name":"Rex","categoryId":7,"x":1,"x":2}`, true, `"x" appears twice`},
+		{"twice deep inside", `{"name":"Rex","categoryId":7,"x":[{"y":1,"y":2}]}`, true, `"y" appears twice`},
+		{"a long name twice", `{"` + strings.Repeat("a", 5000) + `":1,"` + strings.Repeat("a", 5000) + `":1}`, true, "appears twice"},
+		{"bad UTF-8 in a value", "{\"name\":\"\xff\",\"categoryId\":7}", true, "UTF-8"},
+		{"bad UTF-8 in an unknown name", "{\"name\":\"Rex\",\"categoryId\":7,\"\xc3\":1}", true, "UTF-8"},
+		{"overlong UTF-8", "{\"name\":\"\xc0\x80\",\"categoryId\":7}", true, "UTF-8"},
+		{"lone surrogate", `{"name":"\ud83d","categoryId":7}`, true, "surrogate"},
+		{"surrogates in the wrong order", `{"name":"\udc15\ud83d","categoryId":7}`, true, "surrogate"},
+		{"byte order mark", "\ufeff{\"name\":\"Rex\",\"categoryId\":7}", true, "byte 0"},
+		{"cut off", `{"name":"Rex","categoryId":7`, true, "ends too early"},
+		{"cut off in a string", `{"name":"Re`, true, "ends too early"},
+		{"trailing object", `{"name":"Rex","categoryId":7}{}`, true, "follows"},
+		{"trailing rubbish", `{"name":"Rex","categoryId":7}x`, true, "byte"},
+		{"trailing NUL", "{\"name\":\"Rex\",\"categoryId\":7}\x00", true, "byte"},
+		{"trailing comma", `{"name":"Rex","categoryId":7,}`, true, "byte"},
+		{"single quotes", `{'name':'Rex','categoryId':7}`, true, "byte"},
+		{"comment", `{"name":"Rex",/* */"categoryId":7}`, true, "byte"},
+		{"a form", `name=Rex&categoryId=7`, true, "byte"},
+		{"33 objects deep", deep(33), true, "deeper than 32"},
+		{"33 arrays deep", nested(32), true, "deeper than 32"},
+		{"100,000 arrays deep", nested(100_000), true, "deeper than 32"},
+	} {
+		_, _, _, err := decode(c.body, false)
+		if err == nil || !strings.Contains(err.Error(), c.message) || len(err.Error()) > 300 {
+			t.Errorf("%s: got %v, want %q", c.name, err, c.message)
+		}
+		_, syntax := errors.AsType[*jsonbody.SyntaxError](err)
+		_, validation := errors.AsType[*jsonbody.ValidationError](err)
+		if syntax != c.syntax || validation == c.syntax {
+			t.Errorf("%s: got a %T", c.name, err)
+		}
+	}
+}
+
+func TestStrict(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"id":9,"name":"Rex","categoryId":7,"x":null}`:               `unknown members: "id", "x" (with Prefer: handling=strict the body may have only name, categoryId, status).`,
+		`{"a":1,"b":1,"c":1,"d":1,"e":1,"name":"Rex","categoryId":7}`: `unknown members: "a", "b", "c" and 2 more (with Prefer: handling=strict the body may have only name, categoryId, status).`,
+	} {
+		if _, _, _, err := decode(body, true); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", body, err, want)
+		}
+		if name, category, s, err := decode(body, false); err != nil || *name != "Rex" || *category != 7 || s != nil {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}
+
+func TestIntegers(t *testing.T) {
+	t.Parallel()
+	for literal, want := range map[string]int64{
+		"1.0":                  1,
+		"1e3":                  1000,
+		"120E-1":               12,
+		"0.0012e+4":            12,
+		"-0":                   0,
+		"0e999999999":          0,
+		"9223372036854775807":  9223372036854775807,
+		"-9223372036854775808": -9223372036854775808,
+	} {
+		_, got, _, err := decode(`{"name":"Rex","categoryId":`+literal+`}`, true)
+		if err != nil || *got != want {
+			t.Errorf("%s: %v", literal, err)
+		}
+	}
+	if _, _, s, err := decode(`{"name":"Rex","categoryId":7,"status":"sold"}`, true); err != nil || *s != "sold" {
+		t.Errorf("status: %v", err)
+	}
+	if _, _, _, err := decode(nested(31), false); err != nil {
+		t.Errorf("32 levels: %v", err)
+	}
+}
+
+// TestBuffersAreReused: a released buffer holds nothing of the value before, and a failed one nothing of its own.
+func TestBuffersAreReused(t *testing.T) {
+	t.Parallel()
+	for range 100 {
+		if _, err := jsonbody.Encode([]any{"<&>", func() {}}); err == nil {
+			t.Fatal("a function was encoded")
+		}
+		got, err := jsonbody.Marshal([]string{"<&>"})
+		if err != nil || string(got) != "[\"<&>\"]\n" {
+			t.Fatalf("got %s, %v", got, err)
+		}
+	}
+}

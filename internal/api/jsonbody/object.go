@@ -1,0 +1,143 @@
+package jsonbody
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// MaxBytes is the longest body of a request.
+const MaxBytes = 1 << 20
+
+// maxNamed is how many unknown members a message names.
+const maxNamed = 3
+
+// Object holds the members of a JSON object, and what was found wrong with them.
+type Object struct {
+	known map[string]member
+	// unknown names the first few other members, shortened; more counts the rest.
+	unknown  []string
+	more     int
+	problems []string
+}
+
+// member is a value. The text is set for strings and numbers only.
+type member struct {
+	kind jsontext.Kind
+	text string
+}
+
+// Read reads a body that must be a JSON object. Members other than the known ones are ignored; if strict, they are a
+// problem, which Err reports. It returns a *SyntaxError also for null, in place of the object or of a known member, and a
+// *ValidationError for any other value that is no object.
+func Read(data []byte, strict bool, known ...string) (*Object, error) {
+	r := reader{jsontext.NewDecoder(bytes.NewBuffer(data)), known}
+	kind := r.PeekKind()
+	o, err := r.body()
+	if err == nil {
+		err = r.end()
+	}
+	switch {
+	case err != nil:
+		return nil, syntaxError(err)
+	case kind == jsontext.KindNull:
+		return nil, &SyntaxError{"The body must be an object, not null."}
+	case kind != jsontext.KindBeginObject:
+		return nil, &ValidationError{"The body must be an object, not " + describe(kind) + "."}
+	}
+	for _, name := range known {
+		if o.known[name].kind == jsontext.KindNull {
+			return nil, &SyntaxError{name + " must not be null."}
+		}
+	}
+	if strict {
+		o.rejectUnknown(known)
+	}
+	return o, nil
+}
+
+// ignore notes an unknown member.
+func (o *Object) ignore(name string) {
+	if len(o.unknown) == maxNamed {
+		o.more++
+		return
+	}
+	o.unknown = append(o.unknown, strconv.Quote(shorten(name)))
+}
+
+func (o *Object) rejectUnknown(known []string) {
+	if len(o.unknown) == 0 {
+		return
+	}
+	names := strings.Join(o.unknown, ", ")
+	if o.more > 0 {
+		names += " and " + strconv.Itoa(o.more) + " more"
+	}
+	o.Reject("unknown members: " + names + " (with Prefer: handling=strict the body may have only " + strings.Join(known, ", ") + ")")
+}
+
+// Reject adds a problem to those that Err reports. It names the member and says what is wrong with it.
+func (o *Object) Reject(problem string) { o.problems = append(o.problems, problem) }
+
+// Err returns a *ValidationError that names all problems, or nil.
+func (o *Object) Err() error {
+	if len(o.problems) == 0 {
+		return nil
+	}
+	return &ValidationError{strings.Join(o.problems, "; ") + "."}
+}
+
+// Require rejects the object if a member is missing.
+func (o *Object) Require(name string) {
+	if _, ok := o.known[name]; !ok {
+		o.Reject(name + " is required")
+	}
+}
+
+// Text returns a string member. It returns nil if the member is missing or, rejected, no string.
+func (o *Object) Text(name string) *string {
+	m, ok := o.known[name]
+	switch {
+	case !ok:
+		return nil
+	case m.kind != jsontext.KindString:
+		o.Reject(name + " must be a string, not " + describe(m.kind))
+		return nil
+	}
+	return &m.text
+}
+
+// Integer returns an integer member. It returns nil if the member is missing or, rejected, no 64-bit integer.
+func (o *Object) Integer(name string) *int64 {
+	m, ok := o.known[name]
+	switch {
+	case !ok:
+		return nil
+	case m.kind != jsontext.KindNumber:
+		o.Reject(name + " must be an integer, not " + describe(m.kind))
+		return nil
+	}
+	n, err := parseInteger(m.text)
+	if err != nil {
+		o.Reject(name + " " + err.Error())
+		return nil
+	}
+	return &n
+}
+
+// Enum returns a string member that parse accepts; all lists the values for the message. It returns nil if the member is
+// missing or, rejected, has another value.
+func Enum[S ~string](o *Object, name string, parse func(string) (S, bool), all string) *S {
+	text := o.Text(name)
+	if text == nil {
+		return nil
+	}
+	s, ok := parse(*text)
+	if !ok {
+		o.Reject(name + " must be one of " + all)
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,94 @@
+package jsonbody
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxDepth is how deep objects and arrays may be nested, the body itself included.
+const maxDepth = 32
+
+var (
+	errTooDeep  = errors.New("it is nested deeper than " + strconv.Itoa(maxDepth) + " levels")
+	errTrailing = errors.New("something follows its end")
+)
+
+// reader reads a body token by token, so that depth is checked wherever it grows.
+type reader struct {
+	*jsontext.Decoder
+	known []string
+}
+
+// body reads one value and returns its members if it is an object.
+func (r reader) body() (*Object, error) {
+	if r.PeekKind() != jsontext.KindBeginObject {
+		return nil, r.skip()
+	}
+	if _, err := r.ReadToken(); err != nil {
+		return nil, err
+	}
+	o := &Object{known: map[string]member{}}
+	for r.PeekKind() != jsontext.KindEndObject {
+		token, err := r.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		name := token.String()
+		if !slices.Contains(r.known, name) {
+			o.ignore(name)
+			err = r.skip()
+		} else {
+			o.known[name], err = r.member()
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	_, err := r.ReadToken()
+	return o, err
+}
+
+// member reads the value of a known member.
+func (r reader) member() (member, error) {
+	kind := r.PeekKind()
+	if kind != jsontext.KindString && kind != jsontext.KindNumber {
+		return member{kind: kind}, r.skip()
+	}
+	token, err := r.ReadToken()
+	if err != nil {
+		return member{}, err
+	}
+	return member{kind: kind, text: token.String()}, nil
+}
+
+// skip reads one value to its end.
+func (r reader) skip() error {
+	outside := r.StackDepth()
+	for {
+		if _, err := r.ReadToken(); err != nil {
+			return err
+		}
+		switch depth := r.StackDepth(); {
+		case depth > maxDepth:
+			return errTooDeep
+		case depth <= outside:
+			return nil
+		}
+	}
+}
+
+// end checks that nothing follows.
+func (r reader) end() error {
+	_, err := r.ReadToken()
+	switch {
+	case err == nil:
+		return errTrailing
+	case errors.Is(err, io.EOF):
+		return nil
+	}
+	return err
+}

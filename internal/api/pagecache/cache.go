@@ -1,0 +1,179 @@
+// Package pagecache keeps finished pages of lists, so that an answer reads no rows.
+//
+// Every page has a tenant, whose catalogue has a version. A page is stored under the version of a decision made before its
+// rows were read, and returned only to a request whose decision has the same version: so nothing changed in between (see
+// plans.Versions). Version 0 means that the version is not known; then the cache is not used.
+//
+// The cache is bounded, and so is each tenant's part of it. A page is stored when it is requested for the second time. It is
+// safe for concurrent use.
+package pagecache
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	// lifetime bounds what idle pages hold, and how late a change is seen that somebody makes in the database by hand.
+	// Reading a page every 5 s costs Postgres nothing.
+	lifetime = 5 * time.Second
+	// tenantShare is the part of the cache that one tenant's pages may have: 1/8.
+	tenantShare = 8
+	// pageOverhead is about what a page takes besides its bytes: the cache's node, its key, the page itself.
+	pageOverhead = 480
+	// requestedSlots is how many pages are remembered as requested, in 32 KiB.
+	requestedSlots = 4096
+)
+
+// Key names a page of a tenant's list by its query. LimitGiven tells a limit that was left out, which the page's links leave out too.
+type Key struct {
+	Tenant, After int64
+	Status        string
+	Limit         int
+	LimitGiven    bool
+}
+
+// Page is a finished answer, complete except for what differs from request to request.
+type Page struct {
+	Body []byte
+	// Tag is the ETag. Lines are the header lines ETag, Link and X-Next-Cursor.
+	Tag   string
+	Lines []byte
+	// Length is the value of Content-Length.
+	Length []string
+}
+
+// cachedPage is a page at a version of the tenant's catalogue.
+type cachedPage struct {
+	*Page
+	version int64
+}
+
+func (p *cachedPage) weight() int64 { return int64(pageOverhead + len(p.Body) + len(p.Lines)) }
+
+// Cache holds pages. A nil *Cache holds none.
+type Cache struct {
+	pages *otter.Cache[Key, *cachedPage]
+	// maxPerTenant and held, by tenant, are in bytes.
+	maxPerTenant int64
+	mu           sync.Mutex
+	held         map[int64]int64
+	// requested holds the hashes of pages that were requested, each in its slot.
+	requested [requestedSlots]atomic.Uint64
+	seed      maphash.Seed
+
+	hits, unversioned, stale, miss prometheus.Counter
+}
+
+// New returns a cache of at most maxBytes, and registers its metrics unless r is nil.
+func New(maxBytes int64, r prometheus.Registerer) (*Cache, error) {
+	c := &Cache{maxPerTenant: maxBytes / tenantShare, held: map[int64]int64{}, seed: maphash.MakeSeed()}
+	c.pages = otter.Must(&otter.Options[Key, *cachedPage]{
+		MaximumWeight:    uint64(maxBytes),
+		Weigher:          func(_ Key, p *cachedPage) uint32 { return uint32(p.weight()) },
+		ExpiryCalculator: otter.ExpiryWriting[Key, *cachedPage](lifetime),
+		OnAtomicDeletion: func(e otter.DeletionEvent[Key, *cachedPage]) { c.release(e.Key.Tenant, e.Value.weight()) },
+	})
+	return c, c.register(r)
+}
+
+// Get returns the page at the version, nil if the cache does not hold it.
+func (c *Cache) Get(key Key, version int64) *Page {
+	if c == nil {
+		return nil
+	}
+	if version == 0 {
+		c.unversioned.Inc()
+		return nil
+	}
+	p, ok := c.pages.GetIfPresent(key)
+	switch {
+	case !ok:
+		c.miss.Inc()
+	case p.version != version:
+		c.stale.Inc()
+	default:
+		c.hits.Inc()
+		return p.Page
+	}
+	return nil
+}
+
+// Put stores a page that was read after a decision of the version. It ignores pages that are requested for the first time, and
+// those that too many other requests came in between.
+func (c *Cache) Put(key Key, version int64, p *Page) {
+	if c == nil || version == 0 {
+		return
+	}
+	hash := maphash.Comparable(c.seed, key)
+	if c.requested[hash%requestedSlots].Swap(hash) == hash {
+		c.store(key, &cachedPage{p, version})
+	}
+}
+
+func (c *Cache) store(key Key, p *cachedPage) {
+	if c.reserve(key.Tenant, p.weight()) {
+		c.pages.Set(key, p)
+	}
+}
+
+// reserve takes bytes of the tenant's share until they are released. It reports false if there is no room.
+func (c *Cache) reserve(tenant, bytes int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held[tenant]+bytes > c.maxPerTenant {
+		return false
+	}
+	c.held[tenant] += bytes
+	return true
+}
+
+func (c *Cache) release(tenant, bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held[tenant] -= bytes; c.held[tenant] <= 0 {
+		delete(c.held, tenant)
+	}
+	if len(c.held) == 0 {
+		// A map never shrinks.
+		c.held = map[int64]int64{}
+	}
+}
+
+// size returns the bytes that all pages hold.
+func (c *Cache) size() (sum int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.held {
+		sum += n
+	}
+	return sum
+}
+
+func (c *Cache) register(r prometheus.Registerer) error {
+	misses := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "petstore_list_cache_misses_total",
+		Help: "Lists read from the database, by reason: miss (not in the cache), stale (changed since), unversioned (the current version was not known).",
+	}, []string{"reason"})
+	c.miss, c.stale, c.unversioned = misses.WithLabelValues("miss"), misses.WithLabelValues("stale"), misses.WithLabelValues("unversioned")
+	c.hits = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "petstore_list_cache_hits_total", Help: "Lists answered from the cache.",
+	})
+	size := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "petstore_list_cache_bytes", Help: "Bytes that the list cache holds.",
+	}, func() float64 { return float64(c.size()) })
+	if r == nil {
+		return nil
+	}
+	for _, collector := range []prometheus.Collector{misses, c.hits, size} {
+		if err := r.Register(collector); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -18,14 +18,16 @@ import (
 // ErrNotInstalled says that this machine has no PostgreSQL server, and how to install one.
 var ErrNotInstalled = errors.New("PostgreSQL is not installed: apt-get install postgresql, brew install postgresql, or your system's package of it")
 
-// binaries is a folder with the programs postgres and initdb of one version.
+// binaries is a directory with the programs postgres and initdb.
 type binaries struct {
 	dir     string
-	version string // the major version, as in the file PG_VERSION: "15"
+	version string // major, as in the file PG_VERSION: "15"
 }
 
-// folders are where packages put the server's programs; most of them keep it out of PATH.
-var folders = []string{
+func (b binaries) path(program string) string { return filepath.Join(b.dir, program) }
+
+// packageDirs are where packages put the programs; most of them are not in PATH.
+var packageDirs = []string{
 	"/usr/lib/postgresql/*/bin", // Debian, Ubuntu
 	"/usr/pgsql-*/bin",          // Red Hat, from postgresql.org
 	"/usr/libexec/postgresql*",  // Alpine
@@ -37,8 +39,8 @@ var folders = []string{
 	"/Applications/Postgres.app/Contents/Versions/*/bin",
 }
 
-// candidates returns the folders that may hold the programs, the ones to prefer first: PATH, pg_config, then the newest.
-func candidates(ctx context.Context) []string {
+// searchDirs returns the directories that may hold the programs, in order of preference: PATH, pg_config's, the newest package.
+func searchDirs(ctx context.Context) []string {
 	var dirs []string
 	if path, err := exec.LookPath("postgres"); err == nil {
 		dirs = append(dirs, filepath.Dir(path))
@@ -46,9 +48,9 @@ func candidates(ctx context.Context) []string {
 	if out, err := exec.CommandContext(ctx, "pg_config", "--bindir").Output(); err == nil {
 		dirs = append(dirs, strings.TrimSpace(string(out)))
 	}
-	for _, pattern := range folders {
+	for _, pattern := range packageDirs {
 		found, _ := filepath.Glob(pattern) // the patterns are well formed
-		slices.SortFunc(found, func(a, b string) int { return number(b) - number(a) })
+		slices.SortFunc(found, func(a, b string) int { return firstNumber(b) - firstNumber(a) })
 		dirs = append(dirs, found...)
 	}
 	return dirs
@@ -56,22 +58,20 @@ func candidates(ctx context.Context) []string {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-func number(path string) int {
+func firstNumber(path string) int {
 	n, _ := strconv.Atoi(digits.FindString(path))
 	return n
 }
 
-// findBinaries returns the first programs among the folders dirs, or the first of version want where want is not empty and
-// there are such. It returns ErrNotInstalled when there are none at all.
+// findBinaries returns the programs of version want in dirs, or the first ones there when want is empty or not found. It returns
+// ErrNotInstalled when there are none.
 func findBinaries(ctx context.Context, dirs []string, want string) (binaries, error) {
 	var first binaries
-	seen := map[string]bool{}
 	for _, dir := range dirs {
 		b, err := inspect(ctx, dir)
-		if err != nil || seen[b.dir] {
+		if err != nil {
 			continue
 		}
-		seen[b.dir] = true
 		if want == "" || b.version == want {
 			return b, nil
 		}
@@ -80,7 +80,7 @@ func findBinaries(ctx context.Context, dirs []string, want string) (binaries, er
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return binaries{}, err // which is why none answered
+		return binaries{}, err // the programs were not run
 	}
 	if first.dir == "" {
 		return binaries{}, ErrNotInstalled
@@ -88,8 +88,9 @@ func findBinaries(ctx context.Context, dirs []string, want string) (binaries, er
 	return first, nil
 }
 
-// inspect looks for both programs in dir and asks for their version. A link in dir leads to the folder it points into, as
-// PostgreSQL finds its other files from there.
+var versionText = regexp.MustCompile(`\(PostgreSQL\) ([0-9]+)`)
+
+// inspect returns the programs in dir. It follows a link, because PostgreSQL finds its other files relative to the target.
 func inspect(ctx context.Context, dir string) (binaries, error) {
 	postgres, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
 	if err != nil {
@@ -103,33 +104,9 @@ func inspect(ctx context.Context, dir string) (binaries, error) {
 	if err != nil {
 		return binaries{}, fmt.Errorf("%s --version: %w", postgres, err)
 	}
-	version, err := majorVersion(string(out))
-	return binaries{dir: dir, version: version}, err
-}
-
-var versionText = regexp.MustCompile(`\(PostgreSQL\) ([0-9]+)`)
-
-func majorVersion(text string) (string, error) {
-	m := versionText.FindStringSubmatch(text)
+	m := versionText.FindSubmatch(out)
 	if m == nil {
-		return "", fmt.Errorf("no version in %q", text)
+		return binaries{}, fmt.Errorf("no version in %q", out)
 	}
-	return m[1], nil
-}
-
-func (b binaries) path(program string) string { return filepath.Join(b.dir, program) }
-
-// provide finds the programs that fit the data.
-func provide(ctx context.Context, p place, dirs finder) (b binaries, err error) {
-	want, err := dataVersion(p.data())
-	if err != nil {
-		return binaries{}, err
-	}
-	if b, err = findBinaries(ctx, dirs(ctx), want); err != nil {
-		return binaries{}, err
-	}
-	if want != "" && b.version != want {
-		return binaries{}, &VersionError{Dir: p.home, Data: want, Installed: b.version}
-	}
-	return b, nil
+	return binaries{dir: dir, version: string(m[1])}, nil
 }

@@ -45,13 +45,13 @@ func TestFindBinaries(t *testing.T) {
 	tests := map[string]struct {
 		dirs []string
 		want string
-		got  string // folder
+		got  string // directory
 		err  error
 	}{
-		"first wins":              {[]string{v18, v14}, "", v18, nil},
-		"the data's version wins": {[]string{v18, v14}, "14", v14, nil},
+		"first":              {[]string{v18, v14}, "", v18, nil},
+		"version of the data": {[]string{v18, v14}, "14", v14, nil},
 		"version not there":       {[]string{v18, v14}, "13", v18, nil},
-		"unusable ones":           {[]string{"/nowhere", client, strange, v14}, "", v14, nil},
+		"unusable":           {[]string{"/nowhere", client, strange, v14}, "", v14, nil},
 		"through a link":          {[]string{links, v18}, "", v14, nil},
 		"none":                    {[]string{client, "/nowhere"}, "", "", ErrNotInstalled},
 	}
@@ -60,7 +60,7 @@ func TestFindBinaries(t *testing.T) {
 			t.Parallel()
 			b, err := findBinaries(t.Context(), test.dirs, test.want)
 			if diff := cmp.Diff(test.got, b.dir); diff != "" || !errors.Is(err, test.err) {
-				t.Errorf("error %v, want %v; folder: %s", err, test.err, diff)
+				t.Errorf("error %v, want %v; directory: %s", err, test.err, diff)
 			}
 		})
 	}

@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// takeDir makes and locks the folder. release unlocks it, and removes it when it was made for this server.
-func takeDir(o Options) (dir string, release func(), err error) {
+// openDir makes and locks the directory. release unlocks it, and removes it when it is temporary.
+func openDir(o Options) (dir string, release func(), err error) {
 	remove := func() {}
 	dir = o.Dir
 	if dir == "" {
 		if !o.Throwaway {
-			return "", nil, errors.New("no folder is named for data that should last")
+			return "", nil, errors.New("only a throwaway server may have no directory")
 		}
 		if dir, remove, err = TempDir(); err != nil {
 			return "", nil, err
@@ -34,24 +34,23 @@ func takeDir(o Options) (dir string, release func(), err error) {
 	return dir, func() { unlock(lock); remove() }, nil
 }
 
-// makeDir returns the folder's true name, which its other names must not hide from lock and fallback.
+// makeDir makes the directory and returns its path without links, so that the lock and the fallback do not depend on the name.
 func makeDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
-	if err := makePassable(dir); err != nil {
+	if err := mkdirAll(dir); err != nil {
 		return "", err
 	}
 	return filepath.EvalSymlinks(dir)
 }
 
-// makePassable makes the folder and its parents, as far as they are missing, such that the server's user can pass through them
-// whatever the umask, and nobody can look into them.
-func makePassable(dir string) error {
+// mkdirAll is os.MkdirAll with mode 0711 whatever the umask: the server's user can pass through, and nobody else can list.
+func mkdirAll(dir string) error {
 	err := os.Mkdir(dir, 0o711)
 	if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
-		if err := makePassable(filepath.Dir(dir)); err != nil {
+		if err := mkdirAll(filepath.Dir(dir)); err != nil {
 			return err
 		}
 		err = os.Mkdir(dir, 0o711)

@@ -4,7 +4,6 @@ package localpg
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -22,26 +21,25 @@ import (
 	"go.uber.org/goleak"
 )
 
-// helperDir makes the test binary a second petstore: it starts a server on the folder, reports it as one line of JSON, and stops
-// it when its input ends.
+// helperDir names the environment variable that makes the test binary a second petstore: it starts a server on the directory,
+// reports it as one line of JSON, and stops it when its input ends.
 const helperDir = "LOCALPG_TEST_DIR"
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(helperDir); dir != "" {
-		os.Exit(beHelper(dir))
+		os.Exit(runHelper(dir))
 	}
 	goleak.VerifyTestMain(m)
 }
 
 type report struct {
-	URL, Talk, Error string
-	PID              int
+	URL, Error string
+	PID        int
 }
 
-func beHelper(dir string) int {
-	var talk bytes.Buffer
-	s, err := Start(context.Background(), Options{Dir: dir, Log: &talk})
-	r := report{Talk: talk.String()}
+func runHelper(dir string) int {
+	s, err := Start(context.Background(), Options{Dir: dir})
+	var r report
 	if err != nil {
 		r.Error = err.Error()
 	} else {
@@ -65,7 +63,7 @@ type helper struct {
 	stdin io.Closer
 }
 
-// startHelper starts a server on dir in another process, as the user that credential names, and reports how that went.
+// startHelper starts a server on dir in another process, as the user that credential names.
 func startHelper(t *testing.T, dir string, credential *syscall.Credential) *helper {
 	t.Helper()
 	cmd := exec.Command(copyOfThisBinary(t))
@@ -103,7 +101,7 @@ func (h *helper) kill(t *testing.T) {
 	_ = h.cmd.Wait()
 }
 
-// copyOfThisBinary puts the test binary where every user may run it.
+// copyOfThisBinary copies the test binary to where every user may run it.
 func copyOfThisBinary(t *testing.T) string {
 	t.Helper()
 	exe, err := os.Executable()
@@ -114,15 +112,15 @@ func copyOfThisBinary(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := filepath.Join(folder(t), "petstore")
+	to := filepath.Join(tempDir(t), "petstore")
 	if err := errors.Join(os.WriteFile(to, binary, 0o755), os.Chmod(to, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	return to
 }
 
-// folder is a folder that every user may enter, unlike t.TempDir's.
-func folder(t *testing.T) string {
+// tempDir makes a directory that every user may enter, unlike t.TempDir's.
+func tempDir(t *testing.T) string {
 	t.Helper()
 	dir, remove, err := TempDir()
 	if err != nil {
@@ -132,7 +130,7 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// begin starts a server that the test's end stops.
+// begin starts a server that is stopped when the test ends.
 func begin(t *testing.T, o Options) *Server {
 	t.Helper()
 	s, err := Start(t.Context(), o)

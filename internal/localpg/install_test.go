@@ -17,15 +17,15 @@ import (
 // installScript is what make calls before it starts anything that needs PostgreSQL or Redis.
 const installScript = "../../tools/install.sh"
 
-func TestInstallScriptKnowsAllFolders(t *testing.T) {
+func TestInstallScriptSearchesAllDirs(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(installScript)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pattern := range folders {
+	for _, pattern := range packageDirs {
 		if !strings.Contains(string(text), `"$root"`+pattern) {
-			t.Errorf("%s does not look into %s", installScript, pattern)
+			t.Errorf("%s does not search %s", installScript, pattern)
 		}
 	}
 }

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	startLimit  = 2 * time.Minute
-	orphanLimit = 15 * time.Second
+	startTimeout  = 2 * time.Minute
+	orphanTimeout = 15 * time.Second
 )
 
-// settings are given on the command line, so that what a release changes in them holds for data made before it.
+// settings are given on the command line, so that a change in a release applies to existing data.
 func settings(o Options) map[string]string {
 	set := map[string]string{
 		"listen_addresses":        "",
@@ -36,7 +36,7 @@ func settings(o Options) map[string]string {
 		"jit":                     "off",
 	}
 	if o.Throwaway {
-		// Commits still reach the system before they are answered, so they outlive the server's being killed, if not the machine's.
+		// A commit still reaches the kernel before it is acknowledged: it survives a kill of the server, not a crash of the machine.
 		for _, name := range []string{"fsync", "full_page_writes", "autovacuum"} {
 			set[name] = "off"
 		}
@@ -50,10 +50,10 @@ func settings(o Options) map[string]string {
 	return set
 }
 
-// launch starts the server's process and waits until it takes connections. When a killed server's processes are still at work on
-// the data, it waits for them first: PostgreSQL sees them even where this process cannot.
+// launch starts the server and waits until it accepts connections. It tries again while processes of a killed server still use
+// the data: PostgreSQL sees them even where processesOn does not.
 func (s *Server) launch(ctx context.Context, b binaries, o Options) error {
-	for end := time.Now().Add(orphanLimit); ; {
+	for end := time.Now().Add(orphanTimeout); ; {
 		err := s.launchOnce(ctx, b, o)
 		if err == nil || !strings.Contains(err.Error(), "pre-existing shared memory block") || time.Now().After(end) {
 			return err
@@ -67,7 +67,7 @@ func (s *Server) launch(ctx context.Context, b binaries, o Options) error {
 }
 
 func (s *Server) launchOnce(ctx context.Context, b binaries, o Options) error {
-	args := []string{"-D", s.place.data(), "-k", s.place.sockets}
+	args := []string{"-D", s.dir.pgdata(), "-k", s.dir.socketDir}
 	for name, value := range settings(o) {
 		args = append(args, "-c", name+"="+value)
 	}
@@ -76,44 +76,44 @@ func (s *Server) launchOnce(ctx context.Context, b binaries, o Options) error {
 		return err
 	}
 	defer log.Close()
-	if err := s.place.account.own(s.logFile); err != nil {
+	if err := s.dir.user.chown(s.logFile); err != nil {
 		return err
 	}
 	s.logFrom = size
 	cmd := exec.Command(b.path("postgres"), args...)
-	cmd.Dir = s.place.home
+	cmd.Dir = s.dir.path
 	cmd.Stdout, cmd.Stderr = log, log
-	s.place.account.apply(cmd)
+	s.dir.user.run(cmd)
 	orphaned := syscall.SIGINT
 	if o.Throwaway {
-		orphaned = syscall.SIGQUIT // which also ends processes that a test has frozen
+		orphaned = syscall.SIGQUIT // which also ends processes that a test has paused
 	}
 	if s.process, err = subprocess.Start(cmd, orphaned); err != nil {
 		return err
 	}
-	if err := s.ready(ctx); err != nil {
+	if err := s.waitReady(ctx); err != nil {
 		return errors.Join(err, s.end(context.WithoutCancel(ctx)))
 	}
 	return nil
 }
 
-func (s *Server) ready(ctx context.Context) error {
+func (s *Server) waitReady(ctx context.Context) error {
 	ended := false
-	err := waitFor(ctx, startLimit, func() bool {
+	err := waitFor(ctx, startTimeout, func() bool {
 		select {
 		case <-s.process.Done():
 			ended = true
 			return true
 		default:
 		}
-		f, err := readPIDFile(s.place.data())
-		return err == nil && f.pid == s.process.PID() && f.status == "ready"
+		pid, status, err := readPIDFile(s.dir.pgdata())
+		return err == nil && pid == s.process.PID() && status == "ready"
 	})
 	if ended {
 		return cmp.Or(s.Err(), errors.New("the server ended at once"))
 	}
 	if err != nil {
-		return fmt.Errorf("wait until it is ready: %w", err)
+		return fmt.Errorf("wait until the server is ready: %w", err)
 	}
 	return nil
 }

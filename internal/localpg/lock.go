@@ -15,28 +15,18 @@ import (
 )
 
 const (
-	lockName     = "lock"      // of a server on the folder
-	tempLockName = "lock.temp" // of the process that made a temporary folder
+	lockName     = "lock"      // held while a server uses the directory
+	tempLockName = "lock.temp" // held by the process that made a temporary directory
 )
 
-// InUseError says that another process uses the folder.
-type InUseError struct {
-	Dir string
-	PID int // 0 when it is not known
-}
-
-func (e *InUseError) Error() string {
-	return fmt.Sprintf("another petstore dev (pid %d) is using %s", e.PID, e.Dir)
-}
-
-// lockDir takes the folder for this process; the kernel gives it back when the process ends. It returns an *InUseError when
-// another process, or another Server of this one, has it.
+// lockDir locks the directory; the kernel unlocks it when this process ends. It fails when another process, or another Server of
+// this one, has locked it.
 func lockDir(dir, lock string) (*os.File, error) {
 	name := filepath.Join(dir, lock)
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o644)
 	if errors.Is(err, fs.ErrPermission) {
 		owner, _ := ownerOf(name)
-		return nil, fmt.Errorf("%s belongs to %s: start as that user, or name another folder", dir, userName(owner))
+		return nil, fmt.Errorf("%s belongs to %s: start as that user, or use another directory", dir, userName(owner))
 	}
 	if err != nil {
 		return nil, err
@@ -44,7 +34,8 @@ func lockDir(dir, lock string) (*os.File, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		defer f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, &InUseError{Dir: dir, PID: lockHolder(f)}
+			holder, _ := io.ReadAll(io.LimitReader(f, 32))
+			return nil, fmt.Errorf("another petstore dev (pid %s) is using %s", strings.TrimSpace(string(holder)), dir)
 		}
 		return nil, fmt.Errorf("lock %s: %w", name, err)
 	}
@@ -63,13 +54,7 @@ func writePID(f *os.File) error {
 	return err
 }
 
-func lockHolder(f *os.File) int {
-	text, _ := io.ReadAll(io.LimitReader(f, 32))
-	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-	return pid
-}
-
-// unlock gives the lock back now: closing the file alone leaves it with a child process that another goroutine is just starting.
+// unlock unlocks explicitly: a child process that another goroutine is just starting may hold a copy of the descriptor.
 func unlock(f *os.File) {
 	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
 	_ = f.Close()

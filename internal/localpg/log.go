@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-const maxLog = 8 << 20
+const maxLogSize = 8 << 20
 
-// openLog opens the server's log to append to it and returns its size so far. A log that has grown large is put aside.
+// openLog opens the server's log for appending and returns its size so far. It first renames a log that has grown large.
 func openLog(name string) (*os.File, int64, error) {
-	if info, err := os.Stat(name); err == nil && info.Size() > maxLog {
+	if info, err := os.Stat(name); err == nil && info.Size() > maxLogSize {
 		if err := os.Rename(name, name+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, 0, err
 		}
@@ -28,28 +28,24 @@ func openLog(name string) (*os.File, int64, error) {
 	return f, size, err
 }
 
-// logSince returns what was written to the log after the offset, or the last part of that.
+// logSince returns at most the last 16 KB of what was written to the log after the offset.
 func logSince(name string, offset int64) string {
-	f, err := os.Open(name)
+	const most = 16 << 10
+	text, err := os.ReadFile(name)
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
-	const most = 16 << 10
-	if info, err := f.Stat(); err == nil && info.Size()-offset > most {
-		offset = info.Size() - most
-	}
-	text, _ := io.ReadAll(io.NewSectionReader(f, offset, most))
-	return string(text)
+	text = text[min(offset, int64(len(text))):]
+	return string(text[max(0, len(text)-most):])
 }
 
 var (
-	fatal = regexp.MustCompile(`\b(PANIC|FATAL|error|fatal):`)
-	stamp = regexp.MustCompile(`^[-0-9]+ [.:0-9]+ \S+ \[[0-9]+\] `)
+	fatal     = regexp.MustCompile(`\b(PANIC|FATAL|error|fatal):`)
+	timestamp = regexp.MustCompile(`^[-0-9]+ [.:0-9]+ \S+ \[[0-9]+\] `)
 )
 
-// usefulLines picks the lines of a log that tell what went wrong, and joins them into one: the last fatal one with the line
-// before it, which often has the particulars, and those after it, which have the hint; or just the last ones.
+// usefulLines joins into one line the part of a log that says what went wrong: the last fatal line with the line before it, which
+// often has the details, and those after it, which have the hint; without a fatal line, the last lines.
 func usefulLines(log string) string {
 	const most = 4
 	lines := strings.Split(strings.TrimSpace(log), "\n")
@@ -61,7 +57,7 @@ func usefulLines(log string) string {
 	}
 	lines = lines[from:min(len(lines), from+most)]
 	for i, line := range lines {
-		lines[i] = strings.TrimSpace(stamp.ReplaceAllString(line, ""))
+		lines[i] = strings.TrimSpace(timestamp.ReplaceAllString(line, ""))
 	}
 	return strings.Join(lines, "; ")
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestSweepTakesWhatTheKilledLeft(t *testing.T) {
+func TestRemoveStale(t *testing.T) {
 	t.Parallel()
-	a, err := accountFor("")
+	u, err := userFor("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent := folder(t)
+	parent := tempDir(t)
 	makeOne := func(age time.Duration) (dir string, remove func()) {
-		dir, remove, err := tempDirIn(parent, a)
+		dir, remove, err := tempDirIn(parent, u)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +33,7 @@ func TestSweepTakesWhatTheKilledLeft(t *testing.T) {
 	leave := func(age time.Duration) string {
 		dir, remove := makeOne(age)
 		kept := dir + "-kept"
-		if err := os.Rename(dir, kept); err != nil { // remove frees the lock and finds nothing to remove
+		if err := os.Rename(dir, kept); err != nil { // remove unlocks it and finds nothing to remove
 			t.Fatal(err)
 		}
 		remove()
@@ -41,13 +41,13 @@ func TestSweepTakesWhatTheKilledLeft(t *testing.T) {
 	}
 	old, young := leave(time.Hour), leave(0)
 
-	sweep(parent)
+	removeStale(parent)
 	got := map[string]bool{}
 	for _, dir := range []string{used, old, young} {
 		_, err := os.Stat(dir)
 		got[dir] = err == nil
 	}
 	if diff := cmp.Diff(map[string]bool{used: true, old: false, young: true}, got); diff != "" {
-		t.Errorf("which are left: %s", diff)
+		t.Errorf("directories that are left: %s", diff)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// ErrStillRunning says that a child outlived every signal that it was sent.
+// ErrStillRunning says that a child did not end after any of the signals that it was sent.
 var ErrStillRunning = errors.New("the process does not end")
 
 // Process is a running or ended child.
@@ -22,7 +22,7 @@ type Process struct {
 	err  error
 }
 
-// Start starts cmd, which must not have been started. If this process dies before the child, the child gets the signal orphaned.
+// Start starts cmd. If this process dies before the child, the child gets the signal orphaned.
 func Start(cmd *exec.Cmd, orphaned syscall.Signal) (*Process, error) {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	started := make(chan error, 1)
@@ -34,19 +34,19 @@ func Start(cmd *exec.Cmd, orphaned syscall.Signal) (*Process, error) {
 }
 
 func (p *Process) run(orphaned syscall.Signal, started chan<- error) {
-	// The kernel sends the parent-death signal when the thread that forked ends, so that thread is kept until the child has ended.
+	// The kernel sends the parent-death signal when the thread that forked ends: keep the thread until the child has ended.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if p.cmd.SysProcAttr == nil {
 		p.cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	p.cmd.SysProcAttr.Setpgid = true
-	tie(p.cmd.SysProcAttr, orphaned)
+	setPdeathsig(p.cmd.SysProcAttr, orphaned)
 	if err := p.cmd.Start(); err != nil {
 		started <- err
 		return
 	}
-	unwatch, err := watch(p.cmd.Process.Pid, orphaned)
+	stopWatching, err := watchParent(p.cmd.Process.Pid, orphaned)
 	if err != nil {
 		_ = p.cmd.Process.Kill()
 		_ = p.cmd.Wait()
@@ -55,7 +55,7 @@ func (p *Process) run(orphaned syscall.Signal, started chan<- error) {
 	}
 	started <- nil
 	p.err = p.cmd.Wait()
-	unwatch()
+	stopWatching()
 	close(p.done)
 }
 
@@ -74,14 +74,14 @@ func (p *Process) Err() error {
 // Signal sends sig to the child. After its end it returns os.ErrProcessDone.
 func (p *Process) Signal(sig syscall.Signal) error { return p.cmd.Process.Signal(sig) }
 
-// Stop sends the signals in turn until the child has ended, waiting up to grace after each, or not at all once ctx is done
-// (but for the last one). It returns ErrStillRunning when all were in vain; how the child ended is no error.
+// Stop sends the signals in turn until the child has ended. It waits up to grace after each; once ctx is done, only after the last.
+// It returns ErrStillRunning when no signal ended the child. The child's exit status is not an error.
 func (p *Process) Stop(ctx context.Context, grace time.Duration, signals ...syscall.Signal) error {
 	for i, sig := range signals {
 		if i == len(signals)-1 {
 			ctx = context.WithoutCancel(ctx)
 		}
-		_ = p.Signal(sig) // it has ended: the wait below returns at once
+		_ = p.Signal(sig) // an error means that it has ended
 		wait := time.NewTimer(grace)
 		select {
 		case <-p.done:

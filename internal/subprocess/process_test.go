@@ -19,7 +19,8 @@ import (
 	"petstore.example/internal/subprocess"
 )
 
-// parentEnv makes the test binary a parent that starts a child, says so, and waits to be killed.
+// parentEnv names the environment variable that makes the test binary a parent: it starts a child, prints "started", and waits to
+// be killed.
 const parentEnv = "SUBPROCESS_TEST_PARENT"
 
 func TestMain(m *testing.M) {
@@ -109,9 +110,9 @@ func TestStop(t *testing.T) {
 		signals []syscall.Signal
 		want    syscall.Signal
 	}{
-		"at the first signal": {willing, t.Context(), time.Minute, []syscall.Signal{syscall.SIGINT, syscall.SIGKILL}, syscall.SIGINT},
-		"at the last signal":  {stubborn, t.Context(), 50 * time.Millisecond, []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL}, syscall.SIGKILL},
-		"without patience":    {stubborn, cancelled, time.Minute, []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL}, syscall.SIGKILL},
+		"first signal": {willing, t.Context(), time.Minute, []syscall.Signal{syscall.SIGINT, syscall.SIGKILL}, syscall.SIGINT},
+		"last signal":  {stubborn, t.Context(), 50 * time.Millisecond, []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL}, syscall.SIGKILL},
+		"context done":    {stubborn, cancelled, time.Minute, []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL}, syscall.SIGKILL},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -131,7 +132,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-func TestStopInVain(t *testing.T) {
+func TestStopStillRunning(t *testing.T) {
 	t.Parallel()
 	p := start(t, stubborn)
 	if err := p.Stop(t.Context(), 20*time.Millisecond, syscall.SIGINT); !errors.Is(err, subprocess.ErrStillRunning) {
@@ -142,7 +143,7 @@ func TestStopInVain(t *testing.T) {
 	}
 }
 
-func TestStartOfNothing(t *testing.T) {
+func TestStartUnknownProgram(t *testing.T) {
 	t.Parallel()
 	if _, err := subprocess.Start(exec.Command("/nowhere/at/all"), syscall.SIGKILL); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want %v", err, os.ErrNotExist)

@@ -69,7 +69,7 @@ func (p *PrivateServer) Start() {
 func (p *PrivateServer) Stop() {
 	p.t.Helper()
 	p.end(func(s *localpg.Server) error {
-		if err := s.Thaw(); err != nil {
+		if err := s.Resume(); err != nil {
 			return err
 		}
 		return s.Stop(context.Background())
@@ -98,13 +98,13 @@ func (p *PrivateServer) end(how func(*localpg.Server) error) {
 // Freeze halts the server with its connections open: nothing answers until Thaw.
 func (p *PrivateServer) Freeze() {
 	p.t.Helper()
-	p.control((*localpg.Server).Freeze)
+	p.control((*localpg.Server).Pause)
 }
 
 // Thaw lets a frozen server go on.
 func (p *PrivateServer) Thaw() {
 	p.t.Helper()
-	p.control((*localpg.Server).Thaw)
+	p.control((*localpg.Server).Resume)
 }
 
 func (p *PrivateServer) control(how func(*localpg.Server) error) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// asRoot tells whether the tests run as root; what can only happen to root is checked then, and cannot happen otherwise.
+// asRoot tells whether the tests run as root; some cases can only happen to root.
 func asRoot() bool { return os.Geteuid() == 0 }
 
 func nobody(t *testing.T) *syscall.Credential {
@@ -26,9 +26,9 @@ func nobody(t *testing.T) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 }
 
-func ownFolder(t *testing.T, who *syscall.Credential) string {
+func ownedDir(t *testing.T, who *syscall.Credential) string {
 	t.Helper()
-	dir := filepath.Join(folder(t), "home")
+	dir := filepath.Join(tempDir(t), "home")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -40,14 +40,14 @@ func ownFolder(t *testing.T, who *syscall.Credential) string {
 	return dir
 }
 
-// A plain user starts on a folder, then root does, then the plain user again: the data and its owner stay.
+// A plain user starts a server, then root does on the same directory, then the plain user again: data and owner stay.
 func TestPlainUserThenRootThenPlainUser(t *testing.T) {
 	t.Parallel()
 	var plain *syscall.Credential // whoever runs the tests
 	if asRoot() {
 		plain = nobody(t)
 	}
-	dir := filepath.Join(ownFolder(t, plain), ".petstore")
+	dir := filepath.Join(ownedDir(t, plain), ".petstore")
 	h := startHelper(t, dir, plain)
 	if h.Error != "" {
 		t.Fatal(h.Error)
@@ -69,40 +69,40 @@ func TestPlainUserThenRootThenPlainUser(t *testing.T) {
 	h.stop(t)
 }
 
-func TestFolderOfAnotherUser(t *testing.T) {
+func TestDirOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	if !asRoot() {
-		return // nobody else's folder can be had
+		return // only root can use another user's directory
 	}
-	dir := folder(t)
+	dir := tempDir(t)
 	stop(t, begin(t, Options{Dir: dir}))
 	h := startHelper(t, dir, nobody(t))
-	if want := dir + " belongs to root: start as that user, or name another folder"; !strings.HasSuffix(h.Error, want) {
+	if want := dir + " belongs to root: start as that user, or use another directory"; !strings.HasSuffix(h.Error, want) {
 		t.Errorf("got %q, want %q", h.Error, want)
 	}
 }
 
-func TestClosedFolderFallsBack(t *testing.T) {
+func TestUnreachableDirFallsBack(t *testing.T) {
 	t.Parallel()
 	if !asRoot() {
-		return // the server's user is the folder's owner then
+		return // the server then runs as the directory's owner
 	}
-	closed := filepath.Join(folder(t), "root")
+	closed := filepath.Join(tempDir(t), "root")
 	if err := os.Mkdir(closed, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(closed, ".petstore")
 	t.Cleanup(func() { _ = os.RemoveAll(filepath.Join(fallbackParent, shortName(dir))) })
 
-	o, said := talk(Options{Dir: dir})
+	o, log := withLog(Options{Dir: dir})
 	s := begin(t, o)
-	if want := closed + " has mode 0700"; !strings.Contains(said.String(), want) || !strings.Contains(said.String(), s.place.home) {
-		t.Errorf("said %q, want %q and %s in it", said, want, s.place.home)
+	if want := closed + " has mode 0700"; !strings.Contains(log.String(), want) || !strings.Contains(log.String(), s.dir.path) {
+		t.Errorf("logged %q, want %q and %s in it", log, want, s.dir.path)
 	}
 	exec1(t, s.URL("postgres", "postgres"), oneNote)
 	stop(t, s)
 
-	// Opened or not, the data is found again.
+	// The data is found again, whether the directory is reachable or not.
 	for _, mode := range []os.FileMode{0o700, 0o755} {
 		if err := os.Chmod(closed, mode); err != nil {
 			t.Fatal(err)
@@ -115,9 +115,9 @@ func TestClosedFolderFallsBack(t *testing.T) {
 	}
 }
 
-func TestFallbackThatSomebodyElseMade(t *testing.T) {
+func TestSharedDirOfAnotherUser(t *testing.T) {
 	t.Parallel()
-	dir := folder(t)
+	dir := tempDir(t)
 	link, target := filepath.Join(dir, "link"), filepath.Join(dir, "target")
 	if err := os.Mkdir(target, 0o777); err != nil {
 		t.Fatal(err)
@@ -129,8 +129,8 @@ func TestFallbackThatSomebodyElseMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{link, target} {
-		if err := makeOwn(path, os.Geteuid()); err == nil {
-			t.Errorf("%s is taken for our own", path)
+		if err := mkdirShared(path, os.Geteuid()); err == nil {
+			t.Errorf("%s is accepted", path)
 		}
 	}
 }

@@ -9,13 +9,12 @@ import (
 	"syscall"
 )
 
-func tie(*syscall.SysProcAttr, syscall.Signal) {}
+func setPdeathsig(*syscall.SysProcAttr, syscall.Signal) {}
 
-// watch starts a shell that reads from a pipe which nobody writes to: it reads the end of it when this process is gone, and
-// then signals the child.
-func watch(pid int, orphaned syscall.Signal) (unwatch func(), err error) {
+// watchParent starts a shell that waits for the end of a pipe, which comes when this process is gone, and then signals the child.
+func watchParent(pid int, orphaned syscall.Signal) (stop func(), err error) {
 	const script = `read -r line && exit 0; kill -"$1" "$2" 2>/dev/null`
-	cmd := exec.Command("/bin/sh", "-c", script, "watch", strconv.Itoa(int(orphaned)), strconv.Itoa(pid))
+	cmd := exec.Command("/bin/sh", "-c", script, "watch-parent", strconv.Itoa(int(orphaned)), strconv.Itoa(pid))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	pipe, err := cmd.StdinPipe()
 	if err != nil {

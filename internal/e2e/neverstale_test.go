@@ -34,7 +34,7 @@ func TestNeverStale(t *testing.T) {
 		}
 	}
 	fromMemory := w.steady(true)
-	lose, freeze := away(200*time.Millisecond, redis.Stop, redis.Start), away(400*time.Millisecond, redis.Freeze, redis.Thaw)
+	lose, freeze := away(200*time.Millisecond, redis.Stop, redis.Start), away(400*time.Millisecond, redis.Pause, redis.Resume)
 	flush := away(0, redis.Flush, func() {})
 	// When a server was killed and Redis is lost in the same minute, nothing more is served in it. So they come apart first.
 	w.run(6, duration(9*time.Second), staleSeed, freeze, flush, lose)

@@ -19,7 +19,7 @@ func TestPostgresAway(t *testing.T) {
 	}{
 		{"stopped", (*storetest.PrivateServer).Stop, (*storetest.PrivateServer).Start},
 		{"killed", (*storetest.PrivateServer).Kill, (*storetest.PrivateServer).Start},
-		{"frozen", (*storetest.PrivateServer).Freeze, (*storetest.PrivateServer).Thaw},
+		{"frozen", (*storetest.PrivateServer).Pause, (*storetest.PrivateServer).Resume},
 	} {
 		t.Run(how.name, func(t *testing.T) {
 			t.Parallel()

@@ -17,7 +17,7 @@ func TestRedisAway(t *testing.T) {
 		away, back func(*redistest.Server)
 	}{
 		{"stopped", (*redistest.Server).Stop, (*redistest.Server).Start},
-		{"frozen", (*redistest.Server).Freeze, (*redistest.Server).Thaw},
+		{"frozen", (*redistest.Server).Pause, (*redistest.Server).Resume},
 	} {
 		t.Run(how.name, func(t *testing.T) {
 			redis := redistest.New(t)

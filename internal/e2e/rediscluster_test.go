@@ -35,10 +35,10 @@ func tryCluster(t *testing.T) *trial {
 	if long() {
 		phases = append(phases,
 			phase{name: "master frozen", from: seconds(at[2]), do: func() {
-				second.Freeze()
+				second.Pause()
 				cluster.AwaitMaster(cluster.Nodes[4])
 			}},
-			phase{name: "thawed as a replica", from: seconds(at[2] + 15), do: second.Thaw},
+			phase{name: "resumed as a replica", from: seconds(at[2] + 15), do: second.Resume},
 			phase{name: "healthy again", from: seconds(at[2] + 30), healthy: true},
 		)
 	}

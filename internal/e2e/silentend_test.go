@@ -41,11 +41,11 @@ func trySilentEnd(t *testing.T) *trial {
 		}},
 		{name: "a server and Redis frozen", from: seconds(at[2]), do: func() {
 			_ = tr.servers[1].Signal(syscall.SIGSTOP)
-			redis.Freeze()
+			redis.Pause()
 		}},
-		{name: "both thawed", from: seconds(at[3]), do: func() {
+		{name: "both resumed", from: seconds(at[3]), do: func() {
 			_ = tr.servers[1].Signal(syscall.SIGCONT)
-			redis.Thaw()
+			redis.Resume()
 		}},
 	}
 	if long() {

@@ -95,12 +95,12 @@ func TestStrikesGoOnWithoutRedis(t *testing.T) {
 		return count() != ""
 	})
 
-	server.Freeze()
+	server.Pause()
 	began := time.Now()
 	refuse(s, caller("key_c", 60), 60)
 	if took := time.Since(began); took > 50*time.Millisecond {
 		t.Errorf("60 refusals took %v while Redis was frozen", took)
 	}
 	eventually(t, "key_c is banned while Redis is frozen", func() bool { return len(bans.banned()) == 2 })
-	server.Thaw()
+	server.Resume()
 }

@@ -48,12 +48,12 @@ func TestFindBinaries(t *testing.T) {
 		got  string // directory
 		err  error
 	}{
-		"first":              {[]string{v18, v14}, "", v18, nil},
+		"first":               {[]string{v18, v14}, "", v18, nil},
 		"version of the data": {[]string{v18, v14}, "14", v14, nil},
-		"version not there":       {[]string{v18, v14}, "13", v18, nil},
-		"unusable":           {[]string{"/nowhere", client, strange, v14}, "", v14, nil},
-		"through a link":          {[]string{links, v18}, "", v14, nil},
-		"none":                    {[]string{client, "/nowhere"}, "", "", ErrNotInstalled},
+		"version not there":   {[]string{v18, v14}, "13", v18, nil},
+		"unusable":            {[]string{"/nowhere", client, strange, v14}, "", v14, nil},
+		"through a link":      {[]string{links, v18}, "", v14, nil},
+		"none":                {[]string{client, "/nowhere"}, "", "", ErrNotInstalled},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

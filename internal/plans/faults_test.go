@@ -26,8 +26,8 @@ var redisFaults = map[string]fault{
 		func(s *redistest.Server, _ redis.UniversalClient) { s.Start() },
 	},
 	"frozen": {
-		func(s *redistest.Server, _ redis.UniversalClient) { s.Freeze() },
-		func(s *redistest.Server, _ redis.UniversalClient) { s.Thaw() },
+		func(s *redistest.Server, _ redis.UniversalClient) { s.Pause() },
+		func(s *redistest.Server, _ redis.UniversalClient) { s.Resume() },
 	},
 	"out of memory": {
 		func(_ *redistest.Server, c redis.UniversalClient) {
@@ -109,14 +109,14 @@ func TestFrozenRedisHoldsUpOneRequest(t *testing.T) {
 	for range 5 {
 		l := newWorld().server(t, server.URL, RedisOptions{Log: zerolog.Nop(), Wait: 20 * time.Second})
 		decides(t, l)
-		server.Freeze()
+		server.Pause()
 		start := time.Now()
 		first := l.Take(t.Context(), claim(1, q), noon)
 		took := time.Since(start)
 		start = time.Now()
 		admitted := takeN(t, l, 1, q, noon, 100)
 		rest := time.Since(start)
-		server.Thaw()
+		server.Resume()
 		if !first.Admitted || admitted != 100 {
 			t.Errorf("admitted: %v, and then %d, want all", first.Admitted, admitted)
 		}

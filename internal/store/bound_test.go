@@ -55,7 +55,7 @@ func TestReadsAreBounded(t *testing.T) {
 		})
 	}
 	ready.Wait()
-	server.Freeze()
+	server.Pause()
 	close(frozen)
 	all.Wait()
 }

@@ -127,9 +127,9 @@ func TestLossIsToldAndMended(t *testing.T) {
 	h.await(t, "lost")
 	server.Start()
 	h.await(t, "restored")
-	server.Freeze()
+	server.Pause()
 	h.await(t, "lost")
-	server.Thaw()
+	server.Resume()
 	h.await(t, "restored")
 }
 

@@ -251,9 +251,9 @@ func TestUnavailable(t *testing.T) {
 		}
 		all.Wait()
 	}
-	server.Freeze()
+	server.Pause()
 	away("frozen")
-	server.Thaw()
+	server.Resume()
 	server.Stop()
 	away("stopped")
 	server.Start()

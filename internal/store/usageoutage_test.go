@@ -47,9 +47,9 @@ func TestUsageIsExactOverOutages(t *testing.T) {
 		return len(rows) > 0 && rows[0].Admitted >= counted-1000
 	}
 	countUntil(recorded)
-	server.Freeze()
+	server.Pause()
 	countUntil(outage())
-	server.Thaw()
+	server.Resume()
 	countUntil(recorded)
 	server.Stop()
 	countUntil(outage())

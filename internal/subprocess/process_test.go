@@ -112,7 +112,7 @@ func TestStop(t *testing.T) {
 	}{
 		"first signal": {willing, t.Context(), time.Minute, []syscall.Signal{syscall.SIGINT, syscall.SIGKILL}, syscall.SIGINT},
 		"last signal":  {stubborn, t.Context(), 50 * time.Millisecond, []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL}, syscall.SIGKILL},
-		"context done":    {stubborn, cancelled, time.Minute, []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL}, syscall.SIGKILL},
+		"context done": {stubborn, cancelled, time.Minute, []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL}, syscall.SIGKILL},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -94,7 +94,7 @@ func (c *Cluster) join(masters int) {
 func (c *Cluster) AwaitMaster(n *Server) {
 	c.t.Helper()
 	for _, other := range c.Nodes {
-		if other.process == nil || other.frozen {
+		if other.process == nil || other.paused {
 			continue
 		}
 		c.await("a replica to take over", func() bool {

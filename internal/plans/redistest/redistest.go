@@ -29,7 +29,7 @@ type Server struct {
 	args    []string // beside those of every server
 	mu      sync.Mutex
 	process *subprocess.Process // nil when stopped
-	frozen  bool
+	paused  bool
 }
 
 // New starts a server that ends with the test.
@@ -75,21 +75,21 @@ func (s *Server) Stop() {
 	if err := s.process.Stop(context.Background(), 10*time.Second, syscall.SIGKILL); err != nil {
 		s.t.Errorf("test redis: %v", err)
 	}
-	s.process, s.frozen = nil, false
+	s.process, s.paused = nil, false
 }
 
-// Freeze halts the server with its connections open: nothing answers until Thaw.
-func (s *Server) Freeze() {
+// Pause halts the server with its connections open: nothing answers until Resume.
+func (s *Server) Pause() {
 	s.t.Helper()
 	s.signal(syscall.SIGSTOP)
-	s.frozen = true
+	s.paused = true
 }
 
-// Thaw lets a frozen server go on.
-func (s *Server) Thaw() {
+// Resume continues a paused server.
+func (s *Server) Resume() {
 	s.t.Helper()
 	s.signal(syscall.SIGCONT)
-	s.frozen = false
+	s.paused = false
 }
 
 func (s *Server) signal(sig syscall.Signal) {

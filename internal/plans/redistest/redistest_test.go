@@ -42,16 +42,16 @@ func TestServer(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	server.Freeze()
+	server.Pause()
 	if answers(t, client, 100*time.Millisecond) {
-		t.Error("a frozen server answers")
+		t.Error("a paused server answers")
 	}
-	server.Thaw()
+	server.Resume()
 	if !answers(t, client, 5*time.Second) {
-		t.Error("a thawed server does not answer")
+		t.Error("a resumed server does not answer")
 	}
 	if got := client.Get(t.Context(), "k").Val(); got != "v" {
-		t.Errorf("after thawing: %q, want v", got)
+		t.Errorf("after Resume: %q, want v", got)
 	}
 
 	server.Flush()
@@ -67,7 +67,7 @@ func TestServer(t *testing.T) {
 	if !answers(t, connect(t, server.URL), 5*time.Second) {
 		t.Error("a server that was started again does not answer at its address")
 	}
-	server.Freeze() // and the cleanup has to cope
+	server.Pause() // and the cleanup has to cope
 }
 
 func TestSharedIsApart(t *testing.T) {

@@ -1,7 +1,7 @@
 // Package storetest gives tests databases on real PostgreSQL servers that the test binary starts itself.
 //
 // New hands out a migrated database of the test's own, cloned from a template on one server shared by the whole binary. NewServer
-// starts a server of the test's own, to stop, freeze and kill. Both need PostgreSQL: where it is not
+// starts a server of the test's own, to stop, pause and kill. Both need PostgreSQL: where it is not
 // installed, the test fails.
 //
 // Everything is thrown away: by Main and each test's cleanup, or when the binary is killed, by the server's own end and the next

@@ -95,14 +95,14 @@ func (p *PrivateServer) end(how func(*localpg.Server) error) {
 	p.server = nil
 }
 
-// Freeze halts the server with its connections open: nothing answers until Thaw.
-func (p *PrivateServer) Freeze() {
+// Pause halts the server with its connections open: nothing answers until Resume.
+func (p *PrivateServer) Pause() {
 	p.t.Helper()
 	p.control((*localpg.Server).Pause)
 }
 
-// Thaw lets a frozen server go on.
-func (p *PrivateServer) Thaw() {
+// Resume continues a paused server.
+func (p *PrivateServer) Resume() {
 	p.t.Helper()
 	p.control((*localpg.Server).Resume)
 }

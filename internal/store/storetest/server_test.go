@@ -56,13 +56,13 @@ func TestServerFreezes(t *testing.T) {
 	if !answers(10 * time.Second) {
 		t.Fatal("a running server does not answer")
 	}
-	server.Freeze()
+	server.Pause()
 	if answers(200 * time.Millisecond) {
-		t.Error("a frozen server answers")
+		t.Error("a paused server answers")
 	}
-	server.Thaw()
+	server.Resume()
 	if !answers(10 * time.Second) {
-		t.Error("a thawed server does not answer")
+		t.Error("a resumed server does not answer")
 	}
-	server.Freeze() // and the cleanup has to cope
+	server.Pause() // and the cleanup has to cope
 }

@@ -18,7 +18,7 @@ import (
 
 const readyTimeout = time.Second
 
-// health answers whether this server should get requests, and what it has to do without.
+// health reports whether this server should receive requests, and what it cannot reach.
 type health struct {
 	db        *store.DB
 	directory *keys.Directory
@@ -26,27 +26,27 @@ type health struct {
 	stopping  atomic.Bool
 }
 
-// readiness is the answer of /readyz. Status is ready, degraded (requests are answered, but something is away),
-// unavailable or stopping; the last two come with 503.
+// readiness is the body of /readyz. Status is ready, degraded (requests are served, but Redis or the change feed is down),
+// unavailable or stopping; the last two have status 503. The other fields are up or down; Redis is none if none is configured.
 type readiness struct {
-	Status   string `json:"status"`
-	Database string `json:"database"`
-	Redis    string `json:"redis"`
-	Changes  string `json:"changes"`
+	Status     string `json:"status"`
+	Database   string `json:"database"`
+	Redis      string `json:"redis"`
+	ChangeFeed string `json:"change_feed"`
 }
 
 func (h *health) readiness(ctx context.Context) readiness {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	r := readiness{Status: "ready", Database: "ok", Redis: h.limits.state(), Changes: "heard"}
+	r := readiness{Status: "ready", Database: "up", Redis: h.limits.state(), ChangeFeed: "up"}
 	if !h.directory.FeedHealthy() {
-		r.Status, r.Changes = "degraded", "not heard"
+		r.Status, r.ChangeFeed = "degraded", "down"
 	}
-	if r.Redis == "degraded" {
+	if r.Redis == "down" {
 		r.Status = "degraded"
 	}
 	if h.db.Ping(ctx) != nil {
-		r.Status, r.Database = "unavailable", "away"
+		r.Status, r.Database = "unavailable", "down"
 	}
 	if h.stopping.Load() {
 		r.Status = "stopping"
@@ -64,7 +64,7 @@ func (h *health) serveReady(w http.ResponseWriter, req *http.Request) {
 	_ = json.NewEncoder(w).Encode(r)
 }
 
-// newRegistry has what there is to know of the process itself.
+// newRegistry returns a registry with the metrics of the Go runtime and of the process.
 func newRegistry() *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -75,16 +75,16 @@ func (h *health) register(r prometheus.Registerer) {
 	gauge := func(name, help string, value func() float64) {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 	}
-	gauge("petstore_limits_degraded", "1 while limits are kept without Redis although it is configured.", func() float64 {
-		return oneIf(h.limits.state() == "degraded")
+	gauge("petstore_limits_degraded", "1 if Redis is configured but limits are enforced without it.", func() float64 {
+		return oneIf(h.limits.state() == "down")
 	})
-	gauge("petstore_changes_heard", "1 while changes of keys, tenants, plans and bans are heard.", func() float64 {
+	gauge("petstore_change_feed_up", "1 if this server is notified of changes to keys, tenants, plans and bans.", func() float64 {
 		return oneIf(h.directory.FeedHealthy())
 	})
-	gauge("petstore_database_connections_in_use", "Connections to Postgres that are working.", func() float64 {
+	gauge("petstore_database_connections_in_use", "Connections to Postgres that are in use.", func() float64 {
 		return float64(h.db.Stats().InUse)
 	})
-	gauge("petstore_database_connections_waited", "Times that a request waited for a connection to Postgres.", func() float64 {
+	gauge("petstore_database_connections_waited", "Number of times a request waited for a connection to Postgres.", func() float64 {
 		return float64(h.db.Stats().WaitCount)
 	})
 	gauge("petstore_directory_callers", "Callers held in memory.", func() float64 { return float64(h.directory.Len()) })

@@ -51,7 +51,7 @@ type config struct {
 	BaseURL        string        `env:"BASE_URL"`
 	TrustedProxies []string      `env:"TRUSTED_PROXIES"`
 	AddressLimit   int64         `env:"ADDRESS_LIMIT" envDefault:"6000"`
-	ListMemory     int64         `env:"LIST_MEMORY" envDefault:"33554432"`
+	ListCacheBytes int64         `env:"LIST_CACHE_BYTES" envDefault:"33554432"`
 	LogLevel       string        `env:"LOG_LEVEL" envDefault:"info"`
 	LogFormat      string        `env:"LOG_FORMAT" envDefault:"json"`
 	Pprof          bool          `env:"PPROF" envDefault:"false"`
@@ -116,8 +116,8 @@ func (c *config) check(p *problems) {
 	if c.AddressLimit < 1 {
 		p.add("PETSTORE_ADDRESS_LIMIT is %d: want at least 1 request per minute", c.AddressLimit)
 	}
-	if c.ListMemory < 0 {
-		p.add("PETSTORE_LIST_MEMORY is %d: want a number of bytes, 0 for none", c.ListMemory)
+	if c.ListCacheBytes < 0 {
+		p.add("PETSTORE_LIST_CACHE_BYTES is %d: want a number of bytes, or 0 for no cache", c.ListCacheBytes)
 	}
 	if c.RedisTimeout < time.Millisecond {
 		p.add("PETSTORE_REDIS_TIMEOUT is %v: want a duration such as 100ms", c.RedisTimeout)

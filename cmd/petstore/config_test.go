@@ -14,21 +14,21 @@ import (
 func TestConfigNamesAllMistakesOnce(t *testing.T) {
 	t.Parallel()
 	_, err := readConfig(map[string]string{
-		"PETSTORE_DATABASE_URL":    "postgres://u:hunter2@h:99999/db",
-		"PETSTORE_REDIS_URL":       "unix:///hunter2",
-		"PETSTORE_REDIS_TIMEOUT":   "abc",
-		"PETSTORE_ADDR":            "8080",
-		"PETSTORE_ADMIN_ADDR":      "x",
-		"PETSTORE_ENVIRONMENT":     "prod",
-		"PETSTORE_BASE_URL":        "https://u:hunter2@h/v1",
-		"PETSTORE_TRUSTED_PROXIES": "10.0.0.0/8,nobody",
-		"PETSTORE_ADDRESS_LIMIT":   "0",
-		"PETSTORE_LIST_MEMORY":     "-1",
-		"PETSTORE_LOG_LEVEL":       "loud",
-		"PETSTORE_LOG_FORMAT":      "xml",
-		"PETSTORE_PPROF":           "maybe",
-		"PETSTORE_DRAIN_DELAY":     "-1s",
-		"PETSTORE_STOP_TIMEOUT":    "0s",
+		"PETSTORE_DATABASE_URL":     "postgres://u:hunter2@h:99999/db",
+		"PETSTORE_REDIS_URL":        "unix:///hunter2",
+		"PETSTORE_REDIS_TIMEOUT":    "abc",
+		"PETSTORE_ADDR":             "8080",
+		"PETSTORE_ADMIN_ADDR":       "x",
+		"PETSTORE_ENVIRONMENT":      "prod",
+		"PETSTORE_BASE_URL":         "https://u:hunter2@h/v1",
+		"PETSTORE_TRUSTED_PROXIES":  "10.0.0.0/8,nobody",
+		"PETSTORE_ADDRESS_LIMIT":    "0",
+		"PETSTORE_LIST_CACHE_BYTES": "-1",
+		"PETSTORE_LOG_LEVEL":        "loud",
+		"PETSTORE_LOG_FORMAT":       "xml",
+		"PETSTORE_PPROF":            "maybe",
+		"PETSTORE_DRAIN_DELAY":      "-1s",
+		"PETSTORE_STOP_TIMEOUT":     "0s",
 	})
 	if err == nil {
 		t.Fatal("the configuration is taken")

@@ -32,7 +32,7 @@ Secrets are not shown. The exit code is 1 when something is wrong.`,
 // values returns the settings in the order of their declaration.
 func (c *config) values() []any {
 	return []any{
-		c.DatabaseURL, c.RedisURL, c.RedisTimeout, c.Addr, c.AdminAddr, c.Environment, c.BaseURL, c.TrustedProxies, c.AddressLimit, c.ListMemory,
+		c.DatabaseURL, c.RedisURL, c.RedisTimeout, c.Addr, c.AdminAddr, c.Environment, c.BaseURL, c.TrustedProxies, c.AddressLimit, c.ListCacheBytes,
 		c.LogLevel, c.LogFormat, c.Pprof, c.DrainDelay, c.StopTimeout,
 	}
 }

@@ -68,18 +68,18 @@ func seededMemory(ctx context.Context, databaseURL string, cluster *member) (*pl
 	return memory, nil
 }
 
-// state is none, ok or degraded.
+// state returns none if no Redis is configured, up if Redis decides over limits, and otherwise down.
 func (l *limits) state() string {
 	if l.redis == nil {
 		return "none"
 	}
 	if degraded, _ := l.redis.Degraded(); degraded {
-		return "degraded"
+		return "down"
 	}
-	return "ok"
+	return "up"
 }
 
-// Close writes back to Redis what was admitted without it, as far as that can be done.
+// Close stops the limiter and closes its Redis connections. It writes nothing: usage reported at the end of a term is in Postgres.
 func (l *limits) Close() error {
 	if l.redis == nil {
 		return nil

@@ -98,7 +98,7 @@ func (w *watch) awaitRedis(most time.Duration) {
 	for end := time.Now().Add(most); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		all := true
 		for i := range w.servers {
-			all = all && w.servers[i].Load().ready().Redis == "ok"
+			all = all && w.servers[i].Load().ready().Redis == "up"
 		}
 		if all {
 			return

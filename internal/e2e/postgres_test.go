@@ -45,7 +45,7 @@ func TestPostgresAway(t *testing.T) {
 			if n := tally(unknown)["503 unavailable"]; n != len(unknown) {
 				t.Errorf("keys not seen before, while Postgres is away: %v, want 503 alone", tally(unknown))
 			}
-			if r := s.ready(); r.HTTP != 503 || r.Status != "unavailable" || r.Database != "away" {
+			if r := s.ready(); r.HTTP != 503 || r.Status != "unavailable" || r.Database != "down" {
 				t.Errorf("/readyz: %+v", r)
 			}
 			time.Sleep(time.Second)

@@ -35,13 +35,13 @@ func TestRedisAway(t *testing.T) {
 			// A busy machine may have lost Redis for a moment before.
 			var said [2]struct{ degraded, back int }
 			for i, s := range servers {
-				eventually(t, 5*time.Second, "a server that has Redis", func() bool { return s.ready().Redis == "ok" })
+				eventually(t, 5*time.Second, "a server that has Redis", func() bool { return s.ready().Redis == "up" })
 				said[i].degraded, said[i].back = s.logged("limits: degraded"), s.logged("limits: Redis is back")
 			}
 			how.away(redis)
 			down := time.Now()
 			for i, s := range servers {
-				eventually(t, 2*time.Second, "a server that says degraded", func() bool { return s.ready().Redis == "degraded" })
+				eventually(t, 2*time.Second, "a server that says degraded", func() bool { return s.ready().Redis == "down" })
 				if r := s.ready(); r.HTTP != 200 || r.Status != "degraded" {
 					t.Errorf("server %d: /readyz %+v", i, r)
 				}
@@ -55,7 +55,7 @@ func TestRedisAway(t *testing.T) {
 			how.back(redis)
 			up := time.Now()
 			for i, s := range servers {
-				eventually(t, 5*time.Second, "a server that has Redis again", func() bool { return s.ready().Redis == "ok" })
+				eventually(t, 5*time.Second, "a server that has Redis again", func() bool { return s.ready().Redis == "up" })
 				if v := s.metric("petstore_limits_degraded"); v != 0 {
 					t.Errorf("server %d: petstore_limits_degraded %v, want 0", i, v)
 				}

@@ -51,8 +51,8 @@ func (s *server) await(t testing.TB) {
 }
 
 type readiness struct {
-	HTTP                             int
-	Status, Database, Redis, Changes string
+	HTTP                    int
+	Status, Database, Redis string
 }
 
 // ready asks /readyz; what it can't read is zero.

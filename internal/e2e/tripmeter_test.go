@@ -186,7 +186,7 @@ func TestRoundTripsOfARequest(t *testing.T) {
 	provoked := free(s)
 	eventually(t, 10*time.Second, "a server that does without Redis", func() bool {
 		s.client.get(s.server, provoked(0), "/pets/1")
-		return s.ready().Redis == "degraded"
+		return s.ready().Redis == "down"
 	})
 	show("Redis away: admitted, one animal", s, 404, free(s), one("/pets/1"), trips{0, 1})
 	show("Redis away: refused", s, 429, func(i int) string { return small.keys[i%10].token }, one("/pets"), trips{0, 0})

@@ -56,7 +56,7 @@ type catalogue struct {
 func animals(ctx context.Context, g *ground) (*table, error) {
 	t := &table{
 		title: "Animals of one tenant",
-		about: "A list of 20 as the API asks for it, from the call of `store.DB.ListPets` to the last row read: behind row-level security, prepared, over a Unix " +
+		about: "A list of 20 as the API asks for it, from the call of `store.Pets.ListPets` to the last row read: behind row-level security, prepared, over a Unix " +
 			"socket. *Deep* is anywhere in the second half. One animal in 5 is sold, and *by status* asks for those. Every size has a database of its own; " +
 			fmt.Sprintf("the figures are medians of %d rounds of %d queries, all sizes in a new order each round, on a new connection every %d rounds.", animalRounds, animalQueries, animalLife),
 		head: []string{"animals", "table and indexes MB"},
@@ -101,7 +101,7 @@ func newCatalogue(ctx context.Context, g *ground, n int64) (*catalogue, float64,
 	if err != nil {
 		return nil, 0, err
 	}
-	tenant, err := staff.CreateTenant(ctx, by, store.NewTenant{Name: "large", Plan: plans.Free}, time.Now())
+	tenant, err := staff.Tenants.Create(ctx, by, store.NewTenant{Name: "large", Plan: plans.Free}, time.Now())
 	if err = errors.Join(err, staff.Close()); err != nil {
 		return nil, 0, err
 	}
@@ -190,7 +190,7 @@ func (c *catalogue) round(ctx context.Context, db *store.DB) error {
 // list returns how long a full page took.
 func (c *catalogue) list(ctx context.Context, db *store.DB, page catalog.Page) (time.Duration, error) {
 	start := time.Now()
-	pets, _, err := db.ListPets(ctx, c.tenant, page)
+	pets, _, err := db.Pets.ListPets(ctx, c.tenant, page)
 	took := time.Since(start)
 	if err == nil && len(pets) != pageLimit {
 		err = fmt.Errorf("it has %d", len(pets))

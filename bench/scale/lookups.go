@@ -30,7 +30,7 @@ type keyring struct {
 func lookUps(ctx context.Context, g *ground) (*table, error) {
 	t := &table{
 		title: "Keys in PostgreSQL",
-		about: "What the first request with a key costs: the look-up of whose it is, with its tenant, plan and ban, in `store.DB.Caller`. Ten keys a tenant. " +
+		about: "What the first request with a key costs: the look-up of whose it is, with its tenant, plan and ban, in `store.Keys.Caller`. Ten keys a tenant. " +
 			fmt.Sprintf("Every size has a database of its own; medians of %d rounds of %d look-ups of keys drawn at random on a new connection, all sizes in a new order each round.", lookUpRounds, lookUpQueries),
 		head: []string{"keys", "look-up µs"},
 	}
@@ -111,7 +111,7 @@ func (k *keyring) round(ctx context.Context) (err error) {
 		i := rand.IntN(k.n)
 		digest := digestOf(i)
 		start := time.Now()
-		c, err := db.Caller(ctx, digest, start)
+		c, err := db.Keys.Caller(ctx, digest, start)
 		if d := time.Since(start); q >= lookUpWarmUp {
 			took = append(took, d)
 		}

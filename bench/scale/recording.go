@@ -70,7 +70,7 @@ type cost struct{ requests, batches, rows, millis float64 }
 
 // record counts requests at a rate for a while, with one meter as a server has it, and returns what it cost.
 func record(ctx context.Context, g *ground, db *store.DB, keys, rate int) (c cost, err error) {
-	counted := &countingStore{DB: db}
+	counted := &countingStore{Usage: db.Usage}
 	meter := usage.NewMeter(counted, usage.Options{ServerID: fmt.Sprintf("%d-%d", keys, rate), Log: zerolog.Nop()})
 	count(meter, keys, 0, keys) // the first use of every key is written before it is measured
 	if err := meter.Flush(ctx); err != nil {
@@ -122,7 +122,7 @@ var keyIDs = func() (ids [10_000]string) {
 
 // countingStore counts what is written.
 type countingStore struct {
-	*store.DB
+	store.Usage
 	batches, rows atomic.Int64
 }
 
@@ -130,5 +130,5 @@ type countingStore struct {
 func (s *countingStore) WriteUsage(ctx context.Context, b usage.Batch) error {
 	s.batches.Add(1)
 	s.rows.Add(int64(len(b.Counts)))
-	return s.DB.WriteUsage(ctx, b)
+	return s.Usage.WriteUsage(ctx, b)
 }

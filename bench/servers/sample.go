@@ -92,7 +92,7 @@ func (f *filler) fill(ctx context.Context, crowd int) (*Sample, error) {
 		return nil, err
 	}
 	ban := store.NewBan{KeyID: s.Banned.keyID, Length: 24 * time.Hour, Reason: keys.AutomaticReason}
-	if _, err := f.db.PlaceBan(ctx, by, ban, time.Now()); err != nil {
+	if _, err := f.db.Bans.Place(ctx, by, ban, time.Now()); err != nil {
 		return nil, err
 	}
 	return s, f.exec(ctx,
@@ -113,11 +113,11 @@ func (f *filler) exec(ctx context.Context, statements ...string) error {
 
 // add makes a tenant on Enterprise with its animals and a key.
 func (f *filler) add(ctx context.Context, t *Tenant, name string, q plans.Quota) error {
-	made, err := f.db.CreateTenant(ctx, by, store.NewTenant{Name: name, Plan: plans.Enterprise, Own: &q}, time.Now())
+	made, err := f.db.Tenants.Create(ctx, by, store.NewTenant{Name: name, Plan: plans.Enterprise, Own: &q}, time.Now())
 	if err != nil {
 		return err
 	}
-	service := &keys.Service{Store: f.db}
+	service := &keys.Service{Store: f.db.Keys}
 	key, token, err := service.Issue(ctx, by, keys.Request{Tenant: name, Name: "bench", Environment: keys.Live})
 	if err != nil {
 		return err

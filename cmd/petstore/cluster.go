@@ -31,7 +31,7 @@ func newMember(ctx context.Context, databaseURL, serverID string, log zerolog.Lo
 	if err != nil {
 		return nil, err
 	}
-	return &member{Member: cluster.NewMember(db, cluster.Options{ServerID: serverID, Log: log}), db: db, log: log}, nil
+	return &member{Member: cluster.NewMember(db.Cluster, cluster.Options{ServerID: serverID, Log: log}), db: db, log: log}, nil
 }
 
 // join makes this server one of the cluster and waits until a term is in force, for a moment only: requests that come before

@@ -34,13 +34,13 @@ func openLimits(ctx context.Context, cfg config, db *store.DB, cluster *member, 
 	if err != nil {
 		return nil, fmt.Errorf("PETSTORE_REDIS_URL: %w", err)
 	}
-	shared := plans.NewRedis(client, plans.RedisOptions{Cluster: cluster, Counters: db, Log: log, Timeout: cfg.RedisTimeout})
+	shared := plans.NewRedis(client, plans.RedisOptions{Cluster: cluster, Counters: db.Counters, Log: log, Timeout: cfg.RedisTimeout})
 	return &limits{Limiter: shared, Versions: shared, redis: shared, client: client}, nil
 }
 
 // strikes counts where the limits are counted. A ban is known to this server at once.
 func (l *limits) strikes(db *store.DB, directory *keys.Directory, log zerolog.Logger) *keys.Strikes {
-	o := keys.StrikesOptions{Bans: db, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: log}
+	o := keys.StrikesOptions{Bans: db.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: log}
 	if l.redis != nil {
 		o.OpenShared = func() (limiter.Store, error) {
 			return redisstore.NewStoreWithOptions(l.client, limiter.StoreOptions{Prefix: "pst:strikes"})
@@ -58,7 +58,7 @@ func seededMemory(ctx context.Context, databaseURL string, cluster *member) (*pl
 	}
 	defer func() { _ = db.Close() }()
 	memory, now := plans.NewMemory(plans.WithVersions(cluster.alone)), time.Now()
-	used, err := db.UsedToday(ctx, plans.DayAt(now))
+	used, err := db.Usage.AdmittedOn(ctx, plans.DayAt(now))
 	if err != nil {
 		return nil, fmt.Errorf("read today's usage: %w", err)
 	}

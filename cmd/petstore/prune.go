@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"petstore.example/internal/store"
 	"petstore.example/internal/usage"
 )
 
@@ -18,20 +19,19 @@ const (
 	keyLimitAge = 10 * time.Minute
 )
 
-// pruner removes what is kept for a time only. Each method removes at most limit and returns how many.
-type pruner interface {
-	// PruneIdempotencyKeys removes those that have expired at now.
-	PruneIdempotencyKeys(ctx context.Context, now time.Time, limit int) (int, error)
-	// PruneRefusals removes those of before that instant.
-	PruneRefusals(ctx context.Context, before time.Time, limit int) (int, error)
-	// PruneKeyLimits removes what is kept of minutes that were over at that instant.
-	PruneKeyLimits(ctx context.Context, before time.Time, limit int) (int, error)
+// pruner removes rows that are no longer needed: at most limit that ended before the instant. It returns how many it removed.
+type pruner func(ctx context.Context, before time.Time, limit int) (int, error)
+
+// expiring is a kind of row that is kept for a time after its end.
+type expiring struct {
+	prune pruner
+	kept  time.Duration
 }
 
 // startPruning removes what has expired every minute until stop is called.
-func startPruning(db pruner, log zerolog.Logger) (stop func()) {
+func startPruning(db *store.DB, log zerolog.Logger) (stop func()) {
 	tick := time.NewTicker(pruneEvery)
-	end := background(log, "remove what has expired", pruning(db, tick.C, log))
+	end := background(log, "remove what has expired", pruning(allExpiring(db), tick.C, log))
 	return func() {
 		end()
 		tick.Stop()
@@ -40,10 +40,10 @@ func startPruning(db pruner, log zerolog.Logger) (stop func()) {
 
 // pruning returns the work of removing what has expired, now and at every tick until its context ends. What fails is
 // tried again at the next tick: the rows are only in the way of the disk.
-func pruning(db pruner, tick <-chan time.Time, log zerolog.Logger) func(context.Context) error {
+func pruning(all []expiring, tick <-chan time.Time, log zerolog.Logger) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for {
-			if err := pruneAll(ctx, db); err != nil && ctx.Err() == nil {
+			if err := pruneAll(ctx, all); err != nil && ctx.Err() == nil {
 				log.Warn().Err(err).Msg("remove what has expired")
 			}
 			select {
@@ -55,19 +55,26 @@ func pruning(db pruner, tick <-chan time.Time, log zerolog.Logger) func(context.
 	}
 }
 
-func pruneAll(ctx context.Context, db pruner) error {
-	now := time.Now()
-	return errors.Join(
-		prune(ctx, db.PruneIdempotencyKeys, now),
-		prune(ctx, db.PruneRefusals, now.Add(-usage.RefusalAge)),
-		prune(ctx, db.PruneKeyLimits, now.Add(-keyLimitAge)),
-	)
+func allExpiring(db *store.DB) []expiring {
+	return []expiring{
+		{prune: db.Idempotency.Prune},
+		{prune: db.Refusals.Prune, kept: usage.RefusalAge},
+		{prune: db.Counters.Prune, kept: keyLimitAge},
+	}
 }
 
-// prune goes on until fewer are left than one step removes.
-func prune(ctx context.Context, step func(context.Context, time.Time, int) (int, error), at time.Time) error {
+func pruneAll(ctx context.Context, all []expiring) error {
+	var errs []error
+	for _, e := range all {
+		errs = append(errs, e.pruneUntil(ctx, time.Now().Add(-e.kept)))
+	}
+	return errors.Join(errs...)
+}
+
+// pruneUntil goes on until fewer are left than one step removes.
+func (e expiring) pruneUntil(ctx context.Context, before time.Time) error {
 	for {
-		removed, err := step(ctx, at, pruneAtOnce)
+		removed, err := e.prune(ctx, before, pruneAtOnce)
 		if err != nil || removed < pruneAtOnce {
 			return err
 		}

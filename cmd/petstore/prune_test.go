@@ -66,7 +66,7 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 		select 'key_0000000000000001', id, 'live', sha256(''), 'last', now() from tenants`)
 	keep()
 	tick := make(chan time.Time)
-	stop := background(zerolog.Nop(), "prune", pruning(db, tick, zerolog.Nop()))
+	stop := background(zerolog.Nop(), "prune", pruning(allExpiring(db), tick, zerolog.Nop()))
 	defer stop()
 	awaitLeft(10 + 8 + 5)
 	keep()
@@ -74,29 +74,15 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 	awaitLeft(10 + 8 + 5)
 }
 
-// brokenPruner fails once.
-type brokenPruner struct{ calls chan int }
-
-func (p brokenPruner) PruneIdempotencyKeys(context.Context, time.Time, int) (int, error) {
-	n := <-p.calls
-	if n == 1 {
-		return 0, errors.New("database away")
-	}
-	return 0, nil
-}
-
-func (p brokenPruner) PruneRefusals(context.Context, time.Time, int) (int, error) { return 0, nil }
-
-func (p brokenPruner) PruneKeyLimits(context.Context, time.Time, int) (int, error) { return 0, nil }
-
 func TestPruningGoesOnAfterAnError(t *testing.T) {
 	t.Parallel()
 	var logged bytes.Buffer
-	p, tick := brokenPruner{make(chan int)}, make(chan time.Time)
-	stop := background(zerolog.Nop(), "prune", pruning(p, tick, zerolog.New(&logged)))
-	p.calls <- 1
+	results, tick := make(chan error), make(chan time.Time)
+	broken := expiring{prune: func(context.Context, time.Time, int) (int, error) { return 0, <-results }}
+	stop := background(zerolog.Nop(), "prune", pruning([]expiring{broken}, tick, zerolog.New(&logged)))
+	results <- errors.New("database away")
 	tick <- time.Time{}
-	p.calls <- 2
+	results <- nil
 	stop()
 	if got := logged.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "database away") {
 		t.Errorf("logged %q, want one line with the error", got)

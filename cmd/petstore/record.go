@@ -11,7 +11,7 @@ import (
 // them.
 func startRecording(db *store.DB, serverID string, log zerolog.Logger) (*usage.Meter, *usage.Refusals, func()) {
 	o := usage.Options{ServerID: serverID, Log: log}
-	meter, refusals := usage.NewMeter(db, o), usage.NewRefusals(db, o)
+	meter, refusals := usage.NewMeter(db.Usage, o), usage.NewRefusals(db.Refusals, o)
 	stopMeter := background(log, "record usage", meter.Run)
 	stopRefusals := background(log, "keep refusals", refusals.Run)
 	return meter, refusals, func() {

@@ -38,7 +38,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	}
 	defer logError(log, "close cluster", cluster.Close)
 
-	directory := keys.NewDirectory(db, cfg.keys(), time.Now)
+	directory := keys.NewDirectory(db.Keys, cfg.keys(), time.Now)
 	stopListening := background(log, "hear changes", func(ctx context.Context) error {
 		return store.Listen(ctx, string(cfg.DatabaseURL), directory, cluster.Wake, log)
 	})
@@ -66,7 +66,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	health.register(registry)
 
 	handler, err := api.New(api.Config{
-		Directory: directory, Limiter: limits.Limiter, Addresses: addresses, Strikes: strikes, Meter: meter, Refusals: refusals, Pets: db, Orders: db, Requests: db, Usage: db,
+		Directory: directory, Limiter: limits.Limiter, Addresses: addresses, Strikes: strikes, Meter: meter, Refusals: refusals, Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
 		Versions: limits.Versions, ListCacheBytes: cfg.ListCacheBytes,
 		BaseURL: cfg.BaseURL, TrustedProxies: cfg.TrustedProxies, Log: log, Metrics: registry,
 	})

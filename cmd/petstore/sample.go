@@ -29,9 +29,9 @@ func makeSample(ctx context.Context, databaseURL, dir string) (tenant plans.Tena
 	}
 	defer func() { _ = db.Close() }()
 	by := audit.By{Actor: "petstore dev", Reason: "sample data"}
-	tenant, err = db.GetTenant(ctx, sampleTenant)
+	tenant, err = db.Tenants.Get(ctx, sampleTenant)
 	if errors.Is(err, plans.ErrTenantNotFound) {
-		tenant, err = db.CreateTenant(ctx, by, store.NewTenant{Name: sampleTenant, Plan: plans.Pro}, time.Now())
+		tenant, err = db.Tenants.Create(ctx, by, store.NewTenant{Name: sampleTenant, Plan: plans.Pro}, time.Now())
 	}
 	if err != nil {
 		return tenant, "", err
@@ -39,7 +39,7 @@ func makeSample(ctx context.Context, databaseURL, dir string) (tenant plans.Tena
 	if err := makeAnimals(ctx, db, tenant.ID); err != nil {
 		return tenant, "", err
 	}
-	service := &keys.Service{Store: db}
+	service := &keys.Service{Store: db.Keys}
 	if note, err := devfile.Read(dir); err == nil {
 		k, err := service.Identify(ctx, note.APIKey)
 		if err == nil && k.TenantID == tenant.ID && k.Status(time.Now()) == "active" {
@@ -52,7 +52,7 @@ func makeSample(ctx context.Context, databaseURL, dir string) (tenant plans.Tena
 
 // replaceKey issues a key and revokes the earlier ones of that name, which nobody has any longer.
 func replaceKey(ctx context.Context, db *store.DB, service *keys.Service, by audit.By) (string, error) {
-	issued, err := db.ListKeys(ctx, store.KeyFilter{Tenant: sampleTenant, Limit: 1000})
+	issued, err := db.Keys.List(ctx, store.KeyFilter{Tenant: sampleTenant, Limit: 1000})
 	if err != nil {
 		return "", err
 	}
@@ -71,7 +71,7 @@ func replaceKey(ctx context.Context, db *store.DB, service *keys.Service, by aud
 }
 
 func makeAnimals(ctx context.Context, db *store.DB, tenantID int64) error {
-	pets, _, err := db.ListPets(ctx, tenantID, catalog.Page{Limit: sampleSize})
+	pets, _, err := db.Pets.ListPets(ctx, tenantID, catalog.Page{Limit: sampleSize})
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func makeAnimals(ctx context.Context, db *store.DB, tenantID int64) error {
 	names := []string{"Rex", "Luna", "Milo", "Bella", "Oscar", "Nala", "Simba", "Coco", "Felix", "Ruby", "Max"}
 	statuses := []catalog.Status{catalog.Available, catalog.Available, catalog.Pending, catalog.Available, catalog.Sold}
 	for i := len(pets); i < sampleSize; i++ {
-		_, err := db.CreatePet(ctx, tenantID, catalog.NewPet{
+		_, err := db.Pets.CreatePet(ctx, tenantID, catalog.NewPet{
 			Name:       fmt.Sprintf("%s the %s", names[i%len(names)], kinds[i%len(kinds)]),
 			CategoryID: int64(i%len(kinds)) + 1,
 			Status:     statuses[i%len(statuses)],

@@ -48,7 +48,7 @@ func runAuditList(ctx context.Context, o *auditListOptions) error {
 	if err != nil {
 		return err
 	}
-	entries, err := db.ListAudit(ctx, store.AuditFilter{Tenant: o.tenant, Limit: o.limit + 1})
+	entries, err := db.Audit.List(ctx, store.AuditFilter{Tenant: o.tenant, Limit: o.limit + 1})
 	if err != nil {
 		return o.explain(ctx, err, about{tenant: o.tenant})
 	}

@@ -42,7 +42,7 @@ func runBanLift(ctx context.Context, o *banLiftOptions) error {
 	return change[keys.Ban]{
 		about: about{key: o.id},
 		do: func(ctx context.Context, db *store.DB, by audit.By) (keys.Ban, error) {
-			return db.LiftBan(ctx, by, o.id, now)
+			return db.Bans.Lift(ctx, by, o.id, now)
 		},
 		told: func(b keys.Ban) string { return "lifted the ban on key " + b.KeyID + " of tenant " + b.TenantName },
 		view: banView(now),

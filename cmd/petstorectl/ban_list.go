@@ -50,7 +50,7 @@ func runBanList(ctx context.Context, o *banListOptions) error {
 		return err
 	}
 	now := o.now()
-	bans, err := db.ListBans(ctx, store.BanFilter{Tenant: o.tenant, Past: o.all, Limit: o.limit + 1}, now)
+	bans, err := db.Bans.List(ctx, store.BanFilter{Tenant: o.tenant, Past: o.all, Limit: o.limit + 1}, now)
 	if err != nil {
 		return o.explain(ctx, err, about{tenant: o.tenant})
 	}

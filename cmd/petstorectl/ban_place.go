@@ -15,7 +15,7 @@ import (
 type banPlaceOptions struct {
 	*factory
 
-	id     string
+	id       string
 	duration time.Duration
 }
 
@@ -59,7 +59,7 @@ func runBanPlace(ctx context.Context, o *banPlaceOptions) error {
 	return change[keys.Ban]{
 		about: about{key: o.id},
 		do: func(ctx context.Context, db *store.DB, by audit.By) (keys.Ban, error) {
-			return db.PlaceBan(ctx, by, store.NewBan{KeyID: o.id, Length: o.duration, Reason: o.reason}, now)
+			return db.Bans.Place(ctx, by, store.NewBan{KeyID: o.id, Length: o.duration, Reason: o.reason}, now)
 		},
 		told: func(b keys.Ban) string {
 			return fmt.Sprintf("banned key %s of tenant %s until %s", b.KeyID, b.TenantName, plain(b.EndsAt))

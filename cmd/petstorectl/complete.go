@@ -21,7 +21,7 @@ func (f *factory) tenantNames(ctx context.Context, prefix string, limit int) ([]
 	if err != nil {
 		return nil, err
 	}
-	return db.TenantNames(ctx, prefix, limit)
+	return db.Tenants.Names(ctx, prefix, limit)
 }
 
 func (f *factory) keyIDs(ctx context.Context, prefix string, limit int) ([]string, error) {
@@ -29,7 +29,7 @@ func (f *factory) keyIDs(ctx context.Context, prefix string, limit int) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	return db.KeyIDs(ctx, prefix, limit)
+	return db.Keys.IDs(ctx, prefix, limit)
 }
 
 func (f *factory) planNames(ctx context.Context, _ string, _ int) ([]string, error) {
@@ -37,7 +37,7 @@ func (f *factory) planNames(ctx context.Context, _ string, _ int) ([]string, err
 	if err != nil {
 		return nil, err
 	}
-	list, err := db.ListPlans(ctx)
+	list, err := db.Plans.List(ctx)
 	names := make([]string, len(list))
 	for i, p := range list {
 		names[i] = p.Name

@@ -43,7 +43,7 @@ func (o *doctorOptions) examine(ctx context.Context) ([]finding, error) {
 }
 
 func checkCluster(ctx context.Context, db *store.DB, now time.Time) []finding {
-	state, err := db.ClusterState(ctx)
+	state, err := db.Cluster.State(ctx)
 	if err != nil {
 		return []finding{{"servers", statusFail, "can't read the servers: " + err.Error(), "run: petstorectl migrate status"}}
 	}

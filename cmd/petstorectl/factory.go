@@ -88,7 +88,7 @@ func (f *factory) keys(ctx context.Context) (*keys.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &keys.Service{Store: db, Clock: f.now}, nil
+	return &keys.Service{Store: db.Keys, Clock: f.now}, nil
 }
 
 // by says who makes the change: PETSTORE_ACTOR, else the user of this machine.

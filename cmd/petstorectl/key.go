@@ -59,7 +59,7 @@ func keyDetailsView(now time.Time) view[keyDetails] {
 // printKey shows one key with its ban.
 func printKey(ctx context.Context, f *factory, db *store.DB, k keys.Key) error {
 	now := f.now()
-	bans, err := db.ListBans(ctx, store.BanFilter{KeyID: k.ID, Limit: 1}, now)
+	bans, err := db.Bans.List(ctx, store.BanFilter{KeyID: k.ID, Limit: 1}, now)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (f *factory) warnOwnLimit(ctx context.Context, k keys.Key) {
 	if err != nil {
 		return
 	}
-	t, err := db.GetTenant(ctx, k.TenantName)
+	t, err := db.Tenants.Get(ctx, k.TenantName)
 	if err == nil && k.PerMinute >= t.Quota.PerMinute {
 		f.streams.say("the key's own limit has no effect: tenant %s on plan %s is limited to %s requests per minute for all its keys",
 			t.Name, t.Plan, thousands(t.Quota.PerMinute))

@@ -49,7 +49,7 @@ func runKeyList(ctx context.Context, o *keyListOptions) error {
 	if err != nil {
 		return err
 	}
-	list, err := db.ListKeys(ctx, store.KeyFilter{Tenant: o.tenant, Limit: o.limit + 1})
+	list, err := db.Keys.List(ctx, store.KeyFilter{Tenant: o.tenant, Limit: o.limit + 1})
 	if err != nil {
 		return o.explain(ctx, err, about{tenant: o.tenant})
 	}

@@ -48,14 +48,14 @@ func runKeyRevoke(ctx context.Context, o *keyRevokeOptions) error {
 	return change[keys.Key]{
 		about: about{key: o.id},
 		question: func(ctx context.Context, db *store.DB) (string, error) {
-			k, err := db.GetKey(ctx, o.id)
+			k, err := db.Keys.Get(ctx, o.id)
 			if err != nil || !k.RevokedAt.IsZero() {
 				return "", err
 			}
 			return fmt.Sprintf("Revoke key %s%s of tenant %s?", k.ID, named(k), k.TenantName), nil
 		},
 		do: func(ctx context.Context, db *store.DB, by audit.By) (keys.Key, error) {
-			service := keys.Service{Store: db, Clock: o.now}
+			service := keys.Service{Store: db.Keys, Clock: o.now}
 			return service.Revoke(ctx, by, o.id)
 		},
 		told: func(k keys.Key) string { return "revoked key " + k.ID + " of tenant " + k.TenantName },

@@ -122,7 +122,7 @@ func (o *keyRotateOptions) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k, err := db.GetKey(ctx, o.id)
+	k, err := db.Keys.Get(ctx, o.id)
 	if err != nil {
 		return o.explain(ctx, err, about{key: o.id})
 	}

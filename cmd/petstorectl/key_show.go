@@ -39,7 +39,7 @@ func runKeyShow(ctx context.Context, o *keyShowOptions) error {
 	if err != nil {
 		return err
 	}
-	k, err := db.GetKey(ctx, o.id)
+	k, err := db.Keys.Get(ctx, o.id)
 	if err != nil {
 		return o.explain(ctx, err, about{key: o.id})
 	}

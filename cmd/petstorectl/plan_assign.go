@@ -59,7 +59,7 @@ func runPlanAssign(ctx context.Context, o *planAssignOptions) error {
 	if err != nil {
 		return err
 	}
-	before, after, err := db.AssignPlan(ctx, by, o.tenant, o.plan, o.own, o.now())
+	before, after, err := db.Tenants.AssignPlan(ctx, by, o.tenant, o.plan, o.own, o.now())
 	if errors.Is(err, plans.ErrTenantNotFound) && o.swapped(ctx, db) {
 		return &problem{
 			code:    exitNotFound,
@@ -83,7 +83,7 @@ func runPlanAssign(ctx context.Context, o *planAssignOptions) error {
 
 // swapped tells whether the tenant stands where the plan should, and the plan where the tenant should.
 func (o *planAssignOptions) swapped(ctx context.Context, db *store.DB) bool {
-	_, planErr := db.GetPlan(ctx, o.tenant)
-	_, tenantErr := db.GetTenant(ctx, o.plan)
+	_, planErr := db.Plans.Get(ctx, o.tenant)
+	_, tenantErr := db.Tenants.Get(ctx, o.plan)
 	return planErr == nil && tenantErr == nil
 }

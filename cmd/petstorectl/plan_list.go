@@ -31,7 +31,7 @@ func runPlanList(ctx context.Context, o *planListOptions) error {
 	if err != nil {
 		return err
 	}
-	list, err := db.ListPlans(ctx)
+	list, err := db.Plans.List(ctx)
 	if err != nil {
 		return err
 	}

@@ -49,11 +49,11 @@ func runPlanShow(ctx context.Context, o *planShowOptions) error {
 	if err != nil {
 		return err
 	}
-	p, err := db.GetPlan(ctx, o.name)
+	p, err := db.Plans.Get(ctx, o.name)
 	if err != nil {
 		return o.explain(ctx, err, about{plan: o.name})
 	}
-	tenants, err := db.CountTenants(ctx, o.name)
+	tenants, err := db.Plans.CountTenants(ctx, o.name)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func runPlanSimulate(ctx context.Context, o *planSimulateOptions) error {
 		return err
 	}
 	about := about{tenant: o.tenant, plan: o.plan}
-	plan, err := db.GetPlan(ctx, o.plan)
+	plan, err := db.Plans.Get(ctx, o.plan)
 	if err != nil {
 		return o.explain(ctx, err, about)
 	}
@@ -83,7 +83,7 @@ func runPlanSimulate(ctx context.Context, o *planSimulateOptions) error {
 	if err != nil {
 		return o.explain(ctx, err, about)
 	}
-	rows, err := db.UsageReport(ctx, store.UsageQuery{
+	rows, err := db.Usage.Report(ctx, store.UsageQuery{
 		Tenant: o.tenant, From: o.from, To: o.to, By: store.ByHour, Limit: maxDays * 24,
 	})
 	if err != nil {

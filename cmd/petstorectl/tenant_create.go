@@ -57,7 +57,7 @@ func runTenantCreate(ctx context.Context, o *tenantCreateOptions) error {
 	return change[plans.Tenant]{
 		about: about{tenant: o.name, plan: o.plan},
 		do: func(ctx context.Context, db *store.DB, by audit.By) (plans.Tenant, error) {
-			return db.CreateTenant(ctx, by, store.NewTenant{Name: o.name, Plan: o.plan, Own: o.own}, o.now())
+			return db.Tenants.Create(ctx, by, store.NewTenant{Name: o.name, Plan: o.plan, Own: o.own}, o.now())
 		},
 		told: func(t plans.Tenant) string {
 			return fmt.Sprintf("created tenant %s on plan %s: %s", t.Name, t.Plan, quotaText(t))

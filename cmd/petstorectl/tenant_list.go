@@ -41,7 +41,7 @@ func runTenantList(ctx context.Context, o *tenantListOptions) error {
 	if err != nil {
 		return err
 	}
-	tenants, err := db.ListTenants(ctx, o.limit+1)
+	tenants, err := db.Tenants.List(ctx, o.limit+1)
 	if err != nil {
 		return err
 	}

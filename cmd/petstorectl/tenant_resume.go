@@ -38,7 +38,7 @@ func runTenantResume(ctx context.Context, o *tenantResumeOptions) error {
 	return change[plans.Tenant]{
 		about: about{tenant: o.name},
 		do: func(ctx context.Context, db *store.DB, by audit.By) (plans.Tenant, error) {
-			return db.ResumeTenant(ctx, by, o.name, o.now())
+			return db.Tenants.Resume(ctx, by, o.name, o.now())
 		},
 		told: func(t plans.Tenant) string { return "resumed tenant " + t.Name },
 		view: tenantView,

@@ -49,11 +49,11 @@ func runTenantShow(ctx context.Context, o *tenantShowOptions) error {
 	if err != nil {
 		return err
 	}
-	t, err := db.GetTenant(ctx, o.name)
+	t, err := db.Tenants.Get(ctx, o.name)
 	if err != nil {
 		return o.explain(ctx, err, about{tenant: o.name})
 	}
-	active, err := db.CountActiveKeys(ctx, t.ID, o.now())
+	active, err := db.Keys.CountActive(ctx, t.ID, o.now())
 	if err != nil {
 		return err
 	}

@@ -46,14 +46,14 @@ func runTenantSuspend(ctx context.Context, o *tenantSuspendOptions) error {
 	return change[plans.Tenant]{
 		about: about{tenant: o.name},
 		question: func(ctx context.Context, db *store.DB) (string, error) {
-			t, err := db.GetTenant(ctx, o.name)
+			t, err := db.Tenants.Get(ctx, o.name)
 			if err != nil || !t.SuspendedAt.IsZero() {
 				return "", err
 			}
 			return fmt.Sprintf("Suspend tenant %s and refuse all its keys?", t.Name), nil
 		},
 		do: func(ctx context.Context, db *store.DB, by audit.By) (plans.Tenant, error) {
-			return db.SuspendTenant(ctx, by, o.name, o.now())
+			return db.Tenants.Suspend(ctx, by, o.name, o.now())
 		},
 		told: func(t plans.Tenant) string { return "suspended tenant " + t.Name + ": its keys are refused" },
 		view: tenantView,

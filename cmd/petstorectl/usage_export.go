@@ -69,7 +69,7 @@ func runUsageExport(ctx context.Context, o *usageExportOptions) error {
 	if err != nil {
 		return err
 	}
-	rows, err := db.Billing(ctx, o.from, o.to)
+	rows, err := db.Usage.Billing(ctx, o.from, o.to)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func runUsageShow(ctx context.Context, o *usageShowOptions) error {
 	if err != nil {
 		return err
 	}
-	rows, err := db.UsageReport(ctx, store.UsageQuery{
+	rows, err := db.Usage.Report(ctx, store.UsageQuery{
 		Tenant: o.tenant, From: o.from, To: o.to, By: o.by, Limit: o.limit + 1,
 	})
 	if err != nil {

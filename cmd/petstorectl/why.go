@@ -91,7 +91,7 @@ func (o *whyOptions) find(ctx context.Context) (keys.Key, *usage.RefusalRecord, 
 	if err != nil {
 		return keys.Key{}, nil, err
 	}
-	refusals, err := db.RequestRefusals(ctx, o.subject, 2)
+	refusals, err := db.Refusals.OfRequest(ctx, o.subject, 2)
 	if err != nil {
 		return keys.Key{}, nil, err
 	}
@@ -115,6 +115,6 @@ func (o *whyOptions) key(ctx context.Context, id string) (keys.Key, error) {
 	if err != nil {
 		return keys.Key{}, err
 	}
-	k, err := db.GetKey(ctx, id)
+	k, err := db.Keys.Get(ctx, id)
 	return k, o.explain(ctx, err, about{key: id})
 }

@@ -32,23 +32,23 @@ type standing struct {
 
 func standingOf(ctx context.Context, db *store.DB, k keys.Key, shown int, now time.Time) (s standing, err error) {
 	s = standing{now: now, key: k, shown: shown}
-	if s.tenant, err = db.GetTenant(ctx, k.TenantName); err != nil {
+	if s.tenant, err = db.Tenants.Get(ctx, k.TenantName); err != nil {
 		return s, err
 	}
 	midnight, hour := now.UTC().Truncate(day), now.UTC().Truncate(time.Hour)
-	if s.today, err = db.UsageOfKey(ctx, k.TenantID, k.ID, midnight, midnight.Add(day)); err != nil {
+	if s.today, err = db.Usage.OfKey(ctx, k.TenantID, k.ID, midnight, midnight.Add(day)); err != nil {
 		return s, err
 	}
-	if s.lastDay, err = db.UsageOfKey(ctx, k.TenantID, k.ID, hour.Add(-day), hour.Add(time.Hour)); err != nil {
+	if s.lastDay, err = db.Usage.OfKey(ctx, k.TenantID, k.ID, hour.Add(-day), hour.Add(time.Hour)); err != nil {
 		return s, err
 	}
-	if s.bans, err = db.ListBans(ctx, store.BanFilter{KeyID: k.ID, Past: true, Limit: maxLimit}, now); err != nil {
+	if s.bans, err = db.Bans.List(ctx, store.BanFilter{KeyID: k.ID, Past: true, Limit: maxLimit}, now); err != nil {
 		return s, err
 	}
-	if s.refusals, err = db.KeyRefusals(ctx, k.TenantID, k.ID, usage.RefusalsPerKey); err != nil {
+	if s.refusals, err = db.Refusals.OfKey(ctx, k.TenantID, k.ID, usage.RefusalsPerKey); err != nil {
 		return s, err
 	}
-	s.changes, err = db.ListAudit(ctx, store.AuditFilter{
+	s.changes, err = db.Audit.List(ctx, store.AuditFilter{
 		Tenant: k.TenantName, Subjects: []string{k.ID, k.TenantName}, Limit: maxLimit,
 	})
 	if err != nil {
@@ -60,7 +60,7 @@ func standingOf(ctx context.Context, db *store.DB, k keys.Key, shown int, now ti
 
 // largerPlan returns the smallest plan that allows more than the tenant now may, "" when it has the last.
 func largerPlan(ctx context.Context, db *store.DB, t plans.Tenant) (string, error) {
-	list, err := db.ListPlans(ctx)
+	list, err := db.Plans.List(ctx)
 	for _, p := range list {
 		if p.Quota == nil || p.Quota.PerMinute > t.Quota.PerMinute && p.Quota.PerDay > t.Quota.PerDay {
 			return p.Name, err

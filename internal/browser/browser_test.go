@@ -100,17 +100,17 @@ func serve(t *testing.T) (url, key string) {
 	key = issue(t, open(t, database.URL, store.Options{}))
 	db := open(t, database.APIURL, store.Options{AsAPI: true})
 	for i, name := range []string{"Rex the first", "Mia", "Luna", "Otto"} {
-		if _, err := db.CreatePet(t.Context(), 1, catalog.NewPet{Name: name, CategoryID: int64(i), Status: catalog.Available}); err != nil {
+		if _, err := db.Pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: name, CategoryID: int64(i), Status: catalog.Available}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	strikes := keys.NewStrikes(keys.StrikesOptions{Bans: db})
+	strikes := keys.NewStrikes(keys.StrikesOptions{Bans: db.Bans})
 	t.Cleanup(strikes.Close)
 	s := httptest.NewUnstartedServer(nil)
 	url = "http://" + s.Listener.Addr().String()
 	h, err := api.New(api.Config{
-		Directory: keys.NewDirectory(db, keys.Live, time.Now), Limiter: plans.NewMemory(), Addresses: plans.NewAddresses(6000),
-		Strikes: strikes, Meter: usage.NewMeter(db, usage.Options{}), Pets: db, Orders: db, Requests: db, Usage: db,
+		Directory: keys.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: plans.NewMemory(), Addresses: plans.NewAddresses(6000),
+		Strikes: strikes, Meter: usage.NewMeter(db.Usage, usage.Options{}), Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
 		BaseURL: url + "/v1", Log: zerolog.Nop(),
 	})
 	if err != nil {
@@ -147,10 +147,10 @@ func open(t *testing.T, url string, o store.Options) *store.DB {
 func issue(t *testing.T, staff *store.DB) string {
 	t.Helper()
 	by := audit.By{Actor: "test"}
-	if _, err := staff.CreateTenant(t.Context(), by, store.NewTenant{Name: "acme", Plan: plans.Pro}, time.Now()); err != nil {
+	if _, err := staff.Tenants.Create(t.Context(), by, store.NewTenant{Name: "acme", Plan: plans.Pro}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	service := keys.Service{Store: staff}
+	service := keys.Service{Store: staff.Keys}
 	_, token, err := service.Issue(t.Context(), by, keys.Request{Tenant: "acme", Environment: keys.Live})
 	if err != nil {
 		t.Fatal(fmt.Errorf("issue a key: %w", err))

@@ -52,11 +52,11 @@ func newHouse(t *testing.T) *house {
 	staff := open(t, database.URL, store.Options{})
 	h.key = issue(t, staff)
 	db := open(t, database.APIURL, store.Options{AsAPI: true})
-	strikes := keys.NewStrikes(keys.StrikesOptions{Bans: db})
+	strikes := keys.NewStrikes(keys.StrikesOptions{Bans: db.Bans})
 	t.Cleanup(strikes.Close)
 	h.Handler, err = api.New(api.Config{
-		Directory: keys.NewDirectory(db, keys.Live, time.Now), Limiter: plans.NewMemory(), Addresses: plans.NewAddresses(1 << 40),
-		Strikes: strikes, Meter: usage.NewMeter(db, usage.Options{}), Pets: db, Orders: db, Requests: db, Usage: db,
+		Directory: keys.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: plans.NewMemory(), Addresses: plans.NewAddresses(1 << 40),
+		Strikes: strikes, Meter: usage.NewMeter(db.Usage, usage.Options{}), Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
 		BaseURL: "https://api.example.com/v1", Log: zerolog.Nop(),
 	})
 	if err != nil {
@@ -84,10 +84,10 @@ func issue(t *testing.T, staff *store.DB) string {
 	t.Helper()
 	by := audit.By{Actor: "test"}
 	quota := plans.Quota{PerMinute: 1 << 40, PerDay: 1 << 40}
-	if _, err := staff.CreateTenant(t.Context(), by, store.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: &quota}, time.Now()); err != nil {
+	if _, err := staff.Tenants.Create(t.Context(), by, store.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: &quota}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	service := keys.Service{Store: staff}
+	service := keys.Service{Store: staff.Keys}
 	_, token, err := service.Issue(t.Context(), by, keys.Request{Tenant: "acme", Environment: keys.Live})
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func (h *house) fill(t *testing.T, db *store.DB) {
 	t.Helper()
 	const tenant = 1
 	for range 400 {
-		pet, err := db.CreatePet(t.Context(), tenant, catalog.NewPet{Name: "Rex", CategoryID: 7, Status: catalog.Available})
+		pet, err := db.Pets.CreatePet(t.Context(), tenant, catalog.NewPet{Name: "Rex", CategoryID: 7, Status: catalog.Available})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func (h *house) fill(t *testing.T, db *store.DB) {
 		if pet.ID%2 == 0 {
 			continue
 		}
-		order, err := db.PlaceOrder(t.Context(), tenant, catalog.NewOrder{PetID: pet.ID, Quantity: 1})
+		order, err := db.Orders.PlaceOrder(t.Context(), tenant, catalog.NewOrder{PetID: pet.ID, Quantity: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

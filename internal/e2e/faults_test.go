@@ -117,7 +117,7 @@ func apart(a, b time.Time) time.Duration {
 // settle gives the tenant its plan and its keys. What it used before comes on top of its first minute.
 func (tr *trial) settle(d *demand) {
 	tr.t.Helper()
-	_, after, err := tr.db.AssignPlan(tr.t.Context(), setUp, d.Name, d.plan, d.own, time.Now())
+	_, after, err := tr.db.Tenants.AssignPlan(tr.t.Context(), setUp, d.Name, d.plan, d.own, time.Now())
 	if err != nil {
 		tr.t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func (tr *trial) settle(d *demand) {
 	if d.ofKey == 0 {
 		return
 	}
-	service := &keys.Service{Store: tr.db}
+	service := &keys.Service{Store: tr.db.Keys}
 	if _, _, err := service.Edit(tr.t.Context(), setUp, d.keys[0].id, keys.Edit{PerMinute: &d.ofKey}); err != nil {
 		tr.t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ var setUp = audit.By{Actor: "e2e", Reason: "test"}
 func (h *house) tenant(plan string, own *plans.Quota, keyCount int) *tenant {
 	h.t.Helper()
 	name := fmt.Sprintf("%s-%d", plan, h.names.Add(1))
-	made, err := h.db.CreateTenant(h.t.Context(), setUp, store.NewTenant{Name: name, Plan: plan, Own: own}, time.Now())
+	made, err := h.db.Tenants.Create(h.t.Context(), setUp, store.NewTenant{Name: name, Plan: plan, Own: own}, time.Now())
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func (h *house) tenant(plan string, own *plans.Quota, keyCount int) *tenant {
 
 func (h *house) issue(tenant string) key {
 	h.t.Helper()
-	service := &keys.Service{Store: h.db}
+	service := &keys.Service{Store: h.db.Keys}
 	k, token, err := service.Issue(h.t.Context(), setUp, keys.Request{Tenant: tenant, Environment: keys.Live})
 	if err != nil {
 		h.t.Fatal(err)

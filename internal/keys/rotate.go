@@ -33,13 +33,13 @@ type Replacement func(old Key) (Key, Digest, error)
 
 // Rotate issues a key with the tenant, name, environment and own limit of another key and lets that one expire. It
 // returns both keys as they are afterwards. It returns ErrGracePeriod, ErrExpiryPast, or an error of
-// ServiceStore.RotateKey.
+// ServiceStore.Rotate.
 func (s *Service) Rotate(ctx context.Context, by audit.By, id string, r Rotation) (old, issued Key, token Token, err error) {
 	now := s.now()
 	if err = r.check(now); err != nil {
 		return Key{}, Key{}, Token{}, fmt.Errorf("rotate key: %w", err)
 	}
-	old, issued, err = s.Store.RotateKey(ctx, by, id, now, now.Add(r.GracePeriod), func(old Key) (Key, Digest, error) {
+	old, issued, err = s.Store.Rotate(ctx, by, id, now, now.Add(r.GracePeriod), func(old Key) (Key, Digest, error) {
 		if token, err = NewToken(old.Environment); err != nil {
 			return Key{}, Digest{}, err
 		}

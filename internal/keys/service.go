@@ -45,20 +45,20 @@ const maxNameLength = 100
 // ServiceStore keeps issued keys. Every change writes its audit entry in its own transaction and, when by.DryRun is set,
 // is checked in full and then undone. A text to keep that holds a key is refused with ErrTextHoldsKey.
 type ServiceStore interface {
-	// CreateKey adds a key for the tenant k.TenantName. It returns plans.ErrTenantNotFound, or ErrTooManyKeys when the
+	// Create adds a key for the tenant k.TenantName. It returns plans.ErrTenantNotFound, or ErrTooManyKeys when the
 	// tenant has MaxActive keys that are active at k.CreatedAt, however many are created at the same time.
-	CreateKey(ctx context.Context, by audit.By, k Key, d Digest) (Key, error)
-	// FindKey returns the key of that digest, whatever its state, or ErrKeyNotFound.
-	FindKey(ctx context.Context, d Digest) (Key, error)
-	// EditKey changes what e names and returns the key before and after, ErrKeyNotFound or ErrKeyRevoked. What is as asked
+	Create(ctx context.Context, by audit.By, k Key, d Digest) (Key, error)
+	// Find returns the key of that digest, whatever its state, or ErrKeyNotFound.
+	Find(ctx context.Context, d Digest) (Key, error)
+	// Edit changes what e names and returns the key before and after, ErrKeyNotFound or ErrKeyRevoked. What is as asked
 	// for already is not changed and not remembered: before and after are equal.
-	EditKey(ctx context.Context, by audit.By, id string, e Edit, now time.Time) (before, after Key, err error)
-	// RotateKey adds the key that next makes and lets the old one expire at the instant until, unless it does so before. It
+	Edit(ctx context.Context, by audit.By, id string, e Edit, now time.Time) (before, after Key, err error)
+	// Rotate adds the key that next makes and lets the old one expire at the instant until, unless it does so before. It
 	// returns both as they are after, ErrKeyNotFound, ErrKeyRevoked, ErrKeyExpired, an error of next, or ErrTooManyKeys when
 	// more than MaxActive would be active at now.
-	RotateKey(ctx context.Context, by audit.By, id string, now, until time.Time, next Replacement) (old, issued Key, err error)
-	// RevokeKey returns the key as it is after, ErrKeyNotFound, or ErrKeyRevoked when it was revoked before.
-	RevokeKey(ctx context.Context, by audit.By, id string, now time.Time) (Key, error)
+	Rotate(ctx context.Context, by audit.By, id string, now, until time.Time, next Replacement) (old, issued Key, err error)
+	// Revoke returns the key as it is after, ErrKeyNotFound, or ErrKeyRevoked when it was revoked before.
+	Revoke(ctx context.Context, by audit.By, id string, now time.Time) (Key, error)
 }
 
 // Service issues, identifies, changes, rotates and revokes keys.
@@ -89,7 +89,7 @@ type Edit struct {
 }
 
 // Issue makes a key. The token is the only place where its plaintext ever is: it can't be had again.
-// It returns ErrKeyName, ErrPerMinute, ErrExpiryPast, ErrTextHoldsKey, or an error of ServiceStore.CreateKey.
+// It returns ErrKeyName, ErrPerMinute, ErrExpiryPast, ErrTextHoldsKey, or an error of ServiceStore.Create.
 func (s *Service) Issue(ctx context.Context, by audit.By, r Request) (Key, Token, error) {
 	now := s.now()
 	if err := r.check(now); err != nil {
@@ -103,7 +103,7 @@ func (s *Service) Issue(ctx context.Context, by audit.By, r Request) (Key, Token
 	if err != nil {
 		return Key{}, Token{}, err
 	}
-	key, err := s.Store.CreateKey(ctx, by, Key{
+	key, err := s.Store.Create(ctx, by, Key{
 		ID: id, TenantName: r.Tenant, Name: r.Name, Environment: r.Environment, Last4: token.Last4(),
 		PerMinute: r.PerMinute, CreatedAt: now, ExpiresAt: r.ExpiresAt,
 	}, token.Digest())
@@ -120,7 +120,7 @@ func (s *Service) Identify(ctx context.Context, text string) (Key, error) {
 	if err != nil {
 		return Key{}, err
 	}
-	key, err := s.Store.FindKey(ctx, token.Digest())
+	key, err := s.Store.Find(ctx, token.Digest())
 	if err != nil {
 		return Key{}, fmt.Errorf("identify key: %w", err)
 	}
@@ -128,10 +128,10 @@ func (s *Service) Identify(ctx context.Context, text string) (Key, error) {
 }
 
 // Edit changes a key's name or its own limit and returns the key before and after. It returns ErrKeyName, ErrPerMinute,
-// ErrTextHoldsKey, or an error of ServiceStore.EditKey.
+// ErrTextHoldsKey, or an error of ServiceStore.Edit.
 func (s *Service) Edit(ctx context.Context, by audit.By, id string, e Edit) (before, after Key, err error) {
 	if err = e.check(); err == nil {
-		before, after, err = s.Store.EditKey(ctx, by, id, e, s.now())
+		before, after, err = s.Store.Edit(ctx, by, id, e, s.now())
 	}
 	if err != nil {
 		return Key{}, Key{}, fmt.Errorf("edit key: %w", err)
@@ -139,9 +139,9 @@ func (s *Service) Edit(ctx context.Context, by audit.By, id string, e Edit) (bef
 	return before, after, nil
 }
 
-// Revoke ends a key at once and for ever. It returns an error of ServiceStore.RevokeKey.
+// Revoke ends a key at once and for ever. It returns an error of ServiceStore.Revoke.
 func (s *Service) Revoke(ctx context.Context, by audit.By, id string) (Key, error) {
-	key, err := s.Store.RevokeKey(ctx, by, id, s.now())
+	key, err := s.Store.Revoke(ctx, by, id, s.now())
 	if err != nil {
 		return Key{}, fmt.Errorf("revoke key: %w", err)
 	}

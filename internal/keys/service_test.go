@@ -17,14 +17,14 @@ type issueTable struct {
 	err  error
 }
 
-func (i *issueTable) CreateKey(_ context.Context, _ audit.By, k keys.Key, d keys.Digest) (keys.Key, error) {
+func (i *issueTable) Create(_ context.Context, _ audit.By, k keys.Key, d keys.Digest) (keys.Key, error) {
 	if i.err == nil {
 		i.keys[d] = k
 	}
 	return k, i.err
 }
 
-func (i *issueTable) FindKey(_ context.Context, d keys.Digest) (keys.Key, error) {
+func (i *issueTable) Find(_ context.Context, d keys.Digest) (keys.Key, error) {
 	k, ok := i.keys[d]
 	if !ok {
 		return keys.Key{}, keys.ErrKeyNotFound
@@ -32,7 +32,7 @@ func (i *issueTable) FindKey(_ context.Context, d keys.Digest) (keys.Key, error)
 	return k, i.err
 }
 
-func (i *issueTable) EditKey(
+func (i *issueTable) Edit(
 	_ context.Context, _ audit.By, id string, e keys.Edit, _ time.Time,
 ) (before, after keys.Key, err error) {
 	after = keys.Key{ID: id}
@@ -42,7 +42,7 @@ func (i *issueTable) EditKey(
 	return keys.Key{ID: id}, after, i.err
 }
 
-func (i *issueTable) RotateKey(
+func (i *issueTable) Rotate(
 	_ context.Context, _ audit.By, id string, _, until time.Time, next keys.Replacement,
 ) (old, issued keys.Key, err error) {
 	old = keys.Key{ID: id, Name: "ci", Environment: keys.Test, PerMinute: 50, ExpiresAt: until}
@@ -53,7 +53,7 @@ func (i *issueTable) RotateKey(
 	return old, issued, errors.Join(err, i.err)
 }
 
-func (i *issueTable) RevokeKey(_ context.Context, _ audit.By, id string, now time.Time) (keys.Key, error) {
+func (i *issueTable) Revoke(_ context.Context, _ audit.By, id string, now time.Time) (keys.Key, error) {
 	return keys.Key{ID: id, RevokedAt: now}, i.err
 }
 

@@ -16,11 +16,14 @@ import (
 	"petstore.example/internal/plans"
 )
 
+// Audit reads the audit log. Each change writes its entry in its own transaction.
+type Audit struct{ *conn }
+
 // errDryRun rolls back a change that was only tried.
 var errDryRun = errors.New("dry run")
 
 // change runs fn in a transaction, which is rolled back when fn fails or the change is only tried.
-func (d *DB) change(ctx context.Context, by audit.By, fn func(*sqlx.Tx) error) error {
+func (d *conn) change(ctx context.Context, by audit.By, fn func(*sqlx.Tx) error) error {
 	err := d.tx(ctx, func(tx *sqlx.Tx) error {
 		if err := fn(tx); err != nil {
 			return err
@@ -153,8 +156,8 @@ type AuditFilter struct {
 	Limit    int
 }
 
-// ListAudit returns the latest entries, newest first, or plans.ErrTenantNotFound.
-func (d *DB) ListAudit(ctx context.Context, f AuditFilter) ([]audit.Entry, error) {
+// List returns the latest entries, newest first, or plans.ErrTenantNotFound.
+func (d Audit) List(ctx context.Context, f AuditFilter) ([]audit.Entry, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	if err := d.checkTenant(ctx, f.Tenant); err != nil {

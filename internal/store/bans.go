@@ -12,7 +12,10 @@ import (
 	"petstore.example/internal/keys"
 )
 
-var _ keys.BanStore = (*DB)(nil)
+// Bans stores the bans of keys.
+type Bans struct{ *conn }
+
+var _ keys.BanStore = Bans{}
 
 const (
 	selectBan = `
@@ -55,7 +58,7 @@ func selectBans(ctx context.Context, q sqlx.QueryerContext, rest string, args ..
 
 // PlaceAutomaticBan implements keys.BanStore. Like every change to a key or its bans it locks the key's row first, so
 // of servers that come at the same moment one places the ban and the others find it.
-func (d *DB) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string, now time.Time) (b keys.Ban, err error) {
+func (d Bans) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string, now time.Time) (b keys.Ban, err error) {
 	now = now.UTC().Truncate(time.Microsecond) // as Postgres keeps it
 	err = d.tx(ctx, func(tx *sqlx.Tx) error {
 		key, err := lockKey(ctx, tx, keyID)

@@ -22,7 +22,7 @@ func TestPlaceAutomaticBan(t *testing.T) {
 	db := newMeteredDB(t)
 	k := db.key(t, 1)
 	notices := db.listen(t)
-	got, err := db.api.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, eleven)
+	got, err := db.api.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, eleven)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestBansAreWholeSeconds(t *testing.T) {
 	automatic, _ := o.issue(t, "acme")
 	byStaff, _ := o.issue(t, "acme")
 	now := noon.Add(400 * time.Millisecond)
-	placed, err := o.PlaceAutomaticBan(t.Context(), automatic.TenantID, automatic.ID, now)
+	placed, err := o.Bans.PlaceAutomaticBan(t.Context(), automatic.TenantID, automatic.ID, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestBansAreWholeSeconds(t *testing.T) {
 			t.Errorf("%s: Retry-After %d, want 900", b.Source, wait)
 		}
 	}
-	listed, err := o.ListBans(t.Context(), store.BanFilter{Limit: 10}, now)
+	listed, err := o.Bans.List(t.Context(), store.BanFilter{Limit: 10}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestBansAreWholeSeconds(t *testing.T) {
 
 func checkBanAudit(t *testing.T, db meteredDB, k meteredKey) {
 	t.Helper()
-	entries, err := db.api.ListAudit(t.Context(), store.AuditFilter{Limit: 10})
+	entries, err := db.api.Audit.List(t.Context(), store.AuditFilter{Limit: 10})
 	if err == nil {
 		t.Errorf("the API can read the audit entries: %v", entries)
 	}
@@ -123,7 +123,7 @@ func TestAutomaticBansGrow(t *testing.T) {
 		{"none within seven days", k, 21*24*time.Hour + 14*time.Minute, false, 15 * time.Minute},
 	} {
 		now := eleven.Add(step.at)
-		b, err := db.api.PlaceAutomaticBan(t.Context(), step.key.TenantID, step.key.ID, now)
+		b, err := db.api.Bans.PlaceAutomaticBan(t.Context(), step.key.TenantID, step.key.ID, now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestPlaceAutomaticBanDuringABan(t *testing.T) {
 				k.TenantID, k.ID, string(source), eleven, eleven.Add(time.Hour))
 			// A server whose clock is behind meets the ban too.
 			for _, now := range []time.Time{eleven.Add(-time.Second), eleven.Add(time.Hour - time.Microsecond)} {
-				b, err := db.api.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, now)
+				b, err := db.api.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, now)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -159,7 +159,7 @@ func TestPlaceAutomaticBanDuringABan(t *testing.T) {
 			if got := db.text(t, `select count(*) from bans`); got != "1" {
 				t.Errorf("%s bans, want 1", got)
 			}
-			b, err := db.api.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, eleven.Add(time.Hour))
+			b, err := db.api.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, eleven.Add(time.Hour))
 			if err != nil || !b.StartsAt.Equal(eleven.Add(time.Hour)) {
 				t.Errorf("at its end: %+v, %v, want a new ban", b, err)
 			}
@@ -177,7 +177,7 @@ func TestPlaceAutomaticBanOnManyServersAtOnce(t *testing.T) {
 	for i := range cap(ids) {
 		wg.Go(func() {
 			now := eleven.Add(time.Duration(i) * time.Millisecond)
-			b, err := servers[i%2].PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, now)
+			b, err := servers[i%2].Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, now)
 			if err != nil {
 				t.Error(err)
 			}
@@ -204,7 +204,7 @@ func TestPlaceAutomaticBanOnNobodysKey(t *testing.T) {
 		tenantID int64
 		keyID    string
 	}{{k.TenantID, "key_zzzzzzzzzzzzzzzz"}, {other.TenantID, k.ID}} {
-		if _, err := db.api.PlaceAutomaticBan(t.Context(), c.tenantID, c.keyID, eleven); !errors.Is(err, keys.ErrKeyNotFound) {
+		if _, err := db.api.Bans.PlaceAutomaticBan(t.Context(), c.tenantID, c.keyID, eleven); !errors.Is(err, keys.ErrKeyNotFound) {
 			t.Errorf("tenant %d, key %s: %v, want ErrKeyNotFound", c.tenantID, c.keyID, err)
 		}
 	}
@@ -220,10 +220,10 @@ func TestTheRequestAfterTheLastStrikeMeetsTheBan(t *testing.T) {
 	k, digest := db.key(t, 1), token.Digest()
 	db.exec(t, `update api_keys set digest = $1 where id = $2`, digest[:], k.ID)
 	clock := func() time.Time { return eleven }
-	directory := keys.NewDirectory(db.api, keys.Live, clock)
+	directory := keys.NewDirectory(db.api.Keys, keys.Live, clock)
 	directory.FeedRestored()
 	strikes := keys.NewStrikes(keys.StrikesOptions{
-		Bans: db.api, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: zerolog.Nop(),
+		Bans: db.api.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: zerolog.Nop(),
 	})
 	defer strikes.Close()
 	for n := range 301 {

@@ -35,7 +35,7 @@ type billingRow struct {
 // Billing returns, for the time from From up to, but without, To, which are whole hours, each tenant's plans in order of
 // time, also those on which it used nothing. Each recorded request is in exactly one row: usage is kept by hour, so an
 // hour in which a plan began again, with other numbers, counts to its later time.
-func (d *DB) Billing(ctx context.Context, from, to time.Time) ([]BillingRow, error) {
+func (d Usage) Billing(ctx context.Context, from, to time.Time) ([]BillingRow, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	var rows []billingRow

@@ -20,7 +20,7 @@ func TestBilling(t *testing.T) {
 	key, _ := o.issue(t, "acme")
 	assign := func(plan string, own *plans.Quota, at time.Time) {
 		t.Helper()
-		if _, _, err := o.AssignPlan(t.Context(), jo, "acme", plan, own, at); err != nil {
+		if _, _, err := o.Tenants.AssignPlan(t.Context(), jo, "acme", plan, own, at); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -57,11 +57,11 @@ func TestBilling(t *testing.T) {
 		row("free", plans.Quota{}, time.Time{}, time.Time{}, 10_000),
 		{TenantID: zoo.ID, Tenant: "zoo", Plan: "free", PerMinute: 60, PerDay: 1000, From: noon, To: december},
 	}
-	got, err := o.Billing(t.Context(), november, december)
+	got, err := o.Usage.Billing(t.Context(), november, december)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("(-want +got):\n%s%v", diff, err)
 	}
-	if got, err := o.Billing(t.Context(), november.AddDate(0, -2, 0), november.AddDate(0, -1, 0)); err != nil || len(got) != 0 {
+	if got, err := o.Usage.Billing(t.Context(), november.AddDate(0, -2, 0), november.AddDate(0, -1, 0)); err != nil || len(got) != 0 {
 		t.Errorf("of a month before all: %+v, %v", got, err)
 	}
 }

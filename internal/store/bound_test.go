@@ -21,21 +21,24 @@ func TestReadsAreBounded(t *testing.T) {
 	server := storetest.NewServer(t)
 	db := open(t, server.URL, store.Options{Timeout: timeout, MaxConns: 2})
 	calls := map[string]func(context.Context) error{
-		"list tenants": func(ctx context.Context) error { _, err := db.ListTenants(ctx, 1); return err },
-		"tenant names": func(ctx context.Context) error { _, err := db.TenantNames(ctx, "", 1); return err },
-		"get tenant":   func(ctx context.Context) error { _, err := db.GetTenant(ctx, "acme"); return err },
+		"list tenants": func(ctx context.Context) error { _, err := db.Tenants.List(ctx, 1); return err },
+		"tenant names": func(ctx context.Context) error { _, err := db.Tenants.Names(ctx, "", 1); return err },
+		"get tenant":   func(ctx context.Context) error { _, err := db.Tenants.Get(ctx, "acme"); return err },
 		"list keys": func(ctx context.Context) error {
-			_, err := db.ListKeys(ctx, store.KeyFilter{Tenant: "acme"})
+			_, err := db.Keys.List(ctx, store.KeyFilter{Tenant: "acme"})
 			return err
 		},
-		"get key":    func(ctx context.Context) error { _, err := db.GetKey(ctx, "key_1"); return err },
-		"find key":   func(ctx context.Context) error { _, err := db.FindKey(ctx, keys.Digest{}); return err },
-		"list plans": func(ctx context.Context) error { _, err := db.ListPlans(ctx); return err },
-		"get plan":   func(ctx context.Context) error { _, err := db.GetPlan(ctx, plans.Free); return err },
-		"list bans":  func(ctx context.Context) error { _, err := db.ListBans(ctx, store.BanFilter{}, noon); return err },
-		"list audit": func(ctx context.Context) error { _, err := db.ListAudit(ctx, store.AuditFilter{}); return err },
-		"renew":      func(ctx context.Context) error { _, err := db.Renew(ctx, cluster.Heartbeat{ServerID: "a"}); return err },
-		"used today": func(ctx context.Context) error { _, err := db.UsedToday(ctx, plans.DayAt(noon)); return err },
+		"get key":    func(ctx context.Context) error { _, err := db.Keys.Get(ctx, "key_1"); return err },
+		"find key":   func(ctx context.Context) error { _, err := db.Keys.Find(ctx, keys.Digest{}); return err },
+		"list plans": func(ctx context.Context) error { _, err := db.Plans.List(ctx); return err },
+		"get plan":   func(ctx context.Context) error { _, err := db.Plans.Get(ctx, plans.Free); return err },
+		"list bans":  func(ctx context.Context) error { _, err := db.Bans.List(ctx, store.BanFilter{}, noon); return err },
+		"list audit": func(ctx context.Context) error { _, err := db.Audit.List(ctx, store.AuditFilter{}); return err },
+		"renew": func(ctx context.Context) error {
+			_, err := db.Cluster.Renew(ctx, cluster.Heartbeat{ServerID: "a"})
+			return err
+		},
+		"used today": func(ctx context.Context) error { _, err := db.Usage.AdmittedOn(ctx, plans.DayAt(noon)); return err },
 	}
 	var ready, all sync.WaitGroup
 	frozen := make(chan struct{})

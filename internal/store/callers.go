@@ -10,7 +10,7 @@ import (
 	"petstore.example/internal/plans"
 )
 
-var _ keys.CallerStore = (*DB)(nil)
+var _ keys.CallerStore = Keys{}
 
 // callerQuery finds whose key it is, by its digest ($2), with the ban in force at $1 that ends last.
 const callerQuery = `
@@ -50,7 +50,7 @@ type callerRow struct {
 }
 
 // Caller implements keys.CallerStore.
-func (d *DB) Caller(ctx context.Context, digest keys.Digest, now time.Time) (keys.Caller, error) {
+func (d Keys) Caller(ctx context.Context, digest keys.Digest, now time.Time) (keys.Caller, error) {
 	var rows []callerRow
 	if err := d.selectPrepared(ctx, &rows, callerQuery, now, digest[:]); err != nil {
 		return keys.Caller{}, fmt.Errorf("look up caller: %w", err)

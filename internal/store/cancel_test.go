@@ -26,11 +26,11 @@ func TestGivenUpIsCanceled(t *testing.T) {
 	}
 	for name, call := range map[string]func(context.Context) error{
 		"list": func(ctx context.Context) error {
-			_, _, err := s.ListPets(ctx, s.a.ID, catalog.Page{Limit: 20})
+			_, _, err := s.Pets.ListPets(ctx, s.a.ID, catalog.Page{Limit: 20})
 			return err
 		},
 		"change": func(ctx context.Context) error {
-			_, err := s.ChangePet(ctx, s.a.ID, rex.ID, catalog.PetPatch{})
+			_, err := s.Pets.ChangePet(ctx, s.a.ID, rex.ID, catalog.PetPatch{})
 			return err
 		},
 	} {

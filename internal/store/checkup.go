@@ -22,7 +22,7 @@ type Checkup struct {
 }
 
 // Checkup asks the database.
-func (d *DB) Checkup(ctx context.Context) (c Checkup, err error) {
+func (d *conn) Checkup(ctx context.Context) (c Checkup, err error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	err = d.db.GetContext(ctx, &c, `
@@ -38,8 +38,8 @@ func (d *DB) Checkup(ctx context.Context) (c Checkup, err error) {
 	return c, nil
 }
 
-// ClusterState reads what the servers have agreed on, and the servers with when each was last heard of.
-func (d *DB) ClusterState(ctx context.Context) (s cluster.State, err error) {
+// State reads what the servers have agreed on, and the servers with when each was last heard of.
+func (d Cluster) State(ctx context.Context) (s cluster.State, err error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	var row struct {

@@ -34,11 +34,11 @@ func TestClusterState(t *testing.T) {
 	var want cluster.State
 	var err error
 	for _, b := range []cluster.Heartbeat{{ServerID: "a", Redis: "r"}, {ServerID: "b", Redis: "r"}} {
-		if want, err = db.Renew(t.Context(), b); err != nil {
+		if want, err = db.Cluster.Renew(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := db.ClusterState(t.Context())
+	got, err := db.Cluster.State(t.Context())
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("(-renewed +read):\n%s%v", diff, err)
 	}

@@ -10,7 +10,10 @@ import (
 	"petstore.example/internal/cluster"
 )
 
-var _ cluster.Store = (*DB)(nil)
+// Cluster stores the servers that are alive and the term that they share.
+type Cluster struct{ *conn }
+
+var _ cluster.Store = Cluster{}
 
 const (
 	// lockClusterQuery is a statement of its own: what is read after it is as its lock found it. A server that is frozen in
@@ -40,7 +43,7 @@ returning pg_notify('` + clusterChannel + `', number::text)`
 var renewQueries = []string{lockClusterQuery, listServersQuery, saveServerQuery, forgetServerQuery, saveTermQuery}
 
 // Renew implements cluster.Store. Its clock is that of Postgres, read while it holds the lock.
-func (d *DB) Renew(ctx context.Context, hb cluster.Heartbeat) (next cluster.State, err error) {
+func (d Cluster) Renew(ctx context.Context, hb cluster.Heartbeat) (next cluster.State, err error) {
 	err = d.preparedTx(ctx, renewQueries, func(ctx context.Context, tx preparedTx) error {
 		before, now, err := readCluster(ctx, tx)
 		if err != nil {
@@ -56,7 +59,7 @@ func (d *DB) Renew(ctx context.Context, hb cluster.Heartbeat) (next cluster.Stat
 }
 
 // Leave implements cluster.Store.
-func (d *DB) Leave(ctx context.Context, serverID string) error {
+func (d Cluster) Leave(ctx context.Context, serverID string) error {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	if _, err := d.db.ExecContext(ctx, forgetServerQuery, serverID); err != nil {

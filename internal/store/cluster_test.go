@@ -17,7 +17,7 @@ import (
 
 func renew(t *testing.T, db *store.DB, hb cluster.Heartbeat) cluster.State {
 	t.Helper()
-	s, err := db.Renew(t.Context(), hb)
+	s, err := db.Cluster.Renew(t.Context(), hb)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestRenew(t *testing.T) {
 		t.Errorf("another joins (-want +got)\n%s", diff)
 	}
 	for range 2 {
-		if err := db.api.Leave(t.Context(), "a"); err != nil {
+		if err := db.api.Cluster.Leave(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,7 +95,7 @@ func TestManyServersAtOnce(t *testing.T) {
 	db := newMeteredDB(t)
 	var members []*cluster.Member
 	for i := range 8 {
-		m := cluster.NewMember(db.api, cluster.Options{ServerID: fmt.Sprintf("s%d", i)})
+		m := cluster.NewMember(db.api.Cluster, cluster.Options{ServerID: fmt.Sprintf("s%d", i)})
 		m.SetRedis("r")
 		members = append(members, m)
 	}
@@ -105,7 +105,7 @@ func TestManyServersAtOnce(t *testing.T) {
 	for _, m := range members {
 		await(t, m, "r")
 	}
-	s, err := db.api.ClusterState(t.Context())
+	s, err := db.api.Cluster.State(t.Context())
 	if got := len(s.Servers); err != nil || got != len(members) {
 		t.Errorf("%d servers, want %d: %v", got, len(members), err)
 	}
@@ -117,7 +117,7 @@ func TestServersAgreeQuickly(t *testing.T) {
 	db := storetest.New(t)
 	var members []*cluster.Member
 	for i := range 3 {
-		m := cluster.NewMember(openAPI(t, db.URL, 0), cluster.Options{ServerID: fmt.Sprintf("s%d", i)})
+		m := cluster.NewMember(openAPI(t, db.URL, 0).Cluster, cluster.Options{ServerID: fmt.Sprintf("s%d", i)})
 		m.SetRedis("r")
 		members = append(members, m)
 		h := &heard{}

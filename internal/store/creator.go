@@ -8,10 +8,7 @@ import (
 	"petstore.example/internal/catalog"
 )
 
-var (
-	_ catalog.Creator = creator{}
-	_ catalog.Creator = (*DB)(nil)
-)
+var _ catalog.Creator = creator{}
 
 // creator adds to the catalogue within a transaction.
 type creator struct{ tx preparedTx }

@@ -41,8 +41,8 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// DB is the database. It is safe for concurrent use.
-type DB struct {
+// conn is a pool of connections. It is safe for concurrent use.
+type conn struct {
 	db      *sqlx.DB
 	stmts   statements
 	timeout time.Duration
@@ -51,7 +51,7 @@ type DB struct {
 // Open connects to the database that a lib/pq URL or connection string names, and checks that it answers.
 // The error never holds a password.
 func Open(ctx context.Context, url string, o Options) (*DB, error) {
-	db, err := open(url, o)
+	db, err := connectPool(url, o)
 	if err != nil {
 		return nil, err
 	}
@@ -65,10 +65,10 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 			return nil, errors.Join(err, db.Close())
 		}
 	}
-	return db, nil
+	return newDB(db), nil
 }
 
-func open(url string, o Options) (*DB, error) {
+func connectPool(url string, o Options) (*conn, error) {
 	cfg, err := parseURL(url)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func open(url string, o Options) (*DB, error) {
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	pool.SetConnMaxLifetime(maxLifetime)
-	return &DB{db: sqlx.NewDb(pool, "postgres"), timeout: timeout}, nil
+	return &conn{db: sqlx.NewDb(pool, "postgres"), timeout: timeout}, nil
 }
 
 // CheckURL tells whether Open can read the URL. The error never holds a password.
@@ -123,17 +123,17 @@ func parseURL(url string) (pq.Config, error) {
 }
 
 // Close closes all connections.
-func (d *DB) Close() error {
+func (d *conn) Close() error {
 	return errors.Join(d.stmts.close(), d.db.Close())
 }
 
 // bound bounds one query or transaction, or a few reads that belong together, and the wait for a free connection.
-func (d *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+func (d *conn) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, d.timeout)
 }
 
 // Ping returns an error that is ErrUnavailable when the database does not answer.
-func (d *DB) Ping(ctx context.Context) error {
+func (d *conn) Ping(ctx context.Context) error {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	if err := d.db.PingContext(ctx); err != nil {
@@ -143,10 +143,10 @@ func (d *DB) Ping(ctx context.Context) error {
 }
 
 // Stats returns the state of the pool of connections.
-func (d *DB) Stats() sql.DBStats { return d.db.Stats() }
+func (d *conn) Stats() sql.DBStats { return d.db.Stats() }
 
 // tx runs fn in one transaction, which is committed when fn returns nil and rolled back otherwise.
-func (d *DB) tx(ctx context.Context, fn func(*sqlx.Tx) error) (err error) {
+func (d *conn) tx(ctx context.Context, fn func(*sqlx.Tx) error) (err error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	tx, err := d.db.BeginTxx(ctx, nil)

@@ -17,7 +17,7 @@ const maxBroken = 64
 //
 // A statement that waits, for a lock perhaps, is ended by Postgres (statement_timeout): without a transaction around it, it could
 // otherwise take effect long after it was given up here.
-func (d *DB) direct(ctx context.Context, query string, args []driver.NamedValue, collect func(row []driver.Value) error) error {
+func (d *conn) direct(ctx context.Context, query string, args []driver.NamedValue, collect func(row []driver.Value) error) error {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	for tries := 1; ; tries++ {

@@ -18,11 +18,11 @@ func TestCreatePetOverBrokenConnection(t *testing.T) {
 		db := open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
 		before := len(s.pets(t, s.a.ID))
 		// The statement is prepared.
-		if _, err := db.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Rex", Status: catalog.Sold}); err != nil {
+		if _, err := db.Pets.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Rex", Status: catalog.Sold}); err != nil {
 			t.Fatal(err)
 		}
 		proxy.breakAt(1, how)
-		_, err := db.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Luna", Status: catalog.Sold})
+		_, err := db.Pets.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Luna", Status: catalog.Sold})
 		if !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%d: %v, want ErrUnavailable", how, err)
 		}
@@ -39,11 +39,11 @@ func TestDirectPassesOverEndedConnections(t *testing.T) {
 	owner := s.owner(t)
 	db := open(t, s.database.APIURL, store.Options{AsAPI: true, MaxConns: 1})
 	add := func() error {
-		_, err := db.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Rex", Status: catalog.Sold})
+		_, err := db.Pets.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Rex", Status: catalog.Sold})
 		return err
 	}
 	list := func() error {
-		_, _, err := db.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20})
+		_, _, err := db.Pets.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20})
 		return err
 	}
 	for _, call := range []func() error{add, list, add} {
@@ -67,7 +67,7 @@ func TestCreatePetIsNotLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	_, err := s.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Rex", Status: catalog.Sold})
+	_, err := s.Pets.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Rex", Status: catalog.Sold})
 	if took := time.Since(start); !errors.Is(err, store.ErrUnavailable) || took > 5*time.Second {
 		t.Errorf("%v after %v, want ErrUnavailable after a second", err, took)
 	}
@@ -89,11 +89,11 @@ func TestDirectAfterMigration(t *testing.T) {
 	for _, change := range []string{
 		`alter table pets alter column name type varchar(300)`, `alter table pets alter column name type text`,
 	} {
-		if _, _, err := s.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20}); err != nil {
+		if _, _, err := s.Pets.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20}); err != nil {
 			t.Fatal(err)
 		}
 		s.owner(t).MustExec(change)
-		if pets, _, err := s.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20}); err != nil || len(pets) != 1 {
+		if pets, _, err := s.Pets.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20}); err != nil || len(pets) != 1 {
 			t.Errorf("after %q: %v, %v", change, pets, err)
 		}
 	}

@@ -24,7 +24,7 @@ func TestErrorsThatPass(t *testing.T) {
 		"22003": false,
 		"P0001": false,
 	} {
-		_, err := s.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: code, Status: catalog.Available})
+		_, err := s.Pets.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: code, Status: catalog.Available})
 		if err == nil || errors.Is(err, store.ErrUnavailable) != passes {
 			t.Errorf("%s: %v; is it ErrUnavailable: want %v", code, err, passes)
 		}

@@ -15,7 +15,10 @@ import (
 	"petstore.example/internal/catalog"
 )
 
-var _ catalog.OnceStore = (*DB)(nil)
+// Idempotency stores the responses to requests that carried an idempotency key.
+type Idempotency struct{ *conn }
+
+var _ catalog.OnceStore = Idempotency{}
 
 const (
 	// lockScopeQuery takes a lock that ends with the transaction, and so with the connection, whatever becomes of the server.
@@ -42,11 +45,14 @@ where k.expires_at <= excluded.created_at`
 var onceQueries = slices.Concat([]string{lockScopeQuery, keptAnswerQuery, keepAnswerQuery}, creatorQueries)
 
 // Once implements catalog.OnceStore.
-func (d *DB) Once(
+func (d Idempotency) Once(
 	ctx context.Context, tenantID int64, r *catalog.Idempotency, work func(context.Context, catalog.Creator) (catalog.Answer, error),
 ) (a catalog.Answer, replayed bool, err error) {
 	if r == nil {
-		a, err = work(ctx, d)
+		a, err = work(ctx, struct {
+			Pets
+			Orders
+		}{Pets{d.conn}, Orders{d.conn}})
 		return a, false, err
 	}
 	err = d.preparedTx(ctx, onceQueries, func(ctx context.Context, tx preparedTx) error {
@@ -114,9 +120,9 @@ func keepAnswer(ctx context.Context, tx preparedTx, tenantID int64, r *catalog.I
 	return nil
 }
 
-// PruneIdempotencyKeys removes answers that have expired at the instant now, at most limit of them. It returns how many it
+// Prune removes answers that have expired at the instant now, at most limit of them. It returns how many it
 // removed: fewer than limit when none is left. Any number of servers can do so at the same time.
-func (d *DB) PruneIdempotencyKeys(ctx context.Context, now time.Time, limit int) (removed int, err error) {
+func (d Idempotency) Prune(ctx context.Context, now time.Time, limit int) (removed int, err error) {
 	for after := int64(math.MinInt64); removed < limit; {
 		last, n, err := d.pruneKeys(ctx, now, after, limit-removed)
 		removed += n
@@ -132,7 +138,7 @@ func (d *DB) PruneIdempotencyKeys(ctx context.Context, now time.Time, limit int)
 }
 
 // pruneKeys goes through some of the tenants behind a given one. It returns the last of them, null for none.
-func (d *DB) pruneKeys(ctx context.Context, now time.Time, after int64, limit int) (last sql.NullInt64, removed int, err error) {
+func (d Idempotency) pruneKeys(ctx context.Context, now time.Time, after int64, limit int) (last sql.NullInt64, removed int, err error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	err = d.db.QueryRowContext(ctx, `select last, removed from prune_idempotency_keys($1, $2, $3)`,

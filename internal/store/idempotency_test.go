@@ -38,7 +38,7 @@ func answerOf(p catalog.Pet) catalog.Answer {
 
 func (s shop) pets(t *testing.T, tenantID int64) []catalog.Pet {
 	t.Helper()
-	pets, more, err := s.ListPets(t.Context(), tenantID, catalog.Page{Limit: 1000})
+	pets, more, err := s.Pets.ListPets(t.Context(), tenantID, catalog.Page{Limit: 1000})
 	if err != nil || more {
 		t.Fatalf("list pets: more %v, %v", more, err)
 	}
@@ -65,13 +65,13 @@ func (s shop) wantOne(t *testing.T, tenantID int64, name string, a catalog.Answe
 func TestOnceReplays(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	first, replayed, err := s.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+	first, replayed, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
 	if err != nil || replayed {
 		t.Fatalf("first: replayed %v, %v", replayed, err)
 	}
 	s.wantOne(t, s.a.ID, "Rex", first)
 	for range 2 {
-		again, replayed, err := s.Once(t.Context(), s.a.ID, request("k", "Rex"), func(context.Context, catalog.Creator) (catalog.Answer, error) {
+		again, replayed, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), func(context.Context, catalog.Creator) (catalog.Answer, error) {
 			t.Error("the work is done again")
 			return catalog.Answer{}, nil
 		})
@@ -79,7 +79,7 @@ func TestOnceReplays(t *testing.T) {
 			t.Errorf("again: replayed %v, %v (-first +again):\n%s", replayed, err, diff)
 		}
 	}
-	_, _, err = s.Once(t.Context(), s.a.ID, request("k", "Luna"), adding(s.a.ID, "Luna"))
+	_, _, err = s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Luna"), adding(s.a.ID, "Luna"))
 	if !errors.Is(err, catalog.ErrIdempotencyKeyReused) {
 		t.Errorf("other body: %v, want ErrIdempotencyKeyReused", err)
 	}
@@ -90,7 +90,7 @@ func TestOnceWithoutKey(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	for range 2 {
-		if _, replayed, err := s.Once(t.Context(), s.a.ID, nil, adding(s.a.ID, "Rex")); err != nil || replayed {
+		if _, replayed, err := s.Idempotency.Once(t.Context(), s.a.ID, nil, adding(s.a.ID, "Rex")); err != nil || replayed {
 			t.Errorf("replayed %v, %v", replayed, err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestOnceScope(t *testing.T) {
 		"first": {s.a.ID, nothing}, "other tenant": {s.b.ID, request("k", "other")}, "other path": {s.a.ID, path}, "other method": {s.a.ID, method},
 		"other key": {s.a.ID, request("K", "Rex")}, "a long key": {s.a.ID, request(strings.Repeat("~", 255), "Rex")},
 	} {
-		if _, replayed, err := s.Once(t.Context(), tt.tenantID, tt.r, adding(tt.tenantID, "Rex")); err != nil || replayed {
+		if _, replayed, err := s.Idempotency.Once(t.Context(), tt.tenantID, tt.r, adding(tt.tenantID, "Rex")); err != nil || replayed {
 			t.Errorf("%s: replayed %v, %v", name, replayed, err)
 		}
 	}
@@ -129,11 +129,11 @@ func TestOnceForOrders(t *testing.T) {
 		o, err := c.PlaceOrder(ctx, s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1})
 		return catalog.Answer{Status: 201, Body: fmt.Append(nil, o.ID)}, err
 	}
-	first, _, err := s.Once(t.Context(), s.a.ID, request("k", ""), ordering)
+	first, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", ""), ordering)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, replayed, err := s.Once(t.Context(), s.a.ID, request("k", ""), ordering)
+	again, replayed, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", ""), ordering)
 	if diff := cmp.Diff(first, again); err != nil || !replayed || diff != "" {
 		t.Errorf("again: replayed %v, %v (-first +again):\n%s", replayed, err, diff)
 	}
@@ -141,10 +141,10 @@ func TestOnceForOrders(t *testing.T) {
 		t.Errorf("orders %+v, answer %s", orders, first.Body)
 	}
 	// What fails is not kept: the key is free for another attempt, even with another body.
-	if _, _, err := s.Once(t.Context(), s.a.ID, request("k2", ""), ordering); !errors.Is(err, catalog.ErrPetNotAvailable) {
+	if _, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k2", ""), ordering); !errors.Is(err, catalog.ErrPetNotAvailable) {
 		t.Errorf("second order: %v, want ErrPetNotAvailable", err)
 	}
-	if _, replayed, err := s.Once(t.Context(), s.a.ID, request("k2", "Rex"), adding(s.a.ID, "Max")); err != nil || replayed {
+	if _, replayed, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k2", "Rex"), adding(s.a.ID, "Max")); err != nil || replayed {
 		t.Errorf("after a failure: replayed %v, %v", replayed, err)
 	}
 }
@@ -154,7 +154,7 @@ func TestOnceUndoesWhatFails(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	broken := errors.New("broken")
-	_, _, err := s.Once(t.Context(), s.a.ID, request("k", "Rex"), func(ctx context.Context, c catalog.Creator) (catalog.Answer, error) {
+	_, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), func(ctx context.Context, c catalog.Creator) (catalog.Answer, error) {
 		_, err := adding(s.a.ID, "Rex")(ctx, c)
 		return catalog.Answer{}, errors.Join(broken, err)
 	})
@@ -164,7 +164,7 @@ func TestOnceUndoesWhatFails(t *testing.T) {
 	if pets := s.pets(t, s.a.ID); len(pets) != 0 {
 		t.Errorf("left behind: %+v", pets)
 	}
-	a, replayed, err := s.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+	a, replayed, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
 	if err != nil || replayed {
 		t.Fatalf("again: replayed %v, %v", replayed, err)
 	}
@@ -177,16 +177,16 @@ func TestOnceNeverWaits(t *testing.T) {
 	s := newShop(t)
 	s.DB = s.patient(t)
 	other := s.patient(t)
-	_, _, err := s.Once(t.Context(), s.a.ID, request("k", "Rex"), func(ctx context.Context, c catalog.Creator) (catalog.Answer, error) {
+	_, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), func(ctx context.Context, c catalog.Creator) (catalog.Answer, error) {
 		for _, name := range []string{"Rex", "Luna"} {
-			if _, _, err := other.Once(ctx, s.a.ID, request("k", name), adding(s.a.ID, name)); !errors.Is(err, catalog.ErrIdempotencyInProgress) {
+			if _, _, err := other.Idempotency.Once(ctx, s.a.ID, request("k", name), adding(s.a.ID, name)); !errors.Is(err, catalog.ErrIdempotencyInProgress) {
 				t.Errorf("%s, meanwhile: %v, want ErrIdempotencyInProgress", name, err)
 			}
 		}
-		if _, _, err := other.Once(ctx, s.b.ID, request("k", "Rex"), adding(s.b.ID, "Rex")); err != nil {
+		if _, _, err := other.Idempotency.Once(ctx, s.b.ID, request("k", "Rex"), adding(s.b.ID, "Rex")); err != nil {
 			t.Errorf("other tenant, meanwhile: %v", err)
 		}
-		if _, _, err := other.Once(ctx, s.a.ID, request("k2", "Max"), adding(s.a.ID, "Max")); err != nil {
+		if _, _, err := other.Idempotency.Once(ctx, s.a.ID, request("k2", "Max"), adding(s.a.ID, "Max")); err != nil {
 			t.Errorf("other key, meanwhile: %v", err)
 		}
 		return adding(s.a.ID, "Rex")(ctx, c)
@@ -194,7 +194,7 @@ func TestOnceNeverWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, replayed, err := other.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+	a, replayed, err := other.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
 	if err != nil || !replayed {
 		t.Errorf("afterwards: replayed %v, %v", replayed, err)
 	}
@@ -206,7 +206,7 @@ func TestOnceReplaysAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.DB = s.patient(t)
-	first, _, err := s.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+	first, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,11 +216,11 @@ func TestOnceReplaysAtTheSameTime(t *testing.T) {
 	r := request("k", "Rex")
 	scope := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s", s.a.ID, r.Method, r.Path, r.Key))
 	tx.MustExec(`select pg_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(scope[:])))
-	again, replayed, err := s.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+	again, replayed, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
 	if diff := cmp.Diff(first, again); err != nil || !replayed || diff != "" {
 		t.Errorf("again: replayed %v, %v (-first +again):\n%s", replayed, err, diff)
 	}
-	if _, _, err := s.Once(t.Context(), s.a.ID, request("k", "Luna"), adding(s.a.ID, "Luna")); !errors.Is(err, catalog.ErrIdempotencyKeyReused) {
+	if _, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Luna"), adding(s.a.ID, "Luna")); !errors.Is(err, catalog.ErrIdempotencyKeyReused) {
 		t.Errorf("other body: %v, want ErrIdempotencyKeyReused", err)
 	}
 }
@@ -242,7 +242,7 @@ func TestOnceAmongManyAtTheSameTime(t *testing.T) {
 			o := &outcomes[i]
 			// As a client does, each tries again until it is answered.
 			for {
-				o.answer, o.replayed, o.err = servers[i%2].Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+				o.answer, o.replayed, o.err = servers[i%2].Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
 				if !errors.Is(o.err, catalog.ErrIdempotencyInProgress) {
 					return
 				}
@@ -289,7 +289,7 @@ func TestOnceExpires(t *testing.T) {
 		{"the new one", at(end.Add(24*time.Hour-time.Microsecond), "Luna"), true, nil},
 		{"the old one", at(end, "Rex"), false, catalog.ErrIdempotencyKeyReused},
 	} {
-		_, replayed, err := s.Once(t.Context(), s.a.ID, tt.r, adding(s.a.ID, "Rex or Luna"))
+		_, replayed, err := s.Idempotency.Once(t.Context(), s.a.ID, tt.r, adding(s.a.ID, "Rex or Luna"))
 		if replayed != tt.replayed || !errors.Is(err, tt.err) {
 			t.Errorf("%s: replayed %v, %v, want %v, %v", tt.name, replayed, err, tt.replayed, tt.err)
 		}
@@ -306,7 +306,7 @@ func TestPruneIdempotencyKeys(t *testing.T) {
 		t.Helper()
 		r := request(key, key)
 		r.At = at
-		if _, _, err := s.Once(t.Context(), tenantID, r, adding(tenantID, key)); err != nil {
+		if _, _, err := s.Idempotency.Once(t.Context(), tenantID, r, adding(tenantID, key)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -323,7 +323,7 @@ func TestPruneIdempotencyKeys(t *testing.T) {
 		{end, 4, 4}, {end, 4, 2}, {end, 4, 0}, // all of A's and the first of B's
 		{end.Add(3 * time.Second), 100, 3},
 	} {
-		if removed, err := s.PruneIdempotencyKeys(t.Context(), tt.now, tt.limit); err != nil || removed != tt.removed {
+		if removed, err := s.Idempotency.Prune(t.Context(), tt.now, tt.limit); err != nil || removed != tt.removed {
 			t.Errorf("at %v, limit %d: removed %d, %v, want %d", tt.now, tt.limit, removed, err, tt.removed)
 		}
 	}
@@ -334,7 +334,7 @@ func TestPruneIdempotencyKeys(t *testing.T) {
 	if pets := len(s.pets(t, s.a.ID)) + len(s.pets(t, s.b.ID)); pets != 10 {
 		t.Errorf("%d animals are left, want all", pets)
 	}
-	if removed, err := s.PruneIdempotencyKeys(t.Context(), time.Now().AddDate(100, 0, 0), math.MaxInt32); err != nil || removed != 1 {
+	if removed, err := s.Idempotency.Prune(t.Context(), time.Now().AddDate(100, 0, 0), math.MaxInt32); err != nil || removed != 1 {
 		t.Errorf("in the end: removed %d, %v", removed, err)
 	}
 }
@@ -376,7 +376,7 @@ func TestPruneManyTenants(t *testing.T) {
 	owner.MustExec(`insert into idempotency_keys
 		select id, 'POST', '/v1/pets', 'k', sha256(''), 201, '', '', now(), $1 from tenants`, noon)
 	for _, want := range []int{1500, 1002, 0} {
-		if removed, err := s.PruneIdempotencyKeys(t.Context(), noon, 1500); err != nil || removed != want {
+		if removed, err := s.Idempotency.Prune(t.Context(), noon, 1500); err != nil || removed != want {
 			t.Errorf("removed %d, %v, want %d", removed, err, want)
 		}
 	}

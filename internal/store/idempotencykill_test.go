@@ -184,11 +184,11 @@ func (s shop) broken(t *testing.T, n int, how breakage) (name string, broke bool
 	// Who meets silence has to give up; a cut is noticed by whoever is patient too.
 	db := open(t, proxy.url, store.Options{AsAPI: how == silence, MaxConns: 1})
 	name = fmt.Sprintf("%d %d", how, n)
-	if _, _, err := db.Once(t.Context(), s.b.ID, request(name, name), adding(s.b.ID, name)); err != nil {
+	if _, _, err := db.Idempotency.Once(t.Context(), s.b.ID, request(name, name), adding(s.b.ID, name)); err != nil {
 		t.Fatal(err)
 	}
 	proxy.breakAt(n, how)
-	answer, _, err = db.Once(t.Context(), s.a.ID, request(name, name), adding(s.a.ID, name))
+	answer, _, err = db.Idempotency.Once(t.Context(), s.a.ID, request(name, name), adding(s.a.ID, name))
 	return name, proxy.broke(), answer, err
 }
 
@@ -197,7 +197,7 @@ func (s shop) retry(t *testing.T, name string) catalog.Answer {
 	t.Helper()
 	started := time.Now()
 	for {
-		a, _, err := s.Once(t.Context(), s.a.ID, request(name, name), adding(s.a.ID, name))
+		a, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request(name, name), adding(s.a.ID, name))
 		if err == nil {
 			return a
 		}
@@ -247,7 +247,7 @@ func TestOnceWithFrozenServer(t *testing.T) {
 			if !broke || !errors.Is(err, store.ErrUnavailable) {
 				t.Fatalf("broke %v, %v, want ErrUnavailable", broke, err)
 			}
-			if _, _, err := s.Once(t.Context(), s.a.ID, request(name, name), adding(s.a.ID, name)); !errors.Is(err, catalog.ErrIdempotencyInProgress) {
+			if _, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request(name, name), adding(s.a.ID, name)); !errors.Is(err, catalog.ErrIdempotencyInProgress) {
 				t.Errorf("at first: %v, want ErrIdempotencyInProgress", err)
 			}
 			s.wantOne(t, s.a.ID, name, s.retry(t, name))
@@ -278,7 +278,7 @@ func TestOnceWithBackendTerminated(t *testing.T) {
 			return a, err
 		},
 	} {
-		if _, _, err := victim.Once(t.Context(), s.a.ID, request(name, name), work); !errors.Is(err, store.ErrUnavailable) {
+		if _, _, err := victim.Idempotency.Once(t.Context(), s.a.ID, request(name, name), work); !errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%s: %v, want ErrUnavailable", name, err)
 		}
 		if pets := s.pets(t, s.a.ID); len(pets) != 0 {

@@ -11,8 +11,8 @@ import (
 	"petstore.example/internal/keys"
 )
 
-// EditKey implements keys.ServiceStore.
-func (d *DB) EditKey(
+// Edit implements keys.ServiceStore.
+func (d Keys) Edit(
 	ctx context.Context, by audit.By, id string, e keys.Edit, now time.Time,
 ) (before, after keys.Key, err error) {
 	err = d.change(ctx, by, func(tx *sqlx.Tx) error {

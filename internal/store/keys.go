@@ -13,7 +13,10 @@ import (
 	"petstore.example/internal/keys"
 )
 
-var _ keys.ServiceStore = (*DB)(nil)
+// Keys stores API keys. Of a key it knows only the digest.
+type Keys struct{ *conn }
+
+var _ keys.ServiceStore = Keys{}
 
 const selectKey = `
 	select k.id, k.tenant_id, t.name as tenant_name, k.name, k.environment, k.last4, coalesce(k.per_minute, 0) as per_minute,
@@ -42,8 +45,8 @@ func (r keyRow) key() keys.Key {
 	}
 }
 
-// CreateKey implements keys.ServiceStore.
-func (d *DB) CreateKey(ctx context.Context, by audit.By, k keys.Key, digest keys.Digest) (created keys.Key, err error) {
+// Create implements keys.ServiceStore.
+func (d Keys) Create(ctx context.Context, by audit.By, k keys.Key, digest keys.Digest) (created keys.Key, err error) {
 	if err := keys.CheckText(k.Name); err != nil {
 		return keys.Key{}, fmt.Errorf("create key: name: %w", err)
 	}
@@ -94,8 +97,8 @@ func countActiveKeys(ctx context.Context, q sqlx.QueryerContext, tenantID int64,
 	return n, err
 }
 
-// CountActiveKeys returns how many keys of the tenant are neither revoked nor expired.
-func (d *DB) CountActiveKeys(ctx context.Context, tenantID int64, now time.Time) (int, error) {
+// CountActive returns how many keys of the tenant are neither revoked nor expired.
+func (d Keys) CountActive(ctx context.Context, tenantID int64, now time.Time) (int, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	n, err := countActiveKeys(ctx, d.db, tenantID, now)
@@ -105,8 +108,8 @@ func (d *DB) CountActiveKeys(ctx context.Context, tenantID int64, now time.Time)
 	return n, nil
 }
 
-// GetKey returns the key of that id, whatever its state, or keys.ErrKeyNotFound.
-func (d *DB) GetKey(ctx context.Context, id string) (keys.Key, error) {
+// Get returns the key of that id, whatever its state, or keys.ErrKeyNotFound.
+func (d Keys) Get(ctx context.Context, id string) (keys.Key, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	k, err := getKey(ctx, d.db, `k.id = $1`, id)
@@ -116,8 +119,8 @@ func (d *DB) GetKey(ctx context.Context, id string) (keys.Key, error) {
 	return k, nil
 }
 
-// FindKey implements keys.ServiceStore.
-func (d *DB) FindKey(ctx context.Context, digest keys.Digest) (keys.Key, error) {
+// Find implements keys.ServiceStore.
+func (d Keys) Find(ctx context.Context, digest keys.Digest) (keys.Key, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	k, err := getKey(ctx, d.db, `k.digest = $1`, digest[:])
@@ -148,8 +151,8 @@ type KeyFilter struct {
 	Limit  int
 }
 
-// ListKeys returns keys by tenant, the newest first, whatever their state; or plans.ErrTenantNotFound.
-func (d *DB) ListKeys(ctx context.Context, f KeyFilter) ([]keys.Key, error) {
+// List returns keys by tenant, the newest first, whatever their state; or plans.ErrTenantNotFound.
+func (d Keys) List(ctx context.Context, f KeyFilter) ([]keys.Key, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	if err := d.checkTenant(ctx, f.Tenant); err != nil {
@@ -169,8 +172,8 @@ func (d *DB) ListKeys(ctx context.Context, f KeyFilter) ([]keys.Key, error) {
 	return list, nil
 }
 
-// KeyIDs returns at most limit ids that begin with the prefix, in order.
-func (d *DB) KeyIDs(ctx context.Context, prefix string, limit int) ([]string, error) {
+// IDs returns at most limit ids that begin with the prefix, in order.
+func (d Keys) IDs(ctx context.Context, prefix string, limit int) ([]string, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	var ids []string
@@ -182,8 +185,8 @@ func (d *DB) KeyIDs(ctx context.Context, prefix string, limit int) ([]string, er
 	return ids, nil
 }
 
-// RevokeKey implements keys.ServiceStore.
-func (d *DB) RevokeKey(ctx context.Context, by audit.By, id string, now time.Time) (after keys.Key, err error) {
+// Revoke implements keys.ServiceStore.
+func (d Keys) Revoke(ctx context.Context, by audit.By, id string, now time.Time) (after keys.Key, err error) {
 	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
 		before, err := lockKey(ctx, tx, id)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 func (o office) service() *keys.Service {
-	return &keys.Service{Store: o, Clock: func() time.Time { return noon }}
+	return &keys.Service{Store: o.Keys, Clock: func() time.Time { return noon }}
 }
 
 func issueRequest(tenant string) keys.Request {
@@ -85,9 +85,9 @@ func TestKeysNotFound(t *testing.T) {
 		"identify":           {errorOf(service.Identify(t.Context(), token.Reveal())), keys.ErrKeyNotFound},
 		"identify malformed": {errorOf(service.Identify(t.Context(), "pst_live_x")), keys.ErrMalformed},
 		"revoke":             {errorOf(service.Revoke(t.Context(), jo, "key_0000000000000000")), keys.ErrKeyNotFound},
-		"get":                {errorOf(o.GetKey(t.Context(), "key_0000000000000000")), keys.ErrKeyNotFound},
+		"get":                {errorOf(o.Keys.Get(t.Context(), "key_0000000000000000")), keys.ErrKeyNotFound},
 		"issue":              {issueErr, plans.ErrTenantNotFound},
-		"list":               {errorOf(o.ListKeys(t.Context(), store.KeyFilter{Tenant: "nobody", Limit: 1})), plans.ErrTenantNotFound},
+		"list":               {errorOf(o.Keys.List(t.Context(), store.KeyFilter{Tenant: "nobody", Limit: 1})), plans.ErrTenantNotFound},
 	} {
 		if !errors.Is(test.got, test.want) {
 			t.Errorf("%s: %v, want %v", name, test.got, test.want)
@@ -128,7 +128,7 @@ func TestAtMostTenActiveKeys(t *testing.T) {
 	if _, _, err := service.Issue(t.Context(), jo, issueRequest("acme")); err != nil {
 		t.Errorf("when one expires: %v", err)
 	}
-	if n, err := o.CountActiveKeys(t.Context(), acme.ID, expiring.ExpiresAt); n != keys.MaxActive || err != nil {
+	if n, err := o.Keys.CountActive(t.Context(), acme.ID, expiring.ExpiresAt); n != keys.MaxActive || err != nil {
 		t.Errorf("%d active, %v", n, err)
 	}
 }
@@ -162,7 +162,7 @@ func TestOfTwentyIssuedAtOnceTenAreMade(t *testing.T) {
 	if made != keys.MaxActive || refused != keys.MaxActive {
 		t.Errorf("%d made, %d refused", made, refused)
 	}
-	if n, err := o.CountActiveKeys(t.Context(), acme.ID, noon); n != keys.MaxActive || err != nil {
+	if n, err := o.Keys.CountActive(t.Context(), acme.ID, noon); n != keys.MaxActive || err != nil {
 		t.Errorf("%d active, %v", n, err)
 	}
 	var entries int
@@ -196,12 +196,12 @@ func TestListKeys(t *testing.T) {
 		"limited": {store.KeyFilter{Limit: 1}, []keys.Key{second}},
 		"acme's":  {store.KeyFilter{Tenant: "acme", Limit: 10}, []keys.Key{second, first}},
 	} {
-		got, err := o.ListKeys(t.Context(), test.filter)
+		got, err := o.Keys.List(t.Context(), test.filter)
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 			t.Errorf("%s (-want +got):\n%s%v", name, diff, err)
 		}
 	}
-	if ids, err := o.KeyIDs(t.Context(), zoo.ID[:10], 10); err != nil || len(ids) == 0 || ids[0][:10] != zoo.ID[:10] {
+	if ids, err := o.Keys.IDs(t.Context(), zoo.ID[:10], 10); err != nil || len(ids) == 0 || ids[0][:10] != zoo.ID[:10] {
 		t.Errorf("ids %v, %v", ids, err)
 	}
 }
@@ -213,7 +213,7 @@ func TestNoChangeWithoutItsAuditEntry(t *testing.T) {
 	o.tenant(t, "acme", plans.Free)
 	key, _ := o.issue(t, "acme")
 	banned, _ := o.issue(t, "acme")
-	if _, err := o.PlaceBan(t.Context(), jo, store.NewBan{KeyID: banned.ID, Length: time.Hour, Reason: "x"}, noon); err != nil {
+	if _, err := o.Bans.Place(t.Context(), jo, store.NewBan{KeyID: banned.ID, Length: time.Hour, Reason: "x"}, noon); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.raw.ExecContext(t.Context(), `alter table audit_entries add constraint full_up check (false) not valid`); err != nil {
@@ -222,15 +222,15 @@ func TestNoChangeWithoutItsAuditEntry(t *testing.T) {
 	before := o.everything(t)
 	service := o.service()
 	_, _, issueErr := service.Issue(t.Context(), jo, issueRequest("acme"))
-	_, _, assignErr := o.AssignPlan(t.Context(), jo, "acme", plans.Pro, nil, noon)
+	_, _, assignErr := o.Tenants.AssignPlan(t.Context(), jo, "acme", plans.Pro, nil, noon)
 	for name, err := range map[string]error{
-		"create":  errorOf(o.CreateTenant(t.Context(), jo, store.NewTenant{Name: "globex", Plan: plans.Free}, noon)),
-		"suspend": errorOf(o.SuspendTenant(t.Context(), jo, "acme", noon)),
+		"create":  errorOf(o.Tenants.Create(t.Context(), jo, store.NewTenant{Name: "globex", Plan: plans.Free}, noon)),
+		"suspend": errorOf(o.Tenants.Suspend(t.Context(), jo, "acme", noon)),
 		"issue":   issueErr,
 		"assign":  assignErr,
 		"revoke":  errorOf(service.Revoke(t.Context(), jo, key.ID)),
-		"place":   errorOf(o.PlaceBan(t.Context(), jo, store.NewBan{KeyID: key.ID, Length: time.Hour, Reason: "x"}, noon)),
-		"lift":    errorOf(o.LiftBan(t.Context(), jo, banned.ID, noon)),
+		"place":   errorOf(o.Bans.Place(t.Context(), jo, store.NewBan{KeyID: key.ID, Length: time.Hour, Reason: "x"}, noon)),
+		"lift":    errorOf(o.Bans.Lift(t.Context(), jo, banned.ID, noon)),
 	} {
 		if err == nil {
 			t.Errorf("%s succeeded", name)

@@ -35,7 +35,7 @@ delete from limit_states where (tenant_id, scope) in (
 var reportQueries = []string{addLimitsQuery, lockReportedQuery, saveLimitsQuery}
 
 // Report implements plans.CounterStore. A thousand reports are one transaction. Those of tenants that are gone are left out.
-func (d *DB) Report(ctx context.Context, reports []plans.Report) error {
+func (d Counters) Report(ctx context.Context, reports []plans.Report) error {
 	sorted := slices.SortedFunc(slices.Values(reports), func(a, b plans.Report) int {
 		return cmp.Or(cmp.Compare(a.TenantID, b.TenantID), cmp.Compare(a.KeyID, b.KeyID))
 	})
@@ -133,9 +133,9 @@ func lockReported(ctx context.Context, tx preparedTx, keys []limitKey) (map[limi
 	return found, nil
 }
 
-// PruneKeyLimits removes the rows of keys whose minute was over at that instant, at most limit of them, and returns how many it
+// Prune removes the rows of keys whose minute was over at that instant, at most limit of them, and returns how many it
 // removed. Tenants' rows stay. Any number of servers can do so at the same time.
-func (d *DB) PruneKeyLimits(ctx context.Context, before time.Time, limit int) (int, error) {
+func (d Counters) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	result, err := d.db.ExecContext(ctx, pruneLimitsQuery, before.Unix()/60-1, limit)

@@ -12,7 +12,10 @@ import (
 	"petstore.example/internal/plans"
 )
 
-var _ plans.CounterStore = (*DB)(nil)
+// Counters stores the durable counters of the limits.
+type Counters struct{ *conn }
+
+var _ plans.CounterStore = Counters{}
 
 const (
 	// lockLimitsQuery locks a tenant's row and then a key's, and reads the term beside. The term may have changed since the
@@ -64,7 +67,7 @@ var errNoLimits = errors.New("no row of limits")
 const limitTries = 3
 
 // Initialize implements plans.CounterStore.
-func (d *DB) Initialize(ctx context.Context, o plans.InitRequest) (base plans.Baseline, fresh bool, err error) {
+func (d Counters) Initialize(ctx context.Context, o plans.InitRequest) (base plans.Baseline, fresh bool, err error) {
 	err = d.changeCounters(ctx, &o.Claim, o.Term, o.At, func(t plans.CounterTerm, g plans.CounterRows, r plans.Recorded) (plans.CounterRows, error) {
 		g, base, fresh, err = g.Initialized(t, o, r)
 		return g, err
@@ -76,7 +79,7 @@ func (d *DB) Initialize(ctx context.Context, o plans.InitRequest) (base plans.Ba
 }
 
 // Grant implements plans.CounterStore.
-func (d *DB) Grant(ctx context.Context, p plans.GrantRequest) (grant plans.Grant, err error) {
+func (d Counters) Grant(ctx context.Context, p plans.GrantRequest) (grant plans.Grant, err error) {
 	err = d.changeCounters(ctx, &p.Claim, p.Term, p.At, func(t plans.CounterTerm, g plans.CounterRows, r plans.Recorded) (plans.CounterRows, error) {
 		g, grant, err = g.Granted(t, p, r)
 		return g, err
@@ -91,7 +94,7 @@ func (d *DB) Grant(ctx context.Context, p plans.GrantRequest) (grant plans.Grant
 type rule func(plans.CounterTerm, plans.CounterRows, plans.Recorded) (plans.CounterRows, error)
 
 // changeCounters has the rule change the rows of a claim.
-func (d *DB) changeCounters(ctx context.Context, c *plans.Claim, term int64, at time.Time, do rule) error {
+func (d Counters) changeCounters(ctx context.Context, c *plans.Claim, term int64, at time.Time, do rule) error {
 	key := ""
 	if c.KeyPerMinute > 0 {
 		key = c.KeyID
@@ -177,7 +180,7 @@ func lockLimits(ctx context.Context, tx preparedTx, tenantID int64, key string) 
 	return t, g, nil
 }
 
-func (d *DB) addLimits(ctx context.Context, tenantID int64, key string) error {
+func (d Counters) addLimits(ctx context.Context, tenantID int64, key string) error {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	scopes := []string{""}

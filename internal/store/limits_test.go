@@ -61,21 +61,21 @@ func TestCountersOverTerms(t *testing.T) {
 	g.exec(t, `insert into usage_hourly values ($1, $2, $3, 'pro', 7, 1), ($1, $2 - interval '1 day', $3, 'pro', 100, 0)`, g.key.TenantID, eleven, g.key.ID)
 
 	term := g.begin(t, "r")
-	base, fresh, err := g.api.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: term, At: eleven})
+	base, fresh, err := g.api.Counters.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: term, At: eleven})
 	if want := (plans.Baseline{DayUsed: 7}); err != nil || !fresh || unnumbered(base) != want {
 		t.Errorf("the first to open: %+v, fresh %v, %v", base, fresh, err)
 	}
-	again, fresh, err := g.api.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: term, At: eleven})
+	again, fresh, err := g.api.Counters.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: term, At: eleven})
 	if err != nil || fresh || again != base {
 		t.Errorf("the second to open: %+v, fresh %v, %v", again, fresh, err)
 	}
-	if _, err := g.api.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1}); !errors.Is(err, plans.ErrTermOver) {
+	if _, err := g.api.Counters.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1}); !errors.Is(err, plans.ErrTermOver) {
 		t.Errorf("a grant while Redis decides: %v", err)
 	}
 	seen := base
 	seen.MinuteUsed, seen.DayUsed, seen.KeyUsed = 20, 27, 10
 	for range 2 { // a report may be repeated
-		err := g.api.Report(t.Context(), []plans.Report{
+		err := g.api.Counters.Report(t.Context(), []plans.Report{
 			{TenantID: c.TenantID, KeyID: c.KeyID, Term: term, Seen: seen}, {TenantID: c.TenantID, Term: term, Seen: seen},
 			{TenantID: 4711, Term: term, Seen: seen}})
 		if err != nil {
@@ -85,21 +85,21 @@ func TestCountersOverTerms(t *testing.T) {
 
 	over := term
 	term = g.begin(t, "")
-	if _, _, err := g.api.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: over, At: eleven}); !errors.Is(err, plans.ErrTermOver) {
+	if _, _, err := g.api.Counters.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: over, At: eleven}); !errors.Is(err, plans.ErrTermOver) {
 		t.Errorf("open a term that is over: %v", err)
 	}
-	grant, err := g.api.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
+	grant, err := g.api.Counters.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
 	want := plans.Grant{Baseline: plans.Baseline{Minute: base.Minute, MinuteUsed: 30, Day: base.Day, DayUsed: 37, KeyUsed: 20}, Count: 10}
 	if diff := cmp.Diff(want, grant); err != nil || diff != "" {
 		t.Errorf("a grant of the key's 40: %v (-want +got)\n%s", err, diff)
 	}
 	back := []plans.Return{{Minute: grant.Minute, Day: grant.Day, Count: 3}}
-	if err := g.api.Report(t.Context(), []plans.Report{{TenantID: c.TenantID, KeyID: c.KeyID, Term: term, Returns: back}}); err != nil {
+	if err := g.api.Counters.Report(t.Context(), []plans.Report{{TenantID: c.TenantID, KeyID: c.KeyID, Term: term, Returns: back}}); err != nil {
 		t.Fatal(err)
 	}
 
 	term = g.begin(t, "other")
-	base, fresh, err = g.api.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: term, At: eleven})
+	base, fresh, err = g.api.Counters.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: term, At: eleven})
 	if want := (plans.Baseline{MinuteUsed: 27, DayUsed: 34, KeyUsed: 17}); err != nil || !fresh || unnumbered(base) != want {
 		t.Errorf("after a part was given back: %+v, fresh %v, %v", base, fresh, err)
 	}
@@ -119,13 +119,13 @@ func TestCountersAfterASilentEnd(t *testing.T) {
 		  ($1, $2::timestamptz - interval '1 year', $2::timestamptz - interval '1 microsecond', 'pro', 300, 10000),
 		  ($1, $2::timestamptz - interval '1 microsecond', null, 'free', 100, 1000)`, c.TenantID, now)
 	term := g.begin(t, "r")
-	if _, _, err := g.api.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: term, At: now}); err != nil {
+	if _, _, err := g.api.Counters.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: term, At: now}); err != nil {
 		t.Fatal(err)
 	}
 	g.exec(t, `insert into servers values ('killed', clock_timestamp() - interval '10 seconds', 'r', 1)`)
 	g.exec(t, `update fleet set active = false, number = number + 1, closed = clock_timestamp() + interval '3 seconds'`)
 	term = g.begin(t, "")
-	p, err := g.api.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: now, Want: 1})
+	p, err := g.api.Counters.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: now, Want: 1})
 	if err != nil || p.Count != 0 || p.MinuteUsed != plans.Saturated || p.DayUsed != 600 {
 		t.Errorf("%+v, %v; want the minute closed, and twice the largest limit of the day", p, err)
 	}
@@ -148,7 +148,7 @@ func TestGrantsOfManyServersNeverExceed(t *testing.T) {
 				c.KeyID, c.KeyPerMinute = fmt.Sprint("key", i%4), limit
 			}
 			for {
-				p, err := servers[i%2].Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
+				p, err := servers[i%2].Counters.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
 				if err != nil {
 					t.Error(err)
 					return
@@ -174,7 +174,7 @@ func TestOneOpens(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			_, fresh, err := g.api.Initialize(t.Context(), plans.InitRequest{Claim: g.claim(plans.Quota{PerMinute: 9, PerDay: 9}, 5), Term: term, At: eleven})
+			_, fresh, err := g.api.Counters.Initialize(t.Context(), plans.InitRequest{Claim: g.claim(plans.Quota{PerMinute: 9, PerDay: 9}, 5), Term: term, At: eleven})
 			if err != nil {
 				t.Error(err)
 			}
@@ -207,12 +207,12 @@ func TestReportsAndGrantsAtOnce(t *testing.T) {
 			for i := range int64(tenants) {
 				var err error
 				if worker%2 == 0 {
-					err = g.api.Report(t.Context(), reports)
+					err = g.api.Counters.Report(t.Context(), reports)
 				} else {
 					c := plans.Claim{TenantID: i + 2, KeyID: "k", Quota: plans.Quota{PerMinute: 1000, PerDay: 1000}, KeyPerMinute: 1000}
-					_, err = g.api.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
+					_, err = g.api.Counters.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
 				}
-				if _, pruned := g.api.PruneKeyLimits(t.Context(), eleven, 3); err != nil || pruned != nil {
+				if _, pruned := g.api.Counters.Prune(t.Context(), eleven, 3); err != nil || pruned != nil {
 					t.Error(err, pruned)
 				}
 			}
@@ -227,7 +227,7 @@ func TestPruneKeyLimits(t *testing.T) {
 	minute := eleven.Unix() / 60
 	g.exec(t, `insert into limit_states (tenant_id, scope, minute) values ($1, '', 1), ($1, 'old', $2 - 2), ($1, 'older', 1), ($1, 'now', $2 - 1)`, g.key.TenantID, minute)
 	for _, want := range []int{1, 1, 0} {
-		if n, err := g.api.PruneKeyLimits(t.Context(), eleven, 1); n != want || err != nil {
+		if n, err := g.api.Counters.Prune(t.Context(), eleven, 1); n != want || err != nil {
 			t.Errorf("%d removed, want %d; %v", n, want, err)
 		}
 	}
@@ -250,7 +250,7 @@ func TestReportOfManyTenants(t *testing.T) {
 			reports[i] = plans.Report{TenantID: int64(i) + 2, Term: term, Seen: seen}
 		}
 		begin := time.Now()
-		if err := g.api.Report(t.Context(), reports); err != nil {
+		if err := g.api.Counters.Report(t.Context(), reports); err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("%d tenants reported in %v", tenants, time.Since(begin))
@@ -274,11 +274,11 @@ func TestCountersRoundTrips(t *testing.T) {
 		want  int
 	}{
 		"grant": {"", func(ctx context.Context, term int64) error {
-			_, err := db.Grant(ctx, plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
+			_, err := db.Counters.Grant(ctx, plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
 			return err
 		}, 4},
 		"open again": {"r", func(ctx context.Context, term int64) error {
-			_, _, err := db.Initialize(ctx, plans.InitRequest{Claim: c, Term: term, At: eleven})
+			_, _, err := db.Counters.Initialize(ctx, plans.InitRequest{Claim: c, Term: term, At: eleven})
 			return err
 		}, 3},
 	} {

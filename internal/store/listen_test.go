@@ -81,11 +81,11 @@ func TestChangesAreHeard(t *testing.T) {
 	h.await(t, "restored")
 
 	by, now := audit.By{Actor: "test"}, time.Now()
-	tenant, err := db.CreateTenant(t.Context(), by, store.NewTenant{Name: "acme", Plan: plans.Free}, now)
+	tenant, err := db.Tenants.Create(t.Context(), by, store.NewTenant{Name: "acme", Plan: plans.Free}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	service := keys.Service{Store: db}
+	service := keys.Service{Store: db.Keys}
 	key, token, err := service.Issue(t.Context(), by, keys.Request{Tenant: "acme", Environment: keys.Live})
 	if err != nil {
 		t.Fatal(err)
@@ -99,11 +99,14 @@ func TestChangesAreHeard(t *testing.T) {
 		do   func() error
 		want string
 	}{
-		{"suspend", func() error { _, err := db.SuspendTenant(t.Context(), by, "acme", now); return err }, ofTenant},
-		{"resume", func() error { _, err := db.ResumeTenant(t.Context(), by, "acme", now); return err }, ofTenant},
-		{"assign", func() error { _, _, err := db.AssignPlan(t.Context(), by, "acme", plans.Pro, nil, now); return err }, ofTenant},
-		{"ban", func() error { _, err := db.PlaceAutomaticBan(t.Context(), tenant.ID, key.ID, now); return err }, ofKey},
-		{"lift", func() error { _, err := db.LiftBan(t.Context(), by, key.ID, now); return err }, ofKey},
+		{"suspend", func() error { _, err := db.Tenants.Suspend(t.Context(), by, "acme", now); return err }, ofTenant},
+		{"resume", func() error { _, err := db.Tenants.Resume(t.Context(), by, "acme", now); return err }, ofTenant},
+		{"assign", func() error {
+			_, _, err := db.Tenants.AssignPlan(t.Context(), by, "acme", plans.Pro, nil, now)
+			return err
+		}, ofTenant},
+		{"ban", func() error { _, err := db.Bans.PlaceAutomaticBan(t.Context(), tenant.ID, key.ID, now); return err }, ofKey},
+		{"lift", func() error { _, err := db.Bans.Lift(t.Context(), by, key.ID, now); return err }, ofKey},
 		{"limit", func() error {
 			fifty := int64(50)
 			_, _, err := service.Edit(t.Context(), by, key.ID, keys.Edit{PerMinute: &fifty})

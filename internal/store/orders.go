@@ -7,7 +7,10 @@ import (
 	"petstore.example/internal/catalog"
 )
 
-var _ catalog.OrderStore = (*DB)(nil)
+// Orders stores the orders of tenants.
+type Orders struct{ *conn }
+
+var _ catalog.OrderStore = Orders{}
 
 const (
 	listOrdersQuery = forTenant + `
@@ -51,7 +54,7 @@ update orders set status = $3 where tenant_id = $1 and id = $2`
 )
 
 // ListOrders implements catalog.OrderStore.
-func (d *DB) ListOrders(ctx context.Context, tenantID int64, p catalog.OrderPage) ([]catalog.Order, bool, error) {
+func (d Orders) ListOrders(ctx context.Context, tenantID int64, p catalog.OrderPage) ([]catalog.Order, bool, error) {
 	// One more than asked for tells whether more follow.
 	orders := make([]catalog.Order, 0, p.Limit+1)
 	query, args := listOrdersQuery, []any{tenantID, p.After, p.Limit + 1}
@@ -71,7 +74,7 @@ func (d *DB) ListOrders(ctx context.Context, tenantID int64, p catalog.OrderPage
 }
 
 // PlaceOrder implements catalog.OrderStore.
-func (d *DB) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrder) (order catalog.Order, err error) {
+func (d Orders) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrder) (order catalog.Order, err error) {
 	err = d.preparedTx(ctx, []string{placeOrderQuery}, func(ctx context.Context, tx preparedTx) error {
 		order, err = creator{tx}.PlaceOrder(ctx, tenantID, o)
 		return err
@@ -80,7 +83,7 @@ func (d *DB) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrder)
 }
 
 // ChangeOrder implements catalog.OrderStore.
-func (d *DB) ChangeOrder(ctx context.Context, tenantID, id int64, to catalog.OrderStatus) (order catalog.Order, err error) {
+func (d Orders) ChangeOrder(ctx context.Context, tenantID, id int64, to catalog.OrderStatus) (order catalog.Order, err error) {
 	queries := []string{lockOrderQuery, updateOrderQuery}
 	err = d.preparedTx(ctx, queries, func(ctx context.Context, tx preparedTx) error {
 		order, err = changeOrder(ctx, tx, tenantID, id, to)

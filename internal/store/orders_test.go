@@ -38,7 +38,7 @@ func (s shop) patient(t *testing.T) *store.DB {
 
 func (s shop) pet(t *testing.T, tenant plans.Tenant, status catalog.Status) catalog.Pet {
 	t.Helper()
-	p, err := s.CreatePet(t.Context(), tenant.ID, catalog.NewPet{Name: "Rex", CategoryID: 1, Status: status})
+	p, err := s.Pets.CreatePet(t.Context(), tenant.ID, catalog.NewPet{Name: "Rex", CategoryID: 1, Status: status})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func (s shop) pet(t *testing.T, tenant plans.Tenant, status catalog.Status) cata
 // order places an order for an animal of its own.
 func (s shop) order(t *testing.T, tenant plans.Tenant) catalog.Order {
 	t.Helper()
-	o, err := s.PlaceOrder(t.Context(), tenant.ID, catalog.NewOrder{PetID: s.pet(t, tenant, catalog.Available).ID, Quantity: 1})
+	o, err := s.Orders.PlaceOrder(t.Context(), tenant.ID, catalog.NewOrder{PetID: s.pet(t, tenant, catalog.Available).ID, Quantity: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func (s shop) order(t *testing.T, tenant plans.Tenant) catalog.Order {
 
 func (s shop) petStatus(t *testing.T, tenant plans.Tenant, id int64) catalog.Status {
 	t.Helper()
-	p, err := s.GetPet(t.Context(), tenant.ID, id)
+	p, err := s.Pets.GetPet(t.Context(), tenant.ID, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func (s shop) petStatus(t *testing.T, tenant plans.Tenant, id int64) catalog.Sta
 
 func (s shop) orders(t *testing.T, tenant plans.Tenant) []catalog.Order {
 	t.Helper()
-	orders, more, err := s.ListOrders(t.Context(), tenant.ID, catalog.OrderPage{Limit: 100})
+	orders, more, err := s.Orders.ListOrders(t.Context(), tenant.ID, catalog.OrderPage{Limit: 100})
 	if err != nil || more {
 		t.Fatalf("list orders: more %v, %v", more, err)
 	}
@@ -78,7 +78,7 @@ func TestPlaceOrder(t *testing.T) {
 	s := newShop(t)
 	pet := s.pet(t, s.a, catalog.Available)
 	before := time.Now()
-	got, err := s.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: catalog.MaxQuantity})
+	got, err := s.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: catalog.MaxQuantity})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestOrdersThatAreRefused(t *testing.T) {
 		"nobody's":                 {math.MaxInt64, catalog.ErrPetNotFound},
 		"nobody's, and before all": {math.MinInt64, catalog.ErrPetNotFound},
 	} {
-		got, err := s.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: tt.petID, Quantity: 1})
+		got, err := s.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: tt.petID, Quantity: 1})
 		if !errors.Is(err, tt.want) || got != (catalog.Order{}) {
 			t.Errorf("%s: %+v, %v, want %v", name, got, err, tt.want)
 		}
@@ -136,7 +136,7 @@ func TestOneOfManyOrdersWins(t *testing.T) {
 	var placed, refused atomic.Int64
 	for i := range 100 {
 		all.Go(func() {
-			_, err := servers[i%2].PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1})
+			_, err := servers[i%2].Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1})
 			switch {
 			case err == nil:
 				placed.Add(1)
@@ -170,7 +170,7 @@ func TestChangeOrderByEveryStep(t *testing.T) {
 				t.Parallel()
 				want := s.order(t, s.a)
 				for _, step := range path {
-					if _, err := s.ChangeOrder(t.Context(), s.a.ID, want.ID, step); err != nil {
+					if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, want.ID, step); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -179,7 +179,7 @@ func TestChangeOrderByEveryStep(t *testing.T) {
 				if wantErr == nil {
 					want.Status = to
 				}
-				got, err := s.ChangeOrder(t.Context(), s.a.ID, want.ID, to)
+				got, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, want.ID, to)
 				if wantErr == nil {
 					if diff := cmp.Diff(want, got); err != nil || diff != "" {
 						t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -187,7 +187,7 @@ func TestChangeOrderByEveryStep(t *testing.T) {
 				} else if e := (*catalog.TransitionError)(nil); !errors.As(err, &e) || e.Error() != wantErr.Error() {
 					t.Errorf("got %v, want %v", err, wantErr)
 				}
-				kept, _, err := s.ListOrders(t.Context(), s.a.ID, catalog.OrderPage{After: want.ID - 1, Limit: 1})
+				kept, _, err := s.Orders.ListOrders(t.Context(), s.a.ID, catalog.OrderPage{After: want.ID - 1, Limit: 1})
 				if diff := cmp.Diff([]catalog.Order{want}, kept); err != nil || diff != "" {
 					t.Errorf("in the table: %v (-want +got):\n%s", err, diff)
 				}
@@ -203,15 +203,15 @@ func TestCancelledAnimalCanBeOrderedAgain(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	first := s.order(t, s.a)
-	if _, err := s.ChangeOrder(t.Context(), s.a.ID, first.ID, catalog.Cancelled); err != nil {
+	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, first.ID, catalog.Cancelled); err != nil {
 		t.Fatal(err)
 	}
-	second, err := s.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: first.PetID, Quantity: 1})
+	second, err := s.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: first.PetID, Quantity: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The first order has no say in the animal any more.
-	if _, err := s.ChangeOrder(t.Context(), s.a.ID, first.ID, catalog.Cancelled); err != nil {
+	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, first.ID, catalog.Cancelled); err != nil {
 		t.Error(err)
 	}
 	if status := s.petStatus(t, s.a, second.PetID); status != catalog.Pending {
@@ -224,7 +224,7 @@ func TestChangeOrderOfNobodyOrAnother(t *testing.T) {
 	s := newShop(t)
 	o := s.order(t, s.a)
 	for _, tt := range []struct{ tenantID, id int64 }{{s.b.ID, o.ID}, {s.a.ID, o.ID + 1}, {s.a.ID, math.MinInt64}} {
-		if _, err := s.ChangeOrder(t.Context(), tt.tenantID, tt.id, catalog.Approved); !errors.Is(err, catalog.ErrOrderNotFound) {
+		if _, err := s.Orders.ChangeOrder(t.Context(), tt.tenantID, tt.id, catalog.Approved); !errors.Is(err, catalog.ErrOrderNotFound) {
 			t.Errorf("tenant %d, order %d: %v, want ErrOrderNotFound", tt.tenantID, tt.id, err)
 		}
 	}
@@ -243,7 +243,7 @@ func TestListOrders(t *testing.T) {
 	s.order(t, s.b)
 	for _, i := range []int{1, 3} {
 		var err error
-		if all[i], err = s.ChangeOrder(t.Context(), s.a.ID, all[i].ID, catalog.Approved); err != nil {
+		if all[i], err = s.Orders.ChangeOrder(t.Context(), s.a.ID, all[i].ID, catalog.Approved); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -263,7 +263,7 @@ func TestListOrders(t *testing.T) {
 		{"by status, last", catalog.OrderPage{Limit: 2, Status: catalog.Approved, After: all[1].ID}, all[3:4], false},
 		{"by status, none", catalog.OrderPage{Limit: 2, Status: catalog.Cancelled}, []catalog.Order{}, false},
 	} {
-		got, more, err := s.ListOrders(t.Context(), s.a.ID, tt.page)
+		got, more, err := s.Orders.ListOrders(t.Context(), s.a.ID, tt.page)
 		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" || more != tt.more {
 			t.Errorf("%s: %v, more %v, want %v; (-want +got):\n%s", tt.name, err, more, tt.more, diff)
 		}
@@ -341,20 +341,20 @@ func TestOrdersAndChangesAtTheSameTime(t *testing.T) {
 func (s shop) disturb(t *testing.T, random *rand.Rand, petID int64) error {
 	switch random.IntN(4) {
 	case 0, 1:
-		_, err := s.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: petID, Quantity: 1})
+		_, err := s.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: petID, Quantity: 1})
 		return err
 	case 2:
 		status := []catalog.Status{catalog.Available, catalog.Pending}[random.IntN(2)]
-		_, err := s.ChangePet(t.Context(), s.a.ID, petID, catalog.PetPatch{Status: &status})
+		_, err := s.Pets.ChangePet(t.Context(), s.a.ID, petID, catalog.PetPatch{Status: &status})
 		return err
 	default:
 		page := catalog.OrderPage{Limit: 100, Status: []catalog.OrderStatus{catalog.Placed, catalog.Approved}[random.IntN(2)]}
-		orders, _, err := s.ListOrders(t.Context(), s.a.ID, page)
+		orders, _, err := s.Orders.ListOrders(t.Context(), s.a.ID, page)
 		if err != nil || len(orders) == 0 {
 			return err
 		}
 		to := []catalog.OrderStatus{catalog.Approved, catalog.Cancelled}[random.IntN(2)]
-		_, err = s.ChangeOrder(t.Context(), s.a.ID, orders[random.IntN(len(orders))].ID, to)
+		_, err = s.Orders.ChangeOrder(t.Context(), s.a.ID, orders[random.IntN(len(orders))].ID, to)
 		return err
 	}
 }

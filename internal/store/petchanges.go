@@ -24,7 +24,7 @@ update pets set name = $3, category_id = $4, status = $5 where tenant_id = $1 an
 
 // ChangePet implements catalog.Store. The lock on the animal's row keeps orders for it and other changes away until the
 // end of the transaction.
-func (d *DB) ChangePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (pet catalog.Pet, err error) {
+func (d Pets) ChangePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (pet catalog.Pet, err error) {
 	queries := []string{lockPetQuery, petHeldQuery, updatePetQuery}
 	err = d.preparedTx(ctx, queries, func(ctx context.Context, tx preparedTx) error {
 		var found []catalog.Pet

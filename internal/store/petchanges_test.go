@@ -29,11 +29,11 @@ func TestChangePet(t *testing.T) {
 		{"the same again", catalog.PetPatch{Name: &name, CategoryID: &category, Status: &pending}, func(*catalog.Pet) {}},
 	} {
 		tt.change(&rex)
-		got, err := s.ChangePet(t.Context(), s.a.ID, rex.ID, tt.patch)
+		got, err := s.Pets.ChangePet(t.Context(), s.a.ID, rex.ID, tt.patch)
 		if diff := cmp.Diff(rex, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", tt.name, err, diff)
 		}
-		kept, err := s.GetPet(t.Context(), s.a.ID, rex.ID)
+		kept, err := s.Pets.GetPet(t.Context(), s.a.ID, rex.ID)
 		if diff := cmp.Diff(rex, kept); err != nil || diff != "" {
 			t.Errorf("%s, in the table: %v (-want +got):\n%s", tt.name, err, diff)
 		}
@@ -53,12 +53,12 @@ func TestChangePetByEveryStep(t *testing.T) {
 				if wantErr == nil {
 					want.Status, want.Name = to, name
 				}
-				_, err := s.ChangePet(t.Context(), s.a.ID, want.ID, catalog.PetPatch{Name: &name, Status: &to})
+				_, err := s.Pets.ChangePet(t.Context(), s.a.ID, want.ID, catalog.PetPatch{Name: &name, Status: &to})
 				if e := (*catalog.TransitionError)(nil); wantErr == nil && err != nil ||
 					wantErr != nil && (!errors.As(err, &e) || e.Error() != wantErr.Error()) {
 					t.Errorf("got %v, want %v", err, wantErr)
 				}
-				kept, err := s.GetPet(t.Context(), s.a.ID, want.ID)
+				kept, err := s.Pets.GetPet(t.Context(), s.a.ID, want.ID)
 				if diff := cmp.Diff(want, kept); err != nil || diff != "" {
 					t.Errorf("in the table: %v (-want +got):\n%s", err, diff)
 				}
@@ -72,11 +72,11 @@ func TestChangePetOfNobodyOrAnother(t *testing.T) {
 	s := newShop(t)
 	pet, name := s.pet(t, s.a, catalog.Available), "stolen"
 	for _, tt := range []struct{ tenantID, id int64 }{{s.b.ID, pet.ID}, {s.a.ID, pet.ID + 1}, {s.a.ID, math.MaxInt64}} {
-		if _, err := s.ChangePet(t.Context(), tt.tenantID, tt.id, catalog.PetPatch{Name: &name}); !errors.Is(err, catalog.ErrPetNotFound) {
+		if _, err := s.Pets.ChangePet(t.Context(), tt.tenantID, tt.id, catalog.PetPatch{Name: &name}); !errors.Is(err, catalog.ErrPetNotFound) {
 			t.Errorf("tenant %d, animal %d: %v, want ErrPetNotFound", tt.tenantID, tt.id, err)
 		}
 	}
-	if kept, err := s.GetPet(t.Context(), s.a.ID, pet.ID); err != nil || kept != pet {
+	if kept, err := s.Pets.GetPet(t.Context(), s.a.ID, pet.ID); err != nil || kept != pet {
 		t.Errorf("the animal is %+v, %v", kept, err)
 	}
 }
@@ -89,7 +89,7 @@ func TestOpenOrderHoldsItsAnimal(t *testing.T) {
 	name, available, sold := "Max", catalog.Available, catalog.Sold
 	held := func(to catalog.Status) {
 		t.Helper()
-		_, err := s.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Status: &to})
+		_, err := s.Pets.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Status: &to})
 		want := catalog.TransitionError{From: "pending", To: string(to), Held: true}
 		if e := (*catalog.TransitionError)(nil); !errors.As(err, &e) || cmp.Diff(want, *e) != "" {
 			t.Errorf("to %s: %v, want %v", to, err, &want)
@@ -97,19 +97,19 @@ func TestOpenOrderHoldsItsAnimal(t *testing.T) {
 	}
 	held(available)
 	held(sold)
-	if _, err := s.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Name: &name}); err != nil {
+	if _, err := s.Pets.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Name: &name}); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.Approved); err != nil {
+	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.Approved); err != nil {
 		t.Fatal(err)
 	}
 	held(available)
-	if _, err := s.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.Cancelled); err != nil {
+	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.Cancelled); err != nil {
 		t.Fatal(err)
 	}
 	pending := catalog.Pending
 	for _, to := range []catalog.Status{pending, available, pending, sold} {
-		if _, err := s.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Status: &to}); err != nil {
+		if _, err := s.Pets.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Status: &to}); err != nil {
 			t.Errorf("free, to %s: %v", to, err)
 		}
 	}
@@ -127,7 +127,7 @@ func TestChangePetWaitsForOrder(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		available := catalog.Available
-		_, err := s.ChangePet(t.Context(), s.a.ID, pet.ID, catalog.PetPatch{Status: &available})
+		_, err := s.Pets.ChangePet(t.Context(), s.a.ID, pet.ID, catalog.PetPatch{Status: &available})
 		done <- err
 	}()
 	awaitLock(t, owner)

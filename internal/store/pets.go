@@ -8,7 +8,10 @@ import (
 	"petstore.example/internal/catalog"
 )
 
-var _ catalog.Store = (*DB)(nil)
+// Pets stores the animals of tenants.
+type Pets struct{ *conn }
+
+var _ catalog.Store = Pets{}
 
 // forTenant names the tenant ($1) to row-level security for this one statement, within the statement itself: no
 // round trip of its own, and nothing that stays on the connection. Each query reads it by forTenantSet, so that
@@ -45,7 +48,7 @@ returning id`
 )
 
 // ListPets implements catalog.Store.
-func (d *DB) ListPets(ctx context.Context, tenantID int64, p catalog.Page) ([]catalog.Pet, bool, error) {
+func (d Pets) ListPets(ctx context.Context, tenantID int64, p catalog.Page) ([]catalog.Pet, bool, error) {
 	// One more than asked for tells whether more follow.
 	pets := make([]catalog.Pet, 0, p.Limit+1)
 	query, args := listPetsQuery, []driver.Value{tenantID, p.After, int64(p.Limit + 1)}
@@ -69,7 +72,7 @@ func (d *DB) ListPets(ctx context.Context, tenantID int64, p catalog.Page) ([]ca
 }
 
 // GetPet implements catalog.Store.
-func (d *DB) GetPet(ctx context.Context, tenantID, id int64) (catalog.Pet, error) {
+func (d Pets) GetPet(ctx context.Context, tenantID, id int64) (catalog.Pet, error) {
 	var pets []catalog.Pet
 	if err := d.selectPrepared(ctx, &pets, getPetQuery, tenantID, id); err != nil {
 		return catalog.Pet{}, fmt.Errorf("get pet: %w", err)
@@ -81,7 +84,7 @@ func (d *DB) GetPet(ctx context.Context, tenantID, id int64) (catalog.Pet, error
 }
 
 // CreatePet implements catalog.Creator. It is one statement, which is never sent twice.
-func (d *DB) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (catalog.Pet, error) {
+func (d Pets) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (catalog.Pet, error) {
 	pet := catalog.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
 	err := d.direct(ctx, createPetQuery, values(tenantID, p.Name, p.CategoryID, string(p.Status)), func(row []driver.Value) error {
 		pet.ID = row[0].(int64)

@@ -35,7 +35,7 @@ func newShop(t *testing.T) shop {
 	s := shop{DB: open(t, database.URL, store.Options{AsAPI: true}), database: database}
 	for name, tenant := range map[string]*plans.Tenant{"a": &s.a, "b": &s.b} {
 		var err error
-		*tenant, err = staff.CreateTenant(t.Context(), audit.By{Actor: "test"}, store.NewTenant{Name: name, Plan: plans.Free}, time.Now())
+		*tenant, err = staff.Tenants.Create(t.Context(), audit.By{Actor: "test"}, store.NewTenant{Name: name, Plan: plans.Free}, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func (s shop) add(t *testing.T, tenant plans.Tenant, names ...string) []catalog.
 	var pets []catalog.Pet
 	for i, name := range names {
 		statuses := []catalog.Status{catalog.Available, catalog.Pending, catalog.Sold}
-		p, err := s.CreatePet(t.Context(), tenant.ID, catalog.NewPet{Name: name, CategoryID: math.MinInt64, Status: statuses[i%3]})
+		p, err := s.Pets.CreatePet(t.Context(), tenant.ID, catalog.NewPet{Name: name, CategoryID: math.MinInt64, Status: statuses[i%3]})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestPets(t *testing.T) {
 	s.add(t, s.b, "other")
 
 	for _, want := range pets {
-		if got, err := s.GetPet(t.Context(), s.a.ID, want.ID); err != nil || got != want {
+		if got, err := s.Pets.GetPet(t.Context(), s.a.ID, want.ID); err != nil || got != want {
 			t.Errorf("GetPet(%d) = %+v, %v, want %+v", want.ID, got, err, want)
 		}
 	}
@@ -98,7 +98,7 @@ func TestPets(t *testing.T) {
 		{"by status, last", catalog.Page{Limit: 2, Status: catalog.Available, After: pets[0].ID}, pets[3:4], false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, more, err := s.ListPets(t.Context(), s.a.ID, tt.page)
+			got, more, err := s.Pets.ListPets(t.Context(), s.a.ID, tt.page)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,10 +113,10 @@ func TestTenantsNeverMeetInTheStore(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	ofA, ofB := s.add(t, s.a, "A1", "A2"), s.add(t, s.b, "B1")
-	if _, err := s.GetPet(t.Context(), s.b.ID, ofA[0].ID); !errors.Is(err, catalog.ErrPetNotFound) {
+	if _, err := s.Pets.GetPet(t.Context(), s.b.ID, ofA[0].ID); !errors.Is(err, catalog.ErrPetNotFound) {
 		t.Errorf("B gets A's animal: %v, want ErrPetNotFound", err)
 	}
-	got, _, err := s.ListPets(t.Context(), s.b.ID, catalog.Page{Limit: 100})
+	got, _, err := s.Pets.ListPets(t.Context(), s.b.ID, catalog.Page{Limit: 100})
 	if diff := cmp.Diff(ofB, got); err != nil || diff != "" {
 		t.Errorf("B's list: %v (-want +got):\n%s", err, diff)
 	}
@@ -204,36 +204,36 @@ func TestUnavailable(t *testing.T) {
 	db := open(t, server.URL, store.Options{AsAPI: true})
 	calls := map[string]func(context.Context) error{
 		"list": func(ctx context.Context) error {
-			_, _, err := db.ListPets(ctx, 1, catalog.Page{Limit: 20})
+			_, _, err := db.Pets.ListPets(ctx, 1, catalog.Page{Limit: 20})
 			return err
 		},
-		"get": func(ctx context.Context) error { _, err := db.GetPet(ctx, 1, 1); return err },
+		"get": func(ctx context.Context) error { _, err := db.Pets.GetPet(ctx, 1, 1); return err },
 		"create": func(ctx context.Context) error {
-			_, err := db.CreatePet(ctx, 1, catalog.NewPet{Name: "x", Status: "sold"})
+			_, err := db.Pets.CreatePet(ctx, 1, catalog.NewPet{Name: "x", Status: "sold"})
 			return err
 		},
 		"change": func(ctx context.Context) error {
-			_, err := db.ChangePet(ctx, 1, 1, catalog.PetPatch{})
+			_, err := db.Pets.ChangePet(ctx, 1, 1, catalog.PetPatch{})
 			return err
 		},
 		"list orders": func(ctx context.Context) error {
-			_, _, err := db.ListOrders(ctx, 1, catalog.OrderPage{Limit: 20})
+			_, _, err := db.Orders.ListOrders(ctx, 1, catalog.OrderPage{Limit: 20})
 			return err
 		},
 		"place order": func(ctx context.Context) error {
-			_, err := db.PlaceOrder(ctx, 1, catalog.NewOrder{PetID: 1, Quantity: 1})
+			_, err := db.Orders.PlaceOrder(ctx, 1, catalog.NewOrder{PetID: 1, Quantity: 1})
 			return err
 		},
 		"change order": func(ctx context.Context) error {
-			_, err := db.ChangeOrder(ctx, 1, 1, catalog.Approved)
+			_, err := db.Orders.ChangeOrder(ctx, 1, 1, catalog.Approved)
 			return err
 		},
 		"once": func(ctx context.Context) error {
-			_, _, err := db.Once(ctx, 1, request("k", "Rex"), adding(1, "Rex"))
+			_, _, err := db.Idempotency.Once(ctx, 1, request("k", "Rex"), adding(1, "Rex"))
 			return err
 		},
-		"prune":  func(ctx context.Context) error { _, err := db.PruneIdempotencyKeys(ctx, noon, 1); return err },
-		"caller": func(ctx context.Context) error { _, err := db.Caller(ctx, [32]byte{}, time.Now()); return err },
+		"prune":  func(ctx context.Context) error { _, err := db.Idempotency.Prune(ctx, noon, 1); return err },
+		"caller": func(ctx context.Context) error { _, err := db.Keys.Caller(ctx, [32]byte{}, time.Now()); return err },
 	}
 	away := func(how string) {
 		t.Helper()

@@ -13,6 +13,9 @@ import (
 	"petstore.example/internal/plans"
 )
 
+// Plans reads the plans that are sold.
+type Plans struct{ *conn }
+
 type planRow struct {
 	Name      string        `db:"name"`
 	PerMinute sql.NullInt64 `db:"per_minute"`
@@ -27,8 +30,8 @@ func (r planRow) plan() plans.Plan {
 	return p
 }
 
-// ListPlans returns all plans, the smallest first.
-func (d *DB) ListPlans(ctx context.Context) ([]plans.Plan, error) {
+// List returns all plans, the smallest first.
+func (d Plans) List(ctx context.Context) ([]plans.Plan, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	var rows []planRow
@@ -43,8 +46,8 @@ func (d *DB) ListPlans(ctx context.Context) ([]plans.Plan, error) {
 	return list, nil
 }
 
-// GetPlan returns the plan of that name, or plans.ErrPlanNotFound.
-func (d *DB) GetPlan(ctx context.Context, name string) (plans.Plan, error) {
+// Get returns the plan of that name, or plans.ErrPlanNotFound.
+func (d Plans) Get(ctx context.Context, name string) (plans.Plan, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	p, err := getPlan(ctx, d.db, name)
@@ -72,7 +75,7 @@ func resolveQuota(ctx context.Context, tx *sqlx.Tx, plan string, own *plans.Quot
 }
 
 // CountTenants returns how many tenants are on the plan.
-func (d *DB) CountTenants(ctx context.Context, plan string) (int64, error) {
+func (d Plans) CountTenants(ctx context.Context, plan string) (int64, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	var n int64
@@ -86,7 +89,7 @@ func (d *DB) CountTenants(ctx context.Context, plan string) (int64, error) {
 // for a plan that has none and dropped otherwise. Assigning what is in force changes nothing and remembers nothing:
 // before and after are equal. It returns plans.ErrTenantNotFound, ErrPlanNotFound, ErrQuotaRequired or ErrQuotaFixed, or
 // what is wrong with the numbers.
-func (d *DB) AssignPlan(
+func (d Tenants) AssignPlan(
 	ctx context.Context, by audit.By, tenant, plan string, own *plans.Quota, now time.Time,
 ) (before, after plans.Tenant, err error) {
 	err = d.change(ctx, by, func(tx *sqlx.Tx) error {

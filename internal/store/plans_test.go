@@ -20,16 +20,16 @@ func TestPlansOnSale(t *testing.T) {
 		{Name: plans.Business, Quota: &plans.Quota{PerMinute: 1000, PerDay: 100_000}},
 		{Name: plans.Enterprise},
 	}
-	got, err := o.ListPlans(t.Context())
+	got, err := o.Plans.List(t.Context())
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("plans (-want +got):\n%s%v", diff, err)
 	}
 	for _, p := range want {
-		if got, err := o.GetPlan(t.Context(), p.Name); err != nil || !cmp.Equal(p, got) {
+		if got, err := o.Plans.Get(t.Context(), p.Name); err != nil || !cmp.Equal(p, got) {
 			t.Errorf("%s: %+v, %v", p.Name, got, err)
 		}
 	}
-	if _, err := o.GetPlan(t.Context(), "gold"); !errors.Is(err, plans.ErrPlanNotFound) {
+	if _, err := o.Plans.Get(t.Context(), "gold"); !errors.Is(err, plans.ErrPlanNotFound) {
 		t.Errorf("gold: %v", err)
 	}
 }
@@ -79,7 +79,7 @@ func TestAssignPlan(t *testing.T) {
 		{plan: plans.Pro, at: at[2], before: enterprise, after: pro},
 		{plan: plans.Pro, at: at[3], before: pro, after: pro},
 	} {
-		before, after, err := o.AssignPlan(t.Context(), jo, "acme", step.plan, step.own, step.at)
+		before, after, err := o.Tenants.AssignPlan(t.Context(), jo, "acme", step.plan, step.own, step.at)
 		if !errors.Is(err, step.err) {
 			t.Errorf("%s: error %v, want %v", step.plan, err, step.err)
 		}
@@ -93,10 +93,10 @@ func TestAssignPlan(t *testing.T) {
 	if diff := cmp.Diff(want, o.history(t, acme.ID), cmp.Comparer(time.Time.Equal)); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
 	}
-	if n, err := o.CountTenants(t.Context(), plans.Pro); n != 1 || err != nil {
+	if n, err := o.Plans.CountTenants(t.Context(), plans.Pro); n != 1 || err != nil {
 		t.Errorf("%d on pro, %v", n, err)
 	}
-	if _, _, err := o.AssignPlan(t.Context(), jo, "nobody", plans.Pro, nil, noon); !errors.Is(err, plans.ErrTenantNotFound) {
+	if _, _, err := o.Tenants.AssignPlan(t.Context(), jo, "nobody", plans.Pro, nil, noon); !errors.Is(err, plans.ErrTenantNotFound) {
 		t.Errorf("nobody: %v", err)
 	}
 }
@@ -106,7 +106,7 @@ func TestAssignPlanSeveralTimesInAnInstant(t *testing.T) {
 	o := newOffice(t)
 	acme := o.tenant(t, "acme", plans.Free)
 	for _, plan := range []string{plans.Pro, plans.Business, plans.Free} {
-		if _, _, err := o.AssignPlan(t.Context(), jo, "acme", plan, nil, noon.Add(-time.Minute)); err != nil {
+		if _, _, err := o.Tenants.AssignPlan(t.Context(), jo, "acme", plan, nil, noon.Add(-time.Minute)); err != nil {
 			t.Fatalf("%s: %v", plan, err)
 		}
 	}
@@ -128,21 +128,21 @@ func TestDryRunsLeaveNothing(t *testing.T) {
 	o.tenant(t, "zoo", plans.Free)
 	key, _ := o.issue(t, "acme")
 	banned, _ := o.issue(t, "zoo")
-	if _, err := o.PlaceBan(t.Context(), jo, store.NewBan{KeyID: banned.ID, Length: time.Hour, Reason: "x"}, noon); err != nil {
+	if _, err := o.Bans.Place(t.Context(), jo, store.NewBan{KeyID: banned.ID, Length: time.Hour, Reason: "x"}, noon); err != nil {
 		t.Fatal(err)
 	}
 	before := o.everything(t)
 	service := o.service()
 	_, _, issueErr := service.Issue(t.Context(), dry, issueRequest("acme"))
-	_, after, assignErr := o.AssignPlan(t.Context(), dry, "acme", plans.Pro, nil, noon)
+	_, after, assignErr := o.Tenants.AssignPlan(t.Context(), dry, "acme", plans.Pro, nil, noon)
 	for name, err := range map[string]error{
-		"create":  errorOf(o.CreateTenant(t.Context(), dry, store.NewTenant{Name: "globex", Plan: plans.Free}, noon)),
-		"suspend": errorOf(o.SuspendTenant(t.Context(), dry, "acme", noon)),
+		"create":  errorOf(o.Tenants.Create(t.Context(), dry, store.NewTenant{Name: "globex", Plan: plans.Free}, noon)),
+		"suspend": errorOf(o.Tenants.Suspend(t.Context(), dry, "acme", noon)),
 		"issue":   issueErr,
 		"assign":  assignErr,
 		"revoke":  errorOf(service.Revoke(t.Context(), dry, key.ID)),
-		"place":   errorOf(o.PlaceBan(t.Context(), dry, store.NewBan{KeyID: key.ID, Length: time.Hour, Reason: "x"}, noon)),
-		"lift":    errorOf(o.LiftBan(t.Context(), dry, banned.ID, noon)),
+		"place":   errorOf(o.Bans.Place(t.Context(), dry, store.NewBan{KeyID: key.ID, Length: time.Hour, Reason: "x"}, noon)),
+		"lift":    errorOf(o.Bans.Lift(t.Context(), dry, banned.ID, noon)),
 	} {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

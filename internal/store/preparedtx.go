@@ -20,7 +20,7 @@ type preparedTx struct {
 //
 // Where a migration changed what a prepared statement returns, fn is called a second time, after the first transaction
 // was rolled back.
-func (d *DB) preparedTx(ctx context.Context, queries []string, fn func(context.Context, preparedTx) error) error {
+func (d *conn) preparedTx(ctx context.Context, queries []string, fn func(context.Context, preparedTx) error) error {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	for again := false; ; again = true {
@@ -32,7 +32,7 @@ func (d *DB) preparedTx(ctx context.Context, queries []string, fn func(context.C
 }
 
 // tryPreparedTx reports whether it failed because of a statement that is out of date; all of them were dropped then.
-func (d *DB) tryPreparedTx(
+func (d *conn) tryPreparedTx(
 	ctx context.Context, queries []string, fn func(context.Context, preparedTx) error,
 ) (stale bool, err error) {
 	stmts := make([]*statement, 0, len(queries))

@@ -11,10 +11,13 @@ import (
 	"petstore.example/internal/usage"
 )
 
-var _ usage.RefusalStore = (*DB)(nil)
+// Refusals stores the latest refused requests of each key.
+type Refusals struct{ *conn }
+
+var _ usage.RefusalStore = Refusals{}
 
 // WriteRefusals implements usage.RefusalStore.
-func (d *DB) WriteRefusals(ctx context.Context, refusals []usage.RefusalRecord) error {
+func (d Refusals) WriteRefusals(ctx context.Context, refusals []usage.RefusalRecord) error {
 	err := d.tx(ctx, func(tx *sqlx.Tx) error {
 		if err := insertRefusals(ctx, tx, refusals); err != nil {
 			return err
@@ -88,8 +91,8 @@ func removeOldest(ctx context.Context, tx *sqlx.Tx, refusals []usage.RefusalReco
 	return err
 }
 
-// PruneRefusals removes refusals of before that instant, at most limit, and returns how many.
-func (d *DB) PruneRefusals(ctx context.Context, before time.Time, limit int) (int, error) {
+// Prune removes refusals of before that instant, at most limit, and returns how many.
+func (d Refusals) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	result, err := d.db.ExecContext(ctx, `
@@ -128,19 +131,19 @@ const selectRefusal = `
 	       coalesce(extract(epoch from resets_at)::bigint, 0) as reset, share, method, route, skipped
 	from refusals`
 
-// KeyRefusals returns the latest refusals kept of the key, the newest first.
-func (d *DB) KeyRefusals(ctx context.Context, tenantID int64, keyID string, limit int) ([]usage.RefusalRecord, error) {
-	return d.selectRefusals(ctx, ` where tenant_id = $1 and key_id = $2 order by at desc, number desc limit $3`,
+// OfKey returns the latest refusals kept of the key, the newest first.
+func (d Refusals) OfKey(ctx context.Context, tenantID int64, keyID string, limit int) ([]usage.RefusalRecord, error) {
+	return d.list(ctx, ` where tenant_id = $1 and key_id = $2 order by at desc, number desc limit $3`,
 		tenantID, keyID, limit)
 }
 
-// RequestRefusals returns the refusals kept of requests of that id, the newest first: clients may choose ids, and use one
+// OfRequest returns the refusals kept of requests of that id, the newest first: clients may choose ids, and use one
 // again.
-func (d *DB) RequestRefusals(ctx context.Context, requestID string, limit int) ([]usage.RefusalRecord, error) {
-	return d.selectRefusals(ctx, ` where request_id = $1 order by at desc, number desc limit $2`, requestID, limit)
+func (d Refusals) OfRequest(ctx context.Context, requestID string, limit int) ([]usage.RefusalRecord, error) {
+	return d.list(ctx, ` where request_id = $1 order by at desc, number desc limit $2`, requestID, limit)
 }
 
-func (d *DB) selectRefusals(ctx context.Context, rest string, args ...any) ([]usage.RefusalRecord, error) {
+func (d Refusals) list(ctx context.Context, rest string, args ...any) ([]usage.RefusalRecord, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	var rows []refusalRow

@@ -35,11 +35,11 @@ func TestRefusalsAreKeptOnce(t *testing.T) {
 	banned.Code, banned.Window, banned.Limit, banned.Reset, banned.Partial = "key_banned", "", 0, 0, false
 	batch := []usage.RefusalRecord{k.refusal("a", 1), k.refusal("a", 2), banned, other.refusal("a", 4), gone.refusal("a", 5)}
 	for range 2 {
-		if err := db.api.WriteRefusals(t.Context(), batch); err != nil {
+		if err := db.api.Refusals.WriteRefusals(t.Context(), batch); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := db.api.KeyRefusals(t.Context(), k.TenantID, k.ID, 100)
+	got, err := db.api.Refusals.OfKey(t.Context(), k.TenantID, k.ID, 100)
 	if diff := cmp.Diff([]usage.RefusalRecord{banned, batch[1], batch[0]}, got); err != nil || diff != "" {
 		t.Errorf("of the key (-want +got):\n%s%v", diff, err)
 	}
@@ -49,10 +49,10 @@ func TestRefusalsAreKeptOnce(t *testing.T) {
 
 	again := other.refusal("b", 9)
 	again.RequestID = batch[0].RequestID
-	if err := db.api.WriteRefusals(t.Context(), []usage.RefusalRecord{again}); err != nil {
+	if err := db.api.Refusals.WriteRefusals(t.Context(), []usage.RefusalRecord{again}); err != nil {
 		t.Fatal(err)
 	}
-	got, err = db.api.RequestRefusals(t.Context(), batch[0].RequestID, 100)
+	got, err = db.api.Refusals.OfRequest(t.Context(), batch[0].RequestID, 100)
 	if diff := cmp.Diff([]usage.RefusalRecord{again, batch[0]}, got); err != nil || diff != "" {
 		t.Errorf("of the request (-want +got):\n%s%v", diff, err)
 	}
@@ -63,7 +63,7 @@ func TestRefusalsPerKeyAreBounded(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	k, quiet := db.key(t, 1), db.key(t, 2)
-	if err := db.api.WriteRefusals(t.Context(), []usage.RefusalRecord{quiet.refusal("a", 1_000_000)}); err != nil {
+	if err := db.api.Refusals.WriteRefusals(t.Context(), []usage.RefusalRecord{quiet.refusal("a", 1_000_000)}); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
@@ -74,7 +74,7 @@ func TestRefusalsPerKeyAreBounded(t *testing.T) {
 				for i := range batch {
 					batch[i] = k.refusal(fmt.Sprint(server), 10*round+i)
 				}
-				if err := db.api.WriteRefusals(t.Context(), batch); err != nil {
+				if err := db.api.Refusals.WriteRefusals(t.Context(), batch); err != nil {
 					t.Error(err)
 				}
 			}
@@ -82,10 +82,10 @@ func TestRefusalsPerKeyAreBounded(t *testing.T) {
 	}
 	wg.Wait()
 	latest := k.refusal("last", 5000)
-	if err := db.api.WriteRefusals(t.Context(), []usage.RefusalRecord{latest}); err != nil {
+	if err := db.api.Refusals.WriteRefusals(t.Context(), []usage.RefusalRecord{latest}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := db.api.KeyRefusals(t.Context(), k.TenantID, k.ID, 1000)
+	got, err := db.api.Refusals.OfKey(t.Context(), k.TenantID, k.ID, 1000)
 	if err != nil || len(got) != usage.RefusalsPerKey {
 		t.Fatalf("%d kept, want %d; %v", len(got), usage.RefusalsPerKey, err)
 	}
@@ -109,11 +109,11 @@ func TestPruneRefusals(t *testing.T) {
 	for n := range 10 {
 		batch = append(batch, k.refusal("a", n))
 	}
-	if err := db.api.WriteRefusals(t.Context(), batch); err != nil {
+	if err := db.api.Refusals.WriteRefusals(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []int{4, 3, 0} {
-		removed, err := db.api.PruneRefusals(t.Context(), noon.Add(7*time.Second), 4)
+		removed, err := db.api.Refusals.Prune(t.Context(), noon.Add(7*time.Second), 4)
 		if err != nil || removed != want {
 			t.Errorf("%d removed, want %d; %v", removed, want, err)
 		}
@@ -128,7 +128,7 @@ func TestRefusalsOfADeadStore(t *testing.T) {
 	server := storetest.NewServer(t)
 	api := openAPI(t, server.APIURL, 0)
 	server.Stop()
-	if err := api.WriteRefusals(t.Context(), []usage.RefusalRecord{{}}); !errors.Is(err, usage.ErrUnavailable) {
+	if err := api.Refusals.WriteRefusals(t.Context(), []usage.RefusalRecord{{}}); !errors.Is(err, usage.ErrUnavailable) {
 		t.Errorf("%v, want ErrUnavailable", err)
 	}
 }

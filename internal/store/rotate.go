@@ -11,8 +11,8 @@ import (
 	"petstore.example/internal/keys"
 )
 
-// RotateKey implements keys.ServiceStore.
-func (d *DB) RotateKey(
+// Rotate implements keys.ServiceStore.
+func (d Keys) Rotate(
 	ctx context.Context, by audit.By, id string, now, until time.Time, next keys.Replacement,
 ) (old, issued keys.Key, err error) {
 	err = d.change(ctx, by, func(tx *sqlx.Tx) error {

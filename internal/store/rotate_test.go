@@ -45,7 +45,7 @@ func TestRotateKey(t *testing.T) {
 			t.Errorf("found %+v, want %+v; %v", found, want, err)
 		}
 	}
-	entries, err := o.ListAudit(t.Context(), store.AuditFilter{Limit: 2})
+	entries, err := o.Audit.List(t.Context(), store.AuditFilter{Limit: 2})
 	if err != nil || len(entries) != 2 || entries[0].Action != "key.issue" || entries[0].Subject != issued.ID ||
 		entries[1].Action != "key.rotate" || entries[1].Subject != old.ID || entries[1].Reason != jo.Reason {
 		t.Errorf("remembered %+v, %v", entries, err)

@@ -21,17 +21,17 @@ func TestRoundTrips(t *testing.T) {
 		want int
 	}{
 		"list": {func() error {
-			_, _, err := db.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20})
+			_, _, err := db.Pets.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20})
 			return err
 		}, 1},
 		"list by status": {func() error {
-			_, _, err := db.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20, Status: catalog.Sold})
+			_, _, err := db.Pets.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20, Status: catalog.Sold})
 			return err
 		}, 1},
-		"month": {func() error { _, err := db.UsageMonth(t.Context(), s.a.ID, time.Now()); return err }, 1},
-		"get":   {func() error { _, err := db.GetPet(t.Context(), s.a.ID, pet.ID); return err }, 1},
+		"month": {func() error { _, err := db.Usage.UsageMonth(t.Context(), s.a.ID, time.Now()); return err }, 1},
+		"get":   {func() error { _, err := db.Pets.GetPet(t.Context(), s.a.ID, pet.ID); return err }, 1},
 		"add": {func() error {
-			_, err := db.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Luna", Status: catalog.Sold})
+			_, err := db.Pets.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Luna", Status: catalog.Sold})
 			return err
 		}, 1},
 	} {

@@ -40,7 +40,7 @@ func newOffice(t *testing.T) office {
 
 func (o office) tenant(t *testing.T, name, plan string) plans.Tenant {
 	t.Helper()
-	tenant, err := o.CreateTenant(t.Context(), jo, store.NewTenant{Name: name, Plan: plan}, noon)
+	tenant, err := o.Tenants.Create(t.Context(), jo, store.NewTenant{Name: name, Plan: plan}, noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ type remembered struct {
 
 func (o office) last(t *testing.T) remembered {
 	t.Helper()
-	entries, err := o.ListAudit(t.Context(), store.AuditFilter{Limit: 1})
+	entries, err := o.Audit.List(t.Context(), store.AuditFilter{Limit: 1})
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("%d audit entries, error %v", len(entries), err)
 	}

@@ -20,8 +20,8 @@ type BanFilter struct {
 	Limit int
 }
 
-// ListBans returns bans in force at the instant, or all, the newest first; or plans.ErrTenantNotFound.
-func (d *DB) ListBans(ctx context.Context, f BanFilter, now time.Time) ([]keys.Ban, error) {
+// List returns bans in force at the instant, or all, the newest first; or plans.ErrTenantNotFound.
+func (d Bans) List(ctx context.Context, f BanFilter, now time.Time) ([]keys.Ban, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	if err := d.checkTenant(ctx, f.Tenant); err != nil {
@@ -45,10 +45,10 @@ type NewBan struct {
 	Reason string
 }
 
-// PlaceBan bans a key from now on. It takes the place of bans in force, which are lifted, so that staff can shorten a
+// Place bans a key from now on. It takes the place of bans in force, which are lifted, so that staff can shorten a
 // ban as well as lengthen it. It returns keys.ErrKeyNotFound, ErrKeyRevoked for a key that is refused for ever, or
 // ErrTextHoldsKey.
-func (d *DB) PlaceBan(ctx context.Context, by audit.By, n NewBan, now time.Time) (placed keys.Ban, err error) {
+func (d Bans) Place(ctx context.Context, by audit.By, n NewBan, now time.Time) (placed keys.Ban, err error) {
 	if err := keys.CheckText(n.Reason); err != nil {
 		return keys.Ban{}, fmt.Errorf("place ban: reason: %w", err)
 	}
@@ -97,9 +97,9 @@ func insertStaffBan(ctx context.Context, tx *sqlx.Tx, k keys.Key, n NewBan, now 
 	return bans[0], nil
 }
 
-// LiftBan ends the bans in force on a key at once and returns, as it is after, the one that would have ended last. It
+// Lift ends the bans in force on a key at once and returns, as it is after, the one that would have ended last. It
 // returns keys.ErrKeyNotFound or ErrBanNotFound.
-func (d *DB) LiftBan(ctx context.Context, by audit.By, keyID string, now time.Time) (lifted keys.Ban, err error) {
+func (d Bans) Lift(ctx context.Context, by audit.By, keyID string, now time.Time) (lifted keys.Ban, err error) {
 	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
 		key, err := lockKey(ctx, tx, keyID)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 
 func (o office) ban(t *testing.T, keyID string, length time.Duration, at time.Time) keys.Ban {
 	t.Helper()
-	ban, err := o.PlaceBan(t.Context(), jo, store.NewBan{KeyID: keyID, Length: length, Reason: "scraping"}, at)
+	ban, err := o.Bans.Place(t.Context(), jo, store.NewBan{KeyID: keyID, Length: length, Reason: "scraping"}, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,21 +65,21 @@ func TestPlaceAndLiftBan(t *testing.T) {
 		"of the key":           {store.BanFilter{KeyID: key.ID, Limit: 9}, minute, []keys.Ban{shorter}},
 		"of no key that it is": {store.BanFilter{KeyID: "key_x", Limit: 9}, minute, []keys.Ban{}},
 	} {
-		got, err := o.ListBans(t.Context(), test.filter, test.at)
+		got, err := o.Bans.List(t.Context(), test.filter, test.at)
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 			t.Errorf("%s (-want +got):\n%s%v", name, diff, err)
 		}
 	}
 
 	shorter.LiftedAt = minute
-	lifted, err := o.LiftBan(t.Context(), jo, key.ID, minute)
+	lifted, err := o.Bans.Lift(t.Context(), jo, key.ID, minute)
 	if diff := cmp.Diff(shorter, lifted); diff != "" || err != nil {
 		t.Errorf("lifted (-want +got):\n%s%v", diff, err)
 	}
 	if got := o.last(t); got.Action != "ban.lift" || got.After["lifted_at"] != "2026-11-20T12:01:00Z" {
 		t.Errorf("remembered %+v", got)
 	}
-	if _, err := o.LiftBan(t.Context(), jo, key.ID, minute); !errors.Is(err, keys.ErrBanNotFound) {
+	if _, err := o.Bans.Lift(t.Context(), jo, key.ID, minute); !errors.Is(err, keys.ErrBanNotFound) {
 		t.Errorf("lift again: %v", err)
 	}
 }
@@ -98,11 +98,11 @@ func TestLiftBanEndsAllInForce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lifted, err := o.LiftBan(t.Context(), jo, key.ID, noon)
+	lifted, err := o.Bans.Lift(t.Context(), jo, key.ID, noon)
 	if err != nil || !lifted.EndsAt.Equal(noon.Add(time.Hour)) {
 		t.Errorf("lifted %+v, %v", lifted, err)
 	}
-	if left, err := o.ListBans(t.Context(), store.BanFilter{Limit: 9}, noon); len(left) != 0 || err != nil {
+	if left, err := o.Bans.List(t.Context(), store.BanFilter{Limit: 9}, noon); len(left) != 0 || err != nil {
 		t.Errorf("left in force: %+v, %v", left, err)
 	}
 }
@@ -116,14 +116,14 @@ func TestBansNotFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	place := func(id string) error {
-		return errorOf(o.PlaceBan(t.Context(), jo, store.NewBan{KeyID: id, Length: time.Hour, Reason: "x"}, noon))
+		return errorOf(o.Bans.Place(t.Context(), jo, store.NewBan{KeyID: id, Length: time.Hour, Reason: "x"}, noon))
 	}
 	for name, test := range map[string]struct{ got, want error }{
 		"place on no key":        {place("key_x"), keys.ErrKeyNotFound},
 		"place on a revoked key": {place(key.ID), keys.ErrKeyRevoked},
-		"lift from no key":       {errorOf(o.LiftBan(t.Context(), jo, "key_x", noon)), keys.ErrKeyNotFound},
-		"lift none":              {errorOf(o.LiftBan(t.Context(), jo, key.ID, noon)), keys.ErrBanNotFound},
-		"list of nobody":         {errorOf(o.ListBans(t.Context(), store.BanFilter{Tenant: "x", Limit: 1}, noon)), plans.ErrTenantNotFound},
+		"lift from no key":       {errorOf(o.Bans.Lift(t.Context(), jo, "key_x", noon)), keys.ErrKeyNotFound},
+		"lift none":              {errorOf(o.Bans.Lift(t.Context(), jo, key.ID, noon)), keys.ErrBanNotFound},
+		"list of nobody":         {errorOf(o.Bans.List(t.Context(), store.BanFilter{Tenant: "x", Limit: 1}, noon)), plans.ErrTenantNotFound},
 	} {
 		if !errors.Is(test.got, test.want) {
 			t.Errorf("%s: %v, want %v", name, test.got, test.want)

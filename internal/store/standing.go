@@ -14,8 +14,8 @@ type KeyUsage struct {
 	TenantRefused  int64 `db:"tenant_refused"`
 }
 
-// UsageOfKey sums what was recorded from From up to, but without, To, both whole hours. Servers record within about a second.
-func (d *DB) UsageOfKey(ctx context.Context, tenantID int64, keyID string, from, to time.Time) (KeyUsage, error) {
+// OfKey sums what was recorded from From up to, but without, To, both whole hours. Servers record within about a second.
+func (d Usage) OfKey(ctx context.Context, tenantID int64, keyID string, from, to time.Time) (KeyUsage, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	var u KeyUsage

@@ -90,13 +90,13 @@ func (s *statements) close() error {
 }
 
 // selectPrepared runs a hot query and scans all its rows into dest, a pointer to a slice of structs.
-func (d *DB) selectPrepared(ctx context.Context, dest any, query string, args ...any) error {
+func (d *conn) selectPrepared(ctx context.Context, dest any, query string, args ...any) error {
 	return d.queryPrepared(ctx, func(rows *sqlx.Rows) error { return sqlx.StructScan(rows, dest) }, query, args...)
 }
 
 // queryPrepared runs a hot query and has its rows collected. A migration can change what a prepared statement returns;
 // Postgres then says so, and the statement is prepared again, once.
-func (d *DB) queryPrepared(ctx context.Context, collect func(*sqlx.Rows) error, query string, args ...any) error {
+func (d *conn) queryPrepared(ctx context.Context, collect func(*sqlx.Rows) error, query string, args ...any) error {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	for again := false; ; again = true {

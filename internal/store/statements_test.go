@@ -17,18 +17,18 @@ func TestMigrationUnderLoad(t *testing.T) {
 	s := newShop(t)
 	owner := s.owner(t)
 	rex := s.add(t, s.a, "Rex")[0]
-	order, err := s.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: rex.ID, Quantity: 1})
+	order, err := s.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: rex.ID, Quantity: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	calls := map[string]func(context.Context) error{
 		"list": func(ctx context.Context) error {
-			_, _, err := s.ListPets(ctx, s.a.ID, catalog.Page{Limit: 20})
+			_, _, err := s.Pets.ListPets(ctx, s.a.ID, catalog.Page{Limit: 20})
 			return err
 		},
-		"get": func(ctx context.Context) error { _, err := s.GetPet(ctx, s.a.ID, rex.ID); return err },
+		"get": func(ctx context.Context) error { _, err := s.Pets.GetPet(ctx, s.a.ID, rex.ID); return err },
 		"change order": func(ctx context.Context) error {
-			_, err := s.ChangeOrder(ctx, s.a.ID, order.ID, catalog.Placed)
+			_, err := s.Orders.ChangeOrder(ctx, s.a.ID, order.ID, catalog.Placed)
 			return err
 		},
 	}

@@ -13,6 +13,9 @@ import (
 	"petstore.example/internal/plans"
 )
 
+// Tenants stores tenants and the history of their plans.
+type Tenants struct{ *conn }
+
 const (
 	// tenantQuota is the quota of tenants t on plans p: the plan's where it has one, else the tenant's own.
 	tenantQuota = `coalesce(p.per_minute, t.per_minute) as per_minute, coalesce(p.per_day, t.per_day) as per_day`
@@ -47,9 +50,9 @@ type NewTenant struct {
 	Own *plans.Quota
 }
 
-// CreateTenant adds a tenant and begins its plan history. It returns plans.ErrTenantName, ErrTenantExists,
+// Create adds a tenant and begins its plan history. It returns plans.ErrTenantName, ErrTenantExists,
 // ErrPlanNotFound, ErrQuotaRequired or ErrQuotaFixed, or what is wrong with the numbers.
-func (d *DB) CreateTenant(ctx context.Context, by audit.By, n NewTenant, now time.Time) (plans.Tenant, error) {
+func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, now time.Time) (plans.Tenant, error) {
 	if err := plans.CheckTenantName(n.Name); err != nil {
 		return plans.Tenant{}, fmt.Errorf("create tenant: %w", err)
 	}
@@ -97,8 +100,8 @@ func ownColumns(own *plans.Quota) (perMinute, perDay sql.NullInt64) {
 	return sql.NullInt64{Int64: own.PerMinute, Valid: true}, sql.NullInt64{Int64: own.PerDay, Valid: true}
 }
 
-// GetTenant returns the tenant of that name, or plans.ErrTenantNotFound.
-func (d *DB) GetTenant(ctx context.Context, name string) (plans.Tenant, error) {
+// Get returns the tenant of that name, or plans.ErrTenantNotFound.
+func (d Tenants) Get(ctx context.Context, name string) (plans.Tenant, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	t, err := getTenant(ctx, d.db, name, "")
@@ -124,7 +127,7 @@ func getTenant(ctx context.Context, q sqlx.QueryerContext, name, lock string) (p
 }
 
 // checkTenant returns plans.ErrTenantNotFound for a name that no tenant has. The empty name stands for all of them.
-func (d *DB) checkTenant(ctx context.Context, name string) error {
+func (d *conn) checkTenant(ctx context.Context, name string) error {
 	if name == "" {
 		return nil
 	}
@@ -132,8 +135,8 @@ func (d *DB) checkTenant(ctx context.Context, name string) error {
 	return translate(err)
 }
 
-// ListTenants returns at most limit tenants in order of name.
-func (d *DB) ListTenants(ctx context.Context, limit int) ([]plans.Tenant, error) {
+// List returns at most limit tenants in order of name.
+func (d Tenants) List(ctx context.Context, limit int) ([]plans.Tenant, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	var rows []tenantRow
@@ -147,8 +150,8 @@ func (d *DB) ListTenants(ctx context.Context, limit int) ([]plans.Tenant, error)
 	return tenants, nil
 }
 
-// TenantNames returns at most limit names that begin with the prefix, in order.
-func (d *DB) TenantNames(ctx context.Context, prefix string, limit int) ([]string, error) {
+// Names returns at most limit names that begin with the prefix, in order.
+func (d Tenants) Names(ctx context.Context, prefix string, limit int) ([]string, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	var names []string
@@ -160,18 +163,18 @@ func (d *DB) TenantNames(ctx context.Context, prefix string, limit int) ([]strin
 	return names, nil
 }
 
-// SuspendTenant refuses the tenant's keys from now on. It returns plans.ErrTenantNotFound, or ErrTenantSuspended when
+// Suspend refuses the tenant's keys from now on. It returns plans.ErrTenantNotFound, or ErrTenantSuspended when
 // it was suspended before.
-func (d *DB) SuspendTenant(ctx context.Context, by audit.By, name string, now time.Time) (plans.Tenant, error) {
+func (d Tenants) Suspend(ctx context.Context, by audit.By, name string, now time.Time) (plans.Tenant, error) {
 	return d.setSuspended(ctx, by, "tenant.suspend", name, now, nullTime(now))
 }
 
-// ResumeTenant lets a suspended tenant call again. It returns plans.ErrTenantNotFound or ErrTenantNotSuspended.
-func (d *DB) ResumeTenant(ctx context.Context, by audit.By, name string, now time.Time) (plans.Tenant, error) {
+// Resume lets a suspended tenant call again. It returns plans.ErrTenantNotFound or ErrTenantNotSuspended.
+func (d Tenants) Resume(ctx context.Context, by audit.By, name string, now time.Time) (plans.Tenant, error) {
 	return d.setSuspended(ctx, by, "tenant.resume", name, now, sql.NullTime{})
 }
 
-func (d *DB) setSuspended(
+func (d Tenants) setSuspended(
 	ctx context.Context, by audit.By, action, name string, now time.Time, at sql.NullTime,
 ) (after plans.Tenant, err error) {
 	err = d.change(ctx, by, func(tx *sqlx.Tx) error {

@@ -46,7 +46,7 @@ func TestCreateTenant(t *testing.T) {
 		{new: store.NewTenant{Name: "a\x00", Plan: plans.Pro}, err: plans.ErrTenantName},
 		{new: store.NewTenant{Name: strings.Repeat("a", 64), Plan: plans.Pro}, err: plans.ErrTenantName},
 	} {
-		got, err := o.CreateTenant(t.Context(), jo, test.new, noon)
+		got, err := o.Tenants.Create(t.Context(), jo, test.new, noon)
 		if !errors.Is(err, test.err) {
 			t.Errorf("%+v: error %v, want %v", test.new, err, test.err)
 		}
@@ -56,15 +56,15 @@ func TestCreateTenant(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if read, err := o.GetTenant(t.Context(), test.new.Name); err != nil || !cmp.Equal(read, got) {
+		if read, err := o.Tenants.Get(t.Context(), test.new.Name); err != nil || !cmp.Equal(read, got) {
 			t.Errorf("read back %+v, %v", read, err)
 		}
 	}
-	list, err := o.ListTenants(t.Context(), 2)
+	list, err := o.Tenants.List(t.Context(), 2)
 	if err != nil || len(list) != 2 || list[1].Name != "acme" {
 		t.Errorf("the first two: %+v, %v", list, err)
 	}
-	names, err := o.TenantNames(t.Context(), "a", 10)
+	names, err := o.Tenants.Names(t.Context(), "a", 10)
 	if diff := cmp.Diff([]string{"acme"}, names); diff != "" || err != nil {
 		t.Errorf("names: %s, %v", diff, err)
 	}
@@ -77,7 +77,7 @@ func TestOneOfManyTenantsOfANameIsCreated(t *testing.T) {
 	results := make(chan error, 8)
 	for range cap(results) {
 		group.Go(func() {
-			_, err := o.CreateTenant(t.Context(), jo, store.NewTenant{Name: "acme", Plan: plans.Free}, noon)
+			_, err := o.Tenants.Create(t.Context(), jo, store.NewTenant{Name: "acme", Plan: plans.Free}, noon)
 			results <- err
 		})
 	}
@@ -100,10 +100,10 @@ func TestSuspendAndResume(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	acme := o.tenant(t, "acme", plans.Pro)
-	if _, err := o.ResumeTenant(t.Context(), jo, "acme", noon); !errors.Is(err, plans.ErrTenantNotSuspended) {
+	if _, err := o.Tenants.Resume(t.Context(), jo, "acme", noon); !errors.Is(err, plans.ErrTenantNotSuspended) {
 		t.Errorf("resume in good standing: %v", err)
 	}
-	suspended, err := o.SuspendTenant(t.Context(), jo, "acme", noon)
+	suspended, err := o.Tenants.Suspend(t.Context(), jo, "acme", noon)
 	want := acme
 	want.SuspendedAt = noon
 	if diff := cmp.Diff(want, suspended); diff != "" || err != nil {
@@ -119,17 +119,17 @@ func TestSuspendAndResume(t *testing.T) {
 	}, o.last(t)); diff != "" {
 		t.Errorf("remembered (-want +got):\n%s", diff)
 	}
-	if _, err := o.SuspendTenant(t.Context(), jo, "acme", noon); !errors.Is(err, plans.ErrTenantSuspended) {
+	if _, err := o.Tenants.Suspend(t.Context(), jo, "acme", noon); !errors.Is(err, plans.ErrTenantSuspended) {
 		t.Errorf("suspend again: %v", err)
 	}
-	resumed, err := o.ResumeTenant(t.Context(), jo, "acme", noon)
+	resumed, err := o.Tenants.Resume(t.Context(), jo, "acme", noon)
 	if diff := cmp.Diff(acme, resumed); diff != "" || err != nil {
 		t.Errorf("resumed (-want +got):\n%s%v", diff, err)
 	}
 	for name, change := range map[string]error{
-		"suspend": errorOf(o.SuspendTenant(t.Context(), jo, "nobody", noon)),
-		"resume":  errorOf(o.ResumeTenant(t.Context(), jo, "nobody", noon)),
-		"get":     errorOf(o.GetTenant(t.Context(), "nobody")),
+		"suspend": errorOf(o.Tenants.Suspend(t.Context(), jo, "nobody", noon)),
+		"resume":  errorOf(o.Tenants.Resume(t.Context(), jo, "nobody", noon)),
+		"get":     errorOf(o.Tenants.Get(t.Context(), "nobody")),
 	} {
 		if !errors.Is(change, plans.ErrTenantNotFound) {
 			t.Errorf("%s nobody: %v", name, change)
@@ -148,11 +148,11 @@ func TestOneRuleForTheQuota(t *testing.T) {
 	if _, err := o.raw.ExecContext(t.Context(), `update tenants set per_minute = 7, per_day = 8`); err != nil {
 		t.Fatal(err)
 	}
-	seen, err := o.GetTenant(t.Context(), "acme")
+	seen, err := o.Tenants.Get(t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)
 	}
-	caller, err := o.Caller(t.Context(), token.Digest(), noon)
+	caller, err := o.Keys.Caller(t.Context(), token.Digest(), noon)
 	if err != nil {
 		t.Fatal(err)
 	}

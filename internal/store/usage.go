@@ -11,7 +11,10 @@ import (
 	"petstore.example/internal/usage"
 )
 
-var _ usage.Store = (*DB)(nil)
+// Usage stores how many requests were admitted and refused, by hour.
+type Usage struct{ *conn }
+
+var _ usage.Store = Usage{}
 
 const (
 	// writerForgotten is how long after its last batch a server's number is kept: far longer than a batch can be sent
@@ -26,7 +29,7 @@ const (
 // The batch and its number are one transaction: after a reply that was lost, the number tells that the batch is there.
 // A first attempt that still runs in the database holds the writer's row, and the second waits for it. Servers lock
 // the rows that they share in the same order. Counts of keys, tenants and plans that are no more are left out.
-func (d *DB) WriteUsage(ctx context.Context, b usage.Batch) error {
+func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) error {
 	err := d.tx(ctx, func(tx *sqlx.Tx) error {
 		isNew, err := advanceWriter(ctx, tx, b)
 		if err != nil || !isNew {
@@ -122,9 +125,9 @@ func forgetWriters(ctx context.Context, tx *sqlx.Tx, b usage.Batch) error {
 	return err
 }
 
-// UsedToday returns how many requests of each tenant were admitted on a UTC day, counted from 1 January 1970, as far as
+// AdmittedOn returns how many requests of each tenant were admitted on a UTC day, counted from 1 January 1970, as far as
 // they are recorded. Tenants without any are left out.
-func (d *DB) UsedToday(ctx context.Context, day int64) (map[int64]int64, error) {
+func (d Usage) AdmittedOn(ctx context.Context, day int64) (map[int64]int64, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	var rows []struct {

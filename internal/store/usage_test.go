@@ -54,7 +54,7 @@ func count(tenantID int64, keyID string, at time.Time, admitted, refused int64) 
 func writeUsage(t *testing.T, db *store.DB, batches ...usage.Batch) {
 	t.Helper()
 	for _, b := range batches {
-		if err := db.WriteUsage(t.Context(), b); err != nil {
+		if err := db.Usage.WriteUsage(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -103,7 +103,7 @@ func TestWriteUsageAtOnceAddsABatchOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if err := db.api.WriteUsage(t.Context(), b); err != nil {
+			if err := db.api.Usage.WriteUsage(t.Context(), b); err != nil {
 				t.Error(err)
 			}
 		})
@@ -121,7 +121,7 @@ func TestMeterCountsOnceWhenRepliesAreLost(t *testing.T) {
 	k := db.key(t, 1)
 	proxy := newCommitProxy(t, db.APIURL)
 	api := openAPI(t, proxy.url, 0)
-	m := usage.NewMeter(api, usage.Options{ServerID: "s1", Log: zerolog.Nop()})
+	m := usage.NewMeter(api.Usage, usage.Options{ServerID: "s1", Log: zerolog.Nop()})
 	for range 5 {
 		m.Admitted(k.TenantID, k.ID, plans.Pro, eleven)
 		proxy.loseNextCommit()
@@ -220,7 +220,7 @@ func TestWriteUsageOfManyServersAtOnce(t *testing.T) {
 					b.Counts = append(b.Counts, count(k.TenantID, k.ID, eleven, 1, 0))
 					b.LastUsed = append(b.LastUsed, usage.KeyUse{KeyID: k.ID, At: eleven.Add(time.Duration(n) * time.Second)})
 				}
-				if err := db.api.WriteUsage(t.Context(), b); err != nil {
+				if err := db.api.Usage.WriteUsage(t.Context(), b); err != nil {
 					t.Error(err)
 				}
 			}
@@ -251,7 +251,7 @@ func TestWriteUsageUnavailable(t *testing.T) {
 	db := newMeteredDB(t)
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
-	if err := db.api.WriteUsage(ctx, usage.Batch{ServerID: "s1", Number: 1}); !errors.Is(err, usage.ErrUnavailable) {
+	if err := db.api.Usage.WriteUsage(ctx, usage.Batch{ServerID: "s1", Number: 1}); !errors.Is(err, usage.ErrUnavailable) {
 		t.Errorf("WriteUsage = %v, want ErrUnavailable", err)
 	}
 }
@@ -269,7 +269,7 @@ func TestUsedToday(t *testing.T) {
 		count(b.TenantID, b.ID, eleven, 7, 0),
 		count(c.TenantID, c.ID, eleven, 0, 9),
 	}})
-	got, err := db.api.UsedToday(t.Context(), plans.DayAt(eleven))
+	got, err := db.api.Usage.AdmittedOn(t.Context(), plans.DayAt(eleven))
 	if err != nil {
 		t.Fatal(err)
 	}

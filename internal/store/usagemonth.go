@@ -8,7 +8,7 @@ import (
 	"petstore.example/internal/usage"
 )
 
-var _ usage.MonthStore = (*DB)(nil)
+var _ usage.MonthStore = Usage{}
 
 // usageMonthQuery sums a tenant's usage ($1) by UTC day since $2, and what of it was admitted since $3. It reads the
 // tenant's rows alone, in the order of the primary key.
@@ -20,7 +20,7 @@ where tenant_id = $1 and hour >= $2
 group by 1`
 
 // UsageMonth implements usage.MonthStore.
-func (d *DB) UsageMonth(ctx context.Context, tenantID int64, now time.Time) (usage.Month, error) {
+func (d Usage) UsageMonth(ctx context.Context, tenantID int64, now time.Time) (usage.Month, error) {
 	var rows []struct {
 		Date       time.Time `db:"date"`
 		Admitted   int64     `db:"admitted"`

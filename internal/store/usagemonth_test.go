@@ -50,7 +50,7 @@ func TestUsageMonth(t *testing.T) {
 			Days: []usage.Day{{Date: december}},
 		}},
 	} {
-		got, err := o.UsageMonth(t.Context(), test.tenant, test.now)
+		got, err := o.Usage.UsageMonth(t.Context(), test.tenant, test.now)
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 			t.Errorf("%s (-want +got):\n%s%v", name, diff, err)
 		}

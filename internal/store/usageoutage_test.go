@@ -19,7 +19,7 @@ func TestUsageIsExactOverOutages(t *testing.T) {
 	server := storetest.NewServer(t)
 	db := meter(t, &server.Database, 0)
 	k := db.key(t, 1)
-	m := usage.NewMeter(db.api, usage.Options{ServerID: "s1", Log: zerolog.Nop()})
+	m := usage.NewMeter(db.api.Usage, usage.Options{ServerID: "s1", Log: zerolog.Nop()})
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {

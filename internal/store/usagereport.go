@@ -54,9 +54,9 @@ var usageColumns = map[UsageBy]struct{ columns, groupBy, orderBy string }{
 	ByHour: {`u.hour as at`, `u.hour`, `at`},
 }
 
-// UsageReport sums recorded usage, or returns plans.ErrTenantNotFound. Servers record what they admitted and refused
+// Report sums recorded usage, or returns plans.ErrTenantNotFound. Servers record what they admitted and refused
 // within about a second.
-func (d *DB) UsageReport(ctx context.Context, q UsageQuery) ([]UsageRow, error) {
+func (d Usage) Report(ctx context.Context, q UsageQuery) ([]UsageRow, error) {
 	ctx, cancel := d.bound(ctx)
 	defer cancel()
 	group, ok := usageColumns[q.By]

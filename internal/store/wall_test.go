@@ -17,11 +17,11 @@ func TestSecondWallOfEveryTable(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	for _, tenant := range []int64{s.a.ID, s.b.ID} {
-		if _, _, err := s.Once(t.Context(), tenant, request("k", "Rex"), adding(tenant, "Rex")); err != nil {
+		if _, _, err := s.Idempotency.Once(t.Context(), tenant, request("k", "Rex"), adding(tenant, "Rex")); err != nil {
 			t.Fatal(err)
 		}
 		pet := s.pets(t, tenant)[0]
-		if _, err := s.PlaceOrder(t.Context(), tenant, catalog.NewOrder{PetID: pet.ID, Quantity: 1}); err != nil {
+		if _, err := s.Orders.PlaceOrder(t.Context(), tenant, catalog.NewOrder{PetID: pet.ID, Quantity: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}

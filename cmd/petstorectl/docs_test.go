@@ -72,7 +72,7 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`key show`, `key identify`":                                  keyDetailsView(now).names()[len(keyView(now)):],
 		"`plan simulate`":                                             replayView.names(),
 		"`plan show`":                                                 planDetailsView.names()[len(planView):],
-		"`why`":                                                       append(standingView, nestedView...).names(),
+		"`why`":                                                       append(diagnosisView, nestedView...).names(),
 		"`usage export`":                                              billingView("").names(),
 		"`doctor`":                                                    findingView.names(),
 		"`usage show`":                                                usageView(store.ByTenantAndPlan, "").names(),

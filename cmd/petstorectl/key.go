@@ -25,7 +25,7 @@ func keyView(now time.Time) view[keys.Key] {
 		{name: "name", value: func(k keys.Key) any { return k.Name }, short: true, least: textWidth},
 		{name: "environment", heading: "ENV", value: func(k keys.Key) any { return string(k.Environment) }, short: true},
 		{name: "last4", value: func(k keys.Key) any { return k.Last4 }, short: true},
-		{name: "status", value: func(k keys.Key) any { return k.Status(now) }, short: true},
+		{name: "status", value: func(k keys.Key) any { return string(k.Status(now)) }, short: true},
 		{name: "created_at", value: func(k keys.Key) any { return k.CreatedAt }},
 		{name: "expires_at", value: func(k keys.Key) any { return k.ExpiresAt }},
 		{name: "revoked_at", value: func(k keys.Key) any { return k.RevokedAt }},

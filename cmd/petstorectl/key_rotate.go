@@ -126,7 +126,7 @@ func (o *keyRotateOptions) ask(ctx context.Context) error {
 	if err != nil {
 		return o.explain(ctx, err, about{key: o.id})
 	}
-	if k.Status(o.now()) != "active" {
+	if k.Status(o.now()) != keys.Active {
 		return nil // It is refused without a question.
 	}
 	return o.confirm(ctx, fmt.Sprintf("Rotate key %s%s of tenant %s and end the old key at once?", k.ID, named(k), k.TenantName))
@@ -145,7 +145,7 @@ func (o *keyRotateOptions) explainRotation(ctx context.Context, err error) error
 }
 
 func oldKeyEnd(old keys.Key, now time.Time) string {
-	if old.Status(now) != "active" {
+	if old.Status(now) != keys.Active {
 		return "the old key is refused from now on"
 	}
 	return "the old key is valid until " + plain(old.ExpiresAt)

@@ -69,12 +69,12 @@ func runWhy(ctx context.Context, o *whyOptions) error {
 	if err != nil {
 		return err
 	}
-	s, err := standingOf(ctx, db, key, o.limit, o.now())
+	d, err := loadDiagnosis(ctx, db, key, o.limit, o.now())
 	if err != nil {
 		return err
 	}
-	s.request = request
-	return printStanding(o.factory, s)
+	d.request = request
+	return printDiagnosis(o.factory, d)
 }
 
 // find returns the key that is asked about, and the refusal when that was.

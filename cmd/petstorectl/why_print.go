@@ -9,50 +9,44 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/usage"
 )
 
-// judged is a standing with its verdict.
-type judged struct {
-	standing
-	verdict
-}
-
-// standingView is what is printed as names and values; nestedView what JSON and CSV add to it.
+// diagnosisView is what is printed as names and values, nestedView what JSON and CSV add to it.
 var (
-	standingView = view[judged]{
-		{name: "verdict", value: func(j judged) any { return j.word }},
-		{name: "until", value: func(j judged) any { return j.until }},
-		{name: "key_id", value: func(j judged) any { return j.key.ID }},
-		{name: "tenant", value: func(j judged) any { return j.tenant.Name }},
-		{name: "name", value: func(j judged) any { return j.key.Name }},
-		{name: "environment", value: func(j judged) any { return string(j.key.Environment) }},
-		{name: "last4", value: func(j judged) any { return j.key.Last4 }},
-		{name: "status", value: func(j judged) any { return j.key.Status(j.now) }},
-		{name: "tenant_status", value: func(j judged) any { return tenantStatus(j.tenant) }},
-		{name: "expires_at", value: func(j judged) any { return j.key.ExpiresAt }},
-		{name: "last_used_at", value: func(j judged) any { return j.key.LastUsedAt }},
-		{name: "plan", value: func(j judged) any { return j.tenant.Plan }},
-		{name: "per_minute", value: func(j judged) any { return j.tenant.Quota.PerMinute }},
-		{name: "per_day", value: func(j judged) any { return j.tenant.Quota.PerDay }},
-		{name: "key_per_minute", value: func(j judged) any { return limitOrNil(j.key.PerMinute) }},
-		{name: "used_today", value: func(j judged) any { return j.today.TenantAdmitted }},
-		{name: "remaining_today", value: func(j judged) any { return max(0, j.tenant.Quota.PerDay-j.today.TenantAdmitted) }},
-		{name: "day_resets_at", value: func(j judged) any { return j.dayEnd() }},
-		{name: "key_used_today", value: func(j judged) any { return j.today.Admitted }},
-		{name: "key_refused_24h", value: func(j judged) any { return j.lastDay.Refused }},
-		{name: "strikes", value: func(j judged) any { return j.strikes() }},
-		{name: "strike_limit", value: func(j judged) any { return keys.StrikeLimit(j.tenant.Quota.PerMinute) }},
+	diagnosisView = view[*diagnosis]{
+		{name: "verdict", value: func(d *diagnosis) any { return d.verdict.Code }},
+		{name: "reason", value: func(d *diagnosis) any { return d.verdict.Reason }},
+		{name: "until", value: func(d *diagnosis) any { return d.verdict.Until }},
+		{name: "key_id", value: func(d *diagnosis) any { return d.Key.ID }},
+		{name: "tenant", value: func(d *diagnosis) any { return d.Tenant.Name }},
+		{name: "name", value: func(d *diagnosis) any { return d.Key.Name }},
+		{name: "environment", value: func(d *diagnosis) any { return string(d.Key.Environment) }},
+		{name: "last4", value: func(d *diagnosis) any { return d.Key.Last4 }},
+		{name: "status", value: func(d *diagnosis) any { return string(d.Key.Status(d.Now)) }},
+		{name: "tenant_status", value: func(d *diagnosis) any { return tenantStatus(d.Tenant) }},
+		{name: "expires_at", value: func(d *diagnosis) any { return d.Key.ExpiresAt }},
+		{name: "last_used_at", value: func(d *diagnosis) any { return d.Key.LastUsedAt }},
+		{name: "plan", value: func(d *diagnosis) any { return d.Tenant.Plan }},
+		{name: "per_minute", value: func(d *diagnosis) any { return d.Tenant.Quota.PerMinute }},
+		{name: "per_day", value: func(d *diagnosis) any { return d.Tenant.Quota.PerDay }},
+		{name: "key_per_minute", value: func(d *diagnosis) any { return limitOrNil(d.Key.PerMinute) }},
+		{name: "used_today", value: func(d *diagnosis) any { return d.UsedToday }},
+		{name: "remaining_today", value: func(d *diagnosis) any { return max(0, d.Tenant.Quota.PerDay-d.UsedToday) }},
+		{name: "day_resets_at", value: func(d *diagnosis) any { return d.DayEnd() }},
+		{name: "key_used_today", value: func(d *diagnosis) any { return d.today.Admitted }},
+		{name: "key_refused_24h", value: func(d *diagnosis) any { return d.lastDay.Refused }},
+		{name: "strikes", value: func(d *diagnosis) any { return d.Strikes() }},
+		{name: "strike_limit", value: func(d *diagnosis) any { return keys.StrikeLimit(d.Tenant.Quota.PerMinute) }},
 	}
-	nestedView = view[judged]{
-		{name: "because", value: func(j judged) any { return j.because }},
-		{name: "help", value: func(j judged) any { return j.help }},
-		{name: "request", value: func(j judged) any { return j.requestJSON() }},
-		{name: "bans", value: func(j judged) any { return nested(banView(j.now), j.latestBans()) }},
-		{name: "refusals", value: func(j judged) any { return nested(refusalView, j.latestRefusals()) }},
-		{name: "changes", value: func(j judged) any { return nested(auditView, j.latestChanges()) }},
+	nestedView = view[*diagnosis]{
+		{name: "explanation", value: func(d *diagnosis) any { explanation, _ := d.text(); return explanation }},
+		{name: "help", value: func(d *diagnosis) any { _, help := d.text(); return help }},
+		{name: "request", value: func(d *diagnosis) any { return d.requestJSON() }},
+		{name: "bans", value: func(d *diagnosis) any { return nested(banView(d.Now), first(d.shown, d.Bans)) }},
+		{name: "refusals", value: func(d *diagnosis) any { return nested(refusalView, first(d.shown, d.Refusals)) }},
+		{name: "changes", value: func(d *diagnosis) any { return nested(auditView, first(d.shown, d.changes)) }},
 	}
 	refusalView = view[usage.RefusalRecord]{
 		{name: "at", value: func(r usage.RefusalRecord) any { return r.At }, short: true},
@@ -70,69 +64,67 @@ var (
 	}
 )
 
-func (s standing) latestBans() []keys.Ban { return s.bans[:min(s.shown, len(s.bans))] }
-func (s standing) latestRefusals() []usage.RefusalRecord {
-	return s.refusals[:min(s.shown, len(s.refusals))]
-}
-func (s standing) latestChanges() []audit.Entry { return s.changes[:min(s.shown, len(s.changes))] }
-
 // requestJSON is the refusal that was asked about.
-func (s standing) requestJSON() json.RawMessage {
-	if s.request == nil {
+func (d *diagnosis) requestJSON() json.RawMessage {
+	if d.request == nil {
 		return nil
 	}
-	return raw(object[usage.RefusalRecord]{refusalView, *s.request})
+	return raw(object[usage.RefusalRecord]{refusalView, *d.request})
 }
 
-// printStanding prints a person the sentence first, then what is behind it.
-func printStanding(f *factory, s standing) error {
-	j := judged{s, s.verdict()}
+// printDiagnosis prints, for a person, the explanation first and then what it is based on.
+func printDiagnosis(f *factory, d *diagnosis) error {
+	all := append(diagnosisView[:len(diagnosisView):len(diagnosisView)], nestedView...)
 	switch f.format() {
 	case "json", "csv":
-		return printOne(f, append(standingView[:len(standingView):len(standingView)], nestedView...), j)
+		return printOne(f, all, d)
 	case "table":
-		return printJudged(f, j)
+		return printDiagnosisTable(f, d)
 	}
 	// A pipe gets a line each.
-	if err := printOne(f, append(standingView[:len(standingView):len(standingView)], nestedView[0]), j); err != nil {
+	if err := printOne(f, all[:len(diagnosisView)+1], d); err != nil {
 		return err
 	}
-	for _, line := range j.help {
+	_, help := d.text()
+	for _, line := range help {
 		if _, err := fmt.Fprintf(f.streams.out, "help\t%s\n", cleanCell(line)); err != nil {
 			return err
 		}
 	}
-	return printRows(f.streams.out, refusalView.shorts(), j.latestRefusals())
+	return printRows(f.streams.out, refusalView.shorts(), first(d.shown, d.Refusals))
 }
 
-func printJudged(f *factory, j judged) error {
-	var said string
-	if j.request != nil {
-		said = paragraph("Request "+j.request.RequestID+" was refused "+refusalText(*j.request)+".", f.streams.width)
+func printDiagnosisTable(f *factory, d *diagnosis) error {
+	var out string
+	if d.request != nil {
+		out = paragraph("Request "+d.request.RequestID+" was refused "+refusalText(*d.request)+".", f.streams.width)
 	}
-	said += paragraph("Key "+j.key.ID+named(j.key)+" of tenant "+j.tenant.Name+": "+strings.ToLower(j.because[:1])+j.because[1:], f.streams.width)
-	for _, line := range j.help {
+	explanation, help := d.text()
+	out += paragraph("Key "+d.Key.ID+named(d.Key)+" of tenant "+d.Tenant.Name+": "+strings.ToLower(explanation[:1])+explanation[1:], f.streams.width)
+	for _, line := range help {
 		if line = "- " + line; strings.Contains(line, "petstorectl ") {
 			// A command stays in one line, to be copied.
-			said += cleanCell(line) + "\n"
+			out += cleanCell(line) + "\n"
 		} else {
-			said += paragraph(line, f.streams.width)
+			out += paragraph(line, f.streams.width)
 		}
 	}
-	if _, err := io.WriteString(f.streams.out, said+"\n"); err != nil {
+	if _, err := io.WriteString(f.streams.out, out+"\n"); err != nil {
 		return err
 	}
-	if err := printOne(f, standingView[1:], j); err != nil {
+	if err := printOne(f, diagnosisView, d); err != nil {
 		return err
 	}
-	if err := section(f, fmt.Sprintf("Refusals, the last %d of %d kept", len(j.latestRefusals()), len(j.refusals)), refusalView.exact(), j.latestRefusals()); err != nil {
+	refusals := first(d.shown, d.Refusals)
+	title := fmt.Sprintf("Refusals, the last %d of %d kept", len(refusals), len(d.Refusals))
+	if err := section(f, title, refusalView.exact(), refusals); err != nil {
 		return err
 	}
-	bans := banView(j.now).without("key_id").without("tenant").with("status")
-	if err := section(f, "Bans", bans, j.latestBans()); err != nil {
+	bans := banView(d.Now).without("key_id").without("tenant").with("status")
+	if err := section(f, "Bans", bans, first(d.shown, d.Bans)); err != nil {
 		return err
 	}
-	return section(f, "Changes", auditView.without("subject"), j.latestChanges())
+	return section(f, "Changes", auditView.without("subject"), first(d.shown, d.changes))
 }
 
 // paragraph is a text in lines of that width.

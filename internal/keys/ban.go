@@ -17,6 +17,9 @@ type Ban struct {
 	LiftedAt time.Time
 }
 
+// InForce reports whether the ban was neither lifted nor has ended.
+func (b *Ban) InForce(now time.Time) bool { return b.LiftedAt.IsZero() && now.Before(b.EndsAt) }
+
 // BanSource says who placed a ban.
 type BanSource string
 

@@ -48,7 +48,7 @@ func TestBanTimes(t *testing.T) {
 func TestBanned(t *testing.T) {
 	t.Parallel()
 	end := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	ban := &keys.Ban{EndsAt: end}
+	ban, lifted := &keys.Ban{EndsAt: end}, &keys.Ban{EndsAt: end, LiftedAt: end.Add(-time.Hour)}
 	for name, c := range map[string]struct {
 		ban  *keys.Ban
 		now  time.Time
@@ -58,6 +58,7 @@ func TestBanned(t *testing.T) {
 		"just before":       {ban, end.Add(-time.Nanosecond), ban},
 		"at its end":        {ban, end, nil},
 		"long after it":     {ban, end.Add(time.Hour), nil},
+		"lifted":            {lifted, end.Add(-time.Minute), nil},
 		"long before it is": {ban, end.Add(-24 * time.Hour), ban},
 	} {
 		if got := (&keys.Caller{Ban: c.ban}).Banned(c.now); got != c.want {

@@ -120,8 +120,8 @@ func (d *Directory) Lookup(ctx context.Context, t Token) (*Caller, error) {
 			return nil, err
 		}
 	}
-	if err := e.Check(d.env, now); err != nil {
-		return nil, err
+	if e.Status(d.env, now) != Active {
+		return nil, ErrInvalidKey
 	}
 	return &e.Caller, nil
 }
@@ -204,7 +204,7 @@ func (d *Directory) ask(ctx context.Context, digest Digest, changes uint64, now 
 	case err == nil:
 		d.answeredAt.Store(d.clock().UnixNano())
 		d.intern(e)
-		e.always = e.ExpiresAt.IsZero() && e.Check(d.env, now) == nil
+		e.always = e.ExpiresAt.IsZero() && e.Status(d.env, now) == Active
 		d.keep(d.callers, e)
 	case errors.Is(err, ErrKeyNotFound):
 		d.answeredAt.Store(d.clock().UnixNano())

@@ -48,15 +48,27 @@ type Key struct {
 	LastUsedAt time.Time
 }
 
-// Status is active, expired or revoked.
-func (k Key) Status(now time.Time) string {
+// Status says whether a key is good, or why not.
+type Status string
+
+// The statuses of a key. TenantSuspended and OtherEnvironment are those of a Caller only.
+const (
+	Active           Status = "active"
+	Revoked          Status = "revoked"
+	Expired          Status = "expired"
+	TenantSuspended  Status = "tenant_suspended"
+	OtherEnvironment Status = "other_environment"
+)
+
+// Status returns Active, Expired or Revoked.
+func (k Key) Status(now time.Time) Status {
 	switch {
 	case !k.RevokedAt.IsZero():
-		return "revoked"
+		return Revoked
 	case !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt):
-		return "expired"
+		return Expired
 	}
-	return "active"
+	return Active
 }
 
 // NewID returns a random identifier for a key, which is no secret.
@@ -83,21 +95,24 @@ type Caller struct {
 	Ban *Ban
 }
 
-// Check returns ErrInvalidKey when the key is not, or no longer, good in that deployment.
-func (c *Caller) Check(env Environment, now time.Time) error {
+// Status returns Active if the key is good in that environment, or why it is not.
+func (c *Caller) Status(env Environment, now time.Time) Status {
 	switch {
-	case c.Environment != env,
-		c.Revoked,
-		!c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt),
-		!c.Tenant.SuspendedAt.IsZero():
-		return ErrInvalidKey
+	case c.Revoked:
+		return Revoked
+	case !c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt):
+		return Expired
+	case !c.Tenant.SuspendedAt.IsZero():
+		return TenantSuspended
+	case c.Environment != env:
+		return OtherEnvironment
 	}
-	return nil
+	return Active
 }
 
-// Banned returns the ban that is in force at the instant, nil for none.
+// Banned returns the ban that is in force, nil for none.
 func (c *Caller) Banned(now time.Time) *Ban {
-	if c.Ban != nil && now.Before(c.Ban.EndsAt) {
+	if c.Ban != nil && c.Ban.InForce(now) {
 		return c.Ban
 	}
 	return nil

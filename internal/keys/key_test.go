@@ -1,7 +1,6 @@
 package keys_test
 
 import (
-	"errors"
 	"regexp"
 	"testing"
 	"time"
@@ -26,44 +25,42 @@ func TestNewID(t *testing.T) {
 	}
 }
 
-func TestKeyStatus(t *testing.T) {
+func TestStatus(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	tenant := &plans.Tenant{}
 	for name, c := range map[string]struct {
-		key  keys.Key
-		want string
+		caller keys.Caller
+		want   keys.Status
 	}{
-		"for ever":                {keys.Key{}, "active"},
-		"expires in an instant":   {keys.Key{ExpiresAt: now.Add(time.Nanosecond)}, "active"},
-		"expires now":             {keys.Key{ExpiresAt: now}, "expired"},
-		"revoked":                 {keys.Key{RevokedAt: now.Add(-time.Hour)}, "revoked"},
-		"revoked before it ended": {keys.Key{RevokedAt: now.Add(-time.Hour), ExpiresAt: now}, "revoked"},
+		"good":                   {keys.Caller{}, keys.Active},
+		"banned":                 {keys.Caller{Ban: &keys.Ban{EndsAt: now.Add(time.Hour)}}, keys.Active},
+		"expires in an instant":  {keys.Caller{ExpiresAt: now.Add(1)}, keys.Active},
+		"expires now":            {keys.Caller{ExpiresAt: now}, keys.Expired},
+		"revoked":                {keys.Caller{Revoked: true}, keys.Revoked},
+		"revoked and expired":    {keys.Caller{Revoked: true, ExpiresAt: now}, keys.Revoked},
+		"of a suspended tenant":  {keys.Caller{Tenant: &plans.Tenant{SuspendedAt: now}}, keys.TenantSuspended},
+		"of another environment": {keys.Caller{Environment: keys.Test}, keys.OtherEnvironment},
 	} {
-		if got := c.key.Status(now); got != c.want {
-			t.Errorf("%s: %s, want %s", name, got, c.want)
+		if c.caller.Tenant == nil {
+			c.caller.Tenant = tenant
 		}
-	}
-}
-
-func TestCallerCheck(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	for name, c := range map[string]struct {
-		change func(*keys.Caller)
-		want   error
-	}{
-		"good":                    {func(*keys.Caller) {}, nil},
-		"banned, which is no 401": {func(c *keys.Caller) { c.Ban = &keys.Ban{EndsAt: now.Add(time.Hour)} }, nil},
-		"expires in an instant":   {func(c *keys.Caller) { c.ExpiresAt = now.Add(1) }, nil},
-		"expired":                 {func(c *keys.Caller) { c.ExpiresAt = now }, keys.ErrInvalidKey},
-		"revoked":                 {func(c *keys.Caller) { c.Revoked = true }, keys.ErrInvalidKey},
-		"of another deployment":   {func(c *keys.Caller) { c.Environment = keys.Test }, keys.ErrInvalidKey},
-		"of a suspended tenant":   {func(c *keys.Caller) { c.Tenant.SuspendedAt = now }, keys.ErrInvalidKey},
-	} {
-		caller := keys.Caller{Environment: keys.Live, Tenant: &plans.Tenant{}}
-		c.change(&caller)
-		if got := caller.Check(keys.Live, now); !errors.Is(got, c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+		if c.caller.Environment == "" {
+			c.caller.Environment = keys.Live
+		}
+		if got := c.caller.Status(keys.Live, now); got != c.want {
+			t.Errorf("a caller %s: %s, want %s", name, got, c.want)
+		}
+		key := keys.Key{ExpiresAt: c.caller.ExpiresAt}
+		if c.caller.Revoked {
+			key.RevokedAt = now
+		}
+		want := c.want
+		if want == keys.TenantSuspended || want == keys.OtherEnvironment {
+			want = keys.Active // Not a matter of the key.
+		}
+		if got := key.Status(now); got != want {
+			t.Errorf("a key %s: %s, want %s", name, got, want)
 		}
 	}
 }

@@ -51,9 +51,9 @@ func lockForRotation(ctx context.Context, tx *sqlx.Tx, id string, now time.Time)
 		return keys.Key{}, err
 	}
 	switch k.Status(now) {
-	case "revoked":
+	case keys.Revoked:
 		return keys.Key{}, keys.ErrKeyRevoked
-	case "expired":
+	case keys.Expired:
 		return keys.Key{}, keys.ErrKeyExpired
 	}
 	return k, nil

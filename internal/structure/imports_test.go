@@ -34,12 +34,14 @@ func (p pkg) name() string { return strings.TrimPrefix(p.ImportPath, module) }
 // "*" stands for all.
 var below = map[string][]string{
 	"cmd/petstore":    {"*"},
-	"cmd/petstorectl": {"internal/store", "internal/keys", "internal/plans", "internal/cluster", "internal/usage", "internal/audit", "internal/devfile", "migrations"},
+	"cmd/petstorectl": {"internal/store", "internal/diagnose", "internal/keys", "internal/plans", "internal/cluster", "internal/usage", "internal/audit", "internal/devfile", "migrations"},
 
 	"internal/api":   {"internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/httpfast", "internal/usage"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
 	"internal/plans": {"internal/cluster"},
 	"internal/store": {"internal/keys", "internal/plans", "internal/cluster", "internal/catalog", "internal/usage", "internal/audit", "migrations"},
+
+	"internal/diagnose": {"internal/keys", "internal/plans", "internal/usage"},
 
 	"internal/api/reference": {"docs", "internal/api/httpfield"},
 
@@ -61,14 +63,15 @@ var knows = map[string][]string{
 
 // ignorant packages must not reach these libraries by any way, their own imports' imports included.
 var ignorant = map[string][]string{
-	"internal/plans":   {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
-	"internal/catalog": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9", "net/http"},
-	"internal/usage":   {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9"},
-	"internal/cluster": {"database/sql", "github.com/lib/pq", "github.com/redis/go-redis/v9", "net/http"},
-	"internal/audit":   {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "net/http"},
-	"internal/keys":    {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
-	"internal/api":     {"database/sql", "github.com/lib/pq", "github.com/jmoiron/sqlx", "github.com/spf13/cobra"},
-	"internal/store":   {"github.com/gin-gonic/gin", "github.com/spf13/cobra"},
+	"internal/plans":    {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
+	"internal/catalog":  {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9", "net/http"},
+	"internal/usage":    {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9"},
+	"internal/cluster":  {"database/sql", "github.com/lib/pq", "github.com/redis/go-redis/v9", "net/http"},
+	"internal/audit":    {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "net/http"},
+	"internal/keys":     {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
+	"internal/api":      {"database/sql", "github.com/lib/pq", "github.com/jmoiron/sqlx", "github.com/spf13/cobra"},
+	"internal/diagnose": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
+	"internal/store":    {"github.com/gin-gonic/gin", "github.com/spf13/cobra"},
 }
 
 // aside packages help to test and to measure. They may import what they want, and no program is made of them.

@@ -1,0 +1,88 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"petstore.example/internal/diagnose"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/usage"
+)
+
+type callerMap map[keys.Digest]keys.Caller
+
+func (m callerMap) Caller(_ context.Context, d keys.Digest, _ time.Time) (keys.Caller, error) {
+	return m[d], nil
+}
+
+// TestDiagnosisIsTheAnswer compares the API's error codes with the verdicts of package diagnose, for every combination of what can be wrong
+// with a caller: on what the API knows, and on what is recorded of the same key.
+func TestDiagnosisIsTheAnswer(t *testing.T) {
+	t.Parallel()
+	callers := callerMap{}
+	w := newWorld(t, func(c *Config) {
+		d := keys.NewDirectory(callers, keys.Live, c.Clock)
+		d.FeedRestored()
+		c.Directory = d
+	})
+	codes := map[string]int{}
+	for bits := range 1 << 7 {
+		wrong := func(bit int) bool { return bits>>bit&1 == 1 }
+		token, err := keys.NewToken(keys.Live)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tenant := plans.Tenant{ID: int64(bits + 1), Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 100, PerDay: 1000}}
+		c := keys.Caller{KeyID: fmt.Sprint("key_", bits), Environment: keys.Live, Tenant: &tenant}
+		record := diagnose.Record{Now: w.clock(), Key: keys.Key{ID: c.KeyID, Environment: keys.Live}}
+		if c.Revoked = wrong(0); c.Revoked {
+			record.Key.RevokedAt = at
+		}
+		if wrong(1) {
+			c.ExpiresAt, record.Key.ExpiresAt = at, at
+		}
+		if wrong(2) {
+			tenant.SuspendedAt = at
+		}
+		if wrong(3) {
+			c.Ban = &keys.Ban{Reason: "test", EndsAt: at.Add(time.Hour)}
+			record.Bans = []keys.Ban{*c.Ban}
+		}
+		if wrong(4) {
+			tenant.Quota.PerDay = 1
+		}
+		if wrong(5) {
+			tenant.Quota.PerMinute = 1
+		}
+		if wrong(6) {
+			c.PerMinute, record.Key.PerMinute = 1, 1
+		}
+		callers[token.Digest()], record.Tenant, record.UsedToday = c, tenant, 1
+		w.limiter.Take(t.Context(), claim(&c), w.clock()) // Uses up every limit of 1.
+		decision := w.limiter.Peek(t.Context(), claim(&c), w.clock())
+		w.refusals.all = nil
+
+		rec := w.do(w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+token.Reveal()))
+		answer := struct{ Code string }{diagnose.Admitted}
+		if rec.Code != 200 {
+			if err := json.Unmarshal(rec.Body.Bytes(), &answer); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, r := range w.refusals.all {
+			record.Refusals = append(record.Refusals, usage.RefusalRecord{Refusal: r})
+		}
+		known, recorded := diagnose.Caller(&c, keys.Live, &decision, w.clock()), record.Verdict()
+		if known.Code != answer.Code || recorded.Code != known.Code || recorded.Reason != known.Reason || !recorded.Until.Equal(known.Until) {
+			t.Errorf("%07b: the API answers %s, the verdict is %+v, of the record %+v", bits, answer.Code, known, recorded)
+		}
+		codes[answer.Code]++
+	}
+	if len(codes) != 5 {
+		t.Errorf("answered %v, want each of 5 codes", codes)
+	}
+}

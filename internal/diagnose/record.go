@@ -1,0 +1,96 @@
+package diagnose
+
+import (
+	"time"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/usage"
+)
+
+// Record is what is recorded of a key up to an instant.
+type Record struct {
+	Now    time.Time
+	Key    keys.Key
+	Tenant plans.Tenant
+	// UsedToday is how many requests of the tenant were admitted on this UTC day.
+	UsedToday int64
+	// Bans and Refusals are the latest of the key, the newest first.
+	Bans     []keys.Ban
+	Refusals []usage.RefusalRecord
+}
+
+// Verdict returns what the API answers to the key's next request, in the environment that the key is for. The counters
+// of a minute are not recorded: a minute that is used up is known from the latest refusal.
+func (r *Record) Verdict() Verdict {
+	c := &keys.Caller{
+		KeyID: r.Key.ID, Environment: r.Key.Environment, ExpiresAt: r.Key.ExpiresAt, Revoked: !r.Key.RevokedAt.IsZero(),
+		PerMinute: r.Key.PerMinute, Tenant: &r.Tenant, Ban: r.Ban(),
+	}
+	return Caller(c, r.Key.Environment, r.decision(), r.Now)
+}
+
+// decision returns the decision of the limits as far as it is recorded.
+func (r *Record) decision() *plans.Decision {
+	d := &plans.Decision{}
+	d.Minute.Name, d.Minute.Limit = plans.Minute, r.Tenant.Quota.PerMinute
+	d.Day.Name, d.Day.Limit, d.Day.Reset = plans.Day, r.Tenant.Quota.PerDay, r.DayEnd().Unix()
+	d.Key.Name, d.Key.Limit = plans.Key, r.Key.PerMinute
+	d.Day.Reached = r.UsedToday >= d.Day.Limit
+	d.Admitted = !d.Day.Reached
+	if len(r.Refusals) == 0 {
+		return d
+	}
+	latest := &r.Refusals[0]
+	if latest.Partial && d.Day.Reached || r.Now.Unix() >= latest.Reset {
+		return d
+	}
+	windows, count := d.Windows()
+	for _, w := range windows[:count] {
+		// A refusal under another limit says nothing about the present one.
+		if string(w.Name) == latest.Window && (w.Limit == latest.Limit || latest.Partial) {
+			w.Reached, w.Reset = true, latest.Reset
+			d.Admitted, d.Partial = false, latest.Partial
+		}
+	}
+	return d
+}
+
+// Ban returns the ban in force that ends last, nil for none.
+func (r *Record) Ban() *keys.Ban {
+	var last *keys.Ban
+	for i := range r.Bans {
+		if b := &r.Bans[i]; b.InForce(r.Now) && (last == nil || b.EndsAt.After(last.EndsAt)) {
+			last = b
+		}
+	}
+	return last
+}
+
+// NextBan returns how long the next automatic ban would last.
+func (r *Record) NextBan() time.Duration {
+	var earlier int
+	for _, b := range r.Bans {
+		if b.Source == keys.Automatic && b.LiftedAt.IsZero() && b.StartsAt.After(r.Now.Add(-keys.RepeatPeriod)) {
+			earlier++
+		}
+	}
+	return keys.BanDuration(earlier)
+}
+
+// Strikes returns about how many refusals count towards the next automatic ban. The servers have the exact number.
+func (r *Record) Strikes() (n int64) {
+	since := r.Now.Add(-keys.StrikePeriod)
+	if len(r.Bans) > 0 && r.Bans[0].Source == keys.Automatic && r.Bans[0].StartsAt.After(since) {
+		since = r.Bans[0].StartsAt
+	}
+	for _, refusal := range r.Refusals {
+		if refusal.Window != "" && !refusal.Partial && refusal.At.After(since) {
+			n += 1 + refusal.Suppressed
+		}
+	}
+	return n
+}
+
+// DayEnd returns when the counter of the day resets.
+func (r *Record) DayEnd() time.Time { return r.Now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }

@@ -1,0 +1,104 @@
+package diagnose_test
+
+import (
+	"testing"
+	"time"
+
+	"petstore.example/internal/diagnose"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/usage"
+)
+
+var now = time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
+
+// refusal is one of the minute, which resets in a second.
+func refusal(change func(*usage.RefusalRecord)) usage.RefusalRecord {
+	r := usage.RefusalRecord{Refusal: usage.Refusal{At: now, Window: "minute", Limit: 60, Reset: now.Unix() + 1}}
+	change(&r)
+	return r
+}
+
+// TestVerdict: each step removes what decided the one before.
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	ban := keys.Ban{EndsAt: now.Add(time.Hour)}
+	r := diagnose.Record{
+		Now:       now,
+		Key:       keys.Key{RevokedAt: now, ExpiresAt: now, Environment: keys.Test, PerMinute: 5},
+		Tenant:    plans.Tenant{SuspendedAt: now, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}},
+		UsedToday: 1000,
+		Bans:      []keys.Ban{{EndsAt: now.Add(2 * time.Hour), LiftedAt: now}, ban, {EndsAt: now.Add(time.Minute)}},
+		Refusals:  []usage.RefusalRecord{refusal(func(r *usage.RefusalRecord) { r.Partial, r.Limit = true, 20 })},
+	}
+	refused := func(change func(*usage.RefusalRecord)) func() {
+		return func() { r.Refusals[0] = refusal(change) }
+	}
+	soon, tomorrow := now.Add(time.Second), time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	for _, step := range []struct {
+		change func()
+		want   diagnose.Verdict
+	}{
+		{func() {}, diagnose.Verdict{Code: "invalid_api_key", Reason: "revoked"}},
+		{func() { r.Key.RevokedAt = time.Time{} }, diagnose.Verdict{Code: "invalid_api_key", Reason: "expired"}},
+		{func() { r.Key.ExpiresAt = soon }, diagnose.Verdict{Code: "invalid_api_key", Reason: "tenant_suspended"}},
+		{func() { r.Tenant.SuspendedAt = time.Time{} }, diagnose.Verdict{Code: "key_banned", Reason: "banned", Until: ban.EndsAt}},
+		{func() { r.Bans = nil }, diagnose.Verdict{Code: "daily_quota_exceeded", Reason: "day", Until: tomorrow}},
+		{func() { r.UsedToday = 999 }, diagnose.Verdict{Code: "rate_limit_exceeded", Reason: "partial", Until: soon}},
+		{
+			refused(func(r *usage.RefusalRecord) { r.Window, r.Partial = "day", true }),
+			diagnose.Verdict{Code: "daily_quota_exceeded", Reason: "partial", Until: soon},
+		},
+		{
+			refused(func(r *usage.RefusalRecord) { r.Window, r.Limit, r.Reset = "day", 1000, tomorrow.Unix() }),
+			diagnose.Verdict{Code: "daily_quota_exceeded", Reason: "day", Until: tomorrow},
+		},
+		{refused(func(*usage.RefusalRecord) {}), diagnose.Verdict{Code: "rate_limit_exceeded", Reason: "minute", Until: soon}},
+		{
+			refused(func(r *usage.RefusalRecord) { r.Window, r.Limit = "key", 5 }),
+			diagnose.Verdict{Code: "rate_limit_exceeded", Reason: "key", Until: soon},
+		},
+		{func() { r.Key.PerMinute = 6 }, diagnose.Verdict{Code: "admitted"}},
+		{refused(func(r *usage.RefusalRecord) { r.Limit = 300 }), diagnose.Verdict{Code: "admitted"}},
+		{refused(func(r *usage.RefusalRecord) { r.Reset = now.Unix() }), diagnose.Verdict{Code: "admitted"}},
+		{refused(func(r *usage.RefusalRecord) { r.Code, r.Window = "key_banned", "" }), diagnose.Verdict{Code: "admitted"}},
+	} {
+		step.change()
+		got := r.Verdict()
+		if got.Code != step.want.Code || got.Reason != step.want.Reason || !got.Until.Equal(step.want.Until) {
+			t.Errorf("got %+v, want %+v", got, step.want)
+		}
+	}
+}
+
+func TestStrikesAndTheNextBan(t *testing.T) {
+	t.Parallel()
+	at := func(ago time.Duration, window string, suppressed int64) usage.RefusalRecord {
+		return refusal(func(r *usage.RefusalRecord) { r.At, r.Window, r.Suppressed = now.Add(-ago), window, suppressed })
+	}
+	partial := at(time.Second, "minute", 9)
+	partial.Partial = true
+	automatic := func(ago time.Duration) keys.Ban { return keys.Ban{Source: keys.Automatic, StartsAt: now.Add(-ago)} }
+	lifted := automatic(time.Hour)
+	lifted.LiftedAt = now
+	r := diagnose.Record{Now: now, Refusals: []usage.RefusalRecord{
+		at(time.Second, "minute", 4), partial, at(2*time.Second, "", 100), at(time.Minute, "day", 0), at(2*time.Minute, "key", 1),
+		at(5*time.Minute, "minute", 7),
+	}}
+	for name, test := range map[string]struct {
+		bans    []keys.Ban
+		strikes int64
+		next    time.Duration
+	}{
+		"no ban":                        {nil, 8, 15 * time.Minute},
+		"a ban by staff":                {[]keys.Ban{{Source: keys.ByStaff, StartsAt: now.Add(-time.Second)}}, 8, 15 * time.Minute},
+		"an automatic ban":              {[]keys.Ban{automatic(90 * time.Second)}, 6, time.Hour},
+		"two automatic bans":            {[]keys.Ban{automatic(90 * time.Second), automatic(time.Hour)}, 6, 24 * time.Hour},
+		"a lifted and a very early one": {[]keys.Ban{lifted, automatic(keys.RepeatPeriod)}, 8, 15 * time.Minute},
+	} {
+		r.Bans = test.bans
+		if strikes, next := r.Strikes(), r.NextBan(); strikes != test.strikes || next != test.next {
+			t.Errorf("%s: %d strikes and then %v, want %d and %v", name, strikes, next, test.strikes, test.next)
+		}
+	}
+}

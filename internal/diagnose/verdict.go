@@ -1,0 +1,55 @@
+package diagnose
+
+import (
+	"time"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+// The codes of a Verdict: those of the API's errors, and Admitted. Scripts rely on them.
+const (
+	Admitted           = "admitted"
+	InvalidAPIKey      = "invalid_api_key"
+	KeyBanned          = "key_banned"
+	RateLimitExceeded  = "rate_limit_exceeded"
+	DailyQuotaExceeded = "daily_quota_exceeded"
+)
+
+// The reasons of a Verdict, beside the statuses of a key (package keys) and the names of windows (package plans).
+const (
+	Banned = "banned"
+	// Partial: one server's share of a limit is used up while the servers can't share their counters.
+	Partial = "partial"
+)
+
+// Verdict is what the API answers to a request of a caller.
+type Verdict struct {
+	Code string
+	// Reason is a status of the key, Banned, Partial or the name of the window that refuses; empty for Admitted.
+	Reason string
+	// Until is when the verdict changes by itself, zero for never.
+	Until time.Time
+}
+
+// Caller returns the verdict on a request in that environment, for which the limits decide d.
+func Caller(c *keys.Caller, env keys.Environment, d *plans.Decision, now time.Time) Verdict {
+	if status := c.Status(env, now); status != keys.Active {
+		return Verdict{Code: InvalidAPIKey, Reason: string(status)}
+	}
+	if ban := c.Banned(now); ban != nil {
+		return Verdict{Code: KeyBanned, Reason: Banned, Until: ban.EndsAt}
+	}
+	if d.Admitted {
+		return Verdict{Code: Admitted}
+	}
+	w := d.Binding()
+	v := Verdict{Code: RateLimitExceeded, Reason: string(w.Name), Until: time.Unix(w.Reset, 0)}
+	if w.Name == plans.Day {
+		v.Code = DailyQuotaExceeded
+	}
+	if d.Partial {
+		v.Reason = Partial
+	}
+	return v
+}

@@ -57,12 +57,12 @@ func checkMediaType(x *exchange) error {
 	h := x.Request.Header
 	if types := h["Content-Type"]; len(types) != 1 || !isJSON(types[0]) {
 		x.set("Accept", "application/json")
-		return codeUnsupportedMediaType.withMessage("Content-Type must be application/json, in UTF-8.")
+		return codeUnsupportedMediaType.withMessage("Content-Type must be application/json, with charset utf-8 or none.")
 	}
 	if encodings := h["Content-Encoding"]; len(encodings) > 0 && !strings.EqualFold(strings.Join(encodings, ","), "identity") {
 		x.set("Accept", "application/json")
 		x.set("Accept-Encoding", "identity")
-		return codeUnsupportedMediaType.withMessage("Content-Encoding must be identity: the body must not be compressed.")
+		return codeUnsupportedMediaType.withMessage("Content-Encoding must be identity. Send the body uncompressed.")
 	}
 	return nil
 }

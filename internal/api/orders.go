@@ -45,7 +45,7 @@ func (a *api) changeOrder(x *exchange) error {
 	}
 	id, ok := parseID(x.Param("orderId"))
 	if !ok {
-		return codeOrderNotFound.withMessage("orderId must be a whole number of 64 bits, written in decimal digits: no order has any other id.")
+		return codeOrderNotFound.withMessage("orderId must be a 64-bit integer.")
 	}
 	order, err := a.Orders.ChangeOrder(x.Request.Context(), x.caller.Tenant.ID, id, to)
 	if err != nil {

@@ -45,7 +45,7 @@ func TestOrders(t *testing.T) {
 	pet := func(status string) step {
 		return step{"GET", "/v1/pets/1", "", 200, `{"id":1,"name":"Rex","categoryId":7,"status":"` + status + `"}`}
 	}
-	taken := failure(409, "pet_not_available", "The animal is pending or sold, so it can't be ordered.")
+	taken := failure(409, "pet_not_available", "The animal is pending or sold and cannot be ordered. Order one whose status is available.")
 	w.walk(t, []step{
 		{"GET", "/v1/store/orders", "", 200, "[]"},
 		{"POST", "/v1/store/orders", `{"petId":1}`, 201, order(1, 1, 1, "placed")},
@@ -53,11 +53,11 @@ func TestOrders(t *testing.T) {
 		{"POST", "/v1/store/orders", `{"petId":1}`, 409, taken},
 		{"PATCH", "/v1/store/orders/1", `{"status":"placed"}`, 200, order(1, 1, 1, "placed")},
 		{"PATCH", "/v1/store/orders/1", `{"status":"delivered"}`, 409,
-			failure(409, "invalid_transition", "status can't go from placed to delivered, only to approved or cancelled.")},
+			failure(409, "invalid_transition", "An order that is placed cannot become delivered, only approved or cancelled.")},
 		{"PATCH", "/v1/store/orders/1", `{"status":"cancelled"}`, 200, order(1, 1, 1, "cancelled")},
 		pet("available"),
 		{"PATCH", "/v1/store/orders/1", `{"status":"approved"}`, 409,
-			failure(409, "invalid_transition", "status can't go from cancelled to approved, because cancelled is final.")},
+			failure(409, "invalid_transition", "An order that is cancelled cannot become approved, because cancelled is final.")},
 		{"POST", "/v1/store/orders", `{"petId":1,"quantity":2147483647,"id":9,"status":"delivered"}`, 201, order(2, 1, 2147483647, "placed")},
 		{"PATCH", "/v1/store/orders/2", `{"status":"approved","quantity":5}`, 200, order(2, 1, 2147483647, "approved")},
 		pet("pending"),
@@ -68,8 +68,8 @@ func TestOrders(t *testing.T) {
 		{"GET", "/v1/store/orders?status=delivered", "", 200, "[" + order(2, 1, 2147483647, "delivered") + "]"},
 		{"GET", "/v1/store/orders?status=placed", "", 200, "[]"},
 		{"HEAD", "/v1/store/orders", "", 200, ""},
-		{"PATCH", "/v1/store/orders/3", `{"status":"approved"}`, 404, failure(404, "order_not_found", "No order of that id is among yours.")},
-		{"POST", "/v1/store/orders", `{"petId":2}`, 404, failure(404, "pet_not_found", "No animal of that id is in your catalogue.")},
+		{"PATCH", "/v1/store/orders/3", `{"status":"approved"}`, 404, failure(404, "order_not_found", "No order with this ID exists in your account.")},
+		{"POST", "/v1/store/orders", `{"petId":2}`, 404, failure(404, "pet_not_found", "No animal with this ID exists in your catalogue.")},
 	})
 }
 
@@ -122,12 +122,12 @@ func TestBadOrders(t *testing.T) {
 		{"POST", "/v1/store/orders", `{"petId":null}`, "invalid_json", "petId must not be null"},
 		{"POST", "/v1/store/orders", `{"petId":"1"}`, "validation_failed", "petId must be an integer, not a string"},
 		{"POST", "/v1/store/orders", `{"petId":1.5}`, "validation_failed", "petId must be an integer"},
-		{"POST", "/v1/store/orders", `{"petId":9223372036854775808}`, "validation_failed", "petId must be from"},
+		{"POST", "/v1/store/orders", `{"petId":9223372036854775808}`, "validation_failed", "petId must be a 64-bit integer"},
 		{"POST", "/v1/store/orders", `{"petId":1,"quantity":0}`, "validation_failed", "quantity must be from 1 to 2147483647."},
 		{"POST", "/v1/store/orders", `{"petId":1,"quantity":-1}`, "validation_failed", "quantity must be from 1"},
 		{"POST", "/v1/store/orders", `{"petId":1,"quantity":2147483648}`, "validation_failed", "quantity must be from 1 to 2147483647."},
 		{"POST", "/v1/store/orders", `{"petId":1,"quantity":4294967297}`, "validation_failed", "quantity must be from 1"},
-		{"POST", "/v1/store/orders", `{"petId":1,"quantity":1e99}`, "validation_failed", "quantity must be from"},
+		{"POST", "/v1/store/orders", `{"petId":1,"quantity":1e99}`, "validation_failed", "quantity must be a 64-bit integer"},
 		{"POST", "/v1/store/orders", `{"petId":1,"quantity":0.5}`, "validation_failed", "quantity must be an integer"},
 		{"POST", "/v1/store/orders", `{"petId":1,"quantity":null}`, "invalid_json", "quantity must not be null"},
 		{"POST", "/v1/store/orders", `{"petId":1,"quantity":"2"}`, "validation_failed", "quantity must be an integer, not a string"},
@@ -142,13 +142,13 @@ func TestBadOrders(t *testing.T) {
 		{"PATCH", "/v1/store/orders/1", `{"status":1}`, "validation_failed", "status must be a string, not a number"},
 		{"PATCH", "/v1/store/orders/1", `{"status":null}`, "invalid_json", "status must not be null"},
 		{"PATCH", "/v1/store/orders/abc", `{"status":null}`, "invalid_json", "status must not be null"},
-		{"PATCH", "/v1/store/orders/abc", `{"status":"approved"}`, "order_not_found", "orderId must be a whole number"},
+		{"PATCH", "/v1/store/orders/abc", `{"status":"approved"}`, "order_not_found", "orderId must be a 64-bit integer"},
 		{"PATCH", "/v1/store/orders/01", `{"status":"approved"}`, "order_not_found", "orderId must be"},
 		{"PATCH", "/v1/store/orders/9223372036854775808", `{"status":"approved"}`, "order_not_found", "orderId must be"},
 		{"PATCH", "/v1/store/orders/9", `{"status":"approved"}`, "order_not_found", "No order"},
 		{"GET", "/v1/store/orders?status=available", "", "invalid_parameter", "status must be one of placed, approved, delivered, cancelled."},
 		{"GET", "/v1/store/orders?status=", "", "invalid_parameter", "status must be one of"},
-		{"GET", "/v1/store/orders?limit=101&status=x", "", "invalid_parameter", "limit must be a whole number from 1 to 100; status must be"},
+		{"GET", "/v1/store/orders?limit=101&status=x", "", "invalid_parameter", "limit must be an integer from 1 to 100; status must be"},
 		{"GET", "/v1/store/orders?cursor=zz", "", "invalid_cursor", "cursor must be"},
 		{"GET", "/v1/store/orders?cursor=0000000000000001&cursor=0000000000000001", "", "invalid_parameter", "only once"},
 	} {

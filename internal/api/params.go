@@ -46,7 +46,7 @@ func parseListRequest[S ~string](raw string, parse func(string) (S, bool), statu
 	var ok bool
 	if p.given("limit", r.limitParam) {
 		if r.pageSize, ok = parseLimit(r.limitParam.value); !ok {
-			p.add("limit must be a whole number from 1 to " + strconv.Itoa(maxLimit))
+			p.add("limit must be an integer from 1 to " + strconv.Itoa(maxLimit))
 		}
 	}
 	if p.given("status", r.statusParam) {
@@ -80,7 +80,7 @@ func parseListQuery(raw string) (q listQuery, err error) {
 		key, err1 := url.QueryUnescape(key)
 		value, err2 := url.QueryUnescape(value)
 		if err1 != nil || err2 != nil || strings.Contains(pair, ";") {
-			return q, codeInvalidParameter.withMessage("The query can't be read: a % must be followed by two hexadecimal " +
+			return q, codeInvalidParameter.withMessage("The query is malformed: a % must be followed by two hexadecimal " +
 				"digits, and parameters are separated by &.")
 		}
 		q.addParam(key, value)

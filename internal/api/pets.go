@@ -89,7 +89,7 @@ func (a *api) changePet(x *exchange) error {
 func petID(x *exchange) (int64, error) {
 	id, ok := parseID(x.Param("petId"))
 	if !ok {
-		return 0, codePetNotFound.withMessage("petId must be a whole number of 64 bits, written in decimal digits: no animal has any other id.")
+		return 0, codePetNotFound.withMessage("petId must be a 64-bit integer.")
 	}
 	return id, nil
 }

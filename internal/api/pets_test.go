@@ -21,7 +21,7 @@ func TestAddListGet(t *testing.T) {
 		{"GET", "/v1/pets?status=sold", "", 200, `[{"id":2,"name":"Mia","categoryId":-10,"status":"sold"}]` + "\n"},
 		{"GET", "/v1/pets/1", "", 200, `{"id":1,"name":"Rex & <Co>","categoryId":7,"status":"available"}` + "\n"},
 		{"HEAD", "/v1/pets/1", "", 200, ""},
-		{"GET", "/v1/pets/3", "", 404, `{"code":"pet_not_found","message":"No animal of that id is in your catalogue.","status":404}` + "\n"},
+		{"GET", "/v1/pets/3", "", 404, `{"code":"pet_not_found","message":"No animal with this ID exists in your catalogue.","status":404}` + "\n"},
 	} {
 		rec := w.do(w.request(step.method, step.target, step.body))
 		if rec.Code != step.status || rec.Body.String() != step.answer {
@@ -37,20 +37,20 @@ func TestChangePet(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.addPet(t, catalog.Available)
-	forbidden := func(text string) string { return failure(409, "invalid_transition", "status can't go from "+text+".") }
+	forbidden := func(text string) string { return failure(409, "invalid_transition", "An animal that is "+text+".") }
 	w.walk(t, []step{
 		{"PATCH", "/v1/pets/1", `{"name":"Mia & Co"}`, 200, `{"id":1,"name":"Mia & Co","categoryId":7,"status":"available"}`},
 		{"PATCH", "/v1/pets/1", `{"categoryId":-1.0e1,"id":9}`, 200, `{"id":1,"name":"Mia & Co","categoryId":-10,"status":"available"}`},
 		{"PATCH", "/v1/pets/1", `{}`, 200, `{"id":1,"name":"Mia & Co","categoryId":-10,"status":"available"}`},
 		{"PATCH", "/v1/pets/1", `{"status":"available"}`, 200, `{"id":1,"name":"Mia & Co","categoryId":-10,"status":"available"}`},
-		{"PATCH", "/v1/pets/1", `{"name":"Rex","status":"sold"}`, 409, forbidden("available to sold, only to pending")},
+		{"PATCH", "/v1/pets/1", `{"name":"Rex","status":"sold"}`, 409, forbidden("available cannot become sold, only pending")},
 		{"PATCH", "/v1/pets/1", `{"status":"pending"}`, 200, `{"id":1,"name":"Mia & Co","categoryId":-10,"status":"pending"}`},
 		{"PATCH", "/v1/pets/1", `{"status":"available"}`, 200, `{"id":1,"name":"Mia & Co","categoryId":-10,"status":"available"}`},
 		{"PATCH", "/v1/pets/1", `{"status":"pending"}`, 200, `{"id":1,"name":"Mia & Co","categoryId":-10,"status":"pending"}`},
 		{"PATCH", "/v1/pets/1", `{"status":"sold","name":"Rex"}`, 200, `{"id":1,"name":"Rex","categoryId":-10,"status":"sold"}`},
-		{"PATCH", "/v1/pets/1", `{"status":"pending"}`, 409, forbidden("sold to pending, because sold is final")},
+		{"PATCH", "/v1/pets/1", `{"status":"pending"}`, 409, forbidden("sold cannot become pending, because sold is final")},
 		{"GET", "/v1/pets/1", "", 200, `{"id":1,"name":"Rex","categoryId":-10,"status":"sold"}`},
-		{"PATCH", "/v1/pets/2", `{"status":"pending"}`, 404, failure(404, "pet_not_found", "No animal of that id is in your catalogue.")},
+		{"PATCH", "/v1/pets/2", `{"status":"pending"}`, 404, failure(404, "pet_not_found", "No animal with this ID exists in your catalogue.")},
 	})
 }
 
@@ -82,7 +82,7 @@ func TestBadChanges(t *testing.T) {
 			"name must be a string, not a number; categoryId must be an integer, not a string; status must be a string, not an object."},
 		{"/v1/pets/1", `{"status":"pending","status":"pending"}`, "invalid_json", "appears twice"},
 		{"/v1/pets/abc", `{"status":"Sold"}`, "validation_failed", "status must be"},
-		{"/v1/pets/abc", `{}`, "pet_not_found", "petId must be a whole number"},
+		{"/v1/pets/abc", `{}`, "pet_not_found", "petId must be a 64-bit integer"},
 		{"/v1/pets/9223372036854775808", `{}`, "pet_not_found", "petId must be"},
 		{"/v1/pets/2", `{}`, "pet_not_found", "No animal"},
 	} {

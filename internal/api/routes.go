@@ -110,7 +110,7 @@ func (a *api) routeNotFound(*exchange) error { return codeRouteNotFound.err() }
 
 // methodNotAllowed finds Allow set by Gin.
 func (a *api) methodNotAllowed(x *exchange) error {
-	return codeMethodNotAllowed.withMessage("This path has only the methods " + x.Writer.Header().Get("Allow") + ".")
+	return codeMethodNotAllowed.withMessage("This path supports only the methods " + x.Writer.Header().Get("Allow") + ".")
 }
 
 // ginPath turns {petId} into :petId.

@@ -53,5 +53,5 @@ func (x *exchange) leaveBody() {
 func (x *exchange) brokenBody() error {
 	x.set("Connection", "close")
 	_ = http.NewResponseController(x.Writer).SetWriteDeadline(time.Now().Add(lateAnswer))
-	return codeInvalidJSON.withMessage("The body ended early or took too long to come.")
+	return codeInvalidJSON.withMessage("The body ended early or did not arrive in time.")
 }

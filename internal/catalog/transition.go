@@ -10,24 +10,26 @@ import (
 // ErrInvalidTransition is what every TransitionError is.
 var ErrInvalidTransition = errors.New("invalid transition")
 
-// TransitionError is a step from one status to another that the rules forbid. Its text is fit for customers.
+// TransitionError is a step from one status to another that the rules forbid. Its text is written for customers.
 type TransitionError struct {
+	// Item is what has the status: "animal" or "order".
+	Item     string
 	From, To string
-	// Allowed are the statuses that can follow From; none when it is final.
+	// Allowed are the statuses that can follow From; none if it is final.
 	Allowed []string
-	// Held is set when it is an order, not From, that keeps the animal's status as it is.
+	// Held is set if an order holds the animal, so that its status cannot change.
 	Held bool
 }
 
 func (e *TransitionError) Error() string {
-	why := "only to " + strings.Join(e.Allowed, " or ")
+	why := ", only " + strings.Join(e.Allowed, " or ")
 	switch {
 	case e.Held:
-		why = "because an order holds the animal: deliver or cancel the order"
+		why = " while an order holds it: deliver or cancel the order"
 	case len(e.Allowed) == 0:
-		why = "because " + e.From + " is final"
+		why = ", because " + e.From + " is final"
 	}
-	return fmt.Sprintf("status can't go from %s to %s, %s", e.From, e.To, why)
+	return fmt.Sprintf("An %s that is %s cannot become %s%s", e.Item, e.From, e.To, why)
 }
 
 // Is makes it ErrInvalidTransition.
@@ -46,16 +48,16 @@ var (
 )
 
 // CheckStep returns a *TransitionError when an animal must not go from s to that status. To stay is allowed.
-func (s Status) CheckStep(to Status) error { return checkStep(petSteps, s, to) }
+func (s Status) CheckStep(to Status) error { return checkStep("animal", petSteps, s, to) }
 
 // CheckStep returns a *TransitionError when an order must not go from s to that status. To stay is allowed.
-func (s OrderStatus) CheckStep(to OrderStatus) error { return checkStep(orderSteps, s, to) }
+func (s OrderStatus) CheckStep(to OrderStatus) error { return checkStep("order", orderSteps, s, to) }
 
-func checkStep[S ~string](steps map[S][]S, from, to S) error {
+func checkStep[S ~string](item string, steps map[S][]S, from, to S) error {
 	if from == to || slices.Contains(steps[from], to) {
 		return nil
 	}
-	e := &TransitionError{From: string(from), To: string(to)}
+	e := &TransitionError{Item: item, From: string(from), To: string(to)}
 	for _, s := range steps[from] {
 		e.Allowed = append(e.Allowed, string(s))
 	}

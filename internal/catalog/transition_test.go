@@ -12,10 +12,10 @@ func TestPetSteps(t *testing.T) {
 	t.Parallel()
 	const a, p, s = catalog.Available, catalog.Pending, catalog.Sold
 	checkSteps(t, []catalog.Status{a, p, s}, catalog.Status.CheckStep, map[[2]catalog.Status]string{
-		{a, a}: "", {a, p}: "", {a, s}: "status can't go from available to sold, only to pending",
+		{a, a}: "", {a, p}: "", {a, s}: "An animal that is available cannot become sold, only pending",
 		{p, a}: "", {p, p}: "", {p, s}: "",
-		{s, a}: "status can't go from sold to available, because sold is final",
-		{s, p}: "status can't go from sold to pending, because sold is final",
+		{s, a}: "An animal that is sold cannot become available, because sold is final",
+		{s, p}: "An animal that is sold cannot become pending, because sold is final",
 		{s, s}: "",
 	})
 }
@@ -24,15 +24,15 @@ func TestOrderSteps(t *testing.T) {
 	t.Parallel()
 	const p, a, d, c = catalog.Placed, catalog.Approved, catalog.Delivered, catalog.Cancelled
 	checkSteps(t, []catalog.OrderStatus{p, a, d, c}, catalog.OrderStatus.CheckStep, map[[2]catalog.OrderStatus]string{
-		{p, p}: "", {p, a}: "", {p, d}: "status can't go from placed to delivered, only to approved or cancelled", {p, c}: "",
-		{a, p}: "status can't go from approved to placed, only to delivered or cancelled", {a, a}: "", {a, d}: "", {a, c}: "",
-		{d, p}: "status can't go from delivered to placed, because delivered is final",
-		{d, a}: "status can't go from delivered to approved, because delivered is final",
+		{p, p}: "", {p, a}: "", {p, d}: "An order that is placed cannot become delivered, only approved or cancelled", {p, c}: "",
+		{a, p}: "An order that is approved cannot become placed, only delivered or cancelled", {a, a}: "", {a, d}: "", {a, c}: "",
+		{d, p}: "An order that is delivered cannot become placed, because delivered is final",
+		{d, a}: "An order that is delivered cannot become approved, because delivered is final",
 		{d, d}: "",
-		{d, c}: "status can't go from delivered to cancelled, because delivered is final",
-		{c, p}: "status can't go from cancelled to placed, because cancelled is final",
-		{c, a}: "status can't go from cancelled to approved, because cancelled is final",
-		{c, d}: "status can't go from cancelled to delivered, because cancelled is final",
+		{d, c}: "An order that is delivered cannot become cancelled, because delivered is final",
+		{c, p}: "An order that is cancelled cannot become placed, because cancelled is final",
+		{c, a}: "An order that is cancelled cannot become approved, because cancelled is final",
+		{c, d}: "An order that is cancelled cannot become delivered, because cancelled is final",
 		{c, c}: "",
 	})
 }

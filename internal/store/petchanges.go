@@ -59,7 +59,7 @@ func refuseHeld(ctx context.Context, tx preparedTx, tenantID int64, pet catalog.
 		return err
 	}
 	if held {
-		return &catalog.TransitionError{From: string(pet.Status), To: string(to), Held: true}
+		return &catalog.TransitionError{Item: "animal", From: string(pet.Status), To: string(to), Held: true}
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func TestOpenOrderHoldsItsAnimal(t *testing.T) {
 	held := func(to catalog.Status) {
 		t.Helper()
 		_, err := s.Pets.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Status: &to})
-		want := catalog.TransitionError{From: "pending", To: string(to), Held: true}
+		want := catalog.TransitionError{Item: "animal", From: "pending", To: string(to), Held: true}
 		if e := (*catalog.TransitionError)(nil); !errors.As(err, &e) || cmp.Diff(want, *e) != "" {
 			t.Errorf("to %s: %v, want %v", to, err, &want)
 		}

@@ -25,9 +25,9 @@ func syntaxError(err error) error {
 	reason := err.Error()
 	switch {
 	case errors.Is(err, io.EOF):
-		reason = "it holds nothing but white space"
+		reason = "it contains only white space"
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		reason = "it ends too early"
+		reason = "it ends unexpectedly"
 	case !isSyntax:
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		reason = "the member " + strconv.Quote(shorten(syntax.JSONPointer.LastToken())) + " appears twice"

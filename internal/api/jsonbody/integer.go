@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	errNotInteger = errors.New("must be an integer, without a fraction")
-	errOutOfRange = errors.New("must be from -9223372036854775808 to 9223372036854775807")
+	errNotInteger = errors.New("must be an integer")
+	errOutOfRange = errors.New("must be a 64-bit integer")
 )
 
 // maxDigits is how many digits an int64 can have.

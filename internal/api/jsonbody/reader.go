@@ -14,7 +14,7 @@ const maxDepth = 32
 
 var (
 	errTooDeep  = errors.New("it is nested deeper than " + strconv.Itoa(maxDepth) + " levels")
-	errTrailing = errors.New("something follows its end")
+	errTrailing = errors.New("more data follows its end")
 )
 
 // reader reads a body token by token, so that depth is checked wherever it grows.

@@ -20,153 +20,205 @@ type sharedStore struct {
 	members []*cluster.Member
 }
 
-func (l *sharedStore) Renew(ctx context.Context, hb cluster.Heartbeat) (cluster.State, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	before := l.state
-	s, err := l.memoryStore.Renew(ctx, hb)
-	if s.Term.Number != before.Term.Number || s.Active != before.Active {
-		for _, m := range l.members {
+func (s *sharedStore) Renew(ctx context.Context, hb cluster.Heartbeat) (cluster.State, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.state
+	state, err := s.memoryStore.Renew(ctx, hb)
+	if state.Term.Number != before.Term.Number || state.Active != before.Active {
+		for _, m := range s.members {
 			m.Wake()
 		}
 	}
-	return s, err
+	return state, err
 }
 
-func (l *sharedStore) Leave(ctx context.Context, id string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.memoryStore.Leave(ctx, id)
+func (s *sharedStore) Leave(ctx context.Context, id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.memoryStore.Leave(ctx, id)
 }
 
-func TestLeaseEndsByItself(t *testing.T) {
+// fixture is a member a on a store, with a clock that the test sets.
+type fixture struct {
+	*cluster.Member
+	store memoryStore
+	now   time.Time
+}
+
+func newFixture() *fixture {
+	f := &fixture{now: noon}
+	f.store.now = func() time.Time { return f.now }
+	f.Member = f.join("a")
+	return f
+}
+
+func (f *fixture) join(id string) *cluster.Member {
+	return cluster.NewMember(&f.store, cluster.Options{ServerID: id, Clock: f.store.now})
+}
+
+// renewTwice begins a term: the first renewal learns of it, the second acknowledges it.
+func (f *fixture) renewTwice(t *testing.T) {
+	t.Helper()
+	if err := errors.Join(f.Renew(t.Context()), f.Renew(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLeaseExpires(t *testing.T) {
 	t.Parallel()
-	now := noon
-	s := &memoryStore{now: func() time.Time { return now }}
-	m := cluster.NewMember(s, cluster.Options{ServerID: "a", Clock: s.now})
-	if _, ok := m.Term(); ok || m.Valid(0) {
+	f := newFixture()
+	if _, ok := f.Term(); ok || f.Valid(0) {
 		t.Error("a term is in force before the first renewal")
 	}
-	for range 2 {
-		if err := m.Renew(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	term, ok := m.Term()
+	f.renewTwice(t)
+	term, ok := f.Term()
 	if diff := cmp.Diff(cluster.Term{Number: 1, Sole: "a", Servers: 1}, term); !ok || diff != "" {
 		t.Errorf("in force %v (-want +got)\n%s", ok, diff)
 	}
-	now = now.Add(cluster.Lease - 1)
-	if !m.Valid(1) {
-		t.Error("the lease ended early")
+	f.now = f.now.Add(cluster.Lease - 1)
+	if !f.Valid(1) {
+		t.Error("the lease expired early")
 	}
-	now = now.Add(1)
-	if _, ok := m.Term(); ok || m.Valid(1) {
-		t.Error("the lease outlasted its time")
+	f.now = f.now.Add(1)
+	if _, ok := f.Term(); ok || f.Valid(1) {
+		t.Error("the lease did not expire")
 	}
-	if err := m.Renew(t.Context()); err != nil || !m.Valid(1) {
-		t.Errorf("the same term goes on with the next renewal: %v", err)
+	if err := f.Renew(t.Context()); err != nil || !f.Valid(1) {
+		t.Errorf("after a renewal of the same term: %v, valid %v", err, f.Valid(1))
 	}
 }
 
-// TestLeaseIsCountedFromTheSending: however long the answer takes.
-func TestLeaseIsCountedFromTheSending(t *testing.T) {
+// TestLeaseStartsWhenSent: a slow reply does not extend the lease.
+func TestLeaseStartsWhenSent(t *testing.T) {
 	t.Parallel()
-	now := noon
-	s := &memoryStore{now: func() time.Time { return now }}
-	m := cluster.NewMember(s, cluster.Options{ServerID: "a", Clock: s.now})
-	s.fault = func() (bool, bool) {
-		now = now.Add(600 * time.Millisecond)
+	f := newFixture()
+	f.store.fault = func() (bool, bool) {
+		f.now = f.now.Add(600 * time.Millisecond)
 		return true, true
 	}
-	for range 2 {
-		if err := m.Renew(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+	f.renewTwice(t)
+	f.now = f.now.Add(cluster.Lease - 600*time.Millisecond - 1)
+	if !f.Valid(1) {
+		t.Error("the lease expired early")
 	}
-	now = now.Add(cluster.Lease - 600*time.Millisecond - 1)
-	if !m.Valid(1) {
-		t.Error("the lease ended early")
-	}
-	now = now.Add(1)
-	if m.Valid(1) {
-		t.Error("the lease is counted from the answer")
+	f.now = f.now.Add(1)
+	if f.Valid(1) {
+		t.Error("the lease starts with the reply")
 	}
 }
 
-// TestStoreUnreachable: only what was tried tells that the store is away. Who was frozen knows nothing yet.
+// TestStoreUnreachable: only failed renewals show that the store is unreachable. A process that was frozen does not know yet.
 func TestStoreUnreachable(t *testing.T) {
 	t.Parallel()
-	now, reached := noon, true
-	s := &memoryStore{now: func() time.Time { return now }, fault: func() (bool, bool) { return reached, true }}
-	m := cluster.NewMember(s, cluster.Options{ServerID: "a", Clock: s.now})
-	is := func(when string, want bool) {
+	f, reached := newFixture(), true
+	f.store.fault = func() (bool, bool) { return reached, true }
+	expect := func(when string, want bool) {
 		t.Helper()
-		if got := m.StoreUnreachable(); got != want {
+		if got := f.StoreUnreachable(); got != want {
 			t.Errorf("%s: %v, want %v", when, got, want)
 		}
 	}
-	is("before the first renewal", false)
-	_ = m.Renew(t.Context())
-	now = now.Add(time.Hour)
-	is("after an hour of frost", false)
-	_ = m.Renew(t.Context())
+	expect("before the first renewal", false)
+	_ = f.Renew(t.Context())
+	f.now = f.now.Add(time.Hour)
+	expect("after an hour frozen", false)
+	_ = f.Renew(t.Context())
 	reached = false
-	_ = m.Renew(t.Context())
-	is("after a failure", false)
-	now = now.Add(cluster.Lease)
-	is("when the lease has run out", true)
+	_ = f.Renew(t.Context())
+	expect("after one failure", false)
+	f.now = f.now.Add(cluster.Lease)
+	expect("when the lease has expired", true)
 	reached = true
-	_ = m.Renew(t.Context())
-	is("reached again", false)
+	_ = f.Renew(t.Context())
+	expect("after a success", false)
 }
 
-func TestEndIsToldUntilItSucceeds(t *testing.T) {
+func TestOnEndIsRetried(t *testing.T) {
 	t.Parallel()
-	s := &memoryStore{now: func() time.Time { return noon }}
-	m := cluster.NewMember(s, cluster.Options{ServerID: "a", Clock: s.now})
-	var told []string
-	fails := 0
-	m.OnEnd(func(_ context.Context, ended cluster.Term) error {
-		told = append(told, "first "+ended.Sole)
+	f := newFixture()
+	var calls []string
+	failures := 2
+	f.OnEnd(func(_ context.Context, ended cluster.Term) error {
+		calls = append(calls, "first "+ended.Sole)
 		return nil
 	})
-	m.OnEnd(func(context.Context, cluster.Term) error {
-		told = append(told, "second")
-		if fails++; fails < 3 {
+	f.OnEnd(func(context.Context, cluster.Term) error {
+		calls = append(calls, "second")
+		if failures--; failures >= 0 {
 			return errUnreachable
 		}
 		return nil
 	})
+	f.renewTwice(t)
+	f.SetRedis("r")
 	for range 2 {
-		if err := m.Renew(t.Context()); err != nil {
-			t.Fatal(err)
+		if err := f.Renew(t.Context()); !errors.Is(err, errUnreachable) {
+			t.Errorf("renewal returns %v", err)
+		}
+		if _, ok := f.Term(); ok || f.store.state.Active {
+			t.Error("a term is in force before the last one has ended")
 		}
 	}
-	m.SetRedis("r")
-	for range 2 {
-		if err := m.Renew(t.Context()); !errors.Is(err, errUnreachable) {
-			t.Errorf("renewal says %v", err)
-		}
-		if _, ok := m.Term(); ok || s.state.Active {
-			t.Error("a term is in force before the end of the last one was told")
-		}
-	}
-	for range 2 {
-		if err := m.Renew(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !m.Valid(2) {
+	f.renewTwice(t)
+	if !f.Valid(2) {
 		t.Error("term 2 is not in force")
 	}
 	want := []string{"first a", "second", "first a", "second", "first a", "second"}
-	if diff := cmp.Diff(want, told); diff != "" {
-		t.Errorf("told (-want +got)\n%s", diff)
+	if diff := cmp.Diff(want, calls); diff != "" {
+		t.Errorf("calls (-want +got)\n%s", diff)
 	}
 }
 
-// TestRun: three servers agree within moments, and the last one is alone when the others have left.
+// TestOnEndFailsForLong: a server whose OnEnd keeps failing does not block the others for ever. It is fenced, and unclean.
+func TestOnEndFailsForLong(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	a, b, failing := f.Member, f.join("b"), true
+	a.OnEnd(func(context.Context, cluster.Term) error {
+		if failing {
+			return errUnreachable
+		}
+		return nil
+	})
+	step := func() {
+		_, _ = a.Renew(t.Context()), b.Renew(t.Context())
+		f.now = f.now.Add(cluster.RenewEvery)
+	}
+	a.SetRedis("r")
+	b.SetRedis("r")
+	for range 4 {
+		step()
+	}
+	first, ok := a.Term()
+	if !ok || !b.Valid(first.Number) {
+		t.Fatal("there is no first term")
+	}
+	b.SetRedis("")
+	lost := f.now
+	for !b.Valid(first.Number+1) && f.now.Sub(lost) < time.Minute {
+		step()
+	}
+	if took := f.now.Sub(lost); took > 2*cluster.FenceTimeout+2*cluster.RenewEvery {
+		t.Errorf("the next term began after %v", took)
+	}
+	if until := f.store.state.Term.UncleanUntil; until.Before(lost) {
+		t.Errorf("unclean until %v, want after %v", until, lost)
+	}
+	if _, ok := a.Term(); ok {
+		t.Error("a acts by a term although it has not ended the last one")
+	}
+	failing = false
+	for range 4 {
+		step()
+	}
+	term, ok := b.Term()
+	if !ok || !a.Valid(term.Number) {
+		t.Error("a does not take part again")
+	}
+}
+
+// TestRun: three servers agree within milliseconds, and the last one is the sole one when the others have left.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -188,7 +240,7 @@ func TestRun(t *testing.T) {
 			})
 			defer stop()
 		}
-		agreed := func(within time.Duration, members []*cluster.Member, want cluster.Term) {
+		expect := func(within time.Duration, members []*cluster.Member, want cluster.Term) {
 			t.Helper()
 			synctest.Wait()
 			time.Sleep(within)
@@ -201,18 +253,18 @@ func TestRun(t *testing.T) {
 				}
 			}
 		}
-		agreed(time.Second, s.members, cluster.Term{Redis: "r", Servers: 1})
+		expect(time.Second, s.members, cluster.Term{Redis: "r", Servers: 1})
 		s.members[1].SetRedis("")
-		agreed(25*time.Millisecond, s.members, cluster.Term{Servers: 3})
+		expect(25*time.Millisecond, s.members, cluster.Term{Servers: 3})
 		s.members[1].SetRedis("r")
-		agreed(25*time.Millisecond, s.members, cluster.Term{Redis: "r", Servers: 3})
+		expect(25*time.Millisecond, s.members, cluster.Term{Redis: "r", Servers: 3})
 		if got := len(s.state.Servers); got != 3 {
 			t.Errorf("%d servers, want 3", got)
 		}
 		s.members[2].SetRedis("")
 		stops[0]()
 		stops[1]()
-		agreed(cluster.RenewEvery, s.members[2:], cluster.Term{Sole: "c", Servers: 1})
+		expect(cluster.RenewEvery, s.members[2:], cluster.Term{Sole: "c", Servers: 1})
 		stops[2]()
 	})
 }
@@ -228,12 +280,14 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 }
 
 func BenchmarkValid(b *testing.B) {
-	m := cluster.NewMember(&memoryStore{now: time.Now}, cluster.Options{ServerID: "a"})
-	if err := errors.Join(m.Renew(b.Context()), m.Renew(b.Context())); err != nil {
+	f := newFixture()
+	f.store.now = time.Now
+	f.Member = f.join("a")
+	if err := errors.Join(f.Renew(b.Context()), f.Renew(b.Context())); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		m.Valid(1)
+		f.Valid(1)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// ago returns a server last seen so long before noon.
+// ago returns a server that was last seen d before noon.
 func ago(id string, d time.Duration, redis string, acked int64) cluster.Server {
 	return cluster.Server{ID: id, Seen: noon.Add(-d), Redis: redis, Acked: acked}
 }
@@ -27,75 +27,75 @@ func TestNext(t *testing.T) {
 		want      cluster.State
 	}{
 		{
-			"the first server is alone, in a term that is not yet active", cluster.State{}, cluster.Heartbeat{ServerID: "a"},
+			"the first server is the sole one, in a term that is not active yet", cluster.State{}, cluster.Heartbeat{ServerID: "a"},
 			cluster.State{Term: cluster.Term{Number: 1, Sole: "a", Servers: 1}, Servers: []cluster.Server{ago("a", 0, "", 0)}},
 		},
 		{
-			"the first server sees Redis", cluster.State{}, cluster.Heartbeat{ServerID: "a", Redis: "r"},
+			"the first server reaches Redis", cluster.State{}, cluster.Heartbeat{ServerID: "a", Redis: "r"},
 			cluster.State{Term: cluster.Term{Number: 1, Redis: "r", Servers: 1}, Servers: []cluster.Server{ago("a", 0, "r", 0)}},
 		},
 		{
-			"its acknowledgement begins the term",
+			"its acknowledgement makes the term active",
 			cluster.State{Term: cluster.Term{Number: 1, Sole: "a", Servers: 1}, Servers: []cluster.Server{ago("a", ms, "", 0)}},
 			cluster.Heartbeat{ServerID: "a", Acked: 1},
 			cluster.State{Term: cluster.Term{Number: 1, Sole: "a", Servers: 1}, Active: true, Servers: []cluster.Server{ago("a", 0, "", 1)}},
 		},
 		{
-			"one that joins and sees the same changes nothing",
+			"a server that joins with the same Redis changes nothing",
 			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("b", ms, "r", 7), ago("c", ms, "r", 7)}},
 			cluster.Heartbeat{ServerID: "a", Redis: "r"},
 			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", 0, "r", 0), ago("b", ms, "r", 7), ago("c", ms, "r", 7)}},
 		},
 		{
-			"one loses Redis: all leave it",
+			"one server loses Redis: Postgres decides for all",
 			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", ms, "r", 7), ago("b", ms, "r", 7)}},
 			cluster.Heartbeat{ServerID: "a", Acked: 7},
 			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", 0, "", 7), ago("b", ms, "r", 7)}},
 		},
 		{
-			"they see different ones",
+			"servers reach different Redises",
 			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", ms, "r", 7), ago("b", ms, "r", 7)}},
 			cluster.Heartbeat{ServerID: "a", Redis: "other", Acked: 7},
 			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", 0, "other", 7), ago("b", ms, "r", 7)}},
 		},
 		{
-			"one that has not acknowledged and was heard of lately is waited for",
+			"a server that has not acknowledged blocks the term until it is fenced",
 			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", ms, "", 7), ago("b", cluster.FenceTimeout-ms, "r", 7)}},
 			cluster.Heartbeat{ServerID: "a", Acked: 8},
 			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", 0, "", 8), ago("b", cluster.FenceTimeout-ms, "r", 7)}},
 		},
 		{
-			"a silent one is not, and closes what began before it surely ended",
+			"a fenced server does not block the term, and is unclean",
 			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", ms, "", 7), ago("b", cluster.FenceTimeout, "r", 7)}},
 			cluster.Heartbeat{ServerID: "a", Acked: 8},
 			cluster.State{Term: cluster.Term{Number: 8, UncleanUntil: noon.Add(time.Second), Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", 0, "", 8), ago("b", cluster.FenceTimeout, "r", 7)}},
 		},
 		{
-			"a silent one that had acknowledged closes nothing",
+			"a fenced server that had acknowledged is not unclean",
 			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", ms, "", 7), ago("b", cluster.FenceTimeout, "", 8)}},
 			cluster.Heartbeat{ServerID: "a", Acked: 8},
 			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", 0, "", 8), ago("b", cluster.FenceTimeout, "", 8)}},
 		},
 		{
-			"a silent one leaves the other not yet alone",
+			"a fenced server is live until MemberTTL: the other is not the sole one",
 			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", ms, "", 8), ago("b", cluster.MemberTTL-ms, "", 8)}},
 			cluster.Heartbeat{ServerID: "a", Acked: 8},
 			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", 0, "", 8), ago("b", cluster.MemberTTL-ms, "", 8)}},
 		},
 		{
-			"one that is gone does, and may have used what began before",
+			"after MemberTTL the other is the sole one, and the expired one unclean",
 			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", ms, "", 8), ago("b", cluster.MemberTTL, "", 8)}},
 			cluster.Heartbeat{ServerID: "a", Acked: 8},
 			cluster.State{Term: cluster.Term{Number: 9, Sole: "a", UncleanUntil: noon.Add(cluster.FenceTimeout + time.Second - cluster.MemberTTL), Servers: 1}, Servers: []cluster.Server{ago("a", 0, "", 8), ago("b", cluster.MemberTTL, "", 8)}},
 		},
 		{
-			"one that is gone does not keep the others from Redis",
+			"an expired server does not keep the others from Redis",
 			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", ms, "", 8), ago("b", cluster.MemberTTL, "", 8)}},
 			cluster.Heartbeat{ServerID: "a", Redis: "r", Acked: 8},
 			cluster.State{Term: cluster.Term{Number: 9, Redis: "r", UncleanUntil: noon.Add(cluster.FenceTimeout + time.Second - cluster.MemberTTL), Servers: 1}, Servers: []cluster.Server{ago("a", 0, "r", 8), ago("b", cluster.MemberTTL, "", 8)}},
 		},
 		{
-			"one that ended long ago is forgotten, what it closed is not",
+			"after TombstoneTTL a server is removed, but UncleanUntil stays",
 			cluster.State{Term: cluster.Term{Number: 8, Sole: "b", UncleanUntil: noon.Add(-time.Hour), Servers: 1}, Active: true, Servers: []cluster.Server{ago("a", cluster.TombstoneTTL, "", 7), ago("b", ms, "", 8)}},
 			cluster.Heartbeat{ServerID: "b", Acked: 8},
 			cluster.State{Term: cluster.Term{Number: 8, Sole: "b", UncleanUntil: noon.Add(-time.Hour), Servers: 1}, Active: true, Servers: []cluster.Server{ago("b", 0, "", 8)}},

@@ -15,23 +15,23 @@ import (
 
 var errUnreachable = errors.New("unreachable")
 
-// memoryStore is a store in memory. Its clock and the members' are the same test's.
+// memoryStore is a Store in memory.
 type memoryStore struct {
 	state cluster.State
 	now   func() time.Time
-	// fault tells what becomes of a renewal: whether it arrives, and whether its answer does.
-	fault func() (arrives, answers bool)
+	// fault decides whether a renewal arrives, and whether its reply does.
+	fault func() (arrives, replies bool)
 }
 
 func (s *memoryStore) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.State, error) {
-	arrives, answers := true, true
+	arrives, replies := true, true
 	if s.fault != nil {
-		arrives, answers = s.fault()
+		arrives, replies = s.fault()
 	}
 	if arrives {
 		s.state = cluster.Next(s.state, hb, s.now())
 	}
-	if !arrives || !answers {
+	if !arrives || !replies {
 		return cluster.State{}, errUnreachable
 	}
 	return s.state, nil
@@ -48,8 +48,8 @@ func (s *memoryStore) Leave(_ context.Context, id string) error {
 	return nil
 }
 
-// TestOneTermAtATime: servers start, stop, freeze, are killed, lose Redis and the store, and their answers get lost. Never do
-// two of them act by different terms, and whoever acts again after another term has told the end of its own.
+// TestOneTermAtATime: servers start, stop, freeze, are killed, and lose Redis, the store and its replies. Two servers never act by
+// different terms, and a server that begins a term has ended its previous one.
 func TestOneTermAtATime(t *testing.T) {
 	t.Parallel()
 	terms := 0
@@ -68,7 +68,7 @@ func TestOneTermAtATime(t *testing.T) {
 type process struct {
 	*cluster.Member
 	frozen bool
-	// actedBy is the number of the term that it acted by last and whose end it has not told.
+	// actedBy is the number of the term that it acted by and has not ended; 0 for none.
 	actedBy int64
 }
 
@@ -83,13 +83,13 @@ func runSchedule(t *testing.T, r *rand.Rand, steps int) (terms int64) {
 		p.Member = cluster.NewMember(s, cluster.Options{ServerID: fmt.Sprint("s", r.Uint64()), Clock: clock, Log: zerolog.Nop()})
 		p.OnEnd(func(_ context.Context, ended cluster.Term) error {
 			if _, ok := p.Term(); ok {
-				t.Error("a term is in force while its end is told")
+				t.Error("a term is in force while OnEnd runs")
 			}
 			if r.Float64() < faultRate {
 				return errUnreachable
 			}
 			if p.actedBy != 0 && p.actedBy != ended.Number {
-				t.Errorf("the end of term %d is told, but the server acted by %d", ended.Number, p.actedBy)
+				t.Errorf("term %d ended, but the server acted by %d", ended.Number, p.actedBy)
 			}
 			p.actedBy = 0
 			return nil
@@ -148,7 +148,7 @@ func sameTerm(t *testing.T, servers []*process) {
 			t.Errorf("term %d is in force, but Valid says otherwise", term.Number)
 		}
 		if p.actedBy != 0 && p.actedBy != term.Number {
-			t.Errorf("term %d began before the end of %d was told", term.Number, p.actedBy)
+			t.Errorf("term %d began before term %d had ended", term.Number, p.actedBy)
 		}
 		p.actedBy = term.Number
 	}

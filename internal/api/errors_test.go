@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCatalogue: docs/errors.md lists exactly the codes that there are, in the table's order.
-func TestCatalogue(t *testing.T) {
+// TestCodesAreDocumented: docs/errors.md lists exactly the codes of the table, in its order.
+func TestCodesAreDocumented(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("../../docs/errors.md")
 	if err != nil {
@@ -30,7 +30,7 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// TestUnknownParameters: as docs/errors.md says, parameters that we don't know are ignored.
+// TestUnknownParameters: unknown parameters are ignored, as docs/errors.md says.
 func TestUnknownParameters(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("../../docs/errors.md")
@@ -38,7 +38,7 @@ func TestUnknownParameters(t *testing.T) {
 		t.Fatal(err)
 	}
 	row := regexp.MustCompile("(?m)^\\| 400 \\| `invalid_parameter` .*$").Find(document)
-	if !strings.Contains(string(row), "Parameters that we don't know, misspelled ones among them, are ignored.") {
+	if !strings.Contains(string(row), "Unknown parameters are ignored, misspelled ones among them.") {
 		t.Errorf("%s does not say so", row)
 	}
 	w := newWorld(t)

@@ -7,15 +7,15 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// example is the origin that stands in the documents for the deployment's own.
+// example is the origin in the documents; it stands for the deployment's own.
 const example = "https://api.example.com"
 
-// rebase puts the deployment's own origin, and the path before /v1, into a document.
+// rebase replaces the example origin with the deployment's root.
 func rebase(document []byte, root string) []byte {
 	return bytes.ReplaceAll(document, []byte(example), []byte(root))
 }
 
-// document makes the pages of an OpenAPI document in YAML: as it is, and as JSON with its members in the same order.
+// document makes the pages of an OpenAPI document: in YAML, and in JSON with its members in the same order.
 func (m maker) document(inYAML []byte) []*Page {
 	return []*Page{
 		newPage("/v1/openapi.yaml", "application/yaml", func() ([]byte, error) { return rebase(inYAML, m.root), nil }),

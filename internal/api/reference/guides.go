@@ -12,26 +12,26 @@ import (
 
 // guide is a document that customers read as a page.
 type guide struct {
-	// path is the page's, below /docs/; file is in the folder docs.
+	// path is the page's path below /docs/; file is in the folder docs.
 	path, file string
-	// title is what other pages call it. About says in a few words what it tells.
-	title, About string
-	// adapt, if any, makes the page's Markdown from the file's.
+	// title is its name in the navigation; about describes it in a few words.
+	title, about string
+	// adapt, if not nil, makes the page's Markdown from the file's.
 	adapt func(string) string
 }
 
 var guides = []guide{
-	{path: "getting-a-key", file: "getting-a-key.md", title: "Getting a key", About: "Where keys come from, the first call, and how to look after them."},
-	{path: "limits", file: "rate-limiting.md", title: "Limits", About: "What counts, what the headers say, what to do on 429.", adapt: forCustomers},
-	{path: "errors", file: "errors.md", title: "Errors", About: "Every code with its cause and cure.", adapt: sections},
-	{path: "pagination", file: "pagination.md", title: "Pagination", About: "Walking a list without missing anything."},
-	{path: "idempotency", file: "idempotency.md", title: "Idempotency", About: "Sending a request again without doing it twice."},
-	{path: "clients", file: "clients.md", title: "Clients", About: "The same calls in curl, Go, Python and JavaScript."},
-	{path: "versioning", file: "versioning.md", title: "Versions", About: "What may change, how things end, what beta means."},
-	{path: "deprecations/get-pet", file: "deprecations/get-pet.md", title: "Removal of GET /v1/pets/{petId}", About: "When, and what to use instead."},
+	{path: "getting-a-key", file: "getting-a-key.md", title: "Getting a key", about: "How to get a key, send the first request, and keep the key safe."},
+	{path: "limits", file: "rate-limiting.md", title: "Limits", about: "What is counted, what the headers mean, and what to do after 429.", adapt: forCustomers},
+	{path: "errors", file: "errors.md", title: "Errors", about: "Every code with its cause and cure.", adapt: sections},
+	{path: "pagination", file: "pagination.md", title: "Pagination", about: "Read a whole list without missing an item."},
+	{path: "idempotency", file: "idempotency.md", title: "Idempotency", about: "Repeat a request without making it take effect twice."},
+	{path: "clients", file: "clients.md", title: "Clients", about: "Examples in curl, Go, Python and JavaScript."},
+	{path: "versioning", file: "versioning.md", title: "Versions", about: "What can change, how operations are removed, and what beta means."},
+	{path: "deprecations/get-pet", file: "deprecations/get-pet.md", title: "Removal of GET /v1/pets/{petId}", about: "The date, and what to use instead."},
 }
 
-// forCustomers leaves the chapter for customers, which is a document of its own then.
+// forCustomers returns the chapter for customers as a document of its own.
 func forCustomers(text string) string {
 	text, _, _ = strings.Cut(text, "\n## For operators")
 	text = strings.Replace(text, "\n## For customers\n", "\n", 1)
@@ -41,7 +41,7 @@ func forCustomers(text string) string {
 // errorRow is a row of the table in errors.md: status, code, cause, cure.
 var errorRow = regexp.MustCompile("(?m)^\\| (\\d{3}) \\| `([a-z_]+)` \\| ([^|]+) \\| ([^|]+) \\|\n")
 
-// sections makes a section, with an anchor, of each error of the table.
+// sections turns each row of the table of errors into a section with an anchor.
 func sections(text string) string {
 	before, table, _ := strings.Cut(text, "| status | code |")
 	_, table, _ = strings.Cut(table, "\n|---|---|---|---|\n")
@@ -58,7 +58,7 @@ func (m maker) guides() (pages []*Page) {
 	return pages
 }
 
-// wideTables lets tables scroll on narrow screens, by keyboard too. What stands in a text is escaped and stays as it is.
+// wideTables lets tables scroll on narrow screens, also by keyboard. Text is escaped, so it is not changed.
 var wideTables = strings.NewReplacer(
 	"<table>", `<div class="wide" role="group" aria-label="Table" tabindex="0"><table>`, "</table>", "</table></div>",
 )
@@ -75,6 +75,6 @@ func (m maker) guide(g guide) ([]byte, error) {
 	if err := m.markdown(path.Dir(g.file)).Convert(rebase(text, m.root), &body); err != nil {
 		return nil, fmt.Errorf("render %s: %w", g.file, err)
 	}
-	// What is rendered is ours, and the renderer lets no HTML pass that stands in it.
+	// The documents are ours, and the renderer drops any HTML in them.
 	return m.render("/docs/"+g.path, titleOf(g.title), wideTables.Replace(body.String()), "layout.html", "guide.html")
 }

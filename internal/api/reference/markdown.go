@@ -12,7 +12,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// markdown renders a document of that folder of docs: with tables, and with anchors at its headings. Links between documents
+// markdown renders a document in a folder of docs, with tables and with anchors at its headings. Links between documents
 // become links between pages.
 func (m maker) markdown(folder string) goldmark.Markdown {
 	links := util.Prioritized(linker{m.prefix, folder}, 100)
@@ -24,9 +24,9 @@ func (m maker) markdown(folder string) goldmark.Markdown {
 
 type linker struct{ prefix, folder string }
 
-// Transform turns the links of a document.
+// Transform replaces the links of a document.
 func (l linker) Transform(document *ast.Document, _ text.Reader, _ parser.Context) {
-	// The function never fails.
+	// The walk function never fails.
 	_ = ast.Walk(document, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if link, ok := n.(*ast.Link); ok && entering {
 			link.Destination = []byte(l.destination(string(link.Destination)))
@@ -35,7 +35,7 @@ func (l linker) Transform(document *ast.Document, _ text.Reader, _ parser.Contex
 	})
 }
 
-// destination is the page of a document that links name by its file. Other links stay as they are.
+// destination returns the page of a linked document. Other links stay as they are.
 func (l linker) destination(to string) string {
 	file, fragment, hasFragment := strings.Cut(to, "#")
 	file = path.Join(l.folder, file)

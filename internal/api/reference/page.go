@@ -12,20 +12,20 @@ import (
 	"petstore.example/internal/api/httpfield"
 )
 
-// Page is one thing to serve, by GET and HEAD. It is safe for concurrent use.
+// Page is a page or another file that is served by GET and HEAD. It is safe for concurrent use.
 type Page struct {
-	// Path is below the prefix of the base URL, as the server sees it.
+	// Path is the path that the server sees, below the prefix of the base URL.
 	Path        string
 	ContentType string
-	// Header holds what else the answer carries, as pairs of name and value.
+	// Header holds further headers, as pairs of name and value.
 	Header [][2]string
 
-	// Both are made when the first client asks: a server that nobody reads pages from spends nothing on them.
+	// Both are made at the first request, so that a server without readers spends nothing on them.
 	plain   func() (Variant, error)
 	gzipped func() (Variant, error) // nil for none
 }
 
-// newPage makes a page whose body comes from render, which is called once.
+// newPage makes a page whose body render returns. It is called once.
 func newPage(path, contentType string, render func() ([]byte, error), header ...[2]string) *Page {
 	return &Page{Path: path, ContentType: contentType, Header: header, plain: sync.OnceValues(func() (Variant, error) {
 		body, err := render()
@@ -33,7 +33,7 @@ func newPage(path, contentType string, render func() ([]byte, error), header ...
 	})}
 }
 
-// newCompressedPage unpacks the body for clients that can't.
+// newCompressedPage makes a page with a gzip body, which is decompressed for clients that don't accept gzip.
 func newCompressedPage(path, contentType string, compressed []byte, header ...[2]string) *Page {
 	p := newPage(path, contentType, func() ([]byte, error) { return unpack(compressed) },
 		append(header, [2]string{"Vary", "Accept-Encoding"})...)
@@ -43,14 +43,13 @@ func newCompressedPage(path, contentType string, compressed []byte, header ...[2
 	return p
 }
 
-// Variant is a page as it is sent. Encoding is its Content-Encoding, empty for none; ETag is a strong one, in quotation
-// marks.
+// Variant is a representation of a page. Encoding is its Content-Encoding, empty for none; ETag is strong and in double quotes.
 type Variant struct {
 	Body           []byte
 	Encoding, ETag string
 }
 
-// For chooses the variant by the request's Accept-Encoding.
+// For selects the variant for the request's Accept-Encoding.
 func (p *Page) For(acceptEncoding string) (Variant, error) {
 	if p.gzipped != nil && acceptsGzip(acceptEncoding) {
 		return p.gzipped()
@@ -58,7 +57,7 @@ func (p *Page) For(acceptEncoding string) (Variant, error) {
 	return p.plain()
 }
 
-// acceptsGzip reads the header of RFC 9110, section 12.5.3, as far as it speaks of gzip.
+// acceptsGzip reports whether Accept-Encoding (RFC 9110, section 12.5.3) names gzip.
 func acceptsGzip(header string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		coding, params, _ := strings.Cut(part, ";")

@@ -16,13 +16,13 @@ var files embed.FS
 //go:embed assets/scalar.js.gz
 var scalar []byte
 
-// Site is all the pages of one deployment.
+// Site holds all pages of one deployment.
 type Site struct{ Pages []*Page }
 
-// New makes the pages of the API at baseURL, which is absolute and ends in /v1. openAPI is its document in YAML, written for
+// New makes the pages of the API at baseURL, which must be absolute and end in /v1. openAPI is the document in YAML, written for
 // a server at https://api.example.com.
 func New(baseURL string, openAPI []byte) (*Site, error) {
-	// URLs may hold an apostrophe, which would end a string of YAML.
+	// A URL may contain an apostrophe, which would end a YAML string.
 	baseURL = strings.ReplaceAll(baseURL, "'", "%27")
 	base, err := url.Parse(baseURL)
 	root, ok := strings.CutSuffix(baseURL, "/v1")
@@ -30,24 +30,24 @@ func New(baseURL string, openAPI []byte) (*Site, error) {
 		return nil, errors.New("make pages: the base URL must end in /v1")
 	}
 	m := maker{root: root, origin: base.Scheme + "://" + base.Host, prefix: strings.TrimSuffix(base.EscapedPath(), "/v1")}
-	return &Site{Pages: slices.Concat(m.document(openAPI), m.assets(), m.guides(), m.entrances())}, nil
+	return &Site{Pages: slices.Concat(m.document(openAPI), m.assets(), m.guides(), m.home())}, nil
 }
 
-// maker knows where the pages will be.
+// maker makes the pages.
 type maker struct {
-	// root is the base URL without its /v1; prefix is root's path, empty at most places.
+	// root is the base URL without its /v1; prefix is the path of root, usually empty.
 	root, origin, prefix string
 }
 
-// The policies of the pages. Guides have no script at all. The reference sets styles from its script, so it can't do
-// without inline styles, and it sends requests to the API, which may have another origin than the page was asked at.
+// The policies of the pages. Guides have no script. The script of the reference sets styles, so it needs inline styles, and it
+// sends requests to the API, which may have another origin than the page.
 const (
 	guidePolicy     = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	referencePolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; " +
 		"font-src 'self' data:; connect-src 'self' %s; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-// noSniff keeps browsers from taking a page for something else than it says it is.
+// noSniff keeps browsers from guessing another content type.
 var noSniff = [2]string{"X-Content-Type-Options", "nosniff"}
 
 func underPolicy(policy string) [][2]string {

@@ -17,16 +17,16 @@ type entry struct{ path, title, about string }
 func (m maker) entries() []entry {
 	all := []entry{{path: "/docs", title: "Reference"}}
 	for _, g := range guides {
-		all = append(all, entry{"/docs/" + g.path, g.title, g.About})
+		all = append(all, entry{"/docs/" + g.path, g.title, g.about})
 	}
 	return all
 }
 
-// render makes the page of that path from templates, each of which stands where the one before it has {{content}}. body is
-// HTML and stands in the last one.
+// render makes the page of a path from templates, each of which replaces {{content}} of the one before it. body is HTML and
+// replaces {{content}} of the last one.
 //
-// It does without html/template: a program that runs any template keeps all methods of all its types, which made this one
-// 18 MB larger and 6 MB heavier in memory. What is put in is escaped here, for text and for attributes in double quotes.
+// It does not use html/template: a program that runs any template keeps all methods of all its types, which made this one
+// 18 MB larger and used 6 MB more memory. Values are escaped here, for text and for attributes in double quotes.
 func (m maker) render(path, title, body string, templates ...string) ([]byte, error) {
 	page := "{{content}}"
 	for _, name := range templates {
@@ -66,14 +66,14 @@ func (m maker) listOfGuides() string {
 	return b.String()
 }
 
-// entrances makes the first page and the reference.
-func (m maker) entrances() []*Page {
-	home := func() ([]byte, error) { return m.render("/", siteName, "", "layout.html", "guide.html", "home.html") }
+// home makes the first page and the reference.
+func (m maker) home() []*Page {
+	first := func() ([]byte, error) { return m.render("/", siteName, "", "layout.html", "guide.html", "home.html") }
 	reference := func() ([]byte, error) {
 		return m.render("/docs", titleOf("Reference"), "", "layout.html", "reference.html")
 	}
 	return []*Page{
-		newPage("/", htmlType, home, underPolicy(guidePolicy)...),
+		newPage("/", htmlType, first, underPolicy(guidePolicy)...),
 		newPage("/docs", htmlType, reference, underPolicy(fmt.Sprintf(referencePolicy, m.origin))...),
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ulule/limiter/v3"
 	redisstore "github.com/ulule/limiter/v3/drivers/store/redis"
 
+	"petstore.example/internal/freshness"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
@@ -20,22 +21,23 @@ const seedTimeout = time.Minute
 // limits is the limiter and what it stands on: Redis where one is configured, otherwise this process's memory.
 type limits struct {
 	plans.Limiter
-	plans.Versions
+	freshness.Invalidator
 	redis  *plans.Redis
 	client redis.UniversalClient
 }
 
 func openLimits(ctx context.Context, cfg config, db *store.DB, cluster *member, log zerolog.Logger) (*limits, error) {
 	if cfg.RedisURL == "" {
-		memory, err := seededMemory(ctx, string(cfg.DatabaseURL), cluster)
-		return &limits{Limiter: memory, Versions: memory}, err
+		stamps := freshness.NewMemory(cluster.alone)
+		memory, err := seededMemory(ctx, string(cfg.DatabaseURL), stamps)
+		return &limits{Limiter: memory, Invalidator: stamps}, err
 	}
 	client, err := plans.NewRedisClient(string(cfg.RedisURL), cfg.RedisTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("PETSTORE_REDIS_URL: %w", err)
 	}
 	shared := plans.NewRedis(client, plans.RedisOptions{Cluster: cluster, Counters: db.Counters, Log: log, Timeout: cfg.RedisTimeout})
-	return &limits{Limiter: shared, Versions: shared, redis: shared, client: client}, nil
+	return &limits{Limiter: shared, Invalidator: shared, redis: shared, client: client}, nil
 }
 
 // strikes counts where the limits are counted. A ban is known to this server at once.
@@ -50,14 +52,14 @@ func (l *limits) strikes(db *store.DB, directory *keys.Directory, log zerolog.Lo
 }
 
 // seededMemory returns a limiter that knows what was used today before this process started.
-func seededMemory(ctx context.Context, databaseURL string, cluster *member) (*plans.Memory, error) {
+func seededMemory(ctx context.Context, databaseURL string, stamps *freshness.Memory) (*plans.Memory, error) {
 	// Adding up a long day of many keys takes longer than a customer would wait.
 	db, err := store.Open(ctx, databaseURL, store.Options{AsAPI: true, MaxConns: 1, Timeout: seedTimeout})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = db.Close() }()
-	memory, now := plans.NewMemory(plans.WithVersions(cluster.alone)), time.Now()
+	memory, now := plans.NewMemory(plans.WithStamps(stamps)), time.Now()
 	used, err := db.Usage.AdmittedOn(ctx, plans.DayAt(now))
 	if err != nil {
 		return nil, fmt.Errorf("read today's usage: %w", err)

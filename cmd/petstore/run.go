@@ -67,7 +67,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 
 	handler, err := api.New(api.Config{
 		Directory: directory, Limiter: limits.Limiter, Addresses: addresses, Strikes: strikes, Meter: meter, Refusals: refusals, Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
-		Versions: limits.Versions, ListCacheBytes: cfg.ListCacheBytes,
+		Invalidator: limits.Invalidator, ListCacheBytes: cfg.ListCacheBytes,
 		BaseURL: cfg.BaseURL, TrustedProxies: cfg.TrustedProxies, Log: log, Metrics: registry,
 	})
 	if err != nil {

@@ -6,9 +6,16 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"petstore.example/internal/freshness"
 	"petstore.example/internal/httpfast"
 	"petstore.example/internal/plans"
 )
+
+// stampedMemory returns a limiter in memory whose decisions carry stamps.
+func stampedMemory() (*plans.Memory, *freshness.Memory) {
+	stamps := freshness.NewMemory(func() (int64, bool) { return 1, true })
+	return plans.NewMemory(plans.WithStamps(stamps)), stamps
+}
 
 // hot is a request for a page that is in memory, over a connection that takes a head: all but net/http, the directory and the
 // meter is as in a server.
@@ -17,9 +24,9 @@ func hot(tb testing.TB, headers ...string) (ask func()) {
 }
 
 func hotRequest(tb testing.TB, of func(testing.TB, *world) *http.Request, q plans.Quota, headers ...string) (ask func()) {
-	memory := plans.NewMemory(plans.WithVersions(func() (int64, bool) { return 1, true }))
+	limiter, stamps := stampedMemory()
 	ask, r := measuredRequest(tb, of, q, func(c *Config) {
-		c.Limiter, c.Versions, c.ListCacheBytes = memory, memory, 1<<20
+		c.Limiter, c.Invalidator, c.ListCacheBytes = limiter, stamps, 1<<20
 		c.Log = zerolog.New(devNull{}).With().Timestamp().Logger()
 	})
 	*r = *r.WithContext(httpfast.Context(r.Context(), &httpfast.Conn{}))

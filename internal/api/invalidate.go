@@ -5,46 +5,55 @@ import (
 	"errors"
 
 	"petstore.example/internal/catalog"
-	"petstore.example/internal/plans"
+	"petstore.example/internal/freshness"
 )
 
-// invalidatingStore stands before the stores and notes a write intent with plans.Versions around every change of a tenant's catalogue,
+// invalidatingStore stands before the stores and announces every change of a tenant's catalogue to the Invalidator,
 // so that no list from before is served from the cache after it. Everything that changes animals or orders passes here.
 type invalidatingStore struct {
 	catalog.Store
 	catalog.OrderStore
-	requests catalog.OnceStore
-	versions plans.Versions
+	requests    catalog.OnceStore
+	invalidator freshness.Invalidator
 }
 
-// invalidateOnWrite puts an invalidatingStore before the stores, if there are versions.
+// invalidateOnWrite puts an invalidatingStore before the stores, if there is an Invalidator.
 func (c *Config) invalidateOnWrite() {
-	if c.Versions == nil {
+	if c.Invalidator == nil {
 		return
 	}
-	s := &invalidatingStore{c.Pets, c.Orders, c.Requests, c.Versions}
+	s := &invalidatingStore{c.Pets, c.Orders, c.Requests, c.Invalidator}
 	c.Pets, c.Orders, c.Requests = s, s, s
 }
 
 // write makes a change within a write intent.
 func (s *invalidatingStore) write(ctx context.Context, tenantID int64, change func() error) error {
-	end, err := s.beginWrite(ctx, tenantID)
+	write, err := s.beginWrite(ctx, tenantID)
 	if err != nil {
 		return err
 	}
 	outcome := errUnknown
 	// Also when change panics.
-	defer func() { end(isCertain(outcome)) }()
+	defer func() { endWrite(write, outcome) }()
 	outcome = change()
 	return outcome
 }
 
-// beginWrite returns a 503 if the intent can't be announced to all readers: then nothing may change.
-func (s *invalidatingStore) beginWrite(ctx context.Context, tenantID int64) (end func(certain bool), err error) {
-	if end, err = s.versions.Change(ctx, tenantID); err != nil {
+// beginWrite returns a 503 if readers can't be told of the write: then nothing may change.
+func (s *invalidatingStore) beginWrite(ctx context.Context, tenantID int64) (*freshness.Write, error) {
+	write, err := s.invalidator.BeginWrite(ctx, tenantID)
+	if err != nil {
 		return nil, codeUnavailable.withCause(err).retryAfter(1)
 	}
-	return end, nil
+	return write, nil
+}
+
+func endWrite(write *freshness.Write, outcome error) {
+	if isCertain(outcome) {
+		write.Commit()
+	} else {
+		write.Abandon()
+	}
 }
 
 var errUnknown = errors.New("the write has not ended")
@@ -109,17 +118,17 @@ func (s *invalidatingStore) ChangeOrder(ctx context.Context, tenantID, id int64,
 func (s *invalidatingStore) Once(
 	ctx context.Context, tenantID int64, r *catalog.Idempotency, work func(context.Context, catalog.Creator) (catalog.Answer, error),
 ) (answer catalog.Answer, replayed bool, err error) {
-	var end func(certain bool)
+	var write *freshness.Write
 	outcome := errUnknown
 	defer func() {
-		if end != nil {
-			end(isCertain(outcome))
+		if write != nil {
+			endWrite(write, outcome)
 		}
 	}()
 	answer, replayed, outcome = s.requests.Once(ctx, tenantID, r, func(ctx context.Context, creator catalog.Creator) (catalog.Answer, error) {
-		if end == nil { // work may be called a second time.
+		if write == nil { // work may be called a second time.
 			var err error
-			if end, err = s.beginWrite(ctx, tenantID); err != nil {
+			if write, err = s.beginWrite(ctx, tenantID); err != nil {
 				return catalog.Answer{}, err
 			}
 		}

@@ -18,11 +18,12 @@ import (
 
 	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/freshness"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 )
 
-// versions is a limiter that gives catalogues versions, and hears of changes.
+// versions is a limiter that gives catalogues stamps, and is told of writes.
 type versions struct {
 	plans.Limiter
 	mu      sync.Mutex
@@ -39,13 +40,13 @@ func (v *versions) Take(ctx context.Context, c plans.Claim, now time.Time) plans
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.pending == 0 {
-		d.Version = v.version
+		d.Stamp = freshness.Stamp(v.version)
 	}
 	return d
 }
 
-// Change implements plans.Versions.
-func (v *versions) Change(context.Context, int64) (done func(settled bool), err error) {
+// BeginWrite implements freshness.Invalidator.
+func (v *versions) BeginWrite(context.Context, int64) (*freshness.Write, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.err != nil {
@@ -53,14 +54,14 @@ func (v *versions) Change(context.Context, int64) (done func(settled bool), err 
 	}
 	v.version++
 	v.pending++
-	return func(settled bool) {
+	return freshness.NewWrite(func(settled bool) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		v.settled = append(v.settled, settled)
 		if settled {
 			v.pending--
 		}
-	}, nil
+	}), nil
 }
 
 // took returns how the changes ended since the last time.
@@ -78,7 +79,7 @@ func newMemoryWorld(t testing.TB, memory int64) (w *world, v *versions, asked fu
 	v = &versions{version: 1}
 	w = newWorld(t, func(c *Config) {
 		v.Limiter = c.Limiter
-		c.Limiter, c.Versions, c.ListCacheBytes = v, v, memory
+		c.Limiter, c.Invalidator, c.ListCacheBytes = v, v, memory
 	})
 	w.directory.change(t, w.key, func(c *keys.Caller) {
 		c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Enterprise, Quota: plans.Quota{PerMinute: 1e9, PerDay: 1e9}}
@@ -233,11 +234,11 @@ func TestListsWhileAChangeIsOn(t *testing.T) {
 	count := w.pets.before
 	// A change comes between the decision and the reading of the rows, and is made after it.
 	change := sync.OnceFunc(func() {
-		done, err := v.Change(t.Context(), 1)
+		write, err := v.BeginWrite(t.Context(), 1)
 		if err != nil {
 			t.Error(err)
 		}
-		done(true)
+		write.Commit()
 		w.pets.before = count
 	})
 	w.pets.before = func() { count(); change() }
@@ -338,8 +339,8 @@ func TestListMemoryIsMeasured(t *testing.T) {
 // TestListMemoryConcurrently has writers and readers at once: no reader gets fewer animals than were added when it asked.
 func TestListMemoryConcurrently(t *testing.T) {
 	t.Parallel()
-	memory := plans.NewMemory(plans.WithVersions(func() (int64, bool) { return 1, true }))
-	w := newWorld(t, func(c *Config) { c.Limiter, c.Versions, c.ListCacheBytes = memory, memory, 1<<20 })
+	limiter, stamps := stampedMemory()
+	w := newWorld(t, func(c *Config) { c.Limiter, c.Invalidator, c.ListCacheBytes = limiter, stamps, 1<<20 })
 	w.directory.change(t, w.key, func(c *keys.Caller) {
 		c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Enterprise, Quota: plans.Quota{PerMinute: 1e9, PerDay: 1e9}}
 	})

@@ -16,7 +16,7 @@ func (a *api) listPets(x *exchange) error {
 		return err
 	}
 	// Links keep unknown parameters, so such pages fit no other request and are not cached.
-	cache, version := a.pageCache, x.decision.Version
+	cache, version := a.pageCache, int64(x.decision.Stamp)
 	if r.others != nil {
 		cache = nil
 	}

@@ -40,13 +40,13 @@ func newServed(tb testing.TB, q plans.Quota) *served {
 	s := &served{key: token.Reveal(), tenant: &plans.Tenant{ID: 1, Name: "acme", Plan: plans.Enterprise, Quota: q}}
 	directory := keys.NewDirectory(s, keys.Live, time.Now)
 	directory.FeedRestored()
-	memory := plans.NewMemory(plans.WithVersions(func() (int64, bool) { return 1, true }))
+	limiter, stamps := stampedMemory()
 	pets := newFakePets()
 	c := Config{
-		Directory: directory, Limiter: memory, Addresses: plans.NewAddresses(math.MaxInt32), Strikes: noStrikes{},
+		Directory: directory, Limiter: limiter, Addresses: plans.NewAddresses(math.MaxInt32), Strikes: noStrikes{},
 		Meter: usage.NewMeter(nil, usage.Options{}), Refusals: usage.NewRefusals(nil, usage.Options{}),
 		Pets: pets, Orders: &fakeOrders{pets: pets}, Requests: &fakeRequests{}, Usage: &fakeUsage{pets: pets},
-		BaseURL: baseURL, Versions: memory, ListCacheBytes: 1 << 20, Metrics: prometheus.NewRegistry(),
+		BaseURL: baseURL, Invalidator: stamps, ListCacheBytes: 1 << 20, Metrics: prometheus.NewRegistry(),
 		Log: zerolog.New(devNull{}).With().Timestamp().Logger(),
 	}
 	if s.Handler, err = New(c); err != nil {

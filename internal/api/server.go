@@ -17,6 +17,7 @@ import (
 
 	"petstore.example/internal/api/pagecache"
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/freshness"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
@@ -56,7 +57,7 @@ type Meter interface {
 	Refunded(tenantID int64, keyID, plan string, at time.Time)
 }
 
-// Config is what the API is built from. All of it is required except Refusals, TrustedProxies, Versions,
+// Config is what the API is built from. All of it is required except Refusals, TrustedProxies, Invalidator,
 // ListCacheBytes, Clock, Log and Metrics.
 type Config struct {
 	Directory Directory
@@ -76,8 +77,8 @@ type Config struct {
 	BaseURL string
 	// TrustedProxies are the addresses and networks (CIDR) whose X-Forwarded-For is believed; none by default.
 	TrustedProxies []string
-	// Versions is told of every change to a catalogue. If it is nil, no list is cached.
-	Versions plans.Versions
+	// Invalidator is told of every change to a catalogue. If it is nil, no list is cached.
+	Invalidator freshness.Invalidator
 	// ListCacheBytes is how many bytes the page cache may hold, 0 for no cache.
 	ListCacheBytes int64
 	// Clock is time.Now by default.
@@ -136,9 +137,9 @@ func New(c Config) (http.Handler, error) {
 	return keepSlashes(engine), nil
 }
 
-// newPageCache returns nil if nothing may be cached: without memory for it, or without versions.
+// newPageCache returns nil if nothing may be cached: without memory for it, or without an Invalidator.
 func (c Config) newPageCache() (*pagecache.Cache, error) {
-	if c.ListCacheBytes <= 0 || c.Versions == nil {
+	if c.ListCacheBytes <= 0 || c.Invalidator == nil {
 		return nil, nil
 	}
 	return pagecache.New(c.ListCacheBytes, c.Metrics)

@@ -74,7 +74,7 @@ func TestNeverStaleAlone(t *testing.T) {
 func TestStaleListsAreFound(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, true)
-	h.petstore = buildWith(t, "internal/api/invalidate.go", "if c.Versions == nil {", "if c.Versions == nil || c.Versions != nil {")
+	h.petstore = buildWith(t, "internal/api/invalidate.go", "if c.Invalidator == nil {", "if c.Invalidator == nil || c.Invalidator != nil {")
 	w := newWatch(h, 3, 4)
 	w.run(6, 6*time.Second, staleSeed)
 	w.show(t, "three servers whose writers tell nobody")

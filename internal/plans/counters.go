@@ -11,16 +11,16 @@ type counters interface {
 	// take counts each ask as far as it fits, in their order, and sets its answer.
 	take(term int64, asks []ask) error
 	// begin begins a tenant's count in a term at that base, unless it has begun in this or a later one. changing says
-	// that its catalogue may be changed by servers that did not say so in this term, as long as ChangeLasts.
+	// that its catalogue may be changed by servers that did not say so in this term, as long as [freshness.WriteIntentTTL].
 	begin(ctx context.Context, term, tenantID int64, b Baseline, changing bool) error
 	// beginKey begins a key's count in that minute of a term, unless it has begun in it or a later one.
 	beginKey(ctx context.Context, term, tenantID int64, keyID string, minute, used int64) error
 	// refund takes one from each window that is still the current one, and tells all servers so.
 	refund(ctx context.Context, term int64, c *Claim, minute, day int64) error
-	// mark notes that the tenant's catalogue is changing, under a new version; ok is false when the tenant is unopened.
-	mark(ctx context.Context, term, tenantID int64) (version int64, ok bool, err error)
-	// unmark notes that the change of that version is over. A late one does nothing.
-	unmark(ctx context.Context, term, tenantID, version int64) error
+	// beginWrite leaves a write intent, and gives the tenant's catalogue a new version; ok is false when the tenant is unopened.
+	beginWrite(ctx context.Context, term, tenantID int64) (version int64, ok bool, err error)
+	// endWrite removes the write intent of that version. A late one does nothing.
+	endWrite(ctx context.Context, term, tenantID, version int64) error
 	// probe tells whether Redis can do all of this, on every master, and which Redis it is.
 	probe(ctx context.Context) (fingerprint string, err error)
 	// expect has calls fail that reach another Redis than that. With "" all do, but probes.

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/ulule/limiter/v3"
+
+	"petstore.example/internal/freshness"
 )
 
 // Decision is what a Limiter made of one request.
@@ -21,9 +23,8 @@ type Decision struct {
 	Day    Window
 	// Key is the key's own minute, which begins and ends with the tenant's; zero when the key has no limit of its own.
 	Key Window
-	// Version is that of the tenant's catalogue at which the request was decided, 0 when it is not certain. A list that was read
-	// from Postgres after one decision is the one to answer after another of the same Version.
-	Version int64
+	// Stamp is that of the tenant's catalogue when the request was decided.
+	Stamp freshness.Stamp
 }
 
 // used is how much of a claim's windows is used.

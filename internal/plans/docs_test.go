@@ -125,12 +125,15 @@ func TestDocumentedTestsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	withProcesses, err := filepath.Glob(filepath.Join("..", "e2e", "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
+	for _, dir := range []string{"e2e", "freshness"} {
+		more, err := filepath.Glob(filepath.Join("..", dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, more...)
 	}
 	var tests strings.Builder
-	for _, file := range append(files, withProcesses...) {
+	for _, file := range files {
 		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"petstore.example/internal/cluster"
+	"petstore.example/internal/freshness"
 )
 
 const (
@@ -94,7 +95,7 @@ func (r *Redis) expect(fingerprint string) {
 func (r *Redis) settledFor(t *cluster.Term) bool {
 	r.health.mu.Lock()
 	defer r.health.mu.Unlock()
-	return t.Number == 1 || r.clock().Sub(r.health.firstSeen) > ChangeLasts
+	return t.Number == 1 || r.clock().Sub(r.health.firstSeen) > freshness.WriteIntentTTL
 }
 
 // lose tells the cluster that a call to Redis failed that was made in that term. One of an earlier term says nothing of Redis as

@@ -27,16 +27,3 @@ type Limiter interface {
 	// that is over stays as it is, and so does everything when d was a refusal.
 	Refund(ctx context.Context, c Claim, d Decision)
 }
-
-// ChangeLasts is longer than any change of a catalogue can take: after it, one that nobody finished is over.
-const ChangeLasts = 10 * time.Second
-
-// Versions is told before and after every change of a tenant's catalogue, so that a Decision can say at which version it
-// was made: a list that was read after a decision of that version is the present one as long as decisions are of it.
-type Versions interface {
-	// Change says, before the transaction, that the tenant's catalogue is about to change. done is to be called once when
-	// that is over: settled is true when it surely was committed or surely was not, and false when nobody knows; the
-	// catalogue then counts as changing until ChangeLasts has passed. An error means that the change must not be
-	// made, for readers could not be told.
-	Change(ctx context.Context, tenantID int64) (done func(settled bool), err error)
-}

@@ -4,8 +4,9 @@ import (
 	"context"
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"petstore.example/internal/freshness"
 )
 
 // shards is how many locks the counters are spread over, so that tenants rarely wait for one another.
@@ -14,17 +15,11 @@ const shards = 64
 // Memory counts in this process: exact for one server, and the embedded default.
 type Memory struct {
 	shards [shards]shard
-	// alone is nil for never; since is the last term in which it was true.
-	alone func() (term int64, alone bool)
-	since atomic.Pointer[aloneSince]
-	// versions is the last one that was given to a catalogue. No two states of any catalogues have the same.
-	versions atomic.Int64
+	// stamps is nil for none.
+	stamps *freshness.Memory
 }
 
-var (
-	_ Limiter  = (*Memory)(nil)
-	_ Versions = (*Memory)(nil)
-)
+var _ Limiter = (*Memory)(nil)
 
 type shard struct {
 	mu       sync.Mutex
@@ -37,22 +32,14 @@ type counter struct {
 	day, dayUsed       int64
 	// keys is what keys with a limit of their own used of the minute.
 	keys map[string]int64
-	// version is that of the tenant's catalogue, in the term of that number.
-	version, term int64
-	// changes is how many changes of the catalogue are under way; unsettled is when the last of those whose end nobody knows
-	// is over.
-	changes   int
-	unsettled time.Time
 }
 
 // MemoryOption is an option of NewMemory.
 type MemoryOption func(*Memory)
 
-// WithVersions lets a Memory say at which version of its catalogue a tenant's request was decided, while this process is
-// the only one that changes catalogues. Alone says whether it is so, and the number of the cluster's term since which: between
-// two terms another server may have changed anything, and what it began may still be under way. It is called for every request.
-func WithVersions(alone func() (term int64, alone bool)) MemoryOption {
-	return func(m *Memory) { m.alone = alone }
+// WithStamps has decisions carry the stamp of the tenant's catalogue.
+func WithStamps(stamps *freshness.Memory) MemoryOption {
+	return func(m *Memory) { m.stamps = stamps }
 }
 
 // NewMemory returns a limiter with empty counters.
@@ -103,7 +90,9 @@ func (m *Memory) decide(claim *Claim, now time.Time, count int64) Decision {
 	if d.Admitted {
 		c.add(claim, count)
 	}
-	d.Version = m.version(c)
+	if m.stamps != nil {
+		d.Stamp = m.stamps.Stamp(claim.TenantID)
+	}
 	return d
 }
 
@@ -169,7 +158,7 @@ func (s *shard) counter(tenantID, minute, day int64) *counter {
 // forgetBefore drops the counters of tenants that did not call since that day. It runs once a day.
 func (s *shard) forgetBefore(day int64) {
 	for id, c := range s.counters {
-		if c.day < day && c.changes == 0 && time.Now().After(c.unsettled) {
+		if c.day < day {
 			delete(s.counters, id)
 		}
 	}

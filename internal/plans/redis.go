@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"petstore.example/internal/freshness"
 )
 
 // redisTimeout bounds one call to Redis and everything in it: the wait for a connection, the dial, the reply.
@@ -70,8 +72,8 @@ type Redis struct {
 }
 
 var (
-	_ Limiter  = (*Redis)(nil)
-	_ Versions = (*Redis)(nil)
+	_ Limiter               = (*Redis)(nil)
+	_ freshness.Invalidator = (*Redis)(nil)
 )
 
 // NewRedis returns a limiter over that client, which stays the caller's to close after the limiter. It tries Redis once or

@@ -68,11 +68,7 @@ func TestCountersExpire(t *testing.T) {
 	}
 	lives("counted", tenantKey(1), 40*24*time.Hour)
 	lives("counted", ownKey(1, "key_1"), 5*time.Minute)
-	done, err := l.Change(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	done(true)
+	beginWrite(t, l).Commit()
 	l.Refund(t.Context(), c, d)
 	lives("given back", tenantKey(1), 40*24*time.Hour)
 	lives("given back", ownKey(1, "key_1"), 5*time.Minute)

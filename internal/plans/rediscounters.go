@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"petstore.example/internal/freshness"
 )
 
 var (
@@ -22,20 +24,20 @@ var (
 	beginKeySource string
 	//go:embed refund.lua
 	refundSource string
-	//go:embed mark.lua
-	markSource string
-	//go:embed unmark.lua
-	unmarkSource string
+	//go:embed beginwrite.lua
+	beginWriteSource string
+	//go:embed endwrite.lua
+	endWriteSource string
 	//go:embed probe.lua
 	probeSource string
 
-	takeScript     = redis.NewScript(takeSource)
-	beginScript    = redis.NewScript(beginSource)
-	beginKeyScript = redis.NewScript(beginKeySource)
-	refundScript   = redis.NewScript(refundSource)
-	markScript     = redis.NewScript(markSource)
-	unmarkScript   = redis.NewScript(unmarkSource)
-	probeScript    = redis.NewScript(probeSource)
+	takeScript       = redis.NewScript(takeSource)
+	beginScript      = redis.NewScript(beginSource)
+	beginKeyScript   = redis.NewScript(beginKeySource)
+	refundScript     = redis.NewScript(refundSource)
+	beginWriteScript = redis.NewScript(beginWriteSource)
+	endWriteScript   = redis.NewScript(endWriteSource)
+	probeScript      = redis.NewScript(probeSource)
 )
 
 // redisCounters counts by scripts. Calls go through a client whose every connection was seen to reach the expected Redis: a
@@ -129,7 +131,7 @@ func (s *redisCounters) begin(ctx context.Context, term, tenantID int64, b Basel
 		c = 1
 	}
 	args := pack(term, b.Minute, b.MinuteUsed, b.Day, b.DayUsed, c)
-	_, err := s.run(ctx, beginScript, []string{tenantKey(tenantID)}, args, lastsSeconds)
+	_, err := s.run(ctx, beginScript, []string{tenantKey(tenantID)}, args, intentSeconds)
 	return err
 }
 
@@ -143,8 +145,8 @@ func (s *redisCounters) refund(ctx context.Context, term int64, c *Claim, minute
 	return err
 }
 
-func (s *redisCounters) mark(ctx context.Context, term, tenantID int64) (version int64, ok bool, err error) {
-	reply, err := s.run(ctx, markScript, []string{tenantKey(tenantID)}, pack(term), lastsSeconds)
+func (s *redisCounters) beginWrite(ctx context.Context, term, tenantID int64) (version int64, ok bool, err error) {
+	reply, err := s.run(ctx, beginWriteScript, []string{tenantKey(tenantID)}, pack(term), intentSeconds)
 	if err != nil {
 		return 0, false, err
 	}
@@ -155,12 +157,12 @@ func (s *redisCounters) mark(ctx context.Context, term, tenantID int64) (version
 	return version, version != 0, nil
 }
 
-func (s *redisCounters) unmark(ctx context.Context, term, tenantID, version int64) error {
-	_, err := s.run(ctx, unmarkScript, []string{tenantKey(tenantID)}, pack(term, version))
+func (s *redisCounters) endWrite(ctx context.Context, term, tenantID, version int64) error {
+	_, err := s.run(ctx, endWriteScript, []string{tenantKey(tenantID)}, pack(term, version))
 	return err
 }
 
-const lastsSeconds = int(ChangeLasts / time.Second)
+const intentSeconds = int(freshness.WriteIntentTTL / time.Second)
 
 // probed is how many places of a cluster a probe writes to, so many that each master has some.
 const probed = 16

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"petstore.example/internal/cluster"
+	"petstore.example/internal/freshness"
 )
 
 // missing is how long a tenant that somebody has opened may be missing in Redis: as long as the one who opened it may take.
@@ -101,7 +102,7 @@ func (k *ask) decision(term, position, count int64) Decision {
 	d := decide(&k.claim, k.inMinute, k.inDay, k.used.plus(min(position, fits)), count)
 	d.Term = term // It may have begun after this request did.
 	if k.version != 0 {
-		d.Version = term<<32 | k.version
+		d.Stamp = freshness.Stamp(term<<32 | k.version)
 	}
 	return d
 }

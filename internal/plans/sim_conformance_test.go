@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"petstore.example/internal/freshness"
 	"petstore.example/internal/plans/redistest"
 )
 
@@ -40,13 +41,13 @@ func (m simModel) refund(_ context.Context, term int64, c *Claim, minute, day in
 	return nil
 }
 
-func (m simModel) mark(_ context.Context, term, tenantID int64) (version int64, ok bool, err error) {
-	version, ok = m.r.mark(term, tenantID)
+func (m simModel) beginWrite(_ context.Context, term, tenantID int64) (version int64, ok bool, err error) {
+	version, ok = m.r.beginWrite(term, tenantID)
 	return version, ok, nil
 }
 
-func (m simModel) unmark(_ context.Context, term, tenantID, version int64) error {
-	m.r.unmark(term, tenantID, version)
+func (m simModel) endWrite(_ context.Context, term, tenantID, version int64) error {
+	m.r.endWrite(term, tenantID, version)
 	return nil
 }
 
@@ -118,13 +119,13 @@ func someCommand(random *rand.Rand, tenantIDs []int64, day int64) command {
 		return func(ctx context.Context, to counters) (any, error) { return nil, to.refund(ctx, term, &c, minute, day) }
 	case n < 18:
 		return func(ctx context.Context, to counters) (any, error) {
-			version, ok, err := to.mark(ctx, term, tenantID)
+			version, ok, err := to.beginWrite(ctx, term, tenantID)
 			return []any{version, ok}, err
 		}
 	default:
 		version := random.Int64N(4)
 		return func(ctx context.Context, to counters) (any, error) {
-			return nil, to.unmark(ctx, term, tenantID, version)
+			return nil, to.endWrite(ctx, term, tenantID, version)
 		}
 	}
 }
@@ -158,7 +159,7 @@ func TestTheModelIsLikeRedis(t *testing.T) {
 			do := someCommand(random, []int64{tenantID, -tenantID}, DayAt(noon))
 			want, _ := do(t.Context(), model)
 			got, err := do(t.Context(), scripts)
-			if time.Since(start) > ChangeLasts-2*time.Second {
+			if time.Since(start) > freshness.WriteIntentTTL-2*time.Second {
 				break // Changes of catalogues may be over by now.
 			}
 			if diff := cmp.Diff(want, got, cmp.AllowUnexported(answer{}, used{})); diff != "" || err != nil {

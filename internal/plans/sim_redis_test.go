@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"petstore.example/internal/freshness"
 )
 
 var errSimRedis = errors.New("redis does not answer")
@@ -14,7 +16,7 @@ var errSimRedis = errors.New("redis does not answer")
 // simState is what Redis keeps of one tenant, and simKeyState what it keeps of one key with a limit of its own: see take.lua.
 type simState struct {
 	simCounts
-	changes []simChange
+	intents []simIntent
 }
 
 type simCounts struct {
@@ -26,8 +28,8 @@ type simCounts struct {
 
 type simKeyState struct{ term, minute, used int64 }
 
-// simChange is one change of a catalogue that is under way, at most until that Unix second.
-type simChange struct{ version, until int64 }
+// simIntent is one change of a catalogue that is under way, at most until that Unix second.
+type simIntent struct{ version, until int64 }
 
 // simData is all that a Redis holds.
 type simData struct {
@@ -106,7 +108,7 @@ func (r *simRedis) take(term int64, a *ask) {
 }
 
 func (r *simRedis) version(h simState) int64 {
-	for _, c := range h.changes {
+	for _, c := range h.intents {
 		if c.until >= r.clock().Unix() {
 			return 0
 		}
@@ -123,7 +125,7 @@ func (r *simRedis) begin(term, tenantID int64, b Baseline, changing bool) {
 		term: term, version: 1, minute: b.Minute, minuteUsed: b.MinuteUsed, day: b.Day, dayUsed: b.DayUsed, opened: b.Minute,
 	}}
 	if changing {
-		h.changes = []simChange{{0, r.clock().Unix() + int64(ChangeLasts/time.Second)}}
+		h.intents = []simIntent{{0, r.clock().Unix() + int64(freshness.WriteIntentTTL/time.Second)}}
 	}
 	r.data.tenants[tenantID] = h
 }
@@ -157,33 +159,33 @@ func (r *simRedis) refund(term int64, c *Claim, minute, day int64) {
 	}
 }
 
-// mark is mark.lua.
-func (r *simRedis) mark(term, tenantID int64) (version int64, ok bool) {
+// beginWrite is beginwrite.lua.
+func (r *simRedis) beginWrite(term, tenantID int64) (version int64, ok bool) {
 	h, ok := r.data.tenants[tenantID]
 	if !ok || h.term != term {
 		return 0, false
 	}
 	now := r.clock().Unix()
 	h.version++
-	changes := []simChange{{h.version, now + int64(ChangeLasts/time.Second)}}
-	for _, c := range h.changes {
+	changes := []simIntent{{h.version, now + int64(freshness.WriteIntentTTL/time.Second)}}
+	for _, c := range h.intents {
 		if c.until >= now {
 			changes = append(changes, c)
 		}
 	}
-	h.changes = changes
+	h.intents = changes
 	r.data.tenants[tenantID] = h
 	return h.version, true
 }
 
-// unmark is unmark.lua.
-func (r *simRedis) unmark(term, tenantID, version int64) {
+// endWrite is endwrite.lua.
+func (r *simRedis) endWrite(term, tenantID, version int64) {
 	h, ok := r.data.tenants[tenantID]
 	if !ok || h.term != term {
 		return
 	}
-	if i := slices.IndexFunc(h.changes, func(c simChange) bool { return c.version == version }); i >= 0 {
-		h.changes = slices.Delete(slices.Clone(h.changes), i, i+1)
+	if i := slices.IndexFunc(h.intents, func(c simIntent) bool { return c.version == version }); i >= 0 {
+		h.intents = slices.Delete(slices.Clone(h.intents), i, i+1)
 		r.data.tenants[tenantID] = h
 	}
 }
@@ -283,13 +285,13 @@ func (c *simCounters) refund(_ context.Context, term int64, claim *Claim, minute
 	})
 }
 
-func (c *simCounters) mark(_ context.Context, term, tenantID int64) (version int64, ok bool, err error) {
-	err = c.call(func(r *simRedis) { version, ok = r.mark(term, tenantID) })
+func (c *simCounters) beginWrite(_ context.Context, term, tenantID int64) (version int64, ok bool, err error) {
+	err = c.call(func(r *simRedis) { version, ok = r.beginWrite(term, tenantID) })
 	return version, ok, err
 }
 
-func (c *simCounters) unmark(_ context.Context, term, tenantID, version int64) error {
-	return c.call(func(r *simRedis) { r.unmark(term, tenantID, version) })
+func (c *simCounters) endWrite(_ context.Context, term, tenantID, version int64) error {
+	return c.call(func(r *simRedis) { r.endWrite(term, tenantID, version) })
 }
 
 func (c *simCounters) probe(context.Context) (fingerprint string, err error) {

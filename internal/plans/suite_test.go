@@ -67,7 +67,7 @@ func want(admitted bool, tenantID int64, q Quota, now time.Time, minuteUsed, day
 
 func check(t testing.TB, what string, got, want Decision) {
 	t.Helper()
-	got.Term, got.Version = want.Term, want.Version
+	got.Term, got.Stamp = want.Term, want.Stamp
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}

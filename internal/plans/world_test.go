@@ -189,9 +189,9 @@ func (s *spy) refund(ctx context.Context, term int64, c *Claim, minute, day int6
 	return s.counters.refund(ctx, term, c, minute, day)
 }
 
-func (s *spy) mark(ctx context.Context, term, tenantID int64) (version int64, ok bool, err error) {
+func (s *spy) beginWrite(ctx context.Context, term, tenantID int64) (version int64, ok bool, err error) {
 	s.others.Add(1)
-	return s.counters.mark(ctx, term, tenantID)
+	return s.counters.beginWrite(ctx, term, tenantID)
 }
 
 // eventually waits until it is so, as long as a busy machine may need.

@@ -2,7 +2,7 @@
 //
 // Every page has a tenant, whose catalogue has a version. A page is stored under the version of a decision made before its
 // rows were read, and returned only to a request whose decision has the same version: so nothing changed in between (see
-// plans.Versions). Version 0 means that the version is not known; then the cache is not used.
+// package freshness). Version 0 means that the version is not known; then the cache is not used.
 //
 // The cache is bounded, and so is each tenant's part of it. A page is stored when it is requested for the second time. It is
 // safe for concurrent use.

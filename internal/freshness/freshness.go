@@ -1,0 +1,35 @@
+package freshness
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Stamp identifies a state of a tenant's catalogue. 0 means that the state is not certain: nothing may be served from a cache.
+type Stamp int64
+
+// WriteIntentTTL is longer than any write to a catalogue can take. A write that nobody ended is over after it.
+const WriteIntentTTL = 10 * time.Second
+
+// Invalidator is told of every write to a tenant's catalogue.
+type Invalidator interface {
+	// BeginWrite announces a write. It is called before the transaction begins. An error means that readers could not be
+	// told, so the write must not be made.
+	BeginWrite(ctx context.Context, tenantID int64) (*Write, error)
+}
+
+// Write is a write that was announced. Exactly one of its methods is to be called; later calls do nothing.
+type Write struct {
+	once sync.Once
+	end  func(settled bool)
+}
+
+// NewWrite returns a write. At its end, end is called once; settled says that the outcome is known.
+func NewWrite(end func(settled bool)) *Write { return &Write{end: end} }
+
+// Commit ends a write whose outcome is known: it was committed, or certainly was not.
+func (w *Write) Commit() { w.once.Do(func() { w.end(true) }) }
+
+// Abandon leaves a write whose outcome is not known. The catalogue has no stamp until WriteIntentTTL has passed.
+func (w *Write) Abandon() { w.once.Do(func() { w.end(false) }) }

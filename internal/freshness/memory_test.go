@@ -1,0 +1,102 @@
+package freshness
+
+import (
+	"testing"
+	"time"
+)
+
+// fixture is a Memory on a clock of its own.
+type fixture struct {
+	*Memory
+	term int64
+	at   time.Time
+}
+
+func newFixture() *fixture {
+	f := &fixture{term: 1, at: time.Unix(1e9, 0)}
+	f.Memory = NewMemory(func() (int64, bool) { return f.term, f.term != 0 })
+	f.now = func() time.Time { return f.at }
+	return f
+}
+
+func (f *fixture) begin(t *testing.T) *Write {
+	t.Helper()
+	w, err := f.BeginWrite(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestMemoryStamps: a catalogue has no stamp while it is written to, and afterwards one that it never had.
+func TestMemoryStamps(t *testing.T) {
+	t.Parallel()
+	f, had := newFixture(), map[Stamp]bool{}
+	fresh := func(what string) {
+		t.Helper()
+		s := f.Stamp(1)
+		if s == 0 || had[s] || s != f.Stamp(1) {
+			t.Errorf("%s: stamp %d, then %d; it had %v", what, s, f.Stamp(1), had)
+		}
+		had[s] = true
+	}
+	none := func(what string) {
+		t.Helper()
+		if s := f.Stamp(1); s != 0 {
+			t.Errorf("%s: stamp %d", what, s)
+		}
+	}
+	other := f.Stamp(2)
+	fresh("at first")
+	first, second := f.begin(t), f.begin(t)
+	none("during two writes")
+	first.Commit()
+	first.Commit() // does nothing
+	none("during one of them")
+	second.Commit()
+	fresh("after both")
+	f.begin(t).Abandon()
+	none("after a write whose outcome nobody knows")
+	f.at = f.at.Add(WriteIntentTTL)
+	fresh("when it is surely over")
+	if s := f.Stamp(2); s != other {
+		t.Errorf("another catalogue's stamp is %d, and was %d", s, other)
+	}
+
+	write := f.begin(t)
+	f.at = f.at.Add(forgetEvery)
+	f.begin(t).Commit()
+	none("when others are forgotten")
+	write.Commit()
+	fresh("after that write")
+	f.at = f.at.Add(forgetEvery)
+	if _, err := f.BeginWrite(t.Context(), 1+shards); err != nil {
+		t.Fatal(err)
+	}
+	fresh("when it was forgotten")
+	if len(f.shard(1).written) != 1 {
+		t.Errorf("%d catalogues are remembered, want 1", len(f.shard(1).written))
+	}
+}
+
+// TestMemoryStampsOfTerms: a server that has just become the only one waits until the writes of the others are over.
+func TestMemoryStampsOfTerms(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	first := f.Stamp(1)
+	if first == 0 {
+		t.Fatal("none while it is the only server")
+	}
+	f.term = 0
+	if s := f.Stamp(1); s != 0 {
+		t.Errorf("stamp %d while it is not", s)
+	}
+	f.term = 3
+	if s := f.Stamp(1); s != 0 {
+		t.Errorf("stamp %d right after it became the only one again", s)
+	}
+	f.at = f.at.Add(WriteIntentTTL + 1)
+	if s := f.Stamp(1); s == 0 || s == first {
+		t.Errorf("stamp %d after that, want another than %d", s, first)
+	}
+}

@@ -12,27 +12,27 @@ import (
 	"strings"
 )
 
-// call is one operation with its arguments. All its tries send the same.
+// call is one operation with its arguments. All attempts send the same.
 type call struct {
 	method string
-	// path is below the base URL, without a slash before it.
+	// path is relative to the base URL, without a leading slash.
 	path           string
 	query          url.Values
 	ifNoneMatch    string
 	idempotencyKey string
 	body           []byte
 	response       *Response
-	// free calls are answered also when the key's limit is used up.
-	free bool
+	// unmetered calls work even if the key's limit is used up.
+	unmetered bool
 }
 
-// CallOption changes one call.
+// CallOption configures one call.
 type CallOption func(*call) error
 
-// IdempotencyKey names what a POST wants to have done, in 1 to 255 visible ASCII characters other than " and \. Calls with the
-// same key and arguments within 24 h make one animal or order, also from different processes: the later ones return what the
-// first made. Give one to be able to call again after an error. Without this option each call of [Client.CreatePet] and [Client.PlaceOrder] has a random key of its own, which
-// covers its tries. Other operations take no notice.
+// IdempotencyKey sets the Idempotency-Key of a POST: 1 to 255 visible ASCII characters other than " and \. Calls with the
+// same key and arguments within 24 hours create one animal or order, also from different processes: later calls return the
+// first one's result. Use it to repeat a call safely after an error. Without this option each call of [Client.CreatePet] and
+// [Client.PlaceOrder] has a random key, which covers its retries. Other operations ignore it.
 func IdempotencyKey(key string) CallOption {
 	return func(cl *call) error {
 		if !isVisible(key) || len(key) > 255 || strings.ContainsAny(key, `"\`) {
@@ -43,8 +43,8 @@ func IdempotencyKey(key string) CallOption {
 	}
 }
 
-// CaptureResponse puts what is known of the last answer that the call received into r, whether the call succeeds or not. Of an
-// iterator's calls, each overwrites the one before.
+// CaptureResponse stores the last response that the call received in r, whether the call succeeds or not. Each page of an
+// iterator overwrites it.
 func CaptureResponse(r *Response) CallOption {
 	return func(cl *call) error {
 		cl.response = r
@@ -52,8 +52,8 @@ func CaptureResponse(r *Response) CallOption {
 	}
 }
 
-// do makes the call with in as its body, unless in is nil, and reads the answer's body into out.
-func (c *Client) do(ctx context.Context, cl *call, in, out any, opts []CallOption) (*answer, error) {
+// do makes the call with in as its body, unless in is nil, and decodes the response into out.
+func (c *Client) do(ctx context.Context, cl *call, in, out any, opts []CallOption) (*rawResponse, error) {
 	for _, opt := range opts {
 		if err := opt(cl); err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func (c *Client) do(ctx context.Context, cl *call, in, out any, opts []CallOptio
 	if in != nil {
 		body, err := json.Marshal(in)
 		if err != nil {
-			return nil, fmt.Errorf("petstore: write the body: %w", err)
+			return nil, fmt.Errorf("petstore: encode the body: %w", err)
 		}
 		cl.body = body
 	}
@@ -74,7 +74,7 @@ func (c *Client) do(ctx context.Context, cl *call, in, out any, opts []CallOptio
 		return a, err
 	}
 	if err := json.Unmarshal(a.body, out); err != nil {
-		return nil, fmt.Errorf("petstore: %s %s: read the answer: %w", cl.method, c.url(cl).Path, err)
+		return nil, fmt.Errorf("petstore: %s %s: decode the response: %w", cl.method, c.url(cl).Path, err)
 	}
 	return a, nil
 }
@@ -86,7 +86,7 @@ func randomKey() string {
 	return hex.EncodeToString(b[:])
 }
 
-// repeatable tells whether a second request can do no harm when it isn't known whether the first was carried out.
+// repeatable reports whether a second request is harmless if the first one may have taken effect.
 func (cl *call) repeatable() bool {
 	return cl.method == http.MethodGet || cl.method == http.MethodPost && cl.idempotencyKey != ""
 }

@@ -11,28 +11,28 @@ import (
 	"time"
 )
 
-// Version is this package's.
+// Version is the version of this package.
 const Version = "1.0.0"
 
-// Client calls the animal store with one API key. The zero value is of no use; see [New].
+// Client calls the API with one API key. Use [New] to create one.
 type Client struct {
 	base *url.URL
-	// key is a function, so that no way of printing a client shows it.
+	// key is a function, so that printing a client never shows it.
 	key       func() string
 	http      *http.Client
 	userAgent string
 
 	maxRetries int
 	maxWait    time.Duration
-	held       *hold
+	cooldown   *cooldown
 
 	now    func() time.Time
 	sleep  func(context.Context, time.Duration) error
 	random func() float64
 }
 
-// New returns a client of the API at baseURL, which is http or https and ends in /v1. Plain http shows the key to
-// everybody on the way. Errors never hold the arguments.
+// New returns a client of the API at baseURL, an http or https URL that ends in /v1. Plain http exposes the key to the network.
+// Errors never contain the arguments.
 func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	base, err := parseBaseURL(baseURL)
 	if err != nil {
@@ -48,7 +48,7 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 		userAgent:  "petstore-go/" + Version,
 		maxRetries: defaultMaxRetries,
 		maxWait:    defaultMaxWait,
-		held:       new(hold),
+		cooldown:   new(cooldown),
 		now:        time.Now,
 		sleep:      sleep,
 		random:     rand.Float64,
@@ -58,13 +58,13 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 			return nil, err
 		}
 	}
-	c.http = keepToOrigin(c.http, base)
+	c.http = sameOrigin(c.http, base)
 	return c, nil
 }
 
 func parseBaseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
-	// The parser's error quotes its input, which is the key when the arguments were swapped.
+	// The parser's error quotes its input, which is the key if the arguments were swapped.
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return nil, errors.New("petstore: the base URL must be absolute, http or https, as in https://api.example.com/v1")
 	}
@@ -77,12 +77,12 @@ func parseBaseURL(s string) (*url.URL, error) {
 	return u, nil
 }
 
-// keepToOrigin returns a copy of the client that follows a redirect only if it stays with the scheme, host and port of base
-// and keeps the method. net/http alone would take the key to other ports, to subdomains, and from https to http.
-// Any other redirect is the answer.
-func keepToOrigin(h *http.Client, base *url.URL) *http.Client {
-	kept := *h
-	kept.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+// sameOrigin returns a copy of the client that follows a redirect only if it keeps the method and the scheme, host and port of
+// base. net/http alone would send the key to other ports, to subdomains, and from https to http. Any other redirect is
+// returned as the response.
+func sameOrigin(h *http.Client, base *url.URL) *http.Client {
+	limited := *h
+	limited.CheckRedirect = func(req *http.Request, via []*http.Request) error {
 		if req.URL.Scheme != base.Scheme || req.URL.Host != base.Host || req.Method != via[0].Method || len(via) >= maxRedirects {
 			return http.ErrUseLastResponse
 		}
@@ -91,18 +91,18 @@ func keepToOrigin(h *http.Client, base *url.URL) *http.Client {
 		}
 		return nil
 	}
-	return &kept
+	return &limited
 }
 
 const maxRedirects = 10
 
-// isVisible tells whether s can stand in a header as one word.
+// isVisible reports whether s is not empty and has visible ASCII characters only.
 func isVisible(s string) bool {
 	return s != "" && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
 
-// String names the API that is called, never the key.
+// String returns the address of the API, never the key.
 func (c Client) String() string { return "petstore client of " + c.base.String() }
 
-// GoString is as String.
+// GoString returns String.
 func (c Client) GoString() string { return c.String() }

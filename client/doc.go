@@ -1,4 +1,4 @@
-// Package client calls the animal store's API for its customers.
+// Package client is the Go client of the animal store's API.
 //
 //	store, err := client.New("https://api.example.com/v1", os.Getenv("PETSTORE_API_KEY"))
 //	...
@@ -6,36 +6,36 @@
 //		...
 //	}
 //
-// A [Client] is safe for concurrent use. Make one for each key and share it: what it learns of the key's limits then
-// holds for all calls.
+// A [Client] is safe for concurrent use. Create one for each key and share it, so that all calls know when the key's limit is
+// used up.
 //
 // # Errors
 //
-// An answer that is no success is an [*Error]. Ask for its [Code], or for all of it:
+// An error response is returned as an [*Error]. Compare its [Code], or use all of it:
 //
 //	if errors.Is(err, client.CodePetNotFound) { ... }
 //
 //	var e *client.Error
 //	if errors.As(err, &e) && e.Status >= 500 { log.Print(e.RequestID) }
 //
-// Every other error means that no answer came, or none that can be read. It wraps what net/http or the context said.
+// Any other error means that there was no response, or none that could be read. It wraps the error of net/http or the context.
 //
-// # Waiting and trying again
+// # Retries
 //
-// A call is tried up to four times ([WithMaxRetries]):
+// A call makes up to four attempts ([WithMaxRetries]):
 //
-//   - after 429 and 503, and while an earlier request with the same Idempotency-Key still runs (409), when the wait that
-//     Retry-After asks for is over. Up to a tenth more is added by chance, so that clients don't come back all at once;
-//   - when no answer came, or a gateway's 502 or 504 did, only where a second request can do no harm: for GET, and for
-//     POST, which always carries an Idempotency-Key. PATCH is not repeated then;
-//   - without a Retry-After the wait is chosen by chance between nothing and 1 s, 2 s, 4 s … 60 s.
+//   - It retries after 429 and 503, and after 409 while an earlier request with the same Idempotency-Key is in progress. It waits for
+//     Retry-After plus a random tenth of that at most, so that clients don't all come back at once.
+//   - After a lost connection, and after a gateway's 502 or 504, it retries only if a second request is harmless: GET, and
+//     POST, which always has an Idempotency-Key. It does not retry PATCH.
+//   - Without Retry-After it waits a random time of up to 1 s, 2 s, 4 s … 60 s.
 //
-// A wait longer than [WithMaxWait], as that for the end of a ban or of the day, is not begun, nor is one that the context
-// would not outlive: the error is returned at once. While a key's limit is used up, the other calls of the same client wait
-// too instead of asking, because a key that goes on asking after 429 is banned for a time. [Client.GetUsage] does not wait: it is free.
+// The call returns the error at once if the wait is longer than [WithMaxWait], as that for the end of a ban or of the day, or
+// longer than the context allows. While a key's limit is used up, all calls of the client wait instead of sending requests,
+// because a key that goes on after 429 is banned temporarily. [Client.GetUsage] does not wait, because it is not counted.
 //
-// # The key
+// # Safety of the key
 //
-// The key is sent to the base URL's origin only. A redirect to any other is not followed. No way of printing the client shows
-// the key, and no error holds it.
+// The key is sent to the origin of the base URL only. Redirects to other origins are not followed. Printing a client never shows
+// the key, and no error contains it.
 package client

@@ -9,69 +9,69 @@ import (
 	"time"
 )
 
-// Code says what kind of error an answer is. It is an error itself, to compare with:
+// Code identifies the kind of an error response. It is an error itself, for use with [errors.Is]:
 //
 //	errors.Is(err, client.CodeRateLimitExceeded)
 //
-// Codes are only ever added: expect some that have no name here.
+// Codes are only ever added. Expect codes that have no constant here.
 type Code string
 
-// The codes, with the status that each comes with.
+// The codes, each with its HTTP status.
 const (
 	CodeInvalidJSON           Code = "invalid_json"            // 400: the body is not valid JSON
-	CodeMissingBody           Code = "missing_body"            // 400: the body is empty
+	CodeMissingBody           Code = "missing_body"            // 400: there is no body
 	CodeValidationFailed      Code = "validation_failed"       // 400: a field's value is invalid; the message names it
 	CodeInvalidParameter      Code = "invalid_parameter"       // 400: a query parameter's value is invalid
-	CodeInvalidCursor         Code = "invalid_cursor"          // 400: the cursor is none that a list gave
+	CodeInvalidCursor         Code = "invalid_cursor"          // 400: the cursor is not one that a list returned
 	CodeIdempotencyKeyInvalid Code = "idempotency_key_invalid" // 400: not 1 to 255 visible ASCII characters
 
-	CodeMissingAPIKey Code = "missing_api_key" // 401: the request came without a key
-	CodeInvalidAPIKey Code = "invalid_api_key" // 401: malformed, unknown, revoked, expired, or of another deployment
+	CodeMissingAPIKey Code = "missing_api_key" // 401: the request has no key
+	CodeInvalidAPIKey Code = "invalid_api_key" // 401: malformed, unknown, revoked, expired, or for another deployment
 
-	CodePetNotFound      Code = "pet_not_found"      // 404: no animal of that id in your catalogue
-	CodeOrderNotFound    Code = "order_not_found"    // 404: no order of that id
-	CodeRouteNotFound    Code = "route_not_found"    // 404: no such path; look at the base URL
-	CodeMethodNotAllowed Code = "method_not_allowed" // 405: the path does not have that method
+	CodePetNotFound      Code = "pet_not_found"      // 404: no animal with this ID in your catalogue
+	CodeOrderNotFound    Code = "order_not_found"    // 404: no order with this ID in your account
+	CodeRouteNotFound    Code = "route_not_found"    // 404: the path does not exist; check the base URL
+	CodeMethodNotAllowed Code = "method_not_allowed" // 405: the path does not support this method
 
 	CodePetNotAvailable       Code = "pet_not_available"       // 409: the animal is pending or sold
-	CodeInvalidTransition     Code = "invalid_transition"      // 409: the status can't become that one
-	CodeIdempotencyInProgress Code = "idempotency_in_progress" // 409: the first request with that key still runs
+	CodeInvalidTransition     Code = "invalid_transition"      // 409: the status cannot change in this way
+	CodeIdempotencyInProgress Code = "idempotency_in_progress" // 409: the first request with this key is in progress
 
 	CodeEndpointRemoved      Code = "endpoint_removed"       // 410: the operation was removed after its sunset
 	CodeBodyTooLarge         Code = "body_too_large"         // 413: over 1 MiB
 	CodeURITooLong           Code = "uri_too_long"           // 414: over 8 KiB
 	CodeUnsupportedMediaType Code = "unsupported_media_type" // 415: the body is not application/json
-	CodeIdempotencyKeyReused Code = "idempotency_key_reused" // 422: that key was sent before with another body
+	CodeIdempotencyKeyReused Code = "idempotency_key_reused" // 422: the key was used with another body
 
-	CodeRateLimitExceeded  Code = "rate_limit_exceeded"  // 429: this minute's requests are used up
-	CodeDailyQuotaExceeded Code = "daily_quota_exceeded" // 429: this UTC day's requests are used up
-	CodeKeyBanned          Code = "key_banned"           // 429: the key went on after 429 and is banned until RetryAfter
+	CodeRateLimitExceeded  Code = "rate_limit_exceeded"  // 429: the limit per minute is used up
+	CodeDailyQuotaExceeded Code = "daily_quota_exceeded" // 429: the quota of the UTC day is used up
+	CodeKeyBanned          Code = "key_banned"           // 429: the key is banned for RetryAfter, because it went on after 429
 
-	CodeInternalError Code = "internal_error" // 500: the service's own fault; support wants the RequestID
-	CodeUnavailable   Code = "unavailable"    // 503: the service can't answer at the moment
+	CodeInternalError Code = "internal_error" // 500: the service failed; send the RequestID to support
+	CodeUnavailable   Code = "unavailable"    // 503: the service is temporarily unavailable
 )
 
-// Error is the code itself.
+// Error returns the code.
 func (c Code) Error() string { return string(c) }
 
-// Error is an answer that is no success.
+// Error is an error response.
 type Error struct {
 	// Method and Path are the request's, without the query.
 	Method, Path string
 	// Status is the HTTP status.
 	Status int
-	// Code is empty when the answer is not the API's own, as a proxy's.
+	// Code is empty if the response is not from the API, but from a proxy for example.
 	Code Code
-	// Message is for people. It may change.
+	// Message is for people. Its wording may change.
 	Message string
-	// RequestID is what support asks for.
+	// RequestID identifies the request. Include it when you contact support.
 	RequestID string
-	// RetryAfter is how long to wait before another request, 0 when the answer doesn't say.
+	// RetryAfter is how long to wait before the next request, 0 if the response does not say.
 	RetryAfter time.Duration
 	Rate       Rate
 }
 
-// Error says what was asked and what was answered, on one line.
+// Error describes the request and the response in one line.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "petstore: %s %s: %d", e.Method, e.Path, e.Status)
@@ -91,8 +91,8 @@ func (e *Error) Is(target error) bool {
 	return ok && code == e.Code
 }
 
-// newError reads an answer that is no success. A key that a proxy echoes doesn't get into it.
-func (c *Client) newError(cl *call, a *answer) *Error {
+// newError makes an Error of an error response. If a proxy echoes the key, it is redacted.
+func (c *Client) newError(cl *call, a *rawResponse) *Error {
 	e := &Error{
 		Method:     cl.method,
 		Path:       c.url(cl).Path,
@@ -103,7 +103,7 @@ func (c *Client) newError(cl *call, a *answer) *Error {
 		Rate:       rateOf(a.header),
 	}
 	if a.status/100 == 3 {
-		e.Message = "a redirect, which is not followed; is the base URL the right one?"
+		e.Message = "redirect not followed; check the base URL"
 	}
 	var body struct {
 		Code    Code

@@ -50,8 +50,8 @@ func TestErrors(t *testing.T) {
 		},
 		"not modified, which was not asked": {
 			answer(304, ""),
-			client.Error{Status: 304, Message: "a redirect, which is not followed; is the base URL the right one?"},
-			"petstore: GET /v1/pets: 304: a redirect, which is not followed; is the base URL the right one?",
+			client.Error{Status: 304, Message: "redirect not followed; check the base URL"},
+			"petstore: GET /v1/pets: 304: redirect not followed; check the base URL",
 		},
 		"numbers that are none": {
 			answer(400, "", "Retry-After", "-1", "X-RateLimit-Limit", "many", "X-RateLimit-Remaining", "1.5", "X-RateLimit-Reset", "0"),
@@ -127,10 +127,10 @@ func TestAnswersThatCantBeRead(t *testing.T) {
 		answer http.HandlerFunc
 		want   string
 	}{
-		"a page":     {answer(200, "<html>Welcome to the hotel"), "GET /v1/pets: read the answer"},
-		"nothing":    {answer(204, ""), "GET /v1/pets: read the answer"},
-		"wrong type": {answer(200, `{"pets":[]}`), "GET /v1/pets: read the answer"},
-		"too long":   {answer(200, strings.Repeat(" ", client.MaxAnswer+1)), "GET /v1/pets: the answer is longer than 10485760 bytes"},
+		"a page":     {answer(200, "<html>Welcome to the hotel"), "GET /v1/pets: decode the response"},
+		"nothing":    {answer(204, ""), "GET /v1/pets: decode the response"},
+		"wrong type": {answer(200, `{"pets":[]}`), "GET /v1/pets: decode the response"},
+		"too long":   {answer(200, strings.Repeat(" ", client.MaxResponse+1)), "GET /v1/pets: the response is longer than 10485760 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,7 +153,7 @@ func TestAnswersThatCantBeRead(t *testing.T) {
 
 func TestTheLongestAnswerIsRead(t *testing.T) {
 	t.Parallel()
-	store, _ := newService(t, answer(200, strings.Repeat(" ", client.MaxAnswer-2)+"[]")).store(t)
+	store, _ := newService(t, answer(200, strings.Repeat(" ", client.MaxResponse-2)+"[]")).store(t)
 	if _, err := store.ListPets(t.Context(), client.ListPetsParams{}); err != nil {
 		t.Error(err)
 	}

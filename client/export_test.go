@@ -21,5 +21,5 @@ func WithRandom(random func() float64) Option {
 	}
 }
 
-// MaxAnswer is how much of an answer is read.
-const MaxAnswer = maxAnswer
+// MaxResponse is how much of an answer is read.
+const MaxResponse = maxResponse

@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// What holds without options.
+// Defaults.
 const (
 	defaultTimeout    = 30 * time.Second
 	defaultMaxRetries = 3
 	defaultMaxWait    = 90 * time.Second
 )
 
-// Option changes how a [Client] works.
+// Option configures a [Client].
 type Option func(*Client) error
 
-// WithHTTPClient sends through h, whose Timeout then bounds each try. The default is a client of its own over
-// http.DefaultTransport, with 30 s. h itself is not changed; where its CheckRedirect is stricter than the client's own
-// rule, it holds.
+// WithHTTPClient sends requests through h, whose Timeout limits each attempt. The default uses http.DefaultTransport with a timeout of
+// 30 s. h is not modified. Its CheckRedirect applies in addition to the client's own rule.
 func WithHTTPClient(h *http.Client) Option {
 	return func(c *Client) error {
 		if h == nil {
@@ -30,8 +29,8 @@ func WithHTTPClient(h *http.Client) Option {
 	}
 }
 
-// WithUserAgent puts the name of the calling program, like "acme-sync/2.1", before the client's own in User-Agent. It helps
-// support to find your requests.
+// WithUserAgent adds the name of your program, such as "acme-sync/2.1", to User-Agent. It helps our support to find your
+// requests.
 func WithUserAgent(product string) Option {
 	return func(c *Client) error {
 		if product == "" || strings.ContainsFunc(product, func(r rune) bool { return r < ' ' || r > '~' }) {
@@ -42,7 +41,7 @@ func WithUserAgent(product string) Option {
 	}
 }
 
-// WithMaxRetries sets how often a call is tried again, 3 by default. With 0 every error is returned at once and no call
+// WithMaxRetries sets how many times a call is retried, 3 by default. With 0 every error is returned at once and no call
 // waits.
 func WithMaxRetries(n int) Option {
 	return func(c *Client) error {
@@ -54,8 +53,8 @@ func WithMaxRetries(n int) Option {
 	}
 }
 
-// WithMaxWait sets the longest Retry-After that is waited for, 90 s by default: longer than a minute's limit lasts, shorter
-// than a ban or the rest of a day. An answer that asks for more is returned at once.
+// WithMaxWait sets the longest Retry-After that a call waits for, 90 s by default: longer than a per-minute limit lasts, shorter
+// than a ban or the rest of a day. If Retry-After is longer, the error is returned at once.
 func WithMaxWait(d time.Duration) Option {
 	return func(c *Client) error {
 		if d <= 0 {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// OrderStatus is how far an order has come.
+// OrderStatus is the status of an order.
 type OrderStatus string
 
-// The statuses of an order. It goes from placed to approved to delivered; placed and approved ones can be cancelled.
+// The statuses of an order. An order changes from placed to approved to delivered. Placed and approved orders can be cancelled.
 const (
 	OrderPlaced    OrderStatus = "placed"
 	OrderApproved  OrderStatus = "approved"
@@ -28,40 +28,40 @@ type Order struct {
 	CreatedAt time.Time   `json:"createdAt"`
 }
 
-// NewOrder is an order before it has an id.
+// NewOrder is an order to place.
 type NewOrder struct {
 	PetID int64 `json:"petId"`
-	// Quantity is 1 when it is 0.
+	// Quantity is 1 if it is left 0.
 	Quantity int `json:"quantity,omitempty"`
 }
 
-// OrderPatch is what shall change of an order. Nil fields stay as they are.
+// OrderPatch is a change to an order. Nil fields stay as they are.
 type OrderPatch struct {
 	Status *OrderStatus `json:"status,omitempty"`
 }
 
-// ListOrdersParams says which orders to list.
+// ListOrdersParams selects the orders to list.
 type ListOrdersParams struct {
-	// Limit is the most orders of a page, 1 to 100; 0 is 20 for [Client.ListOrders] and 100 for [Client.Orders].
+	// Limit is the size of a page, 1 to 100. If it is 0, it is 20 for [Client.ListOrders] and 100 for [Client.Orders].
 	Limit int
-	// Status restricts the list to that status; empty is all.
+	// Status selects orders with that status, all if it is empty.
 	Status OrderStatus
-	// Cursor is a page's NextCursor; empty is the beginning. It never expires.
+	// Cursor is the NextCursor of a page, empty for the first page. It never expires.
 	Cursor string
 }
 
-// OrderPage is a part of the list.
+// OrderPage is one page of a list.
 type OrderPage struct {
-	// Orders are in ascending order of id.
+	// Orders are in ascending order of ID.
 	Orders []Order
-	// NextCursor is where the next page begins; empty on the last.
+	// NextCursor is the Cursor of the next page, empty on the last page.
 	NextCursor string
 	Rate       Rate
 }
 
 // ListOrders returns one page of your orders.
 //
-// The operation is in beta: it may change with 30 days' notice.
+// This operation is in beta and may change with 30 days' notice.
 func (c *Client) ListOrders(ctx context.Context, params ListOrdersParams, opts ...CallOption) (*OrderPage, error) {
 	cl := &call{
 		method: http.MethodGet,
@@ -76,14 +76,14 @@ func (c *Client) ListOrders(ctx context.Context, params ListOrdersParams, opts .
 	return &OrderPage{Orders: orders, NextCursor: nextCursor(a.header), Rate: rateOf(a.header)}, nil
 }
 
-// Orders walks over your orders from params.Cursor to the end, page by page, as [Client.Pets] does over animals.
+// Orders iterates over your orders from params.Cursor to the end, page by page, as [Client.Pets] does over animals.
 //
-// The operation is in beta: it may change with 30 days' notice.
+// This operation is in beta and may change with 30 days' notice.
 func (c *Client) Orders(ctx context.Context, params ListOrdersParams, opts ...CallOption) iter.Seq2[Order, error] {
 	if params.Limit == 0 {
-		params.Limit = largestPage
+		params.Limit = maxPageSize
 	}
-	return each(params.Cursor, func(cursor string) ([]Order, string, error) {
+	return paginate(params.Cursor, func(cursor string) ([]Order, string, error) {
 		params.Cursor = cursor
 		page, err := c.ListOrders(ctx, params, opts...)
 		if err != nil {
@@ -93,19 +93,19 @@ func (c *Client) Orders(ctx context.Context, params ListOrdersParams, opts ...Ca
 	})
 }
 
-// PlaceOrder orders an available animal, which becomes pending: else [CodePetNotAvailable] or [CodePetNotFound]. However often
-// it has to be sent, one order is placed; see [IdempotencyKey] for more.
+// PlaceOrder orders an available animal, which becomes pending. It fails with [CodePetNotAvailable] or [CodePetNotFound]. Retries
+// place one order only; see also [IdempotencyKey].
 //
-// The operation is experimental: it may change at any time.
+// This operation is experimental and may change at any time.
 func (c *Client) PlaceOrder(ctx context.Context, order NewOrder, opts ...CallOption) (*Order, error) {
 	return c.order(ctx, &call{method: http.MethodPost, path: "store/orders"}, order, opts)
 }
 
-// UpdateOrder changes an order's status, and with it the animal's: delivered makes it sold, cancelled available again. It returns
-// the order as it is then, or [CodeOrderNotFound], or [CodeInvalidTransition]. When the error is no [*Error], the change
-// may have been made.
+// UpdateOrder changes the status of an order, and that of its animal: delivered makes it sold, cancelled makes it available again. It
+// returns the changed order, and fails with [CodeOrderNotFound] or [CodeInvalidTransition]. If the error is not an [*Error], the
+// change may have been made.
 //
-// The operation is experimental: it may change at any time.
+// This operation is experimental and may change at any time.
 func (c *Client) UpdateOrder(ctx context.Context, orderID int64, patch OrderPatch, opts ...CallOption) (*Order, error) {
 	path := "store/orders/" + strconv.FormatInt(orderID, 10)
 	return c.order(ctx, &call{method: http.MethodPatch, path: path}, patch, opts)

@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// largestPage is the most that a page can hold. Iterators ask for it, because each page costs a request.
-const largestPage = 100
+// maxPageSize is the largest page. Iterators use it, because each page counts as one request.
+const maxPageSize = 100
 
-// listQuery leaves out what is zero.
+// listQuery leaves out zero values.
 func listQuery(limit int, status, cursor string) url.Values {
 	q := url.Values{}
 	if limit != 0 {
@@ -25,8 +25,8 @@ func listQuery(limit int, status, cursor string) url.Values {
 	return q
 }
 
-// each yields the items of a page and of all that follow it, or one error and nothing more.
-func each[T any](cursor string, list func(cursor string) (items []T, next string, err error)) iter.Seq2[T, error] {
+// paginate yields the items of a page and of all following pages. After an error it stops.
+func paginate[T any](cursor string, list func(cursor string) (items []T, next string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		for at := cursor; ; {

@@ -7,17 +7,17 @@ import (
 	"strconv"
 )
 
-// PetStatus is an animal's availability.
+// PetStatus is the availability of an animal.
 type PetStatus string
 
-// The statuses of an animal. It goes from available to pending to sold, or from pending back to available; sold is final.
+// The statuses of an animal. An animal changes from available to pending to sold, or from pending back to available; sold is final.
 const (
 	PetAvailable PetStatus = "available"
 	PetPending   PetStatus = "pending"
 	PetSold      PetStatus = "sold"
 )
 
-// Pet is an animal of your catalogue.
+// Pet is an animal in your catalogue.
 type Pet struct {
 	ID         int64     `json:"id"`
 	Name       string    `json:"name"`
@@ -25,45 +25,44 @@ type Pet struct {
 	Status     PetStatus `json:"status"`
 }
 
-// NewPet is an animal before it has an id.
+// NewPet is an animal to add.
 type NewPet struct {
 	// Name has 1 to 255 characters, at least one of which is not white space.
 	Name string `json:"name"`
-	// CategoryID is a number of your own.
+	// CategoryID is a number that you choose.
 	CategoryID int64 `json:"categoryId"`
-	// Status is available when it is empty.
+	// Status is available if it is left empty.
 	Status PetStatus `json:"status,omitempty"`
 }
 
-// PetPatch is what shall change of an animal. Nil fields stay as they are.
+// PetPatch is a change to an animal. Nil fields stay as they are.
 type PetPatch struct {
 	Name       *string    `json:"name,omitempty"`
 	CategoryID *int64     `json:"categoryId,omitempty"`
 	Status     *PetStatus `json:"status,omitempty"`
 }
 
-// ListPetsParams says which animals to list.
+// ListPetsParams selects the animals to list.
 type ListPetsParams struct {
-	// Limit is the most animals of a page, 1 to 100; 0 is 20 for [Client.ListPets] and 100 for [Client.Pets].
+	// Limit is the size of a page, 1 to 100. If it is 0, it is 20 for [Client.ListPets] and 100 for [Client.Pets].
 	Limit int
-	// Status restricts the list to that status; empty is all.
+	// Status selects animals with that status, all if it is empty.
 	Status PetStatus
-	// Cursor is a page's NextCursor; empty is the beginning. It never expires.
+	// Cursor is the NextCursor of a page, empty for the first page. It never expires.
 	Cursor string
-	// IfNoneMatch is a page's ETag. When the page is still the same, the answer is short: NotModified. [Client.Pets] takes no
-	// notice of it.
+	// IfNoneMatch is the ETag of a page. If the page is unchanged, the result is NotModified. [Client.Pets] ignores it.
 	IfNoneMatch string
 }
 
-// PetPage is a part of the list.
+// PetPage is one page of a list.
 type PetPage struct {
-	// Pets are in ascending order of id.
+	// Pets are in ascending order of ID.
 	Pets []Pet
-	// NextCursor is where the next page begins; empty on the last.
+	// NextCursor is the Cursor of the next page, empty on the last page.
 	NextCursor string
-	// ETag is the mark of exactly this page, NextCursor included.
+	// ETag identifies the content of this page, NextCursor included.
 	ETag string
-	// NotModified tells that the page is still the one that IfNoneMatch marks. Pets is empty then, and so may be NextCursor.
+	// NotModified reports that the page is unchanged since IfNoneMatch. Then Pets is empty, and NextCursor may be.
 	NotModified bool
 	Rate        Rate
 }
@@ -90,14 +89,14 @@ func (c *Client) ListPets(ctx context.Context, params ListPetsParams, opts ...Ca
 	}, nil
 }
 
-// Pets walks over your animals from params.Cursor to the end, page by page. Animals that are there all the time are seen
-// exactly once, whatever is added or changed meanwhile. After an error it ends.
+// Pets iterates over your animals from params.Cursor to the end, page by page. Animals that exist for the whole iteration are
+// returned exactly once, even if others are added or changed. The iteration ends after an error.
 func (c *Client) Pets(ctx context.Context, params ListPetsParams, opts ...CallOption) iter.Seq2[Pet, error] {
 	params.IfNoneMatch = ""
 	if params.Limit == 0 {
-		params.Limit = largestPage
+		params.Limit = maxPageSize
 	}
-	return each(params.Cursor, func(cursor string) ([]Pet, string, error) {
+	return paginate(params.Cursor, func(cursor string) ([]Pet, string, error) {
 		params.Cursor = cursor
 		page, err := c.ListPets(ctx, params, opts...)
 		if err != nil {
@@ -107,24 +106,24 @@ func (c *Client) Pets(ctx context.Context, params ListPetsParams, opts ...CallOp
 	})
 }
 
-// CreatePet adds an animal. However often it has to be sent, one is added; see [IdempotencyKey] for more.
+// CreatePet adds an animal. Retries add one animal only; see also [IdempotencyKey].
 func (c *Client) CreatePet(ctx context.Context, pet NewPet, opts ...CallOption) (*Pet, error) {
 	return c.pet(ctx, &call{method: http.MethodPost, path: "pets"}, pet, opts)
 }
 
-// GetPet returns one animal, or [CodePetNotFound].
+// GetPet returns one animal. It fails with [CodePetNotFound].
 //
-// Deprecated: the operation will be removed on 5 December 2030 and answers [CodeEndpointRemoved] from then on. Use
+// Deprecated: the operation will be removed on 5 December 2030; after that it fails with [CodeEndpointRemoved]. Use
 // [Client.ListPets] or [Client.Pets] with a Status.
 func (c *Client) GetPet(ctx context.Context, petID int64, opts ...CallOption) (*Pet, error) {
 	return c.pet(ctx, &call{method: http.MethodGet, path: petPath(petID)}, nil, opts)
 }
 
-// UpdatePet changes an animal and returns it as it is then, or [CodePetNotFound], or [CodeInvalidTransition] for a step that its
-// status can't take, or that an order holds back. When the error
-// is no [*Error], the change may have been made; to make it again does no harm.
+// UpdatePet changes an animal and returns it. It fails with [CodePetNotFound], or with [CodeInvalidTransition] if the status
+// cannot change in this way or an order holds the animal. If the error is not an [*Error], the change may have been made;
+// repeating it is harmless.
 //
-// The operation is in beta: it may change with 30 days' notice.
+// This operation is in beta and may change with 30 days' notice.
 func (c *Client) UpdatePet(ctx context.Context, petID int64, patch PetPatch, opts ...CallOption) (*Pet, error) {
 	return c.pet(ctx, &call{method: http.MethodPatch, path: petPath(petID)}, patch, opts)
 }

@@ -11,35 +11,35 @@ import (
 	"time"
 )
 
-// maxAnswer bounds what is read of an answer.
-const maxAnswer = 10 << 20
+// maxResponse is the longest body of a response, in bytes.
+const maxResponse = 10 << 20
 
-// lostError means that no whole answer came: nobody knows whether the request was carried out.
-type lostError struct{ err error }
+// noResponseError means that there was no complete response, so the request may have taken effect or not.
+type noResponseError struct{ err error }
 
-func (e *lostError) Error() string { return "petstore: " + e.err.Error() }
-func (e *lostError) Unwrap() error { return e.err }
+func (e *noResponseError) Error() string { return "petstore: " + e.err.Error() }
+func (e *noResponseError) Unwrap() error { return e.err }
 
-// send makes the call, again where that is due, until there is an answer to return.
-func (c *Client) send(ctx context.Context, cl *call) (*answer, error) {
-	for try := 0; ; try++ {
+// send makes the call, with retries.
+func (c *Client) send(ctx context.Context, cl *call) (*rawResponse, error) {
+	for attempt := 0; ; attempt++ {
 		a, err := c.try(ctx, cl)
 		if err == nil {
 			return a, nil
 		}
-		wait, again := c.delay(cl, try, err)
-		if !again || ctx.Err() != nil || endsWithin(ctx, wait) {
+		wait, retry := c.delay(cl, attempt, err)
+		if !retry || ctx.Err() != nil || endsWithin(ctx, wait) {
 			return nil, err
 		}
 		if ended := c.sleep(ctx, wait); ended != nil {
-			return nil, fmt.Errorf("%w; %w before it could be tried again", err, ended)
+			return nil, fmt.Errorf("%w; %w before the retry", err, ended)
 		}
 	}
 }
 
-// try sends the request once. While the key's limit is known to be used up, it answers itself, unless the call is free.
-func (c *Client) try(ctx context.Context, cl *call) (*answer, error) {
-	if e := c.held.refusal(cl.method, c.url(cl).Path, c.now()); e != nil && !cl.free {
+// try makes one attempt. While the key's limit is known to be used up, it fails without a request, unless the call is unmetered.
+func (c *Client) try(ctx context.Context, cl *call) (*rawResponse, error) {
+	if e := c.cooldown.denied(cl.method, c.url(cl).Path, c.now()); e != nil && !cl.unmetered {
 		return nil, e
 	}
 	req, err := c.request(ctx, cl)
@@ -58,13 +58,13 @@ func (c *Client) try(ctx context.Context, cl *call) (*answer, error) {
 	}
 	e := c.newError(cl, a)
 	if c.maxRetries > 0 && e.RetryAfter <= c.maxWait {
-		c.held.note(e, c.now())
+		c.cooldown.observe(e, c.now())
 	}
 	return nil, e
 }
 
 func (c *Client) request(ctx context.Context, cl *call) (*http.Request, error) {
-	// Of a bytes.Reader net/http knows how to read it again.
+	// net/http can read a bytes.Reader again after a redirect.
 	req, err := http.NewRequestWithContext(ctx, cl.method, c.url(cl).String(), bytes.NewReader(cl.body))
 	if err != nil {
 		return nil, fmt.Errorf("petstore: %w", err)
@@ -84,24 +84,24 @@ func (c *Client) request(ctx context.Context, cl *call) (*http.Request, error) {
 	return req, nil
 }
 
-// exchange sends the request and reads all of the answer, so that the connection can be used again.
-func (c *Client) exchange(req *http.Request) (*answer, error) {
+// exchange sends the request and reads the whole response, so that the connection can be reused.
+func (c *Client) exchange(req *http.Request) (*rawResponse, error) {
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, &lostError{c.scrub(err)}
+		return nil, &noResponseError{c.scrub(err)}
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxResponse+1))
 	if err != nil {
-		return nil, &lostError{c.scrub(fmt.Errorf("%s %s: read the answer: %w", req.Method, req.URL.Path, err))}
+		return nil, &noResponseError{c.scrub(fmt.Errorf("%s %s: read the response: %w", req.Method, req.URL.Path, err))}
 	}
-	if len(body) > maxAnswer {
-		return nil, fmt.Errorf("petstore: %s %s: the answer is longer than %d bytes", req.Method, req.URL.Path, maxAnswer)
+	if len(body) > maxResponse {
+		return nil, fmt.Errorf("petstore: %s %s: the response is longer than %d bytes", req.Method, req.URL.Path, maxResponse)
 	}
-	return &answer{status: res.StatusCode, header: res.Header, body: body}, nil
+	return &rawResponse{status: res.StatusCode, header: res.Header, body: body}, nil
 }
 
-// scrub takes the key out of an error of net/http, which quotes what it can't read: somebody may send the key back.
+// scrub removes the key from an error of net/http. Such errors quote malformed input, in which a server may echo the key.
 func (c *Client) scrub(err error) error {
 	if text := err.Error(); strings.Contains(text, c.key()) {
 		return errors.New(strings.ReplaceAll(text, c.key(), redacted))
@@ -109,7 +109,7 @@ func (c *Client) scrub(err error) error {
 	return err
 }
 
-// sleep returns the context's error when it ends before d is over.
+// sleep waits for d, and returns the context's error if that ends first.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -121,7 +121,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// endsWithin tells whether the context's deadline comes before d is over.
+// endsWithin reports whether the context's deadline comes before d is over.
 func endsWithin(ctx context.Context, d time.Duration) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) < d

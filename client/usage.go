@@ -7,35 +7,35 @@ import (
 	"time"
 )
 
-// Usage is how your limits stand, and what you used this month.
+// Usage is the state of your limits and your usage of this month.
 type Usage struct {
-	// Tenant is your name with us. All your keys share its limits.
+	// Tenant is the name of your account. All its keys share its limits.
 	Tenant string `json:"tenant"`
 	Plan   string `json:"plan"`
-	// Quota is what the plan allows.
+	// Quota is the quota of the plan.
 	Quota Quota `json:"quota"`
 	// Windows are exact.
 	Windows UsageWindows `json:"windows"`
-	// Month is the current one, by UTC days. It may be a second behind.
+	// Month is the current month by UTC day. It may be a second behind.
 	Month    UsageMonth    `json:"month"`
 	Forecast UsageForecast `json:"forecast"`
 }
 
-// Quota is how many requests a plan allows.
+// Quota is the number of requests that a plan allows.
 type Quota struct {
 	PerMinute int64 `json:"perMinute"`
 	PerDay    int64 `json:"perDay"`
 }
 
-// UsageWindows are the limits that bind a key.
+// UsageWindows are the limits of a key.
 type UsageWindows struct {
 	Minute UsageWindow `json:"minute"`
 	Day    UsageWindow `json:"day"`
-	// Key is the minute of the client's key; nil when it has no limit of its own.
+	// Key is the per-minute limit of the client's key, nil if it has none of its own.
 	Key *UsageWindow `json:"key"`
 }
 
-// UsageWindow is one limit, as the next request finds it.
+// UsageWindow is the state of one limit before the next request.
 type UsageWindow struct {
 	Limit     int64
 	Used      int64
@@ -44,7 +44,7 @@ type UsageWindow struct {
 	Reset time.Time
 }
 
-// UnmarshalJSON reads the window of an answer.
+// UnmarshalJSON implements [json.Unmarshaler].
 func (w *UsageWindow) UnmarshalJSON(text []byte) error {
 	var v struct{ Limit, Used, Remaining, Reset int64 }
 	err := json.Unmarshal(text, &v)
@@ -52,12 +52,12 @@ func (w *UsageWindow) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// UsageMonth is what all your keys used together.
+// UsageMonth is the usage of all your keys together.
 type UsageMonth struct {
 	// Admitted and Refused are the sums of all days.
 	Admitted int64 `json:"admitted"`
 	Refused  int64 `json:"refused"`
-	// Days has each day from the first of the month up to today.
+	// Days has each day from the first of the month until today.
 	Days []UsageDay `json:"days"`
 }
 
@@ -65,26 +65,26 @@ type UsageMonth struct {
 type UsageDay struct {
 	// Date is written as 2006-01-02.
 	Date string `json:"date"`
-	// Admitted requests were let in, refused ones got 429.
+	// Refused requests got 429.
 	Admitted int64 `json:"admitted"`
 	Refused  int64 `json:"refused"`
 }
 
-// UsageForecast is what becomes of the day if you go on as you do now.
+// UsageForecast predicts the rest of the day at your current rate.
 type UsageForecast struct {
 	// PerHour is your rate during this UTC hour and the one before it.
 	PerHour int64 `json:"perHour"`
-	// DayRunsOutAt is when nothing is left of the day at that rate; nil when some will be left at its end.
+	// DayRunsOutAt is when the daily quota runs out at that rate, nil if it lasts until the end of the day.
 	DayRunsOutAt *time.Time `json:"dayRunsOutAt"`
 }
 
-// GetUsage returns how your limits stand and what you used this month. It is free, and works also when a limit is used up;
-// it is refused only during a ban.
+// GetUsage returns the state of your limits and your usage of this month. It is not counted, and works even if a limit is used
+// up. It is refused only during a ban.
 //
-// The operation is beta: it may change with 30 days' notice.
+// This operation is in beta and may change with 30 days' notice.
 func (c *Client) GetUsage(ctx context.Context, opts ...CallOption) (*Usage, error) {
 	var u Usage
-	if _, err := c.do(ctx, &call{method: http.MethodGet, path: "usage", free: true}, nil, &u, opts); err != nil {
+	if _, err := c.do(ctx, &call{method: http.MethodGet, path: "usage", unmetered: true}, nil, &u, opts); err != nil {
 		return nil, err
 	}
 	return &u, nil

@@ -11,34 +11,34 @@ import (
 	"time"
 )
 
-// answer is a whole answer.
-type answer struct {
+// rawResponse is a response with its whole body.
+type rawResponse struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// Rate is what an answer says of the limits: of the window, minute, day or the key's own, with the fewest requests remaining.
+// Rate is the state of the limit (per minute, per day or the key's own) with the fewest requests remaining.
 type Rate struct {
-	// Limit is how many requests the window has.
+	// Limit is the number of requests allowed in the window.
 	Limit int64
-	// Remaining is how many of them are left.
+	// Remaining is the number of requests that remain.
 	Remaining int64
-	// Reset is when the window ends; zero when the answer has no such header.
+	// Reset is when the window ends, or zero if the response does not say.
 	Reset time.Time
 }
 
-// Response is what is known of an answer beside its body. See [CaptureResponse].
+// Response is a response without its body. See [CaptureResponse].
 type Response struct {
 	Status    int
 	Header    http.Header
 	RequestID string
 	Rate      Rate
-	// Replayed tells that an earlier request with the same Idempotency-Key had made what was returned.
+	// Replayed reports that the response is that of an earlier request with the same Idempotency-Key.
 	Replayed bool
 }
 
-func (a *answer) response() Response {
+func (a *rawResponse) response() Response {
 	return Response{
 		Status:    a.status,
 		Header:    a.header,
@@ -57,7 +57,7 @@ func rateOf(h http.Header) (r Rate) {
 	return r
 }
 
-// integer returns 0 for what is none.
+// integer returns 0 for anything that is not an integer.
 func integer(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
@@ -69,8 +69,8 @@ func integer(s string) int64 {
 // maxRetryAfter keeps sums with a Retry-After from overflowing.
 const maxRetryAfter = math.MaxInt64 / 2
 
-// retryAfter reads Retry-After in its two forms, seconds and a date (RFC 9110, 10.2.3). It is 0 for none, for rubbish and for
-// the past.
+// retryAfter reads Retry-After in its two forms, seconds and a date (RFC 9110, section 10.2.3). It returns 0 if the header is missing or
+// malformed, or the date is past.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	s := h.Get("Retry-After")
 	if s != "" && strings.Trim(s, "0123456789") == "" {
@@ -87,8 +87,8 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return min(max(0, at.Sub(now)), maxRetryAfter)
 }
 
-// nextCursor is where the next page of a list begins, empty after the last. Of a Link only the cursor is taken, so that the
-// key never goes where a link leads.
+// nextCursor returns the cursor of the next page, empty after the last. It takes only the cursor of a Link, so that the key is never sent to
+// the address in it.
 func nextCursor(h http.Header) string {
 	if cursor := h.Get("X-Next-Cursor"); cursor != "" {
 		return cursor
@@ -104,7 +104,7 @@ func nextCursor(h http.Header) string {
 	return ""
 }
 
-// isNext tells whether the parameters of a link hold the relation next.
+// isNext reports whether the parameters of a link include the relation next.
 func isNext(parameters string) bool {
 	for _, m := range parameter.FindAllStringSubmatch(parameters, -1) {
 		if strings.EqualFold(m[1], "rel") {
@@ -114,7 +114,7 @@ func isNext(parameters string) bool {
 	return false
 }
 
-// link is one link-value of RFC 8288, a reference and its parameters; parameter is one of these.
+// link matches a link-value of RFC 8288, a reference and its parameters; parameter matches one of these.
 var (
 	link      = regexp.MustCompile(`<([^>]*)>((?:` + parameter.String() + `)*)`)
 	parameter = regexp.MustCompile(`\s*;\s*([\w*-]+)(?:\s*=\s*("[^"]*"|[^\s";,]+))?`)

@@ -26,7 +26,7 @@ func (a *api) admit(x *exchange) error {
 	case x.Request.Method == http.MethodOptions,
 		// Who calls can't be known, and may well be a tenant.
 		x.refusal != nil && x.refusal.code.status >= http.StatusInternalServerError:
-		x.limits = addressAllowance(a.Addresses.Peek(address(x), x.now))
+		x.limits = addressLimits(a.Addresses.Peek(address(x), x.now))
 		return nil
 	default:
 		return a.admitAddress(x)
@@ -37,11 +37,11 @@ func (a *api) admit(x *exchange) error {
 	c := x.caller
 	if x.route.free {
 		x.decision = a.Limiter.Peek(x.Request.Context(), claim(c), x.now)
-		x.limits = tenantAllowance(&x.decision)
+		x.limits = tenantLimits(&x.decision)
 		return nil
 	}
 	x.decision = a.Limiter.Take(x.Request.Context(), claim(c), x.now)
-	x.limits = tenantAllowance(&x.decision)
+	x.limits = tenantLimits(&x.decision)
 	if !x.decision.Admitted {
 		return a.refuseOverLimit(x)
 	}
@@ -78,7 +78,7 @@ func (x *exchange) raise() {
 	for _, w := range windows[:count] {
 		w.Remaining++
 	}
-	x.limits = tenantAllowance(&x.decision)
+	x.limits = tenantLimits(&x.decision)
 }
 
 // refuseOverLimit answers a request for which a window has no room.
@@ -89,7 +89,7 @@ func (a *api) refuseOverLimit(x *exchange) error {
 	if !partial {
 		a.Strikes.Refused(x.Request.Context(), c, x.now)
 	}
-	refused := x.kept.overLimit(c, &w, partial, plans.RetryAfter(w.Reset, x.now))
+	refused := x.cache.overLimit(c, &w, partial, plans.RetryAfter(w.Reset, x.now))
 	a.keepRefusal(x, usage.Refusal{Code: refused.code.name, Window: string(w.Name), Limit: w.Limit, Reset: w.Reset, Partial: partial})
 	return refused
 }
@@ -99,7 +99,7 @@ func (a *api) refuseBanned(x *exchange, ban *keys.Ban) error {
 	c := x.caller
 	a.Meter.Refused(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
 	reset := ban.EndsAt.Add(time.Second - 1).Unix()
-	x.limits = bannedAllowance(c, reset)
+	x.limits = bannedLimits(c, reset)
 	a.keepRefusal(x, usage.Refusal{Code: codeKeyBanned.name, Reset: reset})
 	return banned(ban, reset, plans.RetryAfter(reset, x.now))
 }
@@ -119,7 +119,7 @@ func (a *api) keepRefusal(x *exchange, r usage.Refusal) {
 
 func (a *api) admitAddress(x *exchange) error {
 	b := a.takeAddress(x)
-	x.limits = addressAllowance(b)
+	x.limits = addressLimits(b)
 	if !b.Reached {
 		return nil
 	}

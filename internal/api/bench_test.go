@@ -15,8 +15,11 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// discard is an answer that nobody reads; its header map is used again, as that of a kept connection is not.
-type discard struct{ h http.Header }
+// discard is a response that nobody reads, on a connection that keeps a value. Its header map is used again, as that of the fast path is.
+type discard struct {
+	fakeConn
+	h http.Header
+}
 
 func (d *discard) Header() http.Header         { return d.h }
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }

@@ -151,18 +151,17 @@ func toError(err error) *Error {
 func (a *api) fail(x *exchange, err error) {
 	e := toError(err)
 	x.failed = e
-	x.lines = nil // They were another answer's.
 	if e.code.status >= http.StatusInternalServerError && !x.gaveUp() {
 		a.refund(x)
 	}
 	switch e.code {
 	case codeMissingAPIKey:
-		x.line("WWW-Authenticate", challenge)
+		x.set("WWW-Authenticate", challenge)
 	case codeInvalidAPIKey:
-		x.line("WWW-Authenticate", challengeInvalid)
+		x.set("WWW-Authenticate", challengeInvalid)
 	}
 	if e.retrySeconds > 0 {
-		x.line("Retry-After", strconv.FormatInt(e.retrySeconds, 10))
+		x.set("Retry-After", strconv.FormatInt(e.retrySeconds, 10))
 	}
 	switch {
 	case e.body != nil:

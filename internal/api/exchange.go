@@ -7,7 +7,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"petstore.example/internal/httpfast"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 )
@@ -18,11 +17,9 @@ type exchange struct {
 	*gin.Context
 	route   *route
 	metrics *routeMetrics
-	// conn is the client's connection, nil where the server has none to leave a head with.
-	conn *httpfast.Conn
-	// kept is what the connection remembers, nil for nothing.
-	kept *kept
-	id   string
+	// cache is what the connection keeps between requests, nil for nothing.
+	cache *connCache
+	id    string
 	// now is the instant by which everything about the request is decided.
 	now time.Time
 	// started is for the duration only.
@@ -35,7 +32,7 @@ type exchange struct {
 	// decision is the limiter's, and counted is true when it admitted the request and was not given back since.
 	decision plans.Decision
 	counted  bool
-	limits   allowance
+	limits   limitStatus
 
 	// bodyRead is true when the body was read, as far as it is to be.
 	bodyRead bool
@@ -43,68 +40,42 @@ type exchange struct {
 	// failed is the error that was answered, nil for none.
 	failed *Error
 
-	// lines are header lines of the answer that are written out already; room is for those that are written here.
-	lines []byte
-	room  [192]byte
-
-	// values holds the answer's headers, so that each does not need a slice of its own.
-	values [16]string
-	used   int
+	headers headers
 }
 
-// set sets a header in exactly that spelling.
-func (x *exchange) set(name, value string) {
-	if x.used == len(x.values) {
-		x.Writer.Header()[name] = []string{value}
-		return
-	}
-	x.values[x.used] = value
-	x.used++
-	x.Writer.Header()[name] = x.values[x.used-1 : x.used : x.used]
-}
+// set sets a header of the response in exactly that spelling.
+func (x *exchange) set(name, value string) { x.headers.set(name, value) }
 
-// Header values that never change.
-var (
-	applicationJSON = []string{"application/json"}
-)
-
-// write sends the answer: the headers that every answer has, and the body, if any.
+// write sends the response: the headers that every response has, and the body, if any.
 func (x *exchange) write(status int, body []byte) {
-	if body == nil {
-		x.send(status, nil, nil)
-		return
-	}
-	x.send(status, body, nil)
-}
-
-// shortBody is shorter than what net/http keeps of a body until the handler has returned, and a plain request's answer keeps all of it (package
-// httpfast). Then the length is found out without us, which costs 0.2 µs less than to be told.
-const shortBody = 2048
-
-// send is write with the body's length as its header has it, nil where that is not at hand.
-func (x *exchange) send(status int, body []byte, length []string) {
 	x.leaveBody()
-	x.leaveHead(status)
+	x.setHeaders(status)
 	if body != nil {
-		h := x.Writer.Header()
-		if h["Content-Type"] == nil {
-			h["Content-Type"] = applicationJSON
+		if x.headers.Header["Content-Type"] == nil {
+			x.headers.Header["Content-Type"] = applicationJSON
 		}
-		switch {
-		case x.conn != nil && len(body) < shortBody && x.Request.Method != http.MethodHead:
-		case length != nil:
-			h["Content-Length"] = length
-		default:
-			x.set("Content-Length", strconv.Itoa(len(body)))
-		}
+		x.set("Content-Length", strconv.Itoa(len(body)))
 	}
 	x.Writer.WriteHeader(status)
 	if body == nil || x.Request.Method == http.MethodHead {
 		x.Writer.WriteHeaderNow()
 		return
 	}
-	// A client that is gone does not hear of it.
+	// The client may be gone.
 	_, _ = x.Writer.Write(body)
+}
+
+// setHeaders sets the headers that every response has. Their values are safe: constants, numbers, and a request ID that was checked.
+func (x *exchange) setHeaders(status int) {
+	h := &x.headers
+	h.Header["Access-Control-Allow-Origin"] = anyOrigin
+	h.Header["Access-Control-Expose-Headers"] = exposedHeaders
+	h.set("X-Request-Id", x.id)
+	x.limits.setHeaders(h, x.now.Unix())
+	h.Header["Cache-Control"] = noStore
+	if (status == http.StatusOK || status == http.StatusNotModified) && x.isRead() {
+		h.Header["Cache-Control"] = privateNoCache
+	}
 }
 
 // isRead reports whether the method is GET or HEAD.

@@ -7,7 +7,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/freshness"
-	"petstore.example/internal/httpfast"
 	"petstore.example/internal/plans"
 )
 
@@ -29,7 +28,6 @@ func hotRequest(tb testing.TB, of func(testing.TB, *world) *http.Request, q plan
 		c.Limiter, c.Invalidator, c.ListCacheBytes = limiter, stamps, 1<<20
 		c.Log = zerolog.New(devNull{}).With().Timestamp().Logger()
 	})
-	*r = *r.WithContext(httpfast.Context(r.Context(), &httpfast.Conn{}))
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

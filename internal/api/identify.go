@@ -49,14 +49,14 @@ var (
 func (x *exchange) credential() (keys.Token, *Error) {
 	values := x.Request.Header["Authorization"]
 	if len(values) == 1 {
-		if token, ok := x.kept.parsed(values[0]); ok {
+		if token, ok := x.cache.get(values[0]); ok {
 			return token, nil
 		}
-		values = []string{x.kept.own(values[0])}
+		values = []string{x.cache.own(values[0])}
 	}
 	token, refusal := credential(values)
 	if refusal == nil {
-		x.kept.keep(values[0], token)
+		x.cache.put(values[0], token)
 	}
 	return token, refusal
 }

@@ -1,75 +1,107 @@
 package api
 
 import (
+	"strconv"
+
 	"github.com/ulule/limiter/v3"
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 )
 
-// allowance is what an answer says of the caller's limits: one window in the contract's three headers, and all of them
-// in the two of the IETF's draft.
-type allowance struct {
-	terms
-	// remaining is the shown window's, left each window's.
-	remaining int64
-	left      [3]int64
+// limitStatus is what a response says of the caller's limits: the binding window in the contract's three headers, and all windows in
+// the two of the IETF's draft.
+type limitStatus struct {
+	limit, remaining, reset int64
+
+	windows [3]windowStatus
+	count   int
 }
 
-// terms are the part of an allowance that is the same for all requests of a while.
-type terms struct {
-	// count says which windows there are: see windows.
-	count int
-	// limit and reset (Unix seconds) are the shown window's, quotas and resets each window's.
-	limit, reset   int64
-	quotas, resets [3]int64
+// windowStatus is one window by name. The reset is in Unix seconds.
+type windowStatus struct {
+	name                             string
+	seconds, quota, remaining, reset int64
 }
 
-// window is one limit by name, and its seconds.
-type window struct {
-	name    string
-	seconds int64
+const (
+	minuteSeconds = 60
+	daySeconds    = 24 * 60 * 60
+)
+
+func (l *limitStatus) add(name string, seconds, quota, remaining, reset int64) {
+	l.windows[l.count] = windowStatus{name, seconds, quota, remaining, reset}
+	l.count++
 }
 
-// windows are those of an allowance, by how many it has: the address's, the tenant's, the tenant's and the key's.
-var windows = [4][]window{
-	1: {{"ip", 60}},
-	2: {{string(plans.Minute), 60}, {string(plans.Day), 86400}},
-	3: {{string(plans.Minute), 60}, {string(plans.Day), 86400}, {string(plans.Key), 60}},
-}
-
-func tenantAllowance(d *plans.Decision) allowance {
+func tenantLimits(d *plans.Decision) limitStatus {
 	b := d.Binding()
-	l := allowance{remaining: b.Remaining, terms: terms{count: 2, limit: b.Limit, reset: b.Reset}}
-	l.set(0, d.Minute.Limit, d.Minute.Remaining, d.Minute.Reset)
-	l.set(1, d.Day.Limit, d.Day.Remaining, d.Day.Reset)
-	if d.Key.Limit > 0 {
-		l.set(2, d.Key.Limit, d.Key.Remaining, d.Key.Reset)
-		l.count = 3
+	l := limitStatus{limit: b.Limit, remaining: b.Remaining, reset: b.Reset}
+	windows, count := d.Windows()
+	for _, w := range windows[:count] {
+		seconds := int64(minuteSeconds)
+		if w.Name == plans.Day {
+			seconds = daySeconds
+		}
+		l.add(string(w.Name), seconds, w.Limit, w.Remaining, w.Reset)
 	}
 	return l
 }
 
-// bannedAllowance says that nothing passes in any window before the ban ends. It shows the narrowest.
-func bannedAllowance(c *keys.Caller, reset int64) allowance {
+// bannedLimits says that no window admits a request before the ban ends. The narrowest window binds.
+func bannedLimits(c *keys.Caller, reset int64) limitStatus {
 	q := c.Tenant.Quota
-	l := allowance{terms: terms{count: 2, limit: q.PerMinute, reset: reset}}
-	l.set(0, q.PerMinute, 0, reset)
-	l.set(1, q.PerDay, 0, reset)
+	l := limitStatus{limit: q.PerMinute, reset: reset}
+	l.add(string(plans.Minute), minuteSeconds, q.PerMinute, 0, reset)
+	l.add(string(plans.Day), daySeconds, q.PerDay, 0, reset)
 	if c.PerMinute > 0 {
-		l.set(2, c.PerMinute, 0, reset)
-		l.count = 3
+		l.add(string(plans.Key), minuteSeconds, c.PerMinute, 0, reset)
 		l.limit = min(l.limit, c.PerMinute)
 	}
 	return l
 }
 
-func addressAllowance(b limiter.Context) allowance {
-	l := allowance{remaining: b.Remaining, terms: terms{count: 1, limit: b.Limit, reset: b.Reset}}
-	l.set(0, b.Limit, b.Remaining, b.Reset)
+func addressLimits(b limiter.Context) limitStatus {
+	l := limitStatus{limit: b.Limit, remaining: b.Remaining, reset: b.Reset}
+	l.add("ip", minuteSeconds, b.Limit, b.Remaining, b.Reset)
 	return l
 }
 
-func (l *allowance) set(i int, quota, left, reset int64) {
-	l.quotas[i], l.left[i], l.resets[i] = quota, left, reset
+// setHeaders sets the contract's X-RateLimit headers, and RateLimit-Policy and RateLimit as draft-ietf-httpapi-ratelimit-headers-11
+// has them: structured field lists of strings with parameters. Their values are parts of one string.
+func (l *limitStatus) setHeaders(h *headers, now int64) {
+	var space [320]byte
+	b := strconv.AppendInt(space[:0], l.limit, 10)
+	remaining := len(b)
+	b = strconv.AppendInt(b, l.remaining, 10)
+	reset := len(b)
+	b = strconv.AppendInt(b, l.reset, 10)
+	policy := len(b)
+	for i := range l.windows[:l.count] {
+		w := &l.windows[i]
+		b = append(appendItem(b, i, w.name), ";q="...)
+		b = append(strconv.AppendInt(b, w.quota, 10), ";w="...)
+		b = strconv.AppendInt(b, w.seconds, 10)
+	}
+	status := len(b)
+	for i := range l.windows[:l.count] {
+		w := &l.windows[i]
+		b = append(appendItem(b, i, w.name), ";r="...)
+		b = append(strconv.AppendInt(b, w.remaining, 10), ";t="...)
+		b = strconv.AppendInt(b, max(0, w.reset-now), 10)
+	}
+	text := string(b)
+	h.set("X-RateLimit-Limit", text[:remaining])
+	h.set("X-RateLimit-Remaining", text[remaining:reset])
+	h.set("X-RateLimit-Reset", text[reset:policy])
+	h.set("RateLimit-Policy", text[policy:status])
+	h.set("RateLimit", text[status:])
+}
+
+// appendItem appends the list's item number i, which is a string.
+func appendItem(b []byte, i int, name string) []byte {
+	if i > 0 {
+		b = append(b, ", "...)
+	}
+	return append(append(append(b, '"'), name...), '"')
 }

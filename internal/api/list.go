@@ -1,9 +1,8 @@
 package api
 
 import (
+	"bytes"
 	"net/http"
-	"slices"
-	"strconv"
 
 	"petstore.example/internal/api/httpfield"
 	"petstore.example/internal/api/jsonbody"
@@ -25,16 +24,10 @@ func newListPage[T any](q *listQuery, address string, rows []T, more bool, id fu
 		return nil, err
 	}
 	defer body.Release()
-	p := &pagecache.Page{Tag: listTag(body, next), Length: []string{strconv.Itoa(body.Len())}}
 	var space [512]byte
-	b := append(append(append(space[:0], "ETag: "...), p.Tag...), "\r\nLink: "...)
-	b = append(q.appendLinks(b, address, next), "\r\n"...)
-	if next != "" {
-		b = append(append(append(b, "X-Next-Cursor: "...), next...), "\r\n"...)
-	}
-	all := slices.Concat(b, body.Bytes())
-	p.Lines, p.Body = all[:len(b):len(b)], all[len(b):]
-	return p, nil
+	return &pagecache.Page{
+		Tag: listTag(body, next), Links: string(q.appendLinks(space[:0], address, next)), Next: next, Body: bytes.Clone(body.Bytes()),
+	}, nil
 }
 
 // listTag returns the ETag of a page: of its body and of the next cursor. When a row is added after a full last page, the body stays
@@ -49,10 +42,14 @@ func listTag(body *jsonbody.Buffer, next string) string {
 
 // answerPage answers with a page of a list, or 304 if the client has it.
 func (x *exchange) answerPage(p *pagecache.Page) {
-	x.lines = p.Lines
+	x.set("ETag", p.Tag)
+	x.set("Link", p.Links)
+	if p.Next != "" {
+		x.set("X-Next-Cursor", p.Next)
+	}
 	if httpfield.NoneMatch(x.Request.Header["If-None-Match"], p.Tag) {
 		x.write(http.StatusNotModified, nil)
 		return
 	}
-	x.send(http.StatusOK, p.Body, p.Length)
+	x.write(http.StatusOK, p.Body)
 }

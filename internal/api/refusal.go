@@ -23,7 +23,7 @@ type refusal struct {
 
 // overLimit is the refusal by a window of the caller's, which a connection that is flooding gets many times in a second: then it is
 // at hand, 0.5 µs and 4 allocations less.
-func (k *kept) overLimit(c *keys.Caller, w *plans.Window, share bool, wait int64) *Error {
+func (k *connCache) overLimit(c *keys.Caller, w *plans.Window, share bool, wait int64) *Error {
 	if k == nil {
 		return overLimit(c, *w, share, wait)
 	}

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
-
-	"petstore.example/internal/httpfast"
 )
 
 // maxURI is the longest request target, in bytes.
@@ -25,13 +23,13 @@ func (a *api) serve(r route) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		x := exchanges.Get().(*exchange)
 		x.Context, x.route, x.metrics = c, &r, observed
+		x.headers.Header = c.Writer.Header()
 		x.started = time.Now()
 		x.now = x.started
 		if a.Clock != nil {
 			x.now = a.Clock()
 		}
-		x.conn = httpfast.From(c.Request.Context())
-		x.kept = x.memory()
+		x.cache = connCacheOf(c.Writer)
 		x.id = requestID(c.Request.Header, x.started)
 		defer a.finish(x)
 		if err := a.answer(x); err != nil {
@@ -49,7 +47,7 @@ func (a *api) answer(x *exchange) error {
 	x.mark()
 	if len(x.Request.RequestURI) > maxURI {
 		// Nobody is asked yet who calls, so this counts as the address's.
-		x.limits = addressAllowance(a.takeAddress(x))
+		x.limits = addressLimits(a.takeAddress(x))
 		return codeURITooLong.err()
 	}
 	a.identify(x)
@@ -75,11 +73,8 @@ func (a *api) finish(x *exchange) {
 	elapsed, status := time.Since(x.started), x.status()
 	x.metrics.observe(x, status, elapsed)
 	a.record(x, status, elapsed)
-	if x.conn != nil {
-		// Only net/http and package httpfast are known to have copied the header's values.
-		*x = exchange{}
-		exchanges.Put(x)
-	}
+	*x = exchange{}
+	exchanges.Put(x)
 	if cut {
 		// The server closes the connection, so that nobody takes half an answer for a whole one.
 		panic(http.ErrAbortHandler)

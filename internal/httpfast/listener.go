@@ -30,8 +30,7 @@ type sweep struct{ at, near time.Time }
 
 func newSweep(now time.Time) *sweep { return &sweep{now, now.Add(4 * sweepEvery)} }
 
-// Listen returns a listener whose connections are Conns. It is to be closed.
-func Listen(on net.Listener) *Listener {
+func newListener(on net.Listener) *Listener {
 	l := &Listener{Listener: on, conns: map[*Conn]struct{}{}, over: make(chan struct{})}
 	l.swept.Store(newSweep(time.Now()))
 	go l.run()

@@ -2,6 +2,8 @@ package httpfast
 
 import (
 	"net/http"
+	"net/textproto"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -11,10 +13,11 @@ import (
 // responseWriter is the http.ResponseWriter of a plain request. It keeps the body until the handler has returned, so that its length is known
 // and everything goes out in one write. Beyond ResponseWriter it can do nothing: no flushing, no trailers, no 1xx.
 type responseWriter struct {
-	// conn's Head goes behind the status line.
 	conn   *Conn
 	method string
 	header http.Header
+	// names are those of a header in order, usually also of the next response's.
+	names []string
 
 	// status is 0 until the handler has written the header. All that depends on the header was found out then.
 	status                      int
@@ -24,6 +27,12 @@ type responseWriter struct {
 	// out is the answer, first as far as the header goes.
 	out, body []byte
 }
+
+// UserData returns what SetUserData was given last, by any request of the connection; nil at first.
+func (w *responseWriter) UserData() any { return w.conn.userData }
+
+// SetUserData keeps a value for the connection's next requests.
+func (w *responseWriter) SetUserData(data any) { w.conn.userData = data }
 
 // Header implements http.ResponseWriter.
 func (w *responseWriter) Header() http.Header { return w.header }
@@ -43,33 +52,77 @@ func (w *responseWriter) WriteHeader(status int) {
 	_, w.hasType = h["Content-Type"]
 	w.hasType = w.hasType || len(h["Content-Encoding"]) > 0 && h["Content-Encoding"][0] != ""
 	_, w.hasLength = h["Content-Length"]
-	w.out = append(appendStatusLine(w.out, status), w.conn.takeHead()...)
-	w.appendMap()
+	w.out = appendStatusLine(w.out, status)
+	w.appendHeader()
 }
 
-// Header lines that the handler may have set and that are not copied: what they say is the connection's to say, or wrong without a
-// body.
-var (
-	notCopied       = map[string]bool{"Connection": true, "Transfer-Encoding": true, "Trailer": true, "Content-Length": true}
-	notOfHead       = map[string]bool{"Connection": true, "Transfer-Encoding": true, "Trailer": true}
-	notOfUnmodified = map[string]bool{"Connection": true, "Transfer-Encoding": true, "Trailer": true, "Content-Length": true, "Content-Type": true}
-)
-
-// appendMap appends the lines that the handler has set by the map. There is hardly ever more than one, and that is
-// Content-Type.
-func (w *responseWriter) appendMap() {
-	without := notCopied
-	switch {
-	case w.status == http.StatusNotModified:
-		without = notOfUnmodified
-	case w.method == http.MethodHead && hasBody(w.status):
-		without = notOfHead
-	}
-	if v := w.header["Content-Type"]; len(w.header) == 1 && len(v) == 1 && !without["Content-Type"] && !strings.ContainsAny(v[0], "\r\n") {
-		w.out = append(append(append(w.out, "Content-Type: "...), v[0]...), "\r\n"...)
+// appendHeader appends the header's lines in the order of their names, as net/http does.
+func (w *responseWriter) appendHeader() {
+	if w.appendLines() {
 		return
 	}
-	_ = w.header.WriteSubset((*appender)(&w.out), without) // It fails only where its writer does.
+	if w.sortNames() && w.appendLines() {
+		return
+	}
+	omitted := map[string]bool{}
+	for name := range w.header {
+		omitted[name] = w.omits(name)
+	}
+	_ = w.header.WriteSubset((*appender)(&w.out), omitted) // It fails only where its writer does.
+}
+
+// sortNames sets w.names, and returns false if one of them is no header's.
+func (w *responseWriter) sortNames() bool {
+	w.names = w.names[:0]
+	for name := range w.header {
+		if name == "" || !consists(name, inName) {
+			w.names = w.names[:0]
+			return false
+		}
+		w.names = append(w.names, name)
+	}
+	slices.Sort(w.names)
+	return true
+}
+
+// appendLines appends the lines of w.names. It appends none and returns false if the header has other names, or if net/http would
+// correct a value.
+func (w *responseWriter) appendLines() bool {
+	if len(w.names) != len(w.header) {
+		return false
+	}
+	b := w.out
+	for _, name := range w.names {
+		values, ok := w.header[name]
+		if !ok {
+			return false
+		}
+		if w.omits(name) {
+			continue
+		}
+		for _, v := range values {
+			if strings.IndexByte(v, '\n') >= 0 || strings.IndexByte(v, '\r') >= 0 || v != textproto.TrimString(v) {
+				return false
+			}
+			b = append(append(append(append(b, name...), ": "...), v...), "\r\n"...)
+		}
+	}
+	w.out = b
+	return true
+}
+
+// omits reports whether a header that the handler has set is left out: what it says is the connection's to say, or wrong without a
+// body.
+func (w *responseWriter) omits(name string) bool {
+	switch name {
+	case "Connection", "Transfer-Encoding", "Trailer":
+		return true
+	case "Content-Length":
+		return w.method != http.MethodHead || !hasBody(w.status)
+	case "Content-Type":
+		return w.status == http.StatusNotModified
+	}
+	return false
 }
 
 // appender is an io.Writer.
@@ -149,7 +202,7 @@ func (w *responseWriter) finish(now time.Time) []byte {
 // empty makes the answer ready for another request.
 func (w *responseWriter) empty() {
 	clear(w.header)
-	*w = responseWriter{header: w.header, out: w.out[:0], body: w.body[:0]}
+	*w = responseWriter{header: w.header, names: w.names, out: w.out[:0], body: w.body[:0]}
 }
 
 func appendStatusLine(b []byte, status int) []byte {

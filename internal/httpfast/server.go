@@ -23,7 +23,7 @@ var longAgo = time.Unix(1, 0)
 //
 // The server's Close does not interrupt plain requests under way: WaitIdle does.
 func WrapServer(s *http.Server, on net.Listener) *Listener {
-	l := Listen(on)
+	l := newListener(on)
 	l.handler, l.writeTimeout, l.idleTimeout = s.Handler, s.WriteTimeout, s.IdleTimeout
 	if l.handler == nil {
 		l.handler = http.DefaultServeMux
@@ -31,7 +31,12 @@ func WrapServer(s *http.Server, on net.Listener) *Listener {
 	if l.idleTimeout == 0 {
 		l.idleTimeout = s.ReadTimeout
 	}
-	s.ConnContext = Context
+	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if own, ok := c.(*Conn); ok {
+			own.base = ctx
+		}
+		return ctx
+	}
 	s.ConnState = func(c net.Conn, state http.ConnState) {
 		if own, ok := c.(*Conn); ok {
 			own.phase.Store(busy)
@@ -169,7 +174,6 @@ func (c *Conn) handle(x *exchange) (ahead []byte) {
 			c.leave()
 		}
 	}()
-	c.Head = c.Head[:0] // Should a handler have left one when it was too late.
 	x.response.method, x.response.conn = x.request.method, c
 	c.listener.handler.ServeHTTP(&x.response, x.request.forHandler(c).WithContext(ctx))
 	done = true

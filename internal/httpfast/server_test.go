@@ -89,11 +89,7 @@ func TestFastRequest(t *testing.T) {
 func echo(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	h := w.Header()
-	if c := From(r.Context()); c != nil {
-		c.Head = append(c.Head[:0], "X-Head: "+r.URL.Path+"\r\n"...)
-	} else {
-		h.Set("X-Head", r.URL.Path)
-	}
+	h.Set("X-Path", r.URL.Path)
 	told := fmt.Sprintf("%s %s %s %s %v %v %q %v", r.Method, r.RequestURI, r.Host, r.Proto, r.URL, r.Header, body, err)
 	switch r.URL.Path {
 	case "/nothing":
@@ -137,18 +133,6 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	default:
 		_, _ = io.WriteString(w, told)
 	}
-}
-
-// prepared is a server with plain requests answered by its connections.
-func prepared(t *testing.T, s *http.Server) (string, *Listener) {
-	t.Helper()
-	plain, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := WrapServer(s, plain)
-	run(t, s, l)
-	return plain.Addr().String(), l
 }
 
 // sent is bytes written at once, after which so many answers are read before anything more is written.
@@ -212,7 +196,7 @@ func TestSameAnswers(t *testing.T) {
 		}
 		echo(w, r)
 	}
-	ours, _ := prepared(t, &http.Server{Handler: http.HandlerFunc(counted), ErrorLog: log.New(io.Discard, "", 0)})
+	ours, _ := serve(t, &http.Server{Handler: http.HandlerFunc(counted), ErrorLog: log.New(io.Discard, "", 0)})
 	theirs := plainServer(t, http.HandlerFunc(echo))
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -284,7 +268,7 @@ func randomStream(random *rand.Rand) (all []sent) {
 func TestFastContext(t *testing.T) {
 	t.Parallel()
 	seen, ended := make(chan context.Context, 1), make(chan error, 1)
-	addr, _ := prepared(t, &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	addr, _ := serve(t, &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/wait":
 			child, cancel := context.WithTimeout(r.Context(), 20*time.Second)
@@ -372,7 +356,7 @@ func TestFastShutdown(t *testing.T) {
 				<-release
 			}
 		})}
-		addr, l := prepared(t, s)
+		addr, l := serve(t, s)
 		slow, idle := dial(t, addr), dial(t, addr)
 		for _, c := range []net.Conn{slow, idle} {
 			for range 2 {
@@ -435,7 +419,7 @@ func TestFastPanics(t *testing.T) {
 			panic("oh")
 		}
 	})}
-	addr, l := prepared(t, s)
+	addr, l := serve(t, s)
 	for _, path := range []string{"/abort", "/panic"} {
 		c := dial(t, addr)
 		get(t, c, "/")
@@ -466,7 +450,7 @@ func TestFastTimeouts(t *testing.T) {
 	t.Parallel()
 	const timeout = 2 * time.Second
 	long := strings.Repeat("x", 8<<20)
-	addr, _ := prepared(t, &http.Server{IdleTimeout: timeout, WriteTimeout: timeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	addr, _ := serve(t, &http.Server{IdleTimeout: timeout, WriteTimeout: timeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/long" {
 			_, _ = io.WriteString(w, long)
 		}

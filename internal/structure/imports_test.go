@@ -36,7 +36,7 @@ var below = map[string][]string{
 	"cmd/petstore":    {"*"},
 	"cmd/petstorectl": {"internal/store", "internal/diagnose", "internal/keys", "internal/plans", "internal/cluster", "internal/usage", "internal/audit", "internal/devfile", "migrations"},
 
-	"internal/api":   {"internal/freshness", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/httpfast", "internal/usage"},
+	"internal/api":   {"internal/freshness", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/usage"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
 	"internal/plans": {"internal/cluster", "internal/freshness"},
 	"internal/store": {"internal/keys", "internal/plans", "internal/cluster", "internal/catalog", "internal/usage", "internal/audit", "migrations"},

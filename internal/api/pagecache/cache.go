@@ -41,11 +41,8 @@ type Key struct {
 // Page is a finished answer, complete except for what differs from request to request.
 type Page struct {
 	Body []byte
-	// Tag is the ETag. Lines are the header lines ETag, Link and X-Next-Cursor.
-	Tag   string
-	Lines []byte
-	// Length is the value of Content-Length.
-	Length []string
+	// Tag, Links and Next are the headers ETag, Link and X-Next-Cursor. Next is empty on the last page.
+	Tag, Links, Next string
 }
 
 // cachedPage is a page at a version of the tenant's catalogue.
@@ -54,7 +51,9 @@ type cachedPage struct {
 	version int64
 }
 
-func (p *cachedPage) weight() int64 { return int64(pageOverhead + len(p.Body) + len(p.Lines)) }
+func (p *cachedPage) weight() int64 {
+	return int64(pageOverhead + len(p.Body) + len(p.Tag) + len(p.Links) + len(p.Next))
+}
 
 // Cache holds pages. A nil *Cache holds none.
 type Cache struct {

@@ -3,35 +3,42 @@ package api
 import (
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	"petstore.example/internal/httpfast"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 )
 
-// over sends requests over one connection, and returns each answer with the head that was left with the connection.
-func (w *world) over(c *httpfast.Conn, r *http.Request) (rec *httptest.ResponseRecorder, head string) {
-	rec = w.do(r.WithContext(httpfast.Context(r.Context(), c)))
-	return rec, string(c.Head)
+// fakeConn is a connection's one value.
+type fakeConn struct{ data any }
+
+func (c *fakeConn) UserData() any        { return c.data }
+func (c *fakeConn) SetUserData(data any) { c.data = data }
+
+// connRecorder records a response of one connection.
+type connRecorder struct {
+	*httptest.ResponseRecorder
+	*fakeConn
 }
 
-// newConnWorld is a world without the check of the contract, which can't see what goes with the connection.
-func newConnWorld(t *testing.T) *world { return newWorld(struct{ testing.TB }{t}) }
+// over sends a request over a connection.
+func (w *world) over(c *fakeConn, r *http.Request) *httptest.ResponseRecorder {
+	rec := httptest.NewRecorder()
+	w.ServeHTTP(connRecorder{rec, c}, r)
+	return rec
+}
 
 // TestKeysOverOneConnection: what a connection remembers of one request decides nothing about the next.
 func TestKeysOverOneConnection(t *testing.T) {
 	t.Parallel()
-	w, c := newConnWorld(t), &httpfast.Conn{}
+	w, c := newWorld(t), &fakeConn{}
 	ask := func(authorization string) (status int, limit string) {
 		t.Helper()
-		rec, head := w.over(c, w.request("GET", "/v1/pets", "", "Authorization", authorization))
-		_, limit, _ = strings.Cut(head, "X-RateLimit-Limit: ")
-		limit, _, _ = strings.Cut(limit, "\r\n")
-		return rec.Code, limit
+		rec := w.over(c, w.request("GET", "/v1/pets", "", "Authorization", authorization))
+		return rec.Code, header(rec, "X-RateLimit-Limit")
 	}
 	is := func(step, authorization string, status int, limit string) {
 		t.Helper()
@@ -53,12 +60,12 @@ func TestKeysOverOneConnection(t *testing.T) {
 	is("more than it", acme+" ", 401, "6000")
 	is("as good with more spaces", "bearer  "+w.key, 200, "60")
 	is("with very many", "bearer"+strings.Repeat(" ", 100)+w.key, 200, "60")
-	if k := c.Kept.(*kept); len(k.authorization) > maxAuthorization {
+	if k := c.data.(*connCache); len(k.authorization) > maxAuthorization {
 		t.Errorf("the connection holds %d bytes", len(k.authorization))
 	}
 	r := w.request("GET", "/v1/pets", "", "Authorization", acme)
 	r.Header.Add("Authorization", acme)
-	if rec, _ := w.over(c, r); rec.Code != 401 {
+	if rec := w.over(c, r); rec.Code != 401 {
 		t.Errorf("twice: %d", rec.Code)
 	}
 	w.directory.change(t, w.key, func(c *keys.Caller) {
@@ -73,7 +80,7 @@ func TestKeysOverOneConnection(t *testing.T) {
 // TestPeersOverOneConnection: who calls without a key is counted by its own address.
 func TestPeersOverOneConnection(t *testing.T) {
 	t.Parallel()
-	w, c := newConnWorld(t), &httpfast.Conn{}
+	w, c := newWorld(t), &fakeConn{}
 	for _, remote := range []string{"192.0.2.1:1", "192.0.2.1:1", "[2001:db8::1]:1", "192.0.2.1:2", "nonsense", "192.0.2.1:1", "192.0.2.1:1"} {
 		r := w.request("GET", "/v1/pets", "", "Authorization", "")
 		r.RemoteAddr = remote
@@ -100,41 +107,10 @@ func (d *fakeDirectory) revoke(t testing.TB, key string) {
 	delete(d.callers, token.Digest())
 }
 
-// TestLimitLinesOverOneConnection: whatever a connection has said of limits before, it says what the map's way says.
-func TestLimitLinesOverOneConnection(t *testing.T) {
-	t.Parallel()
-	w := newConnWorld(t)
-	kept := &limitLines{}
-	tenant := func(d plans.Decision) allowance { return tenantAllowance(&d) }
-	claim := plans.Claim{TenantID: 1, Quota: plans.Quota{PerMinute: 2, PerDay: 1000}}
-	larger := plans.Claim{TenantID: 1, Quota: plans.Quota{PerMinute: 2, PerDay: 1001}}
-	other := plans.Claim{TenantID: 2, KeyID: "k", Quota: claim.Quota, KeyPerMinute: 1}
-	for i, l := range []allowance{
-		{},
-		tenant(w.limiter.Take(t.Context(), claim, at)),
-		tenant(w.limiter.Take(t.Context(), claim, at)),
-		tenant(w.limiter.Take(t.Context(), claim, at)),
-		tenant(w.limiter.Take(t.Context(), larger, at)),
-		tenant(w.limiter.Take(t.Context(), other, at)),
-		tenant(w.limiter.Take(t.Context(), other, at)),
-		addressAllowance(w.addresses.Take(netip.Addr{}, at)),
-		addressAllowance(w.addresses.Take(netip.Addr{}, at)),
-		bannedAllowance(&keys.Caller{Tenant: &plans.Tenant{Quota: claim.Quota}}, at.Unix()+900),
-		tenant(w.limiter.Take(t.Context(), claim, at.Add(time.Hour))),
-	} {
-		for _, now := range []int64{at.Unix(), at.Unix(), at.Unix() + 1, at.Unix() + 86400} {
-			want := string(new(limitLines).append(nil, &l, now))
-			if got := string(kept.append(nil, &l, now)); got != want {
-				t.Errorf("%d at %d: %q, want %q", i, now, got, want)
-			}
-		}
-	}
-}
-
 // TestRefusalsOverOneConnection: each refusal names its own plan, limit, window and wait, whatever was refused before on the connection.
 func TestRefusalsOverOneConnection(t *testing.T) {
 	t.Parallel()
-	w, c := newConnWorld(t), &httpfast.Conn{}
+	w, c := newWorld(t), &fakeConn{}
 	caller := func(key, plan string, q plans.Quota, own int64) {
 		w.directory.change(t, key, func(c *keys.Caller) {
 			c.Tenant, c.PerMinute = &plans.Tenant{ID: c.Tenant.ID, Plan: plan, Quota: q}, own
@@ -146,11 +122,11 @@ func TestRefusalsOverOneConnection(t *testing.T) {
 		ask := func() *http.Request {
 			return w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+key, "X-Request-Id", "same")
 		}
-		want, wantHead := w.over(&httpfast.Conn{}, ask())
+		want := w.over(&fakeConn{}, ask())
 		for range 2 {
-			got, head := w.over(c, ask())
-			if want.Code != 429 || got.Code != want.Code || got.Body.String() != want.Body.String() || head != wantHead {
-				t.Errorf("got  %d %s %s\nwant %d %s %s", got.Code, got.Body, head, want.Code, want.Body, wantHead)
+			got := w.over(c, ask())
+			if want.Code != 429 || got.Code != want.Code || got.Body.String() != want.Body.String() || !reflect.DeepEqual(got.Result().Header, want.Result().Header) {
+				t.Errorf("got  %d %s %v\nwant %d %s %v", got.Code, got.Body, got.Result().Header, want.Code, want.Body, want.Result().Header)
 			}
 		}
 	}

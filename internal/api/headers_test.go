@@ -1,0 +1,208 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/httpfast"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+// listen serves the handler, on a listener that prepare makes of a plain one, and returns the base of its addresses.
+func listen(t *testing.T, h http.Handler, prepare func(*http.Server, net.Listener) net.Listener) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: h, DisableGeneralOptionsHandler: true}
+	base := "http://" + l.Addr().String()
+	l = prepare(s, l)
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(l) }()
+	t.Cleanup(func() {
+		_ = s.Close()
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	return base
+}
+
+// The ways to serve.
+var (
+	netHTTP  = func(_ *http.Server, l net.Listener) net.Listener { return l }
+	fastPath = func(s *http.Server, l net.Listener) net.Listener { return httpfast.WrapServer(s, l) }
+)
+
+// watcher is a middleware. It notes the headers as a ResponseWriter that wraps another sees them when they are written, and as the
+// wrapped one shows them at the end. With bare set it wraps nothing.
+type watcher struct {
+	http.Handler
+	bare, isFast   bool
+	written, atEnd http.Header
+}
+
+func (m *watcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, m.isFast = w.(connection)
+	m.written = nil
+	if m.bare {
+		m.Handler.ServeHTTP(w, r)
+	} else {
+		m.Handler.ServeHTTP(&watchedWriter{w, m}, r)
+	}
+	m.atEnd = w.Header().Clone()
+}
+
+type watchedWriter struct {
+	http.ResponseWriter
+	m *watcher
+}
+
+func (w *watchedWriter) WriteHeader(status int) {
+	w.m.written = w.Header().Clone()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *watchedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// response is what a client, or a middleware, sees of one.
+type response struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// comparable returns a response with the same names of headers on every way, and without what differs from request to request.
+func (r response) comparable(t *testing.T) response {
+	t.Helper()
+	h := http.Header{}
+	for name, values := range r.Header {
+		if len(values) != 1 {
+			t.Errorf("%s: %q", name, values)
+		}
+		h[http.CanonicalHeaderKey(name)] = values
+	}
+	h.Del("Date") // The server's.
+	for _, own := range []string{"X-Ratelimit-Remaining", "Ratelimit", "Location"} {
+		if h[own] != nil {
+			h[own] = []string{"differs"}
+		}
+	}
+	r.Header = h
+	if h["Location"] != nil {
+		r.Body = "" // It has an ID of its own.
+	}
+	return r
+}
+
+// TestHeadersEverywhere: the client of net/http and that of the fast path, a test recorder, and a middleware on each of them see the
+// same headers, each once.
+func TestHeadersEverywhere(t *testing.T) {
+	t.Parallel()
+	w, _, _ := newMemoryWorld(t, 1<<20)
+	for range 30 {
+		w.addPet(t, "available")
+	}
+	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
+	t.Cleanup(client.CloseIdleConnections)
+	slow, fast := &watcher{Handler: w}, &watcher{Handler: w}
+	slowURL, fastURL := listen(t, slow, netHTTP), listen(t, fast, fastPath)
+	tag := header(w.list(t, "?limit=2"), "ETag")
+	w.directory.change(t, w.other, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 3, Quota: plans.Quota{PerMinute: 0, PerDay: 1}} })
+	ask := func(m *watcher, base string, r *http.Request) response {
+		r = r.Clone(t.Context())
+		r.RequestURI = ""
+		var err error
+		if r.URL, err = r.URL.Parse(base + r.URL.RequestURI()); err != nil {
+			t.Fatal(err)
+		}
+		res, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		got := response{res.StatusCode, res.Header, string(body)}.comparable(t)
+		for name, header := range map[string]http.Header{"written": m.written, "at the end": m.atEnd} {
+			if header == nil && m.bare {
+				continue
+			}
+			seen := response{got.Status, header, got.Body}.comparable(t)
+			if diff := cmp.Diff(got, seen); diff != "" {
+				t.Errorf("%s %s, %s: (-client +middleware)\n%s", r.Method, r.URL, name, diff)
+			}
+		}
+		return got
+	}
+	times, fastTimes := 0, 0
+	for i, tt := range []struct {
+		line, body string
+		headers    []string
+	}{
+		{"GET /v1/pets?limit=2", "", nil},
+		{"GET /v1/pets?limit=2", "", nil},
+		{"HEAD /v1/pets?limit=2", "", nil},
+		{"GET /v1/pets?limit=2", "", []string{"If-None-Match", tag}},
+		{"GET /v1/pets?limit=100&status=available&colour=red", "", nil},
+		{"GET /v1/pets?limit=0", "", nil},
+		{"GET /v1/pets/1", "", nil},
+		{"GET /v1/pets/99", "", nil},
+		{"GET /v1/store/orders", "", nil},
+		{"GET /v1/usage", "", nil},
+		{"POST /v1/pets", `{"name":"Rex","categoryId":1}`, []string{"Content-Type", "application/json"}},
+		{"POST /v1/pets", `{"name":"Rex","categoryId":1}`, []string{"Content-Type", "application/json", "Prefer", "handling=strict"}},
+		{"POST /v1/pets", `{`, []string{"Content-Type", "application/json"}},
+		{"POST /v1/pets", `{}`, []string{"Content-Type", "text/plain"}},
+		{"PATCH /v1/pets/1", `{"name":"Max"}`, []string{"Content-Type", "application/json"}},
+		{"DELETE /v1/pets", "", nil},
+		{"GET /v1/nothing", "", nil},
+		{"OPTIONS /v1/pets", "", []string{"Origin", "https://x.example", "Access-Control-Request-Method", "GET"}},
+		{"GET /v1/pets", "", []string{"Authorization", "Bearer pst_live_x"}},
+		{"GET /v1/pets", "", []string{"Authorization", ""}},
+		{"GET /v1/pets", "", []string{"Authorization", "Bearer " + w.other}},
+		{"GET /v1/pets?x=" + strings.Repeat("x", maxURI), "", nil},
+		{"GET /docs/errors", "", nil},
+		{"GET /v1/openapi.yaml", "", []string{"Accept-Encoding", "gzip"}},
+	} {
+		method, target, _ := strings.Cut(tt.line, " ")
+		request := func() *http.Request {
+			return w.request(method, target, tt.body, append([]string{"X-Request-Id", "same"}, tt.headers...)...)
+		}
+		rec := w.do(request())
+		want := response{rec.Code, rec.Result().Header, rec.Body.String()}.comparable(t)
+		if method == http.MethodHead {
+			want.Body = ""
+		}
+		if diff := cmp.Diff(want, ask(slow, slowURL, request())); diff != "" {
+			t.Errorf("%d %.60s (-recorder +net/http):\n%.2000s", i, tt.line, diff)
+		}
+		for _, fast.bare = range []bool{false, true, false, true} {
+			// net/http ends a request after its response was sent; a request that comes before is net/http's.
+			time.Sleep(time.Millisecond)
+			if diff := cmp.Diff(want, ask(fast, fastURL, request())); diff != "" {
+				t.Errorf("%d %.60s (-recorder +fast path):\n%.2000s", i, tt.line, diff)
+			}
+			times++
+			if fast.isFast {
+				fastTimes++
+			}
+		}
+	}
+	t.Logf("%d of %d requests took the fast path", fastTimes, times)
+	if fastTimes < times/3 {
+		t.Errorf("only %d of %d requests took the fast path", fastTimes, times)
+	}
+}

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// choose keeps the cases of those names, nil for all, and what they are compared with. Each baseline comes just before the first
-// case that needs it, so that what disturbs one run disturbs the other.
-func (s *stage) choose(names []string) error {
+// choose keeps the cases of those names, all for nil, and what they are compared with. Each baseline comes just before the first
+// case that is compared with it, so that a disturbance affects both.
+func (e *env) choose(names []string) error {
 	if names == nil {
-		names = s.grouped()
+		names = e.grouped()
 	}
-	var chosen []*contender
-	var take func(name string) error
-	take = func(name string) error {
-		c := s.named(name)
+	var chosen []*benchCase
+	var add func(name string) error
+	add = func(name string) error {
+		c := e.find(name)
 		if c == nil {
 			return fmt.Errorf("there is no case %q", name)
 		}
@@ -22,7 +22,7 @@ func (s *stage) choose(names []string) error {
 			return nil
 		}
 		if c.Against != "" {
-			if err := take(c.Against); err != nil {
+			if err := add(c.Against); err != nil {
 				return err
 			}
 		}
@@ -30,22 +30,22 @@ func (s *stage) choose(names []string) error {
 		return nil
 	}
 	for _, name := range names {
-		if err := take(name); err != nil {
+		if err := add(name); err != nil {
 			return err
 		}
 	}
-	s.cases = chosen
+	e.cases = chosen
 	return nil
 }
 
-// grouped returns the names of all cases, those beside each other that have a baseline in common.
-func (s *stage) grouped() (names []string) {
+// grouped returns the names of all cases, those with the same baseline next to each other.
+func (e *env) grouped() (names []string) {
 	var baselines []string
 	groups := map[string][]string{}
-	for _, c := range s.cases {
+	for _, c := range e.cases {
 		base := c
 		for base.Against != "" {
-			base = s.named(base.Against)
+			base = e.find(base.Against)
 		}
 		if !slices.Contains(baselines, base.Name) {
 			baselines = append(baselines, base.Name)

@@ -1,5 +1,5 @@
-// Command bench compares petstore with a bare Gin server on this machine: requests a second, their ratio, processor time a
-// request and latency. It starts and stops all that it needs, and talks to nothing but the loopback address.
+// Command bench compares petstore with a bare Gin server on this machine: requests per second, their ratio, CPU time per request
+// and latency. It starts and stops every server that it needs, all on the loopback address.
 package main
 
 import (
@@ -34,7 +34,7 @@ func realMain() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, o.budget())
+	ctx, cancel := context.WithTimeout(ctx, o.timeout())
 	defer cancel()
 	return run(ctx, o)
 }

@@ -13,7 +13,7 @@ import (
 	"petstore.example/bench/load"
 )
 
-// options are what the benchmark is told.
+// options are the command line.
 type options struct {
 	out io.Writer
 
@@ -29,7 +29,7 @@ type options struct {
 	profile     string
 }
 
-// warmUp is how long each case runs before it is measured, profiled how long with a profile being taken.
+// warmUp is how long each case runs before it is measured; profiled is how long it runs while profiles are taken.
 const (
 	warmUp   = 2 * time.Second
 	profiled = 6 * time.Second
@@ -38,16 +38,16 @@ const (
 func parseOptions(args []string) (*options, error) {
 	o := &options{out: os.Stdout}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	f.StringVar(&o.cases, "cases", "", "`names` of the cases to measure, with commas; empty for all. With some only, the document is not written")
-	f.IntVar(&o.rounds, "rounds", 5, "`number` of measured runs of each case")
-	f.DurationVar(&o.duration, "duration", 3*time.Second, "`time` of each run, in whole seconds")
+	f.StringVar(&o.cases, "cases", "", "comma-separated `names` of the cases to measure; empty for all. The document is written only for all")
+	f.IntVar(&o.rounds, "rounds", 6, "`number` of measured runs of each case")
+	f.DurationVar(&o.duration, "duration", 2*time.Second, "`time` of each run, in whole seconds")
 	f.IntVar(&o.connections, "connections", 64, "`number` of connections")
 	f.IntVar(&o.threads, "threads", min(2, runtime.NumCPU()), "`number` of wrk's threads")
-	f.StringVar(&o.logLevel, "log-level", "info", "petstore's log `level`; its default logs every request")
-	f.StringVar(&o.petstore, "petstore", "bin/petstore", "`program` to measure; built when it is missing")
-	f.StringVar(&o.results, "results", "bench/results.json", "`file` for programs, empty for none")
-	f.StringVar(&o.document, "document", "docs/benchmarks.md", "`file` for people, with a folder of the same name for its pictures; empty for none")
-	f.StringVar(&o.profile, "profile", "", "`folder` for profiles of petstore, a run of each case for itself; empty for none")
+	f.StringVar(&o.logLevel, "log-level", "info", "petstore's log `level`; info, its default, logs every request")
+	f.StringVar(&o.petstore, "petstore", "bin/petstore", "`program` to measure; built if it does not exist")
+	f.StringVar(&o.results, "results", "bench/results.json", "JSON `file` for the results; empty for none")
+	f.StringVar(&o.document, "document", "docs/benchmarks.md", "Markdown `file` for the results, with a directory of the same name for its charts; empty for none")
+	f.StringVar(&o.profile, "profile", "", "`directory` for profiles of petstore, taken in a further run of each case; empty for none")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
@@ -64,18 +64,25 @@ func (o *options) check(rest []string) error {
 	case o.rounds < 1:
 		return errors.New("-rounds must be at least 1")
 	case o.duration < time.Second || o.duration%time.Second != 0:
-		return errors.New("-duration must be whole seconds, at least one: wrk knows no others")
+		return errors.New("-duration must be a positive number of whole seconds, as wrk requires")
 	case o.threads < 1 || o.connections < o.threads:
-		return errors.New("-connections must be at least -threads, and that at least 1")
+		return errors.New("-threads must be at least 1, and -connections at least -threads")
 	}
 	return nil
 }
 
-// budget bounds everything together, with two minutes to start the servers.
-func (o *options) budget() time.Duration {
-	const most, slack = 25, time.Second
-	runs := time.Duration(most*o.rounds) * (o.duration + slack)
-	return 2*time.Minute + most*(warmUp+slack+profiled+slack) + runs
+// measuringTime is how long so many cases run, without profiles.
+func (o *options) measuringTime(cases int) time.Duration {
+	perCase := warmUp + time.Duration(o.rounds)*o.duration
+	halfLoads := time.Duration(2*len(halfLoadCases)*o.rounds) * o.duration
+	return time.Duration(cases)*perCase + halfLoads
+}
+
+// timeout bounds the whole benchmark, with two minutes to start the servers.
+func (o *options) timeout() time.Duration {
+	const maxCases, slack = 28, time.Second
+	runs := time.Duration(maxCases*o.rounds) * (o.duration + slack)
+	return 2*time.Minute + maxCases*(warmUp+slack+profiled+slack) + runs
 }
 
 func (o *options) load(d time.Duration) load.Options {

@@ -14,14 +14,14 @@ import (
 	"petstore.example/bench/load"
 )
 
-// kinds of profiles by pprof's names, and what a person reads of each.
-var kinds = []struct{ name, path, index string }{
+// profileKinds are kinds of profiles by pprof's names, and the sample of each that writeTop sorts by.
+var profileKinds = []struct{ name, path, index string }{
 	{"cpu", "profile", "cpu"},
 	{"allocs", "allocs", "alloc_objects"},
 }
 
-// profiles runs each case that has a profile to take once more, taking it. These runs don't count.
-func profiles(ctx context.Context, o *options, wrk *load.Wrk, cases []*contender) error {
+// profiles runs each case of petstore once more while it takes profiles. These runs are not part of the results.
+func profiles(ctx context.Context, o *options, wrk *load.Wrk, cases []*benchCase) error {
 	if o.profile == "" {
 		return nil
 	}
@@ -39,13 +39,13 @@ func profiles(ctx context.Context, o *options, wrk *load.Wrk, cases []*contender
 	return nil
 }
 
-// takeProfiles writes NAME.cpu.pprof and NAME.allocs.pprof, both of the run alone, and their top entries as text beside them.
-func (c *contender) takeProfiles(ctx context.Context, wrk *load.Wrk, o *options) error {
-	texts := make([][]byte, len(kinds))
+// takeProfiles writes NAME.cpu.pprof and NAME.allocs.pprof of one run, each with its top entries in a text file beside it.
+func (c *benchCase) takeProfiles(ctx context.Context, wrk *load.Wrk, o *options) error {
+	data := make([][]byte, len(profileKinds))
 	var taking errgroup.Group
-	for i, kind := range kinds {
+	for i, kind := range profileKinds {
 		taking.Go(func() (err error) {
-			texts[i], err = c.profile(ctx, fmt.Sprintf("%s?seconds=%d", kind.path, int(profiled.Seconds())-1))
+			data[i], err = c.profile(ctx, fmt.Sprintf("%s?seconds=%d", kind.path, int(profiled.Seconds())-1))
 			return err
 		})
 	}
@@ -53,27 +53,27 @@ func (c *contender) takeProfiles(ctx context.Context, wrk *load.Wrk, o *options)
 	if err := errors.Join(err, taking.Wait()); err != nil {
 		return err
 	}
-	for i, kind := range kinds {
+	for i, kind := range profileKinds {
 		file := filepath.Join(o.profile, c.Name+"."+kind.name+".pprof")
-		if err := os.WriteFile(file, texts[i], 0o644); err != nil {
+		if err := os.WriteFile(file, data[i], 0o644); err != nil {
 			return err
 		}
 		if err := writeTop(ctx, file, kind.index); err != nil {
 			return err
 		}
-		o.say("wrote %s at %.0f requests/s, CPU %v", file, run.RPS, run.CPU)
+		o.logf("wrote %s at %.0f requests/s, CPU %v", file, run.RPS, run.CPU)
 	}
 	return nil
 }
 
-// writeTop writes FILE.txt: the functions that cost most by themselves.
+// writeTop writes FILE.txt: the functions with the highest own cost.
 func writeTop(ctx context.Context, file, index string) error {
-	var complaints bytes.Buffer
+	var stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-nodecount=20", "-sample_index="+index, file)
-	cmd.Stderr = &complaints
+	cmd.Stderr = &stderr
 	text, err := cmd.Output()
 	if err != nil {
-		return fmt.Errorf("read %s: %w: %s", file, err, &complaints)
+		return fmt.Errorf("read %s: %w: %s", file, err, &stderr)
 	}
 	return os.WriteFile(file+".txt", text, 0o644)
 }

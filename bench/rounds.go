@@ -9,51 +9,54 @@ import (
 	"petstore.example/bench/report"
 )
 
-// rounds warms all cases up and then measures each once a round, every other round in the opposite order.
-func rounds(ctx context.Context, o *options, wrk *load.Wrk, cases []*contender) error {
+// runRounds warms up all cases and then measures each once per round, every other round in reverse order.
+func runRounds(ctx context.Context, o *options, wrk *load.Wrk, cases []*benchCase) error {
 	for _, c := range cases {
 		if _, err := c.run(ctx, o.wrk(wrk, warmUp)); err != nil {
 			return fmt.Errorf("warm up %w", err)
 		}
 	}
-	turn := slices.Clone(cases)
+	ordered := slices.Clone(cases)
 	for i := range o.rounds {
-		for _, c := range turn {
+		for _, c := range ordered {
 			run, err := c.run(ctx, o.wrk(wrk, o.duration))
 			if err != nil {
 				return err
 			}
 			c.Runs = append(c.Runs, run)
-			o.sayRun(i, c.Name, run)
+			o.logRun(i, c.Name, run)
 		}
-		slices.Reverse(turn)
+		slices.Reverse(ordered)
 	}
 	return nil
 }
 
-func (o *options) sayRun(round int, name string, run report.Run) {
-	o.say("round %d of %d  %-20s %8.0f requests/s  CPU %v  p99 %.2f ms  others %.0f %%",
+func (o *options) logRun(round int, name string, run report.Run) {
+	o.logf("round %d of %d  %-20s %8.0f requests/s  CPU %v  p99 %.2f ms  others %.0f %%",
 		round+1, o.rounds, name, run.RPS, run.CPU, run.P99.Seconds()*1e3, 100*run.Others)
 }
 
-// half is a case at half of the rate that it carries at most, and the baseline at the same rate.
-type half struct {
-	*report.Half
-	of, against *contender
+// halfLoad is a case and its baseline, both at half of the case's maximum rate.
+type halfLoad struct {
+	*report.HalfLoad
+	of, against *benchCase
 }
 
-// halves measures latencies at half of the maximum, once the maximum is known.
-func halves(ctx context.Context, o *options, s *stage) ([]*report.Half, error) {
-	var all []half
-	var reports []*report.Half
-	for _, name := range []string{"list_memory", "list_redis"} {
-		of := s.named(name)
+// halfLoadCases are the cases whose latency is measured at half of their maximum rate.
+var halfLoadCases = []string{"list_memory", "list_redis"}
+
+// runHalfLoads measures latencies once the maximum rates are known.
+func runHalfLoads(ctx context.Context, o *options, e *env) ([]*report.HalfLoad, error) {
+	var all []halfLoad
+	var reports []*report.HalfLoad
+	for _, name := range halfLoadCases {
+		of := e.find(name)
 		if of == nil {
 			continue
 		}
-		against := s.named("bare_gin")
-		h := half{report.NewHalf(of.Series, against.Series), of, against}
-		all, reports = append(all, h), append(reports, h.Half)
+		against := e.find(of.Against)
+		h := halfLoad{report.NewHalfLoad(of.Series, against.Series), of, against}
+		all, reports = append(all, h), append(reports, h.HalfLoad)
 	}
 	for i := range o.rounds {
 		for _, h := range all {
@@ -65,17 +68,17 @@ func halves(ctx context.Context, o *options, s *stage) ([]*report.Half, error) {
 	return reports, nil
 }
 
-func (h half) measure(ctx context.Context, o *options, round int) error {
+func (h halfLoad) measure(ctx context.Context, o *options, round int) error {
 	for _, side := range []struct {
-		c    *contender
+		c    *benchCase
 		into *report.Series
 	}{{h.against, h.Baseline}, {h.of, h.Case}} {
-		run, err := side.c.run(ctx, o.pace(h.Rate))
+		run, err := side.c.run(ctx, o.openLoop(h.Rate))
 		if err != nil {
 			return err
 		}
 		side.into.Runs = append(side.into.Runs, run)
-		o.sayRun(round, fmt.Sprintf("%s at %.0f/s", side.c.Name, h.Rate), run)
+		o.logRun(round, fmt.Sprintf("%s at %.0f/s", side.c.Name, h.Rate), run)
 	}
 	return nil
 }

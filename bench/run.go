@@ -14,51 +14,51 @@ import (
 	"petstore.example/bench/servers"
 )
 
-// run measures everything and writes it down.
+// run measures everything and writes the results.
 func run(ctx context.Context, o *options) (err error) {
 	r := &report.Report{
 		Machine: machine.Describe(), Rounds: o.rounds, Duration: o.duration, Connections: o.connections, Threads: o.threads,
-		LogLevel: o.logLevel, Animals: servers.Animals, Crowd: servers.Crowd,
+		LogLevel: o.logLevel, Animals: servers.Animals, ManyTenants: servers.ManyTenants,
 	}
-	o.say("%s", r.Machine)
+	o.logf("%s", r.Machine)
 	wrk, err := load.FindWrk()
 	if err != nil {
 		return err
 	}
-	s := &stage{}
-	defer func() { err = errors.Join(err, s.tearDown(context.WithoutCancel(ctx))) }()
-	if err := s.setUp(ctx, o); err != nil {
+	e := &env{}
+	defer func() { err = errors.Join(err, e.tearDown(context.WithoutCancel(ctx))) }()
+	if err := e.setUp(ctx, o); err != nil {
 		return err
 	}
-	r.BodySize = len(s.named("list_memory").target.Body)
-	if err := s.choose(o.selected()); err != nil {
+	r.BodySize = len(e.find("list_memory").target.Body)
+	if err := e.choose(o.selected()); err != nil {
 		return err
 	}
-	if err := describe(ctx, r, s, wrk); err != nil {
+	if err := describe(ctx, r, e, wrk); err != nil {
 		return err
 	}
-	if err := rounds(ctx, o, wrk, s.cases); err != nil {
+	if err := runRounds(ctx, o, wrk, e.cases); err != nil {
 		return err
 	}
-	if r.Halves, err = halves(ctx, o, s); err != nil {
+	if r.HalfLoads, err = runHalfLoads(ctx, o, e); err != nil {
 		return err
 	}
-	if err := profiles(ctx, o, wrk, s.cases); err != nil {
+	if err := profiles(ctx, o, wrk, e.cases); err != nil {
 		return err
 	}
-	o.say("key look-up and limits by themselves")
-	if r.Admissions, err = admission.Measure(ctx, s.redisServer.Database(2)); err != nil {
+	o.logf("key and limits, without HTTP")
+	if r.Admissions, err = admission.Measure(ctx, e.redisServer.Database(2)); err != nil {
 		return err
 	}
 	return write(r, o)
 }
 
-func (o *options) say(format string, args ...any) { fmt.Fprintf(o.out, format+"\n", args...) }
+func (o *options) logf(format string, args ...any) { fmt.Fprintf(o.out, format+"\n", args...) }
 
-// describe adds what the figures depend on.
-func describe(ctx context.Context, r *report.Report, s *stage, wrk *load.Wrk) error {
+// describe adds to the report what the figures depend on.
+func describe(ctx context.Context, r *report.Report, e *env, wrk *load.Wrk) error {
 	names := []string{"fsync", "full_page_writes", "synchronous_commit", "autovacuum", "shared_buffers", "max_connections", "server_version"}
-	values, err := s.postgres.Settings(ctx, names...)
+	values, err := e.postgres.Settings(ctx, names...)
 	if err != nil {
 		return err
 	}
@@ -73,17 +73,17 @@ func describe(ctx context.Context, r *report.Report, s *stage, wrk *load.Wrk) er
 		{Name: "go-redis", Value: machine.Library("github.com/redis/go-redis/v9")},
 		{Name: "ulule/limiter", Value: machine.Library("github.com/ulule/limiter/v3")},
 		{Name: "PostgreSQL", Value: values[last]},
-		{Name: "Redis", Value: s.redisServer.Version},
+		{Name: "Redis", Value: e.redisServer.Version},
 		{Name: "wrk", Value: wrk.Version(ctx)},
 	}
-	for _, c := range s.cases {
+	for _, c := range e.cases {
 		r.Series = append(r.Series, c.Series)
 	}
 	return nil
 }
 
 func write(r *report.Report, o *options) error {
-	o.say("")
+	o.logf("")
 	if err := r.WriteTable(o.out); err != nil {
 		return err
 	}

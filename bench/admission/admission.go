@@ -1,5 +1,5 @@
-// Package admission measures what every request pays before its handler is called, without HTTP: reading the key and checking
-// its checksum, finding the caller in the directory, and counting in all windows.
+// Package admission measures, without HTTP, what happens before a request's handler: parsing the key and checking its checksum,
+// finding the caller in the directory, and counting in all windows.
 package admission
 
 import (
@@ -11,7 +11,7 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// MaxAllocations is the most that admitting a request in memory may make.
+// MaxAllocations bounds the allocations of admitting a request in memory.
 const MaxAllocations = 4
 
 // Gate is a directory with one caller, and a limiter.
@@ -21,7 +21,7 @@ type Gate struct {
 	key       string
 }
 
-// NewGate returns a gate whose caller is in the directory already, as every caller is after its first request.
+// NewGate returns a gate whose caller is already in the directory, as after a first request.
 func NewGate(l plans.Limiter) (*Gate, error) {
 	token, err := keys.NewToken(keys.Live)
 	if err != nil {

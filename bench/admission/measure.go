@@ -14,15 +14,15 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// setting is one way to count, and how much of it is measured.
+// setting is a limiter and how to measure it.
 type setting struct {
 	name    string
-	aim     time.Duration
-	callers int // at the same time
-	each    int // samples
+	maxP99  time.Duration
+	callers int // concurrent
+	each    int // samples per caller
 }
 
-// Measure measures admission in memory and over the Redis of that URL: alone, and with 16 callers at the same time.
+// Measure measures admission in memory, and with Redis for one caller and for 16 concurrent ones.
 func Measure(ctx context.Context, redisURL string) ([]report.Admission, error) {
 	memory, err := measure(ctx, plans.NewMemory(), setting{"memory", 50 * time.Microsecond, 1, 200_000})
 	if err != nil {
@@ -37,7 +37,7 @@ func Measure(ctx context.Context, redisURL string) ([]report.Admission, error) {
 	if err != nil {
 		return nil, err
 	}
-	together, err := measure(ctx, shared, setting{"Redis, 16 callers at once", time.Millisecond, 16, 5_000})
+	together, err := measure(ctx, shared, setting{"Redis, 16 concurrent callers", time.Millisecond, 16, 5_000})
 	return []report.Admission{memory, alone, together}, err
 }
 
@@ -46,34 +46,34 @@ func measure(ctx context.Context, l plans.Limiter, s setting) (a report.Admissio
 	if err != nil {
 		return a, fmt.Errorf("admission in %s: %w", s.name, err)
 	}
-	took := make([][]time.Duration, s.callers)
+	latencies := make([][]time.Duration, s.callers)
 	all, ctx := errgroup.WithContext(ctx)
-	for i := range took {
+	for i := range latencies {
 		all.Go(func() (err error) {
-			took[i], err = g.samples(ctx, s.each)
+			latencies[i], err = g.samples(ctx, s.each)
 			return err
 		})
 	}
 	if err := all.Wait(); err != nil {
 		return a, fmt.Errorf("admission in %s: %w", s.name, err)
 	}
-	sorted := slices.Concat(took...)
+	sorted := slices.Concat(latencies...)
 	slices.Sort(sorted)
 	n := len(sorted)
 	allocations := testing.AllocsPerRun(1000, func() { err = g.Admit(context.Background()) })
 	return report.Admission{
-		Name: s.name, Samples: n, P50: sorted[n/2], P99: sorted[n*99/100], Aim: s.aim, Allocations: allocations,
+		Name: s.name, Samples: n, P50: sorted[n/2], P99: sorted[n*99/100], MaxP99: s.maxP99, Allocations: allocations,
 	}, err
 }
 
 func (g *Gate) samples(ctx context.Context, n int) ([]time.Duration, error) {
-	took := make([]time.Duration, n)
-	for i := range took {
+	latencies := make([]time.Duration, n)
+	for i := range latencies {
 		start := time.Now()
 		if err := g.Admit(ctx); err != nil {
 			return nil, err
 		}
-		took[i] = time.Since(start)
+		latencies[i] = time.Since(start)
 	}
-	return took, nil
+	return latencies, nil
 }

@@ -22,7 +22,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A child's work counts for its parent while it runs and after it was waited for.
+// A child's CPU time counts for its parent while the child runs and after it was waited for.
 func TestOfTreesCountsChildren(t *testing.T) {
 	t.Parallel()
 	before := read(t)

@@ -1,5 +1,5 @@
-// Package limits gives measurements the limiter over Redis by itself: a cluster that always agrees on the Redis that its members see,
-// and counters that begin at nothing. Postgres, which petstore has for both, is asked by no request while Redis decides.
+// Package limits runs the limiter over Redis without Postgres: in a cluster whose members always agree on their Redis, with counters
+// that begin at 0. No request needs Postgres while Redis is available.
 package limits
 
 import (
@@ -12,25 +12,25 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// Cluster is servers that share a Redis.
+// Cluster is a set of servers that share a Redis.
 type Cluster struct {
 	url      string
 	counters counters
 }
 
-// NewCluster returns a cluster without servers over the Redis of that URL, in which nothing was counted yet.
+// NewCluster returns a cluster without servers. The Redis database must be empty.
 func NewCluster(url string) *Cluster {
-	return &Cluster{url: url, counters: counters{opened: map[int64]bool{}}}
+	return &Cluster{url: url, counters: counters{initialized: map[int64]bool{}}}
 }
 
-// Join returns the limiter of one more server. Close it with leave.
-func (f *Cluster) Join(ctx context.Context) (l plans.Limiter, leave func(), err error) {
-	client, err := plans.NewRedisClient(f.url, patience)
+// Join adds a server and returns its limiter. leave closes it.
+func (c *Cluster) Join(ctx context.Context) (l plans.Limiter, leave func(), err error) {
+	client, err := plans.NewRedisClient(c.url, redisTimeout)
 	if err != nil {
 		return nil, nil, err
 	}
 	m := &member{}
-	r := plans.NewRedis(client, plans.RedisOptions{Cluster: m, Counters: &f.counters, Timeout: patience})
+	r := plans.NewRedis(client, plans.RedisOptions{Cluster: m, Counters: &c.counters, Timeout: redisTimeout})
 	leave = func() { r.Close(); _ = client.Close() }
 	if _, err := m.Await(ctx); err != nil {
 		leave()
@@ -39,7 +39,7 @@ func (f *Cluster) Join(ctx context.Context) (l plans.Limiter, leave func(), err 
 	return r, leave, nil
 }
 
-// member is in a term by the Redis that it sees, the first one.
+// member is always in term 1, with the Redis that it sees.
 type member struct {
 	mu    sync.RWMutex
 	redis string
@@ -49,8 +49,8 @@ var _ plans.Cluster = (*member)(nil)
 
 const term = 1
 
-// patience is long, so that a busy machine is measured as slow and not taken for a lost Redis.
-const patience = 5 * time.Second
+// redisTimeout is long, so that a busy machine does not count as a lost Redis.
+const redisTimeout = 5 * time.Second
 
 func (m *member) Term() (cluster.Term, bool) {
 	m.mu.RLock()
@@ -85,19 +85,19 @@ func (m *member) Await(ctx context.Context) (cluster.Term, error) {
 func (*member) StoreUnreachable() bool                                    { return false }
 func (*member) OnEnd(func(ctx context.Context, ended cluster.Term) error) {}
 
-// counters knows which tenants were opened.
+// counters knows which tenants have been initialized.
 type counters struct {
-	mu     sync.Mutex
-	opened map[int64]bool
+	mu          sync.Mutex
+	initialized map[int64]bool
 }
 
 var _ plans.CounterStore = (*counters)(nil)
 
-func (g *counters) Initialize(_ context.Context, o plans.InitRequest) (plans.Baseline, bool, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	fresh := !g.opened[o.TenantID]
-	g.opened[o.TenantID] = true
+func (c *counters) Initialize(_ context.Context, o plans.InitRequest) (plans.Baseline, bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fresh := !c.initialized[o.TenantID]
+	c.initialized[o.TenantID] = true
 	return plans.Baseline{Day: plans.DayAt(o.At)}, fresh, nil
 }
 

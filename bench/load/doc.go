@@ -1,6 +1,6 @@
-// Package load drives an HTTP server with wrk and makes sure that what was measured is what was meant to be.
+// Package load sends one request to an HTTP server over and over, with wrk or at a fixed rate, and verifies the responses.
 //
-// A figure counts only when, during the whole run, no answer had a status of 400 or more, no connection failed or timed out, and
-// the answers had on average the size of the right one; and when a request before and one after the run got exactly the
-// status and the body that are wanted. Anything else is an error: a benchmark that measured refusals is none.
+// A run is valid only if every response had the kind of status that the target expects (400 or more, or less), no connection failed
+// or timed out, the average size of the responses was right, and a request just before and one just after the run got exactly the
+// expected status and body. Otherwise the run returns an error.
 package load

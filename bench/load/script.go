@@ -13,16 +13,16 @@ var (
 	turnsScript string
 )
 
-// script is what wrk runs for a target. Without a function named request, wrk writes the request once and sends it as it is: the
-// script costs nothing during the run. Only for keys that take turns there is one.
+// script returns the script that wrk runs for a target. Only a script for several keys has a function named request: without it
+// wrk formats the request once, and the script costs nothing during the run.
 func script(t Target) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "wrk.method = %s\n", quote(t.method()))
 	for name := range t.Header {
 		fmt.Fprintf(&b, "wrk.headers[%s] = %s\n", quote(name), quote(t.Header.Get(name)))
 	}
-	if t.Send != nil {
-		fmt.Fprintf(&b, "wrk.body = %s\n", quote(string(t.Send)))
+	if t.RequestBody != nil {
+		fmt.Fprintf(&b, "wrk.body = %s\n", quote(string(t.RequestBody)))
 	}
 	if len(t.Keys) > 0 {
 		b.WriteString("local credentials = {\n")
@@ -34,7 +34,7 @@ func script(t Target) string {
 	return b.String() + reportScript
 }
 
-// quote writes a string as Lua reads it: \ddd stands for a byte.
+// quote returns a Lua string literal, in which \ddd is a byte.
 func quote(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -14,65 +14,65 @@ import (
 	"time"
 )
 
-// Target is one request, to be sent again and again, and the answer that it must get.
+// Target is a request that is sent over and over, and the response that it must get.
 type Target struct {
-	Method string // GET where it is empty
-	URL    string // http://127.0.0.1:port/path
-	Header http.Header
-	Send   []byte // the request's body, if any
-	// Keys are API keys that the requests take in turn; none for what Header says.
+	Method      string // GET if empty
+	URL         string // http://127.0.0.1:port/path
+	Header      http.Header
+	RequestBody []byte // the request's body, if any
+	// Keys are API keys that the requests use in turn; if empty, Header has the key.
 	Keys []string
 
 	Status int
 	Body   []byte
-	// Loose lets the numbers in the body differ, as an id or a wait does.
-	Loose bool
-	// Wants names headers that the answer must have.
-	Wants []string
-	// Costs is how many requests each answer takes from the day that its RateLimit header tells.
-	Costs int64
-	// Spare is how many answers may be of another kind: those that a new minute lets in, although the rest is refused.
-	Spare int64
+	// IgnoreNumbers allows the numbers in the body to differ, as an ID or a wait does.
+	IgnoreNumbers bool
+	// RequiredHeaders are headers that the response must have.
+	RequiredHeaders []string
+	// Counted is how many requests each response takes from the daily limit in its RateLimit header.
+	Counted int64
+	// MaxOther is how many responses may have another status: the requests that a new minute admits while the rest is refused.
+	MaxOther int64
 }
 
-// Answer is what the server answered.
-type Answer struct {
+// Response is what the server sent.
+type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	Wire   int64 // its size with the header
+	Wire   int64 // its size, headers included
 }
 
 // Fetch sends the request once.
-func (t Target) Fetch(ctx context.Context) (Answer, error) {
+func (t Target) Fetch(ctx context.Context) (Response, error) {
 	req, err := t.request(ctx)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", req.URL.Host)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	defer conn.Close()
 	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	if err := req.Write(conn); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	counted := &countingReader{from: conn}
 	buffered := bufio.NewReader(counted)
 	resp, err := http.ReadResponse(buffered, req)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	return Answer{resp.StatusCode, resp.Header, body, counted.n - int64(buffered.Buffered())}, err
+	return Response{resp.StatusCode, resp.Header, body, counted.n - int64(buffered.Buffered())}, err
 }
 
 func (t Target) request(ctx context.Context) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, t.method(), t.URL, bytes.NewReader(t.Send))
+	req, err := http.NewRequestWithContext(ctx, t.method(), t.URL, bytes.NewReader(t.RequestBody))
 	if err != nil {
 		return nil, err
 	}
@@ -95,29 +95,29 @@ func (t Target) method() string {
 
 func bearer(key string) string { return "Bearer " + key }
 
-// check returns the answer, or an error unless it is the right one.
-func (t Target) check(ctx context.Context) (a Answer, err error) {
-	for range t.Spare + 1 {
-		if a, err = t.Fetch(ctx); err != nil {
-			return a, fmt.Errorf("check the answer: %w", err)
+// check fetches the response and returns an error if it is not the expected one.
+func (t Target) check(ctx context.Context) (r Response, err error) {
+	for range t.MaxOther + 1 {
+		if r, err = t.Fetch(ctx); err != nil {
+			return r, fmt.Errorf("check the response: %w", err)
 		}
-		if err = t.judge(a); err == nil {
-			return a, nil
+		if err = t.verify(r); err == nil {
+			return r, nil
 		}
 	}
-	return a, err
+	return r, err
 }
 
-func (t Target) judge(a Answer) error {
-	if a.Status != t.Status {
-		return fmt.Errorf("the answer is %d, want %d: %.300s", a.Status, t.Status, a.Body)
+func (t Target) verify(r Response) error {
+	if r.Status != t.Status {
+		return fmt.Errorf("the response is %d, want %d: %.300s", r.Status, t.Status, r.Body)
 	}
-	if !t.isBody(a.Body) {
-		return fmt.Errorf("the answer's body is not the one wanted (%d bytes, want %d): %.300s", len(a.Body), len(t.Body), a.Body)
+	if !t.isBody(r.Body) {
+		return fmt.Errorf("the response has an unexpected body (%d bytes, want %d): %.300s", len(r.Body), len(t.Body), r.Body)
 	}
-	for _, name := range t.Wants {
-		if a.Header.Get(name) == "" {
-			return fmt.Errorf("the answer lacks the header %s", name)
+	for _, name := range t.RequiredHeaders {
+		if r.Header.Get(name) == "" {
+			return fmt.Errorf("the response lacks the header %s", name)
 		}
 	}
 	return nil
@@ -125,13 +125,13 @@ func (t Target) judge(a Answer) error {
 
 var lineFeed = []byte("\n")
 
-// number is one in a text, with the unit that has another form after 1.
+// number matches a number with its unit, which is singular after 1.
 var number = regexp.MustCompile(`\d+( seconds?)?`)
 
-// isBody tells whether it is the body wanted; one may end in a line feed that the other lacks.
+// isBody reports whether body is the expected one, apart from a line feed at the end.
 func (t Target) isBody(body []byte) bool {
 	got, want := bytes.TrimSuffix(body, lineFeed), bytes.TrimSuffix(t.Body, lineFeed)
-	if t.Loose {
+	if t.IgnoreNumbers {
 		same := []byte("0")
 		got, want = number.ReplaceAll(got, same), number.ReplaceAll(want, same)
 	}
@@ -140,9 +140,9 @@ func (t Target) isBody(body []byte) bool {
 
 var dayRemaining = regexp.MustCompile(`"day";r=(\d+);t=(\d+)`)
 
-// day reads what an answer says to remain of the caller's day; ok is false when it says nothing.
-func (a Answer) day() (remaining, seconds int64, ok bool) {
-	match := dayRemaining.FindStringSubmatch(a.Header.Get("RateLimit"))
+// day returns what remains of the caller's daily limit; ok is false if the response does not say.
+func (r Response) day() (remaining, seconds int64, ok bool) {
+	match := dayRemaining.FindStringSubmatch(r.Header.Get("RateLimit"))
 	if match == nil {
 		return 0, 0, false
 	}
@@ -151,16 +151,16 @@ func (a Answer) day() (remaining, seconds int64, ok bool) {
 	return remaining, seconds, errors.Join(err, err2) == nil
 }
 
-// checkCount returns an error unless the limiter counted every request that was answered between the two answers, once. Up to
-// unfinished further ones may have been counted whose answers came too late.
-func (t Target) checkCount(before, after Answer, requests, unfinished int64) error {
+// checkCount returns an error unless the limiter counted every request between the two responses once. It may also have counted up
+// to unfinished requests whose responses came too late.
+func (t Target) checkCount(before, after Response, requests, unfinished int64) error {
 	from, left, ok := before.day()
 	to, leftAfter, okAfter := after.day()
 	if !ok || !okAfter || len(t.Keys) > 1 || leftAfter > left {
-		return nil // No day is told, or it is that of one of many tenants, or another one began.
+		return nil // no daily limit, or one of many tenants, or a new day
 	}
-	used, least := from-to, t.Costs*requests
-	if most := t.Costs*(requests+unfinished+1) + t.Spare; used < least || used > most {
+	used, least := from-to, t.Counted*requests
+	if most := t.Counted*(requests+unfinished+1) + t.MaxOther; used < least || used > most {
 		return fmt.Errorf("%d requests were counted, want %d to %d", used, least, most)
 	}
 	return nil

@@ -1,4 +1,4 @@
--- Sends the request with each of the credentials in turn. All requests are written before the run.
+-- Sends the request with each of the credentials in turn. All requests are formatted before the run.
 local requests, last = {}, 0
 
 function init()

@@ -19,21 +19,21 @@ import (
 	"petstore.example/internal/subprocess"
 )
 
-// Options are how hard to drive.
+// Options configure a run.
 type Options struct {
 	Connections int
 	Threads     int
-	Duration    time.Duration // in whole seconds, as wrk has it
+	Duration    time.Duration // whole seconds, as wrk requires
 }
 
-// Result is what one run showed.
+// Result is what one run measured.
 type Result struct {
 	Requests int64
 	Elapsed  time.Duration
 	P50, P99 time.Duration
 }
 
-// RPS is the answers per second.
+// RPS returns the requests per second.
 func (r Result) RPS() float64 { return float64(r.Requests) / r.Elapsed.Seconds() }
 
 // Wrk is an installed wrk.
@@ -48,14 +48,14 @@ func FindWrk() (*Wrk, error) {
 	return &Wrk{path}, nil
 }
 
-// Version is wrk's own, as "4.1.0".
+// Version returns wrk's version, as "4.1.0".
 func (w *Wrk) Version(ctx context.Context) string {
 	// wrk -v prints its version, then its usage, and fails.
 	out, _ := exec.CommandContext(ctx, w.path, "-v").CombinedOutput()
 	return string(regexp.MustCompile(`\d+\.\d+\.\d+`).Find(out))
 }
 
-// Run sends the target's request over and over. The error says what was wrong with the run; its figures then mean nothing.
+// Run sends the target's request over and over. The error says why the run is not valid.
 func (w *Wrk) Run(ctx context.Context, t Target, o Options) (Result, error) {
 	before, err := t.check(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (w *Wrk) drive(ctx context.Context, t Target, o Options) (summary, error) {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "run.lua")
-	// The header holds the API key: in a file of our own it does not show in the list of processes.
+	// In a private file the API key does not show in the list of processes.
 	if err := os.WriteFile(file, []byte(script(t)), 0o600); err != nil {
 		return summary{}, err
 	}
@@ -92,12 +92,12 @@ func (w *Wrk) drive(ctx context.Context, t Target, o Options) (summary, error) {
 	if err != nil {
 		return summary{}, err
 	}
-	return parse(out)
+	return parseSummary(out)
 }
 
-// run runs a command to its end, or kills it when ctx ends or the limit is over.
-func run(ctx context.Context, limit time.Duration, name string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+// run runs a command, and kills it when ctx ends or after the timeout.
+func run(ctx context.Context, timeout time.Duration, name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var out bytes.Buffer
 	cmd := exec.Command(name, args...)
@@ -129,12 +129,12 @@ type summary struct {
 	Read    int64 `json:"read"`
 	Write   int64 `json:"write"`
 	Timeout int64 `json:"timeout"`
-	Status  int64 `json:"status"` // answers of 400 and more
+	Status  int64 `json:"status"` // responses with 400 or more
 }
 
 const marker = "PETSTORE-BENCH "
 
-func parse(out string) (summary, error) {
+func parseSummary(out string) (summary, error) {
 	_, text, found := strings.Cut(out, marker)
 	if !found {
 		return summary{}, fmt.Errorf("it printed no summary: %s", strings.TrimSpace(out))
@@ -147,11 +147,11 @@ func parse(out string) (summary, error) {
 	return s, nil
 }
 
-// slack is how many bytes the right answer may grow or shrink by during a run: some header numbers lose a digit.
+// slack is by how many bytes the size of a response may change during a run: some numbers in its headers lose a digit.
 const slack = 4
 
-// check returns an error unless every answer was right as far as wrk can tell. An answer's size on the wire is from least to
-// most; at the end of a run each connection may have read a part of an answer that is not counted.
+// check returns an error unless every response was right as far as wrk can tell. The size of a response is between least and most
+// bytes; at the end of a run each connection may have read a part of a response that is not counted.
 func (s summary) check(t Target, least, most int64, connections int) error {
 	mean := float64(s.Bytes) / float64(max(1, s.Requests))
 	unfinished := float64(int64(connections)*most) / float64(max(1, s.Requests))
@@ -161,14 +161,14 @@ func (s summary) check(t Target, least, most int64, connections int) error {
 	}
 	switch {
 	case s.Requests == 0:
-		return errors.New("no request was answered")
-	case refused > t.Spare:
-		return fmt.Errorf("%d of %d answers had a status of 400 or more, want them all to be %d", s.Status, s.Requests, t.Status)
+		return errors.New("there was no response")
+	case refused > t.MaxOther:
+		return fmt.Errorf("%d of %d responses had a status of 400 or more, want %d for all", s.Status, s.Requests, t.Status)
 	case s.Connect+s.Read+s.Write+s.Timeout > 0:
-		return fmt.Errorf("of %d requests failed: %d to connect, %d to read, %d to write, %d in time",
+		return fmt.Errorf("of %d requests %d failed to connect, %d to read, %d to write, and %d timed out",
 			s.Requests, s.Connect, s.Read, s.Write, s.Timeout)
 	case mean < float64(least-slack) || mean > float64(most+slack)+unfinished:
-		return fmt.Errorf("the answers had %.1f bytes on average, want %d to %d", mean, least, most)
+		return fmt.Errorf("the responses had %.1f bytes on average, want %d to %d", mean, least, most)
 	}
 	return nil
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-const answer = "[1,2,3]"
+const payload = "[1,2,3]"
 
-// brief is wrk's shortest run.
+// brief are options for wrk's shortest run.
 var brief = Options{Connections: 2, Threads: 1, Duration: time.Second}
 
 func wrk(t *testing.T) *Wrk {
@@ -30,7 +30,7 @@ func serve(t *testing.T, h http.HandlerFunc) Target {
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	header := http.Header{"Authorization": {`Bearer "quoted\key"`}}
-	return Target{URL: server.URL + "/v1/pets?limit=20", Header: header, Status: http.StatusOK, Body: []byte(answer)}
+	return Target{URL: server.URL + "/v1/pets?limit=20", Header: header, Status: http.StatusOK, Body: []byte(payload)}
 }
 
 func TestRunMeasures(t *testing.T) {
@@ -40,7 +40,7 @@ func TestRunMeasures(t *testing.T) {
 		if r.Header.Get("Authorization") != `Bearer "quoted\key"` || r.URL.String() != "/v1/pets?limit=20" {
 			wrong.Add(1)
 		}
-		_, _ = io.WriteString(w, answer)
+		_, _ = io.WriteString(w, payload)
 	})
 	got, err := wrk(t).Run(t.Context(), target, brief)
 	if err != nil {
@@ -54,8 +54,8 @@ func TestRunMeasures(t *testing.T) {
 	}
 }
 
-// Answers that are right when they are checked, and wrong in between.
-func TestRunFailsOnWrongAnswers(t *testing.T) {
+// The responses are right when they are checked before and after the run, and wrong in between.
+func TestRunFailsOnWrongResponses(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		reply func(http.ResponseWriter)
@@ -63,8 +63,8 @@ func TestRunFailsOnWrongAnswers(t *testing.T) {
 	}{
 		"refused": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusTooManyRequests) }, "had a status of 400 or more"},
 		"empty":   {func(http.ResponseWriter) {}, "bytes on average"},
-		"longer":  {func(w http.ResponseWriter) { _, _ = io.WriteString(w, strings.Repeat(answer, 3)) }, "bytes on average"},
-		"no answer": {func(w http.ResponseWriter) {
+		"longer":  {func(w http.ResponseWriter) { _, _ = io.WriteString(w, strings.Repeat(payload, 3)) }, "bytes on average"},
+		"no response": {func(w http.ResponseWriter) {
 			conn, _, err := w.(http.Hijacker).Hijack()
 			if err == nil {
 				_ = conn.Close()
@@ -75,9 +75,9 @@ func TestRunFailsOnWrongAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			target := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				// The checks before and after a run name a user agent, wrk does not.
+				// The checks before and after a run send a user agent; wrk does not.
 				if r.Header.Get("User-Agent") != "" {
-					_, _ = io.WriteString(w, answer)
+					_, _ = io.WriteString(w, payload)
 					return
 				}
 				test.reply(w)
@@ -90,7 +90,7 @@ func TestRunFailsOnWrongAnswers(t *testing.T) {
 	}
 }
 
-func TestRunFailsOnWrongFirstAnswer(t *testing.T) {
+func TestRunFailsOnWrongFirstResponse(t *testing.T) {
 	t.Parallel()
 	target := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "[1,2,4]") })
 	if _, err := (&Wrk{"/nowhere"}).Run(t.Context(), target, brief); err == nil || !strings.Contains(err.Error(), "body") {
@@ -98,7 +98,7 @@ func TestRunFailsOnWrongFirstAnswer(t *testing.T) {
 	}
 }
 
-func TestCheckAllowsUnfinishedAnswers(t *testing.T) {
+func TestCheckAllowsUnfinishedResponses(t *testing.T) {
 	t.Parallel()
 	s := summary{Requests: 100, Bytes: 100*1500 + 64*1500}
 	if err := s.check(Target{Status: http.StatusOK}, 1500, 1500, 64); err != nil {
@@ -106,10 +106,10 @@ func TestCheckAllowsUnfinishedAnswers(t *testing.T) {
 	}
 }
 
-// A case of refusals: all answers are, but for those that a new minute lets in.
+// In a case of refusals all requests are refused, except those that a new minute admits.
 func TestCheckWantsRefusals(t *testing.T) {
 	t.Parallel()
-	target := Target{Status: http.StatusTooManyRequests, Spare: 2}
+	target := Target{Status: http.StatusTooManyRequests, MaxOther: 2}
 	for status, right := range map[int64]bool{100: true, 98: true, 97: false, 0: false} {
 		s := summary{Requests: 100, Bytes: 100 * 300, Status: status}
 		if err := s.check(target, 300, 300, 1); (err == nil) != right {
@@ -118,7 +118,7 @@ func TestCheckWantsRefusals(t *testing.T) {
 	}
 }
 
-func TestKeysTakeTurns(t *testing.T) {
+func TestKeysInTurn(t *testing.T) {
 	t.Parallel()
 	var seen [3]atomic.Int64
 	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -127,7 +127,7 @@ func TestKeysTakeTurns(t *testing.T) {
 				seen[i].Add(1)
 			}
 		}
-		_, _ = io.WriteString(w, answer)
+		_, _ = io.WriteString(w, payload)
 	})
 	target.Keys = []string{"a", "b"}
 	if _, err := wrk(t).Run(t.Context(), target, brief); err != nil {
@@ -148,32 +148,32 @@ func TestRunSendsBodies(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
-		_, _ = io.WriteString(w, answer)
+		_, _ = io.WriteString(w, payload)
 	})
-	target.Method, target.Send = http.MethodPost, []byte(body)
+	target.Method, target.RequestBody = http.MethodPost, []byte(body)
 	if _, err := wrk(t).Run(t.Context(), target, brief); err != nil {
 		t.Error(err)
 	}
 }
 
-// The limiter must have counted what was answered: here it counts half of it.
+// The limiter must have counted every request; here it counts half of them.
 func TestRunFailsOnWrongCounts(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64
 	target := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("RateLimit", fmt.Sprintf(`"day";r=%d;t=60`, 1_000_000-requests.Add(1)/2))
-		_, _ = io.WriteString(w, answer)
+		_, _ = io.WriteString(w, payload)
 	})
-	target.Costs = 1
+	target.Counted = 1
 	if _, err := wrk(t).Run(t.Context(), target, brief); err == nil || !strings.Contains(err.Error(), "were counted") {
 		t.Errorf("error %v, want one about the count", err)
 	}
 }
 
-func TestPace(t *testing.T) {
+func TestOpenLoop(t *testing.T) {
 	t.Parallel()
-	target := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) })
-	got, err := Pace(t.Context(), target, 200, brief)
+	target := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, payload) })
+	got, err := OpenLoop(t.Context(), target, 200, brief)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,17 +182,17 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// A server that halts for half a second makes all requests late that were due meanwhile, not only those it had taken.
-func TestPaceCountsWaiting(t *testing.T) {
+// When a server stalls for half a second, all requests that were due meanwhile are late, not only those that it had received.
+func TestOpenLoopCountsWaiting(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64
 	target := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		if requests.Add(1) == 50 {
 			time.Sleep(500 * time.Millisecond)
 		}
-		_, _ = io.WriteString(w, answer)
+		_, _ = io.WriteString(w, payload)
 	})
-	got, err := Pace(t.Context(), target, 100, Options{Connections: 1, Duration: time.Second})
+	got, err := OpenLoop(t.Context(), target, 100, Options{Connections: 1, Duration: time.Second})
 	if err != nil || got.P99 < 400*time.Millisecond || got.P50 < time.Millisecond {
 		t.Errorf("%+v, %v: want the wait in the latencies", got, err)
 	}

@@ -1,4 +1,4 @@
-// Package machine describes the machine and the versions that a benchmark's figures belong to. It names no host.
+// Package machine describes the machine and the versions that a benchmark's figures belong to. It does not contain the host name.
 package machine
 
 import (
@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Description is what figures depend on.
+// Description is what the figures depend on.
 type Description struct {
 	Processor string // its model
 	Cores     int
@@ -20,10 +20,10 @@ type Description struct {
 	System    string // as "Debian GNU/Linux 12 (bookworm)"
 	Kernel    string
 	Arch      string
-	Load      string // the load average of the last minute, as it is now
+	Load      string // the load average of the last minute
 }
 
-// Describe describes this machine; what can't be found out is "unknown" or 0.
+// Describe describes this machine; what it cannot find out is "unknown" or 0.
 func Describe() Description {
 	var name unix.Utsname
 	kernel := "unknown"
@@ -32,10 +32,10 @@ func Describe() Description {
 	}
 	kB, _ := strconv.ParseInt(strings.TrimSuffix(field("/proc/meminfo", "MemTotal", ":"), " kB"), 10, 64)
 	return Description{
-		Processor: known(field("/proc/cpuinfo", "model name", ":")),
+		Processor: orUnknown(field("/proc/cpuinfo", "model name", ":")),
 		Cores:     runtime.NumCPU(),
 		MemoryMB:  kB / 1024,
-		System:    known(strings.Trim(field("/etc/os-release", "PRETTY_NAME", "="), `"`)),
+		System:    orUnknown(strings.Trim(field("/etc/os-release", "PRETTY_NAME", "="), `"`)),
 		Kernel:    kernel,
 		Arch:      runtime.GOARCH,
 		Load:      load(),
@@ -71,7 +71,7 @@ func load() string {
 	return first
 }
 
-// field returns the value behind the first line that begins with the name, "" when there is none.
+// field returns the value in the first line with that name, or "".
 func field(file, name, separator string) string {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -85,7 +85,7 @@ func field(file, name, separator string) string {
 	return ""
 }
 
-func known(s string) string {
+func orUnknown(s string) string {
 	if s == "" {
 		return "unknown"
 	}

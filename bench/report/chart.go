@@ -8,13 +8,13 @@ import (
 	"text/template"
 )
 
-// Chart is a picture of horizontal bars that are read from left to right, on light and on dark pages. It is drawn here and not by
-// a library because none of those looked at leaves its colours to the reader's page.
+// Chart is a horizontal bar chart for light and dark pages. It is drawn here because the chart libraries that we tried fix the
+// colors for one kind of page.
 type Chart struct {
 	Title  string
-	Note   string // what the marks are
-	Format string // of the figures
-	Least  float64
+	Note   string  // what the marks mean
+	Format string  // of the figures
+	Least  float64 // shortest length of the axis
 	Bars   []Bar
 }
 
@@ -22,7 +22,7 @@ type Chart struct {
 type Bar struct {
 	Name  string
 	Parts []Part
-	Mark  float64 // what is to be reached, 0 for none
+	Mark  float64 // the goal, 0 for none
 }
 
 // Part is a piece of a bar. Parts of the same name have the same colour.
@@ -31,7 +31,7 @@ type Part struct {
 	Value float64
 }
 
-// Sum is the bar's length.
+// Sum returns the bar's length.
 func (b Bar) Sum() (sum float64) {
 	for _, p := range b.Parts {
 		sum += p.Value
@@ -39,7 +39,7 @@ func (b Bar) Sum() (sum float64) {
 	return sum
 }
 
-// Measures of the picture in pixels.
+// Sizes in pixels.
 const (
 	chartWidth, nameWidth, figureWidth = 760, 190, 60
 	rowHeight, barHeight, headHeight   = 24, 14, 64
@@ -50,7 +50,7 @@ var chartText string
 
 var chartTemplate = template.Must(template.New("chart").Parse(chartText))
 
-// box is a drawn part, line a drawn mark, label a text.
+// box is a drawn part or mark; label is a text.
 type box struct {
 	X, Y, Width float64
 	Class       int
@@ -99,7 +99,7 @@ func (c Chart) SVG() ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// names returns those of all parts in the order in which they first come.
+// names returns the names of all parts in order of appearance.
 func (c Chart) names() (names []string) {
 	for _, b := range c.Bars {
 		for _, p := range b.Parts {

@@ -1,3 +1,3 @@
-// Package report turns measured runs into medians and writes them down: a table for the terminal, results.json for programs and
-// docs/benchmarks.md for people. It writes only what was measured in this run.
+// Package report computes medians from measured runs and writes them as a table for the terminal, as results.json, and as
+// docs/benchmarks.md with its charts.
 package report

@@ -16,15 +16,15 @@ var document = template.Must(template.New("benchmarks.md").Funcs(template.FuncMa
 	"spread": spreadText, "given": given, "shares": sharesText,
 }).Parse(documentText))
 
-// WriteDocument replaces the file with the whole report, and its pictures in the folder of the same name beside it.
+// WriteDocument writes the whole report to the file, and its charts to the directory of the same name beside it.
 func (r *Report) WriteDocument(file string) error {
-	folder := strings.TrimSuffix(file, filepath.Ext(file))
+	dir := strings.TrimSuffix(file, filepath.Ext(file))
 	for name, c := range map[string]Chart{"ratio.svg": r.ratioChart(), "cpu.svg": r.cpuChart(), "half.svg": r.halfChart()} {
 		text, err := c.SVG()
 		if err != nil {
 			return fmt.Errorf("draw %s: %w", name, err)
 		}
-		if err := WriteFile(filepath.Join(folder, name), text); err != nil {
+		if err := WriteFile(filepath.Join(dir, name), text); err != nil {
 			return err
 		}
 	}
@@ -48,17 +48,17 @@ func sharesText(s *Series) string {
 }
 
 func (r *Report) ratioChart() Chart {
-	c := Chart{Title: "Requests a second, as a share of the baseline's", Note: "| is the least that is to be reached", Format: "%.2f", Least: 1}
+	c := Chart{Title: "Requests per second, divided by the baseline's", Note: "| is the goal: at least", Format: "%.2f", Least: 1}
 	for _, s := range r.Compared() {
-		c.Bars = append(c.Bars, Bar{Name: s.Name, Parts: []Part{{"", s.Ratio().Median}}, Mark: s.Aim.Ratio})
+		c.Bars = append(c.Bars, Bar{Name: s.Name, Parts: []Part{{"", s.Ratio().Median}}, Mark: s.Goal.Ratio})
 	}
 	return c
 }
 
 func (r *Report) cpuChart() Chart {
-	c := Chart{Title: "Processor time a request, µs", Note: "| is the most that is allowed", Format: "%.1f"}
+	c := Chart{Title: "CPU time per request, µs", Note: "| is the goal: at most", Format: "%.1f"}
 	for _, s := range r.Series {
-		b := Bar{Name: s.Name, Mark: s.Aim.CPU}
+		b := Bar{Name: s.Name, Mark: s.Goal.CPU}
 		for _, share := range s.Shares() {
 			b.Parts = append(b.Parts, Part{share.Server, share.CPU.Median})
 		}
@@ -68,11 +68,11 @@ func (r *Report) cpuChart() Chart {
 }
 
 func (r *Report) halfChart() Chart {
-	c := Chart{Title: "p99 at half of the maximum load, ms", Note: "| is the most that is allowed", Format: "%.2f"}
-	for _, h := range r.Halves {
+	c := Chart{Title: "p99 at half of the maximum load, ms", Note: "| is the goal: at most", Format: "%.2f"}
+	for _, h := range r.HalfLoads {
 		base := h.Baseline.P99().Median
 		c.Bars = append(c.Bars,
-			Bar{Name: fmt.Sprintf("%s, %.0f/s", h.Case.Name, h.Rate), Parts: []Part{{"petstore", h.Case.P99().Median}}, Mark: AimHalf * base},
+			Bar{Name: fmt.Sprintf("%s, %.0f/s", h.Case.Name, h.Rate), Parts: []Part{{"petstore", h.Case.P99().Median}}, Mark: maxHalfLoadRatio * base},
 			Bar{Name: "bare Gin at that rate", Parts: []Part{{"Gin", base}}})
 	}
 	return c

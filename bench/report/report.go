@@ -13,7 +13,7 @@ import (
 // Fact is a name and its value, as "Redis", "7.0.15".
 type Fact struct{ Name, Value string }
 
-// Report is all that one call of the benchmark measured, and how.
+// Report is the result of one call of the benchmark.
 type Report struct {
 	Machine  machine.Description
 	Versions []Fact
@@ -26,14 +26,14 @@ type Report struct {
 	LogLevel    string
 	BodySize    int
 	Animals     int
-	Crowd       int
+	ManyTenants int
 
 	Series     []*Series
-	Halves     []*Half
+	HalfLoads  []*HalfLoad
 	Admissions []Admission
 }
 
-// Others is the share of the machine, in percent, that went to processes which are no part of the benchmark.
+// Others returns the share of the machine's CPU time, in percent, that other processes used.
 func (r *Report) Others() Spread {
 	var all []float64
 	for _, s := range r.Series {
@@ -44,12 +44,12 @@ func (r *Report) Others() Spread {
 	return spreadOf(all)
 }
 
-// Compared returns the cases that are compared with another.
+// Compared returns the cases that are compared with another case.
 func (r *Report) Compared() []*Series {
 	return r.filter(func(s *Series) bool { return s.Baseline != nil })
 }
 
-// Baselines returns the cases that others are compared with and that are compared with none.
+// Baselines returns the other cases.
 func (r *Report) Baselines() []*Series {
 	return r.filter(func(s *Series) bool { return s.Baseline == nil })
 }
@@ -63,7 +63,7 @@ func (r *Report) filter(keep func(*Series) bool) (kept []*Series) {
 	return kept
 }
 
-// result is one case as results.json has it.
+// result is one case in results.json.
 type result struct {
 	Name        string  `json:"name"`
 	Ratio       float64 `json:"ratio"`
@@ -100,7 +100,7 @@ func round(f float64, digits int) float64 {
 	return math.Round(f*shift) / shift
 }
 
-// WriteFile writes the file whole or not at all, and makes its folder.
+// WriteFile writes the file atomically, and makes its directory.
 func WriteFile(file string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err

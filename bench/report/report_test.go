@@ -11,13 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// example is three rounds of a baseline and a case.
+// example has three rounds of a baseline and a case.
 func example() *Report {
 	baseline := &Series{Name: "bare_gin", About: "bare.", Servers: []string{"Gin"}, Runs: []Run{
 		run(1000, 1, 2, 10), run(3000, 1, 2, 20), run(2000, 1, 2, 30),
 	}}
 	memory := &Series{Name: "list_memory", About: "in memory.", Servers: []string{"petstore", "PostgreSQL"},
-		Aim: Aim{Ratio: .3, CPU: 39}, Against: "bare_gin", Baseline: baseline, Runs: []Run{
+		Goal: Goal{Ratio: .3, CPU: 39}, Against: "bare_gin", Baseline: baseline, Runs: []Run{
 			run(500, 3, 9, 30, 20), run(600, 1, 7, 10, 20), run(1000, 2, 8, 20, 20),
 		}}
 	return &Report{Rounds: 3, Duration: time.Second, Series: []*Series{baseline, memory}}
@@ -100,10 +100,10 @@ func TestWriteDocument(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "benchmarks.md")
 	r := example()
-	h := NewHalf(r.Series[1], r.Series[0])
+	h := NewHalfLoad(r.Series[1], r.Series[0])
 	h.Case.Runs, h.Baseline.Runs = r.Series[1].Runs, r.Series[0].Runs
-	r.Halves = []*Half{h}
-	r.Admissions = []Admission{{Name: "memory", Samples: 9, P50: 400, P99: 51_000, Aim: 50_000, Allocations: 2}}
+	r.HalfLoads = []*HalfLoad{h}
+	r.Admissions = []Admission{{Name: "memory", Samples: 9, P50: 400, P99: 51_000, MaxP99: 50_000, Allocations: 2}}
 	if err := r.WriteDocument(file); err != nil {
 		t.Fatal(err)
 	}
@@ -130,19 +130,19 @@ func TestWriteDocument(t *testing.T) {
 	}
 }
 
-// What is measured must be able to fail what was set out, and to reach it.
+// A goal can be met and missed.
 func TestVerdict(t *testing.T) {
 	t.Parallel()
-	for want, aims := range map[string][]Aim{
+	for want, goals := range map[string][]Goal{
 		"":       {{}},
 		"met":    {{Ratio: .3}, {CPU: 40}, {Ratio: .3, CPU: 40}},
 		"missed": {{Ratio: .31}, {CPU: 39}, {Ratio: .3, CPU: 39}, {Ratio: .31, CPU: 40}},
 	} {
-		for _, aim := range aims {
+		for _, goal := range goals {
 			s := example().Series[1]
-			s.Aim = aim
+			s.Goal = goal
 			if got := s.Verdict(); got != want {
-				t.Errorf("%+v: %q, want %q", aim, got, want)
+				t.Errorf("%+v: %q, want %q", goal, got, want)
 			}
 		}
 	}

@@ -5,29 +5,28 @@ import (
 	"time"
 )
 
-// Run is what one run of a case showed.
+// Run is what one run of a case measured.
 type Run struct {
 	RPS      float64
-	CPU      []time.Duration // used for one request by each of Series.Servers
+	CPU      []time.Duration // per request, of each of Series.Servers
 	P50, P99 time.Duration
-	Others   float64 // share of the machine's processor time that went to processes which are no part of the benchmark
+	Others   float64 // share of the machine's CPU time that other processes used
 }
 
-// Aim is what a case is to reach; 0 for what is not bounded.
-type Aim struct {
+// Goal is what a case is to reach; 0 means no goal.
+type Goal struct {
 	Ratio float64 // at least
-	CPU   float64 // at most, µs a request
+	CPU   float64 // at most, µs per request
 }
 
 // Series is the runs of one case.
 type Series struct {
 	Name    string
 	About   string
-	Servers []string // who works for the case
-	Aim     Aim
+	Servers []string // whose CPU time counts
+	Goal    Goal
 	Runs    []Run
-	// Against is the name of what the case is compared with, empty for a baseline, and Baseline that series. Run i of both
-	// belongs to the same round.
+	// Against names the case to compare with, empty for a baseline, and Baseline is its series. Run i of both is of the same round.
 	Against  string
 	Baseline *Series
 }
@@ -52,10 +51,10 @@ func (s *Series) spread(of func(Run) float64) Spread {
 	return spreadOf(values)
 }
 
-// RPS is requests a second.
+// RPS returns requests per second.
 func (s *Series) RPS() Spread { return s.spread(func(r Run) float64 { return r.RPS }) }
 
-// CPU is processor time a request in µs, of all servers together.
+// CPU returns the CPU time per request in µs, of all servers together.
 func (s *Series) CPU() Spread {
 	return s.spread(func(r Run) float64 { return r.cpu().Seconds() * 1e6 })
 }
@@ -67,10 +66,10 @@ func (r Run) cpu() (sum time.Duration) {
 	return sum
 }
 
-// Share is one server's part of the processor time.
+// Share is one server's part of the CPU time.
 type Share struct {
 	Server string
-	CPU    Spread // µs a request
+	CPU    Spread // µs per request
 }
 
 // Shares returns each server's part.
@@ -82,16 +81,17 @@ func (s *Series) Shares() []Share {
 	return shares
 }
 
-// P50 is the median latency in ms.
+// P50 returns the median latency in ms.
 func (s *Series) P50() Spread { return s.spread(func(r Run) float64 { return r.P50.Seconds() * 1e3 }) }
 
-// P99 is the latency in ms that one request in a hundred exceeds.
+// P99 returns the 99th percentile of the latency in ms.
 func (s *Series) P99() Spread { return s.spread(func(r Run) float64 { return r.P99.Seconds() * 1e3 }) }
 
-// Ratio is requests a second over the baseline's: of the medians, and the extremes of the rounds. A baseline's is 1.
+// Ratio returns requests per second divided by the baseline's: that of the medians, and the extremes of the rounds. It is 1 for a
+// baseline.
 func (s *Series) Ratio() Spread { return s.ratio((*Series).RPS, func(r Run) float64 { return r.RPS }) }
 
-// CPURatio is processor time a request as a share of the baseline's.
+// CPURatio returns the CPU time per request divided by the baseline's.
 func (s *Series) CPURatio() Spread {
 	return s.ratio((*Series).CPU, func(r Run) float64 { return float64(r.cpu()) })
 }
@@ -109,12 +109,12 @@ func (s *Series) ratio(median func(*Series) Spread, of func(Run) float64) Spread
 	return ratio
 }
 
-// Verdict says whether the case reached what it is to: "met", "missed", or "" where nothing is set.
+// Verdict says whether the case reached its goal: "met", "missed", or "" without a goal.
 func (s *Series) Verdict() string {
-	if s.Aim == (Aim{}) {
+	if s.Goal == (Goal{}) {
 		return ""
 	}
-	return verdict((s.Aim.Ratio == 0 || round(s.Ratio().Median, 3) >= s.Aim.Ratio) && (s.Aim.CPU == 0 || round(s.CPU().Median, 1) <= s.Aim.CPU))
+	return verdict((s.Goal.Ratio == 0 || round(s.Ratio().Median, 3) >= s.Goal.Ratio) && (s.Goal.CPU == 0 || round(s.CPU().Median, 1) <= s.Goal.CPU))
 }
 
 func verdict(met bool) string {

@@ -6,18 +6,18 @@ import (
 	"text/tabwriter"
 )
 
-// WriteTable writes what a person wants to see first.
+// WriteTable writes the results for the terminal.
 func (r *Report) WriteTable(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "case\trequests/s\t(min-max)\tratio\t(min-max)\tat least\tCPU µs\tat most\tp50 ms\tp99 ms\truns\t\t")
 	for _, s := range r.Series {
 		rps, ratio := s.RPS(), s.Ratio()
 		fmt.Fprintf(t, "%s\t%.0f\t(%.0f-%.0f)\t%.3f\t(%.2f-%.2f)\t%s\t%.1f\t%s\t%.2f\t%.2f\t%d\t%s\t\n", s.Name, rps.Median, rps.Min, rps.Max,
-			ratio.Median, ratio.Min, ratio.Max, given("%.2f", s.Aim.Ratio), s.CPU().Median, given("%.0f", s.Aim.CPU),
+			ratio.Median, ratio.Min, ratio.Max, given("%.2f", s.Goal.Ratio), s.CPU().Median, given("%.0f", s.Goal.CPU),
 			s.P50().Median, s.P99().Median, len(s.Runs), s.Verdict())
 	}
 	fmt.Fprintln(t)
-	for _, h := range r.Halves {
+	for _, h := range r.HalfLoads {
 		fmt.Fprintf(t, "%s at %.0f/s\t\tp99\t%.2f ms\tbare Gin\t%.2f ms\tratio\t%.2f\t\t\t%d\t%s\t\n", h.Case.Name, h.Rate,
 			h.Case.P99().Median, h.Baseline.P99().Median, h.Ratio().Median, len(h.Case.Runs), h.Verdict())
 	}
@@ -33,10 +33,10 @@ func (r *Report) WriteTable(w io.Writer) error {
 	return err
 }
 
-// given formats a bound, and nothing where there is none.
-func given(format string, bound float64) string {
-	if bound == 0 {
+// given formats a goal, or returns "" if it is 0.
+func given(format string, goal float64) string {
+	if goal == 0 {
 		return ""
 	}
-	return fmt.Sprintf(format, bound)
+	return fmt.Sprintf(format, goal)
 }

@@ -18,17 +18,17 @@ import (
 
 const (
 	pageLimit = 20
-	// Rounds go over all sizes in turn, so that what disturbs one disturbs all; each asks so many times. A connection lives for so many
-	// rounds: a new one pays a page fault, some 3 µs, for every page of the buffers that it is the first time at, and a server's
-	// lives for hours; but where the system places one may double what its answers take, for as long as it lives.
-	animalRounds, animalLife, animalWarmUp, animalQueries = 21, 7, 20, 300
-	// maxGrowth is how many times as long the largest catalogue's pages may take as the smallest's.
+	// Every round measures all sizes, so that a disturbance affects all. A connection is used for several rounds: on its first access
+	// to a page of the buffers it has a page fault of some 3 µs, which a server's long-lived connections do not. It is not used for
+	// all, because its placement in memory may double its latencies for as long as it is open.
+	animalRounds, roundsPerConnection, animalWarmUp, animalQueries = 21, 7, 20, 300
+	// maxGrowth bounds the latency of the largest catalogue as a multiple of the smallest's.
 	maxGrowth = 1.3
 )
 
 var by = audit.By{Actor: "bench", Reason: "benchmark"}
 
-// pages are the kinds of pages that are asked for. n is how many animals there are; their ids are 1 to n.
+// pages are the kinds of pages that are measured. n is the number of animals; their IDs are 1 to n.
 var pages = []struct {
 	name string
 	page func(n int64) catalog.Page
@@ -41,38 +41,38 @@ var pages = []struct {
 	}},
 }
 
-// deep is anywhere in the second half but for its end, where a page of any status is still full.
+// deep is a random position in the second half, early enough for a page of any status to be full.
 func deep(n int64) int64 { return n/2 + rand.Int64N(n*3/10) }
 
-// catalogue is a tenant with many animals, in a database of its own.
+// catalogue is a tenant with n animals in a database of its own.
 type catalogue struct {
 	n      int64
 	tenant int64
 	url    string
-	// took is the medians of the rounds, by kind of page.
+	// took has the medians of the rounds, by kind of page.
 	took [][]time.Duration
 }
 
-func animals(ctx context.Context, g *ground) (*table, error) {
+func animals(ctx context.Context, e *env) (*table, error) {
 	t := &table{
 		title: "Animals of one tenant",
-		about: "A list of 20 as the API asks for it, from the call of `store.Pets.ListPets` to the last row read: behind row-level security, prepared, over a Unix " +
-			"socket. *Deep* is anywhere in the second half. One animal in 5 is sold, and *by status* asks for those. Every size has a database of its own; " +
-			fmt.Sprintf("the figures are medians of %d rounds of %d queries, all sizes in a new order each round, on a new connection every %d rounds.", animalRounds, animalQueries, animalLife),
+		about: "A list of 20 animals, from the call of `store.Pets.ListPets` to the last row read: with row-level security, a prepared statement, and a Unix socket. " +
+			"*Deep* is a random position in the second half. One animal in 5 is sold, and *by status* lists those. Every size has a database of its own. " +
+			fmt.Sprintf("The figures are medians of %d rounds of %d queries. Each round measures the sizes in a new order; connections are replaced every %d rounds.", animalRounds, animalQueries, roundsPerConnection),
 		head: []string{"animals", "table and indexes MB"},
 	}
 	var all []*catalogue
 	var sizes []string
-	for _, n := range g.upTo(1_000, 10_000, 100_000, 1_000_000, 10_000_000) {
-		g.say("making %s animals", grouped(int64(n)))
-		c, megabytes, err := newCatalogue(ctx, g, int64(n))
+	for _, n := range e.upTo(1_000, 10_000, 100_000, 1_000_000, 10_000_000) {
+		e.logf("making %s animals", withCommas(int64(n)))
+		c, megabytes, err := newCatalogue(ctx, e, int64(n))
 		if err != nil {
 			return nil, err
 		}
-		all, sizes = append(all, c), append(sizes, figure(megabytes))
+		all, sizes = append(all, c), append(sizes, significant(megabytes))
 	}
-	for range animalRounds / animalLife {
-		if err := live(ctx, all); err != nil {
+	for range animalRounds / roundsPerConnection {
+		if err := measureOnce(ctx, all); err != nil {
 			return nil, err
 		}
 	}
@@ -80,7 +80,7 @@ func animals(ctx context.Context, g *ground) (*table, error) {
 		t.head = append(t.head, p.name)
 	}
 	for i, c := range all {
-		t.add(append([]string{grouped(c.n), sizes[i]}, c.medians()...)...)
+		t.add(append([]string{withCommas(c.n), sizes[i]}, c.medians()...)...)
 	}
 	for k, p := range pages {
 		var figures []float64
@@ -92,8 +92,8 @@ func animals(ctx context.Context, g *ground) (*table, error) {
 	return t, nil
 }
 
-func newCatalogue(ctx context.Context, g *ground, n int64) (*catalogue, float64, error) {
-	url, err := g.postgres.CreateDatabase(ctx, fmt.Sprintf("animals_%d", n))
+func newCatalogue(ctx context.Context, e *env, n int64) (*catalogue, float64, error) {
+	url, err := e.postgres.CreateDatabase(ctx, fmt.Sprintf("animals_%d", n))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -112,15 +112,15 @@ func newCatalogue(ctx context.Context, g *ground, n int64) (*catalogue, float64,
 	return &catalogue{n: n, tenant: tenant.ID, url: url, took: make([][]time.Duration, len(pages))}, megabytes, nil
 }
 
-// fillAnimals returns how many MB they take with their indexes.
+// fillAnimals inserts n animals and returns their size with indexes.
 func fillAnimals(ctx context.Context, url string, tenant, n int64) (megabytes float64, err error) {
 	db, err := sql.Open("postgres", url)
 	if err != nil {
 		return 0, err
 	}
 	defer db.Close()
-	db.SetMaxOpenConns(1) // the setting below is the connection's
-	// Without the check of the foreign key for every row, which is right as it is one tenant.
+	db.SetMaxOpenConns(1) // the setting below is per connection
+	// This skips the foreign-key check for every row; there is only one tenant.
 	if _, err := db.ExecContext(ctx, "set session_replication_role = replica"); err != nil {
 		return 0, err
 	}
@@ -132,7 +132,7 @@ func fillAnimals(ctx context.Context, url string, tenant, n int64) (megabytes fl
 	if err != nil {
 		return 0, err
 	}
-	// As a server that is not thrown away does by and by: who reads must not have to write what was filled in.
+	// As on a long-running server: reads must not have to write what the insert left.
 	for _, s := range []string{"vacuum analyze pets", "checkpoint"} {
 		if _, err := db.ExecContext(ctx, s); err != nil {
 			return 0, err
@@ -142,8 +142,8 @@ func fillAnimals(ctx context.Context, url string, tenant, n int64) (megabytes fl
 	return megabytes, err
 }
 
-// live asks for pages of all catalogues on a connection to each.
-func live(ctx context.Context, all []*catalogue) (err error) {
+// measureOnce measures all catalogues, each on a new connection.
+func measureOnce(ctx context.Context, all []*catalogue) (err error) {
 	var dbs []*store.DB
 	defer func() {
 		for _, db := range dbs {
@@ -157,7 +157,7 @@ func live(ctx context.Context, all []*catalogue) (err error) {
 		}
 		dbs = append(dbs, db)
 	}
-	for range animalLife {
+	for range roundsPerConnection {
 		for _, i := range rand.Perm(len(all)) {
 			if err := all[i].round(ctx, dbs[i]); err != nil {
 				return err
@@ -167,7 +167,7 @@ func live(ctx context.Context, all []*catalogue) (err error) {
 	return nil
 }
 
-// round asks for each kind of page often, the kinds in turn.
+// round measures each kind of page.
 func (c *catalogue) round(ctx context.Context, db *store.DB) error {
 	took := make([][]time.Duration, len(pages))
 	for i := range animalWarmUp + animalQueries {
@@ -187,7 +187,7 @@ func (c *catalogue) round(ctx context.Context, db *store.DB) error {
 	return nil
 }
 
-// list returns how long a full page took.
+// list returns how long a full page takes.
 func (c *catalogue) list(ctx context.Context, db *store.DB, page catalog.Page) (time.Duration, error) {
 	start := time.Now()
 	pets, _, err := db.Pets.ListPets(ctx, c.tenant, page)
@@ -200,7 +200,7 @@ func (c *catalogue) list(ctx context.Context, db *store.DB, page catalog.Page) (
 
 func (c *catalogue) medians() (cells []string) {
 	for _, took := range c.took {
-		cells = append(cells, figure(micros(median(took))))
+		cells = append(cells, significant(micros(median(took))))
 	}
 	return cells
 }

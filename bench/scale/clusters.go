@@ -20,29 +20,29 @@ import (
 
 const (
 	clusterTime = 3 * time.Second
-	// callers are at each server at the same time, or at all of them together.
+	// callers is the number of concurrent callers at each server, callersTogether at all servers together.
 	callers, callersTogether = 32, 64
-	// clusterTenants call.
+	// clusterTenants is the number of tenants.
 	clusterTenants = 64
-	// maxWorkGrowth is how many times the work of one server a request may make with more: it is to stay as it is or fall.
+	// maxWorkGrowth bounds the work per request as a multiple of one server's.
 	maxWorkGrowth = 1.1
 )
 
-func clusters(ctx context.Context, g *ground) (t *table, err error) {
+func clusters(ctx context.Context, e *env) (t *table, err error) {
 	t = &table{
 		title: "Servers that share a Redis",
-		about: fmt.Sprintf("Limiters as each server has one, in one process over one Redis, deciding over %d tenants without a pause for %v: with %d callers at every server, and "+
-			"with the same %d callers spread over all of them. *Scripts* are calls of Redis to decide; *Redis µs* is its processor time. Fewer than one script a request, "+
-			"because what comes while one is under way goes together with the next, as one where it is the same tenant's. Spread, fewer meet.", clusterTenants, clusterTime, callers, callersTogether),
-		head: []string{"servers", "requests/s", "scripts a request", "Redis µs a request", "spread: requests/s", "scripts a request", "Redis µs a request"},
+		about: fmt.Sprintf("Limiters as in the servers, in one process with one Redis, deciding continuously for %d tenants during %v: with %d callers at every server, and "+
+			"with %d callers spread over all servers. *Scripts* are script calls in Redis; *Redis µs* is its CPU time. There is less than one script per request because "+
+			"requests that arrive during a call are sent together in the next one, those of one tenant as one. With spread callers fewer requests coincide.", clusterTenants, clusterTime, callers, callersTogether),
+		head: []string{"servers", "requests/s", "scripts per request", "Redis µs per request", "spread: requests/s", "scripts per request", "Redis µs per request"},
 	}
-	server, err := servers.StartRedis(ctx, g.dir)
+	server, err := servers.StartRedis(ctx, e.dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, server.Stop(context.WithoutCancel(ctx))) }()
 	var each, spread []float64
-	for _, n := range g.upTo(1, 2, 4, 8, 16) {
+	for _, n := range e.upTo(1, 2, 4, 8, 16) {
 		full, err := decide(ctx, server.URL, n, callers*n)
 		if err != nil {
 			return nil, err
@@ -52,18 +52,18 @@ func clusters(ctx context.Context, g *ground) (t *table, err error) {
 			return nil, err
 		}
 		each, spread = append(each, full.micros), append(spread, same.scripts)
-		t.add(strconv.Itoa(n), grouped(int64(full.rate)), figure(full.scripts), figure(full.micros),
-			grouped(int64(same.rate)), figure(same.scripts), figure(same.micros))
+		t.add(strconv.Itoa(n), withCommas(int64(full.rate)), significant(full.scripts), significant(full.micros),
+			withCommas(int64(same.rate)), significant(same.scripts), significant(same.micros))
 	}
-	t.growth("Redis's time a request", each, maxWorkGrowth)
-	t.bound("scripts a request, callers spread", slices.Max(spread), 1)
+	t.growth("Redis's time per request", each, maxWorkGrowth)
+	t.bound("scripts per request, callers spread", slices.Max(spread), 1)
 	return t, nil
 }
 
-// work is what Redis did: rate in requests a second, the rest for one request.
+// work is what Redis did: rate is in requests per second, the rest per request.
 type work struct{ rate, scripts, micros float64 }
 
-// decide has so many callers ask n servers without a pause.
+// decide measures n servers with so many callers that call continuously.
 func decide(ctx context.Context, url string, n, callers int) (w work, err error) {
 	at, err := redis.ParseURL(url)
 	if err != nil {
@@ -84,14 +84,14 @@ func decide(ctx context.Context, url string, n, callers int) (w work, err error)
 		defer leave()
 		members[i] = l
 	}
-	if _, err := ask(ctx, members, callers, clusterTime/3); err != nil { // tenants are opened, connections made
+	if _, err := takeContinuously(ctx, members, callers, clusterTime/3); err != nil { // initializes the tenants and connects
 		return w, err
 	}
 	before, err := redisWork(ctx, client)
 	if err != nil {
 		return w, err
 	}
-	requests, err := ask(ctx, members, callers, clusterTime)
+	requests, err := takeContinuously(ctx, members, callers, clusterTime)
 	if err != nil {
 		return w, err
 	}
@@ -102,8 +102,8 @@ func decide(ctx context.Context, url string, n, callers int) (w work, err error)
 	}, err
 }
 
-// ask returns how many requests were admitted.
-func ask(ctx context.Context, members []plans.Limiter, callers int, d time.Duration) (float64, error) {
+// takeContinuously returns how many requests were admitted.
+func takeContinuously(ctx context.Context, members []plans.Limiter, callers int, d time.Duration) (float64, error) {
 	end := time.Now().Add(d)
 	var admitted atomic.Int64
 	all, ctx := errgroup.WithContext(ctx)
@@ -125,7 +125,7 @@ func ask(ctx context.Context, members []plans.Limiter, callers int, d time.Durat
 	return float64(admitted.Load()), err
 }
 
-// redisWork reads what Redis has done since it started.
+// redisWork returns what Redis has done since it started.
 func redisWork(ctx context.Context, client *redis.Client) (w work, err error) {
 	info, err := client.InfoMap(ctx, "cpu", "commandstats").Result()
 	if err != nil {

@@ -20,30 +20,30 @@ import (
 
 const (
 	directoryRounds, directoryBatch = 9, 20_000
-	// maxCallerBytes is the most memory that a caller may take.
+	// maxCallerBytes bounds the memory per caller.
 	maxCallerBytes = 400
 )
 
-// holding is a directory with many callers.
-type holding struct {
+// fullDirectory is a directory with many callers.
+type fullDirectory struct {
 	*keys.Directory
 	tokens []string
-	// bytes is what one caller takes of the heap, resident what the process took of the machine with it in MB.
+	// bytes is the heap per caller; resident is the resident memory of the process in MB.
 	bytes, resident float64
-	took            []float64 // ns, of each round
+	took            []float64 // ns, by round
 }
 
-func directory(ctx context.Context, g *ground) (*table, error) {
+func directory(ctx context.Context, e *env) (*table, error) {
 	t := &table{
 		title: "Callers in memory",
-		about: "What every further request with a key costs: reading the key and checking its checksum, its SHA-256, and finding the caller in the directory. Ten keys a " +
-			"tenant. *Held* is how many the directory keeps of them; the others are looked up again, and what that costs is left out. " +
-			fmt.Sprintf("Medians of %d rounds of %s look-ups of keys drawn at random from those held, all sizes in turn.", directoryRounds, grouped(directoryBatch)),
-		head: []string{"keys", "held", "look-up ns", "bytes a caller", "resident MB"},
+		about: "The cost of every request after the first with a key: parsing the key and checking its checksum, its SHA-256, and finding the caller in the directory. Ten " +
+			"keys per tenant. *Held* is how many of them the directory keeps; the cost of looking up the others again is not included. " +
+			fmt.Sprintf("Medians of %d rounds of %s look-ups of random keys that are held; each round measures all sizes.", directoryRounds, withCommas(directoryBatch)),
+		head: []string{"keys", "held", "look-up ns", "bytes per caller", "resident MB"},
 	}
-	var all []*holding
-	for _, n := range g.upTo(1_000, 10_000, 100_000, 1_000_000) {
-		h, err := newHolding(ctx, n)
+	var all []*fullDirectory
+	for _, n := range e.upTo(1_000, 10_000, 100_000, 1_000_000) {
+		h, err := newFullDirectory(ctx, n)
 		if err != nil {
 			return nil, err
 		}
@@ -61,15 +61,15 @@ func directory(ctx context.Context, g *ground) (*table, error) {
 	for _, h := range all {
 		took := median(h.took)
 		figures, worst = append(figures, took), max(worst, h.bytes)
-		t.add(grouped(int64(len(h.tokens))), grouped(int64(h.Len())), figure(took), figure(h.bytes), figure(h.resident))
+		t.add(withCommas(int64(len(h.tokens))), withCommas(int64(h.Len())), significant(took), significant(h.bytes), significant(h.resident))
 	}
 	t.growth("look-up", figures, maxLookUpGrowth)
-	t.bound("bytes a caller", worst, maxCallerBytes)
+	t.bound("bytes per caller", worst, maxCallerBytes)
 	return t, nil
 }
 
-func newHolding(ctx context.Context, n int) (*holding, error) {
-	h := &holding{tokens: make([]string, n)}
+func newFullDirectory(ctx context.Context, n int) (*fullDirectory, error) {
+	h := &fullDirectory{tokens: make([]string, n)}
 	for i := range h.tokens {
 		token, err := keys.NewToken(keys.Live)
 		if err != nil {
@@ -78,10 +78,10 @@ func newHolding(ctx context.Context, n int) (*holding, error) {
 		h.tokens[i] = token.Reveal()
 	}
 	before := heap()
-	h.Directory = keys.NewDirectory(manyCallers{tenants: uint64(max(1, n/keysOfTenant))}, keys.Live, time.Now)
+	h.Directory = keys.NewDirectory(manyCallers{tenants: uint64(max(1, n/keysPerTenant))}, keys.Live, time.Now)
 	h.FeedRestored()
 	for _, token := range h.tokens {
-		if err := h.meet(ctx, token); err != nil {
+		if err := h.addCaller(ctx, token); err != nil {
 			return nil, err
 		}
 	}
@@ -91,8 +91,8 @@ func newHolding(ctx context.Context, n int) (*holding, error) {
 	return h, err
 }
 
-// meet looks a key up for the first time. On a busy machine the directory may give up on its store: it is asked again.
-func (h *holding) meet(ctx context.Context, text string) (err error) {
+// addCaller looks up a key for the first time. On a busy machine the look-up may time out: it is repeated.
+func (h *fullDirectory) addCaller(ctx context.Context, text string) (err error) {
 	for range 10 {
 		if err = h.lookUp(ctx, text); !errors.Is(err, keys.ErrUnavailable) {
 			return err
@@ -102,7 +102,7 @@ func (h *holding) meet(ctx context.Context, text string) (err error) {
 	return err
 }
 
-func (h *holding) lookUp(ctx context.Context, text string) error {
+func (h *fullDirectory) lookUp(ctx context.Context, text string) error {
 	token, err := keys.ParseToken(text)
 	if err != nil {
 		return err
@@ -111,8 +111,8 @@ func (h *holding) lookUp(ctx context.Context, text string) error {
 	return err
 }
 
-// round looks up a batch of keys. They are copied beside each other before, as a request's key is warm when it was just read.
-func (h *holding) round(ctx context.Context) error {
+// round looks up a batch of keys. They are copied next to each other first, because the key of a real request is in the CPU cache.
+func (h *fullDirectory) round(ctx context.Context) error {
 	batch := make([]string, directoryBatch)
 	for i := range batch {
 		batch[i] = strings.Clone(h.tokens[rand.IntN(len(h.tokens))])
@@ -127,7 +127,7 @@ func (h *holding) round(ctx context.Context) error {
 	return nil
 }
 
-// manyCallers is a store that knows every key: whose it is follows from its digest.
+// manyCallers is a store that knows every key; the tenant follows from the digest.
 type manyCallers struct{ tenants uint64 }
 
 func (s manyCallers) Caller(_ context.Context, d keys.Digest, now time.Time) (keys.Caller, error) {
@@ -141,16 +141,16 @@ func (s manyCallers) Caller(_ context.Context, d keys.Digest, now time.Time) (ke
 	}, nil
 }
 
-// heap returns how many bytes are in use after a collection.
+// heap returns the bytes in use after a garbage collection.
 func heap() float64 {
 	runtime.GC()
-	runtime.GC() // what the first one finalised
+	runtime.GC() // for what the first one finalized
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc)
 }
 
-// resident returns how much memory the process takes, in MB.
+// resident returns the resident memory of the process in MB.
 func resident() (float64, error) {
 	debug.FreeOSMemory()
 	text, err := os.ReadFile("/proc/self/statm")

@@ -1,3 +1,3 @@
-// Command scale shows how petstore's costs grow: with the animals of a tenant, the keys, the servers that share a Redis, and the
-// requests whose usage is recorded. It prints tables and writes docs/benchmarks-scale.md. All that it starts is thrown away.
+// Command scale measures how petstore's costs grow: with the animals of a tenant, the keys, the servers that share a Redis, and the
+// requests whose usage is recorded. It prints tables and writes docs/benchmarks-scale.md. Its databases are temporary.
 package main

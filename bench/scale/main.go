@@ -24,14 +24,14 @@ func main() {
 	}
 }
 
-// buffersShare is which part of the machine's memory PostgreSQL has as its buffers: a quarter, which its manual advises for a server that has
-// the machine to itself. With the 32 MB of a throwaway, any table of a million rows would be read by system calls.
-const buffersShare = 4
+// buffersDivisor makes shared_buffers a quarter of the machine's memory, as PostgreSQL's manual recommends for a dedicated server. With
+// the 32 MB of a throwaway server, a table of a million rows would be read by system calls.
+const buffersDivisor = 4
 
-// part is one question; it answers in a table.
+// part is one measurement and its table.
 type part struct {
-	name string
-	ask  func(context.Context, *ground) (*table, error)
+	name    string
+	measure func(context.Context, *env) (*table, error)
 }
 
 var parts = []part{
@@ -42,27 +42,27 @@ var parts = []part{
 	{"usage", recording},
 }
 
-// ground is what the parts stand on.
-type ground struct {
+// env is what the parts run in.
+type env struct {
 	out      io.Writer
 	dir      string
 	postgres *servers.Postgres
-	// most bounds every size, so that a short run can be had.
-	most int
+	// maxSize bounds every size.
+	maxSize int
 }
 
-func (g *ground) say(format string, args ...any) { fmt.Fprintf(g.out, format+"\n", args...) }
+func (e *env) logf(format string, args ...any) { fmt.Fprintf(e.out, format+"\n", args...) }
 
-// upTo returns the sizes that are not over the bound.
-func (g *ground) upTo(sizes ...int) []int {
-	return slices.DeleteFunc(sizes, func(n int) bool { return n > g.most })
+// upTo returns the sizes up to the bound.
+func (e *env) upTo(sizes ...int) []int {
+	return slices.DeleteFunc(sizes, func(n int) bool { return n > e.maxSize })
 }
 
 func realMain() error {
 	f := flag.NewFlagSet("scale", flag.ContinueOnError)
-	only := f.String("only", "", "`parts` to measure, with commas, of animals, look-ups, directory, servers and usage; empty for all, which the document needs")
-	document := f.String("document", "docs/benchmarks-scale.md", "`file` for people, empty for none")
-	most := f.Int("most", 10_000_000, "largest `number` of anything")
+	only := f.String("only", "", "comma-separated `parts` to measure: animals, look-ups, directory, servers, usage; empty for all. The document is written only for all")
+	document := f.String("document", "docs/benchmarks-scale.md", "Markdown `file` for the results; empty for none")
+	maxSize := f.Int("max-size", 10_000_000, "largest `number` of animals, keys or servers")
 	if err := f.Parse(os.Args[1:]); errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {
@@ -70,38 +70,38 @@ func realMain() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	tables, err := measure(ctx, *only, *most)
+	tables, err := measure(ctx, *only, *maxSize)
 	if err != nil || *document == "" || *only != "" {
 		return err
 	}
 	return writeDocument(*document, machine.Describe(), tables)
 }
 
-// measure asks all parts, or those named, and prints each answer when it is there.
-func measure(ctx context.Context, only string, most int) (tables []*table, err error) {
+// measure runs all parts, or those named, and prints each table when it is complete.
+func measure(ctx context.Context, only string, maxSize int) (tables []*table, err error) {
 	dir, remove, err := localpg.TempDir()
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
 	m := machine.Describe()
-	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true, SharedBuffers: m.MemoryMB / buffersShare})
+	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true, SharedBuffers: m.MemoryMB / buffersDivisor})
 	if err != nil {
 		return nil, err
 	}
 	postgres := &servers.Postgres{Server: server}
 	defer func() { err = errors.Join(err, postgres.Stop(context.WithoutCancel(ctx))) }()
-	g := &ground{out: os.Stdout, dir: dir, postgres: postgres, most: most}
-	g.say("%s", m)
+	e := &env{out: os.Stdout, dir: dir, postgres: postgres, maxSize: maxSize}
+	e.logf("%s", m)
 	for _, p := range parts {
 		if only != "" && !slices.Contains(strings.Split(only, ","), p.name) {
 			continue
 		}
-		t, err := p.ask(ctx, g)
+		t, err := p.measure(ctx, e)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
-		if err := t.print(g.out); err != nil {
+		if err := t.print(e.out); err != nil {
 			return nil, err
 		}
 		tables = append(tables, t)

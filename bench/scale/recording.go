@@ -19,24 +19,24 @@ import (
 
 const (
 	recordingTime = 8 * time.Second
-	// maxRecordingGrowth is how many times PostgreSQL's work may grow while the requests grow ten or a hundred times.
+	// maxRecordingGrowth bounds the growth of PostgreSQL's work when the requests grow tenfold or a hundredfold.
 	maxRecordingGrowth = 1.5
-	// maxRecordingSlack is for a write at the end that comes early.
+	// maxRecordingSlack allows for an early last write.
 	maxRecordingSlack = 1.1
 )
 
-func recording(ctx context.Context, g *ground) (t *table, err error) {
+func recording(ctx context.Context, e *env) (t *table, err error) {
 	t = &table{
 		title: "Recording usage",
-		about: fmt.Sprintf("Requests are counted in memory and written twice a second, a row for each key that called. For %v each: requests a second over so many active keys, what "+
-			"that writes, and PostgreSQL's processor time for it.", recordingTime),
+		about: fmt.Sprintf("Requests are counted in memory and written twice a second, one row per key that sent requests. Each row is one run of %v: the number of active keys and the request rate, "+
+			"what is written, and PostgreSQL's CPU time for it.", recordingTime),
 		head: []string{"active keys", "requests/s", "batches/s", "rows/s", "PostgreSQL ms/s"},
 	}
-	url, err := g.postgres.CreateDatabase(ctx, "usage")
+	url, err := e.postgres.CreateDatabase(ctx, "usage")
 	if err != nil {
 		return nil, err
 	}
-	if err := fillKeys(ctx, url, 10_000, keysOfTenant); err != nil {
+	if err := fillKeys(ctx, url, 10_000, keysPerTenant); err != nil {
 		return nil, err
 	}
 	db, err := store.Open(ctx, url, store.Options{AsAPI: true, MaxConns: 1})
@@ -44,41 +44,41 @@ func recording(ctx context.Context, g *ground) (t *table, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	for _, keys := range g.upTo(100, 1_000, 10_000) {
+	for _, keys := range e.upTo(100, 1_000, 10_000) {
 		var rows, work []float64
 		for _, rate := range []int{10_000, 100_000, 1_000_000} {
 			if rate < 10*keys {
-				continue // not every key would call between two writes
+				continue // not every key would be used between two writes
 			}
-			c, err := record(ctx, g, db, keys, rate)
+			c, err := record(ctx, e, db, keys, rate)
 			if err != nil {
 				return nil, err
 			}
 			rows, work = append(rows, c.rows), append(work, c.millis)
-			t.add(grouped(int64(keys)), grouped(int64(c.requests)), figure(c.batches), figure(c.rows), figure(c.millis))
+			t.add(withCommas(int64(keys)), withCommas(int64(c.requests)), significant(c.batches), significant(c.rows), significant(c.millis))
 		}
-		t.bound("rows a second of "+grouped(int64(keys))+" keys", slices.Max(rows), 2*float64(keys)*maxRecordingSlack)
-		if keys >= 1_000 { // less is below the clock's resolution
-			t.growth("PostgreSQL's time for "+grouped(int64(keys))+" keys", work, maxRecordingGrowth)
+		t.bound("rows per second of "+withCommas(int64(keys))+" keys", slices.Max(rows), 2*float64(keys)*maxRecordingSlack)
+		if keys >= 1_000 { // less is below the resolution of the clock
+			t.growth("PostgreSQL's time for "+withCommas(int64(keys))+" keys", work, maxRecordingGrowth)
 		}
 	}
 	return t, err
 }
 
-// cost is per second.
+// cost has figures per second.
 type cost struct{ requests, batches, rows, millis float64 }
 
-// record counts requests at a rate for a while, with one meter as a server has it, and returns what it cost.
-func record(ctx context.Context, g *ground, db *store.DB, keys, rate int) (c cost, err error) {
+// record counts requests at a rate during recordingTime, with one meter as in a server, and returns the cost.
+func record(ctx context.Context, e *env, db *store.DB, keys, rate int) (c cost, err error) {
 	counted := &countingStore{Usage: db.Usage}
 	meter := usage.NewMeter(counted, usage.Options{ServerID: fmt.Sprintf("%d-%d", keys, rate), Log: zerolog.Nop()})
-	count(meter, keys, 0, keys) // the first use of every key is written before it is measured
+	count(meter, keys, 0, keys) // writes the first use of every key before the measurement
 	if err := meter.Flush(ctx); err != nil {
 		return c, err
 	}
 	counted.batches.Store(0)
 	counted.rows.Store(0)
-	before, err := cputime.OfTrees(g.postgres.PID())
+	before, err := cputime.OfTrees(e.postgres.PID())
 	if err != nil {
 		return c, err
 	}
@@ -96,7 +96,7 @@ func record(ctx context.Context, g *ground, db *store.DB, keys, rate int) (c cos
 	}
 	stop()
 	running.Wait()
-	after, err := cputime.OfTrees(g.postgres.PID())
+	after, err := cputime.OfTrees(e.postgres.PID())
 	seconds := time.Since(start).Seconds()
 	return cost{
 		requests: float64(requests) / seconds, batches: float64(counted.batches.Load()) / seconds, rows: float64(counted.rows.Load()) / seconds,
@@ -104,11 +104,11 @@ func record(ctx context.Context, g *ground, db *store.DB, keys, rate int) (c cos
 	}, errors.Join(err, failed)
 }
 
-// count counts the requests of those numbers, over the keys in turn.
+// count counts requests from to to, with the keys in turn.
 func count(m *usage.Meter, keys, from, to int) {
 	now := time.Now()
 	for i := from; i < to; i++ {
-		m.Admitted(int64(i%keys/keysOfTenant)+1, keyIDs[i%keys], plans.Business, now)
+		m.Admitted(int64(i%keys/keysPerTenant)+1, keyIDs[i%keys], plans.Business, now)
 	}
 }
 

@@ -29,8 +29,8 @@ What it is.
 |--:|--:|
 | 1,000 | 100 |
 
-- time, the greatest over the first: 1.25, at most 1.30: met
-- time, the greatest over the first: 1.31, at most 1.30: missed
+- time, greatest divided by first: 1.25, at most 1.30: met
+- time, greatest divided by first: 1.31, at most 1.30: missed
 - bytes: 400, at most 400: met
 `
 	if diff := cmp.Diff(want, got.String()); diff != "" {
@@ -41,18 +41,18 @@ What it is.
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	for f, want := range map[float64]string{0: "0", 0.01234: "0.0123", 1.3: "1.30", 12.34: "12.3", 1234.5: "1234"} {
-		if got := figure(f); got != want {
+		if got := significant(f); got != want {
 			t.Errorf("%v: %s, want %s", f, got, want)
 		}
 	}
 	for n, want := range map[int64]string{7: "7", 1000: "1,000", 10_000_000: "10,000,000"} {
-		if got := grouped(n); got != want {
+		if got := withCommas(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}
 }
 
-// The smallest sizes: what is asked for is there, and every part has a row and a verdict.
+// With the smallest size every part has one row and a verdict.
 func TestSmallest(t *testing.T) {
 	t.Parallel()
 	postgres, err := servers.StartPostgres(t.Context())
@@ -64,12 +64,12 @@ func TestSmallest(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	g := &ground{out: io.Discard, dir: t.TempDir(), postgres: postgres, most: 1_000}
+	e := &env{out: io.Discard, dir: t.TempDir(), postgres: postgres, maxSize: 1_000}
 	for _, p := range parts {
 		if slices.Contains([]string{"servers", "usage"}, p.name) {
-			continue // They take seconds.
+			continue // they take seconds
 		}
-		table, err := p.ask(t.Context(), g)
+		table, err := p.measure(t.Context(), e)
 		if err != nil || len(table.rows) != 1 || len(table.rows[0]) != len(table.head) || len(table.verdicts) == 0 {
 			t.Errorf("%s: %+v, %v", p.name, table, err)
 		}

@@ -15,33 +15,33 @@ import (
 	"petstore.example/bench/report"
 )
 
-// table answers one question.
+// table is the result of one part.
 type table struct {
 	title string
 	about string
 	head  []string
 	rows  [][]string
-	// verdicts say what was set out and whether it is so.
+	// verdicts are the goals and whether they are met.
 	verdicts []string
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// bound adds a verdict: a figure and the most that it may be.
+// bound adds a verdict about a figure and its upper bound.
 func (t *table) bound(what string, got, most float64) {
 	word := "met"
 	if got > most {
 		word = "missed"
 	}
-	t.verdicts = append(t.verdicts, fmt.Sprintf("%s: %s, at most %s: %s", what, figure(got), figure(most), word))
+	t.verdicts = append(t.verdicts, fmt.Sprintf("%s: %s, at most %s: %s", what, significant(got), significant(most), word))
 }
 
-// growth adds a verdict about a row of figures: how many times the first the greatest is.
+// growth adds a verdict about the greatest figure divided by the first.
 func (t *table) growth(what string, figures []float64, most float64) {
 	if len(figures) == 0 {
 		return
 	}
-	t.bound(what+", the greatest over the first", slices.Max(figures)/figures[0], most)
+	t.bound(what+", greatest divided by first", slices.Max(figures)/figures[0], most)
 }
 
 func (t *table) print(w io.Writer) error {
@@ -71,15 +71,15 @@ func (t *table) markdown(w *bytes.Buffer) {
 func writeDocument(file string, m machine.Description, tables []*table) error {
 	var text bytes.Buffer
 	text.WriteString("# How costs grow\n\nWritten by `make bench-scale`; run it again to replace every figure. Everything runs on one machine: " + m.String() + ".\n" +
-		fmt.Sprintf("PostgreSQL has a quarter of the memory for its buffers, %d MB, as on a server of its own; nothing is read in beforehand but what a table's making leaves there.\n", m.MemoryMB/buffersShare))
+		fmt.Sprintf("PostgreSQL's shared_buffers is a quarter of the memory, %d MB. The buffers hold what the making of the tables left in them.\n", m.MemoryMB/buffersDivisor))
 	for _, t := range tables {
 		t.markdown(&text)
 	}
 	return report.WriteFile(file, text.Bytes())
 }
 
-// figure prints three digits that matter.
-func figure(f float64) string {
+// significant formats a figure with three significant digits.
+func significant(f float64) string {
 	if f == 0 || math.IsInf(f, 0) || math.IsNaN(f) {
 		return fmt.Sprint(f)
 	}
@@ -87,8 +87,8 @@ func figure(f float64) string {
 	return strconv.FormatFloat(f, 'f', digits, 64)
 }
 
-// grouped prints a number with commas.
-func grouped(n int64) string {
+// withCommas formats a number with thousands separators.
+func withCommas(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]

@@ -10,30 +10,30 @@ import (
 	"petstore.example/internal/catalog"
 )
 
-// Fixed is an answer that a bare server gives from memory.
+// Fixed is a fixed response.
 type Fixed struct {
 	Path   string // as "/v1/pets"
 	Status int
-	Body   []byte // none for an answer without one
+	Body   []byte // nil for a response without a body
 }
 
-// BareOptions say what a bare server is to answer.
+// BareOptions configure a bare server.
 type BareOptions struct {
-	Answers []Fixed
-	// Animals are answered at JSONPath, written by c.JSON for each request.
+	Responses []Fixed
+	// Animals is the response at JSONPath, written by c.JSON for each request.
 	Animals []catalog.Pet
-	// Database is where POST CreatePath inserts; the tenant is whose the animals are.
+	// POST CreatePath inserts into Database, for Tenant.
 	Database string
 	Tenant   int64
 }
 
-// Paths of a bare server that no option names.
+// Paths of a bare server.
 const (
 	JSONPath   = "/v1/json"
 	CreatePath = "/v1/pets"
 )
 
-// StartBare starts bare Gin servers' routes in a process of its own: gin.New() in release mode without middleware.
+// StartBare starts a bare Gin server: gin.New() in release mode without middleware.
 func StartBare(ctx context.Context, dir string, o BareOptions) (*Self, error) {
 	return startSelf(ctx, dir, "bare", o)
 }
@@ -43,7 +43,7 @@ func StartBareOnHTTPFast(ctx context.Context, dir string, o BareOptions) (*Self,
 	return startSelf(ctx, dir, fast, o)
 }
 
-// bareHandler is what nobody can be faster than with Gin: fixed bytes, and what writing JSON and one INSERT cost by themselves.
+// bareHandler is a lower bound for any server with Gin: it writes fixed bytes, JSON, or the result of one INSERT.
 func bareHandler(config []byte) (http.Handler, error) {
 	var o BareOptions
 	if err := json.Unmarshal(config, &o); err != nil {
@@ -54,20 +54,20 @@ func bareHandler(config []byte) (http.Handler, error) {
 		return nil, err
 	}
 	engine := newEngine()
-	for _, a := range o.Answers {
-		engine.GET(a.Path, a.answer)
+	for _, f := range o.Responses {
+		engine.GET(f.Path, f.write)
 	}
 	engine.GET(JSONPath, func(c *gin.Context) { c.JSON(http.StatusOK, o.Animals) })
 	engine.POST(CreatePath, func(c *gin.Context) { create(c, insert, o.Tenant) })
 	return engine, nil
 }
 
-func (a Fixed) answer(c *gin.Context) {
-	if len(a.Body) == 0 {
-		c.Status(a.Status)
+func (f Fixed) write(c *gin.Context) {
+	if len(f.Body) == 0 {
+		c.Status(f.Status)
 		return
 	}
-	c.Data(a.Status, "application/json", a.Body)
+	c.Data(f.Status, "application/json", f.Body)
 }
 
 func newEngine() *gin.Engine {

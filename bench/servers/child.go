@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	startLimit = 30 * time.Second
-	stopLimit  = 10 * time.Second
+	startTimeout = 30 * time.Second
+	stopTimeout  = 10 * time.Second
 )
 
 // Child is a running server.
@@ -27,8 +27,7 @@ type Child struct {
 	logFile string
 }
 
-// start starts a program with exactly this environment; what it prints goes to a file in dir. It returns when ready says that
-// the server answers.
+// start starts a server whose output goes to a file in dir, and returns when ready reports that it accepts requests.
 func start(ctx context.Context, dir, name string, cmd *exec.Cmd, ready func(context.Context) bool) (*Child, error) {
 	c := &Child{logFile: filepath.Join(dir, name+".log")}
 	log, err := os.OpenFile(c.logFile, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
@@ -43,35 +42,35 @@ func start(ctx context.Context, dir, name string, cmd *exec.Cmd, ready func(cont
 	if c.Process, err = subprocess.Start(cmd, syscall.SIGKILL); err != nil {
 		return nil, err
 	}
-	if err := c.await(ctx, ready); err != nil {
+	if err := c.waitReady(ctx, ready); err != nil {
 		err = fmt.Errorf("start %s: %w: %s", name, err, c.lastLines())
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 	}
 	return c, nil
 }
 
-func (c *Child) await(ctx context.Context, ready func(context.Context) bool) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
+func (c *Child) waitReady(ctx context.Context, ready func(context.Context) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for !ready(ctx) {
 		select {
 		case <-c.Done():
 			return fmt.Errorf("it ended: %w", c.Err())
 		case <-ctx.Done():
-			return fmt.Errorf("it does not answer: %w", ctx.Err())
+			return fmt.Errorf("it is not ready: %w", ctx.Err())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	return nil
 }
 
-// Stop ends the server, in order if it can be.
+// Stop asks the server to end, and kills it if it does not.
 func (c *Child) Stop(ctx context.Context) error {
-	return c.Process.Stop(ctx, stopLimit, syscall.SIGTERM, syscall.SIGKILL)
+	return c.Process.Stop(ctx, stopTimeout, syscall.SIGTERM, syscall.SIGKILL)
 }
 
-// ForgetLog empties the file that the server logs to: a log of every request would fill the disk.
-func (c *Child) ForgetLog() error { return os.Truncate(c.logFile, 0) }
+// TruncateLog empties the server's log file: a log of every request would fill the disk.
+func (c *Child) TruncateLog() error { return os.Truncate(c.logFile, 0) }
 
 func (c *Child) lastLines() string {
 	const most = 2000
@@ -82,7 +81,7 @@ func (c *Child) lastLines() string {
 	return string(bytes.TrimSpace(text[max(0, len(text)-most):]))
 }
 
-// freeAddrs returns addresses on which nobody listens at the moment.
+// freeAddrs returns free addresses of the loopback interface.
 func freeAddrs(n int) (addrs []string, err error) {
 	listeners := make([]io.Closer, 0, n)
 	defer func() {
@@ -101,8 +100,8 @@ func freeAddrs(n int) (addrs []string, err error) {
 	return addrs, nil
 }
 
-// anywhere calls launch with free addresses. Between finding one and taking it someone else may be faster: it then tries again.
-func anywhere(ctx context.Context, n int, launch func(addrs []string) error) error {
+// onFreePorts calls launch with free addresses. It tries again if another process takes one of them first.
+func onFreePorts(ctx context.Context, n int, launch func(addrs []string) error) error {
 	var err error
 	for range 3 {
 		var addrs []string

@@ -1,3 +1,3 @@
-// Package servers starts what a benchmark runs against: PostgreSQL, Redis, petstore servers and a bare Gin server, all of them
-// children of this process on the loopback address, which end with it whatever ends it.
+// Package servers starts the servers that a benchmark needs: PostgreSQL, Redis, petstore, bare Gin and a build from well-known parts.
+// All are child processes on the loopback address, and end with this process.
 package servers

@@ -11,11 +11,10 @@ import (
 	"petstore.example/internal/catalog"
 )
 
-// poolSize is how many connections petstore's own pool has, too.
+// poolSize is that of petstore's own pool.
 const poolSize = 16
 
-// prepareInsert returns the one statement of the bare server: without a tenant's wall or a transaction of its own, and as a
-// superuser, for whom Postgres checks least.
+// prepareInsert returns the statement of the bare server: without row-level security or an explicit transaction, as a superuser.
 func prepareInsert(o BareOptions) (*sql.Stmt, error) {
 	db, err := openPool(o.Database)
 	if err != nil {
@@ -36,7 +35,7 @@ func openPool(url string) (*sql.DB, error) {
 	return db, nil
 }
 
-// create is POST /v1/pets as short as it can be written.
+// create is a minimal POST /v1/pets.
 func create(c *gin.Context, insert *sql.Stmt, tenant int64) {
 	var pet catalog.Pet
 	if err := c.ShouldBindJSON(&pet); err != nil {

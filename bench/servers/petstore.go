@@ -14,20 +14,22 @@ type Petstore struct {
 	AdminURL string
 }
 
-// PetstoreOptions say which petstore to start. What they don't name has the default of production.
+// PetstoreOptions configure a petstore server. All other settings have their defaults.
 type PetstoreOptions struct {
 	Program  string
-	Name     string // of its log
+	Name     string // of its log file
 	Dir      string
 	Database string
 	Redis    string // empty for none
-	LogLevel string
+	// FastPathOff sets PETSTORE_HTTP_FAST_PATH=off: all requests are served by net/http.
+	FastPathOff bool
+	LogLevel    string
 }
 
-// StartPetstore starts a server and returns when it is ready, not merely degraded.
+// StartPetstore starts a server and returns when it is ready and not degraded.
 func StartPetstore(ctx context.Context, o PetstoreOptions) (*Petstore, error) {
 	p := &Petstore{}
-	return p, anywhere(ctx, 2, func(addrs []string) (err error) {
+	return p, onFreePorts(ctx, 2, func(addrs []string) (err error) {
 		cmd := exec.Command(o.Program, "serve")
 		cmd.Env = []string{
 			"PETSTORE_DATABASE_URL=" + o.Database,
@@ -35,9 +37,12 @@ func StartPetstore(ctx context.Context, o PetstoreOptions) (*Petstore, error) {
 			"PETSTORE_ADDR=" + addrs[0],
 			"PETSTORE_ADMIN_ADDR=" + addrs[1],
 			"PETSTORE_LOG_LEVEL=" + o.LogLevel,
-			// All load comes from one address; production's limit would refuse all but the first requests with a bad key.
+			// All load comes from one address: the default would refuse most requests with a bad key.
 			"PETSTORE_ADDRESS_LIMIT=1000000000",
 			"PETSTORE_PPROF=true",
+		}
+		if o.FastPathOff {
+			cmd.Env = append(cmd.Env, "PETSTORE_HTTP_FAST_PATH=off")
 		}
 		p.URL, p.AdminURL = "http://"+addrs[0], "http://"+addrs[1]
 		p.Child, err = start(ctx, o.Dir, o.Name, cmd, p.Ready)
@@ -45,7 +50,7 @@ func StartPetstore(ctx context.Context, o PetstoreOptions) (*Petstore, error) {
 	})
 }
 
-// Ready tells whether the server is ready, and not merely degraded.
+// Ready reports whether the server is ready and not degraded.
 func (p *Petstore) Ready(ctx context.Context) bool {
 	body, err := get(ctx, p.AdminURL+"/readyz")
 	var readiness struct {
@@ -54,7 +59,7 @@ func (p *Petstore) Ready(ctx context.Context) bool {
 	return err == nil && json.Unmarshal(body, &readiness) == nil && readiness.Status == "ready"
 }
 
-// Profile returns one of the server's profiles: "profile?seconds=5" for processor time, "allocs" for memory.
+// Profile returns one of the server's profiles, as "profile?seconds=5" or "allocs".
 func (p *Petstore) Profile(ctx context.Context, name string) ([]byte, error) {
 	text, err := get(ctx, p.AdminURL+"/debug/pprof/"+name)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // Postgres is a throwaway cluster.
 type Postgres struct{ *localpg.Server }
 
-// StartPostgres starts a cluster without data.
+// StartPostgres starts an empty cluster.
 func StartPostgres(ctx context.Context) (*Postgres, error) {
 	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true})
 	return &Postgres{server}, err
@@ -27,7 +27,7 @@ func (p *Postgres) CreateDatabase(ctx context.Context, name string) (string, err
 	return url, store.MigrateUp(ctx, url)
 }
 
-// Settings returns the values in force, in the order of the names.
+// Settings returns the values of the settings, in the order of names.
 func (p *Postgres) Settings(ctx context.Context, names ...string) ([]string, error) {
 	db, err := sql.Open("postgres", p.URL("postgres", "postgres"))
 	if err != nil {

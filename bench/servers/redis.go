@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Redis is a server that keeps nothing on disk.
+// Redis is a server without persistence.
 type Redis struct {
 	*Child
 	URL     string // of its first database
@@ -25,7 +25,7 @@ func StartRedis(ctx context.Context, dir string) (*Redis, error) {
 		return nil, fmt.Errorf("%w: install it with tools/install.sh redis-server, as make bench does", err)
 	}
 	r := &Redis{}
-	return r, anywhere(ctx, 1, func(addrs []string) (err error) {
+	return r, onFreePorts(ctx, 1, func(addrs []string) (err error) {
 		host, port, _ := net.SplitHostPort(addrs[0])
 		cmd := exec.Command(path, "--bind", host, "--port", port, "--save", "", "--appendonly", "no", "--dir", dir)
 		r.URL = "redis://" + addrs[0] + "/0"
@@ -40,7 +40,7 @@ func StartRedis(ctx context.Context, dir string) (*Redis, error) {
 	})
 }
 
-// Database returns the URL of a database of its own.
+// Database returns the URL of the database of that number.
 func (r *Redis) Database(number int) string {
 	return strings.TrimSuffix(r.URL, "0") + strconv.Itoa(number)
 }

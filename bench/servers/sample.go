@@ -15,47 +15,47 @@ import (
 )
 
 const (
-	// Animals is how many a sample tenant has: more than a page.
+	// Animals is how many animals a sample tenant has: more than a page.
 	Animals = 50
-	// Crowd is how many tenants take turns in a case of many.
-	Crowd = 256
+	// ManyTenants is how many tenants the cases of many tenants have.
+	ManyTenants = 256
 )
 
-// unlimited is a quota that no benchmark uses up; full one that the first request of a minute does.
+// unlimited is a quota that no benchmark uses up; onePerMinute is used up by the first request of a minute.
 var (
-	unlimited = plans.Quota{PerMinute: 1_000_000_000, PerDay: 1_000_000_000_000}
-	full      = plans.Quota{PerMinute: 1, PerDay: 1_000_000_000_000}
+	unlimited    = plans.Quota{PerMinute: 1_000_000_000, PerDay: 1_000_000_000_000}
+	onePerMinute = plans.Quota{PerMinute: 1, PerDay: 1_000_000_000_000}
 )
 
-// Tenant is a sample customer.
+// Tenant is a sample tenant with its key.
 type Tenant struct {
 	ID    int64
 	Key   string
 	keyID string
 }
 
-// Sample is the customers of one database. All have the same animals by the same ids.
+// Sample is the tenants of one database. All have the same animals with the same IDs.
 type Sample struct {
-	// One is read, Writer written to. Full has no request left in the minute, and the key of Banned is banned for a day.
+	// One is for reads and Writer for writes. Full has used up its limit per minute, and the key of Banned is banned for a day.
 	One, Writer, Full, Banned Tenant
 	Many                      []Tenant
 }
 
-// Fill makes the sample, with a crowd of many tenants or without. From then on the API can place no ban in that database: a key that is refused over and over would be
-// banned within milliseconds, and what a benchmark of refusals measured would be the ban.
-func Fill(ctx context.Context, url string, crowd int) (*Sample, error) {
+// Fill makes the sample, with so many tenants in Many. Afterwards the API cannot place a ban in that database: a key that is refused
+// over and over would be banned within milliseconds, and a benchmark of refusals would measure the ban.
+func Fill(ctx context.Context, url string, many int) (*Sample, error) {
 	f, err := newFiller(ctx, url)
 	if err != nil {
 		return nil, fmt.Errorf("fill the database: %w", err)
 	}
-	s, err := f.fill(ctx, crowd)
+	s, err := f.fill(ctx, many)
 	if err = errors.Join(err, f.close()); err != nil {
 		return nil, fmt.Errorf("fill the database: %w", err)
 	}
 	return s, nil
 }
 
-// filler fills a database: the staff's way for tenants and keys, plain SQL for animals.
+// filler fills a database: tenants and keys through the store, animals with SQL.
 type filler struct {
 	db  *store.DB
 	sql *sql.DB
@@ -77,28 +77,32 @@ func newFiller(ctx context.Context, url string) (*filler, error) {
 
 func (f *filler) close() error { return errors.Join(f.db.Close(), f.sql.Close()) }
 
-func (f *filler) fill(ctx context.Context, crowd int) (*Sample, error) {
-	s := &Sample{Many: make([]Tenant, crowd)}
-	named := map[string]*Tenant{"one": &s.One, "writer": &s.Writer, "banned": &s.Banned}
+func (f *filler) fill(ctx context.Context, many int) (*Sample, error) {
+	s := &Sample{Many: make([]Tenant, many)}
+	byName := map[string]*Tenant{"one": &s.One, "writer": &s.Writer, "banned": &s.Banned}
 	for i := range s.Many {
-		named[fmt.Sprintf("many-%03d", i)] = &s.Many[i]
+		byName[fmt.Sprintf("many-%03d", i)] = &s.Many[i]
 	}
-	for name, t := range named {
+	for name, t := range byName {
 		if err := f.add(ctx, t, name, unlimited); err != nil {
 			return nil, fmt.Errorf("add tenant %s: %w", name, err)
 		}
 	}
-	if err := f.add(ctx, &s.Full, "full", full); err != nil {
+	if err := f.add(ctx, &s.Full, "full", onePerMinute); err != nil {
 		return nil, err
 	}
 	ban := store.NewBan{KeyID: s.Banned.keyID, Length: 24 * time.Hour, Reason: keys.AutomaticReason}
 	if _, err := f.db.Bans.Place(ctx, by, ban, time.Now()); err != nil {
 		return nil, err
 	}
+	if err := f.addAnimals(ctx, s.One.ID); err != nil {
+		return nil, err
+	}
 	return s, f.exec(ctx,
+		copyAnimals,
 		"select setval(pg_get_serial_sequence('pets', 'id'), 1000)",
 		"revoke insert on bans from petstore_api",
-		// What a server that is not thrown away does by itself.
+		// Autovacuum is off in a throwaway cluster.
 		"vacuum analyze")
 }
 
@@ -111,7 +115,7 @@ func (f *filler) exec(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// add makes a tenant on Enterprise with its animals and a key.
+// add makes a tenant on Enterprise with a key.
 func (f *filler) add(ctx context.Context, t *Tenant, name string, q plans.Quota) error {
 	made, err := f.db.Tenants.Create(ctx, by, store.NewTenant{Name: name, Plan: plans.Enterprise, Own: &q}, time.Now())
 	if err != nil {
@@ -123,17 +127,26 @@ func (f *filler) add(ctx context.Context, t *Tenant, name string, q plans.Quota)
 		return err
 	}
 	*t = Tenant{ID: made.ID, Key: token.Reveal(), keyID: key.ID}
+	return nil
+}
+
+func (f *filler) addAnimals(ctx context.Context, tenant int64) error {
 	for i := range Animals {
 		a := animal(i)
 		_, err := f.sql.ExecContext(ctx, `
 			insert into pets (tenant_id, id, name, category_id, status, created_at) overriding system value
-			values ($1, $2, $3, $4, $5, now())`, made.ID, i+1, a.Name, a.CategoryID, a.Status)
+			values ($1, $2, $3, $4, $5, now())`, tenant, i+1, a.Name, a.CategoryID, a.Status)
 		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// copyAnimals gives all tenants the animals of the one that has some.
+const copyAnimals = `
+	insert into pets (tenant_id, id, name, category_id, status, created_at) overriding system value
+	select t.id, p.id, p.name, p.category_id, p.status, p.created_at from pets p join tenants t on t.id <> p.tenant_id`
 
 func animal(i int) catalog.NewPet {
 	names := []string{"Rex", "Luna", "Milo", "Bella", "Oscar"}

@@ -16,26 +16,26 @@ import (
 	"petstore.example/internal/httpfast"
 )
 
-// Self is one of this program's own servers, in a process of its own.
+// Self is this program, running as a server in a child process.
 type Self struct {
 	*Child
 	URL string // http://127.0.0.1:port
 }
 
-// selfCommand is the argument by which this program knows that it is to be a server: see SelfMain.
+// selfCommand is the first argument of a Self: see SelfMain.
 const selfCommand = "serve-for-bench"
 
-// handlers makes each server's handler from its options, as JSON.
+// handlers make the handler of a server from its options in JSON.
 var handlers = map[string]func(options []byte) (http.Handler, error){
 	"bare":  bareHandler,
 	fast:    bareHandler,
 	"stock": stockHandler,
 }
 
-// fast is a bare server on the connections that petstore has.
+// fast is a bare server on internal/httpfast.
 const fast = "bare-httpfast"
 
-// startSelf starts the server of that name. Its options go by its standard input, where nobody else can read them.
+// startSelf starts the server of that name. It passes the options on standard input, where no other user can read them.
 func startSelf(ctx context.Context, dir, name string, options any) (*Self, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -46,18 +46,18 @@ func startSelf(ctx context.Context, dir, name string, options any) (*Self, error
 		return nil, err
 	}
 	s := &Self{}
-	return s, anywhere(ctx, 1, func(addrs []string) (err error) {
+	return s, onFreePorts(ctx, 1, func(addrs []string) (err error) {
 		cmd := exec.Command(self, selfCommand, name, addrs[0])
 		cmd.Env = []string{}
 		cmd.Stdin = bytes.NewReader(text)
 		s.URL = "http://" + addrs[0]
-		s.Child, err = start(ctx, dir, name, cmd, func(ctx context.Context) bool { return answers(ctx, addrs[0]) })
+		s.Child, err = start(ctx, dir, name, cmd, func(ctx context.Context) bool { return accepts(ctx, addrs[0]) })
 		return err
 	})
 }
 
-// answers reports whether somebody listens there.
-func answers(ctx context.Context, addr string) bool {
+// accepts reports whether a server accepts connections there.
+func accepts(ctx context.Context, addr string) bool {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return false
@@ -65,7 +65,7 @@ func answers(ctx context.Context, addr string) bool {
 	return conn.Close() == nil
 }
 
-// SelfMain serves when the arguments say that this process is to be a server, and reports whether they do.
+// SelfMain runs a server if the arguments are those of a Self. main calls it first.
 func SelfMain(args []string) (isServer bool, err error) {
 	if len(args) != 3 || args[0] != selfCommand {
 		return false, nil

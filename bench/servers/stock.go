@@ -19,14 +19,14 @@ import (
 	"petstore.example/internal/catalog"
 )
 
-// StockOptions are what the stock build needs.
+// StockOptions configure the stock server.
 type StockOptions struct {
 	Database string
 	Redis    string
 }
 
-// StartStock starts the obvious build of GET /v1/pets from well-known parts: a prepared SELECT finds the key, two
-// calls of ulule/limiter count in Redis, and sqlx reads the rows.
+// StartStock starts a GET /v1/pets built from well-known parts: a prepared SELECT finds the key, two calls of ulule/limiter count in
+// Redis, and sqlx reads the rows.
 func StartStock(ctx context.Context, dir string, o StockOptions) (*Self, error) {
 	return startSelf(ctx, dir, "stock", o)
 }
@@ -46,7 +46,7 @@ const (
 		where tenant_id = $1 and id > $2 order by id limit $3`
 )
 
-// stockCaller is whose key it is.
+// stockCaller is the tenant of a key.
 type stockCaller struct {
 	TenantID  int64 `db:"tenant_id"`
 	PerMinute int64 `db:"per_minute"`
@@ -113,7 +113,7 @@ func (s *stock) caller(ctx context.Context, authorization string) (caller stockC
 	return caller, err
 }
 
-// count counts in the minute and then in the day, and tells of the minute in the usual headers.
+// count counts the request per minute and per day, and reports the minute in the usual headers.
 func (s *stock) count(c *gin.Context, caller stockCaller) (reached bool, err error) {
 	tenant := strconv.FormatInt(caller.TenantID, 10)
 	minute, err := s.counters.Get(c.Request.Context(), "m"+tenant, limiter.Rate{Period: time.Minute, Limit: caller.PerMinute})

@@ -12,16 +12,16 @@ import (
 	"petstore.example/bench/report"
 )
 
-// contender is one case: what to send where, and whose processor time it costs.
-type contender struct {
+// benchCase is one case: which request to send, and whose CPU time to measure.
+type benchCase struct {
 	*report.Series
 	target load.Target
-	// processes are those of Series.Servers; all their children count.
+	// processes are those of Series.Servers; their children count too.
 	processes []int
-	// tidy is called after each run, and ready says whether the servers still do all that they should; both may be nil.
-	tidy  func() error
-	ready func(context.Context) bool
-	// profile returns a profile of the case's server by pprof's name, nil where there is none to take.
+	// afterRun is called after each run. ready reports whether the server is ready and not degraded. Both may be nil.
+	afterRun func() error
+	ready    func(context.Context) bool
+	// profile returns a profile of the case's server by pprof's name. It may be nil.
 	profile func(ctx context.Context, name string) ([]byte, error)
 }
 
@@ -32,19 +32,19 @@ func (o *options) wrk(wrk *load.Wrk, d time.Duration) driver {
 	return func(ctx context.Context, t load.Target) (load.Result, error) { return wrk.Run(ctx, t, o.load(d)) }
 }
 
-func (o *options) pace(rate float64) driver {
+func (o *options) openLoop(rate float64) driver {
 	return func(ctx context.Context, t load.Target) (load.Result, error) {
-		return load.Pace(ctx, t, rate, o.load(o.duration))
+		return load.OpenLoop(ctx, t, rate, o.load(o.duration))
 	}
 }
 
-// tries is how often a run is made anew whose server was degraded at its end.
-const tries = 3
+// maxTries is how often a run is repeated because the server was degraded at its end.
+const maxTries = 3
 
-// run measures one run. A server that lost its Redis meanwhile, as it may on a machine that halts for a tenth of a second, did
-// something else than was to be measured: when it has recovered, the run is made anew.
-func (c *contender) run(ctx context.Context, drive driver) (report.Run, error) {
-	for range tries {
+// run measures one run. A server that lost Redis during the run, as it may when the machine stalls, did not do what the case
+// measures: the run is repeated when the server has recovered.
+func (c *benchCase) run(ctx context.Context, drive driver) (report.Run, error) {
+	for range maxTries {
 		run, err := c.measure(ctx, drive)
 		if err != nil {
 			return run, fmt.Errorf("%s: %w", c.Name, err)
@@ -52,15 +52,14 @@ func (c *contender) run(ctx context.Context, drive driver) (report.Run, error) {
 		if c.ready == nil || c.ready(ctx) {
 			return run, nil
 		}
-		if err := c.recover(ctx); err != nil {
+		if err := c.waitReady(ctx); err != nil {
 			return run, err
 		}
 	}
-	return report.Run{}, fmt.Errorf("%s: the server was degraded after each of %d runs", c.Name, tries)
+	return report.Run{}, fmt.Errorf("%s: the server was degraded after each of %d runs", c.Name, maxTries)
 }
 
-// recover waits until the server is ready.
-func (c *contender) recover(ctx context.Context) error {
+func (c *benchCase) waitReady(ctx context.Context) error {
 	for deadline := time.Now().Add(time.Minute); !c.ready(ctx); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) || ctx.Err() != nil {
 			return fmt.Errorf("%s: the server stays degraded", c.Name)
@@ -69,7 +68,7 @@ func (c *contender) recover(ctx context.Context) error {
 	return nil
 }
 
-func (c *contender) measure(ctx context.Context, drive driver) (report.Run, error) {
+func (c *benchCase) measure(ctx context.Context, drive driver) (report.Run, error) {
 	before, err := c.usage()
 	if err != nil {
 		return report.Run{}, err
@@ -82,8 +81,8 @@ func (c *contender) measure(ctx context.Context, drive driver) (report.Run, erro
 	if err != nil {
 		return report.Run{}, err
 	}
-	if c.tidy != nil {
-		err = c.tidy()
+	if c.afterRun != nil {
+		err = c.afterRun()
 	}
 	run := report.Run{RPS: result.RPS(), P50: result.P50, P99: result.P99, Others: after.others(before)}
 	for i := range c.processes {
@@ -92,14 +91,14 @@ func (c *contender) measure(ctx context.Context, drive driver) (report.Run, erro
 	return run, err
 }
 
-// usage is processor time used up to an instant: by each of the case's servers, by all of the benchmark, and by the whole machine.
+// usage is the CPU time used so far: by each of the case's servers, by the whole benchmark, and by the whole machine.
 type usage struct {
 	at           time.Time
 	servers      []time.Duration
 	own, machine time.Duration
 }
 
-func (c *contender) usage() (u usage, err error) {
+func (c *benchCase) usage() (u usage, err error) {
 	u.at = time.Now()
 	trees, err := cputime.OfTrees(append([]int{os.Getpid()}, c.processes...)...)
 	if err != nil {
@@ -110,7 +109,7 @@ func (c *contender) usage() (u usage, err error) {
 	return u, err
 }
 
-// others is the share of the machine that processes used which are no part of the benchmark.
+// others returns the share of the machine's CPU time that other processes used.
 func (u usage) others(before usage) float64 {
 	others := (u.machine - before.machine) - (u.own - before.own)
 	capacity := u.at.Sub(before.at) * time.Duration(runtime.NumCPU())

@@ -14,14 +14,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Pace sends the target's request at a fixed rate, whether the answers come or not: each request is due at an instant, its
-// latency begins then, and one that has to wait for the connection's answer before is late, not left out.
-func Pace(ctx context.Context, t Target, rate float64, o Options) (Result, error) {
+// OpenLoop sends the target's request at a fixed rate, however fast the responses arrive. Each request has a scheduled time at which
+// its latency begins: a request that waits for the previous response on its connection is late, not left out.
+func OpenLoop(ctx context.Context, t Target, rate float64, o Options) (Result, error) {
 	before, err := t.check(ctx)
 	if err != nil {
 		return Result{}, err
 	}
-	took, err := pace(ctx, t, rate, o)
+	took, err := openLoop(ctx, t, rate, o)
 	if err != nil {
 		return Result{}, fmt.Errorf("send %.0f requests a second: %w", rate, err)
 	}
@@ -35,20 +35,20 @@ func Pace(ctx context.Context, t Target, rate float64, o Options) (Result, error
 	return r, t.checkCount(before, after, r.Requests, 0)
 }
 
-// pace returns how long each request took.
-func pace(ctx context.Context, t Target, rate float64, o Options) ([]time.Duration, error) {
+// openLoop returns the latency of each request.
+func openLoop(ctx context.Context, t Target, rate float64, o Options) ([]time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Duration+time.Minute)
 	defer cancel()
 	took := make([][]time.Duration, o.Connections)
 	all, ctx := errgroup.WithContext(ctx)
 	interval := time.Duration(float64(o.Connections) / rate * float64(time.Second))
-	// The connections are made before the first request is due, and take their turns evenly.
+	// The connections are made before the first request is due, and send in turn at even intervals.
 	start := time.Now().Add(100 * time.Millisecond)
 	for i := range took {
 		first := start.Add(interval * time.Duration(i) / time.Duration(o.Connections))
 		took[i] = make([]time.Duration, 0, o.Duration/interval+1)
 		all.Go(func() (err error) {
-			took[i], err = t.paceOne(ctx, took[i], first, interval, start.Add(o.Duration))
+			took[i], err = t.sendOnSchedule(ctx, took[i], first, interval, start.Add(o.Duration))
 			return err
 		})
 	}
@@ -56,21 +56,21 @@ func pace(ctx context.Context, t Target, rate float64, o Options) ([]time.Durati
 	return slices.Concat(took...), err
 }
 
-// paceOne is one connection's part: a request at first and at each interval after it, until the end.
-func (t Target) paceOne(ctx context.Context, took []time.Duration, first time.Time, interval time.Duration, end time.Time) ([]time.Duration, error) {
+// sendOnSchedule sends on one connection: a request at first, and at each interval after it until end.
+func (t Target) sendOnSchedule(ctx context.Context, took []time.Duration, first time.Time, interval time.Duration, end time.Time) ([]time.Duration, error) {
 	conn, request, err := t.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	answers := bufio.NewReaderSize(conn, 16<<10)
+	responses := bufio.NewReaderSize(conn, 16<<10)
 	for due := first; due.Before(end); due = due.Add(interval) {
 		time.Sleep(time.Until(due))
 		if _, err := conn.Write(request); err != nil {
 			return nil, err
 		}
-		if err := t.skip(answers); err != nil {
+		if err := t.skip(responses); err != nil {
 			return nil, err
 		}
 		took = append(took, time.Since(due))
@@ -78,7 +78,7 @@ func (t Target) paceOne(ctx context.Context, took []time.Duration, first time.Ti
 	return took, nil
 }
 
-// dial connects and writes the request that is to be sent.
+// dial connects, and returns the bytes of the request.
 func (t Target) dial(ctx context.Context) (net.Conn, []byte, error) {
 	req, err := t.request(ctx)
 	if err != nil {
@@ -96,16 +96,16 @@ func (t Target) dial(ctx context.Context) (net.Conn, []byte, error) {
 	return conn, request.Bytes(), err
 }
 
-// skip reads one answer. Only its status and its length are looked at: the load tool must not cost more than the server.
+// skip reads one response. It checks only the status and the length, to cost less than the server.
 func (t Target) skip(r *bufio.Reader) error {
 	line, err := r.ReadSlice('\n')
 	if err != nil {
 		return err
 	}
 	if len(line) < 12 || string(line[9:12]) != strconv.Itoa(t.Status) {
-		return fmt.Errorf("the answer is %q, want status %d", line, t.Status)
+		return fmt.Errorf("the response is %q, want status %d", line, t.Status)
 	}
-	length := 0 // A 304 has none and says so by leaving it out.
+	length := 0 // a 304 has no Content-Length
 	for {
 		line, err = r.ReadSlice('\n')
 		if err != nil {
@@ -122,7 +122,7 @@ func (t Target) skip(r *bufio.Reader) error {
 		}
 	}
 	if want := len(t.Body); length < want-slack || length > want+slack {
-		return fmt.Errorf("the answer has %d bytes, want %d", length, want)
+		return fmt.Errorf("the response has %d bytes, want %d", length, want)
 	}
 	_, err = r.Discard(length)
 	return err

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"time"
+
+	"petstore.example/bench/report"
+	"petstore.example/bench/servers"
+	"petstore.example/internal/localpg"
+	"petstore.example/internal/subprocess"
+)
+
+// listPath is what every list case requests.
+const listPath = "/v1/pets?limit=20"
+
+// env is everything that runs beside the load tool.
+type env struct {
+	dir         string
+	postgres    *servers.Postgres
+	redisServer *servers.Redis
+	// The petstore servers with and without Redis, and the same on net/http alone.
+	memory, redis, memoryNetHTTP, redisNetHTTP *deployment
+	cases                                      []*benchCase
+
+	cleanups []func(context.Context) error
+}
+
+// deployment is a petstore server, the servers behind it, and its tenants.
+type deployment struct {
+	*servers.Sample
+	server    *servers.Petstore
+	names     []string
+	processes []int
+}
+
+// setUp starts all servers. Call tearDown even after an error.
+func (e *env) setUp(ctx context.Context, o *options) (err error) {
+	dir, remove, err := localpg.TempDir()
+	if err != nil {
+		return err
+	}
+	e.dir = dir
+	e.cleanup(func(context.Context) error { remove(); return nil })
+	if err := ensureBuilt(ctx, o.petstore); err != nil {
+		return err
+	}
+	if e.postgres, err = servers.StartPostgres(ctx); err != nil {
+		return err
+	}
+	e.cleanup(e.postgres.Stop)
+	if e.redisServer, err = servers.StartRedis(ctx, e.dir); err != nil {
+		return err
+	}
+	e.cleanup(e.redisServer.Stop)
+	for _, d := range []struct {
+		result  **deployment
+		options servers.PetstoreOptions
+		tenants int
+	}{
+		{&e.memory, servers.PetstoreOptions{Name: "memory"}, servers.ManyTenants},
+		{&e.redis, servers.PetstoreOptions{Name: "redis", Redis: e.redisServer.Database(0)}, servers.ManyTenants},
+		{&e.memoryNetHTTP, servers.PetstoreOptions{Name: "memory_net_http", FastPathOff: true}, 0},
+		{&e.redisNetHTTP, servers.PetstoreOptions{Name: "redis_net_http", Redis: e.redisServer.Database(3), FastPathOff: true}, 0},
+	} {
+		d.options.Program, d.options.Dir, d.options.LogLevel = o.petstore, e.dir, o.logLevel
+		if *d.result, err = e.deploy(ctx, d.options, d.tenants); err != nil {
+			return err
+		}
+	}
+	return e.addCases(ctx)
+}
+
+// deploy starts a petstore server on a database of its own.
+func (e *env) deploy(ctx context.Context, o servers.PetstoreOptions, tenants int) (d *deployment, err error) {
+	d = &deployment{}
+	if o.Database, d.Sample, err = e.database(ctx, o.Name, tenants); err != nil {
+		return nil, err
+	}
+	if d.server, err = servers.StartPetstore(ctx, o); err != nil {
+		return nil, err
+	}
+	e.cleanup(d.server.Stop)
+	d.names, d.processes = []string{"petstore", "PostgreSQL"}, []int{d.server.PID(), e.postgres.PID()}
+	if o.Redis != "" {
+		d.names, d.processes = append(d.names, "Redis"), append(d.processes, e.redisServer.PID())
+	}
+	return d, nil
+}
+
+func (e *env) database(ctx context.Context, name string, tenants int) (url string, sample *servers.Sample, err error) {
+	if url, err = e.postgres.CreateDatabase(ctx, name); err != nil {
+		return "", nil, err
+	}
+	sample, err = servers.Fill(ctx, url, tenants)
+	return url, sample, err
+}
+
+// addCases adds petstore's cases with the responses that it gives now, and what they are compared with.
+func (e *env) addCases(ctx context.Context) error {
+	first := list(e.memory.One)
+	first.URL = e.memory.server.URL + listPath
+	response, err := first.Fetch(ctx)
+	if err != nil {
+		return err
+	}
+	for _, spec := range e.petstoreCases(response.Header.Get("ETag")) {
+		if err := e.add(ctx, spec); err != nil {
+			return fmt.Errorf("%s: %w", spec.name, err)
+		}
+	}
+	if err := e.addBaselines(ctx); err != nil {
+		return err
+	}
+	if err := e.addStock(ctx); err != nil {
+		return err
+	}
+	for _, c := range e.cases {
+		if c.Against != "" {
+			c.Baseline = e.find(c.Against).Series
+		}
+	}
+	return nil
+}
+
+// add adds one of petstore's cases. Its first response is the one that every run must get.
+func (e *env) add(ctx context.Context, p caseSpec) error {
+	p.target.URL = p.on.server.URL + p.target.URL
+	for range p.target.MaxOther + 1 {
+		response, err := p.target.Fetch(ctx)
+		if err != nil {
+			return err
+		}
+		p.target.Body = response.Body
+	}
+	if !bytes.Contains(p.target.Body, []byte(p.contains)) {
+		return fmt.Errorf("the body does not contain %s: %.300s", p.contains, p.target.Body)
+	}
+	e.cases = append(e.cases, &benchCase{
+		Series:    &report.Series{Name: p.name, Against: p.against, Goal: p.goal, About: p.about, Servers: p.on.names},
+		target:    p.target,
+		processes: p.on.processes,
+		afterRun:  p.on.server.TruncateLog,
+		ready:     p.on.server.Ready,
+		profile:   p.on.server.Profile,
+	})
+	return nil
+}
+
+// find returns the case of that name, or nil.
+func (e *env) find(name string) *benchCase {
+	i := slices.IndexFunc(e.cases, func(c *benchCase) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return e.cases[i]
+}
+
+// cleanup has tearDown call f.
+func (e *env) cleanup(f func(context.Context) error) { e.cleanups = append(e.cleanups, f) }
+
+// tearDown calls the cleanups, the last one first.
+func (e *env) tearDown(ctx context.Context) error {
+	var errs []error
+	for _, f := range slices.Backward(e.cleanups) {
+		errs = append(errs, f(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// ensureBuilt builds the program as make does, when it does not exist.
+func ensureBuilt(ctx context.Context, program string) error {
+	if _, err := os.Stat(program); err == nil {
+		return nil
+	}
+	cmd := exec.Command("go", "build", "-tags", "nomsgpack", "-trimpath", "-o", program, "./cmd/petstore")
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	p, err := subprocess.Start(cmd, syscall.SIGKILL)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.Done():
+		if err := p.Err(); err != nil {
+			return fmt.Errorf("build %s: %w", program, err)
+		}
+		return nil
+	case <-ctx.Done():
+		return errors.Join(ctx.Err(), p.Stop(ctx, 10*time.Second, syscall.SIGTERM, syscall.SIGKILL))
+	}
+}

@@ -8,24 +8,24 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pgconn"
 )
 
 // Audit reads the audit log. Each change writes its entry in its own transaction.
-type Audit struct{ *conn }
+type Audit struct{ db *pgconn.DB }
 
 // errDryRun rolls back a change that was only tried.
 var errDryRun = errors.New("dry run")
 
 // change runs fn in a transaction, which is rolled back when fn fails or the change is only tried.
-func (d *conn) change(ctx context.Context, by audit.By, fn func(*sqlx.Tx) error) error {
-	err := d.tx(ctx, func(tx *sqlx.Tx) error {
-		if err := fn(tx); err != nil {
+func change(ctx context.Context, db *pgconn.DB, by audit.By, fn func(context.Context, pgconn.Tx) error) error {
+	err := db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
+		if err := fn(ctx, tx); err != nil {
 			return err
 		}
 		if by.DryRun {
@@ -51,7 +51,7 @@ type auditEntry struct {
 // writeAudit remembers a change in its own transaction. It reads nothing, because the API may only insert. It returns
 // keys.ErrTextHoldsKey for a reason or an actor that holds a key; the records are checked where their texts come in, so
 // that one kept before can still be revoked or lifted.
-func writeAudit(ctx context.Context, tx *sqlx.Tx, by audit.By, e auditEntry) error {
+func writeAudit(ctx context.Context, tx pgconn.Tx, by audit.By, e auditEntry) error {
 	if err := errors.Join(keys.CheckText(by.Actor), keys.CheckText(by.Reason)); err != nil {
 		return fmt.Errorf("write audit entry: %w", err)
 	}
@@ -63,7 +63,7 @@ func writeAudit(ctx context.Context, tx *sqlx.Tx, by audit.By, e auditEntry) err
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `
+	_, err = tx.Exec(ctx, `
 		insert into audit_entries (at, actor, action, tenant_id, subject, before, after, reason)
 		values ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		e.at, by.Actor, e.action, sql.NullInt64{Int64: e.tenantID, Valid: e.tenantID != 0},
@@ -158,23 +158,16 @@ type AuditFilter struct {
 
 // List returns the latest entries, newest first, or plans.ErrTenantNotFound.
 func (d Audit) List(ctx context.Context, f AuditFilter) ([]audit.Entry, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
-	if err := d.checkTenant(ctx, f.Tenant); err != nil {
+	if err := checkTenant(ctx, d.db, f.Tenant); err != nil {
 		return nil, fmt.Errorf("list audit entries: %w", err)
 	}
-	var rows []auditRow
-	err := d.db.SelectContext(ctx, &rows, `
+	entries, err := pgconn.Collect(ctx, d.db, auditRow.entry, `
 		select a.id, a.at, a.actor, a.action, coalesce(t.name, '') as tenant, a.subject, a.before, a.after, a.reason
 		from audit_entries a left join tenants t on t.id = a.tenant_id
 		where ($1 = '' or t.name = $1) and (cardinality($2::text[]) = 0 or a.subject = any($2))
 		order by a.id desc limit $3`, f.Tenant, pq.Array(append([]string{}, f.Subjects...)), f.Limit)
 	if err != nil {
-		return nil, fmt.Errorf("list audit entries: %w", translate(err))
-	}
-	entries := make([]audit.Entry, len(rows))
-	for i, r := range rows {
-		entries[i] = r.entry()
+		return nil, fmt.Errorf("list audit entries: %w", err)
 	}
 	return entries, nil
 }

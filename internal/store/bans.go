@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/store/pgconn"
 )
 
 // Bans stores the bans of keys.
-type Bans struct{ *conn }
+type Bans struct{ db *pgconn.DB }
 
 var _ keys.BanStore = Bans{}
 
@@ -44,9 +43,9 @@ func (r banRow) ban() keys.Ban {
 	}
 }
 
-func selectBans(ctx context.Context, q sqlx.QueryerContext, rest string, args ...any) ([]keys.Ban, error) {
+func selectBans(ctx context.Context, q pgconn.Queryer, rest string, args ...any) ([]keys.Ban, error) {
 	var rows []banRow
-	if err := sqlx.SelectContext(ctx, q, &rows, selectBan+rest, args...); err != nil {
+	if err := q.Select(ctx, &rows, selectBan+rest, args...); err != nil {
 		return nil, err
 	}
 	bans := make([]keys.Ban, len(rows))
@@ -60,7 +59,7 @@ func selectBans(ctx context.Context, q sqlx.QueryerContext, rest string, args ..
 // of servers that come at the same moment one places the ban and the others find it.
 func (d Bans) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string, now time.Time) (b keys.Ban, err error) {
 	now = now.UTC().Truncate(time.Microsecond) // as Postgres keeps it
-	err = d.tx(ctx, func(tx *sqlx.Tx) error {
+	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		key, err := lockKey(ctx, tx, keyID)
 		if err != nil {
 			return err
@@ -88,9 +87,9 @@ func (d Bans) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID strin
 }
 
 // insertAutomaticBan bans a locked key for a time that grows with its earlier automatic bans.
-func insertAutomaticBan(ctx context.Context, tx *sqlx.Tx, k keys.Key, now time.Time) (keys.Ban, error) {
+func insertAutomaticBan(ctx context.Context, tx pgconn.Tx, k keys.Key, now time.Time) (keys.Ban, error) {
 	var earlier int
-	err := tx.GetContext(ctx, &earlier, `
+	err := tx.Get(ctx, &earlier, `
 		select count(*) from bans
 		where tenant_id = $1 and key_id = $2 and source = $3 and lifted_at is null and starts_at > $4`,
 		k.TenantID, k.ID, string(keys.Automatic), now.Add(-keys.RepeatPeriod))
@@ -101,7 +100,7 @@ func insertAutomaticBan(ctx context.Context, tx *sqlx.Tx, k keys.Key, now time.T
 		TenantID: k.TenantID, TenantName: k.TenantName, KeyID: k.ID, Source: keys.Automatic, Reason: keys.AutomaticReason,
 	}
 	b.StartsAt, b.EndsAt = keys.BanTimes(now, keys.BanDuration(earlier))
-	err = tx.GetContext(ctx, &b.ID, `
+	err = tx.Get(ctx, &b.ID, `
 		insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, $3, $4, $5, $6)
 		returning id`, b.TenantID, b.KeyID, string(b.Source), b.Reason, b.StartsAt, b.EndsAt)
 	if err != nil {

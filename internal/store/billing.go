@@ -36,10 +36,8 @@ type billingRow struct {
 // time, also those on which it used nothing. Each recorded request is in exactly one row: usage is kept by hour, so an
 // hour in which a plan began again, with other numbers, counts to its later time.
 func (d Usage) Billing(ctx context.Context, from, to time.Time) ([]BillingRow, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
 	var rows []billingRow
-	err := d.db.SelectContext(ctx, &rows, `
+	err := d.db.Select(ctx, &rows, `
 		with used as (
 		  select u.tenant_id, u.plan, h.valid_from, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused
 		  from usage_hourly u
@@ -66,7 +64,7 @@ func (d Usage) Billing(ctx context.Context, from, to time.Time) ([]BillingRow, e
 		left join tenant_plans h on h.tenant_id = b.tenant_id and h.valid_from = b.valid_from
 		order by t.name, b.valid_from, b.plan`, from, to)
 	if err != nil {
-		return nil, fmt.Errorf("report billing: %w", translate(err))
+		return nil, fmt.Errorf("report billing: %w", err)
 	}
 	list := make([]BillingRow, len(rows))
 	for i, r := range rows {

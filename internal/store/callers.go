@@ -52,7 +52,7 @@ type callerRow struct {
 // Caller implements keys.CallerStore.
 func (d Keys) Caller(ctx context.Context, digest keys.Digest, now time.Time) (keys.Caller, error) {
 	var rows []callerRow
-	if err := d.selectPrepared(ctx, &rows, callerQuery, now, digest[:]); err != nil {
+	if err := d.db.Select(ctx, &rows, callerQuery, now, digest[:]); err != nil {
 		return keys.Caller{}, fmt.Errorf("look up caller: %w", err)
 	}
 	if len(rows) == 0 {

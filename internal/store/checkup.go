@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"petstore.example/internal/store/pgconn"
+
 	"petstore.example/internal/cluster"
 )
 
@@ -22,26 +24,22 @@ type Checkup struct {
 }
 
 // Checkup asks the database.
-func (d *conn) Checkup(ctx context.Context) (c Checkup, err error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
-	err = d.db.GetContext(ctx, &c, `
+func (d *DB) Checkup(ctx context.Context) (c Checkup, err error) {
+	err = d.pg.Get(ctx, &c, `
 		select split_part(current_setting('server_version'), ' ', 1) as version, current_user as role,
 		       not exists (
 		         select from pg_tables where schemaname = current_schema() and not pg_has_role(current_user, tableowner, 'member')
 		       ) as owns_tables,
 		       coalesce((select pg_has_role(current_user, oid, 'member') from pg_roles where rolname = $1), false) as may_serve,
-		       clock_timestamp() as now`, apiRole)
+		       clock_timestamp() as now`, pgconn.APIRole)
 	if err != nil {
-		return Checkup{}, fmt.Errorf("check up: %w", translate(err))
+		return Checkup{}, fmt.Errorf("check up: %w", err)
 	}
 	return c, nil
 }
 
 // State reads what the servers have agreed on, and the servers with when each was last heard of.
 func (d Cluster) State(ctx context.Context) (s cluster.State, err error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
 	var row struct {
 		Number  int64        `db:"number"`
 		Active  bool         `db:"active"`
@@ -50,8 +48,8 @@ func (d Cluster) State(ctx context.Context) (s cluster.State, err error) {
 		Closed  sql.NullTime `db:"closed"`
 		Servers int          `db:"servers"`
 	}
-	if err := d.db.GetContext(ctx, &row, `select number, active, redis, alone, closed, servers from fleet`); err != nil {
-		return s, fmt.Errorf("read cluster: %w", translate(err))
+	if err := d.db.Get(ctx, &row, `select number, active, redis, alone, closed, servers from fleet`); err != nil {
+		return s, fmt.Errorf("read cluster: %w", err)
 	}
 	s.Term = cluster.Term{
 		Number: row.Number, Redis: row.Redis, Sole: row.Alone, UncleanUntil: timeOf(row.Closed), Servers: row.Servers,
@@ -63,8 +61,8 @@ func (d Cluster) State(ctx context.Context) (s cluster.State, err error) {
 		Redis string    `db:"redis"`
 		Acked int64     `db:"acked"`
 	}
-	if err := d.db.SelectContext(ctx, &servers, `select id, seen_at, redis, acked from servers order by id`); err != nil {
-		return s, fmt.Errorf("list servers: %w", translate(err))
+	if err := d.db.Select(ctx, &servers, `select id, seen_at, redis, acked from servers order by id`); err != nil {
+		return s, fmt.Errorf("list servers: %w", err)
 	}
 	for _, r := range servers {
 		s.Servers = append(s.Servers, cluster.Server{ID: r.ID, Seen: r.Seen.UTC(), Redis: r.Redis, Acked: r.Acked})

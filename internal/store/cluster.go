@@ -8,10 +8,11 @@ import (
 	"time"
 
 	"petstore.example/internal/cluster"
+	"petstore.example/internal/store/pgconn"
 )
 
 // Cluster stores the servers that are alive and the term that they share.
-type Cluster struct{ *conn }
+type Cluster struct{ db *pgconn.DB }
 
 var _ cluster.Store = Cluster{}
 
@@ -40,11 +41,9 @@ update fleet set number = $1, active = $2, redis = $3, alone = $4, closed = $5, 
 returning pg_notify('` + clusterChannel + `', number::text)`
 )
 
-var renewQueries = []string{lockClusterQuery, listServersQuery, saveServerQuery, forgetServerQuery, saveTermQuery}
-
 // Renew implements cluster.Store. Its clock is that of Postgres, read while it holds the lock.
 func (d Cluster) Renew(ctx context.Context, hb cluster.Heartbeat) (next cluster.State, err error) {
-	err = d.preparedTx(ctx, renewQueries, func(ctx context.Context, tx preparedTx) error {
+	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		before, now, err := readCluster(ctx, tx)
 		if err != nil {
 			return err
@@ -60,10 +59,8 @@ func (d Cluster) Renew(ctx context.Context, hb cluster.Heartbeat) (next cluster.
 
 // Leave implements cluster.Store.
 func (d Cluster) Leave(ctx context.Context, serverID string) error {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
-	if _, err := d.db.ExecContext(ctx, forgetServerQuery, serverID); err != nil {
-		return fmt.Errorf("forget server: %w", translate(err))
+	if _, err := d.db.Exec(ctx, forgetServerQuery, serverID); err != nil {
+		return fmt.Errorf("forget server: %w", err)
 	}
 	return nil
 }
@@ -86,9 +83,9 @@ type serverRow struct {
 	Now   time.Time
 }
 
-func readCluster(ctx context.Context, tx preparedTx) (s cluster.State, now time.Time, err error) {
+func readCluster(ctx context.Context, tx pgconn.Tx) (s cluster.State, now time.Time, err error) {
 	var row clusterRow
-	if err := tx.get(ctx, &row, lockClusterQuery); err != nil {
+	if err := tx.Get(ctx, &row, lockClusterQuery); err != nil {
 		return s, now, fmt.Errorf("lock cluster: %w", err)
 	}
 	s.Term = cluster.Term{Number: row.Number, Redis: row.Redis, Sole: row.Alone, Servers: row.Servers}
@@ -97,7 +94,7 @@ func readCluster(ctx context.Context, tx preparedTx) (s cluster.State, now time.
 	}
 	s.Active = row.Active
 	var servers []serverRow
-	if err := tx.query(ctx, &servers, listServersQuery); err != nil {
+	if err := tx.Select(ctx, &servers, listServersQuery); err != nil {
 		return s, now, fmt.Errorf("list servers: %w", err)
 	}
 	for _, r := range servers {
@@ -123,13 +120,13 @@ func wellKnown(before, next cluster.State) bool {
 }
 
 // saveCluster writes what has changed.
-func saveCluster(ctx context.Context, tx preparedTx, before, next cluster.State) error {
+func saveCluster(ctx context.Context, tx pgconn.Tx, before, next cluster.State) error {
 	agreed, known := next.Term != before.Term || next.Active != before.Active, wellKnown(before, next)
 	for _, e := range before.Servers {
 		if _, kept := slices.BinarySearchFunc(next.Servers, e, cluster.ByID); kept {
 			continue
 		}
-		if _, err := tx.exec(ctx, forgetServerQuery, e.ID); err != nil {
+		if _, err := tx.Exec(ctx, forgetServerQuery, e.ID); err != nil {
 			return fmt.Errorf("forget server: %w", err)
 		}
 	}
@@ -137,7 +134,7 @@ func saveCluster(ctx context.Context, tx preparedTx, before, next cluster.State)
 		if slices.Contains(before.Servers, e) {
 			continue
 		}
-		if _, err := tx.exec(ctx, saveServerQuery, e.ID, e.Seen, e.Redis, e.Acked, !agreed && known); err != nil {
+		if _, err := tx.Exec(ctx, saveServerQuery, e.ID, e.Seen, e.Redis, e.Acked, !agreed && known); err != nil {
 			return fmt.Errorf("save server: %w", err)
 		}
 	}
@@ -146,7 +143,7 @@ func saveCluster(ctx context.Context, tx preparedTx, before, next cluster.State)
 	}
 	t := next.Term
 	closed := sql.NullTime{Time: t.UncleanUntil, Valid: !t.UncleanUntil.IsZero()}
-	if _, err := tx.exec(ctx, saveTermQuery, t.Number, next.Active, t.Redis, t.Sole, closed, t.Servers); err != nil {
+	if _, err := tx.Exec(ctx, saveTermQuery, t.Number, next.Active, t.Redis, t.Sole, closed, t.Servers); err != nil {
 		return fmt.Errorf("save term: %w", err)
 	}
 	return nil

@@ -6,20 +6,18 @@ import (
 	"fmt"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/store/pgconn"
 )
 
 var _ catalog.Creator = creator{}
 
 // creator adds to the catalogue within a transaction.
-type creator struct{ tx preparedTx }
-
-// creatorQueries are the statements of all its methods.
-var creatorQueries = []string{createPetQuery, placeOrderQuery}
+type creator struct{ tx pgconn.Tx }
 
 // CreatePet implements catalog.Creator.
 func (c creator) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (catalog.Pet, error) {
 	pet := catalog.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
-	if err := c.tx.get(ctx, &pet.ID, createPetQuery, tenantID, p.Name, p.CategoryID, p.Status); err != nil {
+	if err := c.tx.Get(ctx, &pet.ID, createPetQuery, tenantID, p.Name, p.CategoryID, p.Status); err != nil {
 		return catalog.Pet{}, fmt.Errorf("create pet: %w", err)
 	}
 	return pet, nil
@@ -32,9 +30,9 @@ func (c creator) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOr
 		CreatedAt sql.NullTime  `db:"created_at"`
 		PetFound  bool          `db:"pet_found"`
 	}
-	err := c.tx.get(ctx, &placed, placeOrderQuery, tenantID, o.PetID, o.Quantity)
+	err := c.tx.Get(ctx, &placed, placeOrderQuery, tenantID, o.PetID, o.Quantity)
 	switch {
-	case isConstraint(err, "orders_holding_pet"):
+	case pgconn.IsConstraint(err, "orders_holding_pet"):
 		err = catalog.ErrPetNotAvailable
 	case err == nil && !placed.PetFound:
 		err = catalog.ErrPetNotFound

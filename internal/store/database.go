@@ -6,18 +6,20 @@ import (
 
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
+
+	"petstore.example/internal/store/pgconn"
 )
 
 // CreateDatabase makes a database of that name on the server that the URL leads to, unless there is one.
 func CreateDatabase(ctx context.Context, url, name string) error {
-	db, err := Open(ctx, url, Options{MaxConns: 1})
+	db, err := pgconn.Open(ctx, url, pgconn.Options{MaxConns: 1})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	_, err = db.db.ExecContext(ctx, `create database `+pq.QuoteIdentifier(name))
+	_, err = db.Exec(ctx, `create database `+pq.QuoteIdentifier(name))
 	if err != nil && pq.As(err, pqerror.DuplicateDatabase) == nil {
-		return fmt.Errorf("create database %s: %w", name, translate(err))
+		return fmt.Errorf("create database %s: %w", name, err)
 	}
 	return nil
 }

@@ -1,12 +1,9 @@
-// Package store keeps the platform's data in Postgres. It implements the small interfaces that the domain packages
-// declare, one file a noun, and holds all SQL.
+// Package store keeps the platform's data in Postgres. It holds all SQL, one type and one file for each noun, and implements
+// the small interfaces that the domain packages declare.
 //
-// Errors of the driver end at its edge: a domain error where a rule of the domain was broken, an error that is
-// ErrUnavailable (and the domain packages' errors of that name) where trying again later helps, and anything else as
-// it came, wrapped. A write that must not happen twice runs in an explicit transaction, because database/sql repeats
-// a statement outside of one when its connection breaks; or, as one statement, on a connection that database/sql lends and leaves
-// alone (direct.go).
+// It turns the driver's errors into domain errors where a rule of the domain was broken. An error that is ErrUnavailable,
+// and the domain packages' errors of that name, means that trying again later helps. Other errors are wrapped as they are.
 //
-// The API works in the role petstore_api, for which row-level security hides every row of the catalogue until a
-// tenant is named; staff and migrations work as the database's owner.
+// The API works in the role petstore_api, for which row-level security hides every row of the catalogue until a tenant is
+// set. Staff and migrations work as the database's owner.
 package store

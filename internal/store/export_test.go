@@ -24,7 +24,7 @@ func listArgs(tenantID, after int64, status string) *strings.Replacer {
 
 // Exec runs a statement that no method of DB runs.
 func Exec(ctx context.Context, d *DB, query string) error {
-	_, err := d.db.ExecContext(ctx, query)
+	_, err := d.pg.Exec(ctx, query)
 	return err
 }
 

@@ -9,14 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/store/pgconn"
 )
 
 // Idempotency stores the responses to requests that carried an idempotency key.
-type Idempotency struct{ *conn }
+type Idempotency struct{ db *pgconn.DB }
 
 var _ catalog.OnceStore = Idempotency{}
 
@@ -42,8 +42,6 @@ on conflict (tenant_id, method, path, key) do update set
 where k.expires_at <= excluded.created_at`
 )
 
-var onceQueries = slices.Concat([]string{lockScopeQuery, keptAnswerQuery, keepAnswerQuery}, creatorQueries)
-
 // Once implements catalog.OnceStore.
 func (d Idempotency) Once(
 	ctx context.Context, tenantID int64, r *catalog.Idempotency, work func(context.Context, catalog.Creator) (catalog.Answer, error),
@@ -52,10 +50,10 @@ func (d Idempotency) Once(
 		a, err = work(ctx, struct {
 			Pets
 			Orders
-		}{Pets{d.conn}, Orders{d.conn}})
+		}{Pets{d.db}, Orders{d.db}})
 		return a, false, err
 	}
-	err = d.preparedTx(ctx, onceQueries, func(ctx context.Context, tx preparedTx) error {
+	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		locked, err := lockScope(ctx, tx, tenantID, r)
 		if err != nil {
 			return fmt.Errorf("lock idempotency key: %w", err)
@@ -85,20 +83,20 @@ func (d Idempotency) Once(
 }
 
 // lockScope returns false when another request has the lock.
-func lockScope(ctx context.Context, tx preparedTx, tenantID int64, r *catalog.Idempotency) (locked bool, err error) {
+func lockScope(ctx context.Context, tx pgconn.Tx, tenantID int64, r *catalog.Idempotency) (locked bool, err error) {
 	// No part holds a NUL, so no two scopes are written the same.
 	scope := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s", tenantID, r.Method, r.Path, r.Key))
-	err = tx.get(ctx, &locked, lockScopeQuery, tenantID, int64(binary.BigEndian.Uint64(scope[:])))
+	err = tx.Get(ctx, &locked, lockScopeQuery, tenantID, int64(binary.BigEndian.Uint64(scope[:])))
 	return locked, err
 }
 
 // keptAnswer returns false when there is none.
-func keptAnswer(ctx context.Context, tx preparedTx, tenantID int64, r *catalog.Idempotency) (catalog.Answer, bool, error) {
+func keptAnswer(ctx context.Context, tx pgconn.Tx, tenantID int64, r *catalog.Idempotency) (catalog.Answer, bool, error) {
 	var found []struct {
 		catalog.Answer
 		Fingerprint []byte `db:"fingerprint"`
 	}
-	err := tx.query(ctx, &found, keptAnswerQuery, tenantID, r.Method, r.Path, r.Key, r.At)
+	err := tx.Select(ctx, &found, keptAnswerQuery, tenantID, r.Method, r.Path, r.Key, r.At)
 	switch {
 	case err != nil || len(found) == 0:
 		return catalog.Answer{}, false, err
@@ -108,8 +106,8 @@ func keptAnswer(ctx context.Context, tx preparedTx, tenantID int64, r *catalog.I
 	return found[0].Answer, true, nil
 }
 
-func keepAnswer(ctx context.Context, tx preparedTx, tenantID int64, r *catalog.Idempotency, a catalog.Answer) error {
-	kept, err := tx.exec(ctx, keepAnswerQuery, tenantID, r.Method, r.Path, r.Key, r.At, r.At.Add(catalog.IdempotencyLifetime),
+func keepAnswer(ctx context.Context, tx pgconn.Tx, tenantID int64, r *catalog.Idempotency, a catalog.Answer) error {
+	kept, err := tx.Exec(ctx, keepAnswerQuery, tenantID, r.Method, r.Path, r.Key, r.At, r.At.Add(catalog.IdempotencyLifetime),
 		r.Fingerprint[:], a.Status, a.Location, a.Body)
 	if err != nil {
 		return err
@@ -124,24 +122,20 @@ func keepAnswer(ctx context.Context, tx preparedTx, tenantID int64, r *catalog.I
 // removed: fewer than limit when none is left. Any number of servers can do so at the same time.
 func (d Idempotency) Prune(ctx context.Context, now time.Time, limit int) (removed int, err error) {
 	for after := int64(math.MinInt64); removed < limit; {
-		last, n, err := d.pruneKeys(ctx, now, after, limit-removed)
-		removed += n
+		var step struct {
+			Last    sql.NullInt64 // the last tenant that was looked at, null for none
+			Removed int
+		}
+		err := d.db.Get(ctx, &step, `select last, removed from prune_idempotency_keys($1, $2, $3)`,
+			now, after, min(limit-removed, math.MaxInt32))
 		if err != nil {
 			return removed, fmt.Errorf("prune idempotency keys: %w", err)
 		}
-		if !last.Valid {
+		removed += step.Removed
+		if !step.Last.Valid {
 			break
 		}
-		after = last.Int64
+		after = step.Last.Int64
 	}
 	return removed, nil
-}
-
-// pruneKeys goes through some of the tenants behind a given one. It returns the last of them, null for none.
-func (d Idempotency) pruneKeys(ctx context.Context, now time.Time, after int64, limit int) (last sql.NullInt64, removed int, err error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
-	err = d.db.QueryRowContext(ctx, `select last, removed from prune_idempotency_keys($1, $2, $3)`,
-		now, after, min(limit, math.MaxInt32)).Scan(&last, &removed)
-	return last, removed, translate(err)
 }

@@ -5,17 +5,16 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/store/pgconn"
 )
 
 // Edit implements keys.ServiceStore.
 func (d Keys) Edit(
 	ctx context.Context, by audit.By, id string, e keys.Edit, now time.Time,
 ) (before, after keys.Key, err error) {
-	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
+	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		if before, err = lockKey(ctx, tx, id); err != nil {
 			return err
 		}
@@ -28,7 +27,7 @@ func (d Keys) Edit(
 		if err := keys.CheckText(after.Name); err != nil {
 			return fmt.Errorf("name: %w", err)
 		}
-		_, err = tx.ExecContext(ctx, `update api_keys set name = $2, per_minute = nullif($3, 0) where id = $1`,
+		_, err = tx.Exec(ctx, `update api_keys set name = $2, per_minute = nullif($3, 0) where id = $1`,
 			id, after.Name, after.PerMinute)
 		if err != nil {
 			return err

@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/store/pgconn"
 )
 
 // Keys stores API keys. Of a key it knows only the digest.
-type Keys struct{ *conn }
+type Keys struct{ db *pgconn.DB }
 
 var _ keys.ServiceStore = Keys{}
 
@@ -50,7 +49,7 @@ func (d Keys) Create(ctx context.Context, by audit.By, k keys.Key, digest keys.D
 	if err := keys.CheckText(k.Name); err != nil {
 		return keys.Key{}, fmt.Errorf("create key: name: %w", err)
 	}
-	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
+	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		// The lock lets one issue at a time count the tenant's keys.
 		tenant, err := lockTenant(ctx, tx, k.TenantName)
 		if err != nil {
@@ -71,7 +70,7 @@ func (d Keys) Create(ctx context.Context, by audit.By, k keys.Key, digest keys.D
 }
 
 // insertKey adds a key for a locked tenant, unless it has its full number.
-func insertKey(ctx context.Context, tx *sqlx.Tx, k keys.Key, digest keys.Digest) (keys.Key, error) {
+func insertKey(ctx context.Context, tx pgconn.Tx, k keys.Key, digest keys.Digest) (keys.Key, error) {
 	active, err := countActiveKeys(ctx, tx, k.TenantID, k.CreatedAt)
 	if err != nil {
 		return keys.Key{}, err
@@ -79,7 +78,7 @@ func insertKey(ctx context.Context, tx *sqlx.Tx, k keys.Key, digest keys.Digest)
 	if active >= keys.MaxActive {
 		return keys.Key{}, keys.ErrTooManyKeys
 	}
-	_, err = tx.ExecContext(ctx, `
+	_, err = tx.Exec(ctx, `
 		insert into api_keys (id, tenant_id, name, environment, digest, last4, per_minute, created_at, expires_at)
 		values ($1, $2, $3, $4, $5, $6, nullif($7, 0), $8, $9)`,
 		k.ID, k.TenantID, k.Name, string(k.Environment), digest[:], k.Last4, k.PerMinute, k.CreatedAt, nullTime(k.ExpiresAt))
@@ -89,9 +88,9 @@ func insertKey(ctx context.Context, tx *sqlx.Tx, k keys.Key, digest keys.Digest)
 	return getKey(ctx, tx, `k.id = $1`, k.ID)
 }
 
-func countActiveKeys(ctx context.Context, q sqlx.QueryerContext, tenantID int64, now time.Time) (int, error) {
+func countActiveKeys(ctx context.Context, q pgconn.Queryer, tenantID int64, now time.Time) (int, error) {
 	var n int
-	err := sqlx.GetContext(ctx, q, &n, `
+	err := q.Get(ctx, &n, `
 		select count(*) from api_keys
 		where tenant_id = $1 and revoked_at is null and (expires_at is null or expires_at > $2)`, tenantID, now)
 	return n, err
@@ -99,40 +98,34 @@ func countActiveKeys(ctx context.Context, q sqlx.QueryerContext, tenantID int64,
 
 // CountActive returns how many keys of the tenant are neither revoked nor expired.
 func (d Keys) CountActive(ctx context.Context, tenantID int64, now time.Time) (int, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
 	n, err := countActiveKeys(ctx, d.db, tenantID, now)
 	if err != nil {
-		return 0, fmt.Errorf("count keys: %w", translate(err))
+		return 0, fmt.Errorf("count keys: %w", err)
 	}
 	return n, nil
 }
 
 // Get returns the key of that id, whatever its state, or keys.ErrKeyNotFound.
 func (d Keys) Get(ctx context.Context, id string) (keys.Key, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
 	k, err := getKey(ctx, d.db, `k.id = $1`, id)
 	if err != nil {
-		return keys.Key{}, fmt.Errorf("get key: %w", translate(err))
+		return keys.Key{}, fmt.Errorf("get key: %w", err)
 	}
 	return k, nil
 }
 
 // Find implements keys.ServiceStore.
 func (d Keys) Find(ctx context.Context, digest keys.Digest) (keys.Key, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
 	k, err := getKey(ctx, d.db, `k.digest = $1`, digest[:])
 	if err != nil {
-		return keys.Key{}, fmt.Errorf("find key: %w", translate(err))
+		return keys.Key{}, fmt.Errorf("find key: %w", err)
 	}
 	return k, nil
 }
 
-func getKey(ctx context.Context, q sqlx.QueryerContext, where string, arg any) (keys.Key, error) {
+func getKey(ctx context.Context, q pgconn.Queryer, where string, arg any) (keys.Key, error) {
 	var row keyRow
-	err := sqlx.GetContext(ctx, q, &row, selectKey+` where `+where, arg)
+	err := q.Get(ctx, &row, selectKey+` where `+where, arg)
 	if errors.Is(err, sql.ErrNoRows) {
 		return keys.Key{}, keys.ErrKeyNotFound
 	}
@@ -140,7 +133,7 @@ func getKey(ctx context.Context, q sqlx.QueryerContext, where string, arg any) (
 }
 
 // lockKey returns the key and holds other changes to it and to its bans until the transaction ends.
-func lockKey(ctx context.Context, tx *sqlx.Tx, id string) (keys.Key, error) {
+func lockKey(ctx context.Context, tx pgconn.Tx, id string) (keys.Key, error) {
 	return getKey(ctx, tx, `k.id = $1 for no key update of k`, id)
 }
 
@@ -153,41 +146,32 @@ type KeyFilter struct {
 
 // List returns keys by tenant, the newest first, whatever their state; or plans.ErrTenantNotFound.
 func (d Keys) List(ctx context.Context, f KeyFilter) ([]keys.Key, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
-	if err := d.checkTenant(ctx, f.Tenant); err != nil {
+	if err := checkTenant(ctx, d.db, f.Tenant); err != nil {
 		return nil, fmt.Errorf("list keys: %w", err)
 	}
-	var rows []keyRow
-	err := d.db.SelectContext(ctx, &rows, selectKey+`
+	list, err := pgconn.Collect(ctx, d.db, keyRow.key, selectKey+`
 		where $1 = '' or t.name = $1
 		order by t.name, k.created_at desc, k.id limit $2`, f.Tenant, f.Limit)
 	if err != nil {
-		return nil, fmt.Errorf("list keys: %w", translate(err))
-	}
-	list := make([]keys.Key, len(rows))
-	for i, r := range rows {
-		list[i] = r.key()
+		return nil, fmt.Errorf("list keys: %w", err)
 	}
 	return list, nil
 }
 
 // IDs returns at most limit ids that begin with the prefix, in order.
 func (d Keys) IDs(ctx context.Context, prefix string, limit int) ([]string, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
 	var ids []string
-	err := d.db.SelectContext(ctx, &ids, `
+	err := d.db.Select(ctx, &ids, `
 		select id from api_keys where starts_with(id, $1) order by id limit $2`, prefix, limit)
 	if err != nil {
-		return nil, fmt.Errorf("list key ids: %w", translate(err))
+		return nil, fmt.Errorf("list key ids: %w", err)
 	}
 	return ids, nil
 }
 
 // Revoke implements keys.ServiceStore.
 func (d Keys) Revoke(ctx context.Context, by audit.By, id string, now time.Time) (after keys.Key, err error) {
-	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
+	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := lockKey(ctx, tx, id)
 		if err != nil {
 			return err
@@ -195,7 +179,7 @@ func (d Keys) Revoke(ctx context.Context, by audit.By, id string, now time.Time)
 		if !before.RevokedAt.IsZero() {
 			return keys.ErrKeyRevoked
 		}
-		if _, err := tx.ExecContext(ctx, `update api_keys set revoked_at = $2 where id = $1`, id, now); err != nil {
+		if _, err := tx.Exec(ctx, `update api_keys set revoked_at = $2 where id = $1`, id, now); err != nil {
 			return err
 		}
 		if after, err = getKey(ctx, tx, `k.id = $1`, id); err != nil {

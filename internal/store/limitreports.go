@@ -11,6 +11,7 @@ import (
 	"github.com/lib/pq"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pgconn"
 )
 
 // reportsAtOnce bounds how long the rows of one transaction stay locked.
@@ -32,8 +33,6 @@ delete from limit_states where (tenant_id, scope) in (
 )`
 )
 
-var reportQueries = []string{addLimitsQuery, lockReportedQuery, saveLimitsQuery}
-
 // Report implements plans.CounterStore. A thousand reports are one transaction. Those of tenants that are gone are left out.
 func (d Counters) Report(ctx context.Context, reports []plans.Report) error {
 	sorted := slices.SortedFunc(slices.Values(reports), func(a, b plans.Report) int {
@@ -41,7 +40,7 @@ func (d Counters) Report(ctx context.Context, reports []plans.Report) error {
 	})
 	for some := range slices.Chunk(sorted, reportsAtOnce) {
 		for tries := 1; ; tries++ {
-			err := d.preparedTx(ctx, reportQueries, func(ctx context.Context, tx preparedTx) error {
+			err := d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 				return report(ctx, tx, some, tries == limitTries)
 			})
 			if err == nil {
@@ -56,7 +55,7 @@ func (d Counters) Report(ctx context.Context, reports []plans.Report) error {
 }
 
 // report returns errNoLimits when a row is not there, unless those are to be left out.
-func report(ctx context.Context, tx preparedTx, reports []plans.Report, leaveOut bool) error {
+func report(ctx context.Context, tx pgconn.Tx, reports []plans.Report, leaveOut bool) error {
 	keys := reportedKeys(reports)
 	before, err := lockReported(ctx, tx, keys)
 	if err != nil {
@@ -108,13 +107,13 @@ func reportedKeys(reports []plans.Report) []limitKey {
 }
 
 // lockReported returns the rows, with those that it had to add.
-func lockReported(ctx context.Context, tx preparedTx, keys []limitKey) (map[limitKey]plans.CounterRow, error) {
+func lockReported(ctx context.Context, tx pgconn.Tx, keys []limitKey) (map[limitKey]plans.CounterRow, error) {
 	ids, scopes := make([]int64, len(keys)), make([]string, len(keys))
 	for i, k := range keys {
 		ids[i], scopes[i] = k.tenantID, k.scope
 	}
 	// Before any row is locked: a server that adds one then waits for nobody who waits for this one.
-	if _, err := tx.exec(ctx, addLimitsQuery, pq.Array(ids), pq.Array(scopes)); err != nil {
+	if _, err := tx.Exec(ctx, addLimitsQuery, pq.Array(ids), pq.Array(scopes)); err != nil {
 		return nil, err
 	}
 	var rows []struct {
@@ -123,7 +122,7 @@ func lockReported(ctx context.Context, tx preparedTx, keys []limitKey) (map[limi
 		Timeout  string
 		limitRow
 	}
-	if err := tx.query(ctx, &rows, lockReportedQuery, pq.Array(ids), pq.Array(scopes)); err != nil {
+	if err := tx.Select(ctx, &rows, lockReportedQuery, pq.Array(ids), pq.Array(scopes)); err != nil {
 		return nil, err
 	}
 	found := make(map[limitKey]plans.CounterRow, len(rows))
@@ -136,12 +135,9 @@ func lockReported(ctx context.Context, tx preparedTx, keys []limitKey) (map[limi
 // Prune removes the rows of keys whose minute was over at that instant, at most limit of them, and returns how many it
 // removed. Tenants' rows stay. Any number of servers can do so at the same time.
 func (d Counters) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
-	result, err := d.db.ExecContext(ctx, pruneLimitsQuery, before.Unix()/60-1, limit)
+	removed, err := d.db.Exec(ctx, pruneLimitsQuery, before.Unix()/60-1, limit)
 	if err != nil {
-		return 0, fmt.Errorf("prune limits of keys: %w", translateIn(ctx, err))
+		return 0, fmt.Errorf("prune limits of keys: %w", err)
 	}
-	removed, err := result.RowsAffected()
-	return int(removed), err
+	return removed, nil
 }

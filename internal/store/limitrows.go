@@ -8,6 +8,7 @@ import (
 	"github.com/lib/pq"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pgconn"
 )
 
 // limitKey names a row of limit_states: scope is a key's id, or "" for the tenant itself.
@@ -51,16 +52,16 @@ func (l *limitRows) add(k limitKey, r plans.CounterRow) {
 }
 
 // save writes the rows, which the transaction has locked.
-func (l *limitRows) save(ctx context.Context, tx preparedTx) error {
+func (l *limitRows) save(ctx context.Context, tx pgconn.Tx) error {
 	if len(l.ids) == 0 {
 		return nil
 	}
-	n, err := tx.exec(ctx, saveLimitsQuery, pq.Array(l.ids), pq.Array(l.scopes), pq.Array(l.terms), pq.Array(l.redis), pq.Array(l.accounted),
+	n, err := tx.Exec(ctx, saveLimitsQuery, pq.Array(l.ids), pq.Array(l.scopes), pq.Array(l.terms), pq.Array(l.redis), pq.Array(l.accounted),
 		pq.Array(l.minutes), pq.Array(l.minuteUsed), pq.Array(l.days), pq.Array(l.dayUsed))
 	if err != nil {
 		return err
 	}
-	if n != int64(len(l.ids)) {
+	if n != len(l.ids) {
 		return fmt.Errorf("%d of %d rows of limits written", n, len(l.ids))
 	}
 	return nil

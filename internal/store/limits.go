@@ -10,10 +10,11 @@ import (
 	"github.com/lib/pq"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pgconn"
 )
 
 // Counters stores the durable counters of the limits.
-type Counters struct{ *conn }
+type Counters struct{ db *pgconn.DB }
 
 var _ plans.CounterStore = Counters{}
 
@@ -58,8 +59,6 @@ from unnest($1::bigint[], $2::text[], $3::bigint[], $4::boolean[], $5::bigint[],
 where l.tenant_id = n.tenant_id and l.scope = n.scope`
 )
 
-var counterQueries = []string{lockLimitsQuery, recordedQuery, saveLimitsQuery}
-
 // errNoLimits: a row is not there. It is added outside of the transaction, because rows are locked in one order.
 var errNoLimits = errors.New("no row of limits")
 
@@ -100,7 +99,7 @@ func (d Counters) changeCounters(ctx context.Context, c *plans.Claim, term int64
 		key = c.KeyID
 	}
 	for tries := 1; ; tries++ {
-		err := d.preparedTx(ctx, counterQueries, func(ctx context.Context, tx preparedTx) error {
+		err := d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 			return changeLimits(ctx, tx, c.TenantID, key, term, at, do)
 		})
 		if tries == limitTries || !errors.Is(err, errNoLimits) {
@@ -112,7 +111,7 @@ func (d Counters) changeCounters(ctx context.Context, c *plans.Claim, term int64
 	}
 }
 
-func changeLimits(ctx context.Context, tx preparedTx, tenantID int64, key string, term int64, at time.Time, do rule) error {
+func changeLimits(ctx context.Context, tx pgconn.Tx, tenantID int64, key string, term int64, at time.Time, do rule) error {
 	t, before, err := lockLimits(ctx, tx, tenantID, key)
 	if err != nil {
 		return err
@@ -124,7 +123,7 @@ func changeLimits(ctx context.Context, tx preparedTx, tenantID int64, key string
 			Used      int64
 			PerMinute int64 `db:"per_minute"`
 		}{}
-		if err := tx.get(ctx, &row, recordedQuery, tenantID, from, from.AddDate(0, 0, 1)); err != nil {
+		if err := tx.Get(ctx, &row, recordedQuery, tenantID, from, from.AddDate(0, 0, 1)); err != nil {
 			return err
 		}
 		recorded = plans.Recorded{Used: row.Used, PerMinute: row.PerMinute}
@@ -144,7 +143,7 @@ func changeLimits(ctx context.Context, tx preparedTx, tenantID int64, key string
 }
 
 // lockLimits returns errNoLimits when a row is not there, and plans.ErrTermOver when no term is in force.
-func lockLimits(ctx context.Context, tx preparedTx, tenantID int64, key string) (t plans.CounterTerm, g plans.CounterRows, err error) {
+func lockLimits(ctx context.Context, tx pgconn.Tx, tenantID int64, key string) (t plans.CounterTerm, g plans.CounterRows, err error) {
 	var rows []struct {
 		Number  int64
 		Active  bool
@@ -155,7 +154,7 @@ func lockLimits(ctx context.Context, tx preparedTx, tenantID int64, key string) 
 		Scope   sql.NullString
 		limitRow
 	}
-	if err := tx.query(ctx, &rows, lockLimitsQuery, tenantID, key); err != nil {
+	if err := tx.Select(ctx, &rows, lockLimitsQuery, tenantID, key); err != nil {
 		return t, g, err
 	}
 	want := 1
@@ -181,8 +180,6 @@ func lockLimits(ctx context.Context, tx preparedTx, tenantID int64, key string) 
 }
 
 func (d Counters) addLimits(ctx context.Context, tenantID int64, key string) error {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
 	scopes := []string{""}
 	if key != "" {
 		scopes = append(scopes, key)
@@ -191,8 +188,8 @@ func (d Counters) addLimits(ctx context.Context, tenantID int64, key string) err
 	for i := range ids {
 		ids[i] = tenantID
 	}
-	if _, err := d.db.ExecContext(ctx, addLimitsQuery, pq.Array(ids), pq.Array(scopes)); err != nil {
-		return fmt.Errorf("add limits: %w", translateIn(ctx, err))
+	if _, err := d.db.Exec(ctx, addLimitsQuery, pq.Array(ids), pq.Array(scopes)); err != nil {
+		return fmt.Errorf("add limits: %w", err)
 	}
 	return nil
 }

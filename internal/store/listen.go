@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/store/pgconn"
 )
 
 const (
@@ -50,7 +51,7 @@ func Listen(ctx context.Context, url string, callers CallerChanges, terms func()
 	}
 	l := &listener{to: callers, terms: terms, log: log, events: make(chan pq.ListenerEventType)}
 	l.heard()
-	l.pq = pq.NewDialListener(deadlineDialer{read: listenReadTimeout}, url, minReconnect, maxReconnect,
+	l.pq = pq.NewDialListener(pgconn.Dialer{ReadTimeout: listenReadTimeout}, url, minReconnect, maxReconnect,
 		func(e pq.ListenerEventType, _ error) {
 			select {
 			case l.events <- e:

@@ -15,6 +15,7 @@ import (
 	"github.com/golang-migrate/migrate/v4/source/iofs"
 	"github.com/lib/pq"
 
+	"petstore.example/internal/store/pgconn"
 	"petstore.example/migrations"
 )
 
@@ -118,12 +119,12 @@ func connect(ctx context.Context, databaseURL string, patience time.Duration) (*
 	if err != nil {
 		return nil, nil, errBadURL
 	}
-	connector.Dialer(deadlineDialer{read: patience})
+	connector.Dialer(pgconn.Dialer{ReadTimeout: patience})
 	db := sql.OpenDB(connector)
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		_ = db.Close()
-		return nil, nil, fmt.Errorf("reach the database: %w", translate(err))
+		return nil, nil, fmt.Errorf("reach the database: %w", pgconn.Translate(err))
 	}
 	return conn, func() { _ = conn.Close(); _ = db.Close() }, nil
 }
@@ -137,7 +138,7 @@ var errBadURL = errors.New("the database URL cannot be read")
 func (g migrator) lock(ctx context.Context, conn *sql.Conn) error {
 	var name, schema string
 	if err := conn.QueryRowContext(ctx, `select current_database(), current_schema()`).Scan(&name, &schema); err != nil {
-		return translate(err)
+		return pgconn.Translate(err)
 	}
 	id, err := database.GenerateAdvisoryLockId(name, schema, postgres.DefaultMigrationsTable)
 	if err != nil {
@@ -146,7 +147,7 @@ func (g migrator) lock(ctx context.Context, conn *sql.Conn) error {
 	for end := time.Now().Add(g.lockWait); ; {
 		var got bool
 		if err := conn.QueryRowContext(ctx, `select pg_try_advisory_lock($1)`, id).Scan(&got); err != nil {
-			return translate(err)
+			return pgconn.Translate(err)
 		}
 		if got {
 			break
@@ -161,7 +162,7 @@ func (g migrator) lock(ctx context.Context, conn *sql.Conn) error {
 		}
 	}
 	_, err = conn.ExecContext(ctx, `select set_config('lock_timeout', $1, false)`, fmt.Sprintf("%dms", g.tableTry.Milliseconds()))
-	return translate(err)
+	return pgconn.Translate(err)
 }
 
 func (g migrator) library(ctx context.Context, conn *sql.Conn) (*migrate.Migrate, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/golang-migrate/migrate/v4/source"
 
+	"petstore.example/internal/store/pgconn"
 	"petstore.example/migrations"
 )
 
@@ -36,7 +37,7 @@ func (g migrator) status(ctx context.Context, databaseURL string) (MigrationStat
 	if err != nil {
 		return MigrationStatus{}, err
 	}
-	conn, closeAll, err := connect(ctx, databaseURL, staffTimeout)
+	conn, closeAll, err := connect(ctx, databaseURL, pgconn.StaffTimeout)
 	if err != nil {
 		return MigrationStatus{}, err
 	}
@@ -95,7 +96,7 @@ func readStatus(ctx context.Context, conn *sql.Conn, steps []step) (MigrationSta
 		err = conn.QueryRowContext(ctx, `select version, dirty from schema_migrations`).Scan(&version, &status.Dirty)
 	}
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return MigrationStatus{}, translate(err)
+		return MigrationStatus{}, pgconn.Translate(err)
 	}
 	status.Version = uint(max(version, 0)) // -1 stands for a broken way down from the first migration
 	for _, s := range steps {

@@ -5,10 +5,11 @@ import (
 	"fmt"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/store/pgconn"
 )
 
 // Orders stores the orders of tenants.
-type Orders struct{ *conn }
+type Orders struct{ db *pgconn.DB }
 
 var _ catalog.OrderStore = Orders{}
 
@@ -61,7 +62,7 @@ func (d Orders) ListOrders(ctx context.Context, tenantID int64, p catalog.OrderP
 	if p.Status != "" {
 		query, args = listOrdersByStatusQuery, append(args, p.Status)
 	}
-	if err := d.selectPrepared(ctx, &orders, query, args...); err != nil {
+	if err := d.db.Select(ctx, &orders, query, args...); err != nil {
 		return nil, false, fmt.Errorf("list orders: %w", err)
 	}
 	for i := range orders {
@@ -75,7 +76,7 @@ func (d Orders) ListOrders(ctx context.Context, tenantID int64, p catalog.OrderP
 
 // PlaceOrder implements catalog.OrderStore.
 func (d Orders) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrder) (order catalog.Order, err error) {
-	err = d.preparedTx(ctx, []string{placeOrderQuery}, func(ctx context.Context, tx preparedTx) error {
+	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		order, err = creator{tx}.PlaceOrder(ctx, tenantID, o)
 		return err
 	})
@@ -84,8 +85,7 @@ func (d Orders) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrd
 
 // ChangeOrder implements catalog.OrderStore.
 func (d Orders) ChangeOrder(ctx context.Context, tenantID, id int64, to catalog.OrderStatus) (order catalog.Order, err error) {
-	queries := []string{lockOrderQuery, updateOrderQuery}
-	err = d.preparedTx(ctx, queries, func(ctx context.Context, tx preparedTx) error {
+	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		order, err = changeOrder(ctx, tx, tenantID, id, to)
 		return err
 	})
@@ -95,12 +95,12 @@ func (d Orders) ChangeOrder(ctx context.Context, tenantID, id int64, to catalog.
 	return order, nil
 }
 
-func changeOrder(ctx context.Context, tx preparedTx, tenantID, id int64, to catalog.OrderStatus) (catalog.Order, error) {
+func changeOrder(ctx context.Context, tx pgconn.Tx, tenantID, id int64, to catalog.OrderStatus) (catalog.Order, error) {
 	var found []struct {
 		catalog.Order
 		PetStatus catalog.Status `db:"pet_status"`
 	}
-	if err := tx.query(ctx, &found, lockOrderQuery, tenantID, id); err != nil {
+	if err := tx.Select(ctx, &found, lockOrderQuery, tenantID, id); err != nil {
 		return catalog.Order{}, err
 	}
 	if len(found) == 0 {
@@ -118,6 +118,6 @@ func changeOrder(ctx context.Context, tx preparedTx, tenantID, id int64, to cata
 		return catalog.Order{}, err
 	}
 	order.Status = to
-	_, err := tx.exec(ctx, updateOrderQuery, tenantID, id, to, order.PetID, to.PetStatus())
+	_, err := tx.Exec(ctx, updateOrderQuery, tenantID, id, to, order.PetID, to.PetStatus())
 	return order, err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/store/pgconn"
 )
 
 const (
@@ -25,10 +26,9 @@ update pets set name = $3, category_id = $4, status = $5 where tenant_id = $1 an
 // ChangePet implements catalog.Store. The lock on the animal's row keeps orders for it and other changes away until the
 // end of the transaction.
 func (d Pets) ChangePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (pet catalog.Pet, err error) {
-	queries := []string{lockPetQuery, petHeldQuery, updatePetQuery}
-	err = d.preparedTx(ctx, queries, func(ctx context.Context, tx preparedTx) error {
+	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		var found []catalog.Pet
-		if err := tx.query(ctx, &found, lockPetQuery, tenantID, id); err != nil {
+		if err := tx.Select(ctx, &found, lockPetQuery, tenantID, id); err != nil {
 			return err
 		}
 		if len(found) == 0 {
@@ -43,7 +43,7 @@ func (d Pets) ChangePet(ctx context.Context, tenantID, id int64, c catalog.PetPa
 				return err
 			}
 		}
-		_, err = tx.exec(ctx, updatePetQuery, tenantID, id, pet.Name, pet.CategoryID, pet.Status)
+		_, err = tx.Exec(ctx, updatePetQuery, tenantID, id, pet.Name, pet.CategoryID, pet.Status)
 		return err
 	})
 	if err != nil {
@@ -53,9 +53,9 @@ func (d Pets) ChangePet(ctx context.Context, tenantID, id int64, c catalog.PetPa
 }
 
 // refuseHeld returns an error when an order holds the locked animal.
-func refuseHeld(ctx context.Context, tx preparedTx, tenantID int64, pet catalog.Pet, to catalog.Status) error {
+func refuseHeld(ctx context.Context, tx pgconn.Tx, tenantID int64, pet catalog.Pet, to catalog.Status) error {
 	var held bool
-	if err := tx.get(ctx, &held, petHeldQuery, tenantID, pet.ID); err != nil {
+	if err := tx.Get(ctx, &held, petHeldQuery, tenantID, pet.ID); err != nil {
 		return err
 	}
 	if held {

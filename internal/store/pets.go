@@ -6,10 +6,11 @@ import (
 	"fmt"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/store/pgconn"
 )
 
 // Pets stores the animals of tenants.
-type Pets struct{ *conn }
+type Pets struct{ db *pgconn.DB }
 
 var _ catalog.Store = Pets{}
 
@@ -56,12 +57,12 @@ func (d Pets) ListPets(ctx context.Context, tenantID int64, p catalog.Page) ([]c
 		query, args = listPetsByStatusQuery, append(args, string(p.Status))
 	}
 	// Scanned by hand: matching columns to fields by reflection costs half as much again as the whole query.
-	err := d.direct(ctx, query, values(args...), func(row []driver.Value) error {
+	err := d.db.Direct(ctx, func(row []driver.Value) error {
 		pets = append(pets, catalog.Pet{
 			ID: row[0].(int64), Name: row[1].(string), CategoryID: row[2].(int64), Status: catalog.Status(row[3].(string)),
 		})
 		return nil
-	})
+	}, query, args...)
 	if err != nil {
 		return nil, false, fmt.Errorf("list pets: %w", err)
 	}
@@ -74,7 +75,7 @@ func (d Pets) ListPets(ctx context.Context, tenantID int64, p catalog.Page) ([]c
 // GetPet implements catalog.Store.
 func (d Pets) GetPet(ctx context.Context, tenantID, id int64) (catalog.Pet, error) {
 	var pets []catalog.Pet
-	if err := d.selectPrepared(ctx, &pets, getPetQuery, tenantID, id); err != nil {
+	if err := d.db.Select(ctx, &pets, getPetQuery, tenantID, id); err != nil {
 		return catalog.Pet{}, fmt.Errorf("get pet: %w", err)
 	}
 	if len(pets) == 0 {
@@ -86,10 +87,10 @@ func (d Pets) GetPet(ctx context.Context, tenantID, id int64) (catalog.Pet, erro
 // CreatePet implements catalog.Creator. It is one statement, which is never sent twice.
 func (d Pets) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (catalog.Pet, error) {
 	pet := catalog.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
-	err := d.direct(ctx, createPetQuery, values(tenantID, p.Name, p.CategoryID, string(p.Status)), func(row []driver.Value) error {
+	err := d.db.Direct(ctx, func(row []driver.Value) error {
 		pet.ID = row[0].(int64)
 		return nil
-	})
+	}, createPetQuery, tenantID, p.Name, p.CategoryID, string(p.Status))
 	if err != nil {
 		return catalog.Pet{}, fmt.Errorf("create pet: %w", err)
 	}

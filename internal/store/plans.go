@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pgconn"
 )
 
 // Plans reads the plans that are sold.
-type Plans struct{ *conn }
+type Plans struct{ db *pgconn.DB }
 
 type planRow struct {
 	Name      string        `db:"name"`
@@ -32,41 +31,32 @@ func (r planRow) plan() plans.Plan {
 
 // List returns all plans, the smallest first.
 func (d Plans) List(ctx context.Context) ([]plans.Plan, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
-	var rows []planRow
-	err := d.db.SelectContext(ctx, &rows, `select name, per_minute, per_day from plans order by position`)
+	list, err := pgconn.Collect(ctx, d.db, planRow.plan, `select name, per_minute, per_day from plans order by position`)
 	if err != nil {
-		return nil, fmt.Errorf("list plans: %w", translate(err))
-	}
-	list := make([]plans.Plan, len(rows))
-	for i, r := range rows {
-		list[i] = r.plan()
+		return nil, fmt.Errorf("list plans: %w", err)
 	}
 	return list, nil
 }
 
 // Get returns the plan of that name, or plans.ErrPlanNotFound.
 func (d Plans) Get(ctx context.Context, name string) (plans.Plan, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
 	p, err := getPlan(ctx, d.db, name)
 	if err != nil {
-		return plans.Plan{}, fmt.Errorf("get plan: %w", translate(err))
+		return plans.Plan{}, fmt.Errorf("get plan: %w", err)
 	}
 	return p, nil
 }
 
-func getPlan(ctx context.Context, q sqlx.QueryerContext, name string) (plans.Plan, error) {
+func getPlan(ctx context.Context, q pgconn.Queryer, name string) (plans.Plan, error) {
 	var row planRow
-	err := sqlx.GetContext(ctx, q, &row, `select name, per_minute, per_day from plans where name = $1`, name)
+	err := q.Get(ctx, &row, `select name, per_minute, per_day from plans where name = $1`, name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return plans.Plan{}, plans.ErrPlanNotFound
 	}
 	return row.plan(), err
 }
 
-func resolveQuota(ctx context.Context, tx *sqlx.Tx, plan string, own *plans.Quota) (plans.Quota, error) {
+func resolveQuota(ctx context.Context, tx pgconn.Tx, plan string, own *plans.Quota) (plans.Quota, error) {
 	p, err := getPlan(ctx, tx, plan)
 	if err != nil {
 		return plans.Quota{}, err
@@ -76,11 +66,9 @@ func resolveQuota(ctx context.Context, tx *sqlx.Tx, plan string, own *plans.Quot
 
 // CountTenants returns how many tenants are on the plan.
 func (d Plans) CountTenants(ctx context.Context, plan string) (int64, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
 	var n int64
-	if err := d.db.GetContext(ctx, &n, `select count(*) from tenants where plan = $1`, plan); err != nil {
-		return 0, fmt.Errorf("count tenants: %w", translate(err))
+	if err := d.db.Get(ctx, &n, `select count(*) from tenants where plan = $1`, plan); err != nil {
+		return 0, fmt.Errorf("count tenants: %w", err)
 	}
 	return n, nil
 }
@@ -92,7 +80,7 @@ func (d Plans) CountTenants(ctx context.Context, plan string) (int64, error) {
 func (d Tenants) AssignPlan(
 	ctx context.Context, by audit.By, tenant, plan string, own *plans.Quota, now time.Time,
 ) (before, after plans.Tenant, err error) {
-	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
+	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		if before, err = lockTenant(ctx, tx, tenant); err != nil {
 			return err
 		}
@@ -119,10 +107,10 @@ func (d Tenants) AssignPlan(
 }
 
 func switchPlan(
-	ctx context.Context, tx *sqlx.Tx, t plans.Tenant, plan string, own *plans.Quota, quota plans.Quota, now time.Time,
+	ctx context.Context, tx pgconn.Tx, t plans.Tenant, plan string, own *plans.Quota, quota plans.Quota, now time.Time,
 ) (plans.Tenant, error) {
 	perMinute, perDay := ownColumns(own)
-	_, err := tx.ExecContext(ctx, `update tenants set plan = $2, per_minute = $3, per_day = $4 where id = $1`,
+	_, err := tx.Exec(ctx, `update tenants set plan = $2, per_minute = $3, per_day = $4 where id = $1`,
 		t.ID, plan, perMinute, perDay)
 	if err != nil {
 		return plans.Tenant{}, err
@@ -139,9 +127,9 @@ func switchPlan(
 
 // closePlan ends the plan in force in the tenant's history and returns when, which is where the next begins: now, but
 // after its own beginning even when clocks of two machines disagree.
-func closePlan(ctx context.Context, tx *sqlx.Tx, tenantID int64, now time.Time) (time.Time, error) {
+func closePlan(ctx context.Context, tx pgconn.Tx, tenantID int64, now time.Time) (time.Time, error) {
 	end := now
-	err := tx.GetContext(ctx, &end, `
+	err := tx.Get(ctx, &end, `
 		update tenant_plans set valid_to = greatest($2, valid_from + interval '1 microsecond')
 		where tenant_id = $1 and valid_to is null
 		returning valid_to`, tenantID, now)
@@ -151,8 +139,8 @@ func closePlan(ctx context.Context, tx *sqlx.Tx, tenantID int64, now time.Time) 
 	return end, err
 }
 
-func openPlan(ctx context.Context, tx *sqlx.Tx, tenantID int64, plan string, q plans.Quota, since time.Time) error {
-	_, err := tx.ExecContext(ctx, `
+func openPlan(ctx context.Context, tx pgconn.Tx, tenantID int64, plan string, q plans.Quota, since time.Time) error {
+	_, err := tx.Exec(ctx, `
 		insert into tenant_plans (tenant_id, valid_from, plan, per_minute, per_day) values ($1, $2, $3, $4, $5)`,
 		tenantID, since, plan, q.PerMinute, q.PerDay)
 	return err

@@ -5,20 +5,20 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
+	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/usage"
 )
 
 // Refusals stores the latest refused requests of each key.
-type Refusals struct{ *conn }
+type Refusals struct{ db *pgconn.DB }
 
 var _ usage.RefusalStore = Refusals{}
 
 // WriteRefusals implements usage.RefusalStore.
 func (d Refusals) WriteRefusals(ctx context.Context, refusals []usage.RefusalRecord) error {
-	err := d.tx(ctx, func(tx *sqlx.Tx) error {
+	err := d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		if err := insertRefusals(ctx, tx, refusals); err != nil {
 			return err
 		}
@@ -30,7 +30,7 @@ func (d Refusals) WriteRefusals(ctx context.Context, refusals []usage.RefusalRec
 	return nil
 }
 
-func insertRefusals(ctx context.Context, tx *sqlx.Tx, refusals []usage.RefusalRecord) error {
+func insertRefusals(ctx context.Context, tx pgconn.Tx, refusals []usage.RefusalRecord) error {
 	n := len(refusals)
 	tenants, numbers, micros, limits := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	resets, skipped, shares := make([]int64, n), make([]int64, n), make([]bool, n)
@@ -42,7 +42,7 @@ func insertRefusals(ctx context.Context, tx *sqlx.Tx, refusals []usage.RefusalRe
 		servers[i], keyIDs[i], requests[i], codes[i] = r.ServerID, r.KeyID, r.RequestID, r.Code
 		plans[i], windows[i], methods[i], routes[i] = r.Plan, r.Window, r.Method, r.Route
 	}
-	_, err := tx.ExecContext(ctx, `
+	_, err := tx.Exec(ctx, `
 		insert into refusals (tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by, allowed,
 		                      resets_at, share, method, route, skipped)
 		select r.tenant_id, r.server_id, r.number, r.key_id, timestamptz 'epoch' + r.micros * interval '1 microsecond',
@@ -62,7 +62,7 @@ func insertRefusals(ctx context.Context, tx *sqlx.Tx, refusals []usage.RefusalRe
 }
 
 // removeOldest leaves of the keys of these refusals the latest. Rows that another server removes are left to it.
-func removeOldest(ctx context.Context, tx *sqlx.Tx, refusals []usage.RefusalRecord) error {
+func removeOldest(ctx context.Context, tx pgconn.Tx, refusals []usage.RefusalRecord) error {
 	tenantOf := map[string]int64{}
 	for _, r := range refusals {
 		tenantOf[r.KeyID] = r.TenantID
@@ -72,7 +72,7 @@ func removeOldest(ctx context.Context, tx *sqlx.Tx, refusals []usage.RefusalReco
 	for id, tenant := range tenantOf {
 		keyIDs, tenants = append(keyIDs, id), append(tenants, tenant)
 	}
-	_, err := tx.ExecContext(ctx, `
+	_, err := tx.Exec(ctx, `
 		with over as materialized (
 		  select r.tenant_id, r.server_id, r.number
 		  from unnest($1::bigint[], $2::text[]) as k (tenant_id, key_id)
@@ -93,19 +93,16 @@ func removeOldest(ctx context.Context, tx *sqlx.Tx, refusals []usage.RefusalReco
 
 // Prune removes refusals of before that instant, at most limit, and returns how many.
 func (d Refusals) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
-	result, err := d.db.ExecContext(ctx, `
+	removed, err := d.db.Exec(ctx, `
 		with old as materialized (
 		  select tenant_id, server_id, number from refusals where at < $1 order by at limit $2 for update skip locked
 		)
 		delete from refusals r using old o
 		where r.tenant_id = o.tenant_id and r.server_id = o.server_id and r.number = o.number`, before, limit)
 	if err != nil {
-		return 0, fmt.Errorf("remove old refusals: %w", translate(err))
+		return 0, fmt.Errorf("remove old refusals: %w", err)
 	}
-	removed, err := result.RowsAffected()
-	return int(removed), err
+	return removed, nil
 }
 
 type refusalRow struct {
@@ -144,11 +141,9 @@ func (d Refusals) OfRequest(ctx context.Context, requestID string, limit int) ([
 }
 
 func (d Refusals) list(ctx context.Context, rest string, args ...any) ([]usage.RefusalRecord, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
 	var rows []refusalRow
-	if err := d.db.SelectContext(ctx, &rows, selectRefusal+rest, args...); err != nil {
-		return nil, fmt.Errorf("list refusals: %w", translate(err))
+	if err := d.db.Select(ctx, &rows, selectRefusal+rest, args...); err != nil {
+		return nil, fmt.Errorf("list refusals: %w", err)
 	}
 	list := make([]usage.RefusalRecord, len(rows))
 	for i, r := range rows {

@@ -5,17 +5,16 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/store/pgconn"
 )
 
 // Rotate implements keys.ServiceStore.
 func (d Keys) Rotate(
 	ctx context.Context, by audit.By, id string, now, until time.Time, next keys.Replacement,
 ) (old, issued keys.Key, err error) {
-	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
+	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := lockForRotation(ctx, tx, id, now)
 		if err != nil {
 			return err
@@ -39,7 +38,7 @@ func (d Keys) Rotate(
 }
 
 // lockForRotation locks the key's tenant and then the key, as whatever locks both does.
-func lockForRotation(ctx context.Context, tx *sqlx.Tx, id string, now time.Time) (keys.Key, error) {
+func lockForRotation(ctx context.Context, tx pgconn.Tx, id string, now time.Time) (keys.Key, error) {
 	k, err := getKey(ctx, tx, `k.id = $1`, id)
 	if err != nil {
 		return keys.Key{}, err
@@ -60,8 +59,8 @@ func lockForRotation(ctx context.Context, tx *sqlx.Tx, id string, now time.Time)
 }
 
 // expireKey lets the key end at the instant, unless it does so before.
-func expireKey(ctx context.Context, tx *sqlx.Tx, k keys.Key, at time.Time) (keys.Key, error) {
-	_, err := tx.ExecContext(ctx, `update api_keys set expires_at = least(expires_at, $2) where id = $1`, k.ID, at)
+func expireKey(ctx context.Context, tx pgconn.Tx, k keys.Key, at time.Time) (keys.Key, error) {
+	_, err := tx.Exec(ctx, `update api_keys set expires_at = least(expires_at, $2) where id = $1`, k.ID, at)
 	if err != nil {
 		return keys.Key{}, err
 	}
@@ -69,7 +68,7 @@ func expireKey(ctx context.Context, tx *sqlx.Tx, k keys.Key, at time.Time) (keys
 }
 
 // rememberRotation writes an entry about the old key, which names the new one, and one about the new.
-func rememberRotation(ctx context.Context, tx *sqlx.Tx, by audit.By, before, old, issued keys.Key) error {
+func rememberRotation(ctx context.Context, tx pgconn.Tx, by audit.By, before, old, issued keys.Key) error {
 	err := writeAudit(ctx, tx, by, auditEntry{
 		at: issued.CreatedAt, action: "key.rotate", tenantID: old.TenantID, subject: old.ID, before: recordKey(before),
 		after: struct {

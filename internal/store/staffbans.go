@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/store/pgconn"
 )
 
 // BanFilter restricts a list of bans.
@@ -22,16 +21,14 @@ type BanFilter struct {
 
 // List returns bans in force at the instant, or all, the newest first; or plans.ErrTenantNotFound.
 func (d Bans) List(ctx context.Context, f BanFilter, now time.Time) ([]keys.Ban, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
-	if err := d.checkTenant(ctx, f.Tenant); err != nil {
+	if err := checkTenant(ctx, d.db, f.Tenant); err != nil {
 		return nil, fmt.Errorf("list bans: %w", err)
 	}
 	bans, err := selectBans(ctx, d.db, `
 		where ($2 or (`+banInForce+`)) and ($3 = '' or t.name = $3) and ($4 = '' or b.key_id = $4)
 		order by b.starts_at desc, b.id desc limit $5`, now, f.Past, f.Tenant, f.KeyID, f.Limit)
 	if err != nil {
-		return nil, fmt.Errorf("list bans: %w", translate(err))
+		return nil, fmt.Errorf("list bans: %w", err)
 	}
 	return bans, nil
 }
@@ -52,7 +49,7 @@ func (d Bans) Place(ctx context.Context, by audit.By, n NewBan, now time.Time) (
 	if err := keys.CheckText(n.Reason); err != nil {
 		return keys.Ban{}, fmt.Errorf("place ban: reason: %w", err)
 	}
-	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
+	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		key, err := lockKey(ctx, tx, n.KeyID)
 		if err != nil {
 			return err
@@ -81,10 +78,10 @@ func (d Bans) Place(ctx context.Context, by audit.By, n NewBan, now time.Time) (
 	return placed, nil
 }
 
-func insertStaffBan(ctx context.Context, tx *sqlx.Tx, k keys.Key, n NewBan, now time.Time) (keys.Ban, error) {
+func insertStaffBan(ctx context.Context, tx pgconn.Tx, k keys.Key, n NewBan, now time.Time) (keys.Ban, error) {
 	var id int64
 	startsAt, endsAt := keys.BanTimes(now, n.Length)
-	err := tx.GetContext(ctx, &id, `
+	err := tx.Get(ctx, &id, `
 		insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, $3, $4, $5, $6)
 		returning id`, k.TenantID, k.ID, string(keys.ByStaff), n.Reason, startsAt, endsAt)
 	if err != nil {
@@ -100,7 +97,7 @@ func insertStaffBan(ctx context.Context, tx *sqlx.Tx, k keys.Key, n NewBan, now 
 // Lift ends the bans in force on a key at once and returns, as it is after, the one that would have ended last. It
 // returns keys.ErrKeyNotFound or ErrBanNotFound.
 func (d Bans) Lift(ctx context.Context, by audit.By, keyID string, now time.Time) (lifted keys.Ban, err error) {
-	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
+	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		key, err := lockKey(ctx, tx, keyID)
 		if err != nil {
 			return err
@@ -127,12 +124,12 @@ func (d Bans) Lift(ctx context.Context, by audit.By, keyID string, now time.Time
 
 // liftBans lifts the bans in force on a locked key and returns them as they were, the one that would have ended last
 // first.
-func liftBans(ctx context.Context, tx *sqlx.Tx, keyID string, now time.Time) ([]keys.Ban, error) {
+func liftBans(ctx context.Context, tx pgconn.Tx, keyID string, now time.Time) ([]keys.Ban, error) {
 	bans, err := selectBans(ctx, tx, ` where `+banInForce+` and b.key_id = $2 order by b.ends_at desc, b.id desc`,
 		now, keyID)
 	if err != nil || len(bans) == 0 {
 		return nil, err
 	}
-	_, err = tx.ExecContext(ctx, `update bans b set lifted_at = $1 where b.key_id = $2 and `+banInForce, now, keyID)
+	_, err = tx.Exec(ctx, `update bans b set lifted_at = $1 where b.key_id = $2 and `+banInForce, now, keyID)
 	return bans, err
 }

@@ -16,17 +16,15 @@ type KeyUsage struct {
 
 // OfKey sums what was recorded from From up to, but without, To, both whole hours. Servers record within about a second.
 func (d Usage) OfKey(ctx context.Context, tenantID int64, keyID string, from, to time.Time) (KeyUsage, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
 	var u KeyUsage
-	err := d.db.GetContext(ctx, &u, `
+	err := d.db.Get(ctx, &u, `
 		select coalesce(sum(admitted) filter (where key_id = $2), 0)::bigint as admitted,
 		       coalesce(sum(refused) filter (where key_id = $2), 0)::bigint as refused,
 		       coalesce(sum(admitted), 0)::bigint as tenant_admitted,
 		       coalesce(sum(refused), 0)::bigint as tenant_refused
 		from usage_hourly where tenant_id = $1 and hour >= $3 and hour < $4`, tenantID, keyID, from, to)
 	if err != nil {
-		return KeyUsage{}, fmt.Errorf("sum a key's usage: %w", translate(err))
+		return KeyUsage{}, fmt.Errorf("sum a key's usage: %w", err)
 	}
 	return u, nil
 }

@@ -1,8 +1,15 @@
 package store
 
+import (
+	"context"
+	"database/sql"
+
+	"petstore.example/internal/store/pgconn"
+)
+
 // DB is the database, by what it keeps. It is safe for concurrent use.
 type DB struct {
-	*conn
+	pg *pgconn.DB
 
 	Tenants     Tenants
 	Plans       Plans
@@ -18,9 +25,32 @@ type DB struct {
 	Cluster     Cluster
 }
 
-func newDB(c *conn) *DB {
-	return &DB{
-		conn: c, Tenants: Tenants{c}, Plans: Plans{c}, Keys: Keys{c}, Bans: Bans{c}, Pets: Pets{c}, Orders: Orders{c},
-		Idempotency: Idempotency{c}, Usage: Usage{c}, Refusals: Refusals{c}, Audit: Audit{c}, Counters: Counters{c}, Cluster: Cluster{c},
+// Options are the options of Open.
+type Options = pgconn.Options
+
+// ErrUnavailable is pgconn's.
+var ErrUnavailable = pgconn.ErrUnavailable
+
+// Open connects to the database, as pgconn.Open does.
+func Open(ctx context.Context, url string, o Options) (*DB, error) {
+	c, err := pgconn.Open(ctx, url, o)
+	if err != nil {
+		return nil, err
 	}
+	return &DB{
+		pg: c, Tenants: Tenants{c}, Plans: Plans{c}, Keys: Keys{c}, Bans: Bans{c}, Pets: Pets{c}, Orders: Orders{c},
+		Idempotency: Idempotency{c}, Usage: Usage{c}, Refusals: Refusals{c}, Audit: Audit{c}, Counters: Counters{c}, Cluster: Cluster{c},
+	}, nil
 }
+
+// CheckURL reports whether Open can read the URL. The error never holds a password.
+func CheckURL(url string) error { return pgconn.CheckURL(url) }
+
+// Close closes all connections.
+func (d *DB) Close() error { return d.pg.Close() }
+
+// Ping returns an error that is ErrUnavailable when the database does not answer.
+func (d *DB) Ping(ctx context.Context) error { return d.pg.Ping(ctx) }
+
+// Stats returns the state of the pool of connections.
+func (d *DB) Stats() sql.DBStats { return d.pg.Stats() }

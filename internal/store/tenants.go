@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pgconn"
 )
 
 // Tenants stores tenants and the history of their plans.
-type Tenants struct{ *conn }
+type Tenants struct{ db *pgconn.DB }
 
 const (
 	// tenantQuota is the quota of tenants t on plans p: the plan's where it has one, else the tenant's own.
@@ -57,7 +56,7 @@ func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, now time.
 		return plans.Tenant{}, fmt.Errorf("create tenant: %w", err)
 	}
 	var created plans.Tenant
-	err := d.change(ctx, by, func(tx *sqlx.Tx) (err error) {
+	err := change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) (err error) {
 		quota, err := resolveQuota(ctx, tx, n.Plan, n.Own)
 		if err != nil {
 			return err
@@ -78,12 +77,12 @@ func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, now time.
 	return created, nil
 }
 
-func insertTenant(ctx context.Context, tx *sqlx.Tx, n NewTenant, now time.Time) (plans.Tenant, error) {
+func insertTenant(ctx context.Context, tx pgconn.Tx, n NewTenant, now time.Time) (plans.Tenant, error) {
 	perMinute, perDay := ownColumns(n.Own)
-	_, err := tx.ExecContext(ctx, `
+	_, err := tx.Exec(ctx, `
 		insert into tenants (name, plan, per_minute, per_day, created_at) values ($1, $2, $3, $4, $5)`,
 		n.Name, n.Plan, perMinute, perDay, now)
-	if isConstraint(err, "tenants_name_key") {
+	if pgconn.IsConstraint(err, "tenants_name_key") {
 		return plans.Tenant{}, plans.ErrTenantExists
 	}
 	if err != nil {
@@ -102,24 +101,22 @@ func ownColumns(own *plans.Quota) (perMinute, perDay sql.NullInt64) {
 
 // Get returns the tenant of that name, or plans.ErrTenantNotFound.
 func (d Tenants) Get(ctx context.Context, name string) (plans.Tenant, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
 	t, err := getTenant(ctx, d.db, name, "")
 	if err != nil {
-		return plans.Tenant{}, fmt.Errorf("get tenant: %w", translate(err))
+		return plans.Tenant{}, fmt.Errorf("get tenant: %w", err)
 	}
 	return t, nil
 }
 
 // lockTenant returns the tenant and holds other changes to it, and to the number of its keys, until the transaction
 // ends. Rows that refer to it can still be written.
-func lockTenant(ctx context.Context, tx *sqlx.Tx, name string) (plans.Tenant, error) {
+func lockTenant(ctx context.Context, tx pgconn.Tx, name string) (plans.Tenant, error) {
 	return getTenant(ctx, tx, name, "for no key update of t")
 }
 
-func getTenant(ctx context.Context, q sqlx.QueryerContext, name, lock string) (plans.Tenant, error) {
+func getTenant(ctx context.Context, q pgconn.Queryer, name, lock string) (plans.Tenant, error) {
 	var row tenantRow
-	err := sqlx.GetContext(ctx, q, &row, selectTenant+` where t.name = $1 `+lock, name)
+	err := q.Get(ctx, &row, selectTenant+` where t.name = $1 `+lock, name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return plans.Tenant{}, plans.ErrTenantNotFound
 	}
@@ -127,38 +124,30 @@ func getTenant(ctx context.Context, q sqlx.QueryerContext, name, lock string) (p
 }
 
 // checkTenant returns plans.ErrTenantNotFound for a name that no tenant has. The empty name stands for all of them.
-func (d *conn) checkTenant(ctx context.Context, name string) error {
+func checkTenant(ctx context.Context, q pgconn.Queryer, name string) error {
 	if name == "" {
 		return nil
 	}
-	_, err := getTenant(ctx, d.db, name, "")
-	return translate(err)
+	_, err := getTenant(ctx, q, name, "")
+	return err
 }
 
 // List returns at most limit tenants in order of name.
 func (d Tenants) List(ctx context.Context, limit int) ([]plans.Tenant, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
-	var rows []tenantRow
-	if err := d.db.SelectContext(ctx, &rows, selectTenant+` order by t.name limit $1`, limit); err != nil {
-		return nil, fmt.Errorf("list tenants: %w", translate(err))
-	}
-	tenants := make([]plans.Tenant, len(rows))
-	for i, r := range rows {
-		tenants[i] = r.tenant()
+	tenants, err := pgconn.Collect(ctx, d.db, tenantRow.tenant, selectTenant+` order by t.name limit $1`, limit)
+	if err != nil {
+		return nil, fmt.Errorf("list tenants: %w", err)
 	}
 	return tenants, nil
 }
 
 // Names returns at most limit names that begin with the prefix, in order.
 func (d Tenants) Names(ctx context.Context, prefix string, limit int) ([]string, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
 	var names []string
-	err := d.db.SelectContext(ctx, &names, `
+	err := d.db.Select(ctx, &names, `
 		select name from tenants where starts_with(name, $1) order by name limit $2`, prefix, limit)
 	if err != nil {
-		return nil, fmt.Errorf("list tenant names: %w", translate(err))
+		return nil, fmt.Errorf("list tenant names: %w", err)
 	}
 	return names, nil
 }
@@ -177,7 +166,7 @@ func (d Tenants) Resume(ctx context.Context, by audit.By, name string, now time.
 func (d Tenants) setSuspended(
 	ctx context.Context, by audit.By, action, name string, now time.Time, at sql.NullTime,
 ) (after plans.Tenant, err error) {
-	err = d.change(ctx, by, func(tx *sqlx.Tx) error {
+	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := lockTenant(ctx, tx, name)
 		if err != nil {
 			return err
@@ -188,7 +177,7 @@ func (d Tenants) setSuspended(
 		if !at.Valid && before.SuspendedAt.IsZero() {
 			return plans.ErrTenantNotSuspended
 		}
-		if _, err = tx.ExecContext(ctx, `update tenants set suspended_at = $2 where id = $1`, before.ID, at); err != nil {
+		if _, err = tx.Exec(ctx, `update tenants set suspended_at = $2 where id = $1`, before.ID, at); err != nil {
 			return err
 		}
 		if after, err = getTenant(ctx, tx, name, ""); err != nil {

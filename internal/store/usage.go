@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 
+	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/usage"
 )
 
 // Usage stores how many requests were admitted and refused, by hour.
-type Usage struct{ *conn }
+type Usage struct{ db *pgconn.DB }
 
 var _ usage.Store = Usage{}
 
@@ -30,7 +30,7 @@ const (
 // A first attempt that still runs in the database holds the writer's row, and the second waits for it. Servers lock
 // the rows that they share in the same order. Counts of keys, tenants and plans that are no more are left out.
 func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) error {
-	err := d.tx(ctx, func(tx *sqlx.Tx) error {
+	err := d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		isNew, err := advanceWriter(ctx, tx, b)
 		if err != nil || !isNew {
 			return err
@@ -50,19 +50,15 @@ func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) error {
 }
 
 // advanceWriter remembers the batch's number, and tells whether it is above the one that was remembered.
-func advanceWriter(ctx context.Context, tx *sqlx.Tx, b usage.Batch) (isNew bool, err error) {
-	result, err := tx.ExecContext(ctx, `
+func advanceWriter(ctx context.Context, tx pgconn.Tx, b usage.Batch) (isNew bool, err error) {
+	rows, err := tx.Exec(ctx, `
 		insert into usage_writers (server_id, batch, written_at) values ($1, $2, now())
 		on conflict (server_id) do update set batch = excluded.batch, written_at = excluded.written_at
 		where usage_writers.batch < excluded.batch`, b.ServerID, b.Number)
-	if err != nil {
-		return false, err
-	}
-	rows, err := result.RowsAffected()
 	return rows > 0, err
 }
 
-func addCounts(ctx context.Context, tx *sqlx.Tx, counts []usage.Count) error {
+func addCounts(ctx context.Context, tx pgconn.Tx, counts []usage.Count) error {
 	if len(counts) == 0 {
 		return nil
 	}
@@ -74,7 +70,7 @@ func addCounts(ctx context.Context, tx *sqlx.Tx, counts []usage.Count) error {
 		tenants[i], hours[i], keyIDs[i], plans[i] = c.TenantID, c.Hour, c.KeyID, c.Plan
 		admitted[i], refused[i] = c.Admitted, c.Refused
 	}
-	_, err := tx.ExecContext(ctx, `
+	_, err := tx.Exec(ctx, `
 		insert into usage_hourly (tenant_id, hour, key_id, plan, admitted, refused)
 		select c.tenant_id, to_timestamp(c.hour), c.key_id, c.plan, c.admitted, c.refused
 		from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::bigint[])
@@ -90,7 +86,7 @@ func addCounts(ctx context.Context, tx *sqlx.Tx, counts []usage.Count) error {
 	return err
 }
 
-func setLastUsed(ctx context.Context, tx *sqlx.Tx, uses []usage.KeyUse) error {
+func setLastUsed(ctx context.Context, tx pgconn.Tx, uses []usage.KeyUse) error {
 	if len(uses) == 0 {
 		return nil
 	}
@@ -98,7 +94,7 @@ func setLastUsed(ctx context.Context, tx *sqlx.Tx, uses []usage.KeyUse) error {
 	for i, u := range uses {
 		ids[i], micros[i] = u.KeyID, u.At.UnixMicro()
 	}
-	_, err := tx.ExecContext(ctx, `
+	_, err := tx.Exec(ctx, `
 		with uses as (
 		  select k.id, timestamptz 'epoch' + u.micros * interval '1 microsecond' as at
 		  from unnest($1::text[], $2::bigint[]) as u (id, micros)
@@ -113,11 +109,11 @@ func setLastUsed(ctx context.Context, tx *sqlx.Tx, uses []usage.KeyUse) error {
 }
 
 // forgetWriters removes, once in a while, the numbers of servers that are long gone.
-func forgetWriters(ctx context.Context, tx *sqlx.Tx, b usage.Batch) error {
+func forgetWriters(ctx context.Context, tx pgconn.Tx, b usage.Batch) error {
 	if b.Number%forgetWritersEvery != 0 {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, `
+	_, err := tx.Exec(ctx, `
 		delete from usage_writers where server_id in (
 		  select server_id from usage_writers
 		  where server_id <> $1 and written_at < now() - make_interval(secs => $2) for update skip locked
@@ -128,19 +124,17 @@ func forgetWriters(ctx context.Context, tx *sqlx.Tx, b usage.Batch) error {
 // AdmittedOn returns how many requests of each tenant were admitted on a UTC day, counted from 1 January 1970, as far as
 // they are recorded. Tenants without any are left out.
 func (d Usage) AdmittedOn(ctx context.Context, day int64) (map[int64]int64, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
 	var rows []struct {
 		TenantID int64 `db:"tenant_id"`
 		Admitted int64 `db:"admitted"`
 	}
 	from := time.Unix(0, 0).UTC().AddDate(0, 0, int(day))
-	err := d.db.SelectContext(ctx, &rows, `
+	err := d.db.Select(ctx, &rows, `
 		select tenant_id, sum(admitted)::bigint as admitted from usage_hourly
 		where hour >= $1 and hour < $2
 		group by tenant_id having sum(admitted) > 0`, from, from.AddDate(0, 0, 1))
 	if err != nil {
-		return nil, fmt.Errorf("sum the day's usage: %w", translate(err))
+		return nil, fmt.Errorf("sum the day's usage: %w", err)
 	}
 	used := make(map[int64]int64, len(rows))
 	for _, r := range rows {

@@ -32,7 +32,7 @@ func (d Usage) UsageMonth(ctx context.Context, tenantID int64, now time.Time) (u
 	if recent.Before(from) {
 		from = recent
 	}
-	if err := d.selectPrepared(ctx, &rows, usageMonthQuery, tenantID, from, recent); err != nil {
+	if err := d.db.Select(ctx, &rows, usageMonthQuery, tenantID, from, recent); err != nil {
 		return usage.Month{}, fmt.Errorf("read the month's usage: %w", err)
 	}
 	for _, r := range rows {

@@ -57,17 +57,15 @@ var usageColumns = map[UsageBy]struct{ columns, groupBy, orderBy string }{
 // Report sums recorded usage, or returns plans.ErrTenantNotFound. Servers record what they admitted and refused
 // within about a second.
 func (d Usage) Report(ctx context.Context, q UsageQuery) ([]UsageRow, error) {
-	ctx, cancel := d.bound(ctx)
-	defer cancel()
 	group, ok := usageColumns[q.By]
 	if !ok {
 		return nil, errors.New("report usage: no such grouping")
 	}
-	if err := d.checkTenant(ctx, q.Tenant); err != nil {
+	if err := checkTenant(ctx, d.db, q.Tenant); err != nil {
 		return nil, fmt.Errorf("report usage: %w", err)
 	}
 	var rows []UsageRow
-	err := d.db.SelectContext(ctx, &rows, `
+	err := d.db.Select(ctx, &rows, `
 		select `+group.columns+`, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused
 		from usage_hourly u
 		join tenants t on t.id = u.tenant_id
@@ -76,7 +74,7 @@ func (d Usage) Report(ctx context.Context, q UsageQuery) ([]UsageRow, error) {
 		where u.hour >= $1 and u.hour < $2 and ($3 = '' or t.name = $3)
 		group by `+group.groupBy+` order by `+group.orderBy+` limit $4`, q.From, q.To, q.Tenant, q.Limit)
 	if err != nil {
-		return nil, fmt.Errorf("report usage: %w", translate(err))
+		return nil, fmt.Errorf("report usage: %w", err)
 	}
 	for i := range rows {
 		if !rows[i].At.IsZero() {

@@ -39,9 +39,10 @@ var below = map[string][]string{
 	"internal/api":   {"internal/freshness", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/usage"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
 	"internal/plans": {"internal/cluster", "internal/freshness"},
-	"internal/store": {"internal/keys", "internal/plans", "internal/cluster", "internal/catalog", "internal/usage", "internal/audit", "migrations"},
+	"internal/store": {"internal/keys", "internal/plans", "internal/cluster", "internal/catalog", "internal/usage", "internal/audit", "internal/store/pgconn", "migrations"},
 
-	"internal/diagnose": {"internal/keys", "internal/plans", "internal/usage"},
+	"internal/store/pgconn": {"internal/keys", "internal/catalog", "internal/usage"},
+	"internal/diagnose":     {"internal/keys", "internal/plans", "internal/usage"},
 
 	"internal/api/reference": {"docs", "internal/api/httpfield"},
 
@@ -50,9 +51,9 @@ var below = map[string][]string{
 
 // knows says which of our packages may import a library. A library that is not named here is free for all.
 var knows = map[string][]string{
-	"database/sql":                         {"internal/store", "cmd/petstorectl"},
-	"github.com/lib/pq":                    {"internal/store", "cmd/petstorectl"},
-	"github.com/jmoiron/sqlx":              {"internal/store"},
+	"database/sql":                         {"internal/store", "internal/store/pgconn", "cmd/petstorectl"},
+	"github.com/lib/pq":                    {"internal/store", "internal/store/pgconn", "cmd/petstorectl"},
+	"github.com/jmoiron/sqlx":              {"internal/store/pgconn"},
 	"github.com/golang-migrate/migrate/v4": {"internal/store"},
 	"github.com/redis/go-redis/v9":         {"internal/plans", "cmd/petstore"},
 	"github.com/gin-gonic/gin":             {"internal/api"},

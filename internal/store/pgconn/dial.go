@@ -1,4 +1,4 @@
-package store
+package pgconn
 
 import (
 	"context"
@@ -12,39 +12,41 @@ import (
 
 const (
 	connectTimeout = time.Second
-	// briefRead bounds the wait for the answer to a request that a server answers at once or not at all: for TLS, or to
-	// cancel a query. pq sends the latter when a query's time is over and holds up the query's end until it is answered.
+	// briefRead bounds the wait for the reply to a request that a server answers at once or not at all: for TLS, or to
+	// cancel a query. pq cancels a query when its time is over, and does not return from it before the reply.
 	briefRead = 300 * time.Millisecond
 )
 
-// The codes of those requests, which stand where others have their protocol's version.
+// The codes of those requests. They are in the place of the protocol version.
 const (
 	cancelRequest = 80877102
 	tlsRequest    = 80877103
 )
 
-// deadlineDialer makes connections on which no read lasts longer than a given time. A context's deadline does not
-// unblock a read from a server that hangs or a network that went away; this does.
-type deadlineDialer struct{ read time.Duration }
+// Dialer makes connections on which no read lasts longer than ReadTimeout. A context's deadline does not end a read from a
+// server that hangs or over a network that is down; this does.
+type Dialer struct{ ReadTimeout time.Duration }
 
-func (d deadlineDialer) Dial(network, address string) (net.Conn, error) {
+// Dial implements pq.Dialer.
+func (d Dialer) Dial(network, address string) (net.Conn, error) {
 	return d.DialTimeout(network, address, connectTimeout)
 }
 
-func (d deadlineDialer) DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
+// DialTimeout implements pq.Dialer.
+func (d Dialer) DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	return d.DialContext(ctx, network, address)
 }
 
 // DialContext implements pq.DialerContext.
-func (d deadlineDialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+func (d Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: connectTimeout}
 	conn, err := dialer.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	c := &deadlineConn{Conn: conn, read: d.read}
+	c := &deadlineConn{Conn: conn, read: d.ReadTimeout}
 	if socket, ok := conn.(syscall.Conn); ok {
 		c.raw, _ = socket.SyscallConn() // nil with the error
 	}
@@ -54,18 +56,18 @@ func (d deadlineDialer) DialContext(ctx context.Context, network, address string
 	return c, nil
 }
 
-// socketKey is the context key of where to tell who connects which socket it became.
+// socketKey is the context key of a **deadlineConn, which DialContext sets to the connection that it made.
 type socketKey struct{}
 
 type deadlineConn struct {
 	net.Conn
 	raw   syscall.RawConn
 	read  time.Duration
-	brief atomic.Bool // whether what was written last is answered at once
+	brief atomic.Bool // the last message written is answered at once
 }
 
-// quiet reports whether the connection is open and nothing has come that nobody asked for, as far as this machine knows. Postgres
-// says something to an idle connection only when it ends it. It takes 0.4 µs.
+// quiet reports whether the connection is open and has nothing to read, as far as this machine knows. Postgres writes to an
+// idle connection only when it ends it. quiet takes 0.4 µs.
 func (c *deadlineConn) quiet() bool {
 	if c.raw == nil {
 		return true
@@ -95,7 +97,7 @@ func (c *deadlineConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// isAnsweredAtOnce knows the message by its length and code: only those that open a connection begin with their length.
+// isAnsweredAtOnce recognizes the message by its length and code: only a connection's first message begins with its length.
 func isAnsweredAtOnce(message []byte) bool {
 	if len(message) < 8 || int64(binary.BigEndian.Uint32(message)) != int64(len(message)) {
 		return false

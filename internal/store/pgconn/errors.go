@@ -1,4 +1,4 @@
-package store
+package pgconn
 
 import (
 	"context"
@@ -17,8 +17,8 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// ErrUnavailable: Postgres can't be reached, is starting or stopping, has no connection free, did not answer in time, or
-// ended a transaction in favour of another. It is also each domain package's error of that name.
+// ErrUnavailable: Postgres can't be reached, is starting or stopping, has no free connection, did not answer in time, or
+// ended a transaction in favor of another. It is also each domain package's error of that name.
 var ErrUnavailable = errors.New("database unavailable")
 
 type unavailableError struct{ cause error }
@@ -35,10 +35,9 @@ func (e unavailableError) Is(target error) bool {
 	return false
 }
 
-// translate marks the driver's errors that mean "not now". It leaves the others, sql.ErrNoRows among them, as they are.
-// What an error of Postgres says in words is its message and code. Its detail, which holds values of rows, stays a field
-// that nobody reads.
-func translate(err error) error {
+// Translate marks the driver's errors that mean "not now" as ErrUnavailable, and leaves the others, sql.ErrNoRows among them,
+// as they are. The text of a Postgres error is its message and code; its detail, which holds values of rows, is not in it.
+func Translate(err error) error {
 	if err == nil || errors.Is(err, sql.ErrNoRows) || errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -53,7 +52,7 @@ func translate(err error) error {
 	case errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, driver.ErrBadConn),
 		errors.Is(err, sql.ErrConnDone),
-		// database/sql rolled the transaction back because its time was over.
+		// database/sql rolled the transaction back at the end of its time.
 		errors.Is(err, sql.ErrTxDone),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, net.ErrClosed),
@@ -63,10 +62,10 @@ func translate(err error) error {
 	return err
 }
 
-// translateIn is translate for work that was bound by ctx. What the database makes of work that is given up in its middle
-// is a matter of chance: the error is context.Canceled too, so that nobody takes it for an outage alone.
+// translateIn is Translate for work that ctx bounds. When ctx is canceled in the middle of the work, the driver's error
+// depends on chance, so the result is context.Canceled too: it does not look like an outage.
 func translateIn(ctx context.Context, err error) error {
-	err = translate(err)
+	err = Translate(err)
 	if errors.Is(err, ErrUnavailable) && errors.Is(ctx.Err(), context.Canceled) && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("%w: %w", context.Canceled, err)
 	}
@@ -77,7 +76,7 @@ func isUnavailable(e *pq.Error) bool {
 	switch e.Code.Class() {
 	case pqerror.ClassConnectionException, pqerror.ClassInsufficientResources, pqerror.ClassOperatorIntervention,
 		pqerror.ClassInvalidAuthorizationSpecification, pqerror.ClassSystemError,
-		// A deadlock or the like: this transaction was chosen to end, and would pass if it came again.
+		// A deadlock or the like: Postgres chose to end this transaction, and it would pass the next time.
 		pqerror.ClassTransactionRollback:
 		return true
 	}
@@ -89,8 +88,8 @@ func isUnavailable(e *pq.Error) bool {
 	return false
 }
 
-// isConstraint tells whether the error is the violation of the constraint of that name.
-func isConstraint(err error, name string) bool {
+// IsConstraint reports whether the error is a violation of the constraint of that name.
+func IsConstraint(err error, name string) bool {
 	e := pq.As(err)
 	return e != nil && e.Code.Class() == pqerror.ClassIntegrityConstraintViolation && e.Constraint == name
 }

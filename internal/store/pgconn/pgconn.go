@@ -1,0 +1,148 @@
+// Package pgconn connects to Postgres and runs statements.
+//
+// DB and Tx have the same three methods for statements. A statement with arguments is prepared once on each connection, so
+// that it takes one round trip from then on. Each call on DB, and each transaction, has a time limit, is run a second time
+// when a migration has made its prepared statements out of date, and returns an error that is ErrUnavailable when trying
+// again later helps.
+//
+// database/sql repeats a statement outside of a transaction when its connection breaks. A write that must not happen twice
+// runs in a transaction, or by Direct.
+package pgconn
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+)
+
+// APIRole is the role in which the API works. Migrations create it.
+const APIRole = "petstore_api"
+
+const (
+	// StaffTimeout bounds each call of staff, whose reports and locks take longer than those of the API.
+	StaffTimeout = 30 * time.Second
+	apiTimeout   = 1100 * time.Millisecond
+	// readSlack is by how much a read from a connection may outlast a call. Otherwise database/sql would repeat a read
+	// that hangs on another connection.
+	readSlack = 100 * time.Millisecond
+	// apiIdleTimeout is when Postgres ends a silent transaction of the API: the server may be paused or cut off, and its
+	// locks must not stay.
+	apiIdleTimeout  = 3 * time.Second
+	defaultMaxConns = 16
+	// openTries is how often Open pings.
+	openTries = 3
+	// maxLifetime limits the harm of a connection that the driver left in a bad state.
+	maxLifetime = 30 * time.Minute
+)
+
+// Options of Open.
+type Options struct {
+	// AsAPI makes every connection work in the API's role, with short timeouts.
+	AsAPI bool
+	// MaxConns is the most connections; 0 for 16.
+	MaxConns int
+	// Timeout bounds each call; 0 for 1.1 s for the API and 30 s for staff.
+	Timeout time.Duration
+}
+
+// DB is a pool of connections. It is safe for concurrent use.
+type DB struct {
+	pool    *sqlx.DB
+	timeout time.Duration
+}
+
+// Open connects to the database that a lib/pq URL or connection string names, and pings it. Errors never hold a password.
+func Open(ctx context.Context, url string, o Options) (*DB, error) {
+	db, err := newDB(url, o)
+	if err != nil {
+		return nil, err
+	}
+	// On a busy machine the first connection can take longer than a call may. A server that is down refuses at once.
+	for tries := openTries; ; tries-- {
+		err := db.Ping(ctx)
+		if err == nil {
+			return db, nil
+		}
+		if tries == 1 || ctx.Err() != nil || !errors.Is(err, ErrUnavailable) {
+			return nil, errors.Join(err, db.Close())
+		}
+	}
+}
+
+func newDB(url string, o Options) (*DB, error) {
+	cfg, err := parseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	timeout := StaffTimeout
+	if o.AsAPI {
+		timeout = apiTimeout
+	}
+	if o.Timeout > 0 {
+		timeout = o.Timeout
+	}
+	if o.AsAPI {
+		configureAPI(&cfg, timeout)
+	}
+	driver, err := pq.NewConnectorConfig(cfg)
+	if err != nil {
+		return nil, errors.New("the database URL asks for something that can't be had (see sslmode and the certificate's paths)")
+	}
+	driver.Dialer(Dialer{ReadTimeout: timeout + readSlack})
+	pool := sql.OpenDB(&connector{Connector: driver})
+	conns := o.MaxConns
+	if conns == 0 {
+		conns = defaultMaxConns
+	}
+	pool.SetMaxOpenConns(conns)
+	pool.SetMaxIdleConns(conns)
+	pool.SetConnMaxLifetime(maxLifetime)
+	return &DB{pool: sqlx.NewDb(pool, "postgres"), timeout: timeout}, nil
+}
+
+func configureAPI(cfg *pq.Config, timeout time.Duration) {
+	if cfg.Runtime == nil {
+		cfg.Runtime = map[string]string{}
+	}
+	cfg.Runtime["role"] = APIRole
+	cfg.Runtime["statement_timeout"] = strconv.FormatInt(timeout.Milliseconds(), 10)
+	cfg.Runtime["idle_in_transaction_session_timeout"] = strconv.FormatInt(apiIdleTimeout.Milliseconds(), 10)
+	// By default Postgres plans a page of 10,000 animals or more anew for every request, because it estimates that the page
+	// is a tenth of the table: 180 µs in place of 95. Every statement of the API has one good plan.
+	cfg.Runtime["plan_cache_mode"] = "force_generic_plan"
+}
+
+// CheckURL reports whether Open can read the URL. The error never holds a password.
+func CheckURL(url string) error {
+	_, err := parseURL(url)
+	return err
+}
+
+func parseURL(url string) (pq.Config, error) {
+	cfg, err := pq.NewConfig(url)
+	if err != nil {
+		// The driver's error may quote the string, and with it the password.
+		return cfg, errors.New("the database URL can't be read: want postgres://user:password@host:5432/name?sslmode=…")
+	}
+	return cfg, nil
+}
+
+// Close closes all connections.
+func (d *DB) Close() error { return d.pool.Close() }
+
+// Stats returns the state of the pool.
+func (d *DB) Stats() sql.DBStats { return d.pool.Stats() }
+
+// Ping returns an error that is ErrUnavailable when the database does not answer.
+func (d *DB) Ping(ctx context.Context) error {
+	if err := d.run(ctx, d.pool.PingContext); err != nil {
+		return fmt.Errorf("reach the database: %w", err)
+	}
+	return nil
+}

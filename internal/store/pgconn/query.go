@@ -1,0 +1,147 @@
+package pgconn
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+)
+
+// Queryer reads: a DB, or a Tx.
+type Queryer interface {
+	// Select scans all rows into dest, a pointer to a slice.
+	Select(ctx context.Context, dest any, query string, args ...any) error
+	// Get scans the first row into dest. It returns sql.ErrNoRows when there is none.
+	Get(ctx context.Context, dest any, query string, args ...any) error
+}
+
+var (
+	_ Queryer = (*DB)(nil)
+	_ Queryer = Tx{}
+)
+
+// Collect runs a query and converts each of its rows.
+func Collect[Row, T any](ctx context.Context, q Queryer, convert func(Row) T, query string, args ...any) ([]T, error) {
+	var rows []Row
+	if err := q.Select(ctx, &rows, query, args...); err != nil {
+		return nil, err
+	}
+	all := make([]T, len(rows))
+	for i, r := range rows {
+		all[i] = convert(r)
+	}
+	return all, nil
+}
+
+// Select implements Queryer.
+func (d *DB) Select(ctx context.Context, dest any, query string, args ...any) error {
+	return d.run(ctx, func(ctx context.Context) error { return d.pool.SelectContext(ctx, dest, query, args...) })
+}
+
+// Get implements Queryer.
+func (d *DB) Get(ctx context.Context, dest any, query string, args ...any) error {
+	return d.run(ctx, func(ctx context.Context) error { return d.pool.GetContext(ctx, dest, query, args...) })
+}
+
+// Exec returns how many rows the statement changed. The statement must be one that may run twice.
+func (d *DB) Exec(ctx context.Context, query string, args ...any) (rows int, err error) {
+	err = d.run(ctx, func(ctx context.Context) error {
+		rows, err = exec(ctx, d.pool, query, args)
+		return err
+	})
+	return rows, err
+}
+
+// Tx runs work in one transaction, which is committed when work returns nil and rolled back otherwise. It may call work a
+// second time, after the first transaction was rolled back.
+func (d *DB) Tx(ctx context.Context, work func(context.Context, Tx) error) error {
+	return d.run(ctx, func(ctx context.Context) error {
+		tx, err := d.pool.BeginTxx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		if err := work(ctx, Tx{tx}); err != nil {
+			// The error of work says more than one of the roll-back.
+			_ = tx.Rollback()
+			return err
+		}
+		return tx.Commit()
+	})
+}
+
+// Tx is a transaction.
+type Tx struct{ tx *sqlx.Tx }
+
+// Select implements Queryer.
+func (t Tx) Select(ctx context.Context, dest any, query string, args ...any) error {
+	return t.tx.SelectContext(ctx, dest, query, args...)
+}
+
+// Get implements Queryer.
+func (t Tx) Get(ctx context.Context, dest any, query string, args ...any) error {
+	return t.tx.GetContext(ctx, dest, query, args...)
+}
+
+// Exec returns how many rows the statement changed.
+func (t Tx) Exec(ctx context.Context, query string, args ...any) (rows int, err error) {
+	return exec(ctx, t.tx, query, args)
+}
+
+func exec(ctx context.Context, e sqlx.ExecerContext, query string, args []any) (int, error) {
+	result, err := e.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	rows, err := result.RowsAffected()
+	return int(rows), err
+}
+
+// maxBroken is how many connections that ended while they were idle Direct passes over: more than any pool has.
+const maxBroken = 64
+
+// Direct runs one statement in a transaction of its own, in one round trip and at most once, and calls collect for each row;
+// a row's values are valid until collect returns.
+//
+// It uses the driver's connection itself (sql.Conn.Raw), which database/sql then leaves alone. It therefore looks at a
+// connection before it sends anything, and passes over one that ended while it was idle. When the connection breaks
+// later, it returns an error, and nobody knows whether the statement took effect.
+//
+// Postgres ends a statement that waits too long (statement_timeout). Otherwise it could take effect long after Direct
+// returned.
+func (d *DB) Direct(ctx context.Context, collect func(row []driver.Value) error, query string, args ...driver.Value) error {
+	named := make([]driver.NamedValue, len(args))
+	for i, v := range args {
+		named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
+	}
+	return d.run(ctx, func(ctx context.Context) error {
+		for tries := 1; ; tries++ {
+			conn, err := d.pool.Conn(ctx)
+			if err != nil {
+				return err
+			}
+			err = conn.Raw(func(lent any) error { return lent.(*session).run(query, named, collect) })
+			_ = conn.Close() // It goes back to the pool, or is dropped when it broke.
+			if tries == maxBroken || !errors.Is(err, errNotSent) {
+				return err
+			}
+		}
+	})
+}
+
+// run gives work the time of one call, and runs it a second time when a prepared statement was out of date: it has then had
+// no effect, and the next use of each statement prepares it anew.
+func (d *DB) run(ctx context.Context, work func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	err := work(ctx)
+	if isOutOfDate(err) {
+		err = work(ctx)
+	}
+	return translateIn(ctx, err)
+}
+
+// isOutOfDate reports whether a migration has changed what a prepared statement returns.
+func isOutOfDate(err error) bool { return pq.As(err, pqerror.FeatureNotSupported) != nil }

@@ -1,0 +1,148 @@
+package pgconn
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+
+	"github.com/lib/pq"
+)
+
+// connector makes sessions.
+type connector struct {
+	*pq.Connector
+	// generation counts how often a statement was found out of date. What was prepared before is prepared anew.
+	generation atomic.Int64
+}
+
+// Connect implements driver.Connector.
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	s := &session{generation: &c.generation, stmts: map[string]preparedStmt{}}
+	conn, err := c.Connector.Connect(context.WithValue(ctx, socketKey{}, &s.socket))
+	if err != nil {
+		return nil, err
+	}
+	s.driverConn = conn.(driverConn)
+	return s, nil
+}
+
+// session is a connection of the pool: lib/pq's, with its socket and the statements that are prepared on it.
+type session struct {
+	driverConn
+	socket     *deadlineConn
+	generation *atomic.Int64
+	stmts      map[string]preparedStmt
+}
+
+// driverConn is what lib/pq's connection is to database/sql.
+type driverConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.NamedValueChecker
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+// driverStmt is what lib/pq's statement is to database/sql.
+type driverStmt interface {
+	driver.Stmt
+	driver.StmtQueryContext
+	driver.StmtExecContext
+}
+
+type preparedStmt struct {
+	driverStmt
+	generation int64
+}
+
+// QueryContext implements driver.QueryerContext.
+func (s *session) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if strings.Contains(query, ";") { // perhaps several statements, which can't be prepared
+		return s.driverConn.QueryContext(ctx, query, args)
+	}
+	p, err := s.prepare(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := p.QueryContext(ctx, args)
+	s.noteOutOfDate(p, err)
+	return rows, err
+}
+
+// ExecContext implements driver.ExecerContext.
+func (s *session) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if strings.Contains(query, ";") {
+		return s.driverConn.ExecContext(ctx, query, args)
+	}
+	p, err := s.prepare(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	result, err := p.ExecContext(ctx, args)
+	s.noteOutOfDate(p, err)
+	return result, err
+}
+
+func (s *session) prepare(ctx context.Context, query string) (preparedStmt, error) {
+	generation := s.generation.Load()
+	p, ok := s.stmts[query]
+	if ok && p.generation == generation {
+		return p, nil
+	}
+	if ok {
+		delete(s.stmts, query)
+		if err := p.Close(); err != nil {
+			return preparedStmt{}, err
+		}
+	}
+	stmt, err := s.PrepareContext(ctx, query)
+	if err != nil {
+		return preparedStmt{}, err
+	}
+	p = preparedStmt{stmt.(driverStmt), generation}
+	s.stmts[query] = p
+	return p, nil
+}
+
+// noteOutOfDate begins a new generation, unless somebody has since p was prepared.
+func (s *session) noteOutOfDate(p preparedStmt, err error) {
+	if isOutOfDate(err) {
+		s.generation.CompareAndSwap(p.generation, p.generation+1)
+	}
+}
+
+// errNotSent: the connection was found broken before anything was sent. database/sql then drops it.
+var errNotSent = fmt.Errorf("the connection ended while it was idle: %w", driver.ErrBadConn)
+
+// run runs one statement for Direct. It returns errNotSent when the statement certainly did not run, and nil when it
+// certainly did and was committed. Its context never ends, because watching one takes 10 µs; the socket limits the wait.
+func (s *session) run(query string, args []driver.NamedValue, collect func(row []driver.Value) error) error {
+	if !s.socket.quiet() {
+		return errNotSent
+	}
+	rows, err := s.QueryContext(context.Background(), query, args)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	row := make([]driver.Value, len(rows.Columns()))
+	// To the end: only then was the statement's transaction committed.
+	for {
+		if err := rows.Next(row); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := collect(row); err != nil {
+			return err
+		}
+	}
+}

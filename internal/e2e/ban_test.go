@@ -74,7 +74,7 @@ func (h *house) showBan(servers []*server, tn *tenant) {
 			h.t.Errorf("a banned key's answer: %v %v", a, a.header)
 		}
 	}
-	h.ctl("ban", "lift", tn.keys[0].id, "--yes", "--reason", "test")
+	h.ctl("ban", "lift", tn.keys[0].id, "--reason", "test")
 	for _, s := range servers {
 		eventually(h.t, 2*time.Second, "the ban lifted", func() bool {
 			return h.client.get(s, token, "/pets").code != "key_banned"

@@ -32,12 +32,12 @@ var changes = []change{
 		return []string{"ban", "place", t.keys[0].id, "--for", "1h", "--reason", "test"}
 	}, refusedAs("key_banned")},
 	{"ban lift", func(t *tenant) []string { return []string{"ban", "lift", t.keys[0].id} }, served},
-	{"tenant suspend", func(t *tenant) []string { return []string{"tenant", "suspend", t.Name} }, refusedAs("invalid_api_key")},
+	{"tenant suspend", func(t *tenant) []string { return []string{"tenant", "suspend", t.Name, "--yes"} }, refusedAs("invalid_api_key")},
 	{"tenant resume", func(t *tenant) []string { return []string{"tenant", "resume", t.Name} }, served},
 	{"plan assign", func(t *tenant) []string {
 		return []string{"plan", "assign", t.Name, "enterprise", "--per-minute", fmt.Sprint(otherLimit), "--per-day", fmt.Sprint(otherLimit)}
 	}, func(a answer) bool { return a.integer("X-RateLimit-Limit") == otherLimit }},
-	{"key revoke", func(t *tenant) []string { return []string{"key", "revoke", t.keys[0].id} }, refusedAs("invalid_api_key")},
+	{"key revoke", func(t *tenant) []string { return []string{"key", "revoke", t.keys[0].id, "--yes"} }, refusedAs("invalid_api_key")},
 }
 
 // TestChangesHoldEverywhere measures, for each change, the time from its commit to the first answer that shows it, on
@@ -106,7 +106,7 @@ func (h *house) makeChange(servers []*server, tn *tenant, c change) []time.Durat
 			}
 		})
 	}
-	h.ctl(append(c.args(tn), "--yes")...)
+	h.ctl(c.args(tn)...)
 	wg.Wait()
 	committed := h.lastCommit()
 	delays := make([]time.Duration, len(servers))

@@ -114,7 +114,7 @@ func (h *house) showWindowsTogether(servers []*server) {
 // which were admitted.
 func (h *house) assign(servers []*server, tn *tenant, q plans.Quota) (spent int64) {
 	h.t.Helper()
-	h.ctl("plan", "assign", tn.Name, plans.Enterprise, "--yes",
+	h.ctl("plan", "assign", tn.Name, plans.Enterprise,
 		"--per-minute", fmt.Sprint(q.PerMinute), "--per-day", fmt.Sprint(q.PerDay))
 	want := fmt.Sprintf(`"minute";q=%d;w=60, "day";q=%d;w=86400`, q.PerMinute, q.PerDay)
 	for _, s := range servers {

@@ -48,7 +48,7 @@ func TestDocumentedSetup(t *testing.T) {
 		return u.String()
 	}
 	owner := login(url.User("petstore_owner"))
-	if c := runCtl(&house{t: t}, "", []string{"PETSTORE_DATABASE_URL=" + owner}, "migrate", "up", "--yes"); c.code != 0 {
+	if c := runCtl(&house{t: t}, "", []string{"PETSTORE_DATABASE_URL=" + owner}, "migrate", "up"); c.code != 0 {
 		t.Fatalf("migrate up: exit %d: %s", c.code, c.stderr)
 	}
 	h := newHouseOn(t, owner, "")

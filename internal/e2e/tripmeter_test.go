@@ -162,7 +162,7 @@ func TestRoundTripsOfARequest(t *testing.T) {
 	}
 	small := s.freshTenant(s.server, plans.Enterprise, &plans.Quota{PerMinute: 3, PerDay: 100_000}, 10)
 	banned := s.tenant(plans.Enterprise, roomy, 1).keys[0]
-	s.ctl("ban", "place", banned.id, "--for", "1h", "--reason", "test", "--yes")
+	s.ctl("ban", "place", banned.id, "--for", "1h", "--reason", "test")
 	fresh := func(i int) string { return fmt.Sprintf("/pets?cursor=%016x", i+1) }
 
 	var b strings.Builder

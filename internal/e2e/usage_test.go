@@ -48,7 +48,7 @@ func (h *house) showKeyLimit(servers []*server) {
 	}
 
 	h.showUsageOf(servers[0], script, petstore.UsageWindow{Limit: 5, Used: 5, Remaining: 0})
-	h.ctl("key", "edit", script.id, "--per-minute", "8", "--yes", "--reason", "test")
+	h.ctl("key", "edit", script.id, "--per-minute", "8", "--reason", "test")
 	for _, s := range servers {
 		eventually(t, 2*time.Second, "the wider limit", func() bool {
 			return h.client.get(s, script.token, "/usage").windows["key"].remaining == 3

@@ -31,6 +31,12 @@ type Options = pgconn.Options
 // ErrUnavailable is pgconn's.
 var ErrUnavailable = pgconn.ErrUnavailable
 
+// IsServerError reports whether Postgres reported the error.
+func IsServerError(err error) bool { return pgconn.IsServerError(err) }
+
+// IsNotMigrated reports whether the error means that the database was not migrated.
+func IsNotMigrated(err error) bool { return pgconn.IsNotMigrated(err) }
+
 // Open connects to the database, as pgconn.Open does.
 func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	c, err := pgconn.Open(ctx, url, o)

@@ -1,0 +1,94 @@
+package cmdutil
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/keys"
+)
+
+// Arg is one positional argument of a command.
+type Arg struct {
+	// Name is in brackets if the argument is optional: "TENANT" or "[TENANT]".
+	Name  string
+	Value *string
+	// Complete lists the names for a shell, nil for none; Check refuses a value, nil for none.
+	Complete Lister
+	Check    func(string) error
+}
+
+// KeyIDArg is the argument KEY-ID.
+func (f *Factory) KeyIDArg(value *string) Arg {
+	return Arg{Name: "KEY-ID", Value: value, Complete: f.KeyIDs, Check: CheckKeyID}
+}
+
+// TenantArg is the argument TENANT of a tenant that exists.
+func (f *Factory) TenantArg(value *string) Arg {
+	return Arg{Name: "TENANT", Value: value, Complete: f.TenantNames}
+}
+
+// PlanArg is the argument PLAN.
+func (f *Factory) PlanArg(value *string) Arg {
+	return Arg{Name: "PLAN", Value: value, Complete: f.PlanNames}
+}
+
+// Optional is the argument with its name in brackets.
+func (a Arg) Optional() Arg {
+	a.Name = "[" + a.Name + "]"
+	return a
+}
+
+// SetArgs makes the command take these arguments and no others.
+func SetArgs(cmd *cobra.Command, args ...Arg) {
+	cmd.Args = func(cmd *cobra.Command, given []string) error {
+		if len(given) > len(args) {
+			return UsageErrorf("unexpected argument: %q", given[len(args)]).WithHint("usage: " + cmd.UseLine())
+		}
+		for i, arg := range args {
+			if i >= len(given) {
+				if strings.HasPrefix(arg.Name, "[") {
+					continue
+				}
+				return UsageErrorf("missing argument: %s", arg.Name).WithHint("usage: " + cmd.UseLine())
+			}
+			*arg.Value = given[i]
+			if arg.Check != nil {
+				if err := arg.Check(given[i]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if len(given) >= len(args) {
+			return complete(cmd, nil, prefix)
+		}
+		return complete(cmd, args[len(given)].Complete, prefix)
+	}
+}
+
+// CheckText refuses arguments that a database can't store, and those that contain a key, without repeating them: reasons
+// and names are stored permanently and shown to others.
+func CheckText(args []string) error {
+	for i, arg := range args {
+		if !utf8.ValidString(arg) || strings.ContainsRune(arg, 0) {
+			return UsageErrorf("argument %d is not valid UTF-8 text", i+1)
+		}
+		if keys.CheckText(arg) != nil {
+			return UsageErrorf("argument %d contains an API key; keys are read from stdin, never from the command line", i+1).
+				WithHint("the key is now in your shell history: consider revoking it; find its ID with: petstorectl key identify")
+		}
+	}
+	return nil
+}
+
+// CheckKeyID refuses what may be a key where its ID is wanted, without repeating it.
+func CheckKeyID(id string) error {
+	if strings.HasPrefix(id, "pst_") {
+		return UsageErrorf("want the ID of a key (key_…), not the key").WithHint("find the ID with: petstorectl key identify")
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package cmdutil
+
+import (
+	"errors"
+	"io/fs"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"petstore.example/internal/devfile"
+	"petstore.example/internal/keys"
+)
+
+// What sets the database if no flag does, the first before the second.
+const (
+	databaseVariable = "PETSTORE_DATABASE_URL"
+	devFileName      = ".petstore/dev.json"
+)
+
+// DatabaseSource is the URL of the database and what set it.
+type DatabaseSource struct {
+	URL string
+	// SetBy is the flag, variable or file that the URL is from.
+	SetBy string
+	// Dev is what "petstore dev" wrote, nil if the URL is from elsewhere.
+	Dev *devfile.File
+}
+
+// FindDatabase returns the database of the flag, the environment, or the dev.json nearest to the working folder, in this
+// order.
+func (f *Factory) FindDatabase() (DatabaseSource, error) {
+	source := DatabaseSource{URL: f.DatabaseURL, SetBy: "--database-url"}
+	if source.URL == "" {
+		source = DatabaseSource{URL: f.Getenv(databaseVariable), SetBy: databaseVariable}
+	}
+	if source.URL == "" {
+		var err error
+		if source, err = f.findDevFile(); err != nil {
+			return DatabaseSource{}, err
+		}
+	}
+	if source.URL == "" {
+		return DatabaseSource{}, UsageErrorf("no database is configured").WithHint(
+			"set " + databaseVariable + ", use --database-url, or " +
+				`change to a folder where "petstore dev" was started`)
+	}
+	f.passwords = append(f.passwords, passwordsIn(source.URL)...)
+	return source, nil
+}
+
+func (f *Factory) findDevFile() (DatabaseSource, error) {
+	dir, err := f.WorkDir()
+	if err != nil {
+		return DatabaseSource{}, nil //nolint:nilerr // A folder that was deleted has no file.
+	}
+	dev, err := devfile.Find(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return DatabaseSource{}, nil
+	case err != nil:
+		return DatabaseSource{}, UsageErrorf("%v", err).WithHint(`restart "petstore dev", or use --database-url`)
+	case dev.DatabaseURL == "":
+		return DatabaseSource{}, UsageErrorf("%s has no database_url", devFileName).WithHint(
+			`restart "petstore dev", or use --database-url`)
+	}
+	return DatabaseSource{URL: dev.DatabaseURL, SetBy: devFileName, Dev: &dev}, nil
+}
+
+// Explain says which database could not be opened.
+func (d DatabaseSource) Explain(err error) error {
+	switch exitCode(err) {
+	case ExitInterrupted:
+		return err
+	case ExitDatabase:
+		e := &Error{Code: ExitDatabase, Message: "can't connect to the database set by " + d.SetBy, Cause: err}
+		if d.Dev != nil {
+			e.Hint = `is "petstore dev" running?`
+		}
+		return e
+	}
+	return &Error{Code: ExitUsage, Message: "can't use the database set by " + d.SetBy, Cause: err}
+}
+
+// DefaultEnvironment is the kind of deployment that new keys are for: that of PETSTORE_ENVIRONMENT, else that of the key
+// that "petstore dev" made, else live.
+func (f *Factory) DefaultEnvironment() keys.Environment {
+	switch f.Getenv("PETSTORE_ENVIRONMENT") {
+	case "staging":
+		return keys.Test
+	case "production":
+		return keys.Live
+	}
+	if source, err := f.FindDatabase(); err == nil && source.Dev != nil {
+		if token, err := keys.ParseToken(source.Dev.APIKey); err == nil {
+			return token.Environment()
+		}
+	}
+	return keys.Live
+}
+
+var passwordInDSN = regexp.MustCompile(`password\s*=\s*('(?:[^'\\]|\\.)*'|\S+)`)
+
+// passwordsIn returns the passwords in a URL or connection string, as written and as decoded.
+func passwordsIn(dsn string) []string {
+	var found []string
+	if _, rest, ok := strings.Cut(dsn, "://"); ok {
+		userinfo := rest[:max(0, strings.LastIndex(rest, "@"))]
+		if _, written, ok := strings.Cut(userinfo, ":"); ok {
+			found = append(found, written)
+		}
+	}
+	if u, err := url.Parse(dsn); err == nil {
+		if decoded, ok := u.User.Password(); ok {
+			found = append(found, decoded)
+		}
+		found = append(found, u.Query().Get("password"))
+	}
+	for _, m := range passwordInDSN.FindAllStringSubmatch(dsn, -1) {
+		found = append(found, m[1], strings.Trim(m[1], "'"))
+	}
+	return found
+}
+
+// Redact removes the database passwords from a text.
+func (f *Factory) Redact(text string) string {
+	for _, password := range f.passwords {
+		if password != "" {
+			text = strings.ReplaceAll(text, password, "…")
+		}
+	}
+	return text
+}

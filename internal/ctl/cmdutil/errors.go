@@ -1,0 +1,94 @@
+package cmdutil
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/store"
+)
+
+// Exit codes. Scripts rely on them: a code never gets another meaning.
+const (
+	ExitOK       = 0
+	ExitFailed   = 1
+	ExitUsage    = 2
+	ExitNotFound = 3
+	ExitRefused  = 4
+	ExitDatabase = 5
+	// ExitInterrupted is the code that shells use for ^C.
+	ExitInterrupted = 130
+)
+
+// Error is an error with an exit code and a message for the user.
+type Error struct {
+	Code    int
+	Message string
+	// Hint says what to do next; it may be empty.
+	Hint  string
+	Cause error
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Cause != nil {
+		return e.Message + ": " + e.Cause.Error()
+	}
+	return e.Message
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// WithHint sets the hint.
+func (e *Error) WithHint(hint string) *Error {
+	e.Hint = hint
+	return e
+}
+
+// UsageErrorf is the error of a wrong command line or input.
+func UsageErrorf(format string, args ...any) *Error {
+	return &Error{Code: ExitUsage, Message: fmt.Sprintf(format, args...)}
+}
+
+// exitCode returns the exit code of an error that is not an Error.
+func exitCode(err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	if d := findDomainError(err); d != nil {
+		return d.code
+	}
+	if store.IsServerError(err) || errors.As(err, &store.DirtyError{}) {
+		return ExitDatabase
+	}
+	return ExitFailed
+}
+
+// IsInterrupted tells whether the error is an interruption by the user.
+func IsInterrupted(err error) bool { return exitCode(err) == ExitInterrupted }
+
+// Report prints an error to stderr and returns the exit code.
+func (f *Factory) Report(ctx context.Context, err error) int {
+	if err == nil {
+		return ExitOK
+	}
+	if ctx.Err() != nil {
+		f.Messagef("petstorectl: interrupted")
+		return ExitInterrupted
+	}
+	code, hint := exitCode(err), ""
+	if e := (*Error)(nil); errors.As(err, &e) {
+		code, hint = e.Code, e.Hint
+	}
+	if store.IsNotMigrated(err) {
+		hint = "the database is not migrated; run: petstorectl migrate up"
+	}
+	f.Messagef("petstorectl: %s", f.Redact(output.Clean(err.Error())))
+	if hint != "" {
+		f.Messagef("%s", f.Redact(strings.TrimSpace(hint)))
+	}
+	return code
+}

@@ -1,0 +1,117 @@
+package cmdutil
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"time"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/store"
+)
+
+// Factory makes what commands need, each when it is first used, and holds the flags that several commands share.
+type Factory struct {
+	*IOStreams
+
+	Clock   func() time.Time
+	Getenv  func(string) string
+	WorkDir func() (string, error)
+	// ConnectTimeout is how long the database may take to accept a connection.
+	ConnectTimeout time.Duration
+
+	SharedFlags
+
+	db *store.DB
+	// passwords are the database passwords in use. No message may contain them.
+	passwords []string
+}
+
+// SharedFlags are the values of flags that several commands have.
+type SharedFlags struct {
+	Output      string
+	Yes         bool
+	DryRun      bool
+	Reason      string
+	DatabaseURL string
+}
+
+// NewFactory returns the Factory of a process.
+func NewFactory(s *IOStreams) *Factory {
+	return &Factory{IOStreams: s, Clock: time.Now, Getenv: os.Getenv, WorkDir: os.Getwd, ConnectTimeout: 5 * time.Second}
+}
+
+// Now is the time to the microsecond, which is the resolution of Postgres.
+func (f *Factory) Now() time.Time { return f.Clock().UTC().Truncate(time.Microsecond) }
+
+// DB opens the database once.
+func (f *Factory) DB(ctx context.Context) (*store.DB, error) {
+	if f.db != nil {
+		return f.db, nil
+	}
+	source, err := f.FindDatabase()
+	if err != nil {
+		return nil, err
+	}
+	db, err := f.open(ctx, source.URL)
+	if err != nil {
+		return nil, source.Explain(err)
+	}
+	f.db = db
+	return db, nil
+}
+
+// open waits only for ConnectTimeout: a report may take longer than that, a connection may not.
+func (f *Factory) open(ctx context.Context, url string) (*store.DB, error) {
+	connectCtx, cancel := context.WithTimeout(ctx, f.ConnectTimeout)
+	defer cancel()
+	db, err := await(connectCtx, func() (*store.DB, error) {
+		return store.Open(connectCtx, url, store.Options{MaxConns: 2})
+	})
+	if err != nil && ctx.Err() == nil && connectCtx.Err() != nil {
+		return nil, fmt.Errorf("%w: no answer within %v", store.ErrUnavailable, f.ConnectTimeout)
+	}
+	return db, err
+}
+
+// Close closes the database.
+func (f *Factory) Close() {
+	if f.db != nil {
+		// The process ends, and with it the connections.
+		_ = f.db.Close()
+	}
+}
+
+// Keys is the service that issues and revokes keys.
+func (f *Factory) Keys(ctx context.Context) (*keys.Service, error) {
+	db, err := f.DB(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &keys.Service{Store: db.Keys, Clock: f.Now}, nil
+}
+
+// Actor is who makes a change: PETSTORE_ACTOR, or the user of this machine if that is not set.
+func (f *Factory) Actor() (audit.By, error) {
+	if err := checkReason(f.Reason); err != nil {
+		return audit.By{}, err
+	}
+	actor := f.Getenv("PETSTORE_ACTOR")
+	if actor == "" {
+		u, userErr := user.Current()
+		host, hostErr := os.Hostname()
+		if err := errors.Join(userErr, hostErr); err != nil {
+			return audit.By{}, UsageErrorf("can't determine who makes this change: %v", err).WithHint("set PETSTORE_ACTOR to your name")
+		}
+		actor = u.Username + "@" + host
+	}
+	actor = output.Clean(actor)
+	if keys.CheckText(actor) != nil {
+		return audit.By{}, UsageErrorf("PETSTORE_ACTOR contains an API key").WithHint("set it to your name")
+	}
+	return audit.By{Actor: actor, Reason: f.Reason, DryRun: f.DryRun}, nil
+}

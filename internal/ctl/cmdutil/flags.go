@@ -1,0 +1,121 @@
+package cmdutil
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/plans"
+)
+
+const (
+	// maxReason is in code points. The reason of a ban is shown to the tenant with each refusal.
+	maxReason = 500
+	// DefaultLimit is how many rows a list prints without --limit.
+	DefaultLimit = 100
+	MaxLimit     = 10_000
+)
+
+// ReadFlags adds the flags of a command that reads the database: --output and --database-url.
+func (f *Factory) ReadFlags(cmd *cobra.Command) {
+	f.OutputFlag(cmd)
+	cmd.Flags().StringVar(&f.DatabaseURL, "database-url", "", "`URL` of the Postgres database")
+	CompleteFlag(cmd, "database-url")
+}
+
+// ChangeFlags adds the flags of a command that makes an audited change: those of ReadFlags, --dry-run and --reason.
+func (f *Factory) ChangeFlags(cmd *cobra.Command) {
+	f.ReadFlags(cmd)
+	f.DryRunFlag(cmd)
+	cmd.Flags().StringVar(&f.Reason, "reason", "", "why the change is made: `TEXT` for the audit trail")
+	CompleteFlag(cmd, "reason")
+}
+
+// OutputFlag adds --output.
+func (f *Factory) OutputFlag(cmd *cobra.Command) {
+	EnumFlag(cmd, &f.Output, "output", "o", "output `FORMAT`: table, json or csv", "table", "json", "csv")
+}
+
+// DryRunFlag adds --dry-run.
+func (f *Factory) DryRunFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "check and show the change without keeping it")
+}
+
+// YesFlag adds --yes, for a command that calls Confirm.
+func (f *Factory) YesFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.Yes, "yes", false, "skip the confirmation")
+}
+
+// ParsedFlag adds a flag whose value is parsed by a function. The error of parse says what is wrong with the value.
+func ParsedFlag[T any](cmd *cobra.Command, value *T, name, shorthand, usage string, parse func(string) (T, error), completions ...string) {
+	cmd.Flags().FuncP(name, shorthand, usage, func(text string) (err error) {
+		*value, err = parse(text)
+		return err
+	})
+	CompleteFlag(cmd, name, completions...)
+}
+
+// EnumFlag adds a flag that takes one of a few values.
+func EnumFlag[T ~string](cmd *cobra.Command, value *T, name, shorthand, usage string, values ...T) {
+	names := make([]string, len(values))
+	for i, v := range values {
+		names[i] = string(v)
+	}
+	ParsedFlag(cmd, value, name, shorthand, usage, func(text string) (T, error) {
+		if !slices.Contains(names, text) {
+			return "", fmt.Errorf("want %s, not %q", strings.Join(names, ", "), text)
+		}
+		return T(text), nil
+	}, names...)
+}
+
+// LimitFlag adds --limit, which bounds the rows that are printed.
+func LimitFlag(cmd *cobra.Command, limit *int, standard int) {
+	*limit = standard
+	ParsedFlag(cmd, limit, "limit", "L", fmt.Sprintf("print at most `N` rows (default %d)", standard), func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err == nil && (n < 1 || n > MaxLimit) {
+			err = fmt.Errorf("must be from 1 to %d, not %d", MaxLimit, n)
+		}
+		return n, err
+	})
+}
+
+// QuotaFlags are the two flags that set the quota of a tenant on the enterprise plan.
+type QuotaFlags struct{ perMinute, perDay int64 }
+
+// Add adds the flags.
+func (q *QuotaFlags) Add(cmd *cobra.Command) {
+	cmd.Flags().Int64Var(&q.perMinute, "per-minute", 0, "quota of `N` requests per minute (enterprise plan)")
+	cmd.Flags().Int64Var(&q.perDay, "per-day", 0, "quota of `N` requests per UTC day (enterprise plan)")
+	CompleteFlag(cmd, "per-minute")
+	CompleteFlag(cmd, "per-day")
+}
+
+// Quota returns nil if neither flag was given.
+func (q *QuotaFlags) Quota(cmd *cobra.Command) (*plans.Quota, error) {
+	minute, day := cmd.Flags().Changed("per-minute"), cmd.Flags().Changed("per-day")
+	if !minute && !day {
+		return nil, nil
+	}
+	if !minute || !day {
+		return nil, UsageErrorf("--per-minute and --per-day must be given together")
+	}
+	quota := &plans.Quota{PerMinute: q.perMinute, PerDay: q.perDay}
+	if err := quota.Validate(); err != nil {
+		return nil, UsageErrorf("%v", err)
+	}
+	return quota, nil
+}
+
+func checkReason(reason string) error {
+	if utf8.RuneCountInString(reason) > maxReason || strings.ContainsFunc(reason, unicode.IsControl) {
+		return UsageErrorf("--reason must be one line of at most %d characters", maxReason)
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package cmdutil
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+const (
+	defaultWidth = 80
+	// maxLine bounds what is read as an answer or a key.
+	maxLine = 4096
+)
+
+// IOStreams are the three standard streams and what is known about them.
+type IOStreams struct {
+	In          io.Reader
+	Out, ErrOut io.Writer
+	// InTTY and OutTTY tell whether stdin and stdout are terminals.
+	InTTY, OutTTY bool
+	// Width is the number of columns of stdout's terminal.
+	Width int
+	// ReadPassword reads a line from stdin's terminal without echo.
+	ReadPassword func(context.Context) (string, error)
+}
+
+// SystemStreams returns the streams of this process.
+func SystemStreams() *IOStreams {
+	s := &IOStreams{
+		In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr,
+		InTTY: isTerminal(os.Stdin), OutTTY: isTerminal(os.Stdout), Width: defaultWidth,
+		ReadPassword: func(ctx context.Context) (string, error) { return readPassword(ctx, os.Stdin) },
+	}
+	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && w > 0 {
+		s.Width = w
+	}
+	return s
+}
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// Messagef writes a line to stderr.
+func (s *IOStreams) Messagef(format string, args ...any) {
+	// A failure of stderr can't be reported.
+	_, _ = fmt.Fprintf(s.ErrOut, format+"\n", args...)
+}
+
+// ReadLine reads one line of stdin, without its end. The last line may end with the input.
+func (s *IOStreams) ReadLine(ctx context.Context) (string, error) {
+	return await(ctx, func() (string, error) {
+		line, err := bufio.NewReader(io.LimitReader(s.In, maxLine)).ReadString('\n')
+		if errors.Is(err, io.EOF) && line != "" {
+			err = nil
+		}
+		return strings.TrimRight(line, "\r\n"), err
+	})
+}
+
+// readPassword turns the terminal's echo off, and on again even when it is interrupted.
+func readPassword(ctx context.Context, f *os.File) (string, error) {
+	fd := int(f.Fd())
+	state, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("read from the terminal: %w", err)
+	}
+	line, err := await(ctx, func() (string, error) {
+		text, err := term.ReadPassword(fd)
+		return string(text), err
+	})
+	if ctx.Err() != nil {
+		return "", errors.Join(ctx.Err(), term.Restore(fd, state))
+	}
+	return line, err
+}
+
+// await returns early when ctx ends: a read from a terminal or from a silent server can't be interrupted, and the
+// process ends anyway.
+func await[T any](ctx context.Context, do func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := do()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}

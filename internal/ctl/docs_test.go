@@ -1,0 +1,241 @@
+package ctl
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/ctl/audit"
+	"petstore.example/internal/ctl/ban"
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/doctor"
+	"petstore.example/internal/ctl/key"
+	"petstore.example/internal/ctl/migrate"
+	"petstore.example/internal/ctl/plan"
+	"petstore.example/internal/ctl/tenant"
+	"petstore.example/internal/ctl/usage"
+	"petstore.example/internal/ctl/why"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+)
+
+const docFile = "../../docs/petstorectl.md"
+
+func readDoc(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(docFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestDocNamesEveryCommandAndFlag(t *testing.T) {
+	t.Parallel()
+	doc := readDoc(t)
+	eachCommand(newCmdRoot(cmdutil.NewFactory(&cmdutil.IOStreams{})), func(c *cobra.Command) {
+		if c.HasSubCommands() {
+			return
+		}
+		if !strings.Contains(doc, c.CommandPath()) && !strings.Contains(strings.ReplaceAll(doc, "\n", " "), c.CommandPath()) {
+			t.Errorf("%s does not name %q", docFile, c.CommandPath())
+		}
+		if c.Example == "" {
+			t.Errorf("%q has no example", c.CommandPath())
+		}
+		if c.ValidArgsFunction == nil && c.ValidArgs == nil && c.Name() != "help" {
+			t.Errorf("%q completes file names", c.CommandPath())
+		}
+	})
+}
+
+func TestDocListsTheMembers(t *testing.T) {
+	t.Parallel()
+	doc := readDoc(t)
+	now := time.Now()
+	for command, names := range map[string][]string{
+		"`tenant list`, `create`, `suspend`, `resume`, `plan assign`": tenant.View.Names(),
+		"`key list`, `key edit`, `key revoke`":                        key.View(now).Names(),
+		"`key issue`":                                                 key.IssuedView.Names(),
+		"`key rotate`":                                                key.RotatedView.Names(),
+		"`plan list`":                                                 plan.View.Names(),
+		"`ban list`, `place`, `lift`":                                 ban.View(now).Names(),
+		"`audit list`":                                                audit.View.Names(),
+		"`migrate status`, `up`, `down`":                              migrate.View.Names(),
+		"`version`":                                                   buildView.Names(),
+		"`tenant show`":                                               tenant.DetailsView.Names()[len(tenant.View):],
+		"`key show`, `key identify`":                                  key.DetailsView(now).Names()[len(key.View(now)):],
+		"`plan simulate`":                                             plan.ReplayView.Names(),
+		"`plan show`":                                                 plan.DetailsView.Names()[len(plan.View):],
+		"`why`":                                                       why.View.Names(),
+		"`usage export`":                                              usage.BillingView("").Names(),
+		"`doctor`":                                                    doctor.View.Names(),
+		"`usage show`":                                                usage.View(store.ByTenantAndPlan, "").Names(),
+	} {
+		members := "`" + strings.Join(names, "` `") + "`"
+		row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(command) + ` \|.*` + regexp.QuoteMeta(members))
+		if !row.MatchString(doc) {
+			t.Errorf("%s: no row %s with %s", docFile, command, members)
+		}
+	}
+}
+
+// TestDocExamples runs the examples of the document, one after the other over one database, and compares what a
+// terminal shows. Ids and keys are drawn anew in each run: the document's stand for them.
+func TestDocExamples(t *testing.T) {
+	t.Parallel()
+	d := newDocRun(t)
+	doc := readDoc(t)
+	blocks := regexp.MustCompile("(?s)```console\n(.*?)```")
+	updated := blocks.ReplaceAllStringFunc(doc, func(block string) string {
+		return "```console\n" + d.block(t, strings.TrimSuffix(strings.TrimPrefix(block, "```console\n"), "```")) + "```"
+	})
+	if os.Getenv("UPDATE_SCRIPTS") != "" {
+		if err := os.WriteFile(docFile, []byte(updated), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(doc, updated); diff != "" {
+		t.Errorf("%s (-it says +it is):\n%s", docFile, diff)
+	}
+}
+
+// docRun is one reading of the document.
+type docRun struct {
+	url string
+	// real is what each id and key of the document is in this run, written the reverse.
+	real, written map[string]string
+	lastKey       string
+}
+
+func newDocRun(t *testing.T) *docRun {
+	return &docRun{url: storetest.New(t).URL, real: map[string]string{}, written: map[string]string{}}
+}
+
+var drawn = regexp.MustCompile(`key_[0-9A-Za-z]{16}|pst_(?:live|test)_[0-9A-Za-z]{36}`)
+
+// block runs the commands of a block and returns it with the output they have now.
+func (d *docRun) block(t *testing.T, text string) string {
+	t.Helper()
+	var out strings.Builder
+	for example := range strings.SplitSeq(strings.TrimPrefix(text, "$ "), "\n$ ") {
+		command, said, _ := strings.Cut(strings.TrimSuffix(example, "\n"), "\n")
+		if strings.HasPrefix(command, "petstorectl usage") || strings.HasPrefix(command, "petstorectl plan simulate") {
+			d.recordUsage(t)
+		}
+		if strings.HasPrefix(command, "petstorectl why") {
+			d.recordRefusals(t)
+		}
+		is := d.run(t, d.replace(command, d.real))
+		d.match(said, is)
+		out.WriteString("$ " + command + "\n" + d.replace(is, d.written))
+	}
+	return out.String()
+}
+
+// match pairs the ids and keys of the document with those of this run, in the order in which they first appear.
+func (d *docRun) match(said, is string) {
+	ids := drawn.FindAllString(said, -1)
+	for i, id := range drawn.FindAllString(is, -1) {
+		if strings.HasPrefix(id, "pst_") {
+			d.lastKey = id
+		}
+		if i < len(ids) && d.written[id] == "" && d.real[ids[i]] == "" {
+			d.written[id], d.real[ids[i]] = ids[i], id
+		}
+	}
+}
+
+func (d *docRun) replace(text string, with map[string]string) string {
+	text = drawn.ReplaceAllStringFunc(text, func(id string) string {
+		if other := with[id]; other != "" {
+			return other
+		}
+		return id
+	})
+	// The end of a key stands in a column of its own.
+	for from, to := range with {
+		if strings.HasPrefix(from, "pst_") {
+			text = strings.ReplaceAll(text, from[len(from)-4:], to[len(to)-4:])
+		}
+	}
+	return text
+}
+
+func (d *docRun) run(t *testing.T, command string) string {
+	t.Helper()
+	var out bytes.Buffer
+	f := cmdutil.NewFactory(&cmdutil.IOStreams{
+		In: strings.NewReader(""), Out: &out, ErrOut: &out, InTTY: true, OutTTY: true, Width: 80,
+		ReadPassword: func(context.Context) (string, error) { return d.lastKey, nil },
+	})
+	f.Clock = func() time.Time { return time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC) }
+	f.Getenv = func(name string) string {
+		return map[string]string{"PETSTORE_DATABASE_URL": d.url, "PETSTORE_ACTOR": "jo@support-3"}[name]
+	}
+	defer f.Close()
+	args := shellWords(command)
+	Run(t.Context(), f, args[1:])
+	// A prompt ends with a space, which editors take away.
+	return strings.ReplaceAll(out.String(), " \n", "\n")
+}
+
+// shellWords splits a command line whose quotes are double and hold no other quotes.
+func shellWords(line string) []string {
+	var words []string
+	for _, word := range regexp.MustCompile(`"[^"]*"|\S+`).FindAllString(line, -1) {
+		words = append(words, strings.Trim(word, `"`))
+	}
+	return words
+}
+
+// recordRefusals records what a server would have, for keys without a name.
+func (d *docRun) recordRefusals(t *testing.T) {
+	t.Helper()
+	db, err := sql.Open("postgres", d.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	_, err = db.ExecContext(t.Context(), `
+		insert into refusals
+		select tenant_id, 'server', row_number() over (), id, timestamptz '2026-11-20 10:29:50Z' + n * interval '1 second', 'd4s6v8qk3m5t0b2n7c1' || n,
+		       'key_banned', 'enterprise', '', 0, '2026-11-20 11:30Z', false, 'GET', '/v1/pets', 100 * n
+		from api_keys, generate_series(0, 1) n where name = ''
+		on conflict do nothing`)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// recordUsage records what a server would have, on two plans, for the first key of the tenant acme.
+func (d *docRun) recordUsage(t *testing.T) {
+	t.Helper()
+	db, err := sql.Open("postgres", d.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for hour, row := range map[string]string{
+		"2026-11-19 22:00Z": "'pro', 8030, 12",
+		"2026-11-20 09:00Z": "'business', 44100, 0",
+	} {
+		_, err := db.ExecContext(t.Context(), fmt.Sprintf(`
+			insert into usage_hourly (tenant_id, hour, key_id, plan, admitted, refused)
+			select tenant_id, '%s', id, %s from api_keys where name = 'ci'
+			on conflict do nothing`, hour, row))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

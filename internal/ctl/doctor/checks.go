@@ -1,0 +1,171 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"petstore.example/internal/cluster"
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/store"
+)
+
+const (
+	// skewWarn and skewFail are how far this machine's clock may be from the database's.
+	skewWarn = time.Second
+	skewFail = time.Minute
+)
+
+// check runs all checks. If the database does not answer, that is the only finding.
+func check(ctx context.Context, f *cmdutil.Factory) ([]Finding, error) {
+	source, err := f.FindDatabase()
+	if err != nil {
+		return nil, err
+	}
+	db, err := f.DB(ctx)
+	if err != nil {
+		if cmdutil.IsInterrupted(err) {
+			return nil, err
+		}
+		return []Finding{unreachable(source, err)}, nil
+	}
+	before := f.Now()
+	c, err := db.Checkup(ctx)
+	if err != nil {
+		return []Finding{unreachable(source, err)}, nil
+	}
+	after := f.Now()
+	findings := []Finding{
+		{"database", statusOK, "PostgreSQL " + c.Version + " answers (set by " + source.SetBy + ")", ""},
+		checkSchema(ctx, source), checkRole(c), checkClock(before, c.Now, after),
+	}
+	return append(findings, checkCluster(ctx, db, c.Now)...), nil
+}
+
+func checkCluster(ctx context.Context, db *store.DB, now time.Time) []Finding {
+	state, err := db.Cluster.State(ctx)
+	if err != nil {
+		return []Finding{{"servers", statusFail, "can't read the servers: " + err.Error(), "run: petstorectl migrate status"}}
+	}
+	return []Finding{checkServers(state, now), checkTerm(state, now)}
+}
+
+func unreachable(source cmdutil.DatabaseSource, err error) Finding {
+	advice := "check that it is running and that " + source.SetBy + " is correct"
+	if source.Dev != nil {
+		advice = `check that "petstore dev" is running`
+	}
+	return Finding{"database", statusFail, err.Error(), advice}
+}
+
+func checkSchema(ctx context.Context, source cmdutil.DatabaseSource) Finding {
+	status, err := store.MigrateStatus(ctx, source.URL)
+	f := Finding{check: "schema", status: statusFail}
+	switch {
+	case err != nil:
+		f.detail, f.advice = err.Error(), "run: petstorectl migrate status"
+	case status.Dirty:
+		f.detail, f.advice = fmt.Sprintf("a migration failed at version %d", status.Version), "run: petstorectl migrate up"
+	case status.Version > status.Latest:
+		f.detail = fmt.Sprintf("version %d is newer than this petstorectl, which knows version %d", status.Version, status.Latest)
+		f.advice = "use the petstorectl of the release that migrated the database"
+	case len(status.Pending) > 0:
+		f.detail = fmt.Sprintf("version %d of %d: servers of this release do not start", status.Version, status.Latest)
+		f.advice = "run: petstorectl migrate up"
+	default:
+		f.status, f.detail = statusOK, fmt.Sprintf("version %d, the latest", status.Version)
+	}
+	return f
+}
+
+func checkRole(c store.Checkup) Finding {
+	switch {
+	case !c.OwnsTables:
+		return Finding{
+			"role", statusFail, "role " + c.Role + " does not own the tables", "connect as the role that runs the migrations",
+		}
+	case !c.MayServe:
+		return Finding{
+			"role", statusWarn, "role " + c.Role + " is not a member of petstore_api, so servers can't connect as it",
+			"run in SQL: grant petstore_api to " + c.Role,
+		}
+	}
+	return Finding{"role", statusOK, "role " + c.Role + " owns the tables and is a member of petstore_api", ""}
+}
+
+// checkClock compares the database's clock with this machine's, which was read before and after it.
+func checkClock(before, database, after time.Time) Finding {
+	var skew time.Duration
+	switch {
+	case database.Before(before):
+		skew = before.Sub(database)
+	case database.After(after):
+		skew = database.Sub(after)
+	}
+	f := Finding{"clock", statusOK, "this machine's clock agrees with the database's", ""}
+	if skew < skewWarn {
+		return f
+	}
+	f.status, f.detail = statusWarn, fmt.Sprintf("the clocks of this machine and the database differ by %v", skew.Round(100*time.Millisecond))
+	f.advice = "synchronize both clocks with NTP: windows, bans and expiry depend on them"
+	if skew >= skewFail {
+		f.status = statusFail
+	}
+	return f
+}
+
+// checkServers shows which servers are alive. A server that stopped without notice is listed for a day.
+func checkServers(s cluster.State, now time.Time) Finding {
+	var alive int
+	var silent []string
+	for _, server := range s.Servers {
+		if now.Sub(server.Seen) < cluster.MemberTTL {
+			alive++
+			continue
+		}
+		silent = append(silent, server.ID+" (last seen "+output.Text(server.Seen)+")")
+	}
+	f := Finding{"servers", statusOK, output.Count(int64(alive), "server") + " alive", ""}
+	if len(silent) > 0 {
+		f.status = statusWarn
+		f.detail += "; no heartbeat from " + strings.Join(silent, ", ")
+		f.advice = "check whether they crashed or can't reach the database; they are removed after a day"
+	}
+	if alive == 0 {
+		f.status, f.advice = statusWarn, "start a server: petstore serve"
+	}
+	return f
+}
+
+// checkTerm shows where limits are counted.
+func checkTerm(s cluster.State, now time.Time) Finding {
+	f := Finding{"limits", statusOK, "", ""}
+	redis, alive := map[string]bool{}, 0
+	for _, server := range s.Servers {
+		if now.Sub(server.Seen) < cluster.MemberTTL {
+			alive++
+			redis[server.Redis] = true
+		}
+	}
+	term := fmt.Sprintf(" (term %d)", s.Term.Number)
+	switch {
+	case alive == 0:
+		f.detail = "no server is alive"
+	case !s.Active:
+		f.status, f.detail = statusWarn, fmt.Sprintf("term %d is not active yet", s.Term.Number)
+		f.advice = "check again: activation takes 1 s, or 5 s if a server is cut off"
+	case s.Term.Redis != "":
+		f.detail = "counted in Redis" + term
+	case s.Term.Sole != "":
+		f.detail = "counted in memory by the only server" + term
+	case len(redis) == 1 && redis[""]:
+		f.status, f.detail = statusWarn, "counted in Postgres"+term+": no server can reach Redis"
+		f.advice = "limits stay exact but cost more; check that Redis is running and PETSTORE_REDIS_URL is set on every server"
+	default:
+		f.status, f.detail = statusWarn, "counted in Postgres"+term+": the servers do not use the same Redis"
+		f.advice = "limits stay exact but cost more; check that PETSTORE_REDIS_URL is the same on every server"
+	}
+	return f
+}

@@ -1,0 +1,103 @@
+// Package doctor holds the command that checks the health of the database and the servers.
+package doctor
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
+)
+
+type options struct {
+	*cmdutil.Factory
+}
+
+// NewCmd returns the command doctor.
+func NewCmd(f *cmdutil.Factory) *cobra.Command { return newCmd(f, run) }
+
+func newCmd(f *cmdutil.Factory, runF func(context.Context, *options) error) *cobra.Command {
+	o := &options{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check the health of the database and the servers",
+		Long: `Check that the database answers and is migrated, that the role has the rights it
+needs and that the clocks agree. Also show which servers are alive and where
+rate limits are counted: in Redis, or in Postgres while Redis is down.
+
+Each line is ok, warn or fail; warn and fail come with advice. The exit code is
+1 if a check fails.`,
+		Example: `  petstorectl doctor
+  petstorectl doctor -o json | jq -r '.[] | select(.status != "ok") | .advice'`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
+	}
+	cmdutil.SetArgs(cmd)
+	f.ReadFlags(cmd)
+	return cmd
+}
+
+func run(ctx context.Context, o *options) error {
+	findings, err := check(ctx, o.Factory)
+	if err != nil {
+		return err
+	}
+	if o.Printer().Format == "table" {
+		err = printFindings(o.Factory, findings)
+	} else {
+		err = cmdutil.PrintList(o.Factory, View, findings)
+	}
+	if err != nil {
+		return err
+	}
+	for _, f := range findings {
+		if f.status == statusFail {
+			return &cmdutil.Error{Code: cmdutil.ExitFailed, Message: "check failed: " + f.check}
+		}
+	}
+	return nil
+}
+
+// The results of a check.
+const (
+	statusOK   = "ok"
+	statusWarn = "warn"
+	statusFail = "fail"
+)
+
+// Finding is the result of one check.
+type Finding struct {
+	check, status, detail string
+	// advice is what to do, empty if the check is ok.
+	advice string
+}
+
+// View shows a finding.
+var View = output.View[Finding]{
+	{Name: "check", Value: func(f Finding) any { return f.check }, InList: true},
+	{Name: "status", Value: func(f Finding) any { return f.status }, InList: true},
+	{Name: "detail", Value: func(f Finding) any { return f.detail }, InList: true},
+	{Name: "advice", Value: func(f Finding) any { return f.advice }, InList: true},
+}
+
+// printFindings prints each finding in as many lines as it needs, and the advice below it.
+func printFindings(f *cmdutil.Factory, findings []Finding) error {
+	const indent = 16
+	for _, finding := range findings {
+		body := text.WrapSoft(f.Redact(output.Clean(finding.detail)), f.Width-indent)
+		if finding.advice != "" {
+			body += "\n" + text.WrapSoft("→ "+output.Clean(finding.advice), f.Width-indent)
+		}
+		head := text.Pad(finding.status, 6, ' ') + text.Pad(finding.check, 10, ' ')
+		for line := range strings.SplitSeq(body, "\n") {
+			if _, err := io.WriteString(f.Out, strings.TrimRight(head+line, " ")+"\n"); err != nil {
+				return err
+			}
+			head = strings.Repeat(" ", indent)
+		}
+	}
+	return nil
+}

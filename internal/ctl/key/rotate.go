@@ -1,0 +1,131 @@
+package key
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/keys"
+)
+
+type rotateOptions struct {
+	*cmdutil.Factory
+
+	id       string
+	rotation keys.Rotation
+}
+
+func newCmdRotate(f *cmdutil.Factory, runF func(context.Context, *rotateOptions) error) *cobra.Command {
+	o := &rotateOptions{Factory: f, rotation: keys.Rotation{GracePeriod: 24 * time.Hour}}
+	cmd := &cobra.Command{
+		Use:   "rotate KEY-ID",
+		Short: "Replace a key by a new one and print that once",
+		Long: `Replace a key by a new one with the same name, environment, own limit and
+expiry, and print it. It can't be shown again: only its digest is stored.
+
+The old key stays valid for a grace period of 24 hours; --grace-period sets
+another one, from 0 to 7 days. With --grace-period 0 the old key expires at
+once: the command asks for confirmation, and scripts need --yes.`,
+		Example: `  petstorectl key rotate key_9Xb2LmQ0tR7sVw1Z
+  petstorectl key rotate key_9Xb2LmQ0tR7sVw1Z --grace-period 0 --reason leaked --yes -o json`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.rotation.GracePeriod == 0 {
+				if err := o.NeedsYes("key rotate --grace-period 0"); err != nil {
+					return err
+				}
+			}
+			return runF(cmd.Context(), o)
+		},
+	}
+	cmdutil.SetArgs(cmd, f.KeyIDArg(&o.id))
+	cmdutil.ParsedFlag(cmd, &o.rotation.GracePeriod, "grace-period", "",
+		"`DURATION` that the old key stays valid: 0 to 7d\n(default 24h)", parseGracePeriod, "0", "1h", "24h", "7d")
+	cmdutil.ParsedFlag(cmd, &o.rotation.ExpiresAt, "expires", "",
+		"`TIME` of expiry of the new key: 90d, 2027-01-01\n(UTC), RFC 3339 or never (default: unchanged)",
+		func(text string) (*time.Time, error) {
+			switch text {
+			case "":
+				return nil, nil
+			case "never":
+				return &time.Time{}, nil
+			}
+			at, err := f.ParseExpiry(text)
+			return &at, err
+		}, "never")
+	f.ChangeFlags(cmd)
+	f.YesFlag(cmd)
+	return cmd
+}
+
+// parseGracePeriod reads how long an old key stays valid: a duration or 0.
+func parseGracePeriod(text string) (time.Duration, error) {
+	if text == "0" {
+		return 0, nil
+	}
+	duration, err := cmdutil.ParseDuration(text)
+	if err == nil && duration > keys.MaxGracePeriod {
+		err = fmt.Errorf("%q is longer than 7 days", text)
+	}
+	return duration, err
+}
+
+func runRotate(ctx context.Context, o *rotateOptions) error {
+	actor, err := o.Actor()
+	if err != nil {
+		return err
+	}
+	service, err := o.Keys(ctx)
+	if err != nil {
+		return err
+	}
+	if err := o.ask(ctx); err != nil {
+		return err
+	}
+	old, next, token, err := service.Rotate(ctx, actor, o.id, o.rotation)
+	if err != nil {
+		return o.explain(ctx, err)
+	}
+	o.Changedf("rotated key %s%s of tenant %s: the new key is %s%s", old.ID, NameSuffix(old), old.TenantName, next.ID, validUntil(next))
+	if old.Status(o.Now()) == keys.Active {
+		o.Messagef("the old key is valid until %s", output.Text(old.ExpiresAt))
+	} else {
+		o.Messagef("the old key is refused from now on")
+	}
+	return printIssued(o.Factory, RotatedView, Issued{Key: next, replaced: old}, token)
+}
+
+// ask asks for confirmation if the old key ends at once.
+func (o *rotateOptions) ask(ctx context.Context) error {
+	if o.rotation.GracePeriod > 0 {
+		return nil
+	}
+	db, err := o.DB(ctx)
+	if err != nil {
+		return err
+	}
+	k, err := db.Keys.Get(ctx, o.id)
+	if err != nil {
+		return o.explain(ctx, err)
+	}
+	if k.Status(o.Now()) != keys.Active {
+		return nil // It is refused without a question.
+	}
+	return o.Confirm(ctx, fmt.Sprintf("Rotate key %s%s of tenant %s and end the old key at once?", k.ID, NameSuffix(k), k.TenantName))
+}
+
+// explain has other advice than an issue of a key if the tenant has too many keys.
+func (o *rotateOptions) explain(ctx context.Context, err error) error {
+	if errors.Is(err, keys.ErrTooManyKeys) {
+		return &cmdutil.Error{
+			Code:    cmdutil.ExitRefused,
+			Message: fmt.Sprintf("the tenant already has %d active keys, the maximum, and the old key would count until it expires", keys.MaxActive),
+			Hint:    "end the old key at once with --grace-period 0, or revoke another key first",
+		}
+	}
+	return o.Explain(ctx, err, cmdutil.Subject{Key: o.id})
+}

@@ -1,0 +1,41 @@
+package key
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/ctl/cmdutil"
+)
+
+type showOptions struct {
+	*cmdutil.Factory
+
+	id string
+}
+
+func newCmdShow(f *cmdutil.Factory, runF func(context.Context, *showOptions) error) *cobra.Command {
+	o := &showOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:     "show KEY-ID",
+		Aliases: []string{"get", "view"},
+		Short:   "Show a key and its ban",
+		Example: `  petstorectl key show key_9Xb2LmQ0tR7sVw1Z`,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
+	}
+	cmdutil.SetArgs(cmd, f.KeyIDArg(&o.id))
+	f.ReadFlags(cmd)
+	return cmd
+}
+
+func runShow(ctx context.Context, o *showOptions) error {
+	db, err := o.DB(ctx)
+	if err != nil {
+		return err
+	}
+	k, err := db.Keys.Get(ctx, o.id)
+	if err != nil {
+		return o.Explain(ctx, err, cmdutil.Subject{Key: o.id})
+	}
+	return printDetails(ctx, o.Factory, db, k)
+}

@@ -1,0 +1,153 @@
+package ctl
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+)
+
+// The scripts run this test binary under the names of two programs.
+func TestMain(m *testing.M) {
+	testscript.Main(storetest.Suite{M: m}, map[string]func(){
+		"petstorectl": scriptedMain,
+		"sql":         sqlMain,
+		"writedev":    writeDevMain,
+	})
+}
+
+// TestScripts runs every script over a database of its own.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		Setup: func(e *testscript.Env) error {
+			t, ok := e.T().(testing.TB)
+			if !ok {
+				return fmt.Errorf("%T is no test", e.T())
+			}
+			url := storetest.New(t).URL
+			e.Setenv("PETSTORE_DATABASE_URL", url)
+			e.Setenv("SILENT_URL", "postgres://jo@"+silence(t)+"/none?sslmode=disable")
+			status, err := store.MigrateStatus(t.Context(), url)
+			e.Setenv("LATEST", fmt.Sprint(status.Latest))
+			e.Setenv("BEFORE", fmt.Sprint(status.Latest-1))
+			// Under the race detector a program waits for a second before it ends; there are hundreds.
+			e.Setenv("GORACE", "atexit_sleep_ms=0")
+			e.Setenv("PETSTORE_ACTOR", "jo@support-3")
+			e.Setenv("TEST_NOW", "2026-11-20T10:30:00Z")
+			e.Setenv("ESCAPE", "a\x1b[2Jb")
+			e.Setenv("BAD_UTF8", "a\xffb")
+			e.Setenv("LONG", strings.Repeat("x", 300))
+			return err
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"member": setMember},
+	})
+}
+
+// silence is the address of a server that takes connections and never says a word.
+func silence(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener.Addr().String()
+}
+
+// scriptedMain is petstorectl at the time TEST_NOW. With TEST_WIDTH its stdout passes for a terminal of that width, and
+// with TEST_CONNECT_TIMEOUT it waits for the database no longer than that. A failure ends stderr with a line that tells the
+// exit code.
+func scriptedMain() {
+	s := cmdutil.SystemStreams()
+	if width, err := strconv.Atoi(os.Getenv("TEST_WIDTH")); err == nil {
+		s.OutTTY, s.Width = true, width
+	}
+	f := cmdutil.NewFactory(s)
+	if now, err := time.Parse(time.RFC3339, os.Getenv("TEST_NOW")); err == nil {
+		f.Clock = func() time.Time { return now }
+	}
+	if timeout, err := time.ParseDuration(os.Getenv("TEST_CONNECT_TIMEOUT")); err == nil {
+		f.ConnectTimeout = timeout
+	}
+	code := Run(context.Background(), f, os.Args[1:])
+	f.Close()
+	if code != cmdutil.ExitOK {
+		fmt.Fprintln(os.Stderr, "exit", code)
+	}
+	os.Exit(code)
+}
+
+// sqlMain prints the rows of a statement, or runs the statements on stdin when it is given none.
+func sqlMain() {
+	if err := printSQL(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func printSQL() error {
+	db, err := sql.Open("postgres", os.Getenv("PETSTORE_DATABASE_URL"))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if len(os.Args) < 2 {
+		return fmt.Errorf("usage: sql STATEMENT…")
+	}
+	rows, err := db.Query(strings.Join(os.Args[1:], " "))
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text sql.NullString
+		if err := rows.Scan(&text); err != nil {
+			return err
+		}
+		fmt.Println(text.String)
+	}
+	return rows.Err()
+}
+
+// writeDevMain writes what "petstore dev" would: writedev FILE DATABASE-URL.
+func writeDevMain() {
+	token, err := keys.NewToken(keys.Test)
+	if err == nil {
+		var text []byte
+		text, err = json.Marshal(map[string]string{"database_url": os.Args[2], "api_key": token.Reveal()})
+		err = errors.Join(err, os.WriteFile(os.Args[1], text, 0o600))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// setMember is the script command "member VARIABLE NAME": it sets the variable to a member of the JSON object on stdout.
+func setMember(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: member VARIABLE NAME")
+	}
+	var object map[string]any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &object))
+	ts.Setenv(args[0], fmt.Sprint(object[args[1]]))
+}

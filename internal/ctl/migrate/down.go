@@ -1,0 +1,69 @@
+package migrate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/store"
+)
+
+type downOptions struct {
+	*cmdutil.Factory
+
+	steps int
+}
+
+func newCmdDown(f *cmdutil.Factory, runF func(context.Context, *downOptions) error) *cobra.Command {
+	o := &downOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Revert the last migrations and delete their data",
+		Long: `Revert the last migrations. The tables that they created are dropped with all
+their data.
+
+The command asks for confirmation; scripts need --yes.`,
+		Example: `  petstorectl migrate down --steps 1 --yes`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.steps < 1 {
+				return cmdutil.UsageErrorf("--steps must be at least 1, not %d", o.steps)
+			}
+			if err := o.NeedsYes("migrate down"); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), o)
+		},
+	}
+	cmdutil.SetArgs(cmd)
+	cmd.Flags().IntVar(&o.steps, "steps", 1, "how many migrations: `N`")
+	cmdutil.CompleteFlag(cmd, "steps")
+	f.ReadFlags(cmd)
+	f.DryRunFlag(cmd)
+	f.YesFlag(cmd)
+	return cmd
+}
+
+func runDown(ctx context.Context, o *downOptions) error {
+	url, before, err := status(ctx, o.Factory)
+	if err != nil {
+		return err
+	}
+	if uint(o.steps) > before.Version {
+		return &cmdutil.Error{
+			Code: cmdutil.ExitRefused, Message: fmt.Sprintf("can't revert %d migrations: only %d are applied", o.steps, before.Version),
+		}
+	}
+	question := fmt.Sprintf("Revert the last %d of %d migrations and delete all data in their tables?", o.steps, before.Version)
+	if err := o.Confirm(ctx, question); err != nil {
+		return err
+	}
+	if !o.DryRun {
+		if err := store.MigrateDown(ctx, url, o.steps); err != nil {
+			return err
+		}
+	}
+	o.Changedf("reverted %d of %d migrations", o.steps, before.Version)
+	return printChanged(ctx, o.Factory, before, before.Version-uint(o.steps))
+}

@@ -1,0 +1,88 @@
+// Package migrate holds the commands about the database schema.
+package migrate
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/store"
+	"petstore.example/migrations"
+)
+
+// NewCmd returns the command migrate.
+func NewCmd(f *cmdutil.Factory) *cobra.Command {
+	return cmdutil.NewGroup("migrate", "Manage the database schema",
+		newCmdUp(f, runUp), newCmdDown(f, runDown), newCmdStatus(f, runStatus),
+	)
+}
+
+// View shows the state of the schema.
+var View = output.View[store.MigrationStatus]{
+	{Name: "version", Value: func(s store.MigrationStatus) any { return int64(s.Version) }},
+	{Name: "latest", Value: func(s store.MigrationStatus) any { return int64(s.Latest) }},
+	{Name: "state", Value: func(s store.MigrationStatus) any { return state(s) }},
+	{Name: "pending", Value: func(s store.MigrationStatus) any { return s.Pending }},
+}
+
+// state is up to date, behind, newer (than this program) or dirty (a migration failed).
+func state(s store.MigrationStatus) string {
+	switch {
+	case s.Dirty:
+		return "dirty"
+	case s.Version > s.Latest:
+		return "newer"
+	case len(s.Pending) > 0:
+		return "behind"
+	}
+	return "up to date"
+}
+
+// atVersion is the status that a dry run shows: that of the database at another version.
+func atVersion(s store.MigrationStatus, version uint) (store.MigrationStatus, error) {
+	names, err := fs.Glob(migrations.FS, "*.up.sql")
+	if err != nil {
+		return s, err
+	}
+	s.Version, s.Pending = version, nil
+	for _, name := range names {
+		var number uint
+		if _, err := fmt.Sscanf(name, "%d_", &number); err == nil && number > version {
+			s.Pending = append(s.Pending, strings.TrimSuffix(name, ".up.sql"))
+		}
+	}
+	return s, nil
+}
+
+// status reads the status of the database, and returns its URL.
+func status(ctx context.Context, f *cmdutil.Factory) (url string, s store.MigrationStatus, err error) {
+	source, err := f.FindDatabase()
+	if err != nil {
+		return "", s, err
+	}
+	// Only this connection has a short timeout.
+	if _, err := f.DB(ctx); err != nil {
+		return "", s, err
+	}
+	if s, err = store.MigrateStatus(ctx, source.URL); err != nil {
+		err = source.Explain(err)
+	}
+	return source.URL, s, err
+}
+
+// printChanged prints the status after a change to a version.
+func printChanged(ctx context.Context, f *cmdutil.Factory, before store.MigrationStatus, version uint) error {
+	after, err := atVersion(before, version)
+	if !f.DryRun {
+		_, after, err = status(ctx, f)
+	}
+	if err != nil {
+		return err
+	}
+	return cmdutil.PrintChanged(f, View, after)
+}

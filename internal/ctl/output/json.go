@@ -1,0 +1,94 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strconv"
+	"time"
+)
+
+// object is an item as a JSON object with the columns in their order.
+type object[T any] struct {
+	columns View[T]
+	item    T
+}
+
+func objects[T any](v View[T], items []T) []object[T] {
+	list := make([]object[T], len(items))
+	for i, item := range items {
+		list[i] = object[T]{v, item}
+	}
+	return list
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o object[T]) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	for i, c := range o.columns {
+		out.WriteByte("{,"[min(i, 1)])
+		value, err := marshal(jsonValue(c.Value(o.item)))
+		if err != nil {
+			return nil, err
+		}
+		out.WriteString(strconv.Quote(c.Name) + ":")
+		out.Write(value)
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+// jsonValue returns nil for a value that is not set.
+func jsonValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		if v == "" {
+			return nil
+		}
+	case time.Time:
+		if v.IsZero() {
+			return nil
+		}
+		return v.UTC()
+	case json.RawMessage:
+		if len(v) == 0 {
+			return nil
+		}
+	case []string:
+		if v == nil {
+			return []string{}
+		}
+	}
+	return v
+}
+
+// ListJSON returns items as a JSON array, for a column of another view.
+func ListJSON[T any](v View[T], items []T) json.RawMessage { return mustMarshal(objects(v, items)) }
+
+// ItemJSON returns an item as a JSON object, for a column of another view.
+func ItemJSON[T any](v View[T], item T) json.RawMessage { return mustMarshal(object[T]{v, item}) }
+
+// mustMarshal can't fail: columns are texts, numbers, times and JSON that was read from a database.
+func mustMarshal(v any) json.RawMessage {
+	text, err := marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// marshal does not escape <, > and &: the output goes to programs, not into an HTML page.
+func marshal(v any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSpace(out.Bytes()), err
+}
+
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

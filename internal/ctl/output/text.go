@@ -1,0 +1,125 @@
+package output
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Text is a value for programs: times in RFC 3339, numbers as digits, nothing for none.
+func Text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return Clean(v)
+	case bool:
+		return strconv.FormatBool(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case *int64:
+		if v != nil {
+			return strconv.FormatInt(*v, 10)
+		}
+	case time.Time:
+		if !v.IsZero() {
+			return v.UTC().Format(time.RFC3339)
+		}
+	case []string:
+		return Clean(strings.Join(v, ","))
+	case json.RawMessage:
+		return Clean(string(v))
+	}
+	return ""
+}
+
+// human is a value for people: on a terminal, times are relative to now and digits are in groups of three.
+func (p Printer) human(v any) string {
+	if p.TTY {
+		switch v := v.(type) {
+		case time.Time:
+			if !v.IsZero() {
+				return relative(v, p.Now)
+			}
+		case int64:
+			return Thousands(v)
+		case *int64:
+			if v != nil {
+				return Thousands(*v)
+			}
+		}
+	}
+	if s := Text(v); s != "" {
+		return s
+	}
+	return "-"
+}
+
+// Clean removes what could move a terminal's cursor, color it or change the direction of text: names and reasons are
+// printed as text and nothing else.
+func Clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029':
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// Thousands is a number with its digits in groups of three.
+func Thousands(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// NumberOrNil is nil for 0, which stands for no limit.
+func NumberOrNil(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+// Count is "1 server" or "2 servers".
+func Count(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+const day = 24 * time.Hour
+
+// units are the steps of relative times, the largest first.
+var units = []struct {
+	length time.Duration
+	name   string
+}{
+	{365 * day, "year"}, {30 * day, "month"}, {day, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"},
+}
+
+// relative is the distance of a time from now, in its largest whole unit.
+func relative(t, now time.Time) string {
+	d := t.Sub(now)
+	for _, u := range units {
+		n := int64(d.Abs() / u.length)
+		switch {
+		case n == 0:
+			continue
+		case d > 0:
+			return "in " + Count(n, u.name)
+		}
+		return Count(n, u.name) + " ago"
+	}
+	if d > 0 {
+		return "in a moment"
+	}
+	return "just now"
+}

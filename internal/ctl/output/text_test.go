@@ -1,0 +1,54 @@
+package output
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+)
+
+func TestRelative(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
+	for ago, want := range map[time.Duration]string{
+		0: "just now", -59 * time.Second: "in a moment", 59 * time.Second: "just now",
+		time.Minute: "1 minute ago", 2*time.Hour + 59*time.Minute: "2 hours ago", -24 * time.Hour: "in 1 day",
+		29 * day: "29 days ago", 30 * day: "1 month ago", -800 * day: "in 2 years",
+	} {
+		if got := relative(now.Add(-ago), now); got != want {
+			t.Errorf("%v ago: %q, want %q", ago, got, want)
+		}
+	}
+}
+
+func TestClean(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"plain é 日本": "plain é 日本", "a\x1b[31mb": "a[31mb", "a\tb\nc\rd": "a b cd", "a\x00\x7f\u009bb": "ab",
+		"\u202Eabc\u2066": "abc", "\xff": "\uFFFD",
+	} {
+		if got := Clean(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestThousands(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{
+		0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", -100: "-100", 1234567: "1,234,567",
+		-9223372036854775808: "-9,223,372,036,854,775,808",
+	} {
+		if got := Thousands(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestJSONDoesNotEscapeHTML(t *testing.T) {
+	t.Parallel()
+	v := View[string]{{Name: "text", Value: func(s string) any { return s }}}
+	text, err := object[string]{v, "a<b>&\u2028"}.MarshalJSON()
+	if want := `{"text":"a<b>&\u2028"}`; err != nil || string(text) != want || !json.Valid(text) {
+		t.Errorf("%s, %v", text, err)
+	}
+}

@@ -1,0 +1,93 @@
+package output
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Column is one value of an item. Its name is the member in JSON and the heading in CSV.
+type Column[T any] struct {
+	Name string
+	// Heading is that of a table; empty for the name in capitals.
+	Heading string
+	// Value returns a string ("" for none), a bool, an int64, a *int64 (nil for none), a time (zero for none), a []string or raw JSON.
+	Value func(T) any
+	// InList is set for the columns of a list's table and rows. The others appear for a single item, in JSON and in CSV.
+	InList bool
+	// MinWidth is the width down to which the column is cut if a terminal is too narrow; 0 for never.
+	MinWidth int
+}
+
+// The widths down to which columns of text and of IDs are cut: an ID stays whole.
+const (
+	TextWidth = 8
+	IDWidth   = 20
+)
+
+func (c Column[T]) heading() string {
+	if c.Heading != "" {
+		return c.Heading
+	}
+	return strings.ToUpper(strings.ReplaceAll(c.Name, "_", " "))
+}
+
+// View is how items are printed.
+type View[T any] []Column[T]
+
+// Names returns the names of the columns in order.
+func (v View[T]) Names() []string {
+	names := make([]string, len(v))
+	for i, c := range v {
+		names[i] = c.Name
+	}
+	return names
+}
+
+// List returns the columns of a list.
+func (v View[T]) List() View[T] {
+	return slices.DeleteFunc(slices.Clone(v), func(c Column[T]) bool { return !c.InList })
+}
+
+// Show returns the view with these columns in lists too.
+func (v View[T]) Show(names ...string) View[T] { return v.inList(true, names) }
+
+// Hide returns the view without these columns in lists.
+func (v View[T]) Hide(names ...string) View[T] { return v.inList(false, names) }
+
+func (v View[T]) inList(shown bool, names []string) View[T] {
+	changed := slices.Clone(v)
+	for i, c := range changed {
+		if slices.Contains(names, c.Name) {
+			changed[i].InList = shown
+		}
+	}
+	return changed
+}
+
+// FormatTimes returns the view with its times in UTC in this layout, in tables too.
+func (v View[T]) FormatTimes(layout string) View[T] {
+	changed := slices.Clone(v)
+	for i, c := range v {
+		changed[i].Value = func(item T) any {
+			at, ok := c.Value(item).(time.Time)
+			switch {
+			case !ok:
+				return c.Value(item)
+			case at.IsZero():
+				return ""
+			}
+			return at.UTC().Format(layout)
+		}
+	}
+	return changed
+}
+
+// Map returns a view of items that contain a T.
+func Map[D, T any](v View[T], inner func(D) T) View[D] {
+	mapped := make(View[D], len(v))
+	for i, c := range v {
+		mapped[i] = Column[D]{c.Name, c.Heading, func(d D) any { return c.Value(inner(d)) }, c.InList, c.MinWidth}
+	}
+	return mapped
+}

@@ -1,0 +1,59 @@
+package plan
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/plans"
+)
+
+type showOptions struct {
+	*cmdutil.Factory
+
+	name string
+}
+
+func newCmdShow(f *cmdutil.Factory, runF func(context.Context, *showOptions) error) *cobra.Command {
+	o := &showOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:     "show PLAN",
+		Aliases: []string{"get", "view"},
+		Short:   "Show a plan and its number of tenants",
+		Example: `  petstorectl plan show pro`,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
+	}
+	cmdutil.SetArgs(cmd, f.PlanArg(&o.name))
+	f.ReadFlags(cmd)
+	return cmd
+}
+
+// Details is a plan with its number of tenants.
+type Details struct {
+	plans.Plan
+	tenants int64
+}
+
+// DetailsView shows a single plan.
+var DetailsView = append(
+	output.Map(View, func(d Details) plans.Plan { return d.Plan }),
+	output.Column[Details]{Name: "tenants", Value: func(d Details) any { return d.tenants }},
+)
+
+func runShow(ctx context.Context, o *showOptions) error {
+	db, err := o.DB(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := db.Plans.Get(ctx, o.name)
+	if err != nil {
+		return o.Explain(ctx, err, cmdutil.Subject{Plan: o.name})
+	}
+	tenants, err := db.Plans.CountTenants(ctx, o.name)
+	if err != nil {
+		return err
+	}
+	return output.Item(o.Printer(), DetailsView, Details{p, tenants})
+}

@@ -1,0 +1,42 @@
+package tenant
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+type resumeOptions struct {
+	*cmdutil.Factory
+
+	name string
+}
+
+func newCmdResume(f *cmdutil.Factory, runF func(context.Context, *resumeOptions) error) *cobra.Command {
+	o := &resumeOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:     "resume TENANT",
+		Short:   "Resume a suspended tenant",
+		Example: `  petstorectl tenant resume acme --reason "paid"`,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
+	}
+	cmdutil.SetArgs(cmd, f.TenantArg(&o.name))
+	f.ChangeFlags(cmd)
+	return cmd
+}
+
+func runResume(ctx context.Context, o *resumeOptions) error {
+	return cmdutil.Change[plans.Tenant]{
+		Subject: cmdutil.Subject{Tenant: o.name},
+		Do: func(ctx context.Context, db *store.DB, actor audit.By) (plans.Tenant, error) {
+			return db.Tenants.Resume(ctx, actor, o.name, o.Now())
+		},
+		Notice: func(t plans.Tenant) string { return "resumed tenant " + t.Name },
+		View:   View,
+	}.Run(ctx, o.Factory)
+}

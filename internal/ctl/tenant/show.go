@@ -1,0 +1,59 @@
+package tenant
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/plans"
+)
+
+type showOptions struct {
+	*cmdutil.Factory
+
+	name string
+}
+
+func newCmdShow(f *cmdutil.Factory, runF func(context.Context, *showOptions) error) *cobra.Command {
+	o := &showOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:     "show TENANT",
+		Aliases: []string{"get", "view"},
+		Short:   "Show a tenant and its number of active keys",
+		Example: `  petstorectl tenant show acme`,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
+	}
+	cmdutil.SetArgs(cmd, f.TenantArg(&o.name))
+	f.ReadFlags(cmd)
+	return cmd
+}
+
+// Details is a tenant with its number of active keys.
+type Details struct {
+	plans.Tenant
+	activeKeys int64
+}
+
+// DetailsView shows a single tenant.
+var DetailsView = append(
+	output.Map(View, func(d Details) plans.Tenant { return d.Tenant }),
+	output.Column[Details]{Name: "active_keys", Value: func(d Details) any { return d.activeKeys }},
+)
+
+func runShow(ctx context.Context, o *showOptions) error {
+	db, err := o.DB(ctx)
+	if err != nil {
+		return err
+	}
+	t, err := db.Tenants.Get(ctx, o.name)
+	if err != nil {
+		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.name})
+	}
+	active, err := db.Keys.CountActive(ctx, t.ID, o.Now())
+	if err != nil {
+		return err
+	}
+	return output.Item(o.Printer(), DetailsView, Details{t, int64(active)})
+}

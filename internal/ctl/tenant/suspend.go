@@ -1,0 +1,60 @@
+package tenant
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+type suspendOptions struct {
+	*cmdutil.Factory
+
+	name string
+}
+
+func newCmdSuspend(f *cmdutil.Factory, runF func(context.Context, *suspendOptions) error) *cobra.Command {
+	o := &suspendOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "suspend TENANT",
+		Short: "Suspend a tenant: refuse all its keys",
+		Long: `Suspend a tenant: every server refuses all its keys within 100 ms, until the
+tenant is resumed.
+
+The command asks for confirmation; scripts need --yes.`,
+		Example: `  petstorectl tenant suspend acme --reason "invoice 1042 unpaid" --yes`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.NeedsYes("tenant suspend"); err != nil {
+				return err
+			}
+			return runF(cmd.Context(), o)
+		},
+	}
+	cmdutil.SetArgs(cmd, f.TenantArg(&o.name))
+	f.ChangeFlags(cmd)
+	f.YesFlag(cmd)
+	return cmd
+}
+
+func runSuspend(ctx context.Context, o *suspendOptions) error {
+	return cmdutil.Change[plans.Tenant]{
+		Subject: cmdutil.Subject{Tenant: o.name},
+		Question: func(ctx context.Context, db *store.DB) (string, error) {
+			t, err := db.Tenants.Get(ctx, o.name)
+			if err != nil || !t.SuspendedAt.IsZero() {
+				return "", err
+			}
+			return fmt.Sprintf("Suspend tenant %s and refuse all its keys?", t.Name), nil
+		},
+		Do: func(ctx context.Context, db *store.DB, actor audit.By) (plans.Tenant, error) {
+			return db.Tenants.Suspend(ctx, actor, o.name, o.Now())
+		},
+		Notice: func(t plans.Tenant) string { return "suspended tenant " + t.Name + ": its keys are refused" },
+		View:   View,
+	}.Run(ctx, o.Factory)
+}

@@ -1,0 +1,58 @@
+package usage
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/store"
+)
+
+type showOptions struct {
+	*cmdutil.Factory
+
+	tenant   string
+	month    cmdutil.Period
+	grouping store.UsageBy
+	limit    int
+}
+
+// showLimit is enough for the hours of a month.
+const showLimit = 1000
+
+func newCmdShow(f *cmdutil.Factory, runF func(context.Context, *showOptions) error) *cobra.Command {
+	o := &showOptions{Factory: f}
+	cmd := &cobra.Command{
+		Use:   "show [TENANT]",
+		Short: "Show the requests of a month",
+		Long: `Show the requests of a UTC month by tenant and plan. The plan is the one at the
+time of the request: a tenant that changed plans has a row for each of them.`,
+		Example: `  petstorectl usage show
+  petstorectl usage show --month 2026-11 --by plan -o csv
+  petstorectl usage show acme --by day`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
+	}
+	cmdutil.SetArgs(cmd, f.TenantArg(&o.tenant).Optional())
+	f.MonthFlag(cmd, &o.month)
+	cmdutil.EnumFlag(cmd, &o.grouping, "by", "", "`GROUP` the rows by tenant, plan, key, day or hour",
+		store.ByTenant, store.ByPlan, store.ByKey, store.ByDay, store.ByHour)
+	cmdutil.LimitFlag(cmd, &o.limit, showLimit)
+	f.ReadFlags(cmd)
+	return cmd
+}
+
+func runShow(ctx context.Context, o *showOptions) error {
+	db, err := o.DB(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := db.Usage.Report(ctx, store.UsageQuery{
+		Tenant: o.tenant, From: o.month.From, To: o.month.To, By: o.grouping, Limit: o.limit + 1,
+	})
+	if err != nil {
+		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
+	}
+	month := o.month.From.Format("2006-01")
+	return cmdutil.PrintLimited(o.Factory, View(o.grouping, month), rows, o.limit, "no requests recorded in "+month)
+}

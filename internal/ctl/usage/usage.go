@@ -1,0 +1,48 @@
+// Package usage holds the commands about usage.
+package usage
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/store"
+)
+
+// NewCmd returns the command usage.
+func NewCmd(f *cmdutil.Factory) *cobra.Command {
+	return cmdutil.NewGroup("usage", "Report usage by month", newCmdShow(f, runShow), newCmdExport(f, runExport))
+}
+
+// View shows a row of a report: the columns of its grouping and the two sums.
+func View(grouping store.UsageBy, month string) output.View[store.UsageRow] {
+	type row = store.UsageRow
+	columns := map[string]output.Column[row]{
+		"month":    {Value: func(row) any { return month }},
+		"tenant":   {Value: func(r row) any { return r.Tenant }, InList: true, MinWidth: output.TextWidth},
+		"plan":     {Value: func(r row) any { return r.Plan }, InList: true},
+		"key_id":   {Value: func(r row) any { return r.KeyID }, InList: true},
+		"key_name": {Value: func(r row) any { return r.KeyName }, InList: true, MinWidth: output.TextWidth},
+		"day":      {Value: func(r row) any { return r.At.Format(time.DateOnly) }, InList: true},
+		"hour":     {Value: func(r row) any { return r.At.Format(time.RFC3339) }, InList: true},
+		"admitted": {Value: func(r row) any { return r.Admitted }, InList: true},
+		"refused":  {Value: func(r row) any { return r.Refused }, InList: true},
+	}
+	names := map[store.UsageBy][]string{
+		store.ByTenantAndPlan: {"month", "tenant", "plan"},
+		store.ByTenant:        {"month", "tenant"},
+		store.ByPlan:          {"month", "plan"},
+		store.ByKey:           {"month", "tenant", "key_id", "key_name"},
+		store.ByDay:           {"day"},
+		store.ByHour:          {"hour"},
+	}[grouping]
+	var v output.View[row]
+	for _, name := range append(names, "admitted", "refused") {
+		c := columns[name]
+		c.Name = name
+		v = append(v, c)
+	}
+	return v
+}

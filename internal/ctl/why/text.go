@@ -1,0 +1,145 @@
+package why
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/ctl/key"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/diagnose"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/usage"
+)
+
+// text explains the verdict in a sentence, and says in a line each what can be done.
+func (d *diagnosis) text() (explanation string, help []string) {
+	k, t, q := d.Key, d.Tenant, d.Tenant.Quota
+	refused := "Requests are refused with " + d.status()
+	if !d.verdict.Until.IsZero() {
+		refused += " until " + output.Text(d.verdict.Until)
+	}
+	switch d.verdict.Reason {
+	case string(keys.Revoked):
+		return fmt.Sprintf("%s: the key was revoked at %s%s.", refused, output.Text(k.RevokedAt), byActor(d.change("key.revoke"))),
+			[]string{"issue another key: petstorectl key issue " + t.Name}
+	case string(keys.Expired):
+		return d.expiredText(refused)
+	case string(keys.TenantSuspended):
+		return fmt.Sprintf("%s: tenant %s was suspended at %s%s.", refused, t.Name, output.Text(t.SuspendedAt), byActor(d.change("tenant.suspend"))),
+			[]string{"resume the tenant: petstorectl tenant resume " + t.Name}
+	case diagnose.Banned:
+		return d.bannedText(refused, *d.Ban())
+	case diagnose.Partial:
+		return refused + ": the servers could not share their counters, and one of them had used its share of the limit.",
+			[]string{"check the servers and Redis: petstorectl doctor"}
+	case string(plans.Day):
+		return fmt.Sprintf("%s: tenant %s has used its %s requests of this day.", refused, t.Name, output.Thousands(q.PerDay)), d.largerPlanHelp()
+	case string(plans.Key):
+		return fmt.Sprintf("%s: the key's own limit is %s.", refused, key.LimitText(k)),
+			[]string{spread, "change the key's limit: petstorectl key edit " + k.ID + " --per-minute N"}
+	case string(plans.Minute):
+		return fmt.Sprintf("%s: tenant %s has used its %s requests of this minute.", refused, t.Name, output.Thousands(q.PerMinute)),
+			append([]string{spread}, d.largerPlanHelp()...)
+	}
+	return d.admittedText()
+}
+
+const spread = "spread the client's requests, and wait as Retry-After says"
+
+// status is the status and the code of the answer.
+func (d *diagnosis) status() string {
+	if d.verdict.Code == diagnose.InvalidAPIKey {
+		return "401 " + d.verdict.Code
+	}
+	return "429 " + d.verdict.Code
+}
+
+func (d *diagnosis) expiredText(refused string) (explanation string, help []string) {
+	expired := " expired at " + output.Text(d.Key.ExpiresAt) + "."
+	help = []string{"issue another key: petstorectl key issue " + d.Key.TenantName}
+	e := d.change("key.rotate")
+	if e == nil {
+		return refused + ": the key" + expired, help
+	}
+	var after struct {
+		ReplacedBy string `json:"replaced_by"`
+	}
+	// An entry of another form only says less.
+	_ = json.Unmarshal(e.After, &after)
+	if after.ReplacedBy != "" {
+		help = []string{"show its replacement: petstorectl key show " + after.ReplacedBy}
+	}
+	return refused + ": the key was rotated at " + output.Text(e.At) + byActor(e) + ", and" + expired, help
+}
+
+func (d *diagnosis) bannedText(refused string, b keys.Ban) (explanation string, help []string) {
+	help = []string{"wait for the end of the ban, or lift it: petstorectl ban lift " + b.KeyID}
+	if b.Source == keys.Automatic {
+		help = append(help, "make the client wait as Retry-After says: the next ban would last "+durationText(d.NextBan()))
+	}
+	return refused + ": " + strings.TrimRight(b.Reason, ".") + ".", help
+}
+
+func (d *diagnosis) admittedText() (explanation string, help []string) {
+	help = []string{key.EnvironmentText(d.Key.Environment)}
+	if d.Key.LastUsedAt.IsZero() {
+		help = append(help, "the key was never used; find out which key the client sends: petstorectl key identify")
+	}
+	if len(d.Refusals) > 0 {
+		help = append(help, "the last refusal: "+refusalText(d.Refusals[0]))
+	}
+	return "Requests are admitted, as far as is recorded.", help
+}
+
+func (d *diagnosis) largerPlanHelp() []string {
+	plan := d.largerPlan
+	if plan == "" || plan == plans.Enterprise {
+		plan = plans.Enterprise + " --per-minute N --per-day N"
+	}
+	return []string{"assign a larger plan: petstorectl plan assign " + d.Tenant.Name + " " + plan}
+}
+
+// byActor says who made a change and why, nothing if the change is not known.
+func byActor(e *audit.Entry) string {
+	if e == nil {
+		return ""
+	}
+	text := " by " + output.Clean(e.Actor)
+	if e.Reason != "" {
+		text += " (" + output.Clean(e.Reason) + ")"
+	}
+	return text
+}
+
+// refusalText describes a refusal.
+func refusalText(r usage.RefusalRecord) string {
+	window := r.Window
+	if window == string(plans.Key) {
+		window = string(plans.Minute)
+	}
+	text := "at " + output.Text(r.At) + " with " + r.Code
+	switch limit := output.Thousands(r.Limit) + " requests per " + window; {
+	case r.Partial:
+		text += ", over one server's share of " + limit
+	case r.Window == string(plans.Key):
+		text += ", over the key's own " + limit
+	case r.Window != "":
+		text += ", over plan " + r.Plan + "'s " + limit
+	}
+	if r.Reset > 0 {
+		text += ", until " + output.Text(time.Unix(r.Reset, 0))
+	}
+	return text
+}
+
+// durationText is 15 minutes, 1 hour or 24 hours.
+func durationText(d time.Duration) string {
+	if d%time.Hour == 0 {
+		return output.Count(int64(d/time.Hour), "hour")
+	}
+	return output.Count(int64(d/time.Minute), "minute")
+}

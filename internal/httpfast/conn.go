@@ -11,8 +11,7 @@ type Conn struct {
 	net.Conn
 	userData any
 
-	reads, writes deadline
-	listener      *Listener
+	listener *Listener
 
 	// base is the context of what the connection's requests have in common.
 	base context.Context

@@ -35,7 +35,7 @@ func run(t *testing.T, s *http.Server, l *Listener) {
 		select {
 		case <-l.over:
 		case <-time.After(10 * time.Second):
-			t.Error("the sweep goes on without listener and connections")
+			t.Error("the listener does not notice that its last connection is closed")
 		}
 	})
 }

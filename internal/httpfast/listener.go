@@ -4,18 +4,17 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// Listener hands out connections that are Conns. It sweeps them until it is closed and the last of them is.
+// Listener accepts connections that serve fast requests by themselves.
 type Listener struct {
 	net.Listener
-	swept atomic.Pointer[sweep]
 
-	// handler answers plain requests, nil for none here.
 	handler                   http.Handler
 	writeTimeout, idleTimeout time.Duration
+	// slack is how long deadlines stay as they were set, which spares most requests to set them: 1/16 of the shorter timeout.
+	slack time.Duration
 
 	mu     sync.Mutex
 	conns  map[*Conn]struct{}
@@ -23,18 +22,6 @@ type Listener struct {
 	// ended is true once over is closed: a connection may be accepted while the listener is closed.
 	ended bool
 	over  chan struct{}
-}
-
-// sweep is the last one: when it was, and the instant before which a deadline can't wait for the next but one.
-type sweep struct{ at, near time.Time }
-
-func newSweep(now time.Time) *sweep { return &sweep{now, now.Add(4 * sweepEvery)} }
-
-func newListener(on net.Listener) *Listener {
-	l := &Listener{Listener: on, conns: map[*Conn]struct{}{}, over: make(chan struct{})}
-	l.swept.Store(newSweep(time.Now()))
-	go l.run()
-	return l
 }
 
 // Accept implements net.Listener.
@@ -75,23 +62,6 @@ func (l *Listener) endIfLast() {
 	if l.closed && len(l.conns) == 0 && !l.ended {
 		l.ended = true
 		close(l.over)
-	}
-}
-
-func (l *Listener) run() {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-l.over:
-			return
-		case now := <-tick.C:
-			s := newSweep(now)
-			l.swept.Store(s)
-			for _, c := range l.open() {
-				c.expire(s)
-			}
-		}
 	}
 }
 

@@ -12,24 +12,28 @@ import (
 // longAgo is a deadline that is over.
 var longAgo = time.Unix(1, 0)
 
-// WrapServer returns a listener for that server to serve, which answers plain requests by itself: GET and HEAD without a body, by a
-// client that goes on with its connection. They take half of the time that net/http takes for them. Everything else it
-// leaves to the server, on the same connection and in the same order: other requests, each connection's first, and whatever
-// is not plain. The server's Handler and timeouts are to be set before; its ConnContext and ConnState are replaced.
+// WrapServer returns a listener for the server to serve. Its connections serve fast requests by themselves: GET and HEAD without a
+// body, as most clients write them. All others are served by the server, on the same connection and in the same order: each
+// connection's first request, requests with a body, and whatever is unusual. Set the server's Handler and timeouts before;
+// its ConnContext and ConnState are replaced.
 //
-// A plain request differs for the handler in this. It is not to be used after the handler has returned, nor is its header or the
-// answer's writer; a string of it that is kept holds on to all of its head. The answer's writer can do nothing but write: what Gin or
-// http.ResponseController do to flush or to hijack fails. The context learns of a client that hangs up only once its Done was called.
+// A fast request differs for the handler in three ways. The request, its header and its ResponseWriter must not be used after the
+// handler has returned; a string of the request that is kept holds on to the request's whole head. The ResponseWriter can't flush or
+// hijack. The context notices a client that disconnects only after its Done was called.
 //
-// The server's Close does not interrupt plain requests under way: WaitIdle does.
+// A timeout may end 1/16 early. The server's Close does not interrupt fast requests: WaitIdle does.
 func WrapServer(s *http.Server, on net.Listener) *Listener {
-	l := newListener(on)
+	l := &Listener{Listener: on, conns: map[*Conn]struct{}{}, over: make(chan struct{})}
 	l.handler, l.writeTimeout, l.idleTimeout = s.Handler, s.WriteTimeout, s.IdleTimeout
 	if l.handler == nil {
 		l.handler = http.DefaultServeMux
 	}
 	if l.idleTimeout == 0 {
 		l.idleTimeout = s.ReadTimeout
+	}
+	l.slack = l.writeTimeout / 16
+	if d := l.idleTimeout / 16; l.slack == 0 || 0 < d && d < l.slack {
+		l.slack = d
 	}
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		if own, ok := c.(*Conn); ok {
@@ -48,8 +52,9 @@ func WrapServer(s *http.Server, on net.Listener) *Listener {
 	return l
 }
 
-// WaitIdle waits until the last connection is closed, after the server's Shutdown: that does not know of plain requests, and what it
-// closes is open until the request under way is answered. When ctx ends before, WaitIdle closes what is left and returns ctx's error.
+// WaitIdle waits until the last connection is closed. Call it after the server's Shutdown, which does not know of fast requests: a
+// connection that it closes stays open until its fast request is answered. If ctx ends first, WaitIdle closes the remaining
+// connections and returns ctx's error.
 func (l *Listener) WaitIdle(ctx context.Context) error {
 	select {
 	case <-l.over:
@@ -57,40 +62,41 @@ func (l *Listener) WaitIdle(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	for _, c := range l.open() {
-		_ = c.Conn.Close() // Who uses it still hears of it.
+		_ = c.Conn.Close() // Its user gets the error.
 	}
 	return ctx.Err()
 }
 
-// The phases of a connection, by what net/http does with it: between two requests it says that it is idle, sets the deadline for the next
-// request, waits for its first bytes, and sets the deadline for the rest of its head.
+// The phases of a connection. Between two requests net/http reports that it is idle, sets the deadline for the next request, waits
+// for its first bytes, and sets the deadline for the rest of its head.
 const (
 	busy int32 = iota
 	ended
 	waiting
 )
 
-// Read implements net.Conn. What net/http reads while it waits for a request, into a buffer that is empty, is the beginning of
-// one: what is plain of it net/http does not get to see. Any other bytes may be the middle of a request, and are never looked
-// at.
+// Read implements net.Conn. If net/http waits for a request and reads into its whole buffer, the bytes are the beginning of a request;
+// then fast requests among them are served here, and net/http does not see them. Any other bytes may be the middle of a request and are
+// passed on.
 //
-// Both conditions are needed. While net/http waits, its buffer may hold the first bytes of the request already: the one that it read
-// while it listened for the client's hanging up, or up to three that came behind the last request. Then it reads into what is left of the
-// buffer, which is shorter. And in the midst of a request it may well read into all of it, but then it does not wait.
+// Both conditions are needed. While net/http waits, its buffer may already hold the first bytes of the request: one that it read while
+// it watched for a disconnect, or up to three that followed the last request. Then it reads into the rest of the buffer. And in
+// the middle of a request it may read into the whole buffer, but then it does not wait.
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.room == 0 {
 		// The first read is into all of the buffer.
 		c.room = len(p)
 	}
 	if c.phase.Swap(busy) != waiting || len(p) != c.room {
-		return c.receive(p)
+		return c.Conn.Read(p)
 	}
+	var moved time.Time
 	for {
-		n, err := c.receive(p)
+		n, err := c.Conn.Read(p)
 		if err != nil {
 			return n, err
 		}
-		if n, err = c.serveFast(p, n); n > 0 || err != nil {
+		if n, err = c.serveFast(p, n, &moved); n > 0 || err != nil {
 			return n, err
 		}
 	}
@@ -101,12 +107,18 @@ func (c *Conn) SetReadDeadline(t time.Time) error {
 	if !c.phase.CompareAndSwap(ended, waiting) {
 		c.phase.Store(busy)
 	}
-	return c.readUntil(t)
+	return c.Conn.SetReadDeadline(t)
 }
 
-// serveFast answers the plain requests that the first n bytes of p begin with. What is left it moves to the front of p, and returns how
-// much that is.
-func (c *Conn) serveFast(p []byte, n int) (left int, err error) {
+// SetDeadline implements net.Conn.
+func (c *Conn) SetDeadline(t time.Time) error {
+	c.phase.Store(busy)
+	return c.Conn.SetDeadline(t)
+}
+
+// serveFast serves the fast requests that the first n bytes of p begin with. It moves the rest to the front of p, and returns its
+// length. moved is when the connection's deadlines were set last.
+func (c *Conn) serveFast(p []byte, n int, moved *time.Time) (left int, err error) {
 	for n > 0 {
 		x := exchanges.Get().(*exchange)
 		length, ok := x.request.read(p[:n])
@@ -114,7 +126,7 @@ func (c *Conn) serveFast(p []byte, n int) (left int, err error) {
 			exchanges.Put(x)
 			return n, nil
 		}
-		ahead, err := c.serve(x)
+		ahead, err := c.serve(x, moved)
 		if err != nil {
 			return 0, err
 		}
@@ -124,7 +136,7 @@ func (c *Conn) serveFast(p []byte, n int) (left int, err error) {
 	return 0, nil
 }
 
-// exchange is a plain request and its answer. One that ended well is used again.
+// exchange is a fast request and its response. One that ended well is used again.
 type exchange struct {
 	request  fastRequest
 	response responseWriter
@@ -134,38 +146,48 @@ var exchanges = sync.Pool{New: func() any {
 	return &exchange{request: fastRequest{header: http.Header{}}, response: responseWriter{header: http.Header{}}}
 }}
 
-// maxPooled is the most room, in bytes, that is kept for the next answer.
+// maxPooled is the largest response, in bytes, whose buffers are used again.
 const maxPooled = 64 << 10
 
-// serve has the handler answer, and writes the answer. An error is the connection's end.
-func (c *Conn) serve(x *exchange) (ahead []byte, err error) {
+// serve calls the handler and writes the response. An error ends the connection.
+func (c *Conn) serve(x *exchange, moved *time.Time) (ahead []byte, err error) {
 	if !c.state.CompareAndSwap(open, serving) {
 		return nil, net.ErrClosed
 	}
-	ahead = c.handle(x)
-	now, a := time.Now(), &x.response
-	if d := c.listener.writeTimeout; d > 0 {
-		_ = c.SetWriteDeadline(now.Add(d))
+	ahead, watched := c.handle(x)
+	now, w := time.Now(), &x.response
+	if watched || now.Sub(*moved) > c.listener.slack {
+		*moved = now
+		c.moveDeadlines(now)
 	}
-	a.closes = a.closes || c.state.Load() == closing
-	_, err = c.send(a.finish(now))
-	if c.leave() || a.closes || err != nil {
-		// net/http takes it for the client's end, and closes the connection.
+	w.closes = w.closes || c.state.Load() == closing
+	_, err = c.Conn.Write(w.finish(now))
+	if c.leave() || w.closes || err != nil {
+		// net/http takes it for the end of the client's requests, and closes the connection.
 		return nil, io.EOF
 	}
-	if cap(a.out)+cap(a.body) <= maxPooled {
-		a.empty()
+	if cap(w.out)+cap(w.body) <= maxPooled {
+		w.empty()
 		exchanges.Put(x)
+	}
+	return ahead, nil
+}
+
+// moveDeadlines sets the deadlines for writing a response and for reading the next request. A connection that can't have them fails
+// when it is used.
+func (c *Conn) moveDeadlines(now time.Time) {
+	if d := c.listener.writeTimeout; d > 0 {
+		_ = c.SetWriteDeadline(now.Add(d))
 	}
 	var idle time.Time
 	if d := c.listener.idleTimeout; d > 0 {
 		idle = now.Add(d)
 	}
-	return ahead, c.readUntil(idle)
+	_ = c.Conn.SetReadDeadline(idle)
 }
 
-// handle calls the handler. When that panics it is net/http that closes the connection.
-func (c *Conn) handle(x *exchange) (ahead []byte) {
+// handle calls the handler. If the handler panics, net/http closes the connection.
+func (c *Conn) handle(x *exchange) (ahead []byte, watched bool) {
 	ctx := &requestContext{Context: c.base, conn: c}
 	done := false
 	defer func() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/plans"
 )
 
@@ -16,7 +17,7 @@ const MaxAllocations = 4
 
 // Gate is a directory with one caller, and a limiter.
 type Gate struct {
-	directory *keys.Directory
+	directory *callers.Directory
 	limiter   plans.Limiter
 	key       string
 }
@@ -27,7 +28,7 @@ func NewGate(l plans.Limiter) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{directory: keys.NewDirectory(oneCaller{token.Digest()}, keys.Live, time.Now), limiter: l, key: token.Reveal()}
+	g := &Gate{directory: callers.NewDirectory(oneCaller{token.Digest()}, keys.Live, time.Now), limiter: l, key: token.Reveal()}
 	g.directory.FeedRestored()
 	return g, g.Admit(context.Background())
 }

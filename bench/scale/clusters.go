@@ -20,8 +20,8 @@ import (
 
 const (
 	clusterTime = 3 * time.Second
-	// callers is the number of concurrent callers at each server, callersTogether at all servers together.
-	callers, callersTogether = 32, 64
+	// clusterCallers is the number of concurrent callers at each server, callersTogether at all servers together.
+	clusterCallers, callersTogether = 32, 64
 	// clusterTenants is the number of tenants.
 	clusterTenants = 64
 	// maxWorkGrowth bounds the work per request as a multiple of one server's.
@@ -33,7 +33,7 @@ func clusters(ctx context.Context, e *env) (t *table, err error) {
 		title: "Servers that share a Redis",
 		about: fmt.Sprintf("Limiters as in the servers, in one process with one Redis, deciding continuously for %d tenants during %v: with %d callers at every server, and "+
 			"with %d callers spread over all servers. *Scripts* are script calls in Redis; *Redis µs* is its CPU time. There is less than one script per request because "+
-			"requests that arrive during a call are sent together in the next one, those of one tenant as one. With spread callers fewer requests coincide.", clusterTenants, clusterTime, callers, callersTogether),
+			"requests that arrive during a call are sent together in the next one, those of one tenant as one. With spread callers fewer requests coincide.", clusterTenants, clusterTime, clusterCallers, callersTogether),
 		head: []string{"servers", "requests/s", "scripts per request", "Redis µs per request", "spread: requests/s", "scripts per request", "Redis µs per request"},
 	}
 	server, err := servers.StartRedis(ctx, e.dir)
@@ -43,7 +43,7 @@ func clusters(ctx context.Context, e *env) (t *table, err error) {
 	defer func() { err = errors.Join(err, server.Stop(context.WithoutCancel(ctx))) }()
 	var each, spread []float64
 	for _, n := range e.upTo(1, 2, 4, 8, 16) {
-		full, err := decide(ctx, server.URL, n, callers*n)
+		full, err := decide(ctx, server.URL, n, clusterCallers*n)
 		if err != nil {
 			return nil, err
 		}

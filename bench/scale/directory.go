@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/plans"
 )
 
@@ -26,7 +27,7 @@ const (
 
 // fullDirectory is a directory with many callers.
 type fullDirectory struct {
-	*keys.Directory
+	*callers.Directory
 	tokens []string
 	// bytes is the heap per caller; resident is the resident memory of the process in MB.
 	bytes, resident float64
@@ -78,7 +79,7 @@ func newFullDirectory(ctx context.Context, n int) (*fullDirectory, error) {
 		h.tokens[i] = token.Reveal()
 	}
 	before := heap()
-	h.Directory = keys.NewDirectory(manyCallers{tenants: uint64(max(1, n/keysPerTenant))}, keys.Live, time.Now)
+	h.Directory = callers.NewDirectory(manyCallers{tenants: uint64(max(1, n/keysPerTenant))}, keys.Live, time.Now)
 	h.FeedRestored()
 	for _, token := range h.tokens {
 		if err := h.addCaller(ctx, token); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"petstore.example/internal/keys"
+	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/store"
 )
 
@@ -21,7 +21,7 @@ const readyTimeout = time.Second
 // health reports whether this server should receive requests, and what it cannot reach.
 type health struct {
 	db        *store.DB
-	directory *keys.Directory
+	directory *callers.Directory
 	limits    *limits
 	stopping  atomic.Bool
 }

@@ -12,6 +12,8 @@ import (
 
 	"petstore.example/internal/freshness"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/keys/callers"
+	"petstore.example/internal/keys/strikes"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 )
@@ -41,14 +43,14 @@ func openLimits(ctx context.Context, cfg config, db *store.DB, cluster *member, 
 }
 
 // strikes counts where the limits are counted. A ban is known to this server at once.
-func (l *limits) strikes(db *store.DB, directory *keys.Directory, log zerolog.Logger) *keys.Strikes {
-	o := keys.StrikesOptions{Bans: db.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: log}
+func (l *limits) strikes(db *store.DB, directory *callers.Directory, log zerolog.Logger) *strikes.Counter {
+	o := strikes.Options{Bans: db.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: log}
 	if l.redis != nil {
 		o.OpenShared = func() (limiter.Store, error) {
 			return redisstore.NewStoreWithOptions(l.client, limiter.StoreOptions{Prefix: "pst:strikes"})
 		}
 	}
-	return keys.NewStrikes(o)
+	return strikes.New(o)
 }
 
 // seededMemory returns a limiter that knows what was used today before this process started.

@@ -11,7 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/api"
-	"petstore.example/internal/keys"
+	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 )
@@ -38,7 +38,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	}
 	defer logError(log, "close cluster", cluster.Close)
 
-	directory := keys.NewDirectory(db.Keys, cfg.keys(), time.Now)
+	directory := callers.NewDirectory(db.Keys, cfg.keys(), time.Now)
 	stopListening := background(log, "hear changes", func(ctx context.Context) error {
 		return store.Listen(ctx, string(cfg.DatabaseURL), directory, cluster.Wake, log)
 	})

@@ -9,6 +9,7 @@ import (
 
 	"petstore.example/internal/diagnose"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
 )
@@ -23,9 +24,9 @@ func (m callerMap) Caller(_ context.Context, d keys.Digest, _ time.Time) (keys.C
 // with a caller: on what the API knows, and on what is recorded of the same key.
 func TestDiagnosisIsTheAnswer(t *testing.T) {
 	t.Parallel()
-	callers := callerMap{}
+	known := callerMap{}
 	w := newWorld(t, func(c *Config) {
-		d := keys.NewDirectory(callers, keys.Live, c.Clock)
+		d := callers.NewDirectory(known, keys.Live, c.Clock)
 		d.FeedRestored()
 		c.Directory = d
 	})
@@ -61,7 +62,7 @@ func TestDiagnosisIsTheAnswer(t *testing.T) {
 		if wrong(6) {
 			c.PerMinute, record.Key.PerMinute = 1, 1
 		}
-		callers[token.Digest()], record.Tenant, record.UsedToday = c, tenant, 1
+		known[token.Digest()], record.Tenant, record.UsedToday = c, tenant, 1
 		w.limiter.Take(t.Context(), claim(&c), w.clock()) // Uses up every limit of 1.
 		decision := w.limiter.Peek(t.Context(), claim(&c), w.clock())
 		w.refusals.all = nil
@@ -76,9 +77,9 @@ func TestDiagnosisIsTheAnswer(t *testing.T) {
 		for _, r := range w.refusals.all {
 			record.Refusals = append(record.Refusals, usage.RefusalRecord{Refusal: r})
 		}
-		known, recorded := diagnose.Caller(&c, keys.Live, &decision, w.clock()), record.Verdict()
-		if known.Code != answer.Code || recorded.Code != known.Code || recorded.Reason != known.Reason || !recorded.Until.Equal(known.Until) {
-			t.Errorf("%07b: the API answers %s, the verdict is %+v, of the record %+v", bits, answer.Code, known, recorded)
+		atOnce, recorded := diagnose.Caller(&c, keys.Live, &decision, w.clock()), record.Verdict()
+		if atOnce.Code != answer.Code || recorded.Code != atOnce.Code || recorded.Reason != atOnce.Reason || !recorded.Until.Equal(atOnce.Until) {
+			t.Errorf("%07b: the API answers %s, the verdict is %+v, of the record %+v", bits, answer.Code, atOnce, recorded)
 		}
 		codes[answer.Code]++
 	}

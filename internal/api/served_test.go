@@ -19,6 +19,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/httpfast"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
 )
@@ -38,7 +39,7 @@ func newServed(tb testing.TB, q plans.Quota) *served {
 		tb.Fatal(err)
 	}
 	s := &served{key: token.Reveal(), tenant: &plans.Tenant{ID: 1, Name: "acme", Plan: plans.Enterprise, Quota: q}}
-	directory := keys.NewDirectory(s, keys.Live, time.Now)
+	directory := callers.NewDirectory(s, keys.Live, time.Now)
 	directory.FeedRestored()
 	limiter, stamps := stampedMemory()
 	pets := newFakePets()
@@ -60,7 +61,7 @@ func newServed(tb testing.TB, q plans.Quota) *served {
 	return s
 }
 
-// Caller implements keys.CallerStore.
+// Caller implements callers.Store.
 func (s *served) Caller(context.Context, keys.Digest, time.Time) (keys.Caller, error) {
 	return keys.Caller{KeyID: "key_0123456789abcdef", Environment: keys.Live, Tenant: s.tenant}, nil
 }

@@ -19,6 +19,8 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/contract"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/keys/callers"
+	"petstore.example/internal/keys/strikes"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
@@ -104,12 +106,12 @@ func serve(t *testing.T) (url, key string) {
 			t.Fatal(err)
 		}
 	}
-	strikes := keys.NewStrikes(keys.StrikesOptions{Bans: db.Bans})
+	strikes := strikes.New(strikes.Options{Bans: db.Bans})
 	t.Cleanup(strikes.Close)
 	s := httptest.NewUnstartedServer(nil)
 	url = "http://" + s.Listener.Addr().String()
 	h, err := api.New(api.Config{
-		Directory: keys.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: plans.NewMemory(), Addresses: plans.NewAddresses(6000),
+		Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: plans.NewMemory(), Addresses: plans.NewAddresses(6000),
 		Strikes: strikes, Meter: usage.NewMeter(db.Usage, usage.Options{}), Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
 		BaseURL: url + "/v1", Log: zerolog.Nop(),
 	})

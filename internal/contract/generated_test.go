@@ -19,6 +19,8 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/keys/callers"
+	"petstore.example/internal/keys/strikes"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
@@ -52,10 +54,10 @@ func newHouse(t *testing.T) *house {
 	staff := open(t, database.URL, store.Options{})
 	h.key = issue(t, staff)
 	db := open(t, database.APIURL, store.Options{AsAPI: true})
-	strikes := keys.NewStrikes(keys.StrikesOptions{Bans: db.Bans})
+	strikes := strikes.New(strikes.Options{Bans: db.Bans})
 	t.Cleanup(strikes.Close)
 	h.Handler, err = api.New(api.Config{
-		Directory: keys.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: plans.NewMemory(), Addresses: plans.NewAddresses(1 << 40),
+		Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: plans.NewMemory(), Addresses: plans.NewAddresses(1 << 40),
 		Strikes: strikes, Meter: usage.NewMeter(db.Usage, usage.Options{}), Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
 		BaseURL: "https://api.example.com/v1", Log: zerolog.Nop(),
 	})

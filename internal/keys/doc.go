@@ -1,8 +1,8 @@
-// Package keys knows who calls: API keys, the callers they stand for, and bans.
+// Package keys defines API keys, the callers they stand for, and bans. Its Service issues, identifies, edits, rotates and
+// revokes keys.
 //
-// A key's plaintext exists in the customer's hands and, once, in the answer that issued it. The platform stores and
-// compares only its SHA-256 digest. A Token never prints itself.
+// The plaintext of a key exists with the customer and, once, in the response that issued it. The platform stores and
+// compares only its SHA-256 digest. A Token prints itself redacted.
 //
-// The Directory answers "whose key is this?" from memory and is told of every change by notices from the database; see
-// its comment for what happens while those cannot arrive.
+// Package callers finds the caller of a request, package strikes bans keys that go on calling after refusals.
 package keys

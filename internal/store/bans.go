@@ -8,13 +8,14 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/keys/strikes"
 	"petstore.example/internal/store/pgconn"
 )
 
 // Bans stores the bans of keys.
 type Bans struct{ db *pgconn.DB }
 
-var _ keys.BanStore = Bans{}
+var _ strikes.BanStore = Bans{}
 
 const (
 	selectBan = `
@@ -55,7 +56,7 @@ func selectBans(ctx context.Context, q pgconn.Queryer, rest string, args ...any)
 	return bans, nil
 }
 
-// PlaceAutomaticBan implements keys.BanStore. Like every change to a key or its bans it locks the key's row first, so
+// PlaceAutomaticBan implements strikes.BanStore. Like every change to a key or its bans it locks the key's row first, so
 // of servers that come at the same moment one places the ban and the others find it.
 func (d Bans) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string, now time.Time) (b keys.Ban, err error) {
 	now = now.UTC().Truncate(time.Microsecond) // as Postgres keeps it

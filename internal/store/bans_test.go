@@ -13,6 +13,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/keys/callers"
+	"petstore.example/internal/keys/strikes"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 )
@@ -220,9 +222,9 @@ func TestTheRequestAfterTheLastStrikeMeetsTheBan(t *testing.T) {
 	k, digest := db.key(t, 1), token.Digest()
 	db.exec(t, `update api_keys set digest = $1 where id = $2`, digest[:], k.ID)
 	clock := func() time.Time { return eleven }
-	directory := keys.NewDirectory(db.api.Keys, keys.Live, clock)
+	directory := callers.NewDirectory(db.api.Keys, keys.Live, clock)
 	directory.FeedRestored()
-	strikes := keys.NewStrikes(keys.StrikesOptions{
+	strikes := strikes.New(strikes.Options{
 		Bans: db.api.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: zerolog.Nop(),
 	})
 	defer strikes.Close()

@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/plans"
 )
 
-var _ keys.CallerStore = Keys{}
+var _ callers.Store = Keys{}
 
 // callerQuery finds whose key it is, by its digest ($2), with the ban in force at $1 that ends last.
 const callerQuery = `
@@ -49,7 +50,7 @@ type callerRow struct {
 	BanEndsAt   sql.NullTime     `db:"ban_ends_at"`
 }
 
-// Caller implements keys.CallerStore.
+// Caller implements callers.Store.
 func (d Keys) Caller(ctx context.Context, digest keys.Digest, now time.Time) (keys.Caller, error) {
 	var rows []callerRow
 	if err := d.db.Select(ctx, &rows, callerQuery, now, digest[:]); err != nil {

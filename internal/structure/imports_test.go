@@ -57,10 +57,13 @@ var below = map[string][]string{
 	"internal/api":   {"internal/freshness", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/usage"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
 	"internal/plans": {"internal/cluster", "internal/freshness"},
-	"internal/store": {"internal/keys", "internal/plans", "internal/cluster", "internal/catalog", "internal/usage", "internal/audit", "internal/store/pgconn", "migrations"},
+	"internal/store": {"internal/keys", "internal/keys/callers", "internal/keys/strikes", "internal/plans", "internal/cluster", "internal/catalog", "internal/usage", "internal/audit", "internal/store/pgconn", "migrations"},
 
 	"internal/store/pgconn": {"internal/keys", "internal/catalog", "internal/usage"},
 	"internal/diagnose":     {"internal/keys", "internal/plans", "internal/usage"},
+
+	"internal/keys/callers": {"internal/keys", "internal/plans"},
+	"internal/keys/strikes": {"internal/keys"},
 
 	"internal/api/reference": {"docs", "internal/api/httpfield"},
 
@@ -91,7 +94,10 @@ var ignorant = map[string][]string{
 	"internal/keys":     {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
 	"internal/api":      {"database/sql", "github.com/lib/pq", "github.com/jmoiron/sqlx", "github.com/spf13/cobra"},
 	"internal/diagnose": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
-	"internal/store":    {"github.com/gin-gonic/gin", "github.com/spf13/cobra"},
+
+	"internal/keys/callers": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
+	"internal/keys/strikes": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
+	"internal/store":        {"github.com/gin-gonic/gin", "github.com/spf13/cobra"},
 }
 
 // aside packages help to test and to measure. They may import what they want, and no program is made of them.

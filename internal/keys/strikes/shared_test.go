@@ -1,4 +1,4 @@
-package keys_test
+package strikes_test
 
 import (
 	"testing"
@@ -9,12 +9,12 @@ import (
 	"github.com/ulule/limiter/v3"
 	redisstore "github.com/ulule/limiter/v3/drivers/store/redis"
 
-	"petstore.example/internal/keys"
+	"petstore.example/internal/keys/strikes"
 	"petstore.example/internal/plans/redistest"
 )
 
-// strikesOver counts in the Redis server at that address, as `petstore serve` does.
-func strikesOver(t *testing.T, url string, bans keys.BanStore) *keys.Strikes {
+// newCounter counts in the Redis server at that address, as `petstore serve` does.
+func newCounter(t *testing.T, url string, bans strikes.BanStore) *strikes.Counter {
 	t.Helper()
 	o, err := redis.ParseURL(url)
 	if err != nil {
@@ -23,7 +23,7 @@ func strikesOver(t *testing.T, url string, bans keys.BanStore) *keys.Strikes {
 	o.ContextTimeoutEnabled, o.MaxRetries, o.DisableIdentity = true, -1, true
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = 150*time.Millisecond, 150*time.Millisecond, 150*time.Millisecond
 	client := redis.NewClient(o)
-	s := keys.NewStrikes(keys.StrikesOptions{
+	s := strikes.New(strikes.Options{
 		Bans: bans, Log: zerolog.Nop(),
 		OpenShared: func() (limiter.Store, error) {
 			return redisstore.NewStoreWithOptions(client, limiter.StoreOptions{Prefix: "strikes"})
@@ -60,7 +60,7 @@ func TestTwoServersCountStrikesTogether(t *testing.T) {
 	t.Parallel()
 	url := redistest.Shared(t)
 	bans := &banTable{}
-	first, second := strikesOver(t, url, bans), strikesOver(t, url, bans)
+	first, second := newCounter(t, url, bans), newCounter(t, url, bans)
 	count := inRedis(t, url, "key_a")
 	c := caller("key_a", 60)
 	refuse(first, c, 30)
@@ -77,7 +77,7 @@ func TestStrikesGoOnWithoutRedis(t *testing.T) {
 	server := redistest.New(t)
 	bans := &banTable{}
 	server.Stop()
-	s := strikesOver(t, server.URL, bans) // Redis is not there when the server starts
+	s := newCounter(t, server.URL, bans) // Redis is not there when the server starts
 	refuse(s, caller("key_a", 60), 60)
 	eventually(t, "key_a is banned without Redis", func() bool { return len(bans.banned()) == 1 })
 

@@ -1,4 +1,4 @@
-package keys_test
+package strikes_test
 
 import (
 	"bytes"
@@ -17,10 +17,11 @@ import (
 	"github.com/ulule/limiter/v3"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/keys/strikes"
 	"petstore.example/internal/plans"
 )
 
-// banTable keeps bans in memory as keys.BanStore asks for. It can be away, and it can hang.
+// banTable keeps bans in memory as strikes.BanStore asks for. It can be away, and it can hang.
 type banTable struct {
 	mu    sync.Mutex
 	bans  []keys.Ban
@@ -72,7 +73,7 @@ func caller(keyID string, perMinute int64) *keys.Caller {
 	return &keys.Caller{KeyID: keyID, Tenant: &plans.Tenant{ID: 7, Quota: plans.Quota{PerMinute: perMinute}}}
 }
 
-func refuse(s *keys.Strikes, c *keys.Caller, times int) {
+func refuse(s *strikes.Counter, c *keys.Caller, times int) {
 	for range times {
 		s.Refused(context.Background(), c, time.Now())
 	}
@@ -92,7 +93,7 @@ func TestTheRefusalThatReachesTheLimitBans(t *testing.T) {
 			t.Parallel()
 			bans := &banTable{}
 			var told []keys.Ban
-			s := keys.NewStrikes(keys.StrikesOptions{
+			s := strikes.New(strikes.Options{
 				Bans: bans, OnBan: func(b keys.Ban) { told = append(told, b) }, Log: zerolog.Nop(),
 			})
 			defer s.Close()
@@ -113,7 +114,7 @@ func TestStrikesBeginAnewAfterABan(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		bans := &banTable{}
-		s := keys.NewStrikes(keys.StrikesOptions{Bans: bans, Log: zerolog.Nop()})
+		s := strikes.New(strikes.Options{Bans: bans, Log: zerolog.Nop()})
 		defer s.Close()
 		c := caller("key_a", 60)
 		refuse(s, c, 60)
@@ -129,7 +130,7 @@ func TestStrikesAreForgottenAfterFiveMinutes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		bans := &banTable{}
-		s := keys.NewStrikes(keys.StrikesOptions{Bans: bans, Log: zerolog.Nop()})
+		s := strikes.New(strikes.Options{Bans: bans, Log: zerolog.Nop()})
 		defer s.Close()
 		c := caller("key_a", 60)
 		refuse(s, c, 30)
@@ -148,7 +149,7 @@ func TestConcurrentRefusalsPlaceOneBan(t *testing.T) {
 	t.Parallel()
 	bans := &banTable{}
 	var told atomic.Int64
-	s := keys.NewStrikes(keys.StrikesOptions{
+	s := strikes.New(strikes.Options{
 		Bans: bans, OnBan: func(keys.Ban) { told.Add(1) }, Log: zerolog.Nop(),
 	})
 	defer s.Close()
@@ -167,7 +168,7 @@ func TestConcurrentRefusalsPlaceOneBan(t *testing.T) {
 func TestWhoHangsUpIsBannedAllTheSame(t *testing.T) {
 	t.Parallel()
 	bans := &banTable{}
-	s := keys.NewStrikes(keys.StrikesOptions{Bans: bans, Log: zerolog.Nop()})
+	s := strikes.New(strikes.Options{Bans: bans, Log: zerolog.Nop()})
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -182,14 +183,14 @@ func TestABanThatFailsIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		bans := &banTable{away: true}
-		s := keys.NewStrikes(keys.StrikesOptions{Bans: bans, Log: zerolog.New(&log)})
+		s := strikes.New(strikes.Options{Bans: bans, Log: zerolog.New(&log)})
 		defer s.Close()
 		c := caller("key_a", 30)
 		refuse(s, c, 100)
 		if n := bans.tried(); n != 1 {
 			t.Errorf("%d attempts within a moment, want 1", n)
 		}
-		if !strings.Contains(log.String(), "a ban can't be placed") {
+		if !strings.Contains(log.String(), "key could not be banned") {
 			t.Errorf("the log does not say it: %s", log.String())
 		}
 		time.Sleep(time.Second)
@@ -205,7 +206,7 @@ func TestAHangingStoreHoldsARequestShortly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		bans := &banTable{hangs: true}
-		s := keys.NewStrikes(keys.StrikesOptions{Bans: bans, Log: zerolog.Nop()})
+		s := strikes.New(strikes.Options{Bans: bans, Log: zerolog.Nop()})
 		c := caller("key_a", 30)
 		began := time.Now()
 		refuse(s, c, 30)
@@ -268,7 +269,7 @@ func TestSharedStrikesAreSentInBatches(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		bans, shared := &banTable{}, &sharedTable{}
-		s := keys.NewStrikes(keys.StrikesOptions{Bans: bans, OpenShared: shared.open, Log: zerolog.Nop()})
+		s := strikes.New(strikes.Options{Bans: bans, OpenShared: shared.open, Log: zerolog.Nop()})
 		defer s.Close()
 		c := caller("key_a", 60)
 		refuse(s, c, 59)
@@ -301,7 +302,7 @@ func TestWithoutTheSharedStoreStrikesAreCountedHere(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				bans := &banTable{}
-				s := keys.NewStrikes(keys.StrikesOptions{Bans: bans, OpenShared: broken.open, Log: zerolog.Nop()})
+				s := strikes.New(strikes.Options{Bans: bans, OpenShared: broken.open, Log: zerolog.Nop()})
 				defer s.Close()
 				began := time.Now()
 				for range 6 {
@@ -332,10 +333,10 @@ func TestWithoutTheSharedStoreStrikesAreCountedHere(t *testing.T) {
 
 func BenchmarkRefused(b *testing.B) {
 	shared := &sharedTable{}
-	for name, o := range map[string]keys.StrikesOptions{"own": {}, "shared": {OpenShared: shared.open}} {
+	for name, o := range map[string]strikes.Options{"own": {}, "shared": {OpenShared: shared.open}} {
 		b.Run(name, func(b *testing.B) {
 			o.Bans, o.Log = &banTable{away: true}, zerolog.Nop()
-			s := keys.NewStrikes(o)
+			s := strikes.New(o)
 			defer s.Close()
 			c, now := caller("key_a", 1000), time.Now()
 			b.ReportAllocs()

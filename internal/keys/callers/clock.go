@@ -1,0 +1,211 @@
+package callers
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	"petstore.example/internal/keys"
+)
+
+const (
+	// shardCount is a power of two up to 256. A shard grows by itself, so that a put waits for a 64th of the whole.
+	shardCount = 64
+	// bucketSize makes a bucket one line of the processor's cache.
+	bucketSize = 6
+	// loadFactor is the most entries a bucket has on average. Then one in forty is in an overflow bucket.
+	loadFactor = 4
+	// maxAdvance is how many buckets evict searches for an unused entry, which takes some 100 µs.
+	maxAdvance = 256
+)
+
+// clockCache is a hash table of entries by digest with CLOCK eviction: a full one evicts entries that were not used since
+// the clock last passed them. So a flood of keys that come once does not evict those that come again.
+//
+// It is made for a million entries, where a look-up waits for memory: get reads one line for the bucket and then the
+// entry. Maps for any key type read three lines and more (ADR 4). get takes no lock, and finds what was put before it.
+type clockCache struct {
+	capacity int
+	shards   [shardCount]atomic.Pointer[shard]
+
+	mu    sync.Mutex // for put and remove
+	count atomic.Int64
+	// hand is the position of the clock: a shard and the next bucket of it.
+	hand struct{ shard, bucket int }
+}
+
+// shard has a power of two of buckets. A digest is random, so its bits are the hash: the first byte is the shard, the
+// second the tag, the next eight the bucket.
+type shard struct {
+	buckets []bucket
+	count   int // under clockCache.mu
+}
+
+// bucket has a tag for each entry in a byte of tags, 0 for none, so that few entries are read in vain.
+type bucket struct {
+	tags     atomic.Uint64
+	entries  [bucketSize]atomic.Pointer[entry]
+	overflow atomic.Pointer[bucket]
+}
+
+func newClockCache(capacity int) *clockCache {
+	c := &clockCache{capacity: capacity}
+	for i := range c.shards {
+		c.shards[i].Store(&shard{buckets: make([]bucket, 1)})
+	}
+	return c
+}
+
+func (c *clockCache) shard(d *keys.Digest) *atomic.Pointer[shard] { return &c.shards[d[0]%shardCount] }
+
+func tag(d *keys.Digest) byte { return max(d[1], 1) }
+
+func (s *shard) bucket(d *keys.Digest) *bucket {
+	return &s.buckets[binary.LittleEndian.Uint64(d[2:])&uint64(len(s.buckets)-1)]
+}
+
+// get returns nil if there is no entry with that digest.
+func (c *clockCache) get(d *keys.Digest) *entry {
+	b, i := c.shard(d).Load().bucket(d).find(d)
+	if b == nil {
+		return nil
+	}
+	e := b.entries[i].Load()
+	if e != nil && !e.used.Load() {
+		e.used.Store(true)
+	}
+	return e
+}
+
+// find returns the bucket of the chain that has the digest, and its index there, or nil.
+func (b *bucket) find(d *keys.Digest) (*bucket, int) {
+	const ones = 0x01_01_01_01_01_01_01_01
+	wanted := uint64(tag(d)) * ones
+	for ; b != nil; b = b.overflow.Load() {
+		// All tags are compared at once, without a branch to mispredict. In differ, the bytes of the wanted tag are 0; in
+		// found, their highest bits are set and nothing else.
+		differ := b.tags.Load() ^ wanted
+		for found := ^((differ&(0x7f*ones) + 0x7f*ones) | differ | 0x7f*ones); found != 0; found &= found - 1 {
+			i := bits.TrailingZeros64(found) / 8
+			if e := b.entries[i%bucketSize].Load(); e != nil && e.digest == *d {
+				return b, i
+			}
+		}
+	}
+	return nil, 0
+}
+
+// put adds the entry or replaces the one with its digest.
+func (c *clockCache) put(e *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	in := c.shard(&e.digest)
+	if b, i := in.Load().bucket(&e.digest).find(&e.digest); b != nil {
+		b.entries[i].Store(e)
+		return
+	}
+	for int(c.count.Load()) >= c.capacity {
+		c.evict()
+	}
+	s := in.Load()
+	if s.count == loadFactor*len(s.buckets) {
+		s = s.grown()
+		in.Store(s)
+	}
+	s.add(e)
+	c.count.Add(1)
+}
+
+// grown returns a copy of the shard with twice the buckets. A concurrent get still finds everything in the old one.
+func (s *shard) grown() *shard {
+	larger := &shard{buckets: make([]bucket, 2*len(s.buckets))}
+	for i := range s.buckets {
+		for b := &s.buckets[i]; b != nil; b = b.overflow.Load() {
+			for j := range b.entries {
+				if e := b.entries[j].Load(); e != nil {
+					larger.add(e)
+				}
+			}
+		}
+	}
+	return larger
+}
+
+func (s *shard) add(e *entry) {
+	s.count++
+	for b := s.bucket(&e.digest); ; b = b.overflow.Load() {
+		for i := range b.entries {
+			if b.entries[i].Load() == nil {
+				// The tag comes last: it is what makes the entry found.
+				b.entries[i].Store(e)
+				b.tags.Or(uint64(tag(&e.digest)) << (8 * i))
+				return
+			}
+		}
+		if b.overflow.Load() == nil {
+			b.overflow.Store(&bucket{})
+		}
+	}
+}
+
+// remove removes the entry with that digest, if there is one.
+func (c *clockCache) remove(d *keys.Digest) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.shard(d).Load()
+	home := s.bucket(d)
+	if b, i := home.find(d); b != nil {
+		c.clear(s, b, i)
+		home.unlinkEmpty()
+	}
+}
+
+func (c *clockCache) clear(s *shard, b *bucket, i int) {
+	b.tags.And(^(uint64(0xff) << (8 * i)))
+	b.entries[i].Store(nil)
+	s.count--
+	c.count.Add(-1)
+}
+
+// unlinkEmpty removes empty overflow buckets from the chain.
+func (b *bucket) unlinkEmpty() {
+	for next := b.overflow.Load(); next != nil; next = b.overflow.Load() {
+		if next.tags.Load() == 0 {
+			b.overflow.Store(next.overflow.Load())
+		} else {
+			b = next
+		}
+	}
+}
+
+// evict advances the clock to a bucket with unused entries and removes those. After maxAdvance buckets it removes used
+// ones too.
+func (c *clockCache) evict() {
+	for advanced := 0; ; advanced++ {
+		s, home := c.advance()
+		before := s.count
+		for b := home; b != nil; b = b.overflow.Load() {
+			for i := range b.entries {
+				if e := b.entries[i].Load(); e != nil && (!e.used.Swap(false) || advanced >= maxAdvance) {
+					c.clear(s, b, i)
+				}
+			}
+		}
+		if s.count < before {
+			home.unlinkEmpty()
+			return
+		}
+	}
+}
+
+// advance moves the clock's hand on by a bucket and returns the one it passed.
+func (c *clockCache) advance() (*shard, *bucket) {
+	s := c.shards[c.hand.shard].Load()
+	if c.hand.bucket >= len(s.buckets) {
+		c.hand.shard, c.hand.bucket = (c.hand.shard+1)%shardCount, 0
+		s = c.shards[c.hand.shard].Load()
+	}
+	c.hand.bucket++
+	return s, &s.buckets[c.hand.bucket-1]
+}

@@ -1,0 +1,140 @@
+package callers
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"petstore.example/internal/keys"
+)
+
+const (
+	// cacheSize is how many callers are cached, at some 220 bytes each, and unknownSize how many digests of no key.
+	cacheSize   = 1_000_000
+	unknownSize = 10_000
+	// unknownTTL is how long a digest of no key is cached, unless the change feed drops it earlier.
+	unknownTTL = 10 * time.Second
+	// lostTTL is how long a caller is served from memory while the change feed is lost.
+	lostTTL = time.Second
+	// staleTTL is how long after the loss of the feed callers are served from memory if the store is down too.
+	staleTTL = 60 * time.Second
+)
+
+// Store looks callers up.
+type Store interface {
+	// Caller returns keys.ErrKeyNotFound for a digest of no key, and an error that is keys.ErrUnavailable if the store is
+	// down. It finds revoked and expired keys and those of suspended tenants too.
+	Caller(ctx context.Context, digest keys.Digest, now time.Time) (keys.Caller, error)
+}
+
+// Directory finds callers by their keys, from memory. It is safe for concurrent use.
+//
+// While the change feed is healthy, a cached caller is good until it changes. While the feed is lost, a caller is good
+// for a second and is then looked up again. If the store is down too, nobody can revoke a key, and cached callers are
+// served for 60 seconds after the loss of the feed. The first request that finds the store down waits for it; later
+// ones do not, because the store is probed in the background. After the 60 seconds, and for callers that are not
+// cached, Lookup returns keys.ErrUnavailable. When the feed is restored, everything is dropped.
+type Directory struct {
+	store Store
+	env   keys.Environment
+	now   func() time.Time
+
+	callers *clockCache
+	unknown *clockCache
+	// tenants are those of the cached callers by ID, so that the keys of a tenant share one *plans.Tenant.
+	tenants sync.Map
+	feed    feed
+
+	loads  singleflight.Group
+	health storeHealth
+}
+
+// entry is a cached caller or, without a tenant, a digest of no key. What a look-up reads comes first, to be in few
+// lines of the processor's cache.
+type entry struct {
+	digest keys.Digest
+	// version is that of the feed before the entry was loaded, or a later one at which it was still good.
+	version atomic.Uint64
+	// used belongs to clockCache.
+	used atomic.Bool
+	// timeless: the key is good at any time until it changes, so a look-up need not ask for the time.
+	timeless bool
+	keys.Caller
+	// loadedAt is in Unix nanoseconds.
+	loadedAt int64
+}
+
+// NewDirectory returns an empty directory for that environment. Its change feed is lost until FeedRestored is called.
+func NewDirectory(store Store, env keys.Environment, now func() time.Time) *Directory {
+	d := &Directory{
+		store: store, env: env, now: now, callers: newClockCache(cacheSize), unknown: newClockCache(unknownSize),
+	}
+	d.feed.lostSince.Store(now().UnixNano())
+	return d
+}
+
+// Lookup returns the caller with that key. It returns keys.ErrInvalidKey if there is none or the key is not good, and an
+// error that is keys.ErrUnavailable if that can't be known. A banned key is good: see keys.Caller.Banned.
+func (d *Directory) Lookup(ctx context.Context, t keys.Token) (*keys.Caller, error) {
+	if t.Environment() != d.env {
+		return nil, keys.ErrInvalidKey
+	}
+	digest := t.Digest()
+	e := d.callers.get(&digest)
+	if e != nil && e.timeless && d.FeedHealthy() && d.feed.unchanged(e) {
+		return &e.Caller, nil
+	}
+	now := d.now()
+	if e == nil || !d.fresh(e, now) {
+		var err error
+		if e, err = d.refresh(ctx, digest, e, now); err != nil {
+			return nil, err
+		}
+	}
+	if e.Status(d.env, now) != keys.Active {
+		return nil, keys.ErrInvalidKey
+	}
+	return &e.Caller, nil
+}
+
+// refresh looks the caller up again. cached is what is known of it, nil for nothing.
+func (d *Directory) refresh(ctx context.Context, digest keys.Digest, cached *entry, now time.Time) (*entry, error) {
+	if u := d.unknown.get(&digest); u != nil && d.fresh(u, now) && now.UnixNano()-u.loadedAt < int64(unknownTTL) {
+		return nil, keys.ErrInvalidKey
+	}
+	if cached != nil && d.serveStale(cached, now) && d.health.down(now) {
+		d.probe(ctx, digest, now)
+		return cached, nil
+	}
+	e, err := d.load(ctx, digest, now)
+	switch {
+	case err == nil:
+		return e, nil
+	case errors.Is(err, keys.ErrKeyNotFound):
+		return nil, keys.ErrInvalidKey
+	case cached != nil && d.serveStale(cached, now):
+		return cached, nil
+	}
+	return nil, err
+}
+
+// fresh reports whether the entry is good without asking the store.
+func (d *Directory) fresh(e *entry, now time.Time) bool {
+	if !d.FeedHealthy() && now.UnixNano()-e.loadedAt >= int64(lostTTL) {
+		return false
+	}
+	return d.feed.unchanged(e)
+}
+
+// serveStale reports whether the entry may be used although the store is down.
+func (d *Directory) serveStale(e *entry, now time.Time) bool {
+	lost := d.feed.lostSince.Load()
+	return lost != 0 && now.UnixNano()-lost <= int64(staleTTL) && d.feed.unchanged(e)
+}
+
+// Len returns how many callers are cached.
+func (d *Directory) Len() int { return int(d.callers.count.Load()) }

@@ -1,0 +1,377 @@
+package callers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+// fakeStore is a Store in memory that can be down, and can hold a look-up after it has read its result.
+type fakeStore struct {
+	mu      sync.Mutex
+	callers map[keys.Digest]keys.Caller
+	down    bool
+	held    chan struct{}
+	queries atomic.Int64
+}
+
+func (s *fakeStore) Caller(ctx context.Context, d keys.Digest, _ time.Time) (keys.Caller, error) {
+	s.queries.Add(1)
+	s.mu.Lock()
+	caller, ok := s.callers[d]
+	down, held := s.down, s.held
+	s.mu.Unlock()
+	if held != nil {
+		select {
+		case <-held:
+		case <-ctx.Done():
+			return keys.Caller{}, fmt.Errorf("%w: %w", keys.ErrUnavailable, ctx.Err())
+		}
+	}
+	switch {
+	case down:
+		return keys.Caller{}, fmt.Errorf("dial: %w", keys.ErrUnavailable)
+	case !ok:
+		return keys.Caller{}, keys.ErrKeyNotFound
+	}
+	return caller, nil
+}
+
+// fixture is a directory with a healthy feed over a store with one good key of tenant 1.
+type fixture struct {
+	*Directory
+	store *fakeStore
+	token keys.Token
+}
+
+func newFixture(t *testing.T) fixture {
+	t.Helper()
+	store := &fakeStore{callers: map[keys.Digest]keys.Caller{}}
+	f := fixture{NewDirectory(store, keys.Live, time.Now), store, newToken(t, keys.Live)}
+	f.add(f.token, 1)
+	f.FeedRestored()
+	return f
+}
+
+// bubble runs a test of a fixture with a clock of its own.
+func bubble(t *testing.T, test func(t *testing.T, f fixture)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(t, newFixture(t)) })
+}
+
+func newToken(t *testing.T, env keys.Environment) keys.Token {
+	t.Helper()
+	token, err := keys.NewToken(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func tenant(id int64) *plans.Tenant {
+	return &plans.Tenant{ID: id, Name: fmt.Sprint("tenant-", id), Plan: plans.Free, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}}
+}
+
+func (f fixture) add(token keys.Token, tenantID int64) {
+	f.change(func(s *fakeStore) {
+		s.callers[token.Digest()] = keys.Caller{KeyID: token.Last4(), Environment: keys.Live, Tenant: tenant(tenantID)}
+	})
+}
+
+func (f fixture) change(do func(*fakeStore)) {
+	f.store.mu.Lock()
+	defer f.store.mu.Unlock()
+	do(f.store)
+}
+
+// set changes the key in the store, without notice.
+func (f fixture) set(do func(*keys.Caller)) {
+	f.change(func(s *fakeStore) {
+		c := s.callers[f.token.Digest()]
+		do(&c)
+		s.callers[f.token.Digest()] = c
+	})
+}
+
+func (f fixture) revoke()              { f.set(func(c *keys.Caller) { c.Revoked = true }) }
+func (f fixture) down(down bool)       { f.change(func(s *fakeStore) { s.down = down }) }
+func (f fixture) hold(c chan struct{}) { f.change(func(s *fakeStore) { s.held = c }) }
+
+// want looks the key up.
+func (f fixture) want(t *testing.T, want error) *keys.Caller {
+	t.Helper()
+	return f.wantOf(t, f.token, want)
+}
+
+func (f fixture) wantOf(t *testing.T, token keys.Token, want error) *keys.Caller {
+	t.Helper()
+	c, err := f.Lookup(t.Context(), token)
+	if !errors.Is(err, want) {
+		t.Fatalf("Lookup: %v, want %v", err, want)
+	}
+	return c
+}
+
+func (f fixture) wantQueries(t *testing.T, want int64) {
+	t.Helper()
+	if n := f.store.queries.Load(); n != want {
+		t.Errorf("%d queries, want %d", n, want)
+	}
+}
+
+// start looks the key up in the background.
+func (f fixture) start(t *testing.T) <-chan error {
+	result := make(chan error, 1)
+	go func() {
+		_, err := f.Lookup(t.Context(), f.token)
+		result <- err
+	}()
+	synctest.Wait()
+	return result
+}
+
+func TestLookupQueriesOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*keys.Caller)
+		want   error
+	}{
+		"good":      {func(*keys.Caller) {}, nil},
+		"revoked":   {func(c *keys.Caller) { c.Revoked = true }, keys.ErrInvalidKey},
+		"expired":   {func(c *keys.Caller) { c.ExpiresAt = time.Now() }, keys.ErrInvalidKey},
+		"suspended": {func(c *keys.Caller) { c.Tenant = tenant(1); c.Tenant.SuspendedAt = time.Now() }, keys.ErrInvalidKey},
+		"other":     {func(c *keys.Caller) { c.Environment = keys.Test }, keys.ErrInvalidKey},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.set(test.change)
+			for range 3 {
+				if c := f.want(t, test.want); c != nil && c.KeyID != f.token.Last4() {
+					t.Fatalf("caller %q", c.KeyID)
+				}
+			}
+			f.wantQueries(t, 1)
+		})
+	}
+}
+
+func TestLookupOfAnotherEnvironmentDoesNotQuery(t *testing.T) {
+	f := newFixture(t)
+	f.wantOf(t, newToken(t, keys.Test), keys.ErrInvalidKey)
+	f.wantQueries(t, 0)
+}
+
+func TestConcurrentLookupsShareAQuery(t *testing.T) {
+	bubble(t, func(t *testing.T, f fixture) {
+		held := make(chan struct{})
+		f.hold(held)
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() {
+				if _, err := f.Lookup(t.Context(), f.token); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(held)
+		all.Wait()
+		f.wantQueries(t, 1)
+	})
+}
+
+func TestKeyExpiresWithoutNotice(t *testing.T) {
+	bubble(t, func(t *testing.T, f fixture) {
+		f.set(func(c *keys.Caller) { c.ExpiresAt = time.Now().Add(time.Minute) })
+		time.Sleep(time.Minute - time.Nanosecond)
+		f.want(t, nil)
+		time.Sleep(time.Nanosecond)
+		f.want(t, keys.ErrInvalidKey)
+	})
+}
+
+func TestUnknownKeyIsCachedUntilIssued(t *testing.T) {
+	bubble(t, func(t *testing.T, f fixture) {
+		issued := newToken(t, keys.Live)
+		for range 3 {
+			f.wantOf(t, issued, keys.ErrInvalidKey)
+		}
+		f.wantQueries(t, 1)
+		time.Sleep(unknownTTL)
+		f.wantOf(t, issued, keys.ErrInvalidKey)
+		f.wantQueries(t, 2)
+		f.add(issued, 2)
+		f.KeyChanged(issued.Digest())
+		f.wantOf(t, issued, nil)
+	})
+}
+
+func TestKeysShareTheirTenant(t *testing.T) {
+	f := newFixture(t)
+	second := newToken(t, keys.Live)
+	f.add(second, 1)
+	if f.want(t, nil).Tenant != f.wantOf(t, second, nil).Tenant {
+		t.Error("two keys of a tenant hold it twice")
+	}
+	f.set(func(c *keys.Caller) { c.Tenant = tenant(1); c.Tenant.Plan = plans.Pro })
+	f.KeyChanged(f.token.Digest())
+	if c := f.want(t, nil); c.Tenant.Plan != plans.Pro {
+		t.Errorf("plan %s after the tenant changed, want pro", c.Tenant.Plan)
+	}
+}
+
+// notices are the ways in which the feed tells of a change of the fixture's key.
+var notices = map[string]func(fixture){
+	"key":      func(f fixture) { f.KeyChanged(f.token.Digest()) },
+	"tenant":   func(f fixture) { f.TenantChanged(1) },
+	"all":      func(f fixture) { f.AllChanged() },
+	"restored": func(f fixture) { f.FeedRestored() },
+}
+
+func TestChangesAreSeen(t *testing.T) {
+	for name, notify := range notices {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.want(t, nil)
+			f.revoke()
+			f.want(t, nil)
+			f.TenantChanged(2)
+			f.want(t, nil)
+			notify(f)
+			f.want(t, keys.ErrInvalidKey)
+		})
+	}
+}
+
+// A query under way at a change may have read what was before it: its result is not cached, and look-ups after the
+// change do not share it.
+func TestChangeDuringLookup(t *testing.T) {
+	for name, notify := range notices {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, f fixture) {
+				held := make(chan struct{})
+				f.hold(held)
+				early := f.start(t)
+				f.hold(nil)
+				f.revoke()
+				notify(f)
+				f.want(t, keys.ErrInvalidKey)
+				close(held)
+				if err := <-early; err != nil {
+					t.Errorf("the look-up from before the change: %v", err)
+				}
+				f.want(t, keys.ErrInvalidKey)
+			})
+		})
+	}
+}
+
+// A result from before a change is never cached, not even for an instant.
+func TestOldResultIsNeverCached(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	digest := f.token.Digest()
+	for range 2000 {
+		before := &entry{digest: digest, Caller: keys.Caller{KeyID: "key_1", Environment: keys.Live, Tenant: tenant(1)}}
+		before.version.Store(f.feed.version.Load())
+		f.KeyChanged(digest)
+		var done atomic.Bool
+		seen := make(chan bool)
+		go func() {
+			found := false
+			for !done.Load() && !found {
+				found = f.callers.get(&digest) != nil
+			}
+			seen <- found
+		}()
+		f.cache(f.callers, before)
+		done.Store(true)
+		if <-seen {
+			t.Fatal("an entry from before a change of the key was found after it")
+		}
+	}
+}
+
+// Notices about others, at the same time, do not hide a change of the caller's own: it is seen as soon as it was told.
+func TestNoStaleCallerAmongChanges(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.want(t, nil)
+	var done atomic.Bool
+	var others sync.WaitGroup
+	for i := range 3 {
+		others.Go(func() {
+			for n := int64(2); !done.Load(); n++ {
+				if i == 0 {
+					f.TenantChanged(n % 100)
+					continue
+				}
+				_, _ = f.Lookup(t.Context(), f.token)
+			}
+		})
+	}
+	slow := 0
+	notify := []string{"key", "tenant", "all"}
+	for n := range 3000 {
+		limit := int64(n + 1)
+		f.set(func(c *keys.Caller) { c.PerMinute = limit })
+		notices[notify[n%len(notify)]](f)
+		c, err := f.Lookup(t.Context(), f.token)
+		if errors.Is(err, keys.ErrUnavailable) && slow < 10 {
+			slow++ // On a busy machine a query may take longer than loadWait.
+			time.Sleep(retryInterval)
+			continue
+		}
+		if err != nil || c.PerMinute != limit {
+			t.Errorf("after change %d: %+v, %v", limit, c, err)
+			break
+		}
+	}
+	done.Store(true)
+	others.Wait()
+}
+
+// manyCallers knows every key.
+type manyCallers struct{}
+
+func (manyCallers) Caller(_ context.Context, d keys.Digest, _ time.Time) (keys.Caller, error) {
+	return keys.Caller{KeyID: fmt.Sprintf("key_%x", d[:8]), Environment: keys.Live, Tenant: &plans.Tenant{ID: int64(d[8]) + 1}}, nil
+}
+
+// With changes, another tenant changed after all callers were looked up.
+func BenchmarkLookup(b *testing.B) {
+	for _, changes := range []bool{false, true} {
+		b.Run(fmt.Sprintf("changes=%v", changes), func(b *testing.B) {
+			d := NewDirectory(manyCallers{}, keys.Live, time.Now)
+			d.FeedRestored()
+			tokens := make([]keys.Token, 1024)
+			for i := range tokens {
+				var err error
+				if tokens[i], err = keys.NewToken(keys.Live); err != nil {
+					b.Fatal(err)
+				}
+				if _, err = d.Lookup(b.Context(), tokens[i]); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if changes {
+				d.TenantChanged(1000)
+			}
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				if _, err := d.Lookup(b.Context(), tokens[i%len(tokens)]); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+		})
+	}
+}

@@ -1,0 +1,126 @@
+package callers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+const (
+	// loadTimeout bounds a look-up in the store, loadWait how long a request waits for it.
+	loadTimeout = 2 * time.Second
+	loadWait    = 400 * time.Millisecond
+	// retryInterval is how long the store is not asked after it failed.
+	retryInterval = 250 * time.Millisecond
+)
+
+// storeHealth remembers whether the store answers. Times are in Unix nanoseconds.
+type storeHealth struct {
+	failedAt, answeredAt atomic.Int64
+	// probing is true while a store that was down is asked in the background.
+	probing atomic.Bool
+}
+
+// down reports whether the store failed a moment ago and has answered nothing since.
+func (h *storeHealth) down(now time.Time) bool {
+	failed := h.failedAt.Load()
+	return failed > h.answeredAt.Load() && now.UnixNano()-failed < int64(lostTTL)
+}
+
+// backingOff reports whether the store failed so recently that it is not asked.
+func (h *storeHealth) backingOff(now time.Time) bool {
+	return now.UnixNano()-h.failedAt.Load() < int64(retryInterval)
+}
+
+// failed notes that a query sent at that instant failed. A store that has answered another query since is slow, not
+// down.
+func (h *storeHealth) failed(sent, now time.Time) {
+	if h.answeredAt.Load() <= sent.UnixNano() {
+		h.failedAt.Store(now.UnixNano())
+	}
+}
+
+// probe asks a store that was down in the background, with one query at a time, so that no cached caller waits for it.
+func (d *Directory) probe(ctx context.Context, digest keys.Digest, now time.Time) {
+	if d.health.backingOff(now) || !d.health.probing.CompareAndSwap(false, true) {
+		return
+	}
+	go func() {
+		defer d.health.probing.Store(false)
+		_, _ = d.load(ctx, digest, now) // It caches what it finds.
+	}()
+}
+
+// load asks the store, once for all who wait for the same caller. The result is cached unless a change arrives
+// meanwhile, because the result may be from before it.
+func (d *Directory) load(ctx context.Context, digest keys.Digest, now time.Time) (*entry, error) {
+	if d.health.backingOff(now) {
+		return nil, fmt.Errorf("look up caller: %w", keys.ErrUnavailable)
+	}
+	version := d.feed.version.Load()
+	// A look-up after a change does not share a query from before it.
+	result := d.loads.DoChan(fmt.Sprintf("%x/%d", digest, version), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
+		defer cancel()
+		return d.query(ctx, digest, version, now)
+	})
+	wait := time.NewTimer(loadWait)
+	defer wait.Stop()
+	select {
+	case r := <-result:
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		return r.Val.(*entry), nil
+	case <-wait.C:
+		d.health.failed(now, d.now())
+		return nil, fmt.Errorf("look up caller: no answer in %v: %w", loadWait, keys.ErrUnavailable)
+	}
+}
+
+func (d *Directory) query(ctx context.Context, digest keys.Digest, version uint64, now time.Time) (*entry, error) {
+	c, err := d.store.Caller(ctx, digest, now)
+	e := &entry{digest: digest, Caller: c, loadedAt: now.UnixNano()}
+	e.version.Store(version)
+	switch {
+	case err == nil:
+		d.health.answeredAt.Store(d.now().UnixNano())
+		d.intern(e)
+		e.timeless = e.ExpiresAt.IsZero() && e.Status(d.env, now) == keys.Active
+		d.cache(d.callers, e)
+	case errors.Is(err, keys.ErrKeyNotFound):
+		d.health.answeredAt.Store(d.now().UnixNano())
+		d.callers.remove(&digest)
+		d.cache(d.unknown, e)
+	default:
+		d.health.failed(now, d.now())
+	}
+	return e, err
+}
+
+// intern makes the entry share its environment and its tenant with other entries, if they are equal.
+func (d *Directory) intern(e *entry) {
+	if e.Environment == d.env {
+		e.Environment = d.env
+	}
+	if known, ok := d.tenants.Load(e.Tenant.ID); ok && *known.(*plans.Tenant) == *e.Tenant {
+		e.Tenant = known.(*plans.Tenant)
+		return
+	}
+	d.tenants.Store(e.Tenant.ID, e.Tenant)
+}
+
+// cache caches the entry unless there was a change since its version. Under the lock no change comes in between, so an
+// entry from before a change is never found after it.
+func (d *Directory) cache(in *clockCache, e *entry) {
+	d.feed.mu.Lock()
+	defer d.feed.mu.Unlock()
+	if d.feed.version.Load() == e.version.Load() {
+		in.put(e)
+	}
+}

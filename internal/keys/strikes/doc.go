@@ -1,0 +1,2 @@
+// Package strikes bans keys that keep calling after they were refused.
+package strikes

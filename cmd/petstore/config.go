@@ -52,6 +52,7 @@ type config struct {
 	TrustedProxies []string      `env:"TRUSTED_PROXIES"`
 	AddressLimit   int64         `env:"ADDRESS_LIMIT" envDefault:"6000"`
 	ListCacheBytes int64         `env:"LIST_CACHE_BYTES" envDefault:"33554432"`
+	HTTPFastPath   string        `env:"HTTP_FAST_PATH" envDefault:"on"`
 	LogLevel       string        `env:"LOG_LEVEL" envDefault:"info"`
 	LogFormat      string        `env:"LOG_FORMAT" envDefault:"json"`
 	Pprof          bool          `env:"PPROF" envDefault:"false"`
@@ -99,6 +100,7 @@ func (c *config) check(p *problems) {
 	p.checkAddr("ADDR", c.Addr)
 	p.checkAddr("ADMIN_ADDR", c.AdminAddr)
 	p.checkOneOf("ENVIRONMENT", c.Environment, "production", "staging")
+	p.checkOneOf("HTTP_FAST_PATH", c.HTTPFastPath, "on", "off")
 	p.checkOneOf("LOG_FORMAT", c.LogFormat, "json", "text")
 	if _, err := zerolog.ParseLevel(c.LogLevel); err != nil || c.LogLevel == "" {
 		p.add("PETSTORE_LOG_LEVEL is %q: want trace, debug, info, warn, error or disabled", c.LogLevel)

@@ -24,6 +24,7 @@ func TestConfigNamesAllMistakesOnce(t *testing.T) {
 		"PETSTORE_TRUSTED_PROXIES":  "10.0.0.0/8,nobody",
 		"PETSTORE_ADDRESS_LIMIT":    "0",
 		"PETSTORE_LIST_CACHE_BYTES": "-1",
+		"PETSTORE_HTTP_FAST_PATH":   "yes",
 		"PETSTORE_LOG_LEVEL":        "loud",
 		"PETSTORE_LOG_FORMAT":       "xml",
 		"PETSTORE_PPROF":            "maybe",

@@ -33,6 +33,6 @@ Secrets are not shown. The exit code is 1 when something is wrong.`,
 func (c *config) values() []any {
 	return []any{
 		c.DatabaseURL, c.RedisURL, c.RedisTimeout, c.Addr, c.AdminAddr, c.Environment, c.BaseURL, c.TrustedProxies, c.AddressLimit, c.ListCacheBytes,
-		c.LogLevel, c.LogFormat, c.Pprof, c.DrainDelay, c.StopTimeout,
+		c.HTTPFastPath, c.LogLevel, c.LogFormat, c.Pprof, c.DrainDelay, c.StopTimeout,
 	}
 }

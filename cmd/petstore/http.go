@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	stdlog "log"
+	"net"
 	"net/http"
 	"time"
 
@@ -43,11 +44,11 @@ func serveHTTP(
 	ctx context.Context, cfg config, on *sockets, api, admin http.Handler, health *health, log zerolog.Logger, started func(),
 ) error {
 	apiServer, adminServer := newHTTPServer(api, log), newHTTPServer(admin, log)
-	taken := httpfast.WrapServer(apiServer, on.api)
+	listener, waitIdle := wrap(cfg, apiServer, on.api)
 	// A profile may take longer than an answer of the API.
 	adminServer.WriteTimeout = 5 * time.Minute
 	failed := make(chan error, 2)
-	go func() { failed <- apiServer.Serve(taken) }()
+	go func() { failed <- apiServer.Serve(listener) }()
 	go func() { failed <- adminServer.Serve(on.admin) }()
 	defer func() { _ = adminServer.Close() }()
 	started()
@@ -63,9 +64,18 @@ func serveHTTP(
 	time.Sleep(cfg.DrainDelay)
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.StopTimeout)
 	defer cancel()
-	// Shutdown knows nothing of plain requests, and Drain of what it still waits for: each ends what is left when the time is over.
-	if err := errors.Join(apiServer.Shutdown(stopCtx), taken.WaitIdle(stopCtx)); err != nil {
+	// Shutdown does not know of fast requests, and waitIdle only of connections: each ends what is left at the end of stopCtx.
+	if err := errors.Join(apiServer.Shutdown(stopCtx), waitIdle(stopCtx)); err != nil {
 		return errors.Join(fmt.Errorf("requests in flight did not finish within %v: %w", cfg.StopTimeout, err), apiServer.Close())
 	}
 	return nil
+}
+
+// wrap puts the fast path before the server, unless it is turned off. waitIdle waits for its requests after the server's Shutdown.
+func wrap(cfg config, s *http.Server, on net.Listener) (l net.Listener, waitIdle func(context.Context) error) {
+	if cfg.HTTPFastPath == "off" {
+		return on, func(context.Context) error { return nil }
+	}
+	fast := httpfast.WrapServer(s, on)
+	return fast, fast.WaitIdle
 }

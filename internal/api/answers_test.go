@@ -211,7 +211,7 @@ func authorization(values ...string) func(*testing.T, *world, *http.Request) {
 // quota gives acme another quota, and uses it up.
 func quota(q plans.Quota) func(*testing.T, *world, *http.Request) {
 	return func(t *testing.T, w *world, _ *http.Request) {
-		w.directory.change(t, w.key, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: q} })
+		w.setPlan(t, plans.Free, q)
 		for range min(q.PerMinute, q.PerDay) {
 			w.limiter.Take(t.Context(), plans.Claim{TenantID: 1, Quota: q}, at)
 		}

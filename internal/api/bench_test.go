@@ -43,7 +43,7 @@ func measuredRequest(
 		c.Strikes = noStrikes{}
 		c.Refusals = usage.NewRefusals(nil, usage.Options{})
 	})...)
-	w.directory.change(tb, w.key, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Enterprise, Quota: q} })
+	w.setPlan(tb, plans.Enterprise, q)
 	for range 20 {
 		if _, err := w.pets.CreatePet(tb.Context(), 1, catalog.NewPet{Name: "Rex the dog", CategoryID: 7, Status: catalog.Available}); err != nil {
 			tb.Fatal(err)

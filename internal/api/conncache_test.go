@@ -68,9 +68,7 @@ func TestKeysOverOneConnection(t *testing.T) {
 	if rec := w.over(c, r); rec.Code != 401 {
 		t.Errorf("twice: %d", rec.Code)
 	}
-	w.directory.change(t, w.key, func(c *keys.Caller) {
-		c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Pro, Quota: plans.Quota{PerMinute: 120, PerDay: 1000}}
-	})
+	w.setPlan(t, plans.Pro, plans.Quota{PerMinute: 120, PerDay: 1000})
 	is("on another plan", acme, 200, "120")
 	w.directory.revoke(t, w.key)
 	is("revoked", acme, 401, "6000")

@@ -23,17 +23,17 @@ func newFakePets() *fakePets { return &fakePets{pets: map[int64][]catalog.Pet{}}
 // begin begins a call, which ends with the function that it returns.
 func (f *fakePets) begin() (end func(), err error) {
 	f.mu.Lock()
-	ended := false
-	defer func() {
-		if !ended {
-			f.mu.Unlock()
-		}
-	}()
+	end = f.mu.Unlock
 	if f.before != nil {
+		defer func() {
+			if v := recover(); v != nil {
+				end()
+				panic(v)
+			}
+		}()
 		f.before()
 	}
-	ended = true
-	return f.mu.Unlock, f.err
+	return end, f.err
 }
 
 // find returns nil when the tenant has no such animal.
@@ -45,23 +45,24 @@ func (f *fakePets) find(tenantID, id int64) *catalog.Pet {
 	return &f.pets[tenantID][i]
 }
 
+// pageOf returns the first rows that match, and whether there are more.
+func pageOf[T any](rows []T, limit int, matches func(T) bool) (page []T, more bool) {
+	for _, row := range rows {
+		if matches(row) {
+			page = append(page, row)
+		}
+	}
+	return page[:min(len(page), limit)], len(page) > limit
+}
+
 func (f *fakePets) ListPets(_ context.Context, tenantID int64, p catalog.Page) ([]catalog.Pet, bool, error) {
 	end, err := f.begin()
 	defer end()
 	if err != nil {
 		return nil, false, err
 	}
-	var page []catalog.Pet
-	for _, pet := range f.pets[tenantID] {
-		if pet.ID <= p.After || p.Status != "" && pet.Status != p.Status {
-			continue
-		}
-		if len(page) == p.Limit {
-			return page, true, nil
-		}
-		page = append(page, pet)
-	}
-	return page, false, nil
+	page, more := pageOf(f.pets[tenantID], p.Limit, func(pet catalog.Pet) bool { return pet.ID > p.After && (p.Status == "" || pet.Status == p.Status) })
+	return page, more, nil
 }
 
 func (f *fakePets) GetPet(_ context.Context, tenantID, id int64) (catalog.Pet, error) {
@@ -118,17 +119,8 @@ func (f *fakeOrders) ListOrders(_ context.Context, tenantID int64, p catalog.Ord
 	if err != nil {
 		return nil, false, err
 	}
-	var page []catalog.Order
-	for _, o := range f.orders[tenantID] {
-		if o.ID <= p.After || p.Status != "" && o.Status != p.Status {
-			continue
-		}
-		if len(page) == p.Limit {
-			return page, true, nil
-		}
-		page = append(page, o)
-	}
-	return page, false, nil
+	page, more := pageOf(f.orders[tenantID], p.Limit, func(o catalog.Order) bool { return o.ID > p.After && (p.Status == "" || o.Status == p.Status) })
+	return page, more, nil
 }
 
 func (f *fakeOrders) PlaceOrder(_ context.Context, tenantID int64, n catalog.NewOrder) (catalog.Order, error) {

@@ -169,6 +169,12 @@ func (d *fakeDirectory) change(t testing.TB, key string, f func(*keys.Caller)) {
 	d.callers[token.Digest()] = &c
 }
 
+// setPlan gives acme another plan and quota.
+func (w *world) setPlan(t testing.TB, plan string, q plans.Quota) {
+	t.Helper()
+	w.directory.change(t, w.key, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: plan, Quota: q} })
+}
+
 func (d *fakeDirectory) fail(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -196,20 +202,20 @@ type fakeAddresses struct {
 }
 
 func (a *fakeAddresses) Take(addr netip.Addr, now time.Time) limiter.Context {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.used[addr]++
-	return limiter.Context{
-		Limit: a.limit, Remaining: max(0, a.limit-a.used[addr]), Reset: now.Unix() + 60, Reached: a.used[addr] > a.limit,
-	}
+	return a.count(addr, now, 1)
+}
+func (a *fakeAddresses) Peek(addr netip.Addr, now time.Time) limiter.Context {
+	return a.count(addr, now, 0)
 }
 
-func (a *fakeAddresses) Peek(addr netip.Addr, now time.Time) limiter.Context {
+func (a *fakeAddresses) count(addr netip.Addr, now time.Time, n int64) limiter.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return limiter.Context{
-		Limit: a.limit, Remaining: max(0, a.limit-a.used[addr]), Reset: now.Unix() + 60, Reached: a.used[addr] > a.limit,
+	if n > 0 {
+		a.used[addr] += n
 	}
+	used := a.used[addr]
+	return limiter.Context{Limit: a.limit, Remaining: max(0, a.limit-used), Reset: now.Unix() + 60, Reached: used > a.limit}
 }
 
 type fakeStrikes struct {

@@ -13,7 +13,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/catalog"
-	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 )
 
@@ -21,9 +20,7 @@ import (
 func endless(f *testing.F) *world {
 	w := newWorld(f, func(c *Config) { c.Log = zerolog.Nop() })
 	w.addresses.limit = math.MaxInt64
-	w.directory.change(f, w.key, func(c *keys.Caller) {
-		c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Enterprise, Quota: plans.Quota{PerMinute: math.MaxInt64, PerDay: math.MaxInt64}}
-	})
+	w.setPlan(f, plans.Enterprise, noLimit)
 	return w
 }
 

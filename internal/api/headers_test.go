@@ -109,7 +109,7 @@ func (r response) comparable(t *testing.T) response {
 // same headers, each once.
 func TestHeadersEverywhere(t *testing.T) {
 	t.Parallel()
-	w, _, _ := newMemoryWorld(t, 1<<20)
+	w, _, _ := newCachingWorld(t)
 	for range 30 {
 		w.addPet(t, "available")
 	}

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,50 +13,118 @@ import (
 	"petstore.example/internal/catalog"
 )
 
-// nested is a good body with an unknown member of n nested arrays.
-func nested(n int) string {
-	return `{"name":"Rex","categoryId":7,"x":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}`
-}
-
-func TestBadBodies(t *testing.T) {
+// TestInvalidRequests: the message names what is wrong, and nothing changes. For POST and PATCH the values are bodies, for GET they are
+// appended to the target.
+func TestInvalidRequests(t *testing.T) {
 	t.Parallel()
+	const pets, pet, orders, order = "/v1/pets", "/v1/pets/1", "/v1/store/orders", "/v1/store/orders/1"
 	for _, c := range []struct {
-		name, body   string
-		status       int
-		code, saying string
+		method, target string
+		code, saying   string
+		values         []string
 	}{
-		{"none", "", 400, "missing_body", "body"},
-		{"array", "[]", 400, "validation_failed", "object, not an array"},
-		{"null", "null", 400, "invalid_json", "not null"},
-		{"empty object", "{}", 400, "validation_failed", "name is required; categoryId is required."},
-		{"name null", `{"name":null,"categoryId":7}`, 400, "invalid_json", "name must not be null"},
-		{"name empty", `{"name":"","categoryId":7}`, 400, "validation_failed", "name must not be empty"},
-		{"name blank", `{"name":" \t\u00a0\u2003","categoryId":7}`, 400, "validation_failed", "name must have"},
-		{"name too long", `{"name":"` + strings.Repeat("é", 256) + `","categoryId":7}`, 400, "validation_failed", "at most 255"},
-		{"NUL in a name", `{"name":"a\u0000b","categoryId":7}`, 400, "validation_failed", "name must not contain the NUL"},
-		{"category with a fraction", `{"name":"Rex","categoryId":1.5}`, 400, "validation_failed", "categoryId must be an integer"},
-		{"status in capitals", `{"name":"Rex","categoryId":7,"status":"Available"}`, 400, "validation_failed", "status must be one of available, pending, sold"},
-		{"all wrong at once", `{"name":"","categoryId":1.5,"status":[]}`, 400, "validation_failed",
-			"name must not be empty; categoryId must be an integer; status must be a string, not an array."},
-		{"a long name twice", `{"` + strings.Repeat("a", 5000) + `":1,"` + strings.Repeat("a", 5000) + `":1}`, 400, "invalid_json", "appears twice"},
-		{"bad UTF-8 in a value", "{\"name\":\"\xff\",\"categoryId\":7}", 400, "invalid_json", "UTF-8"},
-		{"cut off", `{"name":"Rex","categoryId":7`, 400, "invalid_json", "ends unexpectedly"},
-		{"100,000 arrays deep", nested(100_000), 400, "invalid_json", "deeper than 32"},
-		{"one byte over 1 MiB", `{"x":"` + strings.Repeat("a", jsonbody.MaxBytes-7) + `"}`, 413, "body_too_large", "1 MiB"},
-		{"2 MiB", strings.Repeat(" ", 2<<20), 413, "body_too_large", "1 MiB"},
+		{"GET", pets + "?limit", "invalid_parameter", "limit must be an integer from 1 to 100.",
+			[]string{"", "=", "=0", "=101", "=1.0", "=1e1", "=%2B5", "=+5", "=05", "=-1", "=abc", "=99999999999999999999"}},
+		{"GET", pets + "?limit=5&", "invalid_parameter", "limit must be given only once", []string{"limit=5"}},
+		{"GET", pets + "?status=", "invalid_parameter", "status must be one of available, pending, sold.", []string{"", "Available"}},
+		{"GET", pets + "?status=sold&", "invalid_parameter", "status must be given only once", []string{"status=sold"}},
+		{"GET", pets + "?cursor=", "invalid_cursor", "cursor must be the value of X-Next-Cursor",
+			[]string{"", "zz", "000000000000000A", "0x00000000000001", "00000000000000001"}},
+		{"GET", pets + "?limit=0&status=x&", "invalid_parameter",
+			"limit must be an integer from 1 to 100; status must be one of available, pending, sold; cursor must be", []string{"cursor=zz"}},
+		{"GET", pets + "?limit=", "invalid_parameter", "query is malformed", []string{"%zz", "5;status=sold"}},
+		{"GET", pets + "/", "pet_not_found", "petId must be a 64-bit integer.",
+			[]string{"abc", "1e30", "1.0", "+5", "-", "-+5", "01", "-01", "1_000", "%20", "%00", "9223372036854775808"}},
+		{"GET", pets + "/", "pet_not_found", "No animal", []string{"9223372036854775807", "-1", "-0"}},
+		{"GET", orders + "?status=", "invalid_parameter", "status must be one of placed, approved, delivered, cancelled.", []string{"", "available"}},
+		{"GET", orders + "?limit=101&", "invalid_parameter", "limit must be an integer from 1 to 100; status must be", []string{"status=x"}},
+		{"GET", orders + "?cursor=", "invalid_cursor", "cursor must be", []string{"zz"}},
+		{"GET", orders + "?cursor=0000000000000001&", "invalid_parameter", "only once", []string{"cursor=0000000000000001"}},
+
+		{"POST", pets, "missing_body", "body", []string{""}},
+		{"POST", pets, "invalid_json", "not null", []string{"null"}},
+		{"POST", pets, "invalid_json", "name must not be null", []string{`{"name":null,"categoryId":7}`}},
+		{"POST", pets, "invalid_json", "UTF-8", []string{"{\"name\":\"\xff\",\"categoryId\":7}"}},
+		{"POST", pets, "invalid_json", "deeper than 32", []string{`{"x":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`}},
+		{"POST", pets, "invalid_json", "appears twice", []string{`{"` + strings.Repeat("a", 5000) + `":1,"` + strings.Repeat("a", 5000) + `":1}`}},
+		{"POST", pets, "validation_failed", "object, not an array", []string{"[]"}},
+		{"POST", pets, "validation_failed", "name is required; categoryId is required.", []string{"{}"}},
+		{"POST", pets, "validation_failed", "name must not be empty", []string{`{"name":"","categoryId":7}`}},
+		{"POST", pets, "validation_failed", "name must have", []string{`{"name":" \t\u00a0\u2003","categoryId":7}`}},
+		{"POST", pets, "validation_failed", "at most 255", []string{`{"name":"` + strings.Repeat("é", 256) + `","categoryId":7}`}},
+		{"POST", pets, "validation_failed", "name must not contain the NUL", []string{`{"name":"a\u0000b","categoryId":7}`}},
+		{"POST", pets, "validation_failed", "categoryId must be an integer", []string{`{"name":"Rex","categoryId":1.5}`}},
+		{"POST", pets, "validation_failed", "status must be one of available, pending, sold.", []string{`{"name":"Rex","categoryId":7,"status":"Available"}`}},
+		{"POST", pets, "validation_failed", "name must not be empty; categoryId must be an integer; status must be a string, not an array.",
+			[]string{`{"name":"","categoryId":1.5,"status":[]}`}},
+		{"POST", pets, "body_too_large", "1 MiB", []string{`{"x":"` + strings.Repeat("a", jsonbody.MaxBytes-7) + `"}`, strings.Repeat(" ", 2*jsonbody.MaxBytes)}},
+
+		{"PATCH", pet, "missing_body", "body", []string{""}},
+		{"PATCH", pet, "invalid_json", "not null", []string{"null"}},
+		{"PATCH", pet, "invalid_json", "name must not be null", []string{`{"name":null}`}},
+		{"PATCH", pet, "invalid_json", "categoryId must not be null", []string{`{"categoryId":null}`}},
+		{"PATCH", pet, "validation_failed", "name must not", []string{`{"name":""}`, `{"name":"a\u0000"}`}},
+		{"PATCH", pet, "validation_failed", "name must be a string, not a number; categoryId must be an integer, not a string; status must be a string, not an object.",
+			[]string{`{"name":5,"categoryId":"","status":{}}`}},
+		{"PATCH", pets + "/abc", "validation_failed", "status must be one of available, pending, sold.", []string{`{"status":"Sold"}`}},
+		{"PATCH", pets + "/abc", "pet_not_found", "petId must be a 64-bit integer.", []string{"{}"}},
+		{"PATCH", pets + "/2", "pet_not_found", "No animal", []string{"{}"}},
+
+		{"POST", orders, "missing_body", "body", []string{""}},
+		{"POST", orders, "invalid_json", "petId must not be null", []string{`{"petId":null}`}},
+		{"POST", orders, "invalid_json", "quantity must not be null", []string{`{"petId":1,"quantity":null}`}},
+		{"POST", orders, "validation_failed", "petId is required.", []string{"{}", `{"petid":1}`}},
+		{"POST", orders, "validation_failed", "petId must be an integer, not a string", []string{`{"petId":"1"}`}},
+		{"POST", orders, "validation_failed", "petId must be a 64-bit integer", []string{`{"petId":9223372036854775808}`}},
+		{"POST", orders, "validation_failed", "quantity must be from 1 to 2147483647.",
+			[]string{`{"petId":1,"quantity":0}`, `{"petId":1,"quantity":-1}`, `{"petId":1,"quantity":2147483648}`, `{"petId":1,"quantity":4294967297}`}},
+		{"POST", orders, "validation_failed", "quantity must be a 64-bit integer.", []string{`{"petId":1,"quantity":1e99}`}},
+		{"POST", orders, "validation_failed", "quantity must be an integer", []string{`{"petId":1,"quantity":0.5}`, `{"petId":1,"quantity":"2"}`}},
+		{"POST", orders, "validation_failed", "petId must be an integer, not an array; quantity must be from", []string{`{"petId":[],"quantity":0}`}},
+		{"POST", orders, "pet_not_found", "No animal", []string{`{"petId":0}`, `{"petId":-9223372036854775808}`}},
+
+		{"PATCH", order, "missing_body", "body", []string{""}},
+		{"PATCH", order, "validation_failed", "status is required.", []string{"{}"}},
+		{"PATCH", order, "validation_failed", "status must be one of placed, approved, delivered, cancelled.", []string{`{"status":"sold"}`, `{"status":"Approved"}`}},
+		{"PATCH", order, "validation_failed", "status must be a string, not a number", []string{`{"status":1}`}},
+		{"PATCH", orders + "/abc", "invalid_json", "status must not be null", []string{`{"status":null}`}},
+		{"PATCH", orders + "/abc", "order_not_found", "orderId must be a 64-bit integer.", []string{`{"status":"approved"}`}},
+		{"PATCH", orders + "/01", "order_not_found", "orderId must be", []string{`{"status":"approved"}`}},
+		{"PATCH", orders + "/9223372036854775808", "order_not_found", "orderId must be", []string{`{"status":"approved"}`}},
+		{"PATCH", orders + "/9", "order_not_found", "No order", []string{`{"status":"approved"}`}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			refuses(t, w, w.request("POST", "/v1/pets", c.body), c.status, c.code, c.saying)
-			if len(w.pets.pets[1]) > 0 {
-				t.Errorf("stored %v", w.pets.pets[1])
-			}
-		})
+		for _, value := range c.values {
+			t.Run(fmt.Sprintf("%s %s %.40s", c.method, c.target, value), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				if _, err := w.orders.PlaceOrder(t.Context(), 1, catalog.NewOrder{PetID: w.addPet(t, catalog.Available), Quantity: 1}); err != nil {
+					t.Fatal(err)
+				}
+				pets, orders := slices.Clone(w.pets.pets[1]), slices.Clone(w.orders.orders[1])
+				target, body := c.target, value
+				if c.method == "GET" {
+					target, body = c.target+value, ""
+				}
+				refuses(t, w, w.request(c.method, target, body), statusOf(c.code), c.code, c.saying)
+				if diff := cmp.Diff(pets, w.pets.pets[1]) + cmp.Diff(orders, w.orders.orders[1]); diff != "" {
+					t.Errorf("changed (-before +after):\n%s", diff)
+				}
+			})
+		}
 	}
 }
 
-// refuses sends a request that must not succeed, and returns the answer's message.
+// statusOf returns a code's status.
+func statusOf(code string) int {
+	for _, c := range codes {
+		if c.name == code {
+			return c.status
+		}
+	}
+	return 0
+}
+
+// refuses sends a request that must not succeed, and checks the code and the message.
 func refuses(t *testing.T, w *world, r *http.Request, status int, code, saying string) {
 	t.Helper()
 	rec := w.do(r)
@@ -122,63 +192,6 @@ func TestBodyHeaders(t *testing.T) {
 	r := w.request("POST", "/v1/pets", good)
 	r.Header.Add("Content-Type", "application/json")
 	refuses(t, w, r, 415, "unsupported_media_type", "application/json")
-}
-
-func TestBadParameters(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ target, code, saying string }{
-		{"/v1/pets?limit=0", "invalid_parameter", "limit must be an integer from 1 to 100"},
-		{"/v1/pets?limit=101", "invalid_parameter", "limit must be"},
-		{"/v1/pets?limit=", "invalid_parameter", "limit must be"},
-		{"/v1/pets?limit", "invalid_parameter", "limit must be"},
-		{"/v1/pets?limit=1.0", "invalid_parameter", "limit must be"},
-		{"/v1/pets?limit=1e1", "invalid_parameter", "limit must be"},
-		{"/v1/pets?limit=%2B5", "invalid_parameter", "limit must be"},
-		{"/v1/pets?limit=+5", "invalid_parameter", "limit must be"},
-		{"/v1/pets?limit=05", "invalid_parameter", "limit must be"},
-		{"/v1/pets?limit=-1", "invalid_parameter", "limit must be"},
-		{"/v1/pets?limit=abc", "invalid_parameter", "limit must be"},
-		{"/v1/pets?limit=99999999999999999999", "invalid_parameter", "limit must be"},
-		{"/v1/pets?limit=5&limit=5", "invalid_parameter", "limit must be given only once"},
-		{"/v1/pets?status=Available", "invalid_parameter", "status must be one of available, pending, sold"},
-		{"/v1/pets?status=", "invalid_parameter", "status must be one of"},
-		{"/v1/pets?status=sold&status=sold", "invalid_parameter", "status must be given only once"},
-		{"/v1/pets?cursor=zz", "invalid_cursor", "cursor must be the value of X-Next-Cursor"},
-		{"/v1/pets?cursor=", "invalid_cursor", "cursor must be"},
-		{"/v1/pets?cursor=000000000000000A", "invalid_cursor", "cursor must be"},
-		{"/v1/pets?cursor=0x00000000000001", "invalid_cursor", "cursor must be"},
-		{"/v1/pets?cursor=00000000000000001", "invalid_cursor", "cursor must be"},
-		{"/v1/pets?cursor=0000000000000001&cursor=0000000000000001", "invalid_parameter", "cursor must be given only once"},
-		{"/v1/pets?limit=0&status=x&cursor=zz", "invalid_parameter",
-			"limit must be an integer from 1 to 100; status must be one of available, pending, sold; cursor must be"},
-		{"/v1/pets?limit=%zz", "invalid_parameter", "query is malformed"},
-		{"/v1/pets?limit=5;status=sold", "invalid_parameter", "query is malformed"},
-		{"/v1/pets/abc", "pet_not_found", "petId must be a 64-bit integer"},
-		{"/v1/pets/1e30", "pet_not_found", "petId must be"},
-		{"/v1/pets/1.0", "pet_not_found", "petId must be"},
-		{"/v1/pets/+5", "pet_not_found", "petId must be"},
-		{"/v1/pets/-", "pet_not_found", "petId must be"},
-		{"/v1/pets/-+5", "pet_not_found", "petId must be"},
-		{"/v1/pets/01", "pet_not_found", "petId must be"},
-		{"/v1/pets/-01", "pet_not_found", "petId must be"},
-		{"/v1/pets/1_000", "pet_not_found", "petId must be"},
-		{"/v1/pets/%20", "pet_not_found", "petId must be"},
-		{"/v1/pets/%00", "pet_not_found", "petId must be"},
-		{"/v1/pets/9223372036854775808", "pet_not_found", "petId must be"},
-		{"/v1/pets/9223372036854775807", "pet_not_found", "No animal"},
-		{"/v1/pets/-1", "pet_not_found", "No animal"},
-		{"/v1/pets/-0", "pet_not_found", "No animal"},
-	} {
-		t.Run(c.target, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			status := http.StatusBadRequest
-			if c.code == "pet_not_found" {
-				status = http.StatusNotFound
-			}
-			refuses(t, w, w.request("GET", c.target, ""), status, c.code, c.saying)
-		})
-	}
 }
 
 func TestCredentials(t *testing.T) {

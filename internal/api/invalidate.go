@@ -64,11 +64,8 @@ func isCertain(outcome error) bool {
 	if outcome == nil {
 		return true
 	}
-	if _, ok := errors.AsType[*catalog.TransitionError](outcome); ok {
-		return true
-	}
 	for _, known := range []error{
-		catalog.ErrPetNotFound, catalog.ErrOrderNotFound, catalog.ErrPetNotAvailable,
+		catalog.ErrPetNotFound, catalog.ErrOrderNotFound, catalog.ErrPetNotAvailable, catalog.ErrInvalidTransition,
 		catalog.ErrIdempotencyInProgress, catalog.ErrIdempotencyKeyReused,
 	} {
 		if errors.Is(outcome, known) {

@@ -33,7 +33,7 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	small := plans.Quota{PerMinute: 3, PerDay: 4}
-	w.directory.change(t, w.key, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Free, Quota: small} })
+	w.setPlan(t, plans.Free, small)
 	reset := plans.NewMemory().Take(t.Context(), plans.Claim{TenantID: 1, Quota: small}, at).Minute.Reset
 	wait := reset - at.Unix()
 	const policy = `"minute";q=3;w=60, "day";q=4;w=86400`

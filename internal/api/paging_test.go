@@ -129,6 +129,10 @@ func TestBaseURLWithPrefix(t *testing.T) {
 	if got := header(rec, "Location"); got != "http://localhost:8080/shop/v1/pets/1" {
 		t.Errorf("Location %s", got)
 	}
+	rec = w.do(w.request("POST", "/v1/store/orders", `{"petId":1}`))
+	if got := header(rec, "Location"); got != "http://localhost:8080/shop/v1/store/orders/1" {
+		t.Errorf("Location %s", got)
+	}
 	rec = w.do(w.request("GET", "/v1/pets/1", ""))
 	const want = `</shop/docs/deprecations/get-pet>; rel="deprecation"; type="text/html", ` +
 		`</shop/docs/deprecations/get-pet>; rel="sunset"; type="text/html", ` +

@@ -16,19 +16,19 @@ func (a *api) listPets(x *exchange) error {
 		return err
 	}
 	// Links keep unknown parameters, so such pages fit no other request and are not cached.
-	cache, version := a.pageCache, int64(x.decision.Stamp)
+	cache, stamp := a.pageCache, x.decision.Stamp
 	if r.others != nil {
 		cache = nil
 	}
 	key := pagecache.Key{
 		Tenant: x.caller.Tenant.ID, After: r.after, Status: string(r.status), Limit: r.pageSize, LimitGiven: r.limitParam.times > 0,
 	}
-	p := cache.Get(key, version)
+	p := cache.Get(key, stamp)
 	if p == nil {
 		if p, err = a.readPets(x, &r); err != nil {
 			return err
 		}
-		cache.Put(key, version, p)
+		cache.Put(key, stamp, p)
 	}
 	x.answerPage(p)
 	return nil

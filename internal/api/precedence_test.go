@@ -58,9 +58,7 @@ func TestPrecedence(t *testing.T) {
 		{target("GET", "/v1/pets/abc"), "missing_api_key"},
 		{func() {
 			r.Header.Set("Authorization", "Bearer "+w.key)
-			w.directory.change(t, w.key, func(c *keys.Caller) {
-				c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Free, Quota: plans.Quota{PerMinute: 100, PerDay: 100}}
-			})
+			w.setPlan(t, plans.Free, plans.Quota{PerMinute: 100, PerDay: 100})
 		}, "endpoint_removed"},
 		{target("POST", "/v1/pets"), "body_too_large"},
 		{body(""), "missing_body"},

@@ -65,6 +65,7 @@ var below = map[string][]string{
 	"internal/keys/callers": {"internal/keys", "internal/plans"},
 	"internal/keys/strikes": {"internal/keys"},
 
+	"internal/api/pagecache": {"internal/freshness"},
 	"internal/api/reference": {"docs", "internal/api/httpfield"},
 
 	"internal/localpg": {"internal/subprocess"},

@@ -1,8 +1,7 @@
-// Package pagecache keeps finished pages of lists, so that an answer reads no rows.
+// Package pagecache keeps finished pages of lists, so that a response needs no rows.
 //
-// Every page has a tenant, whose catalogue has a version. A page is stored under the version of a decision made before its
-// rows were read, and returned only to a request whose decision has the same version: so nothing changed in between (see
-// package freshness). Version 0 means that the version is not known; then the cache is not used.
+// A page is stored under the stamp of a decision that was made before its rows were read, and returned only to a request whose
+// decision has the same stamp: so nothing changed in between (package freshness). With stamp 0 the cache is not used.
 //
 // The cache is bounded, and so is each tenant's part of it. A page is stored when it is requested for the second time. It is
 // safe for concurrent use.
@@ -16,6 +15,8 @@ import (
 
 	"github.com/maypok86/otter/v2"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"petstore.example/internal/freshness"
 )
 
 const (
@@ -45,10 +46,10 @@ type Page struct {
 	Tag, Links, Next string
 }
 
-// cachedPage is a page at a version of the tenant's catalogue.
+// cachedPage is a page of the catalogue that the stamp identifies.
 type cachedPage struct {
 	*Page
-	version int64
+	stamp freshness.Stamp
 }
 
 func (p *cachedPage) weight() int64 {
@@ -81,12 +82,12 @@ func New(maxBytes int64, r prometheus.Registerer) (*Cache, error) {
 	return c, c.register(r)
 }
 
-// Get returns the page at the version, nil if the cache does not hold it.
-func (c *Cache) Get(key Key, version int64) *Page {
+// Get returns the page with the stamp, nil if the cache does not hold it.
+func (c *Cache) Get(key Key, stamp freshness.Stamp) *Page {
 	if c == nil {
 		return nil
 	}
-	if version == 0 {
+	if stamp == 0 {
 		c.unversioned.Inc()
 		return nil
 	}
@@ -94,7 +95,7 @@ func (c *Cache) Get(key Key, version int64) *Page {
 	switch {
 	case !ok:
 		c.miss.Inc()
-	case p.version != version:
+	case p.stamp != stamp:
 		c.stale.Inc()
 	default:
 		c.hits.Inc()
@@ -103,15 +104,15 @@ func (c *Cache) Get(key Key, version int64) *Page {
 	return nil
 }
 
-// Put stores a page that was read after a decision of the version. It ignores pages that are requested for the first time, and
+// Put stores a page that was read after a decision with the stamp. It ignores pages that are requested for the first time, and
 // those that too many other requests came in between.
-func (c *Cache) Put(key Key, version int64, p *Page) {
-	if c == nil || version == 0 {
+func (c *Cache) Put(key Key, stamp freshness.Stamp, p *Page) {
+	if c == nil || stamp == 0 {
 		return
 	}
 	hash := maphash.Comparable(c.seed, key)
 	if c.requested[hash%requestedSlots].Swap(hash) == hash {
-		c.store(key, &cachedPage{p, version})
+		c.store(key, &cachedPage{p, stamp})
 	}
 }
 
@@ -157,7 +158,7 @@ func (c *Cache) size() (sum int64) {
 func (c *Cache) register(r prometheus.Registerer) error {
 	misses := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "petstore_list_cache_misses_total",
-		Help: "Lists read from the database, by reason: miss (not in the cache), stale (changed since), unversioned (the current version was not known).",
+		Help: "Lists read from the database, by reason: miss (not in the cache), stale (changed since), unversioned (the catalogue had no stamp).",
 	}, []string{"reason"})
 	c.miss, c.stale, c.unversioned = misses.WithLabelValues("miss"), misses.WithLabelValues("stale"), misses.WithLabelValues("unversioned")
 	c.hits = prometheus.NewCounter(prometheus.CounterOpts{

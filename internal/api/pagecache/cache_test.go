@@ -45,8 +45,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestVersions: a page is stored at its second request, and returned at its version only.
-func TestVersions(t *testing.T) {
+// TestStamps: a page is stored at its second request, and returned with its stamp only.
+func TestStamps(t *testing.T) {
 	t.Parallel()
 	c, err := New(1<<20, nil)
 	if err != nil {
@@ -60,7 +60,7 @@ func TestVersions(t *testing.T) {
 	c.Put(key, 0, old)
 	c.Put(key, 7, old)
 	if c.Get(key, 7) != old || c.Get(key, 6) != nil || c.Get(key, 8) != nil || c.Get(key, 0) != nil {
-		t.Error("not returned at exactly its version")
+		t.Error("not returned with exactly its stamp")
 	}
 	c.Put(key, 8, current)
 	if c.Get(key, 7) != nil || c.Get(key, 8) != current {

@@ -19,71 +19,68 @@ import (
 	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/freshness"
-	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 )
 
-// versions is a limiter that gives catalogues stamps, and is told of writes.
-type versions struct {
+// fakeStamps is a limiter whose decisions carry stamps, and an Invalidator.
+type fakeStamps struct {
 	plans.Limiter
 	mu      sync.Mutex
-	version int64
+	stamp   freshness.Stamp
 	pending int
-	// settled is how each change ended.
-	settled []bool
-	err     error
+	// committed says of each write that ended whether it was committed or abandoned.
+	committed []bool
+	err       error
 }
 
 // Take implements plans.Limiter.
-func (v *versions) Take(ctx context.Context, c plans.Claim, now time.Time) plans.Decision {
+func (v *fakeStamps) Take(ctx context.Context, c plans.Claim, now time.Time) plans.Decision {
 	d := v.Limiter.Take(ctx, c, now)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.pending == 0 {
-		d.Stamp = freshness.Stamp(v.version)
+		d.Stamp = v.stamp
 	}
 	return d
 }
 
 // BeginWrite implements freshness.Invalidator.
-func (v *versions) BeginWrite(context.Context, int64) (*freshness.Write, error) {
+func (v *fakeStamps) BeginWrite(context.Context, int64) (*freshness.Write, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.err != nil {
 		return nil, v.err
 	}
-	v.version++
+	v.stamp++
 	v.pending++
-	return freshness.NewWrite(func(settled bool) {
+	return freshness.NewWrite(func(committed bool) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		v.settled = append(v.settled, settled)
-		if settled {
+		v.committed = append(v.committed, committed)
+		if committed {
 			v.pending--
 		}
 	}), nil
 }
 
-// took returns how the changes ended since the last time.
-func (v *versions) took() []bool {
+// ended returns how the writes ended since the last call.
+func (v *fakeStamps) ended() []bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	ended := v.settled
-	v.settled = nil
+	ended := v.committed
+	v.committed = nil
 	return ended
 }
 
-// newMemoryWorld is a world whose lists come from memory, and how often its store was asked.
-func newMemoryWorld(t testing.TB, memory int64) (w *world, v *versions, asked func() int) {
+// newCachingWorld returns a world with a page cache, and a function that counts the calls of its store since the last time.
+func newCachingWorld(t testing.TB) (w *world, v *fakeStamps, reads func() int) {
 	t.Helper()
-	v = &versions{version: 1}
+	v = &fakeStamps{stamp: 1}
 	w = newWorld(t, func(c *Config) {
 		v.Limiter = c.Limiter
-		c.Limiter, c.Invalidator, c.ListCacheBytes = v, v, memory
+		c.Limiter, c.Invalidator, c.ListCacheBytes = v, v, 1<<20
 	})
-	w.directory.change(t, w.key, func(c *keys.Caller) {
-		c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Enterprise, Quota: plans.Quota{PerMinute: 1e9, PerDay: 1e9}}
-	})
+	w.setPlan(t, plans.Enterprise, noLimit)
 	calls := 0
 	w.pets.before = func() { calls++ }
 	return w, v, func() int {
@@ -103,19 +100,17 @@ func (w *world) create(t testing.TB, name string, headers ...string) *httptest.R
 	return w.do(w.request("POST", "/v1/pets", `{"name":"`+name+`","categoryId":1}`, headers...))
 }
 
-// TestListsFromMemoryAreTheSame: answers from memory have the bytes and all the headers of those from the store, but for what is the
-// request's own, and the store is asked no more.
-func TestListsFromMemoryAreTheSame(t *testing.T) {
+// TestCachedListsAreTheSame: responses from the cache have the bytes and all headers of those from the store, except for what belongs to
+// the request, and the store is not read.
+func TestCachedListsAreTheSame(t *testing.T) {
 	t.Parallel()
-	w, _, asked := newMemoryWorld(t, 1<<20)
+	w, _, reads := newCachingWorld(t)
 	for i := range 45 {
 		w.addPet(t, []catalog.Status{catalog.Available, catalog.Pending, catalog.Sold}[i%3])
 	}
 	plain := newWorld(t)
 	plain.pets.pets[1] = w.pets.pets[1]
-	plain.directory.change(t, plain.key, func(c *keys.Caller) {
-		c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Enterprise, Quota: plans.Quota{PerMinute: 1e9, PerDay: 1e9}}
-	})
+	plain.setPlan(t, plans.Enterprise, noLimit)
 	for _, query := range []string{
 		"", "?limit=20", "?limit=7", "?limit=100", "?status=sold", "?status=sold&limit=20", "?cursor=0000000000000014",
 		"?cursor=0000000000000014&limit=20&status=available", "?cursor=7fffffffffffffff", "?cursor=ffffffffffffffff", "?limit=%320",
@@ -123,11 +118,11 @@ func TestListsFromMemoryAreTheSame(t *testing.T) {
 		for range 2 {
 			w.list(t, query)
 		}
-		asked()
+		reads()
 		for _, headers := range [][]string{nil, {"If-None-Match", "*"}, {"If-None-Match", `"other"`}} {
 			want, got := plain.list(t, query, headers...), w.list(t, query, headers...)
 			if diff := cmp.Diff(withoutCounts(want), withoutCounts(got)); diff != "" {
-				t.Errorf("%s %v (-store +memory):\n%s", query, headers, diff)
+				t.Errorf("%s %v (-store +cache):\n%s", query, headers, diff)
 			}
 		}
 		tag := header(w.list(t, query), "ETag")
@@ -137,8 +132,8 @@ func TestListsFromMemoryAreTheSame(t *testing.T) {
 		if head := w.do(w.request("HEAD", "/v1/pets"+query, "")); head.Code != 200 || head.Body.Len() > 0 || header(head, "ETag") != tag {
 			t.Errorf("%s: HEAD %d %v", query, head.Code, head.Result().Header)
 		}
-		if n := asked(); n != 0 {
-			t.Errorf("%s: the store was asked %d times", query, n)
+		if n := reads(); n != 0 {
+			t.Errorf("%s: the store was read %d times", query, n)
 		}
 	}
 }
@@ -151,31 +146,31 @@ func withoutCounts(rec *httptest.ResponseRecorder) map[string]any {
 	return map[string]any{"status": rec.Code, "header": h, "body": rec.Body.String()}
 }
 
-// TestListsNotKept: what is asked for once, what is wrong, and what holds parameters that we don't know.
-func TestListsNotKept(t *testing.T) {
+// TestListsNotCached: lists that are requested once, invalid requests, and requests with unknown parameters.
+func TestListsNotCached(t *testing.T) {
 	t.Parallel()
-	w, v, asked := newMemoryWorld(t, 1<<20)
+	w, v, reads := newCachingWorld(t)
 	for query, want := range map[string]int{"?limit=0": 0, "?limit=1&limit=1": 0, "?cursor=x": 0, "?colour=red": 3, "?limit=3": 2} {
 		for range 3 {
 			w.list(t, query)
 		}
-		if n := asked(); n != want {
-			t.Errorf("%s: the store was asked %d times in 3, want %d", query, n, want)
+		if n := reads(); n != want {
+			t.Errorf("%s: the store was read %d times in 3, want %d", query, n, want)
 		}
 	}
 	v.pending = 1
 	for range 3 {
 		w.list(t, "?limit=3")
 	}
-	if n := asked(); n != 3 {
-		t.Errorf("uncertain: the store was asked %d times in 3", n)
+	if n := reads(); n != 3 {
+		t.Errorf("uncertain: the store was read %d times in 3", n)
 	}
 }
 
-// TestListsAreNeverStale: after each kind of change the next list shows it.
+// TestListsAreNeverStale: the next list shows each kind of change.
 func TestListsAreNeverStale(t *testing.T) {
 	t.Parallel()
-	w, v, asked := newMemoryWorld(t, 1<<20)
+	w, v, reads := newCachingWorld(t)
 	patch := func(path, body string) func() *httptest.ResponseRecorder {
 		return func() *httptest.ResponseRecorder { return w.do(w.request("PATCH", path, body)) }
 	}
@@ -204,13 +199,13 @@ func TestListsAreNeverStale(t *testing.T) {
 		for range 3 {
 			w.list(t, "")
 		}
-		asked()
+		reads()
 		before := w.list(t, "").Body.String()
-		if asked() != 0 {
-			t.Errorf("%d: the list does not come from memory", i)
+		if reads() != 0 {
+			t.Errorf("%d: the list does not come from the cache", i)
 		}
 		rec := tt.change()
-		if diff := cmp.Diff(tt.ended, v.took()); rec.Code != tt.status || diff != "" {
+		if diff := cmp.Diff(tt.ended, v.ended()); rec.Code != tt.status || diff != "" {
 			t.Errorf("%d: %d %s; ends of changes (-want +got):\n%s", i, rec.Code, rec.Body, diff)
 		}
 		rows, _, err := w.pets.ListPets(t.Context(), 1, catalog.Page{Limit: 20})
@@ -224,15 +219,15 @@ func TestListsAreNeverStale(t *testing.T) {
 	}
 }
 
-// TestListsWhileAChangeIsOn: a list that was read while a change was on is not kept, nor one that was read before a change
-// under the version after it; and one whose change nobody knows the end of is read from the store each time.
-func TestListsWhileAChangeIsOn(t *testing.T) {
+// TestListsDuringAWrite: a list that was read during a write is not cached, nor is one read before a write cached under the stamp
+// after it. After an abandoned write lists are read from the store each time.
+func TestListsDuringAWrite(t *testing.T) {
 	t.Parallel()
-	w, v, asked := newMemoryWorld(t, 1<<20)
+	w, v, reads := newCachingWorld(t)
 	w.addPet(t, catalog.Available)
-	w.list(t, "") // So that the page is kept at the next chance.
+	w.list(t, "") // The page is cached at its second request.
 	count := w.pets.before
-	// A change comes between the decision and the reading of the rows, and is made after it.
+	// A write begins between the decision and the reading of the rows, and takes effect after it.
 	change := sync.OnceFunc(func() {
 		write, err := v.BeginWrite(t.Context(), 1)
 		if err != nil {
@@ -248,49 +243,49 @@ func TestListsWhileAChangeIsOn(t *testing.T) {
 		t.Errorf("stale: %s", got)
 	}
 	w.list(t, "")
-	asked()
+	reads()
 	w.list(t, "")
-	if n := asked(); n != 0 {
+	if n := reads(); n != 0 {
 		t.Errorf("%d reads of an unchanged list", n)
 	}
-	// Nobody knows what came of it.
+	// A write whose outcome is unknown.
 	w.pets.err = catalog.ErrUnavailable
 	if rec := w.create(t, "Rex"); rec.Code != 503 {
 		t.Errorf("%d, want 503", rec.Code)
 	}
 	w.pets.err = nil
-	if diff := cmp.Diff([]bool{true, false}, v.took()); diff != "" {
+	if diff := cmp.Diff([]bool{true, false}, v.ended()); diff != "" {
 		t.Errorf("ends of changes (-want +got):\n%s", diff)
 	}
-	asked()
+	reads()
 	for range 3 {
 		w.list(t, "")
 	}
-	if n := asked(); n != 3 {
-		t.Errorf("%d reads in 3 while nobody knows what changed", n)
+	if n := reads(); n != 3 {
+		t.Errorf("%d reads for 3 lists after an abandoned write", n)
 	}
 }
 
-// TestChangesNobodyHearsOfAreNotMade: when readers can't be told, nothing changes.
-func TestChangesNobodyHearsOfAreNotMade(t *testing.T) {
+// TestUnannouncedWritesAreNotMade: if readers can't be told of a write, nothing changes.
+func TestUnannouncedWritesAreNotMade(t *testing.T) {
 	t.Parallel()
-	w, v, asked := newMemoryWorld(t, 1<<20)
-	v.err = errors.New("nobody hears")
+	w, v, reads := newCachingWorld(t)
+	v.err = errors.New("no reader can be told")
 	for _, headers := range [][]string{nil, {"Idempotency-Key", "a"}} {
 		rec := w.create(t, "Rex", headers...)
-		if code := checkAnswer(t, w.request("POST", "/v1/pets", ""), rec); rec.Code != 503 || code != "unavailable" || asked() != 0 {
+		if code := checkAnswer(t, w.request("POST", "/v1/pets", ""), rec); rec.Code != 503 || code != "unavailable" || reads() != 0 {
 			t.Errorf("%v: %d %s", headers, rec.Code, rec.Body)
 		}
 	}
-	if w.meter.refunded != 2 || !strings.Contains(w.logs.String(), "nobody hears") {
+	if w.meter.refunded != 2 || !strings.Contains(w.logs.String(), "no reader can be told") {
 		t.Errorf("%d given back, log %s", w.meter.refunded, w.logs)
 	}
 }
 
-// TestPanickingChangeIsUnsettled: a change that never came to its end is one of which nobody knows.
-func TestPanickingChangeIsUnsettled(t *testing.T) {
+// TestPanickingWriteIsAbandoned: the outcome of a write that panicked is unknown.
+func TestPanickingWriteIsAbandoned(t *testing.T) {
 	t.Parallel()
-	w, v, _ := newMemoryWorld(t, 1<<20)
+	w, v, _ := newCachingWorld(t)
 	w.pets.before = func() { panic("x") }
 	for _, r := range []*http.Request{
 		w.request("POST", "/v1/pets", `{"name":"Rex","categoryId":1}`), w.request("PATCH", "/v1/pets/1", `{"name":"Rex"}`),
@@ -298,16 +293,16 @@ func TestPanickingChangeIsUnsettled(t *testing.T) {
 		if rec := w.do(r); rec.Code != 500 {
 			t.Errorf("%s: %d", r.Method, rec.Code)
 		}
-		if diff := cmp.Diff([]bool{false}, v.took()); diff != "" {
+		if diff := cmp.Diff([]bool{false}, v.ended()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", r.Method, diff)
 		}
 	}
 }
 
-// TestListMemoryIsMeasured: hits, and misses by reason.
-func TestListMemoryIsMeasured(t *testing.T) {
+// TestListCacheMetrics: hits, and misses by reason.
+func TestListCacheMetrics(t *testing.T) {
 	t.Parallel()
-	w, v, _ := newMemoryWorld(t, 1<<20)
+	w, v, _ := newCachingWorld(t)
 	for range 5 {
 		w.list(t, "")
 	}
@@ -336,14 +331,12 @@ func TestListMemoryIsMeasured(t *testing.T) {
 	}
 }
 
-// TestListMemoryConcurrently has writers and readers at once: no reader gets fewer animals than were added when it asked.
-func TestListMemoryConcurrently(t *testing.T) {
+// TestListCacheConcurrently has writers and readers at the same time: no list has fewer animals than were added before it was requested.
+func TestListCacheConcurrently(t *testing.T) {
 	t.Parallel()
 	limiter, stamps := stampedMemory()
 	w := newWorld(t, func(c *Config) { c.Limiter, c.Invalidator, c.ListCacheBytes = limiter, stamps, 1<<20 })
-	w.directory.change(t, w.key, func(c *keys.Caller) {
-		c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Enterprise, Quota: plans.Quota{PerMinute: 1e9, PerDay: 1e9}}
-	})
+	w.setPlan(t, plans.Enterprise, noLimit)
 	var mu sync.Mutex
 	added := 0
 	var all sync.WaitGroup

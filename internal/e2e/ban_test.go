@@ -13,74 +13,74 @@ func TestAutomaticBan(t *testing.T) {
 	t.Parallel()
 	t.Run("counted by one server", func(t *testing.T) {
 		t.Parallel()
-		h := newHouse(t, false)
-		servers := []*server{h.serve(), h.serve()}
-		tn := h.freshTenant(servers[0], plans.Free, nil, 1)
+		d := newDeployment(t, false)
+		servers := []*server{d.serve(), d.serve()}
+		tn := d.freshTenant(servers[0], plans.Free, nil, 1)
 		// One server counts alone, so its 60th refusal bans: the next request meets the ban.
-		h.exhaust(servers[:1], tn, 60)
-		if a := h.client.get(servers[0], tn.keys[0].token, "/pets"); a.code != "key_banned" {
+		d.exhaust(servers[:1], tn, 60)
+		if a := d.client.get(servers[0], tn.keys[0].token, "/pets"); a.code != "key_banned" {
 			t.Errorf("after 60 refusals: %v", a)
 		}
-		h.showBan(servers, tn)
+		d.checkBan(servers, tn)
 	})
 	t.Run("counted by two servers together", func(t *testing.T) {
 		t.Parallel()
-		h := newHouse(t, true)
-		servers := []*server{h.serve(), h.serve()}
-		tn := h.freshTenant(servers[0], plans.Free, nil, 1)
-		h.exhaust(servers, tn, 60)
-		h.showBan(servers, tn)
+		d := newDeployment(t, true)
+		servers := []*server{d.serve(), d.serve()}
+		tn := d.freshTenant(servers[0], plans.Free, nil, 1)
+		d.exhaust(servers, tn, 60)
+		d.checkBan(servers, tn)
 	})
 }
 
 // exhaust uses up the tenant's minute and has that many requests refused, on the servers in turn.
-func (h *house) exhaust(servers []*server, tn *tenant, refusals int) {
-	h.t.Helper()
-	var answers []answer
+func (d *deployment) exhaust(servers []*server, tn *tenant, refusals int) {
+	d.t.Helper()
+	var responses []response
 	for i := range int(tn.Quota.PerMinute-tn.used) + refusals {
-		answers = append(answers, h.client.get(servers[i%len(servers)], tn.keys[0].token, "/pets"))
+		responses = append(responses, d.client.get(servers[i%len(servers)], tn.keys[0].token, "/pets"))
 	}
-	n := tally(answers)
-	h.t.Logf("one after the other on %d servers: %v", len(servers), n)
-	if got := admitted(answers) + tn.used; got != tn.Quota.PerMinute {
-		h.t.Errorf("admitted %d, want %d", got, tn.Quota.PerMinute)
+	n := countByCode(responses)
+	d.t.Logf("one after the other on %d servers: %v", len(servers), n)
+	if got := admitted(responses) + tn.used; got != tn.Quota.PerMinute {
+		d.t.Errorf("admitted %d, want %d", got, tn.Quota.PerMinute)
 	}
 	if n["429 rate_limit_exceeded"] != refusals {
-		h.t.Errorf("%v: want %d refused by the limit before any ban", n, refusals)
+		d.t.Errorf("%v: want %d refused by the limit before any ban", n, refusals)
 	}
 }
 
-// showBan expects the key to be banned, by the last of the refusals that were just sent, for 15 minutes on all servers.
-func (h *house) showBan(servers []*server, tn *tenant) {
-	h.t.Helper()
+// checkBan expects the key to be banned, by the last of the refusals that were just sent, for 15 minutes on all servers.
+func (d *deployment) checkBan(servers []*server, tn *tenant) {
+	d.t.Helper()
 	token := tn.keys[0].token
 	for i, s := range servers {
 		from := time.Now()
-		var a answer
-		eventually(h.t, 2*time.Second, "the ban in force", func() bool {
-			a = h.client.get(s, token, "/pets")
+		var a response
+		eventually(d.t, 2*time.Second, "the ban in force", func() bool {
+			a = d.client.get(s, token, "/pets")
 			return a.code == "key_banned"
 		})
-		h.t.Logf("server %d: banned %v after the last refusal was seen, Retry-After %s", i, time.Since(from).Round(time.Millisecond),
+		d.t.Logf("server %d: banned %v after the last refusal was seen, Retry-After %s", i, time.Since(from).Round(time.Millisecond),
 			a.header.Get("Retry-After"))
 		wait, left := a.integer("Retry-After"), time.Until(time.Unix(a.integer("X-RateLimit-Reset"), 0))
 		if wait < 15*60-10 || wait > 15*60+1 {
-			h.t.Errorf("Retry-After %d, want 15 minutes", wait)
+			d.t.Errorf("Retry-After %d, want 15 minutes", wait)
 		}
 		if off := left - time.Duration(wait)*time.Second; off < -2*time.Second || off > 2*time.Second {
-			h.t.Errorf("Retry-After %d s and X-RateLimit-Reset in %v disagree", wait, left)
+			d.t.Errorf("Retry-After %d s and X-RateLimit-Reset in %v disagree", wait, left)
 		}
 		if a.status != 429 || a.integer("X-RateLimit-Remaining") != 0 {
-			h.t.Errorf("a banned key's answer: %v %v", a, a.header)
+			d.t.Errorf("a banned key's answer: %v %v", a, a.header)
 		}
 	}
-	h.ctl("ban", "lift", tn.keys[0].id, "--reason", "test")
+	d.ctl("ban", "lift", tn.keys[0].id, "--reason", "test")
 	for _, s := range servers {
-		eventually(h.t, 2*time.Second, "the ban lifted", func() bool {
-			return h.client.get(s, token, "/pets").code != "key_banned"
+		eventually(d.t, 2*time.Second, "the ban lifted", func() bool {
+			return d.client.get(s, token, "/pets").code != "key_banned"
 		})
 	}
-	if n := h.number(`select count(*) from bans where key_id = $1 and source = 'automatic'`, tn.keys[0].id); n != 1 {
-		h.t.Errorf("%d automatic bans, want 1", n)
+	if n := d.number(`select count(*) from bans where key_id = $1 and source = 'automatic'`, tn.keys[0].id); n != 1 {
+		d.t.Errorf("%d automatic bans, want 1", n)
 	}
 }

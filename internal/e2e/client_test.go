@@ -16,7 +16,7 @@ import (
 	"petstore.example/internal/contract"
 )
 
-// client is a customer's HTTP client. It fails the test when an answer, or a request that succeeds, is not as the document
+// client is a customer's HTTP client. It fails the test when an response, or a request that succeeds, is not as the document
 // says.
 type client struct {
 	http  *http.Client
@@ -32,7 +32,7 @@ func newClient(t testing.TB) *client {
 const timeout = 20 * time.Second
 
 // answer is what a request came to. err is of the connection; then all but the times is zero.
-type answer struct {
+type response struct {
 	err       error
 	status    int
 	code      string // of an error's body
@@ -47,14 +47,14 @@ type windowState struct {
 	reset     time.Time
 }
 
-func (a answer) String() string {
+func (a response) String() string {
 	return fmt.Sprintf("%d %s %s (%v)", a.status, a.code, a.body[:min(len(a.body), 300)], a.err)
 }
 
-func (a answer) took() time.Duration { return a.got.Sub(a.sent) }
+func (a response) took() time.Duration { return a.got.Sub(a.sent) }
 
 // integer returns a header's value, -1 when it is not an integer.
-func (a answer) integer(header string) int64 {
+func (a response) integer(header string) int64 {
 	n, err := strconv.ParseInt(a.header.Get(header), 10, 64)
 	if err != nil {
 		return -1
@@ -62,19 +62,19 @@ func (a answer) integer(header string) int64 {
 	return n
 }
 
-func (c *client) get(s *server, token, path string) answer {
+func (c *client) get(s *server, token, path string) response {
 	return c.do(context.Background(), http.MethodGet, s.url+path, token, "")
 }
 
-func (c *client) post(s *server, token, name string) answer {
+func (c *client) post(s *server, token, name string) response {
 	return c.do(context.Background(), http.MethodPost, s.url+"/pets", token, fmt.Sprintf(`{"name":%q,"categoryId":7}`, name))
 }
 
 // do sends a request with headers, given as name and value in turn.
-func (c *client) do(ctx context.Context, method, url, token, body string, headers ...string) (a answer) {
+func (c *client) do(ctx context.Context, method, url, token, body string, headers ...string) (a response) {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
-		return answer{err: err}
+		return response{err: err}
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
@@ -94,7 +94,7 @@ func (c *client) do(ctx context.Context, method, url, token, body string, header
 	return a
 }
 
-func (a *answer) exchange(h *http.Client, req *http.Request) {
+func (a *response) exchange(h *http.Client, req *http.Request) {
 	res, err := h.Do(req)
 	if err != nil {
 		a.err = err
@@ -124,15 +124,15 @@ func windowsOf(header http.Header) map[string]windowState {
 	return windows
 }
 
-// crowd has callers send requests at the same time until they have sent all of them, and returns the answers.
-func crowd(callers, requests int, call func(caller, request int) answer) []answer {
-	answers := make([]answer, requests)
+// sendConcurrently has callers send requests at the same time until they have sent all of them, and returns the responses.
+func sendConcurrently(callers, requests int, call func(caller, request int) response) []response {
+	responses := make([]response, requests)
 	next := make(chan int)
 	var wg sync.WaitGroup
 	for caller := range callers {
 		wg.Go(func() {
 			for i := range next {
-				answers[i] = call(caller, i)
+				responses[i] = call(caller, i)
 			}
 		})
 	}
@@ -141,29 +141,29 @@ func crowd(callers, requests int, call func(caller, request int) answer) []answe
 	}
 	close(next)
 	wg.Wait()
-	return answers
+	return responses
 }
 
-// atOnce sends requests all at the same time.
-func atOnce(requests int, call func(request int) answer) []answer {
-	answers := make([]answer, requests)
+// sendAtOnce sends requests all at the same time.
+func sendAtOnce(requests int, call func(request int) response) []response {
+	responses := make([]response, requests)
 	begin := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range requests {
 		wg.Go(func() {
 			<-begin
-			answers[i] = call(i)
+			responses[i] = call(i)
 		})
 	}
 	close(begin)
 	wg.Wait()
-	return answers
+	return responses
 }
 
-// load has callers send requests, one after the other, until stop is called, which returns all answers in no order.
-func load(callers int, call func(caller, request int) answer) (stop func() []answer) {
+// startLoad has callers send requests, one after the other, until stop is called, which returns all responses in no order.
+func startLoad(callers int, call func(caller, request int) response) (stop func() []response) {
 	ended := make(chan struct{})
-	each := make([][]answer, callers)
+	each := make([][]response, callers)
 	var wg sync.WaitGroup
 	for caller := range callers {
 		wg.Go(func() {
@@ -177,7 +177,7 @@ func load(callers int, call func(caller, request int) answer) (stop func() []ans
 			}
 		})
 	}
-	return func() (all []answer) {
+	return func() (all []response) {
 		close(ended)
 		wg.Wait()
 		for _, some := range each {
@@ -187,10 +187,10 @@ func load(callers int, call func(caller, request int) answer) (stop func() []ans
 	}
 }
 
-// tally counts answers by status and code, "200" or "429 key_banned" or "no answer".
-func tally(answers []answer) map[string]int {
+// countByCode counts responses by status and code, "200" or "429 key_banned" or "no answer".
+func countByCode(responses []response) map[string]int {
 	n := map[string]int{}
-	for _, a := range answers {
+	for _, a := range responses {
 		switch {
 		case a.err != nil:
 			n["no answer"]++
@@ -203,9 +203,9 @@ func tally(answers []answer) map[string]int {
 	return n
 }
 
-// admitted counts the answers that were let in: all but 401, 429, and 5xx, which is given back.
-func admitted(answers []answer) (n int64) {
-	for _, a := range answers {
+// admitted counts the responses that were let in: all but 401, 429, and 5xx, which is given back.
+func admitted(responses []response) (n int64) {
+	for _, a := range responses {
 		switch {
 		case a.err != nil, a.status == http.StatusTooManyRequests, a.status == http.StatusUnauthorized, a.status >= 500:
 		default:

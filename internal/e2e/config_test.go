@@ -64,7 +64,7 @@ func TestConfigurationShown(t *testing.T) {
 	}
 }
 
-// TestServeWithoutDatabase: a database that does not answer, or is not migrated, ends serve with one line.
+// TestServeWithoutDatabase: a database that does not response, or is not migrated, ends serve with one line.
 func TestServeWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	p := start(t, exec.Command(program(t, "petstore"), "serve"),

@@ -42,7 +42,7 @@ func (c *checker) exchange(x contract.Exchange) {
 	}
 }
 
-// report fails the test. The first ones tell enough of a fault that thousands of answers have.
+// report fails the test. The first ones tell enough of a fault that thousands of responses have.
 func (c *checker) report(err error) {
 	if c.reports.Add(1) <= 10 {
 		c.t.Error(err)
@@ -60,16 +60,16 @@ func through(r http.RoundTripper) petstore.Option {
 }
 
 // store returns the client for customers, of a key and a server.
-func (h *house) store(s *server, token string, opts ...petstore.Option) *petstore.Client {
-	h.t.Helper()
-	return h.storeAt(s.url, token, opts...)
+func (d *deployment) store(s *server, token string, opts ...petstore.Option) *petstore.Client {
+	d.t.Helper()
+	return d.storeAt(s.url, token, opts...)
 }
 
-func (h *house) storeAt(url, token string, opts ...petstore.Option) *petstore.Client {
-	h.t.Helper()
-	c, err := petstore.New(url, token, append([]petstore.Option{through(h.client.checked())}, opts...)...)
+func (d *deployment) storeAt(url, token string, opts ...petstore.Option) *petstore.Client {
+	d.t.Helper()
+	c, err := petstore.New(url, token, append([]petstore.Option{through(d.client.checked())}, opts...)...)
 	if err != nil {
-		h.t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	return c
 }

@@ -17,24 +17,24 @@ type command struct {
 }
 
 // ctl runs petstorectl on the house's database and fails the test when it fails.
-func (h *house) ctl(args ...string) command {
-	h.t.Helper()
-	c := h.tryCtl(args...)
+func (d *deployment) ctl(args ...string) command {
+	d.t.Helper()
+	c := d.tryCtl(args...)
 	if c.code != 0 {
-		h.t.Fatalf("petstorectl %s: exit %d: %s%s", strings.Join(args, " "), c.code, c.stdout, c.stderr)
+		d.t.Fatalf("petstorectl %s: exit %d: %s%s", strings.Join(args, " "), c.code, c.stdout, c.stderr)
 	}
 	return c
 }
 
-func (h *house) tryCtl(args ...string) command {
-	h.t.Helper()
-	return runCtl(h, "", []string{"PETSTORE_DATABASE_URL=" + h.databaseURL}, args...)
+func (d *deployment) tryCtl(args ...string) command {
+	d.t.Helper()
+	return runCtl(d, "", []string{"PETSTORE_DATABASE_URL=" + d.databaseURL}, args...)
 }
 
 // runCtl runs petstorectl in a folder with that environment.
-func runCtl(h *house, dir string, env []string, args ...string) command {
-	h.t.Helper()
-	cmd := exec.CommandContext(h.t.Context(), program(h.t, "petstorectl"), args...)
+func runCtl(d *deployment, dir string, env []string, args ...string) command {
+	d.t.Helper()
+	cmd := exec.CommandContext(d.t.Context(), program(d.t, "petstorectl"), args...)
 	cmd.Dir = dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "PETSTORE_ACTOR=e2e"}, env...)
 	var out, talk bytes.Buffer
@@ -44,7 +44,7 @@ func runCtl(h *house, dir string, env []string, args ...string) command {
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		c.code = exit.ExitCode()
 	} else if err != nil {
-		h.t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	return c
 }

@@ -189,7 +189,7 @@ func (d *dev) checkCtl(t *testing.T) {
 	if err := os.Symlink(d.dir, filepath.Join(folder, ".petstore")); err != nil {
 		t.Fatal(err)
 	}
-	if c := runCtl(&house{t: t}, folder, nil, "key", "list", "demo", "-o", "json"); c.code != 0 || !strings.Contains(c.stdout, "key_") {
+	if c := runCtl(&deployment{t: t}, folder, nil, "key", "list", "demo", "-o", "json"); c.code != 0 || !strings.Contains(c.stdout, "key_") {
 		t.Errorf("petstorectl in the folder: exit %d: %s%s", c.code, c.stdout, c.stderr)
 	}
 }

@@ -21,45 +21,45 @@ import (
 // TestGoClient: every operation of the client for customers, on two servers in turn.
 func TestGoClient(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, false)
-	servers := []*server{h.serve(), h.serve()}
-	tn := h.tenant(plans.Enterprise, &plans.Quota{PerMinute: 1_000_000, PerDay: 10_000_000}, 1)
-	stores := []*petstore.Client{h.store(servers[0], tn.keys[0].token), h.store(servers[1], tn.keys[0].token, petstore.WithUserAgent("e2e/1"))}
-	pets := h.showPets(stores)
-	h.showPages(stores[1], pets)
-	h.showOrders(stores, pets)
-	h.showETag(stores, pets[0])
-	h.showReplay(stores)
-	h.showErrors(servers[0], tn, pets[0])
+	d := newDeployment(t, false)
+	servers := []*server{d.serve(), d.serve()}
+	tn := d.tenant(plans.Enterprise, &plans.Quota{PerMinute: 1_000_000, PerDay: 10_000_000}, 1)
+	stores := []*petstore.Client{d.store(servers[0], tn.keys[0].token), d.store(servers[1], tn.keys[0].token, petstore.WithUserAgent("e2e/1"))}
+	pets := d.checkPets(stores)
+	d.checkPages(stores[1], pets)
+	d.checkOrders(stores, pets)
+	d.checkETag(stores, pets[0])
+	d.checkReplay(stores)
+	d.checkErrors(servers[0], tn, pets[0])
 }
 
-// showPets adds, gets and changes animals, and returns them as they are then.
-func (h *house) showPets(stores []*petstore.Client) []petstore.Pet {
-	h.t.Helper()
-	ctx := h.t.Context()
+// checkPets adds, gets and changes animals, and returns them as they are then.
+func (d *deployment) checkPets(stores []*petstore.Client) []petstore.Pet {
+	d.t.Helper()
+	ctx := d.t.Context()
 	var pets []petstore.Pet
 	for i := range 10 {
 		in := petstore.NewPet{Name: fmt.Sprintf("Rex %d 🐕", i), CategoryID: -int64(i)}
 		want := petstore.Pet{Name: in.Name, CategoryID: in.CategoryID, Status: petstore.PetAvailable}
 		made, err := stores[i%2].CreatePet(ctx, in)
 		if err != nil {
-			h.t.Fatal(err)
+			d.t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, *made, cmpopts.IgnoreFields(petstore.Pet{}, "ID")); diff != "" {
-			h.t.Errorf("created (-want +got):\n%s", diff)
+			d.t.Errorf("created (-want +got):\n%s", diff)
 		}
 		name, category, status := fmt.Sprintf("Max %d", i), int64(i), petstore.PetPending
 		want = petstore.Pet{ID: made.ID, Name: name, CategoryID: category, Status: status}
 		changed, err := stores[(i+1)%2].UpdatePet(ctx, made.ID, petstore.PetPatch{Name: &name, CategoryID: &category, Status: &status})
 		if err != nil {
-			h.t.Fatal(err)
+			d.t.Fatal(err)
 		}
 		got, err := getPet(ctx, stores[i%2], made.ID)
 		if err != nil {
-			h.t.Fatal(err)
+			d.t.Fatal(err)
 		}
 		if diff := cmp.Diff([]petstore.Pet{want, want}, []petstore.Pet{*changed, *got}); diff != "" {
-			h.t.Errorf("changed, and got (-want +got):\n%s", diff)
+			d.t.Errorf("changed, and got (-want +got):\n%s", diff)
 		}
 		pets = append(pets, want)
 	}
@@ -83,56 +83,56 @@ func collect[T any](t testing.TB, items iter.Seq2[T, error]) (all []T) {
 	return all
 }
 
-// showPages walks over the animals with pages of all sizes around their number, and by status.
-func (h *house) showPages(store *petstore.Client, pets []petstore.Pet) {
-	h.t.Helper()
+// checkPages walks over the animals with pages of all sizes around their number, and by status.
+func (d *deployment) checkPages(store *petstore.Client, pets []petstore.Pet) {
+	d.t.Helper()
 	for _, limit := range []int{0, 1, 3, len(pets) - 1, len(pets), len(pets) + 1} {
 		for status, want := range map[petstore.PetStatus][]petstore.Pet{"": pets, petstore.PetPending: pets, petstore.PetSold: nil} {
-			got := collect(h.t, store.Pets(h.t.Context(), petstore.ListPetsParams{Limit: limit, Status: status}))
+			got := collect(d.t, store.Pets(d.t.Context(), petstore.ListPetsParams{Limit: limit, Status: status}))
 			if diff := cmp.Diff(want, got); diff != "" {
-				h.t.Errorf("limit %d, status %q (-want +got):\n%s", limit, status, diff)
+				d.t.Errorf("limit %d, status %q (-want +got):\n%s", limit, status, diff)
 			}
 		}
 	}
 	var seen petstore.Response
-	page, err := store.ListPets(h.t.Context(), petstore.ListPetsParams{Limit: 4}, petstore.CaptureResponse(&seen))
+	page, err := store.ListPets(d.t.Context(), petstore.ListPetsParams{Limit: 4}, petstore.CaptureResponse(&seen))
 	if err != nil {
-		h.t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	if seen.Status != http.StatusOK || seen.RequestID == "" || seen.Rate != page.Rate || seen.Replayed ||
 		page.Rate.Limit != 1_000_000 || page.Rate.Remaining <= 0 || time.Until(page.Rate.Reset) > time.Minute {
-		h.t.Errorf("page %+v of %+v", page, seen)
+		d.t.Errorf("page %+v of %+v", page, seen)
 	}
-	rest := collect(h.t, store.Pets(h.t.Context(), petstore.ListPetsParams{Cursor: page.NextCursor, Limit: 2}))
+	rest := collect(d.t, store.Pets(d.t.Context(), petstore.ListPetsParams{Cursor: page.NextCursor, Limit: 2}))
 	if diff := cmp.Diff(pets, append(page.Pets, rest...)); diff != "" {
-		h.t.Errorf("a page and the rest (-want +got):\n%s", diff)
+		d.t.Errorf("a page and the rest (-want +got):\n%s", diff)
 	}
 }
 
-// showOrders orders the animals, which are pending, once they are available again, and lists the orders.
-func (h *house) showOrders(stores []*petstore.Client, pets []petstore.Pet) {
-	h.t.Helper()
-	ctx := h.t.Context()
+// checkOrders orders the animals, which are pending, once they are available again, and lists the orders.
+func (d *deployment) checkOrders(stores []*petstore.Client, pets []petstore.Pet) {
+	d.t.Helper()
+	ctx := d.t.Context()
 	available, approved := petstore.PetAvailable, petstore.OrderApproved
 	var orders, placed []petstore.Order
 	for i, p := range pets[:5] {
 		if _, err := stores[0].UpdatePet(ctx, p.ID, petstore.PetPatch{Status: &available}); err != nil {
-			h.t.Fatal(err)
+			d.t.Fatal(err)
 		}
 		o, err := stores[1].PlaceOrder(ctx, petstore.NewOrder{PetID: p.ID})
 		if err != nil {
-			h.t.Fatal(err)
+			d.t.Fatal(err)
 		}
 		if off := time.Since(o.CreatedAt); off < -time.Minute || off > time.Minute {
-			h.t.Errorf("an order of now was placed at %v", o.CreatedAt)
+			d.t.Errorf("an order of now was placed at %v", o.CreatedAt)
 		}
 		want := petstore.Order{PetID: p.ID, Quantity: 1, Status: petstore.OrderPlaced}
 		if diff := cmp.Diff(want, *o, cmpopts.IgnoreFields(petstore.Order{}, "ID", "CreatedAt")); diff != "" {
-			h.t.Errorf("placed (-want +got):\n%s", diff)
+			d.t.Errorf("placed (-want +got):\n%s", diff)
 		}
 		if i%2 == 0 {
 			if o, err = stores[0].UpdateOrder(ctx, o.ID, petstore.OrderPatch{Status: &approved}); err != nil {
-				h.t.Fatal(err)
+				d.t.Fatal(err)
 			}
 		} else {
 			placed = append(placed, *o)
@@ -141,65 +141,65 @@ func (h *house) showOrders(stores []*petstore.Client, pets []petstore.Pet) {
 	}
 	for _, limit := range []int{0, 1, 2, 5} {
 		for status, want := range map[petstore.OrderStatus][]petstore.Order{"": orders, petstore.OrderPlaced: placed, petstore.OrderDelivered: nil} {
-			got := collect(h.t, stores[limit%2].Orders(ctx, petstore.ListOrdersParams{Limit: limit, Status: status}))
+			got := collect(d.t, stores[limit%2].Orders(ctx, petstore.ListOrdersParams{Limit: limit, Status: status}))
 			if diff := cmp.Diff(want, got); diff != "" {
-				h.t.Errorf("orders, limit %d, status %q (-want +got):\n%s", limit, status, diff)
+				d.t.Errorf("orders, limit %d, status %q (-want +got):\n%s", limit, status, diff)
 			}
 		}
 	}
 }
 
-// showETag asks for a page that has not changed, on the other server, and for one that has.
-func (h *house) showETag(stores []*petstore.Client, pet petstore.Pet) {
-	h.t.Helper()
+// checkETag asks for a page that has not changed, on the other server, and for one that has.
+func (d *deployment) checkETag(stores []*petstore.Client, pet petstore.Pet) {
+	d.t.Helper()
 	params := petstore.ListPetsParams{Limit: 3}
-	page, err := stores[0].ListPets(h.t.Context(), params)
+	page, err := stores[0].ListPets(d.t.Context(), params)
 	if err != nil || page.ETag == "" || page.NotModified || len(page.Pets) != 3 {
-		h.t.Fatalf("%+v, %v", page, err)
+		d.t.Fatalf("%+v, %v", page, err)
 	}
 	params.IfNoneMatch = page.ETag
-	same, err := stores[1].ListPets(h.t.Context(), params)
+	same, err := stores[1].ListPets(d.t.Context(), params)
 	if err != nil || !same.NotModified || same.ETag != page.ETag || len(same.Pets) != 0 {
-		h.t.Errorf("unchanged: %+v, %v", same, err)
+		d.t.Errorf("unchanged: %+v, %v", same, err)
 	}
 	name := pet.Name + ", renamed"
-	if _, err := stores[0].UpdatePet(h.t.Context(), pet.ID, petstore.PetPatch{Name: &name}); err != nil {
-		h.t.Fatal(err)
+	if _, err := stores[0].UpdatePet(d.t.Context(), pet.ID, petstore.PetPatch{Name: &name}); err != nil {
+		d.t.Fatal(err)
 	}
-	changed, err := stores[1].ListPets(h.t.Context(), params)
+	changed, err := stores[1].ListPets(d.t.Context(), params)
 	if err != nil || changed.NotModified || changed.ETag == page.ETag || len(changed.Pets) != 3 || changed.Pets[0].Name != name {
-		h.t.Errorf("changed: %+v, %v", changed, err)
+		d.t.Errorf("changed: %+v, %v", changed, err)
 	}
 }
 
-// showReplay calls twice with one key.
-func (h *house) showReplay(stores []*petstore.Client) {
-	h.t.Helper()
+// checkReplay calls twice with one key.
+func (d *deployment) checkReplay(stores []*petstore.Client) {
+	d.t.Helper()
 	in := petstore.NewPet{Name: "Once", CategoryID: 1}
 	var made []*petstore.Pet
 	for i, replayed := range []bool{false, true} {
 		var seen petstore.Response
-		p, err := stores[i].CreatePet(h.t.Context(), in, petstore.IdempotencyKey("once"), petstore.CaptureResponse(&seen))
+		p, err := stores[i].CreatePet(d.t.Context(), in, petstore.IdempotencyKey("once"), petstore.CaptureResponse(&seen))
 		if err != nil || seen.Replayed != replayed || seen.Status != http.StatusCreated {
-			h.t.Errorf("call %d: %+v, %v", i, seen, err)
+			d.t.Errorf("call %d: %+v, %v", i, seen, err)
 		}
 		made = append(made, p)
 	}
 	if diff := cmp.Diff(made[0], made[1]); diff != "" {
-		h.t.Errorf("(-first +second):\n%s", diff)
+		d.t.Errorf("(-first +second):\n%s", diff)
 	}
 	in.CategoryID++
-	if _, err := stores[0].CreatePet(h.t.Context(), in, petstore.IdempotencyKey("once")); !errors.Is(err, petstore.CodeIdempotencyKeyReused) {
-		h.t.Errorf("another animal with the same key: %v", err)
+	if _, err := stores[0].CreatePet(d.t.Context(), in, petstore.IdempotencyKey("once")); !errors.Is(err, petstore.CodeIdempotencyKeyReused) {
+		d.t.Errorf("another animal with the same key: %v", err)
 	}
 }
 
-// showErrors makes the mistakes that the client lets through.
-func (h *house) showErrors(s *server, tn *tenant, pet petstore.Pet) {
-	h.t.Helper()
-	ctx, token := h.t.Context(), tn.keys[0].token
-	store, stranger := h.store(s, token), h.store(s, "pst_live_none")
-	astray := h.storeAt(s.url+"/nowhere/v1", token)
+// checkErrors makes the mistakes that the client lets through.
+func (d *deployment) checkErrors(s *server, tn *tenant, pet petstore.Pet) {
+	d.t.Helper()
+	ctx, token := d.t.Context(), tn.keys[0].token
+	store, stranger := d.store(s, token), d.store(s, "pst_live_none")
+	astray := d.storeAt(s.url+"/nowhere/v1", token)
 	const none = int64(1) << 62
 	sold, placed := petstore.PetSold, petstore.OrderPlaced
 	for _, tt := range []struct {
@@ -231,19 +231,19 @@ func (h *house) showErrors(s *server, tn *tenant, pet petstore.Pet) {
 		var e *petstore.Error
 		err := tt.call()
 		if !errors.As(err, &e) || !errors.Is(err, tt.want.Code) {
-			h.t.Errorf("%s: %v, want %s", tt.name, err, tt.want.Code)
+			d.t.Errorf("%s: %v, want %s", tt.name, err, tt.want.Code)
 			continue
 		}
 		if diff := cmp.Diff(tt.want, *e, cmpopts.IgnoreFields(petstore.Error{}, "Message", "RequestID", "Rate")); diff != "" {
-			h.t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+			d.t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 		if e.Message == "" || e.RequestID == "" || e.Rate.Limit == 0 {
-			h.t.Errorf("%s: %+v lacks something", tt.name, e)
+			d.t.Errorf("%s: %+v lacks something", tt.name, e)
 		}
 	}
 }
 
-// counting counts answers by status, and loses every first answer to a POST when it is to.
+// counting counts responses by status, and loses every first answer to a POST when it is to.
 type counting struct {
 	base    http.RoundTripper
 	refused atomic.Int64
@@ -275,35 +275,35 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// TestGoClientWaits: callers that share a client, and use up the minute's limit, all get their answers, because the
+// TestGoClientWaits: callers that share a client, and use up the minute's limit, all get their responses, because the
 // client waits Retry-After, and asks so rarely meanwhile that the key is far from a ban.
 func TestGoClientWaits(t *testing.T) {
 	t.Parallel()
 	const callers, calls = 8, 40
-	h := newHouse(t, true)
-	servers := []*server{h.serve("PETSTORE_REDIS_TIMEOUT=5s"), h.serve("PETSTORE_REDIS_TIMEOUT=5s")}
-	tn := h.tenantWithin(servers[0], plans.Enterprise, &plans.Quota{PerMinute: 30, PerDay: 1000}, 1, 5*time.Second, 15*time.Second)
-	transport := &counting{base: h.client.checked()}
-	stores := []*petstore.Client{h.store(servers[0], tn.keys[0].token, through(transport)), h.store(servers[1], tn.keys[0].token, through(transport))}
+	d := newDeployment(t, true)
+	servers := []*server{d.serve("PETSTORE_REDIS_TIMEOUT=5s"), d.serve("PETSTORE_REDIS_TIMEOUT=5s")}
+	tn := d.tenantWithin(servers[0], plans.Enterprise, &plans.Quota{PerMinute: 30, PerDay: 1000}, 1, 5*time.Second, 15*time.Second)
+	transport := &counting{base: d.client.checked()}
+	stores := []*petstore.Client{d.store(servers[0], tn.keys[0].token, through(transport)), d.store(servers[1], tn.keys[0].token, through(transport))}
 	began := time.Now()
-	answers := crowd(callers, calls, func(caller, request int) answer {
+	responses := sendConcurrently(callers, calls, func(caller, request int) response {
 		var err error
 		if store := stores[caller%2]; request%2 == 0 {
 			_, err = store.CreatePet(t.Context(), petstore.NewPet{Name: fmt.Sprintf("Rex %d", request), CategoryID: 1})
 		} else {
 			_, err = store.ListPets(t.Context(), petstore.ListPetsParams{})
 		}
-		return answerTo(err)
+		return responseOf(err)
 	})
 	t.Logf("%d calls by %d callers with %d left of the minute: %v in %v, %d × 429 on the way",
-		calls, callers, tn.Quota.PerMinute-tn.used, tally(answers), time.Since(began).Round(time.Millisecond), transport.refused.Load())
-	if diff := cmp.Diff(map[string]int{"201": calls}, tally(answers)); diff != "" {
-		t.Errorf("answers (-want +got):\n%s", diff)
+		calls, callers, tn.Quota.PerMinute-tn.used, countByCode(responses), time.Since(began).Round(time.Millisecond), transport.refused.Load())
+	if diff := cmp.Diff(map[string]int{"201": calls}, countByCode(responses)); diff != "" {
+		t.Errorf("responses (-want +got):\n%s", diff)
 	}
 	if n := transport.refused.Load(); n == 0 || n > callers {
 		t.Errorf("%d × 429, want at most one for each of %d callers", n, callers)
 	}
-	if n := h.number(`select count(*) from pets where tenant_id = $1`, tn.ID); n != calls/2 {
+	if n := d.number(`select count(*) from pets where tenant_id = $1`, tn.ID); n != calls/2 {
 		t.Errorf("%d animals, want %d", n, calls/2)
 	}
 }
@@ -311,9 +311,9 @@ func TestGoClientWaits(t *testing.T) {
 // TestGoClientDoesNotWaitLong: an answer that asks for more patience than the client has comes back at once.
 func TestGoClientDoesNotWaitLong(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, false)
-	s := h.serve()
-	h.avoidMidnight()
+	d := newDeployment(t, false)
+	s := d.serve()
+	d.avoidMidnight()
 	for _, tt := range []struct {
 		own  plans.Quota
 		code petstore.Code
@@ -324,8 +324,8 @@ func TestGoClientDoesNotWaitLong(t *testing.T) {
 		{plans.Quota{PerMinute: 3, PerDay: 1000}, petstore.CodeRateLimitExceeded, []petstore.Option{petstore.WithMaxWait(time.Second)}, time.Minute},
 		{plans.Quota{PerMinute: 3, PerDay: 3}, petstore.CodeDailyQuotaExceeded, nil, 24 * time.Hour},
 	} {
-		tn := h.freshTenant(s, plans.Enterprise, &tt.own, 1)
-		store := h.store(s, tn.keys[0].token, tt.opts...)
+		tn := d.freshTenant(s, plans.Enterprise, &tt.own, 1)
+		store := d.store(s, tn.keys[0].token, tt.opts...)
 		for range tt.own.PerMinute - tn.used {
 			if _, err := store.ListPets(t.Context(), petstore.ListPetsParams{}); err != nil {
 				t.Fatal(err)
@@ -349,13 +349,13 @@ func TestGoClientDoesNotWaitLong(t *testing.T) {
 func TestGoClientLosesAnswers(t *testing.T) {
 	t.Parallel()
 	const calls = 16
-	h := newHouse(t, false)
-	s := h.serve()
-	tn := h.tenant(plans.Enterprise, roomy, 1)
-	transport := &counting{base: h.client.checked(), lose: true, lost: map[string]bool{}}
-	store := h.store(s, tn.keys[0].token, through(transport))
-	pets := h.insertPets(tn, calls/2)
-	answers := atOnce(calls, func(i int) (a answer) {
+	d := newDeployment(t, false)
+	s := d.serve()
+	tn := d.tenant(plans.Enterprise, hugeQuota, 1)
+	transport := &counting{base: d.client.checked(), lose: true, lost: map[string]bool{}}
+	store := d.store(s, tn.keys[0].token, through(transport))
+	pets := d.insertPets(tn, calls/2)
+	responses := sendAtOnce(calls, func(i int) (a response) {
 		var err error
 		var seen petstore.Response
 		if i%2 == 0 {
@@ -366,12 +366,12 @@ func TestGoClientLosesAnswers(t *testing.T) {
 		if err == nil && !seen.Replayed {
 			t.Errorf("call %d: answered %+v, want a replay", i, seen)
 		}
-		return answerTo(err)
+		return responseOf(err)
 	})
-	animals := h.number(`select count(*) from pets where tenant_id = $1`, tn.ID) - calls/2
-	orders := h.number(`select count(*) from orders where tenant_id = $1`, tn.ID)
-	t.Logf("%d calls whose first answer was lost: %v, %d animals, %d orders", calls, tally(answers), animals, orders)
-	if tally(answers)["201"] != calls || animals != calls/2 || orders != calls/2 || len(transport.lost) != calls {
-		t.Errorf("want %d of each, and %d lost answers, not %d", calls/2, calls, len(transport.lost))
+	animals := d.number(`select count(*) from pets where tenant_id = $1`, tn.ID) - calls/2
+	orders := d.number(`select count(*) from orders where tenant_id = $1`, tn.ID)
+	t.Logf("%d calls whose first answer was lost: %v, %d animals, %d orders", calls, countByCode(responses), animals, orders)
+	if countByCode(responses)["201"] != calls || animals != calls/2 || orders != calls/2 || len(transport.lost) != calls {
+		t.Errorf("want %d of each, and %d lost responses, not %d", calls/2, calls, len(transport.lost))
 	}
 }

@@ -14,69 +14,69 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// keyed is a POST with an Idempotency-Key.
-type keyed struct{ path, body, key string }
+// idempotentPost is a POST with an Idempotency-Key.
+type idempotentPost struct{ path, body, key string }
 
-func (c *client) keyed(ctx context.Context, s *server, token string, k keyed) answer {
+func (c *client) idempotentPost(ctx context.Context, s *server, token string, k idempotentPost) response {
 	return c.do(ctx, http.MethodPost, s.url+k.path, token, k.body, "Idempotency-Key", k.key)
 }
 
-func replayed(a answer) bool { return a.header.Get("Idempotent-Replayed") == "true" }
+func replayed(a response) bool { return a.header.Get("Idempotent-Replayed") == "true" }
 
 // idOf returns the id in an answer's body, 0 when there is none.
-func idOf(a answer) int64 {
+func idOf(a response) int64 {
 	var b struct{ ID int64 }
 	_ = json.Unmarshal(a.body, &b)
 	return b.ID
 }
 
 // TestIdempotencyKey: of 50 identical requests at the same time, over two servers, one takes effect. The others get its
-// answer, or are told to come again and get it then.
+// response, or are told to come again and get it then.
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, false)
-	servers := []*server{h.serve(), h.serve()}
+	d := newDeployment(t, false)
+	servers := []*server{d.serve(), d.serve()}
 	t.Run("animals", func(t *testing.T) {
 		t.Parallel()
-		h := h.in(t)
-		tn := h.tenant(plans.Enterprise, roomy, 1)
+		d := d.in(t)
+		tn := d.tenant(plans.Enterprise, hugeQuota, 1)
 		for round := range 5 {
 			name := fmt.Sprintf("Rex %d", round)
-			h.showOneEffect(servers, tn, keyed{"/pets", fmt.Sprintf(`{"name":%q,"categoryId":7}`, name), name2key(name)}, func() int64 {
-				return h.number(`select count(*) from pets where tenant_id = $1 and name = $2`, tn.ID, name)
+			d.checkOneEffect(servers, tn, idempotentPost{"/pets", fmt.Sprintf(`{"name":%q,"categoryId":7}`, name), name2key(name)}, func() int64 {
+				return d.number(`select count(*) from pets where tenant_id = $1 and name = $2`, tn.ID, name)
 			})
 		}
-		h.showReuse(servers, tn, keyed{"/pets", `{"name":"Rex 0","categoryId":8}`, name2key("Rex 0")})
+		d.checkReuse(servers, tn, idempotentPost{"/pets", `{"name":"Rex 0","categoryId":8}`, name2key("Rex 0")})
 	})
 	t.Run("orders", func(t *testing.T) {
 		t.Parallel()
-		h := h.in(t)
-		tn := h.tenant(plans.Enterprise, roomy, 1)
-		pets := h.insertPets(tn, 6)
+		d := d.in(t)
+		tn := d.tenant(plans.Enterprise, hugeQuota, 1)
+		pets := d.insertPets(tn, 6)
 		for round, pet := range pets[:5] {
-			h.showOneEffect(servers, tn, keyed{"/store/orders", fmt.Sprintf(`{"petId":%d,"quantity":2}`, pet), fmt.Sprintf("order-%d", round)}, func() int64 {
-				return h.number(`select count(*) from orders where tenant_id = $1 and pet_id = $2`, tn.ID, pet)
+			d.checkOneEffect(servers, tn, idempotentPost{"/store/orders", fmt.Sprintf(`{"petId":%d,"quantity":2}`, pet), fmt.Sprintf("order-%d", round)}, func() int64 {
+				return d.number(`select count(*) from orders where tenant_id = $1 and pet_id = $2`, tn.ID, pet)
 			})
 		}
-		h.showReuse(servers, tn, keyed{"/store/orders", fmt.Sprintf(`{"petId":%d}`, pets[5]), "order-0"})
+		d.checkReuse(servers, tn, idempotentPost{"/store/orders", fmt.Sprintf(`{"petId":%d}`, pets[5]), "order-0"})
 	})
 	t.Run("scope", func(t *testing.T) {
 		t.Parallel()
-		h.in(t).showScope(servers)
+		d.in(t).checkScope(servers)
 	})
 }
 
 func name2key(name string) string { return fmt.Sprintf("k%x", name) }
 
-// showOneEffect sends k 50 times at once. rows tells how often it took effect.
-func (h *house) showOneEffect(servers []*server, tn *tenant, k keyed, rows func() int64) {
-	h.t.Helper()
+// checkOneEffect sends k 50 times at once. rows tells how often it took effect.
+func (d *deployment) checkOneEffect(servers []*server, tn *tenant, k idempotentPost, rows func() int64) {
+	d.t.Helper()
 	const requests = 50
 	token := tn.keys[0].token
-	answers := atOnce(requests, func(i int) answer { return h.client.keyed(h.t.Context(), servers[i%2], token, k) })
-	var first answer
+	responses := sendAtOnce(requests, func(i int) response { return d.client.idempotentPost(d.t.Context(), servers[i%2], token, k) })
+	var first response
 	firsts, replays, again := 0, 0, 0
-	for _, a := range answers {
+	for _, a := range responses {
 		switch {
 		case a.status == http.StatusCreated && !replayed(a):
 			first = a
@@ -86,48 +86,48 @@ func (h *house) showOneEffect(servers []*server, tn *tenant, k keyed, rows func(
 		case a.status == http.StatusConflict && a.code == "idempotency_in_progress" && a.header.Get("Retry-After") == "1":
 			again++
 		default:
-			h.t.Errorf("%s: %v, want 201, or 409 idempotency_in_progress with Retry-After: 1", k.path, a)
+			d.t.Errorf("%s: %v, want 201, or 409 idempotency_in_progress with Retry-After: 1", k.path, a)
 		}
 	}
-	h.t.Logf("%d × POST %s with one key at once on 2 servers: %d new, %d replays, %d × 409 idempotency_in_progress", requests, k.path, firsts, replays, again)
+	d.t.Logf("%d × POST %s with one key at once on 2 servers: %d new, %d replays, %d × 409 idempotency_in_progress", requests, k.path, firsts, replays, again)
 	if firsts != 1 {
-		h.t.Errorf("%d requests were the first, want one", firsts)
+		d.t.Errorf("%d requests were the first, want one", firsts)
 	}
-	for _, a := range append(answers, h.client.keyed(h.t.Context(), servers[0], token, k), h.client.keyed(h.t.Context(), servers[1], token, k)) {
+	for _, a := range append(responses, d.client.idempotentPost(d.t.Context(), servers[0], token, k), d.client.idempotentPost(d.t.Context(), servers[1], token, k)) {
 		if a.status == http.StatusCreated {
-			h.wantSame(first, a)
+			d.expectReplay(first, a)
 		}
 	}
-	h.retryTogether(servers, tn, k, again, first)
+	d.retryTogether(servers, tn, k, again, first)
 	if n := rows(); n != 1 {
-		h.t.Errorf("%d rows, want 1", n)
+		d.t.Errorf("%d rows, want 1", n)
 	}
 }
 
-// wantSame holds a replay against the first answer.
-func (h *house) wantSame(first, a answer) {
-	h.t.Helper()
+// expectReplay holds a replay against the first answer.
+func (d *deployment) expectReplay(first, a response) {
+	d.t.Helper()
 	if diff := cmp.Diff(string(first.body), string(a.body)); diff != "" {
-		h.t.Errorf("body (-first +replay):\n%s", diff)
+		d.t.Errorf("body (-first +replay):\n%s", diff)
 	}
 	for _, name := range []string{"Location", "Content-Type", "X-Stability"} {
 		if got, want := a.header.Get(name), first.header.Get(name); got != want {
-			h.t.Errorf("replayed with %s %q, want %q", name, got, want)
+			d.t.Errorf("replayed with %s %q, want %q", name, got, want)
 		}
 	}
 }
 
 // retryTogether has as many customers as were told to come again do so as the client does, all at once.
-func (h *house) retryTogether(servers []*server, tn *tenant, k keyed, customers int, first answer) {
-	h.t.Helper()
+func (d *deployment) retryTogether(servers []*server, tn *tenant, k idempotentPost, customers int, first response) {
+	d.t.Helper()
 	var wg sync.WaitGroup
 	for i := range customers {
-		store := h.store(servers[i%2], tn.keys[0].token)
+		store := d.store(servers[i%2], tn.keys[0].token)
 		wg.Go(func() {
 			var seen petstore.Response
-			id, err := post(h.t, store, k, &seen)
+			id, err := post(d.t, store, k, &seen)
 			if err != nil || id != idOf(first) || !seen.Replayed {
-				h.t.Errorf("tried again: id %d, replayed %v, %v, want the replay of %d", id, seen.Replayed, err, idOf(first))
+				d.t.Errorf("tried again: id %d, replayed %v, %v, want the replay of %d", id, seen.Replayed, err, idOf(first))
 			}
 		})
 	}
@@ -135,7 +135,7 @@ func (h *house) retryTogether(servers []*server, tn *tenant, k keyed, customers 
 }
 
 // post sends k with the client for customers.
-func post(t testing.TB, store *petstore.Client, k keyed, seen *petstore.Response) (id int64, err error) {
+func post(t testing.TB, store *petstore.Client, k idempotentPost, seen *petstore.Response) (id int64, err error) {
 	t.Helper()
 	opts := []petstore.CallOption{petstore.IdempotencyKey(k.key), petstore.CaptureResponse(seen)}
 	if k.path == "/pets" {
@@ -160,73 +160,73 @@ func post(t testing.TB, store *petstore.Client, k keyed, seen *petstore.Response
 	return out.ID, nil
 }
 
-// showReuse sends another body with a key that was used.
-func (h *house) showReuse(servers []*server, tn *tenant, other keyed) {
-	h.t.Helper()
+// checkReuse sends another body with a key that was used.
+func (d *deployment) checkReuse(servers []*server, tn *tenant, other idempotentPost) {
+	d.t.Helper()
 	for _, s := range servers {
-		if a := h.client.keyed(h.t.Context(), s, tn.keys[0].token, other); a.status != http.StatusUnprocessableEntity || a.code != "idempotency_key_reused" {
-			h.t.Errorf("another body with the same key: %v, want 422 idempotency_key_reused", a)
+		if a := d.client.idempotentPost(d.t.Context(), s, tn.keys[0].token, other); a.status != http.StatusUnprocessableEntity || a.code != "idempotency_key_reused" {
+			d.t.Errorf("another body with the same key: %v, want 422 idempotency_key_reused", a)
 		}
 	}
 }
 
-// showScope: a key is one of its tenant, method and path, and a request that was refused takes none.
-func (h *house) showScope(servers []*server) {
-	h.t.Helper()
-	tn, other := h.tenant(plans.Enterprise, roomy, 2), h.tenant(plans.Enterprise, roomy, 1)
-	animal := keyed{"/pets", `{"name":"Rex","categoryId":7}`, "everywhere"}
-	wantNew := func(what string, a answer) {
-		h.t.Helper()
+// checkScope: a key is one of its tenant, method and path, and a request that was refused takes none.
+func (d *deployment) checkScope(servers []*server) {
+	d.t.Helper()
+	tn, other := d.tenant(plans.Enterprise, hugeQuota, 2), d.tenant(plans.Enterprise, hugeQuota, 1)
+	animal := idempotentPost{"/pets", `{"name":"Rex","categoryId":7}`, "everywhere"}
+	expectNew := func(what string, a response) {
+		d.t.Helper()
 		if a.status != http.StatusCreated || replayed(a) {
-			h.t.Errorf("%s: %v, want 201 and no replay", what, a)
+			d.t.Errorf("%s: %v, want 201 and no replay", what, a)
 		}
 	}
-	if a := h.client.keyed(h.t.Context(), servers[0], tn.keys[0].token, keyed{"/pets", `{"name":""}`, "everywhere"}); a.status != http.StatusBadRequest {
-		h.t.Errorf("an invalid body: %v", a)
+	if a := d.client.idempotentPost(d.t.Context(), servers[0], tn.keys[0].token, idempotentPost{"/pets", `{"name":""}`, "everywhere"}); a.status != http.StatusBadRequest {
+		d.t.Errorf("an invalid body: %v", a)
 	}
-	first := h.client.keyed(h.t.Context(), servers[0], tn.keys[0].token, animal)
-	wantNew("corrected after a refusal", first)
-	wantNew("the same key of another tenant", h.client.keyed(h.t.Context(), servers[1], other.keys[0].token, animal))
-	order := keyed{"/store/orders", fmt.Sprintf(`{"petId":%d}`, idOf(first)), "everywhere"}
-	wantNew("the same key for an order", h.client.keyed(h.t.Context(), servers[1], tn.keys[0].token, order))
+	first := d.client.idempotentPost(d.t.Context(), servers[0], tn.keys[0].token, animal)
+	expectNew("corrected after a refusal", first)
+	expectNew("the same key of another tenant", d.client.idempotentPost(d.t.Context(), servers[1], other.keys[0].token, animal))
+	order := idempotentPost{"/store/orders", fmt.Sprintf(`{"petId":%d}`, idOf(first)), "everywhere"}
+	expectNew("the same key for an order", d.client.idempotentPost(d.t.Context(), servers[1], tn.keys[0].token, order))
 	for i := range 2 {
-		a := h.client.do(h.t.Context(), http.MethodPatch, servers[i].url+fmt.Sprintf("/pets/%d", idOf(first)), tn.keys[0].token,
+		a := d.client.do(d.t.Context(), http.MethodPatch, servers[i].url+fmt.Sprintf("/pets/%d", idOf(first)), tn.keys[0].token,
 			fmt.Sprintf(`{"categoryId":%d}`, i), "Idempotency-Key", "everywhere")
 		if a.status != http.StatusOK || replayed(a) {
-			h.t.Errorf("the same key with PATCH: %v, want 200 each time", a)
+			d.t.Errorf("the same key with PATCH: %v, want 200 each time", a)
 		}
 	}
 	// Quoted it is the same key, and it belongs to the tenant, not to who holds one of its API keys.
 	animal.key = `"everywhere"`
-	if a := h.client.keyed(h.t.Context(), servers[1], tn.keys[1].token, animal); !replayed(a) {
-		h.t.Errorf("the same request with the tenant's other API key: %v, want a replay", a)
+	if a := d.client.idempotentPost(d.t.Context(), servers[1], tn.keys[1].token, animal); !replayed(a) {
+		d.t.Errorf("the same request with the tenant's other API key: %v, want a replay", a)
 	} else {
-		h.wantSame(first, a)
+		d.expectReplay(first, a)
 	}
-	if n := h.number(`select count(*) from pets where tenant_id = any(array[$1::bigint, $2::bigint])`, tn.ID, other.ID); n != 2 {
-		h.t.Errorf("%d animals, want one of each tenant", n)
+	if n := d.number(`select count(*) from pets where tenant_id = any(array[$1::bigint, $2::bigint])`, tn.ID, other.ID); n != 2 {
+		d.t.Errorf("%d animals, want one of each tenant", n)
 	}
 }
 
 // insertPets adds available animals, as the database's owner, and returns their ids.
-func (h *house) insertPets(tn *tenant, n int) (ids []int64) {
-	h.t.Helper()
-	rows, err := h.sql.QueryContext(h.t.Context(), `
+func (d *deployment) insertPets(tn *tenant, n int) (ids []int64) {
+	d.t.Helper()
+	rows, err := d.sql.QueryContext(d.t.Context(), `
 		insert into pets (tenant_id, name, category_id, status, created_at)
 		select $1, 'animal ' || n, n, 'available', now() from generate_series(1, $2) n returning id`, tn.ID, n)
 	if err != nil {
-		h.t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var id int64
 		if err := rows.Scan(&id); err != nil {
-			h.t.Fatal(err)
+			d.t.Fatal(err)
 		}
 		ids = append(ids, id)
 	}
 	if err := rows.Err(); err != nil {
-		h.t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	return ids
 }

@@ -29,13 +29,13 @@ func TestKilledServerWithKeys(t *testing.T) {
 	if long() {
 		rounds = 60
 	}
-	h := newHouse(t, false)
+	d := newDeployment(t, false)
 	random := rand.New(rand.NewPCG(seed, 0))
-	survivor := h.serve()
-	var all killing
+	survivor := d.serve()
+	var all killRound
 	for round := range rounds {
-		k := &killing{house: h, survivor: survivor, victim: h.serve(), tn: h.tenant(plans.Enterprise, roomy, 1), pets: map[int64]string{}, orders: map[int64]string{}}
-		k.forSale = h.insertPets(k.tn, 2000)
+		k := &killRound{deployment: d, survivor: survivor, victim: d.serve(), tn: d.tenant(plans.Enterprise, hugeQuota, 1), pets: map[int64]string{}, orders: map[int64]string{}}
+		k.forSale = d.insertPets(k.tn, 2000)
 		customers := k.start(t.Context())
 		eventually(t, 30*time.Second, "requests that are answered", func() bool { return k.answered.Load() > 50 })
 		time.Sleep(time.Duration(random.Int64N(int64(400 * time.Millisecond))))
@@ -65,9 +65,9 @@ func TestKilledServerWithKeys(t *testing.T) {
 		rounds, all.retried, all.replays, all.longest.Round(time.Millisecond))
 }
 
-// killing is a round of it.
-type killing struct {
-	*house
+// killRound is a round of it.
+type killRound struct {
+	*deployment
 	survivor, victim *server
 	tn               *tenant
 	abandon          context.CancelFunc // ends the requests to the victim
@@ -85,7 +85,7 @@ type killing struct {
 }
 
 // start has customers send requests until the server is dead and what it left unanswered is done.
-func (k *killing) start(ctx context.Context) *sync.WaitGroup {
+func (k *killRound) start(ctx context.Context) *sync.WaitGroup {
 	var customers sync.WaitGroup
 	ctx, k.abandon = context.WithCancel(ctx)
 	for range 16 {
@@ -98,7 +98,7 @@ func (k *killing) start(ctx context.Context) *sync.WaitGroup {
 }
 
 // freeze stops the victim, so that it keeps what it has open, and has its customers lose patience.
-func (k *killing) freeze() {
+func (k *killRound) freeze() {
 	if err := k.victim.Signal(syscall.SIGSTOP); err != nil {
 		k.t.Error(err)
 	}
@@ -106,13 +106,13 @@ func (k *killing) freeze() {
 }
 
 // one sends a request, and tells whether it was answered.
-func (k *killing) one(ctx context.Context) bool {
+func (k *killRound) one(ctx context.Context) bool {
 	n := k.next.Add(1) - 1
-	r, mark := keyed{"/pets", fmt.Sprintf(`{"name":"made %d","categoryId":7}`, n), fmt.Sprintf("key-%d", n)}, fmt.Sprintf("made %d", n)
+	r, mark := idempotentPost{"/pets", fmt.Sprintf(`{"name":"made %d","categoryId":7}`, n), fmt.Sprintf("key-%d", n)}, fmt.Sprintf("made %d", n)
 	if n%2 == 1 && int(n/2) < len(k.forSale) {
 		r.path, r.body, mark = "/store/orders", fmt.Sprintf(`{"petId":%d,"quantity":%d}`, k.forSale[n/2], n), fmt.Sprint(n)
 	}
-	a := k.client.keyed(ctx, k.victim, k.tn.keys[0].token, r)
+	a := k.client.idempotentPost(ctx, k.victim, k.tn.keys[0].token, r)
 	answered := a.err == nil
 	if !answered {
 		a = k.retry(r)
@@ -137,11 +137,11 @@ func (k *killing) one(ctx context.Context) bool {
 }
 
 // retry sends the request to the other server until it is not in progress any more.
-func (k *killing) retry(r keyed) answer {
+func (k *killRound) retry(r idempotentPost) response {
 	began := time.Now()
 	var refused time.Duration
 	for refusals := 0; ; refusals++ {
-		a := k.client.keyed(k.t.Context(), k.survivor, k.tn.keys[0].token, r)
+		a := k.client.idempotentPost(k.t.Context(), k.survivor, k.tn.keys[0].token, r)
 		if a.code == "idempotency_in_progress" {
 			refused = a.got.Sub(began)
 			if refused < longestInProgress {
@@ -162,7 +162,7 @@ func (k *killing) retry(r keyed) answer {
 }
 
 // check compares what the customers were told with what is stored: neither more nor less, and an answer for each key.
-func (k *killing) check() {
+func (k *killRound) check() {
 	k.t.Helper()
 	if diff := cmp.Diff(k.pets, k.marks(`select id, name from pets where tenant_id = $1 and name like 'made %'`)); diff != "" {
 		k.t.Errorf("animals (-told +stored):\n%s", diff)
@@ -171,12 +171,12 @@ func (k *killing) check() {
 		k.t.Errorf("orders (-told +stored):\n%s", diff)
 	}
 	if got, want := k.number(`select count(*) from idempotency_keys where tenant_id = $1`, k.tn.ID), int64(len(k.pets)+len(k.orders)); got != want || want != k.next.Load() {
-		k.t.Errorf("%d answers are kept for %d animals and orders of %d keys", got, want, k.next.Load())
+		k.t.Errorf("%d responses are kept for %d animals and orders of %d keys", got, want, k.next.Load())
 	}
 }
 
 // marks returns the second column by the first.
-func (k *killing) marks(query string) map[int64]string {
+func (k *killRound) marks(query string) map[int64]string {
 	k.t.Helper()
 	rows, err := k.sql.QueryContext(k.t.Context(), query, k.tn.ID)
 	if err != nil {

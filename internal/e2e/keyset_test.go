@@ -27,14 +27,14 @@ var nextLink = regexp.MustCompile(`<([^>]*)>; rel="next"`)
 func TestWalkOverManyAnimals(t *testing.T) {
 	t.Parallel()
 	const animals, limit = 100_000, 100
-	h := newHouse(t, false)
-	servers := []*server{h.serve("PETSTORE_BASE_URL=" + baseURL), h.serve("PETSTORE_BASE_URL=" + baseURL)}
-	tn := h.tenant(plans.Enterprise, roomy, 2)
-	there := h.insertPets(tn, animals)
-	h.exec(`analyze pets`)
+	d := newDeployment(t, false)
+	servers := []*server{d.serve("PETSTORE_BASE_URL=" + baseURL), d.serve("PETSTORE_BASE_URL=" + baseURL)}
+	tn := d.tenant(plans.Enterprise, hugeQuota, 2)
+	there := d.insertPets(tn, animals)
+	d.exec(`analyze pets`)
 
-	stop := h.churn(servers[1], tn.keys[1].token, there)
-	w := h.walk(servers[0], tn.keys[0].token, fmt.Sprintf("/pets?limit=%d", limit))
+	stop := d.churn(servers[1], tn.keys[1].token, there)
+	w := d.walk(servers[0], tn.keys[0].token, fmt.Sprintf("/pets?limit=%d", limit))
 	added, changed := stop()
 
 	t.Logf("%d animals, limit %d: %d pages in %v, by Link; meanwhile %d added and %d changed on another server",
@@ -61,7 +61,7 @@ func TestWalkOverManyAnimals(t *testing.T) {
 			t.Errorf("animal %d, which was added meanwhile, was seen %d times", id, n)
 		}
 	}
-	h.showDepth(servers[0], tn.keys[0].token, w.pages[0], w.pages[animals/limit-1])
+	d.checkDepth(servers[0], tn.keys[0].token, w.pages[0], w.pages[animals/limit-1])
 }
 
 // walked is what a walk over all pages came to.
@@ -72,21 +72,21 @@ type walked struct {
 }
 
 // walk follows the links to the next page from a path to the end.
-func (h *house) walk(s *server, token, path string) walked {
-	h.t.Helper()
+func (d *deployment) walk(s *server, token, path string) walked {
+	d.t.Helper()
 	w := walked{seen: map[int64]int{}}
 	began := time.Now()
 	last := int64(0)
 	for path != "" {
-		a := h.client.get(s, token, path)
+		a := d.client.get(s, token, path)
 		var pets []struct{ ID int64 }
 		if err := json.Unmarshal(a.body, &pets); err != nil || a.status != http.StatusOK {
-			h.t.Fatalf("page %d, %s: %v", len(w.pages)+1, path, a)
+			d.t.Fatalf("page %d, %s: %v", len(w.pages)+1, path, a)
 		}
 		w.pages = append(w.pages, path)
 		for _, p := range pets {
 			if p.ID <= last {
-				h.t.Errorf("page %d, %s: animal %d comes after %d", len(w.pages), path, p.ID, last)
+				d.t.Errorf("page %d, %s: animal %d comes after %d", len(w.pages), path, p.ID, last)
 			}
 			last = p.ID
 			w.seen[p.ID]++
@@ -95,7 +95,7 @@ func (h *house) walk(s *server, token, path string) walked {
 		if m := nextLink.FindStringSubmatch(a.header.Get("Link")); m != nil {
 			rest, ok := strings.CutPrefix(m[1], baseURL)
 			if !ok || !strings.Contains(rest, "cursor="+a.header.Get("X-Next-Cursor")) {
-				h.t.Fatalf("page %d: Link %s, X-Next-Cursor %s", len(w.pages), m[1], a.header.Get("X-Next-Cursor"))
+				d.t.Fatalf("page %d: Link %s, X-Next-Cursor %s", len(w.pages), m[1], a.header.Get("X-Next-Cursor"))
 			}
 			path = rest
 		}
@@ -105,10 +105,10 @@ func (h *house) walk(s *server, token, path string) walked {
 }
 
 // churn adds animals and changes those that are there, until stop is called.
-func (h *house) churn(s *server, token string, there []int64) (stop func() (added, changed int)) {
-	h.t.Helper()
-	ctx, ended := h.t.Context(), make(chan struct{})
-	store := h.store(s, token)
+func (d *deployment) churn(s *server, token string, there []int64) (stop func() (added, changed int)) {
+	d.t.Helper()
+	ctx, ended := d.t.Context(), make(chan struct{})
+	store := d.store(s, token)
 	random := rand.New(rand.NewPCG(1, 2))
 	var work sync.WaitGroup
 	repeat := func(do func(i int) error) *int {
@@ -121,7 +121,7 @@ func (h *house) churn(s *server, token string, there []int64) (stop func() (adde
 				case <-time.After(10 * time.Millisecond):
 				}
 				if err := do(i); err != nil {
-					h.t.Error(err)
+					d.t.Error(err)
 					return
 				}
 				*done++
@@ -150,9 +150,9 @@ func (h *house) churn(s *server, token string, there []int64) (stop func() (adde
 	}
 }
 
-// showDepth asks for two pages in turn, so that whatever else the machine does weighs on both alike.
-func (h *house) showDepth(s *server, token, first, deep string) {
-	h.t.Helper()
+// checkDepth asks for two pages in turn, so that whatever else the machine does weighs on both alike.
+func (d *deployment) checkDepth(s *server, token, first, deep string) {
+	d.t.Helper()
 	const times, most = 100, 4
 	median := func(took []time.Duration) time.Duration {
 		slices.SortFunc(took, cmp.Compare)
@@ -161,17 +161,17 @@ func (h *house) showDepth(s *server, token, first, deep string) {
 	var firsts, deeps []time.Duration
 	for range times {
 		for path, took := range map[string]*[]time.Duration{first: &firsts, deep: &deeps} {
-			a := h.client.get(s, token, path)
+			a := d.client.get(s, token, path)
 			if a.status != http.StatusOK {
-				h.t.Fatalf("%s: %v", path, a)
+				d.t.Fatalf("%s: %v", path, a)
 			}
 			*took = append(*took, a.took())
 		}
 	}
 	a, b := median(firsts), median(deeps)
 	ratio := float64(b) / float64(a)
-	h.t.Logf("median of %d: the first page %v, the last %v: ratio %.2f", times, a, b, ratio)
+	d.t.Logf("median of %d: the first page %v, the last %v: ratio %.2f", times, a, b, ratio)
 	if ratio > most {
-		h.t.Errorf("%s takes %.1f times as long as %s", deep, ratio, first)
+		d.t.Errorf("%s takes %.1f times as long as %s", deep, ratio, first)
 	}
 }

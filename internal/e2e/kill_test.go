@@ -10,8 +10,8 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// roomy is a quota that no test reaches.
-var roomy = &plans.Quota{PerMinute: 10_000_000, PerDay: 10_000_000}
+// hugeQuota is a quota that no test reaches.
+var hugeQuota = &plans.Quota{PerMinute: 10_000_000, PerDay: 10_000_000}
 
 // TestKilledServer kills a server under a load of additions: every animal that was answered 201 is there, none twice,
 // and what was used is recorded up to the last second.
@@ -21,21 +21,21 @@ func TestKilledServer(t *testing.T) {
 	if long() {
 		rounds = 30
 	}
-	h := newHouse(t, false)
+	d := newDeployment(t, false)
 	for round := range rounds {
-		s := h.serve()
-		tn := h.tenant(plans.Enterprise, roomy, 2)
-		stop := load(8, func(caller, request int) answer {
-			return h.client.post(s, tn.keys[caller%2].token, fmt.Sprintf("%d-%d-%d", round, caller, request))
+		s := d.serve()
+		tn := d.tenant(plans.Enterprise, hugeQuota, 2)
+		stop := startLoad(8, func(caller, request int) response {
+			return d.client.post(s, tn.keys[caller%2].token, fmt.Sprintf("%d-%d-%d", round, caller, request))
 		})
 		time.Sleep(1500*time.Millisecond + time.Duration(round)*170*time.Millisecond)
 		s.kill()
 		killed := time.Now()
-		answers := stop()
+		responses := stop()
 
 		var created []pet
 		var early int64
-		for _, a := range answers {
+		for _, a := range responses {
 			if a.status != 201 {
 				continue
 			}
@@ -50,7 +50,7 @@ func TestKilledServer(t *testing.T) {
 		}
 		lost, twice := 0, 0
 		for _, p := range created {
-			switch h.number(`select count(*) from pets where tenant_id = $1 and name = $2`, tn.ID, p.Name) {
+			switch d.number(`select count(*) from pets where tenant_id = $1 and name = $2`, tn.ID, p.Name) {
 			case 0:
 				lost++
 			case 1:
@@ -58,8 +58,8 @@ func TestKilledServer(t *testing.T) {
 				twice++
 			}
 		}
-		stored := h.number(`select count(*) from pets where tenant_id = $1`, tn.ID)
-		recorded := h.recorded(tn)
+		stored := d.number(`select count(*) from pets where tenant_id = $1`, tn.ID)
+		recorded := d.recorded(tn)
 		t.Logf("kill -9: %d answered 201, %d stored, %d lost, %d twice; usage recorded %d, of which %d a second before the end",
 			len(created), stored, lost, twice, recorded, early)
 		if lost > 0 || twice > 0 || len(created) == 0 {
@@ -75,17 +75,17 @@ func TestKilledServer(t *testing.T) {
 // that reached it is answered, and the next one, which counts in memory, goes on where the day was.
 func TestStoppedServer(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, false)
-	s := h.serve("PETSTORE_DRAIN_DELAY=300ms")
-	tn := h.freshTenant(s, plans.Enterprise, &plans.Quota{PerMinute: 1_000_000, PerDay: 2_000_000}, 2)
-	stop := load(8, func(caller, request int) answer { return h.anyRequest(s, tn, caller, request) })
+	d := newDeployment(t, false)
+	s := d.serve("PETSTORE_DRAIN_DELAY=300ms")
+	tn := d.freshTenant(s, plans.Enterprise, &plans.Quota{PerMinute: 1_000_000, PerDay: 2_000_000}, 2)
+	stop := startLoad(8, func(caller, request int) response { return d.anyRequest(s, tn, caller, request) })
 	time.Sleep(1500 * time.Millisecond)
 	asked := time.Now()
 	if err := s.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, time.Second, "readiness that fails first", func() bool { return s.ready().Status == "stopping" })
-	if a := h.client.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
+	if a := d.client.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
 		t.Errorf("after readiness has failed, before the drain delay is over: %v", a)
 	} else {
 		tn.used++
@@ -94,23 +94,23 @@ func TestStoppedServer(t *testing.T) {
 		t.Errorf("exit code %d, want 0", code)
 	}
 	ended := time.Now()
-	answers := stop()
-	n := tally(answers)
+	responses := stop()
+	n := countByCode(responses)
 	total := int64(n["200"]+n["201"]) + tn.used
-	recorded := h.recorded(tn)
+	recorded := d.recorded(tn)
 	t.Logf("stopped within %v: %v; admitted %d, recorded %d", ended.Sub(asked).Round(time.Millisecond), n, total, recorded)
 	if recorded != total {
 		t.Errorf("usage recorded %d, want the %d admitted", recorded, total)
 	}
-	for _, a := range answers {
+	for _, a := range responses {
 		// Who comes when the socket is closed is refused by the system; who was let in is answered.
 		if a.err != nil && a.sent.Before(asked) {
 			t.Errorf("a request sent before the stop was not answered: %v", a.err)
 		}
 	}
 
-	next := h.serve()
-	left := h.client.get(next, tn.keys[0].token, "/pets").windows["day"].remaining
+	next := d.serve()
+	left := d.client.get(next, tn.keys[0].token, "/pets").windows["day"].remaining
 	t.Logf("started again with limits in memory: %d of the day's %d left", left, tn.Quota.PerDay)
 	if want := tn.Quota.PerDay - recorded - 1; left != want {
 		t.Errorf("%d of the day are left, want %d", left, want)
@@ -120,24 +120,24 @@ func TestStoppedServer(t *testing.T) {
 // TestDayGoesOnAfterKill: limits in memory are seeded from recorded usage after kill -9 too.
 func TestDayGoesOnAfterKill(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, false)
-	s := h.serve()
-	tn := h.freshTenant(s, plans.Pro, nil, 1)
+	d := newDeployment(t, false)
+	s := d.serve()
+	tn := d.freshTenant(s, plans.Pro, nil, 1)
 	for range 99 {
-		if a := h.client.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
+		if a := d.client.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
 			t.Fatal(a)
 		}
 	}
-	eventually(t, 2*time.Second, "100 requests recorded", func() bool { return h.recorded(tn) == 100 })
+	eventually(t, 2*time.Second, "100 requests recorded", func() bool { return d.recorded(tn) == 100 })
 	s.kill()
-	next := h.serve()
-	if left := h.client.get(next, tn.keys[0].token, "/pets").windows["day"].remaining; left != 10_000-101 {
+	next := d.serve()
+	if left := d.client.get(next, tn.keys[0].token, "/pets").windows["day"].remaining; left != 10_000-101 {
 		t.Errorf("%d of the day are left, want %d", left, 10_000-101)
 	}
 }
 
 // recorded returns how many admitted requests of the tenant billing sees.
-func (h *house) recorded(tn *tenant) int64 {
-	h.t.Helper()
-	return h.number(`select coalesce(sum(admitted), 0) from usage_hourly where tenant_id = $1`, tn.ID)
+func (d *deployment) recorded(tn *tenant) int64 {
+	d.t.Helper()
+	return d.number(`select coalesce(sum(admitted), 0) from usage_hourly where tenant_id = $1`, tn.ID)
 }

@@ -28,9 +28,9 @@ func TestMemory(t *testing.T) {
 		t.Log("the race detector needs several times the memory: nothing to measure")
 		return
 	}
-	h := newHouse(t, false)
-	tokens := h.insertKeys(tenants, keysEach)
-	s := h.serve("PETSTORE_PPROF=true")
+	d := newDeployment(t, false)
+	tokens := d.insertKeys(tenants, keysEach)
+	s := d.serve("PETSTORE_PPROF=true")
 	empty := resident(t, s.PID())
 	began := time.Now()
 	n := callEach(t, s, tokens)
@@ -60,7 +60,7 @@ func TestMemory(t *testing.T) {
 
 func megabytes(n int64) float64 { return float64(n) / megabyte }
 
-// callEach lists with each key, on 16 connections, and returns how many answers had which status. It is not the client of
+// callEach lists with each key, on 16 connections, and returns how many responses had which status. It is not the client of
 // the other tests because it has much to do.
 func callEach(t *testing.T, s *server, tokens []string) map[int]int {
 	t.Helper()
@@ -116,18 +116,18 @@ func callAlone(s *server, tokens []string) (map[int]int, error) {
 }
 
 // insertKeys writes tenants and keys as migrations left room for them, a thousand times faster than one by one.
-func (h *house) insertKeys(tenants, each int) (tokens []string) {
-	h.t.Helper()
-	h.exec(`insert into tenants (name, plan, created_at) select 'many-' || n, 'business', now() from generate_series(1, $1) n`, tenants)
+func (d *deployment) insertKeys(tenants, each int) (tokens []string) {
+	d.t.Helper()
+	d.exec(`insert into tenants (name, plan, created_at) select 'many-' || n, 'business', now() from generate_series(1, $1) n`, tenants)
 	var ids, digests, last4 []string
 	for range tenants * each {
 		token, err := keys.NewToken(keys.Live)
 		if err != nil {
-			h.t.Fatal(err)
+			d.t.Fatal(err)
 		}
 		id, err := keys.NewID()
 		if err != nil {
-			h.t.Fatal(err)
+			d.t.Fatal(err)
 		}
 		digest := token.Digest()
 		tokens = append(tokens, token.Reveal())
@@ -135,20 +135,20 @@ func (h *house) insertKeys(tenants, each int) (tokens []string) {
 		digests = append(digests, fmt.Sprintf("%x", digest[:]))
 		last4 = append(last4, token.Last4())
 	}
-	h.exec(`
+	d.exec(`
 		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
 		select k.id, t.id, 'live', decode(k.digest, 'hex'), k.last4, now()
 		from unnest($1::text[], $2::text[], $3::text[]) with ordinality as k (id, digest, last4, n)
 		join tenants t on t.name = 'many-' || (1 + (k.n - 1) / $4)`,
 		pq.Array(ids), pq.Array(digests), pq.Array(last4), each)
-	h.exec(`analyze`)
+	d.exec(`analyze`)
 	return tokens
 }
 
-func (h *house) exec(query string, args ...any) {
-	h.t.Helper()
-	if _, err := h.sql.ExecContext(h.t.Context(), query, args...); err != nil {
-		h.t.Fatalf("%s: %v", query, err)
+func (d *deployment) exec(query string, args ...any) {
+	d.t.Helper()
+	if _, err := d.sql.ExecContext(d.t.Context(), query, args...); err != nil {
+		d.t.Fatalf("%s: %v", query, err)
 	}
 }
 

@@ -20,64 +20,64 @@ import (
 func TestManyOrdersForOneAnimal(t *testing.T) {
 	t.Parallel()
 	const orders = 100
-	h := newHouse(t, false)
-	servers := []*server{h.serve(), h.serve()}
-	tn := h.tenant(plans.Enterprise, roomy, 1)
-	stores := []*petstore.Client{h.store(servers[0], tn.keys[0].token), h.store(servers[1], tn.keys[0].token)}
-	for round, id := range h.insertPets(tn, 4) {
+	d := newDeployment(t, false)
+	servers := []*server{d.serve(), d.serve()}
+	tn := d.tenant(plans.Enterprise, hugeQuota, 1)
+	stores := []*petstore.Client{d.store(servers[0], tn.keys[0].token), d.store(servers[1], tn.keys[0].token)}
+	for round, id := range d.insertPets(tn, 4) {
 		// With a key, which the client always sends, and without one an order takes other ways through the server.
-		how, order := "plain", func(i int) answer {
-			return h.client.do(context.Background(), http.MethodPost, servers[i%2].url+"/store/orders", tn.keys[0].token, fmt.Sprintf(`{"petId":%d}`, id))
+		how, order := "plain", func(i int) response {
+			return d.client.do(context.Background(), http.MethodPost, servers[i%2].url+"/store/orders", tn.keys[0].token, fmt.Sprintf(`{"petId":%d}`, id))
 		}
 		if round%2 == 1 {
-			how, order = "by the client", func(i int) answer {
+			how, order = "by the client", func(i int) response {
 				_, err := stores[i%2].PlaceOrder(t.Context(), petstore.NewOrder{PetID: id})
-				return answerTo(err)
+				return responseOf(err)
 			}
 		}
-		answers := tally(atOnce(orders, order))
-		t.Logf("%d orders for one animal at once on 2 servers, %s: %v", orders, how, answers)
-		if diff := cmp.Diff(map[string]int{"201": 1, "409 pet_not_available": orders - 1}, answers); diff != "" {
-			t.Errorf("answers (-want +got):\n%s", diff)
+		responses := countByCode(sendAtOnce(orders, order))
+		t.Logf("%d orders for one animal at once on 2 servers, %s: %v", orders, how, responses)
+		if diff := cmp.Diff(map[string]int{"201": 1, "409 pet_not_available": orders - 1}, responses); diff != "" {
+			t.Errorf("responses (-want +got):\n%s", diff)
 		}
-		if n := h.number(`select count(*) from orders where tenant_id = $1 and pet_id = $2`, tn.ID, id); n != 1 {
+		if n := d.number(`select count(*) from orders where tenant_id = $1 and pet_id = $2`, tn.ID, id); n != 1 {
 			t.Errorf("%d orders are stored", n)
 		}
-		h.wantStatus(stores[0], id, petstore.PetPending)
+		d.expectStatus(stores[0], id, petstore.PetPending)
 	}
 }
 
-// answerTo is the answer that the client made err of, as far as it tells.
-func answerTo(err error) answer {
+// responseOf is the answer that the client made err of, as far as it tells.
+func responseOf(err error) response {
 	var e *petstore.Error
 	switch {
 	case err == nil:
-		return answer{status: http.StatusCreated}
+		return response{status: http.StatusCreated}
 	case errors.As(err, &e):
-		return answer{status: e.Status, code: string(e.Code)}
+		return response{status: e.Status, code: string(e.Code)}
 	}
-	return answer{err: err}
+	return response{err: err}
 }
 
-func (h *house) wantStatus(store *petstore.Client, pet int64, want petstore.PetStatus) {
-	h.t.Helper()
-	got, err := getPet(h.t.Context(), store, pet)
+func (d *deployment) expectStatus(store *petstore.Client, pet int64, want petstore.PetStatus) {
+	d.t.Helper()
+	got, err := getPet(d.t.Context(), store, pet)
 	if err != nil {
-		h.t.Error(err)
+		d.t.Error(err)
 	} else if got.Status != want {
-		h.t.Errorf("animal %d is %s, want %s", pet, got.Status, want)
+		d.t.Errorf("animal %d is %s, want %s", pet, got.Status, want)
 	}
 }
 
 // TestOrderMovesItsAnimal: delivered makes the animal sold, cancelled makes it available again, whichever server is asked.
 func TestOrderMovesItsAnimal(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, false)
-	servers := []*server{h.serve(), h.serve()}
-	tn, other := h.tenant(plans.Enterprise, roomy, 1), h.tenant(plans.Enterprise, roomy, 1)
-	store, second := h.store(servers[0], tn.keys[0].token), h.store(servers[1], tn.keys[0].token)
-	stranger := h.store(servers[0], other.keys[0].token)
-	id := h.insertPets(tn, 1)[0]
+	d := newDeployment(t, false)
+	servers := []*server{d.serve(), d.serve()}
+	tn, other := d.tenant(plans.Enterprise, hugeQuota, 1), d.tenant(plans.Enterprise, hugeQuota, 1)
+	store, second := d.store(servers[0], tn.keys[0].token), d.store(servers[1], tn.keys[0].token)
+	stranger := d.store(servers[0], other.keys[0].token)
+	id := d.insertPets(tn, 1)[0]
 
 	place := func() *petstore.Order {
 		t.Helper()
@@ -89,7 +89,7 @@ func TestOrderMovesItsAnimal(t *testing.T) {
 		if diff := cmp.Diff(want, o, cmpopts.IgnoreFields(petstore.Order{}, "ID", "CreatedAt")); diff != "" {
 			t.Errorf("placed (-want +got):\n%s", diff)
 		}
-		h.wantStatus(second, id, petstore.PetPending)
+		d.expectStatus(second, id, petstore.PetPending)
 		return o
 	}
 	step := func(o *petstore.Order, to petstore.OrderStatus, pet petstore.PetStatus) {
@@ -102,11 +102,11 @@ func TestOrderMovesItsAnimal(t *testing.T) {
 		if diff := cmp.Diff(o, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", to, diff)
 		}
-		h.wantStatus(store, id, pet)
+		d.expectStatus(store, id, pet)
 	}
 
 	first := place()
-	h.wantStrange(stranger, id, first.ID)
+	d.checkInvisible(stranger, id, first.ID)
 	step(first, petstore.OrderApproved, petstore.PetPending)
 	step(first, petstore.OrderCancelled, petstore.PetAvailable)
 	again := place()
@@ -131,19 +131,19 @@ func TestOrderMovesItsAnimal(t *testing.T) {
 	}
 }
 
-// wantStrange: another tenant's animal and order do not exist.
-func (h *house) wantStrange(stranger *petstore.Client, pet, order int64) {
-	h.t.Helper()
-	if _, err := stranger.PlaceOrder(h.t.Context(), petstore.NewOrder{PetID: pet}); !errors.Is(err, petstore.CodePetNotFound) {
-		h.t.Errorf("an order for another tenant's animal: %v", err)
+// checkInvisible: another tenant's animal and order do not exist.
+func (d *deployment) checkInvisible(stranger *petstore.Client, pet, order int64) {
+	d.t.Helper()
+	if _, err := stranger.PlaceOrder(d.t.Context(), petstore.NewOrder{PetID: pet}); !errors.Is(err, petstore.CodePetNotFound) {
+		d.t.Errorf("an order for another tenant's animal: %v", err)
 	}
 	to := petstore.OrderCancelled
-	if _, err := stranger.UpdateOrder(h.t.Context(), order, petstore.OrderPatch{Status: &to}); !errors.Is(err, petstore.CodeOrderNotFound) {
-		h.t.Errorf("another tenant's order: %v", err)
+	if _, err := stranger.UpdateOrder(d.t.Context(), order, petstore.OrderPatch{Status: &to}); !errors.Is(err, petstore.CodeOrderNotFound) {
+		d.t.Errorf("another tenant's order: %v", err)
 	}
-	page, err := stranger.ListOrders(h.t.Context(), petstore.ListOrdersParams{})
+	page, err := stranger.ListOrders(d.t.Context(), petstore.ListOrdersParams{})
 	if err != nil || len(page.Orders) > 0 {
-		h.t.Errorf("the list of a tenant without orders: %v, %v", page, err)
+		d.t.Errorf("the list of a tenant without orders: %v, %v", page, err)
 	}
 }
 
@@ -151,16 +151,16 @@ func (h *house) wantStrange(stranger *petstore.Client, pet, order int64) {
 // of the two ways, and its animal with it.
 func TestOrdersChangedAtTheSameTime(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, false)
-	servers := []*server{h.serve(), h.serve()}
-	tn := h.tenant(plans.Enterprise, roomy, 1)
-	stores := []*petstore.Client{h.store(servers[0], tn.keys[0].token), h.store(servers[1], tn.keys[0].token)}
+	d := newDeployment(t, false)
+	servers := []*server{d.serve(), d.serve()}
+	tn := d.tenant(plans.Enterprise, hugeQuota, 1)
+	stores := []*petstore.Client{d.store(servers[0], tn.keys[0].token), d.store(servers[1], tn.keys[0].token)}
 	ends := map[petstore.OrderStatus]petstore.PetStatus{
 		petstore.OrderDelivered: petstore.PetSold, petstore.OrderCancelled: petstore.PetAvailable,
 	}
 	ways := slices.Sorted(maps.Keys(ends))
 	won := map[petstore.OrderStatus]int{}
-	for _, id := range h.insertPets(tn, 20) {
+	for _, id := range d.insertPets(tn, 20) {
 		o, err := stores[0].PlaceOrder(t.Context(), petstore.NewOrder{PetID: id})
 		if err != nil {
 			t.Fatal(err)
@@ -169,20 +169,20 @@ func TestOrdersChangedAtTheSameTime(t *testing.T) {
 		if _, err := stores[1].UpdateOrder(t.Context(), o.ID, petstore.OrderPatch{Status: &to}); err != nil {
 			t.Fatal(err)
 		}
-		answers := atOnce(8, func(i int) answer {
+		responses := sendAtOnce(8, func(i int) response {
 			_, err := stores[i/2%2].UpdateOrder(t.Context(), o.ID, petstore.OrderPatch{Status: &ways[i%2]})
-			return answerTo(err)
+			return responseOf(err)
 		})
 		// To be told again what it is already is no step.
-		if diff := cmp.Diff(map[string]int{"201": 4, "409 invalid_transition": 4}, tally(answers)); diff != "" {
-			t.Errorf("answers (-want +got):\n%s", diff)
+		if diff := cmp.Diff(map[string]int{"201": 4, "409 invalid_transition": 4}, countByCode(responses)); diff != "" {
+			t.Errorf("responses (-want +got):\n%s", diff)
 		}
 		winner := ways[0]
-		if answers[0].status != http.StatusCreated {
+		if responses[0].status != http.StatusCreated {
 			winner = ways[1]
 		}
 		won[winner]++
-		h.wantStatus(stores[0], id, ends[winner])
+		d.expectStatus(stores[0], id, ends[winner])
 	}
 	t.Logf("delivered and cancelled at once, on 2 servers: %v", won)
 }

@@ -24,26 +24,26 @@ func TestPostgresAway(t *testing.T) {
 		t.Run(how.name, func(t *testing.T) {
 			t.Parallel()
 			postgres := storetest.NewServer(t)
-			h := newHouseOn(t, postgres.URL, "")
-			s := h.serve()
-			tn := h.tenant(plans.Enterprise, roomy, 1)
-			strangers := h.tenant(plans.Enterprise, roomy, 10)
-			stop := load(8, func(caller, request int) answer { return h.anyRequest(s, tn, caller, request) })
+			d := newDeploymentOn(t, postgres.URL, "")
+			s := d.serve()
+			tn := d.tenant(plans.Enterprise, hugeQuota, 1)
+			strangers := d.tenant(plans.Enterprise, hugeQuota, 10)
+			stop := startLoad(8, func(caller, request int) response { return d.anyRequest(s, tn, caller, request) })
 			time.Sleep(500 * time.Millisecond)
 
 			how.away(postgres)
 			down := time.Now()
 			eventually(t, 5*time.Second, "an answer that says unavailable", func() bool {
-				return h.client.get(s, tn.keys[0].token, "/pets").code == "unavailable"
+				return d.client.get(s, tn.keys[0].token, "/pets").code == "unavailable"
 			})
 			// Keys that this server has never seen: that it can't know them does not make them invalid.
-			var unknown []answer
+			var unknown []response
 			for _, k := range strangers.keys {
-				unknown = append(unknown, h.client.get(s, k.token, "/pets"))
+				unknown = append(unknown, d.client.get(s, k.token, "/pets"))
 				time.Sleep(150 * time.Millisecond)
 			}
-			if n := tally(unknown)["503 unavailable"]; n != len(unknown) {
-				t.Errorf("keys not seen before, while Postgres is away: %v, want 503 alone", tally(unknown))
+			if n := countByCode(unknown)["503 unavailable"]; n != len(unknown) {
+				t.Errorf("keys not seen before, while Postgres is away: %v, want 503 alone", countByCode(unknown))
 			}
 			if r := s.ready(); r.HTTP != 503 || r.Status != "unavailable" || r.Database != "down" {
 				t.Errorf("/readyz: %+v", r)
@@ -53,7 +53,7 @@ func TestPostgresAway(t *testing.T) {
 			how.back(postgres)
 			up := time.Now()
 			eventually(t, 10*time.Second, "animals served again", func() bool {
-				return h.client.get(s, tn.keys[0].token, "/pets").status == 200 && h.client.post(s, tn.keys[0].token, "again").status == 201
+				return d.client.get(s, tn.keys[0].token, "/pets").status == 200 && d.client.post(s, tn.keys[0].token, "again").status == 201
 			})
 			recovered := time.Since(up)
 			eventually(t, 10*time.Second, "a server that is ready again", func() bool { return s.ready().Status == "ready" })
@@ -68,31 +68,31 @@ func TestPostgresAway(t *testing.T) {
 					t.Errorf("503 without Retry-After: %v", a.header)
 				}
 			}
-			n := tally(during)
+			n := countByCode(during)
 			t.Logf("away %v: %v, slowest %v; served again %v after it was back",
 				up.Sub(down).Round(time.Millisecond), n, slowest.Round(time.Millisecond), recovered.Round(time.Millisecond))
 			if n["503 unavailable"] == 0 || len(n) > 3 || n["503 unavailable"]+n["200"]+n["201"] != len(during) {
-				t.Errorf("answers while Postgres was away: %v, want 503 unavailable (and what was under way)", n)
+				t.Errorf("responses while Postgres was away: %v, want 503 unavailable (and what was under way)", n)
 			}
 		})
 	}
 }
 
 // anyRequest lists, adds or gets.
-func (h *house) anyRequest(s *server, tn *tenant, caller, request int) answer {
+func (d *deployment) anyRequest(s *server, tn *tenant, caller, request int) response {
 	token := tn.keys[request%len(tn.keys)].token
 	switch request % 3 {
 	case 0:
-		return h.client.get(s, token, "/pets?limit=5")
+		return d.client.get(s, token, "/pets?limit=5")
 	case 1:
-		return h.client.post(s, token, fmt.Sprintf("%d of caller %d", request, caller))
+		return d.client.post(s, token, fmt.Sprintf("%d of caller %d", request, caller))
 	}
-	return h.client.get(s, token, "/pets?limit=1&status=sold")
+	return d.client.get(s, token, "/pets?limit=1&status=sold")
 }
 
-// between returns the answers to requests sent in that time.
-func between(answers []answer, from, to time.Time) (some []answer) {
-	for _, a := range answers {
+// between returns the responses to requests sent in that time.
+func between(responses []response, from, to time.Time) (some []response) {
+	for _, a := range responses {
 		if a.sent.After(from) && a.sent.Before(to) {
 			some = append(some, a)
 		}

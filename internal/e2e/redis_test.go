@@ -21,14 +21,14 @@ func TestRedisAway(t *testing.T) {
 	} {
 		t.Run(how.name, func(t *testing.T) {
 			redis := redistest.New(t)
-			h := newHouseOn(t, storetest.New(t).URL, redis.URL)
-			servers := []*server{h.serve(), h.serve()}
-			limited := h.freshTenant(servers[0], plans.Enterprise, &plans.Quota{PerMinute: 600, PerDay: 100_000}, 4)
-			free := h.tenant(plans.Enterprise, roomy, 1)
-			before := h.flood(servers, limited, 200)
-			stop := load(4, func(caller, _ int) answer {
+			d := newDeploymentOn(t, storetest.New(t).URL, redis.URL)
+			servers := []*server{d.serve(), d.serve()}
+			limited := d.freshTenant(servers[0], plans.Enterprise, &plans.Quota{PerMinute: 600, PerDay: 100_000}, 4)
+			free := d.tenant(plans.Enterprise, hugeQuota, 1)
+			before := d.burst(servers, limited, 200)
+			stop := startLoad(4, func(caller, _ int) response {
 				time.Sleep(2 * time.Millisecond)
-				return h.client.get(servers[caller%2], free.keys[0].token, "/pets?limit=5")
+				return d.client.get(servers[caller%2], free.keys[0].token, "/pets?limit=5")
 			})
 			time.Sleep(time.Second)
 
@@ -49,7 +49,7 @@ func TestRedisAway(t *testing.T) {
 					t.Errorf("server %d: petstore_limits_degraded %v, want 1", i, v)
 				}
 			}
-			during := h.flood(servers, limited, 1000)
+			during := d.burst(servers, limited, 1000)
 			time.Sleep(time.Second)
 
 			how.back(redis)
@@ -70,13 +70,13 @@ func TestRedisAway(t *testing.T) {
 				}
 			}
 			back := time.Since(up)
-			after := h.flood(servers, limited, 200)
-			showLatencies(t, stop(), down, up)
+			after := d.burst(servers, limited, 200)
+			checkLatencies(t, stop(), down, up)
 			total := limited.used + admitted(before) + admitted(during) + admitted(after)
 			t.Logf("limit 600 on two servers: admitted %d with Redis, %d without, %d after it was back (%v): %d",
 				admitted(before)+limited.used, admitted(during), admitted(after), back.Round(time.Millisecond), total)
 			if total > 600 {
-				t.Errorf("admitted %d in one minute, more than 600: %v, %v, %v", total, tally(before), tally(during), tally(after))
+				t.Errorf("admitted %d in one minute, more than 600: %v, %v, %v", total, countByCode(before), countByCode(during), countByCode(after))
 			}
 			if admitted(during) == 0 {
 				t.Error("nothing was admitted without Redis although there was room")
@@ -85,17 +85,17 @@ func TestRedisAway(t *testing.T) {
 	}
 }
 
-// showLatencies compares the requests of before Redis went away with those of meanwhile.
-func showLatencies(t *testing.T, answers []answer, down, up time.Time) {
+// checkLatencies compares the requests of before Redis went away with those of meanwhile.
+func checkLatencies(t *testing.T, responses []response, down, up time.Time) {
 	t.Helper()
 	took := func(from, to time.Time) (all []time.Duration) {
-		for _, a := range between(answers, from, to) {
+		for _, a := range between(responses, from, to) {
 			all = append(all, a.took())
 		}
 		return all
 	}
-	if n := tally(answers); n["200"] != len(answers) {
-		t.Errorf("answers before, while and after Redis was away: %v, want 200 alone", n)
+	if n := countByCode(responses); n["200"] != len(responses) {
+		t.Errorf("responses before, while and after Redis was away: %v, want 200 alone", n)
 	}
 	before := took(time.Time{}, down.Add(-500*time.Millisecond))
 	first := took(down.Add(-500*time.Millisecond), down.Add(300*time.Millisecond))

@@ -9,7 +9,7 @@ import (
 
 // TestRedisClusterFailsOver: the same with a Redis Cluster of three masters, of which one is killed and its replica takes over,
 // and another is frozen for so long that its own does.
-func TestRedisClusterFailsOver(t *testing.T) { showTrial(t, tryCluster) }
+func TestRedisClusterFailsOver(t *testing.T) { runTrial(t, tryCluster) }
 
 func tryCluster(t *testing.T) *trial {
 	t.Helper()

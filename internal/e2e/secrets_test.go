@@ -26,17 +26,17 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 	database.User = url.UserPassword(database.User.Username(), postgresPassword) // which the server does not ask for
 	redisServer := redistest.New(t)
-	h := newHouseOn(t, database.String(), withRedisPassword(t, redisServer, redisPassword))
-	s := h.serve("PETSTORE_LOG_LEVEL=trace")
+	d := newDeploymentOn(t, database.String(), withRedisPassword(t, redisServer, redisPassword))
+	s := d.serve("PETSTORE_LOG_LEVEL=trace")
 
-	issued := h.ctlIssue("tenant-of-secrets")
-	tn := h.freshTenant(s, plans.Free, nil, 2)
+	issued := d.ctlIssue("tenant-of-secrets")
+	tn := d.freshTenant(s, plans.Free, nil, 2)
 	secrets := []string{postgresPassword, redisPassword, issued.token}
 	for _, k := range tn.keys {
 		secrets = append(secrets, k.token)
 	}
 	var bodies strings.Builder
-	ask := func(a answer) {
+	ask := func(a response) {
 		bodies.Write(a.body)
 		for name, values := range a.header {
 			fmt.Fprintln(&bodies, name, values)
@@ -45,15 +45,15 @@ func TestSecretsStaySecret(t *testing.T) {
 	broken := issued.token[:len(issued.token)-1] + "!"
 	for _, k := range []string{issued.token, broken, issued.token + "x", "Basic " + issued.token, "", tn.keys[0].token} {
 		for _, path := range []string{"/pets", "/pets/1", "/nowhere/" + issued.token, "/pets?cursor=" + issued.token, "/pets?" + issued.token + "=1"} {
-			ask(h.client.get(s, k, path))
+			ask(d.client.get(s, k, path))
 		}
-		ask(h.client.do(t.Context(), "POST", s.url+"/pets", k, `{"name":7,"categoryId":"x"}`))
-		ask(h.client.do(t.Context(), "PUT", s.url+"/pets", k, "{}"))
+		ask(d.client.do(t.Context(), "POST", s.url+"/pets", k, `{"name":7,"categoryId":"x"}`))
+		ask(d.client.do(t.Context(), "PUT", s.url+"/pets", k, "{}"))
 	}
 	for range 200 { // until refused, and banned
-		ask(h.client.get(s, tn.keys[0].token, "/pets"))
+		ask(d.client.get(s, tn.keys[0].token, "/pets"))
 	}
-	h.ctl("key", "revoke", issued.id, "--yes", "--reason", "test")
+	d.ctl("key", "revoke", issued.id, "--yes", "--reason", "test")
 	var talk strings.Builder
 	for _, args := range [][]string{
 		{"key", "list"}, {"key", "show", issued.id}, {"tenant", "list"}, {"ban", "list", "--all"}, {"audit", "list"},
@@ -61,13 +61,13 @@ func TestSecretsStaySecret(t *testing.T) {
 		{"key", "list", "--database-url", strings.Replace(database.String(), "/test_", "/gone_", 1)},
 	} {
 		for _, format := range []string{"table", "json"} {
-			c := h.tryCtl(append(args, "-o", format)...)
+			c := d.tryCtl(append(args, "-o", format)...)
 			talk.WriteString(c.stdout + c.stderr)
 		}
 	}
 	redisServer.Stop()
 	for range 3 {
-		ask(h.client.get(s, tn.keys[1].token, "/pets"))
+		ask(d.client.get(s, tn.keys[1].token, "/pets"))
 	}
 	_, metrics := s.ask("/metrics")
 	_, ready := s.ask("/readyz")
@@ -76,8 +76,8 @@ func TestSecretsStaySecret(t *testing.T) {
 	places := map[string]string{
 		"answers": withoutEchoes(bodies.String(), issued.token), "log": s.stderr(), "stdout": s.stdout(),
 		"metrics": string(metrics), "readyz": string(ready), "petstorectl": talk.String(),
-		"command lines": commandLines(t, s.PID()), "audit": h.table("audit_entries"), "keys": h.table("api_keys"),
-		"tenants": h.table("tenants"), "bans": h.table("bans"), "usage": h.table("usage_hourly"),
+		"command lines": commandLines(t, s.PID()), "audit": d.table("audit_entries"), "keys": d.table("api_keys"),
+		"tenants": d.table("tenants"), "bans": d.table("bans"), "usage": d.table("usage_hourly"),
 	}
 	size, found := 0, 0
 	for place, text := range places {
@@ -101,16 +101,16 @@ func withoutEchoes(text, token string) string {
 }
 
 // ctlIssue makes a tenant and a key as staff do.
-func (h *house) ctlIssue(tenant string) key {
-	h.t.Helper()
-	h.ctl("tenant", "create", tenant, "--plan", "business")
+func (d *deployment) ctlIssue(tenant string) key {
+	d.t.Helper()
+	d.ctl("tenant", "create", tenant, "--plan", "business")
 	var issued struct{ ID, Key string }
-	c := h.ctl("key", "issue", tenant, "--name", "first", "-o", "json")
+	c := d.ctl("key", "issue", tenant, "--name", "first", "-o", "json")
 	if err := json.Unmarshal([]byte(c.stdout), &issued); err != nil || issued.Key == "" {
-		h.t.Fatalf("key issue -o json: %v", err)
+		d.t.Fatalf("key issue -o json: %v", err)
 	}
 	if strings.Contains(c.stderr, issued.Key) {
-		h.t.Error("key issue shows the key on stderr too")
+		d.t.Error("key issue shows the key on stderr too")
 	}
 	return key{issued.ID, issued.Key}
 }
@@ -126,12 +126,12 @@ func withRedisPassword(t testing.TB, s *redistest.Server, password string) strin
 }
 
 // table returns all of a table as text.
-func (h *house) table(name string) string {
-	h.t.Helper()
+func (d *deployment) table(name string) string {
+	d.t.Helper()
 	var text string
-	err := h.sql.QueryRowContext(h.t.Context(), `select coalesce(string_agg(r::text, E'\n'), '') from `+name+` r`).Scan(&text)
+	err := d.sql.QueryRowContext(d.t.Context(), `select coalesce(string_agg(r::text, E'\n'), '') from `+name+` r`).Scan(&text)
 	if err != nil {
-		h.t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	return text
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,16 +20,21 @@ type server struct {
 	admin string
 }
 
-// serve starts a server on the house's database and Redis, and waits until it is ready. env comes last, so it wins.
-func (h *house) serve(env ...string) *server {
-	h.t.Helper()
-	all := append([]string{
-		"PETSTORE_DATABASE_URL=" + h.serverURL, "PETSTORE_REDIS_URL=" + h.redisURL,
-		"PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0", "PETSTORE_ADDRESS_LIMIT=1000000",
-	}, env...)
-	s := &server{process: start(h.t, exec.Command(h.petstore, "serve"), all...)}
-	s.await(h.t)
+// serve starts a server on the deployment's database and Redis, and waits until it is ready.
+func (d *deployment) serve(env ...string) *server {
+	d.t.Helper()
+	s := &server{process: start(d.t, exec.Command(d.petstore, "serve"), d.serverEnv(env)...)}
+	s.await(d.t)
 	return s
+}
+
+// serverEnv returns the environment of a server: the deployment's, then that of PETSTORE_E2E_SERVER_ENV (NAME=value, separated by
+// spaces), then env. The last value of a name wins.
+func (d *deployment) serverEnv(env []string) []string {
+	return slices.Concat([]string{
+		"PETSTORE_DATABASE_URL=" + d.serverURL, "PETSTORE_REDIS_URL=" + d.redisURL,
+		"PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0", "PETSTORE_ADDRESS_LIMIT=1000000",
+	}, strings.Fields(os.Getenv("PETSTORE_E2E_SERVER_ENV")), env)
 }
 
 func (s *server) await(t testing.TB) {

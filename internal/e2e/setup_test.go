@@ -48,30 +48,30 @@ func TestDocumentedSetup(t *testing.T) {
 		return u.String()
 	}
 	owner := login(url.User("petstore_owner"))
-	if c := runCtl(&house{t: t}, "", []string{"PETSTORE_DATABASE_URL=" + owner}, "migrate", "up"); c.code != 0 {
+	if c := runCtl(&deployment{t: t}, "", []string{"PETSTORE_DATABASE_URL=" + owner}, "migrate", "up"); c.code != 0 {
 		t.Fatalf("migrate up: exit %d: %s", c.code, c.stderr)
 	}
-	h := newHouseOn(t, owner, "")
-	h.serverURL = login(url.UserPassword("documented_server", password))
-	h.showWorkingServer(h.serve())
+	d := newDeploymentOn(t, owner, "")
+	d.serverURL = login(url.UserPassword("documented_server", password))
+	d.checkWorkingServer(d.serve())
 }
 
-// showWorkingServer fails when the server lacks a right in the database.
-func (h *house) showWorkingServer(s *server) {
-	t := h.t
-	n := h.settle(s, 1) // animals, an order, and idempotency keys
+// checkWorkingServer fails when the server lacks a right in the database.
+func (d *deployment) checkWorkingServer(s *server) {
+	t := d.t
+	n := d.settle(s, 1) // animals, an order, and idempotency keys
 	token := n.keys[0].token
 	for _, path := range []string{"/pets/1", "/pets?status=sold", "/store/orders", "/usage"} {
-		if a := h.client.get(s, token, path); a.status != 200 {
+		if a := d.client.get(s, token, path); a.status != 200 {
 			t.Errorf("GET %s: %v", path, a)
 		}
 	}
 	for path, body := range map[string]string{"/pets/2": `{"status":"pending"}`, "/store/orders/1": `{"status":"approved"}`} {
-		if a := h.client.do(t.Context(), "PATCH", s.url+path, token, body); a.status != 200 {
+		if a := d.client.do(t.Context(), "PATCH", s.url+path, token, body); a.status != 200 {
 			t.Errorf("PATCH %s: %v", path, a)
 		}
 	}
-	h.exhaust([]*server{s}, h.freshTenant(s, plans.Free, nil, 1), 60)
+	d.exhaust([]*server{s}, d.freshTenant(s, plans.Free, nil, 1), 60)
 	for what, query := range map[string]string{
 		"usage":         `select count(*) from usage_hourly`,
 		"last used":     `select count(*) from api_keys where last_used_at is not null`,
@@ -80,10 +80,10 @@ func (h *house) showWorkingServer(s *server) {
 		"a term":        `select count(*) from fleet where active`,
 		"renewals":      `select count(*) from servers where seen_at > now() - interval '2 s'`,
 	} {
-		eventually(t, 10*time.Second, what+" in the database", func() bool { return h.number(query) > 0 })
+		eventually(t, 10*time.Second, what+" in the database", func() bool { return d.number(query) > 0 })
 	}
-	h.ctl("tenant", "suspend", n.Name, "--yes", "--reason", "test")
-	eventually(t, time.Second, "the change is heard", func() bool { return h.client.get(s, token, "/pets").status == 401 })
+	d.ctl("tenant", "suspend", n.Name, "--reason", "test")
+	eventually(t, time.Second, "the change is heard", func() bool { return d.client.get(s, token, "/pets").status == 401 })
 	if ready := s.ready(); ready.Status != "ready" {
 		t.Errorf("readiness %+v", ready)
 	}

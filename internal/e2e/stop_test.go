@@ -18,9 +18,9 @@ import (
 // counted.
 func TestRequestInFlightIsFinished(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, false)
-	s := h.serve()
-	tn := h.tenant(plans.Business, nil, 1)
+	d := newDeployment(t, false)
+	s := d.serve()
+	tn := d.tenant(plans.Business, nil, 1)
 	conn := s.connect(t)
 	const body = `{"name":"Late","categoryId":7}`
 	if _, err := fmt.Fprintf(conn, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
@@ -28,7 +28,7 @@ func TestRequestInFlightIsFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The request is there when it has been counted.
-	eventually(t, 5*time.Second, "a request that has begun", func() bool { return h.recorded(tn) == 1 })
+	eventually(t, 5*time.Second, "a request that has begun", func() bool { return d.recorded(tn) == 1 })
 	asked := time.Now()
 	if err := s.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -55,10 +55,10 @@ func TestRequestInFlightIsFinished(t *testing.T) {
 	if code := s.wait(20 * time.Second); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
-	if n := h.number(`select count(*) from pets where tenant_id = $1 and name = 'Late'`, tn.ID); n != 1 {
+	if n := d.number(`select count(*) from pets where tenant_id = $1 and name = 'Late'`, tn.ID); n != 1 {
 		t.Errorf("%d animals, want 1", n)
 	}
-	if n := h.number(`select count(*) from servers`); n != 0 {
+	if n := d.number(`select count(*) from servers`); n != 0 {
 		t.Errorf("%d servers are taken for alive, want none", n)
 	}
 	t.Logf("a request whose body came after SIGTERM: %s; the server ended %v after it was asked", res.Status,
@@ -69,11 +69,11 @@ func TestRequestInFlightIsFinished(t *testing.T) {
 // is answered all the same, and its client is told that the connection closes.
 func TestListInFlightIsFinished(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, false)
-	s := h.serve()
-	tn := h.tenant(plans.Business, nil, 1)
+	d := newDeployment(t, false)
+	s := d.serve()
+	tn := d.tenant(plans.Business, nil, 1)
 	conn := s.connect(t)
-	answers := bufio.NewReader(conn)
+	responses := bufio.NewReader(conn)
 	send := func(limit int) {
 		t.Helper()
 		if _, err := fmt.Fprintf(conn, "GET /v1/pets?limit=%d HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", limit, tn.keys[0].token); err != nil {
@@ -82,7 +82,7 @@ func TestListInFlightIsFinished(t *testing.T) {
 	}
 	receive := func() *http.Response {
 		t.Helper()
-		res, err := http.ReadResponse(answers, nil)
+		res, err := http.ReadResponse(responses, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestListInFlightIsFinished(t *testing.T) {
 		send(limit + 1)
 		receive()
 	}
-	tx, err := h.sql.BeginTx(t.Context(), nil)
+	tx, err := d.sql.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestListInFlightIsFinished(t *testing.T) {
 	}
 	send(100)
 	eventually(t, 5*time.Second, "a list that waits", func() bool {
-		return h.number("select count(*) from pg_locks where not granted and relation = 'pets'::regclass") == 1
+		return d.number("select count(*) from pg_locks where not granted and relation = 'pets'::regclass") == 1
 	})
 	if err := s.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -24,33 +24,33 @@ type pet struct {
 	Status     string
 }
 
-// neighbour is a tenant with animals, and an order for one of them.
-type neighbour struct {
+// populated is a tenant with animals, and an order for one of them.
+type populated struct {
 	*tenant
 	pets   []int64
 	placed int64
 }
 
-// operation is one that the tests of neighbours call; a new one in the contract has to be added here.
+// operation is one that the tests of populateds call; a new one in the contract has to be added here.
 type operation string
 
 // TestTenantsNeverMeet: over every operation, whatever a tenant asks, it gets its own and nothing of another's.
 func TestTenantsNeverMeet(t *testing.T) {
 	t.Parallel()
 	db := storetest.New(t)
-	h := newHouseOn(t, db.URL, "")
-	s := h.serve()
-	neighbours := make([]*neighbour, 3)
-	for i := range neighbours {
-		neighbours[i] = h.settle(s, i)
+	d := newDeploymentOn(t, db.URL, "")
+	s := d.serve()
+	populateds := make([]*populated, 3)
+	for i := range populateds {
+		populateds[i] = d.settle(s, i)
 	}
 	called := map[operation]int{}
-	for i, me := range neighbours {
-		h.showLists(s, me, i, called)
-		h.showUsage(s, me, i, called)
-		for k, other := range neighbours {
+	for i, me := range populateds {
+		d.checkLists(s, me, i, called)
+		d.checkUsage(s, me, i, called)
+		for k, other := range populateds {
 			if k != i {
-				h.showStrangers(s, me, other, called)
+				d.checkStrangers(s, me, other, called)
 			}
 		}
 	}
@@ -61,83 +61,83 @@ func TestTenantsNeverMeet(t *testing.T) {
 		}
 	}
 	t.Logf("each of 3 tenants asked for its own and for the others': %v", called)
-	showRowSecurity(t, db.APIURL, neighbours)
+	checkRowSecurity(t, db.APIURL, populateds)
 }
 
 const petsEach = 25
 
 // settle makes a tenant with animals and an order. All tenants use the same Idempotency-Key, which is each one's own.
-func (h *house) settle(s *server, i int) *neighbour {
-	h.t.Helper()
-	n := &neighbour{tenant: h.tenant(plans.Business, nil, 1)}
+func (d *deployment) settle(s *server, i int) *populated {
+	d.t.Helper()
+	n := &populated{tenant: d.tenant(plans.Business, nil, 1)}
 	for pet := range petsEach {
-		n.pets = append(n.pets, h.create(s, n, "/pets", fmt.Sprintf(`{"name":"%d of tenant %d","categoryId":1}`, pet, i)))
+		n.pets = append(n.pets, d.create(s, n, "/pets", fmt.Sprintf(`{"name":"%d of tenant %d","categoryId":1}`, pet, i)))
 	}
-	n.placed = h.create(s, n, "/store/orders", fmt.Sprintf(`{"petId":%d}`, n.pets[0]))
+	n.placed = d.create(s, n, "/store/orders", fmt.Sprintf(`{"petId":%d}`, n.pets[0]))
 	return n
 }
 
 // create returns the id of what a POST made.
-func (h *house) create(s *server, n *neighbour, path, body string) int64 {
-	h.t.Helper()
-	a := h.client.do(h.t.Context(), "POST", s.url+path, n.keys[0].token, body, "Idempotency-Key", fmt.Sprint(path, len(n.pets)))
+func (d *deployment) create(s *server, n *populated, path, body string) int64 {
+	d.t.Helper()
+	a := d.client.do(d.t.Context(), "POST", s.url+path, n.keys[0].token, body, "Idempotency-Key", fmt.Sprint(path, len(n.pets)))
 	var made struct{ ID int64 }
 	if err := json.Unmarshal(a.body, &made); err != nil || a.status != 201 {
-		h.t.Fatalf("create: %v", a)
+		d.t.Fatalf("create: %v", a)
 	}
 	return made.ID
 }
 
-// showLists expects a tenant's lists to hold what is its own, all of it, and nothing else.
-func (h *house) showLists(s *server, me *neighbour, i int, called map[operation]int) {
-	h.t.Helper()
+// checkLists expects a tenant's lists to hold what is its own, all of it, and nothing else.
+func (d *deployment) checkLists(s *server, me *populated, i int, called map[operation]int) {
+	d.t.Helper()
 	for query, want := range map[string]int{
 		"?limit=100": petsEach, "?limit=7": petsEach, "?limit=100&status=available": petsEach - 1, "?limit=100&status=pending": 1,
 		"?limit=100&cursor=0000000000000000": petsEach,
 	} {
-		seen := h.listAll(s, me.keys[0].token, "/pets"+query)
+		seen := d.listAll(s, me.keys[0].token, "/pets"+query)
 		called["listPets"]++
 		for _, p := range seen {
 			if !slices.Contains(me.pets, p.ID) {
-				h.t.Errorf("tenant %d sees %q in %s", i, p.Name, query)
+				d.t.Errorf("tenant %d sees %q in %s", i, p.Name, query)
 			}
 		}
 		if len(seen) != want {
-			h.t.Errorf("tenant %d sees %d animals in %s, want %d", i, len(seen), query, want)
+			d.t.Errorf("tenant %d sees %d animals in %s, want %d", i, len(seen), query, want)
 		}
 	}
-	orders := h.listAll(s, me.keys[0].token, "/store/orders?limit=100")
+	orders := d.listAll(s, me.keys[0].token, "/store/orders?limit=100")
 	called["listOrders"]++
 	if len(orders) != 1 || orders[0].ID != me.placed {
-		h.t.Errorf("tenant %d sees the orders %v, want its own %d", i, orders, me.placed)
+		d.t.Errorf("tenant %d sees the orders %v, want its own %d", i, orders, me.placed)
 	}
 }
 
-// showUsage expects a tenant to be told what it used itself: what it asked for, before it asked for this.
-func (h *house) showUsage(s *server, me *neighbour, i int, called map[operation]int) {
-	h.t.Helper()
+// checkUsage expects a tenant to be told what it used itself: what it asked for, before it asked for this.
+func (d *deployment) checkUsage(s *server, me *populated, i int, called map[operation]int) {
+	d.t.Helper()
 	token := me.keys[0].token
-	limit := h.client.get(s, token, "/pets?limit=1").header.Get("RateLimit")
-	a := h.client.get(s, token, "/usage")
+	limit := d.client.get(s, token, "/pets?limit=1").header.Get("RateLimit")
+	a := d.client.get(s, token, "/usage")
 	called["getUsage"]++
 	var u struct {
 		Tenant  string
 		Windows struct{ Day struct{ Remaining int64 } }
 	}
 	if err := json.Unmarshal(a.body, &u); err != nil || a.status != 200 {
-		h.t.Fatalf("usage: %v", a)
+		d.t.Fatalf("usage: %v", a)
 	}
 	if u.Tenant != me.Name || !strings.Contains(limit, fmt.Sprintf(`"day";r=%d;`, u.Windows.Day.Remaining)) {
-		h.t.Errorf("tenant %d, %s, whose limits are %s, is told the usage %s", i, me.Name, limit, a.body)
+		d.t.Errorf("tenant %d, %s, whose limits are %s, is told the usage %s", i, me.Name, limit, a.body)
 	}
 }
 
-// showStrangers expects everything of another tenant to be nothing to me, and to stay as it is.
-func (h *house) showStrangers(s *server, me, other *neighbour, called map[operation]int) {
-	h.t.Helper()
+// checkStrangers expects everything of another tenant to be nothing to me, and to stay as it is.
+func (d *deployment) checkStrangers(s *server, me, other *populated, called map[operation]int) {
+	d.t.Helper()
 	token := me.keys[0].token
 	pet, order := fmt.Sprintf("/pets/%d", other.pets[1]), fmt.Sprintf("/store/orders/%d", other.placed)
-	before := h.client.get(s, other.keys[0].token, pet)
+	before := d.client.get(s, other.keys[0].token, pet)
 	for _, c := range []struct {
 		operation                operation
 		method, path, body, code string
@@ -150,32 +150,32 @@ func (h *house) showStrangers(s *server, me, other *neighbour, called map[operat
 		{"updateOrder", "PATCH", order, `{"status":"cancelled"}`, "order_not_found"},
 	} {
 		called[c.operation]++
-		a := h.client.do(h.t.Context(), c.method, s.url+c.path, token, c.body)
+		a := d.client.do(d.t.Context(), c.method, s.url+c.path, token, c.body)
 		if a.status != 404 || a.code != c.code || strings.Contains(string(a.body), "of tenant") {
-			h.t.Errorf("%s %s of another tenant: %v, want 404 %s", c.method, c.path, a, c.code)
+			d.t.Errorf("%s %s of another tenant: %v, want 404 %s", c.method, c.path, a, c.code)
 		}
 	}
 	for _, own := range me.pets {
 		called["getPet"]++
-		if a := h.client.get(s, token, fmt.Sprintf("/pets/%d", own)); a.status != 200 {
-			h.t.Errorf("its own animal: %v", a)
+		if a := d.client.get(s, token, fmt.Sprintf("/pets/%d", own)); a.status != 200 {
+			d.t.Errorf("its own animal: %v", a)
 		}
 	}
-	after := h.client.get(s, other.keys[0].token, pet)
+	after := d.client.get(s, other.keys[0].token, pet)
 	if after.status != 200 || string(after.body) != string(before.body) {
-		h.t.Errorf("another tenant's animal was %s and is %s", before.body, after.body)
+		d.t.Errorf("another tenant's animal was %s and is %s", before.body, after.body)
 	}
 	called["createPet"]++
 }
 
 // listAll follows the cursor to the end.
-func (h *house) listAll(s *server, token, path string) (all []pet) {
-	h.t.Helper()
+func (d *deployment) listAll(s *server, token, path string) (all []pet) {
+	d.t.Helper()
 	for next := path; next != ""; {
-		a := h.client.get(s, token, next)
+		a := d.client.get(s, token, next)
 		var page []pet
 		if err := json.Unmarshal(a.body, &page); err != nil || a.status != 200 {
-			h.t.Fatalf("list: %v", a)
+			d.t.Fatalf("list: %v", a)
 		}
 		all = append(all, page...)
 		next = ""
@@ -187,8 +187,8 @@ func (h *house) listAll(s *server, token, path string) (all []pet) {
 	return all
 }
 
-// showRowSecurity: in the API's role, a query that forgets the tenant sees nothing, and no query can touch another's.
-func showRowSecurity(t *testing.T, url string, tenants []*neighbour) {
+// checkRowSecurity: in the API's role, a query that forgets the tenant sees nothing, and no query can touch another's.
+func checkRowSecurity(t *testing.T, url string, tenants []*populated) {
 	db, err := sql.Open("postgres", url)
 	if err != nil {
 		t.Fatal(err)

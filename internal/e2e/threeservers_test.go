@@ -12,11 +12,11 @@ import (
 // newTrial starts three servers. The load begins in some seconds.
 func newTrial(t *testing.T, redisURL string, specs ...spec) *trial {
 	t.Helper()
-	h := newHouseOn(t, storetest.New(t).URL, redisURL)
-	h.avoidMidnight()
-	tr := &trial{house: h}
+	d := newDeploymentOn(t, storetest.New(t).URL, redisURL)
+	d.avoidMidnight()
+	tr := &trial{deployment: d}
 	for range 3 {
-		tr.servers = append(tr.servers, h.serve())
+		tr.servers = append(tr.servers, d.serve())
 	}
 	pool := tr.pool()
 	tr.begin = time.Now().Add(3 * time.Second)
@@ -51,7 +51,7 @@ func uneven(edges ...float64) []spec {
 
 // TestThreeServersOneRedis: whatever becomes of Redis, in no window of any tenant is more than its limit admitted; exactly that
 // much is where there was no fault. No request ends in 5xx.
-func TestThreeServersOneRedis(t *testing.T) { showTrial(t, tryOneRedis) }
+func TestThreeServersOneRedis(t *testing.T) { runTrial(t, tryOneRedis) }
 
 func tryOneRedis(t *testing.T) *trial {
 	t.Helper()

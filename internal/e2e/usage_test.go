@@ -16,84 +16,84 @@ func TestKeyLimitAndUsage(t *testing.T) {
 	t.Parallel()
 	t.Run("one server", func(t *testing.T) {
 		t.Parallel()
-		h := newHouse(t, false)
-		s := h.serve()
-		h.showKeyLimit([]*server{s, s})
+		d := newDeployment(t, false)
+		s := d.serve()
+		d.checkKeyLimit([]*server{s, s})
 	})
 	t.Run("two servers", func(t *testing.T) {
 		t.Parallel()
-		h := newHouse(t, true)
-		h.showKeyLimit([]*server{h.serve(), h.serve()})
+		d := newDeployment(t, true)
+		d.checkKeyLimit([]*server{d.serve(), d.serve()})
 	})
 }
 
-func (h *house) showKeyLimit(servers []*server) {
-	t := h.t
+func (d *deployment) checkKeyLimit(servers []*server) {
+	t := d.t
 	t.Helper()
-	tn := h.freshTenant(servers[0], plans.Free, nil, 1)
-	script := h.issueLimited(tn.Name, "5")
-	var answers []answer
+	tn := d.freshTenant(servers[0], plans.Free, nil, 1)
+	script := d.issueLimited(tn.Name, "5")
+	var responses []response
 	for i := range 9 {
-		answers = append(answers, h.client.get(servers[i%2], script.token, "/pets"))
+		responses = append(responses, d.client.get(servers[i%2], script.token, "/pets"))
 	}
-	n := tally(answers)
+	n := countByCode(responses)
 	t.Logf("nine requests of a key with 5 a minute: %v", n)
-	if last := answers[8]; n["200"] != 5 || n["429 rate_limit_exceeded"] != 4 ||
+	if last := responses[8]; n["200"] != 5 || n["429 rate_limit_exceeded"] != 4 ||
 		!strings.Contains(string(last.body), "This API key's own limit allows 5 requests per minute.") ||
 		!strings.HasSuffix(last.header.Get("RateLimit-Policy"), `, "key";q=5;w=60`) {
 		t.Errorf("%v, %v %v; want 5 admitted", n, last, last.header)
 	}
-	if a := h.client.get(servers[1], tn.keys[0].token, "/pets"); a.status != 200 || a.windows["minute"].remaining != 60-7 {
+	if a := d.client.get(servers[1], tn.keys[0].token, "/pets"); a.status != 200 || a.windows["minute"].remaining != 60-7 {
 		t.Errorf("the tenant's other key: %v %v, want 53 to remain", a, a.header.Get("RateLimit"))
 	}
 
-	h.showUsageOf(servers[0], script, petstore.UsageWindow{Limit: 5, Used: 5, Remaining: 0})
-	h.ctl("key", "edit", script.id, "--per-minute", "8", "--reason", "test")
+	d.checkUsageOf(servers[0], script, petstore.UsageWindow{Limit: 5, Used: 5, Remaining: 0})
+	d.ctl("key", "edit", script.id, "--per-minute", "8", "--reason", "test")
 	for _, s := range servers {
 		eventually(t, 2*time.Second, "the wider limit", func() bool {
-			return h.client.get(s, script.token, "/usage").windows["key"].remaining == 3
+			return d.client.get(s, script.token, "/usage").windows["key"].remaining == 3
 		})
 	}
-	if a := h.client.get(servers[1], script.token, "/pets"); a.status != 200 || a.windows["key"].remaining != 2 {
+	if a := d.client.get(servers[1], script.token, "/pets"); a.status != 200 || a.windows["key"].remaining != 2 {
 		t.Errorf("after it was widened: %v %v", a, a.header.Get("RateLimit"))
 	}
 }
 
 // issueLimited has staff issue a key.
-func (h *house) issueLimited(tenant, perMinute string) key {
-	h.t.Helper()
+func (d *deployment) issueLimited(tenant, perMinute string) key {
+	d.t.Helper()
 	var made struct{ ID, Key string }
-	out := h.ctl("key", "issue", tenant, "--name", "script", "--per-minute", perMinute, "-o", "json").stdout
+	out := d.ctl("key", "issue", tenant, "--name", "script", "--per-minute", perMinute, "-o", "json").stdout
 	if err := json.Unmarshal([]byte(out), &made); err != nil {
-		h.t.Fatalf("%s: %v", out, err)
+		d.t.Fatalf("%s: %v", out, err)
 	}
 	return key{made.ID, made.Key}
 }
 
-// showUsageOf expects the windows to be what was used, and the month to be it within a second: 7 admitted, 4 refused.
-func (h *house) showUsageOf(s *server, k key, own petstore.UsageWindow) {
-	h.t.Helper()
-	store := h.store(s, k.token)
+// checkUsageOf expects the windows to be what was used, and the month to be it within a second: 7 admitted, 4 refused.
+func (d *deployment) checkUsageOf(s *server, k key, own petstore.UsageWindow) {
+	d.t.Helper()
+	store := d.store(s, k.token)
 	var u *petstore.Usage
-	eventually(h.t, 5*time.Second, "usage is recorded", func() bool {
+	eventually(d.t, 5*time.Second, "usage is recorded", func() bool {
 		var err error
-		if u, err = store.GetUsage(h.t.Context()); err != nil {
-			h.t.Fatal(err)
+		if u, err = store.GetUsage(d.t.Context()); err != nil {
+			d.t.Fatal(err)
 		}
 		return u.Month.Admitted == 7 && u.Month.Refused == 4
 	})
 	w := u.Windows
 	if w.Key == nil || w.Minute.Used != 7 || w.Day.Used != 7 || w.Day.Remaining != 1000-7 {
-		h.t.Fatalf("windows %+v, want 7 used", w)
+		d.t.Fatalf("windows %+v, want 7 used", w)
 	}
 	if own.Reset = w.Minute.Reset; *w.Key != own {
-		h.t.Errorf("the key's own is %+v, want %+v", *w.Key, own)
+		d.t.Errorf("the key's own is %+v, want %+v", *w.Key, own)
 	}
 	today := u.Month.Days[len(u.Month.Days)-1]
 	if today != (petstore.UsageDay{Date: time.Now().UTC().Format(time.DateOnly), Admitted: 7, Refused: 4}) {
-		h.t.Errorf("today is %+v", today)
+		d.t.Errorf("today is %+v", today)
 	}
 	if f := u.Forecast; f.PerHour < 3 || f.PerHour > 7 || f.DayRunsOutAt != nil {
-		h.t.Errorf("forecast %+v: 7 in one to two hours are 3.5 to 7 an hour, and 1000 do not run out", f)
+		d.t.Errorf("forecast %+v: 7 in one to two hours are 3.5 to 7 an hour, and 1000 do not run out", f)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
 )
 
 // breakage is what a breakingProxy does at the chosen round trip.
@@ -37,20 +38,12 @@ type breakingProxy struct {
 	how    breakage
 	left   int // round trips up to the broken one; 0 for none to break
 	silent bool
-	conns  []net.Conn
 }
 
 func newBreakingProxy(t *testing.T, databaseURL string) *breakingProxy {
 	t.Helper()
 	p := &breakingProxy{}
-	p.url = startProxy(t, databaseURL, p.relay)
-	t.Cleanup(func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		for _, c := range p.conns {
-			_ = c.Close()
-		}
-	})
+	p.url = storetest.ProxyURL(t, databaseURL, p.relay)
 	return p
 }
 
@@ -89,17 +82,16 @@ func (p *breakingProxy) next() (how breakage, broken bool) {
 	return p.how, p.left == 0
 }
 
-// add remembers the connections, and tells whether nothing passes any more.
-func (p *breakingProxy) add(conns ...net.Conn) (silent bool) {
+// frozen reports whether nothing passes any more.
+func (p *breakingProxy) frozen() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.conns = append(p.conns, conns...)
 	return p.silent
 }
 
 // relay carries one round trip after the other: lib/pq does not send a request before the last one is answered.
 func (p *breakingProxy) relay(client, server net.Conn) {
-	frozen := p.add(client, server)
+	frozen := p.frozen()
 	for read := readStartup; !frozen; read = readTrip {
 		trip, err := read(client)
 		if err != nil {

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/url"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -136,52 +134,11 @@ type commitProxy struct {
 func newCommitProxy(t *testing.T, databaseURL string) *commitProxy {
 	t.Helper()
 	p := &commitProxy{}
-	p.url = startProxy(t, databaseURL, p.relay)
+	p.url = storetest.ProxyURL(t, databaseURL, p.relay)
 	return p
 }
 
-// startProxy returns a URL by which the database is reached over connections that relay carries.
-func startProxy(t *testing.T, databaseURL string, relay func(client, server net.Conn)) string {
-	t.Helper()
-	u, err := url.Parse(databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	query := u.Query()
-	port := query.Get("port")
-	if port == "" {
-		port = "5432"
-	}
-	socket := filepath.Join(query.Get("host"), ".s.PGSQL."+port)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	query.Del("host")
-	query.Del("port")
-	query.Set("sslmode", "disable")
-	u.Host, u.RawQuery = listener.Addr().String(), query.Encode()
-	go serveProxy(listener, socket, relay)
-	return u.String()
-}
-
 func (p *commitProxy) loseNextCommit() { p.lose.Store(true) }
-
-func serveProxy(listener net.Listener, socket string, relay func(client, server net.Conn)) {
-	for {
-		client, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		server, err := net.Dial("unix", socket)
-		if err != nil {
-			_ = client.Close()
-			continue
-		}
-		go relay(client, server)
-	}
-}
 
 // relay copies both ways until either side ends.
 func (p *commitProxy) relay(client, server net.Conn) {

@@ -17,14 +17,16 @@ import (
 type change struct {
 	name  string
 	args  func(*tenant) []string
-	shown func(answer) bool
+	shown func(response) bool
 }
 
 const otherLimit = 7_654_321
 
-func served(a answer) bool { return a.status == 200 }
+func served(a response) bool { return a.status == 200 }
 
-func refusedAs(code string) func(answer) bool { return func(a answer) bool { return a.code == code } }
+func refusedAs(code string) func(response) bool {
+	return func(a response) bool { return a.code == code }
+}
 
 // changes lead from one to the next, for a tenant in good standing.
 var changes = []change{
@@ -36,7 +38,7 @@ var changes = []change{
 	{"tenant resume", func(t *tenant) []string { return []string{"tenant", "resume", t.Name} }, served},
 	{"plan assign", func(t *tenant) []string {
 		return []string{"plan", "assign", t.Name, "enterprise", "--per-minute", fmt.Sprint(otherLimit), "--per-day", fmt.Sprint(otherLimit)}
-	}, func(a answer) bool { return a.integer("X-RateLimit-Limit") == otherLimit }},
+	}, func(a response) bool { return a.integer("X-RateLimit-Limit") == otherLimit }},
 	{"key revoke", func(t *tenant) []string { return []string{"key", "revoke", t.keys[0].id, "--yes"} }, refusedAs("invalid_api_key")},
 }
 
@@ -45,74 +47,74 @@ var changes = []change{
 func TestChangesHoldEverywhere(t *testing.T) {
 	const most = 100 * time.Millisecond
 	postgres := storetest.NewServer(t)
-	h := newHouseOn(t, postgres.URL, redistest.New(t).URL)
+	d := newDeploymentOn(t, postgres.URL, redistest.New(t).URL)
 	// The database itself knows when a change was committed.
-	if _, err := h.sql.ExecContext(t.Context(), `alter system set track_commit_timestamp = on`); err != nil {
+	if _, err := d.sql.ExecContext(t.Context(), `alter system set track_commit_timestamp = on`); err != nil {
 		t.Fatal(err)
 	}
 	postgres.Stop()
 	postgres.Start()
-	servers := []*server{h.serve(), h.serve()}
+	servers := []*server{d.serve(), d.serve()}
 	samples := 20
 	if long() {
 		samples = 200
 	}
-	if h.measure(servers, samples) < most {
+	if d.measure(servers, samples) < most {
 		return
 	}
 	t.Log("the machine may have been busy; once more")
-	if p99 := h.measure(servers, samples); p99 >= most {
+	if p99 := d.measure(servers, samples); p99 >= most {
 		t.Errorf("p99 %v, want under %v", p99, most)
 	}
 }
 
 // measure returns the 99th percentile over all changes, and logs those of each.
-func (h *house) measure(servers []*server, samples int) time.Duration {
+func (d *deployment) measure(servers []*server, samples int) time.Duration {
 	delays := map[string][]time.Duration{}
 	var all []time.Duration
 	for range samples {
-		tn := h.tenant(plans.Enterprise, &plans.Quota{PerMinute: 10_000_000, PerDay: 100_000_000}, 1)
+		tn := d.tenant(plans.Enterprise, &plans.Quota{PerMinute: 10_000_000, PerDay: 100_000_000}, 1)
 		for _, s := range servers {
-			if a := h.client.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
-				h.t.Fatalf("before any change: %v", a)
+			if a := d.client.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
+				d.t.Fatalf("before any change: %v", a)
 			}
 		}
 		for _, c := range changes {
-			some := h.makeChange(servers, tn, c)
+			some := d.makeChange(servers, tn, c)
 			delays[c.name] = append(delays[c.name], some...)
 			all = append(all, some...)
 		}
 	}
 	for _, c := range changes {
-		h.t.Logf("%-14s %s", c.name, percentiles(delays[c.name]))
+		d.t.Logf("%-14s %s", c.name, percentiles(delays[c.name]))
 	}
-	h.t.Logf("%-14s %s", "all changes", percentiles(all))
+	d.t.Logf("%-14s %s", "all changes", percentiles(all))
 	return percentile(all, 99)
 }
 
-// makeChange returns how long after the commit each server showed the change. Delays are to the end of the first answer
+// makeChange returns how long after the commit each server showed the change. Delays are to the end of the first response
 // that did, so they hold the time of a request too.
-func (h *house) makeChange(servers []*server, tn *tenant, c change) []time.Duration {
-	h.t.Helper()
+func (d *deployment) makeChange(servers []*server, tn *tenant, c change) []time.Duration {
+	d.t.Helper()
 	seen := make([]time.Time, len(servers))
 	var wg sync.WaitGroup
 	for i, s := range servers {
 		wg.Go(func() {
 			for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-				if a := h.client.get(s, tn.keys[0].token, "/pets?limit=1"); c.shown(a) {
+				if a := d.client.get(s, tn.keys[0].token, "/pets?limit=1"); c.shown(a) {
 					seen[i] = a.got
 					return
 				}
 			}
 		})
 	}
-	h.ctl(c.args(tn)...)
+	d.ctl(c.args(tn)...)
 	wg.Wait()
-	committed := h.lastCommit()
+	committed := d.lastCommit()
 	delays := make([]time.Duration, len(servers))
 	for i := range servers {
 		if seen[i].IsZero() {
-			h.t.Fatalf("%s never held on server %d", c.name, i)
+			d.t.Fatalf("%s never held on server %d", c.name, i)
 		}
 		delays[i] = seen[i].Sub(committed)
 	}
@@ -120,13 +122,13 @@ func (h *house) makeChange(servers []*server, tn *tenant, c change) []time.Durat
 }
 
 // lastCommit returns when the last change by staff was committed.
-func (h *house) lastCommit() time.Time {
-	h.t.Helper()
+func (d *deployment) lastCommit() time.Time {
+	d.t.Helper()
 	var at time.Time
-	err := h.sql.QueryRowContext(h.t.Context(),
+	err := d.sql.QueryRowContext(d.t.Context(),
 		`select pg_xact_commit_timestamp(xmin) from audit_entries order by id desc limit 1`).Scan(&at)
 	if err != nil {
-		h.t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	return at
 }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,58 +16,26 @@ import (
 	"petstore.example/internal/store/storetest"
 )
 
-// tripMeter stands between a server and what it asks, and counts round trips: how often something is asked after the last
-// answer. What goes out together is one.
-type tripMeter struct {
-	addr  string
-	trips atomic.Int64
-}
+// roundTripProxy stands before Redis or Postgres and counts round trips: how often something is sent after the last reply.
+// Requests that are sent together are one.
+type roundTripProxy struct{ trips atomic.Int64 }
 
-func newTripMeter(t *testing.T, network, addr string) *tripMeter {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &tripMeter{addr: l.Addr().String()}
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			running.Go(func() { m.relay(client, network, addr) })
-		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		running.Wait()
-	})
-	return m
-}
-
-func (m *tripMeter) relay(client net.Conn, network, addr string) {
-	server, err := net.Dial(network, addr)
-	if err != nil {
-		_ = client.Close()
-		return
-	}
-	var asked atomic.Bool
+func (p *roundTripProxy) relay(client, server net.Conn) {
+	var sent atomic.Bool
 	var both sync.WaitGroup
 	both.Go(func() {
-		pass(server, client, func() {
-			if asked.CompareAndSwap(false, true) {
-				m.trips.Add(1)
+		forward(server, client, func() {
+			if sent.CompareAndSwap(false, true) {
+				p.trips.Add(1)
 			}
 		})
 	})
-	both.Go(func() { pass(client, server, func() { asked.Store(false) }) })
+	both.Go(func() { forward(client, server, func() { sent.Store(false) }) })
 	both.Wait()
 }
 
-// pass copies what from says to to, each piece after note, and ends both when either ends.
-func pass(to, from net.Conn, note func()) {
+// forward copies from from to to, calling note before each write. It closes both when either ends.
+func forward(to, from net.Conn, note func()) {
 	defer to.Close()
 	defer from.Close()
 	piece := make([]byte, 64<<10)
@@ -86,47 +52,24 @@ func pass(to, from net.Conn, note func()) {
 	}
 }
 
-// meterPostgres returns a meter before the database, and the URL of the database behind it.
-func meterPostgres(t *testing.T, databaseURL string) (*tripMeter, string) {
-	t.Helper()
-	u, err := url.Parse(databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	query := u.Query()
-	port := query.Get("port")
-	if port == "" {
-		port = "5432"
-	}
-	m := newTripMeter(t, "unix", filepath.Join(query.Get("host"), ".s.PGSQL."+port))
-	query.Del("host")
-	query.Del("port")
-	query.Set("sslmode", "disable")
-	u.Host, u.RawQuery = m.addr, query.Encode()
-	return m, u.String()
-}
-
-// meteredServer is a server with a meter before all that it asks.
-type meteredServer struct {
+// proxiedServer is a server with a proxy before its Redis and its Postgres.
+type proxiedServer struct {
 	*server
-	*house
-	redis, postgres *tripMeter
+	*deployment
+	redis, postgres *roundTripProxy
 }
 
-func newMeteredServer(t *testing.T, redisAddr string) *meteredServer {
+func newProxiedServer(t *testing.T, redisAddr string) *proxiedServer {
 	t.Helper()
-	m := &meteredServer{}
-	m.postgres, m.redis = &tripMeter{}, &tripMeter{}
+	m := &proxiedServer{redis: &roundTripProxy{}, postgres: &roundTripProxy{}}
 	database, redisURL := storetest.New(t), ""
-	postgres, meteredURL := meterPostgres(t, database.APIURL)
-	m.postgres = postgres
+	databaseURL := storetest.ProxyURL(t, database.APIURL, m.postgres.relay)
 	if redisAddr != "" {
-		m.redis = newTripMeter(t, "tcp", redisAddr)
-		redisURL = "redis://" + m.redis.addr + "/0"
+		redisURL = "redis://" + storetest.Proxy(t, "tcp", redisAddr, m.redis.relay) + "/0"
 	}
-	m.house = newHouseOn(t, database.URL, redisURL)
+	m.deployment = newDeploymentOn(t, database.URL, redisURL)
 	// A busy machine can stop for longer than a server waits for Redis.
-	m.server = m.serve("PETSTORE_DATABASE_URL="+meteredURL, "PETSTORE_REDIS_TIMEOUT=5s")
+	m.server = m.serve("PETSTORE_DATABASE_URL="+databaseURL, "PETSTORE_REDIS_TIMEOUT=5s")
 	return m
 }
 
@@ -134,7 +77,7 @@ func newMeteredServer(t *testing.T, redisAddr string) *meteredServer {
 type trips struct{ redis, postgres int64 }
 
 // count sends requests one after the other and returns how often each number of round trips fell within one.
-func (m *meteredServer) count(t *testing.T, status int, token, path func(int) string) map[trips]int {
+func (m *proxiedServer) count(t *testing.T, status int, token, path func(int) string) map[trips]int {
 	t.Helper()
 	const unmeasured, measured = 20, 100
 	counts := map[trips]int{}
@@ -152,23 +95,23 @@ func (m *meteredServer) count(t *testing.T, status int, token, path func(int) st
 	return counts
 }
 
-// TestRoundTripsOfARequest: an admitted request asks Redis once, a refused one nobody after the first, a banned one nobody.
-// Usage, refusals and what leads to bans are written beside requests, and so fall between some of them.
+// TestRoundTripsOfARequest: an admitted request takes one round trip to Redis. A denied one takes none after the first, and one with a
+// banned key takes none. Usage, refusals and strikes are written in the background, so some fall between requests.
 func TestRoundTripsOfARequest(t *testing.T) {
 	redis := redistest.New(t)
-	s, alone := newMeteredServer(t, redis.Addr), newMeteredServer(t, "")
-	free := func(s *meteredServer) func(int) string {
-		return one(s.tenant(plans.Enterprise, roomy, 1).keys[0].token)
+	s, alone := newProxiedServer(t, redis.Addr), newProxiedServer(t, "")
+	free := func(s *proxiedServer) func(int) string {
+		return one(s.tenant(plans.Enterprise, hugeQuota, 1).keys[0].token)
 	}
 	small := s.freshTenant(s.server, plans.Enterprise, &plans.Quota{PerMinute: 3, PerDay: 100_000}, 10)
-	banned := s.tenant(plans.Enterprise, roomy, 1).keys[0]
+	banned := s.tenant(plans.Enterprise, hugeQuota, 1).keys[0]
 	s.ctl("ban", "place", banned.id, "--for", "1h", "--reason", "test")
 	fresh := func(i int) string { return fmt.Sprintf("/pets?cursor=%016x", i+1) }
 
 	var b strings.Builder
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "request\tRedis\tPostgres\tof 100")
-	show := func(name string, s *meteredServer, status int, token, path func(int) string, want trips) {
+	show := func(name string, s *proxiedServer, status int, token, path func(int) string, want trips) {
 		counts := s.count(t, status, token, path)
 		fmt.Fprintf(out, "%s\t%d\t%d\t%d\n", name, want.redis, want.postgres, counts[want])
 		if counts[want] < 75 {

@@ -19,7 +19,7 @@ import (
 
 // trial is a load on several servers while Redis fails in ways that the test chooses.
 type trial struct {
-	*house
+	*deployment
 	servers []*server
 	begin   time.Time // of the load
 	demands []*demand
@@ -50,7 +50,7 @@ type demand struct {
 	// edge is an instant at which one of its minutes ends.
 	edge time.Time
 	// first is the answer by which the edge was found.
-	first answer
+	first response
 }
 
 // record is what became of one request.
@@ -63,7 +63,7 @@ type record struct {
 }
 
 func (r record) admitted() bool {
-	return admitted([]answer{{status: r.status}}) == 1 && r.code != "no answer"
+	return admitted([]response{{status: r.status}}) == 1 && r.code != "no answer"
 }
 
 // phase is a time of the trial; healthy is one without a fault.
@@ -117,7 +117,7 @@ func apart(a, b time.Time) time.Duration {
 // settle gives the tenant its plan and its keys. What it used before comes on top of its first minute.
 func (tr *trial) settle(d *demand) {
 	tr.t.Helper()
-	_, after, err := tr.db.Tenants.AssignPlan(tr.t.Context(), setUp, d.Name, d.plan, d.own, time.Now())
+	_, after, err := tr.db.Tenants.AssignPlan(tr.t.Context(), testActor, d.Name, d.plan, d.own, time.Now())
 	if err != nil {
 		tr.t.Fatal(err)
 	}
@@ -129,12 +129,12 @@ func (tr *trial) settle(d *demand) {
 		return
 	}
 	service := &keys.Service{Store: tr.db.Keys}
-	if _, _, err := service.Edit(tr.t.Context(), setUp, d.keys[0].id, keys.Edit{PerMinute: &d.ofKey}); err != nil {
+	if _, _, err := service.Edit(tr.t.Context(), testActor, d.keys[0].id, keys.Edit{PerMinute: &d.ofKey}); err != nil {
 		tr.t.Fatal(err)
 	}
 }
 
-func (tr *trial) note(d *demand, i, key int, a answer) {
+func (tr *trial) note(d *demand, i, key int, a response) {
 	r := record{demand: i, key: key, status: a.status, code: a.code, sent: a.sent, took: a.took()}
 	if a.err != nil {
 		r.code = "no answer"
@@ -201,10 +201,10 @@ func (tr *trial) replace(i int, by *server) {
 }
 
 // get does not look at what the answer says beyond its limits: the machine has enough to do.
-func (tr *trial) get(s *server, token string) (a answer) {
+func (tr *trial) get(s *server, token string) (a response) {
 	req, err := http.NewRequestWithContext(tr.t.Context(), http.MethodGet, s.url+"/pets?limit=1", nil)
 	if err != nil {
-		return answer{err: err}
+		return response{err: err}
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
 	a.sent = time.Now()
@@ -313,14 +313,14 @@ func (tr *trial) show() (wrong []string) {
 	if exact == 0 {
 		wrong = append(wrong, "no minute with enough demand was without a fault")
 	}
-	return append(wrong, tr.showPhases()...)
+	return append(wrong, tr.checkPhases()...)
 }
 
 func (c *count) full() bool { return c != nil && c.admitted >= c.limit }
 
 func midnight(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }
 
-func (tr *trial) showPhases() (wrong []string) {
+func (tr *trial) checkPhases() (wrong []string) {
 	var b strings.Builder
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "phase\tfrom\tanswers\tadmitted\t5xx\ttimes")
@@ -343,19 +343,19 @@ func (tr *trial) showPhases() (wrong []string) {
 			}
 		}
 		if len(others) > 0 {
-			wrong = append(wrong, fmt.Sprintf("%s: answers %v", p.name, others))
+			wrong = append(wrong, fmt.Sprintf("%s: responses %v", p.name, others))
 		}
 		if len(took) > 0 {
 			fmt.Fprintf(out, "%s\t%+.1fs\t%d\t%d\t%d\t%s\n", p.name, p.from.Seconds(), len(took), let, bad, percentiles(took))
 		}
 	}
 	_ = out.Flush()
-	tr.t.Logf("answers in every phase:\n%s", &b)
+	tr.t.Logf("responses in every phase:\n%s", &b)
 	return wrong
 }
 
-// showTrial has the trial made a second time when something was wrong that a busy machine can be the cause of.
-func showTrial(t *testing.T, try func(t *testing.T) *trial) {
+// runTrial has the trial made a second time when something was wrong that a busy machine can be the cause of.
+func runTrial(t *testing.T, try func(t *testing.T) *trial) {
 	for _, last := range []bool{false, true} {
 		var wrong []string
 		t.Run("", func(t *testing.T) {
@@ -365,7 +365,7 @@ func showTrial(t *testing.T, try func(t *testing.T) *trial) {
 				t.Log(w)
 			}
 			if len(wrong) > 0 {
-				tr.showWarnings()
+				tr.checkWarnings()
 			}
 		})
 		switch {
@@ -379,8 +379,8 @@ func showTrial(t *testing.T, try func(t *testing.T) *trial) {
 	}
 }
 
-// showWarnings prints what the servers warned of.
-func (tr *trial) showWarnings() {
+// checkWarnings prints what the servers warned of.
+func (tr *trial) checkWarnings() {
 	for _, s := range tr.servers {
 		for line := range strings.Lines(s.stderr()) {
 			if strings.Contains(line, `"level":"warn"`) && !strings.Contains(line, `"message":"request"`) {

@@ -11,7 +11,7 @@ import (
 
 // TestServerEndsSilently: a server is killed together with Redis, and later one is frozen together with Redis and goes on after
 // the others have agreed without it. What they admitted at their last is known to nobody else; still no limit is exceeded.
-func TestServerEndsSilently(t *testing.T) { showTrial(t, trySilentEnd) }
+func TestServerEndsSilently(t *testing.T) { runTrial(t, trySilentEnd) }
 
 func trySilentEnd(t *testing.T) *trial {
 	t.Helper()

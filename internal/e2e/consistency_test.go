@@ -21,7 +21,7 @@ const staleSeed = 20261120
 func TestNeverStale(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
-	w := newWatch(newHouseOn(t, storetest.New(t).URL, redis.URL), 3, 4)
+	w := newRegisterLoad(newDeploymentOn(t, storetest.New(t).URL, redis.URL), 3, 4)
 	end := func(how func(*server)) fault {
 		return func(rnd *rand.Rand) { w.replace(rnd.IntN(3), how) }
 	}
@@ -48,12 +48,12 @@ func TestNeverStale(t *testing.T) {
 // and another that comes and goes, and is killed: none of their lists is stale.
 func TestNeverStaleAlone(t *testing.T) {
 	t.Parallel()
-	w := newWatch(newHouse(t, false), 1, 4)
+	w := newRegisterLoad(newDeployment(t, false), 1, 4)
 	fromMemory := w.steady(false)
 	first := w.servers[0].Load()
 	another := func(end func(*server)) fault {
 		return func(*rand.Rand) {
-			s := w.h.serve()
+			s := w.d.serve()
 			w.servers[0].Store(s)
 			time.Sleep(300 * time.Millisecond)
 			w.servers[0].Store(first)
@@ -73,9 +73,9 @@ func TestNeverStaleAlone(t *testing.T) {
 // TestStaleListsAreFound plants a fault: programs whose writers tell nobody. The same readers and writers must find it.
 func TestStaleListsAreFound(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, true)
-	h.petstore = buildWith(t, "internal/api/invalidate.go", "if c.Invalidator == nil {", "if c.Invalidator == nil || c.Invalidator != nil {")
-	w := newWatch(h, 3, 4)
+	d := newDeployment(t, true)
+	d.petstore = buildWith(t, "internal/api/invalidate.go", "if c.Invalidator == nil {", "if c.Invalidator == nil || c.Invalidator != nil {")
+	w := newRegisterLoad(d, 3, 4)
 	w.run(6, 6*time.Second, staleSeed)
 	w.show(t, "three servers whose writers tell nobody")
 	if w.stale.Load() == 0 {
@@ -94,7 +94,7 @@ func duration(short time.Duration) time.Duration {
 }
 
 // awaitRedis waits until all servers have Redis, but not for ever: one that was lost often is trusted late.
-func (w *watch) awaitRedis(most time.Duration) {
+func (w *registerLoad) awaitRedis(most time.Duration) {
 	for end := time.Now().Add(most); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		all := true
 		for i := range w.servers {
@@ -108,12 +108,12 @@ func (w *watch) awaitRedis(most time.Duration) {
 
 // steady reads and writes for a moment without faults, and returns how many lists were answered from memory. Before it, a
 // server alone has to be so for long enough to know.
-func (w *watch) steady(redis bool) float64 {
-	w.h.t.Helper()
+func (w *registerLoad) steady(redis bool) float64 {
+	w.d.t.Helper()
 	if redis {
 		w.awaitRedis(20 * time.Second)
 	}
-	eventually(w.h.t, 30*time.Second, "a list from memory", func() bool {
+	eventually(w.d.t, 30*time.Second, "a list from memory", func() bool {
 		w.run(2, 300*time.Millisecond, staleSeed)
 		return w.hits() > 0
 	})
@@ -121,16 +121,16 @@ func (w *watch) steady(redis bool) float64 {
 	return w.hits()
 }
 
-func (w *watch) want(fromMemory float64) {
-	w.h.t.Helper()
-	w.h.t.Logf("without faults %.0f lists came from memory", fromMemory)
+func (w *registerLoad) want(fromMemory float64) {
+	w.d.t.Helper()
+	w.d.t.Logf("without faults %.0f lists came from memory", fromMemory)
 	if fromMemory == 0 {
-		w.h.t.Error("no list came from memory, so nothing was shown of those")
+		w.d.t.Error("no list came from memory, so nothing was shown of those")
 	}
 	if n := w.stale.Load(); n > 0 {
-		w.h.t.Errorf("%d lists were stale, the first: %s", n, w.first)
+		w.d.t.Errorf("%d lists were stale, the first: %s", n, w.first)
 	}
 	if w.writes.Load() == 0 || w.reads.Load() == 0 {
-		w.h.t.Error("nothing was written or read")
+		w.d.t.Error("nothing was written or read")
 	}
 }

@@ -28,7 +28,7 @@ type registers struct {
 	reads, unchanged, writes, unknown, stale atomic.Int64
 	mu                                       sync.Mutex
 	first                                    string // the first stale list
-	failures                                 []answer
+	failures                                 []response
 }
 
 func newRegisters(ids []int64) *registers {
@@ -44,7 +44,7 @@ func raise(at *atomic.Int64, n int64) {
 	}
 }
 
-func (r *registers) failed(a answer) {
+func (r *registers) failed(a response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failures = append(r.failures, a)
@@ -84,10 +84,10 @@ func (r *registers) known() []int64 {
 	return known
 }
 
-// watch is a load of readers and writers on servers that come and go.
-type watch struct {
+// registerLoad is a load of readers and writers on servers that come and go.
+type registerLoad struct {
 	*registers
-	h       *house
+	d       *deployment
 	tenant  *tenant
 	servers []atomic.Pointer[server]
 	env     []string
@@ -95,11 +95,11 @@ type watch struct {
 
 // write writes an animal again and again until ctx ends. What became of a write that was not answered nobody knows, so the
 // next one waits until it is surely over.
-func (w *watch) write(ctx context.Context, i int, rnd *rand.Rand) {
+func (w *registerLoad) write(ctx context.Context, i int, rnd *rand.Rand) {
 	for n := w.started[i].Load() + 1; ctx.Err() == nil; n++ {
 		w.started[i].Store(n)
 		s := w.servers[rnd.IntN(len(w.servers))].Load()
-		a := w.h.client.do(context.Background(), http.MethodPatch, fmt.Sprintf("%s/pets/%d", s.url, w.ids[i]), w.tenant.keys[0].token,
+		a := w.d.client.do(context.Background(), http.MethodPatch, fmt.Sprintf("%s/pets/%d", s.url, w.ids[i]), w.tenant.keys[0].token,
 			fmt.Sprintf(`{"name":"n-%d"}`, n))
 		if a.status == http.StatusOK {
 			w.writes.Add(1)
@@ -114,7 +114,7 @@ func (w *watch) write(ctx context.Context, i int, rnd *rand.Rand) {
 }
 
 // read reads the list until ctx ends. Half of the time it asks only for what has changed.
-func (w *watch) read(ctx context.Context, rnd *rand.Rand) {
+func (w *registerLoad) read(ctx context.Context, rnd *rand.Rand) {
 	pages := map[string][]pet{}
 	tag := ""
 	for ctx.Err() == nil {
@@ -125,12 +125,12 @@ func (w *watch) read(ctx context.Context, rnd *rand.Rand) {
 			headers = []string{"If-None-Match", tag}
 		}
 		known := w.known()
-		a := w.h.client.do(context.Background(), http.MethodGet, s.url+"/pets?limit=10", w.tenant.keys[0].token, "", headers...)
+		a := w.d.client.do(context.Background(), http.MethodGet, s.url+"/pets?limit=10", w.tenant.keys[0].token, "", headers...)
 		switch a.status {
 		case http.StatusOK:
 			var page []pet
 			if err := json.NewDecoder(bytes.NewReader(a.body)).Decode(&page); err != nil {
-				w.h.t.Errorf("a list that is no JSON: %v", err)
+				w.d.t.Errorf("a list that is no JSON: %v", err)
 				return
 			}
 			clear(pages)
@@ -152,8 +152,8 @@ func (w *watch) read(ctx context.Context, rnd *rand.Rand) {
 type fault func(rnd *rand.Rand)
 
 // run reads and writes for that long, while faults happen one after the other.
-func (w *watch) run(readers int, long time.Duration, seed uint64, faults ...fault) {
-	ctx, cancel := context.WithTimeout(w.h.t.Context(), long)
+func (w *registerLoad) run(readers int, long time.Duration, seed uint64, faults ...fault) {
+	ctx, cancel := context.WithTimeout(w.d.t.Context(), long)
 	defer cancel()
 	var wg sync.WaitGroup
 	for i := range w.ids {
@@ -178,28 +178,28 @@ func (w *watch) run(readers int, long time.Duration, seed uint64, faults ...faul
 }
 
 // replace kills a server, or stops it in order, and puts another in its place at once.
-func (w *watch) replace(slot int, end func(*server)) {
+func (w *registerLoad) replace(slot int, end func(*server)) {
 	old := w.servers[slot].Load()
 	end(old)
-	w.servers[slot].Store(w.h.serve(w.env...))
+	w.servers[slot].Store(w.d.serve(w.env...))
 }
 
 func killed(s *server) { s.kill() }
 
-// newWatch starts servers and a tenant with some animals to write.
-func newWatch(h *house, servers, animals int, env ...string) *watch {
-	h.t.Helper()
-	w := &watch{h: h, servers: make([]atomic.Pointer[server], servers), env: env}
+// newRegisterLoad starts servers and a tenant with some animals to write.
+func newRegisterLoad(d *deployment, servers, animals int, env ...string) *registerLoad {
+	d.t.Helper()
+	w := &registerLoad{d: d, servers: make([]atomic.Pointer[server], servers), env: env}
 	for i := range w.servers {
-		w.servers[i].Store(h.serve(env...))
+		w.servers[i].Store(d.serve(env...))
 	}
-	w.tenant = h.tenant(plans.Enterprise, roomy, 1)
+	w.tenant = d.tenant(plans.Enterprise, hugeQuota, 1)
 	var ids []int64
 	for range animals {
 		var p pet
-		a := h.client.post(w.servers[0].Load(), w.tenant.keys[0].token, "n-0")
+		a := d.client.post(w.servers[0].Load(), w.tenant.keys[0].token, "n-0")
 		if err := json.Unmarshal(a.body, &p); err != nil || a.status != http.StatusCreated {
-			h.t.Fatalf("add an animal: %v", a)
+			d.t.Fatalf("add an animal: %v", a)
 		}
 		ids = append(ids, p.ID)
 	}
@@ -208,15 +208,15 @@ func newWatch(h *house, servers, animals int, env ...string) *watch {
 }
 
 // hits returns how many lists the servers that are there now have answered from memory.
-func (w *watch) hits() (n float64) {
+func (w *registerLoad) hits() (n float64) {
 	for i := range w.servers {
 		n += max(0, w.servers[i].Load().metric(listsFromMemory))
 	}
 	return n
 }
 
-func (w *watch) show(t *testing.T, what string) {
+func (w *registerLoad) show(t *testing.T, what string) {
 	t.Helper()
 	t.Logf("%s: %d lists, %d times unchanged, %d writes, %d whose end nobody knows; %d lists stale; not served: %v",
-		what, w.reads.Load(), w.unchanged.Load(), w.writes.Load(), w.unknown.Load(), w.stale.Load(), tally(w.failures))
+		what, w.reads.Load(), w.unchanged.Load(), w.writes.Load(), w.unknown.Load(), w.stale.Load(), countByCode(w.failures))
 }

@@ -17,8 +17,8 @@ import (
 	"petstore.example/internal/store/storetest"
 )
 
-// house is what the servers of a test share.
-type house struct {
+// deployment is what the servers of a test share.
+type deployment struct {
 	t           testing.TB
 	databaseURL string // as the owner
 	serverURL   string // as the login of servers
@@ -31,40 +31,40 @@ type house struct {
 	names *atomic.Int64
 }
 
-// newHouse is on databases of the test's own on the servers that all tests share.
-func newHouse(t testing.TB, withRedis bool) *house {
+// newDeployment is on databases of the test's own on the servers that all tests share.
+func newDeployment(t testing.TB, withRedis bool) *deployment {
 	t.Helper()
 	redisURL := ""
 	if withRedis {
 		redisURL = redistest.New(t).URL
 	}
-	return newHouseOn(t, storetest.New(t).URL, redisURL)
+	return newDeploymentOn(t, storetest.New(t).URL, redisURL)
 }
 
-func newHouseOn(t testing.TB, databaseURL, redisURL string) *house {
+func newDeploymentOn(t testing.TB, databaseURL, redisURL string) *deployment {
 	t.Helper()
-	h := &house{
+	d := &deployment{
 		t: t, databaseURL: databaseURL, serverURL: storetest.AsServer(t, databaseURL), redisURL: redisURL,
 		petstore: program(t, "petstore"), client: newClient(t), names: new(atomic.Int64),
 	}
 	var err error
-	if h.db, err = store.Open(t.Context(), databaseURL, store.Options{MaxConns: 2}); err != nil {
+	if d.db, err = store.Open(t.Context(), databaseURL, store.Options{MaxConns: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if h.sql, err = sql.Open("postgres", databaseURL); err != nil {
+	if d.sql, err = sql.Open("postgres", databaseURL); err != nil {
 		t.Fatal(err)
 	}
-	h.sql.SetMaxOpenConns(2)
+	d.sql.SetMaxOpenConns(2)
 	t.Cleanup(func() {
 		// An error is of a connection that the test broke.
-		_, _ = h.db.Close(), h.sql.Close()
+		_, _ = d.db.Close(), d.sql.Close()
 	})
-	return h
+	return d
 }
 
-// in returns the house for a subtest.
-func (h *house) in(t testing.TB) *house {
-	inner := *h
+// in returns the deployment for a subtest.
+func (d *deployment) in(t testing.TB) *deployment {
+	inner := *d
 	inner.t = t
 	return &inner
 }
@@ -80,61 +80,61 @@ type tenant struct {
 	used int64
 }
 
-var setUp = audit.By{Actor: "e2e", Reason: "test"}
+var testActor = audit.By{Actor: "e2e", Reason: "test"}
 
 // tenant makes one with that many keys. own is nil but for Enterprise.
-func (h *house) tenant(plan string, own *plans.Quota, keyCount int) *tenant {
-	h.t.Helper()
-	name := fmt.Sprintf("%s-%d", plan, h.names.Add(1))
-	made, err := h.db.Tenants.Create(h.t.Context(), setUp, store.NewTenant{Name: name, Plan: plan, Own: own}, time.Now())
+func (d *deployment) tenant(plan string, own *plans.Quota, keyCount int) *tenant {
+	d.t.Helper()
+	name := fmt.Sprintf("%s-%d", plan, d.names.Add(1))
+	made, err := d.db.Tenants.Create(d.t.Context(), testActor, store.NewTenant{Name: name, Plan: plan, Own: own}, time.Now())
 	if err != nil {
-		h.t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	t := &tenant{Tenant: made}
 	for range keyCount {
-		t.keys = append(t.keys, h.issue(made.Name))
+		t.keys = append(t.keys, d.issue(made.Name))
 	}
 	return t
 }
 
-func (h *house) issue(tenant string) key {
-	h.t.Helper()
-	service := &keys.Service{Store: h.db.Keys}
-	k, token, err := service.Issue(h.t.Context(), setUp, keys.Request{Tenant: tenant, Environment: keys.Live})
+func (d *deployment) issue(tenant string) key {
+	d.t.Helper()
+	service := &keys.Service{Store: d.db.Keys}
+	k, token, err := service.Issue(d.t.Context(), testActor, keys.Request{Tenant: tenant, Environment: keys.Live})
 	if err != nil {
-		h.t.Fatal(err)
+		d.t.Fatal(err)
 	}
 	return key{k.ID, token.Reveal()}
 }
 
 // tenantWithin makes tenants until it has one whose minute ends at least and at most that much later, which is told by
 // one request to s: minutes begin at another second for each tenant.
-func (h *house) tenantWithin(s *server, plan string, own *plans.Quota, keyCount int, least, most time.Duration) *tenant {
-	h.t.Helper()
-	h.avoidMidnight()
+func (d *deployment) tenantWithin(s *server, plan string, own *plans.Quota, keyCount int, least, most time.Duration) *tenant {
+	d.t.Helper()
+	d.avoidMidnight()
 	for range 500 {
-		t := h.tenant(plan, own, keyCount)
-		a := h.client.get(s, t.keys[0].token, "/pets")
+		t := d.tenant(plan, own, keyCount)
+		a := d.client.get(s, t.keys[0].token, "/pets")
 		if a.status != 200 {
-			h.t.Fatalf("first request of a tenant: %v", a)
+			d.t.Fatalf("first request of a tenant: %v", a)
 		}
 		if left := time.Until(a.windows["minute"].reset); left >= least && left <= most {
 			t.used = 1
 			return t
 		}
 	}
-	h.t.Fatal("no tenant whose minute ends when it should")
+	d.t.Fatal("no tenant whose minute ends when it should")
 	return nil
 }
 
 // freshTenant makes a tenant whose minute has most of its time before it, and which has used one request of it.
-func (h *house) freshTenant(s *server, plan string, own *plans.Quota, keyCount int) *tenant {
-	h.t.Helper()
-	return h.tenantWithin(s, plan, own, keyCount, 40*time.Second, 60*time.Second)
+func (d *deployment) freshTenant(s *server, plan string, own *plans.Quota, keyCount int) *tenant {
+	d.t.Helper()
+	return d.tenantWithin(s, plan, own, keyCount, 40*time.Second, 60*time.Second)
 }
 
 // avoidMidnight waits out the last minute of a day: what is shown here of a day must not straddle two.
-func (h *house) avoidMidnight() {
+func (d *deployment) avoidMidnight() {
 	now := time.Now().UTC()
 	if midnight := now.Truncate(24 * time.Hour).Add(24 * time.Hour); midnight.Sub(now) < 70*time.Second {
 		time.Sleep(time.Until(midnight))
@@ -142,11 +142,11 @@ func (h *house) avoidMidnight() {
 }
 
 // number asks the database, as its owner, for one number.
-func (h *house) number(query string, args ...any) int64 {
-	h.t.Helper()
+func (d *deployment) number(query string, args ...any) int64 {
+	d.t.Helper()
 	var n int64
-	if err := h.sql.QueryRowContext(h.t.Context(), query, args...).Scan(&n); err != nil {
-		h.t.Fatalf("%s: %v", query, err)
+	if err := d.sql.QueryRowContext(d.t.Context(), query, args...).Scan(&n); err != nil {
+		d.t.Fatalf("%s: %v", query, err)
 	}
 	return n
 }

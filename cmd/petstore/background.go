@@ -7,7 +7,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// background runs work until the returned function is called, which ends its context and waits for it.
+// background runs work in a goroutine. stop cancels its context and waits for it to return.
 func background(log zerolog.Logger, what string, work func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

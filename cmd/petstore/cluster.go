@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// renewConns are connections of its own: requests that use up all others must not cost this server its lease.
+	// renewConns is the size of a connection pool for renewals alone, so that a load of requests cannot cost this server its lease.
 	renewConns = 2
-	// joinTimeout bounds the wait for the first term: somewhat longer than servers that ended silently are waited for.
+	// joinTimeout bounds the wait for the first term. It is longer than the wait for a server that stopped without leaving.
 	joinTimeout = cluster.FenceTimeout + 500*time.Millisecond
 )
 
-// member is this server's part in the cluster of those that decide together over limits.
+// member is this server's membership in the cluster, with its own connections.
 type member struct {
 	*cluster.Member
 	db   *store.DB
@@ -34,10 +34,9 @@ func newMember(ctx context.Context, databaseURL, serverID string, log zerolog.Lo
 	return &member{Member: cluster.NewMember(db.Cluster, cluster.Options{ServerID: serverID, Log: log}), db: db, log: log}, nil
 }
 
-// join makes this server one of the cluster and waits until a term is in force, for a moment only: requests that come before
-// it are no failures.
+// join starts to renew the membership and waits for the first term, at most joinTimeout. Requests that come before it wait as well.
 func (m *member) join(ctx context.Context) {
-	m.stop = background(m.log, "be one of the cluster", m.Run)
+	m.stop = background(m.log, "renew cluster membership", m.Run)
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	if _, err := m.Await(ctx); errors.Is(err, context.DeadlineExceeded) {
@@ -45,7 +44,7 @@ func (m *member) join(ctx context.Context) {
 	}
 }
 
-// Close leaves the cluster, if this server has joined it.
+// Close leaves the cluster if this server has joined it.
 func (m *member) Close() error {
 	if m.stop != nil {
 		m.stop()
@@ -53,8 +52,8 @@ func (m *member) Close() error {
 	return m.db.Close()
 }
 
-// alone tells in which term this server is the only one.
-func (m *member) alone() (term int64, alone bool) {
+// sole returns the number of the term in force, and whether this server is the only live one in it.
+func (m *member) sole() (term int64, sole bool) {
 	t, ok := m.Term()
 	return t.Number, ok && t.Sole == m.ID()
 }

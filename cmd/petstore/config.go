@@ -62,19 +62,19 @@ type config struct {
 
 const envPrefix = "PETSTORE_"
 
-// readConfig returns the configuration in force, or an error that names everything that is wrong with it.
-// environ is nil for the process's own environment.
+// readConfig returns the configuration, or an error that lists all mistakes in it. It reads the process's environment if environ
+// is nil.
 func readConfig(environ map[string]string) (config, error) {
 	var cfg config
 	var found problems
-	// Without a value for it, the library reads the process's environment. What it can't read keeps its default, so
-	// that it is named once.
+	// Set the defaults first: a setting that cannot be parsed then has its default, and is reported only once. The map is not nil,
+	// or the library would read the process's environment.
 	_ = env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: map[string]string{}})
 	err := env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: environ})
 	var parse env.AggregateError
 	if errors.As(err, &parse) {
 		for _, e := range parse.Errors {
-			found.addUnreadable(e)
+			found.addUnparsed(e)
 		}
 	} else if err != nil {
 		found.add("%v", err)
@@ -88,7 +88,7 @@ func readConfig(environ map[string]string) (config, error) {
 
 func (c *config) check(p *problems) {
 	if c.DatabaseURL == "" {
-		p.add("PETSTORE_DATABASE_URL is not set: want postgres://user:password@host:5432/name?sslmode=verify-full")
+		p.add("PETSTORE_DATABASE_URL is required: want postgres://user:password@host:5432/name?sslmode=verify-full")
 	} else if err := store.CheckURL(string(c.DatabaseURL)); err != nil {
 		p.add("PETSTORE_DATABASE_URL: %v", err)
 	}
@@ -112,7 +112,7 @@ func (c *config) check(p *problems) {
 	}
 	for _, proxy := range c.TrustedProxies {
 		if !isAddressOrRange(proxy) {
-			p.add("PETSTORE_TRUSTED_PROXIES holds %q: want addresses or ranges such as 10.0.0.0/8, separated by commas", proxy)
+			p.add("PETSTORE_TRUSTED_PROXIES contains %q: want addresses or ranges such as 10.0.0.0/8, separated by commas", proxy)
 		}
 	}
 	if c.AddressLimit < 1 {
@@ -132,7 +132,7 @@ func (c *config) check(p *problems) {
 	}
 }
 
-// keys returns the kind of keys that this deployment takes.
+// keys returns the environment whose keys this server accepts.
 func (c *config) keys() keys.Environment {
 	if c.Environment == "staging" {
 		return keys.Test
@@ -140,7 +140,7 @@ func (c *config) keys() keys.Environment {
 	return keys.Live
 }
 
-// defaultBaseURL is for use on this machine: links lead nowhere from another one.
+// defaultBaseURL returns a base URL whose links work only on this machine.
 func defaultBaseURL(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -152,7 +152,7 @@ func defaultBaseURL(addr string) string {
 	return "http://" + net.JoinHostPort(host, port) + "/v1"
 }
 
-// problems collects all that is wrong, so that it is named at once. No text of it holds the value of a secret.
+// problems collects the mistakes in a configuration. Its texts never contain the value of a secret.
 type problems []string
 
 func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Sprintf(format, args...)) }
@@ -161,11 +161,11 @@ func (p *problems) err() error {
 	if len(*p) == 0 {
 		return nil
 	}
-	return errors.New("the configuration is not usable:\n  - " + strings.Join(*p, "\n  - ") + "\nSee docs/configuration.md.")
+	return errors.New("invalid configuration:\n  - " + strings.Join(*p, "\n  - ") + "\nSee docs/configuration.md.")
 }
 
-// addUnreadable says what kind of value the variable wants, in the operator's words and not in Go's.
-func (p *problems) addUnreadable(err error) {
+// addUnparsed reports a value that cannot be parsed, without the names of Go's types.
+func (p *problems) addUnparsed(err error) {
 	var parse env.ParseError
 	if !errors.As(err, &parse) {
 		p.add("%s", strings.TrimPrefix(err.Error(), "env: "))
@@ -174,10 +174,10 @@ func (p *problems) addUnreadable(err error) {
 	field, _ := reflect.TypeFor[config]().FieldByName(parse.Name)
 	want := map[reflect.Type]string{
 		reflect.TypeFor[bool]():          "true or false",
-		reflect.TypeFor[int64]():         "a whole number",
+		reflect.TypeFor[int64]():         "an integer",
 		reflect.TypeFor[time.Duration](): "a duration such as 100ms or 5s",
 	}[parse.Type]
-	p.add("%s%s can't be read: want %s", envPrefix, field.Tag.Get("env"), want)
+	p.add("%s%s is invalid: want %s", envPrefix, field.Tag.Get("env"), want)
 }
 
 func (p *problems) checkAddr(name, value string) {

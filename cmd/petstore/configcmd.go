@@ -10,9 +10,9 @@ import (
 func newConfigCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "config",
-		Short: "Print the configuration in force and check it; secrets are not shown",
-		Long: `Print every setting that "petstore serve" would run with, as environment variables, and say what is wrong.
-Secrets are not shown. The exit code is 1 when something is wrong.`,
+		Short: "Print and check the configuration, without secrets",
+		Long: `Print the settings of "petstore serve" as environment variables, and list all mistakes in them.
+Secrets are not printed. The exit code is 1 if there is a mistake.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := readConfig(nil)

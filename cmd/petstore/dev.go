@@ -15,7 +15,7 @@ import (
 	"petstore.example/internal/store"
 )
 
-// devOptions are what `petstore dev` is told.
+// devOptions are the options of `petstore dev`.
 type devOptions struct {
 	Out io.Writer
 	Log io.Writer
@@ -29,10 +29,10 @@ func newDevCommand() *cobra.Command {
 	o := &devOptions{}
 	cmd := &cobra.Command{
 		Use:   "dev",
-		Short: "Start everything on this machine: a private PostgreSQL, sample data, a key, the server",
-		Long: `Start the API with all that it needs and nothing set up before: a private PostgreSQL whose data stays under --dir,
-a sample tenant "demo" on the Pro plan with animals, and a key. Started again,
-it has the same data and the same key. With PETSTORE_DATABASE_URL set it uses that database instead.`,
+		Short: "Start a private PostgreSQL, sample data and the server on this machine",
+		Long: `Start the API with everything it needs: a private PostgreSQL whose data stays in --dir, a tenant "demo" on the Pro plan
+with sample animals, and an API key. Later starts have the same data and the same key. If PETSTORE_DATABASE_URL is set,
+that database is used instead.`,
 		Example: `  petstore dev
   petstore dev --addr 127.0.0.1:9000 --admin-addr 127.0.0.1:9001 --dir /tmp/store`,
 		Args: noArguments,
@@ -41,14 +41,14 @@ it has the same data and the same key. With PETSTORE_DATABASE_URL set it uses th
 			return runDev(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&o.Dir, "dir", devfile.DefaultDir, "folder of the data")
+	cmd.Flags().StringVar(&o.Dir, "dir", devfile.DefaultDir, "data directory")
 	cmd.Flags().StringVar(&o.Addr, "addr", "127.0.0.1:8080", "address of the API")
-	cmd.Flags().StringVar(&o.AdminAddr, "admin-addr", "127.0.0.1:8081", "address of health checks and metrics")
+	cmd.Flags().StringVar(&o.AdminAddr, "admin-addr", "127.0.0.1:8081", "address of the health checks and metrics")
 	return cmd
 }
 
 func runDev(ctx context.Context, o *devOptions) error {
-	sockets, err := listen(ctx, place{o.Addr, "--addr"}, place{o.AdminAddr, "--admin-addr"})
+	sockets, err := listen(ctx, address{o.Addr, "--addr"}, address{o.AdminAddr, "--admin-addr"})
 	if err != nil {
 		return err
 	}
@@ -66,9 +66,9 @@ func runDev(ctx context.Context, o *devOptions) error {
 		AdminURL:    "http://" + sockets.admin.Addr().String(),
 		DatabaseURL: databaseURL,
 	}
-	tenant, key, err := makeSample(ctx, databaseURL, o.Dir)
+	tenant, key, err := createSample(ctx, databaseURL, o.Dir)
 	if err != nil {
-		return fmt.Errorf("make the sample tenant: %w", err)
+		return fmt.Errorf("create the sample tenant: %w", err)
 	}
 	note.APIKey = key
 	if err := devfile.Write(o.Dir, note); err != nil {
@@ -90,16 +90,16 @@ func runDev(ctx context.Context, o *devOptions) error {
 	return errors.Join(err, endedEarly(ctx))
 }
 
-// openDevDatabase returns the URL of the database to use: the one that is named, or that of a private server, in
-// which case ctx also ends when that server does.
+// openDevDatabase returns the URL of PETSTORE_DATABASE_URL, or starts a private server and returns its URL. The returned context
+// also ends when the private server does.
 func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url string, stop func(), err error) {
 	if url := os.Getenv("PETSTORE_DATABASE_URL"); url != "" {
 		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-			return ctx, "", nil, fmt.Errorf("make the data folder: %w; choose another with --dir", err)
+			return ctx, "", nil, fmt.Errorf("create the data directory: %w; choose another with --dir", err)
 		}
 		return ctx, url, func() {}, nil
 	}
-	// It makes the folder such that the database's user, which is not root, gets through to its own below.
+	// It creates the directory so that PostgreSQL's user, which is not root, can reach its data below.
 	server, err := localpg.Start(ctx, localpg.Options{Dir: o.Dir, Log: o.Log})
 	if errors.Is(err, localpg.ErrNotInstalled) {
 		return ctx, "", nil, fmt.Errorf("%w; or set PETSTORE_DATABASE_URL to a database of your own", err)
@@ -119,14 +119,14 @@ func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		<-server.Done()
-		cancel(errors.New("the private PostgreSQL has ended; see its log " + filepath.Join(o.Dir, "postgres.log")))
+		cancel(errors.New("the private PostgreSQL stopped; see its log " + filepath.Join(o.Dir, "postgres.log")))
 	}()
 	return ctx, server.URL("postgres", devDatabase), stop, nil
 }
 
 const devDatabase = "petstore"
 
-// endedEarly returns why ctx ended when it was not by a signal.
+// endedEarly returns why ctx ended, or nil if it was a signal.
 func endedEarly(ctx context.Context) error {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return cause

@@ -17,10 +17,10 @@ import (
 const (
 	readHeaderTimeout = 10 * time.Second
 	readTimeout       = 30 * time.Second
-	// writeTimeout begins with the end of the headers: who takes all the time there is to send a body gets an answer still.
+	// writeTimeout starts after the request headers. It leaves time for a response to a body that took all of readTimeout.
 	writeTimeout = readTimeout + 30*time.Second
 	idleTimeout  = 2 * time.Minute
-	// maxHeaderBytes makes net/http answer 431 to more than 32 KiB of request line and headers: it grants 4 KiB of its own.
+	// maxHeaderBytes limits the request line and headers to 32 KiB, since net/http adds 4 KiB. It responds 431 to more.
 	maxHeaderBytes = 28 << 10
 )
 
@@ -32,20 +32,25 @@ func newHTTPServer(handler http.Handler, log zerolog.Logger) *http.Server {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		// OPTIONS * is answered by the handler, as everything else.
+		// The handler also serves OPTIONS *.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     stdlog.New(log.With().Str("level", "warn").Logger(), "", 0),
 	}
 }
 
-// serveHTTP serves until ctx ends. Then readiness fails, so that a load balancer looks elsewhere; after the drain delay
-// no new connection is taken, and requests in flight have the stop timeout to finish. The admin side answers to the end.
+// serveHTTP serves until ctx ends. Then readiness fails, so that a load balancer sends no more requests. After the drain delay the
+// server accepts no more connections, and requests in flight may take the stop timeout. The admin server runs to the end.
 func serveHTTP(
 	ctx context.Context, cfg config, on *sockets, api, admin http.Handler, health *health, log zerolog.Logger, started func(),
 ) error {
 	apiServer, adminServer := newHTTPServer(api, log), newHTTPServer(admin, log)
+<<<<<<< HEAD
 	listener, waitIdle := wrap(cfg, apiServer, on.api)
 	// A profile may take longer than an answer of the API.
+=======
+	taken := httpfast.WrapServer(apiServer, on.api)
+	// A CPU profile may take minutes.
+>>>>>>> 47dd3f9 (cmd/petstore: comments, help, errors and log messages in plain English)
 	adminServer.WriteTimeout = 5 * time.Minute
 	failed := make(chan error, 2)
 	go func() { failed <- apiServer.Serve(listener) }()

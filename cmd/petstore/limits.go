@@ -20,7 +20,7 @@ import (
 
 const seedTimeout = time.Minute
 
-// limits is the limiter and what it stands on: Redis where one is configured, otherwise this process's memory.
+// limits is the limiter and what it counts in: Redis if one is configured, otherwise this process's memory.
 type limits struct {
 	plans.Limiter
 	freshness.Invalidator
@@ -30,7 +30,7 @@ type limits struct {
 
 func openLimits(ctx context.Context, cfg config, db *store.DB, cluster *member, log zerolog.Logger) (*limits, error) {
 	if cfg.RedisURL == "" {
-		stamps := freshness.NewMemory(cluster.alone)
+		stamps := freshness.NewMemory(cluster.sole)
 		memory, err := seededMemory(ctx, string(cfg.DatabaseURL), stamps)
 		return &limits{Limiter: memory, Invalidator: stamps}, err
 	}
@@ -42,9 +42,15 @@ func openLimits(ctx context.Context, cfg config, db *store.DB, cluster *member, 
 	return &limits{Limiter: shared, Invalidator: shared, redis: shared, client: client}, nil
 }
 
+<<<<<<< HEAD
 // strikes counts where the limits are counted. A ban is known to this server at once.
 func (l *limits) strikes(db *store.DB, directory *callers.Directory, log zerolog.Logger) *strikes.Counter {
 	o := strikes.Options{Bans: db.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: log}
+=======
+// strikes counts strikes in the same place as the limits. This server enforces a new ban at once.
+func (l *limits) strikes(db *store.DB, directory *keys.Directory, log zerolog.Logger) *keys.Strikes {
+	o := keys.StrikesOptions{Bans: db.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: log}
+>>>>>>> 47dd3f9 (cmd/petstore: comments, help, errors and log messages in plain English)
 	if l.redis != nil {
 		o.OpenShared = func() (limiter.Store, error) {
 			return redisstore.NewStoreWithOptions(l.client, limiter.StoreOptions{Prefix: "pst:strikes"})
@@ -53,9 +59,9 @@ func (l *limits) strikes(db *store.DB, directory *callers.Directory, log zerolog
 	return strikes.New(o)
 }
 
-// seededMemory returns a limiter that knows what was used today before this process started.
+// seededMemory returns an in-memory limiter that starts with the recorded usage of the current day.
 func seededMemory(ctx context.Context, databaseURL string, stamps *freshness.Memory) (*plans.Memory, error) {
-	// Adding up a long day of many keys takes longer than a customer would wait.
+	// The sum over many keys takes longer than the timeout for requests.
 	db, err := store.Open(ctx, databaseURL, store.Options{AsAPI: true, MaxConns: 1, Timeout: seedTimeout})
 	if err != nil {
 		return nil, err

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// logDelay is how late an event may be written; logRoom how much may wait, in bytes.
+	// logDelay is how long an event may be buffered, logRoom how many bytes may be.
 	logDelay = 50 * time.Millisecond
 	logRoom  = 32 << 10
 )
 
-// logBuffer writes events together: one system call for each costs 1.5 µs, a tenth of all that an answer from memory does.
-// Errors are written at once, with what came before them; so a panic's stack is never lost. What kills the process without
-// warning can lose the last logDelay.
+// logBuffer buffers log events, because a system call for each takes 1.5 µs, a tenth of the time of a cached response. An error is
+// written at once, together with what is buffered, so the stack of a panic is never lost. A process that is killed can lose the
+// events of the last logDelay.
 type logBuffer struct {
 	out   io.Writer
 	timer *time.Timer
@@ -24,7 +24,8 @@ type logBuffer struct {
 	mu   sync.Mutex
 	held []byte
 
-	// writing is locked before mu: who writes keeps nobody from adding events. written is the room that held has next.
+	// writing is held during a write, and locked before mu, so that a slow write does not block Write. written is the buffer that
+	// is being written; it and held change places.
 	writing sync.Mutex
 	written []byte
 }
@@ -53,9 +54,9 @@ func (b *logBuffer) WriteLevel(level zerolog.Level, event []byte) (int, error) {
 	return len(event), nil
 }
 
-// flush writes all that waits.
+// flush writes what is buffered.
 func (b *logBuffer) flush() {
-	// There is nowhere to tell that the log can't be written.
+	// An error cannot be reported: the log is where errors go.
 	_ = b.write()
 }
 

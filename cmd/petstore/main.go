@@ -1,5 +1,5 @@
-// Command petstore serves the animal catalogue: petstore serve for production, configured by the environment, and
-// petstore dev for a first look, which needs nothing but itself.
+// Command petstore is the API server of the animal store. "petstore serve" is for production and configured by the environment.
+// "petstore dev" starts everything for a first look on one machine.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 func realMain() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// A second signal ends the process at once.
+	// Restore the default handling, so that a second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
 	return newRootCommand().ExecuteContext(ctx)
 }

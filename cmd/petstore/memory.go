@@ -11,21 +11,19 @@ import (
 
 const (
 	trimEvery = 5 * time.Second
-	// trimFrom is how much more than it holds the process may keep for itself while it has little to do.
+	// trimFrom is how much unused memory an idle process may keep.
 	trimFrom = 4 << 20
-	// room is what a heap may grow to before it is collected. The runtime's own rule is twice what is held, and collects a
-	// server that holds 3 MB a hundred times a second under load: a twentieth of its processor time.
-	room = 32 << 20
-	// From largeHeap on garbage may take a third of what is held: what it has taken stays in use, since it lay between what is held.
+	// minHeap is the size to which a small heap may grow before it is collected. By the runtime's own rule, twice the live heap,
+	// a server with 3 MB is collected a hundred times a second under load, which takes a twentieth of its processor time.
+	minHeap = 32 << 20
+	// A heap of largeHeap or more may grow by largePercent. Garbage lies between live objects, so its memory cannot be given back.
 	largeHeap    = 16 << 20
 	largePercent = 35
 )
 
-// trimMemory gives memory back to the system while there is little to do, until ctx ends: a burst leaves the process with
-// twice what it holds, and the runtime by itself keeps that for minutes. Under load it gives nothing back, so that the
-// collector keeps its pace; but where little is held it lets garbage take more, and where much is held, as by a directory of
-// 100,000 callers, less.
-// Where GOGC is set, that holds.
+// trimMemory returns memory to the system while the process is idle, until ctx ends. After a burst the process has twice its live
+// heap, and the runtime alone keeps that for minutes. Under load trimMemory returns nothing. Unless GOGC is set, it also sets the
+// percentage by which the heap may grow: more for a small heap, less for a large one such as a directory of 100,000 callers.
 func trimMemory(ctx context.Context) error {
 	tick := time.NewTicker(trimEvery)
 	defer tick.Stop()
@@ -39,7 +37,7 @@ func trimMemory(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 			now := readMemory()
-			if now.collections-before.collections <= 1 && now.kept > now.live+trimFrom {
+			if now.collections-before.collections <= 1 && now.heap > now.live+trimFrom {
 				debug.FreeOSMemory()
 				now = readMemory()
 			}
@@ -48,10 +46,10 @@ func trimMemory(ctx context.Context) error {
 	}
 }
 
-// pacer sets after each collection how much garbage there may be until the next one.
+// pacer sets the GC percentage after each collection.
 type pacer struct{ percent int }
 
-// start begins to set it, until ctx ends.
+// start sets the percentage now and after each collection, until ctx ends.
 func (p *pacer) start(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
@@ -60,23 +58,22 @@ func (p *pacer) start(ctx context.Context) {
 		p.percent = percent
 		debug.SetGCPercent(percent)
 	}
-	// The next collection finds that nobody holds this.
+	// The cleanup runs after the next collection, which finds this object unreachable.
 	runtime.AddCleanup(&struct{ _ [64]byte }{}, func(p *pacer) { p.start(ctx) }, p)
 }
 
-// percentFor has few values, so that it rarely changes.
+// percentFor returns one of few values, so that it rarely changes.
 func percentFor(live uint64) int {
-	for held := uint64(room / 8); held <= largeHeap; held *= 2 {
-		if live < held {
-			return int(room/held-1) * 100
+	for size := uint64(minHeap / 8); size <= largeHeap; size *= 2 {
+		if live < size {
+			return int(minHeap/size-1) * 100
 		}
 	}
 	return largePercent
 }
 
-// memoryUse is what the heap takes of the system (kept), what of it was in use at the last collection (live), in bytes,
-// and how many collections there were.
-type memoryUse struct{ kept, live, collections uint64 }
+// memoryUse is the size of the heap, how much of it was live at the last collection, in bytes, and the number of collections.
+type memoryUse struct{ heap, live, collections uint64 }
 
 func readMemory() memoryUse {
 	samples := []metrics.Sample{
@@ -85,5 +82,5 @@ func readMemory() memoryUse {
 	}
 	metrics.Read(samples)
 	value := func(i int) uint64 { return samples[i].Value.Uint64() }
-	return memoryUse{kept: value(0) + value(1) + value(2), live: value(3), collections: value(4)}
+	return memoryUse{heap: value(0) + value(1) + value(2), live: value(3), collections: value(4)}
 }

@@ -18,9 +18,9 @@ func TestTrimMemory(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- trimMemory(ctx) }()
-	for deadline := time.Now().Add(6 * trimEvery); readMemory().kept > before.kept/2; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(6 * trimEvery); readMemory().heap > before.heap/2; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("of %d MB, %d MB are still kept", before.kept>>20, readMemory().kept>>20)
+			t.Fatalf("of %d MB, %d MB are still kept", before.heap>>20, readMemory().heap>>20)
 		}
 	}
 	stop()

@@ -13,13 +13,13 @@ import (
 
 const (
 	pruneEvery = time.Minute
-	// pruneAtOnce keeps each step short: a request that writes over an expired key waits for it.
-	pruneAtOnce = 500
-	// keyLimitAge is more than servers' clocks can differ.
+	// pruneBatch keeps each statement short, because a request that reuses an expired key waits for it.
+	pruneBatch = 500
+	// keyLimitAge is longer than the clocks of servers can differ.
 	keyLimitAge = 10 * time.Minute
 )
 
-// pruner removes rows that are no longer needed: at most limit that ended before the instant. It returns how many it removed.
+// pruner deletes at most limit rows that ended before that time, and returns how many it deleted.
 type pruner func(ctx context.Context, before time.Time, limit int) (int, error)
 
 // expiring is a kind of row that is kept for a time after its end.
@@ -28,23 +28,23 @@ type expiring struct {
 	kept  time.Duration
 }
 
-// startPruning removes what has expired every minute until stop is called.
+// startPruning deletes expired rows every minute until stop is called.
 func startPruning(db *store.DB, log zerolog.Logger) (stop func()) {
 	tick := time.NewTicker(pruneEvery)
-	end := background(log, "remove what has expired", pruning(allExpiring(db), tick.C, log))
+	end := background(log, "prune expired rows", pruning(allExpiring(db), tick.C, log))
 	return func() {
 		end()
 		tick.Stop()
 	}
 }
 
-// pruning returns the work of removing what has expired, now and at every tick until its context ends. What fails is
-// tried again at the next tick: the rows are only in the way of the disk.
+// pruning returns a function that prunes now and at every tick until its context ends. After an error it tries again at the next
+// tick, since expired rows only take disk space.
 func pruning(all []expiring, tick <-chan time.Time, log zerolog.Logger) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for {
 			if err := pruneAll(ctx, all); err != nil && ctx.Err() == nil {
-				log.Warn().Err(err).Msg("remove what has expired")
+				log.Warn().Err(err).Msg("prune expired rows")
 			}
 			select {
 			case <-ctx.Done():
@@ -71,11 +71,11 @@ func pruneAll(ctx context.Context, all []expiring) error {
 	return errors.Join(errs...)
 }
 
-// pruneUntil goes on until fewer are left than one step removes.
+// pruneUntil repeats prune until it removes less than a full batch.
 func (e expiring) pruneUntil(ctx context.Context, before time.Time) error {
 	for {
-		removed, err := e.prune(ctx, before, pruneAtOnce)
-		if err != nil || removed < pruneAtOnce {
+		removed, err := e.prune(ctx, before, pruneBatch)
+		if err != nil || removed < pruneBatch {
 			return err
 		}
 	}

@@ -7,13 +7,12 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// startRecording records usage for billing, and keeps refusals for support, until stop is called, which writes the last of
-// them.
+// startRecording records usage for billing and refusals for support. stop writes what is still buffered.
 func startRecording(db *store.DB, serverID string, log zerolog.Logger) (*usage.Meter, *usage.Refusals, func()) {
 	o := usage.Options{ServerID: serverID, Log: log}
 	meter, refusals := usage.NewMeter(db.Usage, o), usage.NewRefusals(db.Refusals, o)
 	stopMeter := background(log, "record usage", meter.Run)
-	stopRefusals := background(log, "keep refusals", refusals.Run)
+	stopRefusals := background(log, "record refusals", refusals.Run)
 	return meter, refusals, func() {
 		stopRefusals()
 		stopMeter()

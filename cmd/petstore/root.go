@@ -20,7 +20,7 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		// What looks like the word is offered, however short it is.
+		// Suggest similar commands for short words, too.
 		SuggestionsMinimumDistance: 2,
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -30,7 +30,7 @@ func newRootCommand() *cobra.Command {
 	return cmd
 }
 
-// usageError is a command line that can't be understood. It ends the program with 2, as petstorectl does.
+// usageError is an invalid command line. The exit code is 2, as in petstorectl.
 type usageError string
 
 func (e usageError) Error() string { return string(e) }
@@ -54,12 +54,12 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return usageError(fmt.Sprintf("unknown command %q%s", args[0], hint))
 }
 
-// noArguments is for commands that take none.
+// noArguments rejects arguments.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return usageError(fmt.Sprintf("%s takes no arguments, and was given %q", cmd.CommandPath(), args[0]))
+	return usageError(fmt.Sprintf("%s takes no arguments, got %q", cmd.CommandPath(), args[0]))
 }
 
 func newVersionCommand() *cobra.Command {

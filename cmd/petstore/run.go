@@ -16,8 +16,8 @@ import (
 	"petstore.example/internal/store"
 )
 
-// run serves on the sockets until ctx ends, and then stops in order: each deferred line undoes the one above it.
-// It calls started once requests are taken.
+// run serves on the sockets until ctx ends, and then stops in reverse order: each deferred call undoes the step above it. It calls
+// started when it accepts requests.
 func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, started func()) error {
 	serverID := xid.New().String()
 	log = log.With().Str("server", serverID).Logger()
@@ -39,7 +39,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	defer logError(log, "close cluster", cluster.Close)
 
 	directory := callers.NewDirectory(db.Keys, cfg.keys(), time.Now)
-	stopListening := background(log, "hear changes", func(ctx context.Context) error {
+	stopListening := background(log, "listen for changes", func(ctx context.Context) error {
 		return store.Listen(ctx, string(cfg.DatabaseURL), directory, cluster.Wake, log)
 	})
 	defer stopListening()
@@ -66,12 +66,13 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	health.register(registry)
 
 	handler, err := api.New(api.Config{
-		Directory: directory, Limiter: limits.Limiter, Addresses: addresses, Strikes: strikes, Meter: meter, Refusals: refusals, Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
+		Directory: directory, Limiter: limits.Limiter, Addresses: addresses, Strikes: strikes, Meter: meter, Refusals: refusals,
+		Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
 		Invalidator: limits.Invalidator, ListCacheBytes: cfg.ListCacheBytes,
 		BaseURL: cfg.BaseURL, TrustedProxies: cfg.TrustedProxies, Log: log, Metrics: registry,
 	})
 	if err != nil {
-		return fmt.Errorf("make the API: %w", err)
+		return fmt.Errorf("create the API: %w", err)
 	}
 	log.Info().Str("version", versionText()).Str("addr", on.api.Addr().String()).Str("admin_addr", on.admin.Addr().String()).
 		Str("environment", cfg.Environment).Bool("redis", cfg.RedisURL != "").Int("pid", os.Getpid()).Msg("serving")
@@ -79,7 +80,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	return serveHTTP(ctx, cfg, on, handler, adminHandler(cfg, health, registry), health, log, started)
 }
 
-// openDatabase refuses a schema that this version can't work with.
+// openDatabase opens the database and checks that this version supports its schema.
 func openDatabase(ctx context.Context, url string) (*store.DB, error) {
 	db, err := store.Open(ctx, url, store.Options{AsAPI: true})
 	if err != nil {

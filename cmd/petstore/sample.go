@@ -20,9 +20,9 @@ const (
 	sampleSize   = 50
 )
 
-// makeSample makes the sample tenant, its animals and its key where they are missing, and returns the tenant and the key:
-// the one that the note in dir holds while it is good, otherwise a new one.
-func makeSample(ctx context.Context, databaseURL, dir string) (tenant plans.Tenant, key string, err error) {
+// createSample creates the sample tenant, its animals and its key where they are missing. It returns the tenant and the key: that of
+// dev.json in dir if it is still active, otherwise a new one.
+func createSample(ctx context.Context, databaseURL, dir string) (tenant plans.Tenant, key string, err error) {
 	db, err := store.Open(ctx, databaseURL, store.Options{})
 	if err != nil {
 		return tenant, "", err
@@ -36,7 +36,7 @@ func makeSample(ctx context.Context, databaseURL, dir string) (tenant plans.Tena
 	if err != nil {
 		return tenant, "", err
 	}
-	if err := makeAnimals(ctx, db, tenant.ID); err != nil {
+	if err := createAnimals(ctx, db, tenant.ID); err != nil {
 		return tenant, "", err
 	}
 	service := &keys.Service{Store: db.Keys}
@@ -50,7 +50,7 @@ func makeSample(ctx context.Context, databaseURL, dir string) (tenant plans.Tena
 	return tenant, key, err
 }
 
-// replaceKey issues a key and revokes the earlier ones of that name, which nobody has any longer.
+// replaceKey issues a key and revokes the earlier ones of that name, whose plaintext is lost.
 func replaceKey(ctx context.Context, db *store.DB, service *keys.Service, by audit.By) (string, error) {
 	issued, err := db.Keys.List(ctx, store.KeyFilter{Tenant: sampleTenant, Limit: 1000})
 	if err != nil {
@@ -70,7 +70,7 @@ func replaceKey(ctx context.Context, db *store.DB, service *keys.Service, by aud
 	return token.Reveal(), nil
 }
 
-func makeAnimals(ctx context.Context, db *store.DB, tenantID int64) error {
+func createAnimals(ctx context.Context, db *store.DB, tenantID int64) error {
 	pets, _, err := db.Pets.ListPets(ctx, tenantID, catalog.Page{Limit: sampleSize})
 	if err != nil {
 		return err

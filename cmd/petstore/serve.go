@@ -13,10 +13,10 @@ func newServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the API, configured by PETSTORE_* environment variables",
-		Long: `Serve the API until a signal asks to stop: then readiness fails first, requests in flight finish, and what was
-counted is written. The database must have been migrated: petstorectl migrate up.
+		Long: `Serve the API until SIGTERM or SIGINT. Then /readyz fails, requests in flight finish, and usage is written.
+Migrate the database first: petstorectl migrate up.
 
-The configuration comes from the environment; docs/configuration.md lists it, "petstore config" shows it.`,
+The configuration is read from the environment. See docs/configuration.md; "petstore config" prints it.`,
 		Example: `  PETSTORE_DATABASE_URL='postgres://petstore@db/petstore?sslmode=verify-full' petstore serve`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -24,7 +24,7 @@ The configuration comes from the environment; docs/configuration.md lists it, "p
 			if err != nil {
 				return err
 			}
-			sockets, err := listen(cmd.Context(), place{cfg.Addr, "PETSTORE_ADDR"}, place{cfg.AdminAddr, "PETSTORE_ADMIN_ADDR"})
+			sockets, err := listen(cmd.Context(), address{cfg.Addr, "PETSTORE_ADDR"}, address{cfg.AdminAddr, "PETSTORE_ADMIN_ADDR"})
 			if err != nil {
 				return err
 			}
@@ -43,7 +43,7 @@ The configuration comes from the environment; docs/configuration.md lists it, "p
 func newLogger(cfg config, out io.Writer) zerolog.Logger {
 	if cfg.LogFormat == "text" {
 		if b, ok := out.(*logBuffer); ok {
-			// Who reads along waits for nothing.
+			// Text is for people who watch it: do not buffer.
 			out = b.out
 		}
 		out = zerolog.ConsoleWriter{Out: out, TimeFormat: "15:04:05.000", NoColor: !colours(out)}
@@ -56,7 +56,7 @@ func newLogger(cfg config, out io.Writer) zerolog.Logger {
 	return zerolog.New(out).Level(level).With().Timestamp().Logger()
 }
 
-// colours tells whether out is a terminal whose user has nothing against them (https://no-color.org).
+// colours reports whether out is a terminal and NO_COLOR is not set (https://no-color.org).
 func colours(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd())) && os.Getenv("NO_COLOR") == ""

@@ -9,15 +9,15 @@ import (
 	"syscall"
 )
 
-// sockets are opened before anything else is started: a port that is taken is found out first.
+// sockets are opened before anything else, so that a port in use is reported first.
 type sockets struct{ api, admin net.Listener }
 
-// place is where to listen, and the setting that says so.
-type place struct{ addr, setting string }
+// address is where to listen, and the name of its setting.
+type address struct{ addr, setting string }
 
-func listen(ctx context.Context, forAPI, forAdmin place) (*sockets, error) {
+func listen(ctx context.Context, forAPI, forAdmin address) (*sockets, error) {
 	if _, port, _ := net.SplitHostPort(forAPI.addr); forAPI.addr == forAdmin.addr && port != "0" {
-		return nil, fmt.Errorf("%s and %s are both %s: each needs an address of its own", forAPI.setting, forAdmin.setting, forAPI.addr)
+		return nil, fmt.Errorf("%s and %s are both %s: set different addresses", forAPI.setting, forAdmin.setting, forAPI.addr)
 	}
 	api, err := listenOn(ctx, forAPI)
 	if err != nil {
@@ -30,8 +30,8 @@ func listen(ctx context.Context, forAPI, forAdmin place) (*sockets, error) {
 	return &sockets{api: api, admin: admin}, nil
 }
 
-func listenOn(ctx context.Context, p place) (net.Listener, error) {
-	addr, setting := p.addr, p.setting
+func listenOn(ctx context.Context, a address) (net.Listener, error) {
+	addr, setting := a.addr, a.setting
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	switch {
 	case err == nil:
@@ -39,12 +39,12 @@ func listenOn(ctx context.Context, p place) (net.Listener, error) {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("%s is in use by another program: stop it, or choose another address with %s", addr, setting)
 	case errors.Is(err, os.ErrPermission):
-		return nil, fmt.Errorf("%s needs more rights than this user has: choose a port above 1023 with %s", addr, setting)
+		return nil, fmt.Errorf("no permission to listen on %s: choose a port above 1023 with %s", addr, setting)
 	}
 	return nil, fmt.Errorf("can't listen on %s: %w; choose another address with %s", addr, err, setting)
 }
 
-// close closes what a server has not closed already.
+// close closes the sockets that no server has closed yet.
 func (s *sockets) close() {
 	_ = s.api.Close()
 	_ = s.admin.Close()

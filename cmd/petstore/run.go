@@ -74,10 +74,14 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	if err != nil {
 		return fmt.Errorf("create the API: %w", err)
 	}
-	log.Info().Str("version", versionText()).Str("addr", on.api.Addr().String()).Str("admin_addr", on.admin.Addr().String()).
-		Str("environment", cfg.Environment).Bool("redis", cfg.RedisURL != "").Int("pid", os.Getpid()).Msg("serving")
+	logServing(log, cfg, on)
 	served = log
 	return serveHTTP(ctx, cfg, on, handler, adminHandler(cfg, health, registry), health, log, started)
+}
+
+func logServing(log zerolog.Logger, cfg config, on *sockets) {
+	log.Info().Str("version", versionText()).Str("addr", on.api.Addr().String()).Str("admin_addr", on.admin.Addr().String()).
+		Str("environment", cfg.Environment).Bool("redis", cfg.RedisURL != "").Int("pid", os.Getpid()).Msg("serving")
 }
 
 // openDatabase opens the database and checks that this version supports its schema.

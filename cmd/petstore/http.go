@@ -44,13 +44,8 @@ func serveHTTP(
 	ctx context.Context, cfg config, on *sockets, api, admin http.Handler, health *health, log zerolog.Logger, started func(),
 ) error {
 	apiServer, adminServer := newHTTPServer(api, log), newHTTPServer(admin, log)
-<<<<<<< HEAD
 	listener, waitIdle := wrap(cfg, apiServer, on.api)
-	// A profile may take longer than an answer of the API.
-=======
-	taken := httpfast.WrapServer(apiServer, on.api)
 	// A CPU profile may take minutes.
->>>>>>> 47dd3f9 (cmd/petstore: comments, help, errors and log messages in plain English)
 	adminServer.WriteTimeout = 5 * time.Minute
 	failed := make(chan error, 2)
 	go func() { failed <- apiServer.Serve(listener) }()

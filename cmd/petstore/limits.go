@@ -42,15 +42,9 @@ func openLimits(ctx context.Context, cfg config, db *store.DB, cluster *member, 
 	return &limits{Limiter: shared, Invalidator: shared, redis: shared, client: client}, nil
 }
 
-<<<<<<< HEAD
-// strikes counts where the limits are counted. A ban is known to this server at once.
+// strikes counts strikes in the same place as the limits. This server enforces a new ban at once.
 func (l *limits) strikes(db *store.DB, directory *callers.Directory, log zerolog.Logger) *strikes.Counter {
 	o := strikes.Options{Bans: db.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: log}
-=======
-// strikes counts strikes in the same place as the limits. This server enforces a new ban at once.
-func (l *limits) strikes(db *store.DB, directory *keys.Directory, log zerolog.Logger) *keys.Strikes {
-	o := keys.StrikesOptions{Bans: db.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: log}
->>>>>>> 47dd3f9 (cmd/petstore: comments, help, errors and log messages in plain English)
 	if l.redis != nil {
 		o.OpenShared = func() (limiter.Store, error) {
 			return redisstore.NewStoreWithOptions(l.client, limiter.StoreOptions{Prefix: "pst:strikes"})

@@ -103,7 +103,7 @@ var ignorant = map[string][]string{
 
 // aside packages help to test and to measure. They may import what they want, and no program is made of them.
 func aside(name string) bool {
-	return slices.Contains([]string{"internal/store/storetest", "internal/plans/redistest", "internal/browser", "internal/contract", "internal/ctl/ctltest", "internal/e2e", "internal/structure"}, name) ||
+	return slices.Contains([]string{"internal/store/storetest", "internal/plans/redistest", "internal/browser", "internal/contract", "internal/e2e", "internal/structure"}, name) ||
 		name == "bench" || strings.HasPrefix(name, "bench/")
 }
 

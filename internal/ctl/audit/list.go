@@ -18,7 +18,7 @@ type listOptions struct {
 
 func newCmdList(f *cmdutil.Factory, runF func(context.Context, *listOptions) error) *cobra.Command {
 	o := &listOptions{Factory: f}
-	cmd := &cobra.Command{
+	cmd := f.ReadCommand(&cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List changes, the newest first",
@@ -27,12 +27,10 @@ subject before and after it. No entry contains a key or its digest.`,
 		Example: `  petstorectl audit list --tenant acme --limit 20
   petstorectl audit list -o json | jq '.[] | select(.action == "plan.assign") | .before.plan, .after.plan'`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	cmdutil.SetArgs(cmd)
+	})
 	cmd.Flags().StringVar(&o.tenant, "tenant", "", "only changes to this `TENANT`")
 	cmdutil.CompleteFlagFrom(cmd, "tenant", f.TenantNames)
 	cmdutil.LimitFlag(cmd, &o.limit, cmdutil.DefaultLimit)
-	f.ReadFlags(cmd)
 	return cmd
 }
 

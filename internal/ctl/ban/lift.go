@@ -19,15 +19,12 @@ type liftOptions struct {
 
 func newCmdLift(f *cmdutil.Factory, runF func(context.Context, *liftOptions) error) *cobra.Command {
 	o := &liftOptions{Factory: f}
-	cmd := &cobra.Command{
+	return f.ChangeCommand(&cobra.Command{
 		Use:     "lift KEY-ID",
 		Short:   "Lift the ban on a key",
 		Example: `  petstorectl ban lift key_9Xb2LmQ0tR7sVw1Z --reason "they fixed their loop"`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	cmdutil.SetArgs(cmd, f.KeyIDArg(&o.id))
-	f.ChangeFlags(cmd)
-	return cmd
+	}, f.KeyIDArg(&o.id))
 }
 
 func runLift(ctx context.Context, o *liftOptions) error {

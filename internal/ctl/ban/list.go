@@ -19,18 +19,16 @@ type listOptions struct {
 
 func newCmdList(f *cmdutil.Factory, runF func(context.Context, *listOptions) error) *cobra.Command {
 	o := &listOptions{Factory: f}
-	cmd := &cobra.Command{
+	cmd := f.ReadCommand(&cobra.Command{
 		Use:     "list [TENANT]",
 		Aliases: []string{"ls"},
 		Short:   "List the bans in force, the newest first",
 		Example: `  petstorectl ban list
   petstorectl ban list acme --all`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	cmdutil.SetArgs(cmd, f.TenantArg(&o.tenant).Optional())
+	}, f.TenantArg(&o.tenant).Optional())
 	cmd.Flags().BoolVar(&o.all, "all", false, "include bans that ended or were lifted")
 	cmdutil.LimitFlag(cmd, &o.limit, cmdutil.DefaultLimit)
-	f.ReadFlags(cmd)
 	return cmd
 }
 

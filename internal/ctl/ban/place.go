@@ -23,7 +23,7 @@ type placeOptions struct {
 
 func newCmdPlace(f *cmdutil.Factory, runF func(context.Context, *placeOptions) error) *cobra.Command {
 	o := &placeOptions{Factory: f}
-	cmd := &cobra.Command{
+	cmd := f.ChangeCommand(&cobra.Command{
 		Use:   "place KEY-ID --for DURATION --reason TEXT",
 		Short: "Ban a key for a time",
 		Long: `Ban a key for a time. Every server refuses it within 100 ms. The ban replaces
@@ -37,10 +37,8 @@ The reason is shown to the tenant with each refusal.`,
 			}
 			return runF(cmd.Context(), o)
 		},
-	}
-	cmdutil.SetArgs(cmd, f.KeyIDArg(&o.id))
+	}, f.KeyIDArg(&o.id))
 	cmdutil.ParsedFlag(cmd, &o.duration, "for", "", "`DURATION` of the ban: 30m, 1h, 7d or 2w", cmdutil.ParseDuration, "15m", "1h", "24h", "7d")
-	f.ChangeFlags(cmd)
 	return cmd
 }
 

@@ -21,11 +21,7 @@ type Change[T any] struct {
 
 // Run makes the change.
 func (c Change[T]) Run(ctx context.Context, f *Factory) error {
-	actor, err := f.Actor()
-	if err != nil {
-		return err
-	}
-	db, err := f.DB(ctx)
+	actor, db, err := f.BeginChange(ctx)
 	if err != nil {
 		return err
 	}

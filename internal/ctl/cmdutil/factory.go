@@ -87,16 +87,22 @@ func (f *Factory) Close() {
 }
 
 // Keys is the service that issues and revokes keys.
-func (f *Factory) Keys(ctx context.Context) (*keys.Service, error) {
-	db, err := f.DB(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &keys.Service{Store: db.Keys, Clock: f.Now}, nil
+func (f *Factory) Keys(db *store.DB) *keys.Service {
+	return &keys.Service{Store: db.Keys, Clock: f.Now}
 }
 
-// Actor is who makes a change: PETSTORE_ACTOR, or the user of this machine if that is not set.
-func (f *Factory) Actor() (audit.By, error) {
+// BeginChange returns who makes a change, and the database.
+func (f *Factory) BeginChange(ctx context.Context) (audit.By, *store.DB, error) {
+	actor, err := f.actor()
+	if err != nil {
+		return actor, nil, err
+	}
+	db, err := f.DB(ctx)
+	return actor, db, err
+}
+
+// actor is who makes a change: PETSTORE_ACTOR, or the user of this machine if that is not set.
+func (f *Factory) actor() (audit.By, error) {
 	if err := checkReason(f.Reason); err != nil {
 		return audit.By{}, err
 	}

@@ -21,19 +21,22 @@ const (
 	MaxLimit     = 10_000
 )
 
-// ReadFlags adds the flags of a command that reads the database: --output and --database-url.
-func (f *Factory) ReadFlags(cmd *cobra.Command) {
+// ReadCommand adds what a command needs that reads the database: its arguments, --output and --database-url.
+func (f *Factory) ReadCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
+	SetArgs(cmd, args...)
 	f.OutputFlag(cmd)
 	cmd.Flags().StringVar(&f.DatabaseURL, "database-url", "", "`URL` of the Postgres database")
 	CompleteFlag(cmd, "database-url")
+	return cmd
 }
 
-// ChangeFlags adds the flags of a command that makes an audited change: those of ReadFlags, --dry-run and --reason.
-func (f *Factory) ChangeFlags(cmd *cobra.Command) {
-	f.ReadFlags(cmd)
+// ChangeCommand adds what a command needs that makes an audited change: as ReadCommand, and --dry-run and --reason.
+func (f *Factory) ChangeCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
+	f.ReadCommand(cmd, args...)
 	f.DryRunFlag(cmd)
 	cmd.Flags().StringVar(&f.Reason, "reason", "", "why the change is made: `TEXT` for the audit trail")
 	CompleteFlag(cmd, "reason")
+	return cmd
 }
 
 // OutputFlag adds --output.

@@ -13,16 +13,9 @@ import (
 	"petstore.example/internal/ctl/output"
 )
 
-type options struct {
-	*cmdutil.Factory
-}
-
 // NewCmd returns the command doctor.
-func NewCmd(f *cmdutil.Factory) *cobra.Command { return newCmd(f, run) }
-
-func newCmd(f *cmdutil.Factory, runF func(context.Context, *options) error) *cobra.Command {
-	o := &options{Factory: f}
-	cmd := &cobra.Command{
+func NewCmd(f *cmdutil.Factory) *cobra.Command {
+	return f.ReadCommand(&cobra.Command{
 		Use:   "doctor",
 		Short: "Check the health of the database and the servers",
 		Long: `Check that the database answers and is migrated, that the role has the rights it
@@ -33,22 +26,19 @@ Each line is ok, warn or fail; warn and fail come with advice. The exit code is
 1 if a check fails.`,
 		Example: `  petstorectl doctor
   petstorectl doctor -o json | jq -r '.[] | select(.status != "ok") | .advice'`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	cmdutil.SetArgs(cmd)
-	f.ReadFlags(cmd)
-	return cmd
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), f) },
+	})
 }
 
-func run(ctx context.Context, o *options) error {
-	findings, err := check(ctx, o.Factory)
+func run(ctx context.Context, f *cmdutil.Factory) error {
+	findings, err := check(ctx, f)
 	if err != nil {
 		return err
 	}
-	if o.Printer().Format == "table" {
-		err = printFindings(o.Factory, findings)
+	if f.Printer().Format == "table" {
+		err = printFindings(f, findings)
 	} else {
-		err = cmdutil.PrintList(o.Factory, View, findings)
+		err = cmdutil.PrintList(f, View, findings)
 	}
 	if err != nil {
 		return err

@@ -21,7 +21,7 @@ type editOptions struct {
 func newCmdEdit(f *cmdutil.Factory, runF func(context.Context, *editOptions) error) *cobra.Command {
 	o := &editOptions{Factory: f}
 	var flags editFlags
-	cmd := &cobra.Command{
+	cmd := f.ChangeCommand(&cobra.Command{
 		Use:   "edit KEY-ID",
 		Short: "Change a key's name or its own limit",
 		Long: `Change a key's name or its own limit. The change takes effect on every server
@@ -37,13 +37,11 @@ limited to 50 of the 300 requests per minute. It does not raise the quota.`,
 			}
 			return runF(cmd.Context(), o)
 		},
-	}
-	cmdutil.SetArgs(cmd, f.KeyIDArg(&o.id))
+	}, f.KeyIDArg(&o.id))
 	cmd.Flags().StringVar(&flags.name, "name", "", "what the key is for: `TEXT`, empty to remove it")
 	cmdutil.CompleteFlag(cmd, "name")
 	limitFlag(cmd, &flags.perMinute)
 	cmd.Flags().BoolVar(&flags.noLimit, "no-per-minute", false, "remove the key's own limit")
-	f.ChangeFlags(cmd)
 	return cmd
 }
 
@@ -74,15 +72,11 @@ func (f editFlags) edit(cmd *cobra.Command) (e keys.Edit, err error) {
 }
 
 func runEdit(ctx context.Context, o *editOptions) error {
-	actor, err := o.Actor()
+	actor, db, err := o.BeginChange(ctx)
 	if err != nil {
 		return err
 	}
-	service, err := o.Keys(ctx)
-	if err != nil {
-		return err
-	}
-	before, after, err := service.Edit(ctx, actor, o.id, o.edit)
+	before, after, err := o.Keys(db).Edit(ctx, actor, o.id, o.edit)
 	if err != nil {
 		return o.Explain(ctx, err, cmdutil.Subject{Key: o.id})
 	}

@@ -12,21 +12,15 @@ import (
 	"petstore.example/internal/keys"
 )
 
-type identifyOptions struct {
-	*cmdutil.Factory
-}
-
-func newCmdIdentify(f *cmdutil.Factory, runF func(context.Context, *identifyOptions) error) *cobra.Command {
-	o := &identifyOptions{Factory: f}
-	cmd := &cobra.Command{
+func newCmdIdentify(f *cmdutil.Factory) *cobra.Command {
+	cmd := f.ReadCommand(&cobra.Command{
 		Use:   "identify",
 		Short: "Look up a key that is read from stdin",
 		Long: `Look up a key. It is read from stdin, so that it does not appear in the shell
 history or the process list. On a terminal it is prompted for without echo.`,
 		Example: `  petstorectl key identify < found-in-a-log.txt`,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	cmdutil.SetArgs(cmd)
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runIdentify(cmd.Context(), f) },
+	})
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			// The argument is not repeated: it is probably the key.
@@ -35,20 +29,15 @@ history or the process list. On a terminal it is prompted for without echo.`,
 		}
 		return nil
 	}
-	f.ReadFlags(cmd)
 	return cmd
 }
 
-func runIdentify(ctx context.Context, o *identifyOptions) error {
-	k, err := Identify(ctx, o.Factory)
+func runIdentify(ctx context.Context, f *cmdutil.Factory) error {
+	k, err := Identify(ctx, f)
 	if err != nil {
 		return err
 	}
-	db, err := o.DB(ctx)
-	if err != nil {
-		return err
-	}
-	return printDetails(ctx, o.Factory, db, k)
+	return printDetails(ctx, f, k)
 }
 
 // Identify reads a key from stdin and looks it up.
@@ -57,11 +46,11 @@ func Identify(ctx context.Context, f *cmdutil.Factory) (keys.Key, error) {
 	if err != nil {
 		return keys.Key{}, err
 	}
-	service, err := f.Keys(ctx)
+	db, err := f.DB(ctx)
 	if err != nil {
 		return keys.Key{}, err
 	}
-	k, err := service.Identify(ctx, strings.TrimSpace(text))
+	k, err := f.Keys(db).Identify(ctx, strings.TrimSpace(text))
 	if errors.Is(err, keys.ErrKeyNotFound) {
 		return keys.Key{}, &cmdutil.Error{
 			Code: cmdutil.ExitNotFound, Message: "unknown key: it is well-formed, but was not issued here",

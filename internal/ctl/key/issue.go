@@ -23,7 +23,7 @@ type issueOptions struct {
 
 func newCmdIssue(f *cmdutil.Factory, runF func(context.Context, *issueOptions) error) *cobra.Command {
 	o := &issueOptions{Factory: f}
-	cmd := &cobra.Command{
+	cmd := f.ChangeCommand(&cobra.Command{
 		Use:     "issue TENANT",
 		Aliases: []string{"create"},
 		Short:   "Issue a key and print it once",
@@ -36,30 +36,24 @@ of deployment set by PETSTORE_ENVIRONMENT or .petstore/dev.json, else live.`,
   petstorectl key issue acme --name import --per-minute 50
   petstorectl key issue acme -o json | jq -r .key`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	cmdutil.SetArgs(cmd, f.TenantArg(&o.tenant))
+	}, f.TenantArg(&o.tenant))
 	cmd.Flags().StringVar(&o.name, "name", "", "what the key is for: `TEXT` of at most 100 characters")
 	cmdutil.CompleteFlag(cmd, "name")
 	cmdutil.ParsedFlag(cmd, &o.expires, "expires", "", "`TIME` of expiry: 90d, 2027-01-01 (UTC) or RFC 3339", f.ParseExpiry)
 	cmdutil.EnumFlag(cmd, &o.environment, "environment", "", "`KIND` of deployment: live or test", keys.Live, keys.Test)
 	limitFlag(cmd, &o.perMinute)
-	f.ChangeFlags(cmd)
 	return cmd
 }
 
 func runIssue(ctx context.Context, o *issueOptions) error {
-	actor, err := o.Actor()
-	if err != nil {
-		return err
-	}
-	service, err := o.Keys(ctx)
+	actor, db, err := o.BeginChange(ctx)
 	if err != nil {
 		return err
 	}
 	if o.environment == "" {
 		o.environment = o.DefaultEnvironment()
 	}
-	k, token, err := service.Issue(ctx, actor, keys.Request{
+	k, token, err := o.Keys(db).Issue(ctx, actor, keys.Request{
 		Tenant: o.tenant, Name: o.name, Environment: o.environment, PerMinute: o.perMinute, ExpiresAt: o.expires,
 	})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
 	return cmdutil.NewGroup("key,keys", "Manage API keys",
 		newCmdIssue(f, runIssue), newCmdList(f, runList), newCmdShow(f, runShow),
-		newCmdIdentify(f, runIdentify), newCmdEdit(f, runEdit), newCmdRotate(f, runRotate), newCmdRevoke(f, runRevoke),
+		newCmdIdentify(f), newCmdEdit(f, runEdit), newCmdRotate(f, runRotate), newCmdRevoke(f, runRevoke),
 	)
 }
 
@@ -54,7 +54,11 @@ func DetailsView(now time.Time) output.View[Details] {
 }
 
 // printDetails prints a key with its ban.
-func printDetails(ctx context.Context, f *cmdutil.Factory, db *store.DB, k keys.Key) error {
+func printDetails(ctx context.Context, f *cmdutil.Factory, k keys.Key) error {
+	db, err := f.DB(ctx)
+	if err != nil {
+		return err
+	}
 	now := f.Now()
 	bans, err := db.Bans.List(ctx, store.BanFilter{KeyID: k.ID, Limit: 1}, now)
 	if err != nil {

@@ -21,17 +21,15 @@ type listOptions struct {
 
 func newCmdList(f *cmdutil.Factory, runF func(context.Context, *listOptions) error) *cobra.Command {
 	o := &listOptions{Factory: f}
-	cmd := &cobra.Command{
+	cmd := f.ReadCommand(&cobra.Command{
 		Use:     "list [TENANT]",
 		Aliases: []string{"ls"},
 		Short:   "List keys, including revoked and expired ones",
 		Example: `  petstorectl key list acme
   petstorectl key list acme -o json | jq -r '.[] | select(.status == "active") | .id'`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	cmdutil.SetArgs(cmd, f.TenantArg(&o.tenant).Optional())
+	}, f.TenantArg(&o.tenant).Optional())
 	cmdutil.LimitFlag(cmd, &o.limit, cmdutil.DefaultLimit)
-	f.ReadFlags(cmd)
 	return cmd
 }
 

@@ -20,7 +20,7 @@ type revokeOptions struct {
 
 func newCmdRevoke(f *cmdutil.Factory, runF func(context.Context, *revokeOptions) error) *cobra.Command {
 	o := &revokeOptions{Factory: f}
-	cmd := &cobra.Command{
+	cmd := f.ChangeCommand(&cobra.Command{
 		Use:   "revoke KEY-ID",
 		Short: "Revoke a key permanently",
 		Long: `Revoke a key permanently. Every server refuses it within 100 ms.
@@ -33,9 +33,7 @@ The command asks for confirmation; scripts need --yes.`,
 			}
 			return runF(cmd.Context(), o)
 		},
-	}
-	cmdutil.SetArgs(cmd, f.KeyIDArg(&o.id))
-	f.ChangeFlags(cmd)
+	}, f.KeyIDArg(&o.id))
 	f.YesFlag(cmd)
 	return cmd
 }
@@ -50,12 +48,8 @@ func runRevoke(ctx context.Context, o *revokeOptions) error {
 			}
 			return fmt.Sprintf("Revoke key %s%s of tenant %s?", k.ID, NameSuffix(k), k.TenantName), nil
 		},
-		Do: func(ctx context.Context, _ *store.DB, actor audit.By) (keys.Key, error) {
-			service, err := o.Keys(ctx)
-			if err != nil {
-				return keys.Key{}, err
-			}
-			return service.Revoke(ctx, actor, o.id)
+		Do: func(ctx context.Context, db *store.DB, actor audit.By) (keys.Key, error) {
+			return o.Keys(db).Revoke(ctx, actor, o.id)
 		},
 		Notice: func(k keys.Key) string { return "revoked key " + k.ID + " of tenant " + k.TenantName },
 		View:   View(o.Now()),

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/store"
 )
 
 type rotateOptions struct {
@@ -22,7 +23,7 @@ type rotateOptions struct {
 
 func newCmdRotate(f *cmdutil.Factory, runF func(context.Context, *rotateOptions) error) *cobra.Command {
 	o := &rotateOptions{Factory: f, rotation: keys.Rotation{GracePeriod: 24 * time.Hour}}
-	cmd := &cobra.Command{
+	cmd := f.ChangeCommand(&cobra.Command{
 		Use:   "rotate KEY-ID",
 		Short: "Replace a key by a new one and print that once",
 		Long: `Replace a key by a new one with the same name, environment, own limit and
@@ -41,8 +42,7 @@ once: the command asks for confirmation, and scripts need --yes.`,
 			}
 			return runF(cmd.Context(), o)
 		},
-	}
-	cmdutil.SetArgs(cmd, f.KeyIDArg(&o.id))
+	}, f.KeyIDArg(&o.id))
 	cmdutil.ParsedFlag(cmd, &o.rotation.GracePeriod, "grace-period", "",
 		"`DURATION` that the old key stays valid: 0 to 7d\n(default 24h)", parseGracePeriod, "0", "1h", "24h", "7d")
 	cmdutil.ParsedFlag(cmd, &o.rotation.ExpiresAt, "expires", "",
@@ -57,7 +57,6 @@ once: the command asks for confirmation, and scripts need --yes.`,
 			at, err := f.ParseExpiry(text)
 			return &at, err
 		}, "never")
-	f.ChangeFlags(cmd)
 	f.YesFlag(cmd)
 	return cmd
 }
@@ -75,18 +74,14 @@ func parseGracePeriod(text string) (time.Duration, error) {
 }
 
 func runRotate(ctx context.Context, o *rotateOptions) error {
-	actor, err := o.Actor()
+	actor, db, err := o.BeginChange(ctx)
 	if err != nil {
 		return err
 	}
-	service, err := o.Keys(ctx)
-	if err != nil {
+	if err := o.ask(ctx, db); err != nil {
 		return err
 	}
-	if err := o.ask(ctx); err != nil {
-		return err
-	}
-	old, next, token, err := service.Rotate(ctx, actor, o.id, o.rotation)
+	old, next, token, err := o.Keys(db).Rotate(ctx, actor, o.id, o.rotation)
 	if err != nil {
 		return o.explain(ctx, err)
 	}
@@ -100,13 +95,9 @@ func runRotate(ctx context.Context, o *rotateOptions) error {
 }
 
 // ask asks for confirmation if the old key ends at once.
-func (o *rotateOptions) ask(ctx context.Context) error {
+func (o *rotateOptions) ask(ctx context.Context, db *store.DB) error {
 	if o.rotation.GracePeriod > 0 {
 		return nil
-	}
-	db, err := o.DB(ctx)
-	if err != nil {
-		return err
 	}
 	k, err := db.Keys.Get(ctx, o.id)
 	if err != nil {

@@ -16,16 +16,13 @@ type showOptions struct {
 
 func newCmdShow(f *cmdutil.Factory, runF func(context.Context, *showOptions) error) *cobra.Command {
 	o := &showOptions{Factory: f}
-	cmd := &cobra.Command{
+	return f.ReadCommand(&cobra.Command{
 		Use:     "show KEY-ID",
 		Aliases: []string{"get", "view"},
 		Short:   "Show a key and its ban",
 		Example: `  petstorectl key show key_9Xb2LmQ0tR7sVw1Z`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	cmdutil.SetArgs(cmd, f.KeyIDArg(&o.id))
-	f.ReadFlags(cmd)
-	return cmd
+	}, f.KeyIDArg(&o.id))
 }
 
 func runShow(ctx context.Context, o *showOptions) error {
@@ -37,5 +34,5 @@ func runShow(ctx context.Context, o *showOptions) error {
 	if err != nil {
 		return o.Explain(ctx, err, cmdutil.Subject{Key: o.id})
 	}
-	return printDetails(ctx, o.Factory, db, k)
+	return printDetails(ctx, o.Factory, k)
 }

@@ -18,7 +18,7 @@ type downOptions struct {
 
 func newCmdDown(f *cmdutil.Factory, runF func(context.Context, *downOptions) error) *cobra.Command {
 	o := &downOptions{Factory: f}
-	cmd := &cobra.Command{
+	cmd := f.ReadCommand(&cobra.Command{
 		Use:   "down",
 		Short: "Revert the last migrations and delete their data",
 		Long: `Revert the last migrations. The tables that they created are dropped with all
@@ -35,11 +35,9 @@ The command asks for confirmation; scripts need --yes.`,
 			}
 			return runF(cmd.Context(), o)
 		},
-	}
-	cmdutil.SetArgs(cmd)
+	})
 	cmd.Flags().IntVar(&o.steps, "steps", 1, "how many migrations: `N`")
 	cmdutil.CompleteFlag(cmd, "steps")
-	f.ReadFlags(cmd)
 	f.DryRunFlag(cmd)
 	f.YesFlag(cmd)
 	return cmd

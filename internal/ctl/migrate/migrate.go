@@ -18,7 +18,7 @@ import (
 // NewCmd returns the command migrate.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
 	return cmdutil.NewGroup("migrate", "Manage the database schema",
-		newCmdUp(f, runUp), newCmdDown(f, runDown), newCmdStatus(f, runStatus),
+		newCmdUp(f), newCmdDown(f, runDown), newCmdStatus(f),
 	)
 }
 

@@ -9,27 +9,19 @@ import (
 	"petstore.example/internal/ctl/output"
 )
 
-type statusOptions struct {
-	*cmdutil.Factory
-}
-
-func newCmdStatus(f *cmdutil.Factory, runF func(context.Context, *statusOptions) error) *cobra.Command {
-	o := &statusOptions{Factory: f}
-	cmd := &cobra.Command{
+func newCmdStatus(f *cmdutil.Factory) *cobra.Command {
+	return f.ReadCommand(&cobra.Command{
 		Use:     "status",
 		Short:   "Show the schema version and pending migrations",
 		Example: `  petstorectl migrate status`,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	cmdutil.SetArgs(cmd)
-	f.ReadFlags(cmd)
-	return cmd
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), f) },
+	})
 }
 
-func runStatus(ctx context.Context, o *statusOptions) error {
-	_, s, err := status(ctx, o.Factory)
+func runStatus(ctx context.Context, f *cmdutil.Factory) error {
+	_, s, err := status(ctx, f)
 	if err != nil {
 		return err
 	}
-	return output.Item(o.Printer(), View, s)
+	return output.Item(f.Printer(), View, s)
 }

@@ -24,7 +24,7 @@ type assignOptions struct {
 func newCmdAssign(f *cmdutil.Factory, runF func(context.Context, *assignOptions) error) *cobra.Command {
 	o := &assignOptions{Factory: f}
 	var quota cmdutil.QuotaFlags
-	cmd := &cobra.Command{
+	cmd := f.ChangeCommand(&cobra.Command{
 		Use:   "assign TENANT PLAN",
 		Short: "Assign a plan to a tenant",
 		Long: `Assign a plan to a tenant. It takes effect on every server within 100 ms. The
@@ -41,19 +41,13 @@ another plan is assigned.`,
 			}
 			return runF(cmd.Context(), o)
 		},
-	}
-	cmdutil.SetArgs(cmd, f.TenantArg(&o.tenant), f.PlanArg(&o.plan))
+	}, f.TenantArg(&o.tenant), f.PlanArg(&o.plan))
 	quota.Add(cmd)
-	f.ChangeFlags(cmd)
 	return cmd
 }
 
 func runAssign(ctx context.Context, o *assignOptions) error {
-	actor, err := o.Actor()
-	if err != nil {
-		return err
-	}
-	db, err := o.DB(ctx)
+	actor, db, err := o.BeginChange(ctx)
 	if err != nil {
 		return err
 	}

@@ -8,26 +8,18 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 )
 
-type listOptions struct {
-	*cmdutil.Factory
-}
-
-func newCmdList(f *cmdutil.Factory, runF func(context.Context, *listOptions) error) *cobra.Command {
-	o := &listOptions{Factory: f}
-	cmd := &cobra.Command{
+func newCmdList(f *cmdutil.Factory) *cobra.Command {
+	return f.ReadCommand(&cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List plans, the smallest first",
 		Example: `  petstorectl plan list`,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	cmdutil.SetArgs(cmd)
-	f.ReadFlags(cmd)
-	return cmd
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), f) },
+	})
 }
 
-func runList(ctx context.Context, o *listOptions) error {
-	db, err := o.DB(ctx)
+func runList(ctx context.Context, f *cmdutil.Factory) error {
+	db, err := f.DB(ctx)
 	if err != nil {
 		return err
 	}
@@ -35,5 +27,5 @@ func runList(ctx context.Context, o *listOptions) error {
 	if err != nil {
 		return err
 	}
-	return cmdutil.PrintList(o.Factory, View, list)
+	return cmdutil.PrintList(f, View, list)
 }

@@ -18,16 +18,13 @@ type showOptions struct {
 
 func newCmdShow(f *cmdutil.Factory, runF func(context.Context, *showOptions) error) *cobra.Command {
 	o := &showOptions{Factory: f}
-	cmd := &cobra.Command{
+	return f.ReadCommand(&cobra.Command{
 		Use:     "show PLAN",
 		Aliases: []string{"get", "view"},
 		Short:   "Show a plan and its number of tenants",
 		Example: `  petstorectl plan show pro`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	cmdutil.SetArgs(cmd, f.PlanArg(&o.name))
-	f.ReadFlags(cmd)
-	return cmd
+	}, f.PlanArg(&o.name))
 }
 
 // Details is a plan with its number of tenants.

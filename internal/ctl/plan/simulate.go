@@ -27,7 +27,7 @@ func newCmdSimulate(f *cmdutil.Factory, runF func(context.Context, *simulateOpti
 	o := &simulateOptions{Factory: f}
 	var quota cmdutil.QuotaFlags
 	var period cmdutil.PeriodFlags
-	cmd := &cobra.Command{
+	cmd := f.ReadCommand(&cobra.Command{
 		Use:   "simulate TENANT PLAN",
 		Short: "Replay a tenant's usage under another plan",
 		Long: `Replay a tenant's recorded usage under a plan, and show for each UTC day how
@@ -50,11 +50,9 @@ Requests that were refused are replayed too.`,
 			}
 			return runF(cmd.Context(), o)
 		},
-	}
-	cmdutil.SetArgs(cmd, f.TenantArg(&o.tenant), f.PlanArg(&o.plan))
+	}, f.TenantArg(&o.tenant), f.PlanArg(&o.plan))
 	quota.Add(cmd)
 	period.Add(cmd, f)
-	f.ReadFlags(cmd)
 	return cmd
 }
 

@@ -23,7 +23,7 @@ type createOptions struct {
 func newCmdCreate(f *cmdutil.Factory, runF func(context.Context, *createOptions) error) *cobra.Command {
 	o := &createOptions{Factory: f}
 	var quota cmdutil.QuotaFlags
-	cmd := &cobra.Command{
+	cmd := f.ChangeCommand(&cobra.Command{
 		Use:   "create NAME --plan PLAN",
 		Short: "Create a tenant",
 		Long: `Create a tenant on a plan. Its name is 1 to 63 characters of a-z, 0-9 and -, and
@@ -41,12 +41,10 @@ The enterprise plan requires a quota: --per-minute and --per-day.`,
 			}
 			return runF(cmd.Context(), o)
 		},
-	}
-	cmdutil.SetArgs(cmd, cmdutil.Arg{Name: "NAME", Value: &o.name})
+	}, cmdutil.Arg{Name: "NAME", Value: &o.name})
 	cmd.Flags().StringVar(&o.plan, "plan", "", "the tenant's `PLAN`: free, pro, business or enterprise")
 	cmdutil.CompleteFlagFrom(cmd, "plan", f.PlanNames)
 	quota.Add(cmd)
-	f.ChangeFlags(cmd)
 	return cmd
 }
 

@@ -16,17 +16,15 @@ type listOptions struct {
 
 func newCmdList(f *cmdutil.Factory, runF func(context.Context, *listOptions) error) *cobra.Command {
 	o := &listOptions{Factory: f}
-	cmd := &cobra.Command{
+	cmd := f.ReadCommand(&cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List tenants by name",
 		Example: `  petstorectl tenant list
   petstorectl tenant list -o json | jq -r '.[] | select(.plan == "free") | .name'`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	cmdutil.SetArgs(cmd)
+	})
 	cmdutil.LimitFlag(cmd, &o.limit, cmdutil.DefaultLimit)
-	f.ReadFlags(cmd)
 	return cmd
 }
 

@@ -19,15 +19,12 @@ type resumeOptions struct {
 
 func newCmdResume(f *cmdutil.Factory, runF func(context.Context, *resumeOptions) error) *cobra.Command {
 	o := &resumeOptions{Factory: f}
-	cmd := &cobra.Command{
+	return f.ChangeCommand(&cobra.Command{
 		Use:     "resume TENANT",
 		Short:   "Resume a suspended tenant",
 		Example: `  petstorectl tenant resume acme --reason "paid"`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	cmdutil.SetArgs(cmd, f.TenantArg(&o.name))
-	f.ChangeFlags(cmd)
-	return cmd
+	}, f.TenantArg(&o.name))
 }
 
 func runResume(ctx context.Context, o *resumeOptions) error {

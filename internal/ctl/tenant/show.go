@@ -18,16 +18,13 @@ type showOptions struct {
 
 func newCmdShow(f *cmdutil.Factory, runF func(context.Context, *showOptions) error) *cobra.Command {
 	o := &showOptions{Factory: f}
-	cmd := &cobra.Command{
+	return f.ReadCommand(&cobra.Command{
 		Use:     "show TENANT",
 		Aliases: []string{"get", "view"},
 		Short:   "Show a tenant and its number of active keys",
 		Example: `  petstorectl tenant show acme`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	cmdutil.SetArgs(cmd, f.TenantArg(&o.name))
-	f.ReadFlags(cmd)
-	return cmd
+	}, f.TenantArg(&o.name))
 }
 
 // Details is a tenant with its number of active keys.

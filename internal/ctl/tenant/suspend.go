@@ -20,7 +20,7 @@ type suspendOptions struct {
 
 func newCmdSuspend(f *cmdutil.Factory, runF func(context.Context, *suspendOptions) error) *cobra.Command {
 	o := &suspendOptions{Factory: f}
-	cmd := &cobra.Command{
+	cmd := f.ChangeCommand(&cobra.Command{
 		Use:   "suspend TENANT",
 		Short: "Suspend a tenant: refuse all its keys",
 		Long: `Suspend a tenant: every server refuses all its keys within 100 ms, until the
@@ -34,9 +34,7 @@ The command asks for confirmation; scripts need --yes.`,
 			}
 			return runF(cmd.Context(), o)
 		},
-	}
-	cmdutil.SetArgs(cmd, f.TenantArg(&o.name))
-	f.ChangeFlags(cmd)
+	}, f.TenantArg(&o.name))
 	f.YesFlag(cmd)
 	return cmd
 }

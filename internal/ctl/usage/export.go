@@ -18,7 +18,7 @@ type exportOptions struct {
 
 func newCmdExport(f *cmdutil.Factory, runF func(context.Context, *exportOptions) error) *cobra.Command {
 	o := &exportOptions{Factory: f}
-	cmd := &cobra.Command{
+	cmd := f.ReadCommand(&cobra.Command{
 		Use:   "export",
 		Short: "Export a month for billing as CSV",
 		Long: `Export a UTC month for billing. Each row is a period during which a tenant was
@@ -32,10 +32,8 @@ tenant, should there be any, has a row without times and quota.`,
 		Example: `  petstorectl usage export --month 2026-11 > 2026-11.csv
   petstorectl usage export --month 2026-11 -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	cmdutil.SetArgs(cmd)
+	})
 	f.MonthFlag(cmd, &o.month)
-	f.ReadFlags(cmd)
 	return cmd
 }
 

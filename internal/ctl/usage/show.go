@@ -23,7 +23,7 @@ const showLimit = 1000
 
 func newCmdShow(f *cmdutil.Factory, runF func(context.Context, *showOptions) error) *cobra.Command {
 	o := &showOptions{Factory: f}
-	cmd := &cobra.Command{
+	cmd := f.ReadCommand(&cobra.Command{
 		Use:   "show [TENANT]",
 		Short: "Show the requests of a month",
 		Long: `Show the requests of a UTC month by tenant and plan. The plan is the one at the
@@ -32,13 +32,11 @@ time of the request: a tenant that changed plans has a row for each of them.`,
   petstorectl usage show --month 2026-11 --by plan -o csv
   petstorectl usage show acme --by day`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	cmdutil.SetArgs(cmd, f.TenantArg(&o.tenant).Optional())
+	}, f.TenantArg(&o.tenant).Optional())
 	f.MonthFlag(cmd, &o.month)
 	cmdutil.EnumFlag(cmd, &o.grouping, "by", "", "`GROUP` the rows by tenant, plan, key, day or hour",
 		store.ByTenant, store.ByPlan, store.ByKey, store.ByDay, store.ByHour)
 	cmdutil.LimitFlag(cmd, &o.limit, showLimit)
-	f.ReadFlags(cmd)
 	return cmd
 }
 

@@ -27,11 +27,9 @@ const (
 )
 
 // NewCmd returns the command why.
-func NewCmd(f *cmdutil.Factory) *cobra.Command { return newCmd(f, run) }
-
-func newCmd(f *cmdutil.Factory, runF func(context.Context, *options) error) *cobra.Command {
+func NewCmd(f *cmdutil.Factory) *cobra.Command {
 	o := &options{Factory: f}
-	cmd := &cobra.Command{
+	cmd := f.ReadCommand(&cobra.Command{
 		Use:   "why KEY-ID|REQUEST-ID|-",
 		Short: "Explain why a caller is refused",
 		Long: `Explain what the platform decides about a caller and why: the state of its key,
@@ -46,13 +44,9 @@ minute are in Redis or in the servers, not in the database.`,
 		Example: `  petstorectl why key_9Xb2LmQ0tR7sVw1Z
   petstorectl why d4s6v8qk3m5t0b2n7c1g -o json | jq -r .verdict
   petstorectl why - < found-in-a-log.txt`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}
-	cmdutil.SetArgs(cmd, cmdutil.Arg{
-		Name: "KEY-ID, REQUEST-ID or -", Value: &o.subject, Complete: f.KeyIDs, Check: cmdutil.CheckKeyID,
-	})
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+	}, cmdutil.Arg{Name: "KEY-ID, REQUEST-ID or -", Value: &o.subject, Complete: f.KeyIDs, Check: cmdutil.CheckKeyID})
 	cmdutil.LimitFlag(cmd, &o.limit, defaultLimit)
-	f.ReadFlags(cmd)
 	return cmd
 }
 

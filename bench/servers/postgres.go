@@ -7,6 +7,7 @@ import (
 
 	"petstore.example/internal/localpg"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/migrate"
 )
 
 // Postgres is a throwaway cluster.
@@ -24,7 +25,7 @@ func (p *Postgres) CreateDatabase(ctx context.Context, name string) (string, err
 		return "", err
 	}
 	url := p.URL("postgres", name)
-	return url, store.MigrateUp(ctx, url)
+	return url, migrate.Up(ctx, url)
 }
 
 // Settings returns the values of the settings, in the order of names.

@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/devfile"
 	"petstore.example/internal/localpg"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/migrate"
 )
 
 // devOptions are the options of `petstore dev`.
@@ -58,7 +59,7 @@ func runDev(ctx context.Context, o *devOptions) error {
 		return err
 	}
 	defer stop()
-	if err := store.MigrateUp(ctx, databaseURL); err != nil {
+	if err := migrate.Up(ctx, databaseURL); err != nil {
 		return err
 	}
 	note := devfile.File{

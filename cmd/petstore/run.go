@@ -14,6 +14,7 @@ import (
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/migrate"
 )
 
 // run serves on the sockets until ctx ends, and then stops in reverse order: each deferred call undoes the step above it. It calls
@@ -90,7 +91,7 @@ func openDatabase(ctx context.Context, url string) (*store.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w (PETSTORE_DATABASE_URL)", err)
 	}
-	if err := store.CheckSchema(ctx, url); err != nil {
+	if err := migrate.Check(ctx, url); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil

@@ -17,7 +17,7 @@ import (
 
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/keys"
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/migrate"
 	"petstore.example/internal/store/storetest"
 )
 
@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 			url := storetest.New(t).URL
 			e.Setenv("PETSTORE_DATABASE_URL", url)
 			e.Setenv("SILENT_URL", "postgres://jo@"+silence(t)+"/none?sslmode=disable")
-			status, err := store.MigrateStatus(t.Context(), url)
+			status, err := migrate.GetStatus(t.Context(), url)
 			e.Setenv("LATEST", fmt.Sprint(status.Latest))
 			e.Setenv("BEFORE", fmt.Sprint(status.Latest-1))
 			// Under the race detector a program waits for a second before it ends; there are hundreds.

@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/migrate"
 )
 
 // domainError is what an error of another package means here. Without a message the error speaks for itself.
@@ -24,8 +25,8 @@ type domainError struct {
 var domainErrors = []domainError{
 	{err: context.Canceled, code: ExitInterrupted},
 	{err: store.ErrUnavailable, code: ExitDatabase},
-	{err: store.ErrMigrationLocked, code: ExitDatabase},
-	{err: store.ErrSchemaNewer, code: ExitDatabase},
+	{err: migrate.ErrLocked, code: ExitDatabase},
+	{err: migrate.ErrNewer, code: ExitDatabase},
 	{plans.ErrTenantNotFound, ExitNotFound, `no tenant "{tenant}"`, "see: petstorectl tenant list"},
 	{plans.ErrPlanNotFound, ExitNotFound, `no plan "{plan}"`, "see: petstorectl plan list"},
 	{keys.ErrKeyNotFound, ExitNotFound, `no key "{key}"`, "see: petstorectl key list"},

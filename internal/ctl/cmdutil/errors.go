@@ -8,6 +8,7 @@ import (
 
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/migrate"
 )
 
 // Exit codes. Scripts rely on them: a code never gets another meaning.
@@ -61,7 +62,7 @@ func exitCode(err error) int {
 	if d := findDomainError(err); d != nil {
 		return d.code
 	}
-	if store.IsServerError(err) || errors.As(err, &store.DirtyError{}) {
+	if store.IsServerError(err) || errors.As(err, &migrate.DirtyError{}) {
 		return ExitDatabase
 	}
 	return ExitFailed

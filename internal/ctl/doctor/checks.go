@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/migrate"
 )
 
 const (
@@ -61,7 +62,7 @@ func unreachable(source cmdutil.DatabaseSource, err error) Finding {
 }
 
 func checkSchema(ctx context.Context, source cmdutil.DatabaseSource) Finding {
-	status, err := store.MigrateStatus(ctx, source.URL)
+	status, err := migrate.GetStatus(ctx, source.URL)
 	f := Finding{check: "schema", status: statusFail}
 	switch {
 	case err != nil:

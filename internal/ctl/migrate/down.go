@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/cmdutil"
-	"petstore.example/internal/store"
+	storemigrate "petstore.example/internal/store/migrate"
 )
 
 type downOptions struct {
@@ -58,7 +58,7 @@ func runDown(ctx context.Context, o *downOptions) error {
 		return err
 	}
 	if !o.DryRun {
-		if err := store.MigrateDown(ctx, url, o.steps); err != nil {
+		if err := storemigrate.Down(ctx, url, o.steps); err != nil {
 			return err
 		}
 	}

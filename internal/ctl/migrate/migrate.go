@@ -11,7 +11,7 @@ import (
 
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
-	"petstore.example/internal/store"
+	storemigrate "petstore.example/internal/store/migrate"
 	"petstore.example/migrations"
 )
 
@@ -23,15 +23,15 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 }
 
 // View shows the state of the schema.
-var View = output.View[store.MigrationStatus]{
-	{Name: "version", Value: func(s store.MigrationStatus) any { return int64(s.Version) }},
-	{Name: "latest", Value: func(s store.MigrationStatus) any { return int64(s.Latest) }},
-	{Name: "state", Value: func(s store.MigrationStatus) any { return state(s) }},
-	{Name: "pending", Value: func(s store.MigrationStatus) any { return s.Pending }},
+var View = output.View[storemigrate.Status]{
+	{Name: "version", Value: func(s storemigrate.Status) any { return int64(s.Version) }},
+	{Name: "latest", Value: func(s storemigrate.Status) any { return int64(s.Latest) }},
+	{Name: "state", Value: func(s storemigrate.Status) any { return state(s) }},
+	{Name: "pending", Value: func(s storemigrate.Status) any { return s.Pending }},
 }
 
 // state is up to date, behind, newer (than this program) or dirty (a migration failed).
-func state(s store.MigrationStatus) string {
+func state(s storemigrate.Status) string {
 	switch {
 	case s.Dirty:
 		return "dirty"
@@ -44,7 +44,7 @@ func state(s store.MigrationStatus) string {
 }
 
 // atVersion is the status that a dry run shows: that of the database at another version.
-func atVersion(s store.MigrationStatus, version uint) (store.MigrationStatus, error) {
+func atVersion(s storemigrate.Status, version uint) (storemigrate.Status, error) {
 	names, err := fs.Glob(migrations.FS, "*.up.sql")
 	if err != nil {
 		return s, err
@@ -60,7 +60,7 @@ func atVersion(s store.MigrationStatus, version uint) (store.MigrationStatus, er
 }
 
 // status reads the status of the database, and returns its URL.
-func status(ctx context.Context, f *cmdutil.Factory) (url string, s store.MigrationStatus, err error) {
+func status(ctx context.Context, f *cmdutil.Factory) (url string, s storemigrate.Status, err error) {
 	source, err := f.FindDatabase()
 	if err != nil {
 		return "", s, err
@@ -69,14 +69,14 @@ func status(ctx context.Context, f *cmdutil.Factory) (url string, s store.Migrat
 	if _, err := f.DB(ctx); err != nil {
 		return "", s, err
 	}
-	if s, err = store.MigrateStatus(ctx, source.URL); err != nil {
+	if s, err = storemigrate.GetStatus(ctx, source.URL); err != nil {
 		err = source.Explain(err)
 	}
 	return source.URL, s, err
 }
 
 // printChanged prints the status after a change to a version.
-func printChanged(ctx context.Context, f *cmdutil.Factory, before store.MigrationStatus, version uint) error {
+func printChanged(ctx context.Context, f *cmdutil.Factory, before storemigrate.Status, version uint) error {
 	after, err := atVersion(before, version)
 	if !f.DryRun {
 		_, after, err = status(ctx, f)

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/cmdutil"
-	"petstore.example/internal/store"
+	storemigrate "petstore.example/internal/store/migrate"
 )
 
 func newCmdUp(f *cmdutil.Factory) *cobra.Command {
@@ -27,7 +27,7 @@ func runUp(ctx context.Context, f *cmdutil.Factory) error {
 		return err
 	}
 	if !f.DryRun {
-		if err := store.MigrateUp(ctx, url); err != nil {
+		if err := storemigrate.Up(ctx, url); err != nil {
 			return err
 		}
 	}

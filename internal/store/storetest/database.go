@@ -17,7 +17,7 @@ import (
 	"github.com/lib/pq"
 
 	"petstore.example/internal/localpg"
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/migrate"
 	"petstore.example/migrations"
 )
 
@@ -137,7 +137,7 @@ func (c *cluster) makeTemplate(ctx context.Context) error {
 	if _, err := c.admin.ExecContext(ctx, "create database "+c.template); err != nil {
 		return err
 	}
-	if err := store.MigrateUp(ctx, c.server.URL("postgres", c.template)); err != nil {
+	if err := migrate.Up(ctx, c.server.URL("postgres", c.template)); err != nil {
 		return err
 	}
 	_, err = c.admin.ExecContext(ctx, makeAPILogin+"; alter database "+pq.QuoteIdentifier(c.template)+" allow_connections false")

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/localpg"
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/migrate"
 )
 
 // PrivateServer is a PostgreSQL of one test's own with one migrated database, for the test to disturb. Its addresses stay the
@@ -35,7 +35,7 @@ func NewServer(t testing.TB) *PrivateServer {
 	t.Cleanup(p.Stop)
 	p.Start()
 	p.Database = *database(p.server, "postgres")
-	if err := errors.Join(store.MigrateUp(t.Context(), p.URL), p.exec(t.Context(), makeAPILogin)); err != nil {
+	if err := errors.Join(migrate.Up(t.Context(), p.URL), p.exec(t.Context(), makeAPILogin)); err != nil {
 		t.Fatalf("test server: %v", err)
 	}
 	return p

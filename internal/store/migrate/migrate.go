@@ -1,4 +1,6 @@
-package store
+// Package migrate brings a database's schema to the version that this program needs, with golang-migrate. It adds a lock with
+// a bounded wait, and sets the version back when Postgres refuses a migration.
+package migrate
 
 import (
 	"context"
@@ -19,24 +21,24 @@ import (
 	"petstore.example/migrations"
 )
 
-// ErrMigrationLocked says that another process was migrating the database for longer than is worth waiting for.
-var ErrMigrationLocked = errors.New("another process is migrating the database; try again when it is done")
+// ErrLocked: another process is migrating the database, and did not finish within the time to wait.
+var ErrLocked = errors.New("another process is migrating the database; try again when it is done")
 
-// ErrSchemaNewer says that the database was migrated by a newer release than this one.
-var ErrSchemaNewer = errors.New("the database is newer than this program")
+// ErrNewer: a newer release than this one migrated the database.
+var ErrNewer = errors.New("the database is newer than this program")
 
-// MigrateUp applies all migrations that the database lacks, each in a transaction of its own. One that Postgres refuses takes no
-// effect, and leaves the database at the version before it. Processes that migrate at the same time wait for each other, up to 15 s
-// (ErrMigrationLocked). ctx is heeded while waiting and between two migrations.
-func MigrateUp(ctx context.Context, databaseURL string) error {
+// Up applies all pending migrations, each in a transaction of its own. One that Postgres refuses takes no effect, and leaves the
+// database at the version before it. Processes that migrate at the same time wait for each other, up to 15 s (ErrLocked).
+// Up stops when ctx ends, but not in the middle of a migration.
+func Up(ctx context.Context, databaseURL string) error {
 	if err := newMigrator(migrations.FS).up(ctx, databaseURL); err != nil {
 		return fmt.Errorf("migrate up: %w", err)
 	}
 	return nil
 }
 
-// MigrateDown takes back the last migrations, steps of them. It refuses, and changes nothing, when fewer have been applied.
-func MigrateDown(ctx context.Context, databaseURL string, steps int) error {
+// Down reverts the last migrations, steps of them. When fewer have been applied it returns an error and changes nothing.
+func Down(ctx context.Context, databaseURL string, steps int) error {
 	if err := newMigrator(migrations.FS).down(ctx, databaseURL, steps); err != nil {
 		return fmt.Errorf("migrate down: %w", err)
 	}
@@ -44,13 +46,13 @@ func MigrateDown(ctx context.Context, databaseURL string, steps int) error {
 }
 
 type migrator struct {
-	files    fs.FS
-	lockWait time.Duration // for another process
-	tableTry time.Duration // for a table that someone else works on
+	files       fs.FS
+	lockWait    time.Duration // for another migrating process
+	lockTimeout time.Duration // for a table that others use
 }
 
 func newMigrator(files fs.FS) migrator {
-	return migrator{files: files, lockWait: 15 * time.Second, tableTry: 10 * time.Second}
+	return migrator{files: files, lockWait: 15 * time.Second, lockTimeout: 10 * time.Second}
 }
 
 func (g migrator) up(ctx context.Context, databaseURL string) error {
@@ -75,7 +77,7 @@ func (g migrator) down(ctx context.Context, databaseURL string, steps int) error
 type migration struct {
 	*migrate.Migrate
 	steps  []step
-	status MigrationStatus
+	status Status
 }
 
 // run calls fn with the database locked against other migrating processes.
@@ -106,11 +108,11 @@ func (g migrator) run(ctx context.Context, databaseURL string, fn func(migration
 	return fn(migration{Migrate: m, steps: steps, status: status})
 }
 
-// longestMigration is when a migration counts as lost rather than slow.
+// longestMigration is after which a migration counts as lost, not slow.
 const longestMigration = time.Hour
 
-// connect opens one connection of its own, on which an answer may take as long as patience.
-func connect(ctx context.Context, databaseURL string, patience time.Duration) (*sql.Conn, func(), error) {
+// connect opens a connection that is not in the pool, on which a reply may take as long as readTimeout.
+func connect(ctx context.Context, databaseURL string, readTimeout time.Duration) (*sql.Conn, func(), error) {
 	cfg, err := pq.NewConfig(databaseURL)
 	if err != nil {
 		return nil, nil, errBadURL
@@ -119,7 +121,7 @@ func connect(ctx context.Context, databaseURL string, patience time.Duration) (*
 	if err != nil {
 		return nil, nil, errBadURL
 	}
-	connector.Dialer(pgconn.Dialer{ReadTimeout: patience})
+	connector.Dialer(pgconn.Dialer{ReadTimeout: readTimeout})
 	db := sql.OpenDB(connector)
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -132,9 +134,9 @@ func connect(ctx context.Context, databaseURL string, patience time.Duration) (*
 // errBadURL replaces the driver's error, which may quote the address, and with it the password.
 var errBadURL = errors.New("the database URL cannot be read")
 
-// lock takes the lock that golang-migrate takes too, which a session may do twice; it goes with the connection. Asking again and
-// again, rather than in one statement that waits, is bounded, and leaves the waiting processes without a snapshot for which
-// create index concurrently in the migrating one would wait in turn.
+// lock takes the advisory lock that golang-migrate takes again; it ends with the connection. lock polls instead of waiting in
+// one statement: the wait is then bounded, and the waiting session holds no snapshot, for which create index concurrently in
+// the migrating session would wait.
 func (g migrator) lock(ctx context.Context, conn *sql.Conn) error {
 	var name, schema string
 	if err := conn.QueryRowContext(ctx, `select current_database(), current_schema()`).Scan(&name, &schema); err != nil {
@@ -153,7 +155,7 @@ func (g migrator) lock(ctx context.Context, conn *sql.Conn) error {
 			break
 		}
 		if time.Now().After(end) {
-			return ErrMigrationLocked
+			return ErrLocked
 		}
 		select {
 		case <-ctx.Done():
@@ -161,7 +163,7 @@ func (g migrator) lock(ctx context.Context, conn *sql.Conn) error {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	_, err = conn.ExecContext(ctx, `select set_config('lock_timeout', $1, false)`, fmt.Sprintf("%dms", g.tableTry.Milliseconds()))
+	_, err = conn.ExecContext(ctx, `select set_config('lock_timeout', $1, false)`, fmt.Sprintf("%dms", g.lockTimeout.Milliseconds()))
 	return pgconn.Translate(err)
 }
 
@@ -177,9 +179,9 @@ func (g migrator) library(ctx context.Context, conn *sql.Conn) (*migrate.Migrate
 	return migrate.NewWithInstance("iofs", files, "postgres", driver)
 }
 
-// attempt runs fn. When Postgres refuses a migration, its transaction has been undone, and only the mark "dirty" is left; the
-// version is then set back to the one that rollback names for the failed target. When the connection broke, nobody knows whether
-// the transaction took effect, and the mark stays.
+// attempt runs fn. When Postgres refuses a migration, its transaction is rolled back and only the dirty flag is left: attempt sets
+// the version to the one that rollback returns for the failed target. When the connection broke, nobody knows whether the
+// transaction was committed, and the flag stays.
 func (r migration) attempt(ctx context.Context, fn func(*migrate.Migrate) error, rollback func(target int) int) error {
 	stop := context.AfterFunc(ctx, func() { r.GracefulStop <- true })
 	defer stop()
@@ -187,7 +189,7 @@ func (r migration) attempt(ctx context.Context, fn func(*migrate.Migrate) error,
 	if err == nil || errors.Is(err, migrate.ErrNoChange) {
 		return ctx.Err()
 	}
-	cause := refusal(err)
+	cause := postgresError(err)
 	if cause == nil {
 		return err
 	}
@@ -199,8 +201,8 @@ func (r migration) attempt(ctx context.Context, fn func(*migrate.Migrate) error,
 	return errors.Join(fmt.Errorf("between %s and %s: %w", r.name(back), r.name(target), cause), r.Force(back))
 }
 
-// refusal returns what Postgres said about a migration, nil when the failure was something else.
-func refusal(err error) error {
+// postgresError returns the error of Postgres about a migration, nil when the failure was something else.
+func postgresError(err error) error {
 	var failed database.Error
 	if !errors.As(err, &failed) {
 		return nil
@@ -215,7 +217,7 @@ func refusal(err error) error {
 	return e
 }
 
-// version is the version that is recorded, database.NilVersion when there is none.
+// version returns the recorded version, database.NilVersion when there is none.
 func (r migration) version() (version int, dirty bool, err error) {
 	v, dirty, err := r.Version()
 	if errors.Is(err, migrate.ErrNilVersion) {

@@ -1,4 +1,4 @@
-package store_test
+package migrate_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petstore.example/internal/store"
+	"petstore.example/internal/store/migrate"
 	"petstore.example/internal/store/storetest"
 )
 
@@ -50,11 +50,11 @@ var threeSteps = files(
 	"0003_c.up.sql", "create table c (n int)", "0003_c.down.sql", "drop table c",
 )
 
-func newMigrator(files fstest.MapFS) store.Migrator {
-	return store.NewMigrator(files, 10*time.Second)
+func newMigrator(files fstest.MapFS) migrate.Migrator {
+	return migrate.NewMigrator(files, 10*time.Second)
 }
 
-func wantStatus(t *testing.T, m store.Migrator, url string, want store.MigrationStatus) {
+func wantStatus(t *testing.T, m migrate.Migrator, url string, want migrate.Status) {
 	t.Helper()
 	got, err := m.Status(t.Context(), url)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -62,50 +62,50 @@ func wantStatus(t *testing.T, m store.Migrator, url string, want store.Migration
 	}
 }
 
-func TestMigrateUpAndDown(t *testing.T) {
+func TestUpAndDown(t *testing.T) {
 	t.Parallel()
 	url, _ := emptySchema(t)
 	m := newMigrator(threeSteps)
-	wantStatus(t, m, url, store.MigrationStatus{Latest: 3, Pending: []string{"0001_a", "0002_b", "0003_c"}})
+	wantStatus(t, m, url, migrate.Status{Latest: 3, Pending: []string{"0001_a", "0002_b", "0003_c"}})
 	for range 2 { // the second time there is nothing to do
 		if err := m.Up(t.Context(), url); err != nil {
 			t.Fatal(err)
 		}
-		wantStatus(t, m, url, store.MigrationStatus{Version: 3, Latest: 3})
+		wantStatus(t, m, url, migrate.Status{Version: 3, Latest: 3})
 	}
 	if err := m.Down(t.Context(), url, 2); err != nil {
 		t.Fatal(err)
 	}
-	wantStatus(t, m, url, store.MigrationStatus{Version: 1, Latest: 3, Pending: []string{"0002_b", "0003_c"}})
+	wantStatus(t, m, url, migrate.Status{Version: 1, Latest: 3, Pending: []string{"0002_b", "0003_c"}})
 	for _, steps := range []int{2, 0, -1} {
 		if err := m.Down(t.Context(), url, steps); err == nil {
 			t.Errorf("down %d is not refused", steps)
 		}
 	}
-	wantStatus(t, m, url, store.MigrationStatus{Version: 1, Latest: 3, Pending: []string{"0002_b", "0003_c"}})
+	wantStatus(t, m, url, migrate.Status{Version: 1, Latest: 3, Pending: []string{"0002_b", "0003_c"}})
 	if err := m.Down(t.Context(), url, 1); err != nil {
 		t.Fatal(err)
 	}
-	wantStatus(t, m, url, store.MigrationStatus{Latest: 3, Pending: []string{"0001_a", "0002_b", "0003_c"}})
+	wantStatus(t, m, url, migrate.Status{Latest: 3, Pending: []string{"0001_a", "0002_b", "0003_c"}})
 }
 
 func TestMigrateTheRealOnesDownAndUp(t *testing.T) {
 	t.Parallel()
 	url := storetest.New(t).URL
-	full, err := store.MigrateStatus(t.Context(), url)
+	full, err := migrate.GetStatus(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if full.Version != full.Latest || len(full.Pending) > 0 {
 		t.Fatalf("a test's database is at %+v", full)
 	}
-	if err := store.MigrateDown(t.Context(), url, int(full.Latest)); err != nil {
+	if err := migrate.Down(t.Context(), url, int(full.Latest)); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.MigrateUp(t.Context(), url); err != nil {
+	if err := migrate.Up(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
-	again, err := store.MigrateStatus(t.Context(), url)
+	again, err := migrate.GetStatus(t.Context(), url)
 	if diff := cmp.Diff(full, again); err != nil || diff != "" {
 		t.Errorf("error %v; after down and up: %s", err, diff)
 	}
@@ -123,13 +123,13 @@ func TestRefusedMigrationTakesNoEffect(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "between 0001_a and 0002_b: ") || !strings.Contains(err.Error(), "division by zero") {
 		t.Errorf("got %v, want the migration and what Postgres says", err)
 	}
-	wantStatus(t, m, url, store.MigrationStatus{Version: 1, Latest: 2, Pending: []string{"0002_b"}})
+	wantStatus(t, m, url, migrate.Status{Version: 1, Latest: 2, Pending: []string{"0002_b"}})
 
 	err = m.Down(t.Context(), url, 1)
 	if err == nil || !strings.Contains(err.Error(), "between 0001_a and the empty database: ") {
 		t.Errorf("got %v, want the migration", err)
 	}
-	wantStatus(t, m, url, store.MigrationStatus{Version: 1, Latest: 2, Pending: []string{"0002_b"}})
+	wantStatus(t, m, url, migrate.Status{Version: 1, Latest: 2, Pending: []string{"0002_b"}})
 
 	if err := newMigrator(threeSteps).Up(t.Context(), url); err != nil {
 		t.Errorf("once mended: %v", err)
@@ -143,12 +143,12 @@ func TestMigrateFromStatesThatNeedAPerson(t *testing.T) {
 	}{
 		"dirty": {
 			`update schema_migrations set version = 2, dirty = true`,
-			"the database is dirty at version 2: migration 0002_b was broken off. If its changes are there, run in psql: " +
+			"the database is dirty at version 2: migration 0002_b was interrupted. If its changes are there, run in psql: " +
 				"update schema_migrations set dirty = false; if not: update schema_migrations set version = 1, dirty = false; then migrate again",
 		},
 		"dirty at the first": {
 			`update schema_migrations set version = 1, dirty = true`,
-			"the database is dirty at version 1: migration 0001_a was broken off. If its changes are there, run in psql: " +
+			"the database is dirty at version 1: migration 0001_a was interrupted. If its changes are there, run in psql: " +
 				"update schema_migrations set dirty = false; if not: delete from schema_migrations; then migrate again",
 		},
 		"newer": {
@@ -193,7 +193,7 @@ func TestMigrateInSeveralProcesses(t *testing.T) {
 		})
 	}
 	all.Wait()
-	wantStatus(t, m, url, store.MigrationStatus{Version: 2, Latest: 2})
+	wantStatus(t, m, url, migrate.Status{Version: 2, Latest: 2})
 }
 
 func TestMigrateWaitsOnlySoLong(t *testing.T) {
@@ -217,9 +217,9 @@ func TestMigrateWaitsOnlySoLong(t *testing.T) {
 		}
 	}
 
-	hasty := store.NewMigrator(threeSteps, 50*time.Millisecond)
-	if err := hasty.Up(t.Context(), url); !errors.Is(err, store.ErrMigrationLocked) {
-		t.Errorf("got %v, want %v", err, store.ErrMigrationLocked)
+	hasty := migrate.NewMigrator(threeSteps, 50*time.Millisecond)
+	if err := hasty.Up(t.Context(), url); !errors.Is(err, migrate.ErrLocked) {
+		t.Errorf("got %v, want %v", err, migrate.ErrLocked)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -246,18 +246,37 @@ func TestMigrateWaitsOnlySoLongForATable(t *testing.T) {
 	if _, err := tx.ExecContext(t.Context(), `select from gate`); err != nil {
 		t.Fatal(err)
 	}
-	m := store.NewMigrator(files("0001_a.up.sql", "alter table gate add m int"), 50*time.Millisecond)
+	m := migrate.NewMigrator(files("0001_a.up.sql", "alter table gate add m int"), 50*time.Millisecond)
 	if err := m.Up(t.Context(), url); err == nil || !strings.Contains(err.Error(), "lock timeout") {
 		t.Errorf("got %v, want a lock timeout", err)
 	}
-	wantStatus(t, m, url, store.MigrationStatus{Latest: 1, Pending: []string{"0001_a"}})
+	wantStatus(t, m, url, migrate.Status{Latest: 1, Pending: []string{"0001_a"}})
 }
 
 func TestMigrateNamesNoPassword(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"postgres://u:geheim@127.0.0.1:1/x?sslmode=disable", "postgres://u:geheim@%zz/x", "password=geheim host"} {
-		if _, err := store.MigrateStatus(t.Context(), url); err == nil || strings.Contains(err.Error(), "geheim") {
+		if _, err := migrate.GetStatus(t.Context(), url); err == nil || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("got %v, want an error without the password", err)
 		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	url, db := emptySchema(t)
+	if err := migrate.Check(t.Context(), url); err == nil || !strings.Contains(err.Error(), "petstorectl migrate up") {
+		t.Errorf("an empty schema: %v, want what to do", err)
+	}
+	if err := migrate.Up(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	if err := migrate.Check(t.Context(), url); err != nil {
+		t.Errorf("a migrated schema: %v", err)
+	}
+	run(t, db, `update schema_migrations set dirty = true`)
+	var dirty migrate.DirtyError
+	if err := migrate.Check(t.Context(), url); !errors.As(err, &dirty) {
+		t.Errorf("an interrupted migration: %v, want DirtyError", err)
 	}
 }

@@ -1,4 +1,4 @@
-package store
+package migrate
 
 import (
 	"context"
@@ -15,39 +15,39 @@ import (
 	"petstore.example/migrations"
 )
 
-// MigrationStatus tells how far a database has been migrated.
-type MigrationStatus struct {
+// Status says how far a database has been migrated.
+type Status struct {
 	Version uint     // the last migration applied, 0 for an empty database
-	Latest  uint     // the last one that this program has
-	Dirty   bool     // a migration was broken off, and nobody knows whether it took effect
-	Pending []string // the migrations to come, by file name without ".up.sql"
+	Latest  uint     // the last migration that this program has
+	Dirty   bool     // a migration was interrupted, and may or may not have taken effect
+	Pending []string // the migrations to apply, by file name without ".up.sql"
 }
 
-// MigrateStatus reads how far the database has been migrated. It changes nothing.
-func MigrateStatus(ctx context.Context, databaseURL string) (MigrationStatus, error) {
+// GetStatus reads how far the database has been migrated. It changes nothing.
+func GetStatus(ctx context.Context, databaseURL string) (Status, error) {
 	status, err := newMigrator(migrations.FS).status(ctx, databaseURL)
 	if err != nil {
-		return MigrationStatus{}, fmt.Errorf("migrate status: %w", err)
+		return Status{}, fmt.Errorf("migrate status: %w", err)
 	}
 	return status, nil
 }
 
-func (g migrator) status(ctx context.Context, databaseURL string) (MigrationStatus, error) {
+func (g migrator) status(ctx context.Context, databaseURL string) (Status, error) {
 	steps, err := readSteps(g.files)
 	if err != nil {
-		return MigrationStatus{}, err
+		return Status{}, err
 	}
 	conn, closeAll, err := connect(ctx, databaseURL, pgconn.StaffTimeout)
 	if err != nil {
-		return MigrationStatus{}, err
+		return Status{}, err
 	}
 	defer closeAll()
 	return readStatus(ctx, conn, steps)
 }
 
-// CheckSchema returns an error that says what to do when the database is not as far migrated as this program needs, or
-// when a migration was broken off (DirtyError).
-func CheckSchema(ctx context.Context, databaseURL string) error {
+// Check returns an error that says what to do when the database lacks migrations that this program needs, or when a migration
+// was interrupted (DirtyError).
+func Check(ctx context.Context, databaseURL string) error {
 	g := newMigrator(migrations.FS)
 	status, err := g.status(ctx, databaseURL)
 	switch {
@@ -69,7 +69,7 @@ type step struct {
 	name    string
 }
 
-// readSteps lists the migrations in their order.
+// readSteps lists the migrations in order.
 func readSteps(files fs.FS) ([]step, error) {
 	names, err := fs.Glob(files, "*.up.sql")
 	if err != nil {
@@ -87,18 +87,18 @@ func readSteps(files fs.FS) ([]step, error) {
 	return steps, nil
 }
 
-func readStatus(ctx context.Context, conn *sql.Conn, steps []step) (MigrationStatus, error) {
+func readStatus(ctx context.Context, conn *sql.Conn, steps []step) (Status, error) {
 	var version int64
-	var status MigrationStatus
+	var status Status
 	var begun bool
 	err := conn.QueryRowContext(ctx, `select to_regclass('schema_migrations') is not null`).Scan(&begun)
 	if err == nil && begun {
 		err = conn.QueryRowContext(ctx, `select version, dirty from schema_migrations`).Scan(&version, &status.Dirty)
 	}
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return MigrationStatus{}, pgconn.Translate(err)
+		return Status{}, pgconn.Translate(err)
 	}
-	status.Version = uint(max(version, 0)) // -1 stands for a broken way down from the first migration
+	status.Version = uint(max(version, 0)) // -1: reverting the first migration was interrupted
 	for _, s := range steps {
 		status.Latest = s.version
 		if s.version > status.Version {
@@ -108,11 +108,11 @@ func readStatus(ctx context.Context, conn *sql.Conn, steps []step) (MigrationSta
 	return status, nil
 }
 
-// check refuses the states from which no migration may start.
-func (s MigrationStatus) check(steps []step) error {
+// check returns an error for a status from which no migration may start.
+func (s Status) check(steps []step) error {
 	if s.Version > s.Latest {
 		return fmt.Errorf("%w: it is at version %d, this program knows %d: use the release that migrated it, or a later one",
-			ErrSchemaNewer, s.Version, s.Latest)
+			ErrNewer, s.Version, s.Latest)
 	}
 	if s.Dirty {
 		return DirtyError{Version: s.Version, steps: steps}
@@ -120,8 +120,8 @@ func (s MigrationStatus) check(steps []step) error {
 	return nil
 }
 
-// DirtyError says that a migration was broken off, by a crash or a lost connection, after it had begun and before its end was
-// recorded. Each migration is one transaction, so it took effect wholly or not at all; which of them, someone has to look.
+// DirtyError: a migration was interrupted by a crash or a lost connection, after it began and before its end was recorded. Each
+// migration is one transaction, so it took effect wholly or not at all. Somebody has to look which.
 type DirtyError struct {
 	Version uint
 	steps   []step
@@ -138,7 +138,7 @@ func (e DirtyError) Error() string {
 			before = fmt.Sprintf("update schema_migrations set version = %d, dirty = false", e.steps[i-1].version)
 		}
 	}
-	return fmt.Sprintf("the database is dirty at version %d: migration %s was broken off. "+
+	return fmt.Sprintf("the database is dirty at version %d: migration %s was interrupted. "+
 		"If its changes are there, run in psql: update schema_migrations set dirty = false; if not: %s; then migrate again",
 		e.Version, name, before)
 }

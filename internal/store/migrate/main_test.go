@@ -1,0 +1,11 @@
+package migrate_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"petstore.example/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(storetest.Suite{M: m}) }

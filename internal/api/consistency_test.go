@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/contract"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 )
@@ -28,23 +29,28 @@ func stateOf(t *testing.T, rec *httptest.ResponseRecorder, now time.Time) map[st
 	return state
 }
 
-// onLimiters runs a test over two servers, which count together, by every limiter.
+// onLimiters runs a test over two servers, which count together, by every limiter and with the fast path on and off.
 func onLimiters(t *testing.T, test func(t *testing.T, servers [2]*world)) {
 	for name, limiters := range map[string]func(*testing.T) [2]plans.Limiter{
 		"memory": func(*testing.T) [2]plans.Limiter { m := plans.NewMemory(); return [2]plans.Limiter{m, m} },
 		"redis":  overRedis,
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			shared := limiters(t)
-			var servers [2]*world
-			servers[0] = newWorld(t, func(c *Config) { c.Limiter = shared[0] })
-			servers[1] = newWorld(t, func(c *Config) {
-				c.Limiter, c.Clock, c.Directory, c.Pets = shared[1], servers[0].clock, servers[0].directory, servers[0].pets
+		for mode := range contract.Modes {
+			t.Run(name+", fast path "+mode, func(t *testing.T) {
+				t.Parallel()
+				shared := limiters(t)
+				var servers [2]*world
+				servers[0] = newWorld(t, func(c *Config) { c.Limiter = shared[0] })
+				servers[1] = newWorld(t, func(c *Config) {
+					c.Limiter, c.Clock, c.Directory, c.Pets = shared[1], servers[0].clock, servers[0].directory, servers[0].pets
+				})
+				for i, w := range servers {
+					w.limiter = shared[i]
+					w.Handler = contract.Remote(t, w.Handler, mode, strings.Split(exposedHeaders[0], ", ")...)
+				}
+				test(t, servers)
 			})
-			servers[0].limiter, servers[1].limiter = shared[0], shared[1]
-			test(t, servers)
-		})
+		}
 	}
 }
 

@@ -1,46 +1,18 @@
 package api
 
 import (
-	"errors"
 	"io"
-	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"petstore.example/internal/httpfast"
+	"petstore.example/internal/contract"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
-)
-
-// listen serves the handler, on a listener that prepare makes of a plain one, and returns the base of its addresses.
-func listen(t *testing.T, h http.Handler, prepare func(*http.Server, net.Listener) net.Listener) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &http.Server{Handler: h, DisableGeneralOptionsHandler: true}
-	base := "http://" + l.Addr().String()
-	l = prepare(s, l)
-	done := make(chan error, 1)
-	go func() { done <- s.Serve(l) }()
-	t.Cleanup(func() {
-		_ = s.Close()
-		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
-			t.Error(err)
-		}
-	})
-	return base
-}
-
-// The ways to serve.
-var (
-	netHTTP  = func(_ *http.Server, l net.Listener) net.Listener { return l }
-	fastPath = func(s *http.Server, l net.Listener) net.Listener { return httpfast.WrapServer(s, l) }
 )
 
 // watcher is a middleware. It notes the headers as a ResponseWriter that wraps another sees them when they are written, and as the
@@ -116,14 +88,14 @@ func TestHeadersEverywhere(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
 	t.Cleanup(client.CloseIdleConnections)
 	slow, fast := &watcher{Handler: w}, &watcher{Handler: w}
-	slowURL, fastURL := listen(t, slow, netHTTP), listen(t, fast, fastPath)
+	slowURL, fastURL := contract.Listen(t, slow, "off"), contract.Listen(t, fast, "on")
 	tag := header(w.list(t, "?limit=2"), "ETag")
 	w.directory.change(t, w.other, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 3, Quota: plans.Quota{PerMinute: 0, PerDay: 1}} })
-	ask := func(m *watcher, base string, r *http.Request) response {
+	ask := func(m *watcher, base *url.URL, r *http.Request) response {
 		r = r.Clone(t.Context())
 		r.RequestURI = ""
 		var err error
-		if r.URL, err = r.URL.Parse(base + r.URL.RequestURI()); err != nil {
+		if r.URL, err = base.Parse(r.URL.RequestURI()); err != nil {
 			t.Fatal(err)
 		}
 		res, err := client.Do(r)

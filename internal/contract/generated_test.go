@@ -37,6 +37,7 @@ type house struct {
 	http.Handler
 	document     *Document
 	key          string
+	remote       bool
 	pets, orders []string
 }
 
@@ -136,12 +137,17 @@ func (h *house) ask(req *http.Request, body []byte) (int, error) {
 	return rec.Code, err
 }
 
-// cases is how many requests of each kind are made of each operation; a tenth of them without a good key.
-func cases() int {
+// cases is how many requests of each kind are made of each operation; a tenth of them without a good key. Over the network it is a
+// twentieth of that.
+func (h *house) cases() int {
+	n := 2_000
 	if os.Getenv("PETSTORE_SOAK") != "" {
-		return 20_000
+		n = 20_000
 	}
-	return 2_000
+	if h.remote {
+		n /= 20
+	}
+	return n
 }
 
 // TestGenerated: what the document allows is done, what it forbids is refused with an Error, and without a good key nothing is
@@ -149,6 +155,18 @@ func cases() int {
 func TestGenerated(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
+	h.testOperations(t)
+	for mode := range Modes {
+		t.Run("fast path "+mode, func(t *testing.T) {
+			t.Parallel()
+			remote := *h
+			remote.Handler, remote.remote = Remote(t, h.Handler, mode), true
+			remote.testOperations(t)
+		})
+	}
+}
+
+func (h *house) testOperations(t *testing.T) {
 	for _, o := range h.document.Operations {
 		t.Run(o.ID, func(t *testing.T) {
 			t.Parallel()
@@ -163,7 +181,7 @@ func TestGenerated(t *testing.T) {
 
 func (h *house) sendGood(t *testing.T, o *Operation) {
 	r, counts := h.requests(t, o), tally{}
-	for range cases() {
+	for range h.cases() {
 		req, body := r.request(t.Context(), r.good(), h.key)
 		status, err := h.ask(req, body)
 		counts[strconv.Itoa(status)]++
@@ -176,7 +194,7 @@ func (h *house) sendGood(t *testing.T, o *Operation) {
 
 func (h *house) sendBad(t *testing.T, o *Operation) {
 	r, counts := h.requests(t, o), tally{}
-	for range cases() {
+	for range h.cases() {
 		s, f := r.bad()
 		req, body := r.request(t.Context(), s, h.key)
 		status, err := h.ask(req, body)
@@ -198,7 +216,7 @@ func (h *house) sendWithoutKey(t *testing.T, o *Operation) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range cases() / 10 {
+	for range h.cases() / 10 {
 		s := r.good()
 		if r.chance(50) {
 			if bad, f := r.bad(); !slices.Contains(f.wants, http.StatusRequestURITooLong) {

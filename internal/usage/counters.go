@@ -18,11 +18,8 @@ const maxBatch = 500
 type shard struct {
 	mu       sync.Mutex
 	counters map[Bucket]*counter
-	// most is how many counters the map has held: it keeps room for them.
+	// most is the most counters that the map has held: it keeps room for them.
 	most int
-	// latest is the counter that was counted in last, nil for none, and latestBucket its bucket: a key that is busy is found without hashing.
-	latest       *counter
-	latestBucket Bucket
 }
 
 type counter struct {
@@ -35,28 +32,18 @@ type counter struct {
 func (s *shard) add(bucket Bucket, at time.Time, admitted, refused int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.latest
-	if t == nil || s.latestBucket != bucket {
-		t = s.counter(bucket)
-		s.latest, s.latestBucket = t, bucket
-	}
-	t.touched = true
-	t.admitted += admitted
-	t.refused += refused
-	if at.After(t.lastUsed) {
-		t.lastUsed = at
-	}
-}
-
-// counter returns the bucket's, a new one where there is none. The caller holds s.mu.
-func (s *shard) counter(bucket Bucket) *counter {
-	t, ok := s.counters[bucket]
+	c, ok := s.counters[bucket]
 	if !ok {
-		t = &counter{}
-		s.counters[bucket] = t
+		c = &counter{}
+		s.counters[bucket] = c
 		s.most = max(s.most, len(s.counters))
 	}
-	return t
+	c.touched = true
+	c.admitted += admitted
+	c.refused += refused
+	if at.After(c.lastUsed) {
+		c.lastUsed = at
+	}
 }
 
 // collect moves the counts into new batches. The caller holds m.flushing.
@@ -89,20 +76,19 @@ func split[T any](all []T) (share, rest []T) {
 func (s *shard) drainInto(counts []Count, used map[string]time.Time) []Count {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.latest = nil // It may be dropped.
-	for bucket, t := range s.counters {
-		if !t.touched {
+	for bucket, c := range s.counters {
+		if !c.touched {
 			delete(s.counters, bucket)
 			continue
 		}
 		// A request that came and was given back within one batch leaves nothing to add.
-		if t.admitted != 0 || t.refused != 0 {
-			counts = append(counts, Count{Bucket: bucket, Admitted: t.admitted, Refused: t.refused})
+		if c.admitted != 0 || c.refused != 0 {
+			counts = append(counts, Count{Bucket: bucket, Admitted: c.admitted, Refused: c.refused})
 		}
-		if t.lastUsed.After(used[bucket.KeyID]) {
-			used[bucket.KeyID] = t.lastUsed
+		if c.lastUsed.After(used[bucket.KeyID]) {
+			used[bucket.KeyID] = c.lastUsed
 		}
-		*t = counter{}
+		*c = counter{}
 	}
 	s.shrink()
 	return counts

@@ -20,8 +20,8 @@ type Record struct {
 	Refusals []usage.RefusalRecord
 }
 
-// Verdict returns what the API answers to the key's next request, in the environment that the key is for. The counters
-// of a minute are not recorded: a minute that is used up is known from the latest refusal.
+// Verdict returns what the API answers to the key's next request, in the environment that the key is for. The
+// counters of a minute are not recorded: a minute that is used up is known from the latest refusal.
 func (r *Record) Verdict() Verdict {
 	c := &keys.Caller{
 		KeyID: r.Key.ID, Environment: r.Key.Environment, ExpiresAt: r.Key.ExpiresAt, Revoked: !r.Key.RevokedAt.IsZero(),
@@ -78,7 +78,8 @@ func (r *Record) NextBan() time.Duration {
 	return keys.BanDuration(earlier)
 }
 
-// Strikes returns about how many refusals count towards the next automatic ban. The servers have the exact number.
+// Strikes returns about how many refusals count towards the next automatic ban. The servers have the exact
+// number.
 func (r *Record) Strikes() (n int64) {
 	since := r.Now.Add(-keys.StrikePeriod)
 	if len(r.Bans) > 0 && r.Bans[0].Source == keys.Automatic && r.Bans[0].StartsAt.After(since) {

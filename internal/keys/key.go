@@ -11,8 +11,8 @@ import (
 
 // Errors of this package and of its stores. Stores wrap them, so compare with errors.Is.
 var (
-	// ErrInvalidKey: malformed, unknown, revoked, expired, of a suspended tenant or of another deployment. Who calls
-	// is not told which.
+	// ErrInvalidKey: malformed, unknown, revoked, expired, of a suspended tenant or of another deployment.
+	// Who calls is not told which.
 	ErrInvalidKey = errors.New("invalid API key")
 	// ErrKeyNotFound: no key of that id or digest.
 	ErrKeyNotFound = errors.New("no such key")
@@ -80,8 +80,8 @@ func NewID() (string, error) {
 	return "key_" + id, nil
 }
 
-// Caller is who a request comes from, when it comes with a key that is known. It is shared between requests: treat it
-// as read-only. A directory holds one for each key in use, so it is kept small.
+// Caller is who a request comes from, when it comes with a key that is known. It is shared between requests:
+// treat it as read-only. A directory holds one for each key in use, so it is kept small.
 type Caller struct {
 	KeyID       string
 	Environment Environment

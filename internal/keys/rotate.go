@@ -31,9 +31,9 @@ type Rotation struct {
 // Replacement makes the key, and its digest, that replaces old. The store has locked old.
 type Replacement func(old Key) (Key, Digest, error)
 
-// Rotate issues a key with the tenant, name, environment and own limit of another key and lets that one expire. It
-// returns both keys as they are afterwards. It returns ErrGracePeriod, ErrExpiryPast, or an error of
-// ServiceStore.Rotate.
+// Rotate issues a key with the tenant, name, environment and own limit of another key and lets that one
+// expire. It returns both keys as they are afterwards. It returns ErrGracePeriod, ErrExpiryPast, or an error
+// of ServiceStore.Rotate.
 func (s *Service) Rotate(ctx context.Context, by audit.By, id string, r Rotation) (old, issued Key, token Token, err error) {
 	now := s.now()
 	if err = r.check(now); err != nil {

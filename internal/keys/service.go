@@ -21,17 +21,17 @@ var (
 	ErrExpiryPast = errors.New("the expiry is not in the future")
 	// ErrPerMinute: a key's own limit would let nothing through.
 	ErrPerMinute = errors.New("a key's own limit is at least 1 request per minute")
-	// ErrTextHoldsKey: a text that would be kept, and shown to others, holds what looks like an API key. It never holds
-	// the text.
+	// ErrTextHoldsKey: a text that would be kept, and shown to others, holds what looks like an API key. It
+	// never holds the text.
 	ErrTextHoldsKey = errors.New("the text holds what looks like an API key")
 )
 
-// tokenForm has no word boundaries, unlike the form by which leaked keys are sought: a key with something glued to it is
-// no less a secret.
+// tokenForm has no word boundaries, unlike the form by which leaked keys are sought: a key with something
+// glued to it is no less a secret.
 var tokenForm = regexp.MustCompile(`pst_(live|test)_[0-9A-Za-z]{36}`)
 
-// CheckText returns ErrTextHoldsKey for a text that has the form of a key in it, whether or not such a key was issued.
-// Stores refuse such names, reasons and actors.
+// CheckText returns ErrTextHoldsKey for a text that has the form of a key in it, whether or not such a key
+// was issued. Stores refuse such names, reasons and actors.
 func CheckText(text string) error {
 	if tokenForm.MatchString(text) {
 		return ErrTextHoldsKey
@@ -42,20 +42,22 @@ func CheckText(text string) error {
 // maxNameLength is in code points.
 const maxNameLength = 100
 
-// ServiceStore keeps issued keys. Every change writes its audit entry in its own transaction and, when by.DryRun is set,
-// is checked in full and then undone. A text to keep that holds a key is refused with ErrTextHoldsKey.
+// ServiceStore keeps issued keys. Every change writes its audit entry in its own transaction and, when
+// by.DryRun is set, is checked in full and then undone. A text to keep that holds a key is refused with
+// ErrTextHoldsKey.
 type ServiceStore interface {
-	// Create adds a key for the tenant k.TenantName. It returns plans.ErrTenantNotFound, or ErrTooManyKeys when the
-	// tenant has MaxActive keys that are active at k.CreatedAt, however many are created at the same time.
+	// Create adds a key for the tenant k.TenantName. It returns plans.ErrTenantNotFound, or ErrTooManyKeys
+	// when the tenant has MaxActive keys that are active at k.CreatedAt, however many are created at the same
+	// time.
 	Create(ctx context.Context, by audit.By, k Key, d Digest) (Key, error)
 	// Find returns the key of that digest, whatever its state, or ErrKeyNotFound.
 	Find(ctx context.Context, d Digest) (Key, error)
-	// Edit changes what e names and returns the key before and after, ErrKeyNotFound or ErrKeyRevoked. What is as asked
-	// for already is not changed and not remembered: before and after are equal.
+	// Edit changes what e names and returns the key before and after, ErrKeyNotFound or ErrKeyRevoked. What
+	// is as asked for already is not changed and not remembered: before and after are equal.
 	Edit(ctx context.Context, by audit.By, id string, e Edit, now time.Time) (before, after Key, err error)
-	// Rotate adds the key that next makes and lets the old one expire at the instant until, unless it does so before. It
-	// returns both as they are after, ErrKeyNotFound, ErrKeyRevoked, ErrKeyExpired, an error of next, or ErrTooManyKeys when
-	// more than MaxActive would be active at now.
+	// Rotate adds the key that next makes and lets the old one expire at the instant until, unless it does so
+	// before. It returns both as they are after, ErrKeyNotFound, ErrKeyRevoked, ErrKeyExpired, an error of
+	// next, or ErrTooManyKeys when more than MaxActive would be active at now.
 	Rotate(ctx context.Context, by audit.By, id string, now, until time.Time, next Replacement) (old, issued Key, err error)
 	// Revoke returns the key as it is after, ErrKeyNotFound, or ErrKeyRevoked when it was revoked before.
 	Revoke(ctx context.Context, by audit.By, id string, now time.Time) (Key, error)
@@ -127,8 +129,8 @@ func (s *Service) Identify(ctx context.Context, text string) (Key, error) {
 	return key, nil
 }
 
-// Edit changes a key's name or its own limit and returns the key before and after. It returns ErrKeyName, ErrPerMinute,
-// ErrTextHoldsKey, or an error of ServiceStore.Edit.
+// Edit changes a key's name or its own limit and returns the key before and after. It returns ErrKeyName,
+// ErrPerMinute, ErrTextHoldsKey, or an error of ServiceStore.Edit.
 func (s *Service) Edit(ctx context.Context, by audit.By, id string, e Edit) (before, after Key, err error) {
 	if err = e.check(); err == nil {
 		before, after, err = s.Store.Edit(ctx, by, id, e, s.now())

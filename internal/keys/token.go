@@ -30,14 +30,15 @@ const (
 // ErrMalformed: the text is not an API key of ours. It never holds the text.
 var ErrMalformed = errors.New("malformed API key")
 
-// Digest is the SHA-256 of a whole key: what is stored, and what a key is looked up by. With 178 random bits in the key
-// it needs neither salt nor a slow hash.
+// Digest is the SHA-256 of a whole key: what is stored, and what a key is looked up by. With 178 random bits
+// in the key it needs neither salt nor a slow hash.
 type Digest [sha256.Size]byte
 
-// Token is the plaintext of an API key: "pst_live_" or "pst_test_", 30 random letters and digits, and 6 that are the
-// CRC-32 (IEEE) of all before them in base 62. It prints itself redacted; only Reveal gives it away.
+// Token is the plaintext of an API key: "pst_live_" or "pst_test_", 30 random letters and digits, and 6 that
+// are the CRC-32 (IEEE) of all before them in base 62. It prints itself redacted; only Reveal gives it away.
 //
-// It carries its digest, so that who keeps a Token, as a connection does whose requests all come with one key, need not hash it again.
+// It carries its digest, so that who keeps a Token, as a connection does whose requests all come with one
+// key, need not hash it again.
 type Token struct {
 	text   string
 	digest Digest
@@ -55,8 +56,8 @@ func NewToken(env Environment) (Token, error) {
 	return Token{text: text, digest: sha256.Sum256([]byte(text))}, nil
 }
 
-// ParseToken returns ErrMalformed unless the text has the form of a key and its checksum is right. It needs no
-// look-up, so typing errors and fakes cost next to nothing.
+// ParseToken returns ErrMalformed unless the text has the form of a key and its checksum is right. It needs
+// no look-up, so typing errors and fakes cost next to nothing.
 func ParseToken(text string) (Token, error) {
 	if len(text) != tokenLength || (text[:prefixLength] != "pst_live_" && text[:prefixLength] != "pst_test_") {
 		return Token{}, ErrMalformed

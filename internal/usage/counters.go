@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// keyUseInterval is the least time between two writes of when a key was last used.
+// keyUseInterval is the least time between two writes of a key's last use.
 const keyUseInterval = time.Minute
 
-// maxBatch is the most counts and the most uses of one batch, so that a write ends well within its time also when there
-// is much to write, as after the store was away or when a hundred thousand keys call for the first time.
+// maxBatch is the most counts and the most uses in a batch. It keeps a write short after an outage of the
+// store, or when a hundred thousand keys call for the first time.
 const maxBatch = 500
 
 // shard holds the counts of some keys since the last batch.
 type shard struct {
 	mu       sync.Mutex
 	counters map[Bucket]*counter
-	// most is the most counters that the map has held: it keeps room for them.
+	// most is the most counters that the map has held. It keeps room for them.
 	most int
 }
 
 type counter struct {
 	admitted, refused int64
-	// lastUsed is the latest request's time; touched is false when none came since the last batch.
+	// lastUsed is the time of the latest request; touched is true if one came since the last batch.
 	lastUsed time.Time
 	touched  bool
 }
@@ -65,14 +65,14 @@ func (m *Meter) collect() []Batch {
 	return batches
 }
 
-// split cuts a batch's share off.
-func split[T any](all []T) (share, rest []T) {
+// split cuts off the first maxBatch.
+func split[T any](all []T) (first, rest []T) {
 	n := min(len(all), maxBatch)
 	return all[:n:n], all[n:]
 }
 
-// drainInto appends the shard's counts and notes when each key was used. A bucket in which nothing came since the last
-// batch is dropped; the others stay, so that a key that is busy costs no allocation.
+// drainInto appends the shard's counts and the time of each key's last use. It drops buckets without requests
+// since the last batch. The others stay, so that a busy key costs no allocation.
 func (s *shard) drainInto(counts []Count, used map[string]time.Time) []Count {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *shard) drainInto(counts []Count, used map[string]time.Time) []Count {
 			delete(s.counters, bucket)
 			continue
 		}
-		// A request that came and was given back within one batch leaves nothing to add.
+		// A request that was refunded within the batch leaves nothing to add.
 		if c.admitted != 0 || c.refused != 0 {
 			counts = append(counts, Count{Bucket: bucket, Admitted: c.admitted, Refused: c.refused})
 		}
@@ -94,18 +94,18 @@ func (s *shard) drainInto(counts []Count, used map[string]time.Time) []Count {
 	return counts
 }
 
-// shrink gives back the room of a burst of many keys. The caller holds s.mu.
+// shrink frees the memory of a burst of many keys. The caller holds s.mu.
 func (s *shard) shrink() {
 	if s.most < 64 || len(s.counters) > s.most/4 {
 		return
 	}
-	// A map never shrinks, nor does its clone.
+	// A map never shrinks, nor does maps.Clone of it.
 	fewer := make(map[Bucket]*counter, len(s.counters))
 	maps.Copy(fewer, s.counters)
 	s.counters, s.most = fewer, len(fewer)
 }
 
-// dueUses returns those uses whose key had none recorded within keyUseInterval before, and remembers them.
+// dueUses returns and remembers the uses of keys without one recorded in the keyUseInterval before.
 func (m *Meter) dueUses(used map[string]time.Time) []KeyUse {
 	now := m.clock().UnixMilli()
 	for key, at := range m.recorded {

@@ -1,12 +1,13 @@
-// Package usage counts what billing reads: requests by tenant, key, plan and UTC hour.
+// Package usage counts requests for billing, by tenant, key, plan and UTC hour.
 //
-// A Meter counts in memory, where a request costs some tens of nanoseconds, and writes what it counted to a Store twice
-// a second: what is recorded is at most a second behind. A batch carries the server's name and a number that only
-// grows. When a write fails, the same batch is sent again under the same number, so a Store that remembers each
-// server's last number adds every batch exactly once, even when only the reply was lost.
+// A Meter counts in memory and writes the counts to a Store twice a second, so what is recorded is at most a
+// second behind. A batch carries the server's name and a number that only grows. After a failed write the
+// same batch is sent again under the same number. So a Store that remembers each server's last number adds
+// every batch exactly once, even if only the reply was lost.
 //
-// While the store is away, counts stay in memory: one row per active key, plan and hour. A process that is killed
-// loses what it had not written, at most the last second.
+// While the store is down, counts stay in memory: one for each active key, plan and hour. A process that is
+// killed loses what it has not written, at most the last second.
 //
-// A tenant is told what was recorded this month by Months, and by Predict when its day runs out.
+// Months returns what is recorded of a tenant's month, Predict when its daily quota runs out. Refusals keeps
+// refused requests for support.
 package usage

@@ -13,14 +13,14 @@ import (
 const (
 	// FlushInterval is the time between two writes.
 	FlushInterval = 500 * time.Millisecond
-	// writeTimeout bounds one write, stopTimeout all that are tried at stop.
+	// writeTimeout bounds one write, stopTimeout all writes at stop.
 	writeTimeout = 2 * time.Second
 	stopTimeout  = 5 * time.Second
-	// reportInterval is how often a store that stays away is logged.
+	// reportInterval is how often a continuing outage of the store is logged.
 	reportInterval = time.Minute
 )
 
-// shards is how many locks the counts are spread over, so that keys rarely wait for one another.
+// shards is the number of locks that the counters are spread over.
 const shards = 64
 
 // Meter counts requests. All methods are safe for concurrent use.
@@ -33,20 +33,20 @@ type Meter struct {
 	seed   maphash.Seed
 	shards [shards]shard
 
-	// flushing guards what follows, and lets one write run at a time.
+	// flushing guards what follows and allows one write at a time.
 	flushing  sync.Mutex
 	number    int64
 	unwritten []Batch
-	// recorded is when each key, by its hash, was last used as far as that was recorded, in Unix milliseconds.
+	// recorded is when each key, by its hash, was last recorded as used, in Unix milliseconds.
 	recorded map[uint64]int64
-	away     outage
+	outage   outage
 }
 
-// Options are what a Meter needs beside its store.
+// Options configure a Meter or Refusals.
 type Options struct {
-	// ServerID names this process among all that write to the store.
+	// ServerID identifies this process among all that write to the store.
 	ServerID string
-	// Clock is time.Now where it is nil. It numbers the batches; what is counted carries its own time.
+	// Clock numbers the batches; time.Now if nil. Counted requests carry a time of their own.
 	Clock func() time.Time
 	Log   zerolog.Logger
 }
@@ -59,7 +59,7 @@ func NewMeter(store Store, o Options) *Meter {
 	m := &Meter{
 		store: store, serverID: o.ServerID, clock: o.Clock, log: o.Log,
 		seed: maphash.MakeSeed(),
-		// A server of the same name that starts later goes on above the numbers it gave before: it writes far fewer
+		// A restarted server of the same name goes on above its earlier numbers, because it writes far fewer
 		// batches than one a microsecond.
 		number:   o.Clock().UnixMicro(),
 		recorded: map[uint64]int64{},
@@ -70,7 +70,7 @@ func NewMeter(store Store, o Options) *Meter {
 	return m
 }
 
-// Admitted counts a request that was let in; at is when that was decided.
+// Admitted counts a request that was admitted at that instant.
 func (m *Meter) Admitted(tenantID int64, keyID, plan string, at time.Time) {
 	m.add(tenantID, keyID, plan, at, 1, 0)
 }
@@ -80,7 +80,7 @@ func (m *Meter) Refused(tenantID int64, keyID, plan string, at time.Time) {
 	m.add(tenantID, keyID, plan, at, 0, 1)
 }
 
-// Refunded takes one request back from those admitted in the hour of at, which is when it was let in.
+// Refunded uncounts a request that was admitted at that instant.
 func (m *Meter) Refunded(tenantID int64, keyID, plan string, at time.Time) {
 	m.add(tenantID, keyID, plan, at, -1, 0)
 }
@@ -90,11 +90,11 @@ func (m *Meter) add(tenantID int64, keyID, plan string, at time.Time, admitted, 
 	m.shards[maphash.String(m.seed, keyID)%shards].add(bucket, at, admitted, refused)
 }
 
-// Run writes what was counted every FlushInterval until ctx ends, and then once more what is left. It returns an error
-// that says how much could not be written by then. End ctx when no more requests are served.
+// Run writes the counts every FlushInterval until ctx ends, and then what is left. If that fails, it returns
+// an error that says how much was lost. End ctx after the last request.
 func (m *Meter) Run(ctx context.Context) error {
 	stopping := ctx.Done()
-	// A write that is under way when ctx ends is finished, which takes no longer than writeTimeout.
+	// A write under way when ctx ends is finished, within writeTimeout.
 	ctx = context.WithoutCancel(ctx)
 	ticker := time.NewTicker(FlushInterval)
 	defer ticker.Stop()
@@ -104,10 +104,10 @@ func (m *Meter) Run(ctx context.Context) error {
 			return m.drain(ctx)
 		case <-ticker.C:
 			if isDone(stopping) {
-				// While a store hangs the next tick is always there; it must not be preferred to the end.
+				// While a store hangs a tick is always ready. It must not be preferred to the end.
 				return m.drain(ctx)
 			}
-			// An error is logged, and what was not written is kept for the next round.
+			// It logs an error and keeps what it could not write.
 			_ = m.Flush(ctx)
 		}
 	}
@@ -122,7 +122,7 @@ func isDone(done <-chan struct{}) bool {
 	}
 }
 
-// Flush writes all that was counted before the call. After an error it is all still there, to be written by the next.
+// Flush writes everything that was counted before the call. After an error, the next call writes it.
 func (m *Meter) Flush(ctx context.Context) error {
 	m.flushing.Lock()
 	defer m.flushing.Unlock()
@@ -137,10 +137,10 @@ func (m *Meter) Flush(ctx context.Context) error {
 func (m *Meter) write(ctx context.Context) error {
 	for len(m.unwritten) > 0 {
 		if err := m.writeOne(ctx, m.unwritten[0]); err != nil {
-			m.away.failed(m.log, m.clock(), err)
+			m.outage.failed(m.log, m.clock(), err)
 			return fmt.Errorf("write usage: %w", err)
 		}
-		m.away.ended(m.log, m.clock())
+		m.outage.ended(m.log, m.clock())
 		m.unwritten = m.unwritten[1:]
 	}
 	return nil
@@ -152,7 +152,7 @@ func (m *Meter) writeOne(ctx context.Context, b Batch) error {
 	return m.store.WriteUsage(ctx, b)
 }
 
-// drain writes what is left, trying again until stopTimeout has passed.
+// drain writes what is left, and retries until stopTimeout has passed.
 func (m *Meter) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
@@ -169,7 +169,7 @@ func (m *Meter) drain(ctx context.Context) error {
 	}
 }
 
-// lost says what stays unwritten at the end.
+// lost returns an error that says what was not written.
 func (m *Meter) lost(err error) error {
 	m.flushing.Lock()
 	defer m.flushing.Unlock()

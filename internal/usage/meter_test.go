@@ -18,10 +18,10 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// memoryStore is a store that keeps the promise of usage.Store, and fails when told to.
+// memoryStore is a Store in memory that can fail.
 type memoryStore struct {
 	mu sync.Mutex
-	// fail is asked before and after each write: an error after it is a lost reply.
+	// fail is called before and after each write. An error after it is a lost reply.
 	fail  func(write int, after bool) error
 	tried []usage.Batch
 	last  map[string]int64
@@ -248,14 +248,26 @@ func TestMeterLosesNothingUnderConcurrency(t *testing.T) {
 	}
 }
 
+// run runs a meter until stop, which returns the error of Run and how long it took to stop.
+func run(t *testing.T, s usage.Store) (m *usage.Meter, stop func() (time.Duration, error)) {
+	t.Helper()
+	m = newMeter(s, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	result := make(chan error, 1)
+	go func() { result <- m.Run(ctx) }()
+	return m, func() (time.Duration, error) {
+		stopped := time.Now()
+		cancel()
+		err := <-result
+		return time.Since(stopped), err
+	}
+}
+
 func TestRunIsAtMostASecondBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &memoryStore{}
-		m := newMeter(s, nil)
-		ctx, stop := context.WithCancel(t.Context())
-		result := make(chan error, 1)
-		go func() { result <- m.Run(ctx) }()
+		m, stop := run(t, s)
 		time.Sleep(1234 * time.Millisecond)
 		m.Admitted(1, "key_a", "free", time.Now())
 		time.Sleep(usage.FlushInterval)
@@ -264,12 +276,8 @@ func TestRunIsAtMostASecondBehind(t *testing.T) {
 			t.Errorf("not recorded %v later", usage.FlushInterval)
 		}
 		m.Admitted(1, "key_b", "free", time.Now())
-		stop()
-		if err := <-result; err != nil {
-			t.Errorf("Run = %v", err)
-		}
-		if len(s.sums) != 2 {
-			t.Error("what came last was not recorded at stop")
+		if _, err := stop(); err != nil || len(s.sums) != 2 {
+			t.Errorf("Run = %v; %d recorded at stop, want 2", err, len(s.sums))
 		}
 	})
 }
@@ -277,51 +285,36 @@ func TestRunIsAtMostASecondBehind(t *testing.T) {
 func TestRunSaysWhatItCouldNotRecord(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &memoryStore{fail: func(int, bool) error { return usage.ErrUnavailable }}
-		m := newMeter(s, nil)
-		ctx, stop := context.WithCancel(t.Context())
-		result := make(chan error, 1)
-		go func() { result <- m.Run(ctx) }()
+		m, stop := run(t, &memoryStore{fail: func(int, bool) error { return usage.ErrUnavailable }})
 		m.Admitted(1, "key_a", "free", time.Now())
 		m.Refused(1, "key_a", "free", time.Now())
 		time.Sleep(time.Second)
 		m.Admitted(1, "key_a", "free", time.Now())
-		stopped := time.Now()
-		stop()
-		err := <-result
+		took, err := stop()
 		if !errors.Is(err, usage.ErrUnavailable) || !strings.Contains(err.Error(), "2 admitted and 1 refused") {
 			t.Errorf("Run = %v, want what was lost and why", err)
 		}
-		if took := time.Since(stopped); took > 6*time.Second {
-			t.Errorf("Run ended %v after its context", took)
+		if took > 6*time.Second {
+			t.Errorf("Run took %v to stop", took)
 		}
 	})
 }
 
-func TestRunKeepsWhatAHangingStoreDoesNotTake(t *testing.T) {
+func TestRunStopsAlthoughTheStoreHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &hangingStore{}
-		m := newMeter(s, nil)
-		ctx, stop := context.WithCancel(t.Context())
-		result := make(chan error, 1)
-		go func() { result <- m.Run(ctx) }()
+		m, stop := run(t, hangingStore{})
 		m.Admitted(1, "key_a", "free", time.Now())
 		time.Sleep(10 * time.Second)
-		stopped := time.Now()
-		stop()
-		if err := <-result; !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Run = %v, want DeadlineExceeded", err)
-		}
-		if took := time.Since(stopped); took > 8*time.Second {
-			t.Errorf("Run ended %v after its context", took)
+		if took, err := stop(); !errors.Is(err, context.DeadlineExceeded) || took > 8*time.Second {
+			t.Errorf("Run = %v, %v after its context, want DeadlineExceeded within 8 s", err, took)
 		}
 	})
 }
 
 type hangingStore struct{}
 
-func (*hangingStore) WriteUsage(ctx context.Context, _ usage.Batch) error {
+func (hangingStore) WriteUsage(ctx context.Context, _ usage.Batch) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -347,7 +340,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 	flush(t, m)
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	if len(lines) != 3 {
-		t.Errorf("want a line at the begin, one after a minute and one at the end, got:\n%s", log.String())
+		t.Errorf("want a line at the start, one after a minute and one at the end, got:\n%s", log.String())
 	}
 }
 
@@ -373,7 +366,7 @@ func BenchmarkAdmitted(b *testing.B) {
 	})
 }
 
-// BenchmarkAdmittedBusy is one key that is busy.
+// BenchmarkAdmittedBusy counts requests of one key.
 func BenchmarkAdmittedBusy(b *testing.B) {
 	m := newMeter(&memoryStore{}, nil)
 	for b.Loop() {

@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// Day is what a tenant's requests came to on one UTC day.
+// Day is a tenant's usage on one UTC day.
 type Day struct {
 	// Date is the day's first instant.
 	Date              time.Time
 	Admitted, Refused int64
 }
 
-// Month is what a tenant used in the current UTC month, as far as it is recorded.
+// Month is a tenant's recorded usage in the current UTC month.
 type Month struct {
-	// Days has each day from the first of the month up to today, also those without requests.
+	// Days has every day from the first of the month up to today.
 	Days []Day
 	// RateWindow is how many requests were admitted since RateWindowStart.
 	RateWindow int64
 }
 
-// MonthStore reads what was recorded.
+// MonthStore reads recorded usage.
 type MonthStore interface {
-	// UsageMonth returns the month of now, of that tenant alone. It returns ErrUnavailable when the store is.
+	// UsageMonth returns the tenant's month of now. It returns ErrUnavailable if the store is down.
 	UsageMonth(ctx context.Context, tenantID int64, now time.Time) (Month, error)
 }
 
-// NewMonth returns the month of now with all its days up to today, and nothing used on any of them.
+// NewMonth returns the month of now with all its days up to today and no usage.
 func NewMonth(now time.Time) Month {
 	today := midnight(now)
 	m := Month{Days: make([]Day, today.Day())}
@@ -36,7 +36,7 @@ func NewMonth(now time.Time) Month {
 	return m
 }
 
-// Add adds to the day that begins at date. What is not of the month's days is left out.
+// Add adds to the day that begins at date. It ignores other days than the month's.
 func (m *Month) Add(date time.Time, admitted, refused int64) {
 	i := date.UTC().Day() - 1
 	if i >= len(m.Days) || !m.Days[i].Date.Equal(date) {
@@ -46,7 +46,7 @@ func (m *Month) Add(date time.Time, admitted, refused int64) {
 	m.Days[i].Refused += refused
 }
 
-// Sum returns what was admitted and refused on all days together.
+// Sum returns the totals of all days.
 func (m Month) Sum() (admitted, refused int64) {
 	for _, d := range m.Days {
 		admitted += d.Admitted

@@ -57,7 +57,7 @@ func TestMonthAdd(t *testing.T) {
 	}
 }
 
-func TestForetell(t *testing.T) {
+func TestPredict(t *testing.T) {
 	t.Parallel()
 	at := func(h, m, s int) time.Time { return date(11, 20).Add(time.Duration(h*3600+m*60+s) * time.Second) }
 	for name, test := range map[string]struct {
@@ -66,7 +66,7 @@ func TestForetell(t *testing.T) {
 		perHour             int64
 		runsOut             time.Time
 	}{
-		// RateWindowStart is one and a half hours long: 150 are 100 an hour.
+		// At half past, the rate window is one and a half hours long: 150 are 100 an hour.
 		"before the day ends":     {at(9, 30, 0), 150, 250, 100, at(12, 0, 0)},
 		"down to the second":      {at(9, 30, 0).Add(999 * time.Millisecond), 150, 1, 100, at(9, 30, 37)},
 		"a second before it ends": {at(23, 30, 0), 5400, 1799, 3600, at(23, 59, 59)},
@@ -92,22 +92,22 @@ func TestForetell(t *testing.T) {
 	}
 }
 
-// ledger is a store of months that counts how often it is asked.
-type ledger struct {
-	mu    sync.Mutex
-	asked map[int64]int
-	err   error
-	// block, when it is not nil, holds answers back until it is closed.
+// fakeMonths is a MonthStore that counts its queries. The rate window of a month is their number.
+type fakeMonths struct {
+	mu      sync.Mutex
+	queries map[int64]int
+	err     error
+	// block, if not nil, delays results until it is closed.
 	block chan struct{}
 }
 
-func (l *ledger) UsageMonth(ctx context.Context, tenantID int64, now time.Time) (usage.Month, error) {
+func (l *fakeMonths) UsageMonth(ctx context.Context, tenantID int64, now time.Time) (usage.Month, error) {
 	l.mu.Lock()
-	if l.asked == nil {
-		l.asked = map[int64]int{}
+	if l.queries == nil {
+		l.queries = map[int64]int{}
 	}
-	l.asked[tenantID]++
-	n, err, block := l.asked[tenantID], l.err, l.block
+	l.queries[tenantID]++
+	n, err, block := l.queries[tenantID], l.err, l.block
 	l.mu.Unlock()
 	if block != nil {
 		<-block
@@ -120,9 +120,9 @@ func (l *ledger) UsageMonth(ctx context.Context, tenantID int64, now time.Time) 
 	return m, err
 }
 
-func TestMonthsAskOnceInHalfASecond(t *testing.T) {
+func TestMonthsQueryTwiceASecond(t *testing.T) {
 	t.Parallel()
-	l := &ledger{}
+	l := &fakeMonths{}
 	months := usage.NewMonths(l)
 	for _, step := range []struct {
 		tenant int64
@@ -135,31 +135,31 @@ func TestMonthsAskOnceInHalfASecond(t *testing.T) {
 		{1, noon.Add(usage.FlushInterval), 2},
 		{1, noon.Add(usage.FlushInterval - 1), 3}, // the clock went back
 		{1, noon.Add(time.Hour - 1), 4},
-		{1, noon.Add(time.Hour), 5}, // another hour, another time that is recent
+		{1, noon.Add(time.Hour), 5}, // a new rate window
 	} {
 		m, err := months.Get(t.Context(), step.tenant, step.now)
 		if err != nil || m.RateWindow != step.want {
-			t.Errorf("tenant %d at %v: answer %d, %v, want answer %d", step.tenant, step.now, m.RateWindow, err, step.want)
+			t.Errorf("tenant %d at %v: query %d, %v, want query %d", step.tenant, step.now, m.RateWindow, err, step.want)
 		}
 	}
 }
 
-func TestMonthsDoNotKeepFailures(t *testing.T) {
+func TestMonthsDoNotCacheFailures(t *testing.T) {
 	t.Parallel()
-	l := &ledger{err: usage.ErrUnavailable}
+	l := &fakeMonths{err: usage.ErrUnavailable}
 	months := usage.NewMonths(l)
 	if _, err := months.Get(t.Context(), 1, noon); !errors.Is(err, usage.ErrUnavailable) {
 		t.Errorf("error %v, want ErrUnavailable", err)
 	}
 	l.err = nil
 	if m, err := months.Get(t.Context(), 1, noon); err != nil || m.RateWindow != 2 {
-		t.Errorf("answer %d, %v, want answer 2", m.RateWindow, err)
+		t.Errorf("query %d, %v, want query 2", m.RateWindow, err)
 	}
 }
 
-func TestMonthsAskOnceForAll(t *testing.T) {
+func TestMonthsShareAQuery(t *testing.T) {
 	t.Parallel()
-	l := &ledger{block: make(chan struct{})}
+	l := &fakeMonths{block: make(chan struct{})}
 	months := usage.NewMonths(l)
 	gone, leave := context.WithCancel(t.Context())
 	first := make(chan error, 1)
@@ -167,9 +167,9 @@ func TestMonthsAskOnceForAll(t *testing.T) {
 		_, err := months.Get(gone, 1, noon)
 		first <- err
 	}()
-	for asked := 0; asked == 0; {
+	for queries := 0; queries == 0; {
 		l.mu.Lock()
-		asked = l.asked[1]
+		queries = l.queries[1]
 		l.mu.Unlock()
 	}
 	leave()
@@ -177,13 +177,13 @@ func TestMonthsAskOnceForAll(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			if m, err := months.Get(t.Context(), 1, noon); err != nil || m.RateWindow != 1 {
-				t.Errorf("answer %d, %v, want answer 1", m.RateWindow, err)
+				t.Errorf("query %d, %v, want query 1", m.RateWindow, err)
 			}
 		})
 	}
 	close(l.block)
 	wg.Wait()
 	if err := <-first; err != nil {
-		t.Errorf("who asked first: %v", err)
+		t.Errorf("the first, which was cancelled: %v", err)
 	}
 }

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// monthAge is how long a month is told again without asking the store: no longer than usage takes to be recorded.
-	monthAge = FlushInterval
-	// maxMonths is how many are held at most, 1.3 kB each; then all are forgotten.
+	// monthTTL is how long a month is cached: as long as usage takes to be recorded.
+	monthTTL = FlushInterval
+	// maxMonths is the most months that are cached, at 1.3 kB each. Then all are dropped.
 	maxMonths = 4_000
 )
 
-// Months tells what tenants used this month. However often a tenant asks, its store is asked once in half a second, and
-// once for all who ask meanwhile: asking is free, and must not become a load. It is safe for concurrent use.
+// Months returns the tenants' usage of this month. It queries the store at most twice a second for a tenant,
+// because these requests are free and must not become a load. It is safe for concurrent use.
 type Months struct {
 	store MonthStore
 	loads singleflight.Group
@@ -31,18 +31,19 @@ type cachedMonth struct {
 	at time.Time
 }
 
-// NewMonths returns Months of what the store has recorded.
+// NewMonths returns the months in the store.
 func NewMonths(store MonthStore) *Months {
 	return &Months{store: store, cached: map[int64]cachedMonth{}}
 }
 
-// Get returns the month of now, which is shared: treat it as read-only. It returns ErrUnavailable when the store is.
+// Get returns the month of now. It is shared: treat it as read-only. It returns ErrUnavailable if the store
+// is down.
 func (m *Months) Get(ctx context.Context, tenantID int64, now time.Time) (Month, error) {
-	if k, ok := m.find(tenantID); ok && k.serves(now) {
+	if k, ok := m.find(tenantID); ok && k.fresh(now) {
 		return k.Month, nil
 	}
 	found, err, _ := m.loads.Do(strconv.FormatInt(tenantID, 10), func() (any, error) {
-		// Others wait for it too. The store bounds its time itself.
+		// Other requests wait for it too. The store bounds its time.
 		month, err := m.store.UsageMonth(context.WithoutCancel(ctx), tenantID, now)
 		if err == nil {
 			m.keep(tenantID, cachedMonth{month, now})
@@ -55,11 +56,10 @@ func (m *Months) Get(ctx context.Context, tenantID int64, now time.Time) (Month,
 	return found.(Month), nil
 }
 
-// serves tells whether the month is good for now. At a full hour another time counts as recent, and at midnight another day
-// has come.
-func (k cachedMonth) serves(now time.Time) bool {
+// fresh reports whether the month is good at now. A new hour begins a new rate window, and maybe a new day.
+func (k cachedMonth) fresh(now time.Time) bool {
 	age := now.Sub(k.at)
-	return age >= 0 && age < monthAge && RateWindowStart(k.at).Equal(RateWindowStart(now))
+	return age >= 0 && age < monthTTL && RateWindowStart(k.at).Equal(RateWindowStart(now))
 }
 
 func (m *Months) find(tenantID int64) (cachedMonth, bool) {

@@ -10,23 +10,25 @@ import (
 )
 
 const (
-	// refusalInterval is the time between two writes, and floodInterval between two of the same key while it is flooding.
+	// refusalInterval is the time between two writes, floodInterval between two writes of a key that is
+	// flooding.
 	refusalInterval = time.Second
 	floodInterval   = 10 * time.Second
-	// firstRefusals of a key are kept between two writes, and the last; where the reason changes, up to mostRefusals.
+	// Of a key, firstRefusals and the last are kept between two writes, and up to maxPerWrite if the reason
+	// changes.
 	firstRefusals = 4
-	mostRefusals  = 10
-	// maxRefusals is the most that a server writes at once, and so in a second.
+	maxPerWrite   = 10
+	// maxRefusals is the most that a server writes at once, that is in a second.
 	maxRefusals = 200
-	// refusalShards locks hold at most refusalKeys keys each.
+	// Each of refusalShards holds at most refusalKeys keys.
 	refusalShards = 16
 	refusalKeys   = 256
 )
 
-// Refusals keeps some of the refusals that a server decides, so that support can say why: of each key the first few and the
-// last between two writes, those at which the reason changed, and how many it left out. All are counted by a Meter; a flood of refusals costs no more here
-// than finding its key in a map. What it holds, and what it writes in a second, is bounded: refusals of more keys than that
-// are not kept. All methods are safe for concurrent use.
+// Refusals records some of a server's refusals, so that support can explain them. Between two writes it keeps
+// the first few and the last of each key, those at which the reason changed, and the number of the others. A
+// Meter counts all of them. A flood of refusals costs a look-up in a map. The memory and the writes in a
+// second are bounded: refusals of further keys are dropped. All methods are safe for concurrent use.
 type Refusals struct {
 	store    RefusalStore
 	serverID string
@@ -35,7 +37,7 @@ type Refusals struct {
 	seed   maphash.Seed
 	shards [refusalShards]refusalShard
 
-	// flushing guards what follows, and lets one write run at a time.
+	// flushing guards what follows and allows one write at a time.
 	flushing  sync.Mutex
 	number    int64
 	unwritten []RefusalRecord
@@ -46,14 +48,14 @@ type refusalShard struct {
 	keys map[string]*keyRefusals
 }
 
-// recent is what came of one key since it was last written.
+// keyRefusals are those of one key since they were last written.
 type keyRefusals struct {
 	records []RefusalRecord
 	last    Refusal
 	hasLast bool
-	// suppressed is how many came between those kept and the last.
+	// suppressed is how many came between the records and the last.
 	suppressed int64
-	// flooding is true when some were left out.
+	// flooding is true if some were suppressed.
 	flooding bool
 	// notBefore is the instant before which it is not written again.
 	notBefore time.Time
@@ -71,7 +73,7 @@ func NewRefusals(store RefusalStore, o Options) *Refusals {
 	return r
 }
 
-// Add notes a refusal. It waits for nothing but other callers of it.
+// Add records a refusal. It does no I/O.
 func (r *Refusals) Add(refusal Refusal) {
 	s := &r.shards[maphash.String(r.seed, refusal.KeyID)%refusalShards]
 	s.mu.Lock()
@@ -84,7 +86,7 @@ func (r *Refusals) Add(refusal Refusal) {
 		k = &keyRefusals{}
 		s.keys[refusal.KeyID] = k
 	}
-	// It may be part of a string that holds all of the request, its key too.
+	// It may be part of a string with the whole request, including its key.
 	refusal.RequestID = strings.Clone(refusal.RequestID)
 	k.add(refusal)
 }
@@ -94,7 +96,7 @@ func (k *keyRefusals) add(refusal Refusal) {
 	case !k.hasLast && len(k.records) < firstRefusals:
 		k.records = append(k.records, RefusalRecord{Refusal: refusal})
 		return
-	case k.hasLast && (refusal.Code != k.last.Code || refusal.Window != k.last.Window) && len(k.records)+2 < mostRefusals:
+	case k.hasLast && (refusal.Code != k.last.Code || refusal.Window != k.last.Window) && len(k.records)+2 < maxPerWrite:
 		k.records = append(k.records, RefusalRecord{Refusal: k.last, Suppressed: k.suppressed}, RefusalRecord{Refusal: refusal})
 		k.hasLast, k.suppressed = false, 0
 		return
@@ -105,24 +107,23 @@ func (k *keyRefusals) add(refusal Refusal) {
 	k.last, k.hasLast = refusal, true
 }
 
-// Run writes every second what was noted, until ctx ends, and then once more. What can't be written is kept, as far as its
-// bounds allow, and tried again.
+// Run writes every second until ctx ends, and then what is left. It retries failed writes.
 func (r *Refusals) Run(ctx context.Context) error {
 	ticker := time.NewTicker(refusalInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			// What is not yet due is written too.
+			// This makes everything due.
 			return r.flush(context.WithoutCancel(ctx), r.clock().Add(floodInterval))
 		case <-ticker.C:
-			// The meter, which writes to the same store, tells of its outages.
+			// The Meter logs outages of the store.
 			_ = r.Flush(context.WithoutCancel(ctx))
 		}
 	}
 }
 
-// Flush writes what was noted and is due. After an error it is still there.
+// Flush writes what is due. After an error, the next call writes it.
 func (r *Refusals) Flush(ctx context.Context) error { return r.flush(ctx, r.clock()) }
 
 func (r *Refusals) flush(ctx context.Context, now time.Time) error {
@@ -155,7 +156,7 @@ func (r *Refusals) collect(now time.Time) (due []RefusalRecord) {
 	return due
 }
 
-// drainInto appends what is due. Keys of which nothing came since they were written are forgotten.
+// drainInto appends what is due. It drops keys without refusals since they were written.
 func (s *refusalShard) drainInto(due []RefusalRecord, now time.Time) []RefusalRecord {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// refusalTable keeps what is written, or fails.
+// refusalTable is a RefusalStore that keeps what is written, or fails.
 type refusalTable struct {
 	mu   sync.Mutex
 	err  error
@@ -35,11 +35,11 @@ func refused(key string, n int) usage.Refusal {
 	return usage.Refusal{RequestID: fmt.Sprintf("%s-%d", key, n), TenantID: 1, KeyID: key, Code: "rate_limit_exceeded"}
 }
 
-func kept(key string, n int, number, suppressed int64) usage.RefusalRecord {
+func record(key string, n int, number, suppressed int64) usage.RefusalRecord {
 	return usage.RefusalRecord{Refusal: refused(key, n), ServerID: "s", Number: number, Suppressed: suppressed}
 }
 
-// TestRefusalsKeepTheFirstAndTheLast: of a flood the middle is counted, and the key is written less often.
+// Of a flood, the middle is only counted, and the key is written less often.
 func TestRefusalsKeepTheFirstAndTheLast(t *testing.T) {
 	t.Parallel()
 	now := noon
@@ -57,29 +57,29 @@ func TestRefusalsKeepTheFirstAndTheLast(t *testing.T) {
 	}
 	flush()
 	r.Add(refused("a", 1))
-	flush(kept("a", 1, 1, 0))
+	flush(record("a", 1, 1, 0))
 	for n := range 1000 {
 		r.Add(refused("a", n))
 	}
-	flush(kept("a", 0, 2, 0), kept("a", 1, 3, 0), kept("a", 2, 4, 0), kept("a", 3, 5, 0), kept("a", 999, 6, 995))
+	flush(record("a", 0, 2, 0), record("a", 1, 3, 0), record("a", 2, 4, 0), record("a", 3, 5, 0), record("a", 999, 6, 995))
 	r.Add(refused("a", 5))
 	flush()
 	now = now.Add(10 * time.Second)
-	flush(kept("a", 5, 7, 0))
+	flush(record("a", 5, 7, 0))
 	flush()
 	for n := range 5 {
 		r.Add(refused("a", n))
 	}
-	flush(kept("a", 0, 8, 0), kept("a", 1, 9, 0), kept("a", 2, 10, 0), kept("a", 3, 11, 0), kept("a", 4, 12, 0))
+	flush(record("a", 0, 8, 0), record("a", 1, 9, 0), record("a", 2, 10, 0), record("a", 3, 11, 0), record("a", 4, 12, 0))
 }
 
-// TestRefusalsKeepWhereTheReasonChanges: the last before a ban and the first of it are kept, but no more than ten in all.
+// The last refusal before a ban and the first by it are kept, but no more than ten in all.
 func TestRefusalsKeepWhereTheReasonChanges(t *testing.T) {
 	t.Parallel()
 	table := &refusalTable{}
 	r := usage.NewRefusals(table, usage.Options{ServerID: "s"})
 	banned := func(n int, number, suppressed int64) usage.RefusalRecord {
-		k := kept("a", n, number, suppressed)
+		k := record("a", n, number, suppressed)
 		k.Code = "key_banned"
 		return k
 	}
@@ -94,7 +94,7 @@ func TestRefusalsKeepWhereTheReasonChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []usage.RefusalRecord{
-		kept("a", 0, 1, 0), kept("a", 1, 2, 0), kept("a", 2, 3, 0), kept("a", 3, 4, 0), kept("a", 19, 5, 15),
+		record("a", 0, 1, 0), record("a", 1, 2, 0), record("a", 2, 3, 0), record("a", 3, 4, 0), record("a", 19, 5, 15),
 		banned(20, 6, 0), banned(29, 7, 8),
 	}
 	if diff := cmp.Diff(want, table.rows); diff != "" {
@@ -117,7 +117,7 @@ func TestRefusalsKeepWhereTheReasonChanges(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreBounded: keys without number fill neither the memory nor the store.
+// A flood of keys fills neither the memory nor the store.
 func TestRefusalsAreBounded(t *testing.T) {
 	t.Parallel()
 	table := &refusalTable{}
@@ -140,7 +140,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 }
 
-func TestRefusalsAreWrittenAgain(t *testing.T) {
+func TestRefusalsAreRetried(t *testing.T) {
 	t.Parallel()
 	table := &refusalTable{err: usage.ErrUnavailable}
 	r := usage.NewRefusals(table, usage.Options{ServerID: "s"})

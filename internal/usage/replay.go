@@ -2,29 +2,30 @@ package usage
 
 import "time"
 
-// Hour is what a tenant asked for in one UTC hour, and how much of it was refused.
+// Hour is the number of a tenant's requests in one UTC hour, and how many of them were refused.
 type Hour struct {
 	At                time.Time
 	Requests, Refused int64
 }
 
-// ReplayedDay is what would have become of a UTC day's requests under other limits.
+// ReplayedDay is the result of replaying a UTC day's requests under other limits.
 type ReplayedDay struct {
 	Date time.Time
-	// Requests were asked for, and Refused of them refused as it was.
+	// Requests is the number of all requests, Refused of those that were refused in fact.
 	Requests, Refused int64
-	// ByDay and ByMinute would have been refused: together at least so many.
+	// ByDay and ByMinute are how many the limits would have refused, at least.
 	ByDay, ByMinute int64
 }
 
-// minutesInside is how many whole minutes, as a tenant's windows count them, lie within an hour for certain; one more
-// reaches into it at each end.
+// minutesInside is how many of a tenant's minute windows lie within an hour for certain. One more overlaps
+// each end.
 const minutesInside = 59
 
-// Replay says how many requests would have been refused under those limits, of hours in order of time. Only the number of an
-// hour's requests is known, not when in it they came, so it is a lower bound: they are taken to have come as evenly as they
-// can. Minutes are counted from an instant of each tenant's own, so that one lies across each full hour; it is given to
-// the hour before as far as that needs it. Requests that were refused are replayed too, as if each had come just so.
+// Replay returns how many requests would have been refused under those limits, for hours in ascending order.
+// The result is a lower bound: only the number of requests in an hour is known, so they are assumed to be
+// spread as evenly as possible. A tenant's minute windows have an offset of their own, so one overlaps each
+// full hour; the earlier hour uses of it what it needs. Requests that were refused are replayed too, without
+// the retries they may have caused.
 func Replay(hours []Hour, perMinute, perDay int64) []ReplayedDay {
 	var days []ReplayedDay
 	var day *ReplayedDay

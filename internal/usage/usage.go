@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// ErrUnavailable: the store can't be reached or did not answer in time; trying again later helps. Stores wrap it, so
+// ErrUnavailable: the store is down or did not answer in time; a later retry helps. Stores wrap it, so
 // compare with errors.Is.
 var ErrUnavailable = errors.New("usage store unavailable")
 
-// Bucket is what requests are counted by.
+// Bucket is the key by which requests are counted.
 type Bucket struct {
 	TenantID int64
 	KeyID    string
@@ -20,7 +20,7 @@ type Bucket struct {
 	Hour int64
 }
 
-// Count is what is added to a bucket. Admitted is negative when requests of an earlier batch were given back.
+// Count is what is added to a bucket. Admitted is negative if requests of an earlier batch were refunded.
 type Count struct {
 	Bucket
 	Admitted int64
@@ -33,11 +33,11 @@ type KeyUse struct {
 	At    time.Time
 }
 
-// Batch is what one server counted since its batch before.
+// Batch is what one server counted since its last batch.
 type Batch struct {
-	// ServerID names the process that counted.
+	// ServerID identifies the process that counted.
 	ServerID string
-	// Number grows from batch to batch of a server, also over its restarts.
+	// Number grows from batch to batch of a server, also across restarts.
 	Number int64
 	// Counts has at most one element per bucket, LastUsed at most one per key.
 	Counts   []Count
@@ -46,7 +46,7 @@ type Batch struct {
 
 // Store records usage.
 type Store interface {
-	// WriteUsage adds the batch, all of it or, after an error, nothing. A batch of a number that the server's last
-	// written batch has reached is left out and is no error. It returns ErrUnavailable when the store is.
+	// WriteUsage adds all of the batch or, after an error, nothing. It skips, without an error, a batch whose
+	// number is not above that of the server's last one. It returns ErrUnavailable if the store is down.
 	WriteUsage(ctx context.Context, b Batch) error
 }

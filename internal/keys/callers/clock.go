@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// shardCount is a power of two up to 256. A shard grows by itself, so that a put waits for a 64th of the whole.
+	// shardCount is a power of two up to 256. A shard grows by itself, so that a put waits for a 64th of the
+	// whole.
 	shardCount = 64
 	// bucketSize makes a bucket one line of the processor's cache.
 	bucketSize = 6
@@ -20,11 +21,13 @@ const (
 	maxAdvance = 256
 )
 
-// clockCache is a hash table of entries by digest with CLOCK eviction: a full one evicts entries that were not used since
-// the clock last passed them. So a flood of keys that come once does not evict those that come again.
+// clockCache is a hash table of entries by digest with CLOCK eviction: a full one evicts entries that were
+// not used since the clock last passed them. So a flood of keys that come once does not evict those that come
+// again.
 //
-// It is made for a million entries, where a look-up waits for memory: get reads one line for the bucket and then the
-// entry. Maps for any key type read three lines and more (ADR 4). get takes no lock, and finds what was put before it.
+// It is made for a million entries, where a look-up waits for memory: get reads one line for the bucket and
+// then the entry. Maps for any key type read three lines and more (ADR 4). get takes no lock, and finds what
+// was put before it.
 type clockCache struct {
 	capacity int
 	shards   [shardCount]atomic.Pointer[shard]
@@ -35,8 +38,8 @@ type clockCache struct {
 	hand struct{ shard, bucket int }
 }
 
-// shard has a power of two of buckets. A digest is random, so its bits are the hash: the first byte is the shard, the
-// second the tag, the next eight the bucket.
+// shard has a power of two of buckets. A digest is random, so its bits are the hash: the first byte is the
+// shard, the second the tag, the next eight the bucket.
 type shard struct {
 	buckets []bucket
 	count   int // under clockCache.mu
@@ -83,8 +86,8 @@ func (b *bucket) find(d *keys.Digest) (*bucket, int) {
 	const ones = 0x01_01_01_01_01_01_01_01
 	wanted := uint64(tag(d)) * ones
 	for ; b != nil; b = b.overflow.Load() {
-		// All tags are compared at once, without a branch to mispredict. In differ, the bytes of the wanted tag are 0; in
-		// found, their highest bits are set and nothing else.
+		// All tags are compared at once, without a branch to mispredict. In differ, the bytes of the wanted
+		// tag are 0; in found, their highest bits are set and nothing else.
 		differ := b.tags.Load() ^ wanted
 		for found := ^((differ&(0x7f*ones) + 0x7f*ones) | differ | 0x7f*ones); found != 0; found &= found - 1 {
 			i := bits.TrailingZeros64(found) / 8
@@ -117,7 +120,8 @@ func (c *clockCache) put(e *entry) {
 	c.count.Add(1)
 }
 
-// grown returns a copy of the shard with twice the buckets. A concurrent get still finds everything in the old one.
+// grown returns a copy of the shard with twice the buckets. A concurrent get still finds everything in the
+// old one.
 func (s *shard) grown() *shard {
 	larger := &shard{buckets: make([]bucket, 2*len(s.buckets))}
 	for i := range s.buckets {
@@ -179,8 +183,8 @@ func (b *bucket) unlinkEmpty() {
 	}
 }
 
-// evict advances the clock to a bucket with unused entries and removes those. After maxAdvance buckets it removes used
-// ones too.
+// evict advances the clock to a bucket with unused entries and removes those. After maxAdvance buckets it
+// removes used ones too.
 func (c *clockCache) evict() {
 	for advanced := 0; ; advanced++ {
 		s, home := c.advance()

@@ -156,7 +156,8 @@ func TestCacheFullOfUsedEntries(t *testing.T) {
 	}
 }
 
-// While entries are put and removed and shards grow, those that stay are found at any time and those removed are not.
+// While entries are put and removed and shards grow, those that stay are found at any time and those removed
+// are not.
 func TestGetWhileOthersChange(t *testing.T) {
 	t.Parallel()
 	cache := newClockCache(1_000_000)

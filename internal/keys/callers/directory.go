@@ -13,31 +13,34 @@ import (
 )
 
 const (
-	// cacheSize is how many callers are cached, at some 220 bytes each, and unknownSize how many digests of no key.
+	// cacheSize is how many callers are cached, at some 220 bytes each, and unknownSize how many digests of
+	// no key.
 	cacheSize   = 1_000_000
 	unknownSize = 10_000
 	// unknownTTL is how long a digest of no key is cached, unless the change feed drops it earlier.
 	unknownTTL = 10 * time.Second
 	// lostTTL is how long a caller is served from memory while the change feed is lost.
 	lostTTL = time.Second
-	// staleTTL is how long after the loss of the feed callers are served from memory if the store is down too.
+	// staleTTL is how long after the loss of the feed callers are served from memory if the store is down
+	// too.
 	staleTTL = 60 * time.Second
 )
 
 // Store looks callers up.
 type Store interface {
-	// Caller returns keys.ErrKeyNotFound for a digest of no key, and an error that is keys.ErrUnavailable if the store is
-	// down. It finds revoked and expired keys and those of suspended tenants too.
+	// Caller returns keys.ErrKeyNotFound for a digest of no key, and an error that is keys.ErrUnavailable if
+	// the store is down. It finds revoked and expired keys and those of suspended tenants too.
 	Caller(ctx context.Context, digest keys.Digest, now time.Time) (keys.Caller, error)
 }
 
 // Directory finds callers by their keys, from memory. It is safe for concurrent use.
 //
-// While the change feed is healthy, a cached caller is good until it changes. While the feed is lost, a caller is good
-// for a second and is then looked up again. If the store is down too, nobody can revoke a key, and cached callers are
-// served for 60 seconds after the loss of the feed. The first request that finds the store down waits for it; later
-// ones do not, because the store is probed in the background. After the 60 seconds, and for callers that are not
-// cached, Lookup returns keys.ErrUnavailable. When the feed is restored, everything is dropped.
+// While the change feed is healthy, a cached caller is good until it changes. While the feed is lost, a
+// caller is good for a second and is then looked up again. If the store is down too, nobody can revoke a key,
+// and cached callers are served for 60 seconds after the loss of the feed. The first request that finds the
+// store down waits for it; later ones do not, because the store is probed in the background. After the 60
+// seconds, and for callers that are not cached, Lookup returns keys.ErrUnavailable. When the feed is
+// restored, everything is dropped.
 type Directory struct {
 	store Store
 	env   keys.Environment
@@ -53,8 +56,8 @@ type Directory struct {
 	health storeHealth
 }
 
-// entry is a cached caller or, without a tenant, a digest of no key. What a look-up reads comes first, to be in few
-// lines of the processor's cache.
+// entry is a cached caller or, without a tenant, a digest of no key. What a look-up reads comes first, to be
+// in few lines of the processor's cache.
 type entry struct {
 	digest keys.Digest
 	// version is that of the feed before the entry was loaded, or a later one at which it was still good.
@@ -68,7 +71,8 @@ type entry struct {
 	loadedAt int64
 }
 
-// NewDirectory returns an empty directory for that environment. Its change feed is lost until FeedRestored is called.
+// NewDirectory returns an empty directory for that environment. Its change feed is lost until FeedRestored is
+// called.
 func NewDirectory(store Store, env keys.Environment, now func() time.Time) *Directory {
 	d := &Directory{
 		store: store, env: env, now: now, callers: newClockCache(cacheSize), unknown: newClockCache(unknownSize),
@@ -77,8 +81,9 @@ func NewDirectory(store Store, env keys.Environment, now func() time.Time) *Dire
 	return d
 }
 
-// Lookup returns the caller with that key. It returns keys.ErrInvalidKey if there is none or the key is not good, and an
-// error that is keys.ErrUnavailable if that can't be known. A banned key is good: see keys.Caller.Banned.
+// Lookup returns the caller with that key. It returns keys.ErrInvalidKey if there is none or the key is not
+// good, and an error that is keys.ErrUnavailable if that can't be known. A banned key is good: see
+// keys.Caller.Banned.
 func (d *Directory) Lookup(ctx context.Context, t keys.Token) (*keys.Caller, error) {
 	if t.Environment() != d.env {
 		return nil, keys.ErrInvalidKey

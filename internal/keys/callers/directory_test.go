@@ -250,8 +250,8 @@ func TestChangesAreSeen(t *testing.T) {
 	}
 }
 
-// A query under way at a change may have read what was before it: its result is not cached, and look-ups after the
-// change do not share it.
+// A query under way at a change may have read what was before it: its result is not cached, and look-ups
+// after the change do not share it.
 func TestChangeDuringLookup(t *testing.T) {
 	for name, notify := range notices {
 		t.Run(name, func(t *testing.T) {
@@ -299,7 +299,8 @@ func TestOldResultIsNeverCached(t *testing.T) {
 	}
 }
 
-// Notices about others, at the same time, do not hide a change of the caller's own: it is seen as soon as it was told.
+// Notices about others, at the same time, do not hide a change of the caller's own: it is seen as soon as it
+// was told.
 func TestNoStaleCallerAmongChanges(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -14,15 +14,16 @@ type feed struct {
 	mu sync.Mutex
 	// version counts the changes. It grows after a change is noted below.
 	version atomic.Uint64
-	// all is the version of the last change of everything, tenants that of each tenant's last change (int64 → uint64).
+	// all is the version of the last change of everything, tenants that of each tenant's last change (int64 →
+	// uint64).
 	all     atomic.Uint64
 	tenants sync.Map
 	// lostSince is in Unix nanoseconds, 0 while the feed is healthy.
 	lostSince atomic.Int64
 }
 
-// unchanged reports whether nothing that concerns the entry has changed since its version. If so, it gives the entry the
-// present version, so that the next look-up needs one comparison only.
+// unchanged reports whether nothing that concerns the entry has changed since its version. If so, it gives
+// the entry the present version, so that the next look-up needs one comparison only.
 func (f *feed) unchanged(e *entry) bool {
 	present, good := f.version.Load(), e.version.Load()
 	if good == present {

@@ -37,15 +37,16 @@ func (h *storeHealth) backingOff(now time.Time) bool {
 	return now.UnixNano()-h.failedAt.Load() < int64(retryInterval)
 }
 
-// failed notes that a query sent at that instant failed. A store that has answered another query since is slow, not
-// down.
+// failed notes that a query sent at that instant failed. A store that has answered another query since is
+// slow, not down.
 func (h *storeHealth) failed(sent, now time.Time) {
 	if h.answeredAt.Load() <= sent.UnixNano() {
 		h.failedAt.Store(now.UnixNano())
 	}
 }
 
-// probe asks a store that was down in the background, with one query at a time, so that no cached caller waits for it.
+// probe asks a store that was down in the background, with one query at a time, so that no cached caller
+// waits for it.
 func (d *Directory) probe(ctx context.Context, digest keys.Digest, now time.Time) {
 	if d.health.backingOff(now) || !d.health.probing.CompareAndSwap(false, true) {
 		return
@@ -56,8 +57,8 @@ func (d *Directory) probe(ctx context.Context, digest keys.Digest, now time.Time
 	}()
 }
 
-// load asks the store, once for all who wait for the same caller. The result is cached unless a change arrives
-// meanwhile, because the result may be from before it.
+// load asks the store, once for all who wait for the same caller. The result is cached unless a change
+// arrives meanwhile, because the result may be from before it.
 func (d *Directory) load(ctx context.Context, digest keys.Digest, now time.Time) (*entry, error) {
 	if d.health.backingOff(now) {
 		return nil, fmt.Errorf("look up caller: %w", keys.ErrUnavailable)
@@ -115,8 +116,8 @@ func (d *Directory) intern(e *entry) {
 	d.tenants.Store(e.Tenant.ID, e.Tenant)
 }
 
-// cache caches the entry unless there was a change since its version. Under the lock no change comes in between, so an
-// entry from before a change is never found after it.
+// cache caches the entry unless there was a change since its version. Under the lock no change comes in
+// between, so an entry from before a change is never found after it.
 func (d *Directory) cache(in *clockCache, e *entry) {
 	d.feed.mu.Lock()
 	defer d.feed.mu.Unlock()

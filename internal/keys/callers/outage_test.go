@@ -84,8 +84,8 @@ func TestHangingStore(t *testing.T) {
 	})
 }
 
-// Of the look-ups of cached callers, only the one that finds out that the store hangs waits for it. When the store
-// answers again, its result counts within about a second without the feed.
+// Of the look-ups of cached callers, only the one that finds out that the store hangs waits for it. When the
+// store answers again, its result counts within about a second without the feed.
 func TestCachedCallersDoNotWaitForAHangingStore(t *testing.T) {
 	outage(t, func(t *testing.T, f fixture) {
 		held := make(chan struct{})

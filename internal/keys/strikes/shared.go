@@ -23,7 +23,8 @@ const (
 // errBackingOff: the shared store failed a moment ago.
 var errBackingOff = errors.New("the shared store of strikes is down")
 
-// sharedCounter collects refusals and counts them in a store that servers share. It is safe for concurrent use.
+// sharedCounter collects refusals and counts them in a store that servers share. It is safe for concurrent
+// use.
 type sharedCounter struct {
 	open func() (limiter.Store, error)
 	log  zerolog.Logger
@@ -73,7 +74,8 @@ func (s *sharedCounter) take() map[string]*refusals {
 	return taken
 }
 
-// increment adds n and reports whether all servers together reached the limit. After an error, n may have been added.
+// increment adds n and reports whether all servers together reached the limit. After an error, n may have
+// been added.
 func (s *sharedCounter) increment(ctx context.Context, keyID string, n, limit int64) (reached bool, err error) {
 	err = s.call(ctx, func(ctx context.Context, store limiter.Store) error {
 		sum, err := store.Increment(ctx, keyID, n, strikeRate(limit))

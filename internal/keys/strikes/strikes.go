@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// banTimeout bounds the placing of a ban, banWait how long a request waits for it. After a failure the next ban is
-	// tried banRetry later.
+	// banTimeout bounds the placing of a ban, banWait how long a request waits for it. After a failure the
+	// next ban is tried banRetry later.
 	banTimeout = 2 * time.Second
 	banWait    = 500 * time.Millisecond
 	banRetry   = time.Second
@@ -26,20 +26,22 @@ const (
 
 // BanStore places bans.
 type BanStore interface {
-	// PlaceAutomaticBan bans the key from now on and returns the ban. The more automatic bans the key had within
-	// keys.RepeatPeriod, the longer the ban. If a ban is in force, it returns that one instead, also when several servers
-	// call it at once. It returns keys.ErrKeyNotFound, or an error that is keys.ErrUnavailable.
+	// PlaceAutomaticBan bans the key from now on and returns the ban. The more automatic bans the key had
+	// within keys.RepeatPeriod, the longer the ban. If a ban is in force, it returns that one instead, also
+	// when several servers call it at once. It returns keys.ErrKeyNotFound, or an error that is
+	// keys.ErrUnavailable.
 	PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string, now time.Time) (keys.Ban, error)
 }
 
-// Counter counts the refusals by limits (429) of each key. It bans a key after keys.StrikeLimit refusals within
-// keys.StrikePeriod of the first.
+// Counter counts the refusals by limits (429) of each key. It bans a key after keys.StrikeLimit refusals
+// within keys.StrikePeriod of the first.
 //
-// If this process counts alone, the request that reaches the limit waits for the ban, so that the next one is refused
-// by it. If servers count together in a shared store, refusals are sent there in the background, and the ban follows
-// within about 100 ms. While the shared store is down, each server counts its own refusals.
+// If this process counts alone, the request that reaches the limit waits for the ban, so that the next one is
+// refused by it. If servers count together in a shared store, refusals are sent there in the background, and
+// the ban follows within about 100 ms. While the shared store is down, each server counts its own refusals.
 //
-// A ban that can't be placed is logged and tried again at a later refusal. Counter is safe for concurrent use.
+// A ban that can't be placed is logged and tried again at a later refusal. Counter is safe for concurrent
+// use.
 type Counter struct {
 	bans  BanStore
 	onBan func(keys.Ban)
@@ -59,11 +61,11 @@ type Counter struct {
 // Options configure a Counter.
 type Options struct {
 	Bans BanStore
-	// OpenShared opens the store in which all servers count; nil if this process counts alone. It is called in the
-	// background until it succeeds.
+	// OpenShared opens the store in which all servers count; nil if this process counts alone. It is called
+	// in the background until it succeeds.
 	OpenShared func() (limiter.Store, error)
-	// OnBan, if not nil, is called with each ban that was placed or already in force, so that this server need not wait
-	// for the database's notice of it.
+	// OnBan, if not nil, is called with each ban that was placed or already in force, so that this server
+	// need not wait for the database's notice of it.
 	OnBan func(keys.Ban)
 	Log   zerolog.Logger
 }
@@ -87,8 +89,8 @@ func New(o Options) *Counter {
 	return c
 }
 
-// Close stops the background work and waits for its end. Refusals that were not sent yet are lost. Do not call Refused
-// after Close.
+// Close stops the background work and waits for its end. Refusals that were not sent yet are lost. Do not
+// call Refused after Close.
 func (c *Counter) Close() {
 	c.stop()
 	<-c.stopped

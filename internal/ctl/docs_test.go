@@ -89,8 +89,8 @@ func TestDocListsTheMembers(t *testing.T) {
 	}
 }
 
-// TestDocExamples runs the examples of the document, one after the other over one database, and compares what a
-// terminal shows. Ids and keys are drawn anew in each run: the document's stand for them.
+// TestDocExamples runs the examples of the document in order on one database, and compares the output of a terminal. Each
+// run has other IDs and keys than the document: they are translated.
 func TestDocExamples(t *testing.T) {
 	t.Parallel()
 	d := newDocRun(t)
@@ -106,64 +106,64 @@ func TestDocExamples(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(doc, updated); diff != "" {
-		t.Errorf("%s (-it says +it is):\n%s", docFile, diff)
+		t.Errorf("%s (-document +output):\n%s", docFile, diff)
 	}
 }
 
-// docRun is one reading of the document.
+// docRun is one run of the document's examples.
 type docRun struct {
 	url string
-	// real is what each id and key of the document is in this run, written the reverse.
-	real, written map[string]string
-	lastKey       string
+	// actual maps the IDs and keys of the document to those of this run, documented maps them back.
+	actual, documented map[string]string
+	lastKey            string
 }
 
 func newDocRun(t *testing.T) *docRun {
-	return &docRun{url: storetest.New(t).URL, real: map[string]string{}, written: map[string]string{}}
+	return &docRun{url: storetest.New(t).URL, actual: map[string]string{}, documented: map[string]string{}}
 }
 
-var drawn = regexp.MustCompile(`key_[0-9A-Za-z]{16}|pst_(?:live|test)_[0-9A-Za-z]{36}`)
+var randomID = regexp.MustCompile(`key_[0-9A-Za-z]{16}|pst_(?:live|test)_[0-9A-Za-z]{36}`)
 
-// block runs the commands of a block and returns it with the output they have now.
+// block runs the commands of a block and returns the block with their present output.
 func (d *docRun) block(t *testing.T, text string) string {
 	t.Helper()
 	var out strings.Builder
 	for example := range strings.SplitSeq(strings.TrimPrefix(text, "$ "), "\n$ ") {
-		command, said, _ := strings.Cut(strings.TrimSuffix(example, "\n"), "\n")
+		command, want, _ := strings.Cut(strings.TrimSuffix(example, "\n"), "\n")
 		if strings.HasPrefix(command, "petstorectl usage") || strings.HasPrefix(command, "petstorectl plan simulate") {
 			d.recordUsage(t)
 		}
 		if strings.HasPrefix(command, "petstorectl why") {
 			d.recordRefusals(t)
 		}
-		is := d.run(t, d.replace(command, d.real))
-		d.match(said, is)
-		out.WriteString("$ " + command + "\n" + d.replace(is, d.written))
+		got := d.run(t, d.replace(command, d.actual))
+		d.match(want, got)
+		out.WriteString("$ " + command + "\n" + d.replace(got, d.documented))
 	}
 	return out.String()
 }
 
-// match pairs the ids and keys of the document with those of this run, in the order in which they first appear.
-func (d *docRun) match(said, is string) {
-	ids := drawn.FindAllString(said, -1)
-	for i, id := range drawn.FindAllString(is, -1) {
+// match pairs the IDs and keys of the document with those of this run, in the order in which they first appear.
+func (d *docRun) match(want, got string) {
+	ids := randomID.FindAllString(want, -1)
+	for i, id := range randomID.FindAllString(got, -1) {
 		if strings.HasPrefix(id, "pst_") {
 			d.lastKey = id
 		}
-		if i < len(ids) && d.written[id] == "" && d.real[ids[i]] == "" {
-			d.written[id], d.real[ids[i]] = ids[i], id
+		if i < len(ids) && d.documented[id] == "" && d.actual[ids[i]] == "" {
+			d.documented[id], d.actual[ids[i]] = ids[i], id
 		}
 	}
 }
 
 func (d *docRun) replace(text string, with map[string]string) string {
-	text = drawn.ReplaceAllStringFunc(text, func(id string) string {
+	text = randomID.ReplaceAllStringFunc(text, func(id string) string {
 		if other := with[id]; other != "" {
 			return other
 		}
 		return id
 	})
-	// The end of a key stands in a column of its own.
+	// A column shows the last four characters of a key.
 	for from, to := range with {
 		if strings.HasPrefix(from, "pst_") {
 			text = strings.ReplaceAll(text, from[len(from)-4:], to[len(to)-4:])
@@ -184,22 +184,22 @@ func (d *docRun) run(t *testing.T, command string) string {
 		return map[string]string{"PETSTORE_DATABASE_URL": d.url, "PETSTORE_ACTOR": "jo@support-3"}[name]
 	}
 	defer f.Close()
-	args := shellWords(command)
+	args := splitCommand(command)
 	Run(t.Context(), f, args[1:])
-	// A prompt ends with a space, which editors take away.
+	// A prompt ends with a space, which editors remove.
 	return strings.ReplaceAll(out.String(), " \n", "\n")
 }
 
-// shellWords splits a command line whose quotes are double and hold no other quotes.
-func shellWords(line string) []string {
-	var words []string
+// splitCommand splits a command line with double quotes that are not nested.
+func splitCommand(line string) []string {
+	var args []string
 	for _, word := range regexp.MustCompile(`"[^"]*"|\S+`).FindAllString(line, -1) {
-		words = append(words, strings.Trim(word, `"`))
+		args = append(args, strings.Trim(word, `"`))
 	}
-	return words
+	return args
 }
 
-// recordRefusals records what a server would have, for keys without a name.
+// recordRefusals records refusals of keys without a name, as a server would.
 func (d *docRun) recordRefusals(t *testing.T) {
 	t.Helper()
 	db, err := sql.Open("postgres", d.url)
@@ -218,7 +218,7 @@ func (d *docRun) recordRefusals(t *testing.T) {
 	}
 }
 
-// recordUsage records what a server would have, on two plans, for the first key of the tenant acme.
+// recordUsage records usage on two plans for the first key of the tenant acme, as a server would.
 func (d *docRun) recordUsage(t *testing.T) {
 	t.Helper()
 	db, err := sql.Open("postgres", d.url)

@@ -45,7 +45,7 @@ func TestScripts(t *testing.T) {
 			}
 			url := storetest.New(t).URL
 			e.Setenv("PETSTORE_DATABASE_URL", url)
-			e.Setenv("SILENT_URL", "postgres://jo@"+silence(t)+"/none?sslmode=disable")
+			e.Setenv("SILENT_URL", "postgres://jo@"+silentServer(t)+"/none?sslmode=disable")
 			status, err := migrate.GetStatus(t.Context(), url)
 			e.Setenv("LATEST", fmt.Sprint(status.Latest))
 			e.Setenv("BEFORE", fmt.Sprint(status.Latest-1))
@@ -62,8 +62,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// silence is the address of a server that takes connections and never says a word.
-func silence(t testing.TB) string {
+// silentServer returns the address of a server that accepts connections and never answers.
+func silentServer(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -73,9 +73,8 @@ func silence(t testing.TB) string {
 	return listener.Addr().String()
 }
 
-// scriptedMain is petstorectl at the time TEST_NOW. With TEST_WIDTH its stdout passes for a terminal of that width, and
-// with TEST_CONNECT_TIMEOUT it waits for the database no longer than that. A failure ends stderr with a line that tells the
-// exit code.
+// scriptedMain is petstorectl at the time TEST_NOW. With TEST_WIDTH its stdout is taken for a terminal of that width;
+// TEST_CONNECT_TIMEOUT sets its timeout. On failure the last line of stderr is the exit code.
 func scriptedMain() {
 	s := cmdutil.SystemStreams()
 	if width, err := strconv.Atoi(os.Getenv("TEST_WIDTH")); err == nil {
@@ -96,7 +95,7 @@ func scriptedMain() {
 	os.Exit(code)
 }
 
-// sqlMain prints the rows of a statement, or runs the statements on stdin when it is given none.
+// sqlMain runs a statement and prints its rows.
 func sqlMain() {
 	if err := printSQL(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -22,7 +22,7 @@ func newCmdList(f *cmdutil.Factory, runF func(context.Context, *listOptions) err
 	cmd := f.ReadCommand(&cobra.Command{
 		Use:     "list [TENANT]",
 		Aliases: []string{"ls"},
-		Short:   "List the bans in force, the newest first",
+		Short:   "List bans in force, the newest first",
 		Example: `  petstorectl ban list
   petstorectl ban list acme --all`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },

@@ -32,8 +32,8 @@ one that is already in force on the key, even if that one would last longer.
 The reason is shown to the tenant with each refusal.`,
 		Example: `  petstorectl ban place key_9Xb2LmQ0tR7sVw1Z --for 1h --reason "scraping the catalogue"`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.duration == 0 || o.Reason == "" {
-				return cmdutil.MissingFlags(cmd, "--for and --reason")
+			if err := cmdutil.RequireFlags(cmd, "for", "reason"); err != nil {
+				return err
 			}
 			return runF(cmd.Context(), o)
 		},

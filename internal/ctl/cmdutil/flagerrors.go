@@ -10,9 +10,18 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// MissingFlags is the error of a command that was called without flags that it requires.
-func MissingFlags(cmd *cobra.Command, names string) *Error {
-	return UsageErrorf("missing required flag: %s", names).WithHint("usage: " + cmd.UseLine())
+// RequireFlags refuses a command line without these flags.
+func RequireFlags(cmd *cobra.Command, names ...string) error {
+	var missing []string
+	for _, name := range names {
+		if f := cmd.Flags().Lookup(name); !f.Changed || f.Value.Type() == "string" && f.Value.String() == "" {
+			missing = append(missing, "--"+name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return UsageErrorf("missing required flag: %s", strings.Join(missing, " and ")).WithHint("usage: " + cmd.UseLine())
 }
 
 // FlagError turns an error of pflag into a usage error, with the flag that was probably meant.
@@ -28,8 +37,8 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
 		var known []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-		if near := closest(unknown.GetSpecifiedName(), known); near != "" {
-			e.Message += "; did you mean --" + near + "?"
+		if found := closest(unknown.GetSpecifiedName(), known); found != "" {
+			e.Message += "; did you mean --" + found + "?"
 		} else if cmd.HasSubCommands() {
 			e.Hint = "flags follow the verb: petstorectl NOUN VERB [flags]"
 		}

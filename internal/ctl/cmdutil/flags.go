@@ -46,7 +46,7 @@ func (f *Factory) OutputFlag(cmd *cobra.Command) {
 
 // DryRunFlag adds --dry-run.
 func (f *Factory) DryRunFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "check and show the change without keeping it")
+	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "show the result of the change without making it")
 }
 
 // YesFlag adds --yes, for a command that calls Confirm.

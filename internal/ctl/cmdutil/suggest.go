@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// didYouMean is "; did you mean …?", or nothing when no known name is near.
+// didYouMean is "; did you mean …?", or nothing if no known name is similar.
 func didYouMean(name string, known []string) string {
-	if near := closest(name, known); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
+	if found := closest(name, known); found != "" {
+		return fmt.Sprintf("; did you mean %q?", found)
 	}
 	return ""
 }
 
-// closest returns the known name that is nearest to the given one, and "" when none is near enough to have been meant:
-// about one wrong letter in three, or the beginning of it, or else one that the given name begins with.
+// closest returns the known name that was probably meant, "" for none: the one with the smallest distance, up to about
+// one wrong letter in three; or one that begins with the given name; or the longest that the given name begins with.
 func closest(name string, known []string) string {
 	name = strings.ToLower(name)
-	best, least := "", min((len(name)+2)/3, 3)+1
+	best, smallest := "", min((len(name)+2)/3, 3)+1
 	for _, k := range known {
 		d := distance(name, strings.ToLower(k))
 		if len(name) >= 3 && strings.HasPrefix(strings.ToLower(k), name) {
 			d = min(d, 1)
 		}
-		if d < least {
-			best, least = k, d
+		if d < smallest {
+			best, smallest = k, d
 		}
 	}
 	if best != "" {
@@ -38,8 +38,8 @@ func closest(name string, known []string) string {
 	return best
 }
 
-// distance is how many letters must be added, dropped, replaced or swapped with their neighbour to make b of a
-// (optimal string alignment).
+// distance is the number of letters to insert, delete, replace or swap with their neighbor to turn a into b (optimal
+// string alignment).
 func distance(a, b string) int {
 	before, previous := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range previous {

@@ -25,8 +25,8 @@ func newCmdRotate(f *cmdutil.Factory, runF func(context.Context, *rotateOptions)
 	o := &rotateOptions{Factory: f, rotation: keys.Rotation{GracePeriod: 24 * time.Hour}}
 	cmd := f.ChangeCommand(&cobra.Command{
 		Use:   "rotate KEY-ID",
-		Short: "Replace a key by a new one and print that once",
-		Long: `Replace a key by a new one with the same name, environment, own limit and
+		Short: "Replace a key with a new one and print it once",
+		Long: `Replace a key with a new one of the same name, environment, own limit and
 expiry, and print it. It can't be shown again: only its digest is stored.
 
 The old key stays valid for a grace period of 24 hours; --grace-period sets

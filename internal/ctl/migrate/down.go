@@ -36,7 +36,7 @@ The command asks for confirmation; scripts need --yes.`,
 			return runF(cmd.Context(), o)
 		},
 	})
-	cmd.Flags().IntVar(&o.steps, "steps", 1, "how many migrations: `N`")
+	cmd.Flags().IntVar(&o.steps, "steps", 1, "how many migrations to revert: `N`")
 	cmdutil.CompleteFlag(cmd, "steps")
 	f.DryRunFlag(cmd)
 	f.YesFlag(cmd)
@@ -53,7 +53,7 @@ func runDown(ctx context.Context, o *downOptions) error {
 			Code: cmdutil.ExitRefused, Message: fmt.Sprintf("can't revert %d migrations: only %d are applied", o.steps, before.Version),
 		}
 	}
-	question := fmt.Sprintf("Revert the last %d of %d migrations and delete all data in their tables?", o.steps, before.Version)
+	question := fmt.Sprintf("Revert %d of %d migrations and delete all data in their tables?", o.steps, before.Version)
 	if err := o.Confirm(ctx, question); err != nil {
 		return err
 	}

@@ -33,8 +33,8 @@ The enterprise plan requires a quota: --per-minute and --per-day.`,
 		Example: `  petstorectl tenant create acme --plan pro
   petstorectl tenant create umbrella --plan enterprise --per-minute 12345 --per-day 5000000`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if o.plan == "" {
-				return cmdutil.MissingFlags(cmd, "--plan")
+			if err := cmdutil.RequireFlags(cmd, "plan"); err != nil {
+				return err
 			}
 			if o.quota, err = quota.Quota(cmd); err != nil {
 				return err

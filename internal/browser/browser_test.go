@@ -2,7 +2,6 @@ package browser_test
 
 import (
 	"context"
-	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -15,7 +14,6 @@ import (
 	"go.uber.org/goleak"
 
 	"petstore.example/internal/api"
-	"petstore.example/internal/audit"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/contract"
 	"petstore.example/internal/keys"
@@ -99,8 +97,8 @@ func install(t *testing.T) {
 func serve(t *testing.T) (url, key string) {
 	t.Helper()
 	database := storetest.New(t)
-	key = issue(t, open(t, database.URL, store.Options{}))
-	db := open(t, database.APIURL, store.Options{AsAPI: true})
+	key = storetest.IssueKey(t, storetest.Open(t, database.URL, store.Options{}), store.NewTenant{Name: "acme", Plan: plans.Pro})
+	db := storetest.Open(t, database.APIURL, store.Options{AsAPI: true})
 	for i, name := range []string{"Rex the first", "Mia", "Luna", "Otto"} {
 		if _, err := db.Pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: name, CategoryID: int64(i), Status: catalog.Available}); err != nil {
 			t.Fatal(err)
@@ -130,32 +128,4 @@ func serve(t *testing.T) (url, key string) {
 	s.Start()
 	t.Cleanup(s.Close)
 	return url, key
-}
-
-func open(t *testing.T, url string, o store.Options) *store.DB {
-	t.Helper()
-	db, err := store.Open(t.Context(), url, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return db
-}
-
-func issue(t *testing.T, staff *store.DB) string {
-	t.Helper()
-	by := audit.By{Actor: "test"}
-	if _, err := staff.Tenants.Create(t.Context(), by, store.NewTenant{Name: "acme", Plan: plans.Pro}, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	service := keys.Service{Store: staff.Keys}
-	_, token, err := service.Issue(t.Context(), by, keys.Request{Tenant: "acme", Environment: keys.Live})
-	if err != nil {
-		t.Fatal(fmt.Errorf("issue a key: %w", err))
-	}
-	return token.Reveal()
 }

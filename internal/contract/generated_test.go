@@ -16,7 +16,6 @@ import (
 	"go.uber.org/goleak"
 
 	"petstore.example/internal/api"
-	"petstore.example/internal/audit"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/callers"
@@ -52,9 +51,9 @@ func newHouse(t *testing.T) *house {
 		t.Fatal(err)
 	}
 	database := storetest.New(t)
-	staff := open(t, database.URL, store.Options{})
-	h.key = issue(t, staff)
-	db := open(t, database.APIURL, store.Options{AsAPI: true})
+	staff := storetest.Open(t, database.URL, store.Options{})
+	h.key = storetest.IssueKey(t, staff, store.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 1 << 40, PerDay: 1 << 40}})
+	db := storetest.Open(t, database.APIURL, store.Options{AsAPI: true})
 	strikes := strikes.New(strikes.Options{Bans: db.Bans})
 	t.Cleanup(strikes.Close)
 	h.Handler, err = api.New(api.Config{
@@ -67,35 +66,6 @@ func newHouse(t *testing.T) *house {
 	}
 	h.fill(t, db)
 	return h
-}
-
-func open(t *testing.T, url string, o store.Options) *store.DB {
-	t.Helper()
-	db, err := store.Open(t.Context(), url, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return db
-}
-
-func issue(t *testing.T, staff *store.DB) string {
-	t.Helper()
-	by := audit.By{Actor: "test"}
-	quota := plans.Quota{PerMinute: 1 << 40, PerDay: 1 << 40}
-	if _, err := staff.Tenants.Create(t.Context(), by, store.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: &quota}, time.Now()); err != nil {
-		t.Fatal(err)
-	}
-	service := keys.Service{Store: staff.Keys}
-	_, token, err := service.Issue(t.Context(), by, keys.Request{Tenant: "acme", Environment: keys.Live})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return token.Reveal()
 }
 
 // fill adds animals and orders.

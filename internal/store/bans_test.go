@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/keys/strikes"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
 )
 
 func TestPlaceAutomaticBan(t *testing.T) {
@@ -173,7 +174,7 @@ func TestPlaceAutomaticBanOnManyServersAtOnce(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	k := db.key(t, 1)
-	servers := []*store.DB{db.api, openAPI(t, db.URL, patience)}
+	servers := []*store.DB{db.api, storetest.Open(t, db.URL, store.Options{AsAPI: true, Timeout: patience})}
 	var wg sync.WaitGroup
 	ids := make(chan int64, 16)
 	for i := range cap(ids) {

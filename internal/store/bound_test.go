@@ -19,7 +19,7 @@ func TestReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	const timeout = time.Second
 	server := storetest.NewServer(t)
-	db := open(t, server.URL, store.Options{Timeout: timeout, MaxConns: 2})
+	db := storetest.Open(t, server.URL, store.Options{Timeout: timeout, MaxConns: 2})
 	calls := map[string]func(context.Context) error{
 		"list tenants": func(ctx context.Context) error { _, err := db.Tenants.List(ctx, 1); return err },
 		"tenant names": func(ctx context.Context) error { _, err := db.Tenants.Names(ctx, "", 1); return err },

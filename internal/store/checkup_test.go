@@ -14,7 +14,7 @@ import (
 func TestCheckup(t *testing.T) {
 	t.Parallel()
 	database := storetest.New(t)
-	owner, api := open(t, database.URL, store.Options{}), open(t, database.URL, store.Options{AsAPI: true})
+	owner, api := storetest.Open(t, database.URL, store.Options{}), storetest.Open(t, database.URL, store.Options{AsAPI: true})
 	for name, test := range map[string]struct {
 		db         *store.DB
 		role       string
@@ -30,7 +30,7 @@ func TestCheckup(t *testing.T) {
 
 func TestClusterState(t *testing.T) {
 	t.Parallel()
-	db := open(t, storetest.New(t).APIURL, store.Options{})
+	db := storetest.Open(t, storetest.New(t).APIURL, store.Options{})
 	var want cluster.State
 	var err error
 	for _, b := range []cluster.Heartbeat{{ServerID: "a", Redis: "r"}, {ServerID: "b", Redis: "r"}} {

@@ -117,7 +117,7 @@ func TestServersAgreeQuickly(t *testing.T) {
 	db := storetest.New(t)
 	var members []*cluster.Member
 	for i := range 3 {
-		m := cluster.NewMember(openAPI(t, db.URL, 0).Cluster, cluster.Options{ServerID: fmt.Sprintf("s%d", i)})
+		m := cluster.NewMember(storetest.Open(t, db.URL, store.Options{AsAPI: true, Timeout: 0}).Cluster, cluster.Options{ServerID: fmt.Sprintf("s%d", i)})
 		m.SetRedis("r")
 		members = append(members, m)
 		h := &heard{}

@@ -7,6 +7,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
 )
 
 // An animal is added once or not at all, whatever becomes of the connection, and who is told that it was added can rely on it.
@@ -15,7 +16,7 @@ func TestCreatePetOverBrokenConnection(t *testing.T) {
 	s := newShop(t)
 	for how, want := range map[breakage]int{cutRequest: 0, cutAnswer: 1} {
 		proxy := newBreakingProxy(t, s.database.APIURL)
-		db := open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
+		db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
 		before := len(s.pets(t, s.a.ID))
 		// The statement is prepared.
 		if _, err := db.Pets.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Rex", Status: catalog.Sold}); err != nil {
@@ -37,7 +38,7 @@ func TestDirectPassesOverEndedConnections(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	owner := s.owner(t)
-	db := open(t, s.database.APIURL, store.Options{AsAPI: true, MaxConns: 1})
+	db := storetest.Open(t, s.database.APIURL, store.Options{AsAPI: true, MaxConns: 1})
 	add := func() error {
 		_, err := db.Pets.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Rex", Status: catalog.Sold})
 		return err

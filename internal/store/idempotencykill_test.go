@@ -174,7 +174,7 @@ func (s shop) broken(t *testing.T, n int, how breakage) (name string, broke bool
 	t.Helper()
 	proxy := newBreakingProxy(t, s.database.APIURL)
 	// Who meets silence has to give up; a cut is noticed by whoever is patient too.
-	db := open(t, proxy.url, store.Options{AsAPI: how == silence, MaxConns: 1})
+	db := storetest.Open(t, proxy.url, store.Options{AsAPI: how == silence, MaxConns: 1})
 	name = fmt.Sprintf("%d %d", how, n)
 	if _, _, err := db.Idempotency.Once(t.Context(), s.b.ID, request(name, name), adding(s.b.ID, name)); err != nil {
 		t.Fatal(err)
@@ -252,7 +252,7 @@ func TestOnceWithBackendTerminated(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.DB = s.patient(t)
-	victim, owner := open(t, s.database.URL, store.Options{AsAPI: true}), s.owner(t)
+	victim, owner := storetest.Open(t, s.database.URL, store.Options{AsAPI: true}), s.owner(t)
 	terminate := func() {
 		t.Helper()
 		// Those that wait in a transaction are the victim's.

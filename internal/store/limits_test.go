@@ -14,6 +14,7 @@ import (
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
 )
 
 // counters is a database whose only server is in a term; the minute of its tenant 1 lasts from eleven on for some seconds more.
@@ -137,7 +138,7 @@ func TestGrantsOfManyServersNeverExceed(t *testing.T) {
 	g := newCounters(t)
 	term := g.begin(t, "")
 	const limit = 500
-	servers := []*store.DB{g.api, openAPI(t, g.URL, patience)}
+	servers := []*store.DB{g.api, storetest.Open(t, g.URL, store.Options{AsAPI: true, Timeout: patience})}
 	var granted atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -265,7 +266,7 @@ func TestCountersRoundTrips(t *testing.T) {
 	t.Parallel()
 	g := newCounters(t)
 	proxy := newBreakingProxy(t, g.APIURL)
-	db := open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1, Timeout: patience})
+	db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1, Timeout: patience})
 	c := g.claim(plans.Quota{PerMinute: 100, PerDay: 1000}, 50)
 	const far = 1_000_000
 	for name, tt := range map[string]struct {

@@ -76,7 +76,7 @@ func listen(t *testing.T, url string) *heard {
 func TestChangesAreHeard(t *testing.T) {
 	t.Parallel()
 	database := storetest.New(t)
-	db := open(t, database.URL, store.Options{})
+	db := storetest.Open(t, database.URL, store.Options{})
 	h := listen(t, database.URL)
 	h.await(t, "restored")
 

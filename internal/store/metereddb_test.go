@@ -41,17 +41,7 @@ func meter(t *testing.T, db *storetest.Database, timeout time.Duration) meteredD
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = owner.Close() })
-	return meteredDB{Database: db, api: openAPI(t, db.URL, timeout), owner: owner, keys: &atomic.Int64{}}
-}
-
-func openAPI(t *testing.T, url string, timeout time.Duration) *store.DB {
-	t.Helper()
-	api, err := store.Open(t.Context(), url, store.Options{AsAPI: true, Timeout: timeout})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = api.Close() })
-	return api
+	return meteredDB{Database: db, api: storetest.Open(t, db.URL, store.Options{AsAPI: true, Timeout: timeout}), owner: owner, keys: &atomic.Int64{}}
 }
 
 func (db meteredDB) exec(t *testing.T, query string, args ...any) {

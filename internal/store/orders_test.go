@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
 )
 
 // owner is a connection of the database's owner, whom no wall stops.
@@ -33,7 +34,7 @@ func (s shop) owner(t *testing.T) *sqlx.DB {
 // patient is another server in the API's role, with so much time that a busy machine is no outage.
 func (s shop) patient(t *testing.T) *store.DB {
 	t.Helper()
-	return open(t, s.database.APIURL, store.Options{})
+	return storetest.Open(t, s.database.APIURL, store.Options{})
 }
 
 func (s shop) pet(t *testing.T, tenant plans.Tenant, status catalog.Status) catalog.Pet {

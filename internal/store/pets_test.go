@@ -31,8 +31,8 @@ type shop struct {
 func newShop(t *testing.T) shop {
 	t.Helper()
 	database := storetest.New(t)
-	staff := open(t, database.URL, store.Options{})
-	s := shop{DB: open(t, database.URL, store.Options{AsAPI: true}), database: database}
+	staff := storetest.Open(t, database.URL, store.Options{})
+	s := shop{DB: storetest.Open(t, database.URL, store.Options{AsAPI: true}), database: database}
 	for name, tenant := range map[string]*plans.Tenant{"a": &s.a, "b": &s.b} {
 		var err error
 		*tenant, err = staff.Tenants.Create(t.Context(), audit.By{Actor: "test"}, store.NewTenant{Name: name, Plan: plans.Free}, time.Now())
@@ -41,20 +41,6 @@ func newShop(t *testing.T) shop {
 		}
 	}
 	return s
-}
-
-func open(t *testing.T, url string, o store.Options) *store.DB {
-	t.Helper()
-	db, err := store.Open(t.Context(), url, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return db
 }
 
 func (s shop) add(t *testing.T, tenant plans.Tenant, names ...string) []catalog.Pet {
@@ -201,7 +187,7 @@ func TestListPetsPlan(t *testing.T) {
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	server := storetest.NewServer(t)
-	db := open(t, server.URL, store.Options{AsAPI: true})
+	db := storetest.Open(t, server.URL, store.Options{AsAPI: true})
 	calls := map[string]func(context.Context) error{
 		"list": func(ctx context.Context) error {
 			_, _, err := db.Pets.ListPets(ctx, 1, catalog.Page{Limit: 20})

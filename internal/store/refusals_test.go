@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/usage"
 )
@@ -126,7 +127,7 @@ func TestPruneRefusals(t *testing.T) {
 func TestRefusalsOfADeadStore(t *testing.T) {
 	t.Parallel()
 	server := storetest.NewServer(t)
-	api := openAPI(t, server.APIURL, 0)
+	api := storetest.Open(t, server.APIURL, store.Options{AsAPI: true, Timeout: 0})
 	server.Stop()
 	if err := api.Refusals.WriteRefusals(t.Context(), []usage.RefusalRecord{{}}); !errors.Is(err, usage.ErrUnavailable) {
 		t.Errorf("%v, want ErrUnavailable", err)

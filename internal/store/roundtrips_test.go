@@ -6,6 +6,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
 )
 
 // The operations that customers repeat cost one round trip once their statement is prepared; what tells row-level
@@ -15,7 +16,7 @@ func TestRoundTrips(t *testing.T) {
 	s := newShop(t)
 	pet := s.add(t, s.a, "Rex")[0]
 	proxy := newBreakingProxy(t, s.database.APIURL)
-	db := open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
+	db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
 	for name, tt := range map[string]struct {
 		call func() error
 		want int

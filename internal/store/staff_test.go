@@ -35,7 +35,7 @@ func newOffice(t *testing.T) office {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = raw.Close() })
-	return office{DB: open(t, url, store.Options{}), raw: raw}
+	return office{DB: storetest.Open(t, url, store.Options{}), raw: raw}
 }
 
 func (o office) tenant(t *testing.T, name, plan string) plans.Tenant {

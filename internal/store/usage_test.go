@@ -13,6 +13,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/usage"
 )
 
@@ -120,7 +121,7 @@ func TestMeterCountsOnceWhenRepliesAreLost(t *testing.T) {
 	db := newMeteredDB(t)
 	k := db.key(t, 1)
 	proxy := newCommitProxy(t, db.APIURL)
-	api := openAPI(t, proxy.url, 0)
+	api := storetest.Open(t, proxy.url, store.Options{AsAPI: true, Timeout: 0})
 	m := usage.NewMeter(api.Usage, usage.Options{ServerID: "s1", Log: zerolog.Nop()})
 	for range 5 {
 		m.Admitted(k.TenantID, k.ID, plans.Pro, eleven)

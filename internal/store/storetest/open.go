@@ -1,0 +1,40 @@
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/store"
+)
+
+// Open opens a store that is closed when t ends.
+func Open(t testing.TB, url string, o store.Options) *store.DB {
+	t.Helper()
+	db, err := store.Open(t.Context(), url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// IssueKey creates the tenant and returns a live key of it.
+func IssueKey(t testing.TB, staff *store.DB, tenant store.NewTenant) string {
+	t.Helper()
+	by := audit.By{Actor: "test"}
+	if _, err := staff.Tenants.Create(t.Context(), by, tenant, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	service := keys.Service{Store: staff.Keys}
+	_, token, err := service.Issue(t.Context(), by, keys.Request{Tenant: tenant.Name, Environment: keys.Live})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token.Reveal()
+}

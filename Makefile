@@ -24,13 +24,20 @@ build: ## build bin/petstore and bin/petstorectl
 	@mkdir -p bin
 	@$(GO) build -tags $(TAGS) -trimpath -o bin/ ./cmd/petstore ./cmd/petstorectl
 
+# The end-to-end tests of what HTTP itself does, which run a second time without the fast path. The others start several servers, of
+# which every second has it off.
+HTTP_TESTS = ^Test(RequestInFlightIsFinished|ListInFlightIsFinished|GoClient|IdempotencyKey|OrderMovesItsAnimal|KeyLimitAndUsage)$$
+
 # The end-to-end tests measure delays, so they run alone, after all others. make check runs go vet.
 test: ## run all tests with the race detector, on PostgreSQL and Redis servers that they start (PACKAGES=./internal/keys)
 	@tools/install.sh postgres redis-server chromium npm wrk || :
 	@failed=0; for of in -v -e; do \
 	  packages=$$($(GO) list $(PACKAGES) | grep $$of '/internal/e2e$$'); \
 	  [ -z "$$packages" ] || $(GO) test -tags $(TAGS) -race -vet off -timeout 9m $$packages || failed=1; \
-	done; exit $$failed
+	done; \
+	[ "$(PACKAGES)" != ./... ] || PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=off \
+	  $(GO) test -tags $(TAGS) -race -vet off -timeout 9m -run '$(HTTP_TESTS)' ./internal/e2e || failed=1; \
+	exit $$failed
 
 check: $(NPM) ## check formatting and module files; run go vet and the linters; lint the OpenAPI document and compare it with the released one
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo 'not formatted (make fmt):'; gofmt -l $$(git ls-files '*.go'); exit 1; }
@@ -61,7 +68,10 @@ SOAKED = $(shell grep -rl PETSTORE_SOAK --include='*_test.go' internal | xargs -
 soak: ## run the long tests: generated requests, 200,000 schedules of faults, end-to-end on servers with the race detector, every fuzzer for SOAK=1m
 	@tools/install.sh postgres redis-server
 	PETSTORE_SOAK=1 $(GO) test -tags $(TAGS) -timeout 60m -v $(filter-out ./internal/e2e,$(SOAKED))
-	PETSTORE_SOAK=1 PETSTORE_E2E_RACE=1 $(GO) test -tags $(TAGS) -race -timeout 60m -v ./internal/e2e
+	for mode in on off; do \
+	  PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=$$mode PETSTORE_SOAK=1 PETSTORE_E2E_RACE=1 \
+	    $(GO) test -tags $(TAGS) -race -timeout 60m -v ./internal/e2e || exit 1; \
+	done
 	@for package in $$($(GO) list ./...); do \
 	  for fuzzer in $$($(GO) test -tags $(TAGS) -list '^Fuzz' $$package | grep '^Fuzz'); do \
 	    echo "== $$package $$fuzzer"; \

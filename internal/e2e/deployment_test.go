@@ -29,6 +29,8 @@ type deployment struct {
 	db    *store.DB // as staff
 	sql   *sql.DB   // as the owner
 	names *atomic.Int64
+	// started is how many servers were started.
+	started *atomic.Int64
 }
 
 // newDeployment is on databases of the test's own on the servers that all tests share.
@@ -45,7 +47,7 @@ func newDeploymentOn(t testing.TB, databaseURL, redisURL string) *deployment {
 	t.Helper()
 	d := &deployment{
 		t: t, databaseURL: databaseURL, serverURL: storetest.AsServer(t, databaseURL), redisURL: redisURL,
-		petstore: program(t, "petstore"), client: newClient(t), names: new(atomic.Int64),
+		petstore: program(t, "petstore"), client: newClient(t), names: new(atomic.Int64), started: new(atomic.Int64),
 	}
 	var err error
 	if d.db, err = store.Open(t.Context(), databaseURL, store.Options{MaxConns: 2}); err != nil {

@@ -29,9 +29,14 @@ func (d *deployment) serve(env ...string) *server {
 }
 
 // serverEnv returns the environment of a server: the deployment's, then that of PETSTORE_E2E_SERVER_ENV (NAME=value, separated by
-// spaces), then env. The last value of a name wins.
+// spaces), then env. The last value of a name wins. Of several servers every second has the HTTP fast path off.
 func (d *deployment) serverEnv(env []string) []string {
+	fastPath := "on"
+	if d.started.Add(1)%2 == 0 {
+		fastPath = "off"
+	}
 	return slices.Concat([]string{
+		"PETSTORE_HTTP_FAST_PATH=" + fastPath,
 		"PETSTORE_DATABASE_URL=" + d.serverURL, "PETSTORE_REDIS_URL=" + d.redisURL,
 		"PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0", "PETSTORE_ADDRESS_LIMIT=1000000",
 	}, strings.Fields(os.Getenv("PETSTORE_E2E_SERVER_ENV")), env)

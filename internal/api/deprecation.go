@@ -41,25 +41,6 @@ func (d *deprecation) links(prefix string) string {
 		"<" + prefix + d.successor + `>; rel="successor-version"`
 }
 
-// mark marks the answer of an operation that is deprecated or not stable, whatever it will be. It asks for no header where it has
-// nothing to say: net/http copies one that was asked for, also when it is empty.
-func (x *exchange) mark() {
-	if x.route.marks == nil && x.route.deprecated == nil {
-		return
-	}
-	h := x.Writer.Header()
-	if x.route.marks != nil {
-		h["X-Stability"] = x.route.marks
-	}
-	d := x.route.deprecated
-	if d == nil {
-		return
-	}
-	h["Deprecation"] = d.deprecated
-	h["Sunset"] = d.sunset
-	h["Link"] = x.route.links
-}
-
 // over reports whether the operation is gone; nil is never over.
 func (d *deprecation) over(now time.Time) bool { return d != nil && now.Unix() >= d.end }
 

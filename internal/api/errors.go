@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -147,39 +146,6 @@ func toError(err error) *Error {
 	return codeInternalError.withCause(err)
 }
 
-// fail answers with an error. It is the only place that does.
-func (a *api) fail(x *exchange, err error) {
-	e := toError(err)
-	x.failed = e
-	if e.code.status >= http.StatusInternalServerError && !x.gaveUp() {
-		a.refund(x)
-	}
-	switch e.code {
-	case codeMissingAPIKey:
-		x.set("WWW-Authenticate", challenge)
-	case codeInvalidAPIKey:
-		x.set("WWW-Authenticate", challengeInvalid)
-	}
-	if e.retrySeconds > 0 {
-		x.set("Retry-After", strconv.FormatInt(e.retrySeconds, 10))
-	}
-	switch {
-	case e.body != nil:
-		x.write(e.code.status, e.body)
-		return
-	case e.message == e.code.message:
-		x.write(e.code.status, e.code.body)
-		return
-	}
-	buffer := errorBodies.Get().(*[]byte)
-	*buffer = appendError((*buffer)[:0], e.code, e.message)
-	x.write(e.code.status, *buffer)
-	errorBodies.Put(buffer)
-}
-
-// errorBodies are buffers for bodies that are written once.
-var errorBodies = sync.Pool{New: func() any { return new([]byte) }}
-
 // appendError appends the contract's Error: the code, the message, the status.
 func appendError(b []byte, c *errorCode, message string) []byte {
 	b = append(append(b, `{"code":"`...), c.name...)
@@ -188,10 +154,4 @@ func appendError(b []byte, c *errorCode, message string) []byte {
 	b, _ = jsontext.AppendQuote(b, message)
 	b = append(b, `,"status":`...)
 	return append(strconv.AppendInt(b, int64(c.status), 10), '}', '\n')
-}
-
-// gaveUp reports whether the request failed because its client broke it off. A failure of ours is one also when nobody
-// waits for the answer any more.
-func (x *exchange) gaveUp() bool {
-	return x.failed != nil && errors.Is(x.failed, context.Canceled) && errors.Is(x.Request.Context().Err(), context.Canceled)
 }

@@ -1,8 +1,9 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -46,38 +47,6 @@ type exchange struct {
 // set sets a header of the response in exactly that spelling.
 func (x *exchange) set(name, value string) { x.headers.set(name, value) }
 
-// write sends the response: the headers that every response has, and the body, if any.
-func (x *exchange) write(status int, body []byte) {
-	x.leaveBody()
-	x.setHeaders(status)
-	if body != nil {
-		if x.headers.Header["Content-Type"] == nil {
-			x.headers.Header["Content-Type"] = applicationJSON
-		}
-		x.set("Content-Length", strconv.Itoa(len(body)))
-	}
-	x.Writer.WriteHeader(status)
-	if body == nil || x.Request.Method == http.MethodHead {
-		x.Writer.WriteHeaderNow()
-		return
-	}
-	// The client may be gone.
-	_, _ = x.Writer.Write(body)
-}
-
-// setHeaders sets the headers that every response has. Their values are safe: constants, numbers, and a request ID that was checked.
-func (x *exchange) setHeaders(status int) {
-	h := &x.headers
-	h.Header["Access-Control-Allow-Origin"] = anyOrigin
-	h.Header["Access-Control-Expose-Headers"] = exposedHeaders
-	h.set("X-Request-Id", x.id)
-	x.limits.setHeaders(h, x.now.Unix())
-	h.Header["Cache-Control"] = noStore
-	if (status == http.StatusOK || status == http.StatusNotModified) && x.isRead() {
-		h.Header["Cache-Control"] = privateNoCache
-	}
-}
-
 // isRead reports whether the method is GET or HEAD.
 func (x *exchange) isRead() bool {
 	return x.Request.Method == http.MethodGet || x.Request.Method == http.MethodHead
@@ -90,3 +59,43 @@ func (x *exchange) plan() string {
 	}
 	return x.caller.Tenant.Plan
 }
+
+// gaveUp reports whether the request failed because its client broke it off. A failure of ours is one also when nobody
+// waits for the answer any more.
+func (x *exchange) gaveUp() bool {
+	return x.failed != nil && errors.Is(x.failed, context.Canceled) && errors.Is(x.Request.Context().Err(), context.Canceled)
+}
+
+// handler answers one operation, or returns why it can't.
+type handler func(a *api, x *exchange) error
+
+// route is one operation of the contract.
+type route struct {
+	method string
+	// path is written as the contract writes it. It names the route in the log and in the metrics.
+	path   string
+	handle handler
+	// stability says how far the operation can be relied on to stay as it is; empty for one that is stable.
+	stability stability
+	// marks is the X-Stability of every answer of an operation that is not stable.
+	marks []string
+	// deprecated marks an operation that is to be removed, nil for one that stays.
+	deprecated *deprecation
+	// links is the Link of every answer of a deprecated operation.
+	links []string
+	// open routes need no key.
+	open bool
+	// free routes count in no window of the caller's, and no window refuses them.
+	free bool
+}
+
+// stability is the contract's word for how much an operation may still change (docs/versioning.md).
+type stability string
+
+const (
+	beta         stability = "beta"
+	experimental stability = "experimental"
+)
+
+// unmatched is the path by which the log and the metrics know requests that match no route.
+const unmatched = "unmatched"

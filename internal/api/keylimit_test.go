@@ -173,8 +173,8 @@ func TestMessagesOf429(t *testing.T) {
 		{overLimit(c, window(plans.Minute, 1), false, 1), "Plan pro allows 1 request per minute. Retry in 1 second.", 1},
 		{overLimit(c, window(plans.Day, 10_000), false, 86_400), "Plan pro allows 10000 requests per day. Retry in 86400 seconds.", 86400},
 		{overLimit(c, window(plans.Key, 5), false, 42), "This API key's own limit allows 5 requests per minute. Retry in 42 seconds.", 42},
-		{overLimit(c, window(plans.Key, 5), true, 42), "This API key's own limit allows 5 requests per minute. Our servers can't share their counters at " +
-			"the moment, and this one's part is used up. Retry in 42 seconds.", 42},
+		{overLimit(c, window(plans.Key, 5), true, 42), "This API key's own limit allows 5 requests per minute. Rate limiting is temporarily degraded: " +
+			"this server's share of your limit is used up. Retry in 42 seconds.", 42},
 		{addressOverLimit(6000, 7), "Without a valid API key an address may send 6000 requests per minute. Retry in 7 seconds.", 7},
 		{banned(&keys.Ban{Reason: `it said "no" <3`}, at.Unix(), 60), `This API key is banned until 2026-11-20T09:21:48Z: it said "no" <3. Retry in 60 seconds.`, 60},
 	} {

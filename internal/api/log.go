@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -38,6 +39,15 @@ func (a *api) record(x *exchange, status int, elapsed time.Duration) {
 	}
 	e.Msg("request")
 }
+
+// panicked is the operator's error of a handler that panicked. The stack holds functions and lines; it is taken
+// where the panic is, and knows neither headers nor query.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
 func logFailure(e *zerolog.Event, failed *Error) {
 	e.Str("code", failed.code.name)

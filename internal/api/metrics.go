@@ -58,14 +58,14 @@ type series struct {
 	duration prometheus.Observer
 }
 
-func (m *metrics) route(path string) *routeMetrics {
+func (m *metrics) forRoute(path string) *routeMetrics {
 	r := &routeMetrics{metrics: m, path: path}
 	r.results.Store(&[]series{})
 	return r
 }
 
-func (r *routeMetrics) observe(x *exchange, status int, elapsed time.Duration) {
-	s := r.find(result{status: status, method: methodName(x.Request.Method), plan: x.plan()})
+func (r *routeMetrics) observe(method, plan string, status int, elapsed time.Duration) {
+	s := r.find(result{status: status, method: methodName(method), plan: plan})
 	s.requests.Inc()
 	s.duration.Observe(elapsed.Seconds())
 }

@@ -11,34 +11,24 @@ import (
 
 // The messages of 429. A flood is answered here, so each is written into one buffer.
 
-// refusal is a refusal by a window of a caller's, and what it was written of.
-type refusal struct {
-	plan   string
-	window plans.WindowName
-	limit  int64
-	share  bool
-	wait   int64
-	*Error
-}
-
 // overLimit is the refusal by a window of the caller's, which a connection that is flooding gets many times in a second: then it is
 // at hand, 0.5 µs and 4 allocations less.
-func (k *connCache) overLimit(c *keys.Caller, w *plans.Window, share bool, wait int64) *Error {
+func (k *connCache) overLimit(c *keys.Caller, w *plans.Window, partial bool, wait int64) *Error {
 	if k == nil {
-		return overLimit(c, *w, share, wait)
+		return overLimit(c, *w, partial, wait)
 	}
-	r := refusal{plan: c.Tenant.Plan, window: w.Name, limit: w.Limit, share: share, wait: wait, Error: k.refusal.Error}
-	if r != k.refusal || r.Error == nil {
-		r.Error = overLimit(c, *w, share, wait)
-		r.body = appendError(nil, r.code, r.message)
-		k.refusal = r
+	d := cachedDenial{plan: c.Tenant.Plan, window: w.Name, limit: w.Limit, partial: partial, wait: wait, Error: k.denial.Error}
+	if d != k.denial || d.Error == nil {
+		d.Error = overLimit(c, *w, partial, wait)
+		d.body = appendError(nil, d.code, d.message)
+		k.denial = d
 	}
-	return r.Error
+	return d.Error
 }
 
-// overLimit is the refusal by a window of the caller's. With share it was this server's part of it that was used up: the
+// overLimit is the refusal by a window of the caller's. With partial it was this server's part of it that was used up: the
 // tenant may have kept to its plan, so that is no strike.
-func overLimit(c *keys.Caller, w plans.Window, share bool, wait int64) *Error {
+func overLimit(c *keys.Caller, w plans.Window, partial bool, wait int64) *Error {
 	var space [256]byte
 	b := space[:0]
 	code := codeRateLimitExceeded
@@ -57,8 +47,8 @@ func overLimit(c *keys.Caller, w plans.Window, share bool, wait int64) *Error {
 	} else {
 		b = append(b, "minute."...)
 	}
-	if share {
-		b = append(b, " Our servers can't share their counters at the moment, and this one's part is used up."...)
+	if partial {
+		b = append(b, " Rate limiting is temporarily degraded: this server's share of your limit is used up."...)
 	}
 	return code.retryIn(b, wait)
 }

@@ -8,37 +8,6 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// handler answers one operation, or returns why it can't.
-type handler func(a *api, x *exchange) error
-
-// route is one operation of the contract.
-type route struct {
-	method string
-	// path is written as the contract writes it. It names the route in the log and in the metrics.
-	path   string
-	handle handler
-	// stability says how far the operation can be relied on to stay as it is; empty for one that is stable.
-	stability stability
-	// marks is the X-Stability of every answer of an operation that is not stable.
-	marks []string
-	// deprecated marks an operation that is to be removed, nil for one that stays.
-	deprecated *deprecation
-	// links is the Link of every answer of a deprecated operation.
-	links []string
-	// open routes need no key.
-	open bool
-	// free routes count in no window of the caller's, and no window refuses them.
-	free bool
-}
-
-// stability is the contract's word for how much an operation may still change (docs/versioning.md).
-type stability string
-
-const (
-	beta         stability = "beta"
-	experimental stability = "experimental"
-)
-
 // routes is the contract. HEAD comes with every GET, OPTIONS with every path.
 var routes = []route{
 	{method: http.MethodGet, path: "/v1/pets", handle: (*api).listPets},
@@ -50,9 +19,6 @@ var routes = []route{
 	{method: http.MethodPatch, path: "/v1/store/orders/{orderId}", handle: (*api).changeOrder, stability: experimental},
 	{method: http.MethodGet, path: "/v1/usage", handle: (*api).getUsage, stability: beta, free: true},
 }
-
-// unmatched is the path by which the log and the metrics know requests that match no route.
-const unmatched = "unmatched"
 
 // mount registers the table, and the pages beside it. Methods come in alphabetical order, because Gin writes Allow in the
 // order in which it first saw them.

@@ -1,7 +1,10 @@
 package api
 
 import (
+	"errors"
 	"net/http"
+	"runtime/debug"
+	"strconv"
 	"sync"
 	"time"
 
@@ -19,7 +22,7 @@ func (a *api) serve(r route) gin.HandlerFunc {
 	if r.stability != "" {
 		r.marks = []string{string(r.stability)}
 	}
-	observed := a.metrics.route(r.path)
+	observed := a.metrics.forRoute(r.path)
 	return func(c *gin.Context) {
 		x := exchanges.Get().(*exchange)
 		x.Context, x.route, x.metrics = c, &r, observed
@@ -71,7 +74,7 @@ func (a *api) finish(x *exchange) {
 		cut = a.recovered(x, v)
 	}
 	elapsed, status := time.Since(x.started), x.status()
-	x.metrics.observe(x, status, elapsed)
+	x.metrics.observe(x.Request.Method, x.plan(), status, elapsed)
 	a.record(x, status, elapsed)
 	*x = exchange{}
 	exchanges.Put(x)
@@ -80,3 +83,52 @@ func (a *api) finish(x *exchange) {
 		panic(http.ErrAbortHandler)
 	}
 }
+
+// recovered answers 500 for a handler that panicked. It reports whether the connection has to be cut: because the
+// answer had begun, or because the handler asked for it with http.ErrAbortHandler.
+func (a *api) recovered(x *exchange, v any) (cut bool) {
+	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		return true
+	}
+	err := codeInternalError.withCause(&panicked{value: v, stack: debug.Stack()})
+	if x.Writer.Written() {
+		a.refund(x)
+		x.failed = err
+		return true
+	}
+	a.fail(x, err)
+	return false
+}
+
+// fail answers with an error. It is the only place that does.
+func (a *api) fail(x *exchange, err error) {
+	e := toError(err)
+	x.failed = e
+	if e.code.status >= http.StatusInternalServerError && !x.gaveUp() {
+		a.refund(x)
+	}
+	switch e.code {
+	case codeMissingAPIKey:
+		x.set("WWW-Authenticate", challenge)
+	case codeInvalidAPIKey:
+		x.set("WWW-Authenticate", challengeInvalid)
+	}
+	if e.retrySeconds > 0 {
+		x.set("Retry-After", strconv.FormatInt(e.retrySeconds, 10))
+	}
+	switch {
+	case e.body != nil:
+		x.write(e.code.status, e.body)
+		return
+	case e.message == e.code.message:
+		x.write(e.code.status, e.code.body)
+		return
+	}
+	buffer := errorBodies.Get().(*[]byte)
+	*buffer = appendError((*buffer)[:0], e.code, e.message)
+	x.write(e.code.status, *buffer)
+	errorBodies.Put(buffer)
+}
+
+// errorBodies are buffers for bodies that are written once.
+var errorBodies = sync.Pool{New: func() any { return new([]byte) }}

@@ -1,0 +1,120 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"github.com/ulule/limiter/v3"
+
+	"petstore.example/internal/api/pagecache"
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/freshness"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/usage"
+)
+
+// Directory knows whose key a token is.
+type Directory interface {
+	// Lookup returns the caller of a key that is good here and now. It returns keys.ErrInvalidKey when the key is not, and
+	// keys.ErrUnavailable when that can't be found out.
+	Lookup(ctx context.Context, t keys.Token) (*keys.Caller, error)
+}
+
+// Addresses counts requests that come without a valid key.
+type Addresses interface {
+	// Take counts one request of the address; Reached is true when it is one too many.
+	Take(addr netip.Addr, now time.Time) limiter.Context
+	// Peek says how the address stands, and counts nothing.
+	Peek(addr netip.Addr, now time.Time) limiter.Context
+}
+
+// Strikes hears of every request that a tenant's limit refused, to ban a key that goes on.
+type Strikes interface {
+	// Refused counts one of them. It goes on when ctx ends, so that a client that hangs up does not escape its strike.
+	Refused(ctx context.Context, c *keys.Caller, now time.Time)
+}
+
+// Refusals keeps some of the requests of known keys that a limit or a ban refused, so that support can say why. It must not
+// block.
+type Refusals interface {
+	Add(r usage.Refusal)
+}
+
+// Meter records usage, by the instant at which the request was decided. It must not block.
+type Meter interface {
+	Admitted(tenantID int64, keyID, plan string, at time.Time)
+	Refused(tenantID int64, keyID, plan string, at time.Time)
+	Refunded(tenantID int64, keyID, plan string, at time.Time)
+}
+
+// Config is what the API is built from. All of it is required except Refusals, TrustedProxies, Invalidator,
+// ListCacheBytes, Clock, Log and Metrics.
+type Config struct {
+	Directory Directory
+	Limiter   plans.Limiter
+	Addresses Addresses
+	Strikes   Strikes
+	Meter     Meter
+	Pets      catalog.Store
+	Orders    catalog.OrderStore
+	// Usage is what GET /v1/usage tells of the month.
+	Usage usage.MonthStore
+	// Refusals is nil for nobody who keeps them.
+	Refusals Refusals
+	// Requests makes POSTs with an Idempotency-Key take effect once.
+	Requests catalog.OnceStore
+	// BaseURL is where customers reach the API, absolute and ending in /v1. Links are made from it, never from Host.
+	BaseURL string
+	// TrustedProxies are the addresses and networks (CIDR) whose X-Forwarded-For is believed; none by default.
+	TrustedProxies []string
+	// Invalidator is told of every change to a catalogue. If it is nil, no list is cached.
+	Invalidator freshness.Invalidator
+	// ListCacheBytes is how many bytes the page cache may hold, 0 for no cache.
+	ListCacheBytes int64
+	// Clock is time.Now by default.
+	Clock   func() time.Time
+	Log     zerolog.Logger
+	Metrics prometheus.Registerer
+}
+
+// api is what all handlers share. It does not change once it serves.
+type api struct {
+	Config
+	metrics *metrics
+	months  *usage.Months
+	// pageCache is nil if lists are not cached.
+	pageCache *pagecache.Cache
+	// prefix is the path of BaseURL without its /v1.
+	prefix string
+	// petsURL and ordersURL are the lists, absolute.
+	petsURL, ordersURL string
+}
+
+func (c Config) check() error {
+	switch {
+	case c.Directory == nil:
+		return errors.New("no directory of callers")
+	case c.Limiter == nil:
+		return errors.New("no limiter")
+	case c.Addresses == nil:
+		return errors.New("no address buckets")
+	case c.Strikes == nil:
+		return errors.New("no strikes")
+	case c.Meter == nil:
+		return errors.New("no meter")
+	case c.Pets == nil:
+		return errors.New("no catalogue")
+	case c.Orders == nil:
+		return errors.New("no orders")
+	case c.Usage == nil:
+		return errors.New("no recorded usage")
+	case c.Requests == nil:
+		return errors.New("no store of requests")
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+const (
+	// drainWait is how long a response waits for a body that it does not need, and drainMost how much of it is read: as much as
+	// net/http reads.
+	drainWait = 50 * time.Millisecond
+	drainMost = 256 << 10
+	// lingerTime is how long a closing connection stays open for what the client still sends. If it were closed at once, it
+	// could be reset before the client has read the response.
+	lingerTime = 5 * time.Second
+	// lateAnswer is how long a response has to be written if the server's time for the exchange may be over.
+	lateAnswer = 5 * time.Second
+)
+
+// drainBody deals with an unread body before the response is sent. net/http would first wait for the body, as long as the server's
+// read timeout, and a client that is slow or waits for the response before it sends would get none.
+//
+// A body that has arrived, as with nearly all clients, is read, so that the connection can be reused. Otherwise the connection is
+// closed after the response: the rest of a body must never be taken for another request.
+func (x *exchange) drainBody() {
+	r := x.Request
+	if x.bodyRead || r.ContentLength == 0 || r.ProtoMajor != 1 || x.Writer.Header()["Connection"] != nil {
+		return
+	}
+	if r.ContentLength > drainMost || len(r.Header["Expect"]) > 0 {
+		x.set("Connection", "close")
+		return
+	}
+	conn := http.NewResponseController(x.Writer)
+	deadline := time.Now().Add(drainWait)
+	if conn.SetReadDeadline(deadline) != nil {
+		return
+	}
+	_, err := io.CopyN(io.Discard, r.Body, drainMost+1)
+	// At the end of the body net/http begins to watch for the client's disconnect. If the deadline has passed since, it takes
+	// that for one.
+	if errors.Is(err, io.EOF) && conn.SetReadDeadline(time.Time{}) == nil && time.Now().Before(deadline) {
+		return
+	}
+	x.set("Connection", "close")
+	_ = conn.SetReadDeadline(time.Now().Add(lingerTime))
+}
+
+// brokenBody returns the error for a body that ended early or did not arrive in time. The server's write deadline may have passed with
+// its read deadline.
+func (x *exchange) brokenBody() error {
+	x.set("Connection", "close")
+	_ = http.NewResponseController(x.Writer).SetWriteDeadline(time.Now().Add(lateAnswer))
+	return codeInvalidJSON.withMessage("The body ended early or did not arrive in time.")
+}

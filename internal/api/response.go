@@ -1,0 +1,70 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+
+	"petstore.example/internal/api/jsonbody"
+)
+
+// write sends the response: the headers that every response has, and the body, if any.
+func (x *exchange) write(status int, body []byte) {
+	x.drainBody()
+	x.setHeaders(status)
+	if body != nil {
+		if x.headers.Header["Content-Type"] == nil {
+			x.headers.Header["Content-Type"] = applicationJSON
+		}
+		x.set("Content-Length", strconv.Itoa(len(body)))
+	}
+	x.Writer.WriteHeader(status)
+	if body == nil || x.Request.Method == http.MethodHead {
+		x.Writer.WriteHeaderNow()
+		return
+	}
+	// The client may be gone.
+	_, _ = x.Writer.Write(body)
+}
+
+// setHeaders sets the headers that every response has. Their values are safe: constants, numbers, and a request ID that was checked.
+func (x *exchange) setHeaders(status int) {
+	h := &x.headers
+	h.Header["Access-Control-Allow-Origin"] = anyOrigin
+	h.Header["Access-Control-Expose-Headers"] = exposedHeaders
+	h.set("X-Request-Id", x.id)
+	x.limits.setHeaders(h, x.now.Unix())
+	h.Header["Cache-Control"] = noStore
+	if (status == http.StatusOK || status == http.StatusNotModified) && x.isRead() {
+		h.Header["Cache-Control"] = privateNoCache
+	}
+}
+
+// mark marks the answer of an operation that is deprecated or not stable, whatever it will be. It asks for no header where it has
+// nothing to say: net/http copies one that was asked for, also when it is empty.
+func (x *exchange) mark() {
+	if x.route.marks == nil && x.route.deprecated == nil {
+		return
+	}
+	h := x.Writer.Header()
+	if x.route.marks != nil {
+		h["X-Stability"] = x.route.marks
+	}
+	d := x.route.deprecated
+	if d == nil {
+		return
+	}
+	h["Deprecation"] = d.deprecated
+	h["Sunset"] = d.sunset
+	h["Link"] = x.route.links
+}
+
+// json answers 200 with a value.
+func (x *exchange) json(v any) error {
+	b, err := jsonbody.Encode(v)
+	if err != nil {
+		return err
+	}
+	defer b.Release()
+	x.write(http.StatusOK, b.Bytes())
+	return nil
+}

@@ -92,8 +92,8 @@ func TestRefusedByAShare(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.Limiter = alone{c.Limiter} })
 	rec := w.do(w.request("GET", "/v1/pets", ""))
-	want := `{"code":"rate_limit_exceeded","message":"Plan free allows 60 requests per minute. Our servers can't share their counters ` +
-		`at the moment, and this one's part is used up. Retry in ` + header(rec, "Retry-After") + ` seconds.","status":429}` + "\n"
+	want := `{"code":"rate_limit_exceeded","message":"Plan free allows 60 requests per minute. Rate limiting is temporarily degraded: ` +
+		`this server's share of your limit is used up. Retry in ` + header(rec, "Retry-After") + ` seconds.","status":429}` + "\n"
 	if rec.Code != 429 || rec.Body.String() != want {
 		t.Errorf("%d %s, want %s", rec.Code, rec.Body, want)
 	}

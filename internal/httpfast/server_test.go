@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,70 +19,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 )
-
-// FuzzFastRequest: what is read as plain net/http reads too, and reads the same.
-func FuzzFastRequest(f *testing.F) {
-	const host = "Host: x\r\n"
-	for _, s := range []string{
-		"GET / HTTP/1.1\r\n" + host + "\r\n",
-		"GET /v1/pets?limit=20&status=sold HTTP/1.1\r\nHost: api.example:8080\r\nAuthorization: Bearer x\r\nx-request-id:  a b \r\nConnection: Keep-Alive\r\n\r\nGET /",
-		"HEAD /a.b/~c:d-_ HTTP/1.1\r\nhOST: [::1]:80\r\naccept:\r\n\r\n",
-		"GET /? HTTP/1.1\r\n" + host + "\r\n", "GET /a%2Fb HTTP/1.1\r\n" + host + "\r\n", "GET //x/y HTTP/1.1\r\n" + host + "\r\n",
-		"GET /?a=%zz;b?c&&=\"<>\\^`{|} HTTP/1.1\r\n" + host + "\r\n", "GET /#a HTTP/1.1\r\n" + host + "\r\n", "GET / HTTP/1.0\r\n" + host + "\r\n",
-		"GET / HTTP/1.1\r\n" + host + "Content-Length: 3\r\n\r\nabc", "GET / HTTP/1.1\r\n" + host + "Content-Length : 3\r\n\r\nabc",
-		"GET / HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "GET / HTTP/1.1\r\n" + host + "A: b\r\n c\r\n\r\n",
-		"GET / HTTP/1.1\r\n" + host + "A: b\nC: d\r\n\r\n", "GET / HTTP/1.1\n" + host + "\n", "GET / HTTP/1.1\r\n" + host + "A: b\rc\r\n\r\n", "GET / HTTP/1.1\r\nA: b\r\n\r\n",
-		"GET / HTTP/1.1\r\n" + host + host + "\r\n", "GET / HTTP/1.1\r\n" + host + "A: 1\r\na: 2\r\n\r\n", "GET / HTTP/1.1\r\n" + host + ": x\r\n\r\n",
-		"GET / HTTP/1.1\r\n" + host + "Pragma: no-cache\r\n\r\n", "GET / HTTP/1.1\r\n" + host + "Connection: close\r\n\r\n", "GET  / HTTP/1.1\r\n" + host + "\r\n",
-		"GET / HTTP/1.1 \r\n" + host + "\r\n", "GET / a HTTP/1.1\r\n" + host + "\r\n", "POST / HTTP/1.1\r\n" + host + "\r\n", "GET / HTTP/1.1\r\n" + host + "A: \x7f\x80\r\n\r\n",
-	} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		r := fastRequest{header: http.Header{}}
-		length, ok := r.read(b)
-		if !ok {
-			return
-		}
-		rest := bufio.NewReader(bytes.NewReader(b))
-		want, err := http.ReadRequest(rest)
-		if err != nil {
-			t.Fatalf("%q is plain, and net/http says: %v", b, err)
-		}
-		// What the server checks besides.
-		if left, err := io.ReadAll(rest); err != nil || !bytes.Equal(left, b[length:]) || want.Host == "" || want.Close {
-			t.Errorf("%q: %v, left %q and %q, host %q, close %v", b, err, left, b[length:], want.Host, want.Close)
-		}
-		want.RemoteAddr = "192.0.2.1:80"
-		got := r.forHandler(&Conn{from: want.RemoteAddr})
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%q:\n got %+v %+v\nwant %+v %+v", b, got, got.URL, want, want.URL)
-		}
-	})
-}
-
-// TestFastRequest: a request that a client of ours sends is plain. Else nothing here would be of use.
-func TestFastRequest(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		request string
-		plain   bool
-	}{
-		{"GET /v1/pets?limit=20 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\nAuthorization: Bearer pst_live_x\r\n\r\n", true},
-		{"GET /v1/pets/1 HTTP/1.1\r\nHost: api.example\r\nUser-Agent: Go-http-client/1.1\r\nIf-None-Match: \"a\"\r\nAccept-Encoding: gzip\r\n\r\n", true},
-		{"HEAD /v1/pets HTTP/1.1\r\nhost: x\r\nconnection: keep-alive\r\naccept-language: de-DE,de;q=0.9\r\n\r\n", true},
-		{"GET /v1/pets HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", false},
-		{"GET /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", false},
-		{"GET /v1/pets HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("A: b\r\n", 2) + "\r\n", false},
-		{"DELETE /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n", false},
-		{"GET /v1/pets HTTP/1.1\r\nHost: x\r\n", false},
-	} {
-		r := fastRequest{header: http.Header{}}
-		if _, ok := r.read([]byte(tt.request)); ok != tt.plain {
-			t.Errorf("%q: plain %v", tt.request, ok)
-		}
-	}
-}
 
 // echo answers with what it was asked, in the many ways that handlers have.
 func echo(w http.ResponseWriter, r *http.Request) {

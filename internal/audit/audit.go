@@ -1,8 +1,8 @@
-// Package audit holds the words in which the platform remembers who changed what, and why.
+// Package audit defines the entries of the audit trail: who changed what, and why.
 //
-// Every change that staff or the platform itself makes to a tenant, key, plan or ban writes one Entry in the
-// transaction of the change: either both are there or neither is. A change whose reason or actor holds an API key is
-// refused: the trail is read by many and never forgets.
+// Every change of a tenant, key, plan or ban by staff or by the platform itself writes one Entry in its
+// transaction. A change whose reason or actor contains an API key is refused, because many people read the
+// trail and it is never deleted.
 package audit
 
 import (
@@ -10,30 +10,30 @@ import (
 	"time"
 )
 
-// System is the actor of changes that the platform makes by itself, such as automatic bans.
+// System is the actor of changes that the platform makes itself, such as automatic bans.
 const System = "petstore"
 
-// By says who makes a change, why, and whether it is only tried.
+// By says who makes a change, why, and whether it is a dry run.
 type By struct {
 	// Actor is the person or program, for example "jo@support-3".
 	Actor  string
 	Reason string
-	// DryRun makes the change in a transaction that is rolled back: every check is made, nothing stays.
+	// DryRun makes the change in a transaction that is rolled back. All checks are made.
 	DryRun bool
 }
 
-// Entry is one remembered change.
+// Entry is one change.
 type Entry struct {
 	ID    int64
 	At    time.Time
 	Actor string
 	// Action is noun.verb, for example "key.issue" or "plan.assign".
 	Action string
-	// Tenant is the tenant's name, empty where the change concerns none.
+	// Tenant is the name of the tenant, empty if the change concerns none.
 	Tenant string
-	// Subject is the name or id of what was changed, for example "key_9Xb2LmQ0tR7sVw1Z".
+	// Subject is the name or ID of what was changed, for example "key_9Xb2LmQ0tR7sVw1Z".
 	Subject string
-	// Before and After are the subject as JSON objects, null where there was none. They never hold a secret.
+	// Before and After are the subject as JSON objects, null if it did not exist. They contain no secret.
 	Before, After json.RawMessage
 	Reason        string
 }

@@ -1,6 +1,6 @@
-// Package catalog is the animal catalogue and the orders for its animals: what they are, which values they may take, and
-// which status may follow which.
+// Package catalog defines the animals in a tenant's catalogue and the orders for them: their fields, the
+// valid values, and which status may follow which.
 //
-// It knows neither HTTP nor Postgres. Validation names the field and says what is wrong in words that a customer
-// reads.
+// It depends on neither HTTP nor Postgres. Customers read its validation errors, which name the field and the
+// problem.
 package catalog

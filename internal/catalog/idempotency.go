@@ -7,53 +7,54 @@ import (
 	"time"
 )
 
-// IdempotencyLifetime is how long the answer to a request with an idempotency key is kept.
+// IdempotencyLifetime is how long the answer to a request with an idempotency key is stored.
 const IdempotencyLifetime = 24 * time.Hour
 
 // Errors of a OnceStore. Stores wrap them, so compare with errors.Is.
 var (
-	// ErrIdempotencyInProgress: a request with this key is being worked on; trying again soon helps.
+	// ErrIdempotencyInProgress: a request with this key is in progress; a retry soon helps.
 	ErrIdempotencyInProgress = errors.New("a request with this idempotency key is in progress")
-	// ErrIdempotencyKeyReused: the key came before, with another body.
+	// ErrIdempotencyKeyReused: the key was used with another body.
 	ErrIdempotencyKeyReused = errors.New("the idempotency key was used with another body")
 )
 
-// Idempotency names a request that must take effect once, however often it is sent.
+// Idempotency identifies a request that must take effect once, however often it is sent.
 type Idempotency struct {
-	// Method, Path and Key are the scope, within the tenant. Path is the route's, without a query.
+	// Method, Path and Key identify the request within the tenant. Path has no query.
 	Method, Path, Key string
-	// Fingerprint tells bodies apart: the digest of the body in its canonical form.
+	// Fingerprint is the digest of the body in its canonical form.
 	Fingerprint [sha256.Size]byte
-	// At is the instant of the request: by it earlier answers have expired or not, and this one's lifetime begins.
+	// At is the time of the request. The lifetime of its answer begins then, and earlier answers may have
+	// expired by then.
 	At time.Time
 }
 
-// Answer is what a customer was answered, as it is kept to be given again.
+// Answer is a stored response, to be sent again.
 type Answer struct {
 	Status   int    `db:"status"`
 	Location string `db:"location"`
 	Body     []byte `db:"body"`
 }
 
-// Creator adds what customers can add by POST.
+// Creator creates what customers can create by POST.
 type Creator interface {
-	// CreatePet is Store's.
+	// CreatePet is that of Store.
 	CreatePet(ctx context.Context, tenantID int64, p NewPet) (Pet, error)
-	// PlaceOrder is OrderStore's.
+	// PlaceOrder is that of OrderStore.
 	PlaceOrder(ctx context.Context, tenantID int64, o NewOrder) (Order, error)
 }
 
-// OnceStore lets requests that are repeated take effect once.
+// OnceStore makes repeated requests take effect once.
 type OnceStore interface {
-	// Once calls work, and keeps its answer for IdempotencyLifetime: all that work does through the Creator and the kept
-	// answer are one transaction. Where an answer is kept already, it returns that one, and true. An error of work is
-	// returned as it is, and nothing is kept or done.
+	// Once calls work and stores its answer for IdempotencyLifetime, in one transaction with what work does
+	// through the Creator. If an answer is stored already, it returns that one and true instead. It returns
+	// an error of work as it is, after a rollback.
 	//
-	// It never waits for another request with the same key: it returns ErrIdempotencyInProgress while the first one runs, which ends
-	// with that one's connection at the latest, and ErrIdempotencyKeyReused when an answer to another body is kept.
-	// The transaction holds a connection of the database: work should do no more than create and render. It may be called a
-	// second time, after all that it did the first time was undone.
+	// It never waits for another request with the same key. It returns ErrIdempotencyInProgress while that
+	// one runs, at most until its connection ends, and ErrIdempotencyKeyReused if an answer to another body
+	// is stored. The transaction holds a connection, so work should only create and render. It may be called
+	// again after a rollback.
 	//
-	// Without r, work is called with a plain Creator and nothing is kept.
+	// If r is nil, work is called with a plain Creator and nothing is stored.
 	Once(ctx context.Context, tenantID int64, r *Idempotency, work func(context.Context, Creator) (Answer, error)) (a Answer, replayed bool, err error)
 }

@@ -11,13 +11,13 @@ import (
 
 // Errors of a Store. Stores wrap them, so compare with errors.Is.
 var (
-	// ErrPetNotFound: the tenant has no such animal; another tenant's is not found either.
+	// ErrPetNotFound: the tenant has no such animal. Animals of other tenants are not found.
 	ErrPetNotFound = errors.New("no such animal")
-	// ErrUnavailable: the store can't be reached or did not answer in time; trying again later helps.
+	// ErrUnavailable: the store is down or did not answer in time; a later retry helps.
 	ErrUnavailable = errors.New("catalogue unavailable")
 )
 
-// Status is an animal's availability (the contract's PetStatus).
+// Status is the availability of an animal: PetStatus in the API.
 type Status string
 
 // The statuses an animal can have. It goes available → pending → sold, or from pending back to available.
@@ -27,8 +27,8 @@ const (
 	Sold      Status = "sold"
 )
 
-// ParseStatus returns the status of that exact name, and whether there is one. It does not keep s, which may be part of a whole
-// request: lists are remembered by their status.
+// ParseStatus returns the status with exactly that name, and whether it exists. It does not return s, which
+// may be part of the text of a whole request, because cached lists keep their status.
 func ParseStatus(s string) (Status, bool) {
 	for _, known := range []Status{Available, Pending, Sold} {
 		if s == string(known) {
@@ -38,7 +38,7 @@ func ParseStatus(s string) (Status, bool) {
 	return "", false
 }
 
-// Pet is an animal in a tenant's catalogue, in the shape that the contract gives it.
+// Pet is an animal in a tenant's catalogue, in the form of the API.
 type Pet struct {
 	ID         int64  `json:"id"         db:"id"`
 	Name       string `json:"name"       db:"name"`
@@ -46,21 +46,21 @@ type Pet struct {
 	Status     Status `json:"status"     db:"status"`
 }
 
-// NewPet is an animal before it has an id.
+// NewPet is an animal to be created.
 type NewPet struct {
 	Name       string `json:"name"`
 	CategoryID int64  `json:"categoryId"`
 	Status     Status `json:"status"`
 }
 
-// PetPatch is a change to an animal. What is nil stays as it is.
+// PetPatch is a change to an animal. Nil fields stay as they are.
 type PetPatch struct {
 	Name       *string
 	CategoryID *int64
 	Status     *Status
 }
 
-// Apply returns the animal with the change made. It returns a *TransitionError when the rules forbid its new status.
+// Apply returns the changed animal, or a *TransitionError if the new status is forbidden.
 func (c PetPatch) Apply(p Pet) (Pet, error) {
 	if c.Name != nil {
 		p.Name = *c.Name
@@ -80,8 +80,8 @@ func (c PetPatch) Apply(p Pet) (Pet, error) {
 // maxNameLength is in code points.
 const maxNameLength = 255
 
-// CheckName says what is wrong with an animal's name: it has 1 to 255 code points, at least one of which is not white
-// space, and no NUL. A good name is stored as it is.
+// CheckName returns an error if the name of an animal is not valid. A valid name has 1 to 255 code points,
+// one of which is not white space, and no NUL. It is stored as it is.
 func CheckName(name string) error {
 	switch n := utf8.RuneCountInString(name); {
 	case n == 0:
@@ -96,25 +96,25 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Page asks for a part of a list in order of id.
+// Page selects a page of a list of animals in ascending order of ID.
 type Page struct {
-	// After is the id behind which the page begins.
+	// After is the ID after which the page begins.
 	After int64
-	// Limit is the most animals to return, at least 1.
+	// Limit is the maximum number of animals, at least 1.
 	Limit int
-	// Status restricts the list; empty for all.
+	// Status filters the list; empty for all.
 	Status Status
 }
 
-// Store keeps the catalogues of all tenants. Every method is bound to one tenant's.
+// Store stores the catalogues of all tenants. Every method accesses one tenant's only.
 type Store interface {
-	// ListPets returns the page in ascending order of id, and whether more follow it.
+	// ListPets returns the page in ascending order of ID, and whether there are more.
 	ListPets(ctx context.Context, tenantID int64, p Page) (pets []Pet, more bool, err error)
-	// GetPet returns ErrPetNotFound when the tenant has no such animal.
+	// GetPet returns ErrPetNotFound if the tenant has no such animal.
 	GetPet(ctx context.Context, tenantID, id int64) (Pet, error)
-	// CreatePet gives the animal its id.
+	// CreatePet assigns the ID of the animal.
 	CreatePet(ctx context.Context, tenantID int64, p NewPet) (Pet, error)
-	// ChangePet returns the animal as it is then. It returns ErrPetNotFound, or a *TransitionError when the rules forbid the
-	// new status or an order holds the animal; nothing is changed then.
+	// ChangePet returns the changed animal. It returns ErrPetNotFound, or a *TransitionError if the new
+	// status is forbidden or an order holds the animal.
 	ChangePet(ctx context.Context, tenantID, id int64, c PetPatch) (Pet, error)
 }

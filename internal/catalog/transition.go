@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// ErrInvalidTransition is what every TransitionError is.
+// ErrInvalidTransition matches every TransitionError.
 var ErrInvalidTransition = errors.New("invalid transition")
 
-// TransitionError is a step from one status to another that the rules forbid. Its text is written for customers.
+// TransitionError is a step from one status to another that the rules forbid. Its text is written for
+// customers.
 type TransitionError struct {
 	// Item is what has the status: "animal" or "order".
 	Item     string
@@ -32,10 +33,10 @@ func (e *TransitionError) Error() string {
 	return fmt.Sprintf("An %s that is %s cannot become %s%s", e.Item, e.From, e.To, why)
 }
 
-// Is makes it ErrInvalidTransition.
+// Is reports whether target is ErrInvalidTransition.
 func (e *TransitionError) Is(target error) bool { return target == ErrInvalidTransition }
 
-// The rules: which statuses can follow each.
+// The statuses that can follow each status.
 var (
 	petSteps = map[Status][]Status{
 		Available: {Pending},
@@ -47,10 +48,10 @@ var (
 	}
 )
 
-// CheckStep returns a *TransitionError when an animal must not go from s to that status. To stay is allowed.
+// CheckStep returns a *TransitionError if an animal cannot go from s to that status. Staying is allowed.
 func (s Status) CheckStep(to Status) error { return checkStep("animal", petSteps, s, to) }
 
-// CheckStep returns a *TransitionError when an order must not go from s to that status. To stay is allowed.
+// CheckStep returns a *TransitionError if an order cannot go from s to that status. Staying is allowed.
 func (s OrderStatus) CheckStep(to OrderStatus) error { return checkStep("order", orderSteps, s, to) }
 
 func checkStep[S ~string](item string, steps map[S][]S, from, to S) error {
@@ -64,7 +65,7 @@ func checkStep[S ~string](item string, steps map[S][]S, from, to S) error {
 	return e
 }
 
-// PetStatus returns the status that an order's coming to s gives its animal.
+// PetStatus returns the status of the animal of an order that becomes s.
 func (s OrderStatus) PetStatus() Status {
 	switch s {
 	case Delivered:

@@ -11,22 +11,22 @@ import (
 
 // Errors of this package and of its stores. Stores wrap them, so compare with errors.Is.
 var (
-	// ErrInvalidKey: malformed, unknown, revoked, expired, of a suspended tenant or of another deployment.
-	// Who calls is not told which.
+	// ErrInvalidKey: the key is malformed, unknown, revoked, expired, of a suspended tenant or of another
+	// environment. Callers are not told which.
 	ErrInvalidKey = errors.New("invalid API key")
-	// ErrKeyNotFound: no key of that id or digest.
+	// ErrKeyNotFound: there is no key with that ID or digest.
 	ErrKeyNotFound = errors.New("no such key")
-	// ErrTooManyKeys: the tenant has MaxActive keys that are neither revoked nor expired.
-	ErrTooManyKeys = errors.New("the tenant has its full number of active keys")
-	// ErrKeyRevoked: the key was revoked before.
+	// ErrTooManyKeys: the tenant has MaxActive active keys.
+	ErrTooManyKeys = errors.New("the tenant has the maximum number of active keys")
+	// ErrKeyRevoked: the key is already revoked.
 	ErrKeyRevoked = errors.New("the key is revoked")
-	// ErrBanNotFound: no ban is in force for that key.
+	// ErrBanNotFound: the key has no ban in force.
 	ErrBanNotFound = errors.New("no ban in force")
-	// ErrUnavailable: the store can't be reached or did not answer in time; trying again later helps.
+	// ErrUnavailable: the store is down or did not answer in time; a later retry helps.
 	ErrUnavailable = errors.New("key store unavailable")
 )
 
-// MaxActive is how many keys of a tenant may be active at a time.
+// MaxActive is the most keys of a tenant that may be active at a time.
 const MaxActive = 10
 
 // Key is an issued API key, without its secret.
@@ -37,12 +37,12 @@ type Key struct {
 	TenantName  string
 	Name        string
 	Environment Environment
-	// Last4 is the end of the plaintext, by which people recognise it.
+	// Last4 is the end of the plaintext.
 	Last4 string
-	// PerMinute is the key's own limit, which binds beside its tenant's quota; 0 for none.
+	// PerMinute is the key's own limit, besides the tenant's quota; 0 for none.
 	PerMinute int64
 	CreatedAt time.Time
-	// ExpiresAt, RevokedAt and LastUsedAt are zero for never. LastUsedAt is exact to a minute.
+	// ExpiresAt, RevokedAt and LastUsedAt are zero for never. LastUsedAt is accurate to a minute.
 	ExpiresAt  time.Time
 	RevokedAt  time.Time
 	LastUsedAt time.Time
@@ -71,7 +71,7 @@ func (k Key) Status(now time.Time) Status {
 	return Active
 }
 
-// NewID returns a random identifier for a key, which is no secret.
+// NewID returns a random ID for a key. It is not secret.
 func NewID() (string, error) {
 	id, err := randomBase62(rand.Reader, 16)
 	if err != nil {
@@ -80,8 +80,8 @@ func NewID() (string, error) {
 	return "key_" + id, nil
 }
 
-// Caller is who a request comes from, when it comes with a key that is known. It is shared between requests:
-// treat it as read-only. A directory holds one for each key in use, so it is kept small.
+// Caller is the key and the tenant that a request comes from. Requests share it: treat it as read-only. A
+// directory caches one for each key in use, so it is small.
 type Caller struct {
 	KeyID       string
 	Environment Environment
@@ -91,7 +91,7 @@ type Caller struct {
 	// PerMinute is the key's own limit, 0 for none.
 	PerMinute int64
 	Tenant    *plans.Tenant
-	// Ban is the ban in force when the caller was loaded that ends last, nil for none.
+	// Ban is the ban that was in force when the caller was loaded, the one that ends last; nil for none.
 	Ban *Ban
 }
 

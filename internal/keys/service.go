@@ -13,25 +13,24 @@ import (
 	"petstore.example/internal/audit"
 )
 
-// Errors of a request to issue a key.
+// Errors of Issue and Edit.
 var (
-	// ErrKeyName: the text can't be the name of a key.
-	ErrKeyName = errors.New("a key's name is at most 100 characters, none of them a control character")
-	// ErrExpiryPast: the key would be born expired.
-	ErrExpiryPast = errors.New("the expiry is not in the future")
-	// ErrPerMinute: a key's own limit would let nothing through.
-	ErrPerMinute = errors.New("a key's own limit is at least 1 request per minute")
-	// ErrTextHoldsKey: a text that would be kept, and shown to others, holds what looks like an API key. It
-	// never holds the text.
-	ErrTextHoldsKey = errors.New("the text holds what looks like an API key")
+	// ErrKeyName: the text is not a valid name of a key.
+	ErrKeyName = errors.New("the name of a key must have at most 100 characters and no control characters")
+	// ErrExpiryPast: the expiry is not in the future.
+	ErrExpiryPast = errors.New("the expiry must be in the future")
+	// ErrPerMinute: the key's own limit is negative.
+	ErrPerMinute = errors.New("the limit of a key must be at least 1 request per minute")
+	// ErrTextHoldsKey: a text that is kept and shown to others contains what looks like an API key. The error
+	// never contains the text.
+	ErrTextHoldsKey = errors.New("the text contains what looks like an API key")
 )
 
-// tokenForm has no word boundaries, unlike the form by which leaked keys are sought: a key with something
-// glued to it is no less a secret.
+// tokenForm has no word boundaries: a key with other characters next to it is still a secret.
 var tokenForm = regexp.MustCompile(`pst_(live|test)_[0-9A-Za-z]{36}`)
 
-// CheckText returns ErrTextHoldsKey for a text that has the form of a key in it, whether or not such a key
-// was issued. Stores refuse such names, reasons and actors.
+// CheckText returns ErrTextHoldsKey for a text that contains the form of a key, whether or not that key was
+// issued. Stores refuse such names, reasons and actors.
 func CheckText(text string) error {
 	if tokenForm.MatchString(text) {
 		return ErrTextHoldsKey
@@ -42,31 +41,30 @@ func CheckText(text string) error {
 // maxNameLength is in code points.
 const maxNameLength = 100
 
-// ServiceStore keeps issued keys. Every change writes its audit entry in its own transaction and, when
-// by.DryRun is set, is checked in full and then undone. A text to keep that holds a key is refused with
-// ErrTextHoldsKey.
+// ServiceStore stores keys. Every change writes its audit entry in the same transaction. With by.DryRun a
+// change is checked in full and then rolled back. A text that contains a key is refused with ErrTextHoldsKey.
 type ServiceStore interface {
-	// Create adds a key for the tenant k.TenantName. It returns plans.ErrTenantNotFound, or ErrTooManyKeys
-	// when the tenant has MaxActive keys that are active at k.CreatedAt, however many are created at the same
-	// time.
+	// Create adds a key for the tenant k.TenantName. It returns plans.ErrTenantNotFound, or ErrTooManyKeys if
+	// the tenant has MaxActive keys that are active at k.CreatedAt, also if several keys are created at the
+	// same time.
 	Create(ctx context.Context, by audit.By, k Key, d Digest) (Key, error)
-	// Find returns the key of that digest, whatever its state, or ErrKeyNotFound.
+	// Find returns the key with that digest, whatever its status, or ErrKeyNotFound.
 	Find(ctx context.Context, d Digest) (Key, error)
-	// Edit changes what e names and returns the key before and after, ErrKeyNotFound or ErrKeyRevoked. What
-	// is as asked for already is not changed and not remembered: before and after are equal.
+	// Edit changes the key and returns it before and after. It returns ErrKeyNotFound or ErrKeyRevoked. If
+	// nothing changes, before and after are equal and there is no audit entry.
 	Edit(ctx context.Context, by audit.By, id string, e Edit, now time.Time) (before, after Key, err error)
-	// Rotate adds the key that next makes and lets the old one expire at the instant until, unless it does so
-	// before. It returns both as they are after, ErrKeyNotFound, ErrKeyRevoked, ErrKeyExpired, an error of
-	// next, or ErrTooManyKeys when more than MaxActive would be active at now.
+	// Rotate adds the replacement that next makes and lets the old key expire at until, unless it expires
+	// earlier. It returns both keys as they are afterwards. It returns ErrKeyNotFound, ErrKeyRevoked,
+	// ErrKeyExpired, an error of next, or ErrTooManyKeys if more than MaxActive keys would be active at now.
 	Rotate(ctx context.Context, by audit.By, id string, now, until time.Time, next Replacement) (old, issued Key, err error)
-	// Revoke returns the key as it is after, ErrKeyNotFound, or ErrKeyRevoked when it was revoked before.
+	// Revoke returns the key as it is afterwards, ErrKeyNotFound, or ErrKeyRevoked if it is already revoked.
 	Revoke(ctx context.Context, by audit.By, id string, now time.Time) (Key, error)
 }
 
-// Service issues, identifies, changes, rotates and revokes keys.
+// Service issues, identifies, edits, rotates and revokes keys.
 type Service struct {
 	Store ServiceStore
-	// Clock tells the time; nil for the system's.
+	// Clock returns the time; time.Now if nil.
 	Clock func() time.Time
 }
 
@@ -74,24 +72,24 @@ type Service struct {
 type Request struct {
 	// Tenant is the name of the tenant.
 	Tenant string
-	// Name tells the tenant's keys apart, for people. It may be empty and need not be unique.
+	// Name is for people. It may be empty and need not be unique.
 	Name        string
 	Environment Environment
-	// PerMinute is a limit of the key's own, beside the tenant's quota; 0 for none.
+	// PerMinute is the key's own limit, besides the tenant's quota; 0 for none.
 	PerMinute int64
 	// ExpiresAt is zero for never.
 	ExpiresAt time.Time
 }
 
-// Edit is a change to a key. What is nil stays.
+// Edit is a change to a key. Nil fields stay as they are.
 type Edit struct {
 	Name *string
-	// PerMinute of 0 takes the key's own limit away.
+	// PerMinute is the key's own limit; 0 removes it.
 	PerMinute *int64
 }
 
-// Issue makes a key. The token is the only place where its plaintext ever is: it can't be had again.
-// It returns ErrKeyName, ErrPerMinute, ErrExpiryPast, ErrTextHoldsKey, or an error of ServiceStore.Create.
+// Issue makes a key. The Token it returns is the only place where the plaintext ever exists. It returns
+// ErrKeyName, ErrPerMinute, ErrExpiryPast, ErrTextHoldsKey, or an error of ServiceStore.Create.
 func (s *Service) Issue(ctx context.Context, by audit.By, r Request) (Key, Token, error) {
 	now := s.now()
 	if err := r.check(now); err != nil {
@@ -115,8 +113,8 @@ func (s *Service) Issue(ctx context.Context, by audit.By, r Request) (Key, Token
 	return key, token, nil
 }
 
-// Identify returns the key that the text is, whatever its state: ErrMalformed when it is no key of ours,
-// ErrKeyNotFound when it was never issued.
+// Identify returns the key with that plaintext, whatever its status. It returns ErrMalformed for a text
+// without the form of a key, and ErrKeyNotFound for one that was never issued.
 func (s *Service) Identify(ctx context.Context, text string) (Key, error) {
 	token, err := ParseToken(text)
 	if err != nil {
@@ -141,7 +139,7 @@ func (s *Service) Edit(ctx context.Context, by audit.By, id string, e Edit) (bef
 	return before, after, nil
 }
 
-// Revoke ends a key at once and for ever. It returns an error of ServiceStore.Revoke.
+// Revoke ends a key at once and permanently. It returns an error of ServiceStore.Revoke.
 func (s *Service) Revoke(ctx context.Context, by audit.By, id string) (Key, error) {
 	key, err := s.Store.Revoke(ctx, by, id, s.now())
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Environment is the kind of deployment that a key is for. A deployment refuses the other's keys.
+// Environment is the kind of deployment that a key works on. Other deployments refuse it.
 type Environment string
 
-// Keys of production are live, keys of staging are test.
+// Live keys work on production deployments, test keys on staging.
 const (
 	Live Environment = "live"
 	Test Environment = "test"
@@ -27,18 +27,19 @@ const (
 	tokenLength    = prefixLength + randomLength + checksumLength
 )
 
-// ErrMalformed: the text is not an API key of ours. It never holds the text.
+// ErrMalformed: the text does not have the form of an API key. The error never contains the text.
 var ErrMalformed = errors.New("malformed API key")
 
-// Digest is the SHA-256 of a whole key: what is stored, and what a key is looked up by. With 178 random bits
-// in the key it needs neither salt nor a slow hash.
+// Digest is the SHA-256 of a key. Keys are stored and looked up by it. With 178 random bits in the key it
+// needs neither salt nor a slow hash.
 type Digest [sha256.Size]byte
 
-// Token is the plaintext of an API key: "pst_live_" or "pst_test_", 30 random letters and digits, and 6 that
-// are the CRC-32 (IEEE) of all before them in base 62. It prints itself redacted; only Reveal gives it away.
+// Token is the plaintext of an API key: "pst_live_" or "pst_test_", 30 random letters and digits, and the
+// CRC-32 (IEEE) of all before it in base 62, which has 6. It prints itself redacted; only Reveal returns the
+// text.
 //
-// It carries its digest, so that who keeps a Token, as a connection does whose requests all come with one
-// key, need not hash it again.
+// It carries its digest, so that a connection which keeps the Token of its requests need not hash the key
+// again.
 type Token struct {
 	text   string
 	digest Digest
@@ -56,8 +57,8 @@ func NewToken(env Environment) (Token, error) {
 	return Token{text: text, digest: sha256.Sum256([]byte(text))}, nil
 }
 
-// ParseToken returns ErrMalformed unless the text has the form of a key and its checksum is right. It needs
-// no look-up, so typing errors and fakes cost next to nothing.
+// ParseToken returns ErrMalformed unless the text has the form of a key and a correct checksum. So typos and
+// fakes are refused without a look-up.
 func ParseToken(text string) (Token, error) {
 	if len(text) != tokenLength || (text[:prefixLength] != "pst_live_" && text[:prefixLength] != "pst_test_") {
 		return Token{}, ErrMalformed
@@ -71,10 +72,10 @@ func ParseToken(text string) (Token, error) {
 	return Token{text: text, digest: sha256.Sum256(key)}, nil
 }
 
-// Digest returns what the key is stored and looked up by.
+// Digest returns the digest by which the key is stored and looked up.
 func (t Token) Digest() Digest { return t.digest }
 
-// Environment returns the deployment that the key is for.
+// Environment returns the environment of the key.
 func (t Token) Environment() Environment {
 	if strings.HasPrefix(t.text, "pst_test_") {
 		return Test
@@ -82,7 +83,7 @@ func (t Token) Environment() Environment {
 	return Live
 }
 
-// Last4 returns the end of the key, by which people recognise it.
+// Last4 returns the last four characters, by which people recognise the key.
 func (t Token) Last4() string {
 	if len(t.text) < 4 {
 		return ""
@@ -90,16 +91,16 @@ func (t Token) Last4() string {
 	return t.text[len(t.text)-4:]
 }
 
-// Reveal returns the secret itself, to be shown once to who it was issued for.
+// Reveal returns the secret, to be shown once to the person it was issued to.
 func (t Token) Reveal() string { return t.text }
 
-// String, Format and MarshalText redact, so that a key in a log, an error or a JSON document is none.
+// String redacts, as Format and MarshalText do, so that no log, error or JSON document contains a key.
 func (t Token) String() string { return "pst_" + string(t.Environment()) + "_…" + t.Last4() }
 
-// Format redacts, as String does, whatever the verb: for some, package fmt would otherwise print the fields.
+// Format redacts for every verb. Without it, fmt would print the fields for some.
 func (t Token) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, t.String()) }
 
-// MarshalText redacts, as String does.
+// MarshalText redacts.
 func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 func isBase62(s string) bool { return strings.Trim(s, alphabet) == "" }
@@ -114,7 +115,8 @@ func checksum(body []byte) (out [checksumLength]byte) {
 	return out
 }
 
-// randomBase62 draws letters and digits evenly: bytes past the last multiple of 62 are drawn again.
+// randomBase62 returns n random letters and digits. Bytes from 248 on are drawn again, so that all are
+// equally likely.
 func randomBase62(random io.Reader, n int) (string, error) {
 	out := make([]byte, 0, n)
 	buf := make([]byte, n)

@@ -27,6 +27,3 @@ func Exec(ctx context.Context, d *DB, query string) error {
 	_, err := d.pg.Exec(ctx, query)
 	return err
 }
-
-// LockClusterQuery is how a renewal begins.
-const LockClusterQuery = lockClusterQuery

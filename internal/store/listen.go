@@ -15,12 +15,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/store/counters"
 	"petstore.example/internal/store/pgconn"
 )
 
 const (
 	callersChannel = "petstore_callers"
-	clusterChannel = "petstore_cluster"
 	// The listening connection is asked for a sign of life this often; a read on it may last listenReadTimeout, which
 	// is how long a dead network stays unnoticed.
 	listenPingEvery   = 2 * time.Second
@@ -62,7 +62,7 @@ func Listen(ctx context.Context, url string, callers CallerChanges, terms func()
 	helpers.Go(func() { l.ping(ctx) })
 	// Listen waits for the first connection, which may be long in coming: run reads the events meanwhile.
 	listening := make(chan error, 1)
-	helpers.Go(func() { listening <- errors.Join(l.pq.Listen(callersChannel), l.pq.Listen(clusterChannel)) })
+	helpers.Go(func() { listening <- errors.Join(l.pq.Listen(callersChannel), l.pq.Listen(counters.Channel)) })
 	err := l.run(ctx, listening)
 	err = errors.Join(err, l.pq.Close())
 	helpers.Wait()
@@ -112,7 +112,7 @@ func (l *listener) run(ctx context.Context, listening <-chan error) error {
 				l.lost = false
 				l.to.FeedRestored()
 				l.terms()
-			case n.Channel == clusterChannel:
+			case n.Channel == counters.Channel:
 				l.terms()
 			default:
 				l.notice(n.Extra)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 
+	"petstore.example/internal/store/counters"
 	"petstore.example/internal/store/pgconn"
 )
 
@@ -21,8 +22,8 @@ type DB struct {
 	Usage       Usage
 	Refusals    Refusals
 	Audit       Audit
-	Counters    Counters
-	Cluster     Cluster
+	Counters    counters.Store
+	Cluster     counters.Terms
 }
 
 // Options are the options of Open.
@@ -45,7 +46,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	}
 	return &DB{
 		pg: c, Tenants: Tenants{c}, Plans: Plans{c}, Keys: Keys{c}, Bans: Bans{c}, Pets: Pets{c}, Orders: Orders{c},
-		Idempotency: Idempotency{c}, Usage: Usage{c}, Refusals: Refusals{c}, Audit: Audit{c}, Counters: Counters{c}, Cluster: Cluster{c},
+		Idempotency: Idempotency{c}, Usage: Usage{c}, Refusals: Refusals{c}, Audit: Audit{c}, Counters: counters.New(c), Cluster: counters.NewTerms(c),
 	}, nil
 }
 

@@ -1,4 +1,9 @@
-package store
+// Package counters stores the durable counters of the limits, and the term in which the servers decide over them. Postgres decides
+// while Redis is down, and knows from where Redis counts when it comes back.
+//
+// The rules are in the domain: limits' counter rows and cluster.Next. Here a rule runs in a transaction that has locked the rows
+// it changes. Rows are locked in the order of tenant and scope.
+package counters
 
 import (
 	"context"
@@ -13,15 +18,18 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// Counters stores the durable counters of the limits.
-type Counters struct{ db *pgconn.DB }
+// Store stores the durable counters of the limits, one row for each tenant and one for each key with a limit of its own.
+type Store struct{ db *pgconn.DB }
 
-var _ plans.CounterStore = Counters{}
+// New returns the counters that the database holds.
+func New(db *pgconn.DB) Store { return Store{db} }
+
+var _ plans.CounterStore = Store{}
 
 const (
-	// lockLimitsQuery locks a tenant's row and then a key's, and reads the term beside. The term may have changed since the
-	// statement began: the rows know the latest that used them. A server that is frozen in the middle must not hold up the
-	// others for long.
+	// lockLimitsQuery locks a tenant's row and then a key's, and reads the term. The term may have changed since the statement
+	// began, but each row knows the latest term that used it. A server that is paused in the middle must not block the others
+	// for long.
 	lockLimitsQuery = `
 with l as (
   select scope, term, redis, accounted, minute, minute_used, day, day_used
@@ -32,7 +40,7 @@ select f.number, f.active, f.redis <> '' as by_redis, f.closed, f.servers,
   set_config('idle_in_transaction_session_timeout', '500', true) as timeout, l.*
 from fleet f left join l on true`
 
-	// recordedQuery reads what billing knows of a day, and the highest limit that the tenant had on it.
+	// recordedQuery reads the recorded usage of a day, and the highest limit that the tenant had on it.
 	recordedQuery = `
 select
   coalesce((
@@ -43,7 +51,7 @@ select
     where tenant_id = $1 and valid_from < $3 and (valid_to is null or valid_to > $2)
   ), 0) as per_minute`
 
-	// addLimitsQuery adds the rows that are not there, in the order in which they are locked.
+	// addLimitsQuery adds missing rows, in the order in which rows are locked.
 	addLimitsQuery = `
 insert into limit_states (tenant_id, scope)
 select n.tenant_id, n.scope from unnest($1::bigint[], $2::text[]) n (tenant_id, scope)
@@ -59,15 +67,15 @@ from unnest($1::bigint[], $2::text[], $3::bigint[], $4::boolean[], $5::bigint[],
 where l.tenant_id = n.tenant_id and l.scope = n.scope`
 )
 
-// errNoLimits: a row is not there. It is added outside of the transaction, because rows are locked in one order.
+// errNoLimits: a row is missing. It must be added outside of the transaction, because rows are locked in one order.
 var errNoLimits = errors.New("no row of limits")
 
-// limitTries is how often rows are added that are gone when they are locked: those of keys are pruned.
+// limitTries is how often missing rows are added: the rows of keys can be pruned before they are locked.
 const limitTries = 3
 
 // Initialize implements plans.CounterStore.
-func (d Counters) Initialize(ctx context.Context, o plans.InitRequest) (base plans.Baseline, fresh bool, err error) {
-	err = d.changeCounters(ctx, &o.Claim, o.Term, o.At, func(t plans.CounterTerm, g plans.CounterRows, r plans.Recorded) (plans.CounterRows, error) {
+func (s Store) Initialize(ctx context.Context, o plans.InitRequest) (base plans.Baseline, fresh bool, err error) {
+	err = s.changeCounters(ctx, &o.Claim, o.Term, o.At, func(t plans.CounterTerm, g plans.CounterRows, r plans.Recorded) (plans.CounterRows, error) {
 		g, base, fresh, err = g.Initialized(t, o, r)
 		return g, err
 	})
@@ -78,8 +86,8 @@ func (d Counters) Initialize(ctx context.Context, o plans.InitRequest) (base pla
 }
 
 // Grant implements plans.CounterStore.
-func (d Counters) Grant(ctx context.Context, p plans.GrantRequest) (grant plans.Grant, err error) {
-	err = d.changeCounters(ctx, &p.Claim, p.Term, p.At, func(t plans.CounterTerm, g plans.CounterRows, r plans.Recorded) (plans.CounterRows, error) {
+func (s Store) Grant(ctx context.Context, p plans.GrantRequest) (grant plans.Grant, err error) {
+	err = s.changeCounters(ctx, &p.Claim, p.Term, p.At, func(t plans.CounterTerm, g plans.CounterRows, r plans.Recorded) (plans.CounterRows, error) {
 		g, grant, err = g.Granted(t, p, r)
 		return g, err
 	})
@@ -92,20 +100,20 @@ func (d Counters) Grant(ctx context.Context, p plans.GrantRequest) (grant plans.
 // rule is one of the methods of plans.CounterRows.
 type rule func(plans.CounterTerm, plans.CounterRows, plans.Recorded) (plans.CounterRows, error)
 
-// changeCounters has the rule change the rows of a claim.
-func (d Counters) changeCounters(ctx context.Context, c *plans.Claim, term int64, at time.Time, do rule) error {
+// changeCounters applies the rule to the rows of a claim.
+func (s Store) changeCounters(ctx context.Context, c *plans.Claim, term int64, at time.Time, do rule) error {
 	key := ""
 	if c.KeyPerMinute > 0 {
 		key = c.KeyID
 	}
 	for tries := 1; ; tries++ {
-		err := d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
+		err := s.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 			return changeLimits(ctx, tx, c.TenantID, key, term, at, do)
 		})
 		if tries == limitTries || !errors.Is(err, errNoLimits) {
 			return err
 		}
-		if err := d.addLimits(ctx, c.TenantID, key); err != nil {
+		if err := s.addLimits(ctx, c.TenantID, key); err != nil {
 			return err
 		}
 	}
@@ -179,7 +187,7 @@ func lockLimits(ctx context.Context, tx pgconn.Tx, tenantID int64, key string) (
 	return t, g, nil
 }
 
-func (d Counters) addLimits(ctx context.Context, tenantID int64, key string) error {
+func (s Store) addLimits(ctx context.Context, tenantID int64, key string) error {
 	scopes := []string{""}
 	if key != "" {
 		scopes = append(scopes, key)
@@ -188,7 +196,7 @@ func (d Counters) addLimits(ctx context.Context, tenantID int64, key string) err
 	for i := range ids {
 		ids[i] = tenantID
 	}
-	if _, err := d.db.Exec(ctx, addLimitsQuery, pq.Array(ids), pq.Array(scopes)); err != nil {
+	if _, err := s.db.Exec(ctx, addLimitsQuery, pq.Array(ids), pq.Array(scopes)); err != nil {
 		return fmt.Errorf("add limits: %w", err)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package store
+package counters
 
 import (
 	"context"
@@ -11,14 +11,23 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// Cluster stores the servers that are alive and the term that they share.
-type Cluster struct{ db *pgconn.DB }
+// Channel is on which Postgres announces each new term.
+const Channel = "petstore_cluster"
 
-var _ cluster.Store = Cluster{}
+// Terms stores the servers that are alive and the term that they share.
+type Terms struct{ db *pgconn.DB }
+
+var _ cluster.Store = Terms{}
+
+// NewTerms returns the terms that the database holds.
+func NewTerms(db *pgconn.DB) Terms { return Terms{db} }
 
 const (
-	// lockClusterQuery is a statement of its own: what is read after it is as its lock found it. A server that is frozen in
-	// the middle must not hold up the others until their leases run out.
+	readClusterQuery = `
+select number, active, redis, alone, closed, servers from fleet`
+
+	// lockClusterQuery is a statement of its own, so that what is read after it is up to date. A server that is paused in the
+	// middle must not block the others until their leases end.
 	lockClusterQuery = `
 select number, active, redis, alone, closed, servers, set_config('idle_in_transaction_session_timeout', '300', true)
 from fleet for update`
@@ -38,13 +47,13 @@ returning case when $5 then set_config('synchronous_commit', 'off', true) end`
 
 	saveTermQuery = `
 update fleet set number = $1, active = $2, redis = $3, alone = $4, closed = $5, servers = $6
-returning pg_notify('` + clusterChannel + `', number::text)`
+returning pg_notify('` + Channel + `', number::text)`
 )
 
 // Renew implements cluster.Store. Its clock is that of Postgres, read while it holds the lock.
-func (d Cluster) Renew(ctx context.Context, hb cluster.Heartbeat) (next cluster.State, err error) {
-	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
-		before, now, err := readCluster(ctx, tx)
+func (t Terms) Renew(ctx context.Context, hb cluster.Heartbeat) (next cluster.State, err error) {
+	err = t.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
+		before, now, err := readCluster(ctx, tx, lockClusterQuery)
 		if err != nil {
 			return err
 		}
@@ -58,11 +67,17 @@ func (d Cluster) Renew(ctx context.Context, hb cluster.Heartbeat) (next cluster.
 }
 
 // Leave implements cluster.Store.
-func (d Cluster) Leave(ctx context.Context, serverID string) error {
-	if _, err := d.db.Exec(ctx, forgetServerQuery, serverID); err != nil {
+func (t Terms) Leave(ctx context.Context, serverID string) error {
+	if _, err := t.db.Exec(ctx, forgetServerQuery, serverID); err != nil {
 		return fmt.Errorf("forget server: %w", err)
 	}
 	return nil
+}
+
+// State reads the term, and the servers with when each last renewed its lease.
+func (t Terms) State(ctx context.Context) (cluster.State, error) {
+	s, _, err := readCluster(ctx, t.db, readClusterQuery)
+	return s, err
 }
 
 type clusterRow struct {
@@ -83,10 +98,10 @@ type serverRow struct {
 	Now   time.Time
 }
 
-func readCluster(ctx context.Context, tx pgconn.Tx) (s cluster.State, now time.Time, err error) {
+func readCluster(ctx context.Context, q pgconn.Queryer, query string) (s cluster.State, now time.Time, err error) {
 	var row clusterRow
-	if err := tx.Get(ctx, &row, lockClusterQuery); err != nil {
-		return s, now, fmt.Errorf("lock cluster: %w", err)
+	if err := q.Get(ctx, &row, query); err != nil {
+		return s, now, fmt.Errorf("read the term: %w", err)
 	}
 	s.Term = cluster.Term{Number: row.Number, Redis: row.Redis, Sole: row.Alone, Servers: row.Servers}
 	if row.Closed.Valid {
@@ -94,7 +109,7 @@ func readCluster(ctx context.Context, tx pgconn.Tx) (s cluster.State, now time.T
 	}
 	s.Active = row.Active
 	var servers []serverRow
-	if err := tx.Select(ctx, &servers, listServersQuery); err != nil {
+	if err := q.Select(ctx, &servers, listServersQuery); err != nil {
 		return s, now, fmt.Errorf("list servers: %w", err)
 	}
 	for _, r := range servers {

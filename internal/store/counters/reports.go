@@ -1,4 +1,4 @@
-package store
+package counters
 
 import (
 	"cmp"
@@ -34,13 +34,13 @@ delete from limit_states where (tenant_id, scope) in (
 )
 
 // Report implements plans.CounterStore. A thousand reports are one transaction. Those of tenants that are gone are left out.
-func (d Counters) Report(ctx context.Context, reports []plans.Report) error {
+func (s Store) Report(ctx context.Context, reports []plans.Report) error {
 	sorted := slices.SortedFunc(slices.Values(reports), func(a, b plans.Report) int {
 		return cmp.Or(cmp.Compare(a.TenantID, b.TenantID), cmp.Compare(a.KeyID, b.KeyID))
 	})
 	for some := range slices.Chunk(sorted, reportsAtOnce) {
 		for tries := 1; ; tries++ {
-			err := d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
+			err := s.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 				return report(ctx, tx, some, tries == limitTries)
 			})
 			if err == nil {
@@ -134,8 +134,8 @@ func lockReported(ctx context.Context, tx pgconn.Tx, keys []limitKey) (map[limit
 
 // Prune removes the rows of keys whose minute was over at that instant, at most limit of them, and returns how many it
 // removed. Tenants' rows stay. Any number of servers can do so at the same time.
-func (d Counters) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
-	removed, err := d.db.Exec(ctx, pruneLimitsQuery, before.Unix()/60-1, limit)
+func (s Store) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
+	removed, err := s.db.Exec(ctx, pruneLimitsQuery, before.Unix()/60-1, limit)
 	if err != nil {
 		return 0, fmt.Errorf("prune limits of keys: %w", err)
 	}

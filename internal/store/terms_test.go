@@ -168,23 +168,3 @@ func await(t *testing.T, m *cluster.Member, redis string) {
 	term, ok := m.Term()
 	t.Fatalf("server %s: in force %v %+v, want Redis %q", m.ID(), ok, term, redis)
 }
-
-// TestFrozenRenewalHoldsUpNobody: Postgres ends the transaction of a server that was frozen in the middle of it.
-func TestFrozenRenewalHoldsUpNobody(t *testing.T) {
-	t.Parallel()
-	db := newMeteredDB(t)
-	renew(t, db.api, cluster.Heartbeat{ServerID: "a"})
-	tx, err := db.owner.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback() }()
-	if _, err := tx.ExecContext(t.Context(), store.LockClusterQuery); err != nil {
-		t.Fatal(err)
-	}
-	begin := time.Now()
-	renew(t, db.api, cluster.Heartbeat{ServerID: "b"})
-	if took := time.Since(begin); took > 10*time.Second {
-		t.Errorf("held up for %v", took)
-	}
-}

@@ -59,14 +59,14 @@ func inRedis(t *testing.T, url, key string) func() string {
 func TestTwoServersCountStrikesTogether(t *testing.T) {
 	t.Parallel()
 	url := redistest.Shared(t)
-	bans := &banTable{}
+	bans := &fakeBans{}
 	first, second := newCounter(t, url, bans), newCounter(t, url, bans)
 	count := inRedis(t, url, "key_a")
 	c := caller("key_a", 60)
 	refuse(first, c, 30)
 	refuse(second, c, 29)
 	eventually(t, "59 strikes are counted", func() bool { return count() == "59" })
-	expectBanned(t, bans)
+	bans.want(t)
 	refuse(first, c, 1)
 	eventually(t, "the key is banned", func() bool { return len(bans.banned()) == 1 })
 	eventually(t, "its strikes are forgotten", func() bool { return count() == "" })
@@ -75,7 +75,7 @@ func TestTwoServersCountStrikesTogether(t *testing.T) {
 func TestStrikesGoOnWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.New(t)
-	bans := &banTable{}
+	bans := &fakeBans{}
 	server.Stop()
 	s := newCounter(t, server.URL, bans) // Redis is not there when the server starts
 	refuse(s, caller("key_a", 60), 60)

@@ -14,17 +14,18 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// errUnsure: no server knows what remains to the tenant, and so the request, which nobody counted, must not be answered.
-var errUnsure = errors.New("limits can't be decided while Postgres is away")
+// errUndecided: no server knows how much of the limits is used. The request was not counted, so it must not be served.
+var errUndecided = errors.New("limits can't be decided while Postgres is unreachable")
 
-// admit decides whether the request may pass: for a caller by its ban and then all its windows at once, for anybody
-// else by the address's bucket, which neither counts nor refuses OPTIONS: a browser asks it before its page may read even a
-// 429. A free route shows how the caller's windows stand, counts in none and is refused by none. It returns the 429, a 503 when nobody can decide, or nil.
+// admit decides whether the request is served: for a caller by its ban and then by all windows at once, for anybody else by the
+// address's bucket. OPTIONS is neither counted nor refused, because a browser sends it before its page may read even a 429. An
+// unmetered route shows the caller's windows, counts in none and is refused by none. admit returns nil, the 429, or a 503 if
+// nobody can decide.
 func (a *api) admit(x *exchange) error {
 	switch {
 	case x.caller != nil:
 	case x.Request.Method == http.MethodOptions,
-		// Who calls can't be known, and may well be a tenant.
+		// The caller is not known, and may be a tenant.
 		x.refusal != nil && x.refusal.code.status >= http.StatusInternalServerError:
 		x.limits = addressLimits(a.Addresses.Peek(address(x), x.now))
 		return nil
@@ -46,34 +47,34 @@ func (a *api) admit(x *exchange) error {
 		return a.refuseOverLimit(x)
 	}
 	if x.decision.Undecided {
-		x.raise()
-		return codeUnavailable.withCause(errUnsure).retryAfter(1)
+		x.uncount()
+		return codeUnavailable.withCause(errUndecided).retryAfter(1)
 	}
 	x.counted = true
 	a.Meter.Admitted(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
 	return nil
 }
 
-// claim is what one request of the caller asks of the limits.
+// claim returns what one request of the caller takes from its limits.
 func claim(c *keys.Caller) plans.Claim {
 	return plans.Claim{TenantID: c.Tenant.ID, KeyID: c.KeyID, Quota: c.Tenant.Quota, KeyPerMinute: c.PerMinute}
 }
 
-// refund gives a request back that was counted: it ended in 5xx, which the caller could not help.
+// refund returns a counted request to its tenant, because it ended in 5xx.
 func (a *api) refund(x *exchange) {
 	if !x.counted {
 		return
 	}
 	x.counted = false
 	c := x.caller
-	// The client may have gone; its tenant gets the request back all the same.
+	// Also if the client has disconnected.
 	a.Limiter.Refund(context.WithoutCancel(x.Request.Context()), claim(c), x.decision)
 	a.Meter.Refunded(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
-	x.raise()
+	x.uncount()
 }
 
-// raise says what remains without the request.
-func (x *exchange) raise() {
+// uncount shows the limits without the request.
+func (x *exchange) uncount() {
 	windows, count := x.decision.Windows()
 	for _, w := range windows[:count] {
 		w.Remaining++
@@ -81,20 +82,25 @@ func (x *exchange) raise() {
 	x.limits = tenantLimits(&x.decision)
 }
 
-// refuseOverLimit answers a request for which a window has no room.
+// refuseOverLimit refuses a request for which a window has no room.
 func (a *api) refuseOverLimit(x *exchange) error {
 	c, w := x.caller, x.decision.Binding()
 	a.Meter.Refused(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
-	partial := x.decision.Partial || x.decision.Undecided
-	if !partial {
+	d, degraded := &x.decision, ""
+	switch {
+	case d.Undecided:
+		degraded = undecided
+	case d.Partial:
+		degraded = shareUsedUp
+	default:
 		a.Strikes.Refused(x.Request.Context(), c, x.now)
 	}
-	refused := x.cache.overLimit(c, &w, partial, plans.RetryAfter(w.Reset, x.now))
-	a.keepRefusal(x, usage.Refusal{Code: refused.code.name, Window: string(w.Name), Limit: w.Limit, Reset: w.Reset, Partial: partial})
+	refused := overLimit(c, w, degraded, plans.RetryAfter(w.Reset, x.now))
+	a.keepRefusal(x, usage.Refusal{Code: refused.code.name, Window: string(w.Name), Limit: w.Limit, Reset: w.Reset, Partial: degraded != ""})
 	return refused
 }
 
-// refuseBanned answers a banned key. It counts in no window and is no strike.
+// refuseBanned refuses a banned key. The request counts in no window and is no strike.
 func (a *api) refuseBanned(x *exchange, ban *keys.Ban) error {
 	c := x.caller
 	a.Meter.Refused(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
@@ -104,7 +110,7 @@ func (a *api) refuseBanned(x *exchange, ban *keys.Ban) error {
 	return banned(ban, reset, plans.RetryAfter(reset, x.now))
 }
 
-// keepRefusal tells of a refusal, for support. It comes with what refused; who and what was refused is added here.
+// keepRefusal records a refusal for support. r says what refused; keepRefusal adds the caller and the request.
 func (a *api) keepRefusal(x *exchange, r usage.Refusal) {
 	if a.Refusals == nil {
 		return
@@ -129,10 +135,10 @@ func (a *api) admitAddress(x *exchange) error {
 // takeAddress counts the request in the bucket of the client's address.
 func (a *api) takeAddress(x *exchange) limiter.Context { return a.Addresses.Take(address(x), x.now) }
 
-// address is the client's, the zero Addr when it is not known.
+// address returns the client's address, the zero Addr if it is not known.
 func address(x *exchange) netip.Addr {
 	if len(x.Request.Header["X-Forwarded-For"]) == 0 {
-		// It is the peer's, whomever we trust, and need not be made text again.
+		// It is the peer's, whichever proxies are trusted.
 		peer, _ := netip.ParseAddrPort(x.Request.RemoteAddr) // zero with the error
 		return peer.Addr().Unmap().WithZone("")
 	}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"net/http"
-	"petstore.example/internal/plans"
 	"strings"
 
 	"petstore.example/internal/keys"
@@ -21,8 +20,6 @@ type connCache struct {
 	// authorization is the last valid Authorization header, and token the key in it; empty for none yet.
 	authorization string
 	token         keys.Token
-	// denial is the last 429 by a limit.
-	denial cachedDenial
 }
 
 // connCacheOf returns the cache of the connection that a response is written to, nil if it keeps none.
@@ -72,13 +69,3 @@ func (c *connCache) put(authorization string, token keys.Token) {
 
 // maxAuthorization is the longest Authorization header that is kept: a key, its scheme, and some spaces.
 const maxAuthorization = 64
-
-// cachedDenial is a 429 by a window of a caller's, and what it was made of.
-type cachedDenial struct {
-	plan    string
-	window  plans.WindowName
-	limit   int64
-	partial bool
-	wait    int64
-	*Error
-}

@@ -3,10 +3,8 @@ package api
 import (
 	"net/http"
 	"net/http/httptest"
-	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
@@ -103,43 +101,4 @@ func (d *fakeDirectory) revoke(t testing.TB, key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.callers, token.Digest())
-}
-
-// TestRefusalsOverOneConnection: each refusal names its own plan, limit, window and wait, whatever was refused before on the connection.
-func TestRefusalsOverOneConnection(t *testing.T) {
-	t.Parallel()
-	w, c := newWorld(t), &fakeConn{}
-	caller := func(key, plan string, q plans.Quota, own int64) {
-		w.directory.change(t, key, func(c *keys.Caller) {
-			c.Tenant, c.PerMinute = &plans.Tenant{ID: c.Tenant.ID, Plan: plan, Quota: q}, own
-		})
-	}
-	same := func(key string) {
-		t.Helper()
-		w.strikes.refused = nil
-		ask := func() *http.Request {
-			return w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+key, "X-Request-Id", "same")
-		}
-		want := w.over(&fakeConn{}, ask())
-		for range 2 {
-			got := w.over(c, ask())
-			if want.Code != 429 || got.Code != want.Code || got.Body.String() != want.Body.String() || !reflect.DeepEqual(got.Result().Header, want.Result().Header) {
-				t.Errorf("got  %d %s %v\nwant %d %s %v", got.Code, got.Body, got.Result().Header, want.Code, want.Body, want.Result().Header)
-			}
-		}
-	}
-	none := plans.Quota{PerMinute: 0, PerDay: 9}
-	caller(w.key, plans.Free, none, 0)
-	caller(w.other, plans.Free, none, 0)
-	same(w.key)
-	same(w.other)
-	caller(w.other, plans.Pro, none, 0)
-	same(w.other)
-	caller(w.other, plans.Pro, plans.Quota{PerMinute: 9, PerDay: 0}, 0)
-	same(w.other)
-	same(w.key)
-	w.setClock(at.Add(time.Second))
-	same(w.key)
-	w.directory.change(t, w.key, func(c *keys.Caller) { c.Ban = &keys.Ban{Reason: "abuse", EndsAt: at.Add(time.Hour)} })
-	same(w.key)
 }

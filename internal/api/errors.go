@@ -82,8 +82,6 @@ type Error struct {
 	cause   error
 	// retrySeconds is the value of Retry-After, 0 for no such header.
 	retrySeconds int64
-	// body is the answer, nil where it is not written yet.
-	body []byte
 }
 
 // err returns an error with the code's own message.

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
+
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -116,19 +117,9 @@ func (a *api) fail(x *exchange, err error) {
 	if e.retrySeconds > 0 {
 		x.set("Retry-After", strconv.FormatInt(e.retrySeconds, 10))
 	}
-	switch {
-	case e.body != nil:
-		x.write(e.code.status, e.body)
-		return
-	case e.message == e.code.message:
-		x.write(e.code.status, e.code.body)
-		return
+	body := e.code.body
+	if e.message != e.code.message {
+		body = appendError(nil, e.code, e.message)
 	}
-	buffer := errorBodies.Get().(*[]byte)
-	*buffer = appendError((*buffer)[:0], e.code, e.message)
-	x.write(e.code.status, *buffer)
-	errorBodies.Put(buffer)
+	x.write(e.code.status, body)
 }
-
-// errorBodies are buffers for bodies that are written once.
-var errorBodies = sync.Pool{New: func() any { return new([]byte) }}

@@ -85,12 +85,12 @@ func checkRole(c store.Checkup) Finding {
 	switch {
 	case !c.OwnsTables:
 		return Finding{
-			"role", statusFail, "role " + c.Role + " does not own the tables", "connect as the role that runs the migrations",
+			"role", statusFail, "role " + c.Role + " does not own the tables", "connect as the role that runs the migrations, or as a member of it",
 		}
 	case !c.MayServe:
 		return Finding{
-			"role", statusWarn, "role " + c.Role + " is not a member of petstore_api, so servers can't connect as it",
-			"run in SQL: grant petstore_api to " + c.Role,
+			"role", statusWarn, "role " + c.Role + " owns the tables, but can't run a server: it is not a member of petstore_api",
+			"if servers connect as this role, run in SQL: grant petstore_api to " + c.Role,
 		}
 	}
 	return Finding{"role", statusOK, "role " + c.Role + " owns the tables and is a member of petstore_api", ""}

@@ -36,7 +36,7 @@ func (a *api) admit(x *exchange) error {
 		return a.refuseBanned(x, ban)
 	}
 	c := x.caller
-	if x.route.free {
+	if x.route.unmetered {
 		x.decision = a.Limiter.Peek(x.Request.Context(), claim(c), x.now)
 		x.limits = tenantLimits(&x.decision)
 		return nil

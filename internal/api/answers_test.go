@@ -94,12 +94,12 @@ func TestEveryAnswer(t *testing.T) {
 			}
 		}
 	})
-	all := append(table(), route{method: "GET", path: "/v1/nothing", open: true}, route{method: "DELETE", path: "/v1/pets", open: true})
+	all := append(table(), route{method: "GET", path: "/v1/nothing", public: true}, route{method: "DELETE", path: "/v1/pets", public: true})
 	for _, r := range all {
 		for _, k := range kinds {
 			t.Run(r.method+" "+r.path+" "+k.name, func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t)
+				w := newFixture(t)
 				req := w.goodRequest(t, r)
 				k.make(t, w, req)
 				rec := w.do(req)
@@ -124,7 +124,7 @@ func TestEveryAnswer(t *testing.T) {
 }
 
 // goodRequest makes a request that succeeds, where the route exists.
-func (w *world) goodRequest(t *testing.T, r route) *http.Request {
+func (w *fixture) goodRequest(t *testing.T, r route) *http.Request {
 	t.Helper()
 	pet := w.addPet(t, catalog.Available)
 	order, err := w.orders.PlaceOrder(t.Context(), 1, catalog.NewOrder{PetID: w.addPet(t, catalog.Available), Quantity: 1})
@@ -139,7 +139,7 @@ func (w *world) goodRequest(t *testing.T, r route) *http.Request {
 }
 
 // addPet adds an animal of acme's and returns its id.
-func (w *world) addPet(t *testing.T, s catalog.Status) int64 {
+func (w *fixture) addPet(t *testing.T, s catalog.Status) int64 {
 	t.Helper()
 	pet, err := w.pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: "Rex", CategoryID: 7, Status: s})
 	if err != nil {
@@ -151,10 +151,10 @@ func (w *world) addPet(t *testing.T, s catalog.Status) int64 {
 // kind is a way in which a request can go.
 type kind struct {
 	name string
-	make func(*testing.T, *world, *http.Request)
-	// operation is the answer of an operation, open that of OPTIONS and where there is no route, 0 for what it would be
+	make func(*testing.T, *fixture, *http.Request)
+	// operation is the answer of an operation, public that of OPTIONS and where there is no route, 0 for what it would be
 	// anyway.
-	operation, open int
+	operation, public int
 	// status is the answer of the operations that it concerns, nil for none.
 	concerns func(route) bool
 	status   int
@@ -163,14 +163,14 @@ type kind struct {
 // want returns the status that a route answers to this kind of request.
 func (k kind) want(r route) int {
 	switch {
-	case !r.open && k.name == "after its removal" && r.deprecated != nil:
+	case !r.public && k.name == "after its removal" && r.deprecated != nil:
 		return 410
-	case !r.open && k.concerns != nil && k.concerns(r):
+	case !r.public && k.concerns != nil && k.concerns(r):
 		return k.status
-	case !r.open && k.operation != 0:
+	case !r.public && k.operation != 0:
 		return k.operation
-	case r.open && k.open != 0 && (r.method != "OPTIONS" || k.open == 414):
-		return k.open
+	case r.public && k.public != 0 && (r.method != "OPTIONS" || k.public == 414):
+		return k.public
 	case r.path == "/v1/nothing":
 		return 404
 	case r.method == "DELETE":
@@ -185,32 +185,32 @@ func (k kind) want(r route) int {
 
 // Which operations a kind of request concerns.
 var (
-	free   = func(r route) bool { return r.free }
-	posts  = func(r route) bool { return r.method == "POST" }
-	bodies = func(r route) bool { return r.method == "POST" || r.method == "PATCH" }
-	lists  = func(r route) bool { return !bodies(r) && !rows(r) && !r.free }
-	rows   = func(r route) bool { return strings.Contains(r.path, "{") }
+	unmetered = func(r route) bool { return r.unmetered }
+	posts     = func(r route) bool { return r.method == "POST" }
+	bodies    = func(r route) bool { return r.method == "POST" || r.method == "PATCH" }
+	lists     = func(r route) bool { return !bodies(r) && !rows(r) && !r.unmetered }
+	rows      = func(r route) bool { return strings.Contains(r.path, "{") }
 	// steps are those that need the status to be one from which they can go on.
 	steps = func(r route) bool { return r.method == "PATCH" || r.method+r.path == "POST/v1/store/orders" }
 )
 
-func setHeader(name, value string) func(*testing.T, *world, *http.Request) {
-	return func(_ *testing.T, _ *world, r *http.Request) { r.Header.Set(name, value) }
+func setHeader(name, value string) func(*testing.T, *fixture, *http.Request) {
+	return func(_ *testing.T, _ *fixture, r *http.Request) { r.Header.Set(name, value) }
 }
 
-func sendBody(body string) func(*testing.T, *world, *http.Request) {
-	return func(_ *testing.T, _ *world, r *http.Request) {
+func sendBody(body string) func(*testing.T, *fixture, *http.Request) {
+	return func(_ *testing.T, _ *fixture, r *http.Request) {
 		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(body)), int64(len(body))
 	}
 }
 
-func authorization(values ...string) func(*testing.T, *world, *http.Request) {
-	return func(_ *testing.T, _ *world, r *http.Request) { r.Header["Authorization"] = values }
+func authorization(values ...string) func(*testing.T, *fixture, *http.Request) {
+	return func(_ *testing.T, _ *fixture, r *http.Request) { r.Header["Authorization"] = values }
 }
 
 // quota gives acme another quota, and uses it up.
-func quota(q plans.Quota) func(*testing.T, *world, *http.Request) {
-	return func(t *testing.T, w *world, _ *http.Request) {
+func quota(q plans.Quota) func(*testing.T, *fixture, *http.Request) {
+	return func(t *testing.T, w *fixture, _ *http.Request) {
 		w.setPlan(t, plans.Free, q)
 		for range min(q.PerMinute, q.PerDay) {
 			w.limiter.Take(t.Context(), plans.Claim{TenantID: 1, Quota: q}, at)
@@ -219,44 +219,44 @@ func quota(q plans.Quota) func(*testing.T, *world, *http.Request) {
 }
 
 // keyLimit gives acme's key a limit of its own, and uses it up.
-func keyLimit(t *testing.T, w *world, _ *http.Request) {
+func keyLimit(t *testing.T, w *fixture, _ *http.Request) {
 	var c *keys.Caller
 	w.directory.change(t, w.key, func(changed *keys.Caller) { changed.PerMinute, c = 1, changed })
 	w.limiter.Take(t.Context(), claim(c), at)
 }
 
 var kinds = []kind{
-	{name: "as it should be", make: func(*testing.T, *world, *http.Request) {}},
+	{name: "as it should be", make: func(*testing.T, *fixture, *http.Request) {}},
 	{name: "no key", make: authorization(), operation: 401},
 	{name: "another scheme", make: authorization("Basic YTpi"), operation: 401},
 	{name: "a broken key", make: authorization("Bearer pst_live_x"), operation: 401},
-	{name: "two keys", make: func(_ *testing.T, w *world, r *http.Request) { r.Header.Add("Authorization", "Bearer "+w.other) }, operation: 401},
-	{name: "a revoked key", make: func(_ *testing.T, w *world, _ *http.Request) { w.directory.fail(keys.ErrInvalidKey) }, operation: 401},
-	{name: "over the minute", make: quota(plans.Quota{PerMinute: 2, PerDay: 9}), operation: 429, open: 429, concerns: free, status: 200},
-	{name: "over the day", make: quota(plans.Quota{PerMinute: 9, PerDay: 2}), operation: 429, open: 429, concerns: free, status: 200},
-	{name: "over the key's own limit", make: keyLimit, operation: 429, open: 429, concerns: free, status: 200},
-	{name: "banned", make: ban, operation: 429, open: 429},
-	{name: "address over its limit", make: func(t *testing.T, w *world, r *http.Request) {
+	{name: "two keys", make: func(_ *testing.T, w *fixture, r *http.Request) { r.Header.Add("Authorization", "Bearer "+w.other) }, operation: 401},
+	{name: "a revoked key", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.directory.fail(keys.ErrInvalidKey) }, operation: 401},
+	{name: "over the minute", make: quota(plans.Quota{PerMinute: 2, PerDay: 9}), operation: 429, public: 429, concerns: unmetered, status: 200},
+	{name: "over the day", make: quota(plans.Quota{PerMinute: 9, PerDay: 2}), operation: 429, public: 429, concerns: unmetered, status: 200},
+	{name: "over the key's own limit", make: keyLimit, operation: 429, public: 429, concerns: unmetered, status: 200},
+	{name: "banned", make: ban, operation: 429, public: 429},
+	{name: "address over its limit", make: func(t *testing.T, w *fixture, r *http.Request) {
 		w.addresses.limit = 0
 		r.Header.Del("Authorization")
-	}, operation: 429, open: 429},
-	{name: "a long URI", make: func(_ *testing.T, _ *world, r *http.Request) { r.RequestURI += "?" + strings.Repeat("x", maxURI) }, operation: 414, open: 414},
-	{name: "keys unavailable", make: func(_ *testing.T, w *world, _ *http.Request) {
+	}, operation: 429, public: 429},
+	{name: "a long URI", make: func(_ *testing.T, _ *fixture, r *http.Request) { r.RequestURI += "?" + strings.Repeat("x", maxURI) }, operation: 414, public: 414},
+	{name: "keys unavailable", make: func(_ *testing.T, w *fixture, _ *http.Request) {
 		w.directory.fail(fmt.Errorf("look up: %w", keys.ErrUnavailable))
-	}, operation: 503, open: 503},
-	{name: "a bug in the directory", make: func(_ *testing.T, w *world, _ *http.Request) { w.directory.fail(errors.New("bug")) }, operation: 500, open: 500},
-	{name: "catalogue unavailable", make: func(_ *testing.T, w *world, _ *http.Request) {
+	}, operation: 503, public: 503},
+	{name: "a bug in the directory", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.directory.fail(errors.New("bug")) }, operation: 500, public: 500},
+	{name: "catalogue unavailable", make: func(_ *testing.T, w *fixture, _ *http.Request) {
 		w.pets.err = fmt.Errorf("list: %w", catalog.ErrUnavailable)
 	}, operation: 503},
-	{name: "a bug in the catalogue", make: func(_ *testing.T, w *world, _ *http.Request) { w.pets.err = errors.New("bug") }, operation: 500},
-	{name: "a panic", make: func(_ *testing.T, w *world, _ *http.Request) { w.pets.before = func() { panic("bug") } }, operation: 500},
+	{name: "a bug in the catalogue", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.pets.err = errors.New("bug") }, operation: 500},
+	{name: "a panic", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.pets.before = func() { panic("bug") } }, operation: 500},
 	{name: "no body", make: sendBody(""), concerns: bodies, status: 400},
 	{name: "no JSON", make: sendBody("{"), concerns: bodies, status: 400},
 	{name: "a body of nothing known", make: sendBody("[]"), concerns: bodies, status: 400},
 	{name: "a long body", make: sendBody(strings.Repeat(" ", jsonbody.MaxBytes+1)), concerns: bodies, status: 413},
 	{name: "a body of another type", make: setHeader("Content-Type", "text/plain"), concerns: bodies, status: 415},
-	{name: "a bad query", make: func(_ *testing.T, _ *world, r *http.Request) { r.URL.RawQuery = "limit=0&cursor=zz" }, concerns: lists, status: 400},
-	{name: "a bad cursor", make: func(_ *testing.T, _ *world, r *http.Request) { r.URL.RawQuery = "cursor=zz" }, concerns: lists, status: 400},
+	{name: "a bad query", make: func(_ *testing.T, _ *fixture, r *http.Request) { r.URL.RawQuery = "limit=0&cursor=zz" }, concerns: lists, status: 400},
+	{name: "a bad cursor", make: func(_ *testing.T, _ *fixture, r *http.Request) { r.URL.RawQuery = "cursor=zz" }, concerns: lists, status: 400},
 	{name: "what the client has", make: setHeader("If-None-Match", "*"), concerns: lists, status: 304},
 	{name: "rubbish in If-None-Match", make: setHeader("If-None-Match", `x, W/", *`)},
 	{name: "unknown preferences", make: setHeader("Prefer", "respond-async, return=minimal, x")},
@@ -265,27 +265,27 @@ var kinds = []kind{
 	{name: "a long idempotency key", make: setHeader("Idempotency-Key", strings.Repeat("k", 256)), concerns: posts, status: 400},
 	{name: "a request in progress", make: answerOnce(catalog.ErrIdempotencyInProgress), concerns: posts, status: 409},
 	{name: "a key used again", make: answerOnce(catalog.ErrIdempotencyKeyReused), concerns: posts, status: 422},
-	{name: "no such row", make: func(_ *testing.T, w *world, _ *http.Request) { w.pets.pets[1], w.orders.orders[1] = nil, nil },
+	{name: "no such row", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.pets.pets[1], w.orders.orders[1] = nil, nil },
 		concerns: func(r route) bool { return rows(r) || steps(r) }, status: 404},
-	{name: "no such id", make: func(_ *testing.T, _ *world, r *http.Request) {
+	{name: "no such id", make: func(_ *testing.T, _ *fixture, r *http.Request) {
 		r.URL.Path = strings.ReplaceAll(r.URL.Path, "/1", "/abc")
 	},
 		concerns: rows, status: 404},
 	{name: "all is final", make: final, concerns: steps, status: 409},
 	{name: "a page's request", make: setHeader("Origin", "https://shop.example")},
-	{name: "after its removal", make: func(_ *testing.T, w *world, _ *http.Request) { w.setClock(removal) }},
+	{name: "after its removal", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.setClock(removal) }},
 }
 
 // answerOnce makes the store of requests return an error.
-func answerOnce(err error) func(*testing.T, *world, *http.Request) {
-	return func(_ *testing.T, w *world, r *http.Request) {
+func answerOnce(err error) func(*testing.T, *fixture, *http.Request) {
+	return func(_ *testing.T, w *fixture, r *http.Request) {
 		r.Header.Set("Idempotency-Key", "k")
 		w.requests.err = fmt.Errorf("once: %w", err)
 	}
 }
 
 // final gives all animals and orders statuses that stay.
-func final(_ *testing.T, w *world, _ *http.Request) {
+func final(_ *testing.T, w *fixture, _ *http.Request) {
 	for i := range w.pets.pets[1] {
 		w.pets.pets[1][i].Status = catalog.Sold
 	}
@@ -294,7 +294,7 @@ func final(_ *testing.T, w *world, _ *http.Request) {
 	}
 }
 
-func ban(t *testing.T, w *world, _ *http.Request) {
+func ban(t *testing.T, w *fixture, _ *http.Request) {
 	w.directory.change(t, w.key, func(c *keys.Caller) {
 		c.Ban = &keys.Ban{KeyID: c.KeyID, Reason: keys.AutomaticReason, StartsAt: at, EndsAt: at.Add(900_000_000_001)}
 	})

@@ -26,15 +26,15 @@ func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discard) WriteHeader(int)             {}
 
 // measured is an API over fakes, nothing of which is counted, and a request of a tenant with that quota.
-func measured(tb testing.TB, r func(testing.TB, *world) *http.Request, q plans.Quota) (ask func()) {
+func measured(tb testing.TB, r func(testing.TB, *fixture) *http.Request, q plans.Quota) (ask func()) {
 	ask, _ = measuredRequest(tb, r, q)
 	return ask
 }
 
 func measuredRequest(
-	tb testing.TB, r func(testing.TB, *world) *http.Request, q plans.Quota, change ...func(*Config),
+	tb testing.TB, r func(testing.TB, *fixture) *http.Request, q plans.Quota, change ...func(*Config),
 ) (ask func(), _ *http.Request) {
-	w := newWorld(struct{ testing.TB }{tb}, append(change, func(c *Config) {
+	w := newFixture(struct{ testing.TB }{tb}, append(change, func(c *Config) {
 		if len(change) == 0 {
 			c.Log = zerolog.Nop()
 		}
@@ -57,7 +57,7 @@ func measuredRequest(
 	}, req
 }
 
-func benchmark(b *testing.B, r func(testing.TB, *world) *http.Request, q plans.Quota) {
+func benchmark(b *testing.B, r func(testing.TB, *fixture) *http.Request, q plans.Quota) {
 	ask := measured(b, r, q)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -71,27 +71,27 @@ var (
 	one     = plans.Quota{PerMinute: 1, PerDay: 1}
 )
 
-func list(_ testing.TB, w *world) *http.Request { return w.request("GET", "/v1/pets?limit=20", "") }
+func list(_ testing.TB, w *fixture) *http.Request { return w.request("GET", "/v1/pets?limit=20", "") }
 
-func listOverKeyLimit(tb testing.TB, w *world) *http.Request {
+func listOverKeyLimit(tb testing.TB, w *fixture) *http.Request {
 	w.directory.change(tb, w.key, func(c *keys.Caller) { c.PerMinute = 1 })
 	return list(tb, w)
 }
 
-func listBanned(tb testing.TB, w *world) *http.Request {
+func listBanned(tb testing.TB, w *fixture) *http.Request {
 	w.directory.change(tb, w.key, func(c *keys.Caller) {
 		c.Ban = &keys.Ban{Reason: keys.AutomaticReason, EndsAt: at.Add(15 * time.Minute)}
 	})
 	return list(tb, w)
 }
 
-func badKey(_ testing.TB, w *world) *http.Request {
+func badKey(_ testing.TB, w *fixture) *http.Request {
 	wrong := []byte(w.key)
 	wrong[len(wrong)-1] ^= 1
 	return w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+string(wrong))
 }
 
-func askUsage(_ testing.TB, w *world) *http.Request { return w.request("GET", "/v1/usage", "") }
+func askUsage(_ testing.TB, w *fixture) *http.Request { return w.request("GET", "/v1/usage", "") }
 
 // noStrikes leaves out what the process does about refusals in the background.
 type noStrikes struct{}
@@ -102,7 +102,7 @@ func (noStrikes) Refused(context.Context, *keys.Caller, time.Time) {}
 func TestRefusalsAllocateLittle(t *testing.T) {
 	const most = 12
 	for name, test := range map[string]struct {
-		request func(testing.TB, *world) *http.Request
+		request func(testing.TB, *fixture) *http.Request
 		quota   plans.Quota
 	}{
 		"over the limit":     {list, one},

@@ -9,11 +9,11 @@ import (
 	"petstore.example/internal/api/jsonbody"
 )
 
-// handlingStrict is the Preference-Applied of a body that was read strictly.
+// handlingStrict is the Preference-Applied after strict handling.
 var handlingStrict = []string{"handling=strict"}
 
-// readBody returns the body of a request that has to be JSON, and whether the client wants it read strictly, which the
-// answer then says. A body that is too long is not read to its end.
+// readBody returns the body of a request that must be JSON, and whether the client prefers strict handling, which the
+// response then confirms. A body that is too long is not read to its end.
 func readBody(x *exchange) (data []byte, strict bool, err error) {
 	data, err = readAll(x)
 	if err == nil {
@@ -41,7 +41,7 @@ func readAll(x *exchange) ([]byte, error) {
 	case err != nil:
 		return nil, x.brokenBody()
 	case len(data) == 0:
-		// Before its type is asked for: who sends nothing sends no type either.
+		// Before the check of the media type: a client that sends no body sends no type either.
 		return nil, codeMissingBody.err()
 	}
 	return data, nil
@@ -67,7 +67,7 @@ func checkMediaType(x *exchange) error {
 	return nil
 }
 
-// isJSON accepts application/json, with no parameter but charset=utf-8.
+// isJSON accepts application/json, with no parameter except charset=utf-8.
 func isJSON(contentType string) bool {
 	if contentType == "application/json" {
 		return true

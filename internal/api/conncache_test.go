@@ -23,7 +23,7 @@ type connRecorder struct {
 }
 
 // over sends a request over a connection.
-func (w *world) over(c *fakeConn, r *http.Request) *httptest.ResponseRecorder {
+func (w *fixture) over(c *fakeConn, r *http.Request) *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
 	w.ServeHTTP(connRecorder{rec, c}, r)
 	return rec
@@ -32,7 +32,7 @@ func (w *world) over(c *fakeConn, r *http.Request) *httptest.ResponseRecorder {
 // TestKeysOverOneConnection: what a connection remembers of one request decides nothing about the next.
 func TestKeysOverOneConnection(t *testing.T) {
 	t.Parallel()
-	w, c := newWorld(t), &fakeConn{}
+	w, c := newFixture(t), &fakeConn{}
 	ask := func(authorization string) (status int, limit string) {
 		t.Helper()
 		rec := w.over(c, w.request("GET", "/v1/pets", "", "Authorization", authorization))
@@ -76,7 +76,7 @@ func TestKeysOverOneConnection(t *testing.T) {
 // TestPeersOverOneConnection: who calls without a key is counted by its own address.
 func TestPeersOverOneConnection(t *testing.T) {
 	t.Parallel()
-	w, c := newWorld(t), &fakeConn{}
+	w, c := newFixture(t), &fakeConn{}
 	for _, remote := range []string{"192.0.2.1:1", "192.0.2.1:1", "[2001:db8::1]:1", "192.0.2.1:2", "nonsense", "192.0.2.1:1", "192.0.2.1:1"} {
 		r := w.request("GET", "/v1/pets", "", "Authorization", "")
 		r.RemoteAddr = remote

@@ -30,7 +30,7 @@ func stateOf(t *testing.T, rec *httptest.ResponseRecorder, now time.Time) map[st
 }
 
 // onLimiters runs a test over two servers, which count together, by every limiter and with the fast path on and off.
-func onLimiters(t *testing.T, test func(t *testing.T, servers [2]*world)) {
+func onLimiters(t *testing.T, test func(t *testing.T, servers [2]*fixture)) {
 	for name, limiters := range map[string]func(*testing.T) [2]plans.Limiter{
 		"memory": func(*testing.T) [2]plans.Limiter { m := plans.NewMemory(); return [2]plans.Limiter{m, m} },
 		"redis":  overRedis,
@@ -39,9 +39,9 @@ func onLimiters(t *testing.T, test func(t *testing.T, servers [2]*world)) {
 			t.Run(name+", fast path "+mode, func(t *testing.T) {
 				t.Parallel()
 				shared := limiters(t)
-				var servers [2]*world
-				servers[0] = newWorld(t, func(c *Config) { c.Limiter = shared[0] })
-				servers[1] = newWorld(t, func(c *Config) {
+				var servers [2]*fixture
+				servers[0] = newFixture(t, func(c *Config) { c.Limiter = shared[0] })
+				servers[1] = newFixture(t, func(c *Config) {
 					c.Limiter, c.Clock, c.Directory, c.Pets = shared[1], servers[0].clock, servers[0].directory, servers[0].pets
 				})
 				for i, w := range servers {
@@ -58,7 +58,7 @@ func onLimiters(t *testing.T, test func(t *testing.T, servers [2]*world)) {
 type story struct {
 	t       *testing.T
 	random  *rand.Rand
-	servers [2]*world
+	servers [2]*fixture
 	now     time.Time
 	// quotas by name of the window, the key's 0 for none.
 	quotas map[string]int64
@@ -75,7 +75,7 @@ type story struct {
 // windows end at the same instant wherever that is asked.
 func TestTruthfulHeaders(t *testing.T) {
 	t.Parallel()
-	onLimiters(t, func(t *testing.T, servers [2]*world) {
+	onLimiters(t, func(t *testing.T, servers [2]*fixture) {
 		s := &story{
 			t: t, random: rand.New(rand.NewPCG(4, 5)), servers: servers, now: at,
 			used: map[string]map[int64]int64{}, said: map[string]map[int64][2]int64{}, outcomes: map[int]int{},
@@ -199,7 +199,7 @@ func (s *story) ends(state map[string][2]int64, shown string) bool {
 // TestResetIsTheSameEverywhere: whichever server is asked, and when, a window ends at one instant.
 func TestResetIsTheSameEverywhere(t *testing.T) {
 	t.Parallel()
-	onLimiters(t, func(t *testing.T, servers [2]*world) {
+	onLimiters(t, func(t *testing.T, servers [2]*fixture) {
 		ends := map[string]map[int64]bool{"minute": {}, "day": {}}
 		const seconds = 150
 		for i := range 2 * seconds {

@@ -12,7 +12,7 @@ import (
 
 var load = sync.OnceValues(func() (*contract.Document, error) { return contract.Load(openAPIText) })
 
-// document is the contract, by which newWorld checks every exchange.
+// document is the contract, by which newFixture checks every exchange.
 func document(t testing.TB) *contract.Document {
 	t.Helper()
 	d, err := load()

@@ -37,7 +37,7 @@ func TestOptions(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			r := w.request("OPTIONS", c.target, "", append(c.headers, "Authorization", "")...)
 			rec := w.do(r)
 			checkAnswer(t, r, rec)

@@ -28,7 +28,7 @@ func TestRemoval(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			w.setClock(c.now)
 			r := w.goodRequest(t, route{method: c.method, path: "/v1/pets/{petId}"})
 			if c.method == "LIST" {

@@ -25,7 +25,7 @@ func (m callerMap) Caller(_ context.Context, d keys.Digest, _ time.Time) (keys.C
 func TestDiagnosisIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	known := callerMap{}
-	w := newWorld(t, func(c *Config) {
+	w := newFixture(t, func(c *Config) {
 		d := callers.NewDirectory(known, keys.Live, c.Clock)
 		d.FeedRestored()
 		c.Directory = d

@@ -8,8 +8,7 @@ import (
 	"petstore.example/internal/api/reference"
 )
 
-// openAPIText describes the API. It is the contract with those who write clients; internal/contract holds the server
-// to it.
+// openAPIText describes the API. It is the contract with authors of clients; package contract checks the server against it.
 //
 //go:embed openapi.yaml
 var openAPIText []byte
@@ -22,7 +21,7 @@ func docsRoutes(baseURL string) ([]route, error) {
 	}
 	var all []route
 	for _, p := range site.Pages {
-		all = append(all, route{method: http.MethodGet, path: p.Path, handle: showPage(p), open: true})
+		all = append(all, route{method: http.MethodGet, path: p.Path, handle: showPage(p), public: true})
 	}
 	return all, nil
 }

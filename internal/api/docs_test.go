@@ -10,7 +10,7 @@ import (
 // TestPagesAreAnswers: pages need no key, and carry what every answer does.
 func TestPagesAreAnswers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	all, err := docsRoutes(baseURL)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestPagesAreAnswers(t *testing.T) {
 // TestPolicies: browsers are told to load nothing from elsewhere; only the reference runs a script.
 func TestPolicies(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	for path, scripts := range map[string]bool{"/": false, "/docs": true, "/docs/errors": false, "/docs/deprecations/get-pet": false} {
 		rec := w.do(w.request("GET", path, "", "Authorization", ""))
 		policy := header(rec, "Content-Security-Policy")
@@ -58,7 +58,7 @@ func TestPolicies(t *testing.T) {
 // TestDeprecationHasItsPage: where the Link header leads, there is something to read.
 func TestDeprecationHasItsPage(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	for _, r := range routes {
 		if r.deprecated == nil {
 			continue
@@ -72,7 +72,7 @@ func TestDeprecationHasItsPage(t *testing.T) {
 // TestPagesBelowAPath: a proxy cuts the path of the base URL off.
 func TestPagesBelowAPath(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *Config) { c.BaseURL = "https://gateway.example.com/animals/v1" })
+	w := newFixture(t, func(c *Config) { c.BaseURL = "https://gateway.example.com/animals/v1" })
 	rec := w.do(w.request("GET", "/docs", "", "Authorization", ""))
 	if rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), `src="/animals/docs/assets/scalar.js"`) ||
 		!strings.Contains(header(rec, "Content-Security-Policy"), "connect-src 'self' https://gateway.example.com;") {

@@ -14,11 +14,11 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// errorCode is one kind of error that customers meet. Codes are only ever added.
+// errorCode is one kind of error in the API. Codes are only ever added.
 type errorCode struct {
 	status int
 	name   string
-	// message is what the customer reads where nothing more exact is known, and body the answer that says so.
+	// message is for errors without a message of their own, and body is the response with it.
 	message string
 	body    []byte
 }
@@ -29,7 +29,7 @@ func newCode(status int, name, message string) *errorCode {
 	return c
 }
 
-// The table of error codes. docs/errors.md explains each.
+// The table of error codes. docs/errors.md explains them.
 var (
 	codeInvalidJSON           = newCode(http.StatusBadRequest, "invalid_json", "The body is not valid JSON.")
 	codeMissingBody           = newCode(http.StatusBadRequest, "missing_body", "The request has no body. Send a JSON object.")
@@ -63,7 +63,7 @@ var (
 	codeUnavailable   = newCode(http.StatusServiceUnavailable, "unavailable", "The service is temporarily unavailable. The request was not counted. Retry after the seconds in Retry-After.")
 )
 
-// codes is the table in the order of docs/errors.md.
+// codes lists the table in the order of docs/errors.md.
 var codes = []*errorCode{
 	codeInvalidJSON, codeMissingBody, codeValidationFailed, codeInvalidParameter, codeInvalidCursor, codeIdempotencyKeyInvalid,
 	codeMissingAPIKey, codeInvalidAPIKey,
@@ -75,7 +75,7 @@ var codes = []*errorCode{
 	codeInternalError, codeUnavailable,
 }
 
-// Error is an answer that is no success. The message is the customer's; cause is the operator's, and only ever logged.
+// Error is an error response. The message is for the customer. The cause is for the operator, and is only logged.
 type Error struct {
 	code    *errorCode
 	message string
@@ -101,7 +101,7 @@ func (e *Error) retryAfter(seconds int64) *Error {
 	return e
 }
 
-// Error is for the operator.
+// Error returns the code and the cause, for the operator.
 func (e *Error) Error() string {
 	if e.cause != nil {
 		return e.code.name + ": " + e.cause.Error()
@@ -109,10 +109,10 @@ func (e *Error) Error() string {
 	return e.code.name
 }
 
-// Unwrap returns the operator's cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// toError says how an error of the layers below is answered.
+// toError maps an error of the layers below to an error response.
 func toError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -148,7 +148,7 @@ func toError(err error) *Error {
 func appendError(b []byte, c *errorCode, message string) []byte {
 	b = append(append(b, `{"code":"`...), c.name...)
 	b = append(b, `","message":`...)
-	// What is no UTF-8 is replaced; of that it tells, too.
+	// Invalid UTF-8 is replaced, which the error reports.
 	b, _ = jsontext.AppendQuote(b, message)
 	b = append(b, `,"status":`...)
 	return append(strconv.AppendInt(b, int64(c.status), 10), '}', '\n')

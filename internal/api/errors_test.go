@@ -41,7 +41,7 @@ func TestUnknownParameters(t *testing.T) {
 	if !strings.Contains(string(row), "Unknown parameters are ignored, misspelled ones among them.") {
 		t.Errorf("%s does not say so", row)
 	}
-	w := newWorld(t)
+	w := newFixture(t)
 	if rec := w.do(w.request("GET", "/v1/pets?limt=0&Limit=0&state=x", "")); rec.Code != 200 {
 		t.Errorf("%d %s", rec.Code, rec.Body)
 	}

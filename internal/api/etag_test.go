@@ -15,7 +15,7 @@ import (
 
 func TestTag(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	for range 3 {
 		w.addPet(t, catalog.Available)
 	}
@@ -31,7 +31,7 @@ func TestNotModified(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{"/v1/pets?limit=2", "/v1/pets?status=sold", "/v1/store/orders?limit=2", "/v1/store/orders"} {
 		for _, method := range []string{"GET", "HEAD"} {
-			w := newWorld(t)
+			w := newFixture(t)
 			for range 3 {
 				id := w.addPet(t, catalog.Available)
 				if rec := w.do(w.request("POST", "/v1/store/orders", `{"petId":`+itemURL("", id)[1:]+`}`)); rec.Code != 201 {
@@ -67,7 +67,7 @@ func lasting(rec *httptest.ResponseRecorder) map[string][]string {
 // TestTagKnowsWhatFollows: behind a full last page comes an animal. The body stays, but there is a next page now.
 func TestTagKnowsWhatFollows(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.addPet(t, catalog.Available)
 	last := w.do(w.request("GET", "/v1/pets?limit=1", ""))
 	w.addPet(t, catalog.Available)
@@ -81,11 +81,11 @@ func TestTagKnowsWhatFollows(t *testing.T) {
 func TestIfNoneMatchIsForLists(t *testing.T) {
 	t.Parallel()
 	for _, r := range routes {
-		w := newWorld(t)
+		w := newFixture(t)
 		req := w.goodRequest(t, r)
 		req.Header.Set("If-None-Match", "*")
 		rec := w.do(req)
-		list := r.method == "GET" && !strings.Contains(r.path, "{") && !r.free
+		list := r.method == "GET" && !strings.Contains(r.path, "{") && !r.unmetered
 		if (rec.Code == 304) != list || (header(rec, "ETag") != "") != list {
 			t.Errorf("%s %s: %d, ETag %q", r.method, r.path, rec.Code, header(rec, "ETag"))
 		}

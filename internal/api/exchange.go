@@ -12,8 +12,7 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// exchange is one request and its answer: all that is found out on the way, set up once. It lives as long as the
-// request does.
+// exchange is one request and its response, with everything that is found out on the way. It lives as long as the request.
 type exchange struct {
 	*gin.Context
 	route   *route
@@ -21,24 +20,24 @@ type exchange struct {
 	// cache is what the connection keeps between requests, nil for nothing.
 	cache *connCache
 	id    string
-	// now is the instant by which everything about the request is decided.
+	// now is the time by which everything about the request is decided.
 	now time.Time
-	// started is for the duration only.
+	// started is for measuring the duration only.
 	started time.Time
 
-	// caller is nil for a request without a valid key; refusal then says why.
+	// caller is nil for a request without a valid key; then refusal is the reason.
 	caller  *keys.Caller
 	refusal *Error
 
-	// decision is the limiter's, and counted is true when it admitted the request and was not given back since.
+	// decision is the limiter's. counted is true if the request was admitted and not refunded since.
 	decision plans.Decision
 	counted  bool
 	limits   limitStatus
 
-	// bodyRead is true when the body was read, as far as it is to be.
+	// bodyRead is true if the body was read, as far as necessary.
 	bodyRead bool
 
-	// failed is the error that was answered, nil for none.
+	// failed is the error of the response, nil if there is none.
 	failed *Error
 
 	headers headers
@@ -52,7 +51,7 @@ func (x *exchange) isRead() bool {
 	return x.Request.Method == http.MethodGet || x.Request.Method == http.MethodHead
 }
 
-// plan is the caller's, or "none".
+// plan returns the caller's plan, or "none".
 func (x *exchange) plan() string {
 	if x.caller == nil {
 		return "none"
@@ -60,36 +59,36 @@ func (x *exchange) plan() string {
 	return x.caller.Tenant.Plan
 }
 
-// gaveUp reports whether the request failed because its client broke it off. A failure of ours is one also when nobody
-// waits for the answer any more.
+// gaveUp reports whether the request failed because its client disconnected. A failure of the server counts as one even if the
+// client is gone.
 func (x *exchange) gaveUp() bool {
 	return x.failed != nil && errors.Is(x.failed, context.Canceled) && errors.Is(x.Request.Context().Err(), context.Canceled)
 }
 
-// handler answers one operation, or returns why it can't.
+// handler responds to one operation, or returns an error.
 type handler func(a *api, x *exchange) error
 
 // route is one operation of the contract.
 type route struct {
 	method string
-	// path is written as the contract writes it. It names the route in the log and in the metrics.
+	// path is the path in the contract. It identifies the route in the log and in the metrics.
 	path   string
 	handle handler
-	// stability says how far the operation can be relied on to stay as it is; empty for one that is stable.
+	// stability is empty for a stable operation.
 	stability stability
-	// marks is the X-Stability of every answer of an operation that is not stable.
-	marks []string
-	// deprecated marks an operation that is to be removed, nil for one that stays.
+	// stabilityHeader is the X-Stability of every response of an operation that is not stable.
+	stabilityHeader []string
+	// deprecated is set for an operation that will be removed.
 	deprecated *deprecation
-	// links is the Link of every answer of a deprecated operation.
+	// links is the Link of every response of a deprecated operation.
 	links []string
-	// open routes need no key.
-	open bool
-	// free routes count in no window of the caller's, and no window refuses them.
-	free bool
+	// public routes need no key.
+	public bool
+	// unmetered routes count in no window of the caller, and no window refuses them.
+	unmetered bool
 }
 
-// stability is the contract's word for how much an operation may still change (docs/versioning.md).
+// stability says how much an operation may still change (docs/versioning.md).
 type stability string
 
 const (
@@ -97,5 +96,5 @@ const (
 	experimental stability = "experimental"
 )
 
-// unmatched is the path by which the log and the metrics know requests that match no route.
+// unmatched is the path of requests that match no route, in the log and in the metrics.
 const unmatched = "unmatched"

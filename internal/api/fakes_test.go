@@ -26,8 +26,8 @@ var at = time.Date(2026, time.November, 20, 9, 21, 48, 0, time.UTC)
 
 const baseURL = "https://api.example.com/v1"
 
-// world is an API over fakes in memory.
-type world struct {
+// fixture is an API over fakes in memory.
+type fixture struct {
 	http.Handler
 	mu       sync.Mutex
 	now      time.Time
@@ -48,9 +48,9 @@ type world struct {
 	key, other string
 }
 
-func newWorld(t testing.TB, change ...func(*Config)) *world {
+func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	t.Helper()
-	w := &world{
+	w := &fixture{
 		now: at, logs: &syncBuffer{}, registry: prometheus.NewRegistry(), limiter: plans.NewMemory(),
 		directory: &fakeDirectory{callers: map[keys.Digest]*keys.Caller{}},
 		addresses: &fakeAddresses{limit: 6000, used: map[netip.Addr]int64{}},
@@ -80,20 +80,20 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	return w
 }
 
-func (w *world) clock() time.Time {
+func (w *fixture) clock() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.now
 }
 
-func (w *world) setClock(now time.Time) {
+func (w *fixture) setClock(now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.now = now
 }
 
 // request makes a request of acme's; headers come in pairs, and an empty value removes one.
-func (w *world) request(method, target, body string, headers ...string) *http.Request {
+func (w *fixture) request(method, target, body string, headers ...string) *http.Request {
 	r := httptest.NewRequestWithContext(context.Background(), method, target, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer "+w.key)
 	if body != "" {
@@ -108,7 +108,7 @@ func (w *world) request(method, target, body string, headers ...string) *http.Re
 	return r
 }
 
-func (w *world) do(r *http.Request) *httptest.ResponseRecorder {
+func (w *fixture) do(r *http.Request) *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
 	w.ServeHTTP(rec, r)
 	return rec
@@ -170,7 +170,7 @@ func (d *fakeDirectory) change(t testing.TB, key string, f func(*keys.Caller)) {
 }
 
 // setPlan gives acme another plan and quota.
-func (w *world) setPlan(t testing.TB, plan string, q plans.Quota) {
+func (w *fixture) setPlan(t testing.TB, plan string, q plans.Quota) {
 	t.Helper()
 	w.directory.change(t, w.key, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: plan, Quota: q} })
 }

@@ -16,9 +16,9 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// endless is a world in which nobody comes to a limit.
-func endless(f *testing.F) *world {
-	w := newWorld(f, func(c *Config) { c.Log = zerolog.Nop() })
+// endless is a fixture in which nobody comes to a limit.
+func endless(f *testing.F) *fixture {
+	w := newFixture(f, func(c *Config) { c.Log = zerolog.Nop() })
 	w.addresses.limit = math.MaxInt64
 	w.setPlan(f, plans.Enterprise, noLimit)
 	return w

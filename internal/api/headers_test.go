@@ -81,7 +81,7 @@ func (r response) comparable(t *testing.T) response {
 // same headers, each once.
 func TestHeadersEverywhere(t *testing.T) {
 	t.Parallel()
-	w, _, _ := newCachingWorld(t)
+	w, _, _ := newCachingFixture(t)
 	for range 30 {
 		w.addPet(t, "available")
 	}

@@ -22,7 +22,7 @@ func hot(tb testing.TB, headers ...string) (ask func()) {
 	return hotRequest(tb, list, noLimit, headers...)
 }
 
-func hotRequest(tb testing.TB, of func(testing.TB, *world) *http.Request, q plans.Quota, headers ...string) (ask func()) {
+func hotRequest(tb testing.TB, of func(testing.TB, *fixture) *http.Request, q plans.Quota, headers ...string) (ask func()) {
 	limiter, stamps := stampedMemory()
 	ask, r := measuredRequest(tb, of, q, func(c *Config) {
 		c.Limiter, c.Invalidator, c.ListCacheBytes = limiter, stamps, 1<<20

@@ -12,13 +12,13 @@ import (
 	"petstore.example/internal/catalog"
 )
 
-// trueValue is Idempotent-Replayed's.
+// trueValue is the value of Idempotent-Replayed.
 var trueValue = []string{"true"}
 
-// create answers a POST: it reads the body by decode and adds what it asks for by add, which returns what the answer shows
-// and the address of it. With an Idempotency-Key that happens once, and the same request gets the same answer again.
+// create handles a POST. It decodes the body and calls add, which returns the created item for the response and its
+// address. With an Idempotency-Key that happens once, and the same request gets the same response again.
 //
-// Only what was added is kept, so that a request that was refused can be corrected and sent with the same key.
+// Only successes are stored, so that a failed request can be corrected and sent with the same key.
 func create[N any](
 	a *api, x *exchange, decode func(data []byte, strict bool) (N, error),
 	add func(context.Context, catalog.Creator, N) (shown any, location string, err error),
@@ -59,8 +59,8 @@ func create[N any](
 	return nil
 }
 
-// once is the request as one that takes effect once; nil without a key. Requests are the same when they ask for the same,
-// however that is written: in what order, as 1 or 1.0, with a status left out or given as what it is then.
+// once identifies a request that takes effect once; it is nil without a key. Two requests are the same if they ask for the same,
+// however it is written: in any order, as 1 or 1.0, with a default left out or given.
 func (x *exchange) once(key string, asked any) (*catalog.Idempotency, error) {
 	if key == "" {
 		return nil, nil

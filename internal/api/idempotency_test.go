@@ -18,7 +18,7 @@ const (
 )
 
 // sendOnce sends a POST with an idempotency key.
-func (w *world) sendOnce(target, body, key string, headers ...string) *httptest.ResponseRecorder {
+func (w *fixture) sendOnce(target, body, key string, headers ...string) *httptest.ResponseRecorder {
 	return w.do(w.request("POST", target, body, append(headers, "Idempotency-Key", key)...))
 }
 
@@ -35,7 +35,7 @@ func TestReplay(t *testing.T) {
 		{"/v1/pets", rex, "  {\"categoryId\" : 7.0e0,\n\"status\":\"available\", \"x\":[], \"name\":\"R\\u0065x\"}"},
 		{"/v1/store/orders", `{"petId":1}`, `{"quantity":1.0,"petId":1}`},
 	} {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.addPet(t, catalog.Available)
 		first := w.sendOnce(c.target, c.body, "k")
 		pets, orders := len(w.pets.pets[1]), len(w.orders.orders[1])
@@ -62,7 +62,7 @@ func TestReplay(t *testing.T) {
 // TestScope: a key belongs to a tenant and a path, and lasts 24 hours.
 func TestScope(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.addPet(t, catalog.Available)
 	ids := []string{}
 	send := func(target, body, key string, headers ...string) {
@@ -90,7 +90,7 @@ func TestScope(t *testing.T) {
 
 func TestKeyReused(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.addPet(t, catalog.Available)
 	if rec := w.sendOnce("/v1/pets", rex, "k"); rec.Code != 201 {
 		t.Fatal(rec.Body)
@@ -107,7 +107,7 @@ func TestKeyReused(t *testing.T) {
 // TestInProgress sends a request again while the first is worked on.
 func TestInProgress(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	working, goOn, done := make(chan bool), make(chan bool), make(chan *httptest.ResponseRecorder)
 	w.pets.before = func() { working <- true; <-goOn }
 	go func() { done <- w.sendOnce("/v1/pets", rex, "k") }()
@@ -130,7 +130,7 @@ func TestInProgress(t *testing.T) {
 // TestOnlySuccessIsKept: what was refused can be corrected and sent with the same key.
 func TestOnlySuccessIsKept(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.addPet(t, catalog.Pending)
 	for _, c := range []struct {
 		target, body string
@@ -160,7 +160,7 @@ func TestBadIdempotencyKeys(t *testing.T) {
 		for name, values := range map[string][]string{
 			"256 characters": {strings.Repeat("k", 256)}, "control character": {"k\x01"}, "empty": {""}, "two": {"k", "k"},
 		} {
-			w := newWorld(t)
+			w := newFixture(t)
 			req := w.goodRequest(t, r)
 			req.Header["Idempotency-Key"] = values
 			if r.method == "POST" {

@@ -96,7 +96,7 @@ func TestInvalidRequests(t *testing.T) {
 		for _, value := range c.values {
 			t.Run(fmt.Sprintf("%s %s %.40s", c.method, c.target, value), func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t)
+				w := newFixture(t)
 				if _, err := w.orders.PlaceOrder(t.Context(), 1, catalog.NewOrder{PetID: w.addPet(t, catalog.Available), Quantity: 1}); err != nil {
 					t.Fatal(err)
 				}
@@ -125,7 +125,7 @@ func statusOf(code string) int {
 }
 
 // refuses sends a request that must not succeed, and checks the code and the message.
-func refuses(t *testing.T, w *world, r *http.Request, status int, code, saying string) {
+func refuses(t *testing.T, w *fixture, r *http.Request, status int, code, saying string) {
 	t.Helper()
 	rec := w.do(r)
 	checkAnswer(t, r, rec)
@@ -182,13 +182,13 @@ func TestBodyHeaders(t *testing.T) {
 		{"gzip", []string{"Content-Encoding", "gzip"}, 415},
 		{"gzip twice over", []string{"Content-Encoding", "identity, gzip"}, 415},
 	} {
-		w := newWorld(t)
+		w := newFixture(t)
 		rec := w.do(w.request("POST", "/v1/pets", good, c.headers...))
 		if rec.Code != c.status || (rec.Code == 415) != (header(rec, "Accept") == "application/json") {
 			t.Errorf("%s: %d %s, want %d", c.name, rec.Code, rec.Body, c.status)
 		}
 	}
-	w := newWorld(t)
+	w := newFixture(t)
 	r := w.request("POST", "/v1/pets", good)
 	r.Header.Add("Content-Type", "application/json")
 	refuses(t, w, r, 415, "unsupported_media_type", "application/json")
@@ -196,7 +196,7 @@ func TestBodyHeaders(t *testing.T) {
 
 func TestCredentials(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	wrong := w.key[:44] + string("01"[w.key[44]&1^1])
 	if wrong == w.key {
 		wrong = w.key[:44] + "z"

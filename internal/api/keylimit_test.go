@@ -14,9 +14,9 @@ import (
 )
 
 // keyed is acme's key with a limit of its own, and its tenant's second key without one.
-func keyed(t *testing.T, perMinute int64, q plans.Quota) (w *world, second plans.Claim) {
+func keyed(t *testing.T, perMinute int64, q plans.Quota) (w *fixture, second plans.Claim) {
 	t.Helper()
-	w = newWorld(t)
+	w = newFixture(t)
 	second = w.acme(t, func(c *keys.Caller) {
 		c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: q}
 		c.PerMinute = perMinute
@@ -149,7 +149,7 @@ func TestRefusalsAreKept(t *testing.T) {
 // TestNobodyKeepsRefusals: who keeps them may be left out.
 func TestNobodyKeepsRefusals(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *Config) { c.Refusals = nil })
+	w := newFixture(t, func(c *Config) { c.Refusals = nil })
 	ban(t, w, nil)
 	if rec := w.do(w.request("GET", "/v1/pets", "")); rec.Code != 429 {
 		t.Errorf("%d %s", rec.Code, rec.Body)

@@ -31,7 +31,7 @@ func numbers(rec *httptest.ResponseRecorder) map[string]string {
 // TestLimits works one example through; the day ends 52,692 s after its beginning.
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	small := plans.Quota{PerMinute: 3, PerDay: 4}
 	w.setPlan(t, plans.Free, small)
 	reset := plans.NewMemory().Take(t.Context(), plans.Claim{TenantID: 1, Quota: small}, at).Minute.Reset
@@ -90,7 +90,7 @@ func (l alone) Take(ctx context.Context, c plans.Claim, now time.Time) plans.Dec
 // TestRefusedByAShare: who is refused by one server's part of the limit may have kept to its plan. That is no strike.
 func TestRefusedByAShare(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *Config) { c.Limiter = alone{c.Limiter} })
+	w := newFixture(t, func(c *Config) { c.Limiter = alone{c.Limiter} })
 	rec := w.do(w.request("GET", "/v1/pets", ""))
 	want := `{"code":"rate_limit_exceeded","message":"Plan free allows 60 requests per minute. Rate limiting is temporarily degraded: ` +
 		`this server's share of your limit is used up. Retry in ` + header(rec, "Retry-After") + ` seconds.","status":429}` + "\n"
@@ -115,7 +115,7 @@ func (l unsure) Take(ctx context.Context, c plans.Claim, now time.Time) plans.De
 // TestNobodyCanDecide: a request that nobody counted is not answered, not even where no row is needed for it.
 func TestNobodyCanDecide(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *Config) { c.Limiter = unsure{c.Limiter} })
+	w := newFixture(t, func(c *Config) { c.Limiter = unsure{c.Limiter} })
 	for _, target := range []string{"/v1/pets", "/v1/pets?limit=0", "/v1/nothing"} {
 		r := w.request("GET", target, "")
 		rec := w.do(r)
@@ -130,7 +130,7 @@ func TestNobodyCanDecide(t *testing.T) {
 
 func TestBan(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	ban(t, w, nil)
 	rec := w.do(w.request("GET", "/v1/pets", ""))
 	if diff := cmp.Diff(map[string]string{
@@ -179,7 +179,7 @@ func TestWhatCounts(t *testing.T) {
 		{"GET", "/v1/nothing", "", "Authorization: Bearer x", 404, 0, "6000"},
 		{"DELETE", "/v1/pets", "", "Authorization: Basic x", 405, 0, "6000"},
 	} {
-		w := newWorld(t)
+		w := newFixture(t)
 		var headers []string
 		if name, value, ok := strings.Cut(c.header, ": "); ok {
 			headers = []string{name, value}
@@ -198,7 +198,7 @@ func TestWhatCounts(t *testing.T) {
 // TestOptionsNeverCount: not in the address's bucket either, and a full one does not refuse them.
 func TestOptionsNeverCount(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.addresses.limit = 1
 	preflight := func() *httptest.ResponseRecorder {
 		return w.do(w.request("OPTIONS", "/v1/pets", "", "Authorization", "", "Origin", "https://shop.example", "Access-Control-Request-Method", "GET"))
@@ -230,7 +230,7 @@ func TestRefund(t *testing.T) {
 		{"bug", func(p *fakePets) { p.err = errors.New("bug") }, 500},
 		{"panic", func(p *fakePets) { p.before = func() { panic("bug") } }, 500},
 	} {
-		w := newWorld(t)
+		w := newFixture(t)
 		c.fault(w.pets)
 		rec := w.do(w.request("GET", "/v1/pets", ""))
 		if rec.Code != c.status || header(rec, "X-RateLimit-Remaining") != "60" || w.meter.refunded != 1 {
@@ -246,7 +246,7 @@ func TestRefund(t *testing.T) {
 // TestNoRefundForHangingUp: else hanging up would be a way around the limit.
 func TestNoRefundForHangingUp(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	w.pets.before = cancel
 	w.pets.err = fmt.Errorf("list: %w", context.Canceled)
@@ -266,7 +266,7 @@ func TestRefundThoughTheClientIsGone(t *testing.T) {
 		"bug":         errors.New("bug"),
 		"unavailable": fmt.Errorf("list: %w", catalog.ErrUnavailable),
 	} {
-		w := newWorld(t)
+		w := newFixture(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		w.pets.before = cancel
 		w.pets.err = err
@@ -298,7 +298,7 @@ func TestClientAddress(t *testing.T) {
 		{"IPv6", nil, "[2001:db8::1]:1234", nil, "2001:db8::1"},
 		{"no address", nil, "@", nil, netip.Addr{}.String()},
 	} {
-		w := newWorld(t, func(cfg *Config) { cfg.TrustedProxies = c.trusted })
+		w := newFixture(t, func(cfg *Config) { cfg.TrustedProxies = c.trusted })
 		r := w.request("GET", "/v1/pets", "", "Authorization", "", "X-Real-Ip", "203.0.113.66", "Forwarded", "for=203.0.113.66")
 		r.RemoteAddr = c.peer
 		r.Header["X-Forwarded-For"] = c.forwarded
@@ -325,7 +325,7 @@ func TestUnknownInAnOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			w.addresses.limit = 2
 			stranger := func() *httptest.ResponseRecorder { return w.do(w.request("GET", "/v1/pets", "", "Authorization", "")) }
 			stranger()

@@ -9,8 +9,8 @@ import (
 	"petstore.example/internal/api/pagecache"
 )
 
-// newListPage makes the answer of a page's rows. The list's address is absolute. If more rows follow, the next page begins after
-// the last row's id.
+// newListPage makes the response for the rows of a page. address is the absolute address of the list. If more rows follow, the next
+// page begins after the ID of the last row.
 func newListPage[T any](q *listQuery, address string, rows []T, more bool, id func(*T) int64) (*pagecache.Page, error) {
 	next := ""
 	if more && len(rows) > 0 {
@@ -30,8 +30,8 @@ func newListPage[T any](q *listQuery, address string, rows []T, more bool, id fu
 	}, nil
 }
 
-// listTag returns the ETag of a page: of its body and of the next cursor. When a row is added after a full last page, the body stays
-// the same, but Link does not.
+// listTag returns the ETag of a page, made of its body and the next cursor: if a row is added after a full last page, the body stays the
+// same, but Link changes.
 func listTag(body *jsonbody.Buffer, next string) string {
 	length := body.Len()
 	_ = body.WriteByte(0)
@@ -40,8 +40,8 @@ func listTag(body *jsonbody.Buffer, next string) string {
 	return httpfield.ETag(body.Bytes())
 }
 
-// answerPage answers with a page of a list, or 304 if the client has it.
-func (x *exchange) answerPage(p *pagecache.Page) {
+// writePage responds with a page of a list, or 304 if the client has it.
+func (x *exchange) writePage(p *pagecache.Page) {
 	x.set("ETag", p.Tag)
 	x.set("Link", p.Links)
 	if p.Next != "" {

@@ -72,11 +72,11 @@ func (v *fakeStamps) ended() []bool {
 	return ended
 }
 
-// newCachingWorld returns a world with a page cache, and a function that counts the calls of its store since the last time.
-func newCachingWorld(t testing.TB) (w *world, v *fakeStamps, reads func() int) {
+// newCachingFixture returns a fixture with a page cache, and a function that counts the calls of its store since the last time.
+func newCachingFixture(t testing.TB) (w *fixture, v *fakeStamps, reads func() int) {
 	t.Helper()
 	v = &fakeStamps{stamp: 1}
-	w = newWorld(t, func(c *Config) {
+	w = newFixture(t, func(c *Config) {
 		v.Limiter = c.Limiter
 		c.Limiter, c.Invalidator, c.ListCacheBytes = v, v, 1<<20
 	})
@@ -90,12 +90,12 @@ func newCachingWorld(t testing.TB) (w *world, v *fakeStamps, reads func() int) {
 	}
 }
 
-func (w *world) list(t testing.TB, query string, headers ...string) *httptest.ResponseRecorder {
+func (w *fixture) list(t testing.TB, query string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	return w.do(w.request("GET", "/v1/pets"+query, "", append(headers, "X-Request-Id", "same")...))
 }
 
-func (w *world) create(t testing.TB, name string, headers ...string) *httptest.ResponseRecorder {
+func (w *fixture) create(t testing.TB, name string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	return w.do(w.request("POST", "/v1/pets", `{"name":"`+name+`","categoryId":1}`, headers...))
 }
@@ -104,11 +104,11 @@ func (w *world) create(t testing.TB, name string, headers ...string) *httptest.R
 // the request, and the store is not read.
 func TestCachedListsAreTheSame(t *testing.T) {
 	t.Parallel()
-	w, _, reads := newCachingWorld(t)
+	w, _, reads := newCachingFixture(t)
 	for i := range 45 {
 		w.addPet(t, []catalog.Status{catalog.Available, catalog.Pending, catalog.Sold}[i%3])
 	}
-	plain := newWorld(t)
+	plain := newFixture(t)
 	plain.pets.pets[1] = w.pets.pets[1]
 	plain.setPlan(t, plans.Enterprise, noLimit)
 	for _, query := range []string{
@@ -149,7 +149,7 @@ func withoutCounts(rec *httptest.ResponseRecorder) map[string]any {
 // TestListsNotCached: lists that are requested once, invalid requests, and requests with unknown parameters.
 func TestListsNotCached(t *testing.T) {
 	t.Parallel()
-	w, v, reads := newCachingWorld(t)
+	w, v, reads := newCachingFixture(t)
 	for query, want := range map[string]int{"?limit=0": 0, "?limit=1&limit=1": 0, "?cursor=x": 0, "?colour=red": 3, "?limit=3": 2} {
 		for range 3 {
 			w.list(t, query)
@@ -170,7 +170,7 @@ func TestListsNotCached(t *testing.T) {
 // TestListsAreNeverStale: the next list shows each kind of change.
 func TestListsAreNeverStale(t *testing.T) {
 	t.Parallel()
-	w, v, reads := newCachingWorld(t)
+	w, v, reads := newCachingFixture(t)
 	patch := func(path, body string) func() *httptest.ResponseRecorder {
 		return func() *httptest.ResponseRecorder { return w.do(w.request("PATCH", path, body)) }
 	}
@@ -223,7 +223,7 @@ func TestListsAreNeverStale(t *testing.T) {
 // after it. After an abandoned write lists are read from the store each time.
 func TestListsDuringAWrite(t *testing.T) {
 	t.Parallel()
-	w, v, reads := newCachingWorld(t)
+	w, v, reads := newCachingFixture(t)
 	w.addPet(t, catalog.Available)
 	w.list(t, "") // The page is cached at its second request.
 	count := w.pets.before
@@ -269,7 +269,7 @@ func TestListsDuringAWrite(t *testing.T) {
 // TestUnannouncedWritesAreNotMade: if readers can't be told of a write, nothing changes.
 func TestUnannouncedWritesAreNotMade(t *testing.T) {
 	t.Parallel()
-	w, v, reads := newCachingWorld(t)
+	w, v, reads := newCachingFixture(t)
 	v.err = errors.New("no reader can be told")
 	for _, headers := range [][]string{nil, {"Idempotency-Key", "a"}} {
 		rec := w.create(t, "Rex", headers...)
@@ -285,7 +285,7 @@ func TestUnannouncedWritesAreNotMade(t *testing.T) {
 // TestPanickingWriteIsAbandoned: the outcome of a write that panicked is unknown.
 func TestPanickingWriteIsAbandoned(t *testing.T) {
 	t.Parallel()
-	w, v, _ := newCachingWorld(t)
+	w, v, _ := newCachingFixture(t)
 	w.pets.before = func() { panic("x") }
 	for _, r := range []*http.Request{
 		w.request("POST", "/v1/pets", `{"name":"Rex","categoryId":1}`), w.request("PATCH", "/v1/pets/1", `{"name":"Rex"}`),
@@ -302,7 +302,7 @@ func TestPanickingWriteIsAbandoned(t *testing.T) {
 // TestListCacheMetrics: hits, and misses by reason.
 func TestListCacheMetrics(t *testing.T) {
 	t.Parallel()
-	w, v, _ := newCachingWorld(t)
+	w, v, _ := newCachingFixture(t)
 	for range 5 {
 		w.list(t, "")
 	}
@@ -335,7 +335,7 @@ func TestListCacheMetrics(t *testing.T) {
 func TestListCacheConcurrently(t *testing.T) {
 	t.Parallel()
 	limiter, stamps := stampedMemory()
-	w := newWorld(t, func(c *Config) { c.Limiter, c.Invalidator, c.ListCacheBytes = limiter, stamps, 1<<20 })
+	w := newFixture(t, func(c *Config) { c.Limiter, c.Invalidator, c.ListCacheBytes = limiter, stamps, 1<<20 })
 	w.setPlan(t, plans.Enterprise, noLimit)
 	var mu sync.Mutex
 	added := 0

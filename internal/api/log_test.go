@@ -14,7 +14,7 @@ import (
 )
 
 // event returns the one event in the log.
-func event(t *testing.T, w *world) map[string]any {
+func event(t *testing.T, w *fixture) map[string]any {
 	t.Helper()
 	var e map[string]any
 	if err := json.Unmarshal([]byte(w.logs.String()), &e); err != nil {
@@ -23,14 +23,14 @@ func event(t *testing.T, w *world) map[string]any {
 	return e
 }
 
-func field(t *testing.T, w *world, name string) any {
+func field(t *testing.T, w *fixture, name string) any {
 	t.Helper()
 	return event(t, w)[name]
 }
 
 func TestEvent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pets.err = errors.New("pets are out")
 	w.do(w.request("GET", "/v1/pets/7?limit=5", "", "X-Request-Id", "r-1"))
 	want := map[string]any{
@@ -62,7 +62,7 @@ func TestEvent(t *testing.T) {
 
 func TestPanicIsLogged(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pets.before = func() { panic("out of pets") }
 	w.do(w.request("GET", "/v1/pets", ""))
 	e := event(t, w)
@@ -80,7 +80,7 @@ func (brokenWriter) Write([]byte) (int, error) { panic("no more") }
 // TestLatePanicIsAnError: also when the status was sent already, so that the event is neither left out nor held back.
 func TestLatePanicIsAnError(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	defer func() {
 		if v := recover(); v != http.ErrAbortHandler { //nolint:errorlint // The value itself is what net/http looks for.
 			t.Errorf("recovered %v", v)
@@ -95,7 +95,7 @@ func TestLatePanicIsAnError(t *testing.T) {
 // TestAbort: a handler that asks for the connection to be cut gets it cut, and the log still knows.
 func TestAbort(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pets.before = func() { panic(http.ErrAbortHandler) }
 	defer func() {
 		if v := recover(); v != http.ErrAbortHandler { //nolint:errorlint // The value itself is what net/http looks for.
@@ -110,7 +110,7 @@ func TestAbort(t *testing.T) {
 func TestSecretsStayOut(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []string{"", "bug", "panic"} {
-		w := newWorld(t, func(c *Config) { c.Log = c.Log.Level(zerolog.TraceLevel) })
+		w := newFixture(t, func(c *Config) { c.Log = c.Log.Level(zerolog.TraceLevel) })
 		switch fault {
 		case "bug":
 			w.pets.err = errors.New("bug")
@@ -164,7 +164,7 @@ func TestSecretsStayOut(t *testing.T) {
 
 func TestRequestID(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	for id, kept := range map[string]bool{
 		"": false, "a": true, "8e03978e-40d5-43e8-bc93-6894a57f9324": true, "AbC/1+2=~:@.x_y": true,
 		strings.Repeat("a", 128): true, strings.Repeat("a", 129): false,

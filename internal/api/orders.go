@@ -21,7 +21,7 @@ func (a *api) listOrders(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.answerPage(p)
+	x.writePage(p)
 	return nil
 }
 

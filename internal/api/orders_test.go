@@ -15,7 +15,7 @@ type step struct {
 	answer               string
 }
 
-func (w *world) walk(t *testing.T, steps []step) {
+func (w *fixture) walk(t *testing.T, steps []step) {
 	t.Helper()
 	for _, s := range steps {
 		r := w.request(s.method, s.target, s.body)
@@ -40,7 +40,7 @@ func failure(status int, code, message string) string {
 // TestOrders takes two orders from their placing to their ends.
 func TestOrders(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.addPet(t, catalog.Available)
 	pet := func(status string) step {
 		return step{"GET", "/v1/pets/1", "", 200, `{"id":1,"name":"Rex","categoryId":7,"status":"` + status + `"}`}
@@ -76,7 +76,7 @@ func TestOrders(t *testing.T) {
 // TestOrderPages follows the links of the list of orders.
 func TestOrderPages(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	for i := range 5 {
 		id := w.addPet(t, catalog.Available)
 		if _, err := w.orders.PlaceOrder(t.Context(), 1, catalog.NewOrder{PetID: id, Quantity: int32(i + 1)}); err != nil {

@@ -18,7 +18,7 @@ var nextLink = regexp.MustCompile(`^<https://api\.example\.com(/v1/pets[^>]*)>; 
 // TestWalk follows the links from the first page to the last, while animals are added behind.
 func TestWalk(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	var want, got []int64
 	add := func(status catalog.Status) {
 		pet, err := w.pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: "Rex", Status: status})
@@ -68,7 +68,7 @@ func next(t *testing.T, link, cursor string) string {
 
 func TestPageSizes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	for range 150 {
 		if _, err := w.pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: "Rex", Status: catalog.Available}); err != nil {
 			t.Fatal(err)
@@ -94,7 +94,7 @@ func TestPageSizes(t *testing.T) {
 func TestTenantsNeverMeet(t *testing.T) {
 	t.Parallel()
 	for _, r := range routes {
-		w := newWorld(t)
+		w := newFixture(t)
 		req := w.goodRequest(t, r)
 		req.Header.Set("Authorization", "Bearer "+w.other)
 		w.usage.last = [][2]int64{{1, 1}}
@@ -124,7 +124,7 @@ func TestTenantsNeverMeet(t *testing.T) {
 
 func TestBaseURLWithPrefix(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(c *Config) { c.BaseURL = "http://localhost:8080/shop/v1" })
+	w := newFixture(t, func(c *Config) { c.BaseURL = "http://localhost:8080/shop/v1" })
 	rec := w.do(w.request("POST", "/v1/pets", `{"name":"Rex","categoryId":7}`))
 	if got := header(rec, "Location"); got != "http://localhost:8080/shop/v1/pets/1" {
 		t.Errorf("Location %s", got)

@@ -9,7 +9,7 @@ import (
 	"petstore.example/internal/catalog"
 )
 
-// listPets is GET /v1/pets. It answers from the page cache where the page there is certainly current.
+// listPets is GET /v1/pets. It uses the page cache if the page in it is certainly current.
 func (a *api) listPets(x *exchange) error {
 	r, err := parseListRequest(x.Request.URL.RawQuery, catalog.ParseStatus, petStatuses)
 	if err != nil {
@@ -30,7 +30,7 @@ func (a *api) listPets(x *exchange) error {
 		}
 		cache.Put(key, stamp, p)
 	}
-	x.answerPage(p)
+	x.writePage(p)
 	return nil
 }
 

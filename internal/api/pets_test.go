@@ -9,7 +9,7 @@ import (
 
 func TestAddListGet(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	for _, step := range []struct {
 		method, target, body string
 		status               int
@@ -35,7 +35,7 @@ func TestAddListGet(t *testing.T) {
 
 func TestChangePet(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.addPet(t, catalog.Available)
 	forbidden := func(text string) string { return failure(409, "invalid_transition", "An animal that is "+text+".") }
 	w.walk(t, []step{
@@ -57,7 +57,7 @@ func TestChangePet(t *testing.T) {
 // TestChangeStays: PATCH is not deprecated with GET.
 func TestChangeStays(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.addPet(t, catalog.Available)
 	w.setClock(removal)
 	rec := w.do(w.request("PATCH", "/v1/pets/1", `{"name":"Mia"}`))

@@ -15,7 +15,7 @@ import (
 // TestPrecedence sends one request that is wrong in every way there is, and rights it step by step.
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.setClock(removal)
 	w.addresses.limit = 0
 	w.directory.fail(keys.ErrUnavailable)

@@ -31,7 +31,7 @@ func TestStrict(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			w.addPet(t, "available")
 			r := w.request(c.method, c.target, c.body, "Prefer", c.prefer)
 			rec := w.do(r)

@@ -39,15 +39,14 @@ func (x *exchange) setHeaders(status int) {
 	}
 }
 
-// mark marks the answer of an operation that is deprecated or not stable, whatever it will be. It asks for no header where it has
-// nothing to say: net/http copies one that was asked for, also when it is empty.
-func (x *exchange) mark() {
-	if x.route.marks == nil && x.route.deprecated == nil {
+// setRouteHeaders sets the headers of an operation that is deprecated or not stable, whatever the response will be.
+func (x *exchange) setRouteHeaders() {
+	if x.route.stabilityHeader == nil && x.route.deprecated == nil {
 		return
 	}
 	h := x.Writer.Header()
-	if x.route.marks != nil {
-		h["X-Stability"] = x.route.marks
+	if x.route.stabilityHeader != nil {
+		h["X-Stability"] = x.route.stabilityHeader
 	}
 	d := x.route.deprecated
 	if d == nil {
@@ -58,7 +57,7 @@ func (x *exchange) mark() {
 	h["Link"] = x.route.links
 }
 
-// json answers 200 with a value.
+// json responds 200 with a value.
 func (x *exchange) json(v any) error {
 	b, err := jsonbody.Encode(v)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// routes is the contract. HEAD comes with every GET, OPTIONS with every path.
+// routes is the contract. Every GET also has HEAD, and every path OPTIONS.
 var routes = []route{
 	{method: http.MethodGet, path: "/v1/pets", handle: (*api).listPets},
 	{method: http.MethodPost, path: "/v1/pets", handle: (*api).createPet},
@@ -17,11 +17,11 @@ var routes = []route{
 	{method: http.MethodGet, path: "/v1/store/orders", handle: (*api).listOrders, stability: beta},
 	{method: http.MethodPost, path: "/v1/store/orders", handle: (*api).placeOrder, stability: experimental},
 	{method: http.MethodPatch, path: "/v1/store/orders/{orderId}", handle: (*api).changeOrder, stability: experimental},
-	{method: http.MethodGet, path: "/v1/usage", handle: (*api).getUsage, stability: beta, free: true},
+	{method: http.MethodGet, path: "/v1/usage", handle: (*api).getUsage, stability: beta, unmetered: true},
 }
 
-// mount registers the table, and the pages beside it. Methods come in alphabetical order, because Gin writes Allow in the
-// order in which it first saw them.
+// mount registers the table and the documentation pages. Methods are in alphabetical order, because Gin writes Allow in the
+// order in which they were registered.
 func (a *api) mount(e *gin.Engine, pages []route) {
 	e.RedirectTrailingSlash = false
 	e.RedirectFixedPath = false
@@ -31,14 +31,14 @@ func (a *api) mount(e *gin.Engine, pages []route) {
 	for _, r := range all {
 		e.Handle(r.method, ginPath(r.path), a.serve(r))
 	}
-	e.NoRoute(a.serve(route{path: unmatched, handle: (*api).routeNotFound, open: true}))
-	e.NoMethod(a.serve(route{path: unmatched, handle: (*api).methodNotAllowed, open: true}))
+	e.NoRoute(a.serve(route{path: unmatched, handle: (*api).routeNotFound, public: true}))
+	e.NoMethod(a.serve(route{path: unmatched, handle: (*api).methodNotAllowed, public: true}))
 }
 
-// table returns the contract with what comes with it.
+// table returns the contract with its implied routes.
 func table() []route { return implied(routes) }
 
-// implied returns the routes with the HEAD and OPTIONS that come with them.
+// implied returns the routes with their HEAD and OPTIONS.
 func implied(routes []route) []route {
 	all := slices.Clone(routes)
 	methods := map[string][]string{}
@@ -53,12 +53,12 @@ func implied(routes []route) []route {
 	for path, allowed := range methods {
 		allowed = append(allowed, http.MethodOptions)
 		slices.Sort(allowed)
-		all = append(all, route{method: http.MethodOptions, path: path, handle: options(allowed), open: true})
+		all = append(all, route{method: http.MethodOptions, path: path, handle: options(allowed), public: true})
 	}
 	return all
 }
 
-// options answers which methods a path has, to browsers too.
+// options responds to OPTIONS with the methods of a path, and to preflight requests.
 func options(allowed []string) handler {
 	allow := []string{strings.Join(allowed, ", ")}
 	return func(_ *api, x *exchange) error {
@@ -74,7 +74,7 @@ func options(allowed []string) handler {
 
 func (a *api) routeNotFound(*exchange) error { return codeRouteNotFound.err() }
 
-// methodNotAllowed finds Allow set by Gin.
+// methodNotAllowed responds 405. Gin has set Allow.
 func (a *api) methodNotAllowed(x *exchange) error {
 	return codeMethodNotAllowed.withMessage("This path supports only the methods " + x.Writer.Header().Get("Allow") + ".")
 }

@@ -21,7 +21,7 @@ func (a *api) serve(r route) gin.HandlerFunc {
 		r.links = []string{r.deprecated.links(a.prefix)}
 	}
 	if r.stability != "" {
-		r.marks = []string{string(r.stability)}
+		r.stabilityHeader = []string{string(r.stability)}
 	}
 	observed := a.metrics.forRoute(r.path)
 	return func(c *gin.Context) {
@@ -48,7 +48,7 @@ var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 // answer handles a request in the order of precedence of the answers: 414, who calls, 429, 404 and 405 and OPTIONS,
 // 401, 410, and then what the operation itself has to say.
 func (a *api) answer(x *exchange) error {
-	x.mark()
+	x.setRouteHeaders()
 	if len(x.Request.RequestURI) > maxURI {
 		// Nobody is asked yet who calls, so this counts as the address's.
 		x.limits = addressLimits(a.takeAddress(x))
@@ -58,7 +58,7 @@ func (a *api) answer(x *exchange) error {
 	if err := a.admit(x); err != nil {
 		return err
 	}
-	if x.refusal != nil && (!x.route.open || x.refusal.code.status >= http.StatusInternalServerError) {
+	if x.refusal != nil && (!x.route.public || x.refusal.code.status >= http.StatusInternalServerError) {
 		return x.refusal
 	}
 	if x.route.deprecated.over(x.now) {
@@ -101,7 +101,7 @@ func (a *api) recovered(x *exchange, v any) (cut bool) {
 	return false
 }
 
-// fail answers with an error. It is the only place that does.
+// fail sends an error response. Nothing else does.
 func (a *api) fail(x *exchange, err error) {
 	e := toError(err)
 	x.failed = e

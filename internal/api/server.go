@@ -47,7 +47,7 @@ func New(c Config) (http.Handler, error) {
 		petsURL: c.BaseURL + "/pets", ordersURL: c.BaseURL + "/store/orders",
 	}
 	a.mount(engine, docs)
-	return keepSlashes(engine), nil
+	return matchRawPath(engine), nil
 }
 
 // newPageCache returns nil if nothing may be cached: without memory for it, or without an Invalidator.

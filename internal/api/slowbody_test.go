@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// serveFor serves the world on a loopback port, with that read timeout. The time to write is over before it.
-func (w *world) serveFor(t *testing.T, timeout time.Duration) string {
+// serveFor serves the fixture on a loopback port, with that read timeout. The time to write is over before it.
+func (w *fixture) serveFor(t *testing.T, timeout time.Duration) string {
 	t.Helper()
 	s := httptest.NewUnstartedServer(w)
 	s.Config.ReadTimeout, s.Config.WriteTimeout = timeout, timeout/2
@@ -92,7 +92,7 @@ func TestSilentBody(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			conn := dial(t, w.serveFor(t, c.timeout))
 			request := c.line + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 			if c.key != "" {
@@ -114,7 +114,7 @@ func TestSilentBody(t *testing.T) {
 // TestUnreadBody: a body that is there and is not needed does not cost the connection.
 func TestUnreadBody(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	conn := dial(t, w.serveFor(t, time.Hour))
 	const smuggled = "DELETE /v1/nothing HTTP/1.1\r\nHost: x\r\n\r\n"
 	for _, headers := range []string{"Content-Length: 40\r\n\r\n" + smuggled, "Transfer-Encoding: chunked\r\n\r\n28\r\n" + smuggled + "\r\n0\r\n\r\n"} {
@@ -136,7 +136,7 @@ func TestUnreadBody(t *testing.T) {
 // TestLateBody: what comes of a body after its request was answered is never taken for another request.
 func TestLateBody(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	conn := dial(t, w.serveFor(t, time.Hour))
 	conn.send(t, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
 	if res, _ := conn.answer(t); res.StatusCode != 401 || !res.Close {

@@ -7,7 +7,7 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// The answer of GET /v1/usage.
+// The response of GET /v1/usage.
 type (
 	usageAnswer struct {
 		Tenant   string        `json:"tenant"`
@@ -21,7 +21,7 @@ type (
 		PerMinute int64 `json:"perMinute"`
 		PerDay    int64 `json:"perDay"`
 	}
-	// usageWindows have the names of RateLimit-Policy. Key is nil for a key that has no limit of its own.
+	// usageWindows have the names of RateLimit-Policy. Key is nil for a key without a limit of its own.
 	usageWindows struct {
 		Minute usageWindow  `json:"minute"`
 		Day    usageWindow  `json:"day"`
@@ -43,14 +43,14 @@ type (
 		Admitted int64  `json:"admitted"`
 		Refused  int64  `json:"refused"`
 	}
-	// usageForecast has no DayRunsOutAt for a day that lasts until its end.
+	// In a usageForecast DayRunsOutAt is nil if the daily quota lasts until the end of the day.
 	usageForecast struct {
 		PerHour      int64      `json:"perHour"`
 		DayRunsOutAt *time.Time `json:"dayRunsOutAt"`
 	}
 )
 
-// getUsage is GET /v1/usage, beta. Its route is free: the windows are those that the next request finds.
+// getUsage is GET /v1/usage, beta. Its route is unmetered: the windows are those before the next request.
 func (a *api) getUsage(x *exchange) error {
 	t := x.caller.Tenant
 	month, err := a.months.Get(x.Request.Context(), t.ID, x.now)

@@ -71,7 +71,7 @@ func TestTheGuideShowsTheDocumentsUsage(t *testing.T) {
 }
 
 // acme returns the claim of acme's key, which it changes first.
-func (w *world) acme(t *testing.T, change func(*keys.Caller)) plans.Claim {
+func (w *fixture) acme(t *testing.T, change func(*keys.Caller)) plans.Claim {
 	t.Helper()
 	var c plans.Claim
 	w.directory.change(t, w.key, func(caller *keys.Caller) {
@@ -82,7 +82,7 @@ func (w *world) acme(t *testing.T, change func(*keys.Caller)) plans.Claim {
 }
 
 // take counts n requests.
-func (w *world) take(t *testing.T, c plans.Claim, n int) {
+func (w *fixture) take(t *testing.T, c plans.Claim, n int) {
 	t.Helper()
 	for range n {
 		if d := w.limiter.Take(t.Context(), c, w.clock()); !d.Admitted {
@@ -114,7 +114,7 @@ func TestUsage(t *testing.T) {
 			0, 1, 50, 51, [][2]int64{{51, 4}},
 		},
 	} {
-		w := newWorld(t)
+		w := newFixture(t)
 		w.setClock(test.now)
 		c := w.acme(t, func(c *keys.Caller) {
 			c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: test.plan, Quota: test.quota}
@@ -137,7 +137,7 @@ func TestUsage(t *testing.T) {
 func TestUsageIsFree(t *testing.T) {
 	t.Parallel()
 	for name, quota := range map[string]plans.Quota{"minute": {PerMinute: 2, PerDay: 9}, "day": {PerMinute: 9, PerDay: 2}} {
-		w := newWorld(t)
+		w := newFixture(t)
 		c := w.acme(t, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: quota} })
 		ask := func(remain int64) {
 			t.Helper()
@@ -171,7 +171,7 @@ func TestUsageIsFree(t *testing.T) {
 // TestUsageUnavailable: a failure gives nothing back, for nothing was counted.
 func TestUsageUnavailable(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.pets.err = fmt.Errorf("read: %w", catalog.ErrUnavailable)
 	rec := w.do(w.request("GET", "/v1/usage", ""))
 	if rec.Code != 503 || w.meter.refunded != 0 || header(rec, "X-RateLimit-Remaining") != "60" {
@@ -182,7 +182,7 @@ func TestUsageUnavailable(t *testing.T) {
 // TestForecastOfADayThatIsOver is how the day looks when nothing remains of it.
 func TestForecastOfADayThatIsOver(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	w.take(t, w.acme(t, func(c *keys.Caller) {
 		c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 3, PerDay: 3}}
 	}), 3)

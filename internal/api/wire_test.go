@@ -14,8 +14,8 @@ import (
 	"petstore.example/internal/catalog"
 )
 
-// listen serves the world on a loopback port as petstore does.
-func (w *world) listen(t *testing.T) string {
+// listen serves the fixture on a loopback port as petstore does.
+func (w *fixture) listen(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewUnstartedServer(w)
 	s.Config.DisableGeneralOptionsHandler = true
@@ -66,7 +66,7 @@ func raw(t *testing.T, addr, request string) (lines []string, body string) {
 // TestSpelling: names of headers are case-insensitive, and yet written as the contract writes them.
 func TestSpelling(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	addr := w.listen(t)
 	has := func(lines []string, want ...string) {
 		t.Helper()
@@ -88,7 +88,7 @@ func TestSpelling(t *testing.T) {
 // TestHead: the same headers as GET, and no body.
 func TestHead(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	for range 100 {
 		if _, err := w.pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: strings.Repeat("x", 200), Status: catalog.Sold}); err != nil {
 			t.Fatal(err)
@@ -150,7 +150,7 @@ func TestOddTargets(t *testing.T) {
 	} {
 		t.Run(c.line[:min(len(c.line), 40)], func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
+			w := newFixture(t)
 			if _, err := w.pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: "Rex", Status: catalog.Sold}); err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +167,7 @@ func TestOddTargets(t *testing.T) {
 
 func TestAllow(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	for target, want := range map[string]string{
 		"/v1/pets": "GET, HEAD, OPTIONS, POST", "/v1/pets/1": "GET, HEAD, OPTIONS, PATCH",
 		"/v1/store/orders": "GET, HEAD, OPTIONS, POST", "/v1/store/orders/1": "OPTIONS, PATCH",
@@ -188,7 +188,7 @@ func TestAllow(t *testing.T) {
 // end, and both connections are closed.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	addr := w.listen(t)
 	head := "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + w.key + "\r\n"
 	chunk := strconv.FormatInt(2<<20, 16) + "\r\n" + strings.Repeat(" ", 2<<20) + "\r\n0\r\n\r\n"
@@ -207,7 +207,7 @@ func TestTooLarge(t *testing.T) {
 // TestBrokenBody: a body that breaks off is the client's fault.
 func TestBrokenBody(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newFixture(t)
 	lines, body := raw(t, w.listen(t), "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer "+w.key+
 		"\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n")
 	if !strings.HasPrefix(lines[0], "HTTP/1.1 400 ") || !strings.Contains(body, "invalid_json") {

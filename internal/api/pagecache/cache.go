@@ -39,7 +39,7 @@ type Key struct {
 	LimitGiven    bool
 }
 
-// Page is a finished answer, complete except for what differs from request to request.
+// Page is a finished response, except for the headers that differ from request to request.
 type Page struct {
 	Body []byte
 	// Tag, Links and Next are the headers ETag, Link and X-Next-Cursor. Next is empty on the last page.

@@ -7,8 +7,8 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// TestAutomaticBan: 60 requests of a Free tenant are admitted, 60 are refused by the limit, and then the key is banned
-// for 15 minutes, on the other server too; staff open it again.
+// TestAutomaticBan: 60 requests of a Free tenant are admitted and 60 are denied by the limit. Then the key is banned for 15 minutes
+// on both servers, until staff lift the ban.
 func TestAutomaticBan(t *testing.T) {
 	t.Parallel()
 	t.Run("counted by one server", func(t *testing.T) {
@@ -16,25 +16,25 @@ func TestAutomaticBan(t *testing.T) {
 		d := newDeployment(t, false)
 		servers := []*server{d.serve(), d.serve()}
 		tn := d.freshTenant(servers[0], plans.Free, nil, 1)
-		// One server counts alone, so its 60th refusal bans: the next request meets the ban.
-		d.exhaust(servers[:1], tn, 60)
+		// The 60th denial by one server bans the key.
+		exhaust(d, servers[:1], tn, 60)
 		if a := d.client.get(servers[0], tn.keys[0].token, "/pets"); a.code != "key_banned" {
 			t.Errorf("after 60 refusals: %v", a)
 		}
-		d.checkBan(servers, tn)
+		checkBan(d, servers, tn)
 	})
 	t.Run("counted by two servers together", func(t *testing.T) {
 		t.Parallel()
 		d := newDeployment(t, true)
 		servers := []*server{d.serve(), d.serve()}
 		tn := d.freshTenant(servers[0], plans.Free, nil, 1)
-		d.exhaust(servers, tn, 60)
-		d.checkBan(servers, tn)
+		exhaust(d, servers, tn, 60)
+		checkBan(d, servers, tn)
 	})
 }
 
-// exhaust uses up the tenant's minute and has that many requests refused, on the servers in turn.
-func (d *deployment) exhaust(servers []*server, tn *tenant, refusals int) {
+// exhaust uses up the tenant's minute and then sends that many requests that are denied, to the servers in turn.
+func exhaust(d *deployment, servers []*server, tn *tenant, refusals int) {
 	d.t.Helper()
 	var responses []response
 	for i := range int(tn.Quota.PerMinute-tn.used) + refusals {
@@ -50,8 +50,8 @@ func (d *deployment) exhaust(servers []*server, tn *tenant, refusals int) {
 	}
 }
 
-// checkBan expects the key to be banned, by the last of the refusals that were just sent, for 15 minutes on all servers.
-func (d *deployment) checkBan(servers []*server, tn *tenant) {
+// checkBan checks that the key has just been banned for 15 minutes on all servers.
+func checkBan(d *deployment, servers []*server, tn *tenant) {
 	d.t.Helper()
 	token := tn.keys[0].token
 	for i, s := range servers {

@@ -16,8 +16,7 @@ import (
 	"petstore.example/internal/contract"
 )
 
-// client is a customer's HTTP client. It fails the test when an response, or a request that succeeds, is not as the document
-// says.
+// client is a tenant's HTTP client. It fails the test if a response, or a request that succeeds, violates the OpenAPI document.
 type client struct {
 	http  *http.Client
 	check *checker
@@ -31,7 +30,7 @@ func newClient(t testing.TB) *client {
 
 const timeout = 20 * time.Second
 
-// answer is what a request came to. err is of the connection; then all but the times is zero.
+// response is the result of a request. err is a failure of the connection; then only the times are set.
 type response struct {
 	err       error
 	status    int
@@ -53,7 +52,7 @@ func (a response) String() string {
 
 func (a response) took() time.Duration { return a.got.Sub(a.sent) }
 
-// integer returns a header's value, -1 when it is not an integer.
+// integer returns the value of a header, or -1 if it is not an integer.
 func (a response) integer(header string) int64 {
 	n, err := strconv.ParseInt(a.header.Get(header), 10, 64)
 	if err != nil {
@@ -70,7 +69,7 @@ func (c *client) post(s *server, token, name string) response {
 	return c.do(context.Background(), http.MethodPost, s.url+"/pets", token, fmt.Sprintf(`{"name":%q,"categoryId":7}`, name))
 }
 
-// do sends a request with headers, given as name and value in turn.
+// do sends a request. headers are alternating names and values.
 func (c *client) do(ctx context.Context, method, url, token, body string, headers ...string) (a response) {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
@@ -124,7 +123,7 @@ func windowsOf(header http.Header) map[string]windowState {
 	return windows
 }
 
-// sendConcurrently has callers send requests at the same time until they have sent all of them, and returns the responses.
+// sendConcurrently sends requests from concurrent callers and returns the responses.
 func sendConcurrently(callers, requests int, call func(caller, request int) response) []response {
 	responses := make([]response, requests)
 	next := make(chan int)
@@ -144,7 +143,7 @@ func sendConcurrently(callers, requests int, call func(caller, request int) resp
 	return responses
 }
 
-// sendAtOnce sends requests all at the same time.
+// sendAtOnce sends all requests at the same time.
 func sendAtOnce(requests int, call func(request int) response) []response {
 	responses := make([]response, requests)
 	begin := make(chan struct{})
@@ -160,7 +159,7 @@ func sendAtOnce(requests int, call func(request int) response) []response {
 	return responses
 }
 
-// startLoad has callers send requests, one after the other, until stop is called, which returns all responses in no order.
+// startLoad starts callers that each send one request after the other. stop ends them and returns all responses, in no order.
 func startLoad(callers int, call func(caller, request int) response) (stop func() []response) {
 	ended := make(chan struct{})
 	each := make([][]response, callers)
@@ -203,7 +202,7 @@ func countByCode(responses []response) map[string]int {
 	return n
 }
 
-// admitted counts the responses that were let in: all but 401, 429, and 5xx, which is given back.
+// admitted counts the admitted requests: all but 401, 429, and 5xx, which are refunded.
 func admitted(responses []response) (n int64) {
 	for _, a := range responses {
 		switch {

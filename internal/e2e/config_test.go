@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestConfigurationMistakes: all are named at once, and no secret is.
+// TestConfigurationMistakes: the programs list all mistakes and print no secret.
 func TestConfigurationMistakes(t *testing.T) {
 	t.Parallel()
 	const password, redisPassword = "hunter2-of-postgres", "hunter2-of-redis"
@@ -23,17 +23,11 @@ func TestConfigurationMistakes(t *testing.T) {
 		p := start(t, exec.Command(program(t, "petstore"), command), env...)
 		code := p.wait(20 * time.Second)
 		said := p.stderr()
-		named := 0
 		for _, setting := range env {
-			name, _, _ := strings.Cut(setting, "=")
-			field := strings.ReplaceAll(strings.TrimPrefix(name, "PETSTORE_"), "_", "")
-			if strings.Contains(said, name) || strings.Contains(strings.ToUpper(said), field) {
-				named++
-			} else {
+			if name, _, _ := strings.Cut(setting, "="); !strings.Contains(said, name) {
 				t.Errorf("petstore %s does not name the mistake in %s", command, name)
 			}
 		}
-		t.Logf("petstore %s: exit %d, %d of %d mistakes named", command, code, named, len(env))
 		if code == 0 {
 			t.Errorf("petstore %s: exit code 0 with mistakes", command)
 		}
@@ -64,14 +58,14 @@ func TestConfigurationShown(t *testing.T) {
 	}
 }
 
-// TestServeWithoutDatabase: a database that does not response, or is not migrated, ends serve with one line.
+// TestServeWithoutDatabase: if the database is unreachable, serve ends with one line.
 func TestServeWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	p := start(t, exec.Command(program(t, "petstore"), "serve"),
 		"PETSTORE_DATABASE_URL=postgres://petstore:hunter2@127.0.0.1:1/petstore?sslmode=disable",
 		"PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0")
-	code, said := p.wait(20*time.Second), strings.TrimSpace(p.stderr())
-	if code == 0 || strings.Contains(said, "\n") || !strings.Contains(said, "PETSTORE_DATABASE_URL") || strings.Contains(said, "hunter2") {
-		t.Errorf("exit %d: %q", code, said)
+	p.failsWith("PETSTORE_DATABASE_URL")
+	if strings.Contains(p.stderr(), "hunter2") {
+		t.Errorf("a password in %q", p.stderr())
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"petstore.example/internal/store/storetest"
 )
 
-// listsFromMemory counts the lists that a server answered without asking Postgres for rows.
+// listsFromMemory is the metric of lists that were served from the cache.
 const listsFromMemory = "petstore_list_cache_hits_total"
 
 // staleSeed makes the schedule of faults the same in every run.
 const staleSeed = 20261120
 
-// TestNeverStale has writers and readers on three servers with one Redis, while servers are killed in mid-write and Redis
-// is killed, frozen and emptied: no list is older than one that anybody has seen or than a write that was acknowledged.
+// TestNeverStale runs writers and readers on three servers with one Redis, while servers are killed during writes and Redis is killed,
+// frozen and flushed. No list is older than a list that any reader has seen, or than an acknowledged write.
 func TestNeverStale(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
@@ -36,7 +36,7 @@ func TestNeverStale(t *testing.T) {
 	fromMemory := w.steady(true)
 	lose, freeze := away(200*time.Millisecond, redis.Stop, redis.Start), away(400*time.Millisecond, redis.Pause, redis.Resume)
 	flush := away(0, redis.Flush, func() {})
-	// When a server was killed and Redis is lost in the same minute, nothing more is served in it. So they come apart first.
+	// If a server is killed and Redis lost in the same minute, limits deny everything in that minute. So test them separately first.
 	w.run(6, duration(9*time.Second), staleSeed, freeze, flush, lose)
 	w.run(6, duration(5*time.Second), staleSeed, end(killed), end(stopped))
 	w.run(6, duration(3*time.Second), staleSeed, lose, end(killed))
@@ -44,8 +44,8 @@ func TestNeverStale(t *testing.T) {
 	w.want(fromMemory)
 }
 
-// TestNeverStaleAlone has a server without Redis, which may serve lists from memory while it is alone on its database,
-// and another that comes and goes, and is killed: none of their lists is stale.
+// TestNeverStaleAlone runs a server without Redis, which may serve cached lists while it is the sole one, and another that is started,
+// stopped and killed. None of their lists is stale.
 func TestNeverStaleAlone(t *testing.T) {
 	t.Parallel()
 	w := newRegisterLoad(newDeployment(t, false), 1, 4)
@@ -70,14 +70,14 @@ func TestNeverStaleAlone(t *testing.T) {
 	w.want(fromMemory)
 }
 
-// TestStaleListsAreFound plants a fault: programs whose writers tell nobody. The same readers and writers must find it.
+// TestStaleListsAreFound plants a fault: servers do not invalidate lists. The same readers and writers must find it.
 func TestStaleListsAreFound(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, true)
 	d.petstore = buildWith(t, "internal/api/invalidate.go", "if c.Invalidator == nil {", "if c.Invalidator == nil || c.Invalidator != nil {")
 	w := newRegisterLoad(d, 3, 4)
 	w.run(6, 6*time.Second, staleSeed)
-	w.show(t, "three servers whose writers tell nobody")
+	w.show(t, "three servers that do not invalidate")
 	if w.stale.Load() == 0 {
 		t.Error("no stale list was found, although the programs were made to serve them")
 	}
@@ -85,7 +85,7 @@ func TestStaleListsAreFound(t *testing.T) {
 
 func stopped(s *server) { s.stop(syscall.SIGTERM) }
 
-// duration is that of make test, or two minutes of the long form.
+// duration returns short in make test and two minutes in make soak.
 func duration(short time.Duration) time.Duration {
 	if long() {
 		return 2 * time.Minute
@@ -93,7 +93,7 @@ func duration(short time.Duration) time.Duration {
 	return short
 }
 
-// awaitRedis waits until all servers have Redis, but not for ever: one that was lost often is trusted late.
+// awaitRedis waits until Redis is up on all servers, at most that long: a Redis that was lost often is trusted late.
 func (w *registerLoad) awaitRedis(most time.Duration) {
 	for end := time.Now().Add(most); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		all := true
@@ -106,8 +106,8 @@ func (w *registerLoad) awaitRedis(most time.Duration) {
 	}
 }
 
-// steady reads and writes for a moment without faults, and returns how many lists were answered from memory. Before it, a
-// server alone has to be so for long enough to know.
+// steady reads and writes without faults and returns how many lists were served from the cache. It first waits for the servers to agree
+// on Redis, or on the sole server.
 func (w *registerLoad) steady(redis bool) float64 {
 	w.d.t.Helper()
 	if redis {
@@ -125,7 +125,7 @@ func (w *registerLoad) want(fromMemory float64) {
 	w.d.t.Helper()
 	w.d.t.Logf("without faults %.0f lists came from memory", fromMemory)
 	if fromMemory == 0 {
-		w.d.t.Error("no list came from memory, so nothing was shown of those")
+		w.d.t.Error("no list came from the cache, so the test shows nothing")
 	}
 	if n := w.stale.Load(); n > 0 {
 		w.d.t.Errorf("%d lists were stale, the first: %s", n, w.first)

@@ -11,7 +11,7 @@ import (
 	"petstore.example/internal/contract"
 )
 
-// document is what the API promises.
+// document is the OpenAPI document.
 var document = sync.OnceValues(func() (*contract.Document, error) {
 	text, err := os.ReadFile("../api/openapi.yaml")
 	if err != nil {
@@ -20,7 +20,7 @@ var document = sync.OnceValues(func() (*contract.Document, error) {
 	return contract.Load(text)
 })
 
-// checker holds exchanges against the document.
+// checker checks exchanges against the document.
 type checker struct {
 	t        testing.TB
 	document *contract.Document
@@ -42,24 +42,24 @@ func (c *checker) exchange(x contract.Exchange) {
 	}
 }
 
-// report fails the test. The first ones tell enough of a fault that thousands of responses have.
+// report fails the test. It logs the first ten errors only, since thousands of responses may have the same one.
 func (c *checker) report(err error) {
 	if c.reports.Add(1) <= 10 {
 		c.t.Error(err)
 	}
 }
 
-// checked sends as c does and checks every exchange, for clients that are not ours to change.
+// checked returns a transport that checks every exchange, for the Go client.
 func (c *client) checked() http.RoundTripper {
 	return c.check.document.Transport(c.http.Transport, c.check.report)
 }
 
-// through sends by a transport.
+// through returns the client option for a transport.
 func through(r http.RoundTripper) petstore.Option {
 	return petstore.WithHTTPClient(&http.Client{Transport: r, Timeout: timeout})
 }
 
-// store returns the client for customers, of a key and a server.
+// store returns the Go client for a key and a server.
 func (d *deployment) store(s *server, token string, opts ...petstore.Option) *petstore.Client {
 	d.t.Helper()
 	return d.storeAt(s.url, token, opts...)

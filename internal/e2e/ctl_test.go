@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// command is what a run of petstorectl came to.
+// command is the result of a run of petstorectl.
 type command struct {
 	stdout, stderr string
 	code           int
 	exited         time.Time
 }
 
-// ctl runs petstorectl on the house's database and fails the test when it fails.
+// ctl runs petstorectl on the deployment's database and fails the test if it fails.
 func (d *deployment) ctl(args ...string) command {
 	d.t.Helper()
 	c := d.tryCtl(args...)
@@ -31,7 +31,7 @@ func (d *deployment) tryCtl(args ...string) command {
 	return runCtl(d, "", []string{"PETSTORE_DATABASE_URL=" + d.databaseURL}, args...)
 }
 
-// runCtl runs petstorectl in a folder with that environment.
+// runCtl runs petstorectl in a directory with that environment.
 func runCtl(d *deployment, dir string, env []string, args ...string) command {
 	d.t.Helper()
 	cmd := exec.CommandContext(d.t.Context(), program(d.t, "petstorectl"), args...)

@@ -23,7 +23,7 @@ type deployment struct {
 	databaseURL string // as the owner
 	serverURL   string // as the login of servers
 	redisURL    string // "" for limits in memory
-	petstore    string // the program that serves
+	petstore    string // path of the server program
 	client      *client
 
 	db    *store.DB // as staff
@@ -33,7 +33,7 @@ type deployment struct {
 	started *atomic.Int64
 }
 
-// newDeployment is on databases of the test's own on the servers that all tests share.
+// newDeployment returns a deployment on a database of its own, and on a Redis of its own if withRedis is set.
 func newDeployment(t testing.TB, withRedis bool) *deployment {
 	t.Helper()
 	redisURL := ""
@@ -58,7 +58,7 @@ func newDeploymentOn(t testing.TB, databaseURL, redisURL string) *deployment {
 	}
 	d.sql.SetMaxOpenConns(2)
 	t.Cleanup(func() {
-		// An error is of a connection that the test broke.
+		// A test may have broken these connections.
 		_, _ = d.db.Close(), d.sql.Close()
 	})
 	return d
@@ -74,17 +74,17 @@ func (d *deployment) in(t testing.TB) *deployment {
 // key is an issued key with its plaintext.
 type key struct{ id, token string }
 
-// tenant is a customer with its keys.
+// tenant is a tenant with its keys.
 type tenant struct {
 	plans.Tenant
 	keys []key
-	// used is how many requests were spent on finding it.
+	// used is how many requests tenantWithin sent to find it.
 	used int64
 }
 
 var testActor = audit.By{Actor: "e2e", Reason: "test"}
 
-// tenant makes one with that many keys. own is nil but for Enterprise.
+// tenant creates a tenant with that many keys. own is nil except for Enterprise.
 func (d *deployment) tenant(plan string, own *plans.Quota, keyCount int) *tenant {
 	d.t.Helper()
 	name := fmt.Sprintf("%s-%d", plan, d.names.Add(1))
@@ -109,8 +109,8 @@ func (d *deployment) issue(tenant string) key {
 	return key{k.ID, token.Reveal()}
 }
 
-// tenantWithin makes tenants until it has one whose minute ends at least and at most that much later, which is told by
-// one request to s: minutes begin at another second for each tenant.
+// tenantWithin creates tenants until the current minute of one ends after least and before most. It sends one request to s to know.
+// The minutes of different tenants begin at different seconds.
 func (d *deployment) tenantWithin(s *server, plan string, own *plans.Quota, keyCount int, least, most time.Duration) *tenant {
 	d.t.Helper()
 	d.avoidMidnight()
@@ -129,13 +129,13 @@ func (d *deployment) tenantWithin(s *server, plan string, own *plans.Quota, keyC
 	return nil
 }
 
-// freshTenant makes a tenant whose minute has most of its time before it, and which has used one request of it.
+// freshTenant creates a tenant that has at least 40 seconds of its minute left and has used one request of it.
 func (d *deployment) freshTenant(s *server, plan string, own *plans.Quota, keyCount int) *tenant {
 	d.t.Helper()
 	return d.tenantWithin(s, plan, own, keyCount, 40*time.Second, 60*time.Second)
 }
 
-// avoidMidnight waits out the last minute of a day: what is shown here of a day must not straddle two.
+// avoidMidnight waits for the next day if less than 70 seconds are left of this one.
 func (d *deployment) avoidMidnight() {
 	now := time.Now().UTC()
 	if midnight := now.Truncate(24 * time.Hour).Add(24 * time.Hour); midnight.Sub(now) < 70*time.Second {
@@ -143,7 +143,7 @@ func (d *deployment) avoidMidnight() {
 	}
 }
 
-// number asks the database, as its owner, for one number.
+// number queries the database, as its owner, for one number.
 func (d *deployment) number(query string, args ...any) int64 {
 	d.t.Helper()
 	var n int64

@@ -10,8 +10,8 @@ import (
 
 const callers = 64
 
-// TestExactness: 64 callers of one tenant with two keys, on two servers that share Redis, and on one that counts in
-// memory: admitted is the limit, to the request, and refused requests consume nothing.
+// TestExactness: 64 callers of one tenant with two keys send requests to two servers that share Redis, and to one that counts in memory.
+// Exactly the limit is admitted, and denied requests consume nothing.
 func TestExactness(t *testing.T) {
 	for _, where := range []struct {
 		name    string
@@ -23,7 +23,7 @@ func TestExactness(t *testing.T) {
 			d := newDeployment(t, where.redis)
 			var servers []*server
 			for range where.servers {
-				// A busy machine can stop for longer than a server waits for Redis, and without Redis it admits less.
+				// A busy machine can stall for longer than the default timeout, and without Redis less is admitted.
 				servers = append(servers, d.serve("PETSTORE_REDIS_TIMEOUT=5s"))
 			}
 			for _, plan := range []struct {
@@ -37,20 +37,20 @@ func TestExactness(t *testing.T) {
 				{plans.Enterprise, &plans.Quota{PerMinute: 12_345, PerDay: 100_000}, 12_345},
 			} {
 				t.Run(plan.name, func(t *testing.T) {
-					d.in(t).checkExactness(servers, plan.name, plan.own, plan.limit)
+					checkExactness(d.in(t), servers, plan.name, plan.own, plan.limit)
 				})
 			}
-			t.Run("two windows", func(t *testing.T) { d.in(t).checkWindowsTogether(servers) })
+			t.Run("two windows", func(t *testing.T) { checkWindowsTogether(d.in(t), servers) })
 		})
 	}
 }
 
-// checkExactness floods one tenant's minute. The refusals stay below what bans a key.
-func (d *deployment) checkExactness(servers []*server, plan string, own *plans.Quota, limit int64) {
+// checkExactness sends more requests than one minute admits, but not so many that a key is banned.
+func checkExactness(d *deployment, servers []*server, plan string, own *plans.Quota, limit int64) {
 	refusals := min(limit, 1000) * 8 / 5
 	for attempt := range 2 {
 		tn := d.freshTenant(servers[0], plan, own, 2)
-		responses := d.burst(servers, tn, int(limit+refusals))
+		responses := burst(d, servers, tn, int(limit+refusals))
 		if end := responses[0].windows["minute"].reset; responses[len(responses)-1].got.After(end) && attempt == 0 {
 			d.t.Log("the burst took longer than the minute had left; once more")
 			continue
@@ -73,16 +73,16 @@ func (d *deployment) checkExactness(servers []*server, plan string, own *plans.Q
 	}
 }
 
-// burst sends requests of all callers, over all servers and keys.
-func (d *deployment) burst(servers []*server, tn *tenant, requests int) []response {
+// burst sends requests from all callers, to all servers, with all keys.
+func burst(d *deployment, servers []*server, tn *tenant, requests int) []response {
 	return sendConcurrently(callers, requests, func(caller, request int) response {
 		return d.client.get(servers[caller%len(servers)], tn.keys[request%len(tn.keys)].token, "/pets?limit=1")
 	})
 }
 
-// checkWindowsTogether raises a tenant's numbers, by petstorectl, after each burst within one minute: what the day refused
-// has consumed none of the minute, and the other way round.
-func (d *deployment) checkWindowsTogether(servers []*server) {
+// checkWindowsTogether raises a tenant's quota after each burst, all within one minute. Requests that the day denied have consumed
+// nothing of the minute, and vice versa.
+func checkWindowsTogether(d *deployment, servers []*server) {
 	tn := d.freshTenant(servers[0], plans.Enterprise, &plans.Quota{PerMinute: 100, PerDay: 100}, 8)
 	total := int64(0)
 	for _, step := range []struct {
@@ -96,9 +96,9 @@ func (d *deployment) checkWindowsTogether(servers []*server) {
 	} {
 		before, spent := total, tn.used
 		if total > 0 {
-			spent = d.assign(servers, tn, plans.Quota{PerMinute: step.perMinute, PerDay: step.perDay})
+			spent = assignQuota(d, servers, tn, plans.Quota{PerMinute: step.perMinute, PerDay: step.perDay})
 		}
-		responses := d.burst(servers, tn, 200)
+		responses := burst(d, servers, tn, 200)
 		total += spent + admitted(responses)
 		d.t.Logf("%d/min %d/day: admitted %d more, %v", step.perMinute, step.perDay, total-before, countByCode(responses))
 		if total-before != step.admits {
@@ -110,9 +110,8 @@ func (d *deployment) checkWindowsTogether(servers []*server) {
 	}
 }
 
-// assign gives the tenant other numbers, waits until every server has them, and returns how many requests that took
-// which were admitted.
-func (d *deployment) assign(servers []*server, tn *tenant, q plans.Quota) (spent int64) {
+// assignQuota changes the tenant's quota, waits until every server applies it, and returns how many requests were admitted meanwhile.
+func assignQuota(d *deployment, servers []*server, tn *tenant, q plans.Quota) (spent int64) {
 	d.t.Helper()
 	d.ctl("plan", "assign", tn.Name, plans.Enterprise,
 		"--per-minute", fmt.Sprint(q.PerMinute), "--per-day", fmt.Sprint(q.PerDay))

@@ -18,23 +18,23 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// TestGoClient: every operation of the client for customers, on two servers in turn.
+// TestGoClient: every operation of the Go client, on two servers in turn.
 func TestGoClient(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
 	servers := []*server{d.serve(), d.serve()}
 	tn := d.tenant(plans.Enterprise, &plans.Quota{PerMinute: 1_000_000, PerDay: 10_000_000}, 1)
 	stores := []*petstore.Client{d.store(servers[0], tn.keys[0].token), d.store(servers[1], tn.keys[0].token, petstore.WithUserAgent("e2e/1"))}
-	pets := d.checkPets(stores)
-	d.checkPages(stores[1], pets)
-	d.checkOrders(stores, pets)
-	d.checkETag(stores, pets[0])
-	d.checkReplay(stores)
-	d.checkErrors(servers[0], tn, pets[0])
+	pets := checkPets(d, stores)
+	checkPages(d, stores[1], pets)
+	checkOrders(d, stores, pets)
+	checkETag(d, stores, pets[0])
+	checkReplay(d, stores)
+	checkErrors(d, servers[0], tn, pets[0])
 }
 
-// checkPets adds, gets and changes animals, and returns them as they are then.
-func (d *deployment) checkPets(stores []*petstore.Client) []petstore.Pet {
+// checkPets creates, updates and gets animals, and returns them.
+func checkPets(d *deployment, stores []*petstore.Client) []petstore.Pet {
 	d.t.Helper()
 	ctx := d.t.Context()
 	var pets []petstore.Pet
@@ -66,7 +66,7 @@ func (d *deployment) checkPets(stores []*petstore.Client) []petstore.Pet {
 	return pets
 }
 
-// getPet calls the operation that is deprecated, and served until its sunset.
+// getPet calls a deprecated operation, which is served until its sunset.
 func getPet(ctx context.Context, store *petstore.Client, id int64) (*petstore.Pet, error) {
 	return store.GetPet(ctx, id) //nolint:staticcheck // Others should not call it.
 }
@@ -83,8 +83,8 @@ func collect[T any](t testing.TB, items iter.Seq2[T, error]) (all []T) {
 	return all
 }
 
-// checkPages walks over the animals with pages of all sizes around their number, and by status.
-func (d *deployment) checkPages(store *petstore.Client, pets []petstore.Pet) {
+// checkPages lists the animals with different page sizes, and by status.
+func checkPages(d *deployment, store *petstore.Client, pets []petstore.Pet) {
 	d.t.Helper()
 	for _, limit := range []int{0, 1, 3, len(pets) - 1, len(pets), len(pets) + 1} {
 		for status, want := range map[petstore.PetStatus][]petstore.Pet{"": pets, petstore.PetPending: pets, petstore.PetSold: nil} {
@@ -109,8 +109,8 @@ func (d *deployment) checkPages(store *petstore.Client, pets []petstore.Pet) {
 	}
 }
 
-// checkOrders orders the animals, which are pending, once they are available again, and lists the orders.
-func (d *deployment) checkOrders(stores []*petstore.Client, pets []petstore.Pet) {
+// checkOrders makes animals available, places orders for them, and lists the orders.
+func checkOrders(d *deployment, stores []*petstore.Client, pets []petstore.Pet) {
 	d.t.Helper()
 	ctx := d.t.Context()
 	available, approved := petstore.PetAvailable, petstore.OrderApproved
@@ -149,8 +149,8 @@ func (d *deployment) checkOrders(stores []*petstore.Client, pets []petstore.Pet)
 	}
 }
 
-// checkETag asks for a page that has not changed, on the other server, and for one that has.
-func (d *deployment) checkETag(stores []*petstore.Client, pet petstore.Pet) {
+// checkETag requests an unchanged page from the other server, and then a changed one.
+func checkETag(d *deployment, stores []*petstore.Client, pet petstore.Pet) {
 	d.t.Helper()
 	params := petstore.ListPetsParams{Limit: 3}
 	page, err := stores[0].ListPets(d.t.Context(), params)
@@ -172,8 +172,8 @@ func (d *deployment) checkETag(stores []*petstore.Client, pet petstore.Pet) {
 	}
 }
 
-// checkReplay calls twice with one key.
-func (d *deployment) checkReplay(stores []*petstore.Client) {
+// checkReplay sends a request twice with one idempotency key.
+func checkReplay(d *deployment, stores []*petstore.Client) {
 	d.t.Helper()
 	in := petstore.NewPet{Name: "Once", CategoryID: 1}
 	var made []*petstore.Pet
@@ -194,8 +194,8 @@ func (d *deployment) checkReplay(stores []*petstore.Client) {
 	}
 }
 
-// checkErrors makes the mistakes that the client lets through.
-func (d *deployment) checkErrors(s *server, tn *tenant, pet petstore.Pet) {
+// checkErrors checks the errors of requests that the client does not reject itself.
+func checkErrors(d *deployment, s *server, tn *tenant, pet petstore.Pet) {
 	d.t.Helper()
 	ctx, token := d.t.Context(), tn.keys[0].token
 	store, stranger := d.store(s, token), d.store(s, "pst_live_none")
@@ -205,9 +205,9 @@ func (d *deployment) checkErrors(s *server, tn *tenant, pet petstore.Pet) {
 	for _, tt := range []struct {
 		name string
 		call func() error
-		want petstore.Error // what of it can be known here
+		want petstore.Error // without message, request ID and rate
 	}{
-		{"a key that nobody issued", func() error { _, err := stranger.ListPets(ctx, petstore.ListPetsParams{}); return err },
+		{"an unknown key", func() error { _, err := stranger.ListPets(ctx, petstore.ListPetsParams{}); return err },
 			petstore.Error{Method: "GET", Path: "/v1/pets", Status: 401, Code: petstore.CodeInvalidAPIKey}},
 		{"an animal that does not exist", func() error { _, err := getPet(ctx, store, none); return err },
 			petstore.Error{Method: "GET", Path: fmt.Sprintf("/v1/pets/%d", none), Status: 404, Code: petstore.CodePetNotFound}},
@@ -243,7 +243,7 @@ func (d *deployment) checkErrors(s *server, tn *tenant, pet petstore.Pet) {
 	}
 }
 
-// counting counts responses by status, and loses every first answer to a POST when it is to.
+// counting counts responses with status 429. If lose is set, it loses the first response to each idempotency key.
 type counting struct {
 	base    http.RoundTripper
 	refused atomic.Int64
@@ -275,8 +275,8 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// TestGoClientWaits: callers that share a client, and use up the minute's limit, all get their responses, because the
-// client waits Retry-After, and asks so rarely meanwhile that the key is far from a ban.
+// TestGoClientWaits: callers that share a client and exceed the minute's limit all succeed, because the client waits for Retry-After. It
+// sends so few requests meanwhile that the key is far from a ban.
 func TestGoClientWaits(t *testing.T) {
 	t.Parallel()
 	const callers, calls = 8, 40
@@ -308,7 +308,7 @@ func TestGoClientWaits(t *testing.T) {
 	}
 }
 
-// TestGoClientDoesNotWaitLong: an answer that asks for more patience than the client has comes back at once.
+// TestGoClientDoesNotWaitLong: the client returns a 429 at once if Retry-After exceeds its maximum wait.
 func TestGoClientDoesNotWaitLong(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -344,8 +344,7 @@ func TestGoClientDoesNotWaitLong(t *testing.T) {
 	}
 }
 
-// TestGoClientLosesAnswers: a connection that ends when the work is done and before the answer has come makes the client
-// ask again, and nothing is done twice.
+// TestGoClientLosesAnswers: if the connection breaks before the response arrives, the client retries, and nothing is done twice.
 func TestGoClientLosesAnswers(t *testing.T) {
 	t.Parallel()
 	const calls = 16

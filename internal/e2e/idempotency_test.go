@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/lib/pq"
 
 	petstore "petstore.example/client"
 	"petstore.example/internal/plans"
@@ -23,15 +24,15 @@ func (c *client) idempotentPost(ctx context.Context, s *server, token string, k 
 
 func replayed(a response) bool { return a.header.Get("Idempotent-Replayed") == "true" }
 
-// idOf returns the id in an answer's body, 0 when there is none.
+// idOf returns the id in a response's body, or 0.
 func idOf(a response) int64 {
 	var b struct{ ID int64 }
 	_ = json.Unmarshal(a.body, &b)
 	return b.ID
 }
 
-// TestIdempotencyKey: of 50 identical requests at the same time, over two servers, one takes effect. The others get its
-// response, or are told to come again and get it then.
+// TestIdempotencyKey: of 50 identical concurrent requests to two servers, one takes effect. The others get its response, or 409 and then
+// its response on retry.
 func TestIdempotencyKey(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -42,11 +43,11 @@ func TestIdempotencyKey(t *testing.T) {
 		tn := d.tenant(plans.Enterprise, hugeQuota, 1)
 		for round := range 5 {
 			name := fmt.Sprintf("Rex %d", round)
-			d.checkOneEffect(servers, tn, idempotentPost{"/pets", fmt.Sprintf(`{"name":%q,"categoryId":7}`, name), name2key(name)}, func() int64 {
+			checkOneEffect(d, servers, tn, idempotentPost{"/pets", fmt.Sprintf(`{"name":%q,"categoryId":7}`, name), name2key(name)}, func() int64 {
 				return d.number(`select count(*) from pets where tenant_id = $1 and name = $2`, tn.ID, name)
 			})
 		}
-		d.checkReuse(servers, tn, idempotentPost{"/pets", `{"name":"Rex 0","categoryId":8}`, name2key("Rex 0")})
+		checkReuse(d, servers, tn, idempotentPost{"/pets", `{"name":"Rex 0","categoryId":8}`, name2key("Rex 0")})
 	})
 	t.Run("orders", func(t *testing.T) {
 		t.Parallel()
@@ -54,22 +55,22 @@ func TestIdempotencyKey(t *testing.T) {
 		tn := d.tenant(plans.Enterprise, hugeQuota, 1)
 		pets := d.insertPets(tn, 6)
 		for round, pet := range pets[:5] {
-			d.checkOneEffect(servers, tn, idempotentPost{"/store/orders", fmt.Sprintf(`{"petId":%d,"quantity":2}`, pet), fmt.Sprintf("order-%d", round)}, func() int64 {
+			checkOneEffect(d, servers, tn, idempotentPost{"/store/orders", fmt.Sprintf(`{"petId":%d,"quantity":2}`, pet), fmt.Sprintf("order-%d", round)}, func() int64 {
 				return d.number(`select count(*) from orders where tenant_id = $1 and pet_id = $2`, tn.ID, pet)
 			})
 		}
-		d.checkReuse(servers, tn, idempotentPost{"/store/orders", fmt.Sprintf(`{"petId":%d}`, pets[5]), "order-0"})
+		checkReuse(d, servers, tn, idempotentPost{"/store/orders", fmt.Sprintf(`{"petId":%d}`, pets[5]), "order-0"})
 	})
 	t.Run("scope", func(t *testing.T) {
 		t.Parallel()
-		d.in(t).checkScope(servers)
+		checkScope(d.in(t), servers)
 	})
 }
 
 func name2key(name string) string { return fmt.Sprintf("k%x", name) }
 
-// checkOneEffect sends k 50 times at once. rows tells how often it took effect.
-func (d *deployment) checkOneEffect(servers []*server, tn *tenant, k idempotentPost, rows func() int64) {
+// checkOneEffect sends k 50 times at once. rows returns how often it took effect.
+func checkOneEffect(d *deployment, servers []*server, tn *tenant, k idempotentPost, rows func() int64) {
 	d.t.Helper()
 	const requests = 50
 	token := tn.keys[0].token
@@ -95,17 +96,17 @@ func (d *deployment) checkOneEffect(servers []*server, tn *tenant, k idempotentP
 	}
 	for _, a := range append(responses, d.client.idempotentPost(d.t.Context(), servers[0], token, k), d.client.idempotentPost(d.t.Context(), servers[1], token, k)) {
 		if a.status == http.StatusCreated {
-			d.expectReplay(first, a)
+			expectReplay(d, first, a)
 		}
 	}
-	d.retryTogether(servers, tn, k, again, first)
+	retryTogether(d, servers, tn, k, again, first)
 	if n := rows(); n != 1 {
 		d.t.Errorf("%d rows, want 1", n)
 	}
 }
 
-// expectReplay holds a replay against the first answer.
-func (d *deployment) expectReplay(first, a response) {
+// expectReplay compares a replay with the first response.
+func expectReplay(d *deployment, first, a response) {
 	d.t.Helper()
 	if diff := cmp.Diff(string(first.body), string(a.body)); diff != "" {
 		d.t.Errorf("body (-first +replay):\n%s", diff)
@@ -117,8 +118,8 @@ func (d *deployment) expectReplay(first, a response) {
 	}
 }
 
-// retryTogether has as many customers as were told to come again do so as the client does, all at once.
-func (d *deployment) retryTogether(servers []*server, tn *tenant, k idempotentPost, customers int, first response) {
+// retryTogether retries with the Go client, from that many callers at once.
+func retryTogether(d *deployment, servers []*server, tn *tenant, k idempotentPost, customers int, first response) {
 	d.t.Helper()
 	var wg sync.WaitGroup
 	for i := range customers {
@@ -134,7 +135,7 @@ func (d *deployment) retryTogether(servers []*server, tn *tenant, k idempotentPo
 	wg.Wait()
 }
 
-// post sends k with the client for customers.
+// post sends k with the Go client.
 func post(t testing.TB, store *petstore.Client, k idempotentPost, seen *petstore.Response) (id int64, err error) {
 	t.Helper()
 	opts := []petstore.CallOption{petstore.IdempotencyKey(k.key), petstore.CaptureResponse(seen)}
@@ -160,8 +161,8 @@ func post(t testing.TB, store *petstore.Client, k idempotentPost, seen *petstore
 	return out.ID, nil
 }
 
-// checkReuse sends another body with a key that was used.
-func (d *deployment) checkReuse(servers []*server, tn *tenant, other idempotentPost) {
+// checkReuse sends another body with a used idempotency key.
+func checkReuse(d *deployment, servers []*server, tn *tenant, other idempotentPost) {
 	d.t.Helper()
 	for _, s := range servers {
 		if a := d.client.idempotentPost(d.t.Context(), s, tn.keys[0].token, other); a.status != http.StatusUnprocessableEntity || a.code != "idempotency_key_reused" {
@@ -170,8 +171,8 @@ func (d *deployment) checkReuse(servers []*server, tn *tenant, other idempotentP
 	}
 }
 
-// checkScope: a key is one of its tenant, method and path, and a request that was refused takes none.
-func (d *deployment) checkScope(servers []*server) {
+// checkScope: an idempotency key belongs to a tenant, method and path, and a rejected request does not use it up.
+func checkScope(d *deployment, servers []*server) {
 	d.t.Helper()
 	tn, other := d.tenant(plans.Enterprise, hugeQuota, 2), d.tenant(plans.Enterprise, hugeQuota, 1)
 	animal := idempotentPost{"/pets", `{"name":"Rex","categoryId":7}`, "everywhere"}
@@ -196,36 +197,27 @@ func (d *deployment) checkScope(servers []*server) {
 			d.t.Errorf("the same key with PATCH: %v, want 200 each time", a)
 		}
 	}
-	// Quoted it is the same key, and it belongs to the tenant, not to who holds one of its API keys.
+	// The quoted form is the same key, and it belongs to the tenant, not to one of its API keys.
 	animal.key = `"everywhere"`
 	if a := d.client.idempotentPost(d.t.Context(), servers[1], tn.keys[1].token, animal); !replayed(a) {
 		d.t.Errorf("the same request with the tenant's other API key: %v, want a replay", a)
 	} else {
-		d.expectReplay(first, a)
+		expectReplay(d, first, a)
 	}
 	if n := d.number(`select count(*) from pets where tenant_id = any(array[$1::bigint, $2::bigint])`, tn.ID, other.ID); n != 2 {
 		d.t.Errorf("%d animals, want one of each tenant", n)
 	}
 }
 
-// insertPets adds available animals, as the database's owner, and returns their ids.
+// insertPets inserts available animals as the database's owner and returns their ids.
 func (d *deployment) insertPets(tn *tenant, n int) (ids []int64) {
 	d.t.Helper()
-	rows, err := d.sql.QueryContext(d.t.Context(), `
-		insert into pets (tenant_id, name, category_id, status, created_at)
-		select $1, 'animal ' || n, n, 'available', now() from generate_series(1, $2) n returning id`, tn.ID, n)
+	err := d.sql.QueryRowContext(d.t.Context(), `
+		with added as (
+			insert into pets (tenant_id, name, category_id, status, created_at)
+			select $1, 'animal ' || n, n, 'available', now() from generate_series(1, $2) n returning id
+		) select array_agg(id order by id) from added`, tn.ID, n).Scan(pq.Array(&ids))
 	if err != nil {
-		d.t.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			d.t.Fatal(err)
-		}
-		ids = append(ids, id)
-	}
-	if err := rows.Err(); err != nil {
 		d.t.Fatal(err)
 	}
 	return ids

@@ -17,13 +17,13 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// baseURL is the address that the servers of this test believe to have, in links.
+// baseURL is the base URL of links in this test.
 const baseURL = "https://api.example.com/v1"
 
 var nextLink = regexp.MustCompile(`<([^>]*)>; rel="next"`)
 
-// TestWalkOverManyAnimals: one customer walks over 100,000 animals by Link, while others add and change animals all the
-// time. Each that was there all the time is seen exactly once, and the last pages take no longer than the first.
+// TestWalkOverManyAnimals: a client follows Link headers over 100,000 animals while others add and change animals. Each animal that
+// existed all the time is seen exactly once, and the last pages take no longer than the first.
 func TestWalkOverManyAnimals(t *testing.T) {
 	t.Parallel()
 	const animals, limit = 100_000, 100
@@ -33,8 +33,8 @@ func TestWalkOverManyAnimals(t *testing.T) {
 	there := d.insertPets(tn, animals)
 	d.exec(`analyze pets`)
 
-	stop := d.churn(servers[1], tn.keys[1].token, there)
-	w := d.walk(servers[0], tn.keys[0].token, fmt.Sprintf("/pets?limit=%d", limit))
+	stop := churn(d, servers[1], tn.keys[1].token, there)
+	w := walkPages(d, servers[0], tn.keys[0].token, fmt.Sprintf("/pets?limit=%d", limit))
 	added, changed := stop()
 
 	t.Logf("%d animals, limit %d: %d pages in %v, by Link; meanwhile %d added and %d changed on another server",
@@ -61,18 +61,18 @@ func TestWalkOverManyAnimals(t *testing.T) {
 			t.Errorf("animal %d, which was added meanwhile, was seen %d times", id, n)
 		}
 	}
-	d.checkDepth(servers[0], tn.keys[0].token, w.pages[0], w.pages[animals/limit-1])
+	checkDepth(d, servers[0], tn.keys[0].token, w.pages[0], w.pages[animals/limit-1])
 }
 
-// walked is what a walk over all pages came to.
+// walked is the result of a walk over all pages.
 type walked struct {
 	pages []string // paths
 	seen  map[int64]int
 	took  time.Duration
 }
 
-// walk follows the links to the next page from a path to the end.
-func (d *deployment) walk(s *server, token, path string) walked {
+// walkPages follows the links to the next page from a path to the end.
+func walkPages(d *deployment, s *server, token, path string) walked {
 	d.t.Helper()
 	w := walked{seen: map[int64]int{}}
 	began := time.Now()
@@ -104,8 +104,8 @@ func (d *deployment) walk(s *server, token, path string) walked {
 	return w
 }
 
-// churn adds animals and changes those that are there, until stop is called.
-func (d *deployment) churn(s *server, token string, there []int64) (stop func() (added, changed int)) {
+// churn adds animals, and changes existing ones, until stop is called.
+func churn(d *deployment, s *server, token string, there []int64) (stop func() (added, changed int)) {
 	d.t.Helper()
 	ctx, ended := d.t.Context(), make(chan struct{})
 	store := d.store(s, token)
@@ -150,8 +150,8 @@ func (d *deployment) churn(s *server, token string, there []int64) (stop func() 
 	}
 }
 
-// checkDepth asks for two pages in turn, so that whatever else the machine does weighs on both alike.
-func (d *deployment) checkDepth(s *server, token, first, deep string) {
+// checkDepth requests two pages in turn, so that other load on the machine affects both alike.
+func checkDepth(d *deployment, s *server, token, first, deep string) {
 	d.t.Helper()
 	const times, most = 100, 4
 	median := func(took []time.Duration) time.Duration {

@@ -13,8 +13,8 @@ import (
 // hugeQuota is a quota that no test reaches.
 var hugeQuota = &plans.Quota{PerMinute: 10_000_000, PerDay: 10_000_000}
 
-// TestKilledServer kills a server under a load of additions: every animal that was answered 201 is there, none twice,
-// and what was used is recorded up to the last second.
+// TestKilledServer kills a server while animals are created: every animal with a response of 201 is stored once, and usage is recorded up
+// to the last second.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
 	rounds := 3
@@ -59,7 +59,7 @@ func TestKilledServer(t *testing.T) {
 			}
 		}
 		stored := d.number(`select count(*) from pets where tenant_id = $1`, tn.ID)
-		recorded := d.recorded(tn)
+		recorded := recorded(d, tn)
 		t.Logf("kill -9: %d answered 201, %d stored, %d lost, %d twice; usage recorded %d, of which %d a second before the end",
 			len(created), stored, lost, twice, recorded, early)
 		if lost > 0 || twice > 0 || len(created) == 0 {
@@ -71,14 +71,14 @@ func TestKilledServer(t *testing.T) {
 	}
 }
 
-// TestStoppedServer stops a server under load in order: what was admitted is recorded to the request, every request
-// that reached it is answered, and the next one, which counts in memory, goes on where the day was.
+// TestStoppedServer stops a server gracefully under load. All admitted requests are recorded, every request that reached it gets a
+// response, and the next server, which counts in memory, continues the day's count.
 func TestStoppedServer(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
 	s := d.serve("PETSTORE_DRAIN_DELAY=300ms")
 	tn := d.freshTenant(s, plans.Enterprise, &plans.Quota{PerMinute: 1_000_000, PerDay: 2_000_000}, 2)
-	stop := startLoad(8, func(caller, request int) response { return d.anyRequest(s, tn, caller, request) })
+	stop := startLoad(8, func(caller, request int) response { return anyRequest(d, s, tn, caller, request) })
 	time.Sleep(1500 * time.Millisecond)
 	asked := time.Now()
 	if err := s.Signal(syscall.SIGTERM); err != nil {
@@ -97,13 +97,13 @@ func TestStoppedServer(t *testing.T) {
 	responses := stop()
 	n := countByCode(responses)
 	total := int64(n["200"]+n["201"]) + tn.used
-	recorded := d.recorded(tn)
+	recorded := recorded(d, tn)
 	t.Logf("stopped within %v: %v; admitted %d, recorded %d", ended.Sub(asked).Round(time.Millisecond), n, total, recorded)
 	if recorded != total {
 		t.Errorf("usage recorded %d, want the %d admitted", recorded, total)
 	}
 	for _, a := range responses {
-		// Who comes when the socket is closed is refused by the system; who was let in is answered.
+		// Later requests may find the socket closed.
 		if a.err != nil && a.sent.Before(asked) {
 			t.Errorf("a request sent before the stop was not answered: %v", a.err)
 		}
@@ -117,7 +117,7 @@ func TestStoppedServer(t *testing.T) {
 	}
 }
 
-// TestDayGoesOnAfterKill: limits in memory are seeded from recorded usage after kill -9 too.
+// TestDayGoesOnAfterKill: after kill -9, too, limits in memory start with the recorded usage.
 func TestDayGoesOnAfterKill(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -128,7 +128,7 @@ func TestDayGoesOnAfterKill(t *testing.T) {
 			t.Fatal(a)
 		}
 	}
-	eventually(t, 2*time.Second, "100 requests recorded", func() bool { return d.recorded(tn) == 100 })
+	eventually(t, 2*time.Second, "100 requests recorded", func() bool { return recorded(d, tn) == 100 })
 	s.kill()
 	next := d.serve()
 	if left := d.client.get(next, tn.keys[0].token, "/pets").windows["day"].remaining; left != 10_000-101 {
@@ -136,8 +136,8 @@ func TestDayGoesOnAfterKill(t *testing.T) {
 	}
 }
 
-// recorded returns how many admitted requests of the tenant billing sees.
-func (d *deployment) recorded(tn *tenant) int64 {
+// recorded returns how many admitted requests of the tenant are recorded for billing.
+func recorded(d *deployment, tn *tenant) int64 {
 	d.t.Helper()
 	return d.number(`select coalesce(sum(admitted), 0) from usage_hourly where tenant_id = $1`, tn.ID)
 }

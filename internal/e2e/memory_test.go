@@ -29,7 +29,7 @@ func TestMemory(t *testing.T) {
 		return
 	}
 	d := newDeployment(t, false)
-	tokens := d.insertKeys(tenants, keysEach)
+	tokens := insertKeys(d, tenants, keysEach)
 	s := d.serve("PETSTORE_PPROF=true")
 	empty := resident(t, s.PID())
 	began := time.Now()
@@ -116,7 +116,7 @@ func callAlone(s *server, tokens []string) (map[int]int, error) {
 }
 
 // insertKeys writes tenants and keys as migrations left room for them, a thousand times faster than one by one.
-func (d *deployment) insertKeys(tenants, each int) (tokens []string) {
+func insertKeys(d *deployment, tenants, each int) (tokens []string) {
 	d.t.Helper()
 	d.exec(`insert into tenants (name, plan, created_at) select 'many-' || n, 'business', now() from generate_series(1, $1) n`, tenants)
 	var ids, digests, last4 []string

@@ -25,7 +25,7 @@ func TestManyOrdersForOneAnimal(t *testing.T) {
 	tn := d.tenant(plans.Enterprise, hugeQuota, 1)
 	stores := []*petstore.Client{d.store(servers[0], tn.keys[0].token), d.store(servers[1], tn.keys[0].token)}
 	for round, id := range d.insertPets(tn, 4) {
-		// With a key, which the client always sends, and without one an order takes other ways through the server.
+		// The Go client always sends an idempotency key; without one the server takes another code path.
 		how, order := "plain", func(i int) response {
 			return d.client.do(context.Background(), http.MethodPost, servers[i%2].url+"/store/orders", tn.keys[0].token, fmt.Sprintf(`{"petId":%d}`, id))
 		}
@@ -43,11 +43,11 @@ func TestManyOrdersForOneAnimal(t *testing.T) {
 		if n := d.number(`select count(*) from orders where tenant_id = $1 and pet_id = $2`, tn.ID, id); n != 1 {
 			t.Errorf("%d orders are stored", n)
 		}
-		d.expectStatus(stores[0], id, petstore.PetPending)
+		expectStatus(d, stores[0], id, petstore.PetPending)
 	}
 }
 
-// responseOf is the answer that the client made err of, as far as it tells.
+// responseOf returns the status and code of the Go client's error.
 func responseOf(err error) response {
 	var e *petstore.Error
 	switch {
@@ -59,7 +59,7 @@ func responseOf(err error) response {
 	return response{err: err}
 }
 
-func (d *deployment) expectStatus(store *petstore.Client, pet int64, want petstore.PetStatus) {
+func expectStatus(d *deployment, store *petstore.Client, pet int64, want petstore.PetStatus) {
 	d.t.Helper()
 	got, err := getPet(d.t.Context(), store, pet)
 	if err != nil {
@@ -69,7 +69,7 @@ func (d *deployment) expectStatus(store *petstore.Client, pet int64, want petsto
 	}
 }
 
-// TestOrderMovesItsAnimal: delivered makes the animal sold, cancelled makes it available again, whichever server is asked.
+// TestOrderMovesItsAnimal: a delivered order makes the animal sold, and a cancelled one makes it available again, on any server.
 func TestOrderMovesItsAnimal(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -89,7 +89,7 @@ func TestOrderMovesItsAnimal(t *testing.T) {
 		if diff := cmp.Diff(want, o, cmpopts.IgnoreFields(petstore.Order{}, "ID", "CreatedAt")); diff != "" {
 			t.Errorf("placed (-want +got):\n%s", diff)
 		}
-		d.expectStatus(second, id, petstore.PetPending)
+		expectStatus(d, second, id, petstore.PetPending)
 		return o
 	}
 	step := func(o *petstore.Order, to petstore.OrderStatus, pet petstore.PetStatus) {
@@ -102,11 +102,11 @@ func TestOrderMovesItsAnimal(t *testing.T) {
 		if diff := cmp.Diff(o, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", to, diff)
 		}
-		d.expectStatus(store, id, pet)
+		expectStatus(d, store, id, pet)
 	}
 
 	first := place()
-	d.checkInvisible(stranger, id, first.ID)
+	checkInvisible(d, stranger, id, first.ID)
 	step(first, petstore.OrderApproved, petstore.PetPending)
 	step(first, petstore.OrderCancelled, petstore.PetAvailable)
 	again := place()
@@ -119,20 +119,14 @@ func TestOrderMovesItsAnimal(t *testing.T) {
 	if _, err := store.UpdateOrder(t.Context(), again.ID, petstore.OrderPatch{Status: &back}); !errors.Is(err, petstore.CodeInvalidTransition) {
 		t.Errorf("from delivered to placed: %v", err)
 	}
-	var listed []petstore.Order
-	for o, err := range second.Orders(t.Context(), petstore.ListOrdersParams{Limit: 1}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		listed = append(listed, o)
-	}
+	listed := collect(t, second.Orders(t.Context(), petstore.ListOrdersParams{Limit: 1}))
 	if diff := cmp.Diff([]petstore.Order{*first, *again}, listed); diff != "" {
 		t.Errorf("orders (-want +got):\n%s", diff)
 	}
 }
 
 // checkInvisible: another tenant's animal and order do not exist.
-func (d *deployment) checkInvisible(stranger *petstore.Client, pet, order int64) {
+func checkInvisible(d *deployment, stranger *petstore.Client, pet, order int64) {
 	d.t.Helper()
 	if _, err := stranger.PlaceOrder(d.t.Context(), petstore.NewOrder{PetID: pet}); !errors.Is(err, petstore.CodePetNotFound) {
 		d.t.Errorf("an order for another tenant's animal: %v", err)
@@ -147,8 +141,8 @@ func (d *deployment) checkInvisible(stranger *petstore.Client, pet, order int64)
 	}
 }
 
-// TestOrdersChangedAtTheSameTime: an order that is delivered and cancelled at the same time, over two servers, goes one
-// of the two ways, and its animal with it.
+// TestOrdersChangedAtTheSameTime: an order that is delivered and cancelled at the same time on two servers ends in one of the two
+// statuses, with the matching status of its animal.
 func TestOrdersChangedAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -173,7 +167,7 @@ func TestOrdersChangedAtTheSameTime(t *testing.T) {
 			_, err := stores[i/2%2].UpdateOrder(t.Context(), o.ID, petstore.OrderPatch{Status: &ways[i%2]})
 			return responseOf(err)
 		})
-		// To be told again what it is already is no step.
+		// Setting the current status again is not a transition.
 		if diff := cmp.Diff(map[string]int{"201": 4, "409 invalid_transition": 4}, countByCode(responses)); diff != "" {
 			t.Errorf("responses (-want +got):\n%s", diff)
 		}
@@ -182,7 +176,7 @@ func TestOrdersChangedAtTheSameTime(t *testing.T) {
 			winner = ways[1]
 		}
 		won[winner]++
-		d.expectStatus(stores[0], id, ends[winner])
+		expectStatus(d, stores[0], id, ends[winner])
 	}
 	t.Logf("delivered and cancelled at once, on 2 servers: %v", won)
 }

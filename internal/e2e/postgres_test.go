@@ -10,8 +10,8 @@ import (
 	"petstore.example/internal/store/storetest"
 )
 
-// TestPostgresAway stops Postgres, and freezes it, under load: 503 within 2 s, never 401, never a hang; when it is back
-// the same servers go on.
+// TestPostgresAway stops, kills and freezes Postgres under load. Requests end in 503 within 2 s, never in 401, and the same servers
+// continue when Postgres is back.
 func TestPostgresAway(t *testing.T) {
 	for _, how := range []struct {
 		name       string
@@ -28,7 +28,7 @@ func TestPostgresAway(t *testing.T) {
 			s := d.serve()
 			tn := d.tenant(plans.Enterprise, hugeQuota, 1)
 			strangers := d.tenant(plans.Enterprise, hugeQuota, 10)
-			stop := startLoad(8, func(caller, request int) response { return d.anyRequest(s, tn, caller, request) })
+			stop := startLoad(8, func(caller, request int) response { return anyRequest(d, s, tn, caller, request) })
 			time.Sleep(500 * time.Millisecond)
 
 			how.away(postgres)
@@ -36,7 +36,7 @@ func TestPostgresAway(t *testing.T) {
 			eventually(t, 5*time.Second, "an answer that says unavailable", func() bool {
 				return d.client.get(s, tn.keys[0].token, "/pets").code == "unavailable"
 			})
-			// Keys that this server has never seen: that it can't know them does not make them invalid.
+			// Keys that this server does not know are not invalid: it cannot look them up.
 			var unknown []response
 			for _, k := range strangers.keys {
 				unknown = append(unknown, d.client.get(s, k.token, "/pets"))
@@ -78,8 +78,8 @@ func TestPostgresAway(t *testing.T) {
 	}
 }
 
-// anyRequest lists, adds or gets.
-func (d *deployment) anyRequest(s *server, tn *tenant, caller, request int) response {
+// anyRequest lists or creates, depending on the number of the request.
+func anyRequest(d *deployment, s *server, tn *tenant, caller, request int) response {
 	token := tn.keys[request%len(tn.keys)].token
 	switch request % 3 {
 	case 0:

@@ -16,7 +16,7 @@ import (
 	"petstore.example/internal/subprocess"
 )
 
-// process is one of our programs at work. What it prints goes to two files.
+// process is a running program of ours. Its output goes to two files.
 type process struct {
 	*subprocess.Process
 	t   testing.TB
@@ -24,7 +24,7 @@ type process struct {
 	err string
 }
 
-// start runs a program with exactly that environment, and PATH. It ends with the test at the latest.
+// start runs a program with that environment and PATH. It is stopped when the test ends.
 func start(t testing.TB, cmd *exec.Cmd, env ...string) *process {
 	t.Helper()
 	dir := t.TempDir()
@@ -52,7 +52,7 @@ func create(t testing.TB, path string) *os.File {
 	return f
 }
 
-// end stops the program if it still runs. A server that finds a data race, panics or lacks a right in the database fails the test.
+// end stops the program if it still runs. A data race, a panic or a missing permission in its log fails the test.
 func (p *process) end() {
 	select {
 	case <-p.Done():
@@ -73,7 +73,7 @@ func (p *process) end() {
 	}
 }
 
-// stop asks the program to end as a person or a supervisor does, and returns its exit code.
+// stop sends the signal and returns the exit code.
 func (p *process) stop(sig syscall.Signal) int {
 	p.t.Helper()
 	if err := p.Signal(sig); err != nil {
@@ -89,7 +89,7 @@ func (p *process) kill() {
 	p.wait(10 * time.Second)
 }
 
-// wait returns the exit code, -1 for a program that a signal ended.
+// wait returns the exit code, or -1 if a signal ended the program.
 func (p *process) wait(limit time.Duration) int {
 	p.t.Helper()
 	select {
@@ -107,11 +107,20 @@ func (p *process) wait(limit time.Duration) int {
 	return 0
 }
 
+// failsWith waits until the program ends and checks that it failed with one line on stderr that contains want.
+func (p *process) failsWith(want string) {
+	p.t.Helper()
+	code, line := p.wait(20*time.Second), strings.TrimSpace(p.stderr())
+	if code == 0 || !strings.Contains(line, want) || strings.Contains(line, "\n") {
+		p.t.Errorf("exit %d, %q: want a failure with one line that contains %q", code, line, want)
+	}
+}
+
 func (p *process) stdout() string { return read(p.t, p.out) }
 
 func (p *process) stderr() string { return read(p.t, p.err) }
 
-// logged returns how many lines of stderr hold all of the words.
+// logged returns how many lines of stderr contain all of the words.
 func (p *process) logged(words ...string) int {
 	n := 0
 	for line := range strings.Lines(p.stderr()) {

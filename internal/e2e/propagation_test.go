@@ -13,7 +13,7 @@ import (
 	"petstore.example/internal/store/storetest"
 )
 
-// change is one thing that petstorectl does, and how an answer of a server shows it.
+// change is a command of petstorectl, and how a response shows its effect.
 type change struct {
 	name  string
 	args  func(*tenant) []string
@@ -28,7 +28,7 @@ func refusedAs(code string) func(response) bool {
 	return func(a response) bool { return a.code == code }
 }
 
-// changes lead from one to the next, for a tenant in good standing.
+// changes are applied in this order to a new tenant.
 var changes = []change{
 	{"ban place", func(t *tenant) []string {
 		return []string{"ban", "place", t.keys[0].id, "--for", "1h", "--reason", "test"}
@@ -42,13 +42,13 @@ var changes = []change{
 	{"key revoke", func(t *tenant) []string { return []string{"key", "revoke", t.keys[0].id, "--yes"} }, refusedAs("invalid_api_key")},
 }
 
-// TestChangesHoldEverywhere measures, for each change, the time from its commit to the first answer that shows it, on
-// each of two servers that are asked all the time.
+// TestChangesHoldEverywhere measures, for each change, the time from its commit to the first response that shows it, on each of two
+// servers that get requests all the time.
 func TestChangesHoldEverywhere(t *testing.T) {
 	const most = 100 * time.Millisecond
 	postgres := storetest.NewServer(t)
 	d := newDeploymentOn(t, postgres.URL, redistest.New(t).URL)
-	// The database itself knows when a change was committed.
+	// Postgres then records when a change was committed.
 	if _, err := d.sql.ExecContext(t.Context(), `alter system set track_commit_timestamp = on`); err != nil {
 		t.Fatal(err)
 	}
@@ -59,17 +59,17 @@ func TestChangesHoldEverywhere(t *testing.T) {
 	if long() {
 		samples = 200
 	}
-	if d.measure(servers, samples) < most {
+	if measureDelays(d, servers, samples) < most {
 		return
 	}
 	t.Log("the machine may have been busy; once more")
-	if p99 := d.measure(servers, samples); p99 >= most {
+	if p99 := measureDelays(d, servers, samples); p99 >= most {
 		t.Errorf("p99 %v, want under %v", p99, most)
 	}
 }
 
-// measure returns the 99th percentile over all changes, and logs those of each.
-func (d *deployment) measure(servers []*server, samples int) time.Duration {
+// measureDelays returns the 99th percentile over all changes, and logs those of each.
+func measureDelays(d *deployment, servers []*server, samples int) time.Duration {
 	delays := map[string][]time.Duration{}
 	var all []time.Duration
 	for range samples {
@@ -80,7 +80,7 @@ func (d *deployment) measure(servers []*server, samples int) time.Duration {
 			}
 		}
 		for _, c := range changes {
-			some := d.makeChange(servers, tn, c)
+			some := makeChange(d, servers, tn, c)
 			delays[c.name] = append(delays[c.name], some...)
 			all = append(all, some...)
 		}
@@ -92,9 +92,8 @@ func (d *deployment) measure(servers []*server, samples int) time.Duration {
 	return percentile(all, 99)
 }
 
-// makeChange returns how long after the commit each server showed the change. Delays are to the end of the first response
-// that did, so they hold the time of a request too.
-func (d *deployment) makeChange(servers []*server, tn *tenant, c change) []time.Duration {
+// makeChange returns how long after the commit each server showed the change. The delays include the time of a request.
+func makeChange(d *deployment, servers []*server, tn *tenant, c change) []time.Duration {
 	d.t.Helper()
 	seen := make([]time.Time, len(servers))
 	var wg sync.WaitGroup
@@ -110,7 +109,7 @@ func (d *deployment) makeChange(servers []*server, tn *tenant, c change) []time.
 	}
 	d.ctl(c.args(tn)...)
 	wg.Wait()
-	committed := d.lastCommit()
+	committed := lastCommit(d)
 	delays := make([]time.Duration, len(servers))
 	for i := range servers {
 		if seen[i].IsZero() {
@@ -122,7 +121,7 @@ func (d *deployment) makeChange(servers []*server, tn *tenant, c change) []time.
 }
 
 // lastCommit returns when the last change by staff was committed.
-func (d *deployment) lastCommit() time.Time {
+func lastCommit(d *deployment) time.Time {
 	d.t.Helper()
 	var at time.Time
 	err := d.sql.QueryRowContext(d.t.Context(),

@@ -9,8 +9,8 @@ import (
 	"petstore.example/internal/store/storetest"
 )
 
-// TestRedisAway stops Redis, and freezes it, under load: requests go on, the first within 150 ms and the others as
-// before; both servers say degraded; together they admit no more than the limit; when it is back all is as it was.
+// TestRedisAway stops and freezes Redis under load. Requests succeed, the first within 150 ms and the others as fast as before. Both
+// servers report degraded, together they admit no more than the limit, and they recover when Redis is back.
 func TestRedisAway(t *testing.T) {
 	for _, how := range []struct {
 		name       string
@@ -25,14 +25,14 @@ func TestRedisAway(t *testing.T) {
 			servers := []*server{d.serve(), d.serve()}
 			limited := d.freshTenant(servers[0], plans.Enterprise, &plans.Quota{PerMinute: 600, PerDay: 100_000}, 4)
 			free := d.tenant(plans.Enterprise, hugeQuota, 1)
-			before := d.burst(servers, limited, 200)
+			before := burst(d, servers, limited, 200)
 			stop := startLoad(4, func(caller, _ int) response {
 				time.Sleep(2 * time.Millisecond)
 				return d.client.get(servers[caller%2], free.keys[0].token, "/pets?limit=5")
 			})
 			time.Sleep(time.Second)
 
-			// A busy machine may have lost Redis for a moment before.
+			// On a busy machine Redis may have been lost briefly before.
 			var said [2]struct{ degraded, back int }
 			for i, s := range servers {
 				eventually(t, 5*time.Second, "a server that has Redis", func() bool { return s.ready().Redis == "up" })
@@ -49,7 +49,7 @@ func TestRedisAway(t *testing.T) {
 					t.Errorf("server %d: petstore_limits_degraded %v, want 1", i, v)
 				}
 			}
-			during := d.burst(servers, limited, 1000)
+			during := burst(d, servers, limited, 1000)
 			time.Sleep(time.Second)
 
 			how.back(redis)
@@ -70,7 +70,7 @@ func TestRedisAway(t *testing.T) {
 				}
 			}
 			back := time.Since(up)
-			after := d.burst(servers, limited, 200)
+			after := burst(d, servers, limited, 200)
 			checkLatencies(t, stop(), down, up)
 			total := limited.used + admitted(before) + admitted(during) + admitted(after)
 			t.Logf("limit 600 on two servers: admitted %d with Redis, %d without, %d after it was back (%v): %d",
@@ -85,7 +85,7 @@ func TestRedisAway(t *testing.T) {
 	}
 }
 
-// checkLatencies compares the requests of before Redis went away with those of meanwhile.
+// checkLatencies compares the latencies before and after the loss of Redis.
 func checkLatencies(t *testing.T, responses []response, down, up time.Time) {
 	t.Helper()
 	took := func(from, to time.Time) (all []time.Duration) {
@@ -101,7 +101,7 @@ func checkLatencies(t *testing.T, responses []response, down, up time.Time) {
 	first := took(down.Add(-500*time.Millisecond), down.Add(300*time.Millisecond))
 	later := took(down.Add(300*time.Millisecond), up)
 	t.Logf("before %s; around the loss %s; after it %s", percentiles(before), percentiles(first), percentiles(later))
-	// 150 ms, and as much again for a machine that does other work.
+	// 150 ms, doubled for a busy machine.
 	if worst := percentile(first, 100); worst > 300*time.Millisecond {
 		t.Errorf("a request took %v when Redis went away, want 150 ms", worst)
 	}

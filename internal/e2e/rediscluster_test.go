@@ -7,8 +7,8 @@ import (
 	"petstore.example/internal/plans/redistest"
 )
 
-// TestRedisClusterFailsOver: the same with a Redis Cluster of three masters, of which one is killed and its replica takes over,
-// and another is frozen for so long that its own does.
+// TestRedisClusterFailsOver: as TestThreeServersOneRedis, with a Redis Cluster of three masters. One master is killed and replaced by its
+// replica; in the long form another one is frozen until its replica replaces it.
 func TestRedisClusterFailsOver(t *testing.T) { runTrial(t, tryCluster) }
 
 func tryCluster(t *testing.T) *trial {

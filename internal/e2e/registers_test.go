@@ -17,13 +17,13 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// registers are animals whose names count how often they were written. Each has one writer, so that what a reader may see
-// is known from what has been seen: a list that is asked for after a write was acknowledged, or after another list
-// showed it, shows that write or a later one (Herlihy and Wing's linearizability, for registers with one writer).
+// registers are animals whose names count their writes. Each has one writer. A list that is requested after a write was acknowledged, or
+// after another list showed it, must show that write or a later one. This is Herlihy and Wing's linearizability for single-writer
+// registers.
 type registers struct {
 	ids     []int64
 	started []atomic.Int64 // the last write that was sent
-	floor   []atomic.Int64 // the last write that somebody knows of
+	floor   []atomic.Int64 // the last write that was acknowledged or seen
 
 	reads, unchanged, writes, unknown, stale atomic.Int64
 	mu                                       sync.Mutex
@@ -50,7 +50,7 @@ func (r *registers) failed(a response) {
 	r.failures = append(r.failures, a)
 }
 
-// saw compares the list with what was known before it was asked for.
+// saw compares a list with what was known before it was requested.
 func (r *registers) saw(known []int64, page []pet, on string) {
 	values := map[int64]int64{}
 	for _, p := range page {
@@ -84,7 +84,7 @@ func (r *registers) known() []int64 {
 	return known
 }
 
-// registerLoad is a load of readers and writers on servers that come and go.
+// registerLoad runs readers and writers on servers that are replaced.
 type registerLoad struct {
 	*registers
 	d       *deployment
@@ -93,8 +93,8 @@ type registerLoad struct {
 	env     []string
 }
 
-// write writes an animal again and again until ctx ends. What became of a write that was not answered nobody knows, so the
-// next one waits until it is surely over.
+// write updates an animal until ctx ends. The outcome of a write without a response is unknown, so the next write waits until the
+// previous one has surely ended.
 func (w *registerLoad) write(ctx context.Context, i int, rnd *rand.Rand) {
 	for n := w.started[i].Load() + 1; ctx.Err() == nil; n++ {
 		w.started[i].Store(n)
@@ -113,7 +113,7 @@ func (w *registerLoad) write(ctx context.Context, i int, rnd *rand.Rand) {
 	}
 }
 
-// read reads the list until ctx ends. Half of the time it asks only for what has changed.
+// read lists the animals until ctx ends. Half of its requests are conditional.
 func (w *registerLoad) read(ctx context.Context, rnd *rand.Rand) {
 	pages := map[string][]pet{}
 	tag := ""
@@ -148,10 +148,10 @@ func (w *registerLoad) read(ctx context.Context, rnd *rand.Rand) {
 	}
 }
 
-// fault is something that goes wrong, and is put right.
+// fault causes a failure and repairs it.
 type fault func(rnd *rand.Rand)
 
-// run reads and writes for that long, while faults happen one after the other.
+// run reads and writes for that long, while faults occur one after the other.
 func (w *registerLoad) run(readers int, long time.Duration, seed uint64, faults ...fault) {
 	ctx, cancel := context.WithTimeout(w.d.t.Context(), long)
 	defer cancel()
@@ -177,7 +177,7 @@ func (w *registerLoad) run(readers int, long time.Duration, seed uint64, faults 
 	wg.Wait()
 }
 
-// replace kills a server, or stops it in order, and puts another in its place at once.
+// replace ends a server and starts another in its place.
 func (w *registerLoad) replace(slot int, end func(*server)) {
 	old := w.servers[slot].Load()
 	end(old)
@@ -186,7 +186,7 @@ func (w *registerLoad) replace(slot int, end func(*server)) {
 
 func killed(s *server) { s.kill() }
 
-// newRegisterLoad starts servers and a tenant with some animals to write.
+// newRegisterLoad starts the servers and creates the tenant and its animals.
 func newRegisterLoad(d *deployment, servers, animals int, env ...string) *registerLoad {
 	d.t.Helper()
 	w := &registerLoad{d: d, servers: make([]atomic.Pointer[server], servers), env: env}
@@ -196,18 +196,17 @@ func newRegisterLoad(d *deployment, servers, animals int, env ...string) *regist
 	w.tenant = d.tenant(plans.Enterprise, hugeQuota, 1)
 	var ids []int64
 	for range animals {
-		var p pet
 		a := d.client.post(w.servers[0].Load(), w.tenant.keys[0].token, "n-0")
-		if err := json.Unmarshal(a.body, &p); err != nil || a.status != http.StatusCreated {
+		if a.status != http.StatusCreated {
 			d.t.Fatalf("add an animal: %v", a)
 		}
-		ids = append(ids, p.ID)
+		ids = append(ids, idOf(a))
 	}
 	w.registers = newRegisters(ids)
 	return w
 }
 
-// hits returns how many lists the servers that are there now have answered from memory.
+// hits returns how many lists the current servers have served from the cache.
 func (w *registerLoad) hits() (n float64) {
 	for i := range w.servers {
 		n += max(0, w.servers[i].Load().metric(listsFromMemory))
@@ -217,6 +216,6 @@ func (w *registerLoad) hits() (n float64) {
 
 func (w *registerLoad) show(t *testing.T, what string) {
 	t.Helper()
-	t.Logf("%s: %d lists, %d times unchanged, %d writes, %d whose end nobody knows; %d lists stale; not served: %v",
+	t.Logf("%s: %d lists, %d not modified, %d writes, %d of unknown outcome; %d lists stale; failed: %v",
 		what, w.reads.Load(), w.unchanged.Load(), w.writes.Load(), w.unknown.Load(), w.stale.Load(), countByCode(w.failures))
 }

@@ -7,8 +7,8 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// TestRetryAfterIsExact: a request sent Retry-After seconds after a 429 passes, so does one sent at the instant of
-// X-RateLimit-Reset, and one sent a second before does not.
+// TestRetryAfterIsExact: a request sent Retry-After seconds after a 429 is admitted, and so is one sent at X-RateLimit-Reset. One sent a
+// second earlier is denied.
 func TestRetryAfterIsExact(t *testing.T) {
 	t.Parallel()
 	for name, redis := range map[string]bool{"memory": false, "redis": true} {
@@ -23,7 +23,7 @@ func TestRetryAfterIsExact(t *testing.T) {
 					t.Fatalf("within the limit: %v", a)
 				}
 			}
-			// In the first half of a second, so that a second before the reset is well before it.
+			// Early in a second, so that one second before the reset is clearly before it.
 			time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(1200 * time.Millisecond)))
 			refused := d.client.get(s, token, "/pets")
 			wait, reset := refused.integer("Retry-After"), time.Unix(refused.integer("X-RateLimit-Reset"), 0)

@@ -68,7 +68,7 @@ func newProxiedServer(t *testing.T, redisAddr string) *proxiedServer {
 		redisURL = "redis://" + storetest.Proxy(t, "tcp", redisAddr, m.redis.relay) + "/0"
 	}
 	m.deployment = newDeploymentOn(t, database.URL, redisURL)
-	// A busy machine can stop for longer than a server waits for Redis.
+	// A busy machine can stall for longer than the default timeout.
 	m.server = m.serve("PETSTORE_DATABASE_URL="+databaseURL, "PETSTORE_REDIS_TIMEOUT=5s")
 	return m
 }
@@ -76,7 +76,7 @@ func newProxiedServer(t *testing.T, redisAddr string) *proxiedServer {
 // trips are round trips to Redis and to Postgres.
 type trips struct{ redis, postgres int64 }
 
-// count sends requests one after the other and returns how often each number of round trips fell within one.
+// count sends requests one after the other and returns how many of them took each number of round trips.
 func (m *proxiedServer) count(t *testing.T, status int, token, path func(int) string) map[trips]int {
 	t.Helper()
 	const unmeasured, measured = 20, 100
@@ -127,7 +127,7 @@ func TestRoundTripsOfARequest(t *testing.T) {
 	show("no Redis: admitted, the same list", alone, 200, free(alone), one("/pets"), trips{0, 0})
 	redis.Stop()
 	provoked := free(s)
-	eventually(t, 10*time.Second, "a server that does without Redis", func() bool {
+	eventually(t, 10*time.Second, "a server without Redis", func() bool {
 		s.client.get(s.server, provoked(0), "/pets/1")
 		return s.ready().Redis == "down"
 	})

@@ -16,7 +16,7 @@ import (
 	"petstore.example/internal/store/storetest"
 )
 
-// TestSecretsStaySecret runs much of what there is, and looks for keys and passwords wherever they must not be.
+// TestSecretsStaySecret uses most features and searches all output for keys and passwords.
 func TestSecretsStaySecret(t *testing.T) {
 	t.Parallel()
 	const postgresPassword, redisPassword = "Pa55word-of-postgres", "Pa55word-of-redis"
@@ -24,12 +24,13 @@ func TestSecretsStaySecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	database.User = url.UserPassword(database.User.Username(), postgresPassword) // which the server does not ask for
+	database.User = url.UserPassword(database.User.Username(), postgresPassword) // this server accepts any password
 	redisServer := redistest.New(t)
 	d := newDeploymentOn(t, database.String(), withRedisPassword(t, redisServer, redisPassword))
 	s := d.serve("PETSTORE_LOG_LEVEL=trace")
 
-	issued := d.ctlIssue("tenant-of-secrets")
+	d.ctl("tenant", "create", "tenant-of-secrets", "--plan", "business")
+	issued := issueWithCtl(d, "tenant-of-secrets")
 	tn := d.freshTenant(s, plans.Free, nil, 2)
 	secrets := []string{postgresPassword, redisPassword, issued.token}
 	for _, k := range tn.keys {
@@ -50,7 +51,7 @@ func TestSecretsStaySecret(t *testing.T) {
 		ask(d.client.do(t.Context(), "POST", s.url+"/pets", k, `{"name":7,"categoryId":"x"}`))
 		ask(d.client.do(t.Context(), "PUT", s.url+"/pets", k, "{}"))
 	}
-	for range 200 { // until refused, and banned
+	for range 200 { // until denied, and then banned
 		ask(d.client.get(s, tn.keys[0].token, "/pets"))
 	}
 	d.ctl("key", "revoke", issued.id, "--yes", "--reason", "test")
@@ -71,13 +72,13 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 	_, metrics := s.ask("/metrics")
 	_, ready := s.ask("/readyz")
-	time.Sleep(600 * time.Millisecond) // until usage is written, so that errors of it are logged
+	time.Sleep(600 * time.Millisecond) // until usage is written, or its errors are logged
 
 	places := map[string]string{
 		"answers": withoutEchoes(bodies.String(), issued.token), "log": s.stderr(), "stdout": s.stdout(),
 		"metrics": string(metrics), "readyz": string(ready), "petstorectl": talk.String(),
-		"command lines": commandLines(t, s.PID()), "audit": d.table("audit_entries"), "keys": d.table("api_keys"),
-		"tenants": d.table("tenants"), "bans": d.table("bans"), "usage": d.table("usage_hourly"),
+		"command lines": commandLines(t, s.PID()), "audit": tableText(d, "audit_entries"), "keys": tableText(d, "api_keys"),
+		"tenants": tableText(d, "tenants"), "bans": tableText(d, "bans"), "usage": tableText(d, "usage_hourly"),
 	}
 	size, found := 0, 0
 	for place, text := range places {
@@ -95,22 +96,21 @@ func TestSecretsStaySecret(t *testing.T) {
 	t.Logf("%d secrets looked for in %d places, %d bytes: %d found", len(secrets), len(places), size, found)
 }
 
-// withoutEchoes takes away what a client itself put into a URL, where a Link may repeat it.
+// withoutEchoes removes what the client itself put into a URL, which a Link header may repeat.
 func withoutEchoes(text, token string) string {
 	return strings.ReplaceAll(text, token+"=1", "")
 }
 
-// ctlIssue makes a tenant and a key as staff do.
-func (d *deployment) ctlIssue(tenant string) key {
+// issueWithCtl issues a key with petstorectl.
+func issueWithCtl(d *deployment, tenant string, args ...string) key {
 	d.t.Helper()
-	d.ctl("tenant", "create", tenant, "--plan", "business")
 	var issued struct{ ID, Key string }
-	c := d.ctl("key", "issue", tenant, "--name", "first", "-o", "json")
+	c := d.ctl(append([]string{"key", "issue", tenant, "--name", "first", "-o", "json"}, args...)...)
 	if err := json.Unmarshal([]byte(c.stdout), &issued); err != nil || issued.Key == "" {
 		d.t.Fatalf("key issue -o json: %v", err)
 	}
 	if strings.Contains(c.stderr, issued.Key) {
-		d.t.Error("key issue shows the key on stderr too")
+		d.t.Error("key issue prints the key to stderr, too")
 	}
 	return key{issued.ID, issued.Key}
 }
@@ -125,8 +125,8 @@ func withRedisPassword(t testing.TB, s *redistest.Server, password string) strin
 	return strings.Replace(s.URL, "redis://", "redis://:"+password+"@", 1)
 }
 
-// table returns all of a table as text.
-func (d *deployment) table(name string) string {
+// tableText returns all of a table as text.
+func tableText(d *deployment, name string) string {
 	d.t.Helper()
 	var text string
 	err := d.sql.QueryRowContext(d.t.Context(), `select coalesce(string_agg(r::text, E'\n'), '') from `+name+` r`).Scan(&text)
@@ -136,7 +136,7 @@ func (d *deployment) table(name string) string {
 	return text
 }
 
-// commandLines returns those of all processes, as any user of the machine may read them, but for this test's own.
+// commandLines returns the command lines of all processes, which any user may read.
 func commandLines(t testing.TB, pid int) string {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")

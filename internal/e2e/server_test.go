@@ -67,7 +67,7 @@ type readiness struct {
 	Status, Database, Redis string
 }
 
-// ready asks /readyz; what it can't read is zero.
+// ready returns the response of /readyz. Fields that cannot be read are zero.
 func (s *server) ready() readiness {
 	var r readiness
 	status, body := s.ask("/readyz")
@@ -76,7 +76,7 @@ func (s *server) ready() readiness {
 	return r
 }
 
-// metric returns the value of a metric without labels, or NaN's stand-in -1 when there is none.
+// metric returns the value of a metric without labels, or -1 if there is none.
 func (s *server) metric(name string) float64 {
 	_, body := s.ask("/metrics")
 	for line := range strings.Lines(string(body)) {

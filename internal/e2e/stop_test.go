@@ -14,8 +14,7 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// TestRequestInFlightIsFinished stops a server while a customer is still sending: the animal is added all the same, and
-// counted.
+// TestRequestInFlightIsFinished stops a server while a client is still sending a body. The animal is created, and the request counted.
 func TestRequestInFlightIsFinished(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -27,8 +26,8 @@ func TestRequestInFlightIsFinished(t *testing.T) {
 		"Content-Length: %d\r\n\r\n%s", tn.keys[0].token, len(body), body[:10]); err != nil {
 		t.Fatal(err)
 	}
-	// The request is there when it has been counted.
-	eventually(t, 5*time.Second, "a request that has begun", func() bool { return d.recorded(tn) == 1 })
+	// The server has read the headers once the request is counted.
+	eventually(t, 5*time.Second, "a request that has begun", func() bool { return recorded(d, tn) == 1 })
 	asked := time.Now()
 	if err := s.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -65,8 +64,8 @@ func TestRequestInFlightIsFinished(t *testing.T) {
 		time.Since(asked).Round(time.Millisecond))
 }
 
-// TestListInFlightIsFinished stops a server while Postgres still looks for a list, on a connection that has sent requests before: it
-// is answered all the same, and its client is told that the connection closes.
+// TestListInFlightIsFinished stops a server while a list query is running, on a connection that was used before. The client gets the
+// list, and Connection: close.
 func TestListInFlightIsFinished(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)

@@ -24,17 +24,17 @@ type pet struct {
 	Status     string
 }
 
-// populated is a tenant with animals, and an order for one of them.
+// populated is a tenant with animals and an order for one of them.
 type populated struct {
 	*tenant
 	pets   []int64
 	placed int64
 }
 
-// operation is one that the tests of populateds call; a new one in the contract has to be added here.
+// operation is an operationId of the OpenAPI document. TestTenantsNeverMeet must call all of them.
 type operation string
 
-// TestTenantsNeverMeet: over every operation, whatever a tenant asks, it gets its own and nothing of another's.
+// TestTenantsNeverMeet: in every operation a tenant gets its own data and nothing of another tenant's.
 func TestTenantsNeverMeet(t *testing.T) {
 	t.Parallel()
 	db := storetest.New(t)
@@ -42,15 +42,15 @@ func TestTenantsNeverMeet(t *testing.T) {
 	s := d.serve()
 	populateds := make([]*populated, 3)
 	for i := range populateds {
-		populateds[i] = d.settle(s, i)
+		populateds[i] = addPopulated(d, s, i)
 	}
 	called := map[operation]int{}
 	for i, me := range populateds {
-		d.checkLists(s, me, i, called)
-		d.checkUsage(s, me, i, called)
+		checkLists(d, s, me, i, called)
+		checkUsage(d, s, me, i, called)
 		for k, other := range populateds {
 			if k != i {
-				d.checkStrangers(s, me, other, called)
+				checkOtherTenant(d, s, me, other, called)
 			}
 		}
 	}
@@ -66,36 +66,35 @@ func TestTenantsNeverMeet(t *testing.T) {
 
 const petsEach = 25
 
-// settle makes a tenant with animals and an order. All tenants use the same Idempotency-Key, which is each one's own.
-func (d *deployment) settle(s *server, i int) *populated {
+// addPopulated creates a tenant with animals and an order. All tenants use the same idempotency keys.
+func addPopulated(d *deployment, s *server, i int) *populated {
 	d.t.Helper()
 	n := &populated{tenant: d.tenant(plans.Business, nil, 1)}
 	for pet := range petsEach {
-		n.pets = append(n.pets, d.create(s, n, "/pets", fmt.Sprintf(`{"name":"%d of tenant %d","categoryId":1}`, pet, i)))
+		n.pets = append(n.pets, createFor(d, s, n, "/pets", fmt.Sprintf(`{"name":"%d of tenant %d","categoryId":1}`, pet, i)))
 	}
-	n.placed = d.create(s, n, "/store/orders", fmt.Sprintf(`{"petId":%d}`, n.pets[0]))
+	n.placed = createFor(d, s, n, "/store/orders", fmt.Sprintf(`{"petId":%d}`, n.pets[0]))
 	return n
 }
 
-// create returns the id of what a POST made.
-func (d *deployment) create(s *server, n *populated, path, body string) int64 {
+// createFor sends a POST and returns the id of what it created.
+func createFor(d *deployment, s *server, n *populated, path, body string) int64 {
 	d.t.Helper()
 	a := d.client.do(d.t.Context(), "POST", s.url+path, n.keys[0].token, body, "Idempotency-Key", fmt.Sprint(path, len(n.pets)))
-	var made struct{ ID int64 }
-	if err := json.Unmarshal(a.body, &made); err != nil || a.status != 201 {
+	if a.status != 201 {
 		d.t.Fatalf("create: %v", a)
 	}
-	return made.ID
+	return idOf(a)
 }
 
-// checkLists expects a tenant's lists to hold what is its own, all of it, and nothing else.
-func (d *deployment) checkLists(s *server, me *populated, i int, called map[operation]int) {
+// checkLists checks that a tenant's lists contain exactly its own items.
+func checkLists(d *deployment, s *server, me *populated, i int, called map[operation]int) {
 	d.t.Helper()
 	for query, want := range map[string]int{
 		"?limit=100": petsEach, "?limit=7": petsEach, "?limit=100&status=available": petsEach - 1, "?limit=100&status=pending": 1,
 		"?limit=100&cursor=0000000000000000": petsEach,
 	} {
-		seen := d.listAll(s, me.keys[0].token, "/pets"+query)
+		seen := listAll(d, s, me.keys[0].token, "/pets"+query)
 		called["listPets"]++
 		for _, p := range seen {
 			if !slices.Contains(me.pets, p.ID) {
@@ -106,15 +105,15 @@ func (d *deployment) checkLists(s *server, me *populated, i int, called map[oper
 			d.t.Errorf("tenant %d sees %d animals in %s, want %d", i, len(seen), query, want)
 		}
 	}
-	orders := d.listAll(s, me.keys[0].token, "/store/orders?limit=100")
+	orders := listAll(d, s, me.keys[0].token, "/store/orders?limit=100")
 	called["listOrders"]++
 	if len(orders) != 1 || orders[0].ID != me.placed {
 		d.t.Errorf("tenant %d sees the orders %v, want its own %d", i, orders, me.placed)
 	}
 }
 
-// checkUsage expects a tenant to be told what it used itself: what it asked for, before it asked for this.
-func (d *deployment) checkUsage(s *server, me *populated, i int, called map[operation]int) {
+// checkUsage checks that a tenant sees its own usage.
+func checkUsage(d *deployment, s *server, me *populated, i int, called map[operation]int) {
 	d.t.Helper()
 	token := me.keys[0].token
 	limit := d.client.get(s, token, "/pets?limit=1").header.Get("RateLimit")
@@ -132,8 +131,8 @@ func (d *deployment) checkUsage(s *server, me *populated, i int, called map[oper
 	}
 }
 
-// checkStrangers expects everything of another tenant to be nothing to me, and to stay as it is.
-func (d *deployment) checkStrangers(s *server, me, other *populated, called map[operation]int) {
+// checkOtherTenant checks that me cannot see or change the data of another tenant.
+func checkOtherTenant(d *deployment, s *server, me, other *populated, called map[operation]int) {
 	d.t.Helper()
 	token := me.keys[0].token
 	pet, order := fmt.Sprintf("/pets/%d", other.pets[1]), fmt.Sprintf("/store/orders/%d", other.placed)
@@ -168,8 +167,8 @@ func (d *deployment) checkStrangers(s *server, me, other *populated, called map[
 	called["createPet"]++
 }
 
-// listAll follows the cursor to the end.
-func (d *deployment) listAll(s *server, token, path string) (all []pet) {
+// listAll follows the cursors to the last page.
+func listAll(d *deployment, s *server, token, path string) (all []pet) {
 	d.t.Helper()
 	for next := path; next != ""; {
 		a := d.client.get(s, token, next)
@@ -187,7 +186,7 @@ func (d *deployment) listAll(s *server, token, path string) (all []pet) {
 	return all
 }
 
-// checkRowSecurity: in the API's role, a query that forgets the tenant sees nothing, and no query can touch another's.
+// checkRowSecurity: in the role petstore_api, a query without a tenant sees no rows, and no query can change those of another tenant.
 func checkRowSecurity(t *testing.T, url string, tenants []*populated) {
 	db, err := sql.Open("postgres", url)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"petstore.example/internal/store/storetest"
 )
 
-// newTrial starts three servers. The load begins in some seconds.
+// newTrial starts three servers. The load begins some seconds later.
 func newTrial(t *testing.T, redisURL string, specs ...spec) *trial {
 	t.Helper()
 	d := newDeploymentOn(t, storetest.New(t).URL, redisURL)
@@ -22,7 +22,7 @@ func newTrial(t *testing.T, redisURL string, specs ...spec) *trial {
 	tr.begin = time.Now().Add(3 * time.Second)
 	tr.demand(pool, specs...)
 	for time.Until(tr.begin) < 0 {
-		// Setting up took longer on a busy machine.
+		// The set-up took longer, on a busy machine.
 		tr.begin = tr.begin.Add(time.Minute)
 	}
 	return tr
@@ -32,7 +32,7 @@ func enterprise(perMinute, perDay int64) *plans.Quota {
 	return &plans.Quota{PerMinute: perMinute, PerDay: perDay}
 }
 
-// uneven are seven tenants whose minutes end so many seconds after the load began.
+// uneven returns seven tenants whose minutes end that many seconds after the load began.
 func uneven(edges ...float64) []spec {
 	specs := []spec{
 		{plan: plans.Free, callers: []int{2, 2}},
@@ -49,8 +49,8 @@ func uneven(edges ...float64) []spec {
 	return specs
 }
 
-// TestThreeServersOneRedis: whatever becomes of Redis, in no window of any tenant is more than its limit admitted; exactly that
-// much is where there was no fault. No request ends in 5xx.
+// TestThreeServersOneRedis: whatever happens to Redis, no window of any tenant admits more than its limit. Windows without a fault admit
+// exactly the limit. No request ends in 5xx.
 func TestThreeServersOneRedis(t *testing.T) { runTrial(t, tryOneRedis) }
 
 func tryOneRedis(t *testing.T) *trial {
@@ -60,7 +60,7 @@ func tryOneRedis(t *testing.T) *trial {
 	if long() {
 		at, end = []float64{20, 35, 55, 70, 85, 100}, 3*time.Minute
 	}
-	// Minutes end while all is well, and soon after each fault begins.
+	// Minutes end without a fault, and soon after each fault begins.
 	tr := newTrial(t, redis.URL, uneven(3.5, 4.5, at[0]+1, at[2]+1, at[4]+0.7, at[5]+0.5, at[0]+1.5)...)
 	phases := []phase{
 		{name: "healthy", healthy: true},

@@ -17,7 +17,7 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// trial is a load on several servers while Redis fails in ways that the test chooses.
+// trial is a load on several servers while the test makes Redis fail.
 type trial struct {
 	*deployment
 	servers []*server
@@ -27,33 +27,33 @@ type trial struct {
 	mu      sync.Mutex
 	records []record
 	phases  []phase
-	// killed tells that a server was killed: its requests were not answered.
+	// killed is set once a server was killed: its requests have no response.
 	killed bool
 }
 
-// spec is what a tenant is to be.
+// spec describes a tenant.
 type spec struct {
-	// ends is so long after the load began that one of its minutes ends.
+	// ends is when one of its minutes ends, after the load began.
 	ends time.Duration
 	plan string
 	own  *plans.Quota
 	// ofKey is the limit of its first key, 0 for none.
 	ofKey int64
-	// callers are the servers that its callers ask, one for each.
+	// callers has the server of each caller.
 	callers []int
 }
 
-// demand is a tenant that asks for more than its limit.
+// demand is a tenant that sends more requests than its limit.
 type demand struct {
 	spec
 	*tenant
-	// edge is an instant at which one of its minutes ends.
+	// edge is when one of its minutes ends.
 	edge time.Time
-	// first is the answer by which the edge was found.
+	// first is the response that showed the edge.
 	first response
 }
 
-// record is what became of one request.
+// record is the result of one request.
 type record struct {
 	demand, key, status int
 	code                string
@@ -66,7 +66,7 @@ func (r record) admitted() bool {
 	return admitted([]response{{status: r.status}}) == 1 && r.code != "no answer"
 }
 
-// phase is a time of the trial; healthy is one without a fault.
+// phase is a part of the trial. It is healthy if it has no fault.
 type phase struct {
 	name    string
 	from    time.Duration // after the load began
@@ -74,25 +74,25 @@ type phase struct {
 	healthy bool
 }
 
-// pool returns tenants whose minutes end at all times of the minute, each of which has used one request.
+// pool creates tenants whose minutes end at many different seconds. Each has used one request.
 func (tr *trial) pool() []*demand {
 	tr.t.Helper()
 	pool := make([]*demand, 64)
 	for i := range pool {
-		// No more a minute than any has later: a server that ends silently costs the day twice the largest limit that there was.
+		// No larger than any later limit: an unclean server costs the day twice the day's largest per-minute limit.
 		d := &demand{tenant: tr.tenant(plans.Enterprise, &plans.Quota{PerMinute: 60, PerDay: 1_000_000}, 1)}
 		d.first = tr.client.get(tr.servers[0], d.keys[0].token, "/pets?limit=1")
 		if d.first.status != 200 {
 			tr.t.Fatalf("first request of a tenant: %v", d.first)
 		}
-		// With so few used, the tightest window is the minute.
+		// After one request the minute is the tightest window.
 		d.edge = time.Unix(d.first.integer("X-RateLimit-Reset"), 0)
 		pool[i] = d
 	}
 	return pool
 }
 
-// demand makes each spec of the tenant in the pool whose minute ends nearest to it.
+// demand applies each spec to the tenant of the pool whose minute ends nearest to it.
 func (tr *trial) demand(pool []*demand, specs ...spec) {
 	tr.t.Helper()
 	for i, s := range specs {
@@ -103,18 +103,18 @@ func (tr *trial) demand(pool []*demand, specs ...spec) {
 		d.spec = s
 		tr.settle(d)
 		tr.demands = append(tr.demands, d)
-		// Its key had no limit of its own yet.
+		// The key had no limit of its own at that time.
 		tr.note(d, i, -1, d.first)
 	}
 }
 
-// apart returns how far two instants are apart within a minute.
+// apart returns the distance of two times within a minute.
 func apart(a, b time.Time) time.Duration {
 	off := a.Sub(b) % time.Minute
 	return min((off+time.Minute)%time.Minute, (time.Minute-off)%time.Minute)
 }
 
-// settle gives the tenant its plan and its keys. What it used before comes on top of its first minute.
+// settle assigns the tenant its plan and issues its keys.
 func (tr *trial) settle(d *demand) {
 	tr.t.Helper()
 	_, after, err := tr.db.Tenants.AssignPlan(tr.t.Context(), testActor, d.Name, d.plan, d.own, time.Now())
@@ -139,14 +139,14 @@ func (tr *trial) note(d *demand, i, key int, a response) {
 	if a.err != nil {
 		r.code = "no answer"
 	}
-	// Headers tell whole seconds; the edge is known exactly.
+	// Headers have whole seconds; the edge is exact.
 	r.minute = d.edge.Add(a.windows["minute"].reset.Sub(d.edge).Round(time.Minute))
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	tr.records = append(tr.records, r)
 }
 
-// run puts the load on while the phases follow each other, until end. Whoever is refused asks again after a second.
+// run applies the load during all phases, until end. A denied caller retries after a second.
 func (tr *trial) run(end time.Duration, phases ...phase) {
 	time.Sleep(time.Until(tr.begin))
 	ended := make(chan struct{})
@@ -186,21 +186,21 @@ func (tr *trial) call(ended <-chan struct{}, i, caller, server int) {
 	}
 }
 
-// server returns the server of that number, or who took its place.
+// server returns the current server with that number.
 func (tr *trial) server(i int) *server {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	return tr.servers[i]
 }
 
-// replace has another server asked in the place of one that was killed.
+// replace sends the requests of a killed server to another one.
 func (tr *trial) replace(i int, by *server) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	tr.servers[i], tr.killed = by, true
 }
 
-// get does not look at what the answer says beyond its limits: the machine has enough to do.
+// get does not check the response against the document, which would take too much processor time.
 func (tr *trial) get(s *server, token string) (a response) {
 	req, err := http.NewRequestWithContext(tr.t.Context(), http.MethodGet, s.url+"/pets?limit=1", nil)
 	if err != nil {
@@ -213,7 +213,7 @@ func (tr *trial) get(s *server, token string) (a response) {
 	return a
 }
 
-// faults returns when any server did without Redis, or Redis was not as it should be.
+// faults returns the periods in which a server was degraded, or in a phase with a fault.
 func (tr *trial) faults() (all [][2]time.Time) {
 	for i, p := range tr.phases[:len(tr.phases)-1] {
 		if !p.healthy {
@@ -243,7 +243,7 @@ func (tr *trial) faults() (all [][2]time.Time) {
 	return all
 }
 
-// window is one minute or day of a tenant, or one minute of its first key.
+// window is a minute or day of a tenant, or a minute of its first key.
 type window struct {
 	demand int
 	what   string
@@ -279,9 +279,9 @@ func (tr *trial) counts() map[window]*count {
 	return counts
 }
 
-// show prints what was admitted in every window, and the times of every phase. It fails the test when more than a limit was
-// admitted. It returns what else is not as it should be, which may be for want of a quiet machine: fewer were admitted although no
-// fault was on and more were asked for, or an answer is neither 200 nor 429.
+// show logs the admitted requests of every window and the latencies of every phase. It fails the test if a limit was exceeded. It returns
+// other failures, which a busy machine may cause: a window without a fault admitted less than its limit, or a response is neither 200
+// nor 429.
 func (tr *trial) show() (wrong []string) {
 	tr.t.Helper()
 	counts, faults := tr.counts(), tr.faults()
@@ -354,7 +354,7 @@ func (tr *trial) checkPhases() (wrong []string) {
 	return wrong
 }
 
-// runTrial has the trial made a second time when something was wrong that a busy machine can be the cause of.
+// runTrial repeats the trial once after a failure that a busy machine may have caused.
 func runTrial(t *testing.T, try func(t *testing.T) *trial) {
 	for _, last := range []bool{false, true} {
 		var wrong []string
@@ -379,7 +379,7 @@ func runTrial(t *testing.T, try func(t *testing.T) *trial) {
 	}
 }
 
-// checkWarnings prints what the servers warned of.
+// checkWarnings logs the servers' warnings.
 func (tr *trial) checkWarnings() {
 	for _, s := range tr.servers {
 		for line := range strings.Lines(s.stderr()) {

@@ -9,8 +9,8 @@ import (
 	"petstore.example/internal/plans/redistest"
 )
 
-// TestServerEndsSilently: a server is killed together with Redis, and later one is frozen together with Redis and goes on after
-// the others have agreed without it. What they admitted at their last is known to nobody else; still no limit is exceeded.
+// TestServerEndsSilently: a server is killed together with Redis. Later another one is frozen together with Redis and resumes after the
+// others have fenced it. Nobody knows what they admitted last; still no limit is exceeded.
 func TestServerEndsSilently(t *testing.T) { runTrial(t, trySilentEnd) }
 
 func trySilentEnd(t *testing.T) *trial {
@@ -22,7 +22,7 @@ func trySilentEnd(t *testing.T) *trial {
 	}
 	tr := newTrial(t, redis.URL,
 		spec{ends: seconds(3.5), plan: plans.Free, callers: []int{0, 1}},
-		// Their minutes begin just before, and nearly all of their load is on the server that ends.
+		// Their minutes begin just before, and most of their load is on the server that ends.
 		spec{ends: seconds(at[0] - 0.5), plan: plans.Enterprise, own: enterprise(700, 100_000), callers: []int{2, 2, 2, 2, 2, 2, 2, 2, 0}},
 		spec{ends: seconds(at[2] - 0.5), plan: plans.Enterprise, own: enterprise(700, 100_000), callers: []int{1, 1, 1, 1, 1, 1, 1, 1, 0}},
 		spec{ends: seconds(at[0] + 2), plan: plans.Pro, callers: []int{0, 1, 2}},

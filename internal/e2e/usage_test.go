@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -10,28 +9,28 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// TestKeyLimitAndUsage: staff issue a key with a limit of its own; the servers hold it to that, its tenant's other key goes on;
-// GET /v1/usage says how all stands, costs nothing and needs no room; and staff widen the limit.
+// TestKeyLimitAndUsage: the servers enforce a key's own limit, while the tenant's other key keeps working. GET /v1/usage shows both, is
+// not counted, and works when nothing remains. Staff can raise the limit.
 func TestKeyLimitAndUsage(t *testing.T) {
 	t.Parallel()
 	t.Run("one server", func(t *testing.T) {
 		t.Parallel()
 		d := newDeployment(t, false)
 		s := d.serve()
-		d.checkKeyLimit([]*server{s, s})
+		checkKeyLimit(d, []*server{s, s})
 	})
 	t.Run("two servers", func(t *testing.T) {
 		t.Parallel()
 		d := newDeployment(t, true)
-		d.checkKeyLimit([]*server{d.serve(), d.serve()})
+		checkKeyLimit(d, []*server{d.serve(), d.serve()})
 	})
 }
 
-func (d *deployment) checkKeyLimit(servers []*server) {
+func checkKeyLimit(d *deployment, servers []*server) {
 	t := d.t
 	t.Helper()
 	tn := d.freshTenant(servers[0], plans.Free, nil, 1)
-	script := d.issueLimited(tn.Name, "5")
+	script := issueWithCtl(d, tn.Name, "--per-minute", "5")
 	var responses []response
 	for i := range 9 {
 		responses = append(responses, d.client.get(servers[i%2], script.token, "/pets"))
@@ -47,7 +46,7 @@ func (d *deployment) checkKeyLimit(servers []*server) {
 		t.Errorf("the tenant's other key: %v %v, want 53 to remain", a, a.header.Get("RateLimit"))
 	}
 
-	d.checkUsageOf(servers[0], script, petstore.UsageWindow{Limit: 5, Used: 5, Remaining: 0})
+	checkUsageOf(d, servers[0], script, petstore.UsageWindow{Limit: 5, Used: 5, Remaining: 0})
 	d.ctl("key", "edit", script.id, "--per-minute", "8", "--reason", "test")
 	for _, s := range servers {
 		eventually(t, 2*time.Second, "the wider limit", func() bool {
@@ -59,19 +58,8 @@ func (d *deployment) checkKeyLimit(servers []*server) {
 	}
 }
 
-// issueLimited has staff issue a key.
-func (d *deployment) issueLimited(tenant, perMinute string) key {
-	d.t.Helper()
-	var made struct{ ID, Key string }
-	out := d.ctl("key", "issue", tenant, "--name", "script", "--per-minute", perMinute, "-o", "json").stdout
-	if err := json.Unmarshal([]byte(out), &made); err != nil {
-		d.t.Fatalf("%s: %v", out, err)
-	}
-	return key{made.ID, made.Key}
-}
-
-// checkUsageOf expects the windows to be what was used, and the month to be it within a second: 7 admitted, 4 refused.
-func (d *deployment) checkUsageOf(s *server, k key, own petstore.UsageWindow) {
+// checkUsageOf checks the windows, and within some seconds the month: 7 admitted, 4 refused.
+func checkUsageOf(d *deployment, s *server, k key, own petstore.UsageWindow) {
 	d.t.Helper()
 	store := d.store(s, k.token)
 	var u *petstore.Usage

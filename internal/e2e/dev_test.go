@@ -6,8 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -101,11 +99,13 @@ func TestDev(t *testing.T) {
 			first.checkNote(t)
 			first.checkCtl(t)
 			checkRefusals(t, first, uid)
-			postgres := postgresOf(t, dir)
+			if n := len(postgresUnder(t, dir)); n < 4 {
+				t.Errorf("only %d processes of Postgres found", n)
+			}
 			if code := first.stop(syscall.SIGINT); code != 0 {
 				t.Errorf("exit code %d after ^C, want 0: %s", code, first.stderr())
 			}
-			if left := alive(postgres); len(left) > 0 {
+			if left := postgresUnder(t, dir); len(left) > 0 {
 				t.Errorf("^C leaves processes of Postgres: %v", left)
 			}
 
@@ -116,10 +116,9 @@ func TestDev(t *testing.T) {
 			if a := c.get(&second.server, second.APIKey, fmt.Sprintf("/pets/%d", id)); a.status != 200 {
 				t.Errorf("the animal of the first start: %v", a)
 			}
-			postgres = postgresOf(t, dir)
 			second.kill()
 			killed := time.Now()
-			eventually(t, 10*time.Second, "no Postgres after kill -9", func() bool { return len(alive(postgres)) == 0 })
+			eventually(t, 10*time.Second, "no Postgres after kill -9", func() bool { return len(postgresUnder(t, dir)) == 0 })
 			gone := time.Since(killed)
 
 			third := startDev(t, dir, uid)
@@ -276,53 +275,18 @@ func TestDevOnOtherVersionsData(t *testing.T) {
 	start(t, devCommand(t, dir, 0)).failsWith("PostgreSQL 9")
 }
 
-// postgresOf returns the processes of the server whose data is under dir: the first one and its children.
-func postgresOf(t testing.TB, dir string) (pids []int) {
+// postgresUnder returns the processes of the Postgres server whose data is under dir. Their working directory is the data directory.
+func postgresUnder(t testing.TB, dir string) (pids []string) {
 	t.Helper()
-	files, _ := filepath.Glob(filepath.Join(dir, "*", "data", "postmaster.pid"))
-	more, _ := filepath.Glob(filepath.Join(dir, "*", "*", "data", "postmaster.pid"))
-	files = append(files, more...)
-	if len(files) != 1 {
-		t.Fatalf("postmaster.pid under %s: %v", dir, files)
-	}
-	line, _, _ := strings.Cut(read(t, files[0]), "\n")
-	first, err := strconv.Atoi(line)
+	links, err := filepath.Glob("/proc/[0-9]*/cwd")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pids = append(pids, first)
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil && parentOf(pid) == first {
-			pids = append(pids, pid)
+	for _, link := range links {
+		// A process that has ended, zombies included, has no working directory.
+		if cwd, err := os.Readlink(link); err == nil && strings.HasPrefix(cwd, dir+"/") {
+			pids = append(pids, filepath.Base(filepath.Dir(link)))
 		}
-	}
-	if len(pids) < 4 {
-		t.Errorf("only %d processes of Postgres found", len(pids))
 	}
 	return pids
-}
-
-func parentOf(pid int) int {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(stat[slices.Index(stat, ')')+1:]))
-	parent, _ := strconv.Atoi(fields[1])
-	return parent
-}
-
-// alive returns those processes that still run Postgres and are no zombies.
-func alive(pids []int) (left []int) {
-	for _, pid := range pids {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err == nil && strings.Contains(string(stat), "(postgres") && !strings.Contains(string(stat), ") Z ") {
-			left = append(left, pid)
-		}
-	}
-	return left
 }

@@ -24,7 +24,7 @@ func TestGoClient(t *testing.T) {
 	d := newDeployment(t, false)
 	servers := []*server{d.serve(), d.serve()}
 	tn := d.tenant(plans.Enterprise, &plans.Quota{PerMinute: 1_000_000, PerDay: 10_000_000}, 1)
-	stores := []*petstore.Client{d.store(servers[0], tn.keys[0].token), d.store(servers[1], tn.keys[0].token, petstore.WithUserAgent("e2e/1"))}
+	stores := goClients(d, servers, tn.keys[0].token, petstore.WithUserAgent("e2e/1"))
 	pets := checkPets(d, stores)
 	checkPages(d, stores[1], pets)
 	checkOrders(d, stores, pets)
@@ -284,7 +284,7 @@ func TestGoClientWaits(t *testing.T) {
 	servers := []*server{d.serve("PETSTORE_REDIS_TIMEOUT=5s"), d.serve("PETSTORE_REDIS_TIMEOUT=5s")}
 	tn := d.tenantWithin(servers[0], plans.Enterprise, &plans.Quota{PerMinute: 30, PerDay: 1000}, 1, 5*time.Second, 15*time.Second)
 	transport := &counting{base: d.client.checked()}
-	stores := []*petstore.Client{d.store(servers[0], tn.keys[0].token, through(transport)), d.store(servers[1], tn.keys[0].token, through(transport))}
+	stores := goClients(d, servers, tn.keys[0].token, through(transport))
 	began := time.Now()
 	responses := sendConcurrently(callers, calls, func(caller, request int) response {
 		var err error

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/lib/pq"
 
-	petstore "petstore.example/client"
 	"petstore.example/internal/plans"
 )
 
@@ -94,12 +92,17 @@ func checkOneEffect(d *deployment, servers []*server, tn *tenant, k idempotentPo
 	if firsts != 1 {
 		d.t.Errorf("%d requests were the first, want one", firsts)
 	}
-	for _, a := range append(responses, d.client.idempotentPost(d.t.Context(), servers[0], token, k), d.client.idempotentPost(d.t.Context(), servers[1], token, k)) {
+	retries := sendAtOnce(again+2, func(i int) response { return d.client.idempotentPost(d.t.Context(), servers[i%2], token, k) })
+	for _, a := range retries {
+		if !replayed(a) {
+			d.t.Errorf("sent again: %v, want a replay", a)
+		}
+	}
+	for _, a := range append(responses, retries...) {
 		if a.status == http.StatusCreated {
 			expectReplay(d, first, a)
 		}
 	}
-	retryTogether(d, servers, tn, k, again, first)
 	if n := rows(); n != 1 {
 		d.t.Errorf("%d rows, want 1", n)
 	}
@@ -116,49 +119,6 @@ func expectReplay(d *deployment, first, a response) {
 			d.t.Errorf("replayed with %s %q, want %q", name, got, want)
 		}
 	}
-}
-
-// retryTogether retries with the Go client, from that many callers at once.
-func retryTogether(d *deployment, servers []*server, tn *tenant, k idempotentPost, customers int, first response) {
-	d.t.Helper()
-	var wg sync.WaitGroup
-	for i := range customers {
-		store := d.store(servers[i%2], tn.keys[0].token)
-		wg.Go(func() {
-			var seen petstore.Response
-			id, err := post(d.t, store, k, &seen)
-			if err != nil || id != idOf(first) || !seen.Replayed {
-				d.t.Errorf("tried again: id %d, replayed %v, %v, want the replay of %d", id, seen.Replayed, err, idOf(first))
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// post sends k with the Go client.
-func post(t testing.TB, store *petstore.Client, k idempotentPost, seen *petstore.Response) (id int64, err error) {
-	t.Helper()
-	opts := []petstore.CallOption{petstore.IdempotencyKey(k.key), petstore.CaptureResponse(seen)}
-	if k.path == "/pets" {
-		var in petstore.NewPet
-		if err := json.Unmarshal([]byte(k.body), &in); err != nil {
-			return 0, err
-		}
-		out, err := store.CreatePet(t.Context(), in, opts...)
-		if err != nil {
-			return 0, err
-		}
-		return out.ID, nil
-	}
-	var in petstore.NewOrder
-	if err := json.Unmarshal([]byte(k.body), &in); err != nil {
-		return 0, err
-	}
-	out, err := store.PlaceOrder(t.Context(), in, opts...)
-	if err != nil {
-		return 0, err
-	}
-	return out.ID, nil
 }
 
 // checkReuse sends another body with a used idempotency key.

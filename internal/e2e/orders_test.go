@@ -23,7 +23,7 @@ func TestManyOrdersForOneAnimal(t *testing.T) {
 	d := newDeployment(t, false)
 	servers := []*server{d.serve(), d.serve()}
 	tn := d.tenant(plans.Enterprise, hugeQuota, 1)
-	stores := []*petstore.Client{d.store(servers[0], tn.keys[0].token), d.store(servers[1], tn.keys[0].token)}
+	stores := goClients(d, servers, tn.keys[0].token)
 	for round, id := range d.insertPets(tn, 4) {
 		// The Go client always sends an idempotency key; without one the server takes another code path.
 		how, order := "plain", func(i int) response {
@@ -148,7 +148,7 @@ func TestOrdersChangedAtTheSameTime(t *testing.T) {
 	d := newDeployment(t, false)
 	servers := []*server{d.serve(), d.serve()}
 	tn := d.tenant(plans.Enterprise, hugeQuota, 1)
-	stores := []*petstore.Client{d.store(servers[0], tn.keys[0].token), d.store(servers[1], tn.keys[0].token)}
+	stores := goClients(d, servers, tn.keys[0].token)
 	ends := map[petstore.OrderStatus]petstore.PetStatus{
 		petstore.OrderDelivered: petstore.PetSold, petstore.OrderCancelled: petstore.PetAvailable,
 	}

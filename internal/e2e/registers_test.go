@@ -194,15 +194,8 @@ func newRegisterLoad(d *deployment, servers, animals int, env ...string) *regist
 		w.servers[i].Store(d.serve(env...))
 	}
 	w.tenant = d.tenant(plans.Enterprise, hugeQuota, 1)
-	var ids []int64
-	for range animals {
-		a := d.client.post(w.servers[0].Load(), w.tenant.keys[0].token, "n-0")
-		if a.status != http.StatusCreated {
-			d.t.Fatalf("add an animal: %v", a)
-		}
-		ids = append(ids, idOf(a))
-	}
-	w.registers = newRegisters(ids)
+	w.registers = newRegisters(d.insertPets(w.tenant, animals))
+	d.exec(`update pets set name = 'n-0' where tenant_id = $1`, w.tenant.ID)
 	return w
 }
 

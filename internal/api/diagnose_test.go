@@ -20,8 +20,9 @@ func (m callerMap) Caller(_ context.Context, d keys.Digest, _ time.Time) (keys.C
 	return m[d], nil
 }
 
-// TestDiagnosisIsTheAnswer compares the API's error codes with the verdicts of package diagnose, for every combination of what can be wrong
-// with a caller: on what the API knows, and on what is recorded of the same key.
+// TestDiagnosisIsTheAnswer compares the API's error codes with the verdicts of package diagnose, for every
+// combination of what can be wrong with a caller: on what the API knows, and on what is recorded of the same
+// key.
 func TestDiagnosisIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	known := callerMap{}

@@ -11,20 +11,20 @@ import (
 	"petstore.example/internal/keys"
 )
 
-// issueTable keeps keys by digest.
-type issueTable struct {
+// fakeStore is a ServiceStore in memory.
+type fakeStore struct {
 	keys map[keys.Digest]keys.Key
 	err  error
 }
 
-func (i *issueTable) Create(_ context.Context, _ audit.By, k keys.Key, d keys.Digest) (keys.Key, error) {
+func (i *fakeStore) Create(_ context.Context, _ audit.By, k keys.Key, d keys.Digest) (keys.Key, error) {
 	if i.err == nil {
 		i.keys[d] = k
 	}
 	return k, i.err
 }
 
-func (i *issueTable) Find(_ context.Context, d keys.Digest) (keys.Key, error) {
+func (i *fakeStore) Find(_ context.Context, d keys.Digest) (keys.Key, error) {
 	k, ok := i.keys[d]
 	if !ok {
 		return keys.Key{}, keys.ErrKeyNotFound
@@ -32,7 +32,7 @@ func (i *issueTable) Find(_ context.Context, d keys.Digest) (keys.Key, error) {
 	return k, i.err
 }
 
-func (i *issueTable) Edit(
+func (i *fakeStore) Edit(
 	_ context.Context, _ audit.By, id string, e keys.Edit, _ time.Time,
 ) (before, after keys.Key, err error) {
 	after = keys.Key{ID: id}
@@ -42,7 +42,7 @@ func (i *issueTable) Edit(
 	return keys.Key{ID: id}, after, i.err
 }
 
-func (i *issueTable) Rotate(
+func (i *fakeStore) Rotate(
 	_ context.Context, _ audit.By, id string, _, until time.Time, next keys.Replacement,
 ) (old, issued keys.Key, err error) {
 	old = keys.Key{ID: id, Name: "ci", Environment: keys.Test, PerMinute: 50, ExpiresAt: until}
@@ -53,7 +53,7 @@ func (i *issueTable) Rotate(
 	return old, issued, errors.Join(err, i.err)
 }
 
-func (i *issueTable) Revoke(_ context.Context, _ audit.By, id string, now time.Time) (keys.Key, error) {
+func (i *fakeStore) Revoke(_ context.Context, _ audit.By, id string, now time.Time) (keys.Key, error) {
 	return keys.Key{ID: id, RevokedAt: now}, i.err
 }
 
@@ -67,19 +67,19 @@ func TestIssueChecks(t *testing.T) {
 		request keys.Request
 		want    error
 	}{
-		"nothing but an environment": {keys.Request{Environment: keys.Live}, nil},
-		"the longest name":           {keys.Request{Environment: keys.Live, Name: strings.Repeat("é", 100)}, nil},
-		"a longer name":              {keys.Request{Environment: keys.Live, Name: strings.Repeat("é", 101)}, keys.ErrKeyName},
-		"NUL":                        {keys.Request{Environment: keys.Live, Name: "a\x00"}, keys.ErrKeyName},
-		"an escape":                  {keys.Request{Environment: keys.Live, Name: "\x1b[2J"}, keys.ErrKeyName},
-		"bad UTF-8":                  {keys.Request{Environment: keys.Live, Name: "\xff"}, keys.ErrKeyName},
-		"a key":                      {keys.Request{Environment: keys.Live, Name: "ci " + example}, keys.ErrTextHoldsKey},
-		"its own limit":              {keys.Request{Environment: keys.Live, PerMinute: 1}, nil},
-		"less than nothing":          {keys.Request{Environment: keys.Live, PerMinute: -1}, keys.ErrPerMinute},
-		"expires now":                {keys.Request{Environment: keys.Live, ExpiresAt: now}, keys.ErrExpiryPast},
-		"expires next":               {keys.Request{Environment: keys.Live, ExpiresAt: now.Add(1)}, nil},
+		"only an environment": {keys.Request{Environment: keys.Live}, nil},
+		"the longest name":    {keys.Request{Environment: keys.Live, Name: strings.Repeat("é", 100)}, nil},
+		"a longer name":       {keys.Request{Environment: keys.Live, Name: strings.Repeat("é", 101)}, keys.ErrKeyName},
+		"NUL":                 {keys.Request{Environment: keys.Live, Name: "a\x00"}, keys.ErrKeyName},
+		"an escape":           {keys.Request{Environment: keys.Live, Name: "\x1b[2J"}, keys.ErrKeyName},
+		"bad UTF-8":           {keys.Request{Environment: keys.Live, Name: "\xff"}, keys.ErrKeyName},
+		"a key":               {keys.Request{Environment: keys.Live, Name: "ci " + example}, keys.ErrTextHoldsKey},
+		"its own limit":       {keys.Request{Environment: keys.Live, PerMinute: 1}, nil},
+		"a negative limit":    {keys.Request{Environment: keys.Live, PerMinute: -1}, keys.ErrPerMinute},
+		"expires now":         {keys.Request{Environment: keys.Live, ExpiresAt: now}, keys.ErrExpiryPast},
+		"expires next":        {keys.Request{Environment: keys.Live, ExpiresAt: now.Add(1)}, nil},
 	} {
-		table := &issueTable{keys: map[keys.Digest]keys.Key{}}
+		table := &fakeStore{keys: map[keys.Digest]keys.Key{}}
 		service := keys.Service{Store: table, Clock: func() time.Time { return now }}
 		key, token, err := service.Issue(t.Context(), audit.By{}, test.request)
 		if !errors.Is(err, test.want) {
@@ -98,7 +98,7 @@ func TestIssueChecks(t *testing.T) {
 			t.Errorf("%s: identified as %+v, %v", name, found, err)
 		}
 	}
-	service := keys.Service{Store: &issueTable{keys: map[keys.Digest]keys.Key{}}}
+	service := keys.Service{Store: &fakeStore{keys: map[keys.Digest]keys.Key{}}}
 	if _, _, err := service.Issue(t.Context(), audit.By{}, keys.Request{Environment: "staging"}); err == nil {
 		t.Error("a key for no known environment was issued")
 	}
@@ -106,7 +106,7 @@ func TestIssueChecks(t *testing.T) {
 
 func TestServicePassesErrorsOn(t *testing.T) {
 	t.Parallel()
-	table := &issueTable{keys: map[keys.Digest]keys.Key{}, err: keys.ErrTooManyKeys}
+	table := &fakeStore{keys: map[keys.Digest]keys.Key{}, err: keys.ErrTooManyKeys}
 	service := keys.Service{Store: table}
 	_, token, err := service.Issue(t.Context(), audit.By{}, keys.Request{Environment: keys.Test})
 	if !errors.Is(err, keys.ErrTooManyKeys) || token.Reveal() != "" {
@@ -149,15 +149,15 @@ func TestRotateChecks(t *testing.T) {
 		rotation keys.Rotation
 		want     error
 	}{
-		"not kept at all":      {keys.Rotation{}, nil},
-		"kept longest":         {keys.Rotation{GracePeriod: keys.MaxGracePeriod, ExpiresAt: &later}, nil},
-		"kept longer":          {keys.Rotation{GracePeriod: keys.MaxGracePeriod + 1}, keys.ErrGracePeriod},
-		"kept less than none":  {keys.Rotation{GracePeriod: -1}, keys.ErrGracePeriod},
-		"to expire now":        {keys.Rotation{ExpiresAt: &now}, keys.ErrExpiryPast},
-		"never to expire":      {keys.Rotation{ExpiresAt: &never}, nil},
-		"the store is no more": {keys.Rotation{}, keys.ErrUnavailable},
+		"no grace period":          {keys.Rotation{}, nil},
+		"the longest grace period": {keys.Rotation{GracePeriod: keys.MaxGracePeriod, ExpiresAt: &later}, nil},
+		"a longer one":             {keys.Rotation{GracePeriod: keys.MaxGracePeriod + 1}, keys.ErrGracePeriod},
+		"a negative one":           {keys.Rotation{GracePeriod: -1}, keys.ErrGracePeriod},
+		"expires now":              {keys.Rotation{ExpiresAt: &now}, keys.ErrExpiryPast},
+		"never expires":            {keys.Rotation{ExpiresAt: &never}, nil},
+		"the store is down":        {keys.Rotation{}, keys.ErrUnavailable},
 	} {
-		table := &issueTable{keys: map[keys.Digest]keys.Key{}}
+		table := &fakeStore{keys: map[keys.Digest]keys.Key{}}
 		if errors.Is(test.want, keys.ErrUnavailable) {
 			table.err = test.want
 		}

@@ -121,7 +121,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// What is neither letter nor digit is refused with its checksum too.
+// Other characters than letters and digits are refused even if the checksum is correct.
 func TestParseRefusesOtherCharacters(t *testing.T) {
 	t.Parallel()
 	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -209,7 +209,7 @@ func FuzzParseToken(f *testing.F) {
 	})
 }
 
-// Every key is another one: what a processor learns by the first does not help it with the next.
+// Every key is different, so that the processor can't learn to predict its branches.
 func BenchmarkParseToken(b *testing.B) {
 	for name, bad := range map[string]bool{"good": false, "wrong checksum": true} {
 		b.Run(name, func(b *testing.B) {

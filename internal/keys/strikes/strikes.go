@@ -148,7 +148,7 @@ func (c *Counter) place(ctx context.Context, caller *keys.Caller, now time.Time)
 	c.reset(ctx, caller.KeyID)
 }
 
-// reset removes the key's strikes, so that it starts anew after its ban.
+// reset removes the key's strikes, so that counting starts at zero after its ban.
 func (c *Counter) reset(ctx context.Context, keyID string) {
 	c.local.Reset(keyID, keys.StrikePeriod)
 	if c.shared != nil {

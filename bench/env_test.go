@@ -125,7 +125,7 @@ func checkGone(t *testing.T, e *env) {
 		}
 	}
 	if _, err := os.Stat(e.dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("folder %s is left: %v", e.dir, err)
+		t.Errorf("directory %s is left: %v", e.dir, err)
 	}
 }
 

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Installs those of the named programs that are missing: postgres redis-server chromium npm wrk. It uses Homebrew on macOS and
-# apt-get elsewhere, as root or through a sudo that asks for no password. When that is not possible it says in one line what to
-# install, and fails after it has tried the others.
+# apt-get elsewhere, as root or through a sudo without password. For a program that it cannot install it prints one line with
+# the command, and fails after it has tried the others.
 set -u
 
 root=${DPKG_ROOT:-} # the file system that apt-get installs into
 
-# has tells whether a program is installed. PostgreSQL's are rarely in PATH: the patterns are those of internal/localpg.
+# has reports whether a program is installed. PostgreSQL's are rarely in PATH: the patterns are those of internal/localpg.
 has() {
 	case $1 in
 	postgres)
@@ -44,7 +44,7 @@ advice() {
 	esac
 }
 
-# apt installs a package without starting what it brings: policy-rc.d keeps services down, and the drop-in keeps
+# apt installs a package without starting its services: policy-rc.d keeps services down, and the drop-in keeps
 # postgresql-common from creating a cluster. Both files are removed again, unless they were there before.
 apt() (
 	policy=$root/usr/sbin/policy-rc.d
@@ -82,7 +82,7 @@ done
 if [ "$(uname)" != Darwin ] && [ "$(id -u)" != 0 ] && command -v apt-get >/dev/null && sudo -n true 2>/dev/null; then
 	exec sudo -n "$0" $missing
 fi
-# Of several at the same time one installs, and the others find what it has installed.
+# Of several concurrent runs one installs, and the others find the programs installed.
 ! command -v flock >/dev/null || { exec 9<"$0" && flock 9; }
 status=0
 for program in $missing; do

@@ -34,6 +34,6 @@ func TestAllocations(t *testing.T) {
 		}
 	})
 	if got > admission.MaxAllocations {
-		t.Errorf("%v allocations a request, want at most %d", got, admission.MaxAllocations)
+		t.Errorf("%v allocations per request, want at most %d", got, admission.MaxAllocations)
 	}
 }

@@ -23,7 +23,7 @@ func OpenLoop(ctx context.Context, t Target, rate float64, o Options) (Result, e
 	}
 	took, err := openLoop(ctx, t, rate, o)
 	if err != nil {
-		return Result{}, fmt.Errorf("send %.0f requests a second: %w", rate, err)
+		return Result{}, fmt.Errorf("send %.0f requests per second: %w", rate, err)
 	}
 	after, err := t.check(ctx)
 	if err != nil {

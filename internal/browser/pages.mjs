@@ -21,7 +21,7 @@ const fail = (where, what) => {
 };
 const check = (ok, where, what) => ok || fail(where, what);
 
-// A browser that may speak to the API and to nobody else, and says what it complains of.
+// A browser that can only reach the API and reports its errors.
 const browser = await chromium.launch({
   executablePath,
   args: [
@@ -81,7 +81,7 @@ const everyPage = async (colorScheme) => {
   await page.context().close();
 };
 
-// A customer pastes the key, sends a request, and sees the answer. The key stays nowhere.
+// A user pastes the key, sends a request, and sees the response. The key is not stored.
 const tryIt = async () => {
   const page = await open({});
   await loadReference(page);

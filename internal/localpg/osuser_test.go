@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// asRoot tells whether the tests run as root; some cases can only happen to root.
+// asRoot reports whether the tests run as root; some cases can only happen to root.
 func asRoot() bool { return os.Geteuid() == 0 }
 
 func nobody(t *testing.T) *syscall.Credential {

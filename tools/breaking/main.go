@@ -1,10 +1,9 @@
-// Command breaking compares the API's OpenAPI document with the last released one, and refuses what docs/versioning.md does
-// not allow within a version: a breaking change, a removal without its notice, a removal date that comes nearer, and less
-// stability.
+// Command breaking compares the API's OpenAPI document with the last released one. It fails on changes that docs/versioning.md does
+// not allow within a version: a breaking change, a removal without notice, an earlier removal date, and a lower stability.
 //
-//	breaking RELEASED_FOLDER DOCUMENT
+//	breaking RELEASED_DIR DOCUMENT
 //
-// The folder holds released documents, named by their versions. It exits 1 when something is refused.
+// The directory holds the released documents, named by their versions.
 package main
 
 import (
@@ -27,7 +26,7 @@ const (
 	betaNotice   = 180
 )
 
-// severities are where we differ from oasdiff: another default is refused, a new value in an answer is not.
+// severities differ from those of oasdiff: a changed default is an error, a new value in a response is not.
 var severities = map[string]checker.Level{
 	checker.ResponsePropertyEnumValueAddedId:      checker.INFO,
 	checker.RequestParameterDefaultValueChangedId: checker.ERR,
@@ -40,7 +39,7 @@ var severities = map[string]checker.Level{
 
 func main() {
 	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: breaking RELEASED_FOLDER DOCUMENT")
+		fmt.Fprintln(os.Stderr, "usage: breaking RELEASED_DIR DOCUMENT")
 		os.Exit(2)
 	}
 	released, err := last(os.Args[1])
@@ -54,8 +53,8 @@ func main() {
 }
 
 // last returns the document with the highest version.
-func last(folder string) (string, error) {
-	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+func last(dir string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
 		return "", err
 	}
@@ -71,7 +70,7 @@ func last(folder string) (string, error) {
 		}
 	}
 	if highest == nil {
-		return "", errors.New("no released document in " + folder)
+		return "", errors.New("no released document in " + dir)
 	}
 	return found, nil
 }

@@ -18,29 +18,28 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// Directory knows whose key a token is.
+// Directory looks up callers by their keys.
 type Directory interface {
-	// Lookup returns the caller of a key that is good here and now. It returns keys.ErrInvalidKey when the key is not, and
-	// keys.ErrUnavailable when that can't be found out.
+	// Lookup returns the caller of a valid key. It returns keys.ErrInvalidKey if the key is not valid, and keys.ErrUnavailable if
+	// that can't be determined.
 	Lookup(ctx context.Context, t keys.Token) (*keys.Caller, error)
 }
 
 // Addresses counts requests that come without a valid key.
 type Addresses interface {
-	// Take counts one request of the address; Reached is true when it is one too many.
+	// Take counts one request of the address. Reached is true if it is over the limit.
 	Take(addr netip.Addr, now time.Time) limiter.Context
-	// Peek says how the address stands, and counts nothing.
+	// Peek returns the state of the address and counts nothing.
 	Peek(addr netip.Addr, now time.Time) limiter.Context
 }
 
-// Strikes hears of every request that a tenant's limit refused, to ban a key that goes on.
+// Strikes counts requests that a tenant's limit refused, and bans a key that continues.
 type Strikes interface {
-	// Refused counts one of them. It goes on when ctx ends, so that a client that hangs up does not escape its strike.
+	// Refused counts one request, even if ctx ends, so that a client can't avoid its strike by disconnecting.
 	Refused(ctx context.Context, c *keys.Caller, now time.Time)
 }
 
-// Refusals keeps some of the requests of known keys that a limit or a ban refused, so that support can say why. It must not
-// block.
+// Refusals records some of the requests of known keys that a limit or a ban refused, for support. It must not block.
 type Refusals interface {
 	Add(r usage.Refusal)
 }
@@ -62,15 +61,15 @@ type Config struct {
 	Meter     Meter
 	Pets      catalog.Store
 	Orders    catalog.OrderStore
-	// Usage is what GET /v1/usage tells of the month.
+	// Usage is the store behind GET /v1/usage.
 	Usage usage.MonthStore
-	// Refusals is nil for nobody who keeps them.
+	// Refusals may be nil.
 	Refusals Refusals
 	// Requests makes POSTs with an Idempotency-Key take effect once.
 	Requests catalog.OnceStore
-	// BaseURL is where customers reach the API, absolute and ending in /v1. Links are made from it, never from Host.
+	// BaseURL is the public URL of the API, absolute and ending in /v1. Links are made from it, never from Host.
 	BaseURL string
-	// TrustedProxies are the addresses and networks (CIDR) whose X-Forwarded-For is believed; none by default.
+	// TrustedProxies are the addresses and networks (CIDR) whose X-Forwarded-For is trusted; none by default.
 	TrustedProxies []string
 	// Invalidator is told of every change to a catalogue. If it is nil, no list is cached.
 	Invalidator freshness.Invalidator
@@ -82,7 +81,7 @@ type Config struct {
 	Metrics prometheus.Registerer
 }
 
-// api is what all handlers share. It does not change once it serves.
+// api is what all handlers share. It is read-only after New.
 type api struct {
 	Config
 	metrics *metrics

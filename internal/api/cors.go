@@ -2,9 +2,8 @@ package api
 
 import "net/http"
 
-// The answers to browsers (https://fetch.spec.whatwg.org/#http-cors-protocol): pages of any origin may call the API, and read
-// all its headers. Keys travel in Authorization, which a page has to set itself; there are no cookies that it could
-// misuse.
+// CORS headers (https://fetch.spec.whatwg.org/#http-cors-protocol). Pages of any origin may call the API and read all its headers.
+// That is safe because a page must set Authorization itself; there are no cookies that it could misuse.
 var (
 	anyOrigin      = []string{"*"}
 	exposedHeaders = []string{"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy, Retry-After, " +
@@ -13,16 +12,16 @@ var (
 
 	// requestHeaders are named because * does not stand for Authorization.
 	requestHeaders = []string{"Authorization, Content-Type, Idempotency-Key, If-None-Match, Prefer, X-Request-Id"}
-	// preflightAge is how long a browser may keep a preflight's answer, in seconds: the most that Chromium does.
+	// preflightAge is how long a browser may cache the response to a preflight, in seconds: Chromium's maximum.
 	preflightAge = []string{"7200"}
 )
 
-// isPreflight reports whether an OPTIONS request is a browser's question whether a page may send another request.
+// isPreflight reports whether an OPTIONS request is a CORS preflight.
 func isPreflight(h http.Header) bool {
 	return len(h["Origin"]) > 0 && len(h["Access-Control-Request-Method"]) > 0
 }
 
-// allowPreflight answers which requests pages may send: all that the path has.
+// allowPreflight allows all methods of the path.
 func allowPreflight(h http.Header, methods []string) {
 	h["Access-Control-Allow-Methods"] = methods
 	h["Access-Control-Allow-Headers"] = requestHeaders

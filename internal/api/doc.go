@@ -8,7 +8,7 @@
 // idempotency.go, so that it takes effect once if it has an Idempotency-Key.
 //
 // A page of animals comes from package pagecache if nothing has changed since it was read. invalidate.go stands before the stores
-// and announces every change. The headers of all responses are written by head.go.
+// and announces every change. response.go sets the headers of all responses.
 //
 // Every response carries the caller's three X-RateLimit headers, X-Request-Id and Cache-Control, and pages of any origin may read
 // it. Responses of operations that are not stable carry X-Stability.

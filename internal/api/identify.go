@@ -9,16 +9,14 @@ import (
 	"petstore.example/internal/keys"
 )
 
-// The challenges of a 401 (RFC 6750, section 3): without a credential, or with one of another scheme, no error is
-// named.
+// The challenges of a 401 (RFC 6750, section 3). Without a credential, or with one of another scheme, the challenge names no error.
 const (
 	challenge        = `Bearer realm="petstore"`
 	challengeInvalid = `Bearer realm="petstore", error="invalid_token", ` +
 		`error_description="The API key is malformed, unknown or no longer valid"`
 )
 
-// identify finds out who calls. It gives no verdict yet: a request without a valid key has no caller but a refusal,
-// which is answered when its turn comes.
+// identify sets the caller. Without a valid key it sets the refusal instead, which is sent only if no other response precedes it.
 func (a *api) identify(x *exchange) {
 	if x.Request.Method == http.MethodOptions {
 		return
@@ -39,13 +37,13 @@ func (a *api) identify(x *exchange) {
 	}
 }
 
-// Refusals of a request without a valid key. What exactly is wrong with a key nobody is told.
+// Refusals of a request without a valid key. They don't say what exactly is wrong with it.
 var (
 	missingKey = codeMissingAPIKey.err()
 	invalidKey = codeInvalidAPIKey.err()
 )
 
-// credential is the request's API key, which the connection may know already.
+// credential returns the request's API key, from the connection's cache if it is there.
 func (x *exchange) credential() (keys.Token, *Error) {
 	values := x.Request.Header["Authorization"]
 	if len(values) == 1 {

@@ -10,7 +10,7 @@ import (
 
 const maxRequestID = 128
 
-// requestID keeps the client's X-Request-Id, or makes one.
+// requestID returns the client's X-Request-Id if it is valid, otherwise a new one.
 func requestID(h http.Header, now time.Time) string {
 	if values := h["X-Request-Id"]; len(values) == 1 && isRequestID(values[0]) {
 		return values[0]
@@ -18,7 +18,7 @@ func requestID(h http.Header, now time.Time) string {
 	return xid.NewWithTime(now).String()
 }
 
-// isRequestID accepts 1 to 128 letters, digits and -._~:/+=@, but nothing that holds an API key: the id is logged.
+// isRequestID accepts 1 to 128 letters, digits and -._~:/+=@. It rejects anything that contains an API key, because the ID is logged.
 func isRequestID(id string) bool {
 	if len(id) == 0 || len(id) > maxRequestID {
 		return false

@@ -22,7 +22,7 @@ func (x *exchange) write(status int, body []byte) {
 		x.Writer.WriteHeaderNow()
 		return
 	}
-	// The client may be gone.
+	// It fails if the client has disconnected.
 	_, _ = x.Writer.Write(body)
 }
 

@@ -15,7 +15,7 @@ import (
 // maxURI is the longest request target, in bytes.
 const maxURI = 8 << 10
 
-// serve makes a route's handler for Gin.
+// serve returns the Gin handler of a route.
 func (a *api) serve(r route) gin.HandlerFunc {
 	if r.deprecated != nil {
 		r.links = []string{r.deprecated.links(a.prefix)}
@@ -42,15 +42,14 @@ func (a *api) serve(r route) gin.HandlerFunc {
 	}
 }
 
-// exchanges spare each request its 1.2 kB.
+// exchanges are reused, because one has about 1 kB.
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 
-// answer handles a request in the order of precedence of the answers: 414, who calls, 429, 404 and 405 and OPTIONS,
-// 401, 410, and then what the operation itself has to say.
+// answer serves a request. The first of these that applies is the response: 414, 429, 404, 405 or OPTIONS, 401, 410, the operation's own.
 func (a *api) answer(x *exchange) error {
 	x.setRouteHeaders()
 	if len(x.Request.RequestURI) > maxURI {
-		// Nobody is asked yet who calls, so this counts as the address's.
+		// The caller is not identified yet, so the request counts for its address.
 		x.limits = addressLimits(a.takeAddress(x))
 		return codeURITooLong.err()
 	}
@@ -67,8 +66,7 @@ func (a *api) answer(x *exchange) error {
 	return x.route.handle(a, x)
 }
 
-// finish ends every exchange, also one whose handler panicked: it leaves the one event in the log and the one
-// observation in the metrics.
+// finish ends every exchange, also one whose handler panicked. It makes the log event and the observation in the metrics.
 func (a *api) finish(x *exchange) {
 	cut := false
 	if v := recover(); v != nil {
@@ -80,13 +78,13 @@ func (a *api) finish(x *exchange) {
 	*x = exchange{}
 	exchanges.Put(x)
 	if cut {
-		// The server closes the connection, so that nobody takes half an answer for a whole one.
+		// The server closes the connection, so that the client does not take a part of the response for all of it.
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// recovered answers 500 for a handler that panicked. It reports whether the connection has to be cut: because the
-// answer had begun, or because the handler asked for it with http.ErrAbortHandler.
+// recovered responds with 500 for a handler that panicked. It reports whether the connection must be closed: because the response had
+// begun, or because the handler panicked with http.ErrAbortHandler.
 func (a *api) recovered(x *exchange, v any) (cut bool) {
 	if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		return true

@@ -13,8 +13,8 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// New returns the API as a handler for an http.Server, whose DisableGeneralOptionsHandler should be set so that
-// OPTIONS * is answered here too. It returns what is wrong with the configuration.
+// New returns the API as a handler for an http.Server. Set the server's DisableGeneralOptionsHandler, so that OPTIONS * is handled
+// here too. The error names what is wrong with the configuration.
 func New(c Config) (http.Handler, error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("configure api: %w", err)
@@ -58,7 +58,7 @@ func (c Config) newPageCache() (*pagecache.Cache, error) {
 	return pagecache.New(c.ListCacheBytes, c.Metrics)
 }
 
-// CheckBaseURL says what is wrong with a base URL, in words that follow its name.
+// CheckBaseURL returns an error that says what is wrong with a base URL, to be printed after its name.
 func CheckBaseURL(s string) error {
 	_, err := parseBaseURL(s)
 	return err

@@ -29,7 +29,7 @@ subject before and after it. No entry contains a key or its digest.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
 	})
 	cmd.Flags().StringVar(&o.tenant, "tenant", "", "only changes to this `TENANT`")
-	cmdutil.CompleteFlagFrom(cmd, "tenant", f.TenantNames)
+	cmdutil.CompleteFlagFrom(cmd, "tenant", cmdutil.TenantNames(f))
 	cmdutil.LimitFlag(cmd, &o.limit, cmdutil.DefaultLimit)
 	return cmd
 }

@@ -24,7 +24,7 @@ func newCmdLift(f *cmdutil.Factory, runF func(context.Context, *liftOptions) err
 		Short:   "Lift the ban on a key",
 		Example: `  petstorectl ban lift key_9Xb2LmQ0tR7sVw1Z --reason "they fixed their loop"`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}, f.KeyIDArg(&o.id))
+	}, cmdutil.KeyIDArg(f, &o.id))
 }
 
 func runLift(ctx context.Context, o *liftOptions) error {

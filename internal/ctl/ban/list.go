@@ -26,7 +26,7 @@ func newCmdList(f *cmdutil.Factory, runF func(context.Context, *listOptions) err
 		Example: `  petstorectl ban list
   petstorectl ban list acme --all`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}, f.TenantArg(&o.tenant).Optional())
+	}, cmdutil.TenantArg(f, &o.tenant).Optional())
 	cmd.Flags().BoolVar(&o.all, "all", false, "include bans that ended or were lifted")
 	cmdutil.LimitFlag(cmd, &o.limit, cmdutil.DefaultLimit)
 	return cmd

@@ -37,7 +37,7 @@ The reason is shown to the tenant with each refusal.`,
 			}
 			return runF(cmd.Context(), o)
 		},
-	}, f.KeyIDArg(&o.id))
+	}, cmdutil.KeyIDArg(f, &o.id))
 	cmdutil.ParsedFlag(cmd, &o.duration, "for", "", "`DURATION` of the ban: 30m, 1h, 7d or 2w", cmdutil.ParseDuration, "15m", "1h", "24h", "7d")
 	return cmd
 }

@@ -20,18 +20,18 @@ type Arg struct {
 }
 
 // KeyIDArg is the argument KEY-ID.
-func (f *Factory) KeyIDArg(value *string) Arg {
-	return Arg{Name: "KEY-ID", Value: value, Complete: f.KeyIDs, Check: CheckKeyID}
+func KeyIDArg(f *Factory, value *string) Arg {
+	return Arg{Name: "KEY-ID", Value: value, Complete: KeyIDs(f), Check: CheckKeyID}
 }
 
 // TenantArg is the argument TENANT of a tenant that exists.
-func (f *Factory) TenantArg(value *string) Arg {
-	return Arg{Name: "TENANT", Value: value, Complete: f.TenantNames}
+func TenantArg(f *Factory, value *string) Arg {
+	return Arg{Name: "TENANT", Value: value, Complete: TenantNames(f)}
 }
 
 // PlanArg is the argument PLAN.
-func (f *Factory) PlanArg(value *string) Arg {
-	return Arg{Name: "PLAN", Value: value, Complete: f.PlanNames}
+func PlanArg(f *Factory, value *string) Arg {
+	return Arg{Name: "PLAN", Value: value, Complete: PlanNames(f)}
 }
 
 // Optional is the argument with its name in brackets.

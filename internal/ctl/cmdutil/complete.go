@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"petstore.example/internal/store"
 )
 
 const (
@@ -16,36 +18,40 @@ const (
 // Lister returns at most limit names that begin with the prefix.
 type Lister func(ctx context.Context, prefix string, limit int) ([]string, error)
 
-// TenantNames is a Lister.
-func (f *Factory) TenantNames(ctx context.Context, prefix string, limit int) ([]string, error) {
-	db, err := f.DB(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return db.Tenants.Names(ctx, prefix, limit)
+// TenantNames lists the names of tenants.
+func TenantNames(f *Factory) Lister {
+	return listFrom(f, func(ctx context.Context, db *store.DB, prefix string, limit int) ([]string, error) {
+		return db.Tenants.Names(ctx, prefix, limit)
+	})
 }
 
-// KeyIDs is a Lister.
-func (f *Factory) KeyIDs(ctx context.Context, prefix string, limit int) ([]string, error) {
-	db, err := f.DB(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return db.Keys.IDs(ctx, prefix, limit)
+// KeyIDs lists the IDs of keys.
+func KeyIDs(f *Factory) Lister {
+	return listFrom(f, func(ctx context.Context, db *store.DB, prefix string, limit int) ([]string, error) {
+		return db.Keys.IDs(ctx, prefix, limit)
+	})
 }
 
-// PlanNames is a Lister. It returns all plans: there are few.
-func (f *Factory) PlanNames(ctx context.Context, _ string, _ int) ([]string, error) {
-	db, err := f.DB(ctx)
-	if err != nil {
-		return nil, err
+// PlanNames lists the names of all plans: there are few.
+func PlanNames(f *Factory) Lister {
+	return listFrom(f, func(ctx context.Context, db *store.DB, _ string, _ int) ([]string, error) {
+		list, err := db.Plans.List(ctx)
+		names := make([]string, len(list))
+		for i, p := range list {
+			names[i] = p.Name
+		}
+		return names, err
+	})
+}
+
+func listFrom(f *Factory, query func(context.Context, *store.DB, string, int) ([]string, error)) Lister {
+	return func(ctx context.Context, prefix string, limit int) ([]string, error) {
+		db, err := f.DB(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return query(ctx, db, prefix, limit)
 	}
-	list, err := db.Plans.List(ctx)
-	names := make([]string, len(list))
-	for i, p := range list {
-		names[i] = p.Name
-	}
-	return names, err
 }
 
 // complete returns the names for a shell, none if the database does not answer.

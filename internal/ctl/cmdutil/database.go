@@ -26,9 +26,19 @@ type DatabaseSource struct {
 	Dev *devfile.File
 }
 
+// DatabaseFinder finds the database, and keeps its password out of messages.
+type DatabaseFinder struct {
+	// DatabaseURL is the value of --database-url.
+	DatabaseURL string
+	Getenv      func(string) string
+	WorkDir     func() (string, error)
+
+	passwords []string
+}
+
 // FindDatabase returns the database of the flag, the environment, or the dev.json nearest to the working folder, in this
 // order.
-func (f *Factory) FindDatabase() (DatabaseSource, error) {
+func (f *DatabaseFinder) FindDatabase() (DatabaseSource, error) {
 	source := DatabaseSource{URL: f.DatabaseURL, SetBy: "--database-url"}
 	if source.URL == "" {
 		source = DatabaseSource{URL: f.Getenv(databaseVariable), SetBy: databaseVariable}
@@ -48,7 +58,7 @@ func (f *Factory) FindDatabase() (DatabaseSource, error) {
 	return source, nil
 }
 
-func (f *Factory) findDevFile() (DatabaseSource, error) {
+func (f *DatabaseFinder) findDevFile() (DatabaseSource, error) {
 	dir, err := f.WorkDir()
 	if err != nil {
 		return DatabaseSource{}, nil //nolint:nilerr // A folder that was deleted has no file.
@@ -83,7 +93,7 @@ func (d DatabaseSource) Explain(err error) error {
 
 // DefaultEnvironment is the kind of deployment that new keys are for: that of PETSTORE_ENVIRONMENT, else that of the key
 // that "petstore dev" made, else live.
-func (f *Factory) DefaultEnvironment() keys.Environment {
+func (f *DatabaseFinder) DefaultEnvironment() keys.Environment {
 	switch f.Getenv("PETSTORE_ENVIRONMENT") {
 	case "staging":
 		return keys.Test
@@ -122,7 +132,7 @@ func passwordsIn(dsn string) []string {
 }
 
 // Redact removes the database passwords from a text.
-func (f *Factory) Redact(text string) string {
+func (f *DatabaseFinder) Redact(text string) string {
 	for _, password := range f.passwords {
 		if password != "" {
 			text = strings.ReplaceAll(text, password, "…")

@@ -69,11 +69,11 @@ func (f *Factory) Explain(ctx context.Context, err error, s Subject) error {
 	e := &Error{Code: d.code, Message: fill.Replace(d.message), Hint: fill.Replace(d.hint)}
 	switch d.err {
 	case plans.ErrTenantNotFound:
-		e.Message += f.suggest(ctx, s.Tenant, f.TenantNames)
+		e.Message += suggest(ctx, s.Tenant, TenantNames(f))
 	case plans.ErrPlanNotFound:
-		e.Message += f.suggest(ctx, s.Plan, f.PlanNames)
+		e.Message += suggest(ctx, s.Plan, PlanNames(f))
 	case keys.ErrKeyNotFound:
-		e.Message += f.suggest(ctx, s.Key, f.KeyIDs)
+		e.Message += suggest(ctx, s.Key, KeyIDs(f))
 	}
 	return e
 }
@@ -89,7 +89,7 @@ const (
 )
 
 // suggest looks up the names in the database. It returns nothing if that fails: the error to report is another one.
-func (f *Factory) suggest(ctx context.Context, name string, list Lister) string {
+func suggest(ctx context.Context, name string, list Lister) string {
 	ctx, cancel := context.WithTimeout(ctx, suggestTimeout)
 	defer cancel()
 	names, err := list(ctx, "", suggestNames)

@@ -19,12 +19,12 @@ func TestRedact(t *testing.T) {
 		"postgres://jo@h/db?password=s3cret&sslmode=disable", "host=h password=s3cret user=jo", "password = 's3cret' host=h",
 		"postgres://jo:s3cret@[::1/db", "postgres://jo:s3cret%zz@h/db",
 	} {
-		f := &Factory{passwords: passwordsIn(dsn)}
+		f := &DatabaseFinder{passwords: passwordsIn(dsn)}
 		if got := f.Redact("can't read " + dsn); strings.Contains(got, "s3cret") {
 			t.Errorf("%q", got)
 		}
 	}
-	f := &Factory{passwords: passwordsIn("postgres://jo:p%40ss%2Fword@h/db")}
+	f := &DatabaseFinder{passwords: passwordsIn("postgres://jo:p%40ss%2Fword@h/db")}
 	if got := f.Redact("p@ss/word p%40ss%2Fword"); got != "… …" {
 		t.Errorf("%q", got)
 	}

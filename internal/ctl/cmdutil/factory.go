@@ -18,31 +18,22 @@ import (
 type Factory struct {
 	*IOStreams
 
-	Clock   func() time.Time
-	Getenv  func(string) string
-	WorkDir func() (string, error)
+	Clock func() time.Time
 	// ConnectTimeout is how long the database may take to accept a connection.
 	ConnectTimeout time.Duration
 
 	SharedFlags
+	DatabaseFinder
 
 	db *store.DB
-	// passwords are the database passwords in use. No message may contain them.
-	passwords []string
-}
-
-// SharedFlags are the values of flags that several commands have.
-type SharedFlags struct {
-	Output      string
-	Yes         bool
-	DryRun      bool
-	Reason      string
-	DatabaseURL string
 }
 
 // NewFactory returns the Factory of a process.
 func NewFactory(s *IOStreams) *Factory {
-	return &Factory{IOStreams: s, Clock: time.Now, Getenv: os.Getenv, WorkDir: os.Getwd, ConnectTimeout: 5 * time.Second}
+	return &Factory{
+		IOStreams: s, Clock: time.Now, ConnectTimeout: 5 * time.Second,
+		DatabaseFinder: DatabaseFinder{Getenv: os.Getenv, WorkDir: os.Getwd},
+	}
 }
 
 // Now is the time to the microsecond, which is the resolution of Postgres.
@@ -57,7 +48,7 @@ func (f *Factory) DB(ctx context.Context) (*store.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db, err := f.open(ctx, source.URL)
+	db, err := open(ctx, source.URL, f.ConnectTimeout)
 	if err != nil {
 		return nil, source.Explain(err)
 	}
@@ -65,15 +56,15 @@ func (f *Factory) DB(ctx context.Context) (*store.DB, error) {
 	return db, nil
 }
 
-// open waits only for ConnectTimeout: a report may take longer than that, a connection may not.
-func (f *Factory) open(ctx context.Context, url string) (*store.DB, error) {
-	connectCtx, cancel := context.WithTimeout(ctx, f.ConnectTimeout)
+// open waits only for the timeout: a report may take longer than that, a connection may not.
+func open(ctx context.Context, url string, timeout time.Duration) (*store.DB, error) {
+	connectCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	db, err := await(connectCtx, func() (*store.DB, error) {
 		return store.Open(connectCtx, url, store.Options{MaxConns: 2})
 	})
 	if err != nil && ctx.Err() == nil && connectCtx.Err() != nil {
-		return nil, fmt.Errorf("%w: no answer within %v", store.ErrUnavailable, f.ConnectTimeout)
+		return nil, fmt.Errorf("%w: no answer within %v", store.ErrUnavailable, timeout)
 	}
 	return db, err
 }

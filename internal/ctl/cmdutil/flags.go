@@ -21,6 +21,14 @@ const (
 	MaxLimit     = 10_000
 )
 
+// SharedFlags are the values of flags that several commands have.
+type SharedFlags struct {
+	Output string
+	Yes    bool
+	DryRun bool
+	Reason string
+}
+
 // ReadCommand adds what a command needs that reads the database: its arguments, --output and --database-url.
 func (f *Factory) ReadCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
 	SetArgs(cmd, args...)
@@ -40,17 +48,17 @@ func (f *Factory) ChangeCommand(cmd *cobra.Command, args ...Arg) *cobra.Command 
 }
 
 // OutputFlag adds --output.
-func (f *Factory) OutputFlag(cmd *cobra.Command) {
+func (f *SharedFlags) OutputFlag(cmd *cobra.Command) {
 	EnumFlag(cmd, &f.Output, "output", "o", "output `FORMAT`: table, json or csv", "table", "json", "csv")
 }
 
 // DryRunFlag adds --dry-run.
-func (f *Factory) DryRunFlag(cmd *cobra.Command) {
+func (f *SharedFlags) DryRunFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "show the result of the change without making it")
 }
 
 // YesFlag adds --yes, for a command that calls Confirm.
-func (f *Factory) YesFlag(cmd *cobra.Command) {
+func (f *SharedFlags) YesFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.Yes, "yes", false, "skip the confirmation")
 }
 

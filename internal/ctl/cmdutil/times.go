@@ -48,7 +48,7 @@ func ParseDuration(text string) (time.Duration, error) {
 }
 
 // ParseExpiry reads when a key expires: a duration from now, a UTC date or an RFC 3339 time; "" for never.
-func (f *Factory) ParseExpiry(text string) (time.Time, error) {
+func ParseExpiry(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -61,7 +61,7 @@ func (f *Factory) ParseExpiry(text string) (time.Time, error) {
 	if errors.Is(err, errDuration) {
 		return time.Time{}, fmt.Errorf("%w, a date such as 2027-01-01 or a time such as 2027-01-01T12:00:00Z", err)
 	}
-	return f.Now().Add(duration), err
+	return now.Add(duration), err
 }
 
 // Period is a period of whole UTC days: its first instant and the first instant after it.
@@ -73,7 +73,7 @@ func (p Period) Days() string {
 }
 
 // MonthFlag adds --month. The default is the current UTC month.
-func (f *Factory) MonthFlag(cmd *cobra.Command, month *Period) {
+func MonthFlag(cmd *cobra.Command, f *Factory, month *Period) {
 	now := f.Now()
 	*month = monthFrom(time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC))
 	ParsedFlag(cmd, month, "month", "", "UTC `MONTH` such as 2026-11 (default: this month)", func(text string) (Period, error) {
@@ -95,7 +95,7 @@ type PeriodFlags struct {
 
 // Add adds the flags.
 func (p *PeriodFlags) Add(cmd *cobra.Command, f *Factory) {
-	f.MonthFlag(cmd, &p.month)
+	MonthFlag(cmd, f, &p.month)
 	p.to = f.Now().Truncate(day)
 	ParsedFlag(cmd, &p.from, "from", "", "first `DAY`, such as 2026-11-01, instead of a month", parseDay)
 	ParsedFlag(cmd, &p.to, "to", "", "last `DAY` (default: today)", parseDay)

@@ -37,7 +37,7 @@ limited to 50 of the 300 requests per minute. It does not raise the quota.`,
 			}
 			return runF(cmd.Context(), o)
 		},
-	}, f.KeyIDArg(&o.id))
+	}, cmdutil.KeyIDArg(f, &o.id))
 	cmd.Flags().StringVar(&flags.name, "name", "", "what the key is for: `TEXT`, empty to remove it")
 	cmdutil.CompleteFlag(cmd, "name")
 	limitFlag(cmd, &flags.perMinute)

@@ -36,10 +36,11 @@ of deployment set by PETSTORE_ENVIRONMENT or .petstore/dev.json, else live.`,
   petstorectl key issue acme --name import --per-minute 50
   petstorectl key issue acme -o json | jq -r .key`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}, f.TenantArg(&o.tenant))
+	}, cmdutil.TenantArg(f, &o.tenant))
 	cmd.Flags().StringVar(&o.name, "name", "", "what the key is for: `TEXT` of at most 100 characters")
 	cmdutil.CompleteFlag(cmd, "name")
-	cmdutil.ParsedFlag(cmd, &o.expires, "expires", "", "`TIME` of expiry: 90d, 2027-01-01 (UTC) or RFC 3339", f.ParseExpiry)
+	cmdutil.ParsedFlag(cmd, &o.expires, "expires", "", "`TIME` of expiry: 90d, 2027-01-01 (UTC) or RFC 3339",
+		func(text string) (time.Time, error) { return cmdutil.ParseExpiry(text, f.Now()) })
 	cmdutil.EnumFlag(cmd, &o.environment, "environment", "", "`KIND` of deployment: live or test", keys.Live, keys.Test)
 	limitFlag(cmd, &o.perMinute)
 	return cmd

@@ -28,7 +28,7 @@ func newCmdList(f *cmdutil.Factory, runF func(context.Context, *listOptions) err
 		Example: `  petstorectl key list acme
   petstorectl key list acme -o json | jq -r '.[] | select(.status == "active") | .id'`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}, f.TenantArg(&o.tenant).Optional())
+	}, cmdutil.TenantArg(f, &o.tenant).Optional())
 	cmdutil.LimitFlag(cmd, &o.limit, cmdutil.DefaultLimit)
 	return cmd
 }

@@ -33,7 +33,7 @@ The command asks for confirmation; scripts need --yes.`,
 			}
 			return runF(cmd.Context(), o)
 		},
-	}, f.KeyIDArg(&o.id))
+	}, cmdutil.KeyIDArg(f, &o.id))
 	f.YesFlag(cmd)
 	return cmd
 }

@@ -42,7 +42,7 @@ once: the command asks for confirmation, and scripts need --yes.`,
 			}
 			return runF(cmd.Context(), o)
 		},
-	}, f.KeyIDArg(&o.id))
+	}, cmdutil.KeyIDArg(f, &o.id))
 	cmdutil.ParsedFlag(cmd, &o.rotation.GracePeriod, "grace-period", "",
 		"`DURATION` that the old key stays valid: 0 to 7d\n(default 24h)", parseGracePeriod, "0", "1h", "24h", "7d")
 	cmdutil.ParsedFlag(cmd, &o.rotation.ExpiresAt, "expires", "",
@@ -54,7 +54,7 @@ once: the command asks for confirmation, and scripts need --yes.`,
 			case "never":
 				return &time.Time{}, nil
 			}
-			at, err := f.ParseExpiry(text)
+			at, err := cmdutil.ParseExpiry(text, f.Now())
 			return &at, err
 		}, "never")
 	f.YesFlag(cmd)

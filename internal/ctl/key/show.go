@@ -22,7 +22,7 @@ func newCmdShow(f *cmdutil.Factory, runF func(context.Context, *showOptions) err
 		Short:   "Show a key and its ban",
 		Example: `  petstorectl key show key_9Xb2LmQ0tR7sVw1Z`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}, f.KeyIDArg(&o.id))
+	}, cmdutil.KeyIDArg(f, &o.id))
 }
 
 func runShow(ctx context.Context, o *showOptions) error {

@@ -41,7 +41,7 @@ another plan is assigned.`,
 			}
 			return runF(cmd.Context(), o)
 		},
-	}, f.TenantArg(&o.tenant), f.PlanArg(&o.plan))
+	}, cmdutil.TenantArg(f, &o.tenant), cmdutil.PlanArg(f, &o.plan))
 	quota.Add(cmd)
 	return cmd
 }

@@ -24,7 +24,7 @@ func newCmdShow(f *cmdutil.Factory, runF func(context.Context, *showOptions) err
 		Short:   "Show a plan and its number of tenants",
 		Example: `  petstorectl plan show pro`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}, f.PlanArg(&o.name))
+	}, cmdutil.PlanArg(f, &o.name))
 }
 
 // Details is a plan with its number of tenants.

@@ -50,7 +50,7 @@ Requests that were refused are replayed too.`,
 			}
 			return runF(cmd.Context(), o)
 		},
-	}, f.TenantArg(&o.tenant), f.PlanArg(&o.plan))
+	}, cmdutil.TenantArg(f, &o.tenant), cmdutil.PlanArg(f, &o.plan))
 	quota.Add(cmd)
 	period.Add(cmd, f)
 	return cmd

@@ -43,7 +43,7 @@ The enterprise plan requires a quota: --per-minute and --per-day.`,
 		},
 	}, cmdutil.Arg{Name: "NAME", Value: &o.name})
 	cmd.Flags().StringVar(&o.plan, "plan", "", "the tenant's `PLAN`: free, pro, business or enterprise")
-	cmdutil.CompleteFlagFrom(cmd, "plan", f.PlanNames)
+	cmdutil.CompleteFlagFrom(cmd, "plan", cmdutil.PlanNames(f))
 	quota.Add(cmd)
 	return cmd
 }

@@ -24,7 +24,7 @@ func newCmdResume(f *cmdutil.Factory, runF func(context.Context, *resumeOptions)
 		Short:   "Resume a suspended tenant",
 		Example: `  petstorectl tenant resume acme --reason "paid"`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}, f.TenantArg(&o.name))
+	}, cmdutil.TenantArg(f, &o.name))
 }
 
 func runResume(ctx context.Context, o *resumeOptions) error {

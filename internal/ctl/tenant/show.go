@@ -24,7 +24,7 @@ func newCmdShow(f *cmdutil.Factory, runF func(context.Context, *showOptions) err
 		Short:   "Show a tenant and its number of active keys",
 		Example: `  petstorectl tenant show acme`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}, f.TenantArg(&o.name))
+	}, cmdutil.TenantArg(f, &o.name))
 }
 
 // Details is a tenant with its number of active keys.

@@ -34,7 +34,7 @@ The command asks for confirmation; scripts need --yes.`,
 			}
 			return runF(cmd.Context(), o)
 		},
-	}, f.TenantArg(&o.name))
+	}, cmdutil.TenantArg(f, &o.name))
 	f.YesFlag(cmd)
 	return cmd
 }

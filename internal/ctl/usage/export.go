@@ -33,7 +33,7 @@ tenant, should there be any, has a row without times and quota.`,
   petstorectl usage export --month 2026-11 -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
 	})
-	f.MonthFlag(cmd, &o.month)
+	cmdutil.MonthFlag(cmd, f, &o.month)
 	return cmd
 }
 

@@ -32,8 +32,8 @@ time of the request: a tenant that changed plans has a row for each of them.`,
   petstorectl usage show --month 2026-11 --by plan -o csv
   petstorectl usage show acme --by day`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}, f.TenantArg(&o.tenant).Optional())
-	f.MonthFlag(cmd, &o.month)
+	}, cmdutil.TenantArg(f, &o.tenant).Optional())
+	cmdutil.MonthFlag(cmd, f, &o.month)
 	cmdutil.EnumFlag(cmd, &o.grouping, "by", "", "`GROUP` the rows by tenant, plan, key, day or hour",
 		store.ByTenant, store.ByPlan, store.ByKey, store.ByDay, store.ByHour)
 	cmdutil.LimitFlag(cmd, &o.limit, showLimit)

@@ -45,7 +45,7 @@ minute are in Redis or in the servers, not in the database.`,
   petstorectl why d4s6v8qk3m5t0b2n7c1g -o json | jq -r .verdict
   petstorectl why - < found-in-a-log.txt`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
-	}, cmdutil.Arg{Name: "KEY-ID, REQUEST-ID or -", Value: &o.subject, Complete: f.KeyIDs, Check: cmdutil.CheckKeyID})
+	}, cmdutil.Arg{Name: "KEY-ID, REQUEST-ID or -", Value: &o.subject, Complete: cmdutil.KeyIDs(f), Check: cmdutil.CheckKeyID})
 	cmdutil.LimitFlag(cmd, &o.limit, defaultLimit)
 	return cmd
 }

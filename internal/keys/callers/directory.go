@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -54,21 +53,6 @@ type Directory struct {
 
 	loads  singleflight.Group
 	health storeHealth
-}
-
-// entry is a cached caller or, without a tenant, a digest of no key. What a look-up reads comes first, to be
-// in few lines of the processor's cache.
-type entry struct {
-	digest keys.Digest
-	// version is that of the feed before the entry was loaded, or a later one at which it was still good.
-	version atomic.Uint64
-	// used belongs to clockCache.
-	used atomic.Bool
-	// timeless: the key is good at any time until it changes, so a look-up need not ask for the time.
-	timeless bool
-	keys.Caller
-	// loadedAt is in Unix nanoseconds.
-	loadedAt int64
 }
 
 // NewDirectory returns an empty directory for that environment. Its change feed is lost until FeedRestored is
@@ -140,6 +124,41 @@ func (d *Directory) serveStale(e *entry, now time.Time) bool {
 	lost := d.feed.lostSince.Load()
 	return lost != 0 && now.UnixNano()-lost <= int64(staleTTL) && d.feed.unchanged(e)
 }
+
+// KeyChanged drops the key with that digest.
+func (d *Directory) KeyChanged(digest keys.Digest) {
+	d.feed.change(func(uint64) {
+		d.callers.remove(&digest)
+		d.unknown.remove(&digest)
+	})
+}
+
+// TenantChanged drops all keys of the tenant.
+func (d *Directory) TenantChanged(tenantID int64) {
+	d.feed.change(func(version uint64) { d.feed.tenants.Store(tenantID, version) })
+}
+
+// AllChanged drops everything.
+func (d *Directory) AllChanged() {
+	d.feed.change(func(version uint64) {
+		d.feed.all.Store(version)
+		d.feed.tenants.Clear()
+		d.tenants.Clear()
+	})
+}
+
+// FeedLost says that changes since that instant may not have arrived.
+func (d *Directory) FeedLost(since time.Time) { d.feed.lostSince.CompareAndSwap(0, since.UnixNano()) }
+
+// FeedRestored says that changes arrive again. Those of the meantime did not, so everything is dropped.
+func (d *Directory) FeedRestored() {
+	d.AllChanged()
+	d.health.failedAt.Store(0)
+	d.feed.lostSince.Store(0)
+}
+
+// FeedHealthy reports whether changes arrive.
+func (d *Directory) FeedHealthy() bool { return d.feed.lostSince.Load() == 0 }
 
 // Len returns how many callers are cached.
 func (d *Directory) Len() int { return int(d.callers.count.Load()) }

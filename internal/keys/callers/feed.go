@@ -3,9 +3,6 @@ package callers
 import (
 	"sync"
 	"sync/atomic"
-	"time"
-
-	"petstore.example/internal/keys"
 )
 
 // feed numbers the changes of which the database tells. An entry whose version is that of the feed is good.
@@ -49,38 +46,3 @@ func (f *feed) change(note func(version uint64)) {
 	note(version)
 	f.version.Store(version)
 }
-
-// KeyChanged drops the key with that digest.
-func (d *Directory) KeyChanged(digest keys.Digest) {
-	d.feed.change(func(uint64) {
-		d.callers.remove(&digest)
-		d.unknown.remove(&digest)
-	})
-}
-
-// TenantChanged drops all keys of the tenant.
-func (d *Directory) TenantChanged(tenantID int64) {
-	d.feed.change(func(version uint64) { d.feed.tenants.Store(tenantID, version) })
-}
-
-// AllChanged drops everything.
-func (d *Directory) AllChanged() {
-	d.feed.change(func(version uint64) {
-		d.feed.all.Store(version)
-		d.feed.tenants.Clear()
-		d.tenants.Clear()
-	})
-}
-
-// FeedLost says that changes since that instant may not have arrived.
-func (d *Directory) FeedLost(since time.Time) { d.feed.lostSince.CompareAndSwap(0, since.UnixNano()) }
-
-// FeedRestored says that changes arrive again. Those of the meantime did not, so everything is dropped.
-func (d *Directory) FeedRestored() {
-	d.AllChanged()
-	d.health.failedAt.Store(0)
-	d.feed.lostSince.Store(0)
-}
-
-// FeedHealthy reports whether changes arrive.
-func (d *Directory) FeedHealthy() bool { return d.feed.lostSince.Load() == 0 }

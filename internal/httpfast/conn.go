@@ -13,13 +13,13 @@ type Conn struct {
 
 	listener *Listener
 
-	// base is the context of what the connection's requests have in common.
+	// base is the parent of the contexts of the connection's requests.
 	base context.Context
 	from string
 	// room is the length of net/http's buffer, phase what it does.
 	room  int
 	phase atomic.Int32
-	// state is open but while a plain request is served.
+	// state is open, except while a fast request is served.
 	state atomic.Int32
 }
 
@@ -27,15 +27,15 @@ type Conn struct {
 const (
 	open int32 = iota
 	serving
-	// closing is a connection that was closed while it served, and is open until that is done.
+	// closing is a connection that was closed while it served a request. It stays open until the response is sent.
 	closing
 	closed
 )
 
-// leave ends the state of serving, and reports whether the connection was closed meanwhile.
+// leave ends the state serving, and reports whether the connection was closed meanwhile.
 func (c *Conn) leave() bool { return c.state.Swap(open) == closing }
 
-// remote is the client's address and port.
+// remote returns the client's address and port.
 func (c *Conn) remote() string {
 	if c.from == "" {
 		c.from = c.RemoteAddr().String()
@@ -43,8 +43,8 @@ func (c *Conn) remote() string {
 	return c.from
 }
 
-// Close implements net.Conn. A connection that serves a plain request, which only a server that ends can mean to close, is closed when the
-// request is answered.
+// Close implements net.Conn. While a fast request is served, only a server that shuts down closes its connection. Then it is closed
+// after the response.
 func (c *Conn) Close() error {
 	for {
 		switch state := c.state.Load(); {
@@ -57,7 +57,7 @@ func (c *Conn) Close() error {
 	}
 }
 
-// CloseWrite implements what net/http looks for when it ends a connection whose client still sends.
+// CloseWrite is what net/http calls when it ends a connection whose client still sends.
 func (c *Conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

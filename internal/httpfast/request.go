@@ -8,24 +8,23 @@ import (
 	"strings"
 )
 
-// mostLines is how many header lines a plain request may have.
-const mostLines = 32
+// maxLines is how many header lines a fast request may have.
+const maxLines = 32
 
-// plain is a request of the kind that nearly all are: GET or HEAD without a body, whole in one read, with nothing in it that needs
-// thought. It is read strictly: what is unusual in any way, or wrong, is not plain, and left to net/http. What is plain reads here
-// as it does there (FuzzFastRequest).
+// fastRequest is a request of the most usual kind: GET or HEAD without a body, whole in one read. It is read strictly: whatever is
+// unusual or wrong is not fast and is left to net/http. What is fast reads here as it does there (FuzzFastRequest).
 type fastRequest struct {
 	method, target, host string
 
 	url    url.URL
 	header http.Header
-	values [mostLines]string
+	values [maxLines]string
 	lines  int
 
 	request http.Request
 }
 
-// forHandler returns the request as net/http would have it, but for its context.
+// forHandler returns the request as net/http would, except for its context.
 func (r *fastRequest) forHandler(c *Conn) *http.Request {
 	r.request = http.Request{
 		Method: r.method, URL: &r.url, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -34,8 +33,8 @@ func (r *fastRequest) forHandler(c *Conn) *http.Request {
 	return &r.request
 }
 
-// read reads the request that b begins with, and returns how many bytes it has. It returns false for a request that is not
-// plain. Its strings share one copy of its head.
+// read reads the request that b begins with, and returns its length. It returns false if the request is not fast. The request's strings
+// share one copy of its head.
 func (r *fastRequest) read(b []byte) (length int, ok bool) {
 	if !bytes.HasPrefix(b, []byte("GET /")) && !bytes.HasPrefix(b, []byte("HEAD /")) {
 		return 0, false
@@ -59,7 +58,7 @@ func (r *fastRequest) read(b []byte) (length int, ok bool) {
 	return length, r.host != ""
 }
 
-// readLine reads the request line. A path of which any letter could stand for another is not plain.
+// readLine reads the request line. A path with percent-encoding is not fast.
 func (r *fastRequest) readLine(line string) bool {
 	method, rest, _ := strings.Cut(line, " ")
 	target, ok := strings.CutSuffix(rest, " HTTP/1.1")
@@ -74,7 +73,7 @@ func (r *fastRequest) readLine(line string) bool {
 	return true
 }
 
-// readField reads a header line. A name that says something of the connection or of a body, or that comes twice, is not plain.
+// readField reads a header line. A header about the connection or a body is not fast, and neither is one that occurs twice.
 func (r *fastRequest) readField(line string) bool {
 	name, value, ok := strings.Cut(line, ":")
 	value = strings.Trim(value, " \t")
@@ -96,7 +95,7 @@ func (r *fastRequest) readField(line string) bool {
 	case "Content-Length", "Transfer-Encoding", "Trailer", "Te", "Expect", "Upgrade", "Http2-Settings", "Keep-Alive", "Proxy-Connection", "Pragma":
 		return false
 	}
-	if _, twice := r.header[name]; twice || r.lines == mostLines {
+	if _, twice := r.header[name]; twice || r.lines == maxLines {
 		return false
 	}
 	r.values[r.lines] = value
@@ -105,7 +104,7 @@ func (r *fastRequest) readField(line string) bool {
 	return true
 }
 
-// What a byte of a plain request may be part of.
+// What a byte of a fast request may be part of.
 const (
 	inPath = 1 << iota
 	inQuery
@@ -114,7 +113,7 @@ const (
 	inHost
 )
 
-// parts says for each byte what it may be part of. All of it is printable ASCII.
+// parts holds for each byte what it may be part of. All of it is printable ASCII.
 var parts = func() (t [256]uint8) {
 	for c := byte(' '); c <= '~'; c++ {
 		t[c] |= inValue

@@ -9,6 +9,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/callers"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 )
 
@@ -18,12 +19,12 @@ const MaxAllocations = 4
 // Gate is a directory with one caller, and a limiter.
 type Gate struct {
 	directory *callers.Directory
-	limiter   plans.Limiter
+	limiter   limits.Limiter
 	key       string
 }
 
 // NewGate returns a gate whose caller is already in the directory, as after a first request.
-func NewGate(l plans.Limiter) (*Gate, error) {
+func NewGate(l limits.Limiter) (*Gate, error) {
 	token, err := keys.NewToken(keys.Live)
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (g *Gate) Admit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	claim := plans.Claim{TenantID: caller.Tenant.ID, KeyID: caller.KeyID, Quota: caller.Tenant.Quota}
+	claim := limits.Claim{TenantID: caller.Tenant.ID, KeyID: caller.KeyID, Quota: caller.Tenant.Quota}
 	if !g.limiter.Take(ctx, claim, time.Now()).Admitted {
 		return errors.New("the request was refused")
 	}

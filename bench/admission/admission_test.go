@@ -4,12 +4,12 @@ import (
 	"testing"
 
 	"petstore.example/bench/admission"
-	"petstore.example/internal/plans"
+	"petstore.example/internal/limits"
 )
 
 func gate(tb testing.TB) *admission.Gate {
 	tb.Helper()
-	g, err := admission.NewGate(plans.NewMemory())
+	g, err := admission.NewGate(limits.NewMemory())
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"petstore.example/bench/limits"
+	"petstore.example/bench/limitcluster"
 	"petstore.example/bench/report"
-	"petstore.example/internal/plans"
+	"petstore.example/internal/limits"
 )
 
 // setting is a limiter and how to measure it.
@@ -24,11 +24,11 @@ type setting struct {
 
 // Measure measures admission in memory, and with Redis for one caller and for 16 concurrent ones.
 func Measure(ctx context.Context, redisURL string) ([]report.Admission, error) {
-	memory, err := measure(ctx, plans.NewMemory(), setting{"memory", 50 * time.Microsecond, 1, 200_000})
+	memory, err := measure(ctx, limits.NewMemory(), setting{"memory", 50 * time.Microsecond, 1, 200_000})
 	if err != nil {
 		return nil, err
 	}
-	shared, leave, err := limits.NewCluster(redisURL).Join(ctx)
+	shared, leave, err := limitcluster.New(redisURL).Join(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func Measure(ctx context.Context, redisURL string) ([]report.Admission, error) {
 	return []report.Admission{memory, alone, together}, err
 }
 
-func measure(ctx context.Context, l plans.Limiter, s setting) (a report.Admission, err error) {
+func measure(ctx context.Context, l limits.Limiter, s setting) (a report.Admission, err error) {
 	g, err := NewGate(l)
 	if err != nil {
 		return a, fmt.Errorf("admission in %s: %w", s.name, err)

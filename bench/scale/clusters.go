@@ -13,8 +13,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
-	"petstore.example/bench/limits"
+	"petstore.example/bench/limitcluster"
 	"petstore.example/bench/servers"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 )
 
@@ -74,8 +75,8 @@ func decide(ctx context.Context, url string, n, callers int) (w work, err error)
 	if err := client.FlushAll(ctx).Err(); err != nil {
 		return w, err
 	}
-	cluster := limits.NewCluster(url)
-	members := make([]plans.Limiter, n)
+	cluster := limitcluster.New(url)
+	members := make([]limits.Limiter, n)
 	for i := range members {
 		l, leave, err := cluster.Join(ctx)
 		if err != nil {
@@ -103,7 +104,7 @@ func decide(ctx context.Context, url string, n, callers int) (w work, err error)
 }
 
 // takeContinuously returns how many requests were admitted.
-func takeContinuously(ctx context.Context, members []plans.Limiter, callers int, d time.Duration) (float64, error) {
+func takeContinuously(ctx context.Context, members []limits.Limiter, callers int, d time.Duration) (float64, error) {
 	end := time.Now().Add(d)
 	var admitted atomic.Int64
 	all, ctx := errgroup.WithContext(ctx)
@@ -111,7 +112,7 @@ func takeContinuously(ctx context.Context, members []plans.Limiter, callers int,
 		all.Go(func() error {
 			l, n := members[i%len(members)], int64(0)
 			for now := time.Now(); now.Before(end); now = time.Now() {
-				claim := plans.Claim{TenantID: (int64(i)+n)%clusterTenants + 1, Quota: plans.Quota{PerMinute: 1e12, PerDay: 1e15}}
+				claim := limits.Claim{TenantID: (int64(i)+n)%clusterTenants + 1, Quota: plans.Quota{PerMinute: 1e12, PerDay: 1e15}}
 				if d := l.Take(ctx, claim, now); !d.Admitted {
 					return fmt.Errorf("a request was refused: %+v", d)
 				}

@@ -22,7 +22,7 @@ const readyTimeout = time.Second
 type health struct {
 	db        *store.DB
 	directory *callers.Directory
-	limits    *limits
+	limiter   *rateLimiter
 	stopping  atomic.Bool
 }
 
@@ -38,7 +38,7 @@ type readiness struct {
 func (h *health) readiness(ctx context.Context) readiness {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	r := readiness{Status: "ready", Database: "up", Redis: h.limits.state(), ChangeFeed: "up"}
+	r := readiness{Status: "ready", Database: "up", Redis: h.limiter.state(), ChangeFeed: "up"}
 	if !h.directory.FeedHealthy() {
 		r.Status, r.ChangeFeed = "degraded", "down"
 	}
@@ -76,7 +76,7 @@ func (h *health) register(r prometheus.Registerer) {
 		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 	}
 	gauge("petstore_limits_degraded", "1 if Redis is configured but limits are enforced without it.", func() float64 {
-		return oneIf(h.limits.state() == "down")
+		return oneIf(h.limiter.state() == "down")
 	})
 	gauge("petstore_change_feed_up", "1 if this server is notified of changes to keys, tenants, plans and bans.", func() float64 {
 		return oneIf(h.directory.FeedHealthy())

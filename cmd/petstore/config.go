@@ -15,7 +15,7 @@ import (
 
 	"petstore.example/internal/api"
 	"petstore.example/internal/keys"
-	"petstore.example/internal/plans"
+	"petstore.example/internal/limits/redisbackend"
 	"petstore.example/internal/store"
 )
 
@@ -93,7 +93,7 @@ func (c *config) check(p *problems) {
 		p.add("PETSTORE_DATABASE_URL: %v", err)
 	}
 	if c.RedisURL != "" {
-		if err := plans.CheckRedisURL(string(c.RedisURL)); err != nil {
+		if err := redisbackend.CheckURL(string(c.RedisURL)); err != nil {
 			p.add("PETSTORE_REDIS_URL: %v", err)
 		}
 	}

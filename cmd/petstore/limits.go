@@ -14,36 +14,39 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/keys/strikes"
-	"petstore.example/internal/plans"
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/distributed"
+	"petstore.example/internal/limits/redisbackend"
 	"petstore.example/internal/store"
 )
 
 const seedTimeout = time.Minute
 
-// limits is the limiter and what it counts in: Redis if one is configured, otherwise this process's memory.
-type limits struct {
-	plans.Limiter
+// rateLimiter is the limiter and what it counts in: Redis if one is configured, otherwise this process's memory.
+type rateLimiter struct {
+	limits.Limiter
 	freshness.Invalidator
-	redis  *plans.Redis
+	redis  *distributed.Limiter
 	client redis.UniversalClient
 }
 
-func openLimits(ctx context.Context, cfg config, db *store.DB, cluster *member, log zerolog.Logger) (*limits, error) {
+func openLimiter(ctx context.Context, cfg config, db *store.DB, cluster *member, log zerolog.Logger) (*rateLimiter, error) {
 	if cfg.RedisURL == "" {
 		stamps := freshness.NewMemory(cluster.sole)
 		memory, err := seededMemory(ctx, string(cfg.DatabaseURL), stamps)
-		return &limits{Limiter: memory, Invalidator: stamps}, err
+		return &rateLimiter{Limiter: memory, Invalidator: stamps}, err
 	}
-	client, err := plans.NewRedisClient(string(cfg.RedisURL), cfg.RedisTimeout)
+	client, err := redisbackend.NewClient(string(cfg.RedisURL), cfg.RedisTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("PETSTORE_REDIS_URL: %w", err)
 	}
-	shared := plans.NewRedis(client, plans.RedisOptions{Cluster: cluster, Counters: db.Counters, Log: log, Timeout: cfg.RedisTimeout})
-	return &limits{Limiter: shared, Invalidator: shared, redis: shared, client: client}, nil
+	shared := distributed.New(redisbackend.New(client), distributed.Options{Cluster: cluster, Counters: db.Counters, Log: log, Timeout: cfg.RedisTimeout})
+	shared.Start()
+	return &rateLimiter{Limiter: shared, Invalidator: shared.Invalidator(), redis: shared, client: client}, nil
 }
 
 // strikes counts strikes in the same place as the limits. This server enforces a new ban at once.
-func (l *limits) strikes(db *store.DB, directory *callers.Directory, log zerolog.Logger) *strikes.Counter {
+func (l *rateLimiter) strikes(db *store.DB, directory *callers.Directory, log zerolog.Logger) *strikes.Counter {
 	o := strikes.Options{Bans: db.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: log}
 	if l.redis != nil {
 		o.OpenShared = func() (limiter.Store, error) {
@@ -54,26 +57,26 @@ func (l *limits) strikes(db *store.DB, directory *callers.Directory, log zerolog
 }
 
 // seededMemory returns an in-memory limiter that starts with the recorded usage of the current day.
-func seededMemory(ctx context.Context, databaseURL string, stamps *freshness.Memory) (*plans.Memory, error) {
+func seededMemory(ctx context.Context, databaseURL string, stamps *freshness.Memory) (*limits.Memory, error) {
 	// The sum over many keys takes longer than the timeout for requests.
 	db, err := store.Open(ctx, databaseURL, store.Options{AsAPI: true, MaxConns: 1, Timeout: seedTimeout})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = db.Close() }()
-	memory, now := plans.NewMemory(plans.WithStamps(stamps)), time.Now()
-	used, err := db.Usage.AdmittedOn(ctx, plans.DayAt(now))
+	memory, now := limits.NewMemory(limits.WithStamps(stamps)), time.Now()
+	used, err := db.Usage.AdmittedOn(ctx, limits.DayAt(now))
 	if err != nil {
 		return nil, fmt.Errorf("read today's usage: %w", err)
 	}
 	for tenantID, n := range used {
-		memory.Seed(tenantID, plans.DayAt(now), n)
+		memory.Seed(tenantID, limits.DayAt(now), n)
 	}
 	return memory, nil
 }
 
 // state returns none if no Redis is configured, up if Redis decides over limits, and otherwise down.
-func (l *limits) state() string {
+func (l *rateLimiter) state() string {
 	if l.redis == nil {
 		return "none"
 	}
@@ -84,7 +87,7 @@ func (l *limits) state() string {
 }
 
 // Close stops the limiter and closes its Redis connections. It writes nothing: usage reported at the end of a term is in Postgres.
-func (l *limits) Close() error {
+func (l *rateLimiter) Close() error {
 	if l.redis == nil {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 
 	"petstore.example/internal/api"
 	"petstore.example/internal/keys/callers"
-	"petstore.example/internal/plans"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/migrate"
 )
@@ -51,25 +51,25 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	stopPruning := startPruning(db, log)
 	defer stopPruning()
 
-	limits, err := openLimits(ctx, cfg, db, cluster, log)
+	limiter, err := openLimiter(ctx, cfg, db, cluster, log)
 	if err != nil {
 		return err
 	}
-	defer logError(log, "close limits", limits.Close)
+	defer logError(log, "close limits", limiter.Close)
 	cluster.join(ctx)
 
-	strikes := limits.strikes(db, directory, log)
+	strikes := limiter.strikes(db, directory, log)
 	defer strikes.Close()
-	addresses := plans.NewAddresses(cfg.AddressLimit)
+	addresses := limits.NewAddresses(cfg.AddressLimit)
 
 	registry := newRegistry()
-	health := &health{db: db, directory: directory, limits: limits}
+	health := &health{db: db, directory: directory, limiter: limiter}
 	health.register(registry)
 
 	handler, err := api.New(api.Config{
-		Directory: directory, Limiter: limits.Limiter, Addresses: addresses, Strikes: strikes, Meter: meter, Refusals: refusals,
+		Directory: directory, Limiter: limiter.Limiter, Addresses: addresses, Strikes: strikes, Meter: meter, Refusals: refusals,
 		Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
-		Invalidator: limits.Invalidator, ListCacheBytes: cfg.ListCacheBytes,
+		Invalidator: limiter.Invalidator, ListCacheBytes: cfg.ListCacheBytes,
 		BaseURL: cfg.BaseURL, TrustedProxies: cfg.TrustedProxies, Log: log, Metrics: registry,
 	})
 	if err != nil {

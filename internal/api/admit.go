@@ -10,7 +10,7 @@ import (
 	"github.com/ulule/limiter/v3"
 
 	"petstore.example/internal/keys"
-	"petstore.example/internal/plans"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/usage"
 )
 
@@ -56,8 +56,8 @@ func (a *api) admit(x *exchange) error {
 }
 
 // claim returns what one request of the caller takes from its limits.
-func claim(c *keys.Caller) plans.Claim {
-	return plans.Claim{TenantID: c.Tenant.ID, KeyID: c.KeyID, Quota: c.Tenant.Quota, KeyPerMinute: c.PerMinute}
+func claim(c *keys.Caller) limits.Claim {
+	return limits.Claim{TenantID: c.Tenant.ID, KeyID: c.KeyID, Quota: c.Tenant.Quota, KeyPerMinute: c.PerMinute}
 }
 
 // refund returns a counted request to its tenant, because it ended in 5xx.
@@ -95,7 +95,7 @@ func (a *api) refuseOverLimit(x *exchange) error {
 	default:
 		a.Strikes.Refused(x.Request.Context(), c, x.now)
 	}
-	refused := overLimit(c, w, degraded, plans.RetryAfter(w.Reset, x.now))
+	refused := overLimit(c, w, degraded, limits.RetryAfter(w.Reset, x.now))
 	a.keepRefusal(x, usage.Refusal{Code: refused.code.name, Window: string(w.Name), Limit: w.Limit, Reset: w.Reset, Partial: degraded != ""})
 	return refused
 }
@@ -107,7 +107,7 @@ func (a *api) refuseBanned(x *exchange, ban *keys.Ban) error {
 	reset := ban.EndsAt.Add(time.Second - 1).Unix()
 	x.limits = bannedLimits(c, reset)
 	a.keepRefusal(x, usage.Refusal{Code: codeKeyBanned.name, Reset: reset})
-	return banned(ban, reset, plans.RetryAfter(reset, x.now))
+	return banned(ban, reset, limits.RetryAfter(reset, x.now))
 }
 
 // keepRefusal records a refusal for support. r says what refused; keepRefusal adds the caller and the request.
@@ -129,7 +129,7 @@ func (a *api) admitAddress(x *exchange) error {
 	if !b.Reached {
 		return nil
 	}
-	return addressOverLimit(b.Limit, plans.RetryAfter(b.Reset, x.now))
+	return addressOverLimit(b.Limit, limits.RetryAfter(b.Reset, x.now))
 }
 
 // takeAddress counts the request in the bucket of the client's address.

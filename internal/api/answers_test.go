@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 )
 
@@ -213,7 +214,7 @@ func quota(q plans.Quota) func(*testing.T, *fixture, *http.Request) {
 	return func(t *testing.T, w *fixture, _ *http.Request) {
 		w.setPlan(t, plans.Free, q)
 		for range min(q.PerMinute, q.PerDay) {
-			w.limiter.Take(t.Context(), plans.Claim{TenantID: 1, Quota: q}, at)
+			w.limiter.Take(t.Context(), limits.Claim{TenantID: 1, Quota: q}, at)
 		}
 	}
 }

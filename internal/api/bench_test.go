@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
 )
@@ -39,7 +40,7 @@ func measuredRequest(
 			c.Log = zerolog.Nop()
 		}
 		c.Clock = func() time.Time { return at }
-		c.Addresses = plans.NewAddresses(math.MaxInt64)
+		c.Addresses = limits.NewAddresses(math.MaxInt64)
 		c.Strikes = noStrikes{}
 		c.Refusals = usage.NewRefusals(nil, usage.Options{})
 	})...)

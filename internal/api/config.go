@@ -14,7 +14,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/freshness"
 	"petstore.example/internal/keys"
-	"petstore.example/internal/plans"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/usage"
 )
 
@@ -55,7 +55,7 @@ type Meter interface {
 // ListCacheBytes, Clock, Log and Metrics.
 type Config struct {
 	Directory Directory
-	Limiter   plans.Limiter
+	Limiter   limits.Limiter
 	Addresses Addresses
 	Strikes   Strikes
 	Meter     Meter

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/contract"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 )
 
@@ -31,8 +32,8 @@ func stateOf(t *testing.T, rec *httptest.ResponseRecorder, now time.Time) map[st
 
 // onLimiters runs a test over two servers, which count together, by every limiter and with the fast path on and off.
 func onLimiters(t *testing.T, test func(t *testing.T, servers [2]*fixture)) {
-	for name, limiters := range map[string]func(*testing.T) [2]plans.Limiter{
-		"memory": func(*testing.T) [2]plans.Limiter { m := plans.NewMemory(); return [2]plans.Limiter{m, m} },
+	for name, limiters := range map[string]func(*testing.T) [2]limits.Limiter{
+		"memory": func(*testing.T) [2]limits.Limiter { m := limits.NewMemory(); return [2]limits.Limiter{m, m} },
 		"redis":  overRedis,
 	} {
 		for mode := range contract.Modes {

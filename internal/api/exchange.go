@@ -9,7 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"petstore.example/internal/keys"
-	"petstore.example/internal/plans"
+	"petstore.example/internal/limits"
 )
 
 // exchange is one request and its response, with everything that is found out on the way. It lives as long as the request.
@@ -30,7 +30,7 @@ type exchange struct {
 	refusal *Error
 
 	// decision is the limiter's. counted is true if the request was admitted and not refunded since.
-	decision plans.Decision
+	decision limits.Decision
 	counted  bool
 	limits   limitStatus
 

@@ -17,6 +17,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
 )
@@ -35,7 +36,7 @@ type fixture struct {
 	registry *prometheus.Registry
 
 	directory *fakeDirectory
-	limiter   plans.Limiter
+	limiter   limits.Limiter
 	addresses *fakeAddresses
 	strikes   *fakeStrikes
 	meter     *fakeMeter
@@ -51,7 +52,7 @@ type fixture struct {
 func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	t.Helper()
 	w := &fixture{
-		now: at, logs: &syncBuffer{}, registry: prometheus.NewRegistry(), limiter: plans.NewMemory(),
+		now: at, logs: &syncBuffer{}, registry: prometheus.NewRegistry(), limiter: limits.NewMemory(),
 		directory: &fakeDirectory{callers: map[keys.Digest]*keys.Caller{}},
 		addresses: &fakeAddresses{limit: 6000, used: map[netip.Addr]int64{}},
 		strikes:   &fakeStrikes{}, meter: &fakeMeter{}, pets: newFakePets(),

@@ -7,13 +7,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/freshness"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 )
 
 // stampedMemory returns a limiter in memory whose decisions carry stamps.
-func stampedMemory() (*plans.Memory, *freshness.Memory) {
+func stampedMemory() (*limits.Memory, *freshness.Memory) {
 	stamps := freshness.NewMemory(func() (int64, bool) { return 1, true })
-	return plans.NewMemory(plans.WithStamps(stamps)), stamps
+	return limits.NewMemory(limits.WithStamps(stamps)), stamps
 }
 
 // hot is a request for a page that is in memory, over a connection that takes a head: all but net/http, the directory and the

@@ -9,12 +9,13 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
 )
 
 // keyed is acme's key with a limit of its own, and its tenant's second key without one.
-func keyed(t *testing.T, perMinute int64, q plans.Quota) (w *fixture, second plans.Claim) {
+func keyed(t *testing.T, perMinute int64, q plans.Quota) (w *fixture, second limits.Claim) {
 	t.Helper()
 	w = newFixture(t)
 	second = w.acme(t, func(c *keys.Caller) {
@@ -98,7 +99,7 @@ func TestBanOfAKeyWithALimit(t *testing.T) {
 // TestRefusalsAreKept: what refused and whom, and nothing that the client wrote.
 func TestRefusalsAreKept(t *testing.T) {
 	t.Parallel()
-	kept := func(code string, window plans.WindowName, limit, reset int64, method, route string) usage.Refusal {
+	kept := func(code string, window limits.WindowName, limit, reset int64, method, route string) usage.Refusal {
 		return usage.Refusal{
 			At: at, RequestID: "r-1", TenantID: 1, KeyID: "key_acme", Code: code, Plan: plans.Free,
 			Window: string(window), Limit: limit, Reset: reset, Method: method, Route: route,
@@ -114,19 +115,19 @@ func TestRefusalsAreKept(t *testing.T) {
 	}{
 		"minute": {
 			quota: plans.Quota{PerMinute: 1, PerDay: 9}, method: "GET", target: "/v1/pets/7?secret=x",
-			want: kept("rate_limit_exceeded", plans.Minute, 1, minuteEnd, "GET", "/v1/pets/{petId}"),
+			want: kept("rate_limit_exceeded", limits.Minute, 1, minuteEnd, "GET", "/v1/pets/{petId}"),
 		},
 		"day": {
 			quota: plans.Quota{PerMinute: 9, PerDay: 1}, method: "POST", target: "/v1/pets",
-			want: kept("daily_quota_exceeded", plans.Day, 1, dayEnd, "POST", "/v1/pets"),
+			want: kept("daily_quota_exceeded", limits.Day, 1, dayEnd, "POST", "/v1/pets"),
 		},
 		"key": {
 			perMinute: 1, quota: plans.Quota{PerMinute: 9, PerDay: 9}, method: "GET", target: "/v1/pets",
-			want: kept("rate_limit_exceeded", plans.Key, 1, minuteEnd, "GET", "/v1/pets"),
+			want: kept("rate_limit_exceeded", limits.Key, 1, minuteEnd, "GET", "/v1/pets"),
 		},
 		"no route": {
 			quota: plans.Quota{PerMinute: 1, PerDay: 9}, method: "SECRET", target: "/v1/secret",
-			want: kept("rate_limit_exceeded", plans.Minute, 1, minuteEnd, "other", ""),
+			want: kept("rate_limit_exceeded", limits.Minute, 1, minuteEnd, "other", ""),
 		},
 		"ban": {
 			quota: plans.Quota{PerMinute: 9, PerDay: 9}, banned: true, method: "GET", target: "/v1/usage",
@@ -160,8 +161,8 @@ func TestNobodyKeepsRefusals(t *testing.T) {
 func TestMessagesOf429(t *testing.T) {
 	t.Parallel()
 	c := &keys.Caller{Tenant: &plans.Tenant{Plan: "pro"}}
-	window := func(name plans.WindowName, limit int64) plans.Window {
-		w := plans.Window{Name: name}
+	window := func(name limits.WindowName, limit int64) limits.Window {
+		w := limits.Window{Name: name}
 		w.Limit = limit
 		return w
 	}
@@ -170,12 +171,12 @@ func TestMessagesOf429(t *testing.T) {
 		message string
 		retry   int64
 	}{
-		{overLimit(c, window(plans.Minute, 1), "", 1), "Plan pro allows 1 request per minute. Retry in 1 second.", 1},
-		{overLimit(c, window(plans.Day, 10_000), "", 86_400), "Plan pro allows 10000 requests per day. Retry in 86400 seconds.", 86400},
-		{overLimit(c, window(plans.Key, 5), "", 42), "This API key's own limit allows 5 requests per minute. Retry in 42 seconds.", 42},
-		{overLimit(c, window(plans.Key, 5), shareUsedUp, 42), "This API key's own limit allows 5 requests per minute. Rate limiting is temporarily degraded: " +
+		{overLimit(c, window(limits.Minute, 1), "", 1), "Plan pro allows 1 request per minute. Retry in 1 second.", 1},
+		{overLimit(c, window(limits.Day, 10_000), "", 86_400), "Plan pro allows 10000 requests per day. Retry in 86400 seconds.", 86400},
+		{overLimit(c, window(limits.Key, 5), "", 42), "This API key's own limit allows 5 requests per minute. Retry in 42 seconds.", 42},
+		{overLimit(c, window(limits.Key, 5), shareUsedUp, 42), "This API key's own limit allows 5 requests per minute. Rate limiting is temporarily degraded: " +
 			"this server's share of your limit is used up. Retry in 42 seconds.", 42},
-		{overLimit(c, window(plans.Minute, 60), undecided, 2), "Plan pro allows 60 requests per minute. Rate limiting is temporarily degraded: " +
+		{overLimit(c, window(limits.Minute, 60), undecided, 2), "Plan pro allows 60 requests per minute. Rate limiting is temporarily degraded: " +
 			"how much of your limit is left can't be determined. Retry in 2 seconds.", 2},
 		{addressOverLimit(6000, 7), "Without a valid API key an address may send 6000 requests per minute. Retry in 7 seconds.", 7},
 		{banned(&keys.Ban{Reason: `it said "no" <3`}, at.Unix(), 60), `This API key is banned until 2026-11-20T09:21:48Z: it said "no" <3. Retry in 60 seconds.`, 60},

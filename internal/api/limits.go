@@ -6,7 +6,7 @@ import (
 	"github.com/ulule/limiter/v3"
 
 	"petstore.example/internal/keys"
-	"petstore.example/internal/plans"
+	"petstore.example/internal/limits"
 )
 
 // limitStatus is what a response says of the caller's limits: the binding window in the contract's three headers, and all windows in
@@ -34,13 +34,13 @@ func (l *limitStatus) add(name string, seconds, quota, remaining, reset int64) {
 	l.count++
 }
 
-func tenantLimits(d *plans.Decision) limitStatus {
+func tenantLimits(d *limits.Decision) limitStatus {
 	b := d.Binding()
 	l := limitStatus{limit: b.Limit, remaining: b.Remaining, reset: b.Reset}
 	windows, count := d.Windows()
 	for _, w := range windows[:count] {
 		seconds := int64(minuteSeconds)
-		if w.Name == plans.Day {
+		if w.Name == limits.Day {
 			seconds = daySeconds
 		}
 		l.add(string(w.Name), seconds, w.Limit, w.Remaining, w.Reset)
@@ -52,10 +52,10 @@ func tenantLimits(d *plans.Decision) limitStatus {
 func bannedLimits(c *keys.Caller, reset int64) limitStatus {
 	q := c.Tenant.Quota
 	l := limitStatus{limit: q.PerMinute, reset: reset}
-	l.add(string(plans.Minute), minuteSeconds, q.PerMinute, 0, reset)
-	l.add(string(plans.Day), daySeconds, q.PerDay, 0, reset)
+	l.add(string(limits.Minute), minuteSeconds, q.PerMinute, 0, reset)
+	l.add(string(limits.Day), daySeconds, q.PerDay, 0, reset)
 	if c.PerMinute > 0 {
-		l.add(string(plans.Key), minuteSeconds, c.PerMinute, 0, reset)
+		l.add(string(limits.Key), minuteSeconds, c.PerMinute, 0, reset)
 		l.limit = min(l.limit, c.PerMinute)
 	}
 	return l

@@ -14,6 +14,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 )
 
@@ -34,7 +35,7 @@ func TestLimits(t *testing.T) {
 	w := newFixture(t)
 	small := plans.Quota{PerMinute: 3, PerDay: 4}
 	w.setPlan(t, plans.Free, small)
-	reset := plans.NewMemory().Take(t.Context(), plans.Claim{TenantID: 1, Quota: small}, at).Minute.Reset
+	reset := limits.NewMemory().Take(t.Context(), limits.Claim{TenantID: 1, Quota: small}, at).Minute.Reset
 	wait := reset - at.Unix()
 	const policy = `"minute";q=3;w=60, "day";q=4;w=86400`
 	get := func() *httptest.ResponseRecorder { return w.do(w.request("GET", "/v1/pets", "")) }
@@ -77,9 +78,9 @@ func TestLimits(t *testing.T) {
 }
 
 // alone refuses as one of several servers that have lost their counters.
-type alone struct{ plans.Limiter }
+type alone struct{ limits.Limiter }
 
-func (l alone) Take(ctx context.Context, c plans.Claim, now time.Time) plans.Decision {
+func (l alone) Take(ctx context.Context, c limits.Claim, now time.Time) limits.Decision {
 	perMinute := c.Quota.PerMinute
 	c.Quota.PerMinute = 0
 	d := l.Limiter.Take(ctx, c, now)
@@ -103,9 +104,9 @@ func TestRefusedByAShare(t *testing.T) {
 }
 
 // unsure admits as a limiter does that can ask neither Redis nor Postgres.
-type unsure struct{ plans.Limiter }
+type unsure struct{ limits.Limiter }
 
-func (l unsure) Take(ctx context.Context, c plans.Claim, now time.Time) plans.Decision {
+func (l unsure) Take(ctx context.Context, c limits.Claim, now time.Time) limits.Decision {
 	d := l.Limiter.Take(ctx, c, now)
 	l.Refund(ctx, c, d)
 	d.Undecided = d.Admitted

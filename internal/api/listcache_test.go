@@ -19,12 +19,13 @@ import (
 	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/freshness"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 )
 
 // fakeStamps is a limiter whose decisions carry stamps, and an Invalidator.
 type fakeStamps struct {
-	plans.Limiter
+	limits.Limiter
 	mu      sync.Mutex
 	stamp   freshness.Stamp
 	pending int
@@ -33,8 +34,8 @@ type fakeStamps struct {
 	err       error
 }
 
-// Take implements plans.Limiter.
-func (v *fakeStamps) Take(ctx context.Context, c plans.Claim, now time.Time) plans.Decision {
+// Take implements limits.Limiter.
+func (v *fakeStamps) Take(ctx context.Context, c limits.Claim, now time.Time) limits.Decision {
 	d := v.Limiter.Take(ctx, c, now)
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 )
 
@@ -25,7 +26,7 @@ func TestPrecedence(t *testing.T) {
 		c.Tenant = &plans.Tenant{ID: 1, Plan: plans.Free, Quota: q}
 		c.Ban = &keys.Ban{Reason: "test", EndsAt: removal.Add(1000)}
 	})
-	w.limiter.Take(t.Context(), plans.Claim{TenantID: 1, Quota: q}, removal)
+	w.limiter.Take(t.Context(), limits.Claim{TenantID: 1, Quota: q}, removal)
 
 	w.requests.err = catalog.ErrIdempotencyKeyReused
 	r := w.request("DELETE", "/v1/nothing?limit=0&"+strings.Repeat("x", maxURI), strings.Repeat(" ", jsonbody.MaxBytes+1), "Content-Type", "text/plain",

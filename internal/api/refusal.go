@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"petstore.example/internal/keys"
-	"petstore.example/internal/plans"
+	"petstore.example/internal/limits"
 )
 
 // What a refusal says while the servers can't share their counters. The tenant may have kept to its plan, so neither is a strike.
@@ -17,21 +17,21 @@ const (
 
 // overLimit returns the refusal by a window of the caller's. degraded is one of the sentences above, empty if all servers counted
 // together.
-func overLimit(c *keys.Caller, w plans.Window, degraded string, wait int64) *Error {
+func overLimit(c *keys.Caller, w limits.Window, degraded string, wait int64) *Error {
 	var space [256]byte
 	b := space[:0]
 	code := codeRateLimitExceeded
 	switch w.Name {
-	case plans.Key:
+	case limits.Key:
 		b = append(b, "This API key's own limit allows "...)
-	case plans.Day:
+	case limits.Day:
 		code = codeDailyQuotaExceeded
 		fallthrough
 	default:
 		b = append(append(append(b, "Plan "...), c.Tenant.Plan...), " allows "...)
 	}
 	b = append(appendCount(b, w.Limit, "request"), " per "...)
-	if w.Name == plans.Day {
+	if w.Name == limits.Day {
 		b = append(b, "day."...)
 	} else {
 		b = append(b, "minute."...)

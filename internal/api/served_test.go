@@ -20,6 +20,7 @@ import (
 	"petstore.example/internal/httpfast"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/callers"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
 )
@@ -44,7 +45,7 @@ func newServed(tb testing.TB, q plans.Quota) *served {
 	limiter, stamps := stampedMemory()
 	pets := newFakePets()
 	c := Config{
-		Directory: directory, Limiter: limiter, Addresses: plans.NewAddresses(math.MaxInt32), Strikes: noStrikes{},
+		Directory: directory, Limiter: limiter, Addresses: limits.NewAddresses(math.MaxInt32), Strikes: noStrikes{},
 		Meter: usage.NewMeter(nil, usage.Options{}), Refusals: usage.NewRefusals(nil, usage.Options{}),
 		Pets: pets, Orders: &fakeOrders{pets: pets}, Requests: &fakeRequests{}, Usage: &fakeUsage{pets: pets},
 		BaseURL: baseURL, Invalidator: stamps, ListCacheBytes: 1 << 20, Metrics: prometheus.NewRegistry(),

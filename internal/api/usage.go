@@ -3,7 +3,7 @@ package api
 import (
 	"time"
 
-	"petstore.example/internal/plans"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/usage"
 )
 
@@ -67,8 +67,8 @@ func (a *api) getUsage(x *exchange) error {
 	})
 }
 
-func windowsOf(d *plans.Decision) usageWindows {
-	of := func(w *plans.Window) usageWindow {
+func windowsOf(d *limits.Decision) usageWindows {
+	of := func(w *limits.Window) usageWindow {
 		return usageWindow{w.Limit, w.Limit - w.Remaining, w.Remaining, w.Reset}
 	}
 	windows := usageWindows{Minute: of(&d.Minute), Day: of(&d.Day)}

@@ -14,6 +14,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 )
 
@@ -71,9 +72,9 @@ func TestTheGuideShowsTheDocumentsUsage(t *testing.T) {
 }
 
 // acme returns the claim of acme's key, which it changes first.
-func (w *fixture) acme(t *testing.T, change func(*keys.Caller)) plans.Claim {
+func (w *fixture) acme(t *testing.T, change func(*keys.Caller)) limits.Claim {
 	t.Helper()
-	var c plans.Claim
+	var c limits.Claim
 	w.directory.change(t, w.key, func(caller *keys.Caller) {
 		change(caller)
 		c = claim(caller)
@@ -82,7 +83,7 @@ func (w *fixture) acme(t *testing.T, change func(*keys.Caller)) plans.Claim {
 }
 
 // take counts n requests.
-func (w *fixture) take(t *testing.T, c plans.Claim, n int) {
+func (w *fixture) take(t *testing.T, c limits.Claim, n int) {
 	t.Helper()
 	for range n {
 		if d := w.limiter.Take(t.Context(), c, w.clock()); !d.Admitted {
@@ -120,7 +121,7 @@ func TestUsage(t *testing.T) {
 			c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: test.plan, Quota: test.quota}
 			c.PerMinute = test.perMinute
 		})
-		w.limiter.(*plans.Memory).Seed(1, plans.DayAt(test.now), test.dayBefore)
+		w.limiter.(*limits.Memory).Seed(1, limits.DayAt(test.now), test.dayBefore)
 		other := c
 		other.KeyID, other.KeyPerMinute = "key_other", 0
 		w.take(t, other, test.others)

@@ -19,6 +19,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/keys/strikes"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
@@ -109,7 +110,7 @@ func serve(t *testing.T) (url, key string) {
 	s := httptest.NewUnstartedServer(nil)
 	url = "http://" + s.Listener.Addr().String()
 	h, err := api.New(api.Config{
-		Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: plans.NewMemory(), Addresses: plans.NewAddresses(6000),
+		Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: limits.NewMemory(), Addresses: limits.NewAddresses(6000),
 		Strikes: strikes, Meter: usage.NewMeter(db.Usage, usage.Options{}), Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
 		BaseURL: url + "/v1", Log: zerolog.Nop(),
 	})

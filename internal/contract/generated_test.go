@@ -20,6 +20,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/keys/strikes"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
@@ -57,7 +58,7 @@ func newHouse(t *testing.T) *house {
 	strikes := strikes.New(strikes.Options{Bans: db.Bans})
 	t.Cleanup(strikes.Close)
 	h.Handler, err = api.New(api.Config{
-		Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: plans.NewMemory(), Addresses: plans.NewAddresses(1 << 40),
+		Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: limits.NewMemory(), Addresses: limits.NewAddresses(1 << 40),
 		Strikes: strikes, Meter: usage.NewMeter(db.Usage, usage.Options{}), Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
 		BaseURL: "https://api.example.com/v1", Log: zerolog.Nop(),
 	})

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
 )
@@ -31,11 +32,11 @@ func (r *Record) Verdict() Verdict {
 }
 
 // decision returns the decision of the limits as far as it is recorded.
-func (r *Record) decision() *plans.Decision {
-	d := &plans.Decision{}
-	d.Minute.Name, d.Minute.Limit = plans.Minute, r.Tenant.Quota.PerMinute
-	d.Day.Name, d.Day.Limit, d.Day.Reset = plans.Day, r.Tenant.Quota.PerDay, r.DayEnd().Unix()
-	d.Key.Name, d.Key.Limit = plans.Key, r.Key.PerMinute
+func (r *Record) decision() *limits.Decision {
+	d := &limits.Decision{}
+	d.Minute.Name, d.Minute.Limit = limits.Minute, r.Tenant.Quota.PerMinute
+	d.Day.Name, d.Day.Limit, d.Day.Reset = limits.Day, r.Tenant.Quota.PerDay, r.DayEnd().Unix()
+	d.Key.Name, d.Key.Limit = limits.Key, r.Key.PerMinute
 	d.Day.Reached = r.UsedToday >= d.Day.Limit
 	d.Admitted = !d.Day.Reached
 	if len(r.Refusals) == 0 {

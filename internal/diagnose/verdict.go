@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"petstore.example/internal/keys"
-	"petstore.example/internal/plans"
+	"petstore.example/internal/limits"
 )
 
 // The codes of a Verdict: those of the API's errors, and Admitted. Scripts rely on them.
@@ -35,7 +35,7 @@ type Verdict struct {
 }
 
 // Caller returns the verdict on a request in that environment, for which the limits decide d.
-func Caller(c *keys.Caller, env keys.Environment, d *plans.Decision, now time.Time) Verdict {
+func Caller(c *keys.Caller, env keys.Environment, d *limits.Decision, now time.Time) Verdict {
 	if status := c.Status(env, now); status != keys.Active {
 		return Verdict{Code: InvalidAPIKey, Reason: string(status)}
 	}
@@ -47,7 +47,7 @@ func Caller(c *keys.Caller, env keys.Environment, d *plans.Decision, now time.Ti
 	}
 	w := d.Binding()
 	v := Verdict{Code: RateLimitExceeded, Reason: string(w.Name), Until: time.Unix(w.Reset, 0)}
-	if w.Name == plans.Day {
+	if w.Name == limits.Day {
 		v.Code = DailyQuotaExceeded
 	}
 	if d.Partial {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/plans/redistest"
+	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/store/storetest"
 )
 

@@ -11,8 +11,8 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/plans/redistest"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
 )

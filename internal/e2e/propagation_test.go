@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/plans/redistest"
 	"petstore.example/internal/store/storetest"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/plans/redistest"
+	"petstore.example/internal/limits/redisbackend/redistest"
 )
 
 // TestRedisClusterFailsOver: as TestThreeServersOneRedis, with a Redis Cluster of three masters. One master is killed and replaced by its

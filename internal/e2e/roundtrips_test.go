@@ -11,8 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/plans/redistest"
 	"petstore.example/internal/store/storetest"
 )
 

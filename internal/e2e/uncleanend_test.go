@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/plans/redistest"
 )
 
 // TestServerEndsSilently: a server is killed together with Redis. Later another one is frozen together with Redis and resumes after the

@@ -15,6 +15,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/keys/strikes"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
@@ -60,7 +61,7 @@ func TestBansAreWholeSeconds(t *testing.T) {
 		if b.StartsAt != noon || b.EndsAt != noon.Add(15*time.Minute) {
 			t.Errorf("%s: from %v to %v, want 15 minutes from %v", b.Source, b.StartsAt, b.EndsAt, noon)
 		}
-		if wait := plans.RetryAfter(b.EndsAt.Unix(), now); wait != 900 {
+		if wait := limits.RetryAfter(b.EndsAt.Unix(), now); wait != 900 {
 			t.Errorf("%s: Retry-After %d, want 900", b.Source, wait)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
@@ -38,7 +39,7 @@ func TestReadsAreBounded(t *testing.T) {
 			_, err := db.Cluster.Renew(ctx, cluster.Heartbeat{ServerID: "a"})
 			return err
 		},
-		"used today": func(ctx context.Context) error { _, err := db.Usage.AdmittedOn(ctx, plans.DayAt(noon)); return err },
+		"used today": func(ctx context.Context) error { _, err := db.Usage.AdmittedOn(ctx, limits.DayAt(noon)); return err },
 	}
 	var ready, all sync.WaitGroup
 	frozen := make(chan struct{})

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/cluster"
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
@@ -44,12 +46,12 @@ func (g *counters) begin(t *testing.T, redis string) int64 {
 	return s.Term.Number
 }
 
-func (g *counters) claim(q plans.Quota, perMinute int64) plans.Claim {
-	return plans.Claim{TenantID: g.key.TenantID, KeyID: g.key.ID, Quota: q, KeyPerMinute: perMinute}
+func (g *counters) claim(q plans.Quota, perMinute int64) limits.Claim {
+	return limits.Claim{TenantID: g.key.TenantID, KeyID: g.key.ID, Quota: q, KeyPerMinute: perMinute}
 }
 
 // unnumbered leaves out the windows' numbers.
-func unnumbered(b plans.Baseline) plans.Baseline {
+func unnumbered(b counter.Baseline) counter.Baseline {
 	b.Minute, b.Day = 0, 0
 	return b
 }
@@ -62,21 +64,21 @@ func TestCountersOverTerms(t *testing.T) {
 	g.exec(t, `insert into usage_hourly values ($1, $2, $3, 'pro', 7, 1), ($1, $2 - interval '1 day', $3, 'pro', 100, 0)`, g.key.TenantID, eleven, g.key.ID)
 
 	term := g.begin(t, "r")
-	base, fresh, err := g.api.Counters.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: term, At: eleven})
-	if want := (plans.Baseline{DayUsed: 7}); err != nil || !fresh || unnumbered(base) != want {
+	base, fresh, err := g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: eleven})
+	if want := (counter.Baseline{DayUsed: 7}); err != nil || !fresh || unnumbered(base) != want {
 		t.Errorf("the first to open: %+v, fresh %v, %v", base, fresh, err)
 	}
-	again, fresh, err := g.api.Counters.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: term, At: eleven})
+	again, fresh, err := g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: eleven})
 	if err != nil || fresh || again != base {
 		t.Errorf("the second to open: %+v, fresh %v, %v", again, fresh, err)
 	}
-	if _, err := g.api.Counters.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1}); !errors.Is(err, plans.ErrTermOver) {
+	if _, err := g.api.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1}); !errors.Is(err, counter.ErrTermOver) {
 		t.Errorf("a grant while Redis decides: %v", err)
 	}
 	seen := base
 	seen.MinuteUsed, seen.DayUsed, seen.KeyUsed = 20, 27, 10
 	for range 2 { // a report may be repeated
-		err := g.api.Counters.Report(t.Context(), []plans.Report{
+		err := g.api.Counters.Report(t.Context(), []counter.Report{
 			{TenantID: c.TenantID, KeyID: c.KeyID, Term: term, Seen: seen}, {TenantID: c.TenantID, Term: term, Seen: seen},
 			{TenantID: 4711, Term: term, Seen: seen}})
 		if err != nil {
@@ -86,22 +88,22 @@ func TestCountersOverTerms(t *testing.T) {
 
 	over := term
 	term = g.begin(t, "")
-	if _, _, err := g.api.Counters.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: over, At: eleven}); !errors.Is(err, plans.ErrTermOver) {
+	if _, _, err := g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: over, At: eleven}); !errors.Is(err, counter.ErrTermOver) {
 		t.Errorf("open a term that is over: %v", err)
 	}
-	grant, err := g.api.Counters.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
-	want := plans.Grant{Baseline: plans.Baseline{Minute: base.Minute, MinuteUsed: 30, Day: base.Day, DayUsed: 37, KeyUsed: 20}, Count: 10}
+	grant, err := g.api.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
+	want := counter.Grant{Baseline: counter.Baseline{Minute: base.Minute, MinuteUsed: 30, Day: base.Day, DayUsed: 37, KeyUsed: 20}, Count: 10}
 	if diff := cmp.Diff(want, grant); err != nil || diff != "" {
 		t.Errorf("a grant of the key's 40: %v (-want +got)\n%s", err, diff)
 	}
-	back := []plans.Return{{Minute: grant.Minute, Day: grant.Day, Count: 3}}
-	if err := g.api.Counters.Report(t.Context(), []plans.Report{{TenantID: c.TenantID, KeyID: c.KeyID, Term: term, Returns: back}}); err != nil {
+	back := []counter.Return{{Minute: grant.Minute, Day: grant.Day, Count: 3}}
+	if err := g.api.Counters.Report(t.Context(), []counter.Report{{TenantID: c.TenantID, KeyID: c.KeyID, Term: term, Returns: back}}); err != nil {
 		t.Fatal(err)
 	}
 
 	term = g.begin(t, "other")
-	base, fresh, err = g.api.Counters.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: term, At: eleven})
-	if want := (plans.Baseline{MinuteUsed: 27, DayUsed: 34, KeyUsed: 17}); err != nil || !fresh || unnumbered(base) != want {
+	base, fresh, err = g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: eleven})
+	if want := (counter.Baseline{MinuteUsed: 27, DayUsed: 34, KeyUsed: 17}); err != nil || !fresh || unnumbered(base) != want {
 		t.Errorf("after a part was given back: %+v, fresh %v, %v", base, fresh, err)
 	}
 	if got := g.text(t, `select count(*) from limit_states`); got != "2" {
@@ -120,14 +122,14 @@ func TestCountersAfterASilentEnd(t *testing.T) {
 		  ($1, $2::timestamptz - interval '1 year', $2::timestamptz - interval '1 microsecond', 'pro', 300, 10000),
 		  ($1, $2::timestamptz - interval '1 microsecond', null, 'free', 100, 1000)`, c.TenantID, now)
 	term := g.begin(t, "r")
-	if _, _, err := g.api.Counters.Initialize(t.Context(), plans.InitRequest{Claim: c, Term: term, At: now}); err != nil {
+	if _, _, err := g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: now}); err != nil {
 		t.Fatal(err)
 	}
 	g.exec(t, `insert into servers values ('killed', clock_timestamp() - interval '10 seconds', 'r', 1)`)
 	g.exec(t, `update fleet set active = false, number = number + 1, closed = clock_timestamp() + interval '3 seconds'`)
 	term = g.begin(t, "")
-	p, err := g.api.Counters.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: now, Want: 1})
-	if err != nil || p.Count != 0 || p.MinuteUsed != plans.Saturated || p.DayUsed != 600 {
+	p, err := g.api.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: now, Want: 1})
+	if err != nil || p.Count != 0 || p.MinuteUsed != limits.Saturated || p.DayUsed != 600 {
 		t.Errorf("%+v, %v; want the minute closed, and twice the largest limit of the day", p, err)
 	}
 }
@@ -149,7 +151,7 @@ func TestGrantsOfManyServersNeverExceed(t *testing.T) {
 				c.KeyID, c.KeyPerMinute = fmt.Sprint("key", i%4), limit
 			}
 			for {
-				p, err := servers[i%2].Counters.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
+				p, err := servers[i%2].Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
 				if err != nil {
 					t.Error(err)
 					return
@@ -175,7 +177,7 @@ func TestOneOpens(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			_, fresh, err := g.api.Counters.Initialize(t.Context(), plans.InitRequest{Claim: g.claim(plans.Quota{PerMinute: 9, PerDay: 9}, 5), Term: term, At: eleven})
+			_, fresh, err := g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: g.claim(plans.Quota{PerMinute: 9, PerDay: 9}, 5), Term: term, At: eleven})
 			if err != nil {
 				t.Error(err)
 			}
@@ -197,10 +199,10 @@ func TestReportsAndGrantsAtOnce(t *testing.T) {
 	const tenants = 40
 	g.exec(t, `insert into tenants (name, plan, created_at) select 'many-' || n, 'free', now() from generate_series(1, $1) n`, tenants)
 	term := g.begin(t, "")
-	reports := make([]plans.Report, 0, 2*tenants)
+	reports := make([]counter.Report, 0, 2*tenants)
 	for i := range int64(tenants) {
-		seen := plans.Baseline{Minute: 1 << 40, MinuteUsed: 5, Day: 1 << 40, DayUsed: 5, KeyUsed: 5}
-		reports = append(reports, plans.Report{TenantID: i + 2, KeyID: "k", Term: term, Seen: seen}, plans.Report{TenantID: i + 2, Term: term, Seen: seen})
+		seen := counter.Baseline{Minute: 1 << 40, MinuteUsed: 5, Day: 1 << 40, DayUsed: 5, KeyUsed: 5}
+		reports = append(reports, counter.Report{TenantID: i + 2, KeyID: "k", Term: term, Seen: seen}, counter.Report{TenantID: i + 2, Term: term, Seen: seen})
 	}
 	var wg sync.WaitGroup
 	for worker := range 8 {
@@ -210,8 +212,8 @@ func TestReportsAndGrantsAtOnce(t *testing.T) {
 				if worker%2 == 0 {
 					err = g.api.Counters.Report(t.Context(), reports)
 				} else {
-					c := plans.Claim{TenantID: i + 2, KeyID: "k", Quota: plans.Quota{PerMinute: 1000, PerDay: 1000}, KeyPerMinute: 1000}
-					_, err = g.api.Counters.Grant(t.Context(), plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
+					c := limits.Claim{TenantID: i + 2, KeyID: "k", Quota: plans.Quota{PerMinute: 1000, PerDay: 1000}, KeyPerMinute: 1000}
+					_, err = g.api.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
 				}
 				if _, pruned := g.api.Counters.Prune(t.Context(), eleven, 3); err != nil || pruned != nil {
 					t.Error(err, pruned)
@@ -244,11 +246,11 @@ func TestReportOfManyTenants(t *testing.T) {
 	const tenants = 10_000
 	g.exec(t, `insert into tenants (name, plan, created_at) select 'many-' || n, 'free', now() from generate_series(1, $1) n`, tenants)
 	term := g.begin(t, "")
-	reports := make([]plans.Report, tenants)
+	reports := make([]counter.Report, tenants)
 	for round := range int64(3) {
 		for i := range reports {
-			seen := plans.Baseline{Minute: 5, MinuteUsed: round + 1, Day: 5, DayUsed: round + 1}
-			reports[i] = plans.Report{TenantID: int64(i) + 2, Term: term, Seen: seen}
+			seen := counter.Baseline{Minute: 5, MinuteUsed: round + 1, Day: 5, DayUsed: round + 1}
+			reports[i] = counter.Report{TenantID: int64(i) + 2, Term: term, Seen: seen}
 		}
 		begin := time.Now()
 		if err := g.api.Counters.Report(t.Context(), reports); err != nil {
@@ -275,11 +277,11 @@ func TestCountersRoundTrips(t *testing.T) {
 		want  int
 	}{
 		"grant": {"", func(ctx context.Context, term int64) error {
-			_, err := db.Counters.Grant(ctx, plans.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
+			_, err := db.Counters.Grant(ctx, counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
 			return err
 		}, 4},
 		"open again": {"r", func(ctx context.Context, term int64) error {
-			_, _, err := db.Counters.Initialize(ctx, plans.InitRequest{Claim: c, Term: term, At: eleven})
+			_, _, err := db.Counters.Initialize(ctx, counter.InitRequest{Claim: c, Term: term, At: eleven})
 			return err
 		}, 3},
 	} {

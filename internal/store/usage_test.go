@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
@@ -270,7 +271,7 @@ func TestUsedToday(t *testing.T) {
 		count(b.TenantID, b.ID, eleven, 7, 0),
 		count(c.TenantID, c.ID, eleven, 0, 9),
 	}})
-	got, err := db.api.Usage.AdmittedOn(t.Context(), plans.DayAt(eleven))
+	got, err := db.api.Usage.AdmittedOn(t.Context(), limits.DayAt(eleven))
 	if err != nil {
 		t.Fatal(err)
 	}

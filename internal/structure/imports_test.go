@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"go/ast"
 	"io"
 	"os"
 	"os/exec"
@@ -51,18 +50,22 @@ var below = map[string][]string{
 	"internal/ctl/plan":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/store", "internal/plans", "internal/usage"},
 	"internal/ctl/why": {
 		"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/ctl/ban", "internal/ctl/audit",
-		"internal/store", "internal/diagnose", "internal/keys", "internal/plans", "internal/usage", "internal/audit",
+		"internal/store", "internal/diagnose", "internal/keys", "internal/limits", "internal/plans", "internal/usage", "internal/audit",
 	},
 
-	"internal/api":   {"internal/freshness", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/usage"},
+	"internal/api":   {"internal/freshness", "internal/limits", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/catalog", "internal/usage"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
-	"internal/plans": {"internal/cluster", "internal/freshness"},
 	"internal/store": {"internal/keys", "internal/keys/callers", "internal/keys/strikes", "internal/plans", "internal/cluster", "internal/catalog", "internal/usage", "internal/audit", "internal/store/counters", "internal/store/pgconn"},
 
-	"internal/store/counters": {"internal/plans", "internal/cluster", "internal/store/pgconn"},
+	"internal/store/counters": {"internal/limits", "internal/limits/counter", "internal/cluster", "internal/store/pgconn"},
 	"internal/store/migrate":  {"internal/store/pgconn", "migrations"},
 	"internal/store/pgconn":   {"internal/keys", "internal/catalog", "internal/usage"},
-	"internal/diagnose":       {"internal/keys", "internal/plans", "internal/usage"},
+	"internal/diagnose":       {"internal/keys", "internal/limits", "internal/plans", "internal/usage"},
+
+	"internal/limits":              {"internal/plans", "internal/freshness"},
+	"internal/limits/counter":      {"internal/limits"},
+	"internal/limits/distributed":  {"internal/limits", "internal/limits/counter", "internal/plans", "internal/cluster", "internal/freshness"},
+	"internal/limits/redisbackend": {"internal/limits", "internal/limits/counter", "internal/limits/distributed", "internal/freshness"},
 
 	"internal/keys/callers": {"internal/keys", "internal/plans"},
 	"internal/keys/strikes": {"internal/keys"},
@@ -80,7 +83,7 @@ var knows = map[string][]string{
 	"github.com/lib/pq":                    {"internal/store", "internal/store/counters", "internal/store/pgconn", "internal/store/migrate"},
 	"github.com/jmoiron/sqlx":              {"internal/store/pgconn"},
 	"github.com/golang-migrate/migrate/v4": {"internal/store/migrate"},
-	"github.com/redis/go-redis/v9":         {"internal/plans", "cmd/petstore"},
+	"github.com/redis/go-redis/v9":         {"internal/limits/redisbackend", "cmd/petstore"},
 	"github.com/gin-gonic/gin":             {"internal/api"},
 	"github.com/yuin/goldmark":             {"internal/api/reference"},
 	"github.com/spf13/cobra":               {"cmd/petstore", "internal/ctl/..."},
@@ -89,7 +92,8 @@ var knows = map[string][]string{
 
 // ignorant packages must not reach these libraries by any way, their own imports' imports included.
 var ignorant = map[string][]string{
-	"internal/plans":    {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
+	"internal/plans":    {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9", "net/http"},
+	"internal/limits":   {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9"},
 	"internal/catalog":  {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9", "net/http"},
 	"internal/usage":    {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9"},
 	"internal/cluster":  {"database/sql", "github.com/lib/pq", "github.com/redis/go-redis/v9", "net/http"},
@@ -98,6 +102,8 @@ var ignorant = map[string][]string{
 	"internal/api":      {"database/sql", "github.com/lib/pq", "github.com/jmoiron/sqlx", "github.com/spf13/cobra"},
 	"internal/diagnose": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
 
+	"internal/limits/distributed": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9"},
+
 	"internal/keys/callers": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
 	"internal/keys/strikes": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
 	"internal/store":        {"github.com/gin-gonic/gin", "github.com/spf13/cobra"},
@@ -105,7 +111,7 @@ var ignorant = map[string][]string{
 
 // aside packages help to test and to measure. They may import what they want, and no program is made of them.
 func aside(name string) bool {
-	return slices.Contains([]string{"internal/store/storetest", "internal/plans/redistest", "internal/browser", "internal/contract", "internal/e2e", "internal/structure"}, name) ||
+	return slices.Contains([]string{"internal/store/storetest", "internal/limits/limitstest", "internal/limits/distributed/simtest", "internal/limits/redisbackend/redistest", "internal/browser", "internal/contract", "internal/e2e", "internal/structure"}, name) ||
 		name == "bench" || strings.HasPrefix(name, "bench/")
 }
 
@@ -226,22 +232,6 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 	for _, p := range packages(t) {
 		if p.Doc == "" {
 			t.Errorf("%s has no package comment", p.name())
-		}
-	}
-}
-
-// TestOnlyOneFileKnowsRedis: of the plans, only what is named after Redis speaks to it.
-func TestOnlyOneFileKnowsRedis(t *testing.T) {
-	t.Parallel()
-	for path, text := range sources(t, ".go") {
-		if filepath.Dir(path) != filepath.Join("internal", "plans") || strings.HasPrefix(filepath.Base(path), "redis") ||
-			strings.HasSuffix(path, "_test.go") {
-			continue
-		}
-		if _, file := parse(t, path, text); slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool {
-			return within(strings.Trim(i.Path.Value, `"`), "github.com/redis/go-redis/v9")
-		}) {
-			t.Errorf("%s imports go-redis", path)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/diagnose"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
 )
@@ -36,12 +37,12 @@ func (d *diagnosis) text() (explanation string, help []string) {
 	case diagnose.Partial:
 		return refused + ": the servers could not share their counters, and one of them had used its share of the limit.",
 			[]string{"check the servers and Redis: petstorectl doctor"}
-	case string(plans.Day):
+	case string(limits.Day):
 		return fmt.Sprintf("%s: tenant %s has used its %s requests of this day.", refused, t.Name, output.Thousands(q.PerDay)), d.largerPlanHelp()
-	case string(plans.Key):
+	case string(limits.Key):
 		return fmt.Sprintf("%s: the key's own limit is %s.", refused, key.LimitText(k)),
 			[]string{spread, "change the key's limit: petstorectl key edit " + k.ID + " --per-minute N"}
-	case string(plans.Minute):
+	case string(limits.Minute):
 		return fmt.Sprintf("%s: tenant %s has used its %s requests of this minute.", refused, t.Name, output.Thousands(q.PerMinute)),
 			append([]string{spread}, d.largerPlanHelp()...)
 	}
@@ -118,14 +119,14 @@ func byActor(e *audit.Entry) string {
 // refusalText describes a refusal.
 func refusalText(r usage.RefusalRecord) string {
 	window := r.Window
-	if window == string(plans.Key) {
-		window = string(plans.Minute)
+	if window == string(limits.Key) {
+		window = string(limits.Minute)
 	}
 	text := "at " + output.Text(r.At) + " with " + r.Code
 	switch limit := output.Thousands(r.Limit) + " requests per " + window; {
 	case r.Partial:
 		text += ", over one server's share of " + limit
-	case r.Window == string(plans.Key):
+	case r.Window == string(limits.Key):
 		text += ", over the key's own " + limit
 	case r.Window != "":
 		text += ", over plan " + r.Plan + "'s " + limit

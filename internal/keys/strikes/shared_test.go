@@ -10,7 +10,7 @@ import (
 	redisstore "github.com/ulule/limiter/v3/drivers/store/redis"
 
 	"petstore.example/internal/keys/strikes"
-	"petstore.example/internal/plans/redistest"
+	"petstore.example/internal/limits/redisbackend/redistest"
 )
 
 // newCounter counts in the Redis server at that address, as `petstore serve` does.

@@ -14,7 +14,8 @@ import (
 
 	"github.com/lib/pq"
 
-	"petstore.example/internal/plans"
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/store/pgconn"
 )
 
@@ -24,7 +25,7 @@ type Store struct{ db *pgconn.DB }
 // New returns the counters that the database holds.
 func New(db *pgconn.DB) Store { return Store{db} }
 
-var _ plans.CounterStore = Store{}
+var _ counter.Store = Store{}
 
 const (
 	// lockLimitsQuery locks a tenant's row and then a key's, and reads the term. The term may have changed since the statement
@@ -73,35 +74,35 @@ var errNoLimits = errors.New("no row of limits")
 // limitTries is how often missing rows are added: the rows of keys can be pruned before they are locked.
 const limitTries = 3
 
-// Initialize implements plans.CounterStore.
-func (s Store) Initialize(ctx context.Context, o plans.InitRequest) (base plans.Baseline, fresh bool, err error) {
-	err = s.changeCounters(ctx, &o.Claim, o.Term, o.At, func(t plans.CounterTerm, g plans.CounterRows, r plans.Recorded) (plans.CounterRows, error) {
+// Initialize implements counter.Store.
+func (s Store) Initialize(ctx context.Context, o counter.InitRequest) (base counter.Baseline, fresh bool, err error) {
+	err = s.changeCounters(ctx, &o.Claim, o.Term, o.At, func(t counter.Term, g counter.Rows, r counter.Recorded) (counter.Rows, error) {
 		g, base, fresh, err = g.Initialized(t, o, r)
 		return g, err
 	})
 	if err != nil {
-		return plans.Baseline{}, false, fmt.Errorf("open limits: %w", err)
+		return counter.Baseline{}, false, fmt.Errorf("open limits: %w", err)
 	}
 	return base, fresh, nil
 }
 
-// Grant implements plans.CounterStore.
-func (s Store) Grant(ctx context.Context, p plans.GrantRequest) (grant plans.Grant, err error) {
-	err = s.changeCounters(ctx, &p.Claim, p.Term, p.At, func(t plans.CounterTerm, g plans.CounterRows, r plans.Recorded) (plans.CounterRows, error) {
+// Grant implements counter.Store.
+func (s Store) Grant(ctx context.Context, p counter.GrantRequest) (grant counter.Grant, err error) {
+	err = s.changeCounters(ctx, &p.Claim, p.Term, p.At, func(t counter.Term, g counter.Rows, r counter.Recorded) (counter.Rows, error) {
 		g, grant, err = g.Granted(t, p, r)
 		return g, err
 	})
 	if err != nil {
-		return plans.Grant{}, fmt.Errorf("take grant of limits: %w", err)
+		return counter.Grant{}, fmt.Errorf("take grant of limits: %w", err)
 	}
 	return grant, nil
 }
 
-// rule is one of the methods of plans.CounterRows.
-type rule func(plans.CounterTerm, plans.CounterRows, plans.Recorded) (plans.CounterRows, error)
+// rule is one of the methods of counter.Rows.
+type rule func(counter.Term, counter.Rows, counter.Recorded) (counter.Rows, error)
 
 // changeCounters applies the rule to the rows of a claim.
-func (s Store) changeCounters(ctx context.Context, c *plans.Claim, term int64, at time.Time, do rule) error {
+func (s Store) changeCounters(ctx context.Context, c *limits.Claim, term int64, at time.Time, do rule) error {
 	key := ""
 	if c.KeyPerMinute > 0 {
 		key = c.KeyID
@@ -124,9 +125,9 @@ func changeLimits(ctx context.Context, tx pgconn.Tx, tenantID int64, key string,
 	if err != nil {
 		return err
 	}
-	var recorded plans.Recorded
+	var recorded counter.Recorded
 	if before.NeedsRecorded(term) {
-		from := time.Unix(0, 0).UTC().AddDate(0, 0, int(plans.DayAt(at)))
+		from := time.Unix(0, 0).UTC().AddDate(0, 0, int(limits.DayAt(at)))
 		row := struct {
 			Used      int64
 			PerMinute int64 `db:"per_minute"`
@@ -134,7 +135,7 @@ func changeLimits(ctx context.Context, tx pgconn.Tx, tenantID int64, key string,
 		if err := tx.Get(ctx, &row, recordedQuery, tenantID, from, from.AddDate(0, 0, 1)); err != nil {
 			return err
 		}
-		recorded = plans.Recorded{Used: row.Used, PerMinute: row.PerMinute}
+		recorded = counter.Recorded{Used: row.Used, PerMinute: row.PerMinute}
 	}
 	after, err := do(t, before, recorded)
 	if err != nil {
@@ -150,8 +151,8 @@ func changeLimits(ctx context.Context, tx pgconn.Tx, tenantID int64, key string,
 	return changed.save(ctx, tx)
 }
 
-// lockLimits returns errNoLimits when a row is not there, and plans.ErrTermOver when no term is in force.
-func lockLimits(ctx context.Context, tx pgconn.Tx, tenantID int64, key string) (t plans.CounterTerm, g plans.CounterRows, err error) {
+// lockLimits returns errNoLimits when a row is not there, and counter.ErrTermOver when no term is in force.
+func lockLimits(ctx context.Context, tx pgconn.Tx, tenantID int64, key string) (t counter.Term, g counter.Rows, err error) {
 	var rows []struct {
 		Number  int64
 		Active  bool
@@ -174,9 +175,9 @@ func lockLimits(ctx context.Context, tx pgconn.Tx, tenantID int64, key string) (
 	}
 	first := rows[0]
 	if !first.Active {
-		return t, g, plans.ErrTermOver
+		return t, g, counter.ErrTermOver
 	}
-	t = plans.CounterTerm{Number: first.Number, Redis: first.ByRedis, Servers: first.Servers}
+	t = counter.Term{Number: first.Number, Redis: first.ByRedis, Servers: first.Servers}
 	if first.Closed.Valid {
 		t.UncleanUntil = first.Closed.Time.UTC()
 	}

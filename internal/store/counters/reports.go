@@ -10,7 +10,7 @@ import (
 
 	"github.com/lib/pq"
 
-	"petstore.example/internal/plans"
+	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/store/pgconn"
 )
 
@@ -33,9 +33,9 @@ delete from limit_states where (tenant_id, scope) in (
 )`
 )
 
-// Report implements plans.CounterStore. A thousand reports are one transaction. Those of tenants that are gone are left out.
-func (s Store) Report(ctx context.Context, reports []plans.Report) error {
-	sorted := slices.SortedFunc(slices.Values(reports), func(a, b plans.Report) int {
+// Report implements counter.Store. A thousand reports are one transaction. Those of tenants that are gone are left out.
+func (s Store) Report(ctx context.Context, reports []counter.Report) error {
+	sorted := slices.SortedFunc(slices.Values(reports), func(a, b counter.Report) int {
 		return cmp.Or(cmp.Compare(a.TenantID, b.TenantID), cmp.Compare(a.KeyID, b.KeyID))
 	})
 	for some := range slices.Chunk(sorted, reportsAtOnce) {
@@ -55,7 +55,7 @@ func (s Store) Report(ctx context.Context, reports []plans.Report) error {
 }
 
 // report returns errNoLimits when a row is not there, unless those are to be left out.
-func report(ctx context.Context, tx pgconn.Tx, reports []plans.Report, leaveOut bool) error {
+func report(ctx context.Context, tx pgconn.Tx, reports []counter.Report, leaveOut bool) error {
 	keys := reportedKeys(reports)
 	before, err := lockReported(ctx, tx, keys)
 	if err != nil {
@@ -64,7 +64,7 @@ func report(ctx context.Context, tx pgconn.Tx, reports []plans.Report, leaveOut 
 	if len(before) < len(keys) && !leaveOut {
 		return errNoLimits
 	}
-	after := make(map[limitKey]plans.CounterRow, len(before))
+	after := make(map[limitKey]counter.Row, len(before))
 	for k, row := range before {
 		after[k] = row
 	}
@@ -73,7 +73,7 @@ func report(ctx context.Context, tx pgconn.Tx, reports []plans.Report, leaveOut 
 		if _, ok := before[tenant]; !ok {
 			continue
 		}
-		g := plans.CounterRows{Tenant: after[tenant]}
+		g := counter.Rows{Tenant: after[tenant]}
 		if r.KeyID != "" {
 			g.Key = after[key]
 		}
@@ -93,7 +93,7 @@ func report(ctx context.Context, tx pgconn.Tx, reports []plans.Report, leaveOut 
 }
 
 // reportedKeys returns the rows that the reports, which are in order, concern: each once and in order.
-func reportedKeys(reports []plans.Report) []limitKey {
+func reportedKeys(reports []counter.Report) []limitKey {
 	keys := make([]limitKey, 0, len(reports))
 	for i, r := range reports {
 		if i == 0 || r.TenantID != reports[i-1].TenantID {
@@ -107,7 +107,7 @@ func reportedKeys(reports []plans.Report) []limitKey {
 }
 
 // lockReported returns the rows, with those that it had to add.
-func lockReported(ctx context.Context, tx pgconn.Tx, keys []limitKey) (map[limitKey]plans.CounterRow, error) {
+func lockReported(ctx context.Context, tx pgconn.Tx, keys []limitKey) (map[limitKey]counter.Row, error) {
 	ids, scopes := make([]int64, len(keys)), make([]string, len(keys))
 	for i, k := range keys {
 		ids[i], scopes[i] = k.tenantID, k.scope
@@ -125,7 +125,7 @@ func lockReported(ctx context.Context, tx pgconn.Tx, keys []limitKey) (map[limit
 	if err := tx.Select(ctx, &rows, lockReportedQuery, pq.Array(ids), pq.Array(scopes)); err != nil {
 		return nil, err
 	}
-	found := make(map[limitKey]plans.CounterRow, len(rows))
+	found := make(map[limitKey]counter.Row, len(rows))
 	for _, r := range rows {
 		found[limitKey{r.TenantID, r.Scope}] = r.row()
 	}

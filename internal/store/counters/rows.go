@@ -7,7 +7,7 @@ import (
 
 	"github.com/lib/pq"
 
-	"petstore.example/internal/plans"
+	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/store/pgconn"
 )
 
@@ -28,8 +28,8 @@ type limitRow struct {
 	DayUsed    sql.NullInt64 `db:"day_used"`
 }
 
-func (r limitRow) row() plans.CounterRow {
-	return plans.CounterRow{
+func (r limitRow) row() counter.Row {
+	return counter.Row{
 		Term: r.Term.Int64, Redis: r.Redis.Bool, Accounted: r.Accounted.Int64,
 		Minute: r.Minute.Int64, MinuteUsed: r.MinuteUsed.Int64, Day: r.Day.Int64, DayUsed: r.DayUsed.Int64,
 	}
@@ -44,7 +44,7 @@ type limitRows struct {
 	minuteUsed, dayUsed             []int64
 }
 
-func (l *limitRows) add(k limitKey, r plans.CounterRow) {
+func (l *limitRows) add(k limitKey, r counter.Row) {
 	l.ids, l.scopes = append(l.ids, k.tenantID), append(l.scopes, k.scope)
 	l.terms, l.redis, l.accounted = append(l.terms, r.Term), append(l.redis, r.Redis), append(l.accounted, r.Accounted)
 	l.minutes, l.minuteUsed = append(l.minutes, r.Minute), append(l.minuteUsed, r.MinuteUsed)

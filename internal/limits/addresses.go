@@ -1,0 +1,109 @@
+package limits
+
+import (
+	"context"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ulule/limiter/v3"
+	"github.com/ulule/limiter/v3/drivers/store/memory"
+)
+
+// maxAddresses is how many addresses have a counter of their own in one minute: some 10 MB. Counters of up to three minutes
+// are held.
+const maxAddresses = 50_000
+
+// others stands for the addresses that came when there were as many as that.
+const others = "*"
+
+// Addresses limits callers without a valid key by their address: an IPv4 address, or the /64 network of an IPv6 address, which is
+// what one subscriber has. It counts in this process, refused requests too.
+//
+// Callers from very many networks must not fill the memory: after 50,000 of them in a minute, all further ones share one counter
+// until the minute ends. At worst they get 429 instead of 401.
+type Addresses struct {
+	store limiter.Store
+	limit int64
+
+	mu sync.Mutex
+	// minute is the latest, came how many addresses it has seen.
+	minute, came int64
+}
+
+// NewAddresses returns a limiter of that many requests a minute for each address. Counters of minutes that are over
+// are dropped every minute, by a goroutine that ends when the Addresses is garbage.
+func NewAddresses(perMinute int64) *Addresses {
+	return &Addresses{
+		store: memory.NewStoreWithOptions(limiter.StoreOptions{Prefix: "a", CleanUpInterval: time.Minute}),
+		limit: perMinute,
+	}
+}
+
+// Take counts one request from that address in the clock's minute at now. Reached is true when the request is over the
+// limit and to be refused. An IPv4 address in IPv6 form counts as the IPv4 address; callers whose address is not known
+// (the zero Addr) share one counter.
+func (a *Addresses) Take(addr netip.Addr, now time.Time) limiter.Context {
+	minute := floorDiv(now.Unix(), minuteSeconds)
+	c := a.ask(a.store.Get, a.key(addr, minute), minute)
+	if isFirst := !c.Reached && c.Remaining == a.limit-1; isFirst {
+		a.count(minute, 1)
+	}
+	return c
+}
+
+// Peek returns what Take would without counting: Remaining is what the next request finds.
+func (a *Addresses) Peek(addr netip.Addr, now time.Time) limiter.Context {
+	minute := floorDiv(now.Unix(), minuteSeconds)
+	return a.ask(a.store.Peek, a.key(addr, minute), minute)
+}
+
+// key names the address's counter.
+func (a *Addresses) key(addr netip.Addr, minute int64) string {
+	own := addressKey(addr, minute)
+	if a.count(minute, 0) < maxAddresses || a.ask(a.store.Peek, own, minute).Remaining < a.limit {
+		return own
+	}
+	return others + "@" + strconv.FormatInt(minute, 10)
+}
+
+// count returns how many addresses have come in the minute, after so many more.
+func (a *Addresses) count(minute, more int64) int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if minute > a.minute {
+		a.minute, a.came = minute, 0
+	}
+	a.came += more
+	return a.came
+}
+
+func (a *Addresses) ask(
+	store func(context.Context, string, limiter.Rate) (limiter.Context, error), key string, minute int64,
+) limiter.Context {
+	// The minute's number in the key ends the window. The store's own period, which begins with the first request and
+	// goes by its own clock, only has to outlast it.
+	rate := limiter.Rate{Period: 2 * time.Minute, Limit: a.limit}
+	c, err := store(context.Background(), key, rate)
+	if err != nil {
+		// A store in memory has no way to fail. If it ever does, a guard that guards nothing is better than an outage.
+		c = limiter.Context{Limit: a.limit, Remaining: a.limit}
+	}
+	c.Reset = (minute + 1) * minuteSeconds
+	return c
+}
+
+func addressKey(addr netip.Addr, minute int64) string {
+	addr = addr.Unmap()
+	b := make([]byte, 0, 64)
+	if bits := 64; addr.IsValid() {
+		if addr.Is4() {
+			bits = 32
+		}
+		network, _ := addr.Prefix(bits) // It fails for a number of bits that the address has not.
+		b = network.AppendTo(b)
+	}
+	b = append(b, '@')
+	return string(strconv.AppendInt(b, minute, 10))
+}

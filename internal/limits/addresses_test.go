@@ -1,0 +1,147 @@
+package limits_test
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/ulule/limiter/v3"
+
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/limitstest"
+)
+
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	a := limits.NewAddresses(2)
+	addr := netip.MustParseAddr("192.0.2.1")
+	reset := limitstest.Noon.Unix() + 60
+	for i, want := range []limiter.Context{
+		{Limit: 2, Remaining: 1, Reset: reset},
+		{Limit: 2, Remaining: 0, Reset: reset},
+		{Limit: 2, Remaining: 0, Reset: reset, Reached: true},
+		{Limit: 2, Remaining: 0, Reset: reset, Reached: true},
+	} {
+		now := limitstest.Noon.Add(time.Duration(i) * 19 * time.Second)
+		if diff := cmp.Diff(want, a.Take(addr, now)); diff != "" {
+			t.Errorf("request %d (-want +got):\n%s", i, diff)
+		}
+	}
+	if last := limitstest.Noon.Add(time.Minute - 1); !a.Take(addr, last).Reached {
+		t.Error("not refused one tick before the reset")
+	}
+	want := limiter.Context{Limit: 2, Remaining: 1, Reset: reset + 60}
+	if diff := cmp.Diff(want, a.Take(addr, limitstest.Noon.Add(time.Minute))); diff != "" {
+		t.Errorf("at the reset (-want +got):\n%s", diff)
+	}
+}
+
+func TestAddressesTellWhoIsWho(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"192.0.2.1", "192.0.2.1", true},
+		{"192.0.2.1", "192.0.2.2", false},
+		{"192.0.2.1", "::ffff:192.0.2.1", true},
+		{"::ffff:192.0.2.1", "::ffff:192.0.2.2", false},
+		{"2001:db8:1:2::1", "2001:db8:1:2:ffff::9", true},
+		{"2001:db8:1:2::1", "2001:db8:1:3::1", false},
+		{"fe80::1%eth0", "fe80::2%eth1", true},
+		{"::", "0.0.0.0", false},
+		{"", "", true},
+		{"", "::", false},
+	} {
+		a := limits.NewAddresses(1)
+		first, second := mustAddr(t, c.a), mustAddr(t, c.b)
+		a.Take(first, limitstest.Noon)
+		if got := a.Take(second, limitstest.Noon).Reached; got != c.same {
+			t.Errorf("%q and %q count as one: %v, want %v", c.a, c.b, got, c.same)
+		}
+	}
+}
+
+func mustAddr(t *testing.T, s string) netip.Addr {
+	t.Helper()
+	if s == "" {
+		return netip.Addr{}
+	}
+	addr, err := netip.ParseAddr(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addr
+}
+
+func TestAddressesExactUnderConcurrency(t *testing.T) {
+	t.Parallel()
+	const limit = 6000
+	a := limits.NewAddresses(limit)
+	addr := netip.MustParseAddr("2001:db8::1")
+	var passed atomic.Int64
+	var callers sync.WaitGroup
+	for range 64 {
+		callers.Go(func() {
+			for range 200 {
+				if !a.Take(addr, limitstest.Noon).Reached {
+					passed.Add(1)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	if got := passed.Load(); got != limit {
+		t.Errorf("%d passed, want %d", got, limit)
+	}
+}
+
+func TestPeekCountsNothing(t *testing.T) {
+	t.Parallel()
+	a := limits.NewAddresses(2)
+	addr := netip.MustParseAddr("192.0.2.1")
+	now := time.Date(2026, 11, 20, 12, 0, 30, 0, time.UTC)
+	for taken, remaining := range []int64{2, 1, 0, 0} {
+		for range 2 {
+			if c := a.Peek(addr, now); c.Limit != 2 || c.Remaining != remaining || c.Reset != now.Unix()+30 {
+				t.Errorf("after %d requests: %+v, want %d to remain", taken, c, remaining)
+			}
+		}
+		a.Take(addr, now)
+	}
+}
+
+// TestAddressesAreBounded: beyond a number of addresses in a minute, new ones share a counter and known ones keep theirs.
+func TestAddressesAreBounded(t *testing.T) {
+	t.Parallel()
+	a := limits.NewAddresses(2)
+	network := func(n uint32) netip.Addr {
+		b := [16]byte{0x20, 0x01}
+		binary.BigEndian.PutUint32(b[4:], n)
+		return netip.AddrFrom16(b)
+	}
+	for n := range uint32(limits.MaxAddresses) {
+		if c := a.Take(network(n), limitstest.Noon); c.Remaining != 1 {
+			t.Fatalf("address %d shares a counter: %+v", n, c)
+		}
+	}
+	for i, want := range []limiter.Context{{Remaining: 1}, {}, {Reached: true}} {
+		want.Limit, want.Reset = 2, limitstest.Noon.Unix()+60
+		if diff := cmp.Diff(want, a.Take(network(limits.MaxAddresses+uint32(i)), limitstest.Noon)); diff != "" {
+			t.Errorf("address %d beyond (-want +got):\n%s", i, diff)
+		}
+	}
+	if c := a.Peek(network(limits.MaxAddresses+9), limitstest.Noon); c.Remaining != 0 {
+		t.Errorf("another address beyond: %+v, want nothing to remain", c)
+	}
+	if c := a.Take(network(7), limitstest.Noon); c.Remaining != 0 || c.Reached {
+		t.Errorf("an address from before: %+v, want its own second request", c)
+	}
+	if c := a.Take(network(limits.MaxAddresses), limitstest.Noon.Add(time.Minute)); c.Remaining != 1 {
+		t.Errorf("in the next minute: %+v, want a counter of its own", c)
+	}
+}

@@ -1,0 +1,270 @@
+package counter_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/counter"
+	"petstore.example/internal/limits/limitstest"
+	"petstore.example/internal/plans"
+)
+
+// The rows of the tests are tenant 1's at noon.
+var (
+	rowMinute   = limits.MinuteAt(1, limitstest.Noon)
+	rowDay      = limits.DayAt(limitstest.Noon)
+	minuteStart = time.Unix(limits.MinuteReset(1, rowMinute-1), 0)
+)
+
+func tenantRow(term int64, redis bool, minuteUsed, dayUsed int64) counter.Row {
+	return counter.Row{Term: term, Redis: redis, Minute: rowMinute, MinuteUsed: minuteUsed, Day: rowDay, DayUsed: dayUsed}
+}
+
+func TestFirstUseInATerm(t *testing.T) {
+	t.Parallel()
+	q := plans.Quota{PerMinute: 60, PerDay: 1000}
+	silent := minuteStart.Add(time.Second)
+	for name, tt := range map[string]struct {
+		row      counter.Row
+		closed   time.Time
+		recorded counter.Recorded
+		at       time.Time
+		want     counter.Baseline
+	}{
+		"never used":               {want: counter.Baseline{Minute: rowMinute, Day: rowDay}},
+		"never used, but recorded": {recorded: counter.Recorded{Used: 7}, want: counter.Baseline{Minute: rowMinute, Day: rowDay, DayUsed: 7}},
+		"granted by Postgres": {
+			row: tenantRow(4, false, 30, 300), recorded: counter.Recorded{Used: 290},
+			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 300},
+		},
+		"granted by Postgres, and a server ended silently": {
+			row: tenantRow(4, false, 30, 300), closed: silent,
+			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 300},
+		},
+		"reported": {
+			row: tenantRow(4, true, 30, 300), recorded: counter.Recorded{Used: 310, PerMinute: 60},
+			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 310},
+		},
+		"a server ended silently in this minute": {
+			row: tenantRow(4, true, 30, 300), closed: silent, recorded: counter.Recorded{Used: 310, PerMinute: 60},
+			want: counter.Baseline{Minute: rowMinute, MinuteUsed: limits.Saturated, Day: rowDay, DayUsed: 310 + 120},
+		},
+		"and the plan was a larger one today": {
+			row: tenantRow(4, true, 30, 300), closed: silent, recorded: counter.Recorded{Used: 290, PerMinute: 300},
+			want: counter.Baseline{Minute: rowMinute, MinuteUsed: limits.Saturated, Day: rowDay, DayUsed: 300 + 600},
+		},
+		"a server ended silently before this minute": {
+			row: tenantRow(4, true, 30, 300), closed: minuteStart,
+			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 300 + 120},
+		},
+		"a server ended silently yesterday": {
+			row: tenantRow(4, true, 30, 300), closed: limitstest.Noon.Add(-20 * time.Hour),
+			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 300},
+		},
+		"it was allowed for before": {
+			row:    counter.Row{4, true, silent.UnixMicro(), rowMinute, 30, rowDay, 300},
+			closed: silent,
+			want:   counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 300},
+		},
+		"the next minute": {
+			row: tenantRow(4, true, 30, 300), at: limitstest.Noon.Add(time.Minute),
+			want: counter.Baseline{Minute: rowMinute + 1, Day: rowDay, DayUsed: 300},
+		},
+		"the next minute, and a server ended silently in the last": {
+			row: tenantRow(4, true, 30, 300), closed: silent, at: limitstest.Noon.Add(time.Minute),
+			want: counter.Baseline{Minute: rowMinute + 1, Day: rowDay, DayUsed: 300 + 120},
+		},
+		"a clock that is behind": {
+			row: tenantRow(4, true, 30, 3), recorded: counter.Recorded{Used: 999}, at: limitstest.Noon.Add(-13 * time.Hour),
+			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 3},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if tt.at.IsZero() {
+				tt.at = limitstest.Noon
+			}
+			rows := counter.Rows{Tenant: tt.row}
+			if !rows.NeedsRecorded(5) {
+				t.Error("it does not ask for what is recorded")
+			}
+			term := counter.Term{Number: 5, Redis: true, UncleanUntil: tt.closed, Servers: 2}
+			after, got, fresh, err := rows.Initialized(term, counter.InitRequest{Claim: limitstest.Claim(1, q), Term: 5, At: tt.at}, tt.recorded)
+			if diff := cmp.Diff(tt.want, got); diff != "" || !fresh || err != nil {
+				t.Errorf("Initialized: fresh %v, %v, -want +got:\n%s", fresh, err, diff)
+			}
+			if after.NeedsRecorded(5) {
+				t.Error("it asks for what is recorded once more")
+			}
+			if _, again, fresh, err := after.Initialized(term, counter.InitRequest{Claim: limitstest.Claim(1, q), Term: 5, At: tt.at}, counter.Recorded{}); fresh ||
+				err != nil || again != got {
+				t.Errorf("Initialized again: %+v, fresh %v, %v", again, fresh, err)
+			}
+			term.Redis = false
+			_, grant, err := rows.Granted(term, counter.GrantRequest{Claim: limitstest.Claim(1, q), Term: 5, At: tt.at}, tt.recorded)
+			if diff := cmp.Diff(counter.Grant{Baseline: tt.want}, grant); diff != "" || err != nil {
+				t.Errorf("Granted: %v, -want +got:\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestGrants(t *testing.T) {
+	t.Parallel()
+	claimed := limits.Claim{TenantID: 1, KeyID: "k", Quota: plans.Quota{PerMinute: 100, PerDay: 1000}, KeyPerMinute: 50}
+	for name, tt := range map[string]struct {
+		minute, day, key int64
+		want, granted    int64
+		servers          int
+	}{
+		"only looked at":               {granted: 0, servers: 1},
+		"a part of the key's":          {want: 1, granted: 12, servers: 1},
+		"for fewer, of three servers":  {want: 1, granted: 4, servers: 3},
+		"as many as wait":              {want: 20, granted: 20, servers: 3},
+		"no more than remain":          {want: 60, granted: 50, servers: 3},
+		"one at least":                 {key: 49, want: 1, granted: 1, servers: 9},
+		"the key is used up":           {key: 50, want: 1, servers: 1},
+		"the minute is used up":        {minute: 100, want: 1, servers: 1},
+		"more than the limit was used": {minute: 150, want: 1, servers: 1},
+		"the day is used up":           {day: 1000, want: 1, servers: 1},
+		"the day is nearly used up":    {day: 998, want: 5, granted: 2, servers: 1},
+		"nobody knows of any server":   {want: 1, granted: 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := counter.Rows{Tenant: tenantRow(5, false, tt.minute, tt.day), Key: tenantRow(5, false, tt.key, 0)}
+			before.Key.Day = 0
+			after, got, err := before.Granted(counter.Term{Number: 5, Servers: tt.servers},
+				counter.GrantRequest{Claim: claimed, Term: 5, At: limitstest.Noon, Want: tt.want}, counter.Recorded{Used: 5000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := counter.Grant{counter.Baseline{rowMinute, tt.minute + tt.granted, rowDay, tt.day + tt.granted, tt.key + tt.granted}, tt.granted}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("grant, -want +got:\n%s", diff)
+			}
+			before.Tenant.MinuteUsed += tt.granted
+			before.Tenant.DayUsed += tt.granted
+			before.Key.MinuteUsed += tt.granted
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Errorf("rows, -want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestGivenBack(t *testing.T) {
+	t.Parallel()
+	rows := counter.Rows{Tenant: tenantRow(5, false, 30, 300), Key: counter.Row{Term: 5, Minute: rowMinute, MinuteUsed: 20}}
+	for name, tt := range map[string]struct {
+		term             int64
+		key              string
+		back             counter.Return
+		minute, day, own int64
+	}{
+		"of the tenant":          {5, "", counter.Return{rowMinute, rowDay, 5}, 25, 295, 20},
+		"of a key":               {5, "k", counter.Return{rowMinute, rowDay, 5}, 25, 295, 15},
+		"after the minute":       {5, "k", counter.Return{rowMinute - 1, rowDay, 5}, 30, 295, 20},
+		"after the day":          {5, "k", counter.Return{rowMinute - 1, rowDay - 1, 5}, 30, 300, 20},
+		"after the term":         {4, "k", counter.Return{rowMinute, rowDay, 5}, 30, 300, 20},
+		"more than there can be": {5, "k", counter.Return{rowMinute, rowDay, 500}, 0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := rows.Reported(counter.Report{TenantID: 1, KeyID: tt.key, Term: tt.term, Returns: []counter.Return{tt.back}})
+			want := rows
+			want.Tenant.MinuteUsed, want.Tenant.DayUsed, want.Key.MinuteUsed = tt.minute, tt.day, tt.own
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestReportsCountByTheGreatest(t *testing.T) {
+	t.Parallel()
+	rows := counter.Rows{Tenant: tenantRow(5, true, 10, 100)}
+	for _, seen := range []counter.Baseline{
+		{Minute: rowMinute, MinuteUsed: 40, Day: rowDay, DayUsed: 130},
+		{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 120},
+		{Minute: rowMinute - 1, MinuteUsed: 60, Day: rowDay - 1, DayUsed: 900},
+		{},
+	} {
+		rows = rows.Reported(counter.Report{TenantID: 1, Term: 5, Seen: seen})
+	}
+	if diff := cmp.Diff(counter.Rows{Tenant: tenantRow(5, true, 40, 130)}, rows); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	rows = rows.Reported(counter.Report{TenantID: 1, KeyID: "k", Term: 5, Seen: counter.Baseline{Minute: rowMinute + 1, KeyUsed: 3}})
+	want := counter.Rows{Tenant: tenantRow(5, true, 0, 130), Key: counter.Row{Minute: rowMinute + 1, MinuteUsed: 3}}
+	want.Tenant.Minute++
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("of a key in the next minute, -want +got:\n%s", diff)
+	}
+}
+
+// A minute that was begun by Redis, goes on with Postgres and ends with Redis keeps its count.
+func TestAMinuteOverThreeTerms(t *testing.T) {
+	t.Parallel()
+	c := limitstest.Claim(1, plans.Quota{PerMinute: 100, PerDay: 1000})
+	rows, _, _, err := counter.Rows{}.Initialized(counter.Term{Number: 1, Redis: true}, counter.InitRequest{Claim: c, Term: 1, At: limitstest.Noon}, counter.Recorded{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows = rows.Reported(counter.Report{TenantID: 1, Term: 1, Seen: counter.Baseline{Minute: rowMinute, MinuteUsed: 40, Day: rowDay, DayUsed: 40}})
+	rows, p, err := rows.Granted(counter.Term{Number: 2, Servers: 3}, counter.GrantRequest{Claim: c, Term: 2, At: limitstest.Noon, Want: 1}, counter.Recorded{})
+	if err != nil || p.Count != 5 || p.MinuteUsed != 45 {
+		t.Fatalf("a grant of the 60 that remain: %+v, %v", p, err)
+	}
+	rows = rows.Reported(counter.Report{TenantID: 1, Term: 2, Returns: []counter.Return{{rowMinute, rowDay, 2}}})
+	_, b, fresh, err := rows.Initialized(counter.Term{Number: 3, Redis: true}, counter.InitRequest{Claim: c, Term: 3, At: limitstest.Noon}, counter.Recorded{})
+	want := counter.Baseline{Minute: rowMinute, MinuteUsed: 43, Day: rowDay, DayUsed: 43}
+	if diff := cmp.Diff(want, b); diff != "" || !fresh || err != nil {
+		t.Errorf("fresh %v, %v, -want +got:\n%s", fresh, err, diff)
+	}
+}
+
+func TestTermOver(t *testing.T) {
+	t.Parallel()
+	c := limitstest.Claim(1, plans.Quota{PerMinute: 100, PerDay: 1000})
+	for name, tt := range map[string]struct {
+		row   int64
+		term  counter.Term
+		asked int64
+	}{
+		"another is in force":               {0, counter.Term{Number: 6}, 5},
+		"a later one has used the row":      {6, counter.Term{Number: 5}, 5},
+		"it is not yet known to the caller": {4, counter.Term{Number: 4}, 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rows := counter.Rows{Tenant: tenantRow(tt.row, false, 1, 1)}
+			for _, redis := range []bool{false, true} {
+				tt.term.Redis = redis
+				after, _, err := rows.Granted(tt.term, counter.GrantRequest{Claim: c, Term: tt.asked, At: limitstest.Noon, Want: 1}, counter.Recorded{})
+				if !errors.Is(err, counter.ErrTermOver) || after != rows {
+					t.Errorf("Granted: %v, %+v", err, after)
+				}
+				after, _, _, err = rows.Initialized(tt.term, counter.InitRequest{Claim: c, Term: tt.asked, At: limitstest.Noon}, counter.Recorded{})
+				if !errors.Is(err, counter.ErrTermOver) || after != rows {
+					t.Errorf("Initialized: %v, %+v", err, after)
+				}
+			}
+		})
+	}
+	t.Run("of the other kind", func(t *testing.T) {
+		t.Parallel()
+		_, _, err := counter.Rows{}.Granted(counter.Term{Number: 5, Redis: true}, counter.GrantRequest{Claim: c, Term: 5, At: limitstest.Noon}, counter.Recorded{})
+		if !errors.Is(err, counter.ErrTermOver) {
+			t.Errorf("Granted: %v", err)
+		}
+		_, _, _, err = counter.Rows{}.Initialized(counter.Term{Number: 5}, counter.InitRequest{Claim: c, Term: 5, At: limitstest.Noon}, counter.Recorded{})
+		if !errors.Is(err, counter.ErrTermOver) {
+			t.Errorf("Initialized: %v", err)
+		}
+	})
+}

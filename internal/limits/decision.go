@@ -1,0 +1,109 @@
+package limits
+
+import (
+	"time"
+
+	"github.com/ulule/limiter/v3"
+
+	"petstore.example/internal/freshness"
+)
+
+// Decision is what a Limiter made of one request.
+type Decision struct {
+	Admitted bool
+	// Partial is true if this server decided over its part of the limits, or the minute is saturated: a refusal does not mean that
+	// the tenant has used them up.
+	Partial bool
+	// Undecided is true if no term was in force. Nothing was counted. An admitted request must then end in 5xx, because
+	// Postgres is away; a refused one arrived between two terms, and may pass a moment later.
+	Undecided bool
+	// Term is the number of the term in which it was decided; 0 for none.
+	Term   int64
+	Minute Window
+	Day    Window
+	// Key is the key's own minute, which begins and ends with the tenant's; zero if the key has no limit of its own.
+	Key Window
+	// Stamp is the one of the tenant's catalogue when the request was decided.
+	Stamp freshness.Stamp
+}
+
+// Saturated is the count of a window whose usage is unknown. No limit reaches it, so not even a plan upgrade reopens the window. Sums
+// with it stay below 2^53, the largest number that a script in Redis counts exactly.
+const Saturated = int64(1) << 50
+
+// Used is how much of a claim's windows is used.
+type Used struct{ Minute, Day, Key int64 }
+
+// Plus returns the counts after n more requests.
+func (u Used) Plus(n int64) Used { return Used{Minute: u.Minute + n, Day: u.Day + n, Key: u.Key + n} }
+
+// Decide is the one rule: a request is admitted if every window of its claim has room. u is what was used of the windows with these
+// numbers before the request. The request counts that many, 1, or 0 if it only looks. All limiters decide here.
+func Decide(c *Claim, minute, day int64, u Used, count int64) Decision {
+	minuteEnd := MinuteReset(c.TenantID, minute)
+	d := Decision{
+		Partial: u.Minute >= Saturated,
+		Minute:  window(Minute, minute, minuteEnd, c.Quota.PerMinute, u.Minute),
+		Day:     window(Day, day, DayReset(day), c.Quota.PerDay, u.Day),
+	}
+	if c.KeyPerMinute > 0 {
+		d.Key = window(Key, minute, minuteEnd, c.KeyPerMinute, u.Key)
+	}
+	d.Admitted = !d.Minute.Reached && !d.Day.Reached && !d.Key.Reached
+	if d.Admitted {
+		d.Minute.Remaining -= count
+		d.Day.Remaining -= count
+		if c.KeyPerMinute > 0 {
+			d.Key.Remaining -= count
+		}
+	}
+	return d
+}
+
+func window(name WindowName, number, reset, limit, used int64) Window {
+	return Window{Name: name, Number: number, Context: limiter.Context{
+		// After a downgrade more may have been used than the limit now is.
+		Limit: limit, Remaining: max(0, limit-used), Reset: reset, Reached: used >= limit,
+	}}
+}
+
+// Binding returns the window to show where only one can be shown. For a refused request it is the one that refused it, and of several
+// the one that resets later. Otherwise it is the one with the fewest remaining, and of equals the one that resets later. The tenant's
+// minute and the key's reset together: of equals it is the tenant's.
+func (d *Decision) Binding() Window {
+	b := &d.Minute
+	if d.Day.binds(b) {
+		b = &d.Day
+	}
+	if d.Key.Limit > 0 && d.Key.binds(b) {
+		b = &d.Key
+	}
+	return *b
+}
+
+// binds reports whether w is shown rather than o. Both are of one decision.
+func (w *Window) binds(o *Window) bool {
+	if w.Reached != o.Reached {
+		return w.Reached
+	}
+	if !w.Reached && w.Remaining != o.Remaining {
+		return w.Remaining < o.Remaining
+	}
+	return w.Reset > o.Reset || w.Reset == o.Reset && w.Name == Day && o.Name == Minute
+}
+
+// Windows returns the windows of the decision and their number: the tenant's minute, the day, and the key's minute if it has a limit.
+func (d *Decision) Windows() (windows [3]*Window, count int) {
+	windows, count = [3]*Window{&d.Minute, &d.Day, &d.Key}, 3
+	if d.Key.Limit == 0 {
+		count = 2
+	}
+	return windows, count
+}
+
+// RetryAfter returns the seconds from now to the given Unix time, rounded up and at least 1: a client that waits that long is never
+// early.
+func RetryAfter(reset int64, now time.Time) int64 {
+	wait := time.Unix(reset, 0).Sub(now)
+	return max(1, int64((wait+time.Second-1)/time.Second))
+}

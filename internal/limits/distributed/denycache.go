@@ -1,0 +1,85 @@
+package distributed
+
+import (
+	"sync/atomic"
+	"time"
+
+	"petstore.example/internal/limits"
+)
+
+// denyCache repeats denials without asking until something that they depend on changes.
+type denyCache struct {
+	view *localView
+	// refunds counts what was given back anywhere. session numbers the subscription by which this server hears of it, 0 for none.
+	refunds, session atomic.Int64
+}
+
+var _ RefundListener = (*denyCache)(nil)
+
+// Subscribed implements RefundListener.
+func (f *denyCache) Subscribed(session int64) { f.session.Store(session) }
+
+// Refunded implements RefundListener. It forgets the tenant's denials.
+func (f *denyCache) Refunded(tenantID int64) {
+	f.refunds.Add(1)
+	s := f.view.shard(tenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.tenants[tenantID]
+	if !ok {
+		return
+	}
+	a.others.denial = denial{}
+	for _, st := range a.keys {
+		st.denial = denial{}
+	}
+}
+
+// denied returns the decision of a claim that would certainly be denied again, and false if somebody has to be asked.
+func (f *denyCache) denied(term, session int64, c *limits.Claim, minute, day int64, now time.Time) (limits.Decision, bool) {
+	s := f.view.shard(c.TenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.tenants[c.TenantID]
+	if !ok {
+		return limits.Decision{}, false
+	}
+	st := &a.others
+	if c.KeyPerMinute > 0 {
+		if st, ok = a.keys[c.KeyID]; !ok {
+			return limits.Decision{}, false
+		}
+	}
+	n := &st.denial
+	u, ok := n.validFor(term, session, c, minute, day, now)
+	if !ok {
+		return limits.Decision{}, false
+	}
+	minute = max(minute, n.minute)
+	u = a.atLeast(term, st, minute, n.day, u)
+	if minute == n.minute {
+		n.used = u
+	}
+	d := limits.Decide(c, minute, n.day, u, 1)
+	d.Term = term
+	d.Partial = d.Partial || n.partial
+	if a.reported.term == term && !d.Admitted {
+		a.report(term, st, &d)
+	}
+	return d, !d.Admitted
+}
+
+// atLeast raises u to what the tenant's other requests used meanwhile. It is never less than what the denial was for: a reply that was
+// overtaken would admit.
+func (a *tenantState) atLeast(term int64, st *claimState, minute, day int64, u limits.Used) limits.Used {
+	if a.term == term && a.latest.Minute == minute {
+		u.Minute = max(u.Minute, a.latest.MinuteUsed)
+	}
+	if a.term == term && a.latest.Day == day {
+		u.Day = max(u.Day, a.latest.DayUsed)
+	}
+	if st.term == term && st.minute == minute {
+		u.Key = max(u.Key, st.latest)
+	}
+	return u
+}

@@ -1,0 +1,394 @@
+package distributed_test
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/distributed"
+	"petstore.example/internal/limits/limitstest"
+	"petstore.example/internal/limits/redisbackend"
+	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/plans"
+)
+
+type fault struct {
+	lose, restore func(*redistest.Server, redis.UniversalClient)
+}
+
+var redisFaults = map[string]fault{
+	"stopped": {
+		func(s *redistest.Server, _ redis.UniversalClient) { s.Stop() },
+		func(s *redistest.Server, _ redis.UniversalClient) { s.Start() },
+	},
+	"frozen": {
+		func(s *redistest.Server, _ redis.UniversalClient) { s.Pause() },
+		func(s *redistest.Server, _ redis.UniversalClient) { s.Resume() },
+	},
+	"out of memory": {
+		func(_ *redistest.Server, c redis.UniversalClient) {
+			c.ConfigSet(context.Background(), "maxmemory", "1")
+		},
+		func(_ *redistest.Server, c redis.UniversalClient) {
+			c.ConfigSet(context.Background(), "maxmemory", "0")
+		},
+	},
+	"a replica": {
+		func(_ *redistest.Server, c redis.UniversalClient) { c.SlaveOf(context.Background(), "127.0.0.1", "1") },
+		func(_ *redistest.Server, c redis.UniversalClient) { c.SlaveOf(context.Background(), "no", "one") },
+	},
+	"flushed": {
+		func(s *redistest.Server, _ redis.UniversalClient) { s.Flush() },
+		func(*redistest.Server, redis.UniversalClient) {},
+	},
+	"started again between two calls": {
+		func(s *redistest.Server, _ redis.UniversalClient) { s.Stop(); s.Start() },
+		func(*redistest.Server, redis.UniversalClient) {},
+	},
+}
+
+// TestLosingRedis: one of two servers has admitted all so far, and however Redis is lost, both together admit what remained.
+func TestLosingRedis(t *testing.T) {
+	t.Parallel()
+	q := plans.Quota{PerMinute: 60, PerDay: 1000}
+	for name, fault := range redisFaults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, w := redistest.New(t), newTestCluster()
+			var log lines
+			o := quick
+			o.Log = zerolog.New(&log)
+			a, b := w.server(t, server.URL, o), w.server(t, server.URL, quick)
+			decides(t, a, b)
+			admin := look(t, server.URL)
+			admitted := limitstest.TakeN(t, a, 1, q, limitstest.Noon, 20)
+
+			fault.lose(server, admin)
+			if !w.takesAll(t, []*testServer{b, a}, q, 25, &admitted) {
+				t.Errorf("%d admitted, want 45 by then", admitted)
+			}
+			if lost := log.with("warn"); lost != 1 {
+				t.Errorf("the log has %d lines of losing Redis, want 1", lost)
+			}
+			fault.restore(server, admin)
+			decides(t, a, b)
+			if !w.takesAll(t, []*testServer{a, b}, q, 40, &admitted) && admitted != 60 {
+				t.Errorf("%d admitted, want 60", admitted)
+			}
+			limitstest.Check(t, "then", a.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(false, 1, q, limitstest.Noon, 60, 60))
+			if lost, back := log.with("warn"), log.with("info"); lost != 1 || back != 1 {
+				t.Errorf("the log has %d lines of losing Redis and %d of its return, want one each", lost, back)
+			}
+			if degraded(a) || degraded(b) {
+				t.Error("a limiter says that it is degraded")
+			}
+		})
+	}
+}
+
+// takesAll takes up to that many at these servers, and reports whether all were admitted.
+func (w *testCluster) takesAll(t *testing.T, servers []*testServer, q plans.Quota, n int, admitted *int64) bool {
+	t.Helper()
+	before := *admitted
+	for i := range n {
+		*admitted += limitstest.TakeN(t, servers[i%len(servers)], 1, q, limitstest.Noon, 1)
+	}
+	return *admitted-before == int64(n)
+}
+
+// A frozen Redis costs the requests of that moment its timeout, once, and the change of the term. A busy machine may hold up any
+// single try.
+func TestFrozenRedisHoldsUpOneRequest(t *testing.T) {
+	server := redistest.New(t)
+	q := plans.Quota{PerMinute: 1000, PerDay: 10_000}
+	var best time.Duration
+	for range 5 {
+		l := newTestCluster().server(t, server.URL, distributed.Options{Log: zerolog.Nop(), Wait: 20 * time.Second})
+		decides(t, l)
+		server.Pause()
+		start := time.Now()
+		first := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
+		took := time.Since(start)
+		start = time.Now()
+		admitted := limitstest.TakeN(t, l, 1, q, limitstest.Noon, 100)
+		rest := time.Since(start)
+		server.Resume()
+		if !first.Admitted || admitted != 100 {
+			t.Errorf("admitted: %v, and then %d, want all", first.Admitted, admitted)
+		}
+		if rest > distributed.DefaultTimeout {
+			t.Errorf("100 requests after the first took %v: they waited for Redis", rest)
+		}
+		if best == 0 || took < best {
+			best = took
+		}
+		if best <= 200*time.Millisecond {
+			return
+		}
+	}
+	t.Errorf("the first request took %v at best, want at most 200ms", best)
+}
+
+func TestDegradedRequestsCallNothing(t *testing.T) {
+	t.Parallel()
+	server, w := redistest.New(t), newTestCluster()
+	l := w.server(t, server.URL, quick)
+	calls := l.calls
+	decides(t, l)
+	q := plans.Quota{PerMinute: 10_000, PerDay: 100_000}
+	limitstest.TakeN(t, l, 1, q, limitstest.Noon, 50)
+	server.Stop()
+	limitstest.TakeN(t, l, 1, q, limitstest.Noon, 1)
+	trips := calls.takes.Load() + calls.others.Load()
+	d := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
+	if got := limitstest.TakeN(t, l, 1, q, limitstest.Noon, 2000); got != 2000 {
+		t.Errorf("%d of 2000 admitted without Redis", got)
+	}
+	l.Refund(t.Context(), limitstest.Claim(1, q), d)
+	if got := calls.takes.Load() + calls.others.Load() - trips; got != 0 {
+		t.Errorf("2002 calls without Redis made %d calls to it", got)
+	}
+	if n := w.grants.Load(); n > 5 {
+		t.Errorf("2002 requests took %d grants from Postgres, want one for some thousand", n)
+	}
+}
+
+func TestStartWithoutRedis(t *testing.T) {
+	t.Parallel()
+	server, w := redistest.New(t), newTestCluster()
+	server.Stop()
+	a, b := w.server(t, server.URL, quick), w.server(t, server.URL, quick)
+	eventually(t, "both are of the cluster", func() bool { term, ok := a.member.Term(); return ok && term.Servers == 2 })
+	q := plans.Quota{PerMinute: 60, PerDay: 1000}
+	if !degraded(a) || !degraded(b) {
+		t.Error("they do not know that Redis is away")
+	}
+	if got := limitstest.Contest(t, []limits.Limiter{a, b}, limitstest.Claim(1, q)); got != 60 {
+		t.Errorf("%d admitted, want 60", got)
+	}
+	server.Start()
+	decides(t, a, b)
+	limitstest.Check(t, "then", b.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(false, 1, q, limitstest.Noon, 60, 60))
+	next := limitstest.Noon.Add(time.Minute)
+	limitstest.Check(t, "the next minute", a.Take(t.Context(), limitstest.Claim(1, q), next), limitstest.Want(true, 1, q, next, 1, 61))
+}
+
+// TestUnusedGrantsComeBack: what one server took and did not need is there for the others when Redis is back.
+func TestUnusedGrantsComeBack(t *testing.T) {
+	t.Parallel()
+	server, w := redistest.New(t), newTestCluster()
+	server.Stop()
+	a, b := w.server(t, server.URL, quick), w.server(t, server.URL, quick)
+	q := plans.Quota{PerMinute: 60, PerDay: 1000}
+	limitstest.TakeN(t, a, 1, q, limitstest.Noon, 1)
+	d := b.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
+	b.Refund(t.Context(), limitstest.Claim(1, q), d)
+	server.Start()
+	decides(t, a, b)
+	limitstest.Check(t, "then", b.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(true, 1, q, limitstest.Noon, 2, 2))
+}
+
+// TestSilentServerClosesTheMinute: nobody knows what a server admitted that is killed while Redis is lost, so nobody admits more
+// in that minute.
+func TestSilentServerClosesTheMinute(t *testing.T) {
+	t.Parallel()
+	server, w := redistest.New(t), newTestCluster()
+	silent := w.member()
+	other := distributed.New(redisbackend.New(look(t, server.URL).(*redisbackend.Client)), distributed.Options{
+		Cluster: silent, Counters: w, Timeout: time.Second, Log: zerolog.Nop(),
+	})
+	for range 2 {
+		other.Ping(t.Context())
+	}
+	l := w.server(t, server.URL, quick)
+	for range 3 {
+		if err := silent.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decides(t, l)
+	now := time.Now()
+	q := plans.Quota{PerMinute: 60, PerDay: 1000}
+	if got := limitstest.TakeN(t, l, 1, q, now, 10) + limitstest.TakeN(t, other, 1, q, now, 20); got != 30 {
+		t.Fatalf("%d admitted, want 30", got)
+	}
+	server.Stop()
+	if l.Take(t.Context(), limitstest.Claim(1, q), now).Admitted {
+		t.Error("admitted, although nobody knows how many the silent server has")
+	}
+	next := time.Unix(limits.MinuteReset(1, limits.MinuteAt(1, now)+1), 0).Add(time.Second)
+	if d := l.Take(t.Context(), limitstest.Claim(1, q), next); !d.Admitted || d.Day.Remaining != 1000-10-2*60-1 && limits.DayAt(next) == limits.DayAt(now) {
+		t.Errorf("two minutes later: %+v, want admitted, and the day short of two minutes", d)
+	}
+}
+
+// TestLateAnswerAdmitsNothing: an answer of Redis that arrives when its term is over is none.
+func TestLateAnswerAdmitsNothing(t *testing.T) {
+	t.Parallel()
+	w := newTestCluster()
+	url := redistest.Shared(t)
+	l := w.server(t, url, patient)
+	calls := l.calls
+	decides(t, l)
+	q := plans.Quota{PerMinute: 1, PerDay: 10}
+	limitstest.TakeN(t, l, 2, q, limitstest.Noon, 1) // another tenant's, so that the script is there
+	late := func() error {
+		calls.takeFails.Store(nil)
+		l.member.SetRedis("")
+		eventually(t, "the term is over", func() bool { term, ok := l.member.Term(); return ok && term.Redis == "" })
+		return nil
+	}
+	calls.takeFails.Store(&late)
+	d := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
+	if !d.Admitted || d.Term < 2 {
+		t.Errorf("%+v: want admitted in the second term", d)
+	}
+	if l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon).Admitted {
+		t.Error("the late answer had admitted too")
+	}
+}
+
+func TestPostgresAwayToo(t *testing.T) {
+	t.Parallel()
+	w := newTestCluster()
+	l := w.server(t, redistest.Shared(t), patient)
+	decides(t, l)
+	q := plans.Quota{PerMinute: 60, PerDay: 1000}
+	limitstest.TakeN(t, l, 1, q, limitstest.Noon, 3)
+	w.away.Store(true)
+	eventually(t, "the lease has run out", l.member.StoreUnreachable)
+	start := time.Now()
+	d := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
+	if !d.Undecided || d.Term != 0 || d.Minute.Remaining != 56 || time.Since(start) > time.Second {
+		t.Errorf("%+v after %v: want undecided at once, by what was last seen", d, time.Since(start))
+	}
+	l.Refund(t.Context(), limitstest.Claim(1, q), d)
+	w.away.Store(false)
+	decides(t, l)
+	limitstest.Check(t, "when it is back", l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(true, 1, q, limitstest.Noon, 4, 4))
+}
+
+// TestRefundOfAnotherTermIsNone: by then nobody knows in which count the request is.
+func TestRefundOfAnotherTermIsNone(t *testing.T) {
+	t.Parallel()
+	server, w := redistest.New(t), newTestCluster()
+	l := w.server(t, server.URL, quick)
+	decides(t, l)
+	q := plans.Quota{PerMinute: 3, PerDay: 1000}
+	byRedis := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
+	server.Stop()
+	limitstest.TakeN(t, l, 1, q, limitstest.Noon, 1)
+	l.Refund(t.Context(), limitstest.Claim(1, q), byRedis)
+	if got := limitstest.TakeN(t, l, 1, q, limitstest.Noon, 5); got != 1 {
+		t.Errorf("%d more admitted, want 1", got)
+	}
+}
+
+func TestCallsGoTogether(t *testing.T) {
+	t.Parallel()
+	l := newTestCluster().server(t, redistest.Shared(t), patient)
+	calls := l.calls
+	decides(t, l)
+	limitstest.TakeN(t, l, 1, unlimited, limitstest.Noon, 1)
+	limitstest.TakeN(t, l, 2, unlimited, limitstest.Noon, 1)
+	calls.takes.Store(0)
+	// The first call waits until all others are there.
+	var waiting atomic.Int64
+	hold := func() error {
+		calls.takeFails.Store(nil)
+		eventually(t, "all others wait", func() bool {
+			return waiting.Load() == 64 && l.Gathered() == 63
+		})
+		return nil
+	}
+	calls.takeFails.Store(&hold)
+	calls.asked.Store(0)
+	var callers sync.WaitGroup
+	seen := make(chan int64, 64)
+	for i := range 64 {
+		callers.Go(func() {
+			waiting.Add(1)
+			seen <- l.Take(context.Background(), limitstest.Claim(1+int64(i%2), unlimited), limitstest.Noon).Minute.Remaining
+		})
+		if i == 0 {
+			eventually(t, "the first is on its way", func() bool { return calls.takes.Load() == 1 })
+		}
+	}
+	callers.Wait()
+	close(seen)
+	distinct := map[int64]int{}
+	for n := range seen {
+		distinct[n]++
+	}
+	if got := calls.takes.Load(); got != 2 {
+		t.Errorf("64 calls took %d round trips, want 2", got)
+	}
+	if got := calls.asked.Load(); got != 3 {
+		t.Errorf("64 calls of two tenants ran %d scripts, want 3", got)
+	}
+	if len(distinct) < 32 {
+		t.Errorf("%d different numbers remain after 64 requests of two tenants", len(distinct))
+	}
+}
+
+// TestClusterFailover: a replica that takes over may miss what its master counted last. The servers notice that it is another, and
+// all of its tenants keep their limits.
+func TestClusterFailover(t *testing.T) {
+	t.Parallel()
+	cluster, w := redistest.NewCluster(t, 3), newTestCluster()
+	a, b := w.server(t, cluster.URL, quick), w.server(t, cluster.URL, quick)
+	decides(t, a, b)
+	const tenants = 12
+	q := plans.Quota{PerMinute: 20, PerDay: 1000}
+	var admitted [tenants + 1]int64
+	take := func(n int) {
+		for tenantID := int64(1); tenantID <= tenants; tenantID++ {
+			for i := range n {
+				admitted[tenantID] += limitstest.TakeN(t, []*testServer{a, b}[i%2], tenantID, q, limitstest.Noon, 1)
+			}
+		}
+	}
+	take(10)
+	cluster.Nodes[0].Stop()
+	take(5)
+	cluster.AwaitMaster(cluster.Nodes[3])
+	decides(t, a, b)
+	take(20)
+	for tenantID, n := range admitted[1:] {
+		if n != q.PerMinute {
+			t.Errorf("tenant %d: %d admitted, want %d", tenantID+1, n, q.PerMinute)
+		}
+	}
+	if term, ok := a.member.Term(); !ok || term.Number < 3 {
+		t.Errorf("term %d: this test has shown nothing", term.Number)
+	}
+}
+
+// TestExactOnTwoServers: all callers of two servers together get exactly the limit.
+func TestExactOnTwoServers(t *testing.T) {
+	t.Parallel()
+	for _, q := range limitstest.Quotas {
+		limit := min(q.PerMinute, q.PerDay)
+		t.Run(strconv.FormatInt(limit, 10), func(t *testing.T) {
+			t.Parallel()
+			url, w := redistest.Shared(t), newTestCluster()
+			a, b := w.server(t, url, patient), w.server(t, url, patient)
+			decides(t, a, b)
+			if got := limitstest.Contest(t, []limits.Limiter{a, b}, limitstest.Claim(1, q)); got != limit {
+				t.Errorf("%d admitted, want %d", got, limit)
+			}
+			now := limitstest.Noon
+			limitstest.Check(t, "then", b.Take(t.Context(), limitstest.Claim(1, q), now), limitstest.Want(false, 1, q, now, limit, limit))
+			if degraded(a) || degraded(b) {
+				t.Error("a limiter lost Redis: this test has shown nothing")
+			}
+		})
+	}
+}

@@ -1,0 +1,225 @@
+package distributed_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/cluster"
+	"petstore.example/internal/freshness"
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/counter"
+	"petstore.example/internal/limits/distributed"
+	"petstore.example/internal/limits/limitstest"
+	"petstore.example/internal/limits/redisbackend"
+	"petstore.example/internal/plans"
+)
+
+// noRedis is the address of a Redis that is not there.
+const noRedis = "redis://127.0.0.1:1/0"
+
+// patient waits for Redis and for terms as long as a busy machine needs. quick finds out soon that Redis is lost.
+var (
+	patient = distributed.Options{Timeout: 30 * time.Second, Wait: 30 * time.Second, PingEvery: 10 * time.Millisecond, Log: zerolog.Nop()}
+	quick   = distributed.Options{Timeout: time.Second, Wait: 20 * time.Second, PingEvery: 10 * time.Millisecond, Log: zerolog.Nop()}
+)
+
+// unlimited is a quota that no test uses up.
+var unlimited = plans.Quota{PerMinute: 1 << 40, PerDay: 1 << 41}
+
+var errGone = errors.New("gone")
+
+// testCluster is what servers share in Postgres, in memory.
+type testCluster struct {
+	limitstest.CounterStore
+	mu     sync.Mutex
+	state  cluster.State
+	joined int
+	// away makes every call fail. grants counts the calls for grants.
+	away   atomic.Bool
+	grants atomic.Int64
+}
+
+func newTestCluster() *testCluster {
+	w := &testCluster{}
+	w.Term = func() (counter.Term, error) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		switch t := w.state.Term; {
+		case w.away.Load():
+			return counter.Term{}, errGone
+		case !w.state.Active:
+			return counter.Term{}, nil
+		default:
+			return counter.Term{Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers}, nil
+		}
+	}
+	return w
+}
+
+// Grant implements counter.Store.
+func (w *testCluster) Grant(ctx context.Context, r counter.GrantRequest) (counter.Grant, error) {
+	w.grants.Add(1)
+	return w.CounterStore.Grant(ctx, r)
+}
+
+// Renew implements cluster.Store.
+func (w *testCluster) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.State, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.away.Load() {
+		return cluster.State{}, errGone
+	}
+	w.state = cluster.Next(w.state, hb, time.Now())
+	return w.state, nil
+}
+
+// Leave implements cluster.Store.
+func (w *testCluster) Leave(_ context.Context, serverID string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state.Servers = slices.DeleteFunc(slices.Clone(w.state.Servers), func(s cluster.Server) bool { return s.ID == serverID })
+	return nil
+}
+
+// member returns a new server's part in the cluster.
+func (w *testCluster) member() *cluster.Member {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.joined++
+	return cluster.NewMember(w, cluster.Options{ServerID: "server" + strconv.Itoa(w.joined), Log: zerolog.Nop()})
+}
+
+// testServer is one server of a testCluster.
+type testServer struct {
+	*distributed.Limiter
+	freshness.Invalidator
+	member *cluster.Member
+	calls  *spy
+}
+
+// server adds a server to the cluster until the test ends. It returns once a term is in force.
+func (w *testCluster) server(t testing.TB, url string, o distributed.Options) *testServer {
+	t.Helper()
+	client, err := redisbackend.NewClient(url, o.Timeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &testServer{member: w.member(), calls: &spy{Backend: redisbackend.New(client)}}
+	o.Cluster = s.member
+	if o.Counters == nil {
+		o.Counters = w
+	}
+	s.Limiter = distributed.New(s.calls, o)
+	s.Invalidator = s.Limiter.Invalidator()
+	s.Start()
+	ctx, leave := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.member.Run(ctx) })
+	t.Cleanup(func() {
+		leave()
+		running.Wait()
+		s.Close()
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := s.member.Await(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// spy counts the calls to Redis, and has them fail when a test wants it.
+type spy struct {
+	distributed.Backend
+	takes, asked, others atomic.Int64
+	// takeFails is called after every take.
+	takeFails atomic.Pointer[func() error]
+}
+
+func (s *spy) Take(term int64, requests []distributed.Request) error {
+	s.takes.Add(1)
+	s.asked.Add(int64(len(requests)))
+	err := s.Backend.Take(term, requests)
+	if fails := s.takeFails.Load(); err == nil && fails != nil {
+		err = (*fails)()
+	}
+	return err
+}
+
+func (s *spy) Refund(ctx context.Context, term int64, c *limits.Claim, minute, day int64) error {
+	s.others.Add(1)
+	return s.Backend.Refund(ctx, term, c, minute, day)
+}
+
+func (s *spy) BeginWrite(ctx context.Context, term, tenantID int64) (version int64, ok bool, err error) {
+	s.others.Add(1)
+	return s.Backend.BeginWrite(ctx, term, tenantID)
+}
+
+// eventually waits until it is so, as long as a busy machine may need.
+func eventually(t testing.TB, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if so() {
+			return
+		}
+	}
+	t.Fatalf("it never came to this: %s", what)
+}
+
+func degraded(l *testServer) bool {
+	is, _ := l.Degraded()
+	return is
+}
+
+// decides waits until Redis decides for all of them.
+func decides(t testing.TB, servers ...*testServer) {
+	t.Helper()
+	for _, l := range servers {
+		eventually(t, "Redis decides", func() bool {
+			term, ok := l.member.Term()
+			return ok && term.Redis != "" && !l.LostIn(term.Number)
+		})
+	}
+}
+
+// lines collects a log.
+type lines struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(p)
+}
+
+func (l *lines) with(level string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.all.String(), `"level":"`+level+`"`)
+}
+
+// look returns a client to look into a Redis with, as anyone can.
+func look(t testing.TB, url string) redis.UniversalClient {
+	t.Helper()
+	client, err := redisbackend.NewClient(url, 30*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}

@@ -1,0 +1,116 @@
+package distributed_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"petstore.example/internal/freshness"
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/limitstest"
+	"petstore.example/internal/limits/redisbackend/redistest"
+)
+
+func stampAt(t *testing.T, l limits.Limiter) freshness.Stamp {
+	t.Helper()
+	return l.Take(t.Context(), limitstest.Claim(1, unlimited), limitstest.Noon).Stamp
+}
+
+func beginWrite(t *testing.T, i freshness.Invalidator) *freshness.Write {
+	t.Helper()
+	w, err := i.BeginWrite(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// TestStamps: a catalogue has no stamp while it is written to, and afterwards one that it never had, on every server.
+func TestStamps(t *testing.T) {
+	t.Parallel()
+	url, w := redistest.Shared(t), newTestCluster()
+	a, b := w.server(t, url, patient), w.server(t, url, patient)
+	decides(t, a, b)
+	had := map[freshness.Stamp]bool{}
+	fresh := func(what string) {
+		t.Helper()
+		s := freshness.Stamp(0)
+		eventually(t, what, func() bool { s = stampAt(t, b); return s != 0 })
+		if had[s] {
+			t.Errorf("%s: stamp %d was there before", what, s)
+		}
+		had[s] = true
+		if other := stampAt(t, a); other != s {
+			t.Errorf("%s: one server says %d, the other %d", what, s, other)
+		}
+	}
+	fresh("at first")
+	first, second := beginWrite(t, a), beginWrite(t, b)
+	if stampAt(t, b) != 0 {
+		t.Error("a stamp during a write")
+	}
+	first.Commit()
+	first.Commit() // does nothing
+	if stampAt(t, a) != 0 || stampAt(t, b) != 0 {
+		t.Error("a stamp during the other write")
+	}
+	second.Commit()
+	fresh("after two writes")
+	beginWrite(t, a).Commit()
+	fresh("after a third")
+	beginWrite(t, a).Abandon()
+	if stampAt(t, b) != 0 {
+		t.Error("a stamp although nobody knows the outcome of a write")
+	}
+}
+
+// TestLateWrite: a write that ends after its intent may have expired is announced once more, so that lists that were cached meanwhile are
+// not served any more.
+func TestLateWrite(t *testing.T) {
+	t.Parallel()
+	var late atomic.Int64
+	o := patient
+	o.Clock = func() time.Time { return time.Now().Add(time.Duration(late.Load())) }
+	l := newTestCluster().server(t, redistest.Shared(t), o)
+	decides(t, l)
+	for _, tt := range []struct {
+		late      time.Duration
+		announced freshness.Stamp
+	}{{0, 1}, {freshness.WriteIntentTTL, 2}} {
+		before, write := stampAt(t, l), beginWrite(t, l)
+		late.Store(int64(tt.late))
+		write.Commit()
+		after := freshness.Stamp(0)
+		eventually(t, "there is a stamp", func() bool { after = stampAt(t, l); return after != 0 })
+		if after-before != tt.announced {
+			t.Errorf("a write that took %v: stamp %d after %d, want %d more", tt.late, after, before, tt.announced)
+		}
+	}
+}
+
+// TestStampsOfTerms: there are none in a term of Postgres, nor at the beginning of the next, because writes may still be under way.
+func TestStampsOfTerms(t *testing.T) {
+	t.Parallel()
+	server, w := redistest.New(t), newTestCluster()
+	l := w.server(t, server.URL, quick)
+	decides(t, l)
+	if stampAt(t, l) == 0 {
+		t.Error("none in the first term")
+	}
+	server.Stop()
+	write := beginWrite(t, l)
+	if s := stampAt(t, l); s != 0 {
+		t.Errorf("stamp %d without Redis", s)
+	}
+	write.Commit()
+	server.Start()
+	decides(t, l)
+	if s := stampAt(t, l); s != 0 {
+		t.Errorf("stamp %d right after a change of terms", s)
+	}
+	w.away.Store(true)
+	eventually(t, "the lease has run out", l.member.StoreUnreachable)
+	if _, err := l.BeginWrite(t.Context(), 1); err == nil {
+		t.Error("a write although nobody can be told")
+	}
+}

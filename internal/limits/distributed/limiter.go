@@ -1,0 +1,167 @@
+package distributed
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"petstore.example/internal/cluster"
+	"petstore.example/internal/limits"
+)
+
+// mode decides over requests in one kind of terms. Its errors are errTermOver, counter.ErrTermOver, and those of the durable counters.
+type mode interface {
+	take(ctx context.Context, t cluster.Term, c limits.Claim, now time.Time, count int64) (limits.Decision, error)
+	// refund gives back a request that was admitted in the term.
+	refund(ctx context.Context, t cluster.Term, c limits.Claim, d limits.Decision)
+	// end reports what the server knows at the end of the term. It is called again after an error.
+	end(ctx context.Context, t cluster.Term) error
+}
+
+// Limiter decides for any number of servers of one cluster, and exactly.
+//
+// In a term in which Redis decides, a decision is one script and one round trip. Calls that come while another is under way go together
+// with the next. A refusal is repeated without asking until the window ends, the quota changes or somebody gives a request back.
+//
+// When any server loses Redis, however it does, the cluster changes to a term in which Postgres decides. Every server first reports what
+// it has seen used. From then on each takes small grants of what remains from Postgres, and decides over them without asking. Requests
+// that come between two terms wait for Options.Wait; then they are refused as Undecided. If Postgres does not answer either they are
+// admitted as Undecided. Redis decides again when all servers have seen the same one for ten pings.
+type Limiter struct {
+	options Options
+	backend Backend
+	health  *redisHealth
+	terms   *termWait
+	view    *localView
+	denials *denyCache
+	init    *initializer
+	redis   *redisMode
+	grants  *grantMode
+
+	closing context.CancelFunc
+	running sync.WaitGroup
+}
+
+var _ limits.Limiter = (*Limiter)(nil)
+
+// New returns a limiter that does nothing by itself until Start.
+func New(b Backend, o Options) *Limiter {
+	l := &Limiter{backend: b, view: newLocalView()}
+	o.setDefaults(l.running.Go)
+	l.options = o
+	l.health = newRedisHealth(&l.options, b)
+	l.terms = &termWait{options: &l.options, health: l.health}
+	l.denials = &denyCache{view: l.view}
+	l.init = &initializer{options: &l.options, backend: b, health: l.health, view: l.view}
+	l.redis = &redisMode{options: &l.options, backend: b, health: l.health, view: l.view, denials: l.denials, init: l.init}
+	l.redis.batches.run = l.redis.run
+	l.grants = &grantMode{options: &l.options, view: l.view, denials: l.denials}
+	o.Cluster.OnEnd(func(ctx context.Context, ended cluster.Term) error { return l.mode(ended.Redis).end(ctx, ended) })
+	return l
+}
+
+// Start pings Redis, so that the cluster's first renewal can already tell of it, and begins what runs beside requests.
+func (l *Limiter) Start() {
+	ctx, cancel := context.WithCancel(context.Background())
+	l.closing = cancel
+	for range 2 {
+		l.Ping(ctx)
+	}
+	l.running.Go(func() { l.health.pingAlways(ctx) })
+	l.running.Go(func() { l.backend.Listen(ctx, l.denials) })
+}
+
+// Close ends what runs beside requests. The member must leave the cluster, which reports what was seen, before or after it. Close the
+// connection to Redis after it.
+func (l *Limiter) Close() {
+	l.closing()
+	l.running.Wait()
+	l.backend.Pin("")
+}
+
+// Take implements limits.Limiter. An ended context does not stop it: whether a request counts must not depend on whether its caller is
+// still there.
+func (l *Limiter) Take(ctx context.Context, c limits.Claim, now time.Time) limits.Decision {
+	return l.decide(ctx, &c, now, 1)
+}
+
+// Peek implements limits.Limiter.
+func (l *Limiter) Peek(ctx context.Context, c limits.Claim, now time.Time) limits.Decision {
+	return l.decide(ctx, &c, now, 0)
+}
+
+func (l *Limiter) decide(ctx context.Context, c *limits.Claim, now time.Time, count int64) limits.Decision {
+	if c.KeyPerMinute <= 0 {
+		c.KeyID, c.KeyPerMinute = "", 0 // All such keys of a tenant share their decisions.
+	}
+	var so waited
+	for {
+		t, err := l.terms.term(ctx, &so)
+		if err != nil {
+			return l.undecided(c, now, count, err)
+		}
+		d, err := l.mode(t.Redis).take(ctx, t, *c, now, count)
+		if err == nil {
+			return d
+		}
+		if !isTermOver(err) {
+			return l.undecided(c, now, count, err)
+		}
+		so.over = t.Number
+	}
+}
+
+// mode returns the one of a term in which that Redis decides, "" for Postgres.
+func (l *Limiter) mode(redis string) mode {
+	if redis != "" {
+		return l.redis
+	}
+	return l.grants
+}
+
+// undecided is for a request that no term decides over. What this server knows to be full is refused. Otherwise the request is admitted if
+// Postgres is unreachable, because nothing can be answered then, and refused if not, because others may be admitting what remains.
+func (l *Limiter) undecided(c *limits.Claim, now time.Time, count int64, err error) limits.Decision {
+	minute, day := limits.MinuteAt(c.TenantID, now), limits.DayAt(now)
+	u := l.view.known(c, minute, day)
+	if errors.Is(err, errStoreUnreachable) {
+		d := limits.Decide(c, minute, day, u, count)
+		d.Undecided = d.Admitted
+		return d
+	}
+	u.Minute = max(u.Minute, c.Quota.PerMinute)
+	d := limits.Decide(c, minute, day, u, count)
+	d.Undecided = true
+	return d
+}
+
+// Refund implements limits.Limiter. What was decided in a term that is over is not given back: nobody knows any more in which count it
+// is.
+func (l *Limiter) Refund(ctx context.Context, c limits.Claim, d limits.Decision) {
+	t, ok := l.options.Cluster.Term()
+	if !d.Admitted || !ok || t.Number != d.Term {
+		return
+	}
+	if d.Key.Limit == 0 {
+		c.KeyID, c.KeyPerMinute = "", 0
+	}
+	l.mode(t.Redis).refund(ctx, t, c, d)
+}
+
+// Degraded reports whether anybody but Redis decides, and since when.
+func (l *Limiter) Degraded() (degraded bool, since time.Time) { return l.health.degradedSince() }
+
+// Invalidator returns what announces writes to the cluster's servers.
+func (l *Limiter) Invalidator() *Invalidator {
+	return &Invalidator{options: &l.options, backend: l.backend, health: l.health, terms: l.terms, init: l.init}
+}
+
+// Ping is one step of the search for a lost Redis, for tests that run step by step.
+func (l *Limiter) Ping(ctx context.Context) { l.health.ping(ctx) }
+
+// LostIn reports whether this server lost Redis in that term.
+func (l *Limiter) LostIn(term int64) bool { return l.health.lostIn(term) }
+
+// Refunds returns what a Backend tells of refunds.
+func (l *Limiter) Refunds() RefundListener { return l.denials }

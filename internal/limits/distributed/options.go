@@ -1,0 +1,108 @@
+package distributed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/cluster"
+	"petstore.example/internal/limits/counter"
+)
+
+// DefaultTimeout bounds one call to Redis and everything in it: the wait for a connection, the dial, the reply.
+const DefaultTimeout = 100 * time.Millisecond
+
+// Cluster is this server's part in the agreement on who decides: a *cluster.Member.
+type Cluster interface {
+	// Term returns the term in force. It returns false between two terms and after the lease has ended. It is called for every
+	// request.
+	Term() (cluster.Term, bool)
+	// Valid reports whether the term of that number is still in force.
+	Valid(number int64) bool
+	// StoreUnreachable reports whether no term can begin, because Postgres does not answer.
+	StoreUnreachable() bool
+	// Await waits until a term is in force.
+	Await(ctx context.Context) (cluster.Term, error)
+	// SetRedis says which Redis this server sees, "" for none.
+	SetRedis(fingerprint string)
+	// OnEnd has f called when a term has ended, before this server acknowledges the next. Valid already returns false for it.
+	OnEnd(f func(ctx context.Context, ended cluster.Term) error)
+}
+
+var _ Cluster = (*cluster.Member)(nil)
+
+// Options is what a Limiter needs beside its Backend. Cluster and Counters are required.
+type Options struct {
+	// Cluster says who decides: Redis or Postgres.
+	Cluster Cluster
+	// Counters are the durable counters in Postgres.
+	Counters counter.Store
+	// Log receives one line when Redis no longer decides, and one when it does again.
+	Log zerolog.Logger
+	// Timeout bounds one call to Redis, DefaultTimeout by default.
+	Timeout time.Duration
+	// PingEvery is the pause between attempts to reach a lost Redis, 100 ms by default.
+	PingEvery time.Duration
+	// Wait is how long a request waits for a term to begin, in addition to its wait for Redis: 250 ms by default; less than 0 for
+	// not at all.
+	Wait time.Duration
+
+	// Tests that run step by step replace these; nil for the real ones.
+	Clock func() time.Time
+	Sleep func(time.Duration)
+	Go    func(func())
+}
+
+func (o *Options) setDefaults(spawn func(func())) {
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.PingEvery <= 0 {
+		o.PingEvery = 100 * time.Millisecond
+	}
+	if o.Wait == 0 {
+		o.Wait = 250 * time.Millisecond
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Sleep == nil {
+		o.Sleep = time.Sleep
+	}
+	if o.Go == nil {
+		o.Go = spawn
+	}
+}
+
+// bounded returns a context for one call to Redis, which continues if the request's caller has gone.
+func (o *Options) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), o.Timeout)
+}
+
+var (
+	// errTermOver: the term ended before there was a reply. The next one decides.
+	errTermOver = errors.New("the term is over")
+	// errNoTerm: no term began in time.
+	errNoTerm = errors.New("no term has begun")
+	// errStoreUnreachable: no term can begin.
+	errStoreUnreachable = errors.New("no term can begin without Postgres")
+)
+
+// isTermOver reports whether an error means that the term does not decide any more.
+func isTermOver(err error) bool {
+	return errors.Is(err, errTermOver) || errors.Is(err, counter.ErrTermOver)
+}
+
+// report sends what a server knows at the end of a term to the durable counters.
+func (o *Options) report(ctx context.Context, reports []counter.Report) error {
+	if len(reports) == 0 {
+		return nil
+	}
+	if err := o.Counters.Report(ctx, reports); err != nil {
+		return fmt.Errorf("report what was used: %w", err)
+	}
+	return nil
+}

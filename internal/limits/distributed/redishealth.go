@@ -1,0 +1,196 @@
+package distributed
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"petstore.example/internal/cluster"
+	"petstore.example/internal/freshness"
+)
+
+const (
+	// pingsToRegain is how many pings in a row a lost Redis must answer before it counts as there.
+	pingsToRegain = 10
+	// maxPings bounds how far that number doubles for a Redis that is soon lost again: with a ping every 100 ms, ten seconds.
+	maxPings = 100
+	// soonLost is how long a Redis must stay for earlier losses to be forgotten.
+	soonLost = 20 * time.Second
+)
+
+var (
+	// errForgotten: a tenant was initialized in Redis, and is not there.
+	errForgotten = errors.New("redis has lost its counters")
+	// errOtherRedis: the reply came from a Redis that does not decide in the term.
+	errOtherRedis = errors.New("redis: this is another process than before")
+)
+
+// redisHealth decides whether this server sees Redis, and tells the cluster.
+//
+//	     ping answers, once                       answered often enough
+//	lost ─────────────────▶ candidate (is pinned) ─────────────────────▶ seen
+//	  ▲                          │ ping fails, another Redis               │ a call fails
+//	  └──────────────────────────┴─────────────────────────────────────────┘
+type redisHealth struct {
+	options *Options
+	backend Backend
+
+	// lost is the last term in which this server lost Redis, noted the last term that it saw in force.
+	lost, noted atomic.Int64
+	// pinned is the Redis that calls reach, nil or "" for none.
+	pinned atomic.Pointer[string]
+
+	mu sync.Mutex
+	// sees is what the cluster was told, candidate what answered last, answers how often in a row, needed how often it must.
+	sees, candidate string
+	answers, needed int
+	regained        time.Time
+	// firstSeen is when this server first saw the noted term.
+	firstSeen time.Time
+	// degraded is since when Redis does not decide, zero if it does.
+	degraded time.Time
+}
+
+func newRedisHealth(o *Options, b Backend) *redisHealth {
+	return &redisHealth{options: o, backend: b, needed: 1}
+}
+
+func (h *redisHealth) degradedSince() (degraded bool, since time.Time) {
+	if t, ok := h.options.Cluster.Term(); ok {
+		h.note(&t)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.degraded.IsZero(), h.degraded
+}
+
+// note notes a term that is in force.
+func (h *redisHealth) note(t *cluster.Term) {
+	if h.noted.Load() == t.Number {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.noted.Load() >= t.Number {
+		return
+	}
+	h.firstSeen = h.options.Clock()
+	h.noted.Store(t.Number)
+	if t.Redis == "" {
+		h.degrade(errors.New("not every server sees the same Redis"))
+	} else if !h.degraded.IsZero() {
+		h.options.Log.Info().Dur("away", h.options.Clock().Sub(h.degraded)).Msg("limits: Redis is back and decides again")
+		h.degraded = time.Time{}
+	}
+}
+
+// degrade is called with mu held.
+func (h *redisHealth) degrade(err error) {
+	if h.degraded.IsZero() {
+		h.degraded = h.options.Clock()
+		h.options.Log.Warn().Err(err).Msg("limits: degraded, because Redis is lost: deciding by Postgres")
+	}
+}
+
+// lostIn reports whether this server lost Redis in that term.
+func (h *redisHealth) lostIn(term int64) bool { return h.lost.Load() == term }
+
+// valid reports whether the term is in force and calls reach the Redis that decides in it. It is asked after a reply too: a server
+// whose lease ends for a moment may find another Redis, and then hear that the term continues.
+func (h *redisHealth) valid(t *cluster.Term) bool {
+	pinned := h.pinned.Load()
+	return h.options.Cluster.Valid(t.Number) && !h.lostIn(t.Number) && pinned != nil && *pinned == t.Redis
+}
+
+// pin lets calls reach that Redis only. Asking valid after a call tells whether it did.
+func (h *redisHealth) pin(fingerprint string) {
+	h.pinned.Store(&fingerprint)
+	h.backend.Pin(fingerprint)
+}
+
+// writesSettled reports whether all writes to catalogues that began before the term are over.
+func (h *redisHealth) writesSettled(t *cluster.Term) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return t.Number == 1 || h.options.Clock().Sub(h.firstSeen) > freshness.WriteIntentTTL
+}
+
+// lose tells the cluster that a call to Redis failed in that term. A failure of an earlier term says nothing of Redis as it is now.
+func (h *redisHealth) lose(term int64, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t, ok := h.options.Cluster.Term(); ok && t.Number != term || h.lost.Load() >= term {
+		return
+	}
+	h.lost.Store(term)
+	if h.options.Clock().Sub(h.regained) < soonLost {
+		h.needed = min(2*max(h.needed, pingsToRegain), maxPings)
+	} else {
+		h.needed = pingsToRegain
+	}
+	h.forget()
+	h.degrade(err)
+}
+
+// forget is called with mu held.
+func (h *redisHealth) forget() {
+	h.sees, h.candidate, h.answers = "", "", 0
+	h.options.Cluster.SetRedis("")
+	h.pin("")
+}
+
+// pingAlways pings until ctx ends.
+func (h *redisHealth) pingAlways(ctx context.Context) {
+	ticker := time.NewTicker(h.options.PingEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			h.ping(ctx)
+		}
+	}
+}
+
+// ping pings Redis if it does not decide, and tells the cluster when it has answered often enough. It does so only when the term in
+// which Redis was lost is over, because the cluster must have heard of the loss.
+func (h *redisHealth) ping(ctx context.Context) {
+	t, ok := h.options.Cluster.Term()
+	lost := h.lost.Load()
+	if ok {
+		h.note(&t)
+		if t.Redis != "" && t.Number != lost {
+			return
+		}
+	}
+	ctx, cancel := h.options.bounded(ctx)
+	defer cancel()
+	fingerprint, err := h.backend.Ping(ctx)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case lost != h.lost.Load():
+		// It was lost meanwhile.
+	case err != nil:
+		h.forget()
+		h.needed = max(h.needed, pingsToRegain)
+		h.degrade(err)
+	case fingerprint != h.candidate:
+		h.forget()
+		h.candidate = fingerprint
+		h.pin(fingerprint)
+	default:
+		h.answers++
+		heard := lost == 0 || ok && t.Number != lost
+		if h.answers >= h.needed && h.sees == "" && heard {
+			h.sees = fingerprint
+			if lost != 0 {
+				h.regained = h.options.Clock()
+			}
+			h.options.Cluster.SetRedis(fingerprint)
+		}
+	}
+}

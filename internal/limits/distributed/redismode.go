@@ -1,0 +1,187 @@
+package distributed
+
+import (
+	"context"
+	"time"
+
+	"petstore.example/internal/cluster"
+	"petstore.example/internal/freshness"
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/counter"
+)
+
+// redisMode decides in terms in which Redis does.
+type redisMode struct {
+	options *Options
+	backend Backend
+	health  *redisHealth
+	view    *localView
+	denials *denyCache
+	init    *initializer
+	batches batches
+}
+
+// take implements mode.
+func (m *redisMode) take(ctx context.Context, t cluster.Term, c limits.Claim, now time.Time, count int64) (limits.Decision, error) {
+	minute, day := limits.MinuteAt(c.TenantID, now), limits.DayAt(now)
+	// A caller that only looks asks for the state of all windows. A denial by one of them says nothing new of the others.
+	if count > 0 {
+		if d, denied := m.denials.denied(t.Number, m.denials.session.Load(), &c, minute, day, now); denied {
+			return d, nil
+		}
+	}
+	r := Request{Claim: c, Minute: minute, Day: day, Count: count}
+	for waited := time.Duration(0); ; waited += initPause {
+		term, position := m.ask(&r, now)
+		if term != 0 && r.Status == Counted {
+			return r.decision(term, position, count), nil
+		}
+		if term != t.Number {
+			return limits.Decision{}, errTermOver
+		}
+		known, err := m.init.initialize(ctx, &t, &r, now)
+		if err != nil {
+			return limits.Decision{}, err
+		}
+		// The first reply may be from before the tenant was initialized.
+		if known && (waited >= initTime || waited > 0 && m.hasReplied(t.Number, c.TenantID)) {
+			m.health.lose(t.Number, errForgotten)
+			return limits.Decision{}, errTermOver
+		}
+		if known && waited > 0 {
+			m.options.Sleep(initPause)
+		}
+		r.Count, r.Reply = count, Reply{}
+	}
+}
+
+// ask lets a request go with the next batch, and alone if nothing is to be counted. It returns the term in which the reply counts, 0 for
+// none, and how many requests of the same claim come before it.
+func (m *redisMode) ask(r *Request, now time.Time) (term, position int64) {
+	if r.Count > 0 {
+		return m.batches.do(r, now)
+	}
+	requests := []Request{*r}
+	term = m.run(requests, now)
+	r.Reply = requests[0].Reply
+	return term, 0
+}
+
+// run asks Redis in the term in force, if Redis decides in it. It returns the term in which all the replies count, 0 for none.
+func (m *redisMode) run(requests []Request, now time.Time) (term int64) {
+	t, ok := m.options.Cluster.Term()
+	if !ok || t.Redis == "" || m.health.lostIn(t.Number) {
+		return 0
+	}
+	// Read before the call: a refund that comes after the script ran must not be missed.
+	refunds, session := m.denials.refunds.Load(), m.denials.session.Load()
+	if err := m.backend.Take(t.Number, requests); err != nil {
+		m.health.lose(t.Number, err)
+		return 0
+	}
+	if !m.health.valid(&t) {
+		if m.options.Cluster.Valid(t.Number) {
+			m.health.lose(t.Number, errOtherRedis)
+		}
+		return 0
+	}
+	for i := range requests {
+		var n *denial
+		if m.denials.refunds.Load() == refunds {
+			n = &denial{session: session, at: now}
+		}
+		if !m.accept(t.Number, &requests[i], n) {
+			return 0
+		}
+	}
+	return t.Number
+}
+
+// accept records a reply, and reports whether it still counts. If it denies requests they are remembered as n, unless n is nil.
+func (m *redisMode) accept(term int64, r *Request, n *denial) bool {
+	s := m.view.shard(r.Claim.TenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !m.options.Cluster.Valid(term) {
+		return false
+	}
+	if r.Status != Counted {
+		return true
+	}
+	a := s.tenant(r.Claim.TenantID, r.InDay)
+	u, fits := r.after()
+	a.observe(term, r.InMinute, r.InDay, u)
+	st := a.claims(&r.Claim)
+	if r.Claim.KeyPerMinute > 0 {
+		st.observe(term, r.InMinute, u.Key)
+	}
+	if n != nil && fits < r.Count {
+		n.term, n.minute, n.day, n.used = term, r.InMinute, r.InDay, u
+		n.quota, n.perKey = r.Claim.Quota, r.Claim.KeyPerMinute
+		st.denial = *n
+	}
+	return true
+}
+
+// hasReplied reports whether Redis has counted for the tenant in a term.
+func (m *redisMode) hasReplied(term, tenantID int64) bool {
+	s := m.view.shard(tenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.tenants[tenantID]
+	return ok && a.term == term
+}
+
+// decision returns the result of one of a Request's requests. They count in the order in which they came.
+func (r *Request) decision(term, position, count int64) limits.Decision {
+	_, fits := r.after()
+	d := limits.Decide(&r.Claim, r.InMinute, r.InDay, r.Used.Plus(min(position, fits)), count)
+	d.Term = term // It may have begun after the request arrived.
+	if r.Version != 0 {
+		d.Stamp = freshness.Stamp(term<<32 | r.Version)
+	}
+	return d
+}
+
+// refund implements mode. A call whose reply is lost is not repeated.
+func (m *redisMode) refund(ctx context.Context, t cluster.Term, c limits.Claim, d limits.Decision) {
+	if m.health.lostIn(t.Number) {
+		return
+	}
+	ctx, cancel := m.options.bounded(ctx)
+	defer cancel()
+	if err := m.backend.Refund(ctx, t.Number, &c, d.Minute.Number, d.Day.Number); err != nil {
+		m.health.lose(t.Number, err)
+	}
+	m.denials.Refunded(c.TenantID)
+}
+
+// end implements mode. It reports what was seen used, until the report has succeeded.
+func (m *redisMode) end(ctx context.Context, t cluster.Term) error {
+	var reports []counter.Report
+	m.view.each(func(tenantID int64, a *tenantState) {
+		if a.term == t.Number {
+			reports = append(reports, counter.Report{TenantID: tenantID, Term: t.Number, Seen: a.highWater})
+		}
+		for keyID, st := range a.keys {
+			if st.term == t.Number {
+				seen := counter.Baseline{Minute: st.minute, KeyUsed: st.used}
+				reports = append(reports, counter.Report{TenantID: tenantID, KeyID: keyID, Term: t.Number, Seen: seen})
+			}
+		}
+	})
+	if err := m.options.report(ctx, reports); err != nil {
+		return err
+	}
+	m.view.each(func(_ int64, a *tenantState) {
+		if a.term == t.Number {
+			a.term = 0
+		}
+		for _, st := range a.keys {
+			if st.term == t.Number {
+				st.term = 0
+			}
+		}
+	})
+	return nil
+}

@@ -1,0 +1,42 @@
+package distributed
+
+import "petstore.example/internal/limits"
+
+// reportedRemaining is the lowest number of remaining requests that this server has reported for a tenant's windows in a term in which
+// Postgres decides. Keys have grants of their own, and other servers return what they do not need, so the counts of successive grants
+// would make Remaining go up and down. It only falls, except after a refund or a change of the limit.
+type reportedRemaining struct {
+	term        int64
+	minute, day reportedWindow
+}
+
+type reportedWindow struct{ number, limit, remaining int64 }
+
+// lower lowers what a decision reports.
+func (r *reportedRemaining) lower(term int64, d *limits.Decision) {
+	if r.term != term {
+		*r = reportedRemaining{term: term}
+	}
+	r.minute.lower(&d.Minute)
+	r.day.lower(&d.Day)
+}
+
+// raise is for the refund of a decision.
+func (r *reportedRemaining) raise(d *limits.Decision) {
+	r.minute.raise(&d.Minute)
+	r.day.raise(&d.Day)
+}
+
+func (r *reportedWindow) lower(w *limits.Window) {
+	if r.number != w.Number || r.limit != w.Limit {
+		*r = reportedWindow{w.Number, w.Limit, w.Remaining}
+	}
+	r.remaining = min(r.remaining, w.Remaining)
+	w.Remaining = r.remaining
+}
+
+func (r *reportedWindow) raise(w *limits.Window) {
+	if r.number == w.Number {
+		r.remaining = min(r.remaining+1, r.limit)
+	}
+}

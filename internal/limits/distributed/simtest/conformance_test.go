@@ -1,0 +1,189 @@
+package simtest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/freshness"
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/counter"
+	"petstore.example/internal/limits/distributed"
+	"petstore.example/internal/limits/limitstest"
+	"petstore.example/internal/limits/redisbackend"
+	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/plans"
+)
+
+// simModel is the model as counters that never fail.
+type simModel struct{ r *simRedis }
+
+var _ distributed.Backend = simModel{}
+
+func (m simModel) Take(term int64, asks []distributed.Request) error {
+	for i := range asks {
+		m.r.take(term, &asks[i])
+	}
+	return nil
+}
+
+func (m simModel) InitTenant(_ context.Context, term, tenantID int64, b counter.Baseline, changing bool) error {
+	m.r.begin(term, tenantID, b, changing)
+	return nil
+}
+
+func (m simModel) InitKey(_ context.Context, term, tenantID int64, keyID string, minute, used int64) error {
+	m.r.beginKey(term, tenantID, keyID, minute, used)
+	return nil
+}
+
+func (m simModel) Refund(_ context.Context, term int64, c *limits.Claim, minute, day int64) error {
+	m.r.refund(term, c, minute, day)
+	return nil
+}
+
+func (m simModel) BeginWrite(_ context.Context, term, tenantID int64) (version int64, ok bool, err error) {
+	version, ok = m.r.beginWrite(term, tenantID)
+	return version, ok, nil
+}
+
+func (m simModel) EndWrite(_ context.Context, term, tenantID, version int64) error {
+	m.r.endWrite(term, tenantID, version)
+	return nil
+}
+
+func (m simModel) Ping(context.Context) (fingerprint string, err error) {
+	return m.r.fingerprint(), nil
+}
+
+func (m simModel) Pin(string) {}
+
+func (m simModel) Listen(context.Context, distributed.RefundListener) {}
+
+// command is one call, the same to the model and to Redis. It returns what there is to compare.
+type command func(ctx context.Context, c distributed.Backend) (any, error)
+
+// modelClaim returns one of a few keys and limits, which all meet. A tenant's claim has each key either always with a limit or never.
+func modelClaim(random *rand.Rand, tenantID int64) limits.Claim {
+	c := limits.Claim{TenantID: tenantID, Quota: plans.Quota{PerMinute: 1 + random.Int64N(8), PerDay: 1 + random.Int64N(30)}}
+	if key := random.IntN(3); key > 0 {
+		c.KeyID, c.KeyPerMinute = fmt.Sprint("key_", key), 1+random.Int64N(6)
+	}
+	return c
+}
+
+// someAsks returns those of one call, by the same tenants again and again and in any order.
+func someAsks(random *rand.Rand, tenantIDs []int64, minute, day int64) []distributed.Request {
+	asks := make([]distributed.Request, 1+random.IntN(5))
+	for i := range asks {
+		tenantID := tenantIDs[random.IntN(len(tenantIDs))]
+		again := slices.ContainsFunc(asks[:i], func(k distributed.Request) bool { return k.Claim.TenantID == tenantID })
+		asks[i] = distributed.Request{
+			Claim: modelClaim(random, tenantID), Minute: minute + random.Int64N(2), Day: day, Count: random.Int64N(4), SameTenant: again,
+		}
+	}
+	return asks
+}
+
+// someCommand returns a random one, of a few terms, keys and windows, so that all of them meet.
+func someCommand(random *rand.Rand, tenantIDs []int64, day int64) command {
+	term := 1 + random.Int64N(3)
+	tenantID := tenantIDs[random.IntN(len(tenantIDs))]
+	minute := limits.MinuteAt(tenantID, limitstest.Noon) + random.Int64N(3)
+	day += max(0, random.Int64N(5)-3)
+	c := modelClaim(random, tenantID)
+	switch n := random.IntN(20); {
+	case n < 10:
+		asks := someAsks(random, tenantIDs, minute, day)
+		return func(_ context.Context, to distributed.Backend) (any, error) {
+			own := slices.Clone(asks)
+			err := to.Take(term, own)
+			answers := make([]distributed.Reply, len(own))
+			for i := range own {
+				answers[i] = own[i].Reply
+			}
+			return answers, err
+		}
+	case n < 12:
+		b := counter.Baseline{Minute: minute, MinuteUsed: random.Int64N(9), Day: day, DayUsed: random.Int64N(9)}
+		if random.IntN(9) == 0 {
+			b.MinuteUsed = limits.Saturated
+		}
+		changing := random.IntN(4) == 0
+		return func(ctx context.Context, to distributed.Backend) (any, error) {
+			return nil, to.InitTenant(ctx, term, tenantID, b, changing)
+		}
+	case n < 15:
+		id, used := fmt.Sprint("key_", 1+random.IntN(2)), random.Int64N(5)
+		return func(ctx context.Context, to distributed.Backend) (any, error) {
+			return nil, to.InitKey(ctx, term, tenantID, id, minute, used)
+		}
+	case n < 17:
+		return func(ctx context.Context, to distributed.Backend) (any, error) {
+			return nil, to.Refund(ctx, term, &c, minute, day)
+		}
+	case n < 18:
+		return func(ctx context.Context, to distributed.Backend) (any, error) {
+			version, ok, err := to.BeginWrite(ctx, term, tenantID)
+			return []any{version, ok}, err
+		}
+	default:
+		version := random.Int64N(4)
+		return func(ctx context.Context, to distributed.Backend) (any, error) {
+			return nil, to.EndWrite(ctx, term, tenantID, version)
+		}
+	}
+}
+
+// TestTheModelIsLikeRedis: what the simulation takes for Redis answers as the scripts do.
+func TestTheModelIsLikeRedis(t *testing.T) {
+	t.Parallel()
+	seed := limitstest.Seeded(t)
+	client, err := redisbackend.NewClient(redistest.Shared(t), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	scripts := redisbackend.New(client)
+	fingerprint, err := scripts.Ping(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts.Pin(fingerprint)
+	defer scripts.Pin("")
+	statuses := map[distributed.Status]int{}
+	for tenantID := int64(1); tenantID <= 40; tenantID++ {
+		random := rand.New(rand.NewPCG(seed, uint64(tenantID)))
+		start := time.Now()
+		model := simModel{newSimRedis(func() time.Time { return start })}
+		for step := range 150 {
+			do := someCommand(random, []int64{tenantID, -tenantID}, limits.DayAt(limitstest.Noon))
+			want, _ := do(t.Context(), model)
+			got, err := do(t.Context(), scripts)
+			if time.Since(start) > freshness.WriteIntentTTL-2*time.Second {
+				break // Changes of catalogues may be over by now.
+			}
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(distributed.Reply{}, limits.Used{})); diff != "" || err != nil {
+				t.Fatalf("tenant %d, step %d: %v, -model +redis:\n%s", tenantID, step, err, diff)
+			}
+			if answers, ok := got.([]distributed.Reply); ok {
+				statuses[answers[0].Status]++
+			}
+		}
+	}
+	t.Logf("statuses: %v", statuses)
+	for _, s := range []distributed.Status{distributed.Counted, distributed.Uninitialized, distributed.KeyUninitialized} {
+		if statuses[s] < 50 {
+			t.Errorf("%d answers of status %d: too few to have shown anything", statuses[s], s)
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package simtest
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// simFault is something that goes wrong.
+type simFault int
+
+const (
+	// Of these each strikes one call, when it comes.
+	simCallLost simFault = iota
+	simReplyLost
+	simFrozenInCall
+	simKilledInCall
+	simPostgresReplyLost
+	simFrozenInPostgresCall
+	simKilledInPostgresCall
+	simReplySlow
+	simPostgresReplySlow
+
+	// These happen at once.
+	simFlushed
+	simRestartedEmpty
+	simRestartedOld
+	simFailedOver
+	simKilled
+
+	// These last for a while.
+	simCutFromRedis
+	simRedisAway
+	simFrozen
+	simCutFromPostgres
+	simPostgresAway
+
+	simFaultKinds
+)
+
+func (f simFault) String() string {
+	return [...]string{
+		"call lost", "reply lost", "frozen in a call", "killed in a call", "Postgres reply lost",
+		"frozen in a Postgres call", "killed in a Postgres call", "reply slow", "Postgres reply slow", "flushed", "restarted empty", "restarted with old data",
+		"failed over to a replica that lags", "killed", "cut from Redis", "Redis away", "frozen", "cut from Postgres",
+		"Postgres away",
+	}[f]
+}
+
+// simActive is a fault that lasts, and its end.
+type simActive struct {
+	until time.Time
+	end   func()
+}
+
+// strike lets something go wrong.
+func (s *simulation) strike() {
+	f := simFault(s.random.IntN(int(simFaultKinds)))
+	s.tracef("fault: %v", f)
+	n := s.nodes[s.random.IntN(len(s.nodes))]
+	switch {
+	case f < simFlushed:
+		s.armed = append(s.armed, f)
+		return
+	case f < simCutFromRedis:
+		s.happen(f, n)
+	default:
+		s.last(f, n)
+	}
+	s.totals.faults[f]++
+	s.look()
+}
+
+func (s *simulation) happen(f simFault, n *simNode) {
+	r := s.redis
+	switch f {
+	case simFlushed:
+		r.data = newSimData()
+		s.oracle.disturbed = s.now
+	case simRestartedEmpty:
+		r.run++
+		r.data = newSimData()
+	case simRestartedOld, simFailedOver:
+		r.run++
+		r.data = r.old.clone()
+	case simKilled:
+		s.kill(n)
+	}
+}
+
+// kill ends a server without a goodbye. As often as not another takes its place.
+func (s *simulation) kill(n *simNode) {
+	s.part(n)
+	if len(s.nodes) == 0 || s.random.IntN(2) == 0 {
+		s.join()
+	}
+}
+
+func (s *simulation) last(f simFault, n *simNode) {
+	var flag *bool
+	switch f {
+	case simCutFromRedis:
+		flag = &n.cutRedis
+	case simRedisAway:
+		flag = &s.redis.away
+	case simFrozen:
+		flag = &n.frozen
+	case simCutFromPostgres:
+		flag = &n.cutPostgres
+	case simPostgresAway:
+		flag = &s.postgres.away
+	}
+	if *flag {
+		return
+	}
+	*flag = true
+	until := s.now.Add(time.Duration(s.random.Int64N(int64(8 * time.Second))))
+	s.faults = append(s.faults, simActive{until, func() { *flag = false }})
+}
+
+// endOfFault returns the end of the fault that ends first, and when that is.
+func (s *simulation) endOfFault() (func(), time.Time) {
+	if len(s.faults) == 0 {
+		return nil, time.Time{}
+	}
+	first := 0
+	for i, f := range s.faults {
+		if f.until.Before(s.faults[first].until) {
+			first = i
+		}
+	}
+	f := s.faults[first]
+	return func() {
+		f.end()
+		s.faults = slices.DeleteFunc(s.faults, func(o simActive) bool { return o.until.Equal(f.until) })
+	}, f.until
+}
+
+// strikes reports whether a fault that waits for a call hits this one.
+func (s *simulation) strikes(n *simNode, f simFault) bool {
+	i := slices.Index(s.armed, f)
+	if i < 0 || n.dead || s.skipping || s.depth > 1 || s.random.IntN(3) > 0 {
+		return false
+	}
+	s.armed = slices.Delete(s.armed, i, i+1)
+	s.totals.faults[f]++
+	s.oracle.disturbed = s.now
+	s.tracef("%v at %s", f, n.id)
+	return true
+}
+
+// freezeInCall freezes or kills a server after its call was carried out and before the reply arrives.
+func (s *simulation) freezeInCall(n *simNode, freeze, kill simFault) {
+	if s.strikes(n, kill) {
+		s.kill(n)
+	}
+	if !s.strikes(n, freeze) {
+		return
+	}
+	n.frozen = true
+	s.elapse(n, 500*time.Millisecond+time.Duration(s.random.Int64N(int64(9*time.Second))))
+	n.frozen = false
+}
+
+// restart stops a server as it should be, and starts another in its place.
+func (s *simulation) restart(n *simNode) {
+	if n.frozen || n.waiting > 0 || n.renewing || len(s.nodes) == 0 || s.postgres.away {
+		return
+	}
+	s.tracef("%s restarts", n.id)
+	s.totals.restarts++
+	n.waiting, n.renewing = 1, true
+	// A process that can't say goodbye ends all the same.
+	_ = n.member.Leave(context.Background())
+	n.nextRecord = s.now
+	n.record()
+	s.part(n)
+	s.join()
+}

@@ -1,0 +1,225 @@
+package simtest
+
+import (
+	"fmt"
+	"time"
+
+	"petstore.example/internal/limits"
+)
+
+// simWindow is one window of one tenant, or of one key.
+type simWindow struct {
+	tenant, number int64
+	key            int32 // of which key, 0 for the tenant's own
+	day            bool
+}
+
+func (w simWindow) String() string {
+	switch {
+	case w.day:
+		return fmt.Sprintf("day %d of tenant %d", w.number, w.tenant)
+	case w.key != 0:
+		return fmt.Sprintf("minute %d of key %c of tenant %d", w.number, w.key, w.tenant)
+	}
+	return fmt.Sprintf("minute %d of tenant %d", w.number, w.tenant)
+}
+
+// begins returns the first instant of the window.
+func (w simWindow) begins() time.Time {
+	if w.day {
+		return time.Unix(limits.DayReset(w.number-1), 0)
+	}
+	return time.Unix(limits.MinuteReset(w.tenant, w.number-1), 0)
+}
+
+// simCount is what truly happened in one window.
+type simCount struct {
+	used  int64 // admitted less refunded
+	limit int64 // in force at the last decision
+	// exact is true when a request was refused by this very window while nothing was or had been wrong in it: then as many were
+	// admitted as the limit.
+	exact bool
+	// loosened counts what lets Remaining rise: refunds, and limits that rose.
+	loosened int
+}
+
+// simOracle knows what every server admitted, and says where that breaks a promise. It is told of every answer that leaves a
+// server, in the order in which they leave.
+type simOracle struct {
+	counts map[simWindow]*simCount
+	// shown is the last answer of each server in each window.
+	shown map[simShownAt]simShown
+	// disturbed is the last instant at which something was wrong.
+	disturbed time.Time
+	// onlyLimits has nothing be said of anything else but the limits.
+	onlyLimits bool
+	// refunding is true while a request is given back: it may be seen or not.
+	refunding bool
+	violation string
+	// exceeded is true when more were admitted than a limit.
+	exceeded bool
+}
+
+type simShownAt struct {
+	server int
+	window simWindow
+}
+
+type simShown struct {
+	remaining int64
+	loosened  int
+	term      int64
+}
+
+func newSimOracle() *simOracle {
+	return &simOracle{counts: map[simWindow]*simCount{}, shown: map[simShownAt]simShown{}}
+}
+
+// violate keeps the first violation.
+func (o *simOracle) violate(format string, args ...any) {
+	if o.violation == "" && (o.exceeded || !o.onlyLimits) {
+		o.violation = fmt.Sprintf(format, args...)
+	}
+}
+
+func (o *simOracle) count(w simWindow) *simCount {
+	c, ok := o.counts[w]
+	if !ok {
+		c = &simCount{}
+		o.counts[w] = c
+	}
+	return c
+}
+
+// of returns the claim's window that a decision shows.
+func (o *simOracle) of(c *limits.Claim, w *limits.Window) simWindow {
+	s := simWindow{tenant: c.TenantID, number: w.Number, day: w.Name == limits.Day}
+	if w.Name == limits.Key {
+		s.key = int32(c.KeyID[len(c.KeyID)-1])
+	}
+	return s
+}
+
+// clean reports whether nothing was wrong at any instant of the window so far. By a server's clock that is ahead it began earlier.
+func (o *simOracle) clean(w simWindow) bool { return w.begins().Add(-simSkew).After(o.disturbed) }
+
+// answer is a decision as it leaves a server.
+type simAnswer struct {
+	server int
+	term   int64 // by which it was made, 0 for none
+	redis  bool  // decided in it
+	claim  limits.Claim
+	d      limits.Decision
+	at     time.Time // when the request came, by the server's own clock
+	looked bool      // nothing was counted
+	// overtaken is true when other answers left while this one was made.
+	overtaken bool
+}
+
+// answered checks an answer and counts it.
+func (o *simOracle) answered(a *simAnswer) {
+	windows, n := a.d.Windows()
+	if want := 2 + min(a.claim.KeyPerMinute, 1); int64(n) != want {
+		o.violate("%d windows are shown, want %d", n, want)
+	}
+	if reached := a.d.Minute.Reached || a.d.Day.Reached || a.d.Key.Reached; a.d.Admitted == reached {
+		o.violate("admitted %v, but windows are reached: %+v", a.d.Admitted, a.d)
+	}
+	for _, w := range windows[:n] {
+		o.window(a, w)
+	}
+	if !a.d.Admitted || a.looked {
+		return
+	}
+	for _, w := range windows[:n] {
+		o.count(o.of(&a.claim, w)).used++
+	}
+}
+
+// window checks what an answer says of one window, before it is counted.
+func (o *simOracle) window(a *simAnswer, w *limits.Window) {
+	is := o.of(&a.claim, w)
+	count := o.count(is)
+	limit := a.claim.Quota.PerMinute
+	switch w.Name {
+	case limits.Day:
+		limit = a.claim.Quota.PerDay
+	case limits.Key:
+		limit = a.claim.KeyPerMinute
+	}
+	if limit > count.limit && count.limit > 0 {
+		count.loosened++
+	}
+	count.limit = limit
+	o.place(a, is, w)
+	if w.Limit != limit {
+		o.violate("%v: the limit is %d, not %d", is, limit, w.Limit)
+	}
+	if a.d.Admitted && !a.looked && count.used >= limit {
+		o.exceeded = true
+		o.violate("server %d admits a request in %v, where %d of %d are used", a.server, is, count.used, limit)
+	}
+	strict := o.clean(is) && !a.overtaken
+	count.exact = count.exact || strict && w.Reached
+	// A refusal by another window is given again without asking what became of this one.
+	if full := count.used >= limit; strict && w.Reached != full && (w.Reached || a.d.Admitted) {
+		o.violate("server %d: reached is %v in %v, where %d of %d are used and nothing was wrong", a.server, w.Reached, is, count.used, limit)
+	}
+	o.remaining(a, is, count, w)
+}
+
+// remaining checks the number of requests that are said to remain.
+func (o *simOracle) remaining(a *simAnswer, is simWindow, count *simCount, w *limits.Window) {
+	left := w.Limit - count.used
+	if a.d.Admitted && !a.looked {
+		left--
+	}
+	if left = max(0, left); o.clean(is) && !a.overtaken && (a.d.Admitted || w.Reached) && w.Remaining != left {
+		o.violate("server %d says that %d remain in %v, where %d do and nothing was wrong", a.server, w.Remaining, is, left)
+	}
+	at := simShownAt{a.server, is}
+	last, known := o.shown[at]
+	later := is
+	later.number++
+	if _, over := o.counts[later]; over {
+		known = false // By a clock that is ahead.
+	}
+	if o.refunding {
+		delete(o.shown, at)
+		return
+	}
+	// A refund may be heard of late, when a server is cut from Redis: then what rises is at most what remains.
+	late := count.loosened > 0 && w.Remaining <= max(0, w.Limit-count.used)
+	if w.Remaining < 0 || known && last.term == a.term && last.loosened == count.loosened && !late && w.Remaining > last.remaining {
+		o.violate("server %d says that %d remain in %v, after %d", a.server, w.Remaining, is, last.remaining)
+	}
+	o.shown[at] = simShown{remaining: w.Remaining, loosened: count.loosened, term: a.term}
+}
+
+// place checks which window it is, and when it ends. After a disturbance, or by another server's clock that is ahead, it may be
+// the next one.
+func (o *simOracle) place(a *simAnswer, is simWindow, w *limits.Window) {
+	number, reset := limits.DayAt(a.at), limits.DayReset(w.Number)
+	if w.Name != limits.Day {
+		number, reset = limits.MinuteAt(is.tenant, a.at), limits.MinuteReset(is.tenant, w.Number)
+	}
+	if w.Reset != reset {
+		o.violate("%v ends at %d, not at %d", is, reset, w.Reset)
+	}
+	if w.Number < number || w.Number > number+1 {
+		o.violate("%v is shown at %v, in number %d", is, a.at, number)
+	}
+	if o.clean(is) && w.Number != number && !a.at.Add(2*simSkew).After(is.begins()) {
+		o.violate("%v is shown at %v, too early", is, a.at)
+	}
+}
+
+// refunded takes a request back that was admitted.
+func (o *simOracle) refunded(c *limits.Claim, d *limits.Decision) {
+	windows, n := d.Windows()
+	for _, w := range windows[:n] {
+		count := o.count(o.of(c, w))
+		count.used--
+		count.loosened++
+	}
+}

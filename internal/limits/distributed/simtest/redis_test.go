@@ -1,0 +1,317 @@
+package simtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"petstore.example/internal/freshness"
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/counter"
+	"petstore.example/internal/limits/distributed"
+	"petstore.example/internal/plans"
+)
+
+var errSimRedis = errors.New("redis does not answer")
+
+// simState is what Redis keeps of one tenant, and simKeyState what it keeps of one key with a limit of its own: see take.lua.
+type simState struct {
+	simCounts
+	intents []simIntent
+}
+
+type simCounts struct {
+	term, version      int64
+	minute, minuteUsed int64
+	day, dayUsed       int64
+	opened             int64
+}
+
+type simKeyState struct{ term, minute, used int64 }
+
+// simIntent is one change of a catalogue that is under way, at most until that Unix second.
+type simIntent struct{ version, until int64 }
+
+// simData is all that a Redis holds.
+type simData struct {
+	tenants map[int64]simState
+	keys    map[simKey]simKeyState
+}
+
+func newSimData() simData {
+	return simData{tenants: map[int64]simState{}, keys: map[simKey]simKeyState{}}
+}
+
+func (d simData) clone() simData {
+	return simData{tenants: maps.Clone(d.tenants), keys: maps.Clone(d.keys)}
+}
+
+// simRedis is a Go model of the scripts on one Redis.
+type simRedis struct {
+	run  int
+	data simData
+	// old is what a restart finds on disk, or a replica has, when it lags behind.
+	old  simData
+	away bool
+	// clock is its TIME.
+	clock func() time.Time
+}
+
+func newSimRedis(clock func() time.Time) *simRedis {
+	return &simRedis{run: 1, data: newSimData(), old: newSimData(), clock: clock}
+}
+
+// fingerprint names the process: another one after every start.
+func (r *simRedis) fingerprint() string { return runs[r.run] }
+
+// runs is more than a schedule has steps.
+var runs = func() (names [1000]string) {
+	for i := range names {
+		names[i] = fmt.Sprint("run-", i)
+	}
+	return names
+}()
+
+// take is take.lua.
+func (r *simRedis) take(term int64, a *distributed.Request) {
+	a.Reply = distributed.Reply{Status: distributed.Uninitialized}
+	h, ok := r.data.tenants[a.Claim.TenantID]
+	if !ok || h.term != term {
+		return
+	}
+	if h.minute < a.Minute {
+		h.minute, h.minuteUsed = a.Minute, 0
+	}
+	if h.day < a.Day {
+		h.day, h.dayUsed = a.Day, 0
+	}
+	u := limits.Used{Minute: h.minuteUsed, Day: h.dayUsed}
+	room := min(a.Count, a.Claim.Quota.PerMinute-u.Minute, a.Claim.Quota.PerDay-u.Day)
+	key := simKey{a.Claim.TenantID, a.Claim.KeyID}
+	if a.Claim.KeyPerMinute > 0 {
+		if own, ok := r.data.keys[key]; ok && own.term == term && own.minute == h.minute {
+			u.Key = own.used
+		} else if h.opened == h.minute {
+			a.Status = distributed.KeyUninitialized
+			return
+		}
+		room = min(room, a.Claim.KeyPerMinute-u.Key)
+	}
+	a.Reply = distributed.Reply{Status: distributed.Counted, InMinute: h.minute, InDay: h.day, Used: u, Version: r.version(h)}
+	if room > 0 {
+		h.minuteUsed += room
+		h.dayUsed += room
+		r.data.tenants[a.Claim.TenantID] = h
+		if a.Claim.KeyPerMinute > 0 {
+			r.data.keys[key] = simKeyState{term, h.minute, u.Key + room}
+		}
+	}
+}
+
+func (r *simRedis) version(h simState) int64 {
+	for _, c := range h.intents {
+		if c.until >= r.clock().Unix() {
+			return 0
+		}
+	}
+	return h.version
+}
+
+// begin is begin.lua.
+func (r *simRedis) begin(term, tenantID int64, b counter.Baseline, changing bool) {
+	if h, ok := r.data.tenants[tenantID]; ok && h.term >= term {
+		return
+	}
+	h := simState{simCounts: simCounts{
+		term: term, version: 1, minute: b.Minute, minuteUsed: b.MinuteUsed, day: b.Day, dayUsed: b.DayUsed, opened: b.Minute,
+	}}
+	if changing {
+		h.intents = []simIntent{{0, r.clock().Unix() + int64(freshness.WriteIntentTTL/time.Second)}}
+	}
+	r.data.tenants[tenantID] = h
+}
+
+// beginKey is beginkey.lua.
+func (r *simRedis) beginKey(term, tenantID int64, keyID string, minute, used int64) {
+	key := simKey{tenantID, keyID}
+	if own, ok := r.data.keys[key]; ok && (own.term > term || own.term == term && own.minute >= minute) {
+		return
+	}
+	r.data.keys[key] = simKeyState{term, minute, used}
+}
+
+// refund is refund.lua.
+func (r *simRedis) refund(term int64, c *limits.Claim, minute, day int64) {
+	h, ok := r.data.tenants[c.TenantID]
+	if !ok || h.term != term {
+		return
+	}
+	if h.minute == minute {
+		h.minuteUsed = max(0, h.minuteUsed-1)
+	}
+	if h.day == day {
+		h.dayUsed = max(0, h.dayUsed-1)
+	}
+	r.data.tenants[c.TenantID] = h
+	key := simKey{c.TenantID, c.KeyID}
+	if own, ok := r.data.keys[key]; ok && c.KeyPerMinute > 0 && own.term == term && own.minute == minute {
+		own.used = max(0, own.used-1)
+		r.data.keys[key] = own
+	}
+}
+
+// beginWrite is beginwrite.lua.
+func (r *simRedis) beginWrite(term, tenantID int64) (version int64, ok bool) {
+	h, ok := r.data.tenants[tenantID]
+	if !ok || h.term != term {
+		return 0, false
+	}
+	now := r.clock().Unix()
+	h.version++
+	changes := []simIntent{{h.version, now + int64(freshness.WriteIntentTTL/time.Second)}}
+	for _, c := range h.intents {
+		if c.until >= now {
+			changes = append(changes, c)
+		}
+	}
+	h.intents = changes
+	r.data.tenants[tenantID] = h
+	return h.version, true
+}
+
+// endWrite is endwrite.lua.
+func (r *simRedis) endWrite(term, tenantID, version int64) {
+	h, ok := r.data.tenants[tenantID]
+	if !ok || h.term != term {
+		return
+	}
+	if i := slices.IndexFunc(h.intents, func(c simIntent) bool { return c.version == version }); i >= 0 {
+		h.intents = slices.Delete(slices.Clone(h.intents), i, i+1)
+		r.data.tenants[tenantID] = h
+	}
+}
+
+// simCounters is one server's way to Redis.
+type simCounters struct {
+	s        *simulation
+	n        *simNode
+	expected string
+	// connected is the run that its connection reaches.
+	connected int
+}
+
+var _ distributed.Backend = (*simCounters)(nil)
+
+// call carries a call out, unless Redis or the way to it is away. The reply may be lost, or reach a server that was frozen.
+func (c *simCounters) call(do func(*simRedis)) error {
+	r := c.s.redis
+	if r.away || c.n.dead || c.n.cutRedis || c.s.strikes(c.n, simCallLost) {
+		c.s.elapse(c.n, simTimeout)
+		return errSimRedis
+	}
+	c.s.interleave(c.n)
+	if c.connected != r.run {
+		// The connection broke when that Redis ended. A new one finds out whom it reaches.
+		broke := c.connected != 0
+		c.connected = r.run
+		if broke && c.s.random.IntN(2) == 0 || c.expected != "" && c.expected != r.fingerprint() {
+			c.connected = 0
+			return errSimRedis
+		}
+	}
+	do(r)
+	if c.s.strikes(c.n, simReplyLost) {
+		c.s.elapse(c.n, simTimeout)
+		return errSimRedis
+	}
+	if c.s.strikes(c.n, simReplySlow) {
+		c.s.elapse(c.n, time.Duration(c.s.random.Int64N(int64(simTimeout))))
+	}
+	c.s.freezeInCall(c.n, simFrozenInCall, simKilledInCall)
+	c.s.interleave(c.n)
+	return nil
+}
+
+func (c *simCounters) Take(term int64, asks []distributed.Request) error {
+	if c.s.planted == plantedCountAfterDeciding {
+		return c.takeInTwo(term, asks)
+	}
+	return c.call(func(r *simRedis) {
+		for i := range asks {
+			r.take(term, &asks[i])
+		}
+	})
+}
+
+// takeInTwo decides first and counts in a call of its own.
+func (c *simCounters) takeInTwo(term int64, asks []distributed.Request) error {
+	err := c.call(func(r *simRedis) {
+		for i := range asks {
+			look := asks[i]
+			look.Count = 0
+			r.take(term, &look)
+			asks[i].Reply = look.Reply
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return c.call(func(r *simRedis) {
+		for i := range asks {
+			a := asks[i]
+			a.Claim.Quota = plans.Quota{PerMinute: limits.Saturated, PerDay: limits.Saturated}
+			a.Claim.KeyPerMinute *= limits.Saturated
+			if d := limits.Decide(&asks[i].Claim, a.InMinute, a.InDay, a.Used, 1); a.Status == distributed.Counted && d.Admitted {
+				r.take(term, &a)
+			}
+		}
+	})
+}
+
+func (c *simCounters) InitTenant(_ context.Context, term, tenantID int64, b counter.Baseline, changing bool) error {
+	return c.call(func(r *simRedis) { r.begin(term, tenantID, b, changing) })
+}
+
+func (c *simCounters) InitKey(_ context.Context, term, tenantID int64, keyID string, minute, used int64) error {
+	return c.call(func(r *simRedis) { r.beginKey(term, tenantID, keyID, minute, used) })
+}
+
+func (c *simCounters) Refund(_ context.Context, term int64, claim *limits.Claim, minute, day int64) error {
+	return c.call(func(r *simRedis) {
+		r.refund(term, claim, minute, day)
+		if c.s.planted == plantedRefundTwice {
+			r.refund(term, claim, minute, day)
+		}
+		c.s.refunded(claim.TenantID)
+	})
+}
+
+func (c *simCounters) BeginWrite(_ context.Context, term, tenantID int64) (version int64, ok bool, err error) {
+	err = c.call(func(r *simRedis) { version, ok = r.beginWrite(term, tenantID) })
+	return version, ok, err
+}
+
+func (c *simCounters) EndWrite(_ context.Context, term, tenantID, version int64) error {
+	return c.call(func(r *simRedis) { r.endWrite(term, tenantID, version) })
+}
+
+func (c *simCounters) Ping(context.Context) (fingerprint string, err error) {
+	if c.s.redis.away || c.n.cutRedis {
+		return "", errSimRedis
+	}
+	return c.s.redis.fingerprint(), nil
+}
+
+func (c *simCounters) Pin(fingerprint string) {
+	c.expected = fingerprint
+	c.connected = 0
+}
+
+// simTimeout is that of RedisOptions, here without the wait for it to be real.
+const simTimeout = 100 * time.Millisecond
+
+// Listen does nothing: the simulation tells of refunds by itself.
+func (c *simCounters) Listen(context.Context, distributed.RefundListener) {}

@@ -1,0 +1,392 @@
+package simtest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"petstore.example/internal/limits"
+	"petstore.example/internal/plans"
+)
+
+// simTotals is what was done and checked.
+type simTotals struct {
+	requests, admitted, refused, refunds, restarts, waits int
+	// unavailable counts answers of 503: nothing was admitted.
+	unavailable   int
+	faults        [simFaultKinds]int
+	exact, atMost int // windows
+	terms         int64
+}
+
+func (t *simTotals) add(o *simTotals) {
+	t.requests += o.requests
+	t.admitted += o.admitted
+	t.refused += o.refused
+	t.refunds += o.refunds
+	t.restarts += o.restarts
+	t.waits += o.waits
+	t.unavailable += o.unavailable
+	for i, n := range o.faults {
+		t.faults[i] += n
+	}
+	t.exact += o.exact
+	t.atMost += o.atMost
+	t.terms += o.terms
+}
+
+// simNoon is in the middle of a day that is long to come: no limit of real time is reached.
+var simNoon = time.Date(2126, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// simStart is shortly before midnight for some schedules, and in the middle of the day for the others.
+func simStart(random *rand.Rand) time.Time {
+	if random.IntN(4) == 0 {
+		return simNoon.Add(12*time.Hour - time.Duration(random.Int64N(int64(3*time.Minute))))
+	}
+	return simNoon.Add(time.Duration(random.Int64N(int64(time.Hour))))
+}
+
+// newSimulation returns a cluster that has settled on its Redis.
+func newSimulation(seed, schedule uint64, p planted, trace func(string)) *simulation {
+	random := rand.New(rand.NewPCG(seed, schedule))
+	s := &simulation{
+		random: random, now: simStart(random), postgres: newSimPostgres(), oracle: newSimOracle(),
+		highest: map[simDay]int64{}, planted: p, trace: trace,
+	}
+	s.redis = newSimRedis(func() time.Time { return s.now })
+	for id := range 1 + random.Int64N(3) {
+		t := &simTenant{id: 1 + id, quota: simQuota(random)}
+		for k := range 1 + random.IntN(2) {
+			t.keys = append(t.keys, simLimit{fmt.Sprint("key_", k), simKeyLimit(random)})
+		}
+		s.tenants = append(s.tenants, t)
+	}
+	for range 1 + min(random.IntN(9), random.IntN(9)) {
+		s.join()
+	}
+	s.oracle.disturbed = s.now
+	return s
+}
+
+func simQuota(random *rand.Rand) plans.Quota {
+	q := plans.Quota{PerMinute: 1 + random.Int64N(15)}
+	q.PerDay = q.PerMinute * (1 + random.Int64N(6))
+	return q
+}
+
+// simKeyLimit is none for half of the keys. It stays or is another, but never none again: what a key used meanwhile would
+// not be counted.
+func simKeyLimit(random *rand.Rand) int64 { return max(0, random.Int64N(12)-5) }
+
+// run does some steps, lets everything go well again, and wants it to be exact then.
+func (s *simulation) run(steps int, faults bool) {
+	for range steps {
+		if s.oracle.violation != "" {
+			return
+		}
+		s.step(faults)
+	}
+	s.recover()
+	s.totals.terms = s.postgres.state.Term.Number
+	for _, c := range s.oracle.counts {
+		if c.exact {
+			s.totals.exact++
+		} else {
+			s.totals.atMost++
+		}
+	}
+}
+
+func (s *simulation) step(faults bool) {
+	r := s.random
+	switch n := r.IntN(100); {
+	case n < 40:
+		s.burst(1 + r.IntN(14))
+	case n < 55:
+		s.advance(s.now.Add(time.Duration(r.Int64N(int64(time.Second)))))
+	case n < 63:
+		s.advance(s.now.Add(time.Duration(r.Int64N(int64(20 * time.Second)))))
+	case n < 70:
+		s.toAnEdge()
+	case n < 78:
+		s.refund()
+	case n < 82:
+		s.changePlan()
+	case n < 84:
+		s.restart(s.node())
+	case n < 86:
+		s.scale()
+	case n < 88:
+		s.redis.old = s.redis.data.clone()
+	case faults:
+		s.strike()
+	default:
+		s.burst(1 + r.IntN(14))
+	}
+}
+
+// toAnEdge goes to the end of some tenant's minute, or a tick before.
+func (s *simulation) toAnEdge() {
+	t := s.tenants[s.random.IntN(len(s.tenants))]
+	at := time.Unix(limits.MinuteReset(t.id, limits.MinuteAt(t.id, s.now)), 0)
+	s.advance(at.Add(-time.Duration(s.random.IntN(2))))
+}
+
+// scale adds a server or takes one away.
+func (s *simulation) scale() {
+	if len(s.nodes) < 9 && s.random.IntN(2) == 0 && !s.postgres.away {
+		s.join()
+		return
+	}
+	if n := s.node(); len(s.nodes) > 1 && !n.frozen && n.waiting == 0 && !n.renewing {
+		n.waiting, n.renewing = 1, true
+		_ = n.member.Leave(context.Background())
+		n.nextRecord = s.now
+		n.record()
+		s.part(n)
+	}
+	if len(s.nodes) == 0 {
+		s.join() // The other one was killed meanwhile.
+	}
+}
+
+func (s *simulation) changePlan() {
+	t := s.tenants[s.random.IntN(len(s.tenants))]
+	if s.random.IntN(3) > 0 {
+		t.quota = simQuota(s.random)
+		s.tracef("tenant %d: %+v", t.id, t.quota)
+		return
+	}
+	if k := &t.keys[s.random.IntN(len(t.keys))]; k.perMinute > 0 {
+		k.perMinute = 1 + s.random.Int64N(6)
+		s.tracef("tenant %d: %+v", t.id, *k)
+	}
+}
+
+// node is any server; a few get most of the load.
+func (s *simulation) node() *simNode {
+	sum := 0
+	for _, n := range s.nodes {
+		sum += n.weight * n.weight
+	}
+	at := s.random.IntN(sum)
+	for _, n := range s.nodes {
+		if at -= n.weight * n.weight; at < 0 {
+			return n
+		}
+	}
+	return s.nodes[0]
+}
+
+// claim is one of the tenant's, at its present limits.
+func (s *simulation) claim(t *simTenant) limits.Claim {
+	k := t.keys[s.random.IntN(len(t.keys))]
+	for _, at := range []time.Time{s.now, s.now.Add(simSkew)} {
+		d := simDay{t.id, limits.DayAt(at)}
+		s.highest[d] = max(s.highest[d], t.quota.PerMinute)
+	}
+	return limits.Claim{TenantID: t.id, KeyID: k.id, Quota: t.quota, KeyPerMinute: k.perMinute}
+}
+
+// burst is some requests of one tenant, mostly to one server.
+func (s *simulation) burst(n int) {
+	t := s.tenants[s.random.IntN(len(s.tenants))]
+	to := s.node()
+	for range n {
+		if s.random.IntN(3) == 0 {
+			to = s.node()
+		}
+		if s.random.IntN(8) == 0 {
+			s.advance(s.now.Add(time.Duration(s.random.Int64N(int64(100 * time.Millisecond)))))
+		}
+		c := s.claim(t)
+		d, answered := s.request(to, c, s.random.IntN(10) == 0)
+		if answered && !d.Admitted && s.random.IntN(12) == 0 {
+			s.wait(c, d)
+		}
+		if to.dead || s.oracle.violation != "" {
+			return
+		}
+	}
+}
+
+func (s *simulation) anyRequest() {
+	if n := s.node(); n != nil {
+		s.request(n, s.claim(s.tenants[s.random.IntN(len(s.tenants))]), false)
+	}
+}
+
+// request sends one to a server; it is not answered when the server can't, or dies of it.
+func (s *simulation) request(n *simNode, c limits.Claim, look bool) (limits.Decision, bool) {
+	if n.waiting > 0 || n.frozen || n.dead {
+		return limits.Decision{}, false
+	}
+	s.begun++
+	at, begun, came, quiet := n.clock(), s.begun, s.now, s.depth == 0 && s.settled()
+	before := s.held(&c)
+	n.waiting++
+	ask := n.limiter.Take
+	if look {
+		ask = n.limiter.Peek
+	}
+	d := ask(context.Background(), c, at)
+	n.waiting--
+	if n.dead {
+		return d, false
+	}
+	s.look()
+	term, _ := n.member.Term()
+	s.totals.requests++
+	if d.Undecided && d.Admitted {
+		s.traceAnswer(n, 0, &c, &d, look)
+		// It ends in 503, whatever it was, and is given back.
+		s.totals.unavailable++
+		if !look {
+			n.limiter.Refund(context.Background(), c, d)
+		}
+		return d, false
+	}
+	overtaken := s.depth > 0 || s.begun != begun
+	s.traceAnswer(n, term.Number, &c, &d, look)
+	if d.Partial || d.Undecided {
+		s.totals.refused++
+		return d, false
+	}
+	s.oracle.answered(&simAnswer{
+		server: n.number, term: term.Number, redis: term.Redis != "", claim: c, d: d, at: at, looked: look, overtaken: overtaken,
+	})
+	if !d.Admitted {
+		s.totals.refused++
+	}
+	if !d.Admitted || look {
+		if quiet && !overtaken && s.oracle.disturbed.Before(came) {
+			s.unchanged(&c, before)
+		}
+		return d, true
+	}
+	s.totals.admitted++
+	n.unrecorded[simDay{c.TenantID, limits.DayAt(at)}]++
+	s.given = append(s.given, simGiven{n, c, d})
+	if len(s.given) > 40 {
+		s.given = s.given[1:]
+	}
+	return d, true
+}
+
+func (s *simulation) traceAnswer(n *simNode, term int64, c *limits.Claim, d *limits.Decision, look bool) {
+	if s.trace == nil {
+		return
+	}
+	line := fmt.Sprintf("%s in term %d, tenant %d %s:", n.id, term, c.TenantID, c.KeyID)
+	windows, count := d.Windows()
+	for _, w := range windows[:count] {
+		line += fmt.Sprintf(" %s %d %d of %d,", w.Name, w.Number%1000, w.Remaining, w.Limit)
+	}
+	s.tracef("%s admitted %v, partial %v, undecided %v, looked %v", line, d.Admitted, d.Partial, d.Undecided, look)
+}
+
+// simHeld is what Redis has of a claim, in whatever windows.
+type simHeld struct {
+	tenant simCounts
+	key    simKeyState
+}
+
+func (s *simulation) held(c *limits.Claim) simHeld {
+	return simHeld{s.redis.data.tenants[c.TenantID].simCounts, s.redis.data.keys[simKey{c.TenantID, c.KeyID}]}
+}
+
+// unchanged wants Redis to be as it was before a request that was refused, or was only looked at, unless that was the first of the
+// tenant or of the key in the term.
+func (s *simulation) unchanged(c *limits.Claim, before simHeld) {
+	after := s.held(c)
+	began := before.tenant.term != after.tenant.term || before.key.term != after.key.term || before.key.minute != after.key.minute
+	if !began && before != after {
+		s.oracle.violate("a request that was not admitted changed %+v to %+v", before, after)
+	}
+}
+
+// wait tries the wait that a refused request was told: a tick before its end the request is refused, at its end it passes. It says
+// nothing when something goes wrong meanwhile.
+func (s *simulation) wait(c limits.Claim, d limits.Decision) {
+	if s.depth > 0 || !s.settled() || len(s.faults)+len(s.armed) > 0 {
+		return
+	}
+	n, began := s.node(), s.now
+	end := time.Unix(d.Binding().Reset, 0).Add(-n.skew)
+	if end.Sub(s.now) > 2*time.Minute || end.Add(-1).Before(s.now) {
+		return
+	}
+	s.advance(end.Add(-1))
+	early, answered := s.request(n, c, false)
+	// By a clock that is ahead the next minute may have begun.
+	held := s.redis.data.tenants[c.TenantID]
+	begun := held.minute > limits.MinuteAt(c.TenantID, n.clock()) || held.day > limits.DayAt(n.clock())
+	if !s.oracle.disturbed.Before(began) {
+		return
+	}
+	if !answered || early.Admitted && !begun {
+		s.oracle.violate("refused until %v, and passes before: %+v", end, early)
+	}
+	s.advance(end)
+	late, answered := s.request(n, c, false)
+	if !s.oracle.disturbed.Before(began) {
+		return
+	}
+	// The other windows may be full for good after a disturbance.
+	if !answered || !late.Admitted && late.Binding().Number == d.Binding().Number && late.Binding().Name == d.Binding().Name {
+		s.oracle.violate("refused until %v, and refused then: %+v", end, late)
+	}
+	s.totals.waits++
+}
+
+// refund lets an admitted request end in 5xx.
+func (s *simulation) refund() {
+	if len(s.given) == 0 {
+		return
+	}
+	i := s.random.IntN(len(s.given))
+	g := s.given[i]
+	if g.n.waiting > 0 || g.n.frozen {
+		return
+	}
+	s.given = slices.Delete(slices.Clone(s.given), i, i+1)
+	s.tracef("%s refunds %+v %+v", g.n.id, g.claim, g.d)
+	s.oracle.refunded(&g.claim, &g.d)
+	s.oracle.refunding = true
+	g.n.waiting++
+	g.n.limiter.Refund(context.Background(), g.claim, g.d)
+	g.n.waiting--
+	s.oracle.refunding = false
+	g.n.unrecorded[simDay{g.claim.TenantID, g.d.Day.Number}]--
+	s.totals.refunds++
+}
+
+// recover ends all faults, and wants the cluster to settle and to be exact in the next minute.
+func (s *simulation) recover() {
+	s.armed = nil
+	for _, f := range s.faults {
+		f.end()
+	}
+	s.faults = nil
+	for began := s.now; !s.settled() && s.oracle.violation == ""; {
+		s.burst(3) // A flush is found out by the next request of each tenant.
+		s.advance(s.now.Add(time.Second))
+		if s.now.Sub(began) > 3*time.Minute {
+			if s.flushUnnoticed() {
+				return // Every request is refused without asking.
+			}
+			s.oracle.violate("it has not settled after %v: %+v", s.now.Sub(began), s.postgres.state)
+		}
+	}
+	for _, t := range s.tenants {
+		s.advance(time.Unix(limits.MinuteReset(t.id, limits.MinuteAt(t.id, s.now)), 0).Add(2 * simSkew))
+		for range t.quota.PerMinute + 2 {
+			if s.oracle.violation != "" {
+				return
+			}
+			s.request(s.node(), s.claim(t), false)
+		}
+	}
+}

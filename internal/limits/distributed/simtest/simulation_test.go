@@ -1,0 +1,133 @@
+package simtest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"petstore.example/internal/limits/limitstest"
+)
+
+var scheduleFlag = flag.Int64("schedule", -1, "the one schedule to run of TestSimulation, with every step; needs -seed")
+
+// planted is a mistake that is made on purpose.
+type planted int
+
+const (
+	plantedNothing planted = iota
+	plantedCountAfterDeciding
+	plantedGrantNotReduced
+	plantedRefundTwice
+	plantedNoReport
+	plantedOldReply
+	plantedLeaseIgnored
+	plantedFlushUnnoticed
+)
+
+// simSteps is how many steps a schedule has.
+const simSteps = 16
+
+// simulate runs one schedule: every fifth has no faults.
+func simulate(seed, schedule uint64, p planted, trace func(string)) *simulation {
+	s := newSimulation(seed, schedule, p, trace)
+	s.oracle.onlyLimits = p != plantedNothing
+	s.run(simSteps, schedule%5 != 0)
+	return s
+}
+
+func (s *simulation) tracef(format string, args ...any) {
+	if s.trace != nil {
+		s.trace(s.now.Format("15:04:05.000 ") + fmt.Sprintf(format, args...))
+	}
+}
+
+// TestSimulation runs the limiter of every server of a cluster, the agreement on terms, and the rules of CounterStore against each other, on
+// a clock that is not real, through schedules of load and faults. What is promised is checked at every answer.
+func TestSimulation(t *testing.T) {
+	t.Parallel()
+	seed := limitstest.Seeded(t)
+	if *scheduleFlag >= 0 {
+		s := simulate(seed, uint64(*scheduleFlag), plantedNothing, func(line string) { fmt.Println(line) })
+		if s.oracle.violation != "" {
+			t.Error(s.oracle.violation)
+		}
+		return
+	}
+	schedules := uint64(10_000)
+	if os.Getenv("PETSTORE_SOAK") == "1" {
+		schedules *= 20
+	}
+	var mu sync.Mutex
+	var totals simTotals
+	var next atomic.Uint64
+	t.Run("schedules", func(t *testing.T) {
+		for worker := range 4 {
+			t.Run(fmt.Sprint(worker), func(t *testing.T) {
+				t.Parallel()
+				for i := next.Add(1) - 1; i < schedules && !t.Failed(); i = next.Add(1) - 1 {
+					s := simulate(seed, i, plantedNothing, nil)
+					if s.oracle.violation != "" {
+						t.Errorf("schedule %d of seed %d: %s\n%s", i, seed, s.oracle.violation, lastLines(seed, i, plantedNothing))
+					}
+					mu.Lock()
+					totals.add(&s.totals)
+					mu.Unlock()
+				}
+			})
+		}
+	})
+	t.Logf("%d schedules: %s", schedules, totals.String())
+	for f, n := range totals.faults {
+		if n == 0 && !t.Failed() {
+			t.Errorf("no fault of kind %v: nothing was shown of it", simFault(f))
+		}
+	}
+}
+
+func (t *simTotals) String() string {
+	var faults []string
+	for f, n := range t.faults {
+		faults = append(faults, fmt.Sprintf("%v %d", simFault(f), n))
+	}
+	return fmt.Sprintf("%d requests, %d admitted, %d refused, %d unavailable, %d refunds, %d waits tried, %d terms, "+
+		"%d windows checked to be exact, %d to be within the limit, %d restarts; faults: %s",
+		t.requests, t.admitted, t.refused, t.unavailable, t.refunds, t.waits, t.terms, t.exact, t.atMost, t.restarts,
+		strings.Join(faults, ", "))
+}
+
+// lastLines runs a schedule again and returns the last of its steps.
+func lastLines(seed, schedule uint64, p planted) string {
+	var lines []string
+	simulate(seed, schedule, p, func(line string) { lines = append(lines, line) })
+	return strings.Join(lines[max(0, len(lines)-40):], "\n")
+}
+
+// TestSimulationFindsPlantedFaults: a simulation that finds nothing has shown something only if it finds what is there.
+func TestSimulationFindsPlantedFaults(t *testing.T) {
+	t.Parallel()
+	seed := limitstest.Seeded(t)
+	for p, name := range map[planted]string{
+		plantedCountAfterDeciding: "counting after deciding",
+		plantedGrantNotReduced:    "every server takes the same grant",
+		plantedRefundTwice:        "refunds count twice",
+		plantedNoReport:           "no report at the end of a term",
+		plantedOldReply:           "a reply counts after the term",
+		plantedLeaseIgnored:       "a server goes on after its lease",
+		plantedFlushUnnoticed:     "a flush goes unnoticed",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for schedule := range uint64(5000) {
+				if s := simulate(seed, schedule, p, nil); s.oracle.exceeded {
+					t.Logf("found by schedule %d: %s", schedule, s.oracle.violation)
+					return
+				}
+			}
+			t.Errorf("not found with seed %d", seed)
+		})
+	}
+}

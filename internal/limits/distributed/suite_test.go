@@ -1,0 +1,26 @@
+package distributed_test
+
+import (
+	"testing"
+
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/limitstest"
+	"petstore.example/internal/limits/redisbackend/redistest"
+)
+
+func TestOverRedis(t *testing.T) {
+	limitstest.Run(t, func(t testing.TB) limits.Limiter {
+		l := newTestCluster().server(t, redistest.Shared(t), patient)
+		decides(t, l)
+		t.Cleanup(func() {
+			if degraded(l) {
+				t.Error("the limiter lost Redis: this test has shown nothing of it")
+			}
+		})
+		return l
+	})
+}
+
+func TestOverPostgres(t *testing.T) {
+	limitstest.Run(t, func(t testing.TB) limits.Limiter { return newTestCluster().server(t, noRedis, patient) })
+}

@@ -1,0 +1,86 @@
+package distributed
+
+import (
+	"context"
+	"time"
+
+	"petstore.example/internal/cluster"
+)
+
+// retryTerm is the pause before a term that should be over is looked at again.
+const retryTerm = 2 * time.Millisecond
+
+// termWait returns the term to decide in, and waits for one if necessary.
+type termWait struct {
+	options *Options
+	health  *redisHealth
+}
+
+// waited is how long one request has waited for terms.
+type waited struct {
+	// over is a term that could not decide, 0 for none. until is when to give up; it is zero before the first wait.
+	over  int64
+	until time.Time
+	tries int
+}
+
+// term returns the term to decide in.
+func (w *termWait) term(ctx context.Context, so *waited) (cluster.Term, error) {
+	t, ok := w.options.Cluster.Term()
+	if !ok || w.health.lostIn(t.Number) || t.Number == so.over {
+		return w.await(ctx, so)
+	}
+	w.health.note(&t)
+	return t, nil
+}
+
+// await waits for a term that this server can decide in. One in which it lost Redis ends in a moment, and one that could not decide is
+// tried again after a pause.
+func (w *termWait) await(ctx context.Context, so *waited) (cluster.Term, error) {
+	if w.options.Wait < 0 {
+		return w.now(so)
+	}
+	if so.until.IsZero() {
+		so.until = w.options.Clock().Add(w.options.Wait)
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), so.until)
+	defer cancel()
+	for {
+		if w.options.Cluster.StoreUnreachable() {
+			return cluster.Term{}, errStoreUnreachable
+		}
+		t, err := w.options.Cluster.Await(ctx)
+		if err != nil {
+			return cluster.Term{}, w.none()
+		}
+		again := t.Number == so.over
+		so.over = 0
+		if !again && !w.health.lostIn(t.Number) {
+			w.health.note(&t)
+			return t, nil
+		}
+		if !w.options.Clock().Before(so.until) {
+			return cluster.Term{}, w.none()
+		}
+		w.options.Sleep(retryTerm)
+	}
+}
+
+// now is await without waiting.
+func (w *termWait) now(so *waited) (cluster.Term, error) {
+	t, ok := w.options.Cluster.Term()
+	so.tries++
+	if !ok || w.health.lostIn(t.Number) || so.tries > 2 {
+		return cluster.Term{}, w.none()
+	}
+	so.over = 0
+	w.health.note(&t)
+	return t, nil
+}
+
+func (w *termWait) none() error {
+	if w.options.Cluster.StoreUnreachable() {
+		return errStoreUnreachable
+	}
+	return errNoTerm
+}

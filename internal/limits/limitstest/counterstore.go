@@ -1,0 +1,108 @@
+package limitstest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/counter"
+)
+
+// CounterStore is a counter.Store in memory, by the same rules as the one in Postgres.
+type CounterStore struct {
+	// Term returns the term in force, the zero Term for none. Calls return its error.
+	Term func() (counter.Term, error)
+	// Recorded is what billing knows of a tenant's day; nil for nothing.
+	Recorded func(tenantID int64, at time.Time) counter.Recorded
+
+	mu   sync.Mutex
+	rows map[rowKey]counter.Row
+}
+
+var _ counter.Store = (*CounterStore)(nil)
+
+// rowKey names a row: of a tenant without a key.
+type rowKey struct {
+	tenantID int64
+	keyID    string
+}
+
+// Row returns a tenant's row, or that of one of its keys.
+func (s *CounterStore) Row(tenantID int64, keyID string) counter.Row {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rows[rowKey{tenantID, keyID}]
+}
+
+// Report implements counter.Store.
+func (s *CounterStore) Report(_ context.Context, reports []counter.Report) error {
+	for _, r := range reports {
+		err := s.apply(r.TenantID, r.KeyID, func(_ counter.Term, g counter.Rows) (counter.Rows, error) { return g.Reported(r), nil })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Initialize implements counter.Store.
+func (s *CounterStore) Initialize(_ context.Context, r counter.InitRequest) (base counter.Baseline, fresh bool, err error) {
+	err = s.apply(r.TenantID, limitedKey(&r.Claim), func(t counter.Term, g counter.Rows) (counter.Rows, error) {
+		var err error
+		g, base, fresh, err = g.Initialized(t, r, s.recorded(r.TenantID, r.At))
+		return g, err
+	})
+	return base, fresh, err
+}
+
+// Grant implements counter.Store.
+func (s *CounterStore) Grant(_ context.Context, r counter.GrantRequest) (grant counter.Grant, err error) {
+	err = s.apply(r.TenantID, limitedKey(&r.Claim), func(t counter.Term, g counter.Rows) (counter.Rows, error) {
+		var err error
+		g, grant, err = g.Granted(t, r, s.recorded(r.TenantID, r.At))
+		return g, err
+	})
+	return grant, err
+}
+
+// limitedKey returns the key whose row belongs to the claim, "" for none.
+func limitedKey(c *limits.Claim) string {
+	if c.KeyPerMinute > 0 {
+		return c.KeyID
+	}
+	return ""
+}
+
+func (s *CounterStore) recorded(tenantID int64, at time.Time) counter.Recorded {
+	if s.Recorded == nil {
+		return counter.Recorded{}
+	}
+	return s.Recorded(tenantID, at)
+}
+
+// apply changes the rows of a tenant and a key by a rule.
+func (s *CounterStore) apply(tenantID int64, keyID string, rule func(counter.Term, counter.Rows) (counter.Rows, error)) error {
+	t, err := s.Term()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rows == nil {
+		s.rows = map[rowKey]counter.Row{}
+	}
+	tenant, key := rowKey{tenantID: tenantID}, rowKey{tenantID, keyID}
+	g := counter.Rows{Tenant: s.rows[tenant]}
+	if keyID != "" {
+		g.Key = s.rows[key]
+	}
+	if g, err = rule(t, g); err != nil {
+		return err
+	}
+	s.rows[tenant] = g.Tenant
+	if keyID != "" {
+		s.rows[key] = g.Key
+	}
+	return nil
+}

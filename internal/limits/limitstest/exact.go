@@ -1,0 +1,99 @@
+package limitstest
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"petstore.example/internal/limits"
+	"petstore.example/internal/plans"
+)
+
+// Contest lets 64 callers of one tenant, spread over the servers' limiters, take until each has been refused a few times.
+func Contest(t *testing.T, servers []limits.Limiter, c limits.Claim) (admitted int64) {
+	t.Helper()
+	var count atomic.Int64
+	var callers sync.WaitGroup
+	for i := range 64 {
+		callers.Go(func() {
+			l := servers[i%len(servers)]
+			for refused := 0; refused < 3; {
+				if l.Take(t.Context(), c, Noon).Admitted {
+					count.Add(1)
+				} else {
+					refused++
+				}
+			}
+		})
+	}
+	callers.Wait()
+	return count.Load()
+}
+
+// Quotas are the plans on sale and one agreed with an Enterprise customer; in the last the day is the tighter one.
+var Quotas = []plans.Quota{
+	{PerMinute: 60, PerDay: 1000}, {PerMinute: 300, PerDay: 10_000}, {PerMinute: 1000, PerDay: 100_000},
+	{PerMinute: 12_345, PerDay: 1_000_000}, {PerMinute: 1000, PerDay: 300},
+}
+
+// exactUnderConcurrency: 64 callers get exactly the limit.
+func exactUnderConcurrency(t *testing.T, l limits.Limiter) {
+	for i, q := range Quotas {
+		tenantID, limit := int64(1+i), min(q.PerMinute, q.PerDay)
+		if got := Contest(t, []limits.Limiter{l}, Claim(tenantID, q)); got != limit {
+			t.Errorf("%d admitted, want %d", got, limit)
+		}
+		Check(t, "then", l.Take(t.Context(), Claim(tenantID, q), Noon), Want(false, tenantID, q, Noon, limit, limit))
+	}
+}
+
+// exactWithKeys: two keys with limits of their own and the tenant's other keys share the tenant's windows, all or nothing.
+func exactWithKeys(t *testing.T, l limits.Limiter) {
+	q := plans.Quota{PerMinute: 100, PerDay: 1000}
+	own := func(id string, perMinute int64) limits.Claim {
+		return limits.Claim{TenantID: 1, KeyID: id, Quota: q, KeyPerMinute: perMinute}
+	}
+	if got := Contest(t, []limits.Limiter{l}, own("key_a", 30)); got != 30 {
+		t.Errorf("key a: %d admitted, want its 30", got)
+	}
+	if got := Contest(t, []limits.Limiter{l}, own("key_b", 20)); got != 20 {
+		t.Errorf("key b: %d admitted, want its 20", got)
+	}
+	if got := Contest(t, []limits.Limiter{l}, own("key_c", 80)); got != 50 {
+		t.Errorf("key c: %d admitted, want the tenant's remaining 50", got)
+	}
+	if got := Contest(t, []limits.Limiter{l}, Claim(1, q)); got != 0 {
+		t.Errorf("another key: %d admitted, want none", got)
+	}
+}
+
+// Keys with limits of their own that wait together go in one script, which reads all of them before it counts the first.
+func exactWithKeysTogether(t *testing.T, l limits.Limiter) {
+	q := plans.Quota{PerMinute: 100, PerDay: 1000}
+	var admitted [4]atomic.Int64
+	var callers sync.WaitGroup
+	for i := range 400 {
+		c := Claim(1, q)
+		if key := i % 4; key > 0 {
+			c.KeyID, c.KeyPerMinute = fmt.Sprint("key_", key), int64(10*key)
+		}
+		callers.Go(func() {
+			if l.Take(t.Context(), c, Noon).Admitted {
+				admitted[i%4].Add(1)
+			}
+		})
+	}
+	callers.Wait()
+	all := admitted[0].Load()
+	for key := 1; key < 4; key++ {
+		n := admitted[key].Load()
+		all += n
+		if n > int64(10*key) {
+			t.Errorf("key %d: %d admitted of its %d", key, n, 10*key)
+		}
+	}
+	if all != 100 {
+		t.Errorf("%d admitted, want the tenant's 100", all)
+	}
+}

@@ -1,0 +1,194 @@
+package limitstest
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/ulule/limiter/v3"
+
+	"petstore.example/internal/limits"
+	"petstore.example/internal/plans"
+)
+
+// Noon is in the middle of a day, and of a minute for no tenant in particular.
+var Noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// tests are the suite, by the names that documents use.
+var tests = map[string]func(*testing.T, limits.Limiter){
+	"TakeCountsInBothWindows":               takeCountsInBothWindows,
+	"RefusedConsumesNothing":                refusedConsumesNothing,
+	"WindowEdges":                           windowEdges,
+	"PlanChangeHoldsAtOnce":                 planChangeHoldsAtOnce,
+	"Refund":                                refund,
+	"RefundNeverFallsBelowZero":             refundNeverFallsBelowZero,
+	"ClockSteppingBack":                     clockSteppingBack,
+	"ExactUnderConcurrency":                 exactUnderConcurrency,
+	"ExactWithKeys":                         exactWithKeys,
+	"ExactWithKeysTogether":                 exactWithKeysTogether,
+	"LikeTheModel":                          likeTheModel,
+	"RetryAfterIsTheFirstInstantThatPasses": retryAfterIsTheFirstInstantThatPasses,
+}
+
+// Run runs the suite, each test over an empty limiter.
+func Run(t *testing.T, newLimiter func(testing.TB) limits.Limiter) {
+	t.Parallel()
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newLimiter(t))
+		})
+	}
+}
+
+// Claim returns one of a tenant's key without a limit of its own.
+func Claim(tenantID int64, q plans.Quota) limits.Claim {
+	return limits.Claim{TenantID: tenantID, KeyID: "key_1", Quota: q}
+}
+
+// TakeN takes n times at one instant and returns how many were admitted.
+func TakeN(t testing.TB, l limits.Limiter, tenantID int64, q plans.Quota, now time.Time, n int) (admitted int64) {
+	t.Helper()
+	for range n {
+		if l.Take(t.Context(), Claim(tenantID, q), now).Admitted {
+			admitted++
+		}
+	}
+	return admitted
+}
+
+// Want returns the decision that a limiter must have made, from what is used after it.
+func Want(admitted bool, tenantID int64, q plans.Quota, now time.Time, minuteUsed, dayUsed int64) limits.Decision {
+	minute, day := limits.MinuteAt(tenantID, now), limits.DayAt(now)
+	return limits.Decision{
+		Admitted: admitted,
+		Minute: limits.Window{Name: limits.Minute, Number: minute, Context: limiter.Context{
+			Limit: q.PerMinute, Remaining: max(0, q.PerMinute-minuteUsed), Reset: limits.MinuteReset(tenantID, minute),
+			Reached: !admitted && minuteUsed >= q.PerMinute,
+		}},
+		Day: limits.Window{Name: limits.Day, Number: day, Context: limiter.Context{
+			Limit: q.PerDay, Remaining: max(0, q.PerDay-dayUsed), Reset: (day + 1) * 86400,
+			Reached: !admitted && dayUsed >= q.PerDay,
+		}},
+	}
+}
+
+// Check compares two decisions, except for the term and the stamp.
+func Check(t testing.TB, what string, got, want limits.Decision) {
+	t.Helper()
+	got.Term, got.Stamp = want.Term, want.Stamp
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func takeCountsInBothWindows(t *testing.T, l limits.Limiter) {
+	q := plans.Quota{PerMinute: 2, PerDay: 5}
+	Check(t, "first", l.Take(t.Context(), Claim(1, q), Noon), Want(true, 1, q, Noon, 1, 1))
+	Check(t, "second", l.Take(t.Context(), Claim(1, q), Noon), Want(true, 1, q, Noon, 2, 2))
+	Check(t, "third", l.Take(t.Context(), Claim(1, q), Noon), Want(false, 1, q, Noon, 2, 2))
+	Check(t, "another tenant", l.Take(t.Context(), Claim(2, q), Noon), Want(true, 2, q, Noon, 1, 1))
+}
+
+func refusedConsumesNothing(t *testing.T, l limits.Limiter) {
+	q := plans.Quota{PerMinute: 3, PerDay: 5}
+	if got := TakeN(t, l, 1, q, Noon, 100); got != 3 {
+		t.Fatalf("first minute: %d admitted, want 3", got)
+	}
+	// Had the refused ones counted in the day, it would be full now.
+	next := Noon.Add(time.Minute)
+	Check(t, "after refusals by the minute", l.Take(t.Context(), Claim(1, q), next), Want(true, 1, q, next, 1, 4))
+	if got := TakeN(t, l, 1, q, next, 100); got != 1 {
+		t.Fatalf("second minute: %d more admitted, want 1", got)
+	}
+	Check(t, "refused by the day", l.Take(t.Context(), Claim(1, q), next), Want(false, 1, q, next, 2, 5))
+	// Had they counted in the minute, a larger day would not open it.
+	larger := plans.Quota{PerMinute: 3, PerDay: 6}
+	Check(t, "after refusals by the day", l.Take(t.Context(), Claim(1, larger), next), Want(true, 1, larger, next, 3, 6))
+	Check(t, "refused by both", l.Take(t.Context(), Claim(1, larger), next), Want(false, 1, larger, next, 3, 6))
+}
+
+func windowEdges(t *testing.T, l limits.Limiter) {
+	const tenantID = 7
+	q := plans.Quota{PerMinute: 1, PerDay: 2}
+	full := l.Take(t.Context(), Claim(tenantID, q), Noon)
+	reset := time.Unix(full.Minute.Reset, 0)
+	before := reset.Add(-1)
+	Check(t, "one tick before the minute's reset", l.Take(t.Context(), Claim(tenantID, q), before), Want(false, tenantID, q, before, 1, 1))
+	Check(t, "at the minute's reset", l.Take(t.Context(), Claim(tenantID, q), reset), Want(true, tenantID, q, reset, 1, 2))
+
+	midnight := time.Unix(full.Day.Reset, 0)
+	before = midnight.Add(-1)
+	Check(t, "one tick before midnight", l.Take(t.Context(), Claim(tenantID, q), before), Want(false, tenantID, q, before, 0, 2))
+	Check(t, "at midnight", l.Take(t.Context(), Claim(tenantID, q), midnight), Want(true, tenantID, q, midnight, 1, 1))
+}
+
+func planChangeHoldsAtOnce(t *testing.T, l limits.Limiter) {
+	small, large := plans.Quota{PerMinute: 2, PerDay: 10}, plans.Quota{PerMinute: 4, PerDay: 12}
+	TakeN(t, l, 1, small, Noon, 3)
+	Check(t, "upgrade", l.Take(t.Context(), Claim(1, large), Noon), Want(true, 1, large, Noon, 3, 3))
+	Check(t, "downgrade", l.Take(t.Context(), Claim(1, small), Noon), Want(false, 1, small, Noon, 3, 3))
+	Check(t, "upgrade again", l.Take(t.Context(), Claim(1, large), Noon), Want(true, 1, large, Noon, 4, 4))
+	next := Noon.Add(time.Minute)
+	Check(t, "the next minute", l.Take(t.Context(), Claim(1, small), next), Want(true, 1, small, next, 1, 5))
+}
+
+func refund(t *testing.T, l limits.Limiter) {
+	q := plans.Quota{PerMinute: 2, PerDay: 3}
+	first := l.Take(t.Context(), Claim(1, q), Noon)
+	l.Take(t.Context(), Claim(1, q), Noon)
+	refused := l.Take(t.Context(), Claim(1, q), Noon)
+	l.Refund(t.Context(), limits.Claim{TenantID: 1}, refused)
+	Check(t, "after the refund of a refusal", l.Take(t.Context(), Claim(1, q), Noon), Want(false, 1, q, Noon, 2, 2))
+	l.Refund(t.Context(), limits.Claim{TenantID: 1}, first)
+	Check(t, "after a refund", l.Take(t.Context(), Claim(1, q), Noon), Want(true, 1, q, Noon, 2, 2))
+
+	// Across the edge of a minute: the day gets it back, the new minute nothing.
+	next := Noon.Add(time.Minute)
+	l.Refund(t.Context(), limits.Claim{TenantID: 1}, first)
+	Check(t, "the next minute, after a late refund", l.Take(t.Context(), Claim(1, q), next), Want(true, 1, q, next, 1, 2))
+	Check(t, "and then", l.Take(t.Context(), Claim(1, q), next), Want(true, 1, q, next, 2, 3))
+
+	// Across midnight: nothing is left to give back.
+	tomorrow := Noon.Add(24 * time.Hour)
+	Check(t, "tomorrow", l.Take(t.Context(), Claim(1, q), tomorrow), Want(true, 1, q, tomorrow, 1, 1))
+	l.Refund(t.Context(), limits.Claim{TenantID: 1}, first)
+	Check(t, "after a refund of yesterday", l.Take(t.Context(), Claim(1, q), tomorrow), Want(true, 1, q, tomorrow, 2, 2))
+}
+
+func refundNeverFallsBelowZero(t *testing.T, l limits.Limiter) {
+	q := plans.Quota{PerMinute: 2, PerDay: 3}
+	d := l.Take(t.Context(), Claim(1, q), Noon)
+	for range 5 {
+		l.Refund(t.Context(), limits.Claim{TenantID: 1}, d)
+	}
+	l.Refund(t.Context(), limits.Claim{TenantID: 2}, d) // never seen
+	Check(t, "after it", l.Take(t.Context(), Claim(1, q), Noon), Want(true, 1, q, Noon, 1, 1))
+}
+
+// A clock that steps back may count in the window it was in before or in the one it is in now, but in none more than
+// the limit.
+func clockSteppingBack(t *testing.T, l limits.Limiter) {
+	random := rand.New(rand.NewPCG(1, 2))
+	q := plans.Quota{PerMinute: 20, PerDay: 70}
+	midnight := Noon.Add(12 * time.Hour)
+	minutes, days := map[int64]int64{}, map[int64]int64{}
+	for range 2000 {
+		now := midnight.Add(time.Duration(random.Int64N(int64(6*time.Minute))) - 3*time.Minute)
+		if d := l.Take(t.Context(), Claim(1, q), now); d.Admitted {
+			minutes[d.Minute.Number]++
+			days[d.Day.Number]++
+		}
+	}
+	for number, n := range minutes {
+		if n > q.PerMinute {
+			t.Errorf("minute %d: %d admitted, the limit is %d", number, n, q.PerMinute)
+		}
+	}
+	for number, n := range days {
+		if n > q.PerDay {
+			t.Errorf("day %d: %d admitted, the limit is %d", number, n, q.PerDay)
+		}
+	}
+}

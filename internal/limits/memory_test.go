@@ -1,0 +1,68 @@
+package limits_test
+
+import (
+	"testing"
+	"time"
+
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/limitstest"
+	"petstore.example/internal/plans"
+)
+
+func TestMemory(t *testing.T) {
+	limitstest.Run(t, func(testing.TB) limits.Limiter { return limits.NewMemory() })
+}
+
+func TestMemoryTakeDoesNotAllocate(t *testing.T) {
+	m := limits.NewMemory()
+	for name, q := range map[string]plans.Quota{"admitted": {PerMinute: 1 << 40, PerDay: 1 << 41}, "refused": {PerMinute: 1, PerDay: 1}} {
+		if n := testing.AllocsPerRun(1000, func() { m.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon) }); n != 0 {
+			t.Errorf("%s: %v allocations a request, want none", name, n)
+		}
+	}
+}
+
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	q := plans.Quota{PerMinute: 60, PerDay: 100}
+	m := limits.NewMemory()
+	m.Seed(1, limits.DayAt(limitstest.Noon), 98)
+	limitstest.Check(t, "first", m.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(true, 1, q, limitstest.Noon, 1, 99))
+	limitstest.Check(t, "second", m.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(true, 1, q, limitstest.Noon, 2, 100))
+	limitstest.Check(t, "third", m.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(false, 1, q, limitstest.Noon, 2, 100))
+	limitstest.Check(t, "another tenant", m.Take(t.Context(), limitstest.Claim(2, q), limitstest.Noon), limitstest.Want(true, 2, q, limitstest.Noon, 1, 1))
+
+	m.Seed(2, limits.DayAt(limitstest.Noon), 50)
+	limitstest.Check(t, "seeded after it was counted", m.Take(t.Context(), limitstest.Claim(2, q), limitstest.Noon), limitstest.Want(true, 2, q, limitstest.Noon, 2, 52))
+	m.Seed(2, limits.DayAt(limitstest.Noon)-1, 40)
+	limitstest.Check(t, "seeded with yesterday", m.Take(t.Context(), limitstest.Claim(2, q), limitstest.Noon), limitstest.Want(true, 2, q, limitstest.Noon, 3, 53))
+
+	m.Seed(3, limits.DayAt(limitstest.Noon)-1, 100)
+	limitstest.Check(t, "seeded before midnight", m.Take(t.Context(), limitstest.Claim(3, q), limitstest.Noon), limitstest.Want(true, 3, q, limitstest.Noon, 1, 1))
+}
+
+func TestMemoryForgets(t *testing.T) {
+	t.Parallel()
+	m := limits.NewMemory()
+	q := plans.Quota{PerMinute: 60, PerDay: 1000}
+	for day := range 10 {
+		for tenantID := range int64(1000) {
+			m.Take(t.Context(), limitstest.Claim(tenantID+1000*int64(day), q), limitstest.Noon.AddDate(0, 0, day))
+		}
+	}
+	if held := m.Held(); held > 2000 {
+		t.Errorf("%d counters are held, want those of two days, 2000", held)
+	}
+}
+
+func TestBeforeTheEpoch(t *testing.T) {
+	t.Parallel()
+	l := limits.NewMemory()
+	q := plans.Quota{PerMinute: 2, PerDay: 3}
+	at := time.Unix(-1, 0)
+	limitstest.Check(t, "first", l.Take(t.Context(), limitstest.Claim(1, q), at), limitstest.Want(true, 1, q, at, 1, 1))
+	limitstest.Check(t, "second", l.Take(t.Context(), limitstest.Claim(1, q), at), limitstest.Want(true, 1, q, at, 2, 2))
+	limitstest.Check(t, "third", l.Take(t.Context(), limitstest.Claim(1, q), at), limitstest.Want(false, 1, q, at, 2, 2))
+	at = time.Unix(0, 0).Add(time.Minute)
+	limitstest.Check(t, "the day after", l.Take(t.Context(), limitstest.Claim(1, q), at), limitstest.Want(true, 1, q, at, 1, 1))
+}

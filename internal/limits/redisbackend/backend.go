@@ -1,0 +1,143 @@
+package redisbackend
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"petstore.example/internal/freshness"
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/counter"
+	"petstore.example/internal/limits/distributed"
+)
+
+// Backend counts by scripts. Calls go through a client whose every connection was checked to reach the pinned Redis: a process that was
+// restarted, or a replica that took over, has another run ID.
+type Backend struct {
+	client *Client
+	// pinned is the client for the pinned Redis; nil for none.
+	pinned atomic.Pointer[redis.UniversalClient]
+}
+
+var _ distributed.Backend = (*Backend)(nil)
+
+// New returns a Backend over that client, which stays the caller's to close.
+func New(client *Client) *Backend { return &Backend{client: client} }
+
+var (
+	errUnexpected = errors.New("redis: a reply of an unexpected form")
+	errNotPinned  = errors.New("redis: it is not known yet which one decides")
+)
+
+// Take implements distributed.Backend.
+func (s *Backend) Take(term int64, requests []distributed.Request) error {
+	c := s.pinned.Load()
+	if c == nil {
+		return errNotPinned
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.client.options.DialTimeout)
+	defer cancel()
+	if _, isCluster := (*c).(*redis.ClusterClient); isCluster && len(requests) > 1 {
+		return takeEach(ctx, *c, term, requests)
+	}
+	keys, args := packTake(term, requests)
+	return readTake(takeScript.Run(ctx, *c, keys, args), term, requests)
+}
+
+// takeEach is Take for a cluster, which has the tenants on different nodes: there each of them is a script of its own.
+func takeEach(ctx context.Context, client redis.UniversalClient, term int64, requests []distributed.Request) error {
+	pipe := client.Pipeline()
+	cmds := make([]*redis.Cmd, len(requests))
+	for i := range requests {
+		keys, args := packTake(term, requests[i:i+1])
+		cmds[i] = takeScript.EvalSha(ctx, pipe, keys, args)
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !redis.HasErrorPrefix(err, "NOSCRIPT") {
+		return err
+	}
+	for i := range requests {
+		if redis.HasErrorPrefix(cmds[i].Err(), "NOSCRIPT") {
+			keys, args := packTake(term, requests[i:i+1])
+			cmds[i] = takeScript.Eval(ctx, client, keys, args)
+		}
+		if err := readTake(cmds[i], term, requests[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readTake(cmd *redis.Cmd, term int64, requests []distributed.Request) error {
+	reply, err := cmd.Text()
+	if err != nil {
+		return err
+	}
+	return unpackTake([]byte(reply), term, requests)
+}
+
+// run runs a script on the pinned Redis.
+func (s *Backend) run(ctx context.Context, script *redis.Script, keys []string, args ...any) *redis.Cmd {
+	c := s.pinned.Load()
+	if c == nil {
+		cmd := redis.NewCmd(ctx)
+		cmd.SetErr(errNotPinned)
+		return cmd
+	}
+	return script.Run(ctx, *c, keys, args...)
+}
+
+// InitTenant implements distributed.Backend.
+func (s *Backend) InitTenant(ctx context.Context, term, tenantID int64, b counter.Baseline, changing bool) error {
+	var c int64
+	if changing {
+		c = 1
+	}
+	args := pack(term, b.Minute, b.MinuteUsed, b.Day, b.DayUsed, c)
+	return s.run(ctx, initTenantScript, []string{tenantKey(tenantID)}, args, intentSeconds).Err()
+}
+
+// InitKey implements distributed.Backend.
+func (s *Backend) InitKey(ctx context.Context, term, tenantID int64, keyID string, minute, used int64) error {
+	return s.run(ctx, initKeyScript, []string{ownKey(tenantID, keyID)}, pack(term, minute, used)).Err()
+}
+
+// Refund implements distributed.Backend.
+func (s *Backend) Refund(ctx context.Context, term int64, c *limits.Claim, minute, day int64) error {
+	return s.run(ctx, refundScript, appendClaimKeys(nil, c), pack(term, minute, day), c.TenantID).Err()
+}
+
+const intentSeconds = int(freshness.WriteIntentTTL / time.Second)
+
+// BeginWrite implements distributed.Backend.
+func (s *Backend) BeginWrite(ctx context.Context, term, tenantID int64) (version int64, ok bool, err error) {
+	version, err = s.run(ctx, beginWriteScript, []string{tenantKey(tenantID)}, pack(term), intentSeconds).Int64()
+	return version, version != 0, err
+}
+
+// EndWrite implements distributed.Backend.
+func (s *Backend) EndWrite(ctx context.Context, term, tenantID, version int64) error {
+	return s.run(ctx, endWriteScript, []string{tenantKey(tenantID)}, pack(term, version)).Err()
+}
+
+// pingKeys is how many keys of a cluster a ping writes, so many that each master has some.
+const pingKeys = 16
+
+// Ping implements distributed.Backend. It writes on every master, and returns their run IDs.
+func (s *Backend) Ping(ctx context.Context) (fingerprint string, err error) {
+	client, keys := s.reach(), 1
+	if cluster, ok := client.(*redis.ClusterClient); ok {
+		// First, because the client learns from it who the masters are.
+		fingerprint, err = clusterRunIDs(ctx, cluster)
+		keys = pingKeys
+	} else {
+		fingerprint, err = runID(ctx, client)
+	}
+	for i := 0; err == nil && i < keys; i++ {
+		err = pingScript.Run(ctx, client, []string{"pst:{probe" + strconv.Itoa(i) + "}"}).Err()
+	}
+	return fingerprint, err
+}

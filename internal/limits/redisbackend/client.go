@@ -1,0 +1,92 @@
+package redisbackend
+
+import (
+	"errors"
+	"net/url"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"petstore.example/internal/limits/distributed"
+)
+
+// ErrURL is all that is said of a Redis URL that cannot be read: more of it might show the password.
+var ErrURL = errors.New("not a Redis URL: want redis://[[user]:password@]host[:port][/database], rediss:// for TLS, " +
+	"and ?addr=host:port for each further node of a cluster")
+
+// Client is a client of a Redis server or cluster.
+type Client struct {
+	redis.UniversalClient
+	options *redis.UniversalOptions
+}
+
+// NewClient returns a client with the timeouts and retry rules that the limiter relies on; timeout is distributed.Options.Timeout, 0 for
+// its default. It does not connect.
+// A URL with addr parameters is a cluster's. Of go-redis's other parameters pool_size, min_idle_conns and skip_verify
+// are heeded. The error is always ErrURL.
+//
+// go-redis has one logger for the whole process, and it is switched off here: the limiter logs what matters.
+func NewClient(rawURL string, timeout time.Duration) (*Client, error) {
+	o, err := parseURL(rawURL)
+	if err != nil {
+		return nil, ErrURL
+	}
+	if timeout <= 0 {
+		timeout = distributed.DefaultTimeout
+	}
+	reliable(o, timeout)
+	return &Client{UniversalClient: redis.NewUniversalClient(o), options: o}, nil
+}
+
+// CheckURL returns ErrURL for a URL that NewClient can't read.
+func CheckURL(rawURL string) error {
+	if _, err := parseURL(rawURL); err != nil {
+		return ErrURL
+	}
+	return nil
+}
+
+// reliable sets what the limiter's promises rest on: a call ends with its context, and is made once.
+func reliable(o *redis.UniversalOptions, timeout time.Duration) {
+	logging.Disable()
+	o.Protocol = 2 // Nothing of version 3 is used, and its pushes would be looked for before every command.
+	o.MaxRetries = -1
+	o.DialerRetries = 1
+	o.ContextTimeoutEnabled = true
+	o.DialTimeout, o.PoolTimeout = timeout, timeout
+	// The context ends a call. These are longer because go-redis measures them with a clock that may be 50 ms behind.
+	o.ReadTimeout, o.WriteTimeout = 2*timeout, 2*timeout
+	o.PipelinePoolSize = -1
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}
+
+func parseURL(rawURL string) (*redis.UniversalOptions, error) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	if u.Host == "" {
+		return nil, ErrURL
+	}
+	if u.Query().Has("addr") {
+		o, err := redis.ParseClusterURL(rawURL)
+		if err != nil {
+			return nil, err
+		}
+		return &redis.UniversalOptions{
+			IsClusterMode: true, Addrs: o.Addrs, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
+			PoolSize: o.PoolSize, MinIdleConns: o.MinIdleConns,
+		}, nil
+	}
+	o, err := redis.ParseURL(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	return &redis.UniversalOptions{
+		Addrs: []string{o.Addr}, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
+		PoolSize: o.PoolSize, MinIdleConns: o.MinIdleConns,
+	}, nil
+}

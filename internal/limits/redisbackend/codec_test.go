@@ -1,0 +1,49 @@
+package redisbackend
+
+import (
+	"strings"
+	"testing"
+)
+
+// slot is the part of a Redis Cluster that holds a key, as the cluster specification has it: CRC16 (XMODEM) of what
+// stands between the first braces, modulo 16384.
+func slot(key string) uint16 {
+	if _, rest, ok := strings.Cut(key, "{"); ok {
+		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
+			key = tag
+		}
+	}
+	var crc uint16
+	for i := range len(key) {
+		crc ^= uint16(key[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return crc % 16384
+}
+
+func TestKeysOfATenantShareASlot(t *testing.T) {
+	t.Parallel()
+	if got := slot("123456789"); got != 0x31C3 {
+		t.Fatalf("slot(123456789) = %#x, the specification has 0x31c3", got)
+	}
+	slots := map[uint16]bool{}
+	for tenantID := range int64(2000) {
+		tenant, own := tenantKey(tenantID), ownKey(tenantID, "key_1")
+		if slot(tenant) != slot(own) {
+			t.Errorf("%s and %s are in different slots", tenant, own)
+		}
+		slots[slot(tenant)] = true
+	}
+	if len(slots) < 1700 {
+		t.Errorf("2000 tenants fill %d slots: they are not spread", len(slots))
+	}
+	if got, want := ownKey(42, "key_7"), "pst:{42}:k:key_7"; got != want {
+		t.Errorf("ownKey = %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,149 @@
+package redisbackend_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/counter"
+	"petstore.example/internal/limits/distributed"
+	"petstore.example/internal/limits/limitstest"
+	"petstore.example/internal/limits/redisbackend"
+	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/plans"
+)
+
+// patience is how long a busy machine may take.
+const patience = 30 * time.Second
+
+var unlimited = plans.Quota{PerMinute: 1 << 40, PerDay: 1 << 41}
+
+// look returns a client to look into a Redis with.
+func look(t testing.TB, url string) redis.UniversalClient {
+	t.Helper()
+	client, err := redisbackend.NewClient(url, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// TestPingNeedsAllRights: a user who lacks one that some script needs must not make the limiter begin and stop again and again.
+func TestPingNeedsAllRights(t *testing.T) {
+	t.Parallel()
+	url := redistest.New(t).URL
+	admin := look(t, url)
+	for user, tt := range map[string]struct {
+		rights  string
+		healthy bool
+	}{
+		"all":      {"~pst:* &pst:* -@all +evalsha +eval +info +subscribe +get +set +setrange +expire +time +publish", true},
+		"nochan":   {"~pst:* resetchannels +@all", false},
+		"norange":  {"~pst:* &pst:* +@all -setrange", false},
+		"noexpire": {"~pst:* &pst:* +@all -expire", false},
+		"noinfo":   {"~pst:* &pst:* +@all -info", false},
+	} {
+		t.Run(user, func(t *testing.T) {
+			args := []any{"ACL", "SETUSER", user, "on", ">secret"}
+			for _, right := range strings.Fields(tt.rights) {
+				args = append(args, right)
+			}
+			if err := admin.Do(t.Context(), args...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			client, err := redisbackend.NewClient(strings.Replace(url, "redis://", "redis://"+user+":secret@", 1), patience)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = client.Close() }()
+			if _, err := redisbackend.New(client).Ping(t.Context()); (err == nil) != tt.healthy {
+				t.Errorf("Ping returned %v", err)
+			}
+		})
+	}
+}
+
+// TestTakeWithoutMGET: a user may lack the right to MGET.
+func TestTakeWithoutMGET(t *testing.T) {
+	t.Parallel()
+	url := redistest.New(t).URL
+	err := look(t, url).Do(t.Context(), "ACL", "SETUSER", "old", "on", ">secret", "~pst:*", "&pst:*", "+@all", "-mget").Err()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := backendAt(t, strings.Replace(url, "redis://", "redis://old:secret@", 1))
+	requests := []distributed.Request{{Claim: limitstest.Claim(1, unlimited), Count: 1}, {Claim: limitstest.Claim(2, unlimited), Count: 1}}
+	for i := range int64(2) {
+		if err := c.InitTenant(t.Context(), 1, 1+i, counter.Baseline{MinuteUsed: 10 * i}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Take(1, requests); err != nil {
+		t.Fatal(err)
+	}
+	for i := range requests {
+		if want := (limits.Used{Minute: int64(10 * i)}); requests[i].Status != distributed.Counted || requests[i].Used != want {
+			t.Errorf("request %d: %+v, want %+v counted", i, requests[i].Reply, want)
+		}
+	}
+}
+
+// backendAt returns a Backend that is pinned to the Redis of that URL.
+func backendAt(t *testing.T, url string) *redisbackend.Backend {
+	t.Helper()
+	client, err := redisbackend.NewClient(url, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := redisbackend.New(client)
+	t.Cleanup(func() {
+		c.Pin("")
+		_ = client.Close()
+	})
+	fingerprint, err := c.Ping(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Pin(fingerprint)
+	return c
+}
+
+// TestTakeReconnects: neither a script that Redis has forgotten nor connections that it dropped make a call fail, and calls stay in
+// the URL's database.
+func TestTakeReconnects(t *testing.T) {
+	t.Parallel()
+	server := redistest.New(t)
+	admin := look(t, server.URL)
+	do := func(args ...any) {
+		t.Helper()
+		if err := admin.Do(t.Context(), args...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	do("ACL", "SETUSER", "petstore", "on", ">secret", "~*", "&*", "+@all")
+	c := backendAt(t, "redis://petstore:secret@"+server.Addr+"/3")
+	if err := c.InitTenant(t.Context(), 1, 1, counter.Baseline{}, false); err != nil {
+		t.Fatal(err)
+	}
+	for used, before := range []func(){
+		func() {},
+		func() { do("SCRIPT", "FLUSH") },
+		func() {
+			do("CLIENT", "KILL", "USER", "petstore")
+			time.Sleep(20 * time.Millisecond) // The close has to arrive.
+		},
+	} {
+		before()
+		requests := []distributed.Request{{Claim: limitstest.Claim(1, unlimited), Count: 1}}
+		if err := c.Take(1, requests); err != nil || requests[0].Status != distributed.Counted || requests[0].Used.Minute != int64(used) {
+			t.Errorf("%+v, %v; want %d used", requests[0].Reply, err, used)
+		}
+	}
+	if n, err := admin.Exists(t.Context(), "pst:{1}").Result(); n != 0 || err != nil {
+		t.Errorf("it counted in another database: %d, %v", n, err)
+	}
+}

@@ -11,15 +11,15 @@ import (
 )
 
 // serve starts a server on a listener of this package and returns its address.
-func serve(t *testing.T, s *http.Server) (addr string, on *Listener) {
+func serve(t *testing.T, s *http.Server) (addr string, wrapped *Listener) {
 	t.Helper()
-	plain, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	on, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := WrapServer(s, plain)
+	l := WrapServer(s, on)
 	run(t, s, l)
-	return plain.Addr().String(), l
+	return on.Addr().String(), l
 }
 
 // run serves until the test ends, and sees to it that nothing is left then.
@@ -40,8 +40,8 @@ func run(t *testing.T, s *http.Server, l *Listener) {
 	})
 }
 
-// plainServer is net/http's alone.
-func plainServer(t *testing.T, h http.Handler) (addr string) {
+// netHTTPServer serves h with net/http alone, and returns its address.
+func netHTTPServer(t *testing.T, h http.Handler) (addr string) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

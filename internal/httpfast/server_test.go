@@ -123,16 +123,16 @@ func answers(t *testing.T, addr string, all []sent) (got []string) {
 // net/http.
 func TestSameAnswers(t *testing.T) {
 	t.Parallel()
-	var all, plain atomic.Int64
+	var all, fast atomic.Int64
 	counted := func(w http.ResponseWriter, r *http.Request) {
 		all.Add(1)
-		if _, isPlain := r.Context().(*requestContext); isPlain {
-			plain.Add(1)
+		if _, isFast := r.Context().(*requestContext); isFast {
+			fast.Add(1)
 		}
 		echo(w, r)
 	}
 	ours, _ := serve(t, &http.Server{Handler: http.HandlerFunc(counted), ErrorLog: log.New(io.Discard, "", 0)})
-	theirs := plainServer(t, http.HandlerFunc(echo))
+	theirs := netHTTPServer(t, http.HandlerFunc(echo))
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -146,9 +146,9 @@ func TestSameAnswers(t *testing.T) {
 			t.Fatalf("%.3000s\n(-net/http +ours):\n%.3000s", fmt.Sprintf("%q", stream), diff)
 		}
 	}
-	t.Logf("%d requests, of which %d were plain", all.Load(), plain.Load())
-	if plain.Load() < all.Load()/5 {
-		t.Error("too few were plain to say anything")
+	t.Logf("%d requests, of which %d were fast", all.Load(), fast.Load())
+	if fast.Load() < all.Load()/5 {
+		t.Error("too few were fast to say anything")
 	}
 }
 
@@ -199,7 +199,7 @@ func randomStream(random *rand.Rand) (all []sent) {
 	return all
 }
 
-// TestFastContext: the context of a plain request ends when its client hangs up, when it is over, and not before.
+// TestFastContext: the context of a fast request ends when its client disconnects, when it is over, and not before.
 func TestFastContext(t *testing.T) {
 	t.Parallel()
 	seen, ended := make(chan context.Context, 1), make(chan error, 1)
@@ -248,7 +248,7 @@ func TestFastContext(t *testing.T) {
 		}
 		// The first is net/http's, and one that comes while that still ends the one before it.
 		if try == 100 {
-			t.Fatalf("no request was taken for a plain one: %T", kept)
+			t.Fatalf("no request took the fast path: %T", kept)
 		}
 	}
 	if err := kept.Err(); !errors.Is(err, context.Canceled) {
@@ -280,13 +280,13 @@ func TestFastContext(t *testing.T) {
 	}
 }
 
-// TestFastShutdown: a server that stops answers the plain request under way, says that it closes, and closes.
+// TestFastShutdown: a server that stops answers the fast request under way, says that it closes, and closes.
 func TestFastShutdown(t *testing.T) {
 	t.Parallel()
 	for _, inTime := range []bool{true, false} {
 		begun, release := make(chan struct{}, 1), make(chan struct{})
 		s := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			if _, isPlain := r.Context().(*requestContext); isPlain && r.URL.Path == "/slow" {
+			if _, isFast := r.Context().(*requestContext); isFast && r.URL.Path == "/slow" {
 				begun <- struct{}{}
 				<-release
 			}
@@ -380,7 +380,7 @@ func TestFastPanics(t *testing.T) {
 	}
 }
 
-// TestFastTimeouts: after plain requests too, a connection that is idle is closed, and one whose client does not read.
+// TestFastTimeouts: after fast requests too, a connection that is idle is closed, and one whose client does not read.
 func TestFastTimeouts(t *testing.T) {
 	t.Parallel()
 	const timeout = 2 * time.Second
@@ -449,15 +449,15 @@ func BenchmarkRequest(b *testing.B) {
 		"httpfast": func(s *http.Server, l net.Listener) net.Listener { return WrapServer(s, l) },
 	} {
 		b.Run(name, func(b *testing.B) {
-			plain, err := new(net.ListenConfig).Listen(b.Context(), "tcp", "127.0.0.1:0")
+			on, err := new(net.ListenConfig).Listen(b.Context(), "tcp", "127.0.0.1:0")
 			if err != nil {
 				b.Fatal(err)
 			}
 			s := &http.Server{Handler: handler, IdleTimeout: time.Minute, WriteTimeout: time.Minute}
-			l := prepare(s, plain)
+			l := prepare(s, on)
 			go func() { _ = s.Serve(l) }()
 			defer func() { _ = s.Close() }()
-			c, err := new(net.Dialer).DialContext(b.Context(), "tcp", plain.Addr().String())
+			c, err := new(net.Dialer).DialContext(b.Context(), "tcp", on.Addr().String())
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -12,8 +12,8 @@ create table pets (
 
 create index pets_by_status on pets (tenant_id, status, id);
 
--- The second wall between tenants: without a tenant set, and for another tenant than the one set, no row is seen
--- and none can be written. After a first local set the value is '', hence nullif.
+-- Row-level security: without petstore.tenant_id, or for another tenant than that, no row can be read or written.
+-- After a first local set the value is '', hence nullif.
 alter table pets enable row level security;
 alter table pets force row level security;
 create policy pets_of_tenant on pets

@@ -16,7 +16,7 @@ create index orders_by_status on orders (tenant_id, status, id);
 -- An open order holds its animal: there is never a second one.
 create unique index orders_holding_pet on orders (tenant_id, pet_id) where status in ('placed', 'approved');
 
--- The second wall between tenants, as for pets.
+-- Row-level security, as for pets.
 alter table orders enable row level security;
 alter table orders force row level security;
 create policy orders_of_tenant on orders

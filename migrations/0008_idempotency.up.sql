@@ -18,14 +18,14 @@ create table idempotency_keys (
 
 create index idempotency_keys_by_expiry on idempotency_keys (tenant_id, expires_at);
 
--- The second wall between tenants, as for pets.
+-- Row-level security, as for pets.
 alter table idempotency_keys enable row level security;
 alter table idempotency_keys force row level security;
 create policy idempotency_keys_of_tenant on idempotency_keys
   using (tenant_id = nullif(current_setting('petstore.tenant_id', true), '')::bigint);
 
--- Removes what has expired at an instant, at most so many rows, of up to 1000 tenants whose ids follow a given one. It goes
--- from tenant to tenant, because the wall shows one at a time. It tells the last tenant that it came to, null for none.
+-- Removes rows that have expired at an instant, at most so many, of up to 1000 tenants whose ids follow the given one. It sets
+-- one tenant after the other, because row-level security shows one at a time. It returns the last of them, null for none.
 create function prune_idempotency_keys(at timestamptz, after bigint, most integer, out last bigint, out removed integer)
 language plpgsql as $$
 declare

@@ -1,12 +1,8 @@
 package store_test
 
 import (
-	"bytes"
 	"database/sql"
-	"encoding/binary"
 	"fmt"
-	"io"
-	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -111,57 +107,4 @@ func (db meteredDB) listen(t *testing.T) func(*testing.T) string {
 			return ""
 		}
 	}
-}
-
-// commitProxy stands between a program and Postgres. Told so, it lets one COMMIT pass, and cuts the connection when the
-// answer comes: the work is done and nobody was told.
-type commitProxy struct {
-	url  string
-	lose atomic.Bool
-	lost atomic.Int64
-}
-
-func newCommitProxy(t *testing.T, databaseURL string) *commitProxy {
-	t.Helper()
-	p := &commitProxy{}
-	p.url = storetest.ProxyURL(t, databaseURL, p.relay)
-	return p
-}
-
-func (p *commitProxy) loseNextCommit() { p.lose.Store(true) }
-
-// relay copies both ways until either side ends.
-func (p *commitProxy) relay(client, server net.Conn) {
-	go func() {
-		_, _ = io.Copy(server, client)
-		_ = server.Close()
-	}()
-	defer client.Close()
-	defer server.Close()
-	for {
-		message, err := readMessage(server)
-		if err != nil {
-			return
-		}
-		// The tag of a completed command: what it says is true from here on, whoever hears it.
-		if message[0] == 'C' && bytes.HasPrefix(message[5:], []byte("COMMIT")) && p.lose.CompareAndSwap(true, false) {
-			p.lost.Add(1)
-			return
-		}
-		if _, err := client.Write(message); err != nil {
-			return
-		}
-	}
-}
-
-// readMessage reads one message of the server: a type, a length that counts itself, and the rest.
-func readMessage(r io.Reader) ([]byte, error) {
-	head := make([]byte, 5)
-	if _, err := io.ReadFull(r, head); err != nil {
-		return nil, err
-	}
-	message := make([]byte, 1+binary.BigEndian.Uint32(head[1:]))
-	copy(message, head)
-	_, err := io.ReadFull(r, message[5:])
-	return message, err
 }

@@ -20,7 +20,7 @@ import (
 	"petstore.example/internal/store/storetest"
 )
 
-// owner is a connection of the database's owner, whom no wall stops.
+// owner is a connection of the database's owner.
 func (s shop) owner(t *testing.T) *sqlx.DB {
 	t.Helper()
 	db, err := sqlx.Open("postgres", s.database.URL)

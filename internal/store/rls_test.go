@@ -13,7 +13,7 @@ import (
 
 // Row-level security holds for all that tenants own, even where a filter was forgotten: without a tenant no row is seen,
 // and with one no other's is seen, changed or added.
-func TestSecondWallOfEveryTable(t *testing.T) {
+func TestRowLevelSecurityOfEveryTable(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	for _, tenant := range []int64{s.a.ID, s.b.ID} {
@@ -80,7 +80,7 @@ func TestSecondWallOfEveryTable(t *testing.T) {
 	}
 }
 
-// What tenants own names them first in every key and index, and is walled off even from the tables' owner.
+// What tenants own names them first in every key and index, and has row-level security even for the tables' owner.
 func TestTenantTablesAreAlike(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -89,7 +89,7 @@ func TestTenantTablesAreAlike(t *testing.T) {
 	err := owner.Select(&open, `select relname from pg_class
 		where relname in ('pets', 'orders', 'idempotency_keys') and not (relrowsecurity and relforcerowsecurity)`)
 	if err != nil || len(open) > 0 {
-		t.Errorf("without a wall: %v, %v", open, err)
+		t.Errorf("without row-level security: %v, %v", open, err)
 	}
 	var otherwise []string
 	err = owner.Select(&otherwise, `select i.indexrelid::regclass::text from pg_index i

@@ -19,10 +19,10 @@ import (
 // Audit reads the audit log. Each change writes its entry in its own transaction.
 type Audit struct{ db *pgconn.DB }
 
-// errDryRun rolls back a change that was only tried.
+// errDryRun rolls back a dry run.
 var errDryRun = errors.New("dry run")
 
-// change runs fn in a transaction, which is rolled back when fn fails or the change is only tried.
+// change runs fn in a transaction, which is rolled back when fn fails or by.DryRun is set.
 func change(ctx context.Context, db *pgconn.DB, by audit.By, fn func(context.Context, pgconn.Tx) error) error {
 	err := db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		if err := fn(ctx, tx); err != nil {
@@ -39,7 +39,7 @@ func change(ctx context.Context, db *pgconn.DB, by audit.By, fn func(context.Con
 	return err
 }
 
-// auditEntry is one change to remember. Before and after are marshalled to JSON; nil for none.
+// auditEntry is one change. before and after are marshaled to JSON; nil for none.
 type auditEntry struct {
 	at            time.Time
 	action        string
@@ -48,9 +48,9 @@ type auditEntry struct {
 	before, after any
 }
 
-// writeAudit remembers a change in its own transaction. It reads nothing, because the API may only insert. It returns
-// keys.ErrTextHoldsKey for a reason or an actor that holds a key; the records are checked where their texts come in, so
-// that one kept before can still be revoked or lifted.
+// writeAudit writes the entry in the transaction of the change. It reads nothing, because the API may only insert. It returns
+// keys.ErrTextHoldsKey for a reason or an actor that holds a key. The texts of the records are checked where they come in, so
+// that an older record with such a text can still be revoked or lifted.
 func writeAudit(ctx context.Context, tx pgconn.Tx, by audit.By, e auditEntry) error {
 	if err := errors.Join(keys.CheckText(by.Actor), keys.CheckText(by.Reason)); err != nil {
 		return fmt.Errorf("write audit entry: %w", err)
@@ -85,7 +85,7 @@ func jsonOrNull(v any) (sql.NullString, error) {
 	return sql.NullString{String: string(text), Valid: true}, nil
 }
 
-// The records are what an audit entry keeps of a subject: its visible values, never a digest or a secret.
+// The records are what an audit entry holds of a subject: its visible values, never a digest or a secret.
 type (
 	tenantRecord struct {
 		Name        string     `json:"name"`
@@ -149,9 +149,9 @@ func timeOf(t sql.NullTime) time.Time {
 
 // AuditFilter restricts a list of audit entries.
 type AuditFilter struct {
-	// Tenant is a tenant's name, empty for all and for changes that concern none.
+	// Tenant is a tenant's name; empty for all entries, including those of no tenant.
 	Tenant string
-	// Subjects are what was changed, none for all.
+	// Subjects are the names and IDs of what was changed; none for all.
 	Subjects []string
 	Limit    int
 }

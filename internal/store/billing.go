@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// BillingRow is a time within a month during which a tenant was on a plan, with what it used in it.
+// BillingRow is a period within a month in which a tenant was on a plan, with the usage of that period.
 type BillingRow struct {
 	TenantID int64
 	Tenant   string
@@ -32,9 +32,9 @@ type billingRow struct {
 	Refused   int64        `db:"refused"`
 }
 
-// Billing returns, for the time from From up to, but without, To, which are whole hours, each tenant's plans in order of
-// time, also those on which it used nothing. Each recorded request is in exactly one row: usage is kept by hour, so an
-// hour in which a plan began again, with other numbers, counts to its later time.
+// Billing returns each tenant's plans in order of time, from from up to, but not including, to. Both are whole hours. A plan
+// without usage has a row too. Each recorded request is in exactly one row. Usage is kept by hour, so an hour in which the
+// same plan began again with another quota counts to the later period.
 func (d Usage) Billing(ctx context.Context, from, to time.Time) ([]BillingRow, error) {
 	var rows []billingRow
 	err := d.db.Select(ctx, &rows, `

@@ -13,7 +13,7 @@ import (
 
 var _ callers.Store = Keys{}
 
-// callerQuery finds whose key it is, by its digest ($2), with the ban in force at $1 that ends last.
+// callerQuery finds the caller by the digest of its key ($2), with the ban in force at $1 that ends last.
 const callerQuery = `
 select k.id, k.environment, k.expires_at, k.revoked_at is not null as revoked,
        coalesce(k.per_minute, 0) as key_per_minute,

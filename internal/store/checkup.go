@@ -8,19 +8,19 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// Checkup is what the database says of itself.
+// Checkup is what petstorectl doctor asks the database.
 type Checkup struct {
 	// Version is Postgres's, for example "15.8".
 	Version string `db:"version"`
-	// Role is who asks. OwnsTables tells whether it may migrate, MayServe whether it may act in the API's role.
+	// Role is the current role. OwnsTables: it may migrate. MayServe: it may act in the API's role.
 	Role       string `db:"role"`
 	OwnsTables bool   `db:"owns_tables"`
 	MayServe   bool   `db:"may_serve"`
-	// Now is the database's clock, as it was between the calls.
+	// Now is the database's clock.
 	Now time.Time `db:"now"`
 }
 
-// Checkup asks the database.
+// Checkup queries the database.
 func (d *DB) Checkup(ctx context.Context) (c Checkup, err error) {
 	err = d.pg.Get(ctx, &c, `
 		select split_part(current_setting('server_version'), ' ', 1) as version, current_user as role,

@@ -11,7 +11,7 @@ import (
 
 var _ catalog.Creator = creator{}
 
-// creator adds to the catalogue within a transaction.
+// creator creates animals and orders within a transaction.
 type creator struct{ tx pgconn.Tx }
 
 // CreatePet implements catalog.Creator.

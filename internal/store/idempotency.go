@@ -21,17 +21,17 @@ type Idempotency struct{ db *pgconn.DB }
 var _ catalog.OnceStore = Idempotency{}
 
 const (
-	// lockScopeQuery takes a lock that ends with the transaction, and so with the connection, whatever becomes of the server.
+	// lockScopeQuery takes a lock that ends with the transaction, and so at the latest with the connection.
 	lockScopeQuery = forTenant + `
 select pg_try_advisory_xact_lock($2) from t where t.id is not null`
 
-	// keptAnswerQuery is a statement of its own, after the lock: one that began before it would not see an answer that was
-	// committed in between.
+	// keptAnswerQuery is a statement of its own, after the lock. A statement that began before the lock would not see an
+	// answer that was committed in between.
 	keptAnswerQuery = `
 select fingerprint, status, location, body from idempotency_keys
 where tenant_id = $1 and method = $2 and path = $3 and key = $4 and expires_at > $5`
 
-	// keepAnswerQuery writes over an answer that has expired and was not removed yet.
+	// keepAnswerQuery replaces an answer that has expired and was not removed yet.
 	keepAnswerQuery = `
 insert into idempotency_keys as k
   (tenant_id, method, path, key, created_at, expires_at, fingerprint, status, location, body)
@@ -58,7 +58,7 @@ func (d Idempotency) Once(
 		if err != nil {
 			return fmt.Errorf("lock idempotency key: %w", err)
 		}
-		// Also without the lock: who holds it may only be giving a kept answer again.
+		// Also without the lock: its holder may only be replaying a kept answer.
 		if a, replayed, err = keptAnswer(ctx, tx, tenantID, r); err != nil {
 			return fmt.Errorf("look for kept answer: %w", err)
 		}
@@ -84,7 +84,7 @@ func (d Idempotency) Once(
 
 // lockScope returns false when another request has the lock.
 func lockScope(ctx context.Context, tx pgconn.Tx, tenantID int64, r *catalog.Idempotency) (locked bool, err error) {
-	// No part holds a NUL, so no two scopes are written the same.
+	// No part contains a NUL, so different scopes have different texts.
 	scope := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s", tenantID, r.Method, r.Path, r.Key))
 	err = tx.Get(ctx, &locked, lockScopeQuery, tenantID, int64(binary.BigEndian.Uint64(scope[:])))
 	return locked, err
@@ -118,8 +118,8 @@ func keepAnswer(ctx context.Context, tx pgconn.Tx, tenantID int64, r *catalog.Id
 	return nil
 }
 
-// Prune removes answers that have expired at the instant now, at most limit of them. It returns how many it
-// removed: fewer than limit when none is left. Any number of servers can do so at the same time.
+// Prune removes at most limit answers that have expired at now. It returns how many it removed: fewer than limit when none is
+// left. Servers may prune at the same time.
 func (d Idempotency) Prune(ctx context.Context, now time.Time, limit int) (removed int, err error) {
 	for after := int64(math.MinInt64); removed < limit; {
 		var step struct {

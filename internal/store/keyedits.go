@@ -43,7 +43,7 @@ func (d Keys) Edit(
 	return before, after, nil
 }
 
-// edited is the key with the change made.
+// edited returns the key with the change applied.
 func edited(k keys.Key, e keys.Edit) keys.Key {
 	if e.Name != nil {
 		k.Name = *e.Name

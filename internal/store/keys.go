@@ -69,7 +69,7 @@ func (d Keys) Create(ctx context.Context, by audit.By, k keys.Key, digest keys.D
 	return created, nil
 }
 
-// insertKey adds a key for a locked tenant, unless it has its full number.
+// insertKey adds a key for a locked tenant. It returns keys.ErrTooManyKeys when the tenant has the maximum.
 func insertKey(ctx context.Context, tx pgconn.Tx, k keys.Key, digest keys.Digest) (keys.Key, error) {
 	active, err := countActiveKeys(ctx, tx, k.TenantID, k.CreatedAt)
 	if err != nil {
@@ -96,7 +96,7 @@ func countActiveKeys(ctx context.Context, q pgconn.Queryer, tenantID int64, now 
 	return n, err
 }
 
-// CountActive returns how many keys of the tenant are neither revoked nor expired.
+// CountActive returns how many of the tenant's keys are neither revoked nor expired.
 func (d Keys) CountActive(ctx context.Context, tenantID int64, now time.Time) (int, error) {
 	n, err := countActiveKeys(ctx, d.db, tenantID, now)
 	if err != nil {
@@ -105,7 +105,7 @@ func (d Keys) CountActive(ctx context.Context, tenantID int64, now time.Time) (i
 	return n, nil
 }
 
-// Get returns the key of that id, whatever its state, or keys.ErrKeyNotFound.
+// Get returns the key with that ID in any state, or keys.ErrKeyNotFound.
 func (d Keys) Get(ctx context.Context, id string) (keys.Key, error) {
 	k, err := getKey(ctx, d.db, `k.id = $1`, id)
 	if err != nil {
@@ -132,7 +132,7 @@ func getKey(ctx context.Context, q pgconn.Queryer, where string, arg any) (keys.
 	return row.key(), err
 }
 
-// lockKey returns the key and holds other changes to it and to its bans until the transaction ends.
+// lockKey returns the key and blocks other changes to it and to its bans until the transaction ends.
 func lockKey(ctx context.Context, tx pgconn.Tx, id string) (keys.Key, error) {
 	return getKey(ctx, tx, `k.id = $1 for no key update of k`, id)
 }
@@ -144,7 +144,7 @@ type KeyFilter struct {
 	Limit  int
 }
 
-// List returns keys by tenant, the newest first, whatever their state; or plans.ErrTenantNotFound.
+// List returns keys in any state by tenant, the newest first, or plans.ErrTenantNotFound.
 func (d Keys) List(ctx context.Context, f KeyFilter) ([]keys.Key, error) {
 	if err := checkTenant(ctx, d.db, f.Tenant); err != nil {
 		return nil, fmt.Errorf("list keys: %w", err)

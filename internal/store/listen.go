@@ -21,15 +21,15 @@ import (
 
 const (
 	callersChannel = "petstore_callers"
-	// The listening connection is asked for a sign of life this often; a read on it may last listenReadTimeout, which
-	// is how long a dead network stays unnoticed.
+	// The listening connection is pinged every listenPingEvery. A read on it may take listenReadTimeout, which is how long a
+	// dead network stays unnoticed.
 	listenPingEvery   = 2 * time.Second
 	listenReadTimeout = 5 * time.Second
 	minReconnect      = 50 * time.Millisecond
 	maxReconnect      = time.Second
 )
 
-// CallerChanges is told what changed. Its methods return quickly and are called one at a time.
+// CallerChanges receives changes of callers. Its methods must return quickly, and are called one at a time.
 type CallerChanges interface {
 	KeyChanged(keys.Digest)
 	TenantChanged(tenantID int64)
@@ -41,10 +41,9 @@ type CallerChanges interface {
 	FeedRestored()
 }
 
-// Listen tells callers of every change to a key, tenant, plan or ban until ctx ends, and calls terms, which returns
-// quickly, when the servers' term may have changed. It needs a connection to the server itself: through a pooler that
-// shares connections no notice arrives. It returns an error when the URL can't be read; a database that is away is waited
-// for.
+// Listen passes every change of a key, tenant, plan or ban to callers until ctx ends, and calls terms, which must return
+// quickly, when the servers' term may have changed. It needs a direct connection: through a pooler that shares connections no
+// notice arrives. It returns an error when the URL can't be read. When the database is down, it waits.
 func Listen(ctx context.Context, url string, callers CallerChanges, terms func(), log zerolog.Logger) error {
 	if _, err := pq.NewConfig(url); err != nil {
 		return errors.New("listen for changes: the database URL can't be read")
@@ -67,7 +66,7 @@ func Listen(ctx context.Context, url string, callers CallerChanges, terms func()
 	err = errors.Join(err, l.pq.Close())
 	helpers.Wait()
 	for range l.pq.NotificationChannel() {
-		// Until the listener's own goroutine has ended.
+		// Until the listener's goroutine has ended.
 	}
 	if err != nil {
 		return fmt.Errorf("listen for changes: %w", err)
@@ -81,7 +80,7 @@ type listener struct {
 	terms  func()
 	log    zerolog.Logger
 	events chan pq.ListenerEventType
-	// lastHeard is when the connection last gave a sign of life, in Unix nanoseconds.
+	// lastHeard is when the server last sent something, in Unix nanoseconds.
 	lastHeard atomic.Int64
 	// lost is only touched by run.
 	lost bool
@@ -100,7 +99,7 @@ func (l *listener) run(ctx context.Context, listening <-chan error) error {
 			if err != nil {
 				return err
 			}
-			// After a loss, only the notice that comes with the next connection tells that it listens again.
+			// After a loss, the nil notification of the next connection shows that it listens again.
 			if !l.lost {
 				l.to.FeedRestored()
 				l.terms()
@@ -148,11 +147,11 @@ func (l *listener) notice(text string) {
 			return
 		}
 	}
-	// "all", and whatever a newer version may send.
+	// "all", and what a newer version may send.
 	l.to.AllChanged()
 }
 
-// ping finds out that the other side is gone. It has a goroutine of its own because it may wait for a read.
+// ping detects a dead connection. It has its own goroutine because it may wait for a read.
 func (l *listener) ping(ctx context.Context) {
 	tick := time.NewTicker(listenPingEvery)
 	defer tick.Stop()
@@ -161,7 +160,7 @@ func (l *listener) ping(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			// An error ends the connection, which the listener notices by itself.
+			// An error ends the connection, which the listener detects itself.
 			if l.pq.Ping() == nil {
 				l.heard()
 			}

@@ -24,8 +24,8 @@ select id, pet_id, quantity, status, created_at from orders
 where ` + forTenantSet + ` and tenant_id = $1 and id > $2 and status = $4
 order by id limit $3`
 
-	// placeOrderQuery is one statement, so that the lock on the animal's row lasts only from there to the commit. Who comes
-	// second waits for the lock, and then finds the animal no longer available.
+	// placeOrderQuery is one statement, so that the animal's row is locked only from there to the commit. A second order waits
+	// for the lock, and then finds that the animal is not available.
 	placeOrderQuery = forTenant + `,
 held as (
   update pets set status = 'pending'
@@ -41,7 +41,7 @@ select placed.id, placed.created_at,
        exists (select from pets where ` + forTenantSet + ` and tenant_id = $1 and id = $2) as pet_found
 from (select) one left join placed on true`
 
-	// lockOrderQuery locks the order before its animal. Nobody locks them the other way round.
+	// lockOrderQuery locks the order before its animal. No statement locks them in the other order.
 	lockOrderQuery = forTenant + `
 select o.id, o.pet_id, o.quantity, o.status, o.created_at, p.status as pet_status
 from orders o
@@ -56,7 +56,7 @@ update orders set status = $3 where tenant_id = $1 and id = $2`
 
 // ListOrders implements catalog.OrderStore.
 func (d Orders) ListOrders(ctx context.Context, tenantID int64, p catalog.OrderPage) ([]catalog.Order, bool, error) {
-	// One more than asked for tells whether more follow.
+	// One more than requested shows whether more follow.
 	orders := make([]catalog.Order, 0, p.Limit+1)
 	query, args := listOrdersQuery, []any{tenantID, p.After, p.Limit + 1}
 	if p.Status != "" {

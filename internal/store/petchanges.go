@@ -14,8 +14,8 @@ select id, name, category_id, status from pets
 where ` + forTenantSet + ` and tenant_id = $1 and id = $2
 for no key update`
 
-	// petHeldQuery is a statement of its own, after the lock: one that began before it would not see an order that was
-	// placed while it waited.
+	// petHeldQuery is a statement of its own, after the lock. A statement that began before the lock would not see an order
+	// that was placed while it waited.
 	petHeldQuery = `
 select exists (select from orders where tenant_id = $1 and pet_id = $2 and status in ('placed', 'approved')) as held`
 
@@ -23,8 +23,8 @@ select exists (select from orders where tenant_id = $1 and pet_id = $2 and statu
 update pets set name = $3, category_id = $4, status = $5 where tenant_id = $1 and id = $2`
 )
 
-// ChangePet implements catalog.Store. The lock on the animal's row keeps orders for it and other changes away until the
-// end of the transaction.
+// ChangePet implements catalog.Store. The lock on the animal's row blocks orders for it and other changes until the
+// transaction ends.
 func (d Pets) ChangePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (pet catalog.Pet, err error) {
 	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		var found []catalog.Pet

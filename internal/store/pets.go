@@ -14,16 +14,15 @@ type Pets struct{ db *pgconn.DB }
 
 var _ catalog.Store = Pets{}
 
-// forTenant names the tenant ($1) to row-level security for this one statement, within the statement itself: no
-// round trip of its own, and nothing that stays on the connection. Each query reads it by forTenantSet, so that
-// Postgres can't leave it out.
+// forTenant sets the tenant ($1) for row-level security within the statement itself: it takes no round trip of its own, and
+// does not stay on the connection. Each query reads it by forTenantSet, so that Postgres can't skip it.
 const (
 	forTenant    = `with t as materialized (select set_config('petstore.tenant_id', $1::bigint::text, true) as id)`
 	forTenantSet = `(select id from t) is not null`
 )
 
-// tenantSet names the tenant in a statement that only reads: Postgres evaluates it once, before the first row is looked for. It costs
-// 5 µs less than forTenant.
+// tenantSet sets the tenant in a statement that only reads. Postgres evaluates it once, before it looks for the first row. It
+// takes 5 µs less than forTenant.
 const tenantSet = `(select set_config('petstore.tenant_id', $1::bigint::text, true)) is not null`
 
 const (
@@ -41,7 +40,7 @@ order by id limit $3`
 select id, name, category_id, status from pets
 where ` + tenantSet + ` and tenant_id = $1 and id = $2`
 
-	// createPetQuery names the tenant as it writes it: row-level security looks at the finished row.
+	// createPetQuery sets the tenant in the value of the column: row-level security checks the finished row.
 	createPetQuery = `
 insert into pets (tenant_id, name, category_id, status, created_at)
 values (set_config('petstore.tenant_id', $1::bigint::text, true)::bigint, $2, $3, $4, now())
@@ -50,13 +49,13 @@ returning id`
 
 // ListPets implements catalog.Store.
 func (d Pets) ListPets(ctx context.Context, tenantID int64, p catalog.Page) ([]catalog.Pet, bool, error) {
-	// One more than asked for tells whether more follow.
+	// One more than requested shows whether more follow.
 	pets := make([]catalog.Pet, 0, p.Limit+1)
 	query, args := listPetsQuery, []driver.Value{tenantID, p.After, int64(p.Limit + 1)}
 	if p.Status != "" {
 		query, args = listPetsByStatusQuery, append(args, string(p.Status))
 	}
-	// Scanned by hand: matching columns to fields by reflection costs half as much again as the whole query.
+	// Scanned by hand: with reflection the whole call takes half as long again.
 	err := d.db.Direct(ctx, func(row []driver.Value) error {
 		pets = append(pets, catalog.Pet{
 			ID: row[0].(int64), Name: row[1].(string), CategoryID: row[2].(int64), Status: catalog.Status(row[3].(string)),
@@ -84,7 +83,7 @@ func (d Pets) GetPet(ctx context.Context, tenantID, id int64) (catalog.Pet, erro
 	return pets[0], nil
 }
 
-// CreatePet implements catalog.Creator. It is one statement, which is never sent twice.
+// CreatePet implements catalog.Creator. Its statement is sent at most once.
 func (d Pets) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (catalog.Pet, error) {
 	pet := catalog.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
 	err := d.db.Direct(ctx, func(row []driver.Value) error {

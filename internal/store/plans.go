@@ -73,10 +73,10 @@ func (d Plans) CountTenants(ctx context.Context, plan string) (int64, error) {
 	return n, nil
 }
 
-// AssignPlan puts the tenant on a plan from now on and returns the tenant before and after. Numbers of its own are given
-// for a plan that has none and dropped otherwise. Assigning what is in force changes nothing and remembers nothing:
-// before and after are equal. It returns plans.ErrTenantNotFound, ErrPlanNotFound, ErrQuotaRequired or ErrQuotaFixed, or
-// what is wrong with the numbers.
+// AssignPlan puts the tenant on a plan from now on and returns the tenant before and after. A plan without a quota needs the
+// tenant's own; others take none. When the plan and the quota are in force already nothing is changed or audited, and before
+// and after are equal. It returns plans.ErrTenantNotFound, ErrPlanNotFound, ErrQuotaRequired, ErrQuotaFixed, or what is
+// wrong with the quota.
 func (d Tenants) AssignPlan(
 	ctx context.Context, by audit.By, tenant, plan string, own *plans.Quota, now time.Time,
 ) (before, after plans.Tenant, err error) {
@@ -125,8 +125,8 @@ func switchPlan(
 	return getTenant(ctx, tx, t.Name, "")
 }
 
-// closePlan ends the plan in force in the tenant's history and returns when, which is where the next begins: now, but
-// after its own beginning even when clocks of two machines disagree.
+// closePlan ends the current plan in the tenant's history, and returns when: now, but always after the plan began, even when
+// the clocks of two machines differ. The next plan begins then.
 func closePlan(ctx context.Context, tx pgconn.Tx, tenantID int64, now time.Time) (time.Time, error) {
 	end := now
 	err := tx.Get(ctx, &end, `

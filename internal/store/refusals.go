@@ -46,7 +46,7 @@ func insertRefusals(ctx context.Context, tx pgconn.Tx, refusals []usage.RefusalR
 		insert into refusals (tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by, allowed,
 		                      resets_at, share, method, route, skipped)
 		select r.tenant_id, r.server_id, r.number, r.key_id, timestamptz 'epoch' + r.micros * interval '1 microsecond',
-		       -- A method is the client's word, and may be of any length.
+		       -- The client chooses the method, of any length.
 		       r.request_id, r.code, r.plan, r.limited_by, r.allowed, to_timestamp(nullif(r.reset, 0)), r.share,
 		       left(r.method, 16), r.route, r.skipped
 		from unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[],
@@ -61,7 +61,7 @@ func insertRefusals(ctx context.Context, tx pgconn.Tx, refusals []usage.RefusalR
 	return err
 }
 
-// removeOldest leaves of the keys of these refusals the latest. Rows that another server removes are left to it.
+// removeOldest removes all but the latest refusals of these keys. It skips rows that another server is removing.
 func removeOldest(ctx context.Context, tx pgconn.Tx, refusals []usage.RefusalRecord) error {
 	tenantOf := map[string]int64{}
 	for _, r := range refusals {
@@ -91,7 +91,7 @@ func removeOldest(ctx context.Context, tx pgconn.Tx, refusals []usage.RefusalRec
 	return err
 }
 
-// Prune removes refusals of before that instant, at most limit, and returns how many.
+// Prune removes at most limit refusals from before the instant, and returns how many.
 func (d Refusals) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
 	removed, err := d.db.Exec(ctx, `
 		with old as materialized (
@@ -128,14 +128,14 @@ const selectRefusal = `
 	       coalesce(extract(epoch from resets_at)::bigint, 0) as reset, share, method, route, skipped
 	from refusals`
 
-// OfKey returns the latest refusals kept of the key, the newest first.
+// OfKey returns the latest kept refusals of the key, the newest first.
 func (d Refusals) OfKey(ctx context.Context, tenantID int64, keyID string, limit int) ([]usage.RefusalRecord, error) {
 	return d.list(ctx, ` where tenant_id = $1 and key_id = $2 order by at desc, number desc limit $3`,
 		tenantID, keyID, limit)
 }
 
-// OfRequest returns the refusals kept of requests of that id, the newest first: clients may choose ids, and use one
-// again.
+// OfRequest returns the kept refusals of requests with that ID, the newest first. There may be several, because clients may
+// choose an ID and use it again.
 func (d Refusals) OfRequest(ctx context.Context, requestID string, limit int) ([]usage.RefusalRecord, error) {
 	return d.list(ctx, ` where request_id = $1 order by at desc, number desc limit $2`, requestID, limit)
 }

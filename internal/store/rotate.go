@@ -29,7 +29,7 @@ func (d Keys) Rotate(
 		if issued, err = insertKey(ctx, tx, replacement, digest); err != nil {
 			return err
 		}
-		return rememberRotation(ctx, tx, by, before, old, issued)
+		return auditRotation(ctx, tx, by, before, old, issued)
 	})
 	if err != nil {
 		return keys.Key{}, keys.Key{}, fmt.Errorf("rotate key: %w", err)
@@ -37,7 +37,7 @@ func (d Keys) Rotate(
 	return old, issued, nil
 }
 
-// lockForRotation locks the key's tenant and then the key, as whatever locks both does.
+// lockForRotation locks the key's tenant and then the key, the order of all that locks both.
 func lockForRotation(ctx context.Context, tx pgconn.Tx, id string, now time.Time) (keys.Key, error) {
 	k, err := getKey(ctx, tx, `k.id = $1`, id)
 	if err != nil {
@@ -58,7 +58,7 @@ func lockForRotation(ctx context.Context, tx pgconn.Tx, id string, now time.Time
 	return k, nil
 }
 
-// expireKey lets the key end at the instant, unless it does so before.
+// expireKey makes the key expire at the instant, unless it expires before.
 func expireKey(ctx context.Context, tx pgconn.Tx, k keys.Key, at time.Time) (keys.Key, error) {
 	_, err := tx.Exec(ctx, `update api_keys set expires_at = least(expires_at, $2) where id = $1`, k.ID, at)
 	if err != nil {
@@ -67,8 +67,8 @@ func expireKey(ctx context.Context, tx pgconn.Tx, k keys.Key, at time.Time) (key
 	return getKey(ctx, tx, `k.id = $1`, k.ID)
 }
 
-// rememberRotation writes an entry about the old key, which names the new one, and one about the new.
-func rememberRotation(ctx context.Context, tx pgconn.Tx, by audit.By, before, old, issued keys.Key) error {
+// auditRotation writes an entry about the old key, which names the new one, and one about the new key.
+func auditRotation(ctx context.Context, tx pgconn.Tx, by audit.By, before, old, issued keys.Key) error {
 	err := writeAudit(ctx, tx, by, auditEntry{
 		at: issued.CreatedAt, action: "key.rotate", tenantID: old.TenantID, subject: old.ID, before: recordKey(before),
 		after: struct {

@@ -33,10 +33,10 @@ func (d Bans) List(ctx context.Context, f BanFilter, now time.Time) ([]keys.Ban,
 	return bans, nil
 }
 
-// NewBan is a ban that staff wish to place.
+// NewBan is a ban that staff want to place.
 type NewBan struct {
 	KeyID string
-	// Length is how long the ban lasts from now on.
+	// Length is how long the ban lasts.
 	Length time.Duration
 	// Reason is shown to the customer.
 	Reason string
@@ -122,8 +122,7 @@ func (d Bans) Lift(ctx context.Context, by audit.By, keyID string, now time.Time
 	return lifted, nil
 }
 
-// liftBans lifts the bans in force on a locked key and returns them as they were, the one that would have ended last
-// first.
+// liftBans lifts the bans in force on a locked key, and returns them as they were, the one with the latest end first.
 func liftBans(ctx context.Context, tx pgconn.Tx, keyID string, now time.Time) ([]keys.Ban, error) {
 	bans, err := selectBans(ctx, tx, ` where `+banInForce+` and b.key_id = $2 order by b.ends_at desc, b.id desc`,
 		now, keyID)

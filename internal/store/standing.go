@@ -14,7 +14,7 @@ type KeyUsage struct {
 	TenantRefused  int64 `db:"tenant_refused"`
 }
 
-// OfKey sums what was recorded from From up to, but without, To, both whole hours. Servers record within about a second.
+// OfKey sums the recorded usage from from up to, but not including, to, both whole hours. Servers record within about a second.
 func (d Usage) OfKey(ctx context.Context, tenantID int64, keyID string, from, to time.Time) (KeyUsage, error) {
 	var u KeyUsage
 	err := d.db.Get(ctx, &u, `

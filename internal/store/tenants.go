@@ -16,7 +16,7 @@ import (
 type Tenants struct{ db *pgconn.DB }
 
 const (
-	// tenantQuota is the quota of tenants t on plans p: the plan's where it has one, else the tenant's own.
+	// tenantQuota is the quota of tenants t on plans p: the plan's if it has one, else the tenant's own.
 	tenantQuota = `coalesce(p.per_minute, t.per_minute) as per_minute, coalesce(p.per_day, t.per_day) as per_day`
 
 	selectTenant = `
@@ -45,7 +45,7 @@ func (r tenantRow) tenant() plans.Tenant {
 type NewTenant struct {
 	Name string
 	Plan string
-	// Own is the tenant's own numbers, which Enterprise needs and other plans refuse.
+	// Own is the tenant's own quota, which Enterprise needs and other plans refuse.
 	Own *plans.Quota
 }
 
@@ -108,8 +108,8 @@ func (d Tenants) Get(ctx context.Context, name string) (plans.Tenant, error) {
 	return t, nil
 }
 
-// lockTenant returns the tenant and holds other changes to it, and to the number of its keys, until the transaction
-// ends. Rows that refer to it can still be written.
+// lockTenant returns the tenant and blocks other changes to it, and to the number of its keys, until the transaction ends.
+// Rows that refer to it can still be written.
 func lockTenant(ctx context.Context, tx pgconn.Tx, name string) (plans.Tenant, error) {
 	return getTenant(ctx, tx, name, "for no key update of t")
 }
@@ -123,7 +123,7 @@ func getTenant(ctx context.Context, q pgconn.Queryer, name, lock string) (plans.
 	return row.tenant(), err
 }
 
-// checkTenant returns plans.ErrTenantNotFound for a name that no tenant has. The empty name stands for all of them.
+// checkTenant returns plans.ErrTenantNotFound for a name that no tenant has. The empty name stands for all tenants.
 func checkTenant(ctx context.Context, q pgconn.Queryer, name string) error {
 	if name == "" {
 		return nil
@@ -152,13 +152,13 @@ func (d Tenants) Names(ctx context.Context, prefix string, limit int) ([]string,
 	return names, nil
 }
 
-// Suspend refuses the tenant's keys from now on. It returns plans.ErrTenantNotFound, or ErrTenantSuspended when
-// it was suspended before.
+// Suspend makes the API refuse the tenant's keys. It returns plans.ErrTenantNotFound, or ErrTenantSuspended when the tenant is
+// suspended already.
 func (d Tenants) Suspend(ctx context.Context, by audit.By, name string, now time.Time) (plans.Tenant, error) {
 	return d.setSuspended(ctx, by, "tenant.suspend", name, now, nullTime(now))
 }
 
-// Resume lets a suspended tenant call again. It returns plans.ErrTenantNotFound or ErrTenantNotSuspended.
+// Resume ends a suspension. It returns plans.ErrTenantNotFound or ErrTenantNotSuspended.
 func (d Tenants) Resume(ctx context.Context, by audit.By, name string, now time.Time) (plans.Tenant, error) {
 	return d.setSuspended(ctx, by, "tenant.resume", name, now, sql.NullTime{})
 }

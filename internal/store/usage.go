@@ -17,8 +17,7 @@ type Usage struct{ db *pgconn.DB }
 var _ usage.Store = Usage{}
 
 const (
-	// writerForgotten is how long after its last batch a server's number is kept: far longer than a batch can be sent
-	// again.
+	// writerForgotten is how long a server's batch number is kept after its last batch: far longer than a batch is retried.
 	writerForgotten = 7 * 24 * time.Hour
 	// forgetWritersEvery is in batches.
 	forgetWritersEvery = 5000
@@ -26,9 +25,9 @@ const (
 
 // WriteUsage implements usage.Store.
 //
-// The batch and its number are one transaction: after a reply that was lost, the number tells that the batch is there.
-// A first attempt that still runs in the database holds the writer's row, and the second waits for it. Servers lock
-// the rows that they share in the same order. Counts of keys, tenants and plans that are no more are left out.
+// The batch and its number are written in one transaction, so when a reply is lost the number shows that the batch was
+// written. A first attempt that still runs in the database holds the writer's row, and the second waits for it. Servers lock
+// shared rows in the same order. Counts of deleted keys, tenants and plans are left out.
 func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) error {
 	err := d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		isNew, err := advanceWriter(ctx, tx, b)
@@ -49,7 +48,7 @@ func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) error {
 	return nil
 }
 
-// advanceWriter remembers the batch's number, and tells whether it is above the one that was remembered.
+// advanceWriter stores the batch's number, and reports whether it is above the stored one.
 func advanceWriter(ctx context.Context, tx pgconn.Tx, b usage.Batch) (isNew bool, err error) {
 	rows, err := tx.Exec(ctx, `
 		insert into usage_writers (server_id, batch, written_at) values ($1, $2, now())
@@ -99,7 +98,7 @@ func setLastUsed(ctx context.Context, tx pgconn.Tx, uses []usage.KeyUse) error {
 		  select k.id, timestamptz 'epoch' + u.micros * interval '1 microsecond' as at
 		  from unnest($1::text[], $2::bigint[]) as u (id, micros)
 		  join api_keys k on k.id = u.id
-		  -- A key that somebody is changing now is left for the next minute; nobody waits for anybody.
+		  -- A key that is being changed now is skipped until the next minute, so that nothing waits.
 		  order by k.id for no key update of k skip locked
 		)
 		update api_keys k set last_used_at = uses.at
@@ -108,7 +107,7 @@ func setLastUsed(ctx context.Context, tx pgconn.Tx, uses []usage.KeyUse) error {
 	return err
 }
 
-// forgetWriters removes, once in a while, the numbers of servers that are long gone.
+// forgetWriters removes, with some batches, the numbers of servers that wrote none for writerForgotten.
 func forgetWriters(ctx context.Context, tx pgconn.Tx, b usage.Batch) error {
 	if b.Number%forgetWritersEvery != 0 {
 		return nil
@@ -121,8 +120,8 @@ func forgetWriters(ctx context.Context, tx pgconn.Tx, b usage.Batch) error {
 	return err
 }
 
-// AdmittedOn returns how many requests of each tenant were admitted on a UTC day, counted from 1 January 1970, as far as
-// they are recorded. Tenants without any are left out.
+// AdmittedOn returns how many requests of each tenant are recorded as admitted on a UTC day, counted from 1 January 1970.
+// Tenants without any are left out.
 func (d Usage) AdmittedOn(ctx context.Context, day int64) (map[int64]int64, error) {
 	var rows []struct {
 		TenantID int64 `db:"tenant_id"`

@@ -10,8 +10,8 @@ import (
 
 var _ usage.MonthStore = Usage{}
 
-// usageMonthQuery sums a tenant's usage ($1) by UTC day since $2, and what of it was admitted since $3. It reads the
-// tenant's rows alone, in the order of the primary key.
+// usageMonthQuery sums a tenant's usage ($1) by UTC day since $2, and what was admitted since $3. It reads only the tenant's
+// rows, in the order of the primary key.
 const usageMonthQuery = `
 select date_trunc('day', hour, 'UTC') as date, sum(admitted)::bigint as admitted, sum(refused)::bigint as refused,
        coalesce(sum(admitted) filter (where hour >= $3), 0)::bigint as rate_window

@@ -20,7 +20,7 @@ const (
 	ByHour          UsageBy = "hour"
 )
 
-// UsageQuery asks for recorded usage from From up to, but without, To. Both are whole hours.
+// UsageQuery selects recorded usage from From up to, but not including, To. Both are whole hours.
 type UsageQuery struct {
 	// Tenant is a tenant's name, empty for all.
 	Tenant   string
@@ -29,10 +29,10 @@ type UsageQuery struct {
 	Limit    int
 }
 
-// UsageRow is one line of a usage report. Only the columns of the grouping are set beside the two sums.
+// UsageRow is one line of a usage report. Only the sums and the columns of the grouping are set.
 type UsageRow struct {
 	Tenant string `db:"tenant"`
-	// Plan is the one that was in force at the requests, not the one that the tenant now has.
+	// Plan is the one in force at the time of the requests, not the tenant's current one.
 	Plan    string `db:"plan"`
 	KeyID   string `db:"key_id"`
 	KeyName string `db:"key_name"`

@@ -25,7 +25,7 @@ from limit_states l
 where (l.tenant_id, l.scope) in (select * from unnest($1::bigint[], $2::text[]))
 order by l.tenant_id, l.scope for update`
 
-	// Which minute it is differs from tenant to tenant, by one at most.
+	// The number of the current minute differs between tenants by at most one.
 	pruneLimitsQuery = `
 delete from limit_states where (tenant_id, scope) in (
   select tenant_id, scope from limit_states where scope <> '' and minute < $1
@@ -33,7 +33,7 @@ delete from limit_states where (tenant_id, scope) in (
 )`
 )
 
-// Report implements counter.Store. A thousand reports are one transaction. Those of tenants that are gone are left out.
+// Report implements counter.Store. A thousand reports are one transaction. Reports of deleted tenants are left out.
 func (s Store) Report(ctx context.Context, reports []counter.Report) error {
 	sorted := slices.SortedFunc(slices.Values(reports), func(a, b counter.Report) int {
 		return cmp.Or(cmp.Compare(a.TenantID, b.TenantID), cmp.Compare(a.KeyID, b.KeyID))
@@ -54,7 +54,7 @@ func (s Store) Report(ctx context.Context, reports []counter.Report) error {
 	return nil
 }
 
-// report returns errNoLimits when a row is not there, unless those are to be left out.
+// report returns errNoLimits when a row is missing, unless missing rows are to be left out.
 func report(ctx context.Context, tx pgconn.Tx, reports []counter.Report, leaveOut bool) error {
 	keys := reportedKeys(reports)
 	before, err := lockReported(ctx, tx, keys)
@@ -92,7 +92,7 @@ func report(ctx context.Context, tx pgconn.Tx, reports []counter.Report, leaveOu
 	return changed.save(ctx, tx)
 }
 
-// reportedKeys returns the rows that the reports, which are in order, concern: each once and in order.
+// reportedKeys returns the keys of the rows that the sorted reports change, each once and in order.
 func reportedKeys(reports []counter.Report) []limitKey {
 	keys := make([]limitKey, 0, len(reports))
 	for i, r := range reports {
@@ -106,13 +106,13 @@ func reportedKeys(reports []counter.Report) []limitKey {
 	return keys
 }
 
-// lockReported returns the rows, with those that it had to add.
+// lockReported adds missing rows, locks all and returns them.
 func lockReported(ctx context.Context, tx pgconn.Tx, keys []limitKey) (map[limitKey]counter.Row, error) {
 	ids, scopes := make([]int64, len(keys)), make([]string, len(keys))
 	for i, k := range keys {
 		ids[i], scopes[i] = k.tenantID, k.scope
 	}
-	// Before any row is locked: a server that adds one then waits for nobody who waits for this one.
+	// Before any row is locked, so that two servers that add rows do not wait for each other.
 	if _, err := tx.Exec(ctx, addLimitsQuery, pq.Array(ids), pq.Array(scopes)); err != nil {
 		return nil, err
 	}
@@ -132,8 +132,8 @@ func lockReported(ctx context.Context, tx pgconn.Tx, keys []limitKey) (map[limit
 	return found, nil
 }
 
-// Prune removes the rows of keys whose minute was over at that instant, at most limit of them, and returns how many it
-// removed. Tenants' rows stay. Any number of servers can do so at the same time.
+// Prune removes at most limit rows of keys whose minute was over at the instant, and returns how many. Tenants' rows stay.
+// Servers may prune at the same time.
 func (s Store) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
 	removed, err := s.db.Exec(ctx, pruneLimitsQuery, before.Unix()/60-1, limit)
 	if err != nil {

@@ -36,8 +36,8 @@ from fleet for update`
 select s.id, s.seen_at, s.redis, s.acked, (select clock_timestamp()) as now
 from fleet left join servers s on true`
 
-	// saveServerQuery also says whether the transaction may be lost in a crash: a sign of life soon after another may, an
-	// agreement may not.
+	// saveServerQuery also sets whether the transaction may be lost in a crash: a renewal soon after another may, a change of
+	// the term may not.
 	saveServerQuery = `
 insert into servers (id, seen_at, redis, acked) values ($1, $2, $3, $4)
 on conflict (id) do update set seen_at = excluded.seen_at, redis = excluded.redis, acked = excluded.acked
@@ -122,8 +122,8 @@ func readCluster(ctx context.Context, q pgconn.Queryer, query string) (s cluster
 	return s, now, nil
 }
 
-// wellKnown reports whether the servers of whom something was heard had also been heard of shortly before: if a crash of
-// Postgres makes it forget the last, then the others still wait for them as long as their leases last.
+// wellKnown reports whether the servers that renewed had also renewed shortly before. If Postgres then loses the last renewal
+// in a crash, the others still wait until the servers' leases end.
 func wellKnown(before, next cluster.State) bool {
 	for _, e := range next.Servers {
 		i, ok := slices.BinarySearchFunc(before.Servers, e, cluster.ByID)

@@ -79,7 +79,7 @@ func TestConfigIsDocumented(t *testing.T) {
 			t.Errorf("%s is not in docs/configuration.md", p.Key)
 		}
 		if p.DefaultValue != "" && shown != p.DefaultValue {
-			t.Errorf("%s: the document says the default is %q, it is %q", p.Key, shown, p.DefaultValue)
+			t.Errorf("%s: the document has the default %q, want %q", p.Key, shown, p.DefaultValue)
 		}
 		delete(documented, p.Key)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// TestAnswersBeforeTheAPI: docs/errors.md lists the statuses that the HTTP layer answers by itself.
-func TestAnswersBeforeTheAPI(t *testing.T) {
+// TestResponsesOfNetHTTP: docs/errors.md lists the statuses that net/http itself sends.
+func TestResponsesOfNetHTTP(t *testing.T) {
 	t.Parallel()
 	const host, long = "Host: x\r\n", 33 << 10
 	answered := map[string]bool{}

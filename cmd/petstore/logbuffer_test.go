@@ -23,7 +23,7 @@ func (w *writes) Write(p []byte) (int, error) {
 	return w.all.Write(p)
 }
 
-func (w *writes) said() (string, int) {
+func (w *writes) text() (string, int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.all.String(), w.many
@@ -39,13 +39,13 @@ func TestLogBuffer(t *testing.T) {
 	log.Error().Msg("three")
 	want := `{"level":"info","message":"one"}` + "\n" + `{"level":"warn","message":"two"}` + "\n" + `{"level":"error","message":"three"}` + "\n"
 	// The timer of a slow machine may write the first two before.
-	if got, many := out.said(); got != want || many > 2 {
+	if got, many := out.text(); got != want || many > 2 {
 		t.Errorf("after an error %d writes of %q, want %q", many, got, want)
 	}
 	log.Info().Msg("four")
 	want += `{"level":"info","message":"four"}` + "\n"
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(logDelay / 10) {
-		if got, _ := out.said(); got == want {
+		if got, _ := out.text(); got == want {
 			break
 		} else if time.Now().After(end) {
 			t.Fatalf("later %q, want %q", got, want)
@@ -53,7 +53,7 @@ func TestLogBuffer(t *testing.T) {
 	}
 	log.Info().Msg("five")
 	b.flush()
-	if got, _ := out.said(); !strings.HasSuffix(got, "\"five\"}\n") {
+	if got, _ := out.text(); !strings.HasSuffix(got, "\"five\"}\n") {
 		t.Errorf("after a flush %q", got)
 	}
 }
@@ -76,7 +76,7 @@ func TestLogBufferIsBounded(t *testing.T) {
 	}
 	all.Wait()
 	b.flush()
-	got, many := out.said()
+	got, many := out.text()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	want := strings.Repeat(`{"level":"info","message":"`+long+`"}`+"\n", events)

@@ -20,7 +20,7 @@ func TestTrimMemory(t *testing.T) {
 	go func() { done <- trimMemory(ctx) }()
 	for deadline := time.Now().Add(6 * trimEvery); readMemory().heap > before.heap/2; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("of %d MB, %d MB are still kept", before.heap>>20, readMemory().heap>>20)
+			t.Fatalf("of %d MB, %d MB are still used", before.heap>>20, readMemory().heap>>20)
 		}
 	}
 	stop()

@@ -22,10 +22,10 @@ const (
 // pruner deletes at most limit rows that ended before that time, and returns how many it deleted.
 type pruner func(ctx context.Context, before time.Time, limit int) (int, error)
 
-// expiring is a kind of row that is kept for a time after its end.
+// expiring is a kind of row that is kept for some time after its end.
 type expiring struct {
 	prune pruner
-	kept  time.Duration
+	age   time.Duration
 }
 
 // startPruning deletes expired rows every minute until stop is called.
@@ -58,15 +58,15 @@ func pruning(all []expiring, tick <-chan time.Time, log zerolog.Logger) func(con
 func allExpiring(db *store.DB) []expiring {
 	return []expiring{
 		{prune: db.Idempotency.Prune},
-		{prune: db.Refusals.Prune, kept: usage.RefusalAge},
-		{prune: db.Counters.Prune, kept: keyLimitAge},
+		{prune: db.Refusals.Prune, age: usage.RefusalAge},
+		{prune: db.Counters.Prune, age: keyLimitAge},
 	}
 }
 
 func pruneAll(ctx context.Context, all []expiring) error {
 	var errs []error
 	for _, e := range all {
-		errs = append(errs, e.pruneUntil(ctx, time.Now().Add(-e.kept)))
+		errs = append(errs, e.pruneUntil(ctx, time.Now().Add(-e.age)))
 	}
 	return errors.Join(errs...)
 }

@@ -80,11 +80,11 @@ func TestPruningGoesOnAfterAnError(t *testing.T) {
 	results, tick := make(chan error), make(chan time.Time)
 	broken := expiring{prune: func(context.Context, time.Time, int) (int, error) { return 0, <-results }}
 	stop := background(zerolog.Nop(), "prune", pruning([]expiring{broken}, tick, zerolog.New(&logged)))
-	results <- errors.New("database away")
+	results <- errors.New("database down")
 	tick <- time.Time{}
 	results <- nil
 	stop()
-	if got := logged.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "database away") {
+	if got := logged.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "database down") {
 		t.Errorf("logged %q, want one line with the error", got)
 	}
 }

@@ -1,18 +1,18 @@
-// Package cluster is the agreement between all live servers on which of Redis and Postgres decides over limits, and on
-// whether one of them is alone.
+// Package cluster is the agreement between all live servers on what decides over limits, Redis or Postgres, and on whether one
+// server is the only live one. README.md has the words, a state diagram and a worked fault.
 //
-// What they agree on is a Term. It lies in one place that all reach (internal/store keeps it in Postgres) and is changed by
-// one pure function, Next, under a lock. Each server renews its part in it three times a second. It may act by a term
-// only for a Lease after it sent a renewal that succeeded, by its own monotonic clock.
+// The servers agree on a Term. It is kept in one place that all of them reach (a row of Postgres, see internal/store), and the
+// pure function Next changes it under a lock. Each server renews its membership three times a second. A server may act by a
+// term only for a Lease after it sent its last successful renewal, by its own monotonic clock.
 //
-// The invariant: no two terms are in force at the same time anywhere. A new one begins when every live server has
-// acknowledged it, which a server does after it stopped acting by the one before and reported what it did; or
-// has been silent for so long that its lease has run out. A process that is frozen, however long, finds its lease
-// ended when it goes on.
+// Invariant: no two terms are in force at the same time on any servers. A new term begins when every live server has either
+// acknowledged it or been fenced. A server acknowledges a term after it stopped acting by the previous one and reported what it
+// did. A server is fenced when it has sent no heartbeat for FenceTimeout, by which time its lease has expired. A process that was
+// frozen, for however long, finds its lease expired when it resumes.
 //
-// Two clocks are trusted: each process's monotonic one, and the store's not to be set forward by seconds at once. Set back
-// it does no harm.
+// Two clocks are trusted: each process's monotonic clock, and the store's clock not to jump forward by seconds. Setting it back is
+// harmless.
 //
-// A Member is safe for concurrent use; Term and Holds take no lock and allocate nothing. When the store can't be reached
-// the lease runs out, and no term is in force until a renewal succeeds.
+// A Member is safe for concurrent use; Term and Valid take no lock and allocate nothing. When the store is unreachable the lease
+// expires, and no term is in force until a renewal succeeds.
 package cluster

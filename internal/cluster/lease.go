@@ -17,7 +17,7 @@ type lease struct {
 type leaseView struct {
 	clock   func() time.Time
 	current atomic.Pointer[lease]
-	// renewed is when the last successful renewal was sent; failing tells that the most recent one failed.
+	// renewed is when the last successful renewal was sent; failing is set if the most recent one failed.
 	renewed atomic.Pointer[time.Time]
 	failing atomic.Bool
 

@@ -22,9 +22,9 @@ func TestConfigurationMistakes(t *testing.T) {
 	for _, command := range []string{"serve", "config"} {
 		p := start(t, exec.Command(program(t, "petstore"), command), env...)
 		code := p.wait(20 * time.Second)
-		said := p.stderr()
+		output := p.stderr()
 		for _, setting := range env {
-			if name, _, _ := strings.Cut(setting, "="); !strings.Contains(said, name) {
+			if name, _, _ := strings.Cut(setting, "="); !strings.Contains(output, name) {
 				t.Errorf("petstore %s does not name the mistake in %s", command, name)
 			}
 		}
@@ -32,8 +32,8 @@ func TestConfigurationMistakes(t *testing.T) {
 			t.Errorf("petstore %s: exit code 0 with mistakes", command)
 		}
 		for _, secret := range []string{password, redisPassword} {
-			if strings.Contains(said+p.stdout(), secret) {
-				t.Errorf("petstore %s prints a password: %s%s", command, said, p.stdout())
+			if strings.Contains(output+p.stdout(), secret) {
+				t.Errorf("petstore %s prints a password: %s%s", command, output, p.stdout())
 			}
 		}
 	}
@@ -47,14 +47,14 @@ func TestConfigurationShown(t *testing.T) {
 	if code := p.wait(20 * time.Second); code != 0 {
 		t.Errorf("exit code %d: %s", code, p.stderr())
 	}
-	said := p.stdout()
+	output := p.stdout()
 	for _, want := range []string{"PETSTORE_DATABASE_URL=(set", "PETSTORE_REDIS_URL=(set", "PETSTORE_ADDR=:8080", "PETSTORE_ADMIN_ADDR=127.0.0.1:8081"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("no %q in:\n%s", want, said)
+		if !strings.Contains(output, want) {
+			t.Errorf("no %q in:\n%s", want, output)
 		}
 	}
-	if strings.Contains(said+p.stderr(), "hunter") {
-		t.Errorf("a secret is shown:\n%s", said)
+	if strings.Contains(output+p.stderr(), "hunter") {
+		t.Errorf("a secret is shown:\n%s", output)
 	}
 }
 

@@ -25,17 +25,17 @@ func TestNeverStale(t *testing.T) {
 	end := func(how func(*server)) fault {
 		return func(rnd *rand.Rand) { w.replace(rnd.IntN(3), how) }
 	}
-	away := func(lasts time.Duration, away, back func()) fault {
+	outage := func(lasts time.Duration, stop, start func()) fault {
 		return func(*rand.Rand) {
-			away()
+			stop()
 			time.Sleep(lasts)
-			back()
+			start()
 			w.awaitRedis(12 * time.Second)
 		}
 	}
 	fromMemory := w.steady(true)
-	lose, freeze := away(200*time.Millisecond, redis.Stop, redis.Start), away(400*time.Millisecond, redis.Pause, redis.Resume)
-	flush := away(0, redis.Flush, func() {})
+	lose, freeze := outage(200*time.Millisecond, redis.Stop, redis.Start), outage(400*time.Millisecond, redis.Pause, redis.Resume)
+	flush := outage(0, redis.Flush, func() {})
 	// If a server is killed and Redis lost in the same minute, limits deny everything in that minute. So test them separately first.
 	w.run(6, duration(9*time.Second), staleSeed, freeze, flush, lose)
 	w.run(6, duration(5*time.Second), staleSeed, end(killed), end(stopped))
@@ -66,7 +66,7 @@ func TestNeverStaleAlone(t *testing.T) {
 		w.replace(0, killed)
 		first = w.servers[0].Load()
 	})
-	w.show(t, "a server alone, and others that come and go")
+	w.show(t, "a sole server, and others that come and go")
 	w.want(fromMemory)
 }
 

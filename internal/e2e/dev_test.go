@@ -48,7 +48,7 @@ func startDev(t testing.TB, dir string, uid int, args ...string) *dev {
 	t.Helper()
 	began := time.Now()
 	d := &dev{server: server{process: start(t, devCommand(t, dir, uid, args...))}, dir: dir}
-	eventually(t, 60*time.Second, "petstore dev that says welcome", func() bool {
+	eventually(t, 60*time.Second, "the welcome text of petstore dev", func() bool {
 		select {
 		case <-d.Done():
 			t.Fatalf("petstore dev has ended: %s", d.stderr())
@@ -233,9 +233,9 @@ func TestDevInPrivateDirectory(t *testing.T) {
 	})
 	c := newClient(t)
 	id := first.tryOut(t, c)
-	said := dataDirs(first.process)
-	if len(said) != 1 || !strings.HasPrefix(said[0], "/var/tmp/") {
-		t.Errorf("want to be told once where the data is: %s", first.stderr())
+	output := dataDirs(first.process)
+	if len(output) != 1 || !strings.HasPrefix(output[0], "/var/tmp/") {
+		t.Errorf("want one line that says where the data is: %s", first.stderr())
 	}
 	first.stop(syscall.SIGINT)
 	second := startDev(t, dir, 0)

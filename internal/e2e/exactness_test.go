@@ -64,7 +64,7 @@ func checkExactness(d *deployment, servers []*server, plan string, own *plans.Qu
 			d.t.Errorf("admitted %d, want the limit %d", got, limit)
 		}
 		if refused := countByCode(responses)["429 rate_limit_exceeded"]; int64(refused) != refusals+tn.used {
-			d.t.Errorf("%d refusals by the limit, want all %d others", refused, refusals+tn.used)
+			d.t.Errorf("%d denied by the limit, want %d", refused, refusals+tn.used)
 		}
 		if dayLeft != limit {
 			d.t.Errorf("used of the day: %d, want the %d admitted and none of the refused", dayLeft, limit)

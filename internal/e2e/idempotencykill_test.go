@@ -165,13 +165,13 @@ func (k *killRound) retry(r idempotentPost) response {
 func (k *killRound) check() {
 	k.t.Helper()
 	if diff := cmp.Diff(k.pets, k.marks(`select coalesce(json_object_agg(id, name), '{}') from pets where tenant_id = $1 and name like 'made %'`)); diff != "" {
-		k.t.Errorf("animals (-told +stored):\n%s", diff)
+		k.t.Errorf("animals (-received +stored):\n%s", diff)
 	}
 	if diff := cmp.Diff(k.orders, k.marks(`select coalesce(json_object_agg(id, quantity::text), '{}') from orders where tenant_id = $1`)); diff != "" {
-		k.t.Errorf("orders (-told +stored):\n%s", diff)
+		k.t.Errorf("orders (-received +stored):\n%s", diff)
 	}
 	if got, want := k.number(`select count(*) from idempotency_keys where tenant_id = $1`, k.tn.ID), int64(len(k.pets)+len(k.orders)); got != want || want != k.next.Load() {
-		k.t.Errorf("%d responses are kept for %d animals and orders of %d keys", got, want, k.next.Load())
+		k.t.Errorf("%d responses are stored for %d animals and orders of %d keys", got, want, k.next.Load())
 	}
 }
 

@@ -30,7 +30,7 @@ func (s suite) Run() int {
 	return code
 }
 
-// long tells whether there is time for more than what make test has.
+// long reports whether the tests run in their long form, as in make soak.
 func long() bool { return os.Getenv("PETSTORE_SOAK") != "" }
 
 // programs are built with the first test that runs one, as make build builds them.

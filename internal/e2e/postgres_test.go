@@ -14,8 +14,8 @@ import (
 // continue when Postgres is back.
 func TestPostgresAway(t *testing.T) {
 	for _, how := range []struct {
-		name       string
-		away, back func(*storetest.PrivateServer)
+		name        string
+		stop, start func(*storetest.PrivateServer)
 	}{
 		{"stopped", (*storetest.PrivateServer).Stop, (*storetest.PrivateServer).Start},
 		{"killed", (*storetest.PrivateServer).Kill, (*storetest.PrivateServer).Start},
@@ -31,9 +31,9 @@ func TestPostgresAway(t *testing.T) {
 			stop := startLoad(8, func(caller, request int) response { return anyRequest(d, s, tn, caller, request) })
 			time.Sleep(500 * time.Millisecond)
 
-			how.away(postgres)
+			how.stop(postgres)
 			down := time.Now()
-			eventually(t, 5*time.Second, "an answer that says unavailable", func() bool {
+			eventually(t, 5*time.Second, "a response of 503 unavailable", func() bool {
 				return d.client.get(s, tn.keys[0].token, "/pets").code == "unavailable"
 			})
 			// Keys that this server does not know are not invalid: it cannot look them up.
@@ -43,14 +43,14 @@ func TestPostgresAway(t *testing.T) {
 				time.Sleep(150 * time.Millisecond)
 			}
 			if n := countByCode(unknown)["503 unavailable"]; n != len(unknown) {
-				t.Errorf("keys not seen before, while Postgres is away: %v, want 503 alone", countByCode(unknown))
+				t.Errorf("keys not seen before, while Postgres is down: %v, want only 503", countByCode(unknown))
 			}
 			if r := s.ready(); r.HTTP != 503 || r.Status != "unavailable" || r.Database != "down" {
 				t.Errorf("/readyz: %+v", r)
 			}
 			time.Sleep(time.Second)
 
-			how.back(postgres)
+			how.start(postgres)
 			up := time.Now()
 			eventually(t, 10*time.Second, "animals served again", func() bool {
 				return d.client.get(s, tn.keys[0].token, "/pets").status == 200 && d.client.post(s, tn.keys[0].token, "again").status == 201
@@ -69,10 +69,10 @@ func TestPostgresAway(t *testing.T) {
 				}
 			}
 			n := countByCode(during)
-			t.Logf("away %v: %v, slowest %v; served again %v after it was back",
+			t.Logf("down for %v: %v, slowest %v; served again %v after it was back",
 				up.Sub(down).Round(time.Millisecond), n, slowest.Round(time.Millisecond), recovered.Round(time.Millisecond))
 			if n["503 unavailable"] == 0 || len(n) > 3 || n["503 unavailable"]+n["200"]+n["201"] != len(during) {
-				t.Errorf("responses while Postgres was away: %v, want 503 unavailable (and what was under way)", n)
+				t.Errorf("responses while Postgres was down: %v, want 503 unavailable (and what was under way)", n)
 			}
 		})
 	}

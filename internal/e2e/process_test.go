@@ -59,15 +59,15 @@ func (p *process) end() {
 	default:
 		_ = p.Stop(context.Background(), 10*time.Second, syscall.SIGTERM, syscall.SIGKILL)
 	}
-	said := p.stderr()
+	output := p.stderr()
 	if path := os.Getenv("PETSTORE_E2E_LOGS"); path != "" {
-		_ = os.WriteFile(filepath.Join(path, fmt.Sprintf("%d.log", p.PID())), []byte(said), 0o600)
+		_ = os.WriteFile(filepath.Join(path, fmt.Sprintf("%d.log", p.PID())), []byte(output), 0o600)
 	}
 	if p.t.Failed() {
-		p.t.Logf("stderr of process %d, its end:\n%s", p.PID(), said[max(0, len(said)-4000):])
+		p.t.Logf("stderr of process %d, its end:\n%s", p.PID(), output[max(0, len(output)-4000):])
 	}
 	for _, bad := range []string{"DATA RACE", "panic:", "goroutine 1 [", "permission denied"} {
-		if strings.Contains(said, bad) {
+		if strings.Contains(output, bad) {
 			p.t.Errorf("process %d: %s in its stderr", p.PID(), bad)
 		}
 	}

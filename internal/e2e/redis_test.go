@@ -13,8 +13,8 @@ import (
 // servers report degraded, together they admit no more than the limit, and they recover when Redis is back.
 func TestRedisAway(t *testing.T) {
 	for _, how := range []struct {
-		name       string
-		away, back func(*redistest.Server)
+		name        string
+		stop, start func(*redistest.Server)
 	}{
 		{"stopped", (*redistest.Server).Stop, (*redistest.Server).Start},
 		{"frozen", (*redistest.Server).Pause, (*redistest.Server).Resume},
@@ -33,15 +33,15 @@ func TestRedisAway(t *testing.T) {
 			time.Sleep(time.Second)
 
 			// On a busy machine Redis may have been lost briefly before.
-			var said [2]struct{ degraded, back int }
+			var lines [2]struct{ degraded, back int }
 			for i, s := range servers {
 				eventually(t, 5*time.Second, "a server that has Redis", func() bool { return s.ready().Redis == "up" })
-				said[i].degraded, said[i].back = s.logged("limits: degraded"), s.logged("limits: Redis is back")
+				lines[i].degraded, lines[i].back = s.logged("limits: degraded"), s.logged("limits: Redis is back")
 			}
-			how.away(redis)
+			how.stop(redis)
 			down := time.Now()
 			for i, s := range servers {
-				eventually(t, 2*time.Second, "a server that says degraded", func() bool { return s.ready().Redis == "down" })
+				eventually(t, 2*time.Second, "a degraded server", func() bool { return s.ready().Redis == "down" })
 				if r := s.ready(); r.HTTP != 200 || r.Status != "degraded" {
 					t.Errorf("server %d: /readyz %+v", i, r)
 				}
@@ -52,7 +52,7 @@ func TestRedisAway(t *testing.T) {
 			during := burst(d, servers, limited, 1000)
 			time.Sleep(time.Second)
 
-			how.back(redis)
+			how.start(redis)
 			up := time.Now()
 			for i, s := range servers {
 				eventually(t, 5*time.Second, "a server that has Redis again", func() bool { return s.ready().Redis == "up" })
@@ -60,12 +60,12 @@ func TestRedisAway(t *testing.T) {
 					t.Errorf("server %d: petstore_limits_degraded %v, want 0", i, v)
 				}
 				eventually(t, 5*time.Second, "a line that Redis is back", func() bool {
-					return s.logged("limits: Redis is back") > said[i].back
+					return s.logged("limits: Redis is back") > lines[i].back
 				})
-				if n := s.logged("limits: degraded") - said[i].degraded; n != 1 {
+				if n := s.logged("limits: degraded") - lines[i].degraded; n != 1 {
 					t.Errorf("server %d: %d lines say that limits are degraded, want 1", i, n)
 				}
-				if n := s.logged("limits: Redis is back") - said[i].back; n != 1 {
+				if n := s.logged("limits: Redis is back") - lines[i].back; n != 1 {
 					t.Errorf("server %d: %d lines say that Redis is back, want 1", i, n)
 				}
 			}
@@ -95,7 +95,7 @@ func checkLatencies(t *testing.T, responses []response, down, up time.Time) {
 		return all
 	}
 	if n := countByCode(responses); n["200"] != len(responses) {
-		t.Errorf("responses before, while and after Redis was away: %v, want 200 alone", n)
+		t.Errorf("responses before, while and after Redis was down: %v, want only 200", n)
 	}
 	before := took(time.Time{}, down.Add(-500*time.Millisecond))
 	first := took(down.Add(-500*time.Millisecond), down.Add(300*time.Millisecond))
@@ -103,7 +103,7 @@ func checkLatencies(t *testing.T, responses []response, down, up time.Time) {
 	t.Logf("before %s; around the loss %s; after it %s", percentiles(before), percentiles(first), percentiles(later))
 	// 150 ms, doubled for a busy machine.
 	if worst := percentile(first, 100); worst > 300*time.Millisecond {
-		t.Errorf("a request took %v when Redis went away, want 150 ms", worst)
+		t.Errorf("a request took %v when Redis went down, want 150 ms", worst)
 	}
 	if b, l := percentile(before, 50), percentile(later, 50); l > 2*b+5*time.Millisecond {
 		t.Errorf("half of the requests without Redis take more than %v, before it was %v", l, b)

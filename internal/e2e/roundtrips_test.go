@@ -131,8 +131,8 @@ func TestRoundTripsOfARequest(t *testing.T) {
 		s.client.get(s.server, provoked(0), "/pets/1")
 		return s.ready().Redis == "down"
 	})
-	show("Redis away: admitted, one animal", s, 404, free(s), one("/pets/1"), trips{0, 1})
-	show("Redis away: refused", s, 429, func(i int) string { return small.keys[i%10].token }, one("/pets"), trips{0, 0})
+	show("Redis down: admitted, one animal", s, 404, free(s), one("/pets/1"), trips{0, 1})
+	show("Redis down: refused", s, 429, func(i int) string { return small.keys[i%10].token }, one("/pets"), trips{0, 0})
 	_ = out.Flush()
 	t.Logf("round trips within a request:\n%s", &b)
 }

@@ -83,7 +83,7 @@ func checkWorkingServer(d *deployment, s *server) {
 		eventually(t, 10*time.Second, what+" in the database", func() bool { return d.number(query) > 0 })
 	}
 	d.ctl("tenant", "suspend", n.Name, "--yes", "--reason", "test")
-	eventually(t, time.Second, "the change is heard", func() bool { return d.client.get(s, token, "/pets").status == 401 })
+	eventually(t, time.Second, "the change takes effect", func() bool { return d.client.get(s, token, "/pets").status == 401 })
 	if ready := s.ready(); ready.Status != "ready" {
 		t.Errorf("readiness %+v", ready)
 	}

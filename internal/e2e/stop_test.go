@@ -112,7 +112,7 @@ func TestListInFlightIsFinished(t *testing.T) {
 	eventually(t, 2*time.Second, "a server that stops", func() bool { return s.ready().Status == "stopping" })
 	time.AfterFunc(300*time.Millisecond, func() { _ = tx.Rollback() })
 	if res := receive(); !res.Close {
-		t.Errorf("the client is not told that the connection closes: %v", res.Header)
+		t.Errorf("no Connection: close: %v", res.Header)
 	}
 	if code := s.wait(20 * time.Second); code != 0 {
 		t.Errorf("exit code %d, want 0", code)

@@ -127,7 +127,7 @@ func checkUsage(d *deployment, s *server, me *populated, i int, called map[opera
 		d.t.Fatalf("usage: %v", a)
 	}
 	if u.Tenant != me.Name || !strings.Contains(limit, fmt.Sprintf(`"day";r=%d;`, u.Windows.Day.Remaining)) {
-		d.t.Errorf("tenant %d, %s, whose limits are %s, is told the usage %s", i, me.Name, limit, a.body)
+		d.t.Errorf("tenant %d, %s, whose limits are %s, sees the usage %s", i, me.Name, limit, a.body)
 	}
 }
 

@@ -103,10 +103,10 @@ func TestRefusedByAShare(t *testing.T) {
 	}
 }
 
-// unsure admits as a limiter does that can ask neither Redis nor Postgres.
-type unsure struct{ limits.Limiter }
+// storeless admits like a limiter that can reach neither Redis nor Postgres.
+type storeless struct{ limits.Limiter }
 
-func (l unsure) Take(ctx context.Context, c limits.Claim, now time.Time) limits.Decision {
+func (l storeless) Take(ctx context.Context, c limits.Claim, now time.Time) limits.Decision {
 	d := l.Limiter.Take(ctx, c, now)
 	l.Refund(ctx, c, d)
 	d.Undecided = d.Admitted
@@ -116,7 +116,7 @@ func (l unsure) Take(ctx context.Context, c limits.Claim, now time.Time) limits.
 // TestNobodyCanDecide: a request that nobody counted is not answered, not even where no row is needed for it.
 func TestNobodyCanDecide(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, func(c *Config) { c.Limiter = unsure{c.Limiter} })
+	w := newFixture(t, func(c *Config) { c.Limiter = storeless{c.Limiter} })
 	for _, target := range []string{"/v1/pets", "/v1/pets?limit=0", "/v1/nothing"} {
 		r := w.request("GET", target, "")
 		rec := w.do(r)

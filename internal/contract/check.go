@@ -14,7 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Exchange is a request and its answer.
+// Exchange is a request and its response.
 type Exchange struct {
 	// Request's body is not read.
 	Request     *http.Request
@@ -25,7 +25,7 @@ type Exchange struct {
 	Body   []byte
 }
 
-// Check returns how the exchange breaks the contract, nil for not at all.
+// Check returns how the exchange violates the contract, or nil.
 func (d *Document) Check(x Exchange) error {
 	err := d.CheckAnswer(x)
 	if o := d.operation(x.Request); o != nil && x.Status < http.StatusBadRequest {
@@ -34,7 +34,7 @@ func (d *Document) Check(x Exchange) error {
 	return err
 }
 
-// CheckAnswer returns how the answer breaks the contract. It does not ask whether the document allows the request.
+// CheckAnswer returns how the response violates the contract, or nil. It does not check the request.
 func (d *Document) CheckAnswer(x Exchange) error {
 	r, o, err := d.expected(x)
 	if err != nil || r == nil {
@@ -56,8 +56,8 @@ func (d *Document) CheckAnswer(x Exchange) error {
 	return nil
 }
 
-// expected returns what the document says of the answer, and of which operation it is. Both are nil for a page, of
-// which it says nothing.
+// expected returns the document's response and its operation. Both are nil for a documentation page, which the document does not
+// describe.
 func (d *Document) expected(x Exchange) (*response, *Operation, error) {
 	path, ours := strings.CutPrefix(pathOf(x.Request), Base)
 	operations, _ := d.match(path)
@@ -98,7 +98,7 @@ func methodOf(r *http.Request) string {
 	return r.Method
 }
 
-// operation returns the one that is asked for, nil for none.
+// operation returns the requested operation, or nil.
 func (d *Document) operation(r *http.Request) *Operation {
 	path, ours := strings.CutPrefix(pathOf(r), Base)
 	operations, _ := d.match(path)
@@ -134,7 +134,7 @@ func methods(operations []*Operation) []string {
 	return all
 }
 
-// carrying are headers of HTTP itself, which say how the answer is carried.
+// carrying are headers of HTTP itself about the transfer of the response.
 var carrying = []string{"Connection", "Content-Length", "Content-Type", "Date", "Transfer-Encoding"}
 
 func (r *response) checkHeaders(h http.Header) error {

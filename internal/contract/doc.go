@@ -1,8 +1,7 @@
-// Package contract holds the API to its OpenAPI document, in tests: every request that a test sends and every answer that
-// comes back are compared with it, and requests are made from it.
+// Package contract checks the API against its OpenAPI document in tests: every request that a test sends, and every response.
+// It also generates requests from the document.
 //
-// An exchange breaks the contract when the document does not name the answer's status, one of its headers or its error
-// code, when a header or the body has another form than the document says, when a header that it promises is missing, or
-// when a request succeeded that the document does not allow. It does so too when the path or the method is not in
-// the document and yet is served.
+// An exchange violates the contract if the document does not list the response's status, one of its headers or its error
+// code, if a header or the body does not match its schema, if a required header is missing, or if a request succeeded that
+// the document does not allow. It also does if a path or a method that is not in the document is served.
 package contract

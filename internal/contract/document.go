@@ -19,7 +19,7 @@ import (
 // Base is the path under which the document's paths are served.
 const Base = "/v1"
 
-// Document is an OpenAPI document, compiled to compare exchanges with. It is safe for concurrent use.
+// Document is a compiled OpenAPI document. It is safe for concurrent use.
 type Document struct {
 	// Operations are in the order of their paths and methods.
 	Operations []*Operation
@@ -73,7 +73,7 @@ var notOperations = map[int]string{
 	http.StatusServiceUnavailable:  "Unavailable",
 }
 
-// Load reads a document in YAML, and refuses one that is no valid OpenAPI.
+// Load reads a document in YAML. It fails if the document is not valid OpenAPI.
 func Load(text []byte) (*Document, error) {
 	spec, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
@@ -156,7 +156,7 @@ func matchTemplate(template, path string) (map[string]string, bool) {
 	return params, true
 }
 
-// compiler finds things in the document and compiles their schemas.
+// compiler finds objects in the document and compiles their schemas.
 type compiler struct {
 	raw     any
 	schemas *jsonschema.Compiler
@@ -201,7 +201,7 @@ func (c *compiler) response(at ...string) (*response, error) {
 	return r, nil
 }
 
-// find follows references, and returns the object and where it stands.
+// find follows references, and returns the object and its location.
 func (c *compiler) find(at []string) (map[string]any, []string, error) {
 	node := c.raw
 	for i, name := range at {
@@ -224,7 +224,7 @@ func (c *compiler) find(at []string) (map[string]any, []string, error) {
 	return object, at, nil
 }
 
-// schema compiles what stands there.
+// schema compiles the schema at a location.
 func (c *compiler) schema(at []string) (*jsonschema.Schema, error) {
 	var pointer strings.Builder
 	for _, name := range at {

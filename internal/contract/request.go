@@ -14,7 +14,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 )
 
-// allows returns why the document does not allow a request that succeeded.
+// allows returns why the document does not allow a request that succeeded, or nil.
 func (d *Document) allows(o *Operation, x Exchange) error {
 	seen := fingerprint(x)
 	if d.allowed.has(seen) {
@@ -55,13 +55,13 @@ func fingerprint(x Exchange) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// memory holds digests of what was found good, because a load repeats it and to look at it takes long.
+// memory holds digests of what was found valid, because load tests repeat it and checking is slow.
 type memory struct {
 	mu    sync.Mutex
 	known map[[sha256.Size]byte]bool
 }
 
-// most is how many digests are remembered; then all are forgotten.
+// most is the maximum number of digests; then all are dropped.
 const most = 10_000
 
 func (m *memory) has(sum [sha256.Size]byte) bool {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Handler returns h with all its exchanges checked. It changes nothing on the way. Exchanges that end in a panic are left out.
+// Handler returns h with all its exchanges checked and unchanged. Exchanges that end in a panic are not checked.
 func (d *Document) Handler(h http.Handler, report func(error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		sent := &capture{ReadCloser: r.Body}
@@ -26,7 +26,7 @@ func (d *Document) Handler(h http.Handler, report func(error)) http.Handler {
 	})
 }
 
-// capture keeps what is read. A server may answer while a client still sends.
+// capture keeps what is read. A server may respond while a client still sends.
 type capture struct {
 	io.ReadCloser
 	mu   sync.Mutex
@@ -47,7 +47,7 @@ func (c *capture) bytes() []byte {
 	return slices.Clone(c.read)
 }
 
-// recorder keeps the answer that it passes on.
+// recorder keeps the response that it passes on.
 type recorder struct {
 	http.ResponseWriter
 	once   sync.Once
@@ -56,7 +56,7 @@ type recorder struct {
 	body   bytes.Buffer
 }
 
-// begin takes the headers as they are when they go out.
+// begin copies the headers when they are sent.
 func (r *recorder) begin() {
 	if r.status == 0 {
 		r.status = http.StatusOK
@@ -81,7 +81,7 @@ func (r *recorder) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// Transport returns base with all its exchanges checked. Answers are read whole before they are handed on.
+// Transport returns base with all its exchanges checked. Responses are read completely before they are passed on.
 func (d *Document) Transport(base http.RoundTripper, report func(error)) http.RoundTripper {
 	return transport{base, d, report}
 }
@@ -92,7 +92,7 @@ type transport struct {
 	report   func(error)
 }
 
-// RoundTrip is http.RoundTripper's.
+// RoundTrip implements http.RoundTripper.
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	sent := &capture{ReadCloser: r.Body}
 	watched := r

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"testing"
+	"time"
 
 	"petstore.example/internal/httpfast"
 )
@@ -24,7 +25,7 @@ func Listen(t testing.TB, h http.Handler, mode string) *url.URL {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: h, DisableGeneralOptionsHandler: true}
+	s := &http.Server{Handler: h, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: time.Minute}
 	at := &url.URL{Scheme: "http", Host: l.Addr().String()}
 	l = Modes[mode](s, l)
 	done := make(chan struct{})

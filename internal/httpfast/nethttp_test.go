@@ -1,6 +1,7 @@
 package httpfast
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -80,7 +81,9 @@ func TestNetHTTPIsAsExpected(t *testing.T) {
 	}
 	_ = client.Close()
 	close(l.conn)
-	<-done
+	if err := <-done; !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
 	for _, want := range [][]string{
 		{"new", "deadline", "read 4096", "active"},
 		{"active", "write", "idle", "deadline", "read 4096", "deadline", "active"},

@@ -161,7 +161,7 @@ func (c *Conn) serve(x *exchange, moved *time.Time) (ahead []byte, err error) {
 		c.moveDeadlines(now)
 	}
 	w.closes = w.closes || c.state.Load() == closing
-	_, err = c.Conn.Write(w.finish(now))
+	_, err = c.Write(w.finish(now))
 	if c.leave() || w.closes || err != nil {
 		// net/http takes it for the end of the client's requests, and closes the connection.
 		return nil, io.EOF

@@ -67,12 +67,12 @@ func (f *Factory) Explain(ctx context.Context, err error, s Subject) error {
 	}
 	fill := strings.NewReplacer("{tenant}", short(s.Tenant), "{plan}", short(s.Plan), "{key}", short(s.Key), "{max}", fmt.Sprint(keys.MaxActive))
 	e := &Error{Code: d.code, Message: fill.Replace(d.message), Hint: fill.Replace(d.hint)}
-	switch d.err {
-	case plans.ErrTenantNotFound:
+	switch {
+	case errors.Is(err, plans.ErrTenantNotFound):
 		e.Message += suggest(ctx, s.Tenant, TenantNames(f))
-	case plans.ErrPlanNotFound:
+	case errors.Is(err, plans.ErrPlanNotFound):
 		e.Message += suggest(ctx, s.Plan, PlanNames(f))
-	case keys.ErrKeyNotFound:
+	case errors.Is(err, keys.ErrKeyNotFound):
 		e.Message += suggest(ctx, s.Key, KeyIDs(f))
 	}
 	return e

@@ -18,7 +18,8 @@ const (
 	maxReason = 500
 	// DefaultLimit is how many rows a list prints without --limit.
 	DefaultLimit = 100
-	MaxLimit     = 10_000
+	// MaxLimit is the most that --limit may be.
+	MaxLimit = 10_000
 )
 
 // SharedFlags are the values of flags that several commands have.

@@ -23,6 +23,23 @@ func (c creator) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet
 	return pet, nil
 }
 
+// placeOrderQuery is one statement, so that the animal's row is locked only from there to the commit. A second order waits
+// for the lock, and then finds that the animal is not available.
+const placeOrderQuery = forTenant + `,
+held as (
+  update pets set status = 'pending'
+  where ` + forTenantSet + ` and tenant_id = $1 and id = $2 and status = 'available'
+  returning id
+),
+placed as (
+  insert into orders (tenant_id, pet_id, quantity, status, created_at)
+  select $1, id, $3, 'placed', now() from held
+  returning id, created_at
+)
+select placed.id, placed.created_at,
+       exists (select from pets where ` + forTenantSet + ` and tenant_id = $1 and id = $2) as pet_found
+from (select) one left join placed on true`
+
 // PlaceOrder implements catalog.Creator.
 func (c creator) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrder) (catalog.Order, error) {
 	var placed struct {

@@ -50,7 +50,7 @@ func (d Idempotency) Once(
 		a, err = work(ctx, struct {
 			Pets
 			Orders
-		}{Pets{d.db}, Orders{d.db}})
+		}{Pets(d), Orders(d)})
 		return a, false, err
 	}
 	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {

@@ -24,23 +24,6 @@ select id, pet_id, quantity, status, created_at from orders
 where ` + forTenantSet + ` and tenant_id = $1 and id > $2 and status = $4
 order by id limit $3`
 
-	// placeOrderQuery is one statement, so that the animal's row is locked only from there to the commit. A second order waits
-	// for the lock, and then finds that the animal is not available.
-	placeOrderQuery = forTenant + `,
-held as (
-  update pets set status = 'pending'
-  where ` + forTenantSet + ` and tenant_id = $1 and id = $2 and status = 'available'
-  returning id
-),
-placed as (
-  insert into orders (tenant_id, pet_id, quantity, status, created_at)
-  select $1, id, $3, 'placed', now() from held
-  returning id, created_at
-)
-select placed.id, placed.created_at,
-       exists (select from pets where ` + forTenantSet + ` and tenant_id = $1 and id = $2) as pet_found
-from (select) one left join placed on true`
-
 	// lockOrderQuery locks the order before its animal. No statement locks them in the other order.
 	lockOrderQuery = forTenant + `
 select o.id, o.pet_id, o.quantity, o.status, o.created_at, p.status as pet_status

@@ -91,6 +91,14 @@ func insertTenant(ctx context.Context, tx pgconn.Tx, n NewTenant, now time.Time)
 	return getTenant(ctx, tx, n.Name, "")
 }
 
+// openPlan begins a plan in the tenant's history.
+func openPlan(ctx context.Context, tx pgconn.Tx, tenantID int64, plan string, q plans.Quota, since time.Time) error {
+	_, err := tx.Exec(ctx, `
+		insert into tenant_plans (tenant_id, valid_from, plan, per_minute, per_day) values ($1, $2, $3, $4, $5)`,
+		tenantID, since, plan, q.PerMinute, q.PerDay)
+	return err
+}
+
 // ownColumns are a tenant's own numbers as column values: null for a plan with numbers of its own.
 func ownColumns(own *plans.Quota) (perMinute, perDay sql.NullInt64) {
 	if own == nil {

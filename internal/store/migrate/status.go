@@ -120,7 +120,7 @@ func (s Status) check(steps []step) error {
 	return nil
 }
 
-// DirtyError: a migration was interrupted by a crash or a lost connection, after it began and before its end was recorded. Each
+// DirtyError says that a migration was interrupted by a crash or a lost connection, after it began and before its end was recorded. Each
 // migration is one transaction, so it took effect wholly or not at all. Somebody has to look which.
 type DirtyError struct {
 	Version uint

@@ -207,22 +207,39 @@ func TestReportsCountByTheGreatest(t *testing.T) {
 	}
 }
 
-// A minute that was begun by Redis, goes on with Postgres and ends with Redis keeps its count.
+// TestAMinuteOverThreeTerms is the example of the README: a minute that begins with Redis, continues with Postgres and ends with Redis.
 func TestAMinuteOverThreeTerms(t *testing.T) {
 	t.Parallel()
-	c := limitstest.Claim(1, plans.Quota{PerMinute: 100, PerDay: 1000})
-	rows, _, _, err := counter.Rows{}.Initialized(counter.Term{Number: 1, Redis: true}, counter.InitRequest{Claim: c, Term: 1, At: limitstest.Noon}, counter.Recorded{})
+	c := limitstest.Claim(1, plans.Quota{PerMinute: 1000, PerDay: 100_000})
+	start := counter.InitRequest{Claim: c, Term: 8, At: limitstest.Noon}
+	rows, _, _, err := counter.Rows{}.Initialized(counter.Term{Number: 8, Redis: true}, start, counter.Recorded{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows = rows.Reported(counter.Report{TenantID: 1, Term: 1, Seen: counter.Baseline{Minute: rowMinute, MinuteUsed: 40, Day: rowDay, DayUsed: 40}})
-	rows, p, err := rows.Granted(counter.Term{Number: 2, Servers: 3}, counter.GrantRequest{Claim: c, Term: 2, At: limitstest.Noon, Want: 1}, counter.Recorded{})
-	if err != nil || p.Count != 5 || p.MinuteUsed != 45 {
-		t.Fatalf("a grant of the 60 that remain: %+v, %v", p, err)
+	used := func(step string, want int64) {
+		t.Helper()
+		if rows.Tenant.MinuteUsed != want || rows.Tenant.DayUsed != want {
+			t.Errorf("%s: %+v, want %d used", step, rows.Tenant, want)
+		}
 	}
-	rows = rows.Reported(counter.Report{TenantID: 1, Term: 2, Returns: []counter.Return{{rowMinute, rowDay, 2}}})
-	_, b, fresh, err := rows.Initialized(counter.Term{Number: 3, Redis: true}, counter.InitRequest{Claim: c, Term: 3, At: limitstest.Noon}, counter.Recorded{})
-	want := counter.Baseline{Minute: rowMinute, MinuteUsed: 43, Day: rowDay, DayUsed: 43}
+	for _, seen := range []int64{400, 396, 398} {
+		b := counter.Baseline{Minute: rowMinute, MinuteUsed: seen, Day: rowDay, DayUsed: seen}
+		rows = rows.Reported(counter.Report{TenantID: 1, Term: 8, Seen: b})
+	}
+	used("reported", 400)
+	for _, want := range []int64{50, 45} {
+		var g counter.Grant
+		r := counter.GrantRequest{Claim: c, Term: 9, At: limitstest.Noon, Want: 1}
+		if rows, g, err = rows.Granted(counter.Term{Number: 9, Servers: 3}, r, counter.Recorded{}); err != nil || g.Count != want {
+			t.Fatalf("a grant: %+v, %v, want %d", g, err, want)
+		}
+	}
+	used("granted", 495)
+	rows = rows.Reported(counter.Report{TenantID: 1, Term: 9, Returns: []counter.Return{{Minute: rowMinute, Day: rowDay, Count: 30}}})
+	used("returned", 465)
+	start.Term = 10
+	_, b, fresh, err := rows.Initialized(counter.Term{Number: 10, Redis: true}, start, counter.Recorded{})
+	want := counter.Baseline{Minute: rowMinute, MinuteUsed: 465, Day: rowDay, DayUsed: 465}
 	if diff := cmp.Diff(want, b); diff != "" || !fresh || err != nil {
 		t.Errorf("fresh %v, %v, -want +got:\n%s", fresh, err, diff)
 	}

@@ -46,7 +46,7 @@ func NewAddresses(perMinute int64) *Addresses {
 // (the zero Addr) share one counter.
 func (a *Addresses) Take(addr netip.Addr, now time.Time) limiter.Context {
 	minute := floorDiv(now.Unix(), minuteSeconds)
-	c := a.ask(a.store.Get, a.key(addr, minute), minute)
+	c := a.query(a.store.Get, a.key(addr, minute), minute)
 	if isFirst := !c.Reached && c.Remaining == a.limit-1; isFirst {
 		a.count(minute, 1)
 	}
@@ -56,13 +56,13 @@ func (a *Addresses) Take(addr netip.Addr, now time.Time) limiter.Context {
 // Peek returns what Take would without counting: Remaining is what the next request finds.
 func (a *Addresses) Peek(addr netip.Addr, now time.Time) limiter.Context {
 	minute := floorDiv(now.Unix(), minuteSeconds)
-	return a.ask(a.store.Peek, a.key(addr, minute), minute)
+	return a.query(a.store.Peek, a.key(addr, minute), minute)
 }
 
 // key names the address's counter.
 func (a *Addresses) key(addr netip.Addr, minute int64) string {
 	own := addressKey(addr, minute)
-	if a.count(minute, 0) < maxAddresses || a.ask(a.store.Peek, own, minute).Remaining < a.limit {
+	if a.count(minute, 0) < maxAddresses || a.query(a.store.Peek, own, minute).Remaining < a.limit {
 		return own
 	}
 	return others + "@" + strconv.FormatInt(minute, 10)
@@ -79,7 +79,7 @@ func (a *Addresses) count(minute, more int64) int64 {
 	return a.came
 }
 
-func (a *Addresses) ask(
+func (a *Addresses) query(
 	store func(context.Context, string, limiter.Rate) (limiter.Context, error), key string, minute int64,
 ) limiter.Context {
 	// The minute's number in the key ends the window. The store's own period, which begins with the first request and

@@ -90,7 +90,7 @@ func TestFirstUseInATerm(t *testing.T) {
 			}
 			rows := counter.Rows{Tenant: tt.row}
 			if !rows.NeedsRecorded(5) {
-				t.Error("it does not ask for what is recorded")
+				t.Error("it does not need what is recorded")
 			}
 			term := counter.Term{Number: 5, Redis: true, UncleanUntil: tt.closed, Servers: 2}
 			after, got, fresh, err := rows.Initialized(term, counter.InitRequest{Claim: limitstest.Claim(1, q), Term: 5, At: tt.at}, tt.recorded)
@@ -98,7 +98,7 @@ func TestFirstUseInATerm(t *testing.T) {
 				t.Errorf("Initialized: fresh %v, %v, -want +got:\n%s", fresh, err, diff)
 			}
 			if after.NeedsRecorded(5) {
-				t.Error("it asks for what is recorded once more")
+				t.Error("it needs what is recorded once more")
 			}
 			if _, again, fresh, err := after.Initialized(term, counter.InitRequest{Claim: limitstest.Claim(1, q), Term: 5, At: tt.at}, counter.Recorded{}); fresh ||
 				err != nil || again != got {
@@ -249,9 +249,9 @@ func TestTermOver(t *testing.T) {
 	t.Parallel()
 	c := limitstest.Claim(1, plans.Quota{PerMinute: 100, PerDay: 1000})
 	for name, tt := range map[string]struct {
-		row   int64
-		term  counter.Term
-		asked int64
+		row       int64
+		term      counter.Term
+		requested int64
 	}{
 		"another is in force":               {0, counter.Term{Number: 6}, 5},
 		"a later one has used the row":      {6, counter.Term{Number: 5}, 5},
@@ -262,11 +262,11 @@ func TestTermOver(t *testing.T) {
 			rows := counter.Rows{Tenant: tenantRow(tt.row, false, 1, 1)}
 			for _, redis := range []bool{false, true} {
 				tt.term.Redis = redis
-				after, _, err := rows.Granted(tt.term, counter.GrantRequest{Claim: c, Term: tt.asked, At: limitstest.Noon, Want: 1}, counter.Recorded{})
+				after, _, err := rows.Granted(tt.term, counter.GrantRequest{Claim: c, Term: tt.requested, At: limitstest.Noon, Want: 1}, counter.Recorded{})
 				if !errors.Is(err, counter.ErrTermOver) || after != rows {
 					t.Errorf("Granted: %v, %+v", err, after)
 				}
-				after, _, _, err = rows.Initialized(tt.term, counter.InitRequest{Claim: c, Term: tt.asked, At: limitstest.Noon}, counter.Recorded{})
+				after, _, _, err = rows.Initialized(tt.term, counter.InitRequest{Claim: c, Term: tt.requested, At: limitstest.Noon}, counter.Recorded{})
 				if !errors.Is(err, counter.ErrTermOver) || after != rows {
 					t.Errorf("Initialized: %v, %+v", err, after)
 				}

@@ -19,7 +19,7 @@ import (
 )
 
 // load is what a benchmark sends: that many callers at once, of that many tenants, each of which works for so long on a request
-// before it asks, as a server does that reads it.
+// before it takes, like a server that reads it.
 type load struct {
 	callers int
 	tenants int64
@@ -31,12 +31,11 @@ type load struct {
 // time of this process, with the callers' work, and of Redis.
 func benchmarkRedis(b *testing.B, url string, o load) {
 	l, client := newTestCluster().server(b, url, distributed.Options{Timeout: patient.Timeout, Wait: patient.Wait}), look(b, url)
-	calls := l.calls
 	for i := range o.tenants {
 		l.Take(b.Context(), limitstest.Claim(i, o.quota), limitstest.Noon)
 	}
-	calls.asked.Store(0)
-	calls.takes.Store(0)
+	l.calls.requests.Store(0)
+	l.calls.takes.Store(0)
 	redisUsed, used := redisCPU(b, client, url), ownCPU(b)
 	var left, next atomic.Int64
 	left.Store(int64(b.N))
@@ -61,8 +60,8 @@ func benchmarkRedis(b *testing.B, url string, o load) {
 	n := float64(b.N)
 	b.ReportMetric(float64((ownCPU(b)-used).Nanoseconds())/1e3/n, "cpu-µs/op")
 	b.ReportMetric(float64((redisCPU(b, client, url)-redisUsed).Nanoseconds())/1e3/n, "redis-µs/op")
-	b.ReportMetric(float64(calls.asked.Load())/n, "claims/op")
-	b.ReportMetric(float64(calls.takes.Load())/n, "trips/op")
+	b.ReportMetric(float64(l.calls.requests.Load())/n, "claims/op")
+	b.ReportMetric(float64(l.calls.takes.Load())/n, "trips/op")
 }
 
 func ownCPU(b *testing.B) time.Duration {

@@ -13,7 +13,7 @@ const denialAge = time.Second
 // denial is why a claim was last refused. As long as nothing that it depends on changes, it would be refused again. The zero denial is
 // valid for nothing.
 type denial struct {
-	// term is the one in which it was made. session is the subscription that would have told this server of a refund since before
+	// term is the one in which it was made. session is the subscription that would have announced a refund to this server since before
 	// then, 0 for none.
 	term, session int64
 	quota         plans.Quota
@@ -30,7 +30,7 @@ func (f *denial) validFor(term, session int64, c *limits.Claim, minute, day int6
 	if f.term != term || f.term == 0 || f.quota != c.Quota || f.perKey != c.KeyPerMinute || day > f.day {
 		return limits.Used{}, false
 	}
-	if hears := session != 0 && f.session == session; !hears && now.Sub(f.at).Abs() >= denialAge {
+	if subscribed := session != 0 && f.session == session; !subscribed && now.Sub(f.at).Abs() >= denialAge {
 		return limits.Used{}, false
 	}
 	if minute <= f.minute {

@@ -41,54 +41,52 @@ func TestFloodCostsNoRoundTrips(t *testing.T) {
 	t.Parallel()
 	url, w := redistest.Shared(t), newTestCluster()
 	l := w.server(t, url, patient)
-	calls := l.calls
 	other := w.server(t, url, patient)
 	decides(t, l, other)
 	eventually(t, "it hears of refunds", func() bool { return l.Session() != 0 })
 	small, large := plans.Quota{PerMinute: 2, PerDay: 10}, plans.Quota{PerMinute: 3, PerDay: 10}
-	asks := func(what string, asked int64, got, want limits.Decision) {
+	got := func(what string, calledRedis int64, got, want limits.Decision) {
 		t.Helper()
 		limitstest.Check(t, what, got, want)
-		if n := calls.takes.Swap(0); n != asked {
-			t.Errorf("%s: %d calls to Redis, want %d", what, n, asked)
+		if n := l.calls.takes.Swap(0); n != calledRedis {
+			t.Errorf("%s: %d calls to Redis, want %d", what, n, calledRedis)
 		}
 	}
 	first := l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon)
 	l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon)
-	calls.takes.Store(0)
-	asks("the first refusal", 1, l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon), limitstest.Want(false, 1, small, limitstest.Noon, 2, 2))
+	l.calls.takes.Store(0)
+	got("the first refusal", 1, l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon), limitstest.Want(false, 1, small, limitstest.Noon, 2, 2))
 	if got := limitstest.TakeN(t, l, 1, small, limitstest.Noon, 1000); got != 0 {
 		t.Errorf("%d admitted over the limit", got)
 	}
 	late := time.Unix(first.Minute.Reset, 0).Add(-1)
-	asks("a flood", 0, l.Take(t.Context(), limitstest.Claim(1, small), late), limitstest.Want(false, 1, small, late, 2, 2))
-	asks("another plan", 1, l.Take(t.Context(), limitstest.Claim(1, large), limitstest.Noon), limitstest.Want(true, 1, large, limitstest.Noon, 3, 3))
-	asks("the plan before", 0, l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon), limitstest.Want(false, 1, small, limitstest.Noon, 3, 3))
+	got("a flood", 0, l.Take(t.Context(), limitstest.Claim(1, small), late), limitstest.Want(false, 1, small, late, 2, 2))
+	got("another plan", 1, l.Take(t.Context(), limitstest.Claim(1, large), limitstest.Noon), limitstest.Want(true, 1, large, limitstest.Noon, 3, 3))
+	got("the plan before", 0, l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon), limitstest.Want(false, 1, small, limitstest.Noon, 3, 3))
 	l.Refund(t.Context(), limits.Claim{TenantID: 1}, first)
 	l.Refund(t.Context(), limits.Claim{TenantID: 1}, first)
-	asks("after refunds", 1, l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon), limitstest.Want(true, 1, small, limitstest.Noon, 2, 2))
-	asks("refused again", 1, l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon), limitstest.Want(false, 1, small, limitstest.Noon, 2, 2))
+	got("after refunds", 1, l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon), limitstest.Want(true, 1, small, limitstest.Noon, 2, 2))
+	got("refused again", 1, l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon), limitstest.Want(false, 1, small, limitstest.Noon, 2, 2))
 	heard := l.RefundsHeard()
 	other.Refund(t.Context(), limits.Claim{TenantID: 1}, first)
 	eventually(t, "it hears of another server's refund", func() bool { return l.RefundsHeard() > heard })
-	asks("another server's refund", 1, l.Take(t.Context(), limitstest.Claim(1, small), late), limitstest.Want(true, 1, small, late, 2, 2))
-	asks("refused once more", 1, l.Take(t.Context(), limitstest.Claim(1, small), late), limitstest.Want(false, 1, small, late, 2, 2))
+	got("another server's refund", 1, l.Take(t.Context(), limitstest.Claim(1, small), late), limitstest.Want(true, 1, small, late, 2, 2))
+	got("refused once more", 1, l.Take(t.Context(), limitstest.Claim(1, small), late), limitstest.Want(false, 1, small, late, 2, 2))
 
 	// Without a subscription a second is the most.
 	l.Refunds().Subscribed(0)
-	asks("deaf", 0, l.Take(t.Context(), limitstest.Claim(1, small), late.Add(1-distributed.DenialAge)), limitstest.Want(false, 1, small, late, 2, 2))
-	asks("deaf for a second", 1, l.Take(t.Context(), limitstest.Claim(1, small), late.Add(-distributed.DenialAge)), limitstest.Want(false, 1, small, late, 2, 2))
+	got("without a subscription", 0, l.Take(t.Context(), limitstest.Claim(1, small), late.Add(1-distributed.DenialAge)), limitstest.Want(false, 1, small, late, 2, 2))
+	got("without a subscription for a second", 1, l.Take(t.Context(), limitstest.Claim(1, small), late.Add(-distributed.DenialAge)), limitstest.Want(false, 1, small, late, 2, 2))
 }
 
 // A day that is full stays so over the edges of minutes.
 func TestFullDayCostsNoRoundTrips(t *testing.T) {
 	t.Parallel()
 	l := newTestCluster().server(t, redistest.Shared(t), patient)
-	calls := l.calls
 	eventually(t, "it hears of refunds", func() bool { return l.Session() != 0 })
 	q := plans.Quota{PerMinute: 5, PerDay: 2}
 	limitstest.TakeN(t, l, 1, q, limitstest.Noon, 3)
-	calls.takes.Store(0)
+	l.calls.takes.Store(0)
 	for at := limitstest.Noon; limits.DayAt(at) == limits.DayAt(limitstest.Noon); at = at.Add(time.Minute) {
 		minuteUsed := int64(2)
 		if limits.MinuteAt(1, at) != limits.MinuteAt(1, limitstest.Noon) {
@@ -96,7 +94,7 @@ func TestFullDayCostsNoRoundTrips(t *testing.T) {
 		}
 		limitstest.Check(t, at.String(), l.Take(t.Context(), limitstest.Claim(1, q), at), limitstest.Want(false, 1, q, at, minuteUsed, 2))
 	}
-	if n := calls.takes.Load(); n != 0 {
+	if n := l.calls.takes.Load(); n != 0 {
 		t.Errorf("%d calls to Redis for a day that is full", n)
 	}
 	tomorrow := limitstest.Noon.Add(12 * time.Hour)

@@ -140,19 +140,18 @@ func TestDegradedRequestsCallNothing(t *testing.T) {
 	t.Parallel()
 	server, w := redistest.New(t), newTestCluster()
 	l := w.server(t, server.URL, quick)
-	calls := l.calls
 	decides(t, l)
 	q := plans.Quota{PerMinute: 10_000, PerDay: 100_000}
 	limitstest.TakeN(t, l, 1, q, limitstest.Noon, 50)
 	server.Stop()
 	limitstest.TakeN(t, l, 1, q, limitstest.Noon, 1)
-	trips := calls.takes.Load() + calls.others.Load()
+	trips := l.calls.takes.Load() + l.calls.others.Load()
 	d := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
 	if got := limitstest.TakeN(t, l, 1, q, limitstest.Noon, 2000); got != 2000 {
 		t.Errorf("%d of 2000 admitted without Redis", got)
 	}
 	l.Refund(t.Context(), limitstest.Claim(1, q), d)
-	if got := calls.takes.Load() + calls.others.Load() - trips; got != 0 {
+	if got := l.calls.takes.Load() + l.calls.others.Load() - trips; got != 0 {
 		t.Errorf("2002 calls without Redis made %d calls to it", got)
 	}
 	if n := w.grants.Load(); n > 5 {
@@ -235,17 +234,16 @@ func TestLateAnswerAdmitsNothing(t *testing.T) {
 	w := newTestCluster()
 	url := redistest.Shared(t)
 	l := w.server(t, url, patient)
-	calls := l.calls
 	decides(t, l)
 	q := plans.Quota{PerMinute: 1, PerDay: 10}
 	limitstest.TakeN(t, l, 2, q, limitstest.Noon, 1) // another tenant's, so that the script is there
 	late := func() error {
-		calls.takeFails.Store(nil)
+		l.calls.takeFails.Store(nil)
 		l.member.SetRedis("")
 		eventually(t, "the term is over", func() bool { term, ok := l.member.Term(); return ok && term.Redis == "" })
 		return nil
 	}
-	calls.takeFails.Store(&late)
+	l.calls.takeFails.Store(&late)
 	d := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
 	if !d.Admitted || d.Term < 2 {
 		t.Errorf("%+v: want admitted in the second term", d)
@@ -294,22 +292,21 @@ func TestRefundOfAnotherTermIsNone(t *testing.T) {
 func TestCallsGoTogether(t *testing.T) {
 	t.Parallel()
 	l := newTestCluster().server(t, redistest.Shared(t), patient)
-	calls := l.calls
 	decides(t, l)
 	limitstest.TakeN(t, l, 1, unlimited, limitstest.Noon, 1)
 	limitstest.TakeN(t, l, 2, unlimited, limitstest.Noon, 1)
-	calls.takes.Store(0)
+	l.calls.takes.Store(0)
 	// The first call waits until all others are there.
 	var waiting atomic.Int64
 	hold := func() error {
-		calls.takeFails.Store(nil)
+		l.calls.takeFails.Store(nil)
 		eventually(t, "all others wait", func() bool {
 			return waiting.Load() == 64 && l.Gathered() == 63
 		})
 		return nil
 	}
-	calls.takeFails.Store(&hold)
-	calls.asked.Store(0)
+	l.calls.takeFails.Store(&hold)
+	l.calls.requests.Store(0)
 	var callers sync.WaitGroup
 	seen := make(chan int64, 64)
 	for i := range 64 {
@@ -318,7 +315,7 @@ func TestCallsGoTogether(t *testing.T) {
 			seen <- l.Take(context.Background(), limitstest.Claim(1+int64(i%2), unlimited), limitstest.Noon).Minute.Remaining
 		})
 		if i == 0 {
-			eventually(t, "the first is on its way", func() bool { return calls.takes.Load() == 1 })
+			eventually(t, "the first is on its way", func() bool { return l.calls.takes.Load() == 1 })
 		}
 	}
 	callers.Wait()
@@ -327,11 +324,11 @@ func TestCallsGoTogether(t *testing.T) {
 	for n := range seen {
 		distinct[n]++
 	}
-	if got := calls.takes.Load(); got != 2 {
+	if got := l.calls.takes.Load(); got != 2 {
 		t.Errorf("64 calls took %d round trips, want 2", got)
 	}
-	if got := calls.asked.Load(); got != 3 {
-		t.Errorf("64 calls of two tenants ran %d scripts, want 3", got)
+	if got := l.calls.requests.Load(); got != 3 {
+		t.Errorf("64 calls of two tenants made %d requests, want 3", got)
 	}
 	if len(distinct) < 32 {
 		t.Errorf("%d different numbers remain after 64 requests of two tenants", len(distinct))

@@ -143,14 +143,14 @@ func (w *testCluster) server(t testing.TB, url string, o distributed.Options) *t
 // spy counts the calls to Redis, and has them fail when a test wants it.
 type spy struct {
 	distributed.Backend
-	takes, asked, others atomic.Int64
+	takes, requests, others atomic.Int64
 	// takeFails is called after every take.
 	takeFails atomic.Pointer[func() error]
 }
 
 func (s *spy) Take(term int64, requests []distributed.Request) error {
 	s.takes.Add(1)
-	s.asked.Add(int64(len(requests)))
+	s.requests.Add(int64(len(requests)))
 	err := s.Backend.Take(term, requests)
 	if fails := s.takeFails.Load(); err == nil && fails != nil {
 		err = (*fails)()

@@ -43,7 +43,7 @@ type redisHealth struct {
 	pinned atomic.Pointer[string]
 
 	mu sync.Mutex
-	// sees is what the cluster was told, candidate what answered last, answers how often in a row, needed how often it must.
+	// sees is what the cluster knows, candidate what answered last, answers how often in a row, needed how often it must.
 	sees, candidate string
 	answers, needed int
 	regained        time.Time

@@ -32,7 +32,7 @@ func (m *redisMode) take(ctx context.Context, t cluster.Term, c limits.Claim, no
 	}
 	r := Request{Claim: c, Minute: minute, Day: day, Count: count}
 	for waited := time.Duration(0); ; waited += initPause {
-		term, position := m.ask(&r, now)
+		term, position := m.send(&r, now)
 		if term != 0 && r.Status == Counted {
 			return r.decision(term, position, count), nil
 		}
@@ -55,9 +55,9 @@ func (m *redisMode) take(ctx context.Context, t cluster.Term, c limits.Claim, no
 	}
 }
 
-// ask lets a request go with the next batch, and alone if nothing is to be counted. It returns the term in which the reply counts, 0 for
+// send lets a request go with the next batch, and alone if nothing is to be counted. It returns the term in which the reply counts, 0 for
 // none, and how many requests of the same claim come before it.
-func (m *redisMode) ask(r *Request, now time.Time) (term, position int64) {
+func (m *redisMode) send(r *Request, now time.Time) (term, position int64) {
 	if r.Count > 0 {
 		return m.batches.do(r, now)
 	}
@@ -67,7 +67,7 @@ func (m *redisMode) ask(r *Request, now time.Time) (term, position int64) {
 	return term, 0
 }
 
-// run asks Redis in the term in force, if Redis decides in it. It returns the term in which all the replies count, 0 for none.
+// run calls Redis in the term in force, if Redis decides in it. It returns the term in which all the replies count, 0 for none.
 func (m *redisMode) run(requests []Request, now time.Time) (term int64) {
 	t, ok := m.options.Cluster.Term()
 	if !ok || t.Redis == "" || m.health.lostIn(t.Number) {

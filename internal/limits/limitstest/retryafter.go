@@ -69,7 +69,7 @@ func wander(t *testing.T, l limits.Limiter, random *rand.Rand, now time.Time) ti
 }
 
 // retryAfterIsTheFirstInstantThatPasses: from any state, a refused request is refused one tick before the end of its wait, be that a
-// nanosecond or a second, and admitted at its end. A request that is not sent again is told the same by Peek.
+// nanosecond or a second, and admitted at its end. Peek says the same.
 func retryAfterIsTheFirstInstantThatPasses(t *testing.T, l limits.Limiter) {
 	seed := Seeded(t)
 	random := rand.New(rand.NewPCG(seed, 1))
@@ -101,7 +101,7 @@ func retryAfterIsTheFirstInstantThatPasses(t *testing.T, l limits.Limiter) {
 	}
 }
 
-// waits tries the wait that a refused request was told, and returns the instant of its end.
+// waits tries the wait of a refused request, and returns the instant of its end.
 func waits(t *testing.T, l limits.Limiter, c limits.Claim, refused limits.Decision, now time.Time) time.Time {
 	t.Helper()
 	reset := refused.Binding().Reset
@@ -119,7 +119,7 @@ func waits(t *testing.T, l limits.Limiter, c limits.Claim, refused limits.Decisi
 		}
 	}
 	whole := time.Duration(limits.RetryAfter(reset, now)) * time.Second
-	if told := now.Add(whole); told.Before(end) || whole > time.Second && !told.Add(-time.Second).Before(end) {
+	if returned := now.Add(whole); returned.Before(end) || whole > time.Second && !returned.Add(-time.Second).Before(end) {
 		t.Errorf("at %v, Retry-After %v is not the first whole second from %v on", now, whole, end)
 	}
 	if d := l.Peek(t.Context(), c, end); !d.Admitted {

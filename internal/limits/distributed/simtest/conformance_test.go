@@ -25,20 +25,20 @@ type simModel struct{ r *simRedis }
 
 var _ distributed.Backend = simModel{}
 
-func (m simModel) Take(term int64, asks []distributed.Request) error {
-	for i := range asks {
-		m.r.take(term, &asks[i])
+func (m simModel) Take(term int64, requests []distributed.Request) error {
+	for i := range requests {
+		m.r.take(term, &requests[i])
 	}
 	return nil
 }
 
 func (m simModel) InitTenant(_ context.Context, term, tenantID int64, b counter.Baseline, changing bool) error {
-	m.r.begin(term, tenantID, b, changing)
+	m.r.initTenant(term, tenantID, b, changing)
 	return nil
 }
 
 func (m simModel) InitKey(_ context.Context, term, tenantID int64, keyID string, minute, used int64) error {
-	m.r.beginKey(term, tenantID, keyID, minute, used)
+	m.r.initKey(term, tenantID, keyID, minute, used)
 	return nil
 }
 
@@ -79,15 +79,15 @@ func modelClaim(random *rand.Rand, tenantID int64) limits.Claim {
 
 // someAsks returns those of one call, by the same tenants again and again and in any order.
 func someAsks(random *rand.Rand, tenantIDs []int64, minute, day int64) []distributed.Request {
-	asks := make([]distributed.Request, 1+random.IntN(5))
-	for i := range asks {
+	requests := make([]distributed.Request, 1+random.IntN(5))
+	for i := range requests {
 		tenantID := tenantIDs[random.IntN(len(tenantIDs))]
-		again := slices.ContainsFunc(asks[:i], func(k distributed.Request) bool { return k.Claim.TenantID == tenantID })
-		asks[i] = distributed.Request{
+		again := slices.ContainsFunc(requests[:i], func(k distributed.Request) bool { return k.Claim.TenantID == tenantID })
+		requests[i] = distributed.Request{
 			Claim: modelClaim(random, tenantID), Minute: minute + random.Int64N(2), Day: day, Count: random.Int64N(4), SameTenant: again,
 		}
 	}
-	return asks
+	return requests
 }
 
 // someCommand returns a random one, of a few terms, keys and windows, so that all of them meet.
@@ -99,9 +99,9 @@ func someCommand(random *rand.Rand, tenantIDs []int64, day int64) command {
 	c := modelClaim(random, tenantID)
 	switch n := random.IntN(20); {
 	case n < 10:
-		asks := someAsks(random, tenantIDs, minute, day)
+		requests := someAsks(random, tenantIDs, minute, day)
 		return func(_ context.Context, to distributed.Backend) (any, error) {
-			own := slices.Clone(asks)
+			own := slices.Clone(requests)
 			err := to.Take(term, own)
 			answers := make([]distributed.Reply, len(own))
 			for i := range own {

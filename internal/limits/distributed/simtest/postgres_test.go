@@ -8,6 +8,7 @@ import (
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
+	"petstore.example/internal/limits/limitstest"
 )
 
 var (
@@ -17,9 +18,8 @@ var (
 
 // simPostgres is what the servers of a simulation share in Postgres, by the same pure functions as the real one.
 type simPostgres struct {
+	limitstest.CounterStore
 	state    cluster.State
-	rows     map[int64]counter.Row
-	keys     map[simKey]counter.Row
 	recorded map[simDay]int64
 	away     bool
 }
@@ -31,8 +31,21 @@ type simKey struct {
 
 type simDay struct{ tenant, day int64 }
 
-func newSimPostgres() *simPostgres {
-	return &simPostgres{rows: map[int64]counter.Row{}, keys: map[simKey]counter.Row{}, recorded: map[simDay]int64{}}
+// newSimPostgres returns one without servers. highest is the highest limit a minute of each day.
+func newSimPostgres(highest map[simDay]int64) *simPostgres {
+	p := &simPostgres{recorded: map[simDay]int64{}}
+	p.Term = func() (counter.Term, error) {
+		if !p.state.Active {
+			return counter.Term{}, nil
+		}
+		t := p.state.Term
+		return counter.Term{Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers}, nil
+	}
+	p.Recorded = func(tenantID int64, at time.Time) counter.Recorded {
+		d := simDay{tenantID, limits.DayAt(at)}
+		return counter.Recorded{Used: p.recorded[d], PerMinute: highest[d]}
+	}
+	return p
 }
 
 // simStore is one server's way to Postgres: its cluster.Store and its CounterStore.
@@ -100,82 +113,41 @@ func (p *simStore) Leave(_ context.Context, serverID string) error {
 	})
 }
 
-// term is the one in force.
-func (p *simStore) term() counter.Term {
-	state := p.s.postgres.state
-	if !state.Active {
-		return counter.Term{}
-	}
-	t := state.Term
-	return counter.Term{Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers}
-}
-
-func (p *simStore) load(tenantID int64, keyID string) counter.Rows {
-	return counter.Rows{Tenant: p.s.postgres.rows[tenantID], Key: p.s.postgres.keys[simKey{tenantID, keyID}]}
-}
-
-func (p *simStore) save(tenantID int64, keyID string, g counter.Rows) {
-	p.s.postgres.rows[tenantID] = g.Tenant
-	if keyID != "" {
-		p.s.postgres.keys[simKey{tenantID, keyID}] = g.Key
-	}
-}
-
-// limitedKey is the key whose row belongs to the claim, "" for none.
-func limitedKey(c *limits.Claim) string {
-	if c.KeyPerMinute > 0 {
-		return c.KeyID
-	}
-	return ""
-}
-
-func (p *simStore) Report(_ context.Context, reports []counter.Report) error {
+func (p *simStore) Report(ctx context.Context, reports []counter.Report) error {
 	return p.call(func() error {
 		if p.s.planted == plantedNoReport {
 			return nil
 		}
-		for _, r := range reports {
-			p.save(r.TenantID, r.KeyID, p.load(r.TenantID, r.KeyID).Reported(r))
-		}
-		return nil
+		return p.s.postgres.Report(ctx, reports)
 	})
 }
 
-func (p *simStore) day(tenantID int64, at time.Time) counter.Recorded {
-	d := simDay{tenantID, limits.DayAt(at)}
-	return counter.Recorded{Used: p.s.postgres.recorded[d], PerMinute: p.s.highest[d]}
-}
-
-func (p *simStore) Initialize(_ context.Context, o counter.InitRequest) (base counter.Baseline, fresh bool, err error) {
+func (p *simStore) Initialize(ctx context.Context, r counter.InitRequest) (base counter.Baseline, fresh bool, err error) {
 	err = p.call(func() error {
-		key := limitedKey(&o.Claim)
-		g, b, first, err := p.load(o.TenantID, key).Initialized(p.term(), o, p.day(o.TenantID, o.At))
-		if err != nil {
-			return err
+		b, first, err := p.s.postgres.Initialize(ctx, r)
+		if err == nil {
+			base, fresh = b, first || p.s.planted == plantedFlushUnnoticed
 		}
-		p.save(o.TenantID, key, g)
-		base, fresh = b, first || p.s.planted == plantedFlushUnnoticed
-		return nil
+		return err
 	})
 	return base, fresh, err
 }
 
-func (p *simStore) Grant(_ context.Context, c counter.GrantRequest) (grant counter.Grant, err error) {
+func (p *simStore) Grant(ctx context.Context, r counter.GrantRequest) (grant counter.Grant, err error) {
 	err = p.call(func() error {
-		key := limitedKey(&c.Claim)
-		before := p.load(c.TenantID, key)
-		g, granted, err := before.Granted(p.term(), c, p.day(c.TenantID, c.At))
+		g, err := p.s.postgres.Grant(ctx, r)
 		if err != nil {
 			return err
 		}
-		if p.s.planted == plantedGrantNotReduced {
-			g.Tenant.MinuteUsed -= granted.Count
-			g.Tenant.DayUsed -= granted.Count
-			g.Key.MinuteUsed -= granted.Count
+		grant = g
+		if p.s.planted != plantedGrantNotReduced {
+			return nil
 		}
-		p.save(c.TenantID, key, g)
-		grant = granted
-		return nil
+		report := counter.Report{TenantID: r.TenantID, Term: r.Term, Returns: []counter.Return{{Minute: g.Minute, Day: g.Day, Count: g.Count}}}
+		if r.KeyPerMinute > 0 {
+			report.KeyID = r.KeyID
+		}
+		return p.s.postgres.Report(ctx, []counter.Report{report})
 	})
 	return grant, err
 }

@@ -27,7 +27,7 @@ type simCounts struct {
 	term, version      int64
 	minute, minuteUsed int64
 	day, dayUsed       int64
-	opened             int64
+	initialized        int64
 }
 
 type simKeyState struct{ term, minute, used int64 }
@@ -94,7 +94,7 @@ func (r *simRedis) take(term int64, a *distributed.Request) {
 	if a.Claim.KeyPerMinute > 0 {
 		if own, ok := r.data.keys[key]; ok && own.term == term && own.minute == h.minute {
 			u.Key = own.used
-		} else if h.opened == h.minute {
+		} else if h.initialized == h.minute {
 			a.Status = distributed.KeyUninitialized
 			return
 		}
@@ -120,13 +120,13 @@ func (r *simRedis) version(h simState) int64 {
 	return h.version
 }
 
-// begin is begin.lua.
-func (r *simRedis) begin(term, tenantID int64, b counter.Baseline, changing bool) {
+// initTenant is inittenant.lua.
+func (r *simRedis) initTenant(term, tenantID int64, b counter.Baseline, changing bool) {
 	if h, ok := r.data.tenants[tenantID]; ok && h.term >= term {
 		return
 	}
 	h := simState{simCounts: simCounts{
-		term: term, version: 1, minute: b.Minute, minuteUsed: b.MinuteUsed, day: b.Day, dayUsed: b.DayUsed, opened: b.Minute,
+		term: term, version: 1, minute: b.Minute, minuteUsed: b.MinuteUsed, day: b.Day, dayUsed: b.DayUsed, initialized: b.Minute,
 	}}
 	if changing {
 		h.intents = []simIntent{{0, r.clock().Unix() + int64(freshness.WriteIntentTTL/time.Second)}}
@@ -134,8 +134,8 @@ func (r *simRedis) begin(term, tenantID int64, b counter.Baseline, changing bool
 	r.data.tenants[tenantID] = h
 }
 
-// beginKey is beginkey.lua.
-func (r *simRedis) beginKey(term, tenantID int64, keyID string, minute, used int64) {
+// initKey is initkey.lua.
+func (r *simRedis) initKey(term, tenantID int64, keyID string, minute, used int64) {
 	key := simKey{tenantID, keyID}
 	if own, ok := r.data.keys[key]; ok && (own.term > term || own.term == term && own.minute >= minute) {
 		return
@@ -194,8 +194,8 @@ func (r *simRedis) endWrite(term, tenantID, version int64) {
 	}
 }
 
-// simCounters is one server's way to Redis.
-type simCounters struct {
+// simBackend is one server's way to Redis.
+type simBackend struct {
 	s        *simulation
 	n        *simNode
 	expected string
@@ -203,10 +203,10 @@ type simCounters struct {
 	connected int
 }
 
-var _ distributed.Backend = (*simCounters)(nil)
+var _ distributed.Backend = (*simBackend)(nil)
 
 // call carries a call out, unless Redis or the way to it is away. The reply may be lost, or reach a server that was frozen.
-func (c *simCounters) call(do func(*simRedis)) error {
+func (c *simBackend) call(do func(*simRedis)) error {
 	r := c.s.redis
 	if r.away || c.n.dead || c.n.cutRedis || c.s.strikes(c.n, simCallLost) {
 		c.s.elapse(c.n, simTimeout)
@@ -235,51 +235,51 @@ func (c *simCounters) call(do func(*simRedis)) error {
 	return nil
 }
 
-func (c *simCounters) Take(term int64, asks []distributed.Request) error {
+func (c *simBackend) Take(term int64, requests []distributed.Request) error {
 	if c.s.planted == plantedCountAfterDeciding {
-		return c.takeInTwo(term, asks)
+		return c.takeInTwo(term, requests)
 	}
 	return c.call(func(r *simRedis) {
-		for i := range asks {
-			r.take(term, &asks[i])
+		for i := range requests {
+			r.take(term, &requests[i])
 		}
 	})
 }
 
 // takeInTwo decides first and counts in a call of its own.
-func (c *simCounters) takeInTwo(term int64, asks []distributed.Request) error {
+func (c *simBackend) takeInTwo(term int64, requests []distributed.Request) error {
 	err := c.call(func(r *simRedis) {
-		for i := range asks {
-			look := asks[i]
+		for i := range requests {
+			look := requests[i]
 			look.Count = 0
 			r.take(term, &look)
-			asks[i].Reply = look.Reply
+			requests[i].Reply = look.Reply
 		}
 	})
 	if err != nil {
 		return err
 	}
 	return c.call(func(r *simRedis) {
-		for i := range asks {
-			a := asks[i]
+		for i := range requests {
+			a := requests[i]
 			a.Claim.Quota = plans.Quota{PerMinute: limits.Saturated, PerDay: limits.Saturated}
 			a.Claim.KeyPerMinute *= limits.Saturated
-			if d := limits.Decide(&asks[i].Claim, a.InMinute, a.InDay, a.Used, 1); a.Status == distributed.Counted && d.Admitted {
+			if d := limits.Decide(&requests[i].Claim, a.InMinute, a.InDay, a.Used, 1); a.Status == distributed.Counted && d.Admitted {
 				r.take(term, &a)
 			}
 		}
 	})
 }
 
-func (c *simCounters) InitTenant(_ context.Context, term, tenantID int64, b counter.Baseline, changing bool) error {
-	return c.call(func(r *simRedis) { r.begin(term, tenantID, b, changing) })
+func (c *simBackend) InitTenant(_ context.Context, term, tenantID int64, b counter.Baseline, changing bool) error {
+	return c.call(func(r *simRedis) { r.initTenant(term, tenantID, b, changing) })
 }
 
-func (c *simCounters) InitKey(_ context.Context, term, tenantID int64, keyID string, minute, used int64) error {
-	return c.call(func(r *simRedis) { r.beginKey(term, tenantID, keyID, minute, used) })
+func (c *simBackend) InitKey(_ context.Context, term, tenantID int64, keyID string, minute, used int64) error {
+	return c.call(func(r *simRedis) { r.initKey(term, tenantID, keyID, minute, used) })
 }
 
-func (c *simCounters) Refund(_ context.Context, term int64, claim *limits.Claim, minute, day int64) error {
+func (c *simBackend) Refund(_ context.Context, term int64, claim *limits.Claim, minute, day int64) error {
 	return c.call(func(r *simRedis) {
 		r.refund(term, claim, minute, day)
 		if c.s.planted == plantedRefundTwice {
@@ -289,23 +289,23 @@ func (c *simCounters) Refund(_ context.Context, term int64, claim *limits.Claim,
 	})
 }
 
-func (c *simCounters) BeginWrite(_ context.Context, term, tenantID int64) (version int64, ok bool, err error) {
+func (c *simBackend) BeginWrite(_ context.Context, term, tenantID int64) (version int64, ok bool, err error) {
 	err = c.call(func(r *simRedis) { version, ok = r.beginWrite(term, tenantID) })
 	return version, ok, err
 }
 
-func (c *simCounters) EndWrite(_ context.Context, term, tenantID, version int64) error {
+func (c *simBackend) EndWrite(_ context.Context, term, tenantID, version int64) error {
 	return c.call(func(r *simRedis) { r.endWrite(term, tenantID, version) })
 }
 
-func (c *simCounters) Ping(context.Context) (fingerprint string, err error) {
+func (c *simBackend) Ping(context.Context) (fingerprint string, err error) {
 	if c.s.redis.away || c.n.cutRedis {
 		return "", errSimRedis
 	}
 	return c.s.redis.fingerprint(), nil
 }
 
-func (c *simCounters) Pin(fingerprint string) {
+func (c *simBackend) Pin(fingerprint string) {
 	c.expected = fingerprint
 	c.connected = 0
 }
@@ -314,4 +314,4 @@ func (c *simCounters) Pin(fingerprint string) {
 const simTimeout = 100 * time.Millisecond
 
 // Listen does nothing: the simulation tells of refunds by itself.
-func (c *simCounters) Listen(context.Context, distributed.RefundListener) {}
+func (c *simBackend) Listen(context.Context, distributed.RefundListener) {}

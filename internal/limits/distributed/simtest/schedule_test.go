@@ -52,9 +52,9 @@ func simStart(random *rand.Rand) time.Time {
 func newSimulation(seed, schedule uint64, p planted, trace func(string)) *simulation {
 	random := rand.New(rand.NewPCG(seed, schedule))
 	s := &simulation{
-		random: random, now: simStart(random), postgres: newSimPostgres(), oracle: newSimOracle(),
-		highest: map[simDay]int64{}, planted: p, trace: trace,
+		random: random, now: simStart(random), oracle: newSimOracle(), highest: map[simDay]int64{}, planted: p, trace: trace,
 	}
+	s.postgres = newSimPostgres(s.highest)
 	s.redis = newSimRedis(func() time.Time { return s.now })
 	for id := range 1 + random.Int64N(3) {
 		t := &simTenant{id: 1 + id, quota: simQuota(random)}

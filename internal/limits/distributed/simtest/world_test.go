@@ -207,7 +207,7 @@ func (s *simulation) join() *simNode {
 	}
 	store, clock := &simStore{s: s, n: n}, func() time.Time { return s.now }
 	n.member = cluster.NewMember(store, cluster.Options{ServerID: n.id, Clock: clock})
-	n.limiter = distributed.New(&simCounters{s: s, n: n}, distributed.Options{
+	n.limiter = distributed.New(&simBackend{s: s, n: n}, distributed.Options{
 		Cluster: &simCluster{Member: n.member, s: s, n: n}, Counters: store, Log: zerolog.Nop(), PingEvery: simProbeEvery,
 		Clock: clock, Sleep: func(d time.Duration) { s.elapse(n, d) },
 	})
@@ -360,12 +360,12 @@ func (s *simulation) settled() bool {
 	return len(s.nodes) > 0
 }
 
-// flushUnnoticed reports whether a tenant was opened in this term and is not in Redis, by a flush or because who opened it went no
-// further: that is found out by the next request that asks Redis.
+// flushUnnoticed reports whether a tenant was initialized in this term and is not in Redis, by a flush or because who initialized it went no
+// further: that is found out by the next request that requests Redis.
 func (s *simulation) flushUnnoticed() bool {
 	number := s.postgres.state.Term.Number
 	for _, t := range s.tenants {
-		if s.postgres.rows[t.id].Term == number && s.redis.data.tenants[t.id].term != number {
+		if s.postgres.Row(t.id, "").Term == number && s.redis.data.tenants[t.id].term != number {
 			return true
 		}
 	}

@@ -1,9 +1,9 @@
--- Notes that a tenant's catalogue is about to change, under a new version.
+-- Leaves a write intent: the tenant's catalogue is about to change, under a new version.
 --
 -- KEYS[1]  the tenant's state, as take.lua has it
 -- ARGV[1]  the term, a double
--- ARGV[2]  after how many seconds the change is over even if nobody says so
--- Returns the version, or 0 when the tenant was not opened in that term.
+-- ARGV[2]  after how many seconds the intent is over by itself
+-- Returns the version, or 0 if the tenant was not initialized in that term.
 local state = redis.call('GET', KEYS[1])
 if not state or struct.unpack('<d', state) ~= struct.unpack('<d', ARGV[1]) then return 0 end
 local version, now = struct.unpack('<d', state, 9) + 1, tonumber(redis.call('TIME')[1])

@@ -1,7 +1,7 @@
--- Notes that a change of a tenant's catalogue is over.
+-- Removes a write intent.
 --
 -- KEYS[1]  the tenant's state, as take.lua has it
--- ARGV[1]  two doubles: the term, and the version that mark.lua returned
+-- ARGV[1]  two doubles: the term, and the version that beginwrite.lua returned
 local state = redis.call('GET', KEYS[1])
 local t, version = struct.unpack('<dd', ARGV[1])
 if not state or struct.unpack('<d', state) ~= t then return 0 end

@@ -1,10 +1,10 @@
 -- Begins a tenant's count in a term, unless it has begun in this or a later one.
 --
 -- KEYS[1]  the tenant's state, as take.lua has it
--- ARGV[1]  six doubles: term, minute, used in it, day, used in it, and 1 when the catalogue may be changing, else 0
--- ARGV[2]  for how many seconds it may be
+-- ARGV[1]  six doubles: term, minute, used in it, day, used in it, and 1 if servers may be writing to the catalogue, else 0
+-- ARGV[2]  for how many seconds they may
 --
--- The state lives for forty days after the last new day, so its end frees memory and decides nothing.
+-- The state lives for forty days after the last new day. Its expiry frees memory and decides nothing.
 local t, minute, minuteUsed, day, dayUsed, changing = struct.unpack('<dddddd', ARGV[1])
 local state = redis.call('GET', KEYS[1])
 if state and struct.unpack('<d', state) >= t then return 0 end

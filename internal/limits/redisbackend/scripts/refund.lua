@@ -2,9 +2,9 @@
 --
 -- KEYS[1], KEYS[2]  as for take.lua
 -- ARGV[1]  three doubles: the term, the minute and the day in which it was counted
--- ARGV[2]  the tenant's id, told to all servers: what they remember to be refused may pass now
+-- ARGV[2]  the tenant's ID, published to all servers: they forget its denials
 --
--- Nothing falls below zero, and what has expired stays away, for its window is over.
+-- No count falls below zero. What has expired is not created again: its window is over.
 local state = redis.call('GET', KEYS[1])
 if not state then return 0 end
 local term, version, minute, minuteUsed, day, dayUsed = struct.unpack('<dddddd', state)

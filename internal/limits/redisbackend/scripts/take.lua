@@ -1,23 +1,23 @@
--- Counts requests of claims in all of their windows, of each claim as many as fit into every one of its windows.
+-- Counts requests of claims: of each claim as many as fit into every one of its windows.
 --
--- KEYS     for each claim the tenant's state, and after it the key's own minute when the key has a limit
+-- KEYS     for each claim the tenant's state, followed by the key's own minute if the key has a limit
 -- ARGV[1]  a double, the term; then for each claim seven: minute, day, the limits of the minute, the day and the key (0 for none), how
---          many requests, of which 0 only looks, and 1 when a claim before it is of the same tenant, else 0
--- Returns what was in KEYS before each claim, joined: of a tenant's state its first seven doubles, with 0 for the version while the
--- catalogue changes, and zeros for what is missing. Who asks reads the same from it as this script.
+--          many requests (0 only looks), and 1 if an earlier claim is of the same tenant, else 0
+-- Returns what was in KEYS before each claim, joined: the first seven doubles of a tenant's state, with version 0 while its catalogue is
+-- written to, and zeros for what is missing. The caller decides from it as this script does.
 --
--- The state is seven doubles, term, version, minute, used in it, day, used in it, the minute in which the tenant was opened; then
--- two for each change of its catalogue that is under way, its version, and the Unix second after which it is over. A key's own
--- minute is three doubles: term, minute, used in it.
+-- The state is seven doubles: term, version, minute, used in it, day, used in it, the minute in which the tenant was initialized; then
+-- two for each write intent: its version, and the Unix second after which it is over. A key's own minute is three doubles: term, minute,
+-- used in it.
 --
--- Nothing is counted for a tenant that was not opened in the term, nor for a key that was not in the minute in which the tenant was.
--- A window never moves back: a request of a server whose clock is late counts in the later one. Packed numbers take two thirds
--- of the time of a hash, and are exact up to 2^53. One claim takes Redis 16 µs, most of them the call's; each of 64 takes 2.4. Without
--- MGET it is 2.8, and 3.4 when the script packs what it tells. SETRANGE is a third: it keeps the time to live, as MSET would not.
+-- Nothing is counted for a tenant that was not initialized in the term, nor for a key that was not in the minute in which the tenant was.
+-- A window never moves back: a request of a server whose clock is late counts in the later one. Packed numbers take two thirds of the
+-- time of a hash, and are exact up to 2^53. One claim takes Redis 16 µs, most of it for the call; each of 64 takes 2.4. Without MGET it
+-- is 2.8, and 3.4 if the script packs its result. SETRANGE is a third of it: it keeps the time to live, which MSET does not.
 local states = #KEYS > 1 and #KEYS < 4000 and redis.pcall('MGET', unpack(KEYS))
 local pack, unpack, call, min, sub = struct.pack, struct.unpack, redis.call, math.min, string.sub
 local keys, claims, key, now = KEYS, ARGV[1], 1, nil
-if not states or states.err then -- One key; more than Lua's stack takes; a user with the right to GET and not to MGET.
+if not states or states.err then -- One key, more than Lua's stack takes, or a user without the right to MGET.
   states = {}
   for i = 1, #keys do states[i] = call('GET', keys[i]) end
 end
@@ -32,8 +32,8 @@ while at < #claims do
     if own then states[key + 1] = call('GET', own) end
   end
   local state, ownState = states[key], own and states[key + 1]
-  local term, version, minute, minuteUsed, day, dayUsed, opened
-  if state then term, version, minute, minuteUsed, day, dayUsed, opened = unpack('<ddddddd', state) end
+  local term, version, minute, minuteUsed, day, dayUsed, initialized
+  if state then term, version, minute, minuteUsed, day, dayUsed, initialized = unpack('<ddddddd', state) end
   if term == t then
     if minute < m then minute, minuteUsed = m, 0 end
     local newDay = day < d
@@ -44,7 +44,7 @@ while at < #claims do
       if ownState then ownTerm, ownMinute, ownUsed = unpack('<ddd', ownState) end
       if ownTerm ~= term or ownMinute ~= minute then
         ownUsed = 0
-        if opened == minute then room = 0 end
+        if initialized == minute then room = 0 end
       end
       room = min(room, perKey - ownUsed)
     end

@@ -77,7 +77,7 @@ func checkWorkingServer(d *deployment, s *server) {
 		"last used":     `select count(*) from api_keys where last_used_at is not null`,
 		"refusals":      `select count(*) from refusals`,
 		"automatic ban": `select count(*) from bans`,
-		"a term":        `select count(*) from fleet where active`,
+		"a term":        `select count(*) from cluster_term where active`,
 		"renewals":      `select count(*) from servers where seen_at > now() - interval '2 s'`,
 	} {
 		eventually(t, 10*time.Second, what+" in the database", func() bool { return d.number(query) > 0 })

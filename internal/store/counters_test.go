@@ -126,7 +126,7 @@ func TestCountersAfterASilentEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.exec(t, `insert into servers values ('killed', clock_timestamp() - interval '10 seconds', 'r', 1)`)
-	g.exec(t, `update fleet set active = false, number = number + 1, closed = clock_timestamp() + interval '3 seconds'`)
+	g.exec(t, `update cluster_term set active = false, number = number + 1, unclean_until = clock_timestamp() + interval '3 seconds'`)
 	term = g.begin(t, "")
 	p, err := g.api.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: now, Want: 1})
 	if err != nil || p.Count != 0 || p.MinuteUsed != limits.Saturated || p.DayUsed != 600 {

@@ -33,31 +33,31 @@ func (d Refusals) WriteRefusals(ctx context.Context, refusals []usage.RefusalRec
 func insertRefusals(ctx context.Context, tx pgconn.Tx, refusals []usage.RefusalRecord) error {
 	n := len(refusals)
 	tenants, numbers, micros, limits := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
-	resets, skipped, shares := make([]int64, n), make([]int64, n), make([]bool, n)
+	resets, suppressed, partial := make([]int64, n), make([]int64, n), make([]bool, n)
 	servers, keyIDs, requests, codes := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	plans, windows, methods, routes := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	for i, r := range refusals {
 		tenants[i], numbers[i], micros[i], limits[i] = r.TenantID, r.Number, r.At.UnixMicro(), r.Limit
-		resets[i], skipped[i], shares[i] = r.Reset, r.Suppressed, r.Partial
+		resets[i], suppressed[i], partial[i] = r.Reset, r.Suppressed, r.Partial
 		servers[i], keyIDs[i], requests[i], codes[i] = r.ServerID, r.KeyID, r.RequestID, r.Code
 		plans[i], windows[i], methods[i], routes[i] = r.Plan, r.Window, r.Method, r.Route
 	}
 	_, err := tx.Exec(ctx, `
 		insert into refusals (tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by, allowed,
-		                      resets_at, share, method, route, skipped)
+		                      resets_at, partial, method, route, suppressed)
 		select r.tenant_id, r.server_id, r.number, r.key_id, timestamptz 'epoch' + r.micros * interval '1 microsecond',
 		       -- The client chooses the method, of any length.
-		       r.request_id, r.code, r.plan, r.limited_by, r.allowed, to_timestamp(nullif(r.reset, 0)), r.share,
-		       left(r.method, 16), r.route, r.skipped
+		       r.request_id, r.code, r.plan, r.limited_by, r.allowed, to_timestamp(nullif(r.reset, 0)), r.partial,
+		       left(r.method, 16), r.route, r.suppressed
 		from unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[],
 		            $9::text[], $10::bigint[], $11::bigint[], $12::boolean[], $13::text[], $14::text[], $15::bigint[])
-		     as r (tenant_id, server_id, number, key_id, micros, request_id, code, plan, limited_by, allowed, reset, share,
-		           method, route, skipped)
+		     as r (tenant_id, server_id, number, key_id, micros, request_id, code, plan, limited_by, allowed, reset, partial,
+		           method, route, suppressed)
 		join api_keys k on k.id = r.key_id and k.tenant_id = r.tenant_id
 		on conflict do nothing`,
 		pq.Array(tenants), pq.Array(servers), pq.Array(numbers), pq.Array(keyIDs), pq.Array(micros), pq.Array(requests),
-		pq.Array(codes), pq.Array(plans), pq.Array(windows), pq.Array(limits), pq.Array(resets), pq.Array(shares),
-		pq.Array(methods), pq.Array(routes), pq.Array(skipped))
+		pq.Array(codes), pq.Array(plans), pq.Array(windows), pq.Array(limits), pq.Array(resets), pq.Array(partial),
+		pq.Array(methods), pq.Array(routes), pq.Array(suppressed))
 	return err
 }
 
@@ -117,15 +117,15 @@ type refusalRow struct {
 	LimitedBy  string    `db:"limited_by"`
 	Allowed    int64     `db:"allowed"`
 	Reset      int64     `db:"reset"`
-	Partial    bool      `db:"share"`
+	Partial    bool      `db:"partial"`
 	Method     string    `db:"method"`
 	Route      string    `db:"route"`
-	Suppressed int64     `db:"skipped"`
+	Suppressed int64     `db:"suppressed"`
 }
 
 const selectRefusal = `
 	select tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by, allowed,
-	       coalesce(extract(epoch from resets_at)::bigint, 0) as reset, share, method, route, skipped
+	       coalesce(extract(epoch from resets_at)::bigint, 0) as reset, partial, method, route, suppressed
 	from refusals`
 
 // OfKey returns the latest kept refusals of the key, the newest first.

@@ -37,9 +37,9 @@ with l as (
   from limit_states where tenant_id = $1 and scope in ('', $2)
   order by scope for update
 )
-select f.number, f.active, f.redis <> '' as by_redis, f.closed, f.servers,
+select f.number, f.active, f.redis <> '' as by_redis, f.unclean_until, f.servers,
   set_config('idle_in_transaction_session_timeout', '500', true) as timeout, l.*
-from fleet f left join l on true`
+from cluster_term f left join l on true`
 
 	// recordedQuery reads the recorded usage of a day, and the highest limit that the tenant had on it.
 	recordedQuery = `
@@ -154,13 +154,13 @@ func changeLimits(ctx context.Context, tx pgconn.Tx, tenantID int64, key string,
 // lockLimits returns errNoLimits when a row is not there, and counter.ErrTermOver when no term is in force.
 func lockLimits(ctx context.Context, tx pgconn.Tx, tenantID int64, key string) (t counter.Term, g counter.Rows, err error) {
 	var rows []struct {
-		Number  int64
-		Active  bool
-		ByRedis bool `db:"by_redis"`
-		Closed  sql.NullTime
-		Servers int
-		Timeout string
-		Scope   sql.NullString
+		Number       int64
+		Active       bool
+		ByRedis      bool         `db:"by_redis"`
+		UncleanUntil sql.NullTime `db:"unclean_until"`
+		Servers      int
+		Timeout      string
+		Scope        sql.NullString
 		limitRow
 	}
 	if err := tx.Select(ctx, &rows, lockLimitsQuery, tenantID, key); err != nil {
@@ -178,8 +178,8 @@ func lockLimits(ctx context.Context, tx pgconn.Tx, tenantID int64, key string) (
 		return t, g, counter.ErrTermOver
 	}
 	t = counter.Term{Number: first.Number, Redis: first.ByRedis, Servers: first.Servers}
-	if first.Closed.Valid {
-		t.UncleanUntil = first.Closed.Time.UTC()
+	if first.UncleanUntil.Valid {
+		t.UncleanUntil = first.UncleanUntil.Time.UTC()
 	}
 	g.Tenant = first.row()
 	if key != "" {

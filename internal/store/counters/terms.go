@@ -24,17 +24,17 @@ func NewTerms(db *pgconn.DB) Terms { return Terms{db} }
 
 const (
 	readClusterQuery = `
-select number, active, redis, alone, closed, servers from fleet`
+select number, active, redis, sole, unclean_until, servers from cluster_term`
 
 	// lockClusterQuery is a statement of its own, so that what is read after it is up to date. A server that is paused in the
 	// middle must not block the others until their leases end.
 	lockClusterQuery = `
-select number, active, redis, alone, closed, servers, set_config('idle_in_transaction_session_timeout', '300', true)
-from fleet for update`
+select number, active, redis, sole, unclean_until, servers, set_config('idle_in_transaction_session_timeout', '300', true)
+from cluster_term for update`
 
 	listServersQuery = `
 select s.id, s.seen_at, s.redis, s.acked, (select clock_timestamp()) as now
-from fleet left join servers s on true`
+from cluster_term left join servers s on true`
 
 	// saveServerQuery also sets whether the transaction may be lost in a crash: a renewal soon after another may, a change of
 	// the term may not.
@@ -46,7 +46,7 @@ returning case when $5 then set_config('synchronous_commit', 'off', true) end`
 	forgetServerQuery = `delete from servers where id = $1`
 
 	saveTermQuery = `
-update fleet set number = $1, active = $2, redis = $3, alone = $4, closed = $5, servers = $6
+update cluster_term set number = $1, active = $2, redis = $3, sole = $4, unclean_until = $5, servers = $6
 returning pg_notify('` + Channel + `', number::text)`
 )
 
@@ -81,13 +81,13 @@ func (t Terms) State(ctx context.Context) (cluster.State, error) {
 }
 
 type clusterRow struct {
-	Number  int64
-	Active  bool
-	Redis   string
-	Alone   string
-	Closed  sql.NullTime
-	Servers int
-	Timeout string `db:"set_config"`
+	Number       int64
+	Active       bool
+	Redis        string
+	Sole         string
+	UncleanUntil sql.NullTime `db:"unclean_until"`
+	Servers      int
+	Timeout      string `db:"set_config"`
 }
 
 type serverRow struct {
@@ -103,9 +103,9 @@ func readCluster(ctx context.Context, q pgconn.Queryer, query string) (s cluster
 	if err := q.Get(ctx, &row, query); err != nil {
 		return s, now, fmt.Errorf("read the term: %w", err)
 	}
-	s.Term = cluster.Term{Number: row.Number, Redis: row.Redis, Sole: row.Alone, Servers: row.Servers}
-	if row.Closed.Valid {
-		s.Term.UncleanUntil = row.Closed.Time.UTC()
+	s.Term = cluster.Term{Number: row.Number, Redis: row.Redis, Sole: row.Sole, Servers: row.Servers}
+	if row.UncleanUntil.Valid {
+		s.Term.UncleanUntil = row.UncleanUntil.Time.UTC()
 	}
 	s.Active = row.Active
 	var servers []serverRow
@@ -157,8 +157,8 @@ func saveCluster(ctx context.Context, tx pgconn.Tx, before, next cluster.State) 
 		return nil
 	}
 	t := next.Term
-	closed := sql.NullTime{Time: t.UncleanUntil, Valid: !t.UncleanUntil.IsZero()}
-	if _, err := tx.Exec(ctx, saveTermQuery, t.Number, next.Active, t.Redis, t.Sole, closed, t.Servers); err != nil {
+	uncleanUntil := sql.NullTime{Time: t.UncleanUntil, Valid: !t.UncleanUntil.IsZero()}
+	if _, err := tx.Exec(ctx, saveTermQuery, t.Number, next.Active, t.Redis, t.Sole, uncleanUntil, t.Servers); err != nil {
 		return fmt.Errorf("save term: %w", err)
 	}
 	return nil

@@ -50,8 +50,8 @@ func TestNoWayOfPrintingShowsTheKey(t *testing.T) {
 	}
 }
 
-// TestNoErrorHoldsTheKey, not even when the service or somebody before it sends the key back.
-func TestNoErrorHoldsTheKey(t *testing.T) {
+// TestNoErrorContainsTheKey, not even when the service or somebody before it sends the key back.
+func TestNoErrorContainsTheKey(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
 		"an echo":     failure(400, "invalid_"+key, "X-Request-Id", key),
@@ -149,8 +149,8 @@ func TestRedirectsEnd(t *testing.T) {
 	}
 }
 
-// TestAStricterClientHolds: the given HTTP client's rule for redirects is asked too, and the client is not changed.
-func TestAStricterClientHolds(t *testing.T) {
+// TestAStricterClientIsAsked: the given HTTP client's rule for redirects is asked too, and the client is not changed.
+func TestAStricterClientIsAsked(t *testing.T) {
 	t.Parallel()
 	service := newService(t, answer(307, "", "Location", "/v1/moved"))
 	strict := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -33,12 +33,12 @@ func Measure(ctx context.Context, redisURL string) ([]report.Admission, error) {
 		return nil, err
 	}
 	defer leave()
-	alone, err := measure(ctx, shared, setting{"Redis", time.Millisecond, 1, 20_000})
+	sequential, err := measure(ctx, shared, setting{"Redis", time.Millisecond, 1, 20_000})
 	if err != nil {
 		return nil, err
 	}
 	together, err := measure(ctx, shared, setting{"Redis, 16 concurrent callers", time.Millisecond, 16, 5_000})
-	return []report.Admission{memory, alone, together}, err
+	return []report.Admission{memory, sequential, together}, err
 }
 
 func measure(ctx context.Context, l limits.Limiter, s setting) (a report.Admission, err error) {

@@ -40,7 +40,7 @@ type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	Wire   int64 // its size, headers included
+	Size   int64 // its size, headers included
 }
 
 // Fetch sends the request once.

@@ -70,7 +70,7 @@ func (w *Wrk) Run(ctx context.Context, t Target, o Options) (Result, error) {
 		return Result{}, fmt.Errorf("after the run: %w", err)
 	}
 	return s.result(), errors.Join(
-		s.check(t, min(before.Wire, after.Wire), max(before.Wire, after.Wire), o.Connections),
+		s.check(t, min(before.Size, after.Size), max(before.Size, after.Size), o.Connections),
 		t.checkCount(before, after, s.Requests, int64(o.Connections)))
 }
 

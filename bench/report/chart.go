@@ -64,7 +64,7 @@ type label struct {
 type drawing struct {
 	Chart
 	Width, Height, BarHeight, Middle int
-	Boxes, Marks, Keys               []box
+	Boxes, Markers, Keys             []box
 	Names, Figures, KeyNames         []label
 }
 
@@ -81,7 +81,7 @@ func (c Chart) SVG() ([]byte, error) {
 			x += p.Value * scale
 		}
 		if b.Mark > 0 {
-			d.Marks = append(d.Marks, box{X: nameWidth + b.Mark*scale, Y: y})
+			d.Markers = append(d.Markers, box{X: nameWidth + b.Mark*scale, Y: y})
 			x = max(x, nameWidth+b.Mark*scale)
 		}
 		d.Names = append(d.Names, label{nameWidth - 8, y + barHeight - 3, b.Name})

@@ -54,13 +54,13 @@ func (r *Report) Baselines() []*Series {
 	return r.filter(func(s *Series) bool { return s.Baseline == nil })
 }
 
-func (r *Report) filter(keep func(*Series) bool) (kept []*Series) {
+func (r *Report) filter(keep func(*Series) bool) (selected []*Series) {
 	for _, s := range r.Series {
 		if keep(s) {
-			kept = append(kept, s)
+			selected = append(selected, s)
 		}
 	}
-	return kept
+	return selected
 }
 
 // result is one case in results.json.

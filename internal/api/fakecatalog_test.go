@@ -176,7 +176,7 @@ func (c fakeCreator) PlaceOrder(ctx context.Context, tenantID int64, n catalog.N
 type fakeRequests struct {
 	creator catalog.Creator
 	mu      sync.Mutex
-	kept    map[scope]keptAnswer
+	stored  map[scope]storedAnswer
 	err     error
 }
 
@@ -185,30 +185,30 @@ type scope struct {
 	method, path, key string
 }
 
-type keptAnswer struct {
+type storedAnswer struct {
 	catalog.Idempotency
 	// answer is nil while the request is worked on.
 	answer *catalog.Answer
 }
 
-// begin returns the answer that is kept for the request, or makes it one that is worked on.
+// begin returns the answer that is stored for the request, or makes it one that is worked on.
 func (f *fakeRequests) begin(s scope, r catalog.Idempotency) (*catalog.Answer, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
 		return nil, f.err
 	}
-	kept, ok := f.kept[s]
+	stored, ok := f.stored[s]
 	switch {
-	case !ok, !r.At.Before(kept.At.Add(catalog.IdempotencyLifetime)):
-		f.kept[s] = keptAnswer{r, nil}
+	case !ok, !r.At.Before(stored.At.Add(catalog.IdempotencyLifetime)):
+		f.stored[s] = storedAnswer{r, nil}
 		return nil, nil
-	case kept.answer == nil:
+	case stored.answer == nil:
 		return nil, catalog.ErrIdempotencyInProgress
-	case kept.Fingerprint != r.Fingerprint:
+	case stored.Fingerprint != r.Fingerprint:
 		return nil, catalog.ErrIdempotencyKeyReused
 	}
-	return kept.answer, nil
+	return stored.answer, nil
 }
 
 // end keeps the answer, or forgets the request when there is none.
@@ -216,10 +216,10 @@ func (f *fakeRequests) end(s scope, r catalog.Idempotency, a *catalog.Answer) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if a == nil {
-		delete(f.kept, s)
+		delete(f.stored, s)
 		return
 	}
-	f.kept[s] = keptAnswer{r, a}
+	f.stored[s] = storedAnswer{r, a}
 }
 
 func (f *fakeRequests) Once(
@@ -230,12 +230,12 @@ func (f *fakeRequests) Once(
 		return a, false, err
 	}
 	s := scope{tenantID, r.Method, r.Path, r.Key}
-	kept, err := f.begin(s, *r)
-	if err != nil || kept != nil {
-		if kept == nil {
-			kept = &catalog.Answer{}
+	stored, err := f.begin(s, *r)
+	if err != nil || stored != nil {
+		if stored == nil {
+			stored = &catalog.Answer{}
 		}
-		return *kept, err == nil, err
+		return *stored, err == nil, err
 	}
 	var done *catalog.Answer
 	defer func() { f.end(s, *r, done) }()

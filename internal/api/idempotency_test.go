@@ -127,8 +127,8 @@ func TestInProgress(t *testing.T) {
 	}
 }
 
-// TestOnlySuccessIsKept: what was refused can be corrected and sent with the same key.
-func TestOnlySuccessIsKept(t *testing.T) {
+// TestOnlySuccessIsStored: what was refused can be corrected and sent with the same key.
+func TestOnlySuccessIsStored(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	w.addPet(t, catalog.Pending)

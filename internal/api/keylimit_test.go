@@ -96,10 +96,10 @@ func TestBanOfAKeyWithALimit(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreKept: what refused and whom, and nothing that the client wrote.
-func TestRefusalsAreKept(t *testing.T) {
+// TestRefusalsAreRecorded: what refused and whom, and nothing that the client wrote.
+func TestRefusalsAreRecorded(t *testing.T) {
 	t.Parallel()
-	kept := func(code string, window limits.WindowName, limit, reset int64, method, route string) usage.Refusal {
+	refusal := func(code string, window limits.WindowName, limit, reset int64, method, route string) usage.Refusal {
 		return usage.Refusal{
 			At: at, RequestID: "r-1", TenantID: 1, KeyID: "key_acme", Code: code, Plan: plans.Free,
 			Window: string(window), Limit: limit, Reset: reset, Method: method, Route: route,
@@ -115,23 +115,23 @@ func TestRefusalsAreKept(t *testing.T) {
 	}{
 		"minute": {
 			quota: plans.Quota{PerMinute: 1, PerDay: 9}, method: "GET", target: "/v1/pets/7?secret=x",
-			want: kept("rate_limit_exceeded", limits.Minute, 1, minuteEnd, "GET", "/v1/pets/{petId}"),
+			want: refusal("rate_limit_exceeded", limits.Minute, 1, minuteEnd, "GET", "/v1/pets/{petId}"),
 		},
 		"day": {
 			quota: plans.Quota{PerMinute: 9, PerDay: 1}, method: "POST", target: "/v1/pets",
-			want: kept("daily_quota_exceeded", limits.Day, 1, dayEnd, "POST", "/v1/pets"),
+			want: refusal("daily_quota_exceeded", limits.Day, 1, dayEnd, "POST", "/v1/pets"),
 		},
 		"key": {
 			perMinute: 1, quota: plans.Quota{PerMinute: 9, PerDay: 9}, method: "GET", target: "/v1/pets",
-			want: kept("rate_limit_exceeded", limits.Key, 1, minuteEnd, "GET", "/v1/pets"),
+			want: refusal("rate_limit_exceeded", limits.Key, 1, minuteEnd, "GET", "/v1/pets"),
 		},
 		"no route": {
 			quota: plans.Quota{PerMinute: 1, PerDay: 9}, method: "SECRET", target: "/v1/secret",
-			want: kept("rate_limit_exceeded", limits.Minute, 1, minuteEnd, "other", ""),
+			want: refusal("rate_limit_exceeded", limits.Minute, 1, minuteEnd, "other", ""),
 		},
 		"ban": {
 			quota: plans.Quota{PerMinute: 9, PerDay: 9}, banned: true, method: "GET", target: "/v1/usage",
-			want: kept("key_banned", "", 0, banEnd, "GET", "/v1/usage"),
+			want: refusal("key_banned", "", 0, banEnd, "GET", "/v1/usage"),
 		},
 	} {
 		w, _ := keyed(t, test.perMinute, test.quota)
@@ -147,8 +147,8 @@ func TestRefusalsAreKept(t *testing.T) {
 	}
 }
 
-// TestNobodyKeepsRefusals: who keeps them may be left out.
-func TestNobodyKeepsRefusals(t *testing.T) {
+// TestRefusalsAreOptional: an API may run without a record of refusals.
+func TestRefusalsAreOptional(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(c *Config) { c.Refusals = nil })
 	ban(t, w, nil)

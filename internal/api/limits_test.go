@@ -77,10 +77,10 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// alone refuses as one of several servers that have lost their counters.
-type alone struct{ limits.Limiter }
+// degraded refuses as one of several servers that have lost their counters.
+type degraded struct{ limits.Limiter }
 
-func (l alone) Take(ctx context.Context, c limits.Claim, now time.Time) limits.Decision {
+func (l degraded) Take(ctx context.Context, c limits.Claim, now time.Time) limits.Decision {
 	perMinute := c.Quota.PerMinute
 	c.Quota.PerMinute = 0
 	d := l.Limiter.Take(ctx, c, now)
@@ -91,7 +91,7 @@ func (l alone) Take(ctx context.Context, c limits.Claim, now time.Time) limits.D
 // TestRefusedByAShare: who is refused by one server's part of the limit may have kept to its plan. That is no strike.
 func TestRefusedByAShare(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, func(c *Config) { c.Limiter = alone{c.Limiter} })
+	w := newFixture(t, func(c *Config) { c.Limiter = degraded{c.Limiter} })
 	rec := w.do(w.request("GET", "/v1/pets", ""))
 	want := `{"code":"rate_limit_exceeded","message":"Plan free allows 60 requests per minute. Rate limiting is temporarily degraded: ` +
 		`this server's share of your limit is used up. Retry in ` + header(rec, "Retry-After") + ` seconds.","status":429}` + "\n"

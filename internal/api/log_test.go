@@ -165,20 +165,20 @@ func TestSecretsStayOut(t *testing.T) {
 func TestRequestID(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	for id, kept := range map[string]bool{
+	for id, used := range map[string]bool{
 		"": false, "a": true, "8e03978e-40d5-43e8-bc93-6894a57f9324": true, "AbC/1+2=~:@.x_y": true,
 		strings.Repeat("a", 128): true, strings.Repeat("a", 129): false,
 		"a b": false, "a\tb": false, "ä": false, `a"b`: false, "a\x7f": false, "{}": false, "<script>": false,
 		w.key: false, "x" + w.key: false, "pst_test_": false, "PST_LIVE_x": false, "pst": true,
 	} {
 		rec := w.do(w.request("GET", "/v1/pets", "", "X-Request-Id", id))
-		if got := header(rec, "X-Request-Id"); (got == id) != kept || got == "" {
-			t.Errorf("X-Request-Id %q: answered %q, kept should be %v", id, got, kept)
+		if got := header(rec, "X-Request-Id"); (got == id) != used || got == "" {
+			t.Errorf("X-Request-Id %q: answered %q, used should be %v", id, got, used)
 		}
 	}
 	r := w.request("GET", "/v1/pets", "")
 	r.Header["X-Request-Id"] = []string{"a", "b"}
 	if got := header(w.do(r), "X-Request-Id"); got == "a" || got == "b" {
-		t.Errorf("two ids: kept %q", got)
+		t.Errorf("two ids: used %q", got)
 	}
 }

@@ -111,8 +111,8 @@ func TestSilentBody(t *testing.T) {
 	}
 }
 
-// TestUnreadBody: a body that is there and is not needed does not cost the connection.
-func TestUnreadBody(t *testing.T) {
+// TestBodyIsDrained: a body that is there and is not needed does not cost the connection.
+func TestBodyIsDrained(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	conn := dial(t, w.serveFor(t, time.Hour))

@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(storetest.Suite{M: m}, goleak.IgnoreAnyFunction("github.com/ulule/limiter/v3/drivers/store/memory.(*cleaner).Run"))
 }
 
-// house is the API on a database of its own, and a tenant that no limit stops.
-type house struct {
+// deployment is the API on a database of its own, and a tenant that no limit stops.
+type deployment struct {
 	http.Handler
 	document     *Document
 	key          string
@@ -41,23 +41,23 @@ type house struct {
 	pets, orders []string
 }
 
-func newHouse(t *testing.T) *house {
+func newDeployment(t *testing.T) *deployment {
 	t.Helper()
 	text, err := os.ReadFile("../api/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{}
-	if h.document, err = Load(text); err != nil {
+	d := &deployment{}
+	if d.document, err = Load(text); err != nil {
 		t.Fatal(err)
 	}
 	database := storetest.New(t)
 	staff := storetest.Open(t, database.URL, store.Options{})
-	h.key = storetest.IssueKey(t, staff, store.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 1 << 40, PerDay: 1 << 40}})
+	d.key = storetest.IssueKey(t, staff, store.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 1 << 40, PerDay: 1 << 40}})
 	db := storetest.Open(t, database.APIURL, store.Options{AsAPI: true})
 	strikes := strikes.New(strikes.Options{Bans: db.Bans})
 	t.Cleanup(strikes.Close)
-	h.Handler, err = api.New(api.Config{
+	d.Handler, err = api.New(api.Config{
 		Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: limits.NewMemory(), Addresses: limits.NewAddresses(1 << 40),
 		Strikes: strikes, Meter: usage.NewMeter(db.Usage, usage.Options{}), Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
 		BaseURL: "https://api.example.com/v1", Log: zerolog.Nop(),
@@ -65,12 +65,12 @@ func newHouse(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.fill(t, db)
-	return h
+	d.fill(t, db)
+	return d
 }
 
 // fill adds animals and orders.
-func (h *house) fill(t *testing.T, db *store.DB) {
+func (d *deployment) fill(t *testing.T, db *store.DB) {
 	t.Helper()
 	const tenant = 1
 	for range 400 {
@@ -78,7 +78,7 @@ func (h *house) fill(t *testing.T, db *store.DB) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.pets = append(h.pets, strconv.FormatInt(pet.ID, 10))
+		d.pets = append(d.pets, strconv.FormatInt(pet.ID, 10))
 		if pet.ID%2 == 0 {
 			continue
 		}
@@ -86,14 +86,14 @@ func (h *house) fill(t *testing.T, db *store.DB) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.orders = append(h.orders, strconv.FormatInt(order.ID, 10))
+		d.orders = append(d.orders, strconv.FormatInt(order.ID, 10))
 	}
 }
 
 // requests makes requests of an operation.
-func (h *house) requests(t *testing.T, o *Operation) *requests {
+func (d *deployment) requests(t *testing.T, o *Operation) *requests {
 	t.Helper()
-	r, err := newRequests(h.document, o, map[string][]string{"petId": h.pets, "orderId": h.orders})
+	r, err := newRequests(d.document, o, map[string][]string{"petId": d.pets, "orderId": d.orders})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,21 +101,21 @@ func (h *house) requests(t *testing.T, o *Operation) *requests {
 }
 
 // ask sends a request and returns the status, and what is wrong with the answer.
-func (h *house) ask(req *http.Request, body []byte) (int, error) {
+func (d *deployment) ask(req *http.Request, body []byte) (int, error) {
 	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, req)
-	err := h.document.CheckAnswer(Exchange{Request: req, RequestBody: body, Status: rec.Code, Header: rec.Result().Header, Body: rec.Body.Bytes()})
+	d.ServeHTTP(rec, req)
+	err := d.document.CheckAnswer(Exchange{Request: req, RequestBody: body, Status: rec.Code, Header: rec.Result().Header, Body: rec.Body.Bytes()})
 	return rec.Code, err
 }
 
 // cases is how many requests of each kind are made of each operation; a tenth of them without a good key. Over the network it is a
 // twentieth of that.
-func (h *house) cases() int {
+func (d *deployment) cases() int {
 	n := 2_000
 	if os.Getenv("PETSTORE_SOAK") != "" {
 		n = 20_000
 	}
-	if h.remote {
+	if d.remote {
 		n /= 20
 	}
 	return n
@@ -125,36 +125,36 @@ func (h *house) cases() int {
 // done.
 func TestGenerated(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.testOperations(t)
+	d := newDeployment(t)
+	d.testOperations(t)
 	for mode := range Modes {
 		t.Run("fast path "+mode, func(t *testing.T) {
 			t.Parallel()
-			remote := *h
-			remote.Handler, remote.remote = Remote(t, h.Handler, mode), true
+			remote := *d
+			remote.Handler, remote.remote = Remote(t, d.Handler, mode), true
 			remote.testOperations(t)
 		})
 	}
 }
 
-func (h *house) testOperations(t *testing.T) {
-	for _, o := range h.document.Operations {
+func (d *deployment) testOperations(t *testing.T) {
+	for _, o := range d.document.Operations {
 		t.Run(o.ID, func(t *testing.T) {
 			t.Parallel()
-			t.Run("valid", func(t *testing.T) { h.sendGood(t, o) })
-			t.Run("invalid", func(t *testing.T) { h.sendBad(t, o) })
+			t.Run("valid", func(t *testing.T) { d.sendGood(t, o) })
+			t.Run("invalid", func(t *testing.T) { d.sendBad(t, o) })
 			if !o.Open {
-				t.Run("without a key", func(t *testing.T) { h.sendWithoutKey(t, o) })
+				t.Run("without a key", func(t *testing.T) { d.sendWithoutKey(t, o) })
 			}
 		})
 	}
 }
 
-func (h *house) sendGood(t *testing.T, o *Operation) {
-	r, counts := h.requests(t, o), tally{}
-	for range h.cases() {
-		req, body := r.request(t.Context(), r.good(), h.key)
-		status, err := h.ask(req, body)
+func (d *deployment) sendGood(t *testing.T, o *Operation) {
+	r, counts := d.requests(t, o), counter{}
+	for range d.cases() {
+		req, body := r.request(t.Context(), r.good(), d.key)
+		status, err := d.ask(req, body)
 		counts[strconv.Itoa(status)]++
 		if err != nil || status >= 500 || slices.Contains([]int{400, 401, 405, 410, 413, 414, 415, 422, 429}, status) {
 			t.Fatalf("a valid request: %d, %v\n%s", status, err, show(req, body))
@@ -163,12 +163,12 @@ func (h *house) sendGood(t *testing.T, o *Operation) {
 	t.Log(counts)
 }
 
-func (h *house) sendBad(t *testing.T, o *Operation) {
-	r, counts := h.requests(t, o), tally{}
-	for range h.cases() {
+func (d *deployment) sendBad(t *testing.T, o *Operation) {
+	r, counts := d.requests(t, o), counter{}
+	for range d.cases() {
 		s, f := r.bad()
-		req, body := r.request(t.Context(), s, h.key)
-		status, err := h.ask(req, body)
+		req, body := r.request(t.Context(), s, d.key)
+		status, err := d.ask(req, body)
 		counts[fmt.Sprint(status, " ", f.name)]++
 		if err != nil || !slices.Contains(f.wants, status) {
 			t.Fatalf("%s: %d, want %v; %v\n%s", f.name, status, f.wants, err, show(req, body))
@@ -177,8 +177,8 @@ func (h *house) sendBad(t *testing.T, o *Operation) {
 	t.Log(counts)
 }
 
-func (h *house) sendWithoutKey(t *testing.T, o *Operation) {
-	r, counts := h.requests(t, o), tally{}
+func (d *deployment) sendWithoutKey(t *testing.T, o *Operation) {
+	r, counts := d.requests(t, o), counter{}
 	other, err := keys.NewToken(keys.Live)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func (h *house) sendWithoutKey(t *testing.T, o *Operation) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range h.cases() / 10 {
+	for range d.cases() / 10 {
 		s := r.good()
 		if r.chance(50) {
 			if bad, f := r.bad(); !slices.Contains(f.wants, http.StatusRequestURITooLong) {
@@ -196,13 +196,13 @@ func (h *house) sendWithoutKey(t *testing.T, o *Operation) {
 		}
 		req, body := r.request(t.Context(), s, "")
 		credentials := pick(r.values, [][]string{
-			nil, {""}, {"Basic dXNlcjpwYXNz"}, {"Bearer"}, {"Bearer "}, {"Bearer x"}, {"Bearer " + h.key + "x"}, {"Bearer " + h.key[:44]},
-			{"Bearer " + h.key, "Bearer " + h.key}, {h.key}, {"Bearer " + other.Reveal()}, {"Bearer " + staging.Reveal()}, {"Bearer " + strings.ToUpper(h.key)},
+			nil, {""}, {"Basic dXNlcjpwYXNz"}, {"Bearer"}, {"Bearer "}, {"Bearer x"}, {"Bearer " + d.key + "x"}, {"Bearer " + d.key[:44]},
+			{"Bearer " + d.key, "Bearer " + d.key}, {d.key}, {"Bearer " + other.Reveal()}, {"Bearer " + staging.Reveal()}, {"Bearer " + strings.ToUpper(d.key)},
 		})
 		if credentials != nil {
 			req.Header["Authorization"] = credentials
 		}
-		status, err := h.ask(req, body)
+		status, err := d.ask(req, body)
 		counts[strconv.Itoa(status)]++
 		if err != nil || status != http.StatusUnauthorized {
 			t.Fatalf("with %q: %d, want 401; %v\n%s", credentials, status, err, show(req, body))
@@ -214,26 +214,26 @@ func (h *house) sendWithoutKey(t *testing.T, o *Operation) {
 // TestOtherMethods: what a path does not have is 405, with what it has in Allow.
 func TestOtherMethods(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	for _, o := range h.document.Operations {
-		operations, _ := h.document.match(o.Path)
+	d := newDeployment(t)
+	for _, o := range d.document.Operations {
+		operations, _ := d.document.match(o.Path)
 		has := methods(operations)
-		r := h.requests(t, o)
+		r := d.requests(t, o)
 		for _, method := range []string{"GET", "PUT", "POST", "DELETE", "PATCH", "TRACE", "QUERY", "PROPFIND", "get", "X"} {
 			if slices.Contains(has, method) {
 				continue
 			}
-			for _, key := range []string{h.key, ""} {
+			for _, key := range []string{d.key, ""} {
 				req, body := r.request(t.Context(), r.good(), key)
 				req.Method = method
-				if status, err := h.ask(req, body); err != nil || status != http.StatusMethodNotAllowed {
+				if status, err := d.ask(req, body); err != nil || status != http.StatusMethodNotAllowed {
 					t.Errorf("%s: %d, %v", method, status, err)
 				}
 			}
 		}
 		req, body := r.request(t.Context(), r.good(), "")
 		req.Method = http.MethodOptions
-		if status, err := h.ask(req, body); err != nil || status != http.StatusNoContent {
+		if status, err := d.ask(req, body); err != nil || status != http.StatusNoContent {
 			t.Errorf("OPTIONS: %d, %v", status, err)
 		}
 	}
@@ -270,10 +270,10 @@ func TestSameSeedSameRequests(t *testing.T) {
 	}
 }
 
-// tally counts outcomes.
-type tally map[string]int
+// counter counts outcomes by name.
+type counter map[string]int
 
-func (t tally) String() string {
+func (t counter) String() string {
 	total, parts := 0, []string{}
 	for what, n := range t {
 		total += n

@@ -124,12 +124,12 @@ func (s *shard) forget(now func() time.Time) {
 	if s.written != nil && now().Sub(s.forgotten) < forgetEvery {
 		return
 	}
-	kept := map[int64]*state{}
+	changing := map[int64]*state{}
 	for id, t := range s.written {
 		if t.isChanging(now) {
-			kept[id] = t
+			changing[id] = t
 		}
 	}
 	s.sequence++
-	s.unwritten, s.written, s.forgotten = s.sequence, kept, now()
+	s.unwritten, s.written, s.forgotten = s.sequence, changing, now()
 }

@@ -25,7 +25,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	h := w.Header()
 	h.Set("X-Path", r.URL.Path)
-	told := fmt.Sprintf("%s %s %s %s %v %v %q %v", r.Method, r.RequestURI, r.Host, r.Proto, r.URL, r.Header, body, err)
+	request := fmt.Sprintf("%s %s %s %s %v %v %q %v", r.Method, r.RequestURI, r.Host, r.Proto, r.URL, r.Header, body, err)
 	switch r.URL.Path {
 	case "/nothing":
 		return
@@ -46,11 +46,11 @@ func echo(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusTeapot)
 		w.WriteHeader(http.StatusOK)
 		h.Set("X-Late", "1")
-		_, _ = w.Write([]byte(told[:10]))
-		_, _ = io.WriteString(w, told[10:])
+		_, _ = w.Write([]byte(request[:10]))
+		_, _ = io.WriteString(w, request[10:])
 	case "/length":
-		h.Set("Content-Length", fmt.Sprint(len(told)))
-		_, _ = io.WriteString(w, told)
+		h.Set("Content-Length", fmt.Sprint(len(request)))
+		_, _ = io.WriteString(w, request)
 	case "/odd":
 		if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); !ok || a.Network() != "tcp" {
 			panic("no address")
@@ -59,14 +59,14 @@ func echo(w http.ResponseWriter, r *http.Request) {
 		h["bad name"] = []string{"x"}
 		h["Date"] = nil
 		h.Set("Content-Type", "a\nb")
-		_, _ = io.WriteString(w, told)
+		_, _ = io.WriteString(w, request)
 	case "/long":
-		_, _ = io.WriteString(w, strings.Repeat(told, 20))
+		_, _ = io.WriteString(w, strings.Repeat(request, 20))
 	case "/close":
 		h.Set("Connection", "close")
-		_, _ = io.WriteString(w, told)
+		_, _ = io.WriteString(w, request)
 	default:
-		_, _ = io.WriteString(w, told)
+		_, _ = io.WriteString(w, request)
 	}
 }
 
@@ -238,23 +238,23 @@ func TestFastContext(t *testing.T) {
 			t.Fatalf("%v %v", res, err)
 		}
 	}
-	var kept context.Context
+	var last context.Context
 	for try := 0; ; try++ {
 		send("/keep")
-		kept = <-seen
+		last = <-seen
 		answer()
-		if _, isOurs := kept.(*requestContext); isOurs {
+		if _, isOurs := last.(*requestContext); isOurs {
 			break
 		}
 		// The first is net/http's, and one that comes while that still ends the one before it.
 		if try == 100 {
-			t.Fatalf("no request took the fast path: %T", kept)
+			t.Fatalf("no request took the fast path: %T", last)
 		}
 	}
-	if err := kept.Err(); !errors.Is(err, context.Canceled) {
+	if err := last.Err(); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the request: %v", err)
 	}
-	<-kept.Done()
+	<-last.Done()
 	// Twice, so that the next request comes while somebody listens, and once more, for the connection goes on.
 	send("/short", "/short")
 	for range 2 {

@@ -73,7 +73,7 @@ func TestIssueChecks(t *testing.T) {
 		"NUL":                 {keys.Request{Environment: keys.Live, Name: "a\x00"}, keys.ErrKeyName},
 		"an escape":           {keys.Request{Environment: keys.Live, Name: "\x1b[2J"}, keys.ErrKeyName},
 		"bad UTF-8":           {keys.Request{Environment: keys.Live, Name: "\xff"}, keys.ErrKeyName},
-		"a key":               {keys.Request{Environment: keys.Live, Name: "ci " + example}, keys.ErrTextHoldsKey},
+		"a key":               {keys.Request{Environment: keys.Live, Name: "ci " + example}, keys.ErrTextContainsKey},
 		"its own limit":       {keys.Request{Environment: keys.Live, PerMinute: 1}, nil},
 		"a negative limit":    {keys.Request{Environment: keys.Live, PerMinute: -1}, keys.ErrPerMinute},
 		"expires now":         {keys.Request{Environment: keys.Live, ExpiresAt: now}, keys.ErrExpiryPast},
@@ -130,9 +130,9 @@ func TestCheckText(t *testing.T) {
 	for text, want := range map[string]error{
 		"": nil, "pst_live_": nil, token.String(): nil, key[:len(key)-1]: nil, "key_9Xb2LmQ0tR7sVw1Z": nil,
 		strings.Repeat("pst_live", 20): nil, "pst_prod" + key[len("pst_live"):]: nil,
-		key: keys.ErrTextHoldsKey, "leaked: " + key + ".": keys.ErrTextHoldsKey, "x" + key + "x": keys.ErrTextHoldsKey,
-		"é" + key: keys.ErrTextHoldsKey, "pst_live_" + key: keys.ErrTextHoldsKey, "pst_test_" + key[9:44] + "!": nil,
-		"pst_test_000000000000000000000000000000000000": keys.ErrTextHoldsKey,
+		key: keys.ErrTextContainsKey, "leaked: " + key + ".": keys.ErrTextContainsKey, "x" + key + "x": keys.ErrTextContainsKey,
+		"é" + key: keys.ErrTextContainsKey, "pst_live_" + key: keys.ErrTextContainsKey, "pst_test_" + key[9:44] + "!": nil,
+		"pst_test_000000000000000000000000000000000000": keys.ErrTextContainsKey,
 	} {
 		err := keys.CheckText(text)
 		if !errors.Is(err, want) || err != nil && strings.Contains(err.Error(), "pst_") {

@@ -32,12 +32,12 @@ func TestRemoveStale(t *testing.T) {
 	defer remove()
 	leave := func(age time.Duration) string {
 		dir, remove := makeOne(age)
-		kept := dir + "-kept"
-		if err := os.Rename(dir, kept); err != nil { // remove unlocks it and finds nothing to remove
+		moved := dir + "-moved"
+		if err := os.Rename(dir, moved); err != nil { // remove unlocks it and finds nothing to remove
 			t.Fatal(err)
 		}
 		remove()
-		return kept
+		return moved
 	}
 	old, young := leave(time.Hour), leave(0)
 

@@ -44,7 +44,7 @@ type auditEntry struct {
 }
 
 // writeAudit writes the entry in the transaction of the change. It reads nothing, because the API may only insert. It returns
-// keys.ErrTextHoldsKey for a reason or an actor that holds a key. The texts of the records are checked where they come in, so
+// keys.ErrTextContainsKey for a reason or an actor that holds a key. The texts of the records are checked where they come in, so
 // that an older record with such a text can still be revoked or lifted.
 func writeAudit(ctx context.Context, tx pgconn.Tx, by audit.By, e auditEntry) error {
 	if err := errors.Join(keys.CheckText(by.Actor), keys.CheckText(by.Reason)); err != nil {

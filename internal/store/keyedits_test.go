@@ -68,7 +68,7 @@ func TestEditKeyRefuses(t *testing.T) {
 		want error
 	}{
 		"less than nothing": {key.ID, limitOf(-1), keys.ErrPerMinute},
-		"a key as its name": {key.ID, keys.Edit{Name: &secret}, keys.ErrTextHoldsKey},
+		"a key as its name": {key.ID, keys.Edit{Name: &secret}, keys.ErrTextContainsKey},
 		"revoked":           {revoked.ID, limitOf(1), keys.ErrKeyRevoked},
 		"unknown":           {"key_0000000000000000", limitOf(1), keys.ErrKeyNotFound},
 	} {
@@ -76,7 +76,7 @@ func TestEditKeyRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)
 		}
 	}
-	if _, _, err := o.Keys.Edit(t.Context(), jo, key.ID, keys.Edit{Name: &secret}, noon); !errors.Is(err, keys.ErrTextHoldsKey) {
+	if _, _, err := o.Keys.Edit(t.Context(), jo, key.ID, keys.Edit{Name: &secret}, noon); !errors.Is(err, keys.ErrTextContainsKey) {
 		t.Errorf("the store itself: %v", err)
 	}
 }

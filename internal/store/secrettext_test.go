@@ -52,7 +52,7 @@ func TestTextsHoldNoKey(t *testing.T) {
 		},
 		"ban.lift": func() error { _, err := o.Bans.Lift(t.Context(), loose, banned.ID, noon); return err },
 	} {
-		if err := change(); !errors.Is(err, keys.ErrTextHoldsKey) {
+		if err := change(); !errors.Is(err, keys.ErrTextContainsKey) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

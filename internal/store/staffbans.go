@@ -44,7 +44,7 @@ type NewBan struct {
 
 // Place bans a key from now on. It takes the place of bans in force, which are lifted, so that staff can shorten a
 // ban as well as lengthen it. It returns keys.ErrKeyNotFound, ErrKeyRevoked for a key that is refused for ever, or
-// ErrTextHoldsKey.
+// ErrTextContainsKey.
 func (d Bans) Place(ctx context.Context, by audit.By, n NewBan, now time.Time) (placed keys.Ban, err error) {
 	if err := keys.CheckText(n.Reason); err != nil {
 		return keys.Ban{}, fmt.Errorf("place ban: reason: %w", err)

@@ -43,7 +43,7 @@ var domainErrors = []domainError{
 	{keys.ErrKeyName, ExitUsage, "invalid key name", "a name is at most 100 characters, none of them a control character"},
 	{err: keys.ErrPerMinute, code: ExitUsage},
 	{keys.ErrExpiryPast, ExitUsage, "--expires is in the past", "give a time in the future"},
-	{err: keys.ErrTextHoldsKey, code: ExitUsage},
+	{err: keys.ErrTextContainsKey, code: ExitUsage},
 	{keys.ErrMalformed, ExitUsage, "not an API key: its format or checksum is wrong", "was it copied completely? A key has 45 characters"},
 }
 

@@ -54,7 +54,7 @@ var redisFaults = map[string]fault{
 	},
 }
 
-// TestLosingRedis: one of two servers has admitted all so far, and however Redis is lost, both together admit what remained.
+// TestLosingRedis: however Redis is lost, two servers together admit what remained, of which only one knew.
 func TestLosingRedis(t *testing.T) {
 	t.Parallel()
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}
@@ -179,7 +179,7 @@ func TestStartWithoutRedis(t *testing.T) {
 	limitstest.Check(t, "the next minute", a.Take(t.Context(), limitstest.Claim(1, q), next), limitstest.Want(true, 1, q, next, 1, 61))
 }
 
-// TestUnusedGrantsComeBack: what one server took and did not need is there for the others when Redis is back.
+// TestUnusedGrantsComeBack: what one server did not need of a grant is available to the others when Redis is back.
 func TestUnusedGrantsComeBack(t *testing.T) {
 	t.Parallel()
 	server, w := redistest.New(t), newTestCluster()
@@ -194,8 +194,7 @@ func TestUnusedGrantsComeBack(t *testing.T) {
 	limitstest.Check(t, "then", b.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(true, 1, q, limitstest.Noon, 2, 2))
 }
 
-// TestSilentServerClosesTheMinute: nobody knows what a server admitted that is killed while Redis is lost, so nobody admits more
-// in that minute.
+// TestSilentServerClosesTheMinute: if a server is killed while Redis is lost, nobody knows what it admitted, so the minute is saturated.
 func TestSilentServerClosesTheMinute(t *testing.T) {
 	t.Parallel()
 	server, w := redistest.New(t), newTestCluster()
@@ -228,7 +227,7 @@ func TestSilentServerClosesTheMinute(t *testing.T) {
 	}
 }
 
-// TestLateAnswerAdmitsNothing: an answer of Redis that arrives when its term is over is none.
+// TestLateAnswerAdmitsNothing: a reply of Redis that arrives after its term does not count.
 func TestLateAnswerAdmitsNothing(t *testing.T) {
 	t.Parallel()
 	w := newTestCluster()
@@ -273,7 +272,7 @@ func TestPostgresAwayToo(t *testing.T) {
 	limitstest.Check(t, "when it is back", l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(true, 1, q, limitstest.Noon, 4, 4))
 }
 
-// TestRefundOfAnotherTermIsNone: by then nobody knows in which count the request is.
+// TestRefundOfAnotherTermIsNone: a refund after the request's term does nothing.
 func TestRefundOfAnotherTermIsNone(t *testing.T) {
 	t.Parallel()
 	server, w := redistest.New(t), newTestCluster()

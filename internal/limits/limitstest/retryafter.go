@@ -13,7 +13,7 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "the seed of the generated tests in this package; 0 for a new one")
 
-// seeded returns the seed of a generated test, and says it.
+// Seeded returns the seed of a generated test, and logs it.
 func Seeded(t testing.TB) uint64 {
 	t.Helper()
 	seed := *seedFlag

@@ -20,7 +20,7 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// simModel is the model as counters that never fail.
+// simModel is the model as a Backend that never fails.
 type simModel struct{ r *simRedis }
 
 var _ distributed.Backend = simModel{}
@@ -77,8 +77,8 @@ func modelClaim(random *rand.Rand, tenantID int64) limits.Claim {
 	return c
 }
 
-// someAsks returns those of one call, by the same tenants again and again and in any order.
-func someAsks(random *rand.Rand, tenantIDs []int64, minute, day int64) []distributed.Request {
+// someRequests returns those of one call, by the same tenants again and again and in any order.
+func someRequests(random *rand.Rand, tenantIDs []int64, minute, day int64) []distributed.Request {
 	requests := make([]distributed.Request, 1+random.IntN(5))
 	for i := range requests {
 		tenantID := tenantIDs[random.IntN(len(tenantIDs))]
@@ -99,7 +99,7 @@ func someCommand(random *rand.Rand, tenantIDs []int64, day int64) command {
 	c := modelClaim(random, tenantID)
 	switch n := random.IntN(20); {
 	case n < 10:
-		requests := someAsks(random, tenantIDs, minute, day)
+		requests := someRequests(random, tenantIDs, minute, day)
 		return func(_ context.Context, to distributed.Backend) (any, error) {
 			own := slices.Clone(requests)
 			err := to.Take(term, own)
@@ -140,7 +140,7 @@ func someCommand(random *rand.Rand, tenantIDs []int64, day int64) command {
 	}
 }
 
-// TestTheModelIsLikeRedis: what the simulation takes for Redis answers as the scripts do.
+// TestTheModelIsLikeRedis: the simulation's model of Redis replies as the scripts do.
 func TestTheModelIsLikeRedis(t *testing.T) {
 	t.Parallel()
 	seed := limitstest.Seeded(t)

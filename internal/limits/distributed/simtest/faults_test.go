@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// simFault is something that goes wrong.
+// simFault is a kind of fault.
 type simFault int
 
 const (
@@ -53,7 +53,7 @@ type simActive struct {
 	end   func()
 }
 
-// strike lets something go wrong.
+// strike makes a fault happen.
 func (s *simulation) strike() {
 	f := simFault(s.random.IntN(int(simFaultKinds)))
 	s.tracef("fault: %v", f)
@@ -88,9 +88,9 @@ func (s *simulation) happen(f simFault, n *simNode) {
 	}
 }
 
-// kill ends a server without a goodbye. As often as not another takes its place.
+// kill ends a server without a word. In half of the cases another takes its place.
 func (s *simulation) kill(n *simNode) {
-	s.part(n)
+	s.remove(n)
 	if len(s.nodes) == 0 || s.random.IntN(2) == 0 {
 		s.join()
 	}
@@ -174,6 +174,6 @@ func (s *simulation) restart(n *simNode) {
 	_ = n.member.Leave(context.Background())
 	n.nextRecord = s.now
 	n.record()
-	s.part(n)
+	s.remove(n)
 	s.join()
 }

@@ -32,7 +32,7 @@ func (w simWindow) begins() time.Time {
 	return time.Unix(limits.MinuteReset(w.tenant, w.number-1), 0)
 }
 
-// simCount is what truly happened in one window.
+// simCount is what really happened in one window.
 type simCount struct {
 	used  int64 // admitted less refunded
 	limit int64 // in force at the last decision
@@ -43,8 +43,8 @@ type simCount struct {
 	loosened int
 }
 
-// simOracle knows what every server admitted, and says where that breaks a promise. It is told of every answer that leaves a
-// server, in the order in which they leave.
+// simOracle knows what every server admitted, and reports broken promises. It sees every decision that leaves a server, in the order in
+// which they leave.
 type simOracle struct {
 	counts map[simWindow]*simCount
 	// shown is the last answer of each server in each window.
@@ -100,10 +100,10 @@ func (o *simOracle) of(c *limits.Claim, w *limits.Window) simWindow {
 	return s
 }
 
-// clean reports whether nothing was wrong at any instant of the window so far. By a server's clock that is ahead it began earlier.
+// clean reports whether nothing was wrong in the window so far. By the clock of a server that is ahead it began earlier.
 func (o *simOracle) clean(w simWindow) bool { return w.begins().Add(-simSkew).After(o.disturbed) }
 
-// answer is a decision as it leaves a server.
+// simAnswer is a decision as it leaves a server.
 type simAnswer struct {
 	server int
 	term   int64 // by which it was made, 0 for none

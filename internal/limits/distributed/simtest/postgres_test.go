@@ -48,7 +48,7 @@ func newSimPostgres(highest map[simDay]int64) *simPostgres {
 	return p
 }
 
-// simStore is one server's way to Postgres: its cluster.Store and its CounterStore.
+// simStore is one server's way to Postgres: its cluster.Store and its counter.Store.
 type simStore struct {
 	s *simulation
 	n *simNode
@@ -59,7 +59,7 @@ var (
 	_ counter.Store = (*simStore)(nil)
 )
 
-// call carries a call out, unless Postgres or the way to it is away. The reply may be lost, or reach a server that was frozen.
+// call makes a call, unless Postgres is away or cut off. The reply may be lost, or reach a server that was frozen.
 func (p *simStore) call(do func() error) error {
 	p.s.interleave(p.n)
 	err := p.reach(do)

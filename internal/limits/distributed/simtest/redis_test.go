@@ -32,7 +32,7 @@ type simCounts struct {
 
 type simKeyState struct{ term, minute, used int64 }
 
-// simIntent is one change of a catalogue that is under way, at most until that Unix second.
+// simIntent is one write intent, which ends at that Unix second at the latest.
 type simIntent struct{ version, until int64 }
 
 // simData is all that a Redis holds.
@@ -205,7 +205,7 @@ type simBackend struct {
 
 var _ distributed.Backend = (*simBackend)(nil)
 
-// call carries a call out, unless Redis or the way to it is away. The reply may be lost, or reach a server that was frozen.
+// call makes a call, unless Redis is away or cut off. The reply may be lost, or reach a server that was frozen.
 func (c *simBackend) call(do func(*simRedis)) error {
 	r := c.s.redis
 	if r.away || c.n.dead || c.n.cutRedis || c.s.strikes(c.n, simCallLost) {
@@ -310,8 +310,8 @@ func (c *simBackend) Pin(fingerprint string) {
 	c.connected = 0
 }
 
-// simTimeout is that of RedisOptions, here without the wait for it to be real.
+// simTimeout is Options.Timeout, on the simulated clock.
 const simTimeout = 100 * time.Millisecond
 
-// Listen does nothing: the simulation tells of refunds by itself.
+// Listen does nothing: simulation.refunded does it.
 func (c *simBackend) Listen(context.Context, distributed.RefundListener) {}

@@ -80,7 +80,7 @@ func simQuota(random *rand.Rand) plans.Quota {
 // not be counted.
 func simKeyLimit(random *rand.Rand) int64 { return max(0, random.Int64N(12)-5) }
 
-// run does some steps, lets everything go well again, and wants it to be exact then.
+// run does some steps, ends all faults, and then checks that the limits are exact.
 func (s *simulation) run(steps int, faults bool) {
 	for range steps {
 		if s.oracle.violation != "" {
@@ -145,7 +145,7 @@ func (s *simulation) scale() {
 		_ = n.member.Leave(context.Background())
 		n.nextRecord = s.now
 		n.record()
-		s.part(n)
+		s.remove(n)
 	}
 	if len(s.nodes) == 0 {
 		s.join() // The other one was killed meanwhile.
@@ -218,7 +218,7 @@ func (s *simulation) anyRequest() {
 	}
 }
 
-// request sends one to a server; it is not answered when the server can't, or dies of it.
+// request sends one to a server. It gets no answer if the server can't give one, or dies meanwhile.
 func (s *simulation) request(n *simNode, c limits.Claim, look bool) (limits.Decision, bool) {
 	if n.waiting > 0 || n.frozen || n.dead {
 		return limits.Decision{}, false
@@ -227,11 +227,11 @@ func (s *simulation) request(n *simNode, c limits.Claim, look bool) (limits.Deci
 	at, begun, came, quiet := n.clock(), s.begun, s.now, s.depth == 0 && s.settled()
 	before := s.held(&c)
 	n.waiting++
-	ask := n.limiter.Take
+	decide := n.limiter.Take
 	if look {
-		ask = n.limiter.Peek
+		decide = n.limiter.Peek
 	}
-	d := ask(context.Background(), c, at)
+	d := decide(context.Background(), c, at)
 	n.waiting--
 	if n.dead {
 		return d, false
@@ -297,7 +297,7 @@ func (s *simulation) held(c *limits.Claim) simHeld {
 	return simHeld{s.redis.data.tenants[c.TenantID].simCounts, s.redis.data.keys[simKey{c.TenantID, c.KeyID}]}
 }
 
-// unchanged wants Redis to be as it was before a request that was refused, or was only looked at, unless that was the first of the
+// unchanged checks that Redis is as it was before a request that was refused, or was only looked at, unless that was the first of the
 // tenant or of the key in the term.
 func (s *simulation) unchanged(c *limits.Claim, before simHeld) {
 	after := s.held(c)
@@ -307,8 +307,8 @@ func (s *simulation) unchanged(c *limits.Claim, before simHeld) {
 	}
 }
 
-// wait tries the wait that a refused request was told: a tick before its end the request is refused, at its end it passes. It says
-// nothing when something goes wrong meanwhile.
+// wait tries Retry-After: a tick before its end the request is refused, at its end it passes. It checks nothing if a fault happens
+// meanwhile.
 func (s *simulation) wait(c limits.Claim, d limits.Decision) {
 	if s.depth > 0 || !s.settled() || len(s.faults)+len(s.armed) > 0 {
 		return
@@ -341,7 +341,7 @@ func (s *simulation) wait(c limits.Claim, d limits.Decision) {
 	s.totals.waits++
 }
 
-// refund lets an admitted request end in 5xx.
+// refund makes an admitted request end in 5xx.
 func (s *simulation) refund() {
 	if len(s.given) == 0 {
 		return
@@ -363,7 +363,7 @@ func (s *simulation) refund() {
 	s.totals.refunds++
 }
 
-// recover ends all faults, and wants the cluster to settle and to be exact in the next minute.
+// recover ends all faults, and checks that the cluster settles and is exact in the next minute.
 func (s *simulation) recover() {
 	s.armed = nil
 	for _, f := range s.faults {

@@ -45,8 +45,8 @@ func (s *simulation) tracef(format string, args ...any) {
 	}
 }
 
-// TestSimulation runs the limiter of every server of a cluster, the agreement on terms, and the rules of CounterStore against each other, on
-// a clock that is not real, through schedules of load and faults. What is promised is checked at every answer.
+// TestSimulation runs the limiter of every server of a cluster, the agreement on terms, and the rules of the durable counters against each
+// other, on a simulated clock, through schedules of load and faults. Every promise is checked at every decision.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
 	seed := limitstest.Seeded(t)
@@ -106,7 +106,7 @@ func lastLines(seed, schedule uint64, p planted) string {
 	return strings.Join(lines[max(0, len(lines)-40):], "\n")
 }
 
-// TestSimulationFindsPlantedFaults: a simulation that finds nothing has shown something only if it finds what is there.
+// TestSimulationFindsPlantedFaults: the simulation finds mistakes that are made on purpose.
 func TestSimulationFindsPlantedFaults(t *testing.T) {
 	t.Parallel()
 	seed := limitstest.Seeded(t)

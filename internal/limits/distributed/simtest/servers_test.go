@@ -20,7 +20,7 @@ const (
 	simSkew = 400 * time.Millisecond
 	// These are slower than in a real process: still often enough, and fewer steps.
 	simRenewEvery = 600 * time.Millisecond
-	simProbeEvery = 250 * time.Millisecond
+	simPingEvery  = 250 * time.Millisecond
 	simRenewSoon  = 80 * time.Millisecond
 	simNoticed    = 3 * time.Millisecond
 	simRecorded   = 500 * time.Millisecond
@@ -86,7 +86,7 @@ type simNode struct {
 	cutRedis, cutPostgres, frozen, dead bool
 	renewing                            bool
 	waiting                             int
-	nextRenew, nextProbe, nextRecord    time.Time
+	nextRenew, nextPing, nextRecord     time.Time
 	unrecorded                          map[simDay]int64
 	// subscribed is the run of Redis by which it hears of refunds, 0 for none.
 	subscribed int
@@ -98,7 +98,7 @@ func (n *simNode) clock() time.Time { return n.s.now.Add(n.skew) }
 
 func (n *simNode) reachesPostgres() bool { return !n.dead && !n.cutPostgres && !n.s.postgres.away }
 
-// simCluster is the cluster as a server's limiter sees it.
+// simCluster is the cluster that a server's limiter sees.
 type simCluster struct {
 	*cluster.Member
 	s *simulation
@@ -109,7 +109,7 @@ type simCluster struct {
 
 var _ distributed.Cluster = (*simCluster)(nil)
 
-// Await lets the others and this server's own renewals go on until a term is in force.
+// Await lets time pass until a term is in force.
 func (f *simCluster) Await(context.Context) (cluster.Term, error) {
 	for until := f.s.now.Add(simAwait); f.s.now.Before(until); {
 		if t, ok := f.Term(); ok {
@@ -122,7 +122,7 @@ func (f *simCluster) Await(context.Context) (cluster.Term, error) {
 	return cluster.Term{}, context.DeadlineExceeded
 }
 
-// SetRedis renews soon, as a kick does.
+// SetRedis renews soon, like Member.Wake.
 func (f *simCluster) SetRedis(fingerprint string) {
 	f.Member.SetRedis(fingerprint)
 	f.n.nextRenew = minTime(f.n.nextRenew, f.s.now)
@@ -170,20 +170,20 @@ func (s *simulation) notice() {
 // refunded is what Redis publishes when a request was given back.
 func (s *simulation) refunded(tenantID int64) {
 	for _, n := range s.nodes {
-		if n.hears() {
+		if n.subscribes() {
 			n.limiter.Refunds().Refunded(tenantID)
 		}
 	}
 }
 
-// hears reports whether the server's subscription is whole. A frozen server finds what it was sent when it goes on.
-func (n *simNode) hears() bool {
+// subscribes reports whether the server's subscription works. A frozen server receives what it was sent when it continues.
+func (n *simNode) subscribes() bool {
 	return n.subscribed == n.s.redis.run && !n.cutRedis && !n.s.redis.away
 }
 
-// subscribe finds out what has become of the server's subscription, and makes another.
+// subscribe renews a lost subscription.
 func (n *simNode) subscribe() {
-	if n.hears() {
+	if n.subscribes() {
 		return
 	}
 	n.subscribed = 0
@@ -195,12 +195,12 @@ func (n *simNode) subscribe() {
 	}
 }
 
-// join starts a server. It looks for Redis before it joins the others, as a process does.
+// join starts a server. Like a process it pings Redis before it joins the cluster.
 func (s *simulation) join() *simNode {
 	s.started++
 	n := &simNode{
 		s: s, id: fmt.Sprintf("s%02d", s.started), number: s.started, unrecorded: map[simDay]int64{}, weight: 1 + s.random.IntN(10),
-		nextRenew: s.now, nextProbe: s.now, nextRecord: s.now,
+		nextRenew: s.now, nextPing: s.now, nextRecord: s.now,
 	}
 	if s.random.IntN(3) == 0 {
 		n.skew = time.Duration(s.random.Int64N(int64(2*simSkew))) - simSkew
@@ -208,7 +208,7 @@ func (s *simulation) join() *simNode {
 	store, clock := &simStore{s: s, n: n}, func() time.Time { return s.now }
 	n.member = cluster.NewMember(store, cluster.Options{ServerID: n.id, Clock: clock})
 	n.limiter = distributed.New(&simBackend{s: s, n: n}, distributed.Options{
-		Cluster: &simCluster{Member: n.member, s: s, n: n}, Counters: store, Log: zerolog.Nop(), PingEvery: simProbeEvery,
+		Cluster: &simCluster{Member: n.member, s: s, n: n}, Counters: store, Log: zerolog.Nop(), PingEvery: simPingEvery,
 		Clock: clock, Sleep: func(d time.Duration) { s.elapse(n, d) },
 	})
 	for range 2 {
@@ -219,8 +219,8 @@ func (s *simulation) join() *simNode {
 	return n
 }
 
-// part takes a server away.
-func (s *simulation) part(n *simNode) {
+// remove takes a server away.
+func (s *simulation) remove(n *simNode) {
 	n.dead = true
 	s.nodes = slices.DeleteFunc(slices.Clone(s.nodes), func(o *simNode) bool { return o == n })
 	s.given = slices.DeleteFunc(s.given, func(g simGiven) bool { return g.n == n })
@@ -238,7 +238,7 @@ func (n *simNode) record() {
 	clear(n.unrecorded)
 }
 
-// renew is one step of the server's part in the cluster. It goes on beside a request that waits.
+// renew is one step of the server's part in the cluster. It also happens while a request waits.
 func (n *simNode) renew() {
 	n.nextRenew = n.s.now.Add(simRenewEvery)
 	n.subscribe()
@@ -254,11 +254,11 @@ func (n *simNode) renew() {
 	n.record()
 }
 
-// probe is one step of the search for a lost Redis.
-func (n *simNode) probe() {
-	n.nextProbe = n.s.now.Add(simProbeEvery)
+// ping is one step of the search for a lost Redis.
+func (n *simNode) ping() {
+	n.nextPing = n.s.now.Add(simPingEvery)
 	if t, ok := n.member.Term(); ok && t.Redis != "" && !n.limiter.LostIn(t.Number) {
-		n.nextProbe = n.nextProbe.Add(simProbeEvery) // Nothing is probed then.
+		n.nextPing = n.nextPing.Add(simPingEvery) // Nothing is probed then.
 	}
 	n.limiter.Ping(context.Background())
 }
@@ -268,8 +268,8 @@ func (n *simNode) due() (func(), time.Time) {
 	switch {
 	case n.frozen:
 		return nil, time.Time{}
-	case n.renewing || n.nextProbe.Before(n.nextRenew):
-		return n.probe, n.nextProbe
+	case n.renewing || n.nextPing.Before(n.nextRenew):
+		return n.ping, n.nextPing
 	}
 	return n.renew, n.nextRenew
 }
@@ -319,7 +319,7 @@ func (s *simulation) skip(to time.Time) {
 	for _, n := range s.nodes {
 		n.renew()
 		n.nextRenew = s.now.Add(time.Duration(s.random.Int64N(int64(simRenewEvery))))
-		n.nextProbe = n.nextRenew
+		n.nextPing = n.nextRenew
 	}
 }
 
@@ -346,7 +346,7 @@ func (s *simulation) interleave(n *simNode) {
 	s.depth--
 }
 
-// settled reports whether nothing is wrong: every server decides by the same Redis, which holds what it was told.
+// settled reports whether nothing is wrong: every server decides by the same Redis, which has what was counted.
 func (s *simulation) settled() bool {
 	state := s.postgres.state
 	if s.postgres.away || s.redis.away || !state.Active || s.now.Before(state.Term.UncleanUntil) || state.Term.Redis != s.redis.fingerprint() || s.flushUnnoticed() {
@@ -361,7 +361,7 @@ func (s *simulation) settled() bool {
 }
 
 // flushUnnoticed reports whether a tenant was initialized in this term and is not in Redis, by a flush or because who initialized it went no
-// further: that is found out by the next request that requests Redis.
+// further. The next request that calls Redis finds out.
 func (s *simulation) flushUnnoticed() bool {
 	number := s.postgres.state.Term.Number
 	for _, t := range s.tenants {
@@ -372,7 +372,7 @@ func (s *simulation) flushUnnoticed() bool {
 	return false
 }
 
-// look tells the oracle when something is wrong. It looks no more than now and then whether that is over.
+// look tells the oracle when something is wrong. It checks only now and then whether that is over.
 func (s *simulation) look() {
 	if s.now.Before(s.nextLook) {
 		s.oracle.disturbed = s.now

@@ -26,7 +26,7 @@ build: ## build bin/petstore and bin/petstorectl
 
 # The end-to-end tests of what HTTP itself does, which run a second time without the fast path. The others start several servers, of
 # which every second has it off.
-HTTP_TESTS = ^Test(RequestInFlightIsFinished|ListInFlightIsFinished|GoClient|IdempotencyKey|OrderMovesItsAnimal|KeyLimitAndUsage)$$
+HTTP_TESTS = ^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient|IdempotencyKey|OrderMovesItsAnimal|KeyLimitAndUsage)$$
 
 # The end-to-end tests measure delays, so they run alone, after all others. make check runs go vet.
 test: ## run all tests with the race detector, on PostgreSQL and Redis servers that they start (PACKAGES=./internal/keys)

@@ -17,7 +17,7 @@ const listsFromMemory = "petstore_list_cache_hits_total"
 const staleSeed = 20261120
 
 // TestNeverStale runs writers and readers on three servers with one Redis, while servers are killed during writes and Redis is killed,
-// frozen and flushed. No list is older than a list that any reader has seen, or than an acknowledged write.
+// paused and flushed. No list is older than a list that any reader has seen, or than an acknowledged write.
 func TestNeverStale(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
@@ -34,19 +34,19 @@ func TestNeverStale(t *testing.T) {
 		}
 	}
 	fromMemory := w.steady(true)
-	lose, freeze := outage(200*time.Millisecond, redis.Stop, redis.Start), outage(400*time.Millisecond, redis.Pause, redis.Resume)
+	lose, pause := outage(200*time.Millisecond, redis.Stop, redis.Start), outage(400*time.Millisecond, redis.Pause, redis.Resume)
 	flush := outage(0, redis.Flush, func() {})
 	// If a server is killed and Redis lost in the same minute, limits deny everything in that minute. So test them separately first.
-	w.run(6, duration(9*time.Second), staleSeed, freeze, flush, lose)
+	w.run(6, duration(9*time.Second), staleSeed, pause, flush, lose)
 	w.run(6, duration(5*time.Second), staleSeed, end(killed), end(stopped))
 	w.run(6, duration(3*time.Second), staleSeed, lose, end(killed))
 	w.show(t, "three servers, Redis and servers lost in turn")
 	w.want(fromMemory)
 }
 
-// TestNeverStaleAlone runs a server without Redis, which may serve cached lists while it is the sole one, and another that is started,
+// TestNeverStaleSoleServer runs a server without Redis, which may serve cached lists while it is the sole one, and another that is started,
 // stopped and killed. None of their lists is stale.
-func TestNeverStaleAlone(t *testing.T) {
+func TestNeverStaleSoleServer(t *testing.T) {
 	t.Parallel()
 	w := newRegisterLoad(newDeployment(t, false), 1, 4)
 	fromMemory := w.steady(false)

@@ -37,10 +37,10 @@ func runCtl(d *deployment, dir string, env []string, args ...string) command {
 	cmd := exec.CommandContext(d.t.Context(), program(d.t, "petstorectl"), args...)
 	cmd.Dir = dir
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "PETSTORE_ACTOR=e2e"}, env...)
-	var out, talk bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &talk
+	var out, messages bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &messages
 	err := cmd.Run()
-	c := command{stdout: out.String(), stderr: talk.String(), exited: time.Now()}
+	c := command{stdout: out.String(), stderr: messages.String(), exited: time.Now()}
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		c.code = exit.ExitCode()
 	} else if err != nil {

@@ -18,10 +18,10 @@ import (
 )
 
 // longestInProgress bounds how long a request of a dead server may be in progress. The API promises 60 s. Postgres notices closed
-// connections at once, and ends the transactions of a frozen server after 3 s.
+// connections at once, and ends the transactions of a paused server after 3 s.
 const longestInProgress = 20 * time.Second
 
-// TestKilledServerWithKeys kills or freezes a server at random times under a load of requests with idempotency keys. Requests without a
+// TestKilledServerWithKeys kills or pauses a server at random times under a load of requests with idempotency keys. Requests without a
 // response are sent again to the other server, with the same keys. Each takes effect once.
 func TestKilledServerWithKeys(t *testing.T) {
 	t.Parallel()
@@ -43,14 +43,14 @@ func TestKilledServerWithKeys(t *testing.T) {
 		how := "kill -9"
 		switch {
 		case round == rounds-1:
-			how = "frozen, for good"
-			k.freeze()
+			how = "paused, for good"
+			k.pause()
 			customers.Wait()
 		case round%2 == 1:
-			frozen := time.Duration(random.Int64N(int64(500 * time.Millisecond)))
-			how = fmt.Sprintf("frozen, kill -9 after %v", frozen.Round(time.Millisecond))
-			k.freeze()
-			time.Sleep(frozen)
+			paused := time.Duration(random.Int64N(int64(500 * time.Millisecond)))
+			how = fmt.Sprintf("paused, kill -9 after %v", paused.Round(time.Millisecond))
+			k.pause()
+			time.Sleep(paused)
 		}
 		k.victim.kill()
 		customers.Wait()
@@ -97,8 +97,8 @@ func (k *killRound) start(ctx context.Context) *sync.WaitGroup {
 	return &customers
 }
 
-// freeze suspends the victim, so that its connections stay open, and cancels the requests to it.
-func (k *killRound) freeze() {
+// pause suspends the victim, so that its connections stay open, and cancels the requests to it.
+func (k *killRound) pause() {
 	if err := k.victim.Signal(syscall.SIGSTOP); err != nil {
 		k.t.Error(err)
 	}
@@ -108,9 +108,9 @@ func (k *killRound) freeze() {
 // one sends a request and reports whether the victim responded.
 func (k *killRound) one(ctx context.Context) bool {
 	n := k.next.Add(1) - 1
-	r, mark := idempotentPost{"/pets", fmt.Sprintf(`{"name":"made %d","categoryId":7}`, n), fmt.Sprintf("key-%d", n)}, fmt.Sprintf("made %d", n)
+	r, value := idempotentPost{"/pets", fmt.Sprintf(`{"name":"made %d","categoryId":7}`, n), fmt.Sprintf("key-%d", n)}, fmt.Sprintf("made %d", n)
 	if n%2 == 1 && int(n/2) < len(k.forSale) {
-		r.path, r.body, mark = "/store/orders", fmt.Sprintf(`{"petId":%d,"quantity":%d}`, k.forSale[n/2], n), fmt.Sprint(n)
+		r.path, r.body, value = "/store/orders", fmt.Sprintf(`{"petId":%d,"quantity":%d}`, k.forSale[n/2], n), fmt.Sprint(n)
 	}
 	a := k.client.idempotentPost(ctx, k.victim, k.tn.keys[0].token, r)
 	answered := a.err == nil
@@ -126,9 +126,9 @@ func (k *killRound) one(ctx context.Context) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if r.path == "/pets" {
-		k.pets[idOf(a)] = mark
+		k.pets[idOf(a)] = value
 	} else {
-		k.orders[idOf(a)] = mark
+		k.orders[idOf(a)] = value
 	}
 	if answered {
 		k.answered.Add(1)
@@ -164,10 +164,10 @@ func (k *killRound) retry(r idempotentPost) response {
 // check compares what the callers received with what is stored, and expects one stored response for each key.
 func (k *killRound) check() {
 	k.t.Helper()
-	if diff := cmp.Diff(k.pets, k.marks(`select coalesce(json_object_agg(id, name), '{}') from pets where tenant_id = $1 and name like 'made %'`)); diff != "" {
+	if diff := cmp.Diff(k.pets, k.values(`select coalesce(json_object_agg(id, name), '{}') from pets where tenant_id = $1 and name like 'made %'`)); diff != "" {
 		k.t.Errorf("animals (-received +stored):\n%s", diff)
 	}
-	if diff := cmp.Diff(k.orders, k.marks(`select coalesce(json_object_agg(id, quantity::text), '{}') from orders where tenant_id = $1`)); diff != "" {
+	if diff := cmp.Diff(k.orders, k.values(`select coalesce(json_object_agg(id, quantity::text), '{}') from orders where tenant_id = $1`)); diff != "" {
 		k.t.Errorf("orders (-received +stored):\n%s", diff)
 	}
 	if got, want := k.number(`select count(*) from idempotency_keys where tenant_id = $1`, k.tn.ID), int64(len(k.pets)+len(k.orders)); got != want || want != k.next.Load() {
@@ -175,8 +175,8 @@ func (k *killRound) check() {
 	}
 }
 
-// marks returns what the query selects: a JSON object of marks by id.
-func (k *killRound) marks(query string) map[int64]string {
+// values returns what the query selects: a JSON object of values by id.
+func (k *killRound) values(query string) map[int64]string {
 	k.t.Helper()
 	var object []byte
 	found := map[int64]string{}

@@ -70,7 +70,7 @@ func callEach(t *testing.T, s *server, tokens []string) map[int]int {
 	var wg sync.WaitGroup
 	for i := range connections {
 		wg.Go(func() {
-			some, err := callAlone(s, tokens[len(tokens)*i/connections:len(tokens)*(i+1)/connections])
+			some, err := callOnOneConnection(s, tokens[len(tokens)*i/connections:len(tokens)*(i+1)/connections])
 			if err != nil {
 				t.Error(err)
 			}
@@ -85,8 +85,8 @@ func callEach(t *testing.T, s *server, tokens []string) map[int]int {
 	return total
 }
 
-// callAlone uses one connection.
-func callAlone(s *server, tokens []string) (map[int]int, error) {
+// callOnOneConnection uses one connection.
+func callOnOneConnection(s *server, tokens []string) (map[int]int, error) {
 	host := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/v1")
 	conn, err := net.Dial("tcp", host)
 	if err != nil {

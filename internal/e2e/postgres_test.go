@@ -10,7 +10,7 @@ import (
 	"petstore.example/internal/store/storetest"
 )
 
-// TestPostgresAway stops, kills and freezes Postgres under load. Requests end in 503 within 2 s, never in 401, and the same servers
+// TestPostgresAway stops, kills and pauses Postgres under load. Requests end in 503 within 2 s, never in 401, and the same servers
 // continue when Postgres is back.
 func TestPostgresAway(t *testing.T) {
 	for _, how := range []struct {
@@ -19,7 +19,7 @@ func TestPostgresAway(t *testing.T) {
 	}{
 		{"stopped", (*storetest.PrivateServer).Stop, (*storetest.PrivateServer).Start},
 		{"killed", (*storetest.PrivateServer).Kill, (*storetest.PrivateServer).Start},
-		{"frozen", (*storetest.PrivateServer).Pause, (*storetest.PrivateServer).Resume},
+		{"paused", (*storetest.PrivateServer).Pause, (*storetest.PrivateServer).Resume},
 	} {
 		t.Run(how.name, func(t *testing.T) {
 			t.Parallel()

@@ -144,10 +144,10 @@ func read(t testing.TB, path string) string {
 	return string(bytes.ToValidUTF8(text, []byte("?")))
 }
 
-// eventually polls until the condition holds.
-func eventually(t testing.TB, limit time.Duration, what string, holds func() bool) {
+// eventually polls until the condition is true.
+func eventually(t testing.TB, limit time.Duration, what string, condition func() bool) {
 	t.Helper()
-	for end := time.Now().Add(limit); !holds(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(limit); !condition(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("not within %v: %s", limit, what)
 		}

@@ -42,9 +42,9 @@ var changes = []change{
 	{"key revoke", func(t *tenant) []string { return []string{"key", "revoke", t.keys[0].id, "--yes"} }, refusedAs("invalid_api_key")},
 }
 
-// TestChangesHoldEverywhere measures, for each change, the time from its commit to the first response that shows it, on each of two
+// TestChangesApplyEverywhere measures, for each change, the time from its commit to the first response that shows it, on each of two
 // servers that get requests all the time.
-func TestChangesHoldEverywhere(t *testing.T) {
+func TestChangesApplyEverywhere(t *testing.T) {
 	const most = 100 * time.Millisecond
 	postgres := storetest.NewServer(t)
 	d := newDeploymentOn(t, postgres.URL, redistest.New(t).URL)

@@ -9,7 +9,7 @@ import (
 	"petstore.example/internal/store/storetest"
 )
 
-// TestRedisAway stops and freezes Redis under load. Requests succeed, the first within 150 ms and the others as fast as before. Both
+// TestRedisAway stops and pauses Redis under load. Requests succeed, the first within 150 ms and the others as fast as before. Both
 // servers report degraded, together they admit no more than the limit, and they recover when Redis is back.
 func TestRedisAway(t *testing.T) {
 	for _, how := range []struct {
@@ -17,7 +17,7 @@ func TestRedisAway(t *testing.T) {
 		stop, start func(*redistest.Server)
 	}{
 		{"stopped", (*redistest.Server).Stop, (*redistest.Server).Start},
-		{"frozen", (*redistest.Server).Pause, (*redistest.Server).Resume},
+		{"paused", (*redistest.Server).Pause, (*redistest.Server).Resume},
 	} {
 		t.Run(how.name, func(t *testing.T) {
 			redis := redistest.New(t)

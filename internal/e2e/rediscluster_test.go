@@ -8,7 +8,7 @@ import (
 )
 
 // TestRedisClusterFailsOver: as TestThreeServersOneRedis, with a Redis Cluster of three masters. One master is killed and replaced by its
-// replica; in the long form another one is frozen until its replica replaces it.
+// replica; in the long form another one is paused until its replica replaces it.
 func TestRedisClusterFailsOver(t *testing.T) { runTrial(t, tryCluster) }
 
 func tryCluster(t *testing.T) *trial {
@@ -34,7 +34,7 @@ func tryCluster(t *testing.T) *trial {
 	}
 	if long() {
 		phases = append(phases,
-			phase{name: "master frozen", from: seconds(at[2]), do: func() {
+			phase{name: "master paused", from: seconds(at[2]), do: func() {
 				second.Pause()
 				cluster.AwaitMaster(cluster.Nodes[4])
 			}},

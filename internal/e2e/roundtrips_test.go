@@ -99,7 +99,7 @@ func (m *proxiedServer) count(t *testing.T, status int, token, path func(int) st
 // banned key takes none. Usage, refusals and strikes are written in the background, so some fall between requests.
 func TestRoundTripsOfARequest(t *testing.T) {
 	redis := redistest.New(t)
-	s, alone := newProxiedServer(t, redis.Addr), newProxiedServer(t, "")
+	s, sole := newProxiedServer(t, redis.Addr), newProxiedServer(t, "")
 	free := func(s *proxiedServer) func(int) string {
 		return one(s.tenant(plans.Enterprise, hugeQuota, 1).keys[0].token)
 	}
@@ -123,8 +123,8 @@ func TestRoundTripsOfARequest(t *testing.T) {
 	show("admitted, the same list", s, 200, free(s), one("/pets"), trips{1, 0})
 	show("refused", s, 429, func(i int) string { return small.keys[i%10].token }, one("/pets"), trips{0, 0})
 	show("banned", s, 429, one(banned.token), one("/pets"), trips{0, 0})
-	show("no Redis: admitted, one animal", alone, 404, free(alone), one("/pets/1"), trips{0, 1})
-	show("no Redis: admitted, the same list", alone, 200, free(alone), one("/pets"), trips{0, 0})
+	show("no Redis: admitted, one animal", sole, 404, free(sole), one("/pets/1"), trips{0, 1})
+	show("no Redis: admitted, the same list", sole, 200, free(sole), one("/pets"), trips{0, 0})
 	redis.Stop()
 	provoked := free(s)
 	eventually(t, 10*time.Second, "a server without Redis", func() bool {

@@ -55,7 +55,7 @@ func TestSecretsStaySecret(t *testing.T) {
 		ask(d.client.get(s, tn.keys[0].token, "/pets"))
 	}
 	d.ctl("key", "revoke", issued.id, "--yes", "--reason", "test")
-	var talk strings.Builder
+	var printed strings.Builder
 	for _, args := range [][]string{
 		{"key", "list"}, {"key", "show", issued.id}, {"tenant", "list"}, {"ban", "list", "--all"}, {"audit", "list"},
 		{"usage", "show"}, {"key", "show", "key_0000000000000000"}, {"tenant", "show", "nobody"}, {"migrate", "status"},
@@ -63,7 +63,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	} {
 		for _, format := range []string{"table", "json"} {
 			c := d.tryCtl(append(args, "-o", format)...)
-			talk.WriteString(c.stdout + c.stderr)
+			printed.WriteString(c.stdout + c.stderr)
 		}
 	}
 	redisServer.Stop()
@@ -76,7 +76,7 @@ func TestSecretsStaySecret(t *testing.T) {
 
 	places := map[string]string{
 		"answers": withoutEchoes(bodies.String(), issued.token), "log": s.stderr(), "stdout": s.stdout(),
-		"metrics": string(metrics), "readyz": string(ready), "petstorectl": talk.String(),
+		"metrics": string(metrics), "readyz": string(ready), "petstorectl": printed.String(),
 		"command lines": commandLines(t, s.PID()), "audit": tableText(d, "audit_entries"), "keys": tableText(d, "api_keys"),
 		"tenants": tableText(d, "tenants"), "bans": tableText(d, "bans"), "usage": tableText(d, "usage_hourly"),
 	}

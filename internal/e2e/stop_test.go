@@ -14,8 +14,8 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// TestRequestInFlightIsFinished stops a server while a client is still sending a body. The animal is created, and the request counted.
-func TestRequestInFlightIsFinished(t *testing.T) {
+// TestOngoingRequestIsFinished stops a server while a client is still sending a body. The animal is created, and the request counted.
+func TestOngoingRequestIsFinished(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
 	s := d.serve()
@@ -64,9 +64,9 @@ func TestRequestInFlightIsFinished(t *testing.T) {
 		time.Since(asked).Round(time.Millisecond))
 }
 
-// TestListInFlightIsFinished stops a server while a list query is running, on a connection that was used before. The client gets the
+// TestOngoingListIsFinished stops a server while a list query is running, on a connection that was used before. The client gets the
 // list, and Connection: close.
-func TestListInFlightIsFinished(t *testing.T) {
+func TestOngoingListIsFinished(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
 	s := d.serve()

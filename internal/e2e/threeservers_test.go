@@ -66,7 +66,7 @@ func tryOneRedis(t *testing.T) *trial {
 		{name: "healthy", healthy: true},
 		{name: "killed", from: seconds(at[0]), do: redis.Stop},
 		{name: "started, empty", from: seconds(at[1]), do: redis.Start},
-		{name: "frozen", from: seconds(at[2]), do: redis.Pause},
+		{name: "paused", from: seconds(at[2]), do: redis.Pause},
 		{name: "resumed", from: seconds(at[3]), do: redis.Resume},
 		{name: "flushed", from: seconds(at[4]), do: redis.Flush},
 		{name: "restarted at once", from: seconds(at[5]), do: func() { redis.Stop(); redis.Start() }},

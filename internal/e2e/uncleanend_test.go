@@ -9,11 +9,11 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// TestServerEndsSilently: a server is killed together with Redis. Later another one is frozen together with Redis and resumes after the
+// TestServerEndsUncleanly: a server is killed together with Redis. Later another one is paused together with Redis and resumes after the
 // others have fenced it. Nobody knows what they admitted last; still no limit is exceeded.
-func TestServerEndsSilently(t *testing.T) { runTrial(t, trySilentEnd) }
+func TestServerEndsUncleanly(t *testing.T) { runTrial(t, tryUncleanEnd) }
 
-func trySilentEnd(t *testing.T) *trial {
+func tryUncleanEnd(t *testing.T) *trial {
 	t.Helper()
 	redis := redistest.New(t)
 	at, end := []float64{6, 9, 15, 19}, 25*time.Second
@@ -39,7 +39,7 @@ func trySilentEnd(t *testing.T) *trial {
 			redis.Start()
 			tr.replace(2, tr.serve())
 		}},
-		{name: "a server and Redis frozen", from: seconds(at[2]), do: func() {
+		{name: "a server and Redis paused", from: seconds(at[2]), do: func() {
 			_ = tr.servers[1].Signal(syscall.SIGSTOP)
 			redis.Pause()
 		}},

@@ -175,7 +175,7 @@ func TestPlaceAutomaticBanOnManyServersAtOnce(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	k := db.key(t, 1)
-	servers := []*store.DB{db.api, storetest.Open(t, db.URL, store.Options{AsAPI: true, Timeout: patience})}
+	servers := []*store.DB{db.api, storetest.Open(t, db.URL, store.Options{AsAPI: true, Timeout: longTimeout})}
 	var wg sync.WaitGroup
 	ids := make(chan int64, 16)
 	for i := range cap(ids) {

@@ -42,13 +42,13 @@ func TestReadsAreBounded(t *testing.T) {
 		"used today": func(ctx context.Context) error { _, err := db.Usage.AdmittedOn(ctx, limits.DayAt(noon)); return err },
 	}
 	var ready, all sync.WaitGroup
-	frozen := make(chan struct{})
+	paused := make(chan struct{})
 	for name, call := range calls {
 		ready.Add(1)
 		all.Go(func() {
 			_ = call(t.Context())
 			ready.Done()
-			<-frozen
+			<-paused
 			start := time.Now()
 			if err := call(t.Context()); !errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("%s: %v, want ErrUnavailable", name, err)
@@ -60,6 +60,6 @@ func TestReadsAreBounded(t *testing.T) {
 	}
 	ready.Wait()
 	server.Pause()
-	close(frozen)
+	close(paused)
 	all.Wait()
 }

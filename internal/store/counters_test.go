@@ -111,8 +111,8 @@ func TestCountersOverTerms(t *testing.T) {
 	}
 }
 
-// TestCountersAfterASilentEnd: who is killed while Redis decides may have admitted as much as there was.
-func TestCountersAfterASilentEnd(t *testing.T) {
+// TestCountersAfterAnUncleanEnd: who is killed while Redis decides may have admitted as much as there was.
+func TestCountersAfterAnUncleanEnd(t *testing.T) {
 	t.Parallel()
 	g := newCounters(t)
 	c := g.claim(plans.Quota{PerMinute: 100, PerDay: 1000}, 0)
@@ -140,7 +140,7 @@ func TestGrantsOfManyServersNeverExceed(t *testing.T) {
 	g := newCounters(t)
 	term := g.begin(t, "")
 	const limit = 500
-	servers := []*store.DB{g.api, storetest.Open(t, g.URL, store.Options{AsAPI: true, Timeout: patience})}
+	servers := []*store.DB{g.api, storetest.Open(t, g.URL, store.Options{AsAPI: true, Timeout: longTimeout})}
 	var granted atomic.Int64
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -268,7 +268,7 @@ func TestCountersRoundTrips(t *testing.T) {
 	t.Parallel()
 	g := newCounters(t)
 	proxy := newBreakingProxy(t, g.APIURL)
-	db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1, Timeout: patience})
+	db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1, Timeout: longTimeout})
 	c := g.claim(plans.Quota{PerMinute: 100, PerDay: 1000}, 50)
 	const far = 1_000_000
 	for name, tt := range map[string]struct {

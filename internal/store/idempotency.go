@@ -25,9 +25,9 @@ const (
 	lockScopeQuery = forTenant + `
 select pg_try_advisory_xact_lock($2) from t where t.id is not null`
 
-	// keptAnswerQuery is a statement of its own, after the lock. A statement that began before the lock would not see an
+	// storedAnswerQuery is a statement of its own, after the lock. A statement that began before the lock would not see an
 	// answer that was committed in between.
-	keptAnswerQuery = `
+	storedAnswerQuery = `
 select fingerprint, status, location, body from idempotency_keys
 where tenant_id = $1 and method = $2 and path = $3 and key = $4 and expires_at > $5`
 
@@ -58,9 +58,9 @@ func (d Idempotency) Once(
 		if err != nil {
 			return fmt.Errorf("lock idempotency key: %w", err)
 		}
-		// Also without the lock: its holder may only be replaying a kept answer.
-		if a, replayed, err = keptAnswer(ctx, tx, tenantID, r); err != nil {
-			return fmt.Errorf("look for kept answer: %w", err)
+		// Also without the lock: its holder may only be replaying a stored answer.
+		if a, replayed, err = storedAnswer(ctx, tx, tenantID, r); err != nil {
+			return fmt.Errorf("look for stored answer: %w", err)
 		}
 		if replayed {
 			return nil
@@ -90,13 +90,13 @@ func lockScope(ctx context.Context, tx pgconn.Tx, tenantID int64, r *catalog.Ide
 	return locked, err
 }
 
-// keptAnswer returns false when there is none.
-func keptAnswer(ctx context.Context, tx pgconn.Tx, tenantID int64, r *catalog.Idempotency) (catalog.Answer, bool, error) {
+// storedAnswer returns false when there is none.
+func storedAnswer(ctx context.Context, tx pgconn.Tx, tenantID int64, r *catalog.Idempotency) (catalog.Answer, bool, error) {
 	var found []struct {
 		catalog.Answer
 		Fingerprint []byte `db:"fingerprint"`
 	}
-	err := tx.Select(ctx, &found, keptAnswerQuery, tenantID, r.Method, r.Path, r.Key, r.At)
+	err := tx.Select(ctx, &found, storedAnswerQuery, tenantID, r.Method, r.Path, r.Key, r.At)
 	switch {
 	case err != nil || len(found) == 0:
 		return catalog.Answer{}, false, err
@@ -107,12 +107,12 @@ func keptAnswer(ctx context.Context, tx pgconn.Tx, tenantID int64, r *catalog.Id
 }
 
 func keepAnswer(ctx context.Context, tx pgconn.Tx, tenantID int64, r *catalog.Idempotency, a catalog.Answer) error {
-	kept, err := tx.Exec(ctx, keepAnswerQuery, tenantID, r.Method, r.Path, r.Key, r.At, r.At.Add(catalog.IdempotencyLifetime),
+	stored, err := tx.Exec(ctx, keepAnswerQuery, tenantID, r.Method, r.Path, r.Key, r.At, r.At.Add(catalog.IdempotencyLifetime),
 		r.Fingerprint[:], a.Status, a.Location, a.Body)
 	if err != nil {
 		return err
 	}
-	if kept != 1 {
+	if stored != 1 {
 		return errors.New("there is one already")
 	}
 	return nil

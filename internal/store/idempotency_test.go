@@ -175,8 +175,8 @@ func TestOnceUndoesWhatFails(t *testing.T) {
 func TestOnceNeverWaits(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.DB = s.patient(t)
-	other := s.patient(t)
+	s.DB = s.server(t)
+	other := s.server(t)
 	_, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), func(ctx context.Context, c catalog.Creator) (catalog.Answer, error) {
 		for _, name := range []string{"Rex", "Luna"} {
 			if _, _, err := other.Idempotency.Once(ctx, s.a.ID, request("k", name), adding(s.a.ID, name)); !errors.Is(err, catalog.ErrIdempotencyInProgress) {
@@ -205,7 +205,7 @@ func TestOnceNeverWaits(t *testing.T) {
 func TestOnceReplaysAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.DB = s.patient(t)
+	s.DB = s.server(t)
 	first, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
 	if err != nil {
 		t.Fatal(err)
@@ -228,7 +228,7 @@ func TestOnceReplaysAtTheSameTime(t *testing.T) {
 func TestOnceAmongManyAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	servers := []*store.DB{s.patient(t), s.patient(t)}
+	servers := []*store.DB{s.server(t), s.server(t)}
 	type outcome struct {
 		answer   catalog.Answer
 		replayed bool

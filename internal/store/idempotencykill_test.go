@@ -19,8 +19,8 @@ import (
 func (s shop) broken(t *testing.T, n int, how breakage) (name string, broke bool, answer catalog.Answer, err error) {
 	t.Helper()
 	proxy := newBreakingProxy(t, s.database.APIURL)
-	// Who meets silence has to give up; a cut is noticed by whoever is patient too.
-	db := storetest.Open(t, proxy.url, store.Options{AsAPI: how == silence, MaxConns: 1})
+	// Who waits for a stalled connection has to give up; a cut is noticed by a server with a long timeout too.
+	db := storetest.Open(t, proxy.url, store.Options{AsAPI: how == stall, MaxConns: 1})
 	name = fmt.Sprintf("%d %d", how, n)
 	if _, _, err := db.Idempotency.Once(t.Context(), s.b.ID, request(name, name), adding(s.b.ID, name)); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func (s shop) retry(t *testing.T, name string) catalog.Answer {
 func TestOnceWithConnectionCutAtEveryStep(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.DB = s.patient(t)
+	s.DB = s.server(t)
 	for _, how := range []breakage{cutRequest, cutAnswer} {
 		for n := 1; ; n++ {
 			name, broke, first, err := s.broken(t, n, how)
@@ -74,14 +74,14 @@ func TestOnceWithConnectionCutAtEveryStep(t *testing.T) {
 }
 
 // A server that freezes or is cut off with the key's lock in its hand keeps it for seconds, not for as long as TCP takes to notice.
-func TestOnceWithFrozenServer(t *testing.T) {
+func TestOnceWithPausedServer(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.DB = s.patient(t)
+	s.DB = s.server(t)
 	for n := 3; n <= 6; n++ {
 		t.Run(fmt.Sprintf("before round trip %d", n), func(t *testing.T) {
 			t.Parallel()
-			name, broke, _, err := s.broken(t, n, silence)
+			name, broke, _, err := s.broken(t, n, stall)
 			if !broke || !errors.Is(err, store.ErrUnavailable) {
 				t.Fatalf("broke %v, %v, want ErrUnavailable", broke, err)
 			}
@@ -97,7 +97,7 @@ func TestOnceWithFrozenServer(t *testing.T) {
 func TestOnceWithBackendTerminated(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.DB = s.patient(t)
+	s.DB = s.server(t)
 	victim, owner := storetest.Open(t, s.database.URL, store.Options{AsAPI: true}), s.owner(t)
 	terminate := func() {
 		t.Helper()

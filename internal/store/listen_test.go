@@ -121,7 +121,7 @@ func TestChangesAreHeard(t *testing.T) {
 	}
 }
 
-func TestLossIsToldAndMended(t *testing.T) {
+func TestFeedIsLostAndRestored(t *testing.T) {
 	t.Parallel()
 	server := storetest.NewServer(t)
 	h := listen(t, server.URL)

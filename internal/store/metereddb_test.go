@@ -23,11 +23,11 @@ type meteredDB struct {
 
 func newMeteredDB(t *testing.T) meteredDB {
 	t.Helper()
-	return meter(t, storetest.New(t), patience)
+	return meter(t, storetest.New(t), longTimeout)
 }
 
-// patience is so much time that a busy machine is no outage.
-const patience = 30 * time.Second
+// longTimeout is so much time that a busy machine is no outage.
+const longTimeout = 30 * time.Second
 
 // meter opens the database as the API does; its calls take so long at most, 0 for as long as the API's.
 func meter(t *testing.T, db *storetest.Database, timeout time.Duration) meteredDB {

@@ -31,8 +31,8 @@ func (s shop) owner(t *testing.T) *sqlx.DB {
 	return db
 }
 
-// patient is another server in the API's role, with so much time that a busy machine is no outage.
-func (s shop) patient(t *testing.T) *store.DB {
+// server is another server in the API's role, with so much time that a busy machine is no outage.
+func (s shop) server(t *testing.T) *store.DB {
 	t.Helper()
 	return storetest.Open(t, s.database.APIURL, store.Options{})
 }
@@ -131,7 +131,7 @@ func TestOrdersThatAreRefused(t *testing.T) {
 func TestOneOfManyOrdersWins(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	servers := []*store.DB{s.patient(t), s.patient(t)}
+	servers := []*store.DB{s.server(t), s.server(t)}
 	pet := s.pet(t, s.a, catalog.Available)
 	var all sync.WaitGroup
 	var placed, refused atomic.Int64
@@ -188,8 +188,8 @@ func TestChangeOrderByEveryStep(t *testing.T) {
 				} else if e := (*catalog.TransitionError)(nil); !errors.As(err, &e) || e.Error() != wantErr.Error() {
 					t.Errorf("got %v, want %v", err, wantErr)
 				}
-				kept, _, err := s.Orders.ListOrders(t.Context(), s.a.ID, catalog.OrderPage{After: want.ID - 1, Limit: 1})
-				if diff := cmp.Diff([]catalog.Order{want}, kept); err != nil || diff != "" {
+				stored, _, err := s.Orders.ListOrders(t.Context(), s.a.ID, catalog.OrderPage{After: want.ID - 1, Limit: 1})
+				if diff := cmp.Diff([]catalog.Order{want}, stored); err != nil || diff != "" {
 					t.Errorf("in the table: %v (-want +got):\n%s", err, diff)
 				}
 				if status := s.petStatus(t, s.a, want.PetID); status != want.Status.PetStatus() {
@@ -307,7 +307,7 @@ func TestListOrdersPlan(t *testing.T) {
 func TestOrdersAndChangesAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.DB = s.patient(t)
+	s.DB = s.server(t)
 	pets := []catalog.Pet{s.pet(t, s.a, catalog.Available), s.pet(t, s.a, catalog.Available), s.pet(t, s.a, catalog.Available)}
 	expected := []error{catalog.ErrPetNotAvailable, catalog.ErrInvalidTransition, catalog.ErrOrderNotFound}
 	var all sync.WaitGroup

@@ -33,8 +33,8 @@ func TestChangePet(t *testing.T) {
 		if diff := cmp.Diff(rex, got); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", tt.name, err, diff)
 		}
-		kept, err := s.Pets.GetPet(t.Context(), s.a.ID, rex.ID)
-		if diff := cmp.Diff(rex, kept); err != nil || diff != "" {
+		stored, err := s.Pets.GetPet(t.Context(), s.a.ID, rex.ID)
+		if diff := cmp.Diff(rex, stored); err != nil || diff != "" {
 			t.Errorf("%s, in the table: %v (-want +got):\n%s", tt.name, err, diff)
 		}
 	}
@@ -58,8 +58,8 @@ func TestChangePetByEveryStep(t *testing.T) {
 					wantErr != nil && (!errors.As(err, &e) || e.Error() != wantErr.Error()) {
 					t.Errorf("got %v, want %v", err, wantErr)
 				}
-				kept, err := s.Pets.GetPet(t.Context(), s.a.ID, want.ID)
-				if diff := cmp.Diff(want, kept); err != nil || diff != "" {
+				stored, err := s.Pets.GetPet(t.Context(), s.a.ID, want.ID)
+				if diff := cmp.Diff(want, stored); err != nil || diff != "" {
 					t.Errorf("in the table: %v (-want +got):\n%s", err, diff)
 				}
 			})
@@ -76,18 +76,18 @@ func TestChangePetOfNobodyOrAnother(t *testing.T) {
 			t.Errorf("tenant %d, animal %d: %v, want ErrPetNotFound", tt.tenantID, tt.id, err)
 		}
 	}
-	if kept, err := s.Pets.GetPet(t.Context(), s.a.ID, pet.ID); err != nil || kept != pet {
-		t.Errorf("the animal is %+v, %v", kept, err)
+	if stored, err := s.Pets.GetPet(t.Context(), s.a.ID, pet.ID); err != nil || stored != pet {
+		t.Errorf("the animal is %+v, %v", stored, err)
 	}
 }
 
-// An open order holds its animal's status. Its name and category are free, and so is all of it when the order is closed.
-func TestOpenOrderHoldsItsAnimal(t *testing.T) {
+// An open order blocks its animal's status. Its name and category are free, and so is all of it when the order is closed.
+func TestOpenOrderBlocksItsAnimalsStatus(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	o := s.order(t, s.a)
 	name, available, sold := "Max", catalog.Available, catalog.Sold
-	held := func(to catalog.Status) {
+	blocked := func(to catalog.Status) {
 		t.Helper()
 		_, err := s.Pets.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Status: &to})
 		want := catalog.TransitionError{Item: "animal", From: "pending", To: string(to), Held: true}
@@ -95,15 +95,15 @@ func TestOpenOrderHoldsItsAnimal(t *testing.T) {
 			t.Errorf("to %s: %v, want %v", to, err, &want)
 		}
 	}
-	held(available)
-	held(sold)
+	blocked(available)
+	blocked(sold)
 	if _, err := s.Pets.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Name: &name}); err != nil {
 		t.Error(err)
 	}
 	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.Approved); err != nil {
 		t.Fatal(err)
 	}
-	held(available)
+	blocked(available)
 	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.Cancelled); err != nil {
 		t.Fatal(err)
 	}

@@ -238,7 +238,7 @@ func TestUnavailable(t *testing.T) {
 		all.Wait()
 	}
 	server.Pause()
-	away("frozen")
+	away("paused")
 	server.Resume()
 	server.Stop()
 	away("stopped")

@@ -18,8 +18,8 @@ const (
 	cutRequest breakage = iota
 	// cutAnswer: the connection ends after the database did the work, and the reply is lost.
 	cutAnswer
-	// silence: nothing passes any more, and the database sees no end of the connection, as if the program's machine was paused.
-	silence
+	// stall: nothing passes any more, and the database sees no end of the connection, as if the program's machine was paused.
+	stall
 )
 
 // breakingProxy is a proxy before Postgres. It breaks one round trip, which breakAt chooses.
@@ -29,7 +29,7 @@ type breakingProxy struct {
 	mu     sync.Mutex
 	how    breakage
 	left   int // round trips up to the broken one; 0 for none to break
-	silent bool
+	stalled bool
 }
 
 func newBreakingProxy(t *testing.T, databaseURL string) *breakingProxy {
@@ -70,21 +70,21 @@ func (p *breakingProxy) next() (how breakage, broken bool) {
 		return 0, false
 	}
 	p.left--
-	p.silent = p.left == 0 && p.how == silence
+	p.stalled = p.left == 0 && p.how == stall
 	return p.how, p.left == 0
 }
 
-// isSilent reports whether nothing passes any more.
-func (p *breakingProxy) isSilent() bool {
+// isStalled reports whether nothing passes any more.
+func (p *breakingProxy) isStalled() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.silent
+	return p.stalled
 }
 
 // relay carries one round trip after the other: lib/pq does not send a request before the last one is answered.
 func (p *breakingProxy) relay(client, server net.Conn) {
-	silent := p.isSilent()
-	for read := readStartup; !silent; read = readTrip {
+	stalled := p.isStalled()
+	for read := readStartup; !stalled; read = readTrip {
 		trip, err := read(client)
 		if err != nil {
 			break
@@ -93,18 +93,18 @@ func (p *breakingProxy) relay(client, server net.Conn) {
 		if trip[0] != 0 { // the startup has no type, and is no round trip to break
 			how, broken = p.next()
 		}
-		if broken && how == silence {
-			silent = true
+		if broken && how == stall {
+			stalled = true
 			break
 		}
 		if broken && how == cutRequest || carry(client, server, trip, broken) != nil {
 			break
 		}
 	}
-	if !silent {
+	if !stalled {
 		_ = server.Close()
 	}
-	if silent {
+	if stalled {
 		_, _ = io.Copy(io.Discard, client)
 	}
 	_ = client.Close()

@@ -128,13 +128,13 @@ const selectRefusal = `
 	       coalesce(extract(epoch from resets_at)::bigint, 0) as reset, partial, method, route, suppressed
 	from refusals`
 
-// OfKey returns the latest kept refusals of the key, the newest first.
+// OfKey returns the latest stored refusals of the key, the newest first.
 func (d Refusals) OfKey(ctx context.Context, tenantID int64, keyID string, limit int) ([]usage.RefusalRecord, error) {
 	return d.list(ctx, ` where tenant_id = $1 and key_id = $2 order by at desc, number desc limit $3`,
 		tenantID, keyID, limit)
 }
 
-// OfRequest returns the kept refusals of requests with that ID, the newest first. There may be several, because clients may
+// OfRequest returns the stored refusals of requests with that ID, the newest first. There may be several, because clients may
 // choose an ID and use it again.
 func (d Refusals) OfRequest(ctx context.Context, requestID string, limit int) ([]usage.RefusalRecord, error) {
 	return d.list(ctx, ` where request_id = $1 order by at desc, number desc limit $2`, requestID, limit)

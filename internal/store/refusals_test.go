@@ -26,7 +26,7 @@ func (k meteredKey) refusal(server string, n int) usage.RefusalRecord {
 	}
 }
 
-func TestRefusalsAreKeptOnce(t *testing.T) {
+func TestRefusalsAreStoredOnce(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	k, other := db.key(t, 1), db.key(t, 2)
@@ -45,7 +45,7 @@ func TestRefusalsAreKeptOnce(t *testing.T) {
 		t.Errorf("of the key (-want +got):\n%s%v", diff, err)
 	}
 	if n := db.text(t, `select count(*) from refusals`); n != "4" {
-		t.Errorf("%s kept, want 4", n)
+		t.Errorf("%s stored, want 4", n)
 	}
 
 	again := other.refusal("b", 9)
@@ -88,17 +88,17 @@ func TestRefusalsPerKeyAreBounded(t *testing.T) {
 	}
 	got, err := db.api.Refusals.OfKey(t.Context(), k.TenantID, k.ID, 1000)
 	if err != nil || len(got) != usage.RefusalsPerKey {
-		t.Fatalf("%d kept, want %d; %v", len(got), usage.RefusalsPerKey, err)
+		t.Fatalf("%d stored, want %d; %v", len(got), usage.RefusalsPerKey, err)
 	}
 	if diff := cmp.Diff(latest, got[0]); diff != "" {
 		t.Errorf("the latest (-want +got):\n%s", diff)
 	}
 	// Four servers refused 48 times after the 187th second.
 	if oldest := got[len(got)-1].At; oldest.Before(noon.Add(187 * time.Second)) {
-		t.Errorf("the oldest kept is of %v", oldest)
+		t.Errorf("the oldest stored is of %v", oldest)
 	}
 	if n := db.text(t, `select count(*) from refusals`); n != fmt.Sprint(usage.RefusalsPerKey+1) {
-		t.Errorf("%s kept in all", n)
+		t.Errorf("%s stored in all", n)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Whoever writes to the store, a key in a text that it keeps is refused and nothing changes; texts that were kept
 // before stand in the way of nothing.
-func TestTextsHoldNoKey(t *testing.T) {
+func TestTextsWithKeysAreRefused(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	o.tenant(t, "acme", plans.Free)

@@ -158,7 +158,7 @@ func runFor(t *testing.T, work func(context.Context) error) {
 
 func await(t *testing.T, m *cluster.Member, redis string) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(longTimeout)
 	for time.Now().Before(deadline) {
 		if term, ok := m.Term(); ok && term.Redis == redis {
 			return

@@ -138,7 +138,7 @@ func wellKnown(before, next cluster.State) bool {
 func saveCluster(ctx context.Context, tx pgconn.Tx, before, next cluster.State) error {
 	agreed, known := next.Term != before.Term || next.Active != before.Active, wellKnown(before, next)
 	for _, e := range before.Servers {
-		if _, kept := slices.BinarySearchFunc(next.Servers, e, cluster.ByID); kept {
+		if _, stays := slices.BinarySearchFunc(next.Servers, e, cluster.ByID); stays {
 			continue
 		}
 		if _, err := tx.Exec(ctx, forgetServerQuery, e.ID); err != nil {

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(storetest.Suite{M: m}) }
 
-func TestNewIsMigratedAndAlone(t *testing.T) {
+func TestNewIsMigratedAndIsolated(t *testing.T) {
 	t.Parallel()
 	for range 8 {
 		t.Run("", func(t *testing.T) {

@@ -34,7 +34,7 @@ func TestServerStopsAndStarts(t *testing.T) {
 	}
 }
 
-func TestServerFreezes(t *testing.T) {
+func TestServerPauses(t *testing.T) {
 	t.Parallel()
 	server := storetest.NewServer(t)
 	db := open(t, server.APIURL)

@@ -128,25 +128,32 @@ func TestEveryAnswer(t *testing.T) {
 func (w *fixture) goodRequest(t *testing.T, r route) *http.Request {
 	t.Helper()
 	pet := w.addPet(t, catalog.Available)
-	order, err := w.orders.PlaceOrder(t.Context(), 1, catalog.NewOrder{PetID: w.addPet(t, catalog.Available), Quantity: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	order := w.addOrder(t, 1)
 	body := map[string]string{
 		"POST /v1/pets": `{"name":"Mia","categoryId":7}`, "PATCH /v1/pets/{petId}": `{"name":"Mia","status":"pending"}`,
 		"POST /v1/store/orders": fmt.Sprintf(`{"petId":%d}`, pet), "PATCH /v1/store/orders/{orderId}": `{"status":"approved"}`,
 	}[r.method+" "+r.path]
-	return w.request(r.method, strings.NewReplacer("{petId}", fmt.Sprint(pet), "{orderId}", fmt.Sprint(order.ID)).Replace(r.path), body)
+	return w.request(r.method, strings.NewReplacer("{petId}", fmt.Sprint(pet), "{orderId}", fmt.Sprint(order)).Replace(r.path), body)
 }
 
 // addPet adds an animal of acme's and returns its id.
-func (w *fixture) addPet(t *testing.T, s catalog.Status) int64 {
+func (w *fixture) addPet(t testing.TB, s catalog.Status) int64 {
 	t.Helper()
 	pet, err := w.pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: "Rex", CategoryID: 7, Status: s})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return pet.ID
+}
+
+// addOrder adds an animal of acme's and an order of it, and returns the order's id.
+func (w *fixture) addOrder(t *testing.T, quantity int32) int64 {
+	t.Helper()
+	order, err := w.orders.PlaceOrder(t.Context(), 1, catalog.NewOrder{PetID: w.addPet(t, catalog.Available), Quantity: quantity})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return order.ID
 }
 
 // kind is a way in which a request can go.

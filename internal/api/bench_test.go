@@ -46,9 +46,7 @@ func measuredRequest(
 	})...)
 	w.setPlan(tb, plans.Enterprise, q)
 	for range 20 {
-		if _, err := w.pets.CreatePet(tb.Context(), 1, catalog.NewPet{Name: "Rex the dog", CategoryID: 7, Status: catalog.Available}); err != nil {
-			tb.Fatal(err)
-		}
+		w.addPet(tb, catalog.Available)
 	}
 	req := r(tb, w)
 	out := &discard{h: http.Header{}}
@@ -56,14 +54,6 @@ func measuredRequest(
 		clear(out.h)
 		w.ServeHTTP(out, req)
 	}, req
-}
-
-func benchmark(b *testing.B, r func(testing.TB, *fixture) *http.Request, q plans.Quota) {
-	ask := measured(b, r, q)
-	b.ReportAllocs()
-	for b.Loop() {
-		ask()
-	}
 }
 
 // The requests that are measured, and quotas that have room for all and for one.
@@ -119,20 +109,26 @@ func TestRefusalsAllocateLittle(t *testing.T) {
 	}
 }
 
-// BenchmarkList is GET /v1/pets?limit=20 through all of the API, over fakes.
-func BenchmarkList(b *testing.B) { benchmark(b, list, noLimit) }
-
-// BenchmarkRefused is a request over the limit.
-func BenchmarkRefused(b *testing.B) { benchmark(b, list, one) }
-
-// BenchmarkRefusedByKey is a request over the key's own limit.
-func BenchmarkRefusedByKey(b *testing.B) { benchmark(b, listOverKeyLimit, noLimit) }
-
-// BenchmarkBanned is a request of a banned key.
-func BenchmarkBanned(b *testing.B) { benchmark(b, listBanned, noLimit) }
-
-// BenchmarkBadKey is a request with a key whose checksum is wrong.
-func BenchmarkBadKey(b *testing.B) { benchmark(b, badKey, noLimit) }
-
-// BenchmarkUsage is GET /v1/usage, whose month is in memory.
-func BenchmarkUsage(b *testing.B) { benchmark(b, askUsage, noLimit) }
+// BenchmarkRequest is a request through all of the API, over fakes. A hot one has the page cache, the log and the connection of a server.
+func BenchmarkRequest(b *testing.B) {
+	for name, ask := range map[string]func() func(){
+		"list":             func() func() { return measured(b, list, noLimit) },
+		"refused":          func() func() { return measured(b, list, one) },
+		"refused by key":   func() func() { return measured(b, listOverKeyLimit, noLimit) },
+		"banned":           func() func() { return measured(b, listBanned, noLimit) },
+		"bad key":          func() func() { return measured(b, badKey, noLimit) },
+		"usage":            func() func() { return measured(b, askUsage, noLimit) },
+		"hot list":         func() func() { return hot(b, list, noLimit) },
+		"hot not modified": func() func() { return hot(b, list, noLimit, "If-None-Match", "*") },
+		"hot refused":      func() func() { return hot(b, list, one) },
+		"hot bad key":      func() func() { return hot(b, badKey, noLimit) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			ask := ask()
+			b.ReportAllocs()
+			for b.Loop() {
+				ask()
+			}
+		})
+	}
+}

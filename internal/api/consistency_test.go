@@ -2,16 +2,24 @@ package api
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/contract"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/distributed"
+	"petstore.example/internal/limits/limitstest"
+	"petstore.example/internal/limits/redisbackend"
+	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
 )
 
@@ -53,6 +61,27 @@ func onLimiters(t *testing.T, test func(t *testing.T, servers [2]*fixture)) {
 			})
 		}
 	}
+}
+
+// overRedis returns the limiters of two servers that count in one Redis.
+func overRedis(t *testing.T) (limiters [2]limits.Limiter) {
+	t.Helper()
+	url := redistest.Shared(t)
+	counters := &limitstest.CounterStore{Term: limitstest.RedisTerm}
+	for i := range limiters {
+		client, err := redisbackend.NewClient(url, time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = client.Close() })
+		limiter := distributed.New(redisbackend.New(client), distributed.Options{
+			Cluster: &limitstest.RedisMember{}, Counters: counters, Log: zerolog.Nop(), Timeout: time.Second, Wait: 10 * time.Second,
+		})
+		limiter.Start()
+		t.Cleanup(limiter.Close)
+		limiters[i] = limiter
+	}
+	return limiters
 }
 
 // story is a run of one tenant's requests to two servers, and what their answers have said so far.
@@ -182,19 +211,10 @@ func (s *story) check(rec *httptest.ResponseRecorder, free bool) {
 	if got := header(rec, "X-RateLimit-Remaining"); got != fmt.Sprint(least) {
 		s.t.Fatalf("%s remain, want the fewest, %d", got, least)
 	}
-	if shown := header(rec, "X-RateLimit-Reset"); !s.ends(state, shown) {
+	shown := header(rec, "X-RateLimit-Reset")
+	if !slices.ContainsFunc(slices.Collect(maps.Values(state)), func(w [2]int64) bool { return fmt.Sprint(w[1]) == shown }) {
 		s.t.Fatalf("reset %s, windows %v", shown, state)
 	}
-}
-
-// ends reports whether a window ends then.
-func (s *story) ends(state map[string][2]int64, shown string) bool {
-	for _, w := range state {
-		if fmt.Sprint(w[1]) == shown {
-			return true
-		}
-	}
-	return false
 }
 
 // TestResetIsTheSameEverywhere: whichever server is asked, and when, a window ends at one instant.

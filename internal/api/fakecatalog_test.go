@@ -20,20 +20,17 @@ type fakePets struct {
 
 func newFakePets() *fakePets { return &fakePets{pets: map[int64][]catalog.Pet{}} }
 
-// begin begins a call, which ends with the function that it returns.
-func (f *fakePets) begin() (end func(), err error) {
+// call does the work of a call, unless the fake fails.
+func call[T any](f *fakePets, work func() (T, error)) (result T, err error) {
 	f.mu.Lock()
-	end = f.mu.Unlock
+	defer f.mu.Unlock()
 	if f.before != nil {
-		defer func() {
-			if v := recover(); v != nil {
-				end()
-				panic(v)
-			}
-		}()
 		f.before()
 	}
-	return end, f.err
+	if f.err != nil {
+		return result, f.err
+	}
+	return work()
 }
 
 // find returns nil when the tenant has no such animal.
@@ -55,55 +52,44 @@ func pageOf[T any](rows []T, limit int, matches func(T) bool) (page []T, more bo
 	return page[:min(len(page), limit)], len(page) > limit
 }
 
-func (f *fakePets) ListPets(_ context.Context, tenantID int64, p catalog.Page) ([]catalog.Pet, bool, error) {
-	end, err := f.begin()
-	defer end()
-	if err != nil {
-		return nil, false, err
-	}
-	page, more := pageOf(f.pets[tenantID], p.Limit, func(pet catalog.Pet) bool { return pet.ID > p.After && (p.Status == "" || pet.Status == p.Status) })
-	return page, more, nil
+func (f *fakePets) ListPets(_ context.Context, tenantID int64, p catalog.Page) (page []catalog.Pet, more bool, err error) {
+	more, err = call(f, func() (more bool, _ error) {
+		page, more = pageOf(f.pets[tenantID], p.Limit, func(pet catalog.Pet) bool { return pet.ID > p.After && (p.Status == "" || pet.Status == p.Status) })
+		return more, nil
+	})
+	return page, more, err
 }
 
 func (f *fakePets) GetPet(_ context.Context, tenantID, id int64) (catalog.Pet, error) {
-	end, err := f.begin()
-	defer end()
-	if err != nil {
-		return catalog.Pet{}, err
-	}
-	if pet := f.find(tenantID, id); pet != nil {
-		return *pet, nil
-	}
-	return catalog.Pet{}, catalog.ErrPetNotFound
+	return call(f, func() (catalog.Pet, error) {
+		if pet := f.find(tenantID, id); pet != nil {
+			return *pet, nil
+		}
+		return catalog.Pet{}, catalog.ErrPetNotFound
+	})
 }
 
 func (f *fakePets) CreatePet(_ context.Context, tenantID int64, n catalog.NewPet) (catalog.Pet, error) {
-	end, err := f.begin()
-	defer end()
-	if err != nil {
-		return catalog.Pet{}, err
-	}
-	f.last++
-	pet := catalog.Pet{ID: f.last, Name: n.Name, CategoryID: n.CategoryID, Status: n.Status}
-	f.pets[tenantID] = append(f.pets[tenantID], pet)
-	return pet, nil
+	return call(f, func() (catalog.Pet, error) {
+		f.last++
+		pet := catalog.Pet{ID: f.last, Name: n.Name, CategoryID: n.CategoryID, Status: n.Status}
+		f.pets[tenantID] = append(f.pets[tenantID], pet)
+		return pet, nil
+	})
 }
 
 func (f *fakePets) ChangePet(_ context.Context, tenantID, id int64, c catalog.PetPatch) (catalog.Pet, error) {
-	end, err := f.begin()
-	defer end()
-	if err != nil {
-		return catalog.Pet{}, err
-	}
-	pet := f.find(tenantID, id)
-	if pet == nil {
-		return catalog.Pet{}, catalog.ErrPetNotFound
-	}
-	changed, err := c.Apply(*pet)
-	if err == nil {
-		*pet = changed
-	}
-	return changed, err
+	return call(f, func() (catalog.Pet, error) {
+		pet := f.find(tenantID, id)
+		if pet == nil {
+			return catalog.Pet{}, catalog.ErrPetNotFound
+		}
+		changed, err := c.Apply(*pet)
+		if err == nil {
+			*pet = changed
+		}
+		return changed, err
+	})
 }
 
 // fakeOrders keeps orders in memory, by tenant, for the animals of fakePets.
@@ -113,53 +99,45 @@ type fakeOrders struct {
 	orders map[int64][]catalog.Order
 }
 
-func (f *fakeOrders) ListOrders(_ context.Context, tenantID int64, p catalog.OrderPage) ([]catalog.Order, bool, error) {
-	end, err := f.pets.begin()
-	defer end()
-	if err != nil {
-		return nil, false, err
-	}
-	page, more := pageOf(f.orders[tenantID], p.Limit, func(o catalog.Order) bool { return o.ID > p.After && (p.Status == "" || o.Status == p.Status) })
-	return page, more, nil
+func (f *fakeOrders) ListOrders(_ context.Context, tenantID int64, p catalog.OrderPage) (page []catalog.Order, more bool, err error) {
+	more, err = call(f.pets, func() (more bool, _ error) {
+		page, more = pageOf(f.orders[tenantID], p.Limit, func(o catalog.Order) bool { return o.ID > p.After && (p.Status == "" || o.Status == p.Status) })
+		return more, nil
+	})
+	return page, more, err
 }
 
 func (f *fakeOrders) PlaceOrder(_ context.Context, tenantID int64, n catalog.NewOrder) (catalog.Order, error) {
-	end, err := f.pets.begin()
-	defer end()
-	if err != nil {
-		return catalog.Order{}, err
-	}
-	pet := f.pets.find(tenantID, n.PetID)
-	switch {
-	case pet == nil:
-		return catalog.Order{}, catalog.ErrPetNotFound
-	case pet.Status != catalog.Available:
-		return catalog.Order{}, catalog.ErrPetNotAvailable
-	}
-	pet.Status = catalog.Pending
-	f.last++
-	o := catalog.Order{ID: f.last, PetID: n.PetID, Quantity: n.Quantity, Status: catalog.Placed, CreatedAt: at}
-	f.orders[tenantID] = append(f.orders[tenantID], o)
-	return o, nil
+	return call(f.pets, func() (catalog.Order, error) {
+		pet := f.pets.find(tenantID, n.PetID)
+		switch {
+		case pet == nil:
+			return catalog.Order{}, catalog.ErrPetNotFound
+		case pet.Status != catalog.Available:
+			return catalog.Order{}, catalog.ErrPetNotAvailable
+		}
+		pet.Status = catalog.Pending
+		f.last++
+		o := catalog.Order{ID: f.last, PetID: n.PetID, Quantity: n.Quantity, Status: catalog.Placed, CreatedAt: at}
+		f.orders[tenantID] = append(f.orders[tenantID], o)
+		return o, nil
+	})
 }
 
 func (f *fakeOrders) ChangeOrder(_ context.Context, tenantID, id int64, to catalog.OrderStatus) (catalog.Order, error) {
-	end, err := f.pets.begin()
-	defer end()
-	if err != nil {
-		return catalog.Order{}, err
-	}
-	orders := f.orders[tenantID]
-	i := slices.IndexFunc(orders, func(o catalog.Order) bool { return o.ID == id })
-	if i < 0 {
-		return catalog.Order{}, catalog.ErrOrderNotFound
-	}
-	if err := orders[i].Status.CheckStep(to); err != nil {
-		return catalog.Order{}, err
-	}
-	orders[i].Status = to
-	f.pets.find(tenantID, orders[i].PetID).Status = to.PetStatus()
-	return orders[i], nil
+	return call(f.pets, func() (catalog.Order, error) {
+		orders := f.orders[tenantID]
+		i := slices.IndexFunc(orders, func(o catalog.Order) bool { return o.ID == id })
+		if i < 0 {
+			return catalog.Order{}, catalog.ErrOrderNotFound
+		}
+		if err := orders[i].Status.CheckStep(to); err != nil {
+			return catalog.Order{}, err
+		}
+		orders[i].Status = to
+		f.pets.find(tenantID, orders[i].PetID).Status = to.PetStatus()
+		return orders[i], nil
+	})
 }
 
 // fakeCreator is a plain one.

@@ -255,17 +255,17 @@ type fakeUsage struct {
 }
 
 func (u *fakeUsage) UsageMonth(_ context.Context, tenantID int64, now time.Time) (usage.Month, error) {
-	end, err := u.pets.begin()
-	defer end()
-	m := usage.NewMonth(now)
-	if tenantID != 1 {
-		return m, err
-	}
-	m.RateWindow = u.rateWindow
-	for i, n := range u.last {
-		m.Add(m.Days[len(m.Days)-len(u.last)+i].Date, n[0], n[1])
-	}
-	return m, err
+	return call(u.pets, func() (usage.Month, error) {
+		m := usage.NewMonth(now)
+		if tenantID != 1 {
+			return m, nil
+		}
+		m.RateWindow = u.rateWindow
+		for i, n := range u.last {
+			m.Add(m.Days[len(m.Days)-len(u.last)+i].Date, n[0], n[1])
+		}
+		return m, nil
+	})
 }
 
 type fakeRefusals struct {

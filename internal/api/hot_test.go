@@ -17,13 +17,9 @@ func stampedMemory() (*limits.Memory, *freshness.Memory) {
 	return limits.NewMemory(limits.WithStamps(stamps)), stamps
 }
 
-// hot is a request for a page that is in memory, over a connection that takes a head: all but net/http, the directory and the
+// hot is a request over a page cache, over a connection that takes a head: all but net/http, the directory and the
 // meter is as in a server.
-func hot(tb testing.TB, headers ...string) (ask func()) {
-	return hotRequest(tb, list, noLimit, headers...)
-}
-
-func hotRequest(tb testing.TB, of func(testing.TB, *fixture) *http.Request, q plans.Quota, headers ...string) (ask func()) {
+func hot(tb testing.TB, of func(testing.TB, *fixture) *http.Request, q plans.Quota, headers ...string) (ask func()) {
 	limiter, stamps := stampedMemory()
 	ask, r := measuredRequest(tb, of, q, func(c *Config) {
 		c.Limiter, c.Invalidator, c.ListCacheBytes = limiter, stamps, 1<<20
@@ -45,8 +41,8 @@ func TestListsAllocateLittle(t *testing.T) {
 		ask  func()
 		most float64
 	}{
-		"from memory":  {hot(t), 8},
-		"not modified": {hot(t, "If-None-Match", "*"), 8},
+		"from memory":  {hot(t, list, noLimit), 8},
+		"not modified": {hot(t, list, noLimit, "If-None-Match", "*"), 8},
 		// With the race detector it is some more: then pools drop a part of what they are given.
 		"from rows": {measured(t, list, noLimit), 28},
 	} {
@@ -57,24 +53,3 @@ func TestListsAllocateLittle(t *testing.T) {
 		}
 	}
 }
-
-func benchmarkHot(b *testing.B, headers ...string) { benchmarkHotRequest(b, hot(b, headers...)) }
-
-func benchmarkHotRequest(b *testing.B, ask func()) {
-	b.ReportAllocs()
-	for b.Loop() {
-		ask()
-	}
-}
-
-// BenchmarkHotList is GET /v1/pets?limit=20 from memory.
-func BenchmarkHotList(b *testing.B) { benchmarkHot(b) }
-
-// BenchmarkHotNotModified is the same with an ETag that is the page's.
-func BenchmarkHotNotModified(b *testing.B) { benchmarkHot(b, "If-None-Match", "*") }
-
-// BenchmarkHotRefused is a request over the limit.
-func BenchmarkHotRefused(b *testing.B) { benchmarkHotRequest(b, hotRequest(b, list, one)) }
-
-// BenchmarkHotBadKey is a request with a key whose checksum is wrong.
-func BenchmarkHotBadKey(b *testing.B) { benchmarkHotRequest(b, hotRequest(b, badKey, noLimit)) }

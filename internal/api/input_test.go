@@ -97,9 +97,7 @@ func TestInvalidRequests(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %s %.40s", c.method, c.target, value), func(t *testing.T) {
 				t.Parallel()
 				w := newFixture(t)
-				if _, err := w.orders.PlaceOrder(t.Context(), 1, catalog.NewOrder{PetID: w.addPet(t, catalog.Available), Quantity: 1}); err != nil {
-					t.Fatal(err)
-				}
+				w.addOrder(t, 1)
 				pets, orders := slices.Clone(w.pets.pets[1]), slices.Clone(w.orders.orders[1])
 				target, body := c.target, value
 				if c.method == "GET" {
@@ -164,7 +162,6 @@ func TestGoodBodies(t *testing.T) {
 
 func TestBodyHeaders(t *testing.T) {
 	t.Parallel()
-	const good = `{"name":"Rex","categoryId":7}`
 	for _, c := range []struct {
 		name    string
 		headers []string
@@ -183,13 +180,13 @@ func TestBodyHeaders(t *testing.T) {
 		{"gzip twice over", []string{"Content-Encoding", "identity, gzip"}, 415},
 	} {
 		w := newFixture(t)
-		rec := w.do(w.request("POST", "/v1/pets", good, c.headers...))
+		rec := w.do(w.request("POST", "/v1/pets", rex, c.headers...))
 		if rec.Code != c.status || (rec.Code == 415) != (header(rec, "Accept") == "application/json") {
 			t.Errorf("%s: %d %s, want %d", c.name, rec.Code, rec.Body, c.status)
 		}
 	}
 	w := newFixture(t)
-	r := w.request("POST", "/v1/pets", good)
+	r := w.request("POST", "/v1/pets", rex)
 	r.Header.Add("Content-Type", "application/json")
 	refuses(t, w, r, 415, "unsupported_media_type", "application/json")
 }

@@ -82,20 +82,6 @@ func TestKeyLimitIsGivenBack(t *testing.T) {
 	}
 }
 
-func TestBanOfAKeyWithALimit(t *testing.T) {
-	t.Parallel()
-	w, _ := keyed(t, 2, plans.Quota{PerMinute: 4, PerDay: 9})
-	ban(t, w, nil)
-	want := map[string]string{
-		"X-RateLimit-Limit": "2", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795167409", "Retry-After": "901",
-		"RateLimit":        `"minute";r=0;t=901, "day";r=0;t=901, "key";r=0;t=901`,
-		"RateLimit-Policy": `"minute";q=4;w=60, "day";q=9;w=86400, "key";q=2;w=60`,
-	}
-	if diff := cmp.Diff(want, numbers(w.do(w.request("GET", "/v1/pets", "")))); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // TestRefusalsAreRecorded: what refused and whom, and nothing that the client wrote.
 func TestRefusalsAreRecorded(t *testing.T) {
 	t.Parallel()

@@ -133,12 +133,20 @@ func TestBan(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	ban(t, w, nil)
-	rec := w.do(w.request("GET", "/v1/pets", ""))
-	if diff := cmp.Diff(map[string]string{
-		"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795167409", "Retry-After": "901",
-		"RateLimit": `"minute";r=0;t=901, "day";r=0;t=901`, "RateLimit-Policy": `"minute";q=60;w=60, "day";q=1000;w=86400`,
-	}, numbers(rec)); diff != "" {
-		t.Error(diff)
+	var rec *httptest.ResponseRecorder
+	for _, c := range []struct {
+		perMinute            int64
+		limit, state, policy string
+	}{{2, "2", `, "key";r=0;t=901`, `, "key";q=2;w=60`}, {0, "60", "", ""}} {
+		w.acme(t, func(caller *keys.Caller) { caller.PerMinute = c.perMinute })
+		rec = w.do(w.request("GET", "/v1/pets", ""))
+		if diff := cmp.Diff(map[string]string{
+			"X-RateLimit-Limit": c.limit, "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795167409", "Retry-After": "901",
+			"RateLimit":        `"minute";r=0;t=901, "day";r=0;t=901` + c.state,
+			"RateLimit-Policy": `"minute";q=60;w=60, "day";q=1000;w=86400` + c.policy,
+		}, numbers(rec)); diff != "" {
+			t.Error(diff)
+		}
 	}
 	const want = `{"code":"key_banned","message":"This API key is banned until 2026-11-20T09:36:49Z: it went on sending requests after 429. ` +
 		`Retry in 901 seconds.","status":429}` + "\n"
@@ -218,65 +226,39 @@ func TestOptionsNeverCount(t *testing.T) {
 	}
 }
 
-// TestRefund: a request that ends in 5xx is given back, and its answer says so already.
+// TestRefund: a request that ends in 5xx is given back, also when its client has hung up, and its answer says so already. A request
+// that ends because its client hung up is not: else hanging up would be a way around the limit.
 func TestRefund(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name   string
-		fault  func(*fakePets)
-		status int
+		name             string
+		fault            func(p *fakePets, hangUp func())
+		status, refunded int
 	}{
-		{"unavailable", func(p *fakePets) { p.err = catalog.ErrUnavailable }, 503},
-		{"too slow", func(p *fakePets) { p.err = fmt.Errorf("list: %w", context.DeadlineExceeded) }, 503},
-		{"bug", func(p *fakePets) { p.err = errors.New("bug") }, 500},
-		{"panic", func(p *fakePets) { p.before = func() { panic("bug") } }, 500},
-	} {
-		w := newFixture(t)
-		c.fault(w.pets)
-		rec := w.do(w.request("GET", "/v1/pets", ""))
-		if rec.Code != c.status || header(rec, "X-RateLimit-Remaining") != "60" || w.meter.refunded != 1 {
-			t.Errorf("%s: %d %v, refunded %d", c.name, rec.Code, numbers(rec), w.meter.refunded)
-		}
-		w.pets.err, w.pets.before = nil, nil
-		if got := header(w.do(w.request("GET", "/v1/pets", "")), "X-RateLimit-Remaining"); got != "59" {
-			t.Errorf("%s: %s remain afterwards, want 59", c.name, got)
-		}
-	}
-}
-
-// TestNoRefundForHangingUp: else hanging up would be a way around the limit.
-func TestNoRefundForHangingUp(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	w.pets.before = cancel
-	w.pets.err = fmt.Errorf("list: %w", context.Canceled)
-	w.do(w.request("GET", "/v1/pets", "").WithContext(ctx))
-	if w.meter.admitted != 1 || w.meter.refunded != 0 {
-		t.Errorf("admitted %d, refunded %d", w.meter.admitted, w.meter.refunded)
-	}
-	if got := field(t, w, "status"); got != 499.0 {
-		t.Errorf("logged as %v", got)
-	}
-}
-
-// TestRefundThoughTheClientIsGone: a failure of ours is given back, and logged, whether or not the client waits for it.
-func TestRefundThoughTheClientIsGone(t *testing.T) {
-	t.Parallel()
-	for name, err := range map[string]error{
-		"bug":         errors.New("bug"),
-		"unavailable": fmt.Errorf("list: %w", catalog.ErrUnavailable),
+		{"unavailable", func(p *fakePets, _ func()) { p.err = catalog.ErrUnavailable }, 503, 1},
+		{"too slow", func(p *fakePets, _ func()) { p.err = fmt.Errorf("list: %w", context.DeadlineExceeded) }, 503, 1},
+		{"bug", func(p *fakePets, _ func()) { p.err = errors.New("bug") }, 500, 1},
+		{"panic", func(p *fakePets, _ func()) { p.before = func() { panic("bug") } }, 500, 1},
+		{"unavailable, the client gone", func(p *fakePets, hangUp func()) {
+			p.before, p.err = hangUp, fmt.Errorf("list: %w", catalog.ErrUnavailable)
+		}, 503, 1},
+		{"bug, the client gone", func(p *fakePets, hangUp func()) { p.before, p.err = hangUp, errors.New("bug") }, 500, 1},
+		{"hung up", func(p *fakePets, hangUp func()) { p.before, p.err = hangUp, fmt.Errorf("list: %w", context.Canceled) }, 499, 0},
 	} {
 		w := newFixture(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		w.pets.before = cancel
-		w.pets.err = err
+		c.fault(w.pets, cancel)
 		rec := w.do(w.request("GET", "/v1/pets", "").WithContext(ctx))
-		if w.meter.refunded != 1 {
-			t.Errorf("%s: refunded %d, want 1", name, w.meter.refunded)
+		cancel()
+		if logged := event(t, w)["status"]; logged != float64(c.status) || w.meter.admitted != 1 || w.meter.refunded != c.refunded {
+			t.Errorf("%s: logged as %v, admitted %d, refunded %d", c.name, logged, w.meter.admitted, w.meter.refunded)
 		}
-		if got := field(t, w, "status"); got != float64(rec.Code) {
-			t.Errorf("%s: logged as %v, want %d", name, got, rec.Code)
+		if c.refunded == 1 && (rec.Code != c.status || header(rec, "X-RateLimit-Remaining") != "60") {
+			t.Errorf("%s: %d %v", c.name, rec.Code, numbers(rec))
+		}
+		w.pets.err, w.pets.before = nil, nil
+		if got, want := header(w.do(w.request("GET", "/v1/pets", "")), "X-RateLimit-Remaining"), fmt.Sprint(58+c.refunded); got != want {
+			t.Errorf("%s: %s remain afterwards, want %s", c.name, got, want)
 		}
 	}
 }

@@ -172,15 +172,12 @@ func TestListsNotCached(t *testing.T) {
 func TestListsAreNeverStale(t *testing.T) {
 	t.Parallel()
 	w, v, reads := newCachingFixture(t)
-	patch := func(path, body string) func() *httptest.ResponseRecorder {
-		return func() *httptest.ResponseRecorder { return w.do(w.request("PATCH", path, body)) }
+	patch := func(path, body string) *http.Request { return w.request("PATCH", path, body) }
+	post := func(path, body string, headers ...string) *http.Request {
+		return w.request("POST", path, body, headers...)
 	}
-	post := func(path, body string, headers ...string) func() *httptest.ResponseRecorder {
-		return func() *httptest.ResponseRecorder { return w.do(w.request("POST", path, body, headers...)) }
-	}
-	const rex = `{"name":"Rex","categoryId":1}`
 	for i, tt := range []struct {
-		change func() *httptest.ResponseRecorder
+		change *http.Request
 		status int
 		ended  []bool
 	}{
@@ -205,7 +202,7 @@ func TestListsAreNeverStale(t *testing.T) {
 		if reads() != 0 {
 			t.Errorf("%d: the list does not come from the cache", i)
 		}
-		rec := tt.change()
+		rec := w.do(tt.change)
 		if diff := cmp.Diff(tt.ended, v.ended()); rec.Code != tt.status || diff != "" {
 			t.Errorf("%d: %d %s; ends of changes (-want +got):\n%s", i, rec.Code, rec.Body, diff)
 		}
@@ -289,7 +286,7 @@ func TestPanickingWriteIsAbandoned(t *testing.T) {
 	w, v, _ := newCachingFixture(t)
 	w.pets.before = func() { panic("x") }
 	for _, r := range []*http.Request{
-		w.request("POST", "/v1/pets", `{"name":"Rex","categoryId":1}`), w.request("PATCH", "/v1/pets/1", `{"name":"Rex"}`),
+		w.request("POST", "/v1/pets", rex), w.request("PATCH", "/v1/pets/1", `{"name":"Rex"}`),
 	} {
 		if rec := w.do(r); rec.Code != 500 {
 			t.Errorf("%s: %d", r.Method, rec.Code)

@@ -23,11 +23,6 @@ func event(t *testing.T, w *fixture) map[string]any {
 	return e
 }
 
-func field(t *testing.T, w *fixture, name string) any {
-	t.Helper()
-	return event(t, w)[name]
-}
-
 func TestEvent(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
@@ -77,33 +72,31 @@ type brokenWriter struct{ http.ResponseWriter }
 
 func (brokenWriter) Write([]byte) (int, error) { panic("no more") }
 
-// TestLatePanicIsAnError: also when the status was sent already, so that the event is neither left out nor held back.
-func TestLatePanicIsAnError(t *testing.T) {
+// TestPanicsThatCutTheConnection: one in the middle of a response is logged as an error, so that the event is neither left out nor held
+// back, and a handler that asks for the connection to be cut is logged too.
+func TestPanicsThatCutTheConnection(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t)
-	defer func() {
-		if v := recover(); v != http.ErrAbortHandler { //nolint:errorlint // The value itself is what net/http looks for.
-			t.Errorf("recovered %v", v)
-		}
-		if e := event(t, w); e["level"] != "error" || e["error"] != "panic: no more" || e["stack"] == nil {
-			t.Errorf("event %v", e)
-		}
-	}()
-	w.ServeHTTP(brokenWriter{httptest.NewRecorder()}, w.request("GET", "/v1/pets", ""))
-}
-
-// TestAbort: a handler that asks for the connection to be cut gets it cut, and the log still knows.
-func TestAbort(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	w.pets.before = func() { panic(http.ErrAbortHandler) }
-	defer func() {
-		if v := recover(); v != http.ErrAbortHandler { //nolint:errorlint // The value itself is what net/http looks for.
-			t.Errorf("recovered %v", v)
-		}
-		event(t, w)
-	}()
-	w.do(w.request("GET", "/v1/pets", ""))
+	for name, late := range map[string]bool{"late": true, "abort": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t)
+			rec := http.ResponseWriter(httptest.NewRecorder())
+			if late {
+				rec = brokenWriter{rec}
+			} else {
+				w.pets.before = func() { panic(http.ErrAbortHandler) }
+			}
+			defer func() {
+				if v := recover(); v != http.ErrAbortHandler { //nolint:errorlint // The value itself is what net/http looks for.
+					t.Errorf("recovered %v", v)
+				}
+				if e := event(t, w); late && (e["level"] != "error" || e["error"] != "panic: no more" || e["stack"] == nil) {
+					t.Errorf("event %v", e)
+				}
+			}()
+			w.ServeHTTP(rec, w.request("GET", "/v1/pets", ""))
+		})
+	}
 }
 
 // TestSecretsStayOut puts the key wherever a client can put it.

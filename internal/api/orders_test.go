@@ -78,10 +78,7 @@ func TestOrderPages(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	for i := range 5 {
-		id := w.addPet(t, catalog.Available)
-		if _, err := w.orders.PlaceOrder(t.Context(), 1, catalog.NewOrder{PetID: id, Quantity: int32(i + 1)}); err != nil {
-			t.Fatal(err)
-		}
+		w.addOrder(t, int32(i+1))
 	}
 	for _, c := range []struct{ query, body, next string }{
 		{"?limit=2", order(1, 1, 1, "placed") + "," + order(2, 2, 2, "placed"), "0000000000000002"},

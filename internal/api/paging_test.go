@@ -21,12 +21,8 @@ func TestWalk(t *testing.T) {
 	w := newFixture(t)
 	var want, got []int64
 	add := func(status catalog.Status) {
-		pet, err := w.pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: "Rex", Status: status})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if status == catalog.Sold {
-			want = append(want, pet.ID)
+		if id := w.addPet(t, status); status == catalog.Sold {
+			want = append(want, id)
 		}
 	}
 	for i := range 30 {
@@ -70,9 +66,7 @@ func TestPageSizes(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	for range 150 {
-		if _, err := w.pets.CreatePet(t.Context(), 1, catalog.NewPet{Name: "Rex", Status: catalog.Available}); err != nil {
-			t.Fatal(err)
-		}
+		w.addPet(t, catalog.Available)
 	}
 	for query, want := range map[string]int{
 		"": 20, "?": 20, "?limit=1": 1, "?limit=100": 100, "?status=sold": 0, "?x=1&x=2": 20,
@@ -125,15 +119,15 @@ func TestTenantsNeverMeet(t *testing.T) {
 func TestBaseURLWithPrefix(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(c *Config) { c.BaseURL = "http://localhost:8080/shop/v1" })
-	rec := w.do(w.request("POST", "/v1/pets", `{"name":"Rex","categoryId":7}`))
-	if got := header(rec, "Location"); got != "http://localhost:8080/shop/v1/pets/1" {
-		t.Errorf("Location %s", got)
+	for _, c := range []struct{ target, body, location string }{
+		{"/v1/pets", rex, "http://localhost:8080/shop/v1/pets/1"},
+		{"/v1/store/orders", `{"petId":1}`, "http://localhost:8080/shop/v1/store/orders/1"},
+	} {
+		if got := header(w.do(w.request("POST", c.target, c.body)), "Location"); got != c.location {
+			t.Errorf("Location %s, want %s", got, c.location)
+		}
 	}
-	rec = w.do(w.request("POST", "/v1/store/orders", `{"petId":1}`))
-	if got := header(rec, "Location"); got != "http://localhost:8080/shop/v1/store/orders/1" {
-		t.Errorf("Location %s", got)
-	}
-	rec = w.do(w.request("GET", "/v1/pets/1", ""))
+	rec := w.do(w.request("GET", "/v1/pets/1", ""))
 	const want = `</shop/docs/deprecations/get-pet>; rel="deprecation"; type="text/html", ` +
 		`</shop/docs/deprecations/get-pet>; rel="sunset"; type="text/html", ` +
 		`</shop/v1/pets?status=available>; rel="successor-version"`

@@ -6,21 +6,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 )
-
-// serveFor serves the fixture on a loopback port, with that read timeout. The time to write is over before it.
-func (w *fixture) serveFor(t *testing.T, timeout time.Duration) string {
-	t.Helper()
-	s := httptest.NewUnstartedServer(w)
-	s.Config.ReadTimeout, s.Config.WriteTimeout = timeout, timeout/2
-	s.Start()
-	t.Cleanup(s.Close)
-	return s.Listener.Addr().String()
-}
 
 // client is one connection, on which answers are read as they come.
 type client struct {
@@ -93,7 +82,7 @@ func TestSilentBody(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t)
-			conn := dial(t, w.serveFor(t, c.timeout))
+			conn := dial(t, w.listen(t, c.timeout))
 			request := c.line + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 			if c.key != "" {
 				request += "Authorization: Bearer " + w.key + "\r\n"
@@ -115,7 +104,7 @@ func TestSilentBody(t *testing.T) {
 func TestBodyIsDrained(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	conn := dial(t, w.serveFor(t, time.Hour))
+	conn := dial(t, w.listen(t, time.Hour))
 	const smuggled = "DELETE /v1/nothing HTTP/1.1\r\nHost: x\r\n\r\n"
 	for _, headers := range []string{"Content-Length: 40\r\n\r\n" + smuggled, "Transfer-Encoding: chunked\r\n\r\n28\r\n" + smuggled + "\r\n0\r\n\r\n"} {
 		for range 3 {
@@ -137,7 +126,7 @@ func TestBodyIsDrained(t *testing.T) {
 func TestLateBody(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	conn := dial(t, w.serveFor(t, time.Hour))
+	conn := dial(t, w.listen(t, time.Hour))
 	conn.send(t, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
 	if res, _ := conn.answer(t); res.StatusCode != 401 || !res.Close {
 		t.Fatalf("%d, closes %v", res.StatusCode, res.Close)

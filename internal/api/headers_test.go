@@ -21,9 +21,17 @@ type watcher struct {
 	http.Handler
 	bare, isFast   bool
 	written, atEnd http.Header
+	// begin and end pass the watcher from the client to the server and back.
+	begin, end chan struct{}
+}
+
+func newWatcher(h http.Handler) *watcher {
+	return &watcher{Handler: h, begin: make(chan struct{}, 1), end: make(chan struct{}, 1)}
 }
 
 func (m *watcher) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	<-m.begin
+	defer func() { m.end <- struct{}{} }()
 	_, m.isFast = w.(connection)
 	m.written = nil
 	if m.bare {
@@ -87,7 +95,7 @@ func TestHeadersEverywhere(t *testing.T) {
 	}
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
 	t.Cleanup(client.CloseIdleConnections)
-	slow, fast := &watcher{Handler: w}, &watcher{Handler: w}
+	slow, fast := newWatcher(w), newWatcher(w)
 	slowURL, fastURL := contract.Listen(t, slow, "off"), contract.Listen(t, fast, "on")
 	tag := header(w.list(t, "?limit=2"), "ETag")
 	w.directory.change(t, w.other, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 3, Quota: plans.Quota{PerMinute: 0, PerDay: 1}} })
@@ -98,6 +106,7 @@ func TestHeadersEverywhere(t *testing.T) {
 		if r.URL, err = base.Parse(r.URL.RequestURI()); err != nil {
 			t.Fatal(err)
 		}
+		m.begin <- struct{}{}
 		res, err := client.Do(r)
 		if err != nil {
 			t.Fatal(err)
@@ -107,6 +116,7 @@ func TestHeadersEverywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = res.Body.Close()
+		<-m.end
 		got := response{res.StatusCode, res.Header, string(body)}.comparable(t)
 		for name, header := range map[string]http.Header{"written": m.written, "at the end": m.atEnd} {
 			if header == nil && m.bare {

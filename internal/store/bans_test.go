@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -176,24 +175,14 @@ func TestPlaceAutomaticBanOnManyServersAtOnce(t *testing.T) {
 	db := newMeteredDB(t)
 	k := db.key(t, 1)
 	servers := []*store.DB{db.api, storetest.Open(t, db.URL, store.Options{AsAPI: true, Timeout: longTimeout})}
-	var wg sync.WaitGroup
-	ids := make(chan int64, 16)
-	for i := range cap(ids) {
-		wg.Go(func() {
-			now := eleven.Add(time.Duration(i) * time.Millisecond)
-			b, err := servers[i%2].Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, now)
-			if err != nil {
-				t.Error(err)
-			}
-			ids <- b.ID
-		})
-	}
-	wg.Wait()
-	first := <-ids
-	for range cap(ids) - 1 {
-		if id := <-ids; id != first {
-			t.Errorf("bans %d and %d, want one", first, id)
-		}
+	ids := make([]int64, 16)
+	atOnce(t, len(ids), len(ids), nil, func(i int) error {
+		b, err := servers[i%2].Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, eleven.Add(time.Duration(i)*time.Millisecond))
+		ids[i] = b.ID
+		return err
+	})
+	if one := slices.Compact(ids); len(one) != 1 {
+		t.Errorf("bans %v, want one", one)
 	}
 	if got := db.text(t, `select (select count(*) from bans) || ' ' || (select count(*) from audit_entries)`); got != "1 1" {
 		t.Errorf("bans and audit entries: %s, want one each", got)

@@ -1,10 +1,8 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -142,27 +140,19 @@ func TestGrantsOfManyServersNeverExceed(t *testing.T) {
 	const limit = 500
 	servers := []*store.DB{g.api, storetest.Open(t, g.URL, store.Options{AsAPI: true, Timeout: longTimeout})}
 	var granted atomic.Int64
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			// Half of them by keys of their own, with rows that are not there yet.
-			c := g.claim(plans.Quota{PerMinute: limit, PerDay: 100_000}, 0)
-			if i%2 == 0 {
-				c.KeyID, c.KeyPerMinute = fmt.Sprint("key", i%4), limit
+	atOnce(t, 8, 8, nil, func(i int) error {
+		// Half of them by keys of their own, with rows that are not there yet.
+		c := g.claim(plans.Quota{PerMinute: limit, PerDay: 100_000}, 0)
+		if i%2 == 0 {
+			c.KeyID, c.KeyPerMinute = fmt.Sprint("key", i%4), limit
+		}
+		for {
+			p, err := servers[i%2].Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
+			if granted.Add(p.Count); err != nil || p.Count == 0 {
+				return err
 			}
-			for {
-				p, err := servers[i%2].Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if granted.Add(p.Count); p.Count == 0 {
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
+		}
+	})
 	if got := granted.Load(); got != limit {
 		t.Errorf("%d granted, want %d", got, limit)
 	}
@@ -174,19 +164,13 @@ func TestOneOpens(t *testing.T) {
 	g := newCounters(t)
 	term := g.begin(t, "r")
 	var first atomic.Int64
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			_, fresh, err := g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: g.claim(plans.Quota{PerMinute: 9, PerDay: 9}, 5), Term: term, At: eleven})
-			if err != nil {
-				t.Error(err)
-			}
-			if fresh {
-				first.Add(1)
-			}
-		})
-	}
-	wg.Wait()
+	atOnce(t, 8, 8, nil, func(int) error {
+		_, fresh, err := g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: g.claim(plans.Quota{PerMinute: 9, PerDay: 9}, 5), Term: term, At: eleven})
+		if fresh {
+			first.Add(1)
+		}
+		return err
+	})
 	if first.Load() != 1 {
 		t.Errorf("%d were the first", first.Load())
 	}
@@ -204,24 +188,21 @@ func TestReportsAndGrantsAtOnce(t *testing.T) {
 		seen := counter.Baseline{Minute: 1 << 40, MinuteUsed: 5, Day: 1 << 40, DayUsed: 5, KeyUsed: 5}
 		reports = append(reports, counter.Report{TenantID: i + 2, KeyID: "k", Term: term, Seen: seen}, counter.Report{TenantID: i + 2, Term: term, Seen: seen})
 	}
-	var wg sync.WaitGroup
-	for worker := range 8 {
-		wg.Go(func() {
-			for i := range int64(tenants) {
-				var err error
-				if worker%2 == 0 {
-					err = g.api.Counters.Report(t.Context(), reports)
-				} else {
-					c := limits.Claim{TenantID: i + 2, KeyID: "k", Quota: plans.Quota{PerMinute: 1000, PerDay: 1000}, KeyPerMinute: 1000}
-					_, err = g.api.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
-				}
-				if _, pruned := g.api.Counters.Prune(t.Context(), eleven, 3); err != nil || pruned != nil {
-					t.Error(err, pruned)
-				}
+	atOnce(t, 8, 8, nil, func(worker int) error {
+		for i := range int64(tenants) {
+			var err error
+			if worker%2 == 0 {
+				err = g.api.Counters.Report(t.Context(), reports)
+			} else {
+				c := limits.Claim{TenantID: i + 2, KeyID: "k", Quota: plans.Quota{PerMinute: 1000, PerDay: 1000}, KeyPerMinute: 1000}
+				_, err = g.api.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
 			}
-		})
-	}
-	wg.Wait()
+			if err = errors.Join(err, errorOf(g.api.Counters.Prune(t.Context(), eleven, 3))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func TestPruneKeyLimits(t *testing.T) {
@@ -270,29 +251,21 @@ func TestCountersRoundTrips(t *testing.T) {
 	proxy := newBreakingProxy(t, g.APIURL)
 	db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1, Timeout: longTimeout})
 	c := g.claim(plans.Quota{PerMinute: 100, PerDay: 1000}, 50)
-	const far = 1_000_000
 	for name, tt := range map[string]struct {
 		redis string
-		call  func(context.Context, int64) error
+		call  func(term int64) error
 		want  int
 	}{
-		"grant": {"", func(ctx context.Context, term int64) error {
-			_, err := db.Counters.Grant(ctx, counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
-			return err
+		"grant": {"", func(term int64) error {
+			return errorOf(db.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1}))
 		}, 4},
-		"open again": {"r", func(ctx context.Context, term int64) error {
-			_, _, err := db.Counters.Initialize(ctx, counter.InitRequest{Claim: c, Term: term, At: eleven})
+		"open again": {"r", func(term int64) error {
+			_, _, err := db.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: eleven})
 			return err
 		}, 3},
 	} {
 		term := g.begin(t, tt.redis)
-		for range 2 {
-			proxy.breakAt(far, cutAnswer)
-			if err := tt.call(t.Context(), term); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-		}
-		if n := far - proxy.remaining(); n != tt.want {
+		if n := proxy.count(t, func() error { return tt.call(term) }); n != tt.want {
 			t.Errorf("%s takes %d round trips, want %d", name, n, tt.want)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 func TestErrorsThatPass(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.owner(t).MustExec(`
+	s.exec(t, `
 		create function refuse() returns trigger language plpgsql as $$
 		begin raise exception 'refused' using errcode = new.name; end $$;
 		create trigger refuse before insert on pets for each row execute function refuse()`)

@@ -6,20 +6,16 @@ import (
 	"strings"
 )
 
-// PetQueries returns the list's queries with their arguments written in, for EXPLAIN.
-func PetQueries(tenantID, after int64) map[string]string {
-	fill := listArgs(tenantID, after, "available")
-	return map[string]string{"list": fill.Replace(listPetsQuery), "list by status": fill.Replace(listPetsByStatusQuery)}
-}
-
-// OrderQueries are the same for the list of orders.
-func OrderQueries(tenantID, after int64) map[string]string {
-	fill := listArgs(tenantID, after, "delivered")
-	return map[string]string{"list": fill.Replace(listOrdersQuery), "list by status": fill.Replace(listOrdersByStatusQuery)}
-}
-
-func listArgs(tenantID, after int64, status string) *strings.Replacer {
-	return strings.NewReplacer("$1", strconv.FormatInt(tenantID, 10), "$2", strconv.FormatInt(after, 10), "$3", "21", "$4", "'"+status+"'")
+// ListQueries returns the lists' queries with their arguments written in, for EXPLAIN.
+func ListQueries(tenantID, after int64) map[string]string {
+	args := func(status string) *strings.Replacer {
+		return strings.NewReplacer("$1", strconv.FormatInt(tenantID, 10), "$2", strconv.FormatInt(after, 10), "$3", "21", "$4", "'"+status+"'")
+	}
+	pets, orders := args("available"), args("delivered")
+	return map[string]string{
+		"pets": pets.Replace(listPetsQuery), "pets by status": pets.Replace(listPetsByStatusQuery),
+		"orders": orders.Replace(listOrdersQuery), "orders by status": orders.Replace(listOrdersByStatusQuery),
+	}
 }
 
 // Exec runs a statement that no method of DB runs.

@@ -8,12 +8,11 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jmoiron/sqlx"
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
@@ -45,7 +44,7 @@ func (s shop) pets(t *testing.T, tenantID int64) []catalog.Pet {
 	return pets
 }
 
-// wantOne checks that there is one animal of that name, and that the answer tells of it.
+// wantOne checks that there is one animal of that name, and that the answer is for it.
 func (s shop) wantOne(t *testing.T, tenantID int64, name string, a catalog.Answer) {
 	t.Helper()
 	var found []catalog.Pet
@@ -140,7 +139,7 @@ func TestOnceForOrders(t *testing.T) {
 	if orders := s.orders(t, s.a); len(orders) != 1 || fmt.Sprint(orders[0].ID) != string(first.Body) {
 		t.Errorf("orders %+v, answer %s", orders, first.Body)
 	}
-	// What fails is not kept: the key is free for another attempt, even with another body.
+	// What fails is not stored: the key is free for another attempt, even with another body.
 	if _, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k2", ""), ordering); !errors.Is(err, catalog.ErrPetNotAvailable) {
 		t.Errorf("second order: %v, want ErrPetNotAvailable", err)
 	}
@@ -171,7 +170,7 @@ func TestOnceUndoesWhatFails(t *testing.T) {
 	s.wantOne(t, s.a.ID, "Rex", a)
 }
 
-// While a request runs, others with its key are told so at once, whatever their body. All other keys go on.
+// While a request runs, others with its key fail at once, whatever their body. Requests with other keys succeed.
 func TestOnceNeverWaits(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -201,7 +200,7 @@ func TestOnceNeverWaits(t *testing.T) {
 	s.wantOne(t, s.a.ID, "Rex", a)
 }
 
-// What is kept is answered also while another request with the key is being answered: only the first one is in progress.
+// A stored answer is replayed also while another request with the key is being answered: only the first one is in progress.
 func TestOnceReplaysAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -210,7 +209,7 @@ func TestOnceReplaysAtTheSameTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tx := s.owner(t).MustBegin()
+	tx := s.owner.MustBegin()
 	defer func() { _ = tx.Rollback() }()
 	// As a replay does that has not ended yet.
 	r := request("k", "Rex")
@@ -229,40 +228,25 @@ func TestOnceAmongManyAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	servers := []*store.DB{s.server(t), s.server(t)}
-	type outcome struct {
-		answer   catalog.Answer
-		replayed bool
-		refused  int
-		err      error
-	}
-	outcomes := make([]outcome, 50)
-	var all sync.WaitGroup
-	for i := range outcomes {
-		all.Go(func() {
-			o := &outcomes[i]
-			// As a client does, each tries again until it is answered.
-			for {
-				o.answer, o.replayed, o.err = servers[i%2].Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
-				if !errors.Is(o.err, catalog.ErrIdempotencyInProgress) {
-					return
-				}
-				o.refused++
+	answers := make([]catalog.Answer, 50)
+	var fresh atomic.Int64
+	atOnce(t, len(answers), len(answers), nil, func(i int) error {
+		for { // As a client does, each tries again until it is answered.
+			answer, replayed, err := servers[i%2].Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+			if errors.Is(err, catalog.ErrIdempotencyInProgress) {
+				continue
 			}
-		})
-	}
-	all.Wait()
-	fresh := 0
-	for _, o := range outcomes {
-		if o.err != nil {
-			t.Errorf("after %d refusals: %v", o.refused, o.err)
+			if answers[i] = answer; !replayed {
+				fresh.Add(1)
+			}
+			return err
 		}
-		if !o.replayed {
-			fresh++
-		}
-		s.wantOne(t, s.a.ID, "Rex", o.answer)
+	})
+	for _, a := range answers {
+		s.wantOne(t, s.a.ID, "Rex", a)
 	}
-	if fresh != 1 {
-		t.Errorf("%d did the work", fresh)
+	if n := fresh.Load(); n != 1 {
+		t.Errorf("%d did the work", n)
 	}
 }
 
@@ -328,8 +312,8 @@ func TestPruneIdempotencyKeys(t *testing.T) {
 		}
 	}
 	var left []string
-	if err := s.owner(t).Select(&left, `select key from idempotency_keys`); err != nil || cmp.Diff([]string{"b4"}, left) != "" {
-		t.Errorf("left: %v, %v", left, err)
+	if s.rows(t, &left, `select key from idempotency_keys`); cmp.Diff([]string{"b4"}, left) != "" {
+		t.Errorf("left: %v", left)
 	}
 	if pets := len(s.pets(t, s.a.ID)) + len(s.pets(t, s.b.ID)); pets != 10 {
 		t.Errorf("%d animals are left, want all", pets)
@@ -339,24 +323,18 @@ func TestPruneIdempotencyKeys(t *testing.T) {
 	}
 }
 
-// Removing reads what has expired, by the index on it, and not all that is kept.
+// Removing reads what has expired, by the index on it, and not the whole table.
 func TestPruneReadsOnlyWhatExpired(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	owner := s.owner(t)
-	owner.MustExec(`insert into idempotency_keys
+	s.exec(t, `insert into idempotency_keys
 		select $1, 'POST', '/v1/pets', n::text, sha256(''), 201, '', '', now(), now() + interval '1 hour' * n
 		from generate_series(1, 20000) n`, s.a.ID)
-	owner.MustExec(`vacuum analyze idempotency_keys`)
-	raw, err := sqlx.Open("postgres", s.database.APIURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
-	tx := raw.MustBegin()
+	s.exec(t, `vacuum analyze idempotency_keys`)
+	tx := connect(t, s.APIURL).MustBegin()
 	defer func() { _ = tx.Rollback() }()
 	var removed int
-	err = tx.Get(&removed, `select removed from prune_idempotency_keys(now() + interval '5 hours 30 minutes', 0, 100)`)
+	err := tx.Get(&removed, `select removed from prune_idempotency_keys(now() + interval '5 hours 30 minutes', 0, 100)`)
 	if err != nil || removed != 5 {
 		t.Fatalf("removed %d, %v, want 5", removed, err)
 	}
@@ -371,9 +349,8 @@ func TestPruneReadsOnlyWhatExpired(t *testing.T) {
 func TestPruneManyTenants(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	owner := s.owner(t)
-	owner.MustExec(`insert into tenants (name, plan, created_at) select 'tenant-' || n, 'free', now() from generate_series(1, 2500) n`)
-	owner.MustExec(`insert into idempotency_keys
+	s.exec(t, `insert into tenants (name, plan, created_at) select 'tenant-' || n, 'free', now() from generate_series(1, 2500) n`)
+	s.exec(t, `insert into idempotency_keys
 		select id, 'POST', '/v1/pets', 'k', sha256(''), 201, '', '', now(), $1 from tenants`, noon)
 	for _, want := range []int{1500, 1002, 0} {
 		if removed, err := s.Idempotency.Prune(t.Context(), noon, 1500); err != nil || removed != want {

@@ -18,7 +18,7 @@ import (
 // that every round trip left is the request's own.
 func (s shop) broken(t *testing.T, n int, how breakage) (name string, broke bool, answer catalog.Answer, err error) {
 	t.Helper()
-	proxy := newBreakingProxy(t, s.database.APIURL)
+	proxy := newBreakingProxy(t, s.APIURL)
 	// Who waits for a stalled connection has to give up; a cut is noticed by a server with a long timeout too.
 	db := storetest.Open(t, proxy.url, store.Options{AsAPI: how == stall, MaxConns: 1})
 	name = fmt.Sprintf("%d %d", how, n)
@@ -73,7 +73,7 @@ func TestOnceWithConnectionCutAtEveryStep(t *testing.T) {
 	}
 }
 
-// A server that freezes or is cut off with the key's lock in its hand keeps it for seconds, not for as long as TCP takes to notice.
+// A server that is paused or cut off while it has the key's lock keeps it for seconds, not until TCP notices.
 func TestOnceWithPausedServer(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -98,11 +98,11 @@ func TestOnceWithBackendTerminated(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.DB = s.server(t)
-	victim, owner := storetest.Open(t, s.database.URL, store.Options{AsAPI: true}), s.owner(t)
+	victim := storetest.Open(t, s.URL, store.Options{AsAPI: true})
 	terminate := func() {
 		t.Helper()
 		// Those that wait in a transaction are the victim's.
-		owner.MustExec(`select pg_terminate_backend(pid, 5000) from pg_stat_activity
+		s.exec(t, `select pg_terminate_backend(pid, 5000) from pg_stat_activity
 			where datname = current_database() and state = 'idle in transaction'`)
 	}
 	for name, work := range map[string]func(context.Context, catalog.Creator) (catalog.Answer, error){

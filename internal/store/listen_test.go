@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,11 +17,10 @@ import (
 	"petstore.example/internal/store/storetest"
 )
 
-// heard is what a listener told.
+// heard has the events of a listener.
 type heard struct {
 	mu     sync.Mutex
 	events []string
-	terms  atomic.Int64
 }
 
 func (h *heard) add(format string, args ...any) {
@@ -58,18 +56,10 @@ func (h *heard) await(t *testing.T, want ...string) {
 	t.Fatalf("heard %q, want %q", h.events, want)
 }
 
-func listen(t *testing.T, url string) *heard {
+func listen(t *testing.T, url string, wake func()) *heard {
 	t.Helper()
 	h := &heard{}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- store.Listen(ctx, url, h, func() { h.terms.Add(1) }, zerolog.Nop()) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
+	runFor(t, func(ctx context.Context) error { return store.Listen(ctx, url, h, wake, zerolog.Nop()) })
 	return h
 }
 
@@ -77,7 +67,7 @@ func TestChangesAreHeard(t *testing.T) {
 	t.Parallel()
 	database := storetest.New(t)
 	db := storetest.Open(t, database.URL, store.Options{})
-	h := listen(t, database.URL)
+	h := listen(t, database.URL, func() {})
 	h.await(t, "restored")
 
 	by, now := audit.By{Actor: "test"}, time.Now()
@@ -124,7 +114,7 @@ func TestChangesAreHeard(t *testing.T) {
 func TestFeedIsLostAndRestored(t *testing.T) {
 	t.Parallel()
 	server := storetest.NewServer(t)
-	h := listen(t, server.URL)
+	h := listen(t, server.URL, func() {})
 	h.await(t, "restored")
 	server.Stop()
 	h.await(t, "lost")
@@ -140,7 +130,7 @@ func TestListeningBeginsWhenTheServerDoes(t *testing.T) {
 	t.Parallel()
 	server := storetest.NewServer(t)
 	server.Stop()
-	h := listen(t, server.URL)
+	h := listen(t, server.URL, func() {})
 	server.Start()
 	h.await(t, "restored")
 }

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"database/sql"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -13,46 +12,25 @@ import (
 	"petstore.example/internal/store/storetest"
 )
 
-// meteredDB is a database as the API's servers use it, with its owner's view of it beside.
+// meteredDB is a database as the API's servers use it.
 type meteredDB struct {
-	*storetest.Database
-	api   *store.DB
-	owner *sql.DB
-	keys  *atomic.Int64
+	database
+	api  *store.DB
+	keys *atomic.Int64
 }
 
 func newMeteredDB(t *testing.T) meteredDB {
 	t.Helper()
-	return meter(t, storetest.New(t), longTimeout)
+	return meter(t, newDatabase(t), longTimeout)
 }
 
 // longTimeout is so much time that a busy machine is no outage.
 const longTimeout = 30 * time.Second
 
 // meter opens the database as the API does; its calls take so long at most, 0 for as long as the API's.
-func meter(t *testing.T, db *storetest.Database, timeout time.Duration) meteredDB {
+func meter(t *testing.T, db database, timeout time.Duration) meteredDB {
 	t.Helper()
-	owner, err := sql.Open("postgres", db.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = owner.Close() })
-	return meteredDB{Database: db, api: storetest.Open(t, db.URL, store.Options{AsAPI: true, Timeout: timeout}), owner: owner, keys: &atomic.Int64{}}
-}
-
-func (db meteredDB) exec(t *testing.T, query string, args ...any) {
-	t.Helper()
-	if _, err := db.owner.ExecContext(t.Context(), query, args...); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
-}
-
-func (db meteredDB) text(t *testing.T, query string, args ...any) (s string) {
-	t.Helper()
-	if err := db.owner.QueryRowContext(t.Context(), query, args...).Scan(&s); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
-	return s
+	return meteredDB{db, storetest.Open(t, db.URL, store.Options{AsAPI: true, Timeout: timeout}), &atomic.Int64{}}
 }
 
 type meteredKey struct {
@@ -78,12 +56,12 @@ func (db meteredDB) key(t *testing.T, n int) meteredKey {
 
 func (db meteredDB) lastUsed(t *testing.T, keyID string) time.Time {
 	t.Helper()
-	var at sql.NullTime
-	err := db.owner.QueryRowContext(t.Context(), `select last_used_at from api_keys where id = $1`, keyID).Scan(&at)
-	if err != nil {
-		t.Fatal(err)
+	var at []time.Time
+	db.rows(t, &at, `select last_used_at from api_keys where id = $1 and last_used_at is not null`, keyID)
+	if len(at) != 1 {
+		t.Fatalf("key %s was not used", keyID)
 	}
-	return at.Time
+	return at[0]
 }
 
 // listen returns a function that waits for the next notice to servers.

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jmoiron/sqlx"
 
 	"petstore.example/internal/catalog"
 )
@@ -119,8 +118,8 @@ func TestOpenOrderBlocksItsAnimalsStatus(t *testing.T) {
 func TestChangePetWaitsForOrder(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	pet, owner := s.pet(t, s.a, catalog.Available), s.owner(t)
-	tx := owner.MustBegin()
+	pet := s.pet(t, s.a, catalog.Available)
+	tx := s.owner.MustBegin()
 	defer func() { _ = tx.Rollback() }()
 	tx.MustExec(`update pets set status = 'pending' where id = $1`, pet.ID)
 	tx.MustExec(`insert into orders (tenant_id, pet_id, quantity, status, created_at) values ($1, $2, 1, 'placed', now())`, s.a.ID, pet.ID)
@@ -130,7 +129,9 @@ func TestChangePetWaitsForOrder(t *testing.T) {
 		_, err := s.Pets.ChangePet(t.Context(), s.a.ID, pet.ID, catalog.PetPatch{Status: &available})
 		done <- err
 	}()
-	awaitLock(t, owner)
+	const waiting = `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')`
+	for s.text(t, waiting) == "false" {
+	}
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -139,16 +140,5 @@ func TestChangePetWaitsForOrder(t *testing.T) {
 	}
 	if status := s.petStatus(t, s.a, pet.ID); status != catalog.Pending {
 		t.Errorf("the ordered animal is %s", status)
-	}
-}
-
-// awaitLock returns when a connection to the database waits for a lock.
-func awaitLock(t *testing.T, db *sqlx.DB) {
-	t.Helper()
-	for waiting := false; !waiting; {
-		err := db.Get(&waiting, `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')`)
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
 }

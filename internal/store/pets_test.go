@@ -3,7 +3,6 @@ package store_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -11,26 +10,26 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jmoiron/sqlx"
-	_ "github.com/lib/pq" // the driver of the raw connections
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/usage"
 )
 
 // shop is a database with two tenants, opened as the API does.
 type shop struct {
 	*store.DB
-	database *storetest.Database
-	a, b     plans.Tenant
+	database
+	a, b plans.Tenant
 }
 
 func newShop(t *testing.T) shop {
 	t.Helper()
-	database := storetest.New(t)
+	database := newDatabase(t)
 	staff := storetest.Open(t, database.URL, store.Options{})
 	s := shop{DB: storetest.Open(t, database.URL, store.Options{AsAPI: true}), database: database}
 	for name, tenant := range map[string]*plans.Tenant{"a": &s.a, "b": &s.b} {
@@ -61,8 +60,13 @@ func TestPets(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	pets := s.add(t, s.a, "Rex", "  ünï\u2028code 🐈 ", strings.Repeat("x", 255), "'; drop table pets; --", "five")
-	s.add(t, s.b, "other")
-
+	other := s.add(t, s.b, "other")
+	if diff := cmp.Diff(other, s.pets(t, s.b.ID)); diff != "" {
+		t.Errorf("B's list (-want +got):\n%s", diff)
+	}
+	if _, err := s.Pets.GetPet(t.Context(), s.b.ID, pets[0].ID); !errors.Is(err, catalog.ErrPetNotFound) {
+		t.Errorf("B gets A's animal: %v, want ErrPetNotFound", err)
+	}
 	for _, want := range pets {
 		if got, err := s.Pets.GetPet(t.Context(), s.a.ID, want.ID); err != nil || got != want {
 			t.Errorf("GetPet(%d) = %+v, %v, want %+v", want.ID, got, err, want)
@@ -83,103 +87,9 @@ func TestPets(t *testing.T) {
 		{"by status", catalog.Page{Limit: 1, Status: catalog.Available}, pets[:1], true},
 		{"by status, last", catalog.Page{Limit: 2, Status: catalog.Available, After: pets[0].ID}, pets[3:4], false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, more, err := s.Pets.ListPets(t.Context(), s.a.ID, tt.page)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" || more != tt.more {
-				t.Errorf("more %v, want %v; page (-want +got):\n%s", more, tt.more, diff)
-			}
-		})
-	}
-}
-
-func TestTenantsNeverMeetInTheStore(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	ofA, ofB := s.add(t, s.a, "A1", "A2"), s.add(t, s.b, "B1")
-	if _, err := s.Pets.GetPet(t.Context(), s.b.ID, ofA[0].ID); !errors.Is(err, catalog.ErrPetNotFound) {
-		t.Errorf("B gets A's animal: %v, want ErrPetNotFound", err)
-	}
-	got, _, err := s.Pets.ListPets(t.Context(), s.b.ID, catalog.Page{Limit: 100})
-	if diff := cmp.Diff(ofB, got); err != nil || diff != "" {
-		t.Errorf("B's list: %v (-want +got):\n%s", err, diff)
-	}
-}
-
-// Row-level security holds even where a filter was forgotten.
-func TestSecondWall(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	s.add(t, s.a, "A1", "A2")
-	s.add(t, s.b, "B1")
-	raw, err := sqlx.Open("postgres", s.database.APIURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
-	raw.SetMaxOpenConns(1)
-
-	count := func(before string, args ...any) (n int) {
-		t.Helper()
-		tx := raw.MustBegin()
-		defer func() { _ = tx.Rollback() }()
-		if before != "" {
-			tx.MustExec(before, args...)
-		}
-		if err := tx.Get(&n, `select count(*) from pets`); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	const set = `select set_config('petstore.tenant_id', $1, true)`
-	if n := count(""); n != 0 {
-		t.Errorf("without a tenant %d rows are seen", n)
-	}
-	if n := count(set, fmt.Sprint(s.a.ID)); n != 2 {
-		t.Errorf("for tenant A %d rows are seen, want 2", n)
-	}
-	if n := count(set, fmt.Sprint(s.b.ID)); n != 1 {
-		t.Errorf("for tenant B %d rows are seen, want 1", n)
-	}
-	if n := count(""); n != 0 {
-		t.Errorf("on a connection that was another tenant's %d rows are seen", n)
-	}
-	tx := raw.MustBegin()
-	defer func() { _ = tx.Rollback() }()
-	tx.MustExec(set, fmt.Sprint(s.a.ID))
-	_, err = tx.Exec(`insert into pets (tenant_id, name, category_id, status, created_at) values ($1, 'x', 1, 'sold', now())`, s.b.ID)
-	if err == nil {
-		t.Error("a row was written for another tenant than the one set")
-	}
-}
-
-// The list is one index scan that begins at the page, whichever page it is.
-func TestListPetsPlan(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	owner, err := sqlx.Open("postgres", s.database.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer owner.Close()
-	owner.MustExec(`insert into pets (tenant_id, name, category_id, status, created_at)
-		select $1, 'pet', 1, 'available', now() from generate_series(1, 20000)`, s.a.ID)
-	owner.MustExec(`analyze pets`)
-	raw, err := sqlx.Open("postgres", s.database.APIURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
-	for name, query := range store.PetQueries(s.a.ID, 19000) {
-		var plan []string
-		if err := raw.Select(&plan, `explain (analyze, costs off, timing off, summary off) `+query); err != nil {
-			t.Fatal(err)
-		}
-		text := strings.Join(plan, "\n")
-		if strings.Contains(text, "Seq Scan") || !strings.Contains(text, "Index Scan using pets") || strings.Contains(text, "Rows Removed") {
-			t.Errorf("%s is no plain index scan:\n%s", name, text)
+		got, more, err := s.Pets.ListPets(t.Context(), s.a.ID, tt.page)
+		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" || more != tt.more {
+			t.Errorf("%s: %v, more %v, want %v; (-want +got):\n%s", tt.name, err, more, tt.more, diff)
 		}
 	}
 }
@@ -218,8 +128,12 @@ func TestUnavailable(t *testing.T) {
 			_, _, err := db.Idempotency.Once(ctx, 1, request("k", "Rex"), adding(1, "Rex"))
 			return err
 		},
-		"prune":  func(ctx context.Context) error { _, err := db.Idempotency.Prune(ctx, noon, 1); return err },
-		"caller": func(ctx context.Context) error { _, err := db.Keys.Caller(ctx, [32]byte{}, time.Now()); return err },
+		"write usage": func(ctx context.Context) error {
+			return db.Usage.WriteUsage(ctx, usage.Batch{ServerID: "s1", Number: 1})
+		},
+		"write refusals": func(ctx context.Context) error { return db.Refusals.WriteRefusals(ctx, []usage.RefusalRecord{{}}) },
+		"prune":          func(ctx context.Context) error { _, err := db.Idempotency.Prune(ctx, noon, 1); return err },
+		"caller":         func(ctx context.Context) error { _, err := db.Keys.Caller(ctx, [32]byte{}, time.Now()); return err },
 	}
 	away := func(how string) {
 		t.Helper()
@@ -227,8 +141,11 @@ func TestUnavailable(t *testing.T) {
 		for name, call := range calls {
 			all.Go(func() {
 				start := time.Now()
-				if err := call(t.Context()); !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, catalog.ErrUnavailable) {
-					t.Errorf("%s, server %s: %v, want ErrUnavailable", name, how, err)
+				err := call(t.Context())
+				for _, want := range []error{store.ErrUnavailable, catalog.ErrUnavailable, keys.ErrUnavailable, usage.ErrUnavailable} {
+					if !errors.Is(err, want) {
+						t.Errorf("%s, server %s: %v, want %v", name, how, err, want)
+					}
 				}
 				if took := time.Since(start); took > 2*time.Second {
 					t.Errorf("%s, server %s: took %v", name, how, took)

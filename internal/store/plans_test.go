@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store"
 )
 
 func TestPlansOnSale(t *testing.T) {
@@ -46,12 +45,9 @@ type planPeriod struct {
 func (o office) history(t *testing.T, tenantID int64) []planPeriod {
 	t.Helper()
 	var periods []planPeriod
-	err := o.raw.SelectContext(t.Context(), &periods, `
+	o.rows(t, &periods, `
 		select plan, per_minute, per_day, valid_from at time zone 'UTC' as valid_from, valid_to at time zone 'UTC' as valid_to
 		from tenant_plans where tenant_id = $1 order by valid_from`, tenantID)
-	if err != nil {
-		t.Fatal(err)
-	}
 	return periods
 }
 
@@ -118,40 +114,5 @@ func TestAssignPlanSeveralTimesInAnInstant(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, o.history(t, acme.ID), cmp.Comparer(time.Time.Equal)); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
-	}
-}
-
-func TestDryRunsLeaveNothing(t *testing.T) {
-	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Free)
-	o.tenant(t, "zoo", plans.Free)
-	key, _ := o.issue(t, "acme")
-	banned, _ := o.issue(t, "zoo")
-	if _, err := o.Bans.Place(t.Context(), jo, store.NewBan{KeyID: banned.ID, Length: time.Hour, Reason: "x"}, noon); err != nil {
-		t.Fatal(err)
-	}
-	before := o.everything(t)
-	service := o.service()
-	_, _, issueErr := service.Issue(t.Context(), dry, issueRequest("acme"))
-	_, after, assignErr := o.Tenants.AssignPlan(t.Context(), dry, "acme", plans.Pro, nil, noon)
-	for name, err := range map[string]error{
-		"create":  errorOf(o.Tenants.Create(t.Context(), dry, store.NewTenant{Name: "globex", Plan: plans.Free}, noon)),
-		"suspend": errorOf(o.Tenants.Suspend(t.Context(), dry, "acme", noon)),
-		"issue":   issueErr,
-		"assign":  assignErr,
-		"revoke":  errorOf(service.Revoke(t.Context(), dry, key.ID)),
-		"place":   errorOf(o.Bans.Place(t.Context(), dry, store.NewBan{KeyID: key.ID, Length: time.Hour, Reason: "x"}, noon)),
-		"lift":    errorOf(o.Bans.Lift(t.Context(), dry, banned.ID, noon)),
-	} {
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if after.Plan != plans.Pro {
-		t.Errorf("a dry run shows plan %s", after.Plan)
-	}
-	if diff := cmp.Diff(before, o.everything(t)); diff != "" {
-		t.Errorf("the database changed:\n%s", diff)
 	}
 }

@@ -26,9 +26,9 @@ const (
 type breakingProxy struct {
 	url string
 
-	mu     sync.Mutex
-	how    breakage
-	left   int // round trips up to the broken one; 0 for none to break
+	mu      sync.Mutex
+	how     breakage
+	left    int // round trips up to the broken one; 0 for none to break
 	stalled bool
 }
 
@@ -55,11 +55,19 @@ func (p *breakingProxy) broke() bool {
 	return came
 }
 
-// remaining returns how many round trips are left up to the chosen one.
-func (p *breakingProxy) remaining() int {
+// count returns how many round trips the call takes once its statements are prepared.
+func (p *breakingProxy) count(t *testing.T, call func() error) int {
+	t.Helper()
+	const far = 1_000_000 // so far away that nothing is broken
+	for range 2 {
+		p.breakAt(far, cutAnswer)
+		if err := call(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.left
+	return far - p.left
 }
 
 // next counts a round trip, and returns whether and how to break it.
@@ -101,11 +109,10 @@ func (p *breakingProxy) relay(client, server net.Conn) {
 			break
 		}
 	}
-	if !stalled {
-		_ = server.Close()
-	}
 	if stalled {
 		_, _ = io.Copy(io.Discard, client)
+	} else {
+		_ = server.Close()
 	}
 	_ = client.Close()
 }

@@ -1,16 +1,12 @@
 package store_test
 
 import (
-	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/usage"
 )
 
@@ -67,21 +63,18 @@ func TestRefusalsPerKeyAreBounded(t *testing.T) {
 	if err := db.api.Refusals.WriteRefusals(t.Context(), []usage.RefusalRecord{quiet.refusal("a", 1_000_000)}); err != nil {
 		t.Fatal(err)
 	}
-	var wg sync.WaitGroup
-	for server := range 4 {
-		wg.Go(func() {
-			for round := range 20 {
-				batch := make([]usage.RefusalRecord, 10)
-				for i := range batch {
-					batch[i] = k.refusal(fmt.Sprint(server), 10*round+i)
-				}
-				if err := db.api.Refusals.WriteRefusals(t.Context(), batch); err != nil {
-					t.Error(err)
-				}
+	atOnce(t, 4, 4, nil, func(server int) error {
+		for round := range 20 {
+			batch := make([]usage.RefusalRecord, 10)
+			for i := range batch {
+				batch[i] = k.refusal(fmt.Sprint(server), 10*round+i)
 			}
-		})
-	}
-	wg.Wait()
+			if err := db.api.Refusals.WriteRefusals(t.Context(), batch); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	latest := k.refusal("last", 5000)
 	if err := db.api.Refusals.WriteRefusals(t.Context(), []usage.RefusalRecord{latest}); err != nil {
 		t.Fatal(err)
@@ -121,15 +114,5 @@ func TestPruneRefusals(t *testing.T) {
 	}
 	if n := db.text(t, `select string_agg(number::text, ' ' order by number) from refusals`); n != "7 8 9" {
 		t.Errorf("left: %s", n)
-	}
-}
-
-func TestRefusalsOfADeadStore(t *testing.T) {
-	t.Parallel()
-	server := storetest.NewServer(t)
-	api := storetest.Open(t, server.APIURL, store.Options{AsAPI: true, Timeout: 0})
-	server.Stop()
-	if err := api.Refusals.WriteRefusals(t.Context(), []usage.RefusalRecord{{}}); !errors.Is(err, usage.ErrUnavailable) {
-		t.Errorf("%v, want ErrUnavailable", err)
 	}
 }

@@ -25,12 +25,8 @@ func TestRowLevelSecurityOfEveryTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	raw, err := sqlx.Open("postgres", s.database.APIURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer raw.Close()
-	raw.SetMaxOpenConns(1) // so that each test meets what the last one left behind
+	api := connect(t, s.APIURL)
+	api.SetMaxOpenConns(1) // so that each query meets what the last one left behind
 
 	for table, insert := range map[string]string{
 		"pets": `insert into pets (tenant_id, name, category_id, status, created_at) values ($1, 'x', 1, 'sold', now())`,
@@ -41,7 +37,7 @@ func TestRowLevelSecurityOfEveryTable(t *testing.T) {
 	} {
 		within := func(tenant any, fn func(tx *sqlx.Tx)) {
 			t.Helper()
-			tx := raw.MustBegin()
+			tx := api.MustBegin()
 			defer func() { _ = tx.Rollback() }()
 			if tenant != nil {
 				tx.MustExec(`select set_config('petstore.tenant_id', $1, true)`, fmt.Sprint(tenant))
@@ -84,18 +80,17 @@ func TestRowLevelSecurityOfEveryTable(t *testing.T) {
 func TestTenantTablesAreAlike(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	owner := s.owner(t)
 	var open []string
-	err := owner.Select(&open, `select relname from pg_class
+	s.rows(t, &open, `select relname from pg_class
 		where relname in ('pets', 'orders', 'idempotency_keys') and not (relrowsecurity and relforcerowsecurity)`)
-	if err != nil || len(open) > 0 {
-		t.Errorf("without row-level security: %v, %v", open, err)
+	if len(open) > 0 {
+		t.Errorf("without row-level security: %v", open)
 	}
 	var otherwise []string
-	err = owner.Select(&otherwise, `select i.indexrelid::regclass::text from pg_index i
+	s.rows(t, &otherwise, `select i.indexrelid::regclass::text from pg_index i
 		join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
 		where i.indrelid in ('pets'::regclass, 'orders'::regclass, 'idempotency_keys'::regclass) and a.attname <> 'tenant_id'`)
-	if err != nil || len(otherwise) > 0 {
-		t.Errorf("indexes that do not begin with the tenant: %v, %v", otherwise, err)
+	if len(otherwise) > 0 {
+		t.Errorf("indexes that do not begin with the tenant: %v", otherwise)
 	}
 }

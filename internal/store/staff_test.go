@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
@@ -24,18 +22,13 @@ var (
 // office is a database as staff work on it.
 type office struct {
 	*store.DB
-	raw *sqlx.DB
+	database
 }
 
 func newOffice(t *testing.T) office {
 	t.Helper()
-	url := storetest.New(t).URL
-	raw, err := sqlx.Open("postgres", url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = raw.Close() })
-	return office{DB: storetest.Open(t, url, store.Options{}), raw: raw}
+	db := newDatabase(t)
+	return office{storetest.Open(t, db.URL, store.Options{}), db}
 }
 
 func (o office) tenant(t *testing.T, name, plan string) plans.Tenant {
@@ -85,9 +78,5 @@ func (o office) last(t *testing.T) remembered {
 // everything is the whole content of the database, to compare.
 func (o office) everything(t *testing.T) string {
 	t.Helper()
-	var text string
-	if err := o.raw.GetContext(t.Context(), &text, `select database_to_xml(true, true, '')::text`); err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return o.text(t, `select database_to_xml(true, true, '')::text`)
 }

@@ -3,7 +3,6 @@ package store_test
 import (
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -73,27 +72,9 @@ func TestCreateTenant(t *testing.T) {
 func TestOneOfManyTenantsOfANameIsCreated(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	var group sync.WaitGroup
-	results := make(chan error, 8)
-	for range cap(results) {
-		group.Go(func() {
-			_, err := o.Tenants.Create(t.Context(), jo, store.NewTenant{Name: "acme", Plan: plans.Free}, noon)
-			results <- err
-		})
-	}
-	group.Wait()
-	close(results)
-	created := 0
-	for err := range results {
-		if err == nil {
-			created++
-		} else if !errors.Is(err, plans.ErrTenantExists) {
-			t.Error(err)
-		}
-	}
-	if created != 1 {
-		t.Errorf("%d were created", created)
-	}
+	atOnce(t, 8, 1, plans.ErrTenantExists, func(int) error {
+		return errorOf(o.Tenants.Create(t.Context(), jo, store.NewTenant{Name: "acme", Plan: plans.Free}, noon))
+	})
 }
 
 func TestSuspendAndResume(t *testing.T) {
@@ -145,9 +126,7 @@ func TestOneRuleForTheQuota(t *testing.T) {
 	o := newOffice(t)
 	o.tenant(t, "acme", plans.Pro)
 	_, token := o.issue(t, "acme")
-	if _, err := o.raw.ExecContext(t.Context(), `update tenants set per_minute = 7, per_day = 8`); err != nil {
-		t.Fatal(err)
-	}
+	o.exec(t, `update tenants set per_minute = 7, per_day = 8`)
 	seen, err := o.Tenants.Get(t.Context(), "acme")
 	if err != nil {
 		t.Fatal(err)

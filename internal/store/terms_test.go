@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/rs/zerolog"
 
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/store"
@@ -120,9 +119,7 @@ func TestServersAgreeQuickly(t *testing.T) {
 		m := cluster.NewMember(storetest.Open(t, db.URL, store.Options{AsAPI: true, Timeout: 0}).Cluster, cluster.Options{ServerID: fmt.Sprintf("s%d", i)})
 		m.SetRedis("r")
 		members = append(members, m)
-		h := &heard{}
-		runFor(t, func(ctx context.Context) error { return store.Listen(ctx, db.URL, h, m.Wake, zerolog.Nop()) })
-		h.await(t, "restored")
+		listen(t, db.URL, m.Wake).await(t, "restored")
 		runFor(t, m.Run)
 		await(t, m, "r")
 	}

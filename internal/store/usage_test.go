@@ -1,10 +1,8 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,31 +18,18 @@ import (
 
 // usageRow is a row of usage_hourly.
 type usageRow struct {
-	TenantID          int64
-	KeyID, Plan, Hour string
+	TenantID          int64  `db:"tenant_id"`
+	KeyID             string `db:"key_id"`
+	Plan, Hour        string
 	Admitted, Refused int64
 }
 
 func recordedUsage(t *testing.T, db meteredDB) []usageRow {
 	t.Helper()
-	rows, err := db.owner.QueryContext(t.Context(), `
-		select tenant_id, key_id, plan, to_char(hour at time zone 'UTC', 'YYYY-MM-DD HH24:MI'), admitted, refused
-		from usage_hourly order by 1, 2, 3, 4`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
 	var all []usageRow
-	for rows.Next() {
-		var r usageRow
-		if err := rows.Scan(&r.TenantID, &r.KeyID, &r.Plan, &r.Hour, &r.Admitted, &r.Refused); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, r)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	db.rows(t, &all, `
+		select tenant_id, key_id, plan, to_char(hour at time zone 'UTC', 'YYYY-MM-DD HH24:MI') as hour, admitted, refused
+		from usage_hourly order by 1, 2, 3, 4`)
 	return all
 }
 
@@ -102,15 +87,7 @@ func TestWriteUsageAtOnceAddsABatchOnce(t *testing.T) {
 	db := newMeteredDB(t)
 	k := db.key(t, 1)
 	b := usage.Batch{ServerID: "s1", Number: 1, Counts: []usage.Count{count(k.TenantID, k.ID, eleven, 1, 0)}}
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			if err := db.api.Usage.WriteUsage(t.Context(), b); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
+	atOnce(t, 8, 8, nil, func(int) error { return db.api.Usage.WriteUsage(t.Context(), b) })
 	if got := recordedUsage(t, db); len(got) != 1 || got[0].Admitted != 1 {
 		t.Errorf("recorded %+v, want one admitted", got)
 	}
@@ -212,24 +189,21 @@ func TestWriteUsageOfManyServersAtOnce(t *testing.T) {
 	for i := range ids {
 		ids[i] = db.key(t, i%3)
 	}
-	var wg sync.WaitGroup
-	for s := range servers {
-		wg.Go(func() {
-			for n := range batches {
-				b := usage.Batch{ServerID: fmt.Sprintf("s%d", s), Number: int64(n + 1)}
-				for i := range ids {
-					// Each server lists the keys in an order of its own.
-					k := ids[(i*(2*s+1)+n)%keys]
-					b.Counts = append(b.Counts, count(k.TenantID, k.ID, eleven, 1, 0))
-					b.LastUsed = append(b.LastUsed, usage.KeyUse{KeyID: k.ID, At: eleven.Add(time.Duration(n) * time.Second)})
-				}
-				if err := db.api.Usage.WriteUsage(t.Context(), b); err != nil {
-					t.Error(err)
-				}
+	atOnce(t, servers, servers, nil, func(s int) error {
+		for n := range batches {
+			b := usage.Batch{ServerID: fmt.Sprintf("s%d", s), Number: int64(n + 1)}
+			for i := range ids {
+				// Each server lists the keys in an order of its own.
+				k := ids[(i*(2*s+1)+n)%keys]
+				b.Counts = append(b.Counts, count(k.TenantID, k.ID, eleven, 1, 0))
+				b.LastUsed = append(b.LastUsed, usage.KeyUse{KeyID: k.ID, At: eleven.Add(time.Duration(n) * time.Second)})
 			}
-		})
-	}
-	wg.Wait()
+			if err := db.api.Usage.WriteUsage(t.Context(), b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	var sum int64
 	for _, r := range recordedUsage(t, db) {
 		sum += r.Admitted
@@ -246,16 +220,6 @@ func TestWriteUsageForgetsServersLongGone(t *testing.T) {
 	writeUsage(t, db.api, usage.Batch{ServerID: "s1", Number: 10_000})
 	if got := db.text(t, `select string_agg(server_id, ' ' order by server_id) from usage_writers`); got != "recent s1" {
 		t.Errorf("servers remembered: %s", got)
-	}
-}
-
-func TestWriteUsageUnavailable(t *testing.T) {
-	t.Parallel()
-	db := newMeteredDB(t)
-	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
-	defer cancel()
-	if err := db.api.Usage.WriteUsage(ctx, usage.Batch{ServerID: "s1", Number: 1}); !errors.Is(err, usage.ErrUnavailable) {
-		t.Errorf("WriteUsage = %v, want ErrUnavailable", err)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 func TestUsageIsExactOverOutages(t *testing.T) {
 	t.Parallel()
 	server := storetest.NewServer(t)
-	db := meter(t, &server.Database, 0)
+	db := meter(t, database{&server.Database, connect(t, server.URL)}, 0)
 	k := db.key(t, 1)
 	m := usage.NewMeter(db.api.Usage, usage.Options{ServerID: "s1", Log: zerolog.Nop()})
 	ctx, stop := context.WithCancel(t.Context())

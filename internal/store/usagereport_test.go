@@ -19,12 +19,8 @@ var (
 
 func (o office) used(t *testing.T, k keys.Key, plan string, hour time.Time, admitted, refused int64) {
 	t.Helper()
-	_, err := o.raw.ExecContext(t.Context(), `
-		insert into usage_hourly (tenant_id, hour, key_id, plan, admitted, refused) values ($1, $2, $3, $4, $5, $6)`,
+	o.exec(t, `insert into usage_hourly (tenant_id, hour, key_id, plan, admitted, refused) values ($1, $2, $3, $4, $5, $6)`,
 		k.TenantID, hour, k.ID, plan, admitted, refused)
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestUsageReport(t *testing.T) {

@@ -1,0 +1,78 @@
+package store_test
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+	_ "github.com/lib/pq" // the driver of sqlx.Open
+
+	"petstore.example/internal/store/storetest"
+)
+
+// database is a migrated database with a connection of its owner.
+type database struct {
+	*storetest.Database
+	owner *sqlx.DB
+}
+
+func newDatabase(t *testing.T) database {
+	t.Helper()
+	db := storetest.New(t)
+	return database{db, connect(t, db.URL)}
+}
+
+func connect(t *testing.T, url string) *sqlx.DB {
+	t.Helper()
+	db, err := sqlx.Open("postgres", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func (d database) exec(t *testing.T, query string, args ...any) {
+	t.Helper()
+	if _, err := d.owner.ExecContext(t.Context(), query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+func (d database) text(t *testing.T, query string, args ...any) (s string) {
+	t.Helper()
+	if err := d.owner.GetContext(t.Context(), &s, query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return s
+}
+
+// rows appends the result of the query to the slice that dest points to.
+func (d database) rows(t *testing.T, dest any, query string, args ...any) {
+	t.Helper()
+	if err := d.owner.SelectContext(t.Context(), dest, query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// atOnce runs n calls at the same time. So many must succeed, and the others fail with refusal.
+func atOnce(t *testing.T, n, succeed int, refusal error, call func(i int) error) {
+	t.Helper()
+	var succeeded atomic.Int64
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			if err := call(i); err == nil {
+				succeeded.Add(1)
+			} else if !errors.Is(err, refusal) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if got := succeeded.Load(); got != int64(succeed) {
+		t.Errorf("%d of %d calls succeeded, want %d", got, n, succeed)
+	}
+}

@@ -232,18 +232,18 @@ func TestRefund(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name             string
-		fault            func(p *fakePets, hangUp func())
+		fault            func(p *fakePets, disconnect func())
 		status, refunded int
 	}{
 		{"unavailable", func(p *fakePets, _ func()) { p.err = catalog.ErrUnavailable }, 503, 1},
 		{"too slow", func(p *fakePets, _ func()) { p.err = fmt.Errorf("list: %w", context.DeadlineExceeded) }, 503, 1},
 		{"bug", func(p *fakePets, _ func()) { p.err = errors.New("bug") }, 500, 1},
 		{"panic", func(p *fakePets, _ func()) { p.before = func() { panic("bug") } }, 500, 1},
-		{"unavailable, the client gone", func(p *fakePets, hangUp func()) {
-			p.before, p.err = hangUp, fmt.Errorf("list: %w", catalog.ErrUnavailable)
+		{"unavailable, the client gone", func(p *fakePets, disconnect func()) {
+			p.before, p.err = disconnect, fmt.Errorf("list: %w", catalog.ErrUnavailable)
 		}, 503, 1},
-		{"bug, the client gone", func(p *fakePets, hangUp func()) { p.before, p.err = hangUp, errors.New("bug") }, 500, 1},
-		{"hung up", func(p *fakePets, hangUp func()) { p.before, p.err = hangUp, fmt.Errorf("list: %w", context.Canceled) }, 499, 0},
+		{"bug, the client gone", func(p *fakePets, disconnect func()) { p.before, p.err = disconnect, errors.New("bug") }, 500, 1},
+		{"hung up", func(p *fakePets, disconnect func()) { p.before, p.err = disconnect, fmt.Errorf("list: %w", context.Canceled) }, 499, 0},
 	} {
 		w := newFixture(t)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -55,7 +55,7 @@ func (g Rows) Granted(t Term, p GrantRequest, recorded Recorded) (Rows, Grant, e
 		return g, Grant{}, ErrTermOver
 	}
 	g = g.returned(p.Term, p.KeyPerMinute > 0, p.Returns).at(t, &p.Claim, p.At, recorded)
-	granted := portion(g.remaining(&p.Claim), p.Want, t.Servers)
+	granted := grantSize(g.remaining(&p.Claim), p.Want, t.Servers)
 	g.Tenant.MinuteUsed += granted
 	g.Tenant.DayUsed += granted
 	if p.KeyPerMinute > 0 {
@@ -64,9 +64,9 @@ func (g Rows) Granted(t Term, p GrantRequest, recorded Recorded) (Rows, Grant, e
 	return g, Grant{Baseline: g.base(&p.Claim), Count: granted}, nil
 }
 
-// portion is how much of what remains one server takes at a time: little enough that the others do not miss what it does not need,
+// grantSize is how much of what remains one server takes at a time: little enough that the others do not miss what it does not need,
 // and less and less towards the end.
-func portion(remaining, want int64, servers int) int64 {
+func grantSize(remaining, want int64, servers int) int64 {
 	if want <= 0 || remaining <= 0 {
 		return 0
 	}

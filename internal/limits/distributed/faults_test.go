@@ -227,8 +227,8 @@ func TestSilentServerClosesTheMinute(t *testing.T) {
 	}
 }
 
-// TestLateAnswerAdmitsNothing: a reply of Redis that arrives after its term does not count.
-func TestLateAnswerAdmitsNothing(t *testing.T) {
+// TestLateReplyAdmitsNothing: a reply of Redis that arrives after its term does not count.
+func TestLateReplyAdmitsNothing(t *testing.T) {
 	t.Parallel()
 	w := newTestCluster()
 	url := redistest.Shared(t)

@@ -150,8 +150,8 @@ func (m *grantMode) refund(_ context.Context, _ cluster.Term, c limits.Claim, d 
 		return
 	}
 	st.denial = denial{}
-	a.reported.raise(&d)
-	st.reported.raise(&d.Key)
+	a.reported.restore(&d)
+	st.reported.restore(&d.Key)
 	st.pool.refund(d.Minute.Number, d.Day.Number)
 }
 

@@ -21,10 +21,10 @@ func (r *reportedRemaining) lower(term int64, d *limits.Decision) {
 	r.day.lower(&d.Day)
 }
 
-// raise is for the refund of a decision.
-func (r *reportedRemaining) raise(d *limits.Decision) {
-	r.minute.raise(&d.Minute)
-	r.day.raise(&d.Day)
+// restore is for the refund of a decision.
+func (r *reportedRemaining) restore(d *limits.Decision) {
+	r.minute.restore(&d.Minute)
+	r.day.restore(&d.Day)
 }
 
 func (r *reportedWindow) lower(w *limits.Window) {
@@ -35,7 +35,7 @@ func (r *reportedWindow) lower(w *limits.Window) {
 	w.Remaining = r.remaining
 }
 
-func (r *reportedWindow) raise(w *limits.Window) {
+func (r *reportedWindow) restore(w *limits.Window) {
 	if r.number == w.Number {
 		r.remaining = min(r.remaining+1, r.limit)
 	}

@@ -16,15 +16,15 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// patience is how long a busy machine may take.
-const patience = 30 * time.Second
+// timeout is how long a busy machine may take.
+const timeout = 30 * time.Second
 
 var unlimited = plans.Quota{PerMinute: 1 << 40, PerDay: 1 << 41}
 
 // look returns a client to look into a Redis with.
 func look(t testing.TB, url string) redis.UniversalClient {
 	t.Helper()
-	client, err := redisbackend.NewClient(url, patience)
+	client, err := redisbackend.NewClient(url, timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestPingNeedsAllRights(t *testing.T) {
 			if err := admin.Do(t.Context(), args...).Err(); err != nil {
 				t.Fatal(err)
 			}
-			client, err := redisbackend.NewClient(strings.Replace(url, "redis://", "redis://"+user+":secret@", 1), patience)
+			client, err := redisbackend.NewClient(strings.Replace(url, "redis://", "redis://"+user+":secret@", 1), timeout)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -95,7 +95,7 @@ func TestTakeWithoutMGET(t *testing.T) {
 // backendAt returns a Backend that is pinned to the Redis of that URL.
 func backendAt(t *testing.T, url string) *redisbackend.Backend {
 	t.Helper()
-	client, err := redisbackend.NewClient(url, patience)
+	client, err := redisbackend.NewClient(url, timeout)
 	if err != nil {
 		t.Fatal(err)
 	}

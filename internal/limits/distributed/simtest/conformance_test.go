@@ -183,7 +183,7 @@ func TestTheModelIsLikeRedis(t *testing.T) {
 	t.Logf("statuses: %v", statuses)
 	for _, s := range []distributed.Status{distributed.Counted, distributed.Uninitialized, distributed.KeyUninitialized} {
 		if statuses[s] < 50 {
-			t.Errorf("%d answers of status %d: too few to have shown anything", statuses[s], s)
+			t.Errorf("%d answers of status %d: too few to have reported anything", statuses[s], s)
 		}
 	}
 }

@@ -149,12 +149,12 @@ func (s *simulation) strikes(n *simNode, f simFault) bool {
 	return true
 }
 
-// freezeInCall freezes or kills a server after its call was carried out and before the reply arrives.
-func (s *simulation) freezeInCall(n *simNode, freeze, kill simFault) {
+// pauseInCall pauses or kills a server after its call was carried out and before the reply arrives.
+func (s *simulation) pauseInCall(n *simNode, pause, kill simFault) {
 	if s.strikes(n, kill) {
 		s.kill(n)
 	}
-	if !s.strikes(n, freeze) {
+	if !s.strikes(n, pause) {
 		return
 	}
 	n.frozen = true

@@ -47,8 +47,8 @@ type simCount struct {
 // which they leave.
 type simOracle struct {
 	counts map[simWindow]*simCount
-	// shown is the last answer of each server in each window.
-	shown map[simShownAt]simShown
+	// reported is the last answer of each server in each window.
+	reported map[simReportedAt]simReported
 	// disturbed is the last instant at which something was wrong.
 	disturbed time.Time
 	// onlyLimits has nothing be said of anything else but the limits.
@@ -60,19 +60,19 @@ type simOracle struct {
 	exceeded bool
 }
 
-type simShownAt struct {
+type simReportedAt struct {
 	server int
 	window simWindow
 }
 
-type simShown struct {
+type simReported struct {
 	remaining int64
 	loosened  int
 	term      int64
 }
 
 func newSimOracle() *simOracle {
-	return &simOracle{counts: map[simWindow]*simCount{}, shown: map[simShownAt]simShown{}}
+	return &simOracle{counts: map[simWindow]*simCount{}, reported: map[simReportedAt]simReported{}}
 }
 
 // violate keeps the first violation.
@@ -103,8 +103,8 @@ func (o *simOracle) of(c *limits.Claim, w *limits.Window) simWindow {
 // clean reports whether nothing was wrong in the window so far. By the clock of a server that is ahead it began earlier.
 func (o *simOracle) clean(w simWindow) bool { return w.begins().Add(-simSkew).After(o.disturbed) }
 
-// simAnswer is a decision as it leaves a server.
-type simAnswer struct {
+// simReply is a decision as it leaves a server.
+type simReply struct {
 	server int
 	term   int64 // by which it was made, 0 for none
 	redis  bool  // decided in it
@@ -117,10 +117,10 @@ type simAnswer struct {
 }
 
 // answered checks an answer and counts it.
-func (o *simOracle) answered(a *simAnswer) {
+func (o *simOracle) answered(a *simReply) {
 	windows, n := a.d.Windows()
 	if want := 2 + min(a.claim.KeyPerMinute, 1); int64(n) != want {
-		o.violate("%d windows are shown, want %d", n, want)
+		o.violate("%d windows are reported, want %d", n, want)
 	}
 	if reached := a.d.Minute.Reached || a.d.Day.Reached || a.d.Key.Reached; a.d.Admitted == reached {
 		o.violate("admitted %v, but windows are reached: %+v", a.d.Admitted, a.d)
@@ -137,7 +137,7 @@ func (o *simOracle) answered(a *simAnswer) {
 }
 
 // window checks what an answer says of one window, before it is counted.
-func (o *simOracle) window(a *simAnswer, w *limits.Window) {
+func (o *simOracle) window(a *simReply, w *limits.Window) {
 	is := o.of(&a.claim, w)
 	count := o.count(is)
 	limit := a.claim.Quota.PerMinute
@@ -169,7 +169,7 @@ func (o *simOracle) window(a *simAnswer, w *limits.Window) {
 }
 
 // remaining checks the number of requests that are said to remain.
-func (o *simOracle) remaining(a *simAnswer, is simWindow, count *simCount, w *limits.Window) {
+func (o *simOracle) remaining(a *simReply, is simWindow, count *simCount, w *limits.Window) {
 	left := w.Limit - count.used
 	if a.d.Admitted && !a.looked {
 		left--
@@ -177,15 +177,15 @@ func (o *simOracle) remaining(a *simAnswer, is simWindow, count *simCount, w *li
 	if left = max(0, left); o.clean(is) && !a.overtaken && (a.d.Admitted || w.Reached) && w.Remaining != left {
 		o.violate("server %d says that %d remain in %v, where %d do and nothing was wrong", a.server, w.Remaining, is, left)
 	}
-	at := simShownAt{a.server, is}
-	last, known := o.shown[at]
+	at := simReportedAt{a.server, is}
+	last, known := o.reported[at]
 	later := is
 	later.number++
 	if _, over := o.counts[later]; over {
 		known = false // By a clock that is ahead.
 	}
 	if o.refunding {
-		delete(o.shown, at)
+		delete(o.reported, at)
 		return
 	}
 	// A refund may be heard of late, when a server is cut from Redis: then what rises is at most what remains.
@@ -193,12 +193,12 @@ func (o *simOracle) remaining(a *simAnswer, is simWindow, count *simCount, w *li
 	if w.Remaining < 0 || known && last.term == a.term && last.loosened == count.loosened && !late && w.Remaining > last.remaining {
 		o.violate("server %d says that %d remain in %v, after %d", a.server, w.Remaining, is, last.remaining)
 	}
-	o.shown[at] = simShown{remaining: w.Remaining, loosened: count.loosened, term: a.term}
+	o.reported[at] = simReported{remaining: w.Remaining, loosened: count.loosened, term: a.term}
 }
 
 // place checks which window it is, and when it ends. After a disturbance, or by another server's clock that is ahead, it may be
 // the next one.
-func (o *simOracle) place(a *simAnswer, is simWindow, w *limits.Window) {
+func (o *simOracle) place(a *simReply, is simWindow, w *limits.Window) {
 	number, reset := limits.DayAt(a.at), limits.DayReset(w.Number)
 	if w.Name != limits.Day {
 		number, reset = limits.MinuteAt(is.tenant, a.at), limits.MinuteReset(is.tenant, w.Number)
@@ -207,10 +207,10 @@ func (o *simOracle) place(a *simAnswer, is simWindow, w *limits.Window) {
 		o.violate("%v ends at %d, not at %d", is, reset, w.Reset)
 	}
 	if w.Number < number || w.Number > number+1 {
-		o.violate("%v is shown at %v, in number %d", is, a.at, number)
+		o.violate("%v is reported at %v, in number %d", is, a.at, number)
 	}
 	if o.clean(is) && w.Number != number && !a.at.Add(2*simSkew).After(is.begins()) {
-		o.violate("%v is shown at %v, too early", is, a.at)
+		o.violate("%v is reported at %v, too early", is, a.at)
 	}
 }
 

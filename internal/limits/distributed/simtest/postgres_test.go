@@ -80,7 +80,7 @@ func (p *simStore) reach(do func() error) error {
 	if p.s.strikes(p.n, simPostgresReplySlow) {
 		p.s.elapse(p.n, time.Duration(p.s.random.Int64N(int64(time.Second))))
 	}
-	p.s.freezeInCall(p.n, simFrozenInPostgresCall, simKilledInPostgresCall)
+	p.s.pauseInCall(p.n, simFrozenInPostgresCall, simKilledInPostgresCall)
 	return err
 }
 

@@ -230,7 +230,7 @@ func (c *simBackend) call(do func(*simRedis)) error {
 	if c.s.strikes(c.n, simReplySlow) {
 		c.s.elapse(c.n, time.Duration(c.s.random.Int64N(int64(simTimeout))))
 	}
-	c.s.freezeInCall(c.n, simFrozenInCall, simKilledInCall)
+	c.s.pauseInCall(c.n, simFrozenInCall, simKilledInCall)
 	c.s.interleave(c.n)
 	return nil
 }

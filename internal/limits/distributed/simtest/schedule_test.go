@@ -240,7 +240,7 @@ func (s *simulation) request(n *simNode, c limits.Claim, look bool) (limits.Deci
 	term, _ := n.member.Term()
 	s.totals.requests++
 	if d.Undecided && d.Admitted {
-		s.traceAnswer(n, 0, &c, &d, look)
+		s.traceReply(n, 0, &c, &d, look)
 		// It ends in 503, whatever it was, and is given back.
 		s.totals.unavailable++
 		if !look {
@@ -249,12 +249,12 @@ func (s *simulation) request(n *simNode, c limits.Claim, look bool) (limits.Deci
 		return d, false
 	}
 	overtaken := s.depth > 0 || s.begun != begun
-	s.traceAnswer(n, term.Number, &c, &d, look)
+	s.traceReply(n, term.Number, &c, &d, look)
 	if d.Partial || d.Undecided {
 		s.totals.refused++
 		return d, false
 	}
-	s.oracle.answered(&simAnswer{
+	s.oracle.answered(&simReply{
 		server: n.number, term: term.Number, redis: term.Redis != "", claim: c, d: d, at: at, looked: look, overtaken: overtaken,
 	})
 	if !d.Admitted {
@@ -275,7 +275,7 @@ func (s *simulation) request(n *simNode, c limits.Claim, look bool) (limits.Deci
 	return d, true
 }
 
-func (s *simulation) traceAnswer(n *simNode, term int64, c *limits.Claim, d *limits.Decision, look bool) {
+func (s *simulation) traceReply(n *simNode, term int64, c *limits.Claim, d *limits.Decision, look bool) {
 	if s.trace == nil {
 		return
 	}

@@ -83,7 +83,7 @@ func TestSimulation(t *testing.T) {
 	t.Logf("%d schedules: %s", schedules, totals.String())
 	for f, n := range totals.faults {
 		if n == 0 && !t.Failed() {
-			t.Errorf("no fault of kind %v: nothing was shown of it", simFault(f))
+			t.Errorf("no fault of kind %v: nothing was reported of it", simFault(f))
 		}
 	}
 }

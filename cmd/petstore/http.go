@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"petstore.example/internal/api"
 	"petstore.example/internal/httpfast"
 )
 
@@ -41,9 +42,10 @@ func newHTTPServer(handler http.Handler, log zerolog.Logger) *http.Server {
 // serveHTTP serves until ctx ends. Then readiness fails, so that a load balancer sends no more requests. After the drain delay the
 // server accepts no more connections, and requests in flight may take the stop timeout. The admin server runs to the end.
 func serveHTTP(
-	ctx context.Context, cfg config, on *sockets, api, admin http.Handler, health *health, log zerolog.Logger, started func(),
+	ctx context.Context, cfg config, on *sockets, handler, admin http.Handler, health *health, log zerolog.Logger, started func(),
 ) error {
-	apiServer, adminServer := newHTTPServer(api, log), newHTTPServer(admin, log)
+	apiServer, adminServer := newHTTPServer(handler, log), newHTTPServer(admin, log)
+	apiServer.ConnContext = api.ConnContext
 	listener, waitIdle := wrap(cfg, apiServer, on.api)
 	// A CPU profile may take minutes.
 	adminServer.WriteTimeout = 5 * time.Minute

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,29 +11,15 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// fakeConn is a connection's one value.
-type fakeConn struct{ data any }
-
-func (c *fakeConn) UserData() any        { return c.data }
-func (c *fakeConn) SetUserData(data any) { c.data = data }
-
-// connRecorder records a response of one connection.
-type connRecorder struct {
-	*httptest.ResponseRecorder
-	*fakeConn
-}
-
-// over sends a request over a connection.
-func (w *fixture) over(c *fakeConn, r *http.Request) *httptest.ResponseRecorder {
-	rec := httptest.NewRecorder()
-	w.ServeHTTP(connRecorder{rec, c}, r)
-	return rec
+// over sends a request over a connection with that context.
+func (w *fixture) over(conn context.Context, r *http.Request) *httptest.ResponseRecorder {
+	return w.do(r.WithContext(conn))
 }
 
 // TestKeysOverOneConnection: what a connection remembers of one request decides nothing about the next.
 func TestKeysOverOneConnection(t *testing.T) {
 	t.Parallel()
-	w, c := newFixture(t), &fakeConn{}
+	w, c := newFixture(t), ConnContext(t.Context(), nil)
 	ask := func(authorization string) (status int, limit string) {
 		t.Helper()
 		rec := w.over(c, w.request("GET", "/v1/pets", "", "Authorization", authorization))
@@ -58,8 +45,8 @@ func TestKeysOverOneConnection(t *testing.T) {
 	is("more than it", acme+" ", 401, "6000")
 	is("as good with more spaces", "bearer  "+w.key, 200, "60")
 	is("with very many", "bearer"+strings.Repeat(" ", 100)+w.key, 200, "60")
-	if k := c.data.(*connCache); len(k.authorization) > maxAuthorization {
-		t.Errorf("the connection holds %d bytes", len(k.authorization))
+	if last := connCacheOf(c).last.Load(); len(last.authorization) > maxAuthorization {
+		t.Errorf("the connection holds %d bytes", len(last.authorization))
 	}
 	r := w.request("GET", "/v1/pets", "", "Authorization", acme)
 	r.Header.Add("Authorization", acme)
@@ -76,7 +63,7 @@ func TestKeysOverOneConnection(t *testing.T) {
 // TestPeersOverOneConnection: who calls without a key is counted by its own address.
 func TestPeersOverOneConnection(t *testing.T) {
 	t.Parallel()
-	w, c := newFixture(t), &fakeConn{}
+	w, c := newFixture(t), ConnContext(t.Context(), nil)
 	for _, remote := range []string{"192.0.2.1:1", "192.0.2.1:1", "[2001:db8::1]:1", "192.0.2.1:2", "nonsense", "192.0.2.1:1", "192.0.2.1:1"} {
 		r := w.request("GET", "/v1/pets", "", "Authorization", "")
 		r.RemoteAddr = remote

@@ -55,7 +55,7 @@ func onLimiters(t *testing.T, test func(t *testing.T, servers [2]*fixture)) {
 				})
 				for i, w := range servers {
 					w.limiter = shared[i]
-					w.Handler = contract.Remote(t, w.Handler, mode, strings.Split(exposedHeaders[0], ", ")...)
+					w.Handler = contract.Remote(t, server(w.Handler), mode, strings.Split(exposedHeaders[0], ", ")...)
 				}
 				test(t, servers)
 			})

@@ -115,6 +115,9 @@ func (w *fixture) do(r *http.Request) *httptest.ResponseRecorder {
 	return rec
 }
 
+// server returns a server of h whose connections have caches.
+func server(h http.Handler) *http.Server { return &http.Server{Handler: h, ConnContext: ConnContext} }
+
 // header reads a header in exactly that spelling.
 func header(rec *httptest.ResponseRecorder, name string) string {
 	if v := rec.Result().Header[name]; len(v) == 1 {

@@ -33,7 +33,7 @@ func (a *api) serve(r route) gin.HandlerFunc {
 		if a.Clock != nil {
 			x.now = a.Clock()
 		}
-		x.cache = connCacheOf(c.Writer)
+		x.cache = connCacheOf(c.Request.Context())
 		x.id = requestID(c.Request.Header, x.started)
 		defer a.finish(x)
 		if err := a.answer(x); err != nil {

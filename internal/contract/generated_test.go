@@ -131,7 +131,7 @@ func TestGenerated(t *testing.T) {
 		t.Run("fast path "+mode, func(t *testing.T) {
 			t.Parallel()
 			remote := *d
-			remote.Handler, remote.remote = Remote(t, d.Handler, mode), true
+			remote.Handler, remote.remote = Remote(t, &http.Server{Handler: d.Handler, ConnContext: api.ConnContext}, mode), true
 			remote.testOperations(t)
 		})
 	}

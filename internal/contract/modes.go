@@ -18,14 +18,14 @@ var Modes = map[string]func(*http.Server, net.Listener) net.Listener{
 	"on":  func(s *http.Server, l net.Listener) net.Listener { return httpfast.WrapServer(s, l) },
 }
 
-// Listen serves h in a mode until the test ends, and returns its URL.
-func Listen(t testing.TB, h http.Handler, mode string) *url.URL {
+// Listen runs a server in a mode until the test ends, and returns its URL.
+func Listen(t testing.TB, s *http.Server, mode string) *url.URL {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: h, DisableGeneralOptionsHandler: true, ReadHeaderTimeout: time.Minute}
+	s.DisableGeneralOptionsHandler, s.ReadHeaderTimeout = true, time.Minute
 	at := &url.URL{Scheme: "http", Host: l.Addr().String()}
 	l = Modes[mode](s, l)
 	done := make(chan struct{})
@@ -40,15 +40,15 @@ func Listen(t testing.TB, h http.Handler, mode string) *url.URL {
 	return at
 }
 
-// Remote returns a handler that passes every request on to a server of h in a mode, and the response back. Headers have canonical
+// Remote returns a handler that passes every request on to a server in a mode, and the response back. Headers have canonical
 // names, unless they are given as the server spells them.
-func Remote(t testing.TB, h http.Handler, mode string, spelled ...string) http.Handler {
+func Remote(t testing.TB, s *http.Server, mode string, spelled ...string) http.Handler {
 	t.Helper()
 	spelling := map[string]string{}
 	for _, name := range spelled {
 		spelling[http.CanonicalHeaderKey(name)] = name
 	}
-	at := Listen(t, h, mode)
+	at := Listen(t, s, mode)
 	transport := &http.Transport{DisableCompression: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,7 +9,6 @@ import (
 // Conn is one client's connection.
 type Conn struct {
 	net.Conn
-	userData any
 
 	listener *Listener
 

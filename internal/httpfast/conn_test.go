@@ -1,11 +1,16 @@
 package httpfast
 
 import (
+	"bufio"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
+	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -67,4 +72,46 @@ func dial(t *testing.T, addr string) net.Conn {
 	}
 	t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// TestConnContext: all requests of a connection, whoever serves them, have what the server's ConnContext gave it.
+func TestConnContext(t *testing.T) {
+	t.Parallel()
+	type key struct{}
+	var conns, fast atomic.Int64
+	addr, _ := serve(t, &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, isFast := r.Context().(*requestContext); isFast {
+				fast.Add(1)
+			}
+			_, _ = fmt.Fprint(w, r.Context().Value(key{}))
+		}),
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, key{}, conns.Add(1))
+		},
+	})
+	for want := range 2 {
+		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		read := bufio.NewReader(c)
+		for range 3 {
+			if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			res, err := http.ReadResponse(read, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if body, err := io.ReadAll(res.Body); err != nil || string(body) != strconv.Itoa(want+1) {
+				t.Errorf("%q, %v: want %d", body, err, want+1)
+			}
+			time.Sleep(time.Millisecond) // net/http ends a request after it is answered.
+		}
+	}
+	if fast.Load() == 0 {
+		t.Error("no request was fast")
+	}
 }

@@ -5,8 +5,7 @@
 // its head instead of twenty pieces, one write of a response that is built once. net/http serves everything else on the same connection:
 // each connection's first request, requests with a body, and whatever is unusual or wrong.
 //
-// A handler need not know which of the two calls it. The ResponseWriter of a fast request also has UserData and SetUserData: one
-// value that the connection keeps for its next fast requests.
+// A handler need not know which of the two calls it.
 //
 // A Conn is used as net/http uses it: one goroutine serves it and writes, another may read meanwhile.
 package httpfast

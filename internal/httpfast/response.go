@@ -28,12 +28,6 @@ type responseWriter struct {
 	out, body []byte
 }
 
-// UserData returns what SetUserData was given last, by any request of the connection; nil at first.
-func (w *responseWriter) UserData() any { return w.conn.userData }
-
-// SetUserData keeps a value for the connection's next requests.
-func (w *responseWriter) SetUserData(data any) { w.conn.userData = data }
-
 // Header implements http.ResponseWriter.
 func (w *responseWriter) Header() http.Header { return w.header }
 

@@ -14,8 +14,8 @@ var longAgo = time.Unix(1, 0)
 
 // WrapServer returns a listener for the server to serve. Its connections serve fast requests by themselves: GET and HEAD without a
 // body, as most clients write them. All others are served by the server, on the same connection and in the same order: each
-// connection's first request, requests with a body, and whatever is unusual. Set the server's Handler and timeouts before;
-// its ConnContext and ConnState are replaced.
+// connection's first request, requests with a body, and whatever is unusual. Set the server's Handler, ConnContext and timeouts
+// before; its ConnState is replaced.
 //
 // A fast request differs for the handler in three ways. The request, its header and its ResponseWriter must not be used after the
 // handler has returned; a string of the request that is kept holds on to the request's whole head. The ResponseWriter can't flush or
@@ -35,7 +35,11 @@ func WrapServer(s *http.Server, on net.Listener) *Listener {
 	if d := l.idleTimeout / 16; l.slack == 0 || 0 < d && d < l.slack {
 		l.slack = d
 	}
+	connContext := s.ConnContext
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if connContext != nil {
+			ctx = connContext(ctx, c)
+		}
 		if own, ok := c.(*Conn); ok {
 			own.base = ctx
 		}

@@ -147,8 +147,14 @@ func (d *deployment) avoidMidnight() {
 func (d *deployment) number(query string, args ...any) int64 {
 	d.t.Helper()
 	var n int64
-	if err := d.sql.QueryRowContext(d.t.Context(), query, args...).Scan(&n); err != nil {
+	d.scan(&n, query, args...)
+	return n
+}
+
+// scan queries the database, as its owner, for one value.
+func (d *deployment) scan(dest any, query string, args ...any) {
+	d.t.Helper()
+	if err := d.sql.QueryRowContext(d.t.Context(), query, args...).Scan(dest); err != nil {
 		d.t.Fatalf("%s: %v", query, err)
 	}
-	return n
 }

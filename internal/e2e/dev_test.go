@@ -3,13 +3,17 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // note is the content of dev.json.
@@ -171,13 +175,9 @@ func (d *dev) checkNote(t *testing.T) {
 	if err := json.Unmarshal([]byte(read(t, filepath.Join(d.dir, "dev.json"))), &members); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"base_url", "admin_url", "database_url", "api_key"} {
-		if members[name] == "" {
-			t.Errorf("dev.json has no %s", name)
-		}
-	}
-	if len(members) != 4 {
-		t.Errorf("dev.json has %d members, want 4", len(members))
+	want := map[string]string{"base_url": d.BaseURL, "admin_url": d.AdminURL, "database_url": d.DatabaseURL, "api_key": d.APIKey}
+	if diff := cmp.Diff(want, members); diff != "" || slices.Contains(slices.Collect(maps.Values(members)), "") {
+		t.Errorf("dev.json has the members %v, want %v", members, want)
 	}
 }
 
@@ -196,7 +196,7 @@ func (d *dev) checkCtl(t *testing.T) {
 // checkRefusals: petstore dev that cannot start ends at once with one line that says what to do.
 func checkRefusals(t *testing.T, running *dev, uid int) {
 	t.Helper()
-	taken := strings.TrimSuffix(strings.TrimPrefix(running.BaseURL, "http://"), "/v1")
+	taken := running.host()
 	for _, c := range []struct {
 		dir, want string
 		args      []string

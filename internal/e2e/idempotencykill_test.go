@@ -180,9 +180,7 @@ func (k *killRound) values(query string) map[int64]string {
 	k.t.Helper()
 	var object []byte
 	found := map[int64]string{}
-	if err := k.sql.QueryRowContext(k.t.Context(), query, k.tn.ID).Scan(&object); err != nil {
-		k.t.Fatal(err)
-	}
+	k.scan(&object, query, k.tn.ID)
 	if err := json.Unmarshal(object, &found); err != nil {
 		k.t.Fatal(err)
 	}

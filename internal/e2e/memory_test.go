@@ -31,7 +31,7 @@ func TestMemory(t *testing.T) {
 	d := newDeployment(t, false)
 	tokens := insertKeys(d, tenants, keysEach)
 	s := d.serve("PETSTORE_PPROF=true")
-	empty := resident(t, s.PID())
+	empty := status(t, s.PID(), "VmRSS")
 	began := time.Now()
 	n := callEach(t, s, tokens)
 	if n[200] != len(tokens) || n[503] > len(tokens)/100 {
@@ -39,13 +39,13 @@ func TestMemory(t *testing.T) {
 	}
 	took := time.Since(began)
 	held := s.metric("petstore_directory_callers")
-	busy, peak := resident(t, s.PID()), status(t, s.PID(), "VmHWM")
+	busy, peak := status(t, s.PID(), "VmRSS"), status(t, s.PID(), "VmHWM")
 	// A burst leaves more behind than is held; a server that rests gives it back.
 	rested := time.Now()
 	rest := busy
 	for rest >= most && time.Since(rested) < 30*time.Second {
 		time.Sleep(250 * time.Millisecond)
-		rest = resident(t, s.PID())
+		rest = status(t, s.PID(), "VmRSS")
 	}
 	t.Logf("%.0f callers held after one call each in %v: %.1f MB resident at the end, at most %.1f MB, %.1f MB after %v of rest; started with %.1f MB",
 		held, took.Round(time.Millisecond), megabytes(busy), megabytes(peak), megabytes(rest), time.Since(rested).Round(time.Millisecond), megabytes(empty))
@@ -87,8 +87,7 @@ func callEach(t *testing.T, s *server, tokens []string) map[int]int {
 
 // callOnOneConnection uses one connection.
 func callOnOneConnection(s *server, tokens []string) (map[int]int, error) {
-	host := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/v1")
-	conn, err := net.Dial("tcp", host)
+	conn, err := net.Dial("tcp", s.host())
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +95,7 @@ func callOnOneConnection(s *server, tokens []string) (map[int]int, error) {
 	from := bufio.NewReader(conn)
 	statuses := map[int]int{}
 	for i := 0; i < len(tokens); i++ {
-		token := tokens[i]
-		if _, err := fmt.Fprintf(conn, "GET /v1/pets?limit=1 HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", host, token); err != nil {
+		if _, err := fmt.Fprintf(conn, "GET /v1/pets?limit=1 HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", s.host(), tokens[i]); err != nil {
 			return statuses, err
 		}
 		res, err := http.ReadResponse(from, nil)
@@ -151,8 +149,6 @@ func (d *deployment) exec(query string, args ...any) {
 		d.t.Fatalf("%s: %v", query, err)
 	}
 }
-
-func resident(t testing.TB, pid int) int64 { return status(t, pid, "VmRSS") }
 
 // status returns a number of bytes of /proc/pid/status.
 func status(t testing.TB, pid int, name string) int64 {

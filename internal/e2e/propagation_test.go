@@ -49,9 +49,7 @@ func TestChangesApplyEverywhere(t *testing.T) {
 	postgres := storetest.NewServer(t)
 	d := newDeploymentOn(t, postgres.URL, redistest.New(t).URL)
 	// Postgres then records when a change was committed.
-	if _, err := d.sql.ExecContext(t.Context(), `alter system set track_commit_timestamp = on`); err != nil {
-		t.Fatal(err)
-	}
+	d.exec(`alter system set track_commit_timestamp = on`)
 	postgres.Stop()
 	postgres.Start()
 	servers := []*server{d.serve(), d.serve()}
@@ -124,11 +122,7 @@ func makeChange(d *deployment, servers []*server, tn *tenant, c change) []time.D
 func lastCommit(d *deployment) time.Time {
 	d.t.Helper()
 	var at time.Time
-	err := d.sql.QueryRowContext(d.t.Context(),
-		`select pg_xact_commit_timestamp(xmin) from audit_entries order by id desc limit 1`).Scan(&at)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	d.scan(&at, `select pg_xact_commit_timestamp(xmin) from audit_entries order by id desc limit 1`)
 	return at
 }
 
@@ -140,11 +134,7 @@ func percentile(all []time.Duration, p int) time.Duration {
 func percentiles(all []time.Duration) string {
 	var b strings.Builder
 	for _, p := range []int{50, 99, 100} {
-		name := fmt.Sprintf("p%d", p)
-		if p == 100 {
-			name = "max"
-		}
-		fmt.Fprintf(&b, "%s %v ", name, percentile(all, p).Round(10*time.Microsecond))
+		fmt.Fprintf(&b, "p%d %v ", p, percentile(all, p).Round(10*time.Microsecond))
 	}
 	return fmt.Sprintf("%sof %d", b.String(), len(all))
 }

@@ -129,10 +129,7 @@ func withRedisPassword(t testing.TB, s *redistest.Server, password string) strin
 func tableText(d *deployment, name string) string {
 	d.t.Helper()
 	var text string
-	err := d.sql.QueryRowContext(d.t.Context(), `select coalesce(string_agg(r::text, E'\n'), '') from `+name+` r`).Scan(&text)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	d.scan(&text, `select coalesce(string_agg(r::text, E'\n'), '') from `+name+` r`)
 	return text
 }
 

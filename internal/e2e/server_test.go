@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -42,6 +43,11 @@ func (d *deployment) serverEnv(env []string) []string {
 	}, strings.Fields(os.Getenv("PETSTORE_E2E_SERVER_ENV")), env)
 }
 
+// host returns the host and port of the API.
+func (s *server) host() string {
+	return strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/v1")
+}
+
 func (s *server) await(t testing.TB) {
 	t.Helper()
 	eventually(t, 30*time.Second, "a server that serves", func() bool {
@@ -60,6 +66,15 @@ func (s *server) await(t testing.TB) {
 		return false
 	})
 	eventually(t, 10*time.Second, "a server that is ready", func() bool { return s.ready().Status == "ready" })
+}
+
+// beginStop sends SIGTERM and waits until readiness fails.
+func (s *server) beginStop() {
+	s.t.Helper()
+	if err := s.Signal(syscall.SIGTERM); err != nil {
+		s.t.Fatal(err)
+	}
+	eventually(s.t, 2*time.Second, "a server that stops", func() bool { return s.ready().Status == "stopping" })
 }
 
 type readiness struct {

@@ -6,8 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,10 +27,7 @@ func TestOngoingRequestIsFinished(t *testing.T) {
 	// The server has read the headers once the request is counted.
 	eventually(t, 5*time.Second, "a request that has begun", func() bool { return recorded(d, tn) == 1 })
 	asked := time.Now()
-	if err := s.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, 2*time.Second, "a server that stops", func() bool { return s.ready().Status == "stopping" })
+	s.beginStop()
 	eventually(t, 2*time.Second, "no new connections", func() bool {
 		fresh, err := net.Dial("tcp", conn.RemoteAddr().String())
 		if err == nil {
@@ -49,7 +44,7 @@ func TestOngoingRequestIsFinished(t *testing.T) {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusCreated {
-		t.Errorf("the request in flight: %s, want 201", res.Status)
+		t.Errorf("the ongoing request: %s, want 201", res.Status)
 	}
 	if code := s.wait(20 * time.Second); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
@@ -106,10 +101,7 @@ func TestOngoingListIsFinished(t *testing.T) {
 	eventually(t, 5*time.Second, "a list that waits", func() bool {
 		return d.number("select count(*) from pg_locks where not granted and relation = 'pets'::regclass") == 1
 	})
-	if err := s.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, 2*time.Second, "a server that stops", func() bool { return s.ready().Status == "stopping" })
+	s.beginStop()
 	time.AfterFunc(300*time.Millisecond, func() { _ = tx.Rollback() })
 	if res := receive(); !res.Close {
 		t.Errorf("no Connection: close: %v", res.Header)
@@ -122,7 +114,7 @@ func TestOngoingListIsFinished(t *testing.T) {
 // connect opens a connection to the server.
 func (s *server) connect(t *testing.T) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/v1"))
+	conn, err := net.Dial("tcp", s.host())
 	if err != nil {
 		t.Fatal(err)
 	}

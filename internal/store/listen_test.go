@@ -38,22 +38,17 @@ func (h *heard) FeedRestored()            { h.add("restored") }
 // await returns once the events are exactly the wanted ones, and forgets them.
 func (h *heard) await(t *testing.T, want ...string) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for time.Now().Before(deadline) {
+	var got []string
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		h.mu.Lock()
-		same := slices.Equal(h.events, want)
-		if same {
+		if got = slices.Clone(h.events); slices.Equal(got, want) {
 			h.events = nil
-		}
-		h.mu.Unlock()
-		if same {
+			h.mu.Unlock()
 			return
 		}
-		time.Sleep(time.Millisecond)
+		h.mu.Unlock()
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	t.Fatalf("heard %q, want %q", h.events, want)
+	t.Fatalf("heard %q, want %q", got, want)
 }
 
 func listen(t *testing.T, url string, wake func()) *heard {

@@ -36,6 +36,21 @@ func run(t *testing.T, db *sql.DB, query string) {
 	}
 }
 
+// beginGate begins a transaction that has a lock on the table gate.
+func beginGate(t *testing.T, db *sql.DB, lock string) *sql.Tx {
+	t.Helper()
+	run(t, db, `create table gate (n int)`)
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() })
+	if _, err := tx.ExecContext(t.Context(), lock); err != nil {
+		t.Fatal(err)
+	}
+	return tx
+}
+
 func files(pairs ...string) fstest.MapFS {
 	fs := fstest.MapFS{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -199,14 +214,7 @@ func TestMigrateInSeveralProcesses(t *testing.T) {
 func TestMigrateWaitsOnlySoLong(t *testing.T) {
 	t.Parallel()
 	url, db := emptySchema(t)
-	run(t, db, `create table gate (n int)`)
-	tx, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tx.ExecContext(t.Context(), `lock table gate`); err != nil {
-		t.Fatal(err)
-	}
+	tx := beginGate(t, db, `lock table gate`)
 	slow := newMigrator(files("0001_a.up.sql", "select from gate"))
 	done := make(chan error, 1)
 	go func() { done <- slow.Up(t.Context(), url) }()
@@ -237,15 +245,7 @@ func TestMigrateWaitsOnlySoLong(t *testing.T) {
 func TestMigrateWaitsOnlySoLongForATable(t *testing.T) {
 	t.Parallel()
 	url, db := emptySchema(t)
-	run(t, db, `create table gate (n int)`)
-	tx, err := db.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = tx.Rollback() }()
-	if _, err := tx.ExecContext(t.Context(), `select from gate`); err != nil {
-		t.Fatal(err)
-	}
+	beginGate(t, db, `select from gate`)
 	m := migrate.NewMigrator(files("0001_a.up.sql", "alter table gate add m int"), 50*time.Millisecond)
 	if err := m.Up(t.Context(), url); err == nil || !strings.Contains(err.Error(), "lock timeout") {
 		t.Errorf("got %v, want a lock timeout", err)

@@ -29,19 +29,22 @@ func response(status int, body string, headers ...string) *http.Response {
 	return res
 }
 
-func newInside(t *testing.T, f inside, opts ...client.Option) *client.Client {
+func limited30() *http.Response {
+	return response(429, `{"code":"rate_limit_exceeded","message":"Wait.","status":429}`, "Retry-After", "30")
+}
+
+func newInside(t *testing.T, timeout time.Duration, f inside) *client.Client {
 	t.Helper()
-	c, err := client.New("https://api.example.com/v1", key, append(opts, client.WithHTTPClient(&http.Client{Transport: f}))...)
+	c, err := client.New("https://api.example.com/v1", key, client.WithHTTPClient(&http.Client{Transport: f, Timeout: timeout}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// window admits so many requests until its end, then all.
+// window refuses until its end, then admits all.
 type window struct {
 	mu       sync.Mutex
-	room     int
 	end      time.Time
 	admitted int
 	refused  int
@@ -50,11 +53,10 @@ type window struct {
 func (w *window) answer(*http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.room == 0 && time.Now().Before(w.end) {
+	if time.Now().Before(w.end) {
 		w.refused++
-		return response(429, `{"code":"rate_limit_exceeded","message":"Wait.","status":429}`, "Retry-After", "30"), nil
+		return limited30(), nil
 	}
-	w.room = max(0, w.room-1)
 	w.admitted++
 	return response(200, "[]"), nil
 }
@@ -64,7 +66,7 @@ func TestAClientWaitsAsOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &window{end: time.Now().Add(30 * time.Second)}
-		store := newInside(t, w.answer)
+		store := newInside(t, 0, w.answer)
 		began := time.Now()
 		var wg sync.WaitGroup
 		for i := range 50 {
@@ -91,7 +93,7 @@ func TestAHeldCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &window{end: time.Now().Add(30 * time.Second)}
-		store := newInside(t, w.answer)
+		store := newInside(t, 0, w.answer)
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			if err := list(t.Context(), store); err != nil {
@@ -154,7 +156,7 @@ func TestTheContextEndsAWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &window{end: time.Now().Add(30 * time.Second)}
-		store := newInside(t, w.answer)
+		store := newInside(t, 0, w.answer)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(7*time.Second, cancel)
 		began := time.Now()
@@ -173,7 +175,7 @@ func TestTheContextEndsARequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		requests := 0
-		store := newInside(t, func(r *http.Request) (*http.Response, error) {
+		store := newInside(t, 0, func(r *http.Request) (*http.Response, error) {
 			requests++
 			<-r.Context().Done()
 			return nil, r.Context().Err()
@@ -194,19 +196,13 @@ func TestATryTimesOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		requests := 0
-		store, err := client.New("https://api.example.com/v1", key, client.WithHTTPClient(&http.Client{
-			Timeout: 3 * time.Second,
-			Transport: inside(func(r *http.Request) (*http.Response, error) {
-				if requests++; requests == 1 {
-					<-r.Context().Done()
-					return nil, r.Context().Err()
-				}
-				return response(201, rexJSON), nil
-			}),
-		}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := newInside(t, 3*time.Second, func(r *http.Request) (*http.Response, error) {
+			if requests++; requests == 1 {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			}
+			return response(201, rexJSON), nil
+		})
 		if err := add(t.Context(), store); err != nil {
 			t.Error(err)
 		}
@@ -221,9 +217,9 @@ func TestUsageDoesNotWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		c := newInside(t, func(r *http.Request) (*http.Response, error) {
+		c := newInside(t, 0, func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path != "/v1/usage" {
-				return response(429, `{"code":"rate_limit_exceeded","message":"Wait.","status":429}`, "Retry-After", "30"), nil
+				return limited30(), nil
 			}
 			asked++
 			return response(200, `{"plan":"free"}`), nil

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,19 +83,19 @@ func TestRedirects(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		status   int
-		call     func(t *testing.T, c *client.Client) error
+		call     func(context.Context, *client.Client) error
 		location func(own, other string) string
 		followed bool
 	}{
-		"another port":       {307, listing, func(_, other string) string { return other + "/v1/pets" }, false},
-		"another host":       {302, listing, func(own, _ string) string { return strings.Replace(own, "127.0.0.1", "localhost", 1) + "/v1/pets" }, false},
-		"another scheme":     {301, listing, func(own, _ string) string { return strings.Replace(own, "http:", "https:", 1) + "/v1/pets" }, false},
-		"the same place":     {308, listing, func(own, _ string) string { return own + "/v1/pets?" }, true},
-		"the same, in short": {302, listing, func(string, string) string { return "/v1/moved" }, true},
-		"POST":               {307, adding, func(string, string) string { return "/v1/moved" }, true},
-		"POST made a GET":    {303, adding, func(string, string) string { return "/v1/moved" }, false},
-		"POST as browsers":   {302, adding, func(string, string) string { return "/v1/moved" }, false},
-		"without a place":    {302, listing, func(string, string) string { return "" }, false},
+		"another port":       {307, list, func(_, other string) string { return other + "/v1/pets" }, false},
+		"another host":       {302, list, func(own, _ string) string { return strings.Replace(own, "127.0.0.1", "localhost", 1) + "/v1/pets" }, false},
+		"another scheme":     {301, list, func(own, _ string) string { return strings.Replace(own, "http:", "https:", 1) + "/v1/pets" }, false},
+		"the same place":     {308, list, func(own, _ string) string { return own + "/v1/pets?" }, true},
+		"the same, in short": {302, list, func(string, string) string { return "/v1/moved" }, true},
+		"POST":               {307, add, func(string, string) string { return "/v1/moved" }, true},
+		"POST made a GET":    {303, add, func(string, string) string { return "/v1/moved" }, false},
+		"POST as browsers":   {302, add, func(string, string) string { return "/v1/moved" }, false},
+		"without a place":    {302, list, func(string, string) string { return "" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -112,7 +113,7 @@ func TestRedirects(t *testing.T) {
 				},
 				answer(200, "null"))
 			store, _ := service.store(t)
-			err := test.call(t, store)
+			err := test.call(t.Context(), store)
 
 			requests := service.requests()
 			if test.followed {
@@ -131,9 +132,6 @@ func TestRedirects(t *testing.T) {
 		})
 	}
 }
-
-func listing(t *testing.T, c *client.Client) error { return list(t.Context(), c) }
-func adding(t *testing.T, c *client.Client) error  { return add(t.Context(), c) }
 
 func TestRedirectsEnd(t *testing.T) {
 	t.Parallel()
@@ -177,11 +175,7 @@ func TestAServerThatIsNotTrusted(t *testing.T) {
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	clk := newClock()
-	store, err := client.New(server.URL+"/v1", key, client.WithClock(clk.now, clk.sleep))
-	if err != nil {
-		t.Fatal(err)
-	}
+	store, clk := (&service{url: server.URL + "/v1"}).store(t)
 	if err := list(t.Context(), store); err == nil || len(clk.slept) != 0 {
 		t.Errorf("waits %v, error %v", clk.slept, err)
 	}

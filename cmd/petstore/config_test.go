@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -34,9 +33,9 @@ func TestConfigNamesAllMistakesOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("the configuration is taken")
 	}
-	for _, name := range names(t) {
-		if n := len(regexp.MustCompile(name+`\b`).FindAllString(err.Error(), -1)); n != 1 {
-			t.Errorf("%s is named %d times, want once, in:\n%v", name, n, err)
+	for _, p := range parameters(t) {
+		if n := len(regexp.MustCompile(p.Key+`\b`).FindAllString(err.Error(), -1)); n != 1 {
+			t.Errorf("%s is named %d times, want once, in:\n%v", p.Key, n, err)
 		}
 	}
 	if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "strconv") {
@@ -69,10 +68,7 @@ func TestConfigIsDocumented(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `(PETSTORE_[A-Z_]+)` \\| ([^|]*) \\|").FindAllStringSubmatch(string(text), -1) {
 		documented[row[1]] = strings.Trim(row[2], "`")
 	}
-	params, err := env.GetFieldParamsWithOptions(&config{}, env.Options{Prefix: envPrefix})
-	if err != nil {
-		t.Fatal(err)
-	}
+	params := parameters(t)
 	for _, p := range params {
 		shown, ok := documented[p.Key]
 		if !ok {
@@ -91,10 +87,11 @@ func TestConfigIsDocumented(t *testing.T) {
 	}
 }
 
-func names(t *testing.T) (all []string) {
+func parameters(t *testing.T) []env.FieldParams {
 	t.Helper()
-	for i := range reflect.TypeFor[config]().NumField() {
-		all = append(all, envPrefix+reflect.TypeFor[config]().Field(i).Tag.Get("env"))
+	all, err := env.GetFieldParamsWithOptions(&config{}, env.Options{Prefix: envPrefix})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,13 +39,7 @@ func (s *memoryStore) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.St
 }
 
 func (s *memoryStore) Leave(_ context.Context, id string) error {
-	var left []cluster.Server
-	for _, e := range s.state.Servers {
-		if e.ID != id {
-			left = append(left, e)
-		}
-	}
-	s.state.Servers = left
+	s.state.Servers = slices.DeleteFunc(slices.Clone(s.state.Servers), func(e cluster.Server) bool { return e.ID == id })
 	return nil
 }
 

@@ -88,20 +88,24 @@ func TestCheck(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			method, target, _ := strings.Cut(tt.request, " ")
-			x := contract.Exchange{Request: httptest.NewRequestWithContext(t.Context(), method, target, nil), Status: tt.status, Header: http.Header{}, Body: []byte(tt.body)}
-			for line := range strings.SplitSeq(strings.Trim(tt.headers, "|"), "|") {
-				name, value, _ := strings.Cut(line, ": ")
-				if name != "" {
-					x.Header.Add(name, value)
-				}
-			}
-			err := document(t).Check(x)
+			err := document(t).Check(exchange(t, tt.request, tt.status, tt.headers, tt.body))
 			if (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
 	}
+}
+
+// exchange is a request without a body and its response, whose headers end with "|" each.
+func exchange(t testing.TB, request string, status int, headers, body string) contract.Exchange {
+	method, target, _ := strings.Cut(request, " ")
+	x := contract.Exchange{Request: httptest.NewRequestWithContext(t.Context(), method, target, nil), Status: status, Header: http.Header{}, Body: []byte(body)}
+	for line := range strings.SplitSeq(strings.Trim(headers, "|"), "|") {
+		if name, value, _ := strings.Cut(line, ": "); name != "" {
+			x.Header.Add(name, value)
+		}
+	}
+	return x
 }
 
 // TestWatching: both ways to watch report what breaks the contract, and pass everything on as it is.
@@ -147,6 +151,16 @@ func TestLoadRefuses(t *testing.T) {
 	for _, text := range []string{"", "openapi: 3.1.0", "]", "openapi: 3.1.0\ninfo: {title: x, version: '1'}\npaths: {/pets: {get: {}}}"} {
 		if _, err := contract.Load([]byte(text)); err == nil {
 			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+func BenchmarkCheck(b *testing.B) {
+	x := exchange(b, "GET /v1/pets?limit=3", 200, found, `[{"id":1,"name":"Rex","categoryId":7,"status":"available"}]`)
+	d := document(b)
+	for b.Loop() {
+		if err := d.Check(x); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

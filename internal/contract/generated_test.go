@@ -41,22 +41,30 @@ type deployment struct {
 	pets, orders []string
 }
 
-func newDeployment(t *testing.T) *deployment {
+// theDocument loads the API's document.
+func theDocument(t *testing.T) *Document {
 	t.Helper()
 	text, err := os.ReadFile("../api/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &deployment{}
-	if d.document, err = Load(text); err != nil {
+	d, err := Load(text)
+	if err != nil {
 		t.Fatal(err)
 	}
+	return d
+}
+
+func newDeployment(t *testing.T) *deployment {
+	t.Helper()
+	d := &deployment{document: theDocument(t)}
 	database := storetest.New(t)
 	staff := storetest.Open(t, database.URL, store.Options{})
 	d.key = storetest.IssueKey(t, staff, store.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 1 << 40, PerDay: 1 << 40}})
 	db := storetest.Open(t, database.APIURL, store.Options{AsAPI: true})
 	strikes := strikes.New(strikes.Options{Bans: db.Bans})
 	t.Cleanup(strikes.Close)
+	var err error
 	d.Handler, err = api.New(api.Config{
 		Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: limits.NewMemory(), Addresses: limits.NewAddresses(1 << 40),
 		Strikes: strikes, Meter: usage.NewMeter(db.Usage, usage.Options{}), Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
@@ -242,14 +250,7 @@ func TestOtherMethods(t *testing.T) {
 // TestSameSeedSameRequests: a failure can be had again.
 func TestSameSeedSameRequests(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../api/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := Load(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := theDocument(t)
 	for _, o := range d.Operations {
 		var all [2]string
 		for i := range all {

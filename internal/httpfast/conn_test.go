@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"strconv"
@@ -15,45 +14,32 @@ import (
 	"time"
 )
 
-// serve starts a server on a listener of this package and returns its address.
-func serve(t *testing.T, s *http.Server) (addr string, wrapped *Listener) {
+// serve starts a server on a listener of this package and returns its address. Nothing is left of it when the test ends.
+func serve(t *testing.T, s *http.Server) (addr string, l *Listener) {
 	t.Helper()
-	on, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := WrapServer(s, on)
-	run(t, s, l)
-	return on.Addr().String(), l
-}
-
-// run serves until the test ends, and sees to it that nothing is left then.
-func run(t *testing.T, s *http.Server, l *Listener) {
-	t.Helper()
-	done := make(chan error)
-	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
-		_ = s.Close()
-		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
-			t.Error(err)
-		}
 		select {
 		case <-l.over:
 		case <-time.After(10 * time.Second):
 			t.Error("the listener does not notice that its last connection is closed")
 		}
 	})
+	addr = serveOn(t, s, func(on net.Listener) net.Listener {
+		l = WrapServer(s, on)
+		return l
+	})
+	return addr, l
 }
 
-// netHTTPServer serves h with net/http alone, and returns its address.
-func netHTTPServer(t *testing.T, h http.Handler) (addr string) {
+// serveOn serves, until the test ends, on what wrap makes of a loopback port, and returns its address.
+func serveOn(t testing.TB, s *http.Server, wrap func(net.Listener) net.Listener) (addr string) {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	on, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: h, ErrorLog: log.New(io.Discard, "", 0)}
 	done := make(chan error)
+	l := wrap(on)
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
 		_ = s.Close()
@@ -61,10 +47,13 @@ func netHTTPServer(t *testing.T, h http.Handler) (addr string) {
 			t.Error(err)
 		}
 	})
-	return l.Addr().String()
+	return on.Addr().String()
 }
 
-func dial(t *testing.T, addr string) net.Conn {
+// unwrapped is for serveOn: it leaves the port to net/http.
+func unwrapped(l net.Listener) net.Listener { return l }
+
+func dial(t testing.TB, addr string) net.Conn {
 	t.Helper()
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
 	if err != nil {
@@ -91,11 +80,7 @@ func TestConnContext(t *testing.T) {
 		},
 	})
 	for want := range 2 {
-		c, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		c := dial(t, addr)
 		read := bufio.NewReader(c)
 		for range 3 {
 			if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {

@@ -6,7 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -89,19 +89,9 @@ func TestNetHTTPIsAsExpected(t *testing.T) {
 		{"active", "write", "idle", "deadline", "read 4096", "deadline", "active"},
 	} {
 		r.mu.Lock()
-		if !contains(r.events, want) {
+		if !strings.Contains(fmt.Sprintf("%q", r.events), strings.Trim(fmt.Sprintf("%q", want), "[]")) {
 			t.Errorf("net/http no longer does %q with a connection, but %q; see docs/adr/0010-fast-path.md", want, r.events)
 		}
 		r.mu.Unlock()
 	}
-}
-
-// contains reports whether all contains part, in one piece.
-func contains(all, part []string) bool {
-	for i := range all {
-		if len(all)-i >= len(part) && slices.Equal(all[i:i+len(part)], part) {
-			return true
-		}
-	}
-	return false
 }

@@ -80,7 +80,7 @@ type sent struct {
 func answers(t *testing.T, addr string, all []sent) (got []string) {
 	t.Helper()
 	c := dial(t, addr)
-	defer func() { _ = c.Close() }()
+	defer c.Close()
 	r := bufio.NewReader(c)
 	for _, s := range all {
 		// The server may answer and close before it has read all.
@@ -132,7 +132,7 @@ func TestSameAnswers(t *testing.T) {
 		echo(w, r)
 	}
 	ours, _ := serve(t, &http.Server{Handler: http.HandlerFunc(counted), ErrorLog: log.New(io.Discard, "", 0)})
-	theirs := netHTTPServer(t, http.HandlerFunc(echo))
+	theirs := serveOn(t, &http.Server{Handler: http.HandlerFunc(echo), ErrorLog: log.New(io.Discard, "", 0)}, unwrapped)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -444,24 +444,14 @@ func BenchmarkRequest(b *testing.B) {
 		w.Header()["Content-Type"] = []string{"text/plain"}
 		_, _ = io.WriteString(w, "hello")
 	})
-	for name, prepare := range map[string]func(*http.Server, net.Listener) net.Listener{
-		"net-http": func(_ *http.Server, l net.Listener) net.Listener { return l },
-		"httpfast": func(s *http.Server, l net.Listener) net.Listener { return WrapServer(s, l) },
-	} {
+	for name, fast := range map[string]bool{"net-http": false, "httpfast": true} {
 		b.Run(name, func(b *testing.B) {
-			on, err := new(net.ListenConfig).Listen(b.Context(), "tcp", "127.0.0.1:0")
-			if err != nil {
-				b.Fatal(err)
-			}
 			s := &http.Server{Handler: handler, IdleTimeout: time.Minute, WriteTimeout: time.Minute}
-			l := prepare(s, on)
-			go func() { _ = s.Serve(l) }()
-			defer func() { _ = s.Close() }()
-			c, err := new(net.Dialer).DialContext(b.Context(), "tcp", on.Addr().String())
-			if err != nil {
-				b.Fatal(err)
+			wrap := unwrapped
+			if fast {
+				wrap = func(l net.Listener) net.Listener { return WrapServer(s, l) }
 			}
-			defer func() { _ = c.Close() }()
+			c := dial(b, serveOn(b, s, wrap))
 			request := []byte("GET /v1/pets?limit=20 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nAuthorization: Bearer pst_live_x\r\nAccept: */*\r\n\r\n")
 			answer := make([]byte, 4096)
 			b.ReportAllocs()

@@ -82,6 +82,7 @@ func startHelper(t *testing.T, dir string, credential *syscall.Credential) *help
 	if err := errors.Join(err, json.Unmarshal(line, &h.report)); err != nil {
 		t.Fatalf("the other process reports %q: %v", line, err)
 	}
+	t.Logf("the other process: %+v", h.report)
 	return h
 }
 
@@ -148,30 +149,26 @@ func stop(t *testing.T, s *Server) {
 	}
 }
 
-func exec1(t *testing.T, url, query string) {
+// query returns the one number of a query's one row, 0 where there is none.
+func query(t *testing.T, url, text string) (n int) {
 	t.Helper()
 	db, err := sql.Open("postgres", url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.ExecContext(t.Context(), query); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
-}
-
-func count(t *testing.T, url string) int {
-	t.Helper()
-	db, err := sql.Open("postgres", url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	var n int
-	if err := db.QueryRowContext(t.Context(), `select count(*) from notes`).Scan(&n); err != nil {
-		t.Fatal(err)
+	if err := db.QueryRowContext(t.Context(), text).Scan(&n); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		t.Fatalf("%s: %v", text, err)
 	}
 	return n
+}
+
+// wantNotes counts the notes.
+func wantNotes(t *testing.T, url string, want int) {
+	t.Helper()
+	if n := query(t, url, `select count(*) from notes`); n != want {
+		t.Errorf("%d notes, want %d", n, want)
+	}
 }
 
 func eventually(t *testing.T, what string, condition func() bool) {

@@ -49,23 +49,15 @@ func TestPlainUserThenRootThenPlainUser(t *testing.T) {
 	}
 	dir := filepath.Join(ownedDir(t, plain), ".petstore")
 	h := startHelper(t, dir, plain)
-	if h.Error != "" {
-		t.Fatal(h.Error)
-	}
-	exec1(t, h.URL, oneNote)
+	query(t, h.URL, oneNote)
 	h.stop(t)
 
 	s := begin(t, Options{Dir: dir})
-	exec1(t, s.URL("postgres", "postgres"), nextNote)
+	query(t, s.URL("postgres", "postgres"), nextNote)
 	stop(t, s)
 
 	h = startHelper(t, dir, plain)
-	if h.Error != "" {
-		t.Fatal(h.Error)
-	}
-	if n := count(t, h.URL); n != 2 {
-		t.Errorf("%d notes, want 2", n)
-	}
+	wantNotes(t, h.URL, 2)
 	h.stop(t)
 }
 
@@ -99,7 +91,7 @@ func TestUnreachableDirFallsBack(t *testing.T) {
 	if want := closed + " has mode 0700"; !strings.Contains(log.String(), want) || !strings.Contains(log.String(), s.dir.path) {
 		t.Errorf("logged %q, want %q and %s in it", log, want, s.dir.path)
 	}
-	exec1(t, s.URL("postgres", "postgres"), oneNote)
+	query(t, s.URL("postgres", "postgres"), oneNote)
 	stop(t, s)
 
 	// The data is found again, whether the directory is reachable or not.
@@ -108,9 +100,7 @@ func TestUnreachableDirFallsBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := begin(t, Options{Dir: dir})
-		if n := count(t, s.URL("postgres", "postgres")); n != 1 {
-			t.Errorf("%d notes, want 1", n)
-		}
+		wantNotes(t, s.URL("postgres", "postgres"), 1)
 		stop(t, s)
 	}
 }

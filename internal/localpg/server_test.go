@@ -27,7 +27,7 @@ func TestRestartKeepsData(t *testing.T) {
 	dir := filepath.Join(tempDir(t), "new", ".petstore")
 	s := begin(t, Options{Dir: dir})
 	url := s.URL("postgres", "postgres")
-	exec1(t, url, oneNote)
+	query(t, url, oneNote)
 	stop(t, s)
 	select {
 	case <-s.Done():
@@ -42,12 +42,10 @@ func TestRestartKeepsData(t *testing.T) {
 	if got := s.URL("postgres", "postgres"); got != url {
 		t.Errorf("the address changed from %s to %s", url, got)
 	}
-	if n := count(t, url); n != 1 {
-		t.Errorf("%d notes, want 1", n)
-	}
+	wantNotes(t, url, 1)
 }
 
-func TestSocketDirIsPrivate(t *testing.T) {
+func TestThrowaway(t *testing.T) {
 	t.Parallel()
 	s := begin(t, Options{Throwaway: true})
 	info, err := os.Stat(s.dir.socketDir)
@@ -57,11 +55,6 @@ func TestSocketDirIsPrivate(t *testing.T) {
 	if mode := info.Mode().Perm(); mode != 0o700 {
 		t.Errorf("the socket's directory has mode %#o", mode)
 	}
-}
-
-func TestThrowawayIsRemoved(t *testing.T) {
-	t.Parallel()
-	s := begin(t, Options{Throwaway: true})
 	stop(t, s)
 	if _, err := os.Stat(s.dir.path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s is left: %v", s.dir.path, err)
@@ -81,26 +74,24 @@ func TestKillOfParent(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	h := startHelper(t, dir, nil)
-	exec1(t, h.URL, oneNote)
+	query(t, h.URL, oneNote)
 	h.kill(t)
 
 	data := filepath.Join(dir, "postgres", "data")
 	eventually(t, "the orphaned server to end", func() bool { return len(processesOn(data)) == 0 })
 
 	h = startHelper(t, dir, nil)
-	exec1(t, h.URL, nextNote)
+	query(t, h.URL, nextNote)
 	h.kill(t) // the next start follows immediately
 	s := begin(t, Options{Dir: dir})
-	if n := count(t, s.URL("postgres", "postgres")); n != 2 {
-		t.Errorf("%d notes, want 2", n)
-	}
+	wantNotes(t, s.URL("postgres", "postgres"), 2)
 }
 
 func TestKillOfServer(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	s := begin(t, Options{Dir: dir})
-	exec1(t, s.URL("postgres", "postgres"), oneNote)
+	query(t, s.URL("postgres", "postgres"), oneNote)
 	if err := syscall.Kill(s.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -110,22 +101,18 @@ func TestKillOfServer(t *testing.T) {
 	}
 	stop(t, s)
 	s = begin(t, Options{Dir: dir}) // its orphans are still ending
-	if n := count(t, s.URL("postgres", "postgres")); n != 1 {
-		t.Errorf("%d notes, want 1", n)
-	}
+	wantNotes(t, s.URL("postgres", "postgres"), 1)
 }
 
 func TestServerOfDeadProcessIsReplaced(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	s := begin(t, Options{Dir: dir})
-	exec1(t, s.URL("postgres", "postgres"), oneNote)
+	query(t, s.URL("postgres", "postgres"), oneNote)
 	s.release() // as if this process had died without its server
 	next := begin(t, Options{Dir: dir})
 	<-s.Done()
-	if n := count(t, next.URL("postgres", "postgres")); n != 1 {
-		t.Errorf("%d notes, want 1", n)
-	}
+	wantNotes(t, next.URL("postgres", "postgres"), 1)
 }
 
 func TestStalePIDFileNamesAnotherProcess(t *testing.T) {
@@ -217,7 +204,7 @@ func TestLongPath(t *testing.T) {
 	dir := filepath.Join(tempDir(t), strings.Repeat("long", 30), "Mañana & more?")
 	for range 2 {
 		s := begin(t, Options{Dir: dir})
-		exec1(t, s.URL("postgres", "postgres"), `select 1`)
+		query(t, s.URL("postgres", "postgres"), `select 1`)
 		stop(t, s)
 		if _, err := os.Stat(s.dir.socketDir); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is left: %v", s.dir.socketDir, err)

@@ -44,7 +44,7 @@ func paginate[T any](cursor string, list func(cursor string) (items []T, next st
 				return
 			}
 			if next == at {
-				yield(none, errors.New("petstore: the next page is the same page"))
+				yield(none, errors.New("petstore: the response links to the same page as its next page"))
 				return
 			}
 			at = next

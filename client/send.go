@@ -32,7 +32,7 @@ func (c *Client) send(ctx context.Context, cl *call) (*rawResponse, error) {
 			return nil, err
 		}
 		if ended := c.sleep(ctx, wait); ended != nil {
-			return nil, fmt.Errorf("%w; %w before the retry", err, ended)
+			return nil, fmt.Errorf("%w; waiting to retry: %w", err, ended)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (m *member) join(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	if _, err := m.Await(ctx); errors.Is(err, context.DeadlineExceeded) {
-		m.log.Warn().Msg("no term agreed with the other servers yet")
+		m.log.Warn().Msg("waiting for a term that all servers agree on")
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 
 // welcome prints the addresses, the key and commands to try first.
 func welcome(o *devOptions, n devfile.File, tenant plans.Tenant) {
-	state := fmt.Sprintf("is on the %s plan, %d requests a minute", tenant.Plan, tenant.Quota.PerMinute)
+	state := fmt.Sprintf("is on the %s plan: %d requests per minute", tenant.Plan, tenant.Quota.PerMinute)
 	if !tenant.SuspendedAt.IsZero() {
-		state = "is suspended: its key is refused. To resume it: bin/petstorectl tenant resume " + tenant.Name
+		state = "is suspended, so its key is refused. Resume it: bin/petstorectl tenant resume " + tenant.Name
 	}
 	_, _ = fmt.Fprintf(o.Out, `
 API: %[1]s  (health and metrics: %[2]s)
@@ -34,7 +34,7 @@ Staff, in another terminal:
   %[4]sbin/petstorectl key list %[6]s
   %[4]sbin/petstorectl plan assign %[6]s business
 
-Stop with ^C. The data stays in %[5]s.
+Stop with ^C. The next start with --dir %[5]s has the same data and the same key.
 
 `, n.BaseURL, n.AdminURL, n.APIKey, staffPrefix(o, n), o.Dir, tenant.Name, state, strings.TrimSuffix(n.BaseURL, "/v1")+"/docs")
 }

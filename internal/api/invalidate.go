@@ -56,7 +56,7 @@ func endWrite(write *freshness.Write, outcome error) {
 	}
 }
 
-var errUnknown = errors.New("the write has not ended")
+var errUnknown = errors.New("the outcome of the write is unknown")
 
 // isCertain reports whether an outcome says for certain that the change was made, or that it was not. The domain's errors do: they
 // are found before the commit, and then there is none. After a broken connection or a timeout nobody knows.

@@ -1,17 +1,17 @@
-// Package cluster is the agreement between all live servers on what decides over limits, Redis or Postgres, and on whether one
-// server is the only live one. README.md has the words, a state diagram and a worked fault.
+// Package cluster lets all live servers agree on where limits are counted, in Redis or in Postgres, and on whether one
+// server is the only live one. README.md has the terms, a state diagram and a worked fault.
 //
 // The servers agree on a Term. It is kept in one place that all of them reach (a row of Postgres, see internal/store), and the
-// pure function Next changes it under a lock. Each server renews its membership three times a second. A server may act by a
+// pure function Next changes it under a lock. Each server renews its membership three times a second. A server may act in a
 // term only for a Lease after it sent its last successful renewal, by its own monotonic clock.
 //
-// Invariant: no two terms are in force at the same time on any servers. A new term begins when every live server has either
-// acknowledged it or been fenced. A server acknowledges a term after it stopped acting by the previous one and reported what it
+// Invariant: no two terms are active at the same time on any servers. A new term becomes active when every live server has either
+// acknowledged it or been fenced. A server acknowledges a term after it stopped acting in the previous one and reported what it
 // did. A server is fenced when it has sent no heartbeat for FenceTimeout, by which time its lease has expired. A process that was
 // frozen, for however long, finds its lease expired when it resumes.
 //
-// Two clocks are trusted: each process's monotonic clock, and the store's clock not to jump forward by seconds. Setting it back is
-// harmless.
+// Two assumptions about clocks: each process's monotonic clock is right, and the store's clock does not jump forward by seconds. Setting
+// it back is harmless.
 //
 // A Member is safe for concurrent use; Term and Valid take no lock and allocate nothing. When the store is unreachable the lease
 // expires, and no term is in force until a renewal succeeds.

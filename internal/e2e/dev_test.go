@@ -249,7 +249,7 @@ func TestDevInPrivateDirectory(t *testing.T) {
 func dataDirs(p *process) (dirs []string) {
 	for line := range strings.Lines(p.stderr()) {
 		if _, dir, ok := strings.Cut(line, "the data of "); ok {
-			if _, dir, ok = strings.Cut(dir, " is in "); ok {
+			if _, dir, ok = strings.Cut(dir, " is stored in "); ok {
 				dirs = append(dirs, strings.TrimSpace(dir))
 			}
 		}

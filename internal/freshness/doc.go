@@ -1,4 +1,4 @@
-// Package freshness says when a cached list of a tenant's catalogue may be served.
+// Package freshness determines when a cached list of a tenant's catalogue may be served.
 //
 // A Stamp identifies one state of a catalogue. Every limit decision carries the current one. A list that was read after a
 // decision with a stamp may be served after any other decision with the same stamp, by any server.
@@ -7,5 +7,5 @@
 // catalogue has no stamp, and lists are read from Postgres. A writer that disappears leaves a write intent, which ends by
 // itself after WriteIntentTTL.
 //
-// Memory serves one process that is alone; package limits/distributed has the Invalidator for several servers.
+// Memory is for a single process; package limits/distributed has the Invalidator for several servers.
 package freshness

@@ -1,8 +1,8 @@
 // Package keys defines API keys, the callers they stand for, and bans. Its Service issues, identifies, edits,
 // rotates and revokes keys.
 //
-// The plaintext of a key exists with the customer and, once, in the response that issued it. The platform
+// Only the customer has the plaintext of a key: it is shown once, when the key is issued. The platform
 // stores and compares only its SHA-256 digest. A Token prints itself redacted.
 //
-// Package callers finds the caller of a request, package strikes bans keys that go on calling after refusals.
+// Package callers finds the caller of a request. Package strikes bans keys that keep sending requests after 429.
 package keys

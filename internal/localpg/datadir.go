@@ -55,7 +55,7 @@ func resolveDataDir(dir string, logf func(format string, args ...any)) (dataDir,
 	if err != nil {
 		return dataDir{}, err
 	}
-	logf("%sthe data of %s is in %s", problem, dir, d.path)
+	logf("%sthe data of %s is stored in %s", problem, dir, d.path)
 	return d.withSocketDir(dir)
 }
 

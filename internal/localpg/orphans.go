@@ -49,11 +49,11 @@ func endOrphans(ctx context.Context, d dataDir) error {
 			_ = syscall.Kill(pid, s.signal) // an error means that it has just ended
 		}
 		if err := waitFor(ctx, s.wait, none); err != nil && ctx.Err() != nil {
-			return fmt.Errorf("wait for the earlier server to end: %w", err)
+			return fmt.Errorf("wait for the previous server to end: %w", err)
 		}
 	}
 	if pids := processesOn(d.pgdata()); len(pids) > 0 {
-		return fmt.Errorf("the earlier server (pid %d) does not end", pids[0])
+		return fmt.Errorf("the previous server (pid %d) is still running", pids[0])
 	}
 	return removeLockFiles(d)
 }

@@ -1,2 +1,2 @@
-// Package plans says what is sold: plans, the quotas that they set, and the tenants that buy them. Package limits enforces quotas.
+// Package plans defines plans, their quotas, and tenants. Package limits enforces quotas.
 package plans

@@ -19,11 +19,11 @@ var (
 	ErrPlanNotFound   = errors.New("no such plan")
 	ErrTenantNotFound = errors.New("no such tenant")
 	// ErrTenantExists: the name is taken.
-	ErrTenantExists = errors.New("a tenant of that name exists")
+	ErrTenantExists = errors.New("a tenant with this name already exists")
 	// ErrQuotaRequired: the plan has no numbers of its own, and none were given for the tenant.
-	ErrQuotaRequired = errors.New("the plan needs the tenant's own numbers")
+	ErrQuotaRequired = errors.New("the plan requires a quota for the tenant")
 	// ErrQuotaFixed: numbers were given for a plan that has its own.
-	ErrQuotaFixed = errors.New("the plan has its own numbers")
+	ErrQuotaFixed = errors.New("the plan has a fixed quota")
 )
 
 // Quota is the two numbers that bind a tenant, both at least 1.

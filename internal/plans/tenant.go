@@ -9,7 +9,7 @@ import (
 // Errors of changes to a tenant. Stores wrap them, so compare with errors.Is.
 var (
 	// ErrTenantName: the text can't be the name of a tenant.
-	ErrTenantName = errors.New("a tenant's name is 1 to 63 of a-z, 0-9 and -, and does not begin with -")
+	ErrTenantName = errors.New("a tenant's name is 1 to 63 characters of a-z, 0-9 and -, and does not begin with -")
 	// ErrTenantSuspended: the tenant was suspended before.
 	ErrTenantSuspended = errors.New("the tenant is suspended")
 	// ErrTenantNotSuspended: the tenant to resume is in good standing.

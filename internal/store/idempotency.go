@@ -113,7 +113,7 @@ func keepAnswer(ctx context.Context, tx pgconn.Tx, tenantID int64, r *catalog.Id
 		return err
 	}
 	if stored != 1 {
-		return errors.New("there is one already")
+		return errors.New("an answer is stored already")
 	}
 	return nil
 }

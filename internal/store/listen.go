@@ -124,10 +124,10 @@ func (l *listener) event(e pq.ListenerEventType) {
 	switch e {
 	case pq.ListenerEventDisconnected:
 		l.lost = true
-		l.log.Warn().Msg("connection for changes of keys and plans lost")
+		l.log.Warn().Msg("change feed lost: notifications of changes do not arrive")
 		l.to.FeedLost(time.Unix(0, l.lastHeard.Load()))
 	case pq.ListenerEventReconnected:
-		l.log.Info().Msg("connection for changes of keys and plans restored")
+		l.log.Info().Msg("change feed restored")
 	case pq.ListenerEventConnected, pq.ListenerEventConnectionAttemptFailed:
 	}
 }

@@ -1,3 +1,3 @@
-// Package structure holds tests of the code's shape: who imports whom, how long files and functions are, and what must
-// not stand in them. docs/architecture.md tells the reasons.
+// Package structure tests the structure of the code: the imports between packages, the length of files and functions, and words
+// that must not appear. docs/architecture.md lists the packages and what they may import.
 package structure

@@ -18,7 +18,7 @@ func (o *outage) failed(log zerolog.Logger, now time.Time, err error) {
 	}
 	if o.reported.IsZero() || now.Sub(o.reported) >= reportInterval {
 		o.reported = now
-		log.Error().Err(err).Dur("for", now.Sub(o.since)).Msg("usage can't be recorded; it is kept in memory and retried")
+		log.Error().Err(err).Dur("for", now.Sub(o.since)).Msg("can't record usage: it stays in memory and is written again later")
 	}
 }
 

@@ -162,7 +162,7 @@ func (c *Cache) register(r prometheus.Registerer) error {
 	}, []string{"reason"})
 	c.miss, c.stale, c.unversioned = misses.WithLabelValues("miss"), misses.WithLabelValues("stale"), misses.WithLabelValues("unversioned")
 	c.hits = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "petstore_list_cache_hits_total", Help: "Lists answered from the cache.",
+		Name: "petstore_list_cache_hits_total", Help: "Lists served from the cache.",
 	})
 	size := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "petstore_list_cache_bytes", Help: "Bytes that the list cache holds.",

@@ -23,7 +23,7 @@ type guide struct {
 var guides = []guide{
 	{path: "getting-a-key", file: "getting-a-key.md", title: "Getting a key", about: "How to get a key, send the first request, and keep the key safe."},
 	{path: "limits", file: "rate-limiting.md", title: "Limits", about: "What is counted, what the headers mean, and what to do after 429.", adapt: forCustomers},
-	{path: "errors", file: "errors.md", title: "Errors", about: "Every code with its cause and cure.", adapt: sections},
+	{path: "errors", file: "errors.md", title: "Errors", about: "Every code with its cause and what to do.", adapt: sections},
 	{path: "pagination", file: "pagination.md", title: "Pagination", about: "Read a whole list without missing an item."},
 	{path: "idempotency", file: "idempotency.md", title: "Idempotency", about: "Repeat a request without making it take effect twice."},
 	{path: "clients", file: "clients.md", title: "Clients", about: "Examples in curl, Go, Python and JavaScript."},

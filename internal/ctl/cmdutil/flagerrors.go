@@ -21,7 +21,11 @@ func RequireFlags(cmd *cobra.Command, names ...string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return UsageErrorf("missing required flag: %s", strings.Join(missing, " and ")).WithHint("usage: " + cmd.UseLine())
+	flags := "flag"
+	if len(missing) > 1 {
+		flags = "flags"
+	}
+	return UsageErrorf("missing required %s: %s", flags, strings.Join(missing, " and ")).WithHint("usage: " + cmd.UseLine())
 }
 
 // FlagError turns an error of pflag into a usage error, with the flag that was probably meant.

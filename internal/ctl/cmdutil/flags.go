@@ -80,7 +80,8 @@ func EnumFlag[T ~string](cmd *cobra.Command, value *T, name, shorthand, usage st
 	}
 	ParsedFlag(cmd, value, name, shorthand, usage, func(text string) (T, error) {
 		if !slices.Contains(names, text) {
-			return "", fmt.Errorf("want %s, not %q", strings.Join(names, ", "), text)
+			last := len(names) - 1
+			return "", fmt.Errorf("want %s or %s, not %q", strings.Join(names[:last], ", "), names[last], text)
 		}
 		return T(text), nil
 	}, names...)

@@ -25,7 +25,7 @@ func newCmdEdit(f *cmdutil.Factory, runF func(context.Context, *editOptions) err
 		Use:   "edit KEY-ID",
 		Short: "Change a key's name or its own limit",
 		Long: `Change a key's name or its own limit. The change takes effect on every server
-within 100 ms. Values without a flag stay as they are.
+within 100 ms. A value whose flag is not given stays as it is.
 
 A key's own limit applies in addition to the tenant's quota: a script may be
 limited to 50 of the 300 requests per minute. It does not raise the quota.`,

@@ -106,7 +106,7 @@ func (o *rotateOptions) ask(ctx context.Context, db *store.DB) error {
 	if k.Status(o.Now()) != keys.Active {
 		return nil // It is refused without a question.
 	}
-	return o.Confirm(ctx, fmt.Sprintf("Rotate key %s%s of tenant %s and end the old key at once?", k.ID, NameSuffix(k), k.TenantName))
+	return o.Confirm(ctx, fmt.Sprintf("Rotate key %s%s of tenant %s and expire the old key at once?", k.ID, NameSuffix(k), k.TenantName))
 }
 
 // explain has other advice than an issue of a key if the tenant has too many keys.
@@ -115,7 +115,7 @@ func (o *rotateOptions) explain(ctx context.Context, err error) error {
 		return &cmdutil.Error{
 			Code:    cmdutil.ExitRefused,
 			Message: fmt.Sprintf("the tenant already has %d active keys, the maximum, and the old key would count until it expires", keys.MaxActive),
-			Hint:    "end the old key at once with --grace-period 0, or revoke another key first",
+			Hint:    "expire the old key at once with --grace-period 0, or revoke another key first",
 		}
 	}
 	return o.Explain(ctx, err, cmdutil.Subject{Key: o.id})

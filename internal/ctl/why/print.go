@@ -125,7 +125,7 @@ func printDiagnosisTable(f *cmdutil.Factory, d *diagnosis) error {
 		return err
 	}
 	refusals := first(d.shown, d.Refusals)
-	title := fmt.Sprintf("Refusals, the last %d of %d kept", len(refusals), len(d.Refusals))
+	title := fmt.Sprintf("Refusals: the last %d of %d stored", len(refusals), len(d.Refusals))
 	if err := section(f, title, refusalView.FormatTimes(time.RFC3339), refusals); err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (d *diagnosis) text() (explanation string, help []string) {
 	return d.admittedText()
 }
 
-const spread = "spread the client's requests, and wait as Retry-After says"
+const spread = "spread the client's requests, and wait for Retry-After"
 
 // status is the status and the code of the answer.
 func (d *diagnosis) status() string {
@@ -80,7 +80,7 @@ func (d *diagnosis) expiredText(refused string) (explanation string, help []stri
 func (d *diagnosis) bannedText(refused string, b keys.Ban) (explanation string, help []string) {
 	help = []string{"wait for the end of the ban, or lift it: petstorectl ban lift " + b.KeyID}
 	if b.Source == keys.Automatic {
-		help = append(help, "make the client wait as Retry-After says: the next ban would last "+durationText(d.NextBan()))
+		help = append(help, "make the client wait for Retry-After: the next ban will last "+durationText(d.NextBan()))
 	}
 	return refused + ": " + strings.TrimRight(b.Reason, ".") + ".", help
 }
@@ -93,7 +93,7 @@ func (d *diagnosis) admittedText() (explanation string, help []string) {
 	if len(d.Refusals) > 0 {
 		help = append(help, "the last refusal: "+refusalText(d.Refusals[0]))
 	}
-	return "Requests are admitted, as far as is recorded.", help
+	return "Requests are admitted, according to what is recorded.", help
 }
 
 func (d *diagnosis) largerPlanHelp() []string {

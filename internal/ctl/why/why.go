@@ -36,11 +36,11 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 its plan and limits, today's usage, its bans, its last refusals, and what to do.
 
 The argument is the ID of a key, the X-Request-Id of a refused request, or - to
-read the key from stdin. Refusals are kept for a day: the last 50 of each key,
-and of many in a row only the first and the last.
+read the key from stdin. The last 50 refusals of each key are stored for a day.
+Of many in a row only the first and the last are stored.
 
-Usage is as recorded, at most a second behind. The counters of the current
-minute are in Redis or in the servers, not in the database.`,
+The usage is the recorded one, at most a second behind. The counters of the
+current minute are in Redis or in the servers, not in the database.`,
 		Example: `  petstorectl why key_9Xb2LmQ0tR7sVw1Z
   petstorectl why d4s6v8qk3m5t0b2n7c1g -o json | jq -r .verdict
   petstorectl why - < found-in-a-log.txt`,

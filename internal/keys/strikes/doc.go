@@ -1,2 +1,2 @@
-// Package strikes bans keys that keep calling after they were refused.
+// Package strikes counts 429 responses, and bans keys that keep sending requests after them.
 package strikes

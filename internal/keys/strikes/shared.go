@@ -21,7 +21,7 @@ const (
 )
 
 // errBackingOff: the shared store failed a moment ago.
-var errBackingOff = errors.New("the shared store of strikes is down")
+var errBackingOff = errors.New("strikes can't be counted in Redis at the moment")
 
 // sharedCounter collects refusals and counts them in a store that servers share. It is safe for concurrent
 // use.
@@ -108,11 +108,11 @@ func (s *sharedCounter) call(ctx context.Context, fn func(context.Context, limit
 	case ctx.Err() != nil:
 	case err != nil:
 		if s.retryAt.IsZero() {
-			s.log.Warn().Err(err).Msg("shared store of strikes is down; this server counts its own refusals")
+			s.log.Warn().Err(err).Msg("can't count strikes in Redis: this server counts its own")
 		}
 		s.retryAt = time.Now().Add(sharedRetry)
 	case !s.retryAt.IsZero():
-		s.log.Info().Msg("shared store of strikes is up again")
+		s.log.Info().Msg("strikes are counted in Redis again")
 		s.retryAt = time.Time{}
 	}
 	return err

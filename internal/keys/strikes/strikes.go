@@ -140,7 +140,7 @@ func (c *Counter) place(ctx context.Context, caller *keys.Caller, now time.Time)
 	b, err := c.bans.PlaceAutomaticBan(ctx, caller.Tenant.ID, caller.KeyID, now)
 	if err != nil {
 		c.failedAt.Store(now.UnixNano())
-		c.log.Error().Err(err).Str("key", caller.KeyID).Msg("key could not be banned")
+		c.log.Error().Err(err).Str("key", caller.KeyID).Msg("can't ban key")
 		return
 	}
 	c.log.Info().Str("key", b.KeyID).Str("tenant", b.TenantName).Time("until", b.EndsAt).Msg("key banned")

@@ -228,7 +228,7 @@ func TestAFailedBanIsRetried(t *testing.T) {
 		if bans.attempts != 1 {
 			t.Errorf("%d attempts at once, want 1", bans.attempts)
 		}
-		if !strings.Contains(log.String(), "key could not be banned") {
+		if !strings.Contains(log.String(), "can't ban key") {
 			t.Errorf("logged: %s", log.String())
 		}
 		time.Sleep(time.Second)

@@ -13,7 +13,7 @@ import (
 const writeWait = 4
 
 // errNotAnnounced: readers could not be told of a write.
-var errNotAnnounced = errors.New("no server of the cluster can be told of the write at the moment")
+var errNotAnnounced = errors.New("the write can't be announced to the other servers at the moment")
 
 // lateWrite is less than any write intent lasts, and more than a write takes in a process that is not frozen.
 const lateWrite = freshness.WriteIntentTTL / 2

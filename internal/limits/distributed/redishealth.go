@@ -24,7 +24,7 @@ var (
 	// errForgotten: a tenant was initialized in Redis, and is not there.
 	errForgotten = errors.New("redis has lost its counters")
 	// errOtherRedis: the reply came from a Redis that does not decide in the term.
-	errOtherRedis = errors.New("redis: this is another process than before")
+	errOtherRedis = errors.New("redis: it is not the same process as before")
 )
 
 // redisHealth decides whether this server sees Redis, and tells the cluster.
@@ -81,7 +81,7 @@ func (h *redisHealth) note(t *cluster.Term) {
 	if t.Redis == "" {
 		h.degrade(errors.New("not every server sees the same Redis"))
 	} else if !h.degraded.IsZero() {
-		h.options.Log.Info().Dur("away", h.options.Clock().Sub(h.degraded)).Msg("limits: Redis is back and decides again")
+		h.options.Log.Info().Dur("away", h.options.Clock().Sub(h.degraded)).Msg("limits: Redis is back: limits are counted in Redis again")
 		h.degraded = time.Time{}
 	}
 }
@@ -90,7 +90,7 @@ func (h *redisHealth) note(t *cluster.Term) {
 func (h *redisHealth) degrade(err error) {
 	if h.degraded.IsZero() {
 		h.degraded = h.options.Clock()
-		h.options.Log.Warn().Err(err).Msg("limits: degraded, because Redis is lost: deciding by Postgres")
+		h.options.Log.Warn().Err(err).Msg("limits: degraded: Redis is lost, limits are counted in Postgres")
 	}
 }
 

@@ -29,8 +29,8 @@ var _ distributed.Backend = (*Backend)(nil)
 func New(client *Client) *Backend { return &Backend{client: client} }
 
 var (
-	errUnexpected = errors.New("redis: a reply of an unexpected form")
-	errNotPinned  = errors.New("redis: it is not known yet which one decides")
+	errUnexpected = errors.New("redis: unexpected reply")
+	errNotPinned  = errors.New("redis: not pinned to a process yet")
 )
 
 // Take implements distributed.Backend.

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-var errOtherRedis = errors.New("redis: this is another process than before")
+var errOtherRedis = errors.New("redis: it is not the same process as before")
 
 // Pin implements distributed.Backend.
 func (s *Backend) Pin(fingerprint string) {

@@ -92,7 +92,7 @@ func newDB(url string, o Options) (*DB, error) {
 	}
 	driver, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
-		return nil, errors.New("the database URL asks for something that can't be had (see sslmode and the certificate's paths)")
+		return nil, errors.New("the database URL can't be used: check sslmode and the paths of the certificates")
 	}
 	driver.Dialer(Dialer{ReadTimeout: timeout + readSlack})
 	pool := sql.OpenDB(&connector{Connector: driver})

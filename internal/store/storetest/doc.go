@@ -4,6 +4,6 @@
 // starts a server of the test's own, to stop, pause and kill. Both need PostgreSQL: where it is not
 // installed, the test fails.
 //
-// Everything is thrown away: by Main and each test's cleanup, or when the binary is killed, by the server's own end and the next
-// run of any test. All functions are safe for parallel tests, and for several test binaries at the same time.
+// Main and each test's cleanup remove everything. If the binary is killed, the server ends by itself, and the next run of any test
+// removes its files. All functions are safe for parallel tests, and for several test binaries at the same time.
 package storetest

@@ -1,4 +1,3 @@
-// Package simtest simulates a cluster of servers: the limiter of each of them, the agreement on terms and the rules of the durable counters
-// run against each other, on a clock that is not real, through random schedules of load and faults. An oracle checks every promise at every
-// decision.
+// Package simtest simulates a cluster of servers. The limiters, the agreement on terms and the durable counters run on a simulated
+// clock, through random schedules of load and faults. An oracle checks every guarantee at every decision.
 package simtest

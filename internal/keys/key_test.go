@@ -27,8 +27,6 @@ func TestNewID(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	tenant := &plans.Tenant{}
 	for name, c := range map[string]struct {
 		caller keys.Caller
 		want   keys.Status
@@ -43,7 +41,7 @@ func TestStatus(t *testing.T) {
 		"of another environment": {keys.Caller{Environment: keys.Test}, keys.OtherEnvironment},
 	} {
 		if c.caller.Tenant == nil {
-			c.caller.Tenant = tenant
+			c.caller.Tenant = &plans.Tenant{}
 		}
 		if c.caller.Environment == "" {
 			c.caller.Environment = keys.Live

@@ -57,12 +57,17 @@ func (i *fakeStore) Revoke(_ context.Context, _ audit.By, id string, now time.Ti
 	return keys.Key{ID: id, RevokedAt: now}, i.err
 }
 
-// example has the form of a key.
-const example = "pst_live_Zb7Q0mKxT4vL9sWcR2yNfHjD8aPuGe1dNUMm"
+// now is the clock of newService.
+var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// newService returns a service over an empty store, whose calls return err.
+func newService(err error) (keys.Service, *fakeStore) {
+	table := &fakeStore{keys: map[keys.Digest]keys.Key{}, err: err}
+	return keys.Service{Store: table, Clock: func() time.Time { return now }}, table
+}
 
 func TestIssueChecks(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct {
 		request keys.Request
 		want    error
@@ -73,14 +78,13 @@ func TestIssueChecks(t *testing.T) {
 		"NUL":                 {keys.Request{Environment: keys.Live, Name: "a\x00"}, keys.ErrKeyName},
 		"an escape":           {keys.Request{Environment: keys.Live, Name: "\x1b[2J"}, keys.ErrKeyName},
 		"bad UTF-8":           {keys.Request{Environment: keys.Live, Name: "\xff"}, keys.ErrKeyName},
-		"a key":               {keys.Request{Environment: keys.Live, Name: "ci " + example}, keys.ErrTextContainsKey},
+		"a key":               {keys.Request{Environment: keys.Live, Name: "ci " + documented}, keys.ErrTextContainsKey},
 		"its own limit":       {keys.Request{Environment: keys.Live, PerMinute: 1}, nil},
 		"a negative limit":    {keys.Request{Environment: keys.Live, PerMinute: -1}, keys.ErrPerMinute},
 		"expires now":         {keys.Request{Environment: keys.Live, ExpiresAt: now}, keys.ErrExpiryPast},
 		"expires next":        {keys.Request{Environment: keys.Live, ExpiresAt: now.Add(1)}, nil},
 	} {
-		table := &fakeStore{keys: map[keys.Digest]keys.Key{}}
-		service := keys.Service{Store: table, Clock: func() time.Time { return now }}
+		service, table := newService(nil)
 		key, token, err := service.Issue(t.Context(), audit.By{}, test.request)
 		if !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)
@@ -98,7 +102,7 @@ func TestIssueChecks(t *testing.T) {
 			t.Errorf("%s: identified as %+v, %v", name, found, err)
 		}
 	}
-	service := keys.Service{Store: &fakeStore{keys: map[keys.Digest]keys.Key{}}}
+	service, _ := newService(nil)
 	if _, _, err := service.Issue(t.Context(), audit.By{}, keys.Request{Environment: "staging"}); err == nil {
 		t.Error("a key for no known environment was issued")
 	}
@@ -106,8 +110,7 @@ func TestIssueChecks(t *testing.T) {
 
 func TestServicePassesErrorsOn(t *testing.T) {
 	t.Parallel()
-	table := &fakeStore{keys: map[keys.Digest]keys.Key{}, err: keys.ErrTooManyKeys}
-	service := keys.Service{Store: table}
+	service, _ := newService(keys.ErrTooManyKeys)
 	_, token, err := service.Issue(t.Context(), audit.By{}, keys.Request{Environment: keys.Test})
 	if !errors.Is(err, keys.ErrTooManyKeys) || token.Reveal() != "" {
 		t.Errorf("issue: %v, token %v", err, token)
@@ -143,7 +146,6 @@ func TestCheckText(t *testing.T) {
 
 func TestRotateChecks(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	never, later := time.Time{}, now.Add(1)
 	for name, test := range map[string]struct {
 		rotation keys.Rotation
@@ -157,11 +159,10 @@ func TestRotateChecks(t *testing.T) {
 		"never expires":            {keys.Rotation{ExpiresAt: &never}, nil},
 		"the store is down":        {keys.Rotation{}, keys.ErrUnavailable},
 	} {
-		table := &fakeStore{keys: map[keys.Digest]keys.Key{}}
+		service, table := newService(nil)
 		if errors.Is(test.want, keys.ErrUnavailable) {
 			table.err = test.want
 		}
-		service := keys.Service{Store: table, Clock: func() time.Time { return now }}
 		old, issued, token, err := service.Rotate(t.Context(), audit.By{}, "key_1", test.rotation)
 		if !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)

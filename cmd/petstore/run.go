@@ -14,6 +14,7 @@ import (
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/changefeed"
 	"petstore.example/internal/store/migrate"
 )
 
@@ -41,7 +42,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 
 	directory := callers.NewDirectory(db.Keys, cfg.keys(), time.Now)
 	stopListening := background(log, "listen for changes", func(ctx context.Context) error {
-		return store.Listen(ctx, string(cfg.DatabaseURL), directory, cluster.Wake, log)
+		return changefeed.Listen(ctx, string(cfg.DatabaseURL), directory, cluster.Wake, log)
 	})
 	defer stopListening()
 

@@ -7,7 +7,7 @@ import (
 )
 
 // listOrders is GET /v1/store/orders, beta.
-func (a *api) listOrders(x *exchange) error {
+func listOrders(a *api, x *exchange) error {
 	r, err := parseListRequest(x.Request.URL.RawQuery, catalog.ParseOrderStatus, orderStatuses)
 	if err != nil {
 		return err
@@ -26,7 +26,7 @@ func (a *api) listOrders(x *exchange) error {
 }
 
 // placeOrder is POST /v1/store/orders, experimental.
-func (a *api) placeOrder(x *exchange) error {
+func placeOrder(a *api, x *exchange) error {
 	return create(a, x, decodeNewOrder, func(ctx context.Context, c catalog.Creator, n catalog.NewOrder) (any, string, error) {
 		order, err := c.PlaceOrder(ctx, x.caller.Tenant.ID, n)
 		return &order, itemURL(a.ordersURL, order.ID), err
@@ -34,7 +34,7 @@ func (a *api) placeOrder(x *exchange) error {
 }
 
 // changeOrder is PATCH /v1/store/orders/{orderId}, experimental.
-func (a *api) changeOrder(x *exchange) error {
+func changeOrder(a *api, x *exchange) error {
 	data, strict, err := readBody(x)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 )
 
 // listPets is GET /v1/pets. It uses the page cache if the page in it is certainly current.
-func (a *api) listPets(x *exchange) error {
+func listPets(a *api, x *exchange) error {
 	r, err := parseListRequest(x.Request.URL.RawQuery, catalog.ParseStatus, petStatuses)
 	if err != nil {
 		return err
@@ -25,7 +25,7 @@ func (a *api) listPets(x *exchange) error {
 	}
 	p := cache.Get(key, stamp)
 	if p == nil {
-		if p, err = a.readPets(x, &r); err != nil {
+		if p, err = readPets(a, x, &r); err != nil {
 			return err
 		}
 		cache.Put(key, stamp, p)
@@ -35,7 +35,7 @@ func (a *api) listPets(x *exchange) error {
 }
 
 // readPets reads a page from the database.
-func (a *api) readPets(x *exchange, r *listRequest[catalog.Status]) (*pagecache.Page, error) {
+func readPets(a *api, x *exchange, r *listRequest[catalog.Status]) (*pagecache.Page, error) {
 	page := catalog.Page{After: r.after, Limit: r.pageSize, Status: r.status}
 	pets, more, err := a.Pets.ListPets(x.Request.Context(), x.caller.Tenant.ID, page)
 	if err != nil {
@@ -45,7 +45,7 @@ func (a *api) readPets(x *exchange, r *listRequest[catalog.Status]) (*pagecache.
 }
 
 // createPet is POST /v1/pets.
-func (a *api) createPet(x *exchange) error {
+func createPet(a *api, x *exchange) error {
 	return create(a, x, decodeNewPet, func(ctx context.Context, c catalog.Creator, n catalog.NewPet) (any, string, error) {
 		pet, err := c.CreatePet(ctx, x.caller.Tenant.ID, n)
 		return &pet, itemURL(a.petsURL, pet.ID), err
@@ -53,7 +53,7 @@ func (a *api) createPet(x *exchange) error {
 }
 
 // getPet is GET /v1/pets/{petId}, deprecated.
-func (a *api) getPet(x *exchange) error {
+func getPet(a *api, x *exchange) error {
 	id, err := petID(x)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (a *api) getPet(x *exchange) error {
 }
 
 // changePet is PATCH /v1/pets/{petId}, beta.
-func (a *api) changePet(x *exchange) error {
+func changePet(a *api, x *exchange) error {
 	data, strict, err := readBody(x)
 	if err != nil {
 		return err

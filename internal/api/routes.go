@@ -10,14 +10,14 @@ import (
 
 // routes is the contract. Every GET also has HEAD, and every path OPTIONS.
 var routes = []route{
-	{method: http.MethodGet, path: "/v1/pets", handle: (*api).listPets},
-	{method: http.MethodPost, path: "/v1/pets", handle: (*api).createPet},
-	{method: http.MethodGet, path: "/v1/pets/{petId}", handle: (*api).getPet, deprecated: getPetRemoval},
-	{method: http.MethodPatch, path: "/v1/pets/{petId}", handle: (*api).changePet, stability: beta},
-	{method: http.MethodGet, path: "/v1/store/orders", handle: (*api).listOrders, stability: beta},
-	{method: http.MethodPost, path: "/v1/store/orders", handle: (*api).placeOrder, stability: experimental},
-	{method: http.MethodPatch, path: "/v1/store/orders/{orderId}", handle: (*api).changeOrder, stability: experimental},
-	{method: http.MethodGet, path: "/v1/usage", handle: (*api).getUsage, stability: beta, unmetered: true},
+	{method: http.MethodGet, path: "/v1/pets", handle: listPets},
+	{method: http.MethodPost, path: "/v1/pets", handle: createPet},
+	{method: http.MethodGet, path: "/v1/pets/{petId}", handle: getPet, deprecated: getPetRemoval},
+	{method: http.MethodPatch, path: "/v1/pets/{petId}", handle: changePet, stability: beta},
+	{method: http.MethodGet, path: "/v1/store/orders", handle: listOrders, stability: beta},
+	{method: http.MethodPost, path: "/v1/store/orders", handle: placeOrder, stability: experimental},
+	{method: http.MethodPatch, path: "/v1/store/orders/{orderId}", handle: changeOrder, stability: experimental},
+	{method: http.MethodGet, path: "/v1/usage", handle: getUsage, stability: beta, unmetered: true},
 }
 
 // mount registers the table and the documentation pages. Methods are in alphabetical order, because Gin writes Allow in the
@@ -31,8 +31,8 @@ func (a *api) mount(e *gin.Engine, pages []route) {
 	for _, r := range all {
 		e.Handle(r.method, ginPath(r.path), a.serve(r))
 	}
-	e.NoRoute(a.serve(route{path: unmatched, handle: (*api).routeNotFound, public: true}))
-	e.NoMethod(a.serve(route{path: unmatched, handle: (*api).methodNotAllowed, public: true}))
+	e.NoRoute(a.serve(route{path: unmatched, handle: routeNotFound, public: true}))
+	e.NoMethod(a.serve(route{path: unmatched, handle: methodNotAllowed, public: true}))
 }
 
 // table returns the contract with its implied routes.
@@ -72,10 +72,10 @@ func options(allowed []string) handler {
 	}
 }
 
-func (a *api) routeNotFound(*exchange) error { return codeRouteNotFound.err() }
+func routeNotFound(*api, *exchange) error { return codeRouteNotFound.err() }
 
 // methodNotAllowed responds 405. Gin has set Allow.
-func (a *api) methodNotAllowed(x *exchange) error {
+func methodNotAllowed(_ *api, x *exchange) error {
 	return codeMethodNotAllowed.withMessage("This path supports only the methods " + x.Writer.Header().Get("Allow") + ".")
 }
 

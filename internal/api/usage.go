@@ -51,7 +51,7 @@ type (
 )
 
 // getUsage is GET /v1/usage, beta. Its route is unmetered: the windows are those before the next request.
-func (a *api) getUsage(x *exchange) error {
+func getUsage(a *api, x *exchange) error {
 	t := x.caller.Tenant
 	month, err := a.months.Get(x.Request.Context(), t.ID, x.now)
 	if err != nil {

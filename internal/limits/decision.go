@@ -11,11 +11,11 @@ import (
 // Decision is what a Limiter made of one request.
 type Decision struct {
 	Admitted bool
-	// Partial is true if this server decided over its part of the limits, or the minute is saturated: a refusal does not mean that
+	// Partial is true if this server decided by its share of the limits, or the minute is saturated: a refusal does not mean that
 	// the tenant has used them up.
 	Partial bool
 	// Undecided is true if no term was in force. Nothing was counted. An admitted request must then end in 5xx, because
-	// Postgres is away; a refused one arrived between two terms, and may pass a moment later.
+	// Postgres is unreachable; a refused one arrived between two terms, and may pass a moment later.
 	Undecided bool
 	// Term is the number of the term in which it was decided; 0 for none.
 	Term   int64

@@ -17,7 +17,8 @@ type Claim struct {
 	KeyPerMinute int64
 }
 
-// Limiter decides over a tenant's requests. It never fails: if Redis or Postgres does, it continues with less.
+// Limiter admits or refuses a tenant's requests. It returns no error: without Redis or Postgres it still decides, if need be as
+// Undecided.
 type Limiter interface {
 	// Take counts one request at the instant now in all windows of the claim, or in none if one of them is full.
 	Take(ctx context.Context, c Claim, now time.Time) Decision

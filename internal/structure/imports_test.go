@@ -57,10 +57,11 @@ var below = map[string][]string{
 	"internal/keys":  {"internal/plans", "internal/audit"},
 	"internal/store": {"internal/keys", "internal/keys/callers", "internal/keys/strikes", "internal/plans", "internal/cluster", "internal/catalog", "internal/usage", "internal/audit", "internal/store/counters", "internal/store/pgconn"},
 
-	"internal/store/counters": {"internal/limits", "internal/limits/counter", "internal/cluster", "internal/store/pgconn"},
-	"internal/store/migrate":  {"internal/store/pgconn", "migrations"},
-	"internal/store/pgconn":   {"internal/keys", "internal/catalog", "internal/usage"},
-	"internal/diagnose":       {"internal/keys", "internal/limits", "internal/plans", "internal/usage"},
+	"internal/store/changefeed": {"internal/keys", "internal/store/counters", "internal/store/pgconn"},
+	"internal/store/counters":   {"internal/limits", "internal/limits/counter", "internal/cluster", "internal/store/pgconn"},
+	"internal/store/migrate":    {"internal/store/pgconn", "migrations"},
+	"internal/store/pgconn":     {"internal/keys", "internal/catalog", "internal/usage"},
+	"internal/diagnose":         {"internal/keys", "internal/limits", "internal/plans", "internal/usage"},
 
 	"internal/limits":              {"internal/plans", "internal/freshness"},
 	"internal/limits/counter":      {"internal/limits"},
@@ -80,7 +81,7 @@ var below = map[string][]string{
 // not named here is free for all.
 var knows = map[string][]string{
 	"database/sql":                         {"internal/store", "internal/store/counters", "internal/store/pgconn", "internal/store/migrate"},
-	"github.com/lib/pq":                    {"internal/store", "internal/store/counters", "internal/store/pgconn", "internal/store/migrate"},
+	"github.com/lib/pq":                    {"internal/store", "internal/store/changefeed", "internal/store/counters", "internal/store/pgconn", "internal/store/migrate"},
 	"github.com/jmoiron/sqlx":              {"internal/store/pgconn"},
 	"github.com/golang-migrate/migrate/v4": {"internal/store/migrate"},
 	"github.com/redis/go-redis/v9":         {"internal/limits/redisbackend", "cmd/petstore"},

@@ -14,10 +14,11 @@ import (
 	"testing"
 )
 
-// The most lines of a file and of a function, tests aside.
+// The most lines of a file and of a function, and the most methods of a type, tests aside.
 const (
 	maxFile     = 400
 	maxFunction = 60
+	maxMethods  = 15
 )
 
 // measured is a file or a function and its lines.
@@ -43,6 +44,37 @@ func TestFilesAndFunctionsAreShort(t *testing.T) {
 	t.Logf("test files: %s; lines of tests to lines of code %.2f", summary(testFiles), float64(sum(testFiles))/float64(sum(files)))
 	refuseLonger(t, files, maxFile)
 	refuseLonger(t, functions, maxFunction)
+}
+
+func TestTypesHaveFewMethods(t *testing.T) {
+	t.Parallel()
+	methods := map[string]int{}
+	for path, text := range sources(t, ".go") {
+		// The client has a method for each operation of the API.
+		if strings.HasSuffix(path, "_test.go") || filepath.Dir(path) == "client" {
+			continue
+		}
+		_, file := parse(t, path, text)
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Recv == nil {
+				continue
+			}
+			receiver := f.Recv.List[0].Type
+			if pointer, ok := receiver.(*ast.StarExpr); ok {
+				receiver = pointer.X
+			}
+			if generic, ok := receiver.(*ast.IndexExpr); ok {
+				receiver = generic.X
+			}
+			methods[filepath.Dir(path)+"."+receiver.(*ast.Ident).Name]++
+		}
+	}
+	for name, n := range methods {
+		if n > maxMethods {
+			t.Errorf("%s has %d methods, more than %d", name, n, maxMethods)
+		}
+	}
 }
 
 func functionsIn(t *testing.T, path string, text []byte) (found []measured) {

@@ -291,7 +291,7 @@ func TestOldResultIsNeverCached(t *testing.T) {
 			}
 			seen <- found
 		}()
-		f.cache(f.callers, before)
+		f.feed.cache(f.callers, before)
 		done.Store(true)
 		if <-seen {
 			t.Fatal("an entry from before a change of the key was found after it")

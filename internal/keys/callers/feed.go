@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// feed numbers the changes of which the database tells. An entry whose version is that of the feed is good.
+// feed counts the changes that the change feed reports. An entry whose version equals the feed's is current.
 type feed struct {
 	// mu lets one change be noted at a time, and no entry be cached meanwhile.
 	mu sync.Mutex

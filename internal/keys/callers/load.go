@@ -93,11 +93,11 @@ func (d *Directory) query(ctx context.Context, digest keys.Digest, version uint6
 		d.health.answeredAt.Store(d.now().UnixNano())
 		d.intern(e)
 		e.timeless = e.ExpiresAt.IsZero() && e.Status(d.env, now) == keys.Active
-		d.cache(d.callers, e)
+		d.feed.cache(d.callers, e)
 	case errors.Is(err, keys.ErrKeyNotFound):
 		d.health.answeredAt.Store(d.now().UnixNano())
 		d.callers.remove(&digest)
-		d.cache(d.unknown, e)
+		d.feed.cache(d.unknown, e)
 	default:
 		d.health.failed(now, d.now())
 	}
@@ -118,10 +118,10 @@ func (d *Directory) intern(e *entry) {
 
 // cache caches the entry unless there was a change since its version. Under the lock no change comes in
 // between, so an entry from before a change is never found after it.
-func (d *Directory) cache(in *clockCache, e *entry) {
-	d.feed.mu.Lock()
-	defer d.feed.mu.Unlock()
-	if d.feed.version.Load() == e.version.Load() {
+func (f *feed) cache(in *clockCache, e *entry) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.version.Load() == e.version.Load() {
 		in.put(e)
 	}
 }

@@ -120,7 +120,7 @@ func (l *Limiter) mode(redis string) mode {
 	return l.grants
 }
 
-// undecided is for a request that no term decides over. What this server knows to be full is refused. Otherwise the request is admitted if
+// undecided decides a request for which no term is in force. What this server knows to be full is refused. Otherwise the request is admitted if
 // Postgres is unreachable, because nothing can be answered then, and refused if not, because others may be admitting what remains.
 func (l *Limiter) undecided(c *limits.Claim, now time.Time, count int64, err error) limits.Decision {
 	minute, day := limits.MinuteAt(c.TenantID, now), limits.DayAt(now)

@@ -1,4 +1,6 @@
-package store
+// Package changefeed receives the changes of keys, tenants, plans and bans that Postgres notifies, and passes them to the
+// directory of callers: a revocation or another plan arrives on every server here.
+package changefeed
 
 import (
 	"context"
@@ -29,8 +31,8 @@ const (
 	maxReconnect      = time.Second
 )
 
-// CallerChanges receives changes of callers. Its methods must return quickly, and are called one at a time.
-type CallerChanges interface {
+// Receiver receives changes of callers. Its methods must return quickly, and are called one at a time.
+type Receiver interface {
 	KeyChanged(keys.Digest)
 	TenantChanged(tenantID int64)
 	// AllChanged: anything may have changed.
@@ -44,7 +46,7 @@ type CallerChanges interface {
 // Listen passes every change of a key, tenant, plan or ban to callers until ctx ends, and calls terms, which must return
 // quickly, when the servers' term may have changed. It needs a direct connection: through a pooler that shares connections no
 // notice arrives. It returns an error when the URL can't be read. When the database is down, it waits.
-func Listen(ctx context.Context, url string, callers CallerChanges, terms func(), log zerolog.Logger) error {
+func Listen(ctx context.Context, url string, callers Receiver, terms func(), log zerolog.Logger) error {
 	if _, err := pq.NewConfig(url); err != nil {
 		return errors.New("listen for changes: the database URL can't be read")
 	}
@@ -76,7 +78,7 @@ func Listen(ctx context.Context, url string, callers CallerChanges, terms func()
 
 type listener struct {
 	pq     *pq.Listener
-	to     CallerChanges
+	to     Receiver
 	terms  func()
 	log    zerolog.Logger
 	events chan pq.ListenerEventType

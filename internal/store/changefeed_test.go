@@ -14,6 +14,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/changefeed"
 	"petstore.example/internal/store/storetest"
 )
 
@@ -54,7 +55,7 @@ func (h *heard) await(t *testing.T, want ...string) {
 func listen(t *testing.T, url string, wake func()) *heard {
 	t.Helper()
 	h := &heard{}
-	runFor(t, func(ctx context.Context) error { return store.Listen(ctx, url, h, wake, zerolog.Nop()) })
+	runFor(t, func(ctx context.Context) error { return changefeed.Listen(ctx, url, h, wake, zerolog.Nop()) })
 	return h
 }
 

@@ -243,7 +243,9 @@ func TestRefund(t *testing.T) {
 			p.before, p.err = disconnect, fmt.Errorf("list: %w", catalog.ErrUnavailable)
 		}, 503, 1},
 		{"bug, the client gone", func(p *fakePets, disconnect func()) { p.before, p.err = disconnect, errors.New("bug") }, 500, 1},
-		{"hung up", func(p *fakePets, disconnect func()) { p.before, p.err = disconnect, fmt.Errorf("list: %w", context.Canceled) }, 499, 0},
+		{"hung up", func(p *fakePets, disconnect func()) {
+			p.before, p.err = disconnect, fmt.Errorf("list: %w", context.Canceled)
+		}, 499, 0},
 	} {
 		w := newFixture(t)
 		ctx, cancel := context.WithCancel(t.Context())

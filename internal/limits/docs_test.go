@@ -28,7 +28,7 @@ func readExample(t *testing.T) example {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text2, ok := strings.Cut(string(text), "### One example")
+	_, text2, ok := strings.Cut(string(text), "### Example\n")
 	if !ok {
 		t.Fatal("the document has no example")
 	}

@@ -32,7 +32,7 @@
 //
 // The call returns the error at once if the wait is longer than [WithMaxWait], as that for the end of a ban or of the day, or
 // longer than the context allows. While a key's limit is used up, all calls of the client wait instead of sending requests,
-// because a key that goes on after 429 is banned temporarily. [Client.GetUsage] does not wait, because it is not counted.
+// because a key that keeps sending requests after 429 is banned. [Client.GetUsage] does not wait, because it is not counted.
 //
 // # Safety of the key
 //

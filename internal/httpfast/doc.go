@@ -7,5 +7,5 @@
 //
 // A handler need not know which of the two calls it.
 //
-// A Conn is used as net/http uses it: one goroutine serves it and writes, another may read meanwhile.
+// Like net/http, use a Conn from one goroutine that serves and writes, and at most one other that reads at the same time.
 package httpfast

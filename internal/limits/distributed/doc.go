@@ -1,7 +1,7 @@
 // Package distributed has the limiter that several servers share.
 //
 // Redis decides while every live server sees the same one; otherwise Postgres does. The servers agree on that in numbered terms
-// (package cluster). The Limiter asks for the term in force and passes each request to the mode of that term:
+// (package cluster). The Limiter looks up the active term and passes each request to the mode of that term:
 //
 //	limiter.go ──▶ termwait.go         which term is in force, and how long to wait for one
 //	    ├──▶ redismode.go              Redis decides: one script and one round trip for a batch (batch.go)

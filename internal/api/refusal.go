@@ -63,12 +63,7 @@ func (c *errorCode) retryIn(b []byte, wait int64) *Error {
 
 // appendCount appends "1 request" or "2 requests".
 func appendCount(b []byte, n int64, what string) []byte {
-	return appendUnit(strconv.AppendInt(b, n, 10), n, what)
-}
-
-// appendUnit appends " second" to a number that is 1, and " seconds" to any other.
-func appendUnit(b []byte, n int64, what string) []byte {
-	b = append(append(b, ' '), what...)
+	b = append(append(strconv.AppendInt(b, n, 10), ' '), what...)
 	if n != 1 {
 		b = append(b, 's')
 	}

@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
-
 	"time"
 
 	"github.com/gin-gonic/gin"

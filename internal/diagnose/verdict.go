@@ -17,7 +17,7 @@ const (
 )
 
 // The reasons of a Verdict, beside the statuses of a key (package keys) and the names of windows (package
-// plans).
+// limits).
 const (
 	Banned = "banned"
 	// Partial: one server's share of a limit is used up while the servers can't share their counters.

@@ -165,7 +165,13 @@ func (c *Conn) serve(x *exchange, moved *time.Time) (ahead []byte, err error) {
 		c.moveDeadlines(now)
 	}
 	w.closes = w.closes || c.state.Load() == closing
-	_, err = c.Write(w.finish(now))
+	out := w.finish(now)
+	_, err = c.Write(out)
+	if len(out) > maxPooled {
+		// The client may have taken long to read it. That is no part of the time for its next request.
+		*moved = time.Now()
+		c.moveDeadlines(*moved)
+	}
 	if c.leave() || w.closes || err != nil {
 		// net/http takes it for the end of the client's requests, and closes the connection.
 		return nil, io.EOF

@@ -413,6 +413,33 @@ func TestFastTimeouts(t *testing.T) {
 	}
 }
 
+// TestIdleAfterALongResponse: the idle timeout begins when the response has been written.
+func TestIdleAfterALongResponse(t *testing.T) {
+	t.Parallel()
+	const idle = 2 * time.Second
+	addr, _ := serve(t, &http.Server{IdleTimeout: idle, WriteTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/long" {
+			_, _ = w.Write(make([]byte, 32<<20))
+		}
+	})})
+	c := dial(t, addr)
+	for range 3 {
+		get(t, c, "/")
+	}
+	if _, err := io.WriteString(c, "GET /long HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(idle + idle/2)
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		t.Fatal(err)
+	}
+	get(t, c, "/")
+}
+
 // late is how much later than it should a connection may end on a busy machine.
 const late = 5 * time.Second
 

@@ -23,7 +23,7 @@ func TestDocumentedSetup(t *testing.T) {
 		if found == "" {
 			t.Fatalf("docs/configuration.md has no %q", pattern)
 		}
-		return strings.NewReplacer("OWNER", "petstore_owner", "api_server", "documented_server", "…", password).Replace(found)
+		return strings.NewReplacer("to owner", "to petstore_owner", "api_server", "documented_server", "…", password).Replace(found)
 	}
 	database := storetest.New(t)
 	admin, err := sql.Open("postgres", database.URL)
@@ -33,7 +33,7 @@ func TestDocumentedSetup(t *testing.T) {
 	defer admin.Close()
 	for _, query := range []string{
 		"create role petstore_owner login", "create database petstore owner petstore_owner",
-		statement("grant petstore_api to OWNER"), statement("create role api_server login .*? in role petstore_api"),
+		statement("grant petstore_api to owner"), statement("create role api_server login .*? in role petstore_api"),
 	} {
 		if _, err := admin.ExecContext(t.Context(), query); err != nil {
 			t.Fatalf("%s: %v", query, err)

@@ -45,15 +45,7 @@ func (r banRow) ban() keys.Ban {
 }
 
 func selectBans(ctx context.Context, q pgconn.Queryer, rest string, args ...any) ([]keys.Ban, error) {
-	var rows []banRow
-	if err := q.Select(ctx, &rows, selectBan+rest, args...); err != nil {
-		return nil, err
-	}
-	bans := make([]keys.Ban, len(rows))
-	for i, r := range rows {
-		bans[i] = r.ban()
-	}
-	return bans, nil
+	return pgconn.Collect(ctx, q, banRow.ban, selectBan+rest, args...)
 }
 
 // PlaceAutomaticBan implements strikes.BanStore. Like every change to a key or its bans it locks the key's row first, so

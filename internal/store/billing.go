@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"time"
+
+	"petstore.example/internal/store/pgconn"
 )
 
 // BillingRow is a period within a month in which a tenant was on a plan, with the usage of that period.
@@ -32,12 +34,18 @@ type billingRow struct {
 	Refused   int64        `db:"refused"`
 }
 
+func (r billingRow) row() BillingRow {
+	return BillingRow{
+		TenantID: r.TenantID, Tenant: r.Tenant, Plan: r.Plan, PerMinute: r.PerMinute, PerDay: r.PerDay,
+		From: timeOf(r.From), To: timeOf(r.To), Admitted: r.Admitted, Refused: r.Refused,
+	}
+}
+
 // Billing returns each tenant's plans in order of time, from from up to, but not including, to. Both are whole hours. A plan
 // without usage has a row too. Each recorded request is in exactly one row. Usage is kept by hour, so an hour in which the
 // same plan began again with another quota counts to the later period.
 func (d Usage) Billing(ctx context.Context, from, to time.Time) ([]BillingRow, error) {
-	var rows []billingRow
-	err := d.db.Select(ctx, &rows, `
+	list, err := pgconn.Collect(ctx, d.db, billingRow.row, `
 		with used as (
 		  select u.tenant_id, u.plan, h.valid_from, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused
 		  from usage_hourly u
@@ -65,13 +73,6 @@ func (d Usage) Billing(ctx context.Context, from, to time.Time) ([]BillingRow, e
 		order by t.name, b.valid_from, b.plan`, from, to)
 	if err != nil {
 		return nil, fmt.Errorf("report billing: %w", err)
-	}
-	list := make([]BillingRow, len(rows))
-	for i, r := range rows {
-		list[i] = BillingRow{
-			TenantID: r.TenantID, Tenant: r.Tenant, Plan: r.Plan, PerMinute: r.PerMinute, PerDay: r.PerDay,
-			From: timeOf(r.From), To: timeOf(r.To), Admitted: r.Admitted, Refused: r.Refused,
-		}
 	}
 	return list, nil
 }

@@ -123,6 +123,16 @@ type refusalRow struct {
 	Suppressed int64     `db:"suppressed"`
 }
 
+func (r refusalRow) record() usage.RefusalRecord {
+	return usage.RefusalRecord{
+		Refusal: usage.Refusal{
+			At: r.At.UTC(), RequestID: r.RequestID, TenantID: r.TenantID, KeyID: r.KeyID, Code: r.Code, Plan: r.Plan,
+			Window: r.LimitedBy, Limit: r.Allowed, Reset: r.Reset, Partial: r.Partial, Method: r.Method, Route: r.Route,
+		},
+		ServerID: r.ServerID, Number: r.Number, Suppressed: r.Suppressed,
+	}
+}
+
 const selectRefusal = `
 	select tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by, allowed,
 	       coalesce(extract(epoch from resets_at)::bigint, 0) as reset, partial, method, route, suppressed
@@ -141,19 +151,9 @@ func (d Refusals) OfRequest(ctx context.Context, requestID string, limit int) ([
 }
 
 func (d Refusals) list(ctx context.Context, rest string, args ...any) ([]usage.RefusalRecord, error) {
-	var rows []refusalRow
-	if err := d.db.Select(ctx, &rows, selectRefusal+rest, args...); err != nil {
+	list, err := pgconn.Collect(ctx, d.db, refusalRow.record, selectRefusal+rest, args...)
+	if err != nil {
 		return nil, fmt.Errorf("list refusals: %w", err)
-	}
-	list := make([]usage.RefusalRecord, len(rows))
-	for i, r := range rows {
-		list[i] = usage.RefusalRecord{
-			Refusal: usage.Refusal{
-				At: r.At.UTC(), RequestID: r.RequestID, TenantID: r.TenantID, KeyID: r.KeyID, Code: r.Code, Plan: r.Plan,
-				Window: r.LimitedBy, Limit: r.Allowed, Reset: r.Reset, Partial: r.Partial, Method: r.Method, Route: r.Route,
-			},
-			ServerID: r.ServerID, Number: r.Number, Suppressed: r.Suppressed,
-		}
 	}
 	return list, nil
 }

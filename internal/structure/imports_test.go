@@ -46,7 +46,7 @@ var below = map[string][]string{
 	"internal/ctl/audit":   {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit"},
 	"internal/ctl/usage":   {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store"},
 	"internal/ctl/doctor":  {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/migrate", "internal/cluster"},
-	"internal/ctl/migrate": {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store/migrate", "migrations"},
+	"internal/ctl/migrate": {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store/migrate"},
 	"internal/ctl/plan":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/store", "internal/plans", "internal/usage"},
 	"internal/ctl/why": {
 		"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/ctl/ban", "internal/ctl/audit",

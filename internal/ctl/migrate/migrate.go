@@ -3,16 +3,12 @@ package migrate
 
 import (
 	"context"
-	"fmt"
-	"io/fs"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	storemigrate "petstore.example/internal/store/migrate"
-	"petstore.example/migrations"
 )
 
 // NewCmd returns the command migrate.
@@ -43,22 +39,6 @@ func state(s storemigrate.Status) string {
 	return "up to date"
 }
 
-// atVersion is the status that a dry run shows: that of the database at another version.
-func atVersion(s storemigrate.Status, version uint) (storemigrate.Status, error) {
-	names, err := fs.Glob(migrations.FS, "*.up.sql")
-	if err != nil {
-		return s, err
-	}
-	s.Version, s.Pending = version, nil
-	for _, name := range names {
-		var number uint
-		if _, err := fmt.Sscanf(name, "%d_", &number); err == nil && number > version {
-			s.Pending = append(s.Pending, strings.TrimSuffix(name, ".up.sql"))
-		}
-	}
-	return s, nil
-}
-
 // status reads the status of the database, and returns its URL.
 func status(ctx context.Context, f *cmdutil.Factory) (url string, s storemigrate.Status, err error) {
 	source, err := f.FindDatabase()
@@ -77,7 +57,7 @@ func status(ctx context.Context, f *cmdutil.Factory) (url string, s storemigrate
 
 // printChanged prints the status after a change to a version.
 func printChanged(ctx context.Context, f *cmdutil.Factory, before storemigrate.Status, version uint) error {
-	after, err := atVersion(before, version)
+	after, err := before.At(version)
 	if !f.DryRun {
 		_, after, err = status(ctx, f)
 	}

@@ -98,14 +98,24 @@ func readStatus(ctx context.Context, conn *sql.Conn, steps []step) (Status, erro
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return Status{}, pgconn.Translate(err)
 	}
-	status.Version = uint(max(version, 0)) // -1: reverting the first migration was interrupted
-	for _, s := range steps {
-		status.Latest = s.version
-		if s.version > status.Version {
-			status.Pending = append(status.Pending, s.name)
+	return status.at(uint(max(version, 0)), steps), nil // -1: reverting the first migration was interrupted
+}
+
+// At returns the status that the database would have at another version.
+func (s Status) At(version uint) (Status, error) {
+	steps, err := readSteps(migrations.FS)
+	return s.at(version, steps), err
+}
+
+func (s Status) at(version uint, steps []step) Status {
+	s.Version, s.Pending = version, nil
+	for _, step := range steps {
+		s.Latest = step.version
+		if step.version > version {
+			s.Pending = append(s.Pending, step.name)
 		}
 	}
-	return status, nil
+	return s
 }
 
 // check returns an error for a status from which no migration may start.

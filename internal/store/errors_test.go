@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"petstore.example/internal/catalog"
@@ -23,10 +24,15 @@ func TestErrorsThatPass(t *testing.T) {
 		"57P01": true, // shutdown
 		"22003": false,
 		"P0001": false,
+		"42P01": false, // undefined table
+		"42703": false, // undefined column
 	} {
 		_, err := s.Pets.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: code, Status: catalog.Available})
 		if err == nil || errors.Is(err, store.ErrUnavailable) != passes {
 			t.Errorf("%s: %v; is it ErrUnavailable: want %v", code, err, passes)
+		}
+		if want := strings.HasPrefix(code, "42"); store.IsNotMigrated(err) != want {
+			t.Errorf("%s: %v; IsNotMigrated: want %v", code, err, want)
 		}
 	}
 }

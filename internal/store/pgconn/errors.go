@@ -91,8 +91,10 @@ func isUnavailable(e *pq.Error) bool {
 // IsServerError reports whether Postgres reported the error.
 func IsServerError(err error) bool { return pq.As(err) != nil }
 
-// IsNotMigrated reports whether a table is missing.
-func IsNotMigrated(err error) bool { return pq.As(err, pqerror.UndefinedTable) != nil }
+// IsNotMigrated reports whether a table or a column is missing.
+func IsNotMigrated(err error) bool {
+	return pq.As(err, pqerror.UndefinedTable, pqerror.UndefinedColumn) != nil
+}
 
 // IsConstraint reports whether the error is a violation of the constraint of that name.
 func IsConstraint(err error, name string) bool {

@@ -79,7 +79,7 @@ for program; do
 	has "$program" || missing="$missing $program"
 done
 [ -n "$missing" ] || exit 0
-if [ "$(uname)" != Darwin ] && [ "$(id -u)" != 0 ] && command -v apt-get >/dev/null && sudo -n true 2>/dev/null; then
+if [ "$(uname)" != Darwin ] && [ "$(id -u)" != 0 ] && command -v apt-get >/dev/null && sudo -n "$0" 2>/dev/null; then
 	exec sudo -n "$0" $missing
 fi
 # Of several concurrent runs one installs, and the others find the programs installed.

@@ -93,8 +93,9 @@ func TestInstallScript(t *testing.T) {
 		"stale index":      {"Linux", "0", map[string]string{"apt-get": aptGet + staleIndex + putRedis}, "redis-server", "apt-get install\napt-get update\napt-get install\n", ""},
 		"no network":       {"Linux", "0", map[string]string{"apt-get": aptGet + "exit 100"}, "redis-server", "apt-get install\napt-get update\n", missing + "apt-get install redis-server"},
 		"other package":    {"Linux", "0", map[string]string{"apt-get": aptGet}, "postgres", "apt-get install\n", missing + "apt-get install postgresql"},
-		"with sudo":        {"Linux", "1000", map[string]string{"apt-get": aptGet + putRedis, "sudo": sudo}, "redis-server", "sudo true\nsudo install.sh\napt-get install\n", ""},
+		"with sudo":        {"Linux", "1000", map[string]string{"apt-get": aptGet + putRedis, "sudo": sudo}, "redis-server", "sudo install.sh\nsudo install.sh\napt-get install\n", ""},
 		"without sudo":     {"Linux", "1000", map[string]string{"apt-get": aptGet, "sudo": "#!/bin/sh\nexit 1\n"}, "redis-server", "", missing + "apt-get install redis-server"},
+		"sudo for others":  {"Linux", "1000", map[string]string{"apt-get": aptGet, "sudo": "#!/bin/sh\n[ \"$2\" = true ]\n"}, "redis-server", "", missing + "apt-get install redis-server"},
 		"no apt-get":       {"Linux", "0", nil, "redis-server", "", missing + "apt-get install redis-server"},
 		"Homebrew":         {"Darwin", "501", map[string]string{"brew": brew}, "redis-server", "brew install redis\n", ""},
 		"without Homebrew": {"Darwin", "501", nil, "redis-server", "", missing + "brew install redis"},
@@ -102,7 +103,7 @@ func TestInstallScript(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			commands := map[string]string{"id": "#!/bin/sh\necho $FAKE_UID\n", "uname": "#!/bin/sh\necho $FAKE_SYSTEM\n", "true": "#!/bin/sh\n"}
+			commands := map[string]string{"id": "#!/bin/sh\necho $FAKE_UID\n", "uname": "#!/bin/sh\necho $FAKE_SYSTEM\n"}
 			for name, script := range test.commands {
 				commands[name] = script
 			}

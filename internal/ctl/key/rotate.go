@@ -82,8 +82,15 @@ func runRotate(ctx context.Context, o *rotateOptions) error {
 		return err
 	}
 	old, next, token, err := o.Keys(db).Rotate(ctx, actor, o.id, o.rotation)
+	if errors.Is(err, keys.ErrTooManyKeys) { // The hint is not that of key issue.
+		return &cmdutil.Error{
+			Code:    cmdutil.ExitRefused,
+			Message: fmt.Sprintf("the tenant already has %d active keys, the maximum, and the old key would count until it expires", keys.MaxActive),
+			Hint:    "expire the old key at once with --grace-period 0, or revoke another key first",
+		}
+	}
 	if err != nil {
-		return o.explain(ctx, err)
+		return o.Explain(ctx, err, cmdutil.Subject{Key: o.id})
 	}
 	o.Changedf("rotated key %s%s of tenant %s: the new key is %s%s", old.ID, NameSuffix(old), old.TenantName, next.ID, validUntil(next))
 	if old.Status(o.Now()) == keys.Active {
@@ -101,22 +108,10 @@ func (o *rotateOptions) ask(ctx context.Context, db *store.DB) error {
 	}
 	k, err := db.Keys.Get(ctx, o.id)
 	if err != nil {
-		return o.explain(ctx, err)
+		return o.Explain(ctx, err, cmdutil.Subject{Key: o.id})
 	}
 	if k.Status(o.Now()) != keys.Active {
 		return nil // It is refused without a question.
 	}
 	return o.Confirm(ctx, fmt.Sprintf("Rotate key %s%s of tenant %s and expire the old key at once?", k.ID, NameSuffix(k), k.TenantName))
-}
-
-// explain has other advice than an issue of a key if the tenant has too many keys.
-func (o *rotateOptions) explain(ctx context.Context, err error) error {
-	if errors.Is(err, keys.ErrTooManyKeys) {
-		return &cmdutil.Error{
-			Code:    cmdutil.ExitRefused,
-			Message: fmt.Sprintf("the tenant already has %d active keys, the maximum, and the old key would count until it expires", keys.MaxActive),
-			Hint:    "expire the old key at once with --grace-period 0, or revoke another key first",
-		}
-	}
-	return o.Explain(ctx, err, cmdutil.Subject{Key: o.id})
 }

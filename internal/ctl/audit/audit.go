@@ -11,7 +11,7 @@ import (
 
 // NewCmd returns the command audit.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
-	return cmdutil.NewGroup("audit", "Show the audit trail", newCmdList(f, runList))
+	return cmdutil.NewGroup("audit", "Show the audit trail", newCmdList(f))
 }
 
 // View shows an entry of the audit trail.

@@ -16,7 +16,7 @@ type listOptions struct {
 	limit  int
 }
 
-func newCmdList(f *cmdutil.Factory, runF func(context.Context, *listOptions) error) *cobra.Command {
+func newCmdList(f *cmdutil.Factory) *cobra.Command {
 	o := &listOptions{Factory: f}
 	cmd := f.ReadCommand(&cobra.Command{
 		Use:     "list",
@@ -26,7 +26,7 @@ func newCmdList(f *cmdutil.Factory, runF func(context.Context, *listOptions) err
 subject before and after it. No entry contains a key or its digest.`,
 		Example: `  petstorectl audit list --tenant acme --limit 20
   petstorectl audit list -o json | jq '.[] | select(.action == "plan.assign") | .before.plan, .after.plan'`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), o) },
 	})
 	cmd.Flags().StringVar(&o.tenant, "tenant", "", "only changes to this `TENANT`")
 	cmdutil.CompleteFlagFrom(cmd, "tenant", cmdutil.TenantNames(f))

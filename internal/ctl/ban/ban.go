@@ -13,7 +13,7 @@ import (
 
 // NewCmd returns the command ban.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
-	return cmdutil.NewGroup("ban,bans", "Manage bans", newCmdPlace(f, runPlace), newCmdList(f, runList), newCmdLift(f, runLift))
+	return cmdutil.NewGroup("ban,bans", "Manage bans", newCmdPlace(f), newCmdList(f), newCmdLift(f))
 }
 
 // View shows a ban with its status at an instant.

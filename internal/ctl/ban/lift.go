@@ -17,13 +17,13 @@ type liftOptions struct {
 	id string
 }
 
-func newCmdLift(f *cmdutil.Factory, runF func(context.Context, *liftOptions) error) *cobra.Command {
+func newCmdLift(f *cmdutil.Factory) *cobra.Command {
 	o := &liftOptions{Factory: f}
 	return f.ChangeCommand(&cobra.Command{
 		Use:     "lift KEY-ID",
 		Short:   "Lift the ban on a key",
 		Example: `  petstorectl ban lift key_9Xb2LmQ0tR7sVw1Z --reason "they fixed their loop"`,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runLift(cmd.Context(), o) },
 	}, cmdutil.KeyIDArg(f, &o.id))
 }
 

@@ -17,7 +17,7 @@ type listOptions struct {
 	limit  int
 }
 
-func newCmdList(f *cmdutil.Factory, runF func(context.Context, *listOptions) error) *cobra.Command {
+func newCmdList(f *cmdutil.Factory) *cobra.Command {
 	o := &listOptions{Factory: f}
 	cmd := f.ReadCommand(&cobra.Command{
 		Use:     "list [TENANT]",
@@ -25,7 +25,7 @@ func newCmdList(f *cmdutil.Factory, runF func(context.Context, *listOptions) err
 		Short:   "List bans in force, the newest first",
 		Example: `  petstorectl ban list
   petstorectl ban list acme --all`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), o) },
 	}, cmdutil.TenantArg(f, &o.tenant).Optional())
 	cmd.Flags().BoolVar(&o.all, "all", false, "include bans that ended or were lifted")
 	cmdutil.LimitFlag(cmd, &o.limit, cmdutil.DefaultLimit)

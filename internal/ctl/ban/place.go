@@ -21,7 +21,7 @@ type placeOptions struct {
 	duration time.Duration
 }
 
-func newCmdPlace(f *cmdutil.Factory, runF func(context.Context, *placeOptions) error) *cobra.Command {
+func newCmdPlace(f *cmdutil.Factory) *cobra.Command {
 	o := &placeOptions{Factory: f}
 	cmd := f.ChangeCommand(&cobra.Command{
 		Use:   "place KEY-ID --for DURATION --reason TEXT",
@@ -35,7 +35,7 @@ The reason is shown to the tenant with each refusal.`,
 			if err := cmdutil.RequireFlags(cmd, "for", "reason"); err != nil {
 				return err
 			}
-			return runF(cmd.Context(), o)
+			return runPlace(cmd.Context(), o)
 		},
 	}, cmdutil.KeyIDArg(f, &o.id))
 	cmdutil.ParsedFlag(cmd, &o.duration, "for", "", "`DURATION` of the ban: 30m, 1h, 7d or 2w", cmdutil.ParseDuration, "15m", "1h", "24h", "7d")

@@ -16,7 +16,7 @@ import (
 // NewCmd returns the command key.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
 	return cmdutil.NewGroup("key,keys", "Manage API keys",
-		newCmdIssue(f, runIssue), newCmdList(f, runList), newCmdShow(f, runShow),
+		newCmdIssue(f, runIssue), newCmdList(f), newCmdShow(f),
 		newCmdIdentify(f), newCmdEdit(f, runEdit), newCmdRotate(f, runRotate), newCmdRevoke(f, runRevoke),
 	)
 }

@@ -19,7 +19,7 @@ type listOptions struct {
 	limit  int
 }
 
-func newCmdList(f *cmdutil.Factory, runF func(context.Context, *listOptions) error) *cobra.Command {
+func newCmdList(f *cmdutil.Factory) *cobra.Command {
 	o := &listOptions{Factory: f}
 	cmd := f.ReadCommand(&cobra.Command{
 		Use:     "list [TENANT]",
@@ -27,7 +27,7 @@ func newCmdList(f *cmdutil.Factory, runF func(context.Context, *listOptions) err
 		Short:   "List keys, including revoked and expired ones",
 		Example: `  petstorectl key list acme
   petstorectl key list acme -o json | jq -r '.[] | select(.status == "active") | .id'`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), o) },
 	}, cmdutil.TenantArg(f, &o.tenant).Optional())
 	cmdutil.LimitFlag(cmd, &o.limit, cmdutil.DefaultLimit)
 	return cmd

@@ -14,14 +14,14 @@ type showOptions struct {
 	id string
 }
 
-func newCmdShow(f *cmdutil.Factory, runF func(context.Context, *showOptions) error) *cobra.Command {
+func newCmdShow(f *cmdutil.Factory) *cobra.Command {
 	o := &showOptions{Factory: f}
 	return f.ReadCommand(&cobra.Command{
 		Use:     "show KEY-ID",
 		Aliases: []string{"get", "view"},
 		Short:   "Show a key and its ban",
 		Example: `  petstorectl key show key_9Xb2LmQ0tR7sVw1Z`,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runShow(cmd.Context(), o) },
 	}, cmdutil.KeyIDArg(f, &o.id))
 }
 

@@ -16,7 +16,7 @@ type downOptions struct {
 	steps int
 }
 
-func newCmdDown(f *cmdutil.Factory, runF func(context.Context, *downOptions) error) *cobra.Command {
+func newCmdDown(f *cmdutil.Factory) *cobra.Command {
 	o := &downOptions{Factory: f}
 	cmd := f.ReadCommand(&cobra.Command{
 		Use:   "down",
@@ -33,7 +33,7 @@ The command asks for confirmation; scripts need --yes.`,
 			if err := o.NeedsYes("migrate down"); err != nil {
 				return err
 			}
-			return runF(cmd.Context(), o)
+			return runDown(cmd.Context(), o)
 		},
 	})
 	cmd.Flags().IntVar(&o.steps, "steps", 1, "how many migrations to revert: `N`")

@@ -14,7 +14,7 @@ import (
 // NewCmd returns the command migrate.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
 	return cmdutil.NewGroup("migrate", "Manage the database schema",
-		newCmdUp(f), newCmdDown(f, runDown), newCmdStatus(f),
+		newCmdUp(f), newCmdDown(f), newCmdStatus(f),
 	)
 }
 

@@ -21,7 +21,7 @@ type assignOptions struct {
 	quota  *plans.Quota
 }
 
-func newCmdAssign(f *cmdutil.Factory, runF func(context.Context, *assignOptions) error) *cobra.Command {
+func newCmdAssign(f *cmdutil.Factory) *cobra.Command {
 	o := &assignOptions{Factory: f}
 	var quota cmdutil.QuotaFlags
 	cmd := f.ChangeCommand(&cobra.Command{
@@ -39,7 +39,7 @@ another plan is assigned.`,
 			if o.quota, err = quota.Quota(cmd); err != nil {
 				return err
 			}
-			return runF(cmd.Context(), o)
+			return runAssign(cmd.Context(), o)
 		},
 	}, cmdutil.TenantArg(f, &o.tenant), cmdutil.PlanArg(f, &o.plan))
 	quota.Add(cmd)

@@ -12,7 +12,7 @@ import (
 // NewCmd returns the command plan.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
 	return cmdutil.NewGroup("plan,plans", "Manage plans",
-		newCmdList(f), newCmdShow(f, runShow), newCmdAssign(f, runAssign), newCmdSimulate(f, runSimulate),
+		newCmdList(f), newCmdShow(f), newCmdAssign(f), newCmdSimulate(f),
 	)
 }
 

@@ -23,7 +23,7 @@ type simulateOptions struct {
 	period cmdutil.Period
 }
 
-func newCmdSimulate(f *cmdutil.Factory, runF func(context.Context, *simulateOptions) error) *cobra.Command {
+func newCmdSimulate(f *cmdutil.Factory) *cobra.Command {
 	o := &simulateOptions{Factory: f}
 	var quota cmdutil.QuotaFlags
 	var period cmdutil.PeriodFlags
@@ -48,7 +48,7 @@ Requests that were refused are replayed too.`,
 			if o.period, err = period.Period(cmd); err != nil {
 				return err
 			}
-			return runF(cmd.Context(), o)
+			return runSimulate(cmd.Context(), o)
 		},
 	}, cmdutil.TenantArg(f, &o.tenant), cmdutil.PlanArg(f, &o.plan))
 	quota.Add(cmd)

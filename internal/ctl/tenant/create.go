@@ -20,7 +20,7 @@ type createOptions struct {
 	quota *plans.Quota
 }
 
-func newCmdCreate(f *cmdutil.Factory, runF func(context.Context, *createOptions) error) *cobra.Command {
+func newCmdCreate(f *cmdutil.Factory) *cobra.Command {
 	o := &createOptions{Factory: f}
 	var quota cmdutil.QuotaFlags
 	cmd := f.ChangeCommand(&cobra.Command{
@@ -39,7 +39,7 @@ The enterprise plan requires a quota: --per-minute and --per-day.`,
 			if o.quota, err = quota.Quota(cmd); err != nil {
 				return err
 			}
-			return runF(cmd.Context(), o)
+			return runCreate(cmd.Context(), o)
 		},
 	}, cmdutil.Arg{Name: "NAME", Value: &o.name})
 	cmd.Flags().StringVar(&o.plan, "plan", "", "the tenant's `PLAN`: free, pro, business or enterprise")

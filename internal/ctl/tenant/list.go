@@ -14,7 +14,7 @@ type listOptions struct {
 	limit int
 }
 
-func newCmdList(f *cmdutil.Factory, runF func(context.Context, *listOptions) error) *cobra.Command {
+func newCmdList(f *cmdutil.Factory) *cobra.Command {
 	o := &listOptions{Factory: f}
 	cmd := f.ReadCommand(&cobra.Command{
 		Use:     "list",
@@ -22,7 +22,7 @@ func newCmdList(f *cmdutil.Factory, runF func(context.Context, *listOptions) err
 		Short:   "List tenants by name",
 		Example: `  petstorectl tenant list
   petstorectl tenant list -o json | jq -r '.[] | select(.plan == "free") | .name'`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), o) },
 	})
 	cmdutil.LimitFlag(cmd, &o.limit, cmdutil.DefaultLimit)
 	return cmd

@@ -17,13 +17,13 @@ type resumeOptions struct {
 	name string
 }
 
-func newCmdResume(f *cmdutil.Factory, runF func(context.Context, *resumeOptions) error) *cobra.Command {
+func newCmdResume(f *cmdutil.Factory) *cobra.Command {
 	o := &resumeOptions{Factory: f}
 	return f.ChangeCommand(&cobra.Command{
 		Use:     "resume TENANT",
 		Short:   "Resume a suspended tenant",
 		Example: `  petstorectl tenant resume acme --reason "paid"`,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runResume(cmd.Context(), o) },
 	}, cmdutil.TenantArg(f, &o.name))
 }
 

@@ -16,14 +16,14 @@ type showOptions struct {
 	name string
 }
 
-func newCmdShow(f *cmdutil.Factory, runF func(context.Context, *showOptions) error) *cobra.Command {
+func newCmdShow(f *cmdutil.Factory) *cobra.Command {
 	o := &showOptions{Factory: f}
 	return f.ReadCommand(&cobra.Command{
 		Use:     "show TENANT",
 		Aliases: []string{"get", "view"},
 		Short:   "Show a tenant and its number of active keys",
 		Example: `  petstorectl tenant show acme`,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runShow(cmd.Context(), o) },
 	}, cmdutil.TenantArg(f, &o.name))
 }
 

@@ -18,7 +18,7 @@ type suspendOptions struct {
 	name string
 }
 
-func newCmdSuspend(f *cmdutil.Factory, runF func(context.Context, *suspendOptions) error) *cobra.Command {
+func newCmdSuspend(f *cmdutil.Factory) *cobra.Command {
 	o := &suspendOptions{Factory: f}
 	cmd := f.ChangeCommand(&cobra.Command{
 		Use:   "suspend TENANT",
@@ -32,7 +32,7 @@ The command asks for confirmation; scripts need --yes.`,
 			if err := o.NeedsYes("tenant suspend"); err != nil {
 				return err
 			}
-			return runF(cmd.Context(), o)
+			return runSuspend(cmd.Context(), o)
 		},
 	}, cmdutil.TenantArg(f, &o.name))
 	f.YesFlag(cmd)

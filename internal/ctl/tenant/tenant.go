@@ -14,8 +14,8 @@ import (
 // NewCmd returns the command tenant.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
 	return cmdutil.NewGroup("tenant,tenants", "Manage tenants",
-		newCmdCreate(f, runCreate), newCmdList(f, runList), newCmdShow(f, runShow),
-		newCmdSuspend(f, runSuspend), newCmdResume(f, runResume),
+		newCmdCreate(f), newCmdList(f), newCmdShow(f),
+		newCmdSuspend(f), newCmdResume(f),
 	)
 }
 

@@ -16,7 +16,7 @@ type exportOptions struct {
 	month cmdutil.Period
 }
 
-func newCmdExport(f *cmdutil.Factory, runF func(context.Context, *exportOptions) error) *cobra.Command {
+func newCmdExport(f *cmdutil.Factory) *cobra.Command {
 	o := &exportOptions{Factory: f}
 	cmd := f.ReadCommand(&cobra.Command{
 		Use:   "export",
@@ -31,7 +31,7 @@ plan belongs to the later quota. Usage on a plan that was never assigned to the
 tenant, should there be any, has a row without times and quota.`,
 		Example: `  petstorectl usage export --month 2026-11 > 2026-11.csv
   petstorectl usage export --month 2026-11 -o json`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runExport(cmd.Context(), o) },
 	})
 	cmdutil.MonthFlag(cmd, f, &o.month)
 	return cmd

@@ -21,7 +21,7 @@ type showOptions struct {
 // showLimit is enough for the hours of a month.
 const showLimit = 1000
 
-func newCmdShow(f *cmdutil.Factory, runF func(context.Context, *showOptions) error) *cobra.Command {
+func newCmdShow(f *cmdutil.Factory) *cobra.Command {
 	o := &showOptions{Factory: f}
 	cmd := f.ReadCommand(&cobra.Command{
 		Use:   "show [TENANT]",
@@ -31,7 +31,7 @@ time of the request: a tenant that changed plans has a row for each of them.`,
 		Example: `  petstorectl usage show
   petstorectl usage show --month 2026-11 --by plan -o csv
   petstorectl usage show acme --by day`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return runShow(cmd.Context(), o) },
 	}, cmdutil.TenantArg(f, &o.tenant).Optional())
 	cmdutil.MonthFlag(cmd, f, &o.month)
 	cmdutil.EnumFlag(cmd, &o.grouping, "by", "", "`GROUP` the rows by tenant, plan, key, day or hour",

@@ -80,7 +80,6 @@ for program; do
 done
 [ -n "$missing" ] || exit 0
 # Without arguments this script does nothing: sudo only tells whether it may run it.
-# Without arguments this script does nothing: that sudo runs it so shows that it may.
 if [ "$(uname)" != Darwin ] && [ "$(id -u)" != 0 ] && command -v apt-get >/dev/null && sudo -n "$0" 2>/dev/null; then
 	exec sudo -n "$0" $missing
 fi

@@ -41,20 +41,13 @@ func (x *exchange) setHeaders(status int) {
 
 // setRouteHeaders sets the headers of an operation that is deprecated or not stable, whatever the response will be.
 func (x *exchange) setRouteHeaders() {
-	if x.route.stabilityHeader == nil && x.route.deprecated == nil {
-		return
-	}
 	h := x.Writer.Header()
 	if x.route.stabilityHeader != nil {
 		h["X-Stability"] = x.route.stabilityHeader
 	}
-	d := x.route.deprecated
-	if d == nil {
-		return
+	if d := x.route.deprecated; d != nil {
+		h["Deprecation"], h["Sunset"], h["Link"] = d.deprecated, d.sunset, x.route.links
 	}
-	h["Deprecation"] = d.deprecated
-	h["Sunset"] = d.sunset
-	h["Link"] = x.route.links
 }
 
 // json responds 200 with a value.

@@ -1,2 +1,0 @@
-// Package plans defines plans, their quotas, and tenants. Package limits enforces quotas.
-package plans

@@ -24,7 +24,7 @@ func readBody(x *exchange) (data []byte, strict bool, err error) {
 	}
 	strict = httpfield.PrefersStrict(x.Request.Header["Prefer"])
 	if strict {
-		x.Writer.Header()["Preference-Applied"] = handlingStrict
+		x.headers.Header["Preference-Applied"] = handlingStrict
 	}
 	return data, strict, nil
 }

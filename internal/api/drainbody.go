@@ -26,7 +26,7 @@ const (
 // closed after the response: the rest of a body must never be taken for another request.
 func (x *exchange) drainBody() {
 	r := x.Request
-	if x.bodyRead || r.ContentLength == 0 || r.ProtoMajor != 1 || x.Writer.Header()["Connection"] != nil {
+	if x.bodyRead || r.ContentLength == 0 || r.ProtoMajor != 1 || x.headers.Header["Connection"] != nil {
 		return
 	}
 	if r.ContentLength > drainMost || len(r.Header["Expect"]) > 0 {

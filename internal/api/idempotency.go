@@ -53,7 +53,7 @@ func create[N any](
 	}
 	x.set("Location", answer.Location)
 	if replayed {
-		x.Writer.Header()["Idempotent-Replayed"] = trueValue
+		x.headers.Header["Idempotent-Replayed"] = trueValue
 	}
 	x.write(answer.Status, answer.Body)
 	return nil

@@ -18,19 +18,14 @@ type limitStatus struct {
 	count   int
 }
 
-// windowStatus is one window by name. The reset is in Unix seconds.
+// windowStatus is one window. The reset is in Unix seconds.
 type windowStatus struct {
-	name                             string
-	seconds, quota, remaining, reset int64
+	name                    limits.WindowName
+	quota, remaining, reset int64
 }
 
-const (
-	minuteSeconds = 60
-	daySeconds    = 24 * 60 * 60
-)
-
-func (l *limitStatus) add(name string, seconds, quota, remaining, reset int64) {
-	l.windows[l.count] = windowStatus{name, seconds, quota, remaining, reset}
+func (l *limitStatus) add(name limits.WindowName, quota, remaining, reset int64) {
+	l.windows[l.count] = windowStatus{name, quota, remaining, reset}
 	l.count++
 }
 
@@ -39,11 +34,7 @@ func tenantLimits(d *limits.Decision) limitStatus {
 	l := limitStatus{limit: b.Limit, remaining: b.Remaining, reset: b.Reset}
 	windows, count := d.Windows()
 	for _, w := range windows[:count] {
-		seconds := int64(minuteSeconds)
-		if w.Name == limits.Day {
-			seconds = daySeconds
-		}
-		l.add(string(w.Name), seconds, w.Limit, w.Remaining, w.Reset)
+		l.add(w.Name, w.Limit, w.Remaining, w.Reset)
 	}
 	return l
 }
@@ -52,10 +43,10 @@ func tenantLimits(d *limits.Decision) limitStatus {
 func bannedLimits(c *keys.Caller, reset int64) limitStatus {
 	q := c.Tenant.Quota
 	l := limitStatus{limit: q.PerMinute, reset: reset}
-	l.add(string(limits.Minute), minuteSeconds, q.PerMinute, 0, reset)
-	l.add(string(limits.Day), daySeconds, q.PerDay, 0, reset)
+	l.add(limits.Minute, q.PerMinute, 0, reset)
+	l.add(limits.Day, q.PerDay, 0, reset)
 	if c.PerMinute > 0 {
-		l.add(string(limits.Key), minuteSeconds, c.PerMinute, 0, reset)
+		l.add(limits.Key, c.PerMinute, 0, reset)
 		l.limit = min(l.limit, c.PerMinute)
 	}
 	return l
@@ -63,7 +54,7 @@ func bannedLimits(c *keys.Caller, reset int64) limitStatus {
 
 func addressLimits(b limiter.Context) limitStatus {
 	l := limitStatus{limit: b.Limit, remaining: b.Remaining, reset: b.Reset}
-	l.add("ip", minuteSeconds, b.Limit, b.Remaining, b.Reset)
+	l.add(limits.Address, b.Limit, b.Remaining, b.Reset)
 	return l
 }
 
@@ -81,7 +72,7 @@ func (l *limitStatus) setHeaders(h *headers, now int64) {
 		w := &l.windows[i]
 		b = append(appendItem(b, i, w.name), ";q="...)
 		b = append(strconv.AppendInt(b, w.quota, 10), ";w="...)
-		b = strconv.AppendInt(b, w.seconds, 10)
+		b = strconv.AppendInt(b, w.name.Seconds(), 10)
 	}
 	status := len(b)
 	for i := range l.windows[:l.count] {
@@ -99,7 +90,7 @@ func (l *limitStatus) setHeaders(h *headers, now int64) {
 }
 
 // appendItem appends the list's item number i, which is a string.
-func appendItem(b []byte, i int, name string) []byte {
+func appendItem(b []byte, i int, name limits.WindowName) []byte {
 	if i > 0 {
 		b = append(b, ", "...)
 	}

@@ -41,7 +41,7 @@ func (x *exchange) setHeaders(status int) {
 
 // setRouteHeaders sets the headers of an operation that is deprecated or not stable, whatever the response will be.
 func (x *exchange) setRouteHeaders() {
-	h := x.Writer.Header()
+	h := x.headers.Header
 	if x.route.stabilityHeader != nil {
 		h["X-Stability"] = x.route.stabilityHeader
 	}

@@ -62,7 +62,7 @@ func implied(routes []route) []route {
 func options(allowed []string) handler {
 	allow := []string{strings.Join(allowed, ", ")}
 	return func(_ *api, x *exchange) error {
-		h := x.Writer.Header()
+		h := x.headers.Header
 		h["Allow"] = allow
 		if isPreflight(x.Request.Header) {
 			allowPreflight(h, allow)
@@ -76,7 +76,7 @@ func routeNotFound(*api, *exchange) error { return codeRouteNotFound.err() }
 
 // methodNotAllowed responds 405. Gin has set Allow.
 func methodNotAllowed(_ *api, x *exchange) error {
-	return codeMethodNotAllowed.withMessage("This path supports only the methods " + x.Writer.Header().Get("Allow") + ".")
+	return codeMethodNotAllowed.withMessage("This path supports only the methods " + x.headers.Header.Get("Allow") + ".")
 }
 
 // ginPath turns {petId} into :petId.

@@ -20,7 +20,17 @@ const (
 	Day    WindowName = "day"
 	// Key is a key's own minute.
 	Key WindowName = "key"
+	// Address is the minute of an address without a valid key.
+	Address WindowName = "ip"
 )
+
+// Seconds is how long a window of that name is.
+func (n WindowName) Seconds() int64 {
+	if n == Day {
+		return daySeconds
+	}
+	return minuteSeconds
+}
 
 // Window is the state of one window after a decision.
 type Window struct {

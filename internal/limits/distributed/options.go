@@ -46,8 +46,7 @@ type Options struct {
 	Timeout time.Duration
 	// PingEvery is the pause between attempts to reach a lost Redis, 100 ms by default.
 	PingEvery time.Duration
-	// Wait is how long a request waits for a term to begin, in addition to its wait for Redis: 250 ms by default; less than 0 for
-	// not at all.
+	// Wait is how long a request waits for a term to begin, in addition to its wait for Redis: 250 ms by default.
 	Wait time.Duration
 
 	// Tests that run step by step replace these; nil for the real ones.

@@ -21,7 +21,6 @@ type waited struct {
 	// over is a term that could not decide, 0 for none. until is when to give up; it is zero before the first wait.
 	over  int64
 	until time.Time
-	tries int
 }
 
 // term returns the term to decide in.
@@ -37,9 +36,6 @@ func (w *termWait) term(ctx context.Context, so *waited) (cluster.Term, error) {
 // await waits for a term that this server can decide in. One in which it lost Redis ends in a moment, and one that could not decide is
 // tried again after a pause.
 func (w *termWait) await(ctx context.Context, so *waited) (cluster.Term, error) {
-	if w.options.Wait < 0 {
-		return w.now(so)
-	}
 	if so.until.IsZero() {
 		so.until = w.options.Clock().Add(w.options.Wait)
 	}
@@ -64,18 +60,6 @@ func (w *termWait) await(ctx context.Context, so *waited) (cluster.Term, error) 
 		}
 		w.options.Sleep(retryTerm)
 	}
-}
-
-// now is await without waiting.
-func (w *termWait) now(so *waited) (cluster.Term, error) {
-	t, ok := w.options.Cluster.Term()
-	so.tries++
-	if !ok || w.health.lostIn(t.Number) || so.tries > 2 {
-		return cluster.Term{}, w.none()
-	}
-	so.over = 0
-	w.health.note(&t)
-	return t, nil
 }
 
 func (w *termWait) none() error {

@@ -89,9 +89,6 @@ func (s *Server) URL(user, database string) string {
 	return u.String()
 }
 
-// Version is PostgreSQL's major version, as "15".
-func (s *Server) Version() string { return s.version }
-
 // PID is the postmaster's process id.
 func (s *Server) PID() int { return s.process.PID() }
 

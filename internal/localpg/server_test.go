@@ -154,7 +154,7 @@ func TestOtherVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Start(t.Context(), Options{Dir: dir})
-	want := fmt.Sprintf("%s holds data of PostgreSQL 9, but PostgreSQL %s is installed", s.dir.path, s.Version())
+	want := fmt.Sprintf("%s holds data of PostgreSQL 9, but PostgreSQL %s is installed", s.dir.path, s.version)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %v", err, want)
 	}

@@ -1,4 +1,5 @@
-// Package plans defines plans, their quotas, and tenants. Package limits enforces quotas.
+// Package plans defines plans, their quotas, and tenants. Package limits enforces quotas. A changed plan reaches the servers through
+// package changefeed of store, and requests through package callers of keys.
 package plans
 
 import (

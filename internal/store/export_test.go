@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"strconv"
 	"strings"
 )
@@ -16,10 +15,4 @@ func ListQueries(tenantID, after int64) map[string]string {
 		"pets": pets.Replace(listPetsQuery), "pets by status": pets.Replace(listPetsByStatusQuery),
 		"orders": orders.Replace(listOrdersQuery), "orders by status": orders.Replace(listOrdersByStatusQuery),
 	}
-}
-
-// Exec runs a statement that no method of DB runs.
-func Exec(ctx context.Context, d *DB, query string) error {
-	_, err := d.pg.Exec(ctx, query)
-	return err
 }

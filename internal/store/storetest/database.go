@@ -27,9 +27,6 @@ type Database struct {
 	APIURL string // as the login that docs/configuration.md recommends for servers
 }
 
-// Main runs the tests and exits. Call it from the package's TestMain.
-func Main(m *testing.M) { os.Exit(Suite{M: m}.Run()) }
-
 // Suite runs the tests of M and stops the shared server after them, so that it also serves goleak.VerifyTestMain.
 type Suite struct{ M interface{ Run() int } }
 

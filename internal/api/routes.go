@@ -76,7 +76,7 @@ func routeNotFound(*api, *exchange) error { return codeRouteNotFound.err() }
 
 // methodNotAllowed responds 405. Gin has set Allow.
 func methodNotAllowed(_ *api, x *exchange) error {
-	return codeMethodNotAllowed.withMessage("This path supports only the methods " + x.headers.Header.Get("Allow") + ".")
+	return codeMethodNotAllowed.withMessage("This path supports only the methods " + x.headers.Get("Allow") + ".")
 }
 
 // ginPath turns {petId} into :petId.

@@ -21,8 +21,9 @@ const (
 	// writeTimeout starts after the request headers. It leaves time for a response to a body that took all of readTimeout.
 	writeTimeout = readTimeout + 30*time.Second
 	idleTimeout  = 2 * time.Minute
-	// maxHeaderBytes limits the request line and headers to 32 KiB, since net/http adds 4 KiB. It responds 431 to more.
-	maxHeaderBytes = 28 << 10
+	// maxHead limits the request line and headers, in bytes. net/http counts 4 KiB less than it allows.
+	maxHead        = 32 << 10
+	maxHeaderBytes = maxHead - 4<<10
 )
 
 func newHTTPServer(handler http.Handler, log zerolog.Logger) *http.Server {
@@ -44,9 +45,8 @@ func newHTTPServer(handler http.Handler, log zerolog.Logger) *http.Server {
 func serveHTTP(
 	ctx context.Context, cfg config, on *sockets, handler, admin http.Handler, health *health, log zerolog.Logger, started func(),
 ) error {
-	apiServer, adminServer := newHTTPServer(handler, log), newHTTPServer(admin, log)
-	apiServer.ConnContext = api.ConnContext
-	listener, waitIdle := wrap(cfg, apiServer, on.api)
+	apiServer, listener, waitIdle := newAPIServer(cfg, handler, on.api, log)
+	adminServer := newHTTPServer(admin, log)
 	// A CPU profile may take minutes.
 	adminServer.WriteTimeout = 5 * time.Minute
 	failed := make(chan error, 2)
@@ -73,11 +73,46 @@ func serveHTTP(
 	return nil
 }
 
-// wrap puts the fast path before the server, unless it is turned off. waitIdle waits for its requests after the server's Shutdown.
-func wrap(cfg config, s *http.Server, on net.Listener) (l net.Listener, waitIdle func(context.Context) error) {
-	if cfg.HTTPFastPath == "off" {
-		return on, func(context.Context) error { return nil }
+// newAPIServer returns the API's server and the listener for it to serve, with the fast path unless it is turned off. waitIdle waits for
+// the fast path's requests after the server's Shutdown.
+func newAPIServer(cfg config, handler http.Handler, on net.Listener, log zerolog.Logger) (
+	s *http.Server, l net.Listener, waitIdle func(context.Context) error,
+) {
+	s = newHTTPServer(handler, log)
+	s.ConnContext = api.ConnContext
+	l, waitIdle = on, func(context.Context) error { return nil }
+	if cfg.HTTPFastPath == "on" {
+		fast := httpfast.WrapServer(s, on)
+		l, waitIdle = fast, fast.WaitIdle
 	}
-	fast := httpfast.WrapServer(s, on)
-	return fast, fast.WaitIdle
+	// Fast requests are shorter than 4 KiB.
+	s.Handler = refuseLongHeads(handler)
+	return s, l, waitIdle
+}
+
+// refuseLongHeads responds 431, as net/http does. net/http counts only what it reads after it has seen the beginning of a request: on
+// a connection's first request all of the head, on later ones up to 4 KiB less.
+func refuseLongHeads(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if headLength(r) <= maxHead {
+			next.ServeHTTP(w, r)
+			return
+		}
+		const status = http.StatusRequestHeaderFieldsTooLarge
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(status)
+		_, _ = fmt.Fprint(w, status, " ", http.StatusText(status))
+	})
+}
+
+// headLength returns the length of a request's head, in bytes, as most clients write it: with one space after each colon.
+func headLength(r *http.Request) int {
+	n := len(r.Method) + len(r.RequestURI) + len(r.Proto) + len("  \r\n") + len("Host: \r\n") + len(r.Host) + len("\r\n")
+	for name, values := range r.Header {
+		for _, v := range values {
+			n += len(name) + len(v) + len(": \r\n")
+		}
+	}
+	return n
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/ulule/limiter/v3"
@@ -142,6 +143,19 @@ func address(x *exchange) netip.Addr {
 		peer, _ := netip.ParseAddrPort(x.Request.RemoteAddr) // zero with the error
 		return peer.Addr().Unmap().WithZone("")
 	}
+	withoutPorts(x.Request.Header)
 	addr, _ := netip.ParseAddr(x.ClientIP()) // zero with the error
 	return addr
+}
+
+// withoutPorts removes the ports from X-Forwarded-For: some proxies write 192.0.2.1:1234 or [2001:db8::1]:1234, which Gin
+// takes for no address.
+func withoutPorts(h http.Header) {
+	items := strings.Split(strings.Join(h["X-Forwarded-For"], ","), ",")
+	for i, item := range items {
+		if a, err := netip.ParseAddrPort(strings.TrimSpace(item)); err == nil {
+			items[i] = a.Addr().String()
+		}
+	}
+	h["X-Forwarded-For"] = []string{strings.Join(items, ",")}
 }

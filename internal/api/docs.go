@@ -35,6 +35,8 @@ func showPage(p *reference.Page) handler {
 		for _, h := range p.Header {
 			x.set(h[0], h[1])
 		}
+		// Browsers must not guess another content type.
+		x.set("X-Content-Type-Options", "nosniff")
 		x.set("ETag", v.ETag)
 		if httpfield.NoneMatch(x.Request.Header["If-None-Match"], v.ETag) {
 			x.write(http.StatusNotModified, nil)

@@ -20,7 +20,7 @@ func TestPagesAreAnswers(t *testing.T) {
 			full := w.request("GET", p.path, "", headers...)
 			rec := w.do(full)
 			checkAnswer(t, full, rec)
-			if rec.Code != 200 || rec.Body.Len() == 0 || header(rec, "ETag") == "" || strings.HasPrefix(header(rec, "RateLimit"), `"minute"`) {
+			if rec.Code != 200 || rec.Body.Len() == 0 || header(rec, "ETag") == "" || header(rec, "X-Content-Type-Options") != "nosniff" || strings.HasPrefix(header(rec, "RateLimit"), `"minute"`) {
 				t.Errorf("%s: %d, %v", p.path, rec.Code, rec.Result().Header)
 			}
 			head := w.do(w.request("HEAD", p.path, "", headers...))

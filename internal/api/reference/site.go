@@ -47,11 +47,8 @@ const (
 		"font-src 'self' data:; connect-src 'self' %s; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-// noSniff keeps browsers from guessing another content type.
-var noSniff = [2]string{"X-Content-Type-Options", "nosniff"}
-
 func underPolicy(policy string) [][2]string {
-	return [][2]string{noSniff, {"Content-Security-Policy", policy}, {"Referrer-Policy", "no-referrer"}, {"Cross-Origin-Opener-Policy", "same-origin"}}
+	return [][2]string{{"Content-Security-Policy", policy}, {"Referrer-Policy", "no-referrer"}, {"Cross-Origin-Opener-Policy", "same-origin"}}
 }
 
 func (m maker) assets() (pages []*Page) {
@@ -61,7 +58,7 @@ func (m maker) assets() (pages []*Page) {
 		{"icon.svg", "image/svg+xml"},
 	} {
 		read := func() ([]byte, error) { return files.ReadFile("assets/" + a.file) }
-		pages = append(pages, newPage("/docs/assets/"+a.file, a.contentType, read, noSniff))
+		pages = append(pages, newPage("/docs/assets/"+a.file, a.contentType, read))
 	}
-	return append(pages, newCompressedPage("/docs/assets/scalar.js", "text/javascript; charset=utf-8", scalar, noSniff))
+	return append(pages, newCompressedPage("/docs/assets/scalar.js", "text/javascript; charset=utf-8", scalar))
 }

@@ -1,68 +1,13 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"net/http"
 	"net/http/pprof"
-	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"petstore.example/internal/keys/callers"
-	"petstore.example/internal/store"
 )
-
-const readyTimeout = time.Second
-
-// health reports whether this server should receive requests, and what it cannot reach.
-type health struct {
-	db        *store.DB
-	directory *callers.Directory
-	limiter   *rateLimiter
-	stopping  atomic.Bool
-}
-
-// readiness is the body of /readyz. Status is ready, degraded (requests are served, but Redis or the change feed is down),
-// unavailable or stopping; the last two have status 503. The other fields are up or down; Redis is none if none is configured.
-type readiness struct {
-	Status     string `json:"status"`
-	Database   string `json:"database"`
-	Redis      string `json:"redis"`
-	ChangeFeed string `json:"change_feed"`
-}
-
-func (h *health) readiness(ctx context.Context) readiness {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
-	defer cancel()
-	r := readiness{Status: "ready", Database: "up", Redis: h.limiter.state(), ChangeFeed: "up"}
-	if !h.directory.FeedHealthy() {
-		r.Status, r.ChangeFeed = "degraded", "down"
-	}
-	if r.Redis == "down" {
-		r.Status = "degraded"
-	}
-	if h.db.Ping(ctx) != nil {
-		r.Status, r.Database = "unavailable", "down"
-	}
-	if h.stopping.Load() {
-		r.Status = "stopping"
-	}
-	return r
-}
-
-func (h *health) serveReady(w http.ResponseWriter, req *http.Request) {
-	r := h.readiness(req.Context())
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	if r.Status == "unavailable" || r.Status == "stopping" {
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}
-	_ = json.NewEncoder(w).Encode(r)
-}
 
 // newRegistry returns a registry with the metrics of the Go runtime and of the process.
 func newRegistry() *prometheus.Registry {

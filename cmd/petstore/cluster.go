@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// renewConns is the size of a connection pool for renewals alone, so that a load of requests cannot cost this server its lease.
+	// renewConns is the size of a connection pool for renewals and for /readyz alone, so that a load of requests cannot cost this
+	// server its lease. Each uses one connection at a time.
 	renewConns = 2
 	// joinTimeout bounds the wait for the first term. It is longer than the wait for a server that stopped without leaving.
 	joinTimeout = cluster.FenceTimeout + 500*time.Millisecond

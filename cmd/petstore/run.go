@@ -64,7 +64,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	addresses := limits.NewAddresses(cfg.AddressLimit)
 
 	registry := newRegistry()
-	health := &health{db: db, directory: directory, limiter: limiter}
+	health := newHealth(db, cluster, directory, limiter)
 	health.register(registry)
 
 	handler, err := api.New(api.Config{

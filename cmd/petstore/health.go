@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"petstore.example/internal/keys/callers"
+	"petstore.example/internal/store"
+)
+
+const (
+	pingTimeout = time.Second
+	// pingValidFor is how long the result of a ping is used.
+	pingValidFor = 250 * time.Millisecond
+)
+
+// health reports whether this server should receive requests, and what it cannot reach.
+type health struct {
+	db        *store.DB
+	database  pinger
+	directory *callers.Directory
+	limiter   *rateLimiter
+	stopping  atomic.Bool
+}
+
+// newHealth returns a health that pings through the member's connections: those of db may all be in use.
+func newHealth(db *store.DB, m *member, directory *callers.Directory, limiter *rateLimiter) *health {
+	return &health{db: db, database: pinger{ping: m.db.Ping}, directory: directory, limiter: limiter}
+}
+
+// pinger reports whether Postgres answers. Callers share a ping, so that any number of them costs at most four a second.
+type pinger struct {
+	ping func(context.Context) error
+
+	mu    sync.Mutex
+	ended time.Time // of the last ping; zero before the first
+	err   error     // its result
+}
+
+// check returns the result of a ping that ended at most pingValidFor ago. Callers that find none wait for the same ping.
+func (p *pinger) check() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended.IsZero() && time.Since(p.ended) < pingValidFor {
+		return p.err
+	}
+	// Not the context of a request: a client that disconnects must not change the result for the others.
+	ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
+	defer cancel()
+	p.err = p.ping(ctx)
+	p.ended = time.Now()
+	return p.err
+}
+
+// readiness is the body of /readyz. Status is ready, degraded (requests are served, but Redis or the change feed is down),
+// unavailable or stopping; the last two have status 503. The other fields are up or down; Redis is none if none is configured.
+type readiness struct {
+	Status     string `json:"status"`
+	Database   string `json:"database"`
+	Redis      string `json:"redis"`
+	ChangeFeed string `json:"change_feed"`
+}
+
+func (h *health) readiness() readiness {
+	r := readiness{Status: "ready", Database: "up", Redis: h.limiter.state(), ChangeFeed: "up"}
+	if !h.directory.FeedHealthy() {
+		r.Status, r.ChangeFeed = "degraded", "down"
+	}
+	if r.Redis == "down" {
+		r.Status = "degraded"
+	}
+	if h.database.check() != nil {
+		r.Status, r.Database = "unavailable", "down"
+	}
+	if h.stopping.Load() {
+		r.Status = "stopping"
+	}
+	return r
+}
+
+func (h *health) serveReady(w http.ResponseWriter, _ *http.Request) {
+	r := h.readiness()
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if r.Status == "unavailable" || r.Status == "stopping" {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	_ = json.NewEncoder(w).Encode(r)
+}

@@ -1,0 +1,107 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store/storetest"
+)
+
+// pingProxy stands before Postgres and counts pings, which are simple queries of ";".
+type pingProxy struct{ pings atomic.Int64 }
+
+func (p *pingProxy) relay(client, server net.Conn) {
+	var both sync.WaitGroup
+	both.Go(func() {
+		defer server.Close()
+		piece := make([]byte, 64<<10)
+		for {
+			n, err := client.Read(piece)
+			p.pings.Add(int64(bytes.Count(piece[:n], []byte("Q\x00\x00\x00\x06;\x00"))))
+			_, failed := server.Write(piece[:n])
+			if errors.Join(err, failed) != nil {
+				return
+			}
+		}
+	})
+	both.Go(func() { forward(client, server, func() {}) })
+	both.Wait()
+}
+
+// TestReadinessUnderFlood sends /readyz from 200 callers while requests of tenants use all connections of the API to Postgres. The
+// response stays 200, is fast, and costs at most four pings per second.
+func TestReadinessUnderFlood(t *testing.T) {
+	t.Parallel()
+	database, proxy := storetest.New(t), &pingProxy{}
+	d := newDeploymentOn(t, database.URL, "")
+	s := d.serve("PETSTORE_DATABASE_URL=" + storetest.ProxyURL(t, database.APIURL, proxy.relay))
+	tenants := make([]*tenant, 12)
+	for i := range tenants {
+		tenants[i] = d.tenant(plans.Enterprise, hugeQuota, 1)
+		if a := d.client.post(s, tenants[i].keys[0].token, "first"); a.status != 201 {
+			t.Fatalf("an animal: %v", a)
+		}
+	}
+	blocking, err := d.sql.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = blocking.Rollback() }()
+	if _, err := blocking.ExecContext(t.Context(), `lock table pets`); err != nil {
+		t.Fatal(err)
+	}
+	stopTenants := startLoad(4*len(tenants), func(caller, _ int) response {
+		return d.client.post(s, tenants[caller%len(tenants)].keys[0].token, "waits")
+	})
+	const connections = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+	eventually(t, 10*time.Second, "16 connections that wait", func() bool { return d.number(connections) >= 16 })
+
+	transport := &http.Transport{MaxIdleConnsPerHost: 32, MaxConnsPerHost: 32}
+	defer transport.CloseIdleConnections()
+	flood := &client{http: &http.Client{Transport: transport, Timeout: timeout}}
+	begin, before := time.Now(), proxy.pings.Load()
+	stopFlood := startLoad(200, func(int, int) response { return flood.ready(s) })
+	time.Sleep(2 * time.Second)
+	floods := stopFlood()
+	took, pings := time.Since(begin), proxy.pings.Load()-before
+	waited := stopTenants()
+
+	slowest := time.Duration(0)
+	for _, a := range floods {
+		slowest = max(slowest, a.took())
+	}
+	t.Logf("%d requests for /readyz in %v: %v, slowest %v, %d pings; the tenants' requests: %v",
+		len(floods), took.Round(time.Millisecond), countByCode(floods), slowest.Round(time.Millisecond), pings, countByCode(waited))
+	if n := countByCode(floods); n["200"] != len(floods) {
+		t.Errorf("/readyz: %v, want 200 only", n)
+	}
+	if most := int64(took/(250*time.Millisecond)) + 1; pings == 0 || pings > most {
+		t.Errorf("%d pings in %v, want 1 to %d", pings, took, most)
+	}
+	if slowest > time.Second {
+		t.Errorf("/readyz took %v, want at most 1 s", slowest)
+	}
+	if n := countByCode(waited); n["503 unavailable"] == 0 {
+		t.Errorf("the tenants' requests: %v, want some that found no connection", n)
+	}
+}
+
+// ready sends one request for /readyz. Its response has no error code.
+func (c *client) ready(s *server) (a response) {
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, s.admin+"/readyz", nil)
+	if err != nil {
+		return response{err: err}
+	}
+	a.sent = time.Now()
+	a.exchange(c.http, req)
+	a.got = time.Now()
+	return a
+}

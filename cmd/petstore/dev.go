@@ -12,6 +12,7 @@ import (
 
 	"petstore.example/internal/devfile"
 	"petstore.example/internal/localpg"
+	"petstore.example/internal/ownfiles"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/migrate"
 )
@@ -59,6 +60,10 @@ func runDev(ctx context.Context, o *devOptions) error {
 		return err
 	}
 	defer stop()
+	dir, err := ownfiles.Resolve(o.Dir)
+	if err != nil {
+		return err
+	}
 	if err := migrate.Up(ctx, databaseURL); err != nil {
 		return err
 	}
@@ -67,12 +72,12 @@ func runDev(ctx context.Context, o *devOptions) error {
 		AdminURL:    "http://" + sockets.admin.Addr().String(),
 		DatabaseURL: databaseURL,
 	}
-	tenant, key, err := createSample(ctx, databaseURL, o.Dir)
+	tenant, key, err := createSample(ctx, databaseURL, dir)
 	if err != nil {
 		return fmt.Errorf("create the sample tenant: %w", err)
 	}
 	note.APIKey = key
-	if err := devfile.Write(o.Dir, note); err != nil {
+	if err := devfile.Write(dir, note); err != nil {
 		return err
 	}
 	cfg, err := readConfig(map[string]string{
@@ -95,7 +100,7 @@ func runDev(ctx context.Context, o *devOptions) error {
 // also ends when the private server does.
 func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url string, stop func(), err error) {
 	if url := os.Getenv("PETSTORE_DATABASE_URL"); url != "" {
-		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		if err := createDir(o.Dir); err != nil {
 			return ctx, "", nil, fmt.Errorf("create the data directory: %w; choose another with --dir", err)
 		}
 		return ctx, url, func() {}, nil
@@ -123,6 +128,18 @@ func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url
 		cancel(errors.New("the private PostgreSQL stopped; see its log " + filepath.Join(o.Dir, "postgres.log")))
 	}()
 	return ctx, server.URL("postgres", devDatabase), stop, nil
+}
+
+// createDir creates the directory, and refuses one that another user could write to: dev.json holds a key and the database's password.
+func createDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	dir, err := ownfiles.Resolve(dir)
+	if err != nil {
+		return err
+	}
+	return ownfiles.CheckDir(dir)
 }
 
 const devDatabase = "petstore"

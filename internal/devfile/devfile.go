@@ -1,14 +1,19 @@
 // Package devfile reads and writes dev.json, which `petstore dev` leaves in its data directory so that petstorectl and scripts find
 // the running server, its database and the sample key.
+//
+// A file that another user could have written is an error: its database would get this user's password, and would answer in the place of
+// the real one. All functions are safe for concurrent use.
 package devfile
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"petstore.example/internal/ownfiles"
 )
 
 const (
@@ -25,50 +30,61 @@ type File struct {
 	APIKey      string `json:"api_key"`
 }
 
-// Read reads the file in dir. The error is fs.ErrNotExist when there is none.
+// Read reads the file in dir. The error is fs.ErrNotExist when there is none, and an ownfiles.UntrustedError when another user could have
+// written it.
 func Read(dir string) (File, error) {
-	var f File
-	path := filepath.Join(dir, name)
-	text, err := os.ReadFile(path)
+	root, err := ownfiles.OpenDir(dir)
 	if err != nil {
-		return f, fmt.Errorf("read %s: %w", name, err)
+		return File{}, fmt.Errorf("read %s: %w", name, err)
 	}
+	defer root.Close()
+	text, err := ownfiles.ReadFile(root, name)
+	if err != nil {
+		return File{}, fmt.Errorf("read %s: %w", name, err)
+	}
+	var f File
 	if err := json.Unmarshal(text, &f); err != nil {
-		return f, fmt.Errorf("%s is not valid (delete it: the next start of petstore dev writes it again): %w", path, err)
+		return File{}, fmt.Errorf("%s is not valid (delete it: the next start of petstore dev writes it again): %w", filepath.Join(dir, name), err)
 	}
 	return f, nil
 }
 
-// Find reads the file in the DefaultDir of dir, or of its nearest parent that has one. The error is fs.ErrNotExist when there is none.
-func Find(dir string) (File, error) {
-	dir, err := filepath.Abs(dir)
+// Find reads the file in the DefaultDir of dir, or of its nearest parent that has one, and returns its path. The errors are those of Read.
+func Find(dir string) (f File, path string, err error) {
+	dir, err = filepath.Abs(dir)
 	if err != nil {
-		return File{}, err
+		return File{}, "", err
 	}
 	for {
-		f, err := Read(filepath.Join(dir, DefaultDir))
+		in := filepath.Join(dir, DefaultDir)
+		f, err := Read(in)
 		parent := filepath.Dir(dir)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || parent == dir {
-			return f, err
+			return f, filepath.Join(in, name), err
 		}
 		dir = parent
 	}
 }
 
-// Write replaces the file in dir atomically.
+// Write replaces the file in dir atomically. The error is an ownfiles.UntrustedError when another user could replace it.
 func Write(dir string, f File) error {
 	text, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(dir, name+".*")
+	root, err := ownfiles.OpenDir(dir)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	defer func() { _ = os.Remove(tmp.Name()) }()
-	_, err = tmp.Write(append(text, '\n'))
-	if err := errors.Join(err, tmp.Close()); err != nil {
+	defer root.Close()
+	tmp := name + "." + rand.Text()
+	defer func() { _ = root.Remove(tmp) }()
+	err = root.WriteFile(tmp, append(text, '\n'), 0o600)
+	if err == nil {
+		err = root.Rename(tmp, name)
+	}
+	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	return os.Rename(tmp.Name(), filepath.Join(dir, name))
+	return nil
 }

@@ -39,7 +39,7 @@ var below = map[string][]string{
 		"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/ctl/plan", "internal/ctl/ban",
 		"internal/ctl/usage", "internal/ctl/audit", "internal/ctl/why", "internal/ctl/doctor", "internal/ctl/migrate",
 	},
-	"internal/ctl/cmdutil": {"internal/ctl/output", "internal/store", "internal/store/migrate", "internal/keys", "internal/plans", "internal/audit", "internal/devfile"},
+	"internal/ctl/cmdutil": {"internal/ctl/output", "internal/store", "internal/store/migrate", "internal/keys", "internal/plans", "internal/audit", "internal/devfile", "internal/ownfiles"},
 	"internal/ctl/tenant":  {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/plans", "internal/audit"},
 	"internal/ctl/key":     {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/keys", "internal/audit"},
 	"internal/ctl/ban":     {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/keys", "internal/audit"},
@@ -74,6 +74,7 @@ var below = map[string][]string{
 	"internal/api/pagecache": {"internal/freshness"},
 	"internal/api/reference": {"docs", "internal/api/httpfield"},
 
+	"internal/devfile": {"internal/ownfiles"},
 	"internal/localpg": {"internal/subprocess"},
 }
 

@@ -9,13 +9,11 @@ import (
 
 	"petstore.example/internal/devfile"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/ownfiles"
 )
 
-// What sets the database if no flag does, the first before the second.
-const (
-	databaseVariable = "PETSTORE_DATABASE_URL"
-	devFileName      = ".petstore/dev.json"
-)
+// databaseVariable sets the database if no flag does.
+const databaseVariable = "PETSTORE_DATABASE_URL"
 
 // DatabaseSource is the URL of the database and what set it.
 type DatabaseSource struct {
@@ -63,17 +61,22 @@ func (f *DatabaseFinder) findDevFile() (DatabaseSource, error) {
 	if err != nil {
 		return DatabaseSource{}, nil //nolint:nilerr // A folder that was deleted has no file.
 	}
-	dev, err := devfile.Find(dir)
+	dev, path, err := devfile.Find(dir)
+	untrusted := (*ownfiles.UntrustedError)(nil)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return DatabaseSource{}, nil
+	case errors.As(err, &untrusted):
+		return DatabaseSource{}, UsageErrorf("%v", untrusted).WithHint(
+			"set " + databaseVariable + ", use --database-url, or " +
+				`change to a folder where you started "petstore dev"`)
 	case err != nil:
 		return DatabaseSource{}, UsageErrorf("%v", err).WithHint(`restart "petstore dev", or use --database-url`)
 	case dev.DatabaseURL == "":
-		return DatabaseSource{}, UsageErrorf("%s has no database_url", devFileName).WithHint(
+		return DatabaseSource{}, UsageErrorf("%s has no database_url", path).WithHint(
 			`restart "petstore dev", or use --database-url`)
 	}
-	return DatabaseSource{URL: dev.DatabaseURL, SetBy: devFileName, Dev: &dev}, nil
+	return DatabaseSource{URL: dev.DatabaseURL, SetBy: path, Dev: &dev}, nil
 }
 
 // Explain says which database could not be opened.

@@ -39,7 +39,7 @@ func NewFactory(s *IOStreams) *Factory {
 // Now is the time to the microsecond, which is the resolution of Postgres.
 func (f *Factory) Now() time.Time { return f.Clock().UTC().Truncate(time.Microsecond) }
 
-// DB opens the database once.
+// DB opens the database once. If nobody named it, stderr says which file did.
 func (f *Factory) DB(ctx context.Context) (*store.DB, error) {
 	if f.db != nil {
 		return f.db, nil
@@ -47,6 +47,9 @@ func (f *Factory) DB(ctx context.Context) (*store.DB, error) {
 	source, err := f.FindDatabase()
 	if err != nil {
 		return nil, err
+	}
+	if source.Dev != nil {
+		f.Messagef("petstorectl: using the database of %s", output.Clean(source.SetBy))
 	}
 	db, err := open(ctx, source.URL, f.ConnectTimeout)
 	if err != nil {

@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+
+	"petstore.example/internal/ownfiles"
 )
 
 const (
@@ -108,11 +110,11 @@ func mkdirShared(dir string, owners ...int) error {
 	if err != nil {
 		return err
 	}
-	uid, ok := ownerIn(info)
+	uid, ok := ownfiles.Owner(info)
 	if ok && info.IsDir() && info.Mode().Perm()&0o022 == 0 && slices.Contains(owners, uid) {
 		return nil
 	}
-	return fmt.Errorf("%s already exists, and is not a directory that only %s can write to", dir, userName(owners[0]))
+	return fmt.Errorf("%s already exists, and is not a directory that only %s can write to", dir, ownfiles.UserName(owners[0]))
 }
 
 // mkdirPrivate makes a directory that only the user may enter, and proves that the user can write to it.

@@ -4,6 +4,9 @@
 // reaches it. PostgreSQL refuses to run as root, so for root it runs as the user postgres, or nobody. The next Start on the same
 // directory finds the data again, whatever ended the last server: Stop, or kill -9 of this process or of the server.
 //
+// The directory must belong to this user or root, and nobody else may write to it: another user could otherwise have root open, chown or
+// chmod a file of its choice.
+//
 // One process at a time uses a directory. A server whose parent was killed ends by itself; Start waits for one that is still
 // ending. A Server is safe for concurrent use.
 package localpg

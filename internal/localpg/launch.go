@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -71,14 +72,11 @@ func (s *Server) launchOnce(ctx context.Context, b binaries, o Options) error {
 	for name, value := range settings(o) {
 		args = append(args, "-c", name+"="+value)
 	}
-	log, size, err := openLog(s.logFile)
+	log, size, err := openLog(filepath.Dir(s.logFile), s.dir.user)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	if err := s.dir.user.chown(s.logFile); err != nil {
-		return err
-	}
 	s.logFrom = size
 	cmd := exec.Command(b.path("postgres"), args...)
 	cmd.Dir = s.dir.path

@@ -25,8 +25,7 @@ func lockDir(dir, lock string) (*os.File, error) {
 	name := filepath.Join(dir, lock)
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o644)
 	if errors.Is(err, fs.ErrPermission) {
-		owner, _ := ownerOf(name)
-		return nil, fmt.Errorf("%s belongs to %s: start as that user, or use another directory", dir, userName(owner))
+		return nil, ownersOnly(dir)
 	}
 	if err != nil {
 		return nil, err

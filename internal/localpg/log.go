@@ -4,28 +4,55 @@ package localpg
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
+
+	"petstore.example/internal/ownfiles"
 )
 
 const maxLogSize = 8 << 20
 
-// openLog opens the server's log for appending and returns its size so far. It first renames a log that has grown large.
-func openLog(name string) (*os.File, int64, error) {
-	if info, err := os.Stat(name); err == nil && info.Size() > maxLogSize {
-		if err := os.Rename(name, name+".old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, 0, err
-		}
-	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+// logName is the server's log, in the server's directory.
+const logName = "postgres.log"
+
+// openLog opens the server's log in the directory for appending, as a file of that user, and returns its size so far. It first renames a log
+// that has grown large. It follows no link out of the directory.
+func openLog(dir string, u osUser) (*os.File, int64, error) {
+	root, err := ownfiles.OpenDir(dir)
 	if err != nil {
 		return nil, 0, err
 	}
-	size, err := f.Seek(0, io.SeekEnd)
-	return f, size, err
+	defer root.Close()
+	switch info, err := root.Lstat(logName); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, 0, err
+	case !info.Mode().IsRegular():
+		return nil, 0, fmt.Errorf("%s is not a regular file", filepath.Join(dir, logName))
+	case info.Size() > maxLogSize:
+		if err := root.Rename(logName, logName+".old"); err != nil {
+			return nil, 0, err
+		}
+	}
+	f, err := root.OpenFile(logName, os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, 0, err
+	}
+	if u.switches {
+		err = f.Chown(u.uid, u.gid)
+	}
+	size, seekErr := f.Seek(0, io.SeekEnd)
+	if err := errors.Join(err, seekErr); err != nil {
+		_ = f.Close()
+		return nil, 0, err
+	}
+	return f, size, nil
 }
 
 // logSince returns at most the last 16 KB of what was written to the log after the offset.

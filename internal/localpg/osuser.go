@@ -10,6 +10,8 @@ import (
 	"os/user"
 	"strconv"
 	"syscall"
+
+	"petstore.example/internal/ownfiles"
 )
 
 // osUser is the operating system's user that the server runs as.
@@ -23,7 +25,7 @@ type osUser struct {
 // nobody.
 func userFor(pgdata string) (osUser, error) {
 	if os.Geteuid() != 0 {
-		return osUser{name: userName(os.Geteuid()), uid: os.Geteuid(), gid: os.Getegid()}, nil
+		return osUser{name: ownfiles.UserName(os.Geteuid()), uid: os.Geteuid(), gid: os.Getegid()}, nil
 	}
 	if owner, ok := ownerOf(pgdata); ok && owner != 0 {
 		return toOSUser(user.LookupId(strconv.Itoa(owner)))
@@ -50,22 +52,7 @@ func ownerOf(path string) (uid int, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	return ownerIn(info)
-}
-
-func ownerIn(info os.FileInfo) (uid int, ok bool) {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, false
-	}
-	return int(stat.Uid), true
-}
-
-func userName(uid int) string {
-	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
-		return u.Username
-	}
-	return "user " + strconv.Itoa(uid)
+	return ownfiles.Owner(info)
 }
 
 // run sets cmd to run as the user, in an environment without PostgreSQL's own variables.

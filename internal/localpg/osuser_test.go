@@ -10,6 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // asRoot reports whether the tests run as root; some cases can only happen to root.
@@ -40,25 +43,79 @@ func ownedDir(t *testing.T, who *syscall.Credential) string {
 	return dir
 }
 
-// A plain user starts a server, then root does on the same directory, then the plain user again: data and owner stay.
-func TestPlainUserThenRootThenPlainUser(t *testing.T) {
+// Root refuses the directory of a plain user, who could put a link in the place of any file there. The plain user's data stays as it was.
+func TestRootRefusesDirOfPlainUser(t *testing.T) {
 	t.Parallel()
-	var plain *syscall.Credential // whoever runs the tests
-	if asRoot() {
-		plain = nobody(t)
+	if !asRoot() {
+		return // only root could use it
 	}
+	plain := nobody(t)
 	dir := filepath.Join(ownedDir(t, plain), ".petstore")
 	h := startHelper(t, dir, plain)
 	query(t, h.URL, oneNote)
 	h.stop(t)
 
-	s := begin(t, Options{Dir: dir})
-	query(t, s.URL("postgres", "postgres"), nextNote)
-	stop(t, s)
+	_, err := Start(t.Context(), Options{Dir: dir})
+	if want := "start PostgreSQL: " + dir + " is not trusted: it belongs to nobody: use another directory"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
 
 	h = startHelper(t, dir, plain)
-	wantNotes(t, h.URL, 2)
+	wantNotes(t, h.URL, 1)
 	h.stop(t)
+}
+
+// TestPlantedFiles: what another user could have put into the directory is not opened, and what it points to stays as it was.
+func TestPlantedFiles(t *testing.T) {
+	t.Parallel()
+	link := func(name string) func(t *testing.T, dir, target string) {
+		return func(t *testing.T, dir, target string) {
+			t.Helper()
+			if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		plant func(t *testing.T, dir, target string)
+		want  string
+	}{
+		"log":  {link(logName), "postgres.log is not a regular file"},
+		"lock": {link(lockName), "too many levels of symbolic links"},
+		"writable by the group": {func(t *testing.T, dir, _ string) {
+			t.Helper()
+			if err := os.Chmod(dir, 0o775); err != nil {
+				t.Fatal(err)
+			}
+		}, "is not trusted: it can be written to by other users (mode 0775): use another directory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := ownedDir(t, nil)
+			target := filepath.Join(tempDir(t), "target")
+			if err := os.WriteFile(target, []byte("mine"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			before, err := os.Stat(target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.plant(t, dir, target)
+			if _, err := Start(t.Context(), Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			after, err := os.Stat(target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, err := os.ReadFile(target); string(text) != "mine" || err != nil {
+				t.Errorf("the target holds %q, %v", text, err)
+			}
+			if diff := cmp.Diff(before.Sys(), after.Sys(), cmpopts.IgnoreFields(syscall.Stat_t{}, "Atim")); diff != "" {
+				t.Error("the target changed:", diff)
+			}
+		})
+	}
 }
 
 func TestDirOfAnotherUser(t *testing.T) {

@@ -76,7 +76,7 @@ func start(ctx context.Context, o Options, dirs []string) (_ *Server, err error)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: d, version: b.version, logFile: filepath.Join(dir, "postgres.log"), release: release}
+	s := &Server{dir: d, version: b.version, logFile: filepath.Join(dir, logName), release: release}
 	return s, s.launch(ctx, b, o)
 }
 

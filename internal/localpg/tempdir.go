@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"petstore.example/internal/ownfiles"
 )
 
 const tempPrefix = "petstore-pg-"
@@ -61,7 +63,7 @@ func removeStale(parent string) {
 		if err != nil || !info.IsDir() || time.Since(info.ModTime()) < time.Minute {
 			continue // a new one may not be locked yet
 		}
-		if uid, ok := ownerIn(info); !ok || uid != os.Geteuid() {
+		if uid, ok := ownfiles.Owner(info); !ok || uid != os.Geteuid() {
 			continue
 		}
 		if lock, err := lockDir(dir, tempLockName); err == nil {

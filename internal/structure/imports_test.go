@@ -75,7 +75,7 @@ var below = map[string][]string{
 	"internal/api/reference": {"docs", "internal/api/httpfield"},
 
 	"internal/devfile": {"internal/ownfiles"},
-	"internal/localpg": {"internal/subprocess"},
+	"internal/localpg": {"internal/subprocess", "internal/ownfiles"},
 }
 
 // knows says which of our packages may import a library; "internal/ctl/..." stands for all of a folder. A library that is

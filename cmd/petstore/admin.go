@@ -32,7 +32,6 @@ func (h *health) register(r prometheus.Registerer) {
 	gauge("petstore_database_connections_waited", "Number of times a request waited for a connection to Postgres.", func() float64 {
 		return float64(h.db.Stats().WaitCount)
 	})
-	gauge("petstore_directory_callers", "Callers held in memory.", func() float64 { return float64(h.directory.Len()) })
 }
 
 func oneIf(b bool) float64 {

@@ -5,16 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/rs/xid"
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/api"
-	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/changefeed"
 	"petstore.example/internal/store/migrate"
 )
 
@@ -40,11 +37,11 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	}
 	defer logError(log, "close cluster", cluster.Close)
 
-	directory := callers.NewDirectory(db.Keys, cfg.keys(), time.Now)
-	stopListening := background(log, "listen for changes", func(ctx context.Context) error {
-		return changefeed.Listen(ctx, string(cfg.DatabaseURL), directory, cluster.Wake, log)
-	})
-	defer stopListening()
+	directory, err := openDirectory(ctx, cfg, cluster, log)
+	if err != nil {
+		return err
+	}
+	defer logError(log, "close directory", directory.Close)
 
 	meter, refusals, stopRecording := startRecording(db, serverID, log)
 	defer stopRecording()
@@ -59,16 +56,16 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	defer logError(log, "close limits", limiter.Close)
 	cluster.join(ctx)
 
-	strikes := limiter.strikes(db, directory, log)
+	strikes := limiter.strikes(db, directory.Directory, log)
 	defer strikes.Close()
-	addresses := limits.NewAddresses(cfg.AddressLimit)
 
 	registry := newRegistry()
-	health := newHealth(db, cluster, directory, limiter)
+	health := newHealth(db, cluster, directory.Directory, limiter)
 	health.register(registry)
+	directory.register(registry)
 
 	handler, err := api.New(api.Config{
-		Directory: directory, Limiter: limiter.Limiter, Addresses: addresses, Strikes: strikes, Meter: meter, Refusals: refusals,
+		Directory: directory, Limiter: limiter.Limiter, Addresses: limits.NewAddresses(cfg.AddressLimit), Strikes: strikes, Meter: meter, Refusals: refusals,
 		Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
 		Invalidator: limiter.Invalidator, ListCacheBytes: cfg.ListCacheBytes,
 		BaseURL: cfg.BaseURL, TrustedProxies: cfg.TrustedProxies, Log: log, Metrics: registry,

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ulule/limiter/v3"
-
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/usage"
@@ -25,6 +23,8 @@ var errUndecided = errors.New("limits can't be decided while Postgres is unreach
 func (a *api) admit(x *exchange) error {
 	switch {
 	case x.caller != nil:
+	case x.addressCounted:
+		return nil
 	case x.Request.Method == http.MethodOptions,
 		// The caller is not known, and may be a tenant.
 		x.refusal != nil && x.refusal.code.status >= http.StatusInternalServerError:
@@ -124,17 +124,15 @@ func (a *api) keepRefusal(x *exchange, r usage.Refusal) {
 	a.Refusals.Add(r)
 }
 
+// admitAddress counts the request in the bucket of the client's address.
 func (a *api) admitAddress(x *exchange) error {
-	b := a.takeAddress(x)
-	x.limits = addressLimits(b)
+	b := a.Addresses.Take(address(x), x.now)
+	x.limits, x.addressCounted = addressLimits(b), true
 	if !b.Reached {
 		return nil
 	}
 	return addressOverLimit(b.Limit, limits.RetryAfter(b.Reset, x.now))
 }
-
-// takeAddress counts the request in the bucket of the client's address.
-func (a *api) takeAddress(x *exchange) limiter.Context { return a.Addresses.Take(address(x), x.now) }
 
 // address returns the client's address, the zero Addr if it is not known.
 func address(x *exchange) netip.Addr {

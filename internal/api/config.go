@@ -20,8 +20,10 @@ import (
 
 // Directory looks up callers by their keys.
 type Directory interface {
-	// Lookup returns the caller of a valid key. It returns keys.ErrInvalidKey if the key is not valid, and keys.ErrUnavailable if
-	// that can't be determined.
+	// Find returns the caller of a valid key. It returns keys.ErrInvalidKey if the key is not valid, keys.ErrUnavailable if that
+	// can't be determined, and keys.ErrNotCached if only Lookup can.
+	Find(ctx context.Context, t keys.Token) (*keys.Caller, error)
+	// Lookup also finds the caller of a key of which nothing is in memory, by a query. It does not return keys.ErrNotCached.
 	Lookup(ctx context.Context, t keys.Token) (*keys.Caller, error)
 }
 
@@ -29,6 +31,8 @@ type Directory interface {
 type Addresses interface {
 	// Take counts one request of the address. Reached is true if it is over the limit.
 	Take(addr netip.Addr, now time.Time) limiter.Context
+	// Return undoes a Take at that time.
+	Return(addr netip.Addr, now time.Time)
 	// Peek returns the state of the address and counts nothing.
 	Peek(addr netip.Addr, now time.Time) limiter.Context
 }

@@ -28,6 +28,8 @@ type exchange struct {
 	// caller is nil for a request without a valid key; then refusal is the reason.
 	caller  *keys.Caller
 	refusal *Error
+	// addressCounted is true if the request has been counted for its address.
+	addressCounted bool
 
 	// decision is the limiter's. counted is true if the request was admitted and not refunded since.
 	decision limits.Decision

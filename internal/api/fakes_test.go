@@ -146,7 +146,10 @@ func (b *syncBuffer) String() string {
 type fakeDirectory struct {
 	mu      sync.Mutex
 	callers map[keys.Digest]*keys.Caller
-	err     error
+	// uncached are keys of callers of which Find knows nothing.
+	uncached map[keys.Digest]bool
+	lookUps  int
+	err      error
 }
 
 func (d *fakeDirectory) issue(t testing.TB, id string, tenant plans.Tenant) string {
@@ -173,6 +176,18 @@ func (d *fakeDirectory) change(t testing.TB, key string, f func(*keys.Caller)) {
 	d.callers[token.Digest()] = &c
 }
 
+// uncache makes Find know nothing of the key.
+func (d *fakeDirectory) uncache(t testing.TB, key string) {
+	t.Helper()
+	token, err := keys.ParseToken(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.uncached = map[keys.Digest]bool{token.Digest(): true}
+}
+
 // setPlan gives acme another plan and quota.
 func (w *fixture) setPlan(t testing.TB, plan string, q plans.Quota) {
 	t.Helper()
@@ -185,9 +200,23 @@ func (d *fakeDirectory) fail(err error) {
 	d.err = err
 }
 
+func (d *fakeDirectory) Find(_ context.Context, t keys.Token) (*keys.Caller, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c, ok := d.callers[t.Digest()]
+	switch {
+	case !ok, d.uncached[t.Digest()]:
+		return nil, keys.ErrNotCached
+	case d.err != nil:
+		return nil, d.err
+	}
+	return c, nil
+}
+
 func (d *fakeDirectory) Lookup(_ context.Context, t keys.Token) (*keys.Caller, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.lookUps++
 	if d.err != nil {
 		return nil, d.err
 	}
@@ -195,6 +224,7 @@ func (d *fakeDirectory) Lookup(_ context.Context, t keys.Token) (*keys.Caller, e
 	if !ok {
 		return nil, keys.ErrInvalidKey
 	}
+	delete(d.uncached, t.Digest())
 	return c, nil
 }
 
@@ -208,6 +238,9 @@ type fakeAddresses struct {
 func (a *fakeAddresses) Take(addr netip.Addr, now time.Time) limiter.Context {
 	return a.count(addr, now, 1)
 }
+
+func (a *fakeAddresses) Return(addr netip.Addr, now time.Time) { a.count(addr, now, -1) }
+
 func (a *fakeAddresses) Peek(addr netip.Addr, now time.Time) limiter.Context {
 	return a.count(addr, now, 0)
 }
@@ -215,7 +248,7 @@ func (a *fakeAddresses) Peek(addr netip.Addr, now time.Time) limiter.Context {
 func (a *fakeAddresses) count(addr netip.Addr, now time.Time, n int64) limiter.Context {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if n > 0 {
+	if n != 0 {
 		a.used[addr] += n
 	}
 	used := a.used[addr]

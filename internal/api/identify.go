@@ -26,7 +26,10 @@ func (a *api) identify(x *exchange) {
 		x.refusal = refusal
 		return
 	}
-	caller, err := a.Directory.Lookup(x.Request.Context(), token)
+	caller, err := a.Directory.Find(x.Request.Context(), token)
+	if errors.Is(err, keys.ErrNotCached) {
+		caller, err = a.lookUp(x, token)
+	}
 	switch {
 	case err == nil:
 		x.caller = caller
@@ -36,6 +39,26 @@ func (a *api) identify(x *exchange) {
 		x.refusal = toError(err)
 	}
 }
+
+// lookUp looks up a key of which nothing is in memory. The request counts for its address before, and over the address's limit
+// there is no look-up: so a stranger causes no more of them than the limit. If the key is valid, the request is uncounted again.
+func (a *api) lookUp(x *exchange, token keys.Token) (*keys.Caller, error) {
+	if err := a.admitAddress(x); err != nil {
+		return nil, err
+	}
+	caller, err := a.Directory.Lookup(x.Request.Context(), token)
+	switch {
+	case err == nil:
+		a.Addresses.Return(address(x), x.now)
+		x.addressCounted = false
+	case errors.Is(err, keys.ErrUnavailable):
+		// It does not say that the request was not counted.
+		err = (&Error{code: codeUnavailable, message: notLookedUp, cause: err}).retryAfter(1)
+	}
+	return caller, err
+}
+
+const notLookedUp = "The API key can't be checked at the moment. Retry after the seconds in Retry-After."
 
 // Refusals of a request without a valid key. They don't say what exactly is wrong with it.
 var (

@@ -49,14 +49,14 @@ func (a *api) answer(x *exchange) error {
 	x.setRouteHeaders()
 	if len(x.Request.RequestURI) > maxURI {
 		// The caller is not identified yet, so the request counts for its address.
-		x.limits = addressLimits(a.takeAddress(x))
+		x.limits = addressLimits(a.Addresses.Take(address(x), x.now))
 		return codeURITooLong.err()
 	}
 	a.identify(x)
 	if err := a.admit(x); err != nil {
 		return err
 	}
-	if x.refusal != nil && (!x.route.public || x.refusal.code.status >= http.StatusInternalServerError) {
+	if x.refusal != nil && (!x.route.public || x.refusal.code.status != http.StatusUnauthorized) {
 		return x.refusal
 	}
 	if x.route.deprecated.over(x.now) {

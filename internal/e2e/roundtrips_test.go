@@ -59,7 +59,7 @@ type proxiedServer struct {
 	redis, postgres *roundTripProxy
 }
 
-func newProxiedServer(t *testing.T, redisAddr string) *proxiedServer {
+func newProxiedServer(t *testing.T, redisAddr string, env ...string) *proxiedServer {
 	t.Helper()
 	m := &proxiedServer{redis: &roundTripProxy{}, postgres: &roundTripProxy{}}
 	database, redisURL := storetest.New(t), ""
@@ -69,7 +69,7 @@ func newProxiedServer(t *testing.T, redisAddr string) *proxiedServer {
 	}
 	m.deployment = newDeploymentOn(t, database.URL, redisURL)
 	// A busy machine can stall for longer than the default timeout.
-	m.server = m.serve("PETSTORE_DATABASE_URL="+databaseURL, "PETSTORE_REDIS_TIMEOUT=5s")
+	m.server = m.serve(append(env, "PETSTORE_DATABASE_URL="+databaseURL, "PETSTORE_REDIS_TIMEOUT=5s")...)
 	return m
 }
 

@@ -22,6 +22,8 @@ var (
 	ErrKeyRevoked = errors.New("the key is revoked")
 	// ErrBanNotFound: the key has no ban in force.
 	ErrBanNotFound = errors.New("no ban in force")
+	// ErrNotCached: nothing is known of the key without asking the store.
+	ErrNotCached = errors.New("key not cached")
 	// ErrUnavailable: the store is down or did not answer in time; a later retry helps.
 	ErrUnavailable = errors.New("key store unavailable")
 )

@@ -53,6 +53,14 @@ func (a *Addresses) Take(addr netip.Addr, now time.Time) limiter.Context {
 	return c
 }
 
+// Return undoes a Take of that time, because the request had a valid key after all.
+func (a *Addresses) Return(addr netip.Addr, now time.Time) {
+	minute := floorDiv(now.Unix(), minuteSeconds)
+	a.query(func(ctx context.Context, key string, rate limiter.Rate) (limiter.Context, error) {
+		return a.store.Increment(ctx, key, -1, rate)
+	}, a.key(addr, minute), minute)
+}
+
 // Peek returns what Take would without counting: Remaining is what the next request finds.
 func (a *Addresses) Peek(addr netip.Addr, now time.Time) limiter.Context {
 	minute := floorDiv(now.Unix(), minuteSeconds)

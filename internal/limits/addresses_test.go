@@ -115,6 +115,21 @@ func TestPeekCountsNothing(t *testing.T) {
 	}
 }
 
+func TestReturnUndoesATake(t *testing.T) {
+	t.Parallel()
+	a := limits.NewAddresses(2)
+	addr := netip.MustParseAddr("192.0.2.1")
+	for range 100 {
+		if c := a.Take(addr, limitstest.Noon); c.Remaining != 1 {
+			t.Fatalf("%+v, want 1 to remain", c)
+		}
+		a.Return(addr, limitstest.Noon)
+	}
+	if c := a.Peek(addr, limitstest.Noon); c.Remaining != 2 {
+		t.Errorf("%+v, want 2 to remain", c)
+	}
+}
+
 // TestAddressesAreBounded: beyond a number of addresses in a minute, new ones share a counter and known ones keep theirs.
 func TestAddressesAreBounded(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"petstore.example/internal/keys"
 )
@@ -34,6 +35,14 @@ type entry struct {
 	keys.Caller
 	// loadedAt is in Unix nanoseconds.
 	loadedAt int64
+}
+
+// active returns the caller, or keys.ErrInvalidKey if the key is not good at that time.
+func (e *entry) active(env keys.Environment, now time.Time) (*keys.Caller, error) {
+	if e.Status(env, now) != keys.Active {
+		return nil, keys.ErrInvalidKey
+	}
+	return &e.Caller, nil
 }
 
 // clockCache is a hash table of entries by digest with CLOCK eviction: a full one evicts entries that were

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -23,9 +24,12 @@ const (
 	// staleTTL is how long after the loss of the feed callers are served from memory if the store is down
 	// too.
 	staleTTL = 60 * time.Second
+	// maxUnknown is how many keys that are not cached are looked up at the same time.
+	maxUnknown = 4
 )
 
-// Store looks callers up.
+// Store looks callers up. It should run more than maxUnknown queries at the same time, and share its connections
+// with nothing else: then known callers wait for no stranger, and no other query waits for look-ups.
 type Store interface {
 	// Caller returns keys.ErrKeyNotFound for a digest of no key, and an error that is keys.ErrUnavailable if
 	// the store is down. It finds revoked and expired keys and those of suspended tenants too.
@@ -40,6 +44,10 @@ type Store interface {
 // store down waits for it; later ones do not, because the store is probed in the background. After the 60
 // seconds, and for callers that are not cached, Lookup returns keys.ErrUnavailable. When the feed is
 // restored, everything is dropped.
+//
+// Anybody can send a key that does not exist. So of the keys that are not cached, at most four are looked up at
+// the same time, and others wait for 200 ms at most. A caller that was cached stays known when it is dropped,
+// and is looked up again without such a limit.
 type Directory struct {
 	store Store
 	env   keys.Environment
@@ -53,6 +61,11 @@ type Directory struct {
 
 	loads  singleflight.Group
 	health storeHealth
+	// unknownSlots has room for maxUnknown look-ups.
+	unknownSlots slots
+
+	// Queries counts the queries for callers that had been cached, and for other keys.
+	Queries struct{ Known, Unknown atomic.Int64 }
 }
 
 // NewDirectory returns an empty directory for that environment. Its change feed is lost until FeedRestored is
@@ -60,7 +73,9 @@ type Directory struct {
 func NewDirectory(store Store, env keys.Environment, now func() time.Time) *Directory {
 	d := &Directory{
 		store: store, env: env, now: now, callers: newClockCache(cacheSize), unknown: newClockCache(unknownSize),
+		unknownSlots: make(slots, maxUnknown),
 	}
+	d.feed.version.Store(dropped + 1)
 	d.feed.lostSince.Store(now().UnixNano())
 	return d
 }
@@ -69,6 +84,24 @@ func NewDirectory(store Store, env keys.Environment, now func() time.Time) *Dire
 // good, and an error that is keys.ErrUnavailable if that can't be known. A banned key is good: see
 // keys.Caller.Banned.
 func (d *Directory) Lookup(ctx context.Context, t keys.Token) (*keys.Caller, error) {
+	c, err := d.Find(ctx, t)
+	if !errors.Is(err, keys.ErrNotCached) {
+		return c, err
+	}
+	now := d.now()
+	e, err := d.load(ctx, t.Digest(), nil, now)
+	if errors.Is(err, keys.ErrKeyNotFound) {
+		err = keys.ErrInvalidKey
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.active(d.env, now)
+}
+
+// Find is Lookup for a key of which the directory knows something. For any other key it returns
+// keys.ErrNotCached, and does not ask the store.
+func (d *Directory) Find(ctx context.Context, t keys.Token) (*keys.Caller, error) {
 	if t.Environment() != d.env {
 		return nil, keys.ErrInvalidKey
 	}
@@ -84,10 +117,7 @@ func (d *Directory) Lookup(ctx context.Context, t keys.Token) (*keys.Caller, err
 			return nil, err
 		}
 	}
-	if e.Status(d.env, now) != keys.Active {
-		return nil, keys.ErrInvalidKey
-	}
-	return &e.Caller, nil
+	return e.active(d.env, now)
 }
 
 // refresh looks the caller up again. cached is what is known of it, nil for nothing.
@@ -95,17 +125,20 @@ func (d *Directory) refresh(ctx context.Context, digest keys.Digest, cached *ent
 	if u := d.unknown.get(&digest); u != nil && d.fresh(u, now) && now.UnixNano()-u.loadedAt < int64(unknownTTL) {
 		return nil, keys.ErrInvalidKey
 	}
-	if cached != nil && d.serveStale(cached, now) && d.health.down(now) {
-		d.probe(ctx, digest, now)
+	if cached == nil {
+		return nil, keys.ErrNotCached
+	}
+	if d.feed.serveStale(cached, now) && d.health.down(now) {
+		d.probe(ctx, cached, now)
 		return cached, nil
 	}
-	e, err := d.load(ctx, digest, now)
+	e, err := d.load(ctx, digest, cached, now)
 	switch {
 	case err == nil:
 		return e, nil
 	case errors.Is(err, keys.ErrKeyNotFound):
 		return nil, keys.ErrInvalidKey
-	case cached != nil && d.serveStale(cached, now):
+	case d.feed.serveStale(cached, now):
 		return cached, nil
 	}
 	return nil, err
@@ -119,16 +152,12 @@ func (d *Directory) fresh(e *entry, now time.Time) bool {
 	return d.feed.unchanged(e)
 }
 
-// serveStale reports whether the entry may be used although the store is down.
-func (d *Directory) serveStale(e *entry, now time.Time) bool {
-	lost := d.feed.lostSince.Load()
-	return lost != 0 && now.UnixNano()-lost <= int64(staleTTL) && d.feed.unchanged(e)
-}
-
 // KeyChanged drops the key with that digest.
 func (d *Directory) KeyChanged(digest keys.Digest) {
 	d.feed.change(func(uint64) {
-		d.callers.remove(&digest)
+		if e := d.callers.get(&digest); e != nil {
+			e.version.Store(dropped)
+		}
 		d.unknown.remove(&digest)
 	})
 }

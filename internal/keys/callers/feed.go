@@ -3,7 +3,11 @@ package callers
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 )
+
+// dropped is the version of an entry whose key has changed. The feed's is never that.
+const dropped = 0
 
 // feed counts the changes that the change feed reports. An entry whose version equals the feed's is current.
 type feed struct {
@@ -26,6 +30,9 @@ func (f *feed) unchanged(e *entry) bool {
 	if good == present {
 		return true
 	}
+	if good == dropped {
+		return false
+	}
 	if e.Tenant != nil {
 		if version, ok := f.tenants.Load(e.Tenant.ID); ok && good < version.(uint64) {
 			return false
@@ -35,8 +42,14 @@ func (f *feed) unchanged(e *entry) bool {
 	if good < f.all.Load() {
 		return false
 	}
-	e.version.Store(present)
-	return true
+	// It fails if another look-up was faster, or if the key changes.
+	return e.version.CompareAndSwap(good, present) || f.unchanged(e)
+}
+
+// serveStale reports whether the entry may be used although the store is down.
+func (f *feed) serveStale(e *entry, now time.Time) bool {
+	lost := f.lostSince.Load()
+	return lost != 0 && now.UnixNano()-lost <= int64(staleTTL) && f.unchanged(e)
 }
 
 func (f *feed) change(note func(version uint64)) {

@@ -15,6 +15,8 @@ const (
 	// loadTimeout bounds a look-up in the store, loadWait how long a request waits for it.
 	loadTimeout = 2 * time.Second
 	loadWait    = 400 * time.Millisecond
+	// slotWait bounds the wait of a key that is not cached for its turn. It leaves time for the query.
+	slotWait = loadWait / 2
 	// retryInterval is how long the store is not asked after it failed.
 	retryInterval = 250 * time.Millisecond
 )
@@ -47,19 +49,20 @@ func (h *storeHealth) failed(sent, now time.Time) {
 
 // probe asks a store that was down in the background, with one query at a time, so that no cached caller
 // waits for it.
-func (d *Directory) probe(ctx context.Context, digest keys.Digest, now time.Time) {
+func (d *Directory) probe(ctx context.Context, cached *entry, now time.Time) {
 	if d.health.backingOff(now) || !d.health.probing.CompareAndSwap(false, true) {
 		return
 	}
 	go func() {
 		defer d.health.probing.Store(false)
-		_, _ = d.load(ctx, digest, now) // It caches what it finds.
+		_, _ = d.load(ctx, cached.digest, cached, now) // It caches what it finds.
 	}()
 }
 
 // load asks the store, once for all who wait for the same caller. The result is cached unless a change
-// arrives meanwhile, because the result may be from before it.
-func (d *Directory) load(ctx context.Context, digest keys.Digest, now time.Time) (*entry, error) {
+// arrives meanwhile, because the result may be from before it. cached is what is known of the caller; if it is
+// nil, the look-up waits for one of few slots.
+func (d *Directory) load(ctx context.Context, digest keys.Digest, cached *entry, now time.Time) (*entry, error) {
 	if d.health.backingOff(now) {
 		return nil, fmt.Errorf("look up caller: %w", keys.ErrUnavailable)
 	}
@@ -68,6 +71,15 @@ func (d *Directory) load(ctx context.Context, digest keys.Digest, now time.Time)
 	result := d.loads.DoChan(fmt.Sprintf("%x/%d", digest, version), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
 		defer cancel()
+		if cached != nil {
+			d.Queries.Known.Add(1)
+			return d.query(ctx, digest, version, now)
+		}
+		if !d.unknownSlots.acquire(slotWait) {
+			return nil, fmt.Errorf("look up caller: %d others are looked up: %w", maxUnknown, keys.ErrUnavailable)
+		}
+		defer d.unknownSlots.release()
+		d.Queries.Unknown.Add(1)
 		return d.query(ctx, digest, version, now)
 	})
 	wait := time.NewTimer(loadWait)
@@ -79,10 +91,30 @@ func (d *Directory) load(ctx context.Context, digest keys.Digest, now time.Time)
 		}
 		return r.Val.(*entry), nil
 	case <-wait.C:
-		d.health.failed(now, d.now())
+		if cached != nil {
+			// The wait of another may have been for its slot.
+			d.health.failed(now, d.now())
+		}
 		return nil, fmt.Errorf("look up caller: no answer in %v: %w", loadWait, keys.ErrUnavailable)
 	}
 }
+
+// slots are how many may do something at the same time.
+type slots chan struct{}
+
+// acquire reports whether a slot became free in time.
+func (s slots) acquire(within time.Duration) bool {
+	wait := time.NewTimer(within)
+	defer wait.Stop()
+	select {
+	case s <- struct{}{}:
+		return true
+	case <-wait.C:
+		return false
+	}
+}
+
+func (s slots) release() { <-s }
 
 func (d *Directory) query(ctx context.Context, digest keys.Digest, version uint64, now time.Time) (*entry, error) {
 	c, err := d.store.Caller(ctx, digest, now)
@@ -116,12 +148,17 @@ func (d *Directory) intern(e *entry) {
 	d.tenants.Store(e.Tenant.ID, e.Tenant)
 }
 
-// cache caches the entry unless there was a change since its version. Under the lock no change comes in
-// between, so an entry from before a change is never found after it.
+// cache caches the entry. If there was a change since its version, a caller is cached as dropped: it is known, but
+// is looked up again. Under the lock no change comes in between, so an entry from before a change is never used
+// after it.
 func (f *feed) cache(in *clockCache, e *entry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.version.Load() == e.version.Load() {
-		in.put(e)
+	if f.version.Load() != e.version.Load() {
+		if e.Tenant == nil || in.get(&e.digest) != nil {
+			return
+		}
+		e.version.Store(dropped)
 	}
+	in.put(e)
 }

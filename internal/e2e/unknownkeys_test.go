@@ -1,0 +1,88 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"petstore.example/internal/plans"
+)
+
+const unknownQueries = `petstore_directory_queries_total{caller="unknown"}`
+
+// TestUnknownKeysAreLookedUpWithinTheLimit: 10,000 keys that nobody has, of one address, cause no more look-ups than the address has
+// requests.
+func TestUnknownKeysAreLookedUpWithinTheLimit(t *testing.T) {
+	t.Parallel()
+	const limit, requests = 6000, 10_000
+	m := newProxiedServer(t, "", fmt.Sprint("PETSTORE_ADDRESS_LIMIT=", limit))
+	tenant := m.tenant(plans.Business, nil, 1)
+	if a := m.client.get(m.server, tenant.keys[0].token, "/pets"); a.status != 200 {
+		t.Fatalf("first request of a tenant: %v", a)
+	}
+	begin, queries, trips := time.Now(), m.metric(unknownQueries), m.postgres.trips.Load()
+	f := startFlood(m.server, 64, func(int) net.IP { return net.IPv4(127, 0, 0, 1) }, unknownKey)
+	eventually(t, time.Minute, "10,000 responses", func() bool { return f.total() >= requests })
+	f.stop()
+	took := time.Since(begin)
+	looked, roundTrips := int64(m.metric(unknownQueries)-queries), m.postgres.trips.Load()-trips
+	t.Logf("%v in %v: %d look-ups, %d round trips to Postgres", f, took.Round(time.Millisecond), looked, roundTrips)
+	// An address has its limit anew in each minute of the clock.
+	most := limit * (1 + int64(time.Now().Truncate(time.Minute).Sub(begin.Truncate(time.Minute))/time.Minute))
+	// Others are the server's own: heartbeats, and statements that are prepared.
+	if own := int64(100 + 20*took.Seconds()); looked > most || roundTrips > most+own {
+		t.Errorf("%d look-ups and %d round trips, want at most %d", looked, roundTrips, most)
+	}
+	if refused := f.counts[429].Load(); refused < f.total()-most {
+		t.Errorf("%d of %d refused with 429", refused, f.total())
+	}
+	if a := m.client.get(m.server, tenant.keys[0].token, "/pets"); a.status != 200 {
+		t.Errorf("a known caller of the same address: %v", a)
+	}
+}
+
+// TestUnknownKeysHoldUpNoCaller: a flood of keys that nobody has, over 4,000 connections, is for known callers as a flood of keys with
+// a wrong checksum, which are not looked up: the two take turns.
+func TestUnknownKeysHoldUpNoCaller(t *testing.T) {
+	connections, turns, lasts := 1000, 1, 1500*time.Millisecond
+	sources := map[string]func(flood, connection int) net.IP{"many addresses": manyAddresses}
+	if long() {
+		connections, turns, lasts = 4000, 2, 8*time.Second
+		sources["one address"] = oneAddress
+	}
+	for name, from := range sources {
+		t.Run(name, func(t *testing.T) {
+			d := newDeployment(t, false)
+			s := d.serve("PETSTORE_ADDRESS_LIMIT=6000", "PETSTORE_HTTP_FAST_PATH=on")
+			tenants := make([]*tenant, 8)
+			for i := range tenants {
+				tenants[i] = d.tenant(plans.Enterprise, &plans.Quota{PerMinute: 1_000_000, PerDay: 1_000_000}, 1)
+				if a := d.client.get(s, tenants[i].keys[0].token, "/pets"); a.status != 200 {
+					t.Fatalf("first request of a tenant: %v", a)
+				}
+			}
+			wrong, unknown := &known{}, &known{}
+			for range turns {
+				for i, turn := range []struct {
+					name    string
+					request func([]byte) []byte
+					*known
+				}{{"wrong checksums", wrongChecksum, wrong}, {"unknown keys", unknownKey, unknown}} {
+					queries := s.metric(unknownQueries)
+					f := startFlood(s, connections, func(n int) net.IP { return from(i, n) }, turn.request)
+					time.Sleep(500 * time.Millisecond) // to connect
+					turn.send(d, s, tenants, lasts)
+					f.stop()
+					t.Logf("%s: %v, %.0f look-ups; known callers: %v", turn.name, f, s.metric(unknownQueries)-queries, turn.known)
+				}
+			}
+			if n := unknown.failed(); n > 0 {
+				t.Errorf("%d of %d requests of known callers failed", n, len(unknown.responses))
+			}
+			if unknown.p(.99) > 2*max(wrong.p(.99), 20*time.Millisecond) {
+				t.Errorf("p99 of known callers %v, and %v during wrong checksums: want at most twice that", unknown.p(.99), wrong.p(.99))
+			}
+		})
+	}
+}

@@ -1,21 +1,17 @@
-// Package audit defines the entries of the audit trail: who changed what, and why.
-//
-// Every change of a tenant, key, plan or ban by staff or by the platform itself writes one Entry in its
-// transaction. A change whose reason or actor contains an API key is refused, because many people read the
-// trail and it is never deleted.
 package audit
 
 import (
 	"encoding/json"
+	"strconv"
 	"time"
 )
 
-// System is the actor of changes that the platform makes itself, such as automatic bans.
+// System is the claimed actor of changes that the platform makes itself, such as automatic bans.
 const System = "petstore"
 
 // By says who makes a change, why, and whether it is a dry run.
 type By struct {
-	// Actor is the person or program, for example "jo@support-3".
+	// Actor is the person or program, for example "jo@support-3". It is what the caller claims.
 	Actor  string
 	Reason string
 	// DryRun makes the change in a transaction that is rolled back. All checks are made.
@@ -24,16 +20,29 @@ type By struct {
 
 // Entry is one change.
 type Entry struct {
-	ID    int64
-	At    time.Time
-	Actor string
+	// Number counts from 1, without gaps.
+	Number int64
+	// At, Login and Address are what Postgres saw: its own clock, to the microsecond; the role that logged in, empty for entries
+	// from before the trail had this member; and the client's address, empty for a Unix socket.
+	At             time.Time
+	Login, Address string
+	// ClaimedActor is who made the change by their own account.
+	ClaimedActor string
 	// Action is noun.verb, for example "key.issue" or "plan.assign".
 	Action string
-	// Tenant is the name of the tenant, empty if the change concerns none.
-	Tenant string
-	// Subject is the name or ID of what was changed, for example "key_9Xb2LmQ0tR7sVw1Z".
+	// TenantID is 0 if the change concerns no tenant. TenantName is looked up when the entry is read: it is empty for a tenant that was
+	// erased, and no part of the entry.
+	TenantID   int64
+	TenantName string
+	// Subject is what was changed: TenantSubject, or the ID of a key such as "key_9Xb2LmQ0tR7sVw1Z".
 	Subject string
-	// Before and After are the subject as JSON objects, null if it did not exist. They contain no secret.
+	// Before and After are the subject as JSON objects in the text form of jsonb, empty if it did not exist. They contain no secret, no
+	// name and no text of a customer.
 	Before, After json.RawMessage
 	Reason        string
+	// Prev is the Hash of the entry before, zeros for the first. Hash is Sum, as it was when the entry was written.
+	Prev, Hash Hash
 }
+
+// TenantSubject is the Subject of a change to a tenant.
+func TenantSubject(id int64) string { return "tenant:" + strconv.FormatInt(id, 10) }

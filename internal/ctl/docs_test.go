@@ -70,6 +70,7 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`plan list`":                                                 plan.View.Names(),
 		"`ban list`, `place`, `lift`":                                 ban.View(now).Names(),
 		"`audit list`":                                                audit.View.Names(),
+		"`audit verify`":                                              audit.VerifyView.Names(),
 		"`migrate status`, `up`, `down`":                              migrate.View.Names(),
 		"`version`":                                                   buildView.Names(),
 		"`tenant show`":                                               tenant.DetailsView.Names()[len(tenant.View):],
@@ -90,7 +91,7 @@ func TestDocListsTheMembers(t *testing.T) {
 }
 
 // TestDocExamples runs the examples of the document in order on one database, and compares the output of a terminal. Each
-// run has other IDs and keys than the document: they are translated.
+// run has other IDs, keys and hashes than the document: they are translated.
 func TestDocExamples(t *testing.T) {
 	t.Parallel()
 	d := newDocRun(t)
@@ -122,7 +123,7 @@ func newDocRun(t *testing.T) *docRun {
 	return &docRun{url: storetest.New(t).URL, actual: map[string]string{}, documented: map[string]string{}}
 }
 
-var randomID = regexp.MustCompile(`key_[0-9A-Za-z]{16}|pst_(?:live|test)_[0-9A-Za-z]{36}`)
+var randomID = regexp.MustCompile(`key_[0-9A-Za-z]{16}|pst_(?:live|test)_[0-9A-Za-z]{36}|\b[0-9a-f]{64}\b`)
 
 // block runs the commands of a block and returns the block with their present output.
 func (d *docRun) block(t *testing.T, text string) string {
@@ -132,6 +133,11 @@ func (d *docRun) block(t *testing.T, text string) string {
 		command, want, _ := strings.Cut(strings.TrimSuffix(example, "\n"), "\n")
 		if strings.HasPrefix(command, "petstorectl usage") || strings.HasPrefix(command, "petstorectl plan simulate") {
 			d.recordUsage(t)
+		}
+		if strings.HasPrefix(command, "petstorectl why") || strings.HasPrefix(command, "petstorectl audit") {
+			if err := pinAudit(t.Context(), d.url, "2026-11-20T10:30:00Z", "support_jo"); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if strings.HasPrefix(command, "petstorectl why") {
 			d.recordRefusals(t)

@@ -55,7 +55,7 @@ func TestSharedFlags(t *testing.T) {
 		"tenant create", "tenant resume", "tenant suspend",
 	}
 	reads := []string{
-		"audit list", "ban list", "doctor", "key identify", "key list", "key show", "migrate down", "migrate status", "migrate up",
+		"audit list", "audit verify", "ban list", "doctor", "key identify", "key list", "key show", "migrate down", "migrate status", "migrate up",
 		"plan list", "plan show", "plan simulate", "tenant list", "tenant show", "usage export", "usage show", "why",
 	}
 	for flag, want := range map[string][]string{

@@ -27,6 +27,7 @@ func TestMain(m *testing.M) {
 		"petstorectl": scriptedMain,
 		"sql":         sqlMain,
 		"writedev":    writeDevMain,
+		"pinaudit":    pinAuditMain,
 	})
 }
 
@@ -139,6 +140,18 @@ func writeDevMain() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// pinAuditMain lets all entries of the audit trail be of TEST_NOW: Postgres sets their times by its own clock.
+func pinAuditMain() {
+	if err := pinAudit(context.Background(), os.Getenv("PETSTORE_DATABASE_URL"), os.Getenv("TEST_NOW"), "postgres"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func pinAudit(ctx context.Context, url, at, login string) error {
+	return storetest.RewriteAudit(ctx, url, fmt.Sprintf("e.at := '%s'; e.login := '%s'", at, login))
 }
 
 // setMember is the script command "member VARIABLE NAME": it sets the variable to a member of the JSON object on stdout.

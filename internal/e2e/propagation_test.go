@@ -122,7 +122,7 @@ func makeChange(d *deployment, servers []*server, tn *tenant, c change) []time.D
 func lastCommit(d *deployment) time.Time {
 	d.t.Helper()
 	var at time.Time
-	d.scan(&at, `select pg_xact_commit_timestamp(xmin) from audit_entries order by id desc limit 1`)
+	d.scan(&at, `select pg_xact_commit_timestamp(xmin) from audit_entries order by number desc limit 1`)
 	return at
 }
 

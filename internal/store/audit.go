@@ -36,16 +36,15 @@ func change(ctx context.Context, db *pgconn.DB, by audit.By, fn func(context.Con
 
 // auditEntry is one change. before and after are marshaled to JSON; nil for none.
 type auditEntry struct {
-	at            time.Time
 	action        string
 	tenantID      int64
 	subject       string
 	before, after any
 }
 
-// writeAudit writes the entry in the transaction of the change. It reads nothing, because the API may only insert. It returns
-// keys.ErrTextContainsKey for a reason or an actor that holds a key. The texts of the records are checked where they come in, so
-// that an older record with such a text can still be revoked or lifted.
+// writeAudit writes the entry in the transaction of the change, as the last thing that the transaction does: all that write an entry
+// wait for each other until they commit. A trigger gives the entry its number, the instant, the login, the address and the hash. It
+// returns keys.ErrTextContainsKey for a reason or an actor that holds a key.
 func writeAudit(ctx context.Context, tx pgconn.Tx, by audit.By, e auditEntry) error {
 	if err := errors.Join(keys.CheckText(by.Actor), keys.CheckText(by.Reason)); err != nil {
 		return fmt.Errorf("write audit entry: %w", err)
@@ -59,9 +58,9 @@ func writeAudit(ctx context.Context, tx pgconn.Tx, by audit.By, e auditEntry) er
 		return err
 	}
 	_, err = tx.Exec(ctx, `
-		insert into audit_entries (at, actor, action, tenant_id, subject, before, after, reason)
-		values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		e.at, by.Actor, e.action, sql.NullInt64{Int64: e.tenantID, Valid: e.tenantID != 0},
+		insert into audit_entries (claimed_actor, action, tenant_id, subject, before, after, reason)
+		values ($1, $2, $3, $4, $5, $6, $7)`,
+		by.Actor, e.action, sql.NullInt64{Int64: e.tenantID, Valid: e.tenantID != 0},
 		e.subject, before, after, by.Reason)
 	if err != nil {
 		return fmt.Errorf("write audit entry: %w", err)
@@ -80,47 +79,66 @@ func jsonOrNull(v any) (sql.NullString, error) {
 	return sql.NullString{String: string(text), Valid: true}, nil
 }
 
-// The records are what an audit entry holds of a subject: its visible values, never a digest or a secret.
+// The records are what an audit entry holds of a subject. An entry is never changed, so it holds nothing that may have to be
+// erased: no name and no text of a customer, and no digest or secret. Redacted names the members that the change set or
+// changed, and whose values are in the subject's own row only.
 type (
 	tenantRecord struct {
-		Name        string     `json:"name"`
 		Plan        string     `json:"plan"`
 		PerMinute   int64      `json:"per_minute"`
 		PerDay      int64      `json:"per_day"`
 		SuspendedAt *time.Time `json:"suspended_at,omitempty"`
+		Redacted    []string   `json:"redacted,omitempty"`
 	}
 	keyRecord struct {
 		ID          string           `json:"id"`
-		Name        string           `json:"name,omitempty"`
 		Environment keys.Environment `json:"environment"`
 		Last4       string           `json:"last4"`
 		PerMinute   int64            `json:"per_minute,omitempty"`
 		CreatedAt   time.Time        `json:"created_at"`
 		ExpiresAt   *time.Time       `json:"expires_at,omitempty"`
 		RevokedAt   *time.Time       `json:"revoked_at,omitempty"`
+		Redacted    []string         `json:"redacted,omitempty"`
 	}
 	banRecord struct {
 		Key      string         `json:"key_id"`
 		Source   keys.BanSource `json:"source"`
-		Reason   string         `json:"reason"`
 		StartsAt time.Time      `json:"starts_at"`
 		EndsAt   time.Time      `json:"ends_at"`
 		LiftedAt *time.Time     `json:"lifted_at,omitempty"`
+		Redacted []string       `json:"redacted,omitempty"`
 	}
 )
 
-func recordTenant(t plans.Tenant) tenantRecord {
-	return tenantRecord{t.Name, t.Plan, t.Quota.PerMinute, t.Quota.PerDay, timeOrNil(t.SuspendedAt)}
-}
+// The record functions return the record of a subject after a change, in which before is the subject before it: zero for a new one.
+// The record of the subject before the change is that of no change.
 
-func recordKey(k keys.Key) keyRecord {
-	return keyRecord{
-		k.ID, k.Name, k.Environment, k.Last4, k.PerMinute, k.CreatedAt.UTC(), timeOrNil(k.ExpiresAt), timeOrNil(k.RevokedAt),
+func recordTenant(before, after plans.Tenant) tenantRecord {
+	return tenantRecord{
+		after.Plan, after.Quota.PerMinute, after.Quota.PerDay, timeOrNil(after.SuspendedAt), redacted("name", before.Name, after.Name),
 	}
 }
 
-func recordBan(b keys.Ban) banRecord {
-	return banRecord{b.KeyID, b.Source, b.Reason, b.StartsAt.UTC(), b.EndsAt.UTC(), timeOrNil(b.LiftedAt)}
+func recordKey(before, after keys.Key) keyRecord {
+	return keyRecord{
+		after.ID, after.Environment, after.Last4, after.PerMinute, after.CreatedAt.UTC(), timeOrNil(after.ExpiresAt),
+		timeOrNil(after.RevokedAt), redacted("name", before.Name, after.Name),
+	}
+}
+
+func recordBan(before, after keys.Ban) banRecord {
+	return banRecord{
+		after.KeyID, after.Source, after.StartsAt.UTC(), after.EndsAt.UTC(), timeOrNil(after.LiftedAt),
+		redacted("reason", before.Reason, after.Reason),
+	}
+}
+
+// redacted returns the member's name if its value was set or changed.
+func redacted(member, before, after string) []string {
+	if before == after {
+		return nil
+	}
+	return []string{member}
 }
 
 func timeOrNil(t time.Time) *time.Time {

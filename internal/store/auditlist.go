@@ -8,31 +8,42 @@ import (
 	"github.com/lib/pq"
 
 	"petstore.example/internal/audit"
+	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
 )
 
-// Audit reads the audit log. Each change writes its entry in its own transaction.
+// Audit reads the audit trail. Each change writes its entry in its own transaction.
 type Audit struct{ db *pgconn.DB }
 
 // AuditFilter restricts a list of audit entries.
 type AuditFilter struct {
 	// Tenant is a tenant's name; empty for all entries, including those of no tenant.
 	Tenant string
-	// Subjects are the names and IDs of what was changed; none for all.
+	// Subjects are the subjects of entries; none for all.
 	Subjects []string
 	Limit    int
 }
 
+const (
+	auditColumns = `a.number, a.at, a.login, coalesce(a.address, '') as address, a.claimed_actor, a.action,
+		coalesce(a.tenant_id, 0) as tenant_id, a.subject, a.before, a.after, a.reason, a.prev, a.hash`
+	selectAudit = `
+		select ` + auditColumns + `, coalesce(t.name, '') as tenant_name
+		from audit_entries a left join tenants t on t.id = a.tenant_id`
+)
+
 // List returns the latest entries, newest first, or plans.ErrTenantNotFound.
 func (d Audit) List(ctx context.Context, f AuditFilter) ([]audit.Entry, error) {
-	if err := checkTenant(ctx, d.db, f.Tenant); err != nil {
-		return nil, fmt.Errorf("list audit entries: %w", err)
+	var tenant plans.Tenant
+	if f.Tenant != "" {
+		var err error
+		if tenant, err = getTenant(ctx, d.db, f.Tenant, ""); err != nil {
+			return nil, fmt.Errorf("list audit entries: %w", err)
+		}
 	}
-	entries, err := pgconn.Collect(ctx, d.db, auditRow.entry, `
-		select a.id, a.at, a.actor, a.action, coalesce(t.name, '') as tenant, a.subject, a.before, a.after, a.reason
-		from audit_entries a left join tenants t on t.id = a.tenant_id
-		where ($1 = '' or t.name = $1) and (cardinality($2::text[]) = 0 or a.subject = any($2))
-		order by a.id desc limit $3`, f.Tenant, pq.Array(append([]string{}, f.Subjects...)), f.Limit)
+	entries, err := pgconn.Collect(ctx, d.db, auditRow.entry, selectAudit+`
+		where ($1 = 0 or a.tenant_id = $1) and (cardinality($2::text[]) = 0 or a.subject = any($2))
+		order by a.number desc limit $3`, tenant.ID, pq.Array(append([]string{}, f.Subjects...)), f.Limit)
 	if err != nil {
 		return nil, fmt.Errorf("list audit entries: %w", err)
 	}
@@ -40,20 +51,28 @@ func (d Audit) List(ctx context.Context, f AuditFilter) ([]audit.Entry, error) {
 }
 
 type auditRow struct {
-	ID      int64     `db:"id"`
-	At      time.Time `db:"at"`
-	Actor   string    `db:"actor"`
-	Action  string    `db:"action"`
-	Tenant  string    `db:"tenant"`
-	Subject string    `db:"subject"`
-	Before  []byte    `db:"before"`
-	After   []byte    `db:"after"`
-	Reason  string    `db:"reason"`
+	Number       int64     `db:"number"`
+	At           time.Time `db:"at"`
+	Login        string    `db:"login"`
+	Address      string    `db:"address"`
+	ClaimedActor string    `db:"claimed_actor"`
+	Action       string    `db:"action"`
+	TenantID     int64     `db:"tenant_id"`
+	TenantName   string    `db:"tenant_name"`
+	Subject      string    `db:"subject"`
+	Before       []byte    `db:"before"`
+	After        []byte    `db:"after"`
+	Reason       string    `db:"reason"`
+	Prev         []byte    `db:"prev"`
+	Hash         []byte    `db:"hash"`
 }
 
 func (r auditRow) entry() audit.Entry {
-	return audit.Entry{
-		ID: r.ID, At: r.At.UTC(), Actor: r.Actor, Action: r.Action, Tenant: r.Tenant, Subject: r.Subject,
-		Before: r.Before, After: r.After, Reason: r.Reason,
+	e := audit.Entry{
+		Number: r.Number, At: r.At.UTC(), Login: r.Login, Address: r.Address, ClaimedActor: r.ClaimedActor, Action: r.Action,
+		TenantID: r.TenantID, TenantName: r.TenantName, Subject: r.Subject, Before: r.Before, After: r.After, Reason: r.Reason,
 	}
+	copy(e.Prev[:], r.Prev)
+	copy(e.Hash[:], r.Hash)
+	return e
 }

@@ -101,6 +101,6 @@ func insertAutomaticBan(ctx context.Context, tx pgconn.Tx, k keys.Key, now time.
 	}
 	by := audit.By{Actor: audit.System, Reason: b.Reason}
 	return b, writeAudit(ctx, tx, by, auditEntry{
-		at: now, action: "ban.place", tenantID: b.TenantID, subject: b.KeyID, after: recordBan(b),
+		action: "ban.place", tenantID: b.TenantID, subject: b.KeyID, after: recordBan(keys.Ban{}, b),
 	})
 }

@@ -3,6 +3,7 @@ package store_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -84,17 +85,17 @@ func checkBanAudit(t *testing.T, db meteredDB, k meteredKey) {
 	var got entry
 	var after string
 	err = db.owner.QueryRowContext(t.Context(), `
-		select a.actor, a.action, t.name, a.subject, a.reason, a.after
+		select a.claimed_actor, a.action, t.name, a.subject, a.reason, a.after
 		from audit_entries a join tenants t on t.id = a.tenant_id where a.before is null`).
 		Scan(&got.Actor, &got.Action, &got.Tenant, &got.Subject, &got.Reason, &after)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var record map[string]string
+	var record map[string]any
 	if err := json.Unmarshal([]byte(after), &record); err != nil {
 		t.Fatal(err)
 	}
-	got.Key, got.Source, got.Ends = record["key_id"], record["source"], record["ends_at"]
+	got.Key, got.Source, got.Ends = fmt.Sprint(record["key_id"]), fmt.Sprint(record["source"]), fmt.Sprint(record["ends_at"])
 	want := entry{
 		"petstore", "ban.place", k.Tenant, k.ID, keys.AutomaticReason, k.ID, "automatic", "2026-11-20T11:45:00Z",
 	}

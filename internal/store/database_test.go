@@ -24,7 +24,7 @@ func newDatabase(t *testing.T) database {
 	return database{db, connect(t, db.URL)}
 }
 
-func connect(t *testing.T, url string) *sqlx.DB {
+func connect(t testing.TB, url string) *sqlx.DB {
 	t.Helper()
 	db, err := sqlx.Open("postgres", url)
 	if err != nil {

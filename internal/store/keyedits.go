@@ -33,8 +33,8 @@ func (d Keys) Edit(
 			return err
 		}
 		return writeAudit(ctx, tx, by, auditEntry{
-			at: now, action: "key.edit", tenantID: before.TenantID, subject: id,
-			before: recordKey(before), after: recordKey(after),
+			action: "key.edit", tenantID: before.TenantID, subject: id,
+			before: recordKey(before, before), after: recordKey(before, after),
 		})
 	})
 	if err != nil {

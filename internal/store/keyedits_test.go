@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,7 +30,7 @@ func TestEditKey(t *testing.T) {
 	}
 	entry := o.last(t)
 	if entry.Action != "key.edit" || entry.Subject != key.ID || entry.Before["per_minute"] != nil ||
-		entry.After["per_minute"] != 50.0 || entry.After["name"] != name || entry.Reason != jo.Reason {
+		entry.After["per_minute"] != 50.0 || fmt.Sprint(entry.After["redacted"]) != "[name]" || entry.Reason != jo.Reason {
 		t.Errorf("remembered %+v", entry)
 	}
 

@@ -60,7 +60,7 @@ func (d Keys) Create(ctx context.Context, by audit.By, k keys.Key, digest keys.D
 			return err
 		}
 		return writeAudit(ctx, tx, by, auditEntry{
-			at: k.CreatedAt, action: "key.issue", tenantID: tenant.ID, subject: k.ID, after: recordKey(created),
+			action: "key.issue", tenantID: tenant.ID, subject: k.ID, after: recordKey(keys.Key{}, created),
 		})
 	})
 	if err != nil {
@@ -186,8 +186,8 @@ func (d Keys) Revoke(ctx context.Context, by audit.By, id string, now time.Time)
 			return err
 		}
 		return writeAudit(ctx, tx, by, auditEntry{
-			at: now, action: "key.revoke", tenantID: before.TenantID, subject: id,
-			before: recordKey(before), after: recordKey(after),
+			action: "key.revoke", tenantID: before.TenantID, subject: id,
+			before: recordKey(before, before), after: recordKey(before, after),
 		})
 	})
 	if err != nil {

@@ -44,11 +44,11 @@ func TestIssueFindRevoke(t *testing.T) {
 		t.Errorf("identified %+v, %v", found, err)
 	}
 	record := map[string]any{
-		"id": issued.ID, "name": "ci", "environment": "test", "last4": token.Last4(), "per_minute": 50.0,
+		"id": issued.ID, "redacted": []any{"name"}, "environment": "test", "last4": token.Last4(), "per_minute": 50.0,
 		"created_at": "2026-11-20T12:00:00Z", "expires_at": "2026-11-20T13:00:00Z",
 	}
 	entry := remembered{
-		Actor: "jo@support-3", Action: "key.issue", Tenant: "acme", Subject: issued.ID, Reason: "because", At: noon, After: record,
+		ClaimedActor: "jo@support-3", Action: "key.issue", Tenant: "acme", Subject: issued.ID, Reason: "because", After: record,
 	}
 	if diff := cmp.Diff(entry, o.last(t)); diff != "" {
 		t.Errorf("remembered (-want +got):\n%s", diff)

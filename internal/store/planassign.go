@@ -35,8 +35,8 @@ func (d Tenants) AssignPlan(
 			return err
 		}
 		return writeAudit(ctx, tx, by, auditEntry{
-			at: now, action: "plan.assign", tenantID: before.ID, subject: tenant,
-			before: recordTenant(before), after: recordTenant(after),
+			action: "plan.assign", tenantID: before.ID, subject: audit.TenantSubject(before.ID),
+			before: recordTenant(before, before), after: recordTenant(before, after),
 		})
 	})
 	if err != nil {

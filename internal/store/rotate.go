@@ -70,16 +70,16 @@ func expireKey(ctx context.Context, tx pgconn.Tx, k keys.Key, at time.Time) (key
 // auditRotation writes an entry about the old key, which names the new one, and one about the new key.
 func auditRotation(ctx context.Context, tx pgconn.Tx, by audit.By, before, old, issued keys.Key) error {
 	err := writeAudit(ctx, tx, by, auditEntry{
-		at: issued.CreatedAt, action: "key.rotate", tenantID: old.TenantID, subject: old.ID, before: recordKey(before),
+		action: "key.rotate", tenantID: old.TenantID, subject: old.ID, before: recordKey(before, before),
 		after: struct {
 			keyRecord
 			ReplacedBy string `json:"replaced_by"`
-		}{recordKey(old), issued.ID},
+		}{recordKey(before, old), issued.ID},
 	})
 	if err != nil {
 		return err
 	}
 	return writeAudit(ctx, tx, by, auditEntry{
-		at: issued.CreatedAt, action: "key.issue", tenantID: issued.TenantID, subject: issued.ID, after: recordKey(issued),
+		action: "key.issue", tenantID: issued.TenantID, subject: issued.ID, after: recordKey(keys.Key{}, issued),
 	})
 }

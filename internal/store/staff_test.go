@@ -51,9 +51,8 @@ func (o office) issue(t *testing.T, tenant string) (keys.Key, keys.Token) {
 
 // remembered is the last audit entry, its records decoded.
 type remembered struct {
-	Actor, Action, Tenant, Subject, Reason string
-	At                                     time.Time
-	Before, After                          map[string]any
+	ClaimedActor, Action, Tenant, Subject, Reason string
+	Before, After                                 map[string]any
 }
 
 func (o office) last(t *testing.T) remembered {
@@ -63,7 +62,7 @@ func (o office) last(t *testing.T) remembered {
 		t.Fatalf("%d audit entries, error %v", len(entries), err)
 	}
 	e := entries[0]
-	r := remembered{Actor: e.Actor, Action: e.Action, Tenant: e.Tenant, Subject: e.Subject, Reason: e.Reason, At: e.At}
+	r := remembered{ClaimedActor: e.ClaimedActor, Action: e.Action, Tenant: e.TenantName, Subject: e.Subject, Reason: e.Reason}
 	for text, record := range map[*json.RawMessage]*map[string]any{&e.Before: &r.Before, &e.After: &r.After} {
 		if len(*text) == 0 {
 			continue

@@ -65,10 +65,10 @@ func (d Bans) Place(ctx context.Context, by audit.By, n NewBan, now time.Time) (
 			return err
 		}
 		entry := auditEntry{
-			at: now, action: "ban.place", tenantID: key.TenantID, subject: key.ID, after: recordBan(placed),
+			action: "ban.place", tenantID: key.TenantID, subject: key.ID, after: recordBan(keys.Ban{}, placed),
 		}
 		if len(lifted) > 0 {
-			entry.before = recordBan(lifted[0])
+			entry.before, entry.after = recordBan(lifted[0], lifted[0]), recordBan(lifted[0], placed)
 		}
 		return writeAudit(ctx, tx, by, entry)
 	})
@@ -112,8 +112,8 @@ func (d Bans) Lift(ctx context.Context, by audit.By, keyID string, now time.Time
 		lifted = before[0]
 		lifted.LiftedAt = now.UTC()
 		return writeAudit(ctx, tx, by, auditEntry{
-			at: now, action: "ban.lift", tenantID: key.TenantID, subject: keyID,
-			before: recordBan(before[0]), after: recordBan(lifted),
+			action: "ban.lift", tenantID: key.TenantID, subject: keyID,
+			before: recordBan(before[0], before[0]), after: recordBan(before[0], lifted),
 		})
 	})
 	if err != nil {

@@ -68,7 +68,8 @@ func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, now time.
 			return err
 		}
 		return writeAudit(ctx, tx, by, auditEntry{
-			at: now, action: "tenant.create", tenantID: created.ID, subject: created.Name, after: recordTenant(created),
+			action: "tenant.create", tenantID: created.ID, subject: audit.TenantSubject(created.ID),
+			after: recordTenant(plans.Tenant{}, created),
 		})
 	})
 	if err != nil {
@@ -192,8 +193,8 @@ func (d Tenants) setSuspended(
 			return err
 		}
 		return writeAudit(ctx, tx, by, auditEntry{
-			at: now, action: action, tenantID: before.ID, subject: name,
-			before: recordTenant(before), after: recordTenant(after),
+			action: action, tenantID: before.ID, subject: audit.TenantSubject(before.ID),
+			before: recordTenant(before, before), after: recordTenant(before, after),
 		})
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 )
@@ -90,12 +91,12 @@ func TestSuspendAndResume(t *testing.T) {
 	if diff := cmp.Diff(want, suspended); diff != "" || err != nil {
 		t.Errorf("suspended (-want +got):\n%s%v", diff, err)
 	}
-	record := map[string]any{"name": "acme", "plan": "pro", "per_minute": 300.0, "per_day": 10000.0}
+	record := map[string]any{"plan": "pro", "per_minute": 300.0, "per_day": 10000.0}
 	if diff := cmp.Diff(remembered{
-		Actor: "jo@support-3", Action: "tenant.suspend", Tenant: "acme", Subject: "acme", Reason: "because", At: noon,
+		ClaimedActor: "jo@support-3", Action: "tenant.suspend", Tenant: "acme", Subject: audit.TenantSubject(acme.ID), Reason: "because",
 		Before: record,
 		After: map[string]any{
-			"name": "acme", "plan": "pro", "per_minute": 300.0, "per_day": 10000.0, "suspended_at": "2026-11-20T12:00:00Z",
+			"plan": "pro", "per_minute": 300.0, "per_day": 10000.0, "suspended_at": "2026-11-20T12:00:00Z",
 		},
 	}, o.last(t)); diff != "" {
 		t.Errorf("remembered (-want +got):\n%s", diff)

@@ -89,11 +89,11 @@ func TestListAudit(t *testing.T) {
 	o.tenant(t, "acme", plans.Pro)
 	o.tenant(t, "zoo", plans.Free)
 	entries, err := o.Audit.List(t.Context(), store.AuditFilter{Limit: 10})
-	if err != nil || len(entries) != 2 || entries[0].Subject != "zoo" || entries[1].Subject != "acme" {
+	if err != nil || len(entries) != 2 || entries[0].TenantName != "zoo" || entries[1].TenantName != "acme" {
 		t.Errorf("all, the newest first: %+v, %v", entries, err)
 	}
 	entries, err = o.Audit.List(t.Context(), store.AuditFilter{Tenant: "acme", Limit: 10})
-	if err != nil || len(entries) != 1 || entries[0].Subject != "acme" {
+	if err != nil || len(entries) != 1 || entries[0].TenantName != "acme" {
 		t.Errorf("acme's: %+v, %v", entries, err)
 	}
 	if _, err := o.Audit.List(t.Context(), store.AuditFilter{Tenant: "nobody", Limit: 1}); !errors.Is(err, plans.ErrTenantNotFound) {

@@ -22,8 +22,12 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List changes, the newest first",
-		Long: `List changes, the newest first. With -o json and -o csv each change includes its
-subject before and after it. No entry contains a key or its digest.`,
+		Long: `List changes, the newest first. The login is the database role that made the
+change; the claimed actor is who the caller said they were (PETSTORE_ACTOR).
+
+With -o json and -o csv each change includes its subject before and after it,
+and its hash. No entry contains a key, its digest, or a name: only that a name
+was changed. The names of tenants are looked up.`,
 		Example: `  petstorectl audit list --tenant acme --limit 20
   petstorectl audit list -o json | jq '.[] | select(.action == "plan.assign") | .before.plan, .after.plan'`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), o) },
@@ -43,5 +47,9 @@ func runList(ctx context.Context, o *listOptions) error {
 	if err != nil {
 		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
 	}
-	return cmdutil.PrintLimited(o.Factory, View, entries, o.limit, "no changes recorded")
+	v := View
+	if format := o.Printer().Format; format != "json" && format != "csv" {
+		v = named(v)
+	}
+	return cmdutil.PrintLimited(o.Factory, v, entries, o.limit, "no changes recorded")
 }

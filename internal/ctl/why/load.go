@@ -48,7 +48,7 @@ func load(ctx context.Context, db *store.DB, k keys.Key, shown int, now time.Tim
 		return nil, err
 	}
 	d.changes, err = db.Audit.List(ctx, store.AuditFilter{
-		Tenant: k.TenantName, Subjects: []string{k.ID, k.TenantName}, Limit: cmdutil.MaxLimit,
+		Tenant: k.TenantName, Subjects: []string{k.ID, audit.TenantSubject(k.TenantID)}, Limit: cmdutil.MaxLimit,
 	})
 	if err != nil {
 		return nil, err

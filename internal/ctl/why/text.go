@@ -104,16 +104,16 @@ func (d *diagnosis) largerPlanHelp() []string {
 	return []string{"assign a larger plan: petstorectl plan assign " + d.Tenant.Name + " " + plan}
 }
 
-// byActor says who made a change and why, nothing if the change is not known.
+// byActor says who made a change and why, nothing if the change is not known. The name of a person is a claim.
 func byActor(e *audit.Entry) string {
 	if e == nil {
 		return ""
 	}
-	text := " by " + output.Clean(e.Actor)
+	text := " by " + output.Clean(e.Login) + " (claimed actor: " + output.Clean(e.ClaimedActor)
 	if e.Reason != "" {
-		text += " (" + output.Clean(e.Reason) + ")"
+		text += "; reason: " + output.Clean(e.Reason)
 	}
-	return text
+	return text + ")"
 }
 
 // refusalText describes a refusal.

@@ -1,0 +1,150 @@
+package audit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Hash is a SHA-256.
+type Hash [sha256.Size]byte
+
+// String returns the hash in hexadecimal.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+const (
+	// canonicalVersion is the first value of every canonical form.
+	canonicalVersion = "petstore-audit/1"
+	canonicalTime    = "2006-01-02T15:04:05.000000Z"
+)
+
+// Canonical returns the bytes whose SHA-256 is the entry's hash: its values as netstrings, in the order of docs/audit.md. What is not
+// set is an empty value. The function audit_canonical of the migrations returns the same.
+func (e *Entry) Canonical() []byte {
+	tenant := ""
+	if e.TenantID != 0 {
+		tenant = strconv.FormatInt(e.TenantID, 10)
+	}
+	var out []byte
+	for _, value := range []string{
+		canonicalVersion, strconv.FormatInt(e.Number, 10), e.Prev.String(), e.At.UTC().Format(canonicalTime),
+		e.Login, e.Address, e.ClaimedActor, e.Action, tenant, e.Subject, string(e.Before), string(e.After), e.Reason,
+	} {
+		out = strconv.AppendInt(out, int64(len(value)), 10)
+		out = append(out, ':')
+		out = append(out, value...)
+		out = append(out, ',')
+	}
+	return out
+}
+
+// Sum returns the hash that the entry must have.
+func (e *Entry) Sum() Hash { return sha256.Sum256(e.Canonical()) }
+
+// Checkpoint identifies an entry, and with it all entries before it. Noted elsewhere, it shows later whether the trail was written
+// anew.
+type Checkpoint struct {
+	Number int64
+	Hash   Hash
+}
+
+// String returns NUMBER:HASH.
+func (c Checkpoint) String() string { return strconv.FormatInt(c.Number, 10) + ":" + c.Hash.String() }
+
+// errCheckpoint says what a checkpoint looks like.
+var errCheckpoint = errors.New("not a checkpoint: want NUMBER:HASH, as audit verify prints it")
+
+// ParseCheckpoint reads what String returned.
+func ParseCheckpoint(text string) (Checkpoint, error) {
+	number, hash, _ := strings.Cut(text, ":")
+	var c Checkpoint
+	var err error
+	if c.Number, err = strconv.ParseInt(number, 10, 64); err != nil || c.Number < 1 {
+		return Checkpoint{}, errCheckpoint
+	}
+	sum, err := hex.DecodeString(hash)
+	if err != nil || len(sum) != len(c.Hash) {
+		return Checkpoint{}, errCheckpoint
+	}
+	c.Hash = Hash(sum)
+	return c, nil
+}
+
+// Fault is the first thing that is wrong with a trail.
+type Fault struct {
+	// Number is the entry where it shows.
+	Number int64
+	// What describes it.
+	What string
+}
+
+// Error implements error.
+func (f *Fault) Error() string { return f.What }
+
+func faultf(number int64, format string, args ...any) *Fault {
+	return &Fault{Number: number, What: fmt.Sprintf(format, args...)}
+}
+
+// Verifier reads a trail from its first entry on and finds the first fault.
+type Verifier struct {
+	// Noted is a checkpoint that the trail must contain, nil for none.
+	Noted *Checkpoint
+
+	last   Checkpoint
+	lastAt time.Time
+}
+
+// Last is the last entry that was found intact, and when it was written: the number is 0 if there is none.
+func (v *Verifier) Last() (Checkpoint, time.Time) { return v.last, v.lastAt }
+
+// Add checks the next entry in the order of numbers. After a Fault the verifier is done.
+func (v *Verifier) Add(e *Entry) *Fault {
+	next := v.last.Number + 1
+	switch {
+	case e.Number == v.last.Number && e.Number > 0:
+		return faultf(e.Number, "entry %d was inserted: there are two of that number", e.Number)
+	case e.Number < next:
+		return faultf(e.Number, "entry %d was inserted: the first entry is number 1", e.Number)
+	case e.Number == next+1:
+		return faultf(next, "entry %d is missing", next)
+	case e.Number > next:
+		return faultf(next, "entries %d to %d are missing", next, e.Number-1)
+	case e.Sum() != e.Hash:
+		return faultf(e.Number, "entry %d was changed: its hash is not that of its content", e.Number)
+	case e.Prev != v.last.Hash && e.Number == 1:
+		return faultf(e.Number, "entry 1 was replaced: it refers to an entry before it")
+	case e.Prev != v.last.Hash:
+		return faultf(e.Number, "entry %d or %d was replaced: %d does not hold the hash of %d", e.Number-1, e.Number, e.Number, e.Number-1)
+	case v.Noted != nil && v.Noted.Number == e.Number && v.Noted.Hash != e.Hash:
+		return faultf(e.Number, "entry %d is not that of the checkpoint: it or an earlier one was written anew", e.Number)
+	}
+	v.last, v.lastAt = Checkpoint{e.Number, e.Hash}, e.At
+	return nil
+}
+
+// End checks the end of the trail: head is the one that the trail itself keeps, nil if that is gone, and count is how many entries
+// there are.
+func (v *Verifier) End(head *Checkpoint, count int64) *Fault {
+	next := v.last.Number + 1
+	switch {
+	case head == nil:
+		return faultf(v.last.Number, "the head is missing: entries after %d may have been removed", v.last.Number)
+	case count > v.last.Number:
+		return faultf(v.last.Number, "%d entries were inserted: a number occurs twice", count-v.last.Number)
+	case head.Number == next:
+		return faultf(next, "entry %d, the last, is missing", next)
+	case head.Number > next:
+		return faultf(next, "entries %d to %d, the last, are missing", next, head.Number)
+	case head.Number < v.last.Number:
+		return faultf(head.Number+1, "entry %d was inserted, or the head was changed: the head is at entry %d", head.Number+1, head.Number)
+	case head.Hash != v.last.Hash:
+		return faultf(head.Number, "entry %d was replaced, or the head was changed: the head has another hash", head.Number)
+	case v.Noted != nil && v.Noted.Number > v.last.Number:
+		return faultf(next, "entries %d to %d are missing: the checkpoint is of entry %d", next, v.Noted.Number, v.Noted.Number)
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package audit
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
+)
+
+type verifyOptions struct {
+	*cmdutil.Factory
+
+	checkpoint audit.Checkpoint
+}
+
+func newCmdVerify(f *cmdutil.Factory) *cobra.Command {
+	o := &verifyOptions{Factory: f}
+	cmd := f.ReadCommand(&cobra.Command{
+		Use:   "verify",
+		Short: "Check that no entry was changed, removed or inserted",
+		Long: `Check that no entry of the audit trail was changed, removed or inserted: each
+holds the SHA-256 of the one before it. The hashes are computed here, not in the
+database. The exit code is 1 if the trail is broken; the first fault is named.
+
+The owner of the database can write the whole trail anew, with new hashes. To
+notice that, note the printed checkpoint elsewhere and give it later: the trail
+must still contain that entry, and so all entries before it.`,
+		Example: `  petstorectl audit verify
+  petstorectl audit verify -o json | jq -r .checkpoint >> /mnt/elsewhere/checkpoints
+  petstorectl audit verify --checkpoint "$(tail -n 1 /mnt/elsewhere/checkpoints)"`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), o) },
+	})
+	cmdutil.ParsedFlag(cmd, &o.checkpoint, "checkpoint", "", "an entry that was noted before, as `NUMBER:HASH`", audit.ParseCheckpoint)
+	return cmd
+}
+
+// verification is the result: the last entry that is intact, and the first fault.
+type verification struct {
+	last  audit.Checkpoint
+	at    time.Time
+	fault *audit.Fault
+}
+
+// VerifyView shows the result of audit verify.
+var VerifyView = output.View[verification]{
+	{Name: "state", Value: func(v verification) any { return v.state() }},
+	{Name: "intact_entries", Value: func(v verification) any { return v.last.Number }},
+	{Name: "last_at", Value: func(v verification) any { return v.at }},
+	{Name: "checkpoint", Value: func(v verification) any { return v.checkpoint() }},
+	{Name: "fault_number", Value: func(v verification) any { return v.faultNumber() }},
+	{Name: "fault", Value: func(v verification) any { return v.faultText() }},
+}
+
+func (v verification) state() string {
+	if v.fault != nil {
+		return "broken"
+	}
+	return "intact"
+}
+
+func (v verification) checkpoint() string {
+	if v.last.Number == 0 {
+		return ""
+	}
+	return v.last.String()
+}
+
+func (v verification) faultNumber() *int64 {
+	if v.fault == nil {
+		return nil
+	}
+	return &v.fault.Number
+}
+
+func (v verification) faultText() string {
+	if v.fault == nil {
+		return ""
+	}
+	return v.fault.What
+}
+
+func runVerify(ctx context.Context, o *verifyOptions) error {
+	db, err := o.DB(ctx)
+	if err != nil {
+		return err
+	}
+	verifier := &audit.Verifier{}
+	if o.checkpoint.Number > 0 {
+		verifier.Noted = &o.checkpoint
+	}
+	fault, err := db.Audit.Verify(ctx, verifier)
+	if err != nil {
+		return err
+	}
+	v := verification{fault: fault}
+	v.last, v.at = verifier.Last()
+	if err := output.Item(o.Printer(), VerifyView, v); err != nil {
+		return err
+	}
+	return v.failure()
+}
+
+// failure is the error for a broken trail: what is wrong, and since when.
+func (v verification) failure() error {
+	if v.fault == nil {
+		return nil
+	}
+	e := &cmdutil.Error{Code: cmdutil.ExitFailed, Message: "the audit trail is broken: " + v.fault.What, Hint: "no entry is intact"}
+	if v.last.Number > 0 {
+		e.Hint = "entries up to " + output.Text(v.last.Number) + ", of " + output.Text(v.at) + ", are intact"
+	}
+	return e
+}

@@ -1,0 +1,143 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+)
+
+// TestAuditIsAppendOnly: plain SQL changes neither the entries nor the head, not even as their owner and a superuser.
+func TestAuditIsAppendOnly(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	before := o.everything(t)
+	for _, statement := range []string{
+		`update audit_entries set reason = 'x'`,
+		`update audit_entries set reason = 'x' where false`,
+		`delete from audit_entries`,
+		`truncate audit_entries`,
+		`truncate audit_entries, audit_head cascade`,
+		`insert into audit_entries (claimed_actor, action, subject) values ('', '', '') on conflict (number) do update set reason = 'x'`,
+		`merge into audit_entries a using plans on a.number = 1 when matched then delete`,
+		`create table parent (number bigint not null); alter table audit_entries inherit parent; delete from parent`,
+		`set session_replication_role = replica; delete from audit_entries`,
+		`set session_replication_role = replica; update audit_head set number = 0`,
+		`update audit_head set number = 0`,
+		`delete from audit_head`,
+		`truncate audit_head`,
+	} {
+		o.refuses(t, statement)
+	}
+	if diff := cmp.Diff(before, o.everything(t)); diff != "" {
+		t.Errorf("the database changed:\n%s", diff)
+	}
+}
+
+// refuses runs statements in a transaction that is rolled back.
+func (o office) refuses(t *testing.T, statements string) {
+	t.Helper()
+	conn, err := o.owner.Connx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = conn.ExecContext(t.Context(), "begin; "+statements)
+	if e := pq.As(err, pqerror.ObjectNotInPrerequisiteState); e == nil || !strings.Contains(e.Message, "append-only") {
+		t.Errorf("%s: %v, want refusal", statements, err)
+	}
+	if _, err := conn.ExecContext(t.Context(), "rollback; reset session_replication_role"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAuditEntriesCantBeForged: what the inserter gives for the members that Postgres sets is overwritten.
+func TestAuditEntriesCantBeForged(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	start := time.Now()
+	o.exec(t, `
+		insert into audit_entries (number, at, login, address, claimed_actor, action, tenant_id, subject, prev, hash)
+		values (77, '2020-01-01Z', 'somebody', '192.0.2.1', 'jo', 'key.revoke', 1, 'key_x', sha256('x'), sha256('y')),
+		       (1, 'infinity', '', null, 'jo', 'key.revoke', null, 'key_x', sha256('x'), null)`)
+	entries, err := o.Audit.List(t.Context(), store.AuditFilter{Limit: 10})
+	if err != nil || len(entries) != 3 {
+		t.Fatalf("%d entries, %v", len(entries), err)
+	}
+	for i, e := range entries {
+		if e.Number != int64(3-i) || e.Login != "postgres" || e.Address != "" || e.Hash != e.Sum() ||
+			e.At.Before(start.Add(-time.Minute)) || e.At.After(time.Now().Add(time.Minute)) {
+			t.Errorf("entry %+v", e)
+		}
+	}
+	o.wantIntact(t, 3)
+}
+
+// TestAuditLogin: the login is that of the session, even in another role and in a function that has its owner's rights.
+func TestAuditLogin(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.exec(t, `create function leave_entry() returns void language sql security definer as
+		$$ insert into audit_entries (claimed_actor, action, subject) values ('petstore', 'ban.place', 'key_x') $$`)
+	server := connect(t, storetest.AsServer(t, o.URL))
+	server.MustExec(`set role petstore_api; select leave_entry()`)
+	entries, err := o.Audit.List(t.Context(), store.AuditFilter{Limit: 1})
+	if err != nil || len(entries) != 1 || entries[0].Login != "api_server" || entries[0].ClaimedActor != "petstore" {
+		t.Errorf("entries %+v, %v", entries, err)
+	}
+	if _, err := server.Exec(`select 1 from audit_head`); pq.As(err, pqerror.InsufficientPrivilege) == nil {
+		t.Errorf("a server reads the head: %v", err)
+	}
+}
+
+// TestAuditSurvivesAnErasedTenant: the trail does not keep a tenant from being erased, and does not change when it is.
+func TestAuditSurvivesAnErasedTenant(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	acme := o.tenant(t, "acme", plans.Pro)
+	zoo := o.tenant(t, "zoo", plans.Pro)
+	o.exec(t, `delete from tenant_plans where tenant_id = $1`, acme.ID)
+	o.exec(t, `delete from tenants where id = $1`, acme.ID)
+	entries, err := o.Audit.List(t.Context(), store.AuditFilter{Limit: 10})
+	if err != nil || len(entries) != 2 || entries[1].TenantID != acme.ID || entries[1].TenantName != "" || entries[0].TenantID != zoo.ID {
+		t.Errorf("entries %+v, %v", entries, err)
+	}
+	if trail := o.text(t, `select string_agg(a::text, ' ') from audit_entries a`); strings.Contains(trail, "acme") {
+		t.Errorf("the trail names a tenant: %s", trail)
+	}
+	o.wantIntact(t, 2)
+}
+
+// TestAuditWritersAtOnce: writers at the same time, some of which roll back, leave an unbroken chain.
+func TestAuditWritersAtOnce(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	const writers, changes = 8, 10
+	atOnce(t, writers, writers, nil, func(w int) error {
+		for i := range changes {
+			n := store.NewTenant{Name: fmt.Sprintf("tenant-%d-%d", w, i), Plan: plans.Free}
+			if _, err := o.Tenants.Create(t.Context(), dry, n, noon); err != nil {
+				return err
+			}
+			if _, err := o.Tenants.Create(t.Context(), jo, n, noon); err != nil {
+				return err
+			}
+			if _, err := o.Tenants.Create(t.Context(), jo, n, noon); !errors.Is(err, plans.ErrTenantExists) {
+				return fmt.Errorf("the same tenant again: %w", err)
+			}
+		}
+		return nil
+	})
+	o.wantIntact(t, writers*changes)
+}

@@ -1,0 +1,106 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"math"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/store/pgconn"
+)
+
+// auditBatch is how many entries are read at once: each batch is a call with a time limit of its own, and memory holds one.
+const auditBatch = 2000
+
+// Verify reads the whole trail through the verifier, in batches. It returns the first fault, nil for an intact trail, which may grow
+// meanwhile.
+func (d Audit) Verify(ctx context.Context, v *audit.Verifier) (*audit.Fault, error) {
+	fault, err := d.verify(ctx, v)
+	if err != nil {
+		return nil, fmt.Errorf("verify the audit trail: %w", err)
+	}
+	return fault, nil
+}
+
+func (d Audit) verify(ctx context.Context, v *audit.Verifier) (*audit.Fault, error) {
+	for {
+		if fault, err := d.verifyEntries(ctx, v); fault != nil || err != nil {
+			return fault, err
+		}
+		end, err := d.end(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if last, _ := v.Last(); end.Last > last.Number {
+			continue // written after the last batch
+		}
+		if fault := v.End(end.head(), end.Count); fault != nil {
+			return fault, nil
+		}
+		return d.checkTriggers(ctx, v)
+	}
+}
+
+// verifyEntries reads batches until there is no further entry.
+func (d Audit) verifyEntries(ctx context.Context, v *audit.Verifier) (*audit.Fault, error) {
+	var rows []auditRow
+	for {
+		rows = rows[:0]
+		after := int64(math.MinInt64) // An inserted entry may have any number.
+		if last, _ := v.Last(); last.Number > 0 {
+			after = last.Number
+		}
+		err := d.db.Select(ctx, &rows, `
+			select `+auditColumns+`, '' as tenant_name from audit_entries a
+			where a.number > $1 order by a.number limit $2`, after, auditBatch)
+		if err != nil || len(rows) == 0 {
+			return nil, err
+		}
+		for _, row := range rows {
+			e := row.entry()
+			if fault := v.Add(&e); fault != nil {
+				return fault, nil
+			}
+		}
+	}
+}
+
+// auditEnd is the end of the trail, as one statement sees it.
+type auditEnd struct {
+	Number sql.NullInt64 `db:"number"`
+	Hash   []byte        `db:"hash"`
+	Last   int64         `db:"last"`
+	Count  int64         `db:"count"`
+}
+
+func (e auditEnd) head() *audit.Checkpoint {
+	if !e.Number.Valid {
+		return nil
+	}
+	c := audit.Checkpoint{Number: e.Number.Int64}
+	copy(c.Hash[:], e.Hash)
+	return &c
+}
+
+func (d Audit) end(ctx context.Context) (end auditEnd, err error) {
+	err = d.db.Get(ctx, &end, `
+		select h.number, h.hash, e.last, e.count
+		from (select coalesce(max(number), 0) as last, count(*) as count from audit_entries) e left join audit_head h on true`)
+	return end, err
+}
+
+// checkTriggers finds a trail that is intact but no longer protected: entries written since may be forged.
+func (d Audit) checkTriggers(ctx context.Context, v *audit.Verifier) (*audit.Fault, error) {
+	names, err := pgconn.Collect(ctx, d.db, func(n string) string { return n }, `
+		select name from unnest(array['audit_append', 'audit_refuse', 'audit_refuse_row']) name
+		where not exists (select from pg_trigger where tgrelid = 'audit_entries'::regclass and tgname = name and tgenabled <> 'D')`)
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	last, _ := v.Last()
+	return &audit.Fault{
+		Number: last.Number,
+		What:   "the trigger " + names[0] + " of audit_entries is missing or disabled: entries can be forged or changed",
+	}, nil
+}

@@ -1,0 +1,190 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+)
+
+// verify reads the trail with the checkpoint, nil for none.
+func (o office) verify(t *testing.T, noted *audit.Checkpoint) (last audit.Checkpoint, fault *audit.Fault) {
+	t.Helper()
+	v := audit.Verifier{Noted: noted}
+	fault, err := o.Audit.Verify(t.Context(), &v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, _ = v.Last()
+	return last, fault
+}
+
+func (o office) wantIntact(t *testing.T, entries int64) {
+	t.Helper()
+	if last, fault := o.verify(t, nil); fault != nil || last.Number != entries {
+		t.Errorf("after %d entries: %v, want %d intact ones", last.Number, fault, entries)
+	}
+}
+
+// newTrail is an office with eight entries, of all kinds of values.
+func newTrail(t *testing.T) office {
+	t.Helper()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	key, _ := o.issue(t, "acme")
+	o.exec(t, `insert into audit_entries (claimed_actor, action, subject, before, after, reason) values
+		('Zoë "z" \ 犬', 'x.y', '', '{"b": 1.50, "aa": [true, null, "\u0001\u00e4\\"], "a": {}}', '{}', E'a,b:c\n7:\t\u2028')`)
+	o.ban(t, key.ID, 1e9, noon)
+	name := "nightly"
+	if _, _, err := o.service().Edit(t.Context(), jo, key.ID, keys.Edit{Name: &name}); err != nil {
+		t.Fatal(err)
+	}
+	o.tenant(t, "zoo", plans.Free)
+	o.tenant(t, "globex", plans.Free)
+	o.tenant(t, "umbrella", plans.Free)
+	return o
+}
+
+func TestVerifyAnIntactTrail(t *testing.T) {
+	t.Parallel()
+	o := newTrail(t)
+	last, fault := o.verify(t, nil)
+	if fault != nil || last.Number != 8 {
+		t.Fatalf("%v, %v", last, fault)
+	}
+	for _, setting := range []string{"timezone = 'Asia/Kolkata'", "datestyle = 'German, DMY'", "bytea_output = escape"} {
+		o.exec(t, `alter database `+o.text(t, `select current_database()`)+` set `+setting)
+	}
+	other := storetest.Open(t, o.URL, store.Options{})
+	if _, err := other.Tenants.Create(t.Context(), jo, store.NewTenant{Name: "later", Plan: plans.Free}, noon); err != nil {
+		t.Fatal(err)
+	}
+	o.wantIntact(t, 9)
+	if _, fault := o.verify(t, &last); fault != nil {
+		t.Errorf("with the checkpoint of an earlier time: %v", fault)
+	}
+}
+
+// TestVerifyFindsFaults plants each fault as the owner of the tables could.
+func TestVerifyFindsFaults(t *testing.T) {
+	t.Parallel()
+	const changed = "entry %d was changed: its hash is not that of its content"
+	copyOf5 := func(number, hash string) string {
+		return `insert into audit_entries select ` + number + `, at, claimed_actor, action, tenant_id, subject, before, after,
+			reason, login, address, prev, ` + hash + ` from audit_entries where number = 5`
+	}
+	for name, test := range map[string]struct {
+		statement string
+		number    int64
+		want      string
+	}{
+		"changed before":  {`update audit_entries set before = before || '{"last4": "0000"}' where number = 5`, 5, fmt.Sprintf(changed, 5)},
+		"removed before":  {`update audit_entries set before = null where number = 5`, 5, fmt.Sprintf(changed, 5)},
+		"changed after":   {`update audit_entries set after = '{}' where number = 2`, 2, fmt.Sprintf(changed, 2)},
+		"changed reason":  {`update audit_entries set reason = 'x' where number = 1`, 1, fmt.Sprintf(changed, 1)},
+		"changed time":    {`update audit_entries set at = at + interval '1 microsecond' where number = 8`, 8, fmt.Sprintf(changed, 8)},
+		"changed login":   {`update audit_entries set login = 'jo' where number = 3`, 3, fmt.Sprintf(changed, 3)},
+		"added address":   {`update audit_entries set address = '192.0.2.1' where number = 3`, 3, fmt.Sprintf(changed, 3)},
+		"changed claim":   {`update audit_entries set claimed_actor = 'al' where number = 3`, 3, fmt.Sprintf(changed, 3)},
+		"changed action":  {`update audit_entries set action = 'x.z' where number = 3`, 3, fmt.Sprintf(changed, 3)},
+		"changed tenant":  {`update audit_entries set tenant_id = 2 where number = 4`, 4, fmt.Sprintf(changed, 4)},
+		"removed tenant":  {`update audit_entries set tenant_id = null where number = 4`, 4, fmt.Sprintf(changed, 4)},
+		"changed subject": {`update audit_entries set subject = 'key_x' where number = 4`, 4, fmt.Sprintf(changed, 4)},
+		"changed prev":    {`update audit_entries set prev = sha256('x') where number = 4`, 4, fmt.Sprintf(changed, 4)},
+		"changed hash":    {`update audit_entries set hash = sha256('x') where number = 4`, 4, fmt.Sprintf(changed, 4)},
+		"moved text": {
+			`update audit_entries set claimed_actor = claimed_actor || left(action, 1), action = substr(action, 2) where number = 4`,
+			4, fmt.Sprintf(changed, 4),
+		},
+		"two changes": {`update audit_entries set reason = 'x' where number in (6, 4)`, 4, fmt.Sprintf(changed, 4)},
+		"changed with its hash": {
+			`update audit_entries set reason = 'x' where number = 4;
+			update audit_entries a set hash = sha256(convert_to(audit_canonical(a), 'UTF8')) where number = 4`,
+			5, "entry 4 or 5 was replaced: 5 does not hold the hash of 4",
+		},
+		"the last changed with its hash": {
+			`update audit_entries set reason = 'x' where number = 8;
+			update audit_entries a set hash = sha256(convert_to(audit_canonical(a), 'UTF8')) where number = 8`,
+			8, "entry 8 was replaced, or the head was changed: the head has another hash",
+		},
+		"the first with another before it": {
+			`update audit_entries set prev = sha256('x') where number = 1;
+			update audit_entries a set hash = sha256(convert_to(audit_canonical(a), 'UTF8')) where number = 1`,
+			1, "entry 1 was replaced: it refers to an entry before it",
+		},
+		"missing":             {`delete from audit_entries where number = 4`, 4, "entry 4 is missing"},
+		"several missing":     {`delete from audit_entries where number in (4, 5, 7)`, 4, "entries 4 to 5 are missing"},
+		"the first missing":   {`delete from audit_entries where number = 1`, 1, "entry 1 is missing"},
+		"all missing":         {`truncate audit_entries`, 1, "entries 1 to 8, the last, are missing"},
+		"the last missing":    {`delete from audit_entries where number = 8`, 8, "entry 8, the last, is missing"},
+		"the tail missing":    {`delete from audit_entries where number > 5`, 6, "entries 6 to 8, the last, are missing"},
+		"missing and covered": {`delete from audit_entries where number = 4; update audit_entries set number = number - 1 where number > 4`, 4, fmt.Sprintf(changed, 4)},
+		"inserted between": {
+			`update audit_entries set number = -number where number > 5; update audit_entries set number = 1 - number where number < 0;` +
+				copyOf5("6", "hash"), 6, fmt.Sprintf(changed, 6),
+		},
+		"inserted twice": {
+			`alter table audit_entries drop constraint audit_entries_pkey;` + copyOf5("5", "hash"),
+			5, "entry 5 was inserted: there are two of that number",
+		},
+		"inserted before all": {
+			copyOf5("0", "hash"),
+			0, "entry 0 was inserted: the first entry is number 1",
+		},
+		"inserted after all": {copyOf5("9", "sha256('x')"), 9, fmt.Sprintf(changed, 9)},
+		"inserted after all, with its hash": {
+			copyOf5("9", "hash") + `;
+			update audit_entries set prev = (select hash from audit_head) where number = 9;
+			update audit_entries a set hash = sha256(convert_to(audit_canonical(a), 'UTF8')) where number = 9`,
+			9, "entry 9 was inserted, or the head was changed: the head is at entry 8",
+		},
+		"swapped": {
+			`update audit_entries set number = case number when 4 then -5 else -4 end where number in (4, 5);
+			update audit_entries set number = -number where number < 0`, 4, fmt.Sprintf(changed, 4),
+		},
+		"head moved back":    {`update audit_head set number = 7`, 8, "entry 8 was inserted, or the head was changed: the head is at entry 7"},
+		"head moved on":      {`update audit_head set number = 10`, 9, "entries 9 to 10, the last, are missing"},
+		"head with any hash": {`update audit_head set hash = sha256('x')`, 8, "entry 8 was replaced, or the head was changed: the head has another hash"},
+		"no head":            {`delete from audit_head`, 8, "the head is missing: entries after 8 may have been removed"},
+		"no trigger": {
+			`drop trigger audit_refuse on audit_entries`, 8,
+			"the trigger audit_refuse of audit_entries is missing or disabled: entries can be forged or changed",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := newTrail(t)
+			o.wantIntact(t, 8)
+			if err := storetest.ForgeAudit(t.Context(), o.URL, "alter table audit_entries drop constraint audit_entries_number_check;"+test.statement); err != nil {
+				t.Fatal(err)
+			}
+			last, fault := o.verify(t, nil)
+			if fault == nil || fault.Number != test.number || fault.What != test.want {
+				t.Errorf("found %+v after %d intact entries, want entry %d: %s", fault, last.Number, test.number, test.want)
+			}
+		})
+	}
+}
+
+// TestVerifyFindsARewrittenTrail: who computes all hashes anew is found by a checkpoint that was noted before.
+func TestVerifyFindsARewrittenTrail(t *testing.T) {
+	t.Parallel()
+	o := newTrail(t)
+	noted, _ := o.verify(t, nil)
+	if err := storetest.RewriteAudit(t.Context(), o.URL, `if e.number = 5 then e.reason := 'x'; end if`); err != nil {
+		t.Fatal(err)
+	}
+	o.wantIntact(t, 8) // The chain alone does not show it.
+	want := "entry 8 is not that of the checkpoint: it or an earlier one was written anew"
+	if _, fault := o.verify(t, &noted); fault == nil || fault.Number != 8 || fault.What != want {
+		t.Errorf("found %+v", fault)
+	}
+	later := audit.Checkpoint{Number: 11, Hash: noted.Hash}
+	if _, fault := o.verify(t, &later); fault == nil || fault.Number != 9 || fault.What != "entries 9 to 11 are missing: the checkpoint is of entry 11" {
+		t.Errorf("found %+v", fault)
+	}
+}

@@ -1,0 +1,56 @@
+package storetest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// rewriteAudit computes the chain anew. %s are assignments to the entry e, for every entry.
+const rewriteAudit = `
+	do $rewrite$
+	declare
+	  e    audit_entries;
+	  head audit_head := (true, 0, decode(repeat('00', 32), 'hex'));
+	begin
+	  for e in select * from audit_entries order by number loop
+	    %s;
+	    e.prev := head.hash;
+	    head.number := e.number;
+	    head.hash := sha256(convert_to(audit_canonical(e), 'UTF8'));
+	    e.hash := head.hash;
+	    delete from audit_entries where number = e.number;
+	    insert into audit_entries values (e.*);
+	  end loop;
+	  update audit_head set number = head.number, hash = head.hash;
+	end $rewrite$`
+
+// RewriteAudit changes all entries of the audit trail and computes all hashes anew, as somebody could who owns the tables. set is an
+// assignment to the record e in PL/pgSQL, such as "e.reason := 'x'".
+func RewriteAudit(ctx context.Context, ownerURL, set string) error {
+	return ForgeAudit(ctx, ownerURL, fmt.Sprintf(rewriteAudit, set))
+}
+
+// ForgeAudit runs a statement as the owner of the audit trail who has disabled its triggers, and enables them again.
+func ForgeAudit(ctx context.Context, ownerURL, statement string) error {
+	db, err := sql.Open("postgres", ownerURL)
+	if err != nil {
+		return err
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, `
+			alter table audit_entries disable trigger user;
+			alter table audit_head disable trigger user;
+			`+statement+`;
+			alter table audit_entries enable trigger user;
+			alter table audit_head enable trigger user`)
+		if err != nil {
+			_ = tx.Rollback()
+		} else {
+			err = tx.Commit()
+		}
+	}
+	return errors.Join(err, db.Close())
+}

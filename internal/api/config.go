@@ -90,6 +90,8 @@ type api struct {
 	Config
 	metrics *metrics
 	months  *usage.Months
+	// strangerLog is for requests without a valid key.
+	strangerLog zerolog.Logger
 	// pageCache is nil if lists are not cached.
 	pageCache *pagecache.Cache
 	// prefix is the path of BaseURL without its /v1.

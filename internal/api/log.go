@@ -19,13 +19,18 @@ func (x *exchange) status() int {
 	return x.Writer.Status()
 }
 
-// record logs the request. The event holds nothing that the client chose freely, except a request ID that isRequestID accepted.
+// record logs the request; of those without a valid key only some, if there are many. The event holds nothing that the client chose freely, except a request ID that isRequestID accepted.
 func (a *api) record(x *exchange, status int, elapsed time.Duration) {
-	e := a.Log.Info()
+	log := &a.Log
+	if x.caller == nil && (x.failed == nil || x.failed.code != codeInternalError) {
+		log = &a.strangerLog
+	}
+	level := zerolog.InfoLevel
 	if status >= 500 || status != statusGone && x.failed != nil && x.failed.code.status >= 500 {
 		// The handler may have failed after it sent another status.
-		e = a.Log.Error()
+		level = zerolog.ErrorLevel
 	}
+	e := log.WithLevel(level)
 	if !e.Enabled() {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -64,6 +65,58 @@ func TestPanicIsLogged(t *testing.T) {
 	stack, _ := e["stack"].(string)
 	if e["error"] != "panic: out of pets" || !strings.Contains(stack, "listPets") {
 		t.Errorf("event %v", e)
+	}
+}
+
+// TestStrangersAreSampled: of many requests without a valid key some are logged, and how many more there were. Those of callers and
+// bugs are all logged.
+func TestStrangersAreSampled(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.addresses.limit = 5
+	const each = 3 * strangerLines
+	for range each {
+		w.do(w.request("GET", "/v1/pets", "", "Authorization", ""))
+		w.sendUnknown(t, "/v1/pets")
+		w.do(w.request("OPTIONS", "/v1/pets", ""))
+		w.do(w.request("GET", "/v1/pets", ""))
+	}
+	w.directory.fail(errors.New("bug"))
+	w.addresses.limit = 1_000_000
+	for range each {
+		w.sendUnknown(t, "/v1/pets")
+	}
+	suppressed, logged := 0, map[string]int{}
+	deadline := time.Now().Add(10 * time.Second)
+	for suppressed+logged["stranger"] < 3*each && time.Now().Before(deadline) {
+		time.Sleep(strangerPeriod / 10)
+		suppressed, logged = 0, map[string]int{}
+		for line := range strings.Lines(w.logs.String()) {
+			var e struct {
+				Message, Key, Code string
+				Suppressed         int
+			}
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				t.Fatal(err)
+			}
+			suppressed += e.Suppressed
+			switch {
+			case e.Message != "request":
+				logged["count"]++
+			case e.Key != "":
+				logged["caller"]++
+			case e.Code == "internal_error":
+				logged["bug"]++
+			default:
+				logged["stranger"]++
+			}
+		}
+	}
+	if suppressed+logged["stranger"] != 3*each || logged["caller"] != each || logged["bug"] != each {
+		t.Errorf("logged %v, suppressed %d; want %d of strangers together, and all %d of callers and bugs", logged, suppressed, 3*each, each)
+	}
+	if most := strangerLines * (1 + logged["count"]); logged["stranger"] < strangerLines || logged["stranger"] > most {
+		t.Errorf("%d strangers logged, want %d to %d", logged["stranger"], strangerLines, most)
 	}
 }
 

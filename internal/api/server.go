@@ -44,7 +44,7 @@ func New(c Config) (http.Handler, error) {
 	}
 	a := &api{
 		Config: c, metrics: m, months: usage.NewMonths(c.Usage), pageCache: cache, prefix: strings.TrimSuffix(base.Path, "/v1"),
-		petsURL: c.BaseURL + "/pets", ordersURL: c.BaseURL + "/store/orders",
+		strangerLog: sampleStrangers(c.Log), petsURL: c.BaseURL + "/pets", ordersURL: c.BaseURL + "/store/orders",
 	}
 	a.mount(engine, docs)
 	return matchRawPath(engine), nil

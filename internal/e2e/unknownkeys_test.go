@@ -1,8 +1,10 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +41,51 @@ func TestUnknownKeysAreLookedUpWithinTheLimit(t *testing.T) {
 	}
 	if a := m.client.get(m.server, tenant.keys[0].token, "/pets"); a.status != 200 {
 		t.Errorf("a known caller of the same address: %v", a)
+	}
+}
+
+// TestLogOfAFlood: of requests without a valid key, few are logged each second, and how many more there were.
+func TestLogOfAFlood(t *testing.T) {
+	t.Parallel()
+	d := newDeployment(t, false)
+	s := d.serve("PETSTORE_ADDRESS_LIMIT=1000", "PETSTORE_HTTP_FAST_PATH=on")
+	tenant := d.tenant(plans.Business, nil, 1)
+	before := len(s.stderr())
+	begin := time.Now()
+	f := startFlood(s, 64, func(int) net.IP { return oneAddress(0, 0) }, wrongChecksum)
+	for range 20 {
+		if a := d.client.get(s, tenant.keys[0].token, "/pets"); a.status != 200 {
+			t.Errorf("a known caller: %v", a)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	f.stop()
+	took := time.Since(begin).Seconds()
+	strangers, suppressed, callers := int64(0), int64(0), 0
+	count := func() bool {
+		strangers, suppressed, callers = 0, 0, 0
+		for line := range strings.Lines(s.stderr()[before:]) {
+			var e struct {
+				Message, Key string
+				Suppressed   int64
+			}
+			_ = json.Unmarshal([]byte(line), &e) // The last line may not be written to its end.
+			suppressed += e.Suppressed
+			switch {
+			case e.Key != "":
+				callers++
+			case e.Message == "request":
+				strangers++
+			}
+		}
+		return strangers+suppressed == f.total()
+	}
+	eventually(t, 5*time.Second, "a log that accounts for every request", count)
+	bytes := float64(len(s.stderr()) - before)
+	t.Logf("%v in %.1f s: %d logged, %d suppressed, %d of callers; %.0f lines/s, %.0f bytes/s",
+		f, took, strangers, suppressed, callers, float64(strangers)/took, bytes/took)
+	if callers != 20 || float64(strangers) > 100*(took+2) {
+		t.Errorf("%d lines of strangers in %.1f s, and %d of 20 of a caller", strangers, took, callers)
 	}
 }
 

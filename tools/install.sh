@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs those of the named programs that are missing: postgres redis-server chromium npm wrk. It uses Homebrew on macOS and
+# Installs those of the named programs that are missing: postgres redis-server chromium npm wrk pgbouncer. It uses Homebrew on macOS and
 # apt-get elsewhere, as root or through a sudo without password. For a program that it cannot install it prints one line with
 # the command, and fails after it has tried the others.
 set -u
@@ -28,6 +28,7 @@ has() {
 			! command -v "$name" || return 0
 		done
 		;;
+	pgbouncer) [ ! -x "$root/usr/sbin/pgbouncer" ] || return 0 ;; # which is not in everybody's PATH
 	esac >/dev/null 2>&1
 	command -v "$1" >/dev/null
 }

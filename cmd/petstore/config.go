@@ -58,6 +58,9 @@ type config struct {
 	Pprof          bool          `env:"PPROF" envDefault:"false"`
 	DrainDelay     time.Duration `env:"DRAIN_DELAY" envDefault:"0s"`
 	StopTimeout    time.Duration `env:"STOP_TIMEOUT" envDefault:"20s"`
+
+	// dev is set by `petstore dev`, whose login owns the tables.
+	dev bool
 }
 
 const envPrefix = "PETSTORE_"

@@ -92,6 +92,7 @@ func runDev(ctx context.Context, o *devOptions) error {
 	if err != nil {
 		return err
 	}
+	cfg.dev = true
 	err = run(ctx, cfg, sockets, newLogger(cfg, o.Log), func() { welcome(o, note, tenant) })
 	return errors.Join(err, endedEarly(ctx))
 }

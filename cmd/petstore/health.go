@@ -24,12 +24,13 @@ type health struct {
 	database  pinger
 	directory *callers.Directory
 	limiter   *rateLimiter
+	found     warnings
 	stopping  atomic.Bool
 }
 
 // newHealth returns a health that pings through the member's connections: those of db may all be in use.
-func newHealth(db *store.DB, m *member, directory *callers.Directory, limiter *rateLimiter) *health {
-	return &health{db: db, database: pinger{ping: m.db.Ping}, directory: directory, limiter: limiter}
+func newHealth(db *store.DB, m *member, directory *callers.Directory, limiter *rateLimiter, found warnings) *health {
+	return &health{db: db, database: pinger{ping: m.db.Ping}, directory: directory, limiter: limiter, found: found}
 }
 
 // pinger reports whether Postgres answers. Callers share a ping, so that any number of them costs at most four a second.
@@ -82,12 +83,46 @@ func (h *health) readiness() readiness {
 	return r
 }
 
-func (h *health) serveReady(w http.ResponseWriter, _ *http.Request) {
+// verbose is the body of /readyz?verbose: the status, and each check by its name.
+type verbose struct {
+	Status string                 `json:"status"`
+	Checks map[string]checkResult `json:"checks"`
+}
+
+// checkResult has the status ok, warn or fail. Requests are served unless a check fails. The message says what is wrong.
+type checkResult struct {
+	Status  string `json:"status"`
+	Message string `json:"message,omitempty"`
+}
+
+func (h *health) verbose(r readiness) verbose {
+	ok := checkResult{Status: "ok"}
+	v := verbose{r.Status, map[string]checkResult{"database": ok, "redis": ok, "change_feed": ok, "login": ok, "schema": ok}}
+	for check, message := range h.found {
+		v.Checks[check] = checkResult{"warn", message}
+	}
+	if r.Redis == "down" {
+		v.Checks["redis"] = checkResult{"warn", "limits are enforced without Redis, because this server or another one cannot reach it"}
+	}
+	if r.ChangeFeed == "down" {
+		v.Checks["change_feed"] = checkResult{"warn", "this server is not notified of changes to keys, tenants, plans and bans"}
+	}
+	if r.Database == "down" {
+		v.Checks["database"] = checkResult{"fail", "Postgres does not answer"}
+	}
+	return v
+}
+
+func (h *health) serveReady(w http.ResponseWriter, req *http.Request) {
 	r := h.readiness()
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	if r.Status == "unavailable" || r.Status == "stopping" {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	_ = json.NewEncoder(w).Encode(r)
+	var body any = r
+	if req.URL.Query().Has("verbose") {
+		body = h.verbose(r)
+	}
+	_ = json.NewEncoder(w).Encode(body)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -11,8 +10,6 @@ import (
 
 	"petstore.example/internal/api"
 	"petstore.example/internal/limits"
-	"petstore.example/internal/store"
-	"petstore.example/internal/store/migrate"
 )
 
 // run serves on the sockets until ctx ends, and then stops in reverse order: each deferred call undoes the step above it. It calls
@@ -25,7 +22,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	stopTrimming := background(log, "trim memory", trimMemory)
 	defer stopTrimming()
 
-	db, err := openDatabase(ctx, string(cfg.DatabaseURL))
+	db, found, err := openDatabase(ctx, cfg, serverID, log)
 	if err != nil {
 		return err
 	}
@@ -60,7 +57,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	defer strikes.Close()
 
 	registry := newRegistry()
-	health := newHealth(db, cluster, directory.Directory, limiter)
+	health := newHealth(db, cluster, directory.Directory, limiter, found)
 	health.register(registry)
 	directory.register(registry)
 
@@ -81,16 +78,4 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 func logServing(log zerolog.Logger, cfg config, on *sockets) {
 	log.Info().Str("version", versionText()).Str("addr", on.api.Addr().String()).Str("admin_addr", on.admin.Addr().String()).
 		Str("environment", cfg.Environment).Bool("redis", cfg.RedisURL != "").Int("pid", os.Getpid()).Msg("serving")
-}
-
-// openDatabase opens the database and checks that this version supports its schema.
-func openDatabase(ctx context.Context, url string) (*store.DB, error) {
-	db, err := store.Open(ctx, url, store.Options{AsAPI: true})
-	if err != nil {
-		return nil, fmt.Errorf("%w (PETSTORE_DATABASE_URL)", err)
-	}
-	if err := migrate.Check(ctx, url); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return db, nil
 }

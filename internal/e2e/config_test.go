@@ -64,7 +64,9 @@ func TestServeWithoutDatabase(t *testing.T) {
 	p := start(t, exec.Command(program(t, "petstore"), "serve"),
 		"PETSTORE_DATABASE_URL=postgres://petstore:hunter2@127.0.0.1:1/petstore?sslmode=disable",
 		"PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0")
-	p.failsWith("PETSTORE_DATABASE_URL")
+	const line = "PETSTORE_DATABASE_URL: reach the database: database unavailable: "
+	checkDocumented(t, "database unreachable", "fails", strings.TrimPrefix(line, "PETSTORE_DATABASE_URL: "))
+	p.failsWith(line)
 	if strings.Contains(p.stderr(), "hunter2") {
 		t.Errorf("a password in %q", p.stderr())
 	}

@@ -4,33 +4,30 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"petstore.example/internal/store/pgconn"
 )
 
 // Checkup is what petstorectl doctor asks the database.
 type Checkup struct {
 	// Version is Postgres's, for example "15.8".
-	Version string `db:"version"`
-	// Role is the current role. OwnsTables: it may migrate. MayServe: it may act in the API's role.
-	Role       string `db:"role"`
-	OwnsTables bool   `db:"owns_tables"`
-	MayServe   bool   `db:"may_serve"`
+	Version string
+	// Role is the current role.
+	Role Login
 	// Now is the database's clock.
-	Now time.Time `db:"now"`
+	Now time.Time
 }
 
 // Checkup queries the database.
-func (d *DB) Checkup(ctx context.Context) (c Checkup, err error) {
-	err = d.pg.Get(ctx, &c, `
-		select split_part(current_setting('server_version'), ' ', 1) as version, current_user as role,
-		       not exists (
-		         select from pg_tables where schemaname = current_schema() and not pg_has_role(current_user, tableowner, 'member')
-		       ) as owns_tables,
-		       coalesce((select pg_has_role(current_user, oid, 'member') from pg_roles where rolname = $1), false) as may_serve,
-		       clock_timestamp() as now`, pgconn.APIRole)
+func (d *DB) Checkup(ctx context.Context) (Checkup, error) {
+	var row struct {
+		Login
+		Version string
+		Now     time.Time
+	}
+	err := d.pg.Get(ctx, &row, `
+		select split_part(current_setting('server_version'), ' ', 1) as version, clock_timestamp() as now, l.*
+		from (`+selectLogin+`) l where l.name = current_user`)
 	if err != nil {
 		return Checkup{}, fmt.Errorf("check up: %w", err)
 	}
-	return c, nil
+	return Checkup{row.Version, row.Login, row.Now}, nil
 }

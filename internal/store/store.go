@@ -3,6 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	"fmt"
+
+	"github.com/lib/pq"
 
 	"petstore.example/internal/store/counters"
 	"petstore.example/internal/store/pgconn"
@@ -38,6 +41,9 @@ func IsServerError(err error) bool { return pgconn.IsServerError(err) }
 // IsNotMigrated reports whether the error means that the database was not migrated.
 func IsNotMigrated(err error) bool { return pgconn.IsNotMigrated(err) }
 
+// IsForbidden reports whether the login lacks a right that the statement, or the connection itself, needs.
+func IsForbidden(err error) bool { return pgconn.IsForbidden(err) }
+
 // Open connects to the database, as pgconn.Open does.
 func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	c, err := pgconn.Open(ctx, url, o)
@@ -58,6 +64,15 @@ func (d *DB) Close() error { return d.pg.Close() }
 
 // Ping returns an error that is ErrUnavailable when the database does not answer.
 func (d *DB) Ping(ctx context.Context) error { return d.pg.Ping(ctx) }
+
+// Notify sends an empty notification to the channel.
+func (d *DB) Notify(ctx context.Context, channel string) error {
+	// The semicolon keeps the statement from being prepared, which fails where clients share a session.
+	if _, err := d.pg.Exec(ctx, `notify `+pq.QuoteIdentifier(channel)+`;`); err != nil {
+		return fmt.Errorf("notify: %w", err)
+	}
+	return nil
+}
 
 // Stats returns the state of the pool of connections.
 func (d *DB) Stats() sql.DBStats { return d.pg.Stats() }

@@ -18,12 +18,13 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 	return f.ReadCommand(&cobra.Command{
 		Use:   "doctor",
 		Short: "Check the health of the database and the servers",
-		Long: `Check that the database answers and is migrated, that the role has the rights it
-needs and that the clocks agree. Also show which servers are alive and where
-rate limits are counted: in Redis, or in Postgres while Redis is down.
+		Long: `Check that the database answers and is migrated, what your role is, that the
+clocks agree, and that servers connect with no more rights than they need. Also
+show which servers are alive and where rate limits are counted: in Redis, or in
+Postgres while Redis is down.
 
-Each line is ok, warn or fail; warn and fail come with advice. The exit code is
-1 if a check fails.`,
+Each line is ok, warn or fail, or skip if your role may not check it; warn and
+fail come with advice. The exit code is 1 if a check fails.`,
 		Example: `  petstorectl doctor
   petstorectl doctor -o json | jq -r '.[] | select(.status != "ok") | .advice'`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), f) },
@@ -56,6 +57,8 @@ const (
 	statusOK   = "ok"
 	statusWarn = "warn"
 	statusFail = "fail"
+	// statusSkip: the role may not run the check.
+	statusSkip = "skip"
 )
 
 // Finding is the result of one check.

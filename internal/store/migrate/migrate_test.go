@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/store/migrate"
+	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/storetest"
 )
 
@@ -265,14 +266,24 @@ func TestMigrateNamesNoPassword(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	url, db := emptySchema(t)
-	if err := migrate.Check(t.Context(), url); err == nil || !strings.Contains(err.Error(), "petstorectl migrate up") {
-		t.Errorf("an empty schema: %v, want what to do", err)
+	var never pgconn.NeverMigratedError
+	if err := migrate.Check(t.Context(), url); !errors.As(err, &never) {
+		t.Errorf("an empty schema: %v, want NeverMigratedError", err)
 	}
 	if err := migrate.Up(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
+	run(t, db, `grant usage on schema fresh to petstore_api`)
 	if err := migrate.Check(t.Context(), url); err != nil {
 		t.Errorf("a migrated schema: %v", err)
+	}
+	run(t, db, `update schema_migrations set version = version + 1000`)
+	if err := migrate.Check(t.Context(), url); !errors.Is(err, migrate.ErrNewer) {
+		t.Errorf("a newer schema: %v, want ErrNewer", err)
+	}
+	run(t, db, `update schema_migrations set version = 1`)
+	if err := migrate.Check(t.Context(), url); err == nil || !strings.HasSuffix(err.Error(), "; run: petstorectl migrate up") {
+		t.Errorf("an old schema: %v, want what to do", err)
 	}
 	run(t, db, `update schema_migrations set dirty = true`)
 	var dirty migrate.DirtyError

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/golang-migrate/migrate/v4/source"
+	"github.com/lib/pq"
 
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/migrations"
@@ -33,6 +34,11 @@ func GetStatus(ctx context.Context, databaseURL string) (Status, error) {
 }
 
 func (g migrator) status(ctx context.Context, databaseURL string) (Status, error) {
+	return g.statusAs(ctx, databaseURL, "")
+}
+
+// statusAs reads the status with the rights of the role, or with those of the login if it is "".
+func (g migrator) statusAs(ctx context.Context, databaseURL, role string) (Status, error) {
 	steps, err := readSteps(g.files)
 	if err != nil {
 		return Status{}, err
@@ -42,25 +48,35 @@ func (g migrator) status(ctx context.Context, databaseURL string) (Status, error
 		return Status{}, err
 	}
 	defer closeAll()
+	if role != "" {
+		if _, err := conn.ExecContext(ctx, `set role `+pq.QuoteIdentifier(role)); err != nil {
+			return Status{}, pgconn.Translate(err)
+		}
+	}
 	return readStatus(ctx, conn, steps)
 }
 
-// Check returns an error that says what to do when the database lacks migrations that this program needs, or when a migration
-// was interrupted (DirtyError).
+// Check returns an error that says what to do when a server of this program cannot use the schema: the database was never migrated
+// (pgconn.NeverMigratedError), lacks migrations, or a migration was interrupted (DirtyError). If a newer release migrated the
+// database, the error is ErrNewer, and a server may or may not work.
 func Check(ctx context.Context, databaseURL string) error {
 	g := newMigrator(migrations.FS)
-	status, err := g.status(ctx, databaseURL)
-	switch {
-	case err != nil:
+	status, err := g.statusAs(ctx, databaseURL, pgconn.APIRole)
+	if err != nil {
 		return fmt.Errorf("check the schema: %w", err)
-	case status.Dirty:
-		steps, err := readSteps(g.files)
-		return errors.Join(err, DirtyError{Version: status.Version, steps: steps})
-	case len(status.Pending) > 0:
-		return fmt.Errorf("the database is at version %d of its schema and this program needs %d: run petstorectl migrate up",
-			status.Version, status.Latest)
 	}
-	return nil
+	steps, err := readSteps(g.files)
+	if err != nil {
+		return err
+	}
+	switch {
+	case status.Dirty, len(status.Pending) == 0:
+		return status.check(steps)
+	case status.Version == 0:
+		return pgconn.NewNeverMigratedError(databaseURL)
+	}
+	return fmt.Errorf("the database is at version %d of its schema and this program needs %d; run: petstorectl migrate up",
+		status.Version, status.Latest)
 }
 
 // step is one migration.

@@ -1,6 +1,7 @@
 package pgconn
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -33,6 +34,33 @@ func (e unavailableError) Is(target error) bool {
 		return true
 	}
 	return false
+}
+
+// NeverMigratedError means that the database has nothing of this program: no migration was applied to it.
+type NeverMigratedError struct{ Database string }
+
+func (e NeverMigratedError) Error() string {
+	return fmt.Sprintf("the database %q was never migrated; run: petstorectl migrate up", e.Database)
+}
+
+// NewNeverMigratedError returns the error for the database of a URL that Open can read.
+func NewNeverMigratedError(databaseURL string) error {
+	cfg, err := parseURL(databaseURL)
+	if err != nil {
+		return err
+	}
+	return NeverMigratedError{databaseOf(cfg)}
+}
+
+// databaseOf returns the database that Postgres connects to.
+func databaseOf(cfg pq.Config) string { return cmp.Or(cfg.Database, cfg.User) }
+
+// NotMemberError means that a login may not work as petstore_api.
+type NotMemberError struct{ Login string }
+
+func (e NotMemberError) Error() string {
+	return fmt.Sprintf("login %q is not a member of %s; an administrator must run in SQL: grant %[2]s to %[3]s",
+		e.Login, APIRole, pq.QuoteIdentifier(e.Login))
 }
 
 // Translate marks the driver's errors that mean "not now" as ErrUnavailable, and leaves the others, sql.ErrNoRows among them,
@@ -95,6 +123,9 @@ func IsServerError(err error) bool { return pq.As(err) != nil }
 func IsNotMigrated(err error) bool {
 	return pq.As(err, pqerror.UndefinedTable, pqerror.UndefinedColumn) != nil
 }
+
+// IsForbidden reports whether the login lacks a right that the statement, or the connection itself, needs.
+func IsForbidden(err error) bool { return pq.As(err, pqerror.InsufficientPrivilege) != nil }
 
 // IsConstraint reports whether the error is a violation of the constraint of that name.
 func IsConstraint(err error, name string) bool {

@@ -14,14 +14,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
 )
 
-// APIRole is the role in which the API works. Migrations create it.
+// APIRole is the role in which the API works, and the application name of its connections. Migrations create the role.
 const APIRole = "petstore_api"
 
 const (
@@ -87,15 +86,16 @@ func newDB(url string, o Options) (*DB, error) {
 	if o.Timeout > 0 {
 		timeout = o.Timeout
 	}
-	if o.AsAPI {
-		configureAPI(&cfg, timeout)
-	}
 	driver, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
 		return nil, errors.New("the database URL can't be used: check sslmode and the paths of the certificates")
 	}
 	driver.Dialer(Dialer{ReadTimeout: timeout + readSlack})
-	pool := sql.OpenDB(&connector{Connector: driver})
+	c := &connector{Connector: driver, database: databaseOf(cfg), login: cfg.User}
+	if o.AsAPI {
+		c.settings = apiSettings(timeout)
+	}
+	pool := sql.OpenDB(c)
 	conns := o.MaxConns
 	if conns == 0 {
 		conns = defaultMaxConns
@@ -106,16 +106,18 @@ func newDB(url string, o Options) (*DB, error) {
 	return &DB{pool: sqlx.NewDb(pool, "postgres"), timeout: timeout}, nil
 }
 
-func configureAPI(cfg *pq.Config, timeout time.Duration) {
-	if cfg.Runtime == nil {
-		cfg.Runtime = map[string]string{}
-	}
-	cfg.Runtime["role"] = APIRole
-	cfg.Runtime["statement_timeout"] = strconv.FormatInt(timeout.Milliseconds(), 10)
-	cfg.Runtime["idle_in_transaction_session_timeout"] = strconv.FormatInt(apiIdleTimeout.Milliseconds(), 10)
-	// By default Postgres plans a page of 10,000 animals or more anew for every request, because it estimates that the page
-	// is a tenth of the table: 180 µs in place of 95. Every statement of the API has one good plan.
-	cfg.Runtime["plan_cache_mode"] = "force_generic_plan"
+// apiSettings returns the statements that begin a session of the API. They are not parameters of the connection, which a pooler would
+// refuse or ignore.
+func apiSettings(timeout time.Duration) string {
+	return fmt.Sprintf(`
+		set application_name = '%s';
+		set role %[1]s;
+		set statement_timeout = %d;
+		set idle_in_transaction_session_timeout = %d;
+		-- By default Postgres plans a page of 10,000 animals or more anew for every request, because it estimates that the page
+		-- is a tenth of the table: 180 µs in place of 95. Every statement of the API has one good plan.
+		set plan_cache_mode = force_generic_plan`,
+		APIRole, timeout.Milliseconds(), apiIdleTimeout.Milliseconds())
 }
 
 // CheckURL reports whether Open can read the URL. The error never holds a password.
@@ -139,10 +141,12 @@ func (d *DB) Close() error { return d.pool.Close() }
 // Stats returns the state of the pool.
 func (d *DB) Stats() sql.DBStats { return d.pool.Stats() }
 
-// Ping returns an error that is ErrUnavailable when the database does not answer.
+// Ping returns an error that is ErrUnavailable when the database does not answer. If no session of the API can begin, the error is a
+// NeverMigratedError or a NotMemberError.
 func (d *DB) Ping(ctx context.Context) error {
-	if err := d.run(ctx, d.pool.PingContext); err != nil {
-		return fmt.Errorf("reach the database: %w", err)
+	err := d.run(ctx, d.pool.PingContext)
+	if err == nil || errors.As(err, &NeverMigratedError{}) || errors.As(err, &NotMemberError{}) {
+		return err
 	}
-	return nil
+	return fmt.Errorf("reach the database: %w", err)
 }

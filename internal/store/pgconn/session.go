@@ -10,11 +10,15 @@ import (
 	"sync/atomic"
 
 	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
 )
 
 // connector makes sessions.
 type connector struct {
 	*pq.Connector
+	database, login string
+	// settings are statements that begin each session of the API; "" for other sessions.
+	settings string
 	// generation counts how often a statement was found out of date. What was prepared before is prepared anew.
 	generation atomic.Int64
 }
@@ -24,10 +28,28 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	s := &session{generation: &c.generation, stmts: map[string]preparedStmt{}}
 	conn, err := c.Connector.Connect(context.WithValue(ctx, socketKey{}, &s.socket))
 	if err != nil {
-		return nil, err
+		return nil, c.explain(err)
 	}
 	s.driverConn = conn.(driverConn)
+	if c.settings == "" {
+		return s, nil
+	}
+	if _, err := s.driverConn.ExecContext(ctx, c.settings, nil); err != nil {
+		_ = s.Close()
+		if pq.As(err, pqerror.InvalidParameterValue) != nil { // no such role
+			return nil, NeverMigratedError{c.database}
+		}
+		return nil, c.explain(err)
+	}
 	return s, nil
+}
+
+// explain says what to do if the login may not connect as the API, or not at all.
+func (c *connector) explain(err error) error {
+	if c.settings != "" && pq.As(err, pqerror.InsufficientPrivilege) != nil {
+		return NotMemberError{c.login}
+	}
+	return err
 }
 
 // session is a connection of the pool: lib/pq's, with its socket and the statements that are prepared on it.

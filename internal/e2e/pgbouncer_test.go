@@ -1,0 +1,94 @@
+package e2e_test
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"petstore.example/internal/store/storetest"
+)
+
+// startPgBouncer starts a PgBouncer before the database, and returns the database's URL through it. It refuses to run as root.
+func startPgBouncer(t testing.TB, databaseURL, mode string, settings ...string) string {
+	t.Helper()
+	path, err := exec.LookPath("pgbouncer")
+	if err != nil {
+		path, err = exec.LookPath("/usr/sbin/pgbouncer") // not in the PATH of users on Debian
+	}
+	if err != nil {
+		t.Fatalf("%v: install it with tools/install.sh pgbouncer, as make test does", err)
+	}
+	direct, err := url.Parse(storetest.ProxyURL(t, databaseURL, (&roundTripProxy{}).relay))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, login := openDir(t, nobody), direct.User.Username()
+	users, config := filepath.Join(dir, "users"), filepath.Join(dir, "pgbouncer.ini")
+	lines := append([]string{
+		"[databases]", fmt.Sprintf("* = host=%s port=%s", direct.Hostname(), direct.Port()),
+		"[pgbouncer]", "pool_mode = " + mode, "listen_addr =", "unix_socket_dir = " + dir, "auth_type = trust", "auth_file = " + users,
+	}, settings...)
+	for name, text := range map[string]string{users: fmt.Sprintf("%q \"\"\n", login), config: strings.Join(lines, "\n") + "\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(path, config)
+	if os.Geteuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	p := start(t, cmd)
+	eventually(t, 10*time.Second, "PgBouncer listens", func() bool {
+		select {
+		case <-p.Done():
+			t.Fatalf("PgBouncer has ended: %s", p.stderr())
+		default:
+		}
+		conn, err := net.Dial("unix", filepath.Join(dir, ".s.PGSQL.6432"))
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+	pooled := url.URL{
+		Scheme: "postgres", User: direct.User, Path: cmp.Or(direct.Path, "/"),
+		RawQuery: url.Values{"host": {dir}, "port": {"6432"}, "sslmode": {"disable"}}.Encode(),
+	}
+	return pooled.String()
+}
+
+// ignored is what a PgBouncer needs for clients that send these settings when they connect.
+const ignored = "ignore_startup_parameters = role,statement_timeout,idle_in_transaction_session_timeout,plan_cache_mode"
+
+// TestPgBouncer: behind a pooler that keeps a session for each client a server works and hears of changes. Behind one that does not, it
+// does not start.
+func TestPgBouncer(t *testing.T) {
+	t.Parallel()
+	d := newDeployment(t, false)
+	t.Run("session", func(t *testing.T) {
+		t.Parallel()
+		checkDocumented(t, "pooler in session mode", "starts", "")
+		d := d.in(t)
+		d.serverURL = startPgBouncer(t, d.serverURL, "session")
+		checkWorkingServer(d, d.serve())
+	})
+	for name, settings := range map[string][]string{"transaction": nil, "transaction, settings ignored": {ignored}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, exec.Command(d.petstore, "serve"), "PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0",
+				"PETSTORE_DATABASE_URL="+startPgBouncer(t, d.serverURL, "transaction", settings...))
+			const line = "a notification of this server to itself did not arrive: " +
+				"a pooler shares the connections (PgBouncer in transaction mode); connect directly, or by a pooler in session mode"
+			checkDocumented(t, "pooler in transaction mode", "fails", line)
+			p.failsWith(line)
+		})
+	}
+}

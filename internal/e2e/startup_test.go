@@ -1,0 +1,244 @@
+package e2e_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+
+	"petstore.example/internal/localpg"
+	"petstore.example/internal/store/migrate"
+	"petstore.example/internal/store/storetest"
+)
+
+// situation is what a database or a login is when the programs start.
+type situation struct {
+	// setup changes a database of the test's own, as its owner. A %s is the login.
+	setup string
+	// login is the attributes of the login to make, "" to connect as the owner.
+	login string
+	// fails is the end of the line with which serve fails. If it is empty, serve serves.
+	fails string
+	// check is the check with the status warn, "" for none, and warns the end of its sentence.
+	check, warns string
+	// doctor is the exit code of petstorectl doctor and the line for it.
+	doctor     int
+	doctorLine string
+}
+
+// TestStartup: what serve and doctor say in each situation. docs/configuration.md has the table.
+func TestStartup(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]situation{
+		"login in `petstore_api` alone": {
+			login: "in role petstore_api", doctor: 1, doctorLine: "role	fail	role %s is a member of neither petstore_support nor petstore_billing, but of petstore_api, the role of servers",
+		},
+		"login owns the tables": {
+			login: "in role petstore_api", setup: `alter table plans owner to %s`, check: "login", warns: `login "%s" owns the tables: ` + tooMuch,
+			doctorLine: "role	ok	role %s owns the tables, so it may run all commands",
+		},
+		"login is a member of the owner": {
+			login: "in role petstore_api", setup: `create role %[1]s_owner role %[1]s; alter table plans owner to %[1]s_owner`,
+			check: "login", warns: `login "%s" owns the tables: ` + tooMuch, doctorLine: "role	ok	role %s owns the tables",
+		},
+		"login is a superuser": {
+			login: "superuser", check: "login", warns: `login "%s" is a superuser: ` + tooMuch, doctorLine: "role	warn	role %s is a superuser",
+		},
+		"login has BYPASSRLS": {
+			login: "bypassrls in role petstore_api", check: "login", warns: `login "%s" bypasses row-level security: ` + tooMuch,
+			doctor: 1, doctorLine: "role	fail	role %s is a member of neither",
+		},
+		"login is not in `petstore_api`": {
+			login: "nosuperuser", fails: `login "%[1]s" is not a member of petstore_api; an administrator must run in SQL: grant petstore_api to "%[1]s"`,
+			doctor: 1, doctorLine: "role	fail	role %s is a member of neither petstore_support nor petstore_billing",
+		},
+		"schema newer than the server": {
+			login: "in role petstore_api", setup: `update schema_migrations set version = 9999`, check: "schema",
+			warns:  ": use the release that migrated it, or a later one",
+			doctor: 1, doctorLine: "schema	fail	version 9999 is newer than this petstorectl",
+		},
+		"migration interrupted": {
+			login: "in role petstore_api", setup: `update schema_migrations set dirty = true`, fails: "; then migrate again",
+			doctor: 1, doctorLine: "schema	fail	a migration failed at version",
+		},
+		"database never migrated": {
+			login: "in role petstore_api", setup: `alter table schema_migrations rename to other`,
+			fails:  `was never migrated; run: petstorectl migrate up`,
+			doctor: 1, doctorLine: "schema	fail	the database was never migrated	run: petstorectl migrate up",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			switch {
+			case s.fails != "":
+				checkDocumented(t, name, "fails", s.fails)
+			case s.check != "":
+				checkDocumented(t, name, "warns", s.warns)
+			default:
+				checkDocumented(t, name, "starts", "")
+			}
+			s.run(t, storetest.New(t).URL)
+		})
+	}
+}
+
+const tooMuch = "a server needs a login in petstore_api alone; see docs/roles.md"
+
+func (s situation) run(t *testing.T, ownerURL string) {
+	t.Helper()
+	u, err := url.Parse(ownerURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	login := "login_of_" + strings.TrimPrefix(u.Path, "/")
+	execute(t, ownerURL, "create role "+login+" login "+s.login)
+	t.Cleanup(func() { dropLogin(t, ownerURL, login) })
+	if s.setup != "" {
+		execute(t, ownerURL, strings.NewReplacer("%s", login, "%[1]s", login).Replace(s.setup))
+	}
+	u.User = url.User(login)
+	text := strings.NewReplacer("%s", login, "%[1]s", login)
+	s.checkServe(t, u.String(), text)
+	c := runCtl(&deployment{t: t}, "", []string{"PETSTORE_DATABASE_URL=" + u.String()}, "doctor")
+	if want := text.Replace(s.doctorLine); c.code != s.doctor || !strings.Contains("\n"+c.stdout, "\n"+want) {
+		t.Errorf("doctor: exit %d, want %d with %q: %s%s", c.code, s.doctor, want, c.stdout, c.stderr)
+	}
+}
+
+// checkServe checks that serve fails with the line, or that it serves and warns in its log and in /readyz?verbose.
+func (s situation) checkServe(t *testing.T, databaseURL string, text *strings.Replacer) {
+	t.Helper()
+	d := &deployment{t: t, serverURL: databaseURL}
+	p := &server{process: start(t, exec.Command(program(t, "petstore"), "serve"), d.env()...)}
+	if s.fails != "" {
+		p.failsWith(text.Replace(s.fails))
+		if code := p.wait(time.Second); code != 1 {
+			t.Errorf("exit %d, want 1", code)
+		}
+		return
+	}
+	p.await(t)
+	var verbose struct {
+		Status string
+		Checks map[string]struct{ Status, Message string }
+	}
+	status, body := p.ask("/readyz?verbose")
+	if err := json.Unmarshal(body, &verbose); err != nil || status != 200 || verbose.Status != "ready" || len(verbose.Checks) != 5 {
+		t.Errorf("/readyz?verbose: %d, %v: %s", status, err, body)
+	}
+	for check, got := range verbose.Checks {
+		if check != s.check && (got.Status != "ok" || got.Message != "") {
+			t.Errorf("%s: %+v, want ok", check, got)
+		}
+	}
+	warnings := p.logged(`"level":"warn"`)
+	if s.check == "" {
+		if warnings != 0 {
+			t.Errorf("%d warnings in the log, want none", warnings)
+		}
+		return
+	}
+	got, want := verbose.Checks[s.check], text.Replace(s.warns)
+	quoted, err := json.Marshal(got.Message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Status != "warn" || !strings.HasSuffix(got.Message, want) || warnings != 1 || p.logged(`"level":"warn"`, string(quoted)) != 1 {
+		t.Errorf("%s: %+v and %d warnings in the log, want one: %q", s.check, got, warnings, want)
+	}
+	// A server of the same login is seen by doctor.
+	if s.check == "login" {
+		c := runCtl(d, "", []string{"PETSTORE_DATABASE_URL=" + databaseURL}, "doctor")
+		if !strings.Contains(c.stdout, "logins	warn	1 login of servers with too many rights: "+text.Replace("%s ")) {
+			t.Errorf("doctor says nothing of the server's login: %s", c.stdout)
+		}
+	}
+}
+
+// checkDocumented checks that docs/configuration.md says what serve does in the situation, with the end of the line.
+func checkDocumented(t *testing.T, situation, outcome, line string) {
+	t.Helper()
+	for row := range strings.Lines(read(t, "../../docs/configuration.md")) {
+		if text, ok := strings.CutPrefix(row, "| "+situation+" | "+outcome+" | "); ok {
+			line = strings.NewReplacer("%s", "…", "%[1]s", "…").Replace(line)
+			if !strings.Contains(text, line) && !strings.Contains(text, "the same") {
+				t.Errorf("docs/configuration.md: %q has the line %q, want %q", situation, text, line)
+			}
+			return
+		}
+	}
+	t.Errorf("docs/configuration.md has no row of %q that %s", situation, outcome)
+}
+
+// TestStartupOnAFreshCluster: the role petstore_api does not exist before the first migration.
+func TestStartupOnAFreshCluster(t *testing.T) {
+	t.Parallel()
+	postgres, err := localpg.Start(t.Context(), localpg.Options{Throwaway: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := postgres.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	d := &deployment{t: t, serverURL: postgres.URL("postgres", "postgres")}
+	p := start(t, exec.Command(program(t, "petstore"), "serve"), d.env()...)
+	p.failsWith(`petstore: PETSTORE_DATABASE_URL: the database "postgres" was never migrated; run: petstorectl migrate up`)
+}
+
+// TestStartupBehind: a server of a later release than the schema does not start.
+func TestStartupBehind(t *testing.T) {
+	t.Parallel()
+	database := storetest.NewServer(t) // to migrate down needs the only database with the roles
+	if err := migrate.Down(t.Context(), database.URL, 1); err != nil {
+		t.Fatal(err)
+	}
+	d := &deployment{t: t, serverURL: database.URL}
+	p := start(t, exec.Command(program(t, "petstore"), "serve"), d.env()...)
+	checkDocumented(t, "schema older than the server", "fails", "; run: petstorectl migrate up")
+	p.failsWith("and this program needs ")
+	if !strings.HasSuffix(strings.TrimSpace(p.stderr()), "; run: petstorectl migrate up") {
+		t.Errorf("stderr %q says not what to do", p.stderr())
+	}
+}
+
+// env is the environment of a server on free ports.
+func (d *deployment) env() []string {
+	return []string{"PETSTORE_DATABASE_URL=" + d.serverURL, "PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0"}
+}
+
+func execute(t *testing.T, databaseURL, statements string) {
+	t.Helper()
+	if err := tryExecute(databaseURL, statements); err != nil {
+		t.Fatalf("%s: %v", statements, err)
+	}
+}
+
+func tryExecute(databaseURL, statements string) error {
+	db, err := sql.Open("postgres", databaseURL)
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec(statements)
+	return errors.Join(err, db.Close())
+}
+
+// dropLogin drops a login and its _owner, if there is one, with what they own in the database.
+func dropLogin(t *testing.T, databaseURL, login string) {
+	t.Helper()
+	for _, role := range []string{login, login + "_owner"} {
+		err := tryExecute(databaseURL, "drop owned by "+role+" cascade; drop role "+role)
+		if err != nil && pq.As(err, pqerror.UndefinedObject) == nil {
+			t.Errorf("drop %s: %v", role, err)
+		}
+	}
+}

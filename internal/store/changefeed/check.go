@@ -1,0 +1,81 @@
+package changefeed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lib/pq"
+
+	"petstore.example/internal/store/pgconn"
+)
+
+// ErrShared means that notifications do not arrive, because several clients share a session of Postgres.
+var ErrShared = errors.New("a notification of this server to itself did not arrive: " +
+	"a pooler shares the connections (PgBouncer in transaction mode); connect directly, or by a pooler in session mode")
+
+// checkTimeout is how long Check waits for the notification.
+const checkTimeout = 3 * time.Second
+
+// Check returns ErrShared if Listen would receive no notifications. It listens on the channel, which must be this caller's own,
+// and calls notify, which must send a notification to it from another connection.
+func Check(ctx context.Context, url, channel string, notify func(ctx context.Context, channel string) error) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	connected := make(chan error, 1)
+	l := pq.NewDialListener(pgconn.Dialer{ReadTimeout: listenReadTimeout}, url, minReconnect, maxReconnect,
+		func(_ pq.ListenerEventType, err error) {
+			select {
+			case connected <- err:
+			default: // only the first event counts
+			}
+		})
+	// Otherwise Listen would wait for as long as the database is down.
+	closeAtEnd := context.AfterFunc(ctx, func() { _ = l.Close() })
+	err := awaitNotification(ctx, l, connected, channel, notify)
+	if closeAtEnd() {
+		_ = l.Close()
+	}
+	for range l.NotificationChannel() {
+		// Until the listener's goroutine has ended.
+	}
+	if err != nil {
+		return fmt.Errorf("check the change feed: %w", err)
+	}
+	return nil
+}
+
+func awaitNotification(
+	ctx context.Context, l *pq.Listener, connected <-chan error, channel string, notify func(context.Context, string) error,
+) error {
+	select {
+	case err := <-connected:
+		if err != nil {
+			return pgconn.Translate(err)
+		}
+	case <-ctx.Done():
+		return pgconn.Translate(ctx.Err())
+	}
+	if err := l.Listen(channel); err != nil {
+		return pgconn.Translate(err)
+	}
+	if err := notify(ctx, channel); err != nil {
+		return err
+	}
+	select {
+	case n := <-l.NotificationChannel():
+		if n != nil {
+			return nil
+		}
+	case <-ctx.Done():
+	}
+	switch err := ctx.Err(); {
+	case err == nil:
+		return pgconn.ErrUnavailable // the connection was lost
+	case errors.Is(err, context.DeadlineExceeded):
+		return ErrShared
+	default:
+		return err
+	}
+}

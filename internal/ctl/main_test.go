@@ -55,6 +55,8 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PETSTORE_ACTOR", "jo@support-3")
 			e.Setenv("TEST_NOW", "2026-11-20T10:30:00Z")
 			e.Setenv("ESCAPE", "a\x1b[2Jb")
+			e.Setenv("BIDI", "gpj.\u202Egnp")
+			e.Setenv("EMOJI", "Zoë's 👩\u200D💻")
 			e.Setenv("BAD_UTF8", "a\xffb")
 			e.Setenv("LONG", strings.Repeat("x", 300))
 			return err

@@ -75,8 +75,8 @@ func TestIssueChecks(t *testing.T) {
 		"only an environment": {keys.Request{Environment: keys.Live}, nil},
 		"the longest name":    {keys.Request{Environment: keys.Live, Name: strings.Repeat("é", 100)}, nil},
 		"a longer name":       {keys.Request{Environment: keys.Live, Name: strings.Repeat("é", 101)}, keys.ErrKeyName},
-		"NUL":                 {keys.Request{Environment: keys.Live, Name: "a\x00"}, keys.ErrKeyName},
-		"an escape":           {keys.Request{Environment: keys.Live, Name: "\x1b[2J"}, keys.ErrKeyName},
+		"NUL":                 {keys.Request{Environment: keys.Live, Name: "a\x00"}, keys.ErrTextCharacter},
+		"an escape":           {keys.Request{Environment: keys.Live, Name: "\x1b[2J"}, keys.ErrTextCharacter},
 		"bad UTF-8":           {keys.Request{Environment: keys.Live, Name: "\xff"}, keys.ErrKeyName},
 		"a key":               {keys.Request{Environment: keys.Live, Name: "ci " + documented}, keys.ErrTextContainsKey},
 		"its own limit":       {keys.Request{Environment: keys.Live, PerMinute: 1}, nil},
@@ -140,6 +140,25 @@ func TestCheckText(t *testing.T) {
 		err := keys.CheckText(text)
 		if !errors.Is(err, want) || err != nil && strings.Contains(err.Error(), "pst_") {
 			t.Errorf("%q: %v, want %v", text, err, want)
+		}
+	}
+}
+
+func TestCheckTextCharacters(t *testing.T) {
+	t.Parallel()
+	const refused = "the text contains a character that is invisible or changes how text is shown: "
+	for text, want := range map[string]string{
+		"ASCII !~": "", "Grüße, 日本": "", "שלום": "", "👩\u200D💻 ❤️\u200D🔥": "", "می\u200Cخواهم": "", "क्\u200Dष": "", "1\uFE0F\u20E3": "",
+		"a\u202Eb": "U+202E", "a\u2066b": "U+2066", "a\u200Fb": "U+200F", "a\u061Cb": "U+061C", // bidirectional
+		"a\u200Bb": "U+200B", "a\u00ADb": "U+00AD", "\uFEFFa": "U+FEFF", "a\u2060b": "U+2060", "a\U000E0061b": "U+E0061", // invisible
+		"a\x00": "U+0000", "\x1b[2J": "U+001B", "a\nb": "U+000A", "a\tb": "U+0009", "a\x7f": "U+007F", "a\u0085b": "U+0085", "a\u009Bb": "U+009B",
+		"a\u2028b": "U+2028", "a\u2029b": "U+2029",
+		"pay\u200Dpal": "U+200D", "pay\u200Cpal": "U+200C", "\u200D": "U+200D", "日\u200D\u200D": "U+200D", // joiners that join nothing
+		"\xff": "invalid UTF-8",
+	} {
+		err := keys.CheckText(text)
+		if want == "" && err != nil || want != "" && (!errors.Is(err, keys.ErrTextCharacter) || err.Error() != refused+want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
 }

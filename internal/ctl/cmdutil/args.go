@@ -1,6 +1,7 @@
 package cmdutil
 
 import (
+	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -77,7 +78,7 @@ func CheckText(args []string) error {
 		if !utf8.ValidString(arg) || strings.ContainsRune(arg, 0) {
 			return UsageErrorf("argument %d is not valid UTF-8 text", i+1)
 		}
-		if keys.CheckText(arg) != nil {
+		if errors.Is(keys.CheckText(arg), keys.ErrTextContainsKey) {
 			return UsageErrorf("argument %d contains an API key; keys are read from stdin, never from the command line", i+1).
 				WithHint("the key is now in your shell history: consider revoking it; find its ID with: petstorectl key identify")
 		}

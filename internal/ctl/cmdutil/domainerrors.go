@@ -40,10 +40,11 @@ var domainErrors = []domainError{
 	{keys.ErrKeyRevoked, ExitRefused, "key {key} is already revoked", "see: petstorectl key show {key}"},
 	{keys.ErrKeyExpired, ExitRefused, "key {key} has expired", "issue a new one: petstorectl key issue TENANT"},
 	{plans.ErrTenantName, ExitUsage, `invalid tenant name "{tenant}"`, "a name is 1 to 63 characters of a-z, 0-9 and -, and does not begin with -"},
-	{keys.ErrKeyName, ExitUsage, "invalid key name", "a name is at most 100 characters, none of them a control character"},
+	{keys.ErrKeyName, ExitUsage, "invalid key name", "a name has at most 100 characters"},
 	{err: keys.ErrPerMinute, code: ExitUsage},
 	{keys.ErrExpiryPast, ExitUsage, "--expires is in the past", "give a time in the future"},
 	{err: keys.ErrTextContainsKey, code: ExitUsage},
+	{err: keys.ErrTextCharacter, code: ExitUsage},
 	{keys.ErrMalformed, ExitUsage, "not an API key: its format or checksum is wrong", "was it copied completely? A key has 45 characters"},
 }
 

@@ -109,9 +109,8 @@ func (f *Factory) actor() (audit.By, error) {
 		}
 		actor = u.Username + "@" + host
 	}
-	actor = output.Clean(actor)
-	if keys.CheckText(actor) != nil {
-		return audit.By{}, UsageErrorf("PETSTORE_ACTOR contains an API key").WithHint("set it to your name")
+	if err := keys.CheckText(actor); err != nil {
+		return audit.By{}, UsageErrorf("PETSTORE_ACTOR: %v", err).WithHint("set it to your name")
 	}
 	return audit.By{Actor: actor, Reason: f.Reason, DryRun: f.DryRun}, nil
 }

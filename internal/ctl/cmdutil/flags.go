@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 )
 
@@ -127,8 +127,11 @@ func (q *QuotaFlags) Quota(cmd *cobra.Command) (*plans.Quota, error) {
 }
 
 func checkReason(reason string) error {
-	if utf8.RuneCountInString(reason) > maxReason || strings.ContainsFunc(reason, unicode.IsControl) {
-		return UsageErrorf("--reason must be one line of at most %d characters", maxReason)
+	if utf8.RuneCountInString(reason) > maxReason {
+		return UsageErrorf("--reason must have at most %d characters", maxReason)
+	}
+	if err := keys.CheckText(reason); err != nil {
+		return UsageErrorf("--reason: %v", err)
 	}
 	return nil
 }

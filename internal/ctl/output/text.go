@@ -56,14 +56,16 @@ func (p Printer) human(v any) string {
 	return "-"
 }
 
-// Clean removes what could move a terminal's cursor, color it or change the direction of text: names and reasons are
+// Clean removes what could move a terminal's cursor, color it, change the direction of text or hide in it: names and reasons are
 // printed as text and nothing else.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
 			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029':
+		case r == '\u200C' || r == '\u200D': // joiners, which some scripts and emoji need
+			return r
+		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp):
 			return -1
 		}
 		return r

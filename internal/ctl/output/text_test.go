@@ -24,7 +24,7 @@ func TestClean(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"plain é 日本": "plain é 日本", "a\x1b[31mb": "a[31mb", "a\tb\nc\rd": "a b cd", "a\x00\x7f\u009bb": "ab",
-		"\u202Eabc\u2066": "abc", "\xff": "\uFFFD",
+		"\u202Eabc\u2066": "abc", "a\u200Bb\uFEFF\u2028": "ab", "👩\u200D💻": "👩\u200D💻", "\xff": "\uFFFD",
 	} {
 		if got := Clean(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -1,0 +1,45 @@
+package keys
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Errors of CheckText. They never contain the text.
+var (
+	// ErrTextContainsKey: the text contains what looks like an API key.
+	ErrTextContainsKey = errors.New("the text contains what looks like an API key")
+	// ErrTextCharacter: the text contains a control or format character, which the error names.
+	ErrTextCharacter = errors.New("the text contains a character that is invisible or changes how text is shown")
+)
+
+// tokenForm has no word boundaries: a key with other characters next to it is still a secret.
+var tokenForm = regexp.MustCompile(`pst_(live|test)_[0-9A-Za-z]{36}`)
+
+// CheckText checks a text that is kept and shown to others: the name of a key, a reason, an actor. It returns ErrTextContainsKey if the text
+// contains the form of a key, whether or not that key was issued, and ErrTextCharacter if another text could be made to look like it:
+// for a control or format character, the bidirectional ones among them, and for a line or paragraph separator. Joiners are allowed within
+// emoji and words of other scripts than Latin, which need them. Stores refuse what CheckText refuses.
+func CheckText(text string) error {
+	if tokenForm.MatchString(text) {
+		return ErrTextContainsKey
+	}
+	if !utf8.ValidString(text) {
+		return fmt.Errorf("%w: invalid UTF-8", ErrTextCharacter)
+	}
+	before := rune(0)
+	for _, r := range text {
+		joins := isJoiner(r) && before > unicode.MaxLatin1 && !isJoiner(before)
+		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && !joins {
+			return fmt.Errorf("%w: %U", ErrTextCharacter, r)
+		}
+		before = r
+	}
+	return nil
+}
+
+// isJoiner reports whether r is ZERO WIDTH NON-JOINER or ZERO WIDTH JOINER.
+func isJoiner(r rune) bool { return r == '\u200C' || r == '\u200D' }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Printer is where and how to print.
@@ -76,12 +77,30 @@ func printCSV[T any](w io.Writer, v View[T], items []T) error {
 		return err
 	}
 	for _, item := range items {
-		if err := out.Write(row(v, item)); err != nil {
+		cells := row(v, item)
+		for i, c := range v {
+			switch c.Value(item).(type) {
+			case string, []string: // Numbers, times and JSON are never formulas.
+				cells[i] = noFormula(cells[i])
+			}
+		}
+		if err := out.Write(cells); err != nil {
 			return err
 		}
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// noFormula returns a text that a spreadsheet takes for text: with an apostrophe before it if it could be a formula, which runs when
+// somebody opens the file. The wide characters begin formulas in Japanese spreadsheets.
+// https://owasp.org/www-community/attacks/CSV_Injection
+func noFormula(text string) string {
+	const begin = "=+-@＝＋－＠"
+	if first, _ := utf8.DecodeRuneInString(strings.TrimSpace(text)); strings.ContainsRune(begin, first) {
+		return "'" + text
+	}
+	return text
 }
 
 func row[T any](v View[T], item T) []string {

@@ -2,6 +2,7 @@ package output
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 )
@@ -50,5 +51,34 @@ func TestJSONDoesNotEscapeHTML(t *testing.T) {
 	text, err := object[string]{v, "a<b>&\u2028"}.MarshalJSON()
 	if want := `{"text":"a<b>&\u2028"}`; err != nil || string(text) != want || !json.Valid(text) {
 		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func TestCSVHasNoFormulas(t *testing.T) {
+	t.Parallel()
+	type item struct {
+		text   string
+		list   []string
+		number int64
+		least  *int64
+	}
+	view := View[item]{
+		{Name: "text", Value: func(i item) any { return i.text }}, {Name: "list", Value: func(i item) any { return i.list }},
+		{Name: "number", Value: func(i item) any { return i.number }}, {Name: "least", Value: func(i item) any { return i.least }},
+	}
+	five := int64(-5)
+	for text, want := range map[string]string{
+		"": "", "acme": "acme", "a=1": "a=1", "'": "'", "a-b@c": "a-b@c",
+		"=cmd|' /C calc'!A0": "'=cmd|' /C calc'!A0", "+1": "'+1", "-5": "'-5", "@SUM(A1)": "'@SUM(A1)",
+		"＝1": "'＝1", "＋1": "'＋1", "－1": "'－1", "＠a": "'＠a",
+		"\t=1": "' =1", "\r=1": "'=1", "  =1": "'  =1", "\n+1": "' +1", "\u202E=1": "'=1", `=1,"`: `"'=1,"""`,
+	} {
+		var out strings.Builder
+		if err := printCSV(&out, view, []item{{text, []string{"-a", "=b"}, five, &five}}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := out.String(), "text,list,number,least\n"+want+",\"'-a,=b\",-5,-5\n"; got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
 	}
 }

@@ -62,7 +62,7 @@ func TestStartup(t *testing.T) {
 		},
 		"schema newer than the server": {
 			login: "in role petstore_api", setup: `update schema_migrations set version = 9999`, check: "schema",
-			warns:  ": use the release that migrated it, or a later one",
+			warns:  "; use the release that migrated it, or a later one",
 			doctor: 1, doctorLine: "schema	fail	version 9999 is newer than this petstorectl",
 		},
 		"migration interrupted": {

@@ -85,7 +85,7 @@ func (f *Factory) Report(ctx context.Context, err error) int {
 		code, hint = e.Code, e.Hint
 	}
 	if store.IsNotMigrated(err) {
-		hint = "the database is not migrated; run: petstorectl migrate up"
+		hint = "the database lacks migrations of this release; run: petstorectl migrate up"
 	}
 	f.Messagef("petstorectl: %s", f.Redact(output.Clean(err.Error())))
 	if hint != "" {

@@ -53,8 +53,11 @@ func checkCluster(ctx context.Context, db *store.DB, c store.Checkup) []Finding 
 	if store.IsForbidden(err) {
 		return []Finding{skipped("servers", c.Role, "see the servers")}
 	}
+	if store.IsNotMigrated(err) {
+		return []Finding{{"servers", statusSkip, "the database lacks the tables of servers", ""}}
+	}
 	if err != nil {
-		return []Finding{{"servers", statusFail, "can't read the servers: " + err.Error(), "run: petstorectl migrate status"}}
+		return []Finding{{"servers", statusFail, "can't read the servers: " + err.Error(), "run doctor again"}}
 	}
 	return []Finding{checkServers(state, c.Now), checkTerm(state, c.Now)}
 }

@@ -23,8 +23,9 @@ clocks agree, and that servers connect with no more rights than they need. Also
 show which servers are alive and where rate limits are counted: in Redis, or in
 Postgres while Redis is down.
 
-Each line is ok, warn or fail, or skip if your role may not check it; warn and
-fail come with advice. The exit code is 1 if a check fails.`,
+Each line is ok, warn, fail or skip. A check is skipped if your role may not
+run it or the schema is too old for it. Lines that warn or fail have advice.
+The exit code is 1 if a check fails.`,
 		Example: `  petstorectl doctor
   petstorectl doctor -o json | jq -r '.[] | select(.status != "ok") | .advice'`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), f) },
@@ -57,7 +58,7 @@ const (
 	statusOK   = "ok"
 	statusWarn = "warn"
 	statusFail = "fail"
-	// statusSkip: the role may not run the check.
+	// statusSkip: the role may not run the check, or the schema lacks what it needs.
 	statusSkip = "skip"
 )
 

@@ -169,7 +169,7 @@ func TestMigrateFromStatesThatNeedAPerson(t *testing.T) {
 		},
 		"newer": {
 			`update schema_migrations set version = 9`,
-			"the database is newer than this program: it is at version 9, this program knows 3: use the release that migrated it, or a later one",
+			"the database is newer than this program: it is at version 9, this program knows 3; use the release that migrated it, or a later one",
 		},
 	}
 	for name, test := range tests {

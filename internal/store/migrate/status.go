@@ -137,7 +137,7 @@ func (s Status) at(version uint, steps []step) Status {
 // check returns an error for a status from which no migration may start.
 func (s Status) check(steps []step) error {
 	if s.Version > s.Latest {
-		return fmt.Errorf("%w: it is at version %d, this program knows %d: use the release that migrated it, or a later one",
+		return fmt.Errorf("%w: it is at version %d, this program knows %d; use the release that migrated it, or a later one",
 			ErrNewer, s.Version, s.Latest)
 	}
 	if s.Dirty {

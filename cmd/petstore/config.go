@@ -42,22 +42,24 @@ func (s secret) MarshalText() ([]byte, error) { //nolint:unparam // The interfac
 // config is what `petstore serve` reads from the environment. docs/configuration.md describes each setting; a test
 // holds the two together.
 type config struct {
-	DatabaseURL    secret        `env:"DATABASE_URL"`
-	RedisURL       secret        `env:"REDIS_URL"`
-	RedisTimeout   time.Duration `env:"REDIS_TIMEOUT" envDefault:"100ms"`
-	Addr           string        `env:"ADDR" envDefault:":8080"`
-	AdminAddr      string        `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8081"`
-	Environment    string        `env:"ENVIRONMENT" envDefault:"production"`
-	BaseURL        string        `env:"BASE_URL"`
-	TrustedProxies []string      `env:"TRUSTED_PROXIES"`
-	AddressLimit   int64         `env:"ADDRESS_LIMIT" envDefault:"6000"`
-	ListCacheBytes int64         `env:"LIST_CACHE_BYTES" envDefault:"33554432"`
-	HTTPFastPath   string        `env:"HTTP_FAST_PATH" envDefault:"on"`
-	LogLevel       string        `env:"LOG_LEVEL" envDefault:"info"`
-	LogFormat      string        `env:"LOG_FORMAT" envDefault:"json"`
-	Pprof          bool          `env:"PPROF" envDefault:"false"`
-	DrainDelay     time.Duration `env:"DRAIN_DELAY" envDefault:"0s"`
-	StopTimeout    time.Duration `env:"STOP_TIMEOUT" envDefault:"20s"`
+	DatabaseURL              secret        `env:"DATABASE_URL"`
+	RedisURL                 secret        `env:"REDIS_URL"`
+	RedisTimeout             time.Duration `env:"REDIS_TIMEOUT" envDefault:"100ms"`
+	Addr                     string        `env:"ADDR" envDefault:":8080"`
+	AdminAddr                string        `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8081"`
+	Environment              string        `env:"ENVIRONMENT" envDefault:"production"`
+	BaseURL                  string        `env:"BASE_URL"`
+	TrustedProxies           []string      `env:"TRUSTED_PROXIES"`
+	AddressLimit             int64         `env:"ADDRESS_LIMIT" envDefault:"6000"`
+	MaxConnections           int64         `env:"MAX_CONNECTIONS" envDefault:"20000"`
+	MaxConnectionsPerAddress int64         `env:"MAX_CONNECTIONS_PER_ADDRESS" envDefault:"0"`
+	ListCacheBytes           int64         `env:"LIST_CACHE_BYTES" envDefault:"33554432"`
+	HTTPFastPath             string        `env:"HTTP_FAST_PATH" envDefault:"on"`
+	LogLevel                 string        `env:"LOG_LEVEL" envDefault:"info"`
+	LogFormat                string        `env:"LOG_FORMAT" envDefault:"json"`
+	Pprof                    bool          `env:"PPROF" envDefault:"false"`
+	DrainDelay               time.Duration `env:"DRAIN_DELAY" envDefault:"0s"`
+	StopTimeout              time.Duration `env:"STOP_TIMEOUT" envDefault:"20s"`
 
 	// dev is set by `petstore dev`, whose login owns the tables.
 	dev bool
@@ -120,6 +122,12 @@ func (c *config) check(p *problems) {
 	}
 	if c.AddressLimit < 1 {
 		p.add("PETSTORE_ADDRESS_LIMIT is %d: want at least 1 request per minute", c.AddressLimit)
+	}
+	if c.MaxConnections < minConnections {
+		p.add("PETSTORE_MAX_CONNECTIONS is %d: want at least %d", c.MaxConnections, minConnections)
+	}
+	if c.MaxConnectionsPerAddress < 0 {
+		p.add("PETSTORE_MAX_CONNECTIONS_PER_ADDRESS is %d: want a number, or 0 for a quarter of all connections", c.MaxConnectionsPerAddress)
 	}
 	if c.ListCacheBytes < 0 {
 		p.add("PETSTORE_LIST_CACHE_BYTES is %d: want a number of bytes, or 0 for no cache", c.ListCacheBytes)

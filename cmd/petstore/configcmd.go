@@ -33,7 +33,8 @@ Secrets are not printed. The exit code is 1 if there is a mistake.`,
 // values returns the settings in the order of their declaration.
 func (c *config) values() []any {
 	return []any{
-		c.DatabaseURL, c.RedisURL, c.RedisTimeout, c.Addr, c.AdminAddr, c.Environment, c.BaseURL, strings.Join(c.TrustedProxies, ","), c.AddressLimit, c.ListCacheBytes,
+		c.DatabaseURL, c.RedisURL, c.RedisTimeout, c.Addr, c.AdminAddr, c.Environment, c.BaseURL, strings.Join(c.TrustedProxies, ","), c.AddressLimit,
+		c.MaxConnections, c.MaxConnectionsPerAddress, c.ListCacheBytes,
 		c.HTTPFastPath, c.LogLevel, c.LogFormat, c.Pprof, c.DrainDelay, c.StopTimeout,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/api"
@@ -43,10 +44,16 @@ func newHTTPServer(handler http.Handler, log zerolog.Logger) *http.Server {
 // serveHTTP serves until ctx ends. Then readiness fails, so that a load balancer sends no more requests. After the drain delay the
 // server accepts no more connections, and requests in flight may take the stop timeout. The admin server runs to the end.
 func serveHTTP(
-	ctx context.Context, cfg config, on *sockets, handler, admin http.Handler, health *health, log zerolog.Logger, started func(),
+	ctx context.Context, cfg config, on *sockets, handler http.Handler, health *health, metrics *prometheus.Registry,
+	log zerolog.Logger, started func(),
 ) error {
+	connections, err := on.limitConnections(cfg, metrics)
+	if err != nil {
+		return err
+	}
+	logServing(log, cfg, on, connections)
 	apiServer, listener, waitIdle := newAPIServer(cfg, handler, on.api, log)
-	adminServer := newHTTPServer(admin, log)
+	adminServer := newHTTPServer(adminHandler(cfg, health, metrics), log)
 	// A CPU profile may take minutes.
 	adminServer.WriteTimeout = 5 * time.Minute
 	failed := make(chan error, 2)

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/api"
+	"petstore.example/internal/connlimit"
 	"petstore.example/internal/limits"
 )
 
@@ -70,12 +71,12 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	if err != nil {
 		return fmt.Errorf("create the API: %w", err)
 	}
-	logServing(log, cfg, on)
 	served = log
-	return serveHTTP(ctx, cfg, on, handler, adminHandler(cfg, health, registry), health, log, started)
+	return serveHTTP(ctx, cfg, on, handler, health, registry, log, started)
 }
 
-func logServing(log zerolog.Logger, cfg config, on *sockets) {
+func logServing(log zerolog.Logger, cfg config, on *sockets, connections connlimit.Limits) {
 	log.Info().Str("version", versionText()).Str("addr", on.api.Addr().String()).Str("admin_addr", on.admin.Addr().String()).
+		Int("max_connections", connections.Total).Int("max_connections_per_address", connections.PerAddress).
 		Str("environment", cfg.Environment).Bool("redis", cfg.RedisURL != "").Int("pid", os.Getpid()).Msg("serving")
 }

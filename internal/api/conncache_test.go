@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,6 +15,33 @@ import (
 // over sends a request over a connection with that context.
 func (w *fixture) over(conn context.Context, r *http.Request) *httptest.ResponseRecorder {
 	return w.do(r.WithContext(conn))
+}
+
+// authenticatedConn counts the valid keys on a connection.
+type authenticatedConn struct {
+	net.Conn
+	keys int
+}
+
+func (c *authenticatedConn) SetAuthenticated() { c.keys++ }
+
+// TestConnectionIsAuthenticated: a connection learns of valid keys, and of no others.
+func TestConnectionIsAuthenticated(t *testing.T) {
+	t.Parallel()
+	w, conn := newFixture(t), &authenticatedConn{}
+	c := ConnContext(t.Context(), conn)
+	wrong := []byte(w.key)
+	wrong[len(wrong)-1] ^= 1
+	for _, authorization := range []string{"", "Basic " + w.key, "Bearer x", "Bearer " + string(wrong)} {
+		w.over(c, w.request("GET", "/v1/pets", "", "Authorization", authorization))
+	}
+	if conn.keys != 0 {
+		t.Errorf("%d valid keys, want none", conn.keys)
+	}
+	w.over(c, w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+w.key))
+	if conn.keys != 1 {
+		t.Errorf("%d valid keys, want 1", conn.keys)
+	}
 }
 
 // TestKeysOverOneConnection: what a connection remembers of one request decides nothing about the next.

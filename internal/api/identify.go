@@ -33,6 +33,7 @@ func (a *api) identify(x *exchange) {
 	switch {
 	case err == nil:
 		x.caller = caller
+		x.cache.setAuthenticated()
 	case errors.Is(err, keys.ErrInvalidKey):
 		x.refusal = invalidKey
 	default:

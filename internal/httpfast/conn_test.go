@@ -75,7 +75,10 @@ func TestConnContext(t *testing.T) {
 			}
 			_, _ = fmt.Fprint(w, r.Context().Value(key{}))
 		}),
-		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			if _, ok := c.(*net.TCPConn); !ok {
+				t.Errorf("ConnContext got a %T, want what the listener accepted", c)
+			}
 			return context.WithValue(ctx, key{}, conns.Add(1))
 		},
 	})

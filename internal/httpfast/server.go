@@ -15,7 +15,7 @@ var longAgo = time.Unix(1, 0)
 // WrapServer returns a listener for the server to serve. Its connections serve fast requests by themselves: GET and HEAD without a
 // body, as most clients write them. All others are served by the server, on the same connection and in the same order: each
 // connection's first request, requests with a body, and whatever is unusual. Set the server's Handler, ConnContext and timeouts
-// before; its ConnState is replaced.
+// before; its ConnState is replaced, and its ConnContext is called with the connections that were accepted from on.
 //
 // A fast request differs for the handler in three ways. The request, its header and its ResponseWriter must not be used after the
 // handler has returned; a string of the request that is kept holds on to the request's whole head. The ResponseWriter can't flush or
@@ -37,10 +37,14 @@ func WrapServer(s *http.Server, on net.Listener) *Listener {
 	}
 	connContext := s.ConnContext
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		own, ok := c.(*Conn)
+		if ok {
+			c = own.Conn
+		}
 		if connContext != nil {
 			ctx = connContext(ctx, c)
 		}
-		if own, ok := c.(*Conn); ok {
+		if ok {
 			own.base = ctx
 		}
 		return ctx

@@ -1,0 +1,244 @@
+package connlimit
+
+import (
+	"maps"
+	"net"
+	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Limits are the bounds of a listener's connections.
+type Limits struct {
+	// Total is how many connections may be open.
+	Total int
+	// PerAddress is how many of them may be of one address (an IPv4 address, or the /64 network of an IPv6 address); 0 for no bound.
+	PerAddress int
+	// Exempt are networks whose addresses have no bound of their own.
+	Exempt []netip.Prefix
+	// IdleTimeout is how long an unauthenticated connection may be idle; 0 for no bound.
+	IdleTimeout time.Duration
+}
+
+const (
+	// minIdle is how long an authenticated connection must have been idle to be closed in favour of another.
+	minIdle = 10 * time.Second
+	// tick is how often idle connections are looked for, and how exactly it is known when a connection was used.
+	tick = time.Second
+)
+
+// Reason is why a connection was refused or closed.
+type Reason string
+
+// The reasons.
+const (
+	TotalReached   Reason = "total"
+	AddressReached Reason = "address"
+	Idle           Reason = "idle"
+)
+
+// Stats are the connections that are open, and those that were refused or closed since the start.
+type Stats struct {
+	Authenticated, Unauthenticated int64
+	// Refused has the reasons TotalReached and AddressReached, Closed all.
+	Refused, Closed map[Reason]int64
+}
+
+// Listener accepts connections within its limits.
+type Listener struct {
+	net.Listener
+
+	limits Limits
+	start  time.Time
+	// clock is the time since start at the last tick.
+	clock atomic.Int64
+
+	mu        sync.Mutex
+	all       queue
+	addresses map[netip.Prefix]*queue
+	refused   map[Reason]int64
+	closed    map[Reason]int64
+
+	stop sync.Once
+	done chan struct{}
+}
+
+// Wrap returns a listener that bounds the connections of another. It must be closed.
+func Wrap(l net.Listener, limits Limits) *Listener {
+	w := &Listener{
+		Listener: l, limits: limits, start: time.Now(),
+		all: queue{by: byTotal}, addresses: map[netip.Prefix]*queue{}, done: make(chan struct{}),
+		refused: map[Reason]int64{TotalReached: 0, AddressReached: 0},
+		closed:  map[Reason]int64{TotalReached: 0, AddressReached: 0, Idle: 0},
+	}
+	go w.run()
+	return w
+}
+
+// run looks for idle connections until the listener is closed.
+func (l *Listener) run() {
+	t := time.NewTicker(tick)
+	defer t.Stop()
+	for {
+		select {
+		case <-l.done:
+			return
+		case <-t.C:
+			l.clock.Store(int64(time.Since(l.start)))
+			l.closeIdle()
+		}
+	}
+}
+
+// Close implements net.Listener. Connections stay open.
+func (l *Listener) Close() error {
+	l.stop.Do(func() { close(l.done) })
+	return l.Listener.Close()
+}
+
+// Accept implements net.Listener. It returns connections of type *Conn.
+func (l *Listener) Accept() (net.Conn, error) {
+	for {
+		accepted, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		c := &Conn{Conn: accepted, listener: l, address: l.addressOf(accepted)}
+		c.used.Store(int64(time.Since(l.start)))
+		evicted, ok := l.admit(c)
+		if !ok {
+			c.reset()
+			continue
+		}
+		if evicted != nil {
+			_ = evicted.Conn.Close() // Its user gets the error.
+			// A descriptor is released when nobody reads from it any more. Let its reader notice before more are accepted.
+			runtime.Gosched()
+		}
+		return c, nil
+	}
+}
+
+// admit adds a connection. If a bound is reached, it removes another one and returns it, or returns false.
+func (l *Listener) admit(c *Conn) (evicted *Conn, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	own, reached := l.addresses[c.address], Reason("")
+	switch {
+	case own != nil && len(own.conns) >= l.limits.PerAddress:
+		evicted, reached = own.idleLongest(), AddressReached
+	case len(l.all.conns) >= l.limits.Total:
+		evicted, reached = l.all.idleLongest(), TotalReached
+	}
+	if evicted != nil {
+		if evicted.authenticated.Load() && c.used.Load()-evicted.used.Load() < int64(minIdle) {
+			l.refused[reached]++
+			return nil, false
+		}
+		l.remove(evicted)
+		l.closed[reached]++
+	}
+	l.add(c)
+	return evicted, true
+}
+
+// closeIdle closes the unauthenticated connections that have been idle for too long.
+func (l *Listener) closeIdle() {
+	if l.limits.IdleTimeout == 0 {
+		return
+	}
+	latest := l.clock.Load() - int64(l.limits.IdleTimeout)
+	for {
+		c := l.removeIdle(latest)
+		if c == nil {
+			return
+		}
+		_ = c.Conn.Close() // Its user gets the error.
+	}
+}
+
+// removeIdle removes an unauthenticated connection that was not used since latest, and returns it; nil if there is none.
+func (l *Listener) removeIdle(latest int64) *Conn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.all.conns) > 0 {
+		c := l.all.idleLongest()
+		writing := c.writing.Load()
+		switch {
+		case c.authenticated.Load() || c.used.Load() > latest:
+			return nil
+		case writing:
+			// Its client is slow to take a response. That is for the write timeout.
+			c.touch()
+		default:
+			l.remove(c)
+			l.closed[Idle]++
+			return c
+		}
+	}
+	return nil
+}
+
+// Stats returns the present counts.
+func (l *Listener) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := Stats{Refused: maps.Clone(l.refused), Closed: maps.Clone(l.closed)}
+	for _, c := range l.all.conns {
+		if c.authenticated.Load() {
+			s.Authenticated++
+		}
+	}
+	s.Unauthenticated = int64(len(l.all.conns)) - s.Authenticated
+	return s
+}
+
+// add is called with the lock held.
+func (l *Listener) add(c *Conn) {
+	c.open = true
+	l.all.push(c)
+	if c.address.IsValid() {
+		own := l.addresses[c.address]
+		if own == nil {
+			own = &queue{by: byAddress}
+			l.addresses[c.address] = own
+		}
+		own.push(c)
+	}
+}
+
+// remove is called with the lock held. It may be called again.
+func (l *Listener) remove(c *Conn) {
+	if !c.open {
+		return
+	}
+	c.open = false
+	l.all.remove(c)
+	if own := l.addresses[c.address]; own != nil {
+		if own.remove(c); len(own.conns) == 0 {
+			delete(l.addresses, c.address)
+		}
+	}
+}
+
+// addressOf returns the network for which a connection counts, the zero Prefix for none.
+func (l *Listener) addressOf(c net.Conn) netip.Prefix {
+	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
+	if !ok || l.limits.PerAddress == 0 {
+		return netip.Prefix{}
+	}
+	addr := tcp.AddrPort().Addr().Unmap().WithZone("")
+	for _, network := range l.limits.Exempt {
+		if network.Contains(addr) {
+			return netip.Prefix{}
+		}
+	}
+	bits := 64
+	if addr.Is4() {
+		bits = 32
+	}
+	network, _ := addr.Prefix(bits) // It fails for a number of bits that the address has not.
+	return network
+}

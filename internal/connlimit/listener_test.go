@@ -1,0 +1,312 @@
+package connlimit
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// fixture is a listener, and what it has accepted.
+type fixture struct {
+	*Listener
+	t        *testing.T
+	accepted chan *Conn
+}
+
+func listen(t *testing.T, limits Limits) *fixture {
+	t.Helper()
+	on, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{Listener: Wrap(on, limits), t: t, accepted: make(chan *Conn, 100)}
+	go func() {
+		defer close(f.accepted)
+		for {
+			c, err := f.Accept()
+			if err != nil {
+				return
+			}
+			f.accepted <- c.(*Conn)
+		}
+	}()
+	t.Cleanup(func() {
+		_ = f.Close()
+		for c := range f.accepted {
+			_ = c.Close()
+		}
+	})
+	return f
+}
+
+// dial connects from an address and does not wait until the connection is accepted.
+func (f *fixture) dial(from string) (net.Conn, error) {
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	return d.DialContext(f.t.Context(), "tcp", f.Addr().String())
+}
+
+// open connects from an address, and returns both ends.
+func (f *fixture) open(from string) (client net.Conn, server *Conn) {
+	f.t.Helper()
+	client, err := f.dial(from)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { _ = client.Close() })
+	select {
+	case server = <-f.accepted:
+	case <-time.After(10 * time.Second):
+		f.t.Fatal("the connection was not accepted")
+	}
+	f.t.Cleanup(func() { _ = server.Close() })
+	return client, server
+}
+
+// ended returns how a connection ended for its client, nil if it is open.
+func ended(t *testing.T, client net.Conn, within time.Duration) error {
+	t.Helper()
+	if err := client.SetReadDeadline(time.Now().Add(within)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := client.Read(make([]byte, 1))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+const (
+	soon = 20 * time.Millisecond
+	late = 10 * time.Second
+)
+
+func (f *fixture) wantStats(want Stats) {
+	f.t.Helper()
+	if diff := cmp.Diff(want, f.Stats()); diff != "" {
+		f.t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func stats(authenticated, unauthenticated int64, more func(*Stats)) Stats {
+	s := Stats{
+		Authenticated: authenticated, Unauthenticated: unauthenticated,
+		Refused: map[Reason]int64{TotalReached: 0, AddressReached: 0},
+		Closed:  map[Reason]int64{TotalReached: 0, AddressReached: 0, Idle: 0},
+	}
+	if more != nil {
+		more(&s)
+	}
+	return s
+}
+
+// TestTotal: a new connection takes the place of the unauthenticated one that has been idle longest.
+func TestTotal(t *testing.T) {
+	t.Parallel()
+	f := listen(t, Limits{Total: 3})
+	known, own := f.open("127.0.0.1")
+	own.SetAuthenticated()
+	first, _ := f.open("127.0.0.1")
+	second, secondOwn := f.open("127.0.0.2")
+	f.clock.Store(int64(time.Since(f.start)))
+	if _, err := second.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := secondOwn.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	third, _ := f.open("127.0.0.1")
+	if err := ended(t, first, late); !errors.Is(err, io.EOF) {
+		t.Errorf("the connection that was idle longest: %v", err)
+	}
+	f.open("127.0.0.1")
+	for range 20 {
+		f.open("127.0.0.3")
+	}
+	if err := ended(t, third, late); !errors.Is(err, io.EOF) {
+		t.Errorf("the connection that was idle longest: %v", err)
+	}
+	if err := ended(t, known, soon); err != nil {
+		t.Errorf("the authenticated connection: %v", err)
+	}
+	f.wantStats(stats(1, 2, func(s *Stats) { s.Closed[TotalReached] = 22 }))
+}
+
+// TestAllAuthenticated: in favour of a new connection one is closed that has been idle for 10 seconds, and none that is used.
+func TestAllAuthenticated(t *testing.T) {
+	t.Parallel()
+	f := listen(t, Limits{Total: 2})
+	used, usedOwn := f.open("127.0.0.1")
+	idle, idleOwn := f.open("127.0.0.1")
+	usedOwn.SetAuthenticated()
+	idleOwn.SetAuthenticated()
+	refused, err := f.dial("127.0.0.1")
+	if err == nil {
+		err = ended(t, refused, late)
+		_ = refused.Close()
+	}
+	if !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the new connection: %v, want a reset", err)
+	}
+	for _, c := range []*Conn{usedOwn, idleOwn} { // 10 seconds pass.
+		c.used.Add(-int64(minIdle))
+	}
+	f.clock.Store(int64(time.Since(f.start)))
+	if _, err := used.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := usedOwn.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	f.open("127.0.0.1")
+	if err := ended(t, idle, late); !errors.Is(err, io.EOF) {
+		t.Errorf("the idle connection: %v", err)
+	}
+	if err := ended(t, used, soon); err != nil {
+		t.Errorf("the used connection: %v", err)
+	}
+	f.wantStats(stats(1, 1, func(s *Stats) { s.Refused[TotalReached], s.Closed[TotalReached] = 1, 1 }))
+}
+
+// TestPerAddress: an address that has reached its bound costs no other address a connection.
+func TestPerAddress(t *testing.T) {
+	t.Parallel()
+	f := listen(t, Limits{Total: 10, PerAddress: 2, Exempt: []netip.Prefix{netip.MustParsePrefix("127.9.0.0/16")}})
+	first, _ := f.open("127.0.0.1")
+	other, _ := f.open("127.0.0.2")
+	for range 5 {
+		f.open("127.9.0.1")
+	}
+	f.open("127.0.0.1")
+	third, thirdOwn := f.open("127.0.0.1")
+	if err := ended(t, first, late); !errors.Is(err, io.EOF) {
+		t.Errorf("the address's first connection: %v", err)
+	}
+	if err := ended(t, other, soon); err != nil {
+		t.Errorf("another address's connection: %v", err)
+	}
+	f.wantStats(stats(0, 8, func(s *Stats) { s.Closed[AddressReached] = 1 }))
+	thirdOwn.SetAuthenticated()
+	f.open("127.0.0.1")
+	if err := ended(t, third, soon); err != nil {
+		t.Errorf("the address's authenticated connection: %v", err)
+	}
+}
+
+// TestIdle: an unauthenticated connection may be idle only so long, unless its client is slow to take a response.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	f := listen(t, Limits{Total: 10, IdleTimeout: time.Second})
+	silent, _ := f.open("127.0.0.1")
+	known, knownOwn := f.open("127.0.0.1")
+	knownOwn.SetAuthenticated()
+	slow, slowOwn := f.open("127.0.0.1")
+	const length = 64 << 20 // more than the kernel takes
+	written := make(chan int, 1)
+	go func() {
+		n, _ := slowOwn.Write(make([]byte, length))
+		written <- n
+	}()
+	if err := ended(t, silent, late); !errors.Is(err, io.EOF) {
+		t.Errorf("the silent connection: %v", err)
+	}
+	time.Sleep(2 * tick)
+	if err := ended(t, known, soon); err != nil {
+		t.Errorf("the authenticated connection: %v", err)
+	}
+	f.wantStats(stats(1, 1, func(s *Stats) { s.Closed[Idle] = 1 }))
+	go func() { _, _ = io.Copy(io.Discard, slow) }()
+	if n := <-written; n != length {
+		t.Errorf("the slow client got %d bytes of %d", n, length)
+	}
+}
+
+// TestNothingIsLeft: whatever happens to connections at the same time, none is counted that is closed.
+func TestNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	f := listen(t, Limits{Total: 8, PerAddress: 3, IdleTimeout: time.Nanosecond})
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		var wg sync.WaitGroup
+		for c := range f.accepted {
+			wg.Go(func() {
+				b := make([]byte, 1)
+				if _, err := c.Read(b); err == nil && b[0] == 'k' {
+					c.SetAuthenticated()
+				}
+				_, _ = c.Write(b)
+				_, _ = c.Read(b)
+				_ = c.Close()
+				_ = c.Close()
+			})
+		}
+		wg.Wait()
+	}()
+	var clients sync.WaitGroup
+	for i := range 16 {
+		clients.Go(func() {
+			for range 50 {
+				c, err := f.dial("127.0.0." + strconv.Itoa(1+i%5))
+				if errors.Is(err, syscall.ECONNRESET) {
+					continue // It was refused.
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = c.Write([]byte{"ks"[rand.N(2)]})
+				_, _ = c.Read(make([]byte, 1))
+				_ = c.Close()
+				if s := f.Stats(); s.Authenticated+s.Unauthenticated > 8 {
+					t.Errorf("%d connections are open", s.Authenticated+s.Unauthenticated)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	_ = f.Close()
+	<-served
+	if s := f.Stats(); s.Authenticated+s.Unauthenticated != 0 || len(f.addresses) != 0 {
+		t.Errorf("%d connections and %d addresses are left", s.Authenticated+s.Unauthenticated, len(f.addresses))
+	}
+}
+
+// conn is a connection from an address.
+type conn struct {
+	net.Conn
+	from net.Addr
+}
+
+func (c conn) RemoteAddr() net.Addr { return c.from }
+
+func TestAddressOf(t *testing.T) {
+	t.Parallel()
+	l := &Listener{limits: Limits{PerAddress: 1, Exempt: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:f::/48")}}}
+	for from, want := range map[string]string{
+		"192.0.2.1":         "192.0.2.1/32",
+		"::ffff:192.0.2.1":  "192.0.2.1/32",
+		"2001:db8:1:2:3::4": "2001:db8:1:2::/64",
+		"fe80::1%eth0":      "fe80::/64",
+		"10.1.2.3":          "invalid Prefix",
+		"::ffff:10.1.2.3":   "invalid Prefix",
+		"2001:db8:f:1::1":   "invalid Prefix",
+	} {
+		addr := net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(from), 1))
+		if got := l.addressOf(conn{from: addr}).String(); got != want {
+			t.Errorf("%s counts for %s, want %s", from, got, want)
+		}
+	}
+	if got := l.addressOf(conn{from: &net.UnixAddr{}}); got.IsValid() {
+		t.Errorf("a connection without an address counts for %v", got)
+	}
+}

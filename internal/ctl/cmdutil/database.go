@@ -3,9 +3,6 @@ package cmdutil
 import (
 	"errors"
 	"io/fs"
-	"net/url"
-	"regexp"
-	"strings"
 
 	"petstore.example/internal/devfile"
 	"petstore.example/internal/keys"
@@ -24,14 +21,12 @@ type DatabaseSource struct {
 	Dev *devfile.File
 }
 
-// DatabaseFinder finds the database, and keeps its password out of messages.
+// DatabaseFinder finds the database. Messages name what set its URL, never the URL: it may hold a password.
 type DatabaseFinder struct {
 	// DatabaseURL is the value of --database-url.
 	DatabaseURL string
 	Getenv      func(string) string
 	WorkDir     func() (string, error)
-
-	passwords []string
 }
 
 // FindDatabase returns the database of the flag, the environment, or the dev.json nearest to the working folder, in this
@@ -52,7 +47,6 @@ func (f *DatabaseFinder) FindDatabase() (DatabaseSource, error) {
 			"set " + databaseVariable + ", use --database-url, or " +
 				`change to a folder where "petstore dev" was started`)
 	}
-	f.passwords = append(f.passwords, passwordsIn(source.URL)...)
 	return source, nil
 }
 
@@ -109,37 +103,4 @@ func (f *DatabaseFinder) DefaultEnvironment() keys.Environment {
 		}
 	}
 	return keys.Live
-}
-
-var passwordInDSN = regexp.MustCompile(`password\s*=\s*('(?:[^'\\]|\\.)*'|\S+)`)
-
-// passwordsIn returns the passwords in a URL or connection string, as written and as decoded.
-func passwordsIn(dsn string) []string {
-	var found []string
-	if _, rest, ok := strings.Cut(dsn, "://"); ok {
-		userinfo := rest[:max(0, strings.LastIndex(rest, "@"))]
-		if _, written, ok := strings.Cut(userinfo, ":"); ok {
-			found = append(found, written)
-		}
-	}
-	if u, err := url.Parse(dsn); err == nil {
-		if decoded, ok := u.User.Password(); ok {
-			found = append(found, decoded)
-		}
-		found = append(found, u.Query().Get("password"))
-	}
-	for _, m := range passwordInDSN.FindAllStringSubmatch(dsn, -1) {
-		found = append(found, m[1], strings.Trim(m[1], "'"))
-	}
-	return found
-}
-
-// Redact removes the database passwords from a text.
-func (f *DatabaseFinder) Redact(text string) string {
-	for _, password := range f.passwords {
-		if password != "" {
-			text = strings.ReplaceAll(text, password, "…")
-		}
-	}
-	return text
 }

@@ -87,9 +87,9 @@ func (f *Factory) Report(ctx context.Context, err error) int {
 	if store.IsNotMigrated(err) {
 		hint = "the database lacks migrations of this release; run: petstorectl migrate up"
 	}
-	f.Messagef("petstorectl: %s", f.Redact(output.Clean(err.Error())))
+	f.Messagef("petstorectl: %s", output.Clean(err.Error()))
 	if hint != "" {
-		f.Messagef("%s", f.Redact(strings.TrimSpace(hint)))
+		f.Messagef("%s", strings.TrimSpace(hint))
 	}
 	return code
 }

@@ -81,7 +81,7 @@ var View = output.View[Finding]{
 func printFindings(f *cmdutil.Factory, findings []Finding) error {
 	const indent = 16
 	for _, finding := range findings {
-		body := text.WrapSoft(f.Redact(output.Clean(finding.detail)), f.Width-indent)
+		body := text.WrapSoft(output.Clean(finding.detail), f.Width-indent)
 		if finding.advice != "" {
 			body += "\n" + text.WrapSoft("→ "+output.Clean(finding.advice), f.Width-indent)
 		}

@@ -24,7 +24,9 @@ func Run(ctx context.Context, f *cmdutil.Factory, args []string) int {
 	if err == nil {
 		root := newCmdRoot(f)
 		root.SetArgs(args)
-		err = root.ExecuteContext(ctx)
+		var cmd *cobra.Command
+		cmd, err = root.ExecuteContextC(ctx)
+		err = f.ExplainRights(ctx, cmd, err)
 	}
 	return f.Report(ctx, err)
 }

@@ -16,7 +16,7 @@ type command struct {
 	exited         time.Time
 }
 
-// ctl runs petstorectl on the deployment's database and fails the test if it fails.
+// ctl runs petstorectl as a person in support on the deployment's database, and fails the test if it fails.
 func (d *deployment) ctl(args ...string) command {
 	d.t.Helper()
 	c := d.tryCtl(args...)
@@ -28,7 +28,7 @@ func (d *deployment) ctl(args ...string) command {
 
 func (d *deployment) tryCtl(args ...string) command {
 	d.t.Helper()
-	return runCtl(d, "", []string{"PETSTORE_DATABASE_URL=" + d.databaseURL}, args...)
+	return runCtl(d, "", []string{"PETSTORE_DATABASE_URL=" + d.staffURL}, args...)
 }
 
 // runCtl runs petstorectl in a directory with that environment.

@@ -22,11 +22,12 @@ type deployment struct {
 	t           testing.TB
 	databaseURL string // as the owner
 	serverURL   string // as the login of servers
+	staffURL    string // as a person in support
 	redisURL    string // "" for limits in memory
 	petstore    string // path of the server program
 	client      *client
 
-	db    *store.DB // as staff
+	db    *store.DB // as a person in support
 	sql   *sql.DB   // as the owner
 	names *atomic.Int64
 	// started is how many servers were started.
@@ -45,12 +46,18 @@ func newDeployment(t testing.TB, withRedis bool) *deployment {
 
 func newDeploymentOn(t testing.TB, databaseURL, redisURL string) *deployment {
 	t.Helper()
+	return newDeploymentAs(t, databaseURL, storetest.AsServer(t, databaseURL), storetest.As(t, databaseURL, storetest.SupportLogin), redisURL)
+}
+
+// newDeploymentAs returns a deployment on a database, with these logins.
+func newDeploymentAs(t testing.TB, databaseURL, serverURL, staffURL, redisURL string) *deployment {
+	t.Helper()
 	d := &deployment{
-		t: t, databaseURL: databaseURL, serverURL: storetest.AsServer(t, databaseURL), redisURL: redisURL,
+		t: t, databaseURL: databaseURL, serverURL: serverURL, staffURL: staffURL, redisURL: redisURL,
 		petstore: program(t, "petstore"), client: newClient(t), names: new(atomic.Int64), started: new(atomic.Int64),
 	}
 	var err error
-	if d.db, err = store.Open(t.Context(), databaseURL, store.Options{MaxConns: 2}); err != nil {
+	if d.db, err = store.Open(t.Context(), staffURL, store.Options{MaxConns: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if d.sql, err = sql.Open("postgres", databaseURL); err != nil {

@@ -2,58 +2,222 @@ package e2e_test
 
 import (
 	"database/sql"
-	"net/url"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/localpg"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store/storetest"
 )
 
-// TestDocumentedSetup follows docs/configuration.md: an owner without special rights migrates an empty database, and the server uses the
-// recommended login. The test then uses every feature that accesses the database.
+// documentedPassword takes the place of … in the documents.
+const documentedPassword = "Pa55word"
+
+// administration runs the commands of docs/roles.md on a cluster that has nothing yet. Only names of hosts and passwords are others.
+type administration struct {
+	t      testing.TB
+	page   string
+	server *localpg.Server
+	dir    string // where shell commands run
+	// hosts maps the host of the page to the address of a cluster.
+	hosts map[string]string
+}
+
+func newAdministration(t testing.TB) *administration {
+	t.Helper()
+	a := &administration{t: t, page: read(t, "../../docs/roles.md"), dir: t.TempDir(), hosts: map[string]string{}}
+	a.server = a.cluster("db")
+	return a
+}
+
+// cluster starts an empty cluster, to which commands come by the host of that name.
+func (a *administration) cluster(host string) *localpg.Server {
+	a.t.Helper()
+	server, err := localpg.Start(a.t.Context(), localpg.Options{Throwaway: true})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(func() { _ = server.Kill() })
+	_, query, _ := strings.Cut(server.URL("postgres", "postgres"), "?")
+	a.hosts[host] = query
+	return server
+}
+
+// block returns the block of code that contains the text.
+func (a *administration) block(text string) string {
+	a.t.Helper()
+	for _, block := range regexp.MustCompile("(?s)```(?:sql|sh)\n(.*?)```").FindAllStringSubmatch(a.page, -1) {
+		if strings.Contains(block[1], text) {
+			return block[1]
+		}
+	}
+	a.t.Fatalf("docs/roles.md has no block with %q", text)
+	return ""
+}
+
+// sql runs statements as the administrator of a cluster.
+func (a *administration) sql(server *localpg.Server, statements string) {
+	a.t.Helper()
+	cmd := exec.CommandContext(a.t.Context(), "psql", "--no-psqlrc", "--set=ON_ERROR_STOP=1", server.URL("postgres", "postgres"))
+	cmd.Stdin = strings.NewReader(strings.ReplaceAll(statements, "…", documentedPassword))
+	a.run(cmd, server)
+}
+
+// shell runs shell commands.
+func (a *administration) shell(commands string) {
+	a.t.Helper()
+	commands = strings.ReplaceAll(commands, "…", documentedPassword)
+	for host, query := range a.hosts {
+		commands = regexp.MustCompile(`@`+host+`/(\w+)\?sslmode=verify-full`).ReplaceAllString(commands, `@/$1?`+query)
+	}
+	a.run(exec.CommandContext(a.t.Context(), "sh", "-ec", commands), a.server)
+}
+
+func (a *administration) run(cmd *exec.Cmd, server *localpg.Server) {
+	a.t.Helper()
+	cmd.Dir = a.dir
+	// PostgreSQL's own programs are beside its server.
+	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", server.PID())); err == nil {
+		path := filepath.Join(filepath.Dir(exe), filepath.Base(cmd.Path))
+		if _, err := os.Stat(path); err == nil {
+			cmd.Path, cmd.Err = path, nil
+		}
+		cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(exe)+":"+filepath.Dir(program(a.t, "petstorectl"))+":"+os.Getenv("PATH"))
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		a.t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+}
+
+// url returns the address of the documented database for a login.
+func (a *administration) url(server *localpg.Server, login string) string {
+	return strings.Replace(server.URL(login, "petstore"), login+"@", login+":"+documentedPassword+"@", 1)
+}
+
+// TestDocumentedSetup follows docs/roles.md word for word: roles, database, migrations, logins. Then a server and persons use what they
+// need, and a backup is restored on another cluster.
 func TestDocumentedSetup(t *testing.T) {
 	t.Parallel()
-	const password = "Pa55word"
-	page := read(t, "../../docs/configuration.md")
-	statement := func(pattern string) string {
-		found := regexp.MustCompile(pattern).FindString(page)
-		if found == "" {
-			t.Fatalf("docs/configuration.md has no %q", pattern)
-		}
-		return strings.NewReplacer("to owner", "to petstore_owner", "api_server", "documented_server", "…", password).Replace(found)
+	a := newAdministration(t)
+	a.sql(a.server, a.block("create role petstore_billing nologin"))
+	a.shell(a.block("petstorectl migrate up"))
+	a.sql(a.server, a.block("create role alice"))
+
+	d := newDeploymentAs(t, a.url(a.server, "petstore_owner"), a.url(a.server, "api_server"), a.url(a.server, "alice"), "")
+	s := d.serve()
+	checkWorkingServer(d, s)
+	s.stop(syscall.SIGTERM) // The database changes no more.
+	bob := []string{"PETSTORE_DATABASE_URL=" + a.url(a.server, "bob")}
+	if c := runCtl(d, "", bob, "usage", "export"); c.code != 0 {
+		t.Errorf("bob exports usage: exit %d: %s", c.code, c.stderr)
 	}
-	database := storetest.New(t)
-	admin, err := sql.Open("postgres", database.URL)
+	if c := runCtl(d, "", bob, "key", "issue", "acme"); c.code != 4 || !strings.Contains(a.page, c.stderr) {
+		t.Errorf("bob issues a key: exit %d: %s", c.code, c.stderr)
+	}
+
+	a.shell(a.block("pg_dump"))
+	restored := a.cluster("db2")
+	roles := regexp.MustCompile(`(?m)^(create|alter) role .*;$`)
+	for _, block := range []string{a.block("create role petstore_billing nologin"), a.block("create role alice")} {
+		a.sql(restored, strings.Join(roles.FindAllString(block, -1), "\n"))
+	}
+	a.shell(a.block("pg_restore"))
+	before, after := content(t, a.server), content(t, restored)
+	if diff := cmp.Diff(before, after); diff != "" || before["rows of pets"] == "0" {
+		t.Errorf("restored (-before +after):\n%s", diff)
+	}
+}
+
+// TestDocumentedSetupWithCreateRole: an owner who may create roles needs none made before.
+func TestDocumentedSetupWithCreateRole(t *testing.T) {
+	t.Parallel()
+	a := newAdministration(t)
+	a.sql(a.server, a.block("login createrole"))
+	a.shell(a.block("petstorectl migrate up"))
+	a.sql(a.server, a.block("create role alice"))
+}
+
+// TestMigrationNeedsTheDatabase: an owner to whom the database does not belong reads what to do.
+func TestMigrationNeedsTheDatabase(t *testing.T) {
+	t.Parallel()
+	a := newAdministration(t)
+	a.sql(a.server, strings.ReplaceAll(a.block("create role petstore_billing nologin"), " owner petstore_owner", ""))
+	a.sql(a.server, "\\c petstore\ngrant create on schema public to petstore_owner")
+	env := []string{"PETSTORE_DATABASE_URL=" + a.url(a.server, "petstore_owner")}
+	c := runCtl(&deployment{t: t}, "", env, "migrate", "up")
+	const want = "role petstore_owner does not own the database; an administrator must run: alter database petstore owner to petstore_owner"
+	if c.code == 0 || !strings.Contains(c.stderr, want) {
+		t.Errorf("exit %d: %s", c.code, c.stderr)
+	}
+	a.sql(a.server, "alter database petstore owner to petstore_owner")
+	a.shell(a.block("petstorectl migrate up"))
+}
+
+// TestSetupIsTheSameOnBothPages: docs/configuration.md has the statements of docs/roles.md.
+func TestSetupIsTheSameOnBothPages(t *testing.T) {
+	t.Parallel()
+	roles := read(t, "../../docs/roles.md")
+	blocks := regexp.MustCompile("(?s)```(?:sql|sh)\n(.*?)```").FindAllStringSubmatch(read(t, "../../docs/configuration.md"), -1)
+	if len(blocks) < 3 {
+		t.Errorf("docs/configuration.md has %d blocks", len(blocks))
+	}
+	for _, block := range blocks {
+		if !strings.Contains(roles, block[1]) {
+			t.Errorf("docs/roles.md lacks:\n%s", block[1])
+		}
+	}
+}
+
+// content returns how many rows each table has, and the rights on everything.
+func content(t testing.TB, server *localpg.Server) map[string]string {
+	t.Helper()
+	db, err := sql.Open("postgres", server.URL("postgres", "petstore"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer admin.Close()
-	for _, query := range []string{
-		"create role petstore_owner login", "create database petstore owner petstore_owner",
-		statement("grant petstore_api to owner"), statement("create role api_server login .*? in role petstore_api"),
-	} {
-		if _, err := admin.ExecContext(t.Context(), query); err != nil {
-			t.Fatalf("%s: %v", query, err)
-		}
+	defer db.Close()
+	rows, err := db.QueryContext(t.Context(), `
+		select 'rows of ' || relname, (xpath('/row/n/text()', query_to_xml('select count(*) as n from ' || quote_ident(relname), false, true, '')))[1]::text
+		from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'
+		union all
+		select 'rights on ' || relname, coalesce(relacl, acldefault('r', relowner))::text || coalesce((select string_agg(attname || attacl::text, ',') from pg_attribute where attrelid = c.oid and attacl is not null), '')
+		from pg_class c where relnamespace = 'public'::regnamespace and relkind = 'r'
+		union all
+		select 'rights on ' || proname, coalesce(proacl, acldefault('f', proowner))::text from pg_proc where pronamespace = 'public'::regnamespace
+		union all
+		select 'rights on the database', datacl::text from pg_database where datname = current_database()
+		union all
+		select 'rights on the schema', nspacl::text from pg_namespace where nspname = 'public'
+		union all
+		select 'default rights on ' || defaclobjtype::text, defaclacl::text from pg_default_acl`)
+	if err != nil {
+		t.Fatal(err)
 	}
-	login := func(user *url.Userinfo) string {
-		u, err := url.Parse(database.URL)
-		if err != nil {
+	defer rows.Close()
+	found := map[string]string{}
+	for rows.Next() {
+		var name string
+		var value sql.NullString
+		if err := rows.Scan(&name, &value); err != nil {
 			t.Fatal(err)
 		}
-		u.User, u.Path = user, "/petstore"
-		return u.String()
+		rights := strings.FieldsFunc(value.String, func(r rune) bool { return strings.ContainsRune("{},", r) })
+		slices.Sort(rights) // The order of grants is no matter.
+		found[name] = strings.Join(rights, " ")
 	}
-	owner := login(url.User("petstore_owner"))
-	if c := runCtl(&deployment{t: t}, "", []string{"PETSTORE_DATABASE_URL=" + owner}, "migrate", "up"); c.code != 0 {
-		t.Fatalf("migrate up: exit %d: %s", c.code, c.stderr)
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
 	}
-	d := newDeploymentOn(t, owner, "")
-	d.serverURL = login(url.UserPassword("documented_server", password))
-	checkWorkingServer(d, d.serve())
+	return found
 }
 
 // checkWorkingServer checks that the server has all permissions that it needs in the database.

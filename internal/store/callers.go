@@ -13,22 +13,11 @@ import (
 
 var _ callers.Store = Keys{}
 
-// callerQuery finds the caller by the digest of its key ($2), with the ban in force at $1 that ends last.
+// callerQuery calls the function because the API may not read digests.
 const callerQuery = `
-select k.id, k.environment, k.expires_at, k.revoked_at is not null as revoked,
-       coalesce(k.per_minute, 0) as key_per_minute,
-       t.id as tenant_id, t.name as tenant, t.plan, t.suspended_at, t.created_at, ` + tenantQuota + `,
-       b.id as ban_id, b.source as ban_source, b.reason as ban_reason,
-       b.starts_at as ban_starts_at, b.ends_at as ban_ends_at
-from api_keys k
-join tenants t on t.id = k.tenant_id
-join plans p on p.name = t.plan
-left join lateral (
-  select b.id, b.source, b.reason, b.starts_at, b.ends_at from bans b
-  where b.key_id = k.id and ` + banInForce + `
-  order by b.ends_at desc limit 1
-) b on true
-where k.digest = $2`
+select id, environment, expires_at, revoked, key_per_minute, tenant_id, tenant, plan, suspended_at, created_at, per_minute, per_day,
+       ban_id, ban_source, ban_reason, ban_starts_at, ban_ends_at
+from find_caller($1, $2)`
 
 type callerRow struct {
 	ID          string           `db:"id"`
@@ -53,7 +42,7 @@ type callerRow struct {
 // Caller implements callers.Store.
 func (d Keys) Caller(ctx context.Context, digest keys.Digest, now time.Time) (keys.Caller, error) {
 	var rows []callerRow
-	if err := d.db.Select(ctx, &rows, callerQuery, now, digest[:]); err != nil {
+	if err := d.db.Select(ctx, &rows, callerQuery, digest[:], now); err != nil {
 		return keys.Caller{}, fmt.Errorf("look up caller: %w", err)
 	}
 	if len(rows) == 0 {

@@ -185,7 +185,8 @@ func TestReportsAndGrantsAtOnce(t *testing.T) {
 	term := g.begin(t, "")
 	reports := make([]counter.Report, 0, 2*tenants)
 	for i := range int64(tenants) {
-		seen := counter.Baseline{Minute: 1 << 40, MinuteUsed: 5, Day: 1 << 40, DayUsed: 5, KeyUsed: 5}
+		now := time.Now()
+		seen := counter.Baseline{Minute: limits.MinuteAt(i+2, now), MinuteUsed: 5, Day: limits.DayAt(now), DayUsed: 5, KeyUsed: 5}
 		reports = append(reports, counter.Report{TenantID: i + 2, KeyID: "k", Term: term, Seen: seen}, counter.Report{TenantID: i + 2, Term: term, Seen: seen})
 	}
 	atOnce(t, 8, 8, nil, func(worker int) error {

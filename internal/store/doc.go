@@ -5,5 +5,6 @@
 // and the domain packages' errors of that name, means that trying again later helps. Other errors are wrapped as they are.
 //
 // The API works in the role petstore_api, for which row-level security hides every row of the catalogue until a tenant is
-// set. Staff and migrations work as the database's owner.
+// set. Staff work as logins in petstore_support or petstore_billing, and migrations as the tables' owner. docs/roles.md has the
+// rights of each. What a role may do, but not with a right on a table, is a function of Postgres with the owner's rights.
 package store

@@ -25,7 +25,7 @@ func TestEditKey(t *testing.T) {
 	if diff := cmp.Diff([]keys.Key{key, want}, []keys.Key{before, after}); diff != "" || err != nil {
 		t.Fatalf("edit (-want +got):\n%s%v", diff, err)
 	}
-	if caller, err := o.Keys.Caller(t.Context(), token.Digest(), noon); err != nil || caller.PerMinute != 50 {
+	if caller, err := o.api.Keys.Caller(t.Context(), token.Digest(), noon); err != nil || caller.PerMinute != 50 {
 		t.Errorf("the caller's own limit is %d, %v", caller.PerMinute, err)
 	}
 	entry := o.last(t)
@@ -48,7 +48,7 @@ func TestEditKey(t *testing.T) {
 	if _, after, err := o.service().Edit(t.Context(), jo, key.ID, limitOf(0)); err != nil || after.PerMinute != 0 || after.Name != name {
 		t.Errorf("without its own limit: %+v, %v", after, err)
 	}
-	if caller, err := o.Keys.Caller(t.Context(), token.Digest(), noon); err != nil || caller.PerMinute != 0 {
+	if caller, err := o.api.Keys.Caller(t.Context(), token.Digest(), noon); err != nil || caller.PerMinute != 0 {
 		t.Errorf("the caller's own limit is %d, %v", caller.PerMinute, err)
 	}
 }

@@ -20,6 +20,28 @@ type Login struct {
 	API, Support, Billing bool
 }
 
+// The group roles of persons.
+const (
+	SupportRole = pgconn.SupportRole
+	BillingRole = pgconn.BillingRole
+)
+
+// Roles returns the group roles that the login is a member of.
+func (l Login) Roles() (roles []string) {
+	for _, m := range []struct {
+		is   bool
+		role string
+	}{{l.API, pgconn.APIRole}, {l.Billing, BillingRole}, {l.Support, SupportRole}} {
+		if m.is {
+			roles = append(roles, m.role)
+		}
+	}
+	return roles
+}
+
+// LoginOf returns the user that a database URL names, "" if it names none.
+func LoginOf(url string) string { return pgconn.LoginOf(url) }
+
 // Excess returns what the login may do beyond what a server needs, or "".
 func (l Login) Excess() string {
 	if l.Superuser {

@@ -12,11 +12,11 @@ import (
 	"petstore.example/internal/store/storetest"
 )
 
-// meteredDB is a database as the API's servers use it.
+// meteredDB is a database as the API's servers use it, and as support looks at what they wrote.
 type meteredDB struct {
 	database
-	api  *store.DB
-	keys *atomic.Int64
+	api, staff *store.DB
+	keys       *atomic.Int64
 }
 
 func newMeteredDB(t *testing.T) meteredDB {
@@ -30,7 +30,8 @@ const longTimeout = 30 * time.Second
 // meter opens the database as the API does; its calls take so long at most, 0 for as long as the API's.
 func meter(t *testing.T, db database, timeout time.Duration) meteredDB {
 	t.Helper()
-	return meteredDB{db, storetest.Open(t, db.URL, store.Options{AsAPI: true, Timeout: timeout}), &atomic.Int64{}}
+	api, staff := storetest.Open(t, db.APIURL, store.Options{AsAPI: true, Timeout: timeout}), storetest.Open(t, db.SupportURL, store.Options{})
+	return meteredDB{db, api, staff, &atomic.Int64{}}
 }
 
 type meteredKey struct {

@@ -36,7 +36,7 @@ func TestRefusalsAreStoredOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := db.api.Refusals.OfKey(t.Context(), k.TenantID, k.ID, 100)
+	got, err := db.staff.Refusals.OfKey(t.Context(), k.TenantID, k.ID, 100)
 	if diff := cmp.Diff([]usage.RefusalRecord{banned, batch[1], batch[0]}, got); err != nil || diff != "" {
 		t.Errorf("of the key (-want +got):\n%s%v", diff, err)
 	}
@@ -49,7 +49,7 @@ func TestRefusalsAreStoredOnce(t *testing.T) {
 	if err := db.api.Refusals.WriteRefusals(t.Context(), []usage.RefusalRecord{again}); err != nil {
 		t.Fatal(err)
 	}
-	got, err = db.api.Refusals.OfRequest(t.Context(), batch[0].RequestID, 100)
+	got, err = db.staff.Refusals.OfRequest(t.Context(), batch[0].RequestID, 100)
 	if diff := cmp.Diff([]usage.RefusalRecord{again, batch[0]}, got); err != nil || diff != "" {
 		t.Errorf("of the request (-want +got):\n%s%v", diff, err)
 	}
@@ -79,7 +79,7 @@ func TestRefusalsPerKeyAreBounded(t *testing.T) {
 	if err := db.api.Refusals.WriteRefusals(t.Context(), []usage.RefusalRecord{latest}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := db.api.Refusals.OfKey(t.Context(), k.TenantID, k.ID, 1000)
+	got, err := db.staff.Refusals.OfKey(t.Context(), k.TenantID, k.ID, 1000)
 	if err != nil || len(got) != usage.RefusalsPerKey {
 		t.Fatalf("%d stored, want %d; %v", len(got), usage.RefusalsPerKey, err)
 	}

@@ -1,12 +1,15 @@
 package store_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/usage"
 )
 
 // Operations that customers repeat take one round trip once their statement is prepared: setting the tenant for row-level
@@ -17,6 +20,7 @@ func TestRoundTrips(t *testing.T) {
 	pet := s.add(t, s.a, "Rex")[0]
 	proxy := newBreakingProxy(t, s.APIURL)
 	db := storetest.Open(t, proxy.url, store.Options{AsAPI: true, MaxConns: 1})
+	number := int64(0)
 	for name, call := range map[string]func() error{
 		"list": func() error {
 			_, _, err := db.Pets.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 20})
@@ -31,6 +35,27 @@ func TestRoundTrips(t *testing.T) {
 		"add": func() error {
 			_, err := db.Pets.CreatePet(t.Context(), s.a.ID, catalog.NewPet{Name: "Luna", Status: catalog.Sold})
 			return err
+		},
+		// What takes one function call, whose rights the API does not have.
+		"caller": func() error {
+			if _, err := db.Keys.Caller(t.Context(), keys.Digest{}, time.Now()); !errors.Is(err, keys.ErrKeyNotFound) {
+				return err
+			}
+			return nil
+		},
+		"usage": func() error {
+			number++
+			return db.Usage.WriteUsage(t.Context(), usage.Batch{
+				ServerID: "s1", Number: number, Counts: []usage.Count{count(s.a.ID, "key_0000000000000000", time.Now(), 1, 1)},
+				LastUsed: []usage.KeyUse{{KeyID: "key_0000000000000000", At: time.Now()}},
+			})
+		},
+		"refusals": func() error { return db.Refusals.WriteRefusals(t.Context(), []usage.RefusalRecord{{}}) },
+		"automatic ban": func() error {
+			if _, err := db.Bans.PlaceAutomaticBan(t.Context(), s.a.ID, "key_0000000000000000", time.Now()); !errors.Is(err, keys.ErrKeyNotFound) {
+				return err
+			}
+			return nil
 		},
 	} {
 		if n := proxy.count(t, call); n != 1 {

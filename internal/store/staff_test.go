@@ -19,16 +19,18 @@ var (
 	dry  = audit.By{Actor: "jo@support-3", DryRun: true}
 )
 
-// office is a database as staff work on it.
+// office is a database as support works on it.
 type office struct {
 	*store.DB
 	database
+	api *store.DB
 }
 
 func newOffice(t *testing.T) office {
 	t.Helper()
 	db := newDatabase(t)
-	return office{storetest.Open(t, db.URL, store.Options{}), db}
+	api := storetest.Open(t, db.APIURL, store.Options{AsAPI: true, Timeout: longTimeout})
+	return office{storetest.Open(t, db.SupportURL, store.Options{}), db, api}
 }
 
 func (o office) tenant(t *testing.T, name, plan string) plans.Tenant {

@@ -21,12 +21,12 @@ func TestUsageOfKey(t *testing.T) {
 		db.exec(t, `insert into usage_hourly values ($1, $2, $3, 'pro', $4::bigint, $4::bigint * 2)`,
 			row.key.TenantID, noon.Add(time.Duration(row.hours)*time.Hour), row.key.ID, row.admitted)
 	}
-	got, err := db.api.Usage.OfKey(t.Context(), a.TenantID, a.ID, noon, noon.Add(2*time.Hour))
+	got, err := db.staff.Usage.OfKey(t.Context(), a.TenantID, a.ID, noon, noon.Add(2*time.Hour))
 	want := store.KeyUsage{Admitted: 3, Refused: 6, TenantAdmitted: 13, TenantRefused: 26}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("(-want +got):\n%s%v", diff, err)
 	}
-	if got, err := db.api.Usage.OfKey(t.Context(), a.TenantID, a.ID, noon.Add(50*time.Hour), noon.Add(60*time.Hour)); err != nil || got != (store.KeyUsage{}) {
+	if got, err := db.staff.Usage.OfKey(t.Context(), a.TenantID, a.ID, noon.Add(50*time.Hour), noon.Add(60*time.Hour)); err != nil || got != (store.KeyUsage{}) {
 		t.Errorf("of hours without any: %+v, %v", got, err)
 	}
 }

@@ -132,7 +132,7 @@ func TestOneRuleForTheQuota(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	caller, err := o.Keys.Caller(t.Context(), token.Digest(), noon)
+	caller, err := o.api.Keys.Caller(t.Context(), token.Digest(), noon)
 	if err != nil {
 		t.Fatal(err)
 	}

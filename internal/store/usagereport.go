@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/lib/pq"
+
+	"petstore.example/internal/store/pgconn"
 )
 
 // UsageBy says what each row of a usage report stands for.
@@ -33,9 +37,10 @@ type UsageQuery struct {
 type UsageRow struct {
 	Tenant string `db:"tenant"`
 	// Plan is the one in force at the time of the requests, not the tenant's current one.
-	Plan    string `db:"plan"`
-	KeyID   string `db:"key_id"`
-	KeyName string `db:"key_name"`
+	Plan  string `db:"plan"`
+	KeyID string `db:"key_id"`
+	// KeyName is empty if the login may not read keys.
+	KeyName string
 	// At is the beginning of the UTC day or hour.
 	At       time.Time `db:"at"`
 	Admitted int64     `db:"admitted"`
@@ -47,11 +52,9 @@ var usageColumns = map[UsageBy]struct{ columns, groupBy, orderBy string }{
 	ByTenantAndPlan: {`t.name as tenant, p.name as plan`, `t.name, p.name, p.position`, `t.name, p.position`},
 	ByTenant:        {`t.name as tenant`, `t.name`, `t.name`},
 	ByPlan:          {`p.name as plan`, `p.name, p.position`, `p.position`},
-	ByKey: {
-		`t.name as tenant, k.id as key_id, k.name as key_name`, `t.name, k.id, k.name`, `t.name, admitted desc, k.id`,
-	},
-	ByDay:  {`date_trunc('day', u.hour, 'UTC') as at`, `date_trunc('day', u.hour, 'UTC')`, `at`},
-	ByHour: {`u.hour as at`, `u.hour`, `at`},
+	ByKey:           {`t.name as tenant, u.key_id`, `t.name, u.key_id`, `t.name, admitted desc, u.key_id`},
+	ByDay:           {`date_trunc('day', u.hour, 'UTC') as at`, `date_trunc('day', u.hour, 'UTC')`, `at`},
+	ByHour:          {`u.hour as at`, `u.hour`, `at`},
 }
 
 // Report sums recorded usage, or returns plans.ErrTenantNotFound. Servers record what they admitted and refused
@@ -70,7 +73,6 @@ func (d Usage) Report(ctx context.Context, q UsageQuery) ([]UsageRow, error) {
 		from usage_hourly u
 		join tenants t on t.id = u.tenant_id
 		join plans p on p.name = u.plan
-		join api_keys k on k.id = u.key_id
 		where u.hour >= $1 and u.hour < $2 and ($3 = '' or t.name = $3)
 		group by `+group.groupBy+` order by `+group.orderBy+` limit $4`, q.From, q.To, q.Tenant, q.Limit)
 	if err != nil {
@@ -81,5 +83,32 @@ func (d Usage) Report(ctx context.Context, q UsageQuery) ([]UsageRow, error) {
 			rows[i].At = rows[i].At.UTC()
 		}
 	}
-	return rows, nil
+	if q.By == ByKey {
+		err = d.nameKeys(ctx, rows)
+	}
+	return rows, err
+}
+
+// nameKeys sets the names of the keys, unless the login may not read them, as in billing.
+func (d Usage) nameKeys(ctx context.Context, rows []UsageRow) error {
+	ids := make([]string, len(rows))
+	for i, r := range rows {
+		ids[i] = r.KeyID
+	}
+	var keys []struct{ ID, Name string }
+	err := d.db.Select(ctx, &keys, `select id, name from api_keys where id = any($1)`, pq.Array(ids))
+	if pgconn.IsForbidden(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("name keys: %w", err)
+	}
+	names := make(map[string]string, len(keys))
+	for _, k := range keys {
+		names[k.ID] = k.Name
+	}
+	for i := range rows {
+		rows[i].KeyName = names[rows[i].KeyID]
+	}
+	return nil
 }

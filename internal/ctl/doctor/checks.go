@@ -30,6 +30,9 @@ func check(ctx context.Context, f *cmdutil.Factory) ([]Finding, error) {
 		if cmdutil.IsInterrupted(err) {
 			return nil, err
 		}
+		if store.IsForbidden(err) { // A login without a role may not connect.
+			return []Finding{checkRole(store.Login{Name: store.LoginOf(source.URL)}, source)}, nil
+		}
 		return []Finding{unreachable(source, err)}, nil
 	}
 	before := f.Now()

@@ -8,6 +8,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
 )
 
 type showOptions struct {
@@ -30,7 +31,8 @@ func newCmdShow(f *cmdutil.Factory) *cobra.Command {
 // Details is a tenant with its number of active keys.
 type Details struct {
 	plans.Tenant
-	activeKeys int64
+	// activeKeys is nil if the login may not read keys.
+	activeKeys any
 }
 
 // DetailsView shows a single tenant.
@@ -48,9 +50,12 @@ func runShow(ctx context.Context, o *showOptions) error {
 	if err != nil {
 		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.name})
 	}
+	d := Details{Tenant: t}
 	active, err := db.Keys.CountActive(ctx, t.ID, o.Now())
-	if err != nil {
+	if err == nil {
+		d.activeKeys = int64(active)
+	} else if !store.IsForbidden(err) {
 		return err
 	}
-	return output.Item(o.Printer(), DetailsView, Details{t, int64(active)})
+	return output.Item(o.Printer(), DetailsView, d)
 }

@@ -17,21 +17,12 @@ import (
 // reportsAtOnce bounds how long the rows of one transaction stay locked.
 const reportsAtOnce = 1000
 
-const (
-	lockReportedQuery = `
+const lockReportedQuery = `
 select l.tenant_id, l.scope, l.term, l.redis, l.accounted, l.minute, l.minute_used, l.day, l.day_used,
   set_config('idle_in_transaction_session_timeout', '500', true) as timeout
 from limit_states l
 where (l.tenant_id, l.scope) in (select * from unnest($1::bigint[], $2::text[]))
 order by l.tenant_id, l.scope for update`
-
-	// The number of the current minute differs between tenants by at most one.
-	pruneLimitsQuery = `
-delete from limit_states where (tenant_id, scope) in (
-  select tenant_id, scope from limit_states where scope <> '' and minute < $1
-  order by tenant_id, scope limit $2 for update skip locked
-)`
-)
 
 // Report implements counter.Store. A thousand reports are one transaction. Reports of deleted tenants are left out.
 func (s Store) Report(ctx context.Context, reports []counter.Report) error {
@@ -134,9 +125,8 @@ func lockReported(ctx context.Context, tx pgconn.Tx, keys []limitKey) (map[limit
 
 // Prune removes at most limit rows of keys whose minute was over at the instant, and returns how many. Tenants' rows stay.
 // Servers may prune at the same time.
-func (s Store) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
-	removed, err := s.db.Exec(ctx, pruneLimitsQuery, before.Unix()/60-1, limit)
-	if err != nil {
+func (s Store) Prune(ctx context.Context, before time.Time, limit int) (removed int, err error) {
+	if err := s.db.Get(ctx, &removed, `select prune_key_limits($1, $2)`, before.Unix()/60-1, limit); err != nil {
 		return 0, fmt.Errorf("prune limits of keys: %w", err)
 	}
 	return removed, nil

@@ -27,6 +27,9 @@ var ErrLocked = errors.New("another process is migrating the database; try again
 // ErrNewer: a newer release than this one migrated the database.
 var ErrNewer = errors.New("the database is newer than this program")
 
+// ErrNotOwner: the login is not the owner of the tables, nor a member of that role.
+var ErrNotOwner = errors.New("only the owner of the tables may migrate them")
+
 // Up applies all pending migrations, each in a transaction of its own. One that Postgres refuses takes no effect, and leaves the
 // database at the version before it. Processes that migrate at the same time wait for each other, up to 15 s (ErrLocked).
 // Up stops when ctx ends, but not in the middle of a migration.
@@ -91,6 +94,9 @@ func (g migrator) run(ctx context.Context, databaseURL string, fn func(migration
 		return err
 	}
 	defer closeAll()
+	if err := checkOwner(ctx, conn); err != nil {
+		return err
+	}
 	if err := g.lock(ctx, conn); err != nil {
 		return err
 	}
@@ -106,6 +112,17 @@ func (g migrator) run(ctx context.Context, databaseURL string, fn func(migration
 		return err
 	}
 	return fn(migration{Migrate: m, steps: steps, status: status})
+}
+
+// checkOwner returns ErrNotOwner for a login that may not change the tables that are there.
+func checkOwner(ctx context.Context, conn *sql.Conn) error {
+	var owns bool
+	err := conn.QueryRowContext(ctx, `
+		select coalesce((select pg_has_role(relowner, 'usage') from pg_class where oid = to_regclass('schema_migrations')), true)`).Scan(&owns)
+	if err == nil && !owns {
+		return ErrNotOwner
+	}
+	return pgconn.Translate(err)
 }
 
 // longestMigration is after which a migration counts as lost, not slow.

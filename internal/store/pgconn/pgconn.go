@@ -20,8 +20,12 @@ import (
 	"github.com/lib/pq"
 )
 
-// APIRole is the role in which the API works, and the application name of its connections. Migrations create the role.
-const APIRole = "petstore_api"
+// The group roles, which migrations create. The API works in APIRole, which is also the application name of its connections.
+const (
+	APIRole     = "petstore_api"
+	SupportRole = "petstore_support"
+	BillingRole = "petstore_billing"
+)
 
 const (
 	// StaffTimeout bounds each call of staff, whose reports and locks take longer than those of the API.
@@ -118,6 +122,15 @@ func apiSettings(timeout time.Duration) string {
 		-- is a tenth of the table: 180 µs in place of 95. Every statement of the API has one good plan.
 		set plan_cache_mode = force_generic_plan`,
 		APIRole, timeout.Milliseconds(), apiIdleTimeout.Milliseconds())
+}
+
+// LoginOf returns the user that a URL names, "" if it names none.
+func LoginOf(url string) string {
+	cfg, err := parseURL(url)
+	if err != nil {
+		return ""
+	}
+	return cfg.User
 }
 
 // CheckURL reports whether Open can read the URL. The error never holds a password.

@@ -23,8 +23,10 @@ import (
 
 // Database is a migrated, otherwise empty database.
 type Database struct {
-	URL    string // as its owner, a superuser
-	APIURL string // as the login that docs/configuration.md recommends for servers
+	URL        string // as its owner, a superuser
+	APIURL     string // as the login of servers
+	SupportURL string // as the login of a person in petstore_support
+	BillingURL string // as the login of a person in petstore_billing
 }
 
 // Suite runs the tests of M and stops the shared server after them, so that it also serves goleak.VerifyTestMain.
@@ -58,27 +60,45 @@ func New(t testing.TB) *Database {
 }
 
 func database(s *localpg.Server, name string) *Database {
-	return &Database{URL: s.URL("postgres", name), APIURL: s.URL(apiLogin, name)}
+	return &Database{
+		URL: s.URL("postgres", name), APIURL: s.URL(apiLogin, name),
+		SupportURL: s.URL(SupportLogin, name), BillingURL: s.URL(BillingLogin, name),
+	}
 }
 
 // AsServer returns the owner's URL of a database with the login of servers in the owner's place.
 func AsServer(t testing.TB, ownerURL string) string {
+	t.Helper()
+	return As(t, ownerURL, apiLogin)
+}
+
+// As returns the owner's URL of a database with another login in the owner's place.
+func As(t testing.TB, ownerURL, login string) string {
 	t.Helper()
 	u, err := url.Parse(ownerURL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if password, ok := u.User.Password(); ok {
-		u.User = url.UserPassword(apiLogin, password)
+		u.User = url.UserPassword(login, password)
 	} else {
-		u.User = url.User(apiLogin)
+		u.User = url.User(login)
 	}
 	return u.String()
 }
 
+// The logins of persons. OtherLogin is in no role.
 const (
-	apiLogin     = "api_server"
-	makeAPILogin = `create role ` + apiLogin + ` login password 'unused' in role petstore_api`
+	SupportLogin = "sam"
+	BillingLogin = "bill"
+	OtherLogin   = "olga"
+
+	apiLogin   = "api_server"
+	makeLogins = `
+		create role ` + apiLogin + ` login password 'unused' in role petstore_api;
+		create role ` + SupportLogin + ` login password 'unused' in role petstore_support;
+		create role ` + BillingLogin + ` login password 'unused' in role petstore_billing;
+		create role ` + OtherLogin + ` login password 'unused'`
 )
 
 // cluster is the server that all tests of this binary share, and the template of their databases. It starts with the first of them.
@@ -99,6 +119,12 @@ func (c *cluster) clone(ctx context.Context) (string, error) {
 	name := fmt.Sprintf("test_%d", c.count.Add(1))
 	// Copying files takes half the time of the default, which writes the whole copy to the log.
 	_, err := c.admin.ExecContext(ctx, "create database "+name+" template "+c.template+" strategy file_copy")
+	if err != nil {
+		return "", fmt.Errorf("clone %s: %w", c.template, err)
+	}
+	// Rights on the database itself are not copied.
+	_, err = c.admin.ExecContext(ctx, "revoke all on database "+name+" from public; grant connect on database "+name+
+		" to petstore_api, petstore_support, petstore_billing")
 	if err != nil {
 		return "", fmt.Errorf("clone %s: %w", c.template, err)
 	}
@@ -137,7 +163,7 @@ func (c *cluster) makeTemplate(ctx context.Context) error {
 	if err := migrate.Up(ctx, c.server.URL("postgres", c.template)); err != nil {
 		return err
 	}
-	_, err = c.admin.ExecContext(ctx, makeAPILogin+"; alter database "+pq.QuoteIdentifier(c.template)+" allow_connections false")
+	_, err = c.admin.ExecContext(ctx, makeLogins+"; alter database "+pq.QuoteIdentifier(c.template)+" allow_connections false")
 	return err
 }
 

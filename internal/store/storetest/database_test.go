@@ -23,8 +23,8 @@ func TestNewIsMigratedAndIsolated(t *testing.T) {
 			if got := text(t, api, `select current_user`); got != "api_server" {
 				t.Errorf("a server logs in as %s", got)
 			}
-			if got := text(t, api, `select count(*) from plans`); got != "4" {
-				t.Errorf("%s plans, want the 4 of the migrations", got)
+			if got := text(t, api, `select count(*) from cluster_term`); got != "1" {
+				t.Errorf("%s terms, want the one of the migrations", got)
 			}
 			if got := text(t, owner, `select count(*) from pg_stat_user_tables where relname = 'mine'`); got != "1" {
 				t.Errorf("%s tables of this test, want 1", got)

@@ -35,7 +35,7 @@ func NewServer(t testing.TB) *PrivateServer {
 	t.Cleanup(p.Stop)
 	p.Start()
 	p.Database = *database(p.server, "postgres")
-	if err := errors.Join(migrate.Up(t.Context(), p.URL), p.exec(t.Context(), makeAPILogin)); err != nil {
+	if err := errors.Join(migrate.Up(t.Context(), p.URL), p.exec(t.Context(), makeLogins)); err != nil {
 		t.Fatalf("test server: %v", err)
 	}
 	return p

@@ -1,0 +1,67 @@
+package cmdutil
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/migrate"
+)
+
+// ExplainRights returns the Error for a command that the login may not run, in words of the roles of docs/roles.md. Other errors stay
+// as they are.
+func (f *Factory) ExplainRights(ctx context.Context, cmd *cobra.Command, err error) error {
+	notOwner := errors.Is(err, migrate.ErrNotOwner)
+	if !notOwner && !store.IsForbidden(err) {
+		return err
+	}
+	isMigration := cmd.HasParent() && cmd.Parent().Name() == "migrate"
+	if isMigration && !notOwner && f.db != nil {
+		return &Error{Code: ExitRefused, Message: err.Error(), Hint: "an administrator makes the roles and the database first: see docs/roles.md"}
+	}
+	login, roles, rolesErr := rolesOf(ctx, f)
+	if rolesErr != nil {
+		return err
+	}
+	if len(roles) == 0 && !isMigration {
+		return &Error{Code: ExitRefused, Message: fmt.Sprintf(
+			"your login %s is in none of the roles %s and %s: ask an administrator for one", login, store.SupportRole, store.BillingRole)}
+	}
+	ask := "somebody in " + store.SupportRole
+	if isMigration || slices.Contains(roles, store.SupportRole) {
+		ask = "somebody who connects as the owner of the tables"
+	}
+	return &Error{Code: ExitRefused, Message: fmt.Sprintf("your login %s%s may not %s: ask %s", login, inRoles(roles), task(cmd), ask)}
+}
+
+// rolesOf returns the login and its roles. A login that the database does not let in has none.
+func rolesOf(ctx context.Context, f *Factory) (login string, roles []string, err error) {
+	if f.db != nil {
+		l, _, err := f.db.ServerLogin(ctx)
+		return l.Name, l.Roles(), err
+	}
+	source, err := f.FindDatabase()
+	return store.LoginOf(source.URL), nil, err
+}
+
+func inRoles(roles []string) string {
+	switch len(roles) {
+	case 0:
+		return ""
+	case 1:
+		return " is in the role " + roles[0] + ", which"
+	}
+	return " is in the roles " + strings.Join(roles, " and ") + ", which"
+}
+
+// task is what the command does: its short help up to the first comma or colon.
+func task(cmd *cobra.Command) string {
+	text, _, _ := strings.Cut(cmd.Short, ",")
+	text, _, _ = strings.Cut(text, ":")
+	return strings.ToLower(text[:1]) + text[1:]
+}

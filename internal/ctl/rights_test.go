@@ -1,0 +1,225 @@
+package ctl
+
+import (
+	"bytes"
+	"database/sql"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+)
+
+const rolesFile = "../../docs/roles.md"
+
+// rightsEnv is a database on which each command has something to do.
+type rightsEnv struct {
+	*storetest.Database
+	key, banned, token string
+}
+
+func newRightsEnv(t *testing.T) *rightsEnv {
+	t.Helper()
+	e := &rightsEnv{Database: storetest.New(t)}
+	db := storetest.Open(t, e.URL, store.Options{})
+	by := audit.By{Actor: "test"}
+	e.token = storetest.IssueKey(t, db, store.NewTenant{Name: "acme", Plan: plans.Pro})
+	storetest.IssueKey(t, db, store.NewTenant{Name: "suspended", Plan: plans.Pro})
+	if _, err := db.Tenants.Suspend(t.Context(), by, "suspended", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	list, err := db.Keys.List(t.Context(), store.KeyFilter{Limit: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.key, e.banned = list[0].ID, list[1].ID
+	if _, err := db.Bans.Place(t.Context(), by, store.NewBan{KeyID: e.banned, Length: time.Hour, Reason: "test"}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// commands are all commands, with arguments that leave nothing behind.
+func (e *rightsEnv) commands() map[string][]string {
+	return map[string][]string{
+		"tenant create":  {"new", "--plan", "pro", "--dry-run"},
+		"tenant list":    {},
+		"tenant show":    {"acme"},
+		"tenant suspend": {"acme", "--yes", "--dry-run"},
+		"tenant resume":  {"suspended", "--dry-run"},
+		"key issue":      {"acme", "--dry-run"},
+		"key list":       {},
+		"key show":       {e.key},
+		"key identify":   {},
+		"key edit":       {e.key, "--name", "x", "--dry-run"},
+		"key rotate":     {e.key, "--dry-run"},
+		"key revoke":     {e.key, "--yes", "--dry-run"},
+		"plan list":      {},
+		"plan show":      {"pro"},
+		"plan assign":    {"acme", "business", "--dry-run"},
+		"plan simulate":  {"acme", "free"},
+		"ban place":      {e.key, "--for", "1h", "--reason", "test", "--dry-run"},
+		"ban list":       {},
+		"ban lift":       {e.banned, "--dry-run"},
+		"usage show":     {"--by", "key"},
+		"usage export":   {},
+		"audit list":     {},
+		"audit verify":   {},
+		"why":            {e.key},
+		"doctor":         {},
+		"migrate status": {},
+		"migrate up":     {},
+		"migrate down":   {"--yes"},
+		"completion":     {"bash"},
+		"version":        {},
+	}
+}
+
+func (e *rightsEnv) run(t *testing.T, url string, args []string) (code int, stderr string) {
+	t.Helper()
+	var messages bytes.Buffer
+	f := cmdutil.NewFactory(&cmdutil.IOStreams{In: strings.NewReader(e.token), Out: &bytes.Buffer{}, ErrOut: &messages})
+	f.Getenv = func(name string) string {
+		return map[string]string{"PETSTORE_DATABASE_URL": url, "PETSTORE_ACTOR": "test"}[name]
+	}
+	defer f.Close()
+	return Run(t.Context(), f, args), messages.String()
+}
+
+// TestCommandsOfRoles runs every command in every role: it is allowed, or refused with one sentence and exit code 4, as docs/roles.md
+// says. With UPDATE_DOCS it writes the table.
+func TestCommandsOfRoles(t *testing.T) {
+	t.Parallel()
+	e := newRightsEnv(t)
+	commands := e.commands()
+	const head = "| command | `petstore_support` | `petstore_billing` | `petstore_api` | owner |\n|---|---|---|---|---|\n"
+	var rows strings.Builder
+	rows.WriteString(head)
+	eachCommand(newCmdRoot(cmdutil.NewFactory(&cmdutil.IOStreams{})), func(c *cobra.Command) {
+		name := strings.TrimPrefix(c.CommandPath(), "petstorectl ")
+		if c.HasSubCommands() || c.Name() == "help" {
+			return
+		}
+		args, ok := commands[name]
+		if !ok {
+			t.Errorf("%q is not tried", name)
+			return
+		}
+		rows.WriteString("| `" + name + "` |")
+		for _, url := range []string{e.SupportURL, e.BillingURL, e.APIURL, e.URL} {
+			if url == e.URL && name == "migrate down" {
+				args = append(args, "--dry-run")
+			}
+			code, stderr := e.run(t, url, slices.Concat(strings.Fields(name), args))
+			if name == "doctor" && code == cmdutil.ExitFailed {
+				code = cmdutil.ExitOK // A check found something, as no server is alive.
+			}
+			switch code {
+			case cmdutil.ExitOK:
+				rows.WriteString(" yes |")
+			case cmdutil.ExitRefused:
+				checkRefusal(t, name, stderr)
+				rows.WriteString(" – |")
+			default:
+				t.Errorf("%s as %s: exit %d: %s", name, store.LoginOf(url), code, stderr)
+			}
+		}
+		rows.WriteString("\n")
+	})
+	page, err := os.ReadFile(rolesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := regexp.MustCompile(regexp.QuoteMeta(head) + `(?:\|.*\n)*`)
+	if os.Getenv("UPDATE_DOCS") != "" {
+		if err := os.WriteFile(rolesFile, table.ReplaceAll(page, []byte(rows.String())), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(string(table.Find(page)), rows.String()); diff != "" {
+		t.Errorf("%s (-page +commands):\n%s", rolesFile, diff)
+	}
+}
+
+var refusalForm = regexp.MustCompile(`^petstorectl: your login \w+ is in the role petstore_\w+, which may not [a-z][^:]+: ask ` +
+	`(somebody in petstore_support|somebody who connects as the owner of the tables)\n$`)
+
+func checkRefusal(t *testing.T, name, stderr string) {
+	t.Helper()
+	if !refusalForm.MatchString(stderr) {
+		t.Errorf("%s is refused with %q", name, stderr)
+	}
+}
+
+// TestRefusals shows the sentences in full.
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	e := newRightsEnv(t)
+	for _, tt := range []struct{ url, command, want string }{
+		{e.BillingURL, "key issue acme", "your login bill is in the role petstore_billing, which may not issue a key and print it once: ask somebody in petstore_support"},
+		{e.BillingURL, "ban list", "your login bill is in the role petstore_billing, which may not list bans in force: ask somebody in petstore_support"},
+		{e.SupportURL, "migrate up", "your login sam is in the role petstore_support, which may not apply all pending migrations: ask somebody who connects as the owner of the tables"},
+		{
+			storetest.As(t, e.URL, storetest.OtherLogin), "tenant list",
+			"your login olga is in none of the roles petstore_support and petstore_billing: ask an administrator for one",
+		},
+		{
+			storetest.As(t, e.URL, storetest.OtherLogin), "migrate up",
+			"your login olga may not apply all pending migrations: ask somebody who connects as the owner of the tables",
+		},
+	} {
+		code, stderr := e.run(t, tt.url, strings.Fields(tt.command))
+		if code != cmdutil.ExitRefused || stderr != "petstorectl: "+tt.want+"\n" {
+			t.Errorf("%s: exit %d, %q, want %q", tt.command, code, stderr, tt.want)
+		}
+	}
+}
+
+// TestWhatBillingSeesOfKeys: their IDs in usage, and nothing else.
+func TestWhatBillingSeesOfKeys(t *testing.T) {
+	t.Parallel()
+	e := newRightsEnv(t)
+	owner := storetest.Open(t, e.URL, store.Options{})
+	name := "nightly"
+	service := keys.Service{Store: owner.Keys}
+	if _, _, err := service.Edit(t.Context(), audit.By{Actor: "test"}, e.key, keys.Edit{Name: &name}); err != nil {
+		t.Fatal(err)
+	}
+	tenant, err := owner.Tenants.Get(t.Context(), "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := sql.Open("postgres", e.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	if _, err := plain.ExecContext(t.Context(), `insert into usage_hourly values ($1, now(), $2, 'pro', 3, 1)`, tenant.ID, e.key); err != nil {
+		t.Fatal(err)
+	}
+	for url, want := range map[string]store.UsageRow{
+		e.SupportURL: {Tenant: "acme", KeyID: e.key, KeyName: name, Admitted: 3, Refused: 1},
+		e.BillingURL: {Tenant: "acme", KeyID: e.key, Admitted: 3, Refused: 1},
+	} {
+		query := store.UsageQuery{From: time.Unix(0, 0), To: time.Now().Add(time.Hour), By: store.ByKey, Limit: 9}
+		got, err := storetest.Open(t, url, store.Options{}).Usage.Report(t.Context(), query)
+		if diff := cmp.Diff([]store.UsageRow{want}, got); err != nil || diff != "" {
+			t.Errorf("%s: usage by key (-want +got):\n%s%v", store.LoginOf(url), diff, err)
+		}
+	}
+	if code, stderr := e.run(t, e.BillingURL, []string{"tenant", "show", "acme", "-o", "json"}); code != cmdutil.ExitOK {
+		t.Errorf("tenant show: exit %d: %s", code, stderr)
+	}
+}

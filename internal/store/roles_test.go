@@ -1,0 +1,231 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
+
+	"petstore.example/internal/store/storetest"
+)
+
+// forbidden are statements that Postgres refuses to a login in each role, by what they would achieve. Each is valid: the owner may
+// run it.
+var forbidden = map[string]map[string]string{
+	"petstore_api": {
+		"scan digests":                   `select digest from api_keys`,
+		"count keys":                     `select count(*) from api_keys`,
+		"issue a key":                    `insert into api_keys select 'key_1111111111111111', tenant_id, '', 'live', sha256('x'), 'last', now() from api_keys`,
+		"revive a key":                   `update api_keys set revoked_at = null`,
+		"set a key's last use":           `update api_keys set last_used_at = null`,
+		"raise a tenant's quota":         `update tenants set plan = 'business'`,
+		"read tenants":                   `select name from tenants`,
+		"change the price list":          `update plans set per_minute = 1000000`,
+		"read the history of plans":      `select plan from tenant_plans`,
+		"change the history of plans":    `update tenant_plans set plan = 'free'`,
+		"write usage":                    `insert into usage_hourly select tenant_id, now(), id, 'pro', 1, 1 from api_keys`,
+		"change usage":                   `update usage_hourly set admitted = 0`,
+		"remove usage":                   `delete from usage_hourly`,
+		"take usage back":                `select add_usage('s', 1, '{1}', '{0}', '{k}', '{pro}', '{1}', '{-1}', '{}', '{}')`,
+		"change the number of a batch":   `update usage_writers set batch = 0`,
+		"read bans":                      `select * from bans`,
+		"place a ban of a chosen length": `insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) select tenant_id, id, 'staff', '', now(), now() + interval '1 year' from api_keys`,
+		"end a ban":                      `update bans set lifted_at = now()`,
+		"remove a ban":                   `delete from bans`,
+		"forge an audit entry":           `insert into audit_entries default values`,
+		"read the audit trail":           `select * from audit_entries`,
+		"remove the audit trail":         `delete from audit_entries`,
+		"move the audit trail's head":    `update audit_head set number = 0`,
+		"read refusals":                  `select * from refusals`,
+		"remove refusals":                `delete from refusals`,
+		"remove a tenant's limits":       `delete from limit_states`,
+		"reset a minute":                 `update limit_states set minute_used = 10`,
+		"reset a day":                    `update limit_states set day_used = 10`,
+		"reset a day in a new term":      `update limit_states set term = 3, day_used = 10`,
+		"lower a floor":                  `update limit_states set day_floor = 0`,
+		"go back to an earlier window":   `update limit_states set minute = minute - 1`,
+		"go to a window of the future":   `update limit_states set minute = minute + 5, minute_used = 0`,
+		"go to a day of the future":      `update limit_states set day = day + 1, day_used = 0`,
+		"go back to an earlier term":     `update limit_states set term = term - 1`,
+		"go to a term of the future":     `update limit_states set term = 4`,
+		"change how a term is counted":   `update limit_states set redis = not redis`,
+		"forget an unclean end":          `update limit_states set accounted = 0`,
+		"add used limits":                `insert into limit_states (tenant_id, scope, day_used) values (1, 'x', 1)`,
+		"turn the term back":             `update cluster_term set number = number - 1`,
+		"remove the term":                `delete from cluster_term`,
+		"remove an animal":               `delete from pets`,
+		"remove an order":                `delete from orders`,
+		"change what was ordered":        `update orders set quantity = 1`,
+		"forget an idempotency key":      `delete from idempotency_keys`,
+		"truncate":                       `truncate pets cascade`,
+		"make a table":                   `create table mine (n int)`,
+		"make a temporary table":         `create temporary table plans (n int)`,
+		"make a function":                `create function mine() returns int language sql as 'select 1'`,
+		"migrate":                        `update schema_migrations set version = 1`,
+		"find a key for staff":           `select find_key(sha256(''))`,
+		"become support":                 `set role petstore_support`,
+		"become the owner":               `set role postgres`,
+	},
+	"petstore_support": {
+		"read digests":                 `select digest from api_keys`,
+		"change a digest":              `update api_keys set digest = sha256('')`,
+		"remove a key":                 `delete from api_keys`,
+		"change the price list":        `update plans set per_minute = 1000000`,
+		"add a plan":                   `insert into plans (name, position) values ('gold', 9)`,
+		"change usage":                 `update usage_hourly set admitted = 0`,
+		"remove usage":                 `delete from usage_hourly`,
+		"add usage":                    `select add_usage('s', 1, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')`,
+		"read animals":                 `select * from pets`,
+		"read orders":                  `select * from orders`,
+		"read stored responses":        `select * from idempotency_keys`,
+		"remove a ban":                 `delete from bans`,
+		"lengthen a ban":               `update bans set ends_at = now() + interval '1 year'`,
+		"rename a tenant":              `update tenants set name = 'x'`,
+		"remove a tenant":              `delete from tenants`,
+		"change the history of plans":  `update tenant_plans set plan = 'free'`,
+		"remove the history of plans":  `delete from tenant_plans`,
+		"remove the audit trail":       `delete from audit_entries`,
+		"change the audit trail":       `update audit_entries set reason = ''`,
+		"choose an entry's login":      `insert into audit_entries (login, claimed_actor, action, subject) values ('x', 'x', 'x', 'x')`,
+		"move the audit trail's head":  `update audit_head set number = 0`,
+		"reset limits":                 `update limit_states set day_used = 10`,
+		"read limits":                  `select * from limit_states`,
+		"change the term":              `update cluster_term set number = 9`,
+		"forge a refusal":              `insert into refusals default values`,
+		"make a temporary table":       `create temporary table plans (n int)`,
+		"migrate":                      `update schema_migrations set version = 1`,
+		"look up a caller":             `select find_caller(sha256(''), now())`,
+		"become the API":               `set role petstore_api`,
+		"place a ban of the platform":  `select place_automatic_ban(1, 'k')`,
+		"remove refusals":              `select prune_refusals(now(), 1)`,
+		"remove the batches' numbers":  `delete from usage_writers`,
+		"read the batches' numbers":    `select * from usage_writers`,
+		"remove expired stored answer": `select prune_idempotency_keys(now(), 0, 1)`,
+	},
+	"petstore_billing": {
+		"read keys":               `select id from api_keys`,
+		"read bans":               `select * from bans`,
+		"read refusals":           `select * from refusals`,
+		"read the audit trail":    `select * from audit_entries`,
+		"write the audit trail":   `insert into audit_entries default values`,
+		"change usage":            `update usage_hourly set admitted = 0`,
+		"change the price list":   `update plans set per_minute = 1000000`,
+		"assign a plan":           `update tenants set plan = 'free'`,
+		"create a tenant":         `insert into tenants (name, plan, created_at) values ('x', 'free', now())`,
+		"change the history":      `update tenant_plans set plan = 'free'`,
+		"read animals":            `select * from pets`,
+		"read limits":             `select * from limit_states`,
+		"find a key":              `select find_key(sha256(''))`,
+		"make a temporary table":  `create temporary table plans (n int)`,
+		"become support":          `set role petstore_support`,
+		"remove expired limits":   `select prune_key_limits(1, 1)`,
+		"add refusals":            `select add_refusals('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')`,
+		"announce a term":         `update cluster_term set number = 9`,
+		"remove a silent server":  `delete from servers`,
+		"read the server's batch": `select * from usage_writers`,
+	},
+}
+
+// populate fills the tables so that each forbidden statement would have something to do. Term 3 follows term 2, in which tenant 1 used
+// 100 of its minute and day, 60 of them before the term began.
+func populate(t *testing.T, db database) {
+	t.Helper()
+	db.exec(t, `insert into tenants (name, plan, created_at) values ('acme', 'pro', now())`)
+	db.exec(t, `insert into api_keys (id, tenant_id, environment, digest, last4, created_at) values ('key_0000000000000001', 1, 'live', sha256(''), 'last', now())`)
+	db.exec(t, `insert into tenant_plans values (1, now(), null, 'pro', 300, 10000)`)
+	db.exec(t, `insert into usage_hourly values (1, date_trunc('hour', now()), 'key_0000000000000001', 'pro', 5, 5)`)
+	db.exec(t, `insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values (1, 'key_0000000000000001', 'staff', '', now(), now() + interval '1 day')`)
+	db.exec(t, `insert into servers (id, seen_at) values ('s', now())`)
+	db.exec(t, `insert into limit_states (tenant_id, scope) values (1, '')`)
+	db.exec(t, `update cluster_term set number = 1`)
+	db.exec(t, `update limit_states set term = 1, redis = true, accounted = 5, minute_used = 60, day_used = 60,
+		minute = extract(epoch from now())::bigint / 60, day = extract(epoch from now())::bigint / 86400`)
+	db.exec(t, `update cluster_term set number = 2`)
+	db.exec(t, `update limit_states set term = 2, redis = false, minute_used = 100, day_used = 100`)
+	db.exec(t, `update cluster_term set number = 3`)
+}
+
+func TestWhatRolesMayNotDo(t *testing.T) {
+	t.Parallel()
+	db := newDatabase(t)
+	populate(t, db)
+	for role, url := range map[string]string{
+		"petstore_api": db.APIURL, "petstore_support": db.SupportURL, "petstore_billing": db.BillingURL,
+	} {
+		for what, statement := range forbidden[role] {
+			// As the server's connections, and after somebody left the role that they set.
+			for _, as := range []string{`set role ` + role, `reset role`} {
+				if err := attempt(t, url, as, statement); pq.As(err, pqerror.InsufficientPrivilege) == nil {
+					t.Errorf("%s may %s after %q: %v", role, what, as, err)
+				}
+			}
+		}
+	}
+}
+
+// TestForbiddenStatementsAreValid: the owner may run what others may not, so that no statement is refused for another reason.
+func TestForbiddenStatementsAreValid(t *testing.T) {
+	t.Parallel()
+	db := newDatabase(t)
+	populate(t, db)
+	for _, statements := range forbidden {
+		for what, statement := range statements {
+			if err := attempt(t, db.URL, `reset role`, statement); pq.As(err, pqerror.UndefinedTable, pqerror.UndefinedColumn, pqerror.UndefinedFunction, pqerror.SyntaxError) != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	}
+}
+
+// attempt runs the statement after another, and rolls it back.
+func attempt(t *testing.T, url, as, statement string) error {
+	t.Helper()
+	db, err := sqlx.ConnectContext(t.Context(), "postgres", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	tx := db.MustBegin()
+	defer func() { _ = tx.Rollback() }()
+	tx.MustExec(as)
+	_, err = tx.ExecContext(t.Context(), statement)
+	return err
+}
+
+// TestLimitsFallAsGrantsReturn: what was granted in the current term and window may be given back, and no more.
+func TestLimitsFallAsGrantsReturn(t *testing.T) {
+	t.Parallel()
+	db := newDatabase(t)
+	populate(t, db)
+	for statement, want := range map[string]bool{
+		`update limit_states set minute_used = 60, day_used = 60`:                        true,
+		`update limit_states set minute_used = 59`:                                       false,
+		`update limit_states set day_used = 59`:                                          false,
+		`update limit_states set term = 3, redis = true, minute_used = 150`:              true,
+		`update limit_states set term = 3, minute_used = 99`:                             false,
+		`update limit_states set minute = minute + 1, minute_used = 0, day_used = 61`:    true,
+		`update limit_states set minute = minute + 1, minute_used = 0, day_used = 59`:    false,
+		`update limit_states set term = 3, minute = minute + 1, minute_used = 7`:         true,
+		`insert into limit_states (tenant_id, scope) values (1, 'key_0000000000000001')`: true,
+		`select prune_key_limits(9223372036854775807, 100)`:                              true,
+	} {
+		if err := attempt(t, db.APIURL, `set role petstore_api`, statement); (err == nil) != want {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+	db.exec(t, `insert into limit_states (tenant_id, scope, minute) values (1, 'now', extract(epoch from now())::bigint / 60), (1, 'old', 1)`)
+	if got := db.text(t, `select prune_key_limits(9223372036854775807, 100)`); got != "1" {
+		t.Errorf("%s rows of limits were pruned, want only the one whose minute is over", got)
+	}
+}
+
+// TestOthersMayNotConnect: a login in none of the roles has no rights at all.
+func TestOthersMayNotConnect(t *testing.T) {
+	t.Parallel()
+	other := connect(t, storetest.As(t, newDatabase(t).URL, storetest.OtherLogin))
+	err := other.PingContext(t.Context())
+	if pq.As(err, pqerror.InsufficientPrivilege) == nil {
+		t.Errorf("a login without a role: %v", err)
+	}
+}

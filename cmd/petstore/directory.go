@@ -24,7 +24,7 @@ type directory struct {
 	stopListening func()
 }
 
-func openDirectory(ctx context.Context, cfg config, cluster *member, log zerolog.Logger) (*directory, error) {
+func openDirectory(ctx context.Context, cfg config, cluster *member, r prometheus.Registerer, log zerolog.Logger) (*directory, error) {
 	db, err := store.Open(ctx, string(cfg.DatabaseURL), store.Options{AsAPI: true, MaxConns: lookupConns})
 	if err != nil {
 		return nil, err
@@ -33,6 +33,7 @@ func openDirectory(ctx context.Context, cfg config, cluster *member, log zerolog
 	d.stopListening = background(log, "listen for changes", func(ctx context.Context) error {
 		return changefeed.Listen(ctx, string(cfg.DatabaseURL), d, cluster.Wake, log)
 	})
+	d.register(r)
 	return d, nil
 }
 

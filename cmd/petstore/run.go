@@ -35,7 +35,8 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	}
 	defer logError(log, "close cluster", cluster.Close)
 
-	directory, err := openDirectory(ctx, cfg, cluster, log)
+	registry := newRegistry()
+	directory, err := openDirectory(ctx, cfg, cluster, registry, log)
 	if err != nil {
 		return err
 	}
@@ -57,14 +58,13 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	strikes := limiter.strikes(db, directory.Directory, log)
 	defer strikes.Close()
 
-	registry := newRegistry()
 	health := newHealth(db, cluster, directory.Directory, limiter, found)
 	health.register(registry)
-	directory.register(registry)
 
+	data := newTenantStore(db, registry)
 	handler, err := api.New(api.Config{
 		Directory: directory, Limiter: limiter.Limiter, Addresses: limits.NewAddresses(cfg.AddressLimit), Strikes: strikes, Meter: meter, Refusals: refusals,
-		Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
+		Pets: data, Orders: data, Requests: data, Usage: data,
 		Invalidator: limiter.Invalidator, ListCacheBytes: cfg.ListCacheBytes,
 		BaseURL: cfg.BaseURL, TrustedProxies: cfg.TrustedProxies, Log: log, Metrics: registry,
 	})

@@ -19,7 +19,7 @@ type warnings map[string]string
 // openDatabase opens the database and checks that this server can work on it: that its connections have the role and the settings of the
 // API, that notifications arrive, and that the schema is the one of this program. The error says what to do. Warnings are logged.
 func openDatabase(ctx context.Context, cfg config, serverID string, log zerolog.Logger) (*store.DB, warnings, error) {
-	db, err := store.Open(ctx, string(cfg.DatabaseURL), store.Options{AsAPI: true})
+	db, err := store.Open(ctx, string(cfg.DatabaseURL), store.Options{AsAPI: true, MaxConns: databaseConns, Timeout: callTimeout})
 	if err != nil {
 		return nil, nil, fmt.Errorf("PETSTORE_DATABASE_URL: %w", err)
 	}

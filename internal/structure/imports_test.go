@@ -61,6 +61,7 @@ var below = map[string][]string{
 	"internal/store/counters":   {"internal/limits", "internal/limits/counter", "internal/cluster", "internal/store/pgconn"},
 	"internal/store/migrate":    {"internal/store/pgconn", "migrations"},
 	"internal/store/pgconn":     {"internal/keys", "internal/catalog", "internal/usage"},
+	"internal/fairqueue":        {"internal/catalog", "internal/usage"},
 	"internal/diagnose":         {"internal/keys", "internal/limits", "internal/plans", "internal/usage"},
 
 	"internal/limits":              {"internal/plans", "internal/freshness"},
@@ -94,15 +95,16 @@ var knows = map[string][]string{
 
 // ignorant packages must not reach these libraries by any way, their own imports' imports included.
 var ignorant = map[string][]string{
-	"internal/plans":    {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9", "net/http"},
-	"internal/limits":   {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9"},
-	"internal/catalog":  {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9", "net/http"},
-	"internal/usage":    {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9"},
-	"internal/cluster":  {"database/sql", "github.com/lib/pq", "github.com/redis/go-redis/v9", "net/http"},
-	"internal/audit":    {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "net/http"},
-	"internal/keys":     {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
-	"internal/api":      {"database/sql", "github.com/lib/pq", "github.com/jmoiron/sqlx", "github.com/spf13/cobra"},
-	"internal/diagnose": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
+	"internal/plans":     {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9", "net/http"},
+	"internal/limits":    {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9"},
+	"internal/catalog":   {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9", "net/http"},
+	"internal/usage":     {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9"},
+	"internal/cluster":   {"database/sql", "github.com/lib/pq", "github.com/redis/go-redis/v9", "net/http"},
+	"internal/audit":     {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "net/http"},
+	"internal/keys":      {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
+	"internal/api":       {"database/sql", "github.com/lib/pq", "github.com/jmoiron/sqlx", "github.com/spf13/cobra"},
+	"internal/fairqueue": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin"},
+	"internal/diagnose":  {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
 
 	"internal/limits/distributed": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9"},
 

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"petstore.example/internal/fairqueue"
+	"petstore.example/internal/store"
+)
+
+const (
+	// databaseConns is the size of the connection pool of requests and of what is recorded, and callTimeout bounds each call.
+	databaseConns = 16
+	callTimeout   = 1100 * time.Millisecond
+	// tenantSlots leaves connections for what is recorded. One tenant can use two thirds of them: more make none faster.
+	tenantSlots, slotsPerTenant = 12, 8
+)
+
+// newTenantStore returns the stores of tenants' data, whose connections tenants share fairly.
+func newTenantStore(db *store.DB, r prometheus.Registerer) *fairqueue.Store {
+	s := fairqueue.New(
+		fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage},
+		fairqueue.Options{Slots: tenantSlots, PerTenant: slotsPerTenant, Timeout: callTimeout},
+	)
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "petstore_tenant_calls_waiting", Help: "Number of requests that wait for their turn to use a connection to Postgres.",
+	}, func() float64 { return float64(s.Waiting()) }))
+	return s
+}

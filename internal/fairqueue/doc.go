@@ -1,0 +1,9 @@
+// Package fairqueue shares the database's connections fairly among tenants.
+//
+// A Store stands before the stores of animals, orders and usage. It bounds how many of their calls run at the same time, for one
+// tenant and for all together, and calls that wait get their turn by tenant, not by arrival. So a tenant with a thousand waiting
+// calls delays another by one call, not by a thousand, and slow calls of one tenant never use all connections.
+//
+// A call waits for at most three quarters of the time that it may take. Then its error is context.DeadlineExceeded, and the store was
+// not called. Store is safe for concurrent use.
+package fairqueue

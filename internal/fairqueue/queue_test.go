@@ -1,0 +1,214 @@
+package fairqueue
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// bubble runs a test of a queue with a clock of its own. At its end the queue must hold nothing.
+func bubble(t *testing.T, o Options, test func(t *testing.T, q *queue)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(o)
+		test(t, q)
+		synctest.Wait()
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.running != 0 || q.waiting != 0 || len(q.tenants) != 0 || q.turns.Len() != 0 {
+			t.Errorf("at the end %d run, %d wait, %d tenants, %d turns", q.running, q.waiting, len(q.tenants), q.turns.Len())
+		}
+	})
+}
+
+// occupy starts calls of a tenant that take that long. done, if not nil, gets the tenant at the end of each.
+func (q *queue) occupy(t *testing.T, tenantID int64, calls int, long time.Duration, done func(error)) {
+	for range calls {
+		go func() {
+			err := q.run(t.Context(), tenantID, func(context.Context) error {
+				time.Sleep(long)
+				return nil
+			})
+			if done != nil {
+				done(err)
+			}
+		}()
+	}
+	synctest.Wait()
+}
+
+// A tenant alone gets its own bound, and the order of arrival.
+func TestOneTenant(t *testing.T) {
+	bubble(t, Options{Slots: 4, PerTenant: 3, Timeout: time.Minute}, func(t *testing.T, q *queue) {
+		start := time.Now()
+		var ended []time.Duration
+		var mu sync.Mutex
+		q.occupy(t, 1, 7, time.Second, func(error) {
+			mu.Lock()
+			defer mu.Unlock()
+			ended = append(ended, time.Since(start))
+		})
+		q.mu.Lock()
+		if q.running != 3 || q.waiting != 4 {
+			t.Errorf("%d run, %d wait; want 3 and 4", q.running, q.waiting)
+		}
+		q.mu.Unlock()
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		for i, at := range ended {
+			if want := time.Duration(1+i/3) * time.Second; at != want {
+				t.Errorf("call %d ended after %v, want %v", i, at, want)
+			}
+		}
+	})
+}
+
+// A tenant that waits gets the next free slot, however many calls of others came before.
+func TestTurnsGoByTenant(t *testing.T) {
+	bubble(t, Options{Slots: 4, PerTenant: 3, Timeout: time.Minute}, func(t *testing.T, q *queue) {
+		q.occupy(t, 1, 50, time.Second, nil)
+		q.occupy(t, 2, 50, time.Second, nil)
+		time.Sleep(time.Second / 2)
+		start := time.Now()
+		if err := q.run(t.Context(), 3, func(context.Context) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took != time.Second/2 {
+			t.Errorf("it waited %v, want until the first call ended", took)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// A slot is free for others while a tenant has all of its own.
+func TestATenantLeavesSlots(t *testing.T) {
+	bubble(t, Options{Slots: 4, PerTenant: 3, Timeout: time.Minute}, func(t *testing.T, q *queue) {
+		q.occupy(t, 1, 50, time.Second, nil)
+		start := time.Now()
+		for range 10 {
+			if err := q.run(t.Context(), 2, func(context.Context) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if took := time.Since(start); took != 0 {
+			t.Errorf("another tenant waited %v", took)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+func TestAWaitEnds(t *testing.T) {
+	bubble(t, Options{Slots: 2, PerTenant: 2, Timeout: time.Second}, func(t *testing.T, q *queue) {
+		q.occupy(t, 1, 2, time.Hour, nil)
+		called := func(context.Context) error {
+			t.Error("the call was made")
+			return nil
+		}
+		start := time.Now()
+		if err := q.run(t.Context(), 2, called); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 750*time.Millisecond {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := q.run(ctx, 1, called); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want context.Canceled", err)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+// The time of a call that had to wait includes its wait.
+func TestTimeoutIncludesTheWait(t *testing.T) {
+	bubble(t, Options{Slots: 1, PerTenant: 1, Timeout: time.Second}, func(t *testing.T, q *queue) {
+		q.occupy(t, 1, 1, 600*time.Millisecond, nil)
+		err := q.run(t.Context(), 2, func(ctx context.Context) error {
+			deadline, _ := ctx.Deadline()
+			if left := time.Until(deadline); left != 400*time.Millisecond {
+				t.Errorf("%v are left for the call, want 400 ms", left)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAPanicFreesTheSlot(t *testing.T) {
+	bubble(t, Options{Slots: 1, PerTenant: 1, Timeout: time.Second}, func(t *testing.T, q *queue) {
+		defer func() { _ = recover() }()
+		_ = q.run(t.Context(), 1, func(context.Context) error { panic("bug") })
+	})
+}
+
+// check checks the bounds, and that nobody waits who could run.
+func (q *queue) check(t *testing.T) {
+	t.Helper()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	running := 0
+	for id, c := range q.tenants {
+		running += c.running
+		if c.running > q.PerTenant {
+			t.Fatalf("%d calls of tenant %d run", c.running, id)
+		}
+		if c.waiting.Len() > 0 && c.running < q.PerTenant && q.running < q.Slots {
+			t.Fatalf("tenant %d waits although %d of its calls and %d of all run", id, c.running, q.running)
+		}
+	}
+	if running != q.running || running > q.Slots {
+		t.Fatalf("%d calls run, the queue says %d", running, q.running)
+	}
+}
+
+// TestBoundsHold makes random calls, some of which are canceled, and checks the bounds at every step.
+func TestBoundsHold(t *testing.T) {
+	bubble(t, Options{Slots: 5, PerTenant: 3, Timeout: 300 * time.Millisecond}, func(t *testing.T, q *queue) {
+		const seed = 1
+		random := rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // The test must be repeatable.
+		ended := map[bool]int{}
+		var mu sync.Mutex
+		for range 5000 {
+			tenantID, long, limit := random.Int64N(6), time.Duration(random.IntN(100))*time.Millisecond, time.Duration(random.IntN(400))*time.Millisecond
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				called := false
+				_ = q.run(ctx, tenantID, func(context.Context) error {
+					called = true
+					time.Sleep(long)
+					return nil
+				})
+				mu.Lock()
+				defer mu.Unlock()
+				ended[called]++
+			}()
+			time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)
+			synctest.Wait()
+			q.check(t)
+		}
+		time.Sleep(time.Second)
+		mu.Lock()
+		defer mu.Unlock()
+		t.Logf("made %d calls, %d left", ended[true], ended[false])
+		if ended[true] == 0 || ended[false] == 0 {
+			t.Error("want some of both")
+		}
+	})
+}
+
+// BenchmarkRun is a call that does not wait.
+func BenchmarkRun(b *testing.B) {
+	q := newQueue(Options{Slots: 12, PerTenant: 8, Timeout: time.Second})
+	ctx := context.Background()
+	call := func(context.Context) error { return nil }
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = q.run(ctx, 1, call)
+	}
+}

@@ -30,7 +30,7 @@ HTTP_TESTS = ^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient|Idemp
 
 # The end-to-end tests measure delays, so they run alone, after all others. make check runs go vet.
 test: ## run all tests with the race detector, on PostgreSQL and Redis servers that they start (PACKAGES=./internal/keys)
-	@tools/install.sh postgres redis-server chromium npm wrk pgbouncer || :
+	@tools/install.sh postgres redis-server chromium npm wrk pgbouncer python3 || :
 	@failed=0; for of in -v -e; do \
 	  packages=$$($(GO) list $(PACKAGES) | grep $$of '/internal/e2e$$'); \
 	  [ -z "$$packages" ] || $(GO) test -tags $(TAGS) -race -vet off -timeout 9m $$packages || failed=1; \

@@ -70,7 +70,7 @@ alter table audit_entries
 
 -- audit_append completes a new entry. It runs with the rights of the tables' owner, so that whoever may insert an entry needs no
 -- right on the head. The head stays locked until the transaction ends: numbers have no gaps, and entries become visible in
--- their order. So a transaction writes its entries last.
+-- their order. So a transaction writes its entries last. A client that freezes before it commits loses its session after 10 s.
 create function audit_append() returns trigger language plpgsql security definer as $$
 declare
   head audit_head;
@@ -83,6 +83,9 @@ begin
   new.prev := head.hash;
   new.hash := sha256(convert_to(audit_canonical(new), 'UTF8'));
   update audit_head set number = new.number, hash = new.hash;
+  if current_setting('idle_in_transaction_session_timeout') = '0' then
+    perform set_config('idle_in_transaction_session_timeout', '10s', true);
+  end if;
   return new;
 end $$;
 

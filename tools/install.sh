@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs those of the named programs that are missing: postgres redis-server chromium npm wrk pgbouncer. It uses Homebrew on macOS and
-# apt-get elsewhere, as root or through a sudo without password. For a program that it cannot install it prints one line with
-# the command, and fails after it has tried the others.
+# Installs those of the named programs that are missing: postgres redis-server chromium npm wrk pgbouncer python3. It uses
+# Homebrew on macOS and apt-get elsewhere, as root or through a sudo without password. For a program that it cannot install it
+# prints one line with the command, and fails after it has tried the others.
 set -u
 
 root=${DPKG_ROOT:-} # the file system that apt-get installs into

@@ -134,7 +134,7 @@ func (v *Verifier) End(head *Checkpoint, count int64) *Fault {
 	case head == nil:
 		return faultf(v.last.Number, "the head is missing: entries after %d may have been removed", v.last.Number)
 	case count > v.last.Number:
-		return faultf(v.last.Number, "%d entries were inserted: a number occurs twice", count-v.last.Number)
+		return faultf(v.last.Number, "%d entries are too many: they were inserted with a number of another, or with none", count-v.last.Number)
 	case head.Number == next:
 		return faultf(next, "entry %d, the last, is missing", next)
 	case head.Number > next:

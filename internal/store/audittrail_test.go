@@ -144,3 +144,24 @@ func TestAuditWritersAtOnce(t *testing.T) {
 	})
 	o.wantIntact(t, writers*changes)
 }
+
+// TestAuditLockEnds: a client that freezes between its entry and its commit does not lock the trail for long.
+func TestAuditLockEnds(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	for setting, want := range map[string]string{"0": "10s", "3s": "3s"} {
+		tx := o.owner.MustBeginTx(t.Context(), nil)
+		tx.MustExec(`set local idle_in_transaction_session_timeout = '` + setting + `'`)
+		tx.MustExec(`insert into audit_entries (claimed_actor, action, subject) values ('', '', '')`)
+		var got string
+		if err := tx.Get(&got, `show idle_in_transaction_session_timeout`); err != nil || got != want {
+			t.Errorf("with a timeout of %s: %s, %v, want %s", setting, got, err, want)
+		}
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := o.text(t, `show idle_in_transaction_session_timeout`); got != "0" {
+		t.Errorf("after the commit: %s", got)
+	}
+}

@@ -78,9 +78,7 @@ func (e auditEnd) head() *audit.Checkpoint {
 	if !e.Number.Valid {
 		return nil
 	}
-	c := audit.Checkpoint{Number: e.Number.Int64}
-	copy(c.Hash[:], e.Hash)
-	return &c
+	return &audit.Checkpoint{Number: e.Number.Int64, Hash: hashOf(e.Hash)}
 }
 
 func (d Audit) end(ctx context.Context) (end auditEnd, err error) {
@@ -94,7 +92,7 @@ func (d Audit) end(ctx context.Context) (end auditEnd, err error) {
 func (d Audit) checkTriggers(ctx context.Context, v *audit.Verifier) (*audit.Fault, error) {
 	names, err := pgconn.Collect(ctx, d.db, func(n string) string { return n }, `
 		select name from unnest(array['audit_append', 'audit_refuse', 'audit_refuse_row']) name
-		where not exists (select from pg_trigger where tgrelid = 'audit_entries'::regclass and tgname = name and tgenabled <> 'D')`)
+		where not exists (select from pg_trigger where tgrelid = 'audit_entries'::regclass and tgname = name and tgenabled in ('O', 'A'))`)
 	if err != nil || len(names) == 0 {
 		return nil, err
 	}

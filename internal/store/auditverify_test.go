@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"petstore.example/internal/audit"
@@ -69,6 +71,26 @@ func TestVerifyAnIntactTrail(t *testing.T) {
 	}
 }
 
+var copies atomic.Int64
+
+// copyTrail returns the office with a copy of the trail in another schema, which is faster than another database.
+func (o office) copyTrail(t *testing.T) office {
+	t.Helper()
+	schema := fmt.Sprintf("copy_%d", copies.Add(1))
+	o.exec(t, strings.ReplaceAll(`
+		create schema copy;
+		create table copy.audit_entries (like audit_entries including all);
+		create table copy.audit_head (like audit_head including all);
+		insert into copy.audit_entries select * from audit_entries;
+		insert into copy.audit_head select * from audit_head;
+		create trigger audit_append before insert on copy.audit_entries for each row execute function audit_append();
+		create trigger audit_refuse before delete on copy.audit_entries for each statement execute function audit_refuse();
+		create trigger audit_refuse_row before delete on copy.audit_entries for each row execute function audit_refuse()`,
+		"copy", schema))
+	url := o.URL + "&search_path=" + schema + ",public"
+	return office{storetest.Open(t, url, store.Options{}), database{&storetest.Database{URL: url}, nil}, nil}
+}
+
 // TestVerifyFindsFaults plants each fault as the owner of the tables could.
 func TestVerifyFindsFaults(t *testing.T) {
 	t.Parallel()
@@ -77,6 +99,8 @@ func TestVerifyFindsFaults(t *testing.T) {
 		return `insert into audit_entries select ` + number + `, at, claimed_actor, action, tenant_id, subject, before, after,
 			reason, login, address, prev, ` + hash + ` from audit_entries where number = 5`
 	}
+	const rehash = `update audit_entries a set hash = sha256(convert_to(public.audit_canonical(a::text::public.audit_entries), 'UTF8'))`
+	trail := newTrail(t)
 	for name, test := range map[string]struct {
 		statement string
 		number    int64
@@ -100,20 +124,30 @@ func TestVerifyFindsFaults(t *testing.T) {
 			`update audit_entries set claimed_actor = claimed_actor || left(action, 1), action = substr(action, 2) where number = 4`,
 			4, fmt.Sprintf(changed, 4),
 		},
+		"no instant":    {`update audit_entries set at = 'infinity' where number = 3`, 3, fmt.Sprintf(changed, 3)},
+		"a far instant": {`update audit_entries set at = '4000-01-01 BC' where number = 3`, 3, fmt.Sprintf(changed, 3)},
+		"no login": {
+			`alter table audit_entries alter login drop not null; update audit_entries set login = null where number = 3`,
+			3, fmt.Sprintf(changed, 3),
+		},
+		"a long hash": {
+			`alter table audit_entries drop constraint audit_entries_hash_check; update audit_entries set hash = hash || '\x00' where number = 3`,
+			3, fmt.Sprintf(changed, 3),
+		},
 		"two changes": {`update audit_entries set reason = 'x' where number in (6, 4)`, 4, fmt.Sprintf(changed, 4)},
 		"changed with its hash": {
 			`update audit_entries set reason = 'x' where number = 4;
-			update audit_entries a set hash = sha256(convert_to(audit_canonical(a), 'UTF8')) where number = 4`,
+			` + rehash + ` where number = 4`,
 			5, "entry 4 or 5 was replaced: 5 does not hold the hash of 4",
 		},
 		"the last changed with its hash": {
 			`update audit_entries set reason = 'x' where number = 8;
-			update audit_entries a set hash = sha256(convert_to(audit_canonical(a), 'UTF8')) where number = 8`,
+			` + rehash + ` where number = 8`,
 			8, "entry 8 was replaced, or the head was changed: the head has another hash",
 		},
 		"the first with another before it": {
 			`update audit_entries set prev = sha256('x') where number = 1;
-			update audit_entries a set hash = sha256(convert_to(audit_canonical(a), 'UTF8')) where number = 1`,
+			` + rehash + ` where number = 1`,
 			1, "entry 1 was replaced: it refers to an entry before it",
 		},
 		"missing":             {`delete from audit_entries where number = 4`, 4, "entry 4 is missing"},
@@ -131,6 +165,10 @@ func TestVerifyFindsFaults(t *testing.T) {
 			`alter table audit_entries drop constraint audit_entries_pkey;` + copyOf5("5", "hash"),
 			5, "entry 5 was inserted: there are two of that number",
 		},
+		"inserted without a number": {
+			`alter table audit_entries drop constraint audit_entries_pkey, alter number drop not null;` + copyOf5("null", "hash"),
+			8, "1 entries are too many: they were inserted with a number of another, or with none",
+		},
 		"inserted before all": {
 			copyOf5("0", "hash"),
 			0, "entry 0 was inserted: the first entry is number 1",
@@ -139,7 +177,7 @@ func TestVerifyFindsFaults(t *testing.T) {
 		"inserted after all, with its hash": {
 			copyOf5("9", "hash") + `;
 			update audit_entries set prev = (select hash from audit_head) where number = 9;
-			update audit_entries a set hash = sha256(convert_to(audit_canonical(a), 'UTF8')) where number = 9`,
+			` + rehash + ` where number = 9`,
 			9, "entry 9 was inserted, or the head was changed: the head is at entry 8",
 		},
 		"swapped": {
@@ -157,9 +195,11 @@ func TestVerifyFindsFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := newTrail(t)
+			o := trail.copyTrail(t)
 			o.wantIntact(t, 8)
-			if err := storetest.ForgeAudit(t.Context(), o.URL, "alter table audit_entries drop constraint audit_entries_number_check;"+test.statement); err != nil {
+			// Negative numbers help to shift the others.
+			statement := "alter table audit_entries drop constraint audit_entries_number_check;" + test.statement
+			if err := storetest.ForgeAudit(t.Context(), o.URL, statement); err != nil {
 				t.Fatal(err)
 			}
 			last, fault := o.verify(t, nil)
@@ -185,6 +225,29 @@ func TestVerifyFindsARewrittenTrail(t *testing.T) {
 	}
 	later := audit.Checkpoint{Number: 11, Hash: noted.Hash}
 	if _, fault := o.verify(t, &later); fault == nil || fault.Number != 9 || fault.What != "entries 9 to 11 are missing: the checkpoint is of entry 11" {
+		t.Errorf("found %+v", fault)
+	}
+}
+
+// TestVerifyFindsASilentTrigger: one that fires only in sessions of a replica does not count as enabled.
+func TestVerifyFindsASilentTrigger(t *testing.T) {
+	t.Parallel()
+	o := newTrail(t)
+	o.exec(t, `alter table audit_entries enable replica trigger audit_refuse`)
+	want := "the trigger audit_refuse of audit_entries is missing or disabled: entries can be forged or changed"
+	if _, fault := o.verify(t, nil); fault == nil || fault.What != want {
+		t.Errorf("found %+v", fault)
+	}
+}
+
+// TestVerifyFindsAView: a view that shows an intact trail does not pass for the table.
+func TestVerifyFindsAView(t *testing.T) {
+	t.Parallel()
+	o := newTrail(t)
+	o.exec(t, `alter table audit_entries rename to hidden; create view audit_entries as select * from hidden;
+		grant select on audit_entries to petstore_support`)
+	want := "the trigger audit_append of audit_entries is missing or disabled: entries can be forged or changed"
+	if _, fault := o.verify(t, nil); fault == nil || fault.What != want {
 		t.Errorf("found %+v", fault)
 	}
 }

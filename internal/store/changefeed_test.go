@@ -86,7 +86,7 @@ func TestChangesAreHeard(t *testing.T) {
 		want string
 	}{
 		{"suspend", func() error { _, err := db.Tenants.Suspend(t.Context(), by, "acme", now); return err }, ofTenant},
-		{"resume", func() error { _, err := db.Tenants.Resume(t.Context(), by, "acme", now); return err }, ofTenant},
+		{"resume", func() error { _, err := db.Tenants.Resume(t.Context(), by, "acme"); return err }, ofTenant},
 		{"assign", func() error {
 			_, _, err := db.Tenants.AssignPlan(t.Context(), by, "acme", plans.Pro, nil, now)
 			return err

@@ -164,16 +164,16 @@ func (d Tenants) Names(ctx context.Context, prefix string, limit int) ([]string,
 // Suspend makes the API refuse the tenant's keys. It returns plans.ErrTenantNotFound, or ErrTenantSuspended when the tenant is
 // suspended already.
 func (d Tenants) Suspend(ctx context.Context, by audit.By, name string, now time.Time) (plans.Tenant, error) {
-	return d.setSuspended(ctx, by, "tenant.suspend", name, now, nullTime(now))
+	return d.setSuspended(ctx, by, "tenant.suspend", name, nullTime(now))
 }
 
 // Resume ends a suspension. It returns plans.ErrTenantNotFound or ErrTenantNotSuspended.
-func (d Tenants) Resume(ctx context.Context, by audit.By, name string, now time.Time) (plans.Tenant, error) {
-	return d.setSuspended(ctx, by, "tenant.resume", name, now, sql.NullTime{})
+func (d Tenants) Resume(ctx context.Context, by audit.By, name string) (plans.Tenant, error) {
+	return d.setSuspended(ctx, by, "tenant.resume", name, sql.NullTime{})
 }
 
 func (d Tenants) setSuspended(
-	ctx context.Context, by audit.By, action, name string, now time.Time, at sql.NullTime,
+	ctx context.Context, by audit.By, action, name string, at sql.NullTime,
 ) (after plans.Tenant, err error) {
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := lockTenant(ctx, tx, name)

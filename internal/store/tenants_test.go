@@ -82,7 +82,7 @@ func TestSuspendAndResume(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	acme := o.tenant(t, "acme", plans.Pro)
-	if _, err := o.Tenants.Resume(t.Context(), jo, "acme", noon); !errors.Is(err, plans.ErrTenantNotSuspended) {
+	if _, err := o.Tenants.Resume(t.Context(), jo, "acme"); !errors.Is(err, plans.ErrTenantNotSuspended) {
 		t.Errorf("resume in good standing: %v", err)
 	}
 	suspended, err := o.Tenants.Suspend(t.Context(), jo, "acme", noon)
@@ -104,13 +104,13 @@ func TestSuspendAndResume(t *testing.T) {
 	if _, err := o.Tenants.Suspend(t.Context(), jo, "acme", noon); !errors.Is(err, plans.ErrTenantSuspended) {
 		t.Errorf("suspend again: %v", err)
 	}
-	resumed, err := o.Tenants.Resume(t.Context(), jo, "acme", noon)
+	resumed, err := o.Tenants.Resume(t.Context(), jo, "acme")
 	if diff := cmp.Diff(acme, resumed); diff != "" || err != nil {
 		t.Errorf("resumed (-want +got):\n%s%v", diff, err)
 	}
 	for name, change := range map[string]error{
 		"suspend": errorOf(o.Tenants.Suspend(t.Context(), jo, "nobody", noon)),
-		"resume":  errorOf(o.Tenants.Resume(t.Context(), jo, "nobody", noon)),
+		"resume":  errorOf(o.Tenants.Resume(t.Context(), jo, "nobody")),
 		"get":     errorOf(o.Tenants.Get(t.Context(), "nobody")),
 	} {
 		if !errors.Is(change, plans.ErrTenantNotFound) {

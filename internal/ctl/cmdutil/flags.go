@@ -43,7 +43,7 @@ func (f *Factory) ReadCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
 func (f *Factory) ChangeCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
 	f.ReadCommand(cmd, args...)
 	f.DryRunFlag(cmd)
-	cmd.Flags().StringVar(&f.Reason, "reason", "", "why the change is made: `TEXT` for the audit trail")
+	cmd.Flags().StringVar(&f.Reason, "reason", "", "why: `TEXT` for the audit trail (no personal data)")
 	CompleteFlag(cmd, "reason")
 	return cmd
 }

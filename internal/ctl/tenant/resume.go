@@ -31,7 +31,7 @@ func runResume(ctx context.Context, o *resumeOptions) error {
 	return cmdutil.Change[plans.Tenant]{
 		Subject: cmdutil.Subject{Tenant: o.name},
 		Do: func(ctx context.Context, db *store.DB, actor audit.By) (plans.Tenant, error) {
-			return db.Tenants.Resume(ctx, actor, o.name, o.Now())
+			return db.Tenants.Resume(ctx, actor, o.name)
 		},
 		Notice: func(t plans.Tenant) string { return "resumed tenant " + t.Name },
 		View:   View,

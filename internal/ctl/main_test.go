@@ -44,8 +44,11 @@ func TestScripts(t *testing.T) {
 			if !ok {
 				return fmt.Errorf("%T is no test", e.T())
 			}
-			url := storetest.New(t).URL
+			database := storetest.New(t)
+			url := database.URL
 			e.Setenv("PETSTORE_DATABASE_URL", url)
+			e.Setenv("SUPPORT_URL", database.SupportURL)
+			e.Setenv("BILLING_URL", database.BillingURL)
 			e.Setenv("SILENT_URL", "postgres://jo@"+silentServer(t)+"/none?sslmode=disable")
 			status, err := migrate.GetStatus(t.Context(), url)
 			e.Setenv("LATEST", fmt.Sprint(status.Latest))

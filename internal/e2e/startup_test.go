@@ -29,9 +29,12 @@ type situation struct {
 	fails string
 	// check is the check with the status warn, "" for none, and warns the end of its sentence.
 	check, warns string
-	// doctor is the exit code of petstorectl doctor and the line for it.
+	// doctor is the exit code of petstorectl doctor by the login, and doctorLine the beginning of a line of it.
 	doctor     int
 	doctorLine string
+	// migrate is the exit code of petstorectl migrate up by the owner, and migrateLine the end of the line of an error.
+	migrate     int
+	migrateLine string
 }
 
 // TestStartup: what serve and doctor say in each situation. docs/configuration.md has the table.
@@ -60,19 +63,27 @@ func TestStartup(t *testing.T) {
 			login: "nosuperuser", fails: `login "%[1]s" is not a member of petstore_api; an administrator must run in SQL: grant petstore_api to "%[1]s"`,
 			doctor: 1, doctorLine: "role	fail	role %s is a member of neither petstore_support nor petstore_billing",
 		},
+		"login may not connect": {
+			login: "nosuperuser", setup: `do $$ begin execute format('revoke connect on database %I from public', current_database()); end $$`,
+			fails:  `login "%[1]s" is not a member of petstore_api; an administrator must run in SQL: grant petstore_api to "%[1]s"`,
+			doctor: 1, doctorLine: "role	fail	role %s is a member of neither petstore_support nor petstore_billing",
+		},
 		"schema newer than the server": {
 			login: "in role petstore_api", setup: `update schema_migrations set version = 9999`, check: "schema",
 			warns:  "; use the release that migrated it, or a later one",
 			doctor: 1, doctorLine: "schema	fail	version 9999 is newer than this petstorectl",
+			migrate: 5, migrateLine: "; use the release that migrated it, or a later one",
 		},
 		"migration interrupted": {
 			login: "in role petstore_api", setup: `update schema_migrations set dirty = true`, fails: "; then migrate again",
 			doctor: 1, doctorLine: "schema	fail	a migration failed at version",
+			migrate: 5, migrateLine: "; then migrate again",
 		},
 		"database never migrated": {
 			login: "in role petstore_api", setup: `alter table schema_migrations rename to other`,
 			fails:  `was never migrated; run: petstorectl migrate up`,
 			doctor: 1, doctorLine: "schema	fail	the database was never migrated	run: petstorectl migrate up",
+			migrate: 5, migrateLine: "already exists (42P07)", // in truth there would be no tables
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,6 +121,10 @@ func (s situation) run(t *testing.T, ownerURL string) {
 	c := runCtl(&deployment{t: t}, "", []string{"PETSTORE_DATABASE_URL=" + u.String()}, "doctor")
 	if want := text.Replace(s.doctorLine); c.code != s.doctor || !strings.Contains("\n"+c.stdout, "\n"+want) {
 		t.Errorf("doctor: exit %d, want %d with %q: %s%s", c.code, s.doctor, want, c.stdout, c.stderr)
+	}
+	c = runCtl(&deployment{t: t}, "", []string{"PETSTORE_DATABASE_URL=" + ownerURL}, "migrate", "up")
+	if c.code != s.migrate || s.migrateLine != "" && !strings.HasSuffix(c.stderr, s.migrateLine+"\n") {
+		t.Errorf("migrate up: exit %d, want %d with %q: %s", c.code, s.migrate, s.migrateLine, c.stderr)
 	}
 }
 
@@ -190,9 +205,32 @@ func TestStartupOnAFreshCluster(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	d := &deployment{t: t, serverURL: postgres.URL("postgres", "postgres")}
+	owner := postgres.URL("postgres", "postgres")
+	d := &deployment{t: t, serverURL: owner}
 	p := start(t, exec.Command(program(t, "petstore"), "serve"), d.env()...)
 	p.failsWith(`petstore: PETSTORE_DATABASE_URL: the database "postgres" was never migrated; run: petstorectl migrate up`)
+
+	execute(t, owner, "create role jo login")
+	jo := postgres.URL("jo", "postgres")
+	for _, step := range []struct {
+		url, command string
+		code         int
+		says         string
+	}{
+		{owner, "tenant list", 5, "the database lacks migrations of this release; run: petstorectl migrate up\n"},
+		{owner, "doctor", 1, "petstorectl: check failed: schema\n"},
+		{jo, "migrate up", 4, "petstorectl: your login jo may not apply all pending migrations: ask somebody who connects as the owner of the tables\n"},
+		{owner, "migrate up", 0, ""},
+		{jo, "migrate up", 4, "petstorectl: your login jo may not apply all pending migrations: ask somebody who connects as the owner of the tables\n"},
+		{jo, "doctor", 1, "petstorectl: check failed: role\n"},
+	} {
+		c := runCtl(d, "", []string{"PETSTORE_DATABASE_URL=" + step.url}, strings.Fields(step.command)...)
+		if c.code != step.code || !strings.HasSuffix(c.stderr, step.says) {
+			t.Errorf("%s: exit %d, want %d: %s%s", step.command, c.code, step.code, c.stderr, c.stdout)
+		}
+	}
+	s := &server{process: start(t, exec.Command(program(t, "petstore"), "serve"), d.env()...)}
+	s.await(t)
 }
 
 // TestStartupBehind: a server of a later release than the schema does not start.

@@ -27,7 +27,7 @@ var ErrLocked = errors.New("another process is migrating the database; try again
 // ErrNewer: a newer release than this one migrated the database.
 var ErrNewer = errors.New("the database is newer than this program")
 
-// ErrNotOwner: the login is not the owner of the tables, nor a member of that role.
+// ErrNotOwner: the login is not the owner of the tables, nor a member of that role. Before there are tables: it may not make any.
 var ErrNotOwner = errors.New("only the owner of the tables may migrate them")
 
 // Up applies all pending migrations, each in a transaction of its own. One that Postgres refuses takes no effect, and leaves the
@@ -114,11 +114,12 @@ func (g migrator) run(ctx context.Context, databaseURL string, fn func(migration
 	return fn(migration{Migrate: m, steps: steps, status: status})
 }
 
-// checkOwner returns ErrNotOwner for a login that may not change the tables that are there.
+// checkOwner returns ErrNotOwner for a login that may not change the tables that are there, or make the first ones.
 func checkOwner(ctx context.Context, conn *sql.Conn) error {
 	var owns bool
 	err := conn.QueryRowContext(ctx, `
-		select coalesce((select pg_has_role(relowner, 'usage') from pg_class where oid = to_regclass('schema_migrations')), true)`).Scan(&owns)
+		select coalesce((select pg_has_role(relowner, 'usage') from pg_class where oid = to_regclass('schema_migrations')),
+		                has_schema_privilege(current_schema(), 'create'), false)`).Scan(&owns)
 	if err == nil && !owns {
 		return ErrNotOwner
 	}

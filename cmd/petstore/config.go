@@ -54,6 +54,7 @@ type config struct {
 	MaxConnections           int64         `env:"MAX_CONNECTIONS" envDefault:"20000"`
 	MaxConnectionsPerAddress int64         `env:"MAX_CONNECTIONS_PER_ADDRESS" envDefault:"0"`
 	ListCacheBytes           int64         `env:"LIST_CACHE_BYTES" envDefault:"33554432"`
+	BodyBytes                int64         `env:"BODY_BYTES" envDefault:"67108864"`
 	HTTPFastPath             string        `env:"HTTP_FAST_PATH" envDefault:"on"`
 	LogLevel                 string        `env:"LOG_LEVEL" envDefault:"info"`
 	LogFormat                string        `env:"LOG_FORMAT" envDefault:"json"`
@@ -131,6 +132,9 @@ func (c *config) check(p *problems) {
 	}
 	if c.ListCacheBytes < 0 {
 		p.add("PETSTORE_LIST_CACHE_BYTES is %d: want a number of bytes, or 0 for no cache", c.ListCacheBytes)
+	}
+	if c.BodyBytes < api.MinBodyBytes {
+		p.add("PETSTORE_BODY_BYTES is %d: want at least %d bytes", c.BodyBytes, api.MinBodyBytes)
 	}
 	if c.RedisTimeout < time.Millisecond {
 		p.add("PETSTORE_REDIS_TIMEOUT is %v: want a duration such as 100ms", c.RedisTimeout)

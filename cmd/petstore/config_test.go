@@ -25,6 +25,7 @@ func TestConfigNamesAllMistakesOnce(t *testing.T) {
 		"PETSTORE_MAX_CONNECTIONS":             "0",
 		"PETSTORE_MAX_CONNECTIONS_PER_ADDRESS": "-1",
 		"PETSTORE_LIST_CACHE_BYTES":            "-1",
+		"PETSTORE_BODY_BYTES":                  "4194303",
 		"PETSTORE_HTTP_FAST_PATH":              "yes",
 		"PETSTORE_LOG_LEVEL":                   "loud",
 		"PETSTORE_LOG_FORMAT":                  "xml",

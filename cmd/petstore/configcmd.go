@@ -34,7 +34,7 @@ Secrets are not printed. The exit code is 1 if there is a mistake.`,
 func (c *config) values() []any {
 	return []any{
 		c.DatabaseURL, c.RedisURL, c.RedisTimeout, c.Addr, c.AdminAddr, c.Environment, c.BaseURL, strings.Join(c.TrustedProxies, ","), c.AddressLimit,
-		c.MaxConnections, c.MaxConnectionsPerAddress, c.ListCacheBytes,
+		c.MaxConnections, c.MaxConnectionsPerAddress, c.ListCacheBytes, c.BodyBytes,
 		c.HTTPFastPath, c.LogLevel, c.LogFormat, c.Pprof, c.DrainDelay, c.StopTimeout,
 	}
 }

@@ -19,7 +19,8 @@ import (
 const (
 	readHeaderTimeout = 10 * time.Second
 	readTimeout       = 30 * time.Second
-	// writeTimeout starts after the request headers. It leaves time for a response to a body that took all of readTimeout.
+	// writeTimeout starts after the request headers. It leaves time for a response to a body that took all of readTimeout. The API has other
+	// deadlines for bodies that it reads.
 	writeTimeout = readTimeout + 30*time.Second
 	idleTimeout  = 2 * time.Minute
 	// maxHead limits the request line and headers, in bytes. net/http counts 4 KiB less than it allows.

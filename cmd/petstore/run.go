@@ -65,7 +65,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	handler, err := api.New(api.Config{
 		Directory: directory, Limiter: limiter.Limiter, Addresses: limits.NewAddresses(cfg.AddressLimit), Strikes: strikes, Meter: meter, Refusals: refusals,
 		Pets: data, Orders: data, Requests: data, Usage: data,
-		Invalidator: limiter.Invalidator, ListCacheBytes: cfg.ListCacheBytes,
+		Invalidator: limiter.Invalidator, ListCacheBytes: cfg.ListCacheBytes, BodyBytes: cfg.BodyBytes,
 		BaseURL: cfg.BaseURL, TrustedProxies: cfg.TrustedProxies, Log: log, Metrics: registry,
 	})
 	if err != nil {

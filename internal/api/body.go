@@ -1,9 +1,12 @@
 package api
 
 import (
+	"errors"
 	"io"
 	"mime"
+	"net/http"
 	"strings"
+	"time"
 
 	"petstore.example/internal/api/httpfield"
 	"petstore.example/internal/api/jsonbody"
@@ -14,8 +17,8 @@ var handlingStrict = []string{"handling=strict"}
 
 // readBody returns the body of a request that must be JSON, and whether the client prefers strict handling, which the
 // response then confirms. A body that is too long is not read to its end.
-func readBody(x *exchange) (data []byte, strict bool, err error) {
-	data, err = readAll(x)
+func readBody(b *bodyBudget, x *exchange) (data []byte, strict bool, err error) {
+	data, err = readAll(b, x)
 	if err == nil {
 		err = checkMediaType(x)
 	}
@@ -29,13 +32,31 @@ func readBody(x *exchange) (data []byte, strict bool, err error) {
 	return data, strict, nil
 }
 
-func readAll(x *exchange) ([]byte, error) {
+const (
+	// A body must arrive at no less than bytesPerWindow in bodyWindow, some 3 KiB per second, and its end within bodyWindow: as fast as a
+	// phone with poor reception sends.
+	bodyWindow     = 10 * time.Second
+	bytesPerWindow = 32 << 10
+	// A body that took longer than slowBody may have used up the server's time for the exchange. Then slowAnswer is left for the rest.
+	slowBody   = time.Second
+	slowAnswer = 30 * time.Second
+)
+
+func readAll(b *bodyBudget, x *exchange) ([]byte, error) {
 	if x.Request.ContentLength > jsonbody.MaxBytes {
 		return nil, tooLarge(x)
 	}
-	data, err := io.ReadAll(io.LimitReader(x.Request.Body, jsonbody.MaxBytes+1))
+	started, conn := time.Now(), http.NewResponseController(x.Writer)
+	data, err := receive(b, x, conn)
 	x.bodyRead = true
+	if now := time.Now(); now.Sub(started) > slowBody {
+		_ = conn.SetReadDeadline(time.Time{})
+		_ = conn.SetWriteDeadline(now.Add(slowAnswer))
+	}
 	switch {
+	case errors.Is(err, errBodiesFull):
+		x.set("Connection", "close")
+		return nil, codeUnavailable.withCause(err).retryAfter(1)
 	case len(data) > jsonbody.MaxBytes:
 		return nil, tooLarge(x)
 	case err != nil:
@@ -45,6 +66,46 @@ func readAll(x *exchange) ([]byte, error) {
 		return nil, codeMissingBody.err()
 	}
 	return data, nil
+}
+
+// receive reads the body, at most one byte more than it may have. Its memory is reserved as it arrives, so that what a client only
+// announces costs nothing.
+func receive(b *bodyBudget, x *exchange, conn *http.ResponseController) ([]byte, error) {
+	data, due := make([]byte, 0, bodyRoom(x, 0)), 0
+	for len(data) <= jsonbody.MaxBytes {
+		if len(data) == cap(data) {
+			room := bodyRoom(x, cap(data))
+			if !b.reserveRoom(x, room) {
+				return nil, errBodiesFull
+			}
+			data = append(make([]byte, 0, room), data...)
+		}
+		if len(data) >= due {
+			_ = conn.SetReadDeadline(time.Now().Add(b.window)) // Without a connection there is nothing to wait for.
+			due = len(data) + bytesPerWindow
+		}
+		n, err := x.Request.Body.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if errors.Is(err, io.EOF) {
+			return data, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return data, nil
+}
+
+// bodyRoom returns how much room the body needs next, in bytes: twice as much as it has, at least 512, and one byte more than its length.
+func bodyRoom(x *exchange, has int) int {
+	room := max(512, 2*has+1)
+	if has == 0 && x.Request.ContentLength > 0 {
+		room = freeBody
+	}
+	if length := x.Request.ContentLength; length >= 0 {
+		room = max(has+1, min(room, int(length)+1))
+	}
+	return min(room, jsonbody.MaxBytes+1)
 }
 
 // tooLarge closes the connection, because the rest of the body is not read.

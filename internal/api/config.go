@@ -79,6 +79,10 @@ type Config struct {
 	Invalidator freshness.Invalidator
 	// ListCacheBytes is how many bytes the page cache may hold, 0 for no cache.
 	ListCacheBytes int64
+	// BodyBytes is how many bytes of request bodies may be in memory, at least MinBodyBytes.
+	BodyBytes int64
+	// bodyWindow is bodyWindow unless a test sets it.
+	bodyWindow time.Duration
 	// Clock is time.Now by default.
 	Clock   func() time.Time
 	Log     zerolog.Logger
@@ -90,6 +94,7 @@ type api struct {
 	Config
 	metrics *metrics
 	months  *usage.Months
+	bodies  *bodyBudget
 	// strangerLog is for requests without a valid key.
 	strangerLog zerolog.Logger
 	// pageCache is nil if lists are not cached.
@@ -120,6 +125,8 @@ func (c Config) check() error {
 		return errors.New("no recorded usage")
 	case c.Requests == nil:
 		return errors.New("no store of requests")
+	case c.BodyBytes < MinBodyBytes:
+		return errors.New("no memory for bodies")
 	}
 	return nil
 }

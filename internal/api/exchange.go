@@ -38,6 +38,8 @@ type exchange struct {
 
 	// bodyRead is true if the body was read, as far as necessary.
 	bodyRead bool
+	// bodyReserved is how much of the budget for bodies the request has, in bytes.
+	bodyReserved int64
 
 	// failed is the error of the response, nil if there is none.
 	failed *Error

@@ -65,7 +65,7 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	c := Config{
 		Directory: w.directory, Limiter: w.limiter, Addresses: w.addresses, Strikes: w.strikes, Meter: w.meter, Pets: w.pets, Orders: w.orders, Requests: w.requests,
 		Usage: w.usage, Refusals: w.refusals,
-		BaseURL: baseURL, Clock: w.clock, Log: zerolog.New(w.logs), Metrics: w.registry,
+		BodyBytes: MinBodyBytes, BaseURL: baseURL, Clock: w.clock, Log: zerolog.New(w.logs), Metrics: w.registry,
 	}
 	for _, f := range change {
 		f(&c)

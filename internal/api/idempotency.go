@@ -23,7 +23,7 @@ func create[N any](
 	a *api, x *exchange, decode func(data []byte, strict bool) (N, error),
 	add func(context.Context, catalog.Creator, N) (shown any, location string, err error),
 ) error {
-	data, strict, err := readBody(x)
+	data, strict, err := readBody(a.bodies, x)
 	if err != nil {
 		return err
 	}

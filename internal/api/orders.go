@@ -35,7 +35,7 @@ func placeOrder(a *api, x *exchange) error {
 
 // changeOrder is PATCH /v1/store/orders/{orderId}, experimental.
 func changeOrder(a *api, x *exchange) error {
-	data, strict, err := readBody(x)
+	data, strict, err := readBody(a.bodies, x)
 	if err != nil {
 		return err
 	}

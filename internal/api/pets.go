@@ -67,7 +67,7 @@ func getPet(a *api, x *exchange) error {
 
 // changePet is PATCH /v1/pets/{petId}, beta.
 func changePet(a *api, x *exchange) error {
-	data, strict, err := readBody(x)
+	data, strict, err := readBody(a.bodies, x)
 	if err != nil {
 		return err
 	}

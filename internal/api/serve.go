@@ -74,6 +74,7 @@ func (a *api) finish(x *exchange) {
 	elapsed, status := time.Since(x.started), x.status()
 	x.metrics.observe(x.Request.Method, x.plan(), status, elapsed)
 	a.record(x, status, elapsed)
+	a.bodies.end(x)
 	*x = exchange{}
 	exchanges.Put(x)
 	if cut {

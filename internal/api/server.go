@@ -32,6 +32,10 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure api: metrics: %w", err)
 	}
+	bodies, err := newBodyBudget(c.BodyBytes, c.bodyWindow, c.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("configure api: metrics: %w", err)
+	}
 	docs, err := docsRoutes(c.BaseURL)
 	if err != nil {
 		return nil, fmt.Errorf("configure api: %w", err)
@@ -43,7 +47,7 @@ func New(c Config) (http.Handler, error) {
 		return nil, fmt.Errorf("configure api: trusted proxies: %w", err)
 	}
 	a := &api{
-		Config: c, metrics: m, months: usage.NewMonths(c.Usage), pageCache: cache, prefix: strings.TrimSuffix(base.Path, "/v1"),
+		Config: c, metrics: m, months: usage.NewMonths(c.Usage), bodies: bodies, pageCache: cache, prefix: strings.TrimSuffix(base.Path, "/v1"),
 		strangerLog: sampleStrangers(c.Log), petsURL: c.BaseURL + "/pets", ordersURL: c.BaseURL + "/store/orders",
 	}
 	a.mount(engine, docs)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -81,7 +82,7 @@ func TestSilentBody(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := newFixture(t)
+			w := newFixture(t, func(config *Config) { config.bodyWindow = c.timeout })
 			conn := dial(t, w.listen(t, c.timeout))
 			request := c.line + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 			if c.key != "" {
@@ -134,5 +135,41 @@ func TestLateBody(t *testing.T) {
 	_, _ = io.WriteString(conn, strings.Repeat("GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n", 50))
 	if _, err := http.ReadResponse(conn.answers, nil); err == nil {
 		t.Error("the body was answered")
+	}
+}
+
+// TestSlowBody: a body may take as long as it needs, if it does not come too slowly, and then gets its answer though the server's own time
+// for it is over.
+func TestSlowBody(t *testing.T) {
+	t.Parallel()
+	const window = 500 * time.Millisecond
+	for _, c := range []struct {
+		name          string
+		piece, pieces int
+		status        int
+		code          string
+	}{
+		{"above the least rate", bytesPerWindow, 7, 201, ""},
+		{"below the least rate", bytesPerWindow / 8, 7 * 8, 400, "invalid_json"},
+		{"without its end", bytesPerWindow, 6, 400, "invalid_json"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newFixture(t, func(config *Config) { config.bodyWindow = window })
+			conn := dial(t, w.listen(t, window))
+			body := `{"name":"Mia","categoryId":7}`
+			body = strings.Repeat(" ", 7*bytesPerWindow-len(body)) + body
+			conn.send(t, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer "+w.key+
+				"\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n")
+			go func() {
+				for i := range c.pieces {
+					_, _ = io.WriteString(conn, body[i*c.piece:(i+1)*c.piece])
+					time.Sleep(window / 2)
+				}
+			}()
+			if res, code := conn.answer(t); res.StatusCode != c.status || code != c.code {
+				t.Errorf("%d %q, want %d %q", res.StatusCode, code, c.status, c.code)
+			}
+		})
 	}
 }

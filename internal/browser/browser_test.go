@@ -112,7 +112,7 @@ func serve(t *testing.T) (url, key string) {
 	h, err := api.New(api.Config{
 		Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: limits.NewMemory(), Addresses: limits.NewAddresses(6000),
 		Strikes: strikes, Meter: usage.NewMeter(db.Usage, usage.Options{}), Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
-		BaseURL: url + "/v1", Log: zerolog.Nop(),
+		BodyBytes: api.MinBodyBytes, BaseURL: url + "/v1", Log: zerolog.Nop(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"cmp"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+const (
+	// freeBody is how many bytes of each body count for no budget: no more than its connection takes anyway. So ordinary bodies arrive
+	// however many long ones are in flight.
+	freeBody = 4 << 10
+	// tenantShares is the part of the budget that one tenant may use: one in so many.
+	tenantShares = 4
+)
+
+// MinBodyBytes is the smallest budget. One tenant's share of it is one body of the greatest length.
+const MinBodyBytes = tenantShares << 20
+
+// errBodiesFull is for the operator.
+var errBodiesFull = errors.New("the memory for request bodies, or the tenant's share of it, is used up (PETSTORE_BODY_BYTES)")
+
+// bodyBudget bounds the memory of bodies in flight, in all and of each tenant. It is safe for concurrent use.
+type bodyBudget struct {
+	total int64
+	// window is bodyWindow, except in tests.
+	window time.Duration
+
+	mu      sync.Mutex
+	used    int64
+	tenants map[int64]int64
+}
+
+// newBodyBudget fails if metrics, which may be nil, has the budget's metric already.
+func newBodyBudget(total int64, window time.Duration, metrics prometheus.Registerer) (*bodyBudget, error) {
+	b := &bodyBudget{total: total, window: cmp.Or(window, bodyWindow), tenants: map[int64]int64{}}
+	if metrics == nil {
+		return b, nil
+	}
+	return b, metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "petstore_body_bytes", Help: "Memory reserved for request bodies in flight, in bytes.",
+	}, b.reserved))
+}
+
+func (b *bodyBudget) reserved() float64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return float64(b.used)
+}
+
+// reserve takes n bytes for a tenant. It returns false if they would exceed the budget or the tenant's share.
+func (b *bodyBudget) reserve(tenantID, n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.used+n > b.total || b.tenants[tenantID]+n > b.total/tenantShares {
+		return false
+	}
+	b.used += n
+	b.tenants[tenantID] += n
+	return true
+}
+
+// release gives n bytes back.
+func (b *bodyBudget) release(tenantID, n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used -= n
+	if b.tenants[tenantID] -= n; b.tenants[tenantID] == 0 {
+		delete(b.tenants, tenantID)
+	}
+}
+
+// reserveRoom makes sure that room bytes are reserved for the request's body, until the request ends.
+func (b *bodyBudget) reserveRoom(x *exchange, room int) bool {
+	more := int64(room) - freeBody - x.bodyReserved
+	if more <= 0 {
+		return true
+	}
+	if !b.reserve(x.caller.Tenant.ID, more) {
+		return false
+	}
+	x.bodyReserved += more
+	return true
+}
+
+// end releases what is reserved for the request's body.
+func (b *bodyBudget) end(x *exchange) {
+	if x.bodyReserved > 0 {
+		b.release(x.caller.Tenant.ID, x.bodyReserved)
+	}
+}

@@ -1,0 +1,122 @@
+package api
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"petstore.example/internal/api/jsonbody"
+)
+
+const animal = `{"name":"Mia","categoryId":7}`
+
+// begin sends the head of a POST and all of its body but the end, which it returns.
+func (c client) begin(t *testing.T, key string, length int, chunked bool) (end string) {
+	t.Helper()
+	body := strings.Repeat(" ", length-len(animal)) + animal
+	head := "POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + key + "\r\n"
+	if chunked {
+		head, end = fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n", head, length), "\r\n0\r\n\r\n"
+	} else {
+		head = fmt.Sprintf("%sContent-Length: %d\r\n\r\n", head, length)
+		body, end = body[:length-1], body[length-1:]
+	}
+	// The server may answer and close before all of it is written.
+	_, _ = io.WriteString(c, head+body)
+	return end
+}
+
+// TestBodiesFull: a tenant whose bodies in flight have used up its share gets 503 for another long one, which is refunded. Its short bodies
+// and other tenants' long ones still arrive.
+func TestBodiesFull(t *testing.T) {
+	t.Parallel()
+	for _, chunked := range []bool{false, true} {
+		w := newFixture(t)
+		addr := w.listen(t, time.Hour)
+		post := func(key string, length int) (status int, code string) {
+			t.Helper()
+			conn := dial(t, addr)
+			go func() { _, _ = io.WriteString(conn, conn.begin(t, key, length, chunked)) }()
+			res, code := conn.answer(t)
+			if after := res.Header.Get("Retry-After"); res.StatusCode == 503 && (after != "1" || !res.Close) {
+				t.Errorf("503 with Retry-After %q, closes %v", after, res.Close)
+			}
+			return res.StatusCode, code
+		}
+		slow := dial(t, addr)
+		end := slow.begin(t, w.key, jsonbody.MaxBytes, chunked)
+		for until := time.Now().Add(10 * time.Second); w.bodyBytes(t) < jsonbody.MaxBytes-freeBody; time.Sleep(time.Millisecond) {
+			if time.Now().After(until) {
+				t.Fatalf("chunked %v: %v bytes are reserved", chunked, w.bodyBytes(t))
+			}
+		}
+		if status, code := post(w.key, jsonbody.MaxBytes); status != 503 || code != "unavailable" {
+			t.Errorf("chunked %v, a second body: %d %q, want 503 unavailable", chunked, status, code)
+		}
+		if w.meter.refunded != 1 {
+			t.Errorf("chunked %v: %d requests are refunded, want 1", chunked, w.meter.refunded)
+		}
+		if status, _ := post(w.key, freeBody-1); status != 201 {
+			t.Errorf("chunked %v, a short body: %d, want 201", chunked, status)
+		}
+		if status, _ := post(w.other, jsonbody.MaxBytes); status != 201 {
+			t.Errorf("chunked %v, another tenant's body: %d, want 201", chunked, status)
+		}
+		slow.send(t, end)
+		if res, _ := slow.answer(t); res.StatusCode != 201 {
+			t.Errorf("chunked %v, the slow body: %d, want 201", chunked, res.StatusCode)
+		}
+		if status, _ := post(w.key, jsonbody.MaxBytes); status != 201 {
+			t.Errorf("chunked %v, a body after it: %d, want 201", chunked, status)
+		}
+	}
+}
+
+// bodyBytes returns the metric of reserved memory.
+func (w *fixture) bodyBytes(t *testing.T) float64 {
+	t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "petstore_body_bytes" {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatal("no metric petstore_body_bytes")
+	return 0
+}
+
+func TestBodyBudget(t *testing.T) {
+	t.Parallel()
+	b, err := newBodyBudget(100, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		tenant, bytes int64
+		want          bool
+	}{
+		{1, 25, true},
+		{1, 1, false}, // its share is used up
+		{2, 26, false},
+		{2, 25, true},
+		{3, 25, true},
+		{4, 20, true},
+		{5, 6, false}, // 95 of 100 are used
+		{5, 5, true},
+	} {
+		if got := b.reserve(step.tenant, step.bytes); got != step.want {
+			t.Errorf("%d bytes of tenant %d: %v", step.bytes, step.tenant, got)
+		}
+	}
+	for tenant, bytes := range map[int64]int64{1: 25, 2: 25, 3: 25, 4: 20, 5: 5} {
+		b.release(tenant, bytes)
+	}
+	if b.used != 0 || len(b.tenants) != 0 {
+		t.Errorf("%d bytes and %d tenants are left", b.used, len(b.tenants))
+	}
+}

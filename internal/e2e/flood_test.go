@@ -1,5 +1,7 @@
 package e2e_test
 
+// Tests with a flood are not parallel: they would slow down those that measure delays.
+
 import (
 	"bufio"
 	"bytes"
@@ -159,7 +161,7 @@ func (k *known) send(d *deployment, s *server, tenants []*tenant, lasts time.Dur
 	for _, t := range tenants {
 		all.Go(func() {
 			for i := 0; time.Now().Before(end); i++ {
-				a := response{}
+				var a response
 				if i%4 == 0 {
 					a = d.client.post(s, t.keys[0].token, "Rex")
 				} else {

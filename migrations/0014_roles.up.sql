@@ -306,12 +306,18 @@ begin
 end $$;
 create trigger limit_states_check before update on limit_states for each row execute function check_limits();
 
+-- Terms follow each other, and nothing forgets a server that ended silently.
 create function check_term() returns trigger language plpgsql as $$
 begin
-  raise exception 'the number of a term only grows' using errcode = 'insufficient_privilege';
+  if new.number not in (old.number, old.number + 1)
+     or old.unclean_until is not null and new.unclean_until is null
+     or new.unclean_until < old.unclean_until
+     or new.unclean_until is distinct from old.unclean_until and new.unclean_until > clock_timestamp() + interval '1 minute' then
+    raise exception 'terms follow each other, and the time of an unclean end only grows' using errcode = 'insufficient_privilege';
+  end if;
+  return new;
 end $$;
-create trigger cluster_term_check before update on cluster_term for each row when (new.number < old.number)
-  execute function check_term();
+create trigger cluster_term_check before update on cluster_term for each row execute function check_term();
 
 -- A function that runs with its owner's rights looks for tables where the owner put them. pg_temp is named last: otherwise a
 -- temporary table of the caller would take the place of a table.

@@ -46,7 +46,7 @@ func (c *config) connectionLimits(files uint64) (connlimit.Limits, error) {
 	if files < reserved+minConnections {
 		return connlimit.Limits{}, fmt.Errorf("the limit of open files is %d: raise it to at least %d (ulimit -n, LimitNOFILE)", files, reserved+minConnections)
 	}
-	total := int(min(uint64(c.MaxConnections), files-reserved)) //nolint:gosec // It was checked to be positive.
+	total := int(min(uint64(c.MaxConnections), files-reserved))
 	limits := connlimit.Limits{Total: total, PerAddress: int(c.MaxConnectionsPerAddress), IdleTimeout: strangerTimeout}
 	if limits.PerAddress == 0 {
 		limits.PerAddress = total / 4
@@ -59,7 +59,7 @@ func (c *config) connectionLimits(files uint64) (connlimit.Limits, error) {
 		if err != nil {
 			return limits, fmt.Errorf("PETSTORE_TRUSTED_PROXIES contains %q: %w", proxy, err)
 		}
-		limits.Exempt = append(limits.Exempt, network)
+		limits.Trusted = append(limits.Trusted, network)
 	}
 	return limits, nil
 }
@@ -69,7 +69,7 @@ type connectionMetrics map[string]*connlimit.Listener
 
 var (
 	connectionsOpen = prometheus.NewDesc("petstore_connections",
-		"Open connections by listener and state. A connection is authenticated once a request on it has had a valid key.", []string{"listener", "state"}, nil)
+		"Open connections by listener and state. A connection is authenticated once a request on it has had a valid key, or if it is a trusted proxy's.", []string{"listener", "state"}, nil)
 	connectionsRefused = prometheus.NewDesc("petstore_connections_refused_total",
 		"New connections that were reset because a limit was reached, by listener and limit.", []string{"listener", "reason"}, nil)
 	connectionsClosed = prometheus.NewDesc("petstore_connections_closed_total",

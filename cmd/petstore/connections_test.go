@@ -48,12 +48,12 @@ func TestConnectionLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var exempt []string
-	for _, network := range got.Exempt {
-		exempt = append(exempt, network.String())
+	var trusted []string
+	for _, network := range got.Trusted {
+		trusted = append(trusted, network.String())
 	}
-	if diff := cmp.Diff([]string{"10.0.0.0/8", "2001:db8::1/128"}, exempt); diff != "" {
-		t.Errorf("exempt (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"10.0.0.0/8", "2001:db8::1/128"}, trusted); diff != "" {
+		t.Errorf("trusted (-want +got):\n%s", diff)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,8 +17,9 @@ type Limits struct {
 	Total int
 	// PerAddress is how many of them may be of one address (an IPv4 address, or the /64 network of an IPv6 address); 0 for no bound.
 	PerAddress int
-	// Exempt are networks whose addresses have no bound of their own.
-	Exempt []netip.Prefix
+	// Trusted are networks of proxies. Their addresses have no bound of their own, and their connections are authenticated from the start:
+	// they carry the requests of customers.
+	Trusted []netip.Prefix
 	// IdleTimeout is how long an unauthenticated connection may be idle; 0 for no bound.
 	IdleTimeout time.Duration
 }
@@ -105,7 +107,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &Conn{Conn: accepted, listener: l, address: l.addressOf(accepted)}
+		address, trusted := l.addressOf(accepted)
+		c := &Conn{Conn: accepted, listener: l, address: address}
+		c.authenticated.Store(trusted)
 		c.used.Store(int64(time.Since(l.start)))
 		evicted, ok := l.admit(c)
 		if !ok {
@@ -223,22 +227,23 @@ func (l *Listener) remove(c *Conn) {
 	}
 }
 
-// addressOf returns the network for which a connection counts, the zero Prefix for none.
-func (l *Listener) addressOf(c net.Conn) netip.Prefix {
+// addressOf returns the network for which a connection counts, the zero Prefix for none, and whether it is a trusted proxy's.
+func (l *Listener) addressOf(c net.Conn) (network netip.Prefix, trusted bool) {
 	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
-	if !ok || l.limits.PerAddress == 0 {
-		return netip.Prefix{}
+	if !ok {
+		return netip.Prefix{}, false
 	}
 	addr := tcp.AddrPort().Addr().Unmap().WithZone("")
-	for _, network := range l.limits.Exempt {
-		if network.Contains(addr) {
-			return netip.Prefix{}
-		}
+	if slices.ContainsFunc(l.limits.Trusted, func(n netip.Prefix) bool { return n.Contains(addr) }) {
+		return netip.Prefix{}, true
+	}
+	if l.limits.PerAddress == 0 {
+		return netip.Prefix{}, false
 	}
 	bits := 64
 	if addr.Is4() {
 		bits = 32
 	}
-	network, _ := addr.Prefix(bits) // It fails for a number of bits that the address has not.
-	return network
+	network, _ = addr.Prefix(bits) // It fails for a number of bits that the address has not.
+	return network, false
 }

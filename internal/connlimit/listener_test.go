@@ -180,7 +180,7 @@ func TestAllAuthenticated(t *testing.T) {
 // TestPerAddress: an address that has reached its bound costs no other address a connection.
 func TestPerAddress(t *testing.T) {
 	t.Parallel()
-	f := listen(t, Limits{Total: 10, PerAddress: 2, Exempt: []netip.Prefix{netip.MustParsePrefix("127.9.0.0/16")}})
+	f := listen(t, Limits{Total: 10, PerAddress: 2, Trusted: []netip.Prefix{netip.MustParsePrefix("127.9.0.0/16")}})
 	first, _ := f.open("127.0.0.1")
 	other, _ := f.open("127.0.0.2")
 	for range 5 {
@@ -194,7 +194,7 @@ func TestPerAddress(t *testing.T) {
 	if err := ended(t, other, soon); err != nil {
 		t.Errorf("another address's connection: %v", err)
 	}
-	f.wantStats(stats(0, 8, func(s *Stats) { s.Closed[AddressReached] = 1 }))
+	f.wantStats(stats(5, 3, func(s *Stats) { s.Closed[AddressReached] = 1 }))
 	thirdOwn.SetAuthenticated()
 	f.open("127.0.0.1")
 	if err := ended(t, third, soon); err != nil {
@@ -291,22 +291,27 @@ func (c conn) RemoteAddr() net.Addr { return c.from }
 
 func TestAddressOf(t *testing.T) {
 	t.Parallel()
-	l := &Listener{limits: Limits{PerAddress: 1, Exempt: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:f::/48")}}}
+	l := &Listener{limits: Limits{PerAddress: 1, Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8:f::/48")}}}
 	for from, want := range map[string]string{
 		"192.0.2.1":         "192.0.2.1/32",
 		"::ffff:192.0.2.1":  "192.0.2.1/32",
 		"2001:db8:1:2:3::4": "2001:db8:1:2::/64",
 		"fe80::1%eth0":      "fe80::/64",
-		"10.1.2.3":          "invalid Prefix",
-		"::ffff:10.1.2.3":   "invalid Prefix",
-		"2001:db8:f:1::1":   "invalid Prefix",
+		"10.1.2.3":          "trusted",
+		"::ffff:10.1.2.3":   "trusted",
+		"2001:db8:f:1::1":   "trusted",
 	} {
 		addr := net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(from), 1))
-		if got := l.addressOf(conn{from: addr}).String(); got != want {
+		network, trusted := l.addressOf(conn{from: addr})
+		got := network.String()
+		if trusted {
+			got = "trusted"
+		}
+		if got != want {
 			t.Errorf("%s counts for %s, want %s", from, got, want)
 		}
 	}
-	if got := l.addressOf(conn{from: &net.UnixAddr{}}); got.IsValid() {
-		t.Errorf("a connection without an address counts for %v", got)
+	if got, trusted := l.addressOf(conn{from: &net.UnixAddr{}}); got.IsValid() || trusted {
+		t.Errorf("a connection without an address counts for %v, trusted %v", got, trusted)
 	}
 }

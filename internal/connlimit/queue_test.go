@@ -10,7 +10,7 @@ import (
 func TestIdleLongest(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
-		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // A failure names the seed.
+		random := rand.New(rand.NewPCG(seed, 0))
 		q := queue{by: byAddress}
 		var all []*Conn
 		for now := range int64(300) {

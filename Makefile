@@ -28,15 +28,16 @@ build: ## build bin/petstore and bin/petstorectl
 # which every second has it off.
 HTTP_TESTS = ^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient|IdempotencyKey|OrderMovesItsAnimal|KeyLimitAndUsage)$$
 
-# The end-to-end tests measure delays, so they run alone, after all others. make check runs go vet.
-test: ## run all tests with the race detector, on PostgreSQL and Redis servers that they start (PACKAGES=./internal/keys)
+# The end-to-end tests measure delays, so they run alone, after all others. They have no race detector: it would watch their clients and
+# not the servers, which are processes of their own. make soak builds the servers with it. make check runs go vet.
+test: ## run all tests, on PostgreSQL and Redis servers that they start, all but the end-to-end tests with the race detector (PACKAGES=./internal/keys)
 	@tools/install.sh postgres redis-server chromium npm wrk pgbouncer python3 || :
-	@failed=0; for of in -v -e; do \
-	  packages=$$($(GO) list $(PACKAGES) | grep $$of '/internal/e2e$$'); \
-	  [ -z "$$packages" ] || $(GO) test -tags $(TAGS) -race -vet off -timeout 9m $$packages || failed=1; \
-	done; \
+	@packages=$$($(GO) list $(PACKAGES)) || exit 1; failed=0; \
+	others=$$(echo "$$packages" | grep -v '/internal/e2e$$'); \
+	[ -z "$$others" ] || $(GO) test -tags $(TAGS) -p 3 -race -vet off -timeout 9m $$others || failed=1; \
+	case $$packages in */internal/e2e*) $(GO) test -tags $(TAGS) -vet off -timeout 9m ./internal/e2e || failed=1 ;; esac; \
 	[ "$(PACKAGES)" != ./... ] || PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=off \
-	  $(GO) test -tags $(TAGS) -race -vet off -timeout 9m -run '$(HTTP_TESTS)' ./internal/e2e || failed=1; \
+	  $(GO) test -tags $(TAGS) -vet off -timeout 9m -run '$(HTTP_TESTS)' ./internal/e2e || failed=1; \
 	exit $$failed
 
 check: $(NPM) ## check formatting and module files; run go vet and the linters; lint the OpenAPI document and compare it with the released one

@@ -7,10 +7,8 @@ import (
 	"petstore.example/internal/limits/redisbackend/redistest"
 )
 
-// TestRedisClusterFailsOver: as TestThreeServersOneRedis, with a Redis Cluster of three masters. One master is killed and replaced by its
+// tryCluster: as tryOneRedis, with a Redis Cluster of three masters. One master is killed and replaced by its
 // replica; in the long form another one is paused until its replica replaces it.
-func TestRedisClusterFailsOver(t *testing.T) { runTrial(t, tryCluster) }
-
 func tryCluster(t *testing.T) *trial {
 	t.Helper()
 	cluster := redistest.NewCluster(t, 3)

@@ -18,8 +18,10 @@ func newTrial(t *testing.T, redisURL string, specs ...spec) *trial {
 	for range 3 {
 		tr.servers = append(tr.servers, d.serve())
 	}
+	asked := time.Now()
 	pool := tr.pool()
-	tr.begin = time.Now().Add(3 * time.Second)
+	// The rest of the set-up is less work than the pool was.
+	tr.begin = time.Now().Add(2*time.Second + time.Since(asked))
 	tr.demand(pool, specs...)
 	for time.Until(tr.begin) < 0 {
 		// The set-up took longer, on a busy machine.
@@ -49,10 +51,8 @@ func uneven(edges ...float64) []spec {
 	return specs
 }
 
-// TestThreeServersOneRedis: whatever happens to Redis, no window of any tenant admits more than its limit. Windows without a fault admit
-// exactly the limit. No request ends in 5xx.
-func TestThreeServersOneRedis(t *testing.T) { runTrial(t, tryOneRedis) }
-
+// tryOneRedis: whatever happens to Redis, no window of any tenant admits more than its limit. Windows without a fault admit exactly the
+// limit. No request ends in 5xx.
 func tryOneRedis(t *testing.T) *trial {
 	t.Helper()
 	redis := redistest.New(t)

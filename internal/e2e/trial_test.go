@@ -354,29 +354,48 @@ func (tr *trial) checkPhases() (wrong []string) {
 	return wrong
 }
 
-// runTrial repeats the trial once after a failure that a busy machine may have caused.
-func runTrial(t *testing.T, try func(t *testing.T) *trial) {
-	for _, last := range []bool{false, true} {
-		var wrong []string
-		t.Run("", func(t *testing.T) {
-			tr := try(t)
-			for _, w := range tr.show() {
-				wrong = append(wrong, w)
-				t.Log(w)
-			}
-			if len(wrong) > 0 {
-				tr.checkWarnings()
-			}
-		})
-		switch {
-		case len(wrong) == 0:
-			return
-		case last:
-			t.Errorf("a second time: %q", wrong)
-		default:
-			t.Log("the machine may have been busy; once more")
+// TestRedisFaults runs the trials at the same time: their load is light, and most of their time is schedule. One that fails as on a busy
+// machine is repeated alone.
+func TestRedisFaults(t *testing.T) {
+	trials := []struct {
+		name string
+		try  func(t *testing.T) *trial
+	}{{"one Redis", tryOneRedis}, {"Redis Cluster", tryCluster}, {"a server with Redis", tryUncleanEnd}}
+	wrong := make([][]string, len(trials))
+	var together sync.WaitGroup
+	for i, trial := range trials {
+		attempt := func() { wrong[i] = runTrial(t, trial.name, trial.try) }
+		if long() {
+			attempt()
+			continue
+		}
+		together.Go(attempt)
+	}
+	together.Wait()
+	for i, trial := range trials {
+		if len(wrong[i]) == 0 {
+			continue
+		}
+		t.Logf("%s: the machine may have been busy; once more", trial.name)
+		if again := runTrial(t, trial.name, trial.try); len(again) > 0 {
+			t.Errorf("%s, a second time: %q", trial.name, again)
 		}
 	}
+}
+
+// runTrial returns the failures that a busy machine may have caused.
+func runTrial(t *testing.T, name string, try func(t *testing.T) *trial) (wrong []string) {
+	t.Run(name, func(t *testing.T) {
+		tr := try(t)
+		for _, w := range tr.show() {
+			wrong = append(wrong, w)
+			t.Log(w)
+		}
+		if len(wrong) > 0 {
+			tr.checkWarnings()
+		}
+	})
+	return wrong
 }
 
 // checkWarnings logs the servers' warnings.

@@ -288,13 +288,12 @@ alter table limit_states
 update limit_states set minute_floor = minute_used, day_floor = day_used;
 
 create function check_limits() returns trigger language plpgsql as $$
-declare
-  now_at constant bigint := extract(epoch from clock_timestamp() + interval '1 minute');
 begin
   if new.term < old.term or new.accounted < old.accounted or new.minute < old.minute or new.day < old.day
      or new.term = old.term and new.redis <> old.redis
      or new.term > old.term and new.term > (select number from cluster_term)
-     or new.minute > old.minute and new.minute > now_at / 60 or new.day > old.day and new.day > now_at / 86400 then
+     or new.minute > old.minute and new.minute * 60 - 60 > extract(epoch from clock_timestamp())
+     or new.day > old.day and new.day * 86400 - 60 > extract(epoch from clock_timestamp()) then
     raise exception 'terms and windows of limits only move forward, to the current ones' using errcode = 'insufficient_privilege';
   end if;
   new.minute_floor := case when new.minute > old.minute then 0 when new.term > old.term then old.minute_used else old.minute_floor end;
@@ -304,7 +303,12 @@ begin
   end if;
   return new;
 end $$;
-create trigger limit_states_check before update on limit_states for each row execute function check_limits();
+-- Most updates only add within a term and its windows.
+create trigger limit_states_check before update on limit_states for each row
+  when (new.term <> old.term or new.redis <> old.redis or new.accounted <> old.accounted or new.minute <> old.minute or new.day <> old.day
+        or new.minute_used < old.minute_used or new.day_used < old.day_used
+        or new.minute_floor <> old.minute_floor or new.day_floor <> old.day_floor)
+  execute function check_limits();
 
 -- Terms follow each other, and nothing forgets a server that ended silently.
 create function check_term() returns trigger language plpgsql as $$

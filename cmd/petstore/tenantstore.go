@@ -13,8 +13,8 @@ const (
 	// databaseConns is the size of the connection pool of requests and of what is recorded, and callTimeout bounds each call.
 	databaseConns = 16
 	callTimeout   = 1100 * time.Millisecond
-	// tenantSlots leaves connections for what is recorded. One tenant can use two thirds of them: more make none faster.
-	tenantSlots, slotsPerTenant = 12, 8
+	// tenantSlots leaves connections for what is recorded. A tenant can use ten, and leaves four to others.
+	tenantSlots, slotsPerTenant = 14, 10
 )
 
 // newTenantStore returns the stores of tenants' data, whose connections tenants share fairly.

@@ -165,3 +165,17 @@ func TestAuditLockEnds(t *testing.T) {
 		t.Errorf("after the commit: %s", got)
 	}
 }
+
+// TestAuditTriggersCantBeBorrowed: nobody but the owner lets the trigger number the rows of another table, which would move the head.
+func TestAuditTriggersCantBeBorrowed(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.exec(t, `grant temporary on database `+o.text(t, `select current_database()`)+` to petstore_support`)
+	support := connect(t, o.SupportURL)
+	_, err := support.ExecContext(t.Context(), `
+		create temp table mine (like audit_entries);
+		create trigger mine before insert on mine for each row execute function audit_append()`)
+	if e := pq.As(err, pqerror.InsufficientPrivilege); e == nil || !strings.Contains(e.Message, "audit_append") {
+		t.Errorf("a trigger on another table: %v", err)
+	}
+}

@@ -28,21 +28,16 @@ build: ## build bin/petstore and bin/petstorectl
 # which every second has it off.
 HTTP_TESTS = ^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient|IdempotencyKey|OrderMovesItsAnimal|KeyLimitAndUsage)$$
 
-# These packages run without the race detector, each alone, after all others. It would watch the clients of the end-to-end tests and not the
-# servers, which are processes of their own: make soak builds the servers with it. A simulated cluster is one goroutine, ten times as slow with it.
-UNRACED = /internal/e2e$$|/simtest$$
-
-# The end-to-end tests also measure delays. make check runs go vet.
-test: ## run all tests, on PostgreSQL and Redis servers that they start, with the race detector where it sees something (PACKAGES=./internal/keys)
+# The end-to-end tests measure delays, so they run alone, after all others, which mostly wait for databases. make check runs go vet.
+test: ## run all tests with the race detector, on PostgreSQL and Redis servers that they start (PACKAGES=./internal/keys)
 	@tools/install.sh postgres redis-server chromium npm wrk pgbouncer python3 || :
-	@packages=$$($(GO) list $(PACKAGES)) || exit 1; failed=0; \
-	raced=$$(echo "$$packages" | grep -Ev '$(UNRACED)'); \
-	[ -z "$$raced" ] || $(GO) test -tags $(TAGS) -p 3 -race -vet off -timeout 9m $$raced || failed=1; \
-	for package in $$(echo "$$packages" | grep -E '$(UNRACED)'); do \
-	  $(GO) test -tags $(TAGS) -vet off -timeout 9m $$package || failed=1; \
+	@all=$$($(GO) list $(PACKAGES)) || exit 1; failed=0; \
+	for of in -v -e; do \
+	  packages=$$(echo "$$all" | grep $$of '/internal/e2e$$'); \
+	  [ -z "$$packages" ] || $(GO) test -tags $(TAGS) -p 3 -race -vet off -timeout 9m $$packages || failed=1; \
 	done; \
 	[ "$(PACKAGES)" != ./... ] || PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=off \
-	  $(GO) test -tags $(TAGS) -vet off -timeout 9m -run '$(HTTP_TESTS)' ./internal/e2e || failed=1; \
+	  $(GO) test -tags $(TAGS) -race -vet off -timeout 9m -run '$(HTTP_TESTS)' ./internal/e2e || failed=1; \
 	exit $$failed
 
 check: $(NPM) ## check formatting and module files; run go vet and the linters; lint the OpenAPI document and compare it with the released one

@@ -17,6 +17,7 @@ alter table audit_entries
   drop column address,
   drop column prev,
   drop column hash,
+  drop constraint audit_entries_tenant_id_check,
   drop constraint audit_entries_before_check,
   drop constraint audit_entries_after_check,
   drop constraint audit_entries_number_check;

@@ -13,6 +13,8 @@ alter table audit_entries
   add column address text check (address <> ''),
   add column prev    bytea,
   add column hash    bytea,
+  -- The canonical form has the same text for 0 and for none.
+  add check (tenant_id > 0),
   add check (jsonb_typeof(before) = 'object'),
   add check (jsonb_typeof(after) = 'object');
 alter table audit_entries alter column login drop default;
@@ -71,9 +73,11 @@ alter table audit_entries
 -- audit_append completes a new entry. It runs with the rights of the tables' owner, so that whoever may insert an entry needs no
 -- right on the head. The head stays locked until the transaction ends: numbers have no gaps, and entries become visible in
 -- their order. So a transaction writes its entries last. A client that freezes before it commits loses its session after 10 s.
+-- An entry has a largest size, so that whoever verifies the trail can hold many of them.
 create function audit_append() returns trigger language plpgsql security definer as $$
 declare
   head audit_head;
+  form bytea;
 begin
   select * into strict head from audit_head for update;
   new.number := head.number + 1;
@@ -81,7 +85,11 @@ begin
   new.login := session_user;
   new.address := host(inet_client_addr());
   new.prev := head.hash;
-  new.hash := sha256(convert_to(audit_canonical(new), 'UTF8'));
+  form := convert_to(audit_canonical(new), 'UTF8');
+  if length(form) > 16384 then
+    raise exception 'an audit entry has at most 16384 bytes, this one has %', length(form) using errcode = 'program_limit_exceeded';
+  end if;
+  new.hash := sha256(form);
   update audit_head set number = new.number, hash = new.hash;
   if current_setting('idle_in_transaction_session_timeout') = '0' then
     perform set_config('idle_in_transaction_session_timeout', '10s', true);

@@ -85,6 +85,34 @@ func TestAuditEntriesCantBeForged(t *testing.T) {
 	o.wantIntact(t, 3)
 }
 
+// TestNoEntryBreaksTheTrail: whatever somebody inserts who may, the trail can be verified afterwards.
+func TestNoEntryBreaksTheTrail(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	support := connect(t, o.SupportURL)
+	var intact int64 = 1
+	for values, taken := range map[string]bool{
+		`'', '', null, '', null, null, ''`:                                                  true,
+		`'', '', 9223372036854775807, '', '{}', '{"n": 1e400, "a": -0.0}', E'\u0001\u202e'`: true,
+		`'', '', 0, '', null, null, ''`:                                                     false, // Has the hash of none.
+		`'', '', -1, '', null, null, ''`:                                                    false,
+		`'', '', null, '', 'null', null, ''`:                                                false,
+		`'', '', null, '', null, null, repeat('x', 16000)`:                                  true,
+		`'', '', null, '', null, null, repeat('x', 16384)`:                                  false,
+		`'', '', null, '', jsonb_build_object('x', repeat('x', 1000000)), null, ''`:         false,
+	} {
+		_, err := support.Exec(`insert into audit_entries (claimed_actor, action, tenant_id, subject, before, after, reason) values (` + values + `)`)
+		if taken != (err == nil) || err != nil && pq.As(err, pqerror.CheckViolation, pqerror.ProgramLimitExceeded) == nil {
+			t.Errorf("%s: %v", values, err)
+		}
+		if taken {
+			intact++
+		}
+	}
+	o.wantIntact(t, intact)
+}
+
 // TestAuditLogin: the login is that of the session, even in another role and in a function that has its owner's rights.
 func TestAuditLogin(t *testing.T) {
 	t.Parallel()

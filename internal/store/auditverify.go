@@ -88,17 +88,32 @@ func (d Audit) end(ctx context.Context) (end auditEnd, err error) {
 	return end, err
 }
 
+// missingTriggers lists the triggers of the trail that are missing, disabled, conditional or run another function.
+const missingTriggers = `
+	select want.name || ' of ' || want.tab
+	from (values
+	  ('audit_append', 'audit_entries', 'audit_append', 'OA'),
+	  ('audit_refuse', 'audit_entries', 'audit_refuse', 'A'),
+	  ('audit_refuse_row', 'audit_entries', 'audit_refuse', 'A'),
+	  ('audit_head_refuse', 'audit_head', 'audit_head_refuse', 'A'),
+	  ('audit_head_refuse_row', 'audit_head', 'audit_refuse', 'A'),
+	  ('audit_head_refuse_all', 'audit_head', 'audit_refuse', 'A')
+	) want (name, tab, function, enabled)
+	where not exists (
+	  select from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+	  where t.tgrelid = to_regclass(want.tab) and t.tgname = want.name and p.proname = want.function
+	    and strpos(want.enabled, t.tgenabled::text) > 0 and t.tgqual is null
+	)`
+
 // checkTriggers finds a trail that is intact but no longer protected: entries written since may be forged.
 func (d Audit) checkTriggers(ctx context.Context, v *audit.Verifier) (*audit.Fault, error) {
-	names, err := pgconn.Collect(ctx, d.db, func(n string) string { return n }, `
-		select name from unnest(array['audit_append', 'audit_refuse', 'audit_refuse_row']) name
-		where not exists (select from pg_trigger where tgrelid = 'audit_entries'::regclass and tgname = name and tgenabled in ('O', 'A'))`)
+	names, err := pgconn.Collect(ctx, d.db, func(n string) string { return n }, missingTriggers)
 	if err != nil || len(names) == 0 {
 		return nil, err
 	}
 	last, _ := v.Last()
 	return &audit.Fault{
 		Number: last.Number,
-		What:   "the trigger " + names[0] + " of audit_entries is missing or disabled: entries can be forged or changed",
+		What:   "the trigger " + names[0] + " is missing, disabled or another: entries can be forged or changed",
 	}, nil
 }

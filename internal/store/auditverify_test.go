@@ -83,9 +83,19 @@ func (o office) copyTrail(t *testing.T) office {
 		create table copy.audit_head (like audit_head including all);
 		insert into copy.audit_entries select * from audit_entries;
 		insert into copy.audit_head select * from audit_head;
-		create trigger audit_append before insert on copy.audit_entries for each row execute function audit_append();
-		create trigger audit_refuse before delete on copy.audit_entries for each statement execute function audit_refuse();
-		create trigger audit_refuse_row before delete on copy.audit_entries for each row execute function audit_refuse()`,
+		do $triggers$
+		declare
+		  t record;
+		begin
+		  for t in select *, pg_get_triggerdef(oid) as definition, tgrelid::regclass as tab from pg_trigger
+		    where tgrelid in ('audit_entries'::regclass, 'audit_head'::regclass) and not tgisinternal
+		  loop
+		    execute replace(t.definition, ' ON public.', ' ON copy.');
+		    if t.tgenabled = 'A' then
+		      execute format('alter table copy.%s enable always trigger %I', t.tab, t.tgname);
+		    end if;
+		  end loop;
+		end $triggers$`,
 		"copy", schema))
 	url := o.URL + "&search_path=" + schema + ",public"
 	return office{storetest.Open(t, url, store.Options{}), database{&storetest.Database{URL: url}, nil}, nil}
@@ -190,7 +200,7 @@ func TestVerifyFindsFaults(t *testing.T) {
 		"no head":            {`delete from audit_head`, 8, "the head is missing: entries after 8 may have been removed"},
 		"no trigger": {
 			`drop trigger audit_refuse on audit_entries`, 8,
-			"the trigger audit_refuse of audit_entries is missing or disabled: entries can be forged or changed",
+			"the trigger audit_refuse of audit_entries is missing, disabled or another: entries can be forged or changed",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -229,14 +239,37 @@ func TestVerifyFindsARewrittenTrail(t *testing.T) {
 	}
 }
 
-// TestVerifyFindsASilentTrigger: one that fires only in sessions of a replica does not count as enabled.
+// TestVerifyFindsASilentTrigger: each trigger of the trail is missed if it is gone, or does not fire always and for every row.
 func TestVerifyFindsASilentTrigger(t *testing.T) {
 	t.Parallel()
 	o := newTrail(t)
-	o.exec(t, `alter table audit_entries enable replica trigger audit_refuse`)
-	want := "the trigger audit_refuse of audit_entries is missing or disabled: entries can be forged or changed"
-	if _, fault := o.verify(t, nil); fault == nil || fault.What != want {
-		t.Errorf("found %+v", fault)
+	for name, table := range map[string]string{
+		"audit_append": "audit_entries", "audit_refuse": "audit_entries", "audit_refuse_row": "audit_entries",
+		"audit_head_refuse": "audit_head", "audit_head_refuse_row": "audit_head", "audit_head_refuse_all": "audit_head",
+	} {
+		c := o.copyTrail(t)
+		c.wantIntact(t, 8)
+		var definition string
+		owner := connect(t, c.URL)
+		err := owner.Get(&definition, `select pg_get_triggerdef(oid) from pg_trigger where tgname = $1 and tgrelid = $2::text::regclass`,
+			name, table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		never := strings.Replace(definition, "EXECUTE FUNCTION", "WHEN (pg_trigger_depth() > 9) EXECUTE FUNCTION", 1)
+		drop := "drop trigger " + name + " on " + table
+		for _, statement := range []string{
+			"alter table " + table + " disable trigger " + name,
+			"alter table " + table + " enable replica trigger " + name,
+			drop,
+			never + "; alter table " + table + " enable always trigger " + name,
+		} {
+			owner.MustExec(statement)
+			want := "the trigger " + name + " of " + table + " is missing, disabled or another: entries can be forged or changed"
+			if _, fault := c.verify(t, nil); fault == nil || fault.What != want {
+				t.Errorf("%s: found %+v", statement, fault)
+			}
+		}
 	}
 }
 
@@ -246,7 +279,7 @@ func TestVerifyFindsAView(t *testing.T) {
 	o := newTrail(t)
 	o.exec(t, `alter table audit_entries rename to hidden; create view audit_entries as select * from hidden;
 		grant select on audit_entries to petstore_support`)
-	want := "the trigger audit_append of audit_entries is missing or disabled: entries can be forged or changed"
+	want := "the trigger audit_append of audit_entries is missing, disabled or another: entries can be forged or changed"
 	if _, fault := o.verify(t, nil); fault == nil || fault.What != want {
 		t.Errorf("found %+v", fault)
 	}

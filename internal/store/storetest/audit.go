@@ -44,8 +44,16 @@ func ForgeAudit(ctx context.Context, ownerURL, statement string) error {
 			alter table audit_entries disable trigger user;
 			alter table audit_head disable trigger user;
 			`+statement+`;
-			alter table audit_entries enable trigger user;
-			alter table audit_head enable trigger user`)
+			do $enable$
+			declare
+			  t record;
+			begin
+			  for t in select tgrelid::regclass as tab, tgname from pg_trigger
+			    where tgrelid in ('audit_entries'::regclass, 'audit_head'::regclass) and not tgisinternal
+			  loop
+			    execute format('alter table %s enable %s trigger %I', t.tab, case t.tgname when 'audit_append' then '' else 'always' end, t.tgname);
+			  end loop;
+			end $enable$`)
 		if err != nil {
 			_ = tx.Rollback()
 		} else {

@@ -14,6 +14,17 @@ end $$;
 alter default privileges grant execute on functions to public;
 alter default privileges grant usage on types to public;
 
+do $$
+declare
+  c record;
+begin
+  for c in select conrelid::regclass as tab, conname from pg_constraint
+    where connamespace = current_schema()::regnamespace and conname like '%\_finite'
+  loop
+    execute format('alter table %s drop constraint %I', c.tab, c.conname);
+  end loop;
+end $$;
+
 drop trigger cluster_term_check on cluster_term;
 drop function check_term();
 drop trigger limit_states_check on limit_states;

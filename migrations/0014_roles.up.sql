@@ -129,12 +129,15 @@ end $$;
 -- $3 to $8 are what was counted, those of $9 and $10 when keys were last used. Servers lock shared rows in the same order.
 --
 -- What is recorded only grows, with one exception: a request that was refunded after it was recorded. Such a refund is negative,
--- lowers the hour of its request to 0 at most, and is for the last day only. Counts of deleted keys, tenants and plans are left out.
+-- lowers the hour of its request to 0 at most, and is for the last day only. Counts of deleted keys, tenants and plans are left out,
+-- and so are hours that cannot be shown. A row grows to 10^12 at most, so that no sum overflows, which would stop all recording.
 create function add_usage(
   server text, number bigint,
   tenants bigint[], hours bigint[], key_ids text[], plan_names text[], admits bigint[], refuses bigint[],
   used_keys text[], used_micros bigint[]
 ) returns boolean language plpgsql security definer as $$
+declare
+  most constant bigint := 1000000000000;
 begin
   -- A first attempt that still runs holds the row of the server, and the second waits for it.
   insert into usage_writers as w (server_id, batch, written_at) values (server, number, now())
@@ -148,17 +151,18 @@ begin
     raise exception 'usage is only added to' using errcode = 'insufficient_privilege';
   end if;
   insert into usage_hourly as u (tenant_id, hour, key_id, plan, admitted, refused)
-  select c.tenant_id, to_timestamp(c.hour), c.key_id, c.plan, greatest(c.admitted, 0), c.refused
+  select c.tenant_id, to_timestamp(c.hour), c.key_id, c.plan, least(greatest(c.admitted, 0), most), least(c.refused, most)
   from unnest(tenants, hours, key_ids, plan_names, admits, refuses) as c (tenant_id, hour, key_id, plan, admitted, refused)
   join api_keys k on k.id = c.key_id and k.tenant_id = c.tenant_id
   join plans p on p.name = c.plan
+  where c.hour between 0 and 253402300799 -- the years 1970 to 9999
   order by 1, 2, 3, 4
   on conflict (tenant_id, hour, key_id, plan) do update set
-    admitted = u.admitted + excluded.admitted, refused = u.refused + excluded.refused;
+    admitted = least(u.admitted + excluded.admitted, most), refused = least(u.refused + excluded.refused, most);
   if 0 > any (admits) then
     update usage_hourly u set admitted = greatest(u.admitted + c.admitted, 0)
     from unnest(tenants, hours, key_ids, plan_names, admits) as c (tenant_id, hour, key_id, plan, admitted)
-    where c.admitted < 0 and u.tenant_id = c.tenant_id and u.hour = to_timestamp(c.hour) and u.key_id = c.key_id and u.plan = c.plan
+    where c.admitted < 0 and c.hour between 0 and 253402300799 and u.tenant_id = c.tenant_id and u.hour = to_timestamp(c.hour) and u.key_id = c.key_id and u.plan = c.plan
       and u.hour > now() - interval '1 day';
   end if;
 
@@ -183,7 +187,7 @@ begin
 end $$;
 
 -- add_refusals stores refusals, and removes all but the latest 50 of their keys. It skips rows that another server is removing.
--- Refusals that are there already, and those of deleted keys, are left out.
+-- Refusals that are there already, and those of deleted keys, are left out. One of the future would never be removed.
 create function add_refusals(
   tenants bigint[], servers text[], numbers bigint[], key_ids text[], micros bigint[], requests text[], codes text[], plan_names text[],
   windows text[], limits bigint[], resets bigint[], partials boolean[], methods text[], routes text[], suppressed bigint[]
@@ -191,10 +195,12 @@ create function add_refusals(
 begin
   insert into refusals (tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by, allowed, resets_at, partial,
                         method, route, suppressed)
-  select r.tenant_id, r.server_id, r.number, r.key_id, timestamptz 'epoch' + r.micros * interval '1 microsecond',
+  select r.tenant_id, left(r.server_id, 128), r.number, r.key_id,
+         least(timestamptz 'epoch' + r.micros * interval '1 microsecond', now() + interval '1 minute'),
+         left(r.request_id, 128), left(r.code, 128), left(r.plan, 128), left(r.limited_by, 128), r.allowed,
+         to_timestamp(nullif(least(greatest(r.reset, 0), 253402300799), 0)), r.partial,
          -- The client chooses the method, of any length.
-         r.request_id, r.code, r.plan, r.limited_by, r.allowed, to_timestamp(nullif(r.reset, 0)), r.partial,
-         left(r.method, 16), r.route, r.suppressed
+         left(r.method, 16), left(r.route, 128), r.suppressed
   from unnest(tenants, servers, numbers, key_ids, micros, requests, codes, plan_names, windows, limits, resets, partials, methods,
               routes, suppressed)
        as r (tenant_id, server_id, number, key_id, micros, request_id, code, plan, limited_by, allowed, reset, partial, method,
@@ -309,6 +315,21 @@ create trigger limit_states_check before update on limit_states for each row
         or new.minute_used < old.minute_used or new.day_used < old.day_used
         or new.minute_floor <> old.minute_floor or new.day_floor <> old.day_floor)
   execute function check_limits();
+
+-- A program cannot read an infinite time, and one such server would keep all others from renewing their leases.
+do $$
+declare
+  c record;
+begin
+  for c in
+    select relname, attname from pg_attribute a join pg_class t on t.oid = a.attrelid
+    where t.oid in ('tenants'::regclass, 'tenant_plans'::regclass, 'api_keys'::regclass, 'bans'::regclass, 'servers'::regclass,
+                    'cluster_term'::regclass)
+      and a.atttypid = 'timestamptz'::regtype and not a.attisdropped
+  loop
+    execute format('alter table %I add constraint %I check (isfinite(%I))', c.relname, c.relname || '_' || c.attname || '_finite', c.attname);
+  end loop;
+end $$;
 
 -- Terms follow each other, and nothing forgets a server that ended silently.
 create function check_term() returns trigger language plpgsql as $$

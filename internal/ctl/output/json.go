@@ -49,6 +49,9 @@ func jsonValue(v any) any {
 		if v.IsZero() {
 			return nil
 		}
+		if y := v.UTC().Year(); y < 0 || y > 9999 {
+			return Text(v) // encoding/json refuses it, and somebody may have written it into the database
+		}
 		return v.UTC()
 	case json.RawMessage:
 		if len(v) == 0 {

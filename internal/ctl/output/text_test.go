@@ -54,6 +54,21 @@ func TestJSONDoesNotEscapeHTML(t *testing.T) {
 	}
 }
 
+// TestJSONOfAnyTime: a time in the database that JSON does not know does not end the program.
+func TestJSONOfAnyTime(t *testing.T) {
+	t.Parallel()
+	view := View[time.Time]{{Name: "at", Value: func(at time.Time) any { return at }}}
+	for want, at := range map[string]time.Time{
+		`{"at":"2026-11-20T10:30:00Z"}`:  time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC),
+		`{"at":"12026-11-20T10:30:00Z"}`: time.Date(12026, 11, 20, 10, 30, 0, 0, time.UTC),
+		`{"at":"-4000-11-20T10:30:00Z"}`: time.Date(-4000, 11, 20, 10, 30, 0, 0, time.UTC),
+	} {
+		if got := string(ItemJSON(view, at)); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 func TestCSVHasNoFormulas(t *testing.T) {
 	t.Parallel()
 	type item struct {

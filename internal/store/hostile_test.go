@@ -1,0 +1,90 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"petstore.example/internal/cluster"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/usage"
+)
+
+// TestHostileUsage: no count that a login in petstore_api can add keeps the servers from recording, or staff from reading.
+func TestHostileUsage(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	a, b := db.key(t, 1), db.key(t, 2)
+	conn := connect(t, db.APIURL)
+	for _, statement := range []string{
+		`select add_usage('x', 1, $1, '{1794999600,1794999600}', $2, '{pro,free}', '{9223372036854775807,9223372036854775807}', '{9223372036854775807,1}', '{}', '{}')`,
+		`select add_usage('x', 2, $1, '{1794999600,999999999999}', $2, '{pro,pro}', '{9223372036854775807,1}', '{9223372036854775807,1}', '{}', '{}')`,
+		`select add_usage('x', 3, $1, '{-1,-99999999999}', $2, '{pro,pro}', '{1,1}', '{1,1}', '{}', '{}')`,
+	} {
+		conn.MustExec(statement, []byte(`{1,1}`), []byte(`{`+a.ID+`,`+a.ID+`}`))
+	}
+	hour := time.Unix(1794999600, 0).UTC()
+	writeUsage(t, db.api, usage.Batch{ServerID: "s", Number: 1, Counts: []usage.Count{
+		count(a.TenantID, a.ID, hour, 5, 5), count(b.TenantID, b.ID, hour, 7, 0),
+	}})
+	admitted, err := db.staff.Usage.AdmittedOn(t.Context(), hour.Unix()/86400)
+	if err != nil || admitted[b.TenantID] != 7 {
+		t.Errorf("recorded %v, %v", admitted, err)
+	}
+	if got := db.text(t, `select count(*) from usage_hourly where hour not between '1970-01-01Z' and '9999-12-31 23:59Z'`); got != "0" {
+		t.Errorf("%s hours that nobody can show", got)
+	}
+}
+
+// TestHostileRefusal: a refusal of the far future would never be pruned, and keep all others out of the latest ones.
+func TestHostileRefusal(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	k := db.key(t, 1)
+	connect(t, db.APIURL).MustExec(`select add_refusals('{1}', '{x}', '{1}', $1, '{9000000000000000000}', $2, $2, $2, $2, '{1}',
+		'{9000000000000}', '{f}', '{GET}', $2, '{0}')`, []byte(`{`+k.ID+`}`), []byte(`{`+strings.Repeat("x", 1<<16)+`}`))
+	got, err := db.staff.Refusals.OfKey(t.Context(), k.TenantID, k.ID, 10)
+	if err != nil || len(got) != 1 {
+		t.Fatalf("%d refusals, %v", len(got), err)
+	}
+	if at := got[0].At; at.After(time.Now().Add(2*time.Minute)) || got[0].Reset > 253402300799 {
+		t.Errorf("at %v until %d", at, got[0].Reset)
+	}
+	for _, text := range []string{got[0].RequestID, got[0].Code, got[0].Plan, got[0].Window, got[0].Route} {
+		if len(text) > 128 {
+			t.Errorf("a text of %d bytes is stored", len(text))
+		}
+	}
+}
+
+// TestInfiniteTimes: a time that servers can't read would keep all of them from renewing their leases.
+func TestInfiniteTimes(t *testing.T) {
+	t.Parallel()
+	db := newDatabase(t)
+	populate(t, db)
+	db.exec(t, `alter table cluster_term disable trigger user; update cluster_term set unclean_until = null; alter table cluster_term enable trigger user`)
+	for url, statements := range map[string][]string{
+		db.APIURL: {
+			`insert into servers (id, seen_at) values ('x', '-infinity')`,
+			`update servers set seen_at = 'infinity'`,
+			`update cluster_term set unclean_until = '-infinity'`,
+		},
+		db.SupportURL: {
+			`insert into tenants (name, plan, created_at) values ('x', 'free', 'infinity')`,
+			`update tenants set suspended_at = '-infinity'`,
+			`update tenant_plans set valid_to = 'infinity'`,
+			`update api_keys set expires_at = 'infinity'`,
+			`update api_keys set revoked_at = '-infinity'`,
+			`insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) select tenant_id, id, 'staff', '', now(), 'infinity' from api_keys`,
+			`update bans set lifted_at = 'infinity'`,
+		},
+	} {
+		for _, statement := range statements {
+			if err := attempt(t, url, `select 1`, statement); err == nil {
+				t.Errorf("taken: %s", statement)
+			}
+		}
+	}
+	renew(t, storetest.Open(t, db.APIURL, store.Options{AsAPI: true, Timeout: longTimeout}), cluster.Heartbeat{ServerID: "a"})
+}

@@ -10,8 +10,12 @@ import (
 	"time"
 )
 
+// maxCopied is the longest body, in bytes, that is copied although its length is declared.
+const maxCopied = 16 << 10
+
 // responseWriter is the http.ResponseWriter of a fast request. It keeps the body until the handler has returned, so that its length is
-// known and the response is sent in one write. It does not support flushing, trailers and 1xx.
+// known and the response is sent in one write. A longer body that the handler writes at once, and whose length it has declared, is
+// sent without a copy: clients that do not read responses must not fill the memory. It does not support flushing, trailers and 1xx.
 type responseWriter struct {
 	conn   *Conn
 	method string
@@ -23,9 +27,15 @@ type responseWriter struct {
 	status                      int
 	closes                      bool
 	hasDate, hasType, hasLength bool
+	// declared is Content-Length, empty if the handler did not set it once.
+	declared string
 
 	// out is the response, at first only its header.
 	out, body []byte
+
+	// sent is true once the response is sent, and err is the error of that.
+	sent bool
+	err  error
 }
 
 // Header implements http.ResponseWriter.
@@ -46,6 +56,9 @@ func (w *responseWriter) WriteHeader(status int) {
 	_, w.hasType = h["Content-Type"]
 	w.hasType = w.hasType || len(h["Content-Encoding"]) > 0 && h["Content-Encoding"][0] != ""
 	_, w.hasLength = h["Content-Length"]
+	if lengths := h["Content-Length"]; len(lengths) == 1 {
+		w.declared = lengths[0]
+	}
 	w.out = appendStatusLine(w.out, status)
 	w.appendHeader()
 }
@@ -142,8 +155,26 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 	if err := w.begin(); err != nil {
 		return 0, err
 	}
+	if len(p) > maxCopied && len(w.body) == 0 && w.method == http.MethodGet && w.declared == strconv.Itoa(len(p)) {
+		return w.send(p)
+	}
 	w.body = append(w.body, p...)
 	return len(p), nil
+}
+
+// send sends the response with all of its body.
+func (w *responseWriter) send(body []byte) (n int, err error) {
+	w.sent = true
+	now := time.Now()
+	if d := w.conn.listener.writeTimeout; d > 0 {
+		_ = w.conn.SetWriteDeadline(now.Add(d)) // It fails if the connection is closed, and then Write does.
+	}
+	w.closes = w.closes || w.conn.state.Load() == closing
+	w.endHeader(now, body)
+	if _, w.err = w.conn.Write(w.out); w.err == nil {
+		n, w.err = w.conn.Write(body)
+	}
+	return n, w.err
 }
 
 // WriteString implements io.StringWriter.
@@ -160,37 +191,44 @@ func (w *responseWriter) begin() error {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
-	if !hasBody(w.status) {
+	switch {
+	case !hasBody(w.status):
 		return http.ErrBodyNotAllowed
+	case w.sent:
+		return http.ErrContentLength
 	}
 	return nil
 }
 
-// finish completes the response with the lines that net/http adds too, and returns it.
+// finish completes the response and returns it.
 func (w *responseWriter) finish(now time.Time) []byte {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
+	w.endHeader(now, w.body)
+	if w.method != http.MethodHead {
+		w.out = append(w.out, w.body...)
+	}
+	return w.out
+}
+
+// endHeader completes the header of a response with that body with the lines that net/http adds too.
+func (w *responseWriter) endHeader(now time.Time, body []byte) {
 	b, isHead := w.out, w.method == http.MethodHead
 	if !w.hasDate {
 		b = append(append(append(b, "Date: "...), date(now)...), "\r\n"...)
 	}
-	if hasBody(w.status) && (!isHead || !w.hasLength && len(w.body) > 0) {
-		b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(w.body)), 10)
+	if hasBody(w.status) && (!isHead || !w.hasLength && len(body) > 0) {
+		b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(body)), 10)
 		b = append(b, "\r\n"...)
 	}
-	if !w.hasType && len(w.body) > 0 {
-		b = append(append(append(b, "Content-Type: "...), http.DetectContentType(w.body)...), "\r\n"...)
+	if !w.hasType && len(body) > 0 {
+		b = append(append(append(b, "Content-Type: "...), http.DetectContentType(body)...), "\r\n"...)
 	}
 	if w.closes {
 		b = append(b, "Connection: close\r\n"...)
 	}
-	b = append(b, "\r\n"...)
-	if !isHead {
-		b = append(b, w.body...)
-	}
-	w.out = b
-	return b
+	w.out = append(b, "\r\n"...)
 }
 
 // empty makes w ready for another request.

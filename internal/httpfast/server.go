@@ -164,19 +164,23 @@ func (c *Conn) serve(x *exchange, moved *time.Time) (ahead []byte, err error) {
 	}
 	ahead, watched := c.handle(x)
 	now, w := time.Now(), &x.response
-	if watched || now.Sub(*moved) > c.listener.slack {
-		*moved = now
-		c.moveDeadlines(now)
+	isLong := w.sent
+	if !w.sent {
+		if watched || now.Sub(*moved) > c.listener.slack {
+			*moved = now
+			c.moveDeadlines(now)
+		}
+		w.closes = w.closes || c.state.Load() == closing
+		out := w.finish(now)
+		_, w.err = c.Write(out)
+		isLong = len(out) > maxPooled
 	}
-	w.closes = w.closes || c.state.Load() == closing
-	out := w.finish(now)
-	_, err = c.Write(out)
-	if len(out) > maxPooled {
+	if isLong {
 		// The client may have taken long to read it. That is no part of the time for its next request.
 		*moved = time.Now()
 		c.moveDeadlines(*moved)
 	}
-	if c.leave() || w.closes || err != nil {
+	if c.leave() || w.closes || w.err != nil {
 		// net/http takes it for the end of the client's requests, and closes the connection.
 		return nil, io.EOF
 	}

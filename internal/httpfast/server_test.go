@@ -62,6 +62,18 @@ func echo(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, request)
 	case "/long":
 		_, _ = io.WriteString(w, strings.Repeat(request, 20))
+	case "/large", "/large/but/short", "/large/close":
+		body := strings.Repeat(request, 20+maxCopied/len(request))
+		h.Set("Content-Length", fmt.Sprint(len(body)))
+		if strings.HasSuffix(r.URL.Path, "close") {
+			h.Set("Connection", "close")
+		}
+		n := len(body)
+		if strings.HasSuffix(r.URL.Path, "short") {
+			n -= 10
+		}
+		_, _ = w.Write([]byte(body[:n]))
+		_, _ = w.Write([]byte(body[n:]))
 	case "/close":
 		h.Set("Connection", "close")
 		_, _ = io.WriteString(w, request)
@@ -166,7 +178,7 @@ var (
 		"POST /%s HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx", "GET /%s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "GET /%s HTTP/1.0\r\n\r\n",
 		"GET /%s\r\n\r\n", "GET /%s HTTP/1.1\r\n\r\n", "GET /%s HTTP/1.1\r\nHost: x\r\nA b\r\n\r\n",
 	}
-	streamedPaths = []string{"", "nothing", "304", "204", "999", "typed", "length", "odd", "long", "a%2Fb", "x/../y"}
+	streamedPaths = []string{"", "nothing", "304", "204", "999", "typed", "length", "odd", "long", "large", "large/but/short", "a%2Fb", "x/../y"}
 )
 
 // randomStream returns a connection's requests, in groups of one to three that are written together, in pieces.
@@ -194,7 +206,7 @@ func randomStream(random *rand.Rand) (all []sent) {
 	case 0:
 		all = append(all, sent{fmt.Sprintf(pick(lastOnes), pick(streamedPaths)), []string{http.MethodGet}})
 	case 1:
-		all = append(all, sent{"GET /close HTTP/1.1\r\nHost: x\r\n\r\n", []string{http.MethodGet}})
+		all = append(all, sent{"GET /" + pick([]string{"close", "large/close"}) + " HTTP/1.1\r\nHost: x\r\n\r\n", []string{http.MethodGet}})
 	}
 	return all
 }

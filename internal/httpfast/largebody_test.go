@@ -1,0 +1,57 @@
+package httpfast
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// TestLargeBodyIsNotCopied: a large body whose length is declared is sent as it is written, so that a client that does not read it
+// costs no copy of it.
+func TestLargeBodyIsNotCopied(t *testing.T) {
+	t.Parallel()
+	body := bytes.Repeat([]byte("large "), 1<<16)
+	received := make(chan struct{})
+	defer close(received)
+	written := make(chan error, 2)
+	addr, _ := serve(t, &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/large" {
+			return
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		_, err := w.Write(body)
+		written <- err
+		if _, err = w.Write([]byte("x")); !errors.Is(err, http.ErrContentLength) {
+			t.Errorf("more than was declared: %v, want http.ErrContentLength", err)
+		}
+		<-received // The client has all of it before the handler returns.
+	})})
+	c := dial(t, addr)
+	get(t, c, "/")
+	for range 3 {
+		if _, err := io.WriteString(c, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.SetReadDeadline(time.Now().Add(late)); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(res.Body)
+		if err != nil || !bytes.Equal(got, body) || res.Header.Get("Content-Type") != "text/plain; charset=utf-8" || res.Close {
+			t.Errorf("%d bytes, %v, %v", len(got), res.Header, err)
+		}
+		if err := <-written; err != nil {
+			t.Error(err)
+		}
+		received <- struct{}{}
+		get(t, c, "/")
+	}
+}

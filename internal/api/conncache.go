@@ -20,8 +20,8 @@ type connCache struct {
 	conn authenticatable
 }
 
-// authenticatable is a connection that is told when a request on it had a valid key.
-type authenticatable interface{ SetAuthenticated() }
+// authenticatable is a connection that is told when a request on it had a valid key, and whose.
+type authenticatable interface{ SetAuthenticated(tenantID int64) }
 
 // credentialHeader is an Authorization header and the key in it.
 type credentialHeader struct {
@@ -45,10 +45,10 @@ func connCacheOf(ctx context.Context) *connCache {
 	return c
 }
 
-// setAuthenticated notes that the key of a request is valid.
-func (c *connCache) setAuthenticated() {
+// setAuthenticated notes that the key of a request is valid, and the tenant's.
+func (c *connCache) setAuthenticated(tenantID int64) {
 	if c != nil && c.conn != nil {
-		c.conn.SetAuthenticated()
+		c.conn.SetAuthenticated(tenantID)
 	}
 }
 

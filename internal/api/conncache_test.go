@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 )
@@ -17,13 +19,13 @@ func (w *fixture) over(conn context.Context, r *http.Request) *httptest.Response
 	return w.do(r.WithContext(conn))
 }
 
-// authenticatedConn counts the valid keys on a connection.
+// authenticatedConn records whose valid keys were on a connection.
 type authenticatedConn struct {
 	net.Conn
-	keys int
+	tenants []int64
 }
 
-func (c *authenticatedConn) SetAuthenticated() { c.keys++ }
+func (c *authenticatedConn) SetAuthenticated(tenantID int64) { c.tenants = append(c.tenants, tenantID) }
 
 // TestConnectionIsAuthenticated: a connection learns of valid keys, and of no others.
 func TestConnectionIsAuthenticated(t *testing.T) {
@@ -35,12 +37,12 @@ func TestConnectionIsAuthenticated(t *testing.T) {
 	for _, authorization := range []string{"", "Basic " + w.key, "Bearer x", "Bearer " + string(wrong)} {
 		w.over(c, w.request("GET", "/v1/pets", "", "Authorization", authorization))
 	}
-	if conn.keys != 0 {
-		t.Errorf("%d valid keys, want none", conn.keys)
+	if len(conn.tenants) != 0 {
+		t.Errorf("valid keys of %v, want none", conn.tenants)
 	}
 	w.over(c, w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+w.key))
-	if conn.keys != 1 {
-		t.Errorf("%d valid keys, want 1", conn.keys)
+	if diff := cmp.Diff([]int64{1}, conn.tenants); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -33,7 +33,7 @@ func (a *api) identify(x *exchange) {
 	switch {
 	case err == nil:
 		x.caller = caller
-		x.cache.setAuthenticated()
+		x.cache.setAuthenticated(caller.Tenant.ID)
 	case errors.Is(err, keys.ErrInvalidKey):
 		x.refusal = invalidKey
 	default:

@@ -20,15 +20,18 @@ type Conn struct {
 	// writing is set while a response is sent on an unauthenticated connection.
 	writing atomic.Bool
 
-	// open and the places in the queues are guarded by the listener's lock.
-	open   bool
+	// open, tenant and the places in the queues are guarded by the listener's lock.
+	open bool
+	// tenant is the one for whose share the connection counts, 0 for none.
+	tenant int64
 	places [2]place
 }
 
-// SetAuthenticated is to be called when a request on the connection has a valid key.
-func (c *Conn) SetAuthenticated() {
+// SetAuthenticated is to be called when a request on the connection has a valid key of that tenant. It has no effect while the tenant's
+// share of authenticated connections is used up.
+func (c *Conn) SetAuthenticated(tenantID int64) {
 	if !c.authenticated.Load() {
-		c.authenticated.Store(true)
+		c.listener.authenticate(c, tenantID)
 	}
 }
 

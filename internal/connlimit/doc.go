@@ -4,7 +4,8 @@
 // A connection is authenticated once a request on it has had a valid key; a trusted proxy's is from the start. At a
 // bound a new connection is accepted, and the one that has been idle longest is closed: first the unauthenticated
 // ones, then any that has been idle for 10 seconds. If there is none, the new connection is refused: it is reset. So
-// strangers close each other's connections, and not those that customers use.
+// strangers close each other's connections, and not those that customers use. The keys of one tenant authenticate at
+// most a quarter of all connections, so that one valid key is not enough to keep out everybody else.
 //
 // A connection is idle since its last response was sent, an authenticated one also since it last received
 // something. This is known to the second.

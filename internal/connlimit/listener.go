@@ -29,6 +29,8 @@ const (
 	minIdle = 10 * time.Second
 	// tick is how often idle connections are looked for, and how exactly it is known when a connection was used.
 	tick = time.Second
+	// tenantShares is the part of all connections that may be authenticated by keys of one tenant: one in so many.
+	tenantShares = 4
 )
 
 // Reason is why a connection was refused or closed.
@@ -60,6 +62,8 @@ type Listener struct {
 	mu        sync.Mutex
 	all       queue
 	addresses map[netip.Prefix]*queue
+	// tenants are how many connections count for each tenant's share.
+	tenants map[int64]int
 	refused   map[Reason]int64
 	closed    map[Reason]int64
 
@@ -71,7 +75,7 @@ type Listener struct {
 func Wrap(l net.Listener, limits Limits) *Listener {
 	w := &Listener{
 		Listener: l, limits: limits, start: time.Now(),
-		all: queue{by: byTotal}, addresses: map[netip.Prefix]*queue{}, done: make(chan struct{}),
+		all: queue{by: byTotal}, addresses: map[netip.Prefix]*queue{}, tenants: map[int64]int{}, done: make(chan struct{}),
 		refused: map[Reason]int64{TotalReached: 0, AddressReached: 0},
 		closed:  map[Reason]int64{TotalReached: 0, AddressReached: 0, Idle: 0},
 	}
@@ -199,6 +203,18 @@ func (l *Listener) Stats() Stats {
 	return s
 }
 
+// authenticate marks the connection as authenticated by the tenant, if the tenant's share has room.
+func (l *Listener) authenticate(c *Conn, tenantID int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !c.open || c.authenticated.Load() || l.tenants[tenantID] >= max(1, l.limits.Total/tenantShares) {
+		return
+	}
+	c.tenant = tenantID
+	l.tenants[tenantID]++
+	c.authenticated.Store(true)
+}
+
 // add is called with the lock held.
 func (l *Listener) add(c *Conn) {
 	c.open = true
@@ -219,6 +235,11 @@ func (l *Listener) remove(c *Conn) {
 		return
 	}
 	c.open = false
+	if c.tenant != 0 {
+		if l.tenants[c.tenant]--; l.tenants[c.tenant] == 0 {
+			delete(l.tenants, c.tenant)
+		}
+	}
 	l.all.remove(c)
 	if own := l.addresses[c.address]; own != nil {
 		if own.remove(c); len(own.conns) == 0 {

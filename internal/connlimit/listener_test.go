@@ -114,7 +114,7 @@ func TestTotal(t *testing.T) {
 	t.Parallel()
 	f := listen(t, Limits{Total: 3})
 	known, own := f.open("127.0.0.1")
-	own.SetAuthenticated()
+	own.SetAuthenticated(1)
 	first, _ := f.open("127.0.0.1")
 	second, secondOwn := f.open("127.0.0.2")
 	f.clock.Store(int64(time.Since(f.start)))
@@ -147,8 +147,8 @@ func TestAllAuthenticated(t *testing.T) {
 	f := listen(t, Limits{Total: 2})
 	used, usedOwn := f.open("127.0.0.1")
 	idle, idleOwn := f.open("127.0.0.1")
-	usedOwn.SetAuthenticated()
-	idleOwn.SetAuthenticated()
+	usedOwn.SetAuthenticated(1)
+	idleOwn.SetAuthenticated(2)
 	refused, err := f.dial("127.0.0.1")
 	if err == nil {
 		err = ended(t, refused, late)
@@ -177,6 +177,36 @@ func TestAllAuthenticated(t *testing.T) {
 	f.wantStats(stats(1, 1, func(s *Stats) { s.Refused[TotalReached], s.Closed[TotalReached] = 1, 1 }))
 }
 
+// TestTenantShare: one tenant's key authenticates a quarter of all connections, so that its connections never keep out the others'.
+func TestTenantShare(t *testing.T) {
+	t.Parallel()
+	f := listen(t, Limits{Total: 8})
+	var own []*Conn
+	for range 8 {
+		_, c := f.open("127.0.0.1")
+		c.SetAuthenticated(1)
+		own = append(own, c)
+	}
+	f.wantStats(stats(2, 6, nil))
+	other, otherOwn := f.open("127.0.0.2")
+	otherOwn.SetAuthenticated(2)
+	for range 10 {
+		_, c := f.open("127.0.0.1")
+		c.SetAuthenticated(1)
+	}
+	if err := ended(t, other, soon); err != nil {
+		t.Errorf("another tenant's connection: %v", err)
+	}
+	f.wantStats(stats(3, 5, func(s *Stats) { s.Closed[TotalReached] = 11 }))
+	if err := own[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, c := f.open("127.0.0.1")
+	c.SetAuthenticated(1)
+	c.SetAuthenticated(1)
+	f.wantStats(stats(3, 5, func(s *Stats) { s.Closed[TotalReached] = 11 }))
+}
+
 // TestPerAddress: an address that has reached its bound costs no other address a connection.
 func TestPerAddress(t *testing.T) {
 	t.Parallel()
@@ -195,7 +225,7 @@ func TestPerAddress(t *testing.T) {
 		t.Errorf("another address's connection: %v", err)
 	}
 	f.wantStats(stats(5, 3, func(s *Stats) { s.Closed[AddressReached] = 1 }))
-	thirdOwn.SetAuthenticated()
+	thirdOwn.SetAuthenticated(1)
 	f.open("127.0.0.1")
 	if err := ended(t, third, soon); err != nil {
 		t.Errorf("the address's authenticated connection: %v", err)
@@ -208,7 +238,7 @@ func TestIdle(t *testing.T) {
 	f := listen(t, Limits{Total: 10, IdleTimeout: time.Second})
 	silent, _ := f.open("127.0.0.1")
 	known, knownOwn := f.open("127.0.0.1")
-	knownOwn.SetAuthenticated()
+	knownOwn.SetAuthenticated(1)
 	slow, slowOwn := f.open("127.0.0.1")
 	const length = 64 << 20 // more than the kernel takes
 	written := make(chan int, 1)
@@ -242,7 +272,7 @@ func TestNothingIsLeft(t *testing.T) {
 			wg.Go(func() {
 				b := make([]byte, 1)
 				if _, err := c.Read(b); err == nil && b[0] == 'k' {
-					c.SetAuthenticated()
+					c.SetAuthenticated(rand.Int64N(4) + 1)
 				}
 				_, _ = c.Write(b)
 				_, _ = c.Read(b)
@@ -276,8 +306,8 @@ func TestNothingIsLeft(t *testing.T) {
 	clients.Wait()
 	_ = f.Close()
 	<-served
-	if s := f.Stats(); s.Authenticated+s.Unauthenticated != 0 || len(f.addresses) != 0 {
-		t.Errorf("%d connections and %d addresses are left", s.Authenticated+s.Unauthenticated, len(f.addresses))
+	if s := f.Stats(); s.Authenticated+s.Unauthenticated != 0 || len(f.addresses) != 0 || len(f.tenants) != 0 {
+		t.Errorf("%d connections, %d addresses and %d tenants are left", s.Authenticated+s.Unauthenticated, len(f.addresses), len(f.tenants))
 	}
 }
 

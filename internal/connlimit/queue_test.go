@@ -23,7 +23,7 @@ func TestIdleLongest(t *testing.T) {
 			case n < 6:
 				all[random.IntN(len(all))].used.Store(now)
 			case n < 7:
-				all[random.IntN(len(all))].SetAuthenticated()
+				all[random.IntN(len(all))].authenticated.Store(true)
 			case n < 8:
 				i := random.IntN(len(all))
 				q.remove(all[i])

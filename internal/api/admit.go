@@ -146,10 +146,18 @@ func address(x *exchange) netip.Addr {
 	return addr
 }
 
+// maxForwarded is how many items of X-Forwarded-For are read. The last ones are the proxies'; the others are as the client wrote them.
+const maxForwarded = 32
+
 // withoutPorts removes the ports from X-Forwarded-For: some proxies write 192.0.2.1:1234 or [2001:db8::1]:1234, which Gin
-// takes for no address.
+// takes for no address. It keeps the last maxForwarded items: reading 30,000 would take milliseconds.
 func withoutPorts(h http.Header) {
-	items := strings.Split(strings.Join(h["X-Forwarded-For"], ","), ",")
+	text := strings.Join(h["X-Forwarded-For"], ",")
+	from := len(text)
+	for n := 0; n < maxForwarded && from >= 0; n++ {
+		from = strings.LastIndexByte(text[:from], ',')
+	}
+	items := strings.Split(text[from+1:], ",")
 	for i, item := range items {
 		if a, err := netip.ParseAddrPort(strings.TrimSpace(item)); err == nil {
 			items[i] = a.Addr().String()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
@@ -265,6 +266,16 @@ func TestRefund(t *testing.T) {
 	}
 }
 
+// TestForwardedIsBounded: a client's long X-Forwarded-For does not cost as many allocations as it has commas.
+func TestForwardedIsBounded(t *testing.T) {
+	t.Parallel()
+	h := http.Header{"X-Forwarded-For": {strings.Repeat("1:99999,", 4_000), "192.0.2.1:80", "192.0.2.2"}}
+	withoutPorts(h)
+	if got := h["X-Forwarded-For"]; len(got) != 1 || !strings.HasSuffix(got[0], ",1:99999,,192.0.2.1,192.0.2.2") || strings.Count(got[0], ",") != maxForwarded-1 {
+		t.Errorf("%.100q", got)
+	}
+}
+
 func TestClientAddress(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -291,6 +302,7 @@ func TestClientAddress(t *testing.T) {
 		{"a name with a port", []string{"192.0.2.1"}, "192.0.2.1:1234", []string{"host:80"}, "192.0.2.1"},
 		{"rubbish before", []string{"192.0.2.1"}, "192.0.2.1:1234", []string{"x:y, 198.51.100.7:80"}, "198.51.100.7"},
 		{"rubbish behind", []string{"192.0.2.1"}, "192.0.2.1:1234", []string{"198.51.100.7:80, x"}, "192.0.2.1"},
+		{"very many before", []string{"192.0.2.1"}, "192.0.2.1:1234", []string{strings.Repeat(",", 30_000) + "198.51.100.7:80"}, "198.51.100.7"},
 		{"ports of nobody trusted", nil, "192.0.2.1:1234", []string{"198.51.100.7:80"}, "192.0.2.1"},
 		{"IPv6", nil, "[2001:db8::1]:1234", nil, "2001:db8::1"},
 		{"no address", nil, "@", nil, netip.Addr{}.String()},

@@ -95,8 +95,8 @@ type api struct {
 	metrics *metrics
 	months  *usage.Months
 	bodies  *bodyBudget
-	// strangerLog is for requests without a valid key.
-	strangerLog zerolog.Logger
+	// strangerLog is for requests without a valid key, uncountedLog for those with one that count in no window.
+	strangerLog, uncountedLog zerolog.Logger
 	// pageCache is nil if lists are not cached.
 	pageCache *pagecache.Cache
 	// prefix is the path of BaseURL without its /v1.

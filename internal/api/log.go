@@ -19,11 +19,16 @@ func (x *exchange) status() int {
 	return x.Writer.Status()
 }
 
-// record logs the request; of those without a valid key only some, if there are many. The event holds nothing that the client chose freely, except a request ID that isRequestID accepted.
+// record logs the request; of those that no plan limits only some, if there are many. The event holds nothing that the client chose freely,
+// except a request ID that isRequestID accepted.
 func (a *api) record(x *exchange, status int, elapsed time.Duration) {
 	log := &a.Log
-	if x.caller == nil && (x.failed == nil || x.failed.code != codeInternalError) {
+	switch {
+	case x.failed != nil && x.failed.code == codeInternalError:
+	case x.caller == nil:
 		log = &a.strangerLog
+	case !x.counted:
+		log = &a.uncountedLog
 	}
 	level := zerolog.InfoLevel
 	if status >= 500 || status != statusGone && x.failed != nil && x.failed.code.status >= 500 {

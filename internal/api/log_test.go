@@ -68,56 +68,80 @@ func TestPanicIsLogged(t *testing.T) {
 	}
 }
 
-// TestStrangersAreSampled: of many requests without a valid key some are logged, and how many more there were. Those of callers and
-// bugs are all logged.
-func TestStrangersAreSampled(t *testing.T) {
+// TestLogIsSampled: of many requests without a valid key some are logged, and how many more there were. The same holds for those with
+// one that count in no window. All that count and all bugs are logged.
+func TestLogIsSampled(t *testing.T) {
 	t.Parallel()
+	const each = 3 * sampledLines
 	w := newFixture(t)
 	w.addresses.limit = 5
-	const each = 3 * strangerLines
-	for range each {
+	ask := func(path string) int { return w.do(w.request("GET", path, "")).Code }
+	for n := range each {
 		w.do(w.request("GET", "/v1/pets", "", "Authorization", ""))
 		w.sendUnknown(t, "/v1/pets")
 		w.do(w.request("OPTIONS", "/v1/pets", ""))
-		w.do(w.request("GET", "/v1/pets", ""))
+		ask("/v1/usage")
+		if status := ask("/v1/pets"); (status == 429) != (n >= 60) {
+			t.Fatalf("request %d: %d", n, status)
+		}
 	}
 	w.directory.fail(errors.New("bug"))
 	w.addresses.limit = 1_000_000
 	for range each {
 		w.sendUnknown(t, "/v1/pets")
 	}
-	suppressed, logged := 0, map[string]int{}
-	deadline := time.Now().Add(10 * time.Second)
-	for suppressed+logged["stranger"] < 3*each && time.Now().Before(deadline) {
-		time.Sleep(strangerPeriod / 10)
-		suppressed, logged = 0, map[string]int{}
-		for line := range strings.Lines(w.logs.String()) {
-			var e struct {
-				Message, Key, Code string
-				Suppressed         int
-			}
-			if err := json.Unmarshal([]byte(line), &e); err != nil {
-				t.Fatal(err)
-			}
-			suppressed += e.Suppressed
-			switch {
-			case e.Message != "request":
-				logged["count"]++
-			case e.Key != "":
-				logged["caller"]++
-			case e.Code == "internal_error":
-				logged["bug"]++
-			default:
-				logged["stranger"]++
-			}
+	want := map[string]int{"stranger": 3 * each, "uncounted": 2*each - 60, "counted": 60, "bug": each}
+	var found logged
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(samplePeriod / 10) {
+		if found = read(t, w.logs.String()); cmp.Equal(want, found.requests) {
+			break
 		}
 	}
-	if suppressed+logged["stranger"] != 3*each || logged["caller"] != each || logged["bug"] != each {
-		t.Errorf("logged %v, suppressed %d; want %d of strangers together, and all %d of callers and bugs", logged, suppressed, 3*each, each)
+	if diff := cmp.Diff(want, found.requests); diff != "" {
+		t.Errorf("logged and suppressed requests (-want +got):\n%s", diff)
 	}
-	if most := strangerLines * (1 + logged["count"]); logged["stranger"] < strangerLines || logged["stranger"] > most {
-		t.Errorf("%d strangers logged, want %d to %d", logged["stranger"], strangerLines, most)
+	for kind, lines := range found.lines {
+		if most := sampledLines * (1 + found.counts); kind != "bug" && kind != "counted" && (lines < sampledLines || lines > most) {
+			t.Errorf("%d lines of %s, want %d to %d", lines, kind, sampledLines, most)
+		}
 	}
+}
+
+// logged is what a log has of each kind of requests: lines, requests with those that were suppressed, and counts of these.
+type logged struct {
+	lines, requests map[string]int
+	counts          int
+}
+
+func read(t *testing.T, log string) logged {
+	t.Helper()
+	found := logged{lines: map[string]int{}, requests: map[string]int{}}
+	for line := range strings.Lines(log) {
+		var e struct {
+			Message, Key, Code, Route string
+			Suppressed                int
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		kind := "stranger"
+		switch {
+		case e.Message == "requests that did not count", e.Key != "" && (e.Code != "" || e.Route == "/v1/usage"):
+			kind = "uncounted"
+		case e.Key != "":
+			kind = "counted"
+		case e.Code == "internal_error":
+			kind = "bug"
+		}
+		found.requests[kind] += e.Suppressed
+		if e.Message == "request" {
+			found.lines[kind]++
+			found.requests[kind]++
+		} else {
+			found.counts++
+		}
+	}
+	return found
 }
 
 // brokenWriter panics in the middle of an answer.

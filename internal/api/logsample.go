@@ -8,36 +8,36 @@ import (
 )
 
 const (
-	// strangerLines is how many requests without a valid key are logged in each strangerPeriod: so many with an error, and so many
-	// others.
-	strangerLines  = 100
-	strangerPeriod = time.Second
+	// sampledLines is how many requests are logged by a sampled log in each samplePeriod: so many with an error, and so many others.
+	sampledLines = 100
+	samplePeriod = time.Second
 )
 
-// sampleStrangers returns a logger for requests without a valid key. Anybody can send those, so a flood of them must not fill the
-// log. It leaves out what is beyond strangerLines, and logs once in each period how many that were.
-func sampleStrangers(log zerolog.Logger) zerolog.Logger {
-	left := &leftOut{log: log}
+// sampled returns a logger for requests that no plan limits, so that a flood of them does not fill the log. It leaves out what is beyond
+// sampledLines, and logs once in each period how many that were, with the message.
+func sampled(log zerolog.Logger, message string) zerolog.Logger {
+	left := &leftOut{log: log, message: message}
 	burst := func() zerolog.Sampler {
-		return &zerolog.BurstSampler{Burst: strangerLines, Period: strangerPeriod, NextSampler: left}
+		return &zerolog.BurstSampler{Burst: sampledLines, Period: samplePeriod, NextSampler: left}
 	}
 	return log.Sample(zerolog.LevelSampler{InfoSampler: burst(), ErrorSampler: burst()})
 }
 
 // leftOut counts the events that are left out.
 type leftOut struct {
-	log   zerolog.Logger
-	count atomic.Int64
+	log     zerolog.Logger
+	message string
+	count   atomic.Int64
 }
 
 // Sample implements zerolog.Sampler: it leaves the event out.
 func (l *leftOut) Sample(zerolog.Level) bool {
 	if l.count.Add(1) == 1 {
-		time.AfterFunc(strangerPeriod, l.report)
+		time.AfterFunc(samplePeriod, l.report)
 	}
 	return false
 }
 
 func (l *leftOut) report() {
-	l.log.Info().Int64("suppressed", l.count.Swap(0)).Msg("requests without a valid key")
+	l.log.Info().Int64("suppressed", l.count.Swap(0)).Msg(l.message)
 }

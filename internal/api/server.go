@@ -48,7 +48,8 @@ func New(c Config) (http.Handler, error) {
 	}
 	a := &api{
 		Config: c, metrics: m, months: usage.NewMonths(c.Usage), bodies: bodies, pageCache: cache, prefix: strings.TrimSuffix(base.Path, "/v1"),
-		strangerLog: sampleStrangers(c.Log), petsURL: c.BaseURL + "/pets", ordersURL: c.BaseURL + "/store/orders",
+		strangerLog: sampled(c.Log, "requests without a valid key"), uncountedLog: sampled(c.Log, "requests that did not count"),
+		petsURL: c.BaseURL + "/pets", ordersURL: c.BaseURL + "/store/orders",
 	}
 	a.mount(engine, docs)
 	return matchRawPath(engine), nil

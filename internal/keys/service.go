@@ -161,7 +161,10 @@ func checkName(name string) error {
 	if utf8.RuneCountInString(name) > maxNameLength || !utf8.ValidString(name) {
 		return ErrKeyName
 	}
-	return CheckText(name)
+	if err := CheckText(name); err != nil {
+		return fmt.Errorf("name: %w", err)
+	}
+	return nil
 }
 
 // checkPerMinute takes 0 for no limit.

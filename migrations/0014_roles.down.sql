@@ -30,6 +30,17 @@ drop function check_term();
 drop trigger limit_states_check on limit_states;
 drop function check_limits();
 alter table limit_states drop column minute_floor, drop column day_floor;
+create or replace function notify_key() returns trigger language plpgsql as $$
+begin
+  perform pg_notify('petstore_callers', 'key ' || encode(coalesce(new.digest, old.digest), 'hex'));
+  return null;
+end $$;
+create or replace function notify_ban() returns trigger language plpgsql as $$
+begin
+  perform pg_notify('petstore_callers', 'key ' || encode(digest, 'hex'))
+  from api_keys where id = coalesce(new.key_id, old.key_id);
+  return null;
+end $$;
 alter function notify_ban() security invoker;
 alter function notify_ban() reset search_path;
 drop function find_caller(bytea, timestamptz);

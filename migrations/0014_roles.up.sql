@@ -283,8 +283,20 @@ begin
   perform set_config('petstore.tenant_id', '', true);
 end $$;
 
+-- Everybody who may connect hears notifications, so they hold only the first half of a digest.
+create or replace function notify_key() returns trigger language plpgsql as $$
+begin
+  perform pg_notify('petstore_callers', 'key ' || encode(substr(coalesce(new.digest, old.digest), 1, 16), 'hex'));
+  return null;
+end $$;
+
 -- It reads the digest of the ban's key, which staff may not.
-alter function notify_ban() security definer;
+create or replace function notify_ban() returns trigger language plpgsql security definer as $$
+begin
+  perform pg_notify('petstore_callers', 'key ' || encode(substr(digest, 1, 16), 'hex'))
+  from api_keys where id = coalesce(new.key_id, old.key_id);
+  return null;
+end $$;
 
 -- What limits count cannot be undone. Terms and windows only move forward, and not beyond the clock. Within a window what is used
 -- falls only as grants are returned, and so never below what it was when the term or the window began: the floors.

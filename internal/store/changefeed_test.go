@@ -30,11 +30,11 @@ func (h *heard) add(format string, args ...any) {
 	h.events = append(h.events, fmt.Sprintf(format, args...))
 }
 
-func (h *heard) KeyChanged(d keys.Digest) { h.add("key %x", d[:2]) }
-func (h *heard) TenantChanged(id int64)   { h.add("tenant %d", id) }
-func (h *heard) AllChanged()              { h.add("all") }
-func (h *heard) FeedLost(time.Time)       { h.add("lost") }
-func (h *heard) FeedRestored()            { h.add("restored") }
+func (h *heard) KeyChanged(d keys.DigestPrefix) { h.add("key %x", d[:2]) }
+func (h *heard) TenantChanged(id int64)         { h.add("tenant %d", id) }
+func (h *heard) AllChanged()                    { h.add("all") }
+func (h *heard) FeedLost(time.Time)             { h.add("lost") }
+func (h *heard) FeedRestored()                  { h.add("restored") }
 
 // await returns once the events are exactly the wanted ones, and forgets them.
 func (h *heard) await(t *testing.T, want ...string) {

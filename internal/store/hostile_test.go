@@ -88,3 +88,21 @@ func TestInfiniteTimes(t *testing.T) {
 	}
 	renew(t, storetest.Open(t, db.APIURL, store.Options{AsAPI: true, Timeout: longTimeout}), cluster.Heartbeat{ServerID: "a"})
 }
+
+// TestNotificationsHoldNoDigest: every login hears them, and may find nothing by them.
+func TestNotificationsHoldNoDigest(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	bob := db
+	bob.database = database{&storetest.Database{URL: db.BillingURL}, nil}
+	next := bob.listen(t)
+	k := db.key(t, 1)
+	want := db.text(t, `select 'key ' || left(encode(digest, 'hex'), 32) from api_keys`)
+	db.exec(t, `insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, 'staff', '', now(), now() + interval '1 day')`,
+		k.TenantID, k.ID)
+	for _, of := range []string{"a new key", "a ban"} {
+		if got := next(t); got != want {
+			t.Errorf("notification of %s: %q, want %q", of, got, want)
+		}
+	}
+}

@@ -123,6 +123,20 @@ func (b *bucket) find(d *keys.Digest) (*bucket, int) {
 	return nil, 0
 }
 
+// withPrefix returns an entry whose digest begins so, nil if there is none. The prefix has all of a digest that is its hash.
+func (c *clockCache) withPrefix(p keys.DigestPrefix) *entry {
+	var d keys.Digest
+	copy(d[:], p[:])
+	for b := c.shard(&d).Load().bucket(&d); b != nil; b = b.overflow.Load() {
+		for i := range b.entries {
+			if e := b.entries[i].Load(); e != nil && e.digest.Prefix() == p {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
 // put adds the entry or replaces the one with its digest.
 func (c *clockCache) put(e *entry) {
 	c.mu.Lock()

@@ -152,13 +152,15 @@ func (d *Directory) fresh(e *entry, now time.Time) bool {
 	return d.feed.unchanged(e)
 }
 
-// KeyChanged drops the key with that digest.
-func (d *Directory) KeyChanged(digest keys.Digest) {
+// KeyChanged drops the key whose digest begins so.
+func (d *Directory) KeyChanged(prefix keys.DigestPrefix) {
 	d.feed.change(func(uint64) {
-		if e := d.callers.get(&digest); e != nil {
+		if e := d.callers.withPrefix(prefix); e != nil {
 			e.version.Store(dropped)
 		}
-		d.unknown.remove(&digest)
+		if e := d.unknown.withPrefix(prefix); e != nil {
+			d.unknown.remove(&e.digest)
+		}
 	})
 }
 

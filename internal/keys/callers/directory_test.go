@@ -208,7 +208,7 @@ func TestUnknownKeyIsCachedUntilIssued(t *testing.T) {
 		f.wantOf(t, issued, keys.ErrInvalidKey)
 		f.wantQueries(t, 2)
 		f.add(issued, 2)
-		f.KeyChanged(issued.Digest())
+		f.KeyChanged(issued.Digest().Prefix())
 		f.wantOf(t, issued, nil)
 	})
 }
@@ -221,7 +221,7 @@ func TestKeysShareTheirTenant(t *testing.T) {
 		t.Error("two keys of a tenant hold it twice")
 	}
 	f.set(func(c *keys.Caller) { c.Tenant = tenant(1); c.Tenant.Plan = plans.Pro })
-	f.KeyChanged(f.token.Digest())
+	f.KeyChanged(f.token.Digest().Prefix())
 	if c := f.want(t, nil); c.Tenant.Plan != plans.Pro {
 		t.Errorf("plan %s after the tenant changed, want pro", c.Tenant.Plan)
 	}
@@ -229,7 +229,7 @@ func TestKeysShareTheirTenant(t *testing.T) {
 
 // notices are the ways in which the feed tells of a change of the fixture's key.
 var notices = map[string]func(fixture){
-	"key":      func(f fixture) { f.KeyChanged(f.token.Digest()) },
+	"key":      func(f fixture) { f.KeyChanged(f.token.Digest().Prefix()) },
 	"tenant":   func(f fixture) { f.TenantChanged(1) },
 	"all":      func(f fixture) { f.AllChanged() },
 	"restored": func(f fixture) { f.FeedRestored() },
@@ -281,7 +281,7 @@ func TestOldResultIsNeverGood(t *testing.T) {
 	for range 2000 {
 		before := &entry{digest: digest, Caller: keys.Caller{KeyID: "key_1", Environment: keys.Live, Tenant: tenant(1)}}
 		before.version.Store(f.feed.version.Load())
-		f.KeyChanged(digest)
+		f.KeyChanged(digest.Prefix())
 		var done atomic.Bool
 		seen := make(chan bool)
 		go func() {

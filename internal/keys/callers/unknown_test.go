@@ -46,7 +46,7 @@ func TestChangeDuringTheFirstLookup(t *testing.T) {
 		held := make(chan struct{})
 		f.hold(held)
 		first := f.start(t)
-		f.KeyChanged(f.token.Digest())
+		f.KeyChanged(f.token.Digest().Prefix())
 		f.hold(nil)
 		close(held)
 		if err := <-first; err != nil {
@@ -78,7 +78,7 @@ func TestStrangersHoldUpNobodyElse(t *testing.T) {
 		f.wantQueries(t, 1+maxUnknown)
 
 		f.hold(nil)
-		f.KeyChanged(f.token.Digest())
+		f.KeyChanged(f.token.Digest().Prefix())
 		f.want(t, nil)
 		if took := time.Since(start); took != 0 {
 			t.Errorf("a known caller waited %v for strangers", took)

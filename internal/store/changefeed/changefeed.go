@@ -33,7 +33,7 @@ const (
 
 // Receiver receives changes of callers. Its methods must return quickly, and are called one at a time.
 type Receiver interface {
-	KeyChanged(keys.Digest)
+	KeyChanged(keys.DigestPrefix)
 	TenantChanged(tenantID int64)
 	// AllChanged: anything may have changed.
 	AllChanged()
@@ -138,10 +138,12 @@ func (l *listener) notice(text string) {
 	kind, id, _ := strings.Cut(text, " ")
 	switch kind {
 	case "key":
-		var digest keys.Digest
-		if n, err := hex.Decode(digest[:], []byte(id)); err == nil && n == len(digest) {
-			l.to.KeyChanged(digest)
-			return
+		var prefix keys.DigestPrefix
+		if len(id) == hex.EncodedLen(len(prefix)) {
+			if _, err := hex.Decode(prefix[:], []byte(id)); err == nil {
+				l.to.KeyChanged(prefix)
+				return
+			}
 		}
 	case "tenant":
 		if tenantID, err := strconv.ParseInt(id, 10, 64); err == nil {

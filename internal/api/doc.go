@@ -14,7 +14,8 @@
 // it. Responses of operations that are not stable carry X-Stability.
 //
 // Every request makes one log event and one observation in the metrics, under the pattern of its route. Of requests that count in no
-// plan's limits, only some are logged if there are many (logsample.go). Neither the log nor the metrics shows the path, query or headers, because any of them may hold an API key.
+// plan's limits, only some are logged if there are many (logsample.go). Neither the log nor the metrics shows the path, query
+// or headers, because any of them may hold an API key.
 //
 // A caller without a valid key is counted by address. So is every OPTIONS request: a browser's preflight carries no
 // credential, and a tenant is never charged for it.

@@ -228,7 +228,8 @@ func (w *responseWriter) endHeader(now time.Time, body []byte) {
 	if w.closes {
 		b = append(b, "Connection: close\r\n"...)
 	}
-	w.out = append(b, "\r\n"...)
+	b = append(b, "\r\n"...)
+	w.out = b
 }
 
 // empty makes w ready for another request.

@@ -22,7 +22,8 @@ const others = "*"
 // what one subscriber has. It counts in this process, refused requests too.
 //
 // Callers from very many networks must not fill the memory: after 50,000 of them in a minute, all further ones share one counter
-// until the minute ends. At worst they get 429 instead of 401.
+// until the minute ends. At worst they get 429 instead of 401, and so does a customer among them whose key the server does not
+// know yet.
 type Addresses struct {
 	store limiter.Store
 	limit int64

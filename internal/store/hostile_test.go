@@ -106,3 +106,20 @@ func TestNotificationsHoldNoDigest(t *testing.T) {
 		}
 	}
 }
+
+// TestLoginSettings: a login may change its own settings for later sessions, and so for all servers that share it. The API does not
+// depend on those.
+func TestLoginSettings(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	k := db.key(t, 1)
+	url := db.APIURL + "&default_transaction_read_only=on&row_security=off&lock_timeout=1&default_transaction_isolation=serializable"
+	api := storetest.Open(t, url, store.Options{AsAPI: true, Timeout: longTimeout})
+	writeUsage(t, api, usage.Batch{ServerID: "s", Number: 1, Counts: []usage.Count{count(k.TenantID, k.ID, eleven, 1, 0)}})
+	if _, err := api.Idempotency.Prune(t.Context(), time.Now(), 10); err != nil {
+		t.Error(err)
+	}
+	if got := recordedUsage(t, db); len(got) != 1 {
+		t.Errorf("recorded %v", got)
+	}
+}

@@ -118,6 +118,11 @@ func apiSettings(timeout time.Duration) string {
 		set role %[1]s;
 		set statement_timeout = %d;
 		set idle_in_transaction_session_timeout = %d;
+		-- A login may have set these for its later sessions.
+		set default_transaction_read_only = off;
+		set default_transaction_isolation = 'read committed';
+		set row_security = on;
+		set lock_timeout = 0;
 		-- By default Postgres plans a page of 10,000 animals or more anew for every request, because it estimates that the page
 		-- is a tenth of the table: 180 µs in place of 95. Every statement of the API has one good plan.
 		set plan_cache_mode = force_generic_plan`,

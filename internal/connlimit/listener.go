@@ -64,8 +64,8 @@ type Listener struct {
 	addresses map[netip.Prefix]*queue
 	// tenants are how many connections count for each tenant's share.
 	tenants map[int64]int
-	refused   map[Reason]int64
-	closed    map[Reason]int64
+	refused map[Reason]int64
+	closed  map[Reason]int64
 
 	stop sync.Once
 	done chan struct{}

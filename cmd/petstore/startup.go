@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rs/zerolog"
 
+	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/changefeed"
 	"petstore.example/internal/store/migrate"
@@ -52,7 +54,21 @@ func checkDatabase(ctx context.Context, db *store.DB, cfg config, serverID strin
 	err = migrate.Check(ctx, string(cfg.DatabaseURL))
 	if errors.Is(err, migrate.ErrNewer) {
 		found["schema"] = err.Error()
+	} else if err != nil {
+		return err
+	}
+	return checkRights(ctx, db)
+}
+
+// checkRights looks up a caller that does not exist. Without the rights of the migrations, for example after a restore without them, a server
+// would start and refuse every key.
+func checkRights(ctx context.Context, db *store.DB) error {
+	_, err := db.Keys.Caller(ctx, keys.Digest{}, time.Now())
+	switch {
+	case errors.Is(err, keys.ErrKeyNotFound):
 		return nil
+	case pgconn.IsForbidden(err):
+		return fmt.Errorf("%s lacks rights that the migrations gave it; restore the database with its rights, see docs/roles.md", pgconn.APIRole)
 	}
 	return err
 }

@@ -68,6 +68,11 @@ func TestStartup(t *testing.T) {
 			fails:  `login "%[1]s" is not a member of petstore_api; an administrator must run in SQL: grant petstore_api to "%[1]s"`,
 			doctor: 1, doctorLine: "role	fail	role %s is a member of neither petstore_support nor petstore_billing",
 		},
+		"rights are missing": {
+			login: "in role petstore_api", setup: `revoke execute on function find_caller from petstore_api`,
+			fails:  "petstore_api lacks rights that the migrations gave it; restore the database with its rights, see docs/roles.md",
+			doctor: 1, doctorLine: "role	fail	role %s is a member of neither",
+		},
 		"schema newer than the server": {
 			login: "in role petstore_api", setup: `update schema_migrations set version = 9999`, check: "schema",
 			warns:  "; use the release that migrated it, or a later one",

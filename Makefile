@@ -28,7 +28,8 @@ build: ## build bin/petstore and bin/petstorectl
 # which every second has it off.
 HTTP_TESTS = ^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient|IdempotencyKey|OrderMovesItsAnimal|KeyLimitAndUsage)$$
 
-# The end-to-end tests measure delays, so they run alone, after all others, which mostly wait for databases. make check runs go vet.
+# The end-to-end tests measure delays, so they run alone, after all others, which mostly wait for databases. With the race detector the
+# simulation runs a tenth of its schedules, so it runs once more without. make check runs go vet.
 test: ## run all tests with the race detector, on PostgreSQL and Redis servers that they start (PACKAGES=./internal/keys)
 	@tools/install.sh postgres redis-server chromium npm wrk pgbouncer python3 || :
 	@all=$$($(GO) list $(PACKAGES)) || exit 1; failed=0; \
@@ -36,6 +37,7 @@ test: ## run all tests with the race detector, on PostgreSQL and Redis servers t
 	  packages=$$(echo "$$all" | grep $$of '/internal/e2e$$'); \
 	  [ -z "$$packages" ] || $(GO) test -tags $(TAGS) -p 3 -race -vet off -timeout 9m $$packages || failed=1; \
 	done; \
+	[ "$(PACKAGES)" != ./... ] || $(GO) test -tags $(TAGS) -vet off ./internal/limits/distributed/simtest || failed=1; \
 	[ "$(PACKAGES)" != ./... ] || PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=off \
 	  $(GO) test -tags $(TAGS) -race -vet off -timeout 9m -run '$(HTTP_TESTS)' ./internal/e2e || failed=1; \
 	exit $$failed

@@ -58,6 +58,9 @@ func TestSimulation(t *testing.T) {
 		return
 	}
 	schedules := uint64(10_000)
+	if raced {
+		schedules /= 10
+	}
 	if os.Getenv("PETSTORE_SOAK") == "1" {
 		schedules *= 20
 	}

@@ -113,6 +113,9 @@ func petstorectlForAll(t *testing.T) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(folderForAll(t), "petstorectl")
+	// A process that another test starts meanwhile would inherit the open file, and what is open for writing can't be run (ETXTBSY).
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := errors.Join(os.WriteFile(program, binary, 0o755), os.Chmod(program, 0o755)); err != nil {
 		t.Fatal(err)
 	}

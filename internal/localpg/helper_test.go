@@ -114,6 +114,9 @@ func copyOfThisBinary(t *testing.T) string {
 		t.Fatal(err)
 	}
 	to := filepath.Join(tempDir(t), "petstore")
+	// A process that another test starts meanwhile would inherit the open file, and what is open for writing can't be run (ETXTBSY).
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := errors.Join(os.WriteFile(to, binary, 0o755), os.Chmod(to, 0o755)); err != nil {
 		t.Fatal(err)
 	}

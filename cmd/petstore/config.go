@@ -117,7 +117,7 @@ func (c *config) check(p *problems) {
 		}
 	}
 	for _, proxy := range c.TrustedProxies {
-		if !isAddressOrRange(proxy) {
+		if _, err := parseNetwork(proxy); err != nil {
 			p.add("PETSTORE_TRUSTED_PROXIES contains %q: want addresses or ranges such as 10.0.0.0/8, separated by commas", proxy)
 		}
 	}
@@ -207,10 +207,10 @@ func (p *problems) checkOneOf(name, value string, allowed ...string) {
 	}
 }
 
-func isAddressOrRange(s string) bool {
-	if _, err := netip.ParsePrefix(s); err == nil {
-		return true
+// parseNetwork reads an address, or a range of addresses such as 10.0.0.0/8.
+func parseNetwork(s string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(s); err == nil {
+		return addr.Prefix(addr.BitLen())
 	}
-	_, err := netip.ParseAddr(s)
-	return err == nil
+	return netip.ParsePrefix(s)
 }

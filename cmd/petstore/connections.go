@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/netip"
 	"syscall"
 	"time"
 
@@ -52,10 +51,7 @@ func (c *config) connectionLimits(files uint64) (connlimit.Limits, error) {
 		limits.PerAddress = total / 4
 	}
 	for _, proxy := range c.TrustedProxies {
-		network, err := netip.ParsePrefix(proxy)
-		if addr, notNetwork := netip.ParseAddr(proxy); notNetwork == nil {
-			network, err = addr.Prefix(addr.BitLen())
-		}
+		network, err := parseNetwork(proxy)
 		if err != nil {
 			return limits, fmt.Errorf("PETSTORE_TRUSTED_PROXIES contains %q: %w", proxy, err)
 		}

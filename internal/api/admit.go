@@ -28,7 +28,7 @@ func (a *api) admit(x *exchange) error {
 	case x.Request.Method == http.MethodOptions,
 		// The caller is not known, and may be a tenant.
 		x.refusal != nil && x.refusal.code.status >= http.StatusInternalServerError:
-		x.limits = addressLimits(a.Addresses.Peek(address(x), x.now))
+		x.limits = addressLimits(a.Addresses.Peek(a.address(x), x.now))
 		return nil
 	default:
 		return a.admitAddress(x)
@@ -126,7 +126,7 @@ func (a *api) keepRefusal(x *exchange, r usage.Refusal) {
 
 // admitAddress counts the request in the bucket of the client's address.
 func (a *api) admitAddress(x *exchange) error {
-	b := a.Addresses.Take(address(x), x.now)
+	b := a.Addresses.Take(a.address(x), x.now)
 	x.limits, x.addressCounted = addressLimits(b), true
 	if !b.Reached {
 		return nil
@@ -135,9 +135,9 @@ func (a *api) admitAddress(x *exchange) error {
 }
 
 // address returns the client's address, the zero Addr if it is not known.
-func address(x *exchange) netip.Addr {
-	if len(x.Request.Header["X-Forwarded-For"]) == 0 {
-		// It is the peer's, whichever proxies are trusted.
+func (c *Config) address(x *exchange) netip.Addr {
+	if len(c.TrustedProxies) == 0 || len(x.Request.Header["X-Forwarded-For"]) == 0 {
+		// It is the peer's.
 		peer, _ := netip.ParseAddrPort(x.Request.RemoteAddr) // zero with the error
 		return peer.Addr().Unmap().WithZone("")
 	}

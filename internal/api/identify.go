@@ -50,7 +50,7 @@ func (a *api) lookUp(x *exchange, token keys.Token) (*keys.Caller, error) {
 	caller, err := a.Directory.Lookup(x.Request.Context(), token)
 	switch {
 	case err == nil:
-		a.Addresses.Return(address(x), x.now)
+		a.Addresses.Return(a.address(x), x.now)
 		x.addressCounted = false
 	case errors.Is(err, keys.ErrUnavailable):
 		// It does not say that the request was not counted.

@@ -49,7 +49,7 @@ func (a *api) answer(x *exchange) error {
 	x.setRouteHeaders()
 	if len(x.Request.RequestURI) > maxURI {
 		// The caller is not identified yet, so the request counts for its address.
-		x.limits = addressLimits(a.Addresses.Take(address(x), x.now))
+		x.limits = addressLimits(a.Addresses.Take(a.address(x), x.now))
 		return codeURITooLong.err()
 	}
 	a.identify(x)

@@ -45,30 +45,24 @@ func (s *Store) ListPets(ctx context.Context, tenantID int64, p catalog.Page) (p
 }
 
 // GetPet implements catalog.Store.
-func (s *Store) GetPet(ctx context.Context, tenantID, id int64) (pet catalog.Pet, err error) {
-	err = s.queue.run(ctx, tenantID, func(ctx context.Context) (err error) {
-		pet, err = s.stores.Pets.GetPet(ctx, tenantID, id)
-		return err
+func (s *Store) GetPet(ctx context.Context, tenantID, id int64) (catalog.Pet, error) {
+	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Pet, error) {
+		return s.stores.Pets.GetPet(ctx, tenantID, id)
 	})
-	return pet, err
 }
 
 // CreatePet implements catalog.Store.
-func (s *Store) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (pet catalog.Pet, err error) {
-	err = s.queue.run(ctx, tenantID, func(ctx context.Context) (err error) {
-		pet, err = s.stores.Pets.CreatePet(ctx, tenantID, p)
-		return err
+func (s *Store) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (catalog.Pet, error) {
+	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Pet, error) {
+		return s.stores.Pets.CreatePet(ctx, tenantID, p)
 	})
-	return pet, err
 }
 
 // ChangePet implements catalog.Store.
-func (s *Store) ChangePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (pet catalog.Pet, err error) {
-	err = s.queue.run(ctx, tenantID, func(ctx context.Context) (err error) {
-		pet, err = s.stores.Pets.ChangePet(ctx, tenantID, id, c)
-		return err
+func (s *Store) ChangePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (catalog.Pet, error) {
+	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Pet, error) {
+		return s.stores.Pets.ChangePet(ctx, tenantID, id, c)
 	})
-	return pet, err
 }
 
 // ListOrders implements catalog.OrderStore.
@@ -81,21 +75,17 @@ func (s *Store) ListOrders(ctx context.Context, tenantID int64, p catalog.OrderP
 }
 
 // PlaceOrder implements catalog.OrderStore.
-func (s *Store) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrder) (order catalog.Order, err error) {
-	err = s.queue.run(ctx, tenantID, func(ctx context.Context) (err error) {
-		order, err = s.stores.Orders.PlaceOrder(ctx, tenantID, o)
-		return err
+func (s *Store) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrder) (catalog.Order, error) {
+	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Order, error) {
+		return s.stores.Orders.PlaceOrder(ctx, tenantID, o)
 	})
-	return order, err
 }
 
 // ChangeOrder implements catalog.OrderStore.
-func (s *Store) ChangeOrder(ctx context.Context, tenantID, id int64, to catalog.OrderStatus) (order catalog.Order, err error) {
-	err = s.queue.run(ctx, tenantID, func(ctx context.Context) (err error) {
-		order, err = s.stores.Orders.ChangeOrder(ctx, tenantID, id, to)
-		return err
+func (s *Store) ChangeOrder(ctx context.Context, tenantID, id int64, to catalog.OrderStatus) (catalog.Order, error) {
+	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Order, error) {
+		return s.stores.Orders.ChangeOrder(ctx, tenantID, id, to)
 	})
-	return order, err
 }
 
 // Once implements catalog.OnceStore. The Creator that work gets has the slot of the call.
@@ -110,10 +100,17 @@ func (s *Store) Once(
 }
 
 // UsageMonth implements usage.MonthStore.
-func (s *Store) UsageMonth(ctx context.Context, tenantID int64, now time.Time) (m usage.Month, err error) {
-	err = s.queue.run(ctx, tenantID, func(ctx context.Context) (err error) {
-		m, err = s.stores.Usage.UsageMonth(ctx, tenantID, now)
+func (s *Store) UsageMonth(ctx context.Context, tenantID int64, now time.Time) (usage.Month, error) {
+	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (usage.Month, error) {
+		return s.stores.Usage.UsageMonth(ctx, tenantID, now)
+	})
+}
+
+// queued makes a call with one result when it has a slot.
+func queued[T any](ctx context.Context, q *queue, tenantID int64, call func(context.Context) (T, error)) (result T, err error) {
+	err = q.run(ctx, tenantID, func(ctx context.Context) error {
+		result, err = call(ctx)
 		return err
 	})
-	return m, err
+	return result, err
 }

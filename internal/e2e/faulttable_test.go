@@ -1,0 +1,54 @@
+package e2e_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+// operatorFault is a fault of what the servers depend on: a restored database, a failover, a wrong clock, a frozen process.
+type operatorFault struct {
+	name string
+	// try makes the fault under load, checks what must hold, and returns what was measured.
+	try func(t *testing.T) faultResult
+}
+
+// faultResult is what customers met.
+type faultResult struct {
+	// over is how many requests were admitted over a limit.
+	over int64
+	// refused is how many requests were refused that the limits allowed.
+	refused int
+	// failed is how many ended in 5xx, or without a response.
+	failed int
+	// slowest is the longest time of a request; 0 if none was timed.
+	slowest time.Duration
+	// revoked is how long after its revocation a key was last admitted; 0 if no key was revoked.
+	revoked time.Duration
+}
+
+// operatorFaults are the rows of docs/faults.md.
+var operatorFaults = []operatorFault{}
+
+// TestOperatorFaults makes every fault at the same time, each in a deployment of its own: their load is light, and most of their time is
+// schedule.
+func TestOperatorFaults(t *testing.T) {
+	results := make([]faultResult, len(operatorFaults))
+	var together sync.WaitGroup
+	for i, f := range operatorFaults {
+		together.Go(func() { t.Run(f.name, func(t *testing.T) { results[i] = f.try(t) }) })
+	}
+	together.Wait()
+	var b strings.Builder
+	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "fault\tover-admitted\twrongly refused\t5xx\tslowest\trevoked")
+	for i, f := range operatorFaults {
+		r := results[i]
+		fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%v\t%v\n", f.name, r.over, r.refused, r.failed, r.slowest.Round(time.Millisecond), r.revoked.Round(time.Millisecond))
+	}
+	_ = out.Flush()
+	t.Logf("what customers met:\n%s", &b)
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -26,6 +27,8 @@ type Member struct {
 	id    string
 	log   zerolog.Logger
 	wakes chan struct{}
+	// highest is the highest number of a term that this server has seen.
+	highest atomic.Int64
 
 	// seenMu guards what is set from outside of renewals.
 	seenMu sync.Mutex
@@ -67,6 +70,27 @@ func (m *Member) SetRedis(fingerprint string) {
 	}
 }
 
+// Saw says that a term of that number exists, or existed: Redis may know of one that the store has lost. If it is higher than all that
+// this server has seen, that is renewed at once.
+func (m *Member) Saw(number int64) {
+	if m.saw(number) {
+		m.Wake()
+	}
+}
+
+// saw reports whether the number is higher than all that this server has seen.
+func (m *Member) saw(number int64) bool {
+	for {
+		highest := m.highest.Load()
+		if number <= highest {
+			return false
+		}
+		if m.highest.CompareAndSwap(highest, number) {
+			return true
+		}
+	}
+}
+
 // OnEnd registers f, to be called when a term that this server acted by has ended: before this server acknowledges the next
 // one, and before it leaves. Registered functions are called in order, one at a time, when Term already returns false. Once f
 // returns nil, this server must do nothing more by the ended term and must have reported what it did.
@@ -101,13 +125,16 @@ func (m *Member) Renew(ctx context.Context) error {
 	}
 	// Taken before the heartbeat is sent: the store's Seen is later, so FenceTimeout starts after this lease.
 	sent := m.clock()
-	s, err := m.store.Renew(ctx, Heartbeat{ServerID: m.id, Redis: m.reachedRedis(), Acked: m.acked})
+	s, err := m.store.Renew(ctx, Heartbeat{
+		ServerID: m.id, Redis: m.reachedRedis(), Acked: m.acked, Highest: m.highest.Load(),
+	})
 	m.failing.Store(err != nil)
 	if err != nil {
 		return fmt.Errorf("renew cluster membership: %w", err)
 	}
 	m.sentAck = m.acked
 	m.renewed.Store(&sent)
+	m.saw(s.Term.Number)
 	if s.Term.Number != m.held.Number {
 		if err := m.end(ctx); err != nil {
 			return err

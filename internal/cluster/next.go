@@ -11,6 +11,7 @@ import (
 // the same Redis, otherwise Postgres decides; a server is the sole one when no other is live. The term becomes active when
 // every live server has acknowledged it or is fenced.
 func Next(s State, hb Heartbeat, now time.Time) State {
+	s.Now = now
 	s.Servers = withHeartbeat(s.Servers, hb, now)
 	redis, sole := target(s.Servers, now)
 	if s.Term.Number == 0 || redis != s.Term.Redis || sole != s.Term.Sole {

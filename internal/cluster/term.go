@@ -63,11 +63,13 @@ func (s Server) blocks(number int64, now time.Time) bool {
 // ByID orders servers as in State.
 func ByID(a, b Server) int { return cmp.Compare(a.ID, b.ID) }
 
-// Heartbeat is what a server sends in a renewal. Its fields are those of Server.
+// Heartbeat is what a server sends in a renewal. Its first fields are those of Server.
 type Heartbeat struct {
 	ServerID string
 	Redis    string
 	Acked    int64
+	// Highest is the highest number of a term that the server has seen, in the store or in Redis.
+	Highest int64
 }
 
 // State is everything that the servers share.
@@ -77,6 +79,8 @@ type State struct {
 	Active bool
 	// Servers are the live ones and those that did not leave within TombstoneTTL, ordered by ID.
 	Servers []Server
+	// Now is the store's time of the renewal that returned the state.
+	Now time.Time
 }
 
 // Store keeps the State that the servers share. Implementations are safe for use by many processes.

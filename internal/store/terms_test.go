@@ -44,14 +44,14 @@ func TestRenew(t *testing.T) {
 		{cluster.Heartbeat{ServerID: "a", Redis: "r", Acked: 2}, cluster.Term{Number: 2, Redis: "r", UncleanUntil: closed, Servers: 1}, true, []cluster.Server{gone}},
 	} {
 		hb := step.heartbeat
-		want := cluster.State{Term: step.term, Active: step.active,
+		want := cluster.State{Term: step.term, Active: step.active, Now: time.Now(),
 			Servers: append([]cluster.Server{{ID: "a", Seen: time.Now(), Redis: hb.Redis, Acked: hb.Acked}}, step.others...)}
 		if diff := cmp.Diff(want, renew(t, db.api, hb), same); diff != "" {
 			t.Errorf("%+v (-want +got)\n%s", hb, diff)
 		}
 	}
 	want := cluster.State{Term: cluster.Term{Number: 2, Redis: "r", UncleanUntil: closed, Servers: 1}, Active: true, Servers: []cluster.Server{
-		{ID: "a", Seen: time.Now(), Redis: "r", Acked: 2}, {ID: "b", Seen: time.Now(), Redis: "r"}, gone}}
+		{ID: "a", Seen: time.Now(), Redis: "r", Acked: 2}, {ID: "b", Seen: time.Now(), Redis: "r"}, gone}, Now: time.Now()}
 	if diff := cmp.Diff(want, renew(t, db.api, cluster.Heartbeat{ServerID: "b", Redis: "r"}), same); diff != "" {
 		t.Errorf("another joins (-want +got)\n%s", diff)
 	}

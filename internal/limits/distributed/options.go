@@ -28,6 +28,8 @@ type Cluster interface {
 	Await(ctx context.Context) (cluster.Term, error)
 	// SetRedis says which Redis this server sees, "" for none.
 	SetRedis(fingerprint string)
+	// Saw says that a term of that number exists, or existed.
+	Saw(number int64)
 	// OnEnd has f called when a term has ended, before this server acknowledges the next. Valid already returns false for it.
 	OnEnd(f func(ctx context.Context, ended cluster.Term) error)
 }

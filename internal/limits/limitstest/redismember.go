@@ -55,6 +55,9 @@ func (m *RedisMember) Await(ctx context.Context) (cluster.Term, error) {
 // StoreUnreachable returns false.
 func (*RedisMember) StoreUnreachable() bool { return false }
 
+// Saw does nothing.
+func (*RedisMember) Saw(int64) {}
+
 // OnEnd does nothing: the term does not end.
 func (*RedisMember) OnEnd(func(ctx context.Context, ended cluster.Term) error) {}
 

@@ -118,6 +118,7 @@ func readCluster(ctx context.Context, q pgconn.Queryer, query string) (s cluster
 			s.Servers = append(s.Servers, cluster.Server{ID: r.ID.String, Seen: r.Seen.Time.UTC(), Redis: r.Redis.String, Acked: r.Acked.Int64})
 		}
 	}
+	s.Now = now
 	slices.SortFunc(s.Servers, cluster.ByID)
 	return s, now, nil
 }

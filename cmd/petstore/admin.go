@@ -26,6 +26,9 @@ func (h *health) register(r prometheus.Registerer) {
 	gauge("petstore_change_feed_up", "1 if this server is notified of changes to keys, tenants, plans and bans.", func() float64 {
 		return oneIf(h.directory.FeedHealthy())
 	})
+	gauge("petstore_clock_ahead_seconds", "By how much this server's clock is ahead of Postgres's, negative if it is behind.", func() float64 {
+		return h.clock.Ahead().Seconds()
+	})
 	gauge("petstore_database_connections_in_use", "Connections to Postgres that are in use.", func() float64 {
 		return float64(h.db.Stats().InUse)
 	})

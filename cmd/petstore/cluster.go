@@ -9,6 +9,7 @@ import (
 
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/store"
+	"petstore.example/internal/storeclock"
 )
 
 const (
@@ -22,17 +23,26 @@ const (
 // member is this server's membership in the cluster, with its own connections.
 type member struct {
 	*cluster.Member
-	db   *store.DB
-	log  zerolog.Logger
-	stop func()
+	// clock follows the store's with each renewal.
+	clock *storeclock.Clock
+	db    *store.DB
+	log   zerolog.Logger
+	stop  func()
 }
 
+// newMember returns a member that has not joined yet. Its clock is measured, so that nothing is decided by a wrong one.
 func newMember(ctx context.Context, databaseURL, serverID string, log zerolog.Logger) (*member, error) {
 	db, err := store.Open(ctx, databaseURL, store.Options{AsAPI: true, MaxConns: renewConns})
 	if err != nil {
 		return nil, err
 	}
-	return &member{Member: cluster.NewMember(db.Cluster, cluster.Options{ServerID: serverID, Log: log}), db: db, log: log}, nil
+	clock := storeclock.New()
+	if err := clock.Measure(func() (time.Time, error) { return db.Cluster.Now(ctx) }); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	renewals := &clockRenewals{Store: db.Cluster, clock: clock, log: log}
+	renewals.logChange()
+	return &member{Member: cluster.NewMember(renewals, cluster.Options{ServerID: serverID, Log: log}), clock: clock, db: db, log: log}, nil
 }
 
 // join starts to renew the membership and waits for the first term, at most joinTimeout. Requests that come before it wait as well.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
@@ -29,7 +28,7 @@ func openDirectory(ctx context.Context, cfg config, cluster *member, r prometheu
 	if err != nil {
 		return nil, err
 	}
-	d := &directory{Directory: callers.NewDirectory(db.Keys, cfg.keys(), time.Now), db: db}
+	d := &directory{Directory: callers.NewDirectory(db.Keys, cfg.keys(), cluster.clock.Now), db: db}
 	d.stopListening = background(log, "listen for changes", func(ctx context.Context) error {
 		return changefeed.Listen(ctx, string(cfg.DatabaseURL), d, cluster.Wake, log)
 	})

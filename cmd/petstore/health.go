@@ -10,6 +10,7 @@ import (
 
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/store"
+	"petstore.example/internal/storeclock"
 )
 
 const (
@@ -24,13 +25,14 @@ type health struct {
 	database  pinger
 	directory *callers.Directory
 	limiter   *rateLimiter
+	clock     *storeclock.Clock
 	found     warnings
 	stopping  atomic.Bool
 }
 
 // newHealth returns a health that pings through the member's connections: those of db may all be in use.
 func newHealth(db *store.DB, m *member, directory *callers.Directory, limiter *rateLimiter, found warnings) *health {
-	return &health{db: db, database: pinger{ping: m.db.Ping}, directory: directory, limiter: limiter, found: found}
+	return &health{db: db, database: pinger{ping: m.db.Ping}, directory: directory, limiter: limiter, clock: m.clock, found: found}
 }
 
 // pinger reports whether Postgres answers. Callers share a ping, so that any number of them costs at most four a second.
@@ -58,16 +60,21 @@ func (p *pinger) check() error {
 }
 
 // readiness is the body of /readyz. Status is ready, degraded (requests are served, but Redis or the change feed is down),
-// unavailable or stopping; the last two have status 503. The other fields are up or down; Redis is none if none is configured.
+// unavailable or stopping; the last two have status 503. Clock is ok, or off if this server's clock is wrong, by which nothing is decided.
+// The other fields are up or down; Redis is none if none is configured.
 type readiness struct {
 	Status     string `json:"status"`
 	Database   string `json:"database"`
 	Redis      string `json:"redis"`
 	ChangeFeed string `json:"change_feed"`
+	Clock      string `json:"clock"`
 }
 
 func (h *health) readiness() readiness {
-	r := readiness{Status: "ready", Database: "up", Redis: h.limiter.state(), ChangeFeed: "up"}
+	r := readiness{Status: "ready", Database: "up", Redis: h.limiter.state(), ChangeFeed: "up", Clock: "ok"}
+	if h.clock.Off() {
+		r.Clock = "off"
+	}
 	if !h.directory.FeedHealthy() {
 		r.Status, r.ChangeFeed = "degraded", "down"
 	}
@@ -97,7 +104,7 @@ type checkResult struct {
 
 func (h *health) verbose(r readiness) verbose {
 	ok := checkResult{Status: "ok"}
-	v := verbose{r.Status, map[string]checkResult{"database": ok, "redis": ok, "change_feed": ok, "login": ok, "schema": ok}}
+	v := verbose{r.Status, map[string]checkResult{"database": ok, "redis": ok, "change_feed": ok, "clock": ok, "login": ok, "schema": ok}}
 	for check, message := range h.found {
 		v.Checks[check] = checkResult{"warn", message}
 	}
@@ -106,6 +113,9 @@ func (h *health) verbose(r readiness) verbose {
 	}
 	if r.ChangeFeed == "down" {
 		v.Checks["change_feed"] = checkResult{"warn", "this server is not notified of changes to keys, tenants, plans and bans"}
+	}
+	if r.Clock == "off" {
+		v.Checks["clock"] = checkResult{"warn", clockOff(h.clock)}
 	}
 	if r.Database == "down" {
 		v.Checks["database"] = checkResult{"fail", "Postgres does not answer"}

@@ -33,14 +33,16 @@ type rateLimiter struct {
 func openLimiter(ctx context.Context, cfg config, db *store.DB, cluster *member, log zerolog.Logger) (*rateLimiter, error) {
 	if cfg.RedisURL == "" {
 		stamps := freshness.NewMemory(cluster.sole)
-		memory, err := seededMemory(ctx, string(cfg.DatabaseURL), stamps)
+		memory, err := seededMemory(ctx, string(cfg.DatabaseURL), stamps, cluster.clock.Now())
 		return &rateLimiter{Limiter: memory, Invalidator: stamps}, err
 	}
 	client, err := redisbackend.NewClient(string(cfg.RedisURL), cfg.RedisTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("PETSTORE_REDIS_URL: %w", err)
 	}
-	shared := distributed.New(redisbackend.New(client), distributed.Options{Cluster: cluster, Counters: db.Counters, Log: log, Timeout: cfg.RedisTimeout})
+	shared := distributed.New(redisbackend.New(client), distributed.Options{
+		Cluster: cluster, Counters: db.Counters, Log: log, Timeout: cfg.RedisTimeout, Instant: cluster.clock.Now,
+	})
 	shared.Start()
 	return &rateLimiter{Limiter: shared, Invalidator: shared.Invalidator(), redis: shared, client: client}, nil
 }
@@ -57,14 +59,14 @@ func (l *rateLimiter) strikes(db *store.DB, directory *callers.Directory, log ze
 }
 
 // seededMemory returns an in-memory limiter that starts with the recorded usage of the current day.
-func seededMemory(ctx context.Context, databaseURL string, stamps *freshness.Memory) (*limits.Memory, error) {
+func seededMemory(ctx context.Context, databaseURL string, stamps *freshness.Memory, now time.Time) (*limits.Memory, error) {
 	// The sum over many keys takes longer than the timeout for requests.
 	db, err := store.Open(ctx, databaseURL, store.Options{AsAPI: true, MaxConns: 1, Timeout: seedTimeout})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = db.Close() }()
-	memory, now := limits.NewMemory(limits.WithStamps(stamps)), time.Now()
+	memory := limits.NewMemory(limits.WithStamps(stamps))
 	used, err := db.Usage.AdmittedOn(ctx, limits.DayAt(now))
 	if err != nil {
 		return nil, fmt.Errorf("read today's usage: %w", err)

@@ -42,7 +42,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	}
 	defer logError(log, "close directory", directory.Close)
 
-	meter, refusals, stopRecording := startRecording(db, serverID, log)
+	meter, refusals, stopRecording := startRecording(db, cluster.clock, serverID, log)
 	defer stopRecording()
 
 	stopPruning := startPruning(db, log)
@@ -66,7 +66,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 		Directory: directory, Limiter: limiter.Limiter, Addresses: limits.NewAddresses(cfg.AddressLimit), Strikes: strikes, Meter: meter, Refusals: refusals,
 		Pets: data, Orders: data, Requests: data, Usage: data,
 		Invalidator: limiter.Invalidator, ListCacheBytes: cfg.ListCacheBytes, BodyBytes: cfg.BodyBytes,
-		BaseURL: cfg.BaseURL, TrustedProxies: cfg.TrustedProxies, Log: log, Metrics: registry,
+		BaseURL: cfg.BaseURL, TrustedProxies: cfg.TrustedProxies, Instant: cluster.clock.Instant, Log: log, Metrics: registry,
 	})
 	if err != nil {
 		return fmt.Errorf("create the API: %w", err)

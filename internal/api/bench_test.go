@@ -36,7 +36,7 @@ func measuredRequest(
 		if len(change) == 0 {
 			c.Log = zerolog.Nop()
 		}
-		c.Clock = func() time.Time { return at }
+		c.Instant = func(time.Time) time.Time { return at }
 		c.Addresses = limits.NewAddresses(math.MaxInt64)
 		c.Strikes = noStrikes{}
 		c.Refusals = usage.NewRefusals(nil, usage.Options{})

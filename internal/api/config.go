@@ -56,7 +56,7 @@ type Meter interface {
 }
 
 // Config is what the API is built from. All of it is required except Refusals, TrustedProxies, Invalidator,
-// ListCacheBytes, Clock, Log and Metrics.
+// ListCacheBytes, Instant, Log and Metrics.
 type Config struct {
 	Directory Directory
 	Limiter   limits.Limiter
@@ -83,8 +83,8 @@ type Config struct {
 	BodyBytes int64
 	// bodyWindow is bodyWindow unless a test sets it.
 	bodyWindow time.Duration
-	// Clock is time.Now by default.
-	Clock   func() time.Time
+	// Instant returns the instant by which a request is decided that arrived at a time of time.Now. By default it is that time.
+	Instant func(time.Time) time.Time
 	Log     zerolog.Logger
 	Metrics prometheus.Registerer
 }

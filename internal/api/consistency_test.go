@@ -51,7 +51,7 @@ func onLimiters(t *testing.T, test func(t *testing.T, servers [2]*fixture)) {
 				var servers [2]*fixture
 				servers[0] = newFixture(t, func(c *Config) { c.Limiter = shared[0] })
 				servers[1] = newFixture(t, func(c *Config) {
-					c.Limiter, c.Clock, c.Directory, c.Pets = shared[1], servers[0].clock, servers[0].directory, servers[0].pets
+					c.Limiter, c.Instant, c.Directory, c.Pets = shared[1], servers[0].instant, servers[0].directory, servers[0].pets
 				})
 				for i, w := range servers {
 					w.limiter = shared[i]

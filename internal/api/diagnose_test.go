@@ -27,7 +27,7 @@ func TestDiagnosisIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	known := callerMap{}
 	w := newFixture(t, func(c *Config) {
-		d := callers.NewDirectory(known, keys.Live, c.Clock)
+		d := callers.NewDirectory(known, keys.Live, func() time.Time { return c.Instant(time.Time{}) })
 		d.FeedRestored()
 		c.Directory = d
 	})

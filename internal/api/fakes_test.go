@@ -65,7 +65,7 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	c := Config{
 		Directory: w.directory, Limiter: w.limiter, Addresses: w.addresses, Strikes: w.strikes, Meter: w.meter, Pets: w.pets, Orders: w.orders, Requests: w.requests,
 		Usage: w.usage, Refusals: w.refusals,
-		BodyBytes: MinBodyBytes, BaseURL: baseURL, Clock: w.clock, Log: zerolog.New(w.logs), Metrics: w.registry,
+		BodyBytes: MinBodyBytes, BaseURL: baseURL, Instant: w.instant, Log: zerolog.New(w.logs), Metrics: w.registry,
 	}
 	for _, f := range change {
 		f(&c)
@@ -80,6 +80,8 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	}
 	return w
 }
+
+func (w *fixture) instant(time.Time) time.Time { return w.clock() }
 
 func (w *fixture) clock() time.Time {
 	w.mu.Lock()

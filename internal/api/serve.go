@@ -29,8 +29,8 @@ func (a *api) serve(r route) gin.HandlerFunc {
 		x.headers.Header = c.Writer.Header()
 		x.started = time.Now()
 		x.now = x.started
-		if a.Clock != nil {
-			x.now = a.Clock()
+		if a.Instant != nil {
+			x.now = a.Instant(x.started)
 		}
 		x.cache = connCacheOf(c.Request.Context())
 		x.id = requestID(c.Request.Header, x.started)

@@ -46,7 +46,7 @@ type Meter struct {
 type Options struct {
 	// ServerID identifies this process among all that write to the store.
 	ServerID string
-	// Clock numbers the batches; time.Now if nil. Counted requests carry a time of their own.
+	// Clock numbers the batches of a Meter, which compares it with the times of requests; time.Now if nil.
 	Clock func() time.Time
 	Log   zerolog.Logger
 }

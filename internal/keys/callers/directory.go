@@ -48,10 +48,14 @@ type Store interface {
 // Anybody can send a key that does not exist. So of the keys that are not cached, at most four are looked up at
 // the same time, and others wait for 200 ms at most. A caller that was cached stays known when it is dropped,
 // and is looked up again without such a limit.
+//
+// Two clocks: instants decide whether a key has expired or is banned; how long ago something was is measured by the
+// monotonic clock, so that no clock that is set makes an entry, or a failure of the store, older or younger.
 type Directory struct {
 	store Store
 	env   keys.Environment
-	now   func() time.Time
+	instant func() time.Time
+	clock   steadyClock
 
 	callers *clockCache
 	unknown *clockCache
@@ -68,15 +72,15 @@ type Directory struct {
 	Queries struct{ Known, Unknown atomic.Int64 }
 }
 
-// NewDirectory returns an empty directory for that environment. Its change feed is lost until FeedRestored is
-// called.
-func NewDirectory(store Store, env keys.Environment, now func() time.Time) *Directory {
+// NewDirectory returns an empty directory for that environment. It decides expiry and bans by instant. Its change feed
+// is lost until FeedRestored is called.
+func NewDirectory(store Store, env keys.Environment, instant func() time.Time) *Directory {
 	d := &Directory{
-		store: store, env: env, now: now, callers: newClockCache(cacheSize), unknown: newClockCache(unknownSize),
+		store: store, env: env, instant: instant, clock: steadyClock{time.Now()}, callers: newClockCache(cacheSize), unknown: newClockCache(unknownSize),
 		unknownSlots: make(slots, maxUnknown),
 	}
 	d.feed.version.Store(dropped + 1)
-	d.feed.lostSince.Store(now().UnixNano())
+	d.feed.lostSince.Store(d.clock.now().UnixNano())
 	return d
 }
 
@@ -88,7 +92,7 @@ func (d *Directory) Lookup(ctx context.Context, t keys.Token) (*keys.Caller, err
 	if !errors.Is(err, keys.ErrNotCached) {
 		return c, err
 	}
-	now := d.now()
+	now := d.clock.now()
 	e, err := d.load(ctx, t.Digest(), nil, now)
 	if errors.Is(err, keys.ErrKeyNotFound) {
 		err = keys.ErrInvalidKey
@@ -96,7 +100,7 @@ func (d *Directory) Lookup(ctx context.Context, t keys.Token) (*keys.Caller, err
 	if err != nil {
 		return nil, err
 	}
-	return e.active(d.env, now)
+	return e.active(d.env, d.instant())
 }
 
 // Find is Lookup for a key of which the directory knows something. For any other key it returns
@@ -110,14 +114,14 @@ func (d *Directory) Find(ctx context.Context, t keys.Token) (*keys.Caller, error
 	if e != nil && e.timeless && d.FeedHealthy() && d.feed.unchanged(e) {
 		return &e.Caller, nil
 	}
-	now := d.now()
+	now := d.clock.now()
 	if e == nil || !d.fresh(e, now) {
 		var err error
 		if e, err = d.refresh(ctx, digest, e, now); err != nil {
 			return nil, err
 		}
 	}
-	return e.active(d.env, now)
+	return e.active(d.env, d.instant())
 }
 
 // refresh looks the caller up again. cached is what is known of it, nil for nothing.
@@ -178,8 +182,8 @@ func (d *Directory) AllChanged() {
 	})
 }
 
-// FeedLost says that changes since that instant may not have arrived.
-func (d *Directory) FeedLost(since time.Time) { d.feed.lostSince.CompareAndSwap(0, since.UnixNano()) }
+// FeedLost says that changes since that time of time.Now may not have arrived.
+func (d *Directory) FeedLost(since time.Time) { d.feed.lostSince.CompareAndSwap(0, d.clock.steady(since).UnixNano()) }
 
 // FeedRestored says that changes arrive again. Those of the meantime did not, so everything is dropped.
 func (d *Directory) FeedRestored() {

@@ -6,6 +6,14 @@ import (
 	"time"
 )
 
+// steadyClock gives times by the monotonic clock, whatever the wall clock is set to.
+type steadyClock struct{ start time.Time }
+
+func (c steadyClock) now() time.Time { return c.steady(time.Now()) }
+
+// steady returns the time at which time.Now returned t.
+func (c steadyClock) steady(t time.Time) time.Time { return c.start.Add(t.Sub(c.start)) }
+
 // dropped is the version of an entry whose key has changed. The feed's is never that.
 const dropped = 0
 

@@ -93,7 +93,7 @@ func (d *Directory) load(ctx context.Context, digest keys.Digest, cached *entry,
 	case <-wait.C:
 		if cached != nil {
 			// The wait of another may have been for its slot.
-			d.health.failed(now, d.now())
+			d.health.failed(now, d.clock.now())
 		}
 		return nil, fmt.Errorf("look up caller: no answer in %v: %w", loadWait, keys.ErrUnavailable)
 	}
@@ -117,21 +117,22 @@ func (s slots) acquire(within time.Duration) bool {
 func (s slots) release() { <-s }
 
 func (d *Directory) query(ctx context.Context, digest keys.Digest, version uint64, now time.Time) (*entry, error) {
-	c, err := d.store.Caller(ctx, digest, now)
+	instant := d.instant()
+	c, err := d.store.Caller(ctx, digest, instant)
 	e := &entry{digest: digest, Caller: c, loadedAt: now.UnixNano()}
 	e.version.Store(version)
 	switch {
 	case err == nil:
-		d.health.answeredAt.Store(d.now().UnixNano())
+		d.health.answeredAt.Store(d.clock.now().UnixNano())
 		d.intern(e)
-		e.timeless = e.ExpiresAt.IsZero() && e.Status(d.env, now) == keys.Active
+		e.timeless = e.ExpiresAt.IsZero() && e.Status(d.env, instant) == keys.Active
 		d.feed.cache(d.callers, e)
 	case errors.Is(err, keys.ErrKeyNotFound):
-		d.health.answeredAt.Store(d.now().UnixNano())
+		d.health.answeredAt.Store(d.clock.now().UnixNano())
 		d.callers.remove(&digest)
 		d.feed.cache(d.unknown, e)
 	default:
-		d.health.failed(now, d.now())
+		d.health.failed(now, d.clock.now())
 	}
 	return e, err
 }

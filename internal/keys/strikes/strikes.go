@@ -113,7 +113,7 @@ func limitOf(caller *keys.Caller) int64 { return keys.StrikeLimit(caller.Tenant.
 
 // ban places a ban, once for all concurrent callers, and waits at most banWait for it.
 func (c *Counter) ban(ctx context.Context, caller *keys.Caller, now time.Time) {
-	if now.Sub(time.Unix(0, c.failedAt.Load())) < banRetry {
+	if now.Sub(time.Unix(0, c.failedAt.Load())).Abs() < banRetry {
 		return
 	}
 	// A client that disconnects is banned all the same.

@@ -89,7 +89,7 @@ func (v *Invalidator) leaveIntent(ctx context.Context, t *cluster.Term, tenantID
 			return version, nil
 		}
 		missing := Request{Claim: limits.Claim{TenantID: tenantID}, Reply: Reply{Status: Uninitialized}}
-		known, err := v.init.initialize(ctx, t, &missing, v.options.Clock())
+		known, err := v.init.initialize(ctx, t, &missing, v.options.Instant())
 		if err != nil {
 			return 0, err
 		}

@@ -48,6 +48,8 @@ type Options struct {
 	Timeout time.Duration
 	// PingEvery is the pause between attempts to reach a lost Redis, 100 ms by default.
 	PingEvery time.Duration
+	// Instant returns the present instant, for what no request asks for; Clock by default.
+	Instant func() time.Time
 	// Wait is how long a request waits for a term to begin, in addition to its wait for Redis: 250 ms by default.
 	Wait time.Duration
 
@@ -69,6 +71,9 @@ func (o *Options) setDefaults(spawn func(func())) {
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now
+	}
+	if o.Instant == nil {
+		o.Instant = o.Clock
 	}
 	if o.Sleep == nil {
 		o.Sleep = time.Sleep

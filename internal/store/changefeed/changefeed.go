@@ -37,7 +37,7 @@ type Receiver interface {
 	TenantChanged(tenantID int64)
 	// AllChanged: anything may have changed.
 	AllChanged()
-	// FeedLost: since that instant changes may have gone unnoticed, and do until FeedRestored.
+	// FeedLost: since that time of time.Now changes may have gone unnoticed, and do until FeedRestored.
 	FeedLost(since time.Time)
 	// FeedRestored: changes are heard again; those of the meantime were not.
 	FeedRestored()
@@ -50,7 +50,7 @@ func Listen(ctx context.Context, url string, callers Receiver, terms func(), log
 	if _, err := pq.NewConfig(url); err != nil {
 		return errors.New("listen for changes: the database URL can't be read")
 	}
-	l := &listener{to: callers, terms: terms, log: log, events: make(chan pq.ListenerEventType)}
+	l := &listener{to: callers, terms: terms, log: log, events: make(chan pq.ListenerEventType), began: time.Now()}
 	l.heard()
 	l.pq = pq.NewDialListener(pgconn.Dialer{ReadTimeout: listenReadTimeout}, url, minReconnect, maxReconnect,
 		func(e pq.ListenerEventType, _ error) {
@@ -82,13 +82,14 @@ type listener struct {
 	terms  func()
 	log    zerolog.Logger
 	events chan pq.ListenerEventType
-	// lastHeard is when the server last sent something, in Unix nanoseconds.
+	// lastHeard is when the server last sent something, by the monotonic clock: nanoseconds since began.
+	began     time.Time
 	lastHeard atomic.Int64
 	// lost is only touched by run.
 	lost bool
 }
 
-func (l *listener) heard() { l.lastHeard.Store(time.Now().UnixNano()) }
+func (l *listener) heard() { l.lastHeard.Store(int64(time.Since(l.began))) }
 
 func (l *listener) run(ctx context.Context, listening <-chan error) error {
 	for {
@@ -127,7 +128,7 @@ func (l *listener) event(e pq.ListenerEventType) {
 	case pq.ListenerEventDisconnected:
 		l.lost = true
 		l.log.Warn().Msg("change feed lost: notifications of changes do not arrive")
-		l.to.FeedLost(time.Unix(0, l.lastHeard.Load()))
+		l.to.FeedLost(l.began.Add(time.Duration(l.lastHeard.Load())))
 	case pq.ListenerEventReconnected:
 		l.log.Info().Msg("change feed restored")
 	case pq.ListenerEventConnected, pq.ListenerEventConnectionAttemptFailed:

@@ -80,6 +80,14 @@ func (t Terms) State(ctx context.Context) (cluster.State, error) {
 	return s, err
 }
 
+// Now reads the store's clock.
+func (t Terms) Now(ctx context.Context) (now time.Time, err error) {
+	if err := t.db.Get(ctx, &now, `select clock_timestamp()`); err != nil {
+		return time.Time{}, fmt.Errorf("read the clock: %w", err)
+	}
+	return now, nil
+}
+
 type clusterRow struct {
 	Number       int64
 	Active       bool

@@ -1,0 +1,108 @@
+package storeclock
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// Tolerance is how far this machine's wall clock may be off before that is reported.
+	Tolerance = time.Second
+	// MaxPause is how long instants stand still at most when the store's clock was set back.
+	MaxPause = 10 * time.Second
+)
+
+// Clock gives instants by the store's clock.
+type Clock struct {
+	read func() reading
+	base atomic.Pointer[base]
+	// measuring lets one measurement change the base at a time.
+	measuring sync.Mutex
+}
+
+// reading is what this machine's clocks show: the wall clock, in Unix nanoseconds, and the monotonic one, in nanoseconds.
+type reading struct{ local, monotonic int64 }
+
+// base ties the monotonic clock to an instant.
+type base struct {
+	monotonic int64
+	// at is the instant at that time, floor the earliest instant that is given from then on, in Unix nanoseconds.
+	at, floor int64
+	// ahead is by how much the wall clock was ahead of the store's; 0 within a round trip.
+	ahead time.Duration
+	// measured is false until the first measurement.
+	measured bool
+}
+
+// New returns a clock of this machine. Until the first measurement its instants are those of the machine's own clock.
+func New() *Clock { return newClock(machine) }
+
+var started = time.Now()
+
+// machine reads this machine's clocks. Nothing else that decides does.
+func machine() reading {
+	now := time.Now()
+	return reading{now.UnixNano(), monotonic(now)}
+}
+
+func monotonic(t time.Time) int64 { return int64(t.Sub(started)) }
+
+func newClock(read func() reading) *Clock {
+	c := &Clock{read: read}
+	now := read()
+	c.base.Store(&base{monotonic: now.monotonic, at: now.local})
+	return c
+}
+
+// Now returns the present instant.
+func (c *Clock) Now() time.Time { return c.instant(c.read().monotonic) }
+
+// Instant returns the instant of a time that time.Now has returned. Only its monotonic part counts.
+func (c *Clock) Instant(t time.Time) time.Time { return c.instant(monotonic(t)) }
+
+func (c *Clock) instant(monotonic int64) time.Time {
+	return time.Unix(0, c.base.Load().instant(monotonic))
+}
+
+func (b *base) instant(monotonic int64) int64 { return max(b.floor, b.at+monotonic-b.monotonic) }
+
+// Ahead returns by how much this machine's wall clock was at least ahead of the store's in the last measurement, negative if it was
+// behind.
+func (c *Clock) Ahead() time.Duration { return c.base.Load().ahead }
+
+// Off reports whether Ahead is more than Tolerance, in either direction.
+func (c *Clock) Off() bool { return c.Ahead().Abs() > Tolerance }
+
+// Measure calls ask, which returns the store's time as read during the call, and follows it from then on. It returns the error of ask.
+func (c *Clock) Measure(ask func() (time.Time, error)) error {
+	sent := c.read()
+	store, err := ask()
+	if err != nil {
+		return err
+	}
+	c.follow(sent, store.UnixNano(), c.read())
+	return nil
+}
+
+// follow moves instants as little as the measurement demands: at received the store's clock shows the time that was read and at most a
+// round trip more.
+func (c *Clock) follow(sent reading, store int64, received reading) {
+	c.measuring.Lock()
+	defer c.measuring.Unlock()
+	before := c.base.Load()
+	latest := store + received.monotonic - sent.monotonic
+	was := before.instant(received.monotonic)
+	next := &base{
+		monotonic: received.monotonic,
+		at:        clamp(before.at+received.monotonic-before.monotonic, store, latest),
+		ahead:     time.Duration(received.local - clamp(received.local, store, latest)),
+		measured:  true,
+	}
+	if before.measured && was-next.at <= int64(MaxPause) {
+		next.floor = was
+	}
+	c.base.Store(next)
+}
+
+func clamp(n, least, most int64) int64 { return min(max(n, least), most) }

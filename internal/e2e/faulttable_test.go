@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -31,7 +32,7 @@ type faultResult struct {
 }
 
 // operatorFaults are the rows of docs/faults.md.
-var operatorFaults = []operatorFault{}
+var operatorFaults = slices.Concat(refundFaults)
 
 // TestOperatorFaults makes every fault at the same time, each in a deployment of its own: their load is light, and most of their time is
 // schedule.

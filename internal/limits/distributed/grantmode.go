@@ -136,13 +136,13 @@ func (a *tenantState) decision(term int64, st *claimState, c *limits.Claim, b co
 	return d
 }
 
-// refund implements mode. The request goes back to the pool.
+// refund implements mode. The request goes back to the pool, unless the pool was returned at the end of the term.
 func (m *grantMode) refund(_ context.Context, _ cluster.Term, c limits.Claim, d limits.Decision) {
 	s := m.view.shard(c.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, ok := s.tenants[c.TenantID]
-	if !ok || !m.options.Cluster.Valid(d.Term) {
+	if !ok {
 		return
 	}
 	st := a.claims(&c)

@@ -136,17 +136,18 @@ func (l *Limiter) undecided(c *limits.Claim, now time.Time, count int64, err err
 	return d
 }
 
-// Refund implements limits.Limiter. What was decided in a term that is over is not given back: nobody knows any more in which count it
-// is.
+// Refund implements limits.Limiter. It needs no lease: a request may end after it, as when Postgres hangs. What is counted in Redis and what
+// is left of a grant belong to a term. What was decided in a term that is over is not given back: nobody knows any more in which count
+// it is.
 func (l *Limiter) Refund(ctx context.Context, c limits.Claim, d limits.Decision) {
-	t, ok := l.options.Cluster.Term()
-	if !d.Admitted || !ok || t.Number != d.Term {
+	t := l.health.latest()
+	if !d.Admitted || t == nil || t.Number != d.Term {
 		return
 	}
 	if d.Key.Limit == 0 {
 		c.KeyID, c.KeyPerMinute = "", 0
 	}
-	l.mode(t.Redis).refund(ctx, t, c, d)
+	l.mode(t.Redis).refund(ctx, *t, c, d)
 }
 
 // Degraded reports whether anybody but Redis decides, and since when.

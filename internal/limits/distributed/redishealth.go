@@ -37,8 +37,9 @@ type redisHealth struct {
 	options *Options
 	backend Backend
 
-	// lost is the last term in which this server lost Redis, noted the last term that it saw in force.
-	lost, noted atomic.Int64
+	// lost is the last term in which this server lost Redis, noted the last term that it saw in force, nil for none.
+	lost  atomic.Int64
+	noted atomic.Pointer[cluster.Term]
 	// pinned is the Redis that calls reach, nil or "" for none.
 	pinned atomic.Pointer[string]
 
@@ -58,9 +59,7 @@ func newRedisHealth(o *Options, b Backend) *redisHealth {
 }
 
 func (h *redisHealth) degradedSince() (degraded bool, since time.Time) {
-	if t, ok := h.options.Cluster.Term(); ok {
-		h.note(&t)
-	}
+	h.latest()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return !h.degraded.IsZero(), h.degraded
@@ -68,22 +67,31 @@ func (h *redisHealth) degradedSince() (degraded bool, since time.Time) {
 
 // note notes a term that is in force.
 func (h *redisHealth) note(t *cluster.Term) {
-	if h.noted.Load() == t.Number {
+	if noted := h.noted.Load(); noted != nil && noted.Number == t.Number {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.noted.Load() >= t.Number {
+	if noted := h.noted.Load(); noted != nil && noted.Number >= t.Number {
 		return
 	}
 	h.firstSeen = h.options.Clock()
-	h.noted.Store(t.Number)
+	of := *t
+	h.noted.Store(&of)
 	if t.Redis == "" {
 		h.degrade(errors.New("not every server sees the same Redis"))
 	} else if !h.degraded.IsZero() {
 		h.options.Log.Info().Dur("away", h.options.Clock().Sub(h.degraded)).Msg("limits: Redis is back: limits are counted in Redis again")
 		h.degraded = time.Time{}
 	}
+}
+
+// latest returns the term in force or, without a lease, the last one that was; nil for none.
+func (h *redisHealth) latest() *cluster.Term {
+	if t, ok := h.options.Cluster.Term(); ok {
+		h.note(&t)
+	}
+	return h.noted.Load()
 }
 
 // degrade is called with mu held.

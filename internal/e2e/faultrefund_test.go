@@ -1,0 +1,82 @@
+package e2e_test
+
+import (
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store/storetest"
+)
+
+var refundFaults = []operatorFault{{"the Postgres of one server hangs", tryHangingPostgres}}
+
+// hangingProxy stands before Postgres, and hangs while it is told to: nothing passes, and no connection ends.
+type hangingProxy struct{ open sync.RWMutex }
+
+func (p *hangingProxy) relay(client, server net.Conn) {
+	carry := func(to, from net.Conn) {
+		defer to.Close()
+		piece := make([]byte, 64<<10)
+		for {
+			n, err := from.Read(piece)
+			p.open.RLock()
+			_, failed := to.Write(piece[:n])
+			p.open.RUnlock()
+			if failed != nil || err != nil {
+				return
+			}
+		}
+	}
+	var both sync.WaitGroup
+	both.Go(func() { carry(server, client) })
+	both.Go(func() { carry(client, server) })
+	both.Wait()
+}
+
+// tryHangingPostgres hangs the Postgres of one of two servers while it has requests of a tenant. They end in 503, and must not count:
+// the other server admits the whole minute.
+func tryHangingPostgres(t *testing.T) (r faultResult) {
+	proxy := &hangingProxy{}
+	d := newDeployment(t, true)
+	hangs := d.serve("PETSTORE_DATABASE_URL=" + storetest.ProxyURL(t, d.serverURL, proxy.relay))
+	other := d.serve()
+	eventually(t, 20*time.Second, "both count in Redis", func() bool { return hangs.ready().Redis == "up" && other.ready().Redis == "up" })
+	const limit = 100
+	tn := d.freshTenant(other, plans.Enterprise, &plans.Quota{PerMinute: limit, PerDay: 10 * limit}, 1)
+	token := tn.keys[0].token
+	if a := d.client.get(hangs, token, "/pets/1"); a.status != http.StatusNotFound {
+		t.Fatalf("before: %v", a)
+	}
+	used := 2
+
+	proxy.open.Lock()
+	hung := sendAtOnce(50, func(int) response { return d.client.get(hangs, token, "/pets/1") })
+	proxy.open.Unlock()
+	for _, a := range hung {
+		if a.status >= 500 {
+			r.failed++
+		} else {
+			used++
+		}
+		r.slowest = max(r.slowest, a.took())
+	}
+	if r.failed == 0 {
+		t.Errorf("no request ended in 5xx: %v", countByCode(hung))
+	}
+	let := 0
+	for range limit {
+		if a := d.client.get(other, token, "/pets?limit=1"); a.status == http.StatusOK {
+			let++
+		}
+	}
+	r.refused = max(0, limit-used-let)
+	r.over = int64(max(0, used+let-limit))
+	t.Logf("%v while Postgres hung; then %d admitted of %d", countByCode(hung), let, limit-used)
+	if r.refused > 0 || r.over > 0 {
+		t.Errorf("%d were not given back, %d were admitted over the limit", r.refused, r.over)
+	}
+	return r
+}

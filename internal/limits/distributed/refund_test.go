@@ -1,0 +1,38 @@
+package distributed_test
+
+import (
+	"testing"
+
+	"petstore.example/internal/limits/limitstest"
+	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/plans"
+)
+
+// TestRefundAfterTheLease: a request that ends in 5xx after the lease, because Postgres hung, is given back, in Redis and in a grant.
+func TestRefundAfterTheLease(t *testing.T) {
+	t.Parallel()
+	q := plans.Quota{PerMinute: 3, PerDay: 1000}
+	for name, stopped := range map[string]bool{"Redis": false, "Postgres": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, w := redistest.New(t), newTestCluster()
+			l := w.server(t, server.URL, quick)
+			decides(t, l)
+			if stopped {
+				server.Stop()
+			}
+			d := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
+			if !d.Admitted || d.Undecided {
+				t.Fatalf("before: %+v", d)
+			}
+			w.away.Store(true)
+			eventually(t, "the lease has run out", l.member.StoreUnreachable)
+			l.Refund(t.Context(), limitstest.Claim(1, q), d)
+			w.away.Store(false)
+			eventually(t, "a term is in force", func() bool { _, ok := l.member.Term(); return ok })
+			if got := limitstest.TakeN(t, l, 1, q, limitstest.Noon, 5); got != 3 {
+				t.Errorf("%d admitted, want all 3", got)
+			}
+		})
+	}
+}

@@ -39,6 +39,7 @@ var parts = []part{
 	{"look-ups", lookUps},
 	{"directory", directory},
 	{"servers", clusters},
+	{"terms", termChanges},
 	{"usage", recording},
 }
 
@@ -60,7 +61,7 @@ func (e *env) upTo(sizes ...int) []int {
 
 func realMain() error {
 	f := flag.NewFlagSet("scale", flag.ContinueOnError)
-	only := f.String("only", "", "comma-separated `parts` to measure: animals, look-ups, directory, servers, usage; empty for all. The document is written only for all")
+	only := f.String("only", "", "comma-separated `parts` to measure: animals, look-ups, directory, servers, terms, usage; empty for all. The document is written only for all")
 	document := f.String("document", "docs/benchmarks-scale.md", "Markdown `file` for the results; empty for none")
 	maxSize := f.Int("max-size", 10_000_000, "largest `number` of animals, keys or servers")
 	if err := f.Parse(os.Args[1:]); errors.Is(err, flag.ErrHelp) {

@@ -10,6 +10,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/lib/pq"
@@ -19,38 +21,50 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// Store stores the durable counters of the limits, one row for each tenant and one for each key with a limit of its own.
-type Store struct{ db *pgconn.DB }
+// Store stores the durable counters of the limits, one row for each tenant and one for each key with a limit of its own. Calls of
+// Initialize and Grant that come while others are under way share a transaction: after a change of terms every tenant needs one.
+type Store struct {
+	db      *pgconn.DB
+	waiting *waiting
+}
 
 // New returns the counters that the database holds.
-func New(db *pgconn.DB) Store { return Store{db} }
+func New(db *pgconn.DB) Store { return Store{db, &waiting{}} }
 
 var _ counter.Store = Store{}
 
 const (
-	// lockLimitsQuery locks a tenant's row and then a key's, and reads the term. The term may have changed since the statement
-	// began, but each row knows the latest term that used it. A server that is paused in the middle must not block the others
-	// for long.
-	lockLimitsQuery = `
+	// lockLimitsQuery locks rows in their order, and reads the term. The term may have changed since the statement began, but each
+	// row knows the latest term that used it. A server that is paused in the middle must not block the others for long.
+	lockLimitsQuery = lockRows + lockedAndTerm
+	// lockFreeLimitsQuery leaves out the rows that somebody else has locked.
+	lockFreeLimitsQuery = lockRows + ` skip locked` + lockedAndTerm
+
+	lockRows = `
 with l as (
-  select scope, term, redis, accounted, minute, minute_used, day, day_used
-  from limit_states where tenant_id = $1 and scope in ('', $2)
-  order by scope for update
+  select tenant_id, scope, term, redis, accounted, minute, minute_used, day, day_used
+  from limit_states where (tenant_id, scope) in (select * from unnest($1::bigint[], $2::text[]))
+  order by tenant_id, scope for update`
+	lockedAndTerm = `
 )
 select f.number, f.active, f.redis <> '' as by_redis, f.unclean_until, f.servers,
   set_config('idle_in_transaction_session_timeout', '500', true) as timeout, l.*
 from cluster_term f left join l on true`
 
-	// recordedQuery reads the recorded usage of a day, and the highest limit that the tenant had on it.
+	// recordedQuery reads the recorded usage of tenants' days, and the highest limit that each tenant had on its day.
 	recordedQuery = `
-select
+select n.tenant_id, n.day,
   coalesce((
-    select sum(admitted)::bigint from usage_hourly where tenant_id = $1 and hour >= $2 and hour < $3
+    select sum(u.admitted)::bigint from usage_hourly u where u.tenant_id = n.tenant_id and u.hour >= n.starts and u.hour < n.ends
   ), 0) as used,
   coalesce((
-    select max(per_minute) from tenant_plans
-    where tenant_id = $1 and valid_from < $3 and (valid_to is null or valid_to > $2)
-  ), 0) as per_minute`
+    select max(p.per_minute) from tenant_plans p
+    where p.tenant_id = n.tenant_id and p.valid_from < n.ends and (p.valid_to is null or p.valid_to > n.starts)
+  ), 0) as per_minute
+from (
+  select tenant_id, day, to_timestamp(day * 86400) as starts, to_timestamp((day + 1) * 86400) as ends
+  from unnest($1::bigint[], $2::bigint[]) d (tenant_id, day)
+) n`
 
 	// addLimitsQuery adds missing rows, in the order in which rows are locked.
 	addLimitsQuery = `
@@ -75,11 +89,13 @@ var errNoLimits = errors.New("no row of limits")
 const limitTries = 3
 
 // Initialize implements counter.Store.
-func (s Store) Initialize(ctx context.Context, o counter.InitRequest) (base counter.Baseline, fresh bool, err error) {
-	err = s.changeCounters(ctx, &o.Claim, o.Term, o.At, func(t counter.Term, g counter.Rows, r counter.Recorded) (counter.Rows, error) {
+func (s Store) Initialize(ctx context.Context, o counter.InitRequest) (counter.Baseline, bool, error) {
+	var base counter.Baseline
+	var fresh bool
+	err := s.change(ctx, newChange(&o.Claim, o.Term, o.At, func(t counter.Term, g counter.Rows, r counter.Recorded) (_ counter.Rows, err error) {
 		g, base, fresh, err = g.Initialized(t, o, r)
 		return g, err
-	})
+	}))
 	if err != nil {
 		return counter.Baseline{}, false, fmt.Errorf("open limits: %w", err)
 	}
@@ -87,11 +103,12 @@ func (s Store) Initialize(ctx context.Context, o counter.InitRequest) (base coun
 }
 
 // Grant implements counter.Store.
-func (s Store) Grant(ctx context.Context, p counter.GrantRequest) (grant counter.Grant, err error) {
-	err = s.changeCounters(ctx, &p.Claim, p.Term, p.At, func(t counter.Term, g counter.Rows, r counter.Recorded) (counter.Rows, error) {
+func (s Store) Grant(ctx context.Context, p counter.GrantRequest) (counter.Grant, error) {
+	var grant counter.Grant
+	err := s.change(ctx, newChange(&p.Claim, p.Term, p.At, func(t counter.Term, g counter.Rows, r counter.Recorded) (_ counter.Rows, err error) {
 		g, grant, err = g.Granted(t, p, r)
 		return g, err
-	})
+	}))
 	if err != nil {
 		return counter.Grant{}, fmt.Errorf("take grant of limits: %w", err)
 	}
@@ -101,58 +118,113 @@ func (s Store) Grant(ctx context.Context, p counter.GrantRequest) (grant counter
 // rule is one of the methods of counter.Rows.
 type rule func(counter.Term, counter.Rows, counter.Recorded) (counter.Rows, error)
 
-// changeCounters applies the rule to the rows of a claim.
-func (s Store) changeCounters(ctx context.Context, c *limits.Claim, term int64, at time.Time, do rule) error {
-	key := ""
+// change is a rule to apply to the rows of one claim.
+type change struct {
+	tenant limitKey
+	// key is the tenant if the claim's key has no limit of its own.
+	key       limitKey
+	term, day int64
+	apply     rule
+	// err is the rule's. When done is closed, the rule has been applied and committed, or the change has failed.
+	err  error
+	done chan struct{}
+}
+
+func newChange(c *limits.Claim, term int64, at time.Time, apply rule) *change {
+	tenant := limitKey{tenantID: c.TenantID}
+	key := tenant
 	if c.KeyPerMinute > 0 {
-		key = c.KeyID
+		key.scope = c.KeyID
 	}
+	return &change{tenant: tenant, key: key, term: term, day: limits.DayAt(at), apply: apply, done: make(chan struct{})}
+}
+
+// commit makes changes in one transaction, as if one after the other. Each has an error of its own, unless all fail.
+func (s Store) commit(ctx context.Context, changes []*change) error {
 	for tries := 1; ; tries++ {
-		err := s.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
-			return changeLimits(ctx, tx, c.TenantID, key, term, at, do)
+		var missing []limitKey
+		err := s.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) (err error) {
+			missing, err = makeChanges(ctx, tx, changes, tries == limitTries)
+			return err
 		})
-		if tries == limitTries || !errors.Is(err, errNoLimits) {
+		if !errors.Is(err, errNoLimits) {
 			return err
 		}
-		if err := s.addLimits(ctx, c.TenantID, key); err != nil {
+		if err := s.addLimits(ctx, missing); err != nil {
 			return err
 		}
 	}
 }
 
-func changeLimits(ctx context.Context, tx pgconn.Tx, tenantID int64, key string, term int64, at time.Time, do rule) error {
-	t, before, err := lockLimits(ctx, tx, tenantID, key)
-	if err != nil {
-		return err
+// makeChanges returns errNoLimits and the missing rows if any is missing, unless the changes that need them are to fail alone. Of several
+// changes, rows that somebody else has locked count as missing.
+func makeChanges(ctx context.Context, tx pgconn.Tx, changes []*change, leaveOut bool) (missing []limitKey, err error) {
+	keys := changedKeys(changes)
+	query := lockLimitsQuery
+	if len(changes) > 1 {
+		query = lockFreeLimitsQuery
 	}
-	var recorded counter.Recorded
-	if before.NeedsRecorded(term) {
-		from := time.Unix(0, 0).UTC().AddDate(0, 0, int(limits.DayAt(at)))
-		row := struct {
-			Used      int64
-			PerMinute int64 `db:"per_minute"`
-		}{}
-		if err := tx.Get(ctx, &row, recordedQuery, tenantID, from, from.AddDate(0, 0, 1)); err != nil {
-			return err
+	t, active, before, err := lockLimits(ctx, tx, query, keys)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range keys {
+		if _, ok := before[k]; !ok {
+			missing = append(missing, k)
 		}
-		recorded = counter.Recorded{Used: row.Used, PerMinute: row.PerMinute}
 	}
-	after, err := do(t, before, recorded)
+	if len(missing) > 0 && !leaveOut {
+		return missing, errNoLimits
+	}
+	recorded, err := readRecorded(ctx, tx, changes, before)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var changed limitRows
-	if after.Tenant != before.Tenant {
-		changed.add(limitKey{tenantID, ""}, after.Tenant)
+	after := maps.Clone(before)
+	for _, c := range changes {
+		if c.err = counter.ErrTermOver; active {
+			c.err = c.applyTo(after, t, recorded[recordedDay{c.tenant.tenantID, c.day}])
+		}
 	}
-	if key != "" && after.Key != before.Key {
-		changed.add(limitKey{tenantID, key}, after.Key)
-	}
-	return changed.save(ctx, tx)
+	return nil, saveChanged(ctx, tx, keys, before, after)
 }
 
-// lockLimits returns errNoLimits when a row is not there, and counter.ErrTermOver when no term is in force.
-func lockLimits(ctx context.Context, tx pgconn.Tx, tenantID int64, key string) (t counter.Term, g counter.Rows, err error) {
+// applyTo applies the rule to its rows among those.
+func (c *change) applyTo(rows map[limitKey]counter.Row, t counter.Term, r counter.Recorded) error {
+	tenant, hasTenant := rows[c.tenant]
+	key, hasKey := rows[c.key]
+	if !hasTenant || !hasKey {
+		return errNoLimits
+	}
+	g := counter.Rows{Tenant: tenant}
+	if c.key != c.tenant {
+		g.Key = key
+	}
+	g, err := c.apply(t, g, r)
+	if err != nil {
+		return err
+	}
+	rows[c.tenant] = g.Tenant
+	if c.key != c.tenant {
+		rows[c.key] = g.Key
+	}
+	return nil
+}
+
+// changedKeys returns the keys of the rows that the changes need, each once and in order.
+func changedKeys(changes []*change) []limitKey {
+	keys := make([]limitKey, 0, 2*len(changes))
+	for _, c := range changes {
+		keys = append(keys, c.tenant, c.key)
+	}
+	slices.SortFunc(keys, limitKey.compare)
+	return slices.Compact(keys)
+}
+
+// lockLimits locks the rows that the query finds. active says whether the term is in force.
+func lockLimits(ctx context.Context, tx pgconn.Tx, query string, keys []limitKey) (
+	t counter.Term, active bool, found map[limitKey]counter.Row, err error,
+) {
 	var rows []struct {
 		Number       int64
 		Active       bool
@@ -160,44 +232,61 @@ func lockLimits(ctx context.Context, tx pgconn.Tx, tenantID int64, key string) (
 		UncleanUntil sql.NullTime `db:"unclean_until"`
 		Servers      int
 		Timeout      string
+		TenantID     sql.NullInt64 `db:"tenant_id"`
 		Scope        sql.NullString
 		limitRow
 	}
-	if err := tx.Select(ctx, &rows, lockLimitsQuery, tenantID, key); err != nil {
-		return t, g, err
+	ids, scopes := columns(keys)
+	if err := tx.Select(ctx, &rows, query, ids, scopes); err != nil {
+		return t, false, nil, err
 	}
-	want := 1
-	if key != "" {
-		want = 2
+	found = make(map[limitKey]counter.Row, len(rows))
+	for _, r := range rows {
+		t = counter.Term{Number: r.Number, Redis: r.ByRedis, Servers: r.Servers, UncleanUntil: r.UncleanUntil.Time}
+		if r.UncleanUntil.Valid {
+			t.UncleanUntil = t.UncleanUntil.UTC()
+		}
+		active = r.Active
+		if r.Scope.Valid {
+			found[limitKey{r.TenantID.Int64, r.Scope.String}] = r.row()
+		}
 	}
-	if len(rows) < want || !rows[0].Scope.Valid {
-		return t, g, errNoLimits
-	}
-	first := rows[0]
-	if !first.Active {
-		return t, g, counter.ErrTermOver
-	}
-	t = counter.Term{Number: first.Number, Redis: first.ByRedis, Servers: first.Servers}
-	if first.UncleanUntil.Valid {
-		t.UncleanUntil = first.UncleanUntil.Time.UTC()
-	}
-	g.Tenant = first.row()
-	if key != "" {
-		g.Key = rows[1].row()
-	}
-	return t, g, nil
+	return t, active, found, nil
 }
 
-func (s Store) addLimits(ctx context.Context, tenantID int64, key string) error {
-	scopes := []string{""}
-	if key != "" {
-		scopes = append(scopes, key)
+// recordedDay is a day of a tenant.
+type recordedDay struct{ tenantID, day int64 }
+
+// readRecorded returns what is recorded of the days of the changes whose rules need it.
+func readRecorded(ctx context.Context, tx pgconn.Tx, changes []*change, before map[limitKey]counter.Row) (map[recordedDay]counter.Recorded, error) {
+	var tenants, days []int64
+	for _, c := range changes {
+		if tenant, ok := before[c.tenant]; ok && (counter.Rows{Tenant: tenant}).NeedsRecorded(c.term) {
+			tenants, days = append(tenants, c.tenant.tenantID), append(days, c.day)
+		}
 	}
-	ids := make([]int64, len(scopes))
-	for i := range ids {
-		ids[i] = tenantID
+	if len(tenants) == 0 {
+		return nil, nil
 	}
-	if _, err := s.db.Exec(ctx, addLimitsQuery, pq.Array(ids), pq.Array(scopes)); err != nil {
+	var rows []struct {
+		TenantID  int64 `db:"tenant_id"`
+		Day       int64
+		Used      int64
+		PerMinute int64 `db:"per_minute"`
+	}
+	if err := tx.Select(ctx, &rows, recordedQuery, pq.Array(tenants), pq.Array(days)); err != nil {
+		return nil, err
+	}
+	recorded := make(map[recordedDay]counter.Recorded, len(rows))
+	for _, r := range rows {
+		recorded[recordedDay{r.TenantID, r.Day}] = counter.Recorded{Used: r.Used, PerMinute: r.PerMinute}
+	}
+	return recorded, nil
+}
+
+func (s Store) addLimits(ctx context.Context, missing []limitKey) error {
+	ids, scopes := columns(missing)
+	if _, err := s.db.Exec(ctx, addLimitsQuery, ids, scopes); err != nil {
 		return fmt.Errorf("add limits: %w", err)
 	}
 	return nil

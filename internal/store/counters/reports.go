@@ -5,10 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
-
-	"github.com/lib/pq"
 
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/store/pgconn"
@@ -55,10 +54,7 @@ func report(ctx context.Context, tx pgconn.Tx, reports []counter.Report, leaveOu
 	if len(before) < len(keys) && !leaveOut {
 		return errNoLimits
 	}
-	after := make(map[limitKey]counter.Row, len(before))
-	for k, row := range before {
-		after[k] = row
-	}
+	after := maps.Clone(before)
 	for _, r := range reports {
 		tenant, key := limitKey{r.TenantID, ""}, limitKey{r.TenantID, r.KeyID}
 		if _, ok := before[tenant]; !ok {
@@ -74,13 +70,7 @@ func report(ctx context.Context, tx pgconn.Tx, reports []counter.Report, leaveOu
 			after[key] = g.Key
 		}
 	}
-	var changed limitRows
-	for _, k := range keys {
-		if after[k] != before[k] {
-			changed.add(k, after[k])
-		}
-	}
-	return changed.save(ctx, tx)
+	return saveChanged(ctx, tx, keys, before, after)
 }
 
 // reportedKeys returns the keys of the rows that the sorted reports change, each once and in order.
@@ -99,12 +89,9 @@ func reportedKeys(reports []counter.Report) []limitKey {
 
 // lockReported adds missing rows, locks all and returns them.
 func lockReported(ctx context.Context, tx pgconn.Tx, keys []limitKey) (map[limitKey]counter.Row, error) {
-	ids, scopes := make([]int64, len(keys)), make([]string, len(keys))
-	for i, k := range keys {
-		ids[i], scopes[i] = k.tenantID, k.scope
-	}
+	ids, scopes := columns(keys)
 	// Before any row is locked, so that two servers that add rows do not wait for each other.
-	if _, err := tx.Exec(ctx, addLimitsQuery, pq.Array(ids), pq.Array(scopes)); err != nil {
+	if _, err := tx.Exec(ctx, addLimitsQuery, ids, scopes); err != nil {
 		return nil, err
 	}
 	var rows []struct {
@@ -113,7 +100,7 @@ func lockReported(ctx context.Context, tx pgconn.Tx, keys []limitKey) (map[limit
 		Timeout  string
 		limitRow
 	}
-	if err := tx.Select(ctx, &rows, lockReportedQuery, pq.Array(ids), pq.Array(scopes)); err != nil {
+	if err := tx.Select(ctx, &rows, lockReportedQuery, ids, scopes); err != nil {
 		return nil, err
 	}
 	found := make(map[limitKey]counter.Row, len(rows))

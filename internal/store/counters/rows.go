@@ -1,6 +1,7 @@
 package counters
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -15,6 +16,19 @@ import (
 type limitKey struct {
 	tenantID int64
 	scope    string
+}
+
+func (k limitKey) compare(other limitKey) int {
+	return cmp.Or(cmp.Compare(k.tenantID, other.tenantID), cmp.Compare(k.scope, other.scope))
+}
+
+// columns returns keys as a query takes them.
+func columns(keys []limitKey) (ids, scopes any) {
+	tenantIDs, keyIDs := make([]int64, len(keys)), make([]string, len(keys))
+	for i, k := range keys {
+		tenantIDs[i], keyIDs[i] = k.tenantID, k.scope
+	}
+	return pq.Array(tenantIDs), pq.Array(keyIDs)
 }
 
 // limitRow is what a row of limit_states says. Its fields are null where there is no row.
@@ -49,6 +63,17 @@ func (l *limitRows) add(k limitKey, r counter.Row) {
 	l.terms, l.redis, l.accounted = append(l.terms, r.Term), append(l.redis, r.Redis), append(l.accounted, r.Accounted)
 	l.minutes, l.minuteUsed = append(l.minutes, r.Minute), append(l.minuteUsed, r.MinuteUsed)
 	l.days, l.dayUsed = append(l.days, r.Day), append(l.dayUsed, r.DayUsed)
+}
+
+// saveChanged writes those of the rows that have changed, all of which the transaction has locked.
+func saveChanged(ctx context.Context, tx pgconn.Tx, keys []limitKey, before, after map[limitKey]counter.Row) error {
+	var changed limitRows
+	for _, k := range keys {
+		if after[k] != before[k] {
+			changed.add(k, after[k])
+		}
+	}
+	return changed.save(ctx, tx)
 }
 
 // save writes the rows, which the transaction has locked.

@@ -1,0 +1,147 @@
+package store_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/counter"
+	"petstore.example/internal/plans"
+)
+
+// newBusyCounters returns a database with so many more tenants, in a term of Redis, and with as many transactions under way as a server
+// has: calls that come now wait until release, and then share transactions.
+func newBusyCounters(t *testing.T, tenants int) (g *counters, term int64, release func()) {
+	t.Helper()
+	g = newCounters(t)
+	g.exec(t, `insert into tenants (name, plan, created_at) select 'many-' || n, 'free', now() from generate_series(1, $1) n`, tenants)
+	g.exec(t, `insert into limit_states (tenant_id, scope) select id, scope from tenants, (values (''), ('busy')) s (scope) where id = $1 or scope = ''`, g.key.TenantID)
+	term = g.begin(t, "r")
+	tx, err := g.owner.BeginTxx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), `select from limit_states where tenant_id = $1 for update`, g.key.TenantID); err != nil {
+		t.Fatal(err)
+	}
+	var busy sync.WaitGroup
+	for range 2 {
+		busy.Go(func() {
+			if _, _, err := g.initialize(t, g.key.TenantID, term, eleven); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	eventuallyText(t, g.database, "2", `select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%limit_states%'`)
+	return g, term, func() {
+		if err := tx.Rollback(); err != nil {
+			t.Error(err)
+		}
+		busy.Wait()
+	}
+}
+
+func (g *counters) initialize(t *testing.T, tenantID, term int64, at time.Time) (counter.Baseline, bool, error) {
+	c := limits.Claim{TenantID: tenantID, Quota: plans.Quota{PerMinute: 100, PerDay: 1000}}
+	return g.api.Counters.Initialize(t.Context(), counter.InitRequest{Claim: c, Term: term, At: at})
+}
+
+// eventuallyText waits until the query has that result.
+func eventuallyText(t *testing.T, db database, want, query string) {
+	t.Helper()
+	for end := time.Now().Add(longTimeout); ; time.Sleep(5 * time.Millisecond) {
+		got := db.text(t, query)
+		if got == want {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s: %s, want %s", query, got, want)
+		}
+	}
+}
+
+// TestManyOpenInFewTransactions: calls that wait share transactions, and each has the result that it would have alone.
+func TestManyOpenInFewTransactions(t *testing.T) {
+	t.Parallel()
+	const tenants = 200
+	g, term, release := newBusyCounters(t, tenants)
+	g.exec(t, `insert into usage_hourly (tenant_id, hour, key_id, plan, admitted, refused) select id, $1, $2, 'free', id, 0 from tenants`, eleven, g.key.ID)
+	var all sync.WaitGroup
+	for id := g.key.TenantID + 1; id <= g.key.TenantID+tenants; id++ {
+		all.Go(func() {
+			base, fresh, err := g.initialize(t, id, term, eleven)
+			if want := (counter.Baseline{DayUsed: id}); err != nil || !fresh || unnumbered(base) != want {
+				t.Errorf("tenant %d: %+v, fresh %v, %v; want %+v", id, base, fresh, err, want)
+			}
+		})
+	}
+	time.Sleep(100 * time.Millisecond) // for them to come
+	release()
+	all.Wait()
+	if got := g.text(t, `select count(distinct xmin::text) <= 20 from limit_states`); got != "true" {
+		t.Errorf("%d tenants were opened in %s transactions", tenants, g.text(t, `select count(distinct xmin::text) from limit_states`))
+	}
+}
+
+// TestNobodyWaitsForALockedRow: a row that another server has locked holds up the calls that need it, and no other.
+func TestNobodyWaitsForALockedRow(t *testing.T) {
+	t.Parallel()
+	g, term, release := newBusyCounters(t, 3)
+	first := g.key.TenantID + 1
+	tx, err := g.owner.BeginTxx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), `select from limit_states where tenant_id = $1 for update`, first); err != nil {
+		t.Fatal(err)
+	}
+	var locked, others sync.WaitGroup
+	for id := first; id < first+3; id++ {
+		waits := &others
+		if id == first {
+			waits = &locked
+		}
+		waits.Go(func() {
+			if _, fresh, err := g.initialize(t, id, term, eleven); err != nil || !fresh {
+				t.Errorf("tenant %d: fresh %v, %v", id, fresh, err)
+			}
+		})
+	}
+	time.Sleep(100 * time.Millisecond) // for them to come
+	release()
+	others.Wait()
+	if got := g.text(t, `select term from limit_states where tenant_id = $1`, first); got != "0" {
+		t.Errorf("the locked row was changed")
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Error(err)
+	}
+	locked.Wait()
+}
+
+// TestOneFailsNoOther: what Postgres refuses for one tenant, and a tenant that is not there, fail no other.
+func TestOneFailsNoOther(t *testing.T) {
+	t.Parallel()
+	g, term, release := newBusyCounters(t, 2)
+	first, ahead := g.key.TenantID+1, time.Now().Add(50*time.Hour)
+	var all sync.WaitGroup
+	for i, tt := range []struct {
+		tenant int64
+		at     time.Time
+		fails  bool
+	}{{first, eleven, false}, {first + 1, ahead, true}, {4711, eleven, true}} {
+		all.Go(func() {
+			if _, fresh, err := g.initialize(t, tt.tenant, term, tt.at); (err != nil) != tt.fails || fresh == tt.fails {
+				t.Errorf("call %d: fresh %v, %v", i, fresh, err)
+			}
+		})
+	}
+	time.Sleep(100 * time.Millisecond) // for them to come
+	release()
+	all.Wait()
+	if _, _, err := g.initialize(t, first, term-1, eleven); !errors.Is(err, counter.ErrTermOver) {
+		t.Errorf("a term that is over: %v", err)
+	}
+}

@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"context"
+	"fmt"
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
@@ -10,14 +11,15 @@ import (
 // Backend counts in terms in which Redis decides: scripts in Redis, or a model of them in memory. A call takes Options.Timeout at
 // most. After an error it may have been carried out or not, and the limiter takes Redis for lost, unless the call was Ping.
 //
-// What is counted for a tenant belongs to one term: InitTenant begins it, and a call of another term finds it uninitialized.
+// What is counted for a tenant belongs to one term: InitTenant begins it, and a call of another term finds it uninitialized. If that term is
+// a later one, the error of Take, InitTenant and BeginWrite is a LaterTermError.
 type Backend interface {
 	// Take counts each request as far as it fits, in their order, and sets its Reply.
 	Take(term int64, requests []Request) error
 	// InitTenant begins a tenant's count in a term at a baseline, unless it has begun in this or a later term. changing says that
 	// servers that did not announce it in this term may still be writing to its catalogue.
 	InitTenant(ctx context.Context, term, tenantID int64, b counter.Baseline, changing bool) error
-	// InitKey begins a key's count in a minute of a term, unless it has begun in this or a later one.
+	// InitKey begins a key's count in a minute of a term, if the tenant's count is in that minute and the key's has not begun in it.
 	InitKey(ctx context.Context, term, tenantID int64, keyID string, minute, used int64) error
 	// Refund takes one from each window that is still the current one, and tells all servers.
 	Refund(ctx context.Context, term int64, c *limits.Claim, minute, day int64) error
@@ -31,6 +33,13 @@ type Backend interface {
 	Pin(fingerprint string)
 	// Listen tells the listener of refunds until ctx ends.
 	Listen(ctx context.Context, to RefundListener)
+}
+
+// LaterTermError says that a tenant's count has begun in a later term than the cluster's: the database was set back.
+type LaterTermError struct{ Term int64 }
+
+func (e LaterTermError) Error() string {
+	return fmt.Sprintf("redis has counts of term %d, which is yet to come: the database was set back", e.Term)
 }
 
 // RefundListener is told of requests that any server gave back.

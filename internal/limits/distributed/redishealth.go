@@ -18,6 +18,8 @@ const (
 	maxPings = 100
 	// soonLost is how long a Redis must stay for earlier losses to be forgotten.
 	soonLost = 20 * time.Second
+	// overtakenTime is how long a term may stay in force after Redis was found to have counts of a later one.
+	overtakenTime = time.Second
 )
 
 var (
@@ -37,9 +39,10 @@ type redisHealth struct {
 	options *Options
 	backend Backend
 
-	// lost is the last term in which this server lost Redis, noted the last term that it saw in force, nil for none.
-	lost  atomic.Int64
-	noted atomic.Pointer[cluster.Term]
+	// lost is the last term in which this server lost Redis, overtaken the last one in which it found that Redis has counts of later
+	// terms, noted the last term that it saw in force, nil for none.
+	lost, overtaken atomic.Int64
+	noted           atomic.Pointer[cluster.Term]
 	// pinned is the Redis that calls reach, nil or "" for none.
 	pinned atomic.Pointer[string]
 
@@ -48,8 +51,8 @@ type redisHealth struct {
 	sees, candidate string
 	answers, needed int
 	regained        time.Time
-	// firstSeen is when this server first saw the noted term.
-	firstSeen time.Time
+	// firstSeen is when this server first saw the noted term, overtakenAt when it last found counts of a later one.
+	firstSeen, overtakenAt time.Time
 	// degraded is since when Redis does not decide, zero if it does.
 	degraded time.Time
 }
@@ -125,10 +128,21 @@ func (h *redisHealth) writesSettled(t *cluster.Term) bool {
 	return t.Number == 1 || h.options.Clock().Sub(h.firstSeen) > freshness.WriteIntentTTL
 }
 
-// lose tells the cluster that a call to Redis failed in that term. A failure of an earlier term says nothing of Redis as it is now.
+// over reports whether this server can't decide in the term any more: it lost Redis in it, or Redis has counts of later terms.
+func (h *redisHealth) over(term int64) bool { return h.lostIn(term) || h.overtaken.Load() == term }
+
+// lose tells the cluster that a call to Redis failed in that term. A failure of an earlier term says nothing of Redis as it is now. If Redis
+// has counts of a later term it is not lost: the next term is later than that one.
 func (h *redisHealth) lose(term int64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if later := (LaterTermError{}); errors.As(err, &later) {
+		if h.overtaken.Swap(term) != term {
+			h.overtakenAt = h.options.Clock()
+		}
+		h.options.Cluster.Saw(later.Term)
+		return
+	}
 	if t, ok := h.options.Cluster.Term(); ok && t.Number != term || h.lost.Load() >= term {
 		return
 	}
@@ -163,6 +177,13 @@ func (h *redisHealth) pingAlways(ctx context.Context) {
 	}
 }
 
+// stays reports whether a term is still in force long after Redis was found to have counts of a later one.
+func (h *redisHealth) stays(term int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.overtaken.Load() == term && h.options.Clock().Sub(h.overtakenAt) > overtakenTime
+}
+
 // ping pings Redis if it does not decide, and tells the cluster when it has answered often enough. It does so only when the term in
 // which Redis was lost is over, because the cluster must have heard of the loss.
 func (h *redisHealth) ping(ctx context.Context) {
@@ -170,6 +191,9 @@ func (h *redisHealth) ping(ctx context.Context) {
 	lost := h.lost.Load()
 	if ok {
 		h.note(&t)
+		if h.stays(t.Number) {
+			h.lose(t.Number, errForgotten) // The number is one that no term has.
+		}
 		if t.Redis != "" && t.Number != lost {
 			return
 		}

@@ -70,7 +70,7 @@ func (m *redisMode) send(r *Request, now time.Time) (term, position int64) {
 // run calls Redis in the term in force, if Redis decides in it. It returns the term in which all the replies count, 0 for none.
 func (m *redisMode) run(requests []Request, now time.Time) (term int64) {
 	t, ok := m.options.Cluster.Term()
-	if !ok || t.Redis == "" || m.health.lostIn(t.Number) {
+	if !ok || t.Redis == "" || m.health.over(t.Number) {
 		return 0
 	}
 	// Read before the call: a refund that comes after the script ran must not be missed.
@@ -145,7 +145,7 @@ func (r *Request) decision(term, position, count int64) limits.Decision {
 
 // refund implements mode. A call whose reply is lost is not repeated.
 func (m *redisMode) refund(ctx context.Context, t cluster.Term, c limits.Claim, d limits.Decision) {
-	if m.health.lostIn(t.Number) {
+	if m.health.over(t.Number) {
 		return
 	}
 	ctx, cancel := m.options.bounded(ctx)

@@ -26,7 +26,7 @@ type waited struct {
 // term returns the term to decide in.
 func (w *termWait) term(ctx context.Context, so *waited) (cluster.Term, error) {
 	t, ok := w.options.Cluster.Term()
-	if !ok || w.health.lostIn(t.Number) || t.Number == so.over {
+	if !ok || w.health.over(t.Number) || t.Number == so.over {
 		return w.await(ctx, so)
 	}
 	w.health.note(&t)
@@ -51,7 +51,7 @@ func (w *termWait) await(ctx context.Context, so *waited) (cluster.Term, error) 
 		}
 		again := t.Number == so.over
 		so.over = 0
-		if !again && !w.health.lostIn(t.Number) {
+		if !again && !w.health.over(t.Number) {
 			w.health.note(&t)
 			return t, nil
 		}

@@ -3,7 +3,6 @@ package redisbackend
 import (
 	"context"
 	"errors"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -15,8 +14,8 @@ import (
 	"petstore.example/internal/limits/distributed"
 )
 
-// Backend counts by scripts. Calls go through a client whose every connection was checked to reach the pinned Redis: a process that was
-// restarted, or a replica that took over, has another run ID.
+// Backend counts by scripts. Calls go through a client whose every connection was checked to reach the pinned Redis: the same process, a
+// master ever since. A fingerprint also says by which layout this program counts, and in which database.
 type Backend struct {
 	client *Client
 	// pinned is the client for the pinned Redis; nil for none.
@@ -97,17 +96,25 @@ func (s *Backend) InitTenant(ctx context.Context, term, tenantID int64, b counte
 		c = 1
 	}
 	args := pack(term, b.Minute, b.MinuteUsed, b.Day, b.DayUsed, c)
-	return s.run(ctx, initTenantScript, []string{tenantKey(tenantID)}, args, intentSeconds).Err()
+	later, err := s.run(ctx, initTenantScript, []string{tenantKey(tenantID)}, args, intentSeconds).Int64()
+	if err == nil && later > 0 {
+		err = distributed.LaterTermError{Term: later}
+	}
+	return err
 }
 
 // InitKey implements distributed.Backend.
 func (s *Backend) InitKey(ctx context.Context, term, tenantID int64, keyID string, minute, used int64) error {
-	return s.run(ctx, initKeyScript, []string{ownKey(tenantID, keyID)}, pack(term, minute, used)).Err()
+	return s.run(ctx, initKeyScript, []string{tenantKey(tenantID)}, appendName(pack(term, minute, used), keyID)).Err()
 }
 
 // Refund implements distributed.Backend.
 func (s *Backend) Refund(ctx context.Context, term int64, c *limits.Claim, minute, day int64) error {
-	return s.run(ctx, refundScript, appendClaimKeys(nil, c), pack(term, minute, day), c.TenantID).Err()
+	args := pack(term, minute, day)
+	if c.KeyPerMinute > 0 {
+		args = appendName(args, c.KeyID)
+	}
+	return s.run(ctx, refundScript, []string{tenantKey(c.TenantID)}, args, c.TenantID, refundsChannel).Err()
 }
 
 const intentSeconds = int(freshness.WriteIntentTTL / time.Second)
@@ -115,7 +122,10 @@ const intentSeconds = int(freshness.WriteIntentTTL / time.Second)
 // BeginWrite implements distributed.Backend.
 func (s *Backend) BeginWrite(ctx context.Context, term, tenantID int64) (version int64, ok bool, err error) {
 	version, err = s.run(ctx, beginWriteScript, []string{tenantKey(tenantID)}, pack(term), intentSeconds).Int64()
-	return version, version != 0, err
+	if err == nil && version < 0 {
+		err = distributed.LaterTermError{Term: -version}
+	}
+	return max(0, version), version > 0, err
 }
 
 // EndWrite implements distributed.Backend.
@@ -126,18 +136,18 @@ func (s *Backend) EndWrite(ctx context.Context, term, tenantID, version int64) e
 // pingKeys is how many keys of a cluster a ping writes, so many that each master has some.
 const pingKeys = 16
 
-// Ping implements distributed.Backend. It writes on every master, and returns their run IDs.
+// Ping implements distributed.Backend. It writes on every master.
 func (s *Backend) Ping(ctx context.Context) (fingerprint string, err error) {
 	client, keys := s.reach(), 1
 	if cluster, ok := client.(*redis.ClusterClient); ok {
 		// First, because the client learns from it who the masters are.
-		fingerprint, err = clusterRunIDs(ctx, cluster)
+		fingerprint, err = clusterProcesses(ctx, cluster)
 		keys = pingKeys
 	} else {
-		fingerprint, err = runID(ctx, client)
+		fingerprint, err = processOf(ctx, client)
 	}
 	for i := 0; err == nil && i < keys; i++ {
-		err = pingScript.Run(ctx, client, []string{"pst:{probe" + strconv.Itoa(i) + "}"}).Err()
+		err = pingScript.Run(ctx, client, []string{pingKey(i)}, refundsChannel).Err()
 	}
-	return fingerprint, err
+	return s.place() + fingerprint, err
 }

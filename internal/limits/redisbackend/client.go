@@ -14,9 +14,9 @@ import (
 
 // ErrURL is all that is said of a Redis URL that cannot be read: more of it might show the password.
 var ErrURL = errors.New("not a Redis URL: want redis://[[user]:password@]host[:port][/database], rediss:// for TLS, " +
-	"and ?addr=host:port for each further node of a cluster")
+	"?addr=host:port for each further node of a cluster, and ?master_name=name for the master that the sentinels at these addresses know")
 
-// Client is a client of a Redis server or cluster.
+// Client is a client of a Redis server, a master that sentinels know, or a cluster.
 type Client struct {
 	redis.UniversalClient
 	options *redis.UniversalOptions
@@ -24,8 +24,9 @@ type Client struct {
 
 // NewClient returns a client with the timeouts and retry rules that the limiter relies on; timeout is distributed.Options.Timeout, 0 for
 // its default. It does not connect.
-// A URL with addr parameters is a cluster's. Of go-redis's other parameters pool_size, min_idle_conns and skip_verify
-// are heeded. The error is always ErrURL.
+// A URL with the parameter master_name names sentinels: its user and password are theirs, those of Redis are the parameters username and
+// password. Another URL with addr parameters is a cluster's. Of go-redis's other parameters pool_size, min_idle_conns and skip_verify are
+// heeded. The error is always ErrURL.
 //
 // go-redis has one logger for the whole process, and it is switched off here: the limiter logs what matters.
 func NewClient(rawURL string, timeout time.Duration) (*Client, error) {
@@ -71,6 +72,9 @@ func parseURL(rawURL string) (*redis.UniversalOptions, error) {
 	if u.Host == "" {
 		return nil, ErrURL
 	}
+	if u.Query().Has("master_name") {
+		return parseSentinelURL(rawURL)
+	}
 	if u.Query().Has("addr") {
 		o, err := redis.ParseClusterURL(rawURL)
 		if err != nil {
@@ -88,5 +92,22 @@ func parseURL(rawURL string) (*redis.UniversalOptions, error) {
 	return &redis.UniversalOptions{
 		Addrs: []string{o.Addr}, DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
 		PoolSize: o.PoolSize, MinIdleConns: o.MinIdleConns,
+	}, nil
+}
+
+func parseSentinelURL(rawURL string) (*redis.UniversalOptions, error) {
+	o, err := redis.ParseFailoverURL(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	if o.MasterName == "" {
+		return nil, ErrURL
+	}
+	if o.TLSConfig != nil {
+		o.TLSConfig.ServerName = "" // Each server's certificate is checked for its own address.
+	}
+	return &redis.UniversalOptions{
+		MasterName: o.MasterName, Addrs: o.SentinelAddrs, SentinelUsername: o.SentinelUsername, SentinelPassword: o.SentinelPassword,
+		DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig, PoolSize: o.PoolSize, MinIdleConns: o.MinIdleConns,
 	}, nil
 }

@@ -4,52 +4,61 @@ import (
 	"encoding/binary"
 	"math"
 	"strconv"
+	"strings"
 
-	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/distributed"
 )
 
 const (
 	numberSize = 8
-	// requestSize is the size of a request as take.lua reads it, tenantSize and keySize of what it returns of a tenant and of a key.
+	// nameSize is the size of a key's name in a state.
+	nameSize = 16
+	// requestSize is the size of a request as take.lua reads it, stateSize of what it returns of a state, both without what is of a key.
 	requestSize = 7 * numberSize
-	tenantSize  = 7 * numberSize
-	keySize     = 3 * numberSize
+	stateSize   = 8 * numberSize
 )
 
 // packTake returns the keys and the argument of take.lua.
 func packTake(term int64, requests []distributed.Request) (keys []string, args []byte) {
-	keys = make([]string, 0, 2*len(requests))
+	keys = make([]string, 0, len(requests))
 	args = appendPacked(make([]byte, 0, numberSize+requestSize*len(requests)), term)
 	for i := range requests {
 		r := &requests[i]
-		keys = appendClaimKeys(keys, &r.Claim)
+		keys = append(keys, tenantKey(r.Claim.TenantID))
 		var again int64
 		if r.SameTenant {
 			again = 1
 		}
 		q := &r.Claim.Quota
 		args = appendPacked(args, r.Minute, r.Day, q.PerMinute, q.PerDay, r.Claim.KeyPerMinute, r.Count, again)
+		if r.Claim.KeyPerMinute > 0 {
+			args = appendName(args, r.Claim.KeyID)
+		}
 	}
 	return keys, args
 }
 
 // unpackTake sets the replies from that of take.lua, which is what Redis had before each request.
 func unpackTake(reply []byte, term int64, requests []distributed.Request) error {
+	var later int64
 	for i := range requests {
 		r := &requests[i]
-		size := tenantSize
+		size := stateSize
 		if r.Claim.KeyPerMinute > 0 {
-			size += keySize
+			size += numberSize
 		}
 		if len(reply) < size {
 			return errUnexpected
 		}
 		r.Reply = replyTo(r, term, reply[:size])
+		later = max(later, number(reply, 0))
 		reply = reply[size:]
 	}
 	if len(reply) > 0 {
 		return errUnexpected
+	}
+	if later > term {
+		return distributed.LaterTermError{Term: later}
 	}
 	return nil
 }
@@ -61,18 +70,20 @@ func replyTo(r *distributed.Request, term int64, before []byte) distributed.Repl
 	}
 	p := distributed.Reply{Version: number(before, 1), InMinute: number(before, 2), InDay: number(before, 4)}
 	p.Used.Minute, p.Used.Day = number(before, 3), number(before, 5)
+	if r.Claim.KeyPerMinute > 0 {
+		p.Used.Key = number(before, 8)
+	}
 	if p.InMinute < r.Minute {
-		p.InMinute, p.Used.Minute = r.Minute, 0
+		p.InMinute, p.Used.Minute, p.Used.Key = r.Minute, 0, 0
 	}
 	if p.InDay < r.Day {
 		p.InDay, p.Used.Day = r.Day, 0
 	}
-	if r.Claim.KeyPerMinute > 0 {
-		if own := before[tenantSize:]; number(own, 0) == term && number(own, 1) == p.InMinute {
-			p.Used.Key = number(own, 2)
-		} else if number(before, 6) == p.InMinute {
+	if p.Used.Key < 0 {
+		if number(before, 6) == p.InMinute {
 			return distributed.Reply{Status: distributed.KeyUninitialized}
 		}
+		p.Used.Key = 0
 	}
 	return p
 }
@@ -94,16 +105,24 @@ func appendPacked(b []byte, numbers ...int64) []byte {
 	return b
 }
 
-// tenantKey names a tenant's state.
-func tenantKey(tenantID int64) string { return "pst:{" + strconv.FormatInt(tenantID, 10) + "}" }
-
-// ownKey names a key's own minute. It begins with the tenant's name, so that a cluster has both on one node, where a script reaches them.
-func ownKey(tenantID int64, keyID string) string { return tenantKey(tenantID) + ":k:" + keyID }
-
-func appendClaimKeys(keys []string, c *limits.Claim) []string {
-	keys = append(keys, tenantKey(c.TenantID))
-	if c.KeyPerMinute > 0 {
-		keys = append(keys, ownKey(c.TenantID, c.KeyID))
-	}
-	return keys
+// appendName appends a key's name: the 16 letters and digits after "key_" in its ID.
+func appendName(b []byte, keyID string) []byte {
+	var name [nameSize]byte
+	copy(name[:], strings.TrimPrefix(keyID, "key_"))
+	return append(b, name[:]...)
 }
+
+// layout numbers what the scripts keep in Redis and how. It is part of every name and of the fingerprint: programs of two layouts may
+// use the same Redis at the same time, share nothing in it, and never agree that it decides. TestLayout tells when it must be raised.
+const layout = "2"
+
+// refundsChannel is where refund.lua publishes the tenant of each refund.
+const refundsChannel = "pst:" + layout + ":refunds"
+
+// tenantKey names a tenant's state. The braces are what a cluster chooses the node by.
+func tenantKey(tenantID int64) string {
+	return "pst:" + layout + ":{" + strconv.FormatInt(tenantID, 10) + "}"
+}
+
+// pingKey names what a ping writes.
+func pingKey(i int) string { return "pst:" + layout + ":{ping" + strconv.Itoa(i) + "}" }

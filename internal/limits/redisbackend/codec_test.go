@@ -27,23 +27,27 @@ func slot(key string) uint16 {
 	return crc % 16384
 }
 
-func TestKeysOfATenantShareASlot(t *testing.T) {
+func TestTenantsAreSpreadOverSlots(t *testing.T) {
 	t.Parallel()
 	if got := slot("123456789"); got != 0x31C3 {
 		t.Fatalf("slot(123456789) = %#x, the specification has 0x31c3", got)
 	}
 	slots := map[uint16]bool{}
 	for tenantID := range int64(2000) {
-		tenant, own := tenantKey(tenantID), ownKey(tenantID, "key_1")
-		if slot(tenant) != slot(own) {
-			t.Errorf("%s and %s are in different slots", tenant, own)
-		}
-		slots[slot(tenant)] = true
+		slots[slot(tenantKey(tenantID))] = true
 	}
 	if len(slots) < 1700 {
 		t.Errorf("2000 tenants fill %d slots: they are not spread", len(slots))
 	}
-	if got, want := ownKey(42, "key_7"), "pst:{42}:k:key_7"; got != want {
-		t.Errorf("ownKey = %s, want %s", got, want)
+}
+
+func TestOldVersions(t *testing.T) {
+	t.Parallel()
+	for version, want := range map[string]bool{
+		"5.0.6": true, "6.0.16": true, "6.2.0": false, "6.10.1": false, "7.0.15": false, "10.0.0": false, "": false, "unknown": false,
+	} {
+		if got := older(version); got != want {
+			t.Errorf("older(%q) = %v, want %v", version, got, want)
+		}
 	}
 }

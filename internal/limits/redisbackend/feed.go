@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// refundsChannel is where refund.lua publishes the tenant of each refund.
-	refundsChannel = "pst:refunds"
 	// pingEvery is how often a subscription is tried that nothing came from.
 	pingEvery = time.Second
 	// resubscribeAfter is the pause after a lost subscription.

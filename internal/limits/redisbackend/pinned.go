@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -16,13 +17,18 @@ var errOtherRedis = errors.New("redis: it is not the same process as before")
 // Pin implements distributed.Backend.
 func (s *Backend) Pin(fingerprint string) {
 	var next *redis.UniversalClient
-	if fingerprint != "" {
-		client := s.client.pinnedTo(strings.Split(fingerprint, ","))
+	if processes, ok := strings.CutPrefix(fingerprint, s.place()); ok {
+		client := s.client.pinnedTo(strings.Split(processes, ","))
 		next = &client
 	}
 	if last := s.pinned.Swap(next); last != nil {
 		_ = (*last).Close()
 	}
+}
+
+// place is the part of a fingerprint that says where in Redis this program counts: by which layout, and in which database.
+func (s *Backend) place() string {
+	return "layout " + layout + ", database " + strconv.Itoa(s.client.options.DB) + ": "
 }
 
 // reach returns the client to ping with.
@@ -33,14 +39,14 @@ func (s *Backend) reach() redis.UniversalClient {
 	return s.client.UniversalClient
 }
 
-// pinnedTo returns a client that refuses connections to servers with other run IDs.
-func (c *Client) pinnedTo(runIDs []string) redis.UniversalClient {
+// pinnedTo returns a client that refuses connections to other processes.
+func (c *Client) pinnedTo(processes []string) redis.UniversalClient {
 	o := *c.options
 	// A cluster's client would repeat a call whose reply was lost, and so give the same request back twice.
 	o.MaxRedirects = -1
 	o.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
-		id, err := runID(ctx, conn)
-		if err == nil && !slices.Contains(runIDs, id) {
+		process, err := processOf(ctx, conn)
+		if err == nil && process != sentinel && !slices.Contains(processes, process) {
 			err = errOtherRedis
 		}
 		return err
@@ -48,34 +54,57 @@ func (c *Client) pinnedTo(runIDs []string) redis.UniversalClient {
 	return redis.NewUniversalClient(&o)
 }
 
-// clusterRunIDs returns the run IDs of all masters, sorted.
-func clusterRunIDs(ctx context.Context, cluster *redis.ClusterClient) (string, error) {
+// clusterProcesses returns the processes of all masters, sorted.
+func clusterProcesses(ctx context.Context, cluster *redis.ClusterClient) (string, error) {
 	var mu sync.Mutex
-	var ids []string
+	var all []string
 	err := cluster.ForEachMaster(ctx, func(ctx context.Context, master *redis.Client) error {
-		id, err := runID(ctx, master)
+		process, err := processOf(ctx, master)
 		mu.Lock()
 		defer mu.Unlock()
-		ids = append(ids, id)
+		all = append(all, process)
 		return err
 	})
-	slices.Sort(ids)
-	return strings.Join(ids, ","), err
+	slices.Sort(all)
+	return strings.Join(all, ","), err
 }
 
-// runID returns the run ID of a server, which must be a master.
-func runID(ctx context.Context, client interface {
+// sentinel is the process of a sentinel. Its client connects with the options of a server's.
+const sentinel = "sentinel"
+
+// oldest is the oldest Redis that the scripts are tested with.
+var oldest = [2]int{6, 2}
+
+// processOf returns which process a server is, and since when it is a master in it: its run ID, and its replication ID, which changes when
+// a replica becomes a master. So a master that was a replica for a while is noticed, even if its process is the same: what it has may be
+// older.
+func processOf(ctx context.Context, client interface {
 	Info(ctx context.Context, section ...string) *redis.StringCmd
 }) (string, error) {
 	info, err := client.Info(ctx).Result()
 	if err != nil {
 		return "", err
 	}
+	if infoField(info, "redis_mode:") == "sentinel" {
+		return sentinel, nil
+	}
+	if version := infoField(info, "redis_version:"); older(version) {
+		return "", fmt.Errorf("redis: its version is %s: %d.%d or newer is required", version, oldest[0], oldest[1])
+	}
 	id, role := infoField(info, "run_id:"), infoField(info, "role:")
 	if id == "" || role != "master" {
 		return "", fmt.Errorf("redis: the role is %q, not master", role)
 	}
-	return id, nil
+	return fmt.Sprintf("%.16s/%.16s", id, infoField(info, "master_replid:")), nil
+}
+
+// older reports whether a version is too old. A server that does not say its version is tried.
+func older(version string) bool {
+	var v [2]int
+	if n, _ := fmt.Sscanf(version, "%d.%d", &v[0], &v[1]); n < 2 {
+		return false
+	}
+	return slices.Compare(v[:], oldest[:]) < 0
 }
 
 func infoField(info, name string) string {

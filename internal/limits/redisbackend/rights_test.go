@@ -93,7 +93,7 @@ func TestTakeWithoutMGET(t *testing.T) {
 }
 
 // backendAt returns a Backend that is pinned to the Redis of that URL.
-func backendAt(t *testing.T, url string) *redisbackend.Backend {
+func backendAt(t testing.TB, url string) *redisbackend.Backend {
 	t.Helper()
 	client, err := redisbackend.NewClient(url, timeout)
 	if err != nil {
@@ -143,7 +143,7 @@ func TestTakeReconnects(t *testing.T) {
 			t.Errorf("%+v, %v; want %d used", requests[0].Reply, err, used)
 		}
 	}
-	if n, err := admin.Exists(t.Context(), "pst:{1}").Result(); n != 0 || err != nil {
+	if n, err := admin.Exists(t.Context(), "pst:2:{1}").Result(); n != 0 || err != nil {
 		t.Errorf("it counted in another database: %d, %v", n, err)
 	}
 }

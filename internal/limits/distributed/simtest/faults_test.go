@@ -27,6 +27,7 @@ const (
 	simRestartedOld
 	simFailedOver
 	simKilled
+	simEvicted
 
 	// These last for a while.
 	simCutFromRedis
@@ -42,7 +43,7 @@ func (f simFault) String() string {
 	return [...]string{
 		"call lost", "reply lost", "frozen in a call", "killed in a call", "Postgres reply lost",
 		"frozen in a Postgres call", "killed in a Postgres call", "reply slow", "Postgres reply slow", "flushed", "restarted empty", "restarted with old data",
-		"failed over to a replica that lags", "killed", "cut from Redis", "Redis away", "frozen", "cut from Postgres",
+		"failed over to a replica that lags", "killed", "evicted", "cut from Redis", "Redis away", "frozen", "cut from Postgres",
 		"Postgres away",
 	}[f]
 }
@@ -85,7 +86,22 @@ func (s *simulation) happen(f simFault, n *simNode) {
 		r.data = r.old.clone()
 	case simKilled:
 		s.kill(n)
+	case simEvicted:
+		s.evict()
 	}
+}
+
+// evict has Redis evict a tenant's state.
+func (s *simulation) evict() {
+	id := s.tenants[s.random.IntN(len(s.tenants))].id
+	if s.planted == plantedKeyEvicted {
+		h := s.redis.data.tenants[id]
+		h.keys = nil
+		s.redis.data.tenants[id] = h
+		return
+	}
+	delete(s.redis.data.tenants, id)
+	s.oracle.disturbed = s.now
 }
 
 // kill ends a server without a word. In half of the cases another takes its place.

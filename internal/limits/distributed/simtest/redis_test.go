@@ -17,10 +17,12 @@ import (
 
 var errSimRedis = errors.New("redis does not answer")
 
-// simState is what Redis keeps of one tenant, and simKeyState what it keeps of one key with a limit of its own: see take.lua.
+// simState is what Redis keeps of one tenant: see take.lua.
 type simState struct {
 	simCounts
 	intents []simIntent
+	// keys are those with a limit of their own that were used in the minute.
+	keys []simKeyState
 }
 
 type simCounts struct {
@@ -30,24 +32,36 @@ type simCounts struct {
 	initialized        int64
 }
 
-type simKeyState struct{ term, minute, used int64 }
+type simKeyState struct {
+	id   string
+	used int64
+}
+
+// key returns what a key used of the minute, and false if the state does not say.
+func (h *simState) key(id string) (used int64, ok bool) {
+	for _, k := range h.keys {
+		if k.id == id {
+			return k.used, true
+		}
+	}
+	return 0, false
+}
+
+// setKey sets what a key used. A clone may share the old ones.
+func (h *simState) setKey(id string, used int64) {
+	keys := slices.DeleteFunc(slices.Clone(h.keys), func(k simKeyState) bool { return k.id == id })
+	h.keys = append(keys, simKeyState{id, used})
+}
 
 // simIntent is one write intent, which ends at that Unix second at the latest.
 type simIntent struct{ version, until int64 }
 
 // simData is all that a Redis holds.
-type simData struct {
-	tenants map[int64]simState
-	keys    map[simKey]simKeyState
-}
+type simData struct{ tenants map[int64]simState }
 
-func newSimData() simData {
-	return simData{tenants: map[int64]simState{}, keys: map[simKey]simKeyState{}}
-}
+func newSimData() simData { return simData{tenants: map[int64]simState{}} }
 
-func (d simData) clone() simData {
-	return simData{tenants: maps.Clone(d.tenants), keys: maps.Clone(d.keys)}
-}
+func (d simData) clone() simData { return simData{tenants: maps.Clone(d.tenants)} }
 
 // simRedis is a Go model of the scripts on one Redis.
 type simRedis struct {
@@ -76,25 +90,39 @@ var runs = func() (names [1000]string) {
 }()
 
 // take is take.lua.
-func (r *simRedis) take(term int64, a *distributed.Request) {
+func (r *simRedis) take(term int64, requests []distributed.Request) error {
+	var later int64
+	for i := range requests {
+		later = max(later, r.data.tenants[requests[i].Claim.TenantID].term)
+		r.takeOne(term, &requests[i])
+	}
+	return laterThan(term, later)
+}
+
+// laterThan returns a LaterTermError if Redis has counts of a later term.
+func laterThan(term, later int64) error {
+	if later > term {
+		return distributed.LaterTermError{Term: later}
+	}
+	return nil
+}
+
+func (r *simRedis) takeOne(term int64, a *distributed.Request) {
 	a.Reply = distributed.Reply{Status: distributed.Uninitialized}
 	h, ok := r.data.tenants[a.Claim.TenantID]
 	if !ok || h.term != term {
 		return
 	}
 	if h.minute < a.Minute {
-		h.minute, h.minuteUsed = a.Minute, 0
+		h.minute, h.minuteUsed, h.keys = a.Minute, 0, nil
 	}
 	if h.day < a.Day {
 		h.day, h.dayUsed = a.Day, 0
 	}
 	u := limits.Used{Minute: h.minuteUsed, Day: h.dayUsed}
 	room := min(a.Count, a.Claim.Quota.PerMinute-u.Minute, a.Claim.Quota.PerDay-u.Day)
-	key := simKey{a.Claim.TenantID, a.Claim.KeyID}
 	if a.Claim.KeyPerMinute > 0 {
-		if own, ok := r.data.keys[key]; ok && own.term == term && own.minute == h.minute {
-			u.Key = own.used
-		} else if h.initialized == h.minute {
+		if u.Key, ok = h.key(a.Claim.KeyID); !ok && h.initialized == h.minute {
 			a.Status = distributed.KeyUninitialized
 			return
 		}
@@ -104,10 +132,10 @@ func (r *simRedis) take(term int64, a *distributed.Request) {
 	if room > 0 {
 		h.minuteUsed += room
 		h.dayUsed += room
-		r.data.tenants[a.Claim.TenantID] = h
 		if a.Claim.KeyPerMinute > 0 {
-			r.data.keys[key] = simKeyState{term, h.minute, u.Key + room}
+			h.setKey(a.Claim.KeyID, u.Key+room)
 		}
+		r.data.tenants[a.Claim.TenantID] = h
 	}
 }
 
@@ -121,9 +149,9 @@ func (r *simRedis) version(h simState) int64 {
 }
 
 // initTenant is inittenant.lua.
-func (r *simRedis) initTenant(term, tenantID int64, b counter.Baseline, changing bool) {
+func (r *simRedis) initTenant(term, tenantID int64, b counter.Baseline, changing bool) error {
 	if h, ok := r.data.tenants[tenantID]; ok && h.term >= term {
-		return
+		return laterThan(term, h.term)
 	}
 	h := simState{simCounts: simCounts{
 		term: term, version: 1, minute: b.Minute, minuteUsed: b.MinuteUsed, day: b.Day, dayUsed: b.DayUsed, initialized: b.Minute,
@@ -132,15 +160,19 @@ func (r *simRedis) initTenant(term, tenantID int64, b counter.Baseline, changing
 		h.intents = []simIntent{{0, r.clock().Unix() + int64(freshness.WriteIntentTTL/time.Second)}}
 	}
 	r.data.tenants[tenantID] = h
+	return nil
 }
 
 // initKey is initkey.lua.
 func (r *simRedis) initKey(term, tenantID int64, keyID string, minute, used int64) {
-	key := simKey{tenantID, keyID}
-	if own, ok := r.data.keys[key]; ok && (own.term > term || own.term == term && own.minute >= minute) {
+	h, ok := r.data.tenants[tenantID]
+	if !ok || h.term != term || h.minute != minute {
 		return
 	}
-	r.data.keys[key] = simKeyState{term, minute, used}
+	if _, begun := h.key(keyID); !begun {
+		h.setKey(keyID, used)
+		r.data.tenants[tenantID] = h
+	}
 }
 
 // refund is refund.lua.
@@ -151,23 +183,21 @@ func (r *simRedis) refund(term int64, c *limits.Claim, minute, day int64) {
 	}
 	if h.minute == minute {
 		h.minuteUsed = max(0, h.minuteUsed-1)
+		if used, ok := h.key(c.KeyID); ok && c.KeyPerMinute > 0 {
+			h.setKey(c.KeyID, max(0, used-1))
+		}
 	}
 	if h.day == day {
 		h.dayUsed = max(0, h.dayUsed-1)
 	}
 	r.data.tenants[c.TenantID] = h
-	key := simKey{c.TenantID, c.KeyID}
-	if own, ok := r.data.keys[key]; ok && c.KeyPerMinute > 0 && own.term == term && own.minute == minute {
-		own.used = max(0, own.used-1)
-		r.data.keys[key] = own
-	}
 }
 
 // beginWrite is beginwrite.lua.
-func (r *simRedis) beginWrite(term, tenantID int64) (version int64, ok bool) {
+func (r *simRedis) beginWrite(term, tenantID int64) (version int64, ok bool, err error) {
 	h, ok := r.data.tenants[tenantID]
 	if !ok || h.term != term {
-		return 0, false
+		return 0, false, laterThan(term, h.term)
 	}
 	now := r.clock().Unix()
 	h.version++
@@ -179,7 +209,7 @@ func (r *simRedis) beginWrite(term, tenantID int64) (version int64, ok bool) {
 	}
 	h.intents = changes
 	r.data.tenants[tenantID] = h
-	return h.version, true
+	return h.version, true, nil
 }
 
 // endWrite is endwrite.lua.
@@ -206,7 +236,7 @@ type simBackend struct {
 var _ distributed.Backend = (*simBackend)(nil)
 
 // call makes a call, unless Redis is away or cut off. The reply may be lost, or reach a server that was frozen.
-func (c *simBackend) call(do func(*simRedis)) error {
+func (c *simBackend) call(do func(*simRedis) error) error {
 	r := c.s.redis
 	if r.away || c.n.dead || c.n.cutRedis || c.s.strikes(c.n, simCallLost) {
 		c.s.elapse(c.n, simTimeout)
@@ -222,7 +252,7 @@ func (c *simBackend) call(do func(*simRedis)) error {
 			return errSimRedis
 		}
 	}
-	do(r)
+	replied := do(r)
 	if c.s.strikes(c.n, simReplyLost) {
 		c.s.elapse(c.n, simTimeout)
 		return errSimRedis
@@ -232,70 +262,78 @@ func (c *simBackend) call(do func(*simRedis)) error {
 	}
 	c.s.pauseInCall(c.n, simFrozenInCall, simKilledInCall)
 	c.s.interleave(c.n)
-	return nil
+	return replied
 }
 
 func (c *simBackend) Take(term int64, requests []distributed.Request) error {
 	if c.s.planted == plantedCountAfterDeciding {
 		return c.takeInTwo(term, requests)
 	}
-	return c.call(func(r *simRedis) {
-		for i := range requests {
-			r.take(term, &requests[i])
-		}
-	})
+	return c.call(func(r *simRedis) error { return r.take(term, requests) })
 }
 
 // takeInTwo decides first and counts in a call of its own.
 func (c *simBackend) takeInTwo(term int64, requests []distributed.Request) error {
-	err := c.call(func(r *simRedis) {
+	err := c.call(func(r *simRedis) error {
 		for i := range requests {
 			look := requests[i]
 			look.Count = 0
-			r.take(term, &look)
+			r.takeOne(term, &look)
 			requests[i].Reply = look.Reply
 		}
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return c.call(func(r *simRedis) {
+	return c.call(func(r *simRedis) error {
 		for i := range requests {
 			a := requests[i]
 			a.Claim.Quota = plans.Quota{PerMinute: limits.Saturated, PerDay: limits.Saturated}
 			a.Claim.KeyPerMinute *= limits.Saturated
 			if d := limits.Decide(&requests[i].Claim, a.InMinute, a.InDay, a.Used, 1); a.Status == distributed.Counted && d.Admitted {
-				r.take(term, &a)
+				r.takeOne(term, &a)
 			}
 		}
+		return nil
 	})
 }
 
 func (c *simBackend) InitTenant(_ context.Context, term, tenantID int64, b counter.Baseline, changing bool) error {
-	return c.call(func(r *simRedis) { r.initTenant(term, tenantID, b, changing) })
+	return c.call(func(r *simRedis) error { return r.initTenant(term, tenantID, b, changing) })
 }
 
 func (c *simBackend) InitKey(_ context.Context, term, tenantID int64, keyID string, minute, used int64) error {
-	return c.call(func(r *simRedis) { r.initKey(term, tenantID, keyID, minute, used) })
+	return c.call(func(r *simRedis) error {
+		r.initKey(term, tenantID, keyID, minute, used)
+		return nil
+	})
 }
 
 func (c *simBackend) Refund(_ context.Context, term int64, claim *limits.Claim, minute, day int64) error {
-	return c.call(func(r *simRedis) {
+	return c.call(func(r *simRedis) error {
 		r.refund(term, claim, minute, day)
 		if c.s.planted == plantedRefundTwice {
 			r.refund(term, claim, minute, day)
 		}
 		c.s.refunded(claim.TenantID)
+		return nil
 	})
 }
 
 func (c *simBackend) BeginWrite(_ context.Context, term, tenantID int64) (version int64, ok bool, err error) {
-	err = c.call(func(r *simRedis) { version, ok = r.beginWrite(term, tenantID) })
+	err = c.call(func(r *simRedis) (err error) {
+		version, ok, err = r.beginWrite(term, tenantID)
+		return err
+	})
 	return version, ok, err
 }
 
 func (c *simBackend) EndWrite(_ context.Context, term, tenantID, version int64) error {
-	return c.call(func(r *simRedis) { r.endWrite(term, tenantID, version) })
+	return c.call(func(r *simRedis) error {
+		r.endWrite(term, tenantID, version)
+		return nil
+	})
 }
 
 func (c *simBackend) Ping(context.Context) (fingerprint string, err error) {

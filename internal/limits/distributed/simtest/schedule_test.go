@@ -290,18 +290,21 @@ func (s *simulation) traceReply(n *simNode, term int64, c *limits.Claim, d *limi
 // simHeld is what Redis has of a claim, in whatever windows.
 type simHeld struct {
 	tenant simCounts
-	key    simKeyState
+	key    int64
+	begun  bool // the key's minute
 }
 
 func (s *simulation) held(c *limits.Claim) simHeld {
-	return simHeld{s.redis.data.tenants[c.TenantID].simCounts, s.redis.data.keys[simKey{c.TenantID, c.KeyID}]}
+	h := s.redis.data.tenants[c.TenantID]
+	used, begun := h.key(c.KeyID)
+	return simHeld{h.simCounts, used, begun}
 }
 
 // unchanged checks that Redis is as it was before a request that was refused, or was only looked at, unless that was the first of the
 // tenant or of the key in the term.
 func (s *simulation) unchanged(c *limits.Claim, before simHeld) {
 	after := s.held(c)
-	began := before.tenant.term != after.tenant.term || before.key.term != after.key.term || before.key.minute != after.key.minute
+	began := before.tenant.term != after.tenant.term || before.begun != after.begun
 	if !began && before != after {
 		s.oracle.violate("a request that was not admitted changed %+v to %+v", before, after)
 	}

@@ -128,6 +128,12 @@ func (f *simCluster) SetRedis(fingerprint string) {
 	f.n.nextRenew = minTime(f.n.nextRenew, f.s.now)
 }
 
+// Saw renews soon, like Member.Wake.
+func (f *simCluster) Saw(number int64) {
+	f.Member.Saw(number)
+	f.n.nextRenew = minTime(f.n.nextRenew, f.s.now)
+}
+
 // Term is where a server finds out that its lease has ended, and Valid where it finds out that a reply came too late.
 func (f *simCluster) Term() (cluster.Term, bool) {
 	t, ok := f.Member.Term()

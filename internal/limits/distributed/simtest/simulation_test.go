@@ -26,6 +26,7 @@ const (
 	plantedOldReply
 	plantedLeaseIgnored
 	plantedFlushUnnoticed
+	plantedKeyEvicted
 )
 
 // simSteps is how many steps a schedule has.
@@ -121,6 +122,7 @@ func TestSimulationFindsPlantedFaults(t *testing.T) {
 		plantedOldReply:           "a reply counts after the term",
 		plantedLeaseIgnored:       "a server goes on after its lease",
 		plantedFlushUnnoticed:     "a flush goes unnoticed",
+		plantedKeyEvicted:         "a key's own counter is evicted alone",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,12 +1,17 @@
--- Begins a key's count in a minute of a term, unless it has begun in this or a later one.
+-- Begins a key's count in the minute in which the tenant's state is, unless it has begun.
 --
--- KEYS[1]  the key's own minute, as take.lua has it
--- ARGV[1]  three doubles: term, minute, used in it
-local t, m = struct.unpack('<dd', ARGV[1])
-local own = redis.call('GET', KEYS[1])
-if own then
-  local term, minute = struct.unpack('<dd', own)
-  if term > t or term == t and minute >= m then return 0 end
+-- KEYS[1]  the tenant's state, as take.lua has it
+-- ARGV[1]  three doubles: term, minute, used in it; then the key's name in 16 bytes
+--
+-- It does nothing in another minute: in one after the tenant was initialized every key begins at 0.
+local t, m, used = struct.unpack('<ddd', ARGV[1])
+local name = string.sub(ARGV[1], 25)
+local state = redis.call('GET', KEYS[1])
+if not state then return 0 end
+local term, version, minute, minuteUsed, day, dayUsed, initialized, intents = struct.unpack('<dddddddd', state)
+if term ~= t or minute ~= m then return 0 end
+for at = 65 + 16 * intents, #state, 24 do
+  if string.sub(state, at, at + 15) == name then return 0 end
 end
-redis.call('SET', KEYS[1], ARGV[1], 'EX', 300)
+redis.call('SETRANGE', KEYS[1], #state, name .. struct.pack('<d', used))
 return 1

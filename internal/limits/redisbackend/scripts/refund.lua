@@ -1,24 +1,26 @@
 -- Gives one request back in those of its windows that are still the current ones.
 --
--- KEYS[1], KEYS[2]  as for take.lua
--- ARGV[1]  three doubles: the term, the minute and the day in which it was counted
+-- KEYS[1]  the tenant's state, as take.lua has it
+-- ARGV[1]  three doubles: the term, the minute and the day in which it was counted; then the key's name in 16 bytes, if it has a limit
 -- ARGV[2]  the tenant's ID, published to all servers: they forget its denials
+-- ARGV[3]  the channel
 --
 -- No count falls below zero. What has expired is not created again: its window is over.
 local state = redis.call('GET', KEYS[1])
 if not state then return 0 end
-local term, version, minute, minuteUsed, day, dayUsed = struct.unpack('<dddddd', state)
+local term, version, minute, minuteUsed, day, dayUsed, initialized, intents = struct.unpack('<dddddddd', state)
 local t, m, d = struct.unpack('<ddd', ARGV[1])
+local name = string.sub(ARGV[1], 25)
 if term ~= t then return 0 end
 if minute == m then minuteUsed = math.max(0, minuteUsed - 1) end
 if day == d then dayUsed = math.max(0, dayUsed - 1) end
 redis.call('SETRANGE', KEYS[1], 16, struct.pack('<dddd', minute, minuteUsed, day, dayUsed))
-local own = KEYS[2] and redis.call('GET', KEYS[2])
-if own then
-  local ownTerm, ownMinute, ownUsed = struct.unpack('<ddd', own)
-  if ownTerm == t and ownMinute == m then
-    redis.call('SETRANGE', KEYS[2], 16, struct.pack('<d', math.max(0, ownUsed - 1)))
+if name ~= '' and minute == m then
+  for at = 65 + 16 * intents, #state, 24 do
+    if string.sub(state, at, at + 15) == name then
+      redis.call('SETRANGE', KEYS[1], at + 15, struct.pack('<d', math.max(0, struct.unpack('<d', state, at + 16) - 1)))
+    end
   end
 end
-redis.call('PUBLISH', 'pst:refunds', ARGV[2])
+redis.call('PUBLISH', ARGV[3], ARGV[2])
 return 1

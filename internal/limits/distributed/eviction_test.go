@@ -1,0 +1,126 @@
+package distributed_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/limitstest"
+	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/plans"
+)
+
+// evictionPolicies are all that Redis has.
+var evictionPolicies = []string{
+	"noeviction", "allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl",
+}
+
+// TestEviction: whatever Redis evicts under pressure, no window admits more than its limit, a key's own included.
+func TestEviction(t *testing.T) {
+	t.Parallel()
+	for _, policy := range evictionPolicies {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			server, w := redistest.New(t), newTestCluster()
+			a, b := w.server(t, server.URL, quick), w.server(t, server.URL, quick)
+			decides(t, a, b)
+			admin := look(t, server.URL)
+			squeeze := squeezed(t, admin, policy)
+			const tenants = 4
+			limit := plans.Quota{PerMinute: 60, PerDay: 1000}
+			// Of the minute after the one in which the tenants were initialized.
+			now := limitstest.Noon
+			var admitted [1 + tenants]struct{ all, key int64 }
+			for round := range 30 {
+				for id := int64(1); id <= tenants; id++ {
+					c := limitstest.Claim(id, limit)
+					if round == 0 {
+						a.Take(t.Context(), c, now.Add(-time.Minute))
+					}
+					for i, l := range []limits.Limiter{a, b, a} {
+						c.KeyID, c.KeyPerMinute = "", 0
+						if i < 2 {
+							c.KeyID, c.KeyPerMinute = "key_1", 20
+						}
+						if l.Take(t.Context(), c, now).Admitted {
+							admitted[id].all++
+							admitted[id].key += min(1, c.KeyPerMinute)
+						}
+					}
+				}
+				squeeze()
+			}
+			for id, n := range admitted[1:] {
+				if n.all > limit.PerMinute || n.key > 20 {
+					t.Errorf("tenant %d: %d admitted of %d, %d of them by the key with limit 20", id+1, n.all, limit.PerMinute, n.key)
+				}
+			}
+			evicted := infoNumber(t, admin, "evicted_keys:")
+			term, _ := a.member.Term()
+			t.Logf("admitted %v, %d keys evicted, term %d", admitted[1:], evicted, term.Number)
+			if (evicted == 0) != (policy == "noeviction") {
+				t.Errorf("%d keys evicted: this test has shown nothing", evicted)
+			}
+		})
+	}
+}
+
+// squeezed sets a policy and leaves Redis little memory. It returns what fills that.
+func squeezed(t *testing.T, admin redis.UniversalClient, policy string) (fill func()) {
+	t.Helper()
+	set := func(name, value string) {
+		t.Helper()
+		if err := admin.ConfigSet(t.Context(), name, value).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("maxmemory-policy", policy)
+	set("maxmemory-samples", "64")
+	set("maxmemory", strconv.FormatInt(infoNumber(t, admin, "used_memory:")+150_000, 10))
+	n := 0
+	return func() {
+		t.Helper()
+		for range 60 {
+			n++
+			// It is refused if nothing can be evicted.
+			_ = admin.Set(t.Context(), "other:"+strconv.Itoa(n), strings.Repeat("x", 1000), time.Hour).Err()
+		}
+	}
+}
+
+// infoNumber returns a number of Redis' INFO.
+func infoNumber(t *testing.T, admin redis.UniversalClient, name string) int64 {
+	t.Helper()
+	info, err := admin.Info(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(info, "\n"+name)
+	value, _, _ := strings.Cut(rest, "\r")
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestAnotherDatabase: two servers that use two databases of one Redis do not agree on it.
+func TestAnotherDatabase(t *testing.T) {
+	t.Parallel()
+	server, w := redistest.New(t), newTestCluster()
+	a, b := w.server(t, server.URL, quick), w.server(t, strings.TrimSuffix(server.URL, "0")+"1", quick)
+	eventually(t, "both are of the cluster", func() bool { term, ok := b.member.Term(); return ok && term.Servers == 2 })
+	if got := limitstest.Contest(t, []limits.Limiter{a, b}, limitstest.Claim(1, plans.Quota{PerMinute: 60, PerDay: 1000})); got != 60 {
+		t.Errorf("%d admitted, want 60", got)
+	}
+	for range 30 {
+		if term, ok := a.member.Term(); ok && term.Servers == 2 && term.Redis != "" {
+			t.Fatalf("term %d is counted in %s", term.Number, term.Redis)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

@@ -54,7 +54,7 @@ func termChanges(ctx context.Context, e *env) (*table, error) {
 // changed is what two changes of term did: to Postgres and back to Redis.
 type changed struct {
 	steady               int64 // requests per second
-	pauses                 [2]time.Duration
+	pauses               [2]time.Duration
 	firstSecond          [2]int64
 	undecided, saturated int64
 }

@@ -70,6 +70,7 @@ func (l *Limiter) Start() {
 	}
 	l.running.Go(func() { l.health.pingAlways(ctx) })
 	l.running.Go(func() { l.backend.Listen(ctx, l.denials) })
+	l.running.Go(func() { l.redis.reportAlways(ctx) })
 }
 
 // Close ends what runs beside requests. The member must leave the cluster, which reports what was seen, before or after it. Close the
@@ -160,6 +161,9 @@ func (l *Limiter) Invalidator() *Invalidator {
 
 // Ping is one step of the search for a lost Redis, for tests that run step by step.
 func (l *Limiter) Ping(ctx context.Context) { l.health.ping(ctx) }
+
+// ReportIdle is one step of the reports in the middle of a term, for tests that run step by step.
+func (l *Limiter) ReportIdle(ctx context.Context) { l.redis.reportIdle(ctx, 0) }
 
 // LostIn reports whether this server lost Redis in that term.
 func (l *Limiter) LostIn(term int64) bool { return l.health.lostIn(term) }

@@ -32,6 +32,7 @@ type tenantState struct {
 	// is nothing to report.
 	term              int64
 	highWater, latest counter.Baseline
+	news              news
 	// initialized is the last term in which the tenant's count had surely begun. initializing is not nil while this server
 	// initializes it.
 	initialized  int64
@@ -47,6 +48,7 @@ type claimState struct {
 	// term, minute and used are the most that Redis reported of the key's own minute, latest what it reported last.
 	term, minute, used int64
 	latest             int64
+	news               news
 	denial             denial
 	pool               grantPool
 	// reported is of the key's own minute, in the term of the tenant's.
@@ -138,7 +140,9 @@ func (a *tenantState) claims(c *limits.Claim) *claimState {
 
 // observe keeps the most that Redis reported: replies may arrive out of order.
 func (a *tenantState) observe(term, minute, day int64, u limits.Used) {
+	before := a.highWater
 	if a.term != term {
+		before = counter.Baseline{}
 		a.term, a.initialized = term, term
 		a.highWater = counter.Baseline{Minute: minute, Day: day}
 	}
@@ -156,14 +160,19 @@ func (a *tenantState) observe(term, minute, day int64, u limits.Used) {
 		w.DayUsed = max(w.DayUsed, u.Day)
 	}
 	a.latest = counter.Baseline{Minute: minute, MinuteUsed: u.Minute, Day: day, DayUsed: u.Day}
+	if a.highWater != before {
+		a.news = news{unreported: true, recent: true}
+	}
 }
 
 func (st *claimState) observe(term, minute, used int64) {
 	if st.term != term || minute > st.minute {
 		st.term, st.minute, st.used = term, minute, 0
+		st.news = news{unreported: true, recent: true}
 	}
-	if minute == st.minute {
-		st.used = max(st.used, used)
+	if minute == st.minute && used > st.used {
+		st.used = used
+		st.news = news{unreported: true, recent: true}
 	}
 	st.latest = used
 }

@@ -7,7 +7,6 @@ import (
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/freshness"
 	"petstore.example/internal/limits"
-	"petstore.example/internal/limits/counter"
 )
 
 // redisMode decides in terms in which Redis does.
@@ -156,20 +155,9 @@ func (m *redisMode) refund(ctx context.Context, t cluster.Term, c limits.Claim, 
 	m.denials.Refunded(c.TenantID)
 }
 
-// end implements mode. It reports what was seen used, until the report has succeeded.
+// end implements mode. It reports what was seen used and has not been reported, until the report has succeeded.
 func (m *redisMode) end(ctx context.Context, t cluster.Term) error {
-	var reports []counter.Report
-	m.view.each(func(tenantID int64, a *tenantState) {
-		if a.term == t.Number {
-			reports = append(reports, counter.Report{TenantID: tenantID, Term: t.Number, Seen: a.highWater})
-		}
-		for keyID, st := range a.keys {
-			if st.term == t.Number {
-				seen := counter.Baseline{Minute: st.minute, KeyUsed: st.used}
-				reports = append(reports, counter.Report{TenantID: tenantID, KeyID: keyID, Term: t.Number, Seen: seen})
-			}
-		}
-	})
+	reports, _ := m.view.unreported(t.Number)
 	if err := m.options.report(ctx, reports); err != nil {
 		return err
 	}

@@ -168,12 +168,7 @@ func makeChanges(ctx context.Context, tx pgconn.Tx, changes []*change, leaveOut 
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range keys {
-		if _, ok := before[k]; !ok {
-			missing = append(missing, k)
-		}
-	}
-	if len(missing) > 0 && !leaveOut {
+	if missing = missingOf(keys, before); len(missing) > 0 && !leaveOut {
 		return missing, errNoLimits
 	}
 	recorded, err := readRecorded(ctx, tx, changes, before)

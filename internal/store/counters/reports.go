@@ -6,15 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/store/pgconn"
 )
 
-// reportsAtOnce bounds how long the rows of one transaction stay locked.
-const reportsAtOnce = 1000
+const (
+	// reportsAtOnce bounds how long the rows of one transaction stay locked.
+	reportsAtOnce = 1000
+	// reportsUnderWay is how many transactions a server makes at the same time: no request is decided until all are over.
+	reportsUnderWay = 4
+)
 
 const lockReportedQuery = `
 select l.tenant_id, l.scope, l.term, l.redis, l.accounted, l.minute, l.minute_used, l.day, l.day_used,
@@ -28,31 +35,46 @@ func (s Store) Report(ctx context.Context, reports []counter.Report) error {
 	sorted := slices.SortedFunc(slices.Values(reports), func(a, b counter.Report) int {
 		return cmp.Or(cmp.Compare(a.TenantID, b.TenantID), cmp.Compare(a.KeyID, b.KeyID))
 	})
-	for some := range slices.Chunk(sorted, reportsAtOnce) {
-		for tries := 1; ; tries++ {
-			err := s.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
-				return report(ctx, tx, some, tries == limitTries)
-			})
-			if err == nil {
-				break
-			}
-			if !errors.Is(err, errNoLimits) {
-				return fmt.Errorf("report limits: %w", err)
-			}
-		}
+	chunks := slices.Collect(slices.Chunk(sorted, reportsAtOnce))
+	// All servers report the same tenants at the same time: each begins with others.
+	rand.Shuffle(len(chunks), func(i, j int) { chunks[i], chunks[j] = chunks[j], chunks[i] })
+	var transactions errgroup.Group
+	transactions.SetLimit(reportsUnderWay)
+	for _, some := range chunks {
+		transactions.Go(func() error { return s.reportSome(ctx, some) })
+	}
+	if err := transactions.Wait(); err != nil {
+		return fmt.Errorf("report limits: %w", err)
 	}
 	return nil
 }
 
-// report returns errNoLimits when a row is missing, unless missing rows are to be left out.
-func report(ctx context.Context, tx pgconn.Tx, reports []counter.Report, leaveOut bool) error {
+// reportSome makes sorted reports in one transaction. Missing rows are added before it locks any: rows are added in one order too.
+func (s Store) reportSome(ctx context.Context, reports []counter.Report) error {
+	for tries := 1; ; tries++ {
+		var missing []limitKey
+		err := s.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) (err error) {
+			missing, err = report(ctx, tx, reports, tries == limitTries)
+			return err
+		})
+		if !errors.Is(err, errNoLimits) {
+			return err
+		}
+		if err := s.addLimits(ctx, missing); err != nil {
+			return err
+		}
+	}
+}
+
+// report returns errNoLimits and the missing rows if any is missing, unless missing rows are to be left out.
+func report(ctx context.Context, tx pgconn.Tx, reports []counter.Report, leaveOut bool) (missing []limitKey, err error) {
 	keys := reportedKeys(reports)
 	before, err := lockReported(ctx, tx, keys)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if len(before) < len(keys) && !leaveOut {
-		return errNoLimits
+	if missing = missingOf(keys, before); len(missing) > 0 && !leaveOut {
+		return missing, errNoLimits
 	}
 	after := maps.Clone(before)
 	for _, r := range reports {
@@ -70,7 +92,7 @@ func report(ctx context.Context, tx pgconn.Tx, reports []counter.Report, leaveOu
 			after[key] = g.Key
 		}
 	}
-	return saveChanged(ctx, tx, keys, before, after)
+	return nil, saveChanged(ctx, tx, keys, before, after)
 }
 
 // reportedKeys returns the keys of the rows that the sorted reports change, each once and in order.
@@ -87,13 +109,9 @@ func reportedKeys(reports []counter.Report) []limitKey {
 	return keys
 }
 
-// lockReported adds missing rows, locks all and returns them.
+// lockReported locks the rows that are there, and returns them.
 func lockReported(ctx context.Context, tx pgconn.Tx, keys []limitKey) (map[limitKey]counter.Row, error) {
 	ids, scopes := columns(keys)
-	// Before any row is locked, so that two servers that add rows do not wait for each other.
-	if _, err := tx.Exec(ctx, addLimitsQuery, ids, scopes); err != nil {
-		return nil, err
-	}
 	var rows []struct {
 		TenantID int64 `db:"tenant_id"`
 		Scope    string

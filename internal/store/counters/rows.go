@@ -65,6 +65,16 @@ func (l *limitRows) add(k limitKey, r counter.Row) {
 	l.days, l.dayUsed = append(l.days, r.Day), append(l.dayUsed, r.DayUsed)
 }
 
+// missingOf returns the keys of the rows that are not there.
+func missingOf(keys []limitKey, rows map[limitKey]counter.Row) (missing []limitKey) {
+	for _, k := range keys {
+		if _, ok := rows[k]; !ok {
+			missing = append(missing, k)
+		}
+	}
+	return missing
+}
+
 // saveChanged writes those of the rows that have changed, all of which the transaction has locked.
 func saveChanged(ctx context.Context, tx pgconn.Tx, keys []limitKey, before, after map[limitKey]counter.Row) error {
 	var changed limitRows

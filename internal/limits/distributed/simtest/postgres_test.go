@@ -115,7 +115,7 @@ func (p *simStore) Leave(_ context.Context, serverID string) error {
 
 func (p *simStore) Report(ctx context.Context, reports []counter.Report) error {
 	return p.call(func() error {
-		if p.s.planted == plantedNoReport {
+		if p.s.planted == plantedNoReport || p.s.planted == plantedIdleReportLost && p.n.reportsIdle {
 			return nil
 		}
 		return p.s.postgres.Report(ctx, reports)

@@ -25,6 +25,8 @@ const (
 	simNoticed    = 3 * time.Millisecond
 	simRecorded   = 500 * time.Millisecond
 	simLookEvery  = 100 * time.Millisecond
+	// One in so many pings comes with reports in the middle of the term.
+	simIdleReports = 4
 	// simAwait is how long a request waits for a term.
 	simAwait = 250 * time.Millisecond
 )
@@ -84,7 +86,7 @@ type simNode struct {
 	limiter *distributed.Limiter
 	// cutRedis and cutPostgres say that it can't reach them. waiting is in how many calls it is, frozen that it does nothing.
 	cutRedis, cutPostgres, frozen, dead bool
-	renewing                            bool
+	renewing, reportsIdle               bool
 	waiting                             int
 	nextRenew, nextPing, nextRecord     time.Time
 	unrecorded                          map[simDay]int64
@@ -267,6 +269,11 @@ func (n *simNode) ping() {
 		n.nextPing = n.nextPing.Add(simPingEvery) // Nothing is probed then.
 	}
 	n.limiter.Ping(context.Background())
+	if n.s.random.IntN(simIdleReports) == 0 {
+		n.reportsIdle = true
+		n.limiter.ReportIdle(context.Background())
+		n.reportsIdle = false
+	}
 }
 
 // due returns the server's next step and when it is.

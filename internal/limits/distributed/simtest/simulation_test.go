@@ -23,6 +23,7 @@ const (
 	plantedGrantNotReduced
 	plantedRefundTwice
 	plantedNoReport
+	plantedIdleReportLost
 	plantedOldReply
 	plantedLeaseIgnored
 	plantedFlushUnnoticed
@@ -119,6 +120,7 @@ func TestSimulationFindsPlantedFaults(t *testing.T) {
 		plantedGrantNotReduced:    "every server takes the same grant",
 		plantedRefundTwice:        "refunds count twice",
 		plantedNoReport:           "no report at the end of a term",
+		plantedIdleReportLost:     "a report in the middle of a term counts as made, and is not",
 		plantedOldReply:           "a reply counts after the term",
 		plantedLeaseIgnored:       "a server goes on after its lease",
 		plantedFlushUnnoticed:     "a flush goes unnoticed",

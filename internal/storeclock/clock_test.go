@@ -12,7 +12,7 @@ type fixture struct {
 	*Clock
 	t testing.TB
 	// elapsed is the true time since the test began; setLocal and setStore are what the clocks show beyond it.
-	elapsed           time.Duration
+	elapsed            time.Duration
 	setLocal, setStore time.Duration
 }
 

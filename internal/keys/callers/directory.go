@@ -52,8 +52,8 @@ type Store interface {
 // Two clocks: instants decide whether a key has expired or is banned; how long ago something was is measured by the
 // monotonic clock, so that no clock that is set makes an entry, or a failure of the store, older or younger.
 type Directory struct {
-	store Store
-	env   keys.Environment
+	store   Store
+	env     keys.Environment
 	instant func() time.Time
 	clock   steadyClock
 
@@ -183,7 +183,9 @@ func (d *Directory) AllChanged() {
 }
 
 // FeedLost says that changes since that time of time.Now may not have arrived.
-func (d *Directory) FeedLost(since time.Time) { d.feed.lostSince.CompareAndSwap(0, d.clock.steady(since).UnixNano()) }
+func (d *Directory) FeedLost(since time.Time) {
+	d.feed.lostSince.CompareAndSwap(0, d.clock.steady(since).UnixNano())
+}
 
 // FeedRestored says that changes arrive again. Those of the meantime did not, so everything is dropped.
 func (d *Directory) FeedRestored() {

@@ -38,10 +38,13 @@ func (g Rows) NeedsRecorded(term int64) bool { return g.Tenant.Term < term }
 
 // Initialized returns the rows after an initialization, and its result. The term must be in force, and Redis must decide in it.
 // recorded is used if NeedsRecorded says so. The error is ErrTermOver if the request is of another term, or a later term has used
-// the tenant's row.
+// the tenant's row, and ErrNotBegun if its windows have not begun by the store's clock.
 func (g Rows) Initialized(t Term, r InitRequest, recorded Recorded) (Rows, Baseline, bool, error) {
 	if !t.Redis || t.Number != r.Term || g.Tenant.Term > t.Number {
 		return g, Baseline{}, false, ErrTermOver
+	}
+	if err := t.begun(r.At); err != nil {
+		return g, Baseline{}, false, err
 	}
 	fresh := g.Tenant.Term < t.Number
 	g = g.at(t, &r.Claim, r.At, recorded)
@@ -53,6 +56,9 @@ func (g Rows) Initialized(t Term, r InitRequest, recorded Recorded) (Rows, Basel
 func (g Rows) Granted(t Term, p GrantRequest, recorded Recorded) (Rows, Grant, error) {
 	if t.Redis || t.Number != p.Term || g.Tenant.Term > t.Number {
 		return g, Grant{}, ErrTermOver
+	}
+	if err := t.begun(p.At); err != nil {
+		return g, Grant{}, err
 	}
 	g = g.returned(p.Term, p.KeyPerMinute > 0, p.Returns).at(t, &p.Claim, p.At, recorded)
 	granted := grantSize(g.remaining(&p.Claim), p.Want, t.Servers)

@@ -12,6 +12,12 @@ import (
 // next term.
 var ErrTermOver = errors.New("the term is over")
 
+// ErrNotBegun is returned by a Store for a request in windows that have not begun by the store's clock.
+var ErrNotBegun = errors.New("the windows have not begun")
+
+// clockSlack is how far the instant of a request may be ahead of the store's clock: instants are known within a round trip.
+const clockSlack = time.Second
+
 // Store keeps the durable counters that all servers share beside Redis: a row for every tenant, and one for every key with a limit of
 // its own. In a term in which Postgres decides, it gives out grants. In a term in which Redis decides, it says where Redis begins, and
 // receives the servers' reports at the end.
@@ -30,11 +36,11 @@ type Store interface {
 	// Initialize returns where Redis begins to count for a tenant in a term. fresh is true for the first call in that term: only
 	// that caller may initialize the tenant in Redis. Later calls still return where a key begins in the minute in which the
 	// tenant was initialized; in later minutes every key begins at 0.
-	// It returns ErrTermOver if the term is not in force or Redis does not decide in it.
+	// It returns ErrTermOver if the term is not in force or Redis does not decide in it, and ErrNotBegun.
 	Initialize(ctx context.Context, r InitRequest) (base Baseline, fresh bool, err error)
 
 	// Grant gives out a part of what remains.
-	// It returns ErrTermOver if the term is not in force or Redis decides in it.
+	// It returns ErrTermOver if the term is not in force or Redis decides in it, and ErrNotBegun.
 	Grant(ctx context.Context, r GrantRequest) (Grant, error)
 }
 
@@ -48,6 +54,8 @@ type Term struct {
 	UncleanUntil time.Time
 	// Servers is how many servers were alive when the term began.
 	Servers int
+	// Now is the store's clock. No window that begins later is used; if Now is zero, any is.
+	Now time.Time
 }
 
 // Recorded is what billing knows of a tenant's day.
@@ -62,7 +70,7 @@ type Recorded struct {
 type InitRequest struct {
 	limits.Claim
 	Term int64
-	// At is the instant of the request, by the clock of the server that received it.
+	// At is the instant of the request.
 	At time.Time
 }
 
@@ -119,4 +127,24 @@ type Report struct {
 	Seen Baseline
 	// Returns are of grants of that term.
 	Returns []Return
+}
+
+// Begun returns the report without what it says of windows that have not begun by the store's clock: no request can count there.
+func (r Report) Begun(now time.Time) Report {
+	latest := now.Add(clockSlack)
+	if r.Seen.Minute > limits.MinuteAt(r.TenantID, latest) {
+		r.Seen.Minute, r.Seen.MinuteUsed, r.Seen.KeyUsed = 0, 0, 0
+	}
+	if r.Seen.Day > limits.DayAt(latest) {
+		r.Seen.Day, r.Seen.DayUsed = 0, 0
+	}
+	return r
+}
+
+// begun returns ErrNotBegun for a request of windows that have not begun.
+func (t Term) begun(at time.Time) error {
+	if !t.Now.IsZero() && at.After(t.Now.Add(clockSlack)) {
+		return ErrNotBegun
+	}
+	return nil
 }

@@ -38,7 +38,12 @@ func (s *CounterStore) Row(tenantID int64, keyID string) counter.Row {
 // Report implements counter.Store.
 func (s *CounterStore) Report(_ context.Context, reports []counter.Report) error {
 	for _, r := range reports {
-		err := s.apply(r.TenantID, r.KeyID, func(_ counter.Term, g counter.Rows) (counter.Rows, error) { return g.Reported(r), nil })
+		err := s.apply(r.TenantID, r.KeyID, func(t counter.Term, g counter.Rows) (counter.Rows, error) {
+			if !t.Now.IsZero() {
+				r = r.Begun(t.Now)
+			}
+			return g.Reported(r), nil
+		})
 		if err != nil {
 			return err
 		}

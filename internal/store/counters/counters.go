@@ -47,7 +47,7 @@ with l as (
   order by tenant_id, scope for update`
 	lockedAndTerm = `
 )
-select f.number, f.active, f.redis <> '' as by_redis, f.unclean_until, f.servers,
+select f.number, f.active, f.redis <> '' as by_redis, f.unclean_until, f.servers, clock_timestamp() as now,
   set_config('idle_in_transaction_session_timeout', '500', true) as timeout, l.*
 from cluster_term f left join l on true`
 
@@ -226,6 +226,7 @@ func lockLimits(ctx context.Context, tx pgconn.Tx, query string, keys []limitKey
 		ByRedis      bool         `db:"by_redis"`
 		UncleanUntil sql.NullTime `db:"unclean_until"`
 		Servers      int
+		Now          time.Time
 		Timeout      string
 		TenantID     sql.NullInt64 `db:"tenant_id"`
 		Scope        sql.NullString
@@ -237,7 +238,7 @@ func lockLimits(ctx context.Context, tx pgconn.Tx, query string, keys []limitKey
 	}
 	found = make(map[limitKey]counter.Row, len(rows))
 	for _, r := range rows {
-		t = counter.Term{Number: r.Number, Redis: r.ByRedis, Servers: r.Servers, UncleanUntil: r.UncleanUntil.Time}
+		t = counter.Term{Number: r.Number, Redis: r.ByRedis, Servers: r.Servers, UncleanUntil: r.UncleanUntil.Time, Now: r.Now}
 		if r.UncleanUntil.Valid {
 			t.UncleanUntil = t.UncleanUntil.UTC()
 		}

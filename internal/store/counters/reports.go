@@ -25,7 +25,7 @@ const (
 
 const lockReportedQuery = `
 select l.tenant_id, l.scope, l.term, l.redis, l.accounted, l.minute, l.minute_used, l.day, l.day_used,
-  set_config('idle_in_transaction_session_timeout', '500', true) as timeout
+  set_config('idle_in_transaction_session_timeout', '500', true) as timeout, clock_timestamp() as now
 from limit_states l
 where (l.tenant_id, l.scope) in (select * from unnest($1::bigint[], $2::text[]))
 order by l.tenant_id, l.scope for update`
@@ -69,7 +69,7 @@ func (s Store) reportSome(ctx context.Context, reports []counter.Report) error {
 // report returns errNoLimits and the missing rows if any is missing, unless missing rows are to be left out.
 func report(ctx context.Context, tx pgconn.Tx, reports []counter.Report, leaveOut bool) (missing []limitKey, err error) {
 	keys := reportedKeys(reports)
-	before, err := lockReported(ctx, tx, keys)
+	before, now, err := lockReported(ctx, tx, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func report(ctx context.Context, tx pgconn.Tx, reports []counter.Report, leaveOu
 		if r.KeyID != "" {
 			g.Key = after[key]
 		}
-		g = g.Reported(r)
+		g = g.Reported(r.Begun(now))
 		after[tenant] = g.Tenant
 		if _, ok := before[key]; ok && r.KeyID != "" {
 			after[key] = g.Key
@@ -109,23 +109,25 @@ func reportedKeys(reports []counter.Report) []limitKey {
 	return keys
 }
 
-// lockReported locks the rows that are there, and returns them.
-func lockReported(ctx context.Context, tx pgconn.Tx, keys []limitKey) (map[limitKey]counter.Row, error) {
+// lockReported locks the rows that are there, and returns them and the time of the clock.
+func lockReported(ctx context.Context, tx pgconn.Tx, keys []limitKey) (found map[limitKey]counter.Row, now time.Time, err error) {
 	ids, scopes := columns(keys)
 	var rows []struct {
 		TenantID int64 `db:"tenant_id"`
 		Scope    string
 		Timeout  string
+		Now      time.Time
 		limitRow
 	}
 	if err := tx.Select(ctx, &rows, lockReportedQuery, ids, scopes); err != nil {
-		return nil, err
+		return nil, now, err
 	}
-	found := make(map[limitKey]counter.Row, len(rows))
+	found = make(map[limitKey]counter.Row, len(rows))
 	for _, r := range rows {
 		found[limitKey{r.TenantID, r.Scope}] = r.row()
+		now = r.Now
 	}
-	return found, nil
+	return found, now, nil
 }
 
 // Prune removes at most limit rows of keys whose minute was over at the instant, and returns how many. Tenants' rows stay.

@@ -32,14 +32,14 @@ type simKey struct {
 type simDay struct{ tenant, day int64 }
 
 // newSimPostgres returns one without servers. highest is the highest limit a minute of each day.
-func newSimPostgres(highest map[simDay]int64) *simPostgres {
+func newSimPostgres(highest map[simDay]int64, now func() time.Time) *simPostgres {
 	p := &simPostgres{recorded: map[simDay]int64{}}
 	p.Term = func() (counter.Term, error) {
 		if !p.state.Active {
 			return counter.Term{}, nil
 		}
 		t := p.state.Term
-		return counter.Term{Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers}, nil
+		return counter.Term{Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers, Now: now()}, nil
 	}
 	p.Recorded = func(tenantID int64, at time.Time) counter.Recorded {
 		d := simDay{tenantID, limits.DayAt(at)}

@@ -54,7 +54,7 @@ func newSimulation(seed, schedule uint64, p planted, trace func(string)) *simula
 	s := &simulation{
 		random: random, now: simStart(random), oracle: newSimOracle(), highest: map[simDay]int64{}, planted: p, trace: trace,
 	}
-	s.postgres = newSimPostgres(s.highest)
+	s.postgres = newSimPostgres(s.highest, func() time.Time { return s.now })
 	s.redis = newSimRedis(func() time.Time { return s.now })
 	for id := range 1 + random.Int64N(3) {
 		t := &simTenant{id: 1 + id, quota: simQuota(random)}

@@ -1,0 +1,341 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store/storetest"
+)
+
+var clockFaults = []operatorFault{
+	{"a server's clock 25 h ahead for one request", tryClockOnce},
+	{"a server's clock 25 h ahead for long", tryClockForLong},
+	{"a server's clock set back by a minute after a failed look-up", tryClockBack},
+}
+
+// clockPrograms is petstore with a wall clock that a test can set: the number of seconds in a file is added to it.
+var clockPrograms struct {
+	once sync.Once
+	path string
+	err  error
+}
+
+// The wall clock is set where time.Now is called to decide: in package storeclock and where a request begins. Only the wall part of a time is
+// moved, as in a process whose machine's clock is set. With PETSTORE_SOAK it is time.Now itself, so that all of the program has that clock;
+// then everything is compiled anew, which takes minutes.
+const (
+	clockOfPackages = `package %s
+
+import (
+	"os"
+	"strconv"
+	"time"
+	"unsafe"
+)
+
+func setByTest(t time.Time) time.Time {
+	text, _ := os.ReadFile(os.Getenv("PETSTORE_TEST_CLOCK"))
+	seconds, _ := strconv.ParseInt(string(text), 10, 64)
+	*(*uint64)(unsafe.Pointer(&t)) += uint64(seconds) << 30
+	return t
+}
+`
+	clockOfProcess = `package main
+
+import (
+	"os"
+	"strconv"
+	"time"
+)
+
+func init() {
+	go func() {
+		for ; ; time.Sleep(2 * time.Millisecond) {
+			text, _ := os.ReadFile(os.Getenv("PETSTORE_TEST_CLOCK"))
+			time.SetByTest, _ = strconv.ParseInt(string(text), 10, 64)
+		}
+	}()
+}
+`
+)
+
+// serveWithClock starts a server whose wall clock set moves by that much from the real time on, beginning with ahead.
+func (d *deployment) serveWithClock(ahead time.Duration, env ...string) (s *server, set func(ahead time.Duration)) {
+	d.t.Helper()
+	path := filepath.Join(d.t.TempDir(), "clock")
+	set = func(ahead time.Duration) {
+		next := path + ".next"
+		if err := errors.Join(os.WriteFile(next, fmt.Append(nil, int64(ahead/time.Second)), 0o600), os.Rename(next, path)); err != nil {
+			d.t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	set(ahead)
+	other := *d
+	other.petstore = clockProgram(d.t)
+	return other.serve(append(env, "PETSTORE_TEST_CLOCK="+path)...), set
+}
+
+func clockProgram(t testing.TB) string {
+	t.Helper()
+	clockPrograms.once.Do(func() {
+		clockPrograms.path, clockPrograms.err = buildClockProgram(filepath.Join(filepath.Dir(program(t, "petstore")), "clock"))
+	})
+	if clockPrograms.err != nil {
+		t.Fatal(clockPrograms.err)
+	}
+	return clockPrograms.path
+}
+
+func buildClockProgram(dir string) (path string, err error) {
+	source := func(file string) string { return filepath.Join(root, file) }
+	files := map[string]string{
+		source("internal/storeclock/set.go"): fmt.Sprintf(clockOfPackages, "storeclock"),
+		source("internal/api/set.go"):        fmt.Sprintf(clockOfPackages, "api"),
+	}
+	calls := map[string][2]string{
+		source("internal/storeclock/clock.go"): {"now := time.Now()", "now := setByTest(time.Now())"},
+		source("internal/api/serve.go"):        {"x.started = time.Now()", "x.started = setByTest(time.Now())"},
+	}
+	if long() {
+		now := filepath.Join(runtime.GOROOT(), "src", "time", "time.go")
+		files = map[string]string{source("cmd/petstore/set.go"): clockOfProcess}
+		calls = map[string][2]string{now: {"func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n", "var SetByTest int64\n\nfunc Now() Time {\n\tsec, nsec, mono := runtimeNow()\n\tsec += SetByTest\n"}}
+	}
+	for file, change := range calls {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		if strings.Count(string(text), change[0]) != 1 {
+			return "", fmt.Errorf("%s has no %q: the clock has to be set elsewhere", file, change[0])
+		}
+		files[file] = strings.Replace(string(text), change[0], change[1], 1)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return "", err
+	}
+	overlay, number := map[string]string{}, 0
+	for file, text := range files {
+		number++
+		with := filepath.Join(dir, fmt.Sprint(number, ".go"))
+		if file, err = filepath.Abs(file); err != nil {
+			return "", err
+		}
+		overlay[file] = with
+		if err := os.WriteFile(with, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+	}
+	text, err := json.Marshal(map[string]any{"Replace": overlay})
+	if err != nil {
+		return "", err
+	}
+	list := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(list, text, 0o600); err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "petstore"), build(dir, "-overlay", list, "./cmd/petstore")
+}
+
+// clockTrial is two servers, one with a clock that can be set, and what two tenants met on both.
+type clockTrial struct {
+	*deployment
+	redis   *redistest.Server
+	set     func(ahead time.Duration)
+	wrong   *server
+	servers []*server
+	// daily has 500 requests a day. each has 60 a minute.
+	daily, each *tenant
+	admitted    int64
+	result      faultResult
+}
+
+const clockPerDay = 500
+
+func newClockTrial(t *testing.T, ahead time.Duration) *clockTrial {
+	t.Helper()
+	redis := redistest.New(t)
+	tr := &clockTrial{deployment: newDeploymentOn(t, storetest.New(t).URL, redis.URL), redis: redis}
+	tr.avoidMidnight()
+	tr.wrong, tr.set = tr.serveWithClock(ahead)
+	tr.servers = []*server{tr.wrong, tr.serve()}
+	tr.daily = tr.tenant(plans.Enterprise, &plans.Quota{PerMinute: clockPerDay, PerDay: clockPerDay}, 1)
+	tr.each = tr.tenantWithin(tr.servers[1], plans.Free, nil, 1, 3*time.Second, 8*time.Second)
+	return tr
+}
+
+// send sends requests, and notes 5xx and how long they took.
+func (tr *clockTrial) send(to *server, token string) response {
+	a := tr.client.get(to, token, "/pets?limit=1")
+	tr.result.slowest = max(tr.result.slowest, a.took())
+	if a.err != nil || a.status >= 500 {
+		tr.t.Logf("%v", a)
+		tr.result.failed++
+	}
+	return a
+}
+
+// spend sends requests of the tenant with a limit per day to both servers.
+func (tr *clockTrial) spend(requests int) (last response) {
+	for i := range requests {
+		last = tr.send(tr.servers[i%len(tr.servers)], tr.daily.keys[0].token)
+		tr.admitted += admitted([]response{last})
+	}
+	return last
+}
+
+// end spends more than the day has left, and counts what is wrong. Then Redis is emptied, so that the servers begin with what Postgres has,
+// and the other tenant uses up its next minute.
+func (tr *clockTrial) end() faultResult {
+	tr.t.Helper()
+	last := tr.spend(clockPerDay)
+	tr.result.over = max(0, tr.admitted-clockPerDay)
+	tr.result.refused += int(max(0, clockPerDay-tr.admitted))
+	if wait := last.integer("Retry-After"); last.status != http.StatusTooManyRequests || wait > 86400 {
+		tr.t.Errorf("after the day's limit: %v, Retry-After %d", last, wait)
+	}
+	tr.redis.Flush()
+	tr.nextMinute()
+	if tr.result.over > 0 || tr.result.refused > 0 || tr.result.failed > 0 {
+		tr.t.Errorf("%d admitted of %d; %+v", tr.admitted, clockPerDay, tr.result)
+	}
+	return tr.result
+}
+
+// nextMinute uses up the minute of the other tenant, and sends its whole limit in the next.
+func (tr *clockTrial) nextMinute() {
+	tr.t.Helper()
+	token := tr.each.keys[0].token
+	var a response
+	for i := range 70 {
+		a = tr.send(tr.servers[i%2], token)
+	}
+	wait := time.Duration(a.integer("Retry-After")) * time.Second
+	if a.status != http.StatusTooManyRequests || wait > time.Minute {
+		tr.t.Errorf("after the minute's limit: %v, Retry-After %v", a, wait)
+		wait = 8 * time.Second
+	}
+	time.Sleep(wait)
+	n := 0
+	for i := range 60 {
+		n += int(admitted([]response{tr.send(tr.servers[i%2], token)}))
+	}
+	tr.result.refused += 60 - n
+	tr.result.over += max(0, int64(n)-60)
+}
+
+// tryClockOnce: the clock of one server is 25 hours ahead for one request of each tenant.
+func tryClockOnce(t *testing.T) faultResult {
+	tr := newClockTrial(t, 0)
+	tr.spend(300)
+	tr.set(25 * time.Hour)
+	tr.admitted += admitted([]response{tr.send(tr.wrong, tr.daily.keys[0].token), tr.send(tr.wrong, tr.daily.keys[0].token)})
+	tr.send(tr.wrong, tr.each.keys[0].token)
+	tr.set(0)
+	tr.spend(60)
+	return tr.end()
+}
+
+// tryClockForLong: the clock of one server is 25 hours ahead from its start on. Operators are told, and nobody else notices.
+func tryClockForLong(t *testing.T) faultResult {
+	tr := newClockTrial(t, 25*time.Hour)
+	tr.spend(300)
+	service := &keys.Service{Store: tr.db.Keys}
+	_, token, err := service.Issue(t.Context(), testActor, keys.Request{
+		Tenant: tr.each.Name, Environment: keys.Live, ExpiresAt: time.Now().Add(time.Hour),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := tr.send(tr.wrong, token.Reveal()); a.status != http.StatusOK {
+		t.Errorf("a key that expires in an hour: %v", a)
+		tr.result.refused++
+	}
+	tr.postOnce()
+	tr.checkWarnsOperators()
+	result := tr.end()
+	eventually(t, 5*time.Second, "recorded usage", func() bool { return tr.number(`select sum(admitted) from usage_hourly`) > 0 })
+	if n := tr.number(`select count(*) from usage_hourly where hour > now()`); n > 0 {
+		t.Errorf("usage of %d hours that have not begun", n)
+	}
+	tr.set(0)
+	eventually(t, 5*time.Second, "a clock that is right", func() bool { return tr.wrong.metric("petstore_clock_ahead_seconds") < 1 })
+	return result
+}
+
+// postOnce: a request that was sent to both servers with one Idempotency-Key took effect once.
+func (tr *clockTrial) postOnce() {
+	tr.t.Helper()
+	var answers []response
+	for _, s := range []*server{tr.servers[1], tr.servers[0]} {
+		answers = append(answers, tr.client.do(tr.t.Context(), http.MethodPost, s.url+"/pets", tr.each.keys[0].token, `{"name":"once","categoryId":1}`,
+			"Idempotency-Key", "once"))
+	}
+	if n := tr.number(`select count(*) from pets where name = 'once'`); n != 1 || answers[1].header.Get("Idempotent-Replayed") != "true" {
+		tr.t.Errorf("%d animals of one request; %v, %v", n, answers[0], answers[1])
+	}
+}
+
+func (tr *clockTrial) checkWarnsOperators() {
+	tr.t.Helper()
+	const hours = "25h0m0s ahead of"
+	if n := tr.wrong.logged("the clock of this server", hours); n != 1 {
+		tr.t.Errorf("%d lines of the log tell of the clock", n)
+	}
+	if ahead := tr.wrong.metric("petstore_clock_ahead_seconds"); ahead < 89990 || ahead > 90010 {
+		tr.t.Errorf("petstore_clock_ahead_seconds is %v", ahead)
+	}
+	for path, want := range map[string]string{"/readyz": `"clock":"off"`, "/readyz?verbose": hours} {
+		if _, body := tr.wrong.ask(path); !strings.Contains(string(body), want) {
+			tr.t.Errorf("%s: %s", path, body)
+		}
+	}
+	if _, body := tr.servers[1].ask("/readyz"); !strings.Contains(string(body), `"clock":"ok"`) {
+		tr.t.Errorf("the server whose clock is right: %s", body)
+	}
+}
+
+// tryClockBack: the clock of the only server is set back by a minute after a look-up of a key has failed. Other keys are looked up.
+func tryClockBack(t *testing.T) (r faultResult) {
+	d := newDeployment(t, false)
+	s, set := d.serveWithClock(0)
+	tn := d.tenant(plans.Business, nil, 10)
+	tx, err := d.sql.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), `lock table api_keys in access exclusive mode`); err != nil {
+		t.Fatal(err)
+	}
+	if a := d.client.get(s, tn.keys[0].token, "/pets"); a.status != http.StatusServiceUnavailable {
+		t.Fatalf("a look-up that Postgres does not answer: %v", a)
+	}
+	time.Sleep(2 * time.Second) // Now it has failed.
+	set(-time.Minute)
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(300 * time.Millisecond)
+	for _, k := range tn.keys {
+		a := d.client.get(s, k.token, "/pets")
+		r.slowest = max(r.slowest, a.took())
+		if a.status != http.StatusOK {
+			t.Errorf("after the failure: %v", a)
+			r.failed++
+		}
+	}
+	return r
+}

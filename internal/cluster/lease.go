@@ -20,6 +20,8 @@ type leaseView struct {
 	// renewed is when the last successful renewal was sent; failing is set if the most recent one failed.
 	renewed atomic.Pointer[time.Time]
 	failing atomic.Bool
+	// peers are the ids of other servers, nil before the first renewal.
+	peers atomic.Pointer[[]string]
 
 	mu sync.Mutex
 	// granted is closed and replaced whenever a lease is granted.
@@ -50,6 +52,25 @@ func (v *leaseView) StoreUnreachable() bool {
 	}
 	renewed := v.renewed.Load()
 	return renewed == nil || !v.clock().Before(renewed.Add(Lease))
+}
+
+// Peers returns the ids of the other servers that reach the Redis of the term and had not been fenced, at the last renewal. The
+// caller must not modify it.
+func (v *leaseView) Peers() []string {
+	if p := v.peers.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+func peersOf(id string, s *State) *[]string {
+	var peers []string
+	for _, e := range s.Servers {
+		if e.ID != id && s.Now.Sub(e.Seen) < FenceTimeout && e.Redis != "" && e.Redis == s.Term.Redis {
+			peers = append(peers, e.ID)
+		}
+	}
+	return &peers
 }
 
 // Await returns the term in force, and waits for one if there is none. It returns the context's error if that ends first.

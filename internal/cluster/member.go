@@ -135,6 +135,7 @@ func (m *Member) Renew(ctx context.Context) error {
 	m.sentAck = m.acked
 	m.renewed.Store(&sent)
 	m.saw(s.Term.Number)
+	m.peers.Store(peersOf(m.id, &s))
 	if s.Term.Number != m.held.Number {
 		if err := m.end(ctx); err != nil {
 			return err

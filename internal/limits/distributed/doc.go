@@ -8,6 +8,7 @@
 //	    └──▶ grantmode.go              Postgres decides: in the process, over grants (grants.go)
 //	denycache.go, localview.go         what this server knows without asking
 //	redishealth.go                     whether Redis is lost, and when it is there again
+//	ownway.go, relay.go                another server makes the calls of one that alone can't reach Redis
 //	invalidator.go                     announces writes to catalogues, so that lists may be cached
 //
 // What is counted belongs to a term: at its end every server reports what it has seen used, and only replies that arrive within the

@@ -6,7 +6,10 @@ import (
 	"petstore.example/internal/limits"
 )
 
-const DenialAge = denialAge
+const (
+	DenialAge  = denialAge
+	MaxRelayed = maxRelayed
+)
 
 // Session returns the number of the subscription by which the limiter hears of refunds.
 func (l *Limiter) Session() int64 { return l.denials.session.Load() }

@@ -45,13 +45,15 @@ type testCluster struct {
 	mu     sync.Mutex
 	state  cluster.State
 	joined int
+	// servers are those that relay calls for each other, by id.
+	servers map[string]*testServer
 	// away makes every call fail. grants counts the calls for grants.
 	away   atomic.Bool
 	grants atomic.Int64
 }
 
 func newTestCluster() *testCluster {
-	w := &testCluster{}
+	w := &testCluster{servers: map[string]*testServer{}}
 	w.Term = func() (counter.Term, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -80,7 +82,8 @@ func (w *testCluster) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.St
 	if w.away.Load() {
 		return cluster.State{}, errGone
 	}
-	w.state = cluster.Next(w.state, hb, time.Now())
+	now := time.Now()
+	w.state = cluster.Next(w.state, hb, now)
 	return w.state, nil
 }
 
@@ -106,6 +109,37 @@ type testServer struct {
 	freshness.Invalidator
 	member *cluster.Member
 	calls  *spy
+	relay  testRelay
+}
+
+// testRelay is a server's Relay. It counts the calls.
+type testRelay struct {
+	send  func(ctx context.Context, serverID string, call []byte) ([]byte, error)
+	calls atomic.Int64
+}
+
+// Send implements distributed.Relay.
+func (r *testRelay) Send(ctx context.Context, serverID string, call []byte) ([]byte, error) {
+	r.calls.Add(1)
+	return r.send(ctx, serverID, call)
+}
+
+// relayed has a server make a call for another. It returns when ctx ends, like a relay that hears nothing.
+func (w *testCluster) relayed(ctx context.Context, serverID string, call []byte) ([]byte, error) {
+	w.mu.Lock()
+	to := w.servers[serverID]
+	w.mu.Unlock()
+	if to == nil {
+		return nil, errGone
+	}
+	result := make(chan []byte, 1)
+	go func() { result <- to.Relayed.Serve(context.Background(), call) }()
+	select {
+	case r := <-result:
+		return r, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // server adds a server to the cluster until the test ends. It returns once a term is in force.
@@ -117,12 +151,17 @@ func (w *testCluster) server(t testing.TB, url string, o distributed.Options) *t
 	}
 	s := &testServer{member: w.member(), calls: &spy{Backend: redisbackend.New(client)}}
 	o.Cluster = s.member
+	o.Relay = &s.relay
+	s.relay.send = w.relayed
 	if o.Counters == nil {
 		o.Counters = w
 	}
 	s.Limiter = distributed.New(s.calls, o)
 	s.Invalidator = s.Limiter.Invalidator()
 	s.Start()
+	w.mu.Lock()
+	w.servers[s.member.ID()] = s
+	w.mu.Unlock()
 	ctx, leave := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = s.member.Run(ctx) })
@@ -146,6 +185,16 @@ type spy struct {
 	takes, requests, others atomic.Int64
 	// takeFails is called after every take.
 	takeFails atomic.Pointer[func() error]
+	// cutOff makes all other calls fail.
+	cutOff atomic.Bool
+}
+
+// Ping implements distributed.Backend.
+func (s *spy) Ping(ctx context.Context) (string, error) {
+	if s.cutOff.Load() {
+		return "", errGone
+	}
+	return s.Backend.Ping(ctx)
 }
 
 func (s *spy) Take(term int64, requests []distributed.Request) error {
@@ -158,13 +207,35 @@ func (s *spy) Take(term int64, requests []distributed.Request) error {
 	return err
 }
 
+// InitTenant implements distributed.Backend.
+func (s *spy) InitTenant(ctx context.Context, term, tenantID int64, b counter.Baseline, changing bool) error {
+	if s.cutOff.Load() {
+		return errGone
+	}
+	return s.Backend.InitTenant(ctx, term, tenantID, b, changing)
+}
+
+// EndWrite implements distributed.Backend.
+func (s *spy) EndWrite(ctx context.Context, term, tenantID, version int64) error {
+	if s.cutOff.Load() {
+		return errGone
+	}
+	return s.Backend.EndWrite(ctx, term, tenantID, version)
+}
+
 func (s *spy) Refund(ctx context.Context, term int64, c *limits.Claim, minute, day int64) error {
 	s.others.Add(1)
+	if s.cutOff.Load() {
+		return errGone
+	}
 	return s.Backend.Refund(ctx, term, c, minute, day)
 }
 
 func (s *spy) BeginWrite(ctx context.Context, term, tenantID int64) (version int64, ok bool, err error) {
 	s.others.Add(1)
+	if s.cutOff.Load() {
+		return 0, false, errGone
+	}
 	return s.Backend.BeginWrite(ctx, term, tenantID)
 }
 

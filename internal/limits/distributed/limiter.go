@@ -29,8 +29,13 @@ type mode interface {
 // that come between two terms wait for Options.Wait; then they are refused as Undecided. If Postgres does not answer either they are
 // admitted as Undecided. Redis decides again when all servers have seen the same one for ten pings.
 type Limiter struct {
+	// Relayed makes calls to Redis for other servers, and knows whether they do so for this one.
+	Relayed *Relayed
+
 	options Options
+	// backend is this server's own way to Redis, route the one that its modes call.
 	backend Backend
+	route   *route
 	health  *redisHealth
 	terms   *termWait
 	view    *localView
@@ -53,11 +58,16 @@ func New(b Backend, o Options) *Limiter {
 	l.health = newRedisHealth(&l.options, b)
 	l.terms = &termWait{options: &l.options, health: l.health}
 	l.denials = &denyCache{view: l.view}
-	l.init = &initializer{options: &l.options, backend: b, health: l.health, view: l.view}
-	l.redis = &redisMode{options: &l.options, backend: b, health: l.health, view: l.view, denials: l.denials, init: l.init}
+	l.route = newRoute(b, &l.options, l.health.way)
+	l.init = &initializer{options: &l.options, backend: l.route, health: l.health, view: l.view}
+	l.redis = &redisMode{options: &l.options, backend: l.route, health: l.health, view: l.view, denials: l.denials, init: l.init}
 	l.redis.batches.run = l.redis.run
 	l.grants = &grantMode{options: &l.options, view: l.view, denials: l.denials}
-	o.Cluster.OnEnd(func(ctx context.Context, ended cluster.Term) error { return l.mode(ended.Redis).end(ctx, ended) })
+	l.Relayed = &Relayed{options: &l.options, backend: b, health: l.health, mode: l.redis}
+	o.Cluster.OnEnd(func(ctx context.Context, ended cluster.Term) error {
+		l.route.termEnded()
+		return l.mode(ended.Redis).end(ctx, ended)
+	})
 	return l
 }
 
@@ -156,7 +166,7 @@ func (l *Limiter) Degraded() (degraded bool, since time.Time) { return l.health.
 
 // Invalidator returns what announces writes to the cluster's servers.
 func (l *Limiter) Invalidator() *Invalidator {
-	return &Invalidator{options: &l.options, backend: l.backend, health: l.health, terms: l.terms, init: l.init}
+	return &Invalidator{options: &l.options, backend: l.route, health: l.health, terms: l.terms, init: l.init}
 }
 
 // Ping is one step of the search for a lost Redis, for tests that run step by step.

@@ -30,6 +30,8 @@ type Cluster interface {
 	SetRedis(fingerprint string)
 	// Saw says that a term of that number exists, or existed.
 	Saw(number int64)
+	// Peers returns the ids of the other servers that were live at the last renewal and see the Redis that decides.
+	Peers() []string
 	// OnEnd has f called when a term has ended, before this server acknowledges the next. Valid already returns false for it.
 	OnEnd(f func(ctx context.Context, ended cluster.Term) error)
 }
@@ -42,6 +44,8 @@ type Options struct {
 	Cluster Cluster
 	// Counters are the durable counters in Postgres.
 	Counters counter.Store
+	// Relay carries this server's calls to others while only its own way to Redis fails. Without one Redis is then lost.
+	Relay Relay
 	// Log receives one line when Redis no longer decides, and one when it does again.
 	Log zerolog.Logger
 	// Timeout bounds one call to Redis, DefaultTimeout by default.

@@ -33,11 +33,12 @@ var (
 //
 //	     ping answers, once                       answered often enough
 //	lost ─────────────────▶ candidate (is pinned) ─────────────────────▶ seen
-//	  ▲                          │ ping fails, another Redis               │ a call fails
+//	  ▲                          │ ping fails, another Redis               │ a call fails, see ownWay
 //	  └──────────────────────────┴─────────────────────────────────────────┘
 type redisHealth struct {
 	options *Options
 	backend Backend
+	way     *ownWay
 
 	// lost is the last term in which this server lost Redis, overtaken the last one in which it found that Redis has counts of later
 	// terms, noted the last term that it saw in force, nil for none.
@@ -58,7 +59,9 @@ type redisHealth struct {
 }
 
 func newRedisHealth(o *Options, b Backend) *redisHealth {
-	return &redisHealth{options: o, backend: b, needed: 1}
+	h := &redisHealth{options: o, backend: b, needed: 1}
+	h.way = &ownWay{options: o, health: h}
+	return h
 }
 
 func (h *redisHealth) degradedSince() (degraded bool, since time.Time) {
@@ -81,6 +84,11 @@ func (h *redisHealth) note(t *cluster.Term) {
 	h.firstSeen = h.options.Clock()
 	of := *t
 	h.noted.Store(&of)
+	if h.way.ended() {
+		// The next term must not count on this server's Redis.
+		h.needed = max(h.needed, pingsToRegain)
+		h.forget()
+	}
 	if t.Redis == "" {
 		h.degrade(errors.New("not every server sees the same Redis"))
 	} else if !h.degraded.IsZero() {
@@ -194,13 +202,19 @@ func (h *redisHealth) ping(ctx context.Context) {
 		if h.stays(t.Number) {
 			h.lose(t.Number, errForgotten) // The number is one that no term has.
 		}
-		if t.Redis != "" && t.Number != lost {
+		if t.Redis != "" && t.Number != lost && !h.way.relays(t.Number) {
 			return
 		}
 	}
 	ctx, cancel := h.options.bounded(ctx)
 	defer cancel()
 	fingerprint, err := h.backend.Ping(ctx)
+	if ok && h.way.relays(t.Number) {
+		if err := h.way.pinged(&t, fingerprint, err); err != nil {
+			h.lose(t.Number, err)
+		}
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {

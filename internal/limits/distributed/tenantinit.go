@@ -9,8 +9,9 @@ import (
 )
 
 const (
-	// initTime is how long a tenant that somebody has initialized may be missing in Redis, because the caller who did is still at it.
-	initTime = 100 * time.Millisecond
+	// initTime is how long a tenant that somebody has initialized may be missing in Redis, because the caller who did is still at it:
+	// for two of DefaultTimeout, if its own call fails and another server makes it.
+	initTime = 250 * time.Millisecond
 	// initPause is the pause before it is looked for again.
 	initPause = 10 * time.Millisecond
 	// storeTimeout bounds the wait of a request for the durable counters.

@@ -55,6 +55,9 @@ func (m *RedisMember) Await(ctx context.Context) (cluster.Term, error) {
 // StoreUnreachable returns false.
 func (*RedisMember) StoreUnreachable() bool { return false }
 
+// Peers returns none.
+func (*RedisMember) Peers() []string { return nil }
+
 // Saw does nothing.
 func (*RedisMember) Saw(int64) {}
 

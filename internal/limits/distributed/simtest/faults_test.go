@@ -20,6 +20,12 @@ const (
 	simKilledInPostgresCall
 	simReplySlow
 	simPostgresReplySlow
+	simRelayLost
+	simRelayResultLost
+	simRelayedTwice
+	simRelaySlow
+	simFrozenInRelay
+	simKilledInRelay
 
 	// These happen at once.
 	simFlushed
@@ -31,6 +37,7 @@ const (
 
 	// These last for a while.
 	simCutFromRedis
+	simStalled
 	simRedisAway
 	simFrozen
 	simCutFromPostgres
@@ -42,8 +49,10 @@ const (
 func (f simFault) String() string {
 	return [...]string{
 		"call lost", "reply lost", "frozen in a call", "killed in a call", "Postgres reply lost",
-		"frozen in a Postgres call", "killed in a Postgres call", "reply slow", "Postgres reply slow", "flushed", "restarted empty", "restarted with old data",
-		"failed over to a replica that lags", "killed", "evicted", "cut from Redis", "Redis away", "frozen", "cut from Postgres",
+		"frozen in a Postgres call", "killed in a Postgres call", "reply slow", "Postgres reply slow",
+		"relayed call lost", "relayed result lost", "relayed call made twice", "relayed result slow", "frozen in a relayed call",
+		"killed in a relayed call", "flushed", "restarted empty", "restarted with old data",
+		"failed over to a replica that lags", "killed", "evicted", "cut from Redis", "way to Redis stalled", "Redis away", "frozen", "cut from Postgres",
 		"Postgres away",
 	}[f]
 }
@@ -114,9 +123,12 @@ func (s *simulation) kill(n *simNode) {
 
 func (s *simulation) last(f simFault, n *simNode) {
 	var flag *bool
+	longest := 8 * time.Second
 	switch f {
 	case simCutFromRedis:
 		flag = &n.cutRedis
+	case simStalled:
+		flag, longest = &n.cutRedis, 300*time.Millisecond
 	case simRedisAway:
 		flag = &s.redis.away
 	case simFrozen:
@@ -130,7 +142,7 @@ func (s *simulation) last(f simFault, n *simNode) {
 		return
 	}
 	*flag = true
-	until := s.now.Add(time.Duration(s.random.Int64N(int64(8 * time.Second))))
+	until := s.now.Add(time.Duration(s.random.Int64N(int64(longest))))
 	s.faults = append(s.faults, simActive{until, func() { *flag = false }})
 }
 

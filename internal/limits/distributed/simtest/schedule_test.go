@@ -13,7 +13,7 @@ import (
 
 // simTotals is what was done and checked.
 type simTotals struct {
-	requests, admitted, refused, refunds, restarts, waits int
+	requests, admitted, refused, refunds, restarts, waits, relayed int
 	// unavailable counts answers of 503: nothing was admitted.
 	unavailable   int
 	faults        [simFaultKinds]int
@@ -28,6 +28,7 @@ func (t *simTotals) add(o *simTotals) {
 	t.refunds += o.refunds
 	t.restarts += o.restarts
 	t.waits += o.waits
+	t.relayed += o.relayed
 	t.unavailable += o.unavailable
 	for i, n := range o.faults {
 		t.faults[i] += n

@@ -217,6 +217,7 @@ func (s *simulation) join() *simNode {
 	n.member = cluster.NewMember(store, cluster.Options{ServerID: n.id, Clock: clock})
 	n.limiter = distributed.New(&simBackend{s: s, n: n}, distributed.Options{
 		Cluster: &simCluster{Member: n.member, s: s, n: n}, Counters: store, Log: zerolog.Nop(), PingEvery: simPingEvery,
+		Relay: &simRelay{s: s, n: n},
 		Clock: clock, Sleep: func(d time.Duration) { s.elapse(n, d) },
 	})
 	for range 2 {
@@ -265,7 +266,7 @@ func (n *simNode) renew() {
 // ping is one step of the search for a lost Redis.
 func (n *simNode) ping() {
 	n.nextPing = n.s.now.Add(simPingEvery)
-	if t, ok := n.member.Term(); ok && t.Redis != "" && !n.limiter.LostIn(t.Number) {
+	if t, ok := n.member.Term(); ok && t.Redis != "" && !n.limiter.LostIn(t.Number) && !n.limiter.Relayed.Active() {
 		n.nextPing = n.nextPing.Add(simPingEvery) // Nothing is probed then.
 	}
 	n.limiter.Ping(context.Background())
@@ -366,7 +367,7 @@ func (s *simulation) settled() bool {
 		return false
 	}
 	for _, n := range s.nodes {
-		if n.frozen || n.cutRedis || n.cutPostgres || !n.member.Valid(state.Term.Number) || n.limiter.LostIn(state.Term.Number) {
+		if n.frozen || n.cutRedis || n.cutPostgres || !n.member.Valid(state.Term.Number) || n.limiter.LostIn(state.Term.Number) || n.limiter.Relayed.Active() {
 			return false
 		}
 	}

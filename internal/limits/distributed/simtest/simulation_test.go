@@ -28,6 +28,7 @@ const (
 	plantedLeaseIgnored
 	plantedFlushUnnoticed
 	plantedKeyEvicted
+	plantedResultTwice
 )
 
 // simSteps is how many steps a schedule has.
@@ -99,8 +100,8 @@ func (t *simTotals) String() string {
 		faults = append(faults, fmt.Sprintf("%v %d", simFault(f), n))
 	}
 	return fmt.Sprintf("%d requests, %d admitted, %d refused, %d unavailable, %d refunds, %d waits tried, %d terms, "+
-		"%d windows checked to be exact, %d to be within the limit, %d restarts; faults: %s",
-		t.requests, t.admitted, t.refused, t.unavailable, t.refunds, t.waits, t.terms, t.exact, t.atMost, t.restarts,
+		"%d windows checked to be exact, %d to be within the limit, %d restarts, %d relayed calls; faults: %s",
+		t.requests, t.admitted, t.refused, t.unavailable, t.refunds, t.waits, t.terms, t.exact, t.atMost, t.restarts, t.relayed,
 		strings.Join(faults, ", "))
 }
 
@@ -125,6 +126,7 @@ func TestSimulationFindsPlantedFaults(t *testing.T) {
 		plantedLeaseIgnored:       "a server goes on after its lease",
 		plantedFlushUnnoticed:     "a flush goes unnoticed",
 		plantedKeyEvicted:         "a key's own counter is evicted alone",
+		plantedResultTwice:        "the result of a relayed call counts twice",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -17,7 +17,7 @@ const (
 	// server its lease. Each uses one connection at a time.
 	renewConns = 2
 	// joinTimeout bounds the wait for the first term. It is longer than the wait for a server that stopped without leaving.
-	joinTimeout = cluster.FenceTimeout + 500*time.Millisecond
+	joinTimeout = cluster.MaxFenceTimeout + 500*time.Millisecond
 )
 
 // member is this server's membership in the cluster, with its own connections.

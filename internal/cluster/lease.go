@@ -17,9 +17,9 @@ type lease struct {
 type leaseView struct {
 	clock   func() time.Time
 	current atomic.Pointer[lease]
-	// renewed is when the last successful renewal was sent; failing is set if the most recent one failed.
-	renewed atomic.Pointer[time.Time]
-	failing atomic.Bool
+	// renewedUntil is when a lease ends that begins with the last successful renewal; failing is set if the most recent one failed.
+	renewedUntil atomic.Pointer[time.Time]
+	failing      atomic.Bool
 	// peers are the ids of other servers, nil before the first renewal.
 	peers atomic.Pointer[[]string]
 
@@ -50,8 +50,8 @@ func (v *leaseView) StoreUnreachable() bool {
 	if !v.failing.Load() {
 		return false
 	}
-	renewed := v.renewed.Load()
-	return renewed == nil || !v.clock().Before(renewed.Add(Lease))
+	until := v.renewedUntil.Load()
+	return until == nil || !v.clock().Before(*until)
 }
 
 // Peers returns the ids of the other servers that reach the Redis of the term and had not been fenced, at the last renewal. The
@@ -66,7 +66,7 @@ func (v *leaseView) Peers() []string {
 func peersOf(id string, s *State) *[]string {
 	var peers []string
 	for _, e := range s.Servers {
-		if e.ID != id && s.Now.Sub(e.Seen) < FenceTimeout && e.Redis != "" && e.Redis == s.Term.Redis {
+		if e.ID != id && !e.Fenced(s.Now) && e.Redis != "" && e.Redis == s.Term.Redis {
 			peers = append(peers, e.ID)
 		}
 	}
@@ -100,6 +100,13 @@ func (v *leaseView) grant(t Term, until time.Time) {
 	defer v.mu.Unlock()
 	close(v.granted)
 	v.granted = make(chan struct{})
+}
+
+// shorten ends the lease at that time if it ends later.
+func (v *leaseView) shorten(until time.Time) {
+	if l := v.current.Load(); l != nil && l.until.After(until) {
+		v.current.Store(&lease{term: l.term, until: until})
+	}
 }
 
 func (v *leaseView) revoke() { v.current.Store(nil) }

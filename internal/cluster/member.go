@@ -33,7 +33,7 @@ type Member struct {
 	// seenMu guards what is set from outside of renewals.
 	seenMu sync.Mutex
 	redis  string
-	onEnd  []func(context.Context, Term) error
+	onEnd  []func(ctx context.Context, ended Term, setBack bool) error
 
 	// renewMu guards what only a renewal uses. It is held during the calls of OnEnd's functions.
 	renewMu sync.Mutex
@@ -43,6 +43,13 @@ type Member struct {
 	endFailing time.Time
 	// acked is the term that the next heartbeat acknowledges, sentAck the one that the last successful heartbeat did.
 	acked, sentAck int64
+	sequence       int64
+	// last is what the last successful renewal returned. setBack says that the store was set back after what was returned before, and
+	// that OnEnd's functions do not know yet.
+	last    State
+	setBack bool
+	// busy says that the last renewal found a change under way.
+	busy bool
 }
 
 // NewMember returns a member that has not joined yet. Its first renewal joins.
@@ -82,7 +89,7 @@ func (m *Member) Saw(number int64) {
 func (m *Member) saw(number int64) bool {
 	for {
 		highest := m.highest.Load()
-		if number <= highest {
+		if number <= highest || number > maxHighest {
 			return false
 		}
 		if m.highest.CompareAndSwap(highest, number) {
@@ -95,10 +102,13 @@ func (m *Member) saw(number int64) bool {
 // one, and before it leaves. Registered functions are called in order, one at a time, when Term already returns false. Once f
 // returns nil, this server must do nothing more by the ended term and must have reported what it did.
 //
+// With setBack the store was set back, and may have lost what was reported to it earlier: f must report all that this server knows of
+// current windows. The ended term is then the zero Term if this server did not act by any.
+//
 // After an error the next renewal calls all of them again, and until they succeed the other servers wait for this one. After
 // FenceTimeout of errors this server sends no more heartbeats until they succeed, so that it is fenced. f must not call Renew
 // or Leave.
-func (m *Member) OnEnd(f func(ctx context.Context, ended Term) error) {
+func (m *Member) OnEnd(f func(ctx context.Context, ended Term, setBack bool) error) {
 	m.seenMu.Lock()
 	defer m.seenMu.Unlock()
 	m.onEnd = append(m.onEnd, f)
@@ -123,19 +133,30 @@ func (m *Member) Renew(ctx context.Context) error {
 			return err
 		}
 	}
-	// Taken before the heartbeat is sent: the store's Seen is later, so FenceTimeout starts after this lease.
+	lease := leaseOf(m.every())
+	// Taken before the heartbeat is sent: the store's Seen is later, so the others wait longer than this lease.
 	sent := m.clock()
+	m.shorten(sent.Add(lease)) // The store may know of the new lease although its reply is lost.
+	m.sequence++
 	s, err := m.store.Renew(ctx, Heartbeat{
-		ServerID: m.id, Redis: m.reachedRedis(), Acked: m.acked, Highest: m.highest.Load(),
+		ServerID: m.id, Redis: m.reachedRedis(), Acked: m.acked, Lease: lease, Sequence: m.sequence, Highest: m.highest.Load(), Last: m.last,
 	})
 	m.failing.Store(err != nil)
 	if err != nil {
 		return fmt.Errorf("renew cluster membership: %w", err)
 	}
 	m.sentAck = m.acked
-	m.renewed.Store(&sent)
+	until := sent.Add(lease)
+	m.renewedUntil.Store(&until)
+	if s.Term.Number < m.highest.Load() {
+		// The store was set back, or Redis knows a term that it has lost. This or another server makes a term above it.
+		m.busy = true
+		return nil
+	}
 	m.saw(s.Term.Number)
 	m.peers.Store(peersOf(m.id, &s))
+	m.setBack = m.setBack || !m.last.Now.IsZero() && s.Term.SetBack > m.last.Term.Number
+	m.last, m.busy = s, s.Busy
 	if s.Term.Number != m.held.Number {
 		if err := m.end(ctx); err != nil {
 			return err
@@ -143,10 +164,13 @@ func (m *Member) Renew(ctx context.Context) error {
 		m.acked = s.Term.Number
 	}
 	if s.Active {
-		m.begin(s.Term, sent.Add(Lease))
+		m.begin(s.Term, until)
 	}
 	return nil
 }
+
+// every is the interval between renewals.
+func (m *Member) every() time.Duration { return renewEvery(m.last.LiveServers()) }
 
 func (m *Member) reachedRedis() string {
 	m.seenMu.Lock()
@@ -154,24 +178,24 @@ func (m *Member) reachedRedis() string {
 	return m.redis
 }
 
-// end stops acting by the held term and calls OnEnd's functions. Without a held term it does nothing.
+// end stops acting by the held term and calls OnEnd's functions. Without a held term it does nothing, unless the store was set back.
 func (m *Member) end(ctx context.Context) error {
 	m.revoke()
-	if m.held.Number == 0 {
+	if m.held.Number == 0 && !m.setBack {
 		return nil
 	}
 	m.seenMu.Lock()
 	onEnd := slices.Clone(m.onEnd)
 	m.seenMu.Unlock()
 	for _, f := range onEnd {
-		if err := f(ctx, m.held); err != nil {
+		if err := f(ctx, m.held, m.setBack); err != nil {
 			if m.endFailing.IsZero() {
 				m.endFailing = m.clock()
 			}
 			return fmt.Errorf("end term %d: %w", m.held.Number, err)
 		}
 	}
-	m.held, m.endFailing = Term{}, time.Time{}
+	m.held, m.endFailing, m.setBack = Term{}, time.Time{}, false
 	return nil
 }
 
@@ -181,7 +205,7 @@ func (m *Member) begin(t Term, until time.Time) {
 	m.grant(t, until)
 	if isNew {
 		m.log.Info().Int64("term", t.Number).Bool("redis", t.Redis != "").Bool("sole", t.Sole == m.id).
-			Int("servers", t.Servers).Msg("term began")
+			Int("servers", t.Servers).Bool("set_back", t.SetBack == t.Number).Msg("term began")
 	}
 }
 
@@ -196,5 +220,6 @@ func (m *Member) Leave(ctx context.Context) error {
 	if err := m.store.Leave(ctx, m.id); err != nil {
 		return fmt.Errorf("leave cluster: %w", err)
 	}
+	m.last = State{}
 	return nil
 }

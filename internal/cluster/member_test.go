@@ -73,19 +73,19 @@ func TestLeaseExpires(t *testing.T) {
 	}
 	f.renewTwice(t)
 	term, ok := f.Term()
-	if diff := cmp.Diff(cluster.Term{Number: 1, Sole: "a", Servers: 1}, term); !ok || diff != "" {
+	if diff := cmp.Diff(cluster.Term{Number: first, First: true, Sole: "a", Servers: 1}, term); !ok || diff != "" {
 		t.Errorf("in force %v (-want +got)\n%s", ok, diff)
 	}
 	f.now = f.now.Add(cluster.Lease - 1)
-	if !f.Valid(1) {
+	if !f.Valid(first) {
 		t.Error("the lease expired early")
 	}
 	f.now = f.now.Add(1)
-	if _, ok := f.Term(); ok || f.Valid(1) {
+	if _, ok := f.Term(); ok || f.Valid(first) {
 		t.Error("the lease did not expire")
 	}
-	if err := f.Renew(t.Context()); err != nil || !f.Valid(1) {
-		t.Errorf("after a renewal of the same term: %v, valid %v", err, f.Valid(1))
+	if err := f.Renew(t.Context()); err != nil || !f.Valid(first) {
+		t.Errorf("after a renewal of the same term: %v, valid %v", err, f.Valid(first))
 	}
 }
 
@@ -99,11 +99,11 @@ func TestLeaseStartsWhenSent(t *testing.T) {
 	}
 	f.renewTwice(t)
 	f.now = f.now.Add(cluster.Lease - 600*time.Millisecond - 1)
-	if !f.Valid(1) {
+	if !f.Valid(first) {
 		t.Error("the lease expired early")
 	}
 	f.now = f.now.Add(1)
-	if f.Valid(1) {
+	if f.Valid(first) {
 		t.Error("the lease starts with the reply")
 	}
 }
@@ -139,11 +139,11 @@ func TestOnEndIsRetried(t *testing.T) {
 	f := newFixture()
 	var calls []string
 	failures := 2
-	f.OnEnd(func(_ context.Context, ended cluster.Term) error {
+	f.OnEnd(func(_ context.Context, ended cluster.Term, _ bool) error {
 		calls = append(calls, "first "+ended.Sole)
 		return nil
 	})
-	f.OnEnd(func(context.Context, cluster.Term) error {
+	f.OnEnd(func(context.Context, cluster.Term, bool) error {
 		calls = append(calls, "second")
 		if failures--; failures >= 0 {
 			return errUnreachable
@@ -161,7 +161,7 @@ func TestOnEndIsRetried(t *testing.T) {
 		}
 	}
 	f.renewTwice(t)
-	if !f.Valid(2) {
+	if !f.Valid(first + 1) {
 		t.Error("term 2 is not in force")
 	}
 	want := []string{"first a", "second", "first a", "second", "first a", "second"}
@@ -175,7 +175,7 @@ func TestOnEndFailsForLong(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
 	a, b, failing := f.Member, f.join("b"), true
-	a.OnEnd(func(context.Context, cluster.Term) error {
+	a.OnEnd(func(context.Context, cluster.Term, bool) error {
 		if failing {
 			return errUnreachable
 		}
@@ -247,7 +247,7 @@ func TestRun(t *testing.T) {
 			synctest.Wait()
 			for _, m := range members {
 				term, err := m.Await(t.Context())
-				want.Number = term.Number
+				want.Number, want.First = term.Number, term.First
 				if diff := cmp.Diff(want, term); err != nil || diff != "" {
 					t.Errorf("server %s: %v (-want +got)\n%s", m.ID(), err, diff)
 				}
@@ -288,6 +288,6 @@ func BenchmarkValid(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		f.Valid(1)
+		f.Valid(first)
 	}
 }

@@ -11,6 +11,12 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
+// first is the number of a term that is made at noon, and n a later one.
+var (
+	first = int64(noon.Sub(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))/time.Second) + 1
+	n     = first + 100
+)
+
 // ago returns a server that was last seen d before noon.
 func ago(id string, d time.Duration, redis string, acked int64) cluster.Server {
 	return cluster.Server{ID: id, Seen: noon.Add(-d), Redis: redis, Acked: acked}
@@ -19,7 +25,7 @@ func ago(id string, d time.Duration, redis string, acked int64) cluster.Server {
 func TestNext(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
-	shared := cluster.Term{Number: 7, Redis: "r", Servers: 2}
+	shared := cluster.Term{Number: n + 7, Redis: "r", Servers: 2}
 	for _, c := range []struct {
 		name      string
 		from      cluster.State
@@ -28,83 +34,89 @@ func TestNext(t *testing.T) {
 	}{
 		{
 			"the first server is the sole one, in a term that is not active yet", cluster.State{}, cluster.Heartbeat{ServerID: "a"},
-			cluster.State{Term: cluster.Term{Number: 1, Sole: "a", Servers: 1}, Servers: []cluster.Server{ago("a", 0, "", 0)}},
+			cluster.State{Term: cluster.Term{Number: first, First: true, Sole: "a", Servers: 1}, Servers: []cluster.Server{ago("a", 0, "", 0)}},
 		},
 		{
 			"the first server reaches Redis", cluster.State{}, cluster.Heartbeat{ServerID: "a", Redis: "r"},
-			cluster.State{Term: cluster.Term{Number: 1, Redis: "r", Servers: 1}, Servers: []cluster.Server{ago("a", 0, "r", 0)}},
+			cluster.State{Term: cluster.Term{Number: first, First: true, Redis: "r", Servers: 1}, Servers: []cluster.Server{ago("a", 0, "r", 0)}},
 		},
 		{
 			"its acknowledgement makes the term active",
-			cluster.State{Term: cluster.Term{Number: 1, Sole: "a", Servers: 1}, Servers: []cluster.Server{ago("a", ms, "", 0)}},
-			cluster.Heartbeat{ServerID: "a", Acked: 1},
-			cluster.State{Term: cluster.Term{Number: 1, Sole: "a", Servers: 1}, Active: true, Servers: []cluster.Server{ago("a", 0, "", 1)}},
+			cluster.State{Term: cluster.Term{Number: first, First: true, Sole: "a", Servers: 1}, Servers: []cluster.Server{ago("a", ms, "", 0)}},
+			cluster.Heartbeat{ServerID: "a", Acked: first},
+			cluster.State{Term: cluster.Term{Number: first, First: true, Sole: "a", Servers: 1}, Active: true, Servers: []cluster.Server{ago("a", 0, "", first)}},
 		},
 		{
 			"a server that joins with the same Redis changes nothing",
-			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("b", ms, "r", 7), ago("c", ms, "r", 7)}},
+			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("b", ms, "r", n+7), ago("c", ms, "r", n+7)}},
 			cluster.Heartbeat{ServerID: "a", Redis: "r"},
-			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", 0, "r", 0), ago("b", ms, "r", 7), ago("c", ms, "r", 7)}},
+			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", 0, "r", 0), ago("b", ms, "r", n+7), ago("c", ms, "r", n+7)}},
 		},
 		{
 			"one server loses Redis: Postgres decides for all",
-			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", ms, "r", 7), ago("b", ms, "r", 7)}},
-			cluster.Heartbeat{ServerID: "a", Acked: 7},
-			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", 0, "", 7), ago("b", ms, "r", 7)}},
+			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", ms, "r", n+7), ago("b", ms, "r", n+7)}},
+			cluster.Heartbeat{ServerID: "a", Acked: n + 7},
+			cluster.State{Term: cluster.Term{Number: n + 8, Servers: 2}, Servers: []cluster.Server{ago("a", 0, "", n+7), ago("b", ms, "r", n+7)}},
 		},
 		{
 			"servers reach different Redises",
-			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", ms, "r", 7), ago("b", ms, "r", 7)}},
-			cluster.Heartbeat{ServerID: "a", Redis: "other", Acked: 7},
-			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", 0, "other", 7), ago("b", ms, "r", 7)}},
+			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", ms, "r", n+7), ago("b", ms, "r", n+7)}},
+			cluster.Heartbeat{ServerID: "a", Redis: "other", Acked: n + 7},
+			cluster.State{Term: cluster.Term{Number: n + 8, Servers: 2}, Servers: []cluster.Server{ago("a", 0, "other", n+7), ago("b", ms, "r", n+7)}},
 		},
 		{
 			"a server that has not acknowledged blocks the term until it is fenced",
-			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", ms, "", 7), ago("b", cluster.FenceTimeout-ms, "r", 7)}},
-			cluster.Heartbeat{ServerID: "a", Acked: 8},
-			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", 0, "", 8), ago("b", cluster.FenceTimeout-ms, "r", 7)}},
+			cluster.State{Term: cluster.Term{Number: n + 8, Servers: 2}, Servers: []cluster.Server{ago("a", ms, "", n+7), ago("b", cluster.FenceTimeout-ms, "r", n+7)}},
+			cluster.Heartbeat{ServerID: "a", Acked: n + 8},
+			cluster.State{Term: cluster.Term{Number: n + 8, Servers: 2}, Servers: []cluster.Server{ago("a", 0, "", n+8), ago("b", cluster.FenceTimeout-ms, "r", n+7)}},
 		},
 		{
 			"a fenced server does not block the term, and is unclean",
-			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", ms, "", 7), ago("b", cluster.FenceTimeout, "r", 7)}},
-			cluster.Heartbeat{ServerID: "a", Acked: 8},
-			cluster.State{Term: cluster.Term{Number: 8, UncleanUntil: noon.Add(time.Second), Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", 0, "", 8), ago("b", cluster.FenceTimeout, "r", 7)}},
+			cluster.State{Term: cluster.Term{Number: n + 8, Servers: 2}, Servers: []cluster.Server{ago("a", ms, "", n+7), ago("b", cluster.FenceTimeout, "r", n+7)}},
+			cluster.Heartbeat{ServerID: "a", Acked: n + 8},
+			cluster.State{Term: cluster.Term{Number: n + 8, UncleanUntil: noon.Add(time.Second), Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", 0, "", n+8), ago("b", cluster.FenceTimeout, "r", n+7)}},
 		},
 		{
 			"a fenced server that had acknowledged is not unclean",
-			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Servers: []cluster.Server{ago("a", ms, "", 7), ago("b", cluster.FenceTimeout, "", 8)}},
-			cluster.Heartbeat{ServerID: "a", Acked: 8},
-			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", 0, "", 8), ago("b", cluster.FenceTimeout, "", 8)}},
+			cluster.State{Term: cluster.Term{Number: n + 8, Servers: 2}, Servers: []cluster.Server{ago("a", ms, "", n+7), ago("b", cluster.FenceTimeout, "", n+8)}},
+			cluster.Heartbeat{ServerID: "a", Acked: n + 8},
+			cluster.State{Term: cluster.Term{Number: n + 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", 0, "", n+8), ago("b", cluster.FenceTimeout, "", n+8)}},
 		},
 		{
 			"a fenced server is live until MemberTTL: the other is not the sole one",
-			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", ms, "", 8), ago("b", cluster.MemberTTL-ms, "", 8)}},
-			cluster.Heartbeat{ServerID: "a", Acked: 8},
-			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", 0, "", 8), ago("b", cluster.MemberTTL-ms, "", 8)}},
+			cluster.State{Term: cluster.Term{Number: n + 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", ms, "", n+8), ago("b", cluster.MemberTTL-ms, "", n+8)}},
+			cluster.Heartbeat{ServerID: "a", Acked: n + 8},
+			cluster.State{Term: cluster.Term{Number: n + 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", 0, "", n+8), ago("b", cluster.MemberTTL-ms, "", n+8)}},
 		},
 		{
 			"after MemberTTL the other is the sole one, and the expired one unclean",
-			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", ms, "", 8), ago("b", cluster.MemberTTL, "", 8)}},
-			cluster.Heartbeat{ServerID: "a", Acked: 8},
-			cluster.State{Term: cluster.Term{Number: 9, Sole: "a", UncleanUntil: noon.Add(cluster.FenceTimeout + time.Second - cluster.MemberTTL), Servers: 1}, Servers: []cluster.Server{ago("a", 0, "", 8), ago("b", cluster.MemberTTL, "", 8)}},
+			cluster.State{Term: cluster.Term{Number: n + 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", ms, "", n+8), ago("b", cluster.MemberTTL, "", n+8)}},
+			cluster.Heartbeat{ServerID: "a", Acked: n + 8},
+			cluster.State{Term: cluster.Term{Number: n + 9, Sole: "a", UncleanUntil: noon.Add(cluster.FenceTimeout + time.Second - cluster.MemberTTL), Servers: 1}, Servers: []cluster.Server{ago("a", 0, "", n+8), ago("b", cluster.MemberTTL, "", n+8)}},
 		},
 		{
 			"an expired server does not keep the others from Redis",
-			cluster.State{Term: cluster.Term{Number: 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", ms, "", 8), ago("b", cluster.MemberTTL, "", 8)}},
-			cluster.Heartbeat{ServerID: "a", Redis: "r", Acked: 8},
-			cluster.State{Term: cluster.Term{Number: 9, Redis: "r", UncleanUntil: noon.Add(cluster.FenceTimeout + time.Second - cluster.MemberTTL), Servers: 1}, Servers: []cluster.Server{ago("a", 0, "r", 8), ago("b", cluster.MemberTTL, "", 8)}},
+			cluster.State{Term: cluster.Term{Number: n + 8, Servers: 2}, Active: true, Servers: []cluster.Server{ago("a", ms, "", n+8), ago("b", cluster.MemberTTL, "", n+8)}},
+			cluster.Heartbeat{ServerID: "a", Redis: "r", Acked: n + 8},
+			cluster.State{Term: cluster.Term{Number: n + 9, Redis: "r", UncleanUntil: noon.Add(cluster.FenceTimeout + time.Second - cluster.MemberTTL), Servers: 1}, Servers: []cluster.Server{ago("a", 0, "r", n+8), ago("b", cluster.MemberTTL, "", n+8)}},
 		},
 		{
-			"after TombstoneTTL a server is removed, but UncleanUntil stays",
-			cluster.State{Term: cluster.Term{Number: 8, Sole: "b", UncleanUntil: noon.Add(-time.Hour), Servers: 1}, Active: true, Servers: []cluster.Server{ago("a", cluster.TombstoneTTL, "", 7), ago("b", ms, "", 8)}},
-			cluster.Heartbeat{ServerID: "b", Acked: 8},
-			cluster.State{Term: cluster.Term{Number: 8, Sole: "b", UncleanUntil: noon.Add(-time.Hour), Servers: 1}, Active: true, Servers: []cluster.Server{ago("b", 0, "", 8)}},
+			"a server that was silent for long is folded away: the next term allows for it",
+			cluster.State{Term: cluster.Term{Number: n + 8, Sole: "b", UncleanUntil: noon.Add(-time.Hour), Servers: 1}, Active: true, Servers: []cluster.Server{ago("a", cluster.FoldAfter, "", n+7), ago("b", ms, "", n+8)}},
+			cluster.Heartbeat{ServerID: "b", Acked: n + 8},
+			cluster.State{Term: cluster.Term{Number: n + 8, Sole: "b", UncleanUntil: noon.Add(-time.Hour), Servers: 1}, Active: true, Folded: noon.Add(cluster.FenceTimeout + time.Second - cluster.FoldAfter), Servers: []cluster.Server{ago("b", 0, "", n+8)}},
+		},
+		{
+			"the next term",
+			cluster.State{Term: cluster.Term{Number: n + 8, Sole: "b", UncleanUntil: noon.Add(-time.Hour), Servers: 1}, Active: true, Folded: noon.Add(-time.Minute), Servers: []cluster.Server{ago("b", ms, "", n+8)}},
+			cluster.Heartbeat{ServerID: "b", Redis: "r", Acked: n + 8},
+			cluster.State{Term: cluster.Term{Number: n + 9, Redis: "r", UncleanUntil: noon.Add(-time.Minute), Servers: 1}, Folded: noon.Add(-time.Minute), Servers: []cluster.Server{ago("b", 0, "r", n+8)}},
 		},
 		{
 			"the store's clock was set back",
-			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", -time.Hour, "r", 7), ago("b", -time.Hour, "r", 7)}},
-			cluster.Heartbeat{ServerID: "a", Redis: "r", Acked: 7},
-			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", 0, "r", 7), ago("b", 0, "r", 7)}},
+			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", -time.Hour, "r", n+7), ago("b", -time.Hour, "r", n+7)}},
+			cluster.Heartbeat{ServerID: "a", Redis: "r", Acked: n + 7},
+			cluster.State{Term: shared, Active: true, Servers: []cluster.Server{ago("a", 0, "r", n+7), ago("b", 0, "r", n+7)}},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -18,9 +18,10 @@ func TestReadmeHasTheConstants(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]time.Duration{
-		"RenewEvery": cluster.RenewEvery, "RenewLate": cluster.RenewLate, "Lease": cluster.Lease,
-		"FenceTimeout": cluster.FenceTimeout, "FenceSlack": cluster.FenceSlack,
-		"MemberTTL": cluster.MemberTTL, "TombstoneTTL": cluster.TombstoneTTL,
+		"RenewEvery": cluster.RenewEvery, "MaxRenewEvery": cluster.MaxRenewEvery, "Lease": cluster.Lease, "MaxLease": cluster.MaxLease,
+		"CrashLoss": cluster.CrashLoss, "FenceTimeout": cluster.FenceTimeout, "MaxFenceTimeout": cluster.MaxFenceTimeout,
+		"FenceSlack": cluster.FenceSlack, "MemberTTL": cluster.MemberTTL, "FoldAfter": cluster.FoldAfter,
+		"SetBackWait": cluster.SetBackWait,
 	} {
 		if want := fmt.Sprintf("| `%s` | %v |", name, value); !strings.Contains(string(text), want) {
 			t.Errorf("README.md has no row %q", want)

@@ -2,16 +2,18 @@ package cluster
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 )
 
 const (
-	// renewSoon is the interval between renewals while no term is in force.
+	// renewSoon is the interval between renewals while no term is in force, and a millisecond more for each server.
 	renewSoon    = 20 * time.Millisecond
+	renewSoonFor = time.Millisecond
 	leaveTimeout = 2 * time.Second
 )
 
-// Run renews until ctx ends, and then leaves. It renews every RenewEvery, at once after Wake, and faster while no term is in
+// Run renews until ctx ends, and then leaves. It renews at the fleet's interval, at once after Wake, and faster while no term is in
 // force.
 func (m *Member) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
@@ -34,18 +36,24 @@ func (m *Member) Run(ctx context.Context) error {
 	}
 }
 
-// pause returns the time from a renewal that ended with err to the next one.
+// pause returns the time from a renewal that ended with err to the next one. It varies, so that servers that were woken together do not
+// stay together.
 func (m *Member) pause(err error) time.Duration {
 	m.renewMu.Lock()
-	ackPending := m.acked != m.sentAck
-	m.renewMu.Unlock()
+	defer m.renewMu.Unlock()
+	soon := renewSoon + time.Duration(m.last.LiveServers())*renewSoonFor
 	switch _, inForce := m.Term(); {
-	case err != nil, inForce:
+	case err != nil:
 		return RenewEvery
-	case ackPending:
+	case m.acked != m.sentAck:
 		return 0
+	case inForce && !m.busy:
+		every := m.every()
+		return every - every/20 + rand.N(every/10)
+	case m.busy:
+		return rand.N(soon)
 	default:
-		return renewSoon
+		return soon
 	}
 }
 

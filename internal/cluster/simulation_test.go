@@ -19,6 +19,7 @@ var errUnreachable = errors.New("unreachable")
 // memoryStore is a Store in memory.
 type memoryStore struct {
 	state cluster.State
+	terms int64
 	now   func() time.Time
 	// fault decides whether a renewal arrives, and whether its reply does.
 	fault func() (arrives, replies bool)
@@ -30,7 +31,11 @@ func (s *memoryStore) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.St
 		arrives, replies = s.fault()
 	}
 	if arrives {
+		before := s.state.Term.Number
 		s.state = cluster.Next(s.state, hb, s.now())
+		if s.state.Term.Number != before {
+			s.terms++
+		}
 	}
 	if !arrives || !replies {
 		return cluster.State{}, errUnreachable
@@ -76,7 +81,7 @@ func runSchedule(t *testing.T, r *rand.Rand, steps int) (terms int64) {
 	start := func() {
 		p := &process{}
 		p.Member = cluster.NewMember(s, cluster.Options{ServerID: fmt.Sprint("s", r.Uint64()), Clock: clock, Log: zerolog.Nop()})
-		p.OnEnd(func(_ context.Context, ended cluster.Term) error {
+		p.OnEnd(func(_ context.Context, ended cluster.Term, _ bool) error {
 			if _, ok := p.Term(); ok {
 				t.Error("a term is in force while OnEnd runs")
 			}
@@ -122,7 +127,7 @@ func runSchedule(t *testing.T, r *rand.Rand, steps int) (terms int64) {
 		}
 		sameTerm(t, servers)
 	}
-	return s.state.Term.Number
+	return s.terms
 }
 
 func sameTerm(t *testing.T, servers []*process) {

@@ -3,34 +3,79 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 )
 
 const (
-	// Lease is how long a server may act by its term after it sent its last successful renewal.
-	Lease = time.Second
-	// RenewEvery is the interval between renewals while a term is in force.
-	RenewEvery = 300 * time.Millisecond
-	// RenewLate is the longest interval after which the store may lose a renewal in a crash: one that only moves Seen and
-	// comes sooner is not waited for on disk. Postgres writes it within three times wal_writer_delay, 0.6 s.
-	RenewLate = 400 * time.Millisecond
-	// FenceTimeout is how long after its last heartbeat a server has surely stopped acting by its term. The others then no
-	// longer wait for it. It is Lease, RenewLate and the 0.6 s of RenewLate's comment together.
-	FenceTimeout = 2 * time.Second
+	// RenewEvery is the interval between renewals in a fleet of up to 30 servers. In a larger one it is 10 ms for each server, so that
+	// the store has the same load, up to MaxRenewEvery.
+	RenewEvery    = 300 * time.Millisecond
+	MaxRenewEvery = time.Second
+	renewEach     = 10 * time.Millisecond
+	// Lease is how long a server may act by its term after it sent its last successful renewal, when it renews every RenewEvery: two
+	// and a half intervals and a quarter of a second. MaxLease is that of MaxRenewEvery.
+	Lease    = RenewEvery*5/2 + 250*time.Millisecond
+	MaxLease = MaxRenewEvery*5/2 + 250*time.Millisecond
+	// CrashLoss is of how long the store may lose renewals in a crash: Postgres writes them within three times wal_writer_delay.
+	CrashLoss = 600 * time.Millisecond
+	// FenceTimeout is how long after its last heartbeat a server with that Lease has surely stopped acting by its term. The others
+	// then no longer wait for it. See fenceTimeout.
+	FenceTimeout    = Lease + Lease*2/5 + CrashLoss
+	MaxFenceTimeout = MaxLease + MaxLease*2/5 + CrashLoss
 	// FenceSlack bounds how far the wall clocks of the servers and of the store differ. By any of these clocks a fenced
 	// server admitted its last request before Seen + FenceTimeout + FenceSlack.
 	FenceSlack = time.Second
 	// MemberTTL is how long after its last heartbeat a server counts as live. It is longer than Postgres keeps the open
-	// transaction of a frozen server.
+	// transaction of a frozen server, and longer than MaxFenceTimeout.
 	MemberTTL = 5 * time.Second
-	// TombstoneTTL is how long a server that did not leave is remembered after its last heartbeat. It covers a day, because
-	// the requests that it admitted and did not report may count in the same day.
-	TombstoneTTL = 25 * time.Hour
+	// FoldAfter is how long a server that did not leave is listed after its last heartbeat. Then State.Folded allows for it.
+	FoldAfter = 10 * time.Minute
+	// SetBackWait is how long after a set-back was noticed no server acts: longer than any lease that the store may have lost.
+	SetBackWait = MaxLease + 250*time.Millisecond
 )
+
+const (
+	// maxByClock bounds the numbers that come from the store's clock: they reach it in 2060. A wrong clock cannot use up what freshness
+	// and Redis have room for, 31 bits.
+	maxByClock = 1 << 30
+	// maxHighest bounds what a server takes for the highest number of a term: what comes after maxByClock only counts up.
+	maxHighest = maxByClock + 1<<20
+)
+
+// epoch is when numbers of terms are 0.
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// renewEvery returns the interval between renewals in a fleet of that many servers, and leaseOf the lease that a server with that
+// interval takes.
+func renewEvery(servers int) time.Duration {
+	return min(max(RenewEvery, time.Duration(servers)*renewEach), MaxRenewEvery)
+}
+
+func leaseOf(every time.Duration) time.Duration { return every*5/2 + 250*time.Millisecond }
+
+// RenewLate is the longest interval after which the store may lose the next renewal in a crash: one that comes sooner, takes no longer
+// lease and tells nothing new of a term is not waited for on disk. It is a little more than the interval of that lease.
+func RenewLate(lease time.Duration) time.Duration { return lease * 2 / 5 }
+
+// fenceTimeout is how long after a heartbeat that took the lease its server has surely stopped acting, if the store shows none
+// after it.
+//
+// Let d be that heartbeat, sent and seen at d or before by the store's clock. If it was the last, its server stops by d + lease. If a
+// crash of the store at t lost later ones: the first of them came by d + RenewLate(lease), and was lost because it came after
+// t - CrashLoss. None of them took a longer lease, since a renewal that does is on disk before it is answered, and those before
+// it with it. The last of them was sent before t, so its server stops by t + lease < d + RenewLate(lease) + CrashLoss + lease.
+func fenceTimeout(lease time.Duration) time.Duration {
+	lease = max(lease, Lease)
+	return lease + RenewLate(lease) + CrashLoss
+}
 
 // Term is a period in which all live servers act alike. The zero Term precedes the first.
 type Term struct {
+	// Number grows with each term, and never repeats, not even in a database that was restored: it is at least the store's clock.
 	Number int64
+	// First says that no term preceded this one.
+	First bool
 	// Redis is the fingerprint of the Redis that decides over limits; "" when Postgres decides.
 	Redis string
 	// Sole is the id of the only live server; "" when there are several, or when Redis decides.
@@ -40,6 +85,9 @@ type Term struct {
 	UncleanUntil time.Time
 	// Servers is how many servers were live when the term was made.
 	Servers int
+	// SetBack is the number of the first term after the store was last set back; 0 if it never was. What the store knows from before
+	// that term may be old.
+	SetBack int64
 }
 
 // Server is what the store knows of one server.
@@ -51,14 +99,20 @@ type Server struct {
 	Redis string
 	// Acked is the number of the newest term that it acknowledged: it no longer acts by any earlier one.
 	Acked int64
+	// Lease is how long it may act after that heartbeat; 0 is Lease.
+	Lease time.Duration
 }
 
 func (s Server) live(now time.Time) bool { return now.Sub(s.Seen) < MemberTTL }
 
+// Fenced reports whether the server has surely stopped acting by any term that it did not acknowledge.
+func (s Server) Fenced(now time.Time) bool { return now.Sub(s.Seen) >= fenceTimeout(s.Lease) }
+
 // blocks reports whether the server may still act by a term before that number.
-func (s Server) blocks(number int64, now time.Time) bool {
-	return s.Acked < number && now.Sub(s.Seen) < FenceTimeout
-}
+func (s Server) blocks(number int64, now time.Time) bool { return s.Acked < number && !s.Fenced(now) }
+
+// stopped is when the server has surely stopped, by every clock.
+func (s Server) stopped() time.Time { return s.Seen.Add(fenceTimeout(s.Lease) + FenceSlack) }
 
 // ByID orders servers as in State.
 func ByID(a, b Server) int { return cmp.Compare(a.ID, b.ID) }
@@ -68,8 +122,13 @@ type Heartbeat struct {
 	ServerID string
 	Redis    string
 	Acked    int64
+	Lease    time.Duration
+	// Sequence counts the server's heartbeats: one that arrives after a later one has no effect.
+	Sequence int64
 	// Highest is the highest number of a term that the server has seen, in the store or in Redis.
 	Highest int64
+	// Last is the state that its last successful renewal returned, the zero State if it has none.
+	Last State
 }
 
 // State is everything that the servers share.
@@ -77,16 +136,59 @@ type State struct {
 	Term Term
 	// Active reports whether the term has begun. Until then no server acts.
 	Active bool
-	// Servers are the live ones and those that did not leave within TombstoneTTL, ordered by ID.
+	// NotBefore is when the term may begin at the earliest, zero for at once.
+	NotBefore time.Time
+	// Folded is the time by which all servers that were removed without a report have surely stopped; zero if there was none. The next
+	// term allows for them.
+	Folded time.Time
+	// Servers are the live ones and those that did not leave within FoldAfter, ordered by ID.
 	Servers []Server
+	// Database names the database as it is: another one after a promotion, or after a restore that made its tables anew. Origin is the
+	// one in which the term was made; "" if unknown.
+	Database, Origin string
 	// Now is the store's time of the renewal that returned the state.
 	Now time.Time
+	// Busy says that the term is due to change, and that another server was changing it: renew again soon.
+	Busy bool
 }
+
+// Server returns the server of that id.
+func (s State) Server(id string) (Server, bool) {
+	i, ok := slices.BinarySearchFunc(s.Servers, Server{ID: id}, ByID)
+	if !ok {
+		return Server{}, false
+	}
+	return s.Servers[i], true
+}
+
+// With returns the state with the server in it.
+func (s State) With(e Server) State {
+	i, ok := slices.BinarySearchFunc(s.Servers, e, ByID)
+	s.Servers = slices.Clone(s.Servers)
+	if ok {
+		s.Servers[i] = e
+	} else {
+		s.Servers = slices.Insert(s.Servers, i, e)
+	}
+	return s
+}
+
+// Without returns the state without the server.
+func (s State) Without(id string) State {
+	s.Servers = slices.DeleteFunc(slices.Clone(s.Servers), func(e Server) bool { return e.ID == id })
+	return s
+}
+
+// LiveServers returns how many servers were live at Now.
+func (s State) LiveServers() int { return countLive(s.Servers, s.Now) }
 
 // Store keeps the State that the servers share. Implementations are safe for use by many processes.
 type Store interface {
 	// Renew replaces the state by Next of it, the heartbeat and the store's current time, and returns it. After an error
 	// the state may or may not have been replaced.
+	//
+	// It may take two steps: write the sender's own row, and then, only if Next says that anything else changes, change the rest under a
+	// lock. Another server may have that lock. Then the state that Renew returns is Busy.
 	Renew(ctx context.Context, hb Heartbeat) (State, error)
 	// Leave removes the server. It is no error if the server is unknown.
 	Leave(ctx context.Context, serverID string) error

@@ -58,13 +58,15 @@ func TestClusterState(t *testing.T) {
 	db := storetest.Open(t, storetest.New(t).APIURL, store.Options{})
 	var want cluster.State
 	var err error
-	for _, b := range []cluster.Heartbeat{{ServerID: "a", Redis: "r"}, {ServerID: "b", Redis: "r"}} {
+	for _, b := range []cluster.Heartbeat{
+		{ServerID: "a", Redis: "r", Lease: cluster.Lease}, {ServerID: "b", Redis: "r", Lease: cluster.Lease},
+	} {
 		if want, err = db.Cluster.Renew(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got, err := db.Cluster.State(t.Context())
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(cluster.State{}, "Now")); err != nil || diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(cluster.State{}, "Now"), cmpopts.EquateApproxTime(time.Second)); err != nil || diff != "" {
 		t.Errorf("(-renewed +read):\n%s%v", diff, err)
 	}
 }

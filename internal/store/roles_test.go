@@ -53,7 +53,10 @@ var forbidden = map[string]map[string]string{
 		"forget an unclean end":          `update limit_states set accounted = 0`,
 		"add used limits":                `insert into limit_states (tenant_id, scope, day_used) values (1, 'x', 1)`,
 		"turn the term back":             `update cluster_term set number = number - 1`,
-		"skip a term":                    `update cluster_term set number = number + 2`,
+		"use up the numbers of terms":    `update cluster_term set number = 2147483647`,
+		"forget a set-back":              `update cluster_term set set_back = 1`,
+		"forget servers":                 `update cluster_term set folded_until = null`,
+		"wait for a year":                `update cluster_term set not_before = now() + interval '1 year'`,
 		"forget an unclean end of all":   `update cluster_term set unclean_until = null`,
 		"make an unclean end earlier":    `update cluster_term set unclean_until = unclean_until - interval '1 s'`,
 		"close all minutes for a year":   `update cluster_term set unclean_until = now() + interval '1 year'`,
@@ -147,7 +150,7 @@ func populate(t *testing.T, db database) {
 		minute = extract(epoch from now())::bigint / 60, day = extract(epoch from now())::bigint / 86400`)
 	db.exec(t, `update cluster_term set number = 2`)
 	db.exec(t, `update limit_states set term = 2, redis = false, minute_used = 100, day_used = 100`)
-	db.exec(t, `update cluster_term set number = 3, unclean_until = now()`)
+	db.exec(t, `update cluster_term set number = 3, unclean_until = now(), folded_until = now(), set_back = 2`)
 }
 
 func TestWhatRolesMayNotDo(t *testing.T) {

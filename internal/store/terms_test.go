@@ -27,32 +27,49 @@ func renew(t *testing.T, db *store.DB, hb cluster.Heartbeat) cluster.State {
 func TestRenew(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
-	begin := time.Now().Add(-time.Second)
-	db.exec(t, `insert into servers (id, seen_at, acked) values ('gone', now() - interval '1 hour', 0), ('long gone', now() - interval '26 hours', 0)`)
-	same := cmpopts.EquateApproxTime(time.Minute)
-	gone := cluster.Server{ID: "gone", Seen: begin.Add(-time.Hour)}
-	closed := gone.Seen.Add(cluster.FenceTimeout + time.Second)
+	begin := time.Now()
+	db.exec(t, `insert into servers (id, seen_at, acked) values ('gone', now() - interval '1 minute', 0), ('long gone', now() - interval '26 hours', 0)`)
+	same := cmp.Options{cmpopts.EquateApproxTime(20 * time.Second), cmpopts.IgnoreFields(cluster.State{}, "Database", "Origin")}
+	gone := cluster.Server{ID: "gone", Seen: begin.Add(-time.Minute), Lease: cluster.Lease}
+	folded := begin.Add(-26 * time.Hour)
+	hb := cluster.Heartbeat{ServerID: "a", Lease: cluster.Lease}
+	number := renew(t, db.api, hb).Term.Number
+	// The highest number comes from the clock: seconds since 2026.
+	if want := int64(begin.Sub(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) / time.Second); number < want || number > want+60 {
+		t.Errorf("the first term is %d, want %d or a little more", number, want)
+	}
+	unclean := gone.Seen.Add(cluster.FenceTimeout + time.Second)
+	first := cluster.Term{Number: number, First: true, Sole: "a", UncleanUntil: unclean, Servers: 1}
+	var next cluster.Term
 	for _, step := range []struct {
-		heartbeat cluster.Heartbeat
-		term      cluster.Term
-		active    bool
-		others    []cluster.Server
+		redis  string
+		acked  func() int64
+		term   func(number int64) cluster.Term
+		active bool
 	}{
-		{cluster.Heartbeat{ServerID: "a"}, cluster.Term{Number: 1, Sole: "a", UncleanUntil: closed, Servers: 1}, false, []cluster.Server{gone}},
-		{cluster.Heartbeat{ServerID: "a", Acked: 1}, cluster.Term{Number: 1, Sole: "a", UncleanUntil: closed, Servers: 1}, true, []cluster.Server{gone}},
-		{cluster.Heartbeat{ServerID: "a", Redis: "r", Acked: 1}, cluster.Term{Number: 2, Redis: "r", UncleanUntil: closed, Servers: 1}, false, []cluster.Server{gone}},
-		{cluster.Heartbeat{ServerID: "a", Redis: "r", Acked: 2}, cluster.Term{Number: 2, Redis: "r", UncleanUntil: closed, Servers: 1}, true, []cluster.Server{gone}},
+		{"", func() int64 { return 0 }, func(int64) cluster.Term { return first }, false},
+		{"", func() int64 { return number }, func(int64) cluster.Term { return first }, true},
+		{"r", func() int64 { return number }, func(n int64) cluster.Term {
+			return cluster.Term{Number: n, Redis: "r", UncleanUntil: unclean, Servers: 1}
+		}, false},
+		{"r", func() int64 { return next.Number }, func(int64) cluster.Term { return next }, true},
 	} {
-		hb := step.heartbeat
-		want := cluster.State{Term: step.term, Active: step.active, Now: time.Now(),
-			Servers: append([]cluster.Server{{ID: "a", Seen: time.Now(), Redis: hb.Redis, Acked: hb.Acked}}, step.others...)}
-		if diff := cmp.Diff(want, renew(t, db.api, hb), same); diff != "" {
+		hb.Redis, hb.Acked = step.redis, step.acked()
+		hb.Sequence++
+		got := renew(t, db.api, hb)
+		next = got.Term
+		want := cluster.State{Term: step.term(got.Term.Number), Active: step.active, Folded: folded, Now: begin,
+			Servers: []cluster.Server{{ID: "a", Seen: begin, Redis: hb.Redis, Acked: hb.Acked, Lease: hb.Lease}, gone}}
+		if diff := cmp.Diff(want, got, same); diff != "" {
 			t.Errorf("%+v (-want +got)\n%s", hb, diff)
 		}
 	}
-	want := cluster.State{Term: cluster.Term{Number: 2, Redis: "r", UncleanUntil: closed, Servers: 1}, Active: true, Servers: []cluster.Server{
-		{ID: "a", Seen: time.Now(), Redis: "r", Acked: 2}, {ID: "b", Seen: time.Now(), Redis: "r"}, gone}, Now: time.Now()}
-	if diff := cmp.Diff(want, renew(t, db.api, cluster.Heartbeat{ServerID: "b", Redis: "r"}), same); diff != "" {
+	if next.Number <= number {
+		t.Errorf("term %d follows %d", next.Number, number)
+	}
+	want := cluster.State{Term: next, Active: true, Folded: folded, Now: begin, Servers: []cluster.Server{
+		{ID: "a", Seen: begin, Redis: "r", Acked: next.Number, Lease: cluster.Lease}, {ID: "b", Seen: begin, Redis: "r", Lease: cluster.Lease}, gone}}
+	if diff := cmp.Diff(want, renew(t, db.api, cluster.Heartbeat{ServerID: "b", Redis: "r", Lease: cluster.Lease, Sequence: 1}), same); diff != "" {
 		t.Errorf("another joins (-want +got)\n%s", diff)
 	}
 	for range 2 {
@@ -65,26 +82,53 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// TestSignsOfLifeMayBeLost: in a crash, but no agreement.
+// TestLateHeartbeat: one that arrives after a later one has no effect.
+func TestLateHeartbeat(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	renew(t, db.api, cluster.Heartbeat{ServerID: "a", Redis: "r", Sequence: 2})
+	db.exec(t, `select renew_server('a', 'late', 0, 1000, 1, null)`)
+	if got := db.text(t, `select redis from servers`); got != "r" {
+		t.Errorf("redis %q", got)
+	}
+}
+
+// TestSignsOfLifeMayBeLost in a crash, but not one that is late or that takes a longer lease: cluster.RenewLate.
 func TestSignsOfLifeMayBeLost(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	flushed := func() string { return db.text(t, `select pg_current_wal_flush_lsn()`) }
-	heartbeat := cluster.Heartbeat{ServerID: "a"}
-	renew(t, db.api, heartbeat)
-	heartbeat.Acked = 1
-	renew(t, db.api, heartbeat)
-	// The background writer may write in the meantime, but not every time.
-	quiet := 0
-	for range 20 {
-		before := flushed()
-		renew(t, db.api, heartbeat)
-		if flushed() == before {
-			quiet++
-		}
+	heartbeat := cluster.Heartbeat{ServerID: "a", Lease: cluster.Lease}
+	next := func() {
+		heartbeat.Sequence++
+		heartbeat.Acked = renew(t, db.api, heartbeat).Term.Number
 	}
-	if quiet == 0 {
-		t.Error("every renewal waits for the disk")
+	next()
+	next()
+	for name, tt := range map[string]struct {
+		before func()
+		lost   bool
+	}{
+		"in its turn": {func() {}, true},
+		"late":        {func() { db.exec(t, `update servers set seen_at = seen_at - interval '1 s'`) }, false},
+		"with a longer lease": {func() {
+			db.exec(t, `update servers set lease = 1000`)
+			heartbeat.Lease += time.Second
+		}, false},
+	} {
+		// The background writer may write in the meantime, but not every time.
+		quiet := 0
+		for range 20 {
+			tt.before()
+			before := flushed()
+			next()
+			if flushed() == before {
+				quiet++
+			}
+		}
+		if tt.lost != (quiet > 0) {
+			t.Errorf("%s: %d of 20 did not wait for the disk", name, quiet)
+		}
 	}
 }
 

@@ -114,8 +114,8 @@ func (r Row) entered(t Term, c *limits.Claim, recorded Recorded) Row {
 		unclean = t.UncleanUntil.UnixMicro()
 	}
 	r.DayUsed = max(r.DayUsed, recorded.Used)
-	// In a term in which Postgres decided, every server had its grants from this row.
-	if r.Redis && unclean > r.Accounted {
+	// In a term in which Postgres decided, every server had its grants from this row, unless it was set back.
+	if (r.Redis || r.Term < t.SetBack) && unclean > r.Accounted {
 		r = r.saturated(c, t.UncleanUntil.Add(-1), recorded)
 	}
 	r.Term, r.Redis, r.Accounted = t.Number, t.Redis, max(r.Accounted, unclean)

@@ -56,6 +56,8 @@ type Term struct {
 	Servers int
 	// Now is the store's clock. No window that begins later is used; if Now is zero, any is.
 	Now time.Time
+	// SetBack is the first term after the store was last set back; 0 if it never was.
+	SetBack int64
 }
 
 // Recorded is what billing knows of a tenant's day.
@@ -123,7 +125,7 @@ type Report struct {
 	// Term is the one that ended.
 	Term int64
 	// Seen is the most that this server has seen used in the latest windows that it knows of, by replies of Redis. It is zero at
-	// the end of a term in which Postgres decided.
+	// the end of a term in which Postgres decided. After a set-back it is all that the server knows, also by its grants.
 	Seen Baseline
 	// Returns are of grants of that term.
 	Returns []Return

@@ -63,7 +63,7 @@ func newTestCluster() *testCluster {
 		case !w.state.Active:
 			return counter.Term{}, nil
 		default:
-			return counter.Term{Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers}, nil
+			return counter.Term{Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers, SetBack: t.SetBack}, nil
 		}
 	}
 	return w

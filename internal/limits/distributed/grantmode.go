@@ -117,6 +117,8 @@ func (m *grantMode) granted(t *cluster.Term, r *counter.GrantRequest, got counte
 	} else {
 		p.base, p.left = got.Baseline, got.Count
 	}
+	a.granted = raised(a.granted, counter.Baseline{Minute: got.Minute, MinuteUsed: got.MinuteUsed, Day: got.Day, DayUsed: got.DayUsed})
+	st.granted = raised(st.granted, counter.Baseline{Minute: got.Minute, KeyUsed: got.KeyUsed})
 	if r.Want > 0 && got.Count == 0 {
 		st.denial = denial{
 			term: t.Number, quota: r.Quota, perKey: r.KeyPerMinute, minute: got.Minute, day: got.Day, used: got.Used(), at: r.At,
@@ -170,4 +172,14 @@ func (m *grantMode) end(ctx context.Context, t cluster.Term) error {
 		}
 	})
 	return m.options.report(ctx, reports)
+}
+
+// forget empties the grants of a term that ended in a set-back. Nothing is returned: the counters may not know of what was granted.
+func (m *grantMode) forget(t cluster.Term) {
+	m.view.each(func(_ int64, a *tenantState) {
+		a.others.pool.close(t.Number)
+		for _, st := range a.keys {
+			st.pool.close(t.Number)
+		}
+	})
 }

@@ -64,10 +64,7 @@ func New(b Backend, o Options) *Limiter {
 	l.redis.batches.run = l.redis.run
 	l.grants = &grantMode{options: &l.options, view: l.view, denials: l.denials}
 	l.Relayed = &Relayed{options: &l.options, backend: b, health: l.health, mode: l.redis}
-	o.Cluster.OnEnd(func(ctx context.Context, ended cluster.Term) error {
-		l.route.termEnded()
-		return l.mode(ended.Redis).end(ctx, ended)
-	})
+	o.Cluster.OnEnd(l.end)
 	return l
 }
 
@@ -129,6 +126,18 @@ func (l *Limiter) mode(redis string) mode {
 		return l.redis
 	}
 	return l.grants
+}
+
+// end reports what this server knows at the end of a term.
+func (l *Limiter) end(ctx context.Context, ended cluster.Term, setBack bool) error {
+	l.route.termEnded()
+	if setBack {
+		if err := l.options.report(ctx, l.view.all()); err != nil {
+			return err
+		}
+		l.grants.forget(ended)
+	}
+	return l.mode(ended.Redis).end(ctx, ended)
 }
 
 // undecided decides a request for which no term is in force. What this server knows to be full is refused. Otherwise the request is admitted if

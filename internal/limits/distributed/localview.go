@@ -33,6 +33,8 @@ type tenantState struct {
 	term              int64
 	highWater, latest counter.Baseline
 	news              news
+	// granted is the most that was used of current windows when this server got a grant, the grant included.
+	granted counter.Baseline
 	// initialized is the last term in which the tenant's count had surely begun. initializing is not nil while this server
 	// initializes it.
 	initialized  int64
@@ -51,6 +53,8 @@ type claimState struct {
 	news               news
 	denial             denial
 	pool               grantPool
+	// granted is of the key's own minute, like the tenant's.
+	granted counter.Baseline
 	// reported is of the key's own minute, in the term of the tenant's.
 	reported reportedWindow
 }
@@ -146,23 +150,41 @@ func (a *tenantState) observe(term, minute, day int64, u limits.Used) {
 		a.term, a.initialized = term, term
 		a.highWater = counter.Baseline{Minute: minute, Day: day}
 	}
-	w := &a.highWater
-	if minute > w.Minute {
-		w.Minute, w.MinuteUsed = minute, 0
-	}
-	if day > w.Day {
-		w.Day, w.DayUsed = day, 0
-	}
-	if minute == w.Minute {
-		w.MinuteUsed = max(w.MinuteUsed, u.Minute)
-	}
-	if day == w.Day {
-		w.DayUsed = max(w.DayUsed, u.Day)
-	}
 	a.latest = counter.Baseline{Minute: minute, MinuteUsed: u.Minute, Day: day, DayUsed: u.Day}
+	a.highWater = raised(a.highWater, a.latest)
 	if a.highWater != before {
 		a.news = news{unreported: true, recent: true}
 	}
+}
+
+// raised returns the most that is used by both baselines, in the later windows.
+func raised(b, o counter.Baseline) counter.Baseline {
+	if o.Minute > b.Minute {
+		b.Minute, b.MinuteUsed, b.KeyUsed = o.Minute, 0, 0
+	}
+	if o.Day > b.Day {
+		b.Day, b.DayUsed = o.Day, 0
+	}
+	if o.Minute == b.Minute {
+		b.MinuteUsed, b.KeyUsed = max(b.MinuteUsed, o.MinuteUsed), max(b.KeyUsed, o.KeyUsed)
+	}
+	if o.Day == b.Day {
+		b.DayUsed = max(b.DayUsed, o.DayUsed)
+	}
+	return b
+}
+
+// all returns reports of everything that this server knows, whichever terms it is of.
+func (v *localView) all() []counter.Report {
+	var reports []counter.Report
+	v.each(func(tenantID int64, a *tenantState) {
+		reports = append(reports, counter.Report{TenantID: tenantID, Seen: raised(a.highWater, a.granted)})
+		for keyID, st := range a.keys {
+			seen := raised(counter.Baseline{Minute: st.minute, KeyUsed: st.used}, st.granted)
+			reports = append(reports, counter.Report{TenantID: tenantID, KeyID: keyID, Seen: seen})
+		}
+	})
+	return reports
 }
 
 func (st *claimState) observe(term, minute, used int64) {

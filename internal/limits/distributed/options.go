@@ -32,8 +32,9 @@ type Cluster interface {
 	Saw(number int64)
 	// Peers returns the ids of the other servers that were live at the last renewal and see the Redis that decides.
 	Peers() []string
-	// OnEnd has f called when a term has ended, before this server acknowledges the next. Valid already returns false for it.
-	OnEnd(f func(ctx context.Context, ended cluster.Term) error)
+	// OnEnd has f called when a term has ended, before this server acknowledges the next. Valid already returns false for it. With
+	// setBack the database may have lost earlier reports, and the term may be the zero Term.
+	OnEnd(f func(ctx context.Context, ended cluster.Term, setBack bool) error)
 }
 
 var _ Cluster = (*cluster.Member)(nil)

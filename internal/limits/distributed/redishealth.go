@@ -133,7 +133,7 @@ func (h *redisHealth) pin(fingerprint string) {
 func (h *redisHealth) writesSettled(t *cluster.Term) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return t.Number == 1 || h.options.Clock().Sub(h.firstSeen) > freshness.WriteIntentTTL
+	return t.First || h.options.Clock().Sub(h.firstSeen) > freshness.WriteIntentTTL
 }
 
 // over reports whether this server can't decide in the term any more: it lost Redis in it, or Redis has counts of later terms.

@@ -20,7 +20,7 @@ type RedisMember struct {
 func (m *RedisMember) Term() (cluster.Term, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return cluster.Term{Number: 1, Redis: m.redis, Servers: 1}, m.redis != ""
+	return cluster.Term{Number: 1, First: true, Redis: m.redis, Servers: 1}, m.redis != ""
 }
 
 // Valid reports whether the term is in force.
@@ -62,7 +62,7 @@ func (*RedisMember) Peers() []string { return nil }
 func (*RedisMember) Saw(int64) {}
 
 // OnEnd does nothing: the term does not end.
-func (*RedisMember) OnEnd(func(ctx context.Context, ended cluster.Term) error) {}
+func (*RedisMember) OnEnd(func(ctx context.Context, ended cluster.Term, setBack bool) error) {}
 
 // RedisTerm returns the term of a RedisMember, for a CounterStore.
 func RedisTerm() (counter.Term, error) { return counter.Term{Number: 1, Redis: true, Servers: 1}, nil }

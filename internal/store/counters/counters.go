@@ -35,7 +35,8 @@ var _ counter.Store = Store{}
 
 const (
 	// lockLimitsQuery locks rows in their order, and reads the term. The term may have changed since the statement began, but each
-	// row knows the latest term that used it. A server that is paused in the middle must not block the others for long.
+	// row knows the latest term that used it. One that was made before the database was set back decides nothing more: rows may have
+	// lost what it used. A server that is paused in the middle must not block the others for long.
 	lockLimitsQuery = lockRows + lockedAndTerm
 	// lockFreeLimitsQuery leaves out the rows that somebody else has locked.
 	lockFreeLimitsQuery = lockRows + ` skip locked` + lockedAndTerm
@@ -47,9 +48,9 @@ with l as (
   order by tenant_id, scope for update`
 	lockedAndTerm = `
 )
-select f.number, f.active, f.redis <> '' as by_redis, f.unclean_until, f.servers, clock_timestamp() as now,
+select f.number, f.current as active, f.redis <> '' as by_redis, f.unclean_until, f.servers, f.set_back, clock_timestamp() as now,
   set_config('idle_in_transaction_session_timeout', '500', true) as timeout, l.*
-from cluster_term f left join l on true`
+from (select *, active and origin in ('', database_name()) as current from cluster_term offset 0) f left join l on true`
 
 	// recordedQuery reads the recorded usage of tenants' days, and the highest limit that each tenant had on its day.
 	recordedQuery = `
@@ -227,6 +228,7 @@ func lockLimits(ctx context.Context, tx pgconn.Tx, query string, keys []limitKey
 		UncleanUntil sql.NullTime `db:"unclean_until"`
 		Servers      int
 		Now          time.Time
+		SetBack      int64 `db:"set_back"`
 		Timeout      string
 		TenantID     sql.NullInt64 `db:"tenant_id"`
 		Scope        sql.NullString
@@ -238,7 +240,9 @@ func lockLimits(ctx context.Context, tx pgconn.Tx, query string, keys []limitKey
 	}
 	found = make(map[limitKey]counter.Row, len(rows))
 	for _, r := range rows {
-		t = counter.Term{Number: r.Number, Redis: r.ByRedis, Servers: r.Servers, UncleanUntil: r.UncleanUntil.Time, Now: r.Now}
+		t = counter.Term{
+			Number: r.Number, Redis: r.ByRedis, Servers: r.Servers, UncleanUntil: r.UncleanUntil.Time, Now: r.Now, SetBack: r.SetBack,
+		}
 		if r.UncleanUntil.Valid {
 			t.UncleanUntil = t.UncleanUntil.UTC()
 		}

@@ -1,7 +1,4 @@
 package counters
 
-// LockClusterQuery is the first statement of a renewal.
+// LockClusterQuery is the first statement of a change of the term.
 const LockClusterQuery = lockClusterQuery
-
-// WellKnown is wellKnown.
-var WellKnown = wellKnown

@@ -22,6 +22,8 @@ type simPostgres struct {
 	state    cluster.State
 	recorded map[simDay]int64
 	away     bool
+	// terms counts them.
+	terms int64
 }
 
 type simKey struct {
@@ -39,7 +41,9 @@ func newSimPostgres(highest map[simDay]int64, now func() time.Time) *simPostgres
 			return counter.Term{}, nil
 		}
 		t := p.state.Term
-		return counter.Term{Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers, Now: now()}, nil
+		return counter.Term{
+			Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers, Now: now(), SetBack: t.SetBack,
+		}, nil
 	}
 	p.Recorded = func(tenantID int64, at time.Time) counter.Recorded {
 		d := simDay{tenantID, limits.DayAt(at)}
@@ -91,6 +95,9 @@ func (p *simStore) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.State
 		before := pg.state
 		pg.state = cluster.Next(pg.state, hb, p.s.now)
 		state = pg.state
+		if before.Term.Number != state.Term.Number {
+			pg.terms++
+		}
 		if before.Term.Number != state.Term.Number || before.Active != state.Active {
 			p.s.notice()
 		}

@@ -90,7 +90,7 @@ func (s *simulation) run(steps int, faults bool) {
 		s.step(faults)
 	}
 	s.recover()
-	s.totals.terms = s.postgres.state.Term.Number
+	s.totals.terms = s.postgres.terms
 	for _, c := range s.oracle.counts {
 		if c.exact {
 			s.totals.exact++

@@ -16,9 +16,16 @@ type clockRenewals struct {
 	cluster.Store
 	clock *storeclock.Clock
 	log   zerolog.Logger
-	// off is what was last logged.
-	off bool
+	// note tells staff by how much the clock is ahead.
+	note func(ctx context.Context, serverID string, ahead time.Duration) error
+	// off is what was last logged. noted is what staff were last told, at that time.
+	off     bool
+	noted   time.Duration
+	notedAt time.Time
 }
+
+// noteEvery is how often staff are told of a clock that is off: its server's row may have been removed meanwhile.
+const noteEvery = time.Minute
 
 // Renew implements cluster.Store.
 func (r *clockRenewals) Renew(ctx context.Context, hb cluster.Heartbeat) (s cluster.State, err error) {
@@ -28,8 +35,24 @@ func (r *clockRenewals) Renew(ctx context.Context, hb cluster.Heartbeat) (s clus
 	})
 	if err == nil {
 		r.logChange()
+		r.noteChange(ctx, hb.ServerID)
 	}
 	return s, err
+}
+
+// noteChange notes a difference of more than a second, and that there is none any more. What fails is repeated after the next renewal.
+func (r *clockRenewals) noteChange(ctx context.Context, serverID string) {
+	ahead := r.clock.Ahead()
+	if !r.off {
+		ahead = 0
+	}
+	same := (ahead-r.noted).Abs() <= storeclock.Tolerance && (ahead == 0) == (r.noted == 0)
+	if same && (ahead == 0 || time.Since(r.notedAt) < noteEvery) {
+		return
+	}
+	if err := r.note(ctx, serverID, ahead); err == nil {
+		r.noted, r.notedAt = ahead, time.Now()
+	}
 }
 
 // logChange logs when the clock begins to be off, and when it is right again.

@@ -40,7 +40,7 @@ func newMember(ctx context.Context, databaseURL, serverID string, log zerolog.Lo
 	if err := clock.Measure(func() (time.Time, error) { return db.Cluster.Now(ctx) }); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	renewals := &clockRenewals{Store: db.Cluster, clock: clock, log: log}
+	renewals := &clockRenewals{Store: db.Cluster, clock: clock, log: log, note: db.Cluster.SetClockAhead}
 	renewals.logChange()
 	return &member{Member: cluster.NewMember(renewals, cluster.Options{ServerID: serverID, Log: log}), clock: clock, db: db, log: log}, nil
 }

@@ -19,6 +19,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/doctor"
 	"petstore.example/internal/ctl/key"
+	"petstore.example/internal/ctl/limits"
 	"petstore.example/internal/ctl/migrate"
 	"petstore.example/internal/ctl/plan"
 	"petstore.example/internal/ctl/tenant"
@@ -69,6 +70,7 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`key rotate`":                                                key.RotatedView.Names(),
 		"`plan list`":                                                 plan.View.Names(),
 		"`ban list`, `place`, `lift`":                                 ban.View(now).Names(),
+		"`limits reset`":                                              limits.View.Names(),
 		"`audit list`":                                                audit.View.Names(),
 		"`audit verify`":                                              audit.VerifyView.Names(),
 		"`migrate status`, `up`, `down`":                              migrate.View.Names(),

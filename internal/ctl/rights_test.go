@@ -71,6 +71,7 @@ func (e *rightsEnv) commands() map[string][]string {
 		"plan simulate":  {"acme", "free"},
 		"ban place":      {e.key, "--for", "1h", "--reason", "test", "--dry-run"},
 		"ban list":       {},
+		"limits reset":   {"acme", "--yes", "--dry-run"},
 		"ban lift":       {e.banned, "--dry-run"},
 		"usage show":     {"--by", "key"},
 		"usage export":   {},

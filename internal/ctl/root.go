@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/doctor"
 	"petstore.example/internal/ctl/key"
+	"petstore.example/internal/ctl/limits"
 	"petstore.example/internal/ctl/migrate"
 	"petstore.example/internal/ctl/plan"
 	"petstore.example/internal/ctl/tenant"
@@ -58,7 +59,7 @@ this order.`,
 	cmd.SetHelpCommand(newCmdHelp())
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.AddCommand(
-		tenant.NewCmd(f), key.NewCmd(f), plan.NewCmd(f), ban.NewCmd(f), usage.NewCmd(f), audit.NewCmd(f),
+		tenant.NewCmd(f), key.NewCmd(f), plan.NewCmd(f), ban.NewCmd(f), limits.NewCmd(f), usage.NewCmd(f), audit.NewCmd(f),
 		why.NewCmd(f), doctor.NewCmd(f), migrate.NewCmd(f), newCmdCompletion(f), newCmdVersion(f),
 	)
 	return cmd

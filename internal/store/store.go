@@ -25,6 +25,7 @@ type DB struct {
 	Usage       Usage
 	Refusals    Refusals
 	Audit       Audit
+	Limits      Limits
 	Counters    counters.Store
 	Cluster     counters.Terms
 }
@@ -52,7 +53,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	}
 	return &DB{
 		pg: c, Tenants: Tenants{c}, Plans: Plans{c}, Keys: Keys{c}, Bans: Bans{c}, Pets: Pets{c}, Orders: Orders{c},
-		Idempotency: Idempotency{c}, Usage: Usage{c}, Refusals: Refusals{c}, Audit: Audit{c}, Counters: counters.New(c), Cluster: counters.NewTerms(c),
+		Idempotency: Idempotency{c}, Usage: Usage{c}, Refusals: Refusals{c}, Audit: Audit{c}, Limits: Limits{c}, Counters: counters.New(c), Cluster: counters.NewTerms(c),
 	}, nil
 }
 

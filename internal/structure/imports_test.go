@@ -36,12 +36,13 @@ var below = map[string][]string{
 	"cmd/petstorectl": {"internal/ctl", "internal/ctl/cmdutil"},
 
 	"internal/ctl": {
-		"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/ctl/plan", "internal/ctl/ban",
+		"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/ctl/plan", "internal/ctl/ban", "internal/ctl/limits",
 		"internal/ctl/usage", "internal/ctl/audit", "internal/ctl/why", "internal/ctl/doctor", "internal/ctl/migrate",
 	},
 	"internal/ctl/cmdutil": {"internal/ctl/output", "internal/store", "internal/store/migrate", "internal/keys", "internal/plans", "internal/audit", "internal/devfile", "internal/ownfiles"},
 	"internal/ctl/tenant":  {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/plans", "internal/audit"},
 	"internal/ctl/key":     {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/keys", "internal/audit"},
+	"internal/ctl/limits":  {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit"},
 	"internal/ctl/ban":     {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/keys", "internal/audit"},
 	"internal/ctl/audit":   {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit"},
 	"internal/ctl/usage":   {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store"},

@@ -3,6 +3,8 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,7 +64,7 @@ func checkCluster(ctx context.Context, db *store.DB, c store.Checkup) []Finding 
 	if err != nil {
 		return []Finding{{"servers", statusFail, "can't read the servers: " + err.Error(), "run doctor again"}}
 	}
-	return []Finding{checkServers(state, c.Now), checkTerm(state, c.Now)}
+	return []Finding{checkServers(state, c.Now), checkServerClocks(db.Cluster.ClocksOff(ctx)), checkTerm(state, c.Now)}
 }
 
 // skipped is the finding of a check for which the role has no right.
@@ -120,6 +122,31 @@ func checkClock(before, database, after time.Time) Finding {
 	if skew >= skewFail {
 		f.status = statusFail
 	}
+	return f
+}
+
+// checkServerClocks names the servers whose clocks are off.
+func checkServerClocks(off map[string]time.Duration, err error) Finding {
+	f := Finding{"clocks", statusOK, "the clocks of all servers agree with the database's", ""}
+	switch {
+	case store.IsNotMigrated(err):
+		return Finding{"clocks", statusSkip, "the database lacks the clocks of servers", ""}
+	case err != nil:
+		return Finding{"clocks", statusFail, "can't read the clocks of servers: " + err.Error(), "run doctor again"}
+	case len(off) == 0:
+		return f
+	}
+	var names []string
+	for _, id := range slices.Sorted(maps.Keys(off)) {
+		direction := "ahead"
+		if off[id] < 0 {
+			direction = "behind"
+		}
+		names = append(names, fmt.Sprintf("%s by %v, %s", id, off[id].Abs().Round(100*time.Millisecond), direction))
+	}
+	f.status = statusWarn
+	f.detail = fmt.Sprintf("the clocks of %s differ from the database's: %s", output.Count(int64(len(off)), "server"), strings.Join(names, "; "))
+	f.advice = "synchronize them with NTP; the servers act by the database's clock meanwhile"
 	return f
 }
 

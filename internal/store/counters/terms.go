@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/lib/pq"
 
@@ -140,14 +139,6 @@ func (t Terms) State(ctx context.Context) (cluster.State, error) {
 		return cluster.State{}, fmt.Errorf("read the term: %w", err)
 	}
 	return r.state(), nil
-}
-
-// Now reads the store's clock.
-func (t Terms) Now(ctx context.Context) (now time.Time, err error) {
-	if err := t.db.Get(ctx, &now, `select clock_timestamp()`); err != nil {
-		return time.Time{}, fmt.Errorf("read the clock: %w", err)
-	}
-	return now, nil
 }
 
 // saveCluster writes what has changed. The sender's own row was written before if renewed is set.

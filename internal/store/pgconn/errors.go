@@ -121,7 +121,7 @@ func IsServerError(err error) bool { return pq.As(err) != nil }
 
 // IsNotMigrated reports whether a table or a column is missing.
 func IsNotMigrated(err error) bool {
-	return pq.As(err, pqerror.UndefinedTable, pqerror.UndefinedColumn) != nil
+	return pq.As(err, pqerror.UndefinedTable, pqerror.UndefinedColumn, pqerror.UndefinedFunction) != nil
 }
 
 // IsForbidden reports whether the login lacks a right that the statement, or the connection itself, needs.

@@ -1,0 +1,74 @@
+package e2e_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"petstore.example/internal/plans"
+)
+
+// TestLimitsReset: a tenant is in windows of tomorrow, in Postgres and in Redis, as after a clock of Postgres that was set forward and back.
+// The owner resets its limits: it is refused until its minute ends, and then has what its day has left.
+func TestLimitsReset(t *testing.T) {
+	t.Parallel()
+	d := newDeployment(t, true)
+	servers := []*server{d.serve(), d.serve()}
+	tn := d.tenantWithin(servers[0], plans.Free, nil, 1, 5*time.Second, 9*time.Second)
+	other := d.tenantWithin(servers[0], plans.Free, nil, 1, 20*time.Second, 60*time.Second)
+	token := tn.keys[0].token
+	send := func(n int) (all []response) {
+		for i := range n {
+			all = append(all, d.client.get(servers[i%2], token, "/pets?limit=1"))
+		}
+		return all
+	}
+	used := tn.used + admitted(send(9))
+	eventually(t, 5*time.Second, "recorded usage", func() bool {
+		return d.number(`select coalesce(sum(admitted), 0) from usage_hourly where tenant_id = $1`, tn.ID) == used
+	})
+	d.toTomorrow(tn)
+	if a := send(1)[0]; a.status != 429 || a.integer("Retry-After") < 3600 {
+		t.Fatalf("after the fault: %v", a)
+	}
+
+	c := runCtl(d, "", []string{"PETSTORE_DATABASE_URL=" + d.databaseURL}, "limits", "reset", tn.Name, "--yes", "--reason", "test")
+	if c.code != 0 {
+		t.Fatalf("limits reset: %+v", c)
+	}
+	d.awaitRedisTerm()
+	last := send(1)[0]
+	if wait := last.integer("Retry-After"); last.status != 429 || wait > 9 {
+		t.Errorf("in the minute of the reset: %v, Retry-After %d", last, wait)
+	}
+	time.Sleep(time.Duration(last.integer("Retry-After")) * time.Second)
+	a := send(1)[0]
+	if left := a.windows["day"].remaining; a.status != 200 || int64(left) != 1000-used-1 {
+		t.Errorf("in the next minute: %v, %d remain of the day, want %d", a, left, 1000-used-1)
+	}
+	if a := d.client.get(servers[1], other.keys[0].token, "/pets"); a.status != 200 || a.windows["minute"].remaining != 58 {
+		t.Errorf("another tenant: %v, %d remain", a, a.windows["minute"].remaining)
+	}
+}
+
+// toTomorrow moves the tenant's windows to those of 25 hours later, used up: in Postgres, and with the next term in Redis.
+func (d *deployment) toTomorrow(tn *tenant) {
+	d.t.Helper()
+	_, err := d.sql.ExecContext(d.t.Context(), fmt.Sprintf(`begin;
+		update cluster_term set number = number + 1, active = false;
+		alter table limit_states disable trigger user;
+		update limit_states set minute = minute + 1500, minute_used = 60, day = day + 1, day_used = 1000 where tenant_id = %d;
+		alter table limit_states enable trigger user;
+		commit`, tn.ID))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.awaitRedisTerm()
+}
+
+func (d *deployment) awaitRedisTerm() {
+	d.t.Helper()
+	eventually(d.t, 10*time.Second, "a term in which Redis decides", func() bool {
+		return d.number(`select count(*) from cluster_term where active and redis <> ''`) == 1
+	})
+}

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/store/counters"
+	"petstore.example/internal/store/pgconn"
+)
+
+// Limits stores what tenants have used of their limits.
+type Limits struct{ db *pgconn.DB }
+
+// LimitsReset is the result of a reset.
+type LimitsReset struct {
+	Tenant string
+	// RefusedUntil is the end of the tenant's minute: until then all its requests are refused.
+	RefusedUntil time.Time
+	// DayUsed is what is recorded of the day.
+	DayUsed int64
+	// InMemory says that the only server counts in its memory, which a reset does not reach.
+	InMemory bool
+}
+
+// windowsRecord is what an audit entry holds of a tenant's windows.
+type windowsRecord struct {
+	MinuteEnds time.Time `json:"minute_ends_at"`
+	MinuteUsed int64     `json:"minute_used"`
+	DayEnds    time.Time `json:"day_ends_at"`
+	DayUsed    int64     `json:"day_used"`
+}
+
+func recordWindows(w counters.Windows) any {
+	if w.DayEnds.IsZero() {
+		return nil
+	}
+	return windowsRecord{w.MinuteEnds, w.MinuteUsed, w.DayEnds, w.DayUsed}
+}
+
+// Reset sets a tenant's windows to the present ones of Postgres's clock, as counters.Reset does. Only the owner of the tables may. It
+// returns plans.ErrTenantNotFound.
+func (d Limits) Reset(ctx context.Context, by audit.By, tenant string) (done LimitsReset, err error) {
+	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+		t, err := lockTenant(ctx, tx, tenant)
+		if err != nil {
+			return err
+		}
+		before, after, inMemory, err := counters.Reset(ctx, tx, t.ID)
+		if err != nil {
+			return err
+		}
+		done = LimitsReset{Tenant: t.Name, RefusedUntil: after.MinuteEnds, DayUsed: after.DayUsed, InMemory: inMemory}
+		return writeAudit(ctx, tx, by, auditEntry{
+			action: "limits.reset", tenantID: t.ID, subject: audit.TenantSubject(t.ID), before: recordWindows(before), after: recordWindows(after),
+		})
+	})
+	if err != nil {
+		return LimitsReset{}, fmt.Errorf("reset limits: %w", err)
+	}
+	return done, nil
+}

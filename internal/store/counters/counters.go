@@ -34,19 +34,21 @@ func New(db *pgconn.DB) Store { return Store{db, &waiting{}} }
 var _ counter.Store = Store{}
 
 const (
-	// lockLimitsQuery locks rows in their order, and reads the term. The term may have changed since the statement began, but each
-	// row knows the latest term that used it. One that was made before the database was set back decides nothing more: rows may have
-	// lost what it used. A server that is paused in the middle must not block the others for long.
+	// lockLimitsQuery locks rows in the order of the arrays, and reads the term. The term may have changed since the statement began,
+	// but each row knows the latest term that used it. One that was made before the database was set back decides nothing more: rows
+	// may have lost what it used. A server that is paused in the middle must not block the others for long.
 	lockLimitsQuery = lockRows + lockedAndTerm
 	// lockFreeLimitsQuery leaves out the rows that somebody else has locked.
 	lockFreeLimitsQuery = lockRows + ` skip locked` + lockedAndTerm
 
+	// The lateral query is one look-up by the primary key for each row, in their order.
 	lockRows = `
-with l as (
-  select tenant_id, scope, term, redis, accounted, minute, minute_used, day, day_used
-  from limit_states where (tenant_id, scope) in (select * from unnest($1::bigint[], $2::text[]))
-  order by tenant_id, scope for update`
+with l as materialized (
+  select r.* from unnest($1::bigint[], $2::text[]) n (tenant_id, scope), lateral (
+    select tenant_id, scope, term, redis, accounted, minute, minute_used, day, day_used
+    from limit_states where tenant_id = n.tenant_id and scope = n.scope for update`
 	lockedAndTerm = `
+  ) r
 )
 select f.number, f.current as active, f.redis <> '' as by_redis, f.unclean_until, f.servers, f.set_back, clock_timestamp() as now,
   set_config('idle_in_transaction_session_timeout', '500', true) as timeout, l.*

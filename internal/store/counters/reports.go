@@ -23,12 +23,13 @@ const (
 	reportsUnderWay = 4
 )
 
+// lockReportedQuery is lockLimitsQuery without the term.
 const lockReportedQuery = `
-select l.tenant_id, l.scope, l.term, l.redis, l.accounted, l.minute, l.minute_used, l.day, l.day_used,
-  set_config('idle_in_transaction_session_timeout', '500', true) as timeout, clock_timestamp() as now
-from limit_states l
-where (l.tenant_id, l.scope) in (select * from unnest($1::bigint[], $2::text[]))
-order by l.tenant_id, l.scope for update`
+select r.*, set_config('idle_in_transaction_session_timeout', '500', true) as timeout, clock_timestamp() as now
+from unnest($1::bigint[], $2::text[]) n (tenant_id, scope), lateral (
+  select tenant_id, scope, term, redis, accounted, minute, minute_used, day, day_used
+  from limit_states where tenant_id = n.tenant_id and scope = n.scope for update
+) r`
 
 // Report implements counter.Store. A thousand reports are one transaction. Reports of deleted tenants are left out.
 func (s Store) Report(ctx context.Context, reports []counter.Report) error {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"petstore.example/bench/machine"
 	"petstore.example/bench/servers"
@@ -40,6 +41,7 @@ var parts = []part{
 	{"directory", directory},
 	{"servers", clusters},
 	{"terms", termChanges},
+	{"fleet", manyServers},
 	{"usage", recording},
 }
 
@@ -50,6 +52,8 @@ type env struct {
 	postgres *servers.Postgres
 	// maxSize bounds every size.
 	maxSize int
+	// hurry divides how long parts measure; 1 but in tests.
+	hurry time.Duration
 }
 
 func (e *env) logf(format string, args ...any) { fmt.Fprintf(e.out, format+"\n", args...) }
@@ -61,7 +65,7 @@ func (e *env) upTo(sizes ...int) []int {
 
 func realMain() error {
 	f := flag.NewFlagSet("scale", flag.ContinueOnError)
-	only := f.String("only", "", "comma-separated `parts` to measure: animals, look-ups, directory, servers, terms, usage; empty for all. The document is written only for all")
+	only := f.String("only", "", "comma-separated `parts` to measure: animals, look-ups, directory, servers, terms, fleet, usage; empty for all. The document is written only for all")
 	document := f.String("document", "docs/benchmarks-scale.md", "Markdown `file` for the results; empty for none")
 	maxSize := f.Int("max-size", 10_000_000, "largest `number` of animals, keys or servers")
 	if err := f.Parse(os.Args[1:]); errors.Is(err, flag.ErrHelp) {
@@ -92,7 +96,7 @@ func measure(ctx context.Context, only string, maxSize int) (tables []*table, er
 	}
 	postgres := &servers.Postgres{Server: server}
 	defer func() { err = errors.Join(err, postgres.Stop(context.WithoutCancel(ctx))) }()
-	e := &env{out: os.Stdout, dir: dir, postgres: postgres, maxSize: maxSize}
+	e := &env{out: os.Stdout, dir: dir, postgres: postgres, maxSize: maxSize, hurry: 1}
 	e.logf("%s", m)
 	for _, p := range parts {
 		if only != "" && !slices.Contains(strings.Split(only, ","), p.name) {

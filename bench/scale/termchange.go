@@ -22,8 +22,11 @@ import (
 
 const (
 	changeServers, changeCallers = 3, 64
-	// steadyTime is measured before the change, afterChange after the first request of the second term.
-	steadyTime, afterChange = 2 * time.Second, 4 * time.Second
+	// changeRate is how many requests per second the callers send, unless they wait: what servers on such a machine answer over HTTP.
+	changeRate = 4_000
+	// steadyTime is measured before the change: so long that idle tenants have been reported. afterChange is measured after the first
+	// request of the second term.
+	steadyTime, afterChange = 20 * time.Second, 4 * time.Second
 	// maxChangePause bounds the time without an admitted request, at both changes of term.
 	maxChangePause = 500 * time.Millisecond
 )
@@ -32,9 +35,9 @@ func termChanges(ctx context.Context, e *env) (*table, error) {
 	t := &table{
 		title: "Changes of term with many tenants",
 		about: fmt.Sprintf("%d servers in one process, with one Postgres and one Redis. Every server has served every tenant. Then Redis loses its counters: Postgres counts, and a second later Redis "+
-			"does again. %d callers send requests for random tenants continuously, so the first ones of each term are for tenants that it has not seen. *Pause* is the longest time without an admitted request; "+
-			"*first second* is that of a term.", changeServers, changeCallers),
-		head: []string{"tenants", "in Redis: requests/s", "pause ms", "in Postgres, first second: requests/s", "pause ms", "in Redis, first second: requests/s", "undecided", "saturated tenants"},
+			"does again. %d callers send %s requests per second for random tenants, so the first requests of each term are for tenants that it has not seen. *Pause* is the longest time without an admitted "+
+			"request, and *first second* that of the term. *Undecided* requests are refused because no term begins within 250 ms.", changeServers, changeCallers, withCommas(changeRate)),
+		head: []string{"tenants", "before: requests/s", "to Postgres: pause ms", "first second: requests/s", "to Redis: pause ms", "first second: requests/s", "slowest ms", "undecided", "saturated tenants"},
 	}
 	pause, saturated := time.Duration(0), 0.0
 	for _, n := range e.upTo(1_000, 8_000, 100_000) {
@@ -44,7 +47,7 @@ func termChanges(ctx context.Context, e *env) (*table, error) {
 		}
 		pause, saturated = max(pause, r.pauses[0], r.pauses[1]), max(saturated, float64(r.saturated))
 		t.add(withCommas(int64(n)), withCommas(r.steady), millis(r.pauses[0]), withCommas(r.firstSecond[0]),
-			millis(r.pauses[1]), withCommas(r.firstSecond[1]), withCommas(r.undecided), withCommas(r.saturated))
+			millis(r.pauses[1]), withCommas(r.firstSecond[1]), millis(r.slowest), withCommas(r.undecided), withCommas(r.saturated))
 	}
 	t.bound("pause in ms", pause.Seconds()*1e3, maxChangePause.Seconds()*1e3)
 	t.bound("saturated tenants", saturated, 0)
@@ -56,6 +59,7 @@ type changed struct {
 	steady               int64 // requests per second
 	pauses               [2]time.Duration
 	firstSecond          [2]int64
+	slowest              time.Duration
 	undecided, saturated int64
 }
 
@@ -78,10 +82,15 @@ func changeTerms(ctx context.Context, e *env, tenants int) (r changed, err error
 		return r, err
 	}
 	defer func() { err = errors.Join(err, leave()) }()
-	if err := takeOfEach(ctx, all, tenants); err != nil {
+	each := func(i int) (*limitcluster.Server, int64) { return all[i/tenants], int64(i%tenants) + 1 }
+	if err := takeOfEach(ctx, tenants*len(all), each); err != nil {
 		return r, err
 	}
-	if r, err = loseCounters(ctx, server.URL, all, tenants); err != nil {
+	l, steady := startLoad(ctx, all, tenants), steadyTime/e.hurry
+	defer l.stop()
+	time.Sleep(steady)
+	r.steady = l.rate(steady/2, steady/2)
+	if err := l.loseCounters(ctx, e, server.URL, all, &r); err != nil {
 		return r, err
 	}
 	r.saturated, err = countSaturated(ctx, url)
@@ -119,14 +128,15 @@ func joinServers(ctx context.Context, d *limitcluster.Deployment, n int) (all []
 	return all, leave, nil
 }
 
-// takeOfEach has every server serve every tenant once.
-func takeOfEach(ctx context.Context, all []*limitcluster.Server, tenants int) error {
+// takeOfEach sends n requests: the i-th to that server for that tenant.
+func takeOfEach(ctx context.Context, n int, which func(i int) (*limitcluster.Server, int64)) error {
 	var next atomic.Int64
 	var callers errgroup.Group
 	for range changeCallers {
 		callers.Go(func() error {
-			for i := next.Add(1) - 1; i < int64(tenants*len(all)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				all[i/int64(tenants)].Take(ctx, unlimited(i%int64(tenants)+1), time.Now())
+			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				s, tenant := which(int(i))
+				s.Take(ctx, unlimited(tenant), time.Now())
 			}
 			return ctx.Err()
 		})
@@ -139,55 +149,65 @@ func unlimited(tenant int64) limits.Claim {
 	return limits.Claim{TenantID: tenant, Quota: plans.Quota{PerMinute: 1e9, PerDay: 1e12}}
 }
 
-// loseCounters measures requests for random tenants before, during and after Redis loses its counters.
-func loseCounters(ctx context.Context, url string, all []*limitcluster.Server, tenants int) (r changed, err error) {
-	at, err := redis.ParseURL(url)
-	if err != nil {
-		return r, err
-	}
-	client := redis.NewClient(at)
-	defer client.Close()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	var seen timeline
-	seen.begin()
-	var callers errgroup.Group
+// load sends requests for random tenants at random servers.
+type load struct {
+	timeline
+	stop    func()
+	callers errgroup.Group
+}
+
+func startLoad(ctx context.Context, all []*limitcluster.Server, tenants int) *load {
+	l := &load{}
+	ctx, l.stop = context.WithCancel(ctx)
+	l.begin()
 	for range changeCallers {
-		callers.Go(func() error {
+		l.callers.Go(func() error {
+			ticks := time.NewTicker(time.Second * changeCallers / changeRate)
+			defer ticks.Stop()
 			for ctx.Err() == nil {
-				now := time.Now()
+				now := <-ticks.C
 				d := all[rand.IntN(len(all))].Take(ctx, unlimited(rand.Int64N(int64(tenants))+1), now)
-				seen.note(&d, time.Since(now))
+				l.note(&d, time.Since(now))
 			}
 			return nil
 		})
 	}
-	time.Sleep(steadyTime)
+	return l
+}
+
+// loseCounters has Redis lose its counters, measures both changes of term, and stops the load.
+func (l *load) loseCounters(ctx context.Context, e *env, url string, all []*limitcluster.Server, r *changed) error {
+	at, err := redis.ParseURL(url)
+	if err != nil {
+		return err
+	}
+	client := redis.NewClient(at)
+	defer client.Close()
 	before, err := all[0].Member.Await(ctx)
 	if err != nil {
-		return r, err
+		return err
 	}
-	r.steady = seen.rate(0, steadyTime)
-	lost := seen.now()
+	lost := l.now()
 	if err := client.FlushAll(ctx).Err(); err != nil {
-		return r, err
+		return err
 	}
 	var began [2]time.Duration
+	term := before.Number
 	for i := range began {
-		if began[i], err = seen.await(ctx, before.Number+int64(i)+1); err != nil {
-			return r, err
+		if term, began[i], err = l.await(ctx, term); err != nil {
+			return err
 		}
 	}
-	time.Sleep(afterChange)
-	stop()
-	err = callers.Wait()
-	r.pauses[0] = seen.pause(lost, began[1]-20*interval)
-	r.pauses[1] = seen.pause(began[1]-20*interval, seen.now())
+	time.Sleep(afterChange / e.hurry)
+	l.stop()
+	err = l.callers.Wait()
+	r.pauses[0] = l.pause(lost, began[0]+time.Second/2)
+	r.pauses[1] = l.pause(began[0]+time.Second/2, l.now())
 	for i := range began {
-		r.firstSecond[i] = seen.rate(began[i], time.Second)
+		r.firstSecond[i] = l.rate(began[i], min(time.Second, afterChange/e.hurry))
 	}
-	r.undecided = seen.undecided.Load()
-	return r, err
+	r.undecided, r.slowest = l.undecided.Load(), time.Duration(l.slowest.Load())
+	return err
 }
 
 func countSaturated(ctx context.Context, url string) (n int64, err error) {

@@ -47,14 +47,14 @@ func (l *timeline) note(d *limits.Decision, took time.Duration) {
 	}
 }
 
-// await waits for the first decision in a term of that number or a later one, and returns when it was.
-func (l *timeline) await(ctx context.Context, term int64) (time.Duration, error) {
-	for end := time.Now().Add(termTimeout); l.term.Load() < term; time.Sleep(time.Millisecond) {
+// await waits for the first decision in a term after that number, and returns the term's number and when it was.
+func (l *timeline) await(ctx context.Context, number int64) (term int64, at time.Duration, err error) {
+	for end := time.Now().Add(termTimeout); l.term.Load() <= number; time.Sleep(time.Millisecond) {
 		if ctx.Err() != nil || time.Now().After(end) {
-			return 0, fmt.Errorf("no request was decided in term %d", term)
+			return 0, 0, fmt.Errorf("no request was decided in a term after %d", number)
 		}
 	}
-	return l.now(), nil
+	return l.term.Load(), l.now(), nil
 }
 
 // rate returns how many requests per second were admitted.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"time"
 
+	"petstore.example/bench/cputime"
 	"petstore.example/internal/localpg"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/migrate"
@@ -17,6 +19,21 @@ type Postgres struct{ *localpg.Server }
 func StartPostgres(ctx context.Context) (*Postgres, error) {
 	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true})
 	return &Postgres{server}, err
+}
+
+// StartPostgresWith starts an empty cluster that accepts so many connections.
+func StartPostgresWith(ctx context.Context, maxConnections int) (*Postgres, error) {
+	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true, SharedBuffers: 512, MaxConnections: maxConnections})
+	return &Postgres{server}, err
+}
+
+// CPU returns the CPU time of all of the server's processes.
+func (p *Postgres) CPU() (time.Duration, error) {
+	used, err := cputime.OfTrees(p.PID())
+	if err != nil {
+		return 0, err
+	}
+	return used[0], nil
 }
 
 // CreateDatabase makes a migrated database and returns its URL.

@@ -45,6 +45,9 @@ func settings(o Options) map[string]string {
 		set["max_connections"] = "400"
 		set["shared_buffers"] = "32MB"
 	}
+	if o.MaxConnections > 0 {
+		set["max_connections"] = fmt.Sprint(o.MaxConnections)
+	}
 	if o.SharedBuffers > 0 {
 		set["shared_buffers"] = fmt.Sprintf("%dMB", o.SharedBuffers)
 	}

@@ -27,6 +27,8 @@ type Options struct {
 
 	// SharedBuffers is PostgreSQL's shared_buffers in MB; 0 means PostgreSQL's default, or 32 for a throwaway server.
 	SharedBuffers int64
+	// MaxConnections is PostgreSQL's max_connections; 0 means 200, or 400 for a throwaway server.
+	MaxConnections int
 
 	// Log gets messages for a person, one line each. It may be nil.
 	Log io.Writer

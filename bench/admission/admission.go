@@ -30,7 +30,7 @@ func NewGate(l limits.Limiter) (*Gate, error) {
 		return nil, err
 	}
 	g := &Gate{directory: callers.NewDirectory(oneCaller{token.Digest()}, keys.Live, time.Now), limiter: l, key: token.Reveal()}
-	g.directory.FeedRestored()
+	g.directory.FeedProven(time.Now().Add(24 * time.Hour)) // The feed works all the time.
 	return g, g.Admit(context.Background())
 }
 

@@ -94,5 +94,6 @@ type noCallers struct{}
 func (noCallers) KeyChanged(keys.DigestPrefix) {}
 func (noCallers) TenantChanged(int64)          {}
 func (noCallers) AllChanged()                  {}
-func (noCallers) FeedLost(time.Time)           {}
-func (noCallers) FeedRestored()                {}
+func (noCallers) FeedLost()                    {}
+func (noCallers) FeedProven(time.Time)         {}
+func (noCallers) ProofWanted() <-chan struct{} { return nil }

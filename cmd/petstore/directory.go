@@ -29,6 +29,8 @@ func openDirectory(ctx context.Context, cfg config, cluster *member, r prometheu
 		return nil, err
 	}
 	d := &directory{Directory: callers.NewDirectory(db.Keys, cfg.keys(), cluster.clock.Now), db: db}
+	// Without a lease this server may have missed anything.
+	cluster.OnRegain(d.AllChanged)
 	d.stopListening = background(log, "listen for changes", func(ctx context.Context) error {
 		return changefeed.Listen(ctx, string(cfg.DatabaseURL), d, cluster.Wake, log)
 	})

@@ -21,8 +21,9 @@ import (
 // Directory looks up callers by their keys.
 type Directory interface {
 	// Find returns the caller of a valid key. It returns keys.ErrInvalidKey if the key is not valid, keys.ErrUnavailable if that
-	// can't be determined, and keys.ErrNotCached if only Lookup can.
-	Find(ctx context.Context, t keys.Token) (*keys.Caller, error)
+	// can't be determined, and keys.ErrNotCached if only Lookup can. arrived is when the request did, by time.Now: a change that was
+	// acknowledged 300 ms before it holds.
+	Find(ctx context.Context, t keys.Token, arrived time.Time) (*keys.Caller, error)
 	// Lookup also finds the caller of a key of which nothing is in memory, by a query. It does not return keys.ErrNotCached.
 	Lookup(ctx context.Context, t keys.Token) (*keys.Caller, error)
 }

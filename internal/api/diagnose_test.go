@@ -28,7 +28,7 @@ func TestDiagnosisIsTheAnswer(t *testing.T) {
 	known := callerMap{}
 	w := newFixture(t, func(c *Config) {
 		d := callers.NewDirectory(known, keys.Live, func() time.Time { return c.Instant(time.Time{}) })
-		d.FeedRestored()
+		d.FeedProven(time.Now().Add(time.Hour)) // for the whole test
 		c.Directory = d
 	})
 	codes := map[string]int{}

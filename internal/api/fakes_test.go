@@ -202,7 +202,7 @@ func (d *fakeDirectory) fail(err error) {
 	d.err = err
 }
 
-func (d *fakeDirectory) Find(_ context.Context, t keys.Token) (*keys.Caller, error) {
+func (d *fakeDirectory) Find(_ context.Context, t keys.Token, _ time.Time) (*keys.Caller, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c, ok := d.callers[t.Digest()]

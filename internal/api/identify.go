@@ -26,7 +26,7 @@ func (a *api) identify(x *exchange) {
 		x.refusal = refusal
 		return
 	}
-	caller, err := a.Directory.Find(x.Request.Context(), token)
+	caller, err := a.Directory.Find(x.Request.Context(), token, x.started)
 	if errors.Is(err, keys.ErrNotCached) {
 		caller, err = a.lookUp(x, token)
 	}

@@ -24,8 +24,10 @@ type leaseView struct {
 	peers atomic.Pointer[[]string]
 
 	mu sync.Mutex
-	// granted is closed and replaced whenever a lease is granted.
-	granted chan struct{}
+	// granted is closed and replaced whenever a lease is granted. ends is when the last one granted expires.
+	granted  chan struct{}
+	ends     time.Time
+	onRegain []func()
 }
 
 // Term returns the term in force. It returns false between two terms and when the lease has expired.
@@ -94,7 +96,16 @@ func (v *leaseView) nextGrant() <-chan struct{} {
 	return v.granted
 }
 
+// OnRegain registers f, to be called when a lease begins after an earlier one has expired: this server was frozen, or cut off from the
+// store, and may have missed anything. No term is in force until f has returned. f must not use the member.
+func (v *leaseView) OnRegain(f func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.onRegain = append(v.onRegain, f)
+}
+
 func (v *leaseView) grant(t Term, until time.Time) {
+	v.regain(until)
 	v.current.Store(&lease{term: t, until: until})
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -107,6 +118,18 @@ func (v *leaseView) shorten(until time.Time) {
 	if l := v.current.Load(); l != nil && l.until.After(until) {
 		v.current.Store(&lease{term: l.term, until: until})
 	}
+}
+
+// regain calls OnRegain's functions if there was a time without a lease before this one.
+func (v *leaseView) regain(until time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.ends.IsZero() && !v.clock().Before(v.ends) {
+		for _, f := range v.onRegain {
+			f()
+		}
+	}
+	v.ends = until
 }
 
 func (v *leaseView) revoke() { v.current.Store(nil) }

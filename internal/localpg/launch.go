@@ -42,6 +42,8 @@ func settings(o Options) map[string]string {
 			set[name] = "off"
 		}
 		set["checkpoint_timeout"] = "1h"
+		// Tests have standbys, and commits that wait for one.
+		set["wal_level"], set["max_wal_senders"] = "replica", "4"
 		set["max_connections"] = "400"
 		set["shared_buffers"] = "32MB"
 	}

@@ -220,7 +220,7 @@ func TestTheRequestAfterTheLastStrikeMeetsTheBan(t *testing.T) {
 	k, digest := db.key(t, 1), token.Digest()
 	db.exec(t, `update api_keys set digest = $1 where id = $2`, digest[:], k.ID)
 	directory := callers.NewDirectory(db.api.Keys, keys.Live, time.Now)
-	directory.FeedRestored()
+	directory.FeedProven(time.Now().Add(time.Hour)) // for the whole test
 	strikes := strikes.New(strikes.Options{
 		Bans: db.api.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: zerolog.Nop(),
 	})

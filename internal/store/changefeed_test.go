@@ -33,8 +33,9 @@ func (h *heard) add(format string, args ...any) {
 func (h *heard) KeyChanged(d keys.DigestPrefix) { h.add("key %x", d[:2]) }
 func (h *heard) TenantChanged(id int64)         { h.add("tenant %d", id) }
 func (h *heard) AllChanged()                    { h.add("all") }
-func (h *heard) FeedLost(time.Time)             { h.add("lost") }
-func (h *heard) FeedRestored()                  { h.add("restored") }
+func (h *heard) FeedLost()                      { h.add("lost") }
+func (h *heard) FeedProven(time.Time)           {}
+func (h *heard) ProofWanted() <-chan struct{}   { return nil }
 
 // await returns once the events are exactly the wanted ones, and forgets them.
 func (h *heard) await(t *testing.T, want ...string) {
@@ -64,7 +65,7 @@ func TestChangesAreHeard(t *testing.T) {
 	database := storetest.New(t)
 	db := storetest.Open(t, database.URL, store.Options{})
 	h := listen(t, database.URL, func() {})
-	h.await(t, "restored")
+	h.await(t, "all")
 
 	by, now := audit.By{Actor: "test"}, time.Now()
 	tenant, err := db.Tenants.Create(t.Context(), by, store.NewTenant{Name: "acme", Plan: plans.Free}, now)
@@ -111,15 +112,15 @@ func TestFeedIsLostAndRestored(t *testing.T) {
 	t.Parallel()
 	server := storetest.NewServer(t)
 	h := listen(t, server.URL, func() {})
-	h.await(t, "restored")
+	h.await(t, "all")
 	server.Stop()
 	h.await(t, "lost")
 	server.Start()
-	h.await(t, "restored")
+	h.await(t, "all")
 	server.Pause()
 	h.await(t, "lost")
 	server.Resume()
-	h.await(t, "restored")
+	h.await(t, "all")
 }
 
 func TestListeningBeginsWhenTheServerDoes(t *testing.T) {
@@ -128,5 +129,5 @@ func TestListeningBeginsWhenTheServerDoes(t *testing.T) {
 	server.Stop()
 	h := listen(t, server.URL, func() {})
 	server.Start()
-	h.await(t, "restored")
+	h.await(t, "all")
 }

@@ -163,7 +163,7 @@ func TestServersAgreeQuickly(t *testing.T) {
 		m := cluster.NewMember(storetest.Open(t, db.URL, store.Options{AsAPI: true, Timeout: 0}).Cluster, cluster.Options{ServerID: fmt.Sprintf("s%d", i)})
 		m.SetRedis("r")
 		members = append(members, m)
-		listen(t, db.URL, m.Wake).await(t, "restored")
+		listen(t, db.URL, m.Wake).await(t, "all")
 		runFor(t, m.Run)
 		await(t, m, "r")
 	}

@@ -19,10 +19,7 @@ const (
 	unknownSize = 10_000
 	// unknownTTL is how long a digest of no key is cached, unless the change feed drops it earlier.
 	unknownTTL = 10 * time.Second
-	// lostTTL is how long a caller is served from memory while the change feed is lost.
-	lostTTL = time.Second
-	// staleTTL is how long after the loss of the feed callers are served from memory if the store is down
-	// too.
+	// staleTTL is how long after the last proof callers are served from memory if the store is down.
 	staleTTL = 60 * time.Second
 	// maxUnknown is how many keys that are not cached are looked up at the same time.
 	maxUnknown = 4
@@ -38,12 +35,16 @@ type Store interface {
 
 // Directory finds callers by their keys, from memory. It is safe for concurrent use.
 //
-// While the change feed is healthy, a cached caller is good until it changes. While the feed is lost, a
-// caller is good for a second and is then looked up again. If the store is down too, nobody can revoke a key,
-// and cached callers are served for 60 seconds after the loss of the feed. The first request that finds the
-// store down waits for it; later ones do not, because the store is probed in the background. After the 60
-// seconds, and for callers that are not cached, Lookup returns keys.ErrUnavailable. When the feed is
-// restored, everything is dropped.
+// A cached caller is good until it changes, for a request that comes within 300 ms of a proof that the change feed
+// works: the feed has passed on every change that was acknowledged before its last proof. A request that comes later, as after
+// the process was frozen, asks for a proof at once and waits for it up to 100 ms. If none comes, the feed is lost, and a caller is
+// good for 300 ms after it was looked up. So a change is missed for 300 ms at most, whatever happens to the feed
+// or the process.
+//
+// If the store is down too, nobody can revoke a key, and cached callers are served for 60 seconds after the last proof. The
+// first request that finds the store down waits for it; later ones do not, because the store is probed in the
+// background. After the 60 seconds, and for callers that are not cached, Lookup returns keys.ErrUnavailable. When
+// the feed is back, it drops everything.
 //
 // Anybody can send a key that does not exist. So of the keys that are not cached, at most four are looked up at
 // the same time, and others wait for 200 ms at most. A caller that was cached stays known when it is dropped,
@@ -73,14 +74,13 @@ type Directory struct {
 }
 
 // NewDirectory returns an empty directory for that environment. It decides expiry and bans by instant. Its change feed
-// is lost until FeedRestored is called.
+// is lost until FeedProven is called.
 func NewDirectory(store Store, env keys.Environment, instant func() time.Time) *Directory {
 	d := &Directory{
 		store: store, env: env, instant: instant, clock: steadyClock{time.Now()}, callers: newClockCache(cacheSize), unknown: newClockCache(unknownSize),
 		unknownSlots: make(slots, maxUnknown),
 	}
-	d.feed.version.Store(dropped + 1)
-	d.feed.lostSince.Store(d.clock.now().UnixNano())
+	d.feed.begin(d.clock.start)
 	return d
 }
 
@@ -88,7 +88,7 @@ func NewDirectory(store Store, env keys.Environment, instant func() time.Time) *
 // good, and an error that is keys.ErrUnavailable if that can't be known. A banned key is good: see
 // keys.Caller.Banned.
 func (d *Directory) Lookup(ctx context.Context, t keys.Token) (*keys.Caller, error) {
-	c, err := d.Find(ctx, t)
+	c, err := d.Find(ctx, t, time.Now())
 	if !errors.Is(err, keys.ErrNotCached) {
 		return c, err
 	}
@@ -104,18 +104,18 @@ func (d *Directory) Lookup(ctx context.Context, t keys.Token) (*keys.Caller, err
 }
 
 // Find is Lookup for a key of which the directory knows something. For any other key it returns
-// keys.ErrNotCached, and does not ask the store.
-func (d *Directory) Find(ctx context.Context, t keys.Token) (*keys.Caller, error) {
+// keys.ErrNotCached, and does not ask the store. arrived is when the request did, by time.Now.
+func (d *Directory) Find(ctx context.Context, t keys.Token, arrived time.Time) (*keys.Caller, error) {
 	if t.Environment() != d.env {
 		return nil, keys.ErrInvalidKey
 	}
 	digest := t.Digest()
 	e := d.callers.get(&digest)
-	if e != nil && e.timeless && d.FeedHealthy() && d.feed.unchanged(e) {
+	if e != nil && e.timeless && d.feed.isProven(arrived) && d.feed.unchanged(e) {
 		return &e.Caller, nil
 	}
-	now := d.clock.now()
-	if e == nil || !d.fresh(e, now) {
+	now := d.clock.steady(arrived)
+	if e == nil || !d.feed.isFresh(e, now) {
 		var err error
 		if e, err = d.refresh(ctx, digest, e, now); err != nil {
 			return nil, err
@@ -126,7 +126,7 @@ func (d *Directory) Find(ctx context.Context, t keys.Token) (*keys.Caller, error
 
 // refresh looks the caller up again. cached is what is known of it, nil for nothing.
 func (d *Directory) refresh(ctx context.Context, digest keys.Digest, cached *entry, now time.Time) (*entry, error) {
-	if u := d.unknown.get(&digest); u != nil && d.fresh(u, now) && now.UnixNano()-u.loadedAt < int64(unknownTTL) {
+	if u := d.unknown.get(&digest); u != nil && d.feed.isFresh(u, now) && now.UnixNano()-u.loadedAt < int64(unknownTTL) {
 		return nil, keys.ErrInvalidKey
 	}
 	if cached == nil {
@@ -142,18 +142,10 @@ func (d *Directory) refresh(ctx context.Context, digest keys.Digest, cached *ent
 		return e, nil
 	case errors.Is(err, keys.ErrKeyNotFound):
 		return nil, keys.ErrInvalidKey
-	case d.feed.serveStale(cached, now):
+	case d.feed.serveStale(cached, now) && d.health.down(now):
 		return cached, nil
 	}
 	return nil, err
-}
-
-// fresh reports whether the entry is good without asking the store.
-func (d *Directory) fresh(e *entry, now time.Time) bool {
-	if !d.FeedHealthy() && now.UnixNano()-e.loadedAt >= int64(lostTTL) {
-		return false
-	}
-	return d.feed.unchanged(e)
 }
 
 // KeyChanged drops the key whose digest begins so.
@@ -182,20 +174,21 @@ func (d *Directory) AllChanged() {
 	})
 }
 
-// FeedLost says that changes since that time of time.Now may not have arrived.
-func (d *Directory) FeedLost(since time.Time) {
-	d.feed.lostSince.CompareAndSwap(0, d.clock.steady(since).UnixNano())
+// FeedProven says that every change that was acknowledged before that time of time.Now has arrived.
+func (d *Directory) FeedProven(at time.Time) {
+	// The store has answered, too.
+	d.health.answered(d.clock.steady(at))
+	d.feed.prove(at)
 }
 
-// FeedRestored says that changes arrive again. Those of the meantime did not, so everything is dropped.
-func (d *Directory) FeedRestored() {
-	d.AllChanged()
-	d.health.failedAt.Store(0)
-	d.feed.lostSince.Store(0)
-}
+// ProofWanted has a token when a request waits for a proof.
+func (d *Directory) ProofWanted() <-chan struct{} { return d.feed.wanted }
+
+// FeedLost says that changes do not arrive, and no proof will come soon.
+func (d *Directory) FeedLost() { d.feed.setLost(true) }
 
 // FeedHealthy reports whether changes arrive.
-func (d *Directory) FeedHealthy() bool { return d.feed.lostSince.Load() == 0 }
+func (d *Directory) FeedHealthy() bool { return d.feed.age(d.clock.now()) < healthyFor }
 
 // Len returns how many callers are cached.
 func (d *Directory) Len() int { return int(d.callers.count.Load()) }

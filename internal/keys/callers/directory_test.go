@@ -45,20 +45,48 @@ func (s *fakeStore) Caller(ctx context.Context, d keys.Digest, _ time.Time) (key
 	return caller, nil
 }
 
-// fixture is a directory with a healthy feed over a store with one good key of tenant 1.
+// fixture is a directory over a store with one good key of tenant 1. Its feed proves itself when somebody asks.
 type fixture struct {
 	*Directory
 	store *fakeStore
 	token keys.Token
+	// silent is true while the feed proves nothing.
+	silent *atomic.Bool
 }
 
 func newFixture(t *testing.T) fixture {
 	t.Helper()
 	store := &fakeStore{callers: map[keys.Digest]keys.Caller{}}
-	f := fixture{NewDirectory(store, keys.Live, time.Now), store, newToken(t, keys.Live)}
+	f := fixture{NewDirectory(store, keys.Live, time.Now), store, newToken(t, keys.Live), new(atomic.Bool)}
 	f.add(f.token, 1)
-	f.FeedRestored()
+	f.FeedProven(time.Now())
+	go func() {
+		for {
+			select {
+			case <-t.Context().Done():
+				return
+			case <-f.ProofWanted():
+				if !f.silent.Load() {
+					f.FeedProven(time.Now())
+				}
+			}
+		}
+	}()
 	return f
+}
+
+// lose loses the feed right after a proof.
+func (f fixture) lose() {
+	f.FeedProven(time.Now())
+	f.silent.Store(true)
+	f.FeedLost()
+}
+
+// restore restores it.
+func (f fixture) restore() {
+	f.silent.Store(false)
+	f.AllChanged()
+	f.FeedProven(time.Now())
 }
 
 // bubble runs a test of a fixture with a clock of its own.
@@ -232,7 +260,7 @@ var notices = map[string]func(fixture){
 	"key":      func(f fixture) { f.KeyChanged(f.token.Digest().Prefix()) },
 	"tenant":   func(f fixture) { f.TenantChanged(1) },
 	"all":      func(f fixture) { f.AllChanged() },
-	"restored": func(f fixture) { f.FeedRestored() },
+	"restored": func(f fixture) { f.restore() },
 }
 
 func TestChangesAreSeen(t *testing.T) {
@@ -338,42 +366,4 @@ func TestNoStaleCallerAmongChanges(t *testing.T) {
 	}
 	done.Store(true)
 	others.Wait()
-}
-
-// manyCallers knows every key.
-type manyCallers struct{}
-
-func (manyCallers) Caller(_ context.Context, d keys.Digest, _ time.Time) (keys.Caller, error) {
-	return keys.Caller{KeyID: fmt.Sprintf("key_%x", d[:8]), Environment: keys.Live, Tenant: &plans.Tenant{ID: int64(d[8]) + 1}}, nil
-}
-
-// With changes, another tenant changed after all callers were looked up.
-func BenchmarkLookup(b *testing.B) {
-	for _, changes := range []bool{false, true} {
-		b.Run(fmt.Sprintf("changes=%v", changes), func(b *testing.B) {
-			d := NewDirectory(manyCallers{}, keys.Live, time.Now)
-			d.FeedRestored()
-			tokens := make([]keys.Token, 1024)
-			for i := range tokens {
-				var err error
-				if tokens[i], err = keys.NewToken(keys.Live); err != nil {
-					b.Fatal(err)
-				}
-				if _, err = d.Lookup(b.Context(), tokens[i]); err != nil {
-					b.Fatal(err)
-				}
-			}
-			if changes {
-				d.TenantChanged(1000)
-			}
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				if _, err := d.Lookup(b.Context(), tokens[i%len(tokens)]); err != nil {
-					b.Fatal(err)
-				}
-				i++
-			}
-		})
-	}
 }

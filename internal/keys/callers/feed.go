@@ -6,6 +6,16 @@ import (
 	"time"
 )
 
+const (
+	// freshFor is how long after a proof, or after its own look-up, a caller is served from memory. A change is then
+	// missed for this long at most, whatever happens to the change feed or to the process.
+	freshFor = 300 * time.Millisecond
+	// proofWait is how long a look-up waits for a proof that the feed works.
+	proofWait = 100 * time.Millisecond
+	// healthyFor is how old a proof may be while FeedHealthy reports true.
+	healthyFor = time.Second
+)
+
 // steadyClock gives times by the monotonic clock, whatever the wall clock is set to.
 type steadyClock struct{ start time.Time }
 
@@ -17,7 +27,8 @@ func (c steadyClock) steady(t time.Time) time.Time { return c.start.Add(t.Sub(c.
 // dropped is the version of an entry whose key has changed. The feed's is never that.
 const dropped = 0
 
-// feed counts the changes that the change feed reports. An entry whose version equals the feed's is current.
+// feed counts the changes that the change feed reports. An entry whose version equals the feed's is current as of
+// the feed's last proof.
 type feed struct {
 	// mu lets one change be noted at a time, and no entry be cached meanwhile.
 	mu sync.Mutex
@@ -27,8 +38,81 @@ type feed struct {
 	// uint64).
 	all     atomic.Uint64
 	tenants sync.Map
-	// lostSince is in Unix nanoseconds, 0 while the feed is healthy.
-	lostSince atomic.Int64
+	// proven is the time of the last proof: every change that was acknowledged before it is noted above. It is in
+	// nanoseconds since start.
+	proven atomic.Int64
+	start  time.Time
+	// lost is set while no proof is to be expected soon, so that nobody waits for one.
+	lost atomic.Bool
+	// wanted has a token while somebody waits for a proof. waitMu guards waiting, which the next proof or loss closes.
+	wanted  chan struct{}
+	waitMu  sync.Mutex
+	waiting chan struct{}
+}
+
+// begin sets the feed to lost.
+func (f *feed) begin(now time.Time) {
+	f.version.Store(dropped + 1)
+	f.start, f.wanted, f.waiting = now, make(chan struct{}, 1), make(chan struct{})
+	f.proven.Store(int64(-freshFor) - 1)
+	f.lost.Store(true)
+}
+
+// age returns how old the last proof is.
+func (f *feed) age(now time.Time) time.Duration {
+	return now.Sub(f.start) - time.Duration(f.proven.Load())
+}
+
+// isProven reports whether the changes that were acknowledged more than freshFor before now are known. It must be
+// asked before unchanged: a change is noted before the proof that covers it.
+func (f *feed) isProven(now time.Time) bool { return f.age(now) <= freshFor }
+
+// prove notes a proof, and ends the wait for one.
+func (f *feed) prove(at time.Time) {
+	f.proven.Store(max(f.proven.Load(), int64(at.Sub(f.start))))
+	f.setLost(false)
+}
+
+// setLost says whether to wait for a proof, and ends the wait for one.
+func (f *feed) setLost(lost bool) {
+	f.lost.Store(lost)
+	f.waitMu.Lock()
+	defer f.waitMu.Unlock()
+	close(f.waiting)
+	f.waiting = make(chan struct{})
+}
+
+// next returns what the next proof or loss closes.
+func (f *feed) next() <-chan struct{} {
+	f.waitMu.Lock()
+	defer f.waitMu.Unlock()
+	return f.waiting
+}
+
+// await asks for a proof and waits for it. It reports whether it came. All who wait share a proof, and if it does not come
+// in time, nobody waits again until the next one.
+func (f *feed) await(now time.Time) bool {
+	if f.lost.Load() {
+		return f.isProven(now)
+	}
+	limit := time.NewTimer(proofWait)
+	defer limit.Stop()
+	for !f.isProven(now) {
+		next := f.next()
+		if f.lost.Load() || f.isProven(now) {
+			break
+		}
+		select {
+		case f.wanted <- struct{}{}:
+		default:
+		}
+		select {
+		case <-next:
+		case <-limit.C:
+			f.lost.Store(true)
+		}
+	}
+	return f.isProven(now)
 }
 
 // unchanged reports whether nothing that concerns the entry has changed since its version. If so, it gives
@@ -54,10 +138,18 @@ func (f *feed) unchanged(e *entry) bool {
 	return e.version.CompareAndSwap(good, present) || f.unchanged(e)
 }
 
-// serveStale reports whether the entry may be used although the store is down.
+// isFresh reports whether the entry is good without asking the store. It may wait for a proof.
+func (f *feed) isFresh(e *entry, now time.Time) bool {
+	if !f.unchanged(e) {
+		return false
+	}
+	recent := now.UnixNano()-e.loadedAt < int64(freshFor) || f.isProven(now) || f.await(now)
+	return recent && f.unchanged(e)
+}
+
+// serveStale reports whether the entry may be used if the store is down.
 func (f *feed) serveStale(e *entry, now time.Time) bool {
-	lost := f.lostSince.Load()
-	return lost != 0 && now.UnixNano()-lost <= int64(staleTTL) && f.unchanged(e)
+	return f.age(now) <= staleTTL && f.unchanged(e)
 }
 
 func (f *feed) change(note func(version uint64)) {

@@ -38,7 +38,7 @@ func TestInstantsAreSet(t *testing.T) {
 					f.wantOf(t, expires, nil)
 				}
 
-				f.FeedLost(time.Now())
+				f.lose()
 				f.down(true)
 				set = 0
 				time.Sleep(staleTTL)

@@ -17,8 +17,9 @@ const (
 	loadWait    = 400 * time.Millisecond
 	// slotWait bounds the wait of a key that is not cached for its turn. It leaves time for the query.
 	slotWait = loadWait / 2
-	// retryInterval is how long the store is not asked after it failed.
+	// retryInterval is how long the store is not asked after it failed, downFor how long it counts as down.
 	retryInterval = 250 * time.Millisecond
+	downFor       = time.Second
 )
 
 // storeHealth remembers whether the store answers. Times are in Unix nanoseconds.
@@ -30,13 +31,22 @@ type storeHealth struct {
 
 // down reports whether the store failed a moment ago and has answered nothing since.
 func (h *storeHealth) down(now time.Time) bool {
-	failed := h.failedAt.Load()
-	return failed > h.answeredAt.Load() && now.UnixNano()-failed < int64(lostTTL)
+	return h.failedWithin(downFor, now)
 }
 
 // backingOff reports whether the store failed so recently that it is not asked.
-func (h *storeHealth) backingOff(now time.Time) bool {
-	return now.UnixNano()-h.failedAt.Load() < int64(retryInterval)
+func (h *storeHealth) backingOff(now time.Time) bool { return h.failedWithin(retryInterval, now) }
+
+func (h *storeHealth) failedWithin(d time.Duration, now time.Time) bool {
+	failed := h.failedAt.Load()
+	return failed > h.answeredAt.Load() && now.UnixNano()-failed < int64(d)
+}
+
+// answered notes that the store answered at that instant.
+func (h *storeHealth) answered(at time.Time) {
+	for n, known := at.UnixNano(), h.answeredAt.Load(); known < n && !h.answeredAt.CompareAndSwap(known, n); {
+		known = h.answeredAt.Load()
+	}
 }
 
 // failed notes that a query sent at that instant failed. A store that has answered another query since is
@@ -67,8 +77,9 @@ func (d *Directory) load(ctx context.Context, digest keys.Digest, cached *entry,
 		return nil, fmt.Errorf("look up caller: %w", keys.ErrUnavailable)
 	}
 	version := d.feed.version.Load()
-	// A look-up after a change does not share a query from before it.
-	result := d.loads.DoChan(fmt.Sprintf("%x/%d", digest, version), func() (any, error) {
+	// A look-up after a change does not share a query from before it, and none shares a query that began long before.
+	began := now.Sub(d.clock.start) / freshFor
+	result := d.loads.DoChan(fmt.Sprintf("%x/%d/%d", digest, version, began), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
 		defer cancel()
 		if cached != nil {
@@ -84,18 +95,26 @@ func (d *Directory) load(ctx context.Context, digest keys.Digest, cached *entry,
 	})
 	wait := time.NewTimer(loadWait)
 	defer wait.Stop()
-	select {
-	case r := <-result:
-		if r.Err != nil {
-			return nil, r.Err
+	for {
+		next := d.feed.next()
+		// On a busy machine a proof may come before the result.
+		if cached != nil && d.feed.isProven(now) && d.feed.unchanged(cached) {
+			return cached, nil
 		}
-		return r.Val.(*entry), nil
-	case <-wait.C:
-		if cached != nil {
-			// The wait of another may have been for its slot.
-			d.health.failed(now, d.clock.now())
+		select {
+		case <-next:
+		case r := <-result:
+			if r.Err != nil {
+				return nil, r.Err
+			}
+			return r.Val.(*entry), nil
+		case <-wait.C:
+			if cached != nil {
+				// The wait of another may have been for its slot.
+				d.health.failed(now, d.clock.now())
+			}
+			return nil, fmt.Errorf("look up caller: no answer in %v: %w", loadWait, keys.ErrUnavailable)
 		}
-		return nil, fmt.Errorf("look up caller: no answer in %v: %w", loadWait, keys.ErrUnavailable)
 	}
 }
 
@@ -123,12 +142,12 @@ func (d *Directory) query(ctx context.Context, digest keys.Digest, version uint6
 	e.version.Store(version)
 	switch {
 	case err == nil:
-		d.health.answeredAt.Store(d.clock.now().UnixNano())
+		d.health.answered(d.clock.now())
 		d.intern(e)
 		e.timeless = e.ExpiresAt.IsZero() && e.Status(d.env, instant) == keys.Active
 		d.feed.cache(d.callers, e)
 	case errors.Is(err, keys.ErrKeyNotFound):
-		d.health.answeredAt.Store(d.clock.now().UnixNano())
+		d.health.answered(d.clock.now())
 		d.callers.remove(&digest)
 		d.feed.cache(d.unknown, e)
 	default:

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"petstore.example/internal/keys"
-	"petstore.example/internal/plans"
 )
 
 // outage is a fixture whose caller is cached, at the moment at which the feed is lost.
@@ -15,27 +14,173 @@ func outage(t *testing.T, test func(t *testing.T, f fixture)) {
 	t.Helper()
 	bubble(t, func(t *testing.T, f fixture) {
 		f.want(t, nil)
-		f.FeedLost(time.Now())
+		f.lose()
 		test(t, f)
 	})
 }
 
-func TestWithoutTheFeedACallerIsGoodForASecond(t *testing.T) {
+// A caller is served from memory for freshFor after the feed's last proof and after its own look-up.
+func TestWithoutTheFeed(t *testing.T) {
 	bubble(t, func(t *testing.T, f fixture) {
 		f.want(t, nil)
 		time.Sleep(time.Hour)
 		f.want(t, nil)
 		f.wantQueries(t, 1)
-		f.FeedLost(time.Now())
-		f.set(func(c *keys.Caller) { c.Tenant = tenant(1); c.Tenant.Plan = plans.Pro })
-		if c := f.want(t, nil); c.Tenant.Plan != plans.Pro {
-			t.Errorf("plan %s an hour after the look-up, want it looked up again", c.Tenant.Plan)
+		f.lose()
+		f.set(func(c *keys.Caller) { c.PerMinute = 7 })
+		time.Sleep(freshFor)
+		if c := f.want(t, nil); c.PerMinute != 0 {
+			t.Errorf("looked up again %v after a proof", freshFor)
+		}
+		time.Sleep(1)
+		if c := f.want(t, nil); c.PerMinute != 7 {
+			t.Error("not looked up again later")
 		}
 		f.revoke()
-		time.Sleep(lostTTL - time.Nanosecond)
+		time.Sleep(freshFor - 1)
 		f.want(t, nil)
-		time.Sleep(time.Nanosecond)
+		time.Sleep(1)
 		f.want(t, keys.ErrInvalidKey)
+	})
+}
+
+// Whenever a request comes, a change that was acknowledged freshFor before it holds, although the feed has not told of it and died
+// without a word. Only the first request waits for a proof.
+func TestFeedDiesSilently(t *testing.T) {
+	for after := time.Duration(0); after < 3*time.Second; after += 137 * time.Millisecond {
+		bubble(t, func(t *testing.T, f fixture) {
+			f.want(t, nil)
+			f.silent.Store(true)
+			begin := time.Now()
+			time.Sleep(after)
+			f.revoke()
+			waits := 0
+			for time.Since(begin) < after+time.Second {
+				arrived := time.Now()
+				_, err := f.Find(t.Context(), f.token, arrived)
+				if took := time.Since(arrived); took > 0 {
+					waits++
+					if took > proofWait {
+						t.Errorf("a request waited for %v", took)
+					}
+				}
+				if err == nil && arrived.Sub(begin) > after+freshFor {
+					t.Fatalf("revoked after %v, good after %v", after, arrived.Sub(begin))
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			if waits > 1 {
+				t.Errorf("%d requests waited", waits)
+			}
+		})
+	}
+}
+
+// After the process was frozen, the first request waits for the feed's proof, and for what it tells before. The others share the proof.
+func TestPausedProcess(t *testing.T) {
+	bubble(t, func(t *testing.T, f fixture) {
+		f.want(t, nil)
+		f.silent.Store(true)
+		time.Sleep(3 * time.Second)
+		f.revoke()
+		arrived := time.Now()
+		results := make(chan error)
+		for range 100 {
+			go func() {
+				_, err := f.Find(t.Context(), f.token, arrived)
+				results <- err
+			}()
+		}
+		synctest.Wait()
+		f.wantQueries(t, 1)
+		f.KeyChanged(f.token.Digest().Prefix())
+		f.FeedProven(arrived)
+		for range 100 {
+			if err := <-results; !errors.Is(err, keys.ErrInvalidKey) {
+				t.Fatalf("a revoked key: %v", err)
+			}
+		}
+		if took := time.Since(arrived); took != 0 {
+			t.Errorf("they waited %v for more than the proof", took)
+		}
+	})
+}
+
+// A proof of before the freeze is none.
+func TestOldProofIsNone(t *testing.T) {
+	bubble(t, func(t *testing.T, f fixture) {
+		f.want(t, nil)
+		f.silent.Store(true)
+		sent := time.Now()
+		time.Sleep(3 * time.Second)
+		f.revoke()
+		result := f.start(t)
+		f.FeedProven(sent)
+		synctest.Wait()
+		select {
+		case err := <-result:
+			t.Errorf("decided by an old proof: %v", err)
+		default:
+		}
+		if err := <-result; !errors.Is(err, keys.ErrInvalidKey) {
+			t.Errorf("a revoked key: %v", err)
+		}
+	})
+}
+
+// A look-up under way that began before a change is not shared by a request that came long after it.
+func TestOldQueryIsNotShared(t *testing.T) {
+	bubble(t, func(t *testing.T, f fixture) {
+		f.want(t, nil)
+		f.lose()
+		time.Sleep(time.Second)
+		held := make(chan struct{})
+		f.hold(held)
+		early := f.start(t)
+		f.hold(nil)
+		f.revoke()
+		time.Sleep(freshFor + 1)
+		f.want(t, keys.ErrInvalidKey)
+		close(held)
+		<-early
+	})
+}
+
+// A proof ends the wait for a look-up of a caller that has not changed.
+func TestProofEndsALookUp(t *testing.T) {
+	bubble(t, func(t *testing.T, f fixture) {
+		f.want(t, nil)
+		f.lose()
+		time.Sleep(time.Second)
+		f.hold(make(chan struct{}))
+		slow := f.start(t)
+		f.FeedProven(time.Now())
+		if err := <-slow; err != nil {
+			t.Error(err)
+		}
+		time.Sleep(loadTimeout)
+	})
+}
+
+// One look-up that fails while the store answers others is no outage: a caller that may have changed is not served.
+func TestOneFailureIsNoOutage(t *testing.T) {
+	bubble(t, func(t *testing.T, f fixture) {
+		second := newToken(t, keys.Live)
+		f.add(second, 2)
+		f.want(t, nil)
+		f.wantOf(t, second, nil)
+		f.lose()
+		time.Sleep(time.Second)
+		f.revoke()
+		f.hold(make(chan struct{}))
+		slow := f.start(t)
+		f.hold(nil)
+		time.Sleep(loadWait / 2)
+		f.wantOf(t, second, nil)
+		if err := <-slow; !errors.Is(err, keys.ErrUnavailable) {
+			t.Errorf("%v, want ErrUnavailable", err)
+		}
+		time.Sleep(loadTimeout)
 	})
 }
 
@@ -50,7 +195,7 @@ func TestOutage(t *testing.T) {
 
 		f.down(false)
 		f.revoke()
-		f.FeedRestored()
+		f.restore()
 		f.want(t, keys.ErrInvalidKey)
 	})
 }
@@ -59,7 +204,7 @@ func TestOutage(t *testing.T) {
 func TestOutageBacksOff(t *testing.T) {
 	outage(t, func(t *testing.T, f fixture) {
 		f.down(true)
-		time.Sleep(2 * lostTTL)
+		time.Sleep(2 * downFor)
 		for range 1000 {
 			f.want(t, nil)
 		}
@@ -90,7 +235,7 @@ func TestCachedCallersDoNotWaitForAHangingStore(t *testing.T) {
 	outage(t, func(t *testing.T, f fixture) {
 		held := make(chan struct{})
 		f.hold(held)
-		time.Sleep(2 * lostTTL)
+		time.Sleep(2 * downFor)
 		start := time.Now()
 		f.want(t, nil)
 		if took := time.Since(start); took != loadWait {
@@ -120,11 +265,11 @@ func TestCachedCallersDoNotWaitForAHangingStore(t *testing.T) {
 func TestQuietOutageEndsWithTheFirstRequest(t *testing.T) {
 	outage(t, func(t *testing.T, f fixture) {
 		f.down(true)
-		time.Sleep(2 * lostTTL)
+		time.Sleep(2 * downFor)
 		f.want(t, nil)
 		f.down(false)
 		f.revoke()
-		time.Sleep(lostTTL)
+		time.Sleep(downFor)
 		f.want(t, keys.ErrInvalidKey)
 	})
 }

@@ -12,12 +12,12 @@ import (
 func TestFindAsksTheStoreForNoUnknownKey(t *testing.T) {
 	f := newFixture(t)
 	stranger := newToken(t, keys.Live)
-	if _, err := f.Find(t.Context(), stranger); !errors.Is(err, keys.ErrNotCached) {
+	if _, err := f.Find(t.Context(), stranger, time.Now()); !errors.Is(err, keys.ErrNotCached) {
 		t.Errorf("%v, want ErrNotCached", err)
 	}
 	f.wantQueries(t, 0)
 	f.wantOf(t, stranger, keys.ErrInvalidKey)
-	if _, err := f.Find(t.Context(), stranger); !errors.Is(err, keys.ErrInvalidKey) {
+	if _, err := f.Find(t.Context(), stranger, time.Now()); !errors.Is(err, keys.ErrInvalidKey) {
 		t.Errorf("after a look-up: %v, want ErrInvalidKey", err)
 	}
 }
@@ -30,7 +30,7 @@ func TestDroppedCallerStaysKnown(t *testing.T) {
 			f.want(t, nil)
 			notify(f)
 			f.set(func(c *keys.Caller) { c.PerMinute = 7 })
-			if c, err := f.Find(t.Context(), f.token); err != nil || c.PerMinute != 7 {
+			if c, err := f.Find(t.Context(), f.token, time.Now()); err != nil || c.PerMinute != 7 {
 				t.Errorf("%+v, %v: want the caller, looked up again", c, err)
 			}
 			if known, unknown := f.Queries.Known.Load(), f.Queries.Unknown.Load(); known != 1 || unknown != 1 {
@@ -53,7 +53,7 @@ func TestChangeDuringTheFirstLookup(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.set(func(c *keys.Caller) { c.PerMinute = 7 })
-		if c, err := f.Find(t.Context(), f.token); err != nil || c.PerMinute != 7 {
+		if c, err := f.Find(t.Context(), f.token, time.Now()); err != nil || c.PerMinute != 7 {
 			t.Errorf("%+v, %v: want the caller, looked up again", c, err)
 		}
 	})

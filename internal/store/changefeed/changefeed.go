@@ -1,5 +1,10 @@
 // Package changefeed receives the changes of keys, tenants, plans and bans that Postgres notifies, and passes them to the
 // directory of callers: a revocation or another plan arrives on every server here.
+//
+// The connection may die without a word, and the process may be frozen. So the feed proves that it works: it pings on the
+// listening connection itself, and Postgres sends every notification of an earlier commit before its reply. When the
+// notifications before the reply have been passed on, the changes that were acknowledged before the ping are known
+// (FeedProven).
 package changefeed
 
 import (
@@ -7,10 +12,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/lib/pq"
@@ -18,29 +22,32 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store/counters"
-	"petstore.example/internal/store/pgconn"
 )
 
 const (
 	callersChannel = "petstore_callers"
-	// The listening connection is pinged every listenPingEvery. A read on it may take listenReadTimeout, which is how long a
-	// dead network stays unnoticed.
-	listenPingEvery   = 2 * time.Second
-	listenReadTimeout = 5 * time.Second
-	minReconnect      = 50 * time.Millisecond
-	maxReconnect      = time.Second
+	// pingEvery is the interval between pings. The receiver asks for one sooner if it needs it.
+	pingEvery = 150 * time.Millisecond
+	// replyTimeout is how long a connection may owe a reply before another takes its place.
+	replyTimeout = 2 * time.Second
+	// connectSeconds bounds an attempt to connect.
+	connectSeconds = "2"
+	minReconnect   = 50 * time.Millisecond
+	maxReconnect   = time.Second
 )
 
 // Receiver receives changes of callers. Its methods must return quickly, and are called one at a time.
 type Receiver interface {
 	KeyChanged(keys.DigestPrefix)
 	TenantChanged(tenantID int64)
-	// AllChanged: anything may have changed.
+	// AllChanged: anything may have changed. It comes whenever a connection begins to listen.
 	AllChanged()
-	// FeedLost: since that time of time.Now changes may have gone unnoticed, and do until FeedRestored.
-	FeedLost(since time.Time)
-	// FeedRestored: changes are heard again; those of the meantime were not.
-	FeedRestored()
+	// FeedProven: every change that was acknowledged before that time of time.Now has been passed on.
+	FeedProven(at time.Time)
+	// ProofWanted has a token when the next FeedProven is to come at once.
+	ProofWanted() <-chan struct{}
+	// FeedLost: changes go unnoticed until the next FeedProven.
+	FeedLost()
 }
 
 // Listen passes every change of a key, tenant, plan or ban to callers until ctx ends, and calls terms, which must return
@@ -50,93 +57,86 @@ func Listen(ctx context.Context, url string, callers Receiver, terms func(), log
 	if _, err := pq.NewConfig(url); err != nil {
 		return errors.New("listen for changes: the database URL can't be read")
 	}
-	l := &listener{to: callers, terms: terms, log: log, events: make(chan pq.ListenerEventType), began: time.Now()}
-	l.heard()
-	l.pq = pq.NewDialListener(pgconn.Dialer{ReadTimeout: listenReadTimeout}, url, minReconnect, maxReconnect,
-		func(e pq.ListenerEventType, _ error) {
-			select {
-			case l.events <- e:
-			case <-ctx.Done():
-			}
-		})
-	var helpers sync.WaitGroup
-	helpers.Go(func() { l.ping(ctx) })
-	// Listen waits for the first connection, which may be long in coming: run reads the events meanwhile.
-	listening := make(chan error, 1)
-	helpers.Go(func() { listening <- errors.Join(l.pq.Listen(callersChannel), l.pq.Listen(counters.Channel)) })
-	err := l.run(ctx, listening)
-	err = errors.Join(err, l.pq.Close())
-	helpers.Wait()
-	for range l.pq.NotificationChannel() {
-		// Until the listener's goroutine has ended.
-	}
-	if err != nil {
-		return fmt.Errorf("listen for changes: %w", err)
+	l := &listener{url: withConnectTimeout(url), to: callers, terms: terms, log: log}
+	for pause := minReconnect; ctx.Err() == nil; pause = min(2*pause, maxReconnect) {
+		if l.listen(ctx) {
+			pause = minReconnect
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
 	}
 	return nil
 }
 
+// withConnectTimeout returns the URL or connection string with connect_timeout set.
+func withConnectTimeout(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
+		return text + " connect_timeout=" + connectSeconds // Of two the last one counts.
+	}
+	query := u.Query()
+	query.Set("connect_timeout", connectSeconds)
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
 type listener struct {
-	pq     *pq.Listener
-	to     Receiver
-	terms  func()
-	log    zerolog.Logger
-	events chan pq.ListenerEventType
-	// lastHeard is when the server last sent something, by the monotonic clock: nanoseconds since began.
-	began     time.Time
-	lastHeard atomic.Int64
-	// lost is only touched by run.
+	url   string
+	to    Receiver
+	terms func()
+	log   zerolog.Logger
+	// lost is true after the loss of a connection that listened.
 	lost bool
 }
 
-func (l *listener) heard() { l.lastHeard.Store(int64(time.Since(l.began))) }
-
-func (l *listener) run(ctx context.Context, listening <-chan error) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case e := <-l.events:
-			l.event(e)
-		case err := <-listening:
-			if err != nil {
-				return err
-			}
-			// After a loss, the nil notification of the next connection shows that it listens again.
-			if !l.lost {
-				l.to.FeedRestored()
-				l.terms()
-			}
-		case n := <-l.pq.NotificationChannel():
-			l.heard()
-			switch {
-			case n == nil:
-				l.lost = false
-				l.to.FeedRestored()
-				l.terms()
-			case n.Channel == counters.Channel:
-				l.terms()
-			default:
-				l.notice(n.Extra)
-			}
-		}
+// listen listens by one connection until it is lost or ctx ends. It reports whether it listened.
+func (l *listener) listen(ctx context.Context) (listened bool) {
+	notices := make(chan *pq.Notification, 256)
+	conn, err := pq.NewListenerConn(l.url, notices)
+	if err != nil {
+		return false
 	}
-}
-
-func (l *listener) event(e pq.ListenerEventType) {
-	switch e {
-	case pq.ListenerEventDisconnected:
+	c := &connection{listener: l, conn: conn, notices: notices, asks: make(chan struct{}), replies: make(chan error, 1)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.send()
+	}()
+	listened = c.run(ctx)
+	close(c.asks)
+	// It fails if the connection has ended by itself.
+	_ = conn.Close()
+	for range notices {
+		// Until the driver's goroutine has ended.
+	}
+	<-ended
+	if listened && ctx.Err() == nil {
 		l.lost = true
-		l.log.Warn().Msg("change feed lost: notifications of changes do not arrive")
-		l.to.FeedLost(l.began.Add(time.Duration(l.lastHeard.Load())))
-	case pq.ListenerEventReconnected:
-		l.log.Info().Msg("change feed restored")
-	case pq.ListenerEventConnected, pq.ListenerEventConnectionAttemptFailed:
+		l.log.Warn().Err(conn.Err()).Msg("change feed lost: notifications of changes do not arrive")
+		l.to.FeedLost()
 	}
+	return listened
 }
 
-func (l *listener) notice(text string) {
-	kind, id, _ := strings.Cut(text, " ")
+// restored is called when a connection has begun to listen.
+func (l *listener) restored() {
+	if l.lost {
+		l.log.Info().Msg("change feed restored")
+	}
+	l.lost = false
+	// Those of the meantime were not heard.
+	l.to.AllChanged()
+	l.terms()
+}
+
+func (l *listener) notice(n *pq.Notification) {
+	if n.Channel == counters.Channel {
+		l.terms()
+		return
+	}
+	kind, id, _ := strings.Cut(n.Extra, " ")
 	switch kind {
 	case "key":
 		var prefix keys.DigestPrefix
@@ -156,19 +156,95 @@ func (l *listener) notice(text string) {
 	l.to.AllChanged()
 }
 
-// ping detects a dead connection. It has its own goroutine because it may wait for a read.
-func (l *listener) ping(ctx context.Context) {
-	tick := time.NewTicker(listenPingEvery)
-	defer tick.Stop()
+// connection is one that listens. run passes on what arrives; send waits for replies beside it.
+type connection struct {
+	*listener
+	conn    *pq.ListenerConn
+	notices chan *pq.Notification
+	// asks has send ping once. replies has the result of each ping and, before, that of beginning to listen.
+	asks    chan struct{}
+	replies chan error
+}
+
+// send listens and then pings whenever it is asked to.
+func (c *connection) send() {
+	for _, channel := range []string{callersChannel, counters.Channel} {
+		if _, err := c.conn.Listen(channel); err != nil {
+			c.replies <- fmt.Errorf("listen to %s: %w", channel, err)
+			return
+		}
+	}
+	c.replies <- nil
+	for range c.asks {
+		// An empty query. ListenerConn.Ping panics if Postgres cancels it.
+		_, err := c.conn.ExecSimpleQuery("")
+		c.replies <- err
+	}
+}
+
+// run passes on what arrives until the connection is lost, does not reply in time, or ctx ends. It reports whether it listened.
+func (c *connection) run(ctx context.Context) (listened bool) {
+	next, overdue := time.NewTimer(pingEvery), time.NewTimer(replyTimeout)
+	defer next.Stop()
+	defer overdue.Stop()
+	sent := time.Now()
+	waits := true // for a reply
+	ask := func() {
+		sent, waits = time.Now(), true
+		overdue.Reset(replyTimeout)
+		c.asks <- struct{}{}
+	}
 	for {
+		wanted := c.to.ProofWanted()
+		if waits {
+			wanted = nil
+		}
 		select {
 		case <-ctx.Done():
-			return
-		case <-tick.C:
-			// An error ends the connection, which the listener detects itself.
-			if l.pq.Ping() == nil {
-				l.heard()
+			return listened
+		case n, ok := <-c.notices:
+			if !ok {
+				return listened
 			}
+			c.notice(n)
+		case err := <-c.replies:
+			if err != nil || !c.drain() {
+				return listened
+			}
+			waits = false
+			next.Reset(pingEvery - time.Since(sent))
+			if listened {
+				c.to.FeedProven(sent)
+				continue
+			}
+			listened = true
+			c.restored()
+			ask()
+		case <-wanted:
+			ask()
+		case <-next.C:
+			if !waits {
+				ask()
+			}
+		case <-overdue.C:
+			if waits {
+				return listened
+			}
+		}
+	}
+}
+
+// drain passes on the notifications that arrived before a reply. It returns false if the connection has ended.
+func (c *connection) drain() bool {
+	for {
+		select {
+		case n, ok := <-c.notices:
+			if !ok {
+				return false
+			}
+			c.notice(n)
+		default:
+			return true
 		}
 	}
 }

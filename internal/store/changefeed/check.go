@@ -15,8 +15,11 @@ import (
 var ErrShared = errors.New("a notification of this server to itself did not arrive: " +
 	"a pooler shares the connections (PgBouncer in transaction mode); connect directly, or by a pooler in session mode")
 
-// checkTimeout is how long Check waits for the notification.
-const checkTimeout = 3 * time.Second
+const (
+	// checkTimeout is how long Check waits for the notification, checkReadTimeout how long for one read.
+	checkTimeout     = 3 * time.Second
+	checkReadTimeout = 5 * time.Second
+)
 
 // Check returns ErrShared if Listen would receive no notifications. It listens on the channel, which must be this caller's own,
 // and calls notify, which must send a notification to it from another connection.
@@ -24,7 +27,7 @@ func Check(ctx context.Context, url, channel string, notify func(ctx context.Con
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	connected := make(chan error, 1)
-	l := pq.NewDialListener(pgconn.Dialer{ReadTimeout: listenReadTimeout}, url, minReconnect, maxReconnect,
+	l := pq.NewDialListener(pgconn.Dialer{ReadTimeout: checkReadTimeout}, url, minReconnect, maxReconnect,
 		func(_ pq.ListenerEventType, err error) {
 			select {
 			case connected <- err:

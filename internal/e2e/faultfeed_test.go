@@ -1,0 +1,279 @@
+package e2e_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store/storetest"
+)
+
+// revokedWithin is how long after its revocation a key may be admitted, whatever happens to the listening connection or to the process.
+const revokedWithin = 400 * time.Millisecond
+
+// feedFaults are those that the change feed, or a cached list, may not survive.
+func feedFaults() []operatorFault {
+	faults := []operatorFault{
+		{"the listening connection dies silently", tryDeadListener},
+		{"a server freezes for 0.5 s", tryPause(500 * time.Millisecond)},
+		{"a server freezes for 3 s", tryPause(3 * time.Second)},
+	}
+	if long() {
+		faults = append(faults,
+			operatorFault{"a server freezes for 15 s", tryPause(15 * time.Second)},
+			operatorFault{"a server freezes for 70 s", tryPause(70 * time.Second)})
+	}
+	return faults
+}
+
+// commitFaults are commits that wait.
+var commitFaults = []operatorFault{
+	{"a commit waits 13 s for a standby, limits in Redis", tryWaitingCommit(true)},
+	{"a commit waits 13 s for a standby, limits in memory", tryWaitingCommit(false)},
+}
+
+// listenProxy stands before Postgres and can swallow what the connections that listen for changes carry, in both directions.
+type listenProxy struct{ swallowed atomic.Int64 }
+
+// swallow makes the connections that listen now carry nothing from now on. Nobody sees an end of them.
+func (p *listenProxy) swallow() { p.swallowed.Store(time.Now().UnixNano()) }
+
+func (p *listenProxy) relay(client, server net.Conn) {
+	var listens atomic.Int64
+	carry := func(to, from net.Conn, seen func([]byte)) {
+		defer to.Close()
+		piece := make([]byte, 64<<10)
+		for {
+			n, err := from.Read(piece)
+			seen(piece[:n])
+			if since := listens.Load(); since != 0 && since < p.swallowed.Load() {
+				_, _ = io.Copy(io.Discard, from)
+				return
+			}
+			if _, failed := to.Write(piece[:n]); failed != nil || err != nil {
+				return
+			}
+		}
+	}
+	var both sync.WaitGroup
+	both.Go(func() {
+		carry(server, client, func(b []byte) {
+			if bytes.Contains(b, []byte("LISTEN ")) {
+				listens.CompareAndSwap(0, time.Now().UnixNano())
+			}
+		})
+	})
+	both.Go(func() { carry(client, server, func([]byte) {}) })
+	both.Wait()
+}
+
+// revoke revokes a key and returns when that was acknowledged.
+func (d *deployment) revoke(k key) time.Time {
+	d.t.Helper()
+	service := &keys.Service{Store: d.db.Keys}
+	if _, err := service.Revoke(d.t.Context(), testActor, k.id); err != nil {
+		d.t.Fatal(err)
+	}
+	return time.Now()
+}
+
+// lastPass returns how long after the instant the last of the responses was requested that admitted its key.
+func lastPass(responses []response, revoked time.Time) (late time.Duration) {
+	for _, a := range responses {
+		if a.status == http.StatusOK {
+			late = max(late, a.sent.Sub(revoked))
+		}
+	}
+	return late
+}
+
+// tryDeadListener kills the listening connection silently, again and again, and revokes a key at some time after each. Another key
+// must be served all the while.
+func tryDeadListener(t *testing.T) (r faultResult) {
+	proxy := &listenProxy{}
+	d := newDeploymentOn(t, storetest.New(t).URL, "")
+	s := d.serve("PETSTORE_DATABASE_URL=" + storetest.ProxyURL(t, d.serverURL, proxy.relay))
+	rounds := 4
+	if long() {
+		rounds = 30
+	}
+	stays := d.tenant(plans.Enterprise, hugeQuota, 1)
+	stop := startLoad(1, func(int, int) response {
+		defer time.Sleep(2 * time.Millisecond)
+		return d.client.get(s, stays.keys[0].token, "/pets?limit=1")
+	})
+	for round := range rounds {
+		k := d.tenant(plans.Enterprise, hugeQuota, 1).keys[0]
+		get := func(int, int) response {
+			defer time.Sleep(2 * time.Millisecond)
+			return d.client.get(s, k.token, "/pets?limit=1")
+		}
+		if a := get(0, 0); a.status != http.StatusOK {
+			t.Fatalf("before the revocation: %v", a)
+		}
+		proxy.swallow()
+		time.Sleep(time.Duration(round%4) * 300 * time.Millisecond)
+		requests := startLoad(2, get)
+		revoked := d.revoke(k)
+		time.Sleep(2500 * time.Millisecond)
+		r.revoked = max(r.revoked, lastPass(requests(), revoked))
+	}
+	r.add(stop())
+	return r.check(t, 0)
+}
+
+// tryPause freezes a server for that long, revokes a key meanwhile, sends requests with it to the frozen server, and continues it.
+func tryPause(lasts time.Duration) func(t *testing.T) faultResult {
+	return func(t *testing.T) (r faultResult) {
+		d := newDeployment(t, false)
+		s := d.serve()
+		tn := d.tenant(plans.Enterprise, hugeQuota, 3)
+		stays, unused, k := tn.keys[0], tn.keys[1], tn.keys[2]
+		for range 3 {
+			for _, k := range tn.keys {
+				if a := d.client.get(s, k.token, "/pets?limit=1"); a.status != http.StatusOK {
+					t.Fatalf("before: %v", a)
+				}
+			}
+		}
+		if err := s.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		time.Sleep(20 * time.Millisecond)
+		d.revoke(unused)
+		revoked := d.revoke(k)
+		// What is sent now waits in the frozen server's sockets.
+		time.Sleep(max(revokedWithin+10*time.Millisecond, lasts-time.Second))
+		var requests sync.WaitGroup
+		var mu sync.Mutex
+		var ofKey, ofOther []response
+		for i := range 120 {
+			requests.Go(func() {
+				token, to := k.token, &ofKey
+				if i%4 == 0 {
+					token, to = stays.token, &ofOther
+				}
+				a := d.client.do(t.Context(), http.MethodGet, s.url+"/pets?limit=1", token, "")
+				mu.Lock()
+				defer mu.Unlock()
+				*to = append(*to, a)
+			})
+		}
+		time.Sleep(max(50*time.Millisecond, lasts-time.Since(begin)))
+		if err := s.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		went := time.Now()
+		requests.Wait()
+		for a := d.client.get(s, unused.token, "/pets?limit=1"); time.Since(went) < 500*time.Millisecond; {
+			ofKey = append(ofKey, a)
+			a = d.client.get(s, unused.token, "/pets?limit=1")
+		}
+		r.revoked = lastPass(ofKey, revoked)
+		r.add(ofOther)
+		passed := 0
+		for _, a := range ofKey {
+			if a.status == http.StatusOK {
+				passed++
+			}
+		}
+		t.Logf("frozen for %v: %d of %d requests with a revoked key passed", lasts, passed, len(ofKey))
+		return r.check(t, -1)
+	}
+}
+
+// check fails the test if a revoked key passed too late, or if more than most requests failed (any number if it is negative).
+func (r *faultResult) check(t *testing.T, most int) faultResult {
+	t.Helper()
+	if r.revoked > revokedWithin {
+		t.Errorf("a key passed %v after its revocation, want %v at most", r.revoked, revokedWithin)
+	}
+	if r.refused > 0 || most >= 0 && r.failed > most {
+		t.Errorf("with a good key %d refused, %d failed", r.refused, r.failed)
+	}
+	return *r
+}
+
+// tryWaitingCommit lets a write wait for a standby that is not there, for longer than a write intent lasts. When it becomes visible, no
+// list is older. The column "over-admitted" has the stale lists.
+func tryWaitingCommit(withRedis bool) func(t *testing.T) faultResult {
+	return func(t *testing.T) (r faultResult) {
+		postgres := storetest.NewServer(t)
+		redisURL := ""
+		if withRedis {
+			redisURL = redistest.New(t).URL
+		}
+		d := newDeploymentOn(t, postgres.URL, redisURL)
+		s := d.serve()
+		tn := d.tenant(plans.Enterprise, hugeQuota, 1)
+		token := tn.keys[0].token
+		list := func() response { return d.client.get(s, token, "/pets?limit=100") }
+		awaitCached(d, s, list)
+
+		d.exec(`alter system set synchronous_standby_names = 'gone'`)
+		d.exec(`select pg_reload_conf()`)
+		name := ""
+		eventually(t, 5*time.Second, "a write that waits for the standby", func() bool {
+			name = fmt.Sprint("written at ", time.Now().UnixNano())
+			return d.client.post(s, token, name).status == http.StatusServiceUnavailable
+		})
+		var meanwhile []response
+		for end := time.Now().Add(13 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			meanwhile = append(meanwhile, list())
+		}
+		r.add(meanwhile)
+		if n := d.number(`select count(*) from pets where name = $1`, name); n != 0 {
+			t.Fatal("the write became visible before its time")
+		}
+		d.exec(`alter system reset synchronous_standby_names`)
+		d.exec(`select pg_reload_conf()`)
+		eventually(t, 5*time.Second, "the write", func() bool { return d.number(`select count(*) from pets where name = $1`, name) == 1 })
+		for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			if a := list(); a.status == http.StatusOK && !bytes.Contains(a.body, []byte(name)) {
+				r.over++
+			}
+		}
+		if r.over > 0 {
+			t.Errorf("%d lists were older than the write", r.over)
+		}
+		awaitCached(d, s, list) // The catalogue has a stamp again.
+		return r.check(t, 0)
+	}
+}
+
+// awaitCached waits until the server serves the list from its cache.
+func awaitCached(d *deployment, s *server, list func() response) {
+	d.t.Helper()
+	eventually(d.t, 30*time.Second, "a list from the cache", func() bool {
+		before := s.metric(listsFromMemory)
+		list()
+		list()
+		return s.metric(listsFromMemory) > before
+	})
+}
+
+// add counts what a customer met whose key was good and whose limits were far.
+func (r *faultResult) add(responses []response) {
+	for _, a := range responses {
+		switch {
+		case a.status == 0 || a.status >= 500:
+			r.failed++
+		case a.status != http.StatusOK:
+			r.refused++
+		}
+		if a.err == nil {
+			r.slowest = max(r.slowest, a.took())
+		}
+	}
+}

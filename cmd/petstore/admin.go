@@ -23,6 +23,9 @@ func (h *health) register(r prometheus.Registerer) {
 	gauge("petstore_limits_degraded", "1 if Redis is configured but limits are enforced without it.", func() float64 {
 		return oneIf(h.limiter.state() == "down")
 	})
+	gauge("petstore_limits_relayed", "1 if only this server can't reach Redis, and another one makes its calls.", func() float64 {
+		return oneIf(h.limiter.state() == "relayed")
+	})
 	gauge("petstore_change_feed_up", "1 if this server is notified of changes to keys, tenants, plans and bans.", func() float64 {
 		return oneIf(h.directory.FeedHealthy())
 	})

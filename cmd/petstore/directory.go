@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/changefeed"
+	"petstore.example/internal/store/counters"
 )
 
 // lookupConns is the size of a connection pool for look-ups of callers alone, so that they and the queries of tenants do not wait for
@@ -23,7 +24,9 @@ type directory struct {
 	stopListening func()
 }
 
-func openDirectory(ctx context.Context, cfg config, cluster *member, r prometheus.Registerer, log zerolog.Logger) (*directory, error) {
+func openDirectory(
+	ctx context.Context, cfg config, cluster *member, relay *counters.Relay, r prometheus.Registerer, log zerolog.Logger,
+) (*directory, error) {
 	db, err := store.Open(ctx, string(cfg.DatabaseURL), store.Options{AsAPI: true, MaxConns: lookupConns})
 	if err != nil {
 		return nil, err
@@ -32,7 +35,8 @@ func openDirectory(ctx context.Context, cfg config, cluster *member, r prometheu
 	// Without a lease this server may have missed anything.
 	cluster.OnRegain(d.AllChanged)
 	d.stopListening = background(log, "listen for changes", func(ctx context.Context) error {
-		return changefeed.Listen(ctx, string(cfg.DatabaseURL), d, cluster.Wake, log)
+		return changefeed.Listen(ctx, string(cfg.DatabaseURL), d, cluster.Wake, log,
+			changefeed.Handler{Channel: counters.RelayChannel, Notified: relay.Notified})
 	})
 	d.register(r)
 	return d, nil

@@ -61,7 +61,7 @@ func (p *pinger) check() error {
 
 // readiness is the body of /readyz. Status is ready, degraded (requests are served, but Redis or the change feed is down),
 // unavailable or stopping; the last two have status 503. Clock is ok, or off if this server's clock is wrong, by which nothing is decided.
-// The other fields are up or down; Redis is none if none is configured.
+// The other fields are up or down; Redis is none if none is configured, and relayed if only this server can't reach it.
 type readiness struct {
 	Status     string `json:"status"`
 	Database   string `json:"database"`
@@ -110,6 +110,9 @@ func (h *health) verbose(r readiness) verbose {
 	}
 	if r.Redis == "down" {
 		v.Checks["redis"] = checkResult{"warn", "limits are enforced without Redis, because this server or another one cannot reach it"}
+	}
+	if r.Redis == "relayed" {
+		v.Checks["redis"] = checkResult{"warn", "only this server can't reach Redis: another server makes its calls"}
 	}
 	if r.ChangeFeed == "down" {
 		v.Checks["change_feed"] = checkResult{"warn", "this server is not notified of changes to keys, tenants, plans and bans"}

@@ -18,6 +18,7 @@ import (
 	"petstore.example/internal/limits/distributed"
 	"petstore.example/internal/limits/redisbackend"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/counters"
 )
 
 const seedTimeout = time.Minute
@@ -27,10 +28,13 @@ type rateLimiter struct {
 	limits.Limiter
 	freshness.Invalidator
 	redis  *distributed.Limiter
+	relay  *counters.Relay
 	client redis.UniversalClient
 }
 
-func openLimiter(ctx context.Context, cfg config, db *store.DB, cluster *member, log zerolog.Logger) (*rateLimiter, error) {
+func openLimiter(
+	ctx context.Context, cfg config, db *store.DB, cluster *member, relay *counters.Relay, log zerolog.Logger,
+) (*rateLimiter, error) {
 	if cfg.RedisURL == "" {
 		stamps := freshness.NewMemory(cluster.sole)
 		memory, err := seededMemory(ctx, string(cfg.DatabaseURL), stamps, cluster.clock.Now())
@@ -42,9 +46,11 @@ func openLimiter(ctx context.Context, cfg config, db *store.DB, cluster *member,
 	}
 	shared := distributed.New(redisbackend.New(client), distributed.Options{
 		Cluster: cluster, Counters: db.Counters, Log: log, Timeout: cfg.RedisTimeout, Instant: cluster.clock.Now,
+		Relay: relay,
 	})
+	relay.Serve(shared.Relayed.Serve)
 	shared.Start()
-	return &rateLimiter{Limiter: shared, Invalidator: shared.Invalidator(), redis: shared, client: client}, nil
+	return &rateLimiter{Limiter: shared, Invalidator: shared.Invalidator(), redis: shared, relay: relay, client: client}, nil
 }
 
 // strikes counts strikes in the same place as the limits. This server enforces a new ban at once.
@@ -77,13 +83,17 @@ func seededMemory(ctx context.Context, databaseURL string, stamps *freshness.Mem
 	return memory, nil
 }
 
-// state returns none if no Redis is configured, up if Redis decides over limits, and otherwise down.
+// state returns none if no Redis is configured, up if Redis decides over limits, relayed if this server reaches it only through another
+// one, and otherwise down.
 func (l *rateLimiter) state() string {
 	if l.redis == nil {
 		return "none"
 	}
 	if degraded, _ := l.redis.Degraded(); degraded {
 		return "down"
+	}
+	if l.redis.Relayed.Active() {
+		return "relayed"
 	}
 	return "up"
 }
@@ -93,6 +103,7 @@ func (l *rateLimiter) Close() error {
 	if l.redis == nil {
 		return nil
 	}
+	l.relay.Close()
 	l.redis.Close()
 	return l.client.Close()
 }

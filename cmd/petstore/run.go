@@ -36,7 +36,8 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	defer logError(log, "close cluster", cluster.Close)
 
 	registry := newRegistry()
-	directory, err := openDirectory(ctx, cfg, cluster, registry, log)
+	relay := db.Relay(serverID)
+	directory, err := openDirectory(ctx, cfg, cluster, relay, registry, log)
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	stopPruning := startPruning(db, log)
 	defer stopPruning()
 
-	limiter, err := openLimiter(ctx, cfg, db, cluster, log)
+	limiter, err := openLimiter(ctx, cfg, db, cluster, relay, log)
 	if err != nil {
 		return err
 	}

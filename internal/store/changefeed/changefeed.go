@@ -50,14 +50,20 @@ type Receiver interface {
 	FeedLost()
 }
 
+// Handler is called with the text of each notification on another channel. It must return quickly.
+type Handler struct {
+	Channel  string
+	Notified func(text string)
+}
+
 // Listen passes every change of a key, tenant, plan or ban to callers until ctx ends, and calls terms, which must return
-// quickly, when the servers' term may have changed. It needs a direct connection: through a pooler that shares connections no
+// quickly, when the servers' term may have changed. Other channels have handlers. It needs a direct connection: through a pooler that shares connections no
 // notice arrives. It returns an error when the URL can't be read. When the database is down, it waits.
-func Listen(ctx context.Context, url string, callers Receiver, terms func(), log zerolog.Logger) error {
+func Listen(ctx context.Context, url string, callers Receiver, terms func(), log zerolog.Logger, others ...Handler) error {
 	if _, err := pq.NewConfig(url); err != nil {
 		return errors.New("listen for changes: the database URL can't be read")
 	}
-	l := &listener{url: withConnectTimeout(url), to: callers, terms: terms, log: log}
+	l := &listener{url: withConnectTimeout(url), to: callers, terms: terms, others: others, log: log}
 	for pause := minReconnect; ctx.Err() == nil; pause = min(2*pause, maxReconnect) {
 		if l.listen(ctx) {
 			pause = minReconnect
@@ -83,10 +89,11 @@ func withConnectTimeout(text string) string {
 }
 
 type listener struct {
-	url   string
-	to    Receiver
-	terms func()
-	log   zerolog.Logger
+	url    string
+	to     Receiver
+	terms  func()
+	others []Handler
+	log    zerolog.Logger
 	// lost is true after the loss of a connection that listened.
 	lost bool
 }
@@ -136,6 +143,12 @@ func (l *listener) notice(n *pq.Notification) {
 		l.terms()
 		return
 	}
+	for _, o := range l.others {
+		if n.Channel == o.Channel {
+			o.Notified(n.Extra)
+			return
+		}
+	}
 	kind, id, _ := strings.Cut(n.Extra, " ")
 	switch kind {
 	case "key":
@@ -168,7 +181,11 @@ type connection struct {
 
 // send listens and then pings whenever it is asked to.
 func (c *connection) send() {
-	for _, channel := range []string{callersChannel, counters.Channel} {
+	channels := []string{callersChannel, counters.Channel}
+	for _, o := range c.others {
+		channels = append(channels, o.Channel)
+	}
+	for _, channel := range channels {
 		if _, err := c.conn.Listen(channel); err != nil {
 			c.replies <- fmt.Errorf("listen to %s: %w", channel, err)
 			return

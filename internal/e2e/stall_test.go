@@ -1,0 +1,169 @@
+package e2e_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store/storetest"
+)
+
+// stallFaults are those of one server's way to Redis.
+var stallFaults = []operatorFault{
+	{"one of three servers' way to Redis stalls for 100 to 300 ms", func(t *testing.T) faultResult {
+		return tryOneWay(t, func(s *stalledWay) {
+			for _, d := range []time.Duration{120, 200, 300} {
+				s.unmovedBy(d * time.Millisecond)
+			}
+		})
+	}},
+	{"one of three servers is cut off from Redis", func(t *testing.T) faultResult {
+		return tryOneWay(t, func(s *stalledWay) {
+			s.unmovedBy(2 * time.Second)
+			s.movedBy(8 * time.Second)
+		})
+	}},
+}
+
+// stalledWay are three servers, of which the last reaches Redis through a way that can be held up.
+type stalledWay struct {
+	*trial
+	way gate
+}
+
+// gate lets bytes through, except while it is held.
+type gate struct{ sync.RWMutex }
+
+func (g *gate) relay(client, server net.Conn) {
+	for _, c := range [][2]net.Conn{{client, server}, {server, client}} {
+		go func() {
+			_, _ = io.Copy(gated{c[1], g}, c[0])
+			_, _ = client.Close(), server.Close()
+		}()
+	}
+}
+
+type gated struct {
+	io.Writer
+	*gate
+}
+
+func (w gated) Write(p []byte) (int, error) {
+	w.RLock()
+	w.RUnlock() //nolint:staticcheck // It waits until the gate is open.
+	return w.Writer.Write(p)
+}
+
+// holdUp holds the way up for that long.
+func (s *stalledWay) holdUp(d time.Duration) {
+	s.way.Lock()
+	time.Sleep(d)
+	s.way.Unlock()
+}
+
+func (s *stalledWay) number() int64 { return s.deployment.number(`select number from cluster_term`) }
+
+// settle waits until all servers count in Redis by their own way, and returns the term.
+func (s *stalledWay) settle() int64 {
+	eventually(s.t, 20*time.Second, "servers that count in Redis", func() bool {
+		return !slices.ContainsFunc(s.servers, func(one *server) bool { return one.ready().Redis != "up" })
+	})
+	return s.number()
+}
+
+// unmovedBy checks that the others stay in their term while the way is held up, and count in Redis. On a busy machine they may leave it
+// for another reason: it tries again.
+func (s *stalledWay) unmovedBy(d time.Duration) {
+	for range 5 {
+		before := s.settle()
+		s.holdUp(d)
+		degraded := 0.0
+		for _, other := range s.servers[:2] {
+			degraded += other.metric("petstore_limits_degraded")
+		}
+		relayed := s.servers[2].ready().Redis
+		if after := s.number(); after == before && degraded == 0 {
+			s.t.Logf("after %v: term %d as before, the server's Redis is %s", d, after, relayed)
+			return
+		}
+	}
+	s.t.Errorf("the other servers leave Redis when one does not reach it for %v", d)
+}
+
+// movedBy checks that all servers leave Redis if the way is held up for longer.
+func (s *stalledWay) movedBy(d time.Duration) {
+	before := s.settle()
+	s.way.Lock()
+	defer s.way.Unlock()
+	began := time.Now()
+	eventually(s.t, d, "a term without the Redis that one server can't reach", func() bool { return s.number() != before })
+	s.t.Logf("the others left Redis after %v", time.Since(began).Round(10*time.Millisecond))
+}
+
+// tryOneWay sends light load to all servers, with a tenant that has room and one that has not, while the fault happens.
+func tryOneWay(t *testing.T, fault func(*stalledWay)) faultResult {
+	t.Helper()
+	redis := redistest.New(t)
+	d := newDeploymentOn(t, storetest.New(t).URL, redis.URL)
+	d.client.http.Timeout = 10 * time.Second
+	s := &stalledWay{trial: &trial{deployment: d}}
+	behind := "PETSTORE_REDIS_URL=redis://" + storetest.Proxy(t, "tcp", redis.Addr, s.way.relay) + "/0"
+	// On a busy machine the others' calls may take longer, which is not what is tried.
+	const patient = "PETSTORE_REDIS_TIMEOUT=500ms"
+	for _, env := range []string{patient, patient, behind} {
+		s.servers = append(s.servers, d.serve(env))
+	}
+	const limit = 600
+	roomy := d.tenant(plans.Enterprise, hugeQuota, 2)
+	full := d.freshTenant(s.servers[0], plans.Enterprise, &plans.Quota{PerMinute: limit, PerDay: 100_000}, 2)
+	for _, one := range s.servers {
+		s.get(one, roomy.keys[0].token)
+	}
+	load := func(tn *tenant, pause time.Duration) func() []response {
+		return startLoad(len(s.servers), func(caller, _ int) response {
+			time.Sleep(pause)
+			return s.get(s.servers[caller], tn.keys[0].token)
+		})
+	}
+	stopRoomy, stopFull := load(roomy, 10*time.Millisecond), load(full, 20*time.Millisecond)
+	time.Sleep(500 * time.Millisecond)
+	fault(s)
+	time.Sleep(500 * time.Millisecond)
+	return measured(t, stopRoomy(), stopFull(), limit-full.used)
+}
+
+// measured returns what the callers of a tenant with room met, and of one without.
+func measured(t *testing.T, roomy, full []response, limit int64) (r faultResult) {
+	t.Helper()
+	for _, a := range append(roomy, full...) {
+		if a.status >= http.StatusInternalServerError || a.err != nil {
+			r.failed++
+		}
+		r.slowest = max(r.slowest, a.took())
+	}
+	for _, a := range roomy {
+		if a.status == http.StatusTooManyRequests {
+			r.refused++
+		}
+	}
+	// By minutes of the other tenant, whose ends are known to the second.
+	admittedIn := map[time.Duration]int64{}
+	for _, a := range full {
+		if a.status < http.StatusBadRequest && a.err == nil {
+			admittedIn[a.windows["minute"].reset.Sub(full[0].windows["minute"].reset).Round(time.Minute)]++
+		}
+	}
+	for _, n := range admittedIn {
+		r.over = max(r.over, n-limit)
+	}
+	if r.over > 0 || r.refused > 0 || r.failed > 0 {
+		t.Errorf("%+v: want no request over the limit, refused below it, or failed", r)
+	}
+	return r
+}

@@ -51,7 +51,7 @@ func TestSharedFlags(t *testing.T) {
 		}
 	})
 	audited := []string{
-		"ban lift", "ban place", "key edit", "key issue", "key revoke", "key rotate", "plan assign",
+		"ban lift", "ban place", "key edit", "key issue", "key revoke", "key rotate", "limits reset", "plan assign",
 		"tenant create", "tenant resume", "tenant suspend",
 	}
 	reads := []string{
@@ -59,7 +59,7 @@ func TestSharedFlags(t *testing.T) {
 		"plan list", "plan show", "plan simulate", "tenant list", "tenant show", "usage export", "usage show", "why",
 	}
 	for flag, want := range map[string][]string{
-		"yes":          {"key revoke", "key rotate", "migrate down", "tenant suspend"},
+		"yes":          {"key revoke", "key rotate", "limits reset", "migrate down", "tenant suspend"},
 		"reason":       audited,
 		"dry-run":      slices.Concat(audited, []string{"migrate down", "migrate up"}),
 		"database-url": slices.Concat(audited, reads),

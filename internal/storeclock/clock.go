@@ -9,20 +9,20 @@ import (
 const (
 	// Tolerance is how far this machine's wall clock may be off before that is reported.
 	Tolerance = time.Second
-	// MaxPause is how long instants stand still at most when the store's clock was set back.
-	MaxPause = 10 * time.Second
+	// MaxPause is how long instants stand still at most when the store's clock was set back. They are ahead of the store meanwhile.
+	MaxPause = time.Second
 )
 
 // Clock gives instants by the store's clock.
 type Clock struct {
-	read func() reading
+	read func() Reading
 	base atomic.Pointer[base]
 	// measuring lets one measurement change the base at a time.
 	measuring sync.Mutex
 }
 
-// reading is what this machine's clocks show: the wall clock, in Unix nanoseconds, and the monotonic one, in nanoseconds.
-type reading struct{ local, monotonic int64 }
+// Reading is what a machine's clocks show: the wall clock, in Unix nanoseconds, and the monotonic one, in nanoseconds.
+type Reading struct{ Local, Monotonic int64 }
 
 // base ties the monotonic clock to an instant.
 type base struct {
@@ -36,27 +36,28 @@ type base struct {
 }
 
 // New returns a clock of this machine. Until the first measurement its instants are those of the machine's own clock.
-func New() *Clock { return newClock(machine) }
+func New() *Clock { return Of(machine) }
 
 var started = time.Now()
 
 // machine reads this machine's clocks. Nothing else that decides does.
-func machine() reading {
+func machine() Reading {
 	now := time.Now()
-	return reading{now.UnixNano(), monotonic(now)}
+	return Reading{now.UnixNano(), monotonic(now)}
 }
 
 func monotonic(t time.Time) int64 { return int64(t.Sub(started)) }
 
-func newClock(read func() reading) *Clock {
+// Of returns a clock of another machine, for tests.
+func Of(read func() Reading) *Clock {
 	c := &Clock{read: read}
 	now := read()
-	c.base.Store(&base{monotonic: now.monotonic, at: now.local})
+	c.base.Store(&base{monotonic: now.Monotonic, at: now.Local})
 	return c
 }
 
 // Now returns the present instant.
-func (c *Clock) Now() time.Time { return c.instant(c.read().monotonic) }
+func (c *Clock) Now() time.Time { return c.instant(c.read().Monotonic) }
 
 // Instant returns the instant of a time that time.Now has returned. Only its monotonic part counts.
 func (c *Clock) Instant(t time.Time) time.Time { return c.instant(monotonic(t)) }
@@ -74,10 +75,10 @@ func (c *Clock) Ahead() time.Duration { return c.base.Load().ahead }
 // Off reports whether Ahead is more than Tolerance, in either direction.
 func (c *Clock) Off() bool { return c.Ahead().Abs() > Tolerance }
 
-// Measure calls ask, which returns the store's time as read during the call, and follows it from then on. It returns the error of ask.
-func (c *Clock) Measure(ask func() (time.Time, error)) error {
+// Measure calls read, which returns the store's time as read during the call, and follows it from then on. It returns the error of read.
+func (c *Clock) Measure(read func() (time.Time, error)) error {
 	sent := c.read()
-	store, err := ask()
+	store, err := read()
 	if err != nil {
 		return err
 	}
@@ -87,16 +88,16 @@ func (c *Clock) Measure(ask func() (time.Time, error)) error {
 
 // follow moves instants as little as the measurement demands: at received the store's clock shows the time that was read and at most a
 // round trip more.
-func (c *Clock) follow(sent reading, store int64, received reading) {
+func (c *Clock) follow(sent Reading, store int64, received Reading) {
 	c.measuring.Lock()
 	defer c.measuring.Unlock()
 	before := c.base.Load()
-	latest := store + received.monotonic - sent.monotonic
-	was := before.instant(received.monotonic)
+	latest := store + received.Monotonic - sent.Monotonic
+	was := before.instant(received.Monotonic)
 	next := &base{
-		monotonic: received.monotonic,
-		at:        clamp(before.at+received.monotonic-before.monotonic, store, latest),
-		ahead:     time.Duration(received.local - clamp(received.local, store, latest)),
+		monotonic: received.Monotonic,
+		at:        clamp(before.at+received.Monotonic-before.monotonic, store, latest),
+		ahead:     time.Duration(received.Local - clamp(received.Local, store, latest)),
 		measured:  true,
 	}
 	if before.measured && was-next.at <= int64(MaxPause) {

@@ -21,7 +21,7 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // newFixture returns a machine whose wall clock is ahead of the store's by that much.
 func newFixture(t testing.TB, ahead time.Duration) *fixture {
 	f := &fixture{t: t, setLocal: ahead}
-	f.Clock = newClock(func() reading { return reading{noon.Add(f.elapsed + f.setLocal).UnixNano(), int64(f.elapsed)} })
+	f.Clock = Of(func() Reading { return Reading{noon.Add(f.elapsed + f.setLocal).UnixNano(), int64(f.elapsed)} })
 	return f
 }
 

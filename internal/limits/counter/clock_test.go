@@ -15,10 +15,11 @@ import (
 // TestWindowsThatHaveNotBegun: no request opens a window that has not begun by the store's clock, and no report tells of one.
 func TestWindowsThatHaveNotBegun(t *testing.T) {
 	t.Parallel()
-	c, now := limitstest.Claim(1, plans.Quota{PerMinute: 60, PerDay: 1000}), limitstest.Noon
+	c := limitstest.Claim(1, plans.Quota{PerMinute: 60, PerDay: 1000})
+	now := minuteStart.Add(58 * time.Second) // Two seconds before the minute ends.
 	for ahead, want := range map[time.Duration]error{
-		-time.Hour: nil, 0: nil, time.Second: nil,
-		time.Second + 1: counter.ErrNotBegun, time.Minute: counter.ErrNotBegun, 25 * time.Hour: counter.ErrNotBegun,
+		-time.Hour: nil, 0: nil, time.Second: nil, 2*time.Second - 1: nil,
+		2 * time.Second: counter.ErrNotBegun, time.Minute: counter.ErrNotBegun, 25 * time.Hour: counter.ErrNotBegun,
 	} {
 		before := counter.Rows{Tenant: tenantRow(4, true, 30, 300)}
 		redis := counter.Term{Number: 5, Redis: true, Now: now}

@@ -43,7 +43,7 @@ func (g Rows) Initialized(t Term, r InitRequest, recorded Recorded) (Rows, Basel
 	if !t.Redis || t.Number != r.Term || g.Tenant.Term > t.Number {
 		return g, Baseline{}, false, ErrTermOver
 	}
-	if err := t.begun(r.At); err != nil {
+	if err := t.begun(r.TenantID, r.At); err != nil {
 		return g, Baseline{}, false, err
 	}
 	fresh := g.Tenant.Term < t.Number
@@ -57,7 +57,7 @@ func (g Rows) Granted(t Term, p GrantRequest, recorded Recorded) (Rows, Grant, e
 	if t.Redis || t.Number != p.Term || g.Tenant.Term > t.Number {
 		return g, Grant{}, ErrTermOver
 	}
-	if err := t.begun(p.At); err != nil {
+	if err := t.begun(p.TenantID, p.At); err != nil {
 		return g, Grant{}, err
 	}
 	g = g.returned(p.Term, p.KeyPerMinute > 0, p.Returns).at(t, &p.Claim, p.At, recorded)

@@ -15,7 +15,8 @@ var ErrTermOver = errors.New("the term is over")
 // ErrNotBegun is returned by a Store for a request in windows that have not begun by the store's clock.
 var ErrNotBegun = errors.New("the windows have not begun")
 
-// clockSlack is how far the instant of a request may be ahead of the store's clock: instants are known within a round trip.
+// clockSlack is how far the instant of a request may be ahead of the store's clock: instants are known within a round trip, and stand still
+// for a second at most when the store's clock was set back.
 const clockSlack = time.Second
 
 // Store keeps the durable counters that all servers share beside Redis: a row for every tenant, and one for every key with a limit of
@@ -144,8 +145,9 @@ func (r Report) Begun(now time.Time) Report {
 }
 
 // begun returns ErrNotBegun for a request of windows that have not begun.
-func (t Term) begun(at time.Time) error {
-	if !t.Now.IsZero() && at.After(t.Now.Add(clockSlack)) {
+func (t Term) begun(tenantID int64, at time.Time) error {
+	latest := t.Now.Add(clockSlack)
+	if !t.Now.IsZero() && (limits.MinuteAt(tenantID, at) > limits.MinuteAt(tenantID, latest) || limits.DayAt(at) > limits.DayAt(latest)) {
 		return ErrNotBegun
 	}
 	return nil

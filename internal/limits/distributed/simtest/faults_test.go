@@ -42,6 +42,7 @@ const (
 	simFrozen
 	simCutFromPostgres
 	simPostgresAway
+	simClockSet
 
 	simFaultKinds
 )
@@ -53,7 +54,7 @@ func (f simFault) String() string {
 		"relayed call lost", "relayed result lost", "relayed call made twice", "relayed result slow", "frozen in a relayed call",
 		"killed in a relayed call", "flushed", "restarted empty", "restarted with old data",
 		"failed over to a replica that lags", "killed", "evicted", "cut from Redis", "way to Redis stalled", "Redis away", "frozen", "cut from Postgres",
-		"Postgres away",
+		"Postgres away", "clock set",
 	}[f]
 }
 
@@ -122,6 +123,10 @@ func (s *simulation) kill(n *simNode) {
 }
 
 func (s *simulation) last(f simFault, n *simNode) {
+	if f == simClockSet {
+		s.setClock(n)
+		return
+	}
 	var flag *bool
 	longest := 8 * time.Second
 	switch f {
@@ -144,6 +149,12 @@ func (s *simulation) last(f simFault, n *simNode) {
 	*flag = true
 	until := s.now.Add(time.Duration(s.random.Int64N(int64(longest))))
 	s.faults = append(s.faults, simActive{until, func() { *flag = false }})
+}
+
+// setClock sets the clock of a server back or forward, for a while.
+func (s *simulation) setClock(n *simNode) {
+	n.set = []time.Duration{-25 * time.Hour, -time.Minute, time.Minute, 25 * time.Hour}[s.random.IntN(4)]
+	s.faults = append(s.faults, simActive{s.now.Add(time.Duration(s.random.Int64N(int64(8 * time.Second)))), func() { n.set = 0 }})
 }
 
 // endOfFault returns the end of the fault that ends first, and when that is.

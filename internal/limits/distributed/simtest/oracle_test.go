@@ -110,7 +110,8 @@ type simReply struct {
 	redis  bool  // decided in it
 	claim  limits.Claim
 	d      limits.Decision
-	at     time.Time // when the request came, by the server's own clock
+	at     time.Time // when the request came, by the server's instants
+	left   time.Time // when the answer left, in truth
 	looked bool      // nothing was counted
 	// overtaken is true when other answers left while this one was made.
 	overtaken bool
@@ -205,6 +206,10 @@ func (o *simOracle) place(a *simReply, is simWindow, w *limits.Window) {
 	}
 	if w.Reset != reset {
 		o.violate("%v ends at %d, not at %d", is, reset, w.Reset)
+	}
+	if a.d.Admitted && a.left.Add(2*simSkew).Before(is.begins()) {
+		o.exceeded = true
+		o.violate("%v is used at %v, and has not begun", is, a.left)
 	}
 	if w.Number < number || w.Number > number+1 {
 		o.violate("%v is reported at %v, in number %d", is, a.at, number)

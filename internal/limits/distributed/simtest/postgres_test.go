@@ -88,7 +88,16 @@ func (p *simStore) reach(do func() error) error {
 	return err
 }
 
-func (p *simStore) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.State, error) {
+// Renew also measures the clock, as the server's program does.
+func (p *simStore) Renew(ctx context.Context, hb cluster.Heartbeat) (state cluster.State, err error) {
+	err = p.n.follow(func() (time.Time, error) {
+		state, err = p.renew(ctx, hb)
+		return state.Now, err
+	})
+	return state, err
+}
+
+func (p *simStore) renew(_ context.Context, hb cluster.Heartbeat) (cluster.State, error) {
 	var state cluster.State
 	err := p.reach(func() error {
 		pg := p.s.postgres

@@ -256,7 +256,7 @@ func (s *simulation) request(n *simNode, c limits.Claim, look bool) (limits.Deci
 		return d, false
 	}
 	s.oracle.answered(&simReply{
-		server: n.number, term: term.Number, redis: term.Redis != "", claim: c, d: d, at: at, looked: look, overtaken: overtaken,
+		server: n.number, term: term.Number, redis: term.Redis != "", claim: c, d: d, at: at, left: s.now, looked: look, overtaken: overtaken,
 	})
 	if !d.Admitted {
 		s.totals.refused++

@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/distributed"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/storeclock"
 )
 
 const (
@@ -78,12 +79,15 @@ type simGiven struct {
 
 // simNode is one server.
 type simNode struct {
-	s       *simulation
-	id      string
-	number  int
-	skew    time.Duration
-	member  *cluster.Member
-	limiter *distributed.Limiter
+	s      *simulation
+	id     string
+	number int
+	skew   time.Duration
+	// instants are by Postgres's clock, as the server reads it: off by skew. set is how far its own clock was set.
+	instants *storeclock.Clock
+	set      time.Duration
+	member   *cluster.Member
+	limiter  *distributed.Limiter
 	// cutRedis and cutPostgres say that it can't reach them. waiting is in how many calls it is, frozen that it does nothing.
 	cutRedis, cutPostgres, frozen, dead bool
 	renewing, reportsIdle               bool
@@ -96,7 +100,20 @@ type simNode struct {
 	weight     int
 }
 
-func (n *simNode) clock() time.Time { return n.s.now.Add(n.skew) }
+func (n *simNode) clock() time.Time {
+	if n.s.planted == plantedOwnClock {
+		return n.s.now.Add(n.set)
+	}
+	return n.instants.Now()
+}
+
+// follow measures Postgres's clock with a call that returns it.
+func (n *simNode) follow(read func() (time.Time, error)) error {
+	return n.instants.Measure(func() (time.Time, error) {
+		now, err := read()
+		return now.Add(n.skew), err
+	})
+}
 
 func (n *simNode) reachesPostgres() bool { return !n.dead && !n.cutPostgres && !n.s.postgres.away }
 
@@ -213,6 +230,10 @@ func (s *simulation) join() *simNode {
 	if s.random.IntN(3) == 0 {
 		n.skew = time.Duration(s.random.Int64N(int64(2*simSkew))) - simSkew
 	}
+	n.instants = storeclock.Of(func() storeclock.Reading {
+		return storeclock.Reading{Local: s.now.Add(n.set).UnixNano(), Monotonic: s.now.UnixNano()}
+	})
+	_ = n.follow(func() (time.Time, error) { return s.now, nil })
 	store, clock := &simStore{s: s, n: n}, func() time.Time { return s.now }
 	n.member = cluster.NewMember(store, cluster.Options{ServerID: n.id, Clock: clock})
 	n.limiter = distributed.New(&simBackend{s: s, n: n}, distributed.Options{

@@ -29,6 +29,7 @@ const (
 	plantedFlushUnnoticed
 	plantedKeyEvicted
 	plantedResultTwice
+	plantedOwnClock
 )
 
 // simSteps is how many steps a schedule has.
@@ -127,6 +128,7 @@ func TestSimulationFindsPlantedFaults(t *testing.T) {
 		plantedFlushUnnoticed:     "a flush goes unnoticed",
 		plantedKeyEvicted:         "a key's own counter is evicted alone",
 		plantedResultTwice:        "the result of a relayed call counts twice",
+		plantedOwnClock:           "a server goes by its own clock",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -24,8 +24,16 @@ type server struct {
 // serve starts a server on the deployment's database and Redis, and waits until it is ready.
 func (d *deployment) serve(env ...string) *server {
 	d.t.Helper()
+	s := d.launch(env...)
+	s.awaitReady(d.t)
+	return s
+}
+
+// launch starts a server as serve does, and waits until it serves, which it also does while Redis is lost.
+func (d *deployment) launch(env ...string) *server {
+	d.t.Helper()
 	s := &server{process: start(d.t, exec.Command(d.petstore, "serve"), d.serverEnv(env)...)}
-	s.await(d.t)
+	s.awaitServing(d.t)
 	return s
 }
 
@@ -50,6 +58,12 @@ func (s *server) host() string {
 
 func (s *server) await(t testing.TB) {
 	t.Helper()
+	s.awaitServing(t)
+	s.awaitReady(t)
+}
+
+func (s *server) awaitServing(t testing.TB) {
+	t.Helper()
 	eventually(t, 30*time.Second, "a server that serves", func() bool {
 		select {
 		case <-s.Done():
@@ -65,6 +79,10 @@ func (s *server) await(t testing.TB) {
 		}
 		return false
 	})
+}
+
+func (s *server) awaitReady(t testing.TB) {
+	t.Helper()
 	eventually(t, 10*time.Second, "a server that is ready", func() bool { return s.ready().Status == "ready" })
 }
 

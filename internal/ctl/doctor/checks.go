@@ -199,7 +199,7 @@ func checkTerm(s cluster.State, now time.Time) Finding {
 		f.advice = "limits stay exact but cost more; check that Redis is running and PETSTORE_REDIS_URL is set on every server"
 	default:
 		f.status, f.detail = statusWarn, "counted in Postgres"+term+": the servers do not use the same Redis"
-		f.advice = "limits stay exact but cost more; check that PETSTORE_REDIS_URL is the same on every server"
+		f.advice = "limits stay exact but cost more; if no upgrade is under way, check that PETSTORE_REDIS_URL is the same on every server"
 	}
 	return f
 }

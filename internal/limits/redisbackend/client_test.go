@@ -15,7 +15,7 @@ func TestNewClient(t *testing.T) {
 		"", "localhost:6379", "http://" + secret + "@localhost", "redis:" + secret, "redis://:" + secret, "redis://:" + secret + "/x@localhost",
 		"redis://u:" + secret + "@localhost:port", "redis://u:" + secret + "@localhost/db", "redis://localhost/?password=" + secret,
 		"redis://u:%zz" + secret + "@localhost", "redis://u:" + secret + "@localhost?addr=a:1&nonsense=1", "unix://u:" + secret + "@/tmp/redis",
-		"redis://localhost\x7f" + secret,
+		"redis://localhost\x7f" + secret, "redis://a:1?master_name=&addr=b:2&password=" + secret, "redis://a:1?master_name=m&nonsense=" + secret,
 	} {
 		_, err := NewClient(url, 0)
 		if !errors.Is(err, ErrURL) {
@@ -52,5 +52,20 @@ func TestNewClient(t *testing.T) {
 	cluster, ok := client.UniversalClient.(*redis.ClusterClient)
 	if !ok || len(cluster.Options().Addrs) != 3 || cluster.Options().Password != secret {
 		t.Errorf("a URL with three nodes made a %T", client)
+	}
+}
+
+func TestSentinelURL(t *testing.T) {
+	t.Parallel()
+	o, err := parseURL("rediss://u:sentinels@a:1/3?master_name=m&addr=b:2&username=v&password=redis")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.MasterName != "m" || len(o.Addrs) != 2 || o.SentinelUsername != "u" || o.SentinelPassword != "sentinels" ||
+		o.DB != 3 || o.Username != "v" || o.Password != "redis" {
+		t.Errorf("%+v", o)
+	}
+	if o.TLSConfig == nil || o.TLSConfig.ServerName != "" || o.TLSConfig.InsecureSkipVerify {
+		t.Errorf("TLS: %+v, want each server's certificate checked for its own address", o.TLSConfig)
 	}
 }

@@ -41,11 +41,11 @@ func TestPingNeedsAllRights(t *testing.T) {
 		rights  string
 		healthy bool
 	}{
-		"all":      {"~pst:* &pst:* -@all +evalsha +eval +info +subscribe +get +set +setrange +expire +time +publish", true},
+		"all":      {"resetchannels ~pst:* &pst:* -@all +evalsha +eval +info +subscribe +get +set +setrange +expire +time +publish", true},
 		"nochan":   {"~pst:* resetchannels +@all", false},
-		"norange":  {"~pst:* &pst:* +@all -setrange", false},
-		"noexpire": {"~pst:* &pst:* +@all -expire", false},
-		"noinfo":   {"~pst:* &pst:* +@all -info", false},
+		"norange":  {"resetchannels ~pst:* &pst:* +@all -setrange", false},
+		"noexpire": {"resetchannels ~pst:* &pst:* +@all -expire", false},
+		"noinfo":   {"resetchannels ~pst:* &pst:* +@all -info", false},
 	} {
 		t.Run(user, func(t *testing.T) {
 			args := []any{"ACL", "SETUSER", user, "on", ">secret"}
@@ -71,7 +71,7 @@ func TestPingNeedsAllRights(t *testing.T) {
 func TestTakeWithoutMGET(t *testing.T) {
 	t.Parallel()
 	url := redistest.New(t).URL
-	err := look(t, url).Do(t.Context(), "ACL", "SETUSER", "old", "on", ">secret", "~pst:*", "&pst:*", "+@all", "-mget").Err()
+	err := look(t, url).Do(t.Context(), "ACL", "SETUSER", "old", "on", ">secret", "resetchannels", "~pst:*", "&pst:*", "+@all", "-mget").Err()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestTakeReconnects(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	do("ACL", "SETUSER", "petstore", "on", ">secret", "~*", "&*", "+@all")
+	do("ACL", "SETUSER", "petstore", "on", ">secret", "~*", "allchannels", "+@all")
 	c := backendAt(t, "redis://petstore:secret@"+server.Addr+"/3")
 	if err := c.InitTenant(t.Context(), 1, 1, counter.Baseline{}, false); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
@@ -150,8 +151,7 @@ func launch(ctx context.Context, addr string, args ...string) (*subprocess.Proce
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(path, append([]string{"--bind", host, "--port", port, "--save", "", "--appendonly", "no",
-		"--databases", databases, "--dir", os.TempDir(), "--daemonize", "no"}, args...)...)
+	cmd := exec.Command(path, commandLine(host, port, args)...)
 	log, err := os.CreateTemp("", "petstore-redis-")
 	if err != nil {
 		return nil, err
@@ -169,6 +169,16 @@ func launch(ctx context.Context, addr string, args ...string) (*subprocess.Proce
 		return nil, fmt.Errorf("start redis-server: %w: %s", err, bytes.TrimSpace(said))
 	}
 	return process, nil
+}
+
+// commandLine is that of a server with these arguments, or of a sentinel if they begin with its file.
+func commandLine(host, port string, args []string) []string {
+	at := []string{"--bind", host, "--port", port, "--daemonize", "no"}
+	if len(args) > 0 && filepath.IsAbs(args[0]) {
+		return append(args[:len(args):len(args)], at...)
+	}
+	at = append(at, "--save", "", "--appendonly", "no", "--databases", databases, "--dir", os.TempDir())
+	return append(at, args...)
 }
 
 // answers waits until the server does. Somebody else's on the same port would answer too, but then ours ends.

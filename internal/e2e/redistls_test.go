@@ -1,0 +1,48 @@
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/plans"
+)
+
+// TestRedisOverTLS: limits are counted in a Redis that is reached by TLS. With a certificate that can't be trusted they are counted
+// in Postgres, and the log says why.
+func TestRedisOverTLS(t *testing.T) {
+	t.Parallel()
+	redis, url, ca := redistest.NewTLS(t, "127.0.0.1")
+	_, misnamed, misnamedCA := redistest.NewTLS(t, "redis.example")
+	d := newDeployment(t, false)
+	for name, tt := range map[string]struct{ url, ca, says string }{
+		"right":                   {url, ca, ""},
+		"certificate for another": {misnamed, misnamedCA, "x509: "},
+		"unknown authority":       {url, misnamedCA, "x509: certificate signed by unknown authority"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := d.in(t).launch("PETSTORE_REDIS_URL="+tt.url, "PETSTORE_REDIS_TIMEOUT=2s", "SSL_CERT_FILE="+tt.ca)
+			tn := d.tenant(plans.Free, nil, 1)
+			if a := d.client.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
+				t.Errorf("%v, want 200", a)
+			}
+			if tt.says == "" {
+				eventually(t, 10*time.Second, "a server that counts in Redis", func() bool { return s.ready().Redis == "up" })
+				if n := ofRedis(t, redis.Addr, "INFO", "keyspace"); !strings.Contains(n, "db0:keys=") {
+					t.Errorf("Redis has no counters: %s", n)
+				}
+				return
+			}
+			if r := s.ready(); r.Redis != "down" || r.HTTP != 200 {
+				t.Errorf("/readyz %+v, want Redis down", r)
+			}
+			eventually(t, 10*time.Second, "a line that says "+tt.says, func() bool { return s.logged("limits: degraded", tt.says) == 1 })
+			for line := range strings.Lines(s.stderr()) {
+				if strings.Contains(line, "limits: degraded") {
+					t.Log(strings.TrimSpace(line))
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,147 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// downAfter is after how long a silent master counts as failed.
+	downAfter = 500 * time.Millisecond
+	// MasterName is what sentinels call their master.
+	MasterName = "petstore"
+)
+
+// Sentinels are three Redis Sentinels of one test's own, with a master and a replica. Its methods must be called from the test's goroutine.
+type Sentinels struct {
+	// URL names the sentinels, in the form that redisbackend.NewClient reads.
+	URL string
+	// Nodes are the master as it was made, and its replica.
+	Nodes []*Server
+
+	t         testing.TB
+	sentinels []*Server
+}
+
+// NewSentinels starts them, and returns when they all agree.
+func NewSentinels(t testing.TB) *Sentinels {
+	t.Helper()
+	s := &Sentinels{t: t}
+	master := newServer(t, "--dir", t.TempDir(), "--repl-diskless-sync-delay", "0")
+	host, port, _ := net.SplitHostPort(master.Addr)
+	replica := newServer(t, "--dir", t.TempDir(), "--replicaof", host, port, "--repl-diskless-sync-delay", "0")
+	s.Nodes = []*Server{master, replica}
+	s.AwaitReplica(replica)
+	for range 3 {
+		o := newSentinel(t, host, port)
+		s.sentinels = append(s.sentinels, o)
+		s.hurry(o)
+	}
+	s.URL = "redis://" + s.sentinels[0].Addr + "/0?master_name=" + MasterName
+	for _, o := range s.sentinels[1:] {
+		s.URL += "&addr=" + o.Addr
+	}
+	for _, o := range s.sentinels {
+		s.await("the sentinels to know each other", func() bool {
+			state := s.master(o)
+			return state["num-other-sentinels"] == "2" && state["num-slaves"] == "1" && state["flags"] == "master"
+		})
+	}
+	return s
+}
+
+// newSentinel starts a sentinel, which keeps what it learns in a file.
+func newSentinel(t testing.TB, host, port string) *Server {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "sentinel.conf")
+	config := fmt.Sprintf("sentinel monitor %[1]s %[2]s %[3]s 2\nsentinel down-after-milliseconds %[1]s %[4]d\n"+
+		"sentinel failover-timeout %[1]s 4000\n", MasterName, host, port, downAfter.Milliseconds())
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return newServer(t, file, "--sentinel")
+}
+
+// hurry has a sentinel ask and tell several times a second, in place of every one to ten seconds. More often would be too often on a busy
+// machine: a replica can take over only if it has told of itself within three such periods, or five pings.
+func (s *Sentinels) hurry(o *Server) {
+	s.t.Helper()
+	client := clientOf(o.Addr, 0)
+	defer client.Close()
+	args := []any{"sentinel", "debug", "info-period", 500, "ask-period", 200, "publish-period", 200}
+	if err := client.Do(s.t.Context(), args...).Err(); err != nil {
+		s.t.Fatalf("test redis: %v: %v", args, err)
+	}
+}
+
+// Failover has the node take over from its master, which stays alive as its replica. It returns when all sentinels know.
+func (s *Sentinels) Failover(n *Server) {
+	s.t.Helper()
+	client := s.client(s.sentinels[0])
+	defer client.Close()
+	s.await("a replica to take over", func() bool {
+		if s.isMaster(s.sentinels[0], n) {
+			return true
+		}
+		// It fails while one is under way. A sentinel gives up if it knows no replica that is ready.
+		_ = client.Failover(s.t.Context(), MasterName)
+		return false
+	})
+	s.AwaitMaster(n)
+}
+
+// AwaitMaster returns when all sentinels know the node as the master.
+func (s *Sentinels) AwaitMaster(n *Server) {
+	s.t.Helper()
+	for _, o := range s.sentinels {
+		s.await("a replica to take over", func() bool { return s.isMaster(o, n) })
+	}
+}
+
+// isMaster tells whether a sentinel takes the node for the master.
+func (s *Sentinels) isMaster(o, n *Server) bool {
+	client := s.client(o)
+	defer client.Close()
+	addr, _ := client.GetMasterAddrByName(s.t.Context(), MasterName).Result()
+	return len(addr) == 2 && net.JoinHostPort(addr[0], addr[1]) == n.Addr
+}
+
+// AwaitReplica returns when the node has all that its master has.
+func (s *Sentinels) AwaitReplica(n *Server) {
+	s.t.Helper()
+	s.await("a replica to follow its master", func() bool {
+		client := clientOf(n.Addr, 0)
+		defer client.Close()
+		return client.InfoMap(s.t.Context(), "replication").Val()["Replication"]["master_link_status"] == "up"
+	})
+}
+
+func (s *Sentinels) master(of *Server) map[string]string {
+	client := s.client(of)
+	defer client.Close()
+	return client.Master(s.t.Context(), MasterName).Val()
+}
+
+func (s *Sentinels) client(of *Server) *redis.SentinelClient {
+	return redis.NewSentinelClient(&redis.Options{Addr: of.Addr, PoolSize: 1, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1})
+}
+
+func (s *Sentinels) await(what string, holds func() bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), clusterLimit)
+	defer cancel()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			s.t.Fatalf("test redis: wait for %s: %v", what, ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

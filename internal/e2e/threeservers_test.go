@@ -19,7 +19,7 @@ func newTrial(t *testing.T, redisURL string, specs ...spec) *trial {
 		tr.servers = append(tr.servers, d.serve())
 	}
 	asked := time.Now()
-	pool := tr.pool()
+	pool := tr.pool(64)
 	// The rest of the set-up is less work than the pool was.
 	tr.begin = time.Now().Add(2*time.Second + time.Since(asked))
 	tr.demand(pool, specs...)

@@ -23,6 +23,8 @@ type trial struct {
 	servers []*server
 	begin   time.Time // of the load
 	demands []*demand
+	// pause is between two requests of a caller, 8 ms by default.
+	pause time.Duration
 
 	mu      sync.Mutex
 	records []record
@@ -74,10 +76,10 @@ type phase struct {
 	healthy bool
 }
 
-// pool creates tenants whose minutes end at many different seconds. Each has used one request.
-func (tr *trial) pool() []*demand {
+// pool creates tenants whose minutes end at different seconds. Each has used one request.
+func (tr *trial) pool(n int) []*demand {
 	tr.t.Helper()
-	pool := make([]*demand, 64)
+	pool := make([]*demand, n)
 	for i := range pool {
 		// No larger than any later limit: an unclean server costs the day twice the day's largest per-minute limit.
 		d := &demand{tenant: tr.tenant(plans.Enterprise, &plans.Quota{PerMinute: 60, PerDay: 1_000_000}, 1)}
@@ -174,7 +176,7 @@ func (tr *trial) call(ended <-chan struct{}, i, caller, server int) {
 		key := n % len(d.keys)
 		a := tr.get(tr.server(server), d.keys[key].token)
 		tr.note(d, i, key, a)
-		pause := 8 * time.Millisecond
+		pause := cmp.Or(tr.pause, 8*time.Millisecond)
 		if a.status == http.StatusTooManyRequests {
 			pause = min(time.Second, time.Until(d.edge.Add(time.Since(d.edge).Truncate(time.Minute)+time.Minute)))
 		}

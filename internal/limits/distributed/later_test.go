@@ -1,0 +1,60 @@
+package distributed_test
+
+import (
+	"testing"
+	"time"
+
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/counter"
+	"petstore.example/internal/limits/limitstest"
+	"petstore.example/internal/limits/redisbackend"
+	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/plans"
+)
+
+// TestRedisOfALaterTerm: if the database was set back, Redis has counts of later terms. The cluster hears of it, and goes on after them
+// with one change of terms, in which Redis decides.
+func TestRedisOfALaterTerm(t *testing.T) {
+	t.Parallel()
+	server, w := redistest.New(t), newTestCluster()
+	client := look(t, server.URL).(*redisbackend.Client)
+	other := redisbackend.New(client)
+	t.Cleanup(func() { other.Pin("") })
+	fingerprint, err := other.Ping(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other.Pin(fingerprint)
+	a, b := w.server(t, server.URL, quick), w.server(t, server.URL, quick)
+	decides(t, a, b)
+	before, _ := a.member.Term()
+
+	const tenants = 20
+	later := before.Number + 40
+	q := plans.Quota{PerMinute: 60, PerDay: 1000}
+	for id := range int64(tenants) {
+		base := counter.Baseline{Minute: limits.MinuteAt(id, limitstest.Noon), Day: limits.DayAt(limitstest.Noon)}
+		if err := other.InitTenant(t.Context(), later, id, base, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	for id := range int64(tenants) {
+		for _, l := range []*testServer{a, b} {
+			if d := l.Take(t.Context(), limitstest.Claim(id, q), limitstest.Noon); !d.Admitted || d.Term <= later {
+				t.Errorf("tenant %d: %+v, want admitted in a later term than %d", id, d, later)
+			}
+		}
+	}
+	took := time.Since(began)
+	decides(t, a, b)
+	term, _ := a.member.Term()
+	t.Logf("%v; from term %d to %d", took, before.Number, term.Number)
+	if term.Number != later+1 {
+		t.Errorf("term %d, want %d: one change of terms, to after those that Redis knows", term.Number, later+1)
+	}
+	// The term after a set-back begins when all leases from before it have surely ended.
+	if took > 10*time.Second {
+		t.Errorf("requests waited %v", took)
+	}
+}

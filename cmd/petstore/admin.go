@@ -26,6 +26,9 @@ func (h *health) register(r prometheus.Registerer) {
 	gauge("petstore_limits_relayed", "1 if only this server can't reach Redis, and another one makes its calls.", func() float64 {
 		return oneIf(h.limiter.state() == "relayed")
 	})
+	gauge("petstore_term_up", "0 if this server has had no term to decide limits in for some seconds: requests are refused.", func() float64 {
+		return oneIf(!h.term.lost.Load())
+	})
 	gauge("petstore_change_feed_up", "1 if this server is notified of changes to keys, tenants, plans and bans.", func() float64 {
 		return oneIf(h.directory.FeedHealthy())
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	terms "petstore.example/internal/cluster"
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/changefeed"
@@ -34,6 +35,13 @@ func openDirectory(
 	d := &directory{Directory: callers.NewDirectory(db.Keys, cfg.keys(), cluster.clock.Now), db: db}
 	// Without a lease this server may have missed anything.
 	cluster.OnRegain(d.AllChanged)
+	// Rows that were restored send no notifications.
+	cluster.OnEnd(func(_ context.Context, _ terms.Term, setBack bool) error {
+		if setBack {
+			d.AllChanged()
+		}
+		return nil
+	})
 	d.stopListening = background(log, "listen for changes", func(ctx context.Context) error {
 		return changefeed.Listen(ctx, string(cfg.DatabaseURL), d, cluster.Wake, log,
 			changefeed.Handler{Channel: counters.RelayChannel, Notified: relay.Notified})

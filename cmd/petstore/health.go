@@ -8,6 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/store"
 	"petstore.example/internal/storeclock"
@@ -25,14 +28,23 @@ type health struct {
 	database  pinger
 	directory *callers.Directory
 	limiter   *rateLimiter
-	clock     *storeclock.Clock
-	found     warnings
-	stopping  atomic.Bool
+	// term runs until stop is called.
+	term     *termWatch
+	stop     func()
+	clock    *storeclock.Clock
+	found    warnings
+	stopping atomic.Bool
 }
 
-// newHealth returns a health that pings through the member's connections: those of db may all be in use.
-func newHealth(db *store.DB, m *member, directory *callers.Directory, limiter *rateLimiter, found warnings) *health {
-	return &health{db: db, database: pinger{ping: m.db.Ping}, directory: directory, limiter: limiter, clock: m.clock, found: found}
+// newHealth returns a health that pings through the member's connections: those of db may all be in use. It registers its metrics.
+func newHealth(
+	db *store.DB, m *member, directory *callers.Directory, limiter *rateLimiter, found warnings, r prometheus.Registerer, log zerolog.Logger,
+) *health {
+	h := &health{db: db, database: pinger{ping: m.db.Ping}, directory: directory, limiter: limiter,
+		term: &termWatch{decides: limiter.decides, log: log}, clock: m.clock, found: found}
+	h.stop = background(log, "watch the term", h.term.run)
+	h.register(r)
+	return h
 }
 
 // pinger reports whether Postgres answers. Callers share a ping, so that any number of them costs at most four a second.
@@ -60,18 +72,20 @@ func (p *pinger) check() error {
 }
 
 // readiness is the body of /readyz. Status is ready, degraded (requests are served, but Redis or the change feed is down),
-// unavailable or stopping; the last two have status 503. Clock is ok, or off if this server's clock is wrong, by which nothing is decided.
-// The other fields are up or down; Redis is none if none is configured, and relayed if only this server can't reach it.
+// unavailable (Postgres is down, or there is no term to decide limits in) or stopping; the last two have status 503. Clock is ok, or off if
+// this server's clock is wrong, by which nothing is decided. The other fields are up or down; Redis is none if none is configured, and
+// relayed if only this server can't reach it.
 type readiness struct {
 	Status     string `json:"status"`
 	Database   string `json:"database"`
 	Redis      string `json:"redis"`
+	Term       string `json:"term"`
 	ChangeFeed string `json:"change_feed"`
 	Clock      string `json:"clock"`
 }
 
 func (h *health) readiness() readiness {
-	r := readiness{Status: "ready", Database: "up", Redis: h.limiter.state(), ChangeFeed: "up", Clock: "ok"}
+	r := readiness{Status: "ready", Database: "up", Redis: h.limiter.state(), Term: "up", ChangeFeed: "up", Clock: "ok"}
 	if h.clock.Off() {
 		r.Clock = "off"
 	}
@@ -80,6 +94,9 @@ func (h *health) readiness() readiness {
 	}
 	if r.Redis == "down" {
 		r.Status = "degraded"
+	}
+	if h.term.lost.Load() {
+		r.Status, r.Term = "unavailable", "down"
 	}
 	if h.database.check() != nil {
 		r.Status, r.Database = "unavailable", "down"
@@ -104,7 +121,7 @@ type checkResult struct {
 
 func (h *health) verbose(r readiness) verbose {
 	ok := checkResult{Status: "ok"}
-	v := verbose{r.Status, map[string]checkResult{"database": ok, "redis": ok, "change_feed": ok, "clock": ok, "login": ok, "schema": ok}}
+	v := verbose{r.Status, map[string]checkResult{"database": ok, "redis": ok, "term": ok, "change_feed": ok, "clock": ok, "login": ok, "schema": ok}}
 	for check, message := range h.found {
 		v.Checks[check] = checkResult{"warn", message}
 	}
@@ -119,6 +136,9 @@ func (h *health) verbose(r readiness) verbose {
 	}
 	if r.Clock == "off" {
 		v.Checks["clock"] = checkResult{"warn", clockOff(h.clock)}
+	}
+	if r.Term == "down" {
+		v.Checks["term"] = checkResult{"fail", "no term is in force on this server, so that it cannot decide over limits: requests are refused"}
 	}
 	if r.Database == "down" {
 		v.Checks["database"] = checkResult{"fail", "Postgres does not answer"}

@@ -98,6 +98,9 @@ func (l *rateLimiter) state() string {
 	return "up"
 }
 
+// decides reports whether this server can decide over limits now.
+func (l *rateLimiter) decides() bool { return l.redis == nil || l.redis.Decides() }
+
 // Close stops the limiter and closes its Redis connections. It writes nothing: usage reported at the end of a term is in Postgres.
 func (l *rateLimiter) Close() error {
 	if l.redis == nil {

@@ -59,8 +59,8 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	strikes := limiter.strikes(db, directory.Directory, log)
 	defer strikes.Close()
 
-	health := newHealth(db, cluster, directory.Directory, limiter, found)
-	health.register(registry)
+	health := newHealth(db, cluster, directory.Directory, limiter, found, registry, log)
+	defer health.stop()
 
 	data := newTenantStore(db, registry)
 	handler, err := api.New(api.Config{

@@ -150,7 +150,7 @@ func checkServerClocks(off map[string]time.Duration, err error) Finding {
 	return f
 }
 
-// checkServers shows which servers are alive. A server that stopped without notice is listed for a day.
+// checkServers shows which servers are alive. A server that stopped without notice is listed for ten minutes.
 func checkServers(s cluster.State, now time.Time) Finding {
 	var alive int
 	var silent []string
@@ -165,7 +165,7 @@ func checkServers(s cluster.State, now time.Time) Finding {
 	if len(silent) > 0 {
 		f.status = statusWarn
 		f.detail += "; no heartbeat from " + strings.Join(silent, ", ")
-		f.advice = "check whether they crashed or can't reach the database; they are removed after a day"
+		f.advice = "check whether they crashed or can't reach the database; they are listed for ten minutes"
 	}
 	if alive == 0 {
 		f.status, f.advice = statusWarn, "start a server: petstore serve"
@@ -177,10 +177,14 @@ func checkServers(s cluster.State, now time.Time) Finding {
 func checkTerm(s cluster.State, now time.Time) Finding {
 	f := Finding{"limits", statusOK, "", ""}
 	redis, alive := map[string]bool{}, 0
+	var apart []string
 	for _, server := range s.Servers {
 		if now.Sub(server.Seen) < cluster.MemberTTL {
 			alive++
 			redis[server.Redis] = true
+			if server.Acked != s.Term.Number {
+				apart = append(apart, server.ID)
+			}
 		}
 	}
 	term := fmt.Sprintf(" (term %d)", s.Term.Number)
@@ -190,6 +194,9 @@ func checkTerm(s cluster.State, now time.Time) Finding {
 	case !s.Active:
 		f.status, f.detail = statusWarn, fmt.Sprintf("term %d is not active yet", s.Term.Number)
 		f.advice = "check again: activation takes 1 s, or 5 s if a server is cut off"
+	case len(apart) > 0:
+		f.status, f.detail = statusWarn, "not in term "+fmt.Sprint(s.Term.Number)+": "+strings.Join(apart, ", ")
+		f.advice = "check again, and the log of the server: a server joins a term within a second, and refuses requests until then"
 	case s.Term.Redis != "":
 		f.detail = "counted in Redis" + term
 	case s.Term.Sole != "":

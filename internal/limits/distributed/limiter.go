@@ -64,7 +64,7 @@ func New(b Backend, o Options) *Limiter {
 	l.redis.batches.run = l.redis.run
 	l.grants = &grantMode{options: &l.options, view: l.view, denials: l.denials}
 	l.Relayed = &Relayed{options: &l.options, backend: b, health: l.health, mode: l.redis}
-	o.Cluster.OnEnd(l.end)
+	o.Cluster.OnEnd(func(ctx context.Context, ended cluster.Term, setBack bool) error { return endTerm(ctx, l, ended, setBack) })
 	return l
 }
 
@@ -128,8 +128,8 @@ func (l *Limiter) mode(redis string) mode {
 	return l.grants
 }
 
-// end reports what this server knows at the end of a term.
-func (l *Limiter) end(ctx context.Context, ended cluster.Term, setBack bool) error {
+// endTerm reports what this server knows at the end of a term.
+func endTerm(ctx context.Context, l *Limiter, ended cluster.Term, setBack bool) error {
 	l.route.termEnded()
 	if setBack {
 		if err := l.options.report(ctx, l.view.all()); err != nil {
@@ -172,6 +172,12 @@ func (l *Limiter) Refund(ctx context.Context, c limits.Claim, d limits.Decision)
 
 // Degraded reports whether anybody but Redis decides, and since when.
 func (l *Limiter) Degraded() (degraded bool, since time.Time) { return l.health.degradedSince() }
+
+// Decides reports whether a term is in force in which this server can decide.
+func (l *Limiter) Decides() bool {
+	t, ok := l.options.Cluster.Term()
+	return ok && !l.health.lostIn(t.Number)
+}
 
 // Invalidator returns what announces writes to the cluster's servers.
 func (l *Limiter) Invalidator() *Invalidator {

@@ -26,6 +26,17 @@ type PrivateServer struct {
 // NewServer starts a server that ends with the test.
 func NewServer(t testing.TB) *PrivateServer {
 	t.Helper()
+	p := prepared(t)
+	p.Start()
+	p.Database = *database(p.server, "postgres")
+	if err := errors.Join(migrate.Up(t.Context(), p.URL), p.exec(t.Context(), makeLogins)); err != nil {
+		t.Fatalf("test server: %v", err)
+	}
+	return p
+}
+
+func prepared(t testing.TB) *PrivateServer {
+	t.Helper()
 	dir, remove, err := localpg.TempDir()
 	if err != nil {
 		t.Fatalf("test server: %v", err)
@@ -33,11 +44,6 @@ func NewServer(t testing.TB) *PrivateServer {
 	t.Cleanup(remove)
 	p := &PrivateServer{t: t, dir: filepath.Join(dir, "server")}
 	t.Cleanup(p.Stop)
-	p.Start()
-	p.Database = *database(p.server, "postgres")
-	if err := errors.Join(migrate.Up(t.Context(), p.URL), p.exec(t.Context(), makeLogins)); err != nil {
-		t.Fatalf("test server: %v", err)
-	}
 	return p
 }
 

@@ -1,0 +1,256 @@
+package e2e_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store/storetest"
+)
+
+var setBackFaults = []operatorFault{
+	{"a dump restored under running servers", tryRestore},
+	{"a standby 2 s behind promoted", tryPromotion},
+}
+
+// admitsAgain is within what time after a set-back all requests must be admitted. A fence takes three seconds of it.
+const admitsAgain = 5 * time.Second
+
+// setBack is two servers with Redis while their database is set back. Two callers of tenant narrow use up its limit during that, and two
+// of wide never do.
+type setBack struct {
+	*deployment
+	redis        *redistest.Server
+	servers      []*server
+	narrow, wide *tenant
+
+	mu sync.Mutex
+	// stopped is when the database stopped to serve, back when it was there again.
+	stopped, back time.Time
+}
+
+func newSetBack(t *testing.T, d *deployment, redis *redistest.Server) *setBack {
+	t.Helper()
+	b := &setBack{deployment: d, redis: redis}
+	for range 2 {
+		s := d.serve()
+		s.expects = "permission denied" // In the middle of a restore.
+		b.servers = append(b.servers, s)
+	}
+	b.wide = d.tenant(plans.Enterprise, hugeQuota, 2)
+	b.narrow = d.freshTenant(b.servers[0], plans.Enterprise, enterprise(700, 100_000), 2)
+	return b
+}
+
+// run sends requests while fault sets the database back, and long enough after it for the narrow tenant's limit to be reached.
+func (b *setBack) run(t *testing.T, fault func()) faultResult {
+	t.Helper()
+	ended := make(chan struct{})
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	responses := map[*tenant][]response{}
+	for _, tn := range []*tenant{b.narrow, b.wide} {
+		for i, s := range b.servers {
+			wg.Go(func() {
+				for {
+					a := b.client.get(s, tn.keys[i].token, "/pets?limit=1")
+					mu.Lock()
+					responses[tn] = append(responses[tn], a)
+					mu.Unlock()
+					select {
+					case <-ended:
+						return
+					case <-time.After(20 * time.Millisecond):
+					}
+				}
+			})
+		}
+	}
+	time.Sleep(1500 * time.Millisecond)
+	fault()
+	time.Sleep(9 * time.Second)
+	close(ended)
+	wg.Wait()
+	return b.result(t, responses[b.narrow], responses[b.wide])
+}
+
+func (b *setBack) result(t *testing.T, narrow, wide []response) (r faultResult) {
+	t.Helper()
+	inMinute := map[int64]int64{}
+	for _, a := range narrow {
+		if w, ok := a.windows["minute"]; ok && a.status == http.StatusOK {
+			inMinute[limits.MinuteAt(b.narrow.ID, w.reset.Add(-30*time.Second))]++
+		}
+	}
+	for _, n := range inMinute {
+		r.over = max(r.over, n+b.narrow.used-700)
+	}
+	last := b.back
+	for _, a := range wide {
+		r.slowest = max(r.slowest, a.took())
+		switch {
+		case a.err != nil || a.status >= 500:
+			r.failed++
+		case a.status == http.StatusTooManyRequests:
+			r.refused++
+		}
+		if a.err != nil || a.status != http.StatusOK {
+			last = maxTime(last, a.got)
+		}
+	}
+	t.Logf("the database was away for %v; %v after that all requests were admitted. Admitted to the limited tenant, after %d, by minute: %v; others: %v",
+		b.back.Sub(b.stopped).Round(time.Millisecond), last.Sub(b.back).Round(time.Millisecond), b.narrow.used, inMinute, countByCode(wide))
+	if r.over > 0 {
+		t.Errorf("%d admitted over the limit", r.over)
+	}
+	if took := last.Sub(b.back); took > admitsAgain {
+		t.Errorf("not all requests were admitted %v after the database was back", took)
+	}
+	for _, s := range b.servers {
+		if r := s.ready(); r.Status != "ready" {
+			t.Errorf("/readyz: %+v", r)
+		}
+	}
+	return r
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// tryRestore takes a dump, has the terms change, and restores the dump into the database of the running servers.
+func tryRestore(t *testing.T) faultResult {
+	redis := redistest.New(t)
+	d := newDeploymentOn(t, storetest.New(t).URL, redis.URL)
+	b := newSetBack(t, d, redis)
+	dump := filepath.Join(t.TempDir(), "dump")
+	return b.run(t, func() {
+		pgProgram(t, "pg_dump", "--format=custom", "--file", dump, "--dbname", d.databaseURL)
+		redis.Flush()
+		time.Sleep(3 * time.Second) // Two terms, and what they count is not in the dump.
+		b.stopped = time.Now()
+		pgProgram(t, "pg_restore", "--clean", "--if-exists", "--dbname", d.databaseURL, dump)
+		b.back = time.Now()
+	})
+}
+
+// tryPromotion promotes an asynchronous standby that lacks the last two seconds, in which the terms changed.
+func tryPromotion(t *testing.T) faultResult {
+	primary := storetest.NewServer(t)
+	standby := primary.Standby()
+	through := newSwitch(t, primary.URL)
+	redis := redistest.New(t)
+	d := newDeploymentAs(t, primary.URL, through.url(t, primary.APIURL), primary.SupportURL, redis.URL)
+	b := newSetBack(t, d, redis)
+	return b.run(t, func() {
+		standby.Detach()
+		redis.Flush()
+		time.Sleep(2 * time.Second)
+		b.stopped = time.Now()
+		primary.Kill()
+		standby.Promote()
+		through.to(t, standby.URL)
+		b.back = time.Now()
+	})
+}
+
+// pgProgram runs one of PostgreSQL's programs.
+func pgProgram(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(storetest.Program(t, name), args...).CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", name, err, out)
+	}
+}
+
+// switchProxy is an address of a database that can be moved to another one.
+type switchProxy struct {
+	listener net.Listener
+	socket   atomic.Pointer[string]
+
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func newSwitch(t *testing.T, databaseURL string) *switchProxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &switchProxy{listener: listener}
+	p.to(t, databaseURL)
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("unix", *p.socket.Load())
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			p.mu.Lock()
+			p.conns = append(p.conns, client, server)
+			p.mu.Unlock()
+			for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
+				running.Go(func() {
+					_, _ = io.Copy(way[0], way[1])
+					_, _ = way[0].Close(), way[1].Close()
+				})
+			}
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		p.closeAll()
+		running.Wait()
+	})
+	return p
+}
+
+// to moves the address: its connections are closed, and new ones reach the other database.
+func (p *switchProxy) to(t *testing.T, databaseURL string) {
+	t.Helper()
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(u.Query().Get("host"), ".s.PGSQL."+u.Query().Get("port"))
+	p.socket.Store(&socket)
+	p.closeAll()
+}
+
+func (p *switchProxy) closeAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		_ = c.Close()
+	}
+	p.conns = nil
+}
+
+// url returns the URL through the switch.
+func (p *switchProxy) url(t *testing.T, databaseURL string) string {
+	t.Helper()
+	u, err := url.Parse(databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Host, u.RawQuery = p.listener.Addr().String(), "sslmode=disable"
+	return u.String()
+}

@@ -10,4 +10,4 @@ create unlogged table relayed_calls (
   primary key (caller, number)
 );
 
-grant select, insert (caller, number, server, call), update (result), delete on relayed_calls to petstore_api;
+grant select, insert (caller, number, server, call), update (server, result), delete on relayed_calls to petstore_api;

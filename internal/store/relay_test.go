@@ -45,7 +45,7 @@ func TestRelay(t *testing.T) {
 	for name, from := range map[string]*storecounters.Relay{"notified": relay(t, db.APIURL, "c", true), "not notified": deaf} {
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
-			if got, err := from.Send(ctx, "b", []byte("abc")); string(got) != "cba" || err != nil {
+			if got, err := from.Send(ctx, []string{"b"}, []byte("abc")); string(got) != "cba" || err != nil {
 				t.Errorf("%s: %q, %v, want cba", name, got, err)
 			}
 			cancel()
@@ -53,7 +53,7 @@ func TestRelay(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if got, err := deaf.Send(ctx, "nobody", []byte("abc")); err == nil {
+	if got, err := deaf.Send(ctx, []string{"nobody"}, []byte("abc")); err == nil {
 		t.Errorf("a server that is not there returned %q", got)
 	}
 	if got := db.text(t, `select count(*) from relayed_calls`); got != "1" && got != "0" {
@@ -61,7 +61,7 @@ func TestRelay(t *testing.T) {
 	}
 	// What others left behind goes with a later call.
 	db.exec(t, `update relayed_calls set made_at = made_at - interval '1 minute'`)
-	if _, err := deaf.Send(t.Context(), "b", []byte("abc")); err != nil {
+	if _, err := deaf.Send(t.Context(), []string{"nobody", "b"}, []byte("abc")); err != nil {
 		t.Fatal(err)
 	}
 	if got := db.text(t, `select count(*) from relayed_calls`); got != "0" {
@@ -81,7 +81,7 @@ func TestForgedRelay(t *testing.T) {
 	staff := connect(t, db.SupportURL)
 	staff.MustExec(`select pg_notify('petstore_relay', text) from unnest(array['call b a 1', 'result b 1', 'call', '', 'call b a x', 'result b x']) text`)
 	from := relay(t, db.APIURL, "a", true)
-	if got, err := from.Send(t.Context(), "b", []byte("true")); string(got) != "true" || err != nil {
+	if got, err := from.Send(t.Context(), []string{"nobody", "b"}, []byte("true")); string(got) != "true" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	if call := <-served; call != "true" || len(served) > 0 {
@@ -112,7 +112,7 @@ func TestRelayEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	sent := make(chan error, 1)
 	go func() {
-		_, err := from.Send(ctx, "b", []byte("abc"))
+		_, err := from.Send(ctx, []string{"b"}, []byte("abc"))
 		sent <- err
 	}()
 	<-began

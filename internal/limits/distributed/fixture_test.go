@@ -83,7 +83,13 @@ func (w *testCluster) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.St
 		return cluster.State{}, errGone
 	}
 	now := time.Now()
+	before := w.state
 	w.state = cluster.Next(w.state, hb, now)
+	if before.Term.Number != w.state.Term.Number || before.Active != w.state.Active {
+		for _, s := range w.servers {
+			s.member.Wake() // Postgres notifies all of them.
+		}
+	}
 	return w.state, nil
 }
 
@@ -114,20 +120,20 @@ type testServer struct {
 
 // testRelay is a server's Relay. It counts the calls.
 type testRelay struct {
-	send  func(ctx context.Context, serverID string, call []byte) ([]byte, error)
+	send  func(ctx context.Context, serverIDs []string, call []byte) ([]byte, error)
 	calls atomic.Int64
 }
 
 // Send implements distributed.Relay.
-func (r *testRelay) Send(ctx context.Context, serverID string, call []byte) ([]byte, error) {
+func (r *testRelay) Send(ctx context.Context, serverIDs []string, call []byte) ([]byte, error) {
 	r.calls.Add(1)
-	return r.send(ctx, serverID, call)
+	return r.send(ctx, serverIDs, call)
 }
 
-// relayed has a server make a call for another. It returns when ctx ends, like a relay that hears nothing.
-func (w *testCluster) relayed(ctx context.Context, serverID string, call []byte) ([]byte, error) {
+// relayed has the first server make a call for another. It returns when ctx ends, like a relay that hears nothing.
+func (w *testCluster) relayed(ctx context.Context, serverIDs []string, call []byte) ([]byte, error) {
 	w.mu.Lock()
-	to := w.servers[serverID]
+	to := w.servers[serverIDs[0]]
 	w.mu.Unlock()
 	if to == nil {
 		return nil, errGone

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -13,8 +14,9 @@ import (
 
 // Relay carries calls to Redis to other servers. It may lose, repeat and delay them.
 type Relay interface {
-	// Send has the server of that id serve the call by its Limiter.Relayed.Serve, and returns the result.
-	Send(ctx context.Context, serverID string, call []byte) (result []byte, err error)
+	// Send has the first server serve the call by its Limiter.Relayed.Serve, and returns the result. If there is none soon, it has
+	// the next one serve it too, and returns the first result.
+	Send(ctx context.Context, serverIDs []string, call []byte) (result []byte, err error)
 }
 
 // errNotRelayed: no other server made the call, or nobody knows whether it did.
@@ -64,7 +66,7 @@ type route struct {
 
 	options *Options
 	way     *ownWay
-	// next chooses the other server.
+	// next chooses the other servers.
 	next atomic.Uint64
 
 	mu sync.Mutex
@@ -174,9 +176,12 @@ func (r *route) EndWrite(ctx context.Context, term, tenantID, version int64) err
 
 // send has another server make a call. It takes Options.Timeout at most, and ends with the term.
 func (r *route) send(c *relayedCall) (result relayedResult, err error) {
-	peers := r.options.Cluster.Peers()
+	peers := r.peers()
 	if len(peers) == 0 {
 		return result, errNotRelayed
+	}
+	if c.Method == relayedRefund {
+		peers = peers[:1] // It must not be made twice.
 	}
 	r.mu.Lock()
 	ending := r.ending
@@ -187,7 +192,7 @@ func (r *route) send(c *relayedCall) (result relayedResult, err error) {
 	if err != nil {
 		return result, err
 	}
-	got, err := r.options.Relay.Send(ctx, peers[r.next.Add(1)%uint64(len(peers))], text)
+	got, err := r.options.Relay.Send(ctx, peers, text)
 	if err != nil {
 		return result, errors.Join(errNotRelayed, err)
 	}
@@ -199,6 +204,19 @@ func (r *route) send(c *relayedCall) (result relayedResult, err error) {
 	}
 	r.way.relayWorks()
 	return result, nil
+}
+
+// relayPeers is how many servers are asked to make a call, if the first ones do not reply.
+const relayPeers = 3
+
+// peers returns the servers to ask, each time others.
+func (r *route) peers() []string {
+	all := r.options.Cluster.Peers()
+	if len(all) == 0 {
+		return nil
+	}
+	first := int(r.next.Add(1) % uint64(len(all)))
+	return slices.Concat(all[first:], all[:first])[:min(len(all), relayPeers)]
 }
 
 // Relayed makes calls for other servers, by this server's own way only.

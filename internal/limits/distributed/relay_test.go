@@ -75,30 +75,30 @@ func TestOneServerWithoutRedis(t *testing.T) {
 func TestRelayFails(t *testing.T) {
 	t.Parallel()
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}
-	type send = func(ctx context.Context, serverID string, call []byte) ([]byte, error)
+	type send = func(ctx context.Context, serverIDs []string, call []byte) ([]byte, error)
 	for name, fault := range map[string]struct {
 		relay func(send) send
 		// stays says that nobody leaves the term.
 		stays bool
 	}{
 		"call lost": {relay: func(send) send {
-			return func(ctx context.Context, _ string, _ []byte) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }
+			return func(ctx context.Context, _ []string, _ []byte) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() }
 		}},
 		"result lost": {relay: func(s send) send {
-			return func(ctx context.Context, id string, call []byte) ([]byte, error) {
-				_, _ = s(ctx, id, call)
+			return func(ctx context.Context, ids []string, call []byte) ([]byte, error) {
+				_, _ = s(ctx, ids, call)
 				<-ctx.Done()
 				return nil, ctx.Err()
 			}
 		}},
 		"call made twice": {stays: true, relay: func(s send) send {
-			return func(ctx context.Context, id string, call []byte) ([]byte, error) {
-				_, _ = s(ctx, id, call)
-				return s(ctx, id, call)
+			return func(ctx context.Context, ids []string, call []byte) ([]byte, error) {
+				_, _ = s(ctx, ids, call)
+				return s(ctx, ids, call)
 			}
 		}},
 		"unreadable": {relay: func(send) send {
-			return func(context.Context, string, []byte) ([]byte, error) { return []byte("?"), nil }
+			return func(context.Context, []string, []byte) ([]byte, error) { return []byte("?"), nil }
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,8 +140,8 @@ func TestLateRelayAdmitsNothing(t *testing.T) {
 	limitstest.TakeN(t, c, 2, q, limitstest.Noon, 1)
 	send := c.relay.send
 	var late atomic.Bool
-	c.relay.send = func(ctx context.Context, id string, call []byte) ([]byte, error) {
-		result, err := send(context.Background(), id, call)
+	c.relay.send = func(ctx context.Context, ids []string, call []byte) ([]byte, error) {
+		result, err := send(context.Background(), ids, call)
 		if !late.Swap(true) {
 			a.member.SetRedis("")
 			<-ctx.Done() // The term's end wakes it.

@@ -17,7 +17,7 @@ import (
 const RelayChannel = "petstore_relay"
 
 const (
-	// relayPoll is how often a result is looked for whose announcement does not arrive.
+	// relayPoll is how often a result is looked for whose announcement does not arrive. If there is none the next server is asked.
 	relayPoll = 30 * time.Millisecond
 	// relayTimeout bounds what a server does for another. That one waits for less.
 	relayTimeout = time.Second
@@ -31,6 +31,10 @@ const (
 with old as (delete from relayed_calls where made_at < clock_timestamp() - interval '10 seconds'),
 call as (insert into relayed_calls (caller, number, server, call) values ($1, $2, $3, $4) on conflict do nothing)
 select pg_notify('` + RelayChannel + `', 'call ' || $3::text || ' ' || $1::text || ' ' || $2::bigint)`
+
+	redirectQuery = `
+with c as (update relayed_calls set server = $3 where caller = $1 and number = $2 and result is null returning caller, number, server)
+select pg_notify('` + RelayChannel + `', 'call ' || server || ' ' || caller || ' ' || number) from c`
 
 	relayedCallQuery = `
 select call from relayed_calls where caller = $1 and number = $2 and server = $3 and result is null`
@@ -101,8 +105,9 @@ func (r *Relay) announce(number int64) {
 	}
 }
 
-// Send has another server make a call, and returns the result. It returns the context's error if that ends before.
-func (r *Relay) Send(ctx context.Context, serverID string, call []byte) (result []byte, err error) {
+// Send has the first of the servers make a call, and the next one if there is no result soon. It returns the first result, or the
+// context's error if that ends before.
+func (r *Relay) Send(ctx context.Context, serverIDs []string, call []byte) (result []byte, err error) {
 	announced := make(chan struct{}, 1)
 	r.mu.Lock()
 	r.number++
@@ -115,17 +120,19 @@ func (r *Relay) Send(ctx context.Context, serverID string, call []byte) (result 
 		delete(r.results, number)
 	}()
 	var sent []string
-	if err := r.db.Select(ctx, &sent, relayQuery, r.id, number, serverID, call); err != nil {
+	if err := r.db.Select(ctx, &sent, relayQuery, r.id, number, serverIDs[0], call); err != nil {
 		return nil, fmt.Errorf("relay a call: %w", err)
 	}
 	poll := time.NewTicker(relayPoll)
 	defer poll.Stop()
-	for {
+	for next := serverIDs[1:]; ; {
+		late := false
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("relay a call: %w", ctx.Err())
 		case <-announced:
 		case <-poll.C:
+			late = true
 		}
 		var results [][]byte
 		if err := r.db.Select(ctx, &results, takeResultQuery, r.id, number); err != nil {
@@ -133,6 +140,12 @@ func (r *Relay) Send(ctx context.Context, serverID string, call []byte) (result 
 		}
 		if len(results) > 0 {
 			return results[0], nil
+		}
+		if late && len(next) > 0 {
+			if err := r.db.Select(ctx, &sent, redirectQuery, r.id, number, next[0]); err != nil {
+				return nil, fmt.Errorf("relay a call to another server: %w", err)
+			}
+			next = next[1:]
 		}
 	}
 }

@@ -11,8 +11,12 @@ import (
 
 var errSimRelay = errors.New("no other server answers")
 
-// simRelayed is how long a relayed call is under way, in each direction.
-const simRelayed = 4 * time.Millisecond
+const (
+	// simRelayed is how long a relayed call is under way, in each direction.
+	simRelayed = 4 * time.Millisecond
+	// simRelayPoll is how long a result is waited for until another server is asked.
+	simRelayPoll = 30 * time.Millisecond
+)
 
 // simRelay is one server's way to the others, through Postgres.
 type simRelay struct {
@@ -30,24 +34,43 @@ type simRelayedCall struct {
 var _ distributed.Relay = (*simRelay)(nil)
 
 // Send implements distributed.Relay. The call or its result may be lost, the call made twice, the result late, and reach a server that was
-// frozen.
-func (r *simRelay) Send(ctx context.Context, serverID string, call []byte) ([]byte, error) {
+// frozen. Of several servers a later one is asked if the first does nothing.
+func (r *simRelay) Send(ctx context.Context, serverIDs []string, call []byte) ([]byte, error) {
 	s, began := r.s, r.s.now
 	s.totals.relayed++
+	for _, id := range serverIDs {
+		if s.now.Sub(began) >= simTimeout {
+			break
+		}
+		if result, ok := r.try(ctx, id, call, began); ok {
+			return result, nil
+		}
+	}
+	if rest := simTimeout - s.now.Sub(began); rest > 0 {
+		s.elapse(r.n, rest)
+	}
+	return nil, errSimRelay
+}
+
+// try has one server make the call. ok is false if its result does not come in time.
+func (r *simRelay) try(ctx context.Context, serverID string, call []byte, began time.Time) (result []byte, ok bool) {
+	s := r.s
 	s.elapse(r.n, simRelayed)
 	i := slices.IndexFunc(s.nodes, func(n *simNode) bool { return n.id == serverID })
 	if i < 0 || !r.n.reachesPostgres() || s.strikes(r.n, simRelayLost) {
-		return nil, r.lost(began)
+		s.elapse(r.n, simRelayPoll)
+		return nil, false
 	}
 	peer := s.nodes[i]
 	if peer.frozen || !peer.reachesPostgres() {
-		return nil, r.lost(began)
+		s.elapse(r.n, simRelayPoll)
+		return nil, false
 	}
 	if s.planted == plantedResultTwice && r.last.call == string(call) {
-		return r.last.result, nil
+		return r.last.result, true
 	}
 	peer.waiting++
-	result := peer.limiter.Relayed.Serve(ctx, call)
+	result = peer.limiter.Relayed.Serve(ctx, call)
 	if s.strikes(r.n, simRelayedTwice) {
 		result = peer.limiter.Relayed.Serve(ctx, call)
 	}
@@ -57,17 +80,10 @@ func (r *simRelay) Send(ctx context.Context, serverID string, call []byte) ([]by
 		s.elapse(r.n, time.Duration(s.random.Int64N(int64(2*simTimeout))))
 	}
 	if peer.dead || !r.n.reachesPostgres() || s.now.Sub(began) > simTimeout || s.strikes(r.n, simRelayResultLost) {
-		return nil, r.lost(began)
+		s.elapse(r.n, simRelayPoll)
+		return nil, false
 	}
 	s.pauseInCall(r.n, simFrozenInRelay, simKilledInRelay)
 	r.last = simRelayedCall{string(call), result}
-	return result, nil
-}
-
-// lost waits until the call has taken its time.
-func (r *simRelay) lost(began time.Time) error {
-	if rest := simTimeout - r.s.now.Sub(began); rest > 0 {
-		r.s.elapse(r.n, rest)
-	}
-	return errSimRelay
+	return result, true
 }

@@ -142,7 +142,7 @@ func checkServerClocks(off map[string]time.Duration, err error) Finding {
 		if off[id] < 0 {
 			direction = "behind"
 		}
-		names = append(names, fmt.Sprintf("%s by %v, %s", id, off[id].Abs().Round(100*time.Millisecond), direction))
+		names = append(names, fmt.Sprintf("%s by %v, %s", id, off[id].Abs().Round(time.Second), direction))
 	}
 	f.status = statusWarn
 	f.detail = fmt.Sprintf("the clocks of %s differ from the database's: %s", output.Count(int64(len(off)), "server"), strings.Join(names, "; "))

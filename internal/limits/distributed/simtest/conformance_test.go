@@ -2,6 +2,7 @@ package simtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -167,7 +168,7 @@ func TestTheModelIsLikeRedis(t *testing.T) {
 			if time.Since(start) > freshness.WriteIntentTTL-2*time.Second {
 				break // Changes of catalogues may be over by now.
 			}
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(distributed.Reply{}, limits.Used{})); diff != "" || err != expected {
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(distributed.Reply{}, limits.Used{})); diff != "" || !errors.Is(err, expected) {
 				t.Fatalf("tenant %d, step %d: %v, want %v, -model +redis:\n%s", tenantID, step, err, expected, diff)
 			}
 			if err != nil {

@@ -26,11 +26,6 @@ type simPostgres struct {
 	terms int64
 }
 
-type simKey struct {
-	tenant int64
-	key    string
-}
-
 type simDay struct{ tenant, day int64 }
 
 // newSimPostgres returns one without servers. highest is the highest limit a minute of each day.

@@ -49,8 +49,8 @@ func (h *simState) key(id string) (used int64, ok bool) {
 
 // setKey sets what a key used. A clone may share the old ones.
 func (h *simState) setKey(id string, used int64) {
-	keys := slices.DeleteFunc(slices.Clone(h.keys), func(k simKeyState) bool { return k.id == id })
-	h.keys = append(keys, simKeyState{id, used})
+	h.keys = slices.DeleteFunc(slices.Clone(h.keys), func(k simKeyState) bool { return k.id == id })
+	h.keys = append(h.keys, simKeyState{id, used})
 }
 
 // simIntent is one write intent, which ends at that Unix second at the latest.

@@ -34,6 +34,7 @@ const (
 	simFailedOver
 	simKilled
 	simEvicted
+	simAhead
 
 	// These last for a while.
 	simCutFromRedis
@@ -53,7 +54,8 @@ func (f simFault) String() string {
 		"frozen in a Postgres call", "killed in a Postgres call", "reply slow", "Postgres reply slow",
 		"relayed call lost", "relayed result lost", "relayed call made twice", "relayed result slow", "frozen in a relayed call",
 		"killed in a relayed call", "flushed", "restarted empty", "restarted with old data",
-		"failed over to a replica that lags", "killed", "evicted", "cut from Redis", "way to Redis stalled", "Redis away", "frozen", "cut from Postgres",
+		"failed over to a replica that lags", "killed", "evicted", "Redis has later terms", "cut from Redis",
+		"way to Redis stalled", "Redis away", "frozen", "cut from Postgres",
 		"Postgres away", "clock set",
 	}[f]
 }
@@ -98,8 +100,18 @@ func (s *simulation) happen(f simFault, n *simNode) {
 		s.kill(n)
 	case simEvicted:
 		s.evict()
+	case simAhead:
+		// As if Postgres had been set back since Redis counted.
+		for id, h := range r.data.tenants {
+			h.term += simFuture
+			r.data.tenants[id] = h
+		}
+		s.oracle.disturbed = s.now
 	}
 }
+
+// simFuture is how many terms Redis is ahead: more than a schedule has, because no number of a term comes twice.
+const simFuture = 1000
 
 // evict has Redis evict a tenant's state.
 func (s *simulation) evict() {

@@ -30,6 +30,8 @@ type rateLimiter struct {
 	redis  *distributed.Limiter
 	relay  *counters.Relay
 	client redis.UniversalClient
+	// stopOutcomes stops waiting for the outcomes of writes.
+	stopOutcomes func()
 }
 
 func openLimiter(
@@ -38,7 +40,12 @@ func openLimiter(
 	if cfg.RedisURL == "" {
 		stamps := freshness.NewMemory(cluster.sole)
 		memory, err := seededMemory(ctx, string(cfg.DatabaseURL), stamps, cluster.clock.Now())
-		return &rateLimiter{Limiter: memory, Invalidator: stamps}, err
+		if err != nil {
+			return nil, err
+		}
+		l := &rateLimiter{Limiter: memory}
+		l.startOutcomes(stamps, db, log)
+		return l, nil
 	}
 	client, err := redisbackend.NewClient(string(cfg.RedisURL), cfg.RedisTimeout)
 	if err != nil {
@@ -50,7 +57,16 @@ func openLimiter(
 	})
 	relay.Serve(shared.Relayed.Serve)
 	shared.Start()
-	return &rateLimiter{Limiter: shared, Invalidator: shared.Invalidator(), redis: shared, relay: relay, client: client}, nil
+	l := &rateLimiter{Limiter: shared, redis: shared, relay: relay, client: client}
+	l.startOutcomes(shared.Invalidator(), db, log)
+	return l, nil
+}
+
+// startOutcomes announces writes by announce, and keeps those announced whose outcome is unknown.
+func (l *rateLimiter) startOutcomes(announce freshness.Invalidator, db *store.DB, log zerolog.Logger) {
+	outcomes := freshness.NewOutcomes(announce, db.Transactions)
+	l.Invalidator = outcomes
+	l.stopOutcomes = background(log, "wait for the outcomes of writes", outcomes.Run)
 }
 
 // strikes counts strikes in the same place as the limits. This server enforces a new ban at once.
@@ -103,6 +119,7 @@ func (l *rateLimiter) decides() bool { return l.redis == nil || l.redis.Decides(
 
 // Close stops the limiter and closes its Redis connections. It writes nothing: usage reported at the end of a term is in Postgres.
 func (l *rateLimiter) Close() error {
+	l.stopOutcomes()
 	if l.redis == nil {
 		return nil
 	}

@@ -233,6 +233,9 @@ func tryWaitingCommit(withRedis bool) func(t *testing.T) faultResult {
 			meanwhile = append(meanwhile, list())
 		}
 		r.add(meanwhile)
+		if n := countByCode(meanwhile); n["200"] != len(meanwhile) {
+			t.Logf("meanwhile: %v", n)
+		}
 		if n := d.number(`select count(*) from pets where name = $1`, name); n != 0 {
 			t.Fatal("the write became visible before its time")
 		}

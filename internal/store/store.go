@@ -28,6 +28,8 @@ type DB struct {
 	Limits      Limits
 	Counters    counters.Store
 	Cluster     counters.Terms
+	// Transactions are those of the whole server.
+	Transactions Transactions
 }
 
 // Options are the options of Open.
@@ -54,6 +56,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	return &DB{
 		pg: c, Tenants: Tenants{c}, Plans: Plans{c}, Keys: Keys{c}, Bans: Bans{c}, Pets: Pets{c}, Orders: Orders{c},
 		Idempotency: Idempotency{c}, Usage: Usage{c}, Refusals: Refusals{c}, Audit: Audit{c}, Limits: Limits{c}, Counters: counters.New(c), Cluster: counters.NewTerms(c),
+		Transactions: Transactions{c},
 	}, nil
 }
 

@@ -50,6 +50,8 @@ type Options struct {
 	AsAPI bool
 	// MaxConns is the most connections; 0 for 16.
 	MaxConns int
+	// LocalCommit makes commits of the API wait for the disk, and for no standby. What is committed so may be lost in a failover.
+	LocalCommit bool
 	// Timeout bounds each call; 0 for 1.1 s for the API and 30 s for staff.
 	Timeout time.Duration
 }
@@ -98,6 +100,9 @@ func newDB(url string, o Options) (*DB, error) {
 	c := &connector{Connector: driver, database: databaseOf(cfg), login: cfg.User}
 	if o.AsAPI {
 		c.settings = apiSettings(timeout)
+		if o.LocalCommit {
+			c.settings += `; set synchronous_commit = local`
+		}
 	}
 	pool := sql.OpenDB(c)
 	conns := o.MaxConns

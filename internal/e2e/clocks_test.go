@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -110,7 +110,11 @@ func buildClockProgram(dir string) (path string, err error) {
 		source("internal/api/serve.go"):        {"x.started = time.Now()", "x.started = setByTest(time.Now())"},
 	}
 	if long() {
-		now := filepath.Join(runtime.GOROOT(), "src", "time", "time.go")
+		goroot, err := exec.Command("go", "env", "GOROOT").Output()
+		if err != nil {
+			return "", fmt.Errorf("go env GOROOT: %w", err)
+		}
+		now := filepath.Join(strings.TrimSpace(string(goroot)), "src", "time", "time.go")
 		files = map[string]string{source("cmd/petstore/set.go"): clockOfProcess}
 		calls = map[string][2]string{now: {"func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n", "var SetByTest int64\n\nfunc Now() Time {\n\tsec, nsec, mono := runtimeNow()\n\tsec += SetByTest\n"}}
 	}

@@ -104,7 +104,7 @@ func (s Store) make(ctx context.Context, changes []*change) {
 			c.err = err
 		}
 		if together && errors.Is(c.err, errNoLimits) {
-			go s.make(context.Background(), []*change{c})
+			go s.make(context.WithoutCancel(ctx), []*change{c})
 			continue
 		}
 		close(c.done)

@@ -38,10 +38,10 @@ func (s Store) Report(ctx context.Context, reports []counter.Report) error {
 	})
 	chunks := slices.Collect(slices.Chunk(sorted, reportsAtOnce))
 	// All servers report the same tenants at the same time: each begins with others.
-	rand.Shuffle(len(chunks), func(i, j int) { chunks[i], chunks[j] = chunks[j], chunks[i] })
+	first := rand.N(len(chunks) + 1)
 	var transactions errgroup.Group
 	transactions.SetLimit(reportsUnderWay)
-	for _, some := range chunks {
+	for _, some := range slices.Concat(chunks[first:], chunks[:first]) {
 		transactions.Go(func() error { return s.reportSome(ctx, some) })
 	}
 	if err := transactions.Wait(); err != nil {

@@ -9,7 +9,7 @@ import (
 // received the last commits. Then leases may be held, and grants used, of which the store knows nothing.
 //
 // A promotion and a restore with pg_restore --clean show in the name of the database. Any other way shows in what the sender remembers: a
-// higher term, or a heartbeat of its own that is not there. A crash loses heartbeats of less than RenewLate + CrashLoss; fenceTimeout
+// higher term, one that was active, or a heartbeat of its own that is not there. A crash loses heartbeats of less than RenewLate + CrashLoss; fenceTimeout
 // allows for that, and nothing else is lost in it.
 func isSetBack(s State, hb Heartbeat, now time.Time) bool {
 	if s.Origin != "" && s.Origin != s.Database {
@@ -18,7 +18,7 @@ func isSetBack(s State, hb Heartbeat, now time.Time) bool {
 	if s.Term.SetBack > hb.Highest {
 		return false // It was, after all that the sender remembers, and a term was made for that.
 	}
-	if s.Term.Number < min(hb.Highest, maxHighest) {
+	if s.Term.Number < min(hb.Highest, maxHighest) || s.Term.Number == hb.Last.Term.Number && hb.Last.Active && !s.Active {
 		return true
 	}
 	if hb.Last.Now.IsZero() {
@@ -52,6 +52,29 @@ func afterSetBack(s State, hb *Heartbeat, now time.Time) State {
 		// One that is younger may have joined since.
 		return !known && e.ID != hb.ServerID && e.Seen.Before(hb.Last.Now.Add(-MemberTTL))
 	})
+	return withLostHeartbeats(s, hb.ServerID, now)
+}
+
+// recently is how old what the store has may be for its servers to have been there when it was set back: a standby lags by seconds, a
+// dump is older.
+const recently = time.Minute
+
+// withLostHeartbeats returns the state in which the servers that were live by what the store has, were so until now.
+func withLostHeartbeats(s State, sender string, now time.Time) State {
+	var newest time.Time
+	for _, e := range s.Servers {
+		if e.ID != sender {
+			newest = latest(newest, e.Seen)
+		}
+	}
+	if now.Sub(newest) >= recently {
+		return s
+	}
+	for i, e := range s.Servers {
+		if e.live(newest) {
+			s.Servers[i].Seen = now
+		}
+	}
 	return s
 }
 

@@ -1,0 +1,221 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/cluster"
+)
+
+// modelServer is a server on a modelStore. Its renewals are coroutines: each step of the store is one.
+type modelServer struct {
+	*cluster.Member
+	conn *modelConn
+	// renewal resumes the renewal that is under way, nil for none. It returns whether the renewal is in the middle of a statement.
+	renewal func() (inStatement, ok bool)
+	stop    func()
+	// inStatement says where it is: the store goes on with a statement although its client is frozen or dead.
+	inStatement, frozen, dead bool
+	due                       time.Time
+	// actedBy is the term that it acted by and has not ended, until when it did.
+	actedBy int64
+	acted   time.Time
+}
+
+// interleaving is a schedule of servers on one modelStore.
+type interleaving struct {
+	t       testing.TB
+	random  *rand.Rand
+	now     time.Time
+	store   *modelStore
+	servers []*modelServer
+	started int
+	// begun has each term that was in force.
+	begun     map[int64]cluster.Term
+	violation string
+}
+
+func newInterleaving(t testing.TB, seed uint64, m mistake) *interleaving {
+	random := rand.New(rand.NewPCG(seed, 1))
+	w := &interleaving{t: t, random: random, now: noon, begun: map[int64]cluster.Term{}}
+	w.store = &modelStore{
+		random: random, now: func() time.Time { return w.now }, rows: map[string]*modelConn{}, joins: map[*modelConn]bool{}, mistake: m,
+		state: cluster.State{Database: "db"},
+	}
+	w.store.log = []modelCommit{{noon, true, w.store.state}}
+	for range 2 + random.IntN(3) {
+		w.start()
+	}
+	if seed%50 == 0 {
+		for range 38 { // Their leases are longer.
+			w.start()
+		}
+	}
+	return w
+}
+
+func (w *interleaving) violate(format string, args ...any) {
+	if w.violation == "" {
+		w.violation = fmt.Sprintf(format, args...)
+	}
+}
+
+func (w *interleaving) start() {
+	w.started++
+	s := &modelServer{conn: &modelConn{modelStore: w.store}, due: w.now}
+	s.Member = cluster.NewMember(s.conn, cluster.Options{
+		ServerID: fmt.Sprintf("s%03d", w.started), Clock: func() time.Time { return w.now }, Log: zerolog.Nop(),
+	})
+	s.SetRedis("r")
+	s.OnEnd(func(_ context.Context, ended cluster.Term, _ bool) error {
+		if s.actedBy != 0 && ended.Number != s.actedBy {
+			w.violate("term %d ended, but the server acted by %d", ended.Number, s.actedBy)
+		}
+		s.actedBy = 0
+		return nil
+	})
+	w.servers = append(w.servers, s)
+}
+
+// renew begins a renewal.
+func (w *interleaving) renew(s *modelServer) {
+	next, stop := iter.Pull(func(yield func(bool) bool) {
+		s.conn.step = yield
+		_ = s.Renew(context.Background())
+	})
+	s.renewal, s.stop = next, stop
+	s.inStatement = false
+}
+
+// advance does one step of a server: it goes on with its renewal, or begins the next.
+func (w *interleaving) advance(s *modelServer) {
+	if s.renewal == nil {
+		if !s.frozen && !s.dead && !w.now.Before(s.due) {
+			w.renew(s)
+		}
+		return
+	}
+	if (s.frozen || s.dead) && !s.inStatement {
+		if s.dead || w.random.IntN(4) == 0 {
+			s.end() // The store ends a transaction that waits for its client.
+		}
+		return
+	}
+	inStatement, ok := s.renewal()
+	s.inStatement = inStatement
+	if ok && !inStatement && w.random.IntN(30) == 0 {
+		ok = false // A reply is lost.
+	}
+	if !ok {
+		s.end()
+		s.due = w.now.Add(time.Duration(w.random.Int64N(int64(cluster.RenewEvery))))
+	}
+}
+
+func (s *modelServer) end() {
+	if s.renewal != nil {
+		s.stop()
+		s.renewal = nil
+	}
+}
+
+// disturb makes one of the faults happen now and then.
+func (w *interleaving) disturb() {
+	s := w.servers[w.random.IntN(len(w.servers))]
+	switch n := w.random.IntN(400); {
+	case n < 4 && w.started < 60:
+		w.start()
+	case n < 6:
+		s.dead = true
+	case n < 16:
+		s.frozen = !s.frozen
+	case n < 24:
+		s.SetRedis([]string{"", "r", "r", "other"}[w.random.IntN(4)])
+		s.due = w.now
+	case n < 26:
+		w.store.crash()
+	case n == 26:
+		w.store.setBack(time.Duration(w.random.Int64N(int64(3 * time.Second))))
+	}
+}
+
+// look checks that no two servers act by different terms, and that a term allows for all that acted before it and did not report.
+func (w *interleaving) look() {
+	var inForce cluster.Term
+	for _, s := range w.servers {
+		term, ok := s.Term()
+		if !ok || s.dead {
+			continue
+		}
+		if inForce.Number != 0 && inForce != term {
+			w.violate("%+v and %+v are both in force", inForce, term)
+		}
+		inForce = term
+		if before, ok := w.begun[term.Number]; ok && before != term {
+			w.violate("%+v is in force, after %+v was", term, before)
+		}
+		w.begun[term.Number] = term
+		if s.actedBy != 0 && s.actedBy != term.Number {
+			w.violate("term %d began before term %d had ended", term.Number, s.actedBy)
+		}
+		s.actedBy, s.acted = term.Number, w.now
+	}
+	for _, s := range w.servers {
+		if inForce.Number != 0 && s.actedBy != 0 && s.actedBy < inForce.Number && inForce.UncleanUntil.Before(s.acted) {
+			w.violate("%s acted by term %d until %v and did not report; term %+v does not allow for it", s.ID(), s.actedBy, s.acted, inForce)
+		}
+	}
+}
+
+func (w *interleaving) run(steps int) {
+	for range steps {
+		w.now = w.now.Add(time.Duration(w.random.Int64N(int64(16 * time.Millisecond))))
+		if w.random.IntN(40) == 0 {
+			w.now = w.now.Add(time.Duration(w.random.Int64N(int64(400 * time.Millisecond))))
+		}
+		w.disturb()
+		for _, i := range w.random.Perm(len(w.servers)) {
+			if w.random.IntN(2) == 0 {
+				w.advance(w.servers[i])
+				w.look()
+			}
+			if w.violation != "" {
+				break
+			}
+		}
+		w.servers = slices.DeleteFunc(w.servers, func(s *modelServer) bool { return s.dead && s.renewal == nil && s.actedBy == 0 })
+		if len(w.servers) == 0 {
+			w.start()
+		}
+	}
+	for _, s := range w.servers {
+		s.end()
+	}
+}
+
+// TestInterleavedSteps: the steps of renewals, joins and changes of the term come in any order, servers freeze and die between them, and the
+// store crashes or is set back. No two servers act by different terms, and no unreported request is forgotten.
+func TestInterleavedSteps(t *testing.T) {
+	t.Parallel()
+	terms, schedules := 0, uint64(150)
+	if os.Getenv("PETSTORE_SOAK") == "1" {
+		schedules = 20_000
+	}
+	for seed := range schedules {
+		w := newInterleaving(t, seed, noMistake)
+		w.run(1500)
+		if w.violation != "" {
+			t.Fatalf("seed %d: %s", seed, w.violation)
+		}
+		terms += w.store.terms
+	}
+	t.Logf("%d schedules of 1500 steps, %d terms", schedules, terms)
+}

@@ -148,7 +148,7 @@ func (m *Member) Renew(ctx context.Context) error {
 	m.sentAck = m.acked
 	until := sent.Add(lease)
 	m.renewedUntil.Store(&until)
-	if s.Term.Number < m.highest.Load() {
+	if s.Term.Number < m.highest.Load() || s.Origin != "" && s.Origin != s.Database {
 		// The store was set back, or Redis knows a term that it has lost. This or another server makes a term above it.
 		m.busy = true
 		return nil

@@ -108,7 +108,7 @@ func record(ctx context.Context, e *env, db *store.DB, keys, rate int) (c cost, 
 func count(m *usage.Meter, keys, from, to int) {
 	now := time.Now()
 	for i := from; i < to; i++ {
-		m.Admitted(int64(i%keys/keysPerTenant)+1, keyIDs[i%keys], plans.Business, now)
+		m.Admitted(int64(i%keys/keysPerTenant)+1, keyIDs[i%keys], plans.Business, now, now.Unix()/60, usage.Unlimited)
 	}
 }
 

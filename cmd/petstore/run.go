@@ -43,7 +43,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	}
 	defer logError(log, "close directory", directory.Close)
 
-	meter, refusals, stopRecording := startRecording(db, cluster.clock, serverID, log)
+	meter, refusals, stopRecording := startRecording(db, cluster, cfg.RedisURL != "", log)
 	defer stopRecording()
 
 	stopPruning := startPruning(db, log)

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -13,8 +14,17 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// errUndecided: no server knows how much of the limits is used. The request was not counted, so it must not be served.
-var errUndecided = errors.New("limits can't be decided while Postgres is unreachable")
+var (
+	// errUndecided: no server knows how much of the limits is used. The request was not counted, so it must not be served.
+	errUndecided = errors.New("limits can't be decided between two terms, or while Postgres is unreachable")
+	// errSilent: what a silent server may have admitted fills a window.
+	errSilent = errors.New("a server ended silently: it is not known whether the limit is used up")
+	// errUnrecorded: the request could not be recorded in time, and too many of its tenant are not recorded yet.
+	errUnrecorded = errors.New("usage can't be recorded")
+)
+
+// recordTimeout bounds the wait of a request that must be recorded before it is admitted.
+const recordTimeout = time.Second
 
 // admit decides whether the request is served: for a caller by its ban and then by all windows at once, for anybody else by the
 // address's bucket. OPTIONS is neither counted nor refused, because a browser sends it before its page may read even a 429. An
@@ -42,18 +52,69 @@ func (a *api) admit(x *exchange) error {
 		x.limits = tenantLimits(&x.decision)
 		return nil
 	}
-	x.decision = a.Limiter.Take(x.Request.Context(), claim(c), x.now)
-	x.limits = tenantLimits(&x.decision)
-	if !x.decision.Admitted {
-		return a.refuseOverLimit(x)
+	return take(a, x)
+}
+
+// decideTries is how often a request is decided if its term ends each time before it is noted as usage.
+const decideTries = 3
+
+// take counts the request in the caller's windows, and as usage.
+func take(a *api, x *exchange) error {
+	for range decideTries {
+		x.decision = a.Limiter.Take(x.Request.Context(), claim(x.caller), x.now)
+		x.limits = tenantLimits(&x.decision)
+		if x.decision.Undecided {
+			return refuseUndecided(x)
+		}
+		if !x.decision.Admitted {
+			return a.refuseOverLimit(x)
+		}
+		x.counted = true
+		if err := meter(a, x); err != nil {
+			a.refund(x)
+			return codeUnavailable.withCause(err).retryAfter(1)
+		}
+		if a.Limiter.InForce(&x.decision) {
+			return nil
+		}
+		// It was noted too late to be part of what this server said of the term that has ended.
+		unmeter(a, x)
+		x.counted = false
 	}
-	if x.decision.Undecided {
-		x.uncount()
-		return codeUnavailable.withCause(errUndecided).retryAfter(1)
+	x.uncount()
+	return codeUnavailable.withCause(errUndecided).retryAfter(1)
+}
+
+// meter notes the request as usage. If several servers share the limits, it first has the request recorded when too many of the
+// tenant's are not: that many are unknown if this server ends silently.
+func meter(a *api, x *exchange) error {
+	c, most := x.caller, usage.Unlimited
+	if x.decision.Term != 0 {
+		most = limits.Margin(c.Tenant.Quota.PerMinute)
 	}
-	x.counted = true
-	a.Meter.Admitted(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
+	if a.Meter.Admitted(c.Tenant.ID, c.KeyID, c.Tenant.Plan, countedAt(x), x.decision.Minute.Number, most) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.Request.Context()), recordTimeout)
+	defer cancel()
+	if err := a.Meter.Flush(ctx); err != nil {
+		return fmt.Errorf("%w: %w", errUnrecorded, err)
+	}
 	return nil
+}
+
+func unmeter(a *api, x *exchange) {
+	c := x.caller
+	a.Meter.Refunded(c.Tenant.ID, c.KeyID, c.Tenant.Plan, countedAt(x), x.decision.Minute.Number)
+}
+
+// countedAt returns the instant at which the request counts: its own, or the beginning of the day in which it was counted, if that had
+// begun by the clock of another server.
+func countedAt(x *exchange) time.Time {
+	if begins := limits.DayReset(x.decision.Day.Number - 1); x.now.Unix() < begins {
+		return time.Unix(begins, 0)
+	}
+	return x.now
 }
 
 // claim returns what one request of the caller takes from its limits.
@@ -70,7 +131,7 @@ func (a *api) refund(x *exchange) {
 	c := x.caller
 	// Also if the client has disconnected.
 	a.Limiter.Refund(context.WithoutCancel(x.Request.Context()), claim(c), x.decision)
-	a.Meter.Refunded(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
+	unmeter(a, x)
 	x.uncount()
 }
 
@@ -87,18 +148,25 @@ func (x *exchange) uncount() {
 func (a *api) refuseOverLimit(x *exchange) error {
 	c, w := x.caller, x.decision.Binding()
 	a.Meter.Refused(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
-	d, degraded := &x.decision, ""
-	switch {
-	case d.Undecided:
-		degraded = undecided
-	case d.Partial:
+	degraded := ""
+	if x.decision.Partial {
 		degraded = shareUsedUp
-	default:
+	} else {
 		a.Strikes.Refused(x.Request.Context(), c, x.now)
 	}
 	refused := overLimit(c, w, degraded, limits.RetryAfter(w.Reset, x.now))
 	a.keepRefusal(x, usage.Refusal{Code: refused.code.name, Window: string(w.Name), Limit: w.Limit, Reset: w.Reset, Partial: degraded != ""})
 	return refused
+}
+
+// refuseUndecided answers a request of which nobody knows whether the limits allow it. That is not the caller's fault: it counts in no
+// window and is no strike.
+func refuseUndecided(x *exchange) error {
+	if x.decision.Admitted {
+		x.uncount()
+		return codeUnavailable.withCause(errUndecided).retryAfter(1)
+	}
+	return codeUnavailable.withCause(errSilent).retryAfter(limits.RetryAfter(x.decision.Binding().Reset, x.now))
 }
 
 // refuseBanned refuses a banned key. The request counts in no window and is no strike.

@@ -49,11 +49,14 @@ type Refusals interface {
 	Add(r usage.Refusal)
 }
 
-// Meter records usage, by the instant at which the request was decided. It must not block.
+// Meter records usage, by the instant and the tenant's minute in which the request counts. Only Flush may block.
 type Meter interface {
-	Admitted(tenantID int64, keyID, plan string, at time.Time)
+	// Admitted returns false if the tenant would then have more than most requests that are not recorded. The request may then be
+	// admitted only when Flush has recorded it.
+	Admitted(tenantID int64, keyID, plan string, at time.Time, minute, most int64) bool
 	Refused(tenantID int64, keyID, plan string, at time.Time)
-	Refunded(tenantID int64, keyID, plan string, at time.Time)
+	Refunded(tenantID int64, keyID, plan string, at time.Time, minute int64)
+	Flush(ctx context.Context) error
 }
 
 // Config is what the API is built from. All of it is required except Refusals, TrustedProxies, Invalidator,

@@ -270,8 +270,11 @@ func (s *fakeStrikes) Refused(_ context.Context, c *keys.Caller, _ time.Time) {
 
 // fakeMeter counts for acme's key alone.
 type fakeMeter struct {
-	mu                          sync.Mutex
-	admitted, refused, refunded int
+	mu                                   sync.Mutex
+	admitted, refused, refunded, flushed int
+	// full has every request wait for Flush, which returns err.
+	full bool
+	err  error
 }
 
 func (m *fakeMeter) count(n *int) {
@@ -280,9 +283,17 @@ func (m *fakeMeter) count(n *int) {
 	*n++
 }
 
-func (m *fakeMeter) Admitted(int64, string, string, time.Time) { m.count(&m.admitted) }
-func (m *fakeMeter) Refused(int64, string, string, time.Time)  { m.count(&m.refused) }
-func (m *fakeMeter) Refunded(int64, string, string, time.Time) { m.count(&m.refunded) }
+func (m *fakeMeter) Admitted(int64, string, string, time.Time, int64, int64) bool {
+	m.count(&m.admitted)
+	return !m.full
+}
+func (m *fakeMeter) Refused(int64, string, string, time.Time)         { m.count(&m.refused) }
+func (m *fakeMeter) Refunded(int64, string, string, time.Time, int64) { m.count(&m.refunded) }
+
+func (m *fakeMeter) Flush(context.Context) error {
+	m.count(&m.flushed)
+	return m.err
+}
 
 // fakeUsage has recorded what acme used, and fails as the catalogue does.
 type fakeUsage struct {

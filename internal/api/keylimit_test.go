@@ -162,8 +162,6 @@ func TestMessagesOf429(t *testing.T) {
 		{overLimit(c, window(limits.Key, 5), "", 42), "This API key's own limit allows 5 requests per minute. Retry in 42 seconds.", 42},
 		{overLimit(c, window(limits.Key, 5), shareUsedUp, 42), "This API key's own limit allows 5 requests per minute. Rate limiting is temporarily degraded: " +
 			"this server's share of your limit is used up. Retry in 42 seconds.", 42},
-		{overLimit(c, window(limits.Minute, 60), undecided, 2), "Plan pro allows 60 requests per minute. Rate limiting is temporarily degraded: " +
-			"how much of your limit is left can't be determined. Retry in 2 seconds.", 2},
 		{addressOverLimit(6000, 7), "Without a valid API key an address may send 6000 requests per minute. Retry in 7 seconds.", 7},
 		{banned(&keys.Ban{Reason: `it said "no" <3`}, at.Unix(), 60), `This API key is banned until 2026-11-20T09:21:48Z: it said "no" <3. Retry in 60 seconds.`, 60},
 	} {

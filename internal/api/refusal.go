@@ -9,14 +9,11 @@ import (
 	"petstore.example/internal/limits"
 )
 
-// What a refusal says while the servers can't share their counters. The tenant may have kept to its plan, so neither is a strike.
-const (
-	shareUsedUp = " Rate limiting is temporarily degraded: this server's share of your limit is used up."
-	undecided   = " Rate limiting is temporarily degraded: how much of your limit is left can't be determined."
-)
+// shareUsedUp is what a refusal says while the servers can't share their counters. The tenant may have kept to its plan, so it is no
+// strike.
+const shareUsedUp = " Rate limiting is temporarily degraded: this server's share of your limit is used up."
 
-// overLimit returns the refusal by a window of the caller's. degraded is one of the sentences above, empty if all servers counted
-// together.
+// overLimit returns the refusal by a window of the caller's. degraded is that sentence, or empty if all servers counted together.
 func overLimit(c *keys.Caller, w limits.Window, degraded string, wait int64) *Error {
 	var space [256]byte
 	b := space[:0]

@@ -46,6 +46,9 @@ const (
 // epoch is when numbers of terms are 0.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
+// MadeBy returns when a term of that number was made, at the latest.
+func MadeBy(number int64) time.Time { return epoch.Add(time.Duration(number) * time.Second) }
+
 // renewEvery returns the interval between renewals in a fleet of that many servers, and leaseOf the lease that a server with that
 // interval takes.
 func renewEvery(servers int) time.Duration {

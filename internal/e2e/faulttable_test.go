@@ -32,7 +32,7 @@ type faultResult struct {
 }
 
 // operatorFaults are the rows of docs/faults.md.
-var operatorFaults = slices.Concat(setBackFaults, refundFaults, clockFaults, feedFaults(), commitFaults, stallFaults, redisFaults)
+var operatorFaults = slices.Concat(setBackFaults, refundFaults, clockFaults, feedFaults(), commitFaults, stallFaults, redisFaults, uncleanFaults)
 
 // TestOperatorFaults makes every fault at the same time, each in a deployment of its own: their load is light, and most of their time is
 // schedule.

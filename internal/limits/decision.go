@@ -11,11 +11,11 @@ import (
 // Decision is what a Limiter made of one request.
 type Decision struct {
 	Admitted bool
-	// Partial is true if this server decided by its share of the limits, or the minute is saturated: a refusal does not mean that
-	// the tenant has used them up.
+	// Partial is true if this server decided by its share of the limits: a refusal does not mean that the tenant has used them up.
 	Partial bool
-	// Undecided is true if no term was in force. Nothing was counted. An admitted request must then end in 5xx, because
-	// Postgres is unreachable; a refused one arrived between two terms, and may pass a moment later.
+	// Undecided is true if nobody knows whether the limits allow the request. Nothing was counted, and it must end in 503. If it is
+	// admitted, no term was in force, and it may pass a moment later. If it is refused, what a server that ended silently may have
+	// admitted fills a window, and it passes when that window ends.
 	Undecided bool
 	// Term is the number of the term in which it was decided; 0 for none.
 	Term   int64
@@ -31,6 +31,10 @@ type Decision struct {
 // with it stay below 2^53, the largest number that a script in Redis counts exactly.
 const Saturated = int64(1) << 50
 
+// Unknown is how much of what is used of a tenant's windows may not have been used: as much as servers that ended silently may have
+// admitted. It is a part of each count of the tenant's minute and of its keys' minute, and of its day.
+type Unknown struct{ Minute, Day int64 }
+
 // Used is how much of a claim's windows is used.
 type Used struct{ Minute, Day, Key int64 }
 
@@ -42,9 +46,8 @@ func (u Used) Plus(n int64) Used { return Used{Minute: u.Minute + n, Day: u.Day 
 func Decide(c *Claim, minute, day int64, u Used, count int64) Decision {
 	minuteEnd := MinuteReset(c.TenantID, minute)
 	d := Decision{
-		Partial: u.Minute >= Saturated,
-		Minute:  window(Minute, minute, minuteEnd, c.Quota.PerMinute, u.Minute),
-		Day:     window(Day, day, DayReset(day), c.Quota.PerDay, u.Day),
+		Minute: window(Minute, minute, minuteEnd, c.Quota.PerMinute, u.Minute),
+		Day:    window(Day, day, DayReset(day), c.Quota.PerDay, u.Day),
 	}
 	if c.KeyPerMinute > 0 {
 		d.Key = window(Key, minute, minuteEnd, c.KeyPerMinute, u.Key)
@@ -58,6 +61,17 @@ func Decide(c *Claim, minute, day int64, u Used, count int64) Decision {
 		}
 	}
 	return d
+}
+
+// Doubt makes a refusal undecided if no window that refused it would be full without what is unknown. u is what the decision was made
+// from.
+func (d *Decision) Doubt(u Used, unknown Unknown) {
+	if unknown == (Unknown{}) {
+		return
+	}
+	known := d.Minute.Reached && u.Minute-unknown.Minute >= d.Minute.Limit ||
+		d.Day.Reached && u.Day-unknown.Day >= d.Day.Limit || d.Key.Reached && u.Key-unknown.Minute >= d.Key.Limit
+	d.Undecided = !d.Admitted && !known
 }
 
 func window(name WindowName, number, reset, limit, used int64) Window {

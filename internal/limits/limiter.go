@@ -26,6 +26,10 @@ type Limiter interface {
 	// Peek decides as Take would, and counts nothing: it returns what remains for the next request.
 	Peek(ctx context.Context, c Claim, now time.Time) Decision
 
+	// InForce reports whether a request that was admitted with that decision may still be served. If not, what it counted in is
+	// over: it must be decided again. Call it when the request has been noted as usage.
+	InForce(d *Decision) bool
+
 	// Refund gives back a request that Take admitted for that claim, once, in the windows in which it was counted. It does nothing
 	// in a window that is over, and nothing if d was a refusal.
 	Refund(ctx context.Context, c Claim, d Decision)

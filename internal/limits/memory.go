@@ -76,6 +76,9 @@ func (m *Memory) Peek(_ context.Context, c Claim, now time.Time) Decision {
 	return m.decide(&c, now, 0)
 }
 
+// InForce implements Limiter.
+func (m *Memory) InForce(*Decision) bool { return true }
+
 func (m *Memory) decide(claim *Claim, now time.Time, count int64) Decision {
 	minute, day := MinuteAt(claim.TenantID, now), DayAt(now)
 	s := m.shard(claim.TenantID)

@@ -27,7 +27,7 @@ var forbidden = map[string]map[string]string{
 		"write usage":                    `insert into usage_hourly select tenant_id, now(), id, 'pro', 1, 1 from api_keys`,
 		"change usage":                   `update usage_hourly set admitted = 0`,
 		"remove usage":                   `delete from usage_hourly`,
-		"take usage back":                `select add_usage('s', 1, '{1}', '{0}', '{k}', '{pro}', '{1}', '{-1}', '{}', '{}')`,
+		"take usage back":                `select add_usage('s', 1, '{1}', '{0}', '{k}', '{pro}', '{1}', '{-1}', '{0}', '{0}', '{0}', '{}', '{}')`,
 		"change the number of a batch":   `update usage_writers set batch = 0`,
 		"read bans":                      `select * from bans`,
 		"place a ban of a chosen length": `insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) select tenant_id, id, 'staff', '', now(), now() + interval '1 year' from api_keys`,
@@ -82,7 +82,8 @@ var forbidden = map[string]map[string]string{
 		"add a plan":                   `insert into plans (name, position) values ('gold', 9)`,
 		"change usage":                 `update usage_hourly set admitted = 0`,
 		"remove usage":                 `delete from usage_hourly`,
-		"add usage":                    `select add_usage('s', 1, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')`,
+		"end a server's usage":         `select end_usage('s')`,
+		"add usage":                    `select add_usage('s', 1, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')`,
 		"read animals":                 `select * from pets`,
 		"read orders":                  `select * from orders`,
 		"read stored responses":        `select * from idempotency_keys`,
@@ -206,16 +207,23 @@ func TestLimitsFallAsGrantsReturn(t *testing.T) {
 	db := newDatabase(t)
 	populate(t, db)
 	for statement, want := range map[string]bool{
-		`update limit_states set minute_used = 60, day_used = 60`:                        true,
-		`update limit_states set minute_used = 59`:                                       false,
-		`update limit_states set day_used = 59`:                                          false,
-		`update limit_states set term = 3, redis = true, minute_used = 150`:              true,
-		`update limit_states set term = 3, minute_used = 99`:                             false,
-		`update limit_states set minute = minute + 1, minute_used = 0, day_used = 61`:    true,
-		`update limit_states set minute = minute + 1, minute_used = 0, day_used = 59`:    false,
-		`update limit_states set term = 3, minute = minute + 1, minute_used = 7`:         true,
-		`insert into limit_states (tenant_id, scope) values (1, 'key_0000000000000001')`: true,
-		`select prune_key_limits(9223372036854775807, 100)`:                              true,
+		`update limit_states set minute_used = 60, day_used = 60`:           true,
+		`update limit_states set minute_used = 59`:                          false,
+		`update limit_states set day_used = 59`:                             false,
+		`update limit_states set term = 3, redis = true, minute_used = 150`: true,
+		// What is unknown is given back when a term begins, and no more.
+		`update limit_states set minute_unknown = 5, day_unknown = 5`:                                               false,
+		`update limit_states set term = 3, minute_used = 105, minute_unknown = 5, day_used = 105, day_unknown = 5`:  true,
+		`update limit_states set term = 3, minute_unknown = 5`:                                                      false,
+		`update limit_states set term = 3, day_unknown = 5`:                                                         false,
+		`update limit_states set term = 3, day_used = 105, day_unknown = 106`:                                       false,
+		`with u as (update limit_states set term = 3, day_used = 105, day_unknown = 5 returning 1) select * from u`: true,
+		`update limit_states set term = 3, minute_used = 99`:                                                        false,
+		`update limit_states set minute = minute + 1, minute_used = 0, day_used = 61`:                               true,
+		`update limit_states set minute = minute + 1, minute_used = 0, day_used = 59`:                               false,
+		`update limit_states set term = 3, minute = minute + 1, minute_used = 7`:                                    true,
+		`insert into limit_states (tenant_id, scope) values (1, 'key_0000000000000001')`:                            true,
+		`select prune_key_limits(9223372036854775807, 100)`:                                                         true,
 	} {
 		if err := attempt(t, db.APIURL, `set role petstore_api`, statement); (err == nil) != want {
 			t.Errorf("%s: %v", statement, err)

@@ -23,20 +23,30 @@ func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) error {
 	tenants, hours := make([]int64, n), make([]int64, n)
 	keyIDs, plans := make([]string, n), make([]string, n)
 	admitted, refused := make([]int64, n), make([]int64, n)
+	minutes, inMinute, inPrevious := make([]int64, n), make([]int64, n), make([]int64, n)
 	for i, c := range b.Counts {
 		tenants[i], hours[i], keyIDs[i], plans[i] = c.TenantID, c.Hour, c.KeyID, c.Plan
 		admitted[i], refused[i] = c.Admitted, c.Refused
+		minutes[i], inMinute[i], inPrevious[i] = c.Minute, c.InMinute, c.InPrevious
 	}
 	used, micros := make([]string, len(b.LastUsed)), make([]int64, len(b.LastUsed))
 	for i, u := range b.LastUsed {
 		used[i], micros[i] = u.KeyID, u.At.UnixMicro()
 	}
 	var added bool
-	err := d.db.Get(ctx, &added, `select add_usage($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, b.ServerID, b.Number,
+	err := d.db.Get(ctx, &added, `select add_usage($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`, b.ServerID, b.Number,
 		pq.Array(tenants), pq.Array(hours), pq.Array(keyIDs), pq.Array(plans), pq.Array(admitted), pq.Array(refused),
-		pq.Array(used), pq.Array(micros))
+		pq.Array(minutes), pq.Array(inMinute), pq.Array(inPrevious), pq.Array(used), pq.Array(micros))
 	if err != nil {
 		return fmt.Errorf("record usage: %w", err)
+	}
+	return nil
+}
+
+// EndUsage implements usage.Store.
+func (d Usage) EndUsage(ctx context.Context, serverID string) error {
+	if _, err := d.db.Exec(ctx, `select end_usage($1)`, serverID); err != nil {
+		return fmt.Errorf("end usage: %w", err)
 	}
 	return nil
 }

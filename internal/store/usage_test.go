@@ -130,7 +130,7 @@ func TestMeterCountsOnceWhenRepliesAreLost(t *testing.T) {
 	m := usage.NewMeter(api.Usage, usage.Options{ServerID: "s1", Log: zerolog.Nop()})
 	counted := int64(0)
 	for broke := true; broke; {
-		m.Admitted(k.TenantID, k.ID, plans.Pro, eleven)
+		m.Admitted(k.TenantID, k.ID, plans.Pro, eleven, 0, usage.Unlimited)
 		counted++
 		proxy.breakAt(int(counted), cutAnswer)
 		err := m.Flush(t.Context())

@@ -31,7 +31,7 @@ func TestUsageIsExactOverOutages(t *testing.T) {
 	countUntil := func(done func() bool) {
 		for !done() {
 			for range 10 {
-				m.Admitted(k.TenantID, k.ID, plans.Pro, eleven)
+				m.Admitted(k.TenantID, k.ID, plans.Pro, eleven, 0, usage.Unlimited)
 				counted++
 			}
 			time.Sleep(time.Millisecond)

@@ -14,27 +14,66 @@ const keyUseInterval = time.Minute
 // store, or when a hundred thousand keys call for the first time.
 const maxBatch = 500
 
-// shard holds the counts of some keys since the last batch.
+// shard holds the counts of some tenants since the last batch.
 type shard struct {
 	mu       sync.Mutex
 	counters map[Bucket]*counter
 	// most is the most counters that the map has held. It keeps room for them.
-	most int
+	most    int
+	tenants map[int64]*unrecorded
+	// drains counts how often the counts were moved to batches.
+	drains int64
+}
+
+type shardSet [shards]shard
+
+// of returns the shard of a tenant. All of its keys are in one, with the number of its unrecorded requests.
+func (s *shardSet) of(tenantID int64) *shard { return &s[uint64(tenantID)%shards] }
+
+// unrecorded is how many requests of a tenant were admitted and may not be recorded yet. Refunds do not lower it, because they may be
+// of requests that are recorded.
+type unrecorded struct {
+	// waiting came after the drain of that number, and moved were in batches up to the next one.
+	waiting, moved   int64
+	drain, lastMoved int64
+	// counters is how many refer to it.
+	counters int
+}
+
+// add counts one more, and returns how many are unrecorded. All that was moved up to the drain done is recorded.
+func (u *unrecorded) add(drains, done int64) int64 {
+	if u.lastMoved <= done {
+		u.moved = 0
+	}
+	if u.drain != drains {
+		if u.drain+1 > done {
+			u.moved += u.waiting
+			u.lastMoved = u.drain + 1
+		}
+		u.waiting, u.drain = 0, drains
+	}
+	u.waiting++
+	return u.waiting + u.moved
 }
 
 type counter struct {
 	admitted, refused int64
+	minutes           Minutes
+	tenant            *unrecorded
 	// lastUsed is the time of the latest request; touched is true if one came since the last batch.
 	lastUsed time.Time
 	touched  bool
 }
 
-func (s *shard) add(bucket Bucket, at time.Time, admitted, refused int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *shard) add(bucket Bucket, at time.Time, admitted, refused int64) *counter {
 	c, ok := s.counters[bucket]
 	if !ok {
-		c = &counter{}
+		c = &counter{tenant: s.tenants[bucket.TenantID]}
+		if c.tenant == nil {
+			c.tenant = &unrecorded{}
+			s.tenants[bucket.TenantID] = c.tenant
+		}
+		c.tenant.counters++
 		s.counters[bucket] = c
 		s.most = max(s.most, len(s.counters))
 	}
@@ -44,9 +83,18 @@ func (s *shard) add(bucket Bucket, at time.Time, admitted, refused int64) {
 	if at.After(c.lastUsed) {
 		c.lastUsed = at
 	}
+	return c
 }
 
-// collect moves the counts into new batches. The caller holds m.flushing.
+// remove forgets a bucket.
+func (s *shard) remove(bucket Bucket, c *counter) {
+	delete(s.counters, bucket)
+	if c.tenant.counters--; c.tenant.counters == 0 {
+		delete(s.tenants, bucket.TenantID)
+	}
+}
+
+// collect moves the counts into new batches. The caller holds m.turn.
 func (m *Meter) collect() []Batch {
 	var counts []Count
 	used := map[string]time.Time{}
@@ -78,18 +126,19 @@ func (s *shard) drainInto(counts []Count, used map[string]time.Time) []Count {
 	defer s.mu.Unlock()
 	for bucket, c := range s.counters {
 		if !c.touched {
-			delete(s.counters, bucket)
+			s.remove(bucket, c)
 			continue
 		}
 		// A request that was refunded within the batch leaves nothing to add.
-		if c.admitted != 0 || c.refused != 0 {
-			counts = append(counts, Count{Bucket: bucket, Admitted: c.admitted, Refused: c.refused})
+		if c.admitted != 0 || c.refused != 0 || c.minutes.InMinute != 0 || c.minutes.InPrevious != 0 {
+			counts = append(counts, Count{Bucket: bucket, Admitted: c.admitted, Refused: c.refused, Minutes: c.minutes})
 		}
 		if c.lastUsed.After(used[bucket.KeyID]) {
 			used[bucket.KeyID] = c.lastUsed
 		}
-		*c = counter{}
+		*c = counter{tenant: c.tenant}
 	}
+	s.drains++
 	s.shrink()
 	return counts
 }

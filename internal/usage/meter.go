@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -16,6 +16,10 @@ const (
 	// writeTimeout bounds one write, stopTimeout all writes at stop.
 	writeTimeout = 2 * time.Second
 	stopTimeout  = 5 * time.Second
+	// announceEvery is the longest pause between two writes of a server that announces itself. After announcedFor without one,
+	// it admits nothing that is not recorded: see Options.Announce.
+	announceEvery = 5 * time.Second
+	announcedFor  = 10 * time.Second
 	// reportInterval is how often a continuing outage of the store is logged.
 	reportInterval = time.Minute
 )
@@ -31,12 +35,24 @@ type Meter struct {
 	log      zerolog.Logger
 
 	seed   maphash.Seed
-	shards [shards]shard
+	shards shardSet
 
-	// flushing guards what follows and allows one write at a time.
-	flushing  sync.Mutex
+	// soon asks Run to write before FlushInterval has passed.
+	soon chan struct{}
+	// announced is true while the store knows that this server may have unrecorded requests.
+	announced atomic.Bool
+	announces bool
+	// flushes counts the calls of Flush that had their turn. All that was moved to batches up to the drain recordedTo is recorded.
+	flushes, recordedTo atomic.Int64
+
+	// turn guards what follows and allows one write at a time.
+	turn      turn
 	number    int64
+	drains    int64
 	unwritten []Batch
+	written   time.Time // when the last successful write was sent
+	// flushed is the last error of Flush.
+	flushed error
 	// recorded is when each key, by its hash, was last recorded as used, in Unix milliseconds.
 	recorded map[uint64]int64
 	outage   outage
@@ -49,6 +65,9 @@ type Options struct {
 	// Clock numbers the batches of a Meter, which compares it with the times of requests; time.Now if nil.
 	Clock func() time.Time
 	Log   zerolog.Logger
+	// Announce makes the store know of a Meter that runs, also while nothing is counted: so that it is known which servers may have
+	// admitted requests that are not recorded.
+	Announce bool
 }
 
 // NewMeter returns a meter that writes to the store. Nothing is written before Run or Flush.
@@ -62,32 +81,58 @@ func NewMeter(store Store, o Options) *Meter {
 		// A restarted server of the same name goes on above its earlier numbers, because it writes far fewer
 		// batches than one a microsecond.
 		number:   o.Clock().UnixMicro(),
-		recorded: map[uint64]int64{},
+		recorded: map[uint64]int64{}, announces: o.Announce,
+		soon: make(chan struct{}, 1), turn: make(turn, 1),
 	}
 	for i := range m.shards {
-		m.shards[i].counters = map[Bucket]*counter{}
+		m.shards[i].counters, m.shards[i].tenants = map[Bucket]*counter{}, map[int64]*unrecorded{}
 	}
 	return m
 }
 
-// Admitted counts a request that was admitted at that instant.
-func (m *Meter) Admitted(tenantID int64, keyID, plan string, at time.Time) {
-	m.add(tenantID, keyID, plan, at, 1, 0)
+// Unlimited is for Admitted: any number of requests may be unrecorded.
+const Unlimited = int64(1) << 62
+
+// Admitted counts a request that is to be admitted at that instant, in that minute of its tenant. It returns false if more than most of
+// the tenant's requests would then be admitted and not recorded. The request must then not be admitted until Flush has succeeded.
+func (m *Meter) Admitted(tenantID int64, keyID, plan string, at time.Time, minute, most int64) bool {
+	s := m.shards.of(tenantID)
+	s.mu.Lock()
+	c := s.add(bucketOf(tenantID, keyID, plan, at), at, 1, 0)
+	c.minutes.add(minute, 1)
+	if most == Unlimited {
+		s.mu.Unlock()
+		return true
+	}
+	n := c.tenant.add(s.drains, m.recordedTo.Load())
+	s.mu.Unlock()
+	if n == most/2+1 {
+		select {
+		case m.soon <- struct{}{}:
+		default:
+		}
+	}
+	return n <= most && m.announced.Load()
 }
 
 // Refused counts a request that a limit refused.
 func (m *Meter) Refused(tenantID int64, keyID, plan string, at time.Time) {
-	m.add(tenantID, keyID, plan, at, 0, 1)
+	s := m.shards.of(tenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(bucketOf(tenantID, keyID, plan, at), at, 0, 1)
 }
 
-// Refunded uncounts a request that was admitted at that instant.
-func (m *Meter) Refunded(tenantID int64, keyID, plan string, at time.Time) {
-	m.add(tenantID, keyID, plan, at, -1, 0)
+// Refunded uncounts a request that was admitted at that instant and in that minute.
+func (m *Meter) Refunded(tenantID int64, keyID, plan string, at time.Time, minute int64) {
+	s := m.shards.of(tenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(bucketOf(tenantID, keyID, plan, at), at, -1, 0).minutes.add(minute, -1)
 }
 
-func (m *Meter) add(tenantID int64, keyID, plan string, at time.Time, admitted, refused int64) {
-	bucket := Bucket{TenantID: tenantID, KeyID: keyID, Plan: plan, Hour: at.Unix() / 3600 * 3600}
-	m.shards[maphash.String(m.seed, keyID)%shards].add(bucket, at, admitted, refused)
+func bucketOf(tenantID int64, keyID, plan string, at time.Time) Bucket {
+	return Bucket{TenantID: tenantID, KeyID: keyID, Plan: plan, Hour: at.Unix() / 3600 * 3600}
 }
 
 // Run writes the counts every FlushInterval until ctx ends, and then what is left. If that fails, it returns
@@ -98,18 +143,21 @@ func (m *Meter) Run(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	ticker := time.NewTicker(FlushInterval)
 	defer ticker.Stop()
+	m.announce(ctx)
 	for {
 		select {
 		case <-stopping:
 			return m.drain(ctx)
+		case <-m.soon:
 		case <-ticker.C:
-			if isDone(stopping) {
-				// While a store hangs a tick is always ready. It must not be preferred to the end.
-				return m.drain(ctx)
-			}
-			// It logs an error and keeps what it could not write.
-			_ = m.Flush(ctx)
 		}
+		if isDone(stopping) {
+			// While a store hangs a tick is always ready. It must not be preferred to the end.
+			return m.drain(ctx)
+		}
+		// It logs an error and keeps what it could not write.
+		_ = m.Flush(ctx)
+		m.announce(ctx)
 	}
 }
 
@@ -122,15 +170,50 @@ func isDone(done <-chan struct{}) bool {
 	}
 }
 
-// Flush writes everything that was counted before the call. After an error, the next call writes it.
+// Flush writes everything that was counted before the call. After an error, the next call writes it. Calls that wait for another one's
+// write share the next write.
 func (m *Meter) Flush(ctx context.Context) error {
-	m.flushing.Lock()
-	defer m.flushing.Unlock()
+	// That one has its turn after this call began.
+	next := m.flushes.Load() + 1
+	if err := m.turn.take(ctx); err != nil {
+		return err
+	}
+	defer m.turn.release()
+	if m.flushes.Load() >= next {
+		return m.flushed
+	}
+	m.flushes.Add(1)
+	m.flushed = m.writeAll(ctx)
+	return m.flushed
+}
+
+// turn is a lock that can be waited for until a context ends.
+type turn chan struct{}
+
+func (t turn) take(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for another write of usage: %w", ctx.Err())
+	}
+}
+
+func (t turn) release() { <-t }
+
+// writeAll writes the batches that were not written before, and then new ones.
+func (m *Meter) writeAll(ctx context.Context) error {
 	if err := m.write(ctx); err != nil {
 		return err
 	}
+	m.recordedTo.Store(m.drains)
 	m.unwritten = m.collect()
-	return m.write(ctx)
+	m.drains++
+	if err := m.write(ctx); err != nil {
+		return err
+	}
+	m.recordedTo.Store(m.drains)
+	return nil
 }
 
 // write sends the unwritten batches in order until one fails.
@@ -149,7 +232,29 @@ func (m *Meter) write(ctx context.Context) error {
 func (m *Meter) writeOne(ctx context.Context, b Batch) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	return m.store.WriteUsage(ctx, b)
+	sent := time.Now()
+	if err := m.store.WriteUsage(ctx, b); err != nil {
+		return err
+	}
+	m.written = sent
+	m.announced.Store(true)
+	return nil
+}
+
+// announce writes an empty batch if nothing was written for a while.
+func (m *Meter) announce(ctx context.Context) {
+	if !m.announces || m.turn.take(ctx) != nil {
+		return
+	}
+	defer m.turn.release()
+	if quiet := time.Since(m.written); len(m.unwritten) == 0 && quiet >= announceEvery {
+		m.number++
+		m.unwritten = []Batch{{ServerID: m.serverID, Number: m.number}}
+		_ = m.write(ctx) // It logs an error and writes it again later.
+	}
+	if time.Since(m.written) >= announcedFor {
+		m.announced.Store(false)
+	}
 }
 
 // drain writes what is left, and retries until stopTimeout has passed.
@@ -159,7 +264,7 @@ func (m *Meter) drain(ctx context.Context) error {
 	for {
 		err := m.Flush(ctx)
 		if err == nil {
-			return nil
+			return m.end(ctx)
 		}
 		select {
 		case <-time.After(FlushInterval):
@@ -169,10 +274,22 @@ func (m *Meter) drain(ctx context.Context) error {
 	}
 }
 
+// end notes that everything is recorded. Nothing may be admitted after it that is not.
+func (m *Meter) end(ctx context.Context) error {
+	m.announced.Store(false)
+	if !m.announces {
+		return nil
+	}
+	if err := m.store.EndUsage(ctx, m.serverID); err != nil {
+		return fmt.Errorf("end recording usage: %w", err)
+	}
+	return nil
+}
+
 // lost returns an error that says what was not written.
 func (m *Meter) lost(err error) error {
-	m.flushing.Lock()
-	defer m.flushing.Unlock()
+	m.turn <- struct{}{}
+	defer m.turn.release()
 	var admitted, refused int64
 	for _, b := range append(m.unwritten, m.collect()...) {
 		for _, c := range b.Counts {

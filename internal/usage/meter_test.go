@@ -48,6 +48,8 @@ func (s *memoryStore) WriteUsage(_ context.Context, b usage.Batch) error {
 	return nil
 }
 
+func (s *memoryStore) EndUsage(context.Context, string) error { return nil }
+
 func (s *memoryStore) apply(b usage.Batch) {
 	if s.last == nil {
 		s.last, s.sums = map[string]int64{}, map[usage.Bucket][2]int64{}
@@ -77,18 +79,18 @@ func TestMeterCountsByTenantKeyPlanAndHour(t *testing.T) {
 	t.Parallel()
 	s := &memoryStore{}
 	m := newMeter(s, fixed(noon))
-	m.Admitted(1, "key_a", "free", noon.Add(-time.Nanosecond))
-	m.Admitted(1, "key_a", "free", noon)
-	m.Admitted(1, "key_a", "free", noon.Add(time.Hour-time.Nanosecond))
-	m.Admitted(1, "key_a", "pro", noon)
-	m.Admitted(1, "key_b", "free", noon.In(time.FixedZone("half", 5*3600+1800)))
-	m.Admitted(2, "key_c", "free", noon)
+	m.Admitted(1, "key_a", "free", noon.Add(-time.Nanosecond), 0, usage.Unlimited)
+	m.Admitted(1, "key_a", "free", noon, 0, usage.Unlimited)
+	m.Admitted(1, "key_a", "free", noon.Add(time.Hour-time.Nanosecond), 0, usage.Unlimited)
+	m.Admitted(1, "key_a", "pro", noon, 0, usage.Unlimited)
+	m.Admitted(1, "key_b", "free", noon.In(time.FixedZone("half", 5*3600+1800)), 0, usage.Unlimited)
+	m.Admitted(2, "key_c", "free", noon, 0, usage.Unlimited)
 	m.Refused(2, "key_c", "free", noon)
 	m.Refused(2, "key_c", "free", noon)
 	flush(t, m)
-	m.Refunded(1, "key_a", "free", noon)
-	m.Admitted(2, "key_d", "free", noon)
-	m.Refunded(2, "key_d", "free", noon)
+	m.Refunded(1, "key_a", "free", noon, 0)
+	m.Admitted(2, "key_d", "free", noon, 0, usage.Unlimited)
+	m.Refunded(2, "key_d", "free", noon, 0)
 	flush(t, m)
 	hour := noon.Unix()
 	want := map[usage.Bucket][2]int64{
@@ -108,7 +110,7 @@ func TestMeterWritesNothingWhenNothingCame(t *testing.T) {
 	s := &memoryStore{}
 	m := newMeter(s, fixed(noon))
 	flush(t, m)
-	m.Admitted(1, "key_a", "free", noon)
+	m.Admitted(1, "key_a", "free", noon, 0, usage.Unlimited)
 	flush(t, m)
 	flush(t, m)
 	flush(t, m)
@@ -129,12 +131,12 @@ func TestMeterSendsTheSameBatchAgain(t *testing.T) {
 				return nil
 			}}
 			m := newMeter(s, fixed(noon))
-			m.Admitted(1, "key_a", "free", noon)
+			m.Admitted(1, "key_a", "free", noon, 0, usage.Unlimited)
 			for range 2 {
 				if err := m.Flush(t.Context()); !errors.Is(err, usage.ErrUnavailable) {
 					t.Fatalf("Flush = %v, want ErrUnavailable", err)
 				}
-				m.Admitted(1, "key_a", "free", noon)
+				m.Admitted(1, "key_a", "free", noon, 0, usage.Unlimited)
 			}
 			flush(t, m)
 			if len(s.tried) != 4 {
@@ -160,7 +162,7 @@ func TestMeterStartedAgainNumbersOn(t *testing.T) {
 	for i := range 3 {
 		m := newMeter(s, fixed(noon.Add(time.Duration(i)*time.Second)))
 		for range 2 {
-			m.Admitted(1, "key_a", "free", noon)
+			m.Admitted(1, "key_a", "free", noon, 0, usage.Unlimited)
 			flush(t, m)
 		}
 	}
@@ -177,10 +179,10 @@ func TestMeterRecordsLastUseOnceAMinute(t *testing.T) {
 	m := newMeter(s, func() time.Time { return now })
 	for second := range 130 {
 		now = noon.Add(time.Duration(second) * time.Second)
-		m.Admitted(1, "key_a", "free", now)
+		m.Admitted(1, "key_a", "free", now, 0, usage.Unlimited)
 		if second == 10 {
-			m.Admitted(1, "key_b", "free", now)
-			m.Admitted(1, "key_b", "pro", now)
+			m.Admitted(1, "key_b", "free", now, 0, usage.Unlimited)
+			m.Admitted(1, "key_b", "pro", now, 0, usage.Unlimited)
 		}
 		flush(t, m)
 	}
@@ -201,7 +203,7 @@ func TestMeterSplitsWhatIsMuch(t *testing.T) {
 	s := &memoryStore{}
 	m := newMeter(s, fixed(noon))
 	for i := range keys {
-		m.Admitted(1, fmt.Sprintf("key_%d", i), "free", noon)
+		m.Admitted(1, fmt.Sprintf("key_%d", i), "free", noon, 0, usage.Unlimited)
 	}
 	flush(t, m)
 	if len(s.tried) != 9 || len(s.sums) != keys || len(s.uses) != keys {
@@ -223,7 +225,7 @@ func TestMeterLosesNothingUnderConcurrency(t *testing.T) {
 	for c := range callers {
 		wg.Go(func() {
 			for i := range each {
-				m.Admitted(1, fmt.Sprintf("key_%d", (c+i)%40), "free", noon)
+				m.Admitted(1, fmt.Sprintf("key_%d", (c+i)%40), "free", noon, 0, usage.Unlimited)
 			}
 		})
 	}
@@ -269,13 +271,13 @@ func TestRunIsAtMostASecondBehind(t *testing.T) {
 		s := &memoryStore{}
 		m, stop := run(t, s)
 		time.Sleep(1234 * time.Millisecond)
-		m.Admitted(1, "key_a", "free", time.Now())
+		m.Admitted(1, "key_a", "free", time.Now(), 0, usage.Unlimited)
 		time.Sleep(usage.FlushInterval)
 		synctest.Wait()
 		if len(s.sums) != 1 {
 			t.Errorf("not recorded %v later", usage.FlushInterval)
 		}
-		m.Admitted(1, "key_b", "free", time.Now())
+		m.Admitted(1, "key_b", "free", time.Now(), 0, usage.Unlimited)
 		if _, err := stop(); err != nil || len(s.sums) != 2 {
 			t.Errorf("Run = %v; %d recorded at stop, want 2", err, len(s.sums))
 		}
@@ -286,10 +288,10 @@ func TestRunSaysWhatItCouldNotRecord(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, stop := run(t, &memoryStore{fail: func(int, bool) error { return usage.ErrUnavailable }})
-		m.Admitted(1, "key_a", "free", time.Now())
+		m.Admitted(1, "key_a", "free", time.Now(), 0, usage.Unlimited)
 		m.Refused(1, "key_a", "free", time.Now())
 		time.Sleep(time.Second)
-		m.Admitted(1, "key_a", "free", time.Now())
+		m.Admitted(1, "key_a", "free", time.Now(), 0, usage.Unlimited)
 		took, err := stop()
 		if !errors.Is(err, usage.ErrUnavailable) || !strings.Contains(err.Error(), "2 admitted and 1 refused") {
 			t.Errorf("Run = %v, want what was lost and why", err)
@@ -304,7 +306,7 @@ func TestRunStopsAlthoughTheStoreHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, stop := run(t, hangingStore{})
-		m.Admitted(1, "key_a", "free", time.Now())
+		m.Admitted(1, "key_a", "free", time.Now(), 0, usage.Unlimited)
 		time.Sleep(10 * time.Second)
 		if took, err := stop(); !errors.Is(err, context.DeadlineExceeded) || took > 8*time.Second {
 			t.Errorf("Run = %v, %v after its context, want DeadlineExceeded within 8 s", err, took)
@@ -319,6 +321,8 @@ func (hangingStore) WriteUsage(ctx context.Context, _ usage.Batch) error {
 	return ctx.Err()
 }
 
+func (hangingStore) EndUsage(context.Context, string) error { return nil }
+
 func TestOutageIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
@@ -331,7 +335,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 	}}
 	now := noon
 	m := usage.NewMeter(s, usage.Options{Clock: func() time.Time { return now }, Log: zerolog.New(&log)})
-	m.Admitted(1, "key_a", "free", noon)
+	m.Admitted(1, "key_a", "free", noon, 0, usage.Unlimited)
 	for range 100 {
 		_ = m.Flush(t.Context())
 		now = now.Add(time.Second)
@@ -346,8 +350,8 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 
 func TestCountingAllocatesNothing(t *testing.T) {
 	m := newMeter(&memoryStore{}, nil)
-	m.Admitted(1, "key_a", "free", noon)
-	if n := testing.AllocsPerRun(1000, func() { m.Admitted(1, "key_a", "free", noon) }); n != 0 {
+	m.Admitted(1, "key_a", "free", noon, 0, usage.Unlimited)
+	if n := testing.AllocsPerRun(1000, func() { m.Admitted(1, "key_a", "free", noon, 0, usage.Unlimited) }); n != 0 {
 		t.Errorf("%v allocations a request, want 0", n)
 	}
 }
@@ -361,7 +365,7 @@ func BenchmarkAdmitted(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for i := 0; pb.Next(); i++ {
-			m.Admitted(1, ids[i%len(ids)], "business", noon)
+			m.Admitted(1, ids[i%len(ids)], "business", noon, 0, usage.Unlimited)
 		}
 	})
 }
@@ -370,6 +374,6 @@ func BenchmarkAdmitted(b *testing.B) {
 func BenchmarkAdmittedBusy(b *testing.B) {
 	m := newMeter(&memoryStore{}, nil)
 	for b.Loop() {
-		m.Admitted(1, "key_0123456789abcdef", "business", noon)
+		m.Admitted(1, "key_0123456789abcdef", "business", noon, 0, usage.Unlimited)
 	}
 }

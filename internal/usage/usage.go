@@ -25,6 +25,28 @@ type Count struct {
 	Bucket
 	Admitted int64
 	Refused  int64
+	Minutes
+}
+
+// Minutes says how many of a bucket's admitted requests are of its latest minute and of the one before. A silent server may have used
+// these windows last, so their number must be known.
+type Minutes struct {
+	// Minute is the number of the tenant's latest minute, InMinute its requests, and InPrevious those of the minute before.
+	Minute, InMinute, InPrevious int64
+}
+
+// add adds admitted requests of a minute. It forgets those of minutes before the latest two.
+func (m *Minutes) add(minute, admitted int64) {
+	switch {
+	case minute == m.Minute:
+		m.InMinute += admitted
+	case minute == m.Minute-1:
+		m.InPrevious += admitted
+	case minute == m.Minute+1:
+		*m = Minutes{Minute: minute, InMinute: admitted, InPrevious: m.InMinute}
+	case minute > m.Minute:
+		*m = Minutes{Minute: minute, InMinute: admitted}
+	}
 }
 
 // KeyUse says when a key was last used.
@@ -49,4 +71,6 @@ type Store interface {
 	// WriteUsage adds all of the batch or, after an error, nothing. It skips, without an error, a batch whose
 	// number is not above that of the server's last one. It returns ErrUnavailable if the store is down.
 	WriteUsage(ctx context.Context, b Batch) error
+	// EndUsage notes that the server has recorded everything and writes no more. A server without this note has ended silently.
+	EndUsage(ctx context.Context, serverID string) error
 }

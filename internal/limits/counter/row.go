@@ -18,26 +18,35 @@ type Row struct {
 
 	Minute, MinuteUsed int64
 	Day, DayUsed       int64
+	// MinuteUnknown and DayUnknown are how much of what is used may not have been used: the margin for silent servers.
+	MinuteUnknown, DayUnknown int64
 }
 
 // Rows are the rows that one call of a Store works on. Its methods are the rules:
 //
 //   - What was granted counts as used, whether or not it was admitted, until it is returned in the same term.
 //   - What Redis counted is known by its servers' reports, of which the maximum counts.
-//   - A server that ended without a report may have admitted whatever remained. The minute in which it ended is saturated, and the
-//     day counts what billing recorded plus as much as the server can have admitted before it was recorded.
+//   - A server that ended without a report may have admitted limits.Margin more than it recorded, and no more. So after its end a
+//     window counts what all servers have recorded of it, and a margin for each silent one.
 type Rows struct {
 	Tenant Row
 	// Key stays as it is if the key has no limit of its own.
 	Key Row
 }
 
-// NeedsRecorded reports whether a call in that term needs to know what billing recorded of the day of the call's instant. The first
-// one does.
-func (g Rows) NeedsRecorded(term int64) bool { return g.Tenant.Term < term }
+// NeedsRecorded reports whether a call in that term needs to know what billing recorded, and of which minute and day: those in which the
+// call counts. The first call of a tenant does, and that of a key in a minute in which a server ended silently.
+func (g Rows) NeedsRecorded(t Term, c *limits.Claim, at time.Time) (minute, day int64, needs bool) {
+	minute, day = max(limits.MinuteAt(c.TenantID, at), g.Tenant.Minute), max(limits.DayAt(at), g.Tenant.Day)
+	if g.Tenant.Term < t.Number && g.Tenant.unclean(t) {
+		// By a clock that is ahead its last requests may have counted in later windows.
+		minute, day = max(minute, limits.MinuteAt(c.TenantID, t.lastUnclean())), max(day, limits.DayAt(t.lastUnclean()))
+	}
+	return minute, day, g.Tenant.Term < t.Number || c.KeyPerMinute > 0 && g.Key.Term < t.Number && t.uncleanIn(c.TenantID, minute)
+}
 
 // Initialized returns the rows after an initialization, and its result. The term must be in force, and Redis must decide in it.
-// recorded is used if NeedsRecorded says so. The error is ErrTermOver if the request is of another term, or a later term has used
+// recorded is of what NeedsRecorded says. The error is ErrTermOver if the request is of another term, or a later term has used
 // the tenant's row, and ErrNotBegun if its windows have not begun by the store's clock.
 func (g Rows) Initialized(t Term, r InitRequest, recorded Recorded) (Rows, Baseline, bool, error) {
 	if !t.Redis || t.Number != r.Term || g.Tenant.Term > t.Number {
@@ -92,61 +101,95 @@ func (g Rows) Reported(r Report) Rows {
 
 // at returns the rows in the windows of that instant and in the term.
 func (g Rows) at(t Term, c *limits.Claim, at time.Time, recorded Recorded) Rows {
-	day := limits.DayAt(at)
-	g.Tenant = g.Tenant.moved(limits.MinuteAt(c.TenantID, at), day)
+	minute, day, _ := g.NeedsRecorded(t, c, at)
+	g.Tenant = g.Tenant.moved(minute, day)
 	if g.Tenant.Term < t.Number {
-		if day < g.Tenant.Day {
-			recorded.Used = 0 // That is of a day that is over.
-		}
 		g.Tenant = g.Tenant.entered(t, c, recorded)
 	}
 	if c.KeyPerMinute > 0 {
 		g.Key = g.Key.moved(g.Tenant.Minute, 0)
+		if g.Key.Term < t.Number && t.uncleanIn(c.TenantID, minute) {
+			recorded.Minute = recorded.Key
+			g.Key = g.Key.minuteBounded(recorded, margin(c, recorded), true)
+		}
 		g.Key.Term, g.Key.Redis, g.Key.Accounted = g.Tenant.Term, g.Tenant.Redis, g.Tenant.Accounted
 	}
 	return g
 }
 
+// unclean reports whether a server may have ended silently since the row was last used. In a term in which Postgres decided, every
+// server had its grants from this row, unless it was set back.
+func (r Row) unclean(t Term) bool {
+	return (r.Redis || r.Term < t.SetBack) && !t.UncleanUntil.IsZero() && t.UncleanUntil.UnixMicro() > r.Accounted
+}
+
+// lastUnclean is the last instant at which a silent server may have admitted a request.
+func (t Term) lastUnclean() time.Time { return t.UncleanUntil.Add(-1) }
+
+// recordsAll reports whether what servers recorded of a day is still there. Otherwise the store was set back on it, and a silent server
+// may have admitted whatever remained of two minutes: its lease lies in no more.
+func (t Term) recordsAll(day int64) bool { return t.SetBack == 0 || limits.DayAt(t.SetBackAt) < day }
+
+// uncleanIn reports whether a silent server may have admitted requests in a minute.
+func (t Term) uncleanIn(tenantID, minute int64) bool {
+	return !t.UncleanUntil.IsZero() && limits.MinuteAt(tenantID, t.lastUnclean()) >= minute
+}
+
 // entered returns a tenant's row at its first use in a term.
 func (r Row) entered(t Term, c *limits.Claim, recorded Recorded) Row {
-	var unclean int64
+	unclean, each := r.unclean(t), margin(c, recorded)
+	if unclean && !t.recordsAll(r.Day) {
+		each, recorded.MinuteNumber = 2*max(c.Quota.PerMinute, recorded.PerMinute), -1
+		recorded.Used, recorded.Silent = max(recorded.Used, r.DayUsed), 1
+	}
+	uncleanDay := unclean && limits.DayAt(t.lastUnclean()) >= r.Day
+	r.DayUsed, r.DayUnknown = bounded(r.DayUsed, r.DayUnknown, recorded.Used, recorded.Silent*each, uncleanDay)
+	if unclean = unclean && t.uncleanIn(c.TenantID, r.Minute); unclean || r.MinuteUnknown > 0 {
+		r = r.minuteBounded(recorded, each, unclean)
+	}
+	r.Term, r.Redis = t.Number, t.Redis
 	if !t.UncleanUntil.IsZero() {
-		unclean = t.UncleanUntil.UnixMicro()
+		r.Accounted = max(r.Accounted, t.UncleanUntil.UnixMicro())
 	}
-	r.DayUsed = max(r.DayUsed, recorded.Used)
-	// In a term in which Postgres decided, every server had its grants from this row, unless it was set back.
-	if (r.Redis || r.Term < t.SetBack) && unclean > r.Accounted {
-		r = r.saturated(c, t.UncleanUntil.Add(-1), recorded)
-	}
-	r.Term, r.Redis, r.Accounted = t.Number, t.Redis, max(r.Accounted, unclean)
 	return r
 }
 
-// inTwoSeconds is more than one server can admit between two records of usage, whatever the limit: twice what a server without
-// limits answers in that time on two cores.
-const inTwoSeconds = 400_000
+// margin is how much a silent server may have admitted and not recorded, under the largest limit of the day.
+func margin(c *limits.Claim, recorded Recorded) int64 {
+	return limits.Margin(max(c.Quota.PerMinute, recorded.PerMinute))
+}
 
-// saturated returns the row if a server may have admitted unknown requests until that instant. The tenant's minute is refused then,
-// and with it every key's. The day is known from what is recorded, except for that server's last seconds, which lie in two minutes
-// at most.
-func (r Row) saturated(c *limits.Claim, last time.Time, recorded Recorded) Row {
-	if minute := limits.MinuteAt(c.TenantID, last); minute >= r.Minute {
-		r.Minute, r.MinuteUsed = minute, limits.Saturated
-	}
-	if limits.DayAt(last) >= r.Day {
-		r.DayUsed += 2 * min(inTwoSeconds/2, max(c.Quota.PerMinute, recorded.PerMinute))
+func (r Row) minuteBounded(recorded Recorded, each int64, unclean bool) Row {
+	switch {
+	case recorded.MinuteNumber == r.Minute:
+		r.MinuteUsed, r.MinuteUnknown = bounded(r.MinuteUsed, r.MinuteUnknown, recorded.Minute, recorded.SilentMinute*each, unclean)
+	case unclean:
+		r.MinuteUsed, r.MinuteUnknown = limits.Saturated, limits.Saturated-r.MinuteUsed+r.MinuteUnknown
 	}
 	return r
+}
+
+// bounded returns what counts as used of a window at the first use in a term, and how much of that is unknown. All that was admitted is
+// recorded, except for the margin. It was also reported, or granted, unless a server has ended silently since then. So the lesser of
+// the two is enough, which gives back what was unknown when a silent server has recorded it after all. But what is known to be used
+// counts in any case.
+func bounded(used, unknown, recorded, margin int64, unclean bool) (newUsed, newUnknown int64) {
+	known, most := max(used-unknown, recorded), recorded+margin
+	if !unclean {
+		most = min(most, used)
+	}
+	newUsed = max(known, most)
+	return newUsed, newUsed - known
 }
 
 // moved returns the row in these windows. It never moves back: a request whose clock was read just before the end of a window
 // counts in the next one if that has begun.
 func (r Row) moved(minute, day int64) Row {
 	if minute > r.Minute {
-		r.Minute, r.MinuteUsed = minute, 0
+		r.Minute, r.MinuteUsed, r.MinuteUnknown = minute, 0, 0
 	}
 	if day > r.Day {
-		r.Day, r.DayUsed = day, 0
+		r.Day, r.DayUsed, r.DayUnknown = day, 0, 0
 	}
 	return r
 }
@@ -180,16 +223,19 @@ func (g Rows) returned(term int64, key bool, returns []Return) Rows {
 
 func (r Row) lowered(b Return) Row {
 	if b.Minute == r.Minute {
-		r.MinuteUsed = max(0, r.MinuteUsed-b.Count)
+		r.MinuteUsed = max(r.MinuteUnknown, r.MinuteUsed-b.Count)
 	}
 	if b.Day == r.Day {
-		r.DayUsed = max(0, r.DayUsed-b.Count)
+		r.DayUsed = max(r.DayUnknown, r.DayUsed-b.Count)
 	}
 	return r
 }
 
 func (g Rows) base(c *limits.Claim) Baseline {
-	b := Baseline{Minute: g.Tenant.Minute, MinuteUsed: g.Tenant.MinuteUsed, Day: g.Tenant.Day, DayUsed: g.Tenant.DayUsed}
+	b := Baseline{
+		Minute: g.Tenant.Minute, MinuteUsed: g.Tenant.MinuteUsed, Day: g.Tenant.Day, DayUsed: g.Tenant.DayUsed,
+		Unknown: limits.Unknown{Minute: g.Tenant.MinuteUnknown, Day: g.Tenant.DayUnknown},
+	}
 	if c.KeyPerMinute > 0 {
 		b.KeyUsed = g.Key.MinuteUsed
 	}

@@ -24,6 +24,16 @@ func tenantRow(term int64, redis bool, minuteUsed, dayUsed int64) counter.Row {
 	return counter.Row{Term: term, Redis: redis, Minute: rowMinute, MinuteUsed: minuteUsed, Day: rowDay, DayUsed: dayUsed}
 }
 
+// silently is what is recorded of the day and of the minute when that many servers are silent.
+func silently(day, minute, servers int64) counter.Recorded {
+	return counter.Recorded{Used: day, PerMinute: 60, MinuteNumber: rowMinute, Minute: minute, Silent: servers, SilentMinute: servers}
+}
+
+func unknown(b counter.Baseline, minute, day int64) counter.Baseline {
+	b.Unknown = limits.Unknown{Minute: minute, Day: day}
+	return b
+}
+
 func TestFirstUseInATerm(t *testing.T) {
 	t.Parallel()
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}
@@ -33,6 +43,7 @@ func TestFirstUseInATerm(t *testing.T) {
 		closed   time.Time
 		recorded counter.Recorded
 		at       time.Time
+		setBack  int64
 		want     counter.Baseline
 	}{
 		"never used":               {want: counter.Baseline{Minute: rowMinute, Day: rowDay}},
@@ -50,36 +61,74 @@ func TestFirstUseInATerm(t *testing.T) {
 			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 310},
 		},
 		"a server ended silently in this minute": {
-			row: tenantRow(4, true, 30, 300), closed: silent, recorded: counter.Recorded{Used: 310, PerMinute: 60},
-			want: counter.Baseline{Minute: rowMinute, MinuteUsed: limits.Saturated, Day: rowDay, DayUsed: 310 + 120},
+			row: tenantRow(4, true, 30, 300), closed: silent, recorded: silently(310, 35, 1),
+			want: unknown(counter.Baseline{Minute: rowMinute, MinuteUsed: 38, Day: rowDay, DayUsed: 313}, 3, 3),
+		},
+		"two servers did": {
+			row: tenantRow(4, true, 30, 300), closed: silent, recorded: silently(310, 35, 2),
+			want: unknown(counter.Baseline{Minute: rowMinute, MinuteUsed: 41, Day: rowDay, DayUsed: 316}, 6, 6),
+		},
+		"and more than it can have admitted was seen": {
+			row: tenantRow(4, true, 30, 300), closed: silent, recorded: silently(290, 20, 1),
+			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 300},
 		},
 		"and the plan was a larger one today": {
-			row: tenantRow(4, true, 30, 300), closed: silent, recorded: counter.Recorded{Used: 290, PerMinute: 300},
-			want: counter.Baseline{Minute: rowMinute, MinuteUsed: limits.Saturated, Day: rowDay, DayUsed: 300 + 600},
+			row: tenantRow(4, true, 30, 300), closed: silent,
+			recorded: counter.Recorded{Used: 310, PerMinute: 300, MinuteNumber: rowMinute, Minute: 35, Silent: 1, SilentMinute: 1},
+			want:     unknown(counter.Baseline{Minute: rowMinute, MinuteUsed: 50, Day: rowDay, DayUsed: 325}, 15, 15),
+		},
+		"and the minute's record is lost": {
+			row: tenantRow(4, true, 30, 300), closed: silent, recorded: counter.Recorded{Used: 310, MinuteNumber: -1, Silent: 1},
+			want: unknown(counter.Baseline{Minute: rowMinute, MinuteUsed: limits.Saturated, Day: rowDay, DayUsed: 313}, limits.Saturated-30, 3),
 		},
 		"a server ended silently before this minute": {
-			row: tenantRow(4, true, 30, 300), closed: minuteStart,
-			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 300 + 120},
+			row: tenantRow(4, true, 30, 300), closed: minuteStart, recorded: silently(310, 35, 1),
+			want: unknown(counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 313}, 0, 3),
 		},
 		"a server ended silently yesterday": {
 			row: tenantRow(4, true, 30, 300), closed: limitstest.Noon.Add(-20 * time.Hour),
 			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 300},
 		},
 		"it was allowed for before": {
-			row:    counter.Row{4, true, silent.UnixMicro(), rowMinute, 30, rowDay, 300},
-			closed: silent,
-			want:   counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 300},
+			row:    counter.Row{Term: 4, Redis: true, Accounted: silent.UnixMicro(), Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 300},
+			closed: silent, recorded: silently(310, 35, 1),
+			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 310},
+		},
+		"it has recorded what it admitted": {
+			row: counter.Row{
+				Term: 4, Redis: true, Accounted: silent.UnixMicro(), Minute: rowMinute, MinuteUsed: 38, MinuteUnknown: 3,
+				Day: rowDay, DayUsed: 313, DayUnknown: 3,
+			},
+			closed: silent, recorded: silently(312, 37, 0),
+			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 37, Day: rowDay, DayUsed: 312},
+		},
+		"it has not recorded what it admitted": {
+			row: counter.Row{
+				Term: 4, Redis: true, Accounted: silent.UnixMicro(), Minute: rowMinute, MinuteUsed: 43, MinuteUnknown: 3,
+				Day: rowDay, DayUsed: 318, DayUnknown: 3,
+			},
+			closed: silent, recorded: silently(315, 40, 1),
+			want: unknown(counter.Baseline{Minute: rowMinute, MinuteUsed: 43, Day: rowDay, DayUsed: 318}, 3, 3),
+		},
+		"the store was set back on that day": {
+			row: tenantRow(4, true, 30, 300), closed: silent, setBack: 5, recorded: silently(10, 10, 1),
+			want: unknown(counter.Baseline{Minute: rowMinute, MinuteUsed: limits.Saturated, Day: rowDay, DayUsed: 420}, limits.Saturated-30, 120),
 		},
 		"the next minute": {
 			row: tenantRow(4, true, 30, 300), at: limitstest.Noon.Add(time.Minute),
 			want: counter.Baseline{Minute: rowMinute + 1, Day: rowDay, DayUsed: 300},
 		},
 		"the next minute, and a server ended silently in the last": {
-			row: tenantRow(4, true, 30, 300), closed: silent, at: limitstest.Noon.Add(time.Minute),
-			want: counter.Baseline{Minute: rowMinute + 1, Day: rowDay, DayUsed: 300 + 120},
+			row: tenantRow(4, true, 30, 300), closed: silent, at: limitstest.Noon.Add(time.Minute), recorded: silently(310, 0, 1),
+			want: unknown(counter.Baseline{Minute: rowMinute + 1, Day: rowDay, DayUsed: 313}, 0, 3),
+		},
+		"a minute that begins before the server has surely stopped": {
+			row: tenantRow(4, true, 30, 300), closed: minuteStart.Add(time.Minute + time.Second),
+			recorded: counter.Recorded{Used: 310, MinuteNumber: rowMinute + 1, Minute: 1, Silent: 1, SilentMinute: 1},
+			want:     unknown(counter.Baseline{Minute: rowMinute + 1, MinuteUsed: 4, Day: rowDay, DayUsed: 313}, 3, 3),
 		},
 		"a clock that is behind": {
-			row: tenantRow(4, true, 30, 3), recorded: counter.Recorded{Used: 999}, at: limitstest.Noon.Add(-13 * time.Hour),
+			row: tenantRow(4, true, 30, 3), at: limitstest.Noon.Add(-13 * time.Hour),
 			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 3},
 		},
 	} {
@@ -89,15 +138,16 @@ func TestFirstUseInATerm(t *testing.T) {
 				tt.at = limitstest.Noon
 			}
 			rows := counter.Rows{Tenant: tt.row}
-			if !rows.NeedsRecorded(5) {
-				t.Error("it does not need what is recorded")
+			term := counter.Term{Number: 5, Redis: true, UncleanUntil: tt.closed, Servers: 2, SetBack: tt.setBack, SetBackAt: limitstest.Noon}
+			c := limitstest.Claim(1, q)
+			if minute, day, needs := rows.NeedsRecorded(term, &c, tt.at); !needs || minute != tt.want.Minute || day != tt.want.Day {
+				t.Errorf("it needs what is recorded of minute %d and day %d, %v", minute, day, needs)
 			}
-			term := counter.Term{Number: 5, Redis: true, UncleanUntil: tt.closed, Servers: 2}
 			after, got, fresh, err := rows.Initialized(term, counter.InitRequest{Claim: limitstest.Claim(1, q), Term: 5, At: tt.at}, tt.recorded)
 			if diff := cmp.Diff(tt.want, got); diff != "" || !fresh || err != nil {
 				t.Errorf("Initialized: fresh %v, %v, -want +got:\n%s", fresh, err, diff)
 			}
-			if after.NeedsRecorded(5) {
+			if _, _, needs := after.NeedsRecorded(term, &c, tt.at); needs {
 				t.Error("it needs what is recorded once more")
 			}
 			if _, again, fresh, err := after.Initialized(term, counter.InitRequest{Claim: limitstest.Claim(1, q), Term: 5, At: tt.at}, counter.Recorded{}); fresh ||
@@ -143,7 +193,9 @@ func TestGrants(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := counter.Grant{counter.Baseline{rowMinute, tt.minute + tt.granted, rowDay, tt.day + tt.granted, tt.key + tt.granted}, tt.granted}
+			want := counter.Grant{counter.Baseline{
+				Minute: rowMinute, MinuteUsed: tt.minute + tt.granted, Day: rowDay, DayUsed: tt.day + tt.granted, KeyUsed: tt.key + tt.granted,
+			}, tt.granted}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("grant, -want +got:\n%s", diff)
 			}
@@ -242,6 +294,29 @@ func TestAMinuteOverThreeTerms(t *testing.T) {
 	want := counter.Baseline{Minute: rowMinute, MinuteUsed: 465, Day: rowDay, DayUsed: 465}
 	if diff := cmp.Diff(want, b); diff != "" || !fresh || err != nil {
 		t.Errorf("fresh %v, %v, -want +got:\n%s", fresh, err, diff)
+	}
+}
+
+// TestKeyInAnUncleanMinute: a key's minute counts what it recorded and the margin, also if its row is not there any more.
+func TestKeyInAnUncleanMinute(t *testing.T) {
+	t.Parallel()
+	c := limits.Claim{TenantID: 1, KeyID: "k", Quota: plans.Quota{PerMinute: 60, PerDay: 1000}, KeyPerMinute: 20}
+	term := counter.Term{Number: 5, Redis: true, UncleanUntil: minuteStart.Add(time.Second)}
+	recorded := silently(310, 35, 1)
+	recorded.Key = 11
+	for name, row := range map[string]counter.Row{"without a row": {}, "with one": {Term: 4, Redis: true, Minute: rowMinute, MinuteUsed: 9}} {
+		// Another key was first in the term.
+		rows := counter.Rows{Tenant: tenantRow(5, true, 38, 313), Key: row}
+		if _, _, needs := rows.NeedsRecorded(term, &c, limitstest.Noon); !needs {
+			t.Errorf("%s: it does not need what is recorded", name)
+		}
+		after, b, fresh, err := rows.Initialized(term, counter.InitRequest{Claim: c, Term: 5, At: limitstest.Noon}, recorded)
+		if b.KeyUsed != 14 || fresh || err != nil || after.Tenant != rows.Tenant {
+			t.Errorf("%s: %+v, fresh %v, %v, want 14 of the key", name, b, fresh, err)
+		}
+		if _, _, needs := after.NeedsRecorded(term, &c, limitstest.Noon); needs {
+			t.Errorf("%s: it needs what is recorded once more", name)
+		}
 	}
 }
 

@@ -57,16 +57,23 @@ type Term struct {
 	Servers int
 	// Now is the store's clock. No window that begins later is used; if Now is zero, any is.
 	Now time.Time
-	// SetBack is the first term after the store was last set back; 0 if it never was.
-	SetBack int64
+	// SetBack is the first term after the store was last set back; 0 if it never was. SetBackAt is when it was made, at the latest.
+	SetBack   int64
+	SetBackAt time.Time
 }
 
-// Recorded is what billing knows of a tenant's day.
+// Recorded is what billing knows of a tenant's day and minute, when all servers that are not silent have recorded what they admitted.
 type Recorded struct {
-	// Used is how many admitted requests are recorded.
+	// Used is how many admitted requests of the day are recorded.
 	Used int64
 	// PerMinute is the highest per-minute limit that the tenant had on that day, by the history of its plans.
 	PerMinute int64
+	// Minute is how many are recorded of the minute with this number, which is -1 if that is not known. Key is how many of those are the
+	// key's.
+	MinuteNumber, Minute, Key int64
+	// Silent is how many servers may have admitted requests of the day that are not recorded, SilentMinute how many of them in the
+	// minute. Each has admitted limits.Margin of them at most.
+	Silent, SilentMinute int64
 }
 
 // InitRequest asks where Redis begins for a claim's tenant, and for its key if that has a limit of its own.
@@ -84,6 +91,8 @@ type Baseline struct {
 	Day, DayUsed       int64
 	// KeyUsed is of the same minute; 0 if the key has no limit of its own.
 	KeyUsed int64
+	// Unknown is how much of the counts may not have been used.
+	Unknown limits.Unknown
 }
 
 // Used returns the baseline's counts.

@@ -96,7 +96,8 @@ func (f *denyCache) denied(term, session int64, c *limits.Claim, minute, day int
 	}
 	d := limits.Decide(c, minute, n.day, u, 1)
 	d.Term = term
-	d.Partial = d.Partial || n.partial
+	d.Partial = n.partial
+	a.doubt(term, &d, u)
 	if a.reported.term == term && !d.Admitted {
 		a.report(term, st, &d)
 	}

@@ -110,6 +110,7 @@ func (m *grantMode) granted(t *cluster.Term, r *counter.GrantRequest, got counte
 	if !m.options.Cluster.Valid(t.Number) {
 		return limits.Decision{}, false, errTermOver
 	}
+	a.learn(t.Number, got.Baseline)
 	own := min(r.Want, got.Count, 1)
 	changed := !p.isFor(t.Number, &r.Claim)
 	if changed {
@@ -134,6 +135,7 @@ func (m *grantMode) granted(t *cluster.Term, r *counter.GrantRequest, got counte
 func (a *tenantState) decision(term int64, st *claimState, c *limits.Claim, b counter.Baseline, u limits.Used, count int64) limits.Decision {
 	d := limits.Decide(c, b.Minute, b.Day, u, count)
 	d.Term = term
+	a.doubt(term, &d, u)
 	a.report(term, st, &d)
 	return d
 }

@@ -2,7 +2,6 @@ package distributed
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -26,8 +25,8 @@ type mode interface {
 //
 // When any server loses Redis, however it does, the cluster changes to a term in which Postgres decides. Every server first reports what
 // it has seen used. From then on each takes small grants of what remains from Postgres, and decides over them without asking. Requests
-// that come between two terms wait for Options.Wait; then they are refused as Undecided. If Postgres does not answer either they are
-// admitted as Undecided. Redis decides again when all servers have seen the same one for ten pings.
+// that come between two terms, or while Postgres does not answer, wait for Options.Wait; then they are Undecided. Redis
+// decides again when all servers have seen the same one for ten pings.
 type Limiter struct {
 	// Relayed makes calls to Redis for other servers, and knows whether they do so for this one.
 	Relayed *Relayed
@@ -64,7 +63,9 @@ func New(b Backend, o Options) *Limiter {
 	l.redis.batches.run = l.redis.run
 	l.grants = &grantMode{options: &l.options, view: l.view, denials: l.denials}
 	l.Relayed = &Relayed{options: &l.options, backend: b, health: l.health, mode: l.redis}
-	o.Cluster.OnEnd(func(ctx context.Context, ended cluster.Term, setBack bool) error { return endTerm(ctx, l, ended, setBack) })
+	o.Cluster.OnEnd(func(ctx context.Context, ended cluster.Term, setBack bool) error {
+		return endTerm(ctx, l, ended, setBack)
+	})
 	return l
 }
 
@@ -107,14 +108,14 @@ func (l *Limiter) decide(ctx context.Context, c *limits.Claim, now time.Time, co
 	for {
 		t, err := l.terms.term(ctx, &so)
 		if err != nil {
-			return l.undecided(c, now, count, err)
+			return undecided(l, c, now, count)
 		}
 		d, err := l.mode(t.Redis).take(ctx, t, *c, now, count)
 		if err == nil {
 			return d
 		}
 		if !isTermOver(err) {
-			return l.undecided(c, now, count, err)
+			return undecided(l, c, now, count)
 		}
 		so.over = t.Number
 	}
@@ -140,21 +141,17 @@ func endTerm(ctx context.Context, l *Limiter, ended cluster.Term, setBack bool) 
 	return l.mode(ended.Redis).end(ctx, ended)
 }
 
-// undecided decides a request for which no term is in force. What this server knows to be full is refused. Otherwise the request is admitted if
-// Postgres is unreachable, because nothing can be answered then, and refused if not, because others may be admitting what remains.
-func (l *Limiter) undecided(c *limits.Claim, now time.Time, count int64, err error) limits.Decision {
+// undecided decides a request for which no term is in force. What this server knows to be full is refused. Otherwise nobody knows whether
+// others are admitting what remains.
+func undecided(l *Limiter, c *limits.Claim, now time.Time, count int64) limits.Decision {
 	minute, day := limits.MinuteAt(c.TenantID, now), limits.DayAt(now)
-	u := l.view.known(c, minute, day)
-	if errors.Is(err, errStoreUnreachable) {
-		d := limits.Decide(c, minute, day, u, count)
-		d.Undecided = d.Admitted
-		return d
-	}
-	u.Minute = max(u.Minute, c.Quota.PerMinute)
-	d := limits.Decide(c, minute, day, u, count)
-	d.Undecided = true
+	d := limits.Decide(c, minute, day, l.view.known(c, minute, day), count)
+	d.Undecided, d.Partial = d.Admitted, !d.Admitted
 	return d
 }
+
+// InForce implements limits.Limiter. A request of a term that is over may be missing in what was recorded at its end.
+func (l *Limiter) InForce(d *limits.Decision) bool { return l.options.Cluster.Valid(d.Term) }
 
 // Refund implements limits.Limiter. It needs no lease: a request may end after it, as when Postgres hangs. What is counted in Redis and what
 // is left of a grant belong to a term. What was decided in a term that is over is not given back: nobody knows any more in which count

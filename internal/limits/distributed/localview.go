@@ -40,6 +40,9 @@ type tenantState struct {
 	initialized  int64
 	initializing chan struct{}
 	reported     reportedRemaining
+	// unknown is what the durable counters said in unknownIn, a term, to be unknown of its windows.
+	unknown   counter.Baseline
+	unknownIn int64
 	// others is for keys without a limit of their own, keys for those that have one.
 	others claimState
 	keys   map[string]*claimState
@@ -100,6 +103,24 @@ func (v *localView) known(c *limits.Claim, minute, day int64) (u limits.Used) {
 		u.Key = st.used
 	}
 	return u
+}
+
+// learn keeps what the durable counters say to be unknown in a term.
+func (a *tenantState) learn(term int64, b counter.Baseline) { a.unknown, a.unknownIn = b, term }
+
+// doubt makes a refusal of a term undecided that is not known to be right. u is what the decision was made from.
+func (a *tenantState) doubt(term int64, d *limits.Decision, u limits.Used) {
+	if d.Admitted || a.unknownIn != term {
+		return
+	}
+	unknown := a.unknown.Unknown
+	if a.unknown.Minute != d.Minute.Number {
+		unknown.Minute = 0
+	}
+	if a.unknown.Day != d.Day.Number {
+		unknown.Day = 0
+	}
+	d.Doubt(u, unknown)
 }
 
 // tenant returns the tenant's state, which is kept until that day and the next are over.

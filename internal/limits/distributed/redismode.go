@@ -33,7 +33,11 @@ func (m *redisMode) take(ctx context.Context, t cluster.Term, c limits.Claim, no
 	for waited := time.Duration(0); ; waited += initPause {
 		term, position := m.send(&r, now)
 		if term != 0 && r.Status == Counted {
-			return r.decision(term, position, count), nil
+			d, u := r.decision(term, position, count)
+			if !d.Admitted && count > 0 {
+				m.doubt(ctx, &t, &r, &d, u, now)
+			}
+			return d, nil
 		}
 		if term != t.Number {
 			return limits.Decision{}, errTermOver
@@ -131,15 +135,46 @@ func (m *redisMode) hasReplied(term, tenantID int64) bool {
 	return ok && a.term == term
 }
 
-// decision returns the result of one of a Request's requests. They count in the order in which they came.
-func (r *Request) decision(term, position, count int64) limits.Decision {
+// decision returns the result of one of a Request's requests, and what was used before it. They count in the order in which they came.
+func (r *Request) decision(term, position, count int64) (limits.Decision, limits.Used) {
 	_, fits := r.after()
-	d := limits.Decide(&r.Claim, r.InMinute, r.InDay, r.Used.Plus(min(position, fits)), count)
+	u := r.Used.Plus(min(position, fits))
+	d := limits.Decide(&r.Claim, r.InMinute, r.InDay, u, count)
 	d.Term = term // It may have begun after the request arrived.
 	if r.Version != 0 {
 		d.Stamp = freshness.Stamp(term<<32 | r.Version)
 	}
-	return d
+	return d, u
+}
+
+// doubt makes a refusal undecided if what a silent server may have admitted fills the window. Redis does not know how much of its count
+// that is. So the first refusal of a tenant in a term asks the durable counters, if a server has ended silently on that day.
+func (m *redisMode) doubt(ctx context.Context, t *cluster.Term, r *Request, d *limits.Decision, u limits.Used, now time.Time) {
+	if t.Number != d.Term || t.UncleanUntil.IsZero() || limits.DayAt(t.UncleanUntil) < d.Day.Number {
+		return
+	}
+	for range 2 {
+		if m.doubtKnown(d, r.Claim.TenantID, u) {
+			return
+		}
+		if err := m.init.learn(ctx, t, r, now); err != nil {
+			d.Partial = true
+			return
+		}
+	}
+}
+
+// doubtKnown does so if the durable counters have been asked in the term.
+func (m *redisMode) doubtKnown(d *limits.Decision, tenantID int64, u limits.Used) bool {
+	s := m.view.shard(tenantID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.tenants[tenantID]
+	if !ok || a.unknownIn != d.Term {
+		return false
+	}
+	a.doubt(d.Term, d, u)
+	return true
 }
 
 // refund implements mode. A call whose reply is lost is not repeated.

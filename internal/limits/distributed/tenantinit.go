@@ -56,8 +56,24 @@ func (n *initializer) initialize(ctx context.Context, t *cluster.Term, r *Reques
 		return false, errTermOver
 	}
 	r.Minute, r.Day = max(r.Minute, base.Minute), max(r.Day, base.Day)
-	n.done(t.Number, r.Claim.TenantID)
+	n.done(t.Number, r.Claim.TenantID, base)
 	return !fresh && r.Status == Uninitialized, nil
+}
+
+// learn asks the durable counters what is unknown of a tenant's windows. If another goroutine is just doing that, it waits.
+func (n *initializer) learn(ctx context.Context, t *cluster.Term, r *Request, now time.Time) error {
+	release, _ := n.begin(t.Number, r)
+	if release == nil {
+		return nil
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	base, _, err := n.options.Counters.Initialize(ctx, counter.InitRequest{Claim: r.Claim, Term: t.Number, At: now})
+	if err == nil {
+		n.done(t.Number, r.Claim.TenantID, base)
+	}
+	return err
 }
 
 // begin claims the initialization of the request's tenant or key. It returns a release func, or nil if another goroutine has just done
@@ -86,12 +102,13 @@ func (n *initializer) begin(term int64, r *Request) (release func(), known bool)
 	}, false
 }
 
-// done notes that the tenant's count has begun in a term.
-func (n *initializer) done(term, tenantID int64) {
+// done notes that the tenant's count has begun in a term at a baseline.
+func (n *initializer) done(term, tenantID int64, base counter.Baseline) {
 	s := n.view.shard(tenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a, ok := s.tenants[tenantID]; ok {
 		a.initialized = max(a.initialized, term)
+		a.learn(term, base)
 	}
 }

@@ -13,8 +13,8 @@ import (
 type CounterStore struct {
 	// Term returns the term in force, the zero Term for none. Calls return its error.
 	Term func() (counter.Term, error)
-	// Recorded is what billing knows of a tenant's day; nil for nothing.
-	Recorded func(tenantID int64, at time.Time) counter.Recorded
+	// Recorded is what billing knows of a minute and a day of a claim's tenant; nil for nothing.
+	Recorded func(c *limits.Claim, minute, day int64) counter.Recorded
 
 	mu   sync.Mutex
 	rows map[rowKey]counter.Row
@@ -55,7 +55,7 @@ func (s *CounterStore) Report(_ context.Context, reports []counter.Report) error
 func (s *CounterStore) Initialize(_ context.Context, r counter.InitRequest) (base counter.Baseline, fresh bool, err error) {
 	err = s.apply(r.TenantID, limitedKey(&r.Claim), func(t counter.Term, g counter.Rows) (counter.Rows, error) {
 		var err error
-		g, base, fresh, err = g.Initialized(t, r, s.recorded(r.TenantID, r.At))
+		g, base, fresh, err = g.Initialized(t, r, s.recorded(t, g, &r.Claim, r.At))
 		return g, err
 	})
 	return base, fresh, err
@@ -65,7 +65,7 @@ func (s *CounterStore) Initialize(_ context.Context, r counter.InitRequest) (bas
 func (s *CounterStore) Grant(_ context.Context, r counter.GrantRequest) (grant counter.Grant, err error) {
 	err = s.apply(r.TenantID, limitedKey(&r.Claim), func(t counter.Term, g counter.Rows) (counter.Rows, error) {
 		var err error
-		g, grant, err = g.Granted(t, r, s.recorded(r.TenantID, r.At))
+		g, grant, err = g.Granted(t, r, s.recorded(t, g, &r.Claim, r.At))
 		return g, err
 	})
 	return grant, err
@@ -79,11 +79,12 @@ func limitedKey(c *limits.Claim) string {
 	return ""
 }
 
-func (s *CounterStore) recorded(tenantID int64, at time.Time) counter.Recorded {
-	if s.Recorded == nil {
-		return counter.Recorded{}
+func (s *CounterStore) recorded(t counter.Term, g counter.Rows, c *limits.Claim, at time.Time) counter.Recorded {
+	minute, day, needs := g.NeedsRecorded(t, c, at)
+	if s.Recorded == nil || !needs {
+		return counter.Recorded{MinuteNumber: minute}
 	}
-	return s.Recorded(tenantID, at)
+	return s.Recorded(c, minute, day)
 }
 
 // apply changes the rows of a tenant and a key by a rule.

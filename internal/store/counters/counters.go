@@ -14,8 +14,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lib/pq"
-
+	"petstore.example/internal/cluster"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/store/pgconn"
@@ -45,7 +44,7 @@ const (
 	lockRows = `
 with l as materialized (
   select r.* from unnest($1::bigint[], $2::text[]) n (tenant_id, scope), lateral (
-    select tenant_id, scope, term, redis, accounted, minute, minute_used, day, day_used
+    select tenant_id, scope, term, redis, accounted, minute, minute_used, day, day_used, minute_unknown, day_unknown
     from limit_states where tenant_id = n.tenant_id and scope = n.scope for update`
 	lockedAndTerm = `
   ) r
@@ -53,21 +52,6 @@ with l as materialized (
 select f.number, f.current as active, f.redis <> '' as by_redis, f.unclean_until, f.servers, f.set_back, clock_timestamp() as now,
   set_config('idle_in_transaction_session_timeout', '500', true) as timeout, l.*
 from (select *, active and origin in ('', database_name()) as current from cluster_term offset 0) f left join l on true`
-
-	// recordedQuery reads the recorded usage of tenants' days, and the highest limit that each tenant had on its day.
-	recordedQuery = `
-select n.tenant_id, n.day,
-  coalesce((
-    select sum(u.admitted)::bigint from usage_hourly u where u.tenant_id = n.tenant_id and u.hour >= n.starts and u.hour < n.ends
-  ), 0) as used,
-  coalesce((
-    select max(p.per_minute) from tenant_plans p
-    where p.tenant_id = n.tenant_id and p.valid_from < n.ends and (p.valid_to is null or p.valid_to > n.starts)
-  ), 0) as per_minute
-from (
-  select tenant_id, day, to_timestamp(day * 86400) as starts, to_timestamp((day + 1) * 86400) as ends
-  from unnest($1::bigint[], $2::bigint[]) d (tenant_id, day)
-) n`
 
 	// addLimitsQuery adds missing rows, in the order in which rows are locked.
 	addLimitsQuery = `
@@ -79,9 +63,11 @@ on conflict do nothing`
 
 	saveLimitsQuery = `
 update limit_states l set term = n.term, redis = n.redis, accounted = n.accounted,
-  minute = n.minute, minute_used = n.minute_used, day = n.day, day_used = n.day_used
-from unnest($1::bigint[], $2::text[], $3::bigint[], $4::boolean[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[])
-  n (tenant_id, scope, term, redis, accounted, minute, minute_used, day, day_used)
+  minute = n.minute, minute_used = n.minute_used, day = n.day, day_used = n.day_used,
+  minute_unknown = n.minute_unknown, day_unknown = n.day_unknown
+from unnest($1::bigint[], $2::text[], $3::bigint[], $4::boolean[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],
+  $10::bigint[], $11::bigint[])
+  n (tenant_id, scope, term, redis, accounted, minute, minute_used, day, day_used, minute_unknown, day_unknown)
 where l.tenant_id = n.tenant_id and l.scope = n.scope`
 )
 
@@ -95,7 +81,7 @@ const limitTries = 3
 func (s Store) Initialize(ctx context.Context, o counter.InitRequest) (counter.Baseline, bool, error) {
 	var base counter.Baseline
 	var fresh bool
-	err := s.change(ctx, newChange(&o.Claim, o.Term, o.At, func(t counter.Term, g counter.Rows, r counter.Recorded) (_ counter.Rows, err error) {
+	err := s.change(ctx, newChange(&o.Claim, o.At, func(t counter.Term, g counter.Rows, r counter.Recorded) (_ counter.Rows, err error) {
 		g, base, fresh, err = g.Initialized(t, o, r)
 		return g, err
 	}))
@@ -108,7 +94,7 @@ func (s Store) Initialize(ctx context.Context, o counter.InitRequest) (counter.B
 // Grant implements counter.Store.
 func (s Store) Grant(ctx context.Context, p counter.GrantRequest) (counter.Grant, error) {
 	var grant counter.Grant
-	err := s.change(ctx, newChange(&p.Claim, p.Term, p.At, func(t counter.Term, g counter.Rows, r counter.Recorded) (_ counter.Rows, err error) {
+	err := s.change(ctx, newChange(&p.Claim, p.At, func(t counter.Term, g counter.Rows, r counter.Recorded) (_ counter.Rows, err error) {
 		g, grant, err = g.Granted(t, p, r)
 		return g, err
 	}))
@@ -123,23 +109,24 @@ type rule func(counter.Term, counter.Rows, counter.Recorded) (counter.Rows, erro
 
 // change is a rule to apply to the rows of one claim.
 type change struct {
+	claim  *limits.Claim
+	at     time.Time
 	tenant limitKey
 	// key is the tenant if the claim's key has no limit of its own.
-	key       limitKey
-	term, day int64
-	apply     rule
+	key   limitKey
+	apply rule
 	// err is the rule's. When done is closed, the rule has been applied and committed, or the change has failed.
 	err  error
 	done chan struct{}
 }
 
-func newChange(c *limits.Claim, term int64, at time.Time, apply rule) *change {
+func newChange(c *limits.Claim, at time.Time, apply rule) *change {
 	tenant := limitKey{tenantID: c.TenantID}
 	key := tenant
 	if c.KeyPerMinute > 0 {
 		key.scope = c.KeyID
 	}
-	return &change{tenant: tenant, key: key, term: term, day: limits.DayAt(at), apply: apply, done: make(chan struct{})}
+	return &change{claim: c, at: at, tenant: tenant, key: key, apply: apply, done: make(chan struct{})}
 }
 
 // commit makes changes in one transaction, as if one after the other. Each has an error of its own, unless all fail.
@@ -174,14 +161,14 @@ func makeChanges(ctx context.Context, tx pgconn.Tx, changes []*change, leaveOut 
 	if missing = missingOf(keys, before); len(missing) > 0 && !leaveOut {
 		return missing, errNoLimits
 	}
-	recorded, err := readRecorded(ctx, tx, changes, before)
+	recorded, err := readRecorded(ctx, tx, t, changes, before)
 	if err != nil {
 		return nil, err
 	}
 	after := maps.Clone(before)
-	for _, c := range changes {
+	for i, c := range changes {
 		if c.err = counter.ErrTermOver; active {
-			c.err = c.applyTo(after, t, recorded[recordedDay{c.tenant.tenantID, c.day}])
+			c.err = c.applyTo(after, t, recorded[i])
 		}
 	}
 	return nil, saveChanged(ctx, tx, keys, before, after)
@@ -194,11 +181,7 @@ func (c *change) applyTo(rows map[limitKey]counter.Row, t counter.Term, r counte
 	if !hasTenant || !hasKey {
 		return errNoLimits
 	}
-	g := counter.Rows{Tenant: tenant}
-	if c.key != c.tenant {
-		g.Key = key
-	}
-	g, err := c.apply(t, g, r)
+	g, err := c.apply(t, c.rows(tenant, key), r)
 	if err != nil {
 		return err
 	}
@@ -207,6 +190,13 @@ func (c *change) applyTo(rows map[limitKey]counter.Row, t counter.Term, r counte
 		rows[c.key] = g.Key
 	}
 	return nil
+}
+
+func (c *change) rows(tenant, key counter.Row) counter.Rows {
+	if c.key == c.tenant {
+		return counter.Rows{Tenant: tenant}
+	}
+	return counter.Rows{Tenant: tenant, Key: key}
 }
 
 // changedKeys returns the keys of the rows that the changes need, each once and in order.
@@ -244,6 +234,7 @@ func lockLimits(ctx context.Context, tx pgconn.Tx, query string, keys []limitKey
 	for _, r := range rows {
 		t = counter.Term{
 			Number: r.Number, Redis: r.ByRedis, Servers: r.Servers, UncleanUntil: r.UncleanUntil.Time, Now: r.Now, SetBack: r.SetBack,
+			SetBackAt: cluster.MadeBy(r.SetBack),
 		}
 		if r.UncleanUntil.Valid {
 			t.UncleanUntil = t.UncleanUntil.UTC()
@@ -254,36 +245,6 @@ func lockLimits(ctx context.Context, tx pgconn.Tx, query string, keys []limitKey
 		}
 	}
 	return t, active, found, nil
-}
-
-// recordedDay is a day of a tenant.
-type recordedDay struct{ tenantID, day int64 }
-
-// readRecorded returns what is recorded of the days of the changes whose rules need it.
-func readRecorded(ctx context.Context, tx pgconn.Tx, changes []*change, before map[limitKey]counter.Row) (map[recordedDay]counter.Recorded, error) {
-	var tenants, days []int64
-	for _, c := range changes {
-		if tenant, ok := before[c.tenant]; ok && (counter.Rows{Tenant: tenant}).NeedsRecorded(c.term) {
-			tenants, days = append(tenants, c.tenant.tenantID), append(days, c.day)
-		}
-	}
-	if len(tenants) == 0 {
-		return nil, nil
-	}
-	var rows []struct {
-		TenantID  int64 `db:"tenant_id"`
-		Day       int64
-		Used      int64
-		PerMinute int64 `db:"per_minute"`
-	}
-	if err := tx.Select(ctx, &rows, recordedQuery, pq.Array(tenants), pq.Array(days)); err != nil {
-		return nil, err
-	}
-	recorded := make(map[recordedDay]counter.Recorded, len(rows))
-	for _, r := range rows {
-		recorded[recordedDay{r.TenantID, r.Day}] = counter.Recorded{Used: r.Used, PerMinute: r.PerMinute}
-	}
-	return recorded, nil
 }
 
 func (s Store) addLimits(ctx context.Context, missing []limitKey) error {

@@ -30,16 +30,16 @@ select minute, minute_used, day, day_used from limit_states where tenant_id = $1
 	forgetWindowsQuery = `delete from limit_states where tenant_id = $1`
 
 	insertWindowsQuery = `
-insert into limit_states (tenant_id, scope, term, redis, minute, minute_used, day, day_used)
-values ($1, '', $2, true, $3, $4, $5, (
+insert into limit_states (tenant_id, scope, term, redis, minute, minute_used, minute_unknown, day, day_used)
+values ($1, '', $2, true, $3, $4, $4, $5, (
   select coalesce(sum(admitted), 0)::bigint from usage_hourly
   where tenant_id = $1 and hour >= to_timestamp($5::bigint * 86400) and hour < to_timestamp(($5::bigint + 1) * 86400)
 ))
 returning minute, minute_used, day, day_used`
 )
 
-// Reset puts a tenant's windows to the present ones of Postgres's clock: the day with what is recorded, the minute saturated, because what
-// was used of it is not recorded. The keys' own minutes begin anew. Then it begins a term, so that all servers count from there. It
+// Reset puts a tenant's windows to the present ones of Postgres's clock: the day with what is recorded, the minute saturated, until the
+// servers have recorded what they admitted of it. The keys' own minutes begin anew. Then it begins a term, so that all servers count from there. It
 // returns the windows before, zero if the tenant had none, and after. inMemory says that the only server counts in its memory,
 // which Reset does not reach.
 //

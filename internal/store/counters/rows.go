@@ -40,12 +40,16 @@ type limitRow struct {
 	MinuteUsed sql.NullInt64 `db:"minute_used"`
 	Day        sql.NullInt64
 	DayUsed    sql.NullInt64 `db:"day_used"`
+
+	MinuteUnknown sql.NullInt64 `db:"minute_unknown"`
+	DayUnknown    sql.NullInt64 `db:"day_unknown"`
 }
 
 func (r limitRow) row() counter.Row {
 	return counter.Row{
 		Term: r.Term.Int64, Redis: r.Redis.Bool, Accounted: r.Accounted.Int64,
 		Minute: r.Minute.Int64, MinuteUsed: r.MinuteUsed.Int64, Day: r.Day.Int64, DayUsed: r.DayUsed.Int64,
+		MinuteUnknown: r.MinuteUnknown.Int64, DayUnknown: r.DayUnknown.Int64,
 	}
 }
 
@@ -56,6 +60,7 @@ type limitRows struct {
 	redis                           []bool
 	terms, accounted, minutes, days []int64
 	minuteUsed, dayUsed             []int64
+	minuteUnknown, dayUnknown       []int64
 }
 
 func (l *limitRows) add(k limitKey, r counter.Row) {
@@ -63,6 +68,7 @@ func (l *limitRows) add(k limitKey, r counter.Row) {
 	l.terms, l.redis, l.accounted = append(l.terms, r.Term), append(l.redis, r.Redis), append(l.accounted, r.Accounted)
 	l.minutes, l.minuteUsed = append(l.minutes, r.Minute), append(l.minuteUsed, r.MinuteUsed)
 	l.days, l.dayUsed = append(l.days, r.Day), append(l.dayUsed, r.DayUsed)
+	l.minuteUnknown, l.dayUnknown = append(l.minuteUnknown, r.MinuteUnknown), append(l.dayUnknown, r.DayUnknown)
 }
 
 // missingOf returns the keys of the rows that are not there.
@@ -92,7 +98,7 @@ func (l *limitRows) save(ctx context.Context, tx pgconn.Tx) error {
 		return nil
 	}
 	n, err := tx.Exec(ctx, saveLimitsQuery, pq.Array(l.ids), pq.Array(l.scopes), pq.Array(l.terms), pq.Array(l.redis), pq.Array(l.accounted),
-		pq.Array(l.minutes), pq.Array(l.minuteUsed), pq.Array(l.days), pq.Array(l.dayUsed))
+		pq.Array(l.minutes), pq.Array(l.minuteUsed), pq.Array(l.days), pq.Array(l.dayUsed), pq.Array(l.minuteUnknown), pq.Array(l.dayUnknown))
 	if err != nil {
 		return err
 	}

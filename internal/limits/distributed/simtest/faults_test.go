@@ -26,6 +26,7 @@ const (
 	simRelaySlow
 	simFrozenInRelay
 	simKilledInRelay
+	simRequestStalled
 
 	// These happen at once.
 	simFlushed
@@ -35,6 +36,7 @@ const (
 	simKilled
 	simEvicted
 	simAhead
+	simKilledAndFlushed
 
 	// These last for a while.
 	simCutFromRedis
@@ -53,8 +55,8 @@ func (f simFault) String() string {
 		"call lost", "reply lost", "frozen in a call", "killed in a call", "Postgres reply lost",
 		"frozen in a Postgres call", "killed in a Postgres call", "reply slow", "Postgres reply slow",
 		"relayed call lost", "relayed result lost", "relayed call made twice", "relayed result slow", "frozen in a relayed call",
-		"killed in a relayed call", "flushed", "restarted empty", "restarted with old data",
-		"failed over to a replica that lags", "killed", "evicted", "Redis has later terms", "cut from Redis",
+		"killed in a relayed call", "request stalled before it is recorded", "flushed", "restarted empty", "restarted with old data",
+		"failed over to a replica that lags", "killed", "evicted", "Redis has later terms", "killed and flushed", "cut from Redis",
 		"way to Redis stalled", "Redis away", "frozen", "cut from Postgres",
 		"Postgres away", "clock set",
 	}[f]
@@ -106,6 +108,9 @@ func (s *simulation) happen(f simFault, n *simNode) {
 			h.term += simFuture
 			r.data.tenants[id] = h
 		}
+	case simKilledAndFlushed:
+		r.data = newSimData()
+		s.kill(n)
 		s.oracle.disturbed = s.now
 	}
 }
@@ -222,9 +227,8 @@ func (s *simulation) restart(n *simNode) {
 	s.totals.restarts++
 	n.waiting, n.renewing = 1, true
 	// A process that can't say goodbye ends all the same.
+	n.meter.end()
 	_ = n.member.Leave(context.Background())
-	n.nextRecord = s.now
-	n.record()
 	s.remove(n)
 	s.join()
 }

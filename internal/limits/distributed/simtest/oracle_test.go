@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"petstore.example/internal/cluster"
 	"petstore.example/internal/limits"
 )
 
@@ -100,8 +101,11 @@ func (o *simOracle) of(c *limits.Claim, w *limits.Window) simWindow {
 	return s
 }
 
-// clean reports whether nothing was wrong in the window so far. By the clock of a server that is ahead it began earlier.
-func (o *simOracle) clean(w simWindow) bool { return w.begins().Add(-simSkew).After(o.disturbed) }
+// clean reports whether nothing was wrong in the window so far. By the clock of a server that is ahead it began earlier, and so it does
+// after a server ended silently.
+func (o *simOracle) clean(w simWindow) bool {
+	return w.begins().Add(-cluster.FenceSlack).After(o.disturbed)
+}
 
 // simReply is a decision as it leaves a server.
 type simReply struct {
@@ -223,8 +227,15 @@ func (o *simOracle) place(a *simReply, is simWindow, w *limits.Window) {
 func (o *simOracle) refunded(c *limits.Claim, d *limits.Decision) {
 	windows, n := d.Windows()
 	for _, w := range windows[:n] {
-		count := o.count(o.of(c, w))
-		count.used--
-		count.loosened++
+		o.count(o.of(c, w)).used--
+	}
+	o.givenBack(c, d)
+}
+
+// givenBack notes that a request is given back, which the oracle did not see if it was not answered.
+func (o *simOracle) givenBack(c *limits.Claim, d *limits.Decision) {
+	windows, n := d.Windows()
+	for _, w := range windows[:n] {
+		o.count(o.of(c, w)).loosened++
 	}
 }

@@ -3,6 +3,7 @@ package simtest
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"petstore.example/internal/cluster"
@@ -19,9 +20,11 @@ var (
 // simPostgres is what the servers of a simulation share in Postgres, by the same pure functions as the real one.
 type simPostgres struct {
 	limitstest.CounterStore
-	state    cluster.State
-	recorded map[simDay]int64
-	away     bool
+	state cluster.State
+	usage simUsage
+	// writers has when each server that has not ended last recorded its usage.
+	writers map[string]time.Time
+	away    bool
 	// terms counts them.
 	terms int64
 }
@@ -30,7 +33,7 @@ type simDay struct{ tenant, day int64 }
 
 // newSimPostgres returns one without servers. highest is the highest limit a minute of each day.
 func newSimPostgres(highest map[simDay]int64, now func() time.Time) *simPostgres {
-	p := &simPostgres{recorded: map[simDay]int64{}}
+	p := &simPostgres{usage: simUsage{}, writers: map[string]time.Time{}}
 	p.Term = func() (counter.Term, error) {
 		if !p.state.Active {
 			return counter.Term{}, nil
@@ -40,12 +43,30 @@ func newSimPostgres(highest map[simDay]int64, now func() time.Time) *simPostgres
 			Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers, Now: now(), SetBack: t.SetBack,
 		}, nil
 	}
-	p.Recorded = func(tenantID int64, at time.Time) counter.Recorded {
-		d := simDay{tenantID, limits.DayAt(at)}
-		return counter.Recorded{Used: p.recorded[d], PerMinute: highest[d]}
+	p.Recorded = func(c *limits.Claim, minute, day int64) counter.Recorded {
+		r := counter.Recorded{
+			Used: p.usage[simUsed{tenant: c.TenantID, day: day}], PerMinute: highest[simDay{c.TenantID, day}],
+			MinuteNumber: minute, Minute: p.usage[simUsed{tenant: c.TenantID, minute: minute}],
+			Key: p.usage[simUsed{tenant: c.TenantID, minute: minute, key: c.KeyID}],
+		}
+		for id, written := range p.writers {
+			if i := slices.IndexFunc(p.state.Servers, func(e cluster.Server) bool { return e.ID == id }); i >= 0 && p.state.Servers[i].Acked >= p.state.Term.Number {
+				continue
+			}
+			if until := written.Add(simWriterAge); until.Unix() > limits.DayReset(day-1) {
+				r.Silent++
+			}
+			if until := written.Add(simWriterAge); until.Unix() > limits.MinuteReset(c.TenantID, minute-1) {
+				r.SilentMinute++
+			}
+		}
+		return r
 	}
 	return p
 }
+
+// simWriterAge is how long after its last record a server may have admitted requests.
+const simWriterAge = 30 * time.Second
 
 // simStore is one server's way to Postgres: its cluster.Store and its counter.Store.
 type simStore struct {

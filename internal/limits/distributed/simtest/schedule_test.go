@@ -143,9 +143,8 @@ func (s *simulation) scale() {
 	}
 	if n := s.node(); len(s.nodes) > 1 && !n.frozen && n.waiting == 0 && !n.renewing {
 		n.waiting, n.renewing = 1, true
+		n.meter.end()
 		_ = n.member.Leave(context.Background())
-		n.nextRecord = s.now
-		n.record()
 		s.remove(n)
 	}
 	if len(s.nodes) == 0 {
@@ -232,9 +231,23 @@ func (s *simulation) request(n *simNode, c limits.Claim, look bool) (limits.Deci
 	if look {
 		decide = n.limiter.Peek
 	}
-	d := decide(context.Background(), c, at)
+	d, ok := limits.Decision{}, true
+	for range 3 {
+		d = decide(context.Background(), c, at)
+		again := false
+		if ok = true; d.Admitted && !d.Undecided && !look && !n.dead {
+			ok, again = n.admit(&c, &d)
+		}
+		if !again {
+			break
+		}
+	}
 	n.waiting--
 	if n.dead {
+		return d, false
+	}
+	if !ok {
+		s.totals.unavailable++
 		return d, false
 	}
 	s.look()
@@ -268,7 +281,6 @@ func (s *simulation) request(n *simNode, c limits.Claim, look bool) (limits.Deci
 		return d, true
 	}
 	s.totals.admitted++
-	n.unrecorded[simDay{c.TenantID, limits.DayAt(at)}]++
 	s.given = append(s.given, simGiven{n, c, d})
 	if len(s.given) > 40 {
 		s.given = s.given[1:]
@@ -324,6 +336,9 @@ func (s *simulation) wait(c limits.Claim, d limits.Decision) {
 	}
 	s.advance(end.Add(-1))
 	early, answered := s.request(n, c, false)
+	if early.Undecided {
+		return // Nobody knows what a silent server admitted.
+	}
 	// By a clock that is ahead the next minute may have begun.
 	held := s.redis.data.tenants[c.TenantID]
 	begun := held.minute > limits.MinuteAt(c.TenantID, n.clock()) || held.day > limits.DayAt(n.clock())
@@ -335,7 +350,7 @@ func (s *simulation) wait(c limits.Claim, d limits.Decision) {
 	}
 	s.advance(end)
 	late, answered := s.request(n, c, false)
-	if !s.oracle.disturbed.Before(began) {
+	if !s.oracle.disturbed.Before(began) || late.Undecided {
 		return
 	}
 	// The other windows may be full for good after a disturbance.
@@ -363,7 +378,7 @@ func (s *simulation) refund() {
 	g.n.limiter.Refund(context.Background(), g.claim, g.d)
 	g.n.waiting--
 	s.oracle.refunding = false
-	g.n.unrecorded[simDay{g.claim.TenantID, g.d.Day.Number}]--
+	g.n.meter.count(&g.claim, &g.d, -1)
 	s.totals.refunds++
 }
 

@@ -24,8 +24,10 @@ const (
 	simPingEvery  = 250 * time.Millisecond
 	simRenewSoon  = 80 * time.Millisecond
 	simNoticed    = 3 * time.Millisecond
-	simRecorded   = 500 * time.Millisecond
-	simLookEvery  = 100 * time.Millisecond
+	// simRecorded is the pause between two records of usage, and simRecordedLate that of a server that can't keep up.
+	simRecorded     = 500 * time.Millisecond
+	simRecordedLate = 8 * time.Second
+	simLookEvery    = 100 * time.Millisecond
 	// One in so many pings comes with reports in the middle of the term.
 	simIdleReports = 4
 	// simAwait is how long a request waits for a term.
@@ -93,7 +95,7 @@ type simNode struct {
 	renewing, reportsIdle               bool
 	waiting                             int
 	nextRenew, nextPing, nextRecord     time.Time
-	unrecorded                          map[simDay]int64
+	meter                               *simMeter
 	// subscribed is the run of Redis by which it hears of refunds, 0 for none.
 	subscribed int
 	sessions   int64
@@ -224,7 +226,7 @@ func (n *simNode) subscribe() {
 func (s *simulation) join() *simNode {
 	s.started++
 	n := &simNode{
-		s: s, id: fmt.Sprintf("s%02d", s.started), number: s.started, unrecorded: map[simDay]int64{}, weight: 1 + s.random.IntN(10),
+		s: s, id: fmt.Sprintf("s%02d", s.started), number: s.started, weight: 1 + s.random.IntN(10),
 		nextRenew: s.now, nextPing: s.now, nextRecord: s.now,
 	}
 	if s.random.IntN(3) == 0 {
@@ -234,8 +236,15 @@ func (s *simulation) join() *simNode {
 		return storeclock.Reading{Local: s.now.Add(n.set).UnixNano(), Monotonic: s.now.UnixNano()}
 	})
 	_ = n.follow(func() (time.Time, error) { return s.now, nil })
+	n.meter = newSimMeter(n)
 	store, clock := &simStore{s: s, n: n}, func() time.Time { return s.now }
 	n.member = cluster.NewMember(store, cluster.Options{ServerID: n.id, Clock: clock})
+	n.member.OnEnd(func(context.Context, cluster.Term, bool) error {
+		if s.planted == plantedEndUnrecorded {
+			return nil
+		}
+		return n.meter.flush()
+	})
 	n.limiter = distributed.New(&simBackend{s: s, n: n}, distributed.Options{
 		Cluster: &simCluster{Member: n.member, s: s, n: n}, Counters: store, Log: zerolog.Nop(), PingEvery: simPingEvery,
 		Relay: &simRelay{s: s, n: n},
@@ -262,10 +271,10 @@ func (n *simNode) record() {
 		return
 	}
 	n.nextRecord = n.s.now.Add(simRecorded)
-	for d, count := range n.unrecorded {
-		n.s.postgres.recorded[d] += count
+	if n.number%3 == 0 || n.s.planted == plantedEndUnrecorded {
+		n.nextRecord = n.s.now.Add(simRecordedLate)
 	}
-	clear(n.unrecorded)
+	_ = n.meter.flush() // It is tried again.
 }
 
 // renew is one step of the server's part in the cluster. It also happens while a request waits.
@@ -340,7 +349,7 @@ func (s *simulation) advance(to time.Time) {
 // skip leaves out steps in which nothing would happen, but for the last ones.
 func (s *simulation) skip(to time.Time) {
 	quiet := to.Add(-time.Second)
-	if !s.now.Before(quiet) || len(s.faults) > 0 || !s.settled() {
+	if !s.now.Before(quiet) || len(s.faults) > 0 || s.depth > 0 || !s.settled() {
 		return
 	}
 	for _, e := range s.postgres.state.Servers {

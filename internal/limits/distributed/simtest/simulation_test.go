@@ -30,6 +30,8 @@ const (
 	plantedKeyEvicted
 	plantedResultTwice
 	plantedOwnClock
+	plantedMarginExceeded
+	plantedEndUnrecorded
 )
 
 // simSteps is how many steps a schedule has.
@@ -129,6 +131,8 @@ func TestSimulationFindsPlantedFaults(t *testing.T) {
 		plantedKeyEvicted:         "a key's own counter is evicted alone",
 		plantedResultTwice:        "the result of a relayed call counts twice",
 		plantedOwnClock:           "a server goes by its own clock",
+		plantedMarginExceeded:     "more is unrecorded than the margin",
+		plantedEndUnrecorded:      "a term ends with requests that are not recorded",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

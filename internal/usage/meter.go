@@ -194,6 +194,11 @@ func (t turn) take(ctx context.Context) error {
 	select {
 	case t <- struct{}{}:
 		return nil
+	default:
+	}
+	select {
+	case t <- struct{}{}:
+		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for another write of usage: %w", ctx.Err())
 	}

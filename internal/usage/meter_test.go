@@ -377,3 +377,79 @@ func BenchmarkAdmittedBusy(b *testing.B) {
 		m.Admitted(1, "key_0123456789abcdef", "business", noon, 0, usage.Unlimited)
 	}
 }
+
+// TestUnrecordedRequestsAreBounded: the request after the most must wait until it is recorded, for each tenant, whatever its keys. A refund
+// makes no room, and a write that fails neither.
+func TestUnrecordedRequestsAreBounded(t *testing.T) {
+	t.Parallel()
+	var broken error
+	s := &memoryStore{fail: func(int, bool) error { return broken }}
+	m := newMeter(s, fixed(noon))
+	takes := func(tenantID int64, want ...bool) {
+		t.Helper()
+		for i, w := range want {
+			if got := m.Admitted(tenantID, fmt.Sprint("key_", i), "free", noon, 7, 2); got != w {
+				t.Errorf("request %d of tenant %d: %v, want %v", i, tenantID, got, w)
+			}
+		}
+	}
+	takes(1, false) // Nothing was ever written: nobody knows of this server.
+	flush(t, m)
+	takes(1, true, true, false)
+	takes(2, true)
+	m.Refunded(1, "key_0", "free", noon, 7)
+	takes(1, false)
+	broken = usage.ErrUnavailable
+	if err := m.Flush(t.Context()); !errors.Is(err, usage.ErrUnavailable) {
+		t.Fatal(err)
+	}
+	takes(1, false)
+	takes(2, true, false)
+	broken = nil
+	flush(t, m)
+	takes(1, true, true, false)
+	takes(2, true, true, false)
+}
+
+// TestMinutesOfABatch: a count says how many requests are of its latest minute and of the one before.
+func TestMinutesOfABatch(t *testing.T) {
+	t.Parallel()
+	s := &memoryStore{}
+	m := newMeter(s, fixed(noon))
+	for _, minute := range []int64{5, 6, 6, 7, 6, 7, 7, 5} {
+		m.Admitted(1, "key_a", "free", noon, minute, usage.Unlimited)
+	}
+	m.Refunded(1, "key_a", "free", noon, 7)
+	flush(t, m)
+	if got, want := s.tried[0].Counts[0].Minutes, (usage.Minutes{Minute: 7, InMinute: 2, InPrevious: 3}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	m.Refunded(1, "key_a", "free", noon, 7)
+	flush(t, m)
+	if got, want := s.tried[1].Counts[0].Minutes, (usage.Minutes{Minute: 7, InMinute: -1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// TestFlushesAreShared: of many that wait for a write, all share the next one.
+func TestFlushesAreShared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &memoryStore{}
+		s.fail = func(int, bool) error { time.Sleep(time.Millisecond); return nil }
+		m := newMeter(s, nil)
+		var waiting sync.WaitGroup
+		for i := range 50 {
+			waiting.Go(func() {
+				m.Admitted(1, fmt.Sprint("key_", i), "free", time.Now(), 7, 0)
+				if err := m.Flush(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		waiting.Wait()
+		if len(s.tried) > 3 {
+			t.Errorf("%d writes for 50 that wait", len(s.tried))
+		}
+	})
+}

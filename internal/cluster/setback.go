@@ -52,23 +52,27 @@ func afterSetBack(s State, hb *Heartbeat, now time.Time) State {
 		// One that is younger may have joined since.
 		return !known && e.ID != hb.ServerID && e.Seen.Before(hb.Last.Now.Add(-MemberTTL))
 	})
-	return withLostHeartbeats(s, hb.ServerID, now)
+	return withLostHeartbeats(s, hb, now)
 }
 
 // recently is how old what the store has may be for its servers to have been there when it was set back: a standby lags by seconds, a
 // dump is older.
 const recently = time.Minute
 
-// withLostHeartbeats returns the state in which the servers that were live by what the store has, were so until now.
-func withLostHeartbeats(s State, sender string, now time.Time) State {
+// withLostHeartbeats returns the state in which the servers that were live by what the store has, were so until now. If the sender remembers
+// nothing there may have been others, which do not come back.
+func withLostHeartbeats(s State, hb *Heartbeat, now time.Time) State {
 	var newest time.Time
 	for _, e := range s.Servers {
-		if e.ID != sender {
+		if e.ID != hb.ServerID {
 			newest = latest(newest, e.Seen)
 		}
 	}
 	if now.Sub(newest) >= recently {
 		return s
+	}
+	if hb.Last.Now.IsZero() {
+		s.Term.UncleanUntil = latest(s.Term.UncleanUntil, now.Add(SetBackWait+FenceSlack))
 	}
 	for i, e := range s.Servers {
 		if e.live(newest) {

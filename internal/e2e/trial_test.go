@@ -31,6 +31,8 @@ type trial struct {
 	phases  []phase
 	// killed is set once a server was killed: its requests have no response.
 	killed bool
+	// silent is true if servers end silently: some requests are then undecided.
+	silent bool
 }
 
 // spec describes a tenant.
@@ -177,7 +179,7 @@ func (tr *trial) call(ended <-chan struct{}, i, caller, server int) {
 		a := tr.get(tr.server(server), d.keys[key].token)
 		tr.note(d, i, key, a)
 		pause := cmp.Or(tr.pause, 8*time.Millisecond)
-		if a.status == http.StatusTooManyRequests {
+		if a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable {
 			pause = min(time.Second, time.Until(d.edge.Add(time.Since(d.edge).Truncate(time.Minute)+time.Minute)))
 		}
 		select {
@@ -325,10 +327,10 @@ func midnight(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour).A
 func (tr *trial) checkPhases() (wrong []string) {
 	var b strings.Builder
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(out, "phase\tfrom\tanswers\tadmitted\t5xx\ttimes")
+	fmt.Fprintln(out, "phase\tfrom\tanswers\tadmitted\tundecided\t5xx\ttimes")
 	for i, p := range tr.phases[:len(tr.phases)-1] {
 		var took []time.Duration
-		let, bad, others := 0, 0, map[string]int{}
+		let, bad, undecided, others := 0, 0, 0, map[string]int{}
 		for _, r := range tr.records {
 			if at := r.sent.Sub(tr.begin); at < p.from || at >= tr.phases[i+1].from {
 				continue
@@ -339,6 +341,8 @@ func (tr *trial) checkPhases() (wrong []string) {
 			}
 			switch {
 			case r.status == http.StatusOK, r.status == http.StatusTooManyRequests, tr.killed && r.status == 0:
+			case tr.silent && r.code == "unavailable":
+				undecided++
 			default:
 				bad++
 				others[fmt.Sprint(r.status, " ", r.code)]++
@@ -348,7 +352,7 @@ func (tr *trial) checkPhases() (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("%s: responses %v", p.name, others))
 		}
 		if len(took) > 0 {
-			fmt.Fprintf(out, "%s\t%+.1fs\t%d\t%d\t%d\t%s\n", p.name, p.from.Seconds(), len(took), let, bad, percentiles(took))
+			fmt.Fprintf(out, "%s\t%+.1fs\t%d\t%d\t%d\t%d\t%s\n", p.name, p.from.Seconds(), len(took), let, undecided, bad, percentiles(took))
 		}
 	}
 	_ = out.Flush()

@@ -26,6 +26,7 @@ func tryUncleanEnd(t *testing.T) *trial {
 		spec{ends: seconds(at[0] + 2), plan: plans.Pro, callers: []int{0, 1, 2}},
 		spec{ends: seconds(at[3] + 1), plan: plans.Business, callers: []int{0, 1, 2}},
 	)
+	tr.silent = true
 	phases := []phase{
 		{name: "healthy", healthy: true},
 		{name: "a server and Redis killed", from: seconds(at[0]), do: func() {

@@ -49,9 +49,9 @@ func (m *Member) pause(err error) time.Duration {
 		return 0
 	case inForce && !m.busy:
 		every := m.every()
-		return every - every/20 + rand.N(every/10)
+		return every - every/20 + rand.N(every/10) //nolint:gosec // Only to keep servers apart.
 	case m.busy:
-		return rand.N(soon)
+		return rand.N(soon) //nolint:gosec // Only to keep servers apart.
 	default:
 		return soon
 	}

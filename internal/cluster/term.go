@@ -9,8 +9,9 @@ import (
 
 const (
 	// RenewEvery is the interval between renewals in a fleet of up to 30 servers. In a larger one it is 10 ms for each server, so that
-	// the store has the same load, up to MaxRenewEvery.
-	RenewEvery    = 300 * time.Millisecond
+	// the store has the same load.
+	RenewEvery = 300 * time.Millisecond
+	// MaxRenewEvery is the longest interval between renewals, that of a hundred servers and more.
 	MaxRenewEvery = time.Second
 	renewEach     = 10 * time.Millisecond
 	// Lease is how long a server may act by its term after it sent its last successful renewal, when it renews every RenewEvery: two

@@ -43,7 +43,7 @@ func TestLimitsReset(t *testing.T) {
 	}
 	time.Sleep(time.Duration(last.integer("Retry-After")) * time.Second)
 	a := send(1)[0]
-	if left := a.windows["day"].remaining; a.status != 200 || int64(left) != 1000-used-1 {
+	if left := a.windows["day"].remaining; a.status != 200 || left != 1000-used-1 {
 		t.Errorf("in the next minute: %v, %d remain of the day, want %d", a, left, 1000-used-1)
 	}
 	if a := d.client.get(servers[1], other.keys[0].token, "/pets"); a.status != 200 || a.windows["minute"].remaining != 58 {

@@ -34,7 +34,6 @@ type setBack struct {
 	servers      []*server
 	narrow, wide *tenant
 
-	mu sync.Mutex
 	// stopped is when the database stopped to serve, back when it was there again.
 	stopped, back time.Time
 }

@@ -38,7 +38,7 @@ func (s Store) Report(ctx context.Context, reports []counter.Report) error {
 	})
 	chunks := slices.Collect(slices.Chunk(sorted, reportsAtOnce))
 	// All servers report the same tenants at the same time: each begins with others.
-	first := rand.N(len(chunks) + 1)
+	first := rand.N(len(chunks) + 1) //nolint:gosec // Only to keep servers apart.
 	var transactions errgroup.Group
 	transactions.SetLimit(reportsUnderWay)
 	for _, some := range slices.Concat(chunks[first:], chunks[:first]) {

@@ -66,6 +66,21 @@ func (d *Deployment) Join(ctx context.Context, id string) (s *Server, err error)
 	return s, nil
 }
 
+// JoinMember adds a server that only renews its membership, with a Redis named redis. It has no limiter.
+func (d *Deployment) JoinMember(ctx context.Context, id, redis string) (s *Server, err error) {
+	s = &Server{leave: func() {}}
+	if s.renew, err = store.Open(ctx, d.DatabaseURL, store.Options{AsAPI: true, MaxConns: 2}); err != nil {
+		return s, fmt.Errorf("join %s: %w", id, err)
+	}
+	s.Member = cluster.NewMember(s.renew.Cluster, cluster.Options{ServerID: id, Log: d.Log})
+	s.Member.SetRedis(redis)
+	var running context.Context
+	running, s.leave = context.WithCancel(context.WithoutCancel(ctx))
+	s.running.Go(func() { _ = s.Member.Run(running) })
+	s.running.Go(func() { _ = changefeed.Listen(running, d.DatabaseURL, noCallers{}, s.Member.Wake, d.Log) })
+	return s, nil
+}
+
 // deploymentTimeout is longer than a server's, because this machine is busier than a server's would be.
 const deploymentTimeout = time.Second
 

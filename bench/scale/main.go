@@ -41,6 +41,7 @@ var parts = []part{
 	{"directory", directory},
 	{"servers", clusters},
 	{"terms", termChanges},
+	{"heartbeats", heartbeats},
 	{"fleet", manyServers},
 	{"usage", recording},
 }
@@ -65,7 +66,7 @@ func (e *env) upTo(sizes ...int) []int {
 
 func realMain() error {
 	f := flag.NewFlagSet("scale", flag.ContinueOnError)
-	only := f.String("only", "", "comma-separated `parts` to measure: animals, look-ups, directory, servers, terms, fleet, usage; empty for all. The document is written only for all")
+	only := f.String("only", "", "comma-separated `parts` to measure: animals, look-ups, directory, servers, terms, heartbeats, fleet, usage; empty for all. The document is written only for all")
 	document := f.String("document", "docs/benchmarks-scale.md", "Markdown `file` for the results; empty for none")
 	maxSize := f.Int("max-size", 10_000_000, "largest `number` of animals, keys or servers")
 	if err := f.Parse(os.Args[1:]); errors.Is(err, flag.ErrHelp) {

@@ -15,8 +15,9 @@ const (
 	MaxRenewEvery = time.Second
 	renewEach     = 10 * time.Millisecond
 	// Lease is how long a server may act by its term after it sent its last successful renewal, when it renews every RenewEvery: two
-	// and a half intervals and a quarter of a second. MaxLease is that of MaxRenewEvery.
-	Lease    = RenewEvery*5/2 + 250*time.Millisecond
+	// and a half intervals and a quarter of a second.
+	Lease = RenewEvery*5/2 + 250*time.Millisecond
+	// MaxLease is the lease of a server that renews every MaxRenewEvery.
 	MaxLease = MaxRenewEvery*5/2 + 250*time.Millisecond
 	// CrashLoss is of how long the store may lose renewals in a crash: Postgres writes them within three times wal_writer_delay.
 	CrashLoss = 600 * time.Millisecond

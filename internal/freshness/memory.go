@@ -46,8 +46,8 @@ type state struct {
 }
 
 // NewMemory returns a Memory. sole reports whether this process is the only server, and the number of the term since which it
-// is: between two terms another server may have written, and its last write may still be under way. It is called for every
-// request.
+// is, 1 for the first ever: between two terms another server may have written, and its last write may still be under way. It is
+// called for every request.
 func NewMemory(sole func() (term int64, sole bool)) *Memory {
 	return &Memory{sole: sole, now: time.Now}
 }

@@ -2,7 +2,8 @@ package main
 
 import (
 	"context"
-	"strings"
+	"io"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,26 +15,28 @@ import (
 func TestTermWatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var lines strings.Builder
-		decides := true
-		w := &termWatch{decides: func() bool { return decides }, log: zerolog.New(&lines)}
+		var decides atomic.Bool
+		var lines atomic.Int64
+		count := zerolog.HookFunc(func(*zerolog.Event, zerolog.Level, string) { lines.Add(1) })
+		w := &termWatch{decides: decides.Load, log: zerolog.New(io.Discard).Hook(count)}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- w.run(ctx) }()
-		after := func(d time.Duration, want bool, logged int) {
+		after := func(d time.Duration, want bool, logged int64) {
 			t.Helper()
 			time.Sleep(d)
 			synctest.Wait()
-			if w.lost.Load() != want || strings.Count(lines.String(), "\n") != logged {
-				t.Errorf("lost %v, want %v, %d lines; log:\n%s", w.lost.Load(), want, logged, &lines)
+			if w.lost.Load() != want || lines.Load() != logged {
+				t.Errorf("lost %v, want %v; %d lines in the log, want %d", w.lost.Load(), want, lines.Load(), logged)
 			}
 		}
+		decides.Store(true)
 		after(time.Minute, false, 0)
-		decides = false
+		decides.Store(false)
 		after(withoutTerm-watchEvery, false, 0)
 		after(3*watchEvery, true, 1)
 		after(time.Minute, true, 1)
-		decides = true
+		decides.Store(true)
 		after(2*watchEvery, false, 2)
 		cancel()
 		if err := <-ended; err != nil {

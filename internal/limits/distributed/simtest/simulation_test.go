@@ -91,7 +91,8 @@ func TestSimulation(t *testing.T) {
 	})
 	t.Logf("%d schedules: %s", schedules, totals.String())
 	for f, n := range totals.faults {
-		if n == 0 && !t.Failed() {
+		// A tenth of the schedules may lack a rare one.
+		if n == 0 && !raced && !t.Failed() {
 			t.Errorf("no fault of kind %v: nothing was reported of it", simFault(f))
 		}
 	}

@@ -217,7 +217,9 @@ func (st *claimState) observe(term, minute, used int64) {
 		st.used = used
 		st.news = news{unreported: true, recent: true}
 	}
-	st.latest = used
+	if minute == st.minute {
+		st.latest = used
+	}
 }
 
 // report lowers what a decision over claims of that kind reports to what was reported before.

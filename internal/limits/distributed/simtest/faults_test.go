@@ -103,9 +103,11 @@ func (s *simulation) happen(f simFault, n *simNode) {
 	case simEvicted:
 		s.evict()
 	case simAhead:
-		// As if Postgres had been set back since Redis counted.
+		// As if Postgres had been set back since Redis counted. By the clock, which has no more numbers here, every later term is above
+		// all of these.
+		later := s.postgres.state.Term.Number + simFuture
 		for id, h := range r.data.tenants {
-			h.term += simFuture
+			h.term = later
 			r.data.tenants[id] = h
 		}
 	case simKilledAndFlushed:

@@ -23,7 +23,8 @@ const (
 	CrashLoss = 600 * time.Millisecond
 	// FenceTimeout is how long after its last heartbeat a server with that Lease has surely stopped acting by its term. The others
 	// then no longer wait for it. See fenceTimeout.
-	FenceTimeout    = Lease + Lease*2/5 + CrashLoss
+	FenceTimeout = Lease + Lease*2/5 + CrashLoss
+	// MaxFenceTimeout is that of a server with MaxLease.
 	MaxFenceTimeout = MaxLease + MaxLease*2/5 + CrashLoss
 	// FenceSlack bounds how far the wall clocks of the servers and of the store differ. By any of these clocks a fenced
 	// server admitted its last request before Seen + FenceTimeout + FenceSlack.

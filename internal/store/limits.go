@@ -16,8 +16,6 @@ type Limits struct{ db *pgconn.DB }
 // LimitsReset is the result of a reset.
 type LimitsReset struct {
 	Tenant string
-	// RefusedUntil is the end of the tenant's minute: until then all its requests are refused.
-	RefusedUntil time.Time
 	// DayUsed is what is recorded of the day.
 	DayUsed int64
 	// InMemory says that the only server counts in its memory, which a reset does not reach.
@@ -51,7 +49,7 @@ func (d Limits) Reset(ctx context.Context, by audit.By, tenant string) (done Lim
 		if err != nil {
 			return err
 		}
-		done = LimitsReset{Tenant: t.Name, RefusedUntil: after.MinuteEnds, DayUsed: after.DayUsed, InMemory: inMemory}
+		done = LimitsReset{Tenant: t.Name, DayUsed: after.DayUsed, InMemory: inMemory}
 		return writeAudit(ctx, tx, by, auditEntry{
 			action: "limits.reset", tenantID: t.ID, subject: audit.TenantSubject(t.ID), before: recordWindows(before), after: recordWindows(after),
 		})

@@ -18,5 +18,4 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 var View = output.View[store.LimitsReset]{
 	{Name: "tenant", Value: func(r store.LimitsReset) any { return r.Tenant }},
 	{Name: "day_used", Value: func(r store.LimitsReset) any { return r.DayUsed }},
-	{Name: "refused_until", Value: func(r store.LimitsReset) any { return r.RefusedUntil }},
 }

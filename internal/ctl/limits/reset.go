@@ -23,10 +23,9 @@ func newCmdReset(f *cmdutil.Factory) *cobra.Command {
 	cmd := f.ChangeCommand(&cobra.Command{
 		Use:   "reset TENANT",
 		Short: "Reset a tenant's limits: to the present windows, with the recorded usage",
-		Long: `Reset a tenant's limits after the clock of Postgres was wrong. Its day becomes
-the present one by Postgres's clock, with the usage that is recorded. What was
-used of the present minute is not recorded, so the tenant is refused until its
-minute ends. All servers begin to count from there.
+		Long: `Reset a tenant's limits after the clock of Postgres was wrong. Its day and its
+minute become the present ones by Postgres's clock, with the usage that is
+recorded. All servers begin a new term and count from there.
 
 A server without Redis counts in its memory: restart it instead.
 
@@ -51,7 +50,7 @@ func runReset(ctx context.Context, o *resetOptions) error {
 			if err != nil {
 				return "", err
 			}
-			return fmt.Sprintf("Reset the limits of tenant %s and refuse its requests for up to a minute?", t.Name), nil
+			return fmt.Sprintf("Reset the limits of tenant %s to its recorded usage?", t.Name), nil
 		},
 		Do: func(ctx context.Context, db *store.DB, actor audit.By) (store.LimitsReset, error) {
 			return db.Limits.Reset(ctx, actor, o.name)
@@ -65,6 +64,5 @@ func notice(r store.LimitsReset) string {
 	if r.InMemory {
 		return fmt.Sprintf("reset the limits of tenant %s in the database; the only server counts in its memory: restart it", r.Tenant)
 	}
-	return fmt.Sprintf("reset the limits of tenant %s: %s used today, refused until %s", r.Tenant,
-		output.Count(r.DayUsed, "request"), output.Text(r.RefusedUntil))
+	return fmt.Sprintf("reset the limits of tenant %s: %s used today", r.Tenant, output.Count(r.DayUsed, "request"))
 }

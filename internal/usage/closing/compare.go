@@ -1,0 +1,88 @@
+package closing
+
+import (
+	"crypto/sha256"
+	"fmt"
+)
+
+// key identifies a line among those of a tenant in a month.
+type key struct {
+	corrects            string
+	assignment, version int64
+}
+
+func (l *Line) key() key { return key{l.Corrects, l.Assignment, l.Version} }
+
+// name is the line in words.
+func (l *Line) name() string {
+	what := "the line"
+	if l.Corrects != "" {
+		what = "the correction of " + l.Corrects
+	}
+	return fmt.Sprintf("%s of tenant %d (%s) for assignment %d, version %d of plan %s", what, l.TenantID, l.Tenant, l.Assignment, l.Version, l.Plan)
+}
+
+// Compare returns the first difference between the lines of a tenant as they were sealed and as they are computed now, as a sentence; ""
+// for none. An assignment may have become void since: a later month says so.
+func Compare(sealed, now []Line) string {
+	current := make(map[key]*Line, len(now))
+	for i := range now {
+		current[now[i].key()] = &now[i]
+	}
+	for i := range sealed {
+		l := &sealed[i]
+		other, ok := current[l.key()]
+		if !ok {
+			return fmt.Sprintf("%s is sealed, but what it counts is no longer recorded: see %s and tenant_plans", l.name(), l.usageTable())
+		}
+		delete(current, l.key())
+		if text := l.difference(other); text != "" {
+			return l.name() + ": " + text
+		}
+	}
+	for i := range now {
+		if l := &now[i]; current[l.key()] != nil && !l.onlyVoid() {
+			return fmt.Sprintf("%s is not sealed, but is recorded: see %s and tenant_plans", l.name(), l.usageTable())
+		}
+	}
+	return ""
+}
+
+// difference returns which member of the sealed line is another now.
+func (l *Line) difference(now *Line) string {
+	for _, m := range members {
+		was, is := m.value(l), m.value(now)
+		if was == is || m.name == "void" && is == true {
+			continue
+		}
+		table := m.from
+		if table == "usage_hourly" {
+			table = l.usageTable()
+		}
+		if m.name == "recorded_sha256" {
+			return "the sums are right, but the hours or keys of the requests were changed in " + table
+		}
+		return fmt.Sprintf("%s was sealed as %s, and %s now makes it %s", m.name, text(was), table, text(is))
+	}
+	return ""
+}
+
+func text(v any) string {
+	if v == nil {
+		return "none"
+	}
+	return fmt.Sprint(v)
+}
+
+// usageTable is the table that has the counts of the line.
+func (l *Line) usageTable() string {
+	if l.Corrects != "" {
+		return "usage_late"
+	}
+	return "usage_hourly"
+}
+
+// onlyVoid tells whether the line says no more than that an assignment is void. It may have become so after the month was sealed.
+func (l *Line) onlyVoid() bool {
+	return l.Void && l.Corrects != "" && l.Admitted == 0 && l.Refused == 0 && l.Recorded == sha256.Sum256(nil)
+}

@@ -155,7 +155,7 @@ func TestCommandsOfRoles(t *testing.T) {
 }
 
 var refusalForm = regexp.MustCompile(`^petstorectl: your login \w+ is in the role petstore_\w+, which may not [a-z][^:]+: ask ` +
-	`(somebody in petstore_support|somebody who connects as the owner of the tables)\n$`)
+	`(somebody in petstore_(support|billing)|somebody who connects as the owner of the tables)\n$`)
 
 func checkRefusal(t *testing.T, name, stderr string) {
 	t.Helper()

@@ -1,6 +1,7 @@
 package cmdutil
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,15 @@ import (
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/migrate"
 )
+
+// roleAnnotation is the annotation of a command whose role is not petstore_support.
+const roleAnnotation = "role"
+
+// ForBilling marks a command that petstore_billing may run and petstore_support may not: ExplainRights names whom to ask.
+func ForBilling(cmd *cobra.Command) *cobra.Command {
+	cmd.Annotations = map[string]string{roleAnnotation: store.BillingRole}
+	return cmd
+}
 
 // ExplainRights returns the Error for a command that the login may not run, in words of the roles of docs/roles.md. Other errors stay
 // as they are.
@@ -32,8 +42,9 @@ func (f *Factory) ExplainRights(ctx context.Context, cmd *cobra.Command, err err
 		return &Error{Code: ExitRefused, Message: fmt.Sprintf(
 			"your login %s is in none of the roles %s and %s: ask an administrator for one", login, store.SupportRole, store.BillingRole)}
 	}
-	ask := "somebody in " + store.SupportRole
-	if isMigration || slices.Contains(roles, store.SupportRole) {
+	role := cmp.Or(cmd.Annotations[roleAnnotation], store.SupportRole)
+	ask := "somebody in " + role
+	if isMigration || slices.Contains(roles, role) {
 		ask = "somebody who connects as the owner of the tables"
 	}
 	return &Error{Code: ExitRefused, Message: fmt.Sprintf("your login %s%s may not %s: ask %s", login, inRoles(roles), task(cmd), ask)}

@@ -150,7 +150,7 @@ func (m *Member) Renew(ctx context.Context) error {
 	m.renewedUntil.Store(&until)
 	if s.Term.Number < m.highest.Load() || s.Origin != "" && s.Origin != s.Database {
 		// The store was set back, or Redis knows a term that it has lost. This or another server makes a term above it.
-		m.busy = true
+		m.busy, m.setBack = true, true
 		return nil
 	}
 	m.saw(s.Term.Number)
@@ -212,6 +212,15 @@ func (m *Member) begin(t Term, until time.Time) {
 // Leave ends the held term as Renew does and removes this server, so that the others no longer wait for it. After an error
 // this server may stay a member until it is fenced. A later renewal joins again.
 func (m *Member) Leave(ctx context.Context) error {
+	m.renewMu.Lock()
+	acts := m.held.Number != 0
+	m.renewMu.Unlock()
+	if acts {
+		// The store may have been set back since the last renewal. Then OnEnd's functions must know.
+		if err := m.Renew(ctx); err != nil {
+			return err
+		}
+	}
 	m.renewMu.Lock()
 	defer m.renewMu.Unlock()
 	if err := m.end(ctx); err != nil {

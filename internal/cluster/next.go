@@ -35,6 +35,7 @@ func Next(s State, hb Heartbeat, now time.Time) State {
 			SetBack:      s.Term.SetBack,
 		}
 		if setBack {
+			t.Number += setBackJump
 			t.SetBack = t.Number
 		}
 		s.Term, s.Active = t, false

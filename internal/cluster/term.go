@@ -44,6 +44,9 @@ const (
 	maxByClock = 1 << 30
 	// maxHighest bounds what a server takes for the highest number of a term: what comes after maxByClock only counts up.
 	maxHighest = maxByClock + 1<<20
+	// setBackJump is how many numbers are left out when the store was set back: it may have lost terms that the sender did not know either,
+	// and of several in one second all but the first are above the clock.
+	setBackJump = 60
 )
 
 // epoch is when numbers of terms are 0.

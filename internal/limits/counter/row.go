@@ -109,7 +109,9 @@ func (g Rows) at(t Term, c *limits.Claim, at time.Time, recorded Recorded) Rows 
 	if c.KeyPerMinute > 0 {
 		g.Key = g.Key.moved(g.Tenant.Minute, 0)
 		if g.Key.Term < t.Number && t.uncleanIn(c.TenantID, minute) {
-			recorded.Minute = recorded.Key
+			if recorded.Minute = recorded.Key; !t.recordsAll(day) {
+				recorded.MinuteNumber = -1
+			}
 			g.Key = g.Key.minuteBounded(recorded, margin(c, recorded), true)
 		}
 		g.Key.Term, g.Key.Redis, g.Key.Accounted = g.Tenant.Term, g.Tenant.Redis, g.Tenant.Accounted
@@ -126,9 +128,11 @@ func (r Row) unclean(t Term) bool {
 // lastUnclean is the last instant at which a silent server may have admitted a request.
 func (t Term) lastUnclean() time.Time { return t.UncleanUntil.Add(-1) }
 
-// recordsAll reports whether what servers recorded of a day is still there. Otherwise the store was set back on it, and a silent server
-// may have admitted whatever remained of two minutes: its lease lies in no more.
-func (t Term) recordsAll(day int64) bool { return t.SetBack == 0 || limits.DayAt(t.SetBackAt) < day }
+// recordsAll reports whether what servers recorded of a day, and of the minutes that end in it, is still there. Otherwise the store was set
+// back on it, and a silent server may have admitted whatever remained of two minutes: its lease lies in no more.
+func (t Term) recordsAll(day int64) bool {
+	return t.SetBack == 0 || limits.DayAt(t.SetBackAt.Add(2*time.Minute)) < day
+}
 
 // uncleanIn reports whether a silent server may have admitted requests in a minute.
 func (t Term) uncleanIn(tenantID, minute int64) bool {
@@ -137,15 +141,17 @@ func (t Term) uncleanIn(tenantID, minute int64) bool {
 
 // entered returns a tenant's row at its first use in a term.
 func (r Row) entered(t Term, c *limits.Claim, recorded Recorded) Row {
-	unclean, each := r.unclean(t), margin(c, recorded)
-	if unclean && !t.recordsAll(r.Day) {
-		each, recorded.MinuteNumber = 2*max(c.Quota.PerMinute, recorded.PerMinute), -1
-		recorded.Used, recorded.Silent = max(recorded.Used, r.DayUsed), 1
-	}
-	uncleanDay := unclean && limits.DayAt(t.lastUnclean()) >= r.Day
-	r.DayUsed, r.DayUnknown = bounded(r.DayUsed, r.DayUnknown, recorded.Used, recorded.Silent*each, uncleanDay)
-	if unclean = unclean && t.uncleanIn(c.TenantID, r.Minute); unclean || r.MinuteUnknown > 0 {
-		r = r.minuteBounded(recorded, each, unclean)
+	uncleanDay := r.unclean(t) && limits.DayAt(t.lastUnclean()) >= r.Day
+	uncleanMinute := r.unclean(t) && t.uncleanIn(c.TenantID, r.Minute)
+	if t.recordsAll(r.Day) {
+		each := margin(c, recorded)
+		r.DayUsed, r.DayUnknown = bounded(r.DayUsed, r.DayUnknown, recorded.Used, recorded.Silent*each, uncleanDay)
+		if uncleanMinute || r.MinuteUnknown > 0 {
+			r = r.minuteBounded(recorded, each, uncleanMinute)
+		}
+	} else {
+		r.DayUsed = max(r.DayUsed, recorded.Used)
+		r = r.afterLoss(uncleanDay, uncleanMinute, 2*max(c.Quota.PerMinute, recorded.PerMinute))
 	}
 	r.Term, r.Redis = t.Number, t.Redis
 	if !t.UncleanUntil.IsZero() {
@@ -159,12 +165,30 @@ func margin(c *limits.Claim, recorded Recorded) int64 {
 	return limits.Margin(max(c.Quota.PerMinute, recorded.PerMinute))
 }
 
+// afterLoss returns the row at its first use in a term on a day whose records are not all there. What was unknown stays so: nothing tells
+// that it was not used.
+func (r Row) afterLoss(uncleanDay, uncleanMinute bool, most int64) Row {
+	if uncleanDay {
+		r.DayUsed, r.DayUnknown = r.DayUsed+most, r.DayUnknown+most
+	}
+	if uncleanMinute {
+		r = r.saturated()
+	}
+	return r
+}
+
+// saturated returns the row with a minute that is full, whatever the limit.
+func (r Row) saturated() Row {
+	r.MinuteUsed, r.MinuteUnknown = limits.Saturated, limits.Saturated-r.MinuteUsed+r.MinuteUnknown
+	return r
+}
+
 func (r Row) minuteBounded(recorded Recorded, each int64, unclean bool) Row {
 	switch {
 	case recorded.MinuteNumber == r.Minute:
 		r.MinuteUsed, r.MinuteUnknown = bounded(r.MinuteUsed, r.MinuteUnknown, recorded.Minute, recorded.SilentMinute*each, unclean)
 	case unclean:
-		r.MinuteUsed, r.MinuteUnknown = limits.Saturated, limits.Saturated-r.MinuteUsed+r.MinuteUnknown
+		r = r.saturated()
 	}
 	return r
 }

@@ -163,6 +163,47 @@ func TestFirstUseInATerm(t *testing.T) {
 	}
 }
 
+// TestSetBackGivesNothingBack: the store was set back, and a server ended silently. What it recorded is lost too, so later terms don't give
+// back what is unknown.
+func TestSetBackGivesNothingBack(t *testing.T) {
+	t.Parallel()
+	claim := limits.Claim{TenantID: 1, KeyID: "k", Quota: plans.Quota{PerMinute: 60, PerDay: 1000}, KeyPerMinute: 20}
+	midnight := time.Unix(limits.DayReset(rowDay), 0)
+	for name, tt := range map[string]struct {
+		setBackAt, at time.Time
+		lost          bool
+	}{
+		"on that day":               {setBackAt: limitstest.Noon, at: limitstest.Noon, lost: true},
+		"on the day before":         {setBackAt: limitstest.Noon.Add(-24 * time.Hour), at: limitstest.Noon},
+		"in a minute over midnight": {setBackAt: midnight.Add(-time.Second), at: midnight.Add(10 * time.Second), lost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			minute, day := limits.MinuteAt(1, tt.at), limits.DayAt(tt.at)
+			rows := counter.Rows{
+				Tenant: counter.Row{Term: 4, Redis: true, Minute: minute, MinuteUsed: 30, Day: day, DayUsed: 300},
+				Key:    counter.Row{Term: 4, Redis: true, Minute: minute, MinuteUsed: 7},
+			}
+			term := counter.Term{
+				Number: 5, Redis: true, UncleanUntil: tt.at, Servers: 2, SetBack: 5, SetBackAt: tt.setBackAt,
+			}
+			recorded := counter.Recorded{Used: 10, PerMinute: 60, MinuteNumber: minute, Minute: 3, Key: 2}
+			for ; term.Number < 7; term.Number++ {
+				var b counter.Baseline
+				var err error
+				rows, b, _, err = rows.Initialized(term, counter.InitRequest{Claim: claim, Term: term.Number, At: tt.at}, recorded)
+				if err != nil {
+					t.Fatal(err)
+				}
+				full := b.MinuteUsed == limits.Saturated && b.KeyUsed == limits.Saturated && b.DayUsed == 420
+				if full != tt.lost {
+					t.Errorf("term %d: %+v, lost %v", term.Number, b, tt.lost)
+				}
+			}
+		})
+	}
+}
+
 func TestGrants(t *testing.T) {
 	t.Parallel()
 	claimed := limits.Claim{TenantID: 1, KeyID: "k", Quota: plans.Quota{PerMinute: 100, PerDay: 1000}, KeyPerMinute: 50}

@@ -2,6 +2,7 @@ package limitstest
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -33,6 +34,18 @@ func (s *CounterStore) Row(tenantID int64, keyID string) counter.Row {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.rows[rowKey{tenantID, keyID}]
+}
+
+// Save returns a function that sets the rows back to what they are now.
+func (s *CounterStore) Save() (setBack func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	saved := maps.Clone(s.rows)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.rows = maps.Clone(saved)
+	}
 }
 
 // Report implements counter.Store.

@@ -37,6 +37,7 @@ const (
 	simEvicted
 	simAhead
 	simKilledAndFlushed
+	simRestored
 
 	// These last for a while.
 	simCutFromRedis
@@ -46,6 +47,7 @@ const (
 	simCutFromPostgres
 	simPostgresAway
 	simClockSet
+	simPromoted
 
 	simFaultKinds
 )
@@ -56,9 +58,9 @@ func (f simFault) String() string {
 		"frozen in a Postgres call", "killed in a Postgres call", "reply slow", "Postgres reply slow",
 		"relayed call lost", "relayed result lost", "relayed call made twice", "relayed result slow", "frozen in a relayed call",
 		"killed in a relayed call", "request stalled before it is recorded", "flushed", "restarted empty", "restarted with old data",
-		"failed over to a replica that lags", "killed", "evicted", "Redis has later terms", "killed and flushed", "cut from Redis",
+		"failed over to a replica that lags", "killed", "evicted", "Redis has later terms", "killed and flushed", "Postgres restored", "cut from Redis",
 		"way to Redis stalled", "Redis away", "frozen", "cut from Postgres",
-		"Postgres away", "clock set",
+		"Postgres away", "clock set", "standby that lags promoted",
 	}[f]
 }
 
@@ -71,6 +73,9 @@ type simActive struct {
 // strike makes a fault happen.
 func (s *simulation) strike() {
 	f := simFault(s.random.IntN(int(simFaultKinds)))
+	if s.planted >= plantedSetBackUnreported && s.random.IntN(2) == 0 {
+		f = simPromoted // Only it shows these mistakes.
+	}
 	s.tracef("fault: %v", f)
 	n := s.nodes[s.random.IntN(len(s.nodes))]
 	switch {
@@ -114,6 +119,9 @@ func (s *simulation) happen(f simFault, n *simNode) {
 		r.data = newSimData()
 		s.kill(n)
 		s.oracle.disturbed = s.now
+	case simRestored:
+		s.restored = s.now
+		s.setBack(&s.postgres.dump)
 	}
 }
 
@@ -142,8 +150,12 @@ func (s *simulation) kill(n *simNode) {
 }
 
 func (s *simulation) last(f simFault, n *simNode) {
-	if f == simClockSet {
+	switch f {
+	case simClockSet:
 		s.setClock(n)
+		return
+	case simPromoted:
+		s.promote(n)
 		return
 	}
 	var flag *bool
@@ -166,14 +178,13 @@ func (s *simulation) last(f simFault, n *simNode) {
 		return
 	}
 	*flag = true
-	until := s.now.Add(time.Duration(s.random.Int64N(int64(longest))))
-	s.faults = append(s.faults, simActive{until, func() { *flag = false }})
+	s.after(longest, func() { *flag = false })
 }
 
 // setClock sets the clock of a server back or forward, for a while.
 func (s *simulation) setClock(n *simNode) {
 	n.set = []time.Duration{-25 * time.Hour, -time.Minute, time.Minute, 25 * time.Hour}[s.random.IntN(4)]
-	s.faults = append(s.faults, simActive{s.now.Add(time.Duration(s.random.Int64N(int64(8 * time.Second)))), func() { n.set = 0 }})
+	s.after(8*time.Second, func() { n.set = 0 })
 }
 
 // endOfFault returns the end of the fault that ends first, and when that is.
@@ -189,8 +200,8 @@ func (s *simulation) endOfFault() (func(), time.Time) {
 	}
 	f := s.faults[first]
 	return func() {
+		s.faults = slices.Delete(slices.Clone(s.faults), first, first+1)
 		f.end()
-		s.faults = slices.DeleteFunc(s.faults, func(o simActive) bool { return o.until.Equal(f.until) })
 	}, f.until
 }
 

@@ -57,6 +57,8 @@ type simOracle struct {
 	// refunding is true while a request is given back: it may be seen or not.
 	refunding bool
 	violation string
+	// forgotten is when Postgres was last set back and a server that knew more was gone.
+	forgotten time.Time
 	// exceeded is true when more were admitted than a limit.
 	exceeded bool
 }
@@ -106,6 +108,9 @@ func (o *simOracle) of(c *limits.Claim, w *limits.Window) simWindow {
 func (o *simOracle) clean(w simWindow) bool {
 	return w.begins().Add(-cluster.FenceSlack).After(o.disturbed)
 }
+
+// known reports whether no use of the window was forgotten.
+func (o *simOracle) known(w simWindow) bool { return w.begins().Add(-2 * simSkew).After(o.forgotten) }
 
 // simReply is a decision as it leaves a server.
 type simReply struct {
@@ -160,7 +165,7 @@ func (o *simOracle) window(a *simReply, w *limits.Window) {
 	if w.Limit != limit {
 		o.violate("%v: the limit is %d, not %d", is, limit, w.Limit)
 	}
-	if a.d.Admitted && !a.looked && count.used >= limit {
+	if a.d.Admitted && !a.looked && count.used >= limit && o.known(is) {
 		o.exceeded = true
 		o.violate("server %d admits a request in %v, where %d of %d are used", a.server, is, count.used, limit)
 	}

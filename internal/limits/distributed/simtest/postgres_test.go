@@ -22,9 +22,13 @@ type simPostgres struct {
 	limitstest.CounterStore
 	state cluster.State
 	usage simUsage
-	// writers has when each server that has not ended last recorded its usage.
-	writers map[string]time.Time
+	// writers are the servers that have recorded usage and have not ended.
+	writers map[string]simWriter
 	away    bool
+	// dump is what a restore brings back.
+	dump simSaved
+	// oldTermDecides is plantedSetBackTermDecides.
+	oldTermDecides bool
 	// terms counts them.
 	terms int64
 }
@@ -33,14 +37,15 @@ type simDay struct{ tenant, day int64 }
 
 // newSimPostgres returns one without servers. highest is the highest limit a minute of each day.
 func newSimPostgres(highest map[simDay]int64, now func() time.Time) *simPostgres {
-	p := &simPostgres{usage: simUsage{}, writers: map[string]time.Time{}}
+	p := &simPostgres{usage: simUsage{}, writers: map[string]simWriter{}, state: cluster.State{Database: "db"}}
 	p.Term = func() (counter.Term, error) {
-		if !p.state.Active {
+		if !p.state.Active || p.state.Origin != p.state.Database && !p.oldTermDecides {
 			return counter.Term{}, nil
 		}
 		t := p.state.Term
 		return counter.Term{
 			Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers, Now: now(), SetBack: t.SetBack,
+			SetBackAt: cluster.MadeBy(t.SetBack),
 		}, nil
 	}
 	p.Recorded = func(c *limits.Claim, minute, day int64) counter.Recorded {
@@ -49,20 +54,26 @@ func newSimPostgres(highest map[simDay]int64, now func() time.Time) *simPostgres
 			MinuteNumber: minute, Minute: p.usage[simUsed{tenant: c.TenantID, minute: minute}],
 			Key: p.usage[simUsed{tenant: c.TenantID, minute: minute, key: c.KeyID}],
 		}
-		for id, written := range p.writers {
+		for id, w := range p.writers {
 			if i := slices.IndexFunc(p.state.Servers, func(e cluster.Server) bool { return e.ID == id }); i >= 0 && p.state.Servers[i].Acked >= p.state.Term.Number {
 				continue
 			}
-			if until := written.Add(simWriterAge); until.Unix() > limits.DayReset(day-1) {
+			if until := w.at.Add(simWriterAge); until.Unix() > limits.DayReset(day-1) {
 				r.Silent++
 			}
-			if until := written.Add(simWriterAge); until.Unix() > limits.MinuteReset(c.TenantID, minute-1) {
+			if until := w.at.Add(simWriterAge); until.Unix() > limits.MinuteReset(c.TenantID, minute-1) {
 				r.SilentMinute++
 			}
 		}
 		return r
 	}
 	return p
+}
+
+// simWriter is when a server last recorded its usage, and in which batch.
+type simWriter struct {
+	at    time.Time
+	batch int64
 }
 
 // simWriterAge is how long after its last record a server may have admitted requests.
@@ -118,6 +129,9 @@ func (p *simStore) renew(_ context.Context, hb cluster.Heartbeat) (cluster.State
 	err := p.reach(func() error {
 		pg := p.s.postgres
 		before := pg.state
+		if p.s.planted == plantedSetBackNotWaited && pg.state.Origin != pg.state.Database {
+			hb.Last, pg.state.Servers, pg.state.Origin = cluster.State{}, nil, pg.state.Database
+		}
 		pg.state = cluster.Next(pg.state, hb, p.s.now)
 		state = pg.state
 		if before.Term.Number != state.Term.Number {
@@ -158,7 +172,7 @@ func (p *simStore) Initialize(ctx context.Context, r counter.InitRequest) (base 
 	err = p.call(func() error {
 		b, first, err := p.s.postgres.Initialize(ctx, r)
 		if err == nil {
-			base, fresh = b, first || p.s.planted == plantedFlushUnnoticed
+			base, fresh = b, first || p.s.planted == plantedFlushUnnoticed || p.s.planted == plantedLaterOverwritten
 		}
 		return err
 	})

@@ -72,6 +72,8 @@ type simRedis struct {
 	away bool
 	// clock is its TIME.
 	clock func() time.Time
+	// overwritesLater is plantedLaterOverwritten.
+	overwritesLater bool
 }
 
 func newSimRedis(clock func() time.Time) *simRedis {
@@ -95,6 +97,9 @@ func (r *simRedis) take(term int64, requests []distributed.Request) error {
 	for i := range requests {
 		later = max(later, r.data.tenants[requests[i].Claim.TenantID].term)
 		r.takeOne(term, &requests[i])
+	}
+	if r.overwritesLater {
+		return nil
 	}
 	return laterThan(term, later)
 }
@@ -150,7 +155,7 @@ func (r *simRedis) version(h simState) int64 {
 
 // initTenant is inittenant.lua.
 func (r *simRedis) initTenant(term, tenantID int64, b counter.Baseline, changing bool) error {
-	if h, ok := r.data.tenants[tenantID]; ok && h.term >= term {
+	if h, ok := r.data.tenants[tenantID]; ok && h.term >= term && (h.term == term || !r.overwritesLater) {
 		return laterThan(term, h.term)
 	}
 	h := simState{simCounts: simCounts{

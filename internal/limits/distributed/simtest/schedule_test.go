@@ -39,7 +39,7 @@ func (t *simTotals) add(o *simTotals) {
 }
 
 // simNoon is in the middle of a day that is long to come: no limit of real time is reached.
-var simNoon = time.Date(2126, 11, 20, 12, 0, 0, 0, time.UTC)
+var simNoon = time.Date(2046, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // simStart is shortly before midnight for some schedules, and in the middle of the day for the others.
 func simStart(random *rand.Rand) time.Time {
@@ -67,6 +67,9 @@ func newSimulation(seed, schedule uint64, p planted, trace func(string)) *simula
 	for range 1 + min(random.IntN(9), random.IntN(9)) {
 		s.join()
 	}
+	s.redis.overwritesLater = p == plantedLaterOverwritten
+	s.postgres.oldTermDecides = p == plantedSetBackTermDecides
+	s.postgres.dump = s.postgres.save(s.now)
 	s.oracle.disturbed = s.now
 	return s
 }
@@ -121,6 +124,7 @@ func (s *simulation) step(faults bool) {
 		s.scale()
 	case n < 88:
 		s.redis.old = s.redis.data.clone()
+		s.postgres.dump = s.postgres.save(s.now)
 	case faults:
 		s.strike()
 	default:
@@ -142,6 +146,7 @@ func (s *simulation) scale() {
 		return
 	}
 	if n := s.node(); len(s.nodes) > 1 && !n.frozen && n.waiting == 0 && !n.renewing {
+		s.tracef("%s leaves", n.id)
 		n.waiting, n.renewing = 1, true
 		n.meter.end()
 		_ = n.member.Leave(context.Background())

@@ -57,6 +57,10 @@ type simulation struct {
 	nextLook time.Time
 	// skipping is true while the servers renew after steps were left out: not all have done so yet.
 	skipping bool
+	// lastGone is when a server last left or was killed.
+	lastGone time.Time
+	// restored is when Postgres was last restored from a dump.
+	restored time.Time
 	// depth is how many calls are being waited for; begun counts requests.
 	depth, begun int
 }
@@ -96,6 +100,8 @@ type simNode struct {
 	waiting                             int
 	nextRenew, nextPing, nextRecord     time.Time
 	meter                               *simMeter
+	// joined is when it started, reportedAll when it last reported everything because Postgres was set back.
+	joined, reportedAll time.Time
 	// subscribed is the run of Redis by which it hears of refunds, 0 for none.
 	subscribed int
 	sessions   int64
@@ -178,6 +184,17 @@ func (f *simCluster) Valid(number int64) bool {
 	return f.Member.Valid(number)
 }
 
+// OnEnd tells f that Postgres was set back.
+func (f *simCluster) OnEnd(end func(ctx context.Context, ended cluster.Term, setBack bool) error) {
+	f.Member.OnEnd(func(ctx context.Context, ended cluster.Term, setBack bool) error {
+		err := end(ctx, ended, setBack && f.s.planted != plantedSetBackUnreported)
+		if err == nil && setBack {
+			f.n.reportedAll = f.s.now
+		}
+		return err
+	})
+}
+
 func minTime(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
@@ -227,7 +244,7 @@ func (s *simulation) join() *simNode {
 	s.started++
 	n := &simNode{
 		s: s, id: fmt.Sprintf("s%02d", s.started), number: s.started, weight: 1 + s.random.IntN(10),
-		nextRenew: s.now, nextPing: s.now, nextRecord: s.now,
+		nextRenew: s.now, nextPing: s.now, nextRecord: s.now, joined: s.now,
 	}
 	if s.random.IntN(3) == 0 {
 		n.skew = time.Duration(s.random.Int64N(int64(2*simSkew))) - simSkew
@@ -260,7 +277,8 @@ func (s *simulation) join() *simNode {
 
 // remove takes a server away.
 func (s *simulation) remove(n *simNode) {
-	n.dead = true
+	n.dead, s.lastGone = true, s.now
+	s.forget(n)
 	s.nodes = slices.DeleteFunc(slices.Clone(s.nodes), func(o *simNode) bool { return o == n })
 	s.given = slices.DeleteFunc(s.given, func(g simGiven) bool { return g.n == n })
 }

@@ -32,6 +32,10 @@ const (
 	plantedOwnClock
 	plantedMarginExceeded
 	plantedEndUnrecorded
+	plantedLaterOverwritten
+	plantedSetBackUnreported
+	plantedSetBackTermDecides
+	plantedSetBackNotWaited
 )
 
 // simSteps is how many steps a schedule has.
@@ -134,6 +138,10 @@ func TestSimulationFindsPlantedFaults(t *testing.T) {
 		plantedOwnClock:           "a server goes by its own clock",
 		plantedMarginExceeded:     "more is unrecorded than the margin",
 		plantedEndUnrecorded:      "a term ends with requests that are not recorded",
+		plantedLaterOverwritten:   "counts of a later term in Redis are overwritten",
+		plantedSetBackUnreported:  "servers report as usual when Postgres was set back",
+		plantedSetBackTermDecides: "a term decides that was made before Postgres was set back",
+		plantedSetBackNotWaited:   "no server is waited for when Postgres was set back",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

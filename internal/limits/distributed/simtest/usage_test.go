@@ -25,9 +25,9 @@ func (u simUsage) add(o simUsage) {
 // simMeter is a server's usage.Meter.
 type simMeter struct {
 	n *simNode
-	// fresh was counted since the last batch. batch is what could not be written yet, and written says that it was all the same.
+	// fresh was counted since the last batch. batch is what could not be written yet, the batches-th.
 	fresh, batch simUsage
-	written      bool
+	batches      int64
 	// unrecorded is how many requests of a tenant are in fresh or in batch.
 	unrecorded map[int64]int64
 	flushing   bool
@@ -77,7 +77,8 @@ func (m *simMeter) flush() error {
 	if len(m.fresh) == 0 && m.quietFor() < simAnnounceEvery {
 		return nil
 	}
-	m.batch, m.written, m.fresh = m.fresh, false, simUsage{}
+	m.batch, m.fresh = m.fresh, simUsage{}
+	m.batches++
 	moved := m.unrecorded
 	m.unrecorded = map[int64]int64{}
 	err := m.write()
@@ -96,11 +97,11 @@ func (m *simMeter) write() error {
 	}
 	sent := m.n.s.now
 	err := (&simStore{s: m.n.s, n: m.n}).reach(func() error {
-		if !m.written {
-			m.n.s.postgres.usage.add(m.batch)
+		pg := m.n.s.postgres
+		if pg.writers[m.n.id].batch < m.batches {
+			pg.usage.add(m.batch)
 		}
-		m.written = true
-		m.n.s.postgres.writers[m.n.id] = m.n.s.now
+		pg.writers[m.n.id] = simWriter{m.n.s.now, m.batches}
 		return nil
 	})
 	if err == nil {

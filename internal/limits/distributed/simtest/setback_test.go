@@ -1,0 +1,80 @@
+package simtest
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	"petstore.example/internal/cluster"
+)
+
+// simSaved is what Postgres had at an instant: a dump of it, or a standby that has received nothing since.
+type simSaved struct {
+	at      time.Time
+	state   cluster.State
+	rows    func()
+	usage   simUsage
+	writers map[string]simWriter
+}
+
+func (p *simPostgres) save(now time.Time) simSaved {
+	return simSaved{now, p.state, p.Save(), maps.Clone(p.usage), maps.Clone(p.writers)}
+}
+
+// setBack brings back what was saved, under the name of another database. No server hears of it.
+//
+// What a server knew that is gone is lost. If it left, nobody allows for it. If it was killed, two minutes' limits are allowed for.
+func (s *simulation) setBack(to *simSaved) {
+	p := s.postgres
+	name := fmt.Sprint(p.state.Database, "+")
+	p.state, p.usage, p.writers = to.state, maps.Clone(to.usage), maps.Clone(to.writers)
+	p.state.Database = name
+	to.rows()
+	if s.lastGone.After(to.at) {
+		s.oracle.forgotten = s.now
+	}
+	s.oracle.disturbed = s.now
+	s.tracef("Postgres is set back to %v: %+v", to.at.Format("15:04:05.000"), p.state)
+}
+
+// forget allows for what a server knew that ends before it has noticed that a dump was restored. Nobody else may know it, and it may be of
+// any number of minutes.
+func (s *simulation) forget(n *simNode) {
+	if n.joined.Before(s.restored) && n.reportedAll.Before(s.restored) {
+		s.oracle.forgotten = s.now
+	}
+}
+
+const (
+	// simLag is how long a standby receives nothing before it is promoted, at most.
+	simLag = 5 * time.Second
+	// simBeforeLag is how long it still receives what happens, at most: as long as the servers need to leave a Redis and to come back.
+	simBeforeLag = 3 * time.Second
+)
+
+// promote has a standby fall behind, and be promoted. Often terms change before it or meanwhile, or servers join.
+func (s *simulation) promote(n *simNode) {
+	if s.random.IntN(2) == 0 {
+		s.happen(simRestartedEmpty, n)
+	}
+	s.after(simBeforeLag, func() {
+		standby := s.postgres.save(s.now)
+		if s.random.IntN(4) == 0 {
+			s.happen(simRestartedEmpty, n)
+		}
+		if len(s.nodes) < 9 && s.random.IntN(2) == 0 && !s.postgres.away {
+			s.join()
+		}
+		s.after(simLag, func() {
+			s.setBack(&standby)
+			for range s.random.IntN(10) {
+				s.anyRequest() // Nobody knows yet.
+			}
+		})
+	})
+}
+
+// after has something happen within that time.
+func (s *simulation) after(most time.Duration, do func()) {
+	s.faults = append(s.faults, simActive{s.now.Add(time.Duration(s.random.Int64N(int64(most)))), do})
+}

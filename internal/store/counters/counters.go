@@ -74,9 +74,6 @@ where l.tenant_id = n.tenant_id and l.scope = n.scope`
 // errNoLimits: a row is missing. It must be added outside of the transaction, because rows are locked in one order.
 var errNoLimits = errors.New("no row of limits")
 
-// limitTries is how often missing rows are added: the rows of keys can be pruned before they are locked.
-const limitTries = 3
-
 // Initialize implements counter.Store.
 func (s Store) Initialize(ctx context.Context, o counter.InitRequest) (counter.Baseline, bool, error) {
 	var base counter.Baseline
@@ -131,19 +128,9 @@ func newChange(c *limits.Claim, at time.Time, apply rule) *change {
 
 // commit makes changes in one transaction, as if one after the other. Each has an error of its own, unless all fail.
 func (s Store) commit(ctx context.Context, changes []*change) error {
-	for tries := 1; ; tries++ {
-		var missing []limitKey
-		err := s.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) (err error) {
-			missing, err = makeChanges(ctx, tx, changes, tries == limitTries)
-			return err
-		})
-		if !errors.Is(err, errNoLimits) {
-			return err
-		}
-		if err := s.addLimits(ctx, missing); err != nil {
-			return err
-		}
-	}
+	return s.withRows(ctx, func(ctx context.Context, tx pgconn.Tx, leaveOut bool) ([]limitKey, error) {
+		return makeChanges(ctx, tx, changes, leaveOut)
+	})
 }
 
 // makeChanges returns errNoLimits and the missing rows if any is missing, unless the changes that need them are to fail alone. Of several
@@ -245,12 +232,4 @@ func lockLimits(ctx context.Context, tx pgconn.Tx, query string, keys []limitKey
 		}
 	}
 	return t, active, found, nil
-}
-
-func (s Store) addLimits(ctx context.Context, missing []limitKey) error {
-	ids, scopes := columns(missing)
-	if _, err := s.db.Exec(ctx, addLimitsQuery, ids, scopes); err != nil {
-		return fmt.Errorf("add limits: %w", err)
-	}
-	return nil
 }

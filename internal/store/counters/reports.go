@@ -3,7 +3,6 @@ package counters
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -50,21 +49,11 @@ func (s Store) Report(ctx context.Context, reports []counter.Report) error {
 	return nil
 }
 
-// reportSome makes sorted reports in one transaction. Missing rows are added before it locks any: rows are added in one order too.
+// reportSome makes sorted reports in one transaction.
 func (s Store) reportSome(ctx context.Context, reports []counter.Report) error {
-	for tries := 1; ; tries++ {
-		var missing []limitKey
-		err := s.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) (err error) {
-			missing, err = report(ctx, tx, reports, tries == limitTries)
-			return err
-		})
-		if !errors.Is(err, errNoLimits) {
-			return err
-		}
-		if err := s.addLimits(ctx, missing); err != nil {
-			return err
-		}
-	}
+	return s.withRows(ctx, func(ctx context.Context, tx pgconn.Tx, leaveOut bool) ([]limitKey, error) {
+		return report(ctx, tx, reports, leaveOut)
+	})
 }
 
 // report returns errNoLimits and the missing rows if any is missing, unless missing rows are to be left out.

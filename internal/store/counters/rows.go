@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/lib/pq"
@@ -69,6 +70,35 @@ func (l *limitRows) add(k limitKey, r counter.Row) {
 	l.minutes, l.minuteUsed = append(l.minutes, r.Minute), append(l.minuteUsed, r.MinuteUsed)
 	l.days, l.dayUsed = append(l.days, r.Day), append(l.dayUsed, r.DayUsed)
 	l.minuteUnknown, l.dayUnknown = append(l.minuteUnknown, r.MinuteUnknown), append(l.dayUnknown, r.DayUnknown)
+}
+
+// limitTries is how often missing rows are added: the rows of keys can be pruned before they are locked.
+const limitTries = 3
+
+// withRows runs f in a transaction. If f returns errNoLimits, the missing rows that it returns too are added, and it runs again; the last
+// time it is to leave out what needs them.
+func (s Store) withRows(ctx context.Context, f func(ctx context.Context, tx pgconn.Tx, leaveOut bool) (missing []limitKey, err error)) error {
+	for tries := 1; ; tries++ {
+		var missing []limitKey
+		err := s.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) (err error) {
+			missing, err = f(ctx, tx, tries == limitTries)
+			return err
+		})
+		if !errors.Is(err, errNoLimits) {
+			return err
+		}
+		if err := s.addLimits(ctx, missing); err != nil {
+			return err
+		}
+	}
+}
+
+func (s Store) addLimits(ctx context.Context, missing []limitKey) error {
+	ids, scopes := columns(missing)
+	if _, err := s.db.Exec(ctx, addLimitsQuery, ids, scopes); err != nil {
+		return fmt.Errorf("add limits: %w", err)
+	}
+	return nil
 }
 
 // missingOf returns the keys of the rows that are not there.

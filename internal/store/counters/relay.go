@@ -2,7 +2,6 @@ package counters
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -167,19 +166,16 @@ func (r *Relay) start(caller string, number int64) {
 		case <-ctx.Done():
 			return
 		}
-		// The caller hears nothing of an error, and gives up.
-		_ = r.make(ctx, *serve, caller, number)
+		r.make(ctx, *serve, caller, number)
 	})
 }
 
-func (r *Relay) make(ctx context.Context, serve func(context.Context, []byte) []byte, caller string, number int64) error {
+// make makes a call if there is one. After an error the caller hears nothing, and gives up.
+func (r *Relay) make(ctx context.Context, serve func(context.Context, []byte) []byte, caller string, number int64) {
 	var calls [][]byte
-	if err := r.db.Select(ctx, &calls, relayedCallQuery, caller, number, r.id); err != nil {
-		return err
-	}
-	if len(calls) == 0 {
-		return errors.New("no such call")
+	if err := r.db.Select(ctx, &calls, relayedCallQuery, caller, number, r.id); err != nil || len(calls) == 0 {
+		return
 	}
 	var saved []string
-	return r.db.Select(ctx, &saved, saveResultQuery, caller, number, serve(ctx, calls[0]))
+	_ = r.db.Select(ctx, &saved, saveResultQuery, caller, number, serve(ctx, calls[0]))
 }

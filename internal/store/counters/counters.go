@@ -34,8 +34,9 @@ var _ counter.Store = Store{}
 
 const (
 	// lockLimitsQuery locks rows in the order of the arrays, and reads the term. The term may have changed since the statement began,
-	// but each row knows the latest term that used it. One that was made before the database was set back decides nothing more: rows
-	// may have lost what it used. A server that is paused in the middle must not block the others for long.
+	// but each row knows the latest term that used it. A term that was made before the database was set back is not active any more:
+	// rows may have lost what was used in it. With "offset 0" Postgres asks for the database's name once, not for each row. A server
+	// that is paused in the middle must not block the others for long.
 	lockLimitsQuery = lockRows + lockedAndTerm
 	// lockFreeLimitsQuery leaves out the rows that somebody else has locked.
 	lockFreeLimitsQuery = lockRows + ` skip locked` + lockedAndTerm
@@ -83,7 +84,7 @@ func (s Store) Initialize(ctx context.Context, o counter.InitRequest) (counter.B
 		return g, err
 	}))
 	if err != nil {
-		return counter.Baseline{}, false, fmt.Errorf("open limits: %w", err)
+		return counter.Baseline{}, false, fmt.Errorf("initialize limits: %w", err)
 	}
 	return base, fresh, nil
 }
@@ -96,7 +97,7 @@ func (s Store) Grant(ctx context.Context, p counter.GrantRequest) (counter.Grant
 		return g, err
 	}))
 	if err != nil {
-		return counter.Grant{}, fmt.Errorf("take grant of limits: %w", err)
+		return counter.Grant{}, fmt.Errorf("grant limits: %w", err)
 	}
 	return grant, nil
 }
@@ -220,11 +221,8 @@ func lockLimits(ctx context.Context, tx pgconn.Tx, query string, keys []limitKey
 	found = make(map[limitKey]counter.Row, len(rows))
 	for _, r := range rows {
 		t = counter.Term{
-			Number: r.Number, Redis: r.ByRedis, Servers: r.Servers, UncleanUntil: r.UncleanUntil.Time, Now: r.Now, SetBack: r.SetBack,
+			Number: r.Number, Redis: r.ByRedis, Servers: r.Servers, UncleanUntil: instant(r.UncleanUntil), Now: r.Now, SetBack: r.SetBack,
 			SetBackAt: cluster.MadeBy(r.SetBack),
-		}
-		if r.UncleanUntil.Valid {
-			t.UncleanUntil = t.UncleanUntil.UTC()
 		}
 		active = r.Active
 		if r.Scope.Valid {

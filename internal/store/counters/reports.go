@@ -23,12 +23,10 @@ const (
 )
 
 // lockReportedQuery is lockLimitsQuery without the term.
-const lockReportedQuery = `
-select r.*, set_config('idle_in_transaction_session_timeout', '500', true) as timeout, clock_timestamp() as now
-from unnest($1::bigint[], $2::text[]) n (tenant_id, scope), lateral (
-  select tenant_id, scope, term, redis, accounted, minute, minute_used, day, day_used, minute_unknown, day_unknown
-  from limit_states where tenant_id = n.tenant_id and scope = n.scope for update
-) r`
+const lockReportedQuery = lockRows + `
+  ) r
+)
+select l.*, set_config('idle_in_transaction_session_timeout', '500', true) as timeout, clock_timestamp() as now from l`
 
 // Report implements counter.Store. A thousand reports are one transaction. Reports of deleted tenants are left out.
 func (s Store) Report(ctx context.Context, reports []counter.Report) error {

@@ -89,16 +89,20 @@ func (r *route) termEnded() {
 	r.ending, r.end = context.WithCancel(context.Background())
 }
 
-// direct reports whether a call is made by this server's own way. If that failed, the call is repeated through another server.
-func (r *route) direct(term int64) bool { return !r.way.relays(term) }
+// own makes a call by this server's own way, unless other servers make the calls of that term. made is false if one of them is to make
+// this call, too: because they do, or because the own way has failed now.
+func (r *route) own(term int64, call func() error) (made bool, err error) {
+	if r.way.relays(term) {
+		return false, nil
+	}
+	err = call()
+	return err == nil || !r.way.failed(term, err), err
+}
 
 // Take implements Backend. If its reply was lost the requests may be counted twice, and are admitted once.
 func (r *route) Take(term int64, requests []Request) error {
-	if r.direct(term) {
-		err := r.Backend.Take(term, requests)
-		if err == nil || !r.way.failed(term, err) {
-			return err
-		}
+	if made, err := r.own(term, func() error { return r.Backend.Take(term, requests) }); made {
+		return err
 	}
 	result, err := r.send(&relayedCall{Term: term, Method: relayedTake, Requests: requests})
 	if err != nil {
@@ -115,11 +119,8 @@ func (r *route) Take(term int64, requests []Request) error {
 
 // InitTenant implements Backend.
 func (r *route) InitTenant(ctx context.Context, term, tenantID int64, b counter.Baseline, changing bool) error {
-	if r.direct(term) {
-		err := r.Backend.InitTenant(ctx, term, tenantID, b, changing)
-		if err == nil || !r.way.failed(term, err) {
-			return err
-		}
+	if made, err := r.own(term, func() error { return r.Backend.InitTenant(ctx, term, tenantID, b, changing) }); made {
+		return err
 	}
 	_, err := r.send(&relayedCall{Term: term, Method: relayedInitTenant, TenantID: tenantID, Baseline: b, Changing: changing})
 	return err
@@ -127,11 +128,8 @@ func (r *route) InitTenant(ctx context.Context, term, tenantID int64, b counter.
 
 // InitKey implements Backend.
 func (r *route) InitKey(ctx context.Context, term, tenantID int64, keyID string, minute, used int64) error {
-	if r.direct(term) {
-		err := r.Backend.InitKey(ctx, term, tenantID, keyID, minute, used)
-		if err == nil || !r.way.failed(term, err) {
-			return err
-		}
+	if made, err := r.own(term, func() error { return r.Backend.InitKey(ctx, term, tenantID, keyID, minute, used) }); made {
+		return err
 	}
 	_, err := r.send(&relayedCall{Term: term, Method: relayedInitKey, TenantID: tenantID, KeyID: keyID, Minute: minute, Used: used})
 	return err
@@ -139,7 +137,7 @@ func (r *route) InitKey(ctx context.Context, term, tenantID int64, keyID string,
 
 // Refund implements Backend. It is not repeated, because it would undo two requests.
 func (r *route) Refund(ctx context.Context, term int64, c *limits.Claim, minute, day int64) error {
-	if r.direct(term) {
+	if !r.way.relays(term) {
 		err := r.Backend.Refund(ctx, term, c, minute, day)
 		if err != nil && r.way.failed(term, err) {
 			return nil
@@ -152,11 +150,12 @@ func (r *route) Refund(ctx context.Context, term int64, c *limits.Claim, minute,
 
 // BeginWrite implements Backend. If its reply was lost there may be two intents, of which nobody removes one.
 func (r *route) BeginWrite(ctx context.Context, term, tenantID int64) (version int64, ok bool, err error) {
-	if r.direct(term) {
+	made, err := r.own(term, func() (err error) {
 		version, ok, err = r.Backend.BeginWrite(ctx, term, tenantID)
-		if err == nil || !r.way.failed(term, err) {
-			return version, ok, err
-		}
+		return err
+	})
+	if made {
+		return version, ok, err
 	}
 	result, err := r.send(&relayedCall{Term: term, Method: relayedBeginWrite, TenantID: tenantID})
 	return result.Version, result.OK, err
@@ -164,11 +163,8 @@ func (r *route) BeginWrite(ctx context.Context, term, tenantID int64) (version i
 
 // EndWrite implements Backend.
 func (r *route) EndWrite(ctx context.Context, term, tenantID, version int64) error {
-	if r.direct(term) {
-		err := r.Backend.EndWrite(ctx, term, tenantID, version)
-		if err == nil || !r.way.failed(term, err) {
-			return err
-		}
+	if made, err := r.own(term, func() error { return r.Backend.EndWrite(ctx, term, tenantID, version) }); made {
+		return err
 	}
 	_, err := r.send(&relayedCall{Term: term, Method: relayedEndWrite, TenantID: tenantID, WriteVersion: version})
 	return err

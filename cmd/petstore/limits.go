@@ -105,7 +105,7 @@ func (l *rateLimiter) state() string {
 	if l.redis == nil {
 		return "none"
 	}
-	if degraded, _ := l.redis.Degraded(); degraded {
+	if l.redis.Degraded() {
 		return "down"
 	}
 	if l.redis.Relayed.Active() {

@@ -87,7 +87,7 @@ func TestLosingRedis(t *testing.T) {
 			if lost, back := log.with("warn"), log.with("info"); lost != 1 || back != 1 {
 				t.Errorf("the log has %d lines of losing Redis and %d of its return, want one each", lost, back)
 			}
-			if degraded(a) || degraded(b) {
+			if a.Degraded() || b.Degraded() {
 				t.Error("a limiter says that it is degraded")
 			}
 		})
@@ -167,7 +167,7 @@ func TestStartWithoutRedis(t *testing.T) {
 	a, b := w.server(t, server.URL, quick), w.server(t, server.URL, quick)
 	eventually(t, "both are of the cluster", func() bool { term, ok := a.member.Term(); return ok && term.Servers == 2 })
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}
-	if !degraded(a) || !degraded(b) {
+	if !a.Degraded() || !b.Degraded() {
 		t.Error("they do not know that Redis is away")
 	}
 	if got := limitstest.Contest(t, []limits.Limiter{a, b}, limitstest.Claim(1, q)); got != 60 {
@@ -401,7 +401,7 @@ func TestExactOnTwoServers(t *testing.T) {
 			}
 			now := limitstest.Noon
 			limitstest.Check(t, "then", b.Take(t.Context(), limitstest.Claim(1, q), now), limitstest.Want(false, 1, q, now, limit, limit))
-			if degraded(a) || degraded(b) {
+			if a.Degraded() || b.Degraded() {
 				t.Error("a limiter lost Redis: this test has shown nothing")
 			}
 		})

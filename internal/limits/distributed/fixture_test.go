@@ -256,11 +256,6 @@ func eventually(t testing.TB, what string, so func() bool) {
 	t.Fatalf("it never came to this: %s", what)
 }
 
-func degraded(l *testServer) bool {
-	is, _ := l.Degraded()
-	return is
-}
-
 // decides waits until Redis decides for all of them.
 func decides(t testing.TB, servers ...*testServer) {
 	t.Helper()

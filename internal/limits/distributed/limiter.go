@@ -167,8 +167,8 @@ func (l *Limiter) Refund(ctx context.Context, c limits.Claim, d limits.Decision)
 	l.mode(t.Redis).refund(ctx, *t, c, d)
 }
 
-// Degraded reports whether anybody but Redis decides, and since when.
-func (l *Limiter) Degraded() (degraded bool, since time.Time) { return l.health.degradedSince() }
+// Degraded reports whether anybody but Redis decides.
+func (l *Limiter) Degraded() bool { return l.health.isDegraded() }
 
 // Decides reports whether a term is in force in which this server can decide.
 func (l *Limiter) Decides() bool {

@@ -64,11 +64,11 @@ func newRedisHealth(o *Options, b Backend) *redisHealth {
 	return h
 }
 
-func (h *redisHealth) degradedSince() (degraded bool, since time.Time) {
+func (h *redisHealth) isDegraded() bool {
 	h.latest()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return !h.degraded.IsZero(), h.degraded
+	return !h.degraded.IsZero()
 }
 
 // note notes a term that is in force.

@@ -66,7 +66,7 @@ func TestOneServerWithoutRedis(t *testing.T) {
 	if !w.takesAll(t, []*testServer{c}, q, 20, &admitted) && admitted != 60 || other != 60 {
 		t.Errorf("%d and %d admitted, want 60 of each tenant", admitted, other)
 	}
-	if after, ok := c.member.Term(); !ok || after != before || degraded(a) || degraded(b) || degraded(c) {
+	if after, ok := c.member.Term(); !ok || after != before || a.Degraded() || b.Degraded() || c.Degraded() {
 		t.Errorf("term %+v, want %+v as before, and nobody degraded", after, before)
 	}
 }
@@ -168,7 +168,7 @@ func TestCutOffForGood(t *testing.T) {
 	defer restore()
 	began := time.Now()
 	q := plans.Quota{PerMinute: 1000, PerDay: 100_000}
-	for !degraded(a) && time.Since(began) < 20*time.Second {
+	for !a.Degraded() && time.Since(began) < 20*time.Second {
 		if n := limitstest.TakeN(t, c, 1, q, time.Now(), 1); n != 1 {
 			t.Error("refused, although there is room")
 		}

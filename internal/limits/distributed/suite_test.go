@@ -13,7 +13,7 @@ func TestOverRedis(t *testing.T) {
 		l := newTestCluster().server(t, redistest.Shared(t), patient)
 		decides(t, l)
 		t.Cleanup(func() {
-			if degraded(l) {
+			if l.Degraded() {
 				t.Error("the limiter lost Redis: this test has shown nothing of it")
 			}
 		})

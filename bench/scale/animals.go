@@ -101,7 +101,7 @@ func newCatalogue(ctx context.Context, e *env, n int64) (*catalogue, float64, er
 	if err != nil {
 		return nil, 0, err
 	}
-	tenant, err := staff.Tenants.Create(ctx, by, store.NewTenant{Name: "large", Plan: plans.Free}, time.Now())
+	tenant, err := staff.Tenants.Create(ctx, by, store.NewTenant{Name: "large", Plan: plans.Free}, time.Time{})
 	if err = errors.Join(err, staff.Close()); err != nil {
 		return nil, 0, err
 	}

@@ -79,8 +79,11 @@ func fillKeys(ctx context.Context, url string, n, perTenant int) error {
 	}
 	defer db.Close()
 	_, err = db.ExecContext(ctx, `
-		insert into tenants (id, name, plan, created_at) overriding system value
-		select i, 'tenant-' || i, 'business', now() from generate_series(1, $1::bigint) as i`, (n+perTenant-1)/perTenant)
+		with audited as materialized (select set_config('petstore.audited', 'on', true)), t as (
+		  insert into tenants (id, name, created_at) overriding system value
+		  select i, 'tenant-' || i, now() from audited, generate_series(1, $1::bigint) as i returning id
+		)
+		insert into tenant_plans (tenant_id, plan) select id, 'business' from t`, (n+perTenant-1)/perTenant)
 	if err != nil {
 		return err
 	}

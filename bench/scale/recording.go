@@ -12,7 +12,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/bench/cputime"
-	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/usage"
 )
@@ -108,7 +107,9 @@ func record(ctx context.Context, e *env, db *store.DB, keys, rate int) (c cost, 
 func count(m *usage.Meter, keys, from, to int) {
 	now := time.Now()
 	for i := from; i < to; i++ {
-		m.Admitted(int64(i%keys/keysPerTenant)+1, keyIDs[i%keys], plans.Business, now, now.Unix()/60, usage.Unlimited)
+		tenant := int64(i%keys/keysPerTenant) + 1
+		// fillKeys gives each tenant one assignment, in their order.
+		m.Admitted(usage.Bucket{TenantID: tenant, KeyID: keyIDs[i%keys], Assignment: tenant, Version: 1}, now, now.Unix()/60, usage.Unlimited)
 	}
 }
 

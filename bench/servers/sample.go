@@ -117,7 +117,7 @@ func (f *filler) exec(ctx context.Context, statements ...string) error {
 
 // add makes a tenant on Enterprise with a key.
 func (f *filler) add(ctx context.Context, t *Tenant, name string, q plans.Quota) error {
-	made, err := f.db.Tenants.Create(ctx, by, store.NewTenant{Name: name, Plan: plans.Enterprise, Own: &q}, time.Now())
+	made, err := f.db.Tenants.Create(ctx, by, store.NewTenant{Name: name, Plan: plans.Enterprise, Own: &q}, time.Time{})
 	if err != nil {
 		return err
 	}

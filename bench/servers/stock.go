@@ -38,8 +38,8 @@ type stock struct {
 
 const (
 	stockCallerQuery = `
-		select k.tenant_id, coalesce(p.per_minute, t.per_minute) as per_minute, coalesce(p.per_day, t.per_day) as per_day
-		from api_keys k join tenants t on t.id = k.tenant_id join plans p on p.name = t.plan
+		select k.tenant_id, q.per_minute, q.per_day
+		from api_keys k join quota_periods q on q.tenant_id = k.tenant_id and q.valid_from <= now() and (q.valid_to is null or q.valid_to > now())
 		where k.digest = $1 and k.revoked_at is null`
 	stockPetsQuery = `
 		select id, name, category_id, status from pets

@@ -61,7 +61,7 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 			}
 		}
 	}
-	exec(`insert into tenants (name, plan, created_at) values ('acme', 'free', now())`)
+	exec(`select test_tenant('acme', 'free')`)
 	exec(`insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
 		select 'key_0000000000000001', id, 'live', sha256(''), 'last', now() from tenants`)
 	keep()

@@ -31,7 +31,7 @@ func createSample(ctx context.Context, databaseURL, dir string) (tenant plans.Te
 	by := audit.By{Actor: "petstore dev", Reason: "sample data"}
 	tenant, err = db.Tenants.Get(ctx, sampleTenant)
 	if errors.Is(err, plans.ErrTenantNotFound) {
-		tenant, err = db.Tenants.Create(ctx, by, store.NewTenant{Name: sampleTenant, Plan: plans.Pro}, time.Now())
+		tenant, err = db.Tenants.Create(ctx, by, store.NewTenant{Name: sampleTenant, Plan: plans.Pro}, time.Time{})
 	}
 	if err != nil {
 		return tenant, "", err

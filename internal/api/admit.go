@@ -92,7 +92,7 @@ func meter(a *api, x *exchange) error {
 	if x.decision.Term != 0 {
 		most = limits.Margin(c.Tenant.Quota.PerMinute)
 	}
-	if a.Meter.Admitted(c.Tenant.ID, c.KeyID, c.Tenant.Plan, countedAt(x), x.decision.Minute.Number, most) {
+	if a.Meter.Admitted(bucket(c), countedAt(x), x.decision.Minute.Number, most) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.Request.Context()), recordTimeout)
@@ -104,8 +104,12 @@ func meter(a *api, x *exchange) error {
 }
 
 func unmeter(a *api, x *exchange) {
-	c := x.caller
-	a.Meter.Refunded(c.Tenant.ID, c.KeyID, c.Tenant.Plan, countedAt(x), x.decision.Minute.Number)
+	a.Meter.Refunded(bucket(x.caller), countedAt(x), x.decision.Minute.Number)
+}
+
+// bucket returns where the requests of the caller count as usage: under the assignment and version by which they are decided.
+func bucket(c *keys.Caller) usage.Bucket {
+	return usage.Bucket{TenantID: c.Tenant.ID, KeyID: c.KeyID, Assignment: c.Tenant.Assignment, Version: c.Tenant.Version}
 }
 
 // countedAt returns the instant at which the request counts: its own, or the beginning of the day in which it was counted, if that had
@@ -147,7 +151,7 @@ func (x *exchange) uncount() {
 // refuseOverLimit refuses a request for which a window has no room.
 func (a *api) refuseOverLimit(x *exchange) error {
 	c, w := x.caller, x.decision.Binding()
-	a.Meter.Refused(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
+	a.Meter.Refused(bucket(c), x.now)
 	degraded := ""
 	if x.decision.Partial {
 		degraded = shareUsedUp
@@ -172,7 +176,7 @@ func refuseUndecided(x *exchange) error {
 // refuseBanned refuses a banned key. The request counts in no window and is no strike.
 func (a *api) refuseBanned(x *exchange, ban *keys.Ban) error {
 	c := x.caller
-	a.Meter.Refused(c.Tenant.ID, c.KeyID, c.Tenant.Plan, x.now)
+	a.Meter.Refused(bucket(c), x.now)
 	reset := ban.EndsAt.Add(time.Second - 1).Unix()
 	x.limits = bannedLimits(c, reset)
 	a.keepRefusal(x, usage.Refusal{Code: codeKeyBanned.name, Reset: reset})

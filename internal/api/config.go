@@ -53,9 +53,9 @@ type Refusals interface {
 type Meter interface {
 	// Admitted returns false if the tenant would then have more than most requests that are not recorded. The request may then be
 	// admitted only when Flush has recorded it.
-	Admitted(tenantID int64, keyID, plan string, at time.Time, minute, most int64) bool
-	Refused(tenantID int64, keyID, plan string, at time.Time)
-	Refunded(tenantID int64, keyID, plan string, at time.Time, minute int64)
+	Admitted(b usage.Bucket, at time.Time, minute, most int64) bool
+	Refused(b usage.Bucket, at time.Time)
+	Refunded(b usage.Bucket, at time.Time, minute int64)
 	Flush(ctx context.Context) error
 }
 

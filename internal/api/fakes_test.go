@@ -283,12 +283,12 @@ func (m *fakeMeter) count(n *int) {
 	*n++
 }
 
-func (m *fakeMeter) Admitted(int64, string, string, time.Time, int64, int64) bool {
+func (m *fakeMeter) Admitted(usage.Bucket, time.Time, int64, int64) bool {
 	m.count(&m.admitted)
 	return !m.full
 }
-func (m *fakeMeter) Refused(int64, string, string, time.Time)         { m.count(&m.refused) }
-func (m *fakeMeter) Refunded(int64, string, string, time.Time, int64) { m.count(&m.refunded) }
+func (m *fakeMeter) Refused(usage.Bucket, time.Time)         { m.count(&m.refused) }
+func (m *fakeMeter) Refunded(usage.Bucket, time.Time, int64) { m.count(&m.refunded) }
 
 func (m *fakeMeter) Flush(context.Context) error {
 	m.count(&m.flushed)

@@ -239,9 +239,7 @@ func (d *docRun) recordUsage(t *testing.T) {
 		"2026-11-20 09:00Z": "'business', 44100, 0",
 	} {
 		_, err := db.ExecContext(t.Context(), fmt.Sprintf(`
-			insert into usage_hourly (tenant_id, hour, key_id, plan, admitted, refused)
-			select tenant_id, '%s', id, %s from api_keys where name = 'ci'
-			on conflict do nothing`, hour, row))
+			select test_usage(tenant_id, '%s', id, %s) from api_keys k where name = 'ci' and not exists (select from usage_hourly u where u.key_id = k.id and u.hour = '%[1]s')`, hour, row))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -207,7 +207,7 @@ func TestWhatBillingSeesOfKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer plain.Close()
-	if _, err := plain.ExecContext(t.Context(), `insert into usage_hourly values ($1, now(), $2, 'pro', 3, 1)`, tenant.ID, e.key); err != nil {
+	if _, err := plain.ExecContext(t.Context(), `select test_usage($1, now(), $2, 'pro', 3, 1)`, tenant.ID, e.key); err != nil {
 		t.Fatal(err)
 	}
 	for url, want := range map[string]store.UsageRow{

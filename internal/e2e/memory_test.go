@@ -116,7 +116,10 @@ func callOnOneConnection(s *server, tokens []string) (map[int]int, error) {
 // insertKeys writes tenants and keys as migrations left room for them, a thousand times faster than one by one.
 func insertKeys(d *deployment, tenants, each int) (tokens []string) {
 	d.t.Helper()
-	d.exec(`insert into tenants (name, plan, created_at) select 'many-' || n, 'business', now() from generate_series(1, $1) n`, tenants)
+	d.exec(`with audited as materialized (select set_config('petstore.audited', 'on', true)), t as (
+		  insert into tenants (name, created_at) select 'many-' || n, now() from audited, generate_series(1, $1) n returning id
+		)
+		insert into tenant_plans (tenant_id, plan) select id, 'business' from t`, tenants)
 	var ids, digests, last4 []string
 	for range tenants * each {
 		token, err := keys.NewToken(keys.Live)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Names of the plans on sale. Their numbers are rows of the table plans.
+// Names of the plans on sale. Their numbers are in the table plan_versions.
 const (
 	Free       = "free"
 	Pro        = "pro"
@@ -73,9 +73,16 @@ type Tenant struct {
 	ID   int64
 	Name string
 	Plan string
-	// Quota is the numbers in force: the plan's, or the tenant's own where the plan has none.
+	// Assignment and Version are those in force: of the tenant's plans, and of the plan.
+	Assignment int64
+	Version    int
+	// Quota is the numbers in force: the plan's, or the assignment's own.
 	Quota Quota
 	// SuspendedAt is zero for a tenant in good standing. A suspended tenant's keys are refused.
 	SuspendedAt time.Time
 	CreatedAt   time.Time
+	// Until is when what is in force ends, zero for no end. From then on the tenant is Next; nil for what is not known. Only the tenants
+	// of callers know them.
+	Until time.Time
+	Next  *Tenant
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -40,7 +41,7 @@ func (d Audit) List(ctx context.Context, f AuditFilter) ([]audit.Entry, error) {
 	var tenant plans.Tenant
 	if f.Tenant != "" {
 		var err error
-		if tenant, err = getTenant(ctx, d.db, f.Tenant, ""); err != nil {
+		if tenant, err = getTenant(ctx, d.db, f.Tenant, sql.NullTime{}); err != nil {
 			return nil, fmt.Errorf("list audit entries: %w", err)
 		}
 	}

@@ -58,6 +58,7 @@ func TestAuditMigration(t *testing.T) {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	}
 	o.wantIntact(t, 6)
+	o.exec(t, `create or replace function past_until() returns timestamptz language sql as $$select timestamptz '-infinity'$$`)
 	o.tenant(t, "zoo", plans.Free)
 	o.wantIntact(t, 7)
 

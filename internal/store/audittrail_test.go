@@ -29,7 +29,7 @@ func TestAuditIsAppendOnly(t *testing.T) {
 		`truncate audit_entries`,
 		`truncate audit_entries, audit_head cascade`,
 		`insert into audit_entries (claimed_actor, action, subject) values ('', '', '') on conflict (number) do update set reason = 'x'`,
-		`merge into audit_entries a using plans on a.number = 1 when matched then delete`,
+		`merge into audit_entries a using price_list on a.number = 1 when matched then delete`,
 		`create table parent (number bigint not null); alter table audit_entries inherit parent; delete from parent`,
 		`set session_replication_role = replica; delete from audit_entries`,
 		`set session_replication_role = replica; update audit_head set number = 0`,
@@ -138,7 +138,6 @@ func TestAuditSurvivesAnErasedTenant(t *testing.T) {
 	o := newOffice(t)
 	acme := o.tenant(t, "acme", plans.Pro)
 	zoo := o.tenant(t, "zoo", plans.Pro)
-	o.exec(t, `delete from tenant_plans where tenant_id = $1`, acme.ID)
 	o.exec(t, `delete from tenants where id = $1`, acme.ID)
 	entries, err := o.Audit.List(t.Context(), store.AuditFilter{Limit: 10})
 	if err != nil || len(entries) != 2 || entries[1].TenantID != acme.ID || entries[1].TenantName != "" || entries[0].TenantID != zoo.ID {

@@ -33,7 +33,7 @@ func TestBilling(t *testing.T) {
 	}{
 		{november.Add(-time.Hour), "pro", 1e6}, {december, "pro", 1e6},
 		{noon, "pro", 1}, {noon, "enterprise", 10}, {noon.Add(time.Hour), "pro", 2},
-		{later, "enterprise", 100}, {end.Add(time.Hour), "pro", 1000}, {end, "free", 10_000},
+		{later, "enterprise", 100}, {end.Add(time.Hour), "pro", 1000},
 	} {
 		o.used(t, key, row.plan, row.at, row.admitted, 2*row.admitted)
 	}
@@ -48,7 +48,6 @@ func TestBilling(t *testing.T) {
 		row("enterprise", plans.Quota{PerMinute: 5, PerDay: 50}, half, later, 10),
 		row("enterprise", plans.Quota{PerMinute: 7, PerDay: 70}, later, end, 100),
 		row("pro", acme.Quota, end, december, 1000),
-		row("free", plans.Quota{}, time.Time{}, time.Time{}, 10_000),
 		{TenantID: zoo.ID, Tenant: "zoo", Plan: "free", PerMinute: 60, PerDay: 1000, From: noon, To: december},
 	}
 	got, err := o.Usage.Billing(t.Context(), november, december)

@@ -50,7 +50,7 @@ func benchmarked(b *testing.B) *store.DB {
 		b.Fatal(err)
 	}
 	defer owner.Close()
-	owner.MustExec(`insert into tenants (name, plan, created_at) values ('acme', 'pro', now())`)
+	owner.MustExec(`select test_tenant('acme', 'pro')`)
 	owner.MustExec(`insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
 		select id, 1, 'live', sha256(convert_to(id, 'UTF8')), 'last', now()
 		from (select 'key_' || lpad(n::text, 16, '0') as id from generate_series(1, 1000) n

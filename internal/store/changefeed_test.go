@@ -79,7 +79,7 @@ func TestChangesAreHeard(t *testing.T) {
 	}
 	d := token.Digest()
 	ofKey, ofTenant := fmt.Sprintf("key %x", d[:2]), fmt.Sprintf("tenant %d", tenant.ID)
-	h.await(t, ofKey)
+	h.await(t, ofTenant, ofKey)
 
 	for _, step := range []struct {
 		name string

@@ -16,7 +16,7 @@ import (
 func newBusyCounters(t *testing.T, tenants int) (g *counters, term int64, release func()) {
 	t.Helper()
 	g = newCounters(t)
-	g.exec(t, `insert into tenants (name, plan, created_at) select 'many-' || n, 'free', now() from generate_series(1, $1) n`, tenants)
+	g.exec(t, `select test_tenant('many-' || n, 'free') from generate_series(1, $1) n`, tenants)
 	g.exec(t, `insert into limit_states (tenant_id, scope) select id, scope from tenants, (values (''), ('busy')) s (scope) where id = $1 or scope = ''`, g.key.TenantID)
 	term = g.begin(t, "r")
 	tx, err := g.owner.BeginTxx(t.Context(), nil)
@@ -67,7 +67,7 @@ func TestManyOpenInFewTransactions(t *testing.T) {
 	t.Parallel()
 	const tenants = 200
 	g, term, release := newBusyCounters(t, tenants)
-	g.exec(t, `insert into usage_hourly (tenant_id, hour, key_id, plan, admitted, refused) select id, $1, $2, 'free', id, 0 from tenants`, eleven, g.key.ID)
+	g.exec(t, `select test_usage(id, $1, $2, 'free', id, 0) from tenants`, eleven, g.key.ID)
 	var all sync.WaitGroup
 	for id := g.key.TenantID + 1; id <= g.key.TenantID+tenants; id++ {
 		all.Go(func() {

@@ -18,13 +18,13 @@ func TestHostileUsage(t *testing.T) {
 	a, b := db.key(t, 1), db.key(t, 2)
 	conn := connect(t, db.APIURL)
 	for _, statement := range []string{
-		`select add_usage('x', 1, $1, '{1794999600,1794999600}', $2, '{pro,free}', '{9223372036854775807,9223372036854775807}', '{9223372036854775807,1}',
+		`select add_usage('x', 1, $1, '{1794999600,1794999600}', $2, '{1,7}', '{1,1}', '{9223372036854775807,9223372036854775807}', '{9223372036854775807,1}',
 			'{9223372036854775807,29916660}', '{9223372036854775807,9223372036854775807}', '{9223372036854775807,9223372036854775807}', '{}', '{}')`,
-		`select add_usage('x', 2, $1, '{1794999600,999999999999}', $2, '{pro,pro}', '{9223372036854775807,1}', '{9223372036854775807,1}',
+		`select add_usage('x', 2, $1, '{1794999600,999999999999}', $2, '{1,1}', '{1,7}', '{9223372036854775807,1}', '{9223372036854775807,1}',
 			'{9223372036854775807,1}', '{1,1}', '{1,1}', '{}', '{}')`,
-		`select add_usage('x', 3, $1, '{1794999600,1794999600}', $2, '{free,pro}', '{-9223372036854775808,-1}', '{0,0}',
+		`select add_usage('x', 3, $1, '{1794999600,1794999600}', $2, '{7,1}', '{1,1}', '{-9223372036854775808,-1}', '{0,0}',
 			'{-9223372036854775808,9223372036854775807}', '{-9223372036854775808,-1}', '{-9223372036854775808,-1}', '{}', '{}')`,
-		`select add_usage('x', 4, $1, '{-1,-99999999999}', $2, '{pro,pro}', '{1,1}', '{1,1}', '{0,0}', '{0,0}', '{0,0}', '{}', '{}')`,
+		`select add_usage('x', 4, $1, '{-1,-99999999999}', $2, '{1,1}', '{1,1}', '{1,1}', '{1,1}', '{0,0}', '{0,0}', '{0,0}', '{}', '{}')`,
 	} {
 		conn.MustExec(statement, []byte(`{1,1}`), []byte(`{`+a.ID+`,`+a.ID+`}`))
 	}
@@ -75,9 +75,9 @@ func TestInfiniteTimes(t *testing.T) {
 			`update cluster_term set unclean_until = '-infinity'`,
 		},
 		db.SupportURL: {
-			`insert into tenants (name, plan, created_at) values ('x', 'free', 'infinity')`,
+			`insert into tenants (name, created_at) values ('x', 'infinity')`,
 			`update tenants set suspended_at = '-infinity'`,
-			`update tenant_plans set valid_to = 'infinity'`,
+			`insert into tenant_plans (tenant_id, plan, valid_from) values (1, 'free', 'infinity')`,
 			`update api_keys set expires_at = 'infinity'`,
 			`update api_keys set revoked_at = '-infinity'`,
 			`insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) select tenant_id, id, 'staff', '', now(), 'infinity' from api_keys`,
@@ -104,9 +104,9 @@ func TestNotificationsHoldNoDigest(t *testing.T) {
 	want := db.text(t, `select 'key ' || left(encode(digest, 'hex'), 32) from api_keys`)
 	db.exec(t, `insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, 'staff', '', now(), now() + interval '1 day')`,
 		k.TenantID, k.ID)
-	for _, of := range []string{"a new key", "a ban"} {
-		if got := next(t); got != want {
-			t.Errorf("notification of %s: %q, want %q", of, got, want)
+	for i, of := range []string{"a new tenant", "a new key", "a ban"} {
+		if got := next(t); got != []string{"tenant 1", want, want}[i] {
+			t.Errorf("notification of %s: %q", of, got)
 		}
 	}
 }

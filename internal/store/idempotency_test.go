@@ -349,7 +349,7 @@ func TestPruneReadsOnlyWhatExpired(t *testing.T) {
 func TestPruneManyTenants(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	s.exec(t, `insert into tenants (name, plan, created_at) select 'tenant-' || n, 'free', now() from generate_series(1, 2500) n`)
+	s.exec(t, `select test_tenant('tenant-' || n, 'free') from generate_series(1, 2500) n`)
 	s.exec(t, `insert into idempotency_keys
 		select id, 'POST', '/v1/pets', 'k', sha256(''), 201, '', '', now(), $1 from tenants`, noon)
 	for _, want := range []int{1500, 1002, 0} {

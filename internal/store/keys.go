@@ -51,7 +51,7 @@ func (d Keys) Create(ctx context.Context, by audit.By, k keys.Key, digest keys.D
 	}
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		// The lock lets one issue at a time count the tenant's keys.
-		tenant, err := lockTenant(ctx, tx, k.TenantName)
+		tenant, err := lockTenant(ctx, tx, k.TenantName, sql.NullTime{})
 		if err != nil {
 			return err
 		}

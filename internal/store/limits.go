@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -41,7 +42,7 @@ func recordWindows(w counters.Windows) any {
 // returns plans.ErrTenantNotFound.
 func (d Limits) Reset(ctx context.Context, by audit.By, tenant string) (done LimitsReset, err error) {
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
-		t, err := lockTenant(ctx, tx, tenant)
+		t, err := lockTenant(ctx, tx, tenant, sql.NullTime{})
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ type meteredKey struct {
 func (db meteredDB) key(t *testing.T, n int) meteredKey {
 	t.Helper()
 	k := meteredKey{Tenant: fmt.Sprintf("tenant-%d", n)}
-	db.exec(t, `insert into tenants (name, plan, created_at) values ($1, 'pro', now()) on conflict do nothing`, k.Tenant)
+	db.exec(t, `select test_tenant($1, 'pro') where not exists (select from tenants where name = $1)`, k.Tenant)
 	err := db.owner.QueryRowContext(t.Context(), `
 		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
 		select $1::text, id, 'live', sha256(convert_to($1::text, 'UTF8')), 'last', now() from tenants where name = $2

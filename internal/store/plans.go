@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
@@ -20,16 +21,28 @@ type planRow struct {
 }
 
 func (r planRow) plan() plans.Plan {
-	p := plans.Plan{Name: r.Name}
-	if r.PerMinute.Valid && r.PerDay.Valid {
-		p.Quota = &plans.Quota{PerMinute: r.PerMinute.Int64, PerDay: r.PerDay.Int64}
-	}
-	return p
+	return plans.Plan{Name: r.Name, Quota: quotaOf(r.PerMinute, r.PerDay)}
 }
+
+// quotaOf is the quota of two columns, nil for null.
+func quotaOf(perMinute, perDay sql.NullInt64) *plans.Quota {
+	if !perMinute.Valid || !perDay.Valid {
+		return nil
+	}
+	return &plans.Quota{PerMinute: perMinute.Int64, PerDay: perDay.Int64}
+}
+
+// selectPlan selects plans with their numbers at the instant $1, null for now. A plan that has not begun is not among them.
+const selectPlan = `
+	select l.name, v.per_minute, v.per_day
+	from price_list l cross join lateral (
+	  select * from plan_versions v where v.plan = l.name and v.valid_from <= coalesce($1::timestamptz, now())
+	  order by v.valid_from desc limit 1
+	) v`
 
 // List returns all plans, the smallest first.
 func (d Plans) List(ctx context.Context) ([]plans.Plan, error) {
-	list, err := pgconn.Collect(ctx, d.db, planRow.plan, `select name, per_minute, per_day from plans order by position`)
+	list, err := pgconn.Collect(ctx, d.db, planRow.plan, selectPlan+` order by l.position`, d.db.JustNow())
 	if err != nil {
 		return nil, fmt.Errorf("list plans: %w", err)
 	}
@@ -38,24 +51,25 @@ func (d Plans) List(ctx context.Context) ([]plans.Plan, error) {
 
 // Get returns the plan of that name, or plans.ErrPlanNotFound.
 func (d Plans) Get(ctx context.Context, name string) (plans.Plan, error) {
-	p, err := getPlan(ctx, d.db, name)
+	p, err := getPlan(ctx, d.db, name, d.db.JustNow())
 	if err != nil {
 		return plans.Plan{}, fmt.Errorf("get plan: %w", err)
 	}
 	return p, nil
 }
 
-func getPlan(ctx context.Context, q pgconn.Queryer, name string) (plans.Plan, error) {
+func getPlan(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime) (plans.Plan, error) {
 	var row planRow
-	err := q.Get(ctx, &row, `select name, per_minute, per_day from plans where name = $1`, name)
+	err := q.Get(ctx, &row, selectPlan+` where l.name = $2`, at, name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return plans.Plan{}, plans.ErrPlanNotFound
 	}
 	return row.plan(), err
 }
 
-func resolveQuota(ctx context.Context, tx pgconn.Tx, plan string, own *plans.Quota) (plans.Quota, error) {
-	p, err := getPlan(ctx, tx, plan)
+// resolveQuota returns the numbers of a tenant that is assigned the plan at that instant.
+func resolveQuota(ctx context.Context, tx pgconn.Tx, plan string, own *plans.Quota, at time.Time) (plans.Quota, error) {
+	p, err := getPlan(ctx, tx, plan, nullTime(at))
 	if err != nil {
 		return plans.Quota{}, err
 	}
@@ -65,7 +79,14 @@ func resolveQuota(ctx context.Context, tx pgconn.Tx, plan string, own *plans.Quo
 // CountTenants returns how many tenants are on the plan.
 func (d Plans) CountTenants(ctx context.Context, plan string) (int64, error) {
 	var n int64
-	if err := d.db.Get(ctx, &n, `select count(*) from tenants where plan = $1`, plan); err != nil {
+	err := d.db.Get(ctx, &n, `
+		select count(*) from tenants t where $1 = (
+		  select a.plan from tenant_plans a where a.tenant_id = t.id
+		  order by a.valid_from > coalesce($2::timestamptz, now()),
+		           case when a.valid_from <= coalesce($2::timestamptz, now()) then a.valid_from end desc, a.valid_from
+		  limit 1
+		)`, plan, d.db.JustNow())
+	if err != nil {
 		return 0, fmt.Errorf("count tenants: %w", err)
 	}
 	return n, nil

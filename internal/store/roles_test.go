@@ -19,15 +19,15 @@ var forbidden = map[string]map[string]string{
 		"issue a key":                    `insert into api_keys select 'key_1111111111111111', tenant_id, '', 'live', sha256('x'), 'last', now() from api_keys`,
 		"revive a key":                   `update api_keys set revoked_at = null`,
 		"set a key's last use":           `update api_keys set last_used_at = null`,
-		"raise a tenant's quota":         `update tenants set plan = 'business'`,
+		"raise a tenant's quota":         `insert into tenant_plans (tenant_id, plan) values (1, 'business')`,
 		"read tenants":                   `select name from tenants`,
-		"change the price list":          `update plans set per_minute = 1000000`,
+		"change the price list":          `update plans set per_minute = 1000000 where name = 'pro'`,
 		"read the history of plans":      `select plan from tenant_plans`,
 		"change the history of plans":    `update tenant_plans set plan = 'free'`,
-		"write usage":                    `insert into usage_hourly select tenant_id, now(), id, 'pro', 1, 1 from api_keys`,
+		"write usage":                    `insert into usage_hourly select tenant_id, now(), id, 1, 1, 1, 1 from api_keys`,
 		"change usage":                   `update usage_hourly set admitted = 0`,
 		"remove usage":                   `delete from usage_hourly`,
-		"take usage back":                `select add_usage('s', 1, '{1}', '{0}', '{k}', '{pro}', '{1}', '{-1}', '{0}', '{0}', '{0}', '{}', '{}')`,
+		"take usage back":                `select add_usage('s', 1, '{1}', '{0}', '{k}', '{1}', '{1}', '{1}', '{-1}', '{0}', '{0}', '{0}', '{}', '{}')`,
 		"change the number of a batch":   `update usage_writers set batch = 0`,
 		"read bans":                      `select * from bans`,
 		"place a ban of a chosen length": `insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) select tenant_id, id, 'staff', '', now(), now() + interval '1 year' from api_keys`,
@@ -78,12 +78,12 @@ var forbidden = map[string]map[string]string{
 		"read digests":                 `select digest from api_keys`,
 		"change a digest":              `update api_keys set digest = sha256('')`,
 		"remove a key":                 `delete from api_keys`,
-		"change the price list":        `update plans set per_minute = 1000000`,
+		"change the price list":        `update plans set per_minute = 1000000 where name = 'pro'`,
 		"add a plan":                   `insert into plans (name, position) values ('gold', 9)`,
 		"change usage":                 `update usage_hourly set admitted = 0`,
 		"remove usage":                 `delete from usage_hourly`,
 		"end a server's usage":         `select end_usage('s')`,
-		"add usage":                    `select add_usage('s', 1, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')`,
+		"add usage":                    `select add_usage('s', 1, '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')`,
 		"read animals":                 `select * from pets`,
 		"read orders":                  `select * from orders`,
 		"read stored responses":        `select * from idempotency_keys`,
@@ -92,7 +92,8 @@ var forbidden = map[string]map[string]string{
 		"rename a tenant":              `update tenants set name = 'x'`,
 		"remove a tenant":              `delete from tenants`,
 		"change the history of plans":  `update tenant_plans set plan = 'free'`,
-		"remove the history of plans":  `delete from tenant_plans`,
+		"mark an assignment void":      `update tenant_plans set voided_at = now(), void_reason = 'x'`,
+		"forget a suspension":          `delete from tenant_suspensions`,
 		"remove the audit trail":       `delete from audit_entries`,
 		"change the audit trail":       `update audit_entries set reason = ''`,
 		"choose an entry's login":      `insert into audit_entries (login, claimed_actor, action, subject) values ('x', 'x', 'x', 'x')`,
@@ -116,11 +117,12 @@ var forbidden = map[string]map[string]string{
 		"read bans":               `select * from bans`,
 		"read refusals":           `select * from refusals`,
 		"read the audit trail":    `select * from audit_entries`,
-		"write the audit trail":   `insert into audit_entries default values`,
+		"choose an entry's login": `insert into audit_entries (login, claimed_actor, action, subject) values ('x', 'x', 'x', 'x')`,
 		"change usage":            `update usage_hourly set admitted = 0`,
-		"change the price list":   `update plans set per_minute = 1000000`,
-		"assign a plan":           `update tenants set plan = 'free'`,
-		"create a tenant":         `insert into tenants (name, plan, created_at) values ('x', 'free', now())`,
+		"rename a plan":           `update price_list set name = 'x'`,
+		"change a version":        `update plan_versions set per_minute = 1000000`,
+		"assign a plan":           `insert into tenant_plans (tenant_id, plan) values (1, 'free')`,
+		"create a tenant":         `insert into tenants (name, created_at) values ('x', now())`,
 		"change the history":      `update tenant_plans set plan = 'free'`,
 		"read animals":            `select * from pets`,
 		"read limits":             `select * from limit_states`,
@@ -139,10 +141,10 @@ var forbidden = map[string]map[string]string{
 // 100 of its minute and day, 60 of them before the term began.
 func populate(t *testing.T, db database) {
 	t.Helper()
-	db.exec(t, `insert into tenants (name, plan, created_at) values ('acme', 'pro', now())`)
+	db.exec(t, `select test_tenant('acme', 'pro')`)
 	db.exec(t, `insert into api_keys (id, tenant_id, environment, digest, last4, created_at) values ('key_0000000000000001', 1, 'live', sha256(''), 'last', now())`)
-	db.exec(t, `insert into tenant_plans values (1, now(), null, 'pro', 300, 10000)`)
-	db.exec(t, `insert into usage_hourly values (1, date_trunc('hour', now()), 'key_0000000000000001', 'pro', 5, 5)`)
+	db.exec(t, `select test_usage(1, date_trunc('hour', now()), 'key_0000000000000001', 'pro', 5, 5)`)
+	db.exec(t, `insert into tenant_suspensions values (1, now(), now())`)
 	db.exec(t, `insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values (1, 'key_0000000000000001', 'staff', '', now(), now() + interval '1 day')`)
 	db.exec(t, `insert into servers (id, seen_at) values ('s', now())`)
 	db.exec(t, `insert into limit_states (tenant_id, scope) values (1, '')`)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -43,7 +44,7 @@ func lockForRotation(ctx context.Context, tx pgconn.Tx, id string, now time.Time
 	if err != nil {
 		return keys.Key{}, err
 	}
-	if _, err := lockTenant(ctx, tx, k.TenantName); err != nil {
+	if _, err := lockTenant(ctx, tx, k.TenantName, sql.NullTime{}); err != nil {
 		return keys.Key{}, err
 	}
 	if k, err = lockKey(ctx, tx, id); err != nil {

@@ -18,7 +18,7 @@ func TestUsageOfKey(t *testing.T) {
 		hours    int
 		admitted int64
 	}{{a, -1, 1000}, {a, 0, 1}, {a, 1, 2}, {b, 0, 10}, {other, 0, 100}, {a, 2, 4000}} {
-		db.exec(t, `insert into usage_hourly values ($1, $2, $3, 'pro', $4::bigint, $4::bigint * 2)`,
+		db.exec(t, `select test_usage($1, $2, $3, 'pro', $4::bigint, $4::bigint * 2)`,
 			row.key.TenantID, noon.Add(time.Duration(row.hours)*time.Hour), row.key.ID, row.admitted)
 	}
 	got, err := db.staff.Usage.OfKey(t.Context(), a.TenantID, a.ID, noon, noon.Add(2*time.Hour))

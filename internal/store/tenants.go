@@ -15,19 +15,22 @@ import (
 // Tenants stores tenants and the history of their plans.
 type Tenants struct{ db *pgconn.DB }
 
-const (
-	// tenantQuota is the quota of tenants t on plans p: the plan's if it has one, else the tenant's own.
-	tenantQuota = `coalesce(p.per_minute, t.per_minute) as per_minute, coalesce(p.per_day, t.per_day) as per_day`
-
-	selectTenant = `
-	select t.id, t.name, t.plan, ` + tenantQuota + `, t.suspended_at, t.created_at
-	from tenants t join plans p on p.name = t.plan`
-)
+// selectTenant selects tenants with what is in force for them at the instant $1, null for now. A tenant whose plan has not begun has
+// the first one.
+const selectTenant = `
+	select t.id, t.name, q.plan, q.assignment, q.version, q.per_minute, q.per_day, t.suspended_at, t.created_at
+	from tenants t cross join lateral (
+	  select q.* from quota_periods q
+	  where q.tenant_id = t.id and (q.valid_to is null or q.valid_to > coalesce($1::timestamptz, now()))
+	  order by q.valid_from limit 1
+	) q`
 
 type tenantRow struct {
 	ID          int64        `db:"id"`
 	Name        string       `db:"name"`
 	Plan        string       `db:"plan"`
+	Assignment  int64        `db:"assignment"`
+	Version     int          `db:"version"`
 	PerMinute   int64        `db:"per_minute"`
 	PerDay      int64        `db:"per_day"`
 	SuspendedAt sql.NullTime `db:"suspended_at"`
@@ -36,7 +39,8 @@ type tenantRow struct {
 
 func (r tenantRow) tenant() plans.Tenant {
 	return plans.Tenant{
-		ID: r.ID, Name: r.Name, Plan: r.Plan, Quota: plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay},
+		ID: r.ID, Name: r.Name, Plan: r.Plan, Assignment: r.Assignment, Version: r.Version,
+		Quota:       plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay},
 		SuspendedAt: timeOf(r.SuspendedAt), CreatedAt: r.CreatedAt.UTC(),
 	}
 }
@@ -49,22 +53,21 @@ type NewTenant struct {
 	Own *plans.Quota
 }
 
-// Create adds a tenant and begins its plan history. It returns plans.ErrTenantName, ErrTenantExists,
-// ErrPlanNotFound, ErrQuotaRequired or ErrQuotaFixed, or what is wrong with the numbers.
-func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, now time.Time) (plans.Tenant, error) {
+// Create adds a tenant and assigns its plan, at that instant or, for the zero time, now. It returns plans.ErrTenantName,
+// ErrTenantExists, ErrPlanNotFound, ErrQuotaRequired or ErrQuotaFixed, or what is wrong with the numbers.
+func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.Time) (plans.Tenant, error) {
 	if err := plans.CheckTenantName(n.Name); err != nil {
 		return plans.Tenant{}, fmt.Errorf("create tenant: %w", err)
 	}
 	var created plans.Tenant
 	err := change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) (err error) {
-		quota, err := resolveQuota(ctx, tx, n.Plan, n.Own)
-		if err != nil {
+		if at, err = instant(ctx, d.db, tx, at); err != nil {
 			return err
 		}
-		if created, err = insertTenant(ctx, tx, n, now); err != nil {
+		if _, err := resolveQuota(ctx, tx, n.Plan, n.Own, at); err != nil {
 			return err
 		}
-		if err := openPlan(ctx, tx, created.ID, n.Plan, quota, now); err != nil {
+		if created, err = insertTenant(ctx, tx, n, at); err != nil {
 			return err
 		}
 		return writeAudit(ctx, tx, by, auditEntry{
@@ -78,54 +81,44 @@ func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, now time.
 	return created, nil
 }
 
-func insertTenant(ctx context.Context, tx pgconn.Tx, n NewTenant, now time.Time) (plans.Tenant, error) {
-	perMinute, perDay := ownColumns(n.Own)
-	_, err := tx.Exec(ctx, `
-		insert into tenants (name, plan, per_minute, per_day, created_at) values ($1, $2, $3, $4, $5)`,
-		n.Name, n.Plan, perMinute, perDay, now)
+func insertTenant(ctx context.Context, tx pgconn.Tx, n NewTenant, at time.Time) (plans.Tenant, error) {
+	var id int64
+	err := tx.Get(ctx, &id, `insert into tenants (name, created_at) values ($1, $2) returning id`, n.Name, at)
 	if pgconn.IsConstraint(err, "tenants_name_key") {
 		return plans.Tenant{}, plans.ErrTenantExists
 	}
 	if err != nil {
 		return plans.Tenant{}, err
 	}
-	return getTenant(ctx, tx, n.Name, "")
-}
-
-// openPlan begins a plan in the tenant's history.
-func openPlan(ctx context.Context, tx pgconn.Tx, tenantID int64, plan string, q plans.Quota, since time.Time) error {
-	_, err := tx.Exec(ctx, `
-		insert into tenant_plans (tenant_id, valid_from, plan, per_minute, per_day) values ($1, $2, $3, $4, $5)`,
-		tenantID, since, plan, q.PerMinute, q.PerDay)
-	return err
-}
-
-// ownColumns are a tenant's own numbers as column values: null for a plan with numbers of its own.
-func ownColumns(own *plans.Quota) (perMinute, perDay sql.NullInt64) {
-	if own == nil {
-		return perMinute, perDay
+	if _, err := changeTimeline(ctx, tx, id, plans.TimelineChange{Add: []plans.Assignment{{Plan: n.Plan, Own: n.Own, From: at}}}); err != nil {
+		return plans.Tenant{}, err
 	}
-	return sql.NullInt64{Int64: own.PerMinute, Valid: true}, sql.NullInt64{Int64: own.PerDay, Valid: true}
+	return getTenant(ctx, tx, n.Name, nullTime(at))
 }
 
 // Get returns the tenant of that name, or plans.ErrTenantNotFound.
 func (d Tenants) Get(ctx context.Context, name string) (plans.Tenant, error) {
-	t, err := getTenant(ctx, d.db, name, "")
+	t, err := getTenant(ctx, d.db, name, d.db.JustNow())
 	if err != nil {
 		return plans.Tenant{}, fmt.Errorf("get tenant: %w", err)
 	}
 	return t, nil
 }
 
-// lockTenant returns the tenant and blocks other changes to it, and to the number of its keys, until the transaction ends.
+// lockTenant returns the tenant and blocks other changes to it, to its plans and to the number of its keys, until the transaction ends.
 // Rows that refer to it can still be written.
-func lockTenant(ctx context.Context, tx pgconn.Tx, name string) (plans.Tenant, error) {
-	return getTenant(ctx, tx, name, "for no key update of t")
+func lockTenant(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime) (plans.Tenant, error) {
+	// A statement of its own: that which waited for the lock reads other tables as they were before.
+	if _, err := tx.Exec(ctx, `select from tenants where name = $1 for no key update`, name); err != nil {
+		return plans.Tenant{}, err
+	}
+	return getTenant(ctx, tx, name, at)
 }
 
-func getTenant(ctx context.Context, q pgconn.Queryer, name, lock string) (plans.Tenant, error) {
+// getTenant returns the tenant with what is in force at that instant.
+func getTenant(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime) (plans.Tenant, error) {
 	var row tenantRow
-	err := q.Get(ctx, &row, selectTenant+` where t.name = $1 `+lock, name)
+	err := q.Get(ctx, &row, selectTenant+` where t.name = $2`, at, name)
 	if errors.Is(err, sql.ErrNoRows) {
 		return plans.Tenant{}, plans.ErrTenantNotFound
 	}
@@ -137,13 +130,13 @@ func checkTenant(ctx context.Context, q pgconn.Queryer, name string) error {
 	if name == "" {
 		return nil
 	}
-	_, err := getTenant(ctx, q, name, "")
+	_, err := getTenant(ctx, q, name, sql.NullTime{})
 	return err
 }
 
 // List returns at most limit tenants in order of name.
 func (d Tenants) List(ctx context.Context, limit int) ([]plans.Tenant, error) {
-	tenants, err := pgconn.Collect(ctx, d.db, tenantRow.tenant, selectTenant+` order by t.name limit $1`, limit)
+	tenants, err := pgconn.Collect(ctx, d.db, tenantRow.tenant, selectTenant+` order by t.name limit $2`, d.db.JustNow(), limit)
 	if err != nil {
 		return nil, fmt.Errorf("list tenants: %w", err)
 	}
@@ -176,7 +169,7 @@ func (d Tenants) setSuspended(
 	ctx context.Context, by audit.By, action, name string, at sql.NullTime,
 ) (after plans.Tenant, err error) {
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
-		before, err := lockTenant(ctx, tx, name)
+		before, err := lockTenant(ctx, tx, name, d.db.JustNow())
 		if err != nil {
 			return err
 		}
@@ -189,7 +182,7 @@ func (d Tenants) setSuspended(
 		if _, err = tx.Exec(ctx, `update tenants set suspended_at = $2 where id = $1`, before.ID, at); err != nil {
 			return err
 		}
-		if after, err = getTenant(ctx, tx, name, ""); err != nil {
+		if after, err = getTenant(ctx, tx, name, d.db.JustNow()); err != nil {
 			return err
 		}
 		return writeAudit(ctx, tx, by, auditEntry{

@@ -21,11 +21,11 @@ var _ usage.Store = Usage{}
 func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) error {
 	n := len(b.Counts)
 	tenants, hours := make([]int64, n), make([]int64, n)
-	keyIDs, plans := make([]string, n), make([]string, n)
+	keyIDs, assignments, versions := make([]string, n), make([]int64, n), make([]int64, n)
 	admitted, refused := make([]int64, n), make([]int64, n)
 	minutes, inMinute, inPrevious := make([]int64, n), make([]int64, n), make([]int64, n)
 	for i, c := range b.Counts {
-		tenants[i], hours[i], keyIDs[i], plans[i] = c.TenantID, c.Hour, c.KeyID, c.Plan
+		tenants[i], hours[i], keyIDs[i], assignments[i], versions[i] = c.TenantID, c.Hour, c.KeyID, c.Assignment, int64(c.Version)
 		admitted[i], refused[i] = c.Admitted, c.Refused
 		minutes[i], inMinute[i], inPrevious[i] = c.Minute, c.InMinute, c.InPrevious
 	}
@@ -34,8 +34,8 @@ func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) error {
 		used[i], micros[i] = u.KeyID, u.At.UnixMicro()
 	}
 	var added bool
-	err := d.db.Get(ctx, &added, `select add_usage($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`, b.ServerID, b.Number,
-		pq.Array(tenants), pq.Array(hours), pq.Array(keyIDs), pq.Array(plans), pq.Array(admitted), pq.Array(refused),
+	err := d.db.Get(ctx, &added, `select add_usage($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`, b.ServerID, b.Number,
+		pq.Array(tenants), pq.Array(hours), pq.Array(keyIDs), pq.Array(assignments), pq.Array(versions), pq.Array(admitted), pq.Array(refused),
 		pq.Array(minutes), pq.Array(inMinute), pq.Array(inPrevious), pq.Array(used), pq.Array(micros))
 	if err != nil {
 		return fmt.Errorf("record usage: %w", err)

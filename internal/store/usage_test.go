@@ -28,13 +28,14 @@ func recordedUsage(t *testing.T, db meteredDB) []usageRow {
 	t.Helper()
 	var all []usageRow
 	db.rows(t, &all, `
-		select tenant_id, key_id, plan, to_char(hour at time zone 'UTC', 'YYYY-MM-DD HH24:MI') as hour, admitted, refused
-		from usage_hourly order by 1, 2, 3, 4`)
+		select u.tenant_id, key_id, plan, to_char(hour at time zone 'UTC', 'YYYY-MM-DD HH24:MI') as hour, admitted, refused
+		from usage_hourly u join tenant_plans a on a.id = u.assignment order by 1, 2, 3, 4`)
 	return all
 }
 
+// count is a count under the only assignment of a tenant. Where each has one, they have the same numbers.
 func count(tenantID int64, keyID string, at time.Time, admitted, refused int64) usage.Count {
-	bucket := usage.Bucket{TenantID: tenantID, KeyID: keyID, Plan: plans.Pro, Hour: at.Truncate(time.Hour).Unix()}
+	bucket := usage.Bucket{TenantID: tenantID, KeyID: keyID, Assignment: tenantID, Version: 1, Hour: at.Truncate(time.Hour).Unix()}
 	return usage.Count{Bucket: bucket, Admitted: admitted, Refused: refused}
 }
 
@@ -130,7 +131,7 @@ func TestMeterCountsOnceWhenRepliesAreLost(t *testing.T) {
 	m := usage.NewMeter(api.Usage, usage.Options{ServerID: "s1", Log: zerolog.Nop()})
 	counted := int64(0)
 	for broke := true; broke; {
-		m.Admitted(k.TenantID, k.ID, plans.Pro, eleven, 0, usage.Unlimited)
+		m.Admitted(count(k.TenantID, k.ID, eleven, 0, 0).Bucket, eleven, 0, usage.Unlimited)
 		counted++
 		proxy.breakAt(int(counted), cutAnswer)
 		err := m.Flush(t.Context())
@@ -153,7 +154,7 @@ func TestWriteUsageLeavesOutWhatIsNoMore(t *testing.T) {
 	k, gone := db.key(t, 1), db.key(t, 2)
 	db.exec(t, `delete from api_keys where id = $1`, gone.ID)
 	other := count(k.TenantID, k.ID, eleven, 1, 0)
-	other.Plan = "gold"
+	other.Assignment = 4711
 	writeUsage(t, db.api, usage.Batch{
 		ServerID: "s1", Number: 1,
 		Counts: []usage.Count{
@@ -165,7 +166,8 @@ func TestWriteUsageLeavesOutWhatIsNoMore(t *testing.T) {
 		},
 		LastUsed: []usage.KeyUse{{KeyID: gone.ID, At: eleven}, {KeyID: k.ID, At: eleven}},
 	})
-	want := []usageRow{{k.TenantID, k.ID, plans.Pro, "2026-11-20 11:00", 1, 0}}
+	// What names no assignment of the tenant is counted under what was in force.
+	want := []usageRow{{k.TenantID, k.ID, plans.Pro, "2026-11-20 11:00", 2, 0}}
 	if diff := cmp.Diff(want, recordedUsage(t, db)); diff != "" {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/usage"
 )
@@ -31,7 +30,7 @@ func TestUsageIsExactOverOutages(t *testing.T) {
 	countUntil := func(done func() bool) {
 		for !done() {
 			for range 10 {
-				m.Admitted(k.TenantID, k.ID, plans.Pro, eleven, 0, usage.Unlimited)
+				m.Admitted(count(k.TenantID, k.ID, eleven, 0, 0).Bucket, eleven, 0, usage.Unlimited)
 				counted++
 			}
 			time.Sleep(time.Millisecond)

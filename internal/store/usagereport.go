@@ -72,7 +72,8 @@ func (d Usage) Report(ctx context.Context, q UsageQuery) ([]UsageRow, error) {
 		select `+group.columns+`, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused
 		from usage_hourly u
 		join tenants t on t.id = u.tenant_id
-		join plans p on p.name = u.plan
+		join tenant_plans a on a.tenant_id = u.tenant_id and a.id = u.assignment
+		join price_list p on p.name = a.plan
 		where u.hour >= $1 and u.hour < $2 and ($3 = '' or t.name = $3)
 		group by `+group.groupBy+` order by `+group.orderBy+` limit $4`, q.From, q.To, q.Tenant, q.Limit)
 	if err != nil {

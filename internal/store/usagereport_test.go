@@ -19,7 +19,7 @@ var (
 
 func (o office) used(t *testing.T, k keys.Key, plan string, hour time.Time, admitted, refused int64) {
 	t.Helper()
-	o.exec(t, `insert into usage_hourly (tenant_id, hour, key_id, plan, admitted, refused) values ($1, $2, $3, $4, $5, $6)`,
+	o.exec(t, `select test_usage($1, $2, $3, $4, $5, $6)`,
 		k.TenantID, hour, k.ID, plan, admitted, refused)
 }
 

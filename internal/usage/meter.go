@@ -93,12 +93,13 @@ func NewMeter(store Store, o Options) *Meter {
 // Unlimited is for Admitted: any number of requests may be unrecorded.
 const Unlimited = int64(1) << 62
 
-// Admitted counts a request that is to be admitted at that instant, in that minute of its tenant. It returns false if more than most of
-// the tenant's requests would then be admitted and not recorded. The request must then not be admitted until Flush has succeeded.
-func (m *Meter) Admitted(tenantID int64, keyID, plan string, at time.Time, minute, most int64) bool {
-	s := m.shards.of(tenantID)
+// Admitted counts a request of the bucket's tenant, key, assignment and version that is to be admitted at that instant, in that minute of
+// the tenant. It returns false if more than most of the tenant's requests would then be admitted and not recorded. The request must then
+// not be admitted until Flush has succeeded.
+func (m *Meter) Admitted(b Bucket, at time.Time, minute, most int64) bool {
+	s := m.shards.of(b.TenantID)
 	s.mu.Lock()
-	c := s.add(bucketOf(tenantID, keyID, plan, at), at, 1, 0)
+	c := s.add(b.in(at), at, 1, 0)
 	c.minutes.add(minute, 1)
 	if most == Unlimited {
 		s.mu.Unlock()
@@ -116,23 +117,19 @@ func (m *Meter) Admitted(tenantID int64, keyID, plan string, at time.Time, minut
 }
 
 // Refused counts a request that a limit refused.
-func (m *Meter) Refused(tenantID int64, keyID, plan string, at time.Time) {
-	s := m.shards.of(tenantID)
+func (m *Meter) Refused(b Bucket, at time.Time) {
+	s := m.shards.of(b.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.add(bucketOf(tenantID, keyID, plan, at), at, 0, 1)
+	s.add(b.in(at), at, 0, 1)
 }
 
 // Refunded uncounts a request that was admitted at that instant and in that minute.
-func (m *Meter) Refunded(tenantID int64, keyID, plan string, at time.Time, minute int64) {
-	s := m.shards.of(tenantID)
+func (m *Meter) Refunded(b Bucket, at time.Time, minute int64) {
+	s := m.shards.of(b.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.add(bucketOf(tenantID, keyID, plan, at), at, -1, 0).minutes.add(minute, -1)
-}
-
-func bucketOf(tenantID int64, keyID, plan string, at time.Time) Bucket {
-	return Bucket{TenantID: tenantID, KeyID: keyID, Plan: plan, Hour: at.Unix() / 3600 * 3600}
+	s.add(b.in(at), at, -1, 0).minutes.add(minute, -1)
 }
 
 // Run writes the counts every FlushInterval until ctx ends, and then what is left. If that fails, it returns

@@ -75,30 +75,35 @@ func flush(t *testing.T, m *usage.Meter) {
 	}
 }
 
-func TestMeterCountsByTenantKeyPlanAndHour(t *testing.T) {
+// bucket is that of a key in an assignment of its tenant.
+func bucket(tenantID int64, keyID string, assignment int64) usage.Bucket {
+	return usage.Bucket{TenantID: tenantID, KeyID: keyID, Assignment: assignment, Version: 1}
+}
+
+func TestMeterCountsByBucket(t *testing.T) {
 	t.Parallel()
 	s := &memoryStore{}
 	m := newMeter(s, fixed(noon))
-	m.Admitted(1, "key_a", "free", noon.Add(-time.Nanosecond), 0, usage.Unlimited)
-	m.Admitted(1, "key_a", "free", noon, 0, usage.Unlimited)
-	m.Admitted(1, "key_a", "free", noon.Add(time.Hour-time.Nanosecond), 0, usage.Unlimited)
-	m.Admitted(1, "key_a", "pro", noon, 0, usage.Unlimited)
-	m.Admitted(1, "key_b", "free", noon.In(time.FixedZone("half", 5*3600+1800)), 0, usage.Unlimited)
-	m.Admitted(2, "key_c", "free", noon, 0, usage.Unlimited)
-	m.Refused(2, "key_c", "free", noon)
-	m.Refused(2, "key_c", "free", noon)
+	m.Admitted(bucket(1, "key_a", 1), noon.Add(-time.Nanosecond), 0, usage.Unlimited)
+	m.Admitted(bucket(1, "key_a", 1), noon, 0, usage.Unlimited)
+	m.Admitted(bucket(1, "key_a", 1), noon.Add(time.Hour-time.Nanosecond), 0, usage.Unlimited)
+	m.Admitted(bucket(1, "key_a", 2), noon, 0, usage.Unlimited)
+	m.Admitted(bucket(1, "key_b", 1), noon.In(time.FixedZone("half", 5*3600+1800)), 0, usage.Unlimited)
+	m.Admitted(bucket(2, "key_c", 1), noon, 0, usage.Unlimited)
+	m.Refused(bucket(2, "key_c", 1), noon)
+	m.Refused(bucket(2, "key_c", 1), noon)
 	flush(t, m)
-	m.Refunded(1, "key_a", "free", noon, 0)
-	m.Admitted(2, "key_d", "free", noon, 0, usage.Unlimited)
-	m.Refunded(2, "key_d", "free", noon, 0)
+	m.Refunded(bucket(1, "key_a", 1), noon, 0)
+	m.Admitted(bucket(2, "key_d", 1), noon, 0, usage.Unlimited)
+	m.Refunded(bucket(2, "key_d", 1), noon, 0)
 	flush(t, m)
 	hour := noon.Unix()
 	want := map[usage.Bucket][2]int64{
-		{TenantID: 1, KeyID: "key_a", Plan: "free", Hour: hour - 3600}: {1, 0},
-		{TenantID: 1, KeyID: "key_a", Plan: "free", Hour: hour}:        {1, 0},
-		{TenantID: 1, KeyID: "key_a", Plan: "pro", Hour: hour}:         {1, 0},
-		{TenantID: 1, KeyID: "key_b", Plan: "free", Hour: hour}:        {1, 0},
-		{TenantID: 2, KeyID: "key_c", Plan: "free", Hour: hour}:        {1, 2},
+		{TenantID: 1, KeyID: "key_a", Assignment: 1, Version: 1, Hour: hour - 3600}: {1, 0},
+		{TenantID: 1, KeyID: "key_a", Assignment: 1, Version: 1, Hour: hour}:        {1, 0},
+		{TenantID: 1, KeyID: "key_a", Assignment: 2, Version: 1, Hour: hour}:        {1, 0},
+		{TenantID: 1, KeyID: "key_b", Assignment: 1, Version: 1, Hour: hour}:        {1, 0},
+		{TenantID: 2, KeyID: "key_c", Assignment: 1, Version: 1, Hour: hour}:        {1, 2},
 	}
 	if diff := cmp.Diff(want, s.sums); diff != "" {
 		t.Errorf("recorded (-want +got):\n%s", diff)
@@ -110,7 +115,7 @@ func TestMeterWritesNothingWhenNothingCame(t *testing.T) {
 	s := &memoryStore{}
 	m := newMeter(s, fixed(noon))
 	flush(t, m)
-	m.Admitted(1, "key_a", "free", noon, 0, usage.Unlimited)
+	m.Admitted(bucket(1, "key_a", 1), noon, 0, usage.Unlimited)
 	flush(t, m)
 	flush(t, m)
 	flush(t, m)
@@ -131,12 +136,12 @@ func TestMeterSendsTheSameBatchAgain(t *testing.T) {
 				return nil
 			}}
 			m := newMeter(s, fixed(noon))
-			m.Admitted(1, "key_a", "free", noon, 0, usage.Unlimited)
+			m.Admitted(bucket(1, "key_a", 1), noon, 0, usage.Unlimited)
 			for range 2 {
 				if err := m.Flush(t.Context()); !errors.Is(err, usage.ErrUnavailable) {
 					t.Fatalf("Flush = %v, want ErrUnavailable", err)
 				}
-				m.Admitted(1, "key_a", "free", noon, 0, usage.Unlimited)
+				m.Admitted(bucket(1, "key_a", 1), noon, 0, usage.Unlimited)
 			}
 			flush(t, m)
 			if len(s.tried) != 4 {
@@ -148,7 +153,7 @@ func TestMeterSendsTheSameBatchAgain(t *testing.T) {
 			if got, want := s.tried[3].Number, s.tried[0].Number+1; got != want {
 				t.Errorf("the next batch has number %d, want %d", got, want)
 			}
-			want := map[usage.Bucket][2]int64{{TenantID: 1, KeyID: "key_a", Plan: "free", Hour: noon.Unix()}: {3, 0}}
+			want := map[usage.Bucket][2]int64{{TenantID: 1, KeyID: "key_a", Assignment: 1, Version: 1, Hour: noon.Unix()}: {3, 0}}
 			if diff := cmp.Diff(want, s.sums); diff != "" {
 				t.Errorf("recorded (-want +got):\n%s", diff)
 			}
@@ -162,11 +167,11 @@ func TestMeterStartedAgainNumbersOn(t *testing.T) {
 	for i := range 3 {
 		m := newMeter(s, fixed(noon.Add(time.Duration(i)*time.Second)))
 		for range 2 {
-			m.Admitted(1, "key_a", "free", noon, 0, usage.Unlimited)
+			m.Admitted(bucket(1, "key_a", 1), noon, 0, usage.Unlimited)
 			flush(t, m)
 		}
 	}
-	want := map[usage.Bucket][2]int64{{TenantID: 1, KeyID: "key_a", Plan: "free", Hour: noon.Unix()}: {6, 0}}
+	want := map[usage.Bucket][2]int64{{TenantID: 1, KeyID: "key_a", Assignment: 1, Version: 1, Hour: noon.Unix()}: {6, 0}}
 	if diff := cmp.Diff(want, s.sums); diff != "" {
 		t.Errorf("recorded by three processes of one name (-want +got):\n%s", diff)
 	}
@@ -179,10 +184,10 @@ func TestMeterRecordsLastUseOnceAMinute(t *testing.T) {
 	m := newMeter(s, func() time.Time { return now })
 	for second := range 130 {
 		now = noon.Add(time.Duration(second) * time.Second)
-		m.Admitted(1, "key_a", "free", now, 0, usage.Unlimited)
+		m.Admitted(bucket(1, "key_a", 1), now, 0, usage.Unlimited)
 		if second == 10 {
-			m.Admitted(1, "key_b", "free", now, 0, usage.Unlimited)
-			m.Admitted(1, "key_b", "pro", now, 0, usage.Unlimited)
+			m.Admitted(bucket(1, "key_b", 1), now, 0, usage.Unlimited)
+			m.Admitted(bucket(1, "key_b", 2), now, 0, usage.Unlimited)
 		}
 		flush(t, m)
 	}
@@ -203,7 +208,7 @@ func TestMeterSplitsWhatIsMuch(t *testing.T) {
 	s := &memoryStore{}
 	m := newMeter(s, fixed(noon))
 	for i := range keys {
-		m.Admitted(1, fmt.Sprintf("key_%d", i), "free", noon, 0, usage.Unlimited)
+		m.Admitted(bucket(1, fmt.Sprintf("key_%d", i), 1), noon, 0, usage.Unlimited)
 	}
 	flush(t, m)
 	if len(s.tried) != 9 || len(s.sums) != keys || len(s.uses) != keys {
@@ -225,7 +230,7 @@ func TestMeterLosesNothingUnderConcurrency(t *testing.T) {
 	for c := range callers {
 		wg.Go(func() {
 			for i := range each {
-				m.Admitted(1, fmt.Sprintf("key_%d", (c+i)%40), "free", noon, 0, usage.Unlimited)
+				m.Admitted(bucket(1, fmt.Sprintf("key_%d", (c+i)%40), 1), noon, 0, usage.Unlimited)
 			}
 		})
 	}
@@ -271,13 +276,13 @@ func TestRunIsAtMostASecondBehind(t *testing.T) {
 		s := &memoryStore{}
 		m, stop := run(t, s)
 		time.Sleep(1234 * time.Millisecond)
-		m.Admitted(1, "key_a", "free", time.Now(), 0, usage.Unlimited)
+		m.Admitted(bucket(1, "key_a", 1), time.Now(), 0, usage.Unlimited)
 		time.Sleep(usage.FlushInterval)
 		synctest.Wait()
 		if len(s.sums) != 1 {
 			t.Errorf("not recorded %v later", usage.FlushInterval)
 		}
-		m.Admitted(1, "key_b", "free", time.Now(), 0, usage.Unlimited)
+		m.Admitted(bucket(1, "key_b", 1), time.Now(), 0, usage.Unlimited)
 		if _, err := stop(); err != nil || len(s.sums) != 2 {
 			t.Errorf("Run = %v; %d recorded at stop, want 2", err, len(s.sums))
 		}
@@ -288,10 +293,10 @@ func TestRunSaysWhatItCouldNotRecord(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, stop := run(t, &memoryStore{fail: func(int, bool) error { return usage.ErrUnavailable }})
-		m.Admitted(1, "key_a", "free", time.Now(), 0, usage.Unlimited)
-		m.Refused(1, "key_a", "free", time.Now())
+		m.Admitted(bucket(1, "key_a", 1), time.Now(), 0, usage.Unlimited)
+		m.Refused(bucket(1, "key_a", 1), time.Now())
 		time.Sleep(time.Second)
-		m.Admitted(1, "key_a", "free", time.Now(), 0, usage.Unlimited)
+		m.Admitted(bucket(1, "key_a", 1), time.Now(), 0, usage.Unlimited)
 		took, err := stop()
 		if !errors.Is(err, usage.ErrUnavailable) || !strings.Contains(err.Error(), "2 admitted and 1 refused") {
 			t.Errorf("Run = %v, want what was lost and why", err)
@@ -306,7 +311,7 @@ func TestRunStopsAlthoughTheStoreHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, stop := run(t, hangingStore{})
-		m.Admitted(1, "key_a", "free", time.Now(), 0, usage.Unlimited)
+		m.Admitted(bucket(1, "key_a", 1), time.Now(), 0, usage.Unlimited)
 		time.Sleep(10 * time.Second)
 		if took, err := stop(); !errors.Is(err, context.DeadlineExceeded) || took > 8*time.Second {
 			t.Errorf("Run = %v, %v after its context, want DeadlineExceeded within 8 s", err, took)
@@ -335,7 +340,7 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 	}}
 	now := noon
 	m := usage.NewMeter(s, usage.Options{Clock: func() time.Time { return now }, Log: zerolog.New(&log)})
-	m.Admitted(1, "key_a", "free", noon, 0, usage.Unlimited)
+	m.Admitted(bucket(1, "key_a", 1), noon, 0, usage.Unlimited)
 	for range 100 {
 		_ = m.Flush(t.Context())
 		now = now.Add(time.Second)
@@ -350,8 +355,8 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 
 func TestCountingAllocatesNothing(t *testing.T) {
 	m := newMeter(&memoryStore{}, nil)
-	m.Admitted(1, "key_a", "free", noon, 0, usage.Unlimited)
-	if n := testing.AllocsPerRun(1000, func() { m.Admitted(1, "key_a", "free", noon, 0, usage.Unlimited) }); n != 0 {
+	m.Admitted(bucket(1, "key_a", 1), noon, 0, usage.Unlimited)
+	if n := testing.AllocsPerRun(1000, func() { m.Admitted(bucket(1, "key_a", 1), noon, 0, usage.Unlimited) }); n != 0 {
 		t.Errorf("%v allocations a request, want 0", n)
 	}
 }
@@ -365,7 +370,7 @@ func BenchmarkAdmitted(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for i := 0; pb.Next(); i++ {
-			m.Admitted(1, ids[i%len(ids)], "business", noon, 0, usage.Unlimited)
+			m.Admitted(bucket(1, ids[i%len(ids)], 3), noon, 0, usage.Unlimited)
 		}
 	})
 }
@@ -374,7 +379,7 @@ func BenchmarkAdmitted(b *testing.B) {
 func BenchmarkAdmittedBusy(b *testing.B) {
 	m := newMeter(&memoryStore{}, nil)
 	for b.Loop() {
-		m.Admitted(1, "key_0123456789abcdef", "business", noon, 0, usage.Unlimited)
+		m.Admitted(bucket(1, "key_0123456789abcdef", 3), noon, 0, usage.Unlimited)
 	}
 }
 
@@ -388,7 +393,7 @@ func TestUnrecordedRequestsAreBounded(t *testing.T) {
 	takes := func(tenantID int64, want ...bool) {
 		t.Helper()
 		for i, w := range want {
-			if got := m.Admitted(tenantID, fmt.Sprint("key_", i), "free", noon, 7, 2); got != w {
+			if got := m.Admitted(bucket(tenantID, fmt.Sprint("key_", i), 1), noon, 7, 2); got != w {
 				t.Errorf("request %d of tenant %d: %v, want %v", i, tenantID, got, w)
 			}
 		}
@@ -397,7 +402,7 @@ func TestUnrecordedRequestsAreBounded(t *testing.T) {
 	flush(t, m)
 	takes(1, true, true, false)
 	takes(2, true)
-	m.Refunded(1, "key_0", "free", noon, 7)
+	m.Refunded(bucket(1, "key_0", 1), noon, 7)
 	takes(1, false)
 	broken = usage.ErrUnavailable
 	if err := m.Flush(t.Context()); !errors.Is(err, usage.ErrUnavailable) {
@@ -417,14 +422,14 @@ func TestMinutesOfABatch(t *testing.T) {
 	s := &memoryStore{}
 	m := newMeter(s, fixed(noon))
 	for _, minute := range []int64{5, 6, 6, 7, 6, 7, 7, 5} {
-		m.Admitted(1, "key_a", "free", noon, minute, usage.Unlimited)
+		m.Admitted(bucket(1, "key_a", 1), noon, minute, usage.Unlimited)
 	}
-	m.Refunded(1, "key_a", "free", noon, 7)
+	m.Refunded(bucket(1, "key_a", 1), noon, 7)
 	flush(t, m)
 	if got, want := s.tried[0].Counts[0].Minutes, (usage.Minutes{Minute: 7, InMinute: 2, InPrevious: 3}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	m.Refunded(1, "key_a", "free", noon, 7)
+	m.Refunded(bucket(1, "key_a", 1), noon, 7)
 	flush(t, m)
 	if got, want := s.tried[1].Counts[0].Minutes, (usage.Minutes{Minute: 7, InMinute: -1}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -441,7 +446,7 @@ func TestFlushesAreShared(t *testing.T) {
 		var waiting sync.WaitGroup
 		for i := range 50 {
 			waiting.Go(func() {
-				m.Admitted(1, fmt.Sprint("key_", i), "free", time.Now(), 7, 0)
+				m.Admitted(bucket(1, fmt.Sprint("key_", i), 1), time.Now(), 7, 0)
 				if err := m.Flush(t.Context()); err != nil {
 					t.Error(err)
 				}

@@ -14,10 +14,17 @@ var ErrUnavailable = errors.New("usage store unavailable")
 type Bucket struct {
 	TenantID int64
 	KeyID    string
-	// Plan is the name of the tenant's plan when the request was decided.
-	Plan string
+	// Assignment and Version are those under which the request was decided: of the tenant's plans, and of the plan.
+	Assignment int64
+	Version    int
 	// Hour is the start of a UTC hour in Unix seconds.
 	Hour int64
+}
+
+// in is the bucket in the hour of that instant.
+func (b Bucket) in(at time.Time) Bucket {
+	b.Hour = at.Unix() / 3600 * 3600
+	return b
 }
 
 // Count is what is added to a bucket. Admitted is negative if requests of an earlier batch were refunded.

@@ -18,6 +18,7 @@ import (
 type Factory struct {
 	*IOStreams
 
+	// Clock is nil for the clock of this machine, and of the database for what it stores.
 	Clock func() time.Time
 	// ConnectTimeout is how long the database may take to accept a connection.
 	ConnectTimeout time.Duration
@@ -31,13 +32,19 @@ type Factory struct {
 // NewFactory returns the Factory of a process.
 func NewFactory(s *IOStreams) *Factory {
 	return &Factory{
-		IOStreams: s, Clock: time.Now, ConnectTimeout: 5 * time.Second,
+		IOStreams: s, ConnectTimeout: 5 * time.Second,
 		DatabaseFinder: DatabaseFinder{Getenv: os.Getenv, WorkDir: os.Getwd},
 	}
 }
 
 // Now is the time to the microsecond, which is the resolution of Postgres.
-func (f *Factory) Now() time.Time { return f.Clock().UTC().Truncate(time.Microsecond) }
+func (f *Factory) Now() time.Time {
+	clock := f.Clock
+	if clock == nil {
+		clock = time.Now
+	}
+	return clock().UTC().Truncate(time.Microsecond)
+}
 
 // DB opens the database once. If nobody named it, stderr says which file did.
 func (f *Factory) DB(ctx context.Context) (*store.DB, error) {
@@ -51,7 +58,7 @@ func (f *Factory) DB(ctx context.Context) (*store.DB, error) {
 	if source.Dev != nil {
 		f.Messagef("petstorectl: using the database of %s", output.Clean(source.SetBy))
 	}
-	db, err := open(ctx, source.URL, f.ConnectTimeout)
+	db, err := open(ctx, source.URL, f.ConnectTimeout, f.Clock)
 	if err != nil {
 		return nil, source.Explain(err)
 	}
@@ -60,11 +67,11 @@ func (f *Factory) DB(ctx context.Context) (*store.DB, error) {
 }
 
 // open waits only for the timeout: a report may take longer than that, a connection may not.
-func open(ctx context.Context, url string, timeout time.Duration) (*store.DB, error) {
+func open(ctx context.Context, url string, timeout time.Duration, clock func() time.Time) (*store.DB, error) {
 	connectCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	db, err := await(connectCtx, func() (*store.DB, error) {
-		return store.Open(connectCtx, url, store.Options{MaxConns: 2})
+		return store.Open(connectCtx, url, store.Options{MaxConns: 2, Clock: clock})
 	})
 	if err != nil && ctx.Err() == nil && connectCtx.Err() != nil {
 		return nil, fmt.Errorf("%w: no answer within %v", store.ErrUnavailable, timeout)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,7 +52,7 @@ func runAssign(ctx context.Context, o *assignOptions) error {
 	if err != nil {
 		return err
 	}
-	before, after, err := db.Tenants.AssignPlan(ctx, actor, o.tenant, o.plan, o.quota, o.Now())
+	before, after, err := db.Tenants.AssignPlan(ctx, actor, o.tenant, o.plan, o.quota, time.Time{})
 	if errors.Is(err, plans.ErrTenantNotFound) && o.swapped(ctx, db) {
 		return &cmdutil.Error{
 			Code:    cmdutil.ExitNotFound,

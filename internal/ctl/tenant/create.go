@@ -3,6 +3,7 @@ package tenant
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,7 +53,7 @@ func runCreate(ctx context.Context, o *createOptions) error {
 	return cmdutil.Change[plans.Tenant]{
 		Subject: cmdutil.Subject{Tenant: o.name, Plan: o.plan},
 		Do: func(ctx context.Context, db *store.DB, actor audit.By) (plans.Tenant, error) {
-			return db.Tenants.Create(ctx, actor, store.NewTenant{Name: o.name, Plan: o.plan, Own: o.quota}, o.Now())
+			return db.Tenants.Create(ctx, actor, store.NewTenant{Name: o.name, Plan: o.plan, Own: o.quota}, time.Time{})
 		},
 		Notice: func(t plans.Tenant) string {
 			return fmt.Sprintf("created tenant %s on plan %s: %s", t.Name, t.Plan, QuotaText(t.Quota))

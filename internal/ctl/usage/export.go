@@ -21,14 +21,11 @@ func newCmdExport(f *cmdutil.Factory) *cobra.Command {
 	cmd := f.ReadCommand(&cobra.Command{
 		Use:   "export",
 		Short: "Export a month for billing as CSV",
-		Long: `Export a UTC month for billing. Each row is a period during which a tenant was
-on a plan, with the quota and the numbers of admitted and refused requests;
-periods without requests are included. Each recorded request is in exactly one
-row. The default format is CSV, and all rows are printed.
-
-Usage is recorded by hour: an hour in which a tenant's quota changed within one
-plan belongs to the later quota. Usage on a plan that was never assigned to the
-tenant, should there be any, has a row without times and quota.`,
+		Long: `Export a UTC month for billing. Each row is a period during which a tenant's
+plan and quota did not change, with the numbers of admitted and refused
+requests; periods without requests are included. Each recorded request is in
+exactly one row: that of the plan and quota by which it was decided. The default
+format is CSV, and all rows are printed.`,
 		Example: `  petstorectl usage export --month 2026-11 > 2026-11.csv
   petstorectl usage export --month 2026-11 -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runExport(cmd.Context(), o) },

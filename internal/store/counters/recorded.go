@@ -30,7 +30,7 @@ select n.i - 1 as change, n.minute as minute_number, u.used, u.minute, u.key, u.
   (select count(*) from silent where until > n.starts) as silent,
   (select count(*) from silent where until > n.begins) as silent_minute,
   coalesce((
-    select max(p.per_minute) from tenant_plans p
+    select max(p.per_minute) from quota_periods p
     where p.tenant_id = n.tenant_id and p.valid_from < n.ends and (p.valid_to is null or p.valid_to > n.starts)
   ), 0) as per_minute
 from n cross join lateral (

@@ -54,12 +54,30 @@ type Options struct {
 	LocalCommit bool
 	// Timeout bounds each call; 0 for 1.1 s for the API and 30 s for staff.
 	Timeout time.Duration
+	// Clock says what is in force now, and when a change begins that begins now; nil for the clock of the database.
+	Clock func() time.Time
 }
 
 // DB is a pool of connections. It is safe for concurrent use.
 type DB struct {
 	pool    *sqlx.DB
 	timeout time.Duration
+	clock   func() time.Time
+}
+
+// Now is the time by Options.Clock as an argument of a statement, in which null stands for the clock of the database.
+func (db *DB) Now() sql.NullTime {
+	if db.clock == nil {
+		return sql.NullTime{}
+	}
+	return sql.NullTime{Time: db.clock(), Valid: true}
+}
+
+// JustNow is Now for a statement that reads. By a clock that stands still, changes follow each other by a microsecond: all of them count.
+func (db *DB) JustNow() sql.NullTime {
+	now := db.Now()
+	now.Time = now.Time.Add(time.Millisecond)
+	return now
 }
 
 // Open connects to the database that a lib/pq URL or connection string names, and pings it. Errors never hold a password.
@@ -112,7 +130,7 @@ func newDB(url string, o Options) (*DB, error) {
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	pool.SetConnMaxLifetime(maxLifetime)
-	return &DB{pool: sqlx.NewDb(pool, "postgres"), timeout: timeout}, nil
+	return &DB{pool: sqlx.NewDb(pool, "postgres"), timeout: timeout, clock: o.Clock}, nil
 }
 
 // apiSettings returns the statements that begin a session of the API. They are not parameters of the connection, which a pooler would

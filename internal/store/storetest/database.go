@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"database/sql"
+	_ "embed" // for helpers.sql
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -163,8 +164,23 @@ func (c *cluster) makeTemplate(ctx context.Context) error {
 	if err := migrate.Up(ctx, c.server.URL("postgres", c.template)); err != nil {
 		return err
 	}
+	if err := run(ctx, c.server.URL("postgres", c.template), helpers); err != nil {
+		return err
+	}
 	_, err = c.admin.ExecContext(ctx, makeLogins+"; alter database "+pq.QuoteIdentifier(c.template)+" allow_connections false")
 	return err
+}
+
+//go:embed helpers.sql
+var helpers string
+
+func run(ctx context.Context, url, statements string) error {
+	db, err := sql.Open("postgres", url)
+	if err != nil {
+		return err
+	}
+	_, err = db.ExecContext(ctx, statements)
+	return errors.Join(err, db.Close())
 }
 
 func (c *cluster) stop() error {

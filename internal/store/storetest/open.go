@@ -24,7 +24,7 @@ func Open(t testing.TB, url string, o store.Options) *store.DB {
 func IssueKey(t testing.TB, staff *store.DB, tenant store.NewTenant) string {
 	t.Helper()
 	by := audit.By{Actor: "test"}
-	if _, err := staff.Tenants.Create(t.Context(), by, tenant, time.Now()); err != nil {
+	if _, err := staff.Tenants.Create(t.Context(), by, tenant, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
 	service := keys.Service{Store: staff.Keys}

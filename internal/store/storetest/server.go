@@ -29,7 +29,7 @@ func NewServer(t testing.TB) *PrivateServer {
 	p := prepared(t)
 	p.Start()
 	p.Database = *database(p.server, "postgres")
-	if err := errors.Join(migrate.Up(t.Context(), p.URL), p.exec(t.Context(), makeLogins)); err != nil {
+	if err := errors.Join(migrate.Up(t.Context(), p.URL), p.exec(t.Context(), helpers+makeLogins)); err != nil {
 		t.Fatalf("test server: %v", err)
 	}
 	return p

@@ -1,0 +1,85 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pgconn"
+)
+
+type assignmentRow struct {
+	ID         int64          `db:"id"`
+	Plan       string         `db:"plan"`
+	Generation sql.NullInt64  `db:"generation"`
+	PerMinute  sql.NullInt64  `db:"per_minute"`
+	PerDay     sql.NullInt64  `db:"per_day"`
+	Kind       plans.Kind     `db:"kind"`
+	Ends       sql.NullInt64  `db:"ends"`
+	From       time.Time      `db:"valid_from"`
+	To         sql.NullTime   `db:"valid_to"`
+	CreatedAt  time.Time      `db:"created_at"`
+	CreatedBy  string         `db:"created_by"`
+	VoidedAt   sql.NullTime   `db:"voided_at"`
+	VoidReason sql.NullString `db:"void_reason"`
+}
+
+func (r assignmentRow) assignment() plans.Assignment {
+	return plans.Assignment{
+		ID: r.ID, Plan: r.Plan, Generation: int(r.Generation.Int64), Own: quotaOf(r.PerMinute, r.PerDay), Kind: r.Kind, Ends: r.Ends.Int64,
+		From: r.From.UTC(), To: timeOf(r.To), CreatedAt: r.CreatedAt.UTC(), CreatedBy: r.CreatedBy,
+		VoidedAt: timeOf(r.VoidedAt), VoidReason: r.VoidReason.String,
+	}
+}
+
+// readTimeline returns all assignments of a tenant in the order of time.
+func readTimeline(ctx context.Context, q pgconn.Queryer, tenantID int64) ([]plans.Assignment, error) {
+	return pgconn.Collect(ctx, q, assignmentRow.assignment, `
+		select id, plan, generation, per_minute, per_day, kind, ends, valid_from,
+		       lead(valid_from) over (order by valid_from) as valid_to, created_at, created_by, voided_at, void_reason
+		from tenant_plans where tenant_id = $1 order by valid_from`, tenantID)
+}
+
+type periodRow struct {
+	Assignment   int64          `db:"assignment"`
+	Version      int            `db:"version"`
+	Generation   int            `db:"generation"`
+	Plan         string         `db:"plan"`
+	Kind         plans.Kind     `db:"kind"`
+	Ends         sql.NullInt64  `db:"ends"`
+	PerMinute    int64          `db:"per_minute"`
+	PerDay       int64          `db:"per_day"`
+	From         time.Time      `db:"valid_from"`
+	To           sql.NullTime   `db:"valid_to"`
+	AssignedFrom time.Time      `db:"assigned_from"`
+	AssignedTo   sql.NullTime   `db:"assigned_to"`
+	VoidedAt     sql.NullTime   `db:"voided_at"`
+	VoidReason   sql.NullString `db:"void_reason"`
+}
+
+func (r periodRow) period() plans.Period {
+	return plans.Period{
+		Assignment: r.Assignment, Version: r.Version, Generation: r.Generation, Plan: r.Plan, Kind: r.Kind, Ends: r.Ends.Int64,
+		Quota: plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay}, From: r.From.UTC(), To: timeOf(r.To),
+		AssignedFrom: r.AssignedFrom.UTC(), AssignedTo: timeOf(r.AssignedTo), VoidedAt: timeOf(r.VoidedAt), VoidReason: r.VoidReason.String,
+	}
+}
+
+// Periods returns what was, is and will be in force for a tenant, in the order of time: all periods that end after from; the zero time
+// stands for the beginning.
+func (d Tenants) Periods(ctx context.Context, tenantID int64, from time.Time) ([]plans.Period, error) {
+	list, err := readPeriods(ctx, d.db, tenantID, from)
+	if err != nil {
+		return nil, fmt.Errorf("read a tenant's periods: %w", err)
+	}
+	return list, nil
+}
+
+func readPeriods(ctx context.Context, q pgconn.Queryer, tenantID int64, from time.Time) ([]plans.Period, error) {
+	return pgconn.Collect(ctx, q, periodRow.period, `
+		select assignment, version, generation, plan, kind, ends, per_minute, per_day, valid_from, valid_to, assigned_from, assigned_to,
+		       voided_at, void_reason
+		from quota_periods where tenant_id = $1 and (valid_to is null or valid_to > $2) order by valid_from`, tenantID, from)
+}

@@ -57,13 +57,14 @@ func (r *clockRenewals) noteChange(ctx context.Context, serverID string) {
 
 // logChange logs when the clock begins to be off, and when it is right again.
 func (r *clockRenewals) logChange() {
-	switch off := r.clock.Off(); {
+	off := r.clock.Off()
+	switch {
 	case off && !r.off:
 		r.log.Warn().Float64("ahead_seconds", r.clock.Ahead().Seconds()).Msg(clockOff(r.clock))
 	case !off && r.off:
 		r.log.Info().Msg("the clock of this server is right again")
 	}
-	r.off = r.clock.Off()
+	r.off = off
 }
 
 // clockOff says by how much the clock is off.

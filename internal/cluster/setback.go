@@ -9,8 +9,8 @@ import (
 // received the last commits. Then leases may be held, and grants used, of which the store knows nothing.
 //
 // A promotion and a restore with pg_restore --clean show in the name of the database. Any other way shows in what the sender remembers: a
-// higher term, one that was active, or a heartbeat of its own that is not there. A crash loses heartbeats of less than RenewLate + CrashLoss; fenceTimeout
-// allows for that, and nothing else is lost in it.
+// higher term, one that was active, or a heartbeat of its own that is not there. A crash loses heartbeats of less than RenewLate +
+// CrashLoss; fenceTimeout allows for that, and nothing else is lost in it.
 func isSetBack(s State, hb Heartbeat, now time.Time) bool {
 	if s.Origin != "" && s.Origin != s.Database {
 		return true

@@ -7,6 +7,7 @@
 //	    ├──▶ redismode.go              Redis decides: one script and one round trip for a batch (batch.go)
 //	    └──▶ grantmode.go              Postgres decides: in the process, over grants (grants.go)
 //	denycache.go, localview.go         what this server knows without asking
+//	reports.go                         what it has seen used, reported in the middle of a term
 //	redishealth.go                     whether Redis is lost, and when it is there again
 //	ownway.go, relay.go                another server makes the calls of one that alone can't reach Redis
 //	invalidator.go                     announces writes to catalogues, so that lists may be cached

@@ -57,8 +57,9 @@ type Handler struct {
 }
 
 // Listen passes every change of a key, tenant, plan or ban to callers until ctx ends, and calls terms, which must return
-// quickly, when the servers' term may have changed. Other channels have handlers. It needs a direct connection: through a pooler that shares connections no
-// notice arrives. It returns an error when the URL can't be read. When the database is down, it waits.
+// quickly, when the servers' term may have changed. Other channels have handlers. It needs a direct connection: through a
+// pooler that shares connections no notification arrives. It returns an error when the URL can't be read. When the database
+// is down, it waits.
 func Listen(ctx context.Context, url string, callers Receiver, terms func(), log zerolog.Logger, others ...Handler) error {
 	if _, err := pq.NewConfig(url); err != nil {
 		return errors.New("listen for changes: the database URL can't be read")
@@ -133,12 +134,13 @@ func (l *listener) restored() {
 		l.log.Info().Msg("change feed restored")
 	}
 	l.lost = false
-	// Those of the meantime were not heard.
+	// Changes in the meantime were not notified.
 	l.to.AllChanged()
 	l.terms()
 }
 
-func (l *listener) notice(n *pq.Notification) {
+// notified passes on a notification.
+func (l *listener) notified(n *pq.Notification) {
 	if n.Channel == counters.Channel {
 		l.terms()
 		return
@@ -223,7 +225,7 @@ func (c *connection) run(ctx context.Context) (listened bool) {
 			if !ok {
 				return listened
 			}
-			c.notice(n)
+			c.notified(n)
 		case err := <-c.replies:
 			if err != nil || !c.drain() {
 				return listened
@@ -259,7 +261,7 @@ func (c *connection) drain() bool {
 			if !ok {
 				return false
 			}
-			c.notice(n)
+			c.notified(n)
 		default:
 			return true
 		}

@@ -38,10 +38,10 @@ values ($1, '', $2, true, $3, $4, $4, $5, (
 returning minute, minute_used, day, day_used`
 )
 
-// Reset puts a tenant's windows to the present ones of Postgres's clock: the day with what is recorded, the minute saturated, until the
-// servers have recorded what they admitted of it. The keys' own minutes begin anew. Then it begins a term, so that all servers count from there. It
-// returns the windows before, zero if the tenant had none, and after. inMemory says that the only server counts in its memory,
-// which Reset does not reach.
+// Reset puts a tenant's windows to the present ones of Postgres's clock: the day with what is recorded, the minute saturated until the
+// servers have recorded what they admitted in it. The keys' own minutes begin anew. Then it begins a term, so that all servers count
+// from there. It returns the windows before, zero if the tenant had none, and after. inMemory says that the only server counts in its
+// memory, which Reset does not reach.
 //
 // The term is locked first. So no server can use the tenant's row by the old term afterwards, and none by the new one before.
 func Reset(ctx context.Context, tx pgconn.Tx, tenantID int64) (before, after Windows, inMemory bool, err error) {

@@ -48,7 +48,8 @@ func newInterleaving(t testing.TB, seed uint64, m mistake) *interleaving {
 	w := &interleaving{t: t, random: random, now: noon, begun: map[int64]cluster.Term{}}
 	w.store = &modelStore{
 		random: random, now: func() time.Time { return w.now }, rows: map[string]*modelConn{}, joins: map[*modelConn]bool{}, mistake: m,
-		state: cluster.State{Database: "db"},
+		forgotten: map[string]bool{},
+		state:     cluster.State{Database: "db"},
 	}
 	w.store.log = []modelCommit{{noon, true, w.store.state}}
 	for range 2 + random.IntN(3) {
@@ -169,6 +170,9 @@ func (w *interleaving) look() {
 		s.actedBy, s.acted = term.Number, w.now
 	}
 	for _, s := range w.servers {
+		if w.store.forgotten[s.ID()] {
+			continue // Nobody allows for it: see ADR 19.
+		}
 		if inForce.Number != 0 && s.actedBy != 0 && s.actedBy < inForce.Number && inForce.UncleanUntil.Before(s.acted) {
 			w.violate("%s acted by term %d until %v and did not report; term %+v does not allow for it", s.ID(), s.actedBy, s.acted, inForce)
 		}
@@ -204,13 +208,13 @@ func (w *interleaving) run(steps int) {
 // TestInterleavedSteps: the steps of renewals, joins and changes of the term come in any order, servers freeze and die between them, and the
 // store crashes or is set back. No two servers act by different terms, and no unreported request is forgotten.
 //
-// One case is not covered, and occurs in one of some 16,000 schedules: a server that joined in the seconds that a promotion lost, then froze, and
-// was known to none of those that come back.
+// Only what was not reported by a server that joined in the seconds that a promotion lost may be forgotten, and only if no server that comes back
+// before the next term knew it (ADR 19).
 func TestInterleavedSteps(t *testing.T) {
 	t.Parallel()
 	terms, schedules := 0, uint64(150)
 	if os.Getenv("PETSTORE_SOAK") == "1" {
-		schedules = 10_000
+		schedules = 20_000
 	}
 	for seed := range schedules {
 		w := newInterleaving(t, seed, noMistake)

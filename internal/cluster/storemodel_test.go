@@ -26,6 +26,8 @@ type modelStore struct {
 	// boots counts crashes, terms the terms that were made.
 	boots, terms int
 	mistake      mistake
+	// forgotten are the servers whose join was taken back by the last set-back, until a server that knew them tells of them.
+	forgotten map[string]bool
 }
 
 // mistake is one that is made on purpose.
@@ -106,6 +108,11 @@ func (c *modelConn) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.Stat
 	if err := c.pause(true); err != nil { // The call is on its way.
 		return cluster.State{}, err
 	}
+	if !c.state.Active || c.state.Origin != c.state.Database {
+		for _, e := range hb.Last.Servers {
+			delete(c.forgotten, e.ID)
+		}
+	}
 	before, renewed, err := c.renewServer(&hb)
 	if err != nil {
 		return before, err
@@ -130,6 +137,9 @@ func (c *modelConn) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.Stat
 func (c *modelConn) renewServer(hb *cluster.Heartbeat) (before cluster.State, renewed bool, err error) {
 	if c.mistake == readBeforeLock {
 		before = c.read()
+		if err := c.pause(true); err != nil {
+			return before, false, err
+		}
 	}
 	for c.rows[hb.ServerID] != nil {
 		if err := c.pause(true); err != nil {
@@ -278,6 +288,12 @@ func (s *modelStore) setBack(by time.Duration) {
 	if s.log[i].state.Origin == "" {
 		return // It is from before the first term.
 	}
+	lost := s.state.Servers
 	s.backTo(i)
 	s.state.Database += "+"
+	for _, e := range lost {
+		if _, ok := s.state.Server(e.ID); !ok {
+			s.forgotten[e.ID] = true
+		}
+	}
 }

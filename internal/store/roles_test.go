@@ -150,7 +150,7 @@ func populate(t *testing.T, db database) {
 	db.exec(t, `insert into limit_states (tenant_id, scope) values (1, '')`)
 	db.exec(t, `update cluster_term set number = 1`)
 	db.exec(t, `update limit_states set term = 1, redis = true, accounted = 5, minute_used = 60, day_used = 60,
-		minute = extract(epoch from now())::bigint / 60, day = extract(epoch from now())::bigint / 86400`)
+		minute = floor(extract(epoch from now()) / 60), day = floor(extract(epoch from now()) / 86400)`)
 	db.exec(t, `update cluster_term set number = 2`)
 	db.exec(t, `update limit_states set term = 2, redis = false, minute_used = 100, day_used = 100`)
 	db.exec(t, `update cluster_term set number = 3, unclean_until = now(), folded_until = now(), set_back = 2`)

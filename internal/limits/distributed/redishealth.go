@@ -25,6 +25,8 @@ const (
 var (
 	// errForgotten: a tenant was initialized in Redis, and is not there.
 	errForgotten = errors.New("redis has lost its counters")
+	// errNoSuchTerm: Redis has counts of a later term than any can be.
+	errNoSuchTerm = errors.New("redis has counts of a term that cannot be")
 	// errOtherRedis: the reply came from a Redis that does not decide in the term.
 	errOtherRedis = errors.New("redis: it is not the same process as before")
 )
@@ -105,7 +107,7 @@ func (h *redisHealth) latest() *cluster.Term {
 	return h.noted.Load()
 }
 
-// degrade is called with mu held.
+// degrade notes and logs that Redis does not decide. It is called with mu held.
 func (h *redisHealth) degrade(err error) {
 	if h.degraded.IsZero() {
 		h.degraded = h.options.Clock()
@@ -164,7 +166,7 @@ func (h *redisHealth) lose(term int64, err error) {
 	h.degrade(err)
 }
 
-// forget is called with mu held.
+// forget lets no call reach Redis, and tells the cluster, until Redis has answered enough pings. It is called with mu held.
 func (h *redisHealth) forget() {
 	h.sees, h.candidate, h.answers = "", "", 0
 	h.options.Cluster.SetRedis("")
@@ -200,7 +202,7 @@ func (h *redisHealth) ping(ctx context.Context) {
 	if ok {
 		h.note(&t)
 		if h.stays(t.Number) {
-			h.lose(t.Number, errForgotten) // The number is one that no term has.
+			h.lose(t.Number, errNoSuchTerm)
 		}
 		if t.Redis != "" && t.Number != lost && !h.way.relays(t.Number) {
 			return

@@ -164,7 +164,7 @@ func (m *redisMode) doubt(ctx context.Context, t *cluster.Term, r *Request, d *l
 	}
 }
 
-// doubtKnown does so if the durable counters have been asked in the term.
+// doubtKnown is doubt without asking. It returns false if the durable counters have not been asked in the term.
 func (m *redisMode) doubtKnown(d *limits.Decision, tenantID int64, u limits.Used) bool {
 	s := m.view.shard(tenantID)
 	s.mu.Lock()

@@ -1,5 +1,5 @@
-// Package counters stores the durable counters of the limits, and the term in which the servers decide over them. Postgres decides
-// while Redis is down, and knows from where Redis counts when it comes back.
+// Package counters stores the durable counters of the limits, the term in which the servers decide over them, and the calls to Redis that
+// servers make for each other. Postgres decides while Redis is down, and knows from where Redis counts when it comes back.
 //
 // The rules are in the domain: limits' counter rows and cluster.Next. Here a rule runs in a transaction that has locked the rows
 // it changes. Rows are locked in the order of tenant and scope.

@@ -116,6 +116,8 @@ func TestSignsOfLifeMayBeLost(t *testing.T) {
 			heartbeat.Lease += time.Second
 		}, false},
 	} {
+		heartbeat.Lease = cluster.Lease
+		next()
 		// The background writer may write in the meantime, but not every time.
 		quiet := 0
 		for range 20 {

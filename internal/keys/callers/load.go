@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	// loadTimeout bounds a look-up in the store, loadWait how long a request waits for it.
+	// loadTimeout bounds a look-up in the store, loadWait how long a request waits for it. That of a known caller waits for knownWait, if the
+	// store answers others meanwhile.
 	loadTimeout = 2 * time.Second
 	loadWait    = 400 * time.Millisecond
+	knownWait   = time.Second
 	// slotWait bounds the wait of a key that is not cached for its turn. It leaves time for the query.
 	slotWait = loadWait / 2
 	// retryInterval is how long the store is not asked after it failed, downFor how long it counts as down.
@@ -93,7 +95,8 @@ func (d *Directory) load(ctx context.Context, digest keys.Digest, cached *entry,
 		d.Queries.Unknown.Add(1)
 		return d.query(ctx, digest, version, now)
 	})
-	wait := time.NewTimer(loadWait)
+	waited := loadWait
+	wait := time.NewTimer(waited)
 	defer wait.Stop()
 	for {
 		next := d.feed.next()
@@ -112,8 +115,13 @@ func (d *Directory) load(ctx context.Context, digest keys.Digest, cached *entry,
 			if cached != nil {
 				// The wait of another may have been for its slot.
 				d.health.failed(now, d.clock.now())
+				if waited < knownWait && !d.health.down(now) {
+					wait.Reset(knownWait - waited)
+					waited = knownWait
+					continue
+				}
 			}
-			return nil, fmt.Errorf("look up caller: no answer in %v: %w", loadWait, keys.ErrUnavailable)
+			return nil, fmt.Errorf("look up caller: no answer in %v: %w", waited, keys.ErrUnavailable)
 		}
 	}
 }

@@ -186,6 +186,30 @@ func TestOneFailureIsNoOutage(t *testing.T) {
 	})
 }
 
+// A known caller whose look-up is slow waits longer than others, while the store answers them: a busy machine is no reason for 503.
+func TestKnownCallerWaitsForASlowLookup(t *testing.T) {
+	bubble(t, func(t *testing.T, f fixture) {
+		second := newToken(t, keys.Live)
+		f.add(second, 2)
+		f.want(t, nil)
+		f.wantOf(t, second, nil)
+		f.lose()
+		time.Sleep(time.Second)
+		held := make(chan struct{})
+		f.hold(held)
+		began := time.Now()
+		slow := f.start(t)
+		f.hold(nil)
+		time.Sleep(loadWait / 2)
+		f.wantOf(t, second, nil)
+		time.Sleep(knownWait - loadWait/2 - 1)
+		close(held)
+		if err := <-slow; err != nil {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}
+
 func TestOutage(t *testing.T) {
 	outage(t, func(t *testing.T, f fixture) {
 		f.down(true)

@@ -31,7 +31,7 @@ HTTP_TESTS = ^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient|Idemp
 # The end-to-end tests measure delays, so they run alone, after all others, which mostly wait for databases. With the race detector the
 # simulation runs a tenth of its schedules, so it runs once more without. make check runs go vet.
 test: ## run all tests with the race detector, on PostgreSQL and Redis servers that they start (PACKAGES=./internal/keys)
-	@tools/install.sh postgres redis-server chromium npm wrk pgbouncer python3 || :
+	@tools/install.sh postgres redis-server chromium npm wrk pgbouncer python3 curl || :
 	@all=$$($(GO) list $(PACKAGES)) || exit 1; failed=0; \
 	for of in -v -e; do \
 	  packages=$$(echo "$$all" | grep $$of '/internal/e2e$$'); \

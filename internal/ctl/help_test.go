@@ -52,7 +52,7 @@ func TestSharedFlags(t *testing.T) {
 	})
 	audited := []string{
 		"ban lift", "ban place", "key edit", "key issue", "key revoke", "key rotate", "limits reset", "plan assign",
-		"tenant create", "tenant resume", "tenant suspend",
+		"tenant create", "tenant resume", "tenant suspend", "usage events",
 	}
 	reads := []string{
 		"audit list", "audit verify", "ban list", "doctor", "key identify", "key list", "key show", "migrate down", "migrate status", "migrate up",

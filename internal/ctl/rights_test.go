@@ -75,6 +75,7 @@ func (e *rightsEnv) commands() map[string][]string {
 		"ban lift":       {e.banned, "--dry-run"},
 		"usage show":     {"--by", "key"},
 		"usage export":   {},
+		"usage events":   {"--month", "2026-10", "-o", "lago", "--mark-sent", "lago", "--dry-run"},
 		"audit list":     {},
 		"audit verify":   {},
 		"why":            {e.key},

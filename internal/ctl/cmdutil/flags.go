@@ -32,8 +32,13 @@ type SharedFlags struct {
 
 // ReadCommand adds what a command needs that reads the database: its arguments, --output and --database-url.
 func (f *Factory) ReadCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
-	SetArgs(cmd, args...)
 	f.OutputFlag(cmd)
+	return DatabaseCommand(f, cmd, args...)
+}
+
+// DatabaseCommand adds the arguments and --database-url, for a command that has formats of its own.
+func DatabaseCommand(f *Factory, cmd *cobra.Command, args ...Arg) *cobra.Command {
+	SetArgs(cmd, args...)
 	cmd.Flags().StringVar(&f.DatabaseURL, "database-url", "", "`URL` of the Postgres database")
 	CompleteFlag(cmd, "database-url")
 	return cmd
@@ -42,10 +47,15 @@ func (f *Factory) ReadCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
 // ChangeCommand adds what a command needs that makes an audited change: as ReadCommand, and --dry-run and --reason.
 func (f *Factory) ChangeCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
 	f.ReadCommand(cmd, args...)
+	f.ChangeFlags(cmd)
+	return cmd
+}
+
+// ChangeFlags adds --dry-run and --reason.
+func (f *SharedFlags) ChangeFlags(cmd *cobra.Command) {
 	f.DryRunFlag(cmd)
 	cmd.Flags().StringVar(&f.Reason, "reason", "", "why: `TEXT` for the audit trail (no personal data)")
 	CompleteFlag(cmd, "reason")
-	return cmd
 }
 
 // OutputFlag adds --output.

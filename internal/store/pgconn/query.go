@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
@@ -63,7 +64,7 @@ func (d *DB) Tx(ctx context.Context, work func(context.Context, Tx) error) error
 		if err != nil {
 			return err
 		}
-		if err := work(ctx, Tx{tx}); err != nil {
+		if err := work(ctx, Tx{tx: tx}); err != nil {
 			// The error of work says more than one of the roll-back.
 			_ = tx.Rollback()
 			return err
@@ -72,22 +73,53 @@ func (d *DB) Tx(ctx context.Context, work func(context.Context, Tx) error) error
 	})
 }
 
+// LongTx is Tx for work that may take any time: each of its statements has the time of a call. It calls work once, and returns the
+// errors of work as they are.
+func (d *DB) LongTx(ctx context.Context, work func(context.Context, Tx) error) error {
+	tx, err := d.pool.BeginTxx(ctx, nil)
+	if err != nil {
+		return translateIn(ctx, err)
+	}
+	if err := work(ctx, Tx{tx, d.timeout}); err != nil {
+		_ = tx.Rollback() // The error of work says more.
+		return err
+	}
+	return translateIn(ctx, tx.Commit())
+}
+
 // Tx is a transaction.
-type Tx struct{ tx *sqlx.Tx }
+type Tx struct {
+	tx *sqlx.Tx
+	// timeout bounds each statement; 0 if the transaction is bounded.
+	timeout time.Duration
+}
 
 // Select implements Queryer.
 func (t Tx) Select(ctx context.Context, dest any, query string, args ...any) error {
-	return t.tx.SelectContext(ctx, dest, query, args...)
+	return t.bounded(ctx, func(ctx context.Context) error { return t.tx.SelectContext(ctx, dest, query, args...) })
 }
 
 // Get implements Queryer.
 func (t Tx) Get(ctx context.Context, dest any, query string, args ...any) error {
-	return t.tx.GetContext(ctx, dest, query, args...)
+	return t.bounded(ctx, func(ctx context.Context) error { return t.tx.GetContext(ctx, dest, query, args...) })
 }
 
 // Exec returns how many rows the statement changed.
 func (t Tx) Exec(ctx context.Context, query string, args ...any) (rows int, err error) {
-	return exec(ctx, t.tx, query, args)
+	err = t.bounded(ctx, func(ctx context.Context) error {
+		rows, err = exec(ctx, t.tx, query, args)
+		return err
+	})
+	return rows, err
+}
+
+func (t Tx) bounded(ctx context.Context, do func(context.Context) error) error {
+	if t.timeout == 0 {
+		return do(ctx)
+	}
+	bounded, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	return translateIn(ctx, do(bounded))
 }
 
 func exec(ctx context.Context, e sqlx.ExecerContext, query string, args []any) (int, error) {

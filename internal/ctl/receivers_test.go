@@ -1,0 +1,267 @@
+package ctl
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"petstore.example/internal/subprocess"
+	"petstore.example/internal/usage/events"
+)
+
+// receiver is a stand-in for a billing system, with the rules that its documentation states. take returns the events of a body, or why
+// it refuses it.
+type receiver struct {
+	contentType string
+	take        func(body []byte) ([]received, error)
+	// duplicates is the reply to a body with events that the receiver has; nil if it ignores them.
+	duplicates func(of, all []received) (status int, reply string)
+
+	mu  sync.Mutex
+	ids map[string]bool
+	// sums are the counted requests by customer, lines the requests with new events.
+	sums  map[string]int64
+	lines int
+	// down and forgetful are how many requests fail: before the events are taken, or after.
+	down, forgetful int
+}
+
+type received struct {
+	id, customer string
+	value        int64
+}
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.down--; r.down >= 0 {
+		http.Error(w, "try again later", http.StatusServiceUnavailable)
+		return
+	}
+	if got := req.Header.Get("Content-Type"); err == nil && got != r.contentType {
+		err = fmt.Errorf("content type %q", got)
+	}
+	var all []received
+	if err == nil {
+		all, err = r.take(body)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	known := slices.DeleteFunc(slices.Clone(all), func(e received) bool { return !r.ids[e.id] })
+	if len(known) > 0 && r.duplicates != nil {
+		status, reply := r.duplicates(known, all)
+		http.Error(w, reply, status)
+		return
+	}
+	r.lines++
+	for _, e := range all {
+		if !r.ids[e.id] {
+			r.ids[e.id] = true
+			r.sums[e.customer] += e.value
+		}
+	}
+	if r.forgetful--; r.forgetful >= 0 {
+		http.Error(w, "the reply was lost", http.StatusBadGateway)
+	}
+}
+
+func (r *receiver) start(t testing.TB) string {
+	t.Helper()
+	r.ids, r.sums = map[string]bool{}, map[string]int64{}
+	s := httptest.NewServer(r)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// stripeReceiver passes each body to stripe-mock, which knows Stripe's OpenAPI document, and adds the rules that this does not state.
+func stripeReceiver(t testing.TB) *receiver {
+	mock := startStripeMock(t)
+	return &receiver{
+		contentType: "application/x-www-form-urlencoded",
+		take: func(body []byte) ([]received, error) {
+			if err := postToMock(mock, body); err != nil {
+				return nil, err
+			}
+			form, err := url.ParseQuery(string(body))
+			if err != nil {
+				return nil, err
+			}
+			id, value := form.Get("identifier"), form.Get("payload[value]")
+			at, err := strconv.ParseInt(form.Get("timestamp"), 10, 64)
+			age := time.Since(time.Unix(at, 0))
+			if err != nil || age > 35*24*time.Hour || age < -5*time.Minute {
+				return nil, fmt.Errorf("timestamp %q", form.Get("timestamp"))
+			}
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil || len(strings.TrimPrefix(value, "-")) > 15 || len(id) > 100 || len(form.Get("event_name")) > 100 {
+				return nil, fmt.Errorf("out of bounds: %s", body)
+			}
+			return []received{{id, form.Get("payload[stripe_customer_id]"), n}}, nil
+		},
+		duplicates: func(of, _ []received) (int, string) {
+			return http.StatusBadRequest, `{"error": {"message": "An event already exists with identifier ` + of[0].id + `."}}`
+		},
+	}
+}
+
+func postToMock(address string, body []byte) error {
+	req, err := http.NewRequest(http.MethodPost, "http://"+address+"/v1/billing/meter_events", bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.SetBasicAuth("sk_test_123", "")
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		reply, _ := io.ReadAll(resp.Body)
+		return fmt.Errorf("stripe-mock: %s", reply)
+	}
+	return nil
+}
+
+// startStripeMock returns the address of a stripe-mock.
+func startStripeMock(t testing.TB) string {
+	t.Helper()
+	path, err := exec.CommandContext(t.Context(), "go", "tool", "-modfile=../../tools/go.mod", "-n", "stripe-mock").Output()
+	if err != nil {
+		t.Fatalf("build stripe-mock: %v", err)
+	}
+	cmd := exec.Command(strings.TrimSpace(string(path)), "-http-addr", "127.0.0.1:0", "-https-addr", "127.0.0.1:0")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := subprocess.Start(cmd, syscall.SIGKILL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Stop(t.Context(), time.Second, syscall.SIGKILL) })
+	listening := regexp.MustCompile(`HTTP at address: (\S+)`)
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if m := listening.FindStringSubmatch(lines.Text()); m != nil {
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return m[1]
+		}
+	}
+	t.Fatal("stripe-mock does not listen")
+	return ""
+}
+
+func schemaOf(t testing.TB, format events.Format) *jsonschema.Schema {
+	t.Helper()
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	schema, err := compiler.Compile("../usage/events/testdata/" + string(format) + ".schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func checkSchema(schema *jsonschema.Schema, body []byte) error {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	return schema.Validate(value)
+}
+
+// lagoReceiver takes all events of a body, or none if it has one of them.
+func lagoReceiver(t testing.TB) *receiver {
+	schema := schemaOf(t, events.Lago)
+	return &receiver{
+		contentType: "application/json",
+		take: func(body []byte) (all []received, err error) {
+			var batch struct {
+				Events []struct {
+					TransactionID          string `json:"transaction_id"`
+					ExternalSubscriptionID string `json:"external_subscription_id"`
+					Properties             struct {
+						Admitted int64 `json:",string"`
+					}
+				}
+			}
+			if err := errors.Join(checkSchema(schema, body), json.Unmarshal(body, &batch)); err != nil {
+				return nil, err
+			}
+			for _, e := range batch.Events {
+				all = append(all, received{e.TransactionID, e.ExternalSubscriptionID, e.Properties.Admitted})
+			}
+			return all, nil
+		},
+		duplicates: func(of, all []received) (int, string) {
+			details := map[string]any{}
+			for i, e := range all {
+				if slices.Contains(of, e) {
+					details[strconv.Itoa(i)] = map[string][]string{"transaction_id": {"value_already_exist"}}
+				}
+			}
+			reply, _ := json.Marshal(map[string]any{"status": 422, "code": "validation_errors", "error_details": details})
+			return http.StatusUnprocessableEntity, string(reply)
+		},
+	}
+}
+
+// cloudEvents reads and validates events as the SDK of CloudEvents does.
+func cloudEvents(all []event.Event, customer func(event.Event) string) (list []received, err error) {
+	for _, e := range all {
+		var data struct{ Admitted int64 }
+		if err := errors.Join(e.Validate(), e.DataAs(&data)); err != nil {
+			return nil, err
+		}
+		list = append(list, received{e.Source() + e.ID(), customer(e), data.Admitted})
+	}
+	return list, nil
+}
+
+func openMeterReceiver(t testing.TB) *receiver {
+	schema := schemaOf(t, events.OpenMeter)
+	return &receiver{
+		contentType: "application/cloudevents-batch+json",
+		take: func(body []byte) ([]received, error) {
+			var batch []event.Event
+			if err := errors.Join(checkSchema(schema, body), json.Unmarshal(body, &batch)); err != nil {
+				return nil, err
+			}
+			return cloudEvents(batch, event.Event.Subject)
+		},
+	}
+}
+
+func cloudEventsReceiver(testing.TB) *receiver {
+	return &receiver{
+		contentType: "application/cloudevents+json; charset=UTF-8",
+		take: func(body []byte) ([]received, error) {
+			var one event.Event
+			if err := json.Unmarshal(body, &one); err != nil {
+				return nil, err
+			}
+			return cloudEvents([]event.Event{one}, event.Event.Subject)
+		},
+	}
+}

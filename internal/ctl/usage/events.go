@@ -1,0 +1,208 @@
+package usage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/store"
+	"petstore.example/internal/usage/events"
+)
+
+type eventsOptions struct {
+	*cmdutil.Factory
+
+	format   events.Format
+	period   cmdutil.Period
+	tenant   string
+	receiver string
+}
+
+func newCmdEvents(f *cmdutil.Factory) *cobra.Command {
+	o := &eventsOptions{Factory: f}
+	var period cmdutil.PeriodFlags
+	cmd := cmdutil.DatabaseCommand(f, &cobra.Command{
+		Use:   "events",
+		Short: "Hand usage on to a billing system, as events",
+		Long: `Write the usage of whole UTC hours as events for a billing system: one for each
+tenant, hour and assignment that has requests. Each line is the body of one
+request; docs/billing.md has the commands that send them. An event has the same
+ID however often it is written. Hours that a server has not delivered yet are
+left to a later run.
+
+With --mark-sent the events are recorded as sent to that receiver. The next run
+for it writes only what is new, or differs from what was sent: a correction has
+the difference, which may be negative, and an ID of its own. Events are recorded
+when all of the output was written, and not at all if it could not be.
+
+An event that the receiver would not take is left out and named on stderr, and
+the exit code is 4: the tenant has no billing reference, or Stripe takes no
+events of more than 35 days ago. It is not recorded as sent.`,
+		Example: `  petstorectl usage events --month 2026-11 -o cloudevents
+  petstorectl usage events --from 2026-11-01 -o stripe --mark-sent stripe > outbox/1
+  petstorectl usage events --from 2026-11-01 -o lago --mark-sent lago --dry-run`,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if o.period, err = period.Period(cmd); err != nil {
+				return err
+			}
+			if err := o.check(cmd); err != nil {
+				return err
+			}
+			return runEvents(cmd.Context(), o)
+		},
+	})
+	f.ChangeFlags(cmd)
+	cmdutil.EnumFlag(cmd, &o.format, "output", "o", "`FORMAT`: cloudevents, stripe, openmeter or lago", events.Formats...)
+	period.Add(cmd, f)
+	cmd.Flags().StringVar(&o.tenant, "tenant", "", "only usage of this `TENANT`")
+	cmdutil.CompleteFlagFrom(cmd, "tenant", cmdutil.TenantNames(f))
+	cmdutil.ParsedFlag(cmd, &o.receiver, "mark-sent", "", "record them as sent to `RECEIVER`, a name of yours", parseReceiver)
+	return cmdutil.ForBilling(cmd)
+}
+
+var receiverName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+
+func parseReceiver(text string) (string, error) {
+	if !receiverName.MatchString(text) {
+		return "", fmt.Errorf("a receiver is 1 to 63 characters of a-z, 0-9, ., _ and -, not %q", text)
+	}
+	return text, nil
+}
+
+func (o *eventsOptions) check(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case o.format == "":
+		return cmdutil.UsageErrorf("which format? Give -o cloudevents, stripe, openmeter or lago")
+	case !changed("month") && !changed("from"):
+		return cmdutil.UsageErrorf("which hours? Give --from DAY, or --month").
+			WithHint("a run for each hour needs a day that is well in the past: with --mark-sent only what is new is written")
+	case o.receiver == "" && o.DryRun:
+		return cmdutil.UsageErrorf("--dry-run requires --mark-sent: without it nothing is changed")
+	case o.receiver == "" && o.Reason != "":
+		return cmdutil.UsageErrorf("--reason requires --mark-sent: without it nothing is changed")
+	case o.period.From.After(o.Now()):
+		return cmdutil.UsageErrorf("%s has not begun", o.period.From.Format(time.DateOnly))
+	}
+	return nil
+}
+
+func runEvents(ctx context.Context, o *eventsOptions) error {
+	actor, db, err := o.BeginChange(ctx)
+	if err != nil {
+		return err
+	}
+	complete, err := db.Events.CompleteUntil(ctx, o.Now())
+	if err != nil {
+		return err
+	}
+	to := o.period.To
+	if complete.Before(to) {
+		to = complete
+	}
+	sink := &eventSink{Writer: events.NewWriter(o.Out, o.format), format: o.format, now: o.Now()}
+	err = db.Events.Send(ctx, actor, store.EventQuery{
+		From: o.period.From, To: to, Tenant: o.tenant, Receiver: o.receiver, Format: o.format,
+	}, sink)
+	switch {
+	case errors.Is(err, store.ErrReceiverBusy):
+		return &cmdutil.Error{Code: cmdutil.ExitRefused, Message: "another run is handing on to " + o.receiver, Hint: "nothing was written; try again when it has ended"}
+	case errors.Is(err, store.ErrReceiverFormat):
+		return &cmdutil.Error{Code: cmdutil.ExitRefused, Message: err.Error(), Hint: "give another name to --mark-sent"}
+	case err != nil:
+		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
+	}
+	o.Messagef("the last complete hour is %s", complete.Add(-time.Hour).Format(time.RFC3339))
+	if o.receiver != "" {
+		o.Changedf("recorded %s as sent to %s", output.Count(sink.written, "event"), o.receiver)
+	}
+	return sink.leftOut.report(o)
+}
+
+// eventSink writes what the receiver takes, and remembers what it does not.
+type eventSink struct {
+	*events.Writer
+
+	format  events.Format
+	now     time.Time
+	written int64
+	leftOut leftOut
+}
+
+// Write implements store.EventSink.
+func (s *eventSink) Write(page []events.Event) (sent []events.Event, err error) {
+	for _, e := range page {
+		if !s.format.Counts(e) {
+			continue
+		}
+		if reason := s.format.Refuses(e, s.now); reason != "" {
+			s.leftOut.add(e, reason)
+			continue
+		}
+		if err := s.Writer.Write(e); err != nil {
+			return nil, err
+		}
+		sent = append(sent, e)
+	}
+	s.written += int64(len(sent))
+	return sent, nil
+}
+
+// maxNamed is how many tenants are named that have events which were left out.
+const maxNamed = 20
+
+// leftOut is what was not written, by tenant and reason in the order in which they came.
+type leftOut struct {
+	named  []leftOutRow
+	events int64
+}
+
+type leftOutRow struct {
+	tenant           string
+	reason           events.Reason
+	events, requests int64
+}
+
+func (l *leftOut) add(e events.Event, reason events.Reason) {
+	l.events++
+	for i := range l.named {
+		if row := &l.named[i]; row.tenant == e.Tenant && row.reason == reason {
+			row.events++
+			row.requests += e.Admitted
+			return
+		}
+	}
+	if len(l.named) < maxNamed {
+		l.named = append(l.named, leftOutRow{e.Tenant, reason, 1, e.Admitted})
+	}
+}
+
+// report names on stderr what was left out, and returns an error for it.
+func (l *leftOut) report(o *eventsOptions) error {
+	if l.events == 0 {
+		return nil
+	}
+	others := l.events
+	for _, row := range l.named {
+		others -= row.events
+		o.Messagef("left out: %s of tenant %s with %s: %s",
+			output.Count(row.events, "event"), output.Clean(row.tenant), output.Count(row.requests, "request"), row.reason)
+	}
+	if others > 0 {
+		o.Messagef("left out: %s of other tenants", output.Count(others, "event"))
+	}
+	err := &cmdutil.Error{
+		Code: cmdutil.ExitRefused, Message: fmt.Sprintf("left out %s that %s would not take; all others were written", output.Count(l.events, "event"), o.format),
+	}
+	if slices.ContainsFunc(l.named, func(r leftOutRow) bool { return r.reason == events.NoBillingRef }) {
+		err.Hint = "set a billing reference: petstorectl tenant edit TENANT --billing-ref REF"
+	}
+	return err
+}

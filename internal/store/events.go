@@ -1,0 +1,260 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/lib/pq"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/usage/events"
+)
+
+// Events hands recorded usage on to billing systems, and records what was sent.
+type Events struct{ db *pgconn.DB }
+
+var (
+	// ErrReceiverBusy: another run hands on to the same receiver.
+	ErrReceiverBusy = errors.New("another run is handing on to this receiver")
+	// ErrReceiverFormat: the receiver was sent events in another format.
+	ErrReceiverFormat = errors.New("this receiver was sent events in another format")
+)
+
+// EventQuery selects usage to hand on.
+type EventQuery struct {
+	// From and To are whole hours. Usage counts from From up to, but not including, To.
+	From, To time.Time
+	// Tenant is a tenant's name, empty for all.
+	Tenant string
+	// Receiver is who gets the events in Format: what it was sent before is left out, and what is sent now is recorded. If it is empty,
+	// all usage is selected, and nothing is recorded.
+	Receiver string
+	Format   events.Format
+}
+
+// EventSink takes events.
+type EventSink interface {
+	// Write takes a page of events in ascending order, and returns those that it sends.
+	Write([]events.Event) ([]events.Event, error)
+	// Close returns nil when everything was written.
+	Close() error
+}
+
+// eventPage is how many events are in memory at a time.
+const eventPage = 2000
+
+// Send passes usage to the sink, and records what the sink sends to q.Receiver. The record is committed after the sink was closed without
+// an error; otherwise nothing is recorded. If the commit fails, the same events come again, with the same IDs.
+//
+// It returns plans.ErrTenantNotFound, ErrReceiverBusy or ErrReceiverFormat, and the errors of the sink as they are.
+func (d Events) Send(ctx context.Context, by audit.By, q EventQuery, sink EventSink) error {
+	err := d.db.LongTx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
+		r, err := newEventRun(ctx, tx, q)
+		if err != nil {
+			return err
+		}
+		if err := r.run(ctx, sink); err != nil {
+			return err
+		}
+		if err := sink.Close(); err != nil {
+			return err
+		}
+		if q.Receiver == "" || r.sent.Events == 0 {
+			return errDryRun
+		}
+		err = writeAudit(ctx, tx, by, auditEntry{action: "usage.events", subject: "receiver:" + q.Receiver, after: r.sent})
+		if err == nil && by.DryRun {
+			return errDryRun
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, errDryRun) {
+		return fmt.Errorf("hand on usage: %w", err)
+	}
+	return nil
+}
+
+// sentRecord is what an audit entry holds of a run.
+type sentRecord struct {
+	Format   events.Format `json:"format"`
+	From     time.Time     `json:"from"`
+	To       time.Time     `json:"to"`
+	TenantID int64         `json:"tenant_id,omitempty"`
+	Events   int64         `json:"events"`
+	Admitted int64         `json:"admitted"`
+	Refused  int64         `json:"refused"`
+}
+
+// eventRun is one call of Send.
+type eventRun struct {
+	tx     pgconn.Tx
+	query  EventQuery
+	source uuid.UUID
+	// tenantID is 0 for all tenants.
+	tenantID int64
+	sent     sentRecord
+}
+
+func newEventRun(ctx context.Context, tx pgconn.Tx, q EventQuery) (*eventRun, error) {
+	r := &eventRun{tx: tx, query: q}
+	// A plan that was made while sent_events was small must not read it whole when it has grown.
+	if _, err := tx.Exec(ctx, `set local enable_seqscan = off`); err != nil {
+		return nil, err
+	}
+	if err := tx.Get(ctx, &r.source, `select id from event_source`); err != nil {
+		return nil, err
+	}
+	if q.Tenant != "" {
+		err := tx.Get(ctx, &r.tenantID, `select id from tenants where name = $1`, q.Tenant)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil, plans.ErrTenantNotFound
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	r.sent = sentRecord{Format: q.Format, From: q.From, To: q.To, TenantID: r.tenantID}
+	if q.Receiver == "" {
+		return r, nil
+	}
+	// Each statement sees what was committed before it, so what an earlier holder of the lock has recorded.
+	var locked bool
+	err := tx.Get(ctx, &locked, `select pg_try_advisory_xact_lock(hashtextextended('petstore receiver ' || $1, 0))`, q.Receiver)
+	if err != nil {
+		return nil, err
+	}
+	if !locked {
+		return nil, ErrReceiverBusy
+	}
+	var formats []events.Format
+	if err := tx.Select(ctx, &formats, `select format from sent_events where receiver = $1 limit 1`, q.Receiver); err != nil {
+		return nil, err
+	}
+	if len(formats) > 0 && formats[0] != q.Format {
+		return nil, fmt.Errorf("%w: %s", ErrReceiverFormat, formats[0])
+	}
+	return r, nil
+}
+
+// run passes the events to the sink, hour by hour: each statement reads at most one.
+func (r *eventRun) run(ctx context.Context, sink EventSink) error {
+	for hour := r.query.From; ; hour = hour.Add(time.Hour) {
+		var err error
+		if hour, err = r.nextHour(ctx, hour); err != nil || hour.IsZero() {
+			return err
+		}
+		for last := (events.Event{}); ; {
+			page, err := r.page(ctx, hour, last)
+			if err != nil {
+				return err
+			}
+			sent, err := sink.Write(page)
+			if err != nil {
+				return err
+			}
+			if err := r.record(ctx, sent); err != nil {
+				return err
+			}
+			if len(page) < eventPage {
+				break
+			}
+			last = page[len(page)-1]
+		}
+	}
+}
+
+// nextHour returns the first hour from that one on to which something was counted or sent; zero for none.
+func (r *eventRun) nextHour(ctx context.Context, hour time.Time) (time.Time, error) {
+	var next sql.NullTime
+	err := r.tx.Get(ctx, &next, `
+		select least(
+		  (select min(u.hour) from usage_hourly u where u.hour >= $1 and u.hour < $2),
+		  (select min(s.hour) from sent_events s where s.receiver = $3 and s.hour >= $1 and s.hour < $2))`,
+		hour, r.query.To, r.query.Receiver)
+	return timeOf(next), err
+}
+
+type eventRow struct {
+	TenantID   int64     `db:"tenant_id"`
+	Tenant     string    `db:"tenant"`
+	BillingRef string    `db:"billing_ref"`
+	Hour       time.Time `db:"hour"`
+	Assignment int64     `db:"assignment"`
+	Plan       string    `db:"plan"`
+	Version    int64     `db:"version"`
+	Admitted   int64     `db:"admitted"`
+	Refused    int64     `db:"refused"`
+	Correction int64     `db:"correction"`
+}
+
+// page returns the events counted to the hour that follow the last one: what is recorded, less what was sent.
+func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([]events.Event, error) {
+	return pgconn.Collect(ctx, r.tx, func(e eventRow) events.Event {
+		return events.Event{
+			Source: r.source, TenantID: e.TenantID, Tenant: e.Tenant, BillingRef: e.BillingRef, Hour: e.Hour.UTC(), At: at,
+			Assignment: e.Assignment, Version: e.Version, Plan: e.Plan, Admitted: e.Admitted, Refused: e.Refused, Correction: e.Correction,
+		}
+	}, `
+		select e.*, t.name as tenant, coalesce(to_jsonb(t) ->> 'billing_ref', '') as billing_ref, a.plan, coalesce(
+		         (select max(s.correction) + 1 from sent_events s
+		          where s.receiver = $6 and s.hour = e.hour and s.tenant_id = e.tenant_id and s.assignment = e.assignment), 0) as correction
+		from (
+		  select tenant_id, assignment, hour, max(version) as version, sum(admitted)::bigint as admitted, sum(refused)::bigint as refused
+		  from (
+		    select u.tenant_id, u.assignment, u.hour, u.version, u.admitted, u.refused from usage_counted u
+		    where u.counted_at = $1 and u.tenant_id >= $2 and ($5::bigint = 0 or u.tenant_id = $5)
+		    union all
+		    select s.tenant_id, s.assignment, s.hour, s.version, -s.admitted, -s.refused from sent_events s
+		    where s.receiver = $6 and s.hour = $1 and s.counted_at = $1 and s.tenant_id >= $2 and ($5::bigint = 0 or s.tenant_id = $5)
+		  ) u
+		  where (tenant_id, assignment, hour) > ($2, $3, $4)
+		  group by tenant_id, assignment, hour
+		  having sum(admitted) <> 0 or sum(refused) <> 0
+		) e
+		-- What was sent of a tenant that is gone stays sent.
+		join tenants t on t.id = e.tenant_id
+		join tenant_plans a on a.tenant_id = e.tenant_id and a.id = e.assignment
+		order by e.tenant_id, e.assignment, e.hour limit $7`,
+		at, last.TenantID, last.Assignment, last.Hour, r.tenantID, r.query.Receiver, eventPage)
+}
+
+func (r *eventRun) record(ctx context.Context, sent []events.Event) error {
+	n := len(sent)
+	if n == 0 || r.query.Receiver == "" {
+		return nil
+	}
+	tenants, assignments, corrections, versions := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	ids, refs := make([]string, n), make([]string, n)
+	hours, counted := make([]string, n), make([]string, n)
+	admitted, refused := make([]int64, n), make([]int64, n)
+	for i, e := range sent {
+		tenants[i], assignments[i], corrections[i], versions[i] = e.TenantID, e.Assignment, e.Correction, e.Version
+		ids[i], refs[i] = e.ID().String(), e.BillingRef
+		hours[i], counted[i] = e.Hour.Format(time.RFC3339), e.At.Format(time.RFC3339)
+		admitted[i], refused[i] = e.Admitted, e.Refused
+		r.sent.Admitted += e.Admitted
+		r.sent.Refused += e.Refused
+	}
+	r.sent.Events += int64(n)
+	_, err := r.tx.Exec(ctx, `
+		insert into sent_events (receiver, format, hour, counted_at, tenant_id, assignment, correction, version, event_id, billing_ref, admitted, refused)
+		select $1, $2, * from unnest($3::timestamptz[], $4::timestamptz[], $5::bigint[], $6::bigint[], $7::integer[], $8::integer[],
+		                             $9::uuid[], $10::text[], $11::bigint[], $12::bigint[])`,
+		r.query.Receiver, r.query.Format, pq.Array(hours), pq.Array(counted), pq.Array(tenants), pq.Array(assignments), pq.Array(corrections),
+		pq.Array(versions), pq.Array(ids), pq.Array(refs), pq.Array(admitted), pq.Array(refused))
+	if err != nil {
+		return fmt.Errorf("record sent events: %w", err)
+	}
+	return nil
+}
+
+// CompleteUntil returns the end of the last hour of which every server has delivered all usage.
+func (d Events) CompleteUntil(_ context.Context, now time.Time) (time.Time, error) {
+	return now.UTC().Truncate(time.Hour), nil
+}

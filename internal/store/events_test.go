@@ -1,0 +1,211 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jmoiron/sqlx"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/usage/events"
+)
+
+// handOn is a database with usage, and billing's way to it.
+type handOn struct {
+	*store.DB
+
+	owner *sqlx.DB
+	query store.EventQuery
+}
+
+// newHandOn has usage of one hour: of two tenants, one of them under two assignments and two keys.
+func newHandOn(t *testing.T) *handOn {
+	t.Helper()
+	db := newDatabase(t)
+	h := &handOn{
+		DB: storetest.Open(t, db.BillingURL, store.Options{}), owner: sqlx.MustConnect("postgres", db.URL),
+		query: store.EventQuery{From: november, To: december, Receiver: "stripe", Format: events.Stripe},
+	}
+	t.Cleanup(func() { _ = h.owner.Close() })
+	h.owner.MustExec(`
+		select test_tenant(name, 'pro') from unnest('{acme,zoo}'::text[]) name;
+		alter table tenants add column if not exists billing_ref text;
+		update tenants set billing_ref = 'cus_' || name;
+		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
+		select 'key_000000000000000' || n, n / 2 + 1, 'live', sha256(n::text::bytea), '0001', now() from generate_series(0, 2) n;
+		select test_usage(1, '2026-11-20 12:00Z', 'key_0000000000000000', 'pro', 10, 1);
+		select test_usage(1, '2026-11-20 12:00Z', 'key_0000000000000001', 'pro', 100, 0);
+		select test_usage(1, '2026-11-20 12:00Z', 'key_0000000000000001', 'free', 1000, 2);
+		select test_usage(2, '2026-11-20 12:00Z', 'key_0000000000000002', 'pro', 7, 0)`)
+	return h
+}
+
+// sink sends all events, unless err is set. While it writes it calls during.
+type sink struct {
+	got    []events.Event
+	pages  int
+	err    error
+	during func()
+}
+
+func (s *sink) Write(page []events.Event) ([]events.Event, error) {
+	if s.during != nil {
+		s.during()
+	}
+	s.pages = max(s.pages, len(page))
+	s.got = append(s.got, page...)
+	return page, nil
+}
+
+func (s *sink) Close() error { return s.err }
+
+// counts are the events as texts without what does not change.
+func (s *sink) counts() (list []string) {
+	for _, e := range s.got {
+		list = append(list, fmt.Sprintf("%s %s %s %d %d #%d", e.BillingRef, e.Hour.Format("01-02T15"), e.Plan, e.Admitted, e.Refused, e.Correction))
+	}
+	return list
+}
+
+func (h *handOn) send(t *testing.T, q store.EventQuery, s *sink) error {
+	t.Helper()
+	return h.Events.Send(t.Context(), audit.By{Actor: "bill"}, q, s)
+}
+
+func (h *handOn) wantSent(t *testing.T, q store.EventQuery, want ...string) {
+	t.Helper()
+	var s sink
+	err := h.send(t, q, &s)
+	if diff := cmp.Diff(want, s.counts()); err != nil || diff != "" {
+		t.Errorf("(-want +got):\n%s%v", diff, err)
+	}
+}
+
+func TestEventsAreSentOnce(t *testing.T) {
+	t.Parallel()
+	h := newHandOn(t)
+	all := []string{"cus_acme 11-20T12 pro 110 1 #0", "cus_acme 11-20T12 free 1000 2 #0", "cus_zoo 11-20T12 pro 7 0 #0"}
+	unrecorded := h.query
+	unrecorded.Receiver = ""
+	h.wantSent(t, unrecorded, all...)
+	h.wantSent(t, h.query, all...)
+	h.wantSent(t, h.query)
+	other := h.query
+	other.Receiver, other.Format = "lago", events.Lago
+	h.wantSent(t, other, all...)
+	h.wantSent(t, unrecorded, all...)
+
+	// What comes later is a correction: more of one, less of another, and a new hour. It comes once.
+	h.owner.MustExec(`
+		select test_usage(1, '2026-11-20 12:00Z', 'key_0000000000000000', 'pro', 5, 0);
+		update usage_hourly set admitted = admitted - 2 where tenant_id = 2;
+		select test_usage(1, '2026-11-20 13:00Z', 'key_0000000000000000', 'pro', 1, 1)`)
+	h.wantSent(t, h.query, "cus_acme 11-20T12 pro 5 0 #1", "cus_zoo 11-20T12 pro -2 0 #1", "cus_acme 11-20T13 pro 1 1 #0")
+	h.wantSent(t, h.query)
+	h.owner.MustExec(`update usage_hourly set refused = 9 where tenant_id = 2`)
+	h.wantSent(t, h.query, "cus_zoo 11-20T12 pro 0 9 #2")
+
+	var differ int
+	if err := h.owner.Get(&differ, `
+		select count(*) from (
+		  select tenant_id, hour, assignment, sum(admitted) as admitted, sum(refused) as refused from usage_hourly group by 1, 2, 3
+		) u full join (
+		  select tenant_id, hour, assignment, sum(admitted) as admitted, sum(refused) as refused, count(distinct event_id), count(*) as n
+		  from sent_events where receiver = 'stripe' group by 1, 2, 3
+		) s using (tenant_id, hour, assignment, admitted, refused)
+		where u is null or s is null or s.count <> s.n`); err != nil || differ > 0 {
+		t.Errorf("%d sums of sent events differ from what is recorded, %v", differ, err)
+	}
+}
+
+func TestEventsOfPartOfTheUsage(t *testing.T) {
+	t.Parallel()
+	h := newHandOn(t)
+	q := h.query
+	q.Tenant = "zoo"
+	h.wantSent(t, q, "cus_zoo 11-20T12 pro 7 0 #0")
+	q.Tenant = "acmee"
+	if err := h.send(t, q, &sink{}); !errors.Is(err, plans.ErrTenantNotFound) {
+		t.Errorf("events of no tenant: %v", err)
+	}
+	q = h.query
+	q.To = noon
+	h.wantSent(t, q)
+	q.From, q.To = noon, noon.Add(time.Hour)
+	h.wantSent(t, q, "cus_acme 11-20T12 pro 110 1 #0", "cus_acme 11-20T12 free 1000 2 #0")
+}
+
+// TestEventsAreRecordedWhenWritten: output that could not be written, a dry run, and what the sink leaves out leave no record.
+func TestEventsAreRecordedWhenWritten(t *testing.T) {
+	t.Parallel()
+	h := newHandOn(t)
+	broken := errors.New("broken pipe")
+	if err := h.send(t, h.query, &sink{err: broken}); !errors.Is(err, broken) || errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("error %v, want the sink's", err)
+	}
+	var s sink
+	if err := h.Events.Send(t.Context(), audit.By{Actor: "bill", DryRun: true}, h.query, &s); err != nil || len(s.got) != 3 {
+		t.Errorf("dry run: %d events, %v", len(s.got), err)
+	}
+	var entries int
+	h.owner.MustExec(`select`)
+	if err := h.owner.Get(&entries, `select count(*) from audit_entries where action = 'usage.events'`); err != nil || entries != 0 {
+		t.Errorf("%d audit entries of runs that recorded nothing, %v", entries, err)
+	}
+	h.wantSent(t, h.query, s.counts()...)
+	var entry string
+	err := h.owner.Get(&entry, `select concat_ws(' ', claimed_actor, subject, after ->> 'format', after ->> 'events', after ->> 'admitted')
+		from audit_entries where action = 'usage.events'`)
+	if err != nil || entry != "bill receiver:stripe stripe 3 1117" {
+		t.Errorf("audit entry %q, %v", entry, err)
+	}
+}
+
+// TestEventsOfTwoRuns: of two runs at once for a receiver one is refused. For two receivers both run.
+func TestEventsOfTwoRuns(t *testing.T) {
+	t.Parallel()
+	h := newHandOn(t)
+	other := h.query
+	other.Receiver = "stripe-2"
+	var second, third error
+	first := sink{during: sync.OnceFunc(func() {
+		second = h.send(t, h.query, &sink{})
+		third = h.send(t, other, &sink{})
+	})}
+	if err := h.send(t, h.query, &first); err != nil || !errors.Is(second, store.ErrReceiverBusy) || third != nil {
+		t.Errorf("errors %v, %v and %v, want a busy receiver in the second", err, second, third)
+	}
+	other.Format = events.Lago
+	if err := h.send(t, other, &sink{}); !errors.Is(err, store.ErrReceiverFormat) {
+		t.Errorf("another format: %v", err)
+	}
+}
+
+// TestEventsInPages: an hour with more events than are in memory at a time.
+func TestEventsInPages(t *testing.T) {
+	t.Parallel()
+	h := newHandOn(t)
+	h.owner.MustExec(`
+		select test_tenant('t' || n, 'pro') from generate_series(3, 4500) n;
+		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
+		select 'key_' || lpad(id::text, 16, 'x'), id, 'live', sha256(name::bytea), '0001', now() from tenants where id > 2;
+		insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused)
+		select k.tenant_id, '2026-11-20 12:00Z', k.id, a.id, 1, 1, 0 from api_keys k join tenant_plans a using (tenant_id) where k.tenant_id > 2`)
+	var s sink
+	err := h.send(t, h.query, &s)
+	ids := map[string]bool{}
+	for _, e := range s.got {
+		ids[e.ID().String()] = true
+	}
+	if want := 4498 + 3; err != nil || len(s.got) != want || len(ids) != want || s.pages != 2000 {
+		t.Errorf("%d events with %d IDs in pages of up to %d, %v", len(s.got), len(ids), s.pages, err)
+	}
+	h.wantSent(t, h.query)
+}

@@ -1,0 +1,3 @@
+drop view usage_counted;
+drop table sent_events;
+drop table event_source;

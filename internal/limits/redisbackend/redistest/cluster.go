@@ -1,28 +1,23 @@
 package redistest
 
 import (
-	"context"
 	"net"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 const (
 	// nodeTimeout is after how long a silent node of a cluster counts as failed.
 	nodeTimeout = time.Second
-	// clusterLimit bounds the wait for a cluster to agree.
-	clusterLimit = 60 * time.Second
-	slots        = 16384
+	slots       = 16384
 )
 
 // Cluster is a Redis Cluster of one test's own, with a replica for every master. Its methods must be called from the
 // test's goroutine.
 type Cluster struct {
-	// URL names all nodes, in the form that plans.NewRedisClient reads.
+	// URL names all nodes, in the form that redisbackend.NewClient reads.
 	URL string
 	// Nodes are the masters as they were made and then their replicas, in the same order. To stop one and to start it again, as
 	// the replica of the node that took over from it, is up to the test.
@@ -72,7 +67,7 @@ func (c *Cluster) join(masters int) {
 		}
 	}
 	for i, n := range c.Nodes {
-		c.await("all nodes to know each other", func() bool {
+		await(c.t, "all nodes to know each other", func() bool {
 			return strings.Count(c.do(n, "cluster", "nodes"), " connected") == len(c.Nodes)
 		})
 		if i >= masters {
@@ -83,7 +78,7 @@ func (c *Cluster) join(masters int) {
 		c.AwaitReplica(c.Nodes[masters+i])
 	}
 	for _, n := range c.Nodes {
-		c.await("the cluster to be complete", func() bool {
+		await(c.t, "the cluster to be complete", func() bool {
 			return strings.Contains(c.do(n, "cluster", "info"), "cluster_state:ok") &&
 				strings.Count(c.do(n, "cluster", "nodes"), "slave ") == masters
 		})
@@ -97,7 +92,7 @@ func (c *Cluster) AwaitMaster(n *Server) {
 		if other.process == nil || other.paused {
 			continue
 		}
-		c.await("a replica to take over", func() bool {
+		await(c.t, "a replica to take over", func() bool {
 			return c.isMaster(other, n) && strings.Contains(c.do(other, "cluster", "info"), "cluster_state:ok")
 		})
 	}
@@ -116,31 +111,16 @@ func (c *Cluster) isMaster(other, n *Server) bool {
 // AwaitReplica returns when the node has all that its master has.
 func (c *Cluster) AwaitReplica(n *Server) {
 	c.t.Helper()
-	c.await("a replica to follow its master", func() bool {
-		return strings.Contains(c.do(n, "info", "replication"), "master_link_status:up")
-	})
+	awaitReplica(c.t, n)
 }
 
 func (c *Cluster) do(n *Server, args ...any) string {
 	c.t.Helper()
-	client := redis.NewClient(&redis.Options{Addr: n.Addr, PoolSize: 1, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1})
+	client := clientOf(n.Addr, 0)
 	defer client.Close()
 	said, err := client.Do(c.t.Context(), args...).Text()
 	if err != nil {
 		c.t.Fatalf("test redis: %v: %v", args, err)
 	}
 	return said
-}
-
-func (c *Cluster) await(what string, holds func() bool) {
-	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), clusterLimit)
-	defer cancel()
-	for !holds() {
-		select {
-		case <-ctx.Done():
-			c.t.Fatalf("test redis: wait for %s: %v", what, ctx.Err())
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
 }

@@ -1,7 +1,6 @@
 package redistest
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
@@ -49,7 +48,7 @@ func NewSentinels(t testing.TB) *Sentinels {
 		s.URL += "&addr=" + o.Addr
 	}
 	for _, o := range s.sentinels {
-		s.await("the sentinels to know each other", func() bool {
+		await(s.t, "the sentinels to know each other", func() bool {
 			state := s.master(o)
 			return state["num-other-sentinels"] == "2" && state["num-slaves"] == "1" && state["flags"] == "master"
 		})
@@ -86,7 +85,7 @@ func (s *Sentinels) Failover(n *Server) {
 	s.t.Helper()
 	client := s.client(s.sentinels[0])
 	defer client.Close()
-	s.await("a replica to take over", func() bool {
+	await(s.t, "a replica to take over", func() bool {
 		if s.isMaster(s.sentinels[0], n) {
 			return true
 		}
@@ -101,7 +100,7 @@ func (s *Sentinels) Failover(n *Server) {
 func (s *Sentinels) AwaitMaster(n *Server) {
 	s.t.Helper()
 	for _, o := range s.sentinels {
-		s.await("a replica to take over", func() bool { return s.isMaster(o, n) })
+		await(s.t, "a replica to take over", func() bool { return s.isMaster(o, n) })
 	}
 }
 
@@ -116,11 +115,7 @@ func (s *Sentinels) isMaster(o, n *Server) bool {
 // AwaitReplica returns when the node has all that its master has.
 func (s *Sentinels) AwaitReplica(n *Server) {
 	s.t.Helper()
-	s.await("a replica to follow its master", func() bool {
-		client := clientOf(n.Addr, 0)
-		defer client.Close()
-		return client.InfoMap(s.t.Context(), "replication").Val()["Replication"]["master_link_status"] == "up"
-	})
+	awaitReplica(s.t, n)
 }
 
 func (s *Sentinels) master(of *Server) map[string]string {
@@ -131,17 +126,4 @@ func (s *Sentinels) master(of *Server) map[string]string {
 
 func (s *Sentinels) client(of *Server) *redis.SentinelClient {
 	return redis.NewSentinelClient(&redis.Options{Addr: of.Addr, PoolSize: 1, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1})
-}
-
-func (s *Sentinels) await(what string, holds func() bool) {
-	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), clusterLimit)
-	defer cancel()
-	for !holds() {
-		select {
-		case <-ctx.Done():
-			s.t.Fatalf("test redis: wait for %s: %v", what, ctx.Err())
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
 }

@@ -16,7 +16,7 @@ import (
 
 // stallFaults are those of one server's way to Redis.
 var stallFaults = []operatorFault{
-	{"one of three servers' way to Redis stalls for 100 to 300 ms", func(t *testing.T) faultResult {
+	{"one of three servers' way to Redis stalls for 120 to 300 ms", func(t *testing.T) faultResult {
 		return tryOneWay(t, func(s *stalledWay) {
 			for _, d := range []time.Duration{120, 200, 300} {
 				s.unmovedBy(d * time.Millisecond)

@@ -80,7 +80,10 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`plan simulate`":                                             plan.ReplayView.Names(),
 		"`plan show`":                                                 plan.DetailsView.Names()[len(plan.View):],
 		"`why`":                                                       why.View.Names(),
-		"`usage export`":                                              usage.BillingView("").Names(),
+		"`usage export`":                                              usage.LineView.Names(),
+		"`usage close`":                                               usage.MonthView.Names(),
+		"`usage verify`":                                              usage.VerifyView.Names()[:2],
+		"`usage proof`":                                               usage.ProofView.Names(),
 		"`doctor`":                                                    doctor.View.Names(),
 		"`usage show`":                                                usage.View(store.ByTenantAndPlan, "").Names(),
 	} {

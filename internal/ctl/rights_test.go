@@ -44,6 +44,11 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 		t.Fatal(err)
 	}
 	e.key, e.banned = list[0].ID, list[1].ID
+	// A closed month in which acme was on a plan.
+	execSQL(t, e.URL, `insert into tenant_plans (tenant_id, valid_from, plan) select id, '2020-01-01Z', 'pro' from tenants where name = 'acme'`)
+	if _, err := db.Months.Close(t.Context(), by, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), nil); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := db.Bans.Place(t.Context(), by, store.NewBan{KeyID: e.banned, Length: time.Hour, Reason: "test"}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +81,9 @@ func (e *rightsEnv) commands() map[string][]string {
 		"usage show":     {"--by", "key"},
 		"usage export":   {},
 		"usage events":   {"--month", "2026-10", "-o", "lago", "--mark-sent", "lago", "--dry-run"},
+		"usage close":    {"2020-02", "--dry-run"},
+		"usage verify":   {"2020-01"},
+		"usage proof":    {"acme", "2020-01"},
 		"audit list":     {},
 		"audit verify":   {},
 		"why":            {e.key},

@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -18,13 +20,13 @@ func TestHostileUsage(t *testing.T) {
 	a, b := db.key(t, 1), db.key(t, 2)
 	conn := connect(t, db.APIURL)
 	for _, statement := range []string{
-		`select add_usage('x', 1, $1, '{1794999600,1794999600}', $2, '{1,7}', '{1,1}', '{9223372036854775807,9223372036854775807}', '{9223372036854775807,1}',
+		`select add_usage('x', 1, 0, $1, '{1794999600,1794999600}', $2, '{1,7}', '{1,1}', '{9223372036854775807,9223372036854775807}', '{9223372036854775807,1}',
 			'{9223372036854775807,29916660}', '{9223372036854775807,9223372036854775807}', '{9223372036854775807,9223372036854775807}', '{}', '{}')`,
-		`select add_usage('x', 2, $1, '{1794999600,999999999999}', $2, '{1,1}', '{1,7}', '{9223372036854775807,1}', '{9223372036854775807,1}',
+		`select add_usage('x', 2, 0, $1, '{1794999600,999999999999}', $2, '{1,1}', '{1,7}', '{9223372036854775807,1}', '{9223372036854775807,1}',
 			'{9223372036854775807,1}', '{1,1}', '{1,1}', '{}', '{}')`,
-		`select add_usage('x', 3, $1, '{1794999600,1794999600}', $2, '{7,1}', '{1,1}', '{-9223372036854775808,-1}', '{0,0}',
+		`select add_usage('x', 3, 0, $1, '{1794999600,1794999600}', $2, '{7,1}', '{1,1}', '{-9223372036854775808,-1}', '{0,0}',
 			'{-9223372036854775808,9223372036854775807}', '{-9223372036854775808,-1}', '{-9223372036854775808,-1}', '{}', '{}')`,
-		`select add_usage('x', 4, $1, '{-1,-99999999999}', $2, '{1,1}', '{1,1}', '{1,1}', '{1,1}', '{0,0}', '{0,0}', '{0,0}', '{}', '{}')`,
+		`select add_usage('x', 4, 0, $1, '{-1,-99999999999}', $2, '{1,1}', '{1,1}', '{1,1}', '{1,1}', '{0,0}', '{0,0}', '{0,0}', '{}', '{}')`,
 	} {
 		conn.MustExec(statement, []byte(`{1,1}`), []byte(`{`+a.ID+`,`+a.ID+`}`))
 	}
@@ -39,6 +41,27 @@ func TestHostileUsage(t *testing.T) {
 	if got := db.text(t, `select count(*) from usage_hourly where hour not between '1970-01-01Z' and '9999-12-31 23:59Z'`); got != "0" {
 		t.Errorf("%s hours that nobody can show", got)
 	}
+}
+
+// TestHostileLateUsage: no count of a closed month, and no instant of a delivery, keeps months from being exported or servers from recording.
+func TestHostileLateUsage(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.fill(t)
+	b.close(t, oct)
+	conn := connect(t, b.APIURL)
+	hour := fmt.Sprintf(`{%d,%[1]d}`, oct.Unix())
+	for i, delivered := range []int64{math.MaxInt64, math.MinInt64, -1, 1} {
+		conn.MustExec(`select add_usage('x', $1, $2, '{1,1}', $3, $4, '{1,1}', '{1,1}', $5, '{9223372036854775807,1}', '{0,0}', '{0,0}', '{0,0}', '{}', '{}')`,
+			i+1, delivered, hour, `{`+acmeKey+`,`+acmeKey+`}`, []string{
+				`{9223372036854775807,1}`, `{-9223372036854775808,-9223372036854775808}`, `{-9223372036854775808,9223372036854775807}`, `{0,1}`,
+			}[i])
+	}
+	lines := b.lines(t, nov)
+	if last := lines[1]; last.Corrects != "2025-10" || last.Admitted != 1_000_000_000_000 || last.Refused != 1_000_000_000_000 {
+		t.Errorf("the correction is %+v, want 10^12 at most", last)
+	}
+	b.close(t, nov)
 }
 
 // TestHostileRefusal: a refusal of the far future would never be pruned, and keep all others out of the latest ones.

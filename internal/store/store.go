@@ -24,6 +24,7 @@ type DB struct {
 	Idempotency Idempotency
 	Usage       Usage
 	Events      Events
+	Months      Months
 	Refusals    Refusals
 	Audit       Audit
 	Limits      Limits
@@ -56,7 +57,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	}
 	return &DB{
 		pg: c, Tenants: Tenants{c}, Plans: Plans{c}, Keys: Keys{c}, Bans: Bans{c}, Pets: Pets{c}, Orders: Orders{c},
-		Idempotency: Idempotency{c}, Usage: Usage{c}, Events: Events{c}, Refusals: Refusals{c}, Audit: Audit{c}, Limits: Limits{c}, Counters: counters.New(c), Cluster: counters.NewTerms(c),
+		Idempotency: Idempotency{c}, Usage: Usage{c}, Events: Events{c}, Months: Months{c}, Refusals: Refusals{c}, Audit: Audit{c}, Limits: Limits{c}, Counters: counters.New(c), Cluster: counters.NewTerms(c),
 		Transactions: Transactions{c},
 	}, nil
 }

@@ -33,8 +33,12 @@ func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) error {
 	for i, u := range b.LastUsed {
 		used[i], micros[i] = u.KeyID, u.At.UnixMicro()
 	}
+	delivered := int64(0)
+	if !b.DeliveredTo.IsZero() {
+		delivered = b.DeliveredTo.UnixMicro()
+	}
 	var added bool
-	err := d.db.Get(ctx, &added, `select add_usage($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`, b.ServerID, b.Number,
+	err := d.db.Get(ctx, &added, `select add_usage($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`, b.ServerID, b.Number, delivered,
 		pq.Array(tenants), pq.Array(hours), pq.Array(keyIDs), pq.Array(assignments), pq.Array(versions), pq.Array(admitted), pq.Array(refused),
 		pq.Array(minutes), pq.Array(inMinute), pq.Array(inPrevious), pq.Array(used), pq.Array(micros))
 	if err != nil {

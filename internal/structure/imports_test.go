@@ -45,7 +45,7 @@ var below = map[string][]string{
 	"internal/ctl/limits":  {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit"},
 	"internal/ctl/ban":     {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/keys", "internal/audit"},
 	"internal/ctl/audit":   {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit"},
-	"internal/ctl/usage":   {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/usage/events"},
+	"internal/ctl/usage":   {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit", "internal/usage/closing", "internal/usage/events"},
 	"internal/ctl/doctor":  {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/migrate", "internal/cluster"},
 	"internal/ctl/migrate": {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store/migrate"},
 	"internal/ctl/plan":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/store", "internal/plans", "internal/usage"},
@@ -56,7 +56,7 @@ var below = map[string][]string{
 
 	"internal/api":   {"internal/freshness", "internal/limits", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/catalog", "internal/usage"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
-	"internal/store": {"internal/keys", "internal/keys/callers", "internal/keys/strikes", "internal/plans", "internal/cluster", "internal/catalog", "internal/usage", "internal/usage/events", "internal/audit", "internal/store/counters", "internal/store/pgconn"},
+	"internal/store": {"internal/keys", "internal/keys/callers", "internal/keys/strikes", "internal/plans", "internal/cluster", "internal/catalog", "internal/usage", "internal/usage/closing", "internal/usage/events", "internal/audit", "internal/store/counters", "internal/store/pgconn"},
 
 	"internal/store/changefeed": {"internal/keys", "internal/store/counters", "internal/store/pgconn"},
 	"internal/store/counters":   {"internal/limits", "internal/limits/counter", "internal/cluster", "internal/store/pgconn"},

@@ -20,6 +20,11 @@ const (
 	// it admits nothing that is not recorded: see Options.Announce.
 	announceEvery = 5 * time.Second
 	announcedFor  = 10 * time.Second
+	// deliverEvery is that pause for other servers, so that it is known up to when they have recorded everything.
+	deliverEvery = time.Minute
+	// deliveryDelay is far longer than it takes from the instant of a request until it is counted. If a server is frozen between, the
+	// request counts all the same, as one that came late.
+	deliveryDelay = 10 * time.Second
 	// reportInterval is how often a continuing outage of the store is logged.
 	reportInterval = time.Minute
 )
@@ -51,6 +56,7 @@ type Meter struct {
 	drains    int64
 	unwritten []Batch
 	written   time.Time // when the last successful write was sent
+	delivered time.Time // everything up to then is recorded, or in unwritten
 	// flushed is the last error of Flush.
 	flushed error
 	// recorded is when each key, by its hash, was last recorded as used, in Unix milliseconds.
@@ -80,7 +86,7 @@ func NewMeter(store Store, o Options) *Meter {
 		seed: maphash.MakeSeed(),
 		// A restarted server of the same name goes on above its earlier numbers, because it writes far fewer
 		// batches than one a microsecond.
-		number:   o.Clock().UnixMicro(),
+		number: o.Clock().UnixMicro(), delivered: o.Clock(),
 		recorded: map[uint64]int64{}, announces: o.Announce,
 		soon: make(chan struct{}, 1), turn: make(turn, 1),
 	}
@@ -209,8 +215,12 @@ func (m *Meter) writeAll(ctx context.Context) error {
 		return err
 	}
 	m.recordedTo.Store(m.drains)
+	m.delivered = m.clock().Add(-deliveryDelay)
 	m.unwritten = m.collect()
 	m.drains++
+	if n := len(m.unwritten); n > 0 {
+		m.unwritten[n-1].DeliveredTo = m.delivered
+	}
 	if err := m.write(ctx); err != nil {
 		return err
 	}
@@ -245,13 +255,17 @@ func (m *Meter) writeOne(ctx context.Context, b Batch) error {
 
 // announce writes an empty batch if nothing was written for a while.
 func (m *Meter) announce(ctx context.Context) {
-	if !m.announces || m.turn.take(ctx) != nil {
+	if m.turn.take(ctx) != nil {
 		return
 	}
 	defer m.turn.release()
-	if quiet := time.Since(m.written); len(m.unwritten) == 0 && quiet >= announceEvery {
+	every := deliverEvery
+	if m.announces {
+		every = announceEvery
+	}
+	if quiet := time.Since(m.written); len(m.unwritten) == 0 && quiet >= every {
 		m.number++
-		m.unwritten = []Batch{{ServerID: m.serverID, Number: m.number}}
+		m.unwritten = []Batch{{ServerID: m.serverID, Number: m.number, DeliveredTo: m.delivered}}
 		_ = m.write(ctx) // It logs an error and writes it again later.
 	}
 	if time.Since(m.written) >= announcedFor {
@@ -279,9 +293,6 @@ func (m *Meter) drain(ctx context.Context) error {
 // end notes that everything is recorded. Nothing may be admitted after it that is not.
 func (m *Meter) end(ctx context.Context) error {
 	m.announced.Store(false)
-	if !m.announces {
-		return nil
-	}
 	if err := m.store.EndUsage(ctx, m.serverID); err != nil {
 		return fmt.Errorf("end recording usage: %w", err)
 	}

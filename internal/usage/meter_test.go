@@ -27,6 +27,7 @@ type memoryStore struct {
 	last  map[string]int64
 	sums  map[usage.Bucket][2]int64
 	uses  []usage.KeyUse
+	ended int
 }
 
 func (s *memoryStore) WriteUsage(_ context.Context, b usage.Batch) error {
@@ -48,7 +49,12 @@ func (s *memoryStore) WriteUsage(_ context.Context, b usage.Batch) error {
 	return nil
 }
 
-func (s *memoryStore) EndUsage(context.Context, string) error { return nil }
+func (s *memoryStore) EndUsage(context.Context, string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended++
+	return nil
+}
 
 func (s *memoryStore) apply(b usage.Batch) {
 	if s.last == nil {
@@ -259,10 +265,16 @@ func TestMeterLosesNothingUnderConcurrency(t *testing.T) {
 func run(t *testing.T, s usage.Store) (m *usage.Meter, stop func() (time.Duration, error)) {
 	t.Helper()
 	m = newMeter(s, nil)
+	return m, start(t, m)
+}
+
+// start runs the meter until stop.
+func start(t *testing.T, m *usage.Meter) (stop func() (time.Duration, error)) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error, 1)
 	go func() { result <- m.Run(ctx) }()
-	return m, func() (time.Duration, error) {
+	return func() (time.Duration, error) {
 		stopped := time.Now()
 		cancel()
 		err := <-result

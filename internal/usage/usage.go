@@ -71,6 +71,9 @@ type Batch struct {
 	// Counts has at most one element per bucket, LastUsed at most one per key.
 	Counts   []Count
 	LastUsed []KeyUse
+	// DeliveredTo: with this batch, everything is recorded that the server admitted and refused before this instant. It is zero if it is
+	// not known, as for a batch that others of the same write follow.
+	DeliveredTo time.Time
 }
 
 // Store records usage.

@@ -22,6 +22,8 @@ type Factory struct {
 	Clock func() time.Time
 	// ConnectTimeout is how long the database may take to accept a connection.
 	ConnectTimeout time.Duration
+	// CallTimeout is how long a call to the database may take; 0 for 30 s. See NoTimeLimit.
+	CallTimeout time.Duration
 
 	SharedFlags
 	DatabaseFinder
@@ -58,7 +60,7 @@ func (f *Factory) DB(ctx context.Context) (*store.DB, error) {
 	if source.Dev != nil {
 		f.Messagef("petstorectl: using the database of %s", output.Clean(source.SetBy))
 	}
-	db, err := open(ctx, source.URL, f.ConnectTimeout, f.Clock)
+	db, err := open(ctx, source.URL, f.ConnectTimeout, store.Options{MaxConns: 2, Clock: f.Clock, Timeout: f.CallTimeout})
 	if err != nil {
 		return nil, source.Explain(err)
 	}
@@ -66,12 +68,15 @@ func (f *Factory) DB(ctx context.Context) (*store.DB, error) {
 	return db, nil
 }
 
+// NoTimeLimit is the CallTimeout of a command that reads as much as there is.
+const NoTimeLimit = 24 * time.Hour
+
 // open waits only for the timeout: a report may take longer than that, a connection may not.
-func open(ctx context.Context, url string, timeout time.Duration, clock func() time.Time) (*store.DB, error) {
+func open(ctx context.Context, url string, timeout time.Duration, options store.Options) (*store.DB, error) {
 	connectCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	db, err := await(connectCtx, func() (*store.DB, error) {
-		return store.Open(connectCtx, url, store.Options{MaxConns: 2, Clock: clock})
+		return store.Open(connectCtx, url, options)
 	})
 	if err != nil && ctx.Err() == nil && connectCtx.Err() != nil {
 		return nil, fmt.Errorf("%w: no answer within %v", store.ErrUnavailable, timeout)

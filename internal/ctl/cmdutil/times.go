@@ -76,14 +76,29 @@ func (p Period) Days() string {
 func MonthFlag(cmd *cobra.Command, f *Factory, month *Period) {
 	now := f.Now()
 	*month = monthFrom(time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC))
-	ParsedFlag(cmd, month, "month", "", "UTC `MONTH` such as 2026-11 (default: this month)", func(text string) (Period, error) {
-		first, err := time.Parse("2006-01", text)
-		if err != nil {
-			return Period{}, fmt.Errorf("%q is not a month such as 2026-11", text)
-		}
-		return monthFrom(first), nil
-	})
+	ParsedFlag(cmd, month, "month", "", "UTC `MONTH` such as 2026-11 (default: this month)", parseMonth)
 }
+
+// MonthArg is the argument MONTH, a UTC month.
+func MonthArg(text *string, month *Period) Arg {
+	return Arg{Name: "MONTH", Value: text, Check: func(given string) (err error) {
+		if *month, err = parseMonth(given); err != nil {
+			return UsageErrorf("%v", err)
+		}
+		return nil
+	}}
+}
+
+func parseMonth(text string) (Period, error) {
+	first, err := time.Parse("2006-01", text)
+	if err != nil {
+		return Period{}, fmt.Errorf("%q is not a month such as 2026-11", text)
+	}
+	return monthFrom(first), nil
+}
+
+// Month is the name of the period's first month.
+func (p Period) Month() string { return p.From.Format("2006-01") }
 
 func monthFrom(first time.Time) Period { return Period{first, first.AddDate(0, 1, 0)} }
 

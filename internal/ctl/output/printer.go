@@ -11,7 +11,7 @@ import (
 // Printer is where and how to print.
 type Printer struct {
 	Out io.Writer
-	// Format is table, json, csv or, for rows separated by tabs, empty.
+	// Format is table, json, csv or, for rows separated by tabs, empty. A Stream also prints jsonl.
 	Format string
 	// TTY tells whether Out is a terminal: tables fit its width, times are relative to now, digits are in groups.
 	TTY   bool
@@ -77,19 +77,23 @@ func printCSV[T any](w io.Writer, v View[T], items []T) error {
 		return err
 	}
 	for _, item := range items {
-		cells := row(v, item)
-		for i, c := range v {
-			switch c.Value(item).(type) {
-			case string, []string: // Numbers, times and JSON are never formulas.
-				cells[i] = noFormula(cells[i])
-			}
-		}
-		if err := out.Write(cells); err != nil {
+		if err := out.Write(csvRow(v, item)); err != nil {
 			return err
 		}
 	}
 	out.Flush()
 	return out.Error()
+}
+
+func csvRow[T any](v View[T], item T) []string {
+	cells := row(v, item)
+	for i, c := range v {
+		switch c.Value(item).(type) {
+		case string, []string: // Numbers, times and JSON are never formulas.
+			cells[i] = noFormula(cells[i])
+		}
+	}
+	return cells
 }
 
 // noFormula returns a text that a spreadsheet takes for text: with an apostrophe before it if it could be a formula, which runs when

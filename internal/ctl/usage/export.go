@@ -2,74 +2,208 @@ package usage
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/usage/closing"
 )
 
 type exportOptions struct {
 	*cmdutil.Factory
 
 	month cmdutil.Period
+	query store.LineQuery
 }
 
 func newCmdExport(f *cmdutil.Factory) *cobra.Command {
 	o := &exportOptions{Factory: f}
-	cmd := f.ReadCommand(&cobra.Command{
+	cmd := cmdutil.DatabaseCommand(f, &cobra.Command{
 		Use:   "export",
 		Short: "Export a month for billing as CSV",
-		Long: `Export a UTC month for billing. Each row is a period during which a tenant's
-plan and quota did not change, with the numbers of admitted and refused
-requests; periods without requests are included. Each recorded request is in
-exactly one row: that of the plan and quota by which it was decided. The default
-format is CSV, and all rows are printed.`,
+		Long: `Export a UTC month for billing. Each line is a period during which a tenant's
+assignment and the version of its plan did not change, with the numbers of
+admitted and refused requests; periods without requests are included. Each
+recorded request is in exactly one line. What arrived after its month was closed
+is in lines of their own, which name the month that they correct.
+
+The last line has the kind "total": how many lines there are, their sums, and
+the SHA-256 over their canonical forms. The lines of a closed month are those
+that were sealed; they never change. The default format is CSV.`,
 		Example: `  petstorectl usage export --month 2026-11 > 2026-11.csv
-  petstorectl usage export --month 2026-11 -o json`,
+  petstorectl usage export --month 2026-11 --tenant acme -o json
+  petstorectl usage export --month 2026-11 --plan pro -o jsonl`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runExport(cmd.Context(), o) },
 	})
+	cmdutil.EnumFlag(cmd, &f.Output, "output", "o", "output `FORMAT`: csv, json, jsonl or table", "csv", "json", "jsonl", "table")
 	cmdutil.MonthFlag(cmd, f, &o.month)
+	cmd.Flags().StringVar(&o.query.Tenant, "tenant", "", "only lines of this `TENANT`")
+	cmdutil.CompleteFlagFrom(cmd, "tenant", cmdutil.TenantNames(f))
+	cmd.Flags().StringVar(&o.query.Plan, "plan", "", "only lines of this `PLAN`")
+	cmdutil.CompleteFlagFrom(cmd, "plan", cmdutil.PlanNames(f))
 	return cmd
 }
 
-// BillingView shows a row of the export.
-func BillingView(month string) output.View[store.BillingRow] {
-	return output.View[store.BillingRow]{
-		{Name: "month", Value: func(store.BillingRow) any { return month }},
-		{Name: "tenant_id", Value: func(r store.BillingRow) any { return r.TenantID }},
-		{Name: "tenant", Value: func(r store.BillingRow) any { return r.Tenant }, InList: true, MinWidth: output.TextWidth},
-		{Name: "plan", Value: func(r store.BillingRow) any { return r.Plan }, InList: true},
-		{Name: "per_minute", Value: func(r store.BillingRow) any { return output.NumberOrNil(r.PerMinute) }},
-		{Name: "per_day", Value: func(r store.BillingRow) any { return output.NumberOrNil(r.PerDay) }},
-		{Name: "from", Value: func(r store.BillingRow) any { return r.From }, InList: true},
-		{Name: "to", Value: func(r store.BillingRow) any { return r.To }, InList: true},
-		{Name: "admitted", Value: func(r store.BillingRow) any { return r.Admitted }, InList: true},
-		{Name: "refused", Value: func(r store.BillingRow) any { return r.Refused }, InList: true},
+// exportLine is a line of an export. The last one has the total.
+type exportLine struct {
+	closing.Line
+
+	number int64
+	// sha256 is zero for a line that is not sealed.
+	sha256 closing.Hash
+	// root is that of the total of a closed month.
+	root  closing.Hash
+	total bool
+}
+
+func (l exportLine) kind() string {
+	if l.total {
+		return "total"
+	}
+	return l.Kind
+}
+
+// ofLine is a value that a total does not have.
+func ofLine[T any](value func(exportLine) T) func(exportLine) any {
+	return func(l exportLine) any {
+		if l.total {
+			return ""
+		}
+		return value(l)
 	}
 }
 
+func hashText(h closing.Hash) string {
+	if h == (closing.Hash{}) {
+		return ""
+	}
+	return h.String()
+}
+
+// LineView shows a line of the export. The columns up to recorded_sha256 are the members of the canonical form.
+var LineView = output.View[exportLine]{
+	{Name: "month", Value: func(l exportLine) any { return l.Month }},
+	{Name: "tenant_id", Value: ofLine(func(l exportLine) int64 { return l.TenantID })},
+	{Name: "tenant", Value: func(l exportLine) any { return l.Tenant }, InList: true, MinWidth: output.TextWidth},
+	{Name: "plan", Value: func(l exportLine) any { return l.Plan }, InList: true, MinWidth: output.TextWidth},
+	{Name: "per_minute", Value: func(l exportLine) any { return output.NumberOrNil(l.PerMinute) }},
+	{Name: "per_day", Value: func(l exportLine) any { return output.NumberOrNil(l.PerDay) }},
+	{Name: "from", Value: func(l exportLine) any { return l.From }, InList: true},
+	{Name: "to", Value: func(l exportLine) any { return l.To }, InList: true},
+	{Name: "admitted", Value: func(l exportLine) any { return l.Admitted }, InList: true},
+	{Name: "refused", Value: func(l exportLine) any { return l.Refused }, InList: true},
+	{Name: "assignment", Value: ofLine(func(l exportLine) int64 { return l.Assignment })},
+	{Name: "version", Value: ofLine(func(l exportLine) int64 { return l.Version })},
+	{Name: "kind", Value: func(l exportLine) any { return l.kind() }},
+	{Name: "suspended_seconds", Value: ofLine(func(l exportLine) int64 { return l.Suspended })},
+	{Name: "corrects", Value: func(l exportLine) any { return l.Corrects }, InList: true},
+	{Name: "void", Value: ofLine(func(l exportLine) bool { return l.Void })},
+	{Name: "recorded_sha256", Value: func(l exportLine) any { return hashText(l.Recorded) }},
+	{Name: "number", Value: func(l exportLine) any { return l.number }},
+	{Name: "sha256", Value: func(l exportLine) any { return hashText(l.sha256) }},
+	{Name: "root", Value: func(l exportLine) any { return hashText(l.root) }},
+}
+
 func runExport(ctx context.Context, o *exportOptions) error {
+	if o.Now().Before(o.month.From) {
+		return cmdutil.UsageErrorf("%s has not begun", o.month.Month()).WithHint("the current month is " + o.Now().Format("2006-01"))
+	}
+	o.CallTimeout = cmdutil.NoTimeLimit
 	db, err := o.DB(ctx)
 	if err != nil {
 		return err
 	}
-	rows, err := db.Usage.Billing(ctx, o.month.From, o.month.To)
-	if err != nil {
+	if o.query.Plan != "" {
+		if _, err := db.Plans.Get(ctx, o.query.Plan); err != nil {
+			return o.Explain(ctx, err, cmdutil.Subject{Plan: o.query.Plan})
+		}
+	}
+	o.query.Month = o.month.From
+	month, err := db.Months.Get(ctx, o.month.From)
+	if err != nil && !errors.Is(err, store.ErrMonthOpen) {
 		return err
 	}
-	month := o.month.From.Format("2006-01")
-	if o.Now().Before(o.month.To) {
-		o.Messagef("%s has not ended: these are the numbers so far", month)
+	o.announce(month)
+	sums, err := o.print(ctx, db, month)
+	if err != nil {
+		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.query.Tenant})
 	}
-	v, p := BillingView(month), o.Printer()
+	if o.Output == "table" {
+		o.Messagef("%s: %s admitted, %s refused", output.Count(sums.Lines, "line"), output.Thousands(sums.Admitted), output.Thousands(sums.Refused))
+	}
+	return nil
+}
+
+// announce says what the numbers are worth.
+func (o *exportOptions) announce(month store.Month) {
+	switch {
+	case month.Sealed():
+		o.Messagef("%s was closed at %s: root %s", o.month.Month(), closing.Time(month.SealedAt), month.Root)
+	case o.Now().Before(o.month.To):
+		o.Messagef("%s has not ended: these are the numbers so far", o.month.Month())
+	default:
+		o.Messagef("%s is not closed: these are the numbers so far", o.month.Month())
+	}
+}
+
+func (o *exportOptions) print(ctx context.Context, db *store.DB, month store.Month) (closing.Sums, error) {
+	total := closing.NewTotal()
+	v, p := LineView.FormatTimes(time.RFC3339Nano), o.Printer()
 	switch o.Output {
 	case "":
 		p.Format = "csv"
 	case "table":
 		// Relative times are too vague for billing, exact ones too wide for a terminal.
-		v = v.FormatTimes("2006-01-02 15:04Z")
+		v = tableView()
 	}
-	return output.List(p, v, rows)
+	out, err := output.NewStream(p, v)
+	if err != nil {
+		return closing.Sums{}, err
+	}
+	number := int64(0)
+	err = db.Months.Lines(ctx, o.query, month.Sealed(), func(l *closing.Line, form string) error {
+		number++
+		line := exportLine{Line: *l, number: number}
+		if month.Sealed() {
+			line.sha256 = closing.Sum(form)
+		}
+		total.Add(l, form)
+		return out.Add(line)
+	})
+	if err != nil {
+		return closing.Sums{}, err
+	}
+	sums := total.Sums()
+	if p.Format != "table" {
+		err = out.Add(totalLine(o.month.Month(), sums, month))
+	}
+	return sums, errors.Join(err, out.Close())
+}
+
+func totalLine(month string, sums closing.Sums, m store.Month) exportLine {
+	return exportLine{
+		Line:   closing.Line{Month: month, Admitted: sums.Admitted, Refused: sums.Refused},
+		number: sums.Lines, sha256: sums.SHA256, root: m.Root, total: true,
+	}
+}
+
+// tableView fits a terminal: a void line says so beside its plan.
+func tableView() output.View[exportLine] {
+	v := LineView.FormatTimes("01-02 15:04Z")
+	for i, c := range v {
+		if c.Name == "plan" {
+			v[i].Value = func(l exportLine) any {
+				if l.Void {
+					return fmt.Sprint(c.Value(l), " (void)")
+				}
+				return c.Value(l)
+			}
+		}
+	}
+	return v
 }

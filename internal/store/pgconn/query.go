@@ -37,6 +37,33 @@ func Collect[Row, T any](ctx context.Context, q Queryer, convert func(Row) T, qu
 	return all, nil
 }
 
+// Stream runs a query and calls each for every row as it arrives, so memory holds one. An error of each ends it. The time of a call bounds
+// the whole of it.
+func Stream[Row any](ctx context.Context, d *DB, each func(Row) error, query string, args ...any) error {
+	return d.run(ctx, func(ctx context.Context) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		rows, err := d.pool.QueryxContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			cancel() // Otherwise Close reads all rows that follow.
+			_ = rows.Close()
+		}()
+		for rows.Next() {
+			var row Row
+			if err := rows.StructScan(&row); err != nil {
+				return err
+			}
+			if err := each(row); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	})
+}
+
 // Select implements Queryer.
 func (d *DB) Select(ctx context.Context, dest any, query string, args ...any) error {
 	return d.run(ctx, func(ctx context.Context) error { return d.pool.SelectContext(ctx, dest, query, args...) })

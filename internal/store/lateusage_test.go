@@ -1,0 +1,130 @@
+package store_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/usage"
+)
+
+// TestLateUsage: what arrives after the month was closed is a correction in the next, refunds too, and a repeated batch is none.
+func TestLateUsage(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.fill(t)
+	b.close(t, oct)
+	before := b.lines(t, oct)
+	hour := oct.AddDate(0, 0, 19).Add(10 * time.Hour)
+	b.deliver(t, "s3", nov, used(business, hour, 7, 3), used(business, hour.Add(time.Hour), 100, 0), used(business, nov, 5, 0))
+	again := usage.Batch{ServerID: "s3", Number: 1, Counts: []usage.Count{used(business, hour, 7, 3)}}
+	if err := b.api.Usage.WriteUsage(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, b.lines(t, oct)); diff != "" {
+		t.Errorf("the closed month changed (-before +after):\n%s", diff)
+	}
+	correction := func() (admitted, refused int64) {
+		for _, l := range b.lines(t, nov) {
+			if l.Corrects == "2025-10" && l.Assignment == business {
+				admitted, refused = admitted+l.Admitted, refused+l.Refused
+			}
+		}
+		return admitted, refused
+	}
+	if a, r := correction(); a != 107 || r != 3 {
+		t.Errorf("correction of %d and %d, want 107 and 3", a, r)
+	}
+	b.close(t, nov)
+	for _, m := range []time.Time{oct, nov} {
+		if d := b.verify(t, m); d != "" {
+			t.Errorf("%v: %s", m, d)
+		}
+	}
+	if a, r := correction(); a != 107 || r != 3 {
+		t.Errorf("sealed correction of %d and %d, want 107 and 3", a, r)
+	}
+	b.deliver(t, "s3", nov, used(business, hour, 1, 0), used(business, nov, 2, 0))
+	var got []string
+	for _, l := range b.lines(t, dec) {
+		if l.Corrects != "" {
+			got = append(got, fmt.Sprintf("%s %d %v to %v", l.Corrects, l.Admitted, l.From.Format("01-02"), l.To.Format("01-02")))
+		}
+	}
+	if diff := cmp.Diff([]string{"2025-10 1 10-20 to 11-01", "2025-11 2 11-01 to 12-01"}, got); diff != "" {
+		t.Errorf("corrections of December (-want +got):\n%s", diff)
+	}
+}
+
+// TestLateRefunds lower what a closed hour has, in the next month, to 0 at most.
+func TestLateRefunds(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	hour := time.Now().UTC().Truncate(time.Hour)
+	b.deliver(t, "s1", hour, used(business, hour, 5, 0))
+	// As if this month were over.
+	b.exec(t, `insert into usage_months (month) values (date_trunc('month', now(), 'UTC')::date)`)
+	next := hour.AddDate(0, 0, 1-hour.Day()).Truncate(24*time.Hour).AddDate(0, 1, 0)
+	for i, step := range []struct{ admitted, want int64 }{{-2, -2}, {3, 1}, {-4, -3}, {-100, -5}, {-1, -5}, {2, -3}} {
+		b.deliver(t, "s1", hour, used(business, hour, step.admitted, 0))
+		got := int64(0)
+		for _, l := range b.lines(t, next) {
+			if l.Corrects != "" {
+				got += l.Admitted
+			}
+		}
+		if got != step.want {
+			t.Errorf("step %d: the correction is %d, want %d", i, got, step.want)
+		}
+	}
+	b.deliver(t, "s1", hour, used(business, hour.AddDate(0, 0, -40), -1, 0))
+	if got := b.text(t, `select count(*) from usage_late where hour < now() - interval '2 days'`); got != "0" {
+		t.Errorf("%s refunds of long ago were recorded", got)
+	}
+	if got := b.text(t, `select sum(admitted) from usage_hourly`); got != "5" {
+		t.Errorf("the closed month has %s now, want 5", got)
+	}
+}
+
+// TestClosingWhileUsageArrives: each request is in the closed month or in a correction, never in both and never in none.
+func TestClosingWhileUsageArrives(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	const servers, batches = 4, 50
+	var wg sync.WaitGroup
+	begun := make(chan struct{}, servers)
+	for s := range servers {
+		wg.Go(func() {
+			for n := range batches {
+				hour := oct.Add(time.Duration(n) * time.Hour)
+				err := b.api.Usage.WriteUsage(t.Context(), usage.Batch{
+					ServerID: fmt.Sprint("s", s), Number: int64(n + 1), DeliveredTo: nov, Counts: []usage.Count{used(pro, hour, 1, 1)},
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				if n == 5 {
+					begun <- struct{}{}
+				}
+			}
+		})
+	}
+	for range servers {
+		<-begun
+	}
+	m := b.close(t, oct)
+	wg.Wait()
+	late := int64(0)
+	for _, l := range b.lines(t, nov) {
+		late += l.Admitted
+	}
+	if m.Sums.Admitted+late != servers*batches || m.Sums.Admitted == 0 {
+		t.Errorf("%d sealed and %d late, want %d in all", m.Sums.Admitted, late, servers*batches)
+	}
+	if d := b.verify(t, oct); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,180 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/usage/closing"
+)
+
+// LineQuery selects lines of a month.
+type LineQuery struct {
+	Month time.Time
+	// Tenant and Plan are names; empty for all.
+	Tenant, Plan string
+}
+
+// Lines calls each with every line and its canonical form, in the order of the tenants' numbers: what was sealed if the month is, and
+// otherwise what is recorded so far. Memory holds one. It returns plans.ErrTenantNotFound if there is no such tenant.
+func (d Months) Lines(ctx context.Context, q LineQuery, sealed bool, each func(l *closing.Line, form string) error) error {
+	err := checkTenant(ctx, d.db, q.Tenant)
+	switch {
+	case err != nil:
+	case sealed:
+		err = d.sealedLines(ctx, q, func(s sealedLine) error {
+			l, err := closing.Parse(s.Form)
+			if err != nil {
+				return fmt.Errorf("line %d of tenant %d: %w", s.Number, s.TenantID, err)
+			}
+			return each(&l, s.Form)
+		})
+	default:
+		err = d.computedLines(ctx, q, openLines, each)
+	}
+	if err != nil {
+		return fmt.Errorf("read the lines of %s: %w", monthName(q.Month), err)
+	}
+	return nil
+}
+
+// sealedLine is a row of usage_lines.
+type sealedLine struct {
+	TenantID int64  `db:"tenant_id"`
+	Number   int    `db:"number"`
+	Form     string `db:"form"`
+	SHA256   []byte `db:"sha256"`
+}
+
+func (d Months) sealedLines(ctx context.Context, q LineQuery, each func(sealedLine) error) error {
+	return pgconn.Stream(ctx, d.db, each, `
+		select tenant_id, number, form, sha256 from usage_lines
+		where month = $1 and ($2 = '' or tenant_id = (select id from tenants where name = $2)) and ($3 = '' or form::jsonb ->> 'plan' = $3)
+		order by tenant_id, number`, date(q.Month), q.Tenant, q.Plan)
+}
+
+type lineRow struct {
+	TenantID   int64          `db:"tenant_id"`
+	Tenant     string         `db:"tenant"`
+	Plan       string         `db:"plan"`
+	PerMinute  int64          `db:"per_minute"`
+	PerDay     int64          `db:"per_day"`
+	From       sql.NullTime   `db:"valid_from"`
+	To         sql.NullTime   `db:"valid_to"`
+	Admitted   int64          `db:"admitted"`
+	Refused    int64          `db:"refused"`
+	Assignment int64          `db:"assignment"`
+	Version    int64          `db:"version"`
+	Kind       string         `db:"kind"`
+	Suspended  int64          `db:"suspended"`
+	Corrects   sql.NullString `db:"corrects"`
+	Void       bool           `db:"void"`
+	Recorded   []byte         `db:"recorded"`
+}
+
+func (r lineRow) line(month string) closing.Line {
+	l := closing.Line{
+		Month: month, TenantID: r.TenantID, Tenant: r.Tenant, Plan: r.Plan, PerMinute: r.PerMinute, PerDay: r.PerDay,
+		From: timeOf(r.From), To: timeOf(r.To), Admitted: r.Admitted, Refused: r.Refused, Assignment: r.Assignment, Version: r.Version,
+		Kind: r.Kind, Suspended: r.Suspended, Corrects: r.Corrects.String, Void: r.Void,
+	}
+	copy(l.Recorded[:], r.Recorded)
+	return l
+}
+
+// The two forms of the query: for closed months with the hash of what is recorded for each line, which reads every row of it.
+var (
+	openLines   = linesQuery(`null::bytea`, `null::bytea`)
+	closedLines = linesQuery(recordedHash(`u.hour, u.key_id`), recordedHash(`u.hour, u.key_id, u.id`))
+)
+
+// recordedHash is the SHA-256 of the rows of a line, in that order: hour in Unix seconds, key, admitted, refused.
+func recordedHash(order string) string {
+	return `sha256(convert_to(string_agg(
+	    extract(epoch from u.hour)::bigint || ' ' || u.key_id || ' ' || u.admitted || ' ' || u.refused || E'\n', '' order by ` + order + `), 'UTF8'))`
+}
+
+// linesQuery computes the lines of the month $1, tenant by tenant: so it reads only the rows of the month, and holds those of one tenant.
+func linesQuery(hash, lateHash string) string {
+	return `
+		select t.id as tenant_id, t.name as tenant, l.*
+		from tenants t
+		cross join lateral (
+		  with month as (
+		    select $1::date as month, $1::timestamp at time zone 'UTC' as begins, ($1::timestamp + interval '1 month') at time zone 'UTC' as ends
+		  ), used as (
+		    select u.assignment, u.version, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused, ` + hash + ` as recorded
+		    from usage_hourly u, month m where u.tenant_id = t.id and u.hour >= m.begins and u.hour < m.ends
+		    group by 1, 2
+		  ), periods as materialized (
+		    select q.assignment, q.version, q.plan, q.kind, q.per_minute, q.per_day, q.valid_from, q.valid_to, q.voided_at
+		    from quota_periods q where q.tenant_id = t.id
+		  ), corrected as (
+` + correctedLines(lateHash) + `
+		  ), lines as (
+		    -- Where clocks disagree, requests may be recorded in a month before or after their period.
+		    select assignment, version, p.plan, p.kind, p.per_minute, p.per_day, p.voided_at, m.begins, m.ends, null::timestamptz as corrects,
+		           least(greatest(p.valid_from, m.begins), m.ends) as valid_from, greatest(least(p.valid_to, m.ends), m.begins) as valid_to,
+		           coalesce(u.admitted, 0) as admitted, coalesce(u.refused, 0) as refused, coalesce(u.recorded, sha256('')) as recorded
+		    from periods p full join used u using (assignment, version) cross join month m
+		    where u.assignment is not null or p.valid_from < m.ends and (p.valid_to is null or p.valid_to > m.begins)
+		    union all
+		    select assignment, version, p.plan, p.kind, p.per_minute, p.per_day, p.voided_at, null, null, c.corrects,
+		           least(greatest(p.valid_from, c.corrects), c.ends), greatest(least(p.valid_to, c.ends), c.corrects),
+		           c.admitted, c.refused, c.recorded
+		    from (
+		      select *, (c.corrects at time zone 'UTC' + interval '1 month') at time zone 'UTC' as ends from corrected c
+		    ) c left join periods p using (assignment, version)
+		  )
+		  select coalesce(l.plan, a.plan, '') as plan, coalesce(l.per_minute, 0) as per_minute, coalesce(l.per_day, 0) as per_day,
+		         l.valid_from, l.valid_to, l.admitted, l.refused, l.assignment, l.version, coalesce(l.kind, a.kind, '') as kind,
+		         coalesce((
+		           select floor(sum(extract(epoch from least(s.valid_to, l.valid_to, now()) - greatest(s.valid_from, l.valid_from))))::bigint
+		           from tenant_suspensions s
+		           where s.tenant_id = t.id and l.corrects is null and s.valid_from < least(l.valid_to, now())
+		             and (s.valid_to is null or s.valid_to > l.valid_from)
+		         ), 0) as suspended,
+		         to_char(l.corrects at time zone 'UTC', 'YYYY-MM') as corrects, coalesce(l.voided_at, a.voided_at) is not null as void,
+		         case when $4 then l.recorded end as recorded
+		  from lines l left join tenant_plans a on a.tenant_id = t.id and a.id = l.assignment
+		) l
+		where ($2 = '' or t.name = $2) and ($3 = '' or l.plan = $3)
+		order by t.id, l.corrects nulls first, l.valid_from, l.assignment, l.version`
+}
+
+// correctedLines is what the month m corrects of the tenant t.
+func correctedLines(lateHash string) string {
+	return `
+		    select assignment, version, corrects, sum(admitted)::bigint as admitted, sum(refused)::bigint as refused,
+		           coalesce((array_agg(recorded) filter (where recorded is not null))[1], sha256('')) as recorded
+		    from (
+		      select u.assignment, u.version, date_trunc('month', u.hour, 'UTC') as corrects,
+		             sum(u.admitted) as admitted, sum(u.refused) as refused, ` + lateHash + ` as recorded
+		      from usage_late u, month m where u.tenant_id = t.id and u.month = m.month
+		      group by 1, 2, 3
+		      union all
+		      -- Assignments that became void after their lines were sealed, once.
+		      select s.assignment, s.version, s.month::timestamp at time zone 'UTC', 0, 0, null
+		      from usage_lines s, month m
+		      where s.tenant_id = t.id and s.month < m.month and s.corrects is null and not s.void
+		        and exists (select from periods p where p.assignment = s.assignment and p.voided_at is not null)
+		        and not exists (
+		          select from usage_lines c where c.tenant_id = s.tenant_id and c.assignment = s.assignment and c.version = s.version
+		            and c.corrects = to_char(s.month, 'YYYY-MM') and c.void and c.month < m.month
+		        )
+		    ) c group by 1, 2, 3`
+}
+
+func (d Months) computedLines(ctx context.Context, q LineQuery, query string, each func(l *closing.Line, form string) error) error {
+	month := monthName(q.Month)
+	return pgconn.Stream(ctx, d.db, func(r lineRow) error {
+		l := r.line(month)
+		form, err := l.Form()
+		if err != nil {
+			return err
+		}
+		return each(&l, form)
+	}, query, date(q.Month), q.Tenant, q.Plan, query == closedLines)
+}

@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/lib/pq"
+
+	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/usage/closing"
+)
+
+// Months closes months, and reads what is used in open ones and sealed in closed ones. A month is its first instant in UTC.
+type Months struct{ db *pgconn.DB }
+
+var (
+	// ErrMonthOpen: the month was not closed.
+	ErrMonthOpen = errors.New("the month is open")
+	// ErrMonthClosed: the month was closed before.
+	ErrMonthClosed = errors.New("the month is closed")
+	// ErrMonthNotEnded: by the clock of the database.
+	ErrMonthNotEnded = errors.New("the month has not ended")
+	// ErrEarlierMonthOpen: an earlier month with usage or corrections must be closed first.
+	ErrEarlierMonthOpen = errors.New("an earlier month is open")
+	// ErrNoLines: a closed month has no lines of the tenant.
+	ErrNoLines = errors.New("the month has no lines of the tenant")
+)
+
+// Month is a closed month.
+type Month struct {
+	Month time.Time
+	// Without are the servers that had not delivered everything and were not waited for.
+	Without []string
+	// The rest is zero until the lines are sealed.
+	Format   string
+	Root     closing.Hash
+	Tenants  int64
+	Sums     closing.Sums
+	SealedAt time.Time
+	// SealedBy is a login.
+	SealedBy string
+}
+
+// Sealed tells whether the month's lines are complete.
+func (m Month) Sealed() bool { return !m.SealedAt.IsZero() }
+
+type monthRow struct {
+	Month    time.Time      `db:"month"`
+	Without  pq.StringArray `db:"without"`
+	Format   sql.NullString `db:"format"`
+	Root     []byte         `db:"root"`
+	Tenants  sql.NullInt64  `db:"tenants"`
+	Lines    sql.NullInt64  `db:"lines"`
+	Admitted sql.NullInt64  `db:"admitted"`
+	Refused  sql.NullInt64  `db:"refused"`
+	SHA256   []byte         `db:"sha256"`
+	SealedAt sql.NullTime   `db:"sealed_at"`
+	SealedBy sql.NullString `db:"sealed_by"`
+}
+
+func (r monthRow) month() Month {
+	m := Month{
+		Month: r.Month.UTC(), Without: r.Without, Format: r.Format.String, Tenants: r.Tenants.Int64,
+		Sums:     closing.Sums{Lines: r.Lines.Int64, Admitted: r.Admitted.Int64, Refused: r.Refused.Int64},
+		SealedAt: timeOf(r.SealedAt), SealedBy: r.SealedBy.String,
+	}
+	copy(m.Root[:], r.Root)
+	copy(m.Sums.SHA256[:], r.SHA256)
+	return m
+}
+
+const monthColumns = `month, without, format, root, tenants, lines, admitted, refused, sha256, sealed_at, sealed_by`
+
+// Get returns a closed month, or ErrMonthOpen. Its lines may still have to be sealed.
+func (d Months) Get(ctx context.Context, month time.Time) (Month, error) {
+	return getMonth(ctx, d.db, month, "")
+}
+
+func getMonth(ctx context.Context, q pgconn.Queryer, month time.Time, lock string) (Month, error) {
+	var row monthRow
+	err := q.Get(ctx, &row, `select `+monthColumns+` from usage_months where month = $1 `+lock, date(month))
+	if errors.Is(err, sql.ErrNoRows) {
+		return Month{}, ErrMonthOpen
+	}
+	if err != nil {
+		return Month{}, fmt.Errorf("read a month: %w", err)
+	}
+	return row.month(), nil
+}
+
+// date is a month as a parameter of type date: an instant would be one in the session's time zone.
+func date(month time.Time) string { return month.UTC().Format(time.DateOnly) }
+
+// monthName is the month as people write it.
+func monthName(month time.Time) string { return month.UTC().Format("2006-01") }
+
+// OpenBefore returns the first month before that one which is open and has usage or corrections; zero for none.
+func (d Months) OpenBefore(ctx context.Context, month time.Time) (time.Time, error) {
+	var open sql.NullTime
+	if err := d.db.Get(ctx, &open, `select open_month_before($1)`, date(month)); err != nil {
+		return time.Time{}, fmt.Errorf("look for open months: %w", err)
+	}
+	return timeOf(open), nil
+}
+
+// Delivery says up to when a server has recorded everything that it admitted.
+type Delivery struct {
+	ServerID string
+	// To is zero if the server has not said.
+	To time.Time
+}
+
+// Undelivered returns the servers that may still deliver usage from before the instant.
+func (d Months) Undelivered(ctx context.Context, before time.Time) ([]Delivery, error) {
+	type row struct {
+		ServerID string       `db:"server_id"`
+		To       sql.NullTime `db:"delivered_to"`
+	}
+	list, err := pgconn.Collect(ctx, d.db, func(r row) Delivery { return Delivery{r.ServerID, timeOf(r.To)} }, `
+		select server_id, delivered_to from usage_deliveries
+		where delivered_to is null or delivered_to < $1 order by delivered_to nulls first, server_id`, before)
+	if err != nil {
+		return nil, fmt.Errorf("look for usage that is not delivered: %w", err)
+	}
+	return list, nil
+}

@@ -1,0 +1,343 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/usage"
+	"petstore.example/internal/usage/closing"
+)
+
+var (
+	sept = time.Date(2025, 9, 1, 0, 0, 0, 0, time.UTC)
+	oct  = sept.AddDate(0, 1, 0)
+	nov  = oct.AddDate(0, 1, 0)
+	dec  = nov.AddDate(0, 1, 0)
+	bill = audit.By{Actor: "bill@billing-1", Reason: "month end"}
+)
+
+// books is a database as billing works on it. acme was on pro until 20 October, 10:30, and then on business; it was suspended for an hour
+// on the 30th. zoo is on free and has no usage.
+type books struct {
+	database
+	billing, api *store.DB
+	batches      map[string]int64
+}
+
+const (
+	acmeKey = "key_0000000000000001"
+	acme    = int64(1)
+	zoo     = int64(2)
+	// The assignments.
+	pro, free, business = int64(1), int64(2), int64(3)
+)
+
+func newBooks(t *testing.T) *books {
+	t.Helper()
+	db := newDatabase(t)
+	db.exec(t, `
+		insert into tenants (name, created_at) values ('acme', '2025-09-01Z'), ('zoo', '2025-09-15Z');
+		insert into tenant_plans (tenant_id, valid_from, plan)
+		values (1, '2025-09-01Z', 'pro'), (2, '2025-09-15Z', 'free'), (1, '2025-10-20 10:30Z', 'business');
+		insert into tenant_suspensions (tenant_id, valid_from, valid_to) values (1, '2025-10-30Z', '2025-10-30 01:00Z');
+		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
+		select 'key_000000000000000' || n, n, 'live', sha256(n::text::bytea), '0001', '2025-09-01Z' from generate_series(1, 2) n`)
+	return &books{
+		database: db, batches: map[string]int64{},
+		billing: storetest.Open(t, db.BillingURL, store.Options{Timeout: longTimeout}),
+		api:     storetest.Open(t, db.APIURL, store.Options{AsAPI: true, Timeout: longTimeout}),
+	}
+}
+
+// fill records the usage of October, from two servers that have delivered it.
+func (b *books) fill(t *testing.T) {
+	t.Helper()
+	b.deliver(t, "s1", nov, used(pro, oct.Add(33*time.Hour), 8030, 12), used(pro, oct.AddDate(0, 0, 19).Add(10*time.Hour), 10, 0))
+	b.deliver(t, "s2", nov.Add(time.Minute), used(business, oct.AddDate(0, 0, 19).Add(10*time.Hour), 44100, 0))
+}
+
+func used(assignment int64, hour time.Time, admitted, refused int64) usage.Count {
+	return usage.Count{
+		Bucket:   usage.Bucket{TenantID: acme, KeyID: acmeKey, Assignment: assignment, Version: 1, Hour: hour.Unix()},
+		Admitted: admitted, Refused: refused,
+	}
+}
+
+// deliver writes a batch of a server that has then recorded everything before an instant.
+func (b *books) deliver(t *testing.T, server string, to time.Time, counts ...usage.Count) {
+	t.Helper()
+	b.batches[server]++
+	batch := usage.Batch{ServerID: server, Number: b.batches[server], DeliveredTo: to, Counts: counts}
+	if err := b.api.Usage.WriteUsage(t.Context(), batch); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *books) close(t *testing.T, month time.Time, without ...string) store.Month {
+	t.Helper()
+	m, err := b.billing.Months.Close(t.Context(), bill, month, without)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// lines are those of a month, in their canonical form.
+func (b *books) lines(t *testing.T, month time.Time) []closing.Line {
+	t.Helper()
+	m, err := b.billing.Months.Get(t.Context(), month)
+	if err != nil && !errors.Is(err, store.ErrMonthOpen) {
+		t.Fatal(err)
+	}
+	var all []closing.Line
+	err = b.billing.Months.Lines(t.Context(), store.LineQuery{Month: month}, m.Sealed(), func(l *closing.Line, form string) error {
+		again, err := l.Form()
+		if err == nil && again != form {
+			err = fmt.Errorf("form %s of line %s", form, again)
+		}
+		all = append(all, *l)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// verify returns the difference that is found.
+func (b *books) verify(t *testing.T, month time.Time) string {
+	t.Helper()
+	_, difference, err := b.billing.Months.Verify(t.Context(), month)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return difference
+}
+
+// ignoreHashes leaves out what other tests look at.
+func ignoreHashes(lines []closing.Line) []closing.Line {
+	for i := range lines {
+		lines[i].Recorded = closing.Hash{}
+	}
+	return lines
+}
+
+func TestLinesOfAMonth(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.fill(t)
+	move := oct.AddDate(0, 0, 19).Add(10*time.Hour + 30*time.Minute)
+	line := func(tenant int64, name, plan string, assignment int64, q plans.Quota, from, to time.Time) closing.Line {
+		return closing.Line{
+			Month: "2025-10", TenantID: tenant, Tenant: name, Plan: plan, PerMinute: q.PerMinute, PerDay: q.PerDay, From: from, To: to,
+			Assignment: assignment, Version: 1, Kind: "assign",
+		}
+	}
+	first := line(acme, "acme", "pro", pro, plans.Quota{PerMinute: 300, PerDay: 10_000}, oct, move)
+	second := line(acme, "acme", "business", business, plans.Quota{PerMinute: 1000, PerDay: 100_000}, move, nov)
+	third := line(zoo, "zoo", "free", free, plans.Quota{PerMinute: 60, PerDay: 1000}, oct, nov)
+	first.Admitted, first.Refused = 8040, 12
+	second.Admitted, second.Suspended = 44100, 3600
+	want := []closing.Line{first, second, third}
+	if diff := cmp.Diff(want, b.lines(t, oct)); diff != "" {
+		t.Errorf("while the month is open (-want +got):\n%s", diff)
+	}
+	m := b.close(t, oct)
+	sealed := b.lines(t, oct)
+	if sealed[0].Recorded == (closing.Hash{}) || sealed[2].Recorded != closing.Sum("") {
+		t.Errorf("the hashes of what is recorded: %s, %s", sealed[0].Recorded, sealed[2].Recorded)
+	}
+	if diff := cmp.Diff(want, ignoreHashes(sealed)); diff != "" {
+		t.Errorf("sealed (-want +got):\n%s", diff)
+	}
+	if m.Tenants != 2 || m.Sums.Lines != 3 || m.Sums.Admitted != 52140 || m.Sums.Refused != 12 || m.SealedBy != storetest.BillingLogin {
+		t.Errorf("closed: %+v", m)
+	}
+	if d := b.verify(t, oct); d != "" {
+		t.Error(d)
+	}
+	after := b.text(t, `select after::text from audit_entries where action = 'usage.close'`)
+	for _, part := range []string{`"root": "` + m.Root.String() + `"`, `"lines": 3`, `"month": "2025-10"`, `"admitted": 52140`, `"without": []`} {
+		if !strings.Contains(after, part) {
+			t.Errorf("the audit entry %s has no %s", after, part)
+		}
+	}
+}
+
+// TestClosingIsRefused: of a month that has not ended, that is closed, or before which one is open.
+func TestClosingIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.fill(t)
+	b.deliver(t, "s1", nov, used(pro, sept.Add(time.Hour), 1, 0))
+	future := time.Now().UTC().AddDate(0, 0, 1-time.Now().UTC().Day()).Truncate(24 * time.Hour)
+	for _, tt := range []struct {
+		month time.Time
+		want  error
+	}{{future, store.ErrMonthNotEnded}, {oct, store.ErrEarlierMonthOpen}, {sept, nil}, {sept, store.ErrMonthClosed}, {oct, nil}} {
+		dry := bill
+		dry.DryRun = true
+		if _, err := b.billing.Months.Close(t.Context(), dry, tt.month, nil); !errors.Is(err, tt.want) && !errors.Is(tt.want, store.ErrMonthClosed) {
+			t.Errorf("dry run for %v: %v, want %v", tt.month, err, tt.want)
+		}
+		if _, err := b.billing.Months.Close(t.Context(), bill, tt.month, nil); !errors.Is(err, tt.want) {
+			t.Errorf("%v: %v, want %v", tt.month, err, tt.want)
+		}
+	}
+	if _, err := storetest.Open(t, b.SupportURL, store.Options{}).Months.Close(t.Context(), bill, nov, nil); !store.IsForbidden(err) {
+		t.Errorf("support: %v, want that it may not", err)
+	}
+}
+
+// TestInterruptedClosing: after the first step usage is late, and a later call seals the month.
+func TestInterruptedClosing(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.fill(t)
+	b.exec(t, `select begin_closing('2025-10-01', '{}')`)
+	b.deliver(t, "s1", nov, used(pro, oct, 9, 0))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := b.billing.Months.Close(ctx, bill, oct, nil); err == nil {
+		t.Error("a canceled call closed the month")
+	}
+	if m, err := b.billing.Months.Get(t.Context(), oct); err != nil || m.Sealed() {
+		t.Errorf("after the interruption: %+v, %v", m, err)
+	}
+	if _, _, err := b.billing.Months.Verify(t.Context(), oct); !errors.Is(err, store.ErrMonthOpen) {
+		t.Errorf("verify: %v, want ErrMonthOpen", err)
+	}
+	if m := b.close(t, oct); m.Sums.Admitted != 52140 {
+		t.Errorf("%d sealed, want what was recorded before", m.Sums.Admitted)
+	}
+}
+
+// TestVoidAfterClosing: a later month says that an assignment is void, once.
+func TestVoidAfterClosing(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.fill(t)
+	b.close(t, oct)
+	b.exec(t, `update tenant_plans set voided_at = now(), void_reason = 'wrong tenant' where id = $1`, pro)
+	voids := func(month time.Time) (got []string) {
+		for _, l := range b.lines(t, month) {
+			if l.Void {
+				got = append(got, fmt.Sprint(l.Corrects, " ", l.Assignment, " ", l.Admitted))
+			}
+		}
+		return got
+	}
+	for month, want := range map[time.Time][]string{oct: nil, nov: {"2025-10 1 0"}} {
+		if diff := cmp.Diff(want, voids(month)); diff != "" {
+			t.Errorf("%v (-want +got):\n%s", month, diff)
+		}
+	}
+	b.close(t, nov)
+	if diff := cmp.Diff([]string(nil), voids(dec)); diff != "" {
+		t.Errorf("said twice:\n%s", diff)
+	}
+	for _, m := range []time.Time{oct, nov} {
+		if d := b.verify(t, m); d != "" {
+			t.Errorf("%v: %s", m, d)
+		}
+	}
+	if l := b.lines(t, nov); l[0].Void {
+		t.Error("a line of another assignment is void")
+	}
+}
+
+// TestDelivery: which servers a month waits for.
+func TestDelivery(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	names := func() (got []string) {
+		list, err := b.billing.Months.Undelivered(t.Context(), nov)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range list {
+			got = append(got, d.ServerID)
+		}
+		return got
+	}
+	expect := func(when string, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, names()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	b.deliver(t, "unknown", time.Time{}, used(pro, oct, 1, 0))
+	b.deliver(t, "behind", nov.Add(-time.Microsecond))
+	b.deliver(t, "done", nov)
+	b.deliver(t, "ended", oct)
+	if err := b.api.Usage.EndUsage(t.Context(), "ended"); err != nil {
+		t.Fatal(err)
+	}
+	expect("at first", "unknown", "behind")
+	b.deliver(t, "done", oct)
+	b.deliver(t, "behind", nov)
+	expect("later; nothing goes back", "unknown")
+	b.deliver(t, "liar", time.Now().AddDate(1, 0, 0))
+	if got := b.text(t, `select delivered_to <= now() from usage_writers where server_id = 'liar'`); got != "true" {
+		t.Error("a server has delivered the future")
+	}
+	m := b.close(t, oct, "unknown")
+	if diff := cmp.Diff([]string{"unknown"}, m.Without); diff != "" {
+		t.Errorf("left out (-want +got):\n%s", diff)
+	}
+	expect("after it was left out")
+	b.deliver(t, "unknown", time.Time{}, used(pro, oct, 1, 0))
+	expect("after it wrote again", "unknown")
+	// It is forgotten when it is long gone and its month is closed, and not before.
+	b.exec(t, `update usage_writers set written_at = '2025-10-31Z' where server_id = 'unknown'`)
+	b.exec(t, `update usage_writers set written_at = '2025-11-01Z' where server_id = 'behind'`)
+	b.batches["done"] = 4999
+	b.deliver(t, "done", nov)
+	if got := b.text(t, `select string_agg(server_id, ' ' order by server_id) from usage_writers`); got != "behind done liar" {
+		t.Errorf("remembered: %s", got)
+	}
+}
+
+// TestClosedMonthsAreProtected: not even the owner changes them without disabling triggers.
+func TestClosedMonthsAreProtected(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.fill(t)
+	b.close(t, oct)
+	b.deliver(t, "s1", nov, used(pro, oct, 9, 0), used(business, nov, 1, 0))
+	for _, statement := range []string{
+		`update usage_hourly set admitted = 1 where hour < '2025-11-01Z'`,
+		`update usage_hourly set hour = '2025-10-01Z' where hour >= '2025-11-01Z'`,
+		`delete from usage_hourly where hour < '2025-11-01Z'`,
+		`truncate usage_hourly`,
+		`insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused) values (1, '2025-10-01Z', 'key_0000000000000001', 1, 1, 1, 1)`,
+		`update usage_lines set form = form where number = 1`,
+		`delete from usage_lines`,
+		`insert into usage_lines (month, tenant_id, number, form, sha256) select month, tenant_id, number + 9, form, sha256 from usage_lines`,
+		`truncate usage_lines cascade`,
+		`update usage_months set lines = 1`,
+		`delete from usage_months`,
+		`truncate usage_months cascade`,
+		`update usage_late set admitted = 1`,
+		`delete from usage_late`,
+		`truncate usage_late`,
+	} {
+		if _, err := b.owner.ExecContext(t.Context(), statement); err == nil {
+			t.Errorf("%s was allowed", statement)
+		}
+	}
+	b.exec(t, `update usage_hourly set admitted = 2 where hour >= '2025-11-01Z'`)
+	if d := b.verify(t, oct); d != "" {
+		t.Error(d)
+	}
+}

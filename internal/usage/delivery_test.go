@@ -1,0 +1,72 @@
+package usage_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/usage"
+)
+
+// TestDelivered: with every write a server says up to when it has recorded everything: ten seconds before the counts were collected.
+func TestDelivered(t *testing.T) {
+	t.Parallel()
+	s, now := &memoryStore{}, noon
+	m := newMeter(s, func() time.Time { return now })
+	for i := range 700 {
+		m.Admitted(usage.Bucket{TenantID: int64(i)}, now, 0, usage.Unlimited)
+	}
+	flush(t, m)
+	s.fail = func(int, bool) error { return usage.ErrUnavailable }
+	now = now.Add(time.Minute)
+	m.Admitted(usage.Bucket{TenantID: 1}, now, 0, usage.Unlimited)
+	if err := m.Flush(t.Context()); err == nil {
+		t.Error("the store failed, and Flush did not")
+	}
+	s.fail = nil
+	now = now.Add(time.Minute)
+	m.Admitted(usage.Bucket{TenantID: 1}, now, 0, usage.Unlimited)
+	flush(t, m)
+	var got []time.Time
+	for _, b := range s.tried {
+		got = append(got, b.DeliveredTo)
+	}
+	first := noon.Add(-10 * time.Second)
+	// More of the first write follows its first batch. The write that failed is sent again as it was.
+	want := []time.Time{{}, first, first.Add(time.Minute), first.Add(time.Minute), first.Add(2 * time.Minute)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("delivered (-want +got):\n%s", diff)
+	}
+}
+
+// TestIdleServersDeliver: once a minute, or as often as they announce themselves.
+func TestIdleServersDeliver(t *testing.T) {
+	t.Parallel()
+	for _, announce := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &memoryStore{}
+			m := usage.NewMeter(s, usage.Options{ServerID: "s1", Announce: announce, Log: zerolog.Nop()})
+			stop := start(t, m)
+			began := time.Now()
+			time.Sleep(150 * time.Second)
+			synctest.Wait()
+			last := s.tried[len(s.tried)-1].DeliveredTo
+			behind := time.Since(last)
+			if most := map[bool]time.Duration{true: 16 * time.Second, false: 71 * time.Second}[announce]; behind > most {
+				t.Errorf("announce %v: %v behind, want at most %v", announce, behind, most)
+			}
+			if first := s.tried[0].DeliveredTo; !first.Equal(began) {
+				t.Errorf("at its start a server has delivered up to %v, want %v", first, began)
+			}
+			if want := map[bool]int{true: 31, false: 3}[announce]; len(s.tried) > want {
+				t.Errorf("announce %v: %d writes, want at most %d", announce, len(s.tried), want)
+			}
+			if _, err := stop(); err != nil || s.ended != 1 {
+				t.Errorf("announce %v: stop: %v, ended %d times, want once", announce, err, s.ended)
+			}
+		})
+	}
+}

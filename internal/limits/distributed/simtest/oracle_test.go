@@ -198,8 +198,9 @@ func (o *simOracle) remaining(a *simReply, is simWindow, count *simCount, w *lim
 		delete(o.reported, at)
 		return
 	}
-	// A refund may be heard of late, when a server is cut from Redis: then what rises is at most what remains.
-	late := count.loosened > 0 && w.Remaining <= max(0, w.Limit-count.used)
+	// A refund may be heard of late, when a server is cut from Redis: then what rises is at most what remains, or remained when an overtaken
+	// answer was made.
+	late := count.loosened > 0 && (a.overtaken || w.Remaining <= max(0, w.Limit-count.used))
 	if w.Remaining < 0 || known && last.term == a.term && last.loosened == count.loosened && !late && w.Remaining > last.remaining {
 		o.violate("server %d says that %d remain in %v, after %d", a.server, w.Remaining, is, last.remaining)
 	}

@@ -211,11 +211,13 @@ func (s *simulation) notice() {
 	}
 }
 
-// refunded is what Redis publishes when a request was given back.
+// refunded is what Redis publishes when a request was given back. A connection that does not bring it has broken: it is not resumed.
 func (s *simulation) refunded(tenantID int64) {
 	for _, n := range s.nodes {
 		if n.subscribes() {
 			n.limiter.Refunds().Refunded(tenantID)
+		} else {
+			n.subscribed = 0
 		}
 	}
 }

@@ -86,3 +86,18 @@ type Tenant struct {
 	Until time.Time
 	Next  *Tenant
 }
+
+// Ended reports whether what the tenant has is over at that instant.
+func (t *Tenant) Ended(at time.Time) bool { return !t.Until.IsZero() && !at.Before(t.Until) }
+
+// Equal reports whether all of both is equal, and of what follows.
+func (t *Tenant) Equal(o *Tenant) bool {
+	for ; t != nil && o != nil; t, o = t.Next, o.Next {
+		a, b := *t, *o
+		a.Next, b.Next = nil, nil
+		if a != b {
+			return false
+		}
+	}
+	return t == o
+}

@@ -8,20 +8,25 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/storeclock"
 )
 
-// manyCallers knows every key.
-type manyCallers struct{}
+// manyCallers knows every key. Its tenants have another plan next, if it comes.
+type manyCallers struct{ next *plans.Tenant }
 
-func (manyCallers) Caller(_ context.Context, d keys.Digest, _ time.Time) (keys.Caller, error) {
-	return keys.Caller{KeyID: fmt.Sprintf("key_%x", d[:8]), Environment: keys.Live, Tenant: &plans.Tenant{ID: int64(d[8]) + 1}}, nil
+func (m manyCallers) Caller(_ context.Context, d keys.Digest, _ time.Time) (keys.Caller, error) {
+	t := &plans.Tenant{ID: int64(d[8]) + 1}
+	if m.next != nil {
+		t.Next, t.Until = m.next, time.Now().Add(time.Hour)
+	}
+	return keys.Caller{KeyID: fmt.Sprintf("key_%x", d[:8]), Environment: keys.Live, Tenant: t}, nil
 }
 
-// With changes, another tenant changed after all callers were looked up.
+// With changes, another tenant changed after all callers were looked up; with coming, all tenants have another plan in an hour.
 func BenchmarkFind(b *testing.B) {
-	for _, changes := range []bool{false, true} {
-		b.Run(fmt.Sprintf("changes=%v", changes), func(b *testing.B) {
-			d := NewDirectory(manyCallers{}, keys.Live, time.Now)
+	for name, store := range map[string]manyCallers{"changes=false": {}, "changes=true": {}, "coming": {&plans.Tenant{}}} {
+		b.Run(name, func(b *testing.B) {
+			d := NewDirectory(store, keys.Live, storeclock.New().Now)
 			d.FeedProven(time.Now().Add(time.Hour))
 			tokens := make([]keys.Token, 1024)
 			for i := range tokens {
@@ -33,7 +38,7 @@ func BenchmarkFind(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			if changes {
+			if name == "changes=true" {
 				d.TenantChanged(1000)
 			}
 			arrived := time.Now() // A request knows that already.

@@ -2,6 +2,7 @@ package callers
 
 import (
 	"encoding/binary"
+	"errors"
 	"math/bits"
 	"sync"
 	"sync/atomic"
@@ -30,19 +31,49 @@ type entry struct {
 	version atomic.Uint64
 	// used belongs to clockCache.
 	used atomic.Bool
-	// timeless: the key is good at any time until it changes, so a look-up need not ask for the time.
+	// timeless: the key is good at any time until it changes, and what its tenant has does not end, so a look-up need not ask for the
+	// time.
 	timeless bool
 	keys.Caller
+	// next is what the caller is when what its tenant has now ends, nil for what is not known.
+	next *nextCaller
 	// loadedAt is in Unix nanoseconds.
 	loadedAt int64
 }
 
-// active returns the caller, or keys.ErrInvalidKey if the key is not good at that time.
+// nextCaller is a caller from an instant on: that at which what its tenant had before it ends.
+type nextCaller struct {
+	keys.Caller
+	next *nextCaller
+}
+
+// errOutlived: the last change that the entry knows of has come, and another one after it.
+var errOutlived = errors.New("what is known of the caller has ended")
+
+// active returns the caller at that time. It returns keys.ErrInvalidKey if the key is not good then, and errOutlived if the caller is
+// to be looked up again.
 func (e *entry) active(env keys.Environment, now time.Time) (*keys.Caller, error) {
 	if e.Status(env, now) != keys.Active {
 		return nil, keys.ErrInvalidKey
 	}
-	return &e.Caller, nil
+	c, next := &e.Caller, e.next
+	for c.Tenant.Ended(now) {
+		if next == nil {
+			return nil, errOutlived
+		}
+		c, next = &next.Caller, next.next
+	}
+	return c, nil
+}
+
+// follow sets what follows the caller, as its tenant knows it.
+func (e *entry) follow() {
+	e.next = nil
+	for last, t := &e.next, e.Tenant.Next; t != nil; t = t.Next {
+		*last = &nextCaller{Caller: e.Caller}
+		(*last).Tenant = t
+		last = &(*last).next
+	}
 }
 
 // clockCache is a hash table of entries by digest with CLOCK eviction: a full one evicts entries that were

@@ -3,6 +3,7 @@ package callers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,6 +50,9 @@ type Store interface {
 // Anybody can send a key that does not exist. So of the keys that are not cached, at most four are looked up at
 // the same time, and others wait for 200 ms at most. A caller that was cached stays known when it is dropped,
 // and is looked up again without such a limit.
+//
+// What a tenant has may end at an instant that is known before (plans.Tenant.Until). The entry has what follows, so at the instant itself
+// the next caller is served, without a look-up or a notice. What follows the last change that was read is looked up when that has come.
 //
 // Two clocks: instants decide whether a key has expired or is banned; how long ago something was is measured by the
 // monotonic clock, so that no clock that is set makes an entry, or a failure of the store, older or younger.
@@ -100,7 +104,7 @@ func (d *Directory) Lookup(ctx context.Context, t keys.Token) (*keys.Caller, err
 	if err != nil {
 		return nil, err
 	}
-	return e.active(d.env, d.instant())
+	return d.active(ctx, e)
 }
 
 // Find is Lookup for a key of which the directory knows something. For any other key it returns
@@ -121,7 +125,29 @@ func (d *Directory) Find(ctx context.Context, t keys.Token, arrived time.Time) (
 			return nil, err
 		}
 	}
-	return e.active(d.env, d.instant())
+	return d.active(ctx, e)
+}
+
+// outlivedTries is how often a caller is looked up again because all changes that were known of have come.
+const outlivedTries = 2
+
+// active returns the entry's caller at this instant. If all changes that the entry knows of have come, the caller is looked up again.
+func (d *Directory) active(ctx context.Context, e *entry) (*keys.Caller, error) {
+	for range outlivedTries {
+		c, err := e.active(d.env, d.instant())
+		if !errors.Is(err, errOutlived) {
+			return c, err
+		}
+		e.version.Store(dropped)
+		if e, err = d.refresh(ctx, e.digest, e, d.clock.now()); err != nil {
+			return nil, err
+		}
+	}
+	c, err := e.active(d.env, d.instant())
+	if errors.Is(err, errOutlived) {
+		err = fmt.Errorf("look up caller: %w: %w", err, keys.ErrUnavailable)
+	}
+	return c, err
 }
 
 // refresh looks the caller up again. cached is what is known of it, nil for nothing.

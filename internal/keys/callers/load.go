@@ -152,7 +152,8 @@ func (d *Directory) query(ctx context.Context, digest keys.Digest, version uint6
 	case err == nil:
 		d.health.answered(d.clock.now())
 		d.intern(e)
-		e.timeless = e.ExpiresAt.IsZero() && e.Status(d.env, instant) == keys.Active
+		e.follow()
+		e.timeless = e.ExpiresAt.IsZero() && e.Tenant.Until.IsZero() && e.Status(d.env, instant) == keys.Active
 		d.feed.cache(d.callers, e)
 	case errors.Is(err, keys.ErrKeyNotFound):
 		d.health.answered(d.clock.now())
@@ -169,7 +170,7 @@ func (d *Directory) intern(e *entry) {
 	if e.Environment == d.env {
 		e.Environment = d.env
 	}
-	if known, ok := d.tenants.Load(e.Tenant.ID); ok && *known.(*plans.Tenant) == *e.Tenant {
+	if known, ok := d.tenants.Load(e.Tenant.ID); ok && known.(*plans.Tenant).Equal(e.Tenant) {
 		e.Tenant = known.(*plans.Tenant)
 		return
 	}

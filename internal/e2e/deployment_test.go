@@ -95,7 +95,7 @@ var testActor = audit.By{Actor: "e2e", Reason: "test"}
 func (d *deployment) tenant(plan string, own *plans.Quota, keyCount int) *tenant {
 	d.t.Helper()
 	name := fmt.Sprintf("%s-%d", plan, d.names.Add(1))
-	made, err := d.db.Tenants.Create(d.t.Context(), testActor, store.NewTenant{Name: name, Plan: plan, Own: own}, time.Now())
+	made, err := d.db.Tenants.Create(d.t.Context(), testActor, store.NewTenant{Name: name, Plan: plan, Own: own}, time.Time{})
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -121,7 +121,7 @@ func apart(a, b time.Time) time.Duration {
 // settle assigns the tenant its plan and issues its keys.
 func (tr *trial) settle(d *demand) {
 	tr.t.Helper()
-	_, after, err := tr.db.Tenants.AssignPlan(tr.t.Context(), testActor, d.Name, d.plan, d.own, time.Now())
+	_, after, err := tr.db.Tenants.AssignPlan(tr.t.Context(), testActor, d.Name, d.plan, d.own, time.Time{})
 	if err != nil {
 		tr.t.Fatal(err)
 	}

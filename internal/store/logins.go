@@ -14,7 +14,7 @@ type Login struct {
 	Superuser bool
 	// BypassRLS: row-level security hides nothing from it.
 	BypassRLS bool `db:"bypass_rls"`
-	// Owner: it owns tables, or is a member of a role that does.
+	// Owner: it owns tables or views, or is a member of a role that does.
 	Owner bool
 	// API, Support and Billing say of which of the group roles it is a member. A superuser is one of all that exist.
 	API, Support, Billing bool
@@ -67,7 +67,7 @@ const selectLogin = `
 	select r.rolname as name, r.rolsuper as superuser, r.rolbypassrls as bypass_rls,
 	       exists (
 	         select from pg_class c join pg_namespace n on n.oid = c.relnamespace
-	         where c.relkind in ('r', 'p') and n.nspname = current_schema() and pg_has_role(r.oid, c.relowner, 'member')
+	         where c.relkind in ('r', 'p', 'v') and n.nspname = current_schema() and pg_has_role(r.oid, c.relowner, 'member')
 	       ) as owner,
 	       exists (select from pg_roles g where g.rolname = 'petstore_api' and pg_has_role(r.oid, g.oid, 'member')) as api,
 	       exists (select from pg_roles g where g.rolname = 'petstore_support' and pg_has_role(r.oid, g.oid, 'member')) as support,

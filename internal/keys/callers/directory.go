@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -64,8 +63,7 @@ type Directory struct {
 
 	callers *clockCache
 	unknown *clockCache
-	// tenants are those of the cached callers by ID, so that the keys of a tenant share one *plans.Tenant.
-	tenants sync.Map
+	tenants tenantSet
 	feed    feed
 
 	loads  singleflight.Group
@@ -196,7 +194,7 @@ func (d *Directory) AllChanged() {
 	d.feed.change(func(version uint64) {
 		d.feed.all.Store(version)
 		d.feed.tenants.Clear()
-		d.tenants.Clear()
+		d.tenants.byID.Clear()
 	})
 }
 

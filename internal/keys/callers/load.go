@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -151,7 +152,10 @@ func (d *Directory) query(ctx context.Context, digest keys.Digest, version uint6
 	switch {
 	case err == nil:
 		d.health.answered(d.clock.now())
-		d.intern(e)
+		if e.Environment == d.env {
+			e.Environment = d.env // shares its text
+		}
+		e.Tenant = d.tenants.intern(e.Tenant)
 		e.follow()
 		e.timeless = e.ExpiresAt.IsZero() && e.Tenant.Until.IsZero() && e.Status(d.env, instant) == keys.Active
 		d.feed.cache(d.callers, e)
@@ -165,16 +169,16 @@ func (d *Directory) query(ctx context.Context, digest keys.Digest, version uint6
 	return e, err
 }
 
-// intern makes the entry share its environment and its tenant with other entries, if they are equal.
-func (d *Directory) intern(e *entry) {
-	if e.Environment == d.env {
-		e.Environment = d.env
+// tenantSet holds the tenants of the cached callers by ID, so that the keys of a tenant share one *plans.Tenant.
+type tenantSet struct{ byID sync.Map }
+
+// intern returns the tenant, or an equal one that other callers have.
+func (s *tenantSet) intern(t *plans.Tenant) *plans.Tenant {
+	if known, ok := s.byID.Load(t.ID); ok && known.(*plans.Tenant).Equal(t) {
+		return known.(*plans.Tenant)
 	}
-	if known, ok := d.tenants.Load(e.Tenant.ID); ok && known.(*plans.Tenant).Equal(e.Tenant) {
-		e.Tenant = known.(*plans.Tenant)
-		return
-	}
-	d.tenants.Store(e.Tenant.ID, e.Tenant)
+	s.byID.Store(t.ID, t)
+	return t
 }
 
 // cache caches the entry. If there was a change since its version, a caller is cached as dropped: it is known, but

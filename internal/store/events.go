@@ -169,13 +169,19 @@ func (r *eventRun) run(ctx context.Context, sink EventSink) error {
 	}
 }
 
+// lateCountedAt is counted_at of usage_counted for usage_late, as an index has it.
+const lateCountedAt = `(least(date_trunc('hour', arrived_at at time zone 'UTC'), month + interval '1 month' - interval '1 hour') at time zone 'UTC')`
+
 // nextHour returns the first hour from that one on to which something was counted or sent; zero for none.
 func (r *eventRun) nextHour(ctx context.Context, hour time.Time) (time.Time, error) {
 	var next sql.NullTime
 	err := r.tx.Get(ctx, &next, `
 		select least(
 		  (select min(u.hour) from usage_hourly u where u.hour >= $1 and u.hour < $2),
-		  (select min(s.hour) from sent_events s where s.receiver = $3 and s.hour >= $1 and s.hour < $2))`,
+		  (select min(s.hour) from sent_events s where s.receiver = $3 and s.hour >= $1 and s.hour < $2),
+		  (select min(`+lateCountedAt+`) from usage_late where `+lateCountedAt+` >= $1 and `+lateCountedAt+` < $2),
+		  (select min(s.counted_at) from sent_events s
+		   where s.receiver = $3 and s.counted_at >= $1 and s.counted_at < $2 and s.counted_at <> s.hour))`,
 		hour, r.query.To, r.query.Receiver)
 	return timeOf(next), err
 }
@@ -203,7 +209,13 @@ func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([
 	}, `
 		select e.*, t.name as tenant, coalesce(to_jsonb(t) ->> 'billing_ref', '') as billing_ref, a.plan, coalesce(
 		         (select max(s.correction) + 1 from sent_events s
-		          where s.receiver = $6 and s.hour = e.hour and s.tenant_id = e.tenant_id and s.assignment = e.assignment), 0) as correction
+		          where s.receiver = $6 and s.hour = e.hour and s.tenant_id = e.tenant_id and s.assignment = e.assignment),
+		         -- The first event of the hour has 0, whether or not it is sent: late usage is always a correction.
+		         case when e.hour < $1 then
+		           (select 1 + count(distinct u.counted_at) from usage_counted u
+		            where u.tenant_id = e.tenant_id and u.hour = e.hour and u.assignment = e.assignment
+		              and u.counted_at > u.hour and u.counted_at < $1)
+		         end, 0) as correction
 		from (
 		  select tenant_id, assignment, hour, max(version) as version, sum(admitted)::bigint as admitted, sum(refused)::bigint as refused
 		  from (
@@ -212,6 +224,9 @@ func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([
 		    union all
 		    select s.tenant_id, s.assignment, s.hour, s.version, -s.admitted, -s.refused from sent_events s
 		    where s.receiver = $6 and s.hour = $1 and s.counted_at = $1 and s.tenant_id >= $2 and ($5::bigint = 0 or s.tenant_id = $5)
+		    union all
+		    select s.tenant_id, s.assignment, s.hour, s.version, -s.admitted, -s.refused from sent_events s
+		    where s.receiver = $6 and s.counted_at = $1 and s.counted_at <> s.hour and s.tenant_id >= $2 and ($5::bigint = 0 or s.tenant_id = $5)
 		  ) u
 		  where (tenant_id, assignment, hour) > ($2, $3, $4)
 		  group by tenant_id, assignment, hour
@@ -252,9 +267,4 @@ func (r *eventRun) record(ctx context.Context, sent []events.Event) error {
 		return fmt.Errorf("record sent events: %w", err)
 	}
 	return nil
-}
-
-// CompleteUntil returns the end of the last hour of which every server has delivered all usage.
-func (d Events) CompleteUntil(_ context.Context, now time.Time) (time.Time, error) {
-	return now.UTC().Truncate(time.Hour), nil
 }

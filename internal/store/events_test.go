@@ -69,7 +69,11 @@ func (s *sink) Close() error { return s.err }
 // counts are the events as texts without what does not change.
 func (s *sink) counts() (list []string) {
 	for _, e := range s.got {
-		list = append(list, fmt.Sprintf("%s %s %s %d %d #%d", e.BillingRef, e.Hour.Format("01-02T15"), e.Plan, e.Admitted, e.Refused, e.Correction))
+		text := fmt.Sprintf("%s %s %s %d %d #%d", e.BillingRef, e.Hour.Format("01-02T15"), e.Plan, e.Admitted, e.Refused, e.Correction)
+		if !e.At.Equal(e.Hour) {
+			text += " at " + e.At.Format("01-02T15")
+		}
+		list = append(list, text)
 	}
 	return list
 }
@@ -186,6 +190,37 @@ func TestEventsOfTwoRuns(t *testing.T) {
 	if err := h.send(t, other, &sink{}); !errors.Is(err, store.ErrReceiverFormat) {
 		t.Errorf("another format: %v", err)
 	}
+}
+
+// TestLateEvents: what arrives after its month was closed counts when it arrived, but within the month that has it as a correction.
+func TestLateEvents(t *testing.T) {
+	t.Parallel()
+	h := newHandOn(t)
+	if err := h.send(t, h.query, &sink{}); err != nil {
+		t.Fatal(err)
+	}
+	h.owner.MustExec(`
+		insert into usage_late (month, tenant_id, hour, key_id, assignment, version, admitted, refused, server_id, arrived_at)
+		select month, 1, hour, 'key_0000000000000000', a.id, 1, admits, 0, 's', at
+		from tenant_plans a, (values
+		  (date '2026-11-01', timestamptz '2026-10-31 09:00Z', 3, timestamptz '2026-12-01 00:30Z'),
+		  ('2026-12-01', '2026-11-20 12:00Z', 5, '2026-12-02 10:17Z'), ('2026-12-01', '2026-11-20 12:00Z', 4, '2026-12-02 10:59Z'),
+		  ('2026-12-01', '2026-11-20 12:00Z', -2, '2026-12-02 11:00Z')) l (month, hour, admits, at)
+		where a.tenant_id = 1 and a.plan = 'pro'`)
+	h.wantSent(t, h.query, "cus_acme 10-31T09 pro 3 0 #1 at 11-30T23")
+	h.wantSent(t, h.query)
+	next := h.query
+	next.From, next.To = december, december.AddDate(0, 1, 0)
+	want := []string{"cus_acme 11-20T12 pro 9 0 #1 at 12-02T10", "cus_acme 11-20T12 pro -2 0 #2 at 12-02T11"}
+	unrecorded := next
+	unrecorded.Receiver = ""
+	h.wantSent(t, unrecorded, want...)
+	h.wantSent(t, next, want...)
+	h.wantSent(t, next)
+	h.owner.MustExec(`
+		insert into usage_late (month, tenant_id, hour, key_id, assignment, version, admitted, refused, server_id, arrived_at)
+		select month, tenant_id, hour, key_id, assignment, version, 1, refused, server_id, arrived_at from usage_late where admitted = -2`)
+	h.wantSent(t, next, "cus_acme 11-20T12 pro 1 0 #3 at 12-02T11")
 }
 
 // TestEventsInPages: an hour with more events than are in memory at a time.

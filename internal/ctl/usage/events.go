@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/usage/closing"
 	"petstore.example/internal/usage/events"
 )
 
@@ -23,6 +24,9 @@ type eventsOptions struct {
 	period   cmdutil.Period
 	tenant   string
 	receiver string
+	without  []string
+	// waitsFor says which servers have not delivered an hour that has ended.
+	waitsFor string
 }
 
 func newCmdEvents(f *cmdutil.Factory) *cobra.Command {
@@ -35,7 +39,7 @@ func newCmdEvents(f *cmdutil.Factory) *cobra.Command {
 tenant, hour and assignment that has requests. Each line is the body of one
 request; docs/billing.md has the commands that send them. An event has the same
 ID however often it is written. Hours that a server has not delivered yet are
-left to a later run.
+left to a later run, unless --without names the server.
 
 With --mark-sent the events are recorded as sent to that receiver. The next run
 for it writes only what is new, or differs from what was sent: a correction has
@@ -63,6 +67,8 @@ events of more than 35 days ago. It is not recorded as sent.`,
 	period.Add(cmd, f)
 	cmd.Flags().StringVar(&o.tenant, "tenant", "", "only usage of this `TENANT`")
 	cmdutil.CompleteFlagFrom(cmd, "tenant", cmdutil.TenantNames(f))
+	cmd.Flags().StringSliceVar(&o.without, "without", nil, "do not wait for `SERVER` to deliver; may be repeated")
+	cmdutil.CompleteFlag(cmd, "without")
 	cmdutil.ParsedFlag(cmd, &o.receiver, "mark-sent", "", "record them as sent to `RECEIVER`, a name of yours", parseReceiver)
 	return cmdutil.ForBilling(cmd)
 }
@@ -99,7 +105,7 @@ func runEvents(ctx context.Context, o *eventsOptions) error {
 	if err != nil {
 		return err
 	}
-	complete, err := db.Events.CompleteUntil(ctx, o.Now())
+	complete, err := o.completeUntil(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -119,11 +125,30 @@ func runEvents(ctx context.Context, o *eventsOptions) error {
 	case err != nil:
 		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
 	}
-	o.Messagef("the last complete hour is %s", complete.Add(-time.Hour).Format(time.RFC3339))
+	o.Messagef("the last complete hour is %s%s", closing.Time(complete.Add(-time.Hour)), o.waitsFor)
 	if o.receiver != "" {
 		o.Changedf("recorded %s as sent to %s", output.Count(sink.written, "event"), o.receiver)
 	}
 	return sink.leftOut.report(o)
+}
+
+// completeUntil returns the end of the last hour of which every server has delivered everything.
+func (o *eventsOptions) completeUntil(ctx context.Context, db *store.DB) (time.Time, error) {
+	complete := o.Now().Truncate(time.Hour)
+	list, err := db.Months.Undelivered(ctx, complete)
+	if err != nil {
+		return time.Time{}, err
+	}
+	list = slices.DeleteFunc(list, func(d store.Delivery) bool { return slices.Contains(o.without, d.ServerID) })
+	if len(list) == 0 {
+		return complete, nil
+	}
+	o.waitsFor = ": " + servers(list)
+	// The first is the one that has delivered least.
+	if list[0].To.IsZero() {
+		return time.Time{}, refusedf("start it again, or hand on without it: --without "+list[0].ServerID, "no hour is complete%s", o.waitsFor)
+	}
+	return list[0].To.Truncate(time.Hour), nil
 }
 
 // eventSink writes what the receiver takes, and remembers what it does not.

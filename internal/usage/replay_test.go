@@ -73,3 +73,67 @@ func TestReplayIsALowerBound(t *testing.T) {
 		}
 	}
 }
+
+// TestReplayOfBusyHours: the busy hours are all that decides, whatever the limits.
+func TestReplayOfBusyHours(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	start := noon.Truncate(24 * time.Hour)
+	for range 2000 {
+		perMinute := 1 + random.Int64N(5)
+		perDay := perMinute + random.Int64N(3000)
+		var hours []usage.Hour
+		days := map[time.Time]*usage.RecordedDay{}
+		for h := range 24 * 4 {
+			if random.IntN(5) == 0 {
+				continue
+			}
+			// About the most that passes in an hour.
+			hour := usage.Hour{At: start.Add(time.Duration(h) * time.Hour), Requests: perMinute*57 + random.Int64N(perMinute*6)}
+			hours = append(hours, hour)
+			date := hour.At.Truncate(24 * time.Hour)
+			if days[date] == nil {
+				days[date] = &usage.RecordedDay{Date: date}
+			}
+			days[date].Requests += hour.Requests
+			if hour.Requests > usage.QuietHour(perMinute) {
+				days[date].Busy = append(days[date].Busy, hour)
+			}
+		}
+		r := usage.Replayer{PerMinute: perMinute, PerDay: perDay}
+		for _, want := range usage.Replay(hours, perMinute, perDay) {
+			if got := r.Day(*days[want.Date]); got != want {
+				t.Fatalf("%d a minute, %d a day: busy hours %+v, all hours %+v", perMinute, perDay, got, want)
+			}
+		}
+	}
+}
+
+func TestTenantsReplay(t *testing.T) {
+	t.Parallel()
+	r := usage.NewTenantsReplay(10, 1000)
+	date := noon.Truncate(24 * time.Hour)
+	for tenant, days := range map[int64][]usage.RecordedDay{
+		1: {{Date: date, Requests: 900}},
+		// On the first day more was refused in fact; the second day counts all the same.
+		2: {{Date: date, Requests: 1100, Refused: 500}, {Date: date.AddDate(0, 0, 1), Requests: 1200, Refused: 150}},
+		3: {{Date: date, Requests: 700, Busy: []usage.Hour{{At: date, Requests: 700}}}},
+		4: {{Date: date, Requests: 1090}},
+	} {
+		for _, d := range days {
+			r.Add(tenant, d)
+		}
+	}
+	want := []usage.ReplayedTenant{
+		{TenantID: 3, Requests: 700, ByMinute: 90, More: 90, DaysMore: 1},
+		{TenantID: 4, Requests: 1090, ByDay: 90, More: 90, DaysMore: 1},
+		{TenantID: 2, Requests: 2300, Refused: 650, ByDay: 300, More: 50, DaysMore: 1},
+	}
+	if diff := cmp.Diff(want, r.Affected()); diff != "" {
+		t.Errorf("affected (-want +got):\n%s", diff)
+	}
+	sum, tenants := r.Sum()
+	if want := (usage.ReplayedTenant{Requests: 4990, Refused: 650, ByDay: 390, ByMinute: 90, More: 230, DaysMore: 3}); sum != want || tenants != 4 {
+		t.Errorf("%d tenants, sum %+v, want 4, %+v", tenants, sum, want)
+	}
+}

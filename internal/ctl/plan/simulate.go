@@ -21,17 +21,20 @@ type simulateOptions struct {
 	plan   string
 	quota  *plans.Quota
 	period cmdutil.Period
+	all    bool
+	limit  int
 }
 
 func newCmdSimulate(f *cmdutil.Factory) *cobra.Command {
 	o := &simulateOptions{Factory: f}
-	var quota cmdutil.QuotaFlags
+	quota := cmdutil.QuotaFlags{}
 	var period cmdutil.PeriodFlags
 	cmd := f.ReadCommand(&cobra.Command{
-		Use:   "simulate TENANT PLAN",
-		Short: "Replay a tenant's usage under another plan",
-		Long: `Replay a tenant's recorded usage under a plan, and show for each UTC day how
-many requests would have been refused. Nothing is changed.
+		Use:   "simulate {TENANT PLAN | --all [PLAN]}",
+		Short: "Replay recorded usage under another plan or quota",
+		Long: `Replay recorded usage under another plan or quota, and show how many requests
+would have been refused: of a tenant by UTC day, or with --all by tenant, those
+of which more would have been refused than was. Nothing is changed.
 
 Usage is recorded by hour. For the per-day limit the result is exact. For the
 per-minute limit it is a lower bound, which assumes that the requests of an hour
@@ -40,20 +43,53 @@ are spread evenly; a tenant that sends bursts would be refused more.
 Requests that were refused are replayed too.`,
 		Example: `  petstorectl plan simulate acme pro
   petstorectl plan simulate acme free --from 2026-10-15 --to 2026-11-14 -o csv
-  petstorectl plan simulate acme enterprise --per-minute 2000 --per-day 250000`,
+  petstorectl plan simulate acme enterprise --per-minute 2000 --per-day 250000
+  petstorectl plan simulate --all --per-minute 250 --per-day 8000 --month 2026-10`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err := o.takeArgs(cmd); err != nil {
+				return err
+			}
 			if o.quota, err = quota.Quota(cmd); err != nil {
 				return err
 			}
 			if o.period, err = period.Period(cmd); err != nil {
 				return err
 			}
+			if o.all {
+				return runSimulateAll(cmd.Context(), o)
+			}
 			return runSimulate(cmd.Context(), o)
 		},
-	}, cmdutil.TenantArg(f, &o.tenant), cmdutil.PlanArg(f, &o.plan))
+	}, cmdutil.TenantArg(f, &o.tenant).Optional(), cmdutil.PlanArg(f, &o.plan).Optional())
+	cmd.Flags().BoolVar(&o.all, "all", false, "replay the usage of all tenants")
 	quota.Add(cmd)
 	period.Add(cmd, f)
+	cmdutil.LimitFlag(cmd, &o.limit, cmdutil.DefaultLimit)
 	return cmd
+}
+
+// takeArgs checks the arguments: with --all there is no tenant.
+func (o *simulateOptions) takeArgs(cmd *cobra.Command) error {
+	usage := "usage: " + cmd.UseLine()
+	if !o.all {
+		switch {
+		case o.tenant == "":
+			return cmdutil.UsageErrorf("missing argument: TENANT, or --all").WithHint(usage)
+		case o.plan == "":
+			return cmdutil.UsageErrorf("missing argument: PLAN").WithHint(usage)
+		case cmd.Flags().Changed("limit"):
+			return cmdutil.UsageErrorf("--limit requires --all").WithHint(usage)
+		}
+		return nil
+	}
+	if o.plan != "" {
+		return cmdutil.UsageErrorf("--all can't be used with a tenant").WithHint(usage)
+	}
+	o.tenant, o.plan = "", o.tenant
+	if o.plan == "" && !cmd.Flags().Changed("per-minute") && !cmd.Flags().Changed("per-day") {
+		return cmdutil.UsageErrorf("--all requires a plan, or --per-minute and --per-day").WithHint(usage)
+	}
+	return nil
 }
 
 // ReplayView shows a day of the simulation.
@@ -71,24 +107,33 @@ func runSimulate(ctx context.Context, o *simulateOptions) error {
 	if err != nil {
 		return err
 	}
-	subject := cmdutil.Subject{Tenant: o.tenant, Plan: o.plan}
-	plan, err := db.Plans.Get(ctx, o.plan)
+	quota, err := o.resolve(ctx, db)
 	if err != nil {
-		return o.Explain(ctx, err, subject)
-	}
-	quota, err := plan.Resolve(o.quota)
-	if err != nil {
-		return o.Explain(ctx, err, subject)
+		return err
 	}
 	rows, err := db.Usage.Report(ctx, store.UsageQuery{
 		Tenant: o.tenant, From: o.period.From, To: o.period.To, By: store.ByHour, Limit: cmdutil.MaxDays * 24,
 	})
 	if err != nil {
-		return o.Explain(ctx, err, subject)
+		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
 	}
 	days := usage.Replay(hoursOf(rows), quota.PerMinute, quota.PerDay)
 	o.Messagef("%s", o.summary(quota, days))
 	return cmdutil.PrintList(o.Factory, ReplayView, days)
+}
+
+// resolve returns the quota to replay under.
+func (o *simulateOptions) resolve(ctx context.Context, db *store.DB) (plans.Quota, error) {
+	if o.plan == "" {
+		return *o.quota, nil
+	}
+	subject := cmdutil.Subject{Tenant: o.tenant, Plan: o.plan}
+	plan, err := db.Plans.Get(ctx, o.plan)
+	if err != nil {
+		return plans.Quota{}, o.Explain(ctx, err, subject)
+	}
+	quota, err := plan.Resolve(o.quota)
+	return quota, o.Explain(ctx, err, subject)
 }
 
 func hoursOf(rows []store.UsageRow) []usage.Hour {
@@ -110,6 +155,15 @@ func (o *simulateOptions) summary(q plans.Quota, days []usage.ReplayedDay) strin
 		requests, then, refused = requests+d.Requests, then+d.Refused, refused+d.ByDay+d.ByMinute
 	}
 	n := output.Thousands
-	return fmt.Sprintf("plan %s (%s per minute, %s per day), %s:\nat least %s of %s requests would have been refused; %s were refused",
-		o.plan, n(q.PerMinute), n(q.PerDay), o.period.Days(), n(refused), n(requests), n(then))
+	return fmt.Sprintf("%s, %s:\nat least %s of %s requests would have been refused; %s were refused",
+		o.limits(q), o.period.Days(), n(refused), n(requests), n(then))
+}
+
+// limits are the limits to replay under, in words.
+func (o *simulateOptions) limits(q plans.Quota) string {
+	numbers := output.Thousands(q.PerMinute) + " per minute, " + output.Thousands(q.PerDay) + " per day"
+	if o.plan == "" {
+		return numbers
+	}
+	return "plan " + o.plan + " (" + numbers + ")"
 }

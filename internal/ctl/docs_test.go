@@ -68,7 +68,11 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`key list`, `key edit`, `key revoke`":                        key.View(now).Names(),
 		"`key issue`":                                                 key.IssuedView.Names(),
 		"`key rotate`":                                                key.RotatedView.Names(),
-		"`plan list`":                                                 plan.View.Names(),
+		"`plan list`, `create`, `edit`, `withdraw`, `retire`":         plan.View.Names(),
+		"`plan edit --dry-run` of numbers":                            plan.ImpactView.Names()[len(plan.View):],
+		"versions of `plan show`":                                     plan.VersionView.Names(),
+		"`plan history`":                                              plan.HistoryView.Names(),
+		"`plan simulate --all`":                                       plan.AllView.Names(),
 		"`ban list`, `place`, `lift`":                                 ban.View(now).Names(),
 		"`limits reset`":                                              limits.View.Names(),
 		"`audit list`":                                                audit.View.Names(),
@@ -99,20 +103,37 @@ func TestDocListsTheMembers(t *testing.T) {
 // run has other IDs, keys and hashes than the document: they are translated.
 func TestDocExamples(t *testing.T) {
 	t.Parallel()
-	d := newDocRun(t)
-	doc := readDoc(t)
+	newDocRun(t).file(t, docFile, "")
+}
+
+// file runs the examples of a document, or of one of its sections, and compares the document with their output. With UPDATE_SCRIPTS it
+// writes the output into the document.
+func (d *docRun) file(t *testing.T, name, section string) {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc := string(text)
+	part := doc
+	if section != "" {
+		part = regexp.MustCompile("(?ms)^" + regexp.QuoteMeta(section) + "\n.*?(^## |\\z)").FindString(doc)
+	}
 	blocks := regexp.MustCompile("(?s)```console\n(.*?)```")
-	updated := blocks.ReplaceAllStringFunc(doc, func(block string) string {
+	if !blocks.MatchString(part) {
+		t.Fatalf("%s has no examples in %q", name, section)
+	}
+	updated := strings.Replace(doc, part, blocks.ReplaceAllStringFunc(part, func(block string) string {
 		return "```console\n" + d.block(t, strings.TrimSuffix(strings.TrimPrefix(block, "```console\n"), "```")) + "```"
-	})
+	}), 1)
 	if os.Getenv("UPDATE_SCRIPTS") != "" {
-		if err := os.WriteFile(docFile, []byte(updated), 0o644); err != nil {
+		if err := os.WriteFile(name, []byte(updated), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	if diff := cmp.Diff(doc, updated); diff != "" {
-		t.Errorf("%s (-document +output):\n%s", docFile, diff)
+		t.Errorf("%s (-document +output):\n%s", name, diff)
 	}
 }
 
@@ -122,6 +143,8 @@ type docRun struct {
 	// actual maps the IDs and keys of the document to those of this run, documented maps them back.
 	actual, documented map[string]string
 	lastKey            string
+	// now is the time of the examples; zero for 20 November 2026, 10:30.
+	now time.Time
 }
 
 func newDocRun(t *testing.T) *docRun {
@@ -190,7 +213,12 @@ func (d *docRun) run(t *testing.T, command string) string {
 		In: strings.NewReader(""), Out: &out, ErrOut: &out, InTTY: true, OutTTY: true, Width: 80,
 		ReadPassword: func(context.Context) (string, error) { return d.lastKey, nil },
 	})
-	f.Clock = func() time.Time { return time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC) }
+	f.Clock = func() time.Time {
+		if !d.now.IsZero() {
+			return d.now
+		}
+		return time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
+	}
 	f.Getenv = func(name string) string {
 		return map[string]string{"PETSTORE_DATABASE_URL": d.url, "PETSTORE_ACTOR": "jo@support-3"}[name]
 	}

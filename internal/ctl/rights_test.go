@@ -39,6 +39,14 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 	if _, err := db.Tenants.Suspend(t.Context(), by, "suspended", time.Now()); err != nil {
 		t.Fatal(err)
 	}
+	// A tenant that can be moved, and a version that can be withdrawn.
+	for plan, edit := range map[string]plans.VersionEdit{
+		plans.Pro: {PerMinute: 250, KeepExisting: true}, plans.Business: {PerMinute: 900, From: time.Now().AddDate(0, 0, 1)},
+	} {
+		if _, err := db.Plans.Edit(t.Context(), by, plan, store.PlanEdit{Numbers: &edit}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	list, err := db.Keys.List(t.Context(), store.KeyFilter{Limit: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +80,12 @@ func (e *rightsEnv) commands() map[string][]string {
 		"key revoke":     {e.key, "--yes", "--dry-run"},
 		"plan list":      {},
 		"plan show":      {"pro"},
+		"plan create":    {"new", "--per-minute", "1", "--per-day", "1", "--dry-run"},
+		"plan edit":      {"free", "--per-minute", "50", "--dry-run"},
+		"plan history":   {"acme"},
+		"plan move":      {"pro", "--all", "--dry-run"},
+		"plan retire":    {"pro", "--dry-run"},
+		"plan withdraw":  {"business", "--dry-run"},
 		"plan assign":    {"acme", "business", "--dry-run"},
 		"plan simulate":  {"acme", "free"},
 		"ban place":      {e.key, "--for", "1h", "--reason", "test", "--dry-run"},

@@ -18,7 +18,11 @@ const (
 
 // Errors of the stores of plans and tenants. Stores wrap them, so compare with errors.Is.
 var (
-	ErrPlanNotFound   = errors.New("no such plan")
+	ErrPlanNotFound = errors.New("no such plan")
+	// ErrPlanNotBegun: the plan is sold later.
+	ErrPlanNotBegun = errors.New("the plan can't be assigned yet")
+	// ErrPlanRetired: the plan is assigned to nobody new.
+	ErrPlanRetired    = errors.New("the plan is retired")
 	ErrTenantNotFound = errors.New("no such tenant")
 	// ErrTenantExists: the name is taken.
 	ErrTenantExists = errors.New("a tenant with this name already exists")
@@ -52,6 +56,13 @@ type Plan struct {
 	Name string
 	// Quota is nil for a plan whose numbers are agreed with each tenant (Enterprise).
 	Quota *Quota
+	// Version is that of the numbers, which are in force from From on. Of a plan that has not begun it is the first.
+	Version int
+	From    time.Time
+	// Title and Price are texts for people; they may be empty.
+	Title, Price string
+	// RetiresAt is when the plan is no longer assigned to anybody new; zero for a plan that is sold.
+	RetiresAt time.Time
 }
 
 // Resolve returns the quota of a tenant on this plan; own is the tenant's own numbers, nil for none.

@@ -16,12 +16,20 @@ type Plans struct{ db *pgconn.DB }
 
 type planRow struct {
 	Name      string        `db:"name"`
+	Version   int           `db:"version"`
+	From      time.Time     `db:"valid_from"`
 	PerMinute sql.NullInt64 `db:"per_minute"`
 	PerDay    sql.NullInt64 `db:"per_day"`
+	Title     string        `db:"title"`
+	Price     string        `db:"price"`
+	RetiresAt sql.NullTime  `db:"retires_at"`
 }
 
 func (r planRow) plan() plans.Plan {
-	return plans.Plan{Name: r.Name, Quota: quotaOf(r.PerMinute, r.PerDay)}
+	return plans.Plan{
+		Name: r.Name, Quota: quotaOf(r.PerMinute, r.PerDay), Version: r.Version, From: r.From.UTC(),
+		Title: r.Title, Price: r.Price, RetiresAt: timeOf(r.RetiresAt),
+	}
 }
 
 // quotaOf is the quota of two columns, nil for null.
@@ -32,17 +40,20 @@ func quotaOf(perMinute, perDay sql.NullInt64) *plans.Quota {
 	return &plans.Quota{PerMinute: perMinute.Int64, PerDay: perDay.Int64}
 }
 
-// selectPlan selects plans with their numbers at the instant $1, null for now. A plan that has not begun is not among them.
+// selectPlan selects plans with their numbers at the instant $1, null for now: those of the first version of a plan that has not begun.
 const selectPlan = `
-	select l.name, v.per_minute, v.per_day
-	from price_list l cross join lateral (
-	  select * from plan_versions v where v.plan = l.name and v.valid_from <= coalesce($1::timestamptz, now())
-	  order by v.valid_from desc limit 1
+	select l.name, l.title, l.price, l.retires_at, v.version, v.valid_from, v.per_minute, v.per_day
+	from (select coalesce($1::timestamptz, now()) as instant) i
+	cross join price_list l
+	cross join lateral (
+	  select * from plan_versions v where v.plan = l.name
+	  order by v.valid_from > i.instant, case when v.valid_from <= i.instant then v.valid_from end desc, v.valid_from
+	  limit 1
 	) v`
 
-// List returns all plans, the smallest first.
+// List returns all plans, the smallest first, and at last those without numbers.
 func (d Plans) List(ctx context.Context) ([]plans.Plan, error) {
-	list, err := pgconn.Collect(ctx, d.db, planRow.plan, selectPlan+` order by l.position`, d.db.JustNow())
+	list, err := pgconn.Collect(ctx, d.db, planRow.plan, selectPlan+` order by v.per_day, v.per_minute, l.position`, d.db.JustNow())
 	if err != nil {
 		return nil, fmt.Errorf("list plans: %w", err)
 	}
@@ -67,11 +78,18 @@ func getPlan(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime
 	return row.plan(), err
 }
 
-// resolveQuota returns the numbers of a tenant that is assigned the plan at that instant.
+// resolveQuota returns the numbers of a tenant that is assigned the plan at that instant. It returns plans.ErrPlanNotFound,
+// ErrPlanNotBegun, ErrPlanRetired, or what plans.Plan.Resolve does.
 func resolveQuota(ctx context.Context, tx pgconn.Tx, plan string, own *plans.Quota, at time.Time) (plans.Quota, error) {
 	p, err := getPlan(ctx, tx, plan, nullTime(at))
 	if err != nil {
 		return plans.Quota{}, err
+	}
+	switch {
+	case p.From.After(at):
+		return plans.Quota{}, plans.ErrPlanNotBegun
+	case !p.RetiresAt.IsZero() && !p.RetiresAt.After(at):
+		return plans.Quota{}, plans.ErrPlanRetired
 	}
 	return p.Resolve(own)
 }

@@ -14,11 +14,12 @@ import (
 func TestPlansOnSale(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
+	begin := time.Unix(0, 0).UTC()
 	want := []plans.Plan{
-		{Name: plans.Free, Quota: &plans.Quota{PerMinute: 60, PerDay: 1000}},
-		{Name: plans.Pro, Quota: &plans.Quota{PerMinute: 300, PerDay: 10_000}},
-		{Name: plans.Business, Quota: &plans.Quota{PerMinute: 1000, PerDay: 100_000}},
-		{Name: plans.Enterprise},
+		{Name: plans.Free, Quota: &plans.Quota{PerMinute: 60, PerDay: 1000}, Version: 1, From: begin},
+		{Name: plans.Pro, Quota: &plans.Quota{PerMinute: 300, PerDay: 10_000}, Version: 1, From: begin},
+		{Name: plans.Business, Quota: &plans.Quota{PerMinute: 1000, PerDay: 100_000}, Version: 1, From: begin},
+		{Name: plans.Enterprise, Version: 1, From: begin},
 	}
 	got, err := o.Plans.List(t.Context())
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {

@@ -48,7 +48,7 @@ var below = map[string][]string{
 	"internal/ctl/usage":   {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit", "internal/usage/closing", "internal/usage/events"},
 	"internal/ctl/doctor":  {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/migrate", "internal/cluster"},
 	"internal/ctl/migrate": {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store/migrate"},
-	"internal/ctl/plan":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/store", "internal/plans", "internal/usage"},
+	"internal/ctl/plan":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/store", "internal/plans", "internal/usage", "internal/audit"},
 	"internal/ctl/why": {
 		"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/ctl/ban", "internal/ctl/audit",
 		"internal/store", "internal/diagnose", "internal/keys", "internal/limits", "internal/plans", "internal/usage", "internal/audit",

@@ -18,6 +18,8 @@ type Arg struct {
 	// Complete lists the names for a shell, nil for none; Check refuses a value, nil for none.
 	Complete Lister
 	Check    func(string) error
+
+	repeated bool
 }
 
 // KeyIDArg is the argument KEY-ID.
@@ -41,10 +43,16 @@ func (a Arg) Optional() Arg {
 	return a
 }
 
+// Repeated is the last argument of a command, given any number of times, also none. The command takes its values from its arguments.
+func (a Arg) Repeated() Arg {
+	a.Name, a.repeated = "["+a.Name+"...]", true
+	return a
+}
+
 // SetArgs makes the command take these arguments and no others.
 func SetArgs(cmd *cobra.Command, args ...Arg) {
 	cmd.Args = func(cmd *cobra.Command, given []string) error {
-		if len(given) > len(args) {
+		if len(given) > len(args) && !(len(args) > 0 && args[len(args)-1].repeated) {
 			return UsageErrorf("unexpected argument: %q", given[len(args)]).WithHint("usage: " + cmd.UseLine())
 		}
 		for i, arg := range args {
@@ -64,10 +72,14 @@ func SetArgs(cmd *cobra.Command, args ...Arg) {
 		return nil
 	}
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		if len(given) >= len(args) {
+		n := len(given)
+		if n >= len(args) && len(args) > 0 && args[len(args)-1].repeated {
+			n = len(args) - 1
+		}
+		if n >= len(args) {
 			return complete(cmd, nil, prefix)
 		}
-		return complete(cmd, args[len(given)].Complete, prefix)
+		return complete(cmd, args[n].Complete, prefix)
 	}
 }
 

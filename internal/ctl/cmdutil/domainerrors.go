@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
@@ -40,6 +41,17 @@ var domainErrors = []domainError{
 	{keys.ErrKeyRevoked, ExitRefused, "key {key} is already revoked", "see: petstorectl key show {key}"},
 	{keys.ErrKeyExpired, ExitRefused, "key {key} has expired", "issue a new one: petstorectl key issue TENANT"},
 	{plans.ErrTenantName, ExitUsage, `invalid tenant name "{tenant}"`, "a name is 1 to 63 characters of a-z, 0-9 and -, and does not begin with -"},
+	{plans.ErrPlanExists, ExitRefused, `plan "{plan}" already exists`, "see: petstorectl plan show {plan}"},
+	{plans.ErrPlanRetired, ExitRefused, "plan {plan} is retired: it is assigned to nobody new", "see: petstorectl plan list"},
+	{plans.ErrPlanNotBegun, ExitRefused, "plan {plan} can't be assigned yet", "see: petstorectl plan list -o json"},
+	{plans.ErrNoNumbers, ExitRefused, "plan {plan} has no numbers of its own: its quota is agreed with each tenant", "petstorectl plan assign TENANT {plan} --per-minute N --per-day N"},
+	{plans.ErrVersionNotFound, ExitNotFound, "plan {plan} has no such version", "see: petstorectl plan show {plan}"},
+	{plans.ErrVersionNotLast, ExitRefused, "a later version of plan {plan} is scheduled: withdraw that one first", "petstorectl plan withdraw {plan}"},
+	{plans.ErrVersionFirst, ExitRefused, "plan {plan} keeps its first version", "retire the plan: petstorectl plan retire {plan}"},
+	{plans.ErrVersionBegun, ExitRefused, "the version has begun, or begins at this moment: it stays", "edit the plan again: petstorectl plan edit {plan} --help"},
+	{plans.ErrVersionFollowed, ExitRefused, "scheduled assignments follow that version of plan {plan}", "unschedule them first: petstorectl plan schedule --help"},
+	{plans.ErrPlanName, ExitUsage, `invalid plan name "{plan}"`, "a name is 1 to 63 characters of a-z, 0-9 and -, and does not begin with -"},
+	{plans.ErrVersionPast, ExitUsage, "--from is in the past: what was in force is never changed", "give a time in the future, or omit --from for now"},
 	{keys.ErrKeyName, ExitUsage, "invalid key name", "a name has at most 100 characters"},
 	{err: keys.ErrPerMinute, code: ExitUsage},
 	{keys.ErrExpiryPast, ExitUsage, "--expires is in the past", "give a time in the future"},
@@ -62,6 +74,9 @@ type Subject struct{ Tenant, Plan, Key string }
 
 // Explain returns the Error for an error of the domain, with its texts about the subject. Other errors stay as they are.
 func (f *Factory) Explain(ctx context.Context, err error, s Subject) error {
+	if scheduled := (plans.VersionScheduledError{}); errors.As(err, &scheduled) {
+		return scheduledError(scheduled.Scheduled)
+	}
 	d := findDomainError(err)
 	if err == nil || d == nil || d.message == "" {
 		return err
@@ -77,6 +92,16 @@ func (f *Factory) Explain(ctx context.Context, err error, s Subject) error {
 		e.Message += suggest(ctx, s.Key, KeyIDs(f))
 	}
 	return e
+}
+
+// scheduledError says what to do about a version that is in the way of an earlier one.
+func scheduledError(v plans.Version) *Error {
+	at := output.Text(v.From)
+	return &Error{
+		Code:    ExitRefused,
+		Message: fmt.Sprintf("version %d of plan %s is scheduled from %s on, and no version begins before it", v.Number, v.Plan, at),
+		Hint:    fmt.Sprintf("edit from a later time on, or withdraw it first: petstorectl plan withdraw %s %d", v.Plan, v.Number),
+	}
 }
 
 // short cuts a name that was typed: it may be of any length.

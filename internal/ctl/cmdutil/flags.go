@@ -82,6 +82,16 @@ func ParsedFlag[T any](cmd *cobra.Command, value *T, name, shorthand, usage stri
 	CompleteFlag(cmd, name, completions...)
 }
 
+// TextFlag adds a flag whose value is a text of at most that many characters, which others are shown.
+func TextFlag(cmd *cobra.Command, value *string, name, usage string, most int) {
+	ParsedFlag(cmd, value, name, "", usage, func(text string) (string, error) {
+		if utf8.RuneCountInString(text) > most {
+			return "", fmt.Errorf("must have at most %d characters", most)
+		}
+		return text, keys.CheckText(text)
+	})
+}
+
 // EnumFlag adds a flag that takes one of a few values.
 func EnumFlag[T ~string](cmd *cobra.Command, value *T, name, shorthand, usage string, values ...T) {
 	names := make([]string, len(values))

@@ -1,0 +1,130 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/lib/pq"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pgconn"
+)
+
+// Grandfathered is a tenant that follows an earlier generation of its plan than the latest.
+type Grandfathered struct {
+	Tenant plans.Tenant
+	// Temporary is set if what is in force ends by itself.
+	Temporary bool
+}
+
+// MaxMoved is the most tenants that one call of Move moves. Entries of the audit trail become slow to add if a transaction has many.
+const MaxMoved = 100
+
+type grandfatheredRow struct {
+	tenantRow
+	Temporary bool `db:"temporary"`
+}
+
+func (r grandfatheredRow) grandfathered() Grandfathered {
+	return Grandfathered{r.tenant(), r.Temporary}
+}
+
+// Grandfathered returns the tenants on a plan that follow an earlier generation than the latest, by name; tenants restricts them to
+// these numbers, nil for all.
+func (d Plans) Grandfathered(ctx context.Context, plan string, tenants []int64) ([]Grandfathered, error) {
+	list, err := readGrandfathered(ctx, d.db, plan, tenants, d.db.JustNow())
+	if err != nil {
+		return nil, fmt.Errorf("list grandfathered tenants: %w", err)
+	}
+	return list, nil
+}
+
+func readGrandfathered(ctx context.Context, q pgconn.Queryer, plan string, tenants []int64, at sql.NullTime) ([]Grandfathered, error) {
+	return pgconn.Collect(ctx, q, grandfatheredRow.grandfathered, `
+		select t.id, t.name, q.plan, q.assignment, q.version, q.per_minute, q.per_day, t.suspended_at, t.created_at,
+		       q.kind = 'boost' or exists (
+		         select from tenant_plans e where e.tenant_id = q.tenant_id and e.ends = q.assignment and e.valid_from > i.instant
+		       ) as temporary
+		from (select coalesce($2::timestamptz, now()) as instant) i
+		cross join quota_periods q
+		join tenants t on t.id = q.tenant_id
+		where q.plan = $1 and q.valid_from <= i.instant and (q.valid_to is null or q.valid_to > i.instant)
+		  and q.generation < (select max(v.generation) from plan_versions v where v.plan = $1 and v.valid_from <= i.instant)
+		  and ($3::bigint[] is null or q.tenant_id in (select unnest($3::bigint[])))
+		order by t.name`, plan, at, pq.Array(tenants))
+}
+
+// Move assigns a plan anew to tenants that follow an earlier generation of it, so that they follow the latest from now on, and returns
+// them as they are then. Tenants for which that is so already, or whose plan ends by itself, are left out. All are moved, or none; there
+// may be MaxMoved of them. It returns plans.ErrPlanNotFound or ErrPlanRetired.
+func (d Plans) Move(ctx context.Context, by audit.By, plan string, tenants []int64) (moved []plans.Tenant, err error) {
+	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+		moved = nil
+		if _, err := tx.Exec(ctx, `select from tenants where id = any($1) order by id for no key update`, pq.Array(tenants)); err != nil {
+			return err
+		}
+		now, err := instant(ctx, d.db, tx, time.Time{})
+		if err != nil {
+			return err
+		}
+		found, err := readGrandfathered(ctx, tx, plan, tenants, nullTime(now.Add(time.Millisecond)))
+		if err != nil {
+			return err
+		}
+		var before []plans.Tenant
+		for _, g := range found {
+			if g.Temporary {
+				continue
+			}
+			after, err := d.moveTenant(ctx, tx, g.Tenant, now)
+			if err != nil {
+				return err
+			}
+			before, moved = append(before, g.Tenant), append(moved, after)
+		}
+		for i, after := range moved {
+			err := writeAudit(ctx, tx, by, auditEntry{
+				action: "plan.move", tenantID: after.ID, subject: audit.TenantSubject(after.ID), before: recordMove(before[i]), after: recordMove(after),
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("move tenants: %w", err)
+	}
+	return moved, nil
+}
+
+func (d Plans) moveTenant(ctx context.Context, tx pgconn.Tx, t plans.Tenant, now time.Time) (plans.Tenant, error) {
+	at, err := nextInstant(ctx, d.db, tx, t.ID, now)
+	if err != nil {
+		return plans.Tenant{}, err
+	}
+	if _, err := resolveQuota(ctx, tx, t.Plan, nil, at); err != nil {
+		return plans.Tenant{}, err
+	}
+	added := plans.TimelineChange{Add: []plans.Assignment{{Plan: t.Plan, From: at}}}
+	if _, err := changeTimeline(ctx, tx, t.ID, added); err != nil {
+		return plans.Tenant{}, err
+	}
+	return getTenant(ctx, tx, t.Name, nullTime(at))
+}
+
+// moveRecord is what an audit entry holds of a tenant that is moved.
+type moveRecord struct {
+	Assignment int64  `json:"assignment"`
+	Plan       string `json:"plan"`
+	Version    int    `json:"version"`
+	PerMinute  int64  `json:"per_minute"`
+	PerDay     int64  `json:"per_day"`
+}
+
+func recordMove(t plans.Tenant) moveRecord {
+	return moveRecord{t.Assignment, t.Plan, t.Version, t.Quota.PerMinute, t.Quota.PerDay}
+}

@@ -1,0 +1,183 @@
+package store_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/usage"
+	"petstore.example/internal/usage/closing"
+)
+
+// bucketOf is where requests of the key count at that instant: what find_caller says then.
+func (o office) bucketOf(t *testing.T, token keys.Token, at time.Time) usage.Bucket {
+	t.Helper()
+	c, err := o.api.Keys.Caller(t.Context(), token.Digest(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return usage.Bucket{TenantID: c.Tenant.ID, KeyID: c.KeyID, Assignment: c.Tenant.Assignment, Version: c.Tenant.Version}
+}
+
+// lines returns those of November.
+func (o office) lines(t *testing.T) (lines []closing.Line) {
+	t.Helper()
+	err := o.Months.Lines(t.Context(), store.LineQuery{Month: november}, false, func(l *closing.Line, _ string) error {
+		lines = append(lines, *l)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+// TestUsageOfTwoQuotasInAnHour: 26,300 requests under 10,000,000 a day were once exported on the line of 6,000, which the tenant had later
+// in that hour, on the same plan.
+func TestUsageOfTwoQuotasInAnHour(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Free)
+	_, token := o.issue(t, "acme")
+	for minute, own := range map[time.Duration]*plans.Quota{10: {PerMinute: 100_000, PerDay: 10_000_000}, 40: {PerMinute: 60, PerDay: 6_000}} {
+		if _, _, err := o.Tenants.AssignPlan(t.Context(), jo, "acme", plans.Enterprise, own, noon.Add(minute*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := usage.NewMeter(o.api.Usage, usage.Options{ServerID: "s", Log: zerolog.Nop()})
+	for at, n := range map[time.Duration]int{5: 7, 20: 26_300, 50: 11} {
+		instant := noon.Add(at * time.Minute)
+		b := o.bucketOf(t, token, instant)
+		for range n {
+			m.Admitted(b, instant, instant.Unix()/60, usage.Unlimited)
+		}
+	}
+	if err := m.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := map[int64]int64{}
+	for _, l := range o.lines(t) {
+		got[l.PerDay] += l.Admitted
+	}
+	if diff := cmp.Diff(map[int64]int64{1000: 7, 10_000_000: 26_300, 6_000: 11}, got); diff != "" {
+		t.Errorf("admitted by requests per day (-want +got):\n%s", diff)
+	}
+}
+
+// TestManyChangesInAMinute: whatever changes follow each other within a minute, of the tenant's plans or of a plan's numbers, each line has
+// exactly what was admitted and refused under it, and each quota period has a line.
+func TestManyChangesInAMinute(t *testing.T) {
+	t.Parallel()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Free)
+	key, token := o.issue(t, "acme")
+	o.changeAtRandom(t, random)
+
+	type line struct{ Admitted, Refused int64 }
+	want := map[[2]int64]line{}
+	m := usage.NewMeter(o.api.Usage, usage.Options{ServerID: "s", Log: zerolog.Nop()})
+	for range 1500 {
+		at := noon.Add(59*time.Minute + time.Duration(random.Int64N(int64(2*time.Minute))))
+		b := o.bucketOf(t, token, at)
+		l, minute := want[[2]int64{b.Assignment, int64(b.Version)}], at.Unix()/60
+		switch random.IntN(4) {
+		case 0:
+			m.Refused(b, at)
+			l.Refused++
+		case 1: // it ended in 5xx
+			m.Admitted(b, at, minute, usage.Unlimited)
+			m.Refunded(b, at, minute)
+		default:
+			m.Admitted(b, at, minute, usage.Unlimited)
+			l.Admitted++
+		}
+		want[[2]int64{b.Assignment, int64(b.Version)}] = l
+		if random.IntN(100) == 0 {
+			if err := m.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := m.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got, lines := map[[2]int64]line{}, o.lines(t)
+	for _, l := range lines {
+		if of := (line{l.Admitted, l.Refused}); of != (line{}) {
+			got[[2]int64{l.Assignment, l.Version}] = of
+		}
+	}
+	for of, l := range want {
+		if l == (line{}) {
+			delete(want, of)
+		}
+	}
+	t.Logf("%d lines, %d with usage", len(lines), len(got))
+	if diff := cmp.Diff(want, got); diff != "" || len(got) < 5 {
+		t.Errorf("(-counted +billed):\n%s", diff)
+	}
+	all, err := o.Tenants.Periods(t.Context(), key.TenantID, time.Time{})
+	if err != nil || len(all) != len(lines) {
+		t.Errorf("%d periods, %d lines, %v", len(all), len(lines), err)
+	}
+	for i, p := range all[1:] {
+		if !p.From.Equal(all[i].To) {
+			t.Errorf("period %d ends at %v, and the next begins at %v", i, all[i].To, p.From)
+		}
+	}
+}
+
+// changeAtRandom schedules changes of the tenant's plans and of the numbers of pro and business within two minutes.
+func (o office) changeAtRandom(t *testing.T, random *rand.Rand) {
+	t.Helper()
+	version, generation, last := map[string]int{plans.Pro: 1, plans.Business: 1}, map[string]int{plans.Pro: 1, plans.Business: 1}, noon.Add(59*time.Minute)
+	for range 60 {
+		at := last.Add(time.Duration(1+random.Int64N(int64(4*time.Second/time.Microsecond))) * time.Microsecond)
+		last = at
+		plan := []string{plans.Pro, plans.Business}[random.IntN(2)]
+		if random.IntN(2) == 0 {
+			version[plan]++
+			generation[plan] += random.IntN(2)
+			o.exec(t, `insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ($1, $2, $3, $4, $5, 100000)`,
+				plan, version[plan], generation[plan], at, random.Int64N(100_000)+1)
+			continue
+		}
+		var own *plans.Quota
+		if random.IntN(3) == 0 {
+			plan, own = plans.Enterprise, &plans.Quota{PerMinute: 1 + random.Int64N(1000), PerDay: 1000}
+		}
+		if _, _, err := o.Tenants.AssignPlan(t.Context(), jo, "acme", plan, own, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestUsageOfARemovedAssignment: what a server counted under an assignment that was removed meanwhile is not lost. It goes to what was in
+// force, and a refund of it too.
+func TestUsageOfARemovedAssignment(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	k := db.key(t, 1)
+	gone := count(k.TenantID, k.ID, time.Now(), 5, 2)
+	gone.Assignment = 4711
+	refund := count(k.TenantID, k.ID, time.Now(), -1, 0)
+	refund.Assignment = gone.Assignment
+	writeUsage(t, db.api,
+		usage.Batch{ServerID: "s", Number: 1, Counts: []usage.Count{gone, count(k.TenantID, k.ID, time.Now(), 3, 0)}},
+		usage.Batch{ServerID: "s", Number: 2, Counts: []usage.Count{refund}})
+	var got []store.UsageRow
+	db.rows(t, &got, `select sum(admitted)::bigint as admitted, sum(refused)::bigint as refused from usage_hourly
+		join tenant_plans a on a.id = assignment where a.tenant_id = $1 and usage_hourly.tenant_id = $1`, k.TenantID)
+	if diff := cmp.Diff([]store.UsageRow{{Admitted: 7, Refused: 2}}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

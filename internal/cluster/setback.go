@@ -18,6 +18,9 @@ func isSetBack(s State, hb Heartbeat, now time.Time) bool {
 	if s.Term.SetBack > hb.Highest {
 		return false // It was, after all that the sender remembers, and a term was made for that.
 	}
+	if hb.Last.Database != "" && hb.Last.Database != s.Database {
+		return true // Twice within a second, and the term's number is one that the sender remembers from the first time.
+	}
 	if s.Term.Number < min(hb.Highest, maxHighest) || s.Term.Number == hb.Last.Term.Number && hb.Last.Active && !s.Active {
 		return true
 	}

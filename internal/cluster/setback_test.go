@@ -59,6 +59,36 @@ func TestSetBackLeavesOutNumbers(t *testing.T) {
 	}
 }
 
+// TestSetBackTwice: the store is set back twice within a second. A server that has not heard of the first time makes a term of the number that
+// the others know from it. They must report once more.
+func TestSetBackTwice(t *testing.T) {
+	t.Parallel()
+	f := newFixture()
+	f.store.state.Database = "db"
+	b := f.join("b")
+	for range 3 {
+		f.renewTwice(t)
+		if err := b.Renew(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended := endings(f.Member)
+	dump := f.store.state
+	for _, name := range []string{"db+", "db++"} {
+		f.store.state = dump
+		f.store.state.Database = name
+		if name == "db++" {
+			if err := b.Renew(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.renewTwice(t)
+	}
+	if len(*ended) != 2 || !(*ended)[0] || !(*ended)[1] {
+		t.Errorf("ended with %v, want a set-back, twice", *ended)
+	}
+}
+
 // TestLeaveAfterSetBack: a server that stops before its next renewal after a set-back reports all that it knows.
 func TestLeaveAfterSetBack(t *testing.T) {
 	t.Parallel()

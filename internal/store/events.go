@@ -180,6 +180,7 @@ func (r *eventRun) nextHour(ctx context.Context, hour time.Time) (time.Time, err
 		  (select min(u.hour) from usage_hourly u where u.hour >= $1 and u.hour < $2),
 		  (select min(s.hour) from sent_events s where s.receiver = $3 and s.hour >= $1 and s.hour < $2),
 		  (select min(`+lateCountedAt+`) from usage_late where `+lateCountedAt+` >= $1 and `+lateCountedAt+` < $2),
+		  (select date_trunc('hour', min(a.voided_at), 'UTC') from tenant_plans a where a.voided_at >= $1 and a.voided_at < $2),
 		  (select min(s.counted_at) from sent_events s
 		   where s.receiver = $3 and s.counted_at >= $1 and s.counted_at < $2 and s.counted_at <> s.hour))`,
 		hour, r.query.To, r.query.Receiver)

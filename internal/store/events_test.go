@@ -223,6 +223,29 @@ func TestLateEvents(t *testing.T) {
 	h.wantSent(t, next, "cus_acme 11-20T12 pro 1 0 #3 at 12-02T11")
 }
 
+// TestVoidEvents: usage under a void assignment is taken back: where it was counted, or, once the month is closed, when it was voided.
+func TestVoidEvents(t *testing.T) {
+	t.Parallel()
+	h := newHandOn(t)
+	h.owner.MustExec(`select test_usage(1, '2026-10-31 09:00Z', 'key_0000000000000000', 'free', 3, 0);
+		insert into usage_months (month, begun_at) values ('2026-10-01', '2026-11-02 10:00Z')`)
+	october, all := h.query, []string{"cus_acme 11-20T12 pro 110 1 #0", "cus_zoo 11-20T12 pro 7 0 #0"}
+	october.From = november.AddDate(0, -1, 0)
+	if err := h.send(t, october, &sink{}); err != nil {
+		t.Fatal(err)
+	}
+	h.owner.MustExec(`update tenant_plans set voided_at = '2026-11-21 15:40Z', void_reason = 'wrong tenant' where tenant_id = 1 and plan = 'free'`)
+	h.wantSent(t, october, "cus_acme 11-20T12 free -1000 -2 #1", "cus_acme 10-31T09 free -3 0 #1 at 11-21T15")
+	h.wantSent(t, october)
+	// For a receiver that has nothing yet, what is in open months never counted.
+	october.Receiver = ""
+	h.wantSent(t, october, append([]string{"cus_acme 10-31T09 free 3 0 #0"}, append(all, "cus_acme 10-31T09 free -3 0 #1 at 11-21T15")...)...)
+	// It stays so when November is closed.
+	h.owner.MustExec(`insert into usage_months (month, begun_at) values ('2026-11-01', '2026-12-02 10:00Z')`)
+	october.Receiver = "stripe"
+	h.wantSent(t, october)
+}
+
 // TestEventsInPages: an hour with more events than are in memory at a time.
 func TestEventsInPages(t *testing.T) {
 	t.Parallel()

@@ -154,6 +154,10 @@ func (m *Member) Renew(ctx context.Context) error {
 		return nil
 	}
 	m.saw(s.Term.Number)
+	if s.Busy && !s.Active && s.Term.SetBack > m.last.Term.Number {
+		m.busy, m.setBack = true, true // The servers that this one knew from before are not taken in yet: it tells of them again.
+		return nil
+	}
 	m.peers.Store(peersOf(m.id, &s))
 	m.setBack = m.setBack || !m.last.Now.IsZero() && s.Term.SetBack > m.last.Term.Number
 	m.last, m.busy = s, s.Busy

@@ -108,11 +108,6 @@ func (c *modelConn) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.Stat
 	if err := c.pause(true); err != nil { // The call is on its way.
 		return cluster.State{}, err
 	}
-	if !c.state.Active || c.state.Origin != c.state.Database {
-		for _, e := range hb.Last.Servers {
-			delete(c.forgotten, e.ID)
-		}
-	}
 	before, renewed, err := c.renewServer(&hb)
 	if err != nil {
 		return before, err
@@ -223,6 +218,11 @@ func (c *modelConn) change(hb *cluster.Heartbeat, before cluster.State, renewed 
 		return before, err
 	}
 	c.save(now, next, hb.ServerID, renewed)
+	if !now.Active || now.Origin != now.Database {
+		for _, e := range hb.Last.Servers {
+			delete(c.forgotten, e.ID)
+		}
+	}
 	return next, nil
 }
 

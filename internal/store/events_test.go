@@ -267,3 +267,41 @@ func TestEventsInPages(t *testing.T) {
 	}
 	h.wantSent(t, h.query)
 }
+
+// TestEventsAddUpToTheLines: of each month a receiver was sent what the month's lines have, corrections included.
+func TestEventsAddUpToTheLines(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.fill(t)
+	q := store.EventQuery{From: sept, To: dec.AddDate(0, 1, 0), Receiver: "r", Format: events.CloudEvents}
+	send := func() (sent int) {
+		t.Helper()
+		var s sink
+		if err := b.billing.Events.Send(t.Context(), bill, q, &s); err != nil {
+			t.Fatal(err)
+		}
+		return len(s.got)
+	}
+	hour := oct.AddDate(0, 0, 19).Add(10 * time.Hour)
+	late := func() {
+		b.deliver(t, "s3", nov, used(business, hour, 7, 3), used(business, hour.Add(time.Hour), 100, 0), used(business, nov, 5, 1))
+	}
+	for i, step := range []func(){func() {}, late, func() { b.close(t, oct) }, late, func() { b.close(t, nov) }, late} {
+		step()
+		if n := send(); (n == 0) != (i == 2 || i == 4) {
+			t.Errorf("step %d: sent %d events", i, n)
+		}
+	}
+	type sums struct{ Admitted, Refused int64 }
+	for _, month := range []time.Time{oct, nov, dec} {
+		var want, got sums
+		for _, l := range b.lines(t, month) {
+			want.Admitted, want.Refused = want.Admitted+l.Admitted, want.Refused+l.Refused
+		}
+		err := b.owner.Get(&got, `select coalesce(sum(admitted), 0)::bigint as admitted, coalesce(sum(refused), 0)::bigint as refused from sent_events
+			where counted_at >= $1 and counted_at < $2`, month, month.AddDate(0, 1, 0))
+		if err != nil || got != want || want.Admitted == 0 {
+			t.Errorf("%s: sent %+v, lines of %+v, %v", month.Format("2006-01"), got, want, err)
+		}
+	}
+}

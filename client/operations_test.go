@@ -26,7 +26,8 @@ const (
 		"minute":{"limit":300,"used":51,"remaining":249,"reset":1793523637},"day":{"limit":10000,"used":51,"remaining":9949,"reset":1793577600},
 		"key":{"limit":50,"used":50,"remaining":0,"reset":1793523637},"note":null},
 		"month":{"admitted":51,"refused":4,"days":[{"date":"2026-11-01","admitted":51,"refused":4}]},
-		"forecast":{"perHour":51,"dayRunsOutAt":"2026-11-01T18:00:00Z"}}`
+		"forecast":{"perHour":51,"dayRunsOutAt":"2026-11-01T18:00:00Z"},
+		"nextChange":{"at":"2026-11-15T00:00:00Z","plan":"free","quota":{"perMinute":60,"perDay":1000}}}`
 )
 
 var (
@@ -136,6 +137,9 @@ func TestOperations(t *testing.T) {
 				},
 				Month:    client.UsageMonth{Admitted: 51, Refused: 4, Days: []client.UsageDay{{Date: "2026-11-01", Admitted: 51, Refused: 4}}},
 				Forecast: client.UsageForecast{PerHour: 51, DayRunsOutAt: new(time.Date(2026, time.November, 1, 18, 0, 0, 0, time.UTC))},
+				NextChange: &client.PlanChange{
+					At: time.Date(2026, time.November, 15, 0, 0, 0, 0, time.UTC), Plan: "free", Quota: client.Quota{PerMinute: 60, PerDay: 1000},
+				},
 			},
 		},
 		"usage of a key without a limit": {

@@ -19,6 +19,15 @@ type Usage struct {
 	// Month is the current month by UTC day. It may be a second behind.
 	Month    UsageMonth    `json:"month"`
 	Forecast UsageForecast `json:"forecast"`
+	// NextChange is the next change of the plan or its quota, nil if none is scheduled.
+	NextChange *PlanChange `json:"nextChange"`
+}
+
+// PlanChange is a change that comes by itself, such as the end of a trial.
+type PlanChange struct {
+	At    time.Time `json:"at"`
+	Plan  string    `json:"plan"`
+	Quota Quota     `json:"quota"`
 }
 
 // Quota is the number of requests that a plan allows.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"petstore.example/internal/limits"
+	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
 )
 
@@ -16,6 +17,13 @@ type (
 		Windows  usageWindows  `json:"windows"`
 		Month    usageMonth    `json:"month"`
 		Forecast usageForecast `json:"forecast"`
+		// NextChange is nil if none is known.
+		NextChange *planChange `json:"nextChange"`
+	}
+	planChange struct {
+		At    time.Time  `json:"at"`
+		Plan  string     `json:"plan"`
+		Quota usageQuota `json:"quota"`
 	}
 	usageQuota struct {
 		PerMinute int64 `json:"perMinute"`
@@ -64,7 +72,19 @@ func getUsage(a *api, x *exchange) error {
 		Windows:  windowsOf(&x.decision),
 		Month:    monthOf(month),
 		Forecast: forecastOf(usage.Predict(month.RateWindow, x.decision.Day.Remaining, x.now)),
+
+		NextChange: nextChangeOf(t),
 	})
+}
+
+// nextChangeOf returns the next change of the tenant's plan or numbers. A version with the numbers of the one before changes neither.
+func nextChangeOf(t *plans.Tenant) *planChange {
+	for before := t; before.Next != nil; before = before.Next {
+		if next := before.Next; next.Plan != t.Plan || next.Quota != t.Quota {
+			return &planChange{before.Until, next.Plan, usageQuota{next.Quota.PerMinute, next.Quota.PerDay}}
+		}
+	}
+	return nil
 }
 
 func windowsOf(d *limits.Decision) usageWindows {

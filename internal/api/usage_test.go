@@ -105,14 +105,18 @@ func TestUsage(t *testing.T) {
 		others, own int
 		rateWindow  int64
 		last        [][2]int64
+		next        *plans.Tenant
+		ends        time.Time
 	}{
 		"usual": {
 			time.Date(2026, time.November, 3, 9, 35, 0, 0, time.UTC), plans.Free, plans.Quota{PerMinute: 60, PerDay: 1000}, 0,
-			638, 0, 3, 111, [][2]int64{{812, 12}, {641, 0}},
+			638, 0, 3, 111, [][2]int64{{812, 12}, {641, 0}}, nil, time.Time{},
 		},
 		"key": {
 			time.Date(2026, time.November, 1, 9, 0, 0, 0, time.UTC), plans.Pro, plans.Quota{PerMinute: 300, PerDay: 10_000}, 50,
 			0, 1, 50, 51, [][2]int64{{51, 4}},
+			&plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}},
+			time.Date(2026, time.November, 15, 0, 0, 0, 0, time.UTC),
 		},
 	} {
 		w := newFixture(t)
@@ -120,6 +124,12 @@ func TestUsage(t *testing.T) {
 		c := w.acme(t, func(c *keys.Caller) {
 			c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: test.plan, Quota: test.quota}
 			c.PerMinute = test.perMinute
+			if test.next != nil {
+				// A version that changes no number comes before.
+				again := *c.Tenant
+				again.Version, again.Until, again.Next = 2, test.ends, test.next
+				c.Tenant.Until, c.Tenant.Next = test.ends.AddDate(0, 0, -1), &again
+			}
 		})
 		w.limiter.(*limits.Memory).Seed(1, limits.DayAt(test.now), test.dayBefore)
 		other := c

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	petstore "petstore.example/client"
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
@@ -54,7 +55,11 @@ func TestPlanChangesAtItsInstant(t *testing.T) {
 				}
 			}
 			tr.schedule()
+			tr.checkNextChange(&petstore.PlanChange{
+				At: tr.instants[0], Plan: "gold", Quota: petstore.Quota{PerMinute: tr.quotas[1], PerDay: 100_000},
+			})
 			tr.send()
+			tr.checkNextChange(nil)
 			tr.checkInstants()
 			tr.checkCounts(lost)
 		})
@@ -75,6 +80,21 @@ func (tr *planTrial) schedule() {
 		tr.instants[1], tr.quotas[2])
 	tr.exec(`insert into tenant_plans (tenant_id, plan, valid_from, per_minute, per_day) values ($1, 'enterprise', $2, $3, 100000)`,
 		tr.tn.ID, tr.instants[2], tr.quotas[3])
+}
+
+// checkNextChange checks what GET /v1/usage says of the next change.
+func (tr *planTrial) checkNextChange(want *petstore.PlanChange) {
+	tr.t.Helper()
+	for i, s := range tr.servers {
+		store := tr.store(s, tr.tn.keys[0].token)
+		eventually(tr.t, 2*time.Second, "the next change in GET /v1/usage", func() bool {
+			u, err := store.GetUsage(tr.t.Context())
+			if err != nil {
+				tr.t.Fatalf("server %d: %v", i, err)
+			}
+			return cmp.Equal(want, u.NextChange)
+		})
+	}
 }
 
 // send sends requests to all servers until some time after the last change.

@@ -54,7 +54,7 @@ var below = map[string][]string{
 		"internal/store", "internal/diagnose", "internal/keys", "internal/limits", "internal/plans", "internal/usage", "internal/audit",
 	},
 
-	"internal/api":   {"internal/freshness", "internal/limits", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/catalog", "internal/usage"},
+	"internal/api":   {"internal/freshness", "internal/limits", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/usage"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
 	"internal/store": {"internal/keys", "internal/keys/callers", "internal/keys/strikes", "internal/plans", "internal/cluster", "internal/catalog", "internal/usage", "internal/usage/closing", "internal/usage/events", "internal/audit", "internal/store/counters", "internal/store/pgconn"},
 

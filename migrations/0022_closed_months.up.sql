@@ -76,10 +76,11 @@ create view usage_deliveries as
 select server_id, delivered_to, written_at from usage_writers
 where left_out_at is null or written_at > left_out_at;
 
--- What comes before this instant is closed.
-create function closed_until() returns timestamptz language sql stable as $$
-  select coalesce((max(m.month) + interval '1 month') at time zone 'UTC', timestamptz 'epoch') from usage_months m
-$$;
+-- What comes before this instant is closed. Every batch of usage asks for it, and plpgsql keeps its plan for the session.
+create function closed_until() returns timestamptz language plpgsql stable as $$
+begin
+  return coalesce((select (m.month + interval '1 month') at time zone 'UTC' from usage_months m order by m.month desc limit 1), timestamptz 'epoch');
+end $$;
 
 -- The first month before $1 that is open and has usage or corrections; null for none.
 create function open_month_before(date) returns date language sql stable as $$

@@ -81,7 +81,7 @@ func silentServer(t testing.TB) string {
 }
 
 // scriptedMain is petstorectl at the time TEST_NOW. With TEST_WIDTH its stdout is taken for a terminal of that width;
-// TEST_CONNECT_TIMEOUT sets its timeout. On failure the last line of stderr is the exit code.
+// TEST_CONNECT_TIMEOUT sets its timeout; TEST_MEMORY_FILE gets what Linux says about its memory. On failure the last line of stderr is the exit code.
 func scriptedMain() {
 	s := cmdutil.SystemStreams()
 	if width, err := strconv.Atoi(os.Getenv("TEST_WIDTH")); err == nil {
@@ -96,6 +96,10 @@ func scriptedMain() {
 	}
 	code := Run(context.Background(), f, os.Args[1:])
 	f.Close()
+	if file := os.Getenv("TEST_MEMORY_FILE"); file != "" {
+		status, _ := os.ReadFile("/proc/self/status")
+		_ = os.WriteFile(file, status, 0o600)
+	}
 	if code != cmdutil.ExitOK {
 		fmt.Fprintln(os.Stderr, "exit", code)
 	}

@@ -35,8 +35,8 @@ func TestDocumentedProof(t *testing.T) {
 	execSQL(t, d.url, `insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused)
 		values (3, '2026-10-02Z', 'key_0000000000000001', 3, 1, 100, 0), (3, '2026-10-08Z', 'key_0000000000000001', 6, 1, 23, 5)`)
 	var month struct{ Root string }
-	closed := d.run(t, "petstorectl usage close 2026-10 -o json")
-	if err := json.Unmarshal([]byte(closed[strings.Index(closed, "{"):]), &month); err != nil {
+	_, closed, _ := strings.Cut(d.run(t, "petstorectl usage close 2026-10 -o json"), "{")
+	if err := json.Unmarshal([]byte("{"+closed), &month); err != nil {
 		t.Fatal(err)
 	}
 	check := func(root, proof string) string {

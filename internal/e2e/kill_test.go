@@ -62,6 +62,10 @@ func TestKilledServer(t *testing.T) {
 		if recorded < early || recorded > stored+8 {
 			t.Errorf("usage recorded %d, want at least the %d answered a second before the end and at most %d", recorded, early, stored)
 		}
+		// It said up to when everything is recorded, ten seconds behind, and nobody forgets that it did not end as it should.
+		if n := d.number(`select count(*) from usage_deliveries where delivered_to > written_at - interval '15 seconds'`); n != int64(round+1) {
+			t.Errorf("a month waits for %d servers, want the %d killed ones", n, round+1)
+		}
 	}
 }
 
@@ -92,6 +96,9 @@ func TestStoppedServer(t *testing.T) {
 	t.Logf("stopped within %v: %v; admitted %d, recorded %d", ended.Sub(asked).Round(time.Millisecond), n, total, recorded)
 	if recorded != total {
 		t.Errorf("usage recorded %d, want the %d admitted", recorded, total)
+	}
+	if n := d.number(`select count(*) from usage_deliveries`); n != 0 {
+		t.Errorf("a month waits for %d servers that have recorded everything and ended", n)
 	}
 	for _, a := range responses {
 		// Later requests may find the socket closed.

@@ -43,7 +43,7 @@ var domainErrors = []domainError{
 	{plans.ErrTenantName, ExitUsage, `invalid tenant name "{tenant}"`, "a name is 1 to 63 characters of a-z, 0-9 and -, and does not begin with -"},
 	{plans.ErrPlanExists, ExitRefused, `plan "{plan}" already exists`, "see: petstorectl plan show {plan}"},
 	{plans.ErrPlanRetired, ExitRefused, "plan {plan} is retired: it is assigned to nobody new", "see: petstorectl plan list"},
-	{plans.ErrPlanNotBegun, ExitRefused, "plan {plan} can't be assigned yet", "see: petstorectl plan list -o json"},
+	{plans.ErrPlanNotBegun, ExitRefused, "plan {plan} can't be assigned yet", "see: petstorectl plan show {plan}"},
 	{plans.ErrNoNumbers, ExitRefused, "plan {plan} has no numbers of its own: its quota is agreed with each tenant", "petstorectl plan assign TENANT {plan} --per-minute N --per-day N"},
 	{plans.ErrVersionNotFound, ExitNotFound, "plan {plan} has no such version", "see: petstorectl plan show {plan}"},
 	{plans.ErrVersionNotLast, ExitRefused, "a later version of plan {plan} is scheduled: withdraw that one first", "petstorectl plan withdraw {plan}"},

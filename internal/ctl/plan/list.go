@@ -2,10 +2,12 @@ package plan
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/plans"
 )
 
 func newCmdList(f *cmdutil.Factory) *cobra.Command {
@@ -27,5 +29,15 @@ func runList(ctx context.Context, f *cmdutil.Factory) error {
 	if err != nil {
 		return err
 	}
-	return cmdutil.PrintList(f, View, list)
+	v := View
+	if f.Printer().Format == "table" {
+		// These are rare.
+		if slices.ContainsFunc(list, func(p plans.Plan) bool { return p.From.After(f.Now()) }) {
+			v = v.Show("from")
+		}
+		if slices.ContainsFunc(list, func(p plans.Plan) bool { return !p.RetiresAt.IsZero() }) {
+			v = v.Show("retires_at")
+		}
+	}
+	return cmdutil.PrintList(f, v, list)
 }

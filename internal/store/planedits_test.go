@@ -1,0 +1,196 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+)
+
+// billing is an office of a login in petstore_billing at that time.
+func (o office) billing(t *testing.T, at time.Time) *store.DB {
+	t.Helper()
+	return storetest.Open(t, o.BillingURL, store.Options{Clock: func() time.Time { return at }})
+}
+
+// staffAt is an office of a login in petstore_support at that time.
+func (o office) staffAt(t *testing.T, at time.Time) *store.DB {
+	t.Helper()
+	return storetest.Open(t, o.SupportURL, store.Options{Clock: func() time.Time { return at }})
+}
+
+// numbersOf are the versions of a plan in short.
+func numbersOf(t *testing.T, db *store.DB, plan string) (numbers []string) {
+	t.Helper()
+	list, err := db.Plans.Versions(t.Context(), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range list {
+		numbers = append(numbers, fmt.Sprintf("%d/%d: %d, %d from %s: %d", v.Number, v.Generation, v.Quota.PerMinute, v.Quota.PerDay, v.From.Format(time.TimeOnly), v.Tenants))
+	}
+	return numbers
+}
+
+func TestEditsAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	billing := storetest.Open(t, o.BillingURL, store.Options{})
+	const editors = 8
+	var group sync.WaitGroup
+	for n := range editors {
+		group.Go(func() {
+			edit := store.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: 100 + int64(n)}}
+			if _, err := billing.Plans.Edit(t.Context(), jo, plans.Pro, edit); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	list, err := billing.Plans.Versions(t.Context(), plans.Pro)
+	if err != nil || len(list) != 1+editors {
+		t.Fatalf("%d versions, %v, want %d", len(list), err, 1+editors)
+	}
+	seen := map[int64]bool{}
+	for i, v := range list {
+		seen[v.Quota.PerMinute] = true
+		if v.Number != i+1 || i > 0 && !v.From.After(list[i-1].From) {
+			t.Errorf("version %d is number %d, from %v", i+1, v.Number, v.From)
+		}
+	}
+	if len(seen) != 1+editors {
+		t.Errorf("numbers %v, want those of every editor", seen)
+	}
+}
+
+func TestGenerations(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	old := o.tenant(t, "old", plans.Pro)
+	trial := o.tenant(t, "trial", plans.Pro)
+	o.exec(t, `insert into tenant_plans (tenant_id, plan, valid_from, kind, ends) values ($1, 'free', $2, 'end', $3)`, trial.ID, noon.AddDate(0, 1, 0), trial.Assignment)
+	hour := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Hour) }
+	edit := func(n int, e plans.VersionEdit) store.EditedPlan {
+		t.Helper()
+		done, err := o.billing(t, hour(n)).Plans.Edit(t.Context(), jo, plans.Pro, store.PlanEdit{Numbers: &e})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return done
+	}
+	if done := edit(1, plans.VersionEdit{PerMinute: 250, KeepExisting: true}); !cmp.Equal(done.Followers, []int64{old.ID, trial.ID}) || !done.KeepExisting {
+		t.Errorf("followers %v, %v keep", done.Followers, done.KeepExisting)
+	}
+	fresh, err := o.Tenants.Create(t.Context(), jo, store.NewTenant{Name: "fresh", Plan: plans.Pro}, hour(2))
+	if err != nil || fresh.Quota.PerMinute != 250 {
+		t.Fatalf("%+v, %v", fresh, err)
+	}
+	if done := edit(3, plans.VersionEdit{PerDay: 9000}); !cmp.Equal(done.Followers, []int64{fresh.ID}) {
+		t.Errorf("followers of the second generation: %v", done.Followers)
+	}
+	staff := o.staffAt(t, hour(4))
+	want := []string{"1/1: 300, 10000 from 00:00:00: 2", "2/2: 250, 10000 from 13:00:00: 0", "3/2: 250, 9000 from 15:00:00: 1"}
+	if diff := cmp.Diff(want, numbersOf(t, staff, plans.Pro)); diff != "" {
+		t.Errorf("versions (-want +got):\n%s", diff)
+	}
+	list, err := staff.Plans.Grandfathered(t.Context(), plans.Pro, nil)
+	if err != nil || len(list) != 2 || list[0].Tenant.Name != "old" || list[0].Temporary || list[1].Tenant.Name != "trial" || !list[1].Temporary {
+		t.Errorf("grandfathered: %+v, %v", list, err)
+	}
+	moved, err := staff.Plans.Move(t.Context(), jo, plans.Pro, []int64{old.ID, trial.ID, fresh.ID})
+	if err != nil || len(moved) != 1 || moved[0].Name != "old" || moved[0].Version != 3 || moved[0].Quota != (plans.Quota{PerMinute: 250, PerDay: 9000}) {
+		t.Errorf("moved %+v, %v", moved, err)
+	}
+	if again, err := staff.Plans.Move(t.Context(), jo, plans.Pro, []int64{old.ID}); err != nil || len(again) != 0 {
+		t.Errorf("moved again: %+v, %v", again, err)
+	}
+	// Nothing of the past changed.
+	periods, err := staff.Tenants.Periods(t.Context(), old.ID, time.Time{})
+	if err != nil || len(periods) != 2 || periods[0].Version != 1 || !periods[0].To.Equal(hour(4)) || periods[1].Version != 3 {
+		t.Errorf("periods %+v, %v", periods, err)
+	}
+}
+
+func TestWithdraw(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	billing := o.billing(t, noon)
+	begins := noon.Add(plans.WithdrawMargin)
+	for _, from := range []time.Time{begins, begins.Add(1000)} {
+		edit := store.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: int64(100 + from.Sub(begins)), From: from}}
+		if _, err := billing.Plans.Edit(t.Context(), jo, plans.Pro, edit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		plan   string
+		number int
+		err    error
+	}{
+		{"gold", 0, plans.ErrPlanNotFound},
+		{plans.Pro, 4, plans.ErrVersionNotFound},
+		{plans.Pro, 2, plans.ErrVersionNotLast},
+		{plans.Pro, 3, nil},
+		{plans.Pro, 0, plans.ErrVersionBegun},
+		{plans.Free, 0, plans.ErrVersionFirst},
+	} {
+		if _, err := billing.Plans.Withdraw(t.Context(), jo, step.plan, step.number); !errors.Is(err, step.err) {
+			t.Errorf("%s %d: %v, want %v", step.plan, step.number, err, step.err)
+		}
+	}
+	if got := numbersOf(t, billing, plans.Pro); len(got) != 2 {
+		t.Errorf("versions %v, want 2", got)
+	}
+}
+
+func TestHistoryHasReasons(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	by := func(reason string) (b audit.By) { b = jo; b.Reason = reason; return b }
+	acme, err := o.Tenants.Create(t.Context(), by("signed"), store.NewTenant{Name: "acme", Plan: plans.Pro}, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, e := range []plans.VersionEdit{{PerMinute: 250}, {PerMinute: 200, KeepExisting: true}} {
+		at := noon.Add(time.Duration(1+n) * time.Hour)
+		if _, err := o.billing(t, at).Plans.Edit(t.Context(), by(fmt.Sprint("edit ", n)), plans.Pro, store.PlanEdit{Numbers: &e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	staff := o.staffAt(t, noon.Add(5*time.Hour))
+	if _, err := staff.Plans.Move(t.Context(), by("agreed"), plans.Pro, []int64{acme.ID}); err != nil {
+		t.Fatal(err)
+	}
+	o.exec(t, `update plans set per_minute = 220 where name = 'pro'`)
+	type period struct {
+		Version           int
+		Login, By, Reason string
+	}
+	for url, want := range map[string][]period{
+		o.SupportURL: {{1, "sam", jo.Actor, "signed"}, {2, "bill", jo.Actor, "edit 0"}, {3, "sam", jo.Actor, "agreed"}, {4, "postgres", "sql", ""}},
+		o.BillingURL: {{1, "sam", "", ""}, {2, "bill", "", ""}, {3, "sam", "", ""}, {4, "postgres", "", ""}},
+	} {
+		history, err := storetest.Open(t, url, store.Options{}).Tenants.History(t.Context(), "acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []period
+		for _, p := range history {
+			got = append(got, period{p.Version, p.CreatedBy, p.ClaimedActor, p.Reason})
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", store.LoginOf(url), diff)
+		}
+	}
+	if _, err := o.Tenants.History(t.Context(), "nobody"); !errors.Is(err, plans.ErrTenantNotFound) {
+		t.Errorf("nobody: %v", err)
+	}
+}

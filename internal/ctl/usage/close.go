@@ -43,8 +43,9 @@ audit trail. From then on "usage export" prints the same for ever, and what
 arrives later is a correction in the month that is open then.
 
 The command waits until every server has delivered what it admitted in the
-month. If one does not, it is named and nothing is closed: start it again, or
-give --without for a server that is gone.`,
+month. If one does not, it is named and nothing is closed. A server that is
+frozen or can't reach the database delivers when it is back. If its process has
+ended, what it had not recorded is lost: close the month --without it.`,
 		Example: `  petstorectl usage close 2026-10
   petstorectl usage close 2026-10 --dry-run
   petstorectl usage close 2026-10 --without d4s6v8qk3m5t0b2n7c1g --reason "disk of api-3 lost"`,
@@ -215,6 +216,6 @@ func (o *closeOptions) undelivered(missing []store.Delivery) error {
 	for _, d := range missing {
 		args += " --without " + d.ServerID
 	}
-	return refusedf("start it again, or close without it: petstorectl usage close "+o.month.Month()+args,
+	return refusedf("wait until it is back; if its process has ended, close without it: petstorectl usage close "+o.month.Month()+args,
 		"%s can't be closed: %s", o.month.Month(), servers(missing))
 }

@@ -28,6 +28,10 @@ func refusedAs(code string) func(response) bool {
 	return func(a response) bool { return a.code == code }
 }
 
+func limitedTo(limit int64) func(response) bool {
+	return func(a response) bool { return a.integer("X-RateLimit-Limit") == limit }
+}
+
 // changes are applied in this order to a new tenant.
 var changes = []change{
 	{"ban place", func(t *tenant) []string {
@@ -38,7 +42,10 @@ var changes = []change{
 	{"tenant resume", func(t *tenant) []string { return []string{"tenant", "resume", t.Name} }, served},
 	{"plan assign", func(t *tenant) []string {
 		return []string{"plan", "assign", t.Name, "enterprise", "--per-minute", fmt.Sprint(otherLimit), "--per-day", fmt.Sprint(otherLimit)}
-	}, func(a response) bool { return a.integer("X-RateLimit-Limit") == otherLimit }},
+	}, limitedTo(otherLimit)},
+	{"another plan", func(t *tenant) []string { return []string{"plan", "assign", t.Name, plans.Business} }, limitedTo(1000)},
+	{"plan edit", func(*tenant) []string { return []string{"plan", "edit", plans.Business, "--per-minute", "2000"} }, limitedTo(2000)},
+	{"and back", func(*tenant) []string { return []string{"plan", "edit", plans.Business, "--per-minute", "1000"} }, limitedTo(1000)},
 	{"key revoke", func(t *tenant) []string { return []string{"key", "revoke", t.keys[0].id, "--yes"} }, refusedAs("invalid_api_key")},
 }
 
@@ -105,7 +112,11 @@ func makeChange(d *deployment, servers []*server, tn *tenant, c change) []time.D
 			}
 		})
 	}
-	d.ctl(c.args(tn)...)
+	args := c.args(tn)
+	if args[0] == "plan" && args[1] == "edit" {
+		args = append(args, "--database-url", storetest.As(d.t, d.databaseURL, storetest.BillingLogin))
+	}
+	d.ctl(args...)
 	wg.Wait()
 	committed := lastCommit(d)
 	delays := make([]time.Duration, len(servers))

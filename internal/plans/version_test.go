@@ -40,7 +40,7 @@ func TestNextVersion(t *testing.T) {
 	} {
 		got, ok, err := test.edit.Next(test.last, now)
 		var invalid NumbersError
-		wantErr := errors.Is(err, test.err) || test.err == error(NumbersError{}) && errors.As(err, &invalid)
+		wantErr := errors.Is(err, test.err) || errors.Is(test.err, NumbersError{}) && errors.As(err, &invalid)
 		if diff := cmp.Diff(test.want, got); diff != "" || ok != test.ok || !wantErr {
 			t.Errorf("%s: %v, %v, want %v, %v (-want +got):\n%s", name, ok, err, test.ok, test.err, diff)
 		}

@@ -52,7 +52,7 @@ func (a Arg) Repeated() Arg {
 // SetArgs makes the command take these arguments and no others.
 func SetArgs(cmd *cobra.Command, args ...Arg) {
 	cmd.Args = func(cmd *cobra.Command, given []string) error {
-		if len(given) > len(args) && !(len(args) > 0 && args[len(args)-1].repeated) {
+		if len(given) > len(args) && !repeats(args) {
 			return UsageErrorf("unexpected argument: %q", given[len(args)]).WithHint("usage: " + cmd.UseLine())
 		}
 		for i, arg := range args {
@@ -73,7 +73,7 @@ func SetArgs(cmd *cobra.Command, args ...Arg) {
 	}
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		n := len(given)
-		if n >= len(args) && len(args) > 0 && args[len(args)-1].repeated {
+		if n >= len(args) && repeats(args) {
 			n = len(args) - 1
 		}
 		if n >= len(args) {
@@ -82,6 +82,8 @@ func SetArgs(cmd *cobra.Command, args ...Arg) {
 		return complete(cmd, args[n].Complete, prefix)
 	}
 }
+
+func repeats(args []Arg) bool { return len(args) > 0 && args[len(args)-1].repeated }
 
 // CheckText refuses arguments that a database can't store, and those that contain a key, without repeating them: reasons
 // and names are stored permanently and shown to others.

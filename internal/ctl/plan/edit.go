@@ -130,9 +130,9 @@ func (o *editOptions) notice(c store.EditedPlan) string {
 	switch n := int64(len(c.Followers)); {
 	case c.Version == nil:
 	case !c.KeepExisting:
-		text += "\n" + count(n, "tenant") + " " + verb(n, "moves", "move") + " to it"
+		text += "\n" + countTenants(n) + " " + verb(n, "moves", "move") + " to it"
 	case n > 0:
-		text += fmt.Sprintf("\n%s %s the numbers of before; move them later: petstorectl plan move %s --all", count(n, "tenant"), verb(n, "keeps", "keep"), c.Plan.Name)
+		text += fmt.Sprintf("\n%s %s the numbers of before; move them later: petstorectl plan move %s --all", countTenants(n), verb(n, "keeps", "keep"), c.Plan.Name)
 	}
 	return text
 }

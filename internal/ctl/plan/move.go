@@ -71,7 +71,7 @@ func runMove(ctx context.Context, o *moveOptions) error {
 		return cmdutil.PrintList(o.Factory, tenant.View, moved)
 	}
 	to := moved[0]
-	o.Changedf("moved %s to version %d of plan %s: %s", count(int64(len(moved)), "tenant"), to.Version, o.plan, tenant.QuotaText(to.Quota))
+	o.Changedf("moved %s to version %d of plan %s: %s", countTenants(int64(len(moved))), to.Version, o.plan, tenant.QuotaText(to.Quota))
 	if o.Output == "" && o.OutTTY && !o.DryRun {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (o *moveOptions) move(ctx context.Context, db *store.DB, actor audit.By, id
 		moved, err := db.Plans.Move(ctx, actor, o.plan, ids[:n])
 		if err != nil {
 			if len(all) > 0 {
-				o.Messagef("moved %s before that", count(int64(len(all)), "tenant"))
+				o.Messagef("moved %s before that", countTenants(int64(len(all))))
 			}
 			return all, err
 		}

@@ -60,7 +60,7 @@ func runRetire(ctx context.Context, o *retireOptions) error {
 	if err != nil {
 		return err
 	}
-	switch stay := count(tenants, "tenant") + " " + verb(tenants, "stays", "stay") + " on it"; {
+	switch stay := countTenants(tenants) + " " + verb(tenants, "stays", "stay") + " on it"; {
 	case !done.Changed && o.cancel:
 		o.Messagef("plan %s is not retired: nothing was changed", o.name)
 	case !done.Changed:

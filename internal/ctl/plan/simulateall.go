@@ -86,22 +86,21 @@ func replayText(r *usage.TenantsReplay, affected []usage.ReplayedTenant) string 
 	}
 	n := output.Thousands
 	text := fmt.Sprintf("at least %s of %s requests of %s would have been refused; %s were refused",
-		n(sum.ByDay+sum.ByMinute), n(sum.Requests), count(tenants, "tenant"), n(sum.Refused))
+		n(sum.ByDay+sum.ByMinute), n(sum.Requests), countTenants(tenants), n(sum.Refused))
 	if len(affected) == 0 {
 		return text + "\nno tenant would have been refused more than it was"
 	}
 	return text + fmt.Sprintf("\n%s would have been refused more than %s: at least %s requests in all",
-		count(int64(len(affected)), "tenant"), map[bool]string{true: "it was", false: "they were"}[len(affected) == 1], n(sum.More))
+		countTenants(int64(len(affected))), verb(int64(len(affected)), "it was", "they were"), n(sum.More))
 }
 
-// count is a number with its digits in groups and its noun.
-func count(n int64, noun string) string {
+// countTenants is how many tenants in words.
+func countTenants(n int64) string {
 	switch n {
 	case 0:
-		return "no " + noun + "s"
+		return "no tenants"
 	case 1:
-		return "1 " + noun
+		return "1 tenant"
 	}
-	noun += "s"
-	return output.Thousands(n) + " " + noun
+	return output.Thousands(n) + " tenants"
 }

@@ -145,6 +145,8 @@ type docRun struct {
 	lastKey            string
 	// now is the time of the examples; zero for 20 November 2026, 10:30.
 	now time.Time
+	// before, if set, is called before each command: what happens meanwhile.
+	before func(command string)
 }
 
 func newDocRun(t *testing.T) *docRun {
@@ -169,6 +171,9 @@ func (d *docRun) block(t *testing.T, text string) string {
 		}
 		if strings.HasPrefix(command, "petstorectl why") {
 			d.recordRefusals(t)
+		}
+		if d.before != nil {
+			d.before(command)
 		}
 		got := d.run(t, d.replace(command, d.actual))
 		d.match(want, got)

@@ -87,13 +87,14 @@ func (r lineRow) line(month string) closing.Line {
 // The two forms of the query: for closed months with the hash of what is recorded for each line, which reads every row of it.
 var (
 	openLines   = linesQuery(`null::bytea`, `null::bytea`)
-	closedLines = linesQuery(recordedHash(`u.hour, u.key_id`), recordedHash(`u.hour, u.key_id, u.id`))
+	closedLines = linesQuery(recordedHash(`u.hour, u.key_id collate "C"`), recordedHash(`u.hour, u.key_id collate "C", u.id`))
 )
 
-// recordedHash is the SHA-256 of the rows of a line, in that order: hour in Unix seconds, key, admitted, refused.
+// recordedHash is the SHA-256 of the rows of a line, in that order, which no collation of the database may change: hour in Unix seconds, key,
+// admitted, refused.
 func recordedHash(order string) string {
 	return `sha256(convert_to(string_agg(
-	    extract(epoch from u.hour)::bigint || ' ' || u.key_id || ' ' || u.admitted || ' ' || u.refused || E'\n', '' order by ` + order + `), 'UTF8'))`
+	    date_part('epoch', u.hour)::bigint || ' ' || u.key_id || ' ' || u.admitted || ' ' || u.refused || E'\n', '' order by ` + order + `), 'UTF8'))`
 }
 
 // linesQuery computes the lines of the month $1, tenant by tenant: so it reads only the rows of the month, and holds those of one tenant.

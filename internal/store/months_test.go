@@ -174,6 +174,28 @@ func TestLinesOfAMonth(t *testing.T) {
 	}
 }
 
+// TestRecordedHash: the hash of a line is that of the rows that it sums, by the hour and then by the bytes of the key.
+func TestRecordedHash(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.exec(t, `
+		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
+		select 'key_' || n || '000000000000000', 1, 'live', sha256(n::bytea), '0001', now() from unnest('{a,B,0}'::text[]) n`)
+	b.exec(t, `
+		insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused)
+		select 1, h, 'key_' || n || '000000000000000', 1, 1, 5, 2 from unnest('{a,B,0}'::text[]) n, unnest('{2025-10-02 01:00Z,2025-10-02 00:00Z}'::timestamptz[]) h`)
+	b.close(t, oct)
+	var rows strings.Builder
+	for _, hour := range []time.Time{oct.AddDate(0, 0, 1), oct.AddDate(0, 0, 1).Add(time.Hour)} {
+		for _, key := range []string{"0", "B", "a"} {
+			fmt.Fprintf(&rows, "%d key_%s000000000000000 5 2\n", hour.Unix(), key)
+		}
+	}
+	if got, want := b.lines(t, oct)[0].Recorded, closing.Sum(rows.String()); got != want {
+		t.Errorf("recorded_sha256 is %s, want %s of\n%s", got, want, rows.String())
+	}
+}
+
 // TestClosingIsRefused: of a month that has not ended, that is closed, or before which one is open.
 func TestClosingIsRefused(t *testing.T) {
 	t.Parallel()

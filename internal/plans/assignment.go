@@ -23,13 +23,18 @@ type Assignment struct {
 	Plan string
 	// Generation is which versions of the plan it follows; 0 for the plan's latest when it begins.
 	Generation int
-	// Own is the numbers of the assignment itself: of a plan without numbers, or of a boost; nil for those of the plan.
+	// Own is the numbers of the assignment itself: of a plan without numbers, or of a boost; nil for those of the plan. One number of a boost
+	// may be 0: it is the plan's.
 	Own *Quota
 	// Kind is Assigned if it is empty.
 	Kind Kind
 	// Ends is the assignment that an End ends; 0, before they are stored, for the one before it.
 	Ends int64
 	From time.Time
+	// Until is when a temporary assignment or a boost ends by itself, zero for one that lasts. Then is the plan that follows, "" for what
+	// was in force before.
+	Until time.Time
+	Then  string
 	// To is when the next one begins, zero for none.
 	To        time.Time
 	CreatedAt time.Time

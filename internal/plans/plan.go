@@ -89,13 +89,17 @@ type Tenant struct {
 	Version    int
 	// Quota is the numbers in force: the plan's, or the assignment's own.
 	Quota Quota
+	// Kind is that of the assignment.
+	Kind Kind
 	// SuspendedAt is zero for a tenant in good standing. A suspended tenant's keys are refused.
 	SuspendedAt time.Time
 	CreatedAt   time.Time
-	// Until is when what is in force ends, zero for no end. From then on the tenant is Next; nil for what is not known. Only the tenants
-	// of callers know them.
+	// Until is when what is in force ends, zero for no end. From then on the tenant is Next; nil for what is not known.
 	Until time.Time
 	Next  *Tenant
+	// BillingRef is the tenant's number in the billing system, and Email whom to write to; "" for none. Only staff read them.
+	BillingRef string
+	Email      string
 }
 
 // Ended reports whether what the tenant has is over at that instant.

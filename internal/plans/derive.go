@@ -1,0 +1,154 @@
+package plans
+
+import (
+	"slices"
+	"time"
+)
+
+// inForce is what binds a tenant.
+type inForce struct {
+	plan       string
+	own        *Quota
+	generation int
+}
+
+// temporary is a temporary assignment that has not ended, and what is in force before it and, unless it says otherwise, after it.
+type temporary struct {
+	Assignment
+	under inForce
+}
+
+// derivation goes through the assignments of a tenant in order of time.
+type derivation struct {
+	generation func(plan string, at time.Time) int
+	timeline   []Assignment
+	current    inForce
+	// open are the temporary assignments that have not ended, the innermost last.
+	open []temporary
+}
+
+// derive returns the timeline of these assignments: those that have begun as they are, and the others with the plans of boosts and the
+// ends of temporary assignments as they follow from what is in force around them.
+func derive(assignments []Assignment, generation func(plan string, at time.Time) int, now time.Time) []Assignment {
+	d := derivation{generation: generation}
+	var coming []Assignment
+	for _, a := range assignments {
+		switch {
+		case a.ID != 0 && !a.From.After(now):
+			d.replay(a)
+		case a.Kind != End:
+			coming = append(coming, a)
+		}
+	}
+	slices.SortFunc(coming, func(a, b Assignment) int { return a.From.Compare(b.From) })
+	for _, a := range coming {
+		d.endUntil(a.From)
+		if a.Kind == Boost {
+			a = d.bound(a)
+		}
+		d.begin(a)
+	}
+	for n := d.first(); n >= 0; n = d.first() {
+		d.endUntil(d.open[n].Until.Add(1))
+	}
+	return d.timeline
+}
+
+// replay takes an assignment that has begun as it is.
+func (d *derivation) replay(a Assignment) {
+	d.open = slices.DeleteFunc(d.open, func(t temporary) bool { return t.Until.Before(a.From) })
+	d.endUntil(a.From)
+	if a.Kind != End {
+		d.begin(a)
+		return
+	}
+	d.current = d.bindings(a)
+	d.timeline = append(d.timeline, a)
+}
+
+// bound returns the boost with what it takes from before it. If that changes a boost that is stored, its ID becomes negative.
+func (d *derivation) bound(boost Assignment) Assignment {
+	b := boost
+	b.Plan, b.Generation, b.Own = d.current.plan, d.current.generation, completed(b.Own, d.current.own)
+	if !sameInForce(b, boost) {
+		b.ID = -b.ID
+	}
+	return b
+}
+
+// begin adds an assignment. One that is not temporary ends all that are.
+func (d *derivation) begin(a Assignment) {
+	if a.Temporary() {
+		d.open = append(d.open, temporary{a, d.current})
+	} else {
+		d.open = nil
+	}
+	d.current = d.bindings(a)
+	d.timeline = append(d.timeline, a)
+}
+
+// endUntil ends the temporary assignments whose end is not after the instant. An assignment that begins at that end takes its place.
+func (d *derivation) endUntil(instant time.Time) {
+	for n := d.first(); n >= 0 && !d.open[n].Until.After(instant); {
+		at, ended := d.open[n].Until, false
+		var end Assignment
+		for ; n >= 0 && d.open[n].Until.Equal(at); n = d.first() {
+			follows := d.open[n].follows()
+			d.open = slices.Delete(d.open, n, n+1)
+			if n < len(d.open) {
+				// Another one began within it, and ends later.
+				d.open[n].under = d.bindings(follows)
+				continue
+			}
+			end, ended, d.current = follows, true, d.bindings(follows)
+		}
+		if ended && at.Before(instant) {
+			d.timeline = append(d.timeline, end)
+		}
+	}
+}
+
+// first returns which temporary assignment ends first, of several the innermost; -1 for none.
+func (d *derivation) first() int {
+	first := len(d.open) - 1
+	for n := first - 1; n >= 0; n-- {
+		if d.open[n].Until.Before(d.open[first].Until) {
+			first = n
+		}
+	}
+	return first
+}
+
+// follows returns the end of the assignment.
+func (t temporary) follows() Assignment {
+	end := Assignment{From: t.Until, Kind: End, Ends: t.ID}
+	if t.Then != "" && t.Then != t.under.plan {
+		end.Plan = t.Then
+	} else {
+		end.Plan, end.Own, end.Generation = t.under.plan, t.under.own, t.under.generation
+	}
+	return end
+}
+
+func (d *derivation) bindings(a Assignment) inForce {
+	b := inForce{a.Plan, a.Own, a.Generation}
+	if b.generation == 0 {
+		b.generation = d.generation(a.Plan, a.From)
+	}
+	return b
+}
+
+// completed returns the numbers of a boost: those that it does not have are those of the tenant, if it has its own.
+func completed(boost, own *Quota) *Quota {
+	if boost == nil || own == nil {
+		return boost
+	}
+	q := *boost
+	if q.PerMinute == 0 {
+		q.PerMinute = own.PerMinute
+	}
+	if q.PerDay == 0 {
+		q.PerDay = max(own.PerDay, q.PerMinute)
+	}
+	return &q
+}

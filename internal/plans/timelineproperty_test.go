@@ -1,0 +1,163 @@
+package plans
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestTimelineProperties makes random changes while time passes. After each: one assignment at each instant and the one that the rules
+// say; what has begun is unchanged; a change that is unscheduled leaves the timeline as if it had never been.
+func TestTimelineProperties(t *testing.T) {
+	t.Parallel()
+	made, refused := 0, 0
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		line, next, now := newTimeline(Free), int64(1), testDay(1)
+		for range 40 {
+			now = now.Add(time.Duration(r.IntN(20)) * time.Hour)
+			change, err := randomChange(r, line, now)
+			if errors.As(err, &ConflictError{}) || errors.Is(err, ErrAssignmentBegins) || errors.Is(err, ErrAssignmentBegun) || errors.Is(err, ErrInPast) {
+				refused++
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			made++
+			after := change.stored(&next)
+			checkTimeline(t, after)
+			checkBegun(t, line, after, now)
+			checkUnschedule(t, line, change, after, now, next)
+			if t.Failed() {
+				t.Fatalf("seed %d: at %v\n%s\n%s", seed, now.Sub(testDay(0)), show(line), show(after))
+			}
+			line = after
+		}
+	}
+	if made < 3000 || refused < 1000 {
+		t.Errorf("%d changes were made and %d refused", made, refused)
+	}
+}
+
+func randomChange(r *rand.Rand, line Timeline, now time.Time) (Change, error) {
+	names := []string{Free, Pro, Business}
+	if r.IntN(4) == 0 {
+		return line.Unschedule(line.Assignments[r.IntN(len(line.Assignments))].ID, now)
+	}
+	a := Assignment{From: now, Kind: Assigned, Plan: names[r.IntN(3)]}
+	if r.IntN(3) > 0 {
+		a.From = now.Truncate(12 * time.Hour).Add(time.Duration(r.IntN(20)) * 12 * time.Hour)
+	}
+	if r.IntN(5) < 3 {
+		a.Until = a.From.Truncate(12 * time.Hour).Add(time.Duration(r.IntN(10)) * 12 * time.Hour)
+		if a.Then = names[r.IntN(3)]; r.IntN(2) == 0 {
+			a.Then = ""
+		}
+		if r.IntN(2) == 0 {
+			a.Kind, a.Plan, a.Own, a.Then = Boost, "", &Quota{PerMinute: 900 + r.Int64N(9)}, ""
+		}
+	}
+	change, err := line.Assign(a, now)
+	if errors.Is(err, ErrNoTime) {
+		err = ErrInPast
+	}
+	return change, err
+}
+
+func checkTimeline(t *testing.T, line Timeline) {
+	t.Helper()
+	for i, a := range line.Assignments {
+		if i > 0 && !a.From.After(line.Assignments[i-1].From) {
+			t.Errorf("two assignments at %v", a.From)
+		}
+		for _, at := range []time.Time{a.From.Add(-1), a.From, a.From.Add(1), a.From.Add(5 * time.Hour)} {
+			got, ok := line.At(at)
+			if ok == at.Before(testDay(0)) {
+				t.Errorf("in force at %v: %v", at, ok)
+			}
+			if !ok {
+				continue
+			}
+			if want := expected(line, at); want.plan != got.Plan || !SameQuota(want.own, got.Own) || want.generation != generationIn(got) {
+				t.Errorf("in force at day %g: %+v, want %+v", at.Sub(testDay(0)).Hours()/24, got, want)
+			}
+		}
+	}
+}
+
+func generationIn(a Assignment) int {
+	if a.Generation != 0 {
+		return a.Generation
+	}
+	return generationOn(a.Plan, a.From)
+}
+
+// expected says what binds at an instant by the rules: the latest assignment that has begun does, unless it has ended by itself.
+// Then the same holds without it, unless it says which plan follows.
+func expected(line Timeline, at time.Time) inForce {
+	var begun []Assignment
+	for _, a := range line.Assignments {
+		if a.Kind != End && !a.From.After(at) {
+			begun = append(begun, a)
+		}
+	}
+	return expectedOf(begun, at)
+}
+
+func expectedOf(begun []Assignment, at time.Time) inForce {
+	last, rest := begun[len(begun)-1], begun[:len(begun)-1]
+	switch {
+	case !last.Temporary() && last.Kind == Assigned:
+		return inForce{last.Plan, last.Own, generationOn(last.Plan, last.From)}
+	case !last.Temporary() || at.Before(last.Until):
+		if last.Kind == Assigned {
+			return inForce{last.Plan, last.Own, generationOn(last.Plan, last.From)}
+		}
+		under := expectedOf(rest, last.From)
+		under.own = last.Own
+		return under
+	}
+	follows := inForce{plan: last.Then}
+	if under := expectedOf(rest, last.Until); last.Then == "" || last.Then == under.plan {
+		return expectedOf(rest, at)
+	}
+	for i := len(rest) - 1; i >= 0 && rest[i].Temporary(); i-- {
+		if around := rest[i]; !around.Until.Before(last.Until) && !around.Until.After(at) {
+			return expectedOf(rest, at)
+		}
+	}
+	follows.generation = generationOn(last.Then, last.Until)
+	return follows
+}
+
+func checkBegun(t *testing.T, before, after Timeline, now time.Time) {
+	t.Helper()
+	n := before.begun(now)
+	for i, a := range before.Assignments[:n] {
+		if !sameInForce(a, after.Assignments[i]) || a.ID != after.Assignments[i].ID {
+			t.Errorf("what has begun was changed: %s", cmp.Diff(a, after.Assignments[i]))
+		}
+	}
+}
+
+// checkUnschedule takes back what the change added.
+func checkUnschedule(t *testing.T, before Timeline, change Change, after Timeline, now time.Time, next int64) {
+	t.Helper()
+	i := slices.IndexFunc(change.After.Assignments, func(a Assignment) bool { return a.ID == 0 && a.Kind != End })
+	if i < 0 || change.After.Assignments[i].From.Before(now.Add(UnscheduleMargin)) {
+		return
+	}
+	back, err := after.Unschedule(after.Assignments[i].ID, now)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if diff := cmp.Diff(show(before), show(back.stored(&next))); diff != "" {
+		t.Errorf("unscheduled: %s", diff)
+	}
+}

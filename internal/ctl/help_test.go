@@ -52,12 +52,12 @@ func TestSharedFlags(t *testing.T) {
 	})
 	audited := []string{
 		"ban lift", "ban place", "key edit", "key issue", "key revoke", "key rotate", "limits reset", "plan assign",
-		"plan create", "plan edit", "plan move", "plan retire", "plan withdraw",
-		"tenant create", "tenant resume", "tenant suspend", "usage close", "usage events",
+		"plan boost", "plan create", "plan edit", "plan move", "plan retire", "plan unschedule", "plan void", "plan withdraw",
+		"tenant create", "tenant edit", "tenant resume", "tenant suspend", "usage close", "usage events",
 	}
 	reads := []string{
 		"audit list", "audit verify", "ban list", "doctor", "key identify", "key list", "key show", "migrate down", "migrate status", "migrate up",
-		"plan history", "plan list", "plan show", "plan simulate", "tenant list", "tenant show", "usage export", "usage proof", "usage show", "usage verify", "why",
+		"plan history", "plan list", "plan schedule", "plan show", "plan simulate", "tenant list", "tenant show", "usage export", "usage proof", "usage show", "usage verify", "why",
 	}
 	for flag, want := range map[string][]string{
 		"yes":          {"key revoke", "key rotate", "limits reset", "migrate down", "tenant suspend"},

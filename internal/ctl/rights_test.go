@@ -3,6 +3,7 @@ package ctl
 import (
 	"bytes"
 	"database/sql"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -27,6 +28,8 @@ const rolesFile = "../../docs/roles.md"
 type rightsEnv struct {
 	*storetest.Database
 	key, banned, token string
+	// scheduled is an assignment that has not begun, begun one that has.
+	scheduled, begun int64
 }
 
 func newRightsEnv(t *testing.T) *rightsEnv {
@@ -60,53 +63,65 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 	if _, err := db.Bans.Place(t.Context(), by, store.NewBan{KeyID: e.banned, Length: time.Hour, Reason: "test"}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
+	done, err := db.Timelines.Assign(t.Context(), by, store.NewAssignment{
+		Tenant: "acme", Kind: plans.Assigned, Plan: plans.Free, From: time.Now().AddDate(0, 1, 0),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.scheduled, e.begun = done.Assignment.ID, done.Tenant.Assignment
 	return e
 }
 
 // commands are all commands, with arguments that leave nothing behind.
 func (e *rightsEnv) commands() map[string][]string {
 	return map[string][]string{
-		"tenant create":  {"new", "--plan", "pro", "--dry-run"},
-		"tenant list":    {},
-		"tenant show":    {"acme"},
-		"tenant suspend": {"acme", "--yes", "--dry-run"},
-		"tenant resume":  {"suspended", "--dry-run"},
-		"key issue":      {"acme", "--dry-run"},
-		"key list":       {},
-		"key show":       {e.key},
-		"key identify":   {},
-		"key edit":       {e.key, "--name", "x", "--dry-run"},
-		"key rotate":     {e.key, "--dry-run"},
-		"key revoke":     {e.key, "--yes", "--dry-run"},
-		"plan list":      {},
-		"plan show":      {"pro"},
-		"plan create":    {"new", "--per-minute", "1", "--per-day", "1", "--dry-run"},
-		"plan edit":      {"free", "--per-minute", "50", "--dry-run"},
-		"plan history":   {"acme"},
-		"plan move":      {"pro", "--all", "--dry-run"},
-		"plan retire":    {"pro", "--dry-run"},
-		"plan withdraw":  {"business", "--dry-run"},
-		"plan assign":    {"acme", "business", "--dry-run"},
-		"plan simulate":  {"acme", "free"},
-		"ban place":      {e.key, "--for", "1h", "--reason", "test", "--dry-run"},
-		"ban list":       {},
-		"limits reset":   {"acme", "--yes", "--dry-run"},
-		"ban lift":       {e.banned, "--dry-run"},
-		"usage show":     {"--by", "key"},
-		"usage export":   {},
-		"usage events":   {"--month", "2026-10", "-o", "lago", "--mark-sent", "lago", "--dry-run"},
-		"usage close":    {"2020-02", "--dry-run"},
-		"usage verify":   {"2020-01"},
-		"usage proof":    {"acme", "2020-01"},
-		"audit list":     {},
-		"audit verify":   {},
-		"why":            {e.key},
-		"doctor":         {},
-		"migrate status": {},
-		"migrate up":     {},
-		"migrate down":   {"--yes"},
-		"completion":     {"bash"},
-		"version":        {},
+		"tenant create":   {"new", "--plan", "pro", "--dry-run"},
+		"tenant list":     {},
+		"tenant show":     {"acme"},
+		"tenant suspend":  {"acme", "--yes", "--dry-run"},
+		"tenant resume":   {"suspended", "--dry-run"},
+		"key issue":       {"acme", "--dry-run"},
+		"key list":        {},
+		"key show":        {e.key},
+		"key identify":    {},
+		"key edit":        {e.key, "--name", "x", "--dry-run"},
+		"key rotate":      {e.key, "--dry-run"},
+		"key revoke":      {e.key, "--yes", "--dry-run"},
+		"plan list":       {},
+		"plan show":       {"pro"},
+		"plan create":     {"new", "--per-minute", "1", "--per-day", "1", "--dry-run"},
+		"plan edit":       {"free", "--per-minute", "50", "--dry-run"},
+		"plan history":    {"acme"},
+		"plan move":       {"pro", "--all", "--dry-run"},
+		"plan retire":     {"pro", "--dry-run"},
+		"plan withdraw":   {"business", "--dry-run"},
+		"plan assign":     {"acme", "business", "--dry-run"},
+		"plan simulate":   {"acme", "free"},
+		"plan boost":      {"acme", "--per-minute", "400", "--for", "2h", "--dry-run"},
+		"plan schedule":   {},
+		"plan unschedule": {fmt.Sprint(e.scheduled), "--dry-run"},
+		"plan void":       {fmt.Sprint(e.begun), "--reason", "test", "--dry-run"},
+		"tenant edit":     {"acme", "--billing-ref", "cus_123", "--dry-run"},
+		"ban place":       {e.key, "--for", "1h", "--reason", "test", "--dry-run"},
+		"ban list":        {},
+		"limits reset":    {"acme", "--yes", "--dry-run"},
+		"ban lift":        {e.banned, "--dry-run"},
+		"usage show":      {"--by", "key"},
+		"usage export":    {},
+		"usage events":    {"--month", "2026-10", "-o", "lago", "--mark-sent", "lago", "--dry-run"},
+		"usage close":     {"2020-02", "--dry-run"},
+		"usage verify":    {"2020-01"},
+		"usage proof":     {"acme", "2020-01"},
+		"audit list":      {},
+		"audit verify":    {},
+		"why":             {e.key},
+		"doctor":          {},
+		"migrate status":  {},
+		"migrate up":      {},
+		"migrate down":    {"--yes"},
+		"completion":      {"bash"},
+		"version":         {},
 	}
 }
 

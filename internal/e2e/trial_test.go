@@ -15,6 +15,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
 )
 
 // trial is a load on several servers while the test makes Redis fail.
@@ -121,11 +122,11 @@ func apart(a, b time.Time) time.Duration {
 // settle assigns the tenant its plan and issues its keys.
 func (tr *trial) settle(d *demand) {
 	tr.t.Helper()
-	_, after, err := tr.db.Tenants.AssignPlan(tr.t.Context(), testActor, d.Name, d.plan, d.own, time.Time{})
+	done, err := tr.db.Timelines.Assign(tr.t.Context(), testActor, store.NewAssignment{Tenant: d.Name, Kind: plans.Assigned, Plan: d.plan, Own: d.own})
 	if err != nil {
 		tr.t.Fatal(err)
 	}
-	d.Tenant = after
+	d.Tenant = done.Tenant
 	for len(d.keys) < 10 {
 		d.keys = append(d.keys, tr.issue(d.Name))
 	}

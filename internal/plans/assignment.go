@@ -44,14 +44,6 @@ type Assignment struct {
 	VoidReason string
 }
 
-// TimelineChange is a change of a tenant's assignments.
-type TimelineChange struct {
-	// Remove holds the IDs of assignments that have not begun. What ends them is removed with them.
-	Remove []int64
-	// Add holds new ones in the order of time.
-	Add []Assignment
-}
-
 // Period is a time in which a tenant's plan and numbers do not change: what one assignment and one version of its plan have in common.
 type Period struct {
 	Assignment int64

@@ -31,8 +31,6 @@ var (
 	ErrInPast = errors.New("an assignment can't begin in the past")
 	// ErrNoTime: a temporary assignment would end before it begins.
 	ErrNoTime = errors.New("an assignment must end after it begins")
-	// ErrPlanRetired: the plan is not assigned to anybody from an instant on.
-	ErrPlanRetired = errors.New("the plan is retired")
 )
 
 // ConflictError is returned for an assignment that can't be made because of another one that is scheduled.

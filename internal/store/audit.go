@@ -92,6 +92,9 @@ type (
 		PerMinute   int64      `json:"per_minute"`
 		PerDay      int64      `json:"per_day"`
 		SuspendedAt *time.Time `json:"suspended_at,omitempty"`
+		Until       *time.Time `json:"until,omitempty"`
+		Then        string     `json:"then,omitempty"`
+		BillingRef  string     `json:"billing_ref,omitempty"`
 		Redacted    []string   `json:"redacted,omitempty"`
 	}
 	keyRecord struct {
@@ -119,7 +122,9 @@ type (
 
 func recordTenant(before, after plans.Tenant) tenantRecord {
 	return tenantRecord{
-		after.Plan, after.Quota.PerMinute, after.Quota.PerDay, timeOrNil(after.SuspendedAt), redacted("name", before.Name, after.Name),
+		Plan: after.Plan, PerMinute: after.Quota.PerMinute, PerDay: after.Quota.PerDay, SuspendedAt: timeOrNil(after.SuspendedAt),
+		BillingRef: after.BillingRef,
+		Redacted:   append(redacted("name", before.Name, after.Name), redacted("email", before.Email, after.Email)...),
 	}
 }
 

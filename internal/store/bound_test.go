@@ -22,7 +22,10 @@ func TestReadsAreBounded(t *testing.T) {
 	server := storetest.NewServer(t)
 	db := storetest.Open(t, server.URL, store.Options{Timeout: timeout, MaxConns: 2})
 	calls := map[string]func(context.Context) error{
-		"list tenants": func(ctx context.Context) error { _, err := db.Tenants.List(ctx, 1); return err },
+		"list tenants": func(ctx context.Context) error {
+			_, err := db.Tenants.List(ctx, store.TenantFilter{Limit: 1})
+			return err
+		},
 		"tenant names": func(ctx context.Context) error { _, err := db.Tenants.Names(ctx, "", 1); return err },
 		"get tenant":   func(ctx context.Context) error { _, err := db.Tenants.Get(ctx, "acme"); return err },
 		"list keys": func(ctx context.Context) error {

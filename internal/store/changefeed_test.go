@@ -89,7 +89,7 @@ func TestChangesAreHeard(t *testing.T) {
 		{"suspend", func() error { _, err := db.Tenants.Suspend(t.Context(), by, "acme", now); return err }, ofTenant},
 		{"resume", func() error { _, err := db.Tenants.Resume(t.Context(), by, "acme"); return err }, ofTenant},
 		{"assign", func() error {
-			_, _, err := db.Tenants.AssignPlan(t.Context(), by, "acme", plans.Pro, nil, now)
+			_, _, err := db.Tenants.AssignPlan(t.Context(), by, "acme", plans.Pro, nil, time.Time{})
 			return err
 		}, ofTenant},
 		{"ban", func() error { _, err := db.Bans.PlaceAutomaticBan(t.Context(), tenant.ID, key.ID, now); return err }, ofKey},

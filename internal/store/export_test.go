@@ -1,9 +1,29 @@
 package store
 
 import (
+	"context"
 	"strconv"
 	"strings"
+	"time"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/plans"
 )
+
+// AssignPlan assigns a plan for good, at any instant, and returns the tenant before and after it.
+func (d Tenants) AssignPlan(
+	ctx context.Context, by audit.By, tenant, plan string, own *plans.Quota, at time.Time,
+) (before, after plans.Tenant, err error) {
+	done, err := Timelines{d.db}.Assign(ctx, by, NewAssignment{Tenant: tenant, Kind: plans.Assigned, Plan: plan, Own: own, From: at})
+	if err != nil {
+		return before, after, err
+	}
+	after = done.Tenant
+	if before = after; !done.Unchanged {
+		before.Plan, before.Quota, before.Assignment = done.Was.Plan, done.Was.Quota, done.Was.Assignment
+	}
+	return before, after, nil
+}
 
 // ListQueries returns the lists' queries with their arguments written in, for EXPLAIN.
 func ListQueries(tenantID, after int64) map[string]string {

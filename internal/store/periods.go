@@ -19,6 +19,8 @@ type assignmentRow struct {
 	Kind       plans.Kind     `db:"kind"`
 	Ends       sql.NullInt64  `db:"ends"`
 	From       time.Time      `db:"valid_from"`
+	Until      sql.NullTime   `db:"until"`
+	Then       sql.NullString `db:"then_plan"`
 	To         sql.NullTime   `db:"valid_to"`
 	CreatedAt  time.Time      `db:"created_at"`
 	CreatedBy  string         `db:"created_by"`
@@ -27,17 +29,21 @@ type assignmentRow struct {
 }
 
 func (r assignmentRow) assignment() plans.Assignment {
-	return plans.Assignment{
-		ID: r.ID, Plan: r.Plan, Generation: int(r.Generation.Int64), Own: quotaOf(r.PerMinute, r.PerDay), Kind: r.Kind, Ends: r.Ends.Int64,
-		From: r.From.UTC(), To: timeOf(r.To), CreatedAt: r.CreatedAt.UTC(), CreatedBy: r.CreatedBy,
+	a := plans.Assignment{
+		ID: r.ID, Plan: r.Plan, Generation: int(r.Generation.Int64), Kind: r.Kind, Ends: r.Ends.Int64,
+		From: r.From.UTC(), Until: timeOf(r.Until), Then: r.Then.String, To: timeOf(r.To), CreatedAt: r.CreatedAt.UTC(), CreatedBy: r.CreatedBy,
 		VoidedAt: timeOf(r.VoidedAt), VoidReason: r.VoidReason.String,
 	}
+	if r.PerMinute.Valid || r.PerDay.Valid {
+		a.Own = &plans.Quota{PerMinute: r.PerMinute.Int64, PerDay: r.PerDay.Int64}
+	}
+	return a
 }
 
 // readTimeline returns all assignments of a tenant in the order of time.
 func readTimeline(ctx context.Context, q pgconn.Queryer, tenantID int64) ([]plans.Assignment, error) {
 	return pgconn.Collect(ctx, q, assignmentRow.assignment, `
-		select id, plan, generation, per_minute, per_day, kind, ends, valid_from,
+		select id, plan, generation, per_minute, per_day, kind, ends, valid_from, until, then_plan,
 		       lead(valid_from) over (order by valid_from) as valid_to, created_at, created_by, voided_at, void_reason
 		from tenant_plans where tenant_id = $1 order by valid_from`, tenantID)
 }

@@ -2,8 +2,9 @@ package store
 
 import (
 	"context"
-	"database/sql"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"petstore.example/internal/audit"
@@ -11,107 +12,194 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// AssignPlan puts the tenant on a plan from an instant on, or from now on for the zero time, and returns the tenant before and after
-// that instant. A plan without a quota needs the tenant's own; others take none. When the plan and the quota are in force already
-// nothing is changed or audited, and before and after are equal. It returns plans.ErrTenantNotFound, ErrPlanNotFound,
-// ErrQuotaRequired, ErrQuotaFixed, or what is wrong with the quota.
-func (d Tenants) AssignPlan(
-	ctx context.Context, by audit.By, tenant, plan string, own *plans.Quota, at time.Time,
-) (before, after plans.Tenant, err error) {
+// Timelines changes the assignments of tenants, and lists what is to come.
+type Timelines struct{ db *pgconn.DB }
+
+// NewAssignment is an assignment or a boost of a tenant before it is made.
+type NewAssignment struct {
+	Tenant string
+	// Kind is plans.Assigned or plans.Boost. A boost has no Plan: it is the one of before.
+	Kind plans.Kind
+	Plan string
+	// Own is the numbers of the tenant, which a plan without numbers requires and others refuse, or those of the boost, of which one may be 0.
+	Own *plans.Quota
+	// From is zero for now.
+	From time.Time
+	// Until returns when it ends by itself; nil for one that lasts. Then is the plan that follows, "" for what was before.
+	Until func(from time.Time) time.Time
+	Then  string
+}
+
+// PlanChange is a change of a tenant's timeline that was made.
+type PlanChange struct {
+	Tenant plans.Tenant
+	// Assignment was added or removed. If the plan to assign is in force already, it is the one in force and Unchanged is set.
+	Assignment plans.Assignment
+	Unchanged  bool
+	// Now is when the change was made. Periods are all of the tenant that end after it.
+	Now     time.Time
+	Periods []plans.Period
+	// Was is what was in force, or would have been, when the assignment begins; nil for nothing.
+	Was *plans.Period
+	plans.Change
+}
+
+// At returns what is in force at an instant that is not past, nil for nothing.
+func (c PlanChange) At(at time.Time) *plans.Period { return periodAt(c.Periods, at) }
+
+// Assign makes an assignment or a boost. It returns plans.ErrTenantNotFound, ErrPlanNotFound, ErrPlanRetired, ErrQuotaRequired,
+// ErrQuotaFixed, ErrThenQuota, ErrQuota, ErrInPast, ErrNoTime, ErrAssignmentBegins or a plans.ConflictError.
+func (d Timelines) Assign(ctx context.Context, by audit.By, n NewAssignment) (done PlanChange, err error) {
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
-		if before, err = lockTenant(ctx, tx, tenant, nullTime(at)); err != nil {
-			return err
-		}
-		if at, err = nextInstant(ctx, d.db, tx, before.ID, at); err != nil {
-			return err
-		}
-		if before, err = getTenant(ctx, tx, tenant, nullTime(at)); err != nil {
-			return err
-		}
-		quota, err := resolveQuota(ctx, tx, plan, own, at)
+		line, err := d.beginPlanChange(ctx, tx, n.Tenant, &done)
 		if err != nil {
 			return err
 		}
-		if before.Plan == plan && before.Quota == quota {
-			after = before
-			return nil
-		}
-		added := plans.TimelineChange{Add: []plans.Assignment{{Plan: plan, Own: own, From: at}}}
-		if _, err := changeTimeline(ctx, tx, before.ID, added); err != nil {
+		a, err := d.assignment(ctx, tx, n, &done)
+		if err != nil {
 			return err
 		}
-		if after, err = getTenant(ctx, tx, tenant, nullTime(at)); err != nil {
+		before, _ := line.At(a.From)
+		refused := checkPlans(ctx, tx, a, before.Plan)
+		if refused != nil && !errors.Is(refused, plans.ErrPlanRetired) {
+			return refused
+		}
+		if done.Change, err = line.Assign(a, done.Now); err != nil {
 			return err
 		}
-		return writeAudit(ctx, tx, by, auditEntry{
-			action: "plan.assign", tenantID: before.ID, subject: audit.TenantSubject(before.ID),
-			before: recordTenant(before, before), after: recordTenant(before, after),
-		})
+		if done.Unchanged = inForceAlready(a, line, done.Change); done.Unchanged {
+			done.Assignment = before
+			return d.readPlanChange(ctx, tx, &done)
+		}
+		if refused != nil {
+			return refused
+		}
+		if done.Change, err = applyChange(ctx, tx, done.Tenant.ID, done.Change); err != nil {
+			return err
+		}
+		i := slices.IndexFunc(done.Added, func(b plans.Assignment) bool { return b.From.Equal(a.From) })
+		done.Assignment = done.Added[i]
+		if err := d.readPlanChange(ctx, tx, &done); err != nil {
+			return err
+		}
+		if err := done.At(a.From).Quota.Validate(); err != nil {
+			return fmt.Errorf("%w: %w", plans.ErrQuota, err)
+		}
+		done.Was = done.At(a.From.Add(-time.Microsecond))
+		return writePlanAudit(ctx, tx, by, "plan."+string(a.Kind), done)
 	})
 	if err != nil {
-		return plans.Tenant{}, plans.Tenant{}, fmt.Errorf("assign plan: %w", err)
+		return PlanChange{}, fmt.Errorf("assign plan: %w", err)
 	}
-	return before, after, nil
+	return done, nil
 }
 
-// instant returns the instant, or for the zero time now.
-func instant(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, at time.Time) (time.Time, error) {
-	if !at.IsZero() {
-		return at, nil
+// assignment is the new one. One from now on begins at the first instant at which none has begun: now is then its beginning.
+func (d Timelines) assignment(ctx context.Context, tx pgconn.Tx, n NewAssignment, c *PlanChange) (a plans.Assignment, err error) {
+	a = plans.Assignment{Kind: n.Kind, Plan: n.Plan, Own: n.Own, From: n.From.UTC().Truncate(time.Microsecond), Then: n.Then}
+	if n.From.IsZero() {
+		if c.Now, err = nextInstant(ctx, d.db, tx, c.Tenant.ID, c.Now); err != nil {
+			return a, err
+		}
+		a.From = c.Now
+	} else if a.From.Before(c.Now) {
+		var past bool
+		if err := tx.Get(ctx, &past, `select $1 < past_until()`, a.From); err != nil {
+			return a, err
+		}
+		if past {
+			return a, plans.ErrInPast
+		}
+		c.Now = a.From
 	}
-	// Not the beginning of the transaction, which may have waited for a lock.
-	err := tx.Get(ctx, &at, `select coalesce($1::timestamptz, clock_timestamp())`, db.Now())
-	return at.UTC(), err
+	if n.Until != nil {
+		a.Until = n.Until(a.From)
+	}
+	return a, nil
 }
 
-// nextInstant is instant, or the first one after it at which an assignment of the tenant may begin: none begins then, and one has before.
-func nextInstant(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, tenantID int64, at time.Time) (time.Time, error) {
-	at, err := instant(ctx, db, tx, at)
+// beginPlanChange locks a tenant and returns its timeline.
+func (d Timelines) beginPlanChange(ctx context.Context, tx pgconn.Tx, tenant string, c *PlanChange) (line plans.Timeline, err error) {
+	*c = PlanChange{}
+	if c.Tenant, err = lockTenant(ctx, tx, tenant, d.db.Now()); err != nil {
+		return line, err
+	}
+	if c.Now, err = instant(ctx, d.db, tx, time.Time{}); err != nil {
+		return line, err
+	}
+	return timelineOf(ctx, tx, c.Tenant.ID)
+}
+
+// readPlanChange reads what the change made of the tenant.
+func (d Timelines) readPlanChange(ctx context.Context, tx pgconn.Tx, c *PlanChange) (err error) {
+	if c.Tenant, err = getTenant(ctx, tx, c.Tenant.Name, nullTime(c.Now)); err != nil {
+		return err
+	}
+	c.Periods, err = readPeriods(ctx, tx, c.Tenant.ID, c.Now.Add(-time.Microsecond))
+	return err
+}
+
+// inForceAlready reports whether the assignment would be what is in force at its beginning, for good.
+func inForceAlready(a plans.Assignment, line plans.Timeline, c plans.Change) bool {
+	last, _ := line.At(a.From)
+	generation := last.Generation
+	if generation == 0 {
+		generation = line.Generation(last.Plan, last.From)
+	}
+	return a.Kind == plans.Assigned && !a.Temporary() && len(c.Removed) == 0 && last.Kind != plans.Boost && !last.Temporary() &&
+		a.Plan == last.Plan && plans.SameQuota(a.Own, last.Own) && generation == line.Generation(a.Plan, a.From)
+}
+
+// checkPlans checks that the plans are sold when they begin, and with these numbers. A tenant may come back to the plan of before.
+func checkPlans(ctx context.Context, tx pgconn.Tx, a plans.Assignment, before string) error {
+	if a.Kind != plans.Boost {
+		if _, err := resolveQuota(ctx, tx, a.Plan, a.Own, a.From); err != nil {
+			return err
+		}
+	}
+	if a.Then == "" {
+		return nil
+	}
+	_, err := resolveQuota(ctx, tx, a.Then, nil, a.Until)
+	switch {
+	case errors.Is(err, plans.ErrPlanRetired) && a.Then == before:
+		return nil
+	case errors.Is(err, plans.ErrQuotaRequired):
+		err = plans.ErrThenQuota
+	}
 	if err != nil {
-		return at, err
+		return plans.PlanError{Plan: a.Then, Err: err}
 	}
-	err = tx.Get(ctx, &at, `
-		with recursive free as (
-		  select greatest($2, min(valid_from)) as at from tenant_plans where tenant_id = $1
-		  union all
-		  select at + interval '1 microsecond' from free
-		  where exists (select from tenant_plans a where a.tenant_id = $1 and a.valid_from = free.at)
-		)
-		select max(at) from free`, tenantID, at)
-	return at.UTC(), err
+	return nil
 }
 
-// changeTimeline changes the assignments of a tenant, which must be locked, and returns the IDs of the new ones.
-func changeTimeline(ctx context.Context, tx pgconn.Tx, tenantID int64, c plans.TimelineChange) ([]int64, error) {
-	for _, id := range c.Remove {
-		if _, err := tx.Exec(ctx, `delete from tenant_plans where tenant_id = $1 and id = $2`, tenantID, id); err != nil {
-			return nil, err
-		}
-	}
-	ids := make([]int64, len(c.Add))
-	for i, a := range c.Add {
-		if a.Kind == "" {
-			a.Kind = plans.Assigned
-		}
-		if a.Kind == plans.End && a.Ends == 0 && i > 0 {
-			a.Ends = ids[i-1]
-		}
-		perMinute, perDay := ownColumns(a.Own)
-		err := tx.Get(ctx, &ids[i], `
-			insert into tenant_plans (tenant_id, valid_from, plan, per_minute, per_day, generation, kind, ends)
-			values ($1, $2, $3, $4, $5, nullif($6::integer, 0), $7, nullif($8::bigint, 0)) returning id`,
-			tenantID, a.From, a.Plan, perMinute, perDay, a.Generation, a.Kind, a.Ends)
-		if err != nil {
-			return nil, err
-		}
-	}
-	return ids, nil
+// assignmentRecord is what an audit entry holds of a change of a tenant's plan.
+type assignmentRecord struct {
+	Assignment int64      `json:"assignment"`
+	Plan       string     `json:"plan"`
+	PerMinute  int64      `json:"per_minute"`
+	PerDay     int64      `json:"per_day"`
+	From       time.Time  `json:"from"`
+	Until      *time.Time `json:"until,omitempty"`
+	Then       string     `json:"then,omitempty"`
+	VoidedAt   *time.Time `json:"voided_at,omitempty"`
 }
 
-// ownColumns are an assignment's own numbers as column values: null for those of the plan.
-func ownColumns(own *plans.Quota) (perMinute, perDay sql.NullInt64) {
-	if own == nil {
-		return perMinute, perDay
+// writePlanAudit writes the entry of a change: what is in force from the beginning of the assignment on, before and after it.
+func writePlanAudit(ctx context.Context, tx pgconn.Tx, by audit.By, action string, c PlanChange) error {
+	e := auditEntry{action: action, tenantID: c.Tenant.ID, subject: audit.TenantSubject(c.Tenant.ID)}
+	a := c.Assignment
+	if c.Was != nil {
+		e.before = recordPeriod(*c.Was)
 	}
-	return sql.NullInt64{Int64: own.PerMinute, Valid: true}, sql.NullInt64{Int64: own.PerDay, Valid: true}
+	if p := c.At(a.From); p != nil {
+		after := recordPeriod(*p)
+		after.From, after.Until, after.Then = a.From, timeOrNil(a.Until), a.Then
+		e.after = after
+	}
+	return writeAudit(ctx, tx, by, e)
+}
+
+func recordPeriod(p plans.Period) assignmentRecord {
+	return assignmentRecord{Assignment: p.Assignment, Plan: p.Plan, PerMinute: p.Quota.PerMinute, PerDay: p.Quota.PerDay, From: p.From.UTC(), VoidedAt: timeOrNil(p.VoidedAt)}
 }

@@ -109,8 +109,16 @@ func (d Plans) moveTenant(ctx context.Context, tx pgconn.Tx, t plans.Tenant, now
 	if _, err := resolveQuota(ctx, tx, t.Plan, nil, at); err != nil {
 		return plans.Tenant{}, err
 	}
-	added := plans.TimelineChange{Add: []plans.Assignment{{Plan: t.Plan, From: at}}}
-	if _, err := changeTimeline(ctx, tx, t.ID, added); err != nil {
+	line, err := timelineOf(ctx, tx, t.ID)
+	if err != nil {
+		return plans.Tenant{}, err
+	}
+	// A boost that is scheduled follows: after it the tenant does not fall back to the generation of before.
+	c, err := line.Assign(plans.Assignment{Kind: plans.Assigned, Plan: t.Plan, From: at}, at)
+	if err != nil {
+		return plans.Tenant{}, err
+	}
+	if _, err := applyChange(ctx, tx, t.ID, c); err != nil {
 		return plans.Tenant{}, err
 	}
 	return getTenant(ctx, tx, t.Name, nullTime(at))

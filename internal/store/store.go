@@ -16,6 +16,7 @@ type DB struct {
 	pg *pgconn.DB
 
 	Tenants     Tenants
+	Timelines   Timelines
 	Plans       Plans
 	Keys        Keys
 	Bans        Bans
@@ -56,7 +57,7 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 		return nil, err
 	}
 	return &DB{
-		pg: c, Tenants: Tenants{c}, Plans: Plans{c}, Keys: Keys{c}, Bans: Bans{c}, Pets: Pets{c}, Orders: Orders{c},
+		pg: c, Tenants: Tenants{c}, Timelines: Timelines{c}, Plans: Plans{c}, Keys: Keys{c}, Bans: Bans{c}, Pets: Pets{c}, Orders: Orders{c},
 		Idempotency: Idempotency{c}, Usage: Usage{c}, Events: Events{c}, Months: Months{c}, Refusals: Refusals{c}, Audit: Audit{c}, Limits: Limits{c}, Counters: counters.New(c), Cluster: counters.NewTerms(c),
 		Transactions: Transactions{c},
 	}, nil

@@ -18,12 +18,16 @@ type Tenants struct{ db *pgconn.DB }
 // selectTenant selects tenants with what is in force for them at the instant $1, null for now. A tenant whose plan has not begun has
 // the first one.
 const selectTenant = `
-	select t.id, t.name, q.plan, q.assignment, q.version, q.per_minute, q.per_day, t.suspended_at, t.created_at
+	select t.id, t.name, q.plan, q.assignment, q.version, q.kind, q.per_minute, q.per_day, t.suspended_at, t.created_at,
+	       coalesce(t.billing_ref, '') as billing_ref, coalesce(t.email, '') as email, q.valid_to,
+	       n.plan as next_plan, n.assignment as next_assignment, n.version as next_version, n.kind as next_kind,
+	       n.per_minute as next_per_minute, n.per_day as next_per_day
 	from tenants t cross join lateral (
 	  select q.* from quota_periods q
 	  where q.tenant_id = t.id and (q.valid_to is null or q.valid_to > coalesce($1::timestamptz, now()))
 	  order by q.valid_from limit 1
-	) q`
+	) q
+	left join lateral (select n.* from quota_periods n where n.tenant_id = t.id and n.valid_from = q.valid_to) n on true`
 
 type tenantRow struct {
 	ID          int64        `db:"id"`
@@ -35,14 +39,32 @@ type tenantRow struct {
 	PerDay      int64        `db:"per_day"`
 	SuspendedAt sql.NullTime `db:"suspended_at"`
 	CreatedAt   time.Time    `db:"created_at"`
+	Kind        plans.Kind   `db:"kind"`
+	BillingRef  string       `db:"billing_ref"`
+	Email       string       `db:"email"`
+	Until       sql.NullTime `db:"valid_to"`
+
+	NextPlan       sql.NullString `db:"next_plan"`
+	NextAssignment sql.NullInt64  `db:"next_assignment"`
+	NextVersion    sql.NullInt64  `db:"next_version"`
+	NextKind       sql.NullString `db:"next_kind"`
+	NextPerMinute  sql.NullInt64  `db:"next_per_minute"`
+	NextPerDay     sql.NullInt64  `db:"next_per_day"`
 }
 
 func (r tenantRow) tenant() plans.Tenant {
-	return plans.Tenant{
-		ID: r.ID, Name: r.Name, Plan: r.Plan, Assignment: r.Assignment, Version: r.Version,
+	t := plans.Tenant{
+		ID: r.ID, Name: r.Name, Plan: r.Plan, Assignment: r.Assignment, Version: r.Version, Kind: r.Kind,
 		Quota:       plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay},
-		SuspendedAt: timeOf(r.SuspendedAt), CreatedAt: r.CreatedAt.UTC(),
+		SuspendedAt: timeOf(r.SuspendedAt), CreatedAt: r.CreatedAt.UTC(), Until: timeOf(r.Until), BillingRef: r.BillingRef, Email: r.Email,
 	}
+	if r.NextPlan.Valid {
+		next := t
+		next.Plan, next.Assignment, next.Version, next.Kind = r.NextPlan.String, r.NextAssignment.Int64, int(r.NextVersion.Int64), plans.Kind(r.NextKind.String)
+		next.Quota, next.Until = plans.Quota{PerMinute: r.NextPerMinute.Int64, PerDay: r.NextPerDay.Int64}, time.Time{}
+		t.Next = &next
+	}
+	return t
 }
 
 // NewTenant is a tenant before it has an id.
@@ -51,10 +73,14 @@ type NewTenant struct {
 	Plan string
 	// Own is the tenant's own quota, which Enterprise needs and other plans refuse.
 	Own *plans.Quota
+	// Until returns when a trial ends that begins at an instant; nil for a plan for good. Then is the plan that follows, which a trial needs.
+	Until func(from time.Time) time.Time
+	Then  string
 }
 
 // Create adds a tenant and assigns its plan, at that instant or, for the zero time, now. It returns plans.ErrTenantName,
-// ErrTenantExists, ErrPlanNotFound, ErrQuotaRequired or ErrQuotaFixed, or what is wrong with the numbers.
+// ErrTenantExists, ErrPlanNotFound, ErrPlanRetired, ErrQuotaRequired, ErrQuotaFixed, ErrThenQuota or ErrNoTime, or what is wrong with the
+// numbers.
 func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.Time) (plans.Tenant, error) {
 	if err := plans.CheckTenantName(n.Name); err != nil {
 		return plans.Tenant{}, fmt.Errorf("create tenant: %w", err)
@@ -64,15 +90,20 @@ func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.T
 		if at, err = instant(ctx, d.db, tx, at); err != nil {
 			return err
 		}
-		if _, err := resolveQuota(ctx, tx, n.Plan, n.Own, at); err != nil {
+		first := plans.Assignment{Kind: plans.Assigned, Plan: n.Plan, Own: n.Own, From: at, Then: n.Then}
+		if n.Until != nil {
+			first.Until = n.Until(at)
+		}
+		if err := checkPlans(ctx, tx, first, ""); err != nil {
 			return err
 		}
-		if created, err = insertTenant(ctx, tx, n, at); err != nil {
+		if created, err = insertTenant(ctx, tx, n.Name, first); err != nil {
 			return err
 		}
+		after := recordTenant(plans.Tenant{}, created)
+		after.Until, after.Then = timeOrNil(first.Until), first.Then
 		return writeAudit(ctx, tx, by, auditEntry{
-			action: "tenant.create", tenantID: created.ID, subject: audit.TenantSubject(created.ID),
-			after: recordTenant(plans.Tenant{}, created),
+			action: "tenant.create", tenantID: created.ID, subject: audit.TenantSubject(created.ID), after: after,
 		})
 	})
 	if err != nil {
@@ -81,19 +112,23 @@ func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.T
 	return created, nil
 }
 
-func insertTenant(ctx context.Context, tx pgconn.Tx, n NewTenant, at time.Time) (plans.Tenant, error) {
+func insertTenant(ctx context.Context, tx pgconn.Tx, name string, first plans.Assignment) (plans.Tenant, error) {
+	c, err := plans.Begin(first)
+	if err != nil {
+		return plans.Tenant{}, err
+	}
 	var id int64
-	err := tx.Get(ctx, &id, `insert into tenants (name, created_at) values ($1, $2) returning id`, n.Name, at)
+	err = tx.Get(ctx, &id, `insert into tenants (name, created_at) values ($1, $2) returning id`, name, first.From)
 	if pgconn.IsConstraint(err, "tenants_name_key") {
 		return plans.Tenant{}, plans.ErrTenantExists
 	}
 	if err != nil {
 		return plans.Tenant{}, err
 	}
-	if _, err := changeTimeline(ctx, tx, id, plans.TimelineChange{Add: []plans.Assignment{{Plan: n.Plan, Own: n.Own, From: at}}}); err != nil {
+	if _, err := applyChange(ctx, tx, id, c); err != nil {
 		return plans.Tenant{}, err
 	}
-	return getTenant(ctx, tx, n.Name, nullTime(at))
+	return getTenant(ctx, tx, name, nullTime(first.From))
 }
 
 // Get returns the tenant of that name, or plans.ErrTenantNotFound.
@@ -134,9 +169,17 @@ func checkTenant(ctx context.Context, q pgconn.Queryer, name string) error {
 	return err
 }
 
-// List returns at most limit tenants in order of name.
-func (d Tenants) List(ctx context.Context, limit int) ([]plans.Tenant, error) {
-	tenants, err := pgconn.Collect(ctx, d.db, tenantRow.tenant, selectTenant+` order by t.name limit $2`, d.db.JustNow(), limit)
+// TenantFilter selects tenants.
+type TenantFilter struct {
+	// WithoutBillingRef selects those that have no number in the billing system.
+	WithoutBillingRef bool
+	Limit             int
+}
+
+// List returns tenants in order of name.
+func (d Tenants) List(ctx context.Context, f TenantFilter) ([]plans.Tenant, error) {
+	tenants, err := pgconn.Collect(ctx, d.db, tenantRow.tenant, selectTenant+`
+		where t.billing_ref is null or not $3 order by t.name limit $2`, d.db.JustNow(), f.Limit, f.WithoutBillingRef)
 	if err != nil {
 		return nil, fmt.Errorf("list tenants: %w", err)
 	}

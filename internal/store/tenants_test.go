@@ -50,7 +50,7 @@ func TestCreateTenant(t *testing.T) {
 		if !errors.Is(err, test.err) {
 			t.Errorf("%+v: error %v, want %v", test.new, err, test.err)
 		}
-		if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(plans.Tenant{}, "ID", "Assignment", "Version")); diff != "" {
+		if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(plans.Tenant{}, "Kind", "ID", "Assignment", "Version")); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", test.new, diff)
 		}
 		if err != nil {
@@ -60,7 +60,7 @@ func TestCreateTenant(t *testing.T) {
 			t.Errorf("read back %+v, %v", read, err)
 		}
 	}
-	list, err := o.Tenants.List(t.Context(), 2)
+	list, err := o.Tenants.List(t.Context(), store.TenantFilter{Limit: 2})
 	if err != nil || len(list) != 2 || list[1].Name != "acme" {
 		t.Errorf("the first two: %+v, %v", list, err)
 	}

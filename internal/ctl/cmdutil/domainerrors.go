@@ -18,7 +18,7 @@ import (
 type domainError struct {
 	err  error
 	code int
-	// {tenant}, {plan} and {key} stand for the names of the Subject, {max} for the most active keys that a tenant may have.
+	// {tenant}, {plan}, {key} and {assignment} stand for the names of the Subject, {max} for the most active keys that a tenant may have.
 	message, hint string
 }
 
@@ -37,6 +37,19 @@ var domainErrors = []domainError{
 	{plans.ErrTenantNotSuspended, ExitRefused, "tenant {tenant} is not suspended", ""},
 	{plans.ErrQuotaRequired, ExitRefused, "plan {plan} has no quota of its own", "give the tenant's quota: --per-minute N --per-day N"},
 	{plans.ErrQuotaFixed, ExitRefused, "plan {plan} has a fixed quota", "omit --per-minute and --per-day, or see: petstorectl plan list"},
+	{
+		plans.ErrThenQuota, ExitRefused, "plan {plan} has no quota of its own, so it can't follow with --then",
+		"assign it as well: petstorectl plan assign TENANT {plan} --from WHEN --per-minute N --per-day N",
+	},
+	{err: plans.ErrQuota, code: ExitUsage},
+	{plans.ErrInPast, ExitUsage, "--from is in the past", "give a time in the future, or omit it for now"},
+	{plans.ErrNoTime, ExitUsage, "--until is not after the beginning", "give a later time"},
+	{plans.ErrAssignmentNotFound, ExitNotFound, "no assignment {assignment}", "see: petstorectl plan schedule"},
+	{plans.ErrAssignmentBegun, ExitRefused, "assignment {assignment} has begun", "what has begun is never changed: petstorectl plan assign TENANT PLAN"},
+	{plans.ErrAssignmentBegins, ExitRefused, "a change that is scheduled begins within 2 seconds", "wait until it has begun, then assign another plan"},
+	{plans.ErrAssignmentNotBegun, ExitRefused, "assignment {assignment} has not begun", "remove it: petstorectl plan unschedule {assignment}"},
+	{plans.ErrAssignmentVoid, ExitRefused, "assignment {assignment} is already void", "see: petstorectl plan history TENANT"},
+	{plans.ErrAssignmentNotVoid, ExitRefused, "assignment {assignment} is not void", "see: petstorectl plan history TENANT"},
 	{keys.ErrTooManyKeys, ExitRefused, "tenant {tenant} already has {max} active keys, the maximum", "revoke one first: petstorectl key list {tenant}"},
 	{keys.ErrKeyRevoked, ExitRefused, "key {key} is already revoked", "see: petstorectl key show {key}"},
 	{keys.ErrKeyExpired, ExitRefused, "key {key} has expired", "issue a new one: petstorectl key issue TENANT"},
@@ -52,6 +65,8 @@ var domainErrors = []domainError{
 	{plans.ErrVersionFollowed, ExitRefused, "scheduled assignments follow that version of plan {plan}", "unschedule them first: petstorectl plan schedule --help"},
 	{plans.ErrPlanName, ExitUsage, `invalid plan name "{plan}"`, "a name is 1 to 63 characters of a-z, 0-9 and -, and does not begin with -"},
 	{plans.ErrVersionPast, ExitUsage, "--from is in the past: what was in force is never changed", "give a time in the future, or omit --from for now"},
+	{err: plans.ErrBillingRef, code: ExitUsage},
+	{err: plans.ErrEmail, code: ExitUsage},
 	{keys.ErrKeyName, ExitUsage, "invalid key name", "a name has at most 100 characters"},
 	{err: keys.ErrPerMinute, code: ExitUsage},
 	{keys.ErrExpiryPast, ExitUsage, "--expires is in the past", "give a time in the future"},
@@ -70,7 +85,7 @@ func findDomainError(err error) *domainError {
 }
 
 // Subject is what a command is about, for the texts of its errors.
-type Subject struct{ Tenant, Plan, Key string }
+type Subject struct{ Tenant, Plan, Key, Assignment string }
 
 // Explain returns the Error for an error of the domain, with its texts about the subject. Other errors stay as they are.
 func (f *Factory) Explain(ctx context.Context, err error, s Subject) error {
@@ -81,7 +96,11 @@ func (f *Factory) Explain(ctx context.Context, err error, s Subject) error {
 	if err == nil || d == nil || d.message == "" {
 		return err
 	}
-	fill := strings.NewReplacer("{tenant}", short(s.Tenant), "{plan}", short(s.Plan), "{key}", short(s.Key), "{max}", fmt.Sprint(keys.MaxActive))
+	if ofPlan := (plans.PlanError{}); errors.As(err, &ofPlan) {
+		s.Plan = ofPlan.Plan
+	}
+	fill := strings.NewReplacer("{tenant}", short(s.Tenant), "{plan}", short(s.Plan), "{key}", short(s.Key), "{assignment}", short(s.Assignment),
+		"{max}", fmt.Sprint(keys.MaxActive))
 	e := &Error{Code: d.code, Message: fill.Replace(d.message), Hint: fill.Replace(d.hint)}
 	switch {
 	case errors.Is(err, plans.ErrTenantNotFound):

@@ -119,6 +119,17 @@ func LimitFlag(cmd *cobra.Command, limit *int, standard int) {
 	})
 }
 
+// NumberFlag adds a flag whose value is a number of requests, at least 1.
+func NumberFlag(cmd *cobra.Command, n *int64, name, usage string) {
+	ParsedFlag(cmd, n, name, "", usage, func(text string) (int64, error) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 1 {
+			return 0, fmt.Errorf("%q is not a whole number of at least 1", text)
+		}
+		return n, nil
+	})
+}
+
 // QuotaFlags are the two flags that set the quota of a tenant on the enterprise plan.
 type QuotaFlags struct{ perMinute, perDay int64 }
 

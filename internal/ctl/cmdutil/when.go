@@ -74,18 +74,21 @@ func (w When) IsSet() bool { return w.text != "" }
 // IsNow reports whether it is the present, whatever the clock shows when the change is made.
 func (w When) IsNow() bool { return w.at.IsZero() && w.months == 0 && w.duration == 0 }
 
-// After returns the instant. A length counts from the anchor. Months keep the anchor's day and time of day, and end on the month's last
+// After returns the instant. A length counts from the anchor, to the whole second: instants are shown so. Months keep the anchor's day and time of day, and end on the month's last
 // day where it has no such day: one month after 31 January is 28 February, two months after it 31 March.
 func (w When) After(anchor time.Time) time.Time {
-	if !w.at.IsZero() {
-		return w.at
-	}
 	anchor = anchor.UTC()
+	switch {
+	case !w.at.IsZero():
+		return w.at
+	case w.IsNow():
+		return anchor
+	}
 	end := anchor.AddDate(0, w.months, 0)
 	if end.Day() != anchor.Day() {
 		end = end.AddDate(0, 0, -end.Day())
 	}
-	return end.Add(w.duration)
+	return end.Add(w.duration).Truncate(time.Second)
 }
 
 // WhenFlag adds a flag whose value is an instant.
@@ -97,6 +100,46 @@ func WhenFlag(cmd *cobra.Command, f *Factory, w *When, name, usage string) {
 // LengthFlag adds a flag whose value is a length of time.
 func LengthFlag(cmd *cobra.Command, w *When, name, usage string) {
 	ParsedFlag(cmd, w, name, "", usage, ParseLength, "48h", "7d", "14d", "1mo")
+}
+
+// EndFlags are the flags of a temporary assignment.
+type EndFlags struct {
+	until When
+	Then  string
+}
+
+// Add adds the flags.
+func (e *EndFlags) Add(cmd *cobra.Command, f *Factory) {
+	WhenFlag(cmd, f, &e.until, "until", "end at `WHEN`; a length counts from the beginning")
+	cmd.Flags().StringVar(&e.Then, "then", "", "the `PLAN` that follows at the end")
+	CompleteFlagFrom(cmd, "then", PlanNames(f))
+}
+
+// Check returns a usage error for --then without --until.
+func (e *EndFlags) Check() error {
+	if e.Then != "" && !e.until.IsSet() {
+		return UsageErrorf("--then requires --until")
+	}
+	return nil
+}
+
+// CheckTrial returns a usage error for one of the flags without the other: before a tenant there is nothing to go back to.
+func (e *EndFlags) CheckTrial() error {
+	if e.until.IsSet() && e.Then == "" {
+		return UsageErrorf("--until requires --then, the plan that follows")
+	}
+	return e.Check()
+}
+
+// Until returns when an assignment ends that begins at an instant; nil if it lasts.
+func (e *EndFlags) Until() func(from time.Time) time.Time { return e.until.Until() }
+
+// Until returns the function that returns the instant, nil for a flag that was not given.
+func (w When) Until() func(from time.Time) time.Time {
+	if !w.IsSet() {
+		return nil
+	}
+	return w.After
 }
 
 // WhenHelp describes the instants that flags take, for the long help of a command.

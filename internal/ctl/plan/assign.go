@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/cmdutil"
-	"petstore.example/internal/ctl/tenant"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 )
@@ -20,6 +18,8 @@ type assignOptions struct {
 	tenant string
 	plan   string
 	quota  *plans.Quota
+	from   cmdutil.When
+	end    cmdutil.EndFlags
 }
 
 func newCmdAssign(f *cmdutil.Factory) *cobra.Command {
@@ -27,23 +27,36 @@ func newCmdAssign(f *cmdutil.Factory) *cobra.Command {
 	var quota cmdutil.QuotaFlags
 	cmd := f.ChangeCommand(&cobra.Command{
 		Use:   "assign TENANT PLAN",
-		Short: "Assign a plan to a tenant",
-		Long: `Assign a plan to a tenant. It takes effect on every server within 100 ms. The
-requests of the current minute and day stay counted: after an upgrade more
-requests are allowed at once, after a downgrade the limit may be used up.
+		Short: "Assign a plan to a tenant, now or later, for good or for a time",
+		Long: `Assign a plan to a tenant. It takes effect on every server within 100 ms, or at
+the instant --from. The requests of the current minute and day stay counted:
+after an upgrade more requests are allowed at once, after a downgrade the limit
+may be used up.
+
+With --until the assignment ends by itself. Then the tenant is back on what was
+before, or on the plan --then. An assignment without --until ends those that are
+temporary: a customer who buys during a trial is not downgraded when it ends.
 
 The enterprise plan requires a quota for the tenant. The quota is dropped when
-another plan is assigned.`,
+another plan is assigned.
+
+` + cmdutil.WhenHelp,
 		Example: `  petstorectl plan assign acme business
+  petstorectl plan assign acme business --from 2026-12-01 --until 2027-01-01 --then pro
   petstorectl plan assign acme enterprise --per-minute 12345 --per-day 5000000`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if o.quota, err = quota.Quota(cmd); err != nil {
+			if o.quota, err = quota.Quota(cmd); err == nil {
+				err = o.end.Check()
+			}
+			if err != nil {
 				return err
 			}
 			return runAssign(cmd.Context(), o)
 		},
 	}, cmdutil.TenantArg(f, &o.tenant), cmdutil.PlanArg(f, &o.plan))
 	quota.Add(cmd)
+	cmdutil.WhenFlag(cmd, f, &o.from, "from", "begin at `WHEN` (default: now)")
+	o.end.Add(cmd, f)
 	return cmd
 }
 
@@ -52,7 +65,9 @@ func runAssign(ctx context.Context, o *assignOptions) error {
 	if err != nil {
 		return err
 	}
-	before, after, err := db.Tenants.AssignPlan(ctx, actor, o.tenant, o.plan, o.quota, time.Time{})
+	done, err := db.Timelines.Assign(ctx, actor, store.NewAssignment{
+		Tenant: o.tenant, Kind: plans.Assigned, Plan: o.plan, Own: o.quota, From: beginning(o.Factory, o.from), Until: o.end.Until(), Then: o.end.Then,
+	})
 	if errors.Is(err, plans.ErrTenantNotFound) && o.swapped(ctx, db) {
 		return &cmdutil.Error{
 			Code:    cmdutil.ExitNotFound,
@@ -61,17 +76,9 @@ func runAssign(ctx context.Context, o *assignOptions) error {
 		}
 	}
 	if err != nil {
-		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant, Plan: o.plan})
+		return explain(ctx, o.Factory, err, cmdutil.Subject{Tenant: o.tenant, Plan: o.plan})
 	}
-	switch quota := tenant.QuotaText(after.Quota); {
-	case before == after:
-		o.Messagef("tenant %s is already on plan %s, %s: nothing was changed", after.Name, after.Plan, quota)
-	case before.Plan == after.Plan:
-		o.Changedf("changed the quota of tenant %s on plan %s: %s", after.Name, after.Plan, quota)
-	default:
-		o.Changedf("moved tenant %s from plan %s to %s: %s", after.Name, before.Plan, after.Plan, quota)
-	}
-	return cmdutil.PrintChanged(o.Factory, tenant.View, after)
+	return report(o.Factory, done)
 }
 
 // swapped tells whether the arguments are a plan and a tenant, in this order.

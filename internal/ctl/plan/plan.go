@@ -15,7 +15,8 @@ import (
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
 	return cmdutil.NewGroup("plan,plans", "Manage plans",
 		newCmdList(f), newCmdShow(f), newCmdCreate(f), newCmdEdit(f), newCmdWithdraw(f), newCmdRetire(f),
-		newCmdAssign(f), newCmdMove(f), newCmdHistory(f), newCmdSimulate(f),
+		newCmdAssign(f), newCmdBoost(f), newCmdMove(f), newCmdSchedule(f), newCmdUnschedule(f), newCmdVoid(f),
+		newCmdHistory(f), newCmdSimulate(f),
 	)
 }
 

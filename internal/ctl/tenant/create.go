@@ -9,6 +9,7 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 )
@@ -19,6 +20,7 @@ type createOptions struct {
 	name  string
 	plan  string
 	quota *plans.Quota
+	end   cmdutil.EndFlags
 }
 
 func newCmdCreate(f *cmdutil.Factory) *cobra.Command {
@@ -30,11 +32,20 @@ func newCmdCreate(f *cmdutil.Factory) *cobra.Command {
 		Long: `Create a tenant on a plan. Its name is 1 to 63 characters of a-z, 0-9 and -, and
 does not begin with -.
 
-The enterprise plan requires a quota: --per-minute and --per-day.`,
+A trial ends by itself: with --until the tenant is on the plan --then from that
+instant on, unless another plan is assigned before.
+
+The enterprise plan requires a quota: --per-minute and --per-day.
+
+` + cmdutil.WhenHelp,
 		Example: `  petstorectl tenant create acme --plan pro
+  petstorectl tenant create acme --plan pro --until +14d --then free
   petstorectl tenant create umbrella --plan enterprise --per-minute 12345 --per-day 5000000`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if err := cmdutil.RequireFlags(cmd, "plan"); err != nil {
+				return err
+			}
+			if err := o.end.CheckTrial(); err != nil {
 				return err
 			}
 			if o.quota, err = quota.Quota(cmd); err != nil {
@@ -46,6 +57,7 @@ The enterprise plan requires a quota: --per-minute and --per-day.`,
 	cmd.Flags().StringVar(&o.plan, "plan", "", "the tenant's `PLAN`: free, pro, business or enterprise")
 	cmdutil.CompleteFlagFrom(cmd, "plan", cmdutil.PlanNames(f))
 	quota.Add(cmd)
+	o.end.Add(cmd, f)
 	return cmd
 }
 
@@ -53,10 +65,16 @@ func runCreate(ctx context.Context, o *createOptions) error {
 	return cmdutil.Change[plans.Tenant]{
 		Subject: cmdutil.Subject{Tenant: o.name, Plan: o.plan},
 		Do: func(ctx context.Context, db *store.DB, actor audit.By) (plans.Tenant, error) {
-			return db.Tenants.Create(ctx, actor, store.NewTenant{Name: o.name, Plan: o.plan, Own: o.quota}, time.Time{})
+			return db.Tenants.Create(ctx, actor, store.NewTenant{
+				Name: o.name, Plan: o.plan, Own: o.quota, Until: o.end.Until(), Then: o.end.Then,
+			}, time.Time{})
 		},
 		Notice: func(t plans.Tenant) string {
-			return fmt.Sprintf("created tenant %s on plan %s: %s", t.Name, t.Plan, QuotaText(t.Quota))
+			text := fmt.Sprintf("created tenant %s on plan %s: %s", t.Name, t.Plan, QuotaText(t.Quota))
+			if o.end.Then != "" {
+				text += " until " + output.Text(t.Until) + ", then " + t.Next.Plan + ": " + QuotaText(t.Next.Quota)
+			}
+			return text
 		},
 		View: View,
 	}.Run(ctx, o.Factory)

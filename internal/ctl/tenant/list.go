@@ -6,12 +6,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/store"
 )
 
 type listOptions struct {
 	*cmdutil.Factory
 
-	limit int
+	filter store.TenantFilter
 }
 
 func newCmdList(f *cmdutil.Factory) *cobra.Command {
@@ -21,10 +22,12 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "List tenants by name",
 		Example: `  petstorectl tenant list
+  petstorectl tenant list --without-billing-ref
   petstorectl tenant list -o json | jq -r '.[] | select(.plan == "free") | .name'`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), o) },
 	})
-	cmdutil.LimitFlag(cmd, &o.limit, cmdutil.DefaultLimit)
+	cmd.Flags().BoolVar(&o.filter.WithoutBillingRef, "without-billing-ref", false, "only those without a billing reference")
+	cmdutil.LimitFlag(cmd, &o.filter.Limit, cmdutil.DefaultLimit)
 	return cmd
 }
 
@@ -33,9 +36,15 @@ func runList(ctx context.Context, o *listOptions) error {
 	if err != nil {
 		return err
 	}
-	tenants, err := db.Tenants.List(ctx, o.limit+1)
+	filter := o.filter
+	filter.Limit++
+	tenants, err := db.Tenants.List(ctx, filter)
 	if err != nil {
 		return err
 	}
-	return cmdutil.PrintLimited(o.Factory, View, tenants, o.limit, "no tenants yet: petstorectl tenant create NAME --plan PLAN")
+	empty := "no tenants yet: petstorectl tenant create NAME --plan PLAN"
+	if filter.WithoutBillingRef {
+		empty = "every tenant has a billing reference"
+	}
+	return cmdutil.PrintLimited(o.Factory, View, tenants, o.filter.Limit, empty)
 }

@@ -15,7 +15,7 @@ import (
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
 	return cmdutil.NewGroup("tenant,tenants", "Manage tenants",
 		newCmdCreate(f), newCmdList(f), newCmdShow(f),
-		newCmdSuspend(f), newCmdResume(f),
+		newCmdEdit(f), newCmdSuspend(f), newCmdResume(f),
 	)
 }
 
@@ -27,8 +27,23 @@ var View = output.View[plans.Tenant]{
 	{Name: "per_minute", Value: func(t plans.Tenant) any { return t.Quota.PerMinute }, InList: true},
 	{Name: "per_day", Value: func(t plans.Tenant) any { return t.Quota.PerDay }, InList: true},
 	{Name: "status", Value: func(t plans.Tenant) any { return Status(t) }, InList: true},
-	{Name: "created_at", Value: func(t plans.Tenant) any { return t.CreatedAt }, InList: true},
+	{Name: "created_at", Value: func(t plans.Tenant) any { return t.CreatedAt }},
 	{Name: "suspended_at", Value: func(t plans.Tenant) any { return t.SuspendedAt }},
+	{Name: "kind", Value: func(t plans.Tenant) any { return string(t.Kind) }},
+	{Name: "next_plan", Value: func(t plans.Tenant) any { return next(t).Plan }, InList: true},
+	{Name: "next_per_minute", Value: func(t plans.Tenant) any { return output.NumberOrNil(next(t).Quota.PerMinute) }},
+	{Name: "next_per_day", Value: func(t plans.Tenant) any { return output.NumberOrNil(next(t).Quota.PerDay) }},
+	{Name: "next_at", Value: func(t plans.Tenant) any { return t.Until }, InList: true},
+	{Name: "billing_ref", Value: func(t plans.Tenant) any { return t.BillingRef }},
+	{Name: "email", Value: func(t plans.Tenant) any { return t.Email }},
+}
+
+// next is what is in force when the present plan or its numbers end, the zero Tenant if nothing is scheduled.
+func next(t plans.Tenant) plans.Tenant {
+	if t.Next == nil {
+		return plans.Tenant{}
+	}
+	return *t.Next
 }
 
 // Status is active or suspended.

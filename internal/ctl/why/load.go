@@ -72,6 +72,14 @@ func largerPlan(ctx context.Context, db *store.DB, t plans.Tenant) (string, erro
 	return "", err
 }
 
+// next is what is in force when the present plan or its numbers end, the zero Tenant if nothing is scheduled.
+func (d *diagnosis) next() plans.Tenant {
+	if d.Tenant.Next == nil {
+		return plans.Tenant{}
+	}
+	return *d.Tenant.Next
+}
+
 // change returns the latest change with that action, nil for none.
 func (d *diagnosis) change(action string) *audit.Entry {
 	for i, e := range d.changes {

@@ -16,8 +16,17 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// text explains the verdict in a sentence, and says in a line each what can be done.
+// text explains the verdict in a sentence, and says in a line each what can be done, and what changes by itself.
 func (d *diagnosis) text() (explanation string, help []string) {
+	explanation, help = d.verdictText()
+	if n := d.next(); n.Plan != "" {
+		help = append(help, fmt.Sprintf("from %s the tenant has plan %s, %s requests per minute, %s per day: see petstorectl plan schedule %s",
+			output.Text(d.Tenant.Until), n.Plan, output.Thousands(n.Quota.PerMinute), output.Thousands(n.Quota.PerDay), d.Tenant.Name))
+	}
+	return explanation, help
+}
+
+func (d *diagnosis) verdictText() (explanation string, help []string) {
 	k, t, q := d.Key, d.Tenant, d.Tenant.Quota
 	refused := "Requests are refused with " + d.status()
 	if !d.verdict.Until.IsZero() {

@@ -1,0 +1,70 @@
+package plan
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+type boostOptions struct {
+	*cmdutil.Factory
+
+	tenant string
+	quota  plans.Quota
+	from   cmdutil.When
+	until  cmdutil.When
+}
+
+func newCmdBoost(f *cmdutil.Factory) *cobra.Command {
+	o := &boostOptions{Factory: f}
+	var length cmdutil.When
+	cmd := f.ChangeCommand(&cobra.Command{
+		Use:   "boost TENANT --per-minute N --for 48h",
+		Short: "Boost a tenant: give it other numbers for a time",
+		Long: `Give a tenant other numbers for a time. Its plan stays the same, and its numbers
+come back by themselves at the end. A number that is not given stays the plan's.
+
+--for is a length of time: 48h, 14d, 2w or 1mo. --until is an instant.
+
+` + cmdutil.WhenHelp,
+		Example: `  petstorectl plan boost acme --per-minute 1000 --for 48h --reason "their launch"
+  petstorectl plan boost acme --per-minute 1000 --per-day 50000 --from 2026-11-27 --until 2026-12-01`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case o.quota == plans.Quota{}:
+				return cmdutil.UsageErrorf("missing required flag: --per-minute or --per-day").WithHint("see: " + cmd.CommandPath() + " --help")
+			case length.IsSet() && o.until.IsSet():
+				return cmdutil.UsageErrorf("--for and --until can't be used together")
+			case length.IsSet():
+				o.until = length
+			case !o.until.IsSet():
+				return cmdutil.UsageErrorf("missing required flag: --for or --until").WithHint("a boost without an end is a plan: petstorectl plan assign")
+			}
+			return runBoost(cmd.Context(), o)
+		},
+	}, cmdutil.TenantArg(f, &o.tenant))
+	cmdutil.NumberFlag(cmd, &o.quota.PerMinute, "per-minute", "`N` requests per minute (default: as before)")
+	cmdutil.NumberFlag(cmd, &o.quota.PerDay, "per-day", "`N` requests per UTC day (default: as before)")
+	cmdutil.LengthFlag(cmd, &length, "for", "last this `LENGTH` of time")
+	cmdutil.WhenFlag(cmd, f, &o.until, "until", "end at `WHEN`; a length counts from the beginning")
+	cmdutil.WhenFlag(cmd, f, &o.from, "from", "begin at `WHEN` (default: now)")
+	return cmd
+}
+
+func runBoost(ctx context.Context, o *boostOptions) error {
+	actor, db, err := o.BeginChange(ctx)
+	if err != nil {
+		return err
+	}
+	done, err := db.Timelines.Assign(ctx, actor, store.NewAssignment{
+		Tenant: o.tenant, Kind: plans.Boost, Own: &o.quota, From: beginning(o.Factory, o.from), Until: o.until.Until(),
+	})
+	if err != nil {
+		return explain(ctx, o.Factory, err, cmdutil.Subject{Tenant: o.tenant})
+	}
+	return report(o.Factory, done)
+}

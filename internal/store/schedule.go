@@ -1,0 +1,171 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pgconn"
+)
+
+// Coming is a change of a tenant's plan or of its numbers that is known beforehand: what is in force from then on.
+type Coming struct {
+	Tenant   string
+	tenantID int64
+	plans.Period
+	// Until is when a temporary assignment or a boost ends by itself.
+	Until time.Time
+}
+
+// Version reports whether only the plan's version changes.
+func (c Coming) Version() bool { return !c.From.Equal(c.AssignedFrom) }
+
+type comingRow struct {
+	periodRow
+	TenantID int64        `db:"tenant_id"`
+	Tenant   string       `db:"tenant"`
+	Until    sql.NullTime `db:"until"`
+}
+
+func (r comingRow) coming() Coming {
+	return Coming{Tenant: r.Tenant, tenantID: r.TenantID, Period: r.period(), Until: timeOf(r.Until)}
+}
+
+const selectComing = `
+	select q.tenant_id, t.name as tenant, q.assignment, q.version, q.generation, q.plan, q.kind, q.ends, q.per_minute, q.per_day, q.valid_from, q.valid_to,
+	       q.assigned_from, q.assigned_to, q.voided_at, q.void_reason, a.until
+	from quota_periods q
+	join tenants t on t.id = q.tenant_id
+	join tenant_plans a on a.tenant_id = q.tenant_id and a.id = q.assignment`
+
+// Schedule returns at most limit changes that are to come, in order of time: of a tenant, its plans' versions included, or, for "",
+// the assignments of all tenants. It returns plans.ErrTenantNotFound.
+func (d Timelines) Schedule(ctx context.Context, tenant string, limit int) (list []Coming, err error) {
+	if tenant == "" {
+		list, err = pgconn.Collect(ctx, d.db, comingRow.coming, selectComing+`
+			where q.assigned_from > coalesce($1::timestamptz, now()) and q.valid_from = q.assigned_from
+			order by q.valid_from, t.name limit $2`, d.db.JustNow(), limit)
+	} else {
+		var t plans.Tenant
+		if t, err = (Tenants{d.db}).Get(ctx, tenant); err != nil {
+			return nil, err
+		}
+		list, err = pgconn.Collect(ctx, d.db, comingRow.coming, selectComing+`
+			where q.tenant_id = $3 and q.valid_from > coalesce($1::timestamptz, now())
+			order by q.valid_from limit $2`, d.db.JustNow(), limit, t.ID)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list scheduled changes: %w", err)
+	}
+	return list, nil
+}
+
+// Unschedule removes an assignment that has not begun, or makes a temporary one last of which it is the end. It returns
+// plans.ErrAssignmentNotFound, ErrAssignmentBegun or ErrAssignmentBegins.
+func (d Timelines) Unschedule(ctx context.Context, by audit.By, id int64) (done PlanChange, err error) {
+	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+		tenant, err := tenantOfAssignment(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		line, err := d.beginPlanChange(ctx, tx, tenant, &done)
+		if err != nil {
+			return err
+		}
+		for _, a := range line.Assignments {
+			if a.ID == id {
+				done.Assignment = a
+			}
+		}
+		if done.Change, err = line.Unschedule(id, done.Now); err != nil {
+			return err
+		}
+		if err := d.readPlanChange(ctx, tx, &done); err != nil {
+			return err
+		}
+		done.Was = done.At(done.Assignment.From)
+		if done.Change, err = applyChange(ctx, tx, done.Tenant.ID, done.Change); err != nil {
+			return err
+		}
+		if err := d.readPlanChange(ctx, tx, &done); err != nil {
+			return err
+		}
+		return writePlanAudit(ctx, tx, by, "plan.unschedule", done)
+	})
+	if err != nil {
+		return PlanChange{}, fmt.Errorf("unschedule: %w", err)
+	}
+	return done, nil
+}
+
+func tenantOfAssignment(ctx context.Context, q pgconn.Queryer, id int64) (name string, err error) {
+	err = q.Get(ctx, &name, `select t.name from tenant_plans a join tenants t on t.id = a.tenant_id where a.id = $1`, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = plans.ErrAssignmentNotFound
+	}
+	return name, err
+}
+
+// Void marks an assignment that has begun as void, for the reason of the change, or removes that mark. What it decided stays decided. It
+// returns plans.ErrAssignmentNotFound, ErrAssignmentNotBegun, ErrAssignmentVoid or ErrAssignmentNotVoid.
+func (d Timelines) Void(ctx context.Context, by audit.By, id int64, undo bool) (done Coming, err error) {
+	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+		before, err := readAssignment(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		now, err := instant(ctx, d.db, tx, time.Time{})
+		if err != nil {
+			return err
+		}
+		// As in pgconn.DB.JustNow: what was just assigned has begun.
+		if before.AssignedFrom.After(now.Add(time.Millisecond)) {
+			return plans.ErrAssignmentNotBegun
+		}
+		at, reason, action, refused := nullTime(now), by.Reason, "plan.void", plans.ErrAssignmentVoid
+		if undo {
+			at, reason, action, refused = sql.NullTime{}, "", "plan.unvoid", plans.ErrAssignmentNotVoid
+		}
+		marked, err := tx.Exec(ctx, `update tenant_plans set voided_at = $2, void_reason = nullif($3, '') where id = $1 and (voided_at is null) <> $4`,
+			id, at, reason, undo)
+		if err == nil && marked == 0 {
+			err = refused
+		}
+		if err != nil {
+			return err
+		}
+		if done, err = readAssignment(ctx, tx, id); err != nil {
+			return err
+		}
+		return writeAudit(ctx, tx, by, auditEntry{
+			action: action, tenantID: done.tenantID, subject: audit.TenantSubject(done.tenantID),
+			before: recordPeriod(before.Period), after: recordPeriod(done.Period),
+		})
+	})
+	if err != nil {
+		return Coming{}, fmt.Errorf("void an assignment: %w", err)
+	}
+	return done, nil
+}
+
+// readAssignment returns the assignment with the numbers with which it began.
+func readAssignment(ctx context.Context, tx pgconn.Tx, id int64) (Coming, error) {
+	var tenantID int64
+	// A statement of its own: the view reads the rows of one tenant if its number is an argument.
+	err := tx.Get(ctx, &tenantID, `select tenant_id from tenant_plans where id = $1`, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = plans.ErrAssignmentNotFound
+	}
+	if err != nil {
+		return Coming{}, err
+	}
+	var row comingRow
+	if err := tx.Get(ctx, &row, selectComing+` where q.tenant_id = $1 and q.assignment = $2 order by q.valid_from limit 1`, tenantID, id); err != nil {
+		return Coming{}, err
+	}
+	return row.coming(), nil
+}

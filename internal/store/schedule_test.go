@@ -1,0 +1,208 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/migrate"
+	"petstore.example/internal/store/storetest"
+)
+
+// planned is a line of a tenant's timeline as a text.
+func (o office) planned(t *testing.T, tenantID int64) (lines []string) {
+	t.Helper()
+	periods, err := o.Tenants.Periods(t.Context(), tenantID, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range periods {
+		lines = append(lines, fmt.Sprintf("%s %s %s %d/%d", p.From.Format("02 15:04"), p.Kind, p.Plan, p.Quota.PerMinute, p.Quota.PerDay))
+	}
+	return lines
+}
+
+func (o office) assign(t *testing.T, n store.NewAssignment) store.PlanChange {
+	t.Helper()
+	n.Tenant = "acme"
+	if n.Kind == "" {
+		n.Kind = plans.Assigned
+	}
+	done, err := o.Timelines.Assign(t.Context(), jo, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+func at(instant time.Time) func(time.Time) time.Time {
+	return func(time.Time) time.Time { return instant }
+}
+
+// atNoon is an office whose clock shows noon.
+func atNoon(t *testing.T) (office, plans.Tenant) {
+	t.Helper()
+	o := newOffice(t)
+	acme := o.tenant(t, "acme", plans.Pro)
+	o.DB = storetest.Open(t, o.SupportURL, store.Options{Clock: func() time.Time { return noon.Add(time.Hour) }})
+	return o, acme
+}
+
+func TestAssignmentsAreStoredAsDerived(t *testing.T) {
+	t.Parallel()
+	o, acme := atNoon(t)
+	trial := o.assign(t, store.NewAssignment{Plan: plans.Business, From: noon.AddDate(0, 0, 1), Until: at(noon.AddDate(0, 0, 9)), Then: plans.Free})
+	boost := o.assign(t, store.NewAssignment{Kind: plans.Boost, Own: &plans.Quota{PerMinute: 5000}, From: noon.AddDate(0, 0, 2), Until: at(noon.AddDate(0, 0, 3))})
+	all := []string{
+		"20 12:00 assign pro 300/10000", "21 12:00 assign business 1000/100000", "22 12:00 boost business 5000/100000",
+		"23 12:00 end business 1000/100000", "29 12:00 end free 60/1000",
+	}
+	if diff := cmp.Diff(all, o.planned(t, acme.ID)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	bought := o.assign(t, store.NewAssignment{Plan: plans.Pro, From: noon.AddDate(0, 0, 4)})
+	if diff := cmp.Diff(append(all[:4:4], "24 12:00 assign pro 300/10000"), o.planned(t, acme.ID)); diff != "" {
+		t.Errorf("bought (-want +got):\n%s", diff)
+	}
+	for _, step := range []struct {
+		id   int64
+		want []string
+	}{
+		{bought.Assignment.ID, all},
+		{boost.Assignment.ID, []string{all[0], all[1], all[4]}},
+		{trial.Assignment.ID, all[:1]},
+	} {
+		if _, err := o.Timelines.Unschedule(t.Context(), jo, step.id); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.want, o.planned(t, acme.ID)); diff != "" {
+			t.Errorf("unscheduled %d (-want +got):\n%s", step.id, diff)
+		}
+	}
+}
+
+// TestTheLatestVersionWhenItBegins: a plan that is scheduled has the numbers that it has then, and what comes back those of before.
+func TestTheLatestVersionWhenItBegins(t *testing.T) {
+	t.Parallel()
+	o, acme := atNoon(t)
+	o.exec(t, `insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ('pro', 2, 2, $1, 400, 20000)`, noon.AddDate(0, 0, 2))
+	o.assign(t, store.NewAssignment{Plan: plans.Free, From: noon.AddDate(0, 0, 3), Until: at(noon.AddDate(0, 0, 4))})
+	o.assign(t, store.NewAssignment{Plan: plans.Pro, From: noon.AddDate(0, 0, 5)})
+	o.assign(t, store.NewAssignment{Kind: plans.Boost, Own: &plans.Quota{PerDay: 90000}, From: noon.AddDate(0, 0, 6), Until: at(noon.AddDate(0, 0, 7))})
+	want := []string{
+		"20 12:00 assign pro 300/10000", "23 12:00 assign free 60/1000", "24 12:00 end pro 300/10000",
+		"25 12:00 assign pro 400/20000", "26 12:00 boost pro 400/90000", "27 12:00 end pro 400/20000",
+	}
+	if diff := cmp.Diff(want, o.planned(t, acme.ID)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestChangesOfOneTenantAtOnce: of many that want the same instant one gets it, and there is one assignment at each instant.
+func TestChangesOfOneTenantAtOnce(t *testing.T) {
+	t.Parallel()
+	o, acme := atNoon(t)
+	december := noon.AddDate(0, 0, 11)
+	var all sync.WaitGroup
+	errs := make([]error, 24)
+	for i := range errs {
+		all.Go(func() {
+			switch i % 3 {
+			case 0:
+				_, errs[i] = o.Timelines.Assign(t.Context(), jo, store.NewAssignment{Tenant: "acme", Kind: plans.Assigned, Plan: plans.Business, From: december})
+			case 1:
+				_, errs[i] = o.Timelines.Assign(t.Context(), jo, store.NewAssignment{
+					Tenant: "acme", Kind: plans.Boost, Own: &plans.Quota{PerMinute: 500}, From: december.AddDate(0, 0, i), Until: at(december.AddDate(0, 0, i+3)),
+				})
+			default:
+				_, errs[i] = o.Timelines.Assign(t.Context(), jo, store.NewAssignment{Tenant: "acme", Kind: plans.Assigned, Plan: []string{plans.Free, plans.Pro}[i%2]})
+			}
+		})
+	}
+	all.Wait()
+	made := 0
+	for i, err := range errs {
+		conflict := errors.As(err, &plans.ConflictError{})
+		switch {
+		case i%3 == 0 && err == nil:
+			made++
+		case i%3 == 0 && !conflict, i%3 != 0 && err != nil:
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	periods, err := o.Tenants.Periods(t.Context(), acme.ID, time.Time{})
+	if err != nil || made != 1 {
+		t.Errorf("%d were made for the same instant, %v", made, err)
+	}
+	for i, p := range periods[1:] {
+		if !p.From.Equal(periods[i].To) {
+			t.Errorf("a gap or an overlap: %+v", periods)
+		}
+	}
+	if last := periods[len(periods)-1]; last.Plan != plans.Business || !last.To.IsZero() || last.Kind != plans.End {
+		t.Errorf("at last: %+v", last)
+	}
+}
+
+func TestWhatHasBegunIsNotUnscheduled(t *testing.T) {
+	t.Parallel()
+	// By the clock of the database, as in production.
+	o := newOffice(t)
+	o.exec(t, `create or replace function past_until() returns timestamptz language sql stable as 'select now()'`)
+	acme := o.tenantNow(t)
+	soon := o.assign(t, store.NewAssignment{Plan: plans.Business, From: time.Now().Add(plans.UnscheduleMargin + 500*time.Millisecond)})
+	if _, err := o.Timelines.Assign(t.Context(), jo, store.NewAssignment{
+		Tenant: "acme", Kind: plans.Assigned, Plan: plans.Free, From: time.Now().Add(-time.Minute),
+	}); !errors.Is(err, plans.ErrInPast) {
+		t.Errorf("in the past: %v", err)
+	}
+	time.Sleep(time.Second)
+	if _, err := o.Timelines.Unschedule(t.Context(), jo, soon.Assignment.ID); !errors.Is(err, plans.ErrAssignmentBegins) {
+		t.Errorf("within two seconds of its beginning: %v", err)
+	}
+	if _, err := o.Timelines.Unschedule(t.Context(), jo, acme.Assignment); !errors.Is(err, plans.ErrAssignmentBegun) {
+		t.Errorf("of what has begun: %v", err)
+	}
+	trial := o.assign(t, store.NewAssignment{Plan: plans.Pro, From: time.Now().Add(time.Hour), Until: at(time.Now().Add(2 * time.Hour))})
+	if _, err := o.Timelines.Unschedule(t.Context(), jo, trial.Added[1].ID); err != nil {
+		t.Errorf("the end of what comes: %v", err)
+	}
+	if got := o.planned(t, acme.ID); len(got) != 3 {
+		t.Errorf("%q", got)
+	}
+}
+
+func (o office) tenantNow(t *testing.T) plans.Tenant {
+	t.Helper()
+	acme, err := o.Tenants.Create(t.Context(), jo, store.NewTenant{Name: "acme", Plan: plans.Pro}, time.Time{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return acme
+}
+
+// TestScheduleMigration: a boost with one number has both in the schema of before.
+func TestScheduleMigration(t *testing.T) {
+	t.Parallel()
+	o, acme := atNoon(t)
+	o.assign(t, store.NewAssignment{Kind: plans.Boost, Own: &plans.Quota{PerDay: 90000}, From: noon.AddDate(0, 0, 1), Until: at(noon.AddDate(0, 0, 2))})
+	want := o.planned(t, acme.ID)
+	status, err := migrate.GetStatus(t.Context(), o.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const before = 25
+	if err := errors.Join(migrate.Down(t.Context(), o.URL, int(status.Latest)-before), migrate.Up(t.Context(), o.URL)); err != nil {
+		t.Fatal(err)
+	}
+	o.DB = storetest.Open(t, o.SupportURL, store.Options{})
+	if diff := cmp.Diff(want, o.planned(t, acme.ID)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

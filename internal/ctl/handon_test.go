@@ -124,7 +124,6 @@ func seedHandOn(url string) error {
 	}
 	_, err = db.Exec(`
 		select test_tenant(name, 'pro') from unnest('{acme,zoo,shy}'::text[]) name;
-		alter table tenants add column if not exists billing_ref text;
 		update tenants set billing_ref = 'cus_' || name where name <> 'shy';
 		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
 		select 'key_000000000000000' || id, id, 'live', sha256(name::bytea), '0001', now() from tenants;

@@ -208,7 +208,7 @@ func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([
 			Assignment: e.Assignment, Version: e.Version, Plan: e.Plan, Admitted: e.Admitted, Refused: e.Refused, Correction: e.Correction,
 		}
 	}, `
-		select e.*, t.name as tenant, coalesce(to_jsonb(t) ->> 'billing_ref', '') as billing_ref, a.plan, coalesce(
+		select e.*, t.name as tenant, coalesce(t.billing_ref, '') as billing_ref, a.plan, coalesce(
 		         (select max(s.correction) + 1 from sent_events s
 		          where s.receiver = $6 and s.hour = e.hour and s.tenant_id = e.tenant_id and s.assignment = e.assignment),
 		         -- The first event of the hour has 0, whether or not it is sent: late usage is always a correction.

@@ -36,7 +36,6 @@ func newHandOn(t *testing.T) *handOn {
 	t.Cleanup(func() { _ = h.owner.Close() })
 	h.owner.MustExec(`
 		select test_tenant(name, 'pro') from unnest('{acme,zoo}'::text[]) name;
-		alter table tenants add column if not exists billing_ref text;
 		update tenants set billing_ref = 'cus_' || name;
 		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
 		select 'key_000000000000000' || n, n / 2 + 1, 'live', sha256(n::text::bytea), '0001', now() from generate_series(0, 2) n;

@@ -1,0 +1,124 @@
+package billing_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestRandomTimelines: whatever changes follow each other, and whatever arrives late, the lines of all months sum to what the client
+// counted under each assignment and version, to the request. Each tenant's lines follow each other without gaps, and usage verify finds
+// nothing.
+func TestRandomTimelines(t *testing.T) {
+	t.Parallel()
+	runs := 1
+	if os.Getenv("PETSTORE_SOAK") != "" {
+		runs = 200
+	}
+	for range runs {
+		seed := rand.Uint64()
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			flaky := &unreliable{random: rand.New(rand.NewPCG(seed, 1))}
+			l := newLoad(t, seed, flaky.of)
+			l.run()
+			for _, d := range l.differences() {
+				t.Error(d)
+			}
+			for _, m := range months[:3] {
+				l.ctl("usage verify " + m)
+			}
+			t.Logf("%d requests; changes %v", len(l.seen), l.made)
+		})
+	}
+}
+
+// billed is an assignment and a version of its plan, over all months.
+type billed struct {
+	tenant              string
+	assignment, version int64
+}
+
+// book is what the lines say of it.
+type book struct {
+	q        [2]int64
+	from, to time.Time
+	counts
+}
+
+// differences compares the lines of all months with what the client counted.
+func (l *load) differences() (found []string) {
+	l.t.Helper()
+	books, all := map[billed]*book{}, counts{}
+	for _, month := range months {
+		lines, total := l.export(month)
+		all = all.plus(counts{total.Admitted, total.Refused})
+		found = append(found, brokenTimelines(lines)...)
+		for _, line := range lines {
+			of := billed{line.Tenant, line.Assignment, line.Version}
+			b := books[of]
+			if b == nil {
+				b = &book{q: [2]int64{line.PerMinute, line.PerDay}, from: *line.From}
+				books[of] = b
+			}
+			b.counts = b.plus(counts{line.Admitted, line.Refused})
+		}
+	}
+	want, sent := map[billed]counts{}, counts{}
+	for _, r := range l.seen {
+		c := counts{refused: 1}
+		if r.admitted {
+			c = counts{admitted: 1}
+		}
+		sent = sent.plus(c)
+		of, ok := r.billed(books)
+		if !ok {
+			found = append(found, fmt.Sprintf("no line for %+v", r))
+		}
+		want[of] = want[of].plus(c)
+	}
+	if all != sent {
+		found = append(found, fmt.Sprintf("all months have %+v, sent were %+v", all, sent))
+	}
+	for of, b := range books {
+		if want[of] != b.counts {
+			found = append(found, fmt.Sprintf("%+v has %+v, sent were %+v", of, b.counts, want[of]))
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// billed returns where a request belongs: to the last period that had begun and has the numbers that the response showed. It may have ended
+// some milliseconds before, when a server had not heard of a change yet.
+func (r response) billed(books map[billed]*book) (of billed, ok bool) {
+	for k, b := range books {
+		if k.tenant == r.tenant && b.q == r.q && !b.from.After(r.at) && (!ok || b.from.After(books[of].from)) {
+			of, ok = k, true
+		}
+	}
+	return of, ok
+}
+
+// brokenTimelines compares where each line of a month ends with where the tenant's next one begins.
+func brokenTimelines(lines []line) (found []string) {
+	last := map[string]line{}
+	for _, l := range lines {
+		if l.Corrects != "" || l.From.Equal(*l.To) {
+			continue
+		}
+		if before, ok := last[l.Tenant]; ok && !before.To.Equal(*l.From) {
+			found = append(found, fmt.Sprintf("%s: a line ends at %v, and the next begins at %v", l.Tenant, before.To, l.From))
+		}
+		last[l.Tenant] = l
+	}
+	for tenant, l := range last {
+		if end := l.To; end.Day() != 1 || !end.Equal(end.Truncate(24*time.Hour)) {
+			found = append(found, fmt.Sprintf("%s: the last line of %s ends at %v", tenant, l.Month, end))
+		}
+	}
+	return found
+}

@@ -156,15 +156,20 @@ func correctedLines(lateHash string) string {
 		      from usage_late u, month m where u.tenant_id = t.id and u.month = m.month
 		      group by 1, 2, 3
 		      union all
-		      -- Assignments that became void after their lines were sealed, once.
-		      select s.assignment, s.version, s.month::timestamp at time zone 'UTC', 0, 0, null
-		      from usage_lines s, month m
-		      where s.tenant_id = t.id and s.month < m.month and s.corrects is null and not s.void
-		        and exists (select from periods p where p.assignment = s.assignment and p.voided_at is not null)
-		        and not exists (
-		          select from usage_lines c where c.tenant_id = s.tenant_id and c.assignment = s.assignment and c.version = s.version
-		            and c.corrects = to_char(s.month, 'YYYY-MM') and c.void and c.month < m.month
-		        )
+		      -- Assignments that became void after their lines were sealed, once. Lateral, so that nothing is looked up for others: while
+		      -- lines are sealed, the table grows from empty, for which Postgres would plan to read it whole for each tenant.
+		      select p.assignment, p.version, v.month::timestamp at time zone 'UTC', 0, 0, null
+		      from month m, periods p
+		      cross join lateral (
+		        select s.month from usage_lines s
+		        where s.tenant_id = t.id and s.assignment = p.assignment and s.version = p.version and s.corrects is null and not s.void
+		          and not exists (
+		            select from usage_lines c where c.tenant_id = s.tenant_id and c.assignment = s.assignment and c.version = s.version
+		              and c.corrects = to_char(s.month, 'YYYY-MM') and c.void and c.month < $1::date
+		          )
+		        offset 0
+		      ) v
+		      where p.voided_at is not null and v.month < m.month
 		    ) c group by 1, 2, 3`
 }
 

@@ -14,7 +14,7 @@ import (
 func (d Tenants) AssignPlan(
 	ctx context.Context, by audit.By, tenant, plan string, own *plans.Quota, at time.Time,
 ) (before, after plans.Tenant, err error) {
-	done, err := Timelines{d.db}.Assign(ctx, by, NewAssignment{Tenant: tenant, Kind: plans.Assigned, Plan: plan, Own: own, From: at})
+	done, err := Timelines(d).Assign(ctx, by, NewAssignment{Tenant: tenant, Kind: plans.Assigned, Plan: plan, Own: own, From: at})
 	if err != nil {
 		return before, after, err
 	}

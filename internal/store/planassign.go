@@ -153,14 +153,14 @@ func inForceAlready(a plans.Assignment, line plans.Timeline, c plans.Change) boo
 // checkPlans checks that the plans are sold when they begin, and with these numbers. A tenant may come back to the plan of before.
 func checkPlans(ctx context.Context, tx pgconn.Tx, a plans.Assignment, before string) error {
 	if a.Kind != plans.Boost {
-		if _, err := resolveQuota(ctx, tx, a.Plan, a.Own, a.From); err != nil {
+		if err := checkQuota(ctx, tx, a.Plan, a.Own, a.From); err != nil {
 			return err
 		}
 	}
 	if a.Then == "" {
 		return nil
 	}
-	_, err := resolveQuota(ctx, tx, a.Then, nil, a.Until)
+	err := checkQuota(ctx, tx, a.Then, nil, a.Until)
 	switch {
 	case errors.Is(err, plans.ErrPlanRetired) && a.Then == before:
 		return nil

@@ -106,7 +106,7 @@ func (d Plans) moveTenant(ctx context.Context, tx pgconn.Tx, t plans.Tenant, now
 	if err != nil {
 		return plans.Tenant{}, err
 	}
-	if _, err := resolveQuota(ctx, tx, t.Plan, nil, at); err != nil {
+	if err := checkQuota(ctx, tx, t.Plan, nil, at); err != nil {
 		return plans.Tenant{}, err
 	}
 	line, err := timelineOf(ctx, tx, t.ID)

@@ -78,20 +78,20 @@ func getPlan(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime
 	return row.plan(), err
 }
 
-// resolveQuota returns the numbers of a tenant that is assigned the plan at that instant. It returns plans.ErrPlanNotFound,
+// checkQuota checks whether the plan can be assigned at that instant, with the tenant's own numbers. It returns plans.ErrPlanNotFound,
 // ErrPlanNotBegun, ErrPlanRetired, or what plans.Plan.Resolve does.
-func resolveQuota(ctx context.Context, tx pgconn.Tx, plan string, own *plans.Quota, at time.Time) (plans.Quota, error) {
+func checkQuota(ctx context.Context, tx pgconn.Tx, plan string, own *plans.Quota, at time.Time) error {
 	p, err := getPlan(ctx, tx, plan, nullTime(at))
-	if err != nil {
-		return plans.Quota{}, err
-	}
 	switch {
+	case err != nil:
+		return err
 	case p.From.After(at):
-		return plans.Quota{}, plans.ErrPlanNotBegun
+		return plans.ErrPlanNotBegun
 	case !p.RetiresAt.IsZero() && !p.RetiresAt.After(at):
-		return plans.Quota{}, plans.ErrPlanRetired
+		return plans.ErrPlanRetired
 	}
-	return p.Resolve(own)
+	_, err = p.Resolve(own)
+	return err
 }
 
 // CountTenants returns how many tenants are on the plan.

@@ -51,7 +51,7 @@ func (d Timelines) Schedule(ctx context.Context, tenant string, limit int) (list
 			order by q.valid_from, t.name limit $2`, d.db.JustNow(), limit)
 	} else {
 		var t plans.Tenant
-		if t, err = (Tenants{d.db}).Get(ctx, tenant); err != nil {
+		if t, err = Tenants(d).Get(ctx, tenant); err != nil {
 			return nil, err
 		}
 		list, err = pgconn.Collect(ctx, d.db, comingRow.coming, selectComing+`

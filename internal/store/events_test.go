@@ -250,7 +250,7 @@ func TestEventsInPages(t *testing.T) {
 	t.Parallel()
 	h := newHandOn(t)
 	h.owner.MustExec(`
-		select test_tenant('t' || n, 'pro') from generate_series(3, 4500) n;
+		select test_tenant('t' || n, 'pro') from generate_series(3, 2500) n;
 		insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
 		select 'key_' || lpad(id::text, 16, 'x'), id, 'live', sha256(name::bytea), '0001', now() from tenants where id > 2;
 		insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused)
@@ -261,7 +261,7 @@ func TestEventsInPages(t *testing.T) {
 	for _, e := range s.got {
 		ids[e.ID().String()] = true
 	}
-	if want := 4498 + 3; err != nil || len(s.got) != want || len(ids) != want || s.pages != 2000 {
+	if want := 2498 + 3; err != nil || len(s.got) != want || len(ids) != want || s.pages != 2000 {
 		t.Errorf("%d events with %d IDs in pages of up to %d, %v", len(s.got), len(ids), s.pages, err)
 	}
 	h.wantSent(t, h.query)

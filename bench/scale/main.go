@@ -44,6 +44,7 @@ var parts = []part{
 	{"heartbeats", heartbeats},
 	{"fleet", manyServers},
 	{"usage", recording},
+	{"simulation", simulations},
 }
 
 // env is what the parts run in.
@@ -66,7 +67,7 @@ func (e *env) upTo(sizes ...int) []int {
 
 func realMain() error {
 	f := flag.NewFlagSet("scale", flag.ContinueOnError)
-	only := f.String("only", "", "comma-separated `parts` to measure: animals, look-ups, directory, servers, terms, heartbeats, fleet, usage; empty for all. The document is written only for all")
+	only := f.String("only", "", "comma-separated `parts` to measure: animals, look-ups, directory, servers, terms, heartbeats, fleet, usage, simulation; empty for all. The document is written only for all")
 	document := f.String("document", "docs/benchmarks-scale.md", "Markdown `file` for the results; empty for none")
 	maxSize := f.Int("max-size", 10_000_000, "largest `number` of animals, keys or servers")
 	if err := f.Parse(os.Args[1:]); errors.Is(err, flag.ErrHelp) {

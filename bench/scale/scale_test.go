@@ -66,7 +66,7 @@ func TestSmallest(t *testing.T) {
 	}()
 	e := &env{out: io.Discard, dir: t.TempDir(), postgres: postgres, maxSize: 1_000, hurry: 20}
 	for _, p := range parts {
-		if slices.Contains([]string{"servers", "heartbeats", "fleet", "usage"}, p.name) {
+		if slices.Contains([]string{"servers", "heartbeats", "fleet", "usage", "simulation"}, p.name) {
 			continue // they take seconds
 		}
 		table, err := p.measure(t.Context(), e)

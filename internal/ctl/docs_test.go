@@ -119,7 +119,8 @@ func (d *docRun) file(t *testing.T, name, section string) {
 	doc := string(text)
 	part := doc
 	if section != "" {
-		part = regexp.MustCompile("(?ms)^" + regexp.QuoteMeta(section) + "\n.*?(^## |\\z)").FindString(doc)
+		level := strings.Index(section, " ")
+		part = regexp.MustCompile(fmt.Sprintf(`(?ms)^%s\n.*?(^#{2,%d} |\z)`, regexp.QuoteMeta(section), level)).FindString(doc)
 	}
 	blocks := regexp.MustCompile("(?s)```console\n(.*?)```")
 	if !blocks.MatchString(part) {
@@ -149,6 +150,8 @@ type docRun struct {
 	now time.Time
 	// before, if set, is called before each command: what happens meanwhile.
 	before func(command string)
+	// login, if set, returns the URL for a command.
+	login func(command string) string
 }
 
 func newDocRun(t *testing.T) *docRun {
@@ -215,9 +218,14 @@ func (d *docRun) replace(text string, with map[string]string) string {
 
 func (d *docRun) run(t *testing.T, command string) string {
 	t.Helper()
-	var out bytes.Buffer
+	var out, file bytes.Buffer
+	stdout := &out
+	command, _, toFile := strings.Cut(command, " > ")
+	if toFile {
+		stdout = &file
+	}
 	f := cmdutil.NewFactory(&cmdutil.IOStreams{
-		In: strings.NewReader(""), Out: &out, ErrOut: &out, InTTY: true, OutTTY: true, Width: 80,
+		In: strings.NewReader(""), Out: stdout, ErrOut: &out, InTTY: true, OutTTY: !toFile, Width: 80,
 		ReadPassword: func(context.Context) (string, error) { return d.lastKey, nil },
 	})
 	f.Clock = func() time.Time {
@@ -226,12 +234,19 @@ func (d *docRun) run(t *testing.T, command string) string {
 		}
 		return time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
 	}
+	url := d.url
+	if d.login != nil {
+		url = d.login(command)
+	}
 	f.Getenv = func(name string) string {
-		return map[string]string{"PETSTORE_DATABASE_URL": d.url, "PETSTORE_ACTOR": "jo@support-3"}[name]
+		return map[string]string{"PETSTORE_DATABASE_URL": url, "PETSTORE_ACTOR": "jo@support-3"}[name]
 	}
 	defer f.Close()
 	args := splitCommand(command)
 	Run(t.Context(), f, args[1:])
+	if toFile && file.Len() == 0 {
+		t.Errorf("%s writes an empty file", command)
+	}
 	// A prompt ends with a space, which editors remove.
 	return strings.ReplaceAll(out.String(), " \n", "\n")
 }

@@ -36,7 +36,7 @@ func (u *unreliable) WriteUsage(ctx context.Context, b usage.Batch) error {
 // faulty writes something else than a server counted.
 type faulty struct {
 	usage.Store
-	write func(f *faulty, ctx context.Context, b usage.Batch) error
+	write func(ctx context.Context, f *faulty, b usage.Batch) error
 	// done is how often it did.
 	done int
 }
@@ -47,10 +47,10 @@ func (f *faulty) of(s usage.Store) usage.Store {
 }
 
 // WriteUsage implements usage.Store.
-func (f *faulty) WriteUsage(ctx context.Context, b usage.Batch) error { return f.write(f, ctx, b) }
+func (f *faulty) WriteUsage(ctx context.Context, b usage.Batch) error { return f.write(ctx, f, b) }
 
 // byHour puts all that a tenant used in an hour under one assignment, as if by the name of the plan that it has then.
-func byHour(f *faulty, ctx context.Context, b usage.Batch) error {
+func byHour(ctx context.Context, f *faulty, b usage.Batch) error {
 	last := map[[2]int64]usage.Bucket{}
 	for _, c := range b.Counts {
 		last[[2]int64{c.TenantID, c.Hour}] = c.Bucket
@@ -65,7 +65,7 @@ func byHour(f *faulty, ctx context.Context, b usage.Batch) error {
 }
 
 // lose loses one batch.
-func lose(f *faulty, ctx context.Context, b usage.Batch) error {
+func lose(ctx context.Context, f *faulty, b usage.Batch) error {
 	for i, c := range b.Counts {
 		if f.done == 0 && b.Number%3 == 0 && c.Admitted > 0 {
 			f.done++
@@ -77,7 +77,7 @@ func lose(f *faulty, ctx context.Context, b usage.Batch) error {
 }
 
 // repeat writes one batch twice, as if it were of two servers.
-func repeat(f *faulty, ctx context.Context, b usage.Batch) error {
+func repeat(ctx context.Context, f *faulty, b usage.Batch) error {
 	if f.done == 0 && len(b.Counts) > 0 {
 		f.done++
 		again := b
@@ -85,7 +85,7 @@ func repeat(f *faulty, ctx context.Context, b usage.Batch) error {
 		if err := f.Store.WriteUsage(ctx, again); err != nil {
 			return err
 		}
-		if err := f.Store.EndUsage(ctx, again.ServerID); err != nil {
+		if err := f.EndUsage(ctx, again.ServerID); err != nil {
 			return err
 		}
 	}
@@ -95,7 +95,7 @@ func repeat(f *faulty, ctx context.Context, b usage.Batch) error {
 // TestPlantedFaults: what TestRandomTimelines compares shows each fault of recording, and usage verify each row that was altered.
 func TestPlantedFaults(t *testing.T) {
 	t.Parallel()
-	for name, write := range map[string]func(*faulty, context.Context, usage.Batch) error{
+	for name, write := range map[string]func(context.Context, *faulty, usage.Batch) error{
 		"an hour attributed by name": byHour, "a lost count": lose, "a batch twice": repeat,
 	} {
 		t.Run(name, func(t *testing.T) {

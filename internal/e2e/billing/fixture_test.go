@@ -186,6 +186,11 @@ func (s *server) get(path, key string) *httptest.ResponseRecorder {
 	return rec
 }
 
+// headerOf returns a header in exactly that spelling.
+func headerOf(rec *httptest.ResponseRecorder, name string) string {
+	return strings.Join(rec.Header()[name], ", ")
+}
+
 // line is a line of an export.
 type line struct {
 	Month      string

@@ -141,7 +141,7 @@ func (l *load) request(server int, tenant string) {
 	if rec.Code == 503 && l.pets.down {
 		return
 	}
-	m := quotas.FindStringSubmatch(strings.Join(rec.Header()["RateLimit-Policy"], ""))
+	m := quotas.FindStringSubmatch(headerOf(rec, "RateLimit-Policy"))
 	if rec.Code != 200 && rec.Code != 429 || m == nil {
 		l.t.Fatalf("%v: %d %s %v", l.clock(), rec.Code, rec.Body, rec.Header())
 	}

@@ -44,8 +44,8 @@ type billed struct {
 
 // book is what the lines say of it.
 type book struct {
-	q        [2]int64
-	from, to time.Time
+	q    [2]int64
+	from time.Time
 	counts
 }
 

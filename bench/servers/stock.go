@@ -38,8 +38,14 @@ type stock struct {
 
 const (
 	stockCallerQuery = `
-		select k.tenant_id, q.per_minute, q.per_day
-		from api_keys k join quota_periods q on q.tenant_id = k.tenant_id and q.valid_from <= now() and (q.valid_to is null or q.valid_to > now())
+		select k.tenant_id, coalesce(a.per_minute, v.per_minute) as per_minute, coalesce(a.per_day, v.per_day) as per_day
+		from api_keys k
+		cross join lateral (
+		  select plan, per_minute, per_day from tenant_plans t where t.tenant_id = k.tenant_id and t.valid_from <= now() order by t.valid_from desc limit 1
+		) a
+		cross join lateral (
+		  select per_minute, per_day from plan_versions p where p.plan = a.plan and p.valid_from <= now() order by p.valid_from desc limit 1
+		) v
 		where k.digest = $1 and k.revoked_at is null`
 	stockPetsQuery = `
 		select id, name, category_id, status from pets

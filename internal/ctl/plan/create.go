@@ -55,7 +55,7 @@ enterprise plan.
 const maxText = 100
 
 func runCreate(ctx context.Context, o *createOptions) error {
-	o.plan.From = instant(o.from, o.Now())
+	o.plan.From = beginning(o.Factory, o.from)
 	return cmdutil.Change[store.EditedPlan]{
 		Subject: cmdutil.Subject{Plan: o.plan.Name},
 		Do: func(ctx context.Context, db *store.DB, actor audit.By) (store.EditedPlan, error) {
@@ -75,14 +75,6 @@ func runCreate(ctx context.Context, o *createOptions) error {
 }
 
 func planOf(c store.EditedPlan) plans.Plan { return c.Plan }
-
-// instant is the instant of a flag, zero for now.
-func instant(w cmdutil.When, now time.Time) time.Time {
-	if w.IsNow() {
-		return time.Time{}
-	}
-	return w.After(now)
-}
 
 // fromText names the instant from which a change holds, unless that is now.
 func fromText(w cmdutil.When, at time.Time) string {

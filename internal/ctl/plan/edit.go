@@ -70,7 +70,7 @@ func (o *editOptions) takeFlags(cmd *cobra.Command) error {
 	}
 	if numbers {
 		o.edit.Numbers = &plans.VersionEdit{
-			PerMinute: o.numbers.perMinute, PerDay: o.numbers.perDay, From: instant(o.from, o.Now()), KeepExisting: o.keepExisting,
+			PerMinute: o.numbers.perMinute, PerDay: o.numbers.perDay, From: beginning(o.Factory, o.from), KeepExisting: o.keepExisting,
 		}
 	}
 	if cmd.Flags().Changed("title") {

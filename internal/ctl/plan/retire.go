@@ -51,7 +51,7 @@ func runRetire(ctx context.Context, o *retireOptions) error {
 	if o.cancel {
 		done, err = db.Plans.Resell(ctx, actor, o.name)
 	} else {
-		done, err = db.Plans.Retire(ctx, actor, o.name, instant(o.from, o.Now()))
+		done, err = db.Plans.Retire(ctx, actor, o.name, beginning(o.Factory, o.from))
 	}
 	if err != nil {
 		return o.Explain(ctx, err, cmdutil.Subject{Plan: o.name})

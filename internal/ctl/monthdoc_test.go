@@ -39,13 +39,15 @@ func TestMonthOfBilling(t *testing.T) {
 		if strings.HasPrefix(command, "petstorectl plan assign acme pro") {
 			execSQL(t, d.url, `insert into tenant_plans (tenant_id, valid_from, plan) values (1, '2026-11-13 16:20Z', 'business')`)
 		}
+		if strings.HasPrefix(command, "petstorectl plan edit") && strings.HasSuffix(command, "--dry-run") {
+			execSQL(t, d.url, `insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused) 
+				select 1, timestamptz '2026-11-05 10:00Z', 'key_0000000000000001', id, 1, 9000, 0 from tenant_plans where kind = 'boost'
+				union all select 2, '2026-11-19 10:00Z', 'key_0000000000000002', 2, 1, 51300, 40`)
+		}
 		if command == "petstorectl usage export --month 2026-11 -o table" {
 			// A server was back on 3 November.
 			execSQL(t, d.url, `
 				select add_usage('d4s6v8qk3m5t0b2n7c1f', 2, 0, '{1}', '{1792576800}', '{key_0000000000000001}', '{1}', '{1}', '{9}', '{0}', '{0}', '{0}', '{0}', '{}', '{}')`)
-			execSQL(t, d.url, `insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused) 
-				select 1, timestamptz '2026-11-05 10:00Z', 'key_0000000000000001', id, 1, 9000, 0 from tenant_plans where kind = 'boost'
-				union all select 2, '2026-11-20 10:00Z', 'key_0000000000000002', 2, 1, 51300, 40`)
 		}
 	}
 	page, err := os.ReadFile("../../docs/billing.md")

@@ -199,7 +199,7 @@ func tableView() output.View[exportLine] {
 		if c.Name == "plan" {
 			v[i].Value = func(l exportLine) any {
 				if l.Void {
-					return fmt.Sprint(c.Value(l), " (void)")
+					return fmt.Sprint("void: ", c.Value(l))
 				}
 				return c.Value(l)
 			}

@@ -112,10 +112,10 @@ func (l *load) pass(to time.Time) {
 	l.set(to)
 }
 
-// notifyLater has each server hear of a change within 300 ms.
+// notifyLater has each server hear of a change within noticeTime.
 func (l *load) notifyLater() {
 	for i := range l.servers {
-		if at := l.clock().Add(time.Duration(l.random.Int64N(int64(300 * time.Millisecond)))); l.notified[i].IsZero() {
+		if at := l.clock().Add(time.Duration(l.random.Int64N(int64(noticeTime)))); l.notified[i].IsZero() {
 			l.notified[i] = at
 		}
 	}

@@ -44,18 +44,18 @@ type billed struct {
 
 // book is what the lines say of it.
 type book struct {
-	q    [2]int64
-	from time.Time
+	q        [2]int64
+	from, to time.Time
 	counts
 }
 
 // differences compares the lines of all months with what the client counted.
 func (l *load) differences() (found []string) {
 	l.t.Helper()
-	books, all := map[billed]*book{}, counts{}
+	books, total := map[billed]*book{}, counts{}
 	for _, month := range months {
-		lines, total := l.export(month)
-		all = all.plus(counts{total.Admitted, total.Refused})
+		lines, sums := l.export(month)
+		total = total.plus(counts{sums.Admitted, sums.Refused})
 		found = append(found, brokenTimelines(lines)...)
 		for _, line := range lines {
 			of := billed{line.Tenant, line.Assignment, line.Version}
@@ -64,43 +64,60 @@ func (l *load) differences() (found []string) {
 				b = &book{q: [2]int64{line.PerMinute, line.PerDay}, from: *line.From}
 				books[of] = b
 			}
+			if line.To.After(b.to) {
+				b.to = *line.To
+			}
 			b.counts = b.plus(counts{line.Admitted, line.Refused})
 		}
 	}
-	want, sent := map[billed]counts{}, counts{}
+	// least is what must be on a line, most what may be: a server that has not heard of a change may decide by what was in force before.
+	least, most, sent := map[billed]counts{}, map[billed]counts{}, counts{}
 	for _, r := range l.seen {
 		c := counts{refused: 1}
 		if r.admitted {
 			c = counts{admitted: 1}
 		}
 		sent = sent.plus(c)
-		of, ok := r.billed(books)
-		if !ok {
+		all := r.on(books)
+		for _, of := range all {
+			most[of] = most[of].plus(c)
+			if len(all) == 1 {
+				least[of] = least[of].plus(c)
+			}
+		}
+		if len(all) == 0 {
 			found = append(found, fmt.Sprintf("no line for %+v", r))
 		}
-		want[of] = want[of].plus(c)
 	}
-	if all != sent {
-		found = append(found, fmt.Sprintf("all months have %+v, sent were %+v", all, sent))
+	if total != sent {
+		found = append(found, fmt.Sprintf("all months have %+v, sent were %+v", total, sent))
 	}
 	for of, b := range books {
-		if want[of] != b.counts {
-			found = append(found, fmt.Sprintf("%+v has %+v, sent were %+v", of, b.counts, want[of]))
+		if !b.within(least[of], most[of]) {
+			found = append(found, fmt.Sprintf("%+v has %+v, sent were %+v to %+v", of, b.counts, least[of], most[of]))
 		}
 	}
 	slices.Sort(found)
 	return found
 }
 
-// billed returns where a request belongs: to the last period that had begun and has the numbers that the response showed. It may have ended
-// some milliseconds before, when a server had not heard of a change yet.
-func (r response) billed(books map[billed]*book) (of billed, ok bool) {
+// noticeTime is how long after a change a server may not have heard of it.
+const noticeTime = 300 * time.Millisecond
+
+// on returns where a request may belong: to the periods in force then, or at most noticeTime before, that have the numbers which the
+// response showed. It is nearly always one.
+func (r response) on(books map[billed]*book) (all []billed) {
 	for k, b := range books {
-		if k.tenant == r.tenant && b.q == r.q && !b.from.After(r.at) && (!ok || b.from.After(books[of].from)) {
-			of, ok = k, true
+		if k.tenant == r.tenant && b.q == r.q && !b.from.After(r.at) && b.to.After(r.at.Add(-noticeTime)) {
+			all = append(all, k)
 		}
 	}
-	return of, ok
+	return all
+}
+
+// within reports whether the counts are in these bounds.
+func (c counts) within(least, most counts) bool {
+	return c.admitted >= least.admitted && c.refused >= least.refused && c.admitted <= most.admitted && c.refused <= most.refused
 }
 
 // brokenTimelines compares where each line of a month ends with where the tenant's next one begins.

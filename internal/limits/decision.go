@@ -31,9 +31,9 @@ type Decision struct {
 // with it stay below 2^53, the largest number that a script in Redis counts exactly.
 const Saturated = int64(1) << 50
 
-// Unknown is how much of what is used of a tenant's windows may not have been used: as much as servers that ended silently may have
-// admitted. It is a part of each count of the tenant's minute and of its keys' minute, and of its day.
-type Unknown struct{ Minute, Day int64 }
+// Unknown is how much of what counts as used of a claim's windows may not have been used: as much as servers that ended silently may have
+// admitted. Key is of the key's own minute. It may be more than the tenant's: a tenant's count that is known says nothing of its keys.
+type Unknown struct{ Minute, Day, Key int64 }
 
 // Used is how much of a claim's windows is used.
 type Used struct{ Minute, Day, Key int64 }
@@ -66,12 +66,13 @@ func Decide(c *Claim, minute, day int64, u Used, count int64) Decision {
 // Doubt makes a refusal undecided if no window that refused it would be full without what is unknown. u is what the decision was made
 // from.
 func (d *Decision) Doubt(u Used, unknown Unknown) {
-	if unknown == (Unknown{}) {
-		return
-	}
-	known := d.Minute.Reached && u.Minute-unknown.Minute >= d.Minute.Limit ||
-		d.Day.Reached && u.Day-unknown.Day >= d.Day.Limit || d.Key.Reached && u.Key-unknown.Minute >= d.Key.Limit
+	known := d.Minute.full(u.Minute, unknown.Minute) || d.Day.full(u.Day, unknown.Day) || d.Key.full(u.Key, unknown.Key)
 	d.Undecided = !d.Admitted && !known
+}
+
+// full reports whether the window refused a request and would have done so without what is unknown. A saturated count says nothing.
+func (w *Window) full(used, unknown int64) bool {
+	return w.Reached && used < Saturated && used-unknown >= w.Limit
 }
 
 func window(name WindowName, number, reset, limit, used int64) Window {

@@ -261,7 +261,7 @@ func (g Rows) base(c *limits.Claim) Baseline {
 		Unknown: limits.Unknown{Minute: g.Tenant.MinuteUnknown, Day: g.Tenant.DayUnknown},
 	}
 	if c.KeyPerMinute > 0 {
-		b.KeyUsed = g.Key.MinuteUsed
+		b.KeyUsed, b.Unknown.Key = g.Key.MinuteUsed, g.Key.MinuteUnknown
 	}
 	return b
 }

@@ -352,8 +352,8 @@ func TestKeyInAnUncleanMinute(t *testing.T) {
 			t.Errorf("%s: it does not need what is recorded", name)
 		}
 		after, b, fresh, err := rows.Initialized(term, counter.InitRequest{Claim: c, Term: 5, At: limitstest.Noon}, recorded)
-		if b.KeyUsed != 14 || fresh || err != nil || after.Tenant != rows.Tenant {
-			t.Errorf("%s: %+v, fresh %v, %v, want 14 of the key", name, b, fresh, err)
+		if b.KeyUsed != 14 || b.Unknown.Key != 3 || fresh || err != nil || after.Tenant != rows.Tenant {
+			t.Errorf("%s: %+v, fresh %v, %v, want 14 of the key, 3 of them unknown", name, b, fresh, err)
 		}
 		if _, _, needs := after.NeedsRecorded(term, &c, limitstest.Noon); needs {
 			t.Errorf("%s: it needs what is recorded once more", name)

@@ -97,7 +97,7 @@ func (f *denyCache) denied(term, session int64, c *limits.Claim, minute, day int
 	d := limits.Decide(c, minute, n.day, u, 1)
 	d.Term = term
 	d.Partial = n.partial
-	a.doubt(term, &d, u)
+	a.doubt(term, st, &d, u)
 	if a.reported.term == term && !d.Admitted {
 		a.report(term, st, &d)
 	}

@@ -12,10 +12,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/limits"
-	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/limits/distributed"
 	"petstore.example/internal/limits/limitstest"
-	"petstore.example/internal/limits/redisbackend"
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
 )
@@ -194,57 +192,6 @@ func TestUnusedGrantsComeBack(t *testing.T) {
 	server.Start()
 	decides(t, a, b)
 	limitstest.Check(t, "then", b.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(true, 1, q, limitstest.Noon, 2, 2))
-}
-
-// TestSilentServerCostsItsMargin: if a server is killed while Redis is lost, the windows count what is recorded and three more. Who is
-// refused because of these is not known to be over the limit.
-func TestSilentServerCostsItsMargin(t *testing.T) {
-	t.Parallel()
-	server, w := redistest.New(t), newTestCluster()
-	silent := w.member()
-	other := distributed.New(redisbackend.New(look(t, server.URL).(*redisbackend.Client)), distributed.Options{
-		Cluster: silent, Counters: w, Timeout: time.Second, Log: zerolog.Nop(),
-	})
-	for range 2 {
-		other.Ping(t.Context())
-	}
-	l := w.server(t, server.URL, quick)
-	for range 3 {
-		if err := silent.Renew(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	decides(t, l)
-	// At the beginning of a minute, so that it lasts until the silent server has surely stopped.
-	tenantID := int64(1)
-	for now := time.Now(); limits.MinuteReset(tenantID, limits.MinuteAt(tenantID, now))-now.Unix() < 20; tenantID++ {
-	}
-	q := plans.Quota{PerMinute: 60, PerDay: 1000}
-	now := time.Now()
-	if got := limitstest.TakeN(t, l, tenantID, q, now, 10) + limitstest.TakeN(t, other, tenantID, q, now, 20); got != 30 {
-		t.Fatalf("%d admitted, want 30", got)
-	}
-	var recorded atomic.Int64
-	recorded.Store(28)
-	w.Recorded = func(_ *limits.Claim, minute, _ int64) counter.Recorded {
-		n := recorded.Load()
-		return counter.Recorded{Used: n, PerMinute: 60, MinuteNumber: minute, Minute: n, Silent: 1, SilentMinute: 1}
-	}
-	server.Stop()
-	if got := limitstest.TakeN(t, l, tenantID, q, now, 60); got != 60-28-3 {
-		t.Errorf("%d admitted, want what remains of 60 after 28 and 3", got)
-	}
-	if d := l.Take(t.Context(), limitstest.Claim(tenantID, q), now); d.Admitted || !d.Undecided {
-		t.Errorf("%+v: want undecided, because nobody knows whether 57 or 60 are used", d)
-	}
-	recorded.Store(57)
-	server.Start()
-	decides(t, l)
-	for range 2 { // from the durable counters, and from memory
-		if d := l.Take(t.Context(), limitstest.Claim(tenantID, q), now); d.Admitted || !d.Undecided {
-			t.Errorf("%+v: want undecided in Redis too", d)
-		}
-	}
 }
 
 // TestLateReplyAdmitsNothing: a reply of Redis that arrives after its term does not count.

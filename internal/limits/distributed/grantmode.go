@@ -110,7 +110,7 @@ func (m *grantMode) granted(t *cluster.Term, r *counter.GrantRequest, got counte
 	if !m.options.Cluster.Valid(t.Number) {
 		return limits.Decision{}, false, errTermOver
 	}
-	a.learn(t.Number, got.Baseline)
+	a.learn(t.Number, &r.Claim, got.Baseline)
 	own := min(r.Want, got.Count, 1)
 	changed := !p.isFor(t.Number, &r.Claim)
 	if changed {
@@ -135,7 +135,7 @@ func (m *grantMode) granted(t *cluster.Term, r *counter.GrantRequest, got counte
 func (a *tenantState) decision(term int64, st *claimState, c *limits.Claim, b counter.Baseline, u limits.Used, count int64) limits.Decision {
 	d := limits.Decide(c, b.Minute, b.Day, u, count)
 	d.Term = term
-	a.doubt(term, &d, u)
+	a.doubt(term, st, &d, u)
 	a.report(term, st, &d)
 	return d
 }

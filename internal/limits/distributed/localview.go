@@ -60,6 +60,8 @@ type claimState struct {
 	granted counter.Baseline
 	// reported is of the key's own minute, in the term of the tenant's.
 	reported reportedWindow
+	// unknown is what the durable counters said in unknownIn, a term, to be unknown of the key's own minute unknownOf.
+	unknown, unknownOf, unknownIn int64
 }
 
 func newLocalView() *localView {
@@ -105,15 +107,30 @@ func (v *localView) known(c *limits.Claim, minute, day int64) (u limits.Used) {
 	return u
 }
 
-// learn keeps what the durable counters say to be unknown in a term.
-func (a *tenantState) learn(term int64, b counter.Baseline) { a.unknown, a.unknownIn = b, term }
+// learn keeps what the durable counters say in a term to be unknown of a claim's windows.
+func (a *tenantState) learn(term int64, c *limits.Claim, b counter.Baseline) {
+	a.unknown, a.unknownIn = b, term
+	if c.KeyPerMinute > 0 {
+		st := a.claims(c)
+		st.unknown, st.unknownOf, st.unknownIn = b.Unknown.Key, b.Minute, term
+	}
+}
+
+// knowsUnknown reports whether the durable counters have said in a term what is unknown of the windows that refuse d, a decision over claims
+// of that kind.
+func (a *tenantState) knowsUnknown(term int64, st *claimState, d *limits.Decision) bool {
+	return a.unknownIn == term && (!d.Key.Reached || st.unknownIn == term)
+}
 
 // doubt makes a refusal of a term undecided that is not known to be right. u is what the decision was made from.
-func (a *tenantState) doubt(term int64, d *limits.Decision, u limits.Used) {
-	if d.Admitted || a.unknownIn != term {
+func (a *tenantState) doubt(term int64, st *claimState, d *limits.Decision, u limits.Used) {
+	if d.Admitted || !a.knowsUnknown(term, st, d) {
 		return
 	}
 	unknown := a.unknown.Unknown
+	if unknown.Key = st.unknown; st.unknownIn != term || st.unknownOf != d.Minute.Number {
+		unknown.Key = 0
+	}
 	if a.unknown.Minute != d.Minute.Number {
 		unknown.Minute = 0
 	}

@@ -148,15 +148,13 @@ func (r *Request) decision(term, position, count int64) (limits.Decision, limits
 }
 
 // doubt makes a refusal undecided if what a silent server may have admitted fills the window. Redis does not know how much of its count
-// that is. So the first refusal of a tenant in a term asks the durable counters, if a server has ended silently on that day.
+// that is. So the first refusal of a tenant, and of a key, in a term asks the durable counters, if a server has ended silently on that day.
 func (m *redisMode) doubt(ctx context.Context, t *cluster.Term, r *Request, d *limits.Decision, u limits.Used, now time.Time) {
-	if t.Number != d.Term || t.UncleanUntil.IsZero() || limits.DayAt(t.UncleanUntil) < d.Day.Number {
+	if t.Number != d.Term || t.UncleanUntil.IsZero() ||
+		limits.DayAt(t.UncleanUntil) < d.Day.Number && limits.MinuteAt(r.Claim.TenantID, t.UncleanUntil) < d.Minute.Number {
 		return
 	}
-	for range 2 {
-		if m.doubtKnown(d, r.Claim.TenantID, u) {
-			return
-		}
+	for !m.doubtKnown(d, &r.Claim, u) {
 		if err := m.init.learn(ctx, t, r, now); err != nil {
 			d.Partial = true
 			return
@@ -165,15 +163,19 @@ func (m *redisMode) doubt(ctx context.Context, t *cluster.Term, r *Request, d *l
 }
 
 // doubtKnown is doubt without asking. It returns false if the durable counters have not been asked in the term.
-func (m *redisMode) doubtKnown(d *limits.Decision, tenantID int64, u limits.Used) bool {
-	s := m.view.shard(tenantID)
+func (m *redisMode) doubtKnown(d *limits.Decision, c *limits.Claim, u limits.Used) bool {
+	s := m.view.shard(c.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a, ok := s.tenants[tenantID]
-	if !ok || a.unknownIn != d.Term {
+	a, ok := s.tenants[c.TenantID]
+	if !ok {
 		return false
 	}
-	a.doubt(d.Term, d, u)
+	st := a.claims(c)
+	if !a.knowsUnknown(d.Term, st, d) {
+		return false
+	}
+	a.doubt(d.Term, st, d, u)
 	return true
 }
 

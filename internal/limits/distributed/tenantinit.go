@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"petstore.example/internal/cluster"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
 )
 
@@ -56,7 +57,7 @@ func (n *initializer) initialize(ctx context.Context, t *cluster.Term, r *Reques
 		return false, errTermOver
 	}
 	r.Minute, r.Day = max(r.Minute, base.Minute), max(r.Day, base.Day)
-	n.done(t.Number, r.Claim.TenantID, base)
+	n.done(t.Number, &r.Claim, base)
 	return !fresh && r.Status == Uninitialized, nil
 }
 
@@ -71,7 +72,7 @@ func (n *initializer) learn(ctx context.Context, t *cluster.Term, r *Request, no
 	defer cancel()
 	base, _, err := n.options.Counters.Initialize(ctx, counter.InitRequest{Claim: r.Claim, Term: t.Number, At: now})
 	if err == nil {
-		n.done(t.Number, r.Claim.TenantID, base)
+		n.done(t.Number, &r.Claim, base)
 	}
 	return err
 }
@@ -103,12 +104,12 @@ func (n *initializer) begin(term int64, r *Request) (release func(), known bool)
 }
 
 // done notes that the tenant's count has begun in a term at a baseline.
-func (n *initializer) done(term, tenantID int64, base counter.Baseline) {
-	s := n.view.shard(tenantID)
+func (n *initializer) done(term int64, c *limits.Claim, base counter.Baseline) {
+	s := n.view.shard(c.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a, ok := s.tenants[tenantID]; ok {
+	if a, ok := s.tenants[c.TenantID]; ok {
 		a.initialized = max(a.initialized, term)
-		a.learn(term, base)
+		a.learn(term, c, base)
 	}
 }

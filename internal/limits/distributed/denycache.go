@@ -69,39 +69,39 @@ func (f *denyCache) Refunded(tenantID int64) {
 	}
 }
 
-// denied returns the decision of a claim that would certainly be denied again, and false if somebody has to be asked.
-func (f *denyCache) denied(term, session int64, c *limits.Claim, minute, day int64, now time.Time) (limits.Decision, bool) {
+// denied returns the decision of a claim that would certainly be denied again and what it was made from, and false if somebody has to be
+// asked.
+func (f *denyCache) denied(term, session int64, c *limits.Claim, minute, day int64, now time.Time) (d limits.Decision, u limits.Used, ok bool) {
 	s := f.view.shard(c.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, ok := s.tenants[c.TenantID]
 	if !ok {
-		return limits.Decision{}, false
+		return d, u, false
 	}
 	st := &a.others
 	if c.KeyPerMinute > 0 {
 		if st, ok = a.keys[c.KeyID]; !ok {
-			return limits.Decision{}, false
+			return d, u, false
 		}
 	}
 	n := &st.denial
-	u, ok := n.validFor(term, session, c, minute, day, now)
-	if !ok {
-		return limits.Decision{}, false
+	if u, ok = n.validFor(term, session, c, minute, day, now); !ok {
+		return d, u, false
 	}
 	minute = max(minute, n.minute)
 	u = a.atLeast(term, st, minute, n.day, u)
 	if minute == n.minute {
 		n.used = u
 	}
-	d := limits.Decide(c, minute, n.day, u, 1)
+	d = limits.Decide(c, minute, n.day, u, 1)
 	d.Term = term
 	d.Partial = n.partial
 	a.doubt(term, st, &d, u)
 	if a.reported.term == term && !d.Admitted {
 		a.report(term, st, &d)
 	}
-	return d, !d.Admitted
+	return d, u, !d.Admitted
 }
 
 // atLeast raises u to what the tenant's other requests used meanwhile. It is never less than what the denial was for: a reply that was

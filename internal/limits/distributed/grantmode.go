@@ -21,7 +21,7 @@ func (m *grantMode) take(ctx context.Context, t cluster.Term, c limits.Claim, no
 	minute, day := limits.MinuteAt(c.TenantID, now), limits.DayAt(now)
 	for {
 		if count > 0 {
-			if d, denied := m.denials.denied(t.Number, 0, &c, minute, day, now); denied {
+			if d, _, denied := m.denials.denied(t.Number, 0, &c, minute, day, now); denied {
 				return d, nil
 			}
 		}

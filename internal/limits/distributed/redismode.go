@@ -9,6 +9,9 @@ import (
 	"petstore.example/internal/limits"
 )
 
+// learnTries is how often a refusal asks the durable counters. It waits if others ask for the tenant, who may ask for another key.
+const learnTries = 3
+
 // redisMode decides in terms in which Redis does.
 type redisMode struct {
 	options *Options
@@ -25,7 +28,8 @@ func (m *redisMode) take(ctx context.Context, t cluster.Term, c limits.Claim, no
 	minute, day := limits.MinuteAt(c.TenantID, now), limits.DayAt(now)
 	// A caller that only looks asks for the state of all windows. A denial by one of them says nothing new of the others.
 	if count > 0 {
-		if d, denied := m.denials.denied(t.Number, m.denials.session.Load(), &c, minute, day, now); denied {
+		if d, u, denied := m.denials.denied(t.Number, m.denials.session.Load(), &c, minute, day, now); denied {
+			m.doubt(ctx, &t, &c, &d, u, now)
 			return d, nil
 		}
 	}
@@ -35,7 +39,7 @@ func (m *redisMode) take(ctx context.Context, t cluster.Term, c limits.Claim, no
 		if term != 0 && r.Status == Counted {
 			d, u := r.decision(term, position, count)
 			if !d.Admitted && count > 0 {
-				m.doubt(ctx, &t, &r, &d, u, now)
+				m.doubt(ctx, &t, &c, &d, u, now)
 			}
 			return d, nil
 		}
@@ -149,17 +153,21 @@ func (r *Request) decision(term, position, count int64) (limits.Decision, limits
 
 // doubt makes a refusal undecided if what a silent server may have admitted fills the window. Redis does not know how much of its count
 // that is. So the first refusal of a tenant, and of a key, in a term asks the durable counters, if a server has ended silently on that day.
-func (m *redisMode) doubt(ctx context.Context, t *cluster.Term, r *Request, d *limits.Decision, u limits.Used, now time.Time) {
+// If they don't answer, the next one does.
+func (m *redisMode) doubt(ctx context.Context, t *cluster.Term, c *limits.Claim, d *limits.Decision, u limits.Used, now time.Time) {
 	if t.Number != d.Term || t.UncleanUntil.IsZero() ||
-		limits.DayAt(t.UncleanUntil) < d.Day.Number && limits.MinuteAt(r.Claim.TenantID, t.UncleanUntil) < d.Minute.Number {
+		limits.DayAt(t.UncleanUntil) < d.Day.Number && limits.MinuteAt(c.TenantID, t.UncleanUntil) < d.Minute.Number {
 		return
 	}
-	for !m.doubtKnown(d, &r.Claim, u) {
-		if err := m.init.learn(ctx, t, r, now); err != nil {
-			d.Partial = true
+	for range learnTries {
+		if m.doubtKnown(d, c, u) {
 			return
 		}
+		if m.init.learn(ctx, t, c, now) != nil {
+			break
+		}
 	}
+	d.Partial = !m.doubtKnown(d, c, u)
 }
 
 // doubtKnown is doubt without asking. It returns false if the durable counters have not been asked in the term.

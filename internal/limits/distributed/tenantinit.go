@@ -30,7 +30,7 @@ type initializer struct {
 // initialize begins the count of a tenant, and of a key, in Redis where the durable counters say that it stands. known is true if it had
 // begun before, as far as they know.
 func (n *initializer) initialize(ctx context.Context, t *cluster.Term, r *Request, now time.Time) (known bool, err error) {
-	release, known := n.begin(t.Number, r)
+	release, known := n.begin(t.Number, &r.Claim, r.Day, r.Status == Uninitialized)
 	if release == nil {
 		return known, nil
 	}
@@ -62,28 +62,28 @@ func (n *initializer) initialize(ctx context.Context, t *cluster.Term, r *Reques
 }
 
 // learn asks the durable counters what is unknown of a tenant's windows. If another goroutine is just doing that, it waits.
-func (n *initializer) learn(ctx context.Context, t *cluster.Term, r *Request, now time.Time) error {
-	release, _ := n.begin(t.Number, r)
+func (n *initializer) learn(ctx context.Context, t *cluster.Term, c *limits.Claim, now time.Time) error {
+	release, _ := n.begin(t.Number, c, limits.DayAt(now), false)
 	if release == nil {
 		return nil
 	}
 	defer release()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	base, _, err := n.options.Counters.Initialize(ctx, counter.InitRequest{Claim: r.Claim, Term: t.Number, At: now})
+	base, _, err := n.options.Counters.Initialize(ctx, counter.InitRequest{Claim: *c, Term: t.Number, At: now})
 	if err == nil {
-		n.done(t.Number, &r.Claim, base)
+		n.done(t.Number, c, base)
 	}
 	return err
 }
 
-// begin claims the initialization of the request's tenant or key. It returns a release func, or nil if another goroutine has just done
+// begin claims the initialization of the claim's tenant, if that is uninitialized, or key. It returns a release func, or nil if another goroutine has just done
 // it, or if known is true.
-func (n *initializer) begin(term int64, r *Request) (release func(), known bool) {
-	s := n.view.shard(r.Claim.TenantID)
+func (n *initializer) begin(term int64, c *limits.Claim, day int64, uninitialized bool) (release func(), known bool) {
+	s := n.view.shard(c.TenantID)
 	s.mu.Lock()
-	a := s.tenant(r.Claim.TenantID, r.Day)
-	if a.initialized == term && r.Status == Uninitialized {
+	a := s.tenant(c.TenantID, day)
+	if a.initialized == term && uninitialized {
 		s.mu.Unlock()
 		return nil, true
 	}

@@ -2,6 +2,7 @@ package simtest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"petstore.example/internal/cluster"
@@ -35,7 +36,9 @@ func (w simWindow) begins() time.Time {
 
 // simCount is what really happened in one window.
 type simCount struct {
-	used  int64 // admitted less refunded
+	used int64 // admitted less refunded
+	// taken is what Redis counted and Postgres granted, also for requests that were not admitted: because a reply was lost, for example.
+	taken int64
 	limit int64 // in force at the last decision
 	// exact is true when a request was refused by this very window while nothing was or had been wrong in it: then as many were
 	// admitted as the limit.
@@ -59,6 +62,10 @@ type simOracle struct {
 	violation string
 	// forgotten is when Postgres was last set back and a server that knew more was gone.
 	forgotten time.Time
+	// vague is true once Postgres was set back, or a server reported late. What servers saw in Redis contains what was unknown then. When it
+	// is reported to a row that does not tell any more how much that was, it counts as known: a request may be refused that fits, but none
+	// is admitted that does not.
+	vague bool
 	// exceeded is true when more were admitted than a limit.
 	exceeded bool
 }
@@ -138,11 +145,32 @@ func (o *simOracle) answered(a *simReply) {
 	for _, w := range windows[:n] {
 		o.window(a, w)
 	}
+	if !a.d.Admitted && !a.looked && !o.vague && !o.justified(a) {
+		o.violate("server %d refuses %+v, and no window is full", a.server, a.d)
+	}
 	if !a.d.Admitted || a.looked {
 		return
 	}
 	for _, w := range windows[:n] {
 		o.count(o.of(&a.claim, w)).used++
+	}
+}
+
+// justified reports whether any window of a refusal is full of what was really taken. What a silent server may have admitted does not
+// count: who is refused because of that is undecided, and is not answered. This is not promised once the oracle is vague.
+func (o *simOracle) justified(a *simReply) bool {
+	windows, n := a.d.Windows()
+	return slices.ContainsFunc(windows[:n], func(w *limits.Window) bool {
+		return w.Reached && o.count(o.of(&a.claim, w)).taken >= w.Limit
+	})
+}
+
+// took notes that requests of a claim were counted in Redis, or granted by Postgres, in these windows.
+func (o *simOracle) took(c *limits.Claim, minute, day, n int64) {
+	d := limits.Decide(c, minute, day, limits.Used{}, 0)
+	windows, count := d.Windows()
+	for _, w := range windows[:count] {
+		o.count(o.of(c, w)).taken += n
 	}
 }
 

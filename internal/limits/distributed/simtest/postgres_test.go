@@ -164,6 +164,9 @@ func (p *simStore) Report(ctx context.Context, reports []counter.Report) error {
 		if p.s.planted == plantedNoReport || p.s.planted == plantedIdleReportLost && p.n.reportsIdle {
 			return nil
 		}
+		for _, r := range reports {
+			p.s.oracle.vague = p.s.oracle.vague || p.s.postgres.Row(r.TenantID, "").Term > r.Term
+		}
 		return p.s.postgres.Report(ctx, reports)
 	})
 }
@@ -186,6 +189,7 @@ func (p *simStore) Grant(ctx context.Context, r counter.GrantRequest) (grant cou
 			return err
 		}
 		grant = g
+		p.s.oracle.took(&r.Claim, g.Minute, g.Day, g.Count)
 		if p.s.planted != plantedGrantNotReduced {
 			return nil
 		}

@@ -74,10 +74,12 @@ type simRedis struct {
 	clock func() time.Time
 	// overwritesLater is plantedLaterOverwritten.
 	overwritesLater bool
+	// took hears of what is counted.
+	took func(c *limits.Claim, minute, day, n int64)
 }
 
 func newSimRedis(clock func() time.Time) *simRedis {
-	return &simRedis{run: 1, data: newSimData(), old: newSimData(), clock: clock}
+	return &simRedis{run: 1, data: newSimData(), old: newSimData(), clock: clock, took: func(*limits.Claim, int64, int64, int64) {}}
 }
 
 // fingerprint names the process: another one after every start.
@@ -135,6 +137,7 @@ func (r *simRedis) takeOne(term int64, a *distributed.Request) {
 	}
 	a.Reply = distributed.Reply{Status: distributed.Counted, InMinute: h.minute, InDay: h.day, Used: u, Version: r.version(h)}
 	if room > 0 {
+		r.took(&a.Claim, h.minute, h.day, room)
 		h.minuteUsed += room
 		h.dayUsed += room
 		if a.Claim.KeyPerMinute > 0 {

@@ -57,6 +57,7 @@ func newSimulation(seed, schedule uint64, p planted, trace func(string)) *simula
 	}
 	s.postgres = newSimPostgres(s.highest, func() time.Time { return s.now })
 	s.redis = newSimRedis(func() time.Time { return s.now })
+	s.redis.took = s.oracle.took
 	for id := range 1 + random.Int64N(3) {
 		t := &simTenant{id: 1 + id, quota: simQuota(random)}
 		for k := range 1 + random.IntN(2) {

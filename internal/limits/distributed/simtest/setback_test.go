@@ -33,7 +33,7 @@ func (s *simulation) setBack(to *simSaved) {
 	if s.lastGone.After(to.at) {
 		s.oracle.forgotten = s.now
 	}
-	s.oracle.disturbed = s.now
+	s.oracle.disturbed, s.oracle.vague = s.now, true
 	s.tracef("Postgres is set back to %v: %+v", to.at.Format("15:04:05.000"), p.state)
 }
 

@@ -276,6 +276,7 @@ func (s *simulation) request(n *simNode, c limits.Claim, look bool) (limits.Deci
 	}
 	s.oracle.answered(&simReply{
 		server: n.number, term: term.Number, redis: term.Redis != "", claim: c, d: d, at: at, left: s.now, looked: look, overtaken: overtaken,
+		over: s.postgres.Row(c.TenantID, "").Minute > d.Minute.Number,
 	})
 	if !d.Admitted {
 		s.totals.refused++

@@ -197,32 +197,37 @@ func (d Tenants) Names(ctx context.Context, prefix string, limit int) ([]string,
 	return names, nil
 }
 
-// Suspend makes the API refuse the tenant's keys. It returns plans.ErrTenantNotFound, or ErrTenantSuspended when the tenant is
-// suspended already.
-func (d Tenants) Suspend(ctx context.Context, by audit.By, name string, now time.Time) (plans.Tenant, error) {
-	return d.setSuspended(ctx, by, "tenant.suspend", name, nullTime(now))
+// Suspend makes the API refuse the tenant's keys, from that instant on or, for the zero time, from now on. It returns
+// plans.ErrTenantNotFound, or ErrTenantSuspended when the tenant is suspended already.
+func (d Tenants) Suspend(ctx context.Context, by audit.By, name string, at time.Time) (plans.Tenant, error) {
+	return d.setSuspended(ctx, by, "tenant.suspend", name, true, at)
 }
 
 // Resume ends a suspension. It returns plans.ErrTenantNotFound or ErrTenantNotSuspended.
 func (d Tenants) Resume(ctx context.Context, by audit.By, name string) (plans.Tenant, error) {
-	return d.setSuspended(ctx, by, "tenant.resume", name, sql.NullTime{})
+	return d.setSuspended(ctx, by, "tenant.resume", name, false, time.Time{})
 }
 
 func (d Tenants) setSuspended(
-	ctx context.Context, by audit.By, action, name string, at sql.NullTime,
+	ctx context.Context, by audit.By, action, name string, suspend bool, at time.Time,
 ) (after plans.Tenant, err error) {
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := lockTenant(ctx, tx, name, d.db.JustNow())
 		if err != nil {
 			return err
 		}
-		if at.Valid && !before.SuspendedAt.IsZero() {
+		switch {
+		case suspend && !before.SuspendedAt.IsZero():
 			return plans.ErrTenantSuspended
-		}
-		if !at.Valid && before.SuspendedAt.IsZero() {
+		case !suspend && before.SuspendedAt.IsZero():
 			return plans.ErrTenantNotSuspended
+		case suspend:
+			// The store's clock: a suspension ends by it, and counts in the month that it says.
+			if at, err = instant(ctx, d.db, tx, at); err != nil {
+				return err
+			}
 		}
-		if _, err = tx.Exec(ctx, `update tenants set suspended_at = $2 where id = $1`, before.ID, at); err != nil {
+		if _, err = tx.Exec(ctx, `update tenants set suspended_at = $2 where id = $1`, before.ID, nullTime(at)); err != nil {
 			return err
 		}
 		if after, err = getTenant(ctx, tx, name, d.db.JustNow()); err != nil {

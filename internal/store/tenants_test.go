@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -107,6 +108,12 @@ func TestSuspendAndResume(t *testing.T) {
 	resumed, err := o.Tenants.Resume(t.Context(), jo, "acme")
 	if diff := cmp.Diff(acme, resumed); diff != "" || err != nil {
 		t.Errorf("resumed (-want +got):\n%s%v", diff, err)
+	}
+	if _, err := o.Tenants.Suspend(t.Context(), jo, "acme", time.Time{}); err != nil {
+		t.Errorf("suspend from now on: %v", err)
+	}
+	if got := o.text(t, `select clock_timestamp() - suspended_at between '0' and '1 minute' from tenants where name = 'acme'`); got != "true" {
+		t.Error("suspended from now on at another instant than the store's")
 	}
 	for name, change := range map[string]error{
 		"suspend": errorOf(o.Tenants.Suspend(t.Context(), jo, "nobody", noon)),

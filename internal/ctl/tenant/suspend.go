@@ -3,6 +3,7 @@ package tenant
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +51,7 @@ func runSuspend(ctx context.Context, o *suspendOptions) error {
 			return fmt.Sprintf("Suspend tenant %s and refuse all its keys?", t.Name), nil
 		},
 		Do: func(ctx context.Context, db *store.DB, actor audit.By) (plans.Tenant, error) {
-			return db.Tenants.Suspend(ctx, actor, o.name, o.Now())
+			return db.Tenants.Suspend(ctx, actor, o.name, time.Time{})
 		},
 		Notice: func(t plans.Tenant) string { return "suspended tenant " + t.Name + ": its keys are refused" },
 		View:   View,

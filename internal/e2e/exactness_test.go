@@ -49,7 +49,7 @@ func TestExactness(t *testing.T) {
 func checkExactness(d *deployment, servers []*server, plan string, own *plans.Quota, limit int64) {
 	refusals := min(limit, 1000) * 8 / 5
 	for attempt := range 2 {
-		tn := d.freshTenant(servers[0], plan, own, 2)
+		tn := d.freshTenant(servers[0], plan, own, 4)
 		responses := burst(d, servers, tn, int(limit+refusals))
 		if end := responses[0].windows["minute"].reset; responses[len(responses)-1].got.After(end) && attempt == 0 {
 			d.t.Log("the burst took longer than the minute had left; once more")
@@ -58,7 +58,7 @@ func checkExactness(d *deployment, servers []*server, plan string, own *plans.Qu
 		got := admitted(responses) + tn.used
 		last := responses[len(responses)-1]
 		dayLeft := tn.Quota.PerDay - last.windows["day"].remaining
-		d.t.Logf("%d callers, 2 keys, %d servers, %s: limit %d, admitted %d, %v; used of the day %d",
+		d.t.Logf("%d callers, 4 keys, %d servers, %s: limit %d, admitted %d, %v; used of the day %d",
 			callers, len(servers), plan, limit, got, countByCode(responses), dayLeft)
 		if got != limit {
 			d.t.Errorf("admitted %d, want the limit %d", got, limit)

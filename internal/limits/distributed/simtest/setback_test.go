@@ -30,7 +30,8 @@ func (s *simulation) setBack(to *simSaved) {
 	p.state, p.usage, p.writers = to.state, maps.Clone(to.usage), maps.Clone(to.writers)
 	p.state.Database = name
 	to.rows()
-	if s.lastGone.After(to.at) {
+	// A server may have gone in the instant of the dump, after it.
+	if !s.lastGone.Before(to.at) {
 		s.oracle.forgotten = s.now
 	}
 	s.oracle.disturbed, s.oracle.vague = s.now, true

@@ -2,4 +2,43 @@
 
 package simtest
 
+import "testing"
+
 const raced = false
+
+// TestSimulationFindsPlantedFaults: the simulation finds mistakes that are made on purpose. Some are found by one schedule in thousands, so
+// the seed is always the same one.
+func TestSimulationFindsPlantedFaults(t *testing.T) {
+	t.Parallel()
+	const seed = 12
+	for p, name := range map[planted]string{
+		plantedCountAfterDeciding: "counting after deciding",
+		plantedGrantNotReduced:    "every server takes the same grant",
+		plantedRefundTwice:        "refunds count twice",
+		plantedNoReport:           "no report at the end of a term",
+		plantedIdleReportLost:     "a report in the middle of a term counts as made, and is not",
+		plantedOldReply:           "a reply counts after the term",
+		plantedLeaseIgnored:       "a server goes on after its lease",
+		plantedFlushUnnoticed:     "a flush goes unnoticed",
+		plantedKeyEvicted:         "a key's own counter is evicted alone",
+		plantedResultTwice:        "the result of a relayed call counts twice",
+		plantedOwnClock:           "a server goes by its own clock",
+		plantedMarginExceeded:     "more is unrecorded than the margin",
+		plantedEndUnrecorded:      "a term ends with requests that are not recorded",
+		plantedLaterOverwritten:   "counts of a later term in Redis are overwritten",
+		plantedSetBackUnreported:  "servers report as usual when Postgres was set back",
+		plantedSetBackTermDecides: "a term decides that was made before Postgres was set back",
+		plantedSetBackNotWaited:   "no server is waited for when Postgres was set back",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for schedule := range uint64(5000) {
+				if s := simulate(seed, schedule, p, nil); s.oracle.exceeded {
+					t.Logf("found by schedule %d: %s", schedule, s.oracle.violation)
+					return
+				}
+			}
+			t.Errorf("not found with seed %d", seed)
+		})
+	}
+}

@@ -66,16 +66,16 @@ type DB struct {
 }
 
 // Now is the time by Options.Clock as an argument of a statement, in which null stands for the clock of the database.
-func (db *DB) Now() sql.NullTime {
-	if db.clock == nil {
+func (d *DB) Now() sql.NullTime {
+	if d.clock == nil {
 		return sql.NullTime{}
 	}
-	return sql.NullTime{Time: db.clock(), Valid: true}
+	return sql.NullTime{Time: d.clock(), Valid: true}
 }
 
 // JustNow is Now for a statement that reads. By a clock that stands still, changes follow each other by a microsecond: all of them count.
-func (db *DB) JustNow() sql.NullTime {
-	now := db.Now()
+func (d *DB) JustNow() sql.NullTime {
+	now := d.Now()
 	now.Time = now.Time.Add(time.Millisecond)
 	return now
 }

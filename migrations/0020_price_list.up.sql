@@ -1,6 +1,6 @@
 -- Plans have versions, a tenant's plan is a timeline, and usage names the assignment and the version under which it was counted.
 
--- Whose numbers are agreed with each tenant has none of its own. What is before this instant is never changed. Tests replace it.
+-- What began before this instant is never changed or removed. Tests replace the function, to make a past.
 create function past_until() returns timestamptz language sql stable as 'select now()';
 
 -- The plans that are or were sold. Their numbers are in plan_versions.

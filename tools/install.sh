@@ -1,7 +1,7 @@
 #!/bin/sh
-# Installs those of the named programs that are missing: postgres redis-server chromium npm wrk pgbouncer python3 curl. It uses
-# Homebrew on macOS and apt-get elsewhere, as root or through a sudo without password. For a program that it cannot install it
-# prints one line with the command, and fails after it has tried the others.
+# Installs those of the named programs that are missing: postgres redis-server chromium npm wrk pgbouncer python3 python3-yaml python3-venv curl nginx
+# haproxy caddy prometheus rpm systemd-sysusers systemd-analyze systemd-socket-activate buildah uidmap ca-certificates. It uses Homebrew on macOS and apt-get elsewhere, as root or through a
+# sudo without password. For a program that it cannot install it prints one line with the command, and fails after it has tried the others.
 set -u
 
 root=${DPKG_ROOT:-} # the file system that apt-get installs into
@@ -28,7 +28,21 @@ has() {
 			! command -v "$name" || return 0
 		done
 		;;
-	pgbouncer) [ ! -x "$root/usr/sbin/pgbouncer" ] || return 0 ;; # which is not in everybody's PATH
+	python3-yaml) # Debian's package is for Debian's Python, which may not be the first in PATH
+		for python in python3 /usr/bin/python3; do
+			! $python -c 'import yaml' || return 0
+		done
+		;;
+	python3-venv) # which Debian has taken out of its Python
+		! python3 -c 'import ensurepip, venv' || return 0
+		;;
+	rpm | systemd-sysusers | systemd-socket-activate) [ "$(uname)" = Linux ] || return 0 ;; # their tests are for Linux
+	uidmap) # root needs none, unless it installs for somebody
+		! command -v newuidmap || return 0
+		[ "$(id -u)" != 0 ] || [ -n "${SUDO_UID:-}" ] || return 0
+		;;
+	ca-certificates) [ ! -s "$root/etc/ssl/certs/ca-certificates.crt" ] || return 0 ;;
+	pgbouncer | nginx | haproxy) [ ! -x "$root/usr/sbin/$1" ] || return 0 ;; # which is not in everybody's PATH
 	esac >/dev/null 2>&1
 	command -v "$1" >/dev/null
 }
@@ -39,14 +53,22 @@ advice() {
 	Darwin:postgres) echo brew install postgresql@17 ;;
 	Darwin:redis-server) echo brew install redis ;;
 	Darwin:npm) echo brew install node ;;
+	Darwin:python3-yaml) echo pip3 install pyyaml ;;
 	Darwin:*) echo brew install "$1" ;;
 	*:postgres) echo apt-get install postgresql ;;
+	*:systemd-*) echo apt-get install systemd ;;
 	*) echo apt-get install "$1" ;;
 	esac
 }
 
-# apt installs a package without starting its services: policy-rc.d keeps services down, and the drop-in keeps
-# postgresql-common from creating a cluster. Both files are removed again, unless they were there before.
+# enabled prints the services that the next boot starts, if systemd runs this machine.
+enabled() {
+	[ -n "$root" ] || [ ! -d /run/systemd/system ] ||
+		systemctl list-unit-files --type=service --state=enabled --no-legend --plain | cut -d ' ' -f 1
+}
+
+# apt installs a package without starting its services, now or at the next boot: policy-rc.d keeps services down, those that were not
+# there before are disabled, and the drop-in keeps postgresql-common from creating a cluster. Both files are removed again, unless they were there before.
 apt() (
 	policy=$root/usr/sbin/policy-rc.d
 	cluster=$root/etc/postgresql-common/createcluster.d/petstore-no-cluster.conf
@@ -63,7 +85,13 @@ apt() (
 	fi
 	export DEBIAN_FRONTEND=noninteractive
 	get() { apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 "$1" </dev/null; }
+	before=$(enabled)
 	get "$1" || { apt-get update && get "$1"; }
+	status=$?
+	for unit in $(enabled); do
+		echo "$before" | grep -qxF "$unit" || systemctl disable "$unit"
+	done
+	exit $status
 )
 
 install() {

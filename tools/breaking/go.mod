@@ -6,6 +6,7 @@ require (
 	github.com/Masterminds/semver/v3 v3.5.0
 	github.com/getkin/kin-openapi v0.152.0
 	github.com/oasdiff/oasdiff v1.35.0
+	github.com/oasdiff/yaml v0.1.1
 )
 
 require (
@@ -13,7 +14,6 @@ require (
 	github.com/TwiN/go-color v1.4.1 // indirect
 	github.com/go-openapi/jsonpointer v1.0.2 // indirect
 	github.com/kr/pretty v0.3.1 // indirect
-	github.com/oasdiff/yaml v0.1.1 // indirect
 	github.com/oasdiff/yaml3 v0.0.14 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	github.com/tidwall/gjson v1.20.0 // indirect

@@ -1,9 +1,11 @@
 // Command breaking compares the API's OpenAPI document with the last released one. It fails on changes that docs/versioning.md does
-// not allow within a version: a breaking change, a removal without notice, an earlier removal date, and a lower stability.
+// not allow within a version: a breaking change, a removal without notice, an earlier removal date, a removed error code, and a lower
+// stability.
 //
 //	breaking RELEASED_DIR DOCUMENT
 //
-// The directory holds the released documents, named by their versions.
+// The directory holds the released documents, named by their versions, and exceptions.yaml: what changed since the last of them and
+// breaks no promise, each with its reason.
 package main
 
 import (
@@ -11,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -43,8 +46,12 @@ func main() {
 		os.Exit(2)
 	}
 	released, err := last(os.Args[1])
+	var exceptions []exception
 	if err == nil {
-		err = compare(released, os.Args[2])
+		exceptions, err = readExceptions(filepath.Join(os.Args[1], exceptionsFile))
+	}
+	if err == nil {
+		err = compare(released, os.Args[2], exceptions)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -61,6 +68,9 @@ func last(dir string) (string, error) {
 	var highest *semver.Version
 	var found string
 	for _, f := range files {
+		if filepath.Base(f) == exceptionsFile {
+			continue
+		}
 		v, err := semver.StrictNewVersion(strings.TrimSuffix(filepath.Base(f), ".yaml"))
 		if err != nil {
 			return "", fmt.Errorf("%s: a released document is named by its version: %w", f, err)
@@ -75,11 +85,11 @@ func last(dir string) (string, error) {
 	return found, nil
 }
 
-// compare returns all that is refused.
-func compare(released, document string) error {
+// compare returns all that is refused and no exception allows, and the exceptions that allow nothing.
+func compare(released, document string, exceptions []exception) error {
 	var specs [2]*load.SpecInfo
 	for i, file := range []string{released, document} {
-		spec, err := load.NewSpecInfo(openapi3.NewLoader(), load.NewSource(file))
+		spec, err := load.NewSpecInfo(openapi3.NewLoader(), load.NewSource(file), load.WithFlattenAllOf())
 		if err != nil {
 			return fmt.Errorf("load %s: %w", file, err)
 		}
@@ -91,19 +101,23 @@ func compare(released, document string) error {
 	}
 	config := checker.NewConfig(checker.GetAllChecks(), checker.WithDeprecation(betaNotice, stableNotice), checker.WithSeverityLevels(severities))
 	words := checker.NewLocalizer("en")
-	refused := nearer(specs[0].Spec, specs[1].Spec)
+	findings := slices.Concat(nearer(specs[0].Spec, specs[1].Spec), lostCodes(specs[0].Spec, specs[1].Spec))
 	for _, change := range checker.CheckBackwardCompatibilityUntilLevel(config, report, sources, checker.WARN) {
-		refused = append(refused, fmt.Errorf("  %s %s: %s [%s]", change.GetOperation(), change.GetPath(), change.GetUncolorizedText(words), change.GetId()))
+		findings = append(findings, fmt.Sprintf("%s %s: %s [%s]", change.GetOperation(), change.GetPath(), change.GetUncolorizedText(words), change.GetId()))
+	}
+	refused, unused := allow(findings, exceptions)
+	for _, e := range unused {
+		refused = append(refused, e.Finding+": this exception matches nothing; remove it")
 	}
 	if len(refused) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s breaks the promises of docs/versioning.md to those who use %s:\n%w", document, released, errors.Join(refused...))
+	return fmt.Errorf("%s breaks the promises of docs/versioning.md to those who use %s:\n  %s", document, released, strings.Join(refused, "\n  "))
 }
 
 // nearer returns the operations whose removal comes sooner than was announced. oasdiff lets it pass as long as the notice is
 // kept.
-func nearer(released, document *openapi3.T) (refused []error) {
+func nearer(released, document *openapi3.T) (findings []string) {
 	for path, item := range released.Paths.Map() {
 		for method, operation := range item.Operations() {
 			was, announced := sunset(operation)
@@ -112,11 +126,11 @@ func nearer(released, document *openapi3.T) (refused []error) {
 				continue
 			}
 			if is, ok := sunset(now.GetOperation(method)); !ok || is < was {
-				refused = append(refused, fmt.Errorf("  %s %s: x-sunset was %s and is now %q [sunset-nearer]", method, path, was, is))
+				findings = append(findings, fmt.Sprintf("%s %s: x-sunset was %s and is now %q [sunset-nearer]", method, path, was, is))
 			}
 		}
 	}
-	return refused
+	return findings
 }
 
 // sunset is a date as RFC 3339 writes it, so that dates compare as text.

@@ -27,6 +27,7 @@ func TestCompare(t *testing.T) {
 		{"another description", "summary: List animals", "summary: List all animals", ""},
 		{"a new operation", "paths:\n", "paths:\n  /dogs:\n    get:\n      operationId: listDogs\n      responses:\n        '200': { description: Dogs. }\n", ""},
 		{"a new error code", "enum: [missing_api_key, invalid_api_key]", "enum: [missing_api_key, invalid_api_key, key_asleep]", ""},
+		{"a removed error code", "              value: { code: invalid_cursor,", "              value: { code: invalid_parameter,", "status 400 lost the code invalid_cursor"},
 		{"a removed operation", "  /pets/{petId}:\n", "  /dogs/{petId}:\n", "api-path-removed"},
 		{"a renamed parameter", "      name: limit\n", "      name: size\n", "request-parameter-removed"},
 		{"a tighter limit", "maximum: 100, default: 20", "maximum: 50, default: 20", "request-parameter-max-decreased"},
@@ -48,7 +49,7 @@ func TestCompare(t *testing.T) {
 			if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			err := compare(released, file)
+			err := compare(released, file, nil)
 			if (err != nil) != (tt.refused != "") || err != nil && !strings.Contains(err.Error(), tt.refused) {
 				t.Errorf("got %v, want %q", err, tt.refused)
 			}
@@ -62,7 +63,7 @@ func TestLast(t *testing.T) {
 	if _, err := last(dir); err == nil {
 		t.Error("an empty directory is accepted")
 	}
-	for _, name := range []string{"1.9.0.yaml", "1.10.0.yaml", "notes.md"} {
+	for _, name := range []string{"1.9.0.yaml", "1.10.0.yaml", "notes.md", "exceptions.yaml"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -75,5 +76,37 @@ func TestLast(t *testing.T) {
 	}
 	if _, err := last(dir); err == nil {
 		t.Error("a name that is no version is taken")
+	}
+}
+
+// TestExceptions: an exception allows what it matches and nothing else, and one that is of no use is refused.
+func TestExceptions(t *testing.T) {
+	t.Parallel()
+	findings := []string{"GET /pets: x [a]", "GET /pets: y [b]"}
+	for _, tt := range []struct {
+		text, refused, unused string
+	}{
+		{"exceptions: []", "GET /pets: x [a]|GET /pets: y [b]", ""},
+		{`exceptions: [{finding: '.* \[a\]', reason: r}]`, "GET /pets: y [b]", ""},
+		{`exceptions: [{finding: '.*', reason: r}]`, "", ""},
+		{`exceptions: [{finding: 'GET /pets', reason: r}]`, "GET /pets: x [a]|GET /pets: y [b]", "GET /pets"},
+	} {
+		exceptions, err := parseExceptions("x", []byte(tt.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused, unused := allow(findings, exceptions)
+		var names []string
+		for _, e := range unused {
+			names = append(names, e.Finding)
+		}
+		if got := strings.Join(refused, "|"); got != tt.refused || strings.Join(names, "|") != tt.unused {
+			t.Errorf("%s: refused %q, unused %q", tt.text, got, names)
+		}
+	}
+	for _, text := range []string{"exceptions: [{finding: x}]", "exceptions: [{finding: '(', reason: r}]", "exceptions: [{find: x, reason: r}]", "]"} {
+		if _, err := parseExceptions("x", []byte(text)); err == nil {
+			t.Errorf("%s is taken", text)
+		}
 	}
 }

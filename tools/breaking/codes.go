@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// lostCodes returns the error codes that a response of an operation had and has no longer. They are open lists, in x-extensible-enum, whose
+// values oasdiff does not compare in responses.
+func lostCodes(released, document *openapi3.T) (findings []string) {
+	for path, item := range released.Paths.Map() {
+		for method, operation := range item.Operations() {
+			now := document.Paths.Value(path)
+			if now == nil || now.GetOperation(method) == nil {
+				continue // oasdiff says so.
+			}
+			for status, response := range operation.Responses.Map() {
+				has := codes(now.GetOperation(method).Responses.Value(status))
+				for _, code := range codes(response) {
+					if !slices.Contains(has, code) {
+						findings = append(findings, fmt.Sprintf("%s %s: status %s lost the code %s [code-removed]", method, path, status, code))
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(findings)
+	return findings
+}
+
+// codes returns the error codes that the examples of a response show: all that it can have (internal/contract holds the server to that).
+func codes(response *openapi3.ResponseRef) []string {
+	found := map[string]bool{}
+	if response == nil || response.Value == nil {
+		return nil
+	}
+	for _, media := range response.Value.Content {
+		for _, example := range media.Examples {
+			if value, ok := example.Value.Value.(map[string]any); ok {
+				if code, ok := value["code"].(string); ok {
+					found[code] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}

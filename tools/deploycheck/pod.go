@@ -1,0 +1,145 @@
+package deploycheck
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+)
+
+// podCheck is what this project wants of each pod: the Pod Security Standard "restricted", and more.
+type podCheck struct {
+	*findings
+	pod
+	docs string
+}
+
+func (p podCheck) check() {
+	spec := &p.template.Spec
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		p.add("%v", err)
+		return
+	}
+	restricted := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
+	for _, r := range evaluator.EvaluatePod(restricted, &p.template.ObjectMeta, spec) {
+		if !r.Allowed {
+			p.add("%s is not restricted: %s (%s)", p.of, r.ForbiddenReason, r.ForbiddenDetail)
+		}
+	}
+	if spec.EnableServiceLinks == nil || *spec.EnableServiceLinks {
+		p.add("%s: services' names become variables: want enableServiceLinks: false", p.of)
+	}
+	if spec.AutomountServiceAccountToken == nil || *spec.AutomountServiceAccountToken {
+		p.add("%s has a token of Kubernetes: want automountServiceAccountToken: false", p.of)
+	}
+	for i := range spec.Containers {
+		p.checkContainer(&spec.Containers[i])
+	}
+	p.checkSecrets()
+}
+
+func (p podCheck) checkContainer(c *corev1.Container) {
+	if s := c.SecurityContext; s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
+		p.add("%s may write to its image: want readOnlyRootFilesystem: true", p.of)
+	}
+	if c.Resources.Limits.Memory().IsZero() || c.Resources.Requests.Cpu().IsZero() || c.Resources.Requests.Memory().IsZero() {
+		p.add("%s: want requests of CPU and memory, and a limit of memory", p.of)
+	}
+	set := map[string]string{}
+	for _, e := range c.Env {
+		p.checkVariable(p.of, e.Name, p.docs)
+		if _, twice := set[e.Name]; twice {
+			p.add("%s sets %s twice", p.of, e.Name)
+		}
+		set[e.Name] = e.Value
+		if strings.HasSuffix(e.Name, "_URL") && strings.Contains(e.Value, "@") {
+			p.add("%s has a secret in %s: want a file", p.of, e.Name)
+		}
+	}
+	if !p.server {
+		return
+	}
+	p.checkProbes(c)
+	p.checkMemory(set["GOMEMLIMIT"], c.Resources.Limits.Memory())
+	p.checkStop(set)
+}
+
+func (p podCheck) checkProbes(c *corev1.Container) {
+	for name, probe := range map[string]*corev1.Probe{"startup": c.StartupProbe, "liveness": c.LivenessProbe, "readiness": c.ReadinessProbe} {
+		if probe == nil || probe.HTTPGet == nil {
+			p.add("%s has no %s probe", p.of, name)
+			continue
+		}
+		if want := map[bool]string{true: "/livez", false: "/readyz"}[name == "liveness"]; probe.HTTPGet.Path != want {
+			p.add("%s: the %s probe asks %s: want %s", p.of, name, probe.HTTPGet.Path, want)
+		}
+		p.checkPort(p.of+": the "+name+" probe", probe.HTTPGet.Port, []pod{p.pod})
+	}
+}
+
+// checkMemory wants Go's limit to be between seven and nineteen twentieths of the container's.
+func (p podCheck) checkMemory(limit string, container *resource.Quantity) {
+	bytes, err := resource.ParseQuantity(strings.TrimSuffix(limit, "B"))
+	if err != nil {
+		p.add("%s: GOMEMLIMIT is %q: %v", p.of, limit, err)
+		return
+	}
+	if share := float64(bytes.Value()) / float64(container.Value()); share < 0.7 || share > 0.95 {
+		p.add("%s: GOMEMLIMIT is %.0f %% of the limit of memory: want nine tenths", p.of, 100*share)
+	}
+}
+
+// checkStop wants the pod to have the time that the server takes to stop.
+func (p podCheck) checkStop(set map[string]string) {
+	drain, err1 := time.ParseDuration(set["PETSTORE_DRAIN_DELAY"])
+	stop, err2 := time.ParseDuration(set["PETSTORE_STOP_TIMEOUT"])
+	if err1 != nil || err2 != nil {
+		p.add("%s: PETSTORE_DRAIN_DELAY or PETSTORE_STOP_TIMEOUT is no duration", p.of)
+		return
+	}
+	grace := time.Duration(*p.template.Spec.TerminationGracePeriodSeconds) * time.Second
+	if grace < drain+stop+5*time.Second {
+		p.add("%s is killed after %v: the server takes up to %v, and some seconds more", p.of, grace, drain+stop)
+	}
+	// A pod gets new connections for some seconds after it was told to stop.
+	if drain < 5*time.Second {
+		p.add("%s: PETSTORE_DRAIN_DELAY is %v: want 5s or more", p.of, drain)
+	}
+}
+
+// checkSecrets checks that each file that a variable names is there, and that others may not read it.
+func (p podCheck) checkSecrets() {
+	files := map[string]bool{}
+	for _, v := range p.template.Spec.Volumes {
+		var items []corev1.KeyToPath
+		var mode *int32
+		switch {
+		case v.Secret != nil:
+			items, mode = v.Secret.Items, v.Secret.DefaultMode
+		case v.Projected != nil:
+			mode = v.Projected.DefaultMode
+			for _, s := range v.Projected.Sources {
+				items = append(items, s.Secret.Items...)
+			}
+		}
+		if mode == nil || *mode&0o007 != 0 {
+			p.add("%s: everybody may read the volume %s: want mode 0440", p.of, v.Name)
+		}
+		for _, m := range p.template.Spec.Containers[0].VolumeMounts {
+			for _, i := range items {
+				files[m.MountPath+"/"+i.Path] = m.Name == v.Name
+			}
+		}
+	}
+	for _, e := range p.template.Spec.Containers[0].Env {
+		if regexp.MustCompile(`_FILE$`).MatchString(e.Name) && !files[e.Value] {
+			p.add("%s: %s is %s, which is not mounted", p.of, e.Name, strconv.Quote(e.Value))
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package deploycheck
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// run runs a program of Debian and finds that it fails, with what it says.
+func (f *findings) run(ctx context.Context, dir, name string, args ...string) {
+	if _, err := exec.LookPath(name); err != nil { // not in the PATH of users
+		name = filepath.Join("/usr/sbin", name)
+	}
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_DATA_HOME="+dir) // caddy writes there
+	if out, err := cmd.CombinedOutput(); err != nil {
+		f.add("%s: %v\n%s", filepath.Base(name), err, out)
+	}
+}
+
+// maxExposure is the most that systemd-analyze may find in a service, in tenths.
+const maxExposure = "20"
+
+// checkSystemd checks the units, in a root directory with nothing but them and the programs that they start.
+func checkSystemd(ctx context.Context, deploy, work string) []string {
+	var f findings
+	dir := filepath.Join(work, "etc", "systemd", "system")
+	units, err := copyFiles(filepath.Join(deploy, "systemd"), dir, ".service", ".socket")
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, p := range programs {
+		if err := writeFile(filepath.Join(work, "usr", "bin", p.name), "#!/bin/sh\n"); err != nil {
+			return []string{err.Error()}
+		}
+	}
+	// Without --recursive-errors a key that systemd does not know is only a warning.
+	f.run(ctx, work, "systemd-analyze", append([]string{"verify", "--man=no", "--recursive-errors=no", "--root=" + work}, units...)...)
+	for _, u := range units {
+		if strings.HasSuffix(u, ".service") {
+			f.run(ctx, work, "systemd-analyze", "security", "--offline=yes", "--threshold="+maxExposure, "--root="+work, u)
+		}
+	}
+	return f
+}
+
+// checkProxies checks the configurations of the load balancers. The directory certificate has tls.crt and tls.key.
+func checkProxies(ctx context.Context, deploy, work, certificate string) []string {
+	var f findings
+	here := strings.NewReplacer("/etc/petstore/tls", certificate, "petstore1:", "127.0.0.1:", "petstore2:", "127.0.0.1:",
+		"/run/", work+"/", "/var/log/nginx/", work+"/")
+	for _, name := range []string{"nginx.conf", "haproxy.cfg", "Caddyfile"} {
+		text, err := os.ReadFile(filepath.Join(deploy, "proxy", name))
+		if err != nil {
+			return []string{err.Error()}
+		}
+		if err := writeFile(filepath.Join(work, name), here.Replace(string(text))); err != nil {
+			return []string{err.Error()}
+		}
+	}
+	f.run(ctx, work, "nginx", "-t", "-q", "-c", filepath.Join(work, "nginx.conf"))
+	f.run(ctx, work, "haproxy", "-c", "-q", "-f", "haproxy.cfg")
+	f.run(ctx, work, "caddy", "validate", "--adapter", "caddyfile", "--config", "Caddyfile")
+	return f
+}
+
+// checkPrometheus checks the configuration, and the rules and targets that it names.
+func checkPrometheus(ctx context.Context, deploy string) []string {
+	var f findings
+	f.run(ctx, filepath.Join(deploy, "prometheus"), "promtool", "check", "config", "--lint-fatal", "prometheus.yml")
+	return f
+}
+
+// copyFiles copies the files of a directory that have one of the extensions, and returns their names.
+func copyFiles(from, to string, extensions ...string) (names []string, err error) {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		for _, x := range extensions {
+			if filepath.Ext(e.Name()) != x {
+				continue
+			}
+			text, err := os.ReadFile(filepath.Join(from, e.Name()))
+			if err != nil {
+				return nil, err
+			}
+			if err := writeFile(filepath.Join(to, e.Name()), string(text)); err != nil {
+				return nil, err
+			}
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// writeFile writes a program or a configuration.
+func writeFile(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o755)
+}

@@ -1,0 +1,5 @@
+export default {
+  input: process.env.DOCUMENT,
+  output: { path: "generated/hey-api", importFileExtension: ".js" },
+  plugins: ["@hey-api/client-fetch", "@hey-api/typescript", "@hey-api/sdk"],
+};

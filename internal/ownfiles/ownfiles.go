@@ -2,18 +2,17 @@
 //
 // A directory or file is trusted if it belongs to this user or to root, is no symbolic link, and neither its group nor others may write to
 // it. What is opened is what was checked: a directory is held open, and its files are opened below it, so nothing can be put in their place
-// in between. Access control lists are not looked at. All functions are safe for concurrent use.
+// in between. Access control lists are not looked at. On Windows only the owner is checked, who must be this user, the administrators or the
+// system: the permissions that Go shows there say nothing. All functions are safe for concurrent use.
 package ownfiles
 
 import (
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"syscall"
 )
 
 // UntrustedError is the error of a directory or file that another user could have written.
@@ -83,7 +82,7 @@ func Resolve(dir string) (string, error) {
 // ReadFile reads a trusted file of a trusted directory. The error is an UntrustedError, or that of the system.
 func ReadFile(root *os.Root, name string) ([]byte, error) {
 	// Without O_NONBLOCK a named pipe would be waited for.
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -99,32 +98,16 @@ func ReadFile(root *os.Root, name string) ([]byte, error) {
 }
 
 func check(path string, info fs.FileInfo, kind fs.FileMode, otherKind string) error {
-	owner, ok := Owner(info)
 	switch mode := info.Mode(); {
 	case mode&fs.ModeSymlink != 0:
 		return &UntrustedError{path, "is a symbolic link"}
 	case mode.Type() != kind:
 		return &UntrustedError{path, otherKind}
-	case !ok:
-		return &UntrustedError{path, "has no owner"}
-	case !trusts(owner):
-		return &UntrustedError{path, "belongs to " + UserName(owner)}
-	case mode.Perm()&0o022 != 0:
-		return &UntrustedError{path, fmt.Sprintf("can be written to by other users (mode %#o)", mode.Perm())}
 	}
-	return nil
+	return checkOwner(path, info)
 }
 
 func trusts(owner int) bool { return owner == 0 || owner == os.Geteuid() }
-
-// Owner returns the user ID of a file's owner, and false if the system does not tell.
-func Owner(info fs.FileInfo) (uid int, ok bool) {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, false
-	}
-	return int(stat.Uid), true
-}
 
 // UserName returns the name of a user, or "user" and its number if it has none.
 func UserName(uid int) string {

@@ -1,0 +1,84 @@
+package envvars
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"petstore.example/internal/spelling"
+)
+
+// Prefix is how the names of all variables begin.
+const Prefix = "PETSTORE_"
+
+// known are the names without the prefix: those of the server, of petstorectl, and those that the examples for customers use. Tests hold the
+// list to what the programs read.
+var known = []string{
+	"DATABASE_URL", "DATABASE_URL_FILE", "REDIS_URL", "REDIS_URL_FILE", "REDIS_TIMEOUT", "ADDR", "ADMIN_ADDR", "ENVIRONMENT", "BASE_URL",
+	"SUPPORT_URL", "SUPPORT_EMAIL", "TRUSTED_PROXIES", "ADDRESS_LIMIT", "MAX_CONNECTIONS", "MAX_CONNECTIONS_PER_ADDRESS", "LIST_CACHE_BYTES", "BODY_BYTES", "HTTP_FAST_PATH",
+	"LOG_LEVEL", "LOG_FORMAT", "PPROF", "DRAIN_DELAY", "STOP_TIMEOUT",
+	"CONTEXT", "CONFIG_DIR", "ACTOR", "PAGER",
+	"URL", "API_KEY",
+}
+
+// Names returns the names of all variables.
+func Names() []string {
+	names := slices.Clone(known)
+	for i, name := range names {
+		names[i] = Prefix + name
+	}
+	return names
+}
+
+// serviceLink is what Kubernetes sets in every pod for a service whose name begins with petstore, unless enableServiceLinks is false.
+var serviceLink = regexp.MustCompile(`^PETSTORE_(?:[A-Z0-9_]+_)?(?:SERVICE_HOST=|SERVICE_PORT(?:_[A-Z0-9_]+)?=|PORT=[a-z]+://|PORT_[0-9]+_[A-Z]+(?:_PROTO|_PORT|_ADDR)?=)`)
+
+// Unknown returns a sentence for each variable of the environment that begins with the prefix and that no program reads. The environment has
+// the form of os.Environ.
+func Unknown(environ []string) []string {
+	var found []string
+	for _, variable := range environ {
+		name, _, _ := strings.Cut(variable, "=")
+		rest, ours := strings.CutPrefix(name, Prefix)
+		if !ours || slices.Contains(known, rest) || serviceLink.MatchString(variable) {
+			continue
+		}
+		sentence := name + " is no variable of petstore"
+		if meant := nearest(rest); meant != "" {
+			sentence += fmt.Sprintf(": did you mean %s%s?", Prefix, meant)
+		}
+		found = append(found, sentence)
+	}
+	slices.Sort(found)
+	return found
+}
+
+// nearest returns the known name that was probably meant, "" for none: up to a third of it may be wrong, or its end or some of its
+// parts may be missing.
+func nearest(name string) string {
+	best, smallest := "", (len(name)+2)/3+1
+	for _, k := range known {
+		d := spelling.Distance(strings.ToUpper(name), k)
+		if len(name) >= 3 && strings.HasPrefix(k, name) || hasParts(k, name) {
+			d = min(d, 1)
+		}
+		if d < smallest {
+			best, smallest = k, d
+		}
+	}
+	return best
+}
+
+// hasParts reports whether a name consists of some of the parts of a longer one, in their order, as REDIS and DATABASE_FILE do.
+func hasParts(long, name string) bool {
+	parts := strings.Split(long, "_")
+	for part := range strings.SplitSeq(name, "_") {
+		i := slices.Index(parts, part)
+		if i < 0 {
+			return false
+		}
+		parts = parts[i+1:]
+	}
+	return true
+}

@@ -1,0 +1,85 @@
+package envvars
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// FileSuffix is the end of the name of a variable that names a file with the value.
+const FileSuffix = "_FILE"
+
+// maxSecret bounds what is read of a file, in bytes.
+const maxSecret = 64 << 10
+
+// Secret is a value and the variable that set it.
+type Secret struct {
+	// Value is "" if neither variable is set.
+	Value string
+	// SetBy is the variable, with _FILE if the value is from a file.
+	SetBy string
+	// Warning is a sentence on the file, "" if nothing is wrong with it.
+	Warning string
+}
+
+// ReadSecret returns the value of the variable, or what the file of the variable with _FILE contains, without the newline at its end. An empty
+// variable counts as not set. It is an error if both are set, and if the file cannot be read, is empty, or has more than one line.
+func ReadSecret(getenv func(string) string, name string) (Secret, error) {
+	value, setBy := getenv(name), name+FileSuffix
+	path := getenv(setBy)
+	switch {
+	case path == "":
+		return Secret{Value: value, SetBy: name}, nil
+	case value != "":
+		return Secret{}, fmt.Errorf("%s and %s are both set: set one of them", name, setBy)
+	case MayBeSecret(path):
+		return Secret{}, fmt.Errorf("%s has the value itself: want the name of a file that contains it", setBy)
+	}
+	text, mode, err := read(path)
+	if err != nil {
+		return Secret{}, fmt.Errorf("%s: %w", setBy, err)
+	}
+	s := Secret{Value: string(text), SetBy: setBy}
+	// On Windows the permissions that Go shows say nothing.
+	if mode.IsRegular() && mode.Perm()&0o004 != 0 && runtime.GOOS != "windows" {
+		s.Warning = fmt.Sprintf("%s: every user of this machine can read %s: take the right from others (chmod o-r)", setBy, path)
+	}
+	return s, nil
+}
+
+// MayBeSecret reports whether what should be the name of a file is a URL, headers or the like, which may hold a password.
+func MayBeSecret(path string) bool {
+	return strings.Contains(path, "://") || strings.Contains(path, "password=") || strings.Contains(path, "=") && !filepath.IsAbs(path)
+}
+
+func read(path string) (text []byte, mode fs.FileMode, err error) {
+	f, err := os.Open(path) //nolint:gosec // the operator names it
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, err
+	}
+	if text, err = io.ReadAll(io.LimitReader(f, maxSecret+1)); err != nil {
+		return nil, 0, err
+	}
+	if len(text) > maxSecret {
+		return nil, 0, errors.New(path + " is too large for a URL")
+	}
+	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
+	switch {
+	case len(text) == 0:
+		return nil, 0, errors.New(path + " is empty")
+	case bytes.ContainsAny(text, "\n\x00"):
+		return nil, 0, errors.New(path + " has more than one line")
+	}
+	return text, info.Mode(), nil
+}

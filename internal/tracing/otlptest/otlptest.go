@@ -1,0 +1,140 @@
+// Package otlptest is a collector for tests: it takes traces by OTLP over HTTP, and keeps them.
+package otlptest
+
+import (
+	"compress/gzip"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	collector "go.opentelemetry.io/proto/slim/otlp/collector/trace/v1"
+	common "go.opentelemetry.io/proto/slim/otlp/common/v1"
+	otlp "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// Span is a span that arrived. Numbers among the attributes are int64.
+type Span struct {
+	Trace, ID, Parent, Name string
+	Kind                    string
+	Start, End              time.Time
+	Attrs, Resource         map[string]any
+	Failed                  bool
+}
+
+// Collector takes traces at URL. It is safe for concurrent use.
+type Collector struct {
+	URL string
+
+	mu      sync.Mutex
+	spans   []Span
+	headers []http.Header
+	// answer replaces the reply to a request, nil for none.
+	answer func(http.ResponseWriter) bool
+}
+
+// New starts a collector, which ends with the test.
+func New(t testing.TB) *Collector {
+	c := &Collector{}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/traces", c.take)
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	c.URL = s.URL
+	return c
+}
+
+// Answer has f answer requests until it returns false, for that one as usual. It is called with the number of the call from 1.
+func (c *Collector) Answer(f func(call int, w http.ResponseWriter) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	calls := 0
+	c.answer = func(w http.ResponseWriter) bool {
+		calls++
+		return f(calls, w)
+	}
+}
+
+func (c *Collector) take(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.headers = append(c.headers, r.Header.Clone())
+	if c.answer != nil && c.answer(w) {
+		return
+	}
+	body := io.Reader(r.Body)
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		unpacked, err := gzip.NewReader(body)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		body = unpacked
+	}
+	text, err := io.ReadAll(body)
+	var req collector.ExportTraceServiceRequest
+	if err == nil {
+		err = proto.Unmarshal(text, &req)
+	}
+	if err != nil || r.Header.Get("Content-Type") != "application/x-protobuf" {
+		http.Error(w, "not a request for traces", http.StatusBadRequest)
+		return
+	}
+	c.add(&req)
+}
+
+func (c *Collector) add(req *collector.ExportTraceServiceRequest) {
+	for _, of := range req.GetResourceSpans() {
+		resource := attrs(of.GetResource().GetAttributes())
+		for _, scope := range of.GetScopeSpans() {
+			for _, s := range scope.GetSpans() {
+				c.spans = append(c.spans, Span{
+					Trace: hex.EncodeToString(s.GetTraceId()), ID: hex.EncodeToString(s.GetSpanId()), Parent: hex.EncodeToString(s.GetParentSpanId()),
+					Name: s.GetName(), Kind: s.GetKind().String(),
+					Start: time.Unix(0, int64(s.GetStartTimeUnixNano())), End: time.Unix(0, int64(s.GetEndTimeUnixNano())),
+					Attrs: attrs(s.GetAttributes()), Resource: resource, Failed: s.GetStatus().GetCode() == otlp.Status_STATUS_CODE_ERROR,
+				})
+			}
+		}
+	}
+}
+
+func attrs(all []*common.KeyValue) map[string]any {
+	m := map[string]any{}
+	for _, a := range all {
+		if v, ok := a.GetValue().GetValue().(*common.AnyValue_IntValue); ok {
+			m[a.GetKey()] = v.IntValue
+		} else {
+			m[a.GetKey()] = a.GetValue().GetStringValue()
+		}
+	}
+	return m
+}
+
+// Spans returns the spans that have arrived, in their order.
+func (c *Collector) Spans() []Span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]Span(nil), c.spans...)
+}
+
+// Headers returns the headers of all requests.
+func (c *Collector) Headers() []http.Header {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]http.Header(nil), c.headers...)
+}
+
+// Of returns the spans of a trace.
+func (c *Collector) Of(trace string) (all []Span) {
+	for _, s := range c.Spans() {
+		if s.Trace == trace {
+			all = append(all, s)
+		}
+	}
+	return all
+}

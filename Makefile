@@ -4,6 +4,12 @@ GO       ?= go
 TAGS     := nomsgpack
 TOOL     := $(GO) tool -modfile=tools/go.mod
 ARGS     ?=
+# The programs that the tests run. macOS has no packages of some: tools/install.sh knows which.
+TESTED   := postgres redis-server chromium npm wrk pgbouncer python3 python3-yaml curl nginx haproxy caddy prometheus rpm systemd-sysusers \
+            systemd-socket-activate
+# Where make build puts the programs, and what it tells the linker: -X main.version=v1.2.3.
+BIN      ?= bin
+LDFLAGS  ?=
 PACKAGES ?= ./...
 SOAK     ?= 1m
 OPENAPI  := internal/api/openapi.yaml
@@ -11,54 +17,133 @@ OPENAPI  := internal/api/openapi.yaml
 NPM      := tools/npm/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check fmt bench bench-scale soak clean
+.PHONY: help run build test check check-deploy fmt cross reference man release-snapshot release release-files image bench bench-scale soak clean
 
 help: ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## start PostgreSQL and the server on this machine, with sample data and a key (ARGS="--addr 127.0.0.1:9000 --dir DIR")
-	@[ -n "$$PETSTORE_DATABASE_URL" ] || tools/install.sh postgres
+	@[ -n "$$PETSTORE_DATABASE_URL$$PETSTORE_DATABASE_URL_FILE" ] || tools/install.sh postgres
 	@exec bin/petstore dev $(ARGS)
 
-build: ## build bin/petstore and bin/petstorectl
-	@mkdir -p bin
-	@$(GO) build -tags $(TAGS) -trimpath -o bin/ ./cmd/petstore ./cmd/petstorectl
+build: ## build bin/petstore and bin/petstorectl, linked statically
+	@mkdir -p $(BIN)
+	@[ -x $(BIN)/petstore ] || echo 'Building the programs. The first time it takes about two minutes.' >&2
+	@CGO_ENABLED=0 $(GO) build -tags $(TAGS) -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/petstore ./cmd/petstorectl
 
 # The end-to-end tests of what HTTP itself does, which run a second time without the fast path. The others start several servers, of
 # which every second has it off.
-HTTP_TESTS = ^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient|IdempotencyKey|OrderMovesItsAnimal|KeyLimitAndUsage)$$
+HTTP_TESTS = ^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient.*|IdempotencyKey|OrderMovesItsAnimal|KeyLimitAndUsage)$$
 
-# The end-to-end tests measure delays, so they run alone, after all others, which mostly wait for databases. With the race detector the
-# simulation runs a tenth of its schedules, so it runs once more without. make check runs go vet.
+# The end-to-end tests measure delays, so they run alone, after all others. All of them mostly wait, for databases and servers, so there
+# are more at a time than processors. They run the programs of one build. With the race detector the
+# simulation runs a tenth of its schedules, so it runs once more without, built like the programs. make check runs go vet.
 test: ## run all tests with the race detector, on PostgreSQL and Redis servers that they start (PACKAGES=./internal/keys)
-	@tools/install.sh postgres redis-server chromium npm wrk pgbouncer python3 curl || :
+	@tools/install.sh $(TESTED) || :
+	@$(MAKE) -s $(NPM) || :
 	@all=$$($(GO) list $(PACKAGES)) || exit 1; failed=0; \
+	if [ "$(PACKAGES)" = ./... ]; then \
+	  PETSTORE_E2E_PROGRAMS=$$(mktemp -d) && export PETSTORE_E2E_PROGRAMS && trap 'rm -rf "$$PETSTORE_E2E_PROGRAMS"' EXIT && \
+	    make -s build BIN="$$PETSTORE_E2E_PROGRAMS" LDFLAGS='-X main.version=v0.0.0-e2e' || exit 1; \
+	fi; \
 	for of in -v -e; do \
 	  packages=$$(echo "$$all" | grep $$of '/internal/e2e$$'); \
-	  [ -z "$$packages" ] || $(GO) test -tags $(TAGS) -p 3 -race -vet off -timeout 9m $$packages || failed=1; \
+	  [ -z "$$packages" ] || $(GO) test -tags $(TAGS) -p 4 -parallel 4 -race -vet off -timeout 20m $$packages || failed=1; \
 	done; \
-	[ "$(PACKAGES)" != ./... ] || $(GO) test -tags $(TAGS) -vet off ./internal/limits/distributed/simtest || failed=1; \
-	[ "$(PACKAGES)" != ./... ] || PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=off \
-	  $(GO) test -tags $(TAGS) -race -vet off -timeout 9m -run '$(HTTP_TESTS)' ./internal/e2e || failed=1; \
+	[ "$(PACKAGES)" = ./... ] || exit $$failed; \
+	PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=off \
+	  $(GO) test -tags $(TAGS) -race -vet off -timeout 20m -run '$(HTTP_TESTS)' ./internal/e2e & \
+	CGO_ENABLED=0 $(GO) test -tags $(TAGS) -trimpath -vet off ./internal/limits/distributed/simtest || failed=1; \
+	wait $$! || failed=1; \
 	exit $$failed
 
-check: $(NPM) ## check formatting and module files; run go vet and the linters; lint the OpenAPI document and compare it with the released one
+check: cross ## check formatting and module files; run go vet and the linters; build petstorectl for all systems; lint the OpenAPI document and compare it with the released one; make clients of it; send generated requests; check deploy/
+	@tools/install.sh postgres npm python3 python3-venv curl
+	@$(MAKE) -s $(NPM)
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo 'not formatted (make fmt):'; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) mod tidy -diff
+	$(GO) test -tags $(TAGS) ./internal/ctl/gendoc
 	$(GO) vet -tags $(TAGS) ./...
 	$(TOOL) golangci-lint run --build-tags $(TAGS) ./...
 	@REDOCLY_SUPPRESS_UPDATE_NOTICE=true tools/npm/node_modules/.bin/redocly lint --config tools/npm/redocly.yaml $(OPENAPI)
+	@tools/npm/node_modules/.bin/spectral lint --ruleset tools/npm/spectral.yaml --fail-severity hint --quiet $(OPENAPI)
+	@$(GO) -C tools/release test -count=1 .
 	@$(GO) -C tools/breaking test -count=1 .
 	@$(GO) -C tools/breaking run . ../../internal/api/released ../../$(OPENAPI)
+	@$(MAKE) -s -C tools/generators
+	@$(MAKE) -s build
+	@tools/schemathesis/run.sh 5000
+	@$(MAKE) -s check-deploy
+
+# It starts the images in namespaces, which only Linux has.
+check-deploy: ## check what is in deploy/ with the programs that read it, and start the container images, without Docker or a network
+ifeq ($(shell uname),Linux)
+	@tools/install.sh postgres redis-server nginx haproxy caddy systemd-analyze prometheus
+	@VERSION=0.1.0 $(MAKE) -s image
+	@$(GO) -C tools/deploycheck vet . && $(GO) -C tools/deploycheck test -count=1 .
+else
+	@echo 'make check-deploy needs Linux: deploy/ was not checked'
+endif
 
 $(NPM): tools/npm/package-lock.json
 	@npm ci --prefix tools/npm --silent --no-audit --no-fund
 
+# The systems that petstorectl is for.
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+cross: ## check that petstorectl builds for Linux, macOS and Windows
+	@for p in $(PLATFORMS); do \
+	  CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -tags $(TAGS) -trimpath -o /dev/null ./cmd/petstorectl || { echo "petstorectl does not build for $$p"; exit 1; }; \
+	done
+
 fmt: ## format all Go files
 	@gofmt -w $$(git ls-files '*.go')
 
+reference: ## rewrite what is made of the commands of petstorectl: docs/reference and the golden help texts of its tests
+	@$(GO) run -tags $(TAGS) ./internal/ctl/gendoc
+
+man: ## write the man pages of both programs to bin/man (man -M bin/man petstorectl-key-issue)
+	@mkdir -p bin/man/man8
+	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) $(GO) run -tags $(TAGS) ./internal/ctl/gendoc -man bin/man/man1
+	@SOURCE_DATE_EPOCH=$(COMMIT_TIME) $(GO) test -tags $(TAGS) -vet off ./cmd/petstore -run '^TestManPages$$' -args -man "$$PWD/bin/man/man8" >/dev/null
+
+COMMIT_TIME = $$(git log -1 --format=%ct)
+# goreleaser wants a remote repository to exist, which a fresh clone of a bundle has not.
+GORELEASER  = GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url GIT_CONFIG_VALUE_0=https://petstore.example/petstore.git \
+  $(GO) tool -modfile=tools/goreleaser/go.mod goreleaser
+# The version that CHANGELOG.md begins with: the next one, or the one that is tagged.
+# Its name is not VERSION, because make would export it to image.sh, unexpanded.
+RELEASE_VERSION = $$(awk '$$1 == "\#\#" { print $$2; exit }' CHANGELOG.md)
+
+release-snapshot: ## build what a release of this commit would consist of into dist: archives, deb, rpm, checksums, bills of materials
+	@tools/install.sh $(TESTED)
+	@GORELEASER_CURRENT_TAG=$(RELEASE_VERSION) $(GORELEASER) release --snapshot --clean --skip=sign
+	@PETSTORE_E2E_PACKAGES="$$PWD/dist" $(GO) test -tags $(TAGS) -count=1 ./internal/e2e/packages
+
+release: ## build and sign the release of the tag at this commit into dist (RELEASE_KEY=FINGERPRINT)
+	@$(GO) -C tools/release build -trimpath -o ../../bin/release/release .
+	@bin/release/release notes $$(git describe --exact-match --tags) >/dev/null
+	@$(GORELEASER) release --clean
+
+image: ## build the container images bin/image/petstore.tar and petstorectl.tar, for docker load, without a Docker daemon (GOARCH=arm64)
+	@tools/install.sh buildah uidmap ca-certificates
+	@deploy/docker/image.sh bin/image
+
+# What archives and packages contain besides the files of the repository. goreleaser and a test call it; goreleaser builds the programs
+# once more, for all systems.
+release-files:
+	@rm -rf bin/release bin/man && mkdir -p bin/release/completions
+	@$(MAKE) -s man && cp -r bin/man bin/release/man && find bin/release/man -type f -exec gzip -9n {} +
+	@$(MAKE) -s build BIN=bin/release LDFLAGS='-s -w'
+	@for p in petstore petstorectl; do \
+	  for shell in bash zsh fish powershell; do bin/release/$$p completion $$shell >bin/release/completions/$$p.$$shell || exit 1; done; \
+	  mv bin/release/completions/$$p.zsh bin/release/completions/_$$p.zsh; \
+	done
+	@$(GO) -C tools/release build -trimpath -o ../../bin/release/release .
+	@bin/release/release licenses bin/release/THIRD_PARTY_LICENSES.txt
+
 bench: build ## compare every case with a bare Gin server; writes docs/benchmarks.md and bench/results.json (ARGS="-cases list_memory -rounds 1")
-	@tools/install.sh postgres redis-server wrk
+	@tools/install.sh postgres redis-server wrk nginx
 	$(GO) run -tags $(TAGS) ./bench $(ARGS)
 
 bench-scale: ## measure how costs grow with animals, keys, servers and requests; writes docs/benchmarks-scale.md (ARGS="-only servers")
@@ -69,7 +154,10 @@ bench-scale: ## measure how costs grow with animals, keys, servers and requests;
 SOAKED = $(shell grep -rl PETSTORE_SOAK --include='*_test.go' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 soak: ## run the long tests: generated requests, 200,000 schedules of faults, end-to-end on servers with the race detector, every fuzzer for SOAK=1m
-	@tools/install.sh postgres redis-server
+	@tools/install.sh $(TESTED) python3-venv
+	@$(MAKE) -s build
+	@tools/schemathesis/run.sh 200000
+	@$(MAKE) -s $(NPM)
 	PETSTORE_SOAK=1 $(GO) test -tags $(TAGS) -timeout 60m -v $(filter-out ./internal/e2e,$(SOAKED))
 	for mode in on off; do \
 	  PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=$$mode PETSTORE_SOAK=1 PETSTORE_E2E_RACE=1 \
@@ -82,5 +170,5 @@ soak: ## run the long tests: generated requests, 200,000 schedules of faults, en
 	  done; \
 	done
 
-clean: ## remove bin; the data of make run stays in .petstore
-	rm -rf bin
+clean: ## remove bin and dist; the data of make run stays in .petstore
+	rm -rf bin dist

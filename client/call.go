@@ -19,6 +19,7 @@ type call struct {
 	path           string
 	query          url.Values
 	ifNoneMatch    string
+	ifMatch        string
 	idempotencyKey string
 	body           []byte
 	response       *Response
@@ -39,6 +40,20 @@ func IdempotencyKey(key string) CallOption {
 			return errors.New(`petstore: an idempotency key must be 1 to 255 visible ASCII characters other than " and \`)
 		}
 		cl.idempotencyKey = key
+		return nil
+	}
+}
+
+// IfMatch makes [Client.UpdatePet] and [Client.UpdateOrder] change an animal or order only if it still has this ETag, as in
+// [Response.ETag] or in the [PetPage] of a list of one animal. Otherwise they fail with [CodePreconditionFailed]. The weak
+// form that compression makes of an ETag works too. Other operations ignore it.
+func IfMatch(etag string) CallOption {
+	return func(cl *call) error {
+		etag := strings.TrimPrefix(etag, "W/")
+		if len(etag) < 2 || !isVisible(etag) || etag != `"`+strings.ReplaceAll(etag, `"`, "")+`"` {
+			return errors.New("petstore: an ETag must be in double quotes, as it was received")
+		}
+		cl.ifMatch = etag
 		return nil
 	}
 }

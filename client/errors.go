@@ -18,6 +18,7 @@ type Code string
 
 // The codes, each with its HTTP status.
 const (
+	CodeMalformedRequest      Code = "malformed_request"       // 400: the request is not valid HTTP
 	CodeInvalidJSON           Code = "invalid_json"            // 400: the body is not valid JSON
 	CodeMissingBody           Code = "missing_body"            // 400: there is no body
 	CodeValidationFailed      Code = "validation_failed"       // 400: a field's value is invalid; the message names it
@@ -38,6 +39,7 @@ const (
 	CodeIdempotencyInProgress Code = "idempotency_in_progress" // 409: the first request with this key is in progress
 
 	CodeEndpointRemoved      Code = "endpoint_removed"       // 410: the operation was removed after its sunset
+	CodePreconditionFailed   Code = "precondition_failed"    // 412: it has changed since you read the ETag of IfMatch
 	CodeBodyTooLarge         Code = "body_too_large"         // 413: over 1 MiB
 	CodeURITooLong           Code = "uri_too_long"           // 414: over 8 KiB
 	CodeUnsupportedMediaType Code = "unsupported_media_type" // 415: the body is not application/json

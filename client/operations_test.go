@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"testing"
@@ -65,6 +66,28 @@ func TestOperations(t *testing.T) {
 				header: http.Header{"If-None-Match": {`"abc"`}},
 			},
 			&client.PetPage{Pets: []client.Pet{}, NextCursor: "000000000000000c", ETag: `"def"`, Rate: rate},
+		},
+		"list by filters": {
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.ListPets(ctx, client.ListPetsParams{IDs: []int64{7, -1}, CategoryID: new(int64(0)), Name: "Re & ü"})
+			},
+			answer(200, "["+rexJSON+"]", with("ETag", `W/"abc"`)...),
+			received{method: "GET", path: "/v1/pets", query: "categoryId=0&ids=7%2C-1&name=Re+%26+%C3%BC"},
+			&client.PetPage{Pets: []client.Pet{rex}, ETag: `W/"abc"`, Rate: rate},
+		},
+		"get an order": {
+			func(ctx context.Context, c *client.Client) (any, error) { return c.GetOrder(ctx, 3) },
+			answer(200, orderJSON),
+			received{method: "GET", path: "/v1/store/orders/3"},
+			&order,
+		},
+		"change what nobody else has changed": {
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.UpdatePet(ctx, 7, client.PetPatch{CategoryID: new(int64(0))}, client.IfMatch(`W/"abc"`))
+			},
+			answer(200, rexJSON),
+			received{method: "PATCH", path: "/v1/pets/7", body: `{"categoryId":0}`, header: http.Header{"If-Match": {`"abc"`}}},
+			&rex,
 		},
 		"list not modified": {
 			func(ctx context.Context, c *client.Client) (any, error) {
@@ -140,6 +163,18 @@ func TestOperations(t *testing.T) {
 				NextChange: &client.PlanChange{
 					At: time.Date(2026, time.November, 15, 0, 0, 0, 0, time.UTC), Plan: "free", Quota: client.Quota{PerMinute: 60, PerDay: 1000},
 				},
+			},
+		},
+		"report of usage": {
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.GetUsageReport(ctx, time.Date(2026, time.October, 31, 23, 0, 0, 0, time.UTC))
+			},
+			answer(200, `{"month":{"admitted":7,"refused":1,"days":[],"month":"2026-10","corrections":[{"month":"2026-09","admitted":2,"refused":0}],
+				"keys":[{"id":"key_x","name":"ci","admitted":7,"refused":1,"days":[]}]}}`),
+			received{method: "GET", path: "/v1/usage", query: "by=key&month=2026-10"},
+			&client.UsageMonth{
+				Admitted: 7, Refused: 1, Days: []client.UsageDay{}, Month: "2026-10", Corrections: []client.UsageCorrection{{Month: "2026-09", Admitted: 2}},
+				Keys: []client.KeyUsage{{ID: "key_x", Name: "ci", Admitted: 7, Refused: 1, Days: []client.UsageDay{}}},
 			},
 		},
 		"usage of a key without a limit": {
@@ -222,5 +257,19 @@ func TestCaptureResponse(t *testing.T) {
 	last.Header = nil
 	if diff := cmp.Diff(client.Response{Status: 404, RequestID: "r2", Rate: rate}, last); diff != "" {
 		t.Errorf("after an error (-want +got):\n%s", diff)
+	}
+}
+
+func TestIfMatchRefused(t *testing.T) {
+	t.Parallel()
+	service := newService(t, failure(412, client.CodePreconditionFailed))
+	store, _ := service.store(t)
+	for _, tag := range []string{"", `"`, "abc", `"abc`, `W/abc`, `"a","b"`, `"a b"`, "*", "\"a\n\""} {
+		if _, err := store.UpdatePet(t.Context(), 7, client.PetPatch{}, client.IfMatch(tag)); err == nil || len(service.requests()) > 0 {
+			t.Errorf("%q: %v, %d requests", tag, err, len(service.requests()))
+		}
+	}
+	if _, err := store.UpdatePet(t.Context(), 7, client.PetPatch{}, client.IfMatch(`""`)); !errors.Is(err, client.CodePreconditionFailed) {
+		t.Errorf("%v, want CodePreconditionFailed", err)
 	}
 }

@@ -93,6 +93,13 @@ func (c *Client) Orders(ctx context.Context, params ListOrdersParams, opts ...Ca
 	})
 }
 
+// GetOrder returns one order. It fails with [CodeOrderNotFound].
+//
+// This operation is in beta and may change with 30 days' notice.
+func (c *Client) GetOrder(ctx context.Context, orderID int64, opts ...CallOption) (*Order, error) {
+	return c.order(ctx, &call{method: http.MethodGet, path: orderPath(orderID)}, nil, opts)
+}
+
 // PlaceOrder orders an available animal, which becomes pending. It fails with [CodePetNotAvailable] or [CodePetNotFound]. Retries
 // place one order only; see also [IdempotencyKey].
 //
@@ -102,14 +109,15 @@ func (c *Client) PlaceOrder(ctx context.Context, order NewOrder, opts ...CallOpt
 }
 
 // UpdateOrder changes the status of an order, and that of its animal: delivered makes it sold, cancelled makes it available again. It
-// returns the changed order, and fails with [CodeOrderNotFound] or [CodeInvalidTransition]. If the error is not an [*Error], the
-// change may have been made.
+// returns the changed order, and fails with [CodeOrderNotFound] or [CodeInvalidTransition], and as [Client.UpdatePet] with
+// [IfMatch]. After a 503, or an error that is not an [*Error], the change may have been made.
 //
 // This operation is experimental and may change at any time.
 func (c *Client) UpdateOrder(ctx context.Context, orderID int64, patch OrderPatch, opts ...CallOption) (*Order, error) {
-	path := "store/orders/" + strconv.FormatInt(orderID, 10)
-	return c.order(ctx, &call{method: http.MethodPatch, path: path}, patch, opts)
+	return c.order(ctx, &call{method: http.MethodPatch, path: orderPath(orderID)}, patch, opts)
 }
+
+func orderPath(id int64) string { return "store/orders/" + strconv.FormatInt(id, 10) }
 
 func (c *Client) order(ctx context.Context, cl *call, in any, opts []CallOption) (*Order, error) {
 	var order Order

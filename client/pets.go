@@ -4,7 +4,9 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 )
 
 // PetStatus is the availability of an animal.
@@ -48,6 +50,12 @@ type ListPetsParams struct {
 	Limit int
 	// Status selects animals with that status, all if it is empty.
 	Status PetStatus
+	// IDs selects the animals with these IDs, at most 100, all if it is nil. IDs that do not exist are left out.
+	IDs []int64
+	// CategoryID selects animals of that category, all if it is nil.
+	CategoryID *int64
+	// Name selects animals whose name begins with it, all if it is empty. At most 100 characters.
+	Name string
 	// Cursor is the NextCursor of a page, empty for the first page. It never expires.
 	Cursor string
 	// IfNoneMatch is the ETag of a page. If the page is unchanged, the result is NotModified. [Client.Pets] ignores it.
@@ -60,7 +68,8 @@ type PetPage struct {
 	Pets []Pet
 	// NextCursor is the Cursor of the next page, empty on the last page.
 	NextCursor string
-	// ETag identifies the content of this page, NextCursor included.
+	// ETag identifies the content of this page, NextCursor included. If the page has one animal and none follow, it is the ETag of
+	// that animal, for [IfMatch].
 	ETag string
 	// NotModified reports that the page is unchanged since IfNoneMatch. Then Pets is empty, and NextCursor may be.
 	NotModified bool
@@ -72,7 +81,7 @@ func (c *Client) ListPets(ctx context.Context, params ListPetsParams, opts ...Ca
 	cl := &call{
 		method:      http.MethodGet,
 		path:        "pets",
-		query:       listQuery(params.Limit, string(params.Status), params.Cursor),
+		query:       params.query(),
 		ifNoneMatch: params.IfNoneMatch,
 	}
 	var pets []Pet
@@ -87,6 +96,25 @@ func (c *Client) ListPets(ctx context.Context, params ListPetsParams, opts ...Ca
 		NotModified: a.status == http.StatusNotModified,
 		Rate:        rateOf(a.header),
 	}, nil
+}
+
+// query leaves out zero values, but not an empty list of IDs: that selects nothing, and the service refuses it.
+func (p ListPetsParams) query() url.Values {
+	q := listQuery(p.Limit, string(p.Status), p.Cursor)
+	if p.IDs != nil {
+		ids := make([]string, len(p.IDs))
+		for i, id := range p.IDs {
+			ids[i] = strconv.FormatInt(id, 10)
+		}
+		q.Set("ids", strings.Join(ids, ","))
+	}
+	if p.CategoryID != nil {
+		q.Set("categoryId", strconv.FormatInt(*p.CategoryID, 10))
+	}
+	if p.Name != "" {
+		q.Set("name", p.Name)
+	}
+	return q
 }
 
 // Pets iterates over your animals from params.Cursor to the end, page by page. Animals that exist for the whole iteration are
@@ -114,14 +142,15 @@ func (c *Client) CreatePet(ctx context.Context, pet NewPet, opts ...CallOption) 
 // GetPet returns one animal. It fails with [CodePetNotFound].
 //
 // Deprecated: the operation will be removed on 5 December 2030; after that it fails with [CodeEndpointRemoved]. Use
-// [Client.ListPets] or [Client.Pets] with a Status.
+// [Client.ListPets] or [Client.Pets] with a Status or with IDs.
 func (c *Client) GetPet(ctx context.Context, petID int64, opts ...CallOption) (*Pet, error) {
 	return c.pet(ctx, &call{method: http.MethodGet, path: petPath(petID)}, nil, opts)
 }
 
 // UpdatePet changes an animal and returns it. It fails with [CodePetNotFound], or with [CodeInvalidTransition] if the status
-// cannot change in this way or an order holds the animal. If the error is not an [*Error], the change may have been made;
-// repeating it is harmless.
+// cannot change in this way or an order holds the animal. With [IfMatch] it changes only what nobody else has changed. After a 503, or an error that is
+// not an [*Error], the change may have been made. Repeating it is harmless without IfMatch; with it, one's own change may be the reason for
+// a [CodePreconditionFailed]: list the animal again.
 //
 // This operation is in beta and may change with 30 days' notice.
 func (c *Client) UpdatePet(ctx context.Context, petID int64, patch PetPatch, opts ...CallOption) (*Pet, error) {

@@ -33,7 +33,9 @@ type Response struct {
 	Status    int
 	Header    http.Header
 	RequestID string
-	Rate      Rate
+	// ETag identifies the content, for [IfMatch]. It is empty if the response has none.
+	ETag string
+	Rate Rate
 	// Replayed reports that the response is that of an earlier request with the same Idempotency-Key.
 	Replayed bool
 }
@@ -43,6 +45,7 @@ func (a *rawResponse) response() Response {
 		Status:    a.status,
 		Header:    a.header,
 		RequestID: a.header.Get("X-Request-Id"),
+		ETag:      a.header.Get("ETag"),
 		Rate:      rateOf(a.header),
 		Replayed:  a.header.Get("Idempotent-Replayed") == "true",
 	}

@@ -78,6 +78,9 @@ func (c *Client) request(ctx context.Context, cl *call) (*http.Request, error) {
 	if cl.method == http.MethodPost {
 		req.Header.Set("Idempotency-Key", cl.idempotencyKey)
 	}
+	if cl.ifMatch != "" && cl.method == http.MethodPatch {
+		req.Header.Set("If-Match", cl.ifMatch)
+	}
 	if cl.ifNoneMatch != "" {
 		req.Header.Set("If-None-Match", cl.ifNoneMatch)
 	}

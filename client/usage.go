@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -66,8 +67,32 @@ type UsageMonth struct {
 	// Admitted and Refused are the sums of all days.
 	Admitted int64 `json:"admitted"`
 	Refused  int64 `json:"refused"`
-	// Days has each day from the first of the month until today.
+	// Days has each day of the month; of the current one until today.
 	Days []UsageDay `json:"days"`
+	// The rest is in reports only, see [Client.GetUsageReport]. Month is written as 2006-01.
+	Month string `json:"month,omitempty"`
+	// Corrections are of earlier months, and billed in addition to Admitted.
+	Corrections []UsageCorrection `json:"corrections,omitempty"`
+	// Keys are those that were used in the month, also revoked ones.
+	Keys []KeyUsage `json:"keys,omitempty"`
+}
+
+// UsageCorrection is usage of an earlier month that arrived after that was closed.
+type UsageCorrection struct {
+	// Month is written as 2006-01.
+	Month    string `json:"month"`
+	Admitted int64  `json:"admitted"`
+	Refused  int64  `json:"refused"`
+}
+
+// KeyUsage is what one key used.
+type KeyUsage struct {
+	ID string `json:"id"`
+	// Name is empty if the key has none, or was removed.
+	Name     string     `json:"name"`
+	Admitted int64      `json:"admitted"`
+	Refused  int64      `json:"refused"`
+	Days     []UsageDay `json:"days"`
 }
 
 // UsageDay is one UTC day.
@@ -97,4 +122,16 @@ func (c *Client) GetUsage(ctx context.Context, opts ...CallOption) (*Usage, erro
 		return nil, err
 	}
 	return &u, nil
+}
+
+// GetUsageReport returns what is billed for the UTC month of an instant, by day and key. It counts as one request.
+//
+// This operation is in beta and may change with 30 days' notice.
+func (c *Client) GetUsageReport(ctx context.Context, month time.Time, opts ...CallOption) (*UsageMonth, error) {
+	query := url.Values{"month": {month.UTC().Format("2006-01")}, "by": {"key"}}
+	var u Usage
+	if _, err := c.do(ctx, &call{method: http.MethodGet, path: "usage", query: query}, nil, &u, opts); err != nil {
+		return nil, err
+	}
+	return &u.Month, nil
 }

@@ -6,5 +6,5 @@ import "embed"
 
 // FS holds the guides by their paths in this folder.
 //
-//go:embed clients.md deprecations errors.md getting-a-key.md idempotency.md pagination.md rate-limiting.md versioning.md
+//go:embed changelog.md clients.md deprecations errors.md getting-a-key.md idempotency.md pagination.md rate-limiting.md versioning.md
 var FS embed.FS

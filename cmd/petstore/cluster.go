@@ -31,9 +31,9 @@ type member struct {
 }
 
 // newMember returns a member that has not joined yet. Its clock is measured, so that nothing is decided by a wrong one.
-func newMember(ctx context.Context, databaseURL, serverID string, log zerolog.Logger) (*member, error) {
+func newMember(ctx context.Context, databaseURL string, m *registry, serverID string, log zerolog.Logger) (*member, error) {
 	// A standby that is gone must not cost this server its lease. What a failover loses of the term is noticed as a set-back.
-	db, err := store.Open(ctx, databaseURL, store.Options{AsAPI: true, MaxConns: renewConns, LocalCommit: true})
+	db, err := m.open(ctx, databaseURL, clusterPool, store.Options{AsAPI: true, MaxConns: renewConns, LocalCommit: true})
 	if err != nil {
 		return nil, err
 	}

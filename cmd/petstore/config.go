@@ -14,41 +14,25 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/api"
+	"petstore.example/internal/envvars"
 	"petstore.example/internal/keys"
-	"petstore.example/internal/limits/redisbackend"
-	"petstore.example/internal/store"
+	"petstore.example/internal/tracing"
 )
-
-// secret is a setting that never prints itself.
-type secret string
-
-const redacted = "(set, not shown)"
-
-func (s secret) String() string {
-	if s == "" {
-		return ""
-	}
-	return redacted
-}
-
-// GoString redacts, as String does.
-func (s secret) GoString() string { return s.String() }
-
-// MarshalText redacts, as String does.
-func (s secret) MarshalText() ([]byte, error) { //nolint:unparam // The interface has it.
-	return []byte(s.String()), nil
-}
 
 // config is what `petstore serve` reads from the environment. docs/configuration.md describes each setting; a test
 // holds the two together.
 type config struct {
 	DatabaseURL              secret        `env:"DATABASE_URL"`
+	DatabaseURLFile          fileName      `env:"DATABASE_URL_FILE"`
 	RedisURL                 secret        `env:"REDIS_URL"`
+	RedisURLFile             fileName      `env:"REDIS_URL_FILE"`
 	RedisTimeout             time.Duration `env:"REDIS_TIMEOUT" envDefault:"100ms"`
 	Addr                     string        `env:"ADDR" envDefault:":8080"`
 	AdminAddr                string        `env:"ADMIN_ADDR" envDefault:"127.0.0.1:8081"`
 	Environment              string        `env:"ENVIRONMENT" envDefault:"production"`
 	BaseURL                  string        `env:"BASE_URL"`
+	SupportURL               string        `env:"SUPPORT_URL"`
+	SupportEmail             string        `env:"SUPPORT_EMAIL"`
 	TrustedProxies           []string      `env:"TRUSTED_PROXIES"`
 	AddressLimit             int64         `env:"ADDRESS_LIMIT" envDefault:"6000"`
 	MaxConnections           int64         `env:"MAX_CONNECTIONS" envDefault:"20000"`
@@ -62,21 +46,32 @@ type config struct {
 	DrainDelay               time.Duration `env:"DRAIN_DELAY" envDefault:"0s"`
 	StopTimeout              time.Duration `env:"STOP_TIMEOUT" envDefault:"20s"`
 
+	// addrSet is true if ADDR is set, and not the default.
+	addrSet bool
 	// dev is set by `petstore dev`, whose login owns the tables.
 	dev bool
+	// staffPrefix precedes the commands for staff that `petstore dev` prints.
+	staffPrefix string
+	// tracing is read from OpenTelemetry's own variables.
+	tracing tracing.Config
+	// found are the warnings about the configuration.
+	found warnings
 }
 
-const envPrefix = "PETSTORE_"
+const envPrefix = envvars.Prefix
 
-// readConfig returns the configuration, or an error that lists all mistakes in it. It reads the process's environment if environ
-// is nil.
-func readConfig(environ map[string]string) (config, error) {
-	var cfg config
+// readConfig returns the configuration of an environment, or an error that lists all mistakes in it. The URLs that are in files are read.
+func readConfig(environ []string) (config, error) {
+	cfg := config{found: warnings{}}
 	var found problems
+	for _, unknown := range envvars.Unknown(environ) {
+		found.add("%s", unknown)
+	}
+	variables := env.ToMap(environ)
 	// Set the defaults first: a setting that cannot be parsed then has its default, and is reported only once. The map is not nil,
 	// or the library would read the process's environment.
 	_ = env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: map[string]string{}})
-	err := env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: environ})
+	err := env.ParseWithOptions(&cfg, env.Options{Prefix: envPrefix, Environment: variables})
 	var parse env.AggregateError
 	if errors.As(err, &parse) {
 		for _, e := range parse.Errors {
@@ -85,6 +80,11 @@ func readConfig(environ map[string]string) (config, error) {
 	} else if err != nil {
 		found.add("%v", err)
 	}
+	cfg.addrSet = variables[envPrefix+"ADDR"] != ""
+	cfg.readSecrets(&found, variables)
+	var wrong []string
+	cfg.tracing, wrong = tracing.ReadConfig(func(name string) string { return cfg.tracingVariable(&found, variables, name) })
+	found = append(found, wrong...)
 	cfg.check(&found)
 	if cfg.BaseURL == "" {
 		cfg.BaseURL = defaultBaseURL(cfg.Addr)
@@ -93,16 +93,6 @@ func readConfig(environ map[string]string) (config, error) {
 }
 
 func (c *config) check(p *problems) {
-	if c.DatabaseURL == "" {
-		p.add("PETSTORE_DATABASE_URL is required: want postgres://user:password@host:5432/name?sslmode=verify-full")
-	} else if err := store.CheckURL(string(c.DatabaseURL)); err != nil {
-		p.add("PETSTORE_DATABASE_URL: %v", err)
-	}
-	if c.RedisURL != "" {
-		if err := redisbackend.CheckURL(string(c.RedisURL)); err != nil {
-			p.add("PETSTORE_REDIS_URL: %v", err)
-		}
-	}
 	p.checkAddr("ADDR", c.Addr)
 	p.checkAddr("ADMIN_ADDR", c.AdminAddr)
 	p.checkOneOf("ENVIRONMENT", c.Environment, "production", "staging")
@@ -115,6 +105,12 @@ func (c *config) check(p *problems) {
 		if err := api.CheckBaseURL(c.BaseURL); err != nil {
 			p.add("PETSTORE_BASE_URL %v: want a URL such as https://api.example.com/v1", err)
 		}
+	}
+	if err := api.CheckSupportURL(c.SupportURL); err != nil {
+		p.add("PETSTORE_SUPPORT_URL %v: want a URL such as https://support.example.org", err)
+	}
+	if err := api.CheckSupportEmail(c.SupportEmail); err != nil {
+		p.add("PETSTORE_SUPPORT_EMAIL %v: want an address such as support@example.org", err)
 	}
 	for _, proxy := range c.TrustedProxies {
 		if _, err := parseNetwork(proxy); err != nil {
@@ -147,8 +143,11 @@ func (c *config) check(p *problems) {
 	}
 }
 
-// keys returns the environment whose keys this server accepts.
+// keys returns the environment whose keys this server accepts. `petstore dev` accepts all, so that errors can be simulated there too.
 func (c *config) keys() keys.Environment {
+	if c.dev {
+		return keys.AnyEnvironment
+	}
 	if c.Environment == "staging" {
 		return keys.Test
 	}

@@ -1,37 +1,47 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/caarlos0/env/v11"
+
+	"petstore.example/internal/envvars"
+	"petstore.example/internal/tracing"
 )
 
 func TestConfigNamesAllMistakesOnce(t *testing.T) {
 	t.Parallel()
-	_, err := readConfig(map[string]string{
-		"PETSTORE_DATABASE_URL":                "postgres://u:hunter2@h:99999/db",
-		"PETSTORE_REDIS_URL":                   "unix:///hunter2",
-		"PETSTORE_REDIS_TIMEOUT":               "abc",
-		"PETSTORE_ADDR":                        "8080",
-		"PETSTORE_ADMIN_ADDR":                  "x",
-		"PETSTORE_ENVIRONMENT":                 "prod",
-		"PETSTORE_BASE_URL":                    "https://u:hunter2@h/v1",
-		"PETSTORE_TRUSTED_PROXIES":             "10.0.0.0/8,nobody",
-		"PETSTORE_ADDRESS_LIMIT":               "0",
-		"PETSTORE_MAX_CONNECTIONS":             "0",
-		"PETSTORE_MAX_CONNECTIONS_PER_ADDRESS": "-1",
-		"PETSTORE_LIST_CACHE_BYTES":            "-1",
-		"PETSTORE_BODY_BYTES":                  "4194303",
-		"PETSTORE_HTTP_FAST_PATH":              "yes",
-		"PETSTORE_LOG_LEVEL":                   "loud",
-		"PETSTORE_LOG_FORMAT":                  "xml",
-		"PETSTORE_PPROF":                       "maybe",
-		"PETSTORE_DRAIN_DELAY":                 "-1s",
-		"PETSTORE_STOP_TIMEOUT":                "0s",
+	_, err := readConfig([]string{
+		"PETSTORE_DATABASE_URL=postgres://u:hunter2@h/db",
+		"PETSTORE_DATABASE_URL_FILE=/hunter3",
+		"PETSTORE_REDIS_URL=unix:///hunter2",
+		"PETSTORE_REDIS_URL_FILE=unix:///hunter2",
+		"PETSTORE_REDIS_TIMEOUT=abc",
+		"PETSTORE_ADDR=8080",
+		"PETSTORE_ADMIN_ADDR=x",
+		"PETSTORE_ENVIRONMENT=prod",
+		"PETSTORE_BASE_URL=https://u:hunter2@h/v1",
+		"PETSTORE_SUPPORT_URL=http://support.example.org",
+		"PETSTORE_SUPPORT_EMAIL=Support <support@example.org>",
+		"PETSTORE_TRUSTED_PROXIES=10.0.0.0/8,nobody",
+		"PETSTORE_ADDRESS_LIMIT=0",
+		"PETSTORE_MAX_CONNECTIONS=0",
+		"PETSTORE_MAX_CONNECTIONS_PER_ADDRESS=-1",
+		"PETSTORE_LIST_CACHE_BYTES=-1",
+		"PETSTORE_BODY_BYTES=4194303",
+		"PETSTORE_HTTP_FAST_PATH=yes",
+		"PETSTORE_LOG_LEVEL=loud",
+		"PETSTORE_LOG_FORMAT=xml",
+		"PETSTORE_PPROF=maybe",
+		"PETSTORE_DRAIN_DELAY=-1s",
+		"PETSTORE_STOP_TIMEOUT=0s",
 	})
 	if err == nil {
 		t.Fatal("the configuration is taken")
@@ -46,9 +56,67 @@ func TestConfigNamesAllMistakesOnce(t *testing.T) {
 	}
 }
 
+// TestConfigOfFiles: a URL is checked, redacted and used alike whether a variable or its file holds it.
+func TestConfigOfFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	database, redis := filepath.Join(dir, "database_url"), filepath.Join(dir, "redis_url")
+	write := func(path, text string, mode os.FileMode) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chmod(path, mode)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	environ := []string{"PETSTORE_DATABASE_URL_FILE=" + database, "PETSTORE_REDIS_URL_FILE=" + redis}
+	write(database, "postgres://u:hunter2@h/db\n", 0o600)
+	write(redis, "redis://:hunter2@h:6379/0", 0o604)
+	cfg, err := readConfig(environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.DatabaseURL != "postgres://u:hunter2@h/db" || cfg.RedisURL != "redis://:hunter2@h:6379/0" {
+		t.Errorf("the URLs are %q and %q", string(cfg.DatabaseURL), string(cfg.RedisURL))
+	}
+	if w := cfg.found["secrets"]; len(cfg.found) != 1 || !strings.Contains(w, redis) || strings.Contains(w, database) {
+		t.Errorf("warnings %q, want one on %s", cfg.found, redis)
+	}
+	if text := fmt.Sprintf("%v %+v %#v %v", cfg, cfg, cfg, cfg.values()); strings.Contains(text, "hunter2") || !strings.Contains(text, database) {
+		t.Errorf("the configuration prints a secret, or not the name of its file: %s", text)
+	}
+	write(database, "mysql://u:hunter2@h/db", 0o600)
+	write(redis, "hunter2", 0o600)
+	if _, err = readConfig(environ); err == nil || strings.Contains(err.Error(), "hunter2") ||
+		!strings.Contains(err.Error(), "PETSTORE_DATABASE_URL_FILE: ") || !strings.Contains(err.Error(), "PETSTORE_REDIS_URL_FILE: ") {
+		t.Errorf("%v: want a mistake in each file, without its content", err)
+	}
+}
+
+// TestConfigUnknownVariable: a variable that no program reads is a mistake. Those of petstorectl and of Kubernetes are none.
+func TestConfigUnknownVariable(t *testing.T) {
+	t.Parallel()
+	environ := []string{"PETSTORE_DATABASE_URL=postgres://h/db", "PETSTORE_CONTEXT=production", "PETSTORE_SERVICE_HOST=10.0.0.1", "PETSTORE_PORT=tcp://10.0.0.1:80"}
+	if _, err := readConfig(environ); err != nil {
+		t.Error(err)
+	}
+	_, err := readConfig(append(environ, "PETSTORE_DRAIN_DELEY=5s"))
+	if want := "PETSTORE_DRAIN_DELEY is no variable of petstore: did you mean PETSTORE_DRAIN_DELAY?"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+}
+
+// TestConfigIsKnown: every setting is in the list of variables, which petstorectl uses too.
+func TestConfigIsKnown(t *testing.T) {
+	t.Parallel()
+	for _, p := range parameters(t) {
+		if !slices.Contains(envvars.Names(), p.Key) {
+			t.Errorf("%s is not in the list of internal/envvars", p.Key)
+		}
+	}
+}
+
 func TestConfigDefaults(t *testing.T) {
 	t.Parallel()
-	cfg, err := readConfig(map[string]string{"PETSTORE_DATABASE_URL": "postgres://h/db"})
+	cfg, err := readConfig([]string{"PETSTORE_DATABASE_URL=postgres://h/db"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,4 +165,90 @@ func parameters(t *testing.T) []env.FieldParams {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// TestTracingIsDocumented: docs/tracing.md lists the variables that are read, and no others.
+func TestTracingIsDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/tracing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented []string
+	for _, row := range regexp.MustCompile("(?m)^\\| (`OTEL_[^|]*) \\|").FindAllStringSubmatch(string(text), -1) {
+		for _, name := range strings.Split(row[1], ", ") {
+			documented = append(documented, strings.Trim(name, "`"))
+		}
+	}
+	slices.Sort(documented)
+	if want := tracing.Variables(); !slices.Equal(documented, want) {
+		t.Errorf("docs/tracing.md lists %q, want %q", documented, want)
+	}
+}
+
+// TestConfigOfTracing: mistakes in OpenTelemetry's variables are listed with the others, and neither they nor the configuration show a header.
+func TestConfigOfTracing(t *testing.T) {
+	t.Parallel()
+	_, err := readConfig([]string{
+		"PETSTORE_DATABASE_URL=postgres://h/db", "PETSTORE_ADDR=x", "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4317",
+		"OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "OTEL_EXPORTER_OTLP_HEADERS=api key=hunter2", "OTEL_TRACES_SAMPLER=jaeger_remote",
+	})
+	for _, want := range []string{
+		"PETSTORE_ADDR", "OTEL_EXPORTER_OTLP_PROTOCOL is grpc: petstore sends http/protobuf only", "OTEL_EXPORTER_OTLP_HEADERS: item 1", "OTEL_TRACES_SAMPLER",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: want %q", err, want)
+		}
+	}
+	set := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector:4318", "OTEL_EXPORTER_OTLP_HEADERS": "api-key=hunter2"}
+	environ := []string{"PETSTORE_DATABASE_URL=postgres://h/db"}
+	for name, value := range set {
+		environ = append(environ, name+"="+value)
+	}
+	cfg, err := readConfig(environ)
+	if err != nil || cfg.tracing.Endpoint != "http://collector:4318/v1/traces" {
+		t.Fatalf("%v, endpoint %q", err, cfg.tracing.Endpoint)
+	}
+	var printed strings.Builder
+	printTracing(&printed, func(name string) string { return set[name] })
+	want := "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318\nOTEL_EXPORTER_OTLP_HEADERS=" + redacted + "\n"
+	if printed.String() != want {
+		t.Errorf("printed %q, want %q", printed.String(), want)
+	}
+	if text := fmt.Sprintf("%v %+v %#v", cfg, cfg, cfg); strings.Contains(text, "hunter2") {
+		t.Errorf("the configuration prints a header: %s", text)
+	}
+}
+
+// TestTracingHeadersFromAFile: the headers may be in a file, and a mistake about it shows nothing of it.
+func TestTracingHeadersFromAFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "headers")
+	if err := os.WriteFile(file, []byte("api-key=hunter2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318"
+	for variables, want := range map[string]string{
+		"OTEL_EXPORTER_OTLP_HEADERS_FILE=" + file:                                                                 "",
+		"OTEL_EXPORTER_OTLP_TRACES_HEADERS_FILE=" + file:                                                          "",
+		"OTEL_EXPORTER_OTLP_HEADERS_FILE=" + file + "/none":                                                       "OTEL_EXPORTER_OTLP_HEADERS_FILE: ",
+		"OTEL_EXPORTER_OTLP_HEADERS_FILE=api-key=hunter2":                                                         "OTEL_EXPORTER_OTLP_HEADERS_FILE has the value itself",
+		"OTEL_EXPORTER_OTLP_HEADERS_FILE=" + file + "\nOTEL_EXPORTER_OTLP_HEADERS=api-key=hunter2":                "OTEL_EXPORTER_OTLP_HEADERS and OTEL_EXPORTER_OTLP_HEADERS_FILE are both set",
+		"OTEL_TRACES_EXPORTER=none\nOTEL_EXPORTER_OTLP_HEADERS_FILE=" + file + "/not-read-if-nothing-is-exported": "",
+	} {
+		cfg, err := readConfig(append([]string{"PETSTORE_DATABASE_URL=postgres://h/db", endpoint}, strings.Split(variables, "\n")...))
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2")) {
+			t.Errorf("%s: %v, want %q", variables, err, want)
+		}
+		if warned := strings.Contains(fmt.Sprint(cfg.found), file); err == nil && warned == strings.Contains(variables, "EXPORTER=none") {
+			t.Errorf("%s: warnings %v", variables, cfg.found)
+		}
+	}
+	var printed strings.Builder
+	printTracing(&printed, func(name string) string {
+		return map[string]string{"OTEL_EXPORTER_OTLP_HEADERS_FILE": file, "OTEL_EXPORTER_OTLP_TRACES_HEADERS_FILE": "api-key=hunter2"}[name]
+	})
+	if want := "OTEL_EXPORTER_OTLP_HEADERS_FILE=" + file + "\nOTEL_EXPORTER_OTLP_TRACES_HEADERS_FILE=" + redacted + "\n"; printed.String() != want {
+		t.Errorf("printed %q, want %q", printed.String(), want)
+	}
 }

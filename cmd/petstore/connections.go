@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"petstore.example/internal/api"
 	"petstore.example/internal/connlimit"
 )
 
@@ -32,7 +33,7 @@ func (s *sockets) limitConnections(cfg config, metrics prometheus.Registerer) (c
 	if err != nil {
 		return limits, err
 	}
-	api := connlimit.Wrap(s.api, limits)
+	api := connlimit.Wrap(&malformedListener{s.api, api.MalformedRequest(cfg.BaseURL), api.TLSRequest(cfg.BaseURL)}, limits)
 	admin := connlimit.Wrap(s.admin, connlimit.Limits{Total: adminConnections})
 	s.api, s.admin = api, admin
 	metrics.MustRegister(connectionMetrics{"api": api, "admin": admin})
@@ -66,6 +67,8 @@ type connectionMetrics map[string]*connlimit.Listener
 var (
 	connectionsOpen = prometheus.NewDesc("petstore_connections",
 		"Open connections by listener and state. A connection is authenticated once a request on it has had a valid key, or if it is a trusted proxy's.", []string{"listener", "state"}, nil)
+	connectionsMost = prometheus.NewDesc("petstore_connections_max",
+		"The most open connections by listener.", []string{"listener"}, nil)
 	connectionsRefused = prometheus.NewDesc("petstore_connections_refused_total",
 		"New connections that were reset because a limit was reached, by listener and limit.", []string{"listener", "reason"}, nil)
 	connectionsClosed = prometheus.NewDesc("petstore_connections_closed_total",
@@ -76,6 +79,7 @@ var (
 // Describe implements prometheus.Collector.
 func (m connectionMetrics) Describe(to chan<- *prometheus.Desc) {
 	to <- connectionsOpen
+	to <- connectionsMost
 	to <- connectionsRefused
 	to <- connectionsClosed
 }
@@ -89,6 +93,7 @@ func (m connectionMetrics) Collect(to chan<- prometheus.Metric) {
 		s := listener.Stats()
 		send(connectionsOpen, prometheus.GaugeValue, s.Authenticated, name, "authenticated")
 		send(connectionsOpen, prometheus.GaugeValue, s.Unauthenticated, name, "unauthenticated")
+		send(connectionsMost, prometheus.GaugeValue, int64(listener.Most()), name)
 		for reason, n := range s.Refused {
 			send(connectionsRefused, prometheus.CounterValue, n, name, string(reason))
 		}

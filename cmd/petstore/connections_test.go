@@ -60,7 +60,7 @@ func TestConnectionLimits(t *testing.T) {
 // TestSilentAdminConnections: they can't make the admin address unreachable.
 func TestSilentAdminConnections(t *testing.T) {
 	t.Parallel()
-	on, err := listen(t.Context(), address{"127.0.0.1:0", "A"}, address{"127.0.0.1:0", "B"})
+	on, err := listen(t.Context(), address{addr: "127.0.0.1:0"}, address{addr: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/devfile"
+	"petstore.example/internal/envvars"
 	"petstore.example/internal/localpg"
 	"petstore.example/internal/ownfiles"
 	"petstore.example/internal/store"
@@ -50,7 +53,10 @@ that database is used instead.`,
 }
 
 func runDev(ctx context.Context, o *devOptions) error {
-	sockets, err := listen(ctx, address{o.Addr, "--addr"}, address{o.AdminAddr, "--admin-addr"})
+	if unknown := envvars.Unknown(os.Environ()); len(unknown) > 0 {
+		return errors.New(strings.Join(unknown, "; "))
+	}
+	sockets, err := listen(ctx, address{addr: o.Addr, setting: "--addr"}, address{addr: o.AdminAddr, setting: "--admin-addr"})
 	if err != nil {
 		return err
 	}
@@ -65,7 +71,7 @@ func runDev(ctx context.Context, o *devOptions) error {
 		return err
 	}
 	if err := migrate.Up(ctx, databaseURL); err != nil {
-		return err
+		return explainNamed(err)
 	}
 	note := devfile.File{
 		BaseURL:     defaultBaseURL(sockets.api.Addr().String()),
@@ -80,19 +86,20 @@ func runDev(ctx context.Context, o *devOptions) error {
 	if err := devfile.Write(dir, note); err != nil {
 		return err
 	}
-	cfg, err := readConfig(map[string]string{
-		"PETSTORE_DATABASE_URL": databaseURL,
-		"PETSTORE_REDIS_URL":    os.Getenv("PETSTORE_REDIS_URL"),
-		"PETSTORE_ADDR":         sockets.api.Addr().String(),
-		"PETSTORE_ADMIN_ADDR":   sockets.admin.Addr().String(),
-		"PETSTORE_BASE_URL":     note.BaseURL,
-		"PETSTORE_LOG_FORMAT":   "text",
-		"PETSTORE_LOG_LEVEL":    envOr("PETSTORE_LOG_LEVEL", "info"),
-	})
+	cfg, err := readConfig(append(tracingVariables(),
+		"PETSTORE_DATABASE_URL="+databaseURL,
+		"PETSTORE_REDIS_URL="+os.Getenv("PETSTORE_REDIS_URL"),
+		"PETSTORE_REDIS_URL_FILE="+os.Getenv("PETSTORE_REDIS_URL_FILE"),
+		"PETSTORE_ADDR="+sockets.api.Addr().String(),
+		"PETSTORE_ADMIN_ADDR="+sockets.admin.Addr().String(),
+		"PETSTORE_BASE_URL="+note.BaseURL,
+		"PETSTORE_LOG_FORMAT=text",
+		"PETSTORE_LOG_LEVEL="+cmp.Or(os.Getenv("PETSTORE_LOG_LEVEL"), "info"),
+	))
 	if err != nil {
 		return err
 	}
-	cfg.dev = true
+	cfg.dev, cfg.staffPrefix = true, staffPrefix(o, note)
 	err = run(ctx, cfg, sockets, newLogger(cfg, o.Log), func() { welcome(o, note, tenant) })
 	return errors.Join(err, endedEarly(ctx))
 }
@@ -100,11 +107,15 @@ func runDev(ctx context.Context, o *devOptions) error {
 // openDevDatabase returns the URL of PETSTORE_DATABASE_URL, or starts a private server and returns its URL. The returned context
 // also ends when the private server does.
 func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url string, stop func(), err error) {
-	if url := os.Getenv("PETSTORE_DATABASE_URL"); url != "" {
+	named, err := envvars.ReadSecret(os.Getenv, databaseVariable)
+	if err != nil {
+		return ctx, "", nil, err
+	}
+	if named.Value != "" {
 		if err := createDir(o.Dir); err != nil {
 			return ctx, "", nil, fmt.Errorf("create the data directory: %w; choose another with --dir", err)
 		}
-		return ctx, url, func() {}, nil
+		return ctx, named.Value, func() {}, nil
 	}
 	// It creates the directory so that PostgreSQL's user, which is not root, can reach its data below.
 	server, err := localpg.Start(ctx, localpg.Options{Dir: o.Dir, Log: o.Log})
@@ -131,6 +142,15 @@ func openDevDatabase(ctx context.Context, o *devOptions) (_ context.Context, url
 	return ctx, server.URL("postgres", devDatabase), stop, nil
 }
 
+// explainNamed says why a database that can't be reached is not a private one.
+func explainNamed(err error) error {
+	named, _ := envvars.ReadSecret(os.Getenv, databaseVariable)
+	if named.Value == "" || !errors.Is(err, store.ErrUnavailable) {
+		return err
+	}
+	return fmt.Errorf("%s is set, so petstore dev uses that database; unset it for a database of its own: %w", named.SetBy, err)
+}
+
 // createDir creates the directory, and refuses one that another user could write to: dev.json holds a key and the database's password.
 func createDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -151,11 +171,4 @@ func endedEarly(ctx context.Context) error {
 		return cause
 	}
 	return nil
-}
-
-func envOr(name, fallback string) string {
-	if v := os.Getenv(name); v != "" {
-		return v
-	}
-	return fallback
 }

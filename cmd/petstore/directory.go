@@ -16,7 +16,7 @@ import (
 
 // lookupConns is the size of a connection pool for look-ups of callers alone, so that they and the queries of tenants do not wait for
 // each other. Unknown keys may use half of it.
-const lookupConns = 8
+const lookupConns = 2 * callers.MaxQueries
 
 // directory finds callers, with its own connections. It is kept up to date by the change feed.
 type directory struct {
@@ -26,9 +26,9 @@ type directory struct {
 }
 
 func openDirectory(
-	ctx context.Context, cfg config, cluster *member, relay *counters.Relay, r prometheus.Registerer, log zerolog.Logger,
+	ctx context.Context, cfg config, m *registry, cluster *member, relay *counters.Relay, log zerolog.Logger,
 ) (*directory, error) {
-	db, err := store.Open(ctx, string(cfg.DatabaseURL), store.Options{AsAPI: true, MaxConns: lookupConns})
+	db, err := m.open(ctx, string(cfg.DatabaseURL), lookupsPool, store.Options{AsAPI: true, MaxConns: lookupConns, Trace: cfg.traceQueries()})
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func openDirectory(
 		return changefeed.Listen(ctx, string(cfg.DatabaseURL), d, cluster.Wake, log,
 			changefeed.Handler{Channel: counters.RelayChannel, Notified: relay.Notified})
 	})
-	d.register(r)
+	d.register(m)
 	return d, nil
 }
 
@@ -63,10 +63,10 @@ func (d *directory) register(r prometheus.Registerer) {
 	count := func(caller string, queries *atomic.Int64) {
 		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name:        "petstore_directory_queries_total",
-			Help:        "Queries for callers that had been in memory (known), and for other keys (unknown).",
+			Help:        "Look-ups of callers that had been in memory (known), and of other keys (unknown).",
 			ConstLabels: prometheus.Labels{"caller": caller},
 		}, func() float64 { return float64(queries.Load()) }))
 	}
-	count("known", &d.Queries.Known)
-	count("unknown", &d.Queries.Unknown)
+	count("known", &d.LookedUp.Known)
+	count("unknown", &d.LookedUp.Unknown)
 }

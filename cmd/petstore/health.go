@@ -24,7 +24,8 @@ const (
 
 // health reports whether this server should receive requests, and what it cannot reach.
 type health struct {
-	db        *store.DB
+	operation store.Operation
+	member    *member
 	database  pinger
 	directory *callers.Directory
 	limiter   *rateLimiter
@@ -36,11 +37,11 @@ type health struct {
 	stopping atomic.Bool
 }
 
-// newHealth returns a health that pings through the member's connections: those of db may all be in use. It registers its metrics.
+// newHealth returns a health that pings through the member's connections: those of requests may all be in use. It registers its metrics.
 func newHealth(
-	db *store.DB, m *member, directory *callers.Directory, limiter *rateLimiter, found warnings, r prometheus.Registerer, log zerolog.Logger,
+	operation store.Operation, m *member, directory *callers.Directory, limiter *rateLimiter, found warnings, r prometheus.Registerer, log zerolog.Logger,
 ) *health {
-	h := &health{db: db, database: pinger{ping: m.db.Ping}, directory: directory, limiter: limiter,
+	h := &health{operation: operation, member: m, database: pinger{ping: m.db.Ping}, directory: directory, limiter: limiter,
 		term: &termWatch{decides: limiter.decides, log: log}, clock: m.clock, found: found}
 	h.stop = background(log, "watch the term", h.term.run)
 	h.register(r)
@@ -84,6 +85,9 @@ type readiness struct {
 	Clock      string `json:"clock"`
 }
 
+// serves reports whether requests are served.
+func (r readiness) serves() bool { return r.Status == "ready" || r.Status == "degraded" }
+
 func (h *health) readiness() readiness {
 	r := readiness{Status: "ready", Database: "up", Redis: h.limiter.state(), Term: "up", ChangeFeed: "up", Clock: "ok"}
 	if h.clock.Off() {
@@ -121,7 +125,7 @@ type checkResult struct {
 
 func (h *health) verbose(r readiness) verbose {
 	ok := checkResult{Status: "ok"}
-	v := verbose{r.Status, map[string]checkResult{"database": ok, "redis": ok, "term": ok, "change_feed": ok, "clock": ok, "login": ok, "schema": ok}}
+	v := verbose{r.Status, map[string]checkResult{"database": ok, "redis": ok, "term": ok, "change_feed": ok, "clock": ok, "login": ok, "schema": ok, "secrets": ok}}
 	for check, message := range h.found {
 		v.Checks[check] = checkResult{"warn", message}
 	}
@@ -150,7 +154,7 @@ func (h *health) serveReady(w http.ResponseWriter, req *http.Request) {
 	r := h.readiness()
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	if r.Status == "unavailable" || r.Status == "stopping" {
+	if !r.serves() {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	var body any = r

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +14,15 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/api"
+	"petstore.example/internal/connlimit"
 	"petstore.example/internal/httpfast"
 )
 
 const (
+	// firstRequests is how long a server that stops waits for the requests of connections that it accepted last. Once net/http's Shutdown has
+	// begun, it closes a connection on which it reads a request without a response.
+	firstRequests = 200 * time.Millisecond
+
 	readHeaderTimeout = 10 * time.Second
 	readTimeout       = 30 * time.Second
 	// writeTimeout starts after the request headers. It leaves time for a response to a body that took all of readTimeout. The API has other
@@ -38,8 +44,17 @@ func newHTTPServer(handler http.Handler, log zerolog.Logger) *http.Server {
 		MaxHeaderBytes:    maxHeaderBytes,
 		// The handler also serves OPTIONS *.
 		DisableGeneralOptionsHandler: true,
-		ErrorLog:                     stdlog.New(log.With().Str("level", "warn").Logger(), "", 0),
+		ErrorLog:                     stdlog.New(serverErrors{log}, "", 0),
 	}
+}
+
+// serverErrors logs what net/http has to say. All of it is one kind of trouble: its texts hold addresses.
+type serverErrors struct{ log zerolog.Logger }
+
+// Write implements io.Writer.
+func (s serverErrors) Write(text []byte) (int, error) {
+	s.log.Warn().Bytes("error", bytes.TrimSpace(text)).Msg("HTTP server")
+	return len(text), nil
 }
 
 // serveHTTP serves until ctx ends. Then readiness fails, so that a load balancer sends no more requests. After the drain delay the
@@ -52,14 +67,15 @@ func serveHTTP(
 	if err != nil {
 		return err
 	}
+	defer background(log, "report", newReporter(health, on.api.(*connlimit.Listener), metrics).run)()
 	logServing(log, cfg, on, connections)
 	apiServer, listener, waitIdle := newAPIServer(cfg, handler, on.api, log)
 	adminServer := newHTTPServer(adminHandler(cfg, health, metrics), log)
 	// A CPU profile may take minutes.
 	adminServer.WriteTimeout = 5 * time.Minute
-	failed := make(chan error, 2)
+	failed, adminFailed := make(chan error, 1), make(chan error, 1)
 	go func() { failed <- apiServer.Serve(listener) }()
-	go func() { failed <- adminServer.Serve(on.admin) }()
+	go func() { adminFailed <- adminServer.Serve(on.admin) }()
 	defer func() { _ = adminServer.Close() }()
 	started()
 
@@ -67,11 +83,18 @@ func serveHTTP(
 	case err := <-failed:
 		_ = apiServer.Close()
 		return fmt.Errorf("serve: %w", err)
+	case err := <-adminFailed:
+		_ = apiServer.Close()
+		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
 	health.stopping.Store(true)
 	log.Info().Dur("drain_delay", cfg.DrainDelay).Msg("stopping")
 	time.Sleep(cfg.DrainDelay)
+	_ = listener.Close() // Only its own sockets: what systemd handed over stays open.
+	logClosed(log, <-failed)
+	apiServer.SetKeepAlivesEnabled(false)
+	time.Sleep(firstRequests)
 	stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.StopTimeout)
 	defer cancel()
 	// Shutdown does not know of fast requests, and waitIdle only of connections: each ends what is left at the end of stopCtx.
@@ -79,6 +102,13 @@ func serveHTTP(
 		return errors.Join(fmt.Errorf("requests in flight did not finish within %v: %w", cfg.StopTimeout, err), apiServer.Close())
 	}
 	return nil
+}
+
+// logClosed logs why a server ended that was to end because its listener was closed.
+func logClosed(log zerolog.Logger, err error) {
+	if !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) {
+		log.Warn().Err(err).Msg("serve")
+	}
 }
 
 // newAPIServer returns the API's server and the listener for it to serve, with the fast path unless it is turned off. waitIdle waits for

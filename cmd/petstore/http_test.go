@@ -10,10 +10,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
+
+	"petstore.example/internal/loglimit"
 )
 
 // TestResponsesOfNetHTTP: docs/errors.md lists the statuses that net/http itself sends.
@@ -98,4 +101,20 @@ func exchange(t *testing.T, request string) *http.Response {
 	// net/http waits for the client to close first, so that the answer is not lost.
 	<-closed
 	return res
+}
+
+// TestServerErrorsAreOneKind: what net/http has to say differs by the client's address, and is one line a second nevertheless.
+func TestServerErrorsAreOneKind(t *testing.T) {
+	t.Parallel()
+	// In simulated time the second does not end, after which the limiter reports what it suppressed.
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		log := newHTTPServer(nil, loglimit.Log(zerolog.New(&out))).ErrorLog
+		log.Print("http: panic serving 192.0.2.1:1111\n")
+		log.Print("http: panic serving 192.0.2.2:2222\n")
+		want := `{"level":"warn","error":"http: panic serving 192.0.2.1:1111","message":"HTTP server"}` + "\n"
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	})
 }

@@ -35,7 +35,7 @@ type rateLimiter struct {
 }
 
 func openLimiter(
-	ctx context.Context, cfg config, db *store.DB, cluster *member, relay *counters.Relay, log zerolog.Logger,
+	ctx context.Context, cfg config, m *registry, db *store.DB, cluster *member, relay *counters.Relay, log zerolog.Logger,
 ) (*rateLimiter, error) {
 	if cfg.RedisURL == "" {
 		stamps := freshness.NewMemory(cluster.sole)
@@ -49,11 +49,12 @@ func openLimiter(
 	}
 	client, err := redisbackend.NewClient(string(cfg.RedisURL), cfg.RedisTimeout)
 	if err != nil {
-		return nil, fmt.Errorf("PETSTORE_REDIS_URL: %w", err)
+		return nil, fmt.Errorf("%s: %w", setBy(redisVariable, cfg.RedisURLFile), err)
 	}
+	client.Observe(m.observeRedis())
 	shared := distributed.New(redisbackend.New(client), distributed.Options{
 		Cluster: cluster, Counters: db.Counters, Log: log, Timeout: cfg.RedisTimeout, Instant: cluster.clock.Now,
-		Relay: relay,
+		Relay: relay, Trace: cfg.traceScripts(),
 	})
 	relay.Serve(shared.Relayed.Serve)
 	shared.Start()
@@ -70,8 +71,8 @@ func (l *rateLimiter) startOutcomes(announce freshness.Invalidator, db *store.DB
 }
 
 // strikes counts strikes in the same place as the limits. This server enforces a new ban at once.
-func (l *rateLimiter) strikes(db *store.DB, directory *callers.Directory, log zerolog.Logger) *strikes.Counter {
-	o := strikes.Options{Bans: db.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: log}
+func (l *rateLimiter) strikes(bans strikes.BanStore, directory *callers.Directory, log zerolog.Logger) *strikes.Counter {
+	o := strikes.Options{Bans: bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: log}
 	if l.redis != nil {
 		o.OpenShared = func() (limiter.Store, error) {
 			return redisstore.NewStoreWithOptions(l.client, limiter.StoreOptions{Prefix: "pst:strikes"})

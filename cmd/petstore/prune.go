@@ -5,46 +5,80 @@ import (
 	"errors"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/store"
-	"petstore.example/internal/usage"
 )
 
 const (
 	pruneEvery = time.Minute
 	// pruneBatch keeps each statement short, because a request that reuses an expired key waits for it.
 	pruneBatch = 500
+	// rollUpBatch is how many hours of usage are summed in a transaction. Nobody waits for it.
+	rollUpBatch = 20000
 	// keyLimitAge is longer than the clocks of servers can differ.
 	keyLimitAge = 10 * time.Minute
+	// pruneSlice bounds what is removed of a kind before it is the turn of the next. The rest follows a minute later.
+	pruneSlice = 30 * time.Second
+	// retentionTimeout is for the last step of a roll-up, which reads a whole month.
+	retentionTimeout = 10 * time.Minute
 )
 
-// pruner deletes at most limit rows that ended before that time, and returns how many it deleted.
-type pruner func(ctx context.Context, before time.Time, limit int) (int, error)
+// pruner deletes at most limit rows that ended before that time. It returns how many it deleted, and whether there may be more.
+type pruner func(ctx context.Context, before time.Time, limit int) (removed int, more bool, err error)
+
+// batches is a pruner that has more while a batch is full.
+func batches(prune func(ctx context.Context, before time.Time, limit int) (int, error)) pruner {
+	return func(ctx context.Context, before time.Time, limit int) (int, bool, error) {
+		removed, err := prune(ctx, before, limit)
+		return removed, removed >= limit, err
+	}
+}
 
 // expiring is a kind of row that is kept for some time after its end.
 type expiring struct {
+	kind  string
 	prune pruner
-	age   time.Duration
+	// age is how long, for what is not in the table of retention.
+	age time.Duration
+	// limit is the size of a batch. 0 is pruneBatch.
+	limit int
 }
 
-// startPruning deletes expired rows every minute until stop is called.
-func startPruning(db *store.DB, log zerolog.Logger) (stop func()) {
+// pruning removes what is old.
+type pruning struct {
+	all []expiring
+	// open returns the kinds that need a connection of their own, because their statements take longer, and closes it; nil for none.
+	open    func(context.Context) ([]expiring, func() error, error)
+	metrics *retentionMetrics
+	log     zerolog.Logger
+}
+
+// startPruning removes what is old every minute until stop is called.
+func startPruning(db *store.DB, url string, metrics prometheus.Registerer, log zerolog.Logger) (stop func()) {
 	tick := time.NewTicker(pruneEvery)
-	end := background(log, "prune expired rows", pruning(allExpiring(db), tick.C, log))
+	p := pruning{all: allExpiring(db), metrics: newRetentionMetrics(metrics), log: log, open: func(ctx context.Context) ([]expiring, func() error, error) {
+		long, err := store.Open(ctx, url, store.Options{AsAPI: true, MaxConns: 1, Timeout: retentionTimeout})
+		if err != nil {
+			return nil, nil, err
+		}
+		return allRetained(long), long.Close, nil
+	}}
+	end := background(log, "remove what is old", p.every(tick.C))
 	return func() {
 		end()
 		tick.Stop()
 	}
 }
 
-// pruning returns a function that prunes now and at every tick until its context ends. After an error it tries again at the next
+// every returns a function that prunes now and at every tick until its context ends. After an error it tries again at the next
 // tick, since expired rows only take disk space.
-func pruning(all []expiring, tick <-chan time.Time, log zerolog.Logger) func(context.Context) error {
+func (p pruning) every(tick <-chan time.Time) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for {
-			if err := pruneAll(ctx, all); err != nil && ctx.Err() == nil {
-				log.Warn().Err(err).Msg("prune expired rows")
+			if err := p.run(ctx); err != nil && ctx.Err() == nil {
+				p.log.Warn().Err(err).Msg("remove what is old")
 			}
 			select {
 			case <-ctx.Done():
@@ -55,28 +89,112 @@ func pruning(all []expiring, tick <-chan time.Time, log zerolog.Logger) func(con
 	}
 }
 
+// allExpiring are the kinds that are removed on the connections of requests.
 func allExpiring(db *store.DB) []expiring {
 	return []expiring{
-		{prune: db.Idempotency.Prune},
-		{prune: db.Refusals.Prune, age: usage.RefusalAge},
-		{prune: db.Counters.Prune, age: keyLimitAge},
+		{kind: "idempotency_keys", prune: batches(db.Idempotency.Prune)},
+		{kind: store.RetentionFailed, prune: batches(db.FailedRequests.Prune)},
+		{kind: "key_limits", prune: batches(db.Counters.Prune), age: keyLimitAge},
+		{kind: "undo_values", prune: batches(db.Audit.PruneUndoValues), age: store.UndoAge},
 	}
 }
 
-func pruneAll(ctx context.Context, all []expiring) error {
+// allRetained are the kinds of the table of retention whose statements take longer.
+func allRetained(db *store.DB) []expiring {
+	retained := func(kind string) pruner {
+		return func(ctx context.Context, _ time.Time, limit int) (int, bool, error) {
+			return db.Retention.Prune(ctx, kind, limit)
+		}
+	}
+	return []expiring{
+		{kind: "usage_partitions", prune: func(ctx context.Context, _ time.Time, _ int) (int, bool, error) {
+			_, err := db.Retention.AddPartitions(ctx)
+			return 0, false, err
+		}},
+		{kind: "audit_partitions", prune: func(ctx context.Context, _ time.Time, _ int) (int, bool, error) {
+			_, err := db.Retention.CutAudit(ctx)
+			return 0, false, err
+		}},
+		{kind: store.RetentionBans, prune: retained(store.RetentionBans)},
+		{kind: store.RetentionKeys, prune: retained(store.RetentionKeys)},
+		{kind: store.RetentionUsage, prune: retained(store.RetentionUsage), limit: rollUpBatch},
+	}
+}
+
+func (p pruning) run(ctx context.Context) error {
+	err := p.each(ctx, p.all)
+	if p.open == nil || ctx.Err() != nil {
+		return err
+	}
+	retained, end, openErr := p.open(ctx)
+	if openErr != nil {
+		return errors.Join(err, openErr)
+	}
+	return errors.Join(err, p.each(ctx, retained), end())
+}
+
+func (p pruning) each(ctx context.Context, all []expiring) error {
 	var errs []error
 	for _, e := range all {
-		errs = append(errs, e.pruneUntil(ctx, time.Now().Add(-e.age)))
+		begin := time.Now()
+		removed, err := e.pruneUntil(ctx, begin.Add(-e.age))
+		p.metrics.observe(e.kind, removed, time.Since(begin), err)
+		if !errors.Is(err, store.ErrRetentionBusy) && !errors.Is(err, store.ErrRetentionLocked) {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }
 
-// pruneUntil repeats prune until it removes less than a full batch.
-func (e expiring) pruneUntil(ctx context.Context, before time.Time) error {
-	for {
-		removed, err := e.prune(ctx, before, pruneBatch)
-		if err != nil || removed < pruneBatch {
-			return err
+// pruneUntil repeats prune until there is no more, or the time is over. It rests after each batch for as long as that took,
+// so that it leaves Postgres to others at least half of the time.
+func (e expiring) pruneUntil(ctx context.Context, before time.Time) (removed int, err error) {
+	limit := e.limit
+	if limit == 0 {
+		limit = pruneBatch
+	}
+	for end := time.Now().Add(pruneSlice); ; {
+		begin := time.Now()
+		n, more, err := e.prune(ctx, before, limit)
+		removed += n
+		if err != nil || !more || time.Now().After(end) {
+			return removed, err
 		}
+		select {
+		case <-ctx.Done():
+			return removed, nil
+		case <-time.After(time.Since(begin)):
+		}
+	}
+}
+
+// retentionMetrics show what was removed.
+type retentionMetrics struct {
+	removed           *prometheus.CounterVec
+	duration, success *prometheus.GaugeVec
+}
+
+func newRetentionMetrics(r prometheus.Registerer) *retentionMetrics {
+	m := &retentionMetrics{
+		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "petstore_retention_removed_rows_total", Help: "Rows that this server removed because they were old, by kind.",
+		}, []string{"kind"}),
+		duration: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "petstore_retention_last_duration_seconds", Help: "How long this server's last run took that removed what is old, in seconds, by kind.",
+		}, []string{"kind"}),
+		success: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "petstore_retention_last_success_timestamp_seconds", Help: "When a run of this server last ended without an error, by kind.",
+		}, []string{"kind"}),
+	}
+	r.MustRegister(m.removed, m.duration, m.success)
+	return m
+}
+
+func (m *retentionMetrics) observe(kind string, removed int, took time.Duration, err error) {
+	m.removed.WithLabelValues(kind).Add(float64(removed))
+	m.duration.WithLabelValues(kind).Set(took.Seconds())
+	// It is 0 if no run succeeded yet, so that an alert sees it.
+	if last := m.success.WithLabelValues(kind); err == nil {
+		last.SetToCurrentTime()
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
@@ -42,8 +43,8 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 		exec(`insert into idempotency_keys
 			select id, 'POST', '/v1/pets', n::text, sha256(''), 201, '', '', now(), now() + interval '1 hour' * sign(n)
 			from tenants, generate_series(-1200, 10) n where n <> 0 on conflict do nothing`)
-		exec(`insert into refusals
-			select tenant_id, 's', n, id, now() - interval '23 hours' + interval '1 hour' * n, '', '', '', '', 0, null, false, '', '', 0
+		exec(`insert into failed_requests
+			select tenant_id, 's', n, id, now() - interval '23 hours' + interval '1 hour' * n, '', '', '', '', 0, null, false, '', '', 0, 404, '', 0
 			from api_keys, generate_series(-1200, 8) n where n < -1 or n > 0 on conflict do nothing`)
 		exec(`insert into limit_states (tenant_id, scope, minute)
 			select id, 'key' || n, extract(epoch from now())::bigint / 60 + n
@@ -53,7 +54,7 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 		t.Helper()
 		for left, until := -1, time.Now().Add(20*time.Second); left != want; time.Sleep(5 * time.Millisecond) {
 			if err := owner.QueryRowContext(t.Context(), `
-				select (select count(*) from idempotency_keys) + (select count(*) from refusals) + (select count(*) from limit_states)`).Scan(&left); err != nil {
+				select (select count(*) from idempotency_keys) + (select count(*) from failed_requests) + (select count(*) from limit_states)`).Scan(&left); err != nil {
 				t.Fatal(err)
 			}
 			if time.Now().After(until) {
@@ -66,20 +67,51 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 		select 'key_0000000000000001', id, 'live', sha256(''), 'last', now() from tenants`)
 	keep()
 	tick := make(chan time.Time)
-	stop := background(zerolog.Nop(), "prune", pruning(allExpiring(db), tick, zerolog.Nop()))
-	defer stop()
+	metrics := prometheus.NewRegistry()
+	p := pruning{all: append(allExpiring(db), allRetained(db)...), metrics: newRetentionMetrics(metrics), log: zerolog.Nop()}
+	stop := background(zerolog.Nop(), "prune", p.every(tick))
 	awaitLeft(10 + 8 + 5)
 	keep()
 	tick <- time.Time{}
 	awaitLeft(10 + 8 + 5)
+	stop()
+	removed := valuesOf(t, metrics, "petstore_retention_removed_rows_total")
+	if removed["idempotency_keys"] != 2*1200 {
+		t.Errorf("removed by the metrics: %v, want 2,400 idempotency keys", removed)
+	}
+	success := valuesOf(t, metrics, "petstore_retention_last_success_timestamp_seconds")
+	for _, kind := range []string{"idempotency_keys", "failed_requests", "key_limits", "undo_values", "usage_partitions", "audit_partitions", "bans", "ended_keys", "hourly_usage"} {
+		if at := time.Unix(int64(success[kind]), 0); time.Since(at) > time.Minute {
+			t.Errorf("%s last succeeded at %v", kind, at)
+		}
+	}
+}
+
+// valuesOf returns the values of a metric by their kind.
+func valuesOf(t *testing.T, metrics *prometheus.Registry, name string) map[string]float64 {
+	t.Helper()
+	families, err := metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == name {
+				values[m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return values
 }
 
 func TestPruningGoesOnAfterAnError(t *testing.T) {
 	t.Parallel()
 	var logged bytes.Buffer
 	results, tick := make(chan error), make(chan time.Time)
-	broken := expiring{prune: func(context.Context, time.Time, int) (int, error) { return 0, <-results }}
-	stop := background(zerolog.Nop(), "prune", pruning([]expiring{broken}, tick, zerolog.New(&logged)))
+	broken := expiring{prune: func(context.Context, time.Time, int) (int, bool, error) { return 0, false, <-results }}
+	p := pruning{all: []expiring{broken}, metrics: newRetentionMetrics(prometheus.NewRegistry()), log: zerolog.New(&logged)}
+	stop := background(zerolog.Nop(), "prune", p.every(tick))
 	results <- errors.New("database down")
 	tick <- time.Time{}
 	results <- nil

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/cluster"
@@ -10,19 +11,20 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// startRecording records usage for billing and refusals for support. stop writes what is still buffered. If servers share their limits,
+// startRecording records usage for billing and failed requests for support. stop writes what is still buffered. If servers share their limits,
 // all that this one admitted in a term is recorded before it acknowledges the next: then only what silent servers admitted is unknown.
-func startRecording(db *store.DB, m *member, shared bool, log zerolog.Logger) (*usage.Meter, *usage.Refusals, func()) {
+func startRecording(db *store.DB, m *member, shared bool, r prometheus.Registerer, log zerolog.Logger) (*usage.Meter, *usage.FailedRequests, func()) {
 	serverID := m.ID()
 	meter := usage.NewMeter(db.Usage, usage.Options{ServerID: serverID, Clock: m.clock.Now, Log: log, Announce: shared})
 	if shared {
 		m.OnEnd(func(ctx context.Context, _ cluster.Term, _ bool) error { return meter.Flush(ctx) })
 	}
-	refusals := usage.NewRefusals(db.Refusals, usage.Options{ServerID: serverID, Log: log})
+	registerUsage(r, meter)
+	failed := usage.NewFailedRequests(db.FailedRequests, usage.Options{ServerID: serverID, Log: log})
 	stopMeter := background(log, "record usage", meter.Run)
-	stopRefusals := background(log, "record refusals", refusals.Run)
-	return meter, refusals, func() {
-		stopRefusals()
+	stopFailed := background(log, "record failed requests", failed.Run)
+	return meter, failed, func() {
+		stopFailed()
 		stopMeter()
 	}
 }

@@ -17,63 +17,63 @@ import (
 // started when it accepts requests.
 func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, started func()) error {
 	serverID := xid.New().String()
-	log = log.With().Str("server", serverID).Logger()
+	requests, log := serverLogs(log, serverID)
 	served := zerolog.Nop()
 	defer func() { served.Info().Msg("stopped") }()
-	stopTrimming := background(log, "trim memory", trimMemory)
-	defer stopTrimming()
+	defer background(log, "trim memory", trimMemory)()
+	systemd := newServiceManager(ctx, log)
+	defer systemd.stop()
 
-	db, found, err := openDatabase(ctx, cfg, serverID, log)
+	metrics := newMetrics()
+	db, found, err := openDatabase(ctx, cfg, metrics, serverID, log)
 	if err != nil {
 		return err
 	}
 	defer logError(log, "close database", db.Close)
 
-	cluster, err := newMember(ctx, string(cfg.DatabaseURL), serverID, log)
+	cluster, err := newMember(ctx, string(cfg.DatabaseURL), metrics, serverID, log)
 	if err != nil {
 		return err
 	}
 	defer logError(log, "close cluster", cluster.Close)
 
-	registry := newRegistry()
+	tracer, stopTracing := startTracing(cfg, serverID, metrics, log)
+	defer stopTracing()
 	relay := db.Relay(serverID)
-	directory, err := openDirectory(ctx, cfg, cluster, relay, registry, log)
+	directory, err := openDirectory(ctx, cfg, metrics, cluster, relay, log)
 	if err != nil {
 		return err
 	}
 	defer logError(log, "close directory", directory.Close)
 
-	meter, refusals, stopRecording := startRecording(db, cluster, cfg.RedisURL != "", log)
+	meter, failed, stopRecording := startRecording(db, cluster, cfg.RedisURL != "", metrics, log)
 	defer stopRecording()
+	defer startPruning(db, string(cfg.DatabaseURL), metrics, log)()
 
-	stopPruning := startPruning(db, log)
-	defer stopPruning()
-
-	limiter, err := openLimiter(ctx, cfg, db, cluster, relay, log)
+	limiter, err := openLimiter(ctx, cfg, metrics, db, cluster, relay, log)
 	if err != nil {
 		return err
 	}
 	defer logError(log, "close limits", limiter.Close)
 	cluster.join(ctx)
 
-	strikes := limiter.strikes(db, directory.Directory, log)
+	strikes := limiter.strikes(cfg.bans(db, log), directory.Directory, log)
 	defer strikes.Close()
-
-	health := newHealth(db, cluster, directory.Directory, limiter, found, registry, log)
+	health := newHealth(db.Operation, cluster, directory.Directory, limiter, found, metrics, log)
 	defer health.stop()
 
-	data := newTenantStore(db, registry)
+	data := newTenantStore(db, metrics)
 	handler, err := api.New(api.Config{
-		Directory: directory, Limiter: limiter.Limiter, Addresses: limits.NewAddresses(cfg.AddressLimit), Strikes: strikes, Meter: meter, Refusals: refusals,
+		Directory: directory, Limiter: limiter.Limiter, Addresses: limits.NewAddresses(cfg.AddressLimit), Strikes: strikes, Meter: meter, FailedRequests: failed,
 		Pets: data, Orders: data, Requests: data, Usage: data,
 		Invalidator: limiter.Invalidator, ListCacheBytes: cfg.ListCacheBytes, BodyBytes: cfg.BodyBytes,
-		BaseURL: cfg.BaseURL, TrustedProxies: cfg.TrustedProxies, Instant: cluster.clock.Instant, Log: log, Metrics: registry,
+		BaseURL: cfg.BaseURL, Support: api.Support{URL: cfg.SupportURL, Email: cfg.SupportEmail}, TrustedProxies: cfg.TrustedProxies, Instant: cluster.clock.Instant, Stopping: ctx.Done(), Log: requests, Metrics: metrics, Tracer: tracer,
 	})
 	if err != nil {
 		return fmt.Errorf("create the API: %w", err)
 	}
 	served = log
-	return serveHTTP(ctx, cfg, on, handler, health, registry, log, started)
+	return serveHTTP(ctx, cfg, on, handler, health, metrics.Registry, log, systemd.after(started, health, on))
 }
 
 func logServing(log zerolog.Logger, cfg config, on *sockets, connections connlimit.Limits) {

@@ -52,7 +52,7 @@ func createSample(ctx context.Context, databaseURL, dir string) (tenant plans.Te
 
 // replaceKey issues a key and revokes the earlier ones of that name, whose plaintext is lost.
 func replaceKey(ctx context.Context, db *store.DB, service *keys.Service, by audit.By) (string, error) {
-	issued, err := db.Keys.List(ctx, store.KeyFilter{Tenant: sampleTenant, Limit: 1000})
+	issued, err := store.Collect(db.Keys.List(ctx, store.KeyFilter{Tenant: sampleTenant}, time.Now()))
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -13,15 +15,18 @@ func newServeCommand() *cobra.Command {
 		Long: `Serve the API until SIGTERM or SIGINT. Then /readyz fails, requests in flight finish, and usage is written.
 Migrate the database first: petstorectl migrate up.
 
+Under systemd it serves on the sockets that it is handed over, says when it is ready and when it stops, and
+pings the watchdog.
+
 The configuration is read from the environment. See docs/configuration.md; "petstore config" prints it.`,
 		Example: `  PETSTORE_DATABASE_URL='postgres://petstore@db/petstore?sslmode=verify-full' petstore serve`,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := readConfig(nil)
+			cfg, err := readConfig(os.Environ())
 			if err != nil {
 				return err
 			}
-			sockets, err := listen(cmd.Context(), address{cfg.Addr, "PETSTORE_ADDR"}, address{cfg.AdminAddr, "PETSTORE_ADMIN_ADDR"})
+			sockets, err := openSockets(cmd.Context(), &cfg)
 			if err != nil {
 				return err
 			}
@@ -35,4 +40,20 @@ The configuration is read from the environment. See docs/configuration.md; "pets
 		return usageError(err.Error() + "; serve is configured by PETSTORE_* environment variables, see: petstore serve --help")
 	})
 	return cmd
+}
+
+// openSockets listens on the addresses of the configuration, or on the sockets that systemd hands over in their place.
+func openSockets(ctx context.Context, cfg *config) (*sockets, error) {
+	handed, err := handedOver()
+	if err != nil {
+		return nil, err
+	}
+	on, err := listen(ctx, address{cfg.Addr, "PETSTORE_ADDR", handed["api"]}, address{cfg.AdminAddr, "PETSTORE_ADMIN_ADDR", handed["admin"]})
+	if err == nil && handed["api"] != nil && cfg.BaseURL == defaultBaseURL(cfg.Addr) {
+		cfg.BaseURL = defaultBaseURL(on.api.Addr().String())
+	}
+	if err == nil && handed["api"] != nil && cfg.addrSet && !isAddr(on.api.Addr(), cfg.Addr) {
+		cfg.found.add("socket", fmt.Sprintf("the server listens on %v, the socket of systemd, and not on PETSTORE_ADDR=%s: set the same in both", on.api.Addr(), cfg.Addr))
+	}
+	return on, err
 }

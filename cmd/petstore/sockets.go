@@ -13,10 +13,14 @@ import (
 type sockets struct{ api, admin net.Listener }
 
 // address is where to listen, and the name of its setting.
-type address struct{ addr, setting string }
+type address struct {
+	addr, setting string
+	// handedOver is the socket of systemd that is used instead, nil for none.
+	handedOver net.Listener
+}
 
 func listen(ctx context.Context, forAPI, forAdmin address) (*sockets, error) {
-	if _, port, _ := net.SplitHostPort(forAPI.addr); forAPI.addr == forAdmin.addr && port != "0" {
+	if _, port, _ := net.SplitHostPort(forAPI.addr); forAPI.addr == forAdmin.addr && port != "0" && forAPI.handedOver == nil {
 		return nil, fmt.Errorf("%s and %s are both %s: set different addresses", forAPI.setting, forAdmin.setting, forAPI.addr)
 	}
 	api, err := listenOn(ctx, forAPI)
@@ -31,6 +35,9 @@ func listen(ctx context.Context, forAPI, forAdmin address) (*sockets, error) {
 }
 
 func listenOn(ctx context.Context, a address) (net.Listener, error) {
+	if a.handedOver != nil {
+		return a.handedOver, nil
+	}
 	addr, setting := a.addr, a.setting
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -18,16 +19,24 @@ import (
 // warnings are what the checks at start found that does not keep the server from working, by the name of the check.
 type warnings map[string]string
 
+// add adds a sentence to what a check found.
+func (w warnings) add(check, message string) {
+	if w[check] != "" {
+		message = w[check] + "; " + message
+	}
+	w[check] = message
+}
+
 // openDatabase opens the database and checks that this server can work on it: that its connections have the role and the settings of the
 // API, that notifications arrive, and that the schema is the one of this program. The error says what to do. Warnings are logged.
-func openDatabase(ctx context.Context, cfg config, serverID string, log zerolog.Logger) (*store.DB, warnings, error) {
-	db, err := store.Open(ctx, string(cfg.DatabaseURL), store.Options{AsAPI: true, MaxConns: databaseConns, Timeout: callTimeout})
+func openDatabase(ctx context.Context, cfg config, m *registry, serverID string, log zerolog.Logger) (*store.DB, warnings, error) {
+	db, err := m.open(ctx, string(cfg.DatabaseURL), requestsPool, store.Options{AsAPI: true, MaxConns: databaseConns, Timeout: callTimeout, Trace: cfg.traceQueries()})
 	if err != nil {
-		return nil, nil, fmt.Errorf("PETSTORE_DATABASE_URL: %w", err)
+		return nil, nil, fmt.Errorf("%s: %w", setBy(databaseVariable, cfg.DatabaseURLFile), err)
 	}
-	found := warnings{}
+	found := maps.Clone(cfg.found)
 	if err := checkDatabase(ctx, db, cfg, serverID, found); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("PETSTORE_DATABASE_URL: %w", err), db.Close())
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", setBy(databaseVariable, cfg.DatabaseURLFile), err), db.Close())
 	}
 	for check, message := range found {
 		log.Warn().Str("check", check).Msg(message)

@@ -23,6 +23,8 @@ type termWatch struct {
 	decides func() bool
 	log     zerolog.Logger
 	lost    atomic.Bool
+	// turns counts how often it has looked.
+	turns atomic.Int64
 }
 
 // run looks until ctx ends, and logs when the term is lost and when there is one again. Time counts by the monotonic clock, and a process
@@ -41,6 +43,7 @@ func (w *termWatch) run(ctx context.Context) error {
 		if w.decides() {
 			missing = 0
 		}
+		w.turns.Add(1)
 		lost := missing > int(withoutTerm/watchEvery)
 		if was := w.lost.Swap(lost); lost && !was {
 			w.log.Error().Dur("for", withoutTerm).Msg("limits: no term is in force on this server: requests are refused")

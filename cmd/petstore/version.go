@@ -2,13 +2,13 @@ package main
 
 import (
 	"fmt"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"petstore.example/internal/buildinfo"
 )
 
-// version is set when a release is built: -ldflags "-X main.version=1.2.3".
+// version is set when a release is built: -ldflags "-X main.version=v1.2.3".
 var version = ""
 
 func newVersionCommand() *cobra.Command {
@@ -16,18 +16,12 @@ func newVersionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version of this program",
 		Args:  noArguments,
-		Run: func(cmd *cobra.Command, _ []string) {
-			_, _ = fmt.Fprintf(cmd.OutOrStdout(), "petstore %s %s\n", versionText(), runtime.Version())
-		},
+		Run:   func(cmd *cobra.Command, _ []string) { printVersion(cmd) },
 	}
 }
 
-func versionText() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
+func printVersion(cmd *cobra.Command) {
+	_, _ = fmt.Fprintln(cmd.OutOrStdout(), buildinfo.Read(version).Line("petstore"))
 }
+
+func versionText() string { return buildinfo.Read(version).Version }

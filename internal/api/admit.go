@@ -32,6 +32,8 @@ const recordTimeout = time.Second
 // nobody can decide.
 func (a *api) admit(x *exchange) error {
 	switch {
+	case x.simulated != nil:
+		return admitSimulated(a, x)
 	case x.caller != nil:
 	case x.addressCounted:
 		return nil
@@ -47,7 +49,7 @@ func (a *api) admit(x *exchange) error {
 		return a.refuseBanned(x, ban)
 	}
 	c := x.caller
-	if x.route.unmetered {
+	if x.route.unmetered && (x.route.counts == nil || !x.route.counts(x.Request.URL.RawQuery)) {
 		x.decision = a.Limiter.Peek(x.Request.Context(), claim(c), x.now)
 		x.limits = tenantLimits(&x.decision)
 		return nil
@@ -61,9 +63,12 @@ const decideTries = 3
 // take counts the request in the caller's windows, and as usage.
 func take(a *api, x *exchange) error {
 	for range decideTries {
-		x.decision = a.Limiter.Take(x.Request.Context(), claim(x.caller), x.now)
+		x.decision = decide(a, x)
 		x.limits = tenantLimits(&x.decision)
 		if x.decision.Undecided {
+			if x.decision.Admitted {
+				x.uncount()
+			}
 			return refuseUndecided(x)
 		}
 		if !x.decision.Admitted {
@@ -83,6 +88,25 @@ func take(a *api, x *exchange) error {
 	}
 	x.uncount()
 	return codeUnavailable.withCause(errUndecided).retryAfter(1)
+}
+
+// decide counts the request. One that will probably write to a catalogue is announced with the decision: then the write itself waits for no
+// call to Redis.
+func decide(a *api, x *exchange) (d limits.Decision) {
+	if a.announcer == nil || !x.route.writes {
+		return a.Limiter.Take(x.Request.Context(), claim(x.caller), x.now)
+	}
+	releaseWrite(x)
+	d, x.announced = a.announcer.TakeWrite(x.Request.Context(), claim(x.caller), x.now)
+	return d
+}
+
+// releaseWrite says that the request begins no further write.
+func releaseWrite(x *exchange) {
+	if x.announced != nil {
+		x.announced.Release()
+		x.announced = nil
+	}
 }
 
 // meter notes the request as usage. If several servers share the limits, it first has the request recorded when too many of the
@@ -158,16 +182,13 @@ func (a *api) refuseOverLimit(x *exchange) error {
 	} else {
 		a.Strikes.Refused(x.Request.Context(), c, x.now)
 	}
-	refused := overLimit(c, w, degraded, limits.RetryAfter(w.Reset, x.now))
-	a.keepRefusal(x, usage.Refusal{Code: refused.code.name, Window: string(w.Name), Limit: w.Limit, Reset: w.Reset, Partial: degraded != ""})
-	return refused
+	return overLimit(c, w, degraded, limits.RetryAfter(w.Reset, x.now))
 }
 
 // refuseUndecided answers a request of which nobody knows whether the limits allow it. That is not the caller's fault: it counts in no
 // window and is no strike.
 func refuseUndecided(x *exchange) error {
 	if x.decision.Admitted {
-		x.uncount()
 		return codeUnavailable.withCause(errUndecided).retryAfter(1)
 	}
 	return codeUnavailable.withCause(errSilent).retryAfter(limits.RetryAfter(x.decision.Binding().Reset, x.now))
@@ -179,21 +200,7 @@ func (a *api) refuseBanned(x *exchange, ban *keys.Ban) error {
 	a.Meter.Refused(bucket(c), x.now)
 	reset := ban.EndsAt.Add(time.Second - 1).Unix()
 	x.limits = bannedLimits(c, reset)
-	a.keepRefusal(x, usage.Refusal{Code: codeKeyBanned.name, Reset: reset})
-	return banned(ban, reset, limits.RetryAfter(reset, x.now))
-}
-
-// keepRefusal records a refusal for support. r says what refused; keepRefusal adds the caller and the request.
-func (a *api) keepRefusal(x *exchange, r usage.Refusal) {
-	if a.Refusals == nil {
-		return
-	}
-	r.At, r.RequestID, r.Method = x.now, x.id, methodName(x.Request.Method)
-	r.TenantID, r.KeyID, r.Plan = x.caller.Tenant.ID, x.caller.KeyID, x.caller.Tenant.Plan
-	if x.route.path != unmatched {
-		r.Route = x.route.path
-	}
-	a.Refusals.Add(r)
+	return banned(ban, reset, limits.RetryAfter(reset, x.now), a.refusals.aboutBan)
 }
 
 // admitAddress counts the request in the bucket of the client's address.

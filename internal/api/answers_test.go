@@ -90,7 +90,8 @@ func TestEveryAnswer(t *testing.T) {
 	var met sync.Map
 	t.Cleanup(func() {
 		for _, c := range codes {
-			if _, ok := met.Load(c.name); !ok && !t.Failed() {
+			// net/http finds a malformed request before there is any.
+			if _, ok := met.Load(c.name); !ok && c != codeMalformedRequest && !t.Failed() {
 				t.Errorf("nothing met %s", c.name)
 			}
 		}
@@ -197,6 +198,9 @@ var (
 	posts     = func(r route) bool { return r.method == "POST" }
 	bodies    = func(r route) bool { return r.method == "POST" || r.method == "PATCH" }
 	lists     = func(r route) bool { return !bodies(r) && !rows(r) && !r.unmetered }
+	pets      = func(r route) bool { return lists(r) && strings.HasSuffix(r.path, "/pets") }
+	patches   = func(r route) bool { return r.method == "PATCH" }
+	tagged    = func(r route) bool { return !bodies(r) && !r.unmetered }
 	rows      = func(r route) bool { return strings.Contains(r.path, "{") }
 	// steps are those that need the status to be one from which they can go on.
 	steps = func(r route) bool { return r.method == "PATCH" || r.method+r.path == "POST/v1/store/orders" }
@@ -265,7 +269,15 @@ var kinds = []kind{
 	{name: "a body of another type", make: setHeader("Content-Type", "text/plain"), concerns: bodies, status: 415},
 	{name: "a bad query", make: func(_ *testing.T, _ *fixture, r *http.Request) { r.URL.RawQuery = "limit=0&cursor=zz" }, concerns: lists, status: 400},
 	{name: "a bad cursor", make: func(_ *testing.T, _ *fixture, r *http.Request) { r.URL.RawQuery = "cursor=zz" }, concerns: lists, status: 400},
-	{name: "what the client has", make: setHeader("If-None-Match", "*"), concerns: lists, status: 304},
+	{name: "what the client has", make: setHeader("If-None-Match", "*"), concerns: tagged, status: 304},
+	{name: "bad filters", make: func(_ *testing.T, _ *fixture, r *http.Request) { r.URL.RawQuery = "ids=1,,2&name=&categoryId=+7" }, concerns: pets, status: 400},
+	{name: "filters", make: func(_ *testing.T, _ *fixture, r *http.Request) {
+		r.URL.RawQuery = "ids=1,2&name=R&categoryId=7"
+	}},
+	{name: "what has changed", make: setHeader("If-Match", `"x"`), concerns: patches, status: 412},
+	{name: "a weak tag", make: setHeader("If-Match", `W/"x"`), concerns: patches, status: 412},
+	{name: "rubbish in If-Match", make: setHeader("If-Match", "x"), concerns: patches, status: 412},
+	{name: "any tag", make: setHeader("If-Match", "*")},
 	{name: "rubbish in If-None-Match", make: setHeader("If-None-Match", `x, W/", *`)},
 	{name: "unknown preferences", make: setHeader("Prefer", "respond-async, return=minimal, x")},
 	{name: "strict", make: setHeader("Prefer", "handling=strict")},

@@ -25,6 +25,9 @@ func readBody(b *bodyBudget, x *exchange) (data []byte, strict bool, err error) 
 	if err != nil {
 		return nil, false, err
 	}
+	if x.unknownParams != nil {
+		return nil, false, x.unknownParams
+	}
 	strict = httpfield.PrefersStrict(x.Request.Header["Prefer"])
 	if strict {
 		x.headers.Header["Preference-Applied"] = handlingStrict
@@ -55,7 +58,7 @@ func readAll(b *bodyBudget, x *exchange) ([]byte, error) {
 	}
 	switch {
 	case errors.Is(err, errBodiesFull):
-		x.set("Connection", "close")
+		closeEarly(x)
 		return nil, codeUnavailable.withCause(err).retryAfter(1)
 	case len(data) > jsonbody.MaxBytes:
 		return nil, tooLarge(x)
@@ -110,7 +113,7 @@ func bodyRoom(x *exchange, has int) int {
 
 // tooLarge closes the connection, because the rest of the body is not read.
 func tooLarge(x *exchange) error {
-	x.set("Connection", "close")
+	closeEarly(x)
 	return codeBodyTooLarge.err()
 }
 

@@ -40,9 +40,13 @@ func newBodyBudget(total int64, window time.Duration, metrics prometheus.Registe
 	if metrics == nil {
 		return b, nil
 	}
-	return b, metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	most := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "petstore_body_bytes_max", Help: "The most memory for request bodies in flight, in bytes (PETSTORE_BODY_BYTES).",
+	})
+	most.Set(float64(total))
+	return b, errors.Join(metrics.Register(most), metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "petstore_body_bytes", Help: "Memory reserved for request bodies in flight, in bytes.",
-	}, b.reserved))
+	}, b.reserved)))
 }
 
 func (b *bodyBudget) reserved() float64 {

@@ -11,18 +11,21 @@ import (
 	"github.com/ulule/limiter/v3"
 
 	"petstore.example/internal/api/pagecache"
+	"petstore.example/internal/api/reference"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/freshness"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
+	"petstore.example/internal/loglimit"
+	"petstore.example/internal/tracing"
 	"petstore.example/internal/usage"
 )
 
 // Directory looks up callers by their keys.
 type Directory interface {
-	// Find returns the caller of a valid key. It returns keys.ErrInvalidKey if the key is not valid, keys.ErrUnavailable if that
-	// can't be determined, and keys.ErrNotCached if only Lookup can. arrived is when the request did, by time.Now: a change that was
-	// acknowledged 300 ms before it holds.
+	// Find returns the caller of a valid key. It returns keys.ErrInvalidKey if the key is not valid: a keys.StatusError, together with
+	// the caller, if there is such a key. It returns keys.ErrUnavailable if that can't be determined, and keys.ErrNotCached if only
+	// Lookup can. arrived is when the request did, by time.Now: a change that was acknowledged 300 ms before it holds.
 	Find(ctx context.Context, t keys.Token, arrived time.Time) (*keys.Caller, error)
 	// Lookup also finds the caller of a key of which nothing is in memory, by a query. It does not return keys.ErrNotCached.
 	Lookup(ctx context.Context, t keys.Token) (*keys.Caller, error)
@@ -44,9 +47,9 @@ type Strikes interface {
 	Refused(ctx context.Context, c *keys.Caller, now time.Time)
 }
 
-// Refusals records some of the requests of known keys that a limit or a ban refused, for support. It must not block.
-type Refusals interface {
-	Add(r usage.Refusal)
+// FailedRequests records some of the requests whose response has a status of 400 or more, for support. It must not block.
+type FailedRequests interface {
+	Add(f usage.FailedRequest)
 }
 
 // Meter records usage, by the instant and the tenant's minute in which the request counts. Only Flush may block.
@@ -59,8 +62,8 @@ type Meter interface {
 	Flush(ctx context.Context) error
 }
 
-// Config is what the API is built from. All of it is required except Refusals, TrustedProxies, Invalidator,
-// ListCacheBytes, Instant, Log and Metrics.
+// Config is what the API is built from. All of it is required except FailedRequests, TrustedProxies, Support, Stopping,
+// Invalidator, ListCacheBytes, Instant, Log, Metrics and Tracer.
 type Config struct {
 	Directory Directory
 	Limiter   limits.Limiter
@@ -71,26 +74,34 @@ type Config struct {
 	Orders    catalog.OrderStore
 	// Usage is the store behind GET /v1/usage.
 	Usage usage.MonthStore
-	// Refusals may be nil.
-	Refusals Refusals
+	// FailedRequests may be nil.
+	FailedRequests FailedRequests
 	// Requests makes POSTs with an Idempotency-Key take effect once.
 	Requests catalog.OnceStore
 	// BaseURL is the public URL of the API, absolute and ending in /v1. Links are made from it, never from Host.
 	BaseURL string
 	// TrustedProxies are the addresses and networks (CIDR) whose X-Forwarded-For is trusted; none by default.
 	TrustedProxies []string
+	// Support is named in messages, guides and the OpenAPI document.
+	Support Support
 	// Invalidator is told of every change to a catalogue. If it is nil, no list is cached.
 	Invalidator freshness.Invalidator
+	// announcer is the Limiter if it can announce writes with its decisions, and there is an Invalidator.
+	announcer limits.WriteLimiter
 	// ListCacheBytes is how many bytes the page cache may hold, 0 for no cache.
 	ListCacheBytes int64
 	// BodyBytes is how many bytes of request bodies may be in memory, at least MinBodyBytes.
 	BodyBytes int64
 	// bodyWindow is bodyWindow unless a test sets it.
 	bodyWindow time.Duration
+	// Stopping is closed when the server begins to stop: then no request waits for a simulated delay. It may be nil.
+	Stopping <-chan struct{}
 	// Instant returns the instant by which a request is decided that arrived at a time of time.Now. By default it is that time.
 	Instant func(time.Time) time.Time
 	Log     zerolog.Logger
 	Metrics prometheus.Registerer
+	// Tracer is nil if requests are not traced.
+	Tracer *tracing.Tracer
 }
 
 // api is what all handlers share. It is read-only after New.
@@ -101,10 +112,21 @@ type api struct {
 	bodies  *bodyBudget
 	// strangerLog is for requests without a valid key, uncountedLog for those with one that count in no window.
 	strangerLog, uncountedLog zerolog.Logger
+	delays                    delays
+	// trouble limits the lines of requests that failed on our side.
+	trouble *loglimit.Limiter[trouble]
 	// pageCache is nil if lists are not cached.
 	pageCache *pagecache.Cache
-	// prefix is the path of BaseURL without its /v1.
-	prefix string
+	// root is BaseURL without its /v1, and prefix its path.
+	root, prefix string
+	// help is the Link of an error, by the number of its code.
+	help [][]string
+	// site is the documentation, and pages are its paths.
+	site  *reference.Site
+	pages []string
+	// refusals are those of requests without a valid key.
+	refusals    *keyRefusals
+	credentials *recentCredentials
 	// petsURL and ordersURL are the lists, absolute.
 	petsURL, ordersURL string
 }
@@ -132,5 +154,5 @@ func (c Config) check() error {
 	case c.BodyBytes < MinBodyBytes:
 		return errors.New("no memory for bodies")
 	}
-	return nil
+	return c.Support.check()
 }

@@ -2,8 +2,8 @@ package api
 
 import (
 	"context"
+	"hash/maphash"
 	"net"
-	"strings"
 	"sync/atomic"
 
 	"petstore.example/internal/keys"
@@ -13,7 +13,7 @@ import (
 // only what the header's bytes alone determine: whose the key is, whether it is valid and what its limits are is looked up for
 // every request. A proxy's connection carries requests of several tenants, so the whole header is compared before its token is used.
 type connCache struct {
-	// last is the last valid header; nil for none yet.
+	// last is the last well-formed header; nil for none yet.
 	last atomic.Pointer[credentialHeader]
 
 	// conn is told of valid keys, nil if it has no use for that.
@@ -31,8 +31,8 @@ type credentialHeader struct {
 
 type connCacheKey struct{}
 
-// ConnContext is for http.Server.ConnContext: it gives each connection a cache. Without it every request is read anew. If the connection
-// has a method SetAuthenticated, it is called for each request with a valid key.
+// ConnContext is for http.Server.ConnContext: it gives each connection a cache. If the connection has a method SetAuthenticated,
+// it is called for each request with a valid key.
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	c := &connCache{}
 	c.conn, _ = conn.(authenticatable)
@@ -67,20 +67,40 @@ func (c *connCache) get(authorization string) (keys.Token, bool) {
 	return last.token, true
 }
 
-// own returns a copy of a header that put may keep: the header itself may be part of a string that holds the whole request.
-func (c *connCache) own(authorization string) string {
-	if c == nil || len(authorization) > maxAuthorization {
-		return authorization
-	}
-	return strings.Clone(authorization)
-}
-
-// put keeps a valid header and its token, unless spaces make it long.
-func (c *connCache) put(authorization string, token keys.Token) {
-	if c != nil && len(authorization) <= maxAuthorization {
-		c.last.Store(&credentialHeader{authorization, token})
+// put keeps a well-formed header.
+func (c *connCache) put(h *credentialHeader) {
+	if c != nil {
+		c.last.Store(h)
 	}
 }
 
 // maxAuthorization is the longest Authorization header that is kept: a key, its scheme, and some spaces.
 const maxAuthorization = 64
+
+// recentSlots is how many headers recentCredentials has room for.
+const recentSlots = 4096
+
+// recentCredentials are well-formed headers that came on any connection, for those of a proxy, which carry requests of many tenants. As with a
+// connection's own, each has its bytes compared. One stays until another takes its place, which may be a stranger's guess: then it is read
+// anew. It is safe for concurrent use.
+type recentCredentials struct {
+	seed  maphash.Seed
+	slots [recentSlots]atomic.Pointer[credentialHeader]
+}
+
+func newRecentCredentials() *recentCredentials { return &recentCredentials{seed: maphash.MakeSeed()} }
+
+// get returns nil for a header that is not kept. Nobody can choose in which slot a guess is compared: see connCache.get.
+func (r *recentCredentials) get(authorization string) *credentialHeader {
+	if h := r.slot(authorization).Load(); h != nil && h.authorization == authorization {
+		return h
+	}
+	return nil
+}
+
+// put keeps a well-formed header in the place of another.
+func (r *recentCredentials) put(h *credentialHeader) { r.slot(h.authorization).Store(h) }
+
+func (r *recentCredentials) slot(authorization string) *atomic.Pointer[credentialHeader] {
+	return &r.slots[maphash.String(r.seed, authorization)%recentSlots]
+}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -118,4 +119,36 @@ func (d *fakeDirectory) revoke(t testing.TB, key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.callers, token.Digest())
+}
+
+// TestRecentCredentials: a header is found with its own key or not at all, on whichever connection it came.
+func TestRecentCredentials(t *testing.T) {
+	t.Parallel()
+	r, found := newRecentCredentials(), 0
+	headers := make([]*credentialHeader, 2*recentSlots)
+	for i := range headers {
+		headers[i] = &credentialHeader{authorization: fmt.Sprintf("Bearer %d", i)}
+		r.put(headers[i])
+	}
+	for _, h := range headers {
+		switch r.get(h.authorization) {
+		case h:
+			found++
+		case nil:
+		default:
+			t.Errorf("%q has the key of another", h.authorization)
+		}
+	}
+	if found < recentSlots/2 {
+		t.Errorf("%d of %d headers are found, with room for %d", found, len(headers), recentSlots)
+	}
+	w := newFixture(t)
+	for range 2 {
+		for authorization, status := range map[string]int{"Bearer " + w.key: 200, "bearer" + strings.Repeat(" ", 100) + w.key: 200, "Bearer " + w.key + " ": 401} {
+			rec := w.over(ConnContext(t.Context(), nil), w.request("GET", "/v1/pets", "", "Authorization", authorization))
+			if rec.Code != status {
+				t.Errorf("%d, want %d", rec.Code, status)
+			}
+		}
+	}
 }

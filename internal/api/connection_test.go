@@ -114,7 +114,9 @@ func TestOddTargets(t *testing.T) {
 		{"OPTIONS /v1/pets%2F1", 404, "route_not_found"},
 		{"GET /v1/pet%73", 200, ""},
 		{"GET /nothing", 404, "route_not_found"},
-		{"GET /v1", 404, "route_not_found"},
+		{"GET /v1", 200, ""},
+		{"GET /v1/", 200, ""},
+		{"GET /v1//", 404, "route_not_found"},
 		{"GET /v1/pets/:petId", 404, "pet_not_found"},
 		{"GET http://elsewhere.example/v1/pets", 200, ""},
 		{"PUT /v1/pets", 405, "method_not_allowed"},
@@ -150,7 +152,7 @@ func TestAllow(t *testing.T) {
 	w := newFixture(t)
 	for target, want := range map[string]string{
 		"/v1/pets": "GET, HEAD, OPTIONS, POST", "/v1/pets/1": "GET, HEAD, OPTIONS, PATCH",
-		"/v1/store/orders": "GET, HEAD, OPTIONS, POST", "/v1/store/orders/1": "OPTIONS, PATCH",
+		"/v1/store/orders": "GET, HEAD, OPTIONS, POST", "/v1/store/orders/1": "GET, HEAD, OPTIONS, PATCH",
 	} {
 		for _, method := range []string{"OPTIONS", "DELETE", "QUERY"} {
 			rec := w.do(w.request(method, target, ""))

@@ -12,7 +12,8 @@ import (
 // TestOptions: a browser's preflight is told what a page may send, anybody else which methods there are.
 func TestOptions(t *testing.T) {
 	t.Parallel()
-	const headers = "Authorization, Content-Type, Idempotency-Key, If-None-Match, Prefer, X-Request-Id"
+	const headers = "Authorization, Cache-Control, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer, " +
+		"traceparent, tracestate, X-Petstore-Simulate, X-Request-Id, X-Requested-With"
 	preflight := func(methods string) map[string]string {
 		return map[string]string{
 			"Access-Control-Allow-Methods": methods, "Access-Control-Allow-Headers": headers, "Access-Control-Max-Age": "7200",

@@ -11,13 +11,16 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/usage"
 )
 
 type callerMap map[keys.Digest]keys.Caller
 
-func (m callerMap) Caller(_ context.Context, d keys.Digest, _ time.Time) (keys.Caller, error) {
-	return m[d], nil
+func (m callerMap) Callers(_ context.Context, digests []keys.Digest, _ time.Time) ([]keys.Caller, error) {
+	found := make([]keys.Caller, len(digests))
+	for i, d := range digests {
+		found[i] = m[d]
+	}
+	return found, nil
 }
 
 // TestDiagnosisIsTheAnswer compares the API's error codes with the verdicts of package diagnose, for every
@@ -41,8 +44,8 @@ func TestDiagnosisIsTheAnswer(t *testing.T) {
 		tenant := plans.Tenant{ID: int64(bits + 1), Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 100, PerDay: 1000}}
 		c := keys.Caller{KeyID: fmt.Sprint("key_", bits), Environment: keys.Live, Tenant: &tenant}
 		record := diagnose.Record{Now: w.clock(), Key: keys.Key{ID: c.KeyID, Environment: keys.Live}}
-		if c.Revoked = wrong(0); c.Revoked {
-			record.Key.RevokedAt = at
+		if wrong(0) {
+			c.RevokedAt, record.Key.RevokedAt = at.Unix(), at
 		}
 		if wrong(1) {
 			c.ExpiresAt, record.Key.ExpiresAt = at, at
@@ -66,7 +69,7 @@ func TestDiagnosisIsTheAnswer(t *testing.T) {
 		known[token.Digest()], record.Tenant, record.UsedToday = c, tenant, 1
 		w.limiter.Take(t.Context(), claim(&c), w.clock()) // Uses up every limit of 1.
 		decision := w.limiter.Peek(t.Context(), claim(&c), w.clock())
-		w.refusals.all = nil
+		w.failed.all = nil
 
 		rec := w.do(w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+token.Reveal()))
 		answer := struct{ Code string }{diagnose.Admitted}
@@ -75,9 +78,7 @@ func TestDiagnosisIsTheAnswer(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, r := range w.refusals.all {
-			record.Refusals = append(record.Refusals, usage.RefusalRecord{Refusal: r})
-		}
+		record.Failed = w.failed.all
 		atOnce, recorded := diagnose.Caller(&c, keys.Live, &decision, w.clock()), record.Verdict()
 		if atOnce.Code != answer.Code || recorded.Code != atOnce.Code || recorded.Reason != atOnce.Reason || !recorded.Until.Equal(atOnce.Until) {
 			t.Errorf("%07b: the API answers %s, the verdict is %+v, of the record %+v", bits, answer.Code, atOnce, recorded)

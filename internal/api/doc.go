@@ -14,8 +14,9 @@
 // it. Responses of operations that are not stable carry X-Stability.
 //
 // Every request makes one log event and one observation in the metrics, under the pattern of its route. Of requests that count in no
-// plan's limits, only some are logged if there are many (logsample.go). Neither the log nor the metrics shows the path, query
-// or headers, because any of them may hold an API key.
+// plan's limits, only some are logged if there are many (logsample.go), and of those that failed on our side one a second of each kind.
+// Neither the log nor the metrics shows the path, query or headers, because any of them may hold an API key. Requests that failed show the
+// client's address and a part of its User-Agent (useragent.go).
 //
 // A caller without a valid key is counted by address. So is every OPTIONS request: a browser's preflight carries no
 // credential, and a tenant is never charged for it.

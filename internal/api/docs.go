@@ -3,6 +3,7 @@ package api
 import (
 	_ "embed"
 	"net/http"
+	"strings"
 
 	"petstore.example/internal/api/httpfield"
 	"petstore.example/internal/api/reference"
@@ -14,29 +15,22 @@ import (
 var openAPIText []byte
 
 // docsRoutes returns the routes of the documentation pages. They need no key, and carry the headers of every answer.
-func docsRoutes(baseURL string) ([]route, error) {
-	site, err := reference.New(baseURL, openAPIText)
-	if err != nil {
-		return nil, err
-	}
-	var all []route
+func docsRoutes(site *reference.Site) (all []route) {
 	for _, p := range site.Pages {
-		all = append(all, route{method: http.MethodGet, path: p.Path, handle: showPage(p), public: true})
+		isOperation := strings.HasPrefix(p.Path, "/v1/") // A page's address may have anything in its query.
+		isIcon := p.Path == "/favicon.ico"               // Nobody asks for it but browsers, by themselves.
+		all = append(all, route{method: http.MethodGet, path: p.Path, handle: showPage(p), public: true, ignoresQuery: isOperation, unmetered: isIcon})
 	}
-	return all, nil
+	return all
 }
 
 func showPage(p *reference.Page) handler {
 	return func(_ *api, x *exchange) error {
-		v, err := p.For(x.Request.Header.Get("Accept-Encoding"))
+		v, err := p.For(x.Request.Header["Accept-Encoding"], x.now)
 		if err != nil {
 			return err
 		}
-		for _, h := range p.Header {
-			x.set(h[0], h[1])
-		}
-		// Browsers must not guess another content type.
-		x.set("X-Content-Type-Options", "nosniff")
+		setPageHeaders(x, p.Header)
 		x.set("ETag", v.ETag)
 		if httpfield.NoneMatch(x.Request.Header["If-None-Match"], v.ETag) {
 			x.write(http.StatusNotModified, nil)
@@ -49,4 +43,12 @@ func showPage(p *reference.Page) handler {
 		x.write(http.StatusOK, v.Body)
 		return nil
 	}
+}
+
+func setPageHeaders(x *exchange, header [][2]string) {
+	for _, h := range header {
+		x.set(h[0], h[1])
+	}
+	// Browsers must not guess another content type.
+	x.set("X-Content-Type-Options", "nosniff")
 }

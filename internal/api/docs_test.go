@@ -5,17 +5,19 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"petstore.example/internal/api/reference"
 )
 
 // TestPagesAreAnswers: pages need no key, and carry what every answer does.
 func TestPagesAreAnswers(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	all, err := docsRoutes(baseURL)
+	site, err := reference.New(baseURL, reference.Support{}, openAPIText)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range all {
+	for _, p := range docsRoutes(site) {
 		for _, headers := range [][]string{{"Authorization", ""}, {"Authorization", "Bearer pst_live_x"}, {"Accept-Encoding", "gzip", "Authorization", ""}} {
 			full := w.request("GET", p.path, "", headers...)
 			rec := w.do(full)
@@ -41,15 +43,15 @@ func TestPagesAreAnswers(t *testing.T) {
 	}
 }
 
-// TestPolicies: browsers are told to load nothing from elsewhere; only the reference runs a script.
+// TestPolicies: browsers are told to load nothing from elsewhere, and only the reference may set styles in the page.
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	for path, scripts := range map[string]bool{"/": false, "/docs": true, "/docs/errors": false, "/docs/deprecations/get-pet": false} {
+	for path, styles := range map[string]bool{"/": false, "/docs": true, "/docs/errors": false, "/docs/deprecations/get-pet": false} {
 		rec := w.do(w.request("GET", path, "", "Authorization", ""))
 		policy := header(rec, "Content-Security-Policy")
-		if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "script-src 'self'") != scripts ||
-			strings.Contains(policy, "unsafe-eval") || strings.Contains(policy, "*") || header(rec, "X-Content-Type-Options") != "nosniff" {
+		if !strings.HasPrefix(policy, "default-src 'none'; ") || !strings.Contains(policy, "script-src 'self';") ||
+			strings.Contains(policy, "style-src 'self' 'unsafe-inline'") != styles || strings.Contains(policy, "unsafe-eval") || strings.Contains(policy, "*") || header(rec, "X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%s: %v", path, rec.Result().Header)
 		}
 	}
@@ -76,5 +78,53 @@ func TestPagesBelowAPath(t *testing.T) {
 	if rec.Code != http.StatusOK || !strings.Contains(rec.Body.String(), `src="/animals/docs/assets/scalar.js"`) ||
 		!strings.Contains(header(rec, "Content-Security-Policy"), "connect-src 'self' https://gateway.example.com;") {
 		t.Errorf("%d, %v: %s", rec.Code, rec.Result().Header, rec.Body)
+	}
+}
+
+// TestMissingPage: a browser that looks for a page that does not exist gets a page under the policy of the guides; programs get the error.
+func TestMissingPage(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, func(c *Config) { c.BaseURL = "https://gateway.example.com/animals/v1" })
+	const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	guide := w.do(w.request("GET", "/docs/errors", "", "Authorization", ""))
+	for _, c := range []struct {
+		target, accept, want string
+	}{
+		{"/docs/rate-limiting", browser, `Did you mean <a href="/animals/docs/limits"><code>/docs/limits</code></a>?`},
+		{"/docs/%3Cscript%3E&x", browser, `<code>/docs/&lt;script&gt;&amp;x</code> does not exist.`},
+		{"/docs/nothing/", browser, `<a class="action" href="/animals/docs">`},
+		{"/docs/nothing", "*/*", ""},
+		{"/docs/nothing", "", ""},
+		{"/v1/nothing", browser, ""},
+	} {
+		r := w.request("GET", c.target, "", "Authorization", "", "Accept", c.accept)
+		rec := w.do(r)
+		isPage := header(rec, "Content-Type") == "text/html; charset=utf-8"
+		if rec.Code != 404 || isPage != (c.want != "") || !strings.Contains(rec.Body.String(), c.want) {
+			t.Errorf("%s for %q: %d %v %s", c.target, c.accept, rec.Code, rec.Result().Header, rec.Body)
+		}
+		if !isPage {
+			checkAnswer(t, r, rec)
+			continue
+		}
+		for _, name := range []string{"Content-Security-Policy", "Referrer-Policy", "Cross-Origin-Opener-Policy", "X-Content-Type-Options"} {
+			if header(rec, name) == "" || header(rec, name) != header(guide, name) {
+				t.Errorf("%s: %s is %q, of a guide %q", c.target, name, header(rec, name), header(guide, name))
+			}
+		}
+		head := w.do(w.request("HEAD", c.target, "", "Authorization", "", "Accept", c.accept))
+		if head.Code != 404 || head.Body.Len() > 0 || header(head, "Content-Length") != header(rec, "Content-Length") {
+			t.Errorf("HEAD %s: %d, %v", c.target, head.Code, head.Result().Header)
+		}
+	}
+}
+
+// TestIcon: what browsers ask for by themselves is there, and counts for no tenant.
+func TestIcon(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	rec := w.do(w.request("GET", "/favicon.ico", ""))
+	if rec.Code != 200 || header(rec, "Content-Type") != "image/svg+xml" || w.meter.admitted != 0 {
+		t.Errorf("%d, %v, %d counted", rec.Code, rec.Result().Header, w.meter.admitted)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/gin-gonic/gin"
 )
 
 const (
@@ -12,9 +14,11 @@ const (
 	// net/http reads.
 	drainWait = 50 * time.Millisecond
 	drainMost = 256 << 10
-	// lingerTime is how long a closing connection stays open for what the client still sends. If it were closed at once, it
-	// could be reset before the client has read the response.
+	// lingerTime is how long a closing connection stays open for what the client still sends, and lingerMost how much of it is read. If it
+	// were closed at once, it could be reset before the client has read the response. Many clients, Python's http.client among them, read
+	// only when they have sent all of the body.
 	lingerTime = 5 * time.Second
+	lingerMost = 32 << 20
 	// lateAnswer is how long a response has to be written if the server's time for the exchange may be over.
 	lateAnswer = 5 * time.Second
 )
@@ -30,7 +34,7 @@ func (x *exchange) drainBody() {
 		return
 	}
 	if r.ContentLength > drainMost || len(r.Header["Expect"]) > 0 {
-		x.set("Connection", "close")
+		closeEarly(x)
 		return
 	}
 	conn := http.NewResponseController(x.Writer)
@@ -44,8 +48,37 @@ func (x *exchange) drainBody() {
 	if errors.Is(err, io.EOF) && conn.SetReadDeadline(time.Time{}) == nil && time.Now().Before(deadline) {
 		return
 	}
+	closeEarly(x)
+}
+
+// closeEarly closes the connection after the response, because the body was not read to its end. A client that waits for 100 Continue
+// does not send it; net/http sends 100 Continue when the first byte is read.
+func closeEarly(x *exchange) {
 	x.set("Connection", "close")
+	x.lingers = x.bodyRead || len(x.Request.Header["Expect"]) == 0
+}
+
+// linger sends the response, reads what the client still sends, and closes the connection (RFC 9112, section 9.6). It takes the connection
+// over from net/http, which can't read on in a body whose end did not arrive in time.
+func linger(c *gin.Context) {
+	w, ok := c.Writer.(interface{ Unwrap() http.ResponseWriter }) // Gin gives no connection away after a response.
+	if !ok {
+		return
+	}
+	server := http.NewResponseController(w.Unwrap())
+	if server.Flush() != nil {
+		return
+	}
+	conn, _, err := server.Hijack()
+	if err != nil {
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+	}
 	_ = conn.SetReadDeadline(time.Now().Add(lingerTime))
+	_, _ = io.CopyN(io.Discard, conn, lingerMost) // Until the client closes the connection.
 }
 
 // brokenBody returns the error for a body that ended early or did not arrive in time. The server's write deadline may have passed with

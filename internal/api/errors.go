@@ -21,16 +21,19 @@ type errorCode struct {
 	// message is for errors without a message of their own, and body is the response with it.
 	message string
 	body    []byte
+	// number is the place in the table.
+	number int
 }
 
 func newCode(status int, name, message string) *errorCode {
 	c := &errorCode{status: status, name: name, message: message}
-	c.body = appendError(nil, c, message)
+	c.body = errorBody(c, message)
 	return c
 }
 
 // The table of error codes. docs/errors.md explains them.
 var (
+	codeMalformedRequest      = newCode(http.StatusBadRequest, "malformed_request", "The request is not valid HTTP: in the path a % must be followed by two hexadecimal digits, and each header must be well-formed.")
 	codeInvalidJSON           = newCode(http.StatusBadRequest, "invalid_json", "The body is not valid JSON.")
 	codeMissingBody           = newCode(http.StatusBadRequest, "missing_body", "The request has no body. Send a JSON object.")
 	codeValidationFailed      = newCode(http.StatusBadRequest, "validation_failed", "A field of the body has an invalid value.")
@@ -43,12 +46,14 @@ var (
 
 	codePetNotFound           = newCode(http.StatusNotFound, "pet_not_found", "No animal with this ID exists in your catalogue.")
 	codeOrderNotFound         = newCode(http.StatusNotFound, "order_not_found", "No order with this ID exists in your account.")
-	codeRouteNotFound         = newCode(http.StatusNotFound, "route_not_found", "This path does not exist. Paths have no trailing slash.")
+	codeRouteNotFound         = newCode(http.StatusNotFound, "route_not_found", "There is no such path.")
 	codeMethodNotAllowed      = newCode(http.StatusMethodNotAllowed, "method_not_allowed", "This path does not support this method.")
 	codePetNotAvailable       = newCode(http.StatusConflict, "pet_not_available", "The animal is pending or sold and cannot be ordered. Order one whose status is available.")
 	codeInvalidTransition     = newCode(http.StatusConflict, "invalid_transition", "The status cannot change in this way.")
 	codeIdempotencyInProgress = newCode(http.StatusConflict, "idempotency_in_progress", "A request with this Idempotency-Key is still in progress. Retry in 1 second.")
 	codeEndpointRemoved       = newCode(http.StatusGone, "endpoint_removed", "This operation has been removed.")
+
+	codePreconditionFailed = newCode(http.StatusPreconditionFailed, "precondition_failed", "If-Match does not name the current ETag: this has changed since you read it. Read it again, then send the change with its new ETag if it is still right.")
 
 	codeBodyTooLarge         = newCode(http.StatusRequestEntityTooLarge, "body_too_large", "The body must be at most 1 MiB (1048576 bytes).")
 	codeURITooLong           = newCode(http.StatusRequestURITooLong, "uri_too_long", "The path and query must be at most 8 KiB (8192 bytes) together.")
@@ -64,15 +69,22 @@ var (
 )
 
 // codes lists the table in the order of docs/errors.md.
-var codes = []*errorCode{
-	codeInvalidJSON, codeMissingBody, codeValidationFailed, codeInvalidParameter, codeInvalidCursor, codeIdempotencyKeyInvalid,
+var codes = numbered([]*errorCode{
+	codeMalformedRequest, codeInvalidJSON, codeMissingBody, codeValidationFailed, codeInvalidParameter, codeInvalidCursor, codeIdempotencyKeyInvalid,
 	codeMissingAPIKey, codeInvalidAPIKey,
 	codePetNotFound, codeOrderNotFound, codeRouteNotFound, codeMethodNotAllowed,
 	codePetNotAvailable, codeInvalidTransition, codeIdempotencyInProgress,
-	codeEndpointRemoved,
+	codeEndpointRemoved, codePreconditionFailed,
 	codeBodyTooLarge, codeURITooLong, codeUnsupportedMediaType, codeIdempotencyKeyReused,
 	codeRateLimitExceeded, codeDailyQuotaExceeded, codeKeyBanned,
 	codeInternalError, codeUnavailable,
+})
+
+func numbered(codes []*errorCode) []*errorCode {
+	for i, c := range codes {
+		c.number = i
+	}
+	return codes
 }
 
 // Error is an error response. The message is for the customer. The cause is for the operator, and is only logged.
@@ -80,6 +92,12 @@ type Error struct {
 	code    *errorCode
 	message string
 	cause   error
+	// reason is for support: see usage.FailedRequest.
+	reason string
+	// challenge is the WWW-Authenticate of a 401, "" for that of the code.
+	challenge string
+	// body is the response if it was made before, nil if it was not.
+	body []byte
 	// retrySeconds is the value of Retry-After, 0 for no such header.
 	retrySeconds int64
 }
@@ -133,6 +151,8 @@ func toError(err error) *Error {
 		return codeOrderNotFound.err()
 	case errors.Is(err, catalog.ErrPetNotAvailable):
 		return codePetNotAvailable.err()
+	case errors.Is(err, catalog.ErrPreconditionFailed):
+		return codePreconditionFailed.err()
 	case errors.Is(err, catalog.ErrIdempotencyInProgress):
 		return codeIdempotencyInProgress.err().retryAfter(1)
 	case errors.Is(err, catalog.ErrIdempotencyKeyReused):
@@ -144,9 +164,10 @@ func toError(err error) *Error {
 	return codeInternalError.withCause(err)
 }
 
-// appendError appends the contract's Error: the code, the message, the status.
-func appendError(b []byte, c *errorCode, message string) []byte {
-	b = append(append(b, `{"code":"`...), c.name...)
+// errorBody returns the contract's Error: the code, the message, the status.
+func errorBody(c *errorCode, message string) []byte {
+	b := append(make([]byte, 0, 64+len(c.name)+len(message)), `{"code":"`...)
+	b = append(b, c.name...)
 	b = append(b, `","message":`...)
 	// Invalid UTF-8 is replaced, which the error reports.
 	b, _ = jsontext.AppendQuote(b, message)

@@ -10,6 +10,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
+	"petstore.example/internal/tracing"
 )
 
 // exchange is one request and its response, with everything that is found out on the way. It lives as long as the request.
@@ -20,14 +21,18 @@ type exchange struct {
 	// cache is what the connection keeps between requests, nil for nothing.
 	cache *connCache
 	id    string
+	// trace is nil if the request is not traced. traceID is that of the trace if it is exported, set at the end, "" for none.
+	trace   *tracing.Trace
+	traceID string
 	// now is the time by which everything about the request is decided.
 	now time.Time
 	// started is for measuring the duration only.
 	started time.Time
 
-	// caller is nil for a request without a valid key; then refusal is the reason.
+	// caller is nil for a request without a valid key; then refusal is the reason, and keyOf whose the key is, if there is such a key.
 	caller  *keys.Caller
 	refusal *Error
+	keyOf   *keys.Caller
 	// addressCounted is true if the request has been counted for its address.
 	addressCounted bool
 
@@ -35,11 +40,22 @@ type exchange struct {
 	decision limits.Decision
 	counted  bool
 	limits   limitStatus
+	// announced is the write that was announced with the decision, nil for none.
+	announced limits.Announced
+
+	// simulated is the error that the client asked for: nothing of the request is counted. delaysFull is true if too many wait for theirs.
+	simulated  *errorCode
+	delaysFull bool
 
 	// bodyRead is true if the body was read, as far as necessary.
 	bodyRead bool
 	// bodyReserved is how much of the budget for bodies the request has, in bytes.
 	bodyReserved int64
+	// lingers is true if the connection closes while the client may still send the body.
+	lingers bool
+
+	// unknownParams is the error of strict handling for a query with unknown parameters, nil for none.
+	unknownParams *Error
 
 	// failed is the error of the response, nil if there is none.
 	failed *Error
@@ -53,6 +69,15 @@ func (x *exchange) set(name, value string) { x.headers.set(name, value) }
 // isRead reports whether the method is GET or HEAD.
 func (x *exchange) isRead() bool {
 	return x.Request.Method == http.MethodGet || x.Request.Method == http.MethodHead
+}
+
+// ownerOf returns who the request is of for the log and for support: also the owner of a key that exists and is not valid. It is nil if
+// there is no such key.
+func ownerOf(x *exchange) *keys.Caller {
+	if x.caller == nil {
+		return x.keyOf
+	}
+	return x.caller
 }
 
 // plan returns the caller's plan, or "none".
@@ -84,12 +109,19 @@ type route struct {
 	stabilityHeader []string
 	// deprecated is set for an operation that will be removed.
 	deprecated *deprecation
-	// links is the Link of every response of a deprecated operation.
+	// links is the Link of every response of a deprecated operation, and help that of an error, by the number of its code.
 	links []string
+	help  [][]string
+	// ignoresQuery is true for an operation without query parameters. One that has some looks for unknown ones itself.
+	ignoresQuery bool
 	// public routes need no key.
 	public bool
 	// unmetered routes count in no window of the caller, and no window refuses them.
 	unmetered bool
+	// counts, if not nil, tells which queries of an unmetered route count nevertheless.
+	counts func(rawQuery string) bool
+	// writes is true if the operation writes to the tenant's catalogue, unless it fails.
+	writes bool
 }
 
 // stability says how much an operation may still change (docs/versioning.md).

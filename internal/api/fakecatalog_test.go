@@ -52,12 +52,16 @@ func pageOf[T any](rows []T, limit int, matches func(T) bool) (page []T, more bo
 	return page[:min(len(page), limit)], len(page) > limit
 }
 
-func (f *fakePets) ListPets(_ context.Context, tenantID int64, p catalog.Page) (page []catalog.Pet, more bool, err error) {
-	more, err = call(f, func() (more bool, _ error) {
-		page, more = pageOf(f.pets[tenantID], p.Limit, func(pet catalog.Pet) bool { return pet.ID > p.After && (p.Status == "" || pet.Status == p.Status) })
-		return more, nil
+func (f *fakePets) ListPets(_ context.Context, tenantID int64, p catalog.Page) (page []catalog.Pet, next int64, err error) {
+	next, err = call(f, func() (next int64, _ error) {
+		var more bool
+		page, more = pageOf(f.pets[tenantID], p.Limit, func(pet catalog.Pet) bool { return pet.ID > p.After && p.Matches(pet) })
+		if more {
+			next = page[len(page)-1].ID
+		}
+		return next, nil
 	})
-	return page, more, err
+	return page, next, err
 }
 
 func (f *fakePets) GetPet(_ context.Context, tenantID, id int64) (catalog.Pet, error) {
@@ -107,6 +111,17 @@ func (f *fakeOrders) ListOrders(_ context.Context, tenantID int64, p catalog.Ord
 	return page, more, err
 }
 
+func (f *fakeOrders) GetOrder(_ context.Context, tenantID, id int64) (catalog.Order, error) {
+	return call(f.pets, func() (catalog.Order, error) {
+		for _, o := range f.orders[tenantID] {
+			if o.ID == id {
+				return o, nil
+			}
+		}
+		return catalog.Order{}, catalog.ErrOrderNotFound
+	})
+}
+
 func (f *fakeOrders) PlaceOrder(_ context.Context, tenantID int64, n catalog.NewOrder) (catalog.Order, error) {
 	return call(f.pets, func() (catalog.Order, error) {
 		pet := f.pets.find(tenantID, n.PetID)
@@ -124,19 +139,20 @@ func (f *fakeOrders) PlaceOrder(_ context.Context, tenantID int64, n catalog.New
 	})
 }
 
-func (f *fakeOrders) ChangeOrder(_ context.Context, tenantID, id int64, to catalog.OrderStatus) (catalog.Order, error) {
+func (f *fakeOrders) ChangeOrder(_ context.Context, tenantID, id int64, c catalog.OrderPatch) (catalog.Order, error) {
 	return call(f.pets, func() (catalog.Order, error) {
 		orders := f.orders[tenantID]
 		i := slices.IndexFunc(orders, func(o catalog.Order) bool { return o.ID == id })
 		if i < 0 {
 			return catalog.Order{}, catalog.ErrOrderNotFound
 		}
-		if err := orders[i].Status.CheckStep(to); err != nil {
+		changed, err := c.Apply(orders[i])
+		if err != nil {
 			return catalog.Order{}, err
 		}
-		orders[i].Status = to
-		f.pets.find(tenantID, orders[i].PetID).Status = to.PetStatus()
-		return orders[i], nil
+		orders[i] = changed
+		f.pets.find(tenantID, changed.PetID).Status = changed.Status.PetStatus()
+		return changed, nil
 	})
 }
 

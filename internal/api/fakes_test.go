@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -44,7 +45,7 @@ type fixture struct {
 	orders    *fakeOrders
 	requests  *fakeRequests
 	usage     *fakeUsage
-	refusals  *fakeRefusals
+	failed    *fakeFailed
 	// key is acme's, on free; other is zoo's, on pro.
 	key, other string
 }
@@ -58,13 +59,13 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 		strikes:   &fakeStrikes{}, meter: &fakeMeter{}, pets: newFakePets(),
 	}
 	w.orders = &fakeOrders{pets: w.pets, orders: map[int64][]catalog.Order{}}
-	w.usage, w.refusals = &fakeUsage{pets: w.pets}, &fakeRefusals{}
+	w.usage, w.failed = &fakeUsage{pets: w.pets}, &fakeFailed{}
 	w.requests = &fakeRequests{creator: fakeCreator{w.pets, w.orders}, stored: map[scope]storedAnswer{}}
 	w.key = w.directory.issue(t, "key_acme", plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}})
 	w.other = w.directory.issue(t, "key_zoo", plans.Tenant{ID: 2, Name: "zoo", Plan: plans.Pro, Quota: plans.Quota{PerMinute: 300, PerDay: 10000}})
 	c := Config{
 		Directory: w.directory, Limiter: w.limiter, Addresses: w.addresses, Strikes: w.strikes, Meter: w.meter, Pets: w.pets, Orders: w.orders, Requests: w.requests,
-		Usage: w.usage, Refusals: w.refusals,
+		Usage: w.usage, FailedRequests: w.failed,
 		BodyBytes: MinBodyBytes, BaseURL: baseURL, Instant: w.instant, Log: zerolog.New(w.logs), Metrics: w.registry,
 	}
 	for _, f := range change {
@@ -209,8 +210,12 @@ func (d *fakeDirectory) Find(_ context.Context, t keys.Token, _ time.Time) (*key
 	switch {
 	case !ok, d.uncached[t.Digest()]:
 		return nil, keys.ErrNotCached
+	case errors.As(d.err, new(keys.StatusError)):
+		return c, d.err
 	case d.err != nil:
 		return nil, d.err
+	case c.RevokedAt != 0:
+		return c, keys.StatusError(keys.Revoked)
 	}
 	return c, nil
 }
@@ -317,13 +322,29 @@ func (u *fakeUsage) UsageMonth(_ context.Context, tenantID int64, now time.Time)
 	})
 }
 
-type fakeRefusals struct {
-	mu  sync.Mutex
-	all []usage.Refusal
+func (u *fakeUsage) UsageReport(_ context.Context, tenantID int64, month, now time.Time) (usage.Report, error) {
+	return call(u.pets, func() (usage.Report, error) {
+		r := usage.NewReport(month, now)
+		if tenantID != 1 {
+			return r, nil
+		}
+		r.Correct(month.AddDate(0, -1, 0), 5, 1)
+		for i, d := range r.Days {
+			r.AddKey("key_0000000000000002", "", d.Date, int64(i), 1)
+			r.AddKey("key_0000000000000001", "ci", d.Date, 10, 0)
+		}
+		return r, nil
+	})
 }
 
-func (f *fakeRefusals) Add(r usage.Refusal) {
+type fakeFailed struct {
+	mu  sync.Mutex
+	all []usage.FailedRequest
+}
+
+func (f *fakeFailed) Add(r usage.FailedRequest) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	r.Took = 0 // It is measured, not decided.
 	f.all = append(f.all, r)
 }

@@ -94,9 +94,10 @@ func FuzzHeaders(f *testing.F) {
 	f.Add("POST", "bearer  pst_live_Zb7Q0mKxT4vL9sWcR2yNfHjD8aPuGe1dNUMm", "a b", "text/plain; charset", "::1, x", "%zz;", "*", "handling=strict;", `"k"`)
 	f.Add("OPTIONS", "", "", "", "", "cursor=0000000000000001&>\"=\r\n", "", "", "")
 	f.Add("X", "Basic", "pst_test_", "application/json;charset=utf-8;x", ",", "a=b&limit=+5", `"`, "handling=\"", strings.Repeat("k", 256))
+	f.Add("GET", "", "", "", "", "ids=1,2,1&name=R%25%5F&categoryId=-9223372036854775808", `W/"x"`, "", "")
 	w := endless(f)
 	f.Fuzz(func(t *testing.T, method, authorization, id, contentType, forwarded, query, tags, prefer, key string) {
-		_, ours := parseListQuery(query)
+		_, ours := parseListQuery(query, petListParams)
 		if _, standard := url.ParseQuery(query); (ours == nil) != (standard == nil) {
 			t.Fatalf("query %q: %v, but to url.ParseQuery %v", query, ours, standard)
 		}
@@ -105,7 +106,7 @@ func FuzzHeaders(f *testing.F) {
 			r.Method, r.URL.RawQuery = method, query
 			r.Header = http.Header{
 				"Authorization": {credential}, "X-Request-Id": {id}, "Content-Type": {contentType}, "X-Forwarded-For": {forwarded},
-				"Content-Encoding": {forwarded}, "If-None-Match": {tags}, "Prefer": {prefer}, "Idempotency-Key": {key},
+				"Content-Encoding": {forwarded}, "If-None-Match": {tags}, "If-Match": {tags}, "Prefer": {prefer}, "Idempotency-Key": {key},
 				"Origin": {forwarded}, "Access-Control-Request-Method": {method},
 			}
 			rec := w.do(r)

@@ -28,4 +28,8 @@ var (
 	applicationJSON = []string{"application/json"}
 	noStore         = []string{"no-store"}
 	privateNoCache  = []string{"private, no-cache"}
+	varyAccept      = []string{"Accept"}
+	gzipEncoding    = []string{"gzip"}
+
+	varyAcceptEncoding = []string{"Accept-Encoding"}
 )

@@ -86,7 +86,8 @@ func (r response) comparable(t *testing.T) response {
 	}
 	r.Header = h
 	if h["Location"] != nil {
-		r.Body = "" // It has an ID of its own.
+		r.Body = "" // It has an ID of its own, and so has its tag.
+		h["Etag"] = []string{"differs"}
 	}
 	return r
 }
@@ -99,7 +100,10 @@ func TestHeadersEverywhere(t *testing.T) {
 	for range 30 {
 		w.addPet(t, "available")
 	}
-	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
+	client := &http.Client{
+		Transport:     &http.Transport{DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	t.Cleanup(client.CloseIdleConnections)
 	slow, fast := newWatcher(w), newWatcher(w)
 	slowURL, fastURL := contract.Listen(t, server(slow), "off"), contract.Listen(t, server(fast), "on")
@@ -145,6 +149,8 @@ func TestHeadersEverywhere(t *testing.T) {
 		{"HEAD /v1/pets?limit=2", "", nil},
 		{"GET /v1/pets?limit=2", "", []string{"If-None-Match", tag}},
 		{"GET /v1/pets?limit=100&status=available&colour=red", "", nil},
+		{"GET /v1/pets?limit=100&status=available", "", []string{"Accept-Encoding", "gzip, deflate, br"}},
+		{"HEAD /v1/pets?limit=100", "", []string{"Accept-Encoding", "gzip"}},
 		{"GET /v1/pets?limit=0", "", nil},
 		{"GET /v1/pets/1", "", nil},
 		{"GET /v1/pets/99", "", nil},
@@ -163,6 +169,10 @@ func TestHeadersEverywhere(t *testing.T) {
 		{"GET /v1/pets", "", []string{"Authorization", "Bearer " + w.other}},
 		{"GET /v1/pets?x=" + strings.Repeat("x", maxURI), "", nil},
 		{"GET /docs/errors", "", nil},
+		{"GET /docs/", "", nil},
+		{"GET /v1", "", []string{"Accept", "text/html"}},
+		{"GET /v1/pets?stauts=sold", "", nil},
+		{"GET /v1/pets?stauts=sold", "", []string{"Prefer", "handling=strict"}},
 		{"GET /v1/openapi.yaml", "", []string{"Accept-Encoding", "gzip"}},
 	} {
 		method, target, _ := strings.Cut(tt.line, " ")

@@ -42,6 +42,7 @@ func TestListsAllocateLittle(t *testing.T) {
 		most float64
 	}{
 		"from memory":  {hot(t, list, noLimit), 8},
+		"compressed":   {hot(t, list, noLimit, "Accept-Encoding", "gzip"), 8},
 		"not modified": {hot(t, list, noLimit, "If-None-Match", "*"), 8},
 		// With the race detector it is some more: then pools drop a part of what they are given.
 		"from rows": {measured(t, list, noLimit), 28},

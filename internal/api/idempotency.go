@@ -52,6 +52,7 @@ func create[N any](
 		return err
 	}
 	x.set("Location", answer.Location)
+	x.set("ETag", itemTag(answer.Body))
 	if replayed {
 		x.headers.Header["Idempotent-Replayed"] = trueValue
 	}

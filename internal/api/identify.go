@@ -9,19 +9,12 @@ import (
 	"petstore.example/internal/keys"
 )
 
-// The challenges of a 401 (RFC 6750, section 3). Without a credential, or with one of another scheme, the challenge names no error.
-const (
-	challenge        = `Bearer realm="petstore"`
-	challengeInvalid = `Bearer realm="petstore", error="invalid_token", ` +
-		`error_description="The API key is malformed, unknown or no longer valid"`
-)
-
 // identify sets the caller. Without a valid key it sets the refusal instead, which is sent only if no other response precedes it.
 func (a *api) identify(x *exchange) {
 	if x.Request.Method == http.MethodOptions {
 		return
 	}
-	token, refusal := x.credential()
+	token, refusal := credentialOf(a, x)
 	if refusal != nil {
 		x.refusal = refusal
 		return
@@ -34,8 +27,10 @@ func (a *api) identify(x *exchange) {
 	case err == nil:
 		x.caller = caller
 		x.cache.setAuthenticated(caller.Tenant.ID)
+	case errors.Is(err, keys.ErrOtherEnvironment):
+		x.refusal = a.refusals.otherEnvironment
 	case errors.Is(err, keys.ErrInvalidKey):
-		x.refusal = invalidKey
+		x.refusal, x.keyOf = a.refusals.notValid(caller, err), caller
 	default:
 		x.refusal = toError(err)
 	}
@@ -61,48 +56,50 @@ func (a *api) lookUp(x *exchange, token keys.Token) (*keys.Caller, error) {
 
 const notLookedUp = "The API key can't be checked at the moment. Retry after the seconds in Retry-After."
 
-// Refusals of a request without a valid key. They don't say what exactly is wrong with it.
-var (
-	missingKey = codeMissingAPIKey.err()
-	invalidKey = codeInvalidAPIKey.err()
-)
-
-// credential returns the request's API key, from the connection's cache if it is there.
-func (x *exchange) credential() (keys.Token, *Error) {
+// credentialOf returns the request's API key. A header that came before, on this connection or another, is not read anew.
+func credentialOf(a *api, x *exchange) (keys.Token, *Error) {
 	values := x.Request.Header["Authorization"]
-	if len(values) == 1 {
-		if token, ok := x.cache.get(values[0]); ok {
-			return token, nil
+	if len(values) != 1 || len(values[0]) > maxAuthorization {
+		return a.refusals.credential(values)
+	}
+	if token, ok := x.cache.get(values[0]); ok {
+		return token, nil
+	}
+	h := a.credentials.get(values[0])
+	if h == nil {
+		// A copy: the header may be part of a string that holds the whole request.
+		own := strings.Clone(values[0])
+		token, refusal := a.refusals.credential([]string{own})
+		if refusal != nil {
+			return keys.Token{}, refusal
 		}
-		values = []string{x.cache.own(values[0])}
+		h = &credentialHeader{own, token}
+		a.credentials.put(h)
 	}
-	token, refusal := credential(values)
-	if refusal == nil {
-		x.cache.put(values[0], token)
-	}
-	return token, refusal
+	x.cache.put(h)
+	return h.token, nil
 }
 
 // credential reads the API key: one Authorization header with the scheme Bearer, in any case, one or more spaces and
 // the key (RFC 9110, section 11.4).
-func credential(values []string) (keys.Token, *Error) {
+func (r *keyRefusals) credential(values []string) (keys.Token, *Error) {
 	switch {
 	case len(values) == 0, len(values) == 1 && values[0] == "":
-		return keys.Token{}, missingKey
+		return keys.Token{}, r.missingKey
 	case len(values) > 1:
-		return keys.Token{}, invalidKey
+		return keys.Token{}, r.severalHeaders
 	}
 	scheme, rest := httpfield.CutToken(values[0])
 	if !strings.EqualFold(scheme, "Bearer") {
-		return keys.Token{}, missingKey
+		return keys.Token{}, r.otherScheme
 	}
 	text := strings.TrimLeft(rest, " ")
 	if len(text) == len(rest) {
-		return keys.Token{}, invalidKey
+		return keys.Token{}, r.malformedKey
 	}
 	token, err := keys.ParseToken(text)
 	if err != nil {
-		return keys.Token{}, invalidKey
+		return keys.Token{}, r.malformedKey
 	}
 	return token, nil
 }

@@ -198,7 +198,7 @@ func TestCredentials(t *testing.T) {
 	if wrong == w.key {
 		wrong = w.key[:44] + "z"
 	}
-	missing, invalid := challenge, challengeInvalid
+	missing, invalid, several := challenge, challengeInvalid, challengeSeveral
 	for _, c := range []struct {
 		name   string
 		values []string
@@ -226,8 +226,8 @@ func TestCredentials(t *testing.T) {
 		{"a parameter", []string{"Bearer " + w.key + " x=1"}, invalid},
 		{"quoted", []string{`Bearer "` + w.key + `"`}, invalid},
 		{"rubbish", []string{"Bearer ☃\x00"}, invalid},
-		{"two headers", []string{"Bearer " + w.key, "Bearer " + w.key}, invalid},
-		{"two headers, one Basic", []string{"Basic x", "Bearer " + w.key}, invalid},
+		{"two headers", []string{"Bearer " + w.key, "Bearer " + w.key}, several},
+		{"two headers, one Basic", []string{"Basic x", "Bearer " + w.key}, several},
 	} {
 		r := w.request("GET", "/v1/pets", "")
 		r.Header["Authorization"] = c.values
@@ -236,7 +236,7 @@ func TestCredentials(t *testing.T) {
 		if got := header(rec, "WWW-Authenticate"); got != c.want || (rec.Code == 401) != (c.want != "") {
 			t.Errorf("%s: %d, challenge %q, want %q", c.name, rec.Code, got, c.want)
 		}
-		code := map[string]string{missing: "missing_api_key", invalid: "invalid_api_key"}[c.want]
+		code := map[string]string{missing: "missing_api_key", invalid: "invalid_api_key", several: "invalid_api_key"}[c.want]
 		if c.want != "" && checkError(t, r, rec) != code {
 			t.Errorf("%s: %s, want %s", c.name, rec.Body, code)
 		}

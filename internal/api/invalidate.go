@@ -6,6 +6,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/freshness"
+	"petstore.example/internal/limits"
 )
 
 // invalidatingStore stands before the stores and announces every change of a tenant's catalogue to the Invalidator,
@@ -22,19 +23,20 @@ func (c *Config) invalidateOnWrite() {
 	if c.Invalidator == nil {
 		return
 	}
+	c.announcer, _ = c.Limiter.(limits.WriteLimiter)
 	s := &invalidatingStore{c.Pets, c.Orders, c.Requests, c.Invalidator}
 	c.Pets, c.Orders, c.Requests = s, s, s
 }
 
 // write makes a change within a write intent.
-func (s *invalidatingStore) write(ctx context.Context, tenantID int64, change func() error) error {
+func (s *invalidatingStore) write(ctx context.Context, tenantID int64, change func() error) (outcome error) {
 	write, err := s.beginWrite(ctx, tenantID)
 	if err != nil {
 		return err
 	}
-	outcome := errUnknown
+	outcome = errUnknown
 	// Also when change panics.
-	defer func() { endWrite(write, outcome) }()
+	defer func() { outcome = endWrite(write, outcome) }()
 	outcome = change()
 	return outcome
 }
@@ -48,12 +50,16 @@ func (s *invalidatingStore) beginWrite(ctx context.Context, tenantID int64) (*fr
 	return write, nil
 }
 
-func endWrite(write *freshness.Write, outcome error) {
-	if isCertain(outcome) {
-		write.Commit()
-	} else {
+// endWrite returns the outcome, or a 503 if the change was made so late that readers may not know of it: then nobody is told that it was.
+func endWrite(write *freshness.Write, outcome error) error {
+	if !isCertain(outcome) {
 		write.Abandon()
+		return outcome
 	}
+	if err := write.Commit(); err != nil && outcome == nil {
+		return codeUnavailable.withCause(err).retryAfter(1)
+	}
+	return outcome
 }
 
 var errUnknown = errors.New("the outcome of the write is unknown")
@@ -66,6 +72,7 @@ func isCertain(outcome error) bool {
 	}
 	for _, known := range []error{
 		catalog.ErrPetNotFound, catalog.ErrOrderNotFound, catalog.ErrPetNotAvailable, catalog.ErrInvalidTransition,
+		catalog.ErrPreconditionFailed,
 		catalog.ErrIdempotencyInProgress, catalog.ErrIdempotencyKeyReused,
 	} {
 		if errors.Is(outcome, known) {
@@ -103,9 +110,9 @@ func (s *invalidatingStore) PlaceOrder(ctx context.Context, tenantID int64, n ca
 }
 
 // ChangeOrder implements catalog.OrderStore.
-func (s *invalidatingStore) ChangeOrder(ctx context.Context, tenantID, id int64, to catalog.OrderStatus) (order catalog.Order, err error) {
+func (s *invalidatingStore) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.OrderPatch) (order catalog.Order, err error) {
 	err = s.write(ctx, tenantID, func() (err error) {
-		order, err = s.OrderStore.ChangeOrder(ctx, tenantID, id, to)
+		order, err = s.OrderStore.ChangeOrder(ctx, tenantID, id, c)
 		return err
 	})
 	return order, err
@@ -116,13 +123,13 @@ func (s *invalidatingStore) Once(
 	ctx context.Context, tenantID int64, r *catalog.Idempotency, work func(context.Context, catalog.Creator) (catalog.Answer, error),
 ) (answer catalog.Answer, replayed bool, err error) {
 	var write *freshness.Write
-	outcome := errUnknown
+	err = errUnknown
 	defer func() {
 		if write != nil {
-			endWrite(write, outcome)
+			err = endWrite(write, err)
 		}
 	}()
-	answer, replayed, outcome = s.requests.Once(ctx, tenantID, r, func(ctx context.Context, creator catalog.Creator) (catalog.Answer, error) {
+	answer, replayed, err = s.requests.Once(ctx, tenantID, r, func(ctx context.Context, creator catalog.Creator) (catalog.Answer, error) {
 		if write == nil { // work may be called a second time.
 			var err error
 			if write, err = s.beginWrite(ctx, tenantID); err != nil {
@@ -131,5 +138,5 @@ func (s *invalidatingStore) Once(
 		}
 		return work(ctx, creator)
 	})
-	return answer, replayed, outcome
+	return answer, replayed, err
 }

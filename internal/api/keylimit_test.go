@@ -82,12 +82,12 @@ func TestKeyLimitIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreRecorded: what refused and whom, and nothing that the client wrote.
-func TestRefusalsAreRecorded(t *testing.T) {
+// TestRefusedRequestsAreRecorded: what refused and whom, and nothing that the client wrote.
+func TestRefusedRequestsAreRecorded(t *testing.T) {
 	t.Parallel()
-	refusal := func(code string, window limits.WindowName, limit, reset int64, method, route string) usage.Refusal {
-		return usage.Refusal{
-			At: at, RequestID: "r-1", TenantID: 1, KeyID: "key_acme", Code: code, Plan: plans.Free,
+	refusal := func(code string, window limits.WindowName, limit, reset int64, method, route string) usage.FailedRequest {
+		return usage.FailedRequest{
+			At: at, RequestID: "r-1", TenantID: 1, KeyID: "key_acme", Status: 429, Code: code, Plan: plans.Free,
 			Window: string(window), Limit: limit, Reset: reset, Method: method, Route: route,
 		}
 	}
@@ -97,7 +97,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 		quota          plans.Quota
 		banned, share  bool
 		method, target string
-		want           usage.Refusal
+		want           usage.FailedRequest
 	}{
 		"minute": {
 			quota: plans.Quota{PerMinute: 1, PerDay: 9}, method: "GET", target: "/v1/pets/7?secret=x",
@@ -126,17 +126,16 @@ func TestRefusalsAreRecorded(t *testing.T) {
 			ban(t, w, nil)
 		}
 		w.do(w.request(test.method, test.target, "", "X-Request-Id", "r-1"))
-		w.do(w.request("GET", "/v1/pets", "", "Authorization", "Bearer x")) // nobody's
-		if diff := cmp.Diff([]usage.Refusal{test.want}, w.refusals.all); diff != "" {
+		if diff := cmp.Diff([]usage.FailedRequest{test.want}, w.failed.all); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
-// TestRefusalsAreOptional: an API may run without a record of refusals.
-func TestRefusalsAreOptional(t *testing.T) {
+// TestFailedRequestsAreOptional: an API may run without a record of failed requests.
+func TestFailedRequestsAreOptional(t *testing.T) {
 	t.Parallel()
-	w := newFixture(t, func(c *Config) { c.Refusals = nil })
+	w := newFixture(t, func(c *Config) { c.FailedRequests = nil })
 	ban(t, w, nil)
 	if rec := w.do(w.request("GET", "/v1/pets", "")); rec.Code != 429 {
 		t.Errorf("%d %s", rec.Code, rec.Body)
@@ -163,13 +162,13 @@ func TestMessagesOf429(t *testing.T) {
 		{overLimit(c, window(limits.Key, 5), shareUsedUp, 42), "This API key's own limit allows 5 requests per minute. Rate limiting is temporarily degraded: " +
 			"this server's share of your limit is used up. Retry in 42 seconds.", 42},
 		{addressOverLimit(6000, 7), "Without a valid API key an address may send 6000 requests per minute. Retry in 7 seconds.", 7},
-		{banned(&keys.Ban{Reason: `it said "no" <3`}, at.Unix(), 60), `This API key is banned until 2026-11-20T09:21:48Z: it said "no" <3. Retry in 60 seconds.`, 60},
+		{banned(&keys.Ban{Reason: `it said "no" <3`}, at.Unix(), 60, ""), `This API key is banned until 2026-11-20T09:21:48Z: it said "no" <3. Retry in 60 seconds.`, 60},
 	} {
 		if test.got.message != test.message || test.got.retrySeconds != test.retry {
 			t.Errorf("%q, %d, want %q, %d", test.got.message, test.got.retrySeconds, test.message, test.retry)
 		}
 	}
-	got := string(appendError(nil, codeKeyBanned, `it said "no" <3`))
+	got := string(errorBody(codeKeyBanned, `it said "no" <3`))
 	if want := fmt.Sprintln(`{"code":"key_banned","message":"it said \"no\" <3","status":429}`); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -114,6 +114,12 @@ func (l storeless) Take(ctx context.Context, c limits.Claim, now time.Time) limi
 	return d
 }
 
+func (l storeless) Peek(ctx context.Context, c limits.Claim, now time.Time) limits.Decision {
+	d := l.Limiter.Peek(ctx, c, now)
+	d.Undecided = d.Admitted
+	return d
+}
+
 // TestNobodyCanDecide: a request that nobody counted is not answered, not even where no row is needed for it.
 func TestNobodyCanDecide(t *testing.T) {
 	t.Parallel()

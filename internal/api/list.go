@@ -9,12 +9,12 @@ import (
 	"petstore.example/internal/api/pagecache"
 )
 
-// newListPage makes the response for the rows of a page. address is the absolute address of the list. If more rows follow, the next
-// page begins after the ID of the last row.
-func newListPage[T any](q *listQuery, address string, rows []T, more bool, id func(*T) int64) (*pagecache.Page, error) {
+// newListPage makes the response for the rows of a page. address is the absolute address of the list. The next page begins after the ID
+// after, unless that is 0.
+func newListPage[T any](q *listQuery, address string, rows []T, after int64) (*pagecache.Page, error) {
 	next := ""
-	if more && len(rows) > 0 {
-		next = httpfield.FormatCursor(id(&rows[len(rows)-1]))
+	if after != 0 {
+		next = httpfield.FormatCursor(after)
 	}
 	if rows == nil {
 		rows = []T{}
@@ -25,14 +25,19 @@ func newListPage[T any](q *listQuery, address string, rows []T, more bool, id fu
 	}
 	defer body.Release()
 	var space [512]byte
-	return &pagecache.Page{
-		Tag: listTag(body, next), Links: string(q.appendLinks(space[:0], address, next)), Next: next, Body: bytes.Clone(body.Bytes()),
-	}, nil
+	page := &pagecache.Page{
+		Links: string(q.appendLinks(space[:0], address, next)), Next: next, Body: bytes.Clone(body.Bytes()), OneItem: len(rows) == 1 && next == "",
+	}
+	page.Tag = listTag(body, page.OneItem, next)
+	return page, nil
 }
 
 // listTag returns the ETag of a page, made of its body and the next cursor: if a row is added after a full last page, the body stays the
-// same, but Link changes.
-func listTag(body *jsonbody.Buffer, next string) string {
+// same, but Link changes. A page with one row and none to follow has the ETag of that row, so that it can be changed with If-Match.
+func listTag(body *jsonbody.Buffer, oneItem bool, next string) string {
+	if oneItem {
+		return itemTag(body.Bytes()[1 : body.Len()-len("]\n")])
+	}
 	length := body.Len()
 	_ = body.WriteByte(0)
 	_, _ = body.WriteString(next)
@@ -40,16 +45,50 @@ func listTag(body *jsonbody.Buffer, next string) string {
 	return httpfield.ETag(body.Bytes())
 }
 
-// writePage responds with a page of a list, or 304 if the client has it.
-func (x *exchange) writePage(p *pagecache.Page) {
-	x.set("ETag", p.Tag)
+// acceptsGzip reports whether the client takes a compressed body.
+func acceptsGzip(r *http.Request) bool {
+	accepted := r.Header["Accept-Encoding"]
+	return accepted != nil && httpfield.AcceptsGzip(accepted)
+}
+
+// form is the form in which a client gets a page: compressed if it accepts that, unless the page is short or has one item, and without the
+// body if it has the page.
+type form struct{ gzip, unchanged bool }
+
+func formOf(x *exchange, p *pagecache.Page) form {
+	// The comparison is weak, so a client that has the other form has this one.
+	return form{gzip: p.Compressible() && acceptsGzip(x.Request), unchanged: httpfield.NoneMatch(x.Request.Header["If-None-Match"], p.Tag)}
+}
+
+// compresses reports whether the compressed body is sent. A 304 needs only its tag.
+func (f form) compresses() bool { return f.gzip && !f.unchanged }
+
+// writePage responds with a page of a list in a form, or 304.
+func (x *exchange) writePage(p *pagecache.Page, f form) {
+	if f.compresses() {
+		p = p.WithGzip()
+	}
+	body, tag := p.Body, p.Tag
+	if p.Compressible() {
+		x.headers.Header["Vary"] = varyAcceptEncoding
+	}
+	switch {
+	case f.gzip && p.Gzip != nil:
+		body, tag = p.Gzip, p.GzipTag
+	case f.gzip && f.unchanged:
+		tag = httpfield.WeakETag(tag)
+	}
+	x.set("ETag", tag)
 	x.set("Link", p.Links)
 	if p.Next != "" {
 		x.set("X-Next-Cursor", p.Next)
 	}
-	if httpfield.NoneMatch(x.Request.Header["If-None-Match"], p.Tag) {
+	if f.unchanged {
 		x.write(http.StatusNotModified, nil)
 		return
 	}
-	x.write(http.StatusOK, p.Body)
+	if f.gzip && p.Gzip != nil {
+		x.headers.Header["Content-Encoding"] = gzipEncoding
+	}
+	x.write(http.StatusOK, body)
 }

@@ -31,7 +31,31 @@ type fakeStamps struct {
 	pending int
 	// committed says of each write that ended whether it was committed or abandoned.
 	committed []bool
-	err       error
+	// err is the result of each BeginWrite, tooLate that of each end.
+	err, tooLate error
+	// announced counts the requests that hold an announced write.
+	announced int
+}
+
+var _ limits.WriteLimiter = (*fakeStamps)(nil)
+
+// TakeWrite implements limits.WriteLimiter.
+func (v *fakeStamps) TakeWrite(ctx context.Context, c limits.Claim, now time.Time) (limits.Decision, limits.Announced) {
+	d := v.Take(ctx, c, now)
+	if !d.Admitted {
+		return d, nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.announced++
+	return d, v
+}
+
+// Release implements limits.Announced.
+func (v *fakeStamps) Release() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.announced--
 }
 
 // Take implements limits.Limiter.
@@ -54,13 +78,14 @@ func (v *fakeStamps) BeginWrite(context.Context, int64) (*freshness.Write, error
 	}
 	v.stamp++
 	v.pending++
-	return freshness.NewWrite(func(committed bool) {
+	return freshness.NewWrite(func(committed bool) error {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		v.committed = append(v.committed, committed)
 		if committed {
 			v.pending--
 		}
+		return v.tooLate
 	}), nil
 }
 
@@ -115,6 +140,7 @@ func TestCachedListsAreTheSame(t *testing.T) {
 	for _, query := range []string{
 		"", "?limit=20", "?limit=7", "?limit=100", "?status=sold", "?status=sold&limit=20", "?cursor=0000000000000014",
 		"?cursor=0000000000000014&limit=20&status=available", "?cursor=7fffffffffffffff", "?cursor=ffffffffffffffff", "?limit=%320",
+		"?ids=3,1", "?ids=1,3", "?categoryId=7", "?categoryId=7&status=sold", "?name=Rex&limit=3", "?name=Rex&categoryId=7&ids=2&status=sold",
 	} {
 		for range 2 {
 			w.list(t, query)
@@ -151,7 +177,7 @@ func withoutCounts(rec *httptest.ResponseRecorder) map[string]any {
 func TestListsNotCached(t *testing.T) {
 	t.Parallel()
 	w, v, reads := newCachingFixture(t)
-	for query, want := range map[string]int{"?limit=0": 0, "?limit=1&limit=1": 0, "?cursor=x": 0, "?colour=red": 3, "?limit=3": 2} {
+	for query, want := range map[string]int{"?limit=0": 0, "?limit=1&limit=1": 0, "?cursor=x": 0, "?colour=red": 3, "?limit=3": 2, "?ids=1": 2, "?name=" + strings.Repeat("x", 65): 3} {
 		for range 3 {
 			w.list(t, query)
 		}
@@ -231,7 +257,7 @@ func TestListsDuringAWrite(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		write.Commit()
+		_ = write.Commit()
 		w.pets.before = count
 	})
 	w.pets.before = func() { count(); change() }
@@ -280,6 +306,43 @@ func TestUnannouncedWritesAreNotMade(t *testing.T) {
 	}
 }
 
+// TestLateWriteIsNotAcknowledged: if readers may not know of a write that was made, its response is 503.
+func TestLateWriteIsNotAcknowledged(t *testing.T) {
+	t.Parallel()
+	w, v, _ := newCachingFixture(t)
+	v.tooLate = errors.New("the server stood still")
+	for _, headers := range [][]string{nil, {"Idempotency-Key", "a"}} {
+		if rec := w.create(t, "Rex", headers...); rec.Code != 503 {
+			t.Errorf("%v: %d %s", headers, rec.Code, rec.Body)
+		}
+	}
+	if !strings.Contains(w.logs.String(), "the server stood still") {
+		t.Errorf("log %s", w.logs)
+	}
+}
+
+// TestAnnouncedWritesEnd: a request that writes is announced with the decision, until it ends, whether it writes or fails; no other is.
+func TestAnnouncedWritesEnd(t *testing.T) {
+	t.Parallel()
+	w, v, _ := newCachingFixture(t)
+	took := 0
+	w.pets.before = func() { v.mu.Lock(); took += v.announced; v.mu.Unlock() }
+	w.create(t, "Rex")
+	w.create(t, "Rex", "Idempotency-Key", "a")
+	w.do(w.request("PATCH", "/v1/pets/1", `{"name":"Rufus"}`))
+	if took != 3 {
+		t.Errorf("%d writes were announced with the decision, want 3", took)
+	}
+	w.do(w.request("POST", "/v1/pets", `{"name":`))
+	w.do(w.request("PATCH", "/v1/pets/none", `{"name":"Rufus"}`))
+	w.do(w.request("POST", "/v1/store/orders", `{"petId":999}`))
+	w.list(t, "")
+	w.do(w.request("OPTIONS", "/v1/pets", ""))
+	if v.announced != 0 {
+		t.Errorf("%d are announced after their requests", v.announced)
+	}
+}
+
 // TestPanickingWriteIsAbandoned: the outcome of a write that panicked is unknown.
 func TestPanickingWriteIsAbandoned(t *testing.T) {
 	t.Parallel()
@@ -323,7 +386,7 @@ func TestListCacheMetrics(t *testing.T) {
 			}
 		}
 	}
-	want := map[string]float64{"hits_total": 3, "misses_total miss": 2, "misses_total stale": 1, "misses_total unversioned": 1}
+	want := map[string]float64{"hits_total": 3, "misses_total miss": 2, "misses_total stale": 1, "misses_total unversioned": 1, "shared_total": 0}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -5,10 +5,12 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"petstore.example/internal/loglimit"
 )
 
 const (
-	// sampledLines is how many requests are logged by a sampled log in each samplePeriod: so many with an error, and so many others.
+	// sampledLines is how many requests are logged by a sampled log in each samplePeriod.
 	sampledLines = 100
 	samplePeriod = time.Second
 )
@@ -17,10 +19,7 @@ const (
 // sampledLines, and logs once in each period how many that were, with the message.
 func sampled(log zerolog.Logger, message string) zerolog.Logger {
 	left := &leftOut{log: log, message: message}
-	burst := func() zerolog.Sampler {
-		return &zerolog.BurstSampler{Burst: sampledLines, Period: samplePeriod, NextSampler: left}
-	}
-	return log.Sample(zerolog.LevelSampler{InfoSampler: burst(), ErrorSampler: burst()})
+	return log.Sample(&zerolog.BurstSampler{Burst: sampledLines, Period: samplePeriod, NextSampler: left})
 }
 
 // leftOut counts the events that are left out.
@@ -39,5 +38,5 @@ func (l *leftOut) Sample(zerolog.Level) bool {
 }
 
 func (l *leftOut) report() {
-	l.log.Info().Int64("suppressed", l.count.Swap(0)).Msg(l.message)
+	l.log.Info().Int64(loglimit.Suppressed, l.count.Swap(0)).Msg(l.message)
 }

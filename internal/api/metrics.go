@@ -11,10 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics count requests by route, never by tenant or key.
+// metrics count requests by route, and errors by code, never by tenant or key.
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+	errors   *prometheus.CounterVec
+	failures few[errorKind, prometheus.Counter]
 }
 
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
@@ -25,27 +27,43 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		}, []string{"route", "method", "status", "plan"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "petstore_http_request_duration_seconds",
-			Help:    "Duration of requests in seconds, by route and method.",
+			Help:    "Duration of requests in seconds, by route, method and class of status.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
-		}, []string{"route", "method"}),
+		}, []string{"route", "method", "class"}),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "petstore_http_errors_total",
+			Help: "Error responses by code, reason and plan. The reason of a 429 is the window that refused.",
+		}, []string{"code", "reason", "plan"}),
 	}
+	m.failures.create = func(f errorKind) prometheus.Counter { return m.errors.WithLabelValues(f.code.name, f.reason, f.plan) }
 	if r == nil {
 		return m, nil
 	}
-	if err := r.Register(m.requests); err != nil {
-		return nil, err
+	for _, c := range []prometheus.Collector{m.requests, m.duration, m.errors} {
+		if err := r.Register(c); err != nil {
+			return nil, err
+		}
 	}
-	return m, r.Register(m.duration)
+	return m, nil
 }
 
-// routeMetrics are the metrics of one route. It keeps the counters of every result that occurred, because a search among them takes
-// 10 ns and a lookup by labels 350 ns. There are few results: combinations of method, status and plan.
-type routeMetrics struct {
-	*metrics
-	path    string
-	mu      sync.Mutex
-	results atomic.Pointer[[]series]
+// errorKind is a kind of error response.
+type errorKind struct {
+	code         *errorCode
+	reason, plan string
 }
+
+// failed counts an error response.
+func (m *metrics) failed(x *exchange) {
+	reason := failureReason(x)
+	if x.failed.code.status == http.StatusTooManyRequests {
+		reason = string(refusedBy(x).name)
+	}
+	m.failures.of(errorKind{x.failed.code, reason, x.plan()}).Inc()
+}
+
+// routeMetrics are the metrics of one route.
+type routeMetrics struct{ results few[result, series] }
 
 type result struct {
 	status       int
@@ -53,44 +71,68 @@ type result struct {
 }
 
 type series struct {
-	of       result
 	requests prometheus.Counter
 	duration prometheus.Observer
 }
 
 func (m *metrics) forRoute(path string) *routeMetrics {
-	r := &routeMetrics{metrics: m, path: path}
-	r.results.Store(&[]series{})
+	r := &routeMetrics{}
+	r.results.create = func(of result) series {
+		return series{
+			requests: m.requests.WithLabelValues(path, of.method, strconv.Itoa(of.status), of.plan),
+			duration: m.duration.WithLabelValues(path, of.method, strconv.Itoa(of.status/100)+"xx"),
+		}
+	}
 	return r
 }
 
-func (r *routeMetrics) observe(method, plan string, status int, elapsed time.Duration) {
-	s := r.find(result{status: status, method: methodName(method), plan: plan})
+// observe counts a request. traceID is the trace that is exported of it, for an exemplar; "" for none.
+func (r *routeMetrics) observe(method, plan string, status int, elapsed time.Duration, traceID string) {
+	s := r.results.of(result{status: status, method: methodName(method), plan: plan})
 	s.requests.Inc()
-	s.duration.Observe(elapsed.Seconds())
+	if traceID == "" {
+		s.duration.Observe(elapsed.Seconds())
+		return
+	}
+	// Every histogram of client_golang takes exemplars.
+	s.duration.(prometheus.ExemplarObserver).ObserveWithExemplar(elapsed.Seconds(), prometheus.Labels{"trace_id": traceID})
 }
 
-func (r *routeMetrics) find(of result) *series {
-	known := *r.results.Load()
-	for i := range known {
-		if known[i].of == of {
-			return &known[i]
+// few holds the metrics of every combination of labels that occurred, because a search among them takes 10 ns and a lookup by labels
+// 350 ns. There are few: the labels are never what a client chose.
+type few[K comparable, V any] struct {
+	create func(K) V
+	mu     sync.Mutex
+	known  atomic.Pointer[[]known[K, V]]
+}
+
+type known[K comparable, V any] struct {
+	key   K
+	value V
+}
+
+func (f *few[K, V]) of(key K) V {
+	if all := f.known.Load(); all != nil {
+		for i := range *all {
+			if (*all)[i].key == key {
+				return (*all)[i].value
+			}
 		}
 	}
-	return r.add(of)
+	return f.add(key)
 }
 
-// add may add a result that another request has just added. That does no harm: both have the same counters.
-func (r *routeMetrics) add(of result) *series {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	more := append(slices.Clone(*r.results.Load()), series{
-		of:       of,
-		requests: r.requests.WithLabelValues(r.path, of.method, strconv.Itoa(of.status), of.plan),
-		duration: r.duration.WithLabelValues(r.path, of.method),
-	})
-	r.results.Store(&more)
-	return &more[len(more)-1]
+// add may add a key that another request has just added. That does no harm: both have the same metrics.
+func (f *few[K, V]) add(key K) V {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []known[K, V]
+	if before := f.known.Load(); before != nil {
+		all = slices.Clone(*before)
+	}
+	all = append(all, known[K, V]{key, f.create(key)})
+	f.known.Store(&all)
+	return all[len(all)-1].value
 }
 
 // methodName returns "other" for an unusual method, because a client may send any word, even an API key.

@@ -8,7 +8,7 @@ import (
 
 // listOrders is GET /v1/store/orders, beta.
 func listOrders(a *api, x *exchange) error {
-	r, err := parseListRequest(x.Request.URL.RawQuery, catalog.ParseOrderStatus, orderStatuses)
+	r, err := parseListRequest(x, listParams, catalog.ParseOrderStatus, orderStatuses)
 	if err != nil {
 		return err
 	}
@@ -17,12 +17,29 @@ func listOrders(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	p, err := newListPage(&r.listQuery, a.ordersURL, orders, more, func(o *catalog.Order) int64 { return o.ID })
+	next := int64(0)
+	if more {
+		next = orders[len(orders)-1].ID
+	}
+	p, err := newListPage(&r.listQuery, a.ordersURL, orders, next)
 	if err != nil {
 		return err
 	}
-	x.writePage(p)
+	x.writePage(p, formOf(x, p))
 	return nil
+}
+
+// getOrder is GET /v1/store/orders/{orderId}, beta.
+func getOrder(a *api, x *exchange) error {
+	id, err := orderID(x)
+	if err != nil {
+		return err
+	}
+	order, err := a.Orders.GetOrder(x.Request.Context(), x.caller.Tenant.ID, id)
+	if err != nil {
+		return err
+	}
+	return writeItem(x, &order)
 }
 
 // placeOrder is POST /v1/store/orders, experimental.
@@ -39,17 +56,26 @@ func changeOrder(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	to, err := decodeOrderStatus(data, strict)
+	status, err := decodeOrderStatus(data, strict)
 	if err != nil {
 		return err
 	}
+	id, err := orderID(x)
+	if err != nil {
+		return err
+	}
+	change := catalog.OrderPatch{Status: status, Precondition: ifMatch[catalog.Order](x)}
+	order, err := a.Orders.ChangeOrder(x.Request.Context(), x.caller.Tenant.ID, id, change)
+	if err != nil {
+		return err
+	}
+	return writeItem(x, &order)
+}
+
+func orderID(x *exchange) (int64, error) {
 	id, ok := parseID(x.Param("orderId"))
 	if !ok {
-		return codeOrderNotFound.withMessage("orderId must be a 64-bit integer.")
+		return 0, codeOrderNotFound.withMessage("orderId must be a 64-bit integer.")
 	}
-	order, err := a.Orders.ChangeOrder(x.Request.Context(), x.caller.Tenant.ID, id, to)
-	if err != nil {
-		return err
-	}
-	return x.json(&order)
+	return id, nil
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,11 +21,15 @@ type listRequest[S ~string] struct {
 	after    int64
 	pageSize int
 	status   S
+	filters  petFilters
 }
 
 // listQuery is the query of a list as the client wrote it.
 type listQuery struct {
 	limitParam, statusParam, cursorParam parameter
+	// These are known in the list of animals only. filterText is how links write them, "" for none.
+	idsParam, categoryParam, nameParam parameter
+	filterText                         string
 	// others are unknown parameters. They change nothing, and links keep them.
 	others url.Values
 }
@@ -35,14 +40,17 @@ type parameter struct {
 	times int
 }
 
-// parseListRequest reads the query of a list whose statuses are those that parse accepts; statuses lists them for the message.
-// The error names all invalid parameters.
-func parseListRequest[S ~string](raw string, parse func(string) (S, bool), statuses string) (r listRequest[S], err error) {
-	if r.listQuery, err = parseListQuery(raw); err != nil {
+// parseListRequest reads the query of a list, which has the known parameters, and whose statuses are those that parse accepts; statuses lists
+// them for the message. The error names all invalid parameters.
+func parseListRequest[S ~string](x *exchange, known []string, parse func(string) (S, bool), statuses string) (r listRequest[S], err error) {
+	if r.listQuery, err = parseListQuery(x.Request.URL.RawQuery, known); err != nil {
 		return r, err
 	}
 	r.pageSize = defaultLimit
 	var p problems
+	if r.others != nil {
+		checkUnknown(x, &p, known)
+	}
 	var ok bool
 	if p.given("limit", r.limitParam) {
 		if r.pageSize, ok = parseLimit(r.limitParam.value); !ok {
@@ -54,6 +62,10 @@ func parseListRequest[S ~string](raw string, parse func(string) (S, bool), statu
 			p.add("status must be one of " + statuses)
 		}
 	}
+	if r.idsParam.times+r.categoryParam.times+r.nameParam.times > 0 {
+		r.filters = parsePetFilters(&p, &r.listQuery)
+		r.filterText = r.filters.text
+	}
 	if p.given("cursor", r.cursorParam) {
 		if r.after, ok = httpfield.ParseCursor(r.cursorParam.value); !ok && len(p) == 0 {
 			return r, codeInvalidCursor.err()
@@ -62,14 +74,14 @@ func parseListRequest[S ~string](raw string, parse func(string) (S, bool), statu
 		}
 	}
 	if len(p) > 0 {
-		return r, codeInvalidParameter.withMessage(strings.Join(p, "; ") + ".")
+		return r, p.err()
 	}
 	return r, nil
 }
 
 // parseListQuery reads a query (application/x-www-form-urlencoded) as url.ParseQuery does, but makes no map for known
 // parameters.
-func parseListQuery(raw string) (q listQuery, err error) {
+func parseListQuery(raw string, known []string) (q listQuery, err error) {
 	for raw != "" {
 		var pair string
 		pair, raw, _ = strings.Cut(raw, "&")
@@ -83,35 +95,57 @@ func parseListQuery(raw string) (q listQuery, err error) {
 			return q, codeInvalidParameter.withMessage("The query is malformed: a % must be followed by two hexadecimal " +
 				"digits, and parameters are separated by &.")
 		}
-		q.addParam(key, value)
+		q.addParam(key, value, known)
 	}
 	return q, nil
 }
 
-func (q *listQuery) addParam(key, value string) {
-	var p *parameter
-	switch key {
-	case "limit":
-		p = &q.limitParam
-	case "status":
-		p = &q.statusParam
-	case "cursor":
-		p = &q.cursorParam
-	default:
+func (q *listQuery) addParam(key, value string, known []string) {
+	p := q.param(key)
+	if p == nil || !slices.Contains(known, key) {
 		if q.others == nil {
 			q.others = url.Values{}
 		}
 		q.others.Add(key, value)
 		return
 	}
+	if p == &q.idsParam && p.times > 0 {
+		// As separate parameters too, which some clients make of an array.
+		p.value += "," + value
+		return
+	}
 	p.value = value
 	p.times++
+}
+
+// param returns nil if no list has such a parameter.
+func (q *listQuery) param(key string) *parameter {
+	switch key {
+	case "limit":
+		return &q.limitParam
+	case "status":
+		return &q.statusParam
+	case "cursor":
+		return &q.cursorParam
+	case "ids":
+		return &q.idsParam
+	case "categoryId":
+		return &q.categoryParam
+	case "name":
+		return &q.nameParam
+	}
+	return nil
 }
 
 // problems collects what is wrong with a query, so that the error names all of it.
 type problems []string
 
 func (p *problems) add(problem string) { *p = append(*p, problem) }
+
+// err returns the error that names all problems.
+func (p *problems) err() *Error {
+	return codeInvalidParameter.withMessage(strings.Join(*p, "; ") + ".")
+}
 
 // given reports whether a parameter was given once.
 func (p *problems) given(name string, q parameter) bool {
@@ -144,7 +178,7 @@ func (q *listQuery) appendTarget(b []byte, list, cursor, others string) []byte {
 	b = append(append(b, '<'), list...)
 	separator := byte('?')
 	for _, p := range [...]struct{ name, value string }{
-		{"cursor=", cursor}, {"limit=", q.limitParam.value}, {"status=", q.statusParam.value}, {"", others},
+		{"cursor=", cursor}, {"limit=", q.limitParam.value}, {"status=", q.statusParam.value}, {"", q.filterText}, {"", others},
 	} {
 		if p.value != "" {
 			b = append(append(append(b, separator), p.name...), p.value...)

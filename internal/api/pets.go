@@ -11,37 +11,59 @@ import (
 
 // listPets is GET /v1/pets. It uses the page cache if the page in it is certainly current.
 func listPets(a *api, x *exchange) error {
-	r, err := parseListRequest(x.Request.URL.RawQuery, catalog.ParseStatus, petStatuses)
+	r, err := parseListRequest(x, petListParams, catalog.ParseStatus, petStatuses)
 	if err != nil {
 		return err
 	}
-	// Links keep unknown parameters, so such pages fit no other request and are not cached.
+	// Links keep unknown parameters, so such pages fit no other request and are not cached. Nor are those with long filters, which few ask
+	// for twice.
 	cache, stamp := a.pageCache, x.decision.Stamp
-	if r.others != nil {
+	if r.others != nil || len(r.filters.text) > maxCachedFilters {
 		cache = nil
 	}
 	key := pagecache.Key{
-		Tenant: x.caller.Tenant.ID, After: r.after, Status: string(r.status), Limit: r.pageSize, LimitGiven: r.limitParam.times > 0,
+		Tenant: x.caller.Tenant.ID, After: r.after, Filters: r.filters.text, Limit: r.pageSize, LimitGiven: r.limitParam.times > 0,
+	}
+	if key.Filters == "" {
+		key.Filters = string(r.status)
+	} else {
+		key.Filters = string(r.status) + "&" + key.Filters
 	}
 	p := cache.Get(key, stamp)
 	if p == nil {
-		if p, err = readPets(a, x, &r); err != nil {
+		if p, err = cache.Read(key, stamp, func() (*pagecache.Page, error) { return readPets(a, x, &r) }); err != nil {
 			return err
 		}
-		cache.Put(key, stamp, p)
 	}
-	x.writePage(p)
+	f := formOf(x, p)
+	if f.compresses() {
+		if both := p.WithGzip(); both != p {
+			cache.Put(key, stamp, both)
+			p = both
+		}
+	}
+	x.writePage(p, f)
 	return nil
 }
 
-// readPets reads a page from the database.
+// maxCachedFilters is the longest text of filters, in bytes, whose pages are cached.
+const maxCachedFilters = 64
+
+// readPets reads a page from the database. It goes on if the client disconnects, because others may wait for the page. To watch the
+// connection would cost more than it saves: a read is not ended once it has begun.
 func readPets(a *api, x *exchange, r *listRequest[catalog.Status]) (*pagecache.Page, error) {
-	page := catalog.Page{After: r.after, Limit: r.pageSize, Status: r.status}
-	pets, more, err := a.Pets.ListPets(x.Request.Context(), x.caller.Tenant.ID, page)
+	page := catalog.Page{
+		After: r.after, Limit: r.pageSize, Status: r.status, IDs: r.filters.ids, CategoryID: r.filters.categoryID, NamePrefix: r.filters.name,
+	}
+	pets, next, err := a.Pets.ListPets(context.WithoutCancel(x.Request.Context()), x.caller.Tenant.ID, page)
 	if err != nil {
 		return nil, err
 	}
-	return newListPage(&r.listQuery, a.petsURL, pets, more, func(p *catalog.Pet) int64 { return p.ID })
+	p, err := newListPage(&r.listQuery, a.petsURL, pets, next)
+	if err != nil || !formOf(x, p).compresses() {
+		return p, err
+	}
+	return p.WithGzip(), nil
 }
 
 // createPet is POST /v1/pets.
@@ -62,7 +84,7 @@ func getPet(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return x.json(&pet)
+	return writeItem(x, &pet)
 }
 
 // changePet is PATCH /v1/pets/{petId}, beta.
@@ -75,6 +97,7 @@ func changePet(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
+	change.Precondition = ifMatch[catalog.Pet](x)
 	id, err := petID(x)
 	if err != nil {
 		return err
@@ -83,7 +106,7 @@ func changePet(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return x.json(&pet)
+	return writeItem(x, &pet)
 }
 
 func petID(x *exchange) (int64, error) {

@@ -36,13 +36,15 @@ func overLimit(c *keys.Caller, w limits.Window, degraded string, wait int64) *Er
 	return code.retryIn(append(b, degraded...), wait)
 }
 
-// banned returns the refusal of a key until the Unix time at which its ban ends.
-func banned(ban *keys.Ban, until, wait int64) *Error {
+// banned returns the refusal of a key until the Unix time at which its ban ends. The message ends with about.
+func banned(ban *keys.Ban, until, wait int64, about string) *Error {
 	var space [256]byte
 	b := append(space[:0], "This API key is banned until "...)
 	b = time.Unix(until, 0).UTC().AppendFormat(b, time.RFC3339)
 	b = append(append(b, ": "...), strings.TrimRight(ban.Reason, ".")...)
-	return codeKeyBanned.retryIn(append(b, '.'), wait)
+	e := codeKeyBanned.retryIn(append(b, '.'), wait)
+	e.message += about
+	return e
 }
 
 // addressOverLimit returns the refusal of an address that sends no valid key.

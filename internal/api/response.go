@@ -33,6 +33,9 @@ func (x *exchange) setHeaders(status int) {
 	h.Header["Access-Control-Expose-Headers"] = exposedHeaders
 	h.set("X-Request-Id", x.id)
 	x.limits.setHeaders(h, x.now.Unix())
+	if x.caller != nil && !x.caller.ExpiresAt.IsZero() && status != http.StatusUnauthorized {
+		setKeyExpires(x)
+	}
 	h.Header["Cache-Control"] = noStore
 	if (status == http.StatusOK || status == http.StatusNotModified) && x.isRead() {
 		h.Header["Cache-Control"] = privateNoCache

@@ -11,13 +11,14 @@ import (
 // routes is the contract. Every GET also has HEAD, and every path OPTIONS.
 var routes = []route{
 	{method: http.MethodGet, path: "/v1/pets", handle: listPets},
-	{method: http.MethodPost, path: "/v1/pets", handle: createPet},
-	{method: http.MethodGet, path: "/v1/pets/{petId}", handle: getPet, deprecated: getPetRemoval},
-	{method: http.MethodPatch, path: "/v1/pets/{petId}", handle: changePet, stability: beta},
+	{method: http.MethodPost, path: "/v1/pets", handle: createPet, writes: true, ignoresQuery: true},
+	{method: http.MethodGet, path: "/v1/pets/{petId}", handle: getPet, deprecated: getPetRemoval, ignoresQuery: true},
+	{method: http.MethodPatch, path: "/v1/pets/{petId}", handle: changePet, writes: true, stability: beta, ignoresQuery: true},
 	{method: http.MethodGet, path: "/v1/store/orders", handle: listOrders, stability: beta},
-	{method: http.MethodPost, path: "/v1/store/orders", handle: placeOrder, stability: experimental},
-	{method: http.MethodPatch, path: "/v1/store/orders/{orderId}", handle: changeOrder, stability: experimental},
-	{method: http.MethodGet, path: "/v1/usage", handle: getUsage, stability: beta, unmetered: true},
+	{method: http.MethodPost, path: "/v1/store/orders", handle: placeOrder, writes: true, stability: experimental, ignoresQuery: true},
+	{method: http.MethodGet, path: "/v1/store/orders/{orderId}", handle: getOrder, stability: beta, ignoresQuery: true},
+	{method: http.MethodPatch, path: "/v1/store/orders/{orderId}", handle: changeOrder, writes: true, stability: experimental, ignoresQuery: true},
+	{method: http.MethodGet, path: "/v1/usage", handle: getUsage, stability: beta, unmetered: true, counts: asksForReport},
 }
 
 // mount registers the table and the documentation pages. Methods are in alphabetical order, because Gin writes Allow in the
@@ -71,8 +72,6 @@ func options(allowed []string) handler {
 		return nil
 	}
 }
-
-func routeNotFound(*api, *exchange) error { return codeRouteNotFound.err() }
 
 // methodNotAllowed responds 405. Gin has set Allow.
 func methodNotAllowed(_ *api, x *exchange) error {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"runtime/debug"
@@ -16,8 +17,9 @@ const maxURI = 8 << 10
 
 // serve returns the Gin handler of a route.
 func (a *api) serve(r route) gin.HandlerFunc {
+	r.help = a.help
 	if r.deprecated != nil {
-		r.links = []string{r.deprecated.links(a.prefix)}
+		announce(a, &r)
 	}
 	if r.stability != "" {
 		r.stabilityHeader = []string{string(r.stability)}
@@ -34,11 +36,20 @@ func (a *api) serve(r route) gin.HandlerFunc {
 		}
 		x.cache = connCacheOf(c.Request.Context())
 		x.id = requestID(c.Request.Header, x.started)
+		if a.Tracer != nil {
+			beginTrace(a.Tracer, x)
+		}
 		defer a.finish(x)
 		if err := a.answer(x); err != nil {
 			a.fail(x, err)
 		}
 	}
+}
+
+// announce makes the headers of a route's deprecation.
+func announce(a *api, r *route) {
+	r.links = []string{r.deprecated.links(a.prefix)}
+	r.help = helpLinks(a.root, r.links[0]+", ")
 }
 
 // exchanges are reused, because one has about 1 kB.
@@ -52,8 +63,23 @@ func (a *api) answer(x *exchange) error {
 		x.limits = addressLimits(a.Addresses.Take(a.address(x), x.now))
 		return codeURITooLong.err()
 	}
+	x.trace.Enter("identify")
 	a.identify(x)
-	if err := a.admit(x); err != nil {
+	if a.Tracer != nil {
+		followTrace(a.Tracer, x)
+	}
+	var invalid *Error
+	if x.caller != nil {
+		invalid = simulate(a, x)
+	}
+	x.trace.Enter("admit")
+	err := a.admit(x)
+	x.trace.Leave()
+	if x.counted {
+		// Also if it is refunded: a failure is worth a trace.
+		x.trace.Count()
+	}
+	if err != nil {
 		return err
 	}
 	if x.refusal != nil && (!x.route.public || x.refusal.code.status != http.StatusUnauthorized) {
@@ -61,6 +87,14 @@ func (a *api) answer(x *exchange) error {
 	}
 	if x.route.deprecated.over(x.now) {
 		return x.route.deprecated.gone()
+	}
+	if invalid != nil && !x.route.public {
+		return invalid
+	}
+	if x.route.ignoresQuery && x.Request.URL.RawQuery != "" {
+		if err := checkQuery(x); err != nil && x.isRead() {
+			return err
+		}
 	}
 	return x.route.handle(a, x)
 }
@@ -71,15 +105,29 @@ func (a *api) finish(x *exchange) {
 	if v := recover(); v != nil {
 		cut = a.recovered(x, v)
 	}
+	releaseWrite(x)
 	elapsed, status := time.Since(x.started), x.status()
-	x.metrics.observe(x.Request.Method, x.plan(), status, elapsed)
+	if x.trace != nil {
+		endTrace(x, status)
+	}
 	a.record(x, status, elapsed)
+	if x.simulated == nil {
+		x.metrics.observe(x.Request.Method, x.plan(), status, elapsed, x.traceID)
+		if x.failed != nil {
+			a.metrics.failed(x)
+		}
+		a.keepFailed(x, status, elapsed)
+	}
 	a.bodies.end(x)
+	c, lingers := x.Context, x.lingers
 	*x = exchange{}
 	exchanges.Put(x)
 	if cut {
 		// The server closes the connection, so that the client does not take a part of the response for all of it.
 		panic(http.ErrAbortHandler)
+	}
+	if lingers {
+		linger(c)
 	}
 }
 
@@ -110,14 +158,18 @@ func (a *api) fail(x *exchange, err error) {
 	case codeMissingAPIKey:
 		x.set("WWW-Authenticate", challenge)
 	case codeInvalidAPIKey:
-		x.set("WWW-Authenticate", challengeInvalid)
+		x.set("WWW-Authenticate", cmp.Or(e.challenge, challengeInvalid))
 	}
 	if e.retrySeconds > 0 {
 		x.set("Retry-After", strconv.FormatInt(e.retrySeconds, 10))
 	}
+	x.headers.Header["Link"] = x.route.help[e.code.number]
 	body := e.code.body
-	if e.message != e.code.message {
-		body = appendError(nil, e.code, e.message)
+	switch {
+	case e.body != nil:
+		body = e.body
+	case e.message != e.code.message:
+		body = errorBody(e.code, e.message)
 	}
 	x.write(e.code.status, body)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"petstore.example/internal/api/pagecache"
+	"petstore.example/internal/api/reference"
 	"petstore.example/internal/usage"
 )
 
@@ -36,7 +37,7 @@ func New(c Config) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure api: metrics: %w", err)
 	}
-	docs, err := docsRoutes(c.BaseURL)
+	site, err := reference.New(c.BaseURL, reference.Support(c.Support), openAPIText)
 	if err != nil {
 		return nil, fmt.Errorf("configure api: %w", err)
 	}
@@ -48,10 +49,20 @@ func New(c Config) (http.Handler, error) {
 	}
 	a := &api{
 		Config: c, metrics: m, months: usage.NewMonths(c.Usage), bodies: bodies, pageCache: cache, prefix: strings.TrimSuffix(base.Path, "/v1"),
+		root:        strings.TrimSuffix(c.BaseURL, "/v1"),
 		strangerLog: sampled(c.Log, "requests without a valid key"), uncountedLog: sampled(c.Log, "requests that did not count"),
-		petsURL: c.BaseURL + "/pets", ordersURL: c.BaseURL + "/store/orders",
+		trouble: newTrouble(c.Log), refusals: newKeyRefusals(c.Support), credentials: newRecentCredentials(),
+		site: site, petsURL: c.BaseURL + "/pets", ordersURL: c.BaseURL + "/store/orders",
 	}
-	a.mount(engine, docs)
+	a.help = helpLinks(a.root, "")
+	for _, p := range site.Pages {
+		a.pages = append(a.pages, p.Path)
+	}
+	entry, err := entryRoutes(a)
+	if err != nil {
+		return nil, fmt.Errorf("configure api: %w", err)
+	}
+	a.mount(engine, append(docsRoutes(site), entry...))
 	return matchRawPath(engine), nil
 }
 

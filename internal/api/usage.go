@@ -45,6 +45,22 @@ type (
 		Admitted int64      `json:"admitted"`
 		Refused  int64      `json:"refused"`
 		Days     []usageDay `json:"days"`
+		// These are in reports only; keys also not in each of them.
+		Month       string            `json:"month,omitzero"`
+		Corrections []usageCorrection `json:"corrections,omitzero"`
+		Keys        []usageOfKey      `json:"keys,omitzero"`
+	}
+	usageCorrection struct {
+		Month    string `json:"month"`
+		Admitted int64  `json:"admitted"`
+		Refused  int64  `json:"refused"`
+	}
+	usageOfKey struct {
+		ID       string     `json:"id"`
+		Name     string     `json:"name"`
+		Admitted int64      `json:"admitted"`
+		Refused  int64      `json:"refused"`
+		Days     []usageDay `json:"days"`
 	}
 	usageDay struct {
 		Date     string `json:"date"`
@@ -58,19 +74,31 @@ type (
 	}
 )
 
-// getUsage is GET /v1/usage, beta. Its route is unmetered: the windows are those before the next request.
+// getUsage is GET /v1/usage, beta. Without a report it counts in no window. The windows are those before the next request.
 func getUsage(a *api, x *exchange) error {
+	q, err := parseUsageRequest(x)
+	if err != nil {
+		return err
+	}
 	t := x.caller.Tenant
 	month, err := a.months.Get(x.Request.Context(), t.ID, x.now)
 	if err != nil {
 		return err
+	}
+	shown := monthOf(month)
+	if q.report {
+		report, err := a.Usage.UsageReport(x.Request.Context(), t.ID, q.month, x.now)
+		if err != nil {
+			return err
+		}
+		shown = reportOf(&report, q)
 	}
 	return x.json(&usageAnswer{
 		Tenant:   t.Name,
 		Plan:     t.Plan,
 		Quota:    usageQuota{t.Quota.PerMinute, t.Quota.PerDay},
 		Windows:  windowsOf(&x.decision),
-		Month:    monthOf(month),
+		Month:    shown,
 		Forecast: forecastOf(usage.Predict(month.RateWindow, x.decision.Day.Remaining, x.now)),
 
 		NextChange: nextChangeOf(t),
@@ -104,7 +132,7 @@ func monthOf(m usage.Month) usageMonth {
 	for i, d := range m.Days {
 		days[i] = usageDay{d.Date.Format(time.DateOnly), d.Admitted, d.Refused}
 	}
-	return usageMonth{admitted, refused, days}
+	return usageMonth{Admitted: admitted, Refused: refused, Days: days}
 }
 
 func forecastOf(f usage.Forecast) usageForecast {

@@ -173,7 +173,7 @@ func TestUsageIsFree(t *testing.T) {
 		if rec := w.do(w.request("GET", "/v1/pets", "")); rec.Code != 429 {
 			t.Errorf("%s: %d, want the limit to be used up", name, rec.Code)
 		}
-		if w.meter.admitted != 0 || w.meter.refused != 1 || len(w.strikes.refused) != 1 || len(w.refusals.all) != 1 {
+		if w.meter.admitted != 0 || w.meter.refused != 1 || len(w.strikes.refused) != 1 || len(w.failed.all) != 1 {
 			t.Errorf("%s: admitted %d, refused %d, strikes %v: asking counted", name, w.meter.admitted, w.meter.refused, w.strikes.refused)
 		}
 	}

@@ -3,6 +3,7 @@ package audit
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -16,6 +17,34 @@ type By struct {
 	Reason string
 	// DryRun makes the change in a transaction that is rolled back. All checks are made.
 	DryRun bool
+	// Entries, if not nil, gets the numbers of the entries that were written, when the change is committed. A dry run adds none.
+	Entries *Numbers
+	// Undoable, if not nil, gets those of them that can be taken back.
+	Undoable *Numbers
+	// Undoes is the number of the entry that the change takes back, 0 for a change that is no undo.
+	Undoes int64
+}
+
+// Numbers are the numbers of entries, in the order in which they were written. Those of one transaction follow each other.
+type Numbers []int64
+
+// String returns the numbers as ranges: "4711", "4711-4760" or, of several transactions, "4711-4760,4802".
+func (n Numbers) String() string {
+	var text strings.Builder
+	for i := 0; i < len(n); i++ {
+		first := n[i]
+		for i+1 < len(n) && n[i+1] == n[i]+1 {
+			i++
+		}
+		if text.Len() > 0 {
+			text.WriteByte(',')
+		}
+		text.WriteString(strconv.FormatInt(first, 10))
+		if n[i] > first {
+			text.WriteString("-" + strconv.FormatInt(n[i], 10))
+		}
+	}
+	return text.String()
 }
 
 // Entry is one change.
@@ -40,6 +69,9 @@ type Entry struct {
 	// name and no text of a customer.
 	Before, After json.RawMessage
 	Reason        string
+	// Undoes is the number of the entry that this one took back, 0 for an entry that is no undo. It is kept beside the entry, and only
+	// undos read it.
+	Undoes int64
 	// Prev is the Hash of the entry before, zeros for the first. Hash is Sum, as it was when the entry was written.
 	Prev, Hash Hash
 }

@@ -3,6 +3,7 @@ package audit
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -93,9 +94,30 @@ func faultf(number int64, format string, args ...any) *Fault {
 type Verifier struct {
 	// Noted is a checkpoint that the trail must contain, nil for none.
 	Noted *Checkpoint
+	// Begin is the last entry that was removed because it was old, zero if none was. The trail goes on from there.
+	Begin Checkpoint
 
 	last   Checkpoint
 	lastAt time.Time
+	// said tells whether an entry says that those up to Begin were removed.
+	said bool
+}
+
+// ActionRemove is the action of the entry that says which entries were removed.
+const ActionRemove = "audit.remove"
+
+// Removed is what the entry of ActionRemove holds in its After: the last entry that was removed, and its hash.
+type Removed struct {
+	Number int64  `json:"number"`
+	Hash   string `json:"hash"`
+}
+
+// before is the entry before the next one: 0 for the first of all.
+func (v *Verifier) before() Checkpoint {
+	if v.last.Number == 0 {
+		return v.Begin
+	}
+	return v.last
 }
 
 // Last is the last entry that was found intact, and when it was written: the number is 0 if there is none.
@@ -103,47 +125,64 @@ func (v *Verifier) Last() (Checkpoint, time.Time) { return v.last, v.lastAt }
 
 // Add checks the next entry in the order of numbers. After a Fault the verifier is done.
 func (v *Verifier) Add(e *Entry) *Fault {
-	next := v.last.Number + 1
+	before := v.before()
+	next := before.Number + 1
 	switch {
 	case e.Number == v.last.Number && e.Number > 0:
 		return faultf(e.Number, "entry %d was inserted: there are two of that number", e.Number)
 	case e.Number < next:
-		return faultf(e.Number, "entry %d was inserted: the first entry is number 1", e.Number)
+		return faultf(e.Number, "entry %d was inserted: the first entry is number %d", e.Number, v.Begin.Number+1)
 	case e.Number == next+1:
 		return faultf(next, "entry %d is missing", next)
 	case e.Number > next:
 		return faultf(next, "entries %d to %d are missing", next, e.Number-1)
 	case e.Sum() != e.Hash:
 		return faultf(e.Number, "entry %d was changed: its hash is not that of its content", e.Number)
-	case e.Prev != v.last.Hash && e.Number == 1:
+	case e.Prev != before.Hash && e.Number == 1:
 		return faultf(e.Number, "entry 1 was replaced: it refers to an entry before it")
-	case e.Prev != v.last.Hash:
+	case e.Prev != before.Hash && e.Number == v.Begin.Number+1:
+		return faultf(e.Number, "entry %d was replaced, or the beginning was changed: it does not hold the hash of entry %d, the last that was removed", e.Number, v.Begin.Number)
+	case e.Prev != before.Hash:
 		return faultf(e.Number, "entry %d or %d was replaced: %d does not hold the hash of %d", e.Number-1, e.Number, e.Number, e.Number-1)
 	case v.Noted != nil && v.Noted.Number == e.Number && v.Noted.Hash != e.Hash:
 		return faultf(e.Number, "entry %d is not that of the checkpoint: it or an earlier one was written anew", e.Number)
 	}
 	v.last, v.lastAt = Checkpoint{e.Number, e.Hash}, e.At
+	v.said = v.said || e.says(v.Begin)
 	return nil
+}
+
+// says tells whether the entry says that those up to the checkpoint were removed.
+func (e *Entry) says(begin Checkpoint) bool {
+	var removed Removed
+	return e.Action == ActionRemove && json.Unmarshal(e.After, &removed) == nil && removed == Removed{begin.Number, begin.Hash.String()}
 }
 
 // End checks the end of the trail: head is the one that the trail itself keeps, nil if that is gone, and count is how many entries
 // there are.
 func (v *Verifier) End(head *Checkpoint, count int64) *Fault {
-	next := v.last.Number + 1
+	last := v.before()
+	next := last.Number + 1
 	switch {
 	case head == nil:
-		return faultf(v.last.Number, "the head is missing: entries after %d may have been removed", v.last.Number)
-	case count > v.last.Number:
-		return faultf(v.last.Number, "%d entries are too many: they were inserted with a number of another, or with none", count-v.last.Number)
+		return faultf(last.Number, "the head is missing: entries after %d may have been removed", last.Number)
+	case count > last.Number-v.Begin.Number:
+		return faultf(last.Number, "%d entries are too many: they were inserted with a number of another, or with none", count-last.Number+v.Begin.Number)
 	case head.Number == next:
 		return faultf(next, "entry %d, the last, is missing", next)
 	case head.Number > next:
 		return faultf(next, "entries %d to %d, the last, are missing", next, head.Number)
-	case head.Number < v.last.Number:
+	case head.Number < last.Number:
 		return faultf(head.Number+1, "entry %d was inserted, or the head was changed: the head is at entry %d", head.Number+1, head.Number)
-	case head.Hash != v.last.Hash:
+	case head.Hash != last.Hash:
 		return faultf(head.Number, "entry %d was replaced, or the head was changed: the head has another hash", head.Number)
-	case v.Noted != nil && v.Noted.Number > v.last.Number:
+	case v.Begin.Number > 0 && !v.said:
+		return faultf(v.Begin.Number, "the entries up to %d are missing, and no entry says that they were removed", v.Begin.Number)
+	case v.Noted != nil && v.Noted.Number < v.Begin.Number:
+		return faultf(v.Noted.Number, "entry %d, of the checkpoint, was removed with those up to %d: give a later checkpoint", v.Noted.Number, v.Begin.Number)
+	case v.Noted != nil && v.Noted.Number == v.Begin.Number && v.Noted.Hash != v.Begin.Hash:
+		return faultf(v.Noted.Number, "entry %d, the last that was removed, is not that of the checkpoint: it or an earlier one was written anew", v.Noted.Number)
+	case v.Noted != nil && v.Noted.Number > last.Number:
 		return faultf(next, "entries %d to %d are missing: the checkpoint is of entry %d", next, v.Noted.Number, v.Noted.Number)
 	}
 	return nil

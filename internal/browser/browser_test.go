@@ -39,7 +39,7 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	url, key := serve(t)
 	install(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	args := []string{"pages.mjs", chromium(t), url}
 	if file := os.Getenv("PETSTORE_SCREENSHOT"); file != "" {
@@ -112,7 +112,7 @@ func serve(t *testing.T) (url, key string) {
 	h, err := api.New(api.Config{
 		Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: limits.NewMemory(), Addresses: limits.NewAddresses(6000),
 		Strikes: strikes, Meter: usage.NewMeter(db.Usage, usage.Options{}), Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
-		BodyBytes: api.MinBodyBytes, BaseURL: url + "/v1", Log: zerolog.Nop(),
+		BodyBytes: api.MinBodyBytes, BaseURL: url + "/v1", Support: api.Support{URL: "https://support.example.org", Email: "support@example.org"}, Log: zerolog.Nop(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,8 @@ const axe = readFileSync(tools.resolve("axe-core/axe.min.js"), "utf8");
 
 const [executablePath, base, screenshot] = process.argv.slice(2);
 const key = process.env.PETSTORE_API_KEY;
-const guides = ["getting-a-key", "limits", "errors", "pagination", "idempotency", "clients", "versioning", "deprecations/get-pet"];
+const guides = ["getting-a-key", "limits", "errors", "pagination", "idempotency", "clients", "versioning", "changelog", "deprecations/get-pet"];
+const [desktop, telephone] = [{ width: 1280, height: 900 }, { width: 390, height: 844 }];
 
 let failed = 0;
 const fail = (where, what) => {
@@ -52,8 +53,8 @@ const seek = async (page) => {
   }
 };
 
-const loadReference = async (page) => {
-  await page.goto(`${base}/docs`);
+const loadReference = async (page, fragment = "") => {
+  await page.goto(`${base}/docs${fragment}`);
   await page.getByRole("heading", { name: "Animal Store" }).waitFor();
   await page.getByRole("button", { name: /Test Request/ }).first().waitFor();
 };
@@ -67,17 +68,38 @@ const settle = async (page) => {
   await page.waitForTimeout(500);
 };
 
-const everyPage = async (colorScheme) => {
-  const page = await open({ colorScheme });
+// Classes of ours and of the reference's library must not have the same names.
+const seekForeignStyles = async (page) => {
+  const found = await page.evaluate(() => {
+    const rules = (list) => [...list].flatMap((rule) => (rule.selectorText ? [rule.selectorText] : rules(rule.cssRules ?? [])));
+    const ours = [...document.styleSheets].filter((sheet) => sheet.href?.endsWith("/style.css")).flatMap((sheet) => rules(sheet.cssRules));
+    const meant = /^(:focus-visible|\[tabindex|\.(light|dark)-mode|\.scalar-)/;
+    return ours.filter((selector) => !meant.test(selector) && [...document.querySelectorAll(selector)].some((e) => e.closest("#content") && e.id !== "content"));
+  });
+  for (const selector of found) fail(page.url(), `the style of ${selector} is meant for guides`);
+};
+
+const everyPage = async (colorScheme, viewport) => {
+  const page = await open({ colorScheme, viewport });
   for (const path of ["/", ...guides.map((g) => `/docs/${g}`)]) {
     const answer = await page.goto(base + path);
     check(answer.status() === 200, path, `status ${answer.status()}`);
     check((await page.locator("main h1").count()) === 1, path, "it has not one heading");
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    check(wide <= 0, path, `it is ${wide} pixels too wide`);
+    if (path === "/docs/errors") {
+      if (viewport === telephone) await page.locator(".guide-contents summary").click();
+      check(await page.getByRole("link", { name: "key_banned" }).first().isVisible(), path, "the contents are closed");
+      await page.getByRole("searchbox").fill("ban");
+      await page.locator("#found a").first().waitFor();
+    }
     await seek(page);
   }
-  await loadReference(page);
+  // A telephone has an operation only once it is scrolled to.
+  await loadReference(page, viewport === telephone ? "#tag/pets/GET/pets" : "");
   await settle(page);
   await seek(page);
+  await seekForeignStyles(page);
   await page.context().close();
 };
 
@@ -144,17 +166,81 @@ const withoutScripts = async () => {
   await page.context().close();
 };
 
-const narrow = async () => {
-  const page = await open({ viewport: { width: 360, height: 740 } });
-  for (const path of ["/", "/docs/errors", "/docs/limits", "/docs/clients"]) {
-    await page.goto(base + path);
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
-    check(wide <= 0, path, `on a telephone it is ${wide} pixels too wide`);
-  }
+// With the keyboard alone a word leads to the section about it, from every page.
+const search = async () => {
+  const page = await open({ viewport: desktop });
+  await page.goto(`${base}/docs/clients`);
+  await page.keyboard.press("/");
+  await page.keyboard.type("bans");
+  await page.locator("#found a").first().waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`${base}/docs/limits#bans`);
+  await page.keyboard.press("/");
+  await page.keyboard.type("429");
+  await page.getByText("The best 8 results").waitFor();
+  check((await page.locator("#found a").first().textContent()).startsWith("Errors: rate_limit_exceeded"), "search", "429 finds another section first");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  check((await page.evaluate(() => document.activeElement.textContent)).startsWith("Errors: daily_quota_exceeded"), "search", "the arrow keys do not reach the second result");
+  await page.keyboard.press("Escape");
+  check(await page.locator("#found").isHidden(), "search", "Escape does not close it");
+  check(await page.evaluate(() => document.activeElement.type === "search"), "search", "Escape does not lead back");
+  await page.keyboard.press("Control+A");
+  await page.keyboard.type("<b>*(");
+  await page.getByText("No guide has “<b>*(”.").waitFor();
+  await loadReference(page);
+  await page.keyboard.press("/");
+  await page.keyboard.type("retry-after");
+  await page.locator("#found a").first().waitFor();
   await page.context().close();
 };
 
-const steps = { light: () => everyPage("light"), dark: () => everyPage("dark"), tryIt, byKeyboard, withoutScripts, narrow };
+// A terminal's session is copied without its prompt and its output, and everything else as it is.
+const copy = async () => {
+  const page = await open({ permissions: ["clipboard-read", "clipboard-write"] });
+  const copied = async (path, after) => {
+    await page.goto(base + path);
+    await page.locator(`.example:has-text(${JSON.stringify(after)}) .copy`).first().click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    return page.evaluate(() => navigator.clipboard.readText());
+  };
+  const session = await copied("/docs/idempotency", "Idempotency-Key: 8e03");
+  check(/^curl -i [^]*\\\n[^]*"categoryId":7}'$/.test(session), "copy", `a session is ${JSON.stringify(session)}`);
+  const settings = await copied("/docs/clients", "export PETSTORE_URL");
+  check(settings === `export PETSTORE_URL=${base}/v1\nexport PETSTORE_API_KEY=pst_live_…`, "copy", `settings are ${JSON.stringify(settings)}`);
+  await page.context().close();
+};
+
+// On a telephone nothing lies on the address of the request. A list is asked for without a filter that nobody chose.
+const tryOnTelephone = async () => {
+  const page = await open({ viewport: telephone });
+  await page.goto(`${base}/docs#tag/pets/GET/pets`);
+  await page.getByRole("button", { name: /Test Request/ }).first().click();
+  const client = page.getByRole("dialog", { name: "API Client" });
+  const address = client.getByRole("button", { name: `${base}/v1` }).first();
+  await address.waitFor();
+  await page.waitForTimeout(500);
+  const covered = await address.evaluate((e) => {
+    const { left, right, top, bottom } = e.getBoundingClientRect();
+    const within = (x) => e.contains(document.elementFromPoint(x, (top + bottom) / 2));
+    return [2, 10, 20, 30, 40].map((x) => left + x).concat(right - 3).filter((x) => !within(x));
+  });
+  check(covered.length === 0, "telephone", `the address of the request is covered at ${covered}`);
+  const sent = page.waitForRequest((r) => r.url().startsWith(`${base}/v1/pets`));
+  await client.getByPlaceholder("Token").first().fill(key);
+  await client.getByRole("button", { name: /^Send/ }).first().click();
+  const query = new URL((await sent).url()).search;
+  check(query === "?limit=20", "telephone", `the list is asked for with ${query}`);
+  await page.context().close();
+};
+
+const steps = {
+  light: () => everyPage("light", desktop), dark: () => everyPage("dark", telephone), tryIt, byKeyboard, search, copy, tryOnTelephone, withoutScripts,
+};
+if (process.env.PETSTORE_SOAK) {
+  steps.lightTelephone = () => everyPage("light", telephone);
+  steps.darkDesktop = () => everyPage("dark", desktop);
+}
 for (const [name, step] of Object.entries(steps)) {
   const began = Date.now();
   await step().catch((e) => fail(name, e.message));

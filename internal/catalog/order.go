@@ -52,6 +52,27 @@ type NewOrder struct {
 	Quantity int32 `json:"quantity"`
 }
 
+// OrderPatch is a change to an order.
+type OrderPatch struct {
+	// Precondition, if not nil, returns ErrPreconditionFailed if the present order must not be changed.
+	Precondition func(Order) error
+	Status       OrderStatus
+}
+
+// Apply returns the changed order, the error of the precondition, or a *TransitionError if the new status is forbidden.
+func (c OrderPatch) Apply(o Order) (Order, error) {
+	if c.Precondition != nil {
+		if err := c.Precondition(o); err != nil {
+			return Order{}, err
+		}
+	}
+	if err := o.Status.CheckStep(c.Status); err != nil {
+		return Order{}, err
+	}
+	o.Status = c.Status
+	return o, nil
+}
+
 // The default and the maximum quantity of an order.
 const (
 	DefaultQuantity = 1
@@ -82,10 +103,13 @@ type OrderPage struct {
 type OrderStore interface {
 	// ListOrders returns the page in ascending order of ID, and whether there are more.
 	ListOrders(ctx context.Context, tenantID int64, p OrderPage) (orders []Order, more bool, err error)
+	// GetOrder returns ErrOrderNotFound if the tenant has no such order.
+	GetOrder(ctx context.Context, tenantID, id int64) (Order, error)
 	// PlaceOrder makes the animal pending. It returns ErrPetNotFound, or ErrPetNotAvailable if the animal is
 	// not available. Of concurrent orders for an animal, one is placed.
 	PlaceOrder(ctx context.Context, tenantID int64, o NewOrder) (Order, error)
 	// ChangeOrder changes the status of the order, and that of its animal accordingly. The present status is
-	// no change. It returns ErrOrderNotFound, or a *TransitionError for a forbidden transition.
-	ChangeOrder(ctx context.Context, tenantID, id int64, to OrderStatus) (Order, error)
+	// no change. It returns ErrOrderNotFound, the error of the precondition, or a *TransitionError for a forbidden transition.
+	// Nothing changes between the precondition and the change.
+	ChangeOrder(ctx context.Context, tenantID, id int64, c OrderPatch) (Order, error)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,6 +14,8 @@ import (
 var (
 	// ErrPetNotFound: the tenant has no such animal. Animals of other tenants are not found.
 	ErrPetNotFound = errors.New("no such animal")
+	// ErrPreconditionFailed: the animal or order is not the one that the change is for.
+	ErrPreconditionFailed = errors.New("the precondition of the change does not hold")
 	// ErrUnavailable: the store is down or did not answer in time; a later retry helps.
 	ErrUnavailable = errors.New("catalogue unavailable")
 )
@@ -53,15 +56,29 @@ type NewPet struct {
 	Status     Status `json:"status"`
 }
 
+// Created is what became of a NewPet: an animal, or an error.
+type Created struct {
+	Pet Pet
+	Err error
+}
+
 // PetPatch is a change to an animal. Nil fields stay as they are.
 type PetPatch struct {
+	// Precondition, if not nil, returns ErrPreconditionFailed if the present animal must not be changed.
+	Precondition func(Pet) error
+
 	Name       *string
 	CategoryID *int64
 	Status     *Status
 }
 
-// Apply returns the changed animal, or a *TransitionError if the new status is forbidden.
+// Apply returns the changed animal, the error of the precondition, or a *TransitionError if the new status is forbidden.
 func (c PetPatch) Apply(p Pet) (Pet, error) {
+	if c.Precondition != nil {
+		if err := c.Precondition(p); err != nil {
+			return Pet{}, err
+		}
+	}
 	if c.Name != nil {
 		p.Name = *c.Name
 	}
@@ -104,17 +121,32 @@ type Page struct {
 	Limit int
 	// Status filters the list; empty for all.
 	Status Status
+	// IDs are those of the animals that are listed, if they exist; nil for all.
+	IDs []int64
+	// CategoryID filters the list; nil for all.
+	CategoryID *int64
+	// NamePrefix is how the names of the listed animals begin; empty for all.
+	NamePrefix string
+}
+
+// Matches reports whether the filters of the page let an animal through.
+func (p Page) Matches(pet Pet) bool {
+	return (p.Status == "" || pet.Status == p.Status) &&
+		(p.IDs == nil || slices.Contains(p.IDs, pet.ID)) &&
+		(p.CategoryID == nil || pet.CategoryID == *p.CategoryID) &&
+		strings.HasPrefix(pet.Name, p.NamePrefix)
 }
 
 // Store stores the catalogues of all tenants. Every method accesses one tenant's only.
 type Store interface {
-	// ListPets returns the page in ascending order of ID, and whether there are more.
-	ListPets(ctx context.Context, tenantID int64, p Page) (pets []Pet, more bool, err error)
+	// ListPets returns the page in ascending order of ID, and the ID after which the next page begins, 0 if there is none. A page
+	// that selects by name may have fewer animals than there are, or none, and a next page.
+	ListPets(ctx context.Context, tenantID int64, p Page) (pets []Pet, next int64, err error)
 	// GetPet returns ErrPetNotFound if the tenant has no such animal.
 	GetPet(ctx context.Context, tenantID, id int64) (Pet, error)
 	// CreatePet assigns the ID of the animal.
 	CreatePet(ctx context.Context, tenantID int64, p NewPet) (Pet, error)
-	// ChangePet returns the changed animal. It returns ErrPetNotFound, or a *TransitionError if the new
-	// status is forbidden or an order holds the animal.
+	// ChangePet returns the changed animal. It returns ErrPetNotFound, the error of the precondition, or a *TransitionError if
+	// the new status is forbidden or an order holds the animal. Nothing changes between the precondition and the change.
 	ChangePet(ctx context.Context, tenantID, id int64, c PetPatch) (Pet, error)
 }

@@ -104,6 +104,9 @@ func (l *Listener) Close() error {
 	return l.Listener.Close()
 }
 
+// Most returns how many connections may be open.
+func (l *Listener) Most() int { return l.limits.Total }
+
 // Accept implements net.Listener. It returns connections of type *Conn.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {

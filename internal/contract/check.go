@@ -23,6 +23,8 @@ type Exchange struct {
 	Status int
 	Header http.Header
 	Body   []byte
+	// Uncompressed: http.Transport has decompressed the body, and removed Content-Encoding.
+	Uncompressed bool
 }
 
 // Check returns how the exchange violates the contract, or nil.
@@ -46,9 +48,12 @@ func (d *Document) CheckAnswer(x Exchange) error {
 		header = header.Clone()
 		header.Del("Allow")
 	}
-	problems := []error{r.checkHeaders(header), r.checkBody(x)}
-	if o != nil {
-		problems = append(problems, o.checkStability(x.Header))
+	problems := []error{r.checkHeaders(header, d.published), r.checkBody(x, d.published)}
+	if !d.published {
+		problems = append(problems, r.checkEncoding(x, o))
+	}
+	if o != nil && !d.published {
+		problems = append(problems, o.checkStability(x.Header), o.checkSunset(x.Header))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return fmt.Errorf("%s %s: status %d breaks the contract: %w", x.Request.Method, x.Request.URL.Path, x.Status, err)
@@ -57,9 +62,9 @@ func (d *Document) CheckAnswer(x Exchange) error {
 }
 
 // expected returns the document's response and its operation. Both are nil for a documentation page, which the document does not
-// describe.
+// describe, and for the page of a browser that looks for another one.
 func (d *Document) expected(x Exchange) (*response, *Operation, error) {
-	path, ours := strings.CutPrefix(pathOf(x.Request), Base)
+	path, ours := below(x.Request)
 	operations, _ := d.match(path)
 	method := methodOf(x.Request)
 	i := slices.IndexFunc(operations, func(o *Operation) bool { return o.Method == method })
@@ -69,7 +74,7 @@ func (d *Document) expected(x Exchange) (*response, *Operation, error) {
 			return r, operations[i], nil
 		}
 		return nil, nil, fmt.Errorf("%s has no status %d: %s", operations[i].ID, x.Status, x.Body)
-	case !ours && (x.Status < http.StatusBadRequest || x.Status == http.StatusMethodNotAllowed):
+	case !ours && (x.Status < http.StatusBadRequest || x.Status == http.StatusMethodNotAllowed), isMissingPage(x):
 		return nil, nil, nil
 	case len(operations) > 0 && x.Status == http.StatusNotFound,
 		len(operations) == 0 && x.Request.URL.Path != "*" && x.Status < http.StatusNotFound:
@@ -82,12 +87,28 @@ func (d *Document) expected(x Exchange) (*response, *Operation, error) {
 	return r, nil, checkAllow(x, operations)
 }
 
+// isMissingPage reports whether it is the page that a browser gets below /docs where no page is.
+func isMissingPage(x Exchange) bool {
+	return strings.HasPrefix(x.Request.URL.Path, "/docs/") && x.Status == http.StatusNotFound && strings.HasPrefix(x.Header.Get("Content-Type"), "text/html")
+}
+
 // pathOf is the request's: as it was written where it has a percent-coded slash, which separates nothing.
 func pathOf(r *http.Request) string {
 	if strings.Contains(strings.ToLower(r.URL.RawPath), "%2f") {
 		return r.URL.RawPath
 	}
 	return r.URL.Path
+}
+
+// below returns the request's path below Base, and whether it is below it. Base itself is the path /, with a slash or without.
+func below(r *http.Request) (path string, ours bool) {
+	if path = pathOf(r); path == Base {
+		return "/", true
+	}
+	if path, ours = strings.CutPrefix(path, Base); !ours || path[0] != '/' {
+		return "", false
+	}
+	return path, true
 }
 
 // methodOf is the operation's: HEAD is answered as GET.
@@ -100,7 +121,7 @@ func methodOf(r *http.Request) string {
 
 // operation returns the requested operation, or nil.
 func (d *Document) operation(r *http.Request) *Operation {
-	path, ours := strings.CutPrefix(pathOf(r), Base)
+	path, ours := below(r)
 	operations, _ := d.match(path)
 	for _, o := range operations {
 		if ours && o.Method == methodOf(r) {
@@ -134,16 +155,17 @@ func methods(operations []*Operation) []string {
 	return all
 }
 
-// carrying are headers of HTTP itself about the transfer of the response.
-var carrying = []string{"Connection", "Content-Length", "Content-Type", "Date", "Transfer-Encoding"}
+// carrying are headers of HTTP itself about the transfer of the response and its encoding.
+var carrying = []string{"Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Transfer-Encoding", "Vary"}
 
-func (r *response) checkHeaders(h http.Header) error {
+// checkHeaders refuses headers that the response does not name, unless it came from a proxy.
+func (r *response) checkHeaders(h http.Header, proxied bool) error {
 	var problems []error
 	given := map[string][]string{}
 	for name, values := range h {
 		name = http.CanonicalHeaderKey(name)
 		given[name] = values
-		if _, ok := r.headers[name]; !ok && !slices.Contains(carrying, name) {
+		if _, ok := r.headers[name]; !ok && !proxied && !slices.Contains(carrying, name) {
 			problems = append(problems, fmt.Errorf("header %s is not in the document: %q", name, values))
 		}
 	}
@@ -170,7 +192,7 @@ func (h header) check(value string) error {
 	return h.schema.Validate(value)
 }
 
-func (r *response) checkBody(x Exchange) error {
+func (r *response) checkBody(x Exchange, published bool) error {
 	if x.Request.Method == http.MethodHead || len(r.content) == 0 {
 		if len(x.Body) > 0 {
 			return fmt.Errorf("there is a body: %.200s", x.Body)
@@ -181,6 +203,9 @@ func (r *response) checkBody(x Exchange) error {
 	schema, named := r.content[media]
 	if err != nil || !named {
 		return fmt.Errorf("the Content-Type %q is not in the document", x.Header.Get("Content-Type"))
+	}
+	if x.Body, err = decoded(x); err != nil {
+		return err
 	}
 	seen := sha256.Sum256(x.Body)
 	if r.good.has(seen) {
@@ -195,6 +220,9 @@ func (r *response) checkBody(x Exchange) error {
 	if err := schema.Validate(value); err != nil {
 		return fmt.Errorf("body %.200s: %w", x.Body, err)
 	}
+	if code := codeOf(value); !published && len(r.codes) > 0 && !slices.Contains(r.codes, code) {
+		return fmt.Errorf("no example of the response has the code %q", code)
+	}
 	if len(x.Body) >= large {
 		r.good.add(seen)
 	}
@@ -207,6 +235,25 @@ const large = 4 << 10
 func (o *Operation) checkStability(h http.Header) error {
 	if got := h.Get("X-Stability"); got != o.Stability {
 		return fmt.Errorf("header X-Stability is %q, want %q", got, o.Stability)
+	}
+	return nil
+}
+
+func codeOf(body any) string {
+	object, _ := body.(map[string]any)
+	code, _ := object["code"].(string)
+	return code
+}
+
+// checkSunset: every response of a deprecated operation says so, and no other.
+func (o *Operation) checkSunset(h http.Header) error {
+	switch got, links := h.Get("Sunset"), h.Get("Link"); {
+	case got != o.Sunset:
+		return fmt.Errorf("header Sunset is %q, want %q", got, o.Sunset)
+	case (h.Get("Deprecation") != "") != (o.Sunset != ""):
+		return fmt.Errorf("header Deprecation is %q, and Sunset is %q", h.Get("Deprecation"), got)
+	case strings.Contains(links, `rel="deprecation"`) != (o.Sunset != ""):
+		return fmt.Errorf("header Link is %q, and Sunset is %q", links, got)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"compress/gzip"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -34,8 +35,10 @@ const (
 		`RateLimit-Policy: "minute";q=60;w=60|RateLimit: "minute";r=59;t=60|Access-Control-Allow-Origin: *|` +
 		"Access-Control-Expose-Headers: Link|Content-Type: application/json|Date: now|"
 	found      = always + `ETag: "x"|Link: <x>; rel="first"|`
-	deprecated = always + "Deprecation: @1764892800|Sunset: Thu, 05 Dec 2030 00:00:00 GMT|Link: x|"
+	packed     = always + `ETag: W/"x"|Link: <x>; rel="first"|Content-Encoding: gzip|Vary: Accept-Encoding|`
+	deprecated = always + "Deprecation: @1764892800|Sunset: Thu, 05 Dec 2030 00:00:00 GMT|Link: <x>; rel=\"deprecation\"|"
 	beta       = always + "X-Stability: beta|"
+	refused    = always + `Link: <https://api.example.com/docs/errors#x>; rel="help"|`
 )
 
 // TestCheck holds the checks themselves: each of them fails when it should, and only then.
@@ -48,6 +51,22 @@ func TestCheck(t *testing.T) {
 		want          string // "" for an exchange that keeps the contract
 	}{
 		{"a list", "GET /v1/pets", 200, found, `[{"id":1,"name":"Rex","categoryId":7,"status":"available"}]`, ""},
+		{"a compressed list", "GET /v1/pets", 200, packed, gzipped(`[]`), ""},
+		{"a compressed list that breaks the contract", "GET /v1/pets", 200, packed, gzipped(`[{"id":"1"}]`), "id"},
+		{"another encoding", "GET /v1/pets", 200, strings.Replace(packed, "gzip", "br", 1), `[]`, `the Content-Encoding is "br"`},
+		{"no compressed body", "GET /v1/pets", 200, packed, `[]`, "compressed body"},
+		{"half of a compressed body", "GET /v1/pets", 200, packed, gzipped(`[]`)[:16], "compressed body"},
+		{"compressed, with the tag of what is not", "GET /v1/pets", 200, strings.Replace(packed, "W/", "", 1), gzipped(`[]`), `ETag "\"x\""`},
+		{"not compressed, with a weak tag", "GET /v1/pets", 200, strings.Replace(found, `"x"`, `W/"x"`, 1), `[]`, "for every cache"},
+		{"compressed, for every cache", "GET /v1/pets", 200, strings.Replace(packed, "Vary: Accept-Encoding|", "", 1), gzipped(`[]`), `Vary ""`},
+		{"for every client", "GET /v1/pets", 200, found + "Vary: *|", `[]`, "does not depend"},
+		{"nothing but pages is compressed", "GET /v1/pets/1", 200, deprecated + `ETag: W/"x"|Content-Encoding: gzip|Vary: Accept-Encoding|`, gzipped(`{"id":1,"name":"Rex","categoryId":7}`), "does not depend"},
+		{"a compressed list's head", "HEAD /v1/pets", 200, packed, "", ""},
+		{"a head with a weak tag", "HEAD /v1/pets", 200, strings.Replace(found, `"x"`, `W/"x"`, 1), "", `Vary ""`},
+		{"a compressed list, not modified", "GET /v1/pets", 304, strings.Replace(packed, "Content-Encoding: gzip|", "", 1), "", ""},
+		{"not modified, compressed", "GET /v1/pets", 304, packed, "", "not compressed"},
+		{"not modified, with a weak tag", "GET /v1/pets", 304, strings.Replace(found, `"x"`, `W/"x"`, 1), "", `Vary ""`},
+		{"an animal not modified, with a weak tag", "GET /v1/pets/1", 304, deprecated + `ETag: W/"x"|`, "", `Vary ""`},
 		{"a list's head", "HEAD /v1/pets", 200, found, "", ""},
 		{"not modified", "GET /v1/pets", 304, found, "", ""},
 		{"a body that must not be", "HEAD /v1/pets", 200, found, "[]", "there is a body"},
@@ -64,26 +83,29 @@ func TestCheck(t *testing.T) {
 		{"no JSON", "GET /v1/pets", 200, found, `[`, "body ["},
 		{"another type", "GET /v1/pets", 200, strings.Replace(found, "application/json", "text/html", 1), `[]`, "text/html"},
 		{"a limit too large", "GET /v1/pets?limit=101", 200, found, `[]`, "does not allow the request"},
-		{"an error", "GET /v1/pets", 400, always, `{"code":"invalid_cursor","message":"no","status":400}`, ""},
-		{"another code", "GET /v1/pets", 400, always, `{"code":"invalid_json","message":"no","status":400}`, "code"},
-		{"another status in the body", "GET /v1/pets", 400, always, `{"code":"invalid_cursor","message":"no","status":401}`, "status"},
-		{"a fourth member", "GET /v1/pets", 400, always, `{"code":"invalid_cursor","message":"no","status":400,"more":1}`, "more"},
-		{"no challenge", "GET /v1/pets", 401, always, `{"code":"missing_api_key","message":"no","status":401}`, "WWW-Authenticate is missing"},
-		{"deprecated", "GET /v1/pets/1", 200, deprecated, `{"id":1,"name":"Rex","categoryId":7}`, ""},
-		{"deprecated in secret", "GET /v1/pets/1", 404, always, `{"code":"pet_not_found","message":"no","status":404}`, "Sunset is missing"},
+		{"an error", "GET /v1/pets", 400, refused, `{"code":"invalid_cursor","message":"no","status":400}`, ""},
+		{"an error without help", "GET /v1/pets", 400, always, `{"code":"invalid_cursor","message":"no","status":400}`, "Link is missing"},
+		{"another code", "GET /v1/pets", 400, refused, `{"code":"invalid_json","message":"no","status":400}`, "code"},
+		{"another status in the body", "GET /v1/pets", 400, refused, `{"code":"invalid_cursor","message":"no","status":401}`, "status"},
+		{"a fourth member", "GET /v1/pets", 400, refused, `{"code":"invalid_cursor","message":"no","status":400,"more":1}`, "more"},
+		{"no challenge", "GET /v1/pets", 401, refused, `{"code":"missing_api_key","message":"no","status":401}`, "WWW-Authenticate is missing"},
+		{"deprecated", "GET /v1/pets/1", 200, deprecated + `ETag: "x"|`, `{"id":1,"name":"Rex","categoryId":7}`, ""},
+		{"deprecated in secret", "GET /v1/pets/1", 404, refused, `{"code":"pet_not_found","message":"no","status":404}`, `Sunset is ""`},
 		{"beta", "GET /v1/store/orders", 200, beta + `ETag: "x"|Link: x|`, `[]`, ""},
-		{"beta in secret", "GET /v1/store/orders", 401, always + "WWW-Authenticate: x|", `{"code":"missing_api_key","message":"no","status":401}`, `X-Stability is "", want "beta"`},
+		{"beta in secret", "GET /v1/store/orders", 401, refused + "WWW-Authenticate: x|", `{"code":"missing_api_key","message":"no","status":401}`, `X-Stability is "", want "beta"`},
 		{"stable, it says beta", "GET /v1/pets", 400, beta, `{"code":"invalid_cursor","message":"no","status":400}`, `X-Stability is "beta"`},
-		{"no such method", "DELETE /v1/pets", 405, always + "Allow: GET, HEAD, OPTIONS, POST|", `{"code":"method_not_allowed","message":"no","status":405}`, ""},
-		{"another Allow", "DELETE /v1/pets", 405, always + "Allow: GET|", `{"code":"method_not_allowed","message":"no","status":405}`, `Allow is "GET", want`},
+		{"no such method", "DELETE /v1/pets", 405, refused + "Allow: GET, HEAD, OPTIONS, POST|", `{"code":"method_not_allowed","message":"no","status":405}`, ""},
+		{"another Allow", "DELETE /v1/pets", 405, refused + "Allow: GET|", `{"code":"method_not_allowed","message":"no","status":405}`, `Allow is "GET", want`},
 		{"a method of its own", "DELETE /v1/pets", 204, found, "", "Allow is"},
-		{"a method not found", "DELETE /v1/pets", 404, always, `{"code":"route_not_found","message":"no","status":404}`, "where the document has 2 operations"},
-		{"no such path", "GET /v1/dogs", 404, always, `{"code":"route_not_found","message":"no","status":404}`, ""},
+		{"a method not found", "DELETE /v1/pets", 404, refused, `{"code":"route_not_found","message":"no","status":404}`, "where the document has 2 operations"},
+		{"no such path", "GET /v1/dogs", 404, refused, `{"code":"route_not_found","message":"no","status":404}`, ""},
 		{"a path of its own", "GET /v1/dogs", 200, found, `[]`, "where the document has 0 operations"},
-		{"another code for no path", "GET /v1/dogs", 404, always, `{"code":"pet_not_found","message":"no","status":404}`, "code"},
+		{"another code for no path", "GET /v1/dogs", 404, refused, `{"code":"pet_not_found","message":"no","status":404}`, "code"},
 		{"options", "OPTIONS /v1/pets/1", 204, always + "Allow: GET, HEAD, OPTIONS, PATCH|", "", ""},
 		{"a page", "GET /docs", 200, "Content-Type: text/html|", "<html>", ""},
 		{"a page that is none", "GET /nothing", 404, "", "", "is missing"},
+		{"the page for that", "GET /docs/nothing", 404, "Content-Type: text/html; charset=utf-8|", "<html>", ""},
+		{"the page elsewhere", "GET /v1/nothing", 404, "Content-Type: text/html; charset=utf-8|", "<html>", "is missing"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,6 +116,53 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestEncodingsOfWhatWasSeen: the memory of good bodies is of their content alone.
+func TestEncodingsOfWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	body := "[" + strings.Repeat(`{"id":1,"name":"Rex","categoryId":7,"status":"available"},`, 99) + `{"id":2,"name":"Rex","categoryId":7,"status":"sold"}]`
+	for _, tt := range []struct{ headers, accepted, body, want string }{
+		{found, "", body, ""},
+		{packed, "", gzipped(body), ""},
+		{packed, "br, gzip;q=0.5", gzipped(body), ""},
+		{found + "Vary: Accept-Encoding|", "br", body, ""},
+		{found + "Content-Encoding: br|", "", body, `the Content-Encoding is "br"`},
+		{found, "", gzipped(body), "body"},
+		{strings.Replace(found, `"x"`, `W/"x"`, 1) + "Vary: Accept-Encoding|", "", body, "not compressed, with"},
+		{found + "Vary: Origin|", "", body, `Vary "Origin"`},
+		{packed, "br", gzipped(body), "nobody asked"},
+		{found + "Vary: Accept-Encoding|", "gzip", body, "although the client asked"},
+	} {
+		x := exchange(t, "GET /v1/pets", 200, tt.headers, tt.body)
+		if tt.accepted != "" {
+			x.Request.Header.Set("Accept-Encoding", tt.accepted)
+		}
+		if err := document(t).Check(x); (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q accepted, %s: got %v, want %q", tt.accepted, tt.headers[len(always):], err, tt.want)
+		}
+	}
+}
+
+// TestUncompressed: a body that the client's transport has decompressed came with the weak tag.
+func TestUncompressed(t *testing.T) {
+	t.Parallel()
+	came := strings.Replace(packed, "Content-Encoding: gzip|", "", 1)
+	for headers, want := range map[string]string{came: "", strings.Replace(came, "W/", "", 1): `ETag "\"x\""`, strings.Replace(came, "Vary: Accept-Encoding|", "", 1): `Vary ""`} {
+		x := exchange(t, "GET /v1/pets", 200, headers, `[]`)
+		x.Uncompressed = true
+		if err := document(t).Check(x); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func gzipped(s string) string {
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write([]byte(s))
+	_ = w.Close()
+	return b.String()
 }
 
 // exchange is a request without a body and its response, whose headers end with "|" each.

@@ -10,7 +10,7 @@ func (d *Document) Codes() []string {
 	found := map[string]bool{}
 	visit(d.raw, func(object map[string]any) {
 		code := members(members(object, "properties"), "code")
-		names, _ := code["enum"].([]any)
+		names, _ := code["x-extensible-enum"].([]any)
 		for _, name := range names {
 			if text, ok := name.(string); ok {
 				found[text] = true

@@ -3,6 +3,7 @@ package contract
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/goccy/go-yaml"
@@ -26,6 +28,8 @@ type Document struct {
 
 	spec *openapi3.T
 	raw  any
+	// published documents are not held to promises.yaml.
+	published bool
 	// shared are the answers to what is no operation, by status.
 	shared  map[int]*response
 	allowed memory
@@ -40,6 +44,8 @@ type Operation struct {
 	Open bool
 	// Stability is what its answers say in X-Stability; empty for a stable one.
 	Stability string
+	// Sunset is what its answers say in Sunset; empty unless it is deprecated.
+	Sunset string
 
 	responses map[int]*response
 	item      *openapi3.PathItem
@@ -52,7 +58,9 @@ type response struct {
 	headers map[string]header
 	// content is by media type.
 	content map[string]*jsonschema.Schema
-	good    memory
+	// codes are those of its examples, none if it is no error.
+	codes []string
+	good  memory
 }
 
 type header struct {
@@ -73,8 +81,18 @@ var notOperations = map[int]string{
 	http.StatusServiceUnavailable:  "Unavailable",
 }
 
-// Load reads a document in YAML. It fails if the document is not valid OpenAPI.
-func Load(text []byte) (*Document, error) {
+//go:embed promises.yaml
+var promises []byte
+
+// Load reads a document in YAML, to check our own server: by the document and promises.yaml. It fails if the document is not valid
+// OpenAPI.
+func Load(text []byte) (*Document, error) { return load(text, false) }
+
+// LoadPublished reads a document in YAML, to check what clients get through a proxy: by the document alone, as a generated client does.
+// A proxy may add headers.
+func LoadPublished(text []byte) (*Document, error) { return load(text, true) }
+
+func load(text []byte, published bool) (*Document, error) {
 	spec, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
 		return nil, fmt.Errorf("load document: %w", err)
@@ -82,15 +100,21 @@ func Load(text []byte) (*Document, error) {
 	if err := spec.Validate(context.Background()); err != nil {
 		return nil, fmt.Errorf("validate document: %w", err)
 	}
-	inJSON, err := yaml.YAMLToJSON(text)
+	raw, err := rawOf(text)
 	if err != nil {
 		return nil, fmt.Errorf("convert document: %w", err)
 	}
-	raw, err := jsonschema.UnmarshalJSON(bytes.NewReader(inJSON))
-	if err != nil {
-		return nil, fmt.Errorf("convert document: %w", err)
+	if !published {
+		own, err := rawOf(promises)
+		if err != nil {
+			return nil, fmt.Errorf("convert promises: %w", err)
+		}
+		if err := overlay(raw, own); err != nil {
+			return nil, fmt.Errorf("lay promises over the document: %w", err)
+		}
+		visit(raw, closeEnum)
 	}
-	d := &Document{spec: spec, raw: raw, shared: map[int]*response{}}
+	d := &Document{spec: spec, raw: raw, published: published, shared: map[int]*response{}}
 	c, err := newCompiler(raw)
 	if err != nil {
 		return nil, err
@@ -101,8 +125,59 @@ func Load(text []byte) (*Document, error) {
 	return d, nil
 }
 
+func rawOf(text []byte) (map[string]any, error) {
+	inJSON, err := yaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := jsonschema.UnmarshalJSON(bytes.NewReader(inJSON))
+	if err != nil {
+		return nil, err
+	}
+	object, ok := raw.(map[string]any)
+	if !ok {
+		return nil, errors.New("it is no object")
+	}
+	return object, nil
+}
+
+// overlay sets the components of promises in raw. Those that are replaced must be there, and those that are added must not: a name that
+// is misspelt, or changed in the document alone, would promise nothing.
+func overlay(raw, promised map[string]any) error {
+	for part, replaced := range map[string]bool{"replaced": true, "added": false} {
+		for kind, named := range members(promised, part) {
+			into := child(child(raw, "components"), kind)
+			for name, object := range named.(map[string]any) {
+				if _, there := into[name]; there != replaced {
+					return fmt.Errorf("%s %s is %s, and in the document: %t", kind, name, part, there)
+				}
+				into[name] = object
+			}
+		}
+	}
+	return nil
+}
+
+// child returns the object at name, which it makes if there is none.
+func child(object map[string]any, name string) map[string]any {
+	if _, ok := object[name].(map[string]any); !ok {
+		object[name] = map[string]any{}
+	}
+	return object[name].(map[string]any)
+}
+
+// closeEnum makes an open list of values a closed one: our own server sends no others.
+func closeEnum(schema map[string]any) {
+	if values, ok := schema["x-extensible-enum"]; ok {
+		schema["enum"] = values
+	}
+}
+
 func (d *Document) compile(c *compiler) error {
 	for status, name := range notOperations {
+		if d.published {
+			break
+		}
 		r, err := c.response("components", "responses", name)
 		if err != nil {
 			return err
@@ -114,6 +189,13 @@ func (d *Document) compile(c *compiler) error {
 			o := &Operation{ID: operation.OperationID, Method: method, Path: path, item: item, operation: operation, responses: map[int]*response{}}
 			o.Open = operation.Security != nil && len(*operation.Security) == 0
 			o.Stability, _ = operation.Extensions["x-stability"].(string)
+			if date, ok := operation.Extensions["x-sunset"].(string); ok {
+				day, err := time.Parse(time.DateOnly, date)
+				if err != nil {
+					return fmt.Errorf("%s: x-sunset: %w", o.ID, err)
+				}
+				o.Sunset = day.Format(http.TimeFormat)
+			}
 			for text := range operation.Responses.Map() {
 				status, err := strconv.Atoi(text)
 				if err != nil {
@@ -168,6 +250,7 @@ func newCompiler(raw any) (*compiler, error) {
 	c := &compiler{raw: raw, schemas: jsonschema.NewCompiler()}
 	c.schemas.DefaultDraft(jsonschema.Draft2020)
 	c.schemas.AssertFormat()
+	c.schemas.UseRegexpEngine(compileECMA)
 	for _, f := range integerFormats {
 		c.schemas.RegisterFormat(f)
 	}
@@ -193,7 +276,12 @@ func (c *compiler) response(at ...string) (*response, error) {
 		}
 		r.headers[http.CanonicalHeaderKey(name)] = header{name, required, kind == "integer", schema}
 	}
-	for media := range members(node, "content") {
+	for media, content := range members(node, "content") {
+		for _, example := range members(content.(map[string]any), "examples") {
+			if code, ok := members(example.(map[string]any), "value")["code"].(string); ok {
+				r.codes = append(r.codes, code)
+			}
+		}
 		if r.content[media], err = c.schema(append(slices.Clone(at), "content", media, "schema")); err != nil {
 			return nil, err
 		}

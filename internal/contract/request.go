@@ -28,7 +28,8 @@ func (d *Document) allows(o *Operation, x Exchange) error {
 			values[i] = strings.Trim(v, " \t")
 		}
 	}
-	_, params := d.match(strings.TrimPrefix(pathOf(r), Base))
+	path, _ := below(r)
+	_, params := d.match(path)
 	err := openapi3filter.ValidateRequest(r.Context(), &openapi3filter.RequestValidationInput{
 		Request: r, PathParams: params,
 		Route:   &routers.Route{Spec: d.spec, Path: o.Path, PathItem: o.item, Method: o.Method, Operation: o.operation},
@@ -42,7 +43,7 @@ func (d *Document) allows(o *Operation, x Exchange) error {
 }
 
 // described are the request's headers of which the document speaks.
-var described = []string{"Content-Type", "Idempotency-Key", "If-None-Match", "Prefer"}
+var described = []string{"Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", "Prefer"}
 
 // fingerprint tells requests apart by all of which the document speaks.
 func fingerprint(x Exchange) (sum [sha256.Size]byte) {

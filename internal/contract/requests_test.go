@@ -82,22 +82,34 @@ func (r *requests) addParameter(there []string, i int, p map[string]any) (err er
 	}
 	schema, err := r.compiler.schema(append(slices.Clone(where), "schema"))
 	required, _ := p["required"].(bool)
-	r.params = append(r.params, parameter{p["name"].(string), p["in"].(string), required, members(p, "schema"), schema})
+	r.params = append(r.params, parameter{p["name"].(string), p["in"].(string), required, r.resolve(members(p, "schema")), schema})
 	return err
 }
 
 // accepts tells whether a text is a value of the parameter.
 func (p parameter) accepts(text string) bool {
-	if p.raw["type"] != "integer" {
-		return p.schema.Validate(text) == nil
+	switch p.raw["type"] {
+	case "integer":
+		return wholeNumber.MatchString(text) && p.schema.Validate(json.Number(text)) == nil
+	case "array":
+		var items []any
+		for item := range strings.SplitSeq(text, ",") {
+			if !wholeNumber.MatchString(item) {
+				return false
+			}
+			items = append(items, json.Number(item))
+		}
+		return p.schema.Validate(items) == nil
 	}
-	return wholeNumber.MatchString(text) && p.schema.Validate(json.Number(text)) == nil
+	return p.schema.Validate(text) == nil
 }
 
 var wholeNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
 // free are headers whose every value is taken.
 var free = map[string][]string{
+	"Accept":        {"*/*", "application/json", "text/html;q=0.5, application/json", "rubbish", ""},
+	"If-Match":      {"*", " *\t"},
 	"If-None-Match": {`*`, `"x"`, `W/"x", "y"`, `rubbish`, `"unclosed`, ``, `"x", *`},
 	"Prefer":        {"handling=lenient", "respond-async", "handling=strict; x=y", "handling=strictly", `rubbish="`, "wait=10, handling=lenient", ""},
 }
@@ -126,9 +138,17 @@ func (r *requests) good() sketch {
 		s.body = r.bodyThat(true, r.valid)
 	}
 	if strings.HasPrefix(s.header.Get("Prefer"), "handling=strict;") {
-		s.body = r.known(s.body.(object))
+		s.query = slices.DeleteFunc(s.query, func(q [2]string) bool { return !r.has("query", q[0]) })
+		if body, ok := s.body.(object); ok {
+			s.body = r.known(body)
+		}
 	}
 	return s
+}
+
+// has reports whether the operation has a parameter of that name in that place.
+func (r *requests) has(in, name string) bool {
+	return slices.ContainsFunc(r.params, func(p parameter) bool { return p.in == in && p.name == name })
 }
 
 // known leaves out the members that the document does not name.
@@ -153,8 +173,18 @@ func (r *requests) identifier(p parameter) string {
 	return fmt.Sprint(r.memberValue(p.name, p.raw))
 }
 
+// textOf writes a list with commas.
 func (r *requests) textOf(p parameter) string {
-	return fmt.Sprint(r.valid(p.raw))
+	value := r.valid(p.raw)
+	items, ok := value.([]any)
+	if !ok {
+		return fmt.Sprint(value)
+	}
+	texts := make([]string, len(items))
+	for i, item := range items {
+		texts[i] = fmt.Sprint(item)
+	}
+	return strings.Join(texts, ",")
 }
 
 // unique makes a key that was not there before: with another body it would be another request's.
@@ -190,7 +220,7 @@ var faults = []fault{
 		for {
 			text := fmt.Sprint(r.invalid(p.raw))
 			if r.chance(30) {
-				text = pick(r.values, []string{"", "+5", "05", "1.0", "1e1", "5 ", "٣", "99999999999999999999", "Available", "0X0000000000002A"})
+				text = pick(r.values, []string{"", "+5", "05", "1.0", "1e1", "5 ", "٣", "99999999999999999999", "Available", "0X0000000000002A", "1,,2", "1, 2", strings.Repeat("7,", 100) + "7"})
 			}
 			if !p.accepts(text) && !strings.Contains(text, "map[") {
 				s.query = append(without(s.query, p.name), [2]string{p.name, text})
@@ -201,7 +231,7 @@ var faults = []fault{
 	{"a query parameter twice", 3, []int{400}, func(r *requests, s *sketch) bool {
 		p, ok := r.parameter("query")
 		s.query = append(without(s.query, p.name), [2]string{p.name, "1"}, [2]string{p.name, "1"})
-		return ok
+		return ok && p.raw["type"] != "array" // An array may be written so.
 	}},
 	{"a header out of its schema", 4, []int{400}, func(r *requests, s *sketch) bool {
 		p, ok := r.parameter("header")
@@ -215,6 +245,13 @@ var faults = []fault{
 				return true
 			}
 		}
+	}},
+	{"a precondition that does not hold", 4, []int{404, 412}, func(r *requests, s *sketch) bool {
+		if !slices.ContainsFunc(r.params, func(p parameter) bool { return p.name == "If-Match" }) {
+			return false
+		}
+		s.header.Set("If-Match", pick(r.values, []string{"", `"x"`, `W/"x", "y"`, "rubbish", `"unclosed`, `"x", *`}))
+		return true
 	}},
 	{"an identifier that is none", 10, []int{404}, func(r *requests, s *sketch) bool {
 		p, ok := r.parameter("path")
@@ -259,6 +296,17 @@ var faults = []fault{
 	}},
 	{"a URI too long", 2, []int{414}, func(r *requests, s *sketch) bool {
 		s.query = append(s.query, [2]string{"x", strings.Repeat("y", 8<<10+r.IntN(4<<10))})
+		return true
+	}},
+	{"an unknown parameter in a strict query", 3, []int{400}, func(r *requests, s *sketch) bool {
+		if !r.has("header", "Prefer") {
+			return false
+		}
+		s.header.Set("Prefer", "handling=strict")
+		s.query = append(s.query, [2]string{pick(r.values, []string{"stauts", "LIMIT", "x y", "ä", "a,b"}), "1"})
+		if body, ok := s.body.(object); ok {
+			s.body = r.known(body)
+		}
 		return true
 	}},
 	{"unknown members in a strict body", 3, []int{400}, func(r *requests, s *sketch) bool {

@@ -52,6 +52,15 @@ func (v *values) valid(s map[string]any) any {
 		return v.text(s)
 	case "object":
 		return v.object(s)
+	case "array":
+		list := make([]any, length(s, "minItems", 0)+v.IntN(5))
+		if v.chance(10) {
+			list = make([]any, length(s, "maxItems", 9))
+		}
+		for i := range list {
+			list[i] = v.valid(members(s, "items"))
+		}
+		return list
 	}
 	panic(fmt.Sprintf("no values of %v", s))
 }

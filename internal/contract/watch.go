@@ -112,7 +112,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	res.Body = io.NopCloser(bytes.NewReader(body))
-	x := Exchange{Request: r, RequestBody: sent.bytes(), Status: res.StatusCode, Header: res.Header, Body: body}
+	x := Exchange{Request: r, RequestBody: sent.bytes(), Status: res.StatusCode, Header: res.Header, Body: body, Uncompressed: res.Uncompressed}
 	if err := t.document.Check(x); err != nil {
 		t.report(err)
 	}

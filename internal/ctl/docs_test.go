@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -18,11 +19,17 @@ import (
 	"petstore.example/internal/ctl/ban"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/doctor"
+	"petstore.example/internal/ctl/find"
 	"petstore.example/internal/ctl/key"
 	"petstore.example/internal/ctl/limits"
+	"petstore.example/internal/ctl/login"
 	"petstore.example/internal/ctl/migrate"
 	"petstore.example/internal/ctl/plan"
+	"petstore.example/internal/ctl/retention"
+	"petstore.example/internal/ctl/staff"
+	"petstore.example/internal/ctl/tail"
 	"petstore.example/internal/ctl/tenant"
+	"petstore.example/internal/ctl/undo"
 	"petstore.example/internal/ctl/usage"
 	"petstore.example/internal/ctl/why"
 	"petstore.example/internal/store"
@@ -77,7 +84,10 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`plan simulate --all`":                               plan.AllView.Names(),
 		"`ban list`, `place`, `lift`":                         ban.View(now).Names(),
 		"`limits reset`":                                      limits.View.Names(),
-		"`audit list`":                                        audit.View.Names(),
+		"`tenant erase`":                                      tenant.ErasureView.Names(),
+		"`retention list`, `set`":                             retention.View.Names(),
+		"`retention run`":                                     retention.RemovedView.Names(),
+		"`audit list`, `show`, `export`":                      audit.View.Names(),
 		"`audit verify`":                                      audit.VerifyView.Names(),
 		"`migrate status`, `up`, `down`":                      migrate.View.Names(),
 		"`version`":                                           buildView.Names(),
@@ -85,13 +95,23 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`key show`, `key identify`":                          key.DetailsView(now).Names()[len(key.View(now)):],
 		"`plan simulate`":                                     plan.ReplayView.Names(),
 		"`plan show`":                                         plan.DetailsView.Names()[len(plan.View):],
-		"`why`":                                               why.View.Names(),
+		"`undo`":                                              undo.View.Names(),
+		"`find -o json`, `yaml`":                              find.View.Names(),
+		"`find`":                                              find.HitView.Names(),
+		"`why TENANT`":                                        why.TenantView.Names(),
+		"`why KEY-ID`, `why -`":                               why.KeyView.Names(),
+		"`why REQUEST-ID`":                                    why.RequestView.Names(),
+		"`tail`":                                              tail.View.Names(),
 		"`usage export`":                                      usage.LineView.Names(),
 		"`usage close`":                                       usage.MonthView.Names(),
 		"`usage verify`":                                      usage.VerifyView.Names()[:2],
 		"`usage proof`":                                       usage.ProofView.Names(),
-		"`doctor`":                                            doctor.View.Names(),
-		"`usage show`":                                        usage.View(store.ByTenantAndPlan, "").Names(),
+		"`staff list`, `remove`":                              staff.View(now).Names(),
+		"`staff add`, `rotate`":                               staff.IssuedView.Names(),
+		"`login`, `logout`, `context list`, `use`, `remove`": login.ContextView.Names(),
+		"`whoami`":     login.WhoamiView.Names(),
+		"`doctor`":     doctor.View.Names(),
+		"`usage show`": usage.View(store.ByTenantAndPlan, "").Names(),
 	} {
 		members := "`" + strings.Join(names, "` `") + "`"
 		row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(command) + ` \|.*` + regexp.QuoteMeta(members))
@@ -175,7 +195,7 @@ func (d *docRun) block(t *testing.T, text string) string {
 			}
 		}
 		if strings.HasPrefix(command, "petstorectl why") {
-			d.recordRefusals(t)
+			d.recordFailed(t)
 		}
 		if d.before != nil {
 			d.before(command)
@@ -187,6 +207,27 @@ func (d *docRun) block(t *testing.T, text string) string {
 	return out.String()
 }
 
+// entryNumber is where the number of an audit entry stands, or of two: a change may have many entries.
+var entryNumber = regexp.MustCompile(`((?:undo(?:es|ne entry| of)?|entry|audit show|--after) +)(\d+)(?:-(\d+))?\b`)
+
+// entryNumbers returns the numbers of audit entries in a text.
+func entryNumbers(text string) (numbers []string) {
+	for _, m := range entryNumber.FindAllStringSubmatch(text, -1) {
+		numbers = append(numbers, m[2])
+		if m[3] != "" {
+			numbers = append(numbers, m[3])
+		}
+	}
+	return numbers
+}
+
+// pair lets this run's text stand for that of the document, and the other way.
+func (d *docRun) pair(documented, actual string) {
+	if d.documented[actual] == "" && d.actual[documented] == "" {
+		d.documented[actual], d.actual[documented] = documented, actual
+	}
+}
+
 // match pairs the IDs and keys of the document with those of this run, in the order in which they first appear.
 func (d *docRun) match(want, got string) {
 	ids := randomID.FindAllString(want, -1)
@@ -194,8 +235,14 @@ func (d *docRun) match(want, got string) {
 		if strings.HasPrefix(id, "pst_") {
 			d.lastKey = id
 		}
-		if i < len(ids) && d.documented[id] == "" && d.actual[ids[i]] == "" {
-			d.documented[id], d.actual[ids[i]] = ids[i], id
+		if i < len(ids) {
+			d.pair(ids[i], id)
+		}
+	}
+	numbers := entryNumbers(want)
+	for i, number := range entryNumbers(got) {
+		if i < len(numbers) {
+			d.pair(numbers[i], number)
 		}
 	}
 }
@@ -206,6 +253,15 @@ func (d *docRun) replace(text string, with map[string]string) string {
 			return other
 		}
 		return id
+	})
+	text = entryNumber.ReplaceAllStringFunc(text, func(ref string) string {
+		m := entryNumber.FindStringSubmatch(ref)
+		return m[1] + regexp.MustCompile(`\d+`).ReplaceAllStringFunc(ref[len(m[1]):], func(number string) string {
+			if other := with[number]; other != "" {
+				return other
+			}
+			return number
+		})
 	})
 	// A column shows the last four characters of a key.
 	for from, to := range with {
@@ -239,7 +295,9 @@ func (d *docRun) run(t *testing.T, command string) string {
 		url = d.login(command)
 	}
 	f.Getenv = func(name string) string {
-		return map[string]string{"PETSTORE_DATABASE_URL": url, "PETSTORE_ACTOR": "jo@support-3"}[name]
+		return map[string]string{
+			"PETSTORE_DATABASE_URL": url, "PETSTORE_ACTOR": "jo@support-3", "PETSTORE_CONFIG_DIR": filepath.Join(t.TempDir(), "contexts"),
+		}[name]
 	}
 	defer f.Close()
 	args := splitCommand(command)
@@ -260,8 +318,8 @@ func splitCommand(line string) []string {
 	return args
 }
 
-// recordRefusals records refusals of keys without a name, as a server would.
-func (d *docRun) recordRefusals(t *testing.T) {
+// recordFailed records failed requests of banned keys without a name, as a server would.
+func (d *docRun) recordFailed(t *testing.T) {
 	t.Helper()
 	db, err := sql.Open("postgres", d.url)
 	if err != nil {
@@ -269,10 +327,10 @@ func (d *docRun) recordRefusals(t *testing.T) {
 	}
 	defer db.Close()
 	_, err = db.ExecContext(t.Context(), `
-		insert into refusals
+		insert into failed_requests (tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by, allowed, resets_at, partial, method, route, suppressed, status, reason, took_micros)
 		select tenant_id, 'server', row_number() over (), id, timestamptz '2026-11-20 10:29:50Z' + n * interval '1 second', 'd4s6v8qk3m5t0b2n7c1' || n,
-		       'key_banned', 'enterprise', '', 0, '2026-11-20 11:30Z', false, 'GET', '/v1/pets', 100 * n
-		from api_keys, generate_series(0, 1) n where name = ''
+		       'key_banned', 'enterprise', '', 0, '2026-11-20 11:30Z', false, 'GET', '/v1/pets', 100 * n, 429, '', 250
+		from api_keys k, generate_series(0, 1) n where name = '' and exists (select from bans b where b.key_id = k.id and lifted_at is null)
 		on conflict do nothing`)
 	if err != nil {
 		t.Fatal(err)

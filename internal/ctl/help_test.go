@@ -2,6 +2,10 @@ package ctl
 
 import (
 	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,10 +15,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/envvars"
 )
 
-// eachCommand calls visit for the root and all commands below it.
+// eachCommand calls visit for the root and all commands below it, without the topics of the help.
 func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
+	if c.IsAdditionalHelpTopicCommand() {
+		return
+	}
 	visit(c)
 	for _, sub := range c.Commands() {
 		eachCommand(sub, visit)
@@ -24,19 +32,72 @@ func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
 func TestHelpFitsATerminal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	eachCommand(newCmdRoot(cmdutil.NewFactory(&cmdutil.IOStreams{Out: &out})), func(c *cobra.Command) {
+	fits := func(c *cobra.Command) {
 		out.Reset()
 		if err := c.Help(); err != nil {
 			t.Fatal(err)
 		}
 		text, _, _ := strings.Cut(out.String(), "\nExamples:")
-		_, flags, _ := strings.Cut(out.String(), "\nFlags:")
-		for line := range strings.SplitSeq(text+flags, "\n") {
+		for line := range strings.SplitSeq(text, "\n") {
 			if utf8.RuneCountInString(line) > 80 {
 				t.Errorf("%s --help: more than 80 columns: %s", c.CommandPath(), line)
 			}
 		}
+	}
+	root := newCmdRoot(cmdutil.NewFactory(&cmdutil.IOStreams{Out: &out}))
+	eachCommand(root, fits)
+	for _, c := range root.Commands() {
+		if c.IsAdditionalHelpTopicCommand() {
+			fits(c)
+		}
+		if c.GroupID == "" && !c.IsAdditionalHelpTopicCommand() {
+			t.Errorf("%s is in no group of petstorectl --help: see helpGroups", c.Name())
+		}
+	}
+}
+
+// TestEnvironmentIsDocumented: the topic names every variable that the commands read.
+func TestEnvironmentIsDocumented(t *testing.T) {
+	t.Parallel()
+	variable := regexp.MustCompile(`"(PETSTORE_[A-Z_]+|(?:NO|CLI)_?COLOR[A-Z_]*|(?:[A-Z_]+_)?PAGER|PG[A-Z]+)"`)
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range variable.FindAllStringSubmatch(string(text), -1) {
+			if !regexp.MustCompile(`\b` + found[1] + `\b`).MatchString(environmentText) {
+				t.Errorf("%s reads %s: explain it in environmentText", path, found[1])
+			}
+		}
+		return err
 	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestVariablesAreKnown: every variable that the topic names is known, and every known one is the server's, of the topic or of docs/clients.md.
+func TestVariablesAreKnown(t *testing.T) {
+	t.Parallel()
+	documented := environmentText
+	for _, name := range []string{"configuration.md", "clients.md"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		documented += string(text)
+	}
+	for _, name := range regexp.MustCompile(`PETSTORE_[A-Z_]+[A-Z]`).FindAllString(environmentText, -1) {
+		if !slices.Contains(envvars.Names(), name) {
+			t.Errorf("%s is not in the list of internal/envvars", name)
+		}
+	}
+	for _, name := range envvars.Names() {
+		if !regexp.MustCompile(name + `\b`).MatchString(documented) {
+			t.Errorf("internal/envvars knows %s, which no document explains", name)
+		}
+	}
 }
 
 // TestSharedFlags: a command has a shared flag only if the flag has an effect on it.
@@ -44,7 +105,7 @@ func TestSharedFlags(t *testing.T) {
 	t.Parallel()
 	shared := map[string][]string{}
 	eachCommand(newCmdRoot(cmdutil.NewFactory(&cmdutil.IOStreams{})), func(c *cobra.Command) {
-		for _, flag := range []string{"output", "database-url", "dry-run", "reason", "yes"} {
+		for _, flag := range []string{"output", "database-url", "context", "dry-run", "reason", "yes", "watch"} {
 			if c.Flags().Lookup(flag) != nil || c.InheritedFlags().Lookup(flag) != nil {
 				shared[flag] = append(shared[flag], strings.TrimPrefix(c.CommandPath(), "petstorectl "))
 			}
@@ -53,18 +114,29 @@ func TestSharedFlags(t *testing.T) {
 	audited := []string{
 		"ban lift", "ban place", "key edit", "key issue", "key revoke", "key rotate", "limits reset", "plan assign",
 		"plan boost", "plan create", "plan edit", "plan move", "plan retire", "plan unschedule", "plan void", "plan withdraw",
-		"tenant create", "tenant edit", "tenant resume", "tenant suspend", "usage close", "usage events",
+		"tenant create", "tenant edit", "tenant erase", "tenant resume", "tenant suspend", "undo", "usage close", "usage events", "staff add", "staff remove", "staff rotate",
+		"retention run", "retention set",
 	}
 	reads := []string{
-		"audit list", "audit verify", "ban list", "doctor", "key identify", "key list", "key show", "migrate down", "migrate status", "migrate up",
-		"plan history", "plan list", "plan schedule", "plan show", "plan simulate", "tenant list", "tenant show", "usage export", "usage proof", "usage show", "usage verify", "why",
+		"audit export", "audit list", "audit show", "audit verify", "ban list", "doctor", "find", "key identify", "key list", "key show", "migrate down", "migrate status", "migrate up",
+		"plan history", "plan list", "plan schedule", "plan show", "plan simulate", "retention list", "tail", "tenant list", "tenant show", "usage export", "usage proof", "usage show", "usage verify", "why", "staff list", "whoami",
+	}
+	watched := []string{
+		"audit list", "ban list", "doctor", "find", "key list", "key show", "migrate status", "plan history", "plan list", "plan schedule", "plan show",
+		"plan simulate", "retention list", "tenant list", "tenant show", "usage show", "why", "staff list",
 	}
 	for flag, want := range map[string][]string{
-		"yes":          {"key revoke", "key rotate", "limits reset", "migrate down", "tenant suspend"},
+		"watch": watched,
+		"yes": {
+			"ban lift", "ban place", "key edit", "key revoke", "key rotate", "limits reset", "migrate down", "plan assign", "plan boost", "plan unschedule",
+			"staff remove", "tenant erase", "tenant resume", "tenant suspend", "undo",
+			"retention run", "retention set",
+		},
 		"reason":       audited,
 		"dry-run":      slices.Concat(audited, []string{"migrate down", "migrate up"}),
-		"database-url": slices.Concat(audited, reads),
-		"output":       slices.Concat(audited, reads, []string{"version"}),
+		"database-url": slices.Concat(audited, reads, []string{"tenant export"}),
+		"context":      slices.Concat(audited, reads, []string{"tenant export"}),
+		"output":       slices.Concat(audited, reads, []string{"version", "login", "logout", "context list", "context remove", "context use"}),
 	} {
 		slices.Sort(want)
 		slices.Sort(shared[flag])

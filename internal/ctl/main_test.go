@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/signal"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,16 +21,6 @@ import (
 	"petstore.example/internal/store/migrate"
 	"petstore.example/internal/store/storetest"
 )
-
-// The scripts run this test binary under the names of two programs.
-func TestMain(m *testing.M) {
-	testscript.Main(storetest.Suite{M: m}, map[string]func(){
-		"petstorectl": scriptedMain,
-		"sql":         sqlMain,
-		"writedev":    writeDevMain,
-		"pinaudit":    pinAuditMain,
-	})
-}
 
 // TestScripts runs every script over a database of its own.
 func TestScripts(t *testing.T) {
@@ -47,6 +38,7 @@ func TestScripts(t *testing.T) {
 			database := storetest.New(t)
 			url := database.URL
 			e.Setenv("PETSTORE_DATABASE_URL", url)
+			e.Setenv("OWNER_URL", url)
 			e.Setenv("SUPPORT_URL", database.SupportURL)
 			e.Setenv("BILLING_URL", database.BillingURL)
 			e.Setenv("SILENT_URL", "postgres://jo@"+silentServer(t)+"/none?sslmode=disable")
@@ -80,21 +72,27 @@ func silentServer(t testing.TB) string {
 	return listener.Addr().String()
 }
 
-// scriptedMain is petstorectl at the time TEST_NOW. With TEST_WIDTH its stdout is taken for a terminal of that width;
+// scriptedMain is petstorectl at the time TEST_NOW. With TEST_WIDTH its stdout is taken for a terminal of that width and of TEST_HEIGHT;
 // TEST_CONNECT_TIMEOUT sets its timeout; TEST_MEMORY_FILE gets what Linux says about its memory. On failure the last line of stderr is the exit code.
 func scriptedMain() {
 	s := cmdutil.SystemStreams()
 	if width, err := strconv.Atoi(os.Getenv("TEST_WIDTH")); err == nil {
 		s.OutTTY, s.Width = true, width
+		// Without a height there is no pager.
+		s.Height, _ = strconv.Atoi(os.Getenv("TEST_HEIGHT"))
+		s.Size = nil
 	}
 	f := cmdutil.NewFactory(s)
+	f.Environ = os.Environ()
 	if now, err := time.Parse(time.RFC3339, os.Getenv("TEST_NOW")); err == nil {
 		f.Clock = func() time.Time { return now }
 	}
 	if timeout, err := time.ParseDuration(os.Getenv("TEST_CONNECT_TIMEOUT")); err == nil {
 		f.ConnectTimeout = timeout
 	}
-	code := Run(context.Background(), f, os.Args[1:])
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := Run(ctx, f, os.Args[1:])
+	stop()
 	f.Close()
 	if file := os.Getenv("TEST_MEMORY_FILE"); file != "" {
 		status, _ := os.ReadFile("/proc/self/status")

@@ -2,7 +2,7 @@ package ctl
 
 import (
 	"context"
-	"strings"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -10,73 +10,90 @@ import (
 	"petstore.example/internal/ctl/ban"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/doctor"
+	"petstore.example/internal/ctl/find"
 	"petstore.example/internal/ctl/key"
 	"petstore.example/internal/ctl/limits"
+	"petstore.example/internal/ctl/login"
 	"petstore.example/internal/ctl/migrate"
 	"petstore.example/internal/ctl/plan"
+	"petstore.example/internal/ctl/retention"
+	"petstore.example/internal/ctl/staff"
+	"petstore.example/internal/ctl/tail"
 	"petstore.example/internal/ctl/tenant"
+	"petstore.example/internal/ctl/undo"
 	"petstore.example/internal/ctl/usage"
 	"petstore.example/internal/ctl/why"
 )
 
 // Run executes a command line and returns the exit code.
 func Run(ctx context.Context, f *cmdutil.Factory, args []string) int {
+	f.JSONErrors = cmdutil.AsksForJSON(args)
 	err := cmdutil.CheckText(args)
 	if err == nil {
 		root := newCmdRoot(f)
 		root.SetArgs(args)
-		var cmd *cobra.Command
-		cmd, err = root.ExecuteContextC(ctx)
-		err = f.ExplainRights(ctx, cmd, err)
+		if err = cmdutil.CheckCommand(root, args); err == nil {
+			var cmd *cobra.Command
+			cmd, err = root.ExecuteContextC(ctx)
+			f.SayUndo()
+			err = f.ExplainRights(ctx, cmd, err)
+		}
 	}
 	return f.Report(ctx, err)
 }
 
+// withoutEnvironment are the commands for which no variable has a meaning.
+var withoutEnvironment = []string{"petstorectl", "help", "version", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+
+// Root returns the root command, of which the reference is made.
+func Root(f *cmdutil.Factory) *cobra.Command { return newCmdRoot(f) }
+
 func newCmdRoot(f *cmdutil.Factory) *cobra.Command {
+	var showVersion bool
 	cmd := &cobra.Command{
 		Use:   "petstorectl",
 		Short: "Manage tenants, API keys, plans, bans and usage",
-		Long: `Manage the tenants, API keys, plans, bans and usage of the animal store.
+		Long: `The command line of staff: find out about the customers of the animal store,
+their API keys, plans, bans and usage, and change them.
 
-The database is the one given by --database-url, by PETSTORE_DATABASE_URL or by
-.petstore/dev.json in this folder or a parent of it (see "petstore dev"), in
-this order.`,
-		Example: `  petstorectl tenant create acme --plan pro
-  petstorectl key issue acme --name ci
-  petstorectl usage show --month 2026-11`,
+A TENANT is a customer; its name or its number names it. A KEY-ID begins with
+key_; a key itself is only read from stdin. Try a change with --dry-run first.
+
+Log in once with "petstorectl login"; "petstorectl whoami" shows which database
+is used, as whom and why.`,
+		Example: `  petstorectl find billing@acme.example
+  petstorectl why acme
+  petstorectl plan assign acme business --reason "order 18"
+  petstorectl key list --expires-within 30d
+  petstorectl audit list acme --since 7d
+  petstorectl undo`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		RunE:          cmdutil.GroupRun,
-		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if showVersion && len(args) == 0 {
+				return printVersion(f)
+			}
+			return cmdutil.GroupRun(cmd, args)
+		},
+		Args: cobra.ArbitraryArgs,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if slices.Contains(withoutEnvironment, cmd.Name()) {
+				return nil
+			}
+			return f.CheckEnvironment()
+		},
 	}
-	// A group can run only to refuse unknown verbs. Its help need not say so.
-	cmd.SetUsageTemplate(strings.Replace(cmd.UsageTemplate(),
-		"{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
 	cmd.SetIn(f.In)
 	cmd.SetOut(f.Out)
 	cmd.SetErr(f.ErrOut)
 	cmd.SetFlagErrorFunc(cmdutil.FlagError)
-	cmd.SetHelpCommand(newCmdHelp())
+	cmd.Flags().BoolVar(&showVersion, "version", false, "print the version")
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.AddCommand(
-		tenant.NewCmd(f), key.NewCmd(f), plan.NewCmd(f), ban.NewCmd(f), limits.NewCmd(f), usage.NewCmd(f), audit.NewCmd(f),
-		why.NewCmd(f), doctor.NewCmd(f), migrate.NewCmd(f), newCmdCompletion(f), newCmdVersion(f),
+		tenant.NewCmd(f), key.NewCmd(f), plan.NewCmd(f), ban.NewCmd(f), limits.NewCmd(f), retention.NewCmd(f), usage.NewCmd(f), audit.NewCmd(f),
+		find.NewCmd(f), why.NewCmd(f), undo.NewCmd(f), staff.NewCmd(f), login.NewCmdLogin(f), login.NewCmdLogout(f), login.NewCmdWhoami(f), login.NewCmdContext(f), tail.NewCmd(f), doctor.NewCmd(f), migrate.NewCmd(f), newCmdCompletion(f), newCmdVersion(f),
 	)
+	setColumns(cmd)
+	setHelp(f, cmd)
 	return cmd
-}
-
-func newCmdHelp() *cobra.Command {
-	return &cobra.Command{
-		Use:     "help [NOUN [VERB]]",
-		Short:   "Show the help of a command",
-		Example: "  petstorectl help key issue",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			found, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return cmdutil.UnknownCommand(found, args[len(args)-max(1, len(rest))])
-			}
-			found.InitDefaultHelpFlag()
-			return found.Help()
-		},
-	}
 }

@@ -6,7 +6,6 @@
 package devfile
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,13 +76,7 @@ func Write(dir string, f File) error {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	defer root.Close()
-	tmp := name + "." + rand.Text()
-	defer func() { _ = root.Remove(tmp) }()
-	err = root.WriteFile(tmp, append(text, '\n'), 0o600)
-	if err == nil {
-		err = root.Rename(tmp, name)
-	}
-	if err != nil {
+	if err := ownfiles.WriteFile(root, name, append(text, '\n')); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil

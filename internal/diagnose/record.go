@@ -16,17 +16,22 @@ type Record struct {
 	Tenant plans.Tenant
 	// UsedToday is how many requests of the tenant were admitted on this UTC day.
 	UsedToday int64
-	// Bans and Refusals are the latest of the key, the newest first.
-	Bans     []keys.Ban
-	Refusals []usage.RefusalRecord
+	// Bans and Failed are the latest of the key, the newest first.
+	Bans   []keys.Ban
+	Failed []usage.FailedRequest
+	// TenantRefusal is the latest refusal of any key of the tenant by the minute or the day, nil for none.
+	TenantRefusal *usage.FailedRequest
 }
 
 // Verdict returns what the API answers to the key's next request, in the environment that the key is for. The
 // counters of a minute are not recorded: a minute that is used up is known from the latest refusal.
 func (r *Record) Verdict() Verdict {
 	c := &keys.Caller{
-		KeyID: r.Key.ID, Environment: r.Key.Environment, ExpiresAt: r.Key.ExpiresAt, Revoked: !r.Key.RevokedAt.IsZero(),
+		KeyID: r.Key.ID, Environment: r.Key.Environment, ExpiresAt: r.Key.ExpiresAt,
 		PerMinute: r.Key.PerMinute, Tenant: &r.Tenant, Ban: r.Ban(),
+	}
+	if !r.Key.RevokedAt.IsZero() {
+		c.RevokedAt = r.Key.RevokedAt.Unix()
 	}
 	return Caller(c, r.Key.Environment, r.decision(), r.Now)
 }
@@ -39,22 +44,39 @@ func (r *Record) decision() *limits.Decision {
 	d.Key.Name, d.Key.Limit = limits.Key, r.Key.PerMinute
 	d.Day.Reached = r.UsedToday >= d.Day.Limit
 	d.Admitted = !d.Day.Reached
-	if len(r.Refusals) == 0 {
-		return d
-	}
-	latest := &r.Refusals[0]
-	if latest.Partial && d.Day.Reached || r.Now.Unix() >= latest.Reset {
-		return d
-	}
-	windows, count := d.Windows()
-	for _, w := range windows[:count] {
-		// A refusal under another limit says nothing about the present one.
-		if string(w.Name) == latest.Window && (w.Limit == latest.Limit || latest.Partial) {
-			w.Reached, w.Reset = true, latest.Reset
-			d.Admitted, d.Partial = false, latest.Partial
+	dayReached := d.Day.Reached
+	for _, latest := range r.refusals() {
+		if latest.Partial && dayReached || r.Now.Unix() >= latest.Reset {
+			continue
+		}
+		windows, count := d.Windows()
+		for _, w := range windows[:count] {
+			// A refusal under another limit says nothing about the present one.
+			if string(w.Name) == latest.Window && (w.Limit == latest.Limit || latest.Partial) {
+				w.Reached, w.Reset = true, latest.Reset
+				d.Admitted, d.Partial = false, latest.Partial
+			}
 		}
 	}
 	return d
+}
+
+// IsShared reports whether the request was refused by a limit that all keys of the tenant share.
+func IsShared(f *usage.FailedRequest) bool {
+	return f.Window == string(limits.Minute) || f.Window == string(limits.Day)
+}
+
+// refusals returns the latest refusal of the tenant by a limit that its keys share, and the key's latest by any limit.
+func (r *Record) refusals() (list []*usage.FailedRequest) {
+	if r.TenantRefusal != nil {
+		list = append(list, r.TenantRefusal)
+	}
+	for i := range r.Failed {
+		if r.Failed[i].Window != "" {
+			return append(list, &r.Failed[i])
+		}
+	}
+	return list
 }
 
 // Ban returns the ban in force that ends last, nil for none.
@@ -86,9 +108,9 @@ func (r *Record) Strikes() (n int64) {
 	if len(r.Bans) > 0 && r.Bans[0].Source == keys.Automatic && r.Bans[0].StartsAt.After(since) {
 		since = r.Bans[0].StartsAt
 	}
-	for _, refusal := range r.Refusals {
-		if refusal.Window != "" && !refusal.Partial && refusal.At.After(since) {
-			n += 1 + refusal.Suppressed
+	for _, f := range r.Failed {
+		if f.Window != "" && !f.Partial && f.At.After(since) {
+			n += 1 + f.Suppressed
 		}
 	}
 	return n

@@ -13,8 +13,8 @@ import (
 var now = time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
 
 // refusal is one of the minute, which resets in a second.
-func refusal(change func(*usage.RefusalRecord)) usage.RefusalRecord {
-	r := usage.RefusalRecord{Refusal: usage.Refusal{At: now, Window: "minute", Limit: 60, Reset: now.Unix() + 1}}
+func refusal(change func(*usage.FailedRequest)) usage.FailedRequest {
+	r := usage.FailedRequest{At: now, Window: "minute", Limit: 60, Reset: now.Unix() + 1}
 	change(&r)
 	return r
 }
@@ -29,10 +29,10 @@ func TestVerdict(t *testing.T) {
 		Tenant:    plans.Tenant{SuspendedAt: now, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}},
 		UsedToday: 1000,
 		Bans:      []keys.Ban{{EndsAt: now.Add(2 * time.Hour), LiftedAt: now}, ban, {EndsAt: now.Add(time.Minute)}},
-		Refusals:  []usage.RefusalRecord{refusal(func(r *usage.RefusalRecord) { r.Partial, r.Limit = true, 20 })},
+		Failed:    []usage.FailedRequest{refusal(func(r *usage.FailedRequest) { r.Partial, r.Limit = true, 20 })},
 	}
-	refused := func(change func(*usage.RefusalRecord)) func() {
-		return func() { r.Refusals[0] = refusal(change) }
+	refused := func(change func(*usage.FailedRequest)) func() {
+		return func() { r.Failed[0] = refusal(change) }
 	}
 	soon, tomorrow := now.Add(time.Second), time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	for _, step := range []struct {
@@ -46,22 +46,37 @@ func TestVerdict(t *testing.T) {
 		{func() { r.Bans = nil }, diagnose.Verdict{Code: "daily_quota_exceeded", Reason: "day", Until: tomorrow}},
 		{func() { r.UsedToday = 999 }, diagnose.Verdict{Code: "rate_limit_exceeded", Reason: "partial", Until: soon}},
 		{
-			refused(func(r *usage.RefusalRecord) { r.Window, r.Partial = "day", true }),
+			refused(func(r *usage.FailedRequest) { r.Window, r.Partial = "day", true }),
 			diagnose.Verdict{Code: "daily_quota_exceeded", Reason: "partial", Until: soon},
 		},
 		{
-			refused(func(r *usage.RefusalRecord) { r.Window, r.Limit, r.Reset = "day", 1000, tomorrow.Unix() }),
+			refused(func(r *usage.FailedRequest) { r.Window, r.Limit, r.Reset = "day", 1000, tomorrow.Unix() }),
 			diagnose.Verdict{Code: "daily_quota_exceeded", Reason: "day", Until: tomorrow},
 		},
-		{refused(func(*usage.RefusalRecord) {}), diagnose.Verdict{Code: "rate_limit_exceeded", Reason: "minute", Until: soon}},
+		{refused(func(*usage.FailedRequest) {}), diagnose.Verdict{Code: "rate_limit_exceeded", Reason: "minute", Until: soon}},
 		{
-			refused(func(r *usage.RefusalRecord) { r.Window, r.Limit = "key", 5 }),
+			refused(func(r *usage.FailedRequest) { r.Window, r.Limit = "key", 5 }),
 			diagnose.Verdict{Code: "rate_limit_exceeded", Reason: "key", Until: soon},
 		},
 		{func() { r.Key.PerMinute = 6 }, diagnose.Verdict{Code: "admitted"}},
-		{refused(func(r *usage.RefusalRecord) { r.Limit = 300 }), diagnose.Verdict{Code: "admitted"}},
-		{refused(func(r *usage.RefusalRecord) { r.Reset = now.Unix() }), diagnose.Verdict{Code: "admitted"}},
-		{refused(func(r *usage.RefusalRecord) { r.Code, r.Window = "key_banned", "" }), diagnose.Verdict{Code: "admitted"}},
+		{refused(func(r *usage.FailedRequest) { r.Limit = 300 }), diagnose.Verdict{Code: "admitted"}},
+		{refused(func(r *usage.FailedRequest) { r.Reset = now.Unix() }), diagnose.Verdict{Code: "admitted"}},
+		{refused(func(r *usage.FailedRequest) { r.Code, r.Window = "key_banned", "" }), diagnose.Verdict{Code: "admitted"}},
+		// What failed since then for another reason says nothing about the limits.
+		{
+			func() {
+				r.Failed = append(r.Failed, refusal(func(r *usage.FailedRequest) { r.Limit = 60 }))
+				r.Failed[0] = usage.FailedRequest{At: now, Code: "pet_not_found"}
+			},
+			diagnose.Verdict{Code: "rate_limit_exceeded", Reason: "minute", Until: soon},
+		},
+		{func() { r.Failed = nil }, diagnose.Verdict{Code: "admitted"}},
+		// Another key of the tenant was refused, by a limit that they share.
+		{
+			func() { other := refusal(func(*usage.FailedRequest) {}); r.TenantRefusal = &other },
+			diagnose.Verdict{Code: "rate_limit_exceeded", Reason: "minute", Until: soon},
+		},
+		{func() { r.TenantRefusal.Limit = 300 }, diagnose.Verdict{Code: "admitted"}},
 	} {
 		step.change()
 		got := r.Verdict()
@@ -73,15 +88,15 @@ func TestVerdict(t *testing.T) {
 
 func TestStrikesAndTheNextBan(t *testing.T) {
 	t.Parallel()
-	at := func(ago time.Duration, window string, suppressed int64) usage.RefusalRecord {
-		return refusal(func(r *usage.RefusalRecord) { r.At, r.Window, r.Suppressed = now.Add(-ago), window, suppressed })
+	at := func(ago time.Duration, window string, suppressed int64) usage.FailedRequest {
+		return refusal(func(r *usage.FailedRequest) { r.At, r.Window, r.Suppressed = now.Add(-ago), window, suppressed })
 	}
 	partial := at(time.Second, "minute", 9)
 	partial.Partial = true
 	automatic := func(ago time.Duration) keys.Ban { return keys.Ban{Source: keys.Automatic, StartsAt: now.Add(-ago)} }
 	lifted := automatic(time.Hour)
 	lifted.LiftedAt = now
-	r := diagnose.Record{Now: now, Refusals: []usage.RefusalRecord{
+	r := diagnose.Record{Now: now, Failed: []usage.FailedRequest{
 		at(time.Second, "minute", 4), partial, at(2*time.Second, "", 100), at(time.Minute, "day", 0), at(2*time.Minute, "key", 1),
 		at(5*time.Minute, "minute", 7),
 	}}

@@ -35,7 +35,7 @@ func exhaust(d *deployment, servers []*server, tn *tenant, refusals int) {
 	d.t.Helper()
 	var responses []response
 	for i := range int(tn.Quota.PerMinute-tn.used) + refusals {
-		responses = append(responses, d.client.get(servers[i%len(servers)], tn.keys[0].token, "/pets"))
+		responses = append(responses, d.patient.get(servers[i%len(servers)], tn.keys[0].token, "/pets"))
 	}
 	n := countByCode(responses)
 	d.t.Logf("one after the other on %d servers: %v", len(servers), n)
@@ -54,7 +54,7 @@ func checkBan(d *deployment, servers []*server, tn *tenant) {
 	for i, s := range servers {
 		from := time.Now()
 		var a response
-		eventually(d.t, 2*time.Second, "the ban in force", func() bool {
+		eventually(d.t, "the ban in force", func() bool {
 			a = d.client.get(s, token, "/pets")
 			return a.code == "key_banned"
 		})
@@ -73,7 +73,7 @@ func checkBan(d *deployment, servers []*server, tn *tenant) {
 	}
 	d.ctl("ban", "lift", tn.keys[0].id, "--reason", "test")
 	for _, s := range servers {
-		eventually(d.t, 2*time.Second, "the ban lifted", func() bool {
+		eventually(d.t, "the ban lifted", func() bool {
 			return d.client.get(s, token, "/pets").code != "key_banned"
 		})
 	}

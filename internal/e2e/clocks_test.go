@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
@@ -46,7 +48,7 @@ import (
 )
 
 func setByTest(t time.Time) time.Time {
-	text, _ := os.ReadFile(os.Getenv("PETSTORE_TEST_CLOCK"))
+	text, _ := os.ReadFile(os.Getenv("TEST_CLOCK"))
 	seconds, _ := strconv.ParseInt(string(text), 10, 64)
 	*(*uint64)(unsafe.Pointer(&t)) += uint64(seconds) << 30
 	return t
@@ -63,7 +65,7 @@ import (
 func init() {
 	go func() {
 		for ; ; time.Sleep(2 * time.Millisecond) {
-			text, _ := os.ReadFile(os.Getenv("PETSTORE_TEST_CLOCK"))
+			text, _ := os.ReadFile(os.Getenv("TEST_CLOCK"))
 			time.SetByTest, _ = strconv.ParseInt(string(text), 10, 64)
 		}
 	}()
@@ -85,7 +87,7 @@ func (d *deployment) serveWithClock(ahead time.Duration, env ...string) (s *serv
 	set(ahead)
 	other := *d
 	other.petstore = clockProgram(d.t)
-	return other.serve(append(env, "PETSTORE_TEST_CLOCK="+path)...), set
+	return other.serve(append(env, "TEST_CLOCK="+path)...), set
 }
 
 func clockProgram(t testing.TB) string {
@@ -151,7 +153,7 @@ func buildClockProgram(dir string) (path string, err error) {
 	if err := os.WriteFile(list, text, 0o600); err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, "petstore"), build(dir, "-overlay", list, "./cmd/petstore")
+	return filepath.Join(dir, "petstore"), programs.Build(root, dir, "-overlay", list, "./cmd/petstore")
 }
 
 // clockTrial is two servers, one with a clock that can be set, and what two tenants met on both.
@@ -208,13 +210,19 @@ func (tr *clockTrial) end() faultResult {
 	last := tr.spend(clockPerDay)
 	tr.result.over = max(0, tr.admitted-clockPerDay)
 	tr.result.refused += int(max(0, clockPerDay-tr.admitted))
-	if wait := last.integer("Retry-After"); last.status != http.StatusTooManyRequests || wait > 86400 {
+	switch wait := last.integer("Retry-After"); {
+	case last.code == "unavailable":
+		tr.result.doubt(tr.t, "after the day's limit: %v", last)
+	case last.status != http.StatusTooManyRequests || wait > 86400:
 		tr.t.Errorf("after the day's limit: %v, Retry-After %d", last, wait)
 	}
 	tr.redis.Flush()
 	tr.nextMinute()
-	if tr.result.over > 0 || tr.result.refused > 0 || tr.result.failed > 0 {
+	if tr.result.over > 0 {
 		tr.t.Errorf("%d admitted of %d; %+v", tr.admitted, clockPerDay, tr.result)
+	}
+	if tr.result.refused > 0 || tr.result.failed > 0 {
+		tr.result.doubt(tr.t, "%d admitted of %d, %d refused, %d failed", tr.admitted, clockPerDay, tr.result.refused, tr.result.failed)
 	}
 	return tr.result
 }
@@ -228,8 +236,12 @@ func (tr *clockTrial) nextMinute() {
 		a = tr.send(tr.servers[i%2], token)
 	}
 	wait := time.Duration(a.integer("Retry-After")) * time.Second
-	if a.status != http.StatusTooManyRequests || wait > time.Minute {
+	switch {
+	case wait > time.Minute:
 		tr.t.Errorf("after the minute's limit: %v, Retry-After %v", a, wait)
+		wait = 8 * time.Second
+	case a.status != http.StatusTooManyRequests: // 70 requests may take until the next minute.
+		tr.result.doubt(tr.t, "after the minute's limit: %v", a)
 		wait = 8 * time.Second
 	}
 	time.Sleep(wait)
@@ -264,19 +276,21 @@ func tryClockForLong(t *testing.T) faultResult {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := tr.send(tr.wrong, token.Reveal()); a.status != http.StatusOK {
+	if a := tr.send(tr.wrong, token.Reveal()); a.code == "unavailable" {
+		tr.result.doubt(t, "a key that expires in an hour: %v", a)
+	} else if a.status != http.StatusOK {
 		t.Errorf("a key that expires in an hour: %v", a)
 		tr.result.refused++
 	}
 	tr.postOnce()
 	tr.checkWarnsOperators()
 	result := tr.end()
-	eventually(t, 5*time.Second, "recorded usage", func() bool { return tr.number(`select sum(admitted) from usage_hourly`) > 0 })
+	eventually(t, "recorded usage", func() bool { return tr.number(`select sum(admitted) from usage_hourly`) > 0 })
 	if n := tr.number(`select count(*) from usage_hourly where hour > now()`); n > 0 {
 		t.Errorf("usage of %d hours that have not begun", n)
 	}
 	tr.set(0)
-	eventually(t, 5*time.Second, "a clock that is right", func() bool { return tr.wrong.metric("petstore_clock_ahead_seconds") < 1 })
+	eventually(t, "a clock that is right", func() bool { return tr.wrong.metric("petstore_clock_ahead_seconds") < 1 })
 	return result
 }
 
@@ -287,6 +301,10 @@ func (tr *clockTrial) postOnce() {
 	for _, s := range []*server{tr.servers[1], tr.servers[0]} {
 		answers = append(answers, tr.client.do(tr.t.Context(), http.MethodPost, s.url+"/pets", tr.each.keys[0].token, `{"name":"once","categoryId":1}`,
 			"Idempotency-Key", "once"))
+	}
+	if i := slices.IndexFunc(answers, func(a response) bool { return a.code == "unavailable" }); i >= 0 {
+		tr.result.doubt(tr.t, "with an Idempotency-Key: %v", answers[i])
+		return
 	}
 	if n := tr.number(`select count(*) from pets where name = 'once'`); n != 1 || answers[1].header.Get("Idempotent-Replayed") != "true" {
 		tr.t.Errorf("%d animals of one request; %v, %v", n, answers[0], answers[1])
@@ -340,7 +358,7 @@ func tryClockBack(t *testing.T) (r faultResult) {
 		a := d.client.get(s, k.token, "/pets")
 		r.slowest = max(r.slowest, a.took())
 		if a.status != http.StatusOK {
-			t.Errorf("after the failure: %v", a)
+			r.doubt(t, "after the failure: %v", a)
 			r.failed++
 		}
 	}

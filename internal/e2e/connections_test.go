@@ -67,7 +67,7 @@ func (s *server) customer(t *testing.T, from, token string) *customer {
 
 func (c *customer) list() {
 	c.t.Helper()
-	if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(timeout)); err != nil {
 		c.t.Fatal(err)
 	}
 	if _, err := fmt.Fprintf(c, "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", c.token); err != nil {
@@ -85,7 +85,7 @@ func (c *customer) list() {
 
 func dialFrom(t *testing.T, from, to string) net.Conn {
 	t.Helper()
-	d := net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	d := net.Dialer{Timeout: timeout, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	c, err := d.DialContext(t.Context(), "tcp", to)
 	if err != nil {
 		t.Fatal(err)

@@ -37,9 +37,9 @@ func TestNeverStale(t *testing.T) {
 	lose, pause := outage(200*time.Millisecond, redis.Stop, redis.Start), outage(400*time.Millisecond, redis.Pause, redis.Resume)
 	flush := outage(0, redis.Flush, func() {})
 	// If a server is killed and Redis lost in the same minute, limits deny everything in that minute. So test them separately first.
-	w.run(6, duration(9*time.Second), staleSeed, pause, flush, lose)
-	w.run(6, duration(5*time.Second), staleSeed, end(killed), end(stopped))
-	w.run(6, duration(3*time.Second), staleSeed, lose, end(killed))
+	w.run(6, duration(6*time.Second), staleSeed, pause, flush, lose)
+	w.run(6, duration(3*time.Second), staleSeed, end(killed), end(stopped))
+	w.run(6, duration(2*time.Second), staleSeed, lose, end(killed))
 	w.show(t, "three servers, Redis and servers lost in turn")
 	w.want(fromMemory)
 }
@@ -62,7 +62,7 @@ func TestNeverStaleSoleServer(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 	}
-	w.run(6, duration(12*time.Second), staleSeed, another(stopped), another(killed), func(*rand.Rand) {
+	w.run(6, duration(8*time.Second), staleSeed, another(stopped), another(killed), func(*rand.Rand) {
 		w.replace(0, killed)
 		first = w.servers[0].Load()
 	})
@@ -113,7 +113,7 @@ func (w *registerLoad) steady(redis bool) float64 {
 	if redis {
 		w.awaitRedis(20 * time.Second)
 	}
-	eventually(w.d.t, 30*time.Second, "a list from memory", func() bool {
+	eventually(w.d.t, "a list from memory", func() bool {
 		w.run(2, 300*time.Millisecond, staleSeed)
 		return w.hits() > 0
 	})

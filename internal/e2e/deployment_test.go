@@ -26,6 +26,8 @@ type deployment struct {
 	redisURL    string // "" for limits in memory
 	petstore    string // path of the server program
 	client      *client
+	// patient is client, but sends a request again after a 503 with Retry-After.
+	patient *client
 
 	db    *store.DB // as a person in support
 	sql   *sql.DB   // as the owner
@@ -56,6 +58,7 @@ func newDeploymentAs(t testing.TB, databaseURL, serverURL, staffURL, redisURL st
 		t: t, databaseURL: databaseURL, serverURL: serverURL, staffURL: staffURL, redisURL: redisURL,
 		petstore: program(t, "petstore"), client: newClient(t), names: new(atomic.Int64), started: new(atomic.Int64),
 	}
+	d.patient = &client{http: d.client.http, check: d.client.check, patient: true}
 	var err error
 	if d.db, err = store.Open(t.Context(), staffURL, store.Options{MaxConns: 2}); err != nil {
 		t.Fatal(err)
@@ -123,7 +126,7 @@ func (d *deployment) tenantWithin(s *server, plan string, own *plans.Quota, keyC
 	d.avoidMidnight()
 	for range 500 {
 		t := d.tenant(plan, own, keyCount)
-		a := d.client.get(s, t.keys[0].token, "/pets")
+		a := d.patient.get(s, t.keys[0].token, "/pets")
 		if a.status != 200 {
 			d.t.Fatalf("first request of a tenant: %v", a)
 		}

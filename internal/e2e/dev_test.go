@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -53,7 +54,7 @@ func startDev(t testing.TB, dir string, uid int, args ...string) *dev {
 	t.Helper()
 	began := time.Now()
 	d := &dev{server: server{process: start(t, devCommand(t, dir, uid, args...))}, dir: dir}
-	eventually(t, 60*time.Second, "the welcome text of petstore dev", func() bool {
+	eventually(t, "the welcome text of petstore dev", func() bool {
 		select {
 		case <-d.Done():
 			t.Fatalf("petstore dev has ended: %s", d.stderr())
@@ -104,6 +105,10 @@ func TestDev(t *testing.T) {
 			first.checkNote(t)
 			first.checkCtl(t)
 			checkRefusals(t, first, uid)
+			if uid == 0 {
+				first.checkCommands(t)
+				first.checkBan(t, c)
+			}
 			if n := len(postgresUnder(t, dir)); n < 4 {
 				t.Errorf("only %d processes of Postgres found", n)
 			}
@@ -123,7 +128,7 @@ func TestDev(t *testing.T) {
 			}
 			second.kill()
 			killed := time.Now()
-			eventually(t, 10*time.Second, "no Postgres after kill -9", func() bool { return len(postgresUnder(t, dir)) == 0 })
+			eventually(t, "no Postgres after kill -9", func() bool { return len(postgresUnder(t, dir)) == 0 })
 			gone := time.Since(killed)
 
 			third := startDev(t, dir, uid)
@@ -185,15 +190,84 @@ func (d *dev) checkNote(t *testing.T) {
 // checkCtl: petstorectl finds the database through .petstore/dev.json in the working directory.
 func (d *dev) checkCtl(t *testing.T) {
 	t.Helper()
-	folder := t.TempDir()
-	own := filepath.Join(folder, ".petstore") // petstorectl trusts no link, and no other user's file
-	if err := errors.Join(os.Mkdir(own, 0o700), os.WriteFile(filepath.Join(own, "dev.json"), []byte(read(t, filepath.Join(d.dir, "dev.json"))), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	if c := runCtl(&deployment{t: t}, folder, nil, "key", "list", "demo", "-o", "json"); c.code != 0 || !strings.Contains(c.stdout, "key_") {
+	if c := runCtl(&deployment{t: t}, d.folder(t), nil, "key", "list", "demo", "-o", "json"); c.code != 0 || !strings.Contains(c.stdout, "key_") {
 		t.Errorf("petstorectl in the folder: exit %d: %s%s", c.code, c.stdout, c.stderr)
 	}
 }
+
+// folder returns a new folder in which petstorectl finds the database. It trusts no link, and no other user's file.
+func (d *dev) folder(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	own := filepath.Join(folder, ".petstore")
+	if err := errors.Join(os.Mkdir(own, 0o700), os.WriteFile(filepath.Join(own, "dev.json"), []byte(read(t, filepath.Join(d.dir, "dev.json"))), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// checkCommands: what the welcome and the README tell people to paste works as it is.
+func (d *dev) checkCommands(t *testing.T) {
+	t.Helper()
+	root := strings.TrimSuffix(d.BaseURL, "/v1")
+	var readme []string
+	for line := range strings.Lines(read(t, "../../README.md")) {
+		if command, ok := strings.CutPrefix(line, "$ "); ok && (strings.HasPrefix(command, "curl ") || strings.HasPrefix(command, "KEY=")) {
+			readme = append(readme, strings.ReplaceAll(command, "http://127.0.0.1:8080", root))
+		}
+	}
+	var printed []string
+	for line := range strings.Lines(d.stdout()) {
+		if strings.HasPrefix(line, "  curl ") {
+			printed = append(printed, strings.ReplaceAll(line, "bin/petstorectl", program(t, "petstorectl")))
+		}
+	}
+	for name, c := range map[string]struct {
+		commands []string
+		// want is how many responses are good, simulated how many are a simulated error.
+		want, simulated int
+	}{"README": {readme, 1, 0}, "welcome": {printed, 3, 1}} {
+		cmd := exec.Command("sh", "-eu")
+		cmd.Dir, cmd.Stdin, cmd.Env = d.folder(t), strings.NewReader(strings.Join(c.commands, "")), commandEnv()
+		out, err := cmd.Output()
+		good := strings.Count(string(out), "HTTP/1.1 200 OK") + strings.Count(string(out), "HTTP/1.1 201 Created")
+		if simulated := strings.Count(string(out), `{"code":"daily_quota_exceeded","message":"Plan `); simulated != c.simulated {
+			t.Errorf("the commands of the %s simulate %d errors, want %d:\n%s", name, simulated, c.simulated, out)
+		}
+		if err != nil || good != c.want || strings.Contains(string(out), "Deprecation:") {
+			t.Errorf("the commands of the %s: %d responses of %d are good, %v\n%s\n%s", name, good, c.want, err, c.commands, out)
+		}
+	}
+}
+
+// checkBan: a key that goes on after 429 is banned for seconds, and the log says how to lift the ban.
+func (d *dev) checkBan(t *testing.T, c *client) {
+	t.Helper()
+	last := c.get(&d.server, d.APIKey, "/pets?limit=1")
+	for n := 0; last.code != "key_banned"; n++ {
+		if n == 2000 {
+			t.Fatalf("%d requests, and no ban: %v", n, last)
+		}
+		last = c.get(&d.server, d.APIKey, "/pets?limit=1")
+	}
+	if wait := last.integer("Retry-After"); wait > 10 {
+		t.Errorf("banned for %d seconds: %v", wait, last)
+	}
+	found := regexp.MustCompile(`Lift the ban: (PETSTORE_DATABASE_URL='[^']+' )bin/petstorectl (ban lift key_\w+)`).FindStringSubmatch(d.stderr())
+	if found == nil {
+		t.Fatalf("the log does not say how to lift the ban: %s", d.stderr())
+	}
+	// It works in any folder. The ban may have ended meanwhile: exit code 3.
+	lift := exec.Command("sh", "-c", found[1]+program(t, "petstorectl")+" "+found[2])
+	lift.Dir, lift.Env = t.TempDir(), commandEnv()
+	if out, err := lift.CombinedOutput(); err != nil && lift.ProcessState.ExitCode() != 3 {
+		t.Errorf("lift: %v: %s", err, out)
+	}
+	eventually(t, "the end of the ban", func() bool { return c.get(&d.server, d.APIKey, "/pets?limit=1").code != "key_banned" })
+}
+
+// commandEnv is the environment of somebody who pastes a command: it has none of the tests' variables.
+func commandEnv() []string { return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir()} }
 
 // checkRefusals: petstore dev that cannot start ends at once with one line that says what to do.
 func checkRefusals(t *testing.T, running *dev, uid int) {

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"petstore.example/internal/plans"
 )
@@ -76,7 +75,7 @@ func checkExactness(d *deployment, servers []*server, plan string, own *plans.Qu
 // burst sends requests from all callers, to all servers, with all keys.
 func burst(d *deployment, servers []*server, tn *tenant, requests int) []response {
 	return sendConcurrently(callers, requests, func(caller, request int) response {
-		return d.client.get(servers[caller%len(servers)], tn.keys[request%len(tn.keys)].token, "/pets?limit=1")
+		return d.patient.get(servers[caller%len(servers)], tn.keys[request%len(tn.keys)].token, "/pets?limit=1")
 	})
 }
 
@@ -117,7 +116,7 @@ func assignQuota(d *deployment, servers []*server, tn *tenant, q plans.Quota) (s
 		"--per-minute", fmt.Sprint(q.PerMinute), "--per-day", fmt.Sprint(q.PerDay))
 	want := fmt.Sprintf(`"minute";q=%d;w=60, "day";q=%d;w=86400`, q.PerMinute, q.PerDay)
 	for _, s := range servers {
-		eventually(d.t, 5*time.Second, "the new numbers", func() bool {
+		eventually(d.t, "the new numbers", func() bool {
 			a := d.client.get(s, tn.keys[0].token, "/pets?limit=1")
 			spent += admitted([]response{a})
 			return a.header.Get("RateLimit-Policy") == want

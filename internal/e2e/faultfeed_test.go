@@ -141,7 +141,7 @@ func tryPause(lasts time.Duration) func(t *testing.T) faultResult {
 		stays, unused, k := tn.keys[0], tn.keys[1], tn.keys[2]
 		for range 3 {
 			for _, k := range tn.keys {
-				if a := d.client.get(s, k.token, "/pets?limit=1"); a.status != http.StatusOK {
+				if a := d.patient.get(s, k.token, "/pets?limit=1"); a.status != http.StatusOK {
 					t.Fatalf("before: %v", a)
 				}
 			}
@@ -193,14 +193,14 @@ func tryPause(lasts time.Duration) func(t *testing.T) faultResult {
 	}
 }
 
-// check fails the test if a revoked key passed too late, or if more than most requests failed (any number if it is negative).
+// check fails the test if a revoked key passed too late. That more than most requests failed (any number if it is negative) is a doubt.
 func (r *faultResult) check(t *testing.T, most int) faultResult {
 	t.Helper()
 	if r.revoked > revokedWithin {
 		t.Errorf("a key passed %v after its revocation, want %v at most", r.revoked, revokedWithin)
 	}
 	if r.refused > 0 || most >= 0 && r.failed > most {
-		t.Errorf("with a good key %d refused, %d failed", r.refused, r.failed)
+		r.doubt(t, "with a good key %d refused, %d failed", r.refused, r.failed)
 	}
 	return *r
 }
@@ -224,7 +224,7 @@ func tryWaitingCommit(withRedis bool) func(t *testing.T) faultResult {
 		d.exec(`alter system set synchronous_standby_names = 'gone'`)
 		d.exec(`select pg_reload_conf()`)
 		name := ""
-		eventually(t, 5*time.Second, "a write that waits for the standby", func() bool {
+		eventually(t, "a write that waits for the standby", func() bool {
 			name = fmt.Sprint("written at ", time.Now().UnixNano())
 			return d.client.post(s, token, name).status == http.StatusServiceUnavailable
 		})
@@ -241,7 +241,7 @@ func tryWaitingCommit(withRedis bool) func(t *testing.T) faultResult {
 		}
 		d.exec(`alter system reset synchronous_standby_names`)
 		d.exec(`select pg_reload_conf()`)
-		eventually(t, 5*time.Second, "the write", func() bool { return d.number(`select count(*) from pets where name = $1`, name) == 1 })
+		eventually(t, "the write", func() bool { return d.number(`select count(*) from pets where name = $1`, name) == 1 })
 		for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 			if a := list(); a.status == http.StatusOK && !bytes.Contains(a.body, []byte(name)) {
 				r.over++
@@ -258,7 +258,7 @@ func tryWaitingCommit(withRedis bool) func(t *testing.T) faultResult {
 // awaitCached waits until the server serves the list from its cache.
 func awaitCached(d *deployment, s *server, list func() response) {
 	d.t.Helper()
-	eventually(d.t, 30*time.Second, "a list from the cache", func() bool {
+	eventually(d.t, "a list from the cache", func() bool {
 		before := s.metric(listsFromMemory)
 		list()
 		list()

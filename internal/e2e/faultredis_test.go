@@ -31,7 +31,7 @@ func lightTrial(t *testing.T, redisURL string, servers int, specs ...spec) *tria
 		tr.servers = append(tr.servers, d.serve())
 	}
 	for _, s := range tr.servers {
-		eventually(t, 20*time.Second, "a server that counts in Redis", func() bool { return s.ready().Redis == "up" })
+		eventually(t, "a server that counts in Redis", func() bool { return s.ready().Redis == "up" })
 	}
 	tr.begin = time.Now()
 	tr.demand(tr.pool(len(specs)), specs...)
@@ -164,7 +164,7 @@ func (tr *trial) checkMode(i int) {
 		want = "up"
 	}
 	for n := range tr.servers {
-		eventually(tr.t, 10*time.Second, "a server whose Redis is "+want, func() bool { return tr.server(n).ready().Redis == want })
+		eventually(tr.t, "a server whose Redis is "+want, func() bool { return tr.server(n).ready().Redis == want })
 	}
 }
 
@@ -180,7 +180,7 @@ func trySentinel(t *testing.T) faultResult {
 	counted := func() {
 		t.Helper()
 		for _, s := range tr.servers {
-			eventually(t, 20*time.Second, "a server that counts in Redis again", func() bool { return s.ready().Redis == "up" })
+			eventually(t, "a server that counts in Redis again", func() bool { return s.ready().Redis == "up" })
 		}
 	}
 	at, end := []float64{1, 2, 6}, seconds(10)

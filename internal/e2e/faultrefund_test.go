@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"sync"
 	"testing"
-	"time"
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
@@ -43,11 +42,11 @@ func tryHangingPostgres(t *testing.T) (r faultResult) {
 	d := newDeployment(t, true)
 	hangs := d.serve("PETSTORE_DATABASE_URL=" + storetest.ProxyURL(t, d.serverURL, proxy.relay))
 	other := d.serve()
-	eventually(t, 20*time.Second, "both count in Redis", func() bool { return hangs.ready().Redis == "up" && other.ready().Redis == "up" })
+	eventually(t, "both count in Redis", func() bool { return hangs.ready().Redis == "up" && other.ready().Redis == "up" })
 	const limit = 100
 	tn := d.freshTenant(other, plans.Enterprise, &plans.Quota{PerMinute: limit, PerDay: 10 * limit}, 1)
 	token := tn.keys[0].token
-	if a := d.client.get(hangs, token, "/pets/1"); a.status != http.StatusNotFound {
+	if a := d.patient.get(hangs, token, "/pets/1"); a.status != http.StatusNotFound {
 		t.Fatalf("before: %v", a)
 	}
 	used := 2

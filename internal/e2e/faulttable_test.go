@@ -30,6 +30,15 @@ type faultResult struct {
 	slowest time.Duration
 	// revoked is how long after its revocation a key was last admitted; 0 if no key was revoked.
 	revoked time.Duration
+	// doubts are failures that a busy machine causes, too: requests that were refused or failed because a server had no processor.
+	doubts []string
+}
+
+// doubt notes a failure that may be the machine's.
+func (r *faultResult) doubt(t testing.TB, format string, args ...any) {
+	t.Helper()
+	t.Logf(format, args...)
+	r.doubts = append(r.doubts, fmt.Sprintf(format, args...))
 }
 
 // operatorFaults are the rows of docs/faults.md.
@@ -39,7 +48,7 @@ var operatorFaults = slices.Concat(setBackFaults, refundFaults, clockFaults, fee
 // would keep servers from processors for so long that requests fail for that.
 const faultsAtOnce = 5
 
-// TestOperatorFaults makes every fault, and prints what customers met.
+// TestOperatorFaults makes every fault, and prints what customers met. One that leaves a doubt is made again, alone.
 func TestOperatorFaults(t *testing.T) {
 	results := make([]faultResult, len(operatorFaults))
 	var together errgroup.Group
@@ -51,6 +60,17 @@ func TestOperatorFaults(t *testing.T) {
 		})
 	}
 	_ = together.Wait()
+	for i, f := range operatorFaults {
+		if len(results[i].doubts) == 0 {
+			continue
+		}
+		t.Logf("%s: the machine may have been busy; once more", f.name)
+		t.Run(f.name+" once more", func(t *testing.T) {
+			if results[i] = f.try(t); len(results[i].doubts) > 0 {
+				t.Errorf("a second time: %q", results[i].doubts)
+			}
+		})
+	}
 	var b strings.Builder
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "fault\tover-admitted\twrongly refused\t5xx\tslowest\trevoked")

@@ -80,7 +80,7 @@ func (u *unclean) afterLoss(tn *tenant) (left int64) {
 func (u *unclean) awaitRedis(servers ...*server) {
 	u.t.Helper()
 	for _, s := range append(servers, u.stays) {
-		eventually(u.t, 15*time.Second, "a server that has Redis", func() bool { return s.ready().Redis == "up" })
+		eventually(u.t, "a server that has Redis", func() bool { return s.ready().Redis == "up" })
 	}
 }
 
@@ -112,7 +112,7 @@ func tryKilledPairs(t *testing.T) faultResult {
 		t.Errorf("%d of the day's 1,000 were lost, want at most %d for each of %d silent servers", lost, silentMargin, pairs)
 	}
 	if u.result.refused > 0 {
-		t.Errorf("%d requests within the limits had 429", u.result.refused)
+		u.result.doubt(t, "%d requests within the limits had 429", u.result.refused)
 	}
 	return u.result
 }

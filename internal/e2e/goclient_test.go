@@ -267,7 +267,8 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	key := r.Header.Get("Idempotency-Key")
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lose && key != "" && !c.lost[key] {
+	// A refusal is not lost: the next attempt is the first one that does something.
+	if c.lose && key != "" && res.StatusCode == http.StatusCreated && !c.lost[key] {
 		c.lost[key] = true
 		_ = res.Body.Close()
 		return nil, errLost

@@ -149,7 +149,7 @@ func checkScope(d *deployment, servers []*server) {
 	order := idempotentPost{"/store/orders", fmt.Sprintf(`{"petId":%d}`, idOf(first)), "everywhere"}
 	expectNew("the same key for an order", d.client.idempotentPost(d.t.Context(), servers[1], tn.keys[0].token, order))
 	for i := range 2 {
-		a := d.client.do(d.t.Context(), http.MethodPatch, servers[i].url+fmt.Sprintf("/pets/%d", idOf(first)), tn.keys[0].token,
+		a := d.patient.do(d.t.Context(), http.MethodPatch, servers[i].url+fmt.Sprintf("/pets/%d", idOf(first)), tn.keys[0].token,
 			fmt.Sprintf(`{"categoryId":%d}`, i), "Idempotency-Key", "everywhere")
 		if a.status != http.StatusOK || replayed(a) {
 			d.t.Errorf("the same key with PATCH: %v, want 200 each time", a)

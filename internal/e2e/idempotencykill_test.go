@@ -38,7 +38,7 @@ func TestKilledServerWithKeys(t *testing.T) {
 		k := &killRound{deployment: d, survivor: survivor, victim: d.serve(), tn: d.tenant(plans.Enterprise, hugeQuota, 1), pets: map[int64]string{}, orders: map[int64]string{}}
 		k.forSale = d.insertPets(k.tn, 2000)
 		customers := k.start(t.Context())
-		eventually(t, 30*time.Second, "requests that are answered", func() bool { return k.answered.Load() > 50 })
+		eventually(t, "requests that are answered", func() bool { return k.answered.Load() > 50 })
 		time.Sleep(time.Duration(random.Int64N(int64(400 * time.Millisecond))))
 		how := "kill -9"
 		switch {

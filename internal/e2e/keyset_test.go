@@ -78,7 +78,7 @@ func walkPages(d *deployment, s *server, token, path string) walked {
 	began := time.Now()
 	last := int64(0)
 	for path != "" {
-		a := d.client.get(s, token, path)
+		a := d.patient.get(s, token, path)
 		var pets []struct{ ID int64 }
 		if err := json.Unmarshal(a.body, &pets); err != nil || a.status != http.StatusOK {
 			d.t.Fatalf("page %d, %s: %v", len(w.pages)+1, path, a)
@@ -161,7 +161,7 @@ func checkDepth(d *deployment, s *server, token, first, deep string) {
 	var firsts, deeps []time.Duration
 	for range times {
 		for path, took := range map[string]*[]time.Duration{first: &firsts, deep: &deeps} {
-			a := d.client.get(s, token, path)
+			a := d.patient.get(s, token, path)
 			if a.status != http.StatusOK {
 				d.t.Fatalf("%s: %v", path, a)
 			}

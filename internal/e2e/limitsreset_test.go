@@ -19,12 +19,12 @@ func TestLimitsReset(t *testing.T) {
 	token := tn.keys[0].token
 	send := func(n int) (all []response) {
 		for i := range n {
-			all = append(all, d.client.get(servers[i%2], token, "/pets?limit=1"))
+			all = append(all, d.patient.get(servers[i%2], token, "/pets?limit=1"))
 		}
 		return all
 	}
 	used := tn.used + admitted(send(9))
-	eventually(t, 5*time.Second, "recorded usage", func() bool {
+	eventually(t, "recorded usage", func() bool {
 		return d.number(`select coalesce(sum(admitted), 0) from usage_hourly where tenant_id = $1`, tn.ID) == used
 	})
 	d.toTomorrow(tn)
@@ -41,7 +41,7 @@ func TestLimitsReset(t *testing.T) {
 	if left := a.windows["day"].remaining; a.status != 200 || left != 1000-used-1 {
 		t.Errorf("after the reset: %v, %d remain of the day, want %d", a, left, 1000-used-1)
 	}
-	if a := d.client.get(servers[1], other.keys[0].token, "/pets"); a.status != 200 || a.windows["minute"].remaining != 58 {
+	if a := d.patient.get(servers[1], other.keys[0].token, "/pets"); a.status != 200 || a.windows["minute"].remaining != 58 {
 		t.Errorf("another tenant: %v, %d remain", a, a.windows["minute"].remaining)
 	}
 }
@@ -63,7 +63,7 @@ func (d *deployment) toTomorrow(tn *tenant) {
 
 func (d *deployment) awaitRedisTerm() {
 	d.t.Helper()
-	eventually(d.t, 10*time.Second, "a term in which Redis decides", func() bool {
+	eventually(d.t, "a term in which Redis decides", func() bool {
 		return d.number(`select count(*) from cluster_term where active and redis <> ''`) == 1
 	})
 }

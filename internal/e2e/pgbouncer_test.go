@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"petstore.example/internal/store/storetest"
 )
@@ -46,7 +45,7 @@ func startPgBouncer(t testing.TB, databaseURL, mode string, settings ...string) 
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	}
 	p := start(t, cmd)
-	eventually(t, 10*time.Second, "PgBouncer listens", func() bool {
+	eventually(t, "PgBouncer listens", func() bool {
 		select {
 		case <-p.Done():
 			t.Fatalf("PgBouncer has ended: %s", p.stderr())

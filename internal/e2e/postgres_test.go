@@ -33,7 +33,7 @@ func TestPostgresAway(t *testing.T) {
 
 			how.stop(postgres)
 			down := time.Now()
-			eventually(t, 5*time.Second, "a response of 503 unavailable", func() bool {
+			eventually(t, "a response of 503 unavailable", func() bool {
 				return d.client.get(s, tn.keys[0].token, "/pets").code == "unavailable"
 			})
 			// Keys that this server does not know are not invalid: it cannot look them up.
@@ -52,11 +52,11 @@ func TestPostgresAway(t *testing.T) {
 
 			how.start(postgres)
 			up := time.Now()
-			eventually(t, 10*time.Second, "animals served again", func() bool {
+			eventually(t, "animals served again", func() bool {
 				return d.client.get(s, tn.keys[0].token, "/pets").status == 200 && d.client.post(s, tn.keys[0].token, "again").status == 201
 			})
 			recovered := time.Since(up)
-			eventually(t, 10*time.Second, "a server that is ready again", func() bool { return s.ready().Status == "ready" })
+			eventually(t, "a server that is ready again", func() bool { return s.ready().Status == "ready" })
 			during := between(stop(), down, up)
 			slowest := time.Duration(0)
 			for _, a := range append(during, unknown...) {

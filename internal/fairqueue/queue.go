@@ -57,9 +57,10 @@ func (q *queue) run(ctx context.Context, tenantID int64, call func(context.Conte
 	return call(ctx)
 }
 
-// await waits for three quarters of the timeout at most: a call with less time would often be in vain, and hold a slot meanwhile.
+// await leaves the call a quarter of the timeout before ctx ends: one with less time would often be in vain, and hold a slot meanwhile.
 func (q *queue) await(ctx context.Context, ready <-chan struct{}) error {
-	limit := time.NewTimer(q.Timeout / 4 * 3)
+	end, _ := ctx.Deadline()
+	limit := time.NewTimer(time.Until(end) - q.Timeout/4)
 	defer limit.Stop()
 	select {
 	case <-ready:

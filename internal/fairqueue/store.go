@@ -8,9 +8,16 @@ import (
 	"petstore.example/internal/usage"
 )
 
+// PetStore is a store of animals that can create several with one call.
+type PetStore interface {
+	catalog.Store
+	// CreatePets is CreatePet for several animals. It returns what became of each: one that can't be created does not prevent the others.
+	CreatePets(ctx context.Context, tenantID int64, pets []catalog.NewPet) []catalog.Created
+}
+
 // Stores are the stores behind a Store.
 type Stores struct {
-	Pets     catalog.Store
+	Pets     PetStore
 	Orders   catalog.OrderStore
 	Requests catalog.OnceStore
 	Usage    usage.MonthStore
@@ -18,8 +25,9 @@ type Stores struct {
 
 // Store is all of Stores, with the calls of each tenant in a queue.
 type Store struct {
-	stores Stores
-	queue  *queue
+	stores  Stores
+	queue   *queue
+	creates *creates
 }
 
 var (
@@ -30,18 +38,21 @@ var (
 )
 
 // New returns a Store before those stores.
-func New(s Stores, o Options) *Store { return &Store{s, newQueue(o)} }
+func New(s Stores, o Options) *Store {
+	q := newQueue(o)
+	return &Store{s, q, newCreates(s.Pets, q)}
+}
 
 // Waiting returns how many calls wait for their turn.
-func (s *Store) Waiting() int { return s.queue.waitingCalls() }
+func (s *Store) Waiting() int { return s.queue.waitingCalls() + s.creates.waiting() }
 
 // ListPets implements catalog.Store.
-func (s *Store) ListPets(ctx context.Context, tenantID int64, p catalog.Page) (pets []catalog.Pet, more bool, err error) {
+func (s *Store) ListPets(ctx context.Context, tenantID int64, p catalog.Page) (pets []catalog.Pet, next int64, err error) {
 	err = s.queue.run(ctx, tenantID, func(ctx context.Context) (err error) {
-		pets, more, err = s.stores.Pets.ListPets(ctx, tenantID, p)
+		pets, next, err = s.stores.Pets.ListPets(ctx, tenantID, p)
 		return err
 	})
-	return pets, more, err
+	return pets, next, err
 }
 
 // GetPet implements catalog.Store.
@@ -53,9 +64,7 @@ func (s *Store) GetPet(ctx context.Context, tenantID, id int64) (catalog.Pet, er
 
 // CreatePet implements catalog.Store.
 func (s *Store) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (catalog.Pet, error) {
-	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Pet, error) {
-		return s.stores.Pets.CreatePet(ctx, tenantID, p)
-	})
+	return s.creates.create(ctx, tenantID, p)
 }
 
 // ChangePet implements catalog.Store.
@@ -74,6 +83,13 @@ func (s *Store) ListOrders(ctx context.Context, tenantID int64, p catalog.OrderP
 	return orders, more, err
 }
 
+// GetOrder implements catalog.OrderStore.
+func (s *Store) GetOrder(ctx context.Context, tenantID, id int64) (catalog.Order, error) {
+	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Order, error) {
+		return s.stores.Orders.GetOrder(ctx, tenantID, id)
+	})
+}
+
 // PlaceOrder implements catalog.OrderStore.
 func (s *Store) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrder) (catalog.Order, error) {
 	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Order, error) {
@@ -82,16 +98,20 @@ func (s *Store) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrd
 }
 
 // ChangeOrder implements catalog.OrderStore.
-func (s *Store) ChangeOrder(ctx context.Context, tenantID, id int64, to catalog.OrderStatus) (catalog.Order, error) {
+func (s *Store) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.OrderPatch) (catalog.Order, error) {
 	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Order, error) {
-		return s.stores.Orders.ChangeOrder(ctx, tenantID, id, to)
+		return s.stores.Orders.ChangeOrder(ctx, tenantID, id, c)
 	})
 }
 
-// Once implements catalog.OnceStore. The Creator that work gets has the slot of the call.
+// Once implements catalog.OnceStore. The Creator that work gets has the slot of the call; without r it is the Store itself.
 func (s *Store) Once(
 	ctx context.Context, tenantID int64, r *catalog.Idempotency, work func(context.Context, catalog.Creator) (catalog.Answer, error),
 ) (a catalog.Answer, replayed bool, err error) {
+	if r == nil {
+		a, err = work(ctx, s)
+		return a, false, err
+	}
 	err = s.queue.run(ctx, tenantID, func(ctx context.Context) (err error) {
 		a, replayed, err = s.stores.Requests.Once(ctx, tenantID, r, work)
 		return err
@@ -103,6 +123,13 @@ func (s *Store) Once(
 func (s *Store) UsageMonth(ctx context.Context, tenantID int64, now time.Time) (usage.Month, error) {
 	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (usage.Month, error) {
 		return s.stores.Usage.UsageMonth(ctx, tenantID, now)
+	})
+}
+
+// UsageReport implements usage.MonthStore.
+func (s *Store) UsageReport(ctx context.Context, tenantID int64, month, now time.Time) (usage.Report, error) {
+	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (usage.Report, error) {
+		return s.stores.Usage.UsageReport(ctx, tenantID, month, now)
 	})
 }
 

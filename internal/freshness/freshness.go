@@ -22,14 +22,19 @@ type Invalidator interface {
 // Write is a write that was announced. Exactly one of its methods is to be called; later calls do nothing.
 type Write struct {
 	once sync.Once
-	end  func(settled bool)
+	end  func(settled bool) error
+	err  error
 }
 
 // NewWrite returns a write. At its end, end is called once; settled says that the outcome is known.
-func NewWrite(end func(settled bool)) *Write { return &Write{end: end} }
+func NewWrite(end func(settled bool) error) *Write { return &Write{end: end} }
 
-// Commit ends a write whose outcome is known: it was committed, or certainly was not.
-func (w *Write) Commit() { w.once.Do(func() { w.end(true) }) }
+// Commit ends a write whose outcome is known: it was committed, or certainly was not. After an error readers may not know of it, because
+// it came too late. Then it must not be acknowledged.
+func (w *Write) Commit() error {
+	w.once.Do(func() { w.err = w.end(true) })
+	return w.err
+}
 
 // Abandon leaves a write whose outcome is not known. The catalogue has no stamp until WriteIntentTTL has passed.
-func (w *Write) Abandon() { w.once.Do(func() { w.end(false) }) }
+func (w *Write) Abandon() { w.once.Do(func() { w.err = w.end(false) }) }

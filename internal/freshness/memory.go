@@ -103,13 +103,14 @@ func (m *Memory) BeginWrite(_ context.Context, tenantID int64) (*Write, error) {
 	s.sequence++
 	t.number = s.sequence
 	t.writes++
-	return NewWrite(func(settled bool) {
+	return NewWrite(func(settled bool) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		t.writes--
 		if !settled {
 			t.intent = m.now().Add(WriteIntentTTL)
 		}
+		return nil
 	}), nil
 }
 

@@ -50,10 +50,10 @@ func TestMemoryStamps(t *testing.T) {
 	fresh("at first")
 	first, second := f.begin(t), f.begin(t)
 	none("during two writes")
-	first.Commit()
-	first.Commit() // does nothing
+	_ = first.Commit()
+	_ = first.Commit() // does nothing
 	none("during one of them")
-	second.Commit()
+	_ = second.Commit()
 	fresh("after both")
 	f.begin(t).Abandon()
 	none("after a write whose outcome nobody knows")
@@ -65,9 +65,9 @@ func TestMemoryStamps(t *testing.T) {
 
 	write := f.begin(t)
 	f.at = f.at.Add(forgetEvery)
-	f.begin(t).Commit()
+	_ = f.begin(t).Commit()
 	none("when others are forgotten")
-	write.Commit()
+	_ = write.Commit()
 	fresh("after that write")
 	f.at = f.at.Add(forgetEvery)
 	if _, err := f.BeginWrite(t.Context(), 1+shards); err != nil {

@@ -26,9 +26,11 @@ type Transactions interface {
 
 // Outcomes is an Invalidator for servers whose commits may take any time: with a synchronous standby that is gone, a commit waits until the
 // standby is back, and becomes visible then. A write that was abandoned stays announced until no transaction that may have made it is
-// under way. It is safe for concurrent use.
+// under way. A write that ended so late that readers may not know of it, and could not be announced again, is announced as soon as that
+// succeeds. It is safe for concurrent use.
 //
 // A write that was abandoned less than a second before this process ends, or is killed, is over after WriteIntentTTL, as without Outcomes.
+// One that ended late, and was not announced again before that, is not announced.
 type Outcomes struct {
 	inner        Invalidator
 	transactions Transactions
@@ -37,7 +39,7 @@ type Outcomes struct {
 	wake      chan struct{}
 
 	mu sync.Mutex
-	// unknown has the abandoned writes of each tenant.
+	// unknown has the writes of each tenant that were abandoned, or could not be announced again.
 	unknown map[int64]*unknownWrites
 }
 
@@ -46,9 +48,9 @@ var _ Invalidator = (*Outcomes)(nil)
 type unknownWrites struct {
 	// writes are those that keep the catalogue without a stamp: the abandoned ones, or the one that was announced in their place.
 	writes []*Write
-	// since is when the last one was abandoned, announced when one last was.
+	// since is when the last one was abandoned. announced is when one last was announced, zero if that is to be done as soon as it can be.
 	since, announced time.Time
-	// next is above the number of every transaction that may have made one of the writes; 0 if that is not known yet.
+	// next is above the number of every transaction that may have made one of the writes; 0 if that is not known yet, 1 if none is under way.
 	next int64
 }
 
@@ -63,13 +65,30 @@ func (o *Outcomes) BeginWrite(ctx context.Context, tenantID int64) (*Write, erro
 	if err != nil {
 		return nil, err
 	}
-	return NewWrite(func(settled bool) {
+	return NewWrite(func(settled bool) error {
 		if settled {
-			w.Commit()
-			return
+			err := w.Commit()
+			if err != nil {
+				o.announceAgain(tenantID)
+			}
+			return err
 		}
 		o.await(tenantID, w)
+		return nil
 	}), nil
+}
+
+// announceAgain has a write announced as soon as that succeeds, which then is over. Until then readers may not know of it.
+func (o *Outcomes) announceAgain(tenantID int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	u, ok := o.unknown[tenantID]
+	if !ok {
+		u = &unknownWrites{next: 1}
+		o.unknown[tenantID] = u
+	}
+	u.announced = time.Time{}
+	o.wakeRun()
 }
 
 func (o *Outcomes) await(tenantID int64, w *Write) {
@@ -82,6 +101,10 @@ func (o *Outcomes) await(tenantID int64, w *Write) {
 	}
 	u.writes = append(u.writes, w)
 	u.since, u.next = time.Now(), 0
+	o.wakeRun()
+}
+
+func (o *Outcomes) wakeRun() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
@@ -128,7 +151,9 @@ func (o *Outcomes) keep(ctx context.Context) {
 		before := u.writes
 		u.writes, u.announced = []*Write{w}, time.Now()
 		o.mu.Unlock()
-		commit(before)
+		for _, b := range before {
+			_ = b.Commit() // Its successor is announced.
+		}
 	}
 }
 
@@ -153,7 +178,13 @@ func (o *Outcomes) settle(ctx context.Context) {
 	if o.answering.IsZero() {
 		o.answering = time.Now()
 	}
-	commit(o.over(oldest))
+	for tenantID, u := range o.over(oldest) {
+		for _, w := range u.writes {
+			if w.Commit() != nil {
+				o.announceAgain(tenantID)
+			}
+		}
+	}
 	sent := time.Now()
 	if sent.Sub(o.answering) < settledAfter || !o.setNext(sent, 0) {
 		return
@@ -176,21 +207,16 @@ func (o *Outcomes) setNext(sent time.Time, next int64) (some bool) {
 	return some
 }
 
-// over removes and returns the writes whose transactions have ended.
-func (o *Outcomes) over(oldest int64) (writes []*Write) {
+// over removes and returns the writes of each tenant whose transactions have ended, if readers know of them.
+func (o *Outcomes) over(oldest int64) map[int64]*unknownWrites {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	over := map[int64]*unknownWrites{}
 	for id, u := range o.unknown {
-		if u.next != 0 && u.next <= oldest {
-			writes = append(writes, u.writes...)
+		if u.next != 0 && u.next <= oldest && !u.announced.IsZero() {
+			over[id] = u
 			delete(o.unknown, id)
 		}
 	}
-	return writes
-}
-
-func commit(writes []*Write) {
-	for _, w := range writes {
-		w.Commit()
-	}
+	return over
 }

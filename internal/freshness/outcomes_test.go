@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,4 +152,58 @@ func TestSeveralUnknownOutcomes(t *testing.T) {
 			t.Error("no stamp after both have ended")
 		}
 	})
+}
+
+// deaf is an Invalidator that can't announce anything while it is down. A write that ends then is as one whose intent ran out before.
+type deaf struct {
+	inner *Memory
+	down  atomic.Bool
+}
+
+func (d *deaf) BeginWrite(ctx context.Context, tenantID int64) (*Write, error) {
+	if d.down.Load() {
+		return nil, errors.New("down")
+	}
+	w, err := d.inner.BeginWrite(ctx, tenantID)
+	return NewWrite(func(bool) error {
+		_ = w.Commit()
+		if d.down.Load() {
+			return errors.New("late, and down")
+		}
+		return nil
+	}), err
+}
+
+// TestLateAndNotAnnounced: a write that ended late, and could not be announced again, is announced as soon as that succeeds. Otherwise a
+// list that was cached before it would be served until the next write.
+func TestLateAndNotAnnounced(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, w *Write){
+		"committed": func(t *testing.T, w *Write) {
+			if w.Commit() == nil {
+				t.Error("no error although readers don't know of the write")
+			}
+		},
+		"abandoned": func(_ *testing.T, w *Write) { w.Abandon() },
+	} {
+		outcomesOf(t, func(t *testing.T, m *Memory, o *Outcomes, _ *fakeTransactions) {
+			d := &deaf{inner: m}
+			o.inner = d
+			w, err := o.BeginWrite(t.Context(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.down.Store(true)
+			end(t, w)
+			time.Sleep(time.Minute)
+			stale := m.Stamp(1)
+			if stale == 0 {
+				t.Fatalf("%s: the write is announced", name)
+			}
+			d.down.Store(false)
+			time.Sleep(3 * outcomeEvery)
+			if s := m.Stamp(1); s == 0 || s == stale || o.count() != 0 {
+				t.Errorf("%s: stamp %d, %d before the write was announced again; %d are unknown", name, s, stale, o.count())
+			}
+		})
+	}
 }

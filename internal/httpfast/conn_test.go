@@ -20,7 +20,7 @@ func serve(t *testing.T, s *http.Server) (addr string, l *Listener) {
 	t.Cleanup(func() {
 		select {
 		case <-l.over:
-		case <-time.After(10 * time.Second):
+		case <-time.After(hangTimeout):
 			t.Error("the listener does not notice that its last connection is closed")
 		}
 	})

@@ -37,7 +37,7 @@ func TestLargeBodyIsNotCopied(t *testing.T) {
 		if _, err := io.WriteString(c, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.SetReadDeadline(time.Now().Add(late)); err != nil {
+		if err := c.SetReadDeadline(time.Now().Add(hangTimeout)); err != nil {
 			t.Fatal(err)
 		}
 		res, err := http.ReadResponse(bufio.NewReader(c), nil)

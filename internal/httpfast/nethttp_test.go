@@ -87,7 +87,7 @@ func TestNetHTTPIsAsExpected(t *testing.T) {
 			t.Fatal(err)
 		}
 		// A request that comes before net/http waits for it loses its first byte to the watch for a disconnect.
-		for end := time.Now().Add(late); !r.waits(); time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(hangTimeout); !r.waits(); time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("net/http no longer waits for the next request: %q; see docs/adr/0010-fast-path.md", r.events)
 			}

@@ -100,7 +100,7 @@ func answers(t *testing.T, addr string, all []sent) (got []string) {
 			return append(got, "closed")
 		}
 		for _, method := range s.answers {
-			if err := c.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			if err := c.SetReadDeadline(time.Now().Add(hangTimeout)); err != nil {
 				t.Fatal(err)
 			}
 			res, err := http.ReadResponse(r, &http.Request{Method: method})
@@ -454,6 +454,9 @@ func TestIdleAfterALongResponse(t *testing.T) {
 
 // late is how much later than it should a connection may end on a busy machine.
 const late = 5 * time.Second
+
+// hangTimeout is how long a test waits for what comes at once unless the machine is busy.
+const hangTimeout = time.Minute
 
 // get asks and reads the answer.
 func get(t *testing.T, c net.Conn, path string) *http.Response {

@@ -12,14 +12,22 @@ import (
 // Errors of this package and of its stores. Stores wrap them, so compare with errors.Is.
 var (
 	// ErrInvalidKey: the key is malformed, unknown, revoked, expired, of a suspended tenant or of another
-	// environment. Callers are not told which.
+	// environment. Only who holds a key that exists is told which: see StatusError.
 	ErrInvalidKey = errors.New("invalid API key")
+	// ErrOtherEnvironment: the key is for another environment, and none is known with its text. It is an ErrInvalidKey.
+	ErrOtherEnvironment = fmt.Errorf("%w: for another environment", ErrInvalidKey)
 	// ErrKeyNotFound: there is no key with that ID or digest.
 	ErrKeyNotFound = errors.New("no such key")
 	// ErrTooManyKeys: the tenant has MaxActive active keys.
 	ErrTooManyKeys = errors.New("the tenant has the maximum number of active keys")
 	// ErrKeyRevoked: the key is already revoked.
 	ErrKeyRevoked = errors.New("the key is revoked")
+	// ErrKeyNotRevoked: the key to bring back is not revoked.
+	ErrKeyNotRevoked = errors.New("the key is not revoked")
+	// ErrRevocationFinal: the key was revoked too long ago to be brought back.
+	ErrRevocationFinal = errors.New("a revoked key can be brought back for 15 minutes only")
+	// ErrRevokedByOther: the key can be brought back only by the login that revoked it, or the owner of the tables.
+	ErrRevokedByOther = errors.New("a key is brought back by the login that revoked it, or by the owner of the tables")
 	// ErrBanNotFound: the key has no ban in force.
 	ErrBanNotFound = errors.New("no ban in force")
 	// ErrNotCached: nothing is known of the key without asking the store.
@@ -82,6 +90,15 @@ func NewID() (string, error) {
 	return "key_" + id, nil
 }
 
+// StatusError is the ErrInvalidKey of a key that exists: why it is not good.
+type StatusError Status
+
+// Error implements error.
+func (e StatusError) Error() string { return ErrInvalidKey.Error() + ": " + string(e) }
+
+// Is reports whether target is ErrInvalidKey.
+func (e StatusError) Is(target error) bool { return target == ErrInvalidKey }
+
 // Caller is the key and the tenant that a request comes from. Requests share it: treat it as read-only. A
 // directory caches one for each key in use, so it is small.
 type Caller struct {
@@ -89,7 +106,8 @@ type Caller struct {
 	Environment Environment
 	// ExpiresAt is zero for a key that does not expire.
 	ExpiresAt time.Time
-	Revoked   bool
+	// RevokedAt is in Unix seconds, 0 for a key that is not revoked.
+	RevokedAt int64
 	// PerMinute is the key's own limit, 0 for none.
 	PerMinute int64
 	Tenant    *plans.Tenant
@@ -100,13 +118,13 @@ type Caller struct {
 // Status returns Active if the key is good in that environment, or why it is not.
 func (c *Caller) Status(env Environment, now time.Time) Status {
 	switch {
-	case c.Revoked:
+	case c.RevokedAt != 0:
 		return Revoked
 	case !c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt):
 		return Expired
 	case !c.Tenant.SuspendedAt.IsZero():
 		return TenantSuspended
-	case c.Environment != env:
+	case !env.Accepts(c.Environment):
 		return OtherEnvironment
 	}
 	return Active

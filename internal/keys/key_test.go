@@ -35,8 +35,8 @@ func TestStatus(t *testing.T) {
 		"banned":                 {keys.Caller{Ban: &keys.Ban{EndsAt: now.Add(time.Hour)}}, keys.Active},
 		"expires in an instant":  {keys.Caller{ExpiresAt: now.Add(1)}, keys.Active},
 		"expires now":            {keys.Caller{ExpiresAt: now}, keys.Expired},
-		"revoked":                {keys.Caller{Revoked: true}, keys.Revoked},
-		"revoked and expired":    {keys.Caller{Revoked: true, ExpiresAt: now}, keys.Revoked},
+		"revoked":                {keys.Caller{RevokedAt: now.Unix()}, keys.Revoked},
+		"revoked and expired":    {keys.Caller{RevokedAt: now.Unix(), ExpiresAt: now}, keys.Revoked},
 		"of a suspended tenant":  {keys.Caller{Tenant: &plans.Tenant{SuspendedAt: now}}, keys.TenantSuspended},
 		"of another environment": {keys.Caller{Environment: keys.Test}, keys.OtherEnvironment},
 	} {
@@ -46,11 +46,14 @@ func TestStatus(t *testing.T) {
 		if c.caller.Environment == "" {
 			c.caller.Environment = keys.Live
 		}
+		if of := c.caller.Environment; of == keys.Test && c.caller.Status(keys.AnyEnvironment, now) != keys.Active {
+			t.Errorf("a caller %s: not active on a server for both", name)
+		}
 		if got := c.caller.Status(keys.Live, now); got != c.want {
 			t.Errorf("a caller %s: %s, want %s", name, got, c.want)
 		}
 		key := keys.Key{ExpiresAt: c.caller.ExpiresAt}
-		if c.caller.Revoked {
+		if c.caller.RevokedAt != 0 {
 			key.RevokedAt = now
 		}
 		want := c.want

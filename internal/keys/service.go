@@ -32,8 +32,9 @@ type ServiceStore interface {
 	Create(ctx context.Context, by audit.By, k Key, d Digest) (Key, error)
 	// Find returns the key with that digest, whatever its status, or ErrKeyNotFound.
 	Find(ctx context.Context, d Digest) (Key, error)
-	// Edit changes the key and returns it before and after. It returns ErrKeyNotFound or ErrKeyRevoked. If
-	// nothing changes, before and after are equal and there is no audit entry.
+	// Edit changes the key and returns it before and after. It returns ErrKeyNotFound or ErrKeyRevoked and, for
+	// another expiry, ErrExpiryPast or ErrKeyExpired. If nothing changes, before and after are equal and there is
+	// no audit entry.
 	Edit(ctx context.Context, by audit.By, id string, e Edit, now time.Time) (before, after Key, err error)
 	// Rotate adds the replacement that next makes and lets the old key expire at until, unless it expires
 	// earlier. It returns both keys as they are afterwards. It returns ErrKeyNotFound, ErrKeyRevoked,
@@ -68,6 +69,8 @@ type Edit struct {
 	Name *string
 	// PerMinute is the key's own limit; 0 removes it.
 	PerMinute *int64
+	// ExpiresAt is when the key expires: in the future, or zero for never. A key that has expired stays so.
+	ExpiresAt *time.Time
 }
 
 // Issue makes a key. The Token it returns is the only place where the plaintext ever exists. It returns
@@ -109,7 +112,7 @@ func (s *Service) Identify(ctx context.Context, text string) (Key, error) {
 	return key, nil
 }
 
-// Edit changes a key's name or its own limit and returns the key before and after. It returns ErrKeyName,
+// Edit changes a key's name, its own limit or its expiry and returns the key before and after. It returns ErrKeyName,
 // ErrPerMinute, an error of CheckText, or one of ServiceStore.Edit.
 func (s *Service) Edit(ctx context.Context, by audit.By, id string, e Edit) (before, after Key, err error) {
 	if err = e.check(); err == nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -18,6 +19,17 @@ var (
 
 // tokenForm has no word boundaries: a key with other characters next to it is still a secret.
 var tokenForm = regexp.MustCompile(`pst_(live|test)_[0-9A-Za-z]{36}`)
+
+// FindTokens returns the keys in a text, such as a line of a log or JSON, each once: what has the form of a key and a correct checksum.
+func FindTokens(text string) (found []Token) {
+	for _, form := range tokenForm.FindAllString(text, -1) {
+		token, err := ParseToken(form)
+		if err == nil && !slices.ContainsFunc(found, func(t Token) bool { return t.digest == token.digest }) {
+			found = append(found, token)
+		}
+	}
+	return found
+}
 
 // CheckText checks a text that is kept and shown to others: the name of a key, a reason, an actor. It returns ErrTextContainsKey if the text
 // contains the form of a key, whether or not that key was issued, and ErrTextCharacter if another text could be made to look like it:

@@ -17,7 +17,12 @@ type Environment string
 const (
 	Live Environment = "live"
 	Test Environment = "test"
+	// AnyEnvironment is that of a server which accepts keys of both. No key has it.
+	AnyEnvironment Environment = "any"
 )
+
+// Accepts reports whether a key of the other environment works on deployments of this one.
+func (e Environment) Accepts(of Environment) bool { return e == of || e == AnyEnvironment }
 
 const (
 	alphabet       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

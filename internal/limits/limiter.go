@@ -34,3 +34,18 @@ type Limiter interface {
 	// in a window that is over, and nothing if d was a refusal.
 	Refund(ctx context.Context, c Claim, d Decision)
 }
+
+// WriteLimiter is a Limiter of several servers, which learn of a write with the decision over its request, in one round trip.
+type WriteLimiter interface {
+	Limiter
+	// TakeWrite is Take for a request that will probably write to the tenant's catalogue. If it is admitted, the write may be announced:
+	// then a is not nil, and freshness.Invalidator announces writes of the tenant without a round trip until a is released, or a second
+	// has passed.
+	TakeWrite(ctx context.Context, c Claim, now time.Time) (d Decision, a Announced)
+}
+
+// Announced is a write to a catalogue that was announced before it begins.
+type Announced interface {
+	// Release says that no further write begins by it. It is called once.
+	Release()
+}

@@ -21,7 +21,7 @@ func openDir(o Options) (dir string, release func(), err error) {
 		if !o.Throwaway {
 			return "", nil, errors.New("only a throwaway server may have no directory")
 		}
-		if dir, remove, err = TempDir(); err != nil {
+		if dir, remove, err = TempDir(o.InMemory); err != nil {
 			return "", nil, err
 		}
 	}

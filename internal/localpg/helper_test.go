@@ -126,7 +126,7 @@ func copyOfThisBinary(t *testing.T) string {
 // tempDir makes a directory that every user may enter, unlike t.TempDir's.
 func tempDir(t *testing.T) string {
 	t.Helper()
-	dir, remove, err := TempDir()
+	dir, remove, err := TempDir(false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func wantNotes(t *testing.T, url string, want int) {
 
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	if err := waitFor(t.Context(), 20*time.Second, condition); err != nil {
+	if err := waitFor(t.Context(), time.Minute, condition); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 }

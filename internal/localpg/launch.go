@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -53,6 +54,7 @@ func settings(o Options) map[string]string {
 	if o.SharedBuffers > 0 {
 		set["shared_buffers"] = fmt.Sprintf("%dMB", o.SharedBuffers)
 	}
+	maps.Copy(set, o.Settings)
 	return set
 }
 

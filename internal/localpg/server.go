@@ -24,11 +24,16 @@ type Options struct {
 
 	// Throwaway gives up the data's safety against a crash of the machine for speed.
 	Throwaway bool
+	// InMemory puts the temporary directory into memory if there is much room. A test's database has hundreds of files for a second, and
+	// on a disk making and removing them takes longer than the test.
+	InMemory bool
 
 	// SharedBuffers is PostgreSQL's shared_buffers in MB; 0 means PostgreSQL's default, or 32 for a throwaway server.
 	SharedBuffers int64
 	// MaxConnections is PostgreSQL's max_connections; 0 means 200, or 400 for a throwaway server.
 	MaxConnections int
+	// Settings are further settings of PostgreSQL; they win over ours.
+	Settings map[string]string
 
 	// Log gets messages for a person, one line each. It may be nil.
 	Log io.Writer
@@ -41,6 +46,7 @@ type Server struct {
 	version string
 	logFile string
 	logFrom int64
+	port    string
 	release func() // of the directory
 
 	stop    sync.Once
@@ -78,7 +84,7 @@ func start(ctx context.Context, o Options, dirs []string) (_ *Server, err error)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{dir: d, version: b.version, logFile: filepath.Join(dir, logName), release: release}
+	s := &Server{dir: d, version: b.version, logFile: filepath.Join(dir, logName), port: settings(o)["port"], release: release}
 	return s, s.launch(ctx, b, o)
 }
 
@@ -87,12 +93,18 @@ func (o Options) logf(format string, args ...any) { _, _ = fmt.Fprintf(o.Log, fo
 // URL returns the address of a database for lib/pq, over the server's socket. The superuser is postgres; no user needs a password.
 func (s *Server) URL(user, database string) string {
 	u := url.URL{Scheme: "postgres", User: url.User(user), Path: "/" + database}
-	u.RawQuery = url.Values{"host": {s.dir.socketDir}, "port": {"5432"}, "sslmode": {"disable"}}.Encode()
+	u.RawQuery = url.Values{"host": {s.dir.socketDir}, "port": {s.port}, "sslmode": {"disable"}}.Encode()
 	return u.String()
 }
 
 // PID is the postmaster's process id.
 func (s *Server) PID() int { return s.process.PID() }
+
+// LogFile is the file of the server's log.
+func (s *Server) LogFile() string { return s.logFile }
+
+// DataDir is the path of the server's data, whose files belong to the user that runs the server.
+func (s *Server) DataDir() string { return s.dir.pgdata() }
 
 // Done is closed when the server has ended, by Stop or otherwise.
 func (s *Server) Done() <-chan struct{} { return s.process.Done() }

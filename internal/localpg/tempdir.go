@@ -14,13 +14,18 @@ import (
 const tempPrefix = "petstore-pg-"
 
 // TempDir makes a directory for the data of servers that end with this process, and that the server's user can enter. If this
-// process is killed before it calls remove, the same user's next TempDir removes the directory.
-func TempDir() (dir string, remove func(), err error) {
+// process is killed before it calls remove, the same user's next TempDir removes the directory. With inMemory it is in a file system in
+// memory if there is one with much room.
+func TempDir(inMemory bool) (dir string, remove func(), err error) {
 	u, err := userFor("")
 	if err != nil {
 		return "", nil, err
 	}
-	for _, parent := range []string{os.TempDir(), "/tmp", fallbackParent} {
+	parents := []string{os.TempDir(), "/tmp", fallbackParent}
+	if inMemory {
+		parents = append(roomyMemory(), parents...)
+	}
+	for _, parent := range parents {
 		removeStale(parent)
 		dir, remove, parentErr := tempDirIn(parent, u)
 		if parentErr == nil {

@@ -4,11 +4,26 @@ package localpg
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// TestTempDirInMemory: where memory has room the directory is there, and elsewhere it is on a disk.
+func TestTempDirInMemory(t *testing.T) {
+	t.Parallel()
+	want := append(roomyMemory(), os.TempDir())[0]
+	dir, remove, err := TempDir(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove()
+	if got := filepath.Dir(dir); got != want {
+		t.Errorf("the directory is in %s, want %s", got, want)
+	}
+}
 
 func TestRemoveStale(t *testing.T) {
 	t.Parallel()

@@ -97,9 +97,16 @@ type Tenant struct {
 	// Until is when what is in force ends, zero for no end. From then on the tenant is Next; nil for what is not known.
 	Until time.Time
 	Next  *Tenant
-	// BillingRef is the tenant's number in the billing system, and Email whom to write to; "" for none. Only staff read them.
-	BillingRef string
-	Email      string
+	// Profile is for staff only.
+	Profile
+}
+
+// Profile is what staff note about a tenant; "" for none.
+type Profile struct {
+	// BillingRef is the tenant's number in the billing system, and Email whom to write to about bills.
+	BillingRef, Email string
+	// Contact is whom to ask, for example "Jo Doe, +49 30 1234". Notes are what else staff should know.
+	Contact, Notes string
 }
 
 // Ended reports whether what the tenant has is over at that instant.

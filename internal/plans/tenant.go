@@ -4,45 +4,66 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"unicode/utf8"
 )
 
 // Errors of changes to a tenant. Stores wrap them, so compare with errors.Is.
 var (
 	// ErrTenantName: the text can't be the name of a tenant.
-	ErrTenantName = errors.New("a tenant's name is 1 to 63 characters of a-z, 0-9 and -, and does not begin with -")
+	ErrTenantName = errors.New("a tenant's name is 1 to 63 characters of a-z, 0-9 and -, does not begin with -, and is not erased-NUMBER")
 	// ErrBillingRef and ErrEmail: the text can't be the tenant's number in a billing system, or an e-mail address.
 	ErrBillingRef = errors.New("a billing reference is 1 to 100 characters of A-Z, a-z, 0-9 and . _ : / -, and begins with a letter or a digit")
 	ErrEmail      = errors.New("an e-mail address is NAME@HOST, with at most 254 characters and no spaces")
+	// ErrContact and ErrNotes: the text is too long.
+	ErrContact = errors.New("a contact has at most 200 characters")
+	ErrNotes   = errors.New("notes have at most 1,000 characters")
 	// ErrTenantSuspended: the tenant was suspended before.
 	ErrTenantSuspended = errors.New("the tenant is suspended")
-	// ErrTenantNotSuspended: the tenant to resume is in good standing.
+	// ErrTenantNotSuspended: the tenant to resume, or to erase, is in good standing.
 	ErrTenantNotSuspended = errors.New("the tenant is not suspended")
+	// ErrTenantErased: a tenant that was erased is not changed.
+	ErrTenantErased = errors.New("the tenant was erased")
 )
 
 var (
 	tenantName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	erasedName = regexp.MustCompile(`^erased-[0-9]+$`)
 	billingRef = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$`)
 	email      = regexp.MustCompile(`^[^@\s\pC\pZ]+@[^@\s\pC\pZ]+$`)
 )
 
-// CheckTenantName returns ErrTenantName for a text that can't be the name of a tenant.
+// CheckTenantName returns ErrTenantName for a text that can't be the name of a tenant, and for the name of one that was erased.
 func CheckTenantName(name string) error {
-	if !tenantName.MatchString(name) {
+	if !tenantName.MatchString(name) || erasedName.MatchString(name) {
 		return fmt.Errorf("name %.80q: %w", name, ErrTenantName)
 	}
 	return nil
 }
 
-// maxEmail is the most characters of an address that mail can be sent to (RFC 5321).
-const maxEmail = 254
+// ErasedName is the name of the tenant with that number after it was erased. No other tenant has such a name.
+func ErasedName(id int64) string { return fmt.Sprintf("erased-%d", id) }
 
-// CheckContact returns ErrBillingRef or ErrEmail for a text that can't be one; "" stands for none.
-func CheckContact(ref, address string) error {
+// Erased reports whether the tenant was erased. Constraints tie the name to erased_at: only an erased tenant has such a name.
+func (t *Tenant) Erased() bool { return t.Name == ErasedName(t.ID) }
+
+const (
+	// maxEmail is the most characters of an address that mail can be sent to (RFC 5321).
+	maxEmail   = 254
+	maxContact = 200
+	maxNotes   = 1000
+)
+
+// Check returns ErrBillingRef, ErrEmail, ErrContact or ErrNotes for what can't be in a profile.
+func (p Profile) Check() error {
 	switch {
-	case ref != "" && !billingRef.MatchString(ref):
-		return fmt.Errorf("%.80q: %w", ref, ErrBillingRef)
-	case address != "" && (len(address) > maxEmail || !email.MatchString(address)):
+	case p.BillingRef != "" && !billingRef.MatchString(p.BillingRef):
+		return fmt.Errorf("%.80q: %w", p.BillingRef, ErrBillingRef)
+	case p.Email != "" && (len(p.Email) > maxEmail || !email.MatchString(p.Email)):
 		return ErrEmail
+	case utf8.RuneCountInString(p.Contact) > maxContact:
+		return ErrContact
+	case utf8.RuneCountInString(p.Notes) > maxNotes:
+		return ErrNotes
 	}
 	return nil
 }

@@ -1,12 +1,15 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/lib/pq"
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
@@ -17,24 +20,85 @@ import (
 // errDryRun rolls back a dry run.
 var errDryRun = errors.New("dry run")
 
-// change runs fn in a transaction, which is rolled back when fn fails or by.DryRun is set.
+// changes is what the changes of one transaction have left to do at its end.
+type changes struct {
+	entries []pendingEntry
+	dryRun  bool
+	// failed is the first error of a change within a batch.
+	failed error
+}
+
+// pendingEntry is an audit entry before it is written.
+type pendingEntry struct {
+	by            audit.By
+	entry         auditEntry
+	before, after sql.NullString
+	// number is known when it is written.
+	number int64
+}
+
+// change runs fn in a transaction, which is rolled back when fn fails or by.DryRun is set. The audit entries of fn are written at its
+// end. Within a batch it runs fn as a part of that.
 func change(ctx context.Context, db *pgconn.DB, by audit.By, fn func(context.Context, pgconn.Tx) error) error {
-	err := db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
-		// fn writes the audit entry, so triggers need not.
-		if _, err := tx.Exec(ctx, `select set_config('petstore.audited', 'on', true)`); err != nil {
+	if db.InTx() {
+		return db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error { return changesOf(tx).join(by, fn(ctx, tx)) })
+	}
+	return runChanges(ctx, db.Tx, by, fn)
+}
+
+// beginChanges says that changes write audit entries, so triggers need not; and that a client which stops in the middle, as a laptop that
+// sleeps, loses its session, and with it the locks that others wait for. A login may have another limit.
+const beginChanges = `
+	select set_config('petstore.audited', 'on', true),
+	       case when current_setting('idle_in_transaction_session_timeout') = '0'
+	            then set_config('idle_in_transaction_session_timeout', '10s', true) end`
+
+// runChanges runs fn in a transaction that begin makes.
+func runChanges(
+	ctx context.Context, begin func(context.Context, func(context.Context, pgconn.Tx) error) error, by audit.By,
+	fn func(context.Context, pgconn.Tx) error,
+) error {
+	var c *changes
+	err := begin(ctx, func(ctx context.Context, tx pgconn.Tx) error {
+		c = &changes{dryRun: by.DryRun}
+		if _, err := tx.Exec(ctx, beginChanges); err != nil {
 			return err
 		}
-		if err := fn(ctx, tx); err != nil {
+		if err := cmp.Or(fn(ctx, tx.With(c)), c.failed); err != nil {
 			return err
 		}
-		if by.DryRun {
+		if err := c.writeEntries(ctx, tx); err != nil {
+			return err
+		}
+		if c.dryRun {
 			return errDryRun
 		}
 		return nil
 	})
-	if errors.Is(err, errDryRun) {
+	switch {
+	case errors.Is(err, errDryRun):
 		return nil
+	case err != nil:
+		return err
 	}
+	for _, p := range c.entries {
+		if p.by.Entries != nil {
+			*p.by.Entries = append(*p.by.Entries, p.number)
+		}
+		if p.by.Undoable != nil && Undoable(p.entry.action) {
+			*p.by.Undoable = append(*p.by.Undoable, p.number)
+		}
+	}
+	return nil
+}
+
+// changesOf returns what change and Batch keep with their transaction.
+func changesOf(tx pgconn.Tx) *changes { return tx.Local().(*changes) }
+
+// join takes the end of a change into the batch. One that fails, or that is a dry run, makes the whole batch so.
+func (c *changes) join(by audit.By, err error) error {
+	c.dryRun = c.dryRun || by.DryRun
+	c.failed = cmp.Or(c.failed, err)
 	return err
 }
 
@@ -44,12 +108,13 @@ type auditEntry struct {
 	tenantID      int64
 	subject       string
 	before, after any
+	// hidden are the members that the records leave out, for an undo.
+	hidden []hiddenMember
 }
 
-// writeAudit writes the entry in the transaction of the change, as the last thing that the transaction does: all that write an entry
-// wait for each other until they commit. A trigger gives the entry its number, the instant, the login, the address and the hash. It
-// returns keys.ErrTextContainsKey for a reason or an actor that holds a key.
-func writeAudit(ctx context.Context, tx pgconn.Tx, by audit.By, e auditEntry) error {
+// writeAudit makes the entry one of those that the transaction of change or Batch writes at its end. It returns
+// keys.ErrTextContainsKey for a reason or an actor that holds a key.
+func writeAudit(tx pgconn.Tx, by audit.By, e auditEntry) error {
 	if err := errors.Join(keys.CheckText(by.Actor), keys.CheckText(by.Reason)); err != nil {
 		return fmt.Errorf("write audit entry: %w", err)
 	}
@@ -61,13 +126,54 @@ func writeAudit(ctx context.Context, tx pgconn.Tx, by audit.By, e auditEntry) er
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `
-		insert into audit_entries (claimed_actor, action, tenant_id, subject, before, after, reason)
-		values ($1, $2, $3, $4, $5, $6, $7)`,
-		by.Actor, e.action, sql.NullInt64{Int64: e.tenantID, Valid: e.tenantID != 0},
-		e.subject, before, after, by.Reason)
+	c := changesOf(tx)
+	c.entries = append(c.entries, pendingEntry{by: by, entry: e, before: before, after: after})
+	return nil
+}
+
+// writeEntries writes the entries, as the last thing that the transaction does: all that write an entry wait for each other until they
+// commit. It is one statement, so that they do not wait for its client, and so the numbers follow each other. A trigger gives each entry
+// its number, the instant, the login, the address and the hash. What an undo needs is written with them.
+func (c *changes) writeEntries(ctx context.Context, tx pgconn.Tx) error {
+	if len(c.entries) == 0 {
+		return nil
+	}
+	var actors, actions, subjects, reasons []string
+	var tenants, undoes []sql.NullInt64
+	var before, after, hiddenBefore, hiddenAfter []sql.NullString
+	for _, p := range c.entries {
+		actors, actions, reasons = append(actors, p.by.Actor), append(actions, p.entry.action), append(reasons, p.by.Reason)
+		tenants, subjects = append(tenants, nullNumber(p.entry.tenantID)), append(subjects, p.entry.subject)
+		before, after, undoes = append(before, p.before), append(after, p.after), append(undoes, nullNumber(p.by.Undoes))
+		was, is, err := hiddenObjects(p.entry.hidden)
+		if err != nil {
+			return err
+		}
+		hiddenBefore, hiddenAfter = append(hiddenBefore, was), append(hiddenAfter, is)
+	}
+	var numbers []int64
+	err := tx.Select(ctx, &numbers, `
+		with e as (
+		  select * from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::jsonb[], $6::jsonb[], $7::text[], $8::jsonb[], $9::jsonb[], $10::bigint[])
+		    with ordinality as e (actor, action, tenant_id, subject, before, after, reason, hidden_before, hidden_after, undoes, n)
+		), written as (
+		  insert into audit_entries (claimed_actor, action, tenant_id, subject, before, after, reason)
+		  select e.actor, e.action, e.tenant_id, e.subject, e.before, e.after, e.reason from e order by e.n
+		  returning number
+		), numbered as (
+		  select number, min(number) over () as first_number, row_number() over (order by number) as n from written
+		), kept as (
+		  insert into undo_values (number, first_number, undoes, tenant_id, before, after)
+		  select w.number, w.first_number, e.undoes, e.tenant_id, e.hidden_before, e.hidden_after from numbered w join e using (n)
+		)
+		select number from written order by number`,
+		pq.Array(actors), pq.Array(actions), pq.Array(tenants), pq.Array(subjects), pq.Array(before), pq.Array(after), pq.Array(reasons),
+		pq.Array(hiddenBefore), pq.Array(hiddenAfter), pq.Array(undoes))
 	if err != nil {
-		return fmt.Errorf("write audit entry: %w", err)
+		return fmt.Errorf("write audit entries: %w", err)
+	}
+	for i, n := range numbers {
+		c.entries[i].number = n
 	}
 	return nil
 }
@@ -123,31 +229,22 @@ type (
 func recordTenant(before, after plans.Tenant) tenantRecord {
 	return tenantRecord{
 		Plan: after.Plan, PerMinute: after.Quota.PerMinute, PerDay: after.Quota.PerDay, SuspendedAt: timeOrNil(after.SuspendedAt),
-		BillingRef: after.BillingRef,
-		Redacted:   append(redacted("name", before.Name, after.Name), redacted("email", before.Email, after.Email)...),
+		BillingRef: after.BillingRef, Redacted: names(hiddenOfTenant(before, after)),
 	}
 }
 
 func recordKey(before, after keys.Key) keyRecord {
 	return keyRecord{
 		after.ID, after.Environment, after.Last4, after.PerMinute, after.CreatedAt.UTC(), timeOrNil(after.ExpiresAt),
-		timeOrNil(after.RevokedAt), redacted("name", before.Name, after.Name),
+		timeOrNil(after.RevokedAt), names(hiddenOfKey(before, after)),
 	}
 }
 
 func recordBan(before, after keys.Ban) banRecord {
 	return banRecord{
 		after.KeyID, after.Source, after.StartsAt.UTC(), after.EndsAt.UTC(), timeOrNil(after.LiftedAt),
-		redacted("reason", before.Reason, after.Reason),
+		names(changedOf(hiddenMember{"reason", before.Reason, after.Reason})),
 	}
-}
-
-// redacted returns the member's name if its value was set or changed.
-func redacted(member, before, after string) []string {
-	if before == after {
-		return nil
-	}
-	return []string{member}
 }
 
 func timeOrNil(t time.Time) *time.Time {

@@ -2,27 +2,37 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"fmt"
+	"iter"
+	"strings"
 	"time"
 
 	"github.com/lib/pq"
 
 	"petstore.example/internal/audit"
-	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
 )
 
 // Audit reads the audit trail. Each change writes its entry in its own transaction.
 type Audit struct{ db *pgconn.DB }
 
-// AuditFilter restricts a list of audit entries.
+// AuditFilter selects audit entries: those for which all of its members hold that are set.
 type AuditFilter struct {
-	// Tenant is a tenant's name; empty for all entries, including those of no tenant.
+	// Tenant is a tenant's name.
 	Tenant string
-	// Subjects are the subjects of entries; none for all.
+	// Subjects are the subjects of entries: one of them.
 	Subjects []string
-	Limit    int
+	// Login made the change, Actor did by their own account.
+	Login, Actor string
+	// Action is an action such as plan.assign, or the noun of actions: plan.
+	Action string
+	// The entries are from Since up to, but not including, Until.
+	Since, Until time.Time
+	// After is the number of the entry after which the list begins: it goes on with an older one.
+	After int64
+	// Limit is the most entries; 0 for all.
+	Limit int
+	// OldestFirst lists them in the order of their numbers.
+	OldestFirst bool
 }
 
 const (
@@ -33,25 +43,72 @@ const (
 		a.before, a.after, coalesce(a.reason, '') as reason, a.prev, a.hash`
 	selectAudit = `
 		select ` + auditColumns + `, coalesce(t.name, '') as tenant_name
-		from audit_entries a left join tenants t on t.id = a.tenant_id`
+		from audit_entries a left join tenants t on t.id = a.tenant_id and t.erased_at is null`
 )
 
-// List returns the latest entries, newest first, or plans.ErrTenantNotFound.
-func (d Audit) List(ctx context.Context, f AuditFilter) ([]audit.Entry, error) {
-	var tenant plans.Tenant
-	if f.Tenant != "" {
-		var err error
-		if tenant, err = getTenant(ctx, d.db, f.Tenant, sql.NullTime{}); err != nil {
-			return nil, fmt.Errorf("list audit entries: %w", err)
+// List returns entries, the newest first, or plans.ErrTenantNotFound, or ErrEntryNotFound if there is no entry After.
+//
+// They are in the order of their times: so an index has the entries of each filter in their order. It is that of their numbers, unless
+// the clock of the database was set back.
+func (d Audit) List(ctx context.Context, f AuditFilter) iter.Seq2[audit.Entry, error] {
+	return list(ctx, d.db, "list audit entries", auditRow.entry, func() (*listQuery, error) {
+		tenantID, err := tenantIDOf(ctx, d.db, f.Tenant)
+		if err != nil {
+			return nil, err
 		}
+		q := newListQuery(selectAudit)
+		if tenantID != 0 {
+			q.and(`a.tenant_id = ?`, tenantID)
+		}
+		if f.After != 0 {
+			if err := d.checkEntry(ctx, f.After); err != nil {
+				return nil, err
+			}
+			q.and(`(a.at, a.number) < ((select at from audit_entries where number = ?), ?)`, f.After, f.After)
+		}
+		f.conditions(q)
+		if f.OldestFirst {
+			q.end(`a.number`, f.Limit)
+			return q, nil
+		}
+		q.end(`a.at desc, a.number desc`, f.Limit)
+		return q, nil
+	})
+}
+
+func (f AuditFilter) conditions(q *listQuery) {
+	if len(f.Subjects) > 0 {
+		q.and(`a.subject = any(?)`, pq.Array(f.Subjects))
 	}
-	entries, err := pgconn.Collect(ctx, d.db, auditRow.entry, selectAudit+`
-		where ($1 = 0 or a.tenant_id = $1) and (cardinality($2::text[]) = 0 or a.subject = any($2))
-		order by a.number desc limit $3`, tenant.ID, pq.Array(append([]string{}, f.Subjects...)), f.Limit)
-	if err != nil {
-		return nil, fmt.Errorf("list audit entries: %w", err)
+	if f.Login != "" {
+		q.and(`a.login = ?`, f.Login)
 	}
-	return entries, nil
+	if f.Actor != "" {
+		q.and(`a.claimed_actor = ?`, f.Actor)
+	}
+	switch {
+	case strings.Contains(f.Action, "."):
+		q.and(`a.action = ?`, f.Action)
+	case f.Action != "":
+		q.and(`a.action like ?`, likePrefix(f.Action+"."))
+	}
+	if !f.Since.IsZero() {
+		q.and(`a.at >= ?`, f.Since)
+	}
+	if !f.Until.IsZero() {
+		q.and(`a.at < ?`, f.Until)
+	}
+}
+
+func (d Audit) checkEntry(ctx context.Context, number int64) error {
+	var found bool
+	if err := d.db.Get(ctx, &found, `select exists (select from audit_entries where number = $1)`, number); err != nil {
+		return err
+	}
+	if !found {
+		return ErrEntryNotFound
+	}
+	return nil
 }
 
 type auditRow struct {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 
@@ -24,6 +25,11 @@ func (d Audit) Verify(ctx context.Context, v *audit.Verifier) (*audit.Fault, err
 }
 
 func (d Audit) verify(ctx context.Context, v *audit.Verifier) (*audit.Fault, error) {
+	begin, err := beginningOf(ctx, d.db)
+	if err != nil {
+		return nil, err
+	}
+	v.Begin = begin
 	for {
 		if fault, err := d.verifyEntries(ctx, v); fault != nil || err != nil {
 			return fault, err
@@ -66,6 +72,19 @@ func (d Audit) verifyEntries(ctx context.Context, v *audit.Verifier) (*audit.Fau
 	}
 }
 
+// beginningOf returns the last entry that was removed because it was old, zero if none was.
+func beginningOf(ctx context.Context, q pgconn.Queryer) (audit.Checkpoint, error) {
+	var row struct {
+		Number int64
+		Hash   []byte
+	}
+	err := q.Get(ctx, &row, `select number, hash from audit_beginning`)
+	if errors.Is(err, sql.ErrNoRows) {
+		return audit.Checkpoint{}, nil
+	}
+	return audit.Checkpoint{Number: row.Number, Hash: hashOf(row.Hash)}, err
+}
+
 // auditEnd is the end of the trail, as one statement sees it.
 type auditEnd struct {
 	Number sql.NullInt64 `db:"number"`
@@ -88,9 +107,9 @@ func (d Audit) end(ctx context.Context) (end auditEnd, err error) {
 	return end, err
 }
 
-// missingTriggers lists the triggers of the trail that are missing, disabled, conditional or run another function.
+// missingTriggers lists the triggers of the trail and of its partitions that are missing, disabled, conditional or run another function.
 const missingTriggers = `
-	select want.name || ' of ' || want.tab
+	select want.name || ' of ' || (select relname from pg_class where oid = tab.oid)
 	from (values
 	  ('audit_append', 'audit_entries', 'audit_append', 'OA'),
 	  ('audit_refuse', 'audit_entries', 'audit_refuse', 'A'),
@@ -99,11 +118,17 @@ const missingTriggers = `
 	  ('audit_head_refuse_row', 'audit_head', 'audit_refuse', 'A'),
 	  ('audit_head_refuse_all', 'audit_head', 'audit_refuse', 'A')
 	) want (name, tab, function, enabled)
+	cross join lateral (
+	  select to_regclass(want.tab)::oid as oid, 0 as partition
+	  union all
+	  select i.inhrelid, 1 from pg_inherits i where i.inhparent = to_regclass(want.tab)
+	) tab
 	where not exists (
 	  select from pg_trigger t join pg_proc p on p.oid = t.tgfoid
-	  where t.tgrelid = to_regclass(want.tab) and t.tgname = want.name and p.proname = want.function
+	  where t.tgrelid = tab.oid and t.tgname = want.name and p.proname = want.function
 	    and strpos(want.enabled, t.tgenabled::text) > 0 and t.tgqual is null
-	)`
+	)
+	order by tab.partition`
 
 // checkTriggers finds a trail that is intact but no longer protected: entries written since may be forged.
 func (d Audit) checkTriggers(ctx context.Context, v *audit.Verifier) (*audit.Fault, error) {

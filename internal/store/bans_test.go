@@ -68,7 +68,7 @@ func TestBansAreWholeSeconds(t *testing.T) {
 			t.Errorf("%s: Retry-After %d, want 900", b.Source, wait)
 		}
 	}
-	listed, err := o.Bans.List(t.Context(), store.BanFilter{Limit: 10}, now)
+	listed, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{Limit: 10}, now))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestBansAreWholeSeconds(t *testing.T) {
 
 func checkBanAudit(t *testing.T, db meteredDB, k meteredKey, end time.Time) {
 	t.Helper()
-	entries, err := db.api.Audit.List(t.Context(), store.AuditFilter{Limit: 10})
+	entries, err := store.Collect(db.api.Audit.List(t.Context(), store.AuditFilter{Limit: 10}))
 	if err == nil {
 		t.Errorf("the API can read the audit entries: %v", entries)
 	}

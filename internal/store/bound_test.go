@@ -23,21 +23,27 @@ func TestReadsAreBounded(t *testing.T) {
 	db := storetest.Open(t, server.URL, store.Options{Timeout: timeout, MaxConns: 2})
 	calls := map[string]func(context.Context) error{
 		"list tenants": func(ctx context.Context) error {
-			_, err := db.Tenants.List(ctx, store.TenantFilter{Limit: 1})
+			_, err := store.Collect(db.Tenants.List(ctx, store.TenantFilter{Limit: 1}))
 			return err
 		},
 		"tenant names": func(ctx context.Context) error { _, err := db.Tenants.Names(ctx, "", 1); return err },
 		"get tenant":   func(ctx context.Context) error { _, err := db.Tenants.Get(ctx, "acme"); return err },
 		"list keys": func(ctx context.Context) error {
-			_, err := db.Keys.List(ctx, store.KeyFilter{Tenant: "acme"})
+			_, err := store.Collect(db.Keys.List(ctx, store.KeyFilter{Tenant: "acme"}, noon))
 			return err
 		},
 		"get key":    func(ctx context.Context) error { _, err := db.Keys.Get(ctx, "key_1"); return err },
 		"find key":   func(ctx context.Context) error { _, err := db.Keys.Find(ctx, keys.Digest{}); return err },
 		"list plans": func(ctx context.Context) error { _, err := db.Plans.List(ctx); return err },
 		"get plan":   func(ctx context.Context) error { _, err := db.Plans.Get(ctx, plans.Free); return err },
-		"list bans":  func(ctx context.Context) error { _, err := db.Bans.List(ctx, store.BanFilter{}, noon); return err },
-		"list audit": func(ctx context.Context) error { _, err := db.Audit.List(ctx, store.AuditFilter{}); return err },
+		"list bans": func(ctx context.Context) error {
+			_, err := store.Collect(db.Bans.List(ctx, store.BanFilter{}, noon))
+			return err
+		},
+		"list audit": func(ctx context.Context) error {
+			_, err := store.Collect(db.Audit.List(ctx, store.AuditFilter{}))
+			return err
+		},
 		"renew": func(ctx context.Context) error {
 			_, err := db.Cluster.Renew(ctx, cluster.Heartbeat{ServerID: "a"})
 			return err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lib/pq"
+
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/plans"
@@ -13,18 +15,21 @@ import (
 
 var _ callers.Store = Keys{}
 
-// callerQuery calls the function because the API may not read digests.
-const callerQuery = `
-select id, environment, expires_at, revoked, key_per_minute, tenant_id, tenant, suspended_at, created_at,
+// callersQuery calls the function because the API may not read digests.
+const callersQuery = `
+select d.place, id, environment, expires_at, revoked_at, key_per_minute, tenant_id, tenant, suspended_at, created_at,
        assignment, version, plan, per_minute, per_day, valid_to,
        ban_id, ban_source, ban_reason, ban_starts_at, ban_ends_at
-from find_caller($1, $2)`
+from unnest($1::bytea[]) with ordinality d (digest, place)
+cross join lateral find_caller(d.digest, $2) c
+order by d.place, c.valid_from`
 
 type callerRow struct {
+	Place       int              `db:"place"`
 	ID          string           `db:"id"`
 	Environment keys.Environment `db:"environment"`
 	ExpiresAt   sql.NullTime     `db:"expires_at"`
-	Revoked     bool             `db:"revoked"`
+	RevokedAt   sql.NullTime     `db:"revoked_at"`
 	OwnLimit    int64            `db:"key_per_minute"`
 	TenantID    int64            `db:"tenant_id"`
 	Tenant      string           `db:"tenant"`
@@ -43,21 +48,39 @@ type callerRow struct {
 	BanEndsAt   sql.NullTime     `db:"ban_ends_at"`
 }
 
-// Caller implements callers.Store.
+// Caller returns the caller whose key has the digest, or keys.ErrKeyNotFound.
 func (d Keys) Caller(ctx context.Context, digest keys.Digest, now time.Time) (keys.Caller, error) {
-	var rows []callerRow
-	if err := d.db.Select(ctx, &rows, callerQuery, digest[:], now); err != nil {
-		return keys.Caller{}, fmt.Errorf("look up caller: %w", err)
+	found, err := d.Callers(ctx, []keys.Digest{digest}, now)
+	if err != nil {
+		return keys.Caller{}, err
 	}
-	if len(rows) == 0 {
+	if found[0].Tenant == nil {
 		return keys.Caller{}, fmt.Errorf("look up caller: %w", keys.ErrKeyNotFound)
 	}
-	// What follows what is in force is linked from the end.
-	next := rows[len(rows)-1].tenant(nil)
-	for i := len(rows) - 2; i >= 0; i-- {
-		next = rows[i].tenant(next)
+	return found[0], nil
+}
+
+// Callers implements callers.Store.
+func (d Keys) Callers(ctx context.Context, digests []keys.Digest, now time.Time) ([]keys.Caller, error) {
+	wanted := make(pq.ByteaArray, len(digests))
+	for i := range digests {
+		wanted[i] = digests[i][:]
 	}
-	return rows[0].caller(next), nil
+	var rows []callerRow
+	if err := d.db.Select(ctx, &rows, callersQuery, wanted, now); err != nil {
+		return nil, fmt.Errorf("look up callers: %w", err)
+	}
+	found := make([]keys.Caller, len(digests))
+	// What follows what is in force is linked from the end.
+	var tenant *plans.Tenant
+	for i := len(rows) - 1; i >= 0; i-- {
+		tenant = rows[i].tenant(tenant)
+		if first := i == 0 || rows[i-1].Place != rows[i].Place; first {
+			found[rows[i].Place-1] = rows[i].caller(tenant)
+			tenant = nil
+		}
+	}
+	return found, nil
 }
 
 // tenant is the tenant in the row's period.
@@ -74,9 +97,11 @@ func (r callerRow) caller(t *plans.Tenant) keys.Caller {
 		KeyID:       r.ID,
 		Environment: r.Environment,
 		ExpiresAt:   r.ExpiresAt.Time,
-		Revoked:     r.Revoked,
 		PerMinute:   r.OwnLimit,
 		Tenant:      t,
+	}
+	if r.RevokedAt.Valid {
+		c.RevokedAt = r.RevokedAt.Time.Unix()
 	}
 	if r.BanID.Valid {
 		c.Ban = &keys.Ban{

@@ -41,7 +41,7 @@ func (h *heard) ProofWanted() <-chan struct{}   { return nil }
 func (h *heard) await(t *testing.T, want ...string) {
 	t.Helper()
 	var got []string
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(longTimeout); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		h.mu.Lock()
 		if got = slices.Clone(h.events); slices.Equal(got, want) {
 			h.events = nil
@@ -67,7 +67,7 @@ func TestChangesAreHeard(t *testing.T) {
 	h := listen(t, database.URL, func() {})
 	h.await(t, "all")
 
-	by, now := audit.By{Actor: "test"}, time.Now()
+	by, now, tomorrow := audit.By{Actor: "test"}, time.Now(), time.Now().AddDate(0, 0, 1)
 	tenant, err := db.Tenants.Create(t.Context(), by, store.NewTenant{Name: "acme", Plan: plans.Free}, now)
 	if err != nil {
 		t.Fatal(err)
@@ -88,8 +88,23 @@ func TestChangesAreHeard(t *testing.T) {
 	}{
 		{"suspend", func() error { _, err := db.Tenants.Suspend(t.Context(), by, "acme", now); return err }, ofTenant},
 		{"resume", func() error { _, err := db.Tenants.Resume(t.Context(), by, "acme"); return err }, ofTenant},
+		{"rename", func() error {
+			name := "acme-europe"
+			if _, _, err := db.Tenants.Edit(t.Context(), by, "acme", store.TenantEdit{Name: &name}); err != nil {
+				return err
+			}
+			caller, err := db.Keys.Caller(t.Context(), d, now)
+			if err == nil && caller.Tenant.Name != name {
+				err = fmt.Errorf("servers get the name %s", caller.Tenant.Name)
+			}
+			return err
+		}, ofTenant},
+		{"expiry", func() error {
+			_, _, err := service.Edit(t.Context(), by, key.ID, keys.Edit{ExpiresAt: &tomorrow})
+			return err
+		}, ofKey},
 		{"assign", func() error {
-			_, _, err := db.Tenants.AssignPlan(t.Context(), by, "acme", plans.Pro, nil, time.Time{})
+			_, _, err := db.Tenants.AssignPlan(t.Context(), by, "acme-europe", plans.Pro, nil, time.Time{})
 			return err
 		}, ofTenant},
 		{"ban", func() error { _, err := db.Bans.PlaceAutomaticBan(t.Context(), tenant.ID, key.ID, now); return err }, ofKey},

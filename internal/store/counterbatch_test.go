@@ -34,7 +34,7 @@ func newBusyCounters(t *testing.T, tenants int) (g *counters, term int64, releas
 			}
 		})
 	}
-	eventuallyText(t, g.database, "2", `select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%limit_states%'`)
+	eventuallyText(t, g.database, "2", `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%limit_states%'`)
 	return g, term, func() {
 		if err := tx.Rollback(); err != nil {
 			t.Error(err)

@@ -238,8 +238,8 @@ func TestPruneKeyLimits(t *testing.T) {
 }
 
 // TestReportOfManyTenants prints what the end of a term costs a server that has served 10,000 tenants.
+// On a busy machine a transaction would be silent for so long that Postgres ends it, so no other test runs at the same time.
 func TestReportOfManyTenants(t *testing.T) {
-	t.Parallel()
 	g := newCounters(t)
 	const tenants = 10_000
 	g.exec(t, `select test_tenant('many-' || n, 'free') from generate_series(1, $1) n`, tenants)
@@ -251,7 +251,12 @@ func TestReportOfManyTenants(t *testing.T) {
 			reports[i] = counter.Report{TenantID: int64(i) + 2, Term: term, Seen: seen}
 		}
 		begin := time.Now()
-		if err := g.api.Counters.Report(t.Context(), reports); err != nil {
+		// Postgres ends a transaction of reports that is silent for half a second, as on a busy machine. A server then reports again.
+		err := g.api.Counters.Report(t.Context(), reports)
+		for ; errors.Is(err, store.ErrUnavailable) && time.Since(begin) < longTimeout; err = g.api.Counters.Report(t.Context(), reports) {
+			t.Log(err)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("%d tenants reported in %v", tenants, time.Since(begin))

@@ -40,26 +40,34 @@ select placed.id, placed.created_at,
        exists (select from pets where ` + forTenantSet + ` and tenant_id = $1 and id = $2) as pet_found
 from (select) one left join placed on true`
 
+// placedOrder is the row that placeOrderQuery returns.
+type placedOrder struct {
+	ID        sql.NullInt64 `db:"id"`
+	CreatedAt sql.NullTime  `db:"created_at"`
+	PetFound  bool          `db:"pet_found"`
+}
+
 // PlaceOrder implements catalog.Creator.
 func (c creator) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrder) (catalog.Order, error) {
-	var placed struct {
-		ID        sql.NullInt64 `db:"id"`
-		CreatedAt sql.NullTime  `db:"created_at"`
-		PetFound  bool          `db:"pet_found"`
-	}
+	var placed placedOrder
 	err := c.tx.Get(ctx, &placed, placeOrderQuery, tenantID, o.PetID, o.Quantity)
+	return placed.order(o, err)
+}
+
+// order returns the order, or why it was not placed. err is the error of the statement.
+func (p placedOrder) order(o catalog.NewOrder, err error) (catalog.Order, error) {
 	switch {
 	case pgconn.IsConstraint(err, "orders_holding_pet"):
 		err = catalog.ErrPetNotAvailable
-	case err == nil && !placed.PetFound:
+	case err == nil && !p.PetFound:
 		err = catalog.ErrPetNotFound
-	case err == nil && !placed.ID.Valid:
+	case err == nil && !p.ID.Valid:
 		err = catalog.ErrPetNotAvailable
 	}
 	if err != nil {
 		return catalog.Order{}, fmt.Errorf("place order: %w", err)
 	}
 	return catalog.Order{
-		ID: placed.ID.Int64, PetID: o.PetID, Quantity: o.Quantity, Status: catalog.Placed, CreatedAt: placed.CreatedAt.Time.UTC(),
+		ID: p.ID.Int64, PetID: o.PetID, Quantity: o.Quantity, Status: catalog.Placed, CreatedAt: p.CreatedAt.Time.UTC(),
 	}, nil
 }

@@ -52,9 +52,9 @@ const eventPage = 2000
 // Send passes usage to the sink, and records what the sink sends to q.Receiver. The record is committed after the sink was closed without
 // an error; otherwise nothing is recorded. If the commit fails, the same events come again, with the same IDs.
 //
-// It returns plans.ErrTenantNotFound, ErrReceiverBusy or ErrReceiverFormat, and the errors of the sink as they are.
+// It returns plans.ErrTenantNotFound, ErrReceiverBusy, ErrReceiverFormat or a ByDayError, and the errors of the sink as they are.
 func (d Events) Send(ctx context.Context, by audit.By, q EventQuery, sink EventSink) error {
-	err := d.db.LongTx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
+	err := runChanges(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
 		r, err := newEventRun(ctx, tx, q)
 		if err != nil {
 			return err
@@ -68,13 +68,9 @@ func (d Events) Send(ctx context.Context, by audit.By, q EventQuery, sink EventS
 		if q.Receiver == "" || r.sent.Events == 0 {
 			return errDryRun
 		}
-		err = writeAudit(ctx, tx, by, auditEntry{action: "usage.events", subject: "receiver:" + q.Receiver, after: r.sent})
-		if err == nil && by.DryRun {
-			return errDryRun
-		}
-		return err
+		return writeAudit(tx, by, auditEntry{action: "usage.events", subject: "receiver:" + q.Receiver, after: r.sent})
 	})
-	if err != nil && !errors.Is(err, errDryRun) {
+	if err != nil {
 		return fmt.Errorf("hand on usage: %w", err)
 	}
 	return nil
@@ -103,15 +99,19 @@ type eventRun struct {
 
 func newEventRun(ctx context.Context, tx pgconn.Tx, q EventQuery) (*eventRun, error) {
 	r := &eventRun{tx: tx, query: q}
-	// A plan that was made while sent_events was small must not read it whole when it has grown.
-	if _, err := tx.Exec(ctx, `set local enable_seqscan = off`); err != nil {
+	if err := hoursSince(ctx, tx, q.From); err != nil {
+		return nil, err
+	}
+	// A plan that was made while sent_events was small must not read it whole when it has grown. The sink may take any time, and no change
+	// waits for this transaction until it writes its audit entry.
+	if _, err := tx.Exec(ctx, `set local enable_seqscan = off; set local idle_in_transaction_session_timeout to default`); err != nil {
 		return nil, err
 	}
 	if err := tx.Get(ctx, &r.source, `select id from event_source`); err != nil {
 		return nil, err
 	}
 	if q.Tenant != "" {
-		err := tx.Get(ctx, &r.tenantID, `select id from tenants where name = $1`, q.Tenant)
+		err := tx.Get(ctx, &r.tenantID, `select t.id from tenants t where `+tenantNamed, tenantArgs(q.Tenant)...)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil, plans.ErrTenantNotFound
 		}
@@ -218,7 +218,7 @@ func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([
 		              and u.counted_at > u.hour and u.counted_at < $1)
 		         end, 0) as correction
 		from (
-		  select tenant_id, assignment, hour, max(version) as version, sum(admitted)::bigint as admitted, sum(refused)::bigint as refused
+		  select u.tenant_id, u.assignment, h.hour, max(u.version) as version, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused
 		  from (
 		    select u.tenant_id, u.assignment, u.hour, u.version, u.admitted, u.refused from usage_counted u
 		    where u.counted_at = $1 and u.tenant_id >= $2 and ($5::bigint = 0 or u.tenant_id = $5)
@@ -229,9 +229,13 @@ func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([
 		    select s.tenant_id, s.assignment, s.hour, s.version, -s.admitted, -s.refused from sent_events s
 		    where s.receiver = $6 and s.counted_at = $1 and s.counted_at <> s.hour and s.tenant_id >= $2 and ($5::bigint = 0 or s.tenant_id = $5)
 		  ) u
-		  where (tenant_id, assignment, hour) > ($2, $3, $4)
-		  group by tenant_id, assignment, hour
-		  having sum(admitted) <> 0 or sum(refused) <> 0
+		  -- Usage that was taken back by hour when its assignment was marked void is by day once its month is.
+		  left join tenant_plans v on v.tenant_id = u.tenant_id and v.id = u.assignment
+		    and v.voided_at >= $1 and v.voided_at < $1::timestamptz + interval '1 hour' and u.hour < (select by_day_until())
+		  cross join lateral (select case when v.id is null then u.hour else date_trunc('day', u.hour, 'UTC') end as hour) h
+		  where (u.tenant_id, u.assignment, h.hour) > ($2, $3, $4)
+		  group by u.tenant_id, u.assignment, h.hour
+		  having sum(u.admitted) <> 0 or sum(u.refused) <> 0
 		) e
 		-- What was sent of a tenant that is gone stays sent.
 		join tenants t on t.id = e.tenant_id

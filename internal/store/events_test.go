@@ -245,6 +245,41 @@ func TestVoidEvents(t *testing.T) {
 	h.wantSent(t, october)
 }
 
+// TestVoidEventsByDay: what was taken back by hour is not sent again when its month is summed into days. A receiver that has nothing of it
+// gets it by day, and usage that arrived late as before.
+func TestVoidEventsByDay(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.fill(t)
+	b.deliver(t, "s1", nov, used(pro, oct.AddDate(0, 0, 19).Add(11*time.Hour), 70, 3))
+	b.close(t, oct)
+	b.deliver(t, "s1", dec, used(business, oct.Add(500*time.Hour), 5, 0))
+	send := func(receiver string, want ...string) {
+		t.Helper()
+		var s sink
+		q := store.EventQuery{From: nov, To: time.Now().Truncate(time.Hour).Add(2 * time.Hour), Receiver: receiver, Format: events.CloudEvents}
+		err := b.billing.Events.Send(t.Context(), bill, q, &s)
+		var got []string
+		for _, e := range s.got {
+			got = append(got, fmt.Sprintf("%s %d %d %d", e.Hour.Format("01-02T15"), e.Assignment, e.Admitted, e.Refused))
+		}
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("to %s (-want +got):\n%s%v", receiver, diff, err)
+		}
+	}
+	const late = "10-21T20 3 5 0"
+	b.exec(t, `update tenant_plans set voided_at = now(), void_reason = 'wrong plan' where id = 1`)
+	send("early", late, "10-02T09 1 -8030 -12", "10-20T10 1 -10 0", "10-20T11 1 -70 -3")
+	b.endPartition(t, nov)
+	b.rollUp(t, 1000)
+	send("early")
+	send("later", late, "10-02T00 1 -8030 -12", "10-20T00 1 -80 -3")
+	send("later")
+	b.exec(t, `update tenant_plans set voided_at = null, void_reason = null where id = 1`)
+	send("early", "10-02T09 1 8030 12", "10-20T10 1 10 0", "10-20T11 1 70 3")
+	send("early")
+}
+
 // TestEventsInPages: an hour with more events than are in memory at a time.
 func TestEventsInPages(t *testing.T) {
 	t.Parallel()

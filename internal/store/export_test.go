@@ -2,13 +2,23 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/lib/pq"
+
 	"petstore.example/internal/audit"
+	"petstore.example/internal/catalog"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pgconn"
 )
+
+// CreatePetsQuery is the statement of Pets.CreatePets.
+const CreatePetsQuery = createPetsQuery
 
 // AssignPlan assigns a plan for good, at any instant, and returns the tenant before and after it.
 func (d Tenants) AssignPlan(
@@ -35,4 +45,63 @@ func ListQueries(tenantID, after int64) map[string]string {
 		"pets": pets.Replace(listPetsQuery), "pets by status": pets.Replace(listPetsByStatusQuery),
 		"orders": orders.Replace(listOrdersQuery), "orders by status": orders.Replace(listOrdersByStatusQuery),
 	}
+}
+
+// FilterPetsQuery returns the query of a list by other filters than status alone, and its arguments written as in SQL.
+func FilterPetsQuery(tenantID int64, p catalog.Page) (query string, args []string) {
+	query, values := filterPetsQuery(tenantID, p)
+	for _, v := range values {
+		switch v := v.(type) {
+		case string:
+			args = append(args, pq.QuoteLiteral(v))
+		default:
+			args = append(args, fmt.Sprint(v))
+		}
+	}
+	return query, args
+}
+
+// FinalActions are the actions that can't be taken back.
+func FinalActions() []string { return slices.Collect(maps.Keys(final)) }
+
+// TenantColumns returns the columns of each table with rows of tenants, as an export has them in SQL, and those that it omits.
+func TenantColumns() map[string][]string {
+	tables := map[string][]string{}
+	for _, t := range tenantTables {
+		tables[t.name] = slices.Concat(t.columns, t.omitted)
+	}
+	return tables
+}
+
+// EraseBatch is how many rows are removed in one transaction.
+const EraseBatch = eraseBatch
+
+// KeyedQueries are the statements that find rows by keys.
+func KeyedQueries() map[string]string {
+	return map[string]string{
+		"stored answer": storedAnswerQuery, "list": listPetsQuery, "list by status": listPetsByStatusQuery, "get": getPetQuery,
+		"lock": lockPetQuery, "held": petHeldQuery, "change": updatePetQuery, "describe": describePetQuery,
+		"list orders": listOrdersQuery, "list orders by status": listOrdersByStatusQuery, "get order": getOrderQuery,
+		"lock order": lockOrderQuery, "change order": updateOrderQuery, "place order": placeOrderQuery,
+	}
+}
+
+// GenericPlan returns the plan that a connection of the API makes of a statement with parameters, and keeps.
+func (d Pets) GenericPlan(ctx context.Context, query string) (plan []string, err error) {
+	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
+		if _, err := tx.Exec(ctx, "prepare planned as "+query+";"); err != nil {
+			return err
+		}
+		var parameters int
+		if err := tx.Get(ctx, &parameters, `select cardinality(parameter_types) from pg_prepared_statements where name = 'planned'`); err != nil {
+			return err
+		}
+		nulls := strings.TrimSuffix(strings.Repeat("null, ", parameters), ", ")
+		if err := tx.Select(ctx, &plan, "explain (costs off) execute planned ("+nulls+");"); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "deallocate planned;")
+		return err
+	})
+	return plan, err
 }

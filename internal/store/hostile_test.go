@@ -9,6 +9,7 @@ import (
 
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/usage"
 )
@@ -64,21 +65,21 @@ func TestHostileLateUsage(t *testing.T) {
 	b.close(t, nov)
 }
 
-// TestHostileRefusal: a refusal of the far future would never be pruned, and keep all others out of the latest ones.
-func TestHostileRefusal(t *testing.T) {
+// TestHostileFailedRequest: a failed request of the far future would never be pruned, and keep all others out of the latest ones.
+func TestHostileFailedRequest(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	k := db.key(t, 1)
-	connect(t, db.APIURL).MustExec(`select add_refusals('{1}', '{x}', '{1}', $1, '{9000000000000000000}', $2, $2, $2, $2, '{1}',
-		'{9000000000000}', '{f}', '{GET}', $2, '{0}')`, []byte(`{`+k.ID+`}`), []byte(`{`+strings.Repeat("x", 1<<16)+`}`))
-	got, err := db.staff.Refusals.OfKey(t.Context(), k.TenantID, k.ID, 10)
+	connect(t, db.APIURL).MustExec(`select add_failed_requests('{1}', '{x}', '{1}', $1, '{9000000000000000000}', '{-1}', $2, '{9000000000000}', $2,
+		$2, $2, $2, '{1}', '{9000000000000}', '{f}', '{GET}', $2, '{0}')`, []byte(`{`+k.ID+`}`), []byte(`{`+strings.Repeat("x", 1<<16)+`}`))
+	got, err := db.staff.FailedRequests.OfKey(t.Context(), k.TenantID, k.ID, 10)
 	if err != nil || len(got) != 1 {
-		t.Fatalf("%d refusals, %v", len(got), err)
+		t.Fatalf("%d failed requests, %v", len(got), err)
 	}
 	if at := got[0].At; at.After(time.Now().Add(2*time.Minute)) || got[0].Reset > 253402300799 {
 		t.Errorf("at %v until %d", at, got[0].Reset)
 	}
-	for _, text := range []string{got[0].RequestID, got[0].Code, got[0].Plan, got[0].Window, got[0].Route} {
+	for _, text := range []string{got[0].RequestID, got[0].Code, got[0].Reason, got[0].Plan, got[0].Window, got[0].Route} {
 		if len(text) > 128 {
 			t.Errorf("a text of %d bytes is stored", len(text))
 		}
@@ -140,7 +141,7 @@ func TestLoginSettings(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	k := db.key(t, 1)
-	url := db.APIURL + "&default_transaction_read_only=on&row_security=off&lock_timeout=1&default_transaction_isolation=serializable"
+	url := db.APIURL + "&default_transaction_read_only=on&row_security=off&lock_timeout=1&default_transaction_isolation=serializable&jit=on"
 	api := storetest.Open(t, url, store.Options{AsAPI: true, Timeout: longTimeout})
 	writeUsage(t, api, usage.Batch{ServerID: "s", Number: 1, Counts: []usage.Count{count(k.TenantID, k.ID, eleven, 1, 0)}})
 	if _, err := api.Idempotency.Prune(t.Context(), time.Now(), 10); err != nil {
@@ -148,5 +149,14 @@ func TestLoginSettings(t *testing.T) {
 	}
 	if got := recordedUsage(t, db); len(got) != 1 {
 		t.Errorf("recorded %v", got)
+	}
+	session, err := pgconn.Open(t.Context(), url, pgconn.Options{AsAPI: true, Timeout: longTimeout})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	var jit string
+	if err := session.Get(t.Context(), &jit, `select current_setting('jit')`); err != nil || jit != "off" {
+		t.Errorf("jit is %q, %v: every small statement would be compiled", jit, err)
 	}
 }

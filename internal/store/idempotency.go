@@ -26,10 +26,11 @@ const (
 select pg_try_advisory_xact_lock($2) from t where t.id is not null`
 
 	// storedAnswerQuery is a statement of its own, after the lock. A statement that began before the lock would not see an
-	// answer that was committed in between.
+	// answer that was committed in between. Its condition is the key alone: with expires_at in it, Postgres may choose the index on
+	// expires_at while the table is empty, and a connection keeps that plan when the table has grown.
 	storedAnswerQuery = `
-select fingerprint, status, location, body from idempotency_keys
-where tenant_id = $1 and method = $2 and path = $3 and key = $4 and expires_at > $5`
+select fingerprint, status, location, body, expires_at > $5 as valid from idempotency_keys
+where tenant_id = $1 and method = $2 and path = $3 and key = $4`
 
 	// keepAnswerQuery replaces an answer that has expired and was not removed yet.
 	keepAnswerQuery = `
@@ -95,10 +96,11 @@ func storedAnswer(ctx context.Context, tx pgconn.Tx, tenantID int64, r *catalog.
 	var found []struct {
 		catalog.Answer
 		Fingerprint []byte `db:"fingerprint"`
+		Valid       bool   `db:"valid"`
 	}
 	err := tx.Select(ctx, &found, storedAnswerQuery, tenantID, r.Method, r.Path, r.Key, r.At)
 	switch {
-	case err != nil || len(found) == 0:
+	case err != nil || len(found) == 0 || !found[0].Valid:
 		return catalog.Answer{}, false, err
 	case !bytes.Equal(found[0].Fingerprint, r.Fingerprint[:]):
 		return catalog.Answer{}, false, catalog.ErrIdempotencyKeyReused

@@ -37,9 +37,9 @@ func answerOf(p catalog.Pet) catalog.Answer {
 
 func (s shop) pets(t *testing.T, tenantID int64) []catalog.Pet {
 	t.Helper()
-	pets, more, err := s.Pets.ListPets(t.Context(), tenantID, catalog.Page{Limit: 1000})
-	if err != nil || more {
-		t.Fatalf("list pets: more %v, %v", more, err)
+	pets, next, err := s.Pets.ListPets(t.Context(), tenantID, catalog.Page{Limit: 1000})
+	if err != nil || next != 0 {
+		t.Fatalf("list pets: more after %d, %v", next, err)
 	}
 	return pets
 }

@@ -27,20 +27,28 @@ func (d Keys) Edit(
 		if err := keys.CheckText(after.Name); err != nil {
 			return fmt.Errorf("name: %w", err)
 		}
-		_, err = tx.Exec(ctx, `update api_keys set name = $2, per_minute = nullif($3, 0) where id = $1`,
-			id, after.Name, after.PerMinute)
-		if err != nil {
+		if err := checkExpiry(before, after, now); err != nil {
 			return err
 		}
-		return writeAudit(ctx, tx, by, auditEntry{
-			action: "key.edit", tenantID: before.TenantID, subject: id,
-			before: recordKey(before, before), after: recordKey(before, after),
-		})
+		return updateKey(ctx, tx, by, before, after)
 	})
 	if err != nil {
 		return keys.Key{}, keys.Key{}, fmt.Errorf("edit key: %w", err)
 	}
 	return before, after, nil
+}
+
+// updateKey stores the key's name, limit and expiry, and writes the entry of the change.
+func updateKey(ctx context.Context, tx pgconn.Tx, by audit.By, before, after keys.Key) error {
+	_, err := tx.Exec(ctx, `update api_keys set name = $2, per_minute = nullif($3, 0), expires_at = $4 where id = $1`,
+		after.ID, after.Name, after.PerMinute, nullTime(after.ExpiresAt))
+	if err != nil {
+		return err
+	}
+	return writeAudit(tx, by, auditEntry{
+		action: "key.edit", tenantID: before.TenantID, subject: after.ID,
+		before: recordKey(before, before), after: recordKey(before, after), hidden: hiddenOfKey(before, after),
+	})
 }
 
 // edited returns the key with the change applied.
@@ -51,5 +59,21 @@ func edited(k keys.Key, e keys.Edit) keys.Key {
 	if e.PerMinute != nil {
 		k.PerMinute = *e.PerMinute
 	}
+	if e.ExpiresAt != nil {
+		k.ExpiresAt = e.ExpiresAt.UTC().Truncate(time.Microsecond)
+	}
 	return k
+}
+
+// checkExpiry refuses an expiry in the past, and a new one for a key that has expired: a rotation may have ended it.
+func checkExpiry(before, after keys.Key, now time.Time) error {
+	switch {
+	case after.ExpiresAt.Equal(before.ExpiresAt):
+		return nil
+	case before.Status(now) == keys.Expired:
+		return keys.ErrKeyExpired
+	case !after.ExpiresAt.IsZero() && !after.ExpiresAt.After(now):
+		return keys.ErrExpiryPast
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -79,5 +80,40 @@ func TestEditKeyRefuses(t *testing.T) {
 	}
 	if _, _, err := o.Keys.Edit(t.Context(), jo, key.ID, keys.Edit{Name: &secret}, noon); !errors.Is(err, keys.ErrTextContainsKey) {
 		t.Errorf("the store itself: %v", err)
+	}
+}
+
+func TestEditExpiry(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	key, token := o.issue(t, "acme")
+	for _, step := range []struct {
+		name    string
+		expires time.Time
+		now     time.Time
+		want    error
+	}{
+		{"an hour from now", noon.Add(time.Hour), noon, nil},
+		{"this instant", noon, noon, keys.ErrExpiryPast},
+		{"later", noon.Add(2 * time.Hour), noon.Add(time.Hour - 1), nil},
+		{"once it has expired", noon.Add(3 * time.Hour), noon.Add(2 * time.Hour), keys.ErrKeyExpired},
+		{"never, once it has expired", time.Time{}, noon.Add(2 * time.Hour), keys.ErrKeyExpired},
+		{"never", time.Time{}, noon, nil},
+	} {
+		before, err := o.Keys.Get(t.Context(), key.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := step.expires
+		if step.want != nil {
+			want = before.ExpiresAt
+		}
+		if _, _, err := o.Keys.Edit(t.Context(), jo, key.ID, keys.Edit{ExpiresAt: &step.expires}, step.now); !errors.Is(err, step.want) {
+			t.Errorf("%s: %v, want %v", step.name, err, step.want)
+		}
+		if c, err := o.api.Keys.Caller(t.Context(), token.Digest(), noon); err != nil || !c.ExpiresAt.Equal(want) {
+			t.Errorf("%s: it expires at %v, %v, want %v", step.name, c.ExpiresAt, err, want)
+		}
 	}
 }

@@ -59,7 +59,7 @@ func (d Keys) Create(ctx context.Context, by audit.By, k keys.Key, digest keys.D
 		if created, err = insertKey(ctx, tx, k, digest); err != nil {
 			return err
 		}
-		return writeAudit(ctx, tx, by, auditEntry{
+		return writeAudit(tx, by, auditEntry{
 			action: "key.issue", tenantID: tenant.ID, subject: k.ID, after: recordKey(keys.Key{}, created),
 		})
 	})
@@ -71,14 +71,10 @@ func (d Keys) Create(ctx context.Context, by audit.By, k keys.Key, digest keys.D
 
 // insertKey adds a key for a locked tenant. It returns keys.ErrTooManyKeys when the tenant has the maximum.
 func insertKey(ctx context.Context, tx pgconn.Tx, k keys.Key, digest keys.Digest) (keys.Key, error) {
-	active, err := countActiveKeys(ctx, tx, k.TenantID, k.CreatedAt)
-	if err != nil {
+	if err := checkRoom(ctx, tx, k, k.CreatedAt); err != nil {
 		return keys.Key{}, err
 	}
-	if active >= keys.MaxActive {
-		return keys.Key{}, keys.ErrTooManyKeys
-	}
-	_, err = tx.Exec(ctx, `
+	_, err := tx.Exec(ctx, `
 		insert into api_keys (id, tenant_id, name, environment, digest, last4, per_minute, created_at, expires_at)
 		values ($1, $2, $3, $4, $5, $6, nullif($7, 0), $8, $9)`,
 		k.ID, k.TenantID, k.Name, string(k.Environment), digest[:], k.Last4, k.PerMinute, k.CreatedAt, nullTime(k.ExpiresAt))
@@ -137,27 +133,6 @@ func lockKey(ctx context.Context, tx pgconn.Tx, id string) (keys.Key, error) {
 	return getKey(ctx, tx, `k.id = $1 for no key update of k`, id)
 }
 
-// KeyFilter restricts a list of keys.
-type KeyFilter struct {
-	// Tenant is a tenant's name, empty for all.
-	Tenant string
-	Limit  int
-}
-
-// List returns keys in any state by tenant, the newest first, or plans.ErrTenantNotFound.
-func (d Keys) List(ctx context.Context, f KeyFilter) ([]keys.Key, error) {
-	if err := checkTenant(ctx, d.db, f.Tenant); err != nil {
-		return nil, fmt.Errorf("list keys: %w", err)
-	}
-	list, err := pgconn.Collect(ctx, d.db, keyRow.key, selectKey+`
-		where $1 = '' or t.name = $1
-		order by t.name, k.created_at desc, k.id limit $2`, f.Tenant, f.Limit)
-	if err != nil {
-		return nil, fmt.Errorf("list keys: %w", err)
-	}
-	return list, nil
-}
-
 // IDs returns at most limit ids that begin with the prefix, in order.
 func (d Keys) IDs(ctx context.Context, prefix string, limit int) ([]string, error) {
 	var ids []string
@@ -185,7 +160,7 @@ func (d Keys) Revoke(ctx context.Context, by audit.By, id string, now time.Time)
 		if after, err = getKey(ctx, tx, `k.id = $1`, id); err != nil {
 			return err
 		}
-		return writeAudit(ctx, tx, by, auditEntry{
+		return writeAudit(tx, by, auditEntry{
 			action: "key.revoke", tenantID: before.TenantID, subject: id,
 			before: recordKey(before, before), after: recordKey(before, after),
 		})

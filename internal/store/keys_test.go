@@ -57,12 +57,18 @@ func TestIssueFindRevoke(t *testing.T) {
 		t.Error("the key itself is in the database")
 	}
 
+	if c, err := o.api.Keys.Caller(t.Context(), token.Digest(), noon); err != nil || c.RevokedAt != 0 {
+		t.Errorf("before its revocation the caller is %+v, %v", c, err)
+	}
 	want.RevokedAt = noon
 	if revoked, err := service.Revoke(t.Context(), jo, issued.ID); err != nil || !cmp.Equal(want, revoked) {
 		t.Errorf("revoked %+v, %v", revoked, err)
 	}
 	if got := o.last(t); got.Action != "key.revoke" || got.Before["revoked_at"] != nil || got.After["revoked_at"] == nil {
 		t.Errorf("remembered %+v", got)
+	}
+	if c, err := o.api.Keys.Caller(t.Context(), token.Digest(), noon); err != nil || c.RevokedAt != noon.Unix() {
+		t.Errorf("the caller was revoked at %d, %v", c.RevokedAt, err)
 	}
 	if _, err := service.Revoke(t.Context(), jo, issued.ID); !errors.Is(err, keys.ErrKeyRevoked) {
 		t.Errorf("revoke again: %v", err)
@@ -87,7 +93,7 @@ func TestKeysNotFound(t *testing.T) {
 		"revoke":             {errorOf(service.Revoke(t.Context(), jo, "key_0000000000000000")), keys.ErrKeyNotFound},
 		"get":                {errorOf(o.Keys.Get(t.Context(), "key_0000000000000000")), keys.ErrKeyNotFound},
 		"issue":              {issueErr, plans.ErrTenantNotFound},
-		"list":               {errorOf(o.Keys.List(t.Context(), store.KeyFilter{Tenant: "nobody", Limit: 1})), plans.ErrTenantNotFound},
+		"list":               {errorOf(store.Collect(o.Keys.List(t.Context(), store.KeyFilter{Tenant: "nobody", Limit: 1}, noon))), plans.ErrTenantNotFound},
 	} {
 		if !errors.Is(test.got, test.want) {
 			t.Errorf("%s: %v, want %v", name, test.got, test.want)
@@ -172,7 +178,7 @@ func TestListKeys(t *testing.T) {
 		"limited": {store.KeyFilter{Limit: 1}, []keys.Key{second}},
 		"acme's":  {store.KeyFilter{Tenant: "acme", Limit: 10}, []keys.Key{second, first}},
 	} {
-		got, err := o.Keys.List(t.Context(), test.filter)
+		got, err := store.Collect(o.Keys.List(t.Context(), test.filter, noon))
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 			t.Errorf("%s (-want +got):\n%s%v", name, diff, err)
 		}

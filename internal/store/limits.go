@@ -51,7 +51,7 @@ func (d Limits) Reset(ctx context.Context, by audit.By, tenant string) (done Lim
 			return err
 		}
 		done = LimitsReset{Tenant: t.Name, DayUsed: after.DayUsed, InMemory: inMemory}
-		return writeAudit(ctx, tx, by, auditEntry{
+		return writeAudit(tx, by, auditEntry{
 			action: "limits.reset", tenantID: t.ID, subject: audit.TenantSubject(t.ID), before: recordWindows(before), after: recordWindows(after),
 		})
 	})

@@ -48,7 +48,7 @@ func (d Months) close(ctx context.Context, by audit.By, month time.Time, without
 		return m, err
 	}
 	var sealed Month
-	err := d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
+	err := change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		m, err := getMonth(ctx, tx, month, `for update`)
 		if err != nil {
 			return err
@@ -138,7 +138,7 @@ func (d Months) seal(ctx context.Context, tx pgconn.Tx, by audit.By, month time.
 	if m, err = getMonth(ctx, tx, month, ""); err != nil {
 		return Month{}, err
 	}
-	return m, writeAudit(ctx, tx, by, auditEntry{action: "usage.close", subject: "month:" + monthName(month), after: recordMonth(m)})
+	return m, writeAudit(tx, by, auditEntry{action: "usage.close", subject: "month:" + monthName(month), after: recordMonth(m)})
 }
 
 // sealing computes the root of lines, and writes them in batches.

@@ -20,7 +20,8 @@ type LineQuery struct {
 // Lines calls each with every line and its canonical form, in the order of the tenants' numbers: what was sealed if the month is, and
 // otherwise what is recorded so far. Memory holds one. It returns plans.ErrTenantNotFound if there is no such tenant.
 func (d Months) Lines(ctx context.Context, q LineQuery, sealed bool, each func(l *closing.Line, form string) error) error {
-	err := checkTenant(ctx, d.db, q.Tenant)
+	tenant, err := nameTenant(ctx, d.db, q.Tenant)
+	q.Tenant = tenant
 	switch {
 	case err != nil:
 	case sealed:
@@ -46,13 +47,19 @@ type sealedLine struct {
 	Number   int    `db:"number"`
 	Form     string `db:"form"`
 	SHA256   []byte `db:"sha256"`
+	// Leaf is nil unless the tenant was erased: the hash of its lines with its name, which are no longer known. Redacted is that of its lines.
+	Leaf     []byte `db:"leaf"`
+	Redacted []byte `db:"redacted"`
 }
 
+const selectSealedLine = `
+	select l.tenant_id, l.number, l.form, l.sha256, e.leaf, e.redacted
+	from usage_lines l left join erased_leaves e on e.month = l.month and e.tenant_id = l.tenant_id`
+
 func (d Months) sealedLines(ctx context.Context, q LineQuery, each func(sealedLine) error) error {
-	return pgconn.Stream(ctx, d.db, each, `
-		select tenant_id, number, form, sha256 from usage_lines
-		where month = $1 and ($2 = '' or tenant_id = (select id from tenants where name = $2)) and ($3 = '' or form::jsonb ->> 'plan' = $3)
-		order by tenant_id, number`, date(q.Month), q.Tenant, q.Plan)
+	return pgconn.Stream(ctx, d.db, each, selectSealedLine+`
+		where l.month = $1 and ($2 = '' or l.tenant_id = (select id from tenants where name = $2)) and ($3 = '' or l.form::jsonb ->> 'plan' = $3)
+		order by l.tenant_id, l.number`, date(q.Month), q.Tenant, q.Plan)
 }
 
 type lineRow struct {
@@ -84,10 +91,11 @@ func (r lineRow) line(month string) closing.Line {
 	return l
 }
 
-// The two forms of the query: for closed months with the hash of what is recorded for each line, which reads every row of it.
+// The two forms of the query: for closed months with the hash of what is recorded for each line, which reads every row of it. Of a month
+// whose hours are summed into days, nobody can compute it any more.
 var (
 	openLines   = linesQuery(`null::bytea`, `null::bytea`)
-	closedLines = linesQuery(recordedHash(`u.hour, u.key_id collate "C"`), recordedHash(`u.hour, u.key_id collate "C", u.id`))
+	closedLines = linesQuery(`case when not bool_or(u.by_day) then `+recordedHash(`u.hour, u.key_id collate "C"`)+` end`, recordedHash(`u.hour, u.key_id collate "C", u.id`))
 )
 
 // recordedHash is the SHA-256 of the rows of a line, in that order, which no collation of the database may change: hour in Unix seconds, key,
@@ -107,7 +115,7 @@ func linesQuery(hash, lateHash string) string {
 		    select $1::date as month, $1::timestamp at time zone 'UTC' as begins, ($1::timestamp + interval '1 month') at time zone 'UTC' as ends
 		  ), used as (
 		    select u.assignment, u.version, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused, ` + hash + ` as recorded
-		    from usage_hourly u, month m where u.tenant_id = t.id and u.hour >= m.begins and u.hour < m.ends
+		    from usage_in_time u, month m where u.tenant_id = t.id and u.hour >= m.begins and u.hour < m.ends
 		    group by 1, 2
 		  ), periods as materialized (
 		    select q.assignment, q.version, q.plan, q.kind, q.per_minute, q.per_day, q.valid_from, q.valid_to, q.voided_at
@@ -118,7 +126,7 @@ func linesQuery(hash, lateHash string) string {
 		    -- Where clocks disagree, requests may be recorded in a month before or after their period.
 		    select assignment, version, p.plan, p.kind, p.per_minute, p.per_day, p.voided_at, m.begins, m.ends, null::timestamptz as corrects,
 		           least(greatest(p.valid_from, m.begins), m.ends) as valid_from, greatest(least(p.valid_to, m.ends), m.begins) as valid_to,
-		           coalesce(u.admitted, 0) as admitted, coalesce(u.refused, 0) as refused, coalesce(u.recorded, sha256('')) as recorded
+		           coalesce(u.admitted, 0) as admitted, coalesce(u.refused, 0) as refused, case when u.assignment is null then sha256('') else u.recorded end as recorded
 		    from periods p full join used u using (assignment, version) cross join month m
 		    where u.assignment is not null or p.valid_from < m.ends and (p.valid_to is null or p.valid_to > m.begins)
 		    union all
@@ -140,6 +148,8 @@ func linesQuery(hash, lateHash string) string {
 		         to_char(l.corrects at time zone 'UTC', 'YYYY-MM') as corrects, coalesce(l.voided_at, a.voided_at) is not null as void,
 		         case when $4 then l.recorded end as recorded
 		  from lines l left join tenant_plans a on a.tenant_id = t.id and a.id = l.assignment
+		  -- A tenant that was erased has no line of what begins later, unless there is usage.
+		  where t.erased_at is null or l.valid_from < t.erased_at or l.corrects is not null or l.admitted + l.refused > 0
 		) l
 		where ($2 = '' or t.name = $2) and ($3 = '' or l.plan = $3)
 		order by t.id, l.corrects nulls first, l.valid_from, l.assignment, l.version`

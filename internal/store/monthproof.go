@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/plans"
 	"petstore.example/internal/usage/closing"
 )
 
@@ -27,7 +27,8 @@ type Proof struct {
 	Forms []string
 }
 
-// Prove returns the proof of a tenant. It returns ErrMonthOpen, plans.ErrTenantNotFound, ErrNoLines or ErrAltered.
+// Prove returns the proof of a tenant. It returns ErrMonthOpen, plans.ErrTenantNotFound or ErrTenantErased, ErrNoLines or
+// ErrAltered.
 func (d Months) Prove(ctx context.Context, tenant string, month time.Time) (Proof, error) {
 	p, err := d.prove(ctx, tenant, month)
 	if err != nil {
@@ -41,6 +42,9 @@ var ErrAltered = errors.New("the sealed lines were altered")
 
 func (d Months) prove(ctx context.Context, tenant string, month time.Time) (Proof, error) {
 	t, err := getTenant(ctx, d.db, tenant, sql.NullTime{})
+	if err == nil && t.Erased() {
+		err = plans.ErrTenantErased
+	}
 	if err != nil {
 		return Proof{}, err
 	}
@@ -62,19 +66,20 @@ func (d Months) prove(ctx context.Context, tenant string, month time.Time) (Proo
 	if err != nil {
 		return Proof{}, err
 	}
-	err = pgconn.Stream(ctx, d.db, func(s sealedLine) error {
+	seal := newLineSeal(prover.Seal)
+	err = d.sealedLines(ctx, LineQuery{Month: month}, func(s sealedLine) error {
 		if s.TenantID == t.ID {
 			p.Forms = append(p.Forms, s.Form)
 		}
-		return prover.Add(s.TenantID, s.Form)
-	}, `select tenant_id, number, form, sha256 from usage_lines where month = $1 order by tenant_id, number`, date(month))
+		return seal.add(s)
+	})
 	if err != nil {
 		return Proof{}, err
 	}
 	if len(p.Forms) == 0 {
 		return Proof{}, ErrNoLines
 	}
-	root, tenants, err := prover.Root()
+	root, tenants, err := seal.root()
 	if err != nil {
 		return Proof{}, err
 	}

@@ -27,7 +27,6 @@ func TestVerifyFinds(t *testing.T) {
 		{"a tenant more", `insert into tenants (name, created_at) values ('new', '2025-10-02Z'); insert into tenant_plans (tenant_id, valid_from, plan) values (3, '2025-10-02Z', 'free')`, "the line of tenant 3 (new) for assignment 4, version 1 of plan free is not sealed, but is recorded: see usage_hourly and tenant_plans"},
 		{"numbers", `update plan_versions set per_day = 20000 where plan = 'pro'`, line + ": per_day was sealed as 10000, and tenant_plans or plan_versions now makes it 20000"},
 		{"a suspension", `delete from tenant_suspensions`, other + ": suspended_seconds was sealed as 3600, and tenant_suspensions now makes it 0"},
-		{"a name", `update tenants set name = 'acme2' where id = 1`, line + ": tenant was sealed as acme, and tenants now makes it acme2"},
 		{"late usage that was there", `insert into usage_late (month, tenant_id, hour, key_id, assignment, version, admitted, refused, server_id) values ('2025-10-01', 1, '2025-09-01Z', 'key_0000000000000001', 1, 1, 5, 0, 's1')`, "the correction of 2025-09 of tenant 1 (acme) for assignment 1, version 1 of plan pro is not sealed, but is recorded: see usage_late and tenant_plans"},
 		{"a form", `update usage_lines set form = replace(form, '8040', '8041')`, "line 1 of tenant 1 in usage_lines was altered: its sha256 is not that of its form"},
 		{"a form and its hash", `update usage_lines set form = replace(form, '8040', '8041'), sha256 = sha256(convert_to(replace(form, '8040', '8041'), 'UTF8'))`, ". The first difference to what is recorded: " + line + ": admitted was sealed as 8041, and usage_hourly now makes it 8040"},
@@ -37,6 +36,7 @@ func TestVerifyFinds(t *testing.T) {
 		{"a sum", `update usage_months set admitted = 1`, "usage_months was altered: it has admitted 1, and entry "},
 		{"a server left out", `update usage_months set without = '{s9}'`, "usage_months was altered: it has without [s9], and entry "},
 		{"no audit entry", `delete from audit_entries`, "the audit trail has 0 entries that 2025-10 was closed, not 1"},
+		{"a tenant that was renamed", `update tenants set name = 'acme2' where id = 1`, ""},
 		{"nothing", `update usage_hourly set minute = 5`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

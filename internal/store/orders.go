@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql/driver"
+	"errors"
 	"fmt"
 
 	"petstore.example/internal/catalog"
@@ -23,6 +25,10 @@ order by id limit $3`
 select id, pet_id, quantity, status, created_at from orders
 where ` + forTenantSet + ` and tenant_id = $1 and id > $2 and status = $4
 order by id limit $3`
+
+	getOrderQuery = `
+select id, pet_id, quantity, status, created_at from orders
+where ` + tenantSet + ` and tenant_id = $1 and id = $2`
 
 	// lockOrderQuery locks the order before its animal. No statement locks them in the other order.
 	lockOrderQuery = forTenant + `
@@ -57,19 +63,33 @@ func (d Orders) ListOrders(ctx context.Context, tenantID int64, p catalog.OrderP
 	return orders, false, nil
 }
 
-// PlaceOrder implements catalog.OrderStore.
-func (d Orders) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrder) (order catalog.Order, err error) {
-	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
-		order, err = creator{tx}.PlaceOrder(ctx, tenantID, o)
-		return err
-	})
-	return order, err
+// GetOrder implements catalog.OrderStore.
+func (d Orders) GetOrder(ctx context.Context, tenantID, id int64) (catalog.Order, error) {
+	var orders []catalog.Order
+	if err := d.db.Select(ctx, &orders, getOrderQuery, tenantID, id); err != nil {
+		return catalog.Order{}, fmt.Errorf("get order: %w", err)
+	}
+	if len(orders) == 0 {
+		return catalog.Order{}, fmt.Errorf("get order: %w", catalog.ErrOrderNotFound)
+	}
+	orders[0].CreatedAt = orders[0].CreatedAt.UTC()
+	return orders[0], nil
+}
+
+// PlaceOrder implements catalog.OrderStore. Its statement is sent at most once.
+func (d Orders) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrder) (catalog.Order, error) {
+	var placed placedOrder
+	err := d.db.Direct(ctx, func(row []driver.Value) error {
+		placed.PetFound = row[2].(bool)
+		return errors.Join(placed.ID.Scan(row[0]), placed.CreatedAt.Scan(row[1]))
+	}, placeOrderQuery, tenantID, o.PetID, int64(o.Quantity))
+	return placed.order(o, err)
 }
 
 // ChangeOrder implements catalog.OrderStore.
-func (d Orders) ChangeOrder(ctx context.Context, tenantID, id int64, to catalog.OrderStatus) (order catalog.Order, err error) {
+func (d Orders) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.OrderPatch) (order catalog.Order, err error) {
 	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
-		order, err = changeOrder(ctx, tx, tenantID, id, to)
+		order, err = changeOrder(ctx, tx, tenantID, id, c)
 		return err
 	})
 	if err != nil {
@@ -78,7 +98,7 @@ func (d Orders) ChangeOrder(ctx context.Context, tenantID, id int64, to catalog.
 	return order, nil
 }
 
-func changeOrder(ctx context.Context, tx pgconn.Tx, tenantID, id int64, to catalog.OrderStatus) (catalog.Order, error) {
+func changeOrder(ctx context.Context, tx pgconn.Tx, tenantID, id int64, c catalog.OrderPatch) (catalog.Order, error) {
 	var found []struct {
 		catalog.Order
 		PetStatus catalog.Status `db:"pet_status"`
@@ -91,16 +111,14 @@ func changeOrder(ctx context.Context, tx pgconn.Tx, tenantID, id int64, to catal
 	}
 	order := found[0].Order
 	order.CreatedAt = order.CreatedAt.UTC()
-	if order.Status == to {
-		return order, nil
+	changed, err := c.Apply(order)
+	if err != nil || changed == order {
+		return changed, err
 	}
-	if err := order.Status.CheckStep(to); err != nil {
+	petStatus := changed.Status.PetStatus()
+	if err := found[0].PetStatus.CheckStep(petStatus); err != nil {
 		return catalog.Order{}, err
 	}
-	if err := found[0].PetStatus.CheckStep(to.PetStatus()); err != nil {
-		return catalog.Order{}, err
-	}
-	order.Status = to
-	_, err := tx.Exec(ctx, updateOrderQuery, tenantID, id, to, order.PetID, to.PetStatus())
-	return order, err
+	_, err = tx.Exec(ctx, updateOrderQuery, tenantID, id, changed.Status, order.PetID, petStatus)
+	return changed, err
 }

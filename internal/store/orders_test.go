@@ -145,7 +145,7 @@ func TestChangeOrderByEveryStep(t *testing.T) {
 				t.Parallel()
 				want := s.order(t, s.a)
 				for _, step := range path {
-					if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, want.ID, step); err != nil {
+					if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, want.ID, catalog.OrderPatch{Status: step}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -154,7 +154,7 @@ func TestChangeOrderByEveryStep(t *testing.T) {
 				if wantErr == nil {
 					want.Status = to
 				}
-				got, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, want.ID, to)
+				got, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, want.ID, catalog.OrderPatch{Status: to})
 				if wantErr == nil {
 					if diff := cmp.Diff(want, got); err != nil || diff != "" {
 						t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -178,7 +178,7 @@ func TestCancelledAnimalCanBeOrderedAgain(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	first := s.order(t, s.a)
-	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, first.ID, catalog.Cancelled); err != nil {
+	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, first.ID, catalog.OrderPatch{Status: catalog.Cancelled}); err != nil {
 		t.Fatal(err)
 	}
 	second, err := s.Orders.PlaceOrder(t.Context(), s.a.ID, catalog.NewOrder{PetID: first.PetID, Quantity: 1})
@@ -186,7 +186,7 @@ func TestCancelledAnimalCanBeOrderedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The first order has no say in the animal any more.
-	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, first.ID, catalog.Cancelled); err != nil {
+	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, first.ID, catalog.OrderPatch{Status: catalog.Cancelled}); err != nil {
 		t.Error(err)
 	}
 	if status := s.petStatus(t, s.a, second.PetID); status != catalog.Pending {
@@ -199,7 +199,7 @@ func TestChangeOrderOfNobodyOrAnother(t *testing.T) {
 	s := newShop(t)
 	o := s.order(t, s.a)
 	for _, tt := range []struct{ tenantID, id int64 }{{s.b.ID, o.ID}, {s.a.ID, o.ID + 1}, {s.a.ID, math.MinInt64}} {
-		if _, err := s.Orders.ChangeOrder(t.Context(), tt.tenantID, tt.id, catalog.Approved); !errors.Is(err, catalog.ErrOrderNotFound) {
+		if _, err := s.Orders.ChangeOrder(t.Context(), tt.tenantID, tt.id, catalog.OrderPatch{Status: catalog.Approved}); !errors.Is(err, catalog.ErrOrderNotFound) {
 			t.Errorf("tenant %d, order %d: %v, want ErrOrderNotFound", tt.tenantID, tt.id, err)
 		}
 	}
@@ -218,7 +218,7 @@ func TestListOrders(t *testing.T) {
 	s.order(t, s.b)
 	for _, i := range []int{1, 3} {
 		var err error
-		if all[i], err = s.Orders.ChangeOrder(t.Context(), s.a.ID, all[i].ID, catalog.Approved); err != nil {
+		if all[i], err = s.Orders.ChangeOrder(t.Context(), s.a.ID, all[i].ID, catalog.OrderPatch{Status: catalog.Approved}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -318,7 +318,52 @@ func (s shop) disturb(t *testing.T, random *rand.Rand, petID int64) error {
 			return err
 		}
 		to := []catalog.OrderStatus{catalog.Approved, catalog.Cancelled}[random.IntN(2)]
-		_, err = s.Orders.ChangeOrder(t.Context(), s.a.ID, orders[random.IntN(len(orders))].ID, to)
+		_, err = s.Orders.ChangeOrder(t.Context(), s.a.ID, orders[random.IntN(len(orders))].ID, catalog.OrderPatch{Status: to})
 		return err
+	}
+}
+
+// TestPreconditions: of many changes at the same time that are for the same state, one is made. No other is lost.
+func TestPreconditions(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	servers := []*store.DB{s.server(t), s.server(t)}
+	pet, order := s.pet(t, s.a, catalog.Available), s.order(t, s.a)
+	atOnce(t, 50, 1, catalog.ErrPreconditionFailed, func(i int) error {
+		return errorOf(servers[i%2].Pets.ChangePet(t.Context(), s.a.ID, pet.ID, catalog.PetPatch{
+			CategoryID: new(pet.CategoryID + int64(i) + 1), Precondition: holds(pet),
+		}))
+	})
+	atOnce(t, 50, 1, catalog.ErrPreconditionFailed, func(i int) error {
+		to := []catalog.OrderStatus{catalog.Approved, catalog.Cancelled}[i/2%2]
+		return errorOf(servers[i%2].Orders.ChangeOrder(t.Context(), s.a.ID, order.ID, catalog.OrderPatch{Status: to, Precondition: holds(order)}))
+	})
+	got, err := s.Orders.GetOrder(t.Context(), s.a.ID, order.ID)
+	if err != nil || got.Status == catalog.Placed {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, tenant := range []int64{s.b.ID, -1} {
+		if _, err := s.Orders.GetOrder(t.Context(), tenant, order.ID); !errors.Is(err, catalog.ErrOrderNotFound) {
+			t.Errorf("tenant %d gets the order: %v", tenant, err)
+		}
+	}
+	// Not found comes first.
+	for _, err := range []error{
+		errorOf(s.Pets.ChangePet(t.Context(), s.b.ID, pet.ID, catalog.PetPatch{Precondition: holds(catalog.Pet{})})),
+		errorOf(s.Orders.ChangeOrder(t.Context(), s.b.ID, order.ID, catalog.OrderPatch{Status: catalog.Approved, Precondition: holds(catalog.Order{})})),
+	} {
+		if !errors.Is(err, catalog.ErrPetNotFound) && !errors.Is(err, catalog.ErrOrderNotFound) {
+			t.Errorf("of another tenant: %v", err)
+		}
+	}
+}
+
+// holds is the precondition that the item is still that one.
+func holds[T comparable](want T) func(T) error {
+	return func(got T) error {
+		if got != want {
+			return catalog.ErrPreconditionFailed
+		}
+		return nil
 	}
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql/driver"
 	"fmt"
 
 	"petstore.example/internal/catalog"
@@ -21,11 +22,49 @@ select exists (select from orders where tenant_id = $1 and pet_id = $2 and statu
 
 	updatePetQuery = `
 update pets set name = $3, category_id = $4, status = $5 where tenant_id = $1 and id = $2`
+
+	// describePetQuery changes what any animal may change, whatever it is now. Null stands for what stays.
+	describePetQuery = forTenant + `
+update pets set name = coalesce($3, name), category_id = coalesce($4, category_id)
+where ` + forTenantSet + ` and tenant_id = $1 and id = $2
+returning id, name, category_id, status`
 )
 
-// ChangePet implements catalog.Store. The lock on the animal's row blocks orders for it and other changes until the
-// transaction ends.
+// ChangePet implements catalog.Store.
 func (d Pets) ChangePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (pet catalog.Pet, err error) {
+	if c.Precondition == nil && c.Status == nil {
+		pet, err = d.describePet(ctx, tenantID, id, c)
+	} else {
+		pet, err = d.changePet(ctx, tenantID, id, c)
+	}
+	if err != nil {
+		return catalog.Pet{}, fmt.Errorf("change pet: %w", err)
+	}
+	return pet, nil
+}
+
+// describePet makes a change that depends on nothing. Its statement is sent at most once.
+func (d Pets) describePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (catalog.Pet, error) {
+	var name, category driver.Value
+	if c.Name != nil {
+		name = *c.Name
+	}
+	if c.CategoryID != nil {
+		category = *c.CategoryID
+	}
+	pet, found := catalog.Pet{}, false
+	err := d.db.Direct(ctx, func(row []driver.Value) error {
+		pet, found = petOf(row), true
+		return nil
+	}, describePetQuery, tenantID, id, name, category)
+	if err == nil && !found {
+		err = catalog.ErrPetNotFound
+	}
+	return pet, err
+}
+
+// changePet makes any change. The lock on the animal's row blocks orders for it and other changes until the transaction ends.
+func (d Pets) changePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (pet catalog.Pet, err error) {
 	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		var found []catalog.Pet
 		if err := tx.Select(ctx, &found, lockPetQuery, tenantID, id); err != nil {
@@ -46,10 +85,7 @@ func (d Pets) ChangePet(ctx context.Context, tenantID, id int64, c catalog.PetPa
 		_, err = tx.Exec(ctx, updatePetQuery, tenantID, id, pet.Name, pet.CategoryID, pet.Status)
 		return err
 	})
-	if err != nil {
-		return catalog.Pet{}, fmt.Errorf("change pet: %w", err)
-	}
-	return pet, nil
+	return pet, err
 }
 
 // refuseHeld returns an error when an order holds the locked animal.

@@ -99,11 +99,11 @@ func TestOpenOrderBlocksItsAnimalsStatus(t *testing.T) {
 	if _, err := s.Pets.ChangePet(t.Context(), s.a.ID, o.PetID, catalog.PetPatch{Name: &name}); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.Approved); err != nil {
+	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.OrderPatch{Status: catalog.Approved}); err != nil {
 		t.Fatal(err)
 	}
 	blocked(available)
-	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.Cancelled); err != nil {
+	if _, err := s.Orders.ChangeOrder(t.Context(), s.a.ID, o.ID, catalog.OrderPatch{Status: catalog.Cancelled}); err != nil {
 		t.Fatal(err)
 	}
 	pending := catalog.Pending

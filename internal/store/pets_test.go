@@ -87,9 +87,13 @@ func TestPets(t *testing.T) {
 		{"by status", catalog.Page{Limit: 1, Status: catalog.Available}, pets[:1], true},
 		{"by status, last", catalog.Page{Limit: 2, Status: catalog.Available, After: pets[0].ID}, pets[3:4], false},
 	} {
-		got, more, err := s.Pets.ListPets(t.Context(), s.a.ID, tt.page)
-		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" || more != tt.more {
-			t.Errorf("%s: %v, more %v, want %v; (-want +got):\n%s", tt.name, err, more, tt.more, diff)
+		got, next, err := s.Pets.ListPets(t.Context(), s.a.ID, tt.page)
+		wantNext := int64(0)
+		if tt.more {
+			wantNext = tt.want[len(tt.want)-1].ID
+		}
+		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" || next != wantNext {
+			t.Errorf("%s: %v, the next page after %d, want %d; (-want +got):\n%s", tt.name, err, next, wantNext, diff)
 		}
 	}
 }
@@ -121,7 +125,7 @@ func TestUnavailable(t *testing.T) {
 			return err
 		},
 		"change order": func(ctx context.Context) error {
-			_, err := db.Orders.ChangeOrder(ctx, 1, 1, catalog.Approved)
+			_, err := db.Orders.ChangeOrder(ctx, 1, 1, catalog.OrderPatch{Status: catalog.Approved})
 			return err
 		},
 		"once": func(ctx context.Context) error {
@@ -131,9 +135,9 @@ func TestUnavailable(t *testing.T) {
 		"write usage": func(ctx context.Context) error {
 			return db.Usage.WriteUsage(ctx, usage.Batch{ServerID: "s1", Number: 1})
 		},
-		"write refusals": func(ctx context.Context) error { return db.Refusals.WriteRefusals(ctx, []usage.RefusalRecord{{}}) },
-		"prune":          func(ctx context.Context) error { _, err := db.Idempotency.Prune(ctx, noon, 1); return err },
-		"caller":         func(ctx context.Context) error { _, err := db.Keys.Caller(ctx, [32]byte{}, time.Now()); return err },
+		"write failed requests": func(ctx context.Context) error { return db.FailedRequests.WriteFailed(ctx, []usage.FailedRequest{{}}) },
+		"prune":                 func(ctx context.Context) error { _, err := db.Idempotency.Prune(ctx, noon, 1); return err },
+		"caller":                func(ctx context.Context) error { _, err := db.Keys.Caller(ctx, [32]byte{}, time.Now()); return err },
 	}
 	away := func(how string) {
 		t.Helper()

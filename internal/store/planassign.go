@@ -42,6 +42,9 @@ type PlanChange struct {
 	// Was is what was in force, or would have been, when the assignment begins; nil for nothing.
 	Was *plans.Period
 	plans.Change
+	// removed and within are for the audit entry, as in assignmentRecord.
+	removed *removedRecord
+	within  []int64
 }
 
 // At returns what is in force at an instant that is not past, nil for nothing.
@@ -86,7 +89,7 @@ func (d Timelines) Assign(ctx context.Context, by audit.By, n NewAssignment) (do
 			return fmt.Errorf("%w: %w", plans.ErrQuota, err)
 		}
 		done.Was = done.At(a.From.Add(-time.Microsecond))
-		return writePlanAudit(ctx, tx, by, "plan."+string(a.Kind), done)
+		return writePlanAudit(tx, by, "plan."+string(a.Kind), done)
 	})
 	if err != nil {
 		return PlanChange{}, fmt.Errorf("assign plan: %w", err)
@@ -183,23 +186,56 @@ type assignmentRecord struct {
 	Until      *time.Time `json:"until,omitempty"`
 	Then       string     `json:"then,omitempty"`
 	VoidedAt   *time.Time `json:"voided_at,omitempty"`
+	VoidReason string     `json:"void_reason,omitempty"`
+	// Within are the temporary assignments, and what is under them, that an undo made around this one.
+	Within []int64 `json:"within,omitempty"`
+	// Removed is what it takes to schedule again what was removed, which begins at From.
+	Removed *removedRecord `json:"removed,omitempty"`
+}
+
+// removedRecord is an assignment that was removed before it began. Lasts is the assignment of which the end was removed.
+type removedRecord struct {
+	Kind      plans.Kind `json:"kind"`
+	Plan      string     `json:"plan"`
+	PerMinute int64      `json:"per_minute,omitempty"`
+	PerDay    int64      `json:"per_day,omitempty"`
+	Until     *time.Time `json:"until,omitempty"`
+	Then      string     `json:"then,omitempty"`
+	Lasts     int64      `json:"lasts,omitempty"`
+}
+
+// recordRemoved returns the record of an assignment that was removed from the timeline.
+func recordRemoved(a plans.Assignment, line plans.Timeline) *removedRecord {
+	r := &removedRecord{Kind: a.Kind, Plan: a.Plan, Until: timeOrNil(a.Until), Then: a.Then, Lasts: a.Ends}
+	if a.Own != nil {
+		r.PerMinute, r.PerDay = a.Own.PerMinute, a.Own.PerDay
+	}
+	if i := slices.IndexFunc(line.Assignments, func(b plans.Assignment) bool { return a.Kind == plans.End && a.Ends == b.ID }); i >= 0 {
+		r.Then = line.Assignments[i].Then
+	}
+	return r
 }
 
 // writePlanAudit writes the entry of a change: what is in force from the beginning of the assignment on, before and after it.
-func writePlanAudit(ctx context.Context, tx pgconn.Tx, by audit.By, action string, c PlanChange) error {
+func writePlanAudit(tx pgconn.Tx, by audit.By, action string, c PlanChange) error {
 	e := auditEntry{action: action, tenantID: c.Tenant.ID, subject: audit.TenantSubject(c.Tenant.ID)}
 	a := c.Assignment
 	if c.Was != nil {
-		e.before = recordPeriod(*c.Was)
+		before := recordPeriod(*c.Was)
+		before.Removed = c.removed
+		e.before = before
 	}
 	if p := c.At(a.From); p != nil {
 		after := recordPeriod(*p)
-		after.From, after.Until, after.Then = a.From, timeOrNil(a.Until), a.Then
+		after.From, after.Until, after.Then, after.Within = a.From, timeOrNil(a.Until), a.Then, c.within
 		e.after = after
 	}
-	return writeAudit(ctx, tx, by, e)
+	return writeAudit(tx, by, e)
 }
 
 func recordPeriod(p plans.Period) assignmentRecord {
-	return assignmentRecord{Assignment: p.Assignment, Plan: p.Plan, PerMinute: p.Quota.PerMinute, PerDay: p.Quota.PerDay, From: p.From.UTC(), VoidedAt: timeOrNil(p.VoidedAt)}
+	return assignmentRecord{
+		Assignment: p.Assignment, Plan: p.Plan, PerMinute: p.Quota.PerMinute, PerDay: p.Quota.PerDay, From: p.From.UTC(),
+		VoidedAt: timeOrNil(p.VoidedAt), VoidReason: p.VoidReason,
+	}
 }

@@ -67,7 +67,7 @@ func (d Plans) Create(ctx context.Context, by audit.By, n NewPlan) (done EditedP
 			return err
 		}
 		done = EditedPlan{Plan: plan, Changed: true, Version: &version}
-		return writeAudit(ctx, tx, by, auditEntry{action: "plan.create", subject: PlanSubject(n.Name), after: recordPlan(plan, version)})
+		return writeAudit(tx, by, auditEntry{action: "plan.create", subject: PlanSubject(n.Name), after: recordPlan(plan, version)})
 	})
 	if err != nil {
 		return EditedPlan{}, fmt.Errorf("create plan: %w", err)
@@ -212,7 +212,7 @@ func (d Plans) changePlan(
 			return err
 		}
 		done.Plan = after
-		return writeAudit(ctx, tx, by, auditEntry{
+		return writeAudit(tx, by, auditEntry{
 			action: action, subject: PlanSubject(name), before: recordPlan(before, last), after: recordPlan(after, newest),
 		})
 	})

@@ -51,7 +51,7 @@ func readGrandfathered(ctx context.Context, q pgconn.Queryer, plan string, tenan
 		from (select coalesce($2::timestamptz, now()) as instant) i
 		cross join quota_periods q
 		join tenants t on t.id = q.tenant_id
-		where q.plan = $1 and q.valid_from <= i.instant and (q.valid_to is null or q.valid_to > i.instant)
+		where q.plan = $1 and t.erased_at is null and q.valid_from <= i.instant and (q.valid_to is null or q.valid_to > i.instant)
 		  and q.generation < (select max(v.generation) from plan_versions v where v.plan = $1 and v.valid_from <= i.instant)
 		  and ($3::bigint[] is null or q.tenant_id in (select unnest($3::bigint[])))
 		order by t.name`, plan, at, pq.Array(tenants))
@@ -86,7 +86,7 @@ func (d Plans) Move(ctx context.Context, by audit.By, plan string, tenants []int
 			before, moved = append(before, g.Tenant), append(moved, after)
 		}
 		for i, after := range moved {
-			err := writeAudit(ctx, tx, by, auditEntry{
+			err := writeAudit(tx, by, auditEntry{
 				action: "plan.move", tenantID: after.ID, subject: audit.TenantSubject(after.ID), before: recordMove(before[i]), after: recordMove(after),
 			})
 			if err != nil {

@@ -98,12 +98,15 @@ func checkQuota(ctx context.Context, tx pgconn.Tx, plan string, own *plans.Quota
 func (d Plans) CountTenants(ctx context.Context, plan string) (int64, error) {
 	var n int64
 	err := d.db.Get(ctx, &n, `
-		select count(*) from tenants t where $1 = (
-		  select a.plan from tenant_plans a where a.tenant_id = t.id
-		  order by a.valid_from > coalesce($2::timestamptz, now()),
-		           case when a.valid_from <= coalesce($2::timestamptz, now()) then a.valid_from end desc, a.valid_from
-		  limit 1
-		)`, plan, d.db.JustNow())
+		select count(*)
+		from (select coalesce($2::timestamptz, now()) as instant) i
+		join tenant_plans a on a.plan = $1
+		where case when a.valid_from <= i.instant
+		  then not exists (
+		    select from tenant_plans n where n.tenant_id = a.tenant_id and n.valid_from > a.valid_from and n.valid_from <= i.instant)
+		  -- A tenant whose plan has not begun has the first one.
+		  else not exists (select from tenant_plans e where e.tenant_id = a.tenant_id and e.valid_from < a.valid_from)
+		end`, plan, d.db.JustNow())
 	if err != nil {
 		return 0, fmt.Errorf("count tenants: %w", err)
 	}

@@ -97,7 +97,7 @@ func TestForgedRelay(t *testing.T) {
 	}
 }
 
-// TestRelayEnds: a call ends with its context, and Close waits for those that are served.
+// TestRelayEnds: a call ends with its context. Close waits for those that are served, and this server's own still go out.
 func TestRelayEnds(t *testing.T) {
 	t.Parallel()
 	db := newDatabase(t)
@@ -132,4 +132,8 @@ func TestRelayEnds(t *testing.T) {
 	}
 	close(finish)
 	<-closed
+	from.Serve(func(context.Context, []byte) []byte { return []byte("done") })
+	if result, err := to.Send(t.Context(), []string{"a"}, []byte("abc")); err != nil || string(result) != "done" {
+		t.Errorf("%q, %v: want that a relay that is closed still sends", result, err)
+	}
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -30,7 +29,11 @@ func (d Keys) Rotate(
 		if issued, err = insertKey(ctx, tx, replacement, digest); err != nil {
 			return err
 		}
-		return auditRotation(ctx, tx, by, before, old, issued)
+		carried, err := carryBan(ctx, tx, old, issued, now)
+		if err != nil {
+			return err
+		}
+		return auditRotation(tx, by, before, old, issued, carried)
 	})
 	if err != nil {
 		return keys.Key{}, keys.Key{}, fmt.Errorf("rotate key: %w", err)
@@ -38,16 +41,10 @@ func (d Keys) Rotate(
 	return old, issued, nil
 }
 
-// lockForRotation locks the key's tenant and then the key, the order of all that locks both.
+// lockForRotation locks the key, which must be active, and its tenant.
 func lockForRotation(ctx context.Context, tx pgconn.Tx, id string, now time.Time) (keys.Key, error) {
-	k, err := getKey(ctx, tx, `k.id = $1`, id)
+	k, err := lockKeyOfTenant(ctx, tx, id)
 	if err != nil {
-		return keys.Key{}, err
-	}
-	if _, err := lockTenant(ctx, tx, k.TenantName, sql.NullTime{}); err != nil {
-		return keys.Key{}, err
-	}
-	if k, err = lockKey(ctx, tx, id); err != nil {
 		return keys.Key{}, err
 	}
 	switch k.Status(now) {
@@ -68,9 +65,22 @@ func expireKey(ctx context.Context, tx pgconn.Tx, k keys.Key, at time.Time) (key
 	return getKey(ctx, tx, `k.id = $1`, k.ID)
 }
 
-// auditRotation writes an entry about the old key, which names the new one, and one about the new key.
-func auditRotation(ctx context.Context, tx pgconn.Tx, by audit.By, before, old, issued keys.Key) error {
-	err := writeAudit(ctx, tx, by, auditEntry{
+// carryBan bans the new key as long as the old one is, and for the same reason: a rotation lifts no ban. It returns nil if the old key
+// is not banned.
+func carryBan(ctx context.Context, tx pgconn.Tx, old, issued keys.Key, now time.Time) (*keys.Ban, error) {
+	bans, err := bansInForce(ctx, tx, old.ID, now)
+	if err != nil || len(bans) == 0 {
+		return nil, err
+	}
+	ban := bans[0]
+	ban.KeyID = issued.ID
+	ban, err = insertBan(ctx, tx, ban)
+	return &ban, err
+}
+
+// auditRotation writes an entry about the old key, which names the new one, one about the new key, and one about its ban, if it has one.
+func auditRotation(tx pgconn.Tx, by audit.By, before, old, issued keys.Key, carried *keys.Ban) error {
+	err := writeAudit(tx, by, auditEntry{
 		action: "key.rotate", tenantID: old.TenantID, subject: old.ID, before: recordKey(before, before),
 		after: struct {
 			keyRecord
@@ -80,7 +90,13 @@ func auditRotation(ctx context.Context, tx pgconn.Tx, by audit.By, before, old, 
 	if err != nil {
 		return err
 	}
-	return writeAudit(ctx, tx, by, auditEntry{
+	err = writeAudit(tx, by, auditEntry{
 		action: "key.issue", tenantID: issued.TenantID, subject: issued.ID, after: recordKey(keys.Key{}, issued),
+	})
+	if err != nil || carried == nil {
+		return err
+	}
+	return writeAudit(tx, by, auditEntry{
+		action: "ban.place", tenantID: issued.TenantID, subject: issued.ID, after: recordBan(keys.Ban{}, *carried),
 	})
 }

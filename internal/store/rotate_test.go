@@ -45,7 +45,7 @@ func TestRotateKey(t *testing.T) {
 			t.Errorf("found %+v, want %+v; %v", found, want, err)
 		}
 	}
-	entries, err := o.Audit.List(t.Context(), store.AuditFilter{Limit: 2})
+	entries, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Limit: 2}))
 	if err != nil || len(entries) != 2 || entries[0].Action != "key.issue" || entries[0].Subject != issued.ID ||
 		entries[1].Action != "key.rotate" || entries[1].Subject != old.ID || entries[1].Reason != jo.Reason {
 		t.Errorf("remembered %+v, %v", entries, err)
@@ -90,5 +90,47 @@ func TestRotateWithTheFullNumber(t *testing.T) {
 	}
 	if _, _, _, err := o.service().Rotate(t.Context(), jo, key.ID, keys.Rotation{}); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRotateBannedKey: the key that takes the place of a banned one is banned as long, for the same reason.
+func TestRotateBannedKey(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Pro)
+	key, _ := o.issue(t, "acme")
+	long, err := o.Bans.Place(t.Context(), jo, store.NewBan{KeyID: key.ID, Length: 2 * time.Hour, Reason: "abuse"}, noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, issued, _, err := o.service().Rotate(t.Context(), jo, key.ID, keys.Rotation{GracePeriod: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bans, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{KeyID: issued.ID, Limit: 9}, noon))
+	if err != nil || len(bans) != 1 {
+		t.Fatalf("the new key has %d bans, error %v", len(bans), err)
+	}
+	want := long
+	want.ID, want.KeyID = bans[0].ID, issued.ID
+	if diff := cmp.Diff(want, bans[0]); diff != "" {
+		t.Errorf("ban of the new key (-want +got):\n%s", diff)
+	}
+	if r := o.last(t); r.Action != "ban.place" || r.Subject != issued.ID || r.After["source"] != "staff" {
+		t.Errorf("remembered %+v", r)
+	}
+	if bans, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{KeyID: old.ID, Limit: 9}, noon)); err != nil || len(bans) != 1 {
+		t.Errorf("the old key has %d bans, error %v", len(bans), err)
+	}
+
+	// A ban that is over is not carried.
+	if _, err := o.Bans.Lift(t.Context(), jo, issued.ID, noon); err != nil {
+		t.Fatal(err)
+	}
+	if _, issued, _, err = o.service().Rotate(t.Context(), jo, issued.ID, keys.Rotation{}); err != nil {
+		t.Fatal(err)
+	}
+	if bans, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{KeyID: issued.ID, Past: true, Limit: 9}, noon)); err != nil || len(bans) != 0 {
+		t.Errorf("a ban that was lifted is carried over: %+v, error %v", bans, err)
 	}
 }

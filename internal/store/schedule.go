@@ -5,7 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
+
+	"github.com/lib/pq"
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
@@ -42,26 +45,23 @@ const selectComing = `
 	join tenants t on t.id = q.tenant_id
 	join tenant_plans a on a.tenant_id = q.tenant_id and a.id = q.assignment`
 
-// Schedule returns at most limit changes that are to come, in order of time: of a tenant, its plans' versions included, or, for "",
-// the assignments of all tenants. It returns plans.ErrTenantNotFound.
-func (d Timelines) Schedule(ctx context.Context, tenant string, limit int) (list []Coming, err error) {
-	if tenant == "" {
-		list, err = pgconn.Collect(ctx, d.db, comingRow.coming, selectComing+`
-			where q.assigned_from > coalesce($1::timestamptz, now()) and q.valid_from = q.assigned_from
-			order by q.valid_from, t.name limit $2`, d.db.JustNow(), limit)
-	} else {
-		var t plans.Tenant
-		if t, err = Tenants(d).Get(ctx, tenant); err != nil {
+// Schedule returns at most limit changes that are to come, 0 for all, in order of time: of a tenant, its plans' versions included, or,
+// for "", the assignments of all tenants. It returns plans.ErrTenantNotFound.
+func (d Timelines) Schedule(ctx context.Context, tenant string, limit int) iter.Seq2[Coming, error] {
+	return list(ctx, d.db, "list scheduled changes", comingRow.coming, func() (*listQuery, error) {
+		tenantID, err := tenantIDOf(ctx, d.db, tenant)
+		if err != nil {
 			return nil, err
 		}
-		list, err = pgconn.Collect(ctx, d.db, comingRow.coming, selectComing+`
-			where q.tenant_id = $3 and q.valid_from > coalesce($1::timestamptz, now())
-			order by q.valid_from limit $2`, d.db.JustNow(), limit, t.ID)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list scheduled changes: %w", err)
-	}
-	return list, nil
+		q := newListQuery(selectComing)
+		if tenantID == 0 {
+			q.and(`q.assigned_from > coalesce(?::timestamptz, now()) and q.valid_from = q.assigned_from`, d.db.JustNow())
+		} else {
+			q.and(`q.tenant_id = ? and q.valid_from > coalesce(?::timestamptz, now())`, tenantID, d.db.JustNow())
+		}
+		q.end(`q.valid_from, t.name`, limit)
+		return q, nil
+	})
 }
 
 // Unschedule removes an assignment that has not begun, or makes a temporary one last of which it is the end. It returns
@@ -84,6 +84,7 @@ func (d Timelines) Unschedule(ctx context.Context, by audit.By, id int64) (done 
 		if done.Change, err = line.Unschedule(id, done.Now); err != nil {
 			return err
 		}
+		done.removed = recordRemoved(done.Assignment, line)
 		if err := d.readPlanChange(ctx, tx, &done); err != nil {
 			return err
 		}
@@ -94,12 +95,22 @@ func (d Timelines) Unschedule(ctx context.Context, by audit.By, id int64) (done 
 		if err := d.readPlanChange(ctx, tx, &done); err != nil {
 			return err
 		}
-		return writePlanAudit(ctx, tx, by, "plan.unschedule", done)
+		return writePlanAudit(tx, by, "plan.unschedule", done)
 	})
 	if err != nil {
 		return PlanChange{}, fmt.Errorf("unschedule: %w", err)
 	}
 	return done, nil
+}
+
+// TenantsOf returns the names of the tenants that these assignments are of. IDs of none are left out.
+func (d Timelines) TenantsOf(ctx context.Context, ids []string) (names []string, err error) {
+	err = d.db.Select(ctx, &names, `
+		select distinct t.name from tenant_plans a join tenants t on t.id = a.tenant_id where a.id = any($1::bigint[])`, pq.Array(ids))
+	if err != nil {
+		return nil, fmt.Errorf("find the tenants of assignments: %w", err)
+	}
+	return names, nil
 }
 
 func tenantOfAssignment(ctx context.Context, q pgconn.Queryer, id int64) (name string, err error) {
@@ -112,7 +123,15 @@ func tenantOfAssignment(ctx context.Context, q pgconn.Queryer, id int64) (name s
 
 // Void marks an assignment that has begun as void, for the reason of the change, or removes that mark. What it decided stays decided. It
 // returns plans.ErrAssignmentNotFound, ErrAssignmentNotBegun, ErrAssignmentVoid or ErrAssignmentNotVoid.
-func (d Timelines) Void(ctx context.Context, by audit.By, id int64, undo bool) (done Coming, err error) {
+func (d Timelines) Void(ctx context.Context, by audit.By, id int64, undo bool) (Coming, error) {
+	if undo {
+		return d.setVoid(ctx, by, id, "")
+	}
+	return d.setVoid(ctx, by, id, by.Reason)
+}
+
+// setVoid marks an assignment as void for a reason, or removes the mark if there is none.
+func (d Timelines) setVoid(ctx context.Context, by audit.By, id int64, reason string) (done Coming, err error) {
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := readAssignment(ctx, tx, id)
 		if err != nil {
@@ -126,12 +145,12 @@ func (d Timelines) Void(ctx context.Context, by audit.By, id int64, undo bool) (
 		if before.AssignedFrom.After(now.Add(time.Millisecond)) {
 			return plans.ErrAssignmentNotBegun
 		}
-		at, reason, action, refused := nullTime(now), by.Reason, "plan.void", plans.ErrAssignmentVoid
-		if undo {
-			at, reason, action, refused = sql.NullTime{}, "", "plan.unvoid", plans.ErrAssignmentNotVoid
+		at, action, refused := nullTime(now), "plan.void", plans.ErrAssignmentVoid
+		if reason == "" {
+			at, action, refused = sql.NullTime{}, "plan.unvoid", plans.ErrAssignmentNotVoid
 		}
-		marked, err := tx.Exec(ctx, `update tenant_plans set voided_at = $2, void_reason = nullif($3, '') where id = $1 and (voided_at is null) <> $4`,
-			id, at, reason, undo)
+		marked, err := tx.Exec(ctx, `update tenant_plans set voided_at = $2, void_reason = nullif($3, '') where id = $1 and (voided_at is null) = $4`,
+			id, at, reason, reason != "")
 		if err == nil && marked == 0 {
 			err = refused
 		}
@@ -141,7 +160,7 @@ func (d Timelines) Void(ctx context.Context, by audit.By, id int64, undo bool) (
 		if done, err = readAssignment(ctx, tx, id); err != nil {
 			return err
 		}
-		return writeAudit(ctx, tx, by, auditEntry{
+		return writeAudit(tx, by, auditEntry{
 			action: action, tenantID: done.tenantID, subject: audit.TenantSubject(done.tenantID),
 			before: recordPeriod(before.Period), after: recordPeriod(done.Period),
 		})

@@ -59,7 +59,7 @@ type remembered struct {
 
 func (o office) last(t *testing.T) remembered {
 	t.Helper()
-	entries, err := o.Audit.List(t.Context(), store.AuditFilter{Limit: 1})
+	entries, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Limit: 1}))
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("%d audit entries, error %v", len(entries), err)
 	}

@@ -66,7 +66,7 @@ func TestPlaceAndLiftBan(t *testing.T) {
 		"of the key":           {store.BanFilter{KeyID: key.ID, Limit: 9}, minute, []keys.Ban{shorter}},
 		"of no key that it is": {store.BanFilter{KeyID: "key_x", Limit: 9}, minute, []keys.Ban{}},
 	} {
-		got, err := o.Bans.List(t.Context(), test.filter, test.at)
+		got, err := store.Collect(o.Bans.List(t.Context(), test.filter, test.at))
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 			t.Errorf("%s (-want +got):\n%s%v", name, diff, err)
 		}
@@ -100,7 +100,7 @@ func TestLiftBanEndsAllInForce(t *testing.T) {
 	if err != nil || !lifted.EndsAt.Equal(noon.Add(time.Hour)) {
 		t.Errorf("lifted %+v, %v", lifted, err)
 	}
-	if left, err := o.Bans.List(t.Context(), store.BanFilter{Limit: 9}, noon); len(left) != 0 || err != nil {
+	if left, err := store.Collect(o.Bans.List(t.Context(), store.BanFilter{Limit: 9}, noon)); len(left) != 0 || err != nil {
 		t.Errorf("left in force: %+v, %v", left, err)
 	}
 }
@@ -121,7 +121,7 @@ func TestBansNotFound(t *testing.T) {
 		"place on a revoked key": {place(key.ID), keys.ErrKeyRevoked},
 		"lift from no key":       {errorOf(o.Bans.Lift(t.Context(), jo, "key_x", noon)), keys.ErrKeyNotFound},
 		"lift none":              {errorOf(o.Bans.Lift(t.Context(), jo, key.ID, noon)), keys.ErrBanNotFound},
-		"list of nobody":         {errorOf(o.Bans.List(t.Context(), store.BanFilter{Tenant: "x", Limit: 1}, noon)), plans.ErrTenantNotFound},
+		"list of nobody":         {errorOf(store.Collect(o.Bans.List(t.Context(), store.BanFilter{Tenant: "x", Limit: 1}, noon))), plans.ErrTenantNotFound},
 	} {
 		if !errors.Is(test.got, test.want) {
 			t.Errorf("%s: %v, want %v", name, test.got, test.want)

@@ -28,3 +28,23 @@ func (d Usage) OfKey(ctx context.Context, tenantID int64, keyID string, from, to
 	}
 	return u, nil
 }
+
+// OfKeys sums as OfKey does, for each key of the tenant with usage in that time.
+func (d Usage) OfKeys(ctx context.Context, tenantID int64, from, to time.Time) (map[string]KeyUsage, error) {
+	var rows []struct {
+		KeyID string `db:"key_id"`
+		KeyUsage
+	}
+	err := d.db.Select(ctx, &rows, `
+		select key_id, sum(admitted)::bigint as admitted, sum(refused)::bigint as refused,
+		       sum(sum(admitted)) over ()::bigint as tenant_admitted, sum(sum(refused)) over ()::bigint as tenant_refused
+		from usage_hourly where tenant_id = $1 and hour >= $2 and hour < $3 group by key_id`, tenantID, from, to)
+	if err != nil {
+		return nil, fmt.Errorf("sum the usage of a tenant's keys: %w", err)
+	}
+	sums := map[string]KeyUsage{}
+	for _, row := range rows {
+		sums[row.KeyID] = row.KeyUsage
+	}
+	return sums, nil
+}

@@ -32,7 +32,7 @@ func TestMigrationUnderLoad(t *testing.T) {
 		},
 		"get": func(ctx context.Context) error { _, err := s.Pets.GetPet(ctx, s.a.ID, rex.ID); return err },
 		"change order": func(ctx context.Context) error {
-			_, err := s.Orders.ChangeOrder(ctx, s.a.ID, order.ID, catalog.Placed)
+			_, err := s.Orders.ChangeOrder(ctx, s.a.ID, order.ID, catalog.OrderPatch{Status: catalog.Placed})
 			return err
 		},
 	}

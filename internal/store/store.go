@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/lib/pq"
@@ -15,24 +16,29 @@ import (
 type DB struct {
 	pg *pgconn.DB
 
-	Tenants     Tenants
-	Timelines   Timelines
-	Plans       Plans
-	Keys        Keys
-	Bans        Bans
-	Pets        Pets
-	Orders      Orders
-	Idempotency Idempotency
-	Usage       Usage
-	Events      Events
-	Months      Months
-	Refusals    Refusals
-	Audit       Audit
-	Limits      Limits
-	Counters    counters.Store
-	Cluster     counters.Terms
+	Tenants        Tenants
+	TenantData     TenantData
+	Timelines      Timelines
+	Plans          Plans
+	Keys           Keys
+	Bans           Bans
+	Pets           Pets
+	Orders         Orders
+	Idempotency    Idempotency
+	Usage          Usage
+	Events         Events
+	Months         Months
+	FailedRequests FailedRequests
+	Audit          Audit
+	Undos          Undos
+	Staff          Staff
+	Limits         Limits
+	Retention      Retention
+	Counters       counters.Store
+	Cluster        counters.Terms
 	// Transactions are those of the whole server.
 	Transactions Transactions
+	Operation    Operation
 }
 
 // Options are the options of Open.
@@ -50,17 +56,33 @@ func IsNotMigrated(err error) bool { return pgconn.IsNotMigrated(err) }
 // IsForbidden reports whether the login lacks a right that the statement, or the connection itself, needs.
 func IsForbidden(err error) bool { return pgconn.IsForbidden(err) }
 
+// IsPasswordRefused reports whether the login's password is wrong or has expired, or there is none. Postgres does not say which.
+func IsPasswordRefused(err error) bool { return pgconn.IsPasswordRefused(err) }
+
+// IsWithoutTLS reports whether the URL demands TLS, and the server has none.
+func IsWithoutTLS(err error) bool { return errors.Is(err, pq.ErrSSLNotSupported) }
+
+// Target is where a URL leads.
+type Target = pgconn.Target
+
+// ReadTarget returns where a URL leads, with all that its Postgres service and the environment add. The error never holds a password.
+func ReadTarget(url string) (Target, error) { return pgconn.ReadTarget(url) }
+
 // Open connects to the database, as pgconn.Open does.
 func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	c, err := pgconn.Open(ctx, url, o)
 	if err != nil {
 		return nil, err
 	}
+	return newDB(c), nil
+}
+
+func newDB(c *pgconn.DB) *DB {
 	return &DB{
-		pg: c, Tenants: Tenants{c}, Timelines: Timelines{c}, Plans: Plans{c}, Keys: Keys{c}, Bans: Bans{c}, Pets: Pets{c}, Orders: Orders{c},
-		Idempotency: Idempotency{c}, Usage: Usage{c}, Events: Events{c}, Months: Months{c}, Refusals: Refusals{c}, Audit: Audit{c}, Limits: Limits{c}, Counters: counters.New(c), Cluster: counters.NewTerms(c),
-		Transactions: Transactions{c},
-	}, nil
+		pg: c, Tenants: Tenants{c}, TenantData: TenantData{c}, Timelines: Timelines{c}, Plans: Plans{c}, Keys: Keys{c}, Bans: Bans{c}, Pets: Pets{c}, Orders: Orders{c},
+		Idempotency: Idempotency{c}, Usage: Usage{c}, Events: Events{c}, Months: Months{c}, FailedRequests: FailedRequests{c}, Audit: Audit{c}, Staff: Staff{c}, Undos: Undos{c}, Limits: Limits{c}, Retention: Retention{c}, Counters: counters.New(c), Cluster: counters.NewTerms(c),
+		Transactions: Transactions{c}, Operation: Operation{c},
+	}
 }
 
 // Relay returns the relay of the server with that id.

@@ -10,44 +10,77 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// TenantEdit is a change of how a tenant is billed. What is nil stays; "" removes.
-type TenantEdit struct{ BillingRef, Email *string }
+// TenantEdit is a change of a tenant's name and profile. What is nil stays; "" removes, but not the name.
+type TenantEdit struct{ Name, BillingRef, Email, Contact, Notes *string }
 
-// Edit changes a tenant. It returns plans.ErrTenantNotFound, ErrBillingRef or ErrEmail. What changes nothing is not
-// audited, and before and after have the same values.
+// Edit changes a tenant. Servers hear of another name as of any change. It returns plans.ErrTenantNotFound, ErrTenantName, ErrTenantExists
+// for a name that another tenant has, or what plans.Profile.Check and keys.CheckText do. What changes nothing is not audited, and before
+// and after have the same values.
 func (d Tenants) Edit(ctx context.Context, by audit.By, name string, e TenantEdit) (before, after plans.Tenant, err error) {
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		if before, err = lockTenant(ctx, tx, name, d.db.JustNow()); err != nil {
 			return err
 		}
-		after = before
-		if e.BillingRef != nil {
-			after.BillingRef = *e.BillingRef
-		}
-		if e.Email != nil {
-			after.Email = *e.Email
-		}
-		if after.BillingRef == before.BillingRef && after.Email == before.Email {
+		after = e.apply(before)
+		if after.Name == before.Name && after.Profile == before.Profile {
 			return nil
 		}
-		if err := plans.CheckContact(after.BillingRef, after.Email); err != nil {
+		if err := plans.CheckTenantName(after.Name); err != nil {
 			return err
 		}
-		if err := keys.CheckText(after.BillingRef + " " + after.Email); err != nil {
+		if err := checkProfile(after.Profile); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `update tenants set billing_ref = nullif($2, ''), email = nullif($3, '') where id = $1`,
-			before.ID, after.BillingRef, after.Email)
-		if err != nil {
+		if err := updateTenant(ctx, tx, after); err != nil {
 			return err
 		}
-		return writeAudit(ctx, tx, by, auditEntry{
+		return writeAudit(tx, by, auditEntry{
 			action: "tenant.edit", tenantID: before.ID, subject: audit.TenantSubject(before.ID),
-			before: recordTenant(before, before), after: recordTenant(before, after),
+			before: recordTenant(before, before), after: recordTenant(before, after), hidden: hiddenOfTenant(before, after),
 		})
 	})
 	if err != nil {
 		return plans.Tenant{}, plans.Tenant{}, fmt.Errorf("edit tenant: %w", err)
 	}
 	return before, after, nil
+}
+
+// apply returns the tenant with the change applied.
+func (e TenantEdit) apply(t plans.Tenant) plans.Tenant {
+	for _, m := range []struct{ edit, value *string }{
+		{e.Name, &t.Name}, {e.BillingRef, &t.BillingRef}, {e.Email, &t.Email}, {e.Contact, &t.Contact}, {e.Notes, &t.Notes},
+	} {
+		if m.edit != nil {
+			*m.value = *m.edit
+		}
+	}
+	return t
+}
+
+func checkProfile(p plans.Profile) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	for member, text := range map[string]string{"contact": p.Contact, "notes": p.Notes, "billing reference": p.BillingRef, "e-mail address": p.Email} {
+		if err := keys.CheckText(text); err != nil {
+			return fmt.Errorf("%s: %w", member, err)
+		}
+	}
+	return nil
+}
+
+// updateTenant stores the name and the profile.
+func updateTenant(ctx context.Context, tx pgconn.Tx, t plans.Tenant) error {
+	// The name is set only if it differs: servers are told of it.
+	_, err := tx.Exec(ctx, `
+		update tenants set billing_ref = nullif($2, ''), email = nullif($3, ''), contact = nullif($4, ''), notes = nullif($5, '')
+		where id = $1`, t.ID, t.BillingRef, t.Email, t.Contact, t.Notes)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `update tenants set name = $2 where id = $1 and name <> $2`, t.ID, t.Name)
+	if pgconn.IsConstraint(err, "tenants_name_key") {
+		return plans.ErrTenantExists
+	}
+	return err
 }

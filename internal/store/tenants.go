@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"petstore.example/internal/audit"
@@ -19,7 +21,8 @@ type Tenants struct{ db *pgconn.DB }
 // the first one.
 const selectTenant = `
 	select t.id, t.name, q.plan, q.assignment, q.version, q.kind, q.per_minute, q.per_day, t.suspended_at, t.created_at,
-	       coalesce(t.billing_ref, '') as billing_ref, coalesce(t.email, '') as email, q.valid_to,
+	       coalesce(t.billing_ref, '') as billing_ref, coalesce(t.email, '') as email, coalesce(t.contact, '') as contact,
+	       coalesce(t.notes, '') as notes, q.valid_to,
 	       n.plan as next_plan, n.assignment as next_assignment, n.version as next_version, n.kind as next_kind,
 	       n.per_minute as next_per_minute, n.per_day as next_per_day
 	from tenants t cross join lateral (
@@ -42,6 +45,8 @@ type tenantRow struct {
 	Kind        plans.Kind   `db:"kind"`
 	BillingRef  string       `db:"billing_ref"`
 	Email       string       `db:"email"`
+	Contact     string       `db:"contact"`
+	Notes       string       `db:"notes"`
 	Until       sql.NullTime `db:"valid_to"`
 
 	NextPlan       sql.NullString `db:"next_plan"`
@@ -56,7 +61,8 @@ func (r tenantRow) tenant() plans.Tenant {
 	t := plans.Tenant{
 		ID: r.ID, Name: r.Name, Plan: r.Plan, Assignment: r.Assignment, Version: r.Version, Kind: r.Kind,
 		Quota:       plans.Quota{PerMinute: r.PerMinute, PerDay: r.PerDay},
-		SuspendedAt: timeOf(r.SuspendedAt), CreatedAt: r.CreatedAt.UTC(), Until: timeOf(r.Until), BillingRef: r.BillingRef, Email: r.Email,
+		SuspendedAt: timeOf(r.SuspendedAt), CreatedAt: r.CreatedAt.UTC(), Until: timeOf(r.Until),
+		Profile: plans.Profile{BillingRef: r.BillingRef, Email: r.Email, Contact: r.Contact, Notes: r.Notes},
 	}
 	if r.NextPlan.Valid {
 		next := t
@@ -76,13 +82,17 @@ type NewTenant struct {
 	// Until returns when a trial ends that begins at an instant; nil for a plan for good. Then is the plan that follows, which a trial needs.
 	Until func(from time.Time) time.Time
 	Then  string
+	plans.Profile
 }
 
 // Create adds a tenant and assigns its plan, at that instant or, for the zero time, now. It returns plans.ErrTenantName,
 // ErrTenantExists, ErrPlanNotFound, ErrPlanRetired, ErrQuotaRequired, ErrQuotaFixed, ErrThenQuota or ErrNoTime, or what is wrong with the
-// numbers.
+// numbers or the profile.
 func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.Time) (plans.Tenant, error) {
 	if err := plans.CheckTenantName(n.Name); err != nil {
+		return plans.Tenant{}, fmt.Errorf("create tenant: %w", err)
+	}
+	if err := checkProfile(n.Profile); err != nil {
 		return plans.Tenant{}, fmt.Errorf("create tenant: %w", err)
 	}
 	var created plans.Tenant
@@ -97,12 +107,12 @@ func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.T
 		if err := checkPlans(ctx, tx, first, ""); err != nil {
 			return err
 		}
-		if created, err = insertTenant(ctx, tx, n.Name, first); err != nil {
+		if created, err = insertTenant(ctx, tx, n, first); err != nil {
 			return err
 		}
 		after := recordTenant(plans.Tenant{}, created)
 		after.Until, after.Then = timeOrNil(first.Until), first.Then
-		return writeAudit(ctx, tx, by, auditEntry{
+		return writeAudit(tx, by, auditEntry{
 			action: "tenant.create", tenantID: created.ID, subject: audit.TenantSubject(created.ID), after: after,
 		})
 	})
@@ -112,13 +122,16 @@ func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.T
 	return created, nil
 }
 
-func insertTenant(ctx context.Context, tx pgconn.Tx, name string, first plans.Assignment) (plans.Tenant, error) {
+func insertTenant(ctx context.Context, tx pgconn.Tx, n NewTenant, first plans.Assignment) (plans.Tenant, error) {
 	c, err := plans.Begin(first)
 	if err != nil {
 		return plans.Tenant{}, err
 	}
 	var id int64
-	err = tx.Get(ctx, &id, `insert into tenants (name, created_at) values ($1, $2) returning id`, name, first.From)
+	err = tx.Get(ctx, &id, `
+		insert into tenants (name, created_at, billing_ref, email, contact, notes)
+		values ($1, $2, nullif($3, ''), nullif($4, ''), nullif($5, ''), nullif($6, '')) returning id`,
+		n.Name, first.From, n.BillingRef, n.Email, n.Contact, n.Notes)
 	if pgconn.IsConstraint(err, "tenants_name_key") {
 		return plans.Tenant{}, plans.ErrTenantExists
 	}
@@ -128,10 +141,28 @@ func insertTenant(ctx context.Context, tx pgconn.Tx, name string, first plans.As
 	if _, err := applyChange(ctx, tx, id, c); err != nil {
 		return plans.Tenant{}, err
 	}
-	return getTenant(ctx, tx, name, nullTime(first.From))
+	return getTenant(ctx, tx, n.Name, nullTime(first.From))
 }
 
-// Get returns the tenant of that name, or plans.ErrTenantNotFound.
+const (
+	// tenantNamed is the condition for the tenant t with the name $1 or, if there is none, the number $2: see tenantArgs.
+	tenantNamed = `t.id = coalesce((select n.id from tenants n where n.name = $1), $2)`
+	// tenantNamed2 has the name as $2 and the number as $3.
+	tenantNamed2 = `t.id = coalesce((select n.id from tenants n where n.name = $2), $3)`
+)
+
+// tenantArgs returns the name, and the number that it may stand for: 2 is tenant number 2 unless a tenant has that name, #2 always is,
+// because no name has a #.
+func tenantArgs(name string) []any {
+	var number sql.NullInt64
+	if digits := strings.TrimPrefix(name, "#"); digits != "" && digits[0] >= '1' && digits[0] <= '9' {
+		n, err := strconv.ParseInt(digits, 10, 64)
+		number = sql.NullInt64{Int64: n, Valid: err == nil}
+	}
+	return []any{name, number}
+}
+
+// Get returns the tenant of that name or number, or plans.ErrTenantNotFound.
 func (d Tenants) Get(ctx context.Context, name string) (plans.Tenant, error) {
 	t, err := getTenant(ctx, d.db, name, d.db.JustNow())
 	if err != nil {
@@ -141,10 +172,19 @@ func (d Tenants) Get(ctx context.Context, name string) (plans.Tenant, error) {
 }
 
 // lockTenant returns the tenant and blocks other changes to it, to its plans and to the number of its keys, until the transaction ends.
-// Rows that refer to it can still be written.
+// Rows that refer to it can still be written. It returns plans.ErrTenantNotFound or ErrTenantErased.
 func lockTenant(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime) (plans.Tenant, error) {
+	t, err := lockAnyTenant(ctx, tx, name, at)
+	if err == nil && t.Erased() {
+		return plans.Tenant{}, plans.ErrTenantErased
+	}
+	return t, err
+}
+
+// lockAnyTenant is lockTenant for one that may be erased.
+func lockAnyTenant(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime) (plans.Tenant, error) {
 	// A statement of its own: that which waited for the lock reads other tables as they were before.
-	if _, err := tx.Exec(ctx, `select from tenants where name = $1 for no key update`, name); err != nil {
+	if _, err := tx.Exec(ctx, `select from tenants t where `+tenantNamed+` for no key update`, tenantArgs(name)...); err != nil {
 		return plans.Tenant{}, err
 	}
 	return getTenant(ctx, tx, name, at)
@@ -153,44 +193,31 @@ func lockTenant(ctx context.Context, tx pgconn.Tx, name string, at sql.NullTime)
 // getTenant returns the tenant with what is in force at that instant.
 func getTenant(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime) (plans.Tenant, error) {
 	var row tenantRow
-	err := q.Get(ctx, &row, selectTenant+` where t.name = $2`, at, name)
+	err := q.Get(ctx, &row, selectTenant+` where `+tenantNamed2, append([]any{at}, tenantArgs(name)...)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return plans.Tenant{}, plans.ErrTenantNotFound
 	}
 	return row.tenant(), err
 }
 
-// checkTenant returns plans.ErrTenantNotFound for a name that no tenant has. The empty name stands for all tenants.
-func checkTenant(ctx context.Context, q pgconn.Queryer, name string) error {
+// nameTenant returns the name of the tenant of that name or number, or plans.ErrTenantNotFound. The empty name stands for all tenants.
+func nameTenant(ctx context.Context, q pgconn.Queryer, name string) (string, error) {
 	if name == "" {
-		return nil
+		return "", nil
 	}
-	_, err := getTenant(ctx, q, name, sql.NullTime{})
-	return err
-}
-
-// TenantFilter selects tenants.
-type TenantFilter struct {
-	// WithoutBillingRef selects those that have no number in the billing system.
-	WithoutBillingRef bool
-	Limit             int
-}
-
-// List returns tenants in order of name.
-func (d Tenants) List(ctx context.Context, f TenantFilter) ([]plans.Tenant, error) {
-	tenants, err := pgconn.Collect(ctx, d.db, tenantRow.tenant, selectTenant+`
-		where t.billing_ref is null or not $3 order by t.name limit $2`, d.db.JustNow(), f.Limit, f.WithoutBillingRef)
-	if err != nil {
-		return nil, fmt.Errorf("list tenants: %w", err)
+	var found string
+	err := q.Get(ctx, &found, `select t.name from tenants t where `+tenantNamed, tenantArgs(name)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = plans.ErrTenantNotFound
 	}
-	return tenants, nil
+	return found, err
 }
 
 // Names returns at most limit names that begin with the prefix, in order.
 func (d Tenants) Names(ctx context.Context, prefix string, limit int) ([]string, error) {
 	var names []string
 	err := d.db.Select(ctx, &names, `
-		select name from tenants where starts_with(name, $1) order by name limit $2`, prefix, limit)
+		select name from tenants where starts_with(name, $1) and erased_at is null order by name limit $2`, prefix, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list tenant names: %w", err)
 	}
@@ -233,7 +260,7 @@ func (d Tenants) setSuspended(
 		if after, err = getTenant(ctx, tx, name, d.db.JustNow()); err != nil {
 			return err
 		}
-		return writeAudit(ctx, tx, by, auditEntry{
+		return writeAudit(tx, by, auditEntry{
 			action: action, tenantID: before.ID, subject: audit.TenantSubject(before.ID),
 			before: recordTenant(before, before), after: recordTenant(before, after),
 		})

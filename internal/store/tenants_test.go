@@ -61,7 +61,7 @@ func TestCreateTenant(t *testing.T) {
 			t.Errorf("read back %+v, %v", read, err)
 		}
 	}
-	list, err := o.Tenants.List(t.Context(), store.TenantFilter{Limit: 2})
+	list, err := store.Collect(o.Tenants.List(t.Context(), store.TenantFilter{Limit: 2}))
 	if err != nil || len(list) != 2 || list[1].Name != "acme" {
 		t.Errorf("the first two: %+v, %v", list, err)
 	}

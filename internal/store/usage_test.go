@@ -280,3 +280,43 @@ func TestUsedToday(t *testing.T) {
 		t.Errorf("used (-want +got):\n%s", diff)
 	}
 }
+
+// TestWriteUsageNotesTheLastDay: with new rows of a later day, and then only; and tenants are inactive since their last hour.
+func TestWriteUsageNotesTheLastDay(t *testing.T) {
+	t.Parallel()
+	db := newMeteredDB(t)
+	a, b := db.key(t, 1), db.key(t, 2)
+	db.exec(t, `update tenants set created_at = '2026-01-01Z'`)
+	day := 24 * time.Hour
+	var number int64
+	for _, step := range []struct {
+		counts []usage.Count
+		want   string
+	}{
+		{[]usage.Count{count(a.TenantID, a.ID, eleven, 1, 0), count(b.TenantID, b.ID, eleven.Add(-day), 1, 0)}, "2026-11-20 2026-11-19"},
+		{[]usage.Count{count(a.TenantID, a.ID, eleven.Add(-day), 1, 0), count(b.TenantID, b.ID, eleven.Add(time.Hour), 0, 1)}, "2026-11-20 2026-11-20"},
+		{[]usage.Count{count(a.TenantID, a.ID, eleven.Add(13*time.Hour), 1, 0)}, "2026-11-21 2026-11-20"},
+		{[]usage.Count{count(a.TenantID, a.ID, eleven.Add(13*time.Hour), 1, 0)}, "2026-11-21 2026-11-20"},
+	} {
+		number++
+		writeUsage(t, db.api, usage.Batch{ServerID: "s1", Number: number, Counts: step.counts})
+		if got := db.text(t, `select string_agg(last_day::text, ' ' order by tenant_id) from tenant_activity`); got != step.want {
+			t.Errorf("batch %d: %s, want %s", number, got, step.want)
+		}
+	}
+	if got := db.text(t, `select count(distinct xmin::text) from tenant_activity`); got != "2" {
+		t.Errorf("rows were written by %s transactions", got)
+	}
+	for since, want := range map[time.Time]int{eleven.Truncate(time.Hour).Add(time.Hour): 0, eleven.Add(time.Hour): 1, eleven.Add(13 * time.Hour): 2} {
+		list, err := store.Collect(db.staff.Tenants.List(t.Context(), store.TenantFilter{InactiveSince: since}))
+		of := 0
+		for _, tenant := range list {
+			if tenant.ID == a.TenantID || tenant.ID == b.TenantID {
+				of++
+			}
+		}
+		if err != nil || of != want {
+			t.Errorf("inactive since %s: %d of the two, %v, want %d", since, of, err, want)
+		}
+	}
+}

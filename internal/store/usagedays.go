@@ -34,13 +34,13 @@ const (
 	// exact up to 9 * 10^15, and three times as fast as those of bigint, which are numeric.
 	daysQuery = `
 	select h.tenant_id, sum(h.requests)::bigint as requests, sum(h.refused)::bigint as refused,
-	       array_agg(h.requests::bigint * 24 + extract(epoch from h.hour - $1)::bigint / 3600) filter (where h.requests > $3) as busy
+	       array_agg(h.requests::bigint * 24 + extract(epoch from h.hour - $1)::bigint / 3600) filter (where h.requests > $3 and not h.by_day) as busy
 	from (
-	  select u.tenant_id, u.hour, sum((u.admitted + u.refused)::double precision) as requests, sum(u.refused::double precision) as refused
-	  from usage_hourly u
+	  select u.tenant_id, u.hour, u.by_day, sum((u.admitted + u.refused)::double precision) as requests, sum(u.refused::double precision) as refused
+	  from usage_in_time u
 	  where u.hour >= $1 and u.hour < $1 + interval '24 hours'
 	    and ($2::bigint[] is null or u.tenant_id in (select unnest($2::bigint[])))
-	  group by u.hour, u.tenant_id
+	  group by u.hour, u.tenant_id, u.by_day
 	) h
 	group by h.tenant_id`
 )
@@ -53,7 +53,7 @@ type tenantDay struct {
 }
 
 // EachDay calls each with every UTC day of every tenant that has recorded requests. The days are in ascending order. Each day is
-// read at one instant, not all at the same.
+// read at one instant, not all at the same. Days whose hours are summed have no busy ones.
 func (d Usage) EachDay(ctx context.Context, q DaysQuery, each func(tenantID int64, day usage.RecordedDay)) error {
 	for from := q.From.UTC(); from.Before(q.To); from = from.AddDate(0, 0, daysAtATime) {
 		var read [daysAtATime][]tenantDay

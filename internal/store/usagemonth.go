@@ -41,3 +41,29 @@ func (d Usage) UsageMonth(ctx context.Context, tenantID int64, now time.Time) (u
 	}
 	return m, nil
 }
+
+// UsageReport implements usage.MonthStore.
+func (d Usage) UsageReport(ctx context.Context, tenantID int64, month, now time.Time) (usage.Report, error) {
+	var rows []struct {
+		Starts   time.Time `db:"starts"`
+		Corrects bool      `db:"corrects"`
+		KeyID    string    `db:"key_id"`
+		KeyName  string    `db:"key_name"`
+		Admitted int64     `db:"admitted"`
+		Refused  int64     `db:"refused"`
+	}
+	err := d.db.Select(ctx, &rows, `select starts, corrects, key_id, key_name, admitted, refused from month_usage($1, $2, $3)`,
+		tenantID, month, month.AddDate(0, 1, 0))
+	if err != nil {
+		return usage.Report{}, fmt.Errorf("report the month's usage: %w", err)
+	}
+	report := usage.NewReport(month, now)
+	for _, r := range rows {
+		if r.Corrects {
+			report.Correct(r.Starts.UTC(), r.Admitted, r.Refused)
+		} else {
+			report.AddKey(r.KeyID, r.KeyName, r.Starts, r.Admitted, r.Refused)
+		}
+	}
+	return report, nil
+}

@@ -3,12 +3,8 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
+	"iter"
 	"time"
-
-	"github.com/lib/pq"
-
-	"petstore.example/internal/store/pgconn"
 )
 
 // UsageBy says what each row of a usage report stands for.
@@ -30,7 +26,8 @@ type UsageQuery struct {
 	Tenant   string
 	From, To time.Time
 	By       UsageBy
-	Limit    int
+	// Limit is the most rows; 0 for all.
+	Limit int
 }
 
 // UsageRow is one line of a usage report. Only the sums and the columns of the grouping are set.
@@ -40,7 +37,7 @@ type UsageRow struct {
 	Plan  string `db:"plan"`
 	KeyID string `db:"key_id"`
 	// KeyName is empty if the login may not read keys.
-	KeyName string
+	KeyName string `db:"key_name"`
 	// At is the beginning of the UTC day or hour.
 	At       time.Time `db:"at"`
 	Admitted int64     `db:"admitted"`
@@ -59,57 +56,55 @@ var usageColumns = map[UsageBy]struct{ columns, groupBy, orderBy string }{
 
 // Report sums recorded usage, or returns plans.ErrTenantNotFound. Servers record what they admitted and refused
 // within about a second.
-func (d Usage) Report(ctx context.Context, q UsageQuery) ([]UsageRow, error) {
-	group, ok := usageColumns[q.By]
-	if !ok {
-		return nil, errors.New("report usage: no such grouping")
-	}
-	if err := checkTenant(ctx, d.db, q.Tenant); err != nil {
-		return nil, fmt.Errorf("report usage: %w", err)
-	}
-	var rows []UsageRow
-	err := d.db.Select(ctx, &rows, `
-		select `+group.columns+`, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused
-		from usage_hourly u
-		join tenants t on t.id = u.tenant_id
-		join tenant_plans a on a.tenant_id = u.tenant_id and a.id = u.assignment
-		join price_list p on p.name = a.plan
-		where u.hour >= $1 and u.hour < $2 and ($3 = '' or t.name = $3)
-		group by `+group.groupBy+` order by `+group.orderBy+` limit $4`, q.From, q.To, q.Tenant, q.Limit)
-	if err != nil {
-		return nil, fmt.Errorf("report usage: %w", err)
-	}
-	for i := range rows {
-		if !rows[i].At.IsZero() {
-			rows[i].At = rows[i].At.UTC()
+func (d Usage) Report(ctx context.Context, q UsageQuery) iter.Seq2[UsageRow, error] {
+	return list(ctx, d.db, "report usage", UsageRow.inUTC, func() (*listQuery, error) {
+		group, ok := usageColumns[q.By]
+		if !ok {
+			return nil, errors.New("no such grouping")
 		}
-	}
-	if q.By == ByKey {
-		err = d.nameKeys(ctx, rows)
-	}
-	return rows, err
+		if q.By == ByHour {
+			if err := hoursSince(ctx, d.db, q.From); err != nil {
+				return nil, err
+			}
+		}
+		tenantID, err := tenantIDOf(ctx, d.db, q.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		if q.By == ByKey {
+			if group.columns, err = d.nameKeys(ctx, group.columns); err != nil {
+				return nil, err
+			}
+		}
+		query := newListQuery(`
+			select ` + group.columns + `, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused
+			from usage_in_time u
+			join tenants t on t.id = u.tenant_id
+			join tenant_plans a on a.tenant_id = u.tenant_id and a.id = u.assignment
+			join price_list p on p.name = a.plan`)
+		query.and(`u.hour >= ? and u.hour < ?`, q.From, q.To)
+		if tenantID != 0 {
+			query.and(`u.tenant_id = ?`, tenantID)
+		}
+		query.add(` group by ` + group.groupBy)
+		query.end(group.orderBy, q.Limit)
+		return query, nil
+	})
 }
 
-// nameKeys sets the names of the keys, unless the login may not read them, as in billing.
-func (d Usage) nameKeys(ctx context.Context, rows []UsageRow) error {
-	ids := make([]string, len(rows))
-	for i, r := range rows {
-		ids[i] = r.KeyID
+func (r UsageRow) inUTC() UsageRow {
+	if !r.At.IsZero() {
+		r.At = r.At.UTC()
 	}
-	var keys []struct{ ID, Name string }
-	err := d.db.Select(ctx, &keys, `select id, name from api_keys where id = any($1)`, pq.Array(ids))
-	if pgconn.IsForbidden(err) {
-		return nil
+	return r
+}
+
+// nameKeys adds the names of the keys to the columns, unless the login may not read them, as in billing.
+func (d Usage) nameKeys(ctx context.Context, columns string) (string, error) {
+	var may bool
+	err := d.db.Get(ctx, &may, `select has_column_privilege('api_keys', 'name', 'select')`)
+	if may {
+		columns += `, (select k.name from api_keys k where k.id = u.key_id) as key_name`
 	}
-	if err != nil {
-		return fmt.Errorf("name keys: %w", err)
-	}
-	names := make(map[string]string, len(keys))
-	for _, k := range keys {
-		names[k.ID] = k.Name
-	}
-	for i := range rows {
-		rows[i].KeyName = names[rows[i].KeyID]
-	}
-	return nil
+	return columns, err
 }

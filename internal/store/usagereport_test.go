@@ -70,15 +70,15 @@ func TestUsageReport(t *testing.T) {
 		if test.query.Limit == 0 {
 			test.query.Limit = 100
 		}
-		got, err := o.Usage.Report(t.Context(), test.query)
+		got, err := store.Collect(o.Usage.Report(t.Context(), test.query))
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 			t.Errorf("%s (-want +got):\n%s%v", name, diff, err)
 		}
 	}
-	if _, err := o.Usage.Report(t.Context(), store.UsageQuery{Tenant: "nobody"}); !errors.Is(err, plans.ErrTenantNotFound) {
+	if _, err := store.Collect(o.Usage.Report(t.Context(), store.UsageQuery{Tenant: "nobody"})); !errors.Is(err, plans.ErrTenantNotFound) {
 		t.Errorf("nobody: %v", err)
 	}
-	if _, err := o.Usage.Report(t.Context(), store.UsageQuery{By: "week"}); err == nil {
+	if _, err := store.Collect(o.Usage.Report(t.Context(), store.UsageQuery{By: "week"})); err == nil {
 		t.Error("a grouping that does not exist was reported")
 	}
 }
@@ -88,15 +88,15 @@ func TestListAudit(t *testing.T) {
 	o := newOffice(t)
 	o.tenant(t, "acme", plans.Pro)
 	o.tenant(t, "zoo", plans.Free)
-	entries, err := o.Audit.List(t.Context(), store.AuditFilter{Limit: 10})
+	entries, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Limit: 10}))
 	if err != nil || len(entries) != 2 || entries[0].TenantName != "zoo" || entries[1].TenantName != "acme" {
 		t.Errorf("all, the newest first: %+v, %v", entries, err)
 	}
-	entries, err = o.Audit.List(t.Context(), store.AuditFilter{Tenant: "acme", Limit: 10})
+	entries, err = store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Tenant: "acme", Limit: 10}))
 	if err != nil || len(entries) != 1 || entries[0].TenantName != "acme" {
 		t.Errorf("acme's: %+v, %v", entries, err)
 	}
-	if _, err := o.Audit.List(t.Context(), store.AuditFilter{Tenant: "nobody", Limit: 1}); !errors.Is(err, plans.ErrTenantNotFound) {
+	if _, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Tenant: "nobody", Limit: 1})); !errors.Is(err, plans.ErrTenantNotFound) {
 		t.Errorf("nobody: %v", err)
 	}
 }

@@ -36,32 +36,41 @@ var below = map[string][]string{
 	"cmd/petstorectl": {"internal/ctl", "internal/ctl/cmdutil"},
 
 	"internal/ctl": {
-		"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/ctl/plan", "internal/ctl/ban", "internal/ctl/limits",
-		"internal/ctl/usage", "internal/ctl/audit", "internal/ctl/why", "internal/ctl/doctor", "internal/ctl/migrate",
+		"internal/buildinfo", "internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/ctl/plan", "internal/ctl/ban", "internal/ctl/limits", "internal/ctl/retention",
+		"internal/ctl/usage", "internal/ctl/audit", "internal/ctl/why", "internal/ctl/find", "internal/ctl/tail", "internal/ctl/undo", "internal/ctl/doctor", "internal/ctl/migrate", "internal/ctl/staff", "internal/ctl/login",
 	},
-	"internal/ctl/cmdutil": {"internal/ctl/output", "internal/store", "internal/store/migrate", "internal/keys", "internal/plans", "internal/audit", "internal/devfile", "internal/ownfiles"},
-	"internal/ctl/tenant":  {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/plans", "internal/audit"},
-	"internal/ctl/key":     {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/keys", "internal/audit"},
-	"internal/ctl/limits":  {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit"},
-	"internal/ctl/ban":     {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/keys", "internal/audit"},
-	"internal/ctl/audit":   {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit"},
-	"internal/ctl/usage":   {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit", "internal/usage/closing", "internal/usage/events"},
-	"internal/ctl/doctor":  {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/migrate", "internal/cluster"},
-	"internal/ctl/migrate": {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store/migrate"},
-	"internal/ctl/plan":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/store", "internal/plans", "internal/usage", "internal/audit"},
+	"internal/ctl/gendoc":    {"internal/ctl", "internal/ctl/cmdutil"},
+	"internal/ctl/cmdutil":   {"internal/ctl/output", "internal/store", "internal/store/migrate", "internal/keys", "internal/plans", "internal/audit", "internal/devfile", "internal/ownfiles", "internal/staff", "internal/envvars", "internal/spelling", "internal/ctl/contexts"},
+	"internal/ctl/tenant":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/plans", "internal/audit"},
+	"internal/ctl/key":       {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/keys", "internal/audit"},
+	"internal/ctl/retention": {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit"},
+	"internal/ctl/limits":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit"},
+	"internal/ctl/ban":       {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/keys", "internal/audit"},
+	"internal/ctl/audit":     {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit"},
+	"internal/ctl/undo":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit"},
+	"internal/ctl/usage":     {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit", "internal/usage/closing", "internal/usage/events"},
+	"internal/ctl/doctor":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/migrate", "internal/cluster"},
+	"internal/ctl/migrate":   {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store/migrate"},
+	"internal/ctl/plan":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/store", "internal/plans", "internal/usage", "internal/audit"},
+	"internal/ctl/find":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/store", "internal/keys", "internal/plans", "internal/usage"},
+	"internal/ctl/tail":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/key", "internal/store", "internal/usage"},
 	"internal/ctl/why": {
 		"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/ctl/ban", "internal/ctl/audit",
-		"internal/store", "internal/diagnose", "internal/keys", "internal/limits", "internal/plans", "internal/usage", "internal/audit",
+		"internal/store", "internal/diagnose", "internal/keys", "internal/limits", "internal/plans", "internal/usage", "internal/audit", "docs",
 	},
 
-	"internal/api":   {"internal/freshness", "internal/limits", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/usage"},
+	"internal/ctl/contexts": {"internal/ownfiles"},
+	"internal/ctl/staff":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/staff"},
+	"internal/ctl/login":    {"internal/ctl/cmdutil", "internal/ctl/contexts", "internal/ctl/output", "internal/store"},
+
+	"internal/api":   {"internal/freshness", "internal/limits", "internal/loglimit", "internal/tracing", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/usage", "internal/spelling"},
 	"internal/keys":  {"internal/plans", "internal/audit"},
-	"internal/store": {"internal/keys", "internal/keys/callers", "internal/keys/strikes", "internal/plans", "internal/cluster", "internal/catalog", "internal/usage", "internal/usage/closing", "internal/usage/events", "internal/audit", "internal/store/counters", "internal/store/pgconn"},
+	"internal/store": {"internal/keys", "internal/keys/callers", "internal/keys/strikes", "internal/plans", "internal/cluster", "internal/catalog", "internal/usage", "internal/usage/closing", "internal/usage/events", "internal/audit", "internal/staff", "internal/store/counters", "internal/store/pgconn"},
 
 	"internal/store/changefeed": {"internal/keys", "internal/store/counters", "internal/store/pgconn"},
 	"internal/store/counters":   {"internal/limits", "internal/limits/counter", "internal/cluster", "internal/store/pgconn"},
 	"internal/store/migrate":    {"internal/store/pgconn", "migrations"},
-	"internal/store/pgconn":     {"internal/keys", "internal/catalog", "internal/usage"},
+	"internal/store/pgconn":     {"internal/keys", "internal/catalog", "internal/usage", "internal/ownfiles"},
 	"internal/fairqueue":        {"internal/catalog", "internal/usage"},
 	"internal/diagnose":         {"internal/keys", "internal/limits", "internal/plans", "internal/usage"},
 
@@ -73,10 +82,11 @@ var below = map[string][]string{
 	"internal/keys/callers": {"internal/keys", "internal/plans"},
 	"internal/keys/strikes": {"internal/keys"},
 
-	"internal/api/pagecache": {"internal/freshness"},
+	"internal/api/pagecache": {"internal/freshness", "internal/api/httpfield"},
 	"internal/api/reference": {"docs", "internal/api/httpfield"},
 
 	"internal/devfile": {"internal/ownfiles"},
+	"internal/envvars": {"internal/spelling"},
 	"internal/localpg": {"internal/subprocess", "internal/ownfiles"},
 }
 
@@ -86,12 +96,15 @@ var knows = map[string][]string{
 	"database/sql":                         {"internal/store", "internal/store/counters", "internal/store/pgconn", "internal/store/migrate"},
 	"github.com/lib/pq":                    {"internal/store", "internal/store/changefeed", "internal/store/counters", "internal/store/pgconn", "internal/store/migrate"},
 	"github.com/jmoiron/sqlx":              {"internal/store/pgconn"},
+	"github.com/jackc/pgservicefile":       {"internal/store/pgconn"},
 	"github.com/golang-migrate/migrate/v4": {"internal/store/migrate"},
 	"github.com/redis/go-redis/v9":         {"internal/limits/redisbackend", "cmd/petstore"},
 	"github.com/gin-gonic/gin":             {"internal/api"},
 	"github.com/yuin/goldmark":             {"internal/api/reference"},
 	"github.com/spf13/cobra":               {"cmd/petstore", "internal/ctl/..."},
+	"github.com/klauspost/compress":        {"internal/api/pagecache", "internal/api/reference"},
 	"github.com/maypok86/otter/v2":         {"internal/api/pagecache"},
+	"go.opentelemetry.io":                  {"internal/tracing"},
 }
 
 // ignorant packages must not reach these libraries by any way, their own imports' imports included.
@@ -102,6 +115,7 @@ var ignorant = map[string][]string{
 	"internal/usage":     {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/redis/go-redis/v9"},
 	"internal/cluster":   {"database/sql", "github.com/lib/pq", "github.com/redis/go-redis/v9", "net/http"},
 	"internal/audit":     {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "net/http"},
+	"internal/staff":     {"database/sql", "github.com/lib/pq", "github.com/spf13/cobra", "net/http"},
 	"internal/keys":      {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin", "github.com/spf13/cobra"},
 	"internal/api":       {"database/sql", "github.com/lib/pq", "github.com/jmoiron/sqlx", "github.com/spf13/cobra"},
 	"internal/fairqueue": {"database/sql", "github.com/lib/pq", "github.com/gin-gonic/gin"},
@@ -118,7 +132,7 @@ var ignorant = map[string][]string{
 
 // aside packages help to test and to measure. They may import what they want, and no program is made of them.
 func aside(name string) bool {
-	return slices.Contains([]string{"internal/store/storetest", "internal/limits/limitstest", "internal/limits/distributed/simtest", "internal/limits/redisbackend/redistest", "internal/browser", "internal/contract", "internal/e2e", "internal/e2e/billing", "internal/structure"}, name) ||
+	return slices.Contains([]string{"internal/store/storetest", "internal/limits/limitstest", "internal/limits/distributed/simtest", "internal/limits/redisbackend/redistest", "internal/browser", "internal/freeport", "internal/contract", "internal/e2e", "internal/e2e/alerts", "internal/e2e/billing", "internal/e2e/generators", "internal/e2e/packages", "internal/e2e/programs", "internal/e2e/running", "internal/structure", "internal/tracing/otlptest"}, name) ||
 		name == "bench" || strings.HasPrefix(name, "bench/")
 }
 

@@ -64,7 +64,10 @@ func TestTypesHaveFewMethods(t *testing.T) {
 			if pointer, ok := receiver.(*ast.StarExpr); ok {
 				receiver = pointer.X
 			}
-			if generic, ok := receiver.(*ast.IndexExpr); ok {
+			switch generic := receiver.(type) {
+			case *ast.IndexExpr:
+				receiver = generic.X
+			case *ast.IndexListExpr:
 				receiver = generic.X
 			}
 			methods[filepath.Dir(path)+"."+receiver.(*ast.Ident).Name]++
@@ -176,7 +179,7 @@ func sources(t *testing.T, endings ...string) map[string][]byte {
 			return err
 		}
 		name := d.Name()
-		if d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "bin" || name == "node_modules") {
+		if d.IsDir() && path != root && (strings.HasPrefix(name, ".") || name == "bin" || name == "generated" || name == "node_modules") {
 			return filepath.SkipDir
 		}
 		if d.IsDir() || !slices.ContainsFunc(endings, func(e string) bool { return strings.HasSuffix(name, e) }) {

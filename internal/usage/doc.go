@@ -8,6 +8,6 @@
 // While the store is down, counts stay in memory: one for each active key, plan and hour. A process that is
 // killed loses what it has not written, at most the last second.
 //
-// Months returns what is recorded of a tenant's month, Predict when its daily quota runs out. Refusals keeps
-// refused requests for support.
+// Months returns what is recorded of a tenant's month, Predict when its daily quota runs out. FailedRequests keeps
+// some failed requests for support.
 package usage

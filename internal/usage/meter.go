@@ -42,6 +42,9 @@ type Meter struct {
 	seed   maphash.Seed
 	shards shardSet
 
+	// Progress is what was recorded since the start.
+	Progress progress
+
 	// soon asks Run to write before FlushInterval has passed.
 	soon chan struct{}
 	// announced is true while the store knows that this server may have unrecorded requests.
@@ -64,7 +67,7 @@ type Meter struct {
 	outage   outage
 }
 
-// Options configure a Meter or Refusals.
+// Options configure a Meter or FailedRequests.
 type Options struct {
 	// ServerID identifies this process among all that write to the store.
 	ServerID string
@@ -90,6 +93,8 @@ func NewMeter(store Store, o Options) *Meter {
 		recorded: map[uint64]int64{}, announces: o.Announce,
 		soon: make(chan struct{}, 1), turn: make(turn, 1),
 	}
+	began := time.Now()
+	m.Progress.complete.Store(&began)
 	for i := range m.shards {
 		m.shards[i].counters, m.shards[i].tenants = map[Bucket]*counter{}, map[int64]*unrecorded{}
 	}
@@ -216,7 +221,9 @@ func (m *Meter) writeAll(ctx context.Context) error {
 	}
 	m.recordedTo.Store(m.drains)
 	m.delivered = m.clock().Add(-deliveryDelay)
+	began := time.Now()
 	m.unwritten = m.collect()
+	m.Progress.begun(m.unwritten)
 	m.drains++
 	if n := len(m.unwritten); n > 0 {
 		m.unwritten[n-1].DeliveredTo = m.delivered
@@ -225,6 +232,7 @@ func (m *Meter) writeAll(ctx context.Context) error {
 		return err
 	}
 	m.recordedTo.Store(m.drains)
+	m.Progress.complete.Store(&began)
 	return nil
 }
 
@@ -236,6 +244,7 @@ func (m *Meter) write(ctx context.Context) error {
 			return fmt.Errorf("write usage: %w", err)
 		}
 		m.outage.ended(m.log, m.clock())
+		m.Progress.wrote(&m.unwritten[0])
 		m.unwritten = m.unwritten[1:]
 	}
 	return nil

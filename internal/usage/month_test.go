@@ -120,6 +120,10 @@ func (l *fakeMonths) UsageMonth(ctx context.Context, tenantID int64, now time.Ti
 	return m, err
 }
 
+func (l *fakeMonths) UsageReport(context.Context, int64, time.Time, time.Time) (usage.Report, error) {
+	return usage.Report{}, errors.New("not used")
+}
+
 func TestMonthsQueryTwiceASecond(t *testing.T) {
 	t.Parallel()
 	l := &fakeMonths{}

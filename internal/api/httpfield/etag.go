@@ -18,29 +18,56 @@ func ETag(content []byte) string {
 	return string(text[:1+tagLength+1])
 }
 
+// WeakETag returns the weak form of a strong ETag: the tag of the same content in another encoding.
+func WeakETag(tag string) string { return weak + tag }
+
+const weak = "W/"
+
 // NoneMatch reports whether If-None-Match (RFC 9110, section 13.1.2) names the tag, by weak comparison: then the client has
-// the current content. What follows a mistake in a list is ignored.
+// the current content, in whichever encoding. What follows a mistake in a list is ignored.
 func NoneMatch(values []string, tag string) bool {
+	return match(values, strings.TrimPrefix(tag, weak), false) == Matches
+}
+
+// Match compares If-Match (RFC 9110, section 13.1.1) with the tag, by strong comparison. What follows a mistake in a list is ignored.
+func Match(values []string, tag string) MatchResult { return match(values, tag, true) }
+
+// MatchResult says whether a list of tags names the current one. Only Matches fulfils If-Match.
+type MatchResult int
+
+// The results. MatchesWeakly means that the list has the tag only in its weak form, NoTag that it has no tag at all.
+const (
+	NoTag MatchResult = iota
+	Differs
+	MatchesWeakly
+	Matches
+)
+
+func match(values []string, tag string, strong bool) (result MatchResult) {
 	for _, list := range values {
 		if strings.Trim(list, " \t") == "*" {
-			return true
+			return Matches
 		}
 		for {
 			list = strings.TrimLeft(list, " \t,")
-			opaque, rest, ok := cutTag(strings.TrimPrefix(list, "W/"))
-			if !ok {
-				break
-			}
-			if opaque == tag {
-				return true
+			candidate, isWeak := strings.CutPrefix(list, weak)
+			opaque, rest, ok := cutTag(candidate)
+			switch {
+			case !ok:
+			case opaque != tag:
+				result = max(result, Differs)
+			case isWeak && strong:
+				result = MatchesWeakly
+			default:
+				return Matches
 			}
 			list = strings.TrimLeft(rest, " \t")
-			if list == "" || list[0] != ',' {
+			if !ok || list == "" || list[0] != ',' {
 				break
 			}
 		}
 	}
-	return false
+	return result
 }
 
 // cutTag splits s after the opaque tag, quotes included, with which it begins.

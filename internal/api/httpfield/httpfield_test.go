@@ -44,8 +44,10 @@ func TestNoneMatch(t *testing.T) {
 		{[]string{"\"a\x00\""}, false},
 		{[]string{strings.Repeat(`"x", `, 5000)}, false},
 	} {
-		if got := httpfield.NoneMatch(c.values, `"a"`); got != c.want {
-			t.Errorf("%q: %v, want %v", c.values, got, c.want)
+		for _, tag := range []string{`"a"`, httpfield.WeakETag(`"a"`)} {
+			if got := httpfield.NoneMatch(c.values, tag); got != c.want {
+				t.Errorf("%s in %q: %v, want %v", tag, c.values, got, c.want)
+			}
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -19,8 +21,8 @@ type ValidationError struct{ Message string }
 
 func (e *ValidationError) Error() string { return e.Message }
 
-// syntaxError says where a body stops being JSON.
-func syntaxError(err error) error {
+// syntaxError says where a body stops being JSON, and what was expected there.
+func (r reader) syntaxError(err error) error {
 	syntax, isSyntax := errors.AsType[*jsontext.SyntacticError](err)
 	reason := err.Error()
 	switch {
@@ -28,13 +30,97 @@ func syntaxError(err error) error {
 		reason = "it contains only white space"
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		reason = "it ends unexpectedly"
+	case errors.Is(err, errTrailing):
+		reason += position(r.data, len(r.data)-len(bytes.TrimLeft(r.data[r.InputOffset():], white)))
 	case !isSyntax:
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		reason = "the member " + strconv.Quote(shorten(syntax.JSONPointer.LastToken())) + " appears twice"
 	default:
-		reason = shorten(syntax.Err.Error()) + " at byte " + strconv.FormatInt(syntax.ByteOffset, 10)
+		reason = r.reason(syntax.Err.Error(), min(int(syntax.ByteOffset), len(r.data)))
 	}
 	return &SyntaxError{"The body is not valid JSON: " + reason + "."}
+}
+
+// reasons tell apart by words in the errors of jsontext what was expected, or else what is wrong. If those change, TestReasons fails, and a
+// message says less.
+var reasons = []struct{ words, expected, wrong string }{
+	{words: "after object value", expected: "a comma or }"},
+	{words: "after array element", expected: "a comma or ]"},
+	{words: "in number", expected: "a digit"},
+	{words: "non-control character", wrong: "a string has a control character, which must be written as an escape sequence"},
+	{words: "escape sequence", wrong: "a string has an escape sequence that does not exist"},
+	{words: "surrogate", wrong: "a string has half a surrogate pair"},
+	{words: "UTF-8", wrong: "it is not UTF-8"},
+}
+
+// reason says what is wrong at a place of a body. words are those of jsontext.
+func (r reader) reason(words string, at int) string {
+	due := r.due(at)
+	if strings.Contains(words, "in literal") {
+		begin := at
+		for begin > 0 && 'a' <= r.data[begin-1] && r.data[begin-1] <= 'z' {
+			begin--
+		}
+		// A word without quotes is read as a literal, also where none may be.
+		if due = r.due(begin); due == aValue {
+			due = "true, false or null"
+		} else {
+			at = begin
+		}
+	}
+	for _, known := range reasons {
+		if strings.Contains(words, known.words) {
+			if due = known.expected; due == "" {
+				return known.wrong + position(r.data, at)
+			}
+		}
+	}
+	if after, comma := bytes.CutPrefix(r.data[at:], []byte(",")); comma {
+		if after = bytes.TrimLeft(after, white); bytes.HasPrefix(after, []byte("}")) || bytes.HasPrefix(after, []byte("]")) {
+			return "a comma must not come before " + string(after[0]) + position(r.data, at)
+		}
+	}
+	return "expected " + due + ", found " + first(r.data[at:]) + position(r.data, at)
+}
+
+const aValue = "a value"
+
+// due says what may begin at a place, by what is open there.
+func (r reader) due(at int) string {
+	switch kind, length := r.StackIndex(r.StackDepth()); {
+	case kind == jsontext.KindInvalid:
+		return "an object, which begins with {"
+	case kind == jsontext.KindBeginObject && length%2 == 0:
+		return "a name in double quotes"
+	case kind == jsontext.KindBeginObject && !bytes.HasSuffix(bytes.TrimRight(r.data[:at], white), []byte(":")):
+		return "a colon and a value"
+	}
+	return aValue
+}
+
+// white is the white space of JSON.
+const white = " \t\r\n"
+
+// first describes the first character of the rest of a body.
+func first(rest []byte) string {
+	switch c, size := utf8.DecodeRune(rest); {
+	case size == 0:
+		return "the end"
+	case c == '\'':
+		return "a single quote"
+	case c == '\ufeff':
+		return "a byte order mark"
+	default:
+		return strconv.QuoteRune(c)
+	}
+}
+
+// position names the place of a byte by its line and its character, both counted from 1.
+func position(data []byte, at int) string {
+	before := data[:at]
+	line := bytes.Count(before, []byte("\n")) + 1
+	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+	return " (line " + strconv.Itoa(line) + ", column " + strconv.Itoa(column) + ")"
 }
 
 // shorten limits how much of the client's own text a message repeats.

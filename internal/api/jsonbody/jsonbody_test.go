@@ -61,8 +61,8 @@ func TestInvalidBodies(t *testing.T) {
 		{"status null", `{"name":"Rex","categoryId":7,"status":null}`, true, "status must not be null"},
 		{"name a number", `{"name":5,"categoryId":7}`, false, "name must be a string, not a number"},
 		{"name an object", `{"name":{},"categoryId":7}`, false, "name must be a string, not an object"},
-		{"raw NUL in a name", "{\"name\":\"a\x00b\",\"categoryId\":7}", true, "byte"},
-		{"raw line break in a name", "{\"name\":\"a\nb\",\"categoryId\":7}", true, "byte"},
+		{"raw NUL in a name", "{\"name\":\"a\x00b\",\"categoryId\":7}", true, "control character"},
+		{"raw line break in a name", "{\"name\":\"a\nb\",\"categoryId\":7}", true, "control character"},
 		{"category a string", `{"name":"Rex","categoryId":"7"}`, false, "categoryId must be an integer, not a string"},
 		{"category a boolean", `{"name":"Rex","categoryId":false}`, false, "categoryId must be an integer, not a boolean"},
 		{"category an array", `{"name":"Rex","categoryId":[7]}`, false, "categoryId must be an integer, not an array"},
@@ -73,9 +73,9 @@ func TestInvalidBodies(t *testing.T) {
 		{"category huge", `{"name":"Rex","categoryId":1e999999999}`, false, "categoryId must be a 64-bit integer"},
 		{"category huger", `{"name":"Rex","categoryId":1e` + strings.Repeat("9", 1000) + `}`, false, "categoryId must be a 64-bit integer"},
 		{"category tiny", `{"name":"Rex","categoryId":1e-999999999999999999999}`, false, "categoryId must be an integer"},
-		{"category with a leading zero", `{"name":"Rex","categoryId":07}`, true, "byte"},
-		{"category with a plus", `{"name":"Rex","categoryId":+7}`, true, "byte"},
-		{"category NaN", `{"name":"Rex","categoryId":NaN}`, true, "byte"},
+		{"category with a leading zero", `{"name":"Rex","categoryId":07}`, true, "column 29"},
+		{"category with a plus", `{"name":"Rex","categoryId":+7}`, true, "column 28"},
+		{"category NaN", `{"name":"Rex","categoryId":NaN}`, true, "column 28"},
 		{"status in capitals", `{"name":"Rex","categoryId":7,"status":"Available"}`, false, "status must be one of available, sold"},
 		{"status empty", `{"name":"Rex","categoryId":7,"status":""}`, false, "status must be one of"},
 		{"status a number", `{"name":"Rex","categoryId":7,"status":1}`, false, "status must be a string, not a number"},
@@ -91,16 +91,16 @@ func TestInvalidBodies(t *testing.T) {
 		{"overlong UTF-8", "{\"name\":\"\xc0\x80\",\"categoryId\":7}", true, "UTF-8"},
 		{"lone surrogate", `{"name":"\ud83d","categoryId":7}`, true, "surrogate"},
 		{"surrogates in the wrong order", `{"name":"\udc15\ud83d","categoryId":7}`, true, "surrogate"},
-		{"byte order mark", "\ufeff{\"name\":\"Rex\",\"categoryId\":7}", true, "byte 0"},
+		{"byte order mark", "\ufeff{\"name\":\"Rex\",\"categoryId\":7}", true, "byte order mark"},
 		{"cut off", `{"name":"Rex","categoryId":7`, true, "ends unexpectedly"},
 		{"cut off in a string", `{"name":"Re`, true, "ends unexpectedly"},
 		{"trailing object", `{"name":"Rex","categoryId":7}{}`, true, "follows"},
-		{"trailing rubbish", `{"name":"Rex","categoryId":7}x`, true, "byte"},
-		{"trailing NUL", "{\"name\":\"Rex\",\"categoryId\":7}\x00", true, "byte"},
-		{"trailing comma", `{"name":"Rex","categoryId":7,}`, true, "byte"},
-		{"single quotes", `{'name':'Rex','categoryId':7}`, true, "byte"},
-		{"comment", `{"name":"Rex",/* */"categoryId":7}`, true, "byte"},
-		{"a form", `name=Rex&categoryId=7`, true, "byte"},
+		{"trailing rubbish", `{"name":"Rex","categoryId":7}x`, true, "follows"},
+		{"trailing NUL", "{\"name\":\"Rex\",\"categoryId\":7}\x00", true, "follows"},
+		{"trailing comma", `{"name":"Rex","categoryId":7,}`, true, "comma"},
+		{"single quotes", `{'name':'Rex','categoryId':7}`, true, "double quotes"},
+		{"comment", `{"name":"Rex",/* */"categoryId":7}`, true, "double quotes"},
+		{"a form", `name=Rex&categoryId=7`, true, "begins with {"},
 		{"33 objects deep", deep(33), true, "deeper than 32"},
 		{"33 arrays deep", nested(32), true, "deeper than 32"},
 		{"100,000 arrays deep", nested(100_000), true, "deeper than 32"},
@@ -113,6 +113,52 @@ func TestInvalidBodies(t *testing.T) {
 		_, validation := errors.AsType[*jsonbody.ValidationError](err)
 		if syntax != c.syntax || validation == c.syntax {
 			t.Errorf("%s: got a %T", c.name, err)
+		}
+	}
+}
+
+// TestReasons: the message says where and what was expected, in words for authors of clients.
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"name":"Rex" "categoryId":7}`:  "expected a comma or }, found '\"' (line 1, column 15).",
+		"{\n  \"name\": \"Žofka\"; \n}":  "expected a comma or }, found ';' (line 2, column 18).",
+		`{"name":"Rex","categoryId":7,}`: "a comma must not come before } (line 1, column 29).",
+		`{"x":[1, ]}`:                    "a comma must not come before ] (line 1, column 8).",
+		`{"x":[1 2]}`:                    "expected a comma or ], found '2' (line 1, column 9).",
+		`{"x":[1}`:                       "expected a comma or ], found '}' (line 1, column 8).",
+		`{"name"=1}`:                     "expected a colon and a value, found '=' (line 1, column 8).",
+		`{"name",1}`:                     "expected a colon and a value, found ',' (line 1, column 8).",
+		`{"name"}`:                       "expected a colon and a value, found '}' (line 1, column 8).",
+		`{"name":}`:                      "expected a value, found '}' (line 1, column 9).",
+		`{"name":'Rex'}`:                 "expected a value, found a single quote (line 1, column 9).",
+		`{'name':"Rex"}`:                 "expected a name in double quotes, found a single quote (line 1, column 2).",
+		`{name:"Rex"}`:                   "expected a name in double quotes, found 'n' (line 1, column 2).",
+		`{"name":"Rex",null:1}`:          "expected a name in double quotes, found 'n' (line 1, column 15).",
+		`{1:2}`:                          "expected a name in double quotes, found '1' (line 1, column 2).",
+		`{,}`:                            "a comma must not come before } (line 1, column 2).",
+		`{]`:                             "expected a name in double quotes, found ']' (line 1, column 2).",
+		`}`:                              "expected an object, which begins with {, found '}' (line 1, column 1).",
+		`name=Rex`:                       "expected an object, which begins with {, found 'n' (line 1, column 1).",
+		"\ufeff{}":                       "expected an object, which begins with {, found a byte order mark (line 1, column 1).",
+		`{"x":True}`:                     "expected a value, found 'T' (line 1, column 6).",
+		`{"x":trUe}`:                     "expected true, false or null, found 'U' (line 1, column 8).",
+		`{"x":1.}`:                       "expected a digit, found '}' (line 1, column 8).",
+		`{"x":-a}`:                       "expected a digit, found 'a' (line 1, column 7).",
+		"{\"x\":\"a\tb\"}":               "a string has a control character, which must be written as an escape sequence (line 1, column 8).",
+		`{"x":"\a"}`:                     "a string has an escape sequence that does not exist (line 1, column 7).",
+		`{"x":"\u12"}`:                   "a string has an escape sequence that does not exist (line 1, column 7).",
+		`{"x":"\ud83d\u0041"}`:           "a string has half a surrogate pair (line 1, column 7).",
+		"{\"x\":\"\xff\"}":               "it is not UTF-8 (line 1, column 7).",
+		"{\"x\":1}\n\n {":                "more data follows its end (line 3, column 2).",
+		`{"x":1}` + "\x00":               "more data follows its end (line 1, column 8).",
+		`{"x":"`:                         "it ends unexpectedly.",
+		`{"x":tr`:                        "it ends unexpectedly.",
+		`{"name":"Rex","name":"Rex"}`:    `the member "name" appears twice.`,
+	} {
+		_, err := jsonbody.Read([]byte(body), false)
+		if want = "The body is not valid JSON: " + want; err == nil || err.Error() != want {
+			t.Errorf("%s\n got %v\nwant %s", body, err, want)
 		}
 	}
 }

@@ -33,7 +33,7 @@ type member struct {
 // problem, which Err reports. It returns a *SyntaxError also for null, in place of the object or of a known member, and a
 // *ValidationError for any other value that is no object.
 func Read(data []byte, strict bool, known ...string) (*Object, error) {
-	r := reader{jsontext.NewDecoder(bytes.NewBuffer(data)), known}
+	r := reader{jsontext.NewDecoder(bytes.NewBuffer(data)), data, known}
 	kind := r.PeekKind()
 	o, err := r.body()
 	if err == nil {
@@ -41,7 +41,7 @@ func Read(data []byte, strict bool, known ...string) (*Object, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, syntaxError(err)
+		return nil, r.syntaxError(err)
 	case kind == jsontext.KindNull:
 		return nil, &SyntaxError{"The body must be an object, not null."}
 	case kind != jsontext.KindBeginObject:

@@ -1,8 +1,8 @@
 package jsonbody
 
 import (
+	"bytes"
 	"errors"
-	"io"
 	"slices"
 	"strconv"
 
@@ -20,6 +20,7 @@ var (
 // reader reads a body token by token, so that depth is checked wherever it grows.
 type reader struct {
 	*jsontext.Decoder
+	data  []byte
 	known []string
 }
 
@@ -83,12 +84,8 @@ func (r reader) skip() error {
 
 // end checks that nothing follows.
 func (r reader) end() error {
-	_, err := r.ReadToken()
-	switch {
-	case err == nil:
+	if len(bytes.TrimLeft(r.data[r.InputOffset():], white)) > 0 {
 		return errTrailing
-	case errors.Is(err, io.EOF):
-		return nil
 	}
-	return err
+	return nil
 }

@@ -3,6 +3,8 @@
 // A page is stored under the stamp of a decision that was made before its rows were read, and returned only to a request whose
 // decision has the same stamp: so nothing changed in between (package freshness). With stamp 0 the cache is not used.
 //
+// A page keeps its compressed form once a client has asked for it. Requests for the same page at the same time share a read (Read).
+//
 // The cache is bounded, and so is each tenant's part of it. A page is stored when it is requested for the second time. It is
 // safe for concurrent use.
 package pagecache
@@ -34,16 +36,22 @@ const (
 // Key names a page of a tenant's list by its query. LimitGiven tells a limit that was left out, which the page's links leave out too.
 type Key struct {
 	Tenant, After int64
-	Status        string
-	Limit         int
-	LimitGiven    bool
+	// Filters is the text of the list's filters.
+	Filters    string
+	Limit      int
+	LimitGiven bool
 }
 
-// Page is a finished response, except for the headers that differ from request to request.
+// Page is a finished response, except for the headers that differ from request to request. It does not change.
 type Page struct {
 	Body []byte
 	// Tag, Links and Next are the headers ETag, Link and X-Next-Cursor. Next is empty on the last page.
 	Tag, Links, Next string
+	// OneItem: Tag is that of the only item, so that If-Match can have it. A page with it is not compressed, which would make the tag weak.
+	OneItem bool
+	// Gzip is the compressed body, and GzipTag its ETag. Both are empty until somebody wants them (WithGzip).
+	Gzip    []byte
+	GzipTag string
 }
 
 // cachedPage is a page of the catalogue that the stamp identifies.
@@ -53,7 +61,7 @@ type cachedPage struct {
 }
 
 func (p *cachedPage) weight() int64 {
-	return int64(pageOverhead + len(p.Body) + len(p.Tag) + len(p.Links) + len(p.Next))
+	return int64(pageOverhead + len(p.Body) + len(p.Tag) + len(p.Links) + len(p.Next) + len(p.Gzip) + len(p.GzipTag))
 }
 
 // Cache holds pages. A nil *Cache holds none.
@@ -67,19 +75,22 @@ type Cache struct {
 	requested [requestedSlots]atomic.Uint64
 	seed      maphash.Seed
 
-	hits, unversioned, stale, miss prometheus.Counter
+	// reads are those under way.
+	reads reads
+
+	hits, unversioned, stale, miss, shared prometheus.Counter
 }
 
 // New returns a cache of at most maxBytes, and registers its metrics unless r is nil.
 func New(maxBytes int64, r prometheus.Registerer) (*Cache, error) {
-	c := &Cache{maxPerTenant: maxBytes / tenantShare, held: map[int64]int64{}, seed: maphash.MakeSeed()}
+	c := &Cache{maxPerTenant: maxBytes / tenantShare, held: map[int64]int64{}, seed: maphash.MakeSeed(), reads: reads{newest: map[Key]*read{}}}
 	c.pages = otter.Must(&otter.Options[Key, *cachedPage]{
 		MaximumWeight:    uint64(maxBytes),
 		Weigher:          func(_ Key, p *cachedPage) uint32 { return uint32(p.weight()) },
 		ExpiryCalculator: otter.ExpiryWriting[Key, *cachedPage](lifetime),
 		OnAtomicDeletion: func(e otter.DeletionEvent[Key, *cachedPage]) { c.release(e.Key.Tenant, e.Value.weight()) },
 	})
-	return c, c.register(r)
+	return c, c.register(r, maxBytes)
 }
 
 // Get returns the page with the stamp, nil if the cache does not hold it.
@@ -155,22 +166,29 @@ func (c *Cache) size() (sum int64) {
 	return sum
 }
 
-func (c *Cache) register(r prometheus.Registerer) error {
+func (c *Cache) register(r prometheus.Registerer, maxBytes int64) error {
 	misses := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "petstore_list_cache_misses_total",
-		Help: "Lists read from the database, by reason: miss (not in the cache), stale (changed since), unversioned (the catalogue had no stamp).",
+		Help: "Lists not served from the cache, by reason: miss (not in it), stale (changed since), unversioned (the catalogue had no stamp).",
 	}, []string{"reason"})
 	c.miss, c.stale, c.unversioned = misses.WithLabelValues("miss"), misses.WithLabelValues("stale"), misses.WithLabelValues("unversioned")
 	c.hits = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "petstore_list_cache_hits_total", Help: "Lists served from the cache.",
 	})
+	c.shared = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "petstore_list_cache_shared_total", Help: "Lists not served from the cache for which another request read the database.",
+	})
 	size := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "petstore_list_cache_bytes", Help: "Bytes that the list cache holds.",
 	}, func() float64 { return float64(c.size()) })
+	most := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "petstore_list_cache_bytes_max", Help: "The most bytes that the list cache may hold (PETSTORE_LIST_CACHE_BYTES).",
+	})
+	most.Set(float64(maxBytes))
 	if r == nil {
 		return nil
 	}
-	for _, collector := range []prometheus.Collector{misses, c.hits, size} {
+	for _, collector := range []prometheus.Collector{misses, c.hits, c.shared, size, most} {
 		if err := r.Register(collector); err != nil {
 			return err
 		}

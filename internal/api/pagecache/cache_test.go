@@ -1,6 +1,11 @@
 package pagecache
 
-import "testing"
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"testing"
+)
 
 // TestBounds: all tenants together hold what is allowed, one of them an eighth, and no tenant evicts the pages of
 // others. In the end nothing is held.
@@ -66,7 +71,7 @@ func TestStamps(t *testing.T) {
 	if c.Get(key, 7) != nil || c.Get(key, 8) != current {
 		t.Error("not replaced by the newer page")
 	}
-	for _, other := range []Key{{Tenant: 2, Limit: 20}, {Tenant: 1, Limit: 20, LimitGiven: true}, {Tenant: 1, Limit: 20, Status: "sold"}, {Tenant: 1, Limit: 20, After: 1}} {
+	for _, other := range []Key{{Tenant: 2, Limit: 20}, {Tenant: 1, Limit: 20, LimitGiven: true}, {Tenant: 1, Limit: 20, Filters: "sold"}, {Tenant: 1, Limit: 20, After: 1}} {
 		if c.Get(other, 8) != nil {
 			t.Errorf("returned for %+v", other)
 		}
@@ -75,5 +80,30 @@ func TestStamps(t *testing.T) {
 	none.Put(key, 8, current)
 	if none.Get(key, 8) != nil {
 		t.Error("no cache returned a page")
+	}
+}
+
+// TestWithGzip: a page has a compressed form if it is worth it, which counts like the rest of it. The page without it stays as it is.
+func TestWithGzip(t *testing.T) {
+	t.Parallel()
+	short := &Page{Body: bytes.Repeat([]byte("x"), MinGzip)}
+	if short.WithGzip() != short {
+		t.Error("a short page is compressed")
+	}
+	long := &Page{Body: bytes.Repeat([]byte("x"), MinGzip+1), Tag: `"t"`}
+	both := long.WithGzip()
+	r, err := gzip.NewReader(bytes.NewReader(both.Gzip))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if content, err := io.ReadAll(r); err != nil || !bytes.Equal(content, long.Body) {
+		t.Errorf("%d bytes, %v", len(content), err)
+	}
+	if long.Gzip != nil || both.WithGzip() != both || both.GzipTag != `W/"t"` || len(both.Gzip) >= MinGzip/4 {
+		t.Errorf("%d bytes, tag %s", len(both.Gzip), both.GzipTag)
+	}
+	was, is := (&cachedPage{long, 1}).weight(), (&cachedPage{both, 1}).weight()
+	if is-was != int64(len(both.Gzip)+len(both.GzipTag)) {
+		t.Errorf("it weighs %d, and compressed %d", was, is)
 	}
 }

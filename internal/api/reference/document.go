@@ -16,11 +16,11 @@ func rebase(document []byte, root string) []byte {
 }
 
 // document makes the pages of an OpenAPI document: in YAML, and in JSON with its members in the same order.
-func (m maker) document(inYAML []byte) []*Page {
+func (m maker) document(inYAML func() []byte) []*Page {
 	return []*Page{
-		newPage("/v1/openapi.yaml", "application/yaml", func() ([]byte, error) { return rebase(inYAML, m.root), nil }),
+		newPage("/v1/openapi.yaml", "application/yaml", func() ([]byte, error) { return rebase(inYAML(), m.root), nil }),
 		newPage("/v1/openapi.json", "application/json", func() ([]byte, error) {
-			inJSON, err := yaml.YAMLToJSON(inYAML)
+			inJSON, err := yaml.YAMLToJSON(inYAML())
 			if err != nil {
 				return nil, fmt.Errorf("convert the OpenAPI document: %w", err)
 			}

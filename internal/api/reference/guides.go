@@ -1,8 +1,6 @@
 package reference
 
 import (
-	"bytes"
-	"fmt"
 	"path"
 	"regexp"
 	"strings"
@@ -28,8 +26,12 @@ var guides = []guide{
 	{path: "idempotency", file: "idempotency.md", title: "Idempotency", about: "Repeat a request without making it take effect twice."},
 	{path: "clients", file: "clients.md", title: "Clients", about: "Examples in curl, Go, Python and JavaScript."},
 	{path: "versioning", file: "versioning.md", title: "Versions", about: "What can change, how operations are removed, and what beta means."},
+	{path: changelog, file: "changelog.md", title: "Changes", about: "What was added and deprecated, with a feed."},
 	{path: "deprecations/get-pet", file: "deprecations/get-pet.md", title: "Removal of GET /v1/pets/{petId}", about: "The date, and what to use instead."},
 }
+
+// changelog is the guide that is also a feed.
+const changelog = "changelog"
 
 // forCustomers returns the chapter for customers as a document of its own.
 func forCustomers(text string) string {
@@ -49,13 +51,54 @@ func sections(text string) string {
 	return before + "## The codes\n\n" + errorRow.ReplaceAllString(table[:end], "### `$2` {#$2}\n\n**$1.** $3\n\n*What to do:* $4\n\n") + table[end:]
 }
 
-// guides makes the page of each guide.
+// otherNames returns the paths of guides by those that their files and their titles suggest.
+func otherNames() map[string]string {
+	all := map[string]string{}
+	for _, g := range guides {
+		for _, name := range []string{strings.TrimSuffix(g.file, ".md"), strings.ReplaceAll(strings.ToLower(g.title), " ", "-")} {
+			if name != g.path {
+				all["/docs/"+name], all["/docs/"+name+".md"] = "/docs/"+g.path, "/docs/"+g.path+".md"
+			}
+		}
+	}
+	return all
+}
+
+// text returns the guide's Markdown for this deployment.
+func (m maker) text(g guide) ([]byte, error) {
+	text, err := docs.FS.ReadFile(g.file)
+	if err != nil {
+		return nil, err
+	}
+	if g.adapt != nil {
+		text = []byte(g.adapt(string(text)))
+	}
+	return rebase(m.support.in(text), m.root), nil
+}
+
+// guides makes the pages of each guide: in HTML, and in Markdown for programs.
 func (m maker) guides() (pages []*Page) {
 	for _, g := range guides {
-		render := func() ([]byte, error) { return m.guide(g) }
-		pages = append(pages, newPage("/docs/"+g.path, htmlType, render, underPolicy(guidePolicy)...))
+		inHTML := func() ([]byte, error) { return m.guide(g) }
+		inMarkdown := func() ([]byte, error) {
+			text, err := m.text(g)
+			return renamed(text), err
+		}
+		pages = append(pages, newPage("/docs/"+g.path, htmlType, inHTML, underPolicy(guidePolicy)...),
+			newPage("/docs/"+g.path+".md", "text/markdown; charset=utf-8", inMarkdown))
 	}
 	return pages
+}
+
+// renamed returns Markdown whose links have the names of the pages in place of the files'.
+func renamed(text []byte) []byte {
+	s := string(text)
+	for _, g := range guides {
+		if path.Base(g.file) != path.Base(g.path)+".md" {
+			s = strings.ReplaceAll(s, "]("+g.file, "]("+g.path+".md")
+		}
+	}
+	return []byte(s)
 }
 
 // wideTables lets tables scroll on narrow screens, also by keyboard. Text is escaped, so it is not changed.
@@ -64,17 +107,17 @@ var wideTables = strings.NewReplacer(
 )
 
 func (m maker) guide(g guide) ([]byte, error) {
-	text, err := docs.FS.ReadFile(g.file)
+	d, err := m.parse(g, m.prefix)
 	if err != nil {
 		return nil, err
 	}
-	if g.adapt != nil {
-		text = []byte(g.adapt(string(text)))
-	}
-	var body bytes.Buffer
-	if err := m.markdown(path.Dir(g.file)).Convert(rebase(text, m.root), &body); err != nil {
-		return nil, fmt.Errorf("render %s: %w", g.file, err)
+	body, err := d.html(d.root)
+	if err != nil {
+		return nil, err
 	}
 	// The documents are ours, and the renderer drops any HTML in them.
-	return m.render("/docs/"+g.path, titleOf(g.title), wideTables.Replace(body.String()), "layout.html", "guide.html")
+	return m.render(layout{
+		path: "/docs/" + g.path, title: titleOf(g.title), contents: contents(d.sections()), body: wideTables.Replace(body),
+		templates: []string{"layout.html", "guide.html"},
+	})
 }

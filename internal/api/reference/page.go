@@ -2,12 +2,12 @@ package reference
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
 
 	"petstore.example/internal/api/httpfield"
 )
@@ -22,53 +22,87 @@ type Page struct {
 
 	// Both are made at the first request, so that a server without readers spends nothing on them.
 	plain   func() (Variant, error)
-	gzipped func() (Variant, error) // nil for none
+	gzipped func() (Variant, error)
+	// dated, if not nil, makes the only variant anew for each request.
+	dated func(now time.Time) []byte
 }
+
+// varies says that a page has two variants.
+var varies = [2]string{"Vary", "Accept-Encoding"}
 
 // newPage makes a page whose body render returns. It is called once.
 func newPage(path, contentType string, render func() ([]byte, error), header ...[2]string) *Page {
-	return &Page{Path: path, ContentType: contentType, Header: header, plain: sync.OnceValues(func() (Variant, error) {
+	p := &Page{Path: path, ContentType: contentType, Header: append(header, varies)}
+	p.plain = sync.OnceValues(func() (Variant, error) {
 		body, err := render()
 		return Variant{Body: body, ETag: httpfield.ETag(body)}, err
-	})}
-}
-
-// newCompressedPage makes a page with a gzip body, which is decompressed for clients that don't accept gzip.
-func newCompressedPage(path, contentType string, compressed []byte, header ...[2]string) *Page {
-	p := newPage(path, contentType, func() ([]byte, error) { return unpack(compressed) },
-		append(header, [2]string{"Vary", "Accept-Encoding"})...)
+	})
 	p.gzipped = sync.OnceValues(func() (Variant, error) {
-		return Variant{Body: compressed, Encoding: "gzip", ETag: httpfield.ETag(compressed)}, nil
+		v, err := p.plain()
+		if err != nil || len(v.Body) <= minGzip {
+			return v, err
+		}
+		body, err := pack(v.Body)
+		return Variant{Body: body, Encoding: "gzip", ETag: httpfield.WeakETag(v.ETag)}, err
 	})
 	return p
 }
 
-// Variant is a representation of a page. Encoding is its Content-Encoding, empty for none; ETag is strong and in double quotes.
+// newDatedPage makes a short page whose body depends on the time.
+func newDatedPage(path, contentType string, render func(now time.Time) []byte) *Page {
+	return &Page{Path: path, ContentType: contentType, dated: render}
+}
+
+// newCompressedPage makes a page with a gzip body, which is decompressed for clients that don't accept gzip.
+func newCompressedPage(path, contentType string, compressed []byte, header ...[2]string) *Page {
+	tag := sync.OnceValue(func() string { return httpfield.ETag(compressed) })
+	return &Page{
+		Path: path, ContentType: contentType, Header: append(header, varies),
+		plain: sync.OnceValues(func() (Variant, error) {
+			body, err := unpack(compressed)
+			return Variant{Body: body, ETag: tag()}, err
+		}),
+		gzipped: func() (Variant, error) {
+			return Variant{Body: compressed, Encoding: "gzip", ETag: httpfield.WeakETag(tag())}, nil
+		},
+	}
+}
+
+// minGzip is the longest body, in bytes, that is not compressed: with its headers it fits into one packet.
+const minGzip = 1 << 10
+
+// Variant is a representation of a page. Encoding is its Content-Encoding, empty for none; ETag is strong for that one, and the weak form of the
+// same tag for a compressed one.
 type Variant struct {
 	Body           []byte
 	Encoding, ETag string
 }
 
 // For selects the variant for the request's Accept-Encoding.
-func (p *Page) For(acceptEncoding string) (Variant, error) {
-	if p.gzipped != nil && acceptsGzip(acceptEncoding) {
+func (p *Page) For(acceptEncoding []string, now time.Time) (Variant, error) {
+	if p.dated != nil {
+		body := p.dated(now)
+		return Variant{Body: body, ETag: httpfield.ETag(body)}, nil
+	}
+	if httpfield.AcceptsGzip(acceptEncoding) {
 		return p.gzipped()
 	}
 	return p.plain()
 }
 
-// acceptsGzip reports whether Accept-Encoding (RFC 9110, section 12.5.3) names gzip.
-func acceptsGzip(header string) bool {
-	for part := range strings.SplitSeq(header, ",") {
-		coding, params, _ := strings.Cut(part, ";")
-		if !strings.EqualFold(strings.TrimSpace(coding), "gzip") {
-			continue
-		}
-		_, weight, found := strings.Cut(params, "=")
-		q, err := strconv.ParseFloat(strings.TrimSpace(weight), 64)
-		return !found || err == nil && q > 0
+func pack(body []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		return nil, fmt.Errorf("pack page: %w", err)
 	}
-	return false
+	if _, err := w.Write(body); err != nil {
+		return nil, fmt.Errorf("pack page: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("pack page: %w", err)
+	}
+	return b.Bytes(), nil
 }
 
 func unpack(compressed []byte) ([]byte, error) {

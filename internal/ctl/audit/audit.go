@@ -14,16 +14,16 @@ import (
 
 // NewCmd returns the command audit.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
-	return cmdutil.NewGroup("audit", "Show and verify the audit trail", newCmdList(f), newCmdVerify(f))
+	return cmdutil.NewGroup("audit", "Show and verify the audit trail", newCmdList(f), newCmdShow(f), newCmdExport(f), newCmdVerify(f))
 }
 
 // View shows an entry of the audit trail.
 var View = output.View[audit.Entry]{
-	{Name: "number", Value: func(e audit.Entry) any { return e.Number }},
+	{Name: "number", Value: func(e audit.Entry) any { return e.Number }, InList: true},
 	{Name: "at", Value: func(e audit.Entry) any { return e.At }, InList: true},
 	{Name: "login", Value: func(e audit.Entry) any { return e.Login }, InList: true, MinWidth: output.TextWidth},
 	{Name: "address", Value: func(e audit.Entry) any { return e.Address }},
-	{Name: "claimed_actor", Heading: "CLAIMED", Value: func(e audit.Entry) any { return e.ClaimedActor }, InList: true, MinWidth: output.TextWidth},
+	{Name: "claimed_actor", Value: func(e audit.Entry) any { return e.ClaimedActor }},
 	{Name: "action", Value: func(e audit.Entry) any { return e.Action }, InList: true},
 	{Name: "tenant_id", Value: func(e audit.Entry) any { return output.NumberOrNil(e.TenantID) }},
 	{Name: "tenant", Value: func(e audit.Entry) any { return e.TenantName }},
@@ -33,6 +33,42 @@ var View = output.View[audit.Entry]{
 	{Name: "reason", Value: func(e audit.Entry) any { return e.Reason }, InList: true, MinWidth: output.TextWidth},
 	{Name: "prev", Value: func(e audit.Entry) any { return e.Prev.String() }},
 	{Name: "hash", Value: func(e audit.Entry) any { return e.Hash.String() }},
+}
+
+const (
+	// narrow is the width of a terminal that has no room for reasons.
+	narrow = 100
+	// smallest is the width down to which the columns are cut that matter least.
+	smallest = 6
+)
+
+// changeColumn is for people: programs compare before and after.
+var changeColumn = output.Column[audit.Entry]{Name: "change", Value: func(e audit.Entry) any { return change(e) }, MinWidth: smallest}
+
+// TableView is the view of a list for people: with what changed and the names of tenants, and without reasons on a narrow terminal.
+func TableView(p output.Printer) output.View[audit.Entry] {
+	v := named(View)
+	i := slices.IndexFunc(v, func(c output.Column[audit.Entry]) bool { return c.Name == "reason" })
+	v = slices.Insert(v, i, changeColumn)
+	if p.Format != "table" {
+		return v
+	}
+	for i, c := range v {
+		switch c.Name {
+		case "login":
+			v[i].MinWidth = smallest
+		case "action":
+			v[i].MinWidth = output.TextWidth
+		}
+	}
+	v = v.Show("change")
+	if p.TTY && p.Width < narrow {
+		v = v.Hide("reason")
+		if p.Zone != nil {
+			v = v.Hide("login")
+		}
+	}
+	return v
 }
 
 // named returns the view with the names of tenants in place of their numbers, for people.

@@ -19,12 +19,15 @@ type verifyOptions struct {
 
 func newCmdVerify(f *cmdutil.Factory) *cobra.Command {
 	o := &verifyOptions{Factory: f}
-	cmd := f.ReadCommand(&cobra.Command{
+	cmd := cmdutil.OutputCommand(f, &cobra.Command{
 		Use:   "verify",
 		Short: "Check that no entry was changed, removed or inserted",
 		Long: `Check that no entry of the audit trail was changed, removed or inserted: each
 holds the SHA-256 of the one before it. The hashes are computed here, not in the
 database. The exit code is 1 if the trail is broken; the first fault is named.
+
+The trail begins after the entries that were removed because they were old; an
+entry says which those were.
 
 The owner of the database can write the whole trail anew, with new hashes. To
 notice that, note the printed checkpoint elsewhere and give it later: the trail
@@ -40,15 +43,16 @@ must still contain that entry, and so all entries before it.`,
 
 // verification is the result: the last entry that is intact, and the first fault.
 type verification struct {
-	last  audit.Checkpoint
-	at    time.Time
-	fault *audit.Fault
+	last   audit.Checkpoint
+	at     time.Time
+	intact int64
+	fault  *audit.Fault
 }
 
 // VerifyView shows the result of audit verify.
 var VerifyView = output.View[verification]{
 	{Name: "state", Value: func(v verification) any { return v.state() }},
-	{Name: "intact_entries", Value: func(v verification) any { return v.last.Number }},
+	{Name: "intact_entries", Value: func(v verification) any { return v.intact }},
 	{Name: "last_at", Value: func(v verification) any { return v.at }},
 	{Name: "checkpoint", Value: func(v verification) any { return v.checkpoint() }},
 	{Name: "fault_number", Value: func(v verification) any { return v.faultNumber() }},
@@ -98,6 +102,7 @@ func runVerify(ctx context.Context, o *verifyOptions) error {
 	}
 	v := verification{fault: fault}
 	v.last, v.at = verifier.Last()
+	v.intact = max(0, v.last.Number-verifier.Begin.Number)
 	if err := output.Item(o.Printer(), VerifyView, v); err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 // View shows a ban with its status at an instant.
 func View(now time.Time) output.View[keys.Ban] {
 	return output.View[keys.Ban]{
+		{Name: "id", Value: func(b keys.Ban) any { return b.ID }},
 		{Name: "key_id", Value: func(b keys.Ban) any { return b.KeyID }, InList: true},
 		{Name: "tenant", Value: func(b keys.Ban) any { return b.TenantName }, InList: true, MinWidth: output.TextWidth},
 		{Name: "source", Value: func(b keys.Ban) any { return string(b.Source) }, InList: true},

@@ -2,6 +2,9 @@ package ban
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,27 +17,78 @@ import (
 type liftOptions struct {
 	*cmdutil.Factory
 
-	id string
+	items cmdutil.ItemArgs
 }
 
 func newCmdLift(f *cmdutil.Factory) *cobra.Command {
 	o := &liftOptions{Factory: f}
-	return f.ChangeCommand(&cobra.Command{
-		Use:     "lift KEY-ID",
-		Short:   "Lift the ban on a key",
-		Example: `  petstorectl ban lift key_9Xb2LmQ0tR7sVw1Z --reason "they fixed their loop"`,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runLift(cmd.Context(), o) },
-	}, cmdutil.KeyIDArg(f, &o.id))
+	item := cmdutil.KeyIDArg(f, nil)
+	item.Complete = cmdutil.TenantNames(f)
+	cmd := cmdutil.ItemsCommand(f, &cobra.Command{
+		Use:   "lift {KEY-ID | TENANT}... [--all-of TENANT | --stdin]",
+		Short: "Lift the ban on a key, or on all keys of a tenant",
+		Long: `Lift the bans in force on keys. A TENANT stands for all its banned keys, and
+so does --all-of.
+
+` + cmdutil.ItemsHelp,
+		Example: `  petstorectl ban lift acme --reason "they fixed their loop"
+  petstorectl ban lift key_9Xb2LmQ0tR7sVw1Z
+  petstorectl ban list --source automatic | petstorectl ban lift --stdin`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runLift(cmd.Context(), o) },
+	}, &o.items, item)
+	o.items.AllOfFlag(cmd, f, "every banned key of this `TENANT`")
+	return cmd
 }
 
 func runLift(ctx context.Context, o *liftOptions) error {
 	now := o.Now()
-	return cmdutil.Change[keys.Ban]{
-		Subject: cmdutil.Subject{Key: o.id},
-		Do: func(ctx context.Context, db *store.DB, actor audit.By) (keys.Ban, error) {
-			return db.Bans.Lift(ctx, actor, o.id, now)
-		},
-		Notice: func(b keys.Ban) string { return "lifted the ban on key " + b.KeyID + " of tenant " + b.TenantName },
-		View:   View(now),
-	}.Run(ctx, o.Factory)
+	b := batch(o.Factory, &o.items)
+	b.Doing = "lifting bans"
+	b.Find = o.find
+	b.AllOf = o.banned
+	b.Explain = func(ctx context.Context, err error, item string) error {
+		if !isKeyID(item) && errors.Is(err, keys.ErrBanNotFound) {
+			return &cmdutil.Error{
+				Code: cmdutil.ExitNotFound, Message: fmt.Sprintf("no key of tenant %.80s is banned", item),
+				Hint: fmt.Sprintf("see: petstorectl ban list %.80s --past", item),
+			}
+		}
+		if !isKeyID(item) {
+			return o.Explain(ctx, err, cmdutil.Subject{Tenant: item})
+		}
+		return o.Explain(ctx, err, cmdutil.Subject{Key: item})
+	}
+	b.Do = func(ctx context.Context, db *store.DB, by audit.By, id string) (keys.Ban, error) {
+		return db.Bans.Lift(ctx, by, id, now)
+	}
+	b.Notice = func(b keys.Ban) cmdutil.Notice {
+		item := "key " + b.KeyID + " of tenant " + b.TenantName
+		return cmdutil.Notice{Text: "lifted the ban on " + item, Item: item}
+	}
+	return b.Run(ctx, o.Factory)
+}
+
+// isKeyID reports whether an item is the ID of a key: no tenant's name has an underscore.
+func isKeyID(item string) bool { return strings.HasPrefix(item, "key_") }
+
+func (o *liftOptions) find(ctx context.Context, db *store.DB, item string) ([]string, error) {
+	if isKeyID(item) {
+		return cmdutil.FindKey(ctx, db, item)
+	}
+	ids, err := o.banned(ctx, db, item)
+	if err == nil && len(ids) == 0 {
+		err = keys.ErrBanNotFound
+	}
+	return ids, err
+}
+
+// banned returns the banned keys of a tenant.
+func (o *liftOptions) banned(ctx context.Context, db *store.DB, tenant string) (ids []string, err error) {
+	for b, err := range db.Bans.List(ctx, store.BanFilter{Tenant: tenant}, o.Now()) {
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, b.KeyID)
+	}
+	return ids, nil
 }

@@ -2,19 +2,27 @@ package ban
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
 )
 
 type listOptions struct {
 	*cmdutil.Factory
 
-	tenant string
-	all    bool
-	limit  int
+	tenant cmdutil.TenantFilter
+	source keys.BanSource
+	since  time.Time
+	past   bool
+	after  int64
+	list   cmdutil.ListFlags
 }
 
 func newCmdList(f *cmdutil.Factory) *cobra.Command {
@@ -23,28 +31,47 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 		Use:     "list [TENANT]",
 		Aliases: []string{"ls"},
 		Short:   "List bans in force, the newest first",
+		Long: `List bans, the newest first: those in force to which all filters apply, and with
+--past or --since also those that ended or were lifted.
+
+` + cmdutil.PastHelp,
 		Example: `  petstorectl ban list
-  petstorectl ban list acme --all`,
+  petstorectl ban list acme --past
+  petstorectl ban list --since yesterday --source automatic`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), o) },
-	}, cmdutil.TenantArg(f, &o.tenant).Optional())
-	cmd.Flags().BoolVar(&o.all, "all", false, "include bans that ended or were lifted")
-	cmdutil.LimitFlag(cmd, &o.limit, cmdutil.DefaultLimit)
+	}, o.tenant.Arg(f))
+	o.tenant.Add(cmd, f)
+	cmdutil.EnumFlag(cmd, &o.source, "source", "", "only one `SOURCE`: automatic or staff", keys.Automatic, keys.ByStaff)
+	cmdutil.PastFlag(cmd, f, &o.since, "since", "only those that began at `WHEN` or later, such as 7d")
+	cmd.Flags().BoolVar(&o.past, "past", false, "include bans that ended or were lifted")
+	o.list.Add(cmd, cmdutil.DefaultLimit)
+	o.list.AddAfterNumber(cmd, &o.after, "the ban with this `ID`")
 	return cmd
 }
 
 func runList(ctx context.Context, o *listOptions) error {
+	tenant, err := o.tenant.Name()
+	if err != nil {
+		return err
+	}
 	db, err := o.DB(ctx)
 	if err != nil {
 		return err
 	}
 	now := o.Now()
-	bans, err := db.Bans.List(ctx, store.BanFilter{Tenant: o.tenant, Past: o.all, Limit: o.limit + 1}, now)
-	if err != nil {
-		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
+	filter := store.BanFilter{
+		Tenant: tenant, Source: o.source, Since: o.since, Past: o.past || !o.since.IsZero(), After: o.after, Limit: o.list.Query(o.Factory),
 	}
 	v, empty := View(now), "no bans in force"
-	if o.all {
+	if filter.Past {
 		v, empty = v.Show("status"), "no bans"
 	}
-	return cmdutil.PrintLimited(o.Factory, v, bans, o.limit, empty)
+	if o.list.Filtered("source", "since") {
+		empty = "no ban matches"
+	}
+	list := db.Bans.List(ctx, filter, now)
+	if err = cmdutil.PrintStream(o.Factory, v, list, &o.list, func(b keys.Ban) string { return strconv.FormatInt(b.ID, 10) }, empty); errors.Is(err, keys.ErrBanNotFound) {
+		return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: fmt.Sprintf("there is no ban %d", o.after), Hint: "begin again without --after"}
+	}
+	return o.Explain(ctx, err, cmdutil.Subject{Tenant: tenant})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/staff"
 )
 
 // Arg is one positional argument of a command.
@@ -53,14 +54,14 @@ func (a Arg) Repeated() Arg {
 func SetArgs(cmd *cobra.Command, args ...Arg) {
 	cmd.Args = func(cmd *cobra.Command, given []string) error {
 		if len(given) > len(args) && !repeats(args) {
-			return UsageErrorf("unexpected argument: %q", given[len(args)]).WithHint("usage: " + cmd.UseLine())
+			return UsageErrorf("unexpected argument: %q", given[len(args)]).WithHint(usage(cmd))
 		}
 		for i, arg := range args {
 			if i >= len(given) {
 				if strings.HasPrefix(arg.Name, "[") {
 					continue
 				}
-				return UsageErrorf("missing argument: %s", arg.Name).WithHint("usage: " + cmd.UseLine())
+				return UsageErrorf("missing argument: %s", arg.Name).WithHint(usage(cmd))
 			}
 			*arg.Value = given[i]
 			if arg.Check != nil {
@@ -95,6 +96,10 @@ func CheckText(args []string) error {
 		if errors.Is(keys.CheckText(arg), keys.ErrTextContainsKey) {
 			return UsageErrorf("argument %d contains an API key; keys are read from stdin, never from the command line", i+1).
 				WithHint("the key is now in your shell history: consider revoking it; find its ID with: petstorectl key identify")
+		}
+		if staff.ContainsSecret(arg) {
+			return UsageErrorf("argument %d contains the secret of a login; secrets are read from stdin, never from the command line", i+1).
+				WithHint("the secret is now in your shell history: ask an administrator to run: petstorectl staff rotate LOGIN")
 		}
 	}
 	return nil

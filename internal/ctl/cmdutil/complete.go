@@ -2,10 +2,15 @@ package cmdutil
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 )
 
@@ -15,32 +20,67 @@ const (
 	completeNames   = 200
 )
 
-// Lister returns at most limit names that begin with the prefix.
+// Lister returns at most limit names that begin with the prefix. A name may be followed by a tab and what a shell shows beside it.
 type Lister func(ctx context.Context, prefix string, limit int) ([]string, error)
 
-// TenantNames lists the names of tenants.
+// TenantNames lists the names of tenants, with their plans.
 func TenantNames(f *Factory) Lister {
+	return listFrom(f, func(ctx context.Context, db *store.DB, prefix string, limit int) ([]string, error) {
+		tenants, err := db.Tenants.WithPrefix(ctx, prefix, limit)
+		return described(tenants, func(t plans.Tenant) (string, []string) {
+			if !t.SuspendedAt.IsZero() {
+				return t.Name, []string{t.Plan, "suspended"}
+			}
+			return t.Name, []string{t.Plan}
+		}), err
+	})
+}
+
+// KeyIDs lists the IDs of keys, with their tenants, names and states.
+func KeyIDs(f *Factory) Lister {
+	return listFrom(f, func(ctx context.Context, db *store.DB, prefix string, limit int) ([]string, error) {
+		list, err := db.Keys.WithPrefix(ctx, prefix, limit)
+		return described(list, func(k keys.Key) (string, []string) {
+			return k.ID, []string{k.TenantName, k.Name, string(k.Status(f.Now()))}
+		}), err
+	})
+}
+
+// PlanNames lists the names of all plans, with their numbers: there are few.
+func PlanNames(f *Factory) Lister {
+	return listFrom(f, func(ctx context.Context, db *store.DB, _ string, _ int) ([]string, error) {
+		list, err := db.Plans.List(ctx)
+		return described(list, func(p plans.Plan) (string, []string) {
+			if p.Quota == nil {
+				return p.Name, []string{"a quota for each tenant"}
+			}
+			return p.Name, []string{output.Thousands(p.Quota.PerMinute) + " per minute", output.Thousands(p.Quota.PerDay) + " per day"}
+		}), err
+	})
+}
+
+// described returns names with what a shell shows beside them.
+func described[T any](items []T, describe func(T) (name string, notes []string)) []string {
+	lines := make([]string, len(items))
+	for i, item := range items {
+		name, notes := describe(item)
+		notes = slices.DeleteFunc(notes, func(s string) bool { return s == "" })
+		lines[i] = name + "\t" + output.Clean(strings.Join(notes, ", "))
+	}
+	return lines
+}
+
+// storedTenants lists names for suggestions: many, without what is beside them.
+func storedTenants(f *Factory) Lister {
 	return listFrom(f, func(ctx context.Context, db *store.DB, prefix string, limit int) ([]string, error) {
 		return db.Tenants.Names(ctx, prefix, limit)
 	})
 }
 
-// KeyIDs lists the IDs of keys.
-func KeyIDs(f *Factory) Lister {
+// storedKeys is storedTenants for the IDs of keys.
+func storedKeys(f *Factory) Lister {
 	return listFrom(f, func(ctx context.Context, db *store.DB, prefix string, limit int) ([]string, error) {
 		return db.Keys.IDs(ctx, prefix, limit)
-	})
-}
-
-// PlanNames lists the names of all plans: there are few.
-func PlanNames(f *Factory) Lister {
-	return listFrom(f, func(ctx context.Context, db *store.DB, _ string, _ int) ([]string, error) {
-		list, err := db.Plans.List(ctx)
-		names := make([]string, len(list))
-		for i, p := range list {
-			names[i] = p.Name
-		}
-		return names, err
 	})
 }
 

@@ -3,7 +3,10 @@ package cmdutil
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -15,12 +18,30 @@ func (f *Factory) NeedsYes(command string) error {
 	return UsageErrorf("%s asks for confirmation, but stdin is not a terminal", command).WithHint("use --yes to skip the confirmation")
 }
 
-// Confirm asks the question unless --yes or --dry-run was given. Any answer but yes cancels.
-func (f *Factory) Confirm(ctx context.Context, question string) error {
-	if f.Yes || f.DryRun {
+// Question is what a command asks before it changes anything.
+type Question struct {
+	// Facts are what matters, a line each.
+	Facts []string
+	// Text ends with a question mark; "" asks nothing.
+	Text string
+	// Word must be typed to confirm, "" for y.
+	Word string
+}
+
+// Ask asks the question unless --yes or --dry-run was given. Any answer but the wanted one cancels.
+func Ask(ctx context.Context, f *Factory, q Question) error {
+	if f.Yes || f.DryRun || q.Text == "" {
 		return nil
 	}
-	if _, err := io.WriteString(f.ErrOut, question+" [y/N] "); err != nil {
+	for _, fact := range q.Facts {
+		f.Messagef("%s", fact)
+	}
+	text := inProduction(f, q.Text)
+	prompt, want := text+" [y/N] ", []string{"y", "yes"}
+	if q.Word != "" {
+		prompt, want = text+"\nType "+q.Word+" to confirm: ", []string{q.Word}
+	}
+	if _, err := io.WriteString(f.ErrOut, prompt); err != nil {
 		return err
 	}
 	answer, err := f.ReadLine(ctx)
@@ -31,9 +52,38 @@ func (f *Factory) Confirm(ctx context.Context, question string) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
+	if slices.Contains(want, strings.ToLower(strings.TrimSpace(answer))) {
 		return nil
 	}
 	return &Error{Code: ExitRefused, Message: "canceled: nothing was changed"}
+}
+
+// Confirm asks a question that y or yes answers.
+func (f *Factory) Confirm(ctx context.Context, question string) error {
+	return Ask(ctx, f, Question{Text: question})
+}
+
+// Facts returns a line about each item, and of many only the first.
+func Facts(items []string, fact func(string) string) (lines []string) {
+	for i, item := range items {
+		if i == maxNotices {
+			return append(lines, fmt.Sprintf("and %d more", len(items)-i))
+		}
+		lines = append(lines, fact(item))
+	}
+	return lines
+}
+
+// WordFor returns what must be typed to confirm a change that harms these tenants, with their requests of today: the name of the only one
+// that called, the number of those that did, or "" if none did.
+func WordFor(requests map[string]int64) string {
+	for name := range requests {
+		if len(requests) == 1 {
+			return name
+		}
+	}
+	if len(requests) > 1 {
+		return strconv.Itoa(len(requests))
+	}
+	return ""
 }

@@ -26,15 +26,18 @@ type domainError struct {
 var domainErrors = []domainError{
 	{err: context.Canceled, code: ExitInterrupted},
 	{err: store.ErrUnavailable, code: ExitDatabase},
+	{err: store.ErrAuditBusy, code: ExitRefused},
 	{err: migrate.ErrLocked, code: ExitDatabase},
 	{err: migrate.ErrNewer, code: ExitDatabase},
 	{plans.ErrTenantNotFound, ExitNotFound, `no tenant "{tenant}"`, "see: petstorectl tenant list"},
 	{plans.ErrPlanNotFound, ExitNotFound, `no plan "{plan}"`, "see: petstorectl plan list"},
 	{keys.ErrKeyNotFound, ExitNotFound, `no key "{key}"`, "see: petstorectl key list"},
-	{keys.ErrBanNotFound, ExitNotFound, "key {key} is not banned", "see: petstorectl ban list --all"},
+	{store.ErrNotInList, ExitRefused, "key {key} is no longer in this list", "begin again without --after"},
+	{keys.ErrBanNotFound, ExitNotFound, "key {key} is not banned", "see: petstorectl ban list --past"},
 	{plans.ErrTenantExists, ExitRefused, `tenant "{tenant}" already exists`, "see: petstorectl tenant show {tenant}"},
 	{plans.ErrTenantSuspended, ExitRefused, "tenant {tenant} is already suspended", "see: petstorectl tenant show {tenant}"},
 	{plans.ErrTenantNotSuspended, ExitRefused, "tenant {tenant} is not suspended", ""},
+	{plans.ErrTenantErased, ExitRefused, "tenant {tenant} was erased", "see: petstorectl tenant show {tenant}"},
 	{plans.ErrQuotaRequired, ExitRefused, "plan {plan} has no quota of its own", "give the tenant's quota: --per-minute N --per-day N"},
 	{plans.ErrQuotaFixed, ExitRefused, "plan {plan} has a fixed quota", "omit --per-minute and --per-day, or see: petstorectl plan list"},
 	{
@@ -53,7 +56,7 @@ var domainErrors = []domainError{
 	{keys.ErrTooManyKeys, ExitRefused, "tenant {tenant} already has {max} active keys, the maximum", "revoke one first: petstorectl key list {tenant}"},
 	{keys.ErrKeyRevoked, ExitRefused, "key {key} is already revoked", "see: petstorectl key show {key}"},
 	{keys.ErrKeyExpired, ExitRefused, "key {key} has expired", "issue a new one: petstorectl key issue TENANT"},
-	{plans.ErrTenantName, ExitUsage, `invalid tenant name "{tenant}"`, "a name is 1 to 63 characters of a-z, 0-9 and -, and does not begin with -"},
+	{plans.ErrTenantName, ExitUsage, `invalid tenant name "{tenant}"`, "a name is 1 to 63 characters of a-z, 0-9 and -, does not begin with -, and is not erased-NUMBER"},
 	{plans.ErrPlanExists, ExitRefused, `plan "{plan}" already exists`, "see: petstorectl plan show {plan}"},
 	{plans.ErrPlanRetired, ExitRefused, "plan {plan} is retired: it is assigned to nobody new", "see: petstorectl plan list"},
 	{plans.ErrPlanNotBegun, ExitRefused, "plan {plan} can't be assigned yet", "see: petstorectl plan show {plan}"},
@@ -67,6 +70,8 @@ var domainErrors = []domainError{
 	{plans.ErrVersionPast, ExitUsage, "--from is in the past: what was in force is never changed", "give a time in the future, or omit --from for now"},
 	{err: plans.ErrBillingRef, code: ExitUsage},
 	{err: plans.ErrEmail, code: ExitUsage},
+	{err: plans.ErrContact, code: ExitUsage},
+	{err: plans.ErrNotes, code: ExitUsage},
 	{keys.ErrKeyName, ExitUsage, "invalid key name", "a name has at most 100 characters"},
 	{err: keys.ErrPerMinute, code: ExitUsage},
 	{keys.ErrExpiryPast, ExitUsage, "--expires is in the past", "give a time in the future"},
@@ -92,6 +97,9 @@ func (f *Factory) Explain(ctx context.Context, err error, s Subject) error {
 	if scheduled := (plans.VersionScheduledError{}); errors.As(err, &scheduled) {
 		return scheduledError(scheduled.Scheduled)
 	}
+	if byDay := (store.ByDayError{}); errors.As(err, &byDay) {
+		return &Error{Code: ExitRefused, Message: byDay.Error() + ": its hours are summed into days", Hint: "begin at that day or later"}
+	}
 	d := findDomainError(err)
 	if err == nil || d == nil || d.message == "" {
 		return err
@@ -104,11 +112,14 @@ func (f *Factory) Explain(ctx context.Context, err error, s Subject) error {
 	e := &Error{Code: d.code, Message: fill.Replace(d.message), Hint: fill.Replace(d.hint)}
 	switch {
 	case errors.Is(err, plans.ErrTenantNotFound):
-		e.Message += suggest(ctx, s.Tenant, TenantNames(f))
+		e.Message += suggest(ctx, s.Tenant, storedTenants(f))
 	case errors.Is(err, plans.ErrPlanNotFound):
 		e.Message += suggest(ctx, s.Plan, PlanNames(f))
 	case errors.Is(err, keys.ErrKeyNotFound):
-		e.Message += suggest(ctx, s.Key, KeyIDs(f))
+		e.Message += suggest(ctx, s.Key, storedKeys(f))
+		if !strings.HasPrefix(s.Key, "key_") && plainWord.MatchString(s.Key) {
+			e.Hint = "the ID of a key begins with key_; to find it: petstorectl find " + short(s.Key)
+		}
 	}
 	return e
 }
@@ -133,13 +144,33 @@ const (
 	suggestNames = 10_000
 )
 
-// suggest looks up the names in the database. It returns nothing if that fails: the error to report is another one.
+// SuggestTenant is "; did you mean …?" with the name of a tenant, or nothing if none is similar.
+func SuggestTenant(ctx context.Context, f *Factory, name string) string {
+	return suggest(ctx, name, func(ctx context.Context, prefix string, limit int) ([]string, error) {
+		if prefix == "" {
+			// Few names: they begin with the same letter.
+			prefix = fmt.Sprintf("%.1s", name)
+		}
+		return TenantNames(f)(ctx, prefix, limit)
+	})
+}
+
+// suggest looks up the names in the database: first those that begin alike, because there may be more than it looks at. It returns nothing
+// if that fails: the error to report is another one.
 func suggest(ctx context.Context, name string, list Lister) string {
 	ctx, cancel := context.WithTimeout(ctx, suggestTimeout)
 	defer cancel()
-	names, err := list(ctx, "", suggestNames)
-	if err != nil {
-		return ""
+	for _, prefix := range []string{fmt.Sprintf("%.2s", name), ""} {
+		names, err := list(ctx, prefix, suggestNames)
+		if err != nil {
+			return ""
+		}
+		for i, name := range names {
+			names[i], _, _ = strings.Cut(name, "\t")
+		}
+		if meant := didYouMean(name, names); meant != "" {
+			return meant
+		}
 	}
-	return didYouMean(name, names)
+	return ""
 }

@@ -62,6 +62,9 @@ func exitCode(err error) int {
 	if d := findDomainError(err); d != nil {
 		return d.code
 	}
+	if errors.As(err, &output.ColumnError{}) {
+		return ExitUsage
+	}
 	if store.IsServerError(err) || errors.As(err, &migrate.DirtyError{}) {
 		return ExitDatabase
 	}
@@ -77,7 +80,7 @@ func (f *Factory) Report(ctx context.Context, err error) int {
 		return ExitOK
 	}
 	if ctx.Err() != nil {
-		f.Messagef("petstorectl: interrupted")
+		reportError(f, ExitInterrupted, "interrupted", "")
 		return ExitInterrupted
 	}
 	code, hint := exitCode(err), ""
@@ -87,9 +90,31 @@ func (f *Factory) Report(ctx context.Context, err error) int {
 	if store.IsNotMigrated(err) {
 		hint = "the database lacks migrations of this release; run: petstorectl migrate up"
 	}
-	f.Messagef("petstorectl: %s", output.Clean(err.Error()))
-	if hint != "" {
-		f.Messagef("%s", strings.TrimSpace(hint))
-	}
+	reportError(f, code, output.Clean(err.Error()), strings.TrimSpace(hint))
 	return code
+}
+
+// codeNames are the exit codes' names in an error as JSON.
+var codeNames = map[int]string{
+	ExitFailed: "failed", ExitUsage: "usage", ExitNotFound: "not_found", ExitRefused: "refused", ExitDatabase: "database",
+	ExitInterrupted: "interrupted",
+}
+
+// errorView is the member "error" of an error as JSON.
+var errorView = output.View[*Error]{
+	{Name: "code", Value: func(e *Error) any { return codeNames[e.Code] }},
+	{Name: "exit_code", Value: func(e *Error) any { return int64(e.Code) }},
+	{Name: "message", Value: func(e *Error) any { return e.Message }},
+	{Name: "hint", Value: func(e *Error) any { return e.Hint }},
+}
+
+func reportError(f *Factory, code int, message, hint string) {
+	if f.JSONErrors {
+		f.Messagef(`{"error":%s}`, output.ItemJSON(errorView, &Error{Code: code, Message: message, Hint: hint}))
+		return
+	}
+	f.Messagef("petstorectl: %s", message)
+	if hint != "" {
+		f.Messagef("%s", hint)
+	}
 }

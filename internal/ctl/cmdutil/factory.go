@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"strings"
 	"time"
 
 	"petstore.example/internal/audit"
@@ -24,11 +25,17 @@ type Factory struct {
 	ConnectTimeout time.Duration
 	// CallTimeout is how long a call to the database may take; 0 for 30 s. See NoTimeLimit.
 	CallTimeout time.Duration
+	// Version is that of a release, "" if the linker set none.
+	Version string
+	// JSONErrors is set for a command line whose error is printed as JSON.
+	JSONErrors bool
 
 	SharedFlags
 	DatabaseFinder
 
 	db *store.DB
+	// undoable are the entries that the command wrote and that can be taken back.
+	undoable audit.Numbers
 }
 
 // NewFactory returns the Factory of a process.
@@ -60,12 +67,21 @@ func (f *Factory) DB(ctx context.Context) (*store.DB, error) {
 	if source.Dev != nil {
 		f.Messagef("petstorectl: using the database of %s", output.Clean(source.SetBy))
 	}
-	db, err := open(ctx, source.URL, f.ConnectTimeout, store.Options{MaxConns: 2, Clock: f.Clock, Timeout: f.CallTimeout})
+	if source.Warning != "" {
+		f.Messagef("petstorectl: %s", output.Clean(source.Warning))
+	}
+	db, err := Open(ctx, f, source)
 	if err != nil {
 		return nil, source.Explain(err)
 	}
+	noteExpiry(f, source)
 	f.db = db
 	return db, nil
+}
+
+// Open opens a database that the caller closes. The error is the store's.
+func Open(ctx context.Context, f *Factory, source DatabaseSource) (*store.DB, error) {
+	return open(ctx, source.URL, f.ConnectTimeout, store.Options{MaxConns: 2, Clock: f.Clock, Timeout: f.CallTimeout})
 }
 
 // NoTimeLimit is the CallTimeout of a command that reads as much as there is.
@@ -99,7 +115,7 @@ func (f *Factory) Keys(db *store.DB) *keys.Service {
 
 // BeginChange returns who makes a change, and the database.
 func (f *Factory) BeginChange(ctx context.Context) (audit.By, *store.DB, error) {
-	actor, err := f.actor()
+	actor, err := actor(f)
 	if err != nil {
 		return actor, nil, err
 	}
@@ -107,8 +123,15 @@ func (f *Factory) BeginChange(ctx context.Context) (audit.By, *store.DB, error) 
 	return actor, db, err
 }
 
+// SayUndo says on stderr how to take back what the command changed, if that is possible.
+func (f *Factory) SayUndo() {
+	if len(f.undoable) > 0 {
+		f.Messagef("undo: petstorectl undo %s", strings.ReplaceAll(f.undoable.String(), ",", " "))
+	}
+}
+
 // actor is who makes a change: PETSTORE_ACTOR, or the user of this machine if that is not set.
-func (f *Factory) actor() (audit.By, error) {
+func actor(f *Factory) (audit.By, error) {
 	if err := checkReason(f.Reason); err != nil {
 		return audit.By{}, err
 	}
@@ -124,5 +147,5 @@ func (f *Factory) actor() (audit.By, error) {
 	if err := keys.CheckText(actor); err != nil {
 		return audit.By{}, UsageErrorf("PETSTORE_ACTOR: %v", err).WithHint("set it to your name")
 	}
-	return audit.By{Actor: actor, Reason: f.Reason, DryRun: f.DryRun}, nil
+	return audit.By{Actor: actor, Reason: f.Reason, DryRun: f.DryRun, Undoable: &f.undoable}, nil
 }

@@ -3,6 +3,7 @@ package cmdutil
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,15 +26,17 @@ func RequireFlags(cmd *cobra.Command, names ...string) error {
 	if len(missing) > 1 {
 		flags = "flags"
 	}
-	return UsageErrorf("missing required %s: %s", flags, strings.Join(missing, " and ")).WithHint("usage: " + cmd.UseLine())
+	return UsageErrorf("missing required %s: %s", flags, strings.Join(missing, " and ")).WithHint(usage(cmd))
+}
+
+// usage is what to do about a command line that lacks something: the form of the command, and its first example.
+func usage(cmd *cobra.Command) string {
+	example, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
+	return "usage: " + cmd.UseLine() + "\nexample: " + example
 }
 
 // FlagError turns an error of pflag into a usage error, with the flag that was probably meant.
 func FlagError(cmd *cobra.Command, err error) error {
-	if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
-		// A group knows no flags: what is wrong is the verb before them.
-		return GroupRun(cmd, args)
-	}
 	e := UsageErrorf("%v", err).WithHint("see: " + cmd.CommandPath() + " --help")
 	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
 		e.Message = fmt.Sprintf("--%s: %s", invalid.GetFlag().Name, invalidValue(invalid))
@@ -41,13 +44,43 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
 		var known []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-		if found := closest(unknown.GetSpecifiedName(), known); found != "" {
-			e.Message += "; did you mean --" + found + "?"
+		if elsewhere := flagElsewhere[groupPath(cmd)+" --"+unknown.GetSpecifiedName()]; elsewhere != "" {
+			e.Hint = fmt.Sprintf(elsewhere, givenTenant(cmd))
+		} else if found := closestFlag(unknown.GetSpecifiedName(), known); found != "" {
+			e.Message += "; did you mean " + found + "?"
 		} else if cmd.HasSubCommands() {
 			e.Hint = "flags follow the verb: petstorectl NOUN VERB [flags]"
 		}
 	}
 	return e
+}
+
+// flagElsewhere is what does what a command has no flag for, with the tenant that was given.
+var flagElsewhere = map[string]string{
+	"tenant edit --plan":       "petstorectl plan assign %s PLAN",
+	"tenant edit --per-minute": "petstorectl plan assign %s PLAN --per-minute N --per-day N",
+}
+
+// givenTenant is the argument before a flag that is wrong.
+func givenTenant(cmd *cobra.Command) string {
+	if name := cmd.Flags().Arg(0); plainWord.MatchString(name) {
+		return name
+	}
+	return "TENANT"
+}
+
+// closestFlag returns the flag that was probably meant, "" for none.
+func closestFlag(name string, known []string) string {
+	if meant, ok := flagSynonyms[strings.ToLower(name)]; ok {
+		if flag, _, _ := strings.Cut(meant, " "); slices.Contains(known, flag) {
+			return "--" + meant
+		}
+	}
+	known = slices.DeleteFunc(known, func(k string) bool { return isOpposite(name, k) })
+	if found := closest(name, known); found != "" {
+		return "--" + found
+	}
+	return ""
 }
 
 // invalidValue says what is wrong with a flag's value, without the words of the library that parsed it.

@@ -5,48 +5,55 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 )
 
-const (
-	// maxReason is in code points. The reason of a ban is shown to the tenant with each refusal.
-	maxReason = 500
-	// DefaultLimit is how many rows a list prints without --limit.
-	DefaultLimit = 100
-	// MaxLimit is the most that --limit may be.
-	MaxLimit = 10_000
-)
+// maxReason is in code points. The reason of a ban is shown to the tenant with each refusal.
+const maxReason = 500
 
 // SharedFlags are the values of flags that several commands have.
 type SharedFlags struct {
-	Output string
-	Yes    bool
-	DryRun bool
-	Reason string
+	Output  string
+	columns []string
+	filter  *output.Filter
+	zone    *time.Location
+	Yes     bool
+	DryRun  bool
+	Reason  string
 }
 
-// ReadCommand adds what a command needs that reads the database: its arguments, --output and --database-url.
+// ReadCommand adds what a command needs that only reads the database: as OutputCommand, and --watch. Its output goes through a pager.
 func (f *Factory) ReadCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
+	watchable(f, cmd)
+	return OutputCommand(f, cmd, args...)
+}
+
+// OutputCommand adds the arguments, --output and its companions, --database-url and --context, for a command that prints what it does at once.
+func OutputCommand(f *Factory, cmd *cobra.Command, args ...Arg) *cobra.Command {
 	f.OutputFlag(cmd)
 	return DatabaseCommand(f, cmd, args...)
 }
 
-// DatabaseCommand adds the arguments and --database-url, for a command that has formats of its own.
+// DatabaseCommand adds the arguments, --database-url and --context, for a command that has formats of its own.
 func DatabaseCommand(f *Factory, cmd *cobra.Command, args ...Arg) *cobra.Command {
 	SetArgs(cmd, args...)
 	cmd.Flags().StringVar(&f.DatabaseURL, "database-url", "", "`URL` of the Postgres database")
 	CompleteFlag(cmd, "database-url")
+	cmd.Flags().StringVar(&f.Context, "context", "", "`NAME` of the context to use")
+	CompleteFlagFrom(cmd, "context", ContextNames(f))
 	return cmd
 }
 
-// ChangeCommand adds what a command needs that makes an audited change: as ReadCommand, and --dry-run and --reason.
+// ChangeCommand adds what a command needs that makes an audited change: as OutputCommand, and --dry-run and --reason.
 func (f *Factory) ChangeCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
-	f.ReadCommand(cmd, args...)
+	OutputCommand(f, cmd, args...)
 	f.ChangeFlags(cmd)
 	return cmd
 }
@@ -58,11 +65,6 @@ func (f *SharedFlags) ChangeFlags(cmd *cobra.Command) {
 	CompleteFlag(cmd, "reason")
 }
 
-// OutputFlag adds --output.
-func (f *SharedFlags) OutputFlag(cmd *cobra.Command) {
-	EnumFlag(cmd, &f.Output, "output", "o", "output `FORMAT`: table, json or csv", "table", "json", "csv")
-}
-
 // DryRunFlag adds --dry-run.
 func (f *SharedFlags) DryRunFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "show the result of the change without making it")
@@ -70,17 +72,38 @@ func (f *SharedFlags) DryRunFlag(cmd *cobra.Command) {
 
 // YesFlag adds --yes, for a command that calls Confirm.
 func (f *SharedFlags) YesFlag(cmd *cobra.Command) {
+	if cmd.Flags().Lookup("yes") != nil {
+		return // ItemsCommand has added it.
+	}
 	cmd.Flags().BoolVar(&f.Yes, "yes", false, "skip the confirmation")
 }
 
 // ParsedFlag adds a flag whose value is parsed by a function. The error of parse says what is wrong with the value.
 func ParsedFlag[T any](cmd *cobra.Command, value *T, name, shorthand, usage string, parse func(string) (T, error), completions ...string) {
-	cmd.Flags().FuncP(name, shorthand, usage, func(text string) (err error) {
+	cmd.Flags().VarP(&parsedValue{set: func(text string) (err error) {
 		*value, err = parse(text)
 		return err
-	})
+	}}, name, shorthand, usage)
 	CompleteFlag(cmd, name, completions...)
 }
+
+// parsedValue is the value of a flag that is parsed by a function. It keeps the text, to be repeated.
+type parsedValue struct {
+	text string
+	set  func(string) error
+}
+
+// Set implements pflag.Value.
+func (v *parsedValue) Set(text string) error {
+	v.text = text
+	return v.set(text)
+}
+
+// String implements pflag.Value.
+func (v *parsedValue) String() string { return v.text }
+
+// Type implements pflag.Value.
+func (v *parsedValue) Type() string { return "func" }
 
 // TextFlag adds a flag whose value is a text of at most that many characters, which others are shown.
 func TextFlag(cmd *cobra.Command, value *string, name, usage string, most int) {
@@ -105,18 +128,6 @@ func EnumFlag[T ~string](cmd *cobra.Command, value *T, name, shorthand, usage st
 		}
 		return T(text), nil
 	}, names...)
-}
-
-// LimitFlag adds --limit, which bounds the rows that are printed.
-func LimitFlag(cmd *cobra.Command, limit *int, standard int) {
-	*limit = standard
-	ParsedFlag(cmd, limit, "limit", "L", fmt.Sprintf("print at most `N` rows (default %d)", standard), func(text string) (int, error) {
-		n, err := strconv.Atoi(text)
-		if err == nil && (n < 1 || n > MaxLimit) {
-			err = fmt.Errorf("must be from 1 to %d, not %d", MaxLimit, n)
-		}
-		return n, err
-	})
 }
 
 // NumberFlag adds a flag whose value is a number of requests, at least 1.

@@ -10,10 +10,13 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"petstore.example/internal/ctl/output"
 )
 
 const (
-	defaultWidth = 80
+	defaultWidth  = 80
+	defaultHeight = 24
 	// maxLine bounds what is read as an answer or a key.
 	maxLine = 4096
 )
@@ -24,8 +27,14 @@ type IOStreams struct {
 	Out, ErrOut io.Writer
 	// InTTY and OutTTY tell whether stdin and stdout are terminals.
 	InTTY, OutTTY bool
-	// Width is the number of columns of stdout's terminal.
-	Width int
+	// ErrTTY tells whether stderr is one.
+	ErrTTY bool
+	// Width and Height are the numbers of columns and lines of stdout's terminal.
+	Width, Height int
+	// Size reads them again; nil if they don't change.
+	Size func() (width, height int)
+	// Colors are those of stdout, ErrColors those of stderr.
+	Colors, ErrColors output.Colors
 	// ReadPassword reads a line from stdin's terminal without echo.
 	ReadPassword func(context.Context) (string, error)
 }
@@ -34,12 +43,17 @@ type IOStreams struct {
 func SystemStreams() *IOStreams {
 	s := &IOStreams{
 		In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr,
-		InTTY: isTerminal(os.Stdin), OutTTY: isTerminal(os.Stdout), Width: defaultWidth,
+		InTTY: isTerminal(os.Stdin), OutTTY: isTerminal(os.Stdout), ErrTTY: isTerminal(os.Stderr),
 		ReadPassword: func(ctx context.Context) (string, error) { return readPassword(ctx, os.Stdin) },
 	}
-	if w, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && w > 0 {
-		s.Width = w
+	s.Size = func() (int, int) {
+		if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil && w > 0 && h > 0 {
+			return w, h
+		}
+		return defaultWidth, defaultHeight
 	}
+	s.Width, s.Height = s.Size()
+	s.Colors, s.ErrColors = output.ColorsFor(s.OutTTY && understandsEscapes(os.Stdout), os.Getenv), output.ColorsFor(s.ErrTTY && understandsEscapes(os.Stderr), os.Getenv)
 	return s
 }
 
@@ -59,6 +73,14 @@ func (s *IOStreams) ReadLine(ctx context.Context) (string, error) {
 			err = nil
 		}
 		return strings.TrimRight(line, "\r\n"), err
+	})
+}
+
+// ReadText reads stdin to its end, or that many bytes of it.
+func (s *IOStreams) ReadText(ctx context.Context, limit int64) (string, error) {
+	return await(ctx, func() (string, error) {
+		text, err := io.ReadAll(io.LimitReader(s.In, limit))
+		return string(text), err
 	})
 }
 

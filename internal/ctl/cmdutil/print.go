@@ -8,28 +8,22 @@ import (
 
 // Printer prints to stdout in the format of --output. Without that flag a terminal gets a table, a pipe gets rows.
 func (f *Factory) Printer() output.Printer {
-	p := output.Printer{Out: f.Out, Format: f.Output, TTY: f.OutTTY, Width: f.Width, Now: f.Now()}
-	if p.Format == "" && p.TTY {
+	p := output.Printer{
+		Out: f.Out, Format: f.Output, Columns: f.columns, Filter: f.filter,
+		TTY: f.OutTTY, Width: f.Width, Now: f.Now(), Zone: f.zone, Colors: f.Colors,
+	}
+	switch {
+	case p.Format == "" && p.Filter != nil:
+		p.Format = "json"
+	case p.Format == "" && p.TTY:
 		p.Format = "table"
 	}
 	return p
 }
 
-// PrintLimited prints at most limit items, and says if there are more or none.
-func PrintLimited[T any](f *Factory, v output.View[T], items []T, limit int, empty string) error {
-	if len(items) > limit {
-		f.Messagef("showing the first %d; use --limit for more", limit)
-		items = items[:limit]
-	}
-	if len(items) == 0 {
-		f.Messagef("%s", empty)
-	}
-	return PrintList(f, v, items)
-}
-
 // PrintList prints items. A table or rows without any item would be no more than headings: they are left out.
 func PrintList[T any](f *Factory, v output.View[T], items []T) error {
-	if p := f.Printer(); len(items) > 0 || p.Format == "json" || p.Format == "csv" {
+	if p := f.Printer(); len(items) > 0 || p.Whole() {
 		return output.List(p, v, items)
 	}
 	return nil
@@ -37,10 +31,28 @@ func PrintList[T any](f *Factory, v output.View[T], items []T) error {
 
 // PrintChanged prints the changed item for programs. A person at a terminal has read the message.
 func PrintChanged[T any](f *Factory, v output.View[T], item T) error {
-	if f.Output == "" && f.OutTTY && !f.DryRun {
+	if quiet(f) {
 		return nil
 	}
 	return output.Item(f.Printer(), v, item)
+}
+
+// PrintChangedList prints the changed items as PrintChanged does.
+func PrintChangedList[T any](f *Factory, v output.View[T], items []T) error {
+	if quiet(f) {
+		return nil
+	}
+	return PrintList(f, v, items)
+}
+
+// quiet tells whether a change prints its sentence and nothing else: at a terminal, unless a format or columns were asked for.
+func quiet(f *Factory) bool {
+	return isTable(f) && !f.DryRun
+}
+
+// isTable tells whether a terminal gets a table because no format or columns were asked for.
+func isTable(f *Factory) bool {
+	return f.Output == "" && f.columns == nil && f.filter == nil && f.OutTTY
 }
 
 // Changedf reports a change that was made, or only tried.

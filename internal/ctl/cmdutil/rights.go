@@ -19,8 +19,31 @@ const roleAnnotation = "role"
 
 // ForBilling marks a command that petstore_billing may run and petstore_support may not: ExplainRights names whom to ask.
 func ForBilling(cmd *cobra.Command) *cobra.Command {
-	cmd.Annotations = map[string]string{roleAnnotation: store.BillingRole}
+	return withRole(cmd, store.BillingRole)
+}
+
+func withRole(cmd *cobra.Command, role string) *cobra.Command {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[roleAnnotation] = role
 	return cmd
+}
+
+// owner is the role annotation of a command that needs the owner of the tables.
+const owner = "owner"
+
+// ForOwner marks a command that only the owner of the tables may run.
+func ForOwner(cmd *cobra.Command) *cobra.Command {
+	return withRole(cmd, owner)
+}
+
+// administrators is the role annotation of a command that needs a login that may make roles.
+const administrators = "administrators"
+
+// ForAdministrators marks a command that only a login may run that may make roles.
+func ForAdministrators(cmd *cobra.Command) *cobra.Command {
+	return withRole(cmd, administrators)
 }
 
 // ExplainRights returns the Error for a command that the login may not run, in words of the roles of docs/roles.md. Other errors stay
@@ -44,7 +67,9 @@ func (f *Factory) ExplainRights(ctx context.Context, cmd *cobra.Command, err err
 	}
 	role := cmp.Or(cmd.Annotations[roleAnnotation], store.SupportRole)
 	ask := "somebody in " + role
-	if isMigration || slices.Contains(roles, role) {
+	if role == administrators {
+		ask = "an administrator"
+	} else if isMigration || role == owner || slices.Contains(roles, role) {
 		ask = "somebody who connects as the owner of the tables"
 	}
 	return &Error{Code: ExitRefused, Message: fmt.Sprintf("your login %s%s may not %s: ask %s", login, inRoles(roles), task(cmd), ask)}

@@ -2,7 +2,12 @@ package cmdutil
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/spelling"
 )
 
 // didYouMean is "; did you mean …?", or nothing if no known name is similar.
@@ -13,52 +18,129 @@ func didYouMean(name string, known []string) string {
 	return ""
 }
 
-// closest returns the known name that was probably meant, "" for none: the one with the smallest distance, up to about
-// one wrong letter in three; or one that begins with the given name; or the longest that the given name begins with.
-func closest(name string, known []string) string {
-	name = strings.ToLower(name)
-	best, smallest := "", min((len(name)+2)/3, 3)+1
-	for _, k := range known {
-		d := distance(name, strings.ToLower(k))
-		if len(name) >= 3 && strings.HasPrefix(strings.ToLower(k), name) {
-			d = min(d, 1)
-		}
-		if d < smallest {
-			best, smallest = k, d
+// suggestions are the commands that an unknown word of a group probably means: what people call them, else the one that is spelled
+// almost so. A command that changes something is suggested only for an obvious typing error, and never for the word of another action:
+// who types rename must not be told resume.
+func suggestions(group *cobra.Command, word string) []string {
+	var found []string
+	for _, path := range Synonyms()[groupPath(group)+" "+strings.ToLower(word)] {
+		if c, rest, err := group.Root().Find(strings.Fields(path)); err == nil && len(rest) == 0 {
+			found = append(found, nameIn(group, c))
 		}
 	}
-	if best != "" {
-		return best
-	}
-	for _, k := range known {
-		if len(k) >= 3 && len(k) > len(best) && strings.HasPrefix(name, strings.ToLower(k)) {
-			best = k
+	if len(found) == 0 {
+		if c := closestCommand(word, group.Commands()); c != "" {
+			found = []string{c}
 		}
+	}
+	return found
+}
+
+// groupPath is the path of a group without the program.
+func groupPath(group *cobra.Command) string {
+	_, path, _ := strings.Cut(group.CommandPath(), " ")
+	return path
+}
+
+// nameIn is how a command is named to somebody who looked for it in a group.
+func nameIn(group, c *cobra.Command) string {
+	if c.Parent() == group {
+		return c.Name()
+	}
+	return c.CommandPath()
+}
+
+// closestCommand returns the name of the command that was probably meant, "" for none.
+func closestCommand(word string, commands []*cobra.Command) string {
+	word = strings.ToLower(word)
+	best, smallest, bestChanges := "", 4, false
+	var reading []string
+	for _, c := range commands {
+		if !c.IsAvailableCommand() && !c.IsAdditionalHelpTopicCommand() {
+			continue
+		}
+		for _, name := range append([]string{c.Name()}, c.Aliases...) {
+			changes := changesSomething(c)
+			if !changes {
+				reading = append(reading, name)
+			}
+			d := typos(word, name)
+			if d > most(word) || isOpposite(word, name) || changes && !isTypingError(word, name) {
+				continue
+			}
+			if d < smallest || d == smallest && bestChanges && !changes {
+				best, smallest, bestChanges = name, d, changes
+			}
+		}
+	}
+	if best == "" {
+		best = longestBeginning(word, reading)
 	}
 	return best
 }
 
-// distance is the number of letters to insert, delete, replace or swap with their neighbor to turn a into b (optimal
-// string alignment).
-func distance(a, b string) int {
-	before, previous := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range previous {
-		previous[j] = j
+func changesSomething(c *cobra.Command) bool { return c.Flags().Lookup("dry-run") != nil }
+
+// most is how many typing errors a word may have.
+func most(word string) int { return min((len(word)+2)/3, 3) }
+
+// isTypingError tells whether a word is a verb with one typing error, or its beginning, and not another form of it: revoked looks for what
+// is, not for what to do.
+func isTypingError(word, verb string) bool {
+	rest, isLonger := strings.CutPrefix(word, verb)
+	switch {
+	case len(word) >= 3 && strings.HasPrefix(verb, word):
+		return true
+	case isLonger && slices.Contains([]string{"s", "d", "ed", "ing", "er"}, rest):
+		return false
 	}
-	for i := 1; i <= len(a); i++ {
-		row := make([]int, len(b)+1)
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			replace := previous[j-1]
-			if a[i-1] != b[j-1] {
-				replace++
-			}
-			row[j] = min(row[j-1]+1, previous[j]+1, replace)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
+	return len(word) >= 4 && word[0] == verb[0] && spelling.Distance(word, verb) == 1
+}
+
+// isOpposite tells whether one of the words is the other one negated.
+func isOpposite(a, b string) bool {
+	return slices.ContainsFunc([]string{"un", "de", "dis", "no-"}, func(prefix string) bool {
+		return isNegated(a, b, prefix) || isNegated(b, a, prefix)
+	})
+}
+
+func isNegated(word, other, prefix string) bool {
+	rest, ok := strings.CutPrefix(word, prefix)
+	return ok && !strings.HasPrefix(other, prefix) && spelling.Distance(rest, other) <= 1
+}
+
+// closest returns the known name that was probably meant, "" for none: the one with the smallest distance, up to about
+// one wrong letter in three; or one that begins with the given name; or the longest that the given name begins with.
+func closest(name string, known []string) string {
+	name = strings.ToLower(name)
+	best, smallest := "", most(name)+1
+	for _, k := range known {
+		if d := typos(name, k); d < smallest {
+			best, smallest = k, d
 		}
-		before, previous = previous, row
 	}
-	return previous[len(b)]
+	if best == "" {
+		best = longestBeginning(name, known)
+	}
+	return best
+}
+
+// typos is the number of typing errors that make a known name a word; one for a word that is its beginning.
+func typos(word, known string) int {
+	known = strings.ToLower(known)
+	d := spelling.Distance(word, known)
+	if len(word) >= 3 && strings.HasPrefix(known, word) {
+		d = min(d, 1)
+	}
+	return d
+}
+
+// longestBeginning returns the longest known name that the word begins with.
+func longestBeginning(word string, known []string) (best string) {
+	for _, k := range known {
+		if len(k) >= 3 && len(k) > len(best) && strings.HasPrefix(word, strings.ToLower(k)) {
+			best = k
+		}
+	}
+	return best
 }

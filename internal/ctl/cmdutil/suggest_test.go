@@ -1,12 +1,17 @@
 package cmdutil
 
-import "testing"
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+)
 
 func TestClosest(t *testing.T) {
 	t.Parallel()
-	known := []string{"list", "show", "issue", "identify", "revoke", "acme", "acme-staging"}
+	known := []string{"list", "show", "issue", "identify", "revoke", "acme", "acme-staging", "demo"}
 	for name, want := range map[string]string{
-		"lst": "list", "isue": "issue", "sisue": "issue", "REVOKE": "revoke", "acmee": "acme", "iden": "identify",
+		"lst": "list", "dmeo": "demo", "emo": "demo", "isue": "issue", "sisue": "issue", "REVOKE": "revoke", "acmee": "acme", "iden": "identify",
 		"x": "", "": "", "rotat": "", "entirely-else": "", "acme-stagign": "acme-staging",
 		"acme-production": "acme", "acme-staging-and-more": "acme-staging",
 	} {
@@ -16,14 +21,27 @@ func TestClosest(t *testing.T) {
 	}
 }
 
-func TestDistance(t *testing.T) {
+// TestSuggestAmongMany: names that begin alike are looked at, however many there are before them.
+func TestSuggestAmongMany(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "acb", 1}, {"kitten", "sitting", 3}, {"ca", "abc", 3}} {
-		if got := distance(test.a, test.b); got != test.want {
-			t.Errorf("%q to %q: %d, want %d", test.a, test.b, got, test.want)
+	var names []string
+	for i := range 3 * suggestNames {
+		names = append(names, fmt.Sprintf("customer-%06d\tpro", i))
+	}
+	names = append(names, "zebra-foods\tpro")
+	list := func(_ context.Context, prefix string, limit int) (found []string, err error) {
+		for _, n := range names {
+			if len(found) < limit && strings.HasPrefix(n, prefix) {
+				found = append(found, n)
+			}
+		}
+		return found, nil
+	}
+	for name, want := range map[string]string{
+		"zebra-food": `; did you mean "zebra-foods"?`, "customer-00017x": `; did you mean "customer-000170"?`, "kustomer-000017": `; did you mean "customer-000017"?`, "xylophone": "",
+	} {
+		if got := suggest(t.Context(), name, list); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
 }

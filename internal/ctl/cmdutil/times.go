@@ -1,68 +1,14 @@
 package cmdutil
 
 import (
-	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 )
 
-const (
-	day  = 24 * time.Hour
-	week = 7 * day
-	// maxDuration is the longest duration that a flag may have: longer ones are typing errors.
-	maxDuration = 100 * 365 * day
-	// MaxDays is the longest period of a report by day.
-	MaxDays = 400
-)
-
-var errDuration = errors.New("not a duration such as 30m, 12h, 90d or 2w")
-
-// ParseDuration reads a duration such as 90d, 2w, 1h or 1h30m, more than zero and at most 100 years.
-func ParseDuration(text string) (time.Duration, error) {
-	duration, err := time.ParseDuration(text)
-	for suffix, unit := range map[string]time.Duration{"d": day, "w": week} {
-		if number, ok := strings.CutSuffix(text, suffix); ok {
-			var n int64
-			n, err = strconv.ParseInt(number, 10, 32)
-			if errors.Is(err, strconv.ErrRange) {
-				// n is the nearest number in range.
-				err = nil
-			}
-			// The product of a larger number may have another sign.
-			duration = time.Duration(min(max(n, 0), int64(maxDuration/unit)+1)) * unit
-		}
-	}
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("%q is %w", text, errDuration)
-	case duration <= 0:
-		return 0, fmt.Errorf("%q is not a positive duration such as 30m, 12h, 90d or 2w", text)
-	case duration > maxDuration:
-		return 0, fmt.Errorf("%q is longer than 100 years", text)
-	}
-	return duration, nil
-}
-
-// ParseExpiry reads when a key expires: a duration from now, a UTC date or an RFC 3339 time; "" for never.
-func ParseExpiry(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t.UTC(), nil
-		}
-	}
-	duration, err := ParseDuration(text)
-	if errors.Is(err, errDuration) {
-		return time.Time{}, fmt.Errorf("%w, a date such as 2027-01-01 or a time such as 2027-01-01T12:00:00Z", err)
-	}
-	return now.Add(duration), err
-}
+// MaxDays is the longest period of a report by day.
+const MaxDays = 400
 
 // Period is a period of whole UTC days: its first instant and the first instant after it.
 type Period struct{ From, To time.Time }
@@ -112,8 +58,8 @@ type PeriodFlags struct {
 func (p *PeriodFlags) Add(cmd *cobra.Command, f *Factory) {
 	MonthFlag(cmd, f, &p.month)
 	p.to = f.Now().Truncate(day)
-	ParsedFlag(cmd, &p.from, "from", "", "first `DAY`, such as 2026-11-01, instead of a month", parseDay)
-	ParsedFlag(cmd, &p.to, "to", "", "last `DAY` (default: today)", parseDay)
+	dayFlag(cmd, f, &p.from, "from", "first `DAY`, such as 2026-11-01 or 7d (ago), instead\nof a month")
+	dayFlag(cmd, f, &p.to, "to", "last `DAY` (default: today)")
 }
 
 // Period returns the period that the flags set.
@@ -135,10 +81,17 @@ func (p *PeriodFlags) Period(cmd *cobra.Command) (Period, error) {
 	return period, nil
 }
 
-func parseDay(text string) (time.Time, error) {
-	t, err := time.Parse(time.DateOnly, text)
-	if err != nil {
-		err = fmt.Errorf("%q is not a date such as 2026-11-01", text)
+// dayFlag adds a flag whose value is a UTC day.
+func dayFlag(cmd *cobra.Command, f *Factory, at *time.Time, name, usage string) {
+	parse := func(text string) (time.Time, error) { return parseDay(text, f.Now()) }
+	ParsedFlag(cmd, at, name, "", usage, parse, "today", "yesterday", "7d", "30d")
+}
+
+// parseDay reads a UTC day: a date, or the day of an instant that has no time of day of its own (yesterday, 7d).
+func parseDay(text string, now time.Time) (time.Time, error) {
+	w, err := parseWhen(text, now, true)
+	if err != nil || !w.at.Equal(w.at.Truncate(day)) {
+		return time.Time{}, fmt.Errorf("%q is not a day; want a date such as 2026-11-01, today, yesterday, or 7d for seven days ago", text)
 	}
-	return t, err
+	return w.After(now).Truncate(day), nil
 }

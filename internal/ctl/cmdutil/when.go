@@ -1,8 +1,8 @@
 package cmdutil
 
 import (
+	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -10,34 +10,62 @@ import (
 )
 
 const (
-	whenForms   = "now, tomorrow, +14d, +48h, +2w, +1mo, a UTC date such as 2026-12-01 or a time such as 2026-12-01T15:00Z"
-	lengthForms = "48h, 14d, 2w or 1mo"
-	// maxMonths is as long as maxDuration.
-	maxMonths = 100 * 12
+	whenForms = "now, tomorrow, 14d, 48h, 1mo, a UTC date such as 2026-12-01 or a time such as 2026-12-01T15:00Z"
+	pastForms = "now, today, yesterday, 7d, 12h, 1mo, a UTC date such as 2026-12-01 or a time such as 2026-12-01T15:00Z"
 )
+
+// WhenHelp describes the instants that flags take, for the long help of a command.
+const WhenHelp = `WHEN is tomorrow, a length of time from now (48h, 14d, 1mo), a date such as
+2026-12-01 (its midnight in UTC) or a time such as 2026-12-01T15:00Z; see
+"petstorectl help times".`
+
+// PastHelp is WhenHelp for flags that look back: those of PastFlag.
+const PastHelp = `WHEN is today, yesterday, a length of time ago (12h, 7d, 1mo), a date such as
+2026-11-01 (its midnight in UTC) or a time such as 2026-11-01T15:00Z; see
+"petstorectl help times".`
 
 // When is an instant as staff write it. The zero value is a flag that was not given.
 type When struct {
 	text string
-	// at is the instant, zero for one that is a length after another: months first, then the duration.
-	at       time.Time
-	months   int
-	duration time.Duration
+	// at is the instant, zero for one that is a length after another.
+	at time.Time
+	length
 }
 
-// ParseWhen reads an instant: now, tomorrow (the next midnight), a length of time from another instant (+14d, +48h, +2w, +1mo), a date
-// (its midnight) or an RFC 3339 time, whose seconds may be omitted. All but times with an offset of their own are UTC.
+// ParseWhen reads an instant: a word (now, today, tomorrow, yesterday), a length of time from another instant (14d or +14d; -7d or 7d ago),
+// a date (its midnight) or an RFC 3339 time, whose seconds may be omitted, and whose T may be a space. All but times with an offset of
+// their own are UTC.
 func ParseWhen(text string, now time.Time) (When, error) {
-	switch length, isLength := strings.CutPrefix(text, "+"); {
-	case text == "now":
+	return parseWhen(text, now, false)
+}
+
+// ParsePast reads an instant as ParseWhen does, but a length of time without a sign is one ago.
+func ParsePast(text string, now time.Time) (time.Time, error) {
+	w, err := parseWhen(text, now, true)
+	if err != nil {
+		return time.Time{}, err
+	}
+	at := w.After(now)
+	if at.After(now) && w.length != (length{}) {
+		return time.Time{}, fmt.Errorf("%q is in the future: want a time ago, such as 7d", text)
+	}
+	return at, nil
+}
+
+func parseWhen(text string, now time.Time, past bool) (When, error) {
+	midnight := now.UTC().Truncate(day)
+	switch strings.ToLower(text) {
+	case "now":
 		return When{text: text}, nil
-	case text == "tomorrow":
-		return When{text: text, at: now.UTC().Truncate(day).Add(day)}, nil
-	case isLength:
-		return ParseLength(length)
+	case "today":
+		return When{text: text, at: midnight}, nil
+	case "tomorrow":
+		return When{text: text, at: midnight.Add(day)}, nil
+	case "yesterday":
+		return When{text: text, at: midnight.Add(-day)}, nil
 	}
 	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01-02T15:04Z07:00"} {
-		at, err := time.Parse(layout, text)
+		at, err := time.Parse(layout, strings.Replace(text, " ", "T", 1))
 		if err != nil {
 			continue
 		}
@@ -46,36 +74,52 @@ func ParseWhen(text string, now time.Time) (When, error) {
 		}
 		return When{text: text, at: at}, nil
 	}
-	if _, err := time.Parse("2006-01-02T15:04", text); err == nil {
+	if _, err := time.Parse("2006-01-02T15:04", strings.Replace(text, " ", "T", 1)); err == nil {
 		return When{}, fmt.Errorf("%q has no time zone: write %sZ for UTC", text, text)
 	}
-	return When{}, fmt.Errorf("%q is not a time; want %s", text, whenForms)
+	return parseRelative(text, past)
 }
 
-// ParseLength reads a length of time: 48h, 14d, 2w, or months (1mo).
-func ParseLength(text string) (When, error) {
-	w := When{text: "+" + text}
-	var err error
-	if number, ok := strings.CutSuffix(text, "mo"); ok {
-		if w.months, err = strconv.Atoi(number); err != nil || w.months < 1 || w.months > maxMonths || strings.HasPrefix(text, "+") {
-			return When{}, fmt.Errorf("%q is not a number of months from 1mo to %dmo", text, maxMonths)
+// parseRelative reads a length of time from another instant.
+func parseRelative(text string, lookBack bool) (When, error) {
+	past := lookBack
+	l, err := parseLength(cutDirection(text, &past))
+	switch {
+	case errors.Is(err, errTooLong):
+		return When{}, fmt.Errorf("%q is %w", text, errTooLong)
+	case err != nil && lookBack:
+		return When{}, fmt.Errorf("%q is not a time; want %s", text, pastForms)
+	case err != nil:
+		return When{}, fmt.Errorf("%q is not a time; want %s", text, whenForms)
+	case past:
+		l = length{-l.months, -l.duration}
+	}
+	return When{text: text, length: l}, nil
+}
+
+// cutDirection returns a length without what says its direction, and sets the direction.
+func cutDirection(text string, past *bool) string {
+	for _, prefix := range []string{"+", "in "} {
+		if number, ok := strings.CutPrefix(text, prefix); ok {
+			*past = false
+			return number
 		}
-		return w, nil
 	}
-	if w.duration, err = ParseDuration(text); err != nil || strings.HasPrefix(text, "+") {
-		return When{}, fmt.Errorf("%q is not a length of time such as %s", text, lengthForms)
+	number, before := strings.CutPrefix(text, "-")
+	if !before {
+		number, before = strings.CutSuffix(text, " ago")
 	}
-	return w, nil
+	*past = *past || before
+	return number
 }
 
 // IsSet reports whether the flag was given.
 func (w When) IsSet() bool { return w.text != "" }
 
 // IsNow reports whether it is the present, whatever the clock shows when the change is made.
-func (w When) IsNow() bool { return w.at.IsZero() && w.months == 0 && w.duration == 0 }
+func (w When) IsNow() bool { return w.at.IsZero() && w.length == length{} }
 
-// After returns the instant. A length counts from the anchor, to the whole second: instants are shown so. Months keep the anchor's day and time of day, and end on the month's last
-// day where it has no such day: one month after 31 January is 28 February, two months after it 31 March.
+// After returns the instant. A length counts from the anchor, to the whole second: instants are shown so.
 func (w When) After(anchor time.Time) time.Time {
 	anchor = anchor.UTC()
 	switch {
@@ -84,22 +128,42 @@ func (w When) After(anchor time.Time) time.Time {
 	case w.IsNow():
 		return anchor
 	}
-	end := anchor.AddDate(0, w.months, 0)
-	if end.Day() != anchor.Day() {
-		end = end.AddDate(0, 0, -end.Day())
+	return w.length.after(anchor).Truncate(time.Second)
+}
+
+// Until returns the function that returns the instant, nil for a flag that was not given.
+func (w When) Until() func(from time.Time) time.Time {
+	if !w.IsSet() {
+		return nil
 	}
-	return end.Add(w.duration).Truncate(time.Second)
+	return w.After
 }
 
 // WhenFlag adds a flag whose value is an instant.
 func WhenFlag(cmd *cobra.Command, f *Factory, w *When, name, usage string) {
 	parse := func(text string) (When, error) { return ParseWhen(text, f.Now()) }
-	ParsedFlag(cmd, w, name, "", usage, parse, "now", "tomorrow", "+14d", "+1mo")
+	ParsedFlag(cmd, w, name, "", usage, parse, "now", "tomorrow", "14d", "1mo")
 }
 
-// LengthFlag adds a flag whose value is a length of time.
-func LengthFlag(cmd *cobra.Command, w *When, name, usage string) {
-	ParsedFlag(cmd, w, name, "", usage, ParseLength, "48h", "7d", "14d", "1mo")
+// PastFlag adds a flag whose value is an instant that is probably past: a length of time is one ago.
+func PastFlag(cmd *cobra.Command, f *Factory, at *time.Time, name, usage string) {
+	parse := func(text string) (time.Time, error) { return ParsePast(text, f.Now()) }
+	ParsedFlag(cmd, at, name, "", usage, parse, "today", "yesterday", "1h", "7d")
+}
+
+// ExpiresFlag adds --expires: an instant, or never, which is a pointer to the zero time. It is nil if the flag was not given, or is empty.
+func ExpiresFlag(cmd *cobra.Command, f *Factory, at **time.Time, usage string) {
+	ParsedFlag(cmd, at, "expires", "", usage, func(text string) (*time.Time, error) {
+		switch text {
+		case "":
+			return nil, nil
+		case "never":
+			return &time.Time{}, nil
+		}
+		w, err := ParseWhen(text, f.Now())
+		expires := w.After(f.Now())
+		return &expires, err
+	}, "30d", "90d", "1y", "never")
 }
 
 // EndFlags are the flags of a temporary assignment.
@@ -133,16 +197,3 @@ func (e *EndFlags) CheckTrial() error {
 
 // Until returns when an assignment ends that begins at an instant; nil if it lasts.
 func (e *EndFlags) Until() func(from time.Time) time.Time { return e.until.Until() }
-
-// Until returns the function that returns the instant, nil for a flag that was not given.
-func (w When) Until() func(from time.Time) time.Time {
-	if !w.IsSet() {
-		return nil
-	}
-	return w.After
-}
-
-// WhenHelp describes the instants that flags take, for the long help of a command.
-const WhenHelp = `WHEN is now, tomorrow, a time from now (+48h, +14d, +2w, +1mo), a date such as
-2026-12-01 or a time such as 2026-12-01T15:00Z, in UTC. A date and tomorrow mean
-midnight. One month after 31 January is the last day of February.`

@@ -20,8 +20,10 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 		Short: "Check the health of the database and the servers",
 		Long: `Check that the database answers and is migrated, what your role is, that the
 clocks agree, and that servers connect with no more rights than they need. Also
-show which servers are alive and where rate limits are counted: in Redis, or in
-Postgres while Redis is down.
+show which servers are alive, where rate limits are counted (in Redis, or in
+Postgres while Redis is down), what servers report of themselves, whether they
+record usage, which requests ended in 5xx, how many connections Postgres has,
+and whether old rows are removed.
 
 Each line is ok, warn, fail or skip. A check is skipped if your role may not
 run it or the schema is too old for it. Lines that warn or fail have advice.
@@ -37,7 +39,7 @@ func run(ctx context.Context, f *cmdutil.Factory) error {
 	if err != nil {
 		return err
 	}
-	if f.Printer().Format == "table" {
+	if p := f.Printer(); p.Format == "table" && !p.Whole() {
 		err = printFindings(f, findings)
 	} else {
 		err = cmdutil.PrintList(f, View, findings)
@@ -85,7 +87,7 @@ func printFindings(f *cmdutil.Factory, findings []Finding) error {
 		if finding.advice != "" {
 			body += "\n" + text.WrapSoft("→ "+output.Clean(finding.advice), f.Width-indent)
 		}
-		head := text.Pad(finding.status, 6, ' ') + text.Pad(finding.check, 10, ' ')
+		head := f.Colors.Status(finding.status) + strings.Repeat(" ", 6-len(finding.status)) + text.Pad(finding.check, 10, ' ')
 		for line := range strings.SplitSeq(body, "\n") {
 			if _, err := io.WriteString(f.Out, strings.TrimRight(head+line, " ")+"\n"); err != nil {
 				return err

@@ -43,11 +43,11 @@ func check(t *testing.T, err error, got []any, want ...any) {
 func TestFlags(t *testing.T) {
 	t.Parallel()
 	issue, err := parse(t, newCmdIssue, "acme", "--name", "ci", "--environment=test", "--expires", "2w")
-	check(t, err, []any{issue.tenant, issue.name, issue.environment, issue.expires}, "acme", "ci", keys.Test, now.AddDate(0, 0, 14))
+	check(t, err, []any{issue.tenant, issue.name, issue.environment, *issue.expires}, "acme", "ci", keys.Test, now.AddDate(0, 0, 14))
 
 	edit, err := parse(t, newCmdEdit, "key_x", "--per-minute", "50", "--name=")
 	fifty, none := int64(50), ""
-	check(t, err, []any{edit.id, edit.edit}, "key_x", keys.Edit{Name: &none, PerMinute: &fifty})
+	check(t, err, []any{edit.edit}, keys.Edit{Name: &none, PerMinute: &fifty})
 
 	rotate, err := parse(t, newCmdRotate, "key_x", "--grace-period", "0", "--expires", "never")
 	check(t, err, []any{rotate.id, rotate.rotation}, "key_x", keys.Rotation{ExpiresAt: &time.Time{}})

@@ -13,11 +13,13 @@ import (
 )
 
 func newCmdIdentify(f *cmdutil.Factory) *cobra.Command {
-	cmd := f.ReadCommand(&cobra.Command{
+	cmd := cmdutil.OutputCommand(f, &cobra.Command{
 		Use:   "identify",
-		Short: "Look up a key that is read from stdin",
-		Long: `Look up a key. It is read from stdin, so that it does not appear in the shell
-history or the process list. On a terminal it is prompted for without echo.`,
+		Short: "Find out whose key this is, read from stdin",
+		Long: `Find out whose key this is. It is read from stdin, so that it does not appear in
+the shell history or the process list. On a terminal it is prompted for without
+echo. It may stand in a text of up to 64 kB, such as the line of a log or JSON,
+without any other key.`,
 		Example: `  petstorectl key identify < found-in-a-log.txt`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runIdentify(cmd.Context(), f) },
 	})
@@ -40,9 +42,9 @@ func runIdentify(ctx context.Context, f *cmdutil.Factory) error {
 	return printDetails(ctx, f, k)
 }
 
-// Identify reads a key from stdin and looks it up.
+// Identify reads a text with a key in it from stdin, and looks the key up.
 func Identify(ctx context.Context, f *cmdutil.Factory) (keys.Key, error) {
-	text, err := read(ctx, f)
+	token, err := read(ctx, f)
 	if err != nil {
 		return keys.Key{}, err
 	}
@@ -50,7 +52,7 @@ func Identify(ctx context.Context, f *cmdutil.Factory) (keys.Key, error) {
 	if err != nil {
 		return keys.Key{}, err
 	}
-	k, err := f.Keys(db).Identify(ctx, strings.TrimSpace(text))
+	k, err := f.Keys(db).Identify(ctx, token.Reveal())
 	if errors.Is(err, keys.ErrKeyNotFound) {
 		return keys.Key{}, &cmdutil.Error{
 			Code: cmdutil.ExitNotFound, Message: "unknown key: it is well-formed, but was not issued here",
@@ -59,16 +61,50 @@ func Identify(ctx context.Context, f *cmdutil.Factory) (keys.Key, error) {
 	return k, f.Explain(ctx, err, cmdutil.Subject{})
 }
 
-func read(ctx context.Context, f *cmdutil.Factory) (text string, err error) {
+const (
+	// maxText bounds what is read from stdin to find a key in it.
+	maxText = 64 << 10
+	// maxEnds is how many keys an error names by their last four characters.
+	maxEnds = 5
+)
+
+func read(ctx context.Context, f *cmdutil.Factory) (token keys.Token, err error) {
+	var text string
 	if f.InTTY {
 		_, _ = io.WriteString(f.ErrOut, "Key: ")
 		text, err = f.ReadPassword(ctx)
 		f.Messagef("")
 	} else {
-		text, err = f.ReadLine(ctx)
+		text, err = f.ReadText(ctx, maxText)
 	}
-	if errors.Is(err, io.EOF) {
-		return "", cmdutil.UsageErrorf("no key on stdin").WithHint("redirect a file to the command: petstorectl … < FILE")
+	if errors.Is(err, io.EOF) || err == nil && strings.TrimSpace(text) == "" {
+		return token, cmdutil.UsageErrorf("no key on stdin").WithHint("redirect a file to the command: petstorectl … < FILE")
 	}
-	return text, err
+	if err != nil {
+		return token, err
+	}
+	return only(keys.FindTokens(text), len(text) == maxText)
+}
+
+// only returns the one key of those that were found. No error repeats the text: it may hold the greater part of a key.
+func only(found []keys.Token, cut bool) (keys.Token, error) {
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		hint := "a key has 45 characters and begins with pst_live_ or pst_test_: was it copied completely?"
+		if cut {
+			hint = "only the first 64 kB were read: give the lines with the key in them"
+		}
+		return keys.Token{}, cmdutil.UsageErrorf("stdin holds no API key").WithHint(hint)
+	}
+	ends := make([]string, 0, maxEnds+1)
+	for _, token := range found[:min(maxEnds, len(found))] {
+		ends = append(ends, "…"+token.Last4())
+	}
+	if len(found) > maxEnds {
+		ends = append(ends, "…")
+	}
+	return keys.Token{}, cmdutil.UsageErrorf("stdin holds %d different API keys: %s", len(found), strings.Join(ends, ", ")).
+		WithHint("give only the lines with one of them; or: petstorectl key list --last4 " + found[0].Last4())
 }

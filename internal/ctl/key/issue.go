@@ -18,7 +18,7 @@ type issueOptions struct {
 	name        string
 	environment keys.Environment
 	perMinute   int64
-	expires     time.Time
+	expires     *time.Time
 }
 
 func newCmdIssue(f *cmdutil.Factory, runF func(context.Context, *issueOptions) error) *cobra.Command {
@@ -31,7 +31,9 @@ func newCmdIssue(f *cmdutil.Factory, runF func(context.Context, *issueOptions) e
 is stored.
 
 A tenant may have 10 active keys. Without --environment, the key is for the kind
-of deployment set by PETSTORE_ENVIRONMENT or .petstore/dev.json, else live.`,
+of deployment set by PETSTORE_ENVIRONMENT or .petstore/dev.json, else live.
+
+` + cmdutil.WhenHelp,
 		Example: `  petstorectl key issue acme --name ci --expires 90d
   petstorectl key issue acme --name import --per-minute 50
   petstorectl key issue acme -o json | jq -r .key`,
@@ -39,8 +41,7 @@ of deployment set by PETSTORE_ENVIRONMENT or .petstore/dev.json, else live.`,
 	}, cmdutil.TenantArg(f, &o.tenant))
 	cmd.Flags().StringVar(&o.name, "name", "", "what the key is for: `TEXT` of at most 100 characters")
 	cmdutil.CompleteFlag(cmd, "name")
-	cmdutil.ParsedFlag(cmd, &o.expires, "expires", "", "`TIME` of expiry: 90d, 2027-01-01 (UTC) or RFC 3339",
-		func(text string) (time.Time, error) { return cmdutil.ParseExpiry(text, f.Now()) })
+	cmdutil.ExpiresFlag(cmd, f, &o.expires, "`WHEN` it expires: 90d, 2027-01-01 (default: never)")
 	cmdutil.EnumFlag(cmd, &o.environment, "environment", "", "`KIND` of deployment: live or test", keys.Live, keys.Test)
 	limitFlag(cmd, &o.perMinute)
 	return cmd
@@ -54,9 +55,11 @@ func runIssue(ctx context.Context, o *issueOptions) error {
 	if o.environment == "" {
 		o.environment = o.DefaultEnvironment()
 	}
-	k, token, err := o.Keys(db).Issue(ctx, actor, keys.Request{
-		Tenant: o.tenant, Name: o.name, Environment: o.environment, PerMinute: o.perMinute, ExpiresAt: o.expires,
-	})
+	request := keys.Request{Tenant: o.tenant, Name: o.name, Environment: o.environment, PerMinute: o.perMinute}
+	if o.expires != nil {
+		request.ExpiresAt = *o.expires
+	}
+	k, token, err := o.Keys(db).Issue(ctx, actor, request)
 	if err != nil {
 		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
 	}
@@ -72,7 +75,7 @@ func runIssue(ctx context.Context, o *issueOptions) error {
 // EnvironmentText says where a key works. Nothing else shows it until a request is refused.
 func EnvironmentText(e keys.Environment) string {
 	if e == keys.Test {
-		return "a test key works on staging deployments only"
+		return "a test key works on staging deployments and petstore dev only"
 	}
 	return "a live key works on production deployments only"
 }

@@ -42,13 +42,13 @@ func printIssued(f *cmdutil.Factory, jsonView output.View[Issued], i Issued, tok
 		i.plaintext = token.Reveal()
 	}
 	all := output.Map(View(f.Now()), func(i Issued) keys.Key { return i.Key })
-	switch {
-	case f.Output == "json":
-		return output.Item(f.Printer(), jsonView, i)
-	case f.Output == "csv":
-		return output.Item(f.Printer(), append(output.View[Issued]{plaintextColumn}, all...), i)
+	switch p := f.Printer(); {
+	case p.Columns == nil && p.Whole() && p.Format != "csv":
+		return output.Item(p, jsonView, i)
+	case p.Whole():
+		return output.Item(p, append(output.View[Issued]{plaintextColumn}, all...), i)
 	case f.DryRun:
-		return output.Item(f.Printer(), all, i)
+		return output.Item(p, all, i)
 	}
 	_, err := fmt.Fprintln(f.Out, i.plaintext)
 	return err

@@ -60,7 +60,7 @@ func printDetails(ctx context.Context, f *cmdutil.Factory, k keys.Key) error {
 		return err
 	}
 	now := f.Now()
-	bans, err := db.Bans.List(ctx, store.BanFilter{KeyID: k.ID, Limit: 1}, now)
+	bans, err := store.Collect(db.Bans.List(ctx, store.BanFilter{KeyID: k.ID, Limit: 1}, now))
 	if err != nil {
 		return err
 	}
@@ -69,6 +69,14 @@ func printDetails(ctx context.Context, f *cmdutil.Factory, k keys.Key) error {
 		d.ban = bans[0]
 	}
 	return output.Item(f.Printer(), DetailsView(now), d)
+}
+
+// Label names a key in a few characters: by its name or, if it has none, the last four characters of its plaintext.
+func Label(k keys.Key) string {
+	if k.Name == "" {
+		return "…" + k.Last4
+	}
+	return output.Clean(k.Name)
 }
 
 // NameSuffix is the key's name in parentheses, if it has one.

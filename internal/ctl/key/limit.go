@@ -35,18 +35,26 @@ func LimitText(k keys.Key) string {
 	return count + " per minute"
 }
 
-// warnLimit says if a key's own limit has no effect. It is only advice: if the tenant can't be read, it says nothing.
+// warnLimit says if a key's own limit has no effect.
 func warnLimit(ctx context.Context, f *cmdutil.Factory, k keys.Key) {
+	if text := limitWarning(ctx, f, k); text != "" {
+		f.Messagef("%s", text)
+	}
+}
+
+// limitWarning says that a key's own limit has no effect, "" if it has. It is only advice: if the tenant can't be read, it is "".
+func limitWarning(ctx context.Context, f *cmdutil.Factory, k keys.Key) string {
 	if k.PerMinute == 0 {
-		return
+		return ""
 	}
 	db, err := f.DB(ctx)
 	if err != nil {
-		return
+		return ""
 	}
 	t, err := db.Tenants.Get(ctx, k.TenantName)
-	if err == nil && k.PerMinute >= t.Quota.PerMinute {
-		f.Messagef("the key's own limit has no effect: tenant %s on plan %s is limited to %s requests per minute for all its keys",
-			t.Name, t.Plan, output.Thousands(t.Quota.PerMinute))
+	if err != nil || k.PerMinute < t.Quota.PerMinute {
+		return ""
 	}
+	return fmt.Sprintf("the key's own limit has no effect: tenant %s on plan %s is limited to %s requests per minute for all its keys",
+		t.Name, t.Plan, output.Thousands(t.Quota.PerMinute))
 }

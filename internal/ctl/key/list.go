@@ -2,7 +2,9 @@ package key
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,8 +17,11 @@ import (
 type listOptions struct {
 	*cmdutil.Factory
 
-	tenant string
-	limit  int
+	tenant  cmdutil.TenantFilter
+	filter  store.KeyFilter
+	expires cmdutil.When
+	unused  time.Time
+	list    cmdutil.ListFlags
 }
 
 func newCmdList(f *cmdutil.Factory) *cobra.Command {
@@ -25,34 +30,77 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 		Use:     "list [TENANT]",
 		Aliases: []string{"ls"},
 		Short:   "List keys, including revoked and expired ones",
+		Long: `List keys: those to which all filters apply, including revoked and expired ones.
+They are in order of tenants, the newest first. Those that --expires-within
+selects begin with the one that expires first, and expired or revoked ones with
+the latest.
+
+` + cmdutil.PastHelp,
 		Example: `  petstorectl key list acme
-  petstorectl key list acme -o json | jq -r '.[] | select(.status == "active") | .id'`,
+  petstorectl key list --expires-within 30d
+  petstorectl key list --last4 x7Qd
+  petstorectl key list --unused 90d --status active -o csv`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), o) },
-	}, cmdutil.TenantArg(f, &o.tenant).Optional())
-	cmdutil.LimitFlag(cmd, &o.limit, cmdutil.DefaultLimit)
+	}, o.tenant.Arg(f))
+	o.tenant.Add(cmd, f)
+	cmdutil.EnumFlag(cmd, &o.filter.Status, "status", "", "only one `STATUS`: active, expired or revoked", keys.Active, keys.Expired, keys.Revoked)
+	cmdutil.LengthFlag(cmd, &o.expires, "expires-within", "only active ones that expire within `LENGTH`")
+	cmdutil.PastFlag(cmd, f, &o.unused, "unused", "only those not used since `WHEN`, such as 90d")
+	cmdutil.ParsedFlag(cmd, &o.filter.Last4, "last4", "", "only those that end with these 4 `CHARACTERS`", parseLast4)
+	cmdutil.TextFlag(cmd, &o.filter.Search, "search", "only those with this `TEXT` in their name", cmdutil.MaxSearch)
+	o.list.Add(cmd, cmdutil.DefaultLimit)
+	o.list.AddAfter(cmd, "the key with this `KEY-ID`")
 	return cmd
 }
 
+func parseLast4(text string) (string, error) {
+	if len(text) != 4 {
+		return "", errors.New("want the last 4 characters of a key")
+	}
+	return text, nil
+}
+
 func runList(ctx context.Context, o *listOptions) error {
+	tenant, err := o.tenant.Name()
+	if err != nil {
+		return err
+	}
+	if err := cmdutil.CheckKeyID(o.list.After); err != nil {
+		return err
+	}
 	db, err := o.DB(ctx)
 	if err != nil {
 		return err
 	}
-	list, err := db.Keys.List(ctx, store.KeyFilter{Tenant: o.tenant, Limit: o.limit + 1})
-	if err != nil {
-		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
+	now, filter := o.Now(), o.filter
+	filter.Tenant, filter.UnusedSince, filter.After, filter.Limit = tenant, o.unused, o.list.After, o.list.Query(o.Factory)
+	if o.expires.IsSet() {
+		filter.ExpiresBefore = o.expires.After(now)
 	}
-	return cmdutil.PrintLimited(o.Factory, o.view(list), list, o.limit, "no keys yet: petstorectl key issue TENANT")
+	empty := "no keys yet: petstorectl key issue TENANT"
+	if o.list.Filtered("status", "expires-within", "unused", "last4", "search") {
+		empty = "no key matches"
+	}
+	list, v := db.Keys.List(ctx, filter, now), View(now).Show("per_minute")
+	if o.Printer().Format == "table" {
+		var rows []keys.Key
+		if rows, err = store.Collect(list); err == nil {
+			list, v = cmdutil.Items(rows), tableOf(View(now), rows, filter)
+		}
+	}
+	if err == nil {
+		err = cmdutil.PrintStream(o.Factory, v, list, &o.list, func(k keys.Key) string { return k.ID }, empty)
+	}
+	return o.Explain(ctx, err, cmdutil.Subject{Tenant: tenant, Key: filter.After})
 }
 
-// view shows the keys' own limits. A table has room for them only in place of another column, and only if there are any.
-func (o *listOptions) view(list []keys.Key) output.View[keys.Key] {
-	v := View(o.Now())
-	switch {
-	case o.Printer().Format != "table":
-		return v.Show("per_minute")
-	case slices.ContainsFunc(list, func(k keys.Key) bool { return k.PerMinute > 0 }):
-		return v.Show("per_minute").Hide("last4")
+// tableOf shows what the list is about. A table has room for more columns only in place of others.
+func tableOf(v output.View[keys.Key], rows []keys.Key, f store.KeyFilter) output.View[keys.Key] {
+	if slices.ContainsFunc(rows, func(k keys.Key) bool { return k.PerMinute > 0 }) {
+		v = v.Show("per_minute").Hide("last4")
+	}
+	if !f.ExpiresBefore.IsZero() {
+		v = v.Show("expires_at").Hide("last4", "status", "environment")
 	}
 	return v
 }

@@ -2,7 +2,6 @@ package key
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -15,43 +14,48 @@ import (
 type revokeOptions struct {
 	*cmdutil.Factory
 
-	id string
+	items cmdutil.ItemArgs
 }
 
 func newCmdRevoke(f *cmdutil.Factory, runF func(context.Context, *revokeOptions) error) *cobra.Command {
 	o := &revokeOptions{Factory: f}
-	cmd := f.ChangeCommand(&cobra.Command{
-		Use:   "revoke KEY-ID",
+	cmd := cmdutil.ItemsCommand(f, &cobra.Command{
+		Use:   "revoke {KEY-ID... | --all-of TENANT | --stdin}",
 		Short: "Revoke a key permanently",
-		Long: `Revoke a key permanently. Every server refuses it within 100 ms.
+		Long: `Revoke keys permanently. Every server refuses them within 100 ms. Whoever
+revoked a key can bring it back for 15 minutes: petstorectl undo.
 
-The command asks for confirmation; scripts need --yes.`,
-		Example: `  petstorectl key revoke key_9Xb2LmQ0tR7sVw1Z --reason "leaked in a public repository" --yes`,
+` + cmdutil.ItemsHelp + `
+
+The command asks for confirmation, and if the tenant called today for its name.
+Scripts need --yes.`,
+		Example: `  petstorectl key revoke key_9Xb2LmQ0tR7sVw1Z --reason "leaked in a public repository" --yes
+  petstorectl key revoke --all-of acme --reason "contract ended"
+  petstorectl key list --unused 1y | petstorectl key revoke --stdin --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.NeedsYes("key revoke"); err != nil {
+			if err := o.items.NeedsYes(f, "key revoke"); err != nil {
 				return err
 			}
 			return runF(cmd.Context(), o)
 		},
-	}, cmdutil.KeyIDArg(f, &o.id))
+	}, &o.items, cmdutil.KeyIDArg(f, nil))
+	o.items.AllOfFlag(cmd, f, "every active key of this `TENANT`")
 	f.YesFlag(cmd)
 	return cmd
 }
 
 func runRevoke(ctx context.Context, o *revokeOptions) error {
-	return cmdutil.Change[keys.Key]{
-		Subject: cmdutil.Subject{Key: o.id},
-		Question: func(ctx context.Context, db *store.DB) (string, error) {
-			k, err := db.Keys.Get(ctx, o.id)
-			if err != nil || !k.RevokedAt.IsZero() {
-				return "", err
-			}
-			return fmt.Sprintf("Revoke key %s%s of tenant %s?", k.ID, NameSuffix(k), k.TenantName), nil
-		},
-		Do: func(ctx context.Context, db *store.DB, actor audit.By) (keys.Key, error) {
-			return o.Keys(db).Revoke(ctx, actor, o.id)
-		},
-		Notice: func(k keys.Key) string { return "revoked key " + k.ID + " of tenant " + k.TenantName },
-		View:   View(o.Now()),
-	}.Run(ctx, o.Factory)
+	b := batch(o.Factory, &o.items)
+	b.Doing = "revoking keys"
+	b.Question = func(ctx context.Context, db *store.DB, ids []string) (cmdutil.Question, error) {
+		return question(ctx, o.Factory, db, ids, "Revoke")
+	}
+	b.Do = func(ctx context.Context, db *store.DB, by audit.By, id string) (keys.Key, error) {
+		return o.Keys(db).Revoke(ctx, by, id)
+	}
+	b.Notice = func(k keys.Key) cmdutil.Notice {
+		item := "key " + k.ID + " of tenant " + k.TenantName
+		return cmdutil.Notice{Text: "revoked " + item, Item: item}
+	}
+	return b.Run(ctx, o.Factory)
 }

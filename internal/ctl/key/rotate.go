@@ -30,10 +30,16 @@ func newCmdRotate(f *cmdutil.Factory, runF func(context.Context, *rotateOptions)
 expiry, and print it. It can't be shown again: only its digest is stored.
 
 The old key stays valid for a grace period of 24 hours; --grace-period sets
-another one, from 0 to 7 days. With --grace-period 0 the old key expires at
-once: the command asks for confirmation, and scripts need --yes.`,
-		Example: `  petstorectl key rotate key_9Xb2LmQ0tR7sVw1Z
-  petstorectl key rotate key_9Xb2LmQ0tR7sVw1Z --grace-period 0 --reason leaked --yes -o json`,
+another one, from 0 to 7 days. A key that leaked must stop at once: with
+--grace-period 0 the old key is refused from now on. Then the command asks for
+confirmation, and if the tenant called today for its name. Scripts need --yes.
+
+A ban of the old key holds for the new one as well, until its end.
+
+` + cmdutil.WhenHelp,
+		Example: `  petstorectl key rotate key_9Xb2LmQ0tR7sVw1Z --grace-period 0 --reason leaked
+  petstorectl key rotate key_9Xb2LmQ0tR7sVw1Z
+  petstorectl key rotate key_9Xb2LmQ0tR7sVw1Z --grace-period 1h --expires 90d -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.rotation.GracePeriod == 0 {
 				if err := o.NeedsYes("key rotate --grace-period 0"); err != nil {
@@ -45,18 +51,8 @@ once: the command asks for confirmation, and scripts need --yes.`,
 	}, cmdutil.KeyIDArg(f, &o.id))
 	cmdutil.ParsedFlag(cmd, &o.rotation.GracePeriod, "grace-period", "",
 		"`DURATION` that the old key stays valid: 0 to 7d\n(default 24h)", parseGracePeriod, "0", "1h", "24h", "7d")
-	cmdutil.ParsedFlag(cmd, &o.rotation.ExpiresAt, "expires", "",
-		"`TIME` of expiry of the new key: 90d, 2027-01-01\n(UTC), RFC 3339 or never (default: unchanged)",
-		func(text string) (*time.Time, error) {
-			switch text {
-			case "":
-				return nil, nil
-			case "never":
-				return &time.Time{}, nil
-			}
-			at, err := cmdutil.ParseExpiry(text, f.Now())
-			return &at, err
-		}, "never")
+	cmdutil.ExpiresFlag(cmd, f, &o.rotation.ExpiresAt,
+		"`WHEN` the new key expires, or never\n(default: unchanged)")
 	f.YesFlag(cmd)
 	return cmd
 }
@@ -93,11 +89,16 @@ func runRotate(ctx context.Context, o *rotateOptions) error {
 		return o.Explain(ctx, err, cmdutil.Subject{Key: o.id})
 	}
 	o.Changedf("rotated key %s%s of tenant %s: the new key is %s%s", old.ID, NameSuffix(old), old.TenantName, next.ID, validUntil(next))
-	if old.Status(o.Now()) == keys.Active {
-		o.Messagef("the old key is valid until %s", output.Text(old.ExpiresAt))
-	} else {
-		o.Messagef("the old key is refused from now on")
+	is := "is"
+	if o.DryRun {
+		is = "would be"
 	}
+	if old.Status(o.Now()) == keys.Active {
+		o.Messagef("the old key %s valid until %s", is, output.Text(old.ExpiresAt))
+	} else {
+		o.Messagef("the old key %s refused from now on", is)
+	}
+	o.sayBanned(ctx, db, old, is)
 	return printIssued(o.Factory, RotatedView, Issued{Key: next, replaced: old}, token)
 }
 
@@ -113,5 +114,18 @@ func (o *rotateOptions) ask(ctx context.Context, db *store.DB) error {
 	if k.Status(o.Now()) != keys.Active {
 		return nil // It is refused without a question.
 	}
-	return o.Confirm(ctx, fmt.Sprintf("Rotate key %s%s of tenant %s and expire the old key at once?", k.ID, NameSuffix(k), k.TenantName))
+	q, err := question(ctx, o.Factory, db, []string{k.ID}, "Rotate")
+	if err != nil {
+		return o.Explain(ctx, err, cmdutil.Subject{Key: o.id})
+	}
+	q.Text = fmt.Sprintf("Rotate key %s%s of tenant %s and expire the old key at once?", k.ID, NameSuffix(k), k.TenantName)
+	return cmdutil.Ask(ctx, o.Factory, q)
+}
+
+// sayBanned says that the new key is banned, if the old one is. If that can't be read, the new key is still printed.
+func (o *rotateOptions) sayBanned(ctx context.Context, db *store.DB, old keys.Key, is string) {
+	bans, err := store.Collect(db.Bans.List(ctx, store.BanFilter{KeyID: old.ID, Limit: 1}, o.Now()))
+	if err == nil && len(bans) > 0 {
+		o.Messagef("the new key %s banned until %s, as the old one is", is, output.Text(bans[0].EndsAt))
+	}
 }

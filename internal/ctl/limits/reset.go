@@ -22,7 +22,7 @@ func newCmdReset(f *cmdutil.Factory) *cobra.Command {
 	o := &resetOptions{Factory: f}
 	cmd := f.ChangeCommand(&cobra.Command{
 		Use:   "reset TENANT",
-		Short: "Reset a tenant's limits: to the present windows, with the recorded usage",
+		Short: "Reset a tenant's limits: to the present windows",
 		Long: `Reset a tenant's limits after the clock of Postgres was wrong. Its day and its
 minute become the present ones by Postgres's clock, with the usage that is
 recorded. All servers begin a new term and count from there.
@@ -39,7 +39,7 @@ The command asks for confirmation; scripts need --yes.`,
 		},
 	}, cmdutil.TenantArg(f, &o.name))
 	f.YesFlag(cmd)
-	return cmd
+	return cmdutil.ForOwner(cmd)
 }
 
 func runReset(ctx context.Context, o *resetOptions) error {

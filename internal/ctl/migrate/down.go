@@ -18,7 +18,7 @@ type downOptions struct {
 
 func newCmdDown(f *cmdutil.Factory) *cobra.Command {
 	o := &downOptions{Factory: f}
-	cmd := f.ReadCommand(&cobra.Command{
+	cmd := cmdutil.OutputCommand(f, &cobra.Command{
 		Use:   "down",
 		Short: "Revert the last migrations and delete their data",
 		Long: `Revert the last migrations. The tables that they created are dropped with all

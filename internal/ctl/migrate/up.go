@@ -11,7 +11,7 @@ import (
 )
 
 func newCmdUp(f *cmdutil.Factory) *cobra.Command {
-	cmd := f.ReadCommand(&cobra.Command{
+	cmd := cmdutil.OutputCommand(f, &cobra.Command{
 		Use:     "up",
 		Short:   "Apply all pending migrations",
 		Example: `  petstorectl migrate up`,

@@ -3,9 +3,11 @@ package output
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strconv"
 	"time"
+	"unicode/utf16"
 )
 
 // object is an item as a JSON object with the columns in their order.
@@ -53,6 +55,8 @@ func jsonValue(v any) any {
 			return Text(v) // encoding/json refuses it, and somebody may have written it into the database
 		}
 		return v.UTC()
+	case instant:
+		return jsonValue(v.in(nil))
 	case json.RawMessage:
 		if len(v) == 0 {
 			return nil
@@ -86,7 +90,29 @@ func marshal(v any) ([]byte, error) {
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(v)
-	return bytes.TrimSpace(out.Bytes()), err
+	return escapeHidden(bytes.TrimSpace(out.Bytes())), err
+}
+
+// escapeHidden escapes the characters of a JSON text that Clean removes from others: encoding/json leaves U+009B, which moves the cursor
+// of some terminals, and U+202E. The joiners stay.
+func escapeHidden(text []byte) []byte {
+	isHidden := func(r rune) bool { return r >= 0x7F && visible(r) < 0 }
+	if !bytes.ContainsFunc(text, isHidden) {
+		return text
+	}
+	var out bytes.Buffer
+	for _, r := range string(text) {
+		switch {
+		case !isHidden(r):
+			out.WriteRune(r)
+		case r > 0xFFFF:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+	}
+	return out.Bytes()
 }
 
 func printJSON(w io.Writer, v any) error {

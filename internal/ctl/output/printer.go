@@ -2,6 +2,7 @@ package output
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"io"
 	"strings"
 	"time"
@@ -11,32 +12,48 @@ import (
 // Printer is where and how to print.
 type Printer struct {
 	Out io.Writer
-	// Format is table, json, csv or, for rows separated by tabs, empty. A Stream also prints jsonl.
+	// Format is table, json, jsonl, csv, yaml or, for rows separated by tabs, empty.
 	Format string
+	// Columns are the names of the columns to print, in this order; nil for those of the view.
+	Columns []string
+	// Filter, if set, is applied to the JSON of a list or an item, in jsonl to that of each item: what it returns is printed.
+	Filter *Filter
 	// TTY tells whether Out is a terminal: tables fit its width, times are relative to now, digits are in groups.
 	TTY   bool
 	Width int
 	Now   time.Time
+	// Zone is the time zone of times in tables and rows, which are then exact; nil for UTC, and for times relative to now on terminals.
+	Zone   *time.Location
+	Colors Colors
 }
+
+// Whole tells whether a command prints an item as its view says, and nothing else: in the formats for programs, which have all columns,
+// and if columns were chosen.
+func (p Printer) Whole() bool { return p.Columns != nil || (p.Format != "" && p.Format != "table") }
 
 // List prints items: an array in JSON, otherwise a line each.
 func List[T any](p Printer, v View[T], items []T) error {
-	switch p.Format {
-	case "json":
-		return printJSON(p.Out, objects(v, items))
-	case "csv":
-		return printCSV(p.Out, v, items)
-	case "table":
-		return Table(p, v, items)
+	s, err := NewStream(p, v)
+	if err != nil {
+		return err
 	}
-	return Rows(p, v, items)
+	for _, item := range items {
+		if err := s.Add(item); err != nil {
+			return err
+		}
+	}
+	return s.Close()
 }
 
 // Item prints one item with all its values: an object in JSON, otherwise a line for each value.
 func Item[T any](p Printer, v View[T], item T) error {
+	v, err := v.pick(p.Columns)
+	if err != nil {
+		return err
+	}
 	switch p.Format {
-	case "json":
-		return printJSON(p.Out, object[T]{v, item})
+	case "json", "jsonl", "yaml":
+		return p.printObject(object[T]{v, item})
 	case "csv":
 		return printCSV(p.Out, v, []T{item})
 	}
@@ -44,10 +61,34 @@ func Item[T any](p Printer, v View[T], item T) error {
 	for i, c := range v {
 		pairs[i] = pair{c.Name, c.Value(item)}
 	}
+	p.Columns = nil
 	if p.Format == "table" {
 		return printPairs(p, pairs)
 	}
 	return Rows(p, pairView, pairs)
+}
+
+// printObject prints one item in JSON or YAML.
+func (p Printer) printObject(v json.Marshaler) error {
+	text, err := v.MarshalJSON()
+	switch {
+	case err != nil:
+		return err
+	case p.Filter != nil:
+		return p.Filter.print(p, p.Out, text)
+	case p.Format == "json":
+		return printJSON(p.Out, json.RawMessage(text))
+	case p.Format == "jsonl":
+		text = append(text, '\n')
+	default:
+		var block string
+		block, err = yamlOf(text)
+		text = []byte(block)
+	}
+	if err == nil {
+		_, err = p.Out.Write(text)
+	}
+	return err
 }
 
 type pair struct {
@@ -62,9 +103,17 @@ var pairView = View[pair]{
 
 // Rows prints the columns of a list, a line for each item, its values separated by tabs.
 func Rows[T any](p Printer, v View[T], items []T) error {
+	v, err := v.pick(p.Columns)
+	if err != nil {
+		return err
+	}
 	v = v.List()
 	for _, item := range items {
-		if _, err := io.WriteString(p.Out, strings.Join(row(v, item), "\t")+"\n"); err != nil {
+		cells := make([]string, len(v))
+		for i, c := range v {
+			cells[i] = p.text(c.Value(item))
+		}
+		if _, err := io.WriteString(p.Out, strings.Join(cells, "\t")+"\n"); err != nil {
 			return err
 		}
 	}

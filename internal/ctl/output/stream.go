@@ -8,21 +8,27 @@ import (
 	"errors"
 )
 
-// Stream prints items as List does, but one by one: memory holds one. Only a table needs all of them, to align its columns. A Stream is
-// for one goroutine. What is printed is complete when Close has returned nil.
+// Stream prints items as List does, but one by one: memory holds one. Only a table needs all of them, to align its columns, and a Filter
+// of JSON, because its input is the array. A Stream is for one goroutine. What is printed is complete when Close has returned nil.
 type Stream[T any] struct {
 	p     Printer
 	v     View[T]
 	out   *bufio.Writer
 	csv   *csv.Writer
 	items []T
+	// array is the input of a filter.
+	array []json.RawMessage
 	any   bool
 }
 
-// NewStream returns a Stream in the format of the printer: table, json, jsonl, csv or, for rows separated by tabs, empty.
+// NewStream returns a Stream in the format of the printer.
 func NewStream[T any](p Printer, v View[T]) (*Stream[T], error) {
+	v, err := v.pick(p.Columns)
+	if err != nil {
+		return nil, err
+	}
 	s := &Stream[T]{p: p, v: v, out: bufio.NewWriterSize(p.Out, 1<<16)}
-	s.p.Out = s.out
+	s.p.Out, s.p.Columns = s.out, nil
 	if p.Format == "csv" {
 		s.csv = csv.NewWriter(s.out)
 		return s, s.csv.Write(v.Names())
@@ -40,20 +46,33 @@ func (s *Stream[T]) Add(item T) error {
 		return nil
 	case "csv":
 		return s.csv.Write(csvRow(s.v, item))
-	case "json", "jsonl":
-		return s.addJSON(item, first)
+	case "json", "jsonl", "yaml":
+		text, err := object[T]{s.v, item}.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		return s.addJSON(text, first)
 	}
 	return Rows(s.p, s.v, []T{item})
 }
 
-// addJSON prints a line of jsonl, or an element of an array as encoding/json indents it.
-func (s *Stream[T]) addJSON(item T, first bool) error {
-	text, err := object[T]{s.v, item}.MarshalJSON()
-	if err != nil {
+// addJSON prints a line of jsonl, an entry of a sequence in YAML, or an element of an array as encoding/json indents it.
+func (s *Stream[T]) addJSON(text []byte, first bool) error {
+	switch {
+	case s.p.Filter != nil && s.p.Format == "jsonl":
+		return s.p.Filter.print(s.p, s.out, text)
+	case s.p.Filter != nil:
+		s.array = append(s.array, text)
+		return nil
+	case s.p.Format == "jsonl":
+		_, err := s.out.Write(append(text, '\n'))
 		return err
-	}
-	if s.p.Format == "jsonl" {
-		_, err = s.out.Write(append(text, '\n'))
+	case s.p.Format == "yaml":
+		entry, err := yamlOf(append(append([]byte{'['}, text...), ']'))
+		if err != nil {
+			return err
+		}
+		_, err = s.out.WriteString(entry)
 		return err
 	}
 	var element bytes.Buffer
@@ -65,23 +84,43 @@ func (s *Stream[T]) addJSON(item T, first bool) error {
 	if err := json.Indent(&element, text, "  ", "  "); err != nil {
 		return err
 	}
-	_, err = s.out.Write(element.Bytes())
+	_, err := s.out.Write(element.Bytes())
 	return err
+}
+
+// Flush prints what was added, as far as the format allows: for a list that grows while it is read.
+func (s *Stream[T]) Flush() error {
+	if s.csv != nil {
+		s.csv.Flush()
+		if err := s.csv.Error(); err != nil {
+			return err
+		}
+	}
+	return s.out.Flush()
 }
 
 // Close prints the end.
 func (s *Stream[T]) Close() error {
-	var err error
+	return errors.Join(s.end(), s.out.Flush())
+}
+
+func (s *Stream[T]) end() error {
 	switch {
-	case s.p.Format == "table" && s.any:
-		err = Table(s.p, s.v, s.items)
-	case s.p.Format == "json" && s.any:
-		_, err = s.out.WriteString("\n]\n")
-	case s.p.Format == "json":
-		_, err = s.out.WriteString("[]\n")
 	case s.csv != nil:
 		s.csv.Flush()
-		err = s.csv.Error()
+		return s.csv.Error()
+	case s.p.Format == "table" && s.any:
+		return Table(s.p, s.v, s.items)
+	case s.p.Format == "json" && s.p.Filter != nil:
+		return s.p.Filter.print(s.p, s.out, mustMarshal(append([]json.RawMessage{}, s.array...)))
 	}
-	return errors.Join(err, s.out.Flush())
+	text := ""
+	switch {
+	case s.p.Format == "json" && s.any:
+		text = "\n]\n"
+	case s.p.Format == "json" || s.p.Format == "yaml" && !s.any:
+		text = "[]\n"
+	}
+	_, err := s.out.WriteString(text)
+	return err
 }

@@ -14,6 +14,10 @@ const gap = 2
 
 // Table prints the columns of a list for a person: headings, aligned columns, no wider than the terminal.
 func Table[T any](p Printer, v View[T], items []T) error {
+	v, err := v.pick(p.Columns)
+	if err != nil {
+		return err
+	}
 	v = v.List()
 	rows := [][]string{make([]string, len(v))}
 	configs := make([]table.ColumnConfig, len(v))
@@ -35,6 +39,12 @@ func Table[T any](p Printer, v View[T], items []T) error {
 	if p.TTY {
 		fit(rows, v, p.Width)
 	}
+	for i, c := range v {
+		rows[0][i] = p.Colors.Bold(rows[0][i])
+		for j, item := range items {
+			rows[j+1][i] = p.color(c.Name, c.Value(item), rows[j+1][i])
+		}
+	}
 	return render(p.Out, rows, configs)
 }
 
@@ -43,9 +53,10 @@ func printPairs(p Printer, pairs []pair) error {
 	rows := make([][]string, len(pairs))
 	for i, pair := range pairs {
 		rows[i] = []string{strings.ReplaceAll(pair.name, "_", " "), p.human(pair.value)}
-		if t, ok := pair.value.(time.Time); ok && !t.IsZero() && p.TTY {
+		if t, ok := pair.value.(time.Time); ok && !t.IsZero() && p.TTY && p.Zone == nil {
 			rows[i][1] += " (" + Text(t) + ")"
 		}
+		rows[i][0], rows[i][1] = p.Colors.Bold(rows[i][0]), p.color(pair.name, pair.value, rows[i][1])
 	}
 	return render(p.Out, rows, nil)
 }
@@ -66,7 +77,11 @@ func render(w io.Writer, rows [][]string, configs []table.ColumnConfig) error {
 	return err
 }
 
-// fit cuts the cells of columns that have a MinWidth, the widest column first, until the table is no wider than the terminal.
+// leastWidth is the width down to which columns of text are cut if their MinWidth leaves a table too wide.
+const leastWidth = 4
+
+// fit cuts the cells of columns that have a MinWidth, the widest column first, until the table is no wider than the terminal: down to the
+// MinWidth, and if that is not enough down to leastWidth, but no column of IDs. What is still too wide then is left so.
 func fit[T any](rows [][]string, v View[T], width int) {
 	widths := make([]int, len(v))
 	total := gap * (len(v) - 1)
@@ -76,10 +91,31 @@ func fit[T any](rows [][]string, v View[T], width int) {
 		}
 		total += widths[i]
 	}
+	least := make([]int, len(v))
+	for i, c := range v {
+		least[i] = c.MinWidth
+	}
+	total = narrow(widths, least, total, width)
+	for i, c := range v {
+		if c.MinWidth > 0 && c.MinWidth <= TextWidth {
+			least[i] = leastWidth
+		}
+	}
+	narrow(widths, least, total, width)
+	for _, row := range rows {
+		for i := range row {
+			row[i] = text.Snip(row[i], widths[i], "…")
+		}
+	}
+}
+
+// narrow takes from the widest columns until their total is the width or each has its least one, 0 for one that is never cut. It returns the
+// total.
+func narrow(widths, least []int, total, width int) int {
 	for ; total > width; total-- {
 		widest := -1
-		for i, c := range v {
-			if c.MinWidth > 0 && widths[i] > c.MinWidth && (widest < 0 || widths[i] > widths[widest]) {
+		for i, w := range widths {
+			if least[i] > 0 && w > least[i] && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}
@@ -88,11 +124,7 @@ func fit[T any](rows [][]string, v View[T], width int) {
 		}
 		widths[widest]--
 	}
-	for _, row := range rows {
-		for i := range row {
-			row[i] = text.Snip(row[i], widths[i], "…")
-		}
-	}
+	return total
 }
 
 func isNumber(v any) bool {

@@ -26,6 +26,8 @@ func Text(v any) string {
 		if !v.IsZero() {
 			return v.UTC().Format(time.RFC3339)
 		}
+	case instant:
+		return v.in(nil)
 	case []string:
 		return Clean(strings.Join(v, ","))
 	case json.RawMessage:
@@ -34,12 +36,23 @@ func Text(v any) string {
 	return ""
 }
 
+// text is Text, with times in the printer's zone.
+func (p Printer) text(v any) string {
+	switch t := v.(type) {
+	case time.Time:
+		return instant{t, time.RFC3339}.in(p.Zone)
+	case instant:
+		return t.in(p.Zone)
+	}
+	return Text(v)
+}
+
 // human is a value for people: on a terminal, times are relative to now and digits are in groups of three.
 func (p Printer) human(v any) string {
 	if p.TTY {
 		switch v := v.(type) {
 		case time.Time:
-			if !v.IsZero() {
+			if !v.IsZero() && p.Zone == nil {
 				return relative(v, p.Now)
 			}
 		case int64:
@@ -50,7 +63,7 @@ func (p Printer) human(v any) string {
 			}
 		}
 	}
-	if s := Text(v); s != "" {
+	if s := p.text(v); s != "" {
 		return s
 	}
 	return "-"
@@ -60,16 +73,29 @@ func (p Printer) human(v any) string {
 // printed as text and nothing else.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
+		if r == '\n' || r == '\t' {
 			return ' '
-		case r == '\u200C' || r == '\u200D': // joiners, which some scripts and emoji need
-			return r
-		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp):
-			return -1
 		}
-		return r
+		return visible(r)
 	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// cleanLines is Clean, but leaves ends of lines and tabs.
+func cleanLines(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return r
+		}
+		return visible(r)
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// visible returns -1 for a character to remove.
+func visible(r rune) rune {
+	if r != '\u200C' && r != '\u200D' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+		return -1 // joiners stay, which some scripts and emoji need
+	}
+	return r
 }
 
 // Thousands is a number with its digits in groups of three.

@@ -54,6 +54,21 @@ func TestJSONDoesNotEscapeHTML(t *testing.T) {
 	}
 }
 
+// TestJSONHidesNothing: what could move a terminal's cursor or change the direction of text is escaped, and is the same text.
+func TestJSONHidesNothing(t *testing.T) {
+	t.Parallel()
+	const name = "\x1b[2J\x7f\u009b\u202Ea\u200B\U000E0001b\u200D é 日本"
+	text, err := object[named]{namedView, named{name: name}}.MarshalJSON()
+	want := `{"name":"\u001b[2J\u007f\u009b\u202ea\u200b\udb40\udc01b` + "\u200D é 日本" + `","count":0}`
+	if err != nil || string(text) != want {
+		t.Errorf("%s, want %s (%v)", text, want, err)
+	}
+	var back struct{ Name string }
+	if err := json.Unmarshal(text, &back); err != nil || back.Name != name {
+		t.Errorf("%q, %v", back.Name, err)
+	}
+}
+
 // TestJSONOfAnyTime: a time in the database that JSON does not know does not end the program.
 func TestJSONOfAnyTime(t *testing.T) {
 	t.Parallel()
@@ -95,5 +110,41 @@ func TestCSVHasNoFormulas(t *testing.T) {
 		if got, want := out.String(), "text,list,number,least\n"+want+",\"'-a,=b\",-5,-5\n"; got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
+	}
+}
+
+// TestZone: a time zone that was asked for is that of all times in tables and rows, and of no other format.
+func TestZone(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
+	view := View[time.Time]{{Name: "at", Value: func(at time.Time) any { return at }, InList: true}}
+	berlin := time.FixedZone("", 3600)
+	for _, test := range []struct {
+		layout, format string
+		zone           *time.Location
+		want           string
+	}{
+		{"", "", nil, "2026-11-20T10:30:00Z\n"},
+		{"", "", berlin, "2026-11-20T11:30:00+01:00\n"},
+		{"", "table", berlin, "AT\n2026-11-20T11:30:00+01:00\n"},
+		{"", "table", time.UTC, "AT\n2026-11-20T10:30:00Z\n"},
+		{"", "csv", berlin, "at\n2026-11-20T10:30:00Z\n"},
+		{"2006-01-02 15:04Z", "table", nil, "AT\n2026-11-20 10:30Z\n"},
+		{"2006-01-02 15:04Z", "table", time.UTC, "AT\n2026-11-20 10:30Z\n"},
+		{"2006-01-02 15:04Z", "table", berlin, "AT\n2026-11-20 11:30+01:00\n"},
+		{time.RFC3339, "table", berlin, "AT\n2026-11-20T11:30:00+01:00\n"},
+		{time.RFC3339Nano, "jsonl", berlin, `{"at":"2026-11-20T10:30:00Z"}` + "\n"},
+	} {
+		v := view
+		if test.layout != "" {
+			v = view.FormatTimes(test.layout)
+		}
+		p := Printer{Format: test.format, Zone: test.zone}
+		if got := list(t, p, v, []time.Time{at}); got != test.want {
+			t.Errorf("%+v: %q", test, got)
+		}
+	}
+	if got := list(t, Printer{Format: "jsonl"}, view.FormatTimes(time.RFC3339), []time.Time{{}}); got != `{"at":null}`+"\n" {
+		t.Errorf("no time: %s", got)
 	}
 }

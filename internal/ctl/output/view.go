@@ -1,6 +1,7 @@
 package output
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -49,6 +50,34 @@ func (v View[T]) List() View[T] {
 	return slices.DeleteFunc(slices.Clone(v), func(c Column[T]) bool { return !c.InList })
 }
 
+// ColumnError is the error of a column that a view does not have.
+type ColumnError struct {
+	Name  string
+	Known []string
+}
+
+// Error implements error.
+func (e ColumnError) Error() string {
+	return fmt.Sprintf("no column %q; the columns are: %s", e.Name, strings.Join(e.Known, ", "))
+}
+
+// pick returns the columns with these names, in this order and in lists too; all of the view for nil.
+func (v View[T]) pick(names []string) (View[T], error) {
+	if names == nil {
+		return v, nil
+	}
+	picked := make(View[T], len(names))
+	for i, name := range names {
+		at := slices.IndexFunc(v, func(c Column[T]) bool { return c.Name == name })
+		if at < 0 {
+			return nil, ColumnError{name, v.Names()}
+		}
+		picked[i] = v[at]
+		picked[i].InList = true
+	}
+	return picked, nil
+}
+
 // Show returns the view with these columns in lists too.
 func (v View[T]) Show(names ...string) View[T] { return v.inList(true, names) }
 
@@ -65,22 +94,38 @@ func (v View[T]) inList(shown bool, names []string) View[T] {
 	return changed
 }
 
-// FormatTimes returns the view with its times in UTC in this layout, in tables too.
+// FormatTimes returns the view with its times in this layout, in tables too. A Z at its end stands for the zone, which is UTC unless
+// another was asked for.
 func (v View[T]) FormatTimes(layout string) View[T] {
 	changed := slices.Clone(v)
 	for i, c := range v {
 		changed[i].Value = func(item T) any {
-			at, ok := c.Value(item).(time.Time)
-			switch {
-			case !ok:
-				return c.Value(item)
-			case at.IsZero():
-				return ""
+			if at, ok := c.Value(item).(time.Time); ok {
+				return instant{at, layout}
 			}
-			return at.UTC().Format(layout)
+			return c.Value(item)
 		}
 	}
 	return changed
+}
+
+// instant is a time that has a layout of its own.
+type instant struct {
+	time.Time
+	layout string
+}
+
+// in is the text of the time in a zone, nil for UTC; "" for none.
+func (i instant) in(zone *time.Location) string {
+	switch {
+	case i.IsZero():
+		return ""
+	case zone == nil:
+		return i.UTC().Format(i.layout)
+	case strings.HasSuffix(i.layout, "Z"):
+		return i.Time.In(zone).Format(i.layout + "07:00")
+	}
+	return i.Time.In(zone).Format(i.layout)
 }
 
 // Map returns a view of items that contain a T.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
@@ -13,22 +14,24 @@ import (
 type boostOptions struct {
 	*cmdutil.Factory
 
-	tenant string
-	quota  plans.Quota
-	from   cmdutil.When
-	until  cmdutil.When
+	tenants cmdutil.ItemArgs
+	quota   plans.Quota
+	from    cmdutil.When
+	until   cmdutil.When
 }
 
 func newCmdBoost(f *cmdutil.Factory) *cobra.Command {
 	o := &boostOptions{Factory: f}
 	var length cmdutil.When
-	cmd := f.ChangeCommand(&cobra.Command{
-		Use:   "boost TENANT --per-minute N --for 48h",
+	cmd := cmdutil.ItemsCommand(f, &cobra.Command{
+		Use:   "boost {TENANT... | --stdin} --per-minute N --for 48h",
 		Short: "Boost a tenant: give it other numbers for a time",
 		Long: `Give a tenant other numbers for a time. Its plan stays the same, and its numbers
 come back by themselves at the end. A number that is not given stays the plan's.
 
---for is a length of time: 48h, 14d, 2w or 1mo. --until is an instant.
+--for is a length of time: 30m, 48h, 14d, 2w or 1mo. --until is an instant.
+
+` + cmdutil.ItemsHelp + `
 
 ` + cmdutil.WhenHelp,
 		Example: `  petstorectl plan boost acme --per-minute 1000 --for 48h --reason "their launch"
@@ -46,7 +49,7 @@ come back by themselves at the end. A number that is not given stays the plan's.
 			}
 			return runBoost(cmd.Context(), o)
 		},
-	}, cmdutil.TenantArg(f, &o.tenant))
+	}, &o.tenants, cmdutil.TenantArg(f, nil))
 	cmdutil.NumberFlag(cmd, &o.quota.PerMinute, "per-minute", "`N` requests per minute (default: as before)")
 	cmdutil.NumberFlag(cmd, &o.quota.PerDay, "per-day", "`N` requests per UTC day (default: as before)")
 	cmdutil.LengthFlag(cmd, &length, "for", "last this `LENGTH` of time")
@@ -56,15 +59,15 @@ come back by themselves at the end. A number that is not given stays the plan's.
 }
 
 func runBoost(ctx context.Context, o *boostOptions) error {
-	actor, db, err := o.BeginChange(ctx)
-	if err != nil {
-		return err
+	b := batch(o.Factory, &o.tenants)
+	b.Doing = "boosting tenants"
+	b.Do = func(ctx context.Context, db *store.DB, by audit.By, tenant string) (store.PlanChange, error) {
+		return db.Timelines.Assign(ctx, by, store.NewAssignment{
+			Tenant: tenant, Kind: plans.Boost, Own: &o.quota, From: beginning(o.Factory, o.from), Until: o.until.Until(),
+		})
 	}
-	done, err := db.Timelines.Assign(ctx, actor, store.NewAssignment{
-		Tenant: o.tenant, Kind: plans.Boost, Own: &o.quota, From: beginning(o.Factory, o.from), Until: o.until.Until(),
-	})
-	if err != nil {
-		return explain(ctx, o.Factory, err, cmdutil.Subject{Tenant: o.tenant})
+	b.Explain = func(ctx context.Context, err error, tenant string) error {
+		return explain(ctx, o.Factory, err, cmdutil.Subject{Tenant: tenant})
 	}
-	return report(o.Factory, done)
+	return b.Run(ctx, o.Factory)
 }

@@ -43,7 +43,7 @@ var HistoryView = output.View[store.HistoryPeriod]{
 	{Name: "kind", Value: func(p store.HistoryPeriod) any { return string(p.Kind) }},
 	{Name: "per_minute", Value: func(p store.HistoryPeriod) any { return p.Quota.PerMinute }, InList: true},
 	{Name: "per_day", Value: func(p store.HistoryPeriod) any { return p.Quota.PerDay }, InList: true},
-	{Name: "assignment", Heading: "ID", Value: func(p store.HistoryPeriod) any { return p.Assignment }},
+	{Name: "assignment", Value: func(p store.HistoryPeriod) any { return p.Assignment }},
 	{Name: "made_at", Value: func(p store.HistoryPeriod) any { return p.CreatedAt }},
 	{Name: "login", Value: func(p store.HistoryPeriod) any { return p.CreatedBy }},
 	{Name: "claimed_actor", Value: func(p store.HistoryPeriod) any { return p.ClaimedActor }},
@@ -68,10 +68,10 @@ func runHistory(ctx context.Context, o *historyOptions) error {
 	return cmdutil.PrintList(o.Factory, v, history)
 }
 
-// tableOfHistory has the assignments' IDs, which plan void takes, in place of the ends: a period ends when the next one begins. A void
+// tableOfHistory has the assignments, which plan void takes, in place of the ends: a period ends when the next one begins. A void
 // assignment shows why in place of its reason.
 func tableOfHistory(v output.View[store.HistoryPeriod]) output.View[store.HistoryPeriod] {
-	v = v.FormatTimes("2006-01-02 15:04Z").Show("assignment").Hide("to")
+	v = v.FormatTimes(minuteLayout).Show("assignment").Hide("to")
 	for i, c := range v {
 		if c.Name == "reason" {
 			v[i].Value = func(p store.HistoryPeriod) any {

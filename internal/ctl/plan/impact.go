@@ -62,7 +62,7 @@ func printImpact(ctx context.Context, f *cmdutil.Factory, db *store.DB, done sto
 		f.Messagef("by the usage of %s:\n%s", i.period.Days(), replayText(i.replay, i.affected))
 	}
 	p := f.Printer()
-	if p.Format == "json" || p.Format == "csv" {
+	if p.Whole() {
 		return output.Item(p, ImpactView, i)
 	}
 	if p.Format == "" {

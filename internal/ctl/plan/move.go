@@ -32,7 +32,9 @@ its later versions too. "plan show" has how many tenants are on each version.
 
 A tenant whose plan ends by itself, as a trial or a boost, is not moved.
 
-Tenants are moved by the hundred. If the command is interrupted, repeat it.`,
+Tenants are moved by the hundred. If the command is interrupted, repeat it. To
+take all of it back, give "undo" the numbers that this command prints: without
+one, undo takes back the last hundred.`,
 		Example: `  petstorectl plan move pro acme zoo --reason "agreed on 3 December"
   petstorectl plan move pro --all --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,10 +74,7 @@ func runMove(ctx context.Context, o *moveOptions) error {
 	}
 	to := moved[0]
 	o.Changedf("moved %s to version %d of plan %s: %s", countTenants(int64(len(moved))), to.Version, o.plan, tenant.QuotaText(to.Quota))
-	if o.Output == "" && o.OutTTY && !o.DryRun {
-		return nil
-	}
-	return cmdutil.PrintList(o.Factory, tenant.View, moved)
+	return cmdutil.PrintChangedList(o.Factory, tenant.View, moved)
 }
 
 // find returns the numbers of the tenants to move, and says which are not moved.

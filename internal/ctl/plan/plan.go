@@ -14,9 +14,8 @@ import (
 // NewCmd returns the command plan.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
 	return cmdutil.NewGroup("plan,plans", "Manage plans",
-		newCmdList(f), newCmdShow(f), newCmdCreate(f), newCmdEdit(f), newCmdWithdraw(f), newCmdRetire(f),
-		newCmdAssign(f), newCmdBoost(f), newCmdMove(f), newCmdSchedule(f), newCmdUnschedule(f), newCmdVoid(f),
-		newCmdHistory(f), newCmdSimulate(f),
+		newCmdAssign(f), newCmdBoost(f), newCmdHistory(f), newCmdSchedule(f), newCmdUnschedule(f), newCmdSimulate(f), newCmdVoid(f),
+		newCmdList(f), newCmdShow(f), newCmdCreate(f), newCmdEdit(f), newCmdWithdraw(f), newCmdRetire(f), newCmdMove(f),
 	)
 }
 

@@ -14,7 +14,7 @@ type scheduleOptions struct {
 	*cmdutil.Factory
 
 	tenant string
-	limit  int
+	list   cmdutil.ListFlags
 }
 
 func newCmdSchedule(f *cmdutil.Factory) *cobra.Command {
@@ -29,18 +29,18 @@ version of a plan is then left out.`,
   petstorectl plan schedule`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runSchedule(cmd.Context(), o) },
 	}, cmdutil.TenantArg(f, &o.tenant).Optional())
-	cmdutil.LimitFlag(cmd, &o.limit, cmdutil.DefaultLimit)
+	o.list.Add(cmd, cmdutil.DefaultLimit)
 	return cmd
 }
 
 // ScheduleView shows what is in force from an instant on: an assignment with its ID, or a version of the plan.
 var ScheduleView = output.View[store.Coming]{
-	{Name: "id", Value: func(c store.Coming) any { return assignmentID(c) }, InList: true},
+	{Name: "id", Heading: "ASSIGNMENT", Value: func(c store.Coming) any { return assignmentID(c) }, InList: true},
 	{Name: "tenant", Value: func(c store.Coming) any { return c.Tenant }, InList: true, MinWidth: output.TextWidth},
 	{Name: "at", Value: func(c store.Coming) any { return c.From }, InList: true},
-	{Name: "kind", Value: func(c store.Coming) any { return kind(c) }, InList: true},
-	{Name: "plan", Value: func(c store.Coming) any { return c.Plan }, InList: true},
-	{Name: "per_minute", Value: func(c store.Coming) any { return c.Quota.PerMinute }, InList: true},
+	{Name: "kind", Value: func(c store.Coming) any { return kind(c) }, InList: true, MinWidth: output.TextWidth},
+	{Name: "plan", Value: func(c store.Coming) any { return c.Plan }, InList: true, MinWidth: output.TextWidth},
+	{Name: "per_minute", Heading: "PER MIN", Value: func(c store.Coming) any { return c.Quota.PerMinute }, InList: true},
 	{Name: "per_day", Value: func(c store.Coming) any { return c.Quota.PerDay }, InList: true},
 	{Name: "until", Value: func(c store.Coming) any { return c.Until }},
 }
@@ -65,17 +65,15 @@ func runSchedule(ctx context.Context, o *scheduleOptions) error {
 	if err != nil {
 		return err
 	}
-	list, err := db.Timelines.Schedule(ctx, o.tenant, o.limit+1)
-	if err != nil {
-		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
-	}
-	// People compare these times with contracts.
+	// People compare these times with contracts: they are not relative to now.
 	view := ScheduleView
 	if o.Printer().Format == "table" {
-		view = view.FormatTimes(instantLayout)
+		view = view.FormatTimes(minuteLayout)
 	}
-	return cmdutil.PrintLimited(o.Factory, view, list, o.limit, "no changes of plans are scheduled")
+	list := db.Timelines.Schedule(ctx, o.tenant, o.list.Query(o.Factory))
+	err = cmdutil.PrintStream(o.Factory, view, list, &o.list, nil, "no changes of plans are scheduled")
+	return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
 }
 
-// instantLayout is RFC 3339 without what is always the same.
-const instantLayout = "2006-01-02T15:04:05Z"
+// minuteLayout leaves room for the other columns of a terminal.
+const minuteLayout = "2006-01-02 15:04Z"

@@ -76,8 +76,7 @@ func runShow(ctx context.Context, o *showOptions) error {
 		d.tenants += v.Tenants
 	}
 	printer := o.Printer()
-	switch printer.Format {
-	case "json", "csv":
+	if printer.Whole() {
 		return output.Item(printer, DetailsView, d)
 	}
 	// The versions follow as rows of their own.

@@ -22,7 +22,7 @@ type simulateOptions struct {
 	quota  *plans.Quota
 	period cmdutil.Period
 	all    bool
-	limit  int
+	list   cmdutil.ListFlags
 }
 
 func newCmdSimulate(f *cmdutil.Factory) *cobra.Command {
@@ -64,7 +64,7 @@ Requests that were refused are replayed too.`,
 	cmd.Flags().BoolVar(&o.all, "all", false, "replay the usage of all tenants")
 	quota.Add(cmd)
 	period.Add(cmd, f)
-	cmdutil.LimitFlag(cmd, &o.limit, cmdutil.DefaultLimit)
+	o.list.Add(cmd, cmdutil.DefaultLimit)
 	return cmd
 }
 
@@ -111,9 +111,9 @@ func runSimulate(ctx context.Context, o *simulateOptions) error {
 	if err != nil {
 		return err
 	}
-	rows, err := db.Usage.Report(ctx, store.UsageQuery{
-		Tenant: o.tenant, From: o.period.From, To: o.period.To, By: store.ByHour, Limit: cmdutil.MaxDays * 24,
-	})
+	rows, err := store.Collect(db.Usage.Report(ctx, store.UsageQuery{
+		Tenant: o.tenant, From: o.period.From, To: o.period.To, By: store.ByHour,
+	}))
 	if err != nil {
 		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
 	}

@@ -45,15 +45,17 @@ func runSimulateAll(ctx context.Context, o *simulateOptions) error {
 	}
 	affected := replay.Affected()
 	o.Messagef("%s, %s:\n%s", o.limits(quota), o.period.Days(), replayText(replay, affected))
-	// One more, so that a cut list is noticed.
-	rows, err := nameReplays(ctx, db, affected[:min(len(affected), o.limit+1)])
+	if rows := o.list.Query(o.Factory); rows > 0 {
+		affected = affected[:min(len(affected), rows)]
+	}
+	rows, err := nameReplays(ctx, db, affected)
 	if err != nil {
 		return err
 	}
 	if len(rows) == 0 {
 		return cmdutil.PrintList(o.Factory, AllView, rows)
 	}
-	return cmdutil.PrintLimited(o.Factory, AllView, rows, o.limit, "")
+	return cmdutil.PrintStream(o.Factory, AllView, cmdutil.Items(rows), &o.list, nil, "")
 }
 
 // replayTenants replays what is recorded of these tenants, or of all for nil.

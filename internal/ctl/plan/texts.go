@@ -22,24 +22,26 @@ func beginning(f *cmdutil.Factory, from cmdutil.When) time.Time {
 	return from.After(f.Now())
 }
 
-// report says what an assignment or a boost has changed.
-func report(f *cmdutil.Factory, c store.PlanChange) error {
+// notice says what a change of a tenant's assignments did.
+func notice(c store.PlanChange, dryRun bool) cmdutil.Notice {
+	item := "tenant " + c.Tenant.Name
 	if c.Unchanged {
-		f.Messagef("%s: nothing was changed", unchanged(c))
-	} else {
-		f.Changedf("%s", assigned(c))
-		for _, line := range append(consequences(c), following(c)...) {
-			f.Messagef("%s", line)
-		}
-		if c.Assignment.From.After(c.Now) && !f.DryRun {
-			f.Messagef("to take it back: petstorectl plan unschedule %d", c.Assignment.ID)
-		}
+		return cmdutil.Notice{Text: unchanged(c), Item: item, Unchanged: true}
 	}
+	n := cmdutil.Notice{Text: assigned(c), Item: item, More: append(consequences(c), following(c)...)}
+	if c.Assignment.From.After(c.Now) && !dryRun {
+		n.More = append(n.More, fmt.Sprintf("to take it back: petstorectl plan unschedule %d", c.Assignment.ID))
+	}
+	return n
+}
+
+// changed is the assignment that was made, as it is or will be in force.
+func changed(c store.PlanChange) store.Coming {
 	at := c.Now
 	if c.Assignment.From.After(at) {
 		at = c.Assignment.From
 	}
-	return cmdutil.PrintChanged(f, ScheduleView, store.Coming{Tenant: c.Tenant.Name, Period: *c.At(at), Until: c.Assignment.Until})
+	return store.Coming{Tenant: c.Tenant.Name, Period: *c.At(at), Until: c.Assignment.Until}
 }
 
 func unchanged(c store.PlanChange) string {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/plans"
@@ -16,22 +17,24 @@ import (
 type unscheduleOptions struct {
 	*cmdutil.Factory
 
-	id string
+	ids cmdutil.ItemArgs
 }
 
 func newCmdUnschedule(f *cmdutil.Factory) *cobra.Command {
 	o := &unscheduleOptions{Factory: f}
-	return f.ChangeCommand(&cobra.Command{
-		Use:   "unschedule ID",
+	return cmdutil.ItemsCommand(f, &cobra.Command{
+		Use:   "unschedule {ID... | --stdin}",
 		Short: "Remove a change of a plan that has not begun",
 		Long: `Remove a change of a tenant's plan that has not begun, up to 2 seconds before it
 begins. The tenant is then on what it would have been on without it. If ID is
 the end of something temporary, that lasts.
 
-plan schedule lists the IDs.`,
+plan schedule lists the IDs, in the column ASSIGNMENT.
+
+` + cmdutil.ItemsHelp,
 		Example: `  petstorectl plan unschedule 17 --reason "they stay on pro"`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runUnschedule(cmd.Context(), o) },
-	}, assignmentArg(&o.id))
+	}, &o.ids, assignmentArg(nil))
 }
 
 // assignmentArg is the ID of an assignment.
@@ -45,24 +48,37 @@ func assignmentArg(value *string) cmdutil.Arg {
 }
 
 func runUnschedule(ctx context.Context, o *unscheduleOptions) error {
-	actor, db, err := o.BeginChange(ctx)
+	return cmdutil.Batch[store.PlanChange]{
+		Items: &o.ids, Noun: "changes", Doing: "removing changes", Lock: lockAssignments,
+		Do: func(ctx context.Context, db *store.DB, by audit.By, text string) (done store.PlanChange, err error) {
+			id, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				return done, err
+			}
+			return db.Timelines.Unschedule(ctx, by, id)
+		},
+		Explain: func(ctx context.Context, err error, id string) error {
+			return explain(ctx, o.Factory, err, cmdutil.Subject{Assignment: id})
+		},
+		Notice: func(c store.PlanChange) cmdutil.Notice {
+			return cmdutil.Notice{Text: unscheduled(c), More: consequences(c)}
+		},
+		View: output.Map(ScheduleView, func(c store.PlanChange) store.Coming {
+			return store.Coming{Tenant: c.Tenant.Name, Period: *c.Was, Until: c.Assignment.Until}
+		}),
+	}.Run(ctx, o.Factory)
+}
+
+// lockAssignments locks the tenants of assignments.
+func lockAssignments(ctx context.Context, db *store.DB, ids []string) error {
+	if len(ids) == 1 {
+		return nil // Unschedule locks its tenant.
+	}
+	tenants, err := db.Timelines.TenantsOf(ctx, ids)
 	if err != nil {
 		return err
 	}
-	id, err := strconv.ParseInt(o.id, 10, 64)
-	if err != nil {
-		return err
-	}
-	done, err := db.Timelines.Unschedule(ctx, actor, id)
-	if err != nil {
-		return explain(ctx, o.Factory, err, cmdutil.Subject{Assignment: o.id})
-	}
-	o.Changedf("%s", unscheduled(done))
-	for _, line := range consequences(done) {
-		o.Messagef("%s", line)
-	}
-	removed := store.Coming{Tenant: done.Tenant.Name, Period: *done.Was, Until: done.Assignment.Until}
-	return cmdutil.PrintChanged(o.Factory, ScheduleView, removed)
+	return db.Lock(ctx, tenants, nil)
 }
 
 // unscheduled says what was removed, and what is in force instead.

@@ -30,7 +30,7 @@ stays in the history and in exports, with the mark and the reason. What it
 decided is not changed: assign the right plan, and leave its line out of the
 invoice.
 
-plan history lists the IDs.`,
+plan history lists the IDs, in the column ASSIGNMENT.`,
 		Example: `  petstorectl plan void 17 --reason "meant for tenant zoo"
   petstorectl plan void 17 --undo --reason "17 was right, 18 was not"`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

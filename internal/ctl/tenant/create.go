@@ -21,6 +21,8 @@ type createOptions struct {
 	plan  string
 	quota *plans.Quota
 	end   cmdutil.EndFlags
+
+	profile plans.Profile
 }
 
 func newCmdCreate(f *cmdutil.Factory) *cobra.Command {
@@ -37,9 +39,12 @@ instant on, unless another plan is assigned before.
 
 The enterprise plan requires a quota: --per-minute and --per-day.
 
+Handing usage on to a billing system requires the tenant's ID there. It can also
+be set later: tenant edit.
+
 ` + cmdutil.WhenHelp,
 		Example: `  petstorectl tenant create acme --plan pro
-  petstorectl tenant create acme --plan pro --until +14d --then free
+  petstorectl tenant create acme --plan pro --until 14d --then free
   petstorectl tenant create umbrella --plan enterprise --per-minute 12345 --per-day 5000000`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if err := cmdutil.RequireFlags(cmd, "plan"); err != nil {
@@ -58,6 +63,7 @@ The enterprise plan requires a quota: --per-minute and --per-day.
 	cmdutil.CompleteFlagFrom(cmd, "plan", cmdutil.PlanNames(f))
 	quota.Add(cmd)
 	o.end.Add(cmd, f)
+	profileFlags(cmd, &o.profile)
 	return cmd
 }
 
@@ -66,7 +72,7 @@ func runCreate(ctx context.Context, o *createOptions) error {
 		Subject: cmdutil.Subject{Tenant: o.name, Plan: o.plan},
 		Do: func(ctx context.Context, db *store.DB, actor audit.By) (plans.Tenant, error) {
 			return db.Tenants.Create(ctx, actor, store.NewTenant{
-				Name: o.name, Plan: o.plan, Own: o.quota, Until: o.end.Until(), Then: o.end.Then,
+				Name: o.name, Plan: o.plan, Own: o.quota, Until: o.end.Until(), Then: o.end.Then, Profile: o.profile,
 			}, time.Time{})
 		},
 		Notice: func(t plans.Tenant) string {

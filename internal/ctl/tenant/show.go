@@ -23,8 +23,9 @@ func newCmdShow(f *cmdutil.Factory) *cobra.Command {
 		Use:     "show TENANT",
 		Aliases: []string{"get", "view"},
 		Short:   "Show a tenant and its number of active keys",
-		Example: `  petstorectl tenant show acme`,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runShow(cmd.Context(), o) },
+		Example: `  petstorectl tenant show acme
+  petstorectl tenant show 2 # its number`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runShow(cmd.Context(), o) },
 	}, cmdutil.TenantArg(f, &o.name))
 }
 

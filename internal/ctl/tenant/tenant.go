@@ -16,6 +16,7 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 	return cmdutil.NewGroup("tenant,tenants", "Manage tenants",
 		newCmdCreate(f), newCmdList(f), newCmdShow(f),
 		newCmdEdit(f), newCmdSuspend(f), newCmdResume(f),
+		newCmdExport(f), newCmdErase(f),
 	)
 }
 
@@ -36,6 +37,8 @@ var View = output.View[plans.Tenant]{
 	{Name: "next_at", Value: func(t plans.Tenant) any { return t.Until }, InList: true},
 	{Name: "billing_ref", Value: func(t plans.Tenant) any { return t.BillingRef }},
 	{Name: "email", Value: func(t plans.Tenant) any { return t.Email }},
+	{Name: "contact", Value: func(t plans.Tenant) any { return t.Contact }},
+	{Name: "notes", Value: func(t plans.Tenant) any { return t.Notes }},
 }
 
 // next is what is in force when the present plan or its numbers end, the zero Tenant if nothing is scheduled.
@@ -46,9 +49,12 @@ func next(t plans.Tenant) plans.Tenant {
 	return *t.Next
 }
 
-// Status is active or suspended.
+// Status is active, suspended or erased.
 func Status(t plans.Tenant) string {
-	if t.SuspendedAt.IsZero() {
+	switch {
+	case t.Erased():
+		return "erased"
+	case t.SuspendedAt.IsZero():
 		return "active"
 	}
 	return "suspended"

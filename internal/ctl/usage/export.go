@@ -40,7 +40,7 @@ that were sealed; they never change. The default format is CSV.`,
   petstorectl usage export --month 2026-11 --plan pro -o jsonl`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runExport(cmd.Context(), o) },
 	})
-	cmdutil.EnumFlag(cmd, &f.Output, "output", "o", "output `FORMAT`: csv, json, jsonl or table", "csv", "json", "jsonl", "table")
+	f.OutputFlag(cmd)
 	cmdutil.MonthFlag(cmd, f, &o.month)
 	cmd.Flags().StringVar(&o.query.Tenant, "tenant", "", "only lines of this `TENANT`")
 	cmdutil.CompleteFlagFrom(cmd, "tenant", cmdutil.TenantNames(f))
@@ -154,10 +154,10 @@ func (o *exportOptions) announce(month store.Month) {
 func (o *exportOptions) print(ctx context.Context, db *store.DB, month store.Month) (closing.Sums, error) {
 	total := closing.NewTotal()
 	v, p := LineView.FormatTimes(time.RFC3339Nano), o.Printer()
-	switch o.Output {
-	case "":
+	switch {
+	case o.Output == "" && p.Filter == nil:
 		p.Format = "csv"
-	case "table":
+	case o.Output == "table":
 		// Relative times are too vague for billing, exact ones too wide for a terminal.
 		v = tableView()
 	}

@@ -15,7 +15,7 @@ type showOptions struct {
 	tenant   string
 	month    cmdutil.Period
 	grouping store.UsageBy
-	limit    int
+	list     cmdutil.ListFlags
 }
 
 // showLimit is enough for the hours of a month.
@@ -36,7 +36,7 @@ time of the request: a tenant that changed plans has a row for each of them.`,
 	cmdutil.MonthFlag(cmd, f, &o.month)
 	cmdutil.EnumFlag(cmd, &o.grouping, "by", "", "`GROUP` the rows by tenant, plan, key, day or hour",
 		store.ByTenant, store.ByPlan, store.ByKey, store.ByDay, store.ByHour)
-	cmdutil.LimitFlag(cmd, &o.limit, showLimit)
+	o.list.Add(cmd, showLimit)
 	return cmd
 }
 
@@ -45,12 +45,10 @@ func runShow(ctx context.Context, o *showOptions) error {
 	if err != nil {
 		return err
 	}
-	rows, err := db.Usage.Report(ctx, store.UsageQuery{
-		Tenant: o.tenant, From: o.month.From, To: o.month.To, By: o.grouping, Limit: o.limit + 1,
+	rows := db.Usage.Report(ctx, store.UsageQuery{
+		Tenant: o.tenant, From: o.month.From, To: o.month.To, By: o.grouping, Limit: o.list.Query(o.Factory),
 	})
-	if err != nil {
-		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
-	}
 	month := o.month.From.Format("2006-01")
-	return cmdutil.PrintLimited(o.Factory, View(o.grouping, month), rows, o.limit, "no requests recorded in "+month)
+	err = cmdutil.PrintStream(o.Factory, View(o.grouping, month), rows, &o.list, nil, "no requests recorded in "+month)
+	return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
 }

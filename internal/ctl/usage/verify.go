@@ -20,7 +20,7 @@ type verifyOptions struct {
 
 func newCmdVerify(f *cmdutil.Factory) *cobra.Command {
 	o := &verifyOptions{Factory: f}
-	return f.ReadCommand(&cobra.Command{
+	return cmdutil.OutputCommand(f, &cobra.Command{
 		Use:   "verify MONTH",
 		Short: "Check that nothing of a closed month was altered",
 		Long: `Check that nothing of a closed month was altered: neither the lines that were

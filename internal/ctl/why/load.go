@@ -19,37 +19,48 @@ type diagnosis struct {
 	verdict diagnose.Verdict
 	// today is the UTC day so far, lastDay at least the last 24 hours in whole hours.
 	today, lastDay store.KeyUsage
-	// changes are the latest, the newest first.
-	changes []audit.Entry
+	// changes are the latest, the newest first. Among the keys of a tenant, the changes of that are apart: they are the same for all.
+	changes, tenantChanges []audit.Entry
 	// largerPlan is the smallest plan that allows more than the tenant's, "" for none.
 	largerPlan string
-	// request is the refusal that was asked about, nil if a key was.
-	request *usage.RefusalRecord
-	// shown is how many refusals, bans and changes are printed.
-	shown int
 }
 
-func load(ctx context.Context, db *store.DB, k keys.Key, shown int, now time.Time) (d *diagnosis, err error) {
-	d = &diagnosis{Record: diagnose.Record{Now: now, Key: k}, shown: shown}
+// span is a time in whole hours, in which usage is recorded.
+type span struct{ from, to time.Time }
+
+// today is the UTC day, lastDay at least the last 24 hours.
+func today(now time.Time) span {
+	midnight := now.UTC().Truncate(24 * time.Hour)
+	return span{midnight, midnight.Add(24 * time.Hour)}
+}
+
+func lastDay(now time.Time) span {
+	hour := now.UTC().Truncate(time.Hour)
+	return span{hour.Add(-24 * time.Hour), hour.Add(time.Hour)}
+}
+
+func loadKey(ctx context.Context, db *store.DB, k keys.Key, now time.Time) (d *diagnosis, err error) {
+	d = &diagnosis{Record: diagnose.Record{Now: now, Key: k}}
 	if d.Tenant, err = db.Tenants.Get(ctx, k.TenantName); err != nil {
 		return nil, err
 	}
-	midnight, hour := now.UTC().Truncate(24*time.Hour), now.UTC().Truncate(time.Hour)
-	if d.today, err = db.Usage.OfKey(ctx, k.TenantID, k.ID, midnight, midnight.Add(24*time.Hour)); err != nil {
+	for of, u := range map[span]*store.KeyUsage{today(now): &d.today, lastDay(now): &d.lastDay} {
+		if *u, err = db.Usage.OfKey(ctx, k.TenantID, k.ID, of.from, of.to); err != nil {
+			return nil, err
+		}
+	}
+	if d.Bans, err = store.Collect(db.Bans.List(ctx, store.BanFilter{KeyID: k.ID, Past: true, Limit: cmdutil.MaxLimit}, now)); err != nil {
 		return nil, err
 	}
-	if d.lastDay, err = db.Usage.OfKey(ctx, k.TenantID, k.ID, hour.Add(-24*time.Hour), hour.Add(time.Hour)); err != nil {
+	if d.Failed, err = db.FailedRequests.OfKey(ctx, k.TenantID, k.ID, cmdutil.MaxLimit); err != nil {
 		return nil, err
 	}
-	if d.Bans, err = db.Bans.List(ctx, store.BanFilter{KeyID: k.ID, Past: true, Limit: cmdutil.MaxLimit}, now); err != nil {
+	if d.TenantRefusal, err = db.FailedRequests.LatestRefusal(ctx, k.TenantID); err != nil {
 		return nil, err
 	}
-	if d.Refusals, err = db.Refusals.OfKey(ctx, k.TenantID, k.ID, usage.RefusalsPerKey); err != nil {
-		return nil, err
-	}
-	d.changes, err = db.Audit.List(ctx, store.AuditFilter{
+	d.changes, err = store.Collect(db.Audit.List(ctx, store.AuditFilter{
 		Tenant: k.TenantName, Subjects: []string{k.ID, audit.TenantSubject(k.TenantID)}, Limit: cmdutil.MaxLimit,
-	})
+	}))
 	if err != nil {
 		return nil, err
 	}
@@ -82,12 +93,104 @@ func (d *diagnosis) next() plans.Tenant {
 
 // change returns the latest change with that action, nil for none.
 func (d *diagnosis) change(action string) *audit.Entry {
-	for i, e := range d.changes {
-		if e.Action == action {
-			return &d.changes[i]
+	for _, list := range [][]audit.Entry{d.changes, d.tenantChanges} {
+		for i, e := range list {
+			if e.Action == action {
+				return &list[i]
+			}
 		}
 	}
 	return nil
 }
 
-func first[T any](n int, list []T) []T { return list[:min(n, len(list))] }
+// tenantDiagnosis is what is recorded of a tenant.
+type tenantDiagnosis struct {
+	now    time.Time
+	tenant plans.Tenant
+	// keys are those that matter, the refused ones first. left is how many others there are: revoked or expired, and not used since.
+	keys []*diagnosis
+	left int
+	// failed are the latest failed requests of all keys, the newest first.
+	failed  []usage.FailedRequest
+	changes []audit.Entry
+	today   int64
+	refused int64
+}
+
+const day = 24 * time.Hour
+
+func loadTenant(ctx context.Context, db *store.DB, t plans.Tenant, now time.Time) (d *tenantDiagnosis, err error) {
+	d = &tenantDiagnosis{now: now, tenant: t}
+	list, err := store.Collect(db.Keys.List(ctx, store.KeyFilter{Tenant: t.Name, Limit: cmdutil.MaxLimit}, now))
+	if err != nil {
+		return nil, err
+	}
+	if d.failed, err = db.FailedRequests.OfTenant(ctx, t.ID, now.Add(-day), cmdutil.MaxLimit); err != nil {
+		return nil, err
+	}
+	if d.changes, err = store.Collect(db.Audit.List(ctx, store.AuditFilter{Tenant: t.Name, Limit: cmdutil.MaxLimit})); err != nil {
+		return nil, err
+	}
+	bans, err := store.Collect(db.Bans.List(ctx, store.BanFilter{Tenant: t.Name, Past: true, Limit: cmdutil.MaxLimit}, now))
+	if err != nil {
+		return nil, err
+	}
+	usages := map[span]map[string]store.KeyUsage{today(now): nil, lastDay(now): nil}
+	for of := range usages {
+		if usages[of], err = db.Usage.OfKeys(ctx, t.ID, of.from, of.to); err != nil {
+			return nil, err
+		}
+	}
+	larger, err := largerPlan(ctx, db, t)
+	if err != nil {
+		return nil, err
+	}
+	d.sum(usages[today(now)], usages[lastDay(now)])
+	shared := d.sharedRefusal()
+	bansOf := bySubject(bans, func(b keys.Ban) string { return b.KeyID })
+	failedOf := bySubject(d.failed, func(f usage.FailedRequest) string { return f.KeyID })
+	changes := bySubject(d.changes, func(e audit.Entry) string { return e.Subject })
+	for _, k := range list {
+		one := &diagnosis{
+			Record: diagnose.Record{
+				Now: now, Key: k, Tenant: t, UsedToday: d.today, TenantRefusal: shared,
+				Bans: bansOf[k.ID], Failed: failedOf[k.ID],
+			},
+			today: usages[today(now)][k.ID], lastDay: usages[lastDay(now)][k.ID], largerPlan: larger,
+			changes: changes[k.ID], tenantChanges: changes[audit.TenantSubject(t.ID)],
+		}
+		one.verdict = one.Verdict()
+		d.add(one)
+	}
+	d.sort()
+	return d, nil
+}
+
+func (d *tenantDiagnosis) sum(today, lastDay map[string]store.KeyUsage) {
+	for _, u := range today {
+		d.today += u.Admitted
+	}
+	for _, u := range lastDay {
+		d.refused += u.Refused
+	}
+}
+
+// sharedRefusal is the latest refusal by a limit that all keys share, nil for none.
+func (d *tenantDiagnosis) sharedRefusal() *usage.FailedRequest {
+	for i := range d.failed {
+		if f := &d.failed[i]; diagnose.IsShared(f) {
+			return f
+		}
+	}
+	return nil
+}
+
+// bySubject groups items, in their order.
+func bySubject[T any](list []T, subjectOf func(T) string) map[string][]T {
+	of := make(map[string][]T)
+	for _, item := range list {
+		subject := subjectOf(item)
+		of[subject] = append(of[subject], item)
+	}
+	return of
+}

@@ -3,6 +3,7 @@ package why
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,11 +20,17 @@ import (
 // text explains the verdict in a sentence, and says in a line each what can be done, and what changes by itself.
 func (d *diagnosis) text() (explanation string, help []string) {
 	explanation, help = d.verdictText()
-	if n := d.next(); n.Plan != "" {
-		help = append(help, fmt.Sprintf("from %s the tenant has plan %s, %s requests per minute, %s per day: see petstorectl plan schedule %s",
-			output.Text(d.Tenant.Until), n.Plan, output.Thousands(n.Quota.PerMinute), output.Thousands(n.Quota.PerDay), d.Tenant.Name))
+	return explanation, append(help, d.nextPlanHelp()...)
+}
+
+// nextPlanHelp says which plan follows by itself.
+func (d *diagnosis) nextPlanHelp() []string {
+	n := d.next()
+	if n.Plan == "" {
+		return nil
 	}
-	return explanation, help
+	return []string{fmt.Sprintf("from %s the tenant has plan %s, %s requests per minute, %s per day: see petstorectl plan schedule %s",
+		output.Text(d.Tenant.Until), n.Plan, output.Thousands(n.Quota.PerMinute), output.Thousands(n.Quota.PerDay), d.Tenant.Name)}
 }
 
 func (d *diagnosis) verdictText() (explanation string, help []string) {
@@ -95,12 +102,14 @@ func (d *diagnosis) bannedText(refused string, b keys.Ban) (explanation string, 
 }
 
 func (d *diagnosis) admittedText() (explanation string, help []string) {
-	help = []string{key.EnvironmentText(d.Key.Environment)}
+	if slices.ContainsFunc(d.Failed, func(f usage.FailedRequest) bool { return f.Reason == usage.OtherEnvironment }) {
+		help = append(help, key.EnvironmentText(d.Key.Environment))
+	}
 	if d.Key.LastUsedAt.IsZero() {
 		help = append(help, "the key was never used; find out which key the client sends: petstorectl key identify")
 	}
-	if len(d.Refusals) > 0 {
-		help = append(help, "the last refusal: "+refusalText(d.Refusals[0]))
+	if len(d.Failed) > 0 {
+		help = append(help, "the last failed request was answered "+failedText(d.Failed[0], d.Bans)+": petstorectl why "+d.Failed[0].RequestID)
 	}
 	return "Requests are admitted, according to what is recorded.", help
 }
@@ -123,27 +132,6 @@ func byActor(e *audit.Entry) string {
 		text += "; reason: " + output.Clean(e.Reason)
 	}
 	return text + ")"
-}
-
-// refusalText describes a refusal.
-func refusalText(r usage.RefusalRecord) string {
-	window := r.Window
-	if window == string(limits.Key) {
-		window = string(limits.Minute)
-	}
-	text := "at " + output.Text(r.At) + " with " + r.Code
-	switch limit := output.Thousands(r.Limit) + " requests per " + window; {
-	case r.Partial:
-		text += ", over one server's share of " + limit
-	case r.Window == string(limits.Key):
-		text += ", over the key's own " + limit
-	case r.Window != "":
-		text += ", over plan " + r.Plan + "'s " + limit
-	}
-	if r.Reset > 0 {
-		text += ", until " + output.Text(time.Unix(r.Reset, 0))
-	}
-	return text
 }
 
 // durationText is 15 minutes, 1 hour or 24 hours.

@@ -1,8 +1,9 @@
-// Package why holds the command that explains what the platform decides about a caller.
+// Package why holds the command that explains what the platform decides about a tenant, a key or a request.
 package why
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,101 +11,149 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/key"
 	"petstore.example/internal/keys"
-	"petstore.example/internal/usage"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
 )
 
 type options struct {
 	*cmdutil.Factory
 
 	subject string
-	limit   int
+	all     bool
 }
 
 const (
 	// fromStdin as the subject stands for the key on stdin.
-	fromStdin    = "-"
-	defaultLimit = 10
+	fromStdin = "-"
+	// brief is how many rows of each list are printed without --all.
+	brief = 10
 )
 
 // NewCmd returns the command why.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
 	o := &options{Factory: f}
 	cmd := f.ReadCommand(&cobra.Command{
-		Use:   "why KEY-ID|REQUEST-ID|-",
-		Short: "Explain why a caller is refused",
-		Long: `Explain what the platform decides about a caller and why: the state of its key,
-its plan and limits, today's usage, its bans, its last refusals, and what to do.
+		Use:   "why TENANT|KEY-ID|REQUEST-ID|-",
+		Short: "Explain why a tenant, a key or a request is refused",
+		Long: `Explain what the platform decides about a tenant, a key or a request, and what
+to do about it. The verdict comes first, then what it is based on.
 
-The argument is the ID of a key, the X-Request-Id of a refused request, or - to
-read the key from stdin. The last 50 refusals of each key are stored for a day.
-Of many in a row only the first and the last are stored.
+TENANT shows all keys of a tenant that matter, the refused ones first. KEY-ID
+shows one key: its state, limits, usage and bans. REQUEST-ID is the X-Request-Id
+of any response with a status of 400 or more. - reads a key, or a text with one
+in it, from stdin.
+
+Failed requests are stored for a day: of each key and hour the latest 50 that
+were refused with 429, and the latest 50 others. Of many in a row only the first
+and the last are stored. Of those without a valid key only some are stored.
 
 The usage is the recorded one, at most a second behind. The counters of the
 current minute are in Redis or in the servers, not in the database.`,
-		Example: `  petstorectl why key_9Xb2LmQ0tR7sVw1Z
-  petstorectl why d4s6v8qk3m5t0b2n7c1g -o json | jq -r .verdict
+		Example: `  petstorectl why acme
+  petstorectl why key_9Xb2LmQ0tR7sVw1Z --all
+  petstorectl why d4s6v8qk3m5t0b2n7c1g -o json | jq -r .code
   petstorectl why - < found-in-a-log.txt`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
-	}, cmdutil.Arg{Name: "KEY-ID, REQUEST-ID or -", Value: &o.subject, Complete: cmdutil.KeyIDs(f), Check: cmdutil.CheckKeyID})
-	cmdutil.LimitFlag(cmd, &o.limit, defaultLimit)
+	}, cmdutil.Arg{Name: "TENANT, KEY-ID, REQUEST-ID or -", Value: &o.subject, Complete: cmdutil.TenantNames(f), Check: cmdutil.CheckKeyID})
+	cmd.Flags().BoolVar(&o.all, "all", false, "print everything that is known")
 	return cmd
 }
 
 func run(ctx context.Context, o *options) error {
-	k, request, err := o.find(ctx)
-	if err != nil {
-		return err
+	if o.subject == fromStdin {
+		k, err := key.Identify(ctx, o.Factory)
+		if err != nil {
+			return err
+		}
+		return o.explainKey(ctx, k)
 	}
 	db, err := o.DB(ctx)
 	if err != nil {
 		return err
 	}
-	d, err := load(ctx, db, k, o.limit, o.Now())
-	if err != nil {
+	if strings.HasPrefix(o.subject, "key_") {
+		k, err := db.Keys.Get(ctx, o.subject)
+		if err == nil {
+			return o.explainKey(ctx, k)
+		}
+		if !errors.Is(err, keys.ErrKeyNotFound) {
+			return err
+		}
+		return o.explainRequest(ctx, db, err, cmdutil.Subject{Key: o.subject})
+	}
+	t, err := db.Tenants.Get(ctx, o.subject)
+	if err == nil {
+		return o.explainTenant(ctx, db, t)
+	}
+	if !errors.Is(err, plans.ErrTenantNotFound) {
 		return err
 	}
-	d.request = request
-	return printDiagnosis(o.Factory, d)
+	return o.explainRequest(ctx, db, err, cmdutil.Subject{Tenant: o.subject})
 }
 
-// find returns the key, and the refusal if the subject is a request.
-func (o *options) find(ctx context.Context) (keys.Key, *usage.RefusalRecord, error) {
-	switch {
-	case o.subject == fromStdin:
-		k, err := key.Identify(ctx, o.Factory)
-		return k, nil, err
-	case strings.HasPrefix(o.subject, "key_"):
-		k, err := o.key(ctx, o.subject)
-		return k, nil, err
-	}
+func (o *options) explainKey(ctx context.Context, k keys.Key) error {
 	db, err := o.DB(ctx)
 	if err != nil {
-		return keys.Key{}, nil, err
+		return err
 	}
-	refusals, err := db.Refusals.OfRequest(ctx, o.subject, 2)
+	d, err := loadKey(ctx, db, k, o.Now())
 	if err != nil {
-		return keys.Key{}, nil, err
+		return err
 	}
-	switch len(refusals) {
-	case 0:
-		return keys.Key{}, nil, &cmdutil.Error{
-			Code:    cmdutil.ExitNotFound,
-			Message: "no refusal of request " + o.subject + " is stored",
-			Hint: "refusals of known keys are stored for a day, and of many in a row only some;\n" +
-				"if the request had a key, use the ID of the key: petstorectl why KEY-ID",
-		}
-	case 2:
+	return printKey(o, d)
+}
+
+func (o *options) explainTenant(ctx context.Context, db *store.DB, t plans.Tenant) error {
+	d, err := loadTenant(ctx, db, t, o.Now())
+	if err != nil {
+		return err
+	}
+	return printTenant(o, d)
+}
+
+// explainRequest explains the latest request with that ID. Without any, it returns the error that there is no tenant or key of that name.
+func (o *options) explainRequest(ctx context.Context, db *store.DB, notFound error, s cmdutil.Subject) error {
+	found, err := db.FailedRequests.OfRequest(ctx, o.subject, 2)
+	switch {
+	case err != nil:
+		return err
+	case len(found) == 0:
+		// Only now, because it searches all names for a similar one.
+		return noRequest(o.Explain(ctx, notFound, s))
+	case len(found) == 2:
 		o.Messagef("several requests had this ID: showing the latest")
 	}
-	k, err := o.key(ctx, refusals[0].KeyID)
-	return k, &refusals[0], err
+	d, err := loadRequest(ctx, db, found[0], o.Now())
+	if err != nil {
+		return err
+	}
+	return printRequest(o, d)
 }
 
-func (o *options) key(ctx context.Context, id string) (keys.Key, error) {
-	db, err := o.DB(ctx)
-	if err != nil {
-		return keys.Key{}, err
+// noRequest adds to an error that there is no such request either.
+func noRequest(err error) error {
+	e := (*cmdutil.Error)(nil)
+	if !errors.As(err, &e) || e.Code != cmdutil.ExitNotFound {
+		return err
 	}
-	k, err := db.Keys.Get(ctx, id)
-	return k, o.Explain(ctx, err, cmdutil.Subject{Key: id})
+	message, suggestion, suggested := strings.Cut(e.Message, "; did you mean")
+	message += ", and no failed request with this ID is stored"
+	if suggested {
+		message += "; did you mean" + suggestion
+	}
+	return &cmdutil.Error{
+		Code: cmdutil.ExitNotFound, Message: message,
+		Hint: "failed requests are stored for a day, and of many in a row only some;\n" +
+			"if you know whose it is, use the tenant: petstorectl why TENANT",
+	}
+}
+
+func first[T any](n int, list []T) []T { return list[:min(n, len(list))] }
+
+// shown returns the items to print: all of them, or a few.
+func shown[T any](o *options, list []T) []T {
+	if o.all {
+		return list
+	}
+	return first(brief, list)
 }

@@ -118,11 +118,11 @@ type animals struct {
 }
 
 // ListPets implements catalog.Store.
-func (a *animals) ListPets(context.Context, int64, catalog.Page) ([]catalog.Pet, bool, error) {
+func (a *animals) ListPets(context.Context, int64, catalog.Page) ([]catalog.Pet, int64, error) {
 	if a.down {
-		return nil, false, catalog.ErrUnavailable
+		return nil, 0, catalog.ErrUnavailable
 	}
-	return nil, false, nil
+	return nil, 0, nil
 }
 
 // list is the request that counts.

@@ -14,12 +14,16 @@ import (
 // manyCallers knows every key. Its tenants have another plan next, if it comes.
 type manyCallers struct{ next *plans.Tenant }
 
-func (m manyCallers) Caller(_ context.Context, d keys.Digest, _ time.Time) (keys.Caller, error) {
-	t := &plans.Tenant{ID: int64(d[8]) + 1}
-	if m.next != nil {
-		t.Next, t.Until = m.next, time.Now().Add(time.Hour)
+func (m manyCallers) Callers(_ context.Context, digests []keys.Digest, _ time.Time) ([]keys.Caller, error) {
+	found := make([]keys.Caller, len(digests))
+	for i, d := range digests {
+		t := &plans.Tenant{ID: int64(d[8]) + 1}
+		if m.next != nil {
+			t.Next, t.Until = m.next, time.Now().Add(time.Hour)
+		}
+		found[i] = keys.Caller{KeyID: fmt.Sprintf("key_%x", d[:8]), Environment: keys.Live, Tenant: t}
 	}
-	return keys.Caller{KeyID: fmt.Sprintf("key_%x", d[:8]), Environment: keys.Live, Tenant: t}, nil
+	return found, nil
 }
 
 // With changes, another tenant changed after all callers were looked up; with coming, all tenants have another plan in an hour.

@@ -50,11 +50,11 @@ type nextCaller struct {
 // errOutlived: the last change that the entry knows of has come, and another one after it.
 var errOutlived = errors.New("what is known of the caller has ended")
 
-// active returns the caller at that time. It returns keys.ErrInvalidKey if the key is not good then, and errOutlived if the caller is
+// active returns the caller at that time, with a keys.StatusError if the key is not good then. It returns errOutlived if the caller is
 // to be looked up again.
 func (e *entry) active(env keys.Environment, now time.Time) (*keys.Caller, error) {
-	if e.Status(env, now) != keys.Active {
-		return nil, keys.ErrInvalidKey
+	if status := e.Status(env, now); status != keys.Active {
+		return &e.Caller, keys.StatusError(status)
 	}
 	c, next := &e.Caller, e.next
 	for c.Tenant.Ended(now) {

@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"petstore.example/internal/keys"
 )
 
@@ -21,16 +19,14 @@ const (
 	unknownTTL = 10 * time.Second
 	// staleTTL is how long after the last proof callers are served from memory if the store is down.
 	staleTTL = 60 * time.Second
-	// maxUnknown is how many keys that are not cached are looked up at the same time.
-	maxUnknown = 4
 )
 
-// Store looks callers up. It should run more than maxUnknown queries at the same time, and share its connections
+// Store looks callers up. It should run twice MaxQueries queries at the same time, and share its connections
 // with nothing else: then known callers wait for no stranger, and no other query waits for look-ups.
 type Store interface {
-	// Caller returns keys.ErrKeyNotFound for a digest of no key, and an error that is keys.ErrUnavailable if
+	// Callers returns the caller of each digest, without a tenant for a digest of no key, and an error that is keys.ErrUnavailable if
 	// the store is down. It finds revoked and expired keys and those of suspended tenants too.
-	Caller(ctx context.Context, digest keys.Digest, now time.Time) (keys.Caller, error)
+	Callers(ctx context.Context, digests []keys.Digest, now time.Time) ([]keys.Caller, error)
 }
 
 // Directory finds callers by their keys, from memory. It is safe for concurrent use.
@@ -46,9 +42,11 @@ type Store interface {
 // background. After the 60 seconds, and for callers that are not cached, Lookup returns keys.ErrUnavailable. When
 // the feed is back, it drops everything.
 //
-// Anybody can send a key that does not exist. So of the keys that are not cached, at most four are looked up at
-// the same time, and others wait for 200 ms at most. A caller that was cached stays known when it is dropped,
-// and is looked up again without such a limit.
+// Look-ups share queries: while four are under way, further ones gather, and the next has up to 64 of them. A lone look-up
+// goes at once.
+//
+// Anybody can send a key that does not exist. So keys that are not cached have four queries of their own, and wait for
+// 200 ms at most until theirs is sent. A caller that was cached stays known when it is dropped, and waits for no stranger.
 //
 // What a tenant has may end at an instant that is known before (plans.Tenant.Until). The entry has what follows, so at the instant itself
 // the next caller is served, without a look-up or a notice. What follows the last change that was read is looked up when that has come.
@@ -66,29 +64,33 @@ type Directory struct {
 	tenants tenantSet
 	feed    feed
 
-	loads  singleflight.Group
-	health storeHealth
-	// unknownSlots has room for maxUnknown look-ups.
-	unknownSlots slots
+	// known and strangers have the look-ups of callers that had been cached, and of other keys.
+	known, strangers gathering
+	health           storeHealth
 
-	// Queries counts the queries for callers that had been cached, and for other keys.
-	Queries struct{ Known, Unknown atomic.Int64 }
+	// LookedUp counts the callers that had been cached and were looked up again, and the other keys.
+	LookedUp struct{ Known, Unknown atomic.Int64 }
 }
 
 // NewDirectory returns an empty directory for that environment. It decides expiry and bans by instant. Its change feed
-// is lost until FeedProven is called.
+// is lost until FeedProven is called. It panics if there is no environment: a forgotten one must accept no keys.
 func NewDirectory(store Store, env keys.Environment, instant func() time.Time) *Directory {
+	if env == "" {
+		panic("callers: no environment")
+	}
 	d := &Directory{
 		store: store, env: env, instant: instant, clock: steadyClock{time.Now()}, callers: newClockCache(cacheSize), unknown: newClockCache(unknownSize),
-		unknownSlots: make(slots, maxUnknown),
 	}
+	d.known.query = func(batch []*lookup) { d.query(batch, &d.LookedUp.Known) }
+	d.strangers.query = func(batch []*lookup) { d.query(batch, &d.LookedUp.Unknown) }
 	d.feed.begin(d.clock.start)
 	return d
 }
 
-// Lookup returns the caller with that key. It returns keys.ErrInvalidKey if there is none or the key is not
-// good, and an error that is keys.ErrUnavailable if that can't be known. A banned key is good: see
-// keys.Caller.Banned.
+// Lookup returns the caller with that key. It returns keys.ErrInvalidKey if there is none, or with the caller a keys.StatusError
+// if the key is not good, and an error that is keys.ErrUnavailable if that can't be known. A banned key is good: see
+// keys.Caller.Banned. A key of another environment is never good: for one that the store does not know, or can't look up, the error is
+// keys.ErrOtherEnvironment.
 func (d *Directory) Lookup(ctx context.Context, t keys.Token) (*keys.Caller, error) {
 	c, err := d.Find(ctx, t, time.Now())
 	if !errors.Is(err, keys.ErrNotCached) {
@@ -100,17 +102,22 @@ func (d *Directory) Lookup(ctx context.Context, t keys.Token) (*keys.Caller, err
 		err = keys.ErrInvalidKey
 	}
 	if err != nil {
-		return nil, err
+		return nil, explained(t, d.env, err)
 	}
 	return d.active(ctx, e)
+}
+
+// explained returns the error of a key of which nothing is known: that it is of another environment, or err.
+func explained(t keys.Token, env keys.Environment, err error) error {
+	if !env.Accepts(t.Environment()) && !errors.Is(err, keys.ErrNotCached) {
+		return keys.ErrOtherEnvironment
+	}
+	return err
 }
 
 // Find is Lookup for a key of which the directory knows something. For any other key it returns
 // keys.ErrNotCached, and does not ask the store. arrived is when the request did, by time.Now.
 func (d *Directory) Find(ctx context.Context, t keys.Token, arrived time.Time) (*keys.Caller, error) {
-	if t.Environment() != d.env {
-		return nil, keys.ErrInvalidKey
-	}
 	digest := t.Digest()
 	e := d.callers.get(&digest)
 	if e != nil && e.timeless && d.feed.isProven(arrived) && d.feed.unchanged(e) {
@@ -120,7 +127,7 @@ func (d *Directory) Find(ctx context.Context, t keys.Token, arrived time.Time) (
 	if e == nil || !d.feed.isFresh(e, now) {
 		var err error
 		if e, err = d.refresh(ctx, digest, e, now); err != nil {
-			return nil, err
+			return nil, explained(t, d.env, err)
 		}
 	}
 	return d.active(ctx, e)

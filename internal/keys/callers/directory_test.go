@@ -23,26 +23,26 @@ type fakeStore struct {
 	queries atomic.Int64
 }
 
-func (s *fakeStore) Caller(ctx context.Context, d keys.Digest, _ time.Time) (keys.Caller, error) {
+func (s *fakeStore) Callers(ctx context.Context, digests []keys.Digest, _ time.Time) ([]keys.Caller, error) {
 	s.queries.Add(1)
+	found := make([]keys.Caller, len(digests))
 	s.mu.Lock()
-	caller, ok := s.callers[d]
+	for i, d := range digests {
+		found[i] = s.callers[d]
+	}
 	down, held := s.down, s.held
 	s.mu.Unlock()
 	if held != nil {
 		select {
 		case <-held:
 		case <-ctx.Done():
-			return keys.Caller{}, fmt.Errorf("%w: %w", keys.ErrUnavailable, ctx.Err())
+			return nil, fmt.Errorf("%w: %w", keys.ErrUnavailable, ctx.Err())
 		}
 	}
-	switch {
-	case down:
-		return keys.Caller{}, fmt.Errorf("dial: %w", keys.ErrUnavailable)
-	case !ok:
-		return keys.Caller{}, keys.ErrKeyNotFound
+	if down {
+		return nil, fmt.Errorf("dial: %w", keys.ErrUnavailable)
 	}
-	return caller, nil
+	return found, nil
 }
 
 // fixture is a directory over a store with one good key of tenant 1. Its feed proves itself when somebody asks.
@@ -129,7 +129,7 @@ func (f fixture) set(do func(*keys.Caller)) {
 	})
 }
 
-func (f fixture) revoke()              { f.set(func(c *keys.Caller) { c.Revoked = true }) }
+func (f fixture) revoke()              { f.set(func(c *keys.Caller) { c.RevokedAt = time.Now().Unix() }) }
 func (f fixture) down(down bool)       { f.change(func(s *fakeStore) { s.down = down }) }
 func (f fixture) hold(c chan struct{}) { f.change(func(s *fakeStore) { s.held = c }) }
 
@@ -172,7 +172,7 @@ func TestLookupQueriesOnce(t *testing.T) {
 		want   error
 	}{
 		"good":      {func(*keys.Caller) {}, nil},
-		"revoked":   {func(c *keys.Caller) { c.Revoked = true }, keys.ErrInvalidKey},
+		"revoked":   {func(c *keys.Caller) { c.RevokedAt = time.Now().Unix() }, keys.ErrInvalidKey},
 		"expired":   {func(c *keys.Caller) { c.ExpiresAt = time.Now() }, keys.ErrInvalidKey},
 		"suspended": {func(c *keys.Caller) { c.Tenant = tenant(1); c.Tenant.SuspendedAt = time.Now() }, keys.ErrInvalidKey},
 		"other":     {func(c *keys.Caller) { c.Environment = keys.Test }, keys.ErrInvalidKey},
@@ -190,10 +190,22 @@ func TestLookupQueriesOnce(t *testing.T) {
 	}
 }
 
-func TestLookupOfAnotherEnvironmentDoesNotQuery(t *testing.T) {
+// TestLookupOfAnotherEnvironment: a key of another environment that is in the store has a caller, who is told. Of any other, its text says that
+// it is never good, also while the store is down.
+func TestLookupOfAnotherEnvironment(t *testing.T) {
 	f := newFixture(t)
-	f.wantOf(t, newToken(t, keys.Test), keys.ErrInvalidKey)
-	f.wantQueries(t, 0)
+	f.set(func(c *keys.Caller) { c.Environment = keys.Test })
+	if c := f.want(t, keys.StatusError(keys.OtherEnvironment)); c == nil {
+		t.Error("no caller for a key that exists")
+	}
+	unknown := newToken(t, keys.Test)
+	for range 2 {
+		f.wantOf(t, unknown, keys.ErrOtherEnvironment)
+	}
+	f.wantQueries(t, 2)
+	f.down(true)
+	f.wantOf(t, newToken(t, keys.Test), keys.ErrOtherEnvironment)
+	f.wantOf(t, newToken(t, keys.Live), keys.ErrUnavailable)
 }
 
 func TestConcurrentLookupsShareAQuery(t *testing.T) {

@@ -2,7 +2,6 @@ package callers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -18,7 +17,7 @@ const (
 	loadTimeout = 2 * time.Second
 	loadWait    = 400 * time.Millisecond
 	knownWait   = time.Second
-	// slotWait bounds the wait of a key that is not cached for its turn. It leaves time for the query.
+	// slotWait bounds the wait of a key that is not cached until its query is sent. It leaves time for the query.
 	slotWait = loadWait / 2
 	// retryInterval is how long the store is not asked after it failed, downFor how long it counts as down.
 	retryInterval = 250 * time.Millisecond
@@ -60,6 +59,12 @@ func (h *storeHealth) failed(sent, now time.Time) {
 	}
 }
 
+// late notes that a query sent at that instant has no answer yet, and reports whether the store answers others.
+func (h *storeHealth) late(sent, now time.Time) bool {
+	h.failed(sent, now)
+	return !h.down(now)
+}
+
 // probe asks a store that was down in the background, with one query at a time, so that no cached caller
 // waits for it.
 func (d *Directory) probe(ctx context.Context, cached *entry, now time.Time) {
@@ -73,30 +78,19 @@ func (d *Directory) probe(ctx context.Context, cached *entry, now time.Time) {
 }
 
 // load asks the store, once for all who wait for the same caller. The result is cached unless a change
-// arrives meanwhile, because the result may be from before it. cached is what is known of the caller; if it is
-// nil, the look-up waits for one of few slots.
+// arrives meanwhile, because the result may be from before it. cached is what is known of the caller, nil for nothing.
 func (d *Directory) load(ctx context.Context, digest keys.Digest, cached *entry, now time.Time) (*entry, error) {
 	if d.health.backingOff(now) {
 		return nil, fmt.Errorf("look up caller: %w", keys.ErrUnavailable)
 	}
-	version := d.feed.version.Load()
+	with, waited := &d.known, loadWait
+	if cached == nil {
+		with, waited = &d.strangers, slotWait
+	}
 	// A look-up after a change does not share a query from before it, and none shares a query that began long before.
 	began := now.Sub(d.clock.start) / freshFor
-	result := d.loads.DoChan(fmt.Sprintf("%x/%d/%d", digest, version, began), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
-		defer cancel()
-		if cached != nil {
-			d.Queries.Known.Add(1)
-			return d.query(ctx, digest, version, now)
-		}
-		if !d.unknownSlots.acquire(slotWait) {
-			return nil, fmt.Errorf("look up caller: %d others are looked up: %w", maxUnknown, keys.ErrUnavailable)
-		}
-		defer d.unknownSlots.release()
-		d.Queries.Unknown.Add(1)
-		return d.query(ctx, digest, version, now)
-	})
-	waited := loadWait
+	l := with.join(ctx, lookupID{digest, d.feed.version.Load(), began}, now)
+	defer with.leave(l)
 	wait := time.NewTimer(waited)
 	defer wait.Stop()
 	for {
@@ -107,51 +101,54 @@ func (d *Directory) load(ctx context.Context, digest keys.Digest, cached *entry,
 		}
 		select {
 		case <-next:
-		case r := <-result:
-			if r.Err != nil {
-				return nil, r.Err
-			}
-			return r.Val.(*entry), nil
+		case <-l.done:
+			return l.found, l.err
 		case <-wait.C:
-			if cached != nil {
-				// The wait of another may have been for its slot.
-				d.health.failed(now, d.clock.now())
-				if waited < knownWait && !d.health.down(now) {
-					wait.Reset(knownWait - waited)
-					waited = knownWait
-					continue
-				}
+			longer := waited
+			switch {
+			case cached == nil && with.isSent(l):
+				longer = loadWait
+			// The wait of another may have been for its turn.
+			case cached != nil && d.health.late(now, d.clock.now()):
+				longer = knownWait
 			}
-			return nil, fmt.Errorf("look up caller: no answer in %v: %w", waited, keys.ErrUnavailable)
+			if longer == waited {
+				return nil, fmt.Errorf("look up caller: no answer in %v: %w", waited, keys.ErrUnavailable)
+			}
+			wait.Reset(longer - waited)
+			waited = longer
 		}
 	}
 }
 
-// slots are how many may do something at the same time.
-type slots chan struct{}
-
-// acquire reports whether a slot became free in time.
-func (s slots) acquire(within time.Duration) bool {
-	wait := time.NewTimer(within)
-	defer wait.Stop()
-	select {
-	case s <- struct{}{}:
-		return true
-	case <-wait.C:
-		return false
+// query asks the store for all callers of a batch, and caches them.
+func (d *Directory) query(batch []*lookup, count *atomic.Int64) {
+	count.Add(int64(len(batch)))
+	digests := make([]keys.Digest, len(batch))
+	for i, l := range batch {
+		digests[i] = l.digest
 	}
-}
-
-func (s slots) release() { <-s }
-
-func (d *Directory) query(ctx context.Context, digest keys.Digest, version uint64, now time.Time) (*entry, error) {
+	ctx, cancel := context.WithTimeout(batch[0].ctx, loadTimeout)
+	defer cancel()
 	instant := d.instant()
-	c, err := d.store.Caller(ctx, digest, instant)
-	e := &entry{digest: digest, Caller: c, loadedAt: now.UnixNano()}
-	e.version.Store(version)
-	switch {
-	case err == nil:
-		d.health.answered(d.clock.now())
+	found, err := d.store.Callers(ctx, digests, instant)
+	if err != nil {
+		for _, l := range batch {
+			l.err = err
+			d.health.failed(l.wanted, d.clock.now())
+		}
+		return
+	}
+	d.health.answered(d.clock.now())
+	for i, l := range batch {
+		e := &entry{digest: l.digest, Caller: found[i], loadedAt: l.wanted.UnixNano()}
+		e.version.Store(l.version)
+		if e.Tenant == nil {
+			l.err = fmt.Errorf("look up caller: %w", keys.ErrKeyNotFound)
+			d.callers.remove(&l.digest)
+			d.feed.cache(d.unknown, e)
+			continue
+		}
 		if e.Environment == d.env {
 			e.Environment = d.env // shares its text
 		}
@@ -159,14 +156,8 @@ func (d *Directory) query(ctx context.Context, digest keys.Digest, version uint6
 		e.follow()
 		e.timeless = e.ExpiresAt.IsZero() && e.Tenant.Until.IsZero() && e.Status(d.env, instant) == keys.Active
 		d.feed.cache(d.callers, e)
-	case errors.Is(err, keys.ErrKeyNotFound):
-		d.health.answered(d.clock.now())
-		d.callers.remove(&digest)
-		d.feed.cache(d.unknown, e)
-	default:
-		d.health.failed(now, d.clock.now())
+		l.found = e
 	}
-	return e, err
 }
 
 // tenantSet holds the tenants of the cached callers by ID, so that the keys of a tenant share one *plans.Tenant.

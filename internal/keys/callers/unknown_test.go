@@ -33,7 +33,7 @@ func TestDroppedCallerStaysKnown(t *testing.T) {
 			if c, err := f.Find(t.Context(), f.token, time.Now()); err != nil || c.PerMinute != 7 {
 				t.Errorf("%+v, %v: want the caller, looked up again", c, err)
 			}
-			if known, unknown := f.Queries.Known.Load(), f.Queries.Unknown.Load(); known != 1 || unknown != 1 {
+			if known, unknown := f.LookedUp.Known.Load(), f.LookedUp.Unknown.Load(); known != 1 || unknown != 1 {
 				t.Errorf("%d queries for a known caller, %d for others, want 1 and 1", known, unknown)
 			}
 		})
@@ -75,7 +75,7 @@ func TestStrangersHoldUpNobodyElse(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		f.wantQueries(t, 1+maxUnknown)
+		f.wantQueries(t, 1+MaxQueries)
 
 		f.hold(nil)
 		f.KeyChanged(f.token.Digest().Prefix())
@@ -84,7 +84,7 @@ func TestStrangersHoldUpNobodyElse(t *testing.T) {
 			t.Errorf("a known caller waited %v for strangers", took)
 		}
 
-		for range 100 - maxUnknown {
+		for range 100 - MaxQueries {
 			if err := <-results; !errors.Is(err, keys.ErrUnavailable) {
 				t.Errorf("a stranger beyond the slots: %v, want ErrUnavailable", err)
 			}
@@ -93,7 +93,7 @@ func TestStrangersHoldUpNobodyElse(t *testing.T) {
 			t.Errorf("strangers waited %v for a slot, want %v", took, slotWait)
 		}
 		close(held)
-		for range maxUnknown {
+		for range MaxQueries {
 			if err := <-results; !errors.Is(err, keys.ErrInvalidKey) {
 				t.Errorf("a stranger with a slot: %v, want ErrInvalidKey", err)
 			}

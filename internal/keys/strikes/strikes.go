@@ -141,10 +141,10 @@ func (c *Counter) place(ctx context.Context, caller *keys.Caller, now time.Time)
 	b, err := c.bans.PlaceAutomaticBan(ctx, caller.Tenant.ID, caller.KeyID, now)
 	if err != nil {
 		c.failedAt.Store(now.UnixNano())
-		c.log.Error().Err(err).Str("key", caller.KeyID).Msg("can't ban key")
+		c.log.Error().Err(err).Str("tenant", caller.Tenant.Name).Int64("tenant_id", caller.Tenant.ID).Str("key", caller.KeyID).Msg("can't ban key")
 		return
 	}
-	c.log.Info().Str("key", b.KeyID).Str("tenant", b.TenantName).Time("until", b.EndsAt).Msg("key banned")
+	c.log.Info().Str("tenant", b.TenantName).Int64("tenant_id", b.TenantID).Str("key", b.KeyID).Time("until", b.EndsAt).Msg("key banned")
 	c.onBan(b)
 	c.reset(ctx, caller.KeyID)
 }

@@ -14,8 +14,9 @@ import (
 // What is counted for a tenant belongs to one term: InitTenant begins it, and a call of another term finds it uninitialized. If that term is
 // a later one, the error of Take, InitTenant and BeginWrite is a LaterTermError.
 type Backend interface {
-	// Take counts each request as far as it fits, in their order, and sets its Reply.
-	Take(term int64, requests []Request) error
+	// Take removes the write intents that are over, if they are still there. Then it counts each request as far as it fits, in their
+	// order, and sets its Reply. If some of the requests will write, it leaves a write intent, as BeginWrite does.
+	Take(term int64, over []WriteIntent, requests []Request) error
 	// InitTenant begins a tenant's count in a term at a baseline, unless it has begun in this or a later term. changing says that
 	// servers that did not announce it in this term may still be writing to its catalogue.
 	InitTenant(ctx context.Context, term, tenantID int64, b counter.Baseline, changing bool) error
@@ -25,8 +26,6 @@ type Backend interface {
 	Refund(ctx context.Context, term int64, c *limits.Claim, minute, day int64) error
 	// BeginWrite leaves a write intent and gives the tenant's catalogue a new version. ok is false if the tenant is uninitialized.
 	BeginWrite(ctx context.Context, term, tenantID int64) (version int64, ok bool, err error)
-	// EndWrite removes the write intent of that version, if it is still there.
-	EndWrite(ctx context.Context, term, tenantID, version int64) error
 	// Ping checks that Redis can do all of this, on every master, and returns which Redis it is.
 	Ping(ctx context.Context) (fingerprint string, err error)
 	// Pin makes calls fail that reach another Redis. With "" all calls fail, except Ping.
@@ -50,16 +49,20 @@ type RefundListener interface {
 	Refunded(tenantID int64)
 }
 
+// WriteIntent is one that this or another server left.
+type WriteIntent struct{ TenantID, Version int64 }
+
 // Request is a number of requests of one claim, in the windows with these numbers.
 type Request struct {
 	Claim       limits.Claim
 	Minute, Day int64
-	// Count is how many; 0 only looks.
-	Count int64
+	// Count is how many; 0 only looks. Writes is how many of them will probably write to the tenant's catalogue.
+	Count, Writes int64
 	// SameTenant says that an earlier request of the same call is of the same tenant.
 	SameTenant bool
-	// previous is used by batch.
+	// previous is used by batch. intent is the one that was left, by which the requests hold it.
 	previous int32
+	intent   *intent
 	Reply
 }
 
@@ -72,6 +75,9 @@ type Reply struct {
 	Used limits.Used
 	// Version is that of the tenant's catalogue within the term, from 1; 0 while it is written to.
 	Version int64
+	// Intent is the version of the write intent that was left, 0 for none. One is left if any of the requests was counted, and some will
+	// write.
+	Intent int64
 }
 
 // Status says whether a Request was counted.

@@ -63,6 +63,9 @@ func (s *batches) do(r *Request, now time.Time) (term, position int64) {
 	}
 	r.Reply = b.requests[at].Reply
 	r.Count = b.requests[at].Count
+	if r.Writes > 0 {
+		r.intent = b.requests[at].intent
+	}
 	term = b.term
 	b.release()
 	return term, position
@@ -127,6 +130,7 @@ func (b *batch) join(r *Request) (at int32, position int64) {
 		if of.Minute == r.Minute && of.Day == r.Day && of.Claim == r.Claim {
 			position = of.Count
 			of.Count += r.Count
+			of.Writes += r.Writes
 			return i - 1, position
 		}
 		r.SameTenant = true

@@ -90,6 +90,10 @@ func (f *denyCache) denied(term, session int64, c *limits.Claim, minute, day int
 		return d, u, false
 	}
 	minute = max(minute, n.minute)
+	if a.saysLess(term, st, minute, n.day, u) {
+		*n = denial{}
+		return d, u, false
+	}
 	u = a.atLeast(term, st, minute, n.day, u)
 	if minute == n.minute {
 		n.used = u
@@ -102,6 +106,14 @@ func (f *denyCache) denied(term, session int64, c *limits.Claim, minute, day int
 		a.report(term, st, &d)
 	}
 	return d, u, !d.Admitted
+}
+
+// saysLess reports whether the last reply said that less is used than u, what a denial was for: somebody gave a request back, and this server
+// has not heard of it. An earlier reply that was overtaken says so too, and costs a round trip.
+func (a *tenantState) saysLess(term int64, st *claimState, minute, day int64, u limits.Used) bool {
+	return a.term == term && a.latest.Minute == minute && a.latest.MinuteUsed < u.Minute ||
+		a.term == term && a.latest.Day == day && a.latest.DayUsed < u.Day ||
+		st.term == term && st.minute == minute && st.latest < u.Key
 }
 
 // atLeast raises u to what the tenant's other requests used meanwhile. It is never less than what the denial was for: a reply that was

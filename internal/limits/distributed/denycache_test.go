@@ -24,7 +24,7 @@ func TestCountersExpire(t *testing.T) {
 		}
 	}
 	lives("counted", "pst:2:{1}", 40*24*time.Hour)
-	beginWrite(t, l).Commit()
+	_ = beginWrite(t, l).Commit()
 	l.Refund(t.Context(), c, d)
 	lives("given back", "pst:2:{1}", 40*24*time.Hour)
 	for _, key := range client.Keys(t.Context(), "*").Val() {

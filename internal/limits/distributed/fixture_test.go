@@ -116,6 +116,8 @@ type testServer struct {
 	member *cluster.Member
 	calls  *spy
 	relay  testRelay
+	// stop ends the server, once.
+	stop func()
 }
 
 // testRelay is a server's Relay. It counts the calls.
@@ -171,14 +173,15 @@ func (w *testCluster) server(t testing.TB, url string, o distributed.Options) *t
 	ctx, leave := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { _ = s.member.Run(ctx) })
-	t.Cleanup(func() {
+	s.stop = sync.OnceFunc(func() {
+		s.Close()
 		leave()
 		running.Wait()
-		s.Close()
 		if err := client.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+	t.Cleanup(s.stop)
 	if _, err := s.member.Await(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -193,6 +196,27 @@ type spy struct {
 	takeFails atomic.Pointer[func() error]
 	// cutOff makes all other calls fail.
 	cutOff atomic.Bool
+	// forgetWrites has takes leave no write intents.
+	forgetWrites atomic.Bool
+	// deaf has it hear of no refunds.
+	deaf atomic.Bool
+}
+
+// Listen implements distributed.Backend.
+func (s *spy) Listen(ctx context.Context, to distributed.RefundListener) {
+	s.Backend.Listen(ctx, refundsHeard{to, &s.deaf})
+}
+
+type refundsHeard struct {
+	distributed.RefundListener
+	deaf *atomic.Bool
+}
+
+// Refunded implements distributed.RefundListener.
+func (r refundsHeard) Refunded(tenantID int64) {
+	if !r.deaf.Load() {
+		r.RefundListener.Refunded(tenantID)
+	}
 }
 
 // Ping implements distributed.Backend.
@@ -203,10 +227,15 @@ func (s *spy) Ping(ctx context.Context) (string, error) {
 	return s.Backend.Ping(ctx)
 }
 
-func (s *spy) Take(term int64, requests []distributed.Request) error {
+func (s *spy) Take(term int64, over []distributed.WriteIntent, requests []distributed.Request) error {
 	s.takes.Add(1)
 	s.requests.Add(int64(len(requests)))
-	err := s.Backend.Take(term, requests)
+	if s.forgetWrites.Load() {
+		for i := range requests {
+			requests[i].Writes = 0
+		}
+	}
+	err := s.Backend.Take(term, over, requests)
 	if fails := s.takeFails.Load(); err == nil && fails != nil {
 		err = (*fails)()
 	}
@@ -219,14 +248,6 @@ func (s *spy) InitTenant(ctx context.Context, term, tenantID int64, b counter.Ba
 		return errGone
 	}
 	return s.Backend.InitTenant(ctx, term, tenantID, b, changing)
-}
-
-// EndWrite implements distributed.Backend.
-func (s *spy) EndWrite(ctx context.Context, term, tenantID, version int64) error {
-	if s.cutOff.Load() {
-		return errGone
-	}
-	return s.Backend.EndWrite(ctx, term, tenantID, version)
 }
 
 func (s *spy) Refund(ctx context.Context, term int64, c *limits.Claim, minute, day int64) error {
@@ -248,7 +269,7 @@ func (s *spy) BeginWrite(ctx context.Context, term, tenantID int64) (version int
 // eventually waits until it is so, as long as a busy machine may need.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if so() {
 			return
 		}

@@ -16,8 +16,10 @@ type grantMode struct {
 	denials *denyCache
 }
 
-// take implements mode. It decides over what is left of the server's grant, and asks for another if nothing is left.
-func (m *grantMode) take(ctx context.Context, t cluster.Term, c limits.Claim, now time.Time, count int64) (limits.Decision, error) {
+// take implements mode. It decides over what is left of the server's grant, and asks for another if nothing is left. Nobody is told of
+// writes: there are no stamps.
+func (m *grantMode) take(ctx context.Context, t cluster.Term, c limits.Claim, now time.Time, count int64, w *writing) (limits.Decision, error) {
+	w.release()
 	minute, day := limits.MinuteAt(c.TenantID, now), limits.DayAt(now)
 	for {
 		if count > 0 {

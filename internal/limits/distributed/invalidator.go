@@ -26,32 +26,43 @@ type Invalidator struct {
 	health  *redisHealth
 	terms   *termWait
 	init    *initializer
+	mode    *redisMode
 }
 
 var _ freshness.Invalidator = (*Invalidator)(nil)
 
-// BeginWrite implements freshness.Invalidator.
+// BeginWrite implements freshness.Invalidator. It shares an intent that this server has in Redis, or leaves one.
 //
 // If a write ends late, its intent may be gone, and lists from before it may be cached under the current stamp. It is then announced once
-// more before it is acknowledged, which changes the stamp.
+// more before it is acknowledged, which changes the stamp. If that fails, it is not acknowledged, and freshness.Outcomes tries again.
 func (v *Invalidator) BeginWrite(ctx context.Context, tenantID int64) (*freshness.Write, error) {
 	began := v.options.Clock()
-	end, err := v.announce(ctx, tenantID)
+	in, err := v.announce(ctx, tenantID)
 	if err != nil {
 		return nil, err
 	}
-	return freshness.NewWrite(func(settled bool) {
+	if in != nil {
+		began = in.left
+	}
+	return freshness.NewWrite(func(settled bool) (err error) {
 		if v.options.Clock().Sub(began) >= lateWrite {
-			if again, err := v.announce(ctx, tenantID); err == nil {
-				again(settled)
+			var again *intent
+			if again, err = v.announce(ctx, tenantID); again != nil {
+				again.end(settled)
 			}
 		}
-		end(settled)
+		if in != nil {
+			in.end(settled)
+		}
+		return err
 	}), nil
 }
 
-// announce tells readers that a write begins.
-func (v *Invalidator) announce(ctx context.Context, tenantID int64) (end func(settled bool), err error) {
+// RemoveOver is one step of the removal of write intents that are over, for tests that run step by step.
+func (v *Invalidator) RemoveOver() { v.mode.removeOver() }
+
+// announce tells readers that a write begins. The intent is nil in a term in which Postgres decides.
+func (v *Invalidator) announce(ctx context.Context, tenantID int64) (*intent, error) {
 	var over int64
 	for range writeWait {
 		t, err := v.terms.term(ctx, &waited{over: over})
@@ -62,11 +73,20 @@ func (v *Invalidator) announce(ctx context.Context, tenantID int64) (end func(se
 			continue
 		}
 		if t.Redis == "" {
-			return func(bool) {}, nil
+			return nil, nil //nolint:nilnil // There is no intent, and none is needed.
 		}
+		if in := v.mode.intents.share(t.Number, tenantID, 0, 1); in != nil {
+			if v.health.valid(&t) {
+				return in, nil
+			}
+			in.end(false)
+			over = t.Number
+			continue
+		}
+		left := v.options.Clock()
 		version, err := v.leaveIntent(ctx, &t, tenantID)
 		if err == nil {
-			return v.removeIntent(ctx, t.Number, tenantID, version), nil
+			return v.mode.intents.add(intent{term: t.Number, tenantID: tenantID, version: version, left: left, writes: 1}), nil
 		}
 		over = t.Number
 	}
@@ -99,20 +119,4 @@ func (v *Invalidator) leaveIntent(ctx context.Context, t *cluster.Term, tenantID
 	}
 	v.health.lose(t.Number, errForgotten)
 	return 0, errTermOver
-}
-
-// removeIntent returns what removes a write intent. Nobody waits for it: until the intent is gone, readers ask Postgres.
-func (v *Invalidator) removeIntent(ctx context.Context, term, tenantID, version int64) (end func(settled bool)) {
-	return func(settled bool) {
-		if !settled || !v.options.Cluster.Valid(term) {
-			return // The intent ends by itself, or with its term.
-		}
-		v.options.Go(func() {
-			ctx, cancel := v.options.bounded(ctx)
-			defer cancel()
-			if err := v.backend.EndWrite(ctx, term, tenantID, version); err != nil {
-				v.health.lose(term, err)
-			}
-		})
-	}
 }

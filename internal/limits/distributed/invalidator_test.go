@@ -49,14 +49,14 @@ func TestStamps(t *testing.T) {
 	if stampAt(t, b) != 0 {
 		t.Error("a stamp during a write")
 	}
-	first.Commit()
-	first.Commit() // does nothing
+	_ = first.Commit()
+	_ = first.Commit() // does nothing
 	if stampAt(t, a) != 0 || stampAt(t, b) != 0 {
 		t.Error("a stamp during the other write")
 	}
-	second.Commit()
+	_ = second.Commit()
 	fresh("after two writes")
-	beginWrite(t, a).Commit()
+	_ = beginWrite(t, a).Commit()
 	fresh("after a third")
 	beginWrite(t, a).Abandon()
 	if stampAt(t, b) != 0 {
@@ -79,7 +79,7 @@ func TestLateWrite(t *testing.T) {
 	}{{0, 1}, {freshness.WriteIntentTTL, 2}} {
 		before, write := stampAt(t, l), beginWrite(t, l)
 		late.Store(int64(tt.late))
-		write.Commit()
+		_ = write.Commit()
 		after := freshness.Stamp(0)
 		eventually(t, "there is a stamp", func() bool { after = stampAt(t, l); return after != 0 })
 		if after-before != tt.announced {
@@ -102,7 +102,7 @@ func TestStampsOfTerms(t *testing.T) {
 	if s := stampAt(t, l); s != 0 {
 		t.Errorf("stamp %d without Redis", s)
 	}
-	write.Commit()
+	_ = write.Commit()
 	server.Start()
 	decides(t, l)
 	if s := stampAt(t, l); s != 0 {

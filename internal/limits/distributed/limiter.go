@@ -11,7 +11,8 @@ import (
 
 // mode decides over requests in one kind of terms. Its errors are errTermOver, counter.ErrTermOver, and those of the durable counters.
 type mode interface {
-	take(ctx context.Context, t cluster.Term, c limits.Claim, now time.Time, count int64) (limits.Decision, error)
+	// take decides over count requests, which is 0 or 1. w is nil if the request does not write.
+	take(ctx context.Context, t cluster.Term, c limits.Claim, now time.Time, count int64, w *writing) (limits.Decision, error)
 	// refund gives back a request that was admitted in the term.
 	refund(ctx context.Context, t cluster.Term, c limits.Claim, d limits.Decision)
 	// end reports what the server knows at the end of the term. It is called again after an error.
@@ -40,6 +41,7 @@ type Limiter struct {
 	view    *localView
 	denials *denyCache
 	init    *initializer
+	intents *intents
 	redis   *redisMode
 	grants  *grantMode
 
@@ -47,19 +49,25 @@ type Limiter struct {
 	running sync.WaitGroup
 }
 
-var _ limits.Limiter = (*Limiter)(nil)
+var _ limits.WriteLimiter = (*Limiter)(nil)
 
 // New returns a limiter that does nothing by itself until Start.
 func New(b Backend, o Options) *Limiter {
+	if o.Trace != nil {
+		b = traced{b, o.Trace}
+	}
 	l := &Limiter{backend: b, view: newLocalView()}
-	o.setDefaults(l.running.Go)
+	o.setDefaults()
 	l.options = o
 	l.health = newRedisHealth(&l.options, b)
 	l.terms = &termWait{options: &l.options, health: l.health}
 	l.denials = &denyCache{view: l.view}
 	l.route = newRoute(b, &l.options, l.health.way)
 	l.init = &initializer{options: &l.options, backend: l.route, health: l.health, view: l.view}
-	l.redis = &redisMode{options: &l.options, backend: l.route, health: l.health, view: l.view, denials: l.denials, init: l.init}
+	l.intents = newIntents(l.options.Clock)
+	l.redis = &redisMode{
+		options: &l.options, backend: l.route, health: l.health, view: l.view, denials: l.denials, init: l.init, intents: l.intents,
+	}
 	l.redis.batches.run = l.redis.run
 	l.grants = &grantMode{options: &l.options, view: l.view, denials: l.denials}
 	l.Relayed = &Relayed{options: &l.options, backend: b, health: l.health, mode: l.redis}
@@ -79,9 +87,10 @@ func (l *Limiter) Start() {
 	l.running.Go(func() { l.health.pingAlways(ctx) })
 	l.running.Go(func() { l.backend.Listen(ctx, l.denials) })
 	l.running.Go(func() { l.redis.reportAlways(ctx) })
+	l.running.Go(func() { l.redis.removeAlways(ctx) })
 }
 
-// Close ends what runs beside requests. The member must leave the cluster, which reports what was seen, before or after it. Close the
+// Close ends what runs beside requests, and removes the write intents that are over. The member must leave the cluster, which reports what was seen, before or after it. Close the
 // connection to Redis after it.
 func (l *Limiter) Close() {
 	l.closing()
@@ -92,15 +101,26 @@ func (l *Limiter) Close() {
 // Take implements limits.Limiter. An ended context does not stop it: whether a request counts must not depend on whether its caller is
 // still there.
 func (l *Limiter) Take(ctx context.Context, c limits.Claim, now time.Time) limits.Decision {
-	return l.decide(ctx, &c, now, 1)
+	return decide(ctx, l, &c, now, 1, nil)
+}
+
+// TakeWrite implements limits.WriteLimiter.
+func (l *Limiter) TakeWrite(ctx context.Context, c limits.Claim, now time.Time) (limits.Decision, limits.Announced) {
+	var w writing
+	d := decide(ctx, l, &c, now, 1, &w)
+	if !d.Admitted || d.Undecided {
+		w.release()
+	}
+	return d, w.announced()
 }
 
 // Peek implements limits.Limiter.
 func (l *Limiter) Peek(ctx context.Context, c limits.Claim, now time.Time) limits.Decision {
-	return l.decide(ctx, &c, now, 0)
+	return decide(ctx, l, &c, now, 0, nil)
 }
 
-func (l *Limiter) decide(ctx context.Context, c *limits.Claim, now time.Time, count int64) limits.Decision {
+// decide decides over count requests, 0 or 1. w is nil if the request does not write.
+func decide(ctx context.Context, l *Limiter, c *limits.Claim, now time.Time, count int64, w *writing) limits.Decision {
 	if c.KeyPerMinute <= 0 {
 		c.KeyID, c.KeyPerMinute = "", 0 // All such keys of a tenant share their decisions.
 	}
@@ -110,7 +130,7 @@ func (l *Limiter) decide(ctx context.Context, c *limits.Claim, now time.Time, co
 		if err != nil {
 			return undecided(l, c, now, count)
 		}
-		d, err := l.mode(t.Redis).take(ctx, t, *c, now, count)
+		d, err := l.mode(t.Redis).take(ctx, t, *c, now, count, w)
 		if err == nil {
 			return d
 		}
@@ -178,7 +198,7 @@ func (l *Limiter) Decides() bool {
 
 // Invalidator returns what announces writes to the cluster's servers.
 func (l *Limiter) Invalidator() *Invalidator {
-	return &Invalidator{options: &l.options, backend: l.route, health: l.health, terms: l.terms, init: l.init}
+	return &Invalidator{options: &l.options, backend: l.route, health: l.health, terms: l.terms, init: l.init, mode: l.redis}
 }
 
 // Ping is one step of the search for a lost Redis, for tests that run step by step.

@@ -49,6 +49,9 @@ type Options struct {
 	Relay Relay
 	// Log receives one line when Redis no longer decides, and one when it does again.
 	Log zerolog.Logger
+	// Trace is called when a request waits for a script in Redis, with its name. It returns the context of the call, and what to call with its
+	// error at its end, nil for nothing. It may be nil.
+	Trace func(ctx context.Context, script string) (context.Context, func(error))
 	// Timeout bounds one call to Redis, DefaultTimeout by default.
 	Timeout time.Duration
 	// PingEvery is the pause between attempts to reach a lost Redis, 100 ms by default.
@@ -61,10 +64,9 @@ type Options struct {
 	// Tests that run step by step replace these; nil for the real ones.
 	Clock func() time.Time
 	Sleep func(time.Duration)
-	Go    func(func())
 }
 
-func (o *Options) setDefaults(spawn func(func())) {
+func (o *Options) setDefaults() {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
@@ -82,9 +84,6 @@ func (o *Options) setDefaults(spawn func(func())) {
 	}
 	if o.Sleep == nil {
 		o.Sleep = time.Sleep
-	}
-	if o.Go == nil {
-		o.Go = spawn
 	}
 }
 

@@ -20,11 +20,13 @@ type redisMode struct {
 	view    *localView
 	denials *denyCache
 	init    *initializer
+	intents *intents
 	batches batches
 }
 
 // take implements mode.
-func (m *redisMode) take(ctx context.Context, t cluster.Term, c limits.Claim, now time.Time, count int64) (limits.Decision, error) {
+func (m *redisMode) take(ctx context.Context, t cluster.Term, c limits.Claim, now time.Time, count int64, w *writing) (limits.Decision, error) {
+	w.release()
 	minute, day := limits.MinuteAt(c.TenantID, now), limits.DayAt(now)
 	// A caller that only looks asks for the state of all windows. A denial by one of them says nothing new of the others.
 	if count > 0 {
@@ -34,11 +36,22 @@ func (m *redisMode) take(ctx context.Context, t cluster.Term, c limits.Claim, no
 		}
 	}
 	r := Request{Claim: c, Minute: minute, Day: day, Count: count}
+	if w != nil {
+		if w.intent = m.intents.share(t.Number, c.TenantID, 1, 0); w.intent == nil {
+			r.Writes = 1
+		}
+	}
 	for waited := time.Duration(0); ; waited += initPause {
-		term, position := m.send(&r, now)
+		term, position := m.sendTraced(ctx, &r, now)
+		if r.intent != nil {
+			w.intent, r.intent, r.Writes = r.intent, nil, 0
+		}
 		if term != 0 && r.Status == Counted {
 			d, u := r.decision(term, position, count)
 			if !d.Admitted && count > 0 {
+				if term != t.Number {
+					return limits.Decision{}, errTermOver // Nothing was counted, and what is unknown in the new term is not in t.
+				}
 				m.doubt(ctx, &t, &c, &d, u, now)
 			}
 			return d, nil
@@ -62,6 +75,24 @@ func (m *redisMode) take(ctx context.Context, t cluster.Term, c limits.Claim, no
 	}
 }
 
+// sendTraced is send as part of the trace of ctx. Its span is the request's wait for a round trip that others may share.
+func (m *redisMode) sendTraced(ctx context.Context, r *Request, now time.Time) (term, position int64) {
+	if m.options.Trace == nil {
+		return m.send(r, now)
+	}
+	_, end := m.options.Trace(ctx, "take")
+	term, position = m.send(r, now)
+	if end == nil {
+		return term, position
+	}
+	if term == 0 {
+		end(errTermOver)
+	} else {
+		end(nil)
+	}
+	return term, position
+}
+
 // send lets a request go with the next batch, and alone if nothing is to be counted. It returns the term in which the reply counts, 0 for
 // none, and how many requests of the same claim come before it.
 func (m *redisMode) send(r *Request, now time.Time) (term, position int64) {
@@ -82,7 +113,8 @@ func (m *redisMode) run(requests []Request, now time.Time) (term int64) {
 	}
 	// Read before the call: a refund that comes after the script ran must not be missed.
 	refunds, session := m.denials.refunds.Load(), m.denials.session.Load()
-	if err := m.backend.Take(t.Number, requests); err != nil {
+	began := m.options.Clock()
+	if err := m.backend.Take(t.Number, m.intents.takeOver(t.Number), requests); err != nil {
 		m.health.lose(t.Number, err)
 		return 0
 	}
@@ -99,6 +131,11 @@ func (m *redisMode) run(requests []Request, now time.Time) (term int64) {
 		}
 		if !m.accept(t.Number, &requests[i], n) {
 			return 0
+		}
+		if r := &requests[i]; r.Intent > 0 {
+			r.intent = m.intents.add(intent{
+				term: t.Number, tenantID: r.Claim.TenantID, version: r.Intent, left: began, held: int(r.Writes),
+			})
 		}
 	}
 	return t.Number

@@ -36,3 +36,24 @@ func TestRefundAfterTheLease(t *testing.T) {
 		})
 	}
 }
+
+// TestRefundNotHeardOf: a server that does not hear of a refund repeats no refusal once Redis has told it that less is used. Otherwise Remaining
+// would rise and fall with the key that asks.
+func TestRefundNotHeardOf(t *testing.T) {
+	t.Parallel()
+	url, w := redistest.New(t).URL, newTestCluster()
+	l, other := w.server(t, url, patient), w.server(t, url, patient)
+	decides(t, l, other)
+	l.calls.deaf.Store(true)
+	q := plans.Quota{PerMinute: 2, PerDay: 10}
+	c := limitstest.Claim(1, q)
+	first := l.Take(t.Context(), c, limitstest.Noon)
+	l.Take(t.Context(), c, limitstest.Noon)
+	limitstest.Check(t, "refused", l.Take(t.Context(), c, limitstest.Noon), limitstest.Want(false, 1, q, limitstest.Noon, 2, 2))
+	other.Refund(t.Context(), c, first)
+	limitstest.Check(t, "refused again", l.Take(t.Context(), c, limitstest.Noon), limitstest.Want(false, 1, q, limitstest.Noon, 2, 2))
+	if d := l.Peek(t.Context(), c, limitstest.Noon); d.Minute.Remaining != 1 {
+		t.Fatalf("%d remain, want 1", d.Minute.Remaining)
+	}
+	limitstest.Check(t, "after another reply", l.Take(t.Context(), c, limitstest.Noon), limitstest.Want(true, 1, q, limitstest.Noon, 2, 2))
+}

@@ -28,6 +28,7 @@ type relayedCall struct {
 	Term                            int64
 	Method                          relayedMethod
 	Requests                        []Request
+	Over                            []WriteIntent
 	TenantID                        int64
 	KeyID                           string
 	Claim                           limits.Claim
@@ -55,7 +56,8 @@ const (
 	relayedInitKey    relayedMethod = "init key"
 	relayedRefund     relayedMethod = "refund"
 	relayedBeginWrite relayedMethod = "begin write"
-	relayedEndWrite   relayedMethod = "end write"
+	// relayedEndWrite is sent by servers of the release before, which know no other way to remove a write intent.
+	relayedEndWrite relayedMethod = "end write"
 )
 
 // route is the Backend that the modes call. While only this server's way to Redis fails, it sends calls through another server.
@@ -99,12 +101,13 @@ func (r *route) own(term int64, call func() error) (made bool, err error) {
 	return err == nil || !r.way.failed(term, err), err
 }
 
-// Take implements Backend. If its reply was lost the requests may be counted twice, and are admitted once.
-func (r *route) Take(term int64, requests []Request) error {
-	if made, err := r.own(term, func() error { return r.Backend.Take(term, requests) }); made {
+// Take implements Backend. If its reply was lost the requests may be counted twice, and are admitted once; and there may be two intents, of
+// which nobody removes one.
+func (r *route) Take(term int64, over []WriteIntent, requests []Request) error {
+	if made, err := r.own(term, func() error { return r.Backend.Take(term, over, requests) }); made {
 		return err
 	}
-	result, err := r.send(&relayedCall{Term: term, Method: relayedTake, Requests: requests})
+	result, err := r.send(&relayedCall{Term: term, Method: relayedTake, Requests: requests, Over: over})
 	if err != nil {
 		return err
 	}
@@ -159,15 +162,6 @@ func (r *route) BeginWrite(ctx context.Context, term, tenantID int64) (version i
 	}
 	result, err := r.send(&relayedCall{Term: term, Method: relayedBeginWrite, TenantID: tenantID})
 	return result.Version, result.OK, err
-}
-
-// EndWrite implements Backend.
-func (r *route) EndWrite(ctx context.Context, term, tenantID, version int64) error {
-	if made, err := r.own(term, func() error { return r.Backend.EndWrite(ctx, term, tenantID, version) }); made {
-		return err
-	}
-	_, err := r.send(&relayedCall{Term: term, Method: relayedEndWrite, TenantID: tenantID, WriteVersion: version})
-	return err
 }
 
 // send has another server make a call. It takes Options.Timeout at most, and ends with the term.
@@ -261,7 +255,7 @@ func (s *Relayed) Serve(ctx context.Context, call []byte) []byte {
 func (s *Relayed) call(ctx context.Context, c *relayedCall) (result relayedResult, err error) {
 	switch c.Method {
 	case relayedTake:
-		if err = s.backend.Take(c.Term, c.Requests); err == nil {
+		if err = s.backend.Take(c.Term, c.Over, c.Requests); err == nil {
 			for i := range c.Requests {
 				result.Replies = append(result.Replies, c.Requests[i].Reply)
 			}
@@ -275,7 +269,7 @@ func (s *Relayed) call(ctx context.Context, c *relayedCall) (result relayedResul
 	case relayedBeginWrite:
 		result.Version, result.OK, err = s.backend.BeginWrite(ctx, c.Term, c.TenantID)
 	case relayedEndWrite:
-		err = s.backend.EndWrite(ctx, c.Term, c.TenantID, c.WriteVersion)
+		err = s.backend.Take(c.Term, []WriteIntent{{c.TenantID, c.WriteVersion}}, nil)
 	}
 	return result, err
 }

@@ -33,37 +33,49 @@ var (
 )
 
 // Take implements distributed.Backend.
-func (s *Backend) Take(term int64, requests []distributed.Request) error {
+func (s *Backend) Take(term int64, over []distributed.WriteIntent, requests []distributed.Request) error {
 	c := s.pinned.Load()
 	if c == nil {
 		return errNotPinned
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.client.options.DialTimeout)
 	defer cancel()
-	if _, isCluster := (*c).(*redis.ClusterClient); isCluster && len(requests) > 1 {
-		return takeEach(ctx, *c, term, requests)
+	if _, isCluster := (*c).(*redis.ClusterClient); isCluster && len(over)+len(requests) > 1 {
+		return takeEach(ctx, *c, term, over, requests)
 	}
-	keys, args := packTake(term, requests)
-	return readTake(takeScript.Run(ctx, *c, keys, args), term, requests)
+	keys, args := packTake(term, over, requests)
+	return readTake(takeScript.Run(ctx, *c, keys, args...), term, requests)
 }
 
-// takeEach is Take for a cluster, which has the tenants on different nodes: there each of them is a script of its own.
-func takeEach(ctx context.Context, client redis.UniversalClient, term int64, requests []distributed.Request) error {
+// takeEach is Take for a cluster, which has the tenants on different nodes: there each write and each claim is a script of its own.
+func takeEach(
+	ctx context.Context, client redis.UniversalClient, term int64, over []distributed.WriteIntent, requests []distributed.Request,
+) error {
+	// The i-th call ends one write, or is of one request.
+	part := func(i int) ([]distributed.WriteIntent, []distributed.Request) {
+		if i < len(over) {
+			return over[i : i+1], nil
+		}
+		i -= len(over)
+		return nil, requests[i : i+1]
+	}
 	pipe := client.Pipeline()
-	cmds := make([]*redis.Cmd, len(requests))
-	for i := range requests {
-		keys, args := packTake(term, requests[i:i+1])
-		cmds[i] = takeScript.EvalSha(ctx, pipe, keys, args)
+	cmds := make([]*redis.Cmd, len(over)+len(requests))
+	for i := range cmds {
+		over, requests := part(i)
+		keys, args := packTake(term, over, requests)
+		cmds[i] = takeScript.EvalSha(ctx, pipe, keys, args...)
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !redis.HasErrorPrefix(err, "NOSCRIPT") {
 		return err
 	}
-	for i := range requests {
+	for i := range cmds {
+		over, requests := part(i)
 		if redis.HasErrorPrefix(cmds[i].Err(), "NOSCRIPT") {
-			keys, args := packTake(term, requests[i:i+1])
-			cmds[i] = takeScript.Eval(ctx, client, keys, args)
+			keys, args := packTake(term, over, requests)
+			cmds[i] = takeScript.Eval(ctx, client, keys, args...)
 		}
-		if err := readTake(cmds[i], term, requests[i:i+1]); err != nil {
+		if err := readTake(cmds[i], term, requests); err != nil {
 			return err
 		}
 	}
@@ -126,11 +138,6 @@ func (s *Backend) BeginWrite(ctx context.Context, term, tenantID int64) (version
 		err = distributed.LaterTermError{Term: -version}
 	}
 	return max(0, version), version > 0, err
-}
-
-// EndWrite implements distributed.Backend.
-func (s *Backend) EndWrite(ctx context.Context, term, tenantID, version int64) error {
-	return s.run(ctx, endWriteScript, []string{tenantKey(tenantID)}, pack(term, version)).Err()
 }
 
 // pingKeys is how many keys of a cluster a ping writes, so many that each master has some.

@@ -34,7 +34,7 @@ func BenchmarkTake(b *testing.B) {
 					b.Fatal(err)
 				}
 				for b.Loop() {
-					if err := s.Take(1, requests); err != nil {
+					if err := s.Take(1, nil, requests); err != nil {
 						b.Fatal(err)
 					}
 				}

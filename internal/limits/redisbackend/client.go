@@ -20,6 +20,7 @@ var ErrURL = errors.New("not a Redis URL: want redis://[[user]:password@]host[:p
 type Client struct {
 	redis.UniversalClient
 	options *redis.UniversalOptions
+	observe observer
 }
 
 // NewClient returns a client with the timeouts and retry rules that the limiter relies on; timeout is distributed.Options.Timeout, 0 for

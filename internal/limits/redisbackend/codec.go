@@ -18,24 +18,36 @@ const (
 	stateSize   = 8 * numberSize
 )
 
-// packTake returns the keys and the argument of take.lua.
-func packTake(term int64, requests []distributed.Request) (keys []string, args []byte) {
-	keys = make([]string, 0, len(requests))
-	args = appendPacked(make([]byte, 0, numberSize+requestSize*len(requests)), term)
+// packTake returns the keys and the arguments of take.lua.
+func packTake(term int64, over []distributed.WriteIntent, requests []distributed.Request) (keys []string, args []any) {
+	keys = make([]string, 0, len(requests)+len(over))
+	claims, writes := appendPacked(make([]byte, 0, numberSize+requestSize*len(requests)), term), false
 	for i := range requests {
 		r := &requests[i]
 		keys = append(keys, tenantKey(r.Claim.TenantID))
-		var again int64
+		var flags int64
 		if r.SameTenant {
-			again = 1
+			flags = 1
+		}
+		if r.Writes > 0 {
+			flags += 2
+			writes = true
 		}
 		q := &r.Claim.Quota
-		args = appendPacked(args, r.Minute, r.Day, q.PerMinute, q.PerDay, r.Claim.KeyPerMinute, r.Count, again)
+		claims = appendPacked(claims, r.Minute, r.Day, q.PerMinute, q.PerDay, r.Claim.KeyPerMinute, r.Count, flags)
 		if r.Claim.KeyPerMinute > 0 {
-			args = appendName(args, r.Claim.KeyID)
+			claims = appendName(claims, r.Claim.KeyID)
 		}
 	}
-	return keys, args
+	if !writes && len(over) == 0 {
+		return keys, []any{claims}
+	}
+	versions := make([]byte, 0, numberSize*len(over))
+	for _, w := range over {
+		keys = append(keys, tenantKey(w.TenantID))
+		versions = appendPacked(versions, w.Version)
+	}
+	return keys, []any{claims, versions, intentSeconds}
 }
 
 // unpackTake sets the replies from that of take.lua, which is what Redis had before each request.
@@ -45,6 +57,9 @@ func unpackTake(reply []byte, term int64, requests []distributed.Request) error 
 		r := &requests[i]
 		size := stateSize
 		if r.Claim.KeyPerMinute > 0 {
+			size += numberSize
+		}
+		if r.Writes > 0 {
 			size += numberSize
 		}
 		if len(reply) < size {
@@ -84,6 +99,9 @@ func replyTo(r *distributed.Request, term int64, before []byte) distributed.Repl
 			return distributed.Reply{Status: distributed.KeyUninitialized}
 		}
 		p.Used.Key = 0
+	}
+	if r.Writes > 0 {
+		p.Intent = number(before, len(before)/numberSize-1)
 	}
 	return p
 }

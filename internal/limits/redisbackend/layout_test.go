@@ -54,7 +54,7 @@ func TestLayout(t *testing.T) {
 		r := []distributed.Request{{Minute: minute, Day: day, Count: count, Claim: limits.Claim{
 			TenantID: tenantID, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}, KeyID: keyID, KeyPerMinute: perKey,
 		}}}
-		return s.Take(7, r)
+		return s.Take(7, nil, r)
 	}
 	base := counter.Baseline{Minute: minute, MinuteUsed: 3, Day: day, DayUsed: 900}
 	note("initialized", s.InitTenant(t.Context(), 7, tenantID, base, false))
@@ -66,7 +66,12 @@ func TestLayout(t *testing.T) {
 	note("the next minute", take("key_ABCDEFGHIJKLMNOP", 10, minute+1, 4))
 	note("another key", take("key_0123456789abcdef", 10, minute+1, 4))
 	note("given back", s.Refund(t.Context(), 7, &limits.Claim{TenantID: tenantID, KeyID: "key_0123456789abcdef", KeyPerMinute: 10}, minute+1, day))
-	note("the write ended", s.EndWrite(t.Context(), 7, tenantID, 2))
+	note("the write ended", s.Take(7, []distributed.WriteIntent{{TenantID: tenantID, Version: 2}}, nil))
+	writes := []distributed.Request{{Minute: minute + 1, Day: day, Count: 2, Writes: 1, Claim: limits.Claim{
+		TenantID: tenantID, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}, KeyID: "key_ABCDEFGHIJKLMNOP", KeyPerMinute: 10,
+	}}}
+	note("a write began with its count", s.Take(7, nil, writes))
+	note("and ended with another", s.Take(7, []distributed.WriteIntent{{TenantID: tenantID, Version: 3}}, nil))
 	note("one more minute", take("", 0, minute+2, 1))
 
 	golden := filepath.Join("testdata", "layout-"+layout+".txt")

@@ -51,7 +51,11 @@ func (c *Client) pinnedTo(processes []string) redis.UniversalClient {
 		}
 		return err
 	}
-	return redis.NewUniversalClient(&o)
+	client := redis.NewUniversalClient(&o)
+	if c.observe != nil {
+		client.AddHook(c.observe)
+	}
+	return client
 }
 
 // clusterProcesses returns the processes of all masters, sorted.

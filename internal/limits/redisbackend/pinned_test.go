@@ -19,7 +19,7 @@ func TestDemotedMasterIsAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	requests := []distributed.Request{{Claim: limitstest.Claim(1, unlimited), Count: 1}}
-	if err := c.Take(1, requests); err != nil {
+	if err := c.Take(1, nil, requests); err != nil {
 		t.Fatal(err)
 	}
 	before, err := redisbackend.New(admin.(*redisbackend.Client)).Ping(t.Context())
@@ -32,10 +32,10 @@ func TestDemotedMasterIsAnother(t *testing.T) {
 		}
 	}
 	// The first call may find the closed connection.
-	if err := c.Take(1, requests); err == nil {
+	if err := c.Take(1, nil, requests); err == nil {
 		t.Error("it counted in a Redis that was a replica meanwhile")
 	}
-	if err := c.Take(1, requests); err == nil {
+	if err := c.Take(1, nil, requests); err == nil {
 		t.Error("it counted in a Redis that was a replica meanwhile, with a new connection")
 	}
 	after, err := redisbackend.New(admin.(*redisbackend.Client)).Ping(t.Context())

@@ -82,7 +82,7 @@ func TestTakeWithoutMGET(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := c.Take(1, requests); err != nil {
+	if err := c.Take(1, nil, requests); err != nil {
 		t.Fatal(err)
 	}
 	for i := range requests {
@@ -139,7 +139,7 @@ func TestTakeReconnects(t *testing.T) {
 	} {
 		before()
 		requests := []distributed.Request{{Claim: limitstest.Claim(1, unlimited), Count: 1}}
-		if err := c.Take(1, requests); err != nil || requests[0].Status != distributed.Counted || requests[0].Used.Minute != int64(used) {
+		if err := c.Take(1, nil, requests); err != nil || requests[0].Status != distributed.Counted || requests[0].Used.Minute != int64(used) {
 			t.Errorf("%+v, %v; want %d used", requests[0].Reply, err, used)
 		}
 	}

@@ -15,7 +15,6 @@ var (
 	initKeyScript    = script("initkey")
 	refundScript     = script("refund")
 	beginWriteScript = script("beginwrite")
-	endWriteScript   = script("endwrite")
 	pingScript       = script("ping")
 )
 

@@ -10,9 +10,7 @@ package changefeed
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +20,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store/counters"
+	"petstore.example/internal/store/pgconn"
 )
 
 const (
@@ -61,10 +60,11 @@ type Handler struct {
 // pooler that shares connections no notification arrives. It returns an error when the URL can't be read. When the database
 // is down, it waits.
 func Listen(ctx context.Context, url string, callers Receiver, terms func(), log zerolog.Logger, others ...Handler) error {
-	if _, err := pq.NewConfig(url); err != nil {
-		return errors.New("listen for changes: the database URL can't be read")
+	dsn, err := pgconn.ResolveURL(url)
+	if err != nil {
+		return fmt.Errorf("listen for changes: %w", err)
 	}
-	l := &listener{url: withConnectTimeout(url), to: callers, terms: terms, others: others, log: log}
+	l := &listener{url: dsn + " connect_timeout=" + connectSeconds, to: callers, terms: terms, others: others, log: log}
 	for pause := minReconnect; ctx.Err() == nil; pause = min(2*pause, maxReconnect) {
 		if l.listen(ctx) {
 			pause = minReconnect
@@ -75,18 +75,6 @@ func Listen(ctx context.Context, url string, callers Receiver, terms func(), log
 		}
 	}
 	return nil
-}
-
-// withConnectTimeout returns the URL or connection string with connect_timeout set.
-func withConnectTimeout(text string) string {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return text + " connect_timeout=" + connectSeconds // Of two the last one counts.
-	}
-	query := u.Query()
-	query.Set("connect_timeout", connectSeconds)
-	u.RawQuery = query.Encode()
-	return u.String()
 }
 
 type listener struct {

@@ -129,7 +129,11 @@ func newChange(c *limits.Claim, at time.Time, apply rule) *change {
 
 // commit makes changes in one transaction, as if one after the other. Each has an error of its own, unless all fail.
 func (s Store) commit(ctx context.Context, changes []*change) error {
-	return s.withRows(ctx, func(ctx context.Context, tx pgconn.Tx, leaveOut bool) ([]limitKey, error) {
+	tries := limitTries
+	if len(changes) == 1 {
+		tries = soleChangeTries
+	}
+	return s.withRows(ctx, tries, func(ctx context.Context, tx pgconn.Tx, leaveOut bool) ([]limitKey, error) {
 		return makeChanges(ctx, tx, changes, leaveOut)
 	})
 }

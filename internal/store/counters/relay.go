@@ -71,7 +71,7 @@ func NewRelay(db *pgconn.DB, serverID string) *Relay {
 // Serve has f make the calls of other servers from now on.
 func (r *Relay) Serve(f func(ctx context.Context, call []byte) []byte) { r.serve.Store(&f) }
 
-// Close waits until no call is served, and serves no more.
+// Close waits until no call is served, and serves no more. Send works on: a limiter that is closed after it removes its write intents.
 func (r *Relay) Close() {
 	r.mu.Lock()
 	r.closed = true

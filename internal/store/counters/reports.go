@@ -49,7 +49,7 @@ func (s Store) Report(ctx context.Context, reports []counter.Report) error {
 
 // reportSome makes sorted reports in one transaction.
 func (s Store) reportSome(ctx context.Context, reports []counter.Report) error {
-	return s.withRows(ctx, func(ctx context.Context, tx pgconn.Tx, leaveOut bool) ([]limitKey, error) {
+	return s.withRows(ctx, limitTries, func(ctx context.Context, tx pgconn.Tx, leaveOut bool) ([]limitKey, error) {
 		return report(ctx, tx, reports, leaveOut)
 	})
 }

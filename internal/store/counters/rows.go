@@ -72,16 +72,21 @@ func (l *limitRows) add(k limitKey, r counter.Row) {
 	l.minuteUnknown, l.dayUnknown = append(l.minuteUnknown, r.MinuteUnknown), append(l.dayUnknown, r.DayUnknown)
 }
 
-// limitTries is how often missing rows are added: the rows of keys can be pruned before they are locked.
-const limitTries = 3
+const (
+	// limitTries is how often rows are locked, and added in between if they are missing: a key's row that nobody has used yet can be pruned
+	// before it is locked.
+	limitTries = 3
+	// soleChangeTries is the same for a change alone. It fails after the last one, and several servers may prune, batch after batch.
+	soleChangeTries = 20
+)
 
 // withRows runs f in a transaction. If f returns errNoLimits, the missing rows that it returns too are added, and it runs again; the last
 // time it is to leave out what needs them.
-func (s Store) withRows(ctx context.Context, f func(ctx context.Context, tx pgconn.Tx, leaveOut bool) (missing []limitKey, err error)) error {
+func (s Store) withRows(ctx context.Context, most int, f func(ctx context.Context, tx pgconn.Tx, leaveOut bool) (missing []limitKey, err error)) error {
 	for tries := 1; ; tries++ {
 		var missing []limitKey
 		err := s.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) (err error) {
-			missing, err = f(ctx, tx, tries == limitTries)
+			missing, err = f(ctx, tx, tries == most)
 			return err
 		})
 		if !errors.Is(err, errNoLimits) {

@@ -16,6 +16,7 @@ import (
 	"github.com/golang-migrate/migrate/v4/database/postgres"
 	"github.com/golang-migrate/migrate/v4/source/iofs"
 	"github.com/lib/pq"
+	"github.com/lib/pq/pqerror"
 
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/migrations"
@@ -31,7 +32,7 @@ var ErrNewer = errors.New("the database is newer than this program")
 var ErrNotOwner = errors.New("only the owner of the tables may migrate them")
 
 // Up applies all pending migrations, each in a transaction of its own. One that Postgres refuses takes no effect, and leaves the
-// database at the version before it. Processes that migrate at the same time wait for each other, up to 15 s (ErrLocked).
+// database at the version before it; one that Postgres ends because of a deadlock is applied again. Processes that migrate at the same time wait for each other, up to 15 s (ErrLocked).
 // Up stops when ctx ends, but not in the middle of a migration.
 func Up(ctx context.Context, databaseURL string) error {
 	if err := newMigrator(migrations.FS).up(ctx, databaseURL); err != nil {
@@ -59,10 +60,18 @@ func newMigrator(files fs.FS) migrator {
 }
 
 func (g migrator) up(ctx context.Context, databaseURL string) error {
-	return g.run(ctx, databaseURL, func(r migration) error {
-		return r.attempt(ctx, (*migrate.Migrate).Up, r.before)
-	})
+	for again := deadlocks; ; again-- {
+		err := g.run(ctx, databaseURL, func(r migration) error {
+			return r.attempt(ctx, (*migrate.Migrate).Up, r.before)
+		})
+		if e := pq.As(err, pqerror.TRDeadlockDetected); e == nil || again == 0 {
+			return err
+		}
+	}
 }
+
+// deadlocks is how many Up bears: servers that serve meanwhile may lock the tables in another order than a migration.
+const deadlocks = 5
 
 func (g migrator) down(ctx context.Context, databaseURL string, steps int) error {
 	if steps < 1 {
@@ -131,9 +140,9 @@ const longestMigration = time.Hour
 
 // connect opens a connection that is not in the pool, on which a reply may take as long as readTimeout.
 func connect(ctx context.Context, databaseURL string, readTimeout time.Duration) (*sql.Conn, func(), error) {
-	cfg, err := pq.NewConfig(databaseURL)
+	cfg, err := pgconn.ReadConfig(databaseURL)
 	if err != nil {
-		return nil, nil, errBadURL
+		return nil, nil, err
 	}
 	connector, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
@@ -150,7 +159,7 @@ func connect(ctx context.Context, databaseURL string, readTimeout time.Duration)
 }
 
 // errBadURL replaces the driver's error, which may quote the address, and with it the password.
-var errBadURL = errors.New("the database URL cannot be read")
+var errBadURL = errors.New("the database URL can't be used: check sslmode and the paths of the certificates")
 
 // lock takes the advisory lock that golang-migrate takes again; it ends with the connection. lock polls instead of waiting in
 // one statement: the wait is then bounded, and the waiting session holds no snapshot, for which create index concurrently in

@@ -243,6 +243,33 @@ func TestMigrateWaitsOnlySoLong(t *testing.T) {
 	}
 }
 
+// TestMigrateAgainAfterADeadlock: a session locks the tables of a migration in the other order, and Postgres ends the migration.
+func TestMigrateAgainAfterADeadlock(t *testing.T) {
+	t.Parallel()
+	url, db := emptySchema(t)
+	run(t, db, `create table other (n int)`)
+	tx := beginGate(t, db, `set local deadlock_timeout = '1h'; lock table gate`)
+	m := newMigrator(files("0001_a.up.sql", "alter table other add m int; alter table gate add m int"))
+	done := make(chan error, 1)
+	go func() { done <- m.Up(t.Context(), url) }()
+	const waiting = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+	for n := 0; n == 0; {
+		if err := db.QueryRowContext(t.Context(), waiting).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := tx.ExecContext(t.Context(), `lock table other`); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	wantStatus(t, m, url, migrate.Status{Version: 1, Latest: 1})
+}
+
 func TestMigrateWaitsOnlySoLongForATable(t *testing.T) {
 	t.Parallel()
 	url, db := emptySchema(t)

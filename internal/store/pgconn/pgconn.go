@@ -54,8 +54,13 @@ type Options struct {
 	LocalCommit bool
 	// Timeout bounds each call; 0 for 1.1 s for the API and 30 s for staff.
 	Timeout time.Duration
+	// Observe is called after each call, with how long it took and its error if it failed or was canceled; nil for nothing.
+	Observe func(took time.Duration, err error)
 	// Clock says what is in force now, and when a change begins that begins now; nil for the clock of the database.
 	Clock func() time.Time
+	// Trace is called when a call begins, with its statement, or "transaction". It returns the context of the call, and what to call with
+	// its error at its end, nil for nothing. It may be nil.
+	Trace func(ctx context.Context, statement string) (context.Context, func(error))
 }
 
 // DB is a pool of connections. It is safe for concurrent use.
@@ -63,6 +68,10 @@ type DB struct {
 	pool    *sqlx.DB
 	timeout time.Duration
 	clock   func() time.Time
+	observe func(took time.Duration, err error)
+	tracer  tracer
+	// within is nil, or the transaction of which all statements are part.
+	within *Tx
 }
 
 // Now is the time by Options.Clock as an argument of a statement, in which null stands for the clock of the database.
@@ -92,14 +101,14 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 		if err == nil {
 			return db, nil
 		}
-		if tries == 1 || ctx.Err() != nil || !errors.Is(err, ErrUnavailable) {
+		if tries == 1 || ctx.Err() != nil || !errors.Is(err, ErrUnavailable) || IsLoginRefused(err) {
 			return nil, errors.Join(err, db.Close())
 		}
 	}
 }
 
 func newDB(url string, o Options) (*DB, error) {
-	cfg, err := parseURL(url)
+	cfg, err := ReadConfig(url)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +139,7 @@ func newDB(url string, o Options) (*DB, error) {
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	pool.SetConnMaxLifetime(maxLifetime)
-	return &DB{pool: sqlx.NewDb(pool, "postgres"), timeout: timeout, clock: o.Clock}, nil
+	return &DB{pool: sqlx.NewDb(pool, "postgres"), timeout: timeout, clock: o.Clock, observe: o.Observe, tracer: o.Trace}, nil
 }
 
 // apiSettings returns the statements that begin a session of the API. They are not parameters of the connection, which a pooler would
@@ -152,13 +161,16 @@ func apiSettings(timeout time.Duration) string {
 		set plan_cache_mode = force_generic_plan;
 		set enable_seqscan = off;
 		set enable_hashjoin = off;
-		set enable_mergejoin = off`,
+		set enable_mergejoin = off;
+		-- A small table is read whole all the same, and then the switches above make a cost of 10^10 of it. With jit, which is on by
+		-- default, Postgres compiles every such statement: 0.1 to 1 s for one of 1 ms, so leases expire before they are renewed.
+		set jit = off`,
 		APIRole, timeout.Milliseconds(), apiIdleTimeout.Milliseconds())
 }
 
 // LoginOf returns the user that a URL names, "" if it names none.
 func LoginOf(url string) string {
-	cfg, err := parseURL(url)
+	cfg, err := ReadConfig(url)
 	if err != nil {
 		return ""
 	}
@@ -167,17 +179,8 @@ func LoginOf(url string) string {
 
 // CheckURL reports whether Open can read the URL. The error never holds a password.
 func CheckURL(url string) error {
-	_, err := parseURL(url)
+	_, err := ReadConfig(url)
 	return err
-}
-
-func parseURL(url string) (pq.Config, error) {
-	cfg, err := pq.NewConfig(url)
-	if err != nil {
-		// The driver's error may quote the string, and with it the password.
-		return cfg, errors.New("the database URL can't be read: want postgres://user:password@host:5432/name?sslmode=…")
-	}
-	return cfg, nil
 }
 
 // Close closes all connections.
@@ -189,7 +192,7 @@ func (d *DB) Stats() sql.DBStats { return d.pool.Stats() }
 // Ping returns an error that is ErrUnavailable when the database does not answer. If no session of the API can begin, the error is a
 // NeverMigratedError or a NotMemberError.
 func (d *DB) Ping(ctx context.Context) error {
-	err := d.run(ctx, d.pool.PingContext)
+	err := d.bounded(ctx, d.pool.PingContext)
 	if err == nil || errors.As(err, &NeverMigratedError{}) || errors.As(err, &NotMemberError{}) {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"iter"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -38,45 +39,112 @@ func Collect[Row, T any](ctx context.Context, q Queryer, convert func(Row) T, qu
 }
 
 // Stream runs a query and calls each for every row as it arrives, so memory holds one. An error of each ends it. The time of a call bounds
-// the whole of it.
+// each wait for the database; the whole takes as long as whoever reads the rows.
 func Stream[Row any](ctx context.Context, d *DB, each func(Row) error, query string, args ...any) error {
-	return d.run(ctx, func(ctx context.Context) error {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		rows, err := d.pool.QueryxContext(ctx, query, args...)
-		if err != nil {
+	if d.within != nil {
+		return errInTx
+	}
+	err := stream(ctx, d, each, query, args)
+	if isOutOfDate(err) {
+		err = stream(ctx, d, each, query, args)
+	}
+	return translateIn(ctx, err)
+}
+
+func stream[Row any](ctx context.Context, d *DB, each func(Row) error, query string, args []any) error {
+	bounded, cancel := context.WithCancelCause(ctx)
+	wait := time.AfterFunc(d.timeout, func() { cancel(context.DeadlineExceeded) })
+	defer wait.Stop()
+	defer cancel(nil)
+	err := eachRow(bounded, d, func(row Row) error {
+		wait.Stop()
+		defer wait.Reset(d.timeout)
+		return each(row)
+	}, func() { cancel(nil) }, query, args)
+	if err != nil && errors.Is(context.Cause(bounded), context.DeadlineExceeded) {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+func eachRow[Row any](ctx context.Context, d *DB, each func(Row) error, cancel func(), query string, args []any) error {
+	rows, err := d.pool.QueryxContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		cancel() // Otherwise Close reads all rows that follow.
+		_ = rows.Close()
+	}()
+	for rows.Next() {
+		var row Row
+		if err := rows.StructScan(&row); err != nil {
 			return err
 		}
-		defer func() {
-			cancel() // Otherwise Close reads all rows that follow.
-			_ = rows.Close()
-		}()
-		for rows.Next() {
-			var row Row
-			if err := rows.StructScan(&row); err != nil {
-				return err
-			}
-			if err := each(row); err != nil {
-				return err
-			}
+		if err := each(row); err != nil {
+			return err
 		}
-		return rows.Err()
-	})
+	}
+	return rows.Err()
+}
+
+// errStopped ends a Stream whose reader wants no more rows.
+var errStopped = errors.New("stopped")
+
+// List is Stream as a sequence: the converted rows, or the error that ends it. Each use of the sequence runs the query anew. Within a
+// transaction, which may run other statements meanwhile, memory holds all rows.
+func List[Row, T any](ctx context.Context, d *DB, convert func(Row) T, query string, args ...any) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		each := func(row Row) error {
+			if !yield(convert(row), nil) {
+				return errStopped
+			}
+			return nil
+		}
+		var err error
+		if d.within == nil {
+			err = Stream(ctx, d, each, query, args...)
+		} else {
+			err = eachOf(ctx, d, each, query, args)
+		}
+		if err != nil && !errors.Is(err, errStopped) {
+			var none T
+			yield(none, err)
+		}
+	}
+}
+
+func eachOf[Row any](ctx context.Context, d *DB, each func(Row) error, query string, args []any) error {
+	var rows []Row
+	err := d.Select(ctx, &rows, query, args...)
+	for i := 0; err == nil && i < len(rows); i++ {
+		err = each(rows[i])
+	}
+	return err
 }
 
 // Select implements Queryer.
 func (d *DB) Select(ctx context.Context, dest any, query string, args ...any) error {
-	return d.run(ctx, func(ctx context.Context) error { return d.pool.SelectContext(ctx, dest, query, args...) })
+	if d.within != nil {
+		return d.within.Select(ctx, dest, query, args...)
+	}
+	return d.run(ctx, query, func(ctx context.Context) error { return d.pool.SelectContext(ctx, dest, query, args...) })
 }
 
 // Get implements Queryer.
 func (d *DB) Get(ctx context.Context, dest any, query string, args ...any) error {
-	return d.run(ctx, func(ctx context.Context) error { return d.pool.GetContext(ctx, dest, query, args...) })
+	if d.within != nil {
+		return d.within.Get(ctx, dest, query, args...)
+	}
+	return d.run(ctx, query, func(ctx context.Context) error { return d.pool.GetContext(ctx, dest, query, args...) })
 }
 
 // Exec returns how many rows the statement changed. The statement must be one that may run twice.
 func (d *DB) Exec(ctx context.Context, query string, args ...any) (rows int, err error) {
-	err = d.run(ctx, func(ctx context.Context) error {
+	if d.within != nil {
+		return d.within.Exec(ctx, query, args...)
+	}
+	err = d.run(ctx, query, func(ctx context.Context) error {
 		rows, err = exec(ctx, d.pool, query, args)
 		return err
 	})
@@ -86,12 +154,15 @@ func (d *DB) Exec(ctx context.Context, query string, args ...any) (rows int, err
 // Tx runs work in one transaction, which is committed when work returns nil and rolled back otherwise. It may call work a
 // second time, after the first transaction was rolled back.
 func (d *DB) Tx(ctx context.Context, work func(context.Context, Tx) error) error {
-	return d.run(ctx, func(ctx context.Context) error {
+	if d.within != nil {
+		return work(ctx, *d.within)
+	}
+	return d.run(ctx, "transaction", func(ctx context.Context) error {
 		tx, err := d.pool.BeginTxx(ctx, nil)
 		if err != nil {
 			return err
 		}
-		if err := work(ctx, Tx{tx: tx}); err != nil {
+		if err := work(ctx, Tx{tx: tx, tracer: d.tracer}); err != nil {
 			// The error of work says more than one of the roll-back.
 			_ = tx.Rollback()
 			return err
@@ -103,11 +174,14 @@ func (d *DB) Tx(ctx context.Context, work func(context.Context, Tx) error) error
 // LongTx is Tx for work that may take any time: each of its statements has the time of a call. It calls work once, and returns the
 // errors of work as they are.
 func (d *DB) LongTx(ctx context.Context, work func(context.Context, Tx) error) error {
+	if d.within != nil {
+		return work(ctx, *d.within)
+	}
 	tx, err := d.pool.BeginTxx(ctx, nil)
 	if err != nil {
 		return translateIn(ctx, err)
 	}
-	if err := work(ctx, Tx{tx, d.timeout}); err != nil {
+	if err := work(ctx, Tx{tx: tx, timeout: d.timeout, tracer: d.tracer}); err != nil {
 		_ = tx.Rollback() // The error of work says more.
 		return err
 	}
@@ -119,25 +193,56 @@ type Tx struct {
 	tx *sqlx.Tx
 	// timeout bounds each statement; 0 if the transaction is bounded.
 	timeout time.Duration
+	tracer  tracer
+	local   any
 }
+
+// With returns the transaction with a value of whoever began it, which Local returns.
+func (t Tx) With(local any) Tx {
+	t.local = local
+	return t
+}
+
+// Local returns the value of With, nil for none.
+func (t Tx) Local() any { return t.local }
+
+// In returns the database within the transaction: what is done with it is part of the transaction, and so are the transactions of Tx and
+// LongTx. It is for one goroutine, until the transaction ends, and has no Stream and no Direct.
+func (d *DB) In(tx Tx) *DB {
+	within := *d
+	within.within = &tx
+	return &within
+}
+
+// InTx reports whether the database is one that In returned.
+func (d *DB) InTx() bool { return d.within != nil }
+
+var errInTx = errors.New("not possible within a transaction")
 
 // Select implements Queryer.
 func (t Tx) Select(ctx context.Context, dest any, query string, args ...any) error {
-	return t.bounded(ctx, func(ctx context.Context) error { return t.tx.SelectContext(ctx, dest, query, args...) })
+	return t.run(ctx, query, func(ctx context.Context) error { return t.tx.SelectContext(ctx, dest, query, args...) })
 }
 
 // Get implements Queryer.
 func (t Tx) Get(ctx context.Context, dest any, query string, args ...any) error {
-	return t.bounded(ctx, func(ctx context.Context) error { return t.tx.GetContext(ctx, dest, query, args...) })
+	return t.run(ctx, query, func(ctx context.Context) error { return t.tx.GetContext(ctx, dest, query, args...) })
 }
 
 // Exec returns how many rows the statement changed.
 func (t Tx) Exec(ctx context.Context, query string, args ...any) (rows int, err error) {
-	err = t.bounded(ctx, func(ctx context.Context) error {
+	err = t.run(ctx, query, func(ctx context.Context) error {
 		rows, err = exec(ctx, t.tx, query, args)
 		return err
 	})
 	return rows, err
+}
+
+func (t Tx) run(ctx context.Context, query string, do func(context.Context) error) error {
+	if t.tracer == nil {
+		return t.bounded(ctx, do)
+	}
+	return t.tracer.call(ctx, query, func(ctx context.Context) error { return t.bounded(ctx, do) })
 }
 
 func (t Tx) bounded(ctx context.Context, do func(context.Context) error) error {
@@ -171,11 +276,14 @@ const maxBroken = 64
 // Postgres ends a statement that waits too long (statement_timeout). Otherwise it could take effect long after Direct
 // returned.
 func (d *DB) Direct(ctx context.Context, collect func(row []driver.Value) error, query string, args ...driver.Value) error {
+	if d.within != nil {
+		return errInTx
+	}
 	named := make([]driver.NamedValue, len(args))
 	for i, v := range args {
 		named[i] = driver.NamedValue{Ordinal: i + 1, Value: v}
 	}
-	return d.run(ctx, func(ctx context.Context) error {
+	return d.run(ctx, query, func(ctx context.Context) error {
 		for tries := 1; ; tries++ {
 			conn, err := d.pool.Conn(ctx)
 			if err != nil {
@@ -190,11 +298,29 @@ func (d *DB) Direct(ctx context.Context, collect func(row []driver.Value) error,
 	})
 }
 
-// run gives work the time of one call, and runs it a second time when a prepared statement was out of date: it has then had
+// run runs work as one call, whose statement is for the trace.
+func (d *DB) run(ctx context.Context, statement string, work func(context.Context) error) error {
+	if d.tracer == nil {
+		return d.bounded(ctx, work)
+	}
+	return d.tracer.call(ctx, statement, func(ctx context.Context) error { return d.bounded(ctx, work) })
+}
+
+// bounded gives work the time of one call, and runs it a second time when a prepared statement was out of date: it has then had
 // no effect, and the next use of each statement prepares it anew.
-func (d *DB) run(ctx context.Context, work func(context.Context) error) error {
+func (d *DB) bounded(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
+	if d.observe == nil {
+		return runIn(ctx, work)
+	}
+	began := time.Now()
+	err := runIn(ctx, work)
+	d.observe(time.Since(began), failure(err))
+	return err
+}
+
+func runIn(ctx context.Context, work func(context.Context) error) error {
 	err := work(ctx)
 	if isOutOfDate(err) {
 		err = work(ctx)

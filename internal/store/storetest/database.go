@@ -88,18 +88,24 @@ func As(t testing.TB, ownerURL, login string) string {
 	return u.String()
 }
 
-// The logins of persons. OtherLogin is in no role.
+// The logins of persons. ColleagueLogin is in petstore_support too, OtherLogin is in no role. OwnerLogin owns the tables, and is
+// no superuser.
 const (
-	SupportLogin = "sam"
-	BillingLogin = "bill"
-	OtherLogin   = "olga"
+	SupportLogin   = "sam"
+	ColleagueLogin = "sue"
+	BillingLogin   = "bill"
+	OtherLogin     = "olga"
+	OwnerLogin     = "olav"
 
 	apiLogin   = "api_server"
 	makeLogins = `
 		create role ` + apiLogin + ` login password 'unused' in role petstore_api;
 		create role ` + SupportLogin + ` login password 'unused' in role petstore_support;
+		create role ` + ColleagueLogin + ` login password 'unused' in role petstore_support;
 		create role ` + BillingLogin + ` login password 'unused' in role petstore_billing;
-		create role ` + OtherLogin + ` login password 'unused'`
+		create role ` + OtherLogin + ` login password 'unused';
+		create role ` + OwnerLogin + ` login password 'unused';
+		grant postgres to ` + OwnerLogin
 )
 
 // cluster is the server that all tests of this binary share, and the template of their databases. It starts with the first of them.
@@ -140,7 +146,7 @@ func (c *cluster) drop(name string) error {
 // start uses no test's context: the server outlives the test that comes first.
 func (c *cluster) start() error {
 	ctx := context.Background()
-	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true})
+	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true, InMemory: true})
 	if err != nil {
 		return err
 	}

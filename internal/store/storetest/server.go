@@ -17,16 +17,24 @@ import (
 // called from that test's goroutine.
 type PrivateServer struct {
 	Database
-	t      testing.TB
-	dir    string
-	mu     sync.Mutex
-	server *localpg.Server // nil when stopped
+	t   testing.TB
+	dir string
+	// settings are further settings of PostgreSQL.
+	settings map[string]string
+	mu       sync.Mutex
+	server   *localpg.Server // nil when stopped
 }
 
 // NewServer starts a server that ends with the test.
 func NewServer(t testing.TB) *PrivateServer {
 	t.Helper()
+	return newServer(t, nil)
+}
+
+func newServer(t testing.TB, settings map[string]string) *PrivateServer {
+	t.Helper()
 	p := prepared(t)
+	p.settings = settings
 	p.Start()
 	p.Database = *database(p.server, "postgres")
 	if err := errors.Join(migrate.Up(t.Context(), p.URL), p.exec(t.Context(), helpers+makeLogins)); err != nil {
@@ -37,7 +45,7 @@ func NewServer(t testing.TB) *PrivateServer {
 
 func prepared(t testing.TB) *PrivateServer {
 	t.Helper()
-	dir, remove, err := localpg.TempDir()
+	dir, remove, err := localpg.TempDir(true)
 	if err != nil {
 		t.Fatalf("test server: %v", err)
 	}
@@ -64,7 +72,7 @@ func (p *PrivateServer) Start() {
 	if p.server != nil {
 		return
 	}
-	server, err := localpg.Start(context.Background(), localpg.Options{Dir: p.dir, Throwaway: true})
+	server, err := localpg.Start(context.Background(), localpg.Options{Dir: p.dir, Throwaway: true, Settings: p.settings})
 	if err != nil {
 		p.t.Fatalf("test server: %v", err)
 	}

@@ -236,7 +236,9 @@ func TestCompare(t *testing.T) {
 		want        string
 	}{
 		{"the same", same, same, ""},
-		{"a sum", same, change(func(l *closing.Line) { l.Admitted--; l.Recorded = closing.Hash{} }), name + ": admitted was sealed as 44100, and usage_hourly now makes it 44099"},
+		{"a sum", same, change(func(l *closing.Line) { l.Admitted--; l.Recorded[0]++ }), name + ": admitted was sealed as 44100, and usage_hourly now makes it 44099"},
+		{"a sum of days", same, change(func(l *closing.Line) { l.Admitted--; l.Recorded = closing.Hash{} }), name + ": admitted was sealed as 44100, and usage_daily now makes it 44099"},
+		{"days in place of hours", same, change(func(l *closing.Line) { l.Recorded = closing.Hash{} }), ""},
 		{"another hour", same, change(func(l *closing.Line) { l.Recorded[0]++ }), name + ": the sums are right, but the hours or keys of the requests were changed in usage_hourly"},
 		{"a plan", same, change(func(l *closing.Line) { l.Plan = "" }), name + ": plan was sealed as pro, and tenant_plans now makes it none"},
 		{"an end", same, change(func(l *closing.Line) { l.To = day(31) }), name + ": to was sealed as 2026-10-20T10:30:00Z, and tenant_plans or plan_versions now makes it 2026-10-31T00:00:00Z"},

@@ -84,6 +84,21 @@ func (s *Seal) endTenant() error {
 	return nil
 }
 
+// AddLeaf adds a tenant by the hash of its leaf, in place of its lines.
+func (s *Seal) AddLeaf(tenantID int64, leaf Hash) error {
+	if err := s.endTenant(); err != nil {
+		return err
+	}
+	if tenantID <= s.tenant {
+		return fmt.Errorf("seal a month: tenant %d comes after tenant %d", tenantID, s.tenant)
+	}
+	s.tenant = tenantID
+	if err := s.tree.Append(leaf[:], s.visit); err != nil {
+		return fmt.Errorf("seal a month: %w", err)
+	}
+	return nil
+}
+
 // Root returns the root of the month and how many tenants it has. No line follows.
 func (s *Seal) Root() (root Hash, tenants int64, err error) {
 	if err := s.endTenant(); err != nil {

@@ -1,8 +1,7 @@
 // Starts the reference. It keeps no key, speaks to nobody but the API, and uses the fonts that the reader has.
 const content = document.getElementById("content");
 
-Scalar.createApiReference(content, {
-  url: content.dataset.document,
+const options = {
   theme: "default",
   withDefaultFonts: false,
   telemetry: false,
@@ -15,10 +14,27 @@ Scalar.createApiReference(content, {
   documentDownloadType: "none",
   defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
   authentication: { preferredSecurityScheme: "apiKey" },
-});
+};
 
-// Two things that readers without a mouse or a screen need: what scrolls is reached by the Tab key, and buttons that show
-// only a sign have a name.
+// A request is prepared with what it must have, and with defaults: no filter is chosen that the reader did not choose.
+const withoutFilters = (api) => {
+  const all = Object.values(api.paths).flatMap((path) => Object.values(path).flatMap((operation) => operation.parameters ?? []));
+  for (const parameter of [...all, ...Object.values(api.components.parameters ?? {})]) {
+    if (!parameter.in || parameter.required || parameter.schema?.default !== undefined) continue;
+    const value = parameter.example;
+    delete parameter.example;
+    parameter.examples = { default: { ...(value === undefined ? {} : { value }), "x-disabled": true } };
+  }
+  return api;
+};
+
+fetch(content.dataset.document)
+  .then((answer) => answer.json())
+  .then((api) => Scalar.createApiReference(content, { content: withoutFilters(api), ...options }))
+  .catch(() => Scalar.createApiReference(content, { url: content.dataset.document, ...options }));
+
+// Two things that readers without a mouse or a screen need: what scrolls is reached by the Tab key, and buttons and
+// links that show only a sign have a name.
 const scrolls = (element) => {
   const { overflowX, overflowY } = getComputedStyle(element);
   return (
@@ -33,6 +49,9 @@ const mend = () => {
   }
   for (const button of document.querySelectorAll('button[class*="copy-button"]:not([aria-label])')) {
     button.setAttribute("aria-label", "Copy");
+  }
+  for (const link of document.querySelectorAll('a[target="_blank"]:not([aria-label])')) {
+    if (link.textContent.trim() === "") link.setAttribute("aria-label", link.href); // the contact's address beside its e-mail
   }
 };
 

@@ -26,8 +26,8 @@ type simModel struct{ r *simRedis }
 
 var _ distributed.Backend = simModel{}
 
-func (m simModel) Take(term int64, requests []distributed.Request) error {
-	return m.r.take(term, requests)
+func (m simModel) Take(term int64, over []distributed.WriteIntent, requests []distributed.Request) error {
+	return m.r.take(term, over, requests)
 }
 
 func (m simModel) InitTenant(_ context.Context, term, tenantID int64, b counter.Baseline, changing bool) error {
@@ -46,11 +46,6 @@ func (m simModel) Refund(_ context.Context, term int64, c *limits.Claim, minute,
 
 func (m simModel) BeginWrite(_ context.Context, term, tenantID int64) (version int64, ok bool, err error) {
 	return m.r.beginWrite(term, tenantID)
-}
-
-func (m simModel) EndWrite(_ context.Context, term, tenantID, version int64) error {
-	m.r.endWrite(term, tenantID, version)
-	return nil
 }
 
 func (m simModel) Ping(context.Context) (fingerprint string, err error) {
@@ -82,8 +77,20 @@ func someRequests(random *rand.Rand, tenantIDs []int64, minute, day int64) []dis
 		requests[i] = distributed.Request{
 			Claim: modelClaim(random, tenantID), Minute: minute + random.Int64N(2), Day: day, Count: random.Int64N(4), SameTenant: again,
 		}
+		if random.IntN(2) == 0 {
+			requests[i].Writes = min(requests[i].Count, 1)
+		}
 	}
 	return requests
+}
+
+// someIntents returns those that a call removes. Some are there.
+func someIntents(random *rand.Rand, tenantIDs []int64) []distributed.WriteIntent {
+	over := make([]distributed.WriteIntent, max(0, random.IntN(6)-3))
+	for i := range over {
+		over[i] = distributed.WriteIntent{TenantID: tenantIDs[random.IntN(len(tenantIDs))], Version: random.Int64N(12)}
+	}
+	return over
 }
 
 // someCommand returns a random one, of a few terms, keys and windows, so that all of them meet.
@@ -95,10 +102,10 @@ func someCommand(random *rand.Rand, tenantIDs []int64, day int64) command {
 	c := modelClaim(random, tenantID)
 	switch n := random.IntN(20); {
 	case n < 10:
-		requests := someRequests(random, tenantIDs, minute, day)
+		requests, over := someRequests(random, tenantIDs, minute, day), someIntents(random, tenantIDs)
 		return func(_ context.Context, to distributed.Backend) (any, error) {
 			own := slices.Clone(requests)
-			err := to.Take(term, own)
+			err := to.Take(term, over, own)
 			answers := make([]distributed.Reply, len(own))
 			for i := range own {
 				answers[i] = own[i].Reply
@@ -129,9 +136,9 @@ func someCommand(random *rand.Rand, tenantIDs []int64, day int64) command {
 			return []any{version, ok}, err
 		}
 	default:
-		version := random.Int64N(4)
-		return func(ctx context.Context, to distributed.Backend) (any, error) {
-			return nil, to.EndWrite(ctx, term, tenantID, version)
+		over := someIntents(random, tenantIDs)
+		return func(_ context.Context, to distributed.Backend) (any, error) {
+			return nil, to.Take(term, over, nil)
 		}
 	}
 }
@@ -156,7 +163,7 @@ func TestTheModelIsLikeRedis(t *testing.T) {
 	}
 	scripts.Pin(fingerprint)
 	defer scripts.Pin("")
-	statuses, later := map[distributed.Status]int{}, 0
+	statuses, later, intents := map[distributed.Status]int{}, 0, 0
 	for tenantID := int64(1); tenantID <= 40; tenantID++ {
 		random := rand.New(rand.NewPCG(seed, uint64(tenantID)))
 		start := time.Now()
@@ -176,10 +183,16 @@ func TestTheModelIsLikeRedis(t *testing.T) {
 			}
 			if answers, ok := got.([]distributed.Reply); ok {
 				statuses[answers[0].Status]++
+				for i := range answers {
+					intents += int(min(answers[i].Intent, 1))
+				}
 			}
 		}
 	}
-	t.Logf("statuses: %v, of a later term: %d", statuses, later)
+	t.Logf("statuses: %v, of a later term: %d, write intents left by Take: %d", statuses, later, intents)
+	if intents < 50 {
+		t.Errorf("%d write intents: too few to have reported anything", intents)
+	}
 	if later < 50 {
 		t.Errorf("%d calls found a later term: too few to have reported anything", later)
 	}

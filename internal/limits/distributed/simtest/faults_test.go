@@ -178,6 +178,9 @@ func (s *simulation) last(f simFault, n *simNode) {
 		return
 	}
 	*flag = true
+	if f == simFrozen {
+		s.forget(n)
+	}
 	s.after(longest, func() { *flag = false })
 }
 
@@ -227,6 +230,7 @@ func (s *simulation) pauseInCall(n *simNode, pause, kill simFault) {
 		return
 	}
 	n.frozen = true
+	s.forget(n)
 	s.elapse(n, 500*time.Millisecond+time.Duration(s.random.Int64N(int64(9*time.Second))))
 	n.frozen = false
 }

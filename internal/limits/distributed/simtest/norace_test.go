@@ -29,11 +29,13 @@ func TestSimulationFindsPlantedFaults(t *testing.T) {
 		plantedSetBackUnreported:  "servers report as usual when Postgres was set back",
 		plantedSetBackTermDecides: "a term decides that was made before Postgres was set back",
 		plantedSetBackNotWaited:   "no server is waited for when Postgres was set back",
+		plantedIntentNotLeft:      "a write is not announced",
+		plantedIntentRemoved:      "a write is not announced for as long as it takes",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for schedule := range uint64(5000) {
-				if s := simulate(seed, schedule, p, nil); s.oracle.exceeded {
+				if s := simulate(seed, schedule, p, nil); s.oracle.exceeded || s.oracle.stale {
 					t.Logf("found by schedule %d: %s", schedule, s.oracle.violation)
 					return
 				}

@@ -45,6 +45,25 @@ type simCount struct {
 	exact bool
 	// loosened counts what lets Remaining rise: refunds, and limits that rose.
 	loosened int
+	// before has the limits that were in force before others, and the highest of those.
+	before map[int64]int64
+}
+
+// allow notes the limit that is in force now.
+func (c *simCount) allow(limit int64) {
+	if c.limit > 0 && limit != c.limit {
+		if limit > c.limit {
+			c.loosened++
+		}
+		if c.before == nil {
+			c.before = map[int64]int64{}
+		}
+		c.before[c.limit] = max(c.before[c.limit], limit)
+		for b := range c.before {
+			c.before[b] = max(c.before[b], limit)
+		}
+	}
+	c.limit = limit
 }
 
 // simOracle knows what every server admitted, and reports broken promises. It sees every decision that leaves a server, in the order in
@@ -66,8 +85,8 @@ type simOracle struct {
 	// is reported to a row that does not tell any more how much that was, it counts as known: a request may be refused that fits, but none
 	// is admitted that does not.
 	vague bool
-	// exceeded is true when more were admitted than a limit.
-	exceeded bool
+	// exceeded is true when more were admitted than a limit, stale when a list was served that is older than what was known.
+	exceeded, stale bool
 }
 
 type simReportedAt struct {
@@ -87,7 +106,7 @@ func newSimOracle() *simOracle {
 
 // violate keeps the first violation.
 func (o *simOracle) violate(format string, args ...any) {
-	if o.violation == "" && (o.exceeded || !o.onlyLimits) {
+	if o.violation == "" && (o.exceeded || o.stale || !o.onlyLimits) {
 		o.violation = fmt.Sprintf(format, args...)
 	}
 }
@@ -187,15 +206,14 @@ func (o *simOracle) window(a *simReply, w *limits.Window) {
 	case limits.Key:
 		limit = a.claim.KeyPerMinute
 	}
-	if limit > count.limit && count.limit > 0 {
-		count.loosened++
-	}
-	count.limit = limit
+	count.allow(limit)
 	o.place(a, is, w)
 	if w.Limit != limit {
 		o.violate("%v: the limit is %d, not %d", is, limit, w.Limit)
 	}
-	if a.d.Admitted && !a.looked && count.used >= limit && o.known(is) {
+	// While Postgres decides, a limit that is again what it was finds what is left of the grants of before.
+	returned := !a.redis && count.used < count.before[limit]
+	if a.d.Admitted && !a.looked && count.used >= limit && o.known(is) && !returned {
 		o.exceeded = true
 		o.violate("server %d admits a request in %v, where %d of %d are used", a.server, is, count.used, limit)
 	}

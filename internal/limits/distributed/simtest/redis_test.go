@@ -72,8 +72,8 @@ type simRedis struct {
 	away bool
 	// clock is its TIME.
 	clock func() time.Time
-	// overwritesLater is plantedLaterOverwritten.
-	overwritesLater bool
+	// overwritesLater is plantedLaterOverwritten, leavesNoIntent plantedIntentNotLeft, removesIntents plantedIntentRemoved.
+	overwritesLater, leavesNoIntent, removesIntents bool
 	// took hears of what is counted.
 	took func(c *limits.Claim, minute, day, n int64)
 }
@@ -94,7 +94,10 @@ var runs = func() (names [1000]string) {
 }()
 
 // take is take.lua.
-func (r *simRedis) take(term int64, requests []distributed.Request) error {
+func (r *simRedis) take(term int64, over []distributed.WriteIntent, requests []distributed.Request) error {
+	for _, w := range over {
+		r.endWrite(term, w.TenantID, w.Version)
+	}
 	var later int64
 	for i := range requests {
 		later = max(later, r.data.tenants[requests[i].Claim.TenantID].term)
@@ -142,6 +145,9 @@ func (r *simRedis) takeOne(term int64, a *distributed.Request) {
 		h.dayUsed += room
 		if a.Claim.KeyPerMinute > 0 {
 			h.setKey(a.Claim.KeyID, u.Key+room)
+		}
+		if a.Writes > 0 {
+			a.Intent = r.leaveIntent(&h)
 		}
 		r.data.tenants[a.Claim.TenantID] = h
 	}
@@ -207,6 +213,16 @@ func (r *simRedis) beginWrite(term, tenantID int64) (version int64, ok bool, err
 	if !ok || h.term != term {
 		return 0, false, laterThan(term, h.term)
 	}
+	version = r.leaveIntent(&h)
+	r.data.tenants[tenantID] = h
+	return version, true, nil
+}
+
+// leaveIntent leaves a write intent in a tenant's state. A clone may share the old ones.
+func (r *simRedis) leaveIntent(h *simState) (version int64) {
+	if r.leavesNoIntent {
+		return h.version
+	}
 	now := r.clock().Unix()
 	h.version++
 	changes := []simIntent{{h.version, now + int64(freshness.WriteIntentTTL/time.Second)}}
@@ -215,12 +231,13 @@ func (r *simRedis) beginWrite(term, tenantID int64) (version int64, ok bool, err
 			changes = append(changes, c)
 		}
 	}
-	h.intents = changes
-	r.data.tenants[tenantID] = h
-	return h.version, true, nil
+	if !r.removesIntents {
+		h.intents = changes
+	}
+	return h.version
 }
 
-// endWrite is endwrite.lua.
+// endWrite removes a write intent, as take.lua does.
 func (r *simRedis) endWrite(term, tenantID, version int64) {
 	h, ok := r.data.tenants[tenantID]
 	if !ok || h.term != term {
@@ -273,11 +290,11 @@ func (c *simBackend) call(do func(*simRedis) error) error {
 	return replied
 }
 
-func (c *simBackend) Take(term int64, requests []distributed.Request) error {
+func (c *simBackend) Take(term int64, over []distributed.WriteIntent, requests []distributed.Request) error {
 	if c.s.planted == plantedCountAfterDeciding {
 		return c.takeInTwo(term, requests)
 	}
-	return c.call(func(r *simRedis) error { return r.take(term, requests) })
+	return c.call(func(r *simRedis) error { return r.take(term, over, requests) })
 }
 
 // takeInTwo decides first and counts in a call of its own.
@@ -335,13 +352,6 @@ func (c *simBackend) BeginWrite(_ context.Context, term, tenantID int64) (versio
 		return err
 	})
 	return version, ok, err
-}
-
-func (c *simBackend) EndWrite(_ context.Context, term, tenantID, version int64) error {
-	return c.call(func(r *simRedis) error {
-		r.endWrite(term, tenantID, version)
-		return nil
-	})
 }
 
 func (c *simBackend) Ping(context.Context) (fingerprint string, err error) {

@@ -14,6 +14,8 @@ import (
 // simTotals is what was done and checked.
 type simTotals struct {
 	requests, admitted, refused, refunds, restarts, waits, relayed int
+	// writes were acknowledged, again were late and announced again, cached is how many lists came from a cache.
+	writes, again, cached int
 	// unavailable counts answers of 503: nothing was admitted.
 	unavailable   int
 	faults        [simFaultKinds]int
@@ -29,6 +31,9 @@ func (t *simTotals) add(o *simTotals) {
 	t.restarts += o.restarts
 	t.waits += o.waits
 	t.relayed += o.relayed
+	t.writes += o.writes
+	t.again += o.again
+	t.cached += o.cached
 	t.unavailable += o.unavailable
 	for i, n := range o.faults {
 		t.faults[i] += n
@@ -53,7 +58,7 @@ func simStart(random *rand.Rand) time.Time {
 func newSimulation(seed, schedule uint64, p planted, trace func(string)) *simulation {
 	random := rand.New(rand.NewPCG(seed, schedule))
 	s := &simulation{
-		random: random, now: simStart(random), oracle: newSimOracle(), highest: map[simDay]int64{}, planted: p, trace: trace,
+		random: random, aside: rand.New(rand.NewPCG(schedule, seed)), now: simStart(random), oracle: newSimOracle(), catalogues: map[int64]*simCatalogue{}, highest: map[simDay]int64{}, planted: p, trace: trace,
 	}
 	s.postgres = newSimPostgres(s.highest, func() time.Time { return s.now })
 	s.redis = newSimRedis(func() time.Time { return s.now })
@@ -69,6 +74,7 @@ func newSimulation(seed, schedule uint64, p planted, trace func(string)) *simula
 		s.join()
 	}
 	s.redis.overwritesLater = p == plantedLaterOverwritten
+	s.redis.leavesNoIntent, s.redis.removesIntents = p == plantedIntentNotLeft, p == plantedIntentRemoved
 	s.postgres.oldTermDecides = p == plantedSetBackTermDecides
 	s.postgres.dump = s.postgres.save(s.now)
 	s.oracle.disturbed = s.now
@@ -92,6 +98,7 @@ func (s *simulation) run(steps int, faults bool) {
 			return
 		}
 		s.step(faults)
+		s.writeSteps()
 	}
 	s.recover()
 	s.totals.terms = s.postgres.terms
@@ -219,6 +226,9 @@ func (s *simulation) burst(n int) {
 }
 
 func (s *simulation) anyRequest() {
+	if s.aside.IntN(3) == 0 {
+		s.writeSteps()
+	}
 	if n := s.node(); n != nil {
 		s.request(n, s.claim(s.tenants[s.random.IntN(len(s.tenants))]), false)
 	}
@@ -233,10 +243,9 @@ func (s *simulation) request(n *simNode, c limits.Claim, look bool) (limits.Deci
 	at, begun, came, quiet := n.clock(), s.begun, s.now, s.depth == 0 && s.settled()
 	before := s.held(&c)
 	n.waiting++
-	decide := n.limiter.Take
-	if look {
-		decide = n.limiter.Peek
-	}
+	known := s.catalogue(c.TenantID).known
+	var announced limits.Announced
+	decide, writes := s.taker(n, look, &announced)
 	d, ok := limits.Decision{}, true
 	for range 3 {
 		d = decide(context.Background(), c, at)
@@ -253,6 +262,7 @@ func (s *simulation) request(n *simNode, c limits.Claim, look bool) (limits.Deci
 		return d, false
 	}
 	if !ok {
+		release(announced)
 		s.totals.unavailable++
 		return d, false
 	}
@@ -288,6 +298,11 @@ func (s *simulation) request(n *simNode, c limits.Claim, look bool) (limits.Deci
 		return d, true
 	}
 	s.totals.admitted++
+	if writes {
+		s.writes = append(s.writes, &simWrite{n: n, tenantID: c.TenantID, announced: announced})
+	} else {
+		s.list(n, c.TenantID, d.Stamp, known)
+	}
 	s.given = append(s.given, simGiven{n, c, d})
 	if len(s.given) > 40 {
 		s.given = s.given[1:]
@@ -336,8 +351,12 @@ func (s *simulation) wait(c limits.Claim, d limits.Decision) {
 	if s.depth > 0 || !s.settled() || len(s.faults)+len(s.armed) > 0 {
 		return
 	}
-	n, began := s.node(), s.now
-	end := time.Unix(d.Binding().Reset, 0).Add(-n.skew)
+	n, began, full := s.node(), s.now, d.Binding()
+	// A server that does not hear of a refund repeats a refusal for a second.
+	if w := s.oracle.count(s.oracle.of(&c, &full)); w.loosened > 0 && w.used < full.Limit {
+		return
+	}
+	end := time.Unix(full.Reset, 0).Add(-n.skew)
 	if end.Sub(s.now) > 2*time.Minute || end.Add(-1).Before(s.now) {
 		return
 	}

@@ -37,7 +37,9 @@ const (
 // simulation is a cluster of servers over one Postgres and one Redis, on a clock of its own, in one goroutine. While a
 // server waits for an answer the others go on: that is done inside of the call.
 type simulation struct {
-	random   *rand.Rand
+	random *rand.Rand
+	// aside is for writes to catalogues, of which limits know nothing.
+	aside    *rand.Rand
 	now      time.Time
 	nodes    []*simNode // that live
 	started  int
@@ -45,14 +47,16 @@ type simulation struct {
 	redis    *simRedis
 	oracle   *simOracle
 	// highest is the highest limit a minute of each day.
-	highest map[simDay]int64
-	tenants []*simTenant
-	given   []simGiven
-	faults  []simActive
-	armed   []simFault
-	planted planted
-	totals  simTotals
-	trace   func(string) // nil for none
+	highest    map[simDay]int64
+	tenants    []*simTenant
+	given      []simGiven
+	catalogues map[int64]*simCatalogue
+	writes     []*simWrite
+	faults     []simActive
+	armed      []simFault
+	planted    planted
+	totals     simTotals
+	trace      func(string) // nil for none
 	// nextLook is when to look whether something is still wrong.
 	nextLook time.Time
 	// skipping is true while the servers renew after steps were left out: not all have done so yet.
@@ -320,6 +324,7 @@ func (n *simNode) ping() {
 		n.nextPing = n.nextPing.Add(simPingEvery) // Nothing is probed then.
 	}
 	n.limiter.Ping(context.Background())
+	n.limiter.Invalidator().RemoveOver()
 	if n.s.random.IntN(simIdleReports) == 0 {
 		n.reportsIdle = true
 		n.limiter.ReportIdle(context.Background())

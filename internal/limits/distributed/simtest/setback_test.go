@@ -35,13 +35,18 @@ func (s *simulation) setBack(to *simSaved) {
 		s.oracle.forgotten = s.now
 	}
 	s.oracle.disturbed, s.oracle.vague = s.now, true
+	for _, n := range s.nodes {
+		if n.frozen {
+			s.forget(n)
+		}
+	}
 	s.tracef("Postgres is set back to %v: %+v", to.at.Format("15:04:05.000"), p.state)
 }
 
 // forget allows for what a server knew that ends before it has noticed that a dump was restored. Nobody else may know it, and it may be of
-// any number of minutes.
+// any number of minutes. Nor do the others learn in time what a frozen server knows that the dump has not: they do not know of the server.
 func (s *simulation) forget(n *simNode) {
-	if n.joined.Before(s.restored) && n.reportedAll.Before(s.restored) {
+	if !n.joined.After(s.restored) && n.reportedAll.Before(s.restored) {
 		s.oracle.forgotten = s.now
 	}
 }

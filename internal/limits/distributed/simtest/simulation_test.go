@@ -36,6 +36,8 @@ const (
 	plantedSetBackUnreported
 	plantedSetBackTermDecides
 	plantedSetBackNotWaited
+	plantedIntentNotLeft
+	plantedIntentRemoved
 )
 
 // simSteps is how many steps a schedule has.
@@ -108,8 +110,8 @@ func (t *simTotals) String() string {
 		faults = append(faults, fmt.Sprintf("%v %d", simFault(f), n))
 	}
 	return fmt.Sprintf("%d requests, %d admitted, %d refused, %d unavailable, %d refunds, %d waits tried, %d terms, "+
-		"%d windows checked to be exact, %d to be within the limit, %d restarts, %d relayed calls; faults: %s",
-		t.requests, t.admitted, t.refused, t.unavailable, t.refunds, t.waits, t.terms, t.exact, t.atMost, t.restarts, t.relayed,
+		"%d windows checked to be exact, %d to be within the limit, %d restarts, %d relayed calls, %d writes, %d announced again, %d cached lists; faults: %s",
+		t.requests, t.admitted, t.refused, t.unavailable, t.refunds, t.waits, t.terms, t.exact, t.atMost, t.restarts, t.relayed, t.writes, t.again, t.cached,
 		strings.Join(faults, ", "))
 }
 

@@ -2,33 +2,66 @@ package redistest
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
 
-// agreeLimit bounds the wait for servers to agree.
-const agreeLimit = 60 * time.Second
+const (
+	// agreeLimit bounds the wait for servers to agree. A failover that does not succeed is tried again several times within it.
+	agreeLimit = 2 * time.Minute
 
-// await returns when it holds.
-func await(t testing.TB, what string, holds func() bool) {
+	// A silent master counts as failed after failsAfter while a test waits for its replica to take over, and after neverFails else: on a busy
+	// machine any server may be silent for some seconds, and a replica that took over by chance would give its master back to no test.
+	failsAfter = time.Second
+	neverFails = time.Minute
+)
+
+// await returns when it holds on a server.
+func await(t testing.TB, on *Server, what string, holds func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), agreeLimit)
 	defer cancel()
 	for !holds() {
 		select {
 		case <-ctx.Done():
-			t.Fatalf("test redis: wait for %s: %v", what, ctx.Err())
+			t.Fatalf("test redis: wait for %s: %v\n%s", what, ctx.Err(), describe(t, on))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
+// describe returns what a server says about itself and the others. To most commands, most servers say only that they do not know them.
+func describe(t testing.TB, s *Server) string {
+	client := clientOf(s.Addr, 0)
+	defer client.Close()
+	var said strings.Builder
+	for _, args := range [][]any{{"info", "replication"}, {"cluster", "info"}, {"cluster", "nodes"}, {"info", "sentinel"}} {
+		reply, err := client.Do(t.Context(), args...).Text()
+		fmt.Fprintln(&said, s.Addr, args, err, reply)
+	}
+	return said.String()
+}
+
 // awaitReplica returns when the server has all that its master has.
 func awaitReplica(t testing.TB, s *Server) {
 	t.Helper()
-	await(t, "a replica to follow its master", func() bool {
+	await(t, s, "a replica to follow its master", func() bool {
 		client := clientOf(s.Addr, 0)
 		defer client.Close()
 		return client.InfoMap(t.Context(), "replication").Val()["Replication"]["master_link_status"] == "up"
 	})
+}
+
+// do sends a command. It returns the reply as text.
+func do(t testing.TB, to *Server, args ...any) string {
+	t.Helper()
+	client := clientOf(to.Addr, 0)
+	defer client.Close()
+	reply, err := client.Do(t.Context(), args...).Text()
+	if err != nil {
+		t.Fatalf("test redis: %v: %v", args, err)
+	}
+	return reply
 }

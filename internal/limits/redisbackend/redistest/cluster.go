@@ -2,17 +2,16 @@ package redistest
 
 import (
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"petstore.example/internal/freeport"
 )
 
-const (
-	// nodeTimeout is after how long a silent node of a cluster counts as failed.
-	nodeTimeout = time.Second
-	slots       = 16384
-)
+const slots = 16384
 
 // Cluster is a Redis Cluster of one test's own, with a replica for every master. Its methods must be called from the
 // test's goroutine.
@@ -33,15 +32,12 @@ func NewCluster(t testing.TB, masters int) *Cluster {
 	c := &Cluster{t: t}
 	for range 2 * masters {
 		// The default, the port plus 10,000, may be none or taken.
-		bus, err := freeAddr()
-		if err != nil {
-			t.Fatalf("test redis: %v", err)
-		}
-		_, port, _ := net.SplitHostPort(bus)
+		_, port, _ := net.SplitHostPort(freeport.Address(t))
 		c.buses = append(c.buses, port)
 		c.Nodes = append(c.Nodes, newServer(t, "--databases", "1", "--dir", t.TempDir(), "--cluster-enabled", "yes",
-			"--cluster-port", port, "--cluster-node-timeout", strconv.FormatInt(nodeTimeout.Milliseconds(), 10),
-			"--repl-diskless-sync-delay", "0"))
+			"--cluster-port", port, "--cluster-node-timeout", strconv.FormatInt(neverFails.Milliseconds(), 10),
+			// However long ago it heard of its master, a replica may take over.
+			"--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0"))
 	}
 	c.URL = "redis://" + c.Nodes[0].Addr + "?addr=" + c.Nodes[1].Addr
 	for _, n := range c.Nodes[2:] {
@@ -53,6 +49,8 @@ func NewCluster(t testing.TB, masters int) *Cluster {
 
 func (c *Cluster) join(masters int) {
 	c.t.Helper()
+	// Nodes tell of themselves the more often, the sooner they would count as failed.
+	c.failAfter(failsAfter, "cluster-replica-no-failover", "yes")
 	ids := make([]string, masters)
 	for i, n := range c.Nodes {
 		// Of nodes that disagree, the one with the greater number is right: so no two have the same.
@@ -67,7 +65,7 @@ func (c *Cluster) join(masters int) {
 		}
 	}
 	for i, n := range c.Nodes {
-		await(c.t, "all nodes to know each other", func() bool {
+		await(c.t, n, "all nodes to know each other", func() bool {
 			return strings.Count(c.do(n, "cluster", "nodes"), " connected") == len(c.Nodes)
 		})
 		if i >= masters {
@@ -78,31 +76,45 @@ func (c *Cluster) join(masters int) {
 		c.AwaitReplica(c.Nodes[masters+i])
 	}
 	for _, n := range c.Nodes {
-		await(c.t, "the cluster to be complete", func() bool {
+		await(c.t, n, "the cluster to be complete", func() bool {
 			return strings.Contains(c.do(n, "cluster", "info"), "cluster_state:ok") &&
-				strings.Count(c.do(n, "cluster", "nodes"), "slave ") == masters
+				strings.Count(c.do(n, "cluster", "nodes"), "slave") == masters
 		})
+	}
+	c.failAfter(neverFails, "cluster-replica-no-failover", "no")
+}
+
+// failAfter sets after how long a silent node counts as failed, and other settings.
+func (c *Cluster) failAfter(d time.Duration, settings ...any) {
+	c.t.Helper()
+	for _, n := range c.running() {
+		c.do(n, append([]any{"config", "set", "cluster-node-timeout", d.Milliseconds()}, settings...)...)
 	}
 }
 
-// AwaitMaster returns when the node has taken over, and all that run know it.
+// running are the nodes that are neither stopped nor paused.
+func (c *Cluster) running() []*Server {
+	return slices.DeleteFunc(slices.Clone(c.Nodes), func(n *Server) bool { return n.process == nil || n.paused })
+}
+
+// AwaitMaster has the others notice that the node's master was stopped or paused. It returns when the node has taken over, and all that run
+// know it.
 func (c *Cluster) AwaitMaster(n *Server) {
 	c.t.Helper()
-	for _, other := range c.Nodes {
-		if other.process == nil || other.paused {
-			continue
-		}
-		await(c.t, "a replica to take over", func() bool {
+	c.failAfter(failsAfter)
+	for _, other := range c.running() {
+		await(c.t, other, "a replica to take over", func() bool {
 			return c.isMaster(other, n) && strings.Contains(c.do(other, "cluster", "info"), "cluster_state:ok")
 		})
 	}
+	c.failAfter(neverFails)
 }
 
 // isMaster tells whether other takes the node for a master.
 func (c *Cluster) isMaster(other, n *Server) bool {
 	for line := range strings.Lines(c.do(other, "cluster", "nodes")) {
 		if strings.Contains(line, n.Addr+"@") {
-			return strings.Contains(line, "master ")
+			return strings.Contains(line, "master")
 		}
 	}
 	return false
@@ -116,11 +128,5 @@ func (c *Cluster) AwaitReplica(n *Server) {
 
 func (c *Cluster) do(n *Server, args ...any) string {
 	c.t.Helper()
-	client := clientOf(n.Addr, 0)
-	defer client.Close()
-	said, err := client.Do(c.t.Context(), args...).Text()
-	if err != nil {
-		c.t.Fatalf("test redis: %v: %v", args, err)
-	}
-	return said
+	return do(c.t, n, args...)
 }

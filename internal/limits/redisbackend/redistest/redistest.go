@@ -17,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"petstore.example/internal/freeport"
 	"petstore.example/internal/subprocess"
 )
 
@@ -41,7 +42,8 @@ func New(t testing.TB) *Server {
 
 func newServer(t testing.TB, args ...string) *Server {
 	t.Helper()
-	addr, process, err := launchAnywhere(t.Context(), args...)
+	addr := freeport.Address(t)
+	process, err := launch(t.Context(), addr, args...)
 	if err != nil {
 		t.Fatalf("test redis: %v", err)
 	}
@@ -73,7 +75,7 @@ func (s *Server) Stop() {
 	if s.process == nil {
 		return
 	}
-	if err := s.process.Stop(context.Background(), 10*time.Second, syscall.SIGKILL); err != nil {
+	if err := s.process.Stop(context.Background(), hangTimeout, syscall.SIGKILL); err != nil {
 		s.t.Errorf("test redis: %v", err)
 	}
 	s.process, s.paused = nil, false
@@ -117,28 +119,27 @@ func (s *Server) Flush() {
 }
 
 func clientOf(addr string, db int) *redis.Client {
-	return redis.NewClient(&redis.Options{Addr: addr, DB: db, PoolSize: 1, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1})
+	return redis.NewClient(&redis.Options{
+		Addr: addr, DB: db, PoolSize: 1, DisableIdentity: true, MaxRetries: -1, DialerRetries: 1, DialTimeout: hangTimeout, ReadTimeout: hangTimeout,
+	})
 }
+
+// hangTimeout bounds a call to a server, and the wait for one to start.
+const hangTimeout = time.Minute
 
 // launchAnywhere starts a server on a port that is free. Between finding one and taking it someone else may be faster.
-func launchAnywhere(ctx context.Context, args ...string) (addr string, process *subprocess.Process, err error) {
+func launchAnywhere(ctx context.Context) (addr string, err error) {
 	for range 5 {
-		if addr, err = freeAddr(); err != nil {
-			return "", nil, err
+		var l net.Listener
+		if l, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return "", err
 		}
-		if process, err = launch(ctx, addr, args...); err == nil || ctx.Err() != nil {
-			return addr, process, err
+		addr, _ = l.Addr().String(), l.Close()
+		if _, err = launch(ctx, addr); err == nil {
+			break
 		}
 	}
-	return "", nil, err
-}
-
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
+	return addr, err
 }
 
 // launch starts a server and waits until it answers.
@@ -164,7 +165,7 @@ func launch(ctx context.Context, addr string, args ...string) (*subprocess.Proce
 		return nil, err
 	}
 	if err := answers(ctx, process, addr); err != nil {
-		_ = process.Stop(ctx, 10*time.Second, syscall.SIGKILL)
+		_ = process.Stop(ctx, hangTimeout, syscall.SIGKILL)
 		said, _ := os.ReadFile(log.Name())
 		return nil, fmt.Errorf("start redis-server: %w: %s", err, bytes.TrimSpace(said))
 	}
@@ -183,7 +184,7 @@ func commandLine(host, port string, args []string) []string {
 
 // answers waits until the server does. Somebody else's on the same port would answer too, but then ours ends.
 func answers(ctx context.Context, process *subprocess.Process, addr string) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, hangTimeout)
 	defer cancel()
 	for {
 		if isServer(ctx, addr, process.PID()) {

@@ -11,12 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-const (
-	// downAfter is after how long a silent master counts as failed.
-	downAfter = 500 * time.Millisecond
-	// MasterName is what sentinels call their master.
-	MasterName = "petstore"
-)
+// MasterName is what sentinels call their master.
+const MasterName = "petstore"
 
 // Sentinels are three Redis Sentinels of one test's own, with a master and a replica. Its methods must be called from the test's goroutine.
 type Sentinels struct {
@@ -48,7 +44,7 @@ func NewSentinels(t testing.TB) *Sentinels {
 		s.URL += "&addr=" + o.Addr
 	}
 	for _, o := range s.sentinels {
-		await(s.t, "the sentinels to know each other", func() bool {
+		await(s.t, o, "the sentinels to know each other", func() bool {
 			state := s.master(o)
 			return state["num-other-sentinels"] == "2" && state["num-slaves"] == "1" && state["flags"] == "master"
 		})
@@ -61,7 +57,7 @@ func newSentinel(t testing.TB, host, port string) *Server {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
 	config := fmt.Sprintf("sentinel monitor %[1]s %[2]s %[3]s 2\nsentinel down-after-milliseconds %[1]s %[4]d\n"+
-		"sentinel failover-timeout %[1]s 4000\n", MasterName, host, port, downAfter.Milliseconds())
+		"sentinel failover-timeout %[1]s 4000\n", MasterName, host, port, neverFails.Milliseconds())
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -69,14 +65,18 @@ func newSentinel(t testing.TB, host, port string) *Server {
 }
 
 // hurry has a sentinel ask and tell several times a second, in place of every one to ten seconds. More often would be too often on a busy
-// machine: a replica can take over only if it has told of itself within three such periods, or five pings.
+// machine: a replica can take over only if it has told of itself within three such periods, or five pings. A sentinel that was halted for two
+// seconds would do nothing for half a minute.
 func (s *Sentinels) hurry(o *Server) {
 	s.t.Helper()
-	client := clientOf(o.Addr, 0)
-	defer client.Close()
-	args := []any{"sentinel", "debug", "info-period", 500, "ask-period", 200, "publish-period", 200}
-	if err := client.Do(s.t.Context(), args...).Err(); err != nil {
-		s.t.Fatalf("test redis: %v: %v", args, err)
+	do(s.t, o, "sentinel", "debug", "info-period", 500, "ask-period", 200, "publish-period", 200, "tilt-trigger", time.Hour.Milliseconds())
+}
+
+// failAfter sets after how long a silent master counts as failed.
+func (s *Sentinels) failAfter(d time.Duration) {
+	s.t.Helper()
+	for _, o := range s.sentinels {
+		do(s.t, o, "sentinel", "set", MasterName, "down-after-milliseconds", d.Milliseconds())
 	}
 }
 
@@ -85,7 +85,7 @@ func (s *Sentinels) Failover(n *Server) {
 	s.t.Helper()
 	client := s.client(s.sentinels[0])
 	defer client.Close()
-	await(s.t, "a replica to take over", func() bool {
+	await(s.t, s.sentinels[0], "a replica to take over", func() bool {
 		if s.isMaster(s.sentinels[0], n) {
 			return true
 		}
@@ -93,14 +93,22 @@ func (s *Sentinels) Failover(n *Server) {
 		_ = client.Failover(s.t.Context(), MasterName)
 		return false
 	})
-	s.AwaitMaster(n)
+	s.awaitKnown(n)
 }
 
-// AwaitMaster returns when all sentinels know the node as the master.
+// AwaitMaster has the sentinels notice that the node's master was stopped or paused. It returns when they all know the node as the master.
 func (s *Sentinels) AwaitMaster(n *Server) {
 	s.t.Helper()
+	s.failAfter(failsAfter)
+	s.awaitKnown(n)
+	s.failAfter(neverFails)
+}
+
+// awaitKnown returns when all sentinels know the node as the master.
+func (s *Sentinels) awaitKnown(n *Server) {
+	s.t.Helper()
 	for _, o := range s.sentinels {
-		await(s.t, "a replica to take over", func() bool { return s.isMaster(o, n) })
+		await(s.t, o, "a replica to take over", func() bool { return s.isMaster(o, n) })
 	}
 }
 

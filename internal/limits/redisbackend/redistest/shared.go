@@ -24,7 +24,7 @@ var shared struct {
 // of them and ends with the binary. The database is emptied when t ends.
 func Shared(t testing.TB) string {
 	t.Helper()
-	shared.once.Do(func() { shared.addr, _, shared.err = launchAnywhere(context.Background()) })
+	shared.once.Do(func() { shared.addr, shared.err = launchAnywhere(context.Background()) })
 	if shared.err != nil {
 		t.Fatalf("test redis: %v", shared.err)
 	}

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"petstore.example/internal/freeport"
 )
 
 // NewTLS starts a server that also answers by TLS, at tlsURL. Its certificate is for that name or address, signed by the authority whose
@@ -25,10 +27,7 @@ func NewTLS(t testing.TB, name string) (s *Server, tlsURL, ca string) {
 	if err := writeCertificates(name, ca, cert, key); err != nil {
 		t.Fatalf("test redis: %v", err)
 	}
-	addr, err := freeAddr()
-	if err != nil {
-		t.Fatalf("test redis: %v", err)
-	}
+	addr := freeport.Address(t)
 	_, port, _ := net.SplitHostPort(addr)
 	s = newServer(t, "--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", ca, "--tls-auth-clients", "no")
 	return s, "rediss://" + addr + "/0", ca

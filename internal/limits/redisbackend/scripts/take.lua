@@ -1,12 +1,15 @@
--- Counts requests of claims: of each claim as many as fit into every one of its windows.
+-- Ends writes, and then counts requests of claims: of each claim as many as fit into every one of its windows.
 --
--- KEYS     the tenant's state of each claim
+-- KEYS     the tenant's state of each claim, then that of each write that ends
 -- ARGV[1]  a double, the term; then for each claim seven: minute, day, the limits of the minute, the day and the key (0 for none), how
---          many requests (0 only looks), and 1 if an earlier claim is of the same tenant, else 0; then the key's name in 16 bytes, if the
---          key has a limit
+--          many requests (0 only looks), and 1 if an earlier claim is of the same tenant, plus 2 if some of the requests will write to its
+--          catalogue; then the key's name in 16 bytes, if the key has a limit
+-- ARGV[2]  a double for each write that ends: the version of its write intent. It and the next are left out if there are none, nor writes
+-- ARGV[3]  after how many seconds a write intent is over by itself
 -- Returns what was there before each claim, joined: the first eight doubles of the tenant's state, with version 0 while its catalogue is
--- written to, and zeros if there is no state; and if the key has a limit, a double: what it used of the state's minute, or -1 if the state
--- does not say. The caller decides from it as this script does.
+-- written to, and zeros if there is no state; if the key has a limit, a double: what it used of the state's minute, or -1 if the state
+-- does not say; and if requests will write, a double: the version of the write intent that was left for them, 0 for none. The caller
+-- decides from it as this script does.
 --
 -- The state is eight doubles: term, version, minute, used in it, day, used in it, the minute in which the tenant was initialized, and the
 -- number of write intents. Then come two doubles for each write intent: its version, and the Unix second after which it is over. Then come
@@ -14,23 +17,38 @@
 -- value, so that Redis has all of it or nothing: it may evict any value at any time.
 --
 -- Nothing is counted for a tenant that was not initialized in the term, nor for a key that was not in the minute in which the tenant was.
+-- A write intent is left if any request of the claim is counted, and changes the version. No write ends in another term.
 -- A window never moves back: a request of a server whose clock is late counts in the later one. Packed numbers take two thirds of the
 -- time of a hash, and are exact up to 2^53. One claim takes Redis 16 µs, most of it for the call; each of 64 takes 2.4. Without MGET it
 -- is 2.8, and 3.4 if the script packs its result. SETRANGE is a third of it: it keeps the time to live, which MSET does not.
-local states = #KEYS > 1 and #KEYS < 4000 and redis.pcall('MGET', unpack(KEYS))
-local pack, unpack, call, min, sub = struct.pack, struct.unpack, redis.call, math.min, string.sub
-local keys, claims, now, result = KEYS, ARGV[1], nil, nil
-if not states or states.err then -- One key, more than Lua's stack takes, or a user without the right to MGET.
-  states = {}
-  for i = 1, #keys do states[i] = call('GET', keys[i]) end
+local spread, pack, unpack, call, min, sub = unpack, struct.pack, struct.unpack, redis.call, math.min, string.sub
+local keys, claims, ends, now = KEYS, ARGV[1], ARGV[2] or '', nil
+local t, at = unpack('<d', claims)
+local count = #keys - #ends / 8
+
+for i = count + 1, #keys do
+  local state, version = call('GET', keys[i]), unpack('<d', ends, 8 * (i - count) - 7)
+  local intents = state and unpack('<d', state) == t and unpack('<d', state, 57) or 0
+  for from = 65, 64 + 16 * intents, 16 do
+    if unpack('<d', state, from) == version then
+      call('SET', keys[i], sub(state, 1, 56) .. pack('<d', intents - 1) .. sub(state, 65, from - 1) .. sub(state, from + 16), 'KEEPTTL')
+      break
+    end
+  end
 end
 
-local t, at = unpack('<d', claims)
-for i = 1, #keys do
-  local m, d, perMinute, perDay, perKey, count, again
-  m, d, perMinute, perDay, perKey, count, again, at = unpack('<ddddddd', claims, at)
-  local tenant, own = keys[i], nil
-  if again > 0 then states[i] = call('GET', tenant) end
+local states = count > 1 and count < 4000 and redis.pcall('MGET', spread(keys, 1, count))
+if not states or states.err then -- One key, more than Lua's stack takes, or a user without the right to MGET.
+  states = {}
+  for i = 1, count do states[i] = call('GET', keys[i]) end
+end
+
+for i = 1, count do
+  local m, d, perMinute, perDay, perKey, requests, flags
+  m, d, perMinute, perDay, perKey, requests, flags, at = unpack('<ddddddd', claims, at)
+  local tenant, own, left = keys[i], nil, nil
+  if flags >= 2 then flags, left = flags - 2, 0 end
+  if flags > 0 then states[i] = call('GET', tenant) end
   local state = states[i]
   local term, version, minute, minuteUsed, day, dayUsed, initialized, intents
   if state then term, version, minute, minuteUsed, day, dayUsed, initialized, intents = unpack('<dddddddd', state) end
@@ -51,7 +69,7 @@ for i = 1, #keys do
     local newMinute, newDay = minute < m, day < d
     if newMinute then minute, minuteUsed, ownUsed = m, 0, 0 end
     if newDay then day, dayUsed = d, 0 end
-    local room = min(count, perMinute - minuteUsed, perDay - dayUsed)
+    local room = min(requests, perMinute - minuteUsed, perDay - dayUsed)
     if name then
       if not ownUsed and initialized == minute then room = 0 end
       ownUsed = ownUsed or 0
@@ -59,14 +77,25 @@ for i = 1, #keys do
     end
     if room > 0 then
       local counts = pack('<dddd', minute, minuteUsed + room, day, dayUsed + room)
-      first = first or newMinute and 65 + 16 * intents
-      if not name and not (newMinute and #state >= first) then
+      first = 65 + 16 * intents
+      if not name and not left and not (newMinute and #state >= first) then
         call('SETRANGE', tenant, '16', counts)
       else
-        local before, after = sub(state, 49, newMinute and first - 1 or found and found - 1), ''
-        if found and not newMinute then after = sub(state, found + 24) end
+        local head, fixed, before, after = sub(state, 1, 16), sub(state, 49, first - 1), '', ''
+        if left then
+          now, left = now or tonumber(call('TIME')[1]), version + 1
+          local changes, some = pack('<dd', left, now + ARGV[3]), 1
+          for from = 65, first - 1, 16 do
+            if unpack('<d', state, from + 8) >= now then changes, some = changes .. sub(state, from, from + 15), some + 1 end
+          end
+          head, fixed = pack('<dd', term, left), pack('<dd', initialized, some) .. changes
+        end
+        if not newMinute then
+          before = sub(state, first, found and found - 1)
+          if found then after = sub(state, found + 24) end
+        end
         if name then before = before .. name .. pack('<d', ownUsed + room) end
-        call('SET', tenant, sub(state, 1, 16) .. counts .. before .. after, 'KEEPTTL')
+        call('SET', tenant, head .. counts .. fixed .. before .. after, 'KEEPTTL')
       end
       if newDay then call('EXPIRE', tenant, '3456000') end
     end
@@ -83,5 +112,6 @@ for i = 1, #keys do
     states[i] = sub(state, 1, 8) .. seen .. sub(state, 17, 64)
   end
   if own then states[i] = states[i] .. pack('<d', own) end
+  if left then states[i] = states[i] .. pack('<d', left) end
 end
 return table.concat(states)

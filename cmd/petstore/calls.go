@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"petstore.example/internal/store"
+)
+
+// The pools of connections to Postgres, by what they are for.
+const (
+	requestsPool = "requests"
+	lookupsPool  = "lookups"
+	clusterPool  = "cluster"
+)
+
+// registry is the registry of this server's metrics, with those of calls to Postgres and Redis.
+type registry struct {
+	*prometheus.Registry
+	postgres, redis *prometheus.HistogramVec
+	pools           *poolMetrics
+}
+
+func newMetrics() *registry {
+	m := &registry{
+		Registry: newRegistry(),
+		postgres: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "petstore_database_call_duration_seconds",
+			Help:    "Duration of calls to Postgres in seconds, the wait for a connection included, by pool and result.",
+			Buckets: []float64{.00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5},
+		}, []string{"pool", "result"}),
+		redis: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "petstore_redis_call_duration_seconds",
+			Help:    "Duration of calls to Redis in seconds, by result.",
+			Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25},
+		}, []string{"result"}),
+		pools: &poolMetrics{},
+	}
+	m.MustRegister(m.postgres, m.redis, m.pools)
+	return m
+}
+
+// open opens a pool whose calls are observed.
+func (m *registry) open(ctx context.Context, url, pool string, o store.Options) (*store.DB, error) {
+	o.Observe = observing(m.postgres.MustCurryWith(prometheus.Labels{"pool": pool}), func(err error) bool { return errors.Is(err, store.ErrUnavailable) })
+	db, err := store.Open(ctx, url, o)
+	if err == nil {
+		m.pools.names, m.pools.dbs = append(m.pools.names, pool), append(m.pools.dbs, db)
+	}
+	return db, err
+}
+
+// observeRedis is for redisbackend.Client.
+func (m *registry) observeRedis() func(time.Duration, error) {
+	return observing(m.redis, func(error) bool { return true })
+}
+
+// observing returns a function that observes the duration of a call by its result: ok, canceled, unavailable, or failed for other errors.
+func observing(durations prometheus.ObserverVec, isUnavailable func(error) bool) func(time.Duration, error) {
+	of := func(result string) prometheus.Observer { return durations.With(prometheus.Labels{"result": result}) }
+	ok, canceled, unavailable, failed := of("ok"), of("canceled"), of("unavailable"), of("failed")
+	return func(took time.Duration, err error) {
+		o := ok
+		switch {
+		case err == nil:
+		case errors.Is(err, context.Canceled):
+			o = canceled
+		case isUnavailable(err):
+			o = unavailable
+		default:
+			o = failed
+		}
+		o.Observe(took.Seconds())
+	}
+}
+
+// poolMetrics are the pools of connections to Postgres. All are opened before the first scrape.
+type poolMetrics struct {
+	names []string
+	dbs   []*store.DB
+}
+
+var (
+	poolConnections = prometheus.NewDesc("petstore_database_connections",
+		"Open connections to Postgres by pool and state.", []string{"pool", "state"}, nil)
+	poolMost = prometheus.NewDesc("petstore_database_connections_max",
+		"The most connections to Postgres that a pool opens.", []string{"pool"}, nil)
+	poolWaits = prometheus.NewDesc("petstore_database_connection_waits_total",
+		"Calls that waited for a connection to Postgres, by pool.", []string{"pool"}, nil)
+	poolWaited = prometheus.NewDesc("petstore_database_connection_wait_seconds_total",
+		"Time that calls waited for a connection to Postgres, in seconds, by pool.", []string{"pool"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (m *poolMetrics) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{poolConnections, poolMost, poolWaits, poolWaited} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *poolMetrics) Collect(to chan<- prometheus.Metric) {
+	for i, pool := range m.names {
+		s := m.dbs[i].Stats()
+		to <- prometheus.MustNewConstMetric(poolConnections, prometheus.GaugeValue, float64(s.InUse), pool, "in_use")
+		to <- prometheus.MustNewConstMetric(poolConnections, prometheus.GaugeValue, float64(s.Idle), pool, "idle")
+		to <- prometheus.MustNewConstMetric(poolMost, prometheus.GaugeValue, float64(s.MaxOpenConnections), pool)
+		to <- prometheus.MustNewConstMetric(poolWaits, prometheus.CounterValue, float64(s.WaitCount), pool)
+		to <- prometheus.MustNewConstMetric(poolWaited, prometheus.CounterValue, s.WaitDuration.Seconds(), pool)
+	}
+}

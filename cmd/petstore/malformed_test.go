@@ -1,0 +1,118 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+)
+
+// TestMalformedRequest: what net/http does not take for a request gets an error in the API's form, also after other requests on the
+// connection. A long head and another version of HTTP still get net/http's own.
+func TestMalformedRequest(t *testing.T) {
+	t.Parallel()
+	for _, fastPath := range []string{"on", "off"} {
+		cfg := config{HTTPFastPath: fastPath, MaxConnections: 100, BaseURL: "https://api.example.com/v1"}
+		on, err := listen(t.Context(), address{addr: "127.0.0.1:0"}, address{addr: "127.0.0.1:0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(on.close)
+		if _, err := on.limitConnections(cfg, prometheus.NewRegistry()); err != nil {
+			t.Fatal(err)
+		}
+		server, listener, _ := newAPIServer(cfg, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), on.api, zerolog.Nop())
+		go func() { _ = server.Serve(listener) }()
+		t.Cleanup(func() { _ = server.Close() })
+		for request, want := range map[string]int{
+			"GET /v1/pets/%zz HTTP/1.1\r\nHost: x\r\n\r\n":                                        400,
+			"GET /v1/pets HTTP/1.1\r\n\r\n":                                                       400,
+			"GET /v1/pets HTTP/1.1\r\nHost: x\r\nBad Name: 1\r\n\r\n":                             400,
+			"POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n": 400,
+			"POST /v1/pets HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n":                501,
+			"GET /v1/pets HTTP/3.0\r\nHost: x\r\n\r\n":                                            505,
+		} {
+			for _, before := range []string{"", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"} {
+				checkMalformed(t, on.api.Addr(), before, request, want)
+			}
+		}
+		checkTLS(t, on.api.Addr())
+	}
+}
+
+func checkMalformed(t *testing.T, at net.Addr, before, request string, want int) {
+	t.Helper()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", at.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	read := bufio.NewReader(conn)
+	if before != "" {
+		if res := ask(t, conn, read, before); res.StatusCode != 200 {
+			t.Fatalf("before: %d", res.StatusCode)
+		}
+	}
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(read, nil)
+	if err != nil {
+		t.Fatalf("%.40q: %v", request, err)
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != want || !res.Close {
+		t.Errorf("%.40q: %d, %v %s, want %d", request, res.StatusCode, err, body, want)
+	}
+	if want != 400 {
+		return
+	}
+	var got map[string]any
+	const link = `<https://api.example.com/docs/errors#malformed_request>; rel="help"`
+	if err := json.Unmarshal(body, &got); err != nil || len(got) != 3 || got["code"] != "malformed_request" || got["status"] != 400.0 ||
+		res.Header.Get("Content-Type") != "application/json" || res.Header.Get("Link") != link {
+		t.Errorf("%.40q: %v %s, %v", request, res.Header, body, err)
+	}
+}
+
+// checkTLS: https:// to the port of HTTP gets a response at once, by which clients notice that it is HTTP.
+func checkTLS(t *testing.T, at net.Addr) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), readHeaderTimeout/2)
+	defer cancel()
+	for _, begin := range []string{"\x16\x03\x01\x02\x00\x01", "\x16\x03\x01\n\r\n"} {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", at.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		deadline, _ := ctx.Deadline()
+		if err := conn.SetDeadline(deadline); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, begin); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(conn)
+		if err != nil || !strings.Contains(string(answer), `"message":"This port speaks HTTP without TLS. Use http:// in place of https://, or the address https://api.example.com/v1."`) {
+			t.Errorf("%q: %s, %v", begin, answer, err)
+		}
+		_ = conn.Close()
+	}
+	conn, err := new(tls.Dialer).DialContext(ctx, "tcp", at.String())
+	if record, ok := errors.AsType[tls.RecordHeaderError](err); !ok || string(record.RecordHeader[:]) != "HTTP/" {
+		t.Errorf("a client of TLS: %v, %v", conn, err)
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"petstore.example/internal/connlimit"
+	"petstore.example/internal/store"
+)
+
+const (
+	// reportEvery is how often a server looks for trouble of its own, and at changes of bans.
+	reportEvery = 5 * time.Second
+	// repeatEvery is how often it notes the same again: its row may have been removed meanwhile.
+	repeatEvery = time.Minute
+)
+
+// reporter tells staff what this server finds wrong with itself (petstorectl doctor), and reads what is counted for the whole fleet.
+type reporter struct {
+	operation store.Operation
+	health    *health
+	api       *connlimit.Listener
+
+	noted   []string
+	notedAt time.Time
+	// refused is how many connections had been refused when it last looked.
+	refused int64
+	// number is that of the last entry of the audit trail that was counted; above all others before the first look, which counts none.
+	number                    int64
+	byServer, byStaff, lifted atomic.Int64
+}
+
+// newReporter returns a reporter of the server with that listener, and registers the metrics of bans.
+func newReporter(h *health, api *connlimit.Listener, m prometheus.Registerer) *reporter {
+	r := &reporter{operation: h.operation, health: h, api: api, number: math.MaxInt64}
+	count := func(change, by string, n *atomic.Int64) {
+		m.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name:        "petstore_ban_changes_total",
+			Help:        "Bans that were placed and lifted in the whole fleet since the start of this server, by change and by whom.",
+			ConstLabels: prometheus.Labels{"change": change, "by": by},
+		}, func() float64 { return float64(n.Load()) }))
+	}
+	count("placed", "server", &r.byServer)
+	count("placed", "staff", &r.byStaff)
+	count("lifted", "staff", &r.lifted)
+	return r
+}
+
+// run looks until ctx ends. What fails is repeated: staff hear of an outage of Postgres elsewhere.
+func (r *reporter) run(ctx context.Context) error {
+	ticker := time.NewTicker(reportEvery)
+	defer ticker.Stop()
+	for {
+		r.report(ctx)
+		r.countBans(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// report tells what has changed, and again after a while.
+func (r *reporter) report(ctx context.Context) {
+	found := r.found()
+	if slices.Equal(found, r.noted) && (len(found) == 0 || time.Since(r.notedAt) < repeatEvery) {
+		return
+	}
+	if r.operation.SetReports(ctx, r.health.member.ID(), found) == nil {
+		r.noted, r.notedAt = found, time.Now()
+	}
+}
+
+// found are the names of what is wrong with this server, except what the database shows by itself.
+func (r *reporter) found() (all []string) {
+	if r.health.limiter.state() == "relayed" {
+		all = append(all, "relayed")
+	}
+	if !r.health.directory.FeedHealthy() {
+		all = append(all, "change_feed")
+	}
+	before := r.refused
+	if r.refused = r.api.Stats().Refused[connlimit.TotalReached]; r.refused > before {
+		all = append(all, "connections")
+	}
+	for _, check := range startChecks {
+		if r.health.found[check] != "" {
+			all = append(all, check)
+		}
+	}
+	return all
+}
+
+func (r *reporter) countBans(ctx context.Context) {
+	c, err := r.operation.CountBans(ctx, r.number)
+	if err != nil {
+		return
+	}
+	r.byServer.Add(c.ByServer)
+	r.byStaff.Add(c.ByStaff)
+	r.lifted.Add(c.Lifted)
+	r.number = c.Number
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// notifying is a service manager that hands on what it tells systemd.
+func notifying(stopping context.Context, t *testing.T, pingEvery time.Duration) (*serviceManager, <-chan string) {
+	t.Helper()
+	states := make(chan string)
+	m := newServiceManager(stopping, zerolog.Nop())
+	m.notify, m.pingEvery = func(state string) error {
+		select {
+		case states <- state:
+		case <-m.done:
+		}
+		return nil
+	}, pingEvery
+	t.Cleanup(m.stop)
+	return m, states
+}
+
+func receive(t *testing.T, states <-chan string) string {
+	t.Helper()
+	select {
+	case s := <-states:
+		return s
+	case <-time.After(time.Minute):
+		t.Fatal("systemd is told nothing")
+		return ""
+	}
+}
+
+// TestServiceManager: ready only once requests are served, then pings while the process is alive, none while it is not, and stopping at once.
+func TestServiceManager(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	m, states := notifying(ctx, t, 2*time.Millisecond)
+	var serves, dead atomic.Bool
+	var asked atomic.Int64 // of the dead process
+	m.serving(func() (string, bool) {
+		if serves.Load() {
+			return "ready", true
+		}
+		return "unavailable (term: none)", false
+	}, func(context.Context) error {
+		if dead.Load() {
+			asked.Add(1)
+			return errors.New("dead")
+		}
+		return nil
+	})
+	select {
+	case s := <-states:
+		t.Fatalf("systemd is told %q of a server that does not serve", s)
+	case <-time.After(3 * readyPoll):
+	}
+	serves.Store(true)
+	if s := receive(t, states); s != "READY=1\nSTATUS=ready" {
+		t.Errorf("told %q, want ready", s)
+	}
+	serves.Store(false)
+	// The status of one ping may be from before.
+	receive(t, states)
+	if s := receive(t, states); s != "WATCHDOG=1\nSTATUS=unavailable (term: none)" {
+		t.Errorf("told %q, want a ping of a process that lives", s)
+	}
+	dead.Store(true)
+	for end := time.Now().Add(time.Minute); asked.Load() < 5 && time.Now().Before(end); {
+		select {
+		case s := <-states:
+			if asked.Load() > 0 {
+				t.Errorf("told %q of a process that is dead", s)
+			}
+		case <-time.After(time.Millisecond):
+		}
+	}
+	stop()
+	if s := receive(t, states); s != "STOPPING=1\nSTATUS=stopping" {
+		t.Errorf("told %q, want stopping", s)
+	}
+	if s := receive(t, states); s != "WATCHDOG=1\nSTATUS=stopping" {
+		t.Errorf("told %q, want a ping while it stops", s)
+	}
+}
+
+// TestAliveNeedsTheTermWatch: a loop that stands still keeps the pings away.
+func TestAliveNeedsTheTermWatch(t *testing.T) {
+	t.Parallel()
+	on, err := listen(t.Context(), address{addr: "127.0.0.1:0"}, address{addr: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer on.close()
+	h := &health{term: &termWatch{}}
+	server := newHTTPServer(adminHandler(config{}, h, nil), zerolog.Nop())
+	defer server.Close()
+	go func() { _ = server.Serve(on.admin) }()
+	alive := h.alive(on.admin.Addr().String())
+	if err := alive(t.Context()); err != nil {
+		t.Errorf("%v at first", err)
+	}
+	time.Sleep(standstill + 100*time.Millisecond)
+	if err := alive(t.Context()); err == nil {
+		t.Error("alive although the term watch stands still")
+	}
+	h.term.turns.Add(1)
+	if err := alive(t.Context()); err != nil {
+		t.Errorf("%v after a turn", err)
+	}
+	_ = server.Close()
+	h.term.turns.Add(1)
+	if err := alive(t.Context()); err == nil {
+		t.Error("alive although /livez does not answer")
+	}
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"petstore.example/internal/envvars"
+)
+
+const unitFolder = "../../deploy/systemd"
+
+var units = []string{"petstore.service", "petstore.socket", "petstore-migrate.service"}
+
+// systemRoot returns a root with the units, after change, and programs for them to start.
+func systemRoot(t *testing.T, change func(text string) string) string {
+	t.Helper()
+	root := t.TempDir()
+	folder := filepath.Join(root, "etc/systemd/system")
+	for _, dir := range []string{folder, filepath.Join(folder, "petstore.service.d"), filepath.Join(root, "usr/bin")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(path, text string, mode os.FileMode) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, unit := range units {
+		write(filepath.Join(folder, unit), change(read(t, filepath.Join(unitFolder, unit))), 0o600)
+	}
+	write(filepath.Join(folder, "petstore.service.d/redis.conf"), change(read(t, filepath.Join(unitFolder, "redis.conf"))), 0o600)
+	for _, program := range []string{"petstore", "petstorectl"} {
+		write(filepath.Join(root, "usr/bin", program), "#!/bin/sh\n", 0o700)
+	}
+	return root
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func analyze(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "systemd-analyze", args...).CombinedOutput()
+	return string(out), err
+}
+
+// TestUnits: systemd knows every setting of the units, and they are hardened. What is wrong with a unit is found.
+func TestUnits(t *testing.T) {
+	t.Parallel()
+	verify := func(change func(string) string) (string, error) {
+		t.Helper()
+		return analyze(t, append([]string{"verify", "--man=no", "--recursive-errors=no", "--root=" + systemRoot(t, change)}, units...)...)
+	}
+	unchanged := func(text string) string { return text }
+	if out, err := verify(unchanged); err != nil || out != "" {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+	for right, wrong := range map[string]string{
+		"ProtectSystem=strict": "ProtectSystm=strict", "Type=notify": "Type=notifies", "petstore serve": "petstor serve",
+		"LoadCredential=redis_url": "LoadCredentials=redis_url", "FileDescriptorName=": "FileDescriptor=",
+	} {
+		if out, err := verify(func(text string) string { return strings.Replace(text, right, wrong, 1) }); err == nil {
+			t.Errorf("systemd-analyze verify does not find %s: %s", wrong, out)
+		}
+	}
+	// The threshold is ten times the exposure level.
+	for _, unit := range []string{"petstore.service", "petstore-migrate.service"} {
+		harden := []string{"security", "--offline=yes", "--threshold=20", unit}
+		if out, err := analyze(t, append(harden, "--root="+systemRoot(t, unchanged))...); err != nil {
+			t.Errorf("%s is not hardened: %v\n%s", unit, err, out)
+		}
+		soft := func(text string) string {
+			return regexp.MustCompile(`(?m)^(SystemCall|Protect|Restrict|Capability|Private).*$`).ReplaceAllString(text, "")
+		}
+		if out, err := analyze(t, append(harden, "--root="+systemRoot(t, soft))...); err == nil {
+			t.Errorf("%s passes without its hardening:\n%s", unit, out)
+		}
+	}
+}
+
+// TestUser: the file makes the user that the units run as.
+func TestUser(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	if err := os.Mkdir(filepath.Join(root, "etc"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path, err := filepath.Abs(filepath.Join(unitFolder, "petstore.sysusers"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "systemd-sysusers", "--root="+root, path).CombinedOutput(); err != nil {
+		t.Fatalf("systemd-sysusers: %v\n%s", err, out)
+	}
+	if text := read(t, filepath.Join(root, "etc/passwd")); !regexp.MustCompile(`(?m)^petstore:.*:/usr/sbin/nologin$`).MatchString(text) {
+		t.Errorf("no user petstore without a shell in %q", text)
+	}
+	for _, unit := range []string{"petstore.service", "petstore-migrate.service"} {
+		if !strings.Contains(read(t, filepath.Join(unitFolder, unit)), "\nUser=petstore\n") {
+			t.Errorf("%s runs as another user", unit)
+		}
+	}
+}
+
+// TestUnitVariables: the examples of petstore.env are a configuration that is taken, and all variables of the units exist.
+func TestUnitVariables(t *testing.T) {
+	t.Parallel()
+	environ := []string{"PETSTORE_DATABASE_URL=postgres://h/db"}
+	for _, m := range regexp.MustCompile(`(?m)^#([A-Z_]+=.*)$`).FindAllStringSubmatch(read(t, filepath.Join(unitFolder, "petstore.env")), -1) {
+		environ = append(environ, m[1])
+	}
+	if len(environ) < 5 {
+		t.Errorf("petstore.env has few examples: %q", environ)
+	}
+	if _, err := readConfig(environ); err != nil {
+		t.Errorf("petstore.env: %v", err)
+	}
+	for _, file := range append(slices.Clone(units), "redis.conf", "petstore.env") {
+		for _, name := range regexp.MustCompile(`PETSTORE_[A-Z_]+`).FindAllString(read(t, filepath.Join(unitFolder, file)), -1) {
+			if !slices.Contains(envvars.Names(), name) {
+				t.Errorf("%s has %s, which no program reads", file, name)
+			}
+		}
+	}
+}

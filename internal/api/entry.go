@@ -1,0 +1,42 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+
+	"petstore.example/internal/api/httpfield"
+	"petstore.example/internal/api/jsonbody"
+)
+
+// addresses is the response of GET /v1/: where the API begins.
+type addresses struct {
+	Documentation string `json:"documentation"`
+	OpenAPI       string `json:"openapi"`
+	Pets          string `json:"pets"`
+	Orders        string `json:"orders"`
+	Usage         string `json:"usage"`
+}
+
+// entryRoutes returns the routes of the base URL, with and without a slash at its end. They need no key and are not counted.
+func entryRoutes(a *api) ([]route, error) {
+	body, err := jsonbody.Marshal(&addresses{
+		Documentation: a.root + "/docs", OpenAPI: a.BaseURL + "/openapi.json", Pets: a.petsURL, Orders: a.ordersURL, Usage: a.BaseURL + "/usage",
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encode the addresses: %w", err)
+	}
+	show := func(a *api, x *exchange) error {
+		x.headers.Header["Vary"] = varyAccept
+		if httpfield.PrefersHTML(x.Request.Header["Accept"]) {
+			redirect(x, http.StatusSeeOther, a.prefix+"/docs")
+			return nil
+		}
+		x.write(http.StatusOK, body)
+		return nil
+	}
+	var all []route
+	for _, path := range []string{"/v1", "/v1/"} {
+		all = append(all, route{method: http.MethodGet, path: path, handle: show, public: true, unmetered: true, ignoresQuery: true})
+	}
+	return all, nil
+}

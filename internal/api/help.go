@@ -1,0 +1,134 @@
+package api
+
+import (
+	"net/http"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"petstore.example/internal/api/httpfield"
+	"petstore.example/internal/spelling"
+)
+
+// helpLinks returns the Link of an error, by the number of its code: before, and where the documentation explains the code. root is the base
+// URL without its /v1.
+func helpLinks(root, before string) [][]string {
+	all := make([][]string, len(codes))
+	for i, c := range codes {
+		all[i] = []string{before + "<" + root + "/docs/errors#" + c.name + `>; rel="help"`}
+	}
+	return all
+}
+
+// routeNotFound leads a reader of the documentation to its page without a slash at the end, and anybody else to the paths that there are. A
+// browser that looks for a page gets one.
+func routeNotFound(a *api, x *exchange) error {
+	asked := x.Request.URL.Path
+	if page := strings.TrimRight(asked, "/"); page != asked && x.isRead() && slices.Contains(a.pages, page) {
+		redirect(x, http.StatusPermanentRedirect, a.prefix+page)
+		return nil
+	}
+	var b strings.Builder
+	b.WriteString(clean(x.Request.Method, maxMethod) + " " + clean(asked, maxShown) + ": there is no such path.")
+	meant := nearestPath(a, asked)
+	if meant != "" {
+		b.WriteString(" Did you mean " + meant + "?")
+	}
+	b.WriteString(" See " + a.root + "/docs.")
+	e := codeRouteNotFound.withMessage(b.String())
+	if !strings.HasPrefix(asked, "/docs/") || !x.isRead() || !httpfield.PrefersHTML(x.Request.Header["Accept"]) {
+		return e
+	}
+	page, header, err := a.site.NotFound(clean(asked, maxShown), meant)
+	if err != nil {
+		return err
+	}
+	setPageHeaders(x, header)
+	e.body = page
+	return e
+}
+
+// redirect leads a reader to a page of the documentation.
+func redirect(x *exchange, status int, location string) {
+	x.set("Location", location)
+	x.set("Content-Length", "0")
+	x.write(status, nil)
+}
+
+const (
+	// maxMethod and maxShown are how much of a method and of a path or name an error repeats, in bytes.
+	maxMethod = 20
+	maxShown  = 100
+	// maxCompared is the longest path or name, in bytes, to which a known one is sought that is spelled alike.
+	maxCompared = 40
+)
+
+// keyLike is a key, or the beginning of one, which somebody may have put into a path.
+var keyLike = regexp.MustCompile(`pst_(?:live|test)_[0-9A-Za-z]+`)
+
+// clean returns the beginning of what a client wrote, with everything percent-encoded that is no visible ASCII, and without keys.
+func clean(text string, most int) string {
+	const digits = "0123456789ABCDEF"
+	text = keyLike.ReplaceAllLiteralString(text, "pst_***")
+	var b strings.Builder
+	for i := range len(text) {
+		if b.Len() >= most {
+			return b.String() + "..."
+		}
+		if c := text[i]; c > ' ' && c <= '~' {
+			b.WriteByte(c)
+		} else {
+			b.Write([]byte{'%', digits[c>>4], digits[c&15]})
+		}
+	}
+	return b.String()
+}
+
+// nearestPath returns the path of an operation or a page that somebody may have meant, "" for none: one without a mistake in its slashes, its
+// case, its version or its folder, a guide under another name, or what is spelled alike.
+func nearestPath(a *api, asked string) string {
+	if len(asked) > maxCompared {
+		return ""
+	}
+	cleaned := path.Clean("/" + strings.ToLower(asked))
+	if guide := a.site.OtherNames[cleaned]; guide != "" {
+		return guide
+	}
+	_, rest, _ := strings.Cut(cleaned[1:], "/")
+	rest = "/" + rest
+	for _, candidate := range []string{
+		cleaned, "/v1" + cleaned, "/v1" + rest, rest, "/v1/store" + cleaned, "/v1/store" + rest, "/docs" + cleaned,
+	} {
+		candidate = path.Clean(candidate)
+		isOperation := slices.ContainsFunc(routes, func(r route) bool { return matches(r.path, candidate) })
+		if candidate != asked && candidate != "/" && (isOperation || slices.Contains(a.pages, candidate)) {
+			return clean(candidate, maxShown)
+		}
+	}
+	paths := slices.Clone(a.pages)
+	for _, r := range routes {
+		paths = append(paths, r.path)
+	}
+	return nearest(cleaned, paths)
+}
+
+// matches reports whether a path of the contract stands for a path.
+func matches(template, asked string) bool {
+	want, have := strings.Split(template, "/"), strings.Split(asked, "/")
+	return slices.EqualFunc(want, have, func(w, h string) bool { return w == h || strings.HasPrefix(w, "{") && h != "" })
+}
+
+// nearest returns the one of the words that is spelled most like a word, "" if none differs by one character in ten, or by one.
+func nearest(word string, words []string) (found string) {
+	if len(word) > maxCompared {
+		return ""
+	}
+	least := len(word)
+	for _, w := range words {
+		if d := spelling.Distance(word, w); d < least && d <= max(1, len(w)/10) {
+			found, least = w, d
+		}
+	}
+	return found
+}

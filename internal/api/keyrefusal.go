@@ -1,0 +1,94 @@
+package api
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/usage"
+)
+
+// The challenges of a 401 (RFC 6750, section 3). Without a credential, or with one of another scheme, the challenge names no error.
+const (
+	challenge        = `Bearer realm="petstore"`
+	challengeInvalid = challengeOf + `The API key is malformed, unknown or no longer valid"`
+	challengeSeveral = challengeOf + `The request has two Authorization headers"`
+	challengeOf      = `Bearer realm="petstore", error="invalid_token", error_description="`
+)
+
+// keyRefusals are the refusals of requests without a valid key. Who does not hold a key that was issued gets one answer, whatever is wrong with it:
+// only support sees the reason. Who holds one is told what is wrong with it. A key has 178 random bits, so nobody else can send it.
+type keyRefusals struct {
+	support Support
+	// aboutBan is what the message of a ban ends with.
+	aboutBan string
+
+	missingKey, otherScheme                                    *Error
+	severalHeaders, malformedKey, otherEnvironment, unknownKey *Error
+}
+
+func newKeyRefusals(s Support) *keyRefusals {
+	missing, invalid := s.sentence("Ask ", " for one"), s.sentence("Ask ", " for help")
+	return &keyRefusals{
+		support: s, aboutBan: invalid,
+		missingKey:       refusalBy(codeMissingAPIKey, missing, ""),
+		otherScheme:      refusalBy(codeMissingAPIKey, missing, usage.OtherScheme),
+		severalHeaders:   severalHeaders(),
+		malformedKey:     refusalBy(codeInvalidAPIKey, invalid, usage.Malformed),
+		otherEnvironment: refusalBy(codeInvalidAPIKey, invalid, usage.OtherEnvironment),
+		unknownKey:       refusalBy(codeInvalidAPIKey, invalid, usage.UnknownKey),
+	}
+}
+
+// severalHeaders returns the refusal of a request with more than one Authorization header. It says nothing about the keys in them, which nobody
+// has looked at.
+func severalHeaders() *Error {
+	const message = "The request has two Authorization headers. Send one."
+	return &Error{
+		code: codeInvalidAPIKey, message: message, reason: usage.SeveralHeaders,
+		challenge: challengeSeveral, body: errorBody(codeInvalidAPIKey, message),
+	}
+}
+
+// refusalBy returns an error that is sent as it is: its response is made now.
+func refusalBy(c *errorCode, about, reason string) *Error {
+	e := &Error{code: c, message: c.message + about, reason: reason}
+	e.body = errorBody(c, e.message)
+	return e
+}
+
+// notValid returns the refusal of a key that is not valid, whose caller is nil if there is no such key. Its reason is the status by which
+// the directory judged: a moment before or after, another clock would find another one.
+func (r *keyRefusals) notValid(c *keys.Caller, err error) *Error {
+	status := keys.StatusError("")
+	if c == nil || !errors.As(err, &status) {
+		return r.unknownKey
+	}
+	message := r.text(c, keys.Status(status))
+	return &Error{
+		code: codeInvalidAPIKey, message: message, reason: string(status),
+		challenge: challengeOf + strings.TrimSuffix(message, ".") + `"`,
+	}
+}
+
+// text tells the holder of a key what is wrong with it, and what to do. It is part of a quoted string, and has neither quotes nor backslashes.
+func (r *keyRefusals) text(c *keys.Caller, s keys.Status) string {
+	switch s {
+	case keys.Expired:
+		return "This API key expired at " + instant(c.ExpiresAt) + ". Use its replacement, or ask " + r.support.String() + " for a new key."
+	case keys.Revoked:
+		return "This API key was revoked at " + instant(time.Unix(c.RevokedAt, 0)) + ". Use another one, or ask " + r.support.String() + " for a new key."
+	case keys.TenantSuspended:
+		return "The account of this API key has been suspended since " + instant(c.Tenant.SuspendedAt) + ". Ask " + r.support.String() + " to resume it."
+	case keys.OtherEnvironment:
+		if c.Environment == keys.Test {
+			return "This API key (pst_test_) is for staging, and this is production. Send a key that begins with pst_live_, or send the request to staging."
+		}
+		return "This API key (pst_live_) is for production, and this is staging. Send a key that begins with pst_test_, or send the request to production."
+	}
+	return codeInvalidAPIKey.message
+}
+
+// instant returns the time in UTC, to the second: 2026-11-20T09:21:48Z.
+func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }

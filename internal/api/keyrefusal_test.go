@@ -1,0 +1,156 @@
+package api
+
+import (
+	"maps"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+)
+
+// withSupport gives the API addresses of its operator's support.
+func withSupport(c *Config) {
+	c.Support = Support{URL: "https://help.example.com/api", Email: "help@example.com"}
+}
+
+// TestHolderOfAKeyLearnsTheReason: who holds a key that exists learns why it is not valid and what to do, in the message and in the challenge.
+func TestHolderOfAKeyLearnsTheReason(t *testing.T) {
+	t.Parallel()
+	type test struct {
+		change   func(*keys.Caller)
+		message  string
+		contacts bool
+	}
+	for status, test := range map[keys.Status]test{
+		keys.Expired: {
+			func(c *keys.Caller) { c.ExpiresAt = at },
+			"This API key expired at 2026-11-20T09:21:48Z. Use its replacement, or ask our support for a new key.", true,
+		},
+		keys.Revoked: {
+			func(c *keys.Caller) { c.RevokedAt = at.Add(-time.Hour).Unix() },
+			"This API key was revoked at 2026-11-20T08:21:48Z. Use another one, or ask our support for a new key.", true,
+		},
+		keys.TenantSuspended: {
+			func(c *keys.Caller) {
+				c.Tenant = &plans.Tenant{ID: 1, Name: "acme", SuspendedAt: at.Add(-24 * time.Hour)}
+			},
+			"The account of this API key has been suspended since 2026-11-19T09:21:48Z. Ask our support to resume it.", true,
+		},
+		keys.OtherEnvironment: {
+			func(c *keys.Caller) { c.Environment = keys.Test },
+			"This API key (pst_test_) is for staging, and this is production. Send a key that begins with pst_live_, or send the request to staging.", false,
+		},
+	} {
+		for _, change := range [][]func(*Config){nil, {withSupport}} {
+			w := newFixture(t, change...)
+			w.directory.change(t, w.key, test.change)
+			w.directory.fail(keys.StatusError(status))
+			r := w.request("GET", "/v1/pets", "")
+			rec := w.do(r)
+			checkAnswer(t, r, rec)
+			message := test.message
+			if len(change) > 0 && test.contacts {
+				message = strings.Replace(message, "our support", "our support (https://help.example.com/api, help@example.com)", 1)
+			}
+			if want := string(errorBody(codeInvalidAPIKey, message)); rec.Code != 401 || rec.Body.String() != want {
+				t.Errorf("%s: %d %s, want %s", status, rec.Code, rec.Body, want)
+			}
+			want := `Bearer realm="petstore", error="invalid_token", error_description="` + strings.TrimSuffix(message, ".") + `"`
+			if got := header(rec, "WWW-Authenticate"); got != want || strings.Count(got, `"`) != 6 || strings.Contains(got, `\`) {
+				t.Errorf("%s: challenge %s, want %s", status, got, want)
+			}
+		}
+	}
+}
+
+// TestKeysOfStaging: at staging the reason is the reverse.
+func TestKeysOfStaging(t *testing.T) {
+	t.Parallel()
+	got := newKeyRefusals(Support{}).notValid(&keys.Caller{Environment: keys.Live}, keys.StatusError(keys.OtherEnvironment)).message
+	if want := "This API key (pst_live_) is for production, and this is staging. Send a key that begins with pst_test_, or send the request to production."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestStrangersLearnNoReason: whatever is wrong with a key that was never issued, the answer is one and the same.
+func TestStrangersLearnNoReason(t *testing.T) {
+	t.Parallel()
+	for _, change := range [][]func(*Config){nil, {withSupport}} {
+		w := newFixture(t, change...)
+		answers := map[string]string{}
+		note := func(name string, rec *httptest.ResponseRecorder) {
+			answers[header(rec, "WWW-Authenticate")+"\n"+rec.Body.String()] = name
+		}
+		note("unknown", w.sendUnknown(t, "/v1/pets"))
+		malformed := strings.Replace(w.key, "pst_live_", "pst_test_", 1)
+		note("malformed", w.do(w.request("GET", "/v1/pets", "", "Authorization", "Bearer "+malformed)))
+		w.directory.fail(keys.ErrOtherEnvironment)
+		note("of another environment, unknown", w.do(w.request("GET", "/v1/pets", "")))
+		want := challengeInvalid + "\n" + `{"code":"invalid_api_key","message":"The API key is malformed, unknown or no longer valid."`
+		if change != nil {
+			want = strings.TrimSuffix(want, `"`) + ` Ask our support (https://help.example.com/api, help@example.com) for help."`
+		}
+		if got := slices.Collect(maps.Keys(answers)); len(got) != 1 || got[0] != want+`,"status":401}`+"\n" {
+			t.Errorf("answers: %q, want one: %s", answers, want)
+		}
+	}
+}
+
+// TestTwoAuthorizationHeaders: the answer names the mistake, and is the same whether the keys are valid or not.
+func TestTwoAuthorizationHeaders(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, withSupport)
+	for _, values := range [][]string{{"Bearer " + w.key, "Bearer " + w.key}, {"Bearer " + w.key, "Bearer x"}, {"Basic x", ""}} {
+		r := w.request("GET", "/v1/pets", "")
+		r.Header["Authorization"] = values
+		rec := w.do(r)
+		want := `{"code":"invalid_api_key","message":"The request has two Authorization headers. Send one.","status":401}` + "\n"
+		if checkAnswer(t, r, rec); rec.Code != 401 || rec.Body.String() != want || header(rec, "WWW-Authenticate") != challengeSeveral {
+			t.Errorf("%q: %d %s %s", values, rec.Code, rec.Header(), rec.Body)
+		}
+	}
+}
+
+// TestSupportInOtherRefusals: who has no key, and whose key is banned, also learns whom to ask.
+func TestSupportInOtherRefusals(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, withSupport)
+	rec := w.do(w.request("GET", "/v1/pets", "", "Authorization", ""))
+	if want := `Bearer <API key>. Ask our support (https://help.example.com/api, help@example.com) for one."`; rec.Code != 401 || !strings.Contains(rec.Body.String(), want) {
+		t.Errorf("no key: %d %s, want %s", rec.Code, rec.Body, want)
+	}
+	w.directory.change(t, w.key, func(c *keys.Caller) { c.Ban = &keys.Ban{Reason: "test", EndsAt: at.Add(time.Minute)} })
+	rec = w.do(w.request("GET", "/v1/pets", ""))
+	if want := `Retry in 60 seconds. Ask our support (https://help.example.com/api, help@example.com) for help."`; rec.Code != 429 || !strings.Contains(rec.Body.String(), want) {
+		t.Errorf("banned: %d %s, want %s", rec.Code, rec.Body, want)
+	}
+}
+
+func TestCheckSupport(t *testing.T) {
+	t.Parallel()
+	for s, ok := range map[string]bool{
+		"": true, "https://help.example.com": true, "https://help.example.com:8443/a?b=c&d=%20#e": true, "https://xn--bcher-kva.example/": true,
+		"http://help.example.com": false, "help.example.com": false, "https://": false, "https:///x": false, "https://u:p@help.example.com": false,
+		"https://help.example.com/a b": false, `https://help.example.com/"`: false, `https://help.example.com/\`: false, "https://help.example.com/'": false,
+		"https://help.example.com/(a)": false, "https://help.example.com/a:": false, "https://help.example.com/$1": false, "https://bücher.example": false, "https://help.example.com/\n": false, "javascript:alert(1)": false,
+		"https://help.example.com/%zz": false, "https://help.example.com/*a*b": false, "https://help.example.com/?a&lt;b": false,
+	} {
+		if err := CheckSupportURL(s); (err == nil) != ok {
+			t.Errorf("URL %q: %v", s, err)
+		}
+	}
+	for s, ok := range map[string]bool{
+		"": true, "help@example.com": true, "api-help+shop@mail.example.co": true,
+		"help": false, "help@localhost": false, "Help <help@example.com>": false, "mailto:help@example.com": false, "a@b.com,c@d.com": false,
+		"a b@example.com": false, `"a"@example.com`: false, "help@example..com": false, "help@-example.com": false, "hülfe@example.com": false, "help@example.com\n": false,
+		strings.Repeat("a", 65) + "@example.com": false,
+	} {
+		if err := CheckSupportEmail(s); (err == nil) != ok {
+			t.Errorf("e-mail address %q: %v", s, err)
+		}
+	}
+}

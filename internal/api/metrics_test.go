@@ -1,0 +1,113 @@
+package api
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
+	"petstore.example/internal/usage"
+)
+
+// TestExemplars: a request whose trace is exported leaves the trace's ID with its duration, any other leaves nothing.
+func TestExemplars(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewRegistry()
+	m, err := newMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	route := m.forRoute("/v1/pets")
+	route.observe("GET", "free", 200, 3*time.Millisecond, "")
+	if ids := exemplars(t, registry); len(ids) != 0 {
+		t.Errorf("exemplars %v without a trace", ids)
+	}
+	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
+	route.observe("GET", "free", 200, 3*time.Millisecond, id)
+	if ids := exemplars(t, registry); len(ids) != 1 || ids[0] != id {
+		t.Errorf("exemplars %v, want one with %s", ids, id)
+	}
+}
+
+// exemplars returns the trace IDs of all exemplars.
+func exemplars(t *testing.T, from prometheus.Gatherer) (ids []string) {
+	t.Helper()
+	families, err := from.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, b := range m.GetHistogram().GetBucket() {
+				for _, l := range b.GetExemplar().GetLabel() {
+					ids = append(ids, l.GetName()+"="+l.GetValue())
+				}
+			}
+		}
+	}
+	for i, id := range ids {
+		ids[i] = id[len("trace_id="):]
+	}
+	return ids
+}
+
+// TestErrorsAreCountedByReason: each error response is counted by its code, why, and the plan; durations are apart by class of status.
+func TestErrorsAreCountedByReason(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	w.addresses.limit = 2
+	get := func(headers ...string) { w.do(w.request("GET", "/v1/pets", "", headers...)) }
+	for range 62 {
+		get()
+	}
+	for range 3 {
+		get("Authorization", "")
+	}
+	w.pets.err = catalog.ErrUnavailable
+	get("Authorization", "Bearer "+w.other)
+	w.directory.change(t, w.key, func(c *keys.Caller) { c.Ban = &keys.Ban{StartsAt: at, EndsAt: at.Add(time.Hour)} })
+	get()
+	errors := map[string]float64{
+		"rate_limit_exceeded minute free": 2, "missing_api_key  none": 2, "rate_limit_exceeded " + string(limits.Address) + " none": 1,
+		"unavailable " + usage.DatabaseDown + " pro": 1, "key_banned  free": 1,
+	}
+	if diff := cmp.Diff(errors, samples(t, w.registry, "petstore_http_errors_total", "code", "reason", "plan")); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+	classes := map[string]float64{"2xx": 60, "4xx": 6, "5xx": 1}
+	if diff := cmp.Diff(classes, samples(t, w.registry, "petstore_http_request_duration_seconds", "class")); diff != "" {
+		t.Errorf("durations (-want +got):\n%s", diff)
+	}
+}
+
+// samples are the values of a metric's counters, or the counts of its histograms, by these labels.
+func samples(t *testing.T, from prometheus.Gatherer, name string, labels ...string) map[string]float64 {
+	t.Helper()
+	families, err := from.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			values := map[string]string{}
+			for _, l := range m.GetLabel() {
+				values[l.GetName()] = l.GetValue()
+			}
+			var key []string
+			for _, l := range labels {
+				key = append(key, values[l])
+			}
+			all[strings.Join(key, " ")] += m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return all
+}

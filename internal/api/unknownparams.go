@@ -1,0 +1,78 @@
+package api
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"petstore.example/internal/api/httpfield"
+)
+
+// maxIgnored is how many unknown parameters a response names.
+const maxIgnored = 10
+
+// The query parameters of the lists: of orders, and of animals.
+var (
+	listParams    = []string{"limit", "status", "cursor"}
+	petListParams = []string{"limit", "status", "cursor", "ids", "categoryId", "name"}
+)
+
+// checkQuery looks at the query of an operation that has no parameters. With strict handling it returns an error, which an operation with a
+// body returns once it has the body: see readBody.
+func checkQuery(x *exchange) error {
+	var p problems
+	checkUnknown(x, &p, nil)
+	if len(p) == 0 {
+		return nil
+	}
+	x.unknownParams = p.err()
+	return x.unknownParams
+}
+
+// checkUnknown names the parameters of the query that the operation does not know in X-Ignored-Parameters. With strict handling they are
+// problems instead.
+func checkUnknown(x *exchange, p *problems, known []string) {
+	unknown := unknownParams(x.Request.URL.RawQuery, known)
+	if len(unknown) == 0 {
+		return
+	}
+	if httpfield.PrefersStrict(x.Request.Header["Prefer"]) {
+		x.headers.Header["Preference-Applied"] = handlingStrict
+		for _, name := range unknown {
+			p.add(showParam(name) + " is not a parameter of this operation" + suggestion(name, known))
+		}
+		return
+	}
+	for i, name := range unknown {
+		unknown[i] = showParam(name)
+	}
+	x.set("X-Ignored-Parameters", strings.Join(unknown, ", "))
+}
+
+// unknownParams returns the names in a query that are not known, each once, at most maxIgnored of them.
+func unknownParams(raw string, known []string) (unknown []string) {
+	for pair := range strings.SplitSeq(raw, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		if decoded, err := url.QueryUnescape(name); err == nil {
+			name = decoded
+		}
+		if name != "" && !slices.Contains(known, name) && !slices.Contains(unknown, name) && len(unknown) < maxIgnored {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown
+}
+
+// showParam returns the beginning of a parameter's name as a query has it: percent-encoded, so that a comma separates two names.
+func showParam(name string) string {
+	name = name[:min(len(name), maxShown)]
+	return clean(strings.ReplaceAll(url.QueryEscape(name), "+", "%20"), maxShown)
+}
+
+// suggestion returns which known parameter is spelled like the name.
+func suggestion(name string, known []string) string {
+	if meant := nearest(strings.ToLower(name), known); meant != "" {
+		return " (did you mean " + meant + "?)"
+	}
+	return ""
+}

@@ -1,0 +1,118 @@
+package audit
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/ctl/output"
+)
+
+// change says in a few words what an entry changed: "free → pro", "expires 2026-12-04 → 2027-01-01", "name changed".
+func change(e audit.Entry) string {
+	before, after := texts(e.Before), texts(e.After)
+	switch e.Action {
+	case "ban.place":
+		return "until " + moment(e, after["ends_at"])
+	case "plan.void":
+		return "assignment " + after["assignment"] + " is void"
+	case "plan.unvoid":
+		return "assignment " + after["assignment"] + " is not void"
+	}
+	if state := states[e.Action]; state != "" {
+		return state
+	}
+	var parts []string
+	switch {
+	case len(before) == 0:
+		parts = begun(e, after)
+	case len(after) > 0:
+		parts = differences(e, before, after)
+	}
+	for _, name := range e.Redacted() {
+		if len(before) > 0 {
+			parts = append(parts, name+" changed")
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if from, err := time.Parse(time.RFC3339, after["from"]); err == nil && from.After(e.At.Add(time.Minute)) {
+		text += " from " + moment(e, after["from"])
+	}
+	if until := after["until"]; until != "" && until != before["until"] {
+		text += " until " + moment(e, until)
+	}
+	return strings.TrimSpace(text)
+}
+
+// states are the changes of a state.
+var states = map[string]string{
+	"tenant.suspend": "active → suspended", "tenant.resume": "suspended → active",
+	"key.revoke": "active → revoked", "key.unrevoke": "revoked → active", "ban.lift": "ban lifted",
+}
+
+// begun is what matters of something new.
+func begun(e audit.Entry, after map[string]string) (parts []string) {
+	if plan := after["plan"]; plan != "" {
+		return []string{plan}
+	}
+	for _, name := range []string{"per_minute", "per_day", "expires_at"} {
+		if after[name] != "" {
+			parts = append(parts, short(name)+" "+value(e, after[name]))
+		}
+	}
+	return parts
+}
+
+// members are those of which differences are shown, the most important first; the others follow from them or are of no interest to people.
+var members = []string{
+	"plan", "per_minute", "per_day", "title", "price", "version", "retires_at", "expires_at", "revoked_at", "billing_ref", "suspended_at",
+	"minute_used", "day_used", "roles",
+}
+
+func differences(e audit.Entry, before, after map[string]string) (parts []string) {
+	for _, name := range members {
+		was, is := before[name], after[name]
+		switch {
+		case was == is:
+		case name == "plan":
+			// The numbers of another plan are its own.
+			return []string{was + " → " + is}
+		default:
+			parts = append(parts, short(name)+" "+value(e, was)+" → "+value(e, is))
+		}
+	}
+	if at := after["valid_from"]; len(parts) > 0 && at != before["valid_from"] && slices.ContainsFunc(parts, isVersion) {
+		parts = append(parts, "from "+moment(e, at))
+	}
+	return parts
+}
+
+func isVersion(part string) bool { return strings.HasPrefix(part, "version ") }
+
+// short is the name of a member in a few letters.
+func short(name string) string { return strings.TrimSuffix(strings.TrimSuffix(name, "_at"), "_used") }
+
+// value is the text of a member: "-" for none.
+func value(e audit.Entry, text string) string {
+	if text == "" {
+		return "-"
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return output.Thousands(n)
+	}
+	return moment(e, text)
+}
+
+// moment is a time to the day, or to the minute on the day of the entry; another text as it is.
+func moment(e audit.Entry, text string) string {
+	at, err := time.Parse(time.RFC3339, text)
+	switch {
+	case err != nil:
+		return text
+	case at.UTC().Truncate(24 * time.Hour).Equal(e.At.UTC().Truncate(24 * time.Hour)):
+		return at.UTC().Format("15:04Z")
+	}
+	return at.UTC().Format(time.DateOnly)
+}

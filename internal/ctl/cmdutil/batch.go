@@ -1,0 +1,176 @@
+package cmdutil
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/store"
+)
+
+// Batch is a command that changes several items in one transaction: it finds them, asks once for confirmation, makes the changes and
+// reports them.
+type Batch[T any] struct {
+	Items *ItemArgs
+	// Noun is the word for several items, such as "keys", and Doing what is done, such as "revoking keys".
+	Noun, Doing string
+	// Find returns the items that an argument or a line stands for, by the names with which the others work; nil for itself.
+	Find func(ctx context.Context, db *store.DB, item string) ([]string, error)
+	// AllOf returns the keys that --all-of stands for; nil without that flag.
+	AllOf func(ctx context.Context, db *store.DB, tenant string) ([]string, error)
+	// Lock locks the items in the batch.
+	Lock func(ctx context.Context, db *store.DB, items []string) error
+	// Question returns what to ask, nil for Many.
+	Question func(ctx context.Context, db *store.DB, items []string) (Question, error)
+	// Many is the question about 10 items and more, at a terminal: a format with their number.
+	Many string
+	Do   func(ctx context.Context, db *store.DB, by audit.By, item string) (T, error)
+	// Explain returns the Error for an error about an item.
+	Explain func(ctx context.Context, err error, item string) error
+	Notice  func(T) Notice
+	View    output.View[T]
+}
+
+// Run makes the changes.
+func (b Batch[T]) Run(ctx context.Context, f *Factory) error {
+	given, err := b.Items.read(ctx, f)
+	if err != nil {
+		return err
+	}
+	by, db, err := f.BeginChange(ctx)
+	if err != nil {
+		return err
+	}
+	items, err := b.find(ctx, f, db, given)
+	if err != nil {
+		return err
+	}
+	if err := b.ask(ctx, f, db, items); err != nil {
+		return err
+	}
+	done, err := b.do(ctx, f, db, by, items)
+	if err != nil {
+		return err
+	}
+	changed := b.report(f, done)
+	switch {
+	case b.Items.one() && len(done) == 1:
+		err = PrintChanged(f, b.View, done[0])
+	case len(done) <= many || !isTable(f):
+		err = PrintChangedList(f, b.View, done)
+	}
+	if f.DryRun && changed > 0 {
+		f.Messagef("dry run: nothing was changed")
+	}
+	return err
+}
+
+// ask asks once. A list on stdin leaves nothing to answer with.
+func (b Batch[T]) ask(ctx context.Context, f *Factory, db *store.DB, items []string) error {
+	if b.Question != nil {
+		q, err := b.Question(ctx, db, items)
+		if err != nil {
+			return b.Explain(ctx, err, items[0])
+		}
+		return Ask(ctx, f, q)
+	}
+	if len(items) < many || !f.InTTY || b.Items.stdin {
+		return nil
+	}
+	text := cmp.Or(b.Many, "Change %d "+b.Noun+"?")
+	return f.Confirm(ctx, fmt.Sprintf(text, len(items)))
+}
+
+// find returns the items, each once. It names all that are not found before it fails.
+func (b Batch[T]) find(ctx context.Context, f *Factory, db *store.DB, given []string) (items []string, err error) {
+	if tenant := b.Items.allOf; tenant != "" {
+		if items, err = b.AllOf(ctx, db, tenant); err != nil {
+			return nil, f.Explain(ctx, err, Subject{Tenant: tenant})
+		}
+		if len(items) == 0 {
+			return nil, &Error{Code: ExitNotFound, Message: fmt.Sprintf("tenant %s has no such %s: nothing was changed", short(tenant), b.Noun)}
+		}
+	}
+	var missing []error
+	for _, item := range given {
+		found := []string{item}
+		if b.Find != nil {
+			if found, err = b.Find(ctx, db, item); err != nil {
+				missing = append(missing, b.Explain(ctx, err, item))
+				continue
+			}
+		}
+		items = append(items, found...)
+	}
+	if len(missing) == 1 {
+		return nil, missing[0]
+	}
+	if len(missing) > 1 {
+		for _, err := range missing[:min(len(missing), maxNotices)] {
+			f.Messagef("%s", output.Clean(err.Error()))
+		}
+		return nil, &Error{Code: ExitNotFound, Message: fmt.Sprintf("%d of %d %s were not found: nothing was changed", len(missing), len(given), b.Noun)}
+	}
+	if items = unique(items); len(items) > store.MaxBatch {
+		return nil, UsageErrorf("%d %s are more than %s, the most at once", len(items), b.Noun, output.Thousands(store.MaxBatch))
+	}
+	return items, nil
+}
+
+func (b Batch[T]) do(ctx context.Context, f *Factory, db *store.DB, by audit.By, items []string) (done []T, err error) {
+	progress := f.NewProgress(b.Doing, len(items))
+	defer progress.Close()
+	err = db.Batch(ctx, by, func(ctx context.Context, db *store.DB) error {
+		if b.Lock != nil {
+			if err := b.Lock(ctx, db, items); err != nil {
+				return err
+			}
+		}
+		for i, item := range items {
+			one, err := b.Do(ctx, db, by, item)
+			if err != nil {
+				return itemError(b.Explain(ctx, err, item), item, i, len(items))
+			}
+			done = append(done, one)
+			progress.Add()
+		}
+		return nil
+	})
+	return done, err
+}
+
+// itemError says which of several items is the one that was refused.
+func itemError(err error, item string, i, n int) error {
+	e := (*Error)(nil)
+	if n == 1 {
+		return err
+	}
+	of := fmt.Sprintf(" (%s, %d of %d: nothing was changed)", short(item), i+1, n)
+	if errors.As(err, &e) {
+		return &Error{Code: e.Code, Message: e.Message + of, Hint: e.Hint, Cause: e.Cause}
+	}
+	return fmt.Errorf("%w%s", err, of)
+}
+
+// LockTenants and LockKeys are the Lock of a Batch.
+func LockTenants(ctx context.Context, db *store.DB, names []string) error {
+	return db.Lock(ctx, names, nil)
+}
+
+// LockKeys locks keys by their IDs.
+func LockKeys(ctx context.Context, db *store.DB, ids []string) error { return db.Lock(ctx, nil, ids) }
+
+// FindTenant is the Find of a Batch of tenants: the tenant's name, of its name or number.
+func FindTenant(ctx context.Context, db *store.DB, item string) ([]string, error) {
+	t, err := db.Tenants.Get(ctx, item)
+	return []string{t.Name}, err
+}
+
+// FindKey is the Find of a Batch of keys.
+func FindKey(ctx context.Context, db *store.DB, item string) ([]string, error) {
+	k, err := db.Keys.Get(ctx, item)
+	return []string{k.ID}, err
+}

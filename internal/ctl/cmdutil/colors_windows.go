@@ -1,0 +1,17 @@
+package cmdutil
+
+import (
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+// understandsEscapes turns on what a console of Windows needs to take escape sequences for colors.
+func understandsEscapes(f *os.File) bool {
+	console := windows.Handle(f.Fd())
+	var mode uint32
+	if err := windows.GetConsoleMode(console, &mode); err != nil {
+		return false
+	}
+	return windows.SetConsoleMode(console, mode|windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING) == nil
+}

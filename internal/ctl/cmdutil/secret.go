@@ -1,0 +1,58 @@
+package cmdutil
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"petstore.example/internal/ctl/contexts"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/store"
+)
+
+// AskSecret reads a secret of that kind from stdin: on a terminal it prompts for it without echo.
+func (s *IOStreams) AskSecret(ctx context.Context, what string) (text string, err error) {
+	if s.InTTY {
+		_, _ = io.WriteString(s.ErrOut, strings.ToUpper(what[:1])+what[1:]+": ")
+		text, err = s.ReadPassword(ctx)
+		s.Messagef("")
+	} else {
+		text, err = s.ReadLine(ctx)
+	}
+	text = strings.TrimSpace(text)
+	if errors.Is(err, io.EOF) || err == nil && text == "" {
+		return "", UsageErrorf("no %s on stdin", what).WithHint("redirect a file to the command: petstorectl … < FILE")
+	}
+	return text, err
+}
+
+// expiryNotice is how long before its end the expiry of a secret is reported.
+const expiryNotice = 14 * 24 * time.Hour
+
+// noteExpiry tells a person that the secret of the context expires soon.
+func noteExpiry(f *Factory, source DatabaseSource) {
+	if source.Context == nil || source.Context.ExpiresAt.IsZero() || !f.OutTTY {
+		return
+	}
+	left := source.Context.ExpiresAt.Sub(f.Now())
+	if left <= 0 || left > expiryNotice {
+		return
+	}
+	f.Messagef("petstorectl: your secret expires at %s: ask an administrator to run: petstorectl staff rotate %s",
+		output.Text(source.Context.ExpiresAt), store.LoginOf(source.URL))
+}
+
+// inProduction returns a question with the environment before it if the change is made in production.
+func inProduction(f *Factory, question string) string {
+	source, err := f.FindDatabase()
+	if err != nil || source.Environment != contexts.Production {
+		return question
+	}
+	where := f.ErrColors.Status(string(source.Environment))
+	if target, err := store.ReadTarget(source.URL); err == nil {
+		where += " (" + output.Clean(target.Host) + ")"
+	}
+	return where + ": " + question
+}

@@ -1,0 +1,165 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/store"
+)
+
+const (
+	// slowAnswer is how long the first query may take: the network included, and a connection to a database far away.
+	slowAnswer = 250 * time.Millisecond
+	// usageBehind is how long a live server may not record usage: when idle it writes once a minute.
+	usageBehind = 90 * time.Second
+	// failedWithin is how far back requests that ended in 5xx are looked for.
+	failedWithin = time.Hour
+	// retentionBehind is how long old rows may stay: servers try every minute, but a dump may delay them.
+	retentionBehind = 6 * time.Hour
+)
+
+// checkOperation checks what the alerts of deploy/prometheus are about, as far as the database knows of it.
+func checkOperation(ctx context.Context, db *store.DB, c store.Checkup) []Finding {
+	return []Finding{
+		checkReports(ctx, db, c.Role), checkUsage(ctx, db, c), checkErrors(ctx, db, c.Role), checkSessions(ctx, db, c.Role),
+		checkRetention(ctx, db, c),
+	}
+}
+
+// cannot is the finding of a check whose query failed; nil if it did not.
+func cannot(check, task string, role store.Login, err error) *Finding {
+	switch {
+	case err == nil:
+		return nil
+	case store.IsForbidden(err):
+		f := skipped(check, role, task)
+		return &f
+	case store.IsNotMigrated(err):
+		return &Finding{check, statusSkip, "the database lacks what this check needs", ""}
+	}
+	return &Finding{check, statusFail, err.Error(), "run doctor again"}
+}
+
+// checkAnswer is the finding of a database that answered.
+func checkAnswer(setBy, version string, took time.Duration) Finding {
+	f := Finding{"database", statusOK, "PostgreSQL " + version + " answers (set by " + setBy + ")", ""}
+	if took >= slowAnswer {
+		f.status, f.detail = statusWarn, fmt.Sprintf("%s, but only after %v", f.detail, took.Round(time.Millisecond))
+		f.advice = "look for load on the database, and as an administrator for locks: select * from pg_stat_activity where wait_event_type = 'Lock'"
+	}
+	return f
+}
+
+// reported says what a server's report means, and what to do. docs/running.md#runbooks says more.
+var reported = map[string]string{
+	"relayed":     "can't reach Redis, another server makes its calls",
+	"change_feed": "is not notified of changes",
+	"connections": "has refused connections of clients",
+	"login":       "connects with another login than it should",
+	"schema":      "warned of the schema at its start",
+	"secrets":     "has secrets that others can read",
+}
+
+func checkReports(ctx context.Context, db *store.DB, role store.Login) Finding {
+	reports, err := db.Operation.Reports(ctx)
+	if f := cannot("reports", "see what servers report", role, err); f != nil {
+		return *f
+	}
+	if len(reports) == 0 {
+		return Finding{"reports", statusOK, "no server reports trouble", ""}
+	}
+	var all []string
+	for _, id := range slices.Sorted(maps.Keys(reports)) {
+		for _, report := range reports[id] {
+			meaning := reported[report]
+			if meaning == "" {
+				meaning = "reports it"
+			}
+			all = append(all, fmt.Sprintf("%s: %s %s", report, id, meaning))
+		}
+	}
+	return Finding{"reports", statusWarn, strings.Join(all, "; "), "see docs/running.md#runbooks, and /readyz?verbose of the server"}
+}
+
+func checkUsage(ctx context.Context, db *store.DB, c store.Checkup) Finding {
+	behind, err := db.Operation.Behind(ctx, usageBehind)
+	if f := cannot("usage", "see what servers recorded", c.Role, err); f != nil {
+		return *f
+	}
+	if len(behind) == 0 {
+		state, err := db.Cluster.State(ctx)
+		if f := cannot("usage", "see the servers", c.Role, err); f != nil {
+			return *f
+		}
+		if !anyAlive(state, c.Now) {
+			return Finding{"usage", statusSkip, "no server is alive", ""}
+		}
+		return Finding{"usage", statusOK, "all servers record usage", ""}
+	}
+	var all []string
+	for _, id := range slices.Sorted(maps.Keys(behind)) {
+		all = append(all, id+" (last at "+output.Text(behind[id])+")")
+	}
+	return Finding{"usage", statusWarn, "not recorded by " + strings.Join(all, ", "),
+		"look for \"can't record usage\" in the log of the server; do not end it before: what is not recorded is lost"}
+}
+
+func checkErrors(ctx context.Context, db *store.DB, role store.Login) Finding {
+	kinds, err := db.Operation.FailedSince(ctx, failedWithin)
+	if f := cannot("errors", "see failed requests", role, err); f != nil {
+		return *f
+	}
+	if len(kinds) == 0 {
+		return Finding{"errors", statusOK, "no request with a key ended in 5xx within the last hour", ""}
+	}
+	var all []string
+	for _, k := range kinds {
+		what := fmt.Sprintf("%d %s", k.Status, k.Code)
+		if k.Reason != "" {
+			what += " (" + k.Reason + ")"
+		}
+		all = append(all, fmt.Sprintf("%d × %s", k.Requests, what))
+	}
+	return Finding{"errors", statusWarn, "ended in 5xx within the last hour, at least: " + strings.Join(all, ", "),
+		"run: petstorectl tail; docs/running.md#runbooks says what the reasons mean"}
+}
+
+func checkSessions(ctx context.Context, db *store.DB, role store.Login) Finding {
+	s, err := db.Operation.Sessions(ctx)
+	if f := cannot("sessions", "count sessions", role, err); f != nil {
+		return *f
+	}
+	f := Finding{"sessions", statusOK, fmt.Sprintf("%d of %d connections to Postgres are in use", s.Open, s.Most), ""}
+	if 10*s.Open >= 9*s.Most {
+		f.status, f.advice = statusWarn, "raise max_connections: each server uses up to 28; or end, as an administrator, what does not belong there: select * from pg_stat_activity"
+	}
+	return f
+}
+
+// checkRetention names what is older than it is kept, and not removed by any server. Only people remove entries of the audit trail.
+func checkRetention(ctx context.Context, db *store.DB, c store.Checkup) Finding {
+	rules, err := db.Retention.List(ctx)
+	if f := cannot("retention", "see what was removed", c.Role, err); f != nil {
+		return *f
+	}
+	var all []string
+	for _, r := range rules {
+		last, when := r.RunAt, "last at "+output.Text(r.RunAt)
+		if last.IsZero() {
+			last, when = r.BeginsAt, "never"
+		}
+		if r.Kind != store.RetentionAudit && c.Now.Sub(last) > retentionBehind {
+			all = append(all, r.Kind+" ("+when+")")
+		}
+	}
+	if len(all) == 0 {
+		return Finding{"retention", statusOK, "servers remove what is old", ""}
+	}
+	return Finding{"retention", statusWarn, "old rows are not removed: " + strings.Join(all, ", "),
+		"look for \"remove what is old\" in the logs of the servers; see docs/running.md#petstoreretentionstandsstill"}
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/ctl"
+	"petstore.example/internal/ctl/cmdutil"
+)
+
+// TestUpToDate: the reference and the golden help texts are what the commands say, and there is no other one.
+func TestUpToDate(t *testing.T) {
+	t.Chdir("../../..")
+	files, err := generate(ctl.Root(cmdutil.NewFactory(&cmdutil.IOStreams{})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const update = "read the difference; if it is meant, run: make reference"
+	for path, want := range files {
+		got, err := os.ReadFile(path)
+		if diff := cmp.Diff(string(got), want); err != nil || diff != "" {
+			t.Errorf("%s: %s\n(-file +commands) %v\n%s", path, update, err, diff)
+		}
+	}
+	err = filepath.WalkDir(helpDir, func(path string, d fs.DirEntry, err error) error {
+		if _, ok := files[path]; err == nil && !d.IsDir() && !ok {
+			t.Errorf("%s: no such command; %s", path, update)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestManPages: every page is one that man can render.
+func TestManPages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := writeMan(ctl.Root(cmdutil.NewFactory(&cmdutil.IOStreams{})), dir); err != nil {
+		t.Fatal(err)
+	}
+	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
+	if err != nil || len(pages) < 50 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{".TH ", ".SH NAME", ".SH DESCRIPTION"} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s has no %s", filepath.Base(page), want)
+			}
+		}
+	}
+}

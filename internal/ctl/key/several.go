@@ -1,0 +1,81 @@
+package key
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/store"
+)
+
+// batch is a change of keys.
+func batch(f *cmdutil.Factory, items *cmdutil.ItemArgs) cmdutil.Batch[keys.Key] {
+	return cmdutil.Batch[keys.Key]{
+		Items: items, Noun: "keys", Find: cmdutil.FindKey, Lock: cmdutil.LockKeys, AllOf: ActiveKeys(f),
+		Explain: func(ctx context.Context, err error, id string) error {
+			return f.Explain(ctx, err, cmdutil.Subject{Key: id})
+		},
+		View: View(f.Now()),
+	}
+}
+
+// ActiveKeys returns the AllOf of a Batch that changes the active keys of a tenant.
+func ActiveKeys(f *cmdutil.Factory) func(context.Context, *store.DB, string) ([]string, error) {
+	return func(ctx context.Context, db *store.DB, tenant string) (ids []string, err error) {
+		for k, err := range db.Keys.List(ctx, store.KeyFilter{Tenant: tenant, Status: keys.Active}, f.Now()) {
+			if err != nil {
+				return nil, err
+			}
+			ids = append(ids, k.ID)
+		}
+		return ids, nil
+	}
+}
+
+// question asks about a change that ends keys, and shows when each was used last and how often since the last hour began. There is no
+// question about a single one that will be refused.
+func question(ctx context.Context, f *cmdutil.Factory, db *store.DB, ids []string, verb string) (q cmdutil.Question, err error) {
+	found := map[string]keys.Key{}
+	var tenants []string
+	for _, id := range ids {
+		k, err := db.Keys.Get(ctx, id)
+		if err != nil {
+			return q, err
+		}
+		found[id] = k
+		if !slices.Contains(tenants, k.TenantName) {
+			tenants = append(tenants, k.TenantName)
+		}
+	}
+	if len(ids) == 1 && found[ids[0]].Status(f.Now()) == keys.Revoked {
+		return q, nil
+	}
+	now := f.Now()
+	since := now.Add(-time.Hour).Truncate(time.Hour)
+	recent, err := db.Usage.KeysSince(ctx, ids, since)
+	if err != nil {
+		return q, err
+	}
+	today, err := db.Usage.TenantsSince(ctx, tenants, now.Truncate(24*time.Hour))
+	if err != nil {
+		return q, err
+	}
+	q.Facts = cmdutil.Facts(ids, func(id string) string {
+		used := "never used"
+		if at := found[id].LastUsedAt; !at.IsZero() {
+			used = "last used at " + output.Text(at)
+		}
+		return fmt.Sprintf("%s%s of tenant %s: %s, %s requests since %s UTC", id, NameSuffix(found[id]), found[id].TenantName,
+			used, output.Thousands(recent[id]), since.Format("15:04"))
+	})
+	q.Word = cmdutil.WordFor(today)
+	q.Text = fmt.Sprintf("%s these %d keys?", verb, len(ids))
+	if k := found[ids[0]]; len(ids) == 1 {
+		q.Text = fmt.Sprintf("%s key %s%s of tenant %s?", verb, k.ID, NameSuffix(k), k.TenantName)
+	}
+	return q, nil
+}

@@ -1,0 +1,89 @@
+package login
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/store"
+)
+
+// Identity is as whom and to what commands connect.
+type Identity struct {
+	store.Session
+	source cmdutil.DatabaseSource
+	target store.Target
+}
+
+// WhoamiView shows an Identity.
+var WhoamiView = output.View[Identity]{
+	{Name: "login", Value: func(i Identity) any { return i.Name }},
+	{Name: "roles", Value: func(i Identity) any { return rolesOf(i.Session) }},
+	{Name: "environment", Value: func(i Identity) any { return string(i.source.Environment) }},
+	{Name: "context", Value: func(i Identity) any {
+		if i.source.Context == nil {
+			return ""
+		}
+		return i.source.Context.Name
+	}},
+	{Name: "set_by", Value: func(i Identity) any { return i.source.SetBy }},
+	{Name: "database", Value: func(i Identity) any { return i.Database }},
+	{Name: "host", Value: func(i Identity) any { return i.target.Address() }},
+	{Name: "server_version", Value: func(i Identity) any { return i.ServerVersion }},
+	{Name: "tls", Value: func(i Identity) any { return i.tls() }},
+	{Name: "secret_expires_at", Value: func(i Identity) any { return i.ExpiresAt }},
+}
+
+// tls says how the connection is protected.
+func (i Identity) tls() string {
+	switch {
+	case i.TLS == "" && i.target.IsSocket():
+		return "none: a Unix socket"
+	case i.TLS == "":
+		return "none"
+	}
+	text := i.TLS
+	switch i.target.SSLMode {
+	case "verify-full", "verify-ca":
+		text += ", the server is verified"
+	default:
+		text += ", the server is not verified"
+	}
+	if i.Certificate != "" {
+		text += fmt.Sprintf(", client certificate %s", i.Certificate)
+	}
+	return text
+}
+
+// NewCmdWhoami returns the command whoami.
+func NewCmdWhoami(f *cmdutil.Factory) *cobra.Command {
+	return cmdutil.OutputCommand(f, &cobra.Command{
+		Use:   "whoami",
+		Short: "Show as whom and to what you connect",
+		Long: `Show as whom commands connect and to what: login, roles, database, server,
+environment, context, and how TLS protects the connection.`,
+		Example: `  petstorectl whoami
+  petstorectl whoami --context staging -o json`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			source, err := f.FindDatabase()
+			if err != nil {
+				return err
+			}
+			db, err := f.DB(cmd.Context())
+			if err != nil {
+				return err
+			}
+			session, err := db.Session(cmd.Context())
+			if err != nil {
+				return err
+			}
+			target, err := store.ReadTarget(source.URL)
+			if err != nil {
+				return source.Explain(err)
+			}
+			return output.Item(f.Printer(), WhoamiView, Identity{Session: session, source: source, target: target})
+		},
+	})
+}

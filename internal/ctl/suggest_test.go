@@ -1,0 +1,109 @@
+package ctl
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"petstore.example/internal/ctl/cmdutil"
+)
+
+// suggested returns what the error of an unknown command says after its first sentence.
+func suggested(t *testing.T, line string) string {
+	t.Helper()
+	root := newCmdRoot(cmdutil.NewFactory(&cmdutil.IOStreams{}))
+	err := cmdutil.CheckCommand(root, strings.Fields(line))
+	e := (*cmdutil.Error)(nil)
+	if !errors.As(err, &e) || e.Code != cmdutil.ExitUsage {
+		t.Fatalf("%q is taken for a command: %v", line, err)
+	}
+	_, meant, _ := strings.Cut(e.Message, "; did you mean ")
+	if meant == "" {
+		_, meant, _ = strings.Cut(e.Message, ": ")
+		meant += " " + e.Hint
+	}
+	return strings.TrimSuffix(meant, "?")
+}
+
+func TestSynonymsAreUnderstood(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]string{
+		"customer show acme": `"tenant"`, "clients list": `"tenant"`, "token list": `"key"`, "Customers": `"tenant"`, "subscription": `"plan"`,
+		"unban key_x": `"petstorectl ban lift"`, "block acme": `"petstorectl ban place" or "petstorectl tenant suspend"`,
+		"upgrade acme": `"petstorectl plan assign"`, "log": `"petstorectl audit list"`, "history acme": `"petstorectl audit list" or "petstorectl plan history"`,
+		"tenant rename acme zoo": `"edit"`, "tenant new acme": `"create"`, "tenant unsuspend acme": `"resume"`, "tenant describe acme": `"show"`,
+		"key delete key_x": `"revoke"`, "key remove key_x --yes": `"revoke"`, "key regenerate key_x": `"rotate"`, "key whois": `"identify"`, "key revoked": `"list"`,
+		"key unban key_x": `"petstorectl ban lift"`, "plan upgrade acme pro": `"assign"`, "plan remove pro": `"retire"`, "plan cancel 8": `"unschedule"`,
+		"ban remove key_x": `"lift"`, "ban add key_x": `"place"`, "audit log": `"list"`, "audit history": `"list"`, "usage report": `"show"`, "migrate run": `"up"`,
+		// Typing errors.
+		"kee list": `"key"`, "key isue acme": `"issue"`, "tenant suspned acme": `"suspend"`, "plan asssign acme pro": `"assign"`, "ban lits": `"list"`, "ban lit": `"list"`,
+		"key rev key_x": `"revoke"`, "tenant creat acme": `"create"`, "plan unschdule 8": `"unschedule"`, "key lst": `"list"`, "dcotor": `"doctor"`,
+		// The noun comes first; the verb follows it.
+		"revoke key_x": "the noun comes before the verb petstorectl key revoke", "list keys": "the noun comes before the verb petstorectl keys list",
+		"tenant acme": " to show one: petstorectl tenant show acme\nsee: petstorectl tenant --help", "key acme": " to list what is of a tenant: petstorectl key list acme\nsee: petstorectl key --help",
+		"audit acme": " to list what is of a tenant: petstorectl audit list acme\nsee: petstorectl audit --help", "audit lst": `"list"`,
+		"key key_x": " to show one: petstorectl key show key_x\nsee: petstorectl key --help",
+		// Whatever the flags are.
+		"foo --bar": " see: petstorectl --help", "foo --help": " see: petstorectl --help", "-o json foo": " see: petstorectl --help", "customer --help": `"tenant"`,
+		"key delete -h": `"revoke"`, "--help customer": `"tenant"`,
+	} {
+		if got := suggested(t, line); got != want {
+			t.Errorf("%q: %s, want %s", line, got, want)
+		}
+	}
+}
+
+// TestNoDangerousNeighbor: a word that means something else, or what was done, is not taken for a command that changes something and is
+// spelled almost so.
+func TestNoDangerousNeighbor(t *testing.T) {
+	t.Parallel()
+	for line, never := range map[string]string{
+		"tenant rename a": "resume", "tenant consume a": "resume", "tenant unsuspend a": `"suspend"`, "tenant suspended": `"suspend"`, "tenant depend a": "suspend", "tenant presume": `"resume"`,
+		"tenant remove a": "resume", "tenant reuse a": "resume", "tenant cease a": "erase", "tenant crate": "suspend",
+		"key revoked": `"revoke"`, "key invoke x": "revoke", "key unrevoke x": `"revoke"`, "key evoke x": "revoke", "key issues": `"issue"`, "key rotated": `"rotate"`, "key rename x": "revoke", "key remote": "revoke",
+		"plan remove pro": "move", "plan unassign acme": `"assign"`, "plan approve": "move", "plan love": "move", "plan resign": "assign", "plan unretire pro": `"retire"`, "plan avoid 3": `"void"`,
+		"plan withdrawn": `"withdraw"`, "plan retired": `"retire"`, "plan boosted": `"boost"`, "plan host": "boost", "plan reschedule 3": "unschedule", "plan delete pro": `"create"`,
+		"ban list-all": "lift", "ban lifted": `"lift"`, "ban replace x": "place", "ban placed": `"place"`,
+		"usage closed": `"close"`, "usage lose": "nothing", "limits preset": "reset", "limits set": `"reset"`, "migrate dawn": "up", "migrate town": "up", "migrate pu": `"up"`,
+		"unlimit": `"limits"`, "disable": "doctor",
+	} {
+		if got := suggested(t, line); strings.Contains(got, never) {
+			t.Errorf("%q: %s", line, got)
+		}
+	}
+}
+
+// pending are commands that do not exist yet.
+var pending = []string{"audit show", "audit export"}
+
+// TestSynonyms: a word that is a command is never looked up among the synonyms, and a synonym leads to a command.
+func TestSynonyms(t *testing.T) {
+	t.Parallel()
+	root := newCmdRoot(cmdutil.NewFactory(&cmdutil.IOStreams{}))
+	root.InitDefaultHelpCmd()
+	find := func(path string) bool {
+		if slices.Contains(pending, strings.Fields(path)[0]) || slices.Contains(pending, path) {
+			return true
+		}
+		_, rest, err := root.Find(strings.Fields(path))
+		return err == nil && len(rest) == 0
+	}
+	for from, commands := range cmdutil.Synonyms() {
+		group, _, _ := strings.Cut(from, " ")
+		if group != "" && !find(group) {
+			t.Errorf("%q: no such group", from)
+		}
+		if !slices.Contains(pending, group) && find(strings.TrimSpace(from)) {
+			t.Errorf("%q is a command", from)
+		}
+		if !slices.ContainsFunc(commands, find) {
+			t.Errorf("%q leads to none of %q", from, commands)
+		}
+		for _, c := range commands {
+			if !find(c) {
+				t.Errorf("%q: no command %q", from, c)
+			}
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package tail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"petstore.example/internal/store"
+)
+
+func TestOutageIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	said := 0
+	f := &follower{say: func(string, ...any) { said++ }}
+	down := fmt.Errorf("list: %w", store.ErrUnavailable)
+	for i, err := range []error{nil, down, down, nil, down} {
+		if got := f.outage(err, false); got != nil {
+			t.Errorf("poll %d: %v", i, got)
+		}
+	}
+	if said != 2 {
+		t.Errorf("said %d times, want 2", said)
+	}
+	if !errors.Is(f.outage(down, true), store.ErrUnavailable) || !errors.Is(f.outage(context.Canceled, false), context.Canceled) {
+		t.Error("the last poll, or another error, does not end it")
+	}
+}

@@ -1,0 +1,154 @@
+package tenant
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+type eraseOptions struct {
+	*cmdutil.Factory
+
+	name string
+}
+
+func newCmdErase(f *cmdutil.Factory) *cobra.Command {
+	o := &eraseOptions{Factory: f}
+	cmd := f.ChangeCommand(&cobra.Command{
+		Use:   "erase TENANT",
+		Short: "Erase a suspended tenant for ever: all but what is billed",
+		Long: `Erase a tenant that is suspended: its animals, orders, keys and bans, its name,
+e-mail address, contact and notes, and what is kept of its requests. Nobody can
+undo this. What is billed stays under its number, and the audit trail, which
+holds no names. The tenant is named erased-NUMBER from then on.
+
+The keys, the name and the contact go at once, the rest in batches. If that is
+interrupted, run the command again with the new name.
+
+The output is the receipt, as JSON unless -o says otherwise: what was removed
+and what stays, by table, and the number and the hash of the audit entry.
+
+The command asks for the name; scripts need --yes. Only the owner of the tables
+may run it.`,
+		Example: `  petstorectl tenant erase acme --dry-run
+  petstorectl tenant erase acme --reason "ticket 88" > receipt-88.json
+  petstorectl tenant erase erased-12 --yes # goes on, or prints the receipt`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.NeedsYes("tenant erase"); err != nil {
+				return err
+			}
+			return runErase(cmd.Context(), o)
+		},
+	}, cmdutil.TenantArg(f, &o.name))
+	f.YesFlag(cmd)
+	return cmdutil.ForOwner(cmd)
+}
+
+// ErasureView shows a receipt.
+var ErasureView = output.View[store.Erasure]{
+	{Name: "tenant_id", Value: func(e store.Erasure) any { return e.TenantID }},
+	{Name: "tenant", Value: func(e store.Erasure) any { return e.Name }},
+	{Name: "erased_at", Value: func(e store.Erasure) any { return e.ErasedAt }},
+	{Name: "removed", Value: func(e store.Erasure) any { return counts(e.Removed) }},
+	{Name: "stay", Value: func(e store.Erasure) any { return counts(e.Stay) }},
+	{Name: "redacted_lines", Value: func(e store.Erasure) any { return e.Lines }},
+	{Name: "audit_number", Value: func(e store.Erasure) any { return output.NumberOrNil(e.Number) }},
+	{Name: "audit_hash", Value: func(e store.Erasure) any { return hex.EncodeToString(e.Hash) }},
+}
+
+// counts are numbers of rows by table, as JSON.
+func counts(rows map[string]int64) json.RawMessage {
+	text, err := json.Marshal(rows)
+	if err != nil {
+		return nil // Strings and numbers have a form.
+	}
+	return text
+}
+
+func runErase(ctx context.Context, o *eraseOptions) error {
+	o.CallTimeout = cmdutil.NoTimeLimit
+	by, db, err := o.BeginChange(ctx)
+	if err != nil {
+		return err
+	}
+	t, err := db.Tenants.Get(ctx, o.name)
+	if err != nil {
+		return o.explain(ctx, err)
+	}
+	by.DryRun = true
+	e, err := db.TenantData.Erase(ctx, by, numbered(t), nil)
+	if err != nil {
+		return o.explain(ctx, err)
+	}
+	erasedBefore := e.Number > 0
+	if !o.DryRun {
+		if !erasedBefore {
+			if err := cmdutil.Ask(ctx, o.Factory, question(t, e)); err != nil {
+				return err
+			}
+		}
+		by.DryRun = false
+		if e, err = o.erase(ctx, db, by, t, e); err != nil {
+			return err
+		}
+	}
+	if erasedBefore {
+		o.Messagef("tenant %d was erased at %s", e.TenantID, output.Text(e.ErasedAt))
+	} else {
+		o.Changedf("erased tenant %s: removed %s; it is %s from now on", t.Name, output.Count(e.Rows(), "row"), e.Name)
+	}
+	p := o.Printer()
+	if o.Output == "" && p.Columns == nil {
+		p.Format = "json"
+	}
+	return output.Item(p, ErasureView, e)
+}
+
+// numbered names the tenant that was shown, whatever is named so meanwhile.
+func numbered(t plans.Tenant) string { return fmt.Sprint("#", t.ID) }
+
+// question shows what would be removed. There is no way back, so the name is typed, also where the tenant was given by its number.
+func question(t plans.Tenant, e store.Erasure) (q cmdutil.Question) {
+	for _, table := range slices.Sorted(maps.Keys(e.Removed)) {
+		q.Facts = append(q.Facts, fmt.Sprintf("%s: %s", table, output.Count(e.Removed[table], "row")))
+	}
+	q.Text = fmt.Sprintf("Erase tenant %s, number %d, for ever? Nobody can undo this.", t.Name, t.ID)
+	q.Word = t.Name
+	return q
+}
+
+func (o *eraseOptions) erase(ctx context.Context, db *store.DB, by audit.By, t plans.Tenant, planned store.Erasure) (store.Erasure, error) {
+	progress := o.NewProgress("removing rows", int(planned.Rows()))
+	defer progress.Close()
+	e, err := db.TenantData.Erase(ctx, by, numbered(t), func(rows int) {
+		for range rows {
+			progress.Add()
+		}
+	})
+	if err != nil && e.TenantID != 0 {
+		o.Messagef("tenant %d is erased, but not all of its rows are removed: run petstorectl tenant erase %s", e.TenantID, e.Name)
+	}
+	return e, o.explain(ctx, err)
+}
+
+func (o *eraseOptions) explain(ctx context.Context, err error) error {
+	if errors.Is(err, plans.ErrTenantNotSuspended) {
+		return &cmdutil.Error{
+			Code: cmdutil.ExitRefused, Message: "tenant " + o.name + " is not suspended: its keys are admitted",
+			Hint: "suspend it first: petstorectl tenant suspend " + o.name,
+		}
+	}
+	return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.name})
+}

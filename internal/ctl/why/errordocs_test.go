@@ -1,0 +1,41 @@
+package why
+
+import (
+	"strings"
+	"testing"
+
+	"petstore.example/docs"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/usage"
+)
+
+// TestEveryCodeIsExplained: docs/errors.md, which a test of internal/api compares with the codes, is understood whole.
+func TestEveryCodeIsExplained(t *testing.T) {
+	t.Parallel()
+	page, err := docs.FS.ReadFile("errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, _, _ := strings.Cut(string(page), "The HTTP layer")
+	if rows := strings.Count(table, "\n| 4") + strings.Count(table, "\n| 5"); len(errorDocs()) != rows || rows < 20 {
+		t.Errorf("%d codes are explained, the page has %d", len(errorDocs()), rows)
+	}
+	for code, doc := range errorDocs() {
+		if len(doc.when) < 10 || len(doc.advice) < 10 || strings.ContainsAny(doc.when+doc.advice, "`|") {
+			t.Errorf("%s: %+v", code, doc)
+		}
+	}
+}
+
+func TestEveryReasonIsExplained(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []string{
+		usage.OtherScheme, usage.SeveralHeaders, usage.Malformed, usage.OtherEnvironment, usage.UnknownKey,
+		string(keys.Revoked), string(keys.Expired), string(keys.TenantSuspended),
+		usage.DatabaseDown, usage.LimitsUndecided, usage.SilentServer, usage.UsageUnrecorded, usage.BodiesFull, usage.TimedOut, usage.ClientGone,
+	} {
+		if causes[reason].text == "" {
+			t.Errorf("%s is not explained", reason)
+		}
+	}
+}

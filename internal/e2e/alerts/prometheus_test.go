@@ -1,0 +1,134 @@
+package alerts_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"petstore.example/internal/e2e/programs"
+	"petstore.example/internal/freeport"
+)
+
+// factor is by how much durations are shorter than in deploy/prometheus: a minute is a second.
+const factor = 60
+
+// shortestLag takes the place of the age of unrecorded usage, since usage is written every half second in any case.
+const shortestLag = "petstore_usage_unrecorded_age_seconds > 2"
+
+// shortened returns a file of deploy/prometheus with its durations divided by factor.
+func shortened(t *testing.T, name string) string {
+	t.Helper()
+	text := programs.Read(t, root+"deploy/prometheus/"+name)
+	units := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
+	text = regexp.MustCompile(`(for: |interval: |\[)(\d+)([smhd])\b`).ReplaceAllStringFunc(text, func(found string) string {
+		unit := found[len(found)-1:]
+		n := strings.LastIndexAny(found, " [") + 1
+		count, err := strconv.Atoi(found[n : len(found)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%s%dms", found[:n], (time.Duration(count) * units[unit] / factor).Milliseconds())
+	})
+	return strings.ReplaceAll(text, "petstore_usage_unrecorded_age_seconds > 30", shortestLag)
+}
+
+// prometheus is Debian's, which scrapes servers by the shortened configuration.
+type prometheus struct {
+	t    *testing.T
+	addr string
+}
+
+func newPrometheus(t *testing.T, targets ...string) *prometheus {
+	t.Helper()
+	if err := install(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	list, err := json.Marshal([]map[string][]string{{"targets": targets}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"prometheus.yml": shortened(t, "prometheus.yml"), "alerts.yml": shortened(t, "alerts.yml"), "targets.yml": string(list),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := &prometheus{t: t, addr: freeport.Address(t)}
+	process := programs.Start(t, exec.Command("prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"),
+		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+p.addr,
+		"--enable-feature=exemplar-storage", "--log.level=warn"))
+	programs.Eventually(t, "a Prometheus that is ready", func() bool {
+		if process.Ended() {
+			t.Fatalf("prometheus has ended: %s", process.Stderr())
+		}
+		res, err := http.Get("http://" + p.addr + "/-/ready")
+		if err != nil {
+			return false
+		}
+		_ = res.Body.Close()
+		return res.StatusCode == http.StatusOK
+	})
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	return p
+}
+
+// ask decodes the data of an answer of Prometheus's API.
+func (p *prometheus) ask(path string, data any) {
+	p.t.Helper()
+	res, err := http.Get("http://" + p.addr + "/api/v1/" + path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if err := json.NewDecoder(res.Body).Decode(&struct{ Data any }{data}); err != nil {
+		p.t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// firing returns the alerts that fire, each with the number of servers, sorted: "PetstoreClockOff 2".
+func (p *prometheus) firing() []string {
+	var data struct {
+		Alerts []struct {
+			State  string
+			Labels struct{ Alertname string }
+		}
+	}
+	p.ask("alerts", &data)
+	counts := map[string]int{}
+	for _, a := range data.Alerts {
+		if a.State == "firing" {
+			counts[a.Labels.Alertname]++
+		}
+	}
+	var all []string
+	for name, n := range counts {
+		all = append(all, fmt.Sprintf("%s %d", name, n))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// up returns how many servers Prometheus reaches.
+func (p *prometheus) up() (n int) {
+	var data struct {
+		ActiveTargets []struct{ Health string }
+	}
+	p.ask("targets", &data)
+	for _, t := range data.ActiveTargets {
+		if t.Health == "up" {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,127 @@
+package alerts_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/e2e/programs"
+)
+
+// TestRules runs promtool on the configuration, and on rules_test.yml: what no test with servers waits for.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	dir := root + "deploy/prometheus"
+	for _, args := range [][]string{{"check", "config", "prometheus.yml"}, {"check", "rules", "alerts.yml"}} {
+		if out, ok := promtool(t, dir, "", args...); !ok {
+			t.Errorf("promtool %s: %s", strings.Join(args, " "), out)
+		}
+	}
+	tested, err := filepath.Abs("rules_test.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, ok := promtool(t, ".", "", "test", "rules", tested); !ok {
+		t.Errorf("promtool test rules: %s", out)
+	}
+}
+
+// rule is one of alerts.yml.
+type rule struct {
+	Alert, Record, Expr string
+	Labels              map[string]string
+	Annotations         map[string]string
+}
+
+func rules(t *testing.T) (all []rule) {
+	t.Helper()
+	var file struct {
+		Groups []struct{ Rules []rule }
+	}
+	if err := yaml.Unmarshal([]byte(programs.Read(t, root+"deploy/prometheus/alerts.yml")), &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range file.Groups {
+		all = append(all, g.Rules...)
+	}
+	return all
+}
+
+func alerts(t *testing.T) (all []rule) {
+	t.Helper()
+	return slices.DeleteFunc(rules(t), func(r rule) bool { return r.Alert == "" })
+}
+
+// TestEveryAlertIsTested: each fires in a test with servers, or in one of promtool.
+func TestEveryAlertIsTested(t *testing.T) {
+	t.Parallel()
+	var tested []string
+	for _, f := range faults {
+		for _, alert := range f.alerts {
+			tested = append(tested, strings.Fields(alert)[0])
+		}
+	}
+	byPromtool := programs.Read(t, "rules_test.yml")
+	for _, a := range alerts(t) {
+		fires := regexp.MustCompile(`alertname: ` + a.Alert + `\n\s+exp_alerts:\n`).MatchString(byPromtool)
+		if !fires && !slices.Contains(tested, a.Alert) {
+			t.Errorf("%s fires in no test", a.Alert)
+		}
+	}
+}
+
+// TestAlertsHaveRunbooks: docs/running.md has a section of each alert, and of nothing else, which begins with a check of doctor that
+// exists. The alert leads to it.
+func TestAlertsHaveRunbooks(t *testing.T) {
+	t.Parallel()
+	_, section, _ := strings.Cut(programs.Read(t, root+"docs/running.md"), "\n## Runbooks\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var runbooks, names []string
+	for _, part := range strings.Split(section, "\n### ")[1:] {
+		name, text, _ := strings.Cut(part, "\n")
+		runbooks = append(runbooks, name)
+		found := regexp.MustCompile("^\n`petstorectl doctor`: `(\\w+)`").FindStringSubmatch(text)
+		if found == nil {
+			t.Errorf("the runbook of %s does not begin with a check of doctor: %.80q", name, text)
+		} else if !slices.Contains(doctorChecks(t), found[1]) {
+			t.Errorf("the runbook of %s begins with the check %s, which doctor does not have", name, found[1])
+		}
+	}
+	for _, a := range alerts(t) {
+		names = append(names, a.Alert)
+		if want := "docs/running.md#" + strings.ToLower(a.Alert); a.Annotations["runbook"] != want {
+			t.Errorf("%s: runbook %q, want %q", a.Alert, a.Annotations["runbook"], want)
+		}
+		if severity := a.Labels["severity"]; a.Annotations["summary"] == "" || severity != "critical" && severity != "warning" {
+			t.Errorf("%s has no summary, or the severity %q", a.Alert, severity)
+		}
+	}
+	if diff := cmp.Diff(names, runbooks); diff != "" {
+		t.Errorf("runbooks (-alerts +runbooks, in the order of alerts.yml):\n%s", diff)
+	}
+}
+
+// doctorChecks are the names of checks in the source of doctor.
+func doctorChecks(t *testing.T) (all []string) {
+	t.Helper()
+	files, err := filepath.Glob(root + "internal/ctl/doctor/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range regexp.MustCompile(`Finding\{(?:check: )?"(\w+)"`).FindAllStringSubmatch(string(text), -1) {
+			all = append(all, found[1])
+		}
+	}
+	return all
+}

@@ -1,0 +1,107 @@
+package programs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// Suite runs the tests of M, and removes the programs after them.
+type Suite struct{ M interface{ Run() int } }
+
+// Run returns the exit code of the tests.
+func (s Suite) Run() int {
+	code := s.M.Run()
+	if err := os.RemoveAll(built.dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// built are the programs. They are built with the first test that runs one.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// Path returns the path of petstore or petstorectl.
+func Path(t testing.TB, name string) string {
+	t.Helper()
+	built.once.Do(func() { built.dir, built.err = build() })
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return filepath.Join(built.dir, name)
+}
+
+// Dir is the environment variable with the directory of programs that make test has built once for the tests of all packages.
+const Dir = "PETSTORE_E2E_PROGRAMS"
+
+func build() (string, error) {
+	dir, err := os.MkdirTemp("", "petstore-programs-")
+	if err != nil {
+		return "", err
+	}
+	// Some tests run them as another user.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return dir, err
+	}
+	if UnderRace() {
+		return dir, Build("", dir, "petstore.example/cmd/petstore", "petstore.example/cmd/petstorectl")
+	}
+	if ready := os.Getenv(Dir); ready != "" {
+		return dir, link(ready, dir)
+	}
+	return dir, makeBuild(dir)
+}
+
+func link(from, to string) error {
+	var errs []error
+	for _, name := range []string{"petstore", "petstorectl"} {
+		errs = append(errs, os.Link(filepath.Join(from, name), filepath.Join(to, name)))
+	}
+	return errors.Join(errs...)
+}
+
+// Version is the version of the programs, unless they have the race detector.
+const Version = "v0.0.0-e2e"
+
+// UnderRace reports whether the programs have the race detector, which needs cgo.
+func UnderRace() bool { return os.Getenv("PETSTORE_E2E_RACE") != "" }
+
+// makeBuild runs make build for a folder.
+func makeBuild(dir string) error {
+	module, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return fmt.Errorf("find the Makefile: %w", err)
+	}
+	cmd := exec.Command("make", "-s", "build", "BIN="+dir, "LDFLAGS=-X main.version="+Version)
+	cmd.Dir = filepath.Dir(string(module))
+	// The tests themselves may be run by make, with other flags.
+	cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("make build: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// Build builds packages of the module of a folder into dir. args are further arguments of go build, and the packages.
+func Build(module, dir string, args ...string) error {
+	all, cgo := []string{"build", "-tags", "nomsgpack", "-trimpath", "-o", dir + "/"}, "CGO_ENABLED=0"
+	if UnderRace() {
+		all, cgo = append(all, "-race"), "CGO_ENABLED=1"
+	}
+	cmd := exec.Command("go", append(all, args...)...)
+	cmd.Env = append(os.Environ(), cgo)
+	cmd.Dir = module
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the programs: %w\n%s", err, out)
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package programs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"petstore.example/internal/subprocess"
+)
+
+// Process is a running program. Its output goes to two files.
+type Process struct {
+	*subprocess.Process
+	// Expects is what the program may log although it is wrong; "" for nothing.
+	Expects string
+
+	t        testing.TB
+	out, err string // the files' paths
+}
+
+// Start runs a program with that environment and PATH. It is stopped when the test ends.
+func Start(t testing.TB, cmd *exec.Cmd, env ...string) *Process {
+	t.Helper()
+	dir := t.TempDir()
+	p := &Process{t: t, out: filepath.Join(dir, "stdout"), err: filepath.Join(dir, "stderr")}
+	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, env...)
+	stdout, stderr := create(t, p.out), create(t, p.err)
+	defer stdout.Close()
+	defer stderr.Close()
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	var err error
+	if p.Process, err = subprocess.Start(cmd, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.end)
+	return p
+}
+
+func create(t testing.TB, path string) *os.File {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// end stops the program if it still runs, and checks its log.
+func (p *Process) end() {
+	select {
+	case <-p.Done():
+	default:
+		_ = p.Process.Stop(context.Background(), HangTimeout, syscall.SIGTERM, syscall.SIGKILL)
+	}
+	output := p.Stderr()
+	if path := os.Getenv("PETSTORE_E2E_LOGS"); path != "" {
+		_ = os.WriteFile(filepath.Join(path, fmt.Sprintf("%d.log", p.PID())), []byte(output), 0o600)
+	}
+	if p.t.Failed() {
+		p.t.Logf("stderr of process %d, its end:\n%s", p.PID(), output[max(0, len(output)-4000):])
+	}
+	checkTrouble(p.t, output)
+	for _, bad := range []string{"DATA RACE", "panic:", "goroutine 1 [", "permission denied"} {
+		if bad != p.Expects && strings.Contains(output, bad) {
+			p.t.Errorf("process %d: %s in its stderr", p.PID(), bad)
+		}
+	}
+}
+
+// Stop sends the signal and returns the exit code.
+func (p *Process) Stop(sig syscall.Signal) int {
+	p.t.Helper()
+	if err := p.Signal(sig); err != nil {
+		p.t.Fatalf("signal %v: %v", sig, err)
+	}
+	return p.Wait()
+}
+
+// Kill ends the program at once.
+func (p *Process) Kill() {
+	p.t.Helper()
+	_ = p.Signal(syscall.SIGKILL)
+	p.Wait()
+}
+
+// Wait returns the exit code, or -1 if a signal ended the program.
+func (p *Process) Wait() int {
+	p.t.Helper()
+	select {
+	case <-p.Done():
+	case <-time.After(HangTimeout):
+		p.t.Fatalf("process %d has not ended within %v", p.PID(), HangTimeout)
+	}
+	err := p.Err()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return 0
+}
+
+// Ended reports whether the program has ended.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// Stdout returns what the program has written there.
+func (p *Process) Stdout() string { return Read(p.t, p.out) }
+
+// Stderr returns what the program has written there.
+func (p *Process) Stderr() string { return Read(p.t, p.err) }
+
+// Logged returns how many lines of stderr contain all of the words.
+func (p *Process) Logged(words ...string) int {
+	n := 0
+	for line := range strings.Lines(p.Stderr()) {
+		all := true
+		for _, w := range words {
+			all = all && strings.Contains(line, w)
+		}
+		if all {
+			n++
+		}
+	}
+	return n
+}
+
+// Read returns the text of a file, as valid UTF-8.
+func Read(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(bytes.ToValidUTF8(text, []byte("?")))
+}
+
+// HangTimeout is how long tests wait for what comes at once unless the machine is busy. What has to come in time is measured instead.
+const HangTimeout = time.Minute
+
+// Eventually polls until the condition is true.
+func Eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	for end := time.Now().Add(HangTimeout); !condition(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", HangTimeout, what)
+		}
+	}
+}

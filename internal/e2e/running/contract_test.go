@@ -1,0 +1,170 @@
+//go:build linux
+
+package running_test
+
+import (
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"petstore.example/internal/contract"
+	"petstore.example/internal/e2e/programs"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+)
+
+// compressing are the changes of the configuration by which a proxy compresses all that it passes on: the server sees no Accept-Encoding.
+var compressing = map[string][]string{
+	"nginx": {
+		"proxy_http_version 1.1;", "proxy_http_version 1.1; proxy_set_header Accept-Encoding \"\";",
+		"server_tokens off;", "server_tokens off; gzip on; gzip_types *; gzip_proxied any; gzip_min_length 1;",
+	},
+	"haproxy": {"backend petstore\n", "backend petstore\n    compression algo gzip\n    compression type application/json application/yaml\n    compression offload\n"},
+	"caddy":   {"\tlog\n", "\tlog\n\tencode {\n\t\tgzip\n\t\tminimum_length 1\n\t}\n", "\t\timport servers\n\t\t# A server", "\t\timport servers\n\t\theader_up -Accept-Encoding\n\t\t# A server"},
+}
+
+// TestContractThroughProxies holds what a client gets through each proxy to the OpenAPI document as it is published: with the configuration of
+// deploy/proxy, and if the proxy compresses.
+func TestContractThroughProxies(t *testing.T) {
+	t.Parallel()
+	document, err := contract.LoadPublished([]byte(programs.Read(t, "../../api/openapi.yaml")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	database := storetest.New(t)
+	staff := storetest.Open(t, database.SupportURL, store.Options{MaxConns: 2})
+	f := newPair(t, programs.Path(t, "petstore"), database.APIURL, newRedis(t), "PETSTORE_DRAIN_DELAY=0s")
+	for _, kind := range []proxyKind{nginx, haproxy, caddy} {
+		for name, changes := range map[string][]string{"plain": nil, "compressing": compressing[kind.program]} {
+			t.Run(kind.program+" "+name, func(t *testing.T) {
+				client := kind.start(t, f, changes...).client(t, "127.0.0.1")
+				client.Transport = document.Transport(client.Transport, func(err error) { t.Error(err) })
+				tenant := kind.program + "-" + name
+				c := customer{t, client, storetest.IssueKey(t, staff, store.NewTenant{Name: tenant, Plan: plans.Business})}
+				t.Logf("the tag of a compressed list: %s", c.readsAndWrites())
+				c.meetsErrors()
+				c.key = storetest.IssueKey(t, staff, store.NewTenant{Name: tenant + "-small", Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 1, PerDay: 10}})
+				c.send(http.StatusOK, "GET /pets", "")
+				c.send(http.StatusTooManyRequests, "GET /pets", "")
+			})
+		}
+	}
+}
+
+// customer sends requests with a key.
+type customer struct {
+	t      *testing.T
+	client *http.Client
+	key    string
+}
+
+// send sends a request, whose response must have the status. headers are names and values. On a busy machine a key may not be looked up in
+// time: the response is 503, and the request is sent again.
+func (c customer) send(want int, line, body string, headers ...string) response {
+	c.t.Helper()
+	res := c.sendOnce(line, body, headers...)
+	for tries := 1; res.StatusCode == http.StatusServiceUnavailable && tries < 5; tries++ {
+		time.Sleep(time.Second)
+		res = c.sendOnce(line, body, headers...)
+	}
+	if res.StatusCode != want {
+		c.t.Errorf("%s: %s, want %d: %.200s", line, res.Status, want, res.body)
+	}
+	return res
+}
+
+func (c customer) sendOnce(line, body string, headers ...string) response {
+	c.t.Helper()
+	method, path, _ := strings.Cut(line, " ")
+	req, err := http.NewRequestWithContext(c.t.Context(), method, base+path, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for pair := range slices.Chunk(headers, 2) {
+		req.Header.Set(pair[0], pair[1])
+	}
+	return exchange(c.t, c.client, req)
+}
+
+// readsAndWrites lists animals and orders, adds and changes some, and returns the tag of a list that is long enough to be compressed.
+func (c customer) readsAndWrites() string {
+	c.t.Helper()
+	var location string
+	for range 21 {
+		location = c.send(http.StatusCreated, "POST /pets", `{"name":"Rex","categoryId":7}`).Header.Get("Location")
+	}
+	page := c.send(http.StatusOK, "GET /pets", "")
+	tag := page.Header.Get("Etag")
+	if !page.Uncompressed {
+		c.t.Errorf("a list of %d bytes came uncompressed", len(page.body))
+	}
+	c.send(http.StatusNotModified, "GET /pets", "", "If-None-Match", tag)
+	c.send(http.StatusOK, "GET /pets?cursor="+page.Header.Get("X-Next-Cursor"), "")
+	id := strings.TrimPrefix(location, base+"/pets/")
+	c.send(http.StatusOK, "GET /pets/"+id, "")
+	// Link has a hundred IDs twice, more than nginx's buffer for headers holds by default.
+	second := strings.TrimPrefix(c.send(http.StatusCreated, "POST /pets", `{"name":"Tom","categoryId":7}`).Header.Get("Location"), base+"/pets/")
+	ids := id + "," + second
+	for i := range 98 {
+		ids += "," + strconv.Itoa(math.MaxInt64-i)
+	}
+	many := c.send(http.StatusOK, "GET /pets?limit=1&ids="+ids, "")
+	if many.StatusCode == http.StatusOK && len(many.Header.Get("Link")) < 4000 {
+		c.t.Errorf("Link has %d bytes", len(many.Header.Get("Link")))
+	}
+	c.send(http.StatusOK, "PATCH /pets/"+id, `{"name":"Mia"}`)
+	c.changesIfUnchanged(id)
+	order := c.send(http.StatusCreated, "POST /store/orders", `{"petId":`+id+`}`)
+	c.send(http.StatusOK, "GET /store/orders", "")
+	c.send(http.StatusOK, "PATCH "+strings.TrimPrefix(order.Header.Get("Location"), base), `{"status":"approved"}`)
+	c.send(http.StatusConflict, "POST /store/orders", `{"petId":`+id+`}`)
+	c.send(http.StatusOK, "GET /usage", "")
+	c.send(http.StatusOK, "GET /openapi.yaml", "")
+	document := c.send(http.StatusOK, "GET /openapi.json", "")
+	c.send(http.StatusNotModified, "GET /openapi.json", "", "If-None-Match", document.Header.Get("Etag"))
+	return tag
+}
+
+// changesIfUnchanged changes an animal by If-Match: with the tag of an uncompressed list, once. A tag that a proxy made weak works without W/ only.
+func (c customer) changesIfUnchanged(id string) {
+	c.t.Helper()
+	read := func(encoding string) string {
+		return c.send(http.StatusOK, "GET /pets?ids="+id, "", "Accept-Encoding", encoding).Header.Get("Etag")
+	}
+	tag := read("identity")
+	c.send(http.StatusOK, "PATCH /pets/"+id, `{"name":"Luna"}`, "If-Match", tag)
+	c.send(http.StatusPreconditionFailed, "PATCH /pets/"+id, `{"name":"Lost"}`, "If-Match", tag)
+	tag = read("gzip")
+	c.t.Logf("the tag of a compressed animal: %s", tag)
+	if strong, weak := strings.CutPrefix(tag, "W/"); weak {
+		c.send(http.StatusPreconditionFailed, "PATCH /pets/"+id, `{"name":"Lost"}`, "If-Match", tag)
+		c.send(http.StatusOK, "PATCH /pets/"+id, `{"name":"Mia"}`, "If-Match", strong)
+	}
+}
+
+// meetsErrors gets errors of most kinds.
+func (c customer) meetsErrors() {
+	c.t.Helper()
+	const pet = `{"name":"Rex","categoryId":7}`
+	c.send(http.StatusBadRequest, "GET /pets?limit=0", "")
+	c.send(http.StatusBadRequest, "POST /pets", `{`)
+	c.send(http.StatusNotFound, "GET /pets/"+strconv.Itoa(1<<40), "")
+	c.send(http.StatusRequestEntityTooLarge, "POST /pets", strings.Repeat(" ", 1<<20)+pet)
+	c.send(http.StatusRequestURITooLong, "GET /pets?x="+strings.Repeat("x", 8<<10), "")
+	c.send(http.StatusUnsupportedMediaType, "POST /pets", pet, "Content-Type", "text/plain")
+	c.send(http.StatusCreated, "POST /pets", pet, "Idempotency-Key", "one")
+	c.send(http.StatusUnprocessableEntity, "POST /pets", `{"name":"Mia","categoryId":7}`, "Idempotency-Key", "one")
+	c.key = ""
+	c.send(http.StatusUnauthorized, "GET /pets", "")
+}

@@ -1,0 +1,147 @@
+//go:build linux
+
+package running_test
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// load is customers' requests through a proxy, until it is stopped.
+type load struct {
+	sent    atomic.Int64
+	stopped chan struct{}
+	done    sync.WaitGroup
+
+	mu       sync.Mutex
+	outcomes map[string]int
+	slowest  time.Duration
+}
+
+// request is one of those that the load repeats.
+type request struct {
+	method, path, body string
+	repeatable         bool // has an Idempotency-Key
+}
+
+var (
+	lists       = request{method: http.MethodGet, path: "/pets?limit=5"}
+	creates     = request{method: http.MethodPost, path: "/pets", body: `{"name":"Rex","categoryId":7}`}
+	createsOnce = request{method: http.MethodPost, path: "/pets", body: `{"name":"Rex","categoryId":7}`, repeatable: true}
+)
+
+// startLoad starts callers that send the requests in turn, together at most rate a second.
+func startLoad(client *http.Client, key string, rate int, requests ...request) *load {
+	l := &load{stopped: make(chan struct{}), outcomes: map[string]int{}}
+	const callers = 16
+	for range callers {
+		l.done.Go(func() {
+			for {
+				select {
+				case <-l.stopped:
+					return
+				case <-time.After(callers * time.Second / time.Duration(rate)):
+				}
+				n := l.sent.Add(1)
+				begun := time.Now()
+				outcome := send(client, key, requests[int(n)%len(requests)], n)
+				l.mu.Lock()
+				l.outcomes[outcome]++
+				l.slowest = max(l.slowest, time.Since(begun))
+				l.mu.Unlock()
+			}
+		})
+	}
+	return l
+}
+
+// send sends a request until it has its outcome, and says which: its method and "ok", or what was wrong. A server may ask the client to
+// wait, as docs/errors.md says. A response that the proxy makes has no X-Request-Id: then the request is lost.
+func send(client *http.Client, key string, r request, n int64) string {
+	for attempt := 0; ; attempt++ {
+		res, body, err := try(client, key, r, n)
+		switch {
+		case err != nil:
+			return r.method + " " + err.Error()
+		case res.ProtoMajor != 2:
+			return "not HTTP/2 but " + res.Proto
+		case res.Header.Get("X-Request-Id") == "":
+			return fmt.Sprintf("%s lost: %d %s", r.method, res.StatusCode, strings.TrimSpace(string(body)))
+		case res.StatusCode == http.StatusOK, res.StatusCode == http.StatusCreated:
+			return r.method + " ok"
+		case attempt < 3 && res.Header.Get("Retry-After") == "1":
+			time.Sleep(time.Second)
+		default:
+			return fmt.Sprintf("%s %d %s", r.method, res.StatusCode, strings.TrimSpace(string(body)))
+		}
+	}
+}
+
+func try(client *http.Client, key string, r request, n int64) (*http.Response, []byte, error) {
+	req, err := http.NewRequest(r.method, base+r.path, strings.NewReader(r.body))
+	if err != nil {
+		return nil, nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	if r.body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if r.repeatable {
+		req.Header.Set("Idempotency-Key", fmt.Sprint("load-", n))
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return res, body, err
+}
+
+// response is one with its body.
+type response struct {
+	*http.Response
+	body string
+}
+
+// exchange sends a request that must have a response.
+func exchange(t testing.TB, client *http.Client, req *http.Request) response {
+	t.Helper()
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response{res, string(body)}
+}
+
+// await waits until that many requests were sent.
+func (l *load) await(requests int64) {
+	for l.sent.Load() < requests {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// stop ends the load, and fails the test if a request failed.
+func (l *load) stop(t *testing.T) {
+	t.Helper()
+	close(l.stopped)
+	l.done.Wait()
+	failed := maps.Clone(l.outcomes)
+	maps.DeleteFunc(failed, func(outcome string, _ int) bool { return strings.HasSuffix(outcome, " ok") })
+	t.Logf("%d requests, the slowest took %v, failed: %v", l.sent.Load(), l.slowest.Round(time.Millisecond), failed)
+	if len(failed) > 0 {
+		t.Error("requests failed")
+	}
+}

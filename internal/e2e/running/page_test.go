@@ -1,0 +1,135 @@
+//go:build linux
+
+package running_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"petstore.example/internal/e2e/programs"
+	"petstore.example/internal/localpg"
+)
+
+// operator follows docs/running.md on a cluster that has nothing yet. Only names of hosts, ports and passwords are others.
+type operator struct {
+	*testing.T
+	page     string
+	postgres *localpg.Server
+	home     string
+}
+
+// TestPage follows docs/running.md from an empty Postgres to a request through TLS, and changes the servers' password as it says.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	postgres, err := localpg.Start(t.Context(), localpg.Options{Throwaway: true, InMemory: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = postgres.Kill() })
+	o := &operator{T: t, page: programs.Read(t, "../../../docs/running.md"), postgres: postgres, home: t.TempDir()}
+
+	o.sql("postgres", "create role petstore_api nologin")
+	o.command("PETSTORE_DATABASE_URL_FILE="+o.file("petstore_owner"), "petstorectl migrate up") // as petstore-migrate.service does
+	o.sql("petstore", "grant connect on database petstore to petstore_backup")
+
+	settings := append(strings.Fields(o.block("PETSTORE_BASE_URL=")), "PETSTORE_DATABASE_URL_FILE="+o.file("api_server"))
+	f := newPair(t, programs.Path(t, "petstore"), "", newRedis(t), settings...)
+	p := nginx.start(t, f)
+	out := o.command("", o.block("petstorectl tenant create acme"))
+	key := regexp.MustCompile(`pst_live_\w+`).FindString(out)
+	client := p.client(t, "127.0.0.1")
+	get := func() {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/pets", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+key)
+		res := exchange(t, client, req)
+		if got := res.Header.Get("X-Ratelimit-Limit"); res.Proto != "HTTP/2.0" || res.StatusCode != http.StatusOK || !strings.Contains(o.page, "x-ratelimit-limit: "+got+"\n") {
+			t.Errorf("%s %s %v %s", res.Proto, res.Status, res.Header, res.body)
+		}
+	}
+	get()
+
+	o.sql("petstore", "create role api_server_2")
+	f.env = append(f.env, "PETSTORE_DRAIN_DELAY=100ms", "PETSTORE_DATABASE_URL_FILE="+o.file("api_server_2"))
+	for i := range f.servers {
+		if err := f.servers[i].Signal(syscall.SIGKILL); err != nil { // the drain delay is that of the page
+			t.Fatal(err)
+		}
+		f.start(i)
+	}
+	o.sql("petstore", "drop role api_server;")
+	get()
+}
+
+// block returns the block of code that contains the text.
+func (o *operator) block(text string) string {
+	o.Helper()
+	for _, block := range regexp.MustCompile("(?s)\n```(?:sql|sh|ini)\n(.*?)```").FindAllStringSubmatch(o.page, -1) {
+		if strings.Contains(block[1], text) {
+			return block[1]
+		}
+	}
+	o.Fatalf("docs/running.md has no block with %q", text)
+	return ""
+}
+
+// sql runs the block that contains the text in a database, as an administrator.
+func (o *operator) sql(database, text string) {
+	o.Helper()
+	bin := filepath.Dir(o.executable())
+	cmd := exec.CommandContext(o.Context(), filepath.Join(bin, "psql"), "--no-psqlrc", "--set=ON_ERROR_STOP=1", o.postgres.URL("postgres", database))
+	cmd.Stdin = strings.NewReader(strings.ReplaceAll(o.block(text), "…", "Pa55word"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		o.Fatalf("%s: %v\n%s", text, err, out)
+	}
+}
+
+// executable returns the path of the server's program: PostgreSQL's other ones are beside it.
+func (o *operator) executable() string {
+	o.Helper()
+	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", o.postgres.PID()))
+	if err != nil {
+		o.Fatal(err)
+	}
+	return path
+}
+
+// file writes the URL of a login as the page says, and returns the file's name.
+func (o *operator) file(login string) string {
+	o.Helper()
+	name := filepath.Join(o.home, login)
+	url := regexp.MustCompile(`(?m)^postgres://api_server:.*$`).FindString(o.page)
+	url = strings.Replace(url, "postgres://api_server:…@", "postgres://"+login+":Pa55word@", 1)
+	if err := os.WriteFile(name, []byte(o.here(url)+"\n"), 0o600); err != nil {
+		o.Fatal(err)
+	}
+	return name
+}
+
+// here replaces the documented host by the cluster.
+func (o *operator) here(text string) string {
+	_, query, _ := strings.Cut(o.postgres.URL("postgres", "petstore"), "?")
+	return regexp.MustCompile(`@db/petstore\?sslmode=verify-full(&sslrootcert=\S+)?`).ReplaceAllString(text, "@/petstore?"+strings.ReplaceAll(query, "$", "$$"))
+}
+
+// command runs shell commands with a variable of the environment, and returns what they print.
+func (o *operator) command(variable, commands string) string {
+	o.Helper()
+	cmd := exec.CommandContext(o.Context(), "sh", "-ec", o.here(commands))
+	cmd.Env = []string{"PATH=" + filepath.Dir(programs.Path(o, "petstorectl")) + ":" + os.Getenv("PATH"), "HOME=" + o.home, variable}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		o.Fatalf("%s: %v\n%s", commands, err, out)
+	}
+	return string(out)
+}

@@ -1,0 +1,96 @@
+//go:build linux
+
+package running_test
+
+import (
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"petstore.example/internal/e2e/programs"
+	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(programs.Suite{M: storetest.Suite{M: m}}) }
+
+// drainDelay is that of docs/running.md.
+const drainDelay = "5s"
+
+// pair are two servers with fixed addresses, which a proxy knows.
+type pair struct {
+	t       testing.TB
+	program string // of the servers that are started next
+	env     []string
+	// hosts, port and adminPort are where the servers listen: on addresses of their own, as on two machines.
+	hosts           [2]string
+	port, adminPort string
+	servers         [2]*programs.Server
+}
+
+// newPair starts two servers of that program on a database and a Redis. env is added to their environment; without a database's URL it has
+// a file with one.
+func newPair(t testing.TB, program, databaseURL, redisURL string, env ...string) *pair {
+	t.Helper()
+	f := &pair{t: t, program: program, env: append([]string{
+		"PETSTORE_REDIS_URL=" + redisURL, "PETSTORE_TRUSTED_PROXIES=127.0.0.1",
+		"PETSTORE_DRAIN_DELAY=" + drainDelay, "PETSTORE_BASE_URL=https://api.example.com/v1",
+	}, env...)}
+	if databaseURL != "" {
+		f.env = append(f.env, "PETSTORE_DATABASE_URL="+databaseURL)
+	}
+	f.hosts = [2]string{"127.0.0.11", "127.0.0.12"}
+	f.port, f.adminPort = freePort(t), freePort(t)
+	for i := range f.servers {
+		f.start(i)
+	}
+	return f
+}
+
+// start starts a server, and waits until it is ready.
+func (f *pair) start(i int) {
+	f.t.Helper()
+	f.servers[i] = programs.Serve(f.t, f.program, append(slices.Clone(f.env),
+		"PETSTORE_ADDR="+net.JoinHostPort(f.hosts[i], f.port), "PETSTORE_ADMIN_ADDR="+net.JoinHostPort(f.hosts[i], f.adminPort))...)
+}
+
+// restart stops a server as an operator does, and starts it.
+func (f *pair) restart(i int) {
+	f.t.Helper()
+	if code := f.servers[i].Stop(syscall.SIGTERM); code != 0 {
+		f.t.Errorf("server %d: exit code %d", i+1, code)
+	}
+	f.start(i)
+}
+
+// freePort returns a port that is free on all addresses of this machine, and that the kernel gives to nobody.
+func freePort(t testing.TB) string {
+	t.Helper()
+	for range 1000 {
+		port := strconv.Itoa(10_000 + rand.IntN(20_000))
+		if l, err := net.Listen("tcp", ":"+port); err == nil {
+			_ = l.Close()
+			return port
+		}
+	}
+	t.Fatal("no free port")
+	return ""
+}
+
+// newCustomer makes a tenant whose limits no test reaches, and returns its key.
+func newCustomer(t testing.TB, database *storetest.Database) string {
+	t.Helper()
+	staff := storetest.Open(t, database.SupportURL, store.Options{MaxConns: 2})
+	own := &plans.Quota{PerMinute: 10_000_000, PerDay: 1_000_000_000}
+	return storetest.IssueKey(t, staff, store.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: own})
+}
+
+// newRedis starts a Redis and returns its URL.
+func newRedis(t testing.TB) string { return redistest.New(t).URL }

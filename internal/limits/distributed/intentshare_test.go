@@ -1,0 +1,24 @@
+package distributed
+
+import (
+	"testing"
+	"time"
+)
+
+// TestIntentOfAnotherTerm: a write shares no intent of another term, because Redis may have lost it since.
+func TestIntentOfAnotherTerm(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	s := newIntents(func() time.Time { return now })
+	s.add(intent{term: 1, tenantID: 7, left: now, writes: 1})
+	if s.share(2, 7, 0, 1) != nil {
+		t.Error("term 2 shares an intent of term 1")
+	}
+	if s.share(1, 7, 0, 1) == nil {
+		t.Error("term 1 does not share its intent")
+	}
+	now = now.Add(joinFor)
+	if s.share(1, 7, 0, 1) != nil {
+		t.Error("an intent is shared that is too old")
+	}
+}

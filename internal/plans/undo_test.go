@@ -1,0 +1,177 @@
+package plans
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// takenBack is the change that takes back what an earlier one assigned, and the IDs of what it assigns itself.
+func takenBack(t *testing.T, line Timeline, ids, gone []int64, now time.Time, next *int64) (after Timeline, stack []int64, err error) {
+	t.Helper()
+	change, err := line.TakeBack(ids, gone, now)
+	if err != nil {
+		return line, nil, err
+	}
+	before := map[int64]bool{}
+	for _, a := range line.Assignments {
+		before[a.ID] = true
+	}
+	after = change.stored(next)
+	for _, a := range after.Assignments {
+		if !before[a.ID] && a.Kind != End && a.From.Sub(now) < time.Millisecond {
+			stack = append(stack, a.ID)
+		}
+	}
+	return after, stack, nil
+}
+
+// sameFrom compares what binds from an instant on.
+func sameFrom(t *testing.T, what string, want, got Timeline, from time.Time) {
+	t.Helper()
+	instants := []time.Time{from}
+	for _, line := range []Timeline{want, got} {
+		for _, a := range line.Assignments {
+			instants = append(instants, a.From, a.From.Add(time.Hour))
+		}
+	}
+	for _, at := range instants {
+		if at.Before(from) {
+			continue
+		}
+		w, _ := want.At(at)
+		g, _ := got.At(at)
+		if w.Plan != g.Plan || !SameQuota(w.Own, g.Own) || generationIn(w) != generationIn(g) {
+			t.Errorf("%s: at day %g %+v is in force, want %+v", what, at.Sub(testDay(0)).Hours()/24, g, w)
+			return
+		}
+	}
+}
+
+// TestTakeBackProperties: after a random assignment and some time the undo makes everything from then on as if it had never been made,
+// and the undo of the undo as if that had not been made. What has begun is unchanged.
+func TestTakeBackProperties(t *testing.T) {
+	t.Parallel()
+	const stacked = time.Millisecond
+	done, over := 0, 0
+	for seed := range uint64(1000) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		line, next, now := newTimeline(Free), int64(1), testDay(1)
+		for range 12 {
+			now = now.Add(time.Duration(r.IntN(20)+1) * time.Hour)
+			if change, err := randomChange(r, line, now); err == nil {
+				line = change.stored(&next)
+			}
+		}
+		now = now.Add(time.Hour)
+		made := Assignment{Kind: Assigned, Plan: []string{Free, Pro, Business}[r.IntN(3)], From: now}
+		if r.IntN(2) == 0 {
+			made.Until = now.Add(time.Duration(r.IntN(60)+1) * time.Hour)
+			if r.IntN(2) == 0 {
+				made.Kind, made.Plan, made.Own = Boost, "", &Quota{PerMinute: 800}
+			}
+		}
+		change, err := line.Assign(made, now)
+		if err != nil {
+			continue
+		}
+		with := change.stored(&next)
+		last, _ := with.At(now)
+		now = now.Add(time.Duration(r.IntN(40)) * time.Hour).Add(time.Minute)
+		after, stack, err := takenBack(t, with, []int64{last.ID}, nil, now, &next)
+		switch {
+		case errors.Is(err, ErrNothingToUndo):
+			over++
+			sameFrom(t, "over", line, with, now)
+		case errors.Is(err, ErrAssignmentBegins):
+			continue
+		case err != nil:
+			t.Fatal(err)
+		default:
+			done++
+			checkBegun(t, with, after, now.Add(-1))
+			sameFrom(t, "undone", line, after, now.Add(stacked))
+			again, _, err := takenBack(t, after, stack, nil, now.Add(time.Second), &next)
+			if err != nil {
+				t.Errorf("undo of the undo: %v", err)
+			}
+			sameFrom(t, "undone twice", with, again, now.Add(time.Second).Add(stacked))
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d: made at %v, undone at %v\n%s\n%s\n%s", seed, made.From.Sub(testDay(0)), now.Sub(testDay(0)), show(line), show(with), show(after))
+		}
+	}
+	if done < 200 || over < 30 {
+		t.Errorf("%d were undone, %d were over", done, over)
+	}
+}
+
+// TestTakeBackInTurn: of two changes the later is taken back first. Neither binds afterwards.
+func TestTakeBackInTurn(t *testing.T) {
+	t.Parallel()
+	next := int64(1)
+	line := newTimeline(Free)
+	assign := func(a Assignment) int64 {
+		t.Helper()
+		c, err := line.Assign(a, a.From)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line = c.stored(&next)
+		last, _ := line.At(a.From)
+		return last.ID
+	}
+	first := assign(lasting(1, Business))
+	second := assign(boost(2, 9, 5000))
+	var stack []int64
+	var err error
+	if line, stack, err = takenBack(t, line, []int64{second}, nil, testDay(3), &next); err != nil {
+		t.Fatal(err)
+	}
+	if a, _ := line.At(testDay(3)); a.Plan != Business || a.Own != nil {
+		t.Errorf("after the first undo: %+v", a)
+	}
+	if line, _, err = takenBack(t, line, []int64{first}, append(stack, second), testDay(4), &next); err != nil {
+		t.Fatal(err)
+	}
+	if a, _ := line.At(testDay(4)); a.Plan != Free {
+		t.Errorf("after the second undo: %+v", a)
+	}
+}
+
+func TestTakeBackRefuses(t *testing.T) {
+	t.Parallel()
+	line := newTimeline(Free)
+	if _, err := line.TakeBack([]int64{99}, nil, testDay(1)); !errors.Is(err, ErrAssignmentNotFound) {
+		t.Errorf("an unknown assignment: %v", err)
+	}
+	if _, err := line.TakeBack([]int64{line.Assignments[0].ID}, nil, testDay(1)); !errors.Is(err, ErrAssignmentBegun) {
+		t.Errorf("the first assignment: %v", err)
+	}
+}
+
+// TestSetEnd: the removal of an end is taken back.
+func TestSetEnd(t *testing.T) {
+	t.Parallel()
+	next := int64(1)
+	line := newTimeline(Free)
+	c, err := line.Assign(until(1, 9, Pro, Business), testDay(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	line = c.stored(&next)
+	trial, _ := line.At(testDay(1))
+	end := line.Coming(testDay(1))[0]
+	if c, err = line.Unschedule(end.ID, testDay(2)); err != nil {
+		t.Fatal(err)
+	}
+	lasts := c.stored(&next)
+	if c, err = lasts.SetEnd(trial.ID, end.From, Business, testDay(3)); err != nil {
+		t.Fatal(err)
+	}
+	sameFrom(t, "ends again", line, c.stored(&next), testDay(3))
+	if _, err := lasts.SetEnd(trial.ID, end.From, Business, testDay(10)); !errors.Is(err, ErrInPast) {
+		t.Errorf("an end in the past: %v", err)
+	}
+}

@@ -1,0 +1,27 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"petstore.example/internal/audit"
+)
+
+// Get returns an entry, with its redacted members if they are still kept, or ErrEntryNotFound.
+func (d Audit) Get(ctx context.Context, number int64) (audit.Entry, *HiddenValues, error) {
+	var row auditRow
+	err := d.db.Get(ctx, &row, selectAudit+` where a.number = $1`, number)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrEntryNotFound
+	}
+	if err != nil {
+		return audit.Entry{}, nil, fmt.Errorf("read entry %d: %w", number, err)
+	}
+	hidden, err := readHidden(ctx, d.db, number)
+	if err != nil {
+		return audit.Entry{}, nil, fmt.Errorf("read entry %d: %w", number, err)
+	}
+	return row.entry(), hidden, nil
+}

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"petstore.example/internal/keys"
+)
+
+// BanFilter selects bans: those for which all of its members hold that are set.
+type BanFilter struct {
+	// Tenant is a tenant's name, KeyID a key's ID.
+	Tenant, KeyID string
+	Source        keys.BanSource
+	// Since selects bans that began then or later.
+	Since time.Time
+	// Past adds bans that ended or were lifted to those in force.
+	Past bool
+	// After is the ID of the ban after which the list begins.
+	After int64
+	// Limit is the most bans; 0 for all.
+	Limit int
+}
+
+// List returns bans in force at the instant, or all, the newest first. It returns plans.ErrTenantNotFound, or keys.ErrBanNotFound if
+// there is no ban After.
+func (d Bans) List(ctx context.Context, f BanFilter, now time.Time) iter.Seq2[keys.Ban, error] {
+	return list(ctx, d.db, "list bans", banRow.ban, func() (*listQuery, error) {
+		tenantID, err := tenantIDOf(ctx, d.db, f.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		q := newListQuery(selectBan)
+		if !f.Past {
+			q.and(`b.lifted_at is null and b.ends_at > ?`, now)
+		}
+		if tenantID != 0 {
+			q.and(`b.tenant_id = ?`, tenantID)
+		}
+		if f.KeyID != "" {
+			q.and(`b.key_id = ?`, f.KeyID)
+		}
+		if f.Source != "" {
+			q.and(`b.source = ?`, string(f.Source))
+		}
+		if !f.Since.IsZero() {
+			q.and(`b.starts_at >= ?`, f.Since)
+		}
+		if f.After != 0 {
+			last, err := selectBans(ctx, d.db, ` where b.id = $1`, f.After)
+			if err != nil {
+				return nil, err
+			}
+			if len(last) == 0 {
+				return nil, keys.ErrBanNotFound
+			}
+			q.and(`(b.starts_at, b.id) < (?, ?)`, last[0].StartsAt, f.After)
+		}
+		q.end(`b.starts_at desc, b.id desc`, f.Limit)
+		return q, nil
+	})
+}

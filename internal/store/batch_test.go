@@ -1,0 +1,220 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+// noted is jo, with the numbers of the entries.
+func noted() (audit.By, *audit.Numbers) {
+	numbers := new(audit.Numbers)
+	return audit.By{Actor: jo.Actor, Reason: jo.Reason, Entries: numbers}, numbers
+}
+
+func (o office) tenants(t *testing.T, n int) (names []string) {
+	t.Helper()
+	for i := range n {
+		names = append(names, o.tenant(t, fmt.Sprintf("tenant-%d", i), plans.Free).Name)
+	}
+	return names
+}
+
+// suspendAll is the function of a batch that suspends tenants, and calls between after each of them.
+func suspendAll(by audit.By, names []string, between func()) func(context.Context, *store.DB) error {
+	return func(ctx context.Context, db *store.DB) error {
+		if err := db.Lock(ctx, names, nil); err != nil {
+			return err
+		}
+		for _, name := range names {
+			if _, err := db.Tenants.Suspend(ctx, by, name, noon); err != nil {
+				return err
+			}
+			between()
+		}
+		return nil
+	}
+}
+
+func nothing() {}
+
+func TestBatchIsMadeWhole(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	names := o.tenants(t, 3)
+	by, numbers := noted()
+	if err := o.Batch(t.Context(), by, suspendAll(by, names, nothing)); err != nil {
+		t.Fatal(err)
+	}
+	if want := (audit.Numbers{4, 5, 6}); !slices.Equal(*numbers, want) {
+		t.Errorf("numbers %v, want %v", *numbers, want)
+	}
+	entries, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Limit: 3}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range entries {
+		if want := names[2-i]; e.TenantName != want || e.Action != "tenant.suspend" || e.ClaimedActor != jo.Actor || e.Reason != jo.Reason {
+			t.Errorf("entry %d is %+v, want that of %s", e.Number, e, want)
+		}
+	}
+	o.wantIntact(t, 6)
+	if _, err := o.Tenants.Resume(t.Context(), by, names[0]); err != nil || numbers.String() != "4-7" {
+		t.Errorf("after a change of its own: %s, %v", numbers, err)
+	}
+}
+
+// TestBatchChangesNothing: neither what fails, nor a failure that fn passes over, nor a dry run, of the batch or of one of its changes.
+func TestBatchChangesNothing(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	names := o.tenants(t, 3)
+	before := o.everything(t)
+	by, numbers := noted()
+	dryBy := by
+	dryBy.DryRun = true
+	own := errors.New("not today")
+	for name, test := range map[string]struct {
+		by   audit.By
+		fn   func(context.Context, *store.DB) error
+		want error
+	}{
+		"the third of four fails": {by, suspendAll(by, []string{names[0], names[1], "nobody", names[2]}, nothing), plans.ErrTenantNotFound},
+		"the same one twice":      {by, suspendAll(by, []string{names[0], names[0]}, nothing), plans.ErrTenantSuspended},
+		"fn fails": {by, func(ctx context.Context, db *store.DB) error {
+			return errors.Join(suspendAll(by, names, nothing)(ctx, db), own)
+		}, own},
+		"fn passes over a failure": {by, func(ctx context.Context, db *store.DB) error {
+			_, _ = db.Tenants.Suspend(ctx, by, "nobody", noon)
+			return suspendAll(by, names, nothing)(ctx, db)
+		}, plans.ErrTenantNotFound},
+		"a dry run":             {dryBy, suspendAll(by, names, nothing), nil},
+		"a dry run of a change": {by, suspendAll(dryBy, names, nothing), nil},
+	} {
+		if err := o.Batch(t.Context(), test.by, test.fn); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+		if diff := cmp.Diff(before, o.everything(t)); diff != "" {
+			t.Errorf("%s changed the database:\n%s", name, diff)
+		}
+	}
+	if len(*numbers) > 0 {
+		t.Errorf("numbers of entries that were not written: %v", *numbers)
+	}
+}
+
+// TestBatchReadsItsChanges: a change sees those before it.
+func TestBatchReadsItsChanges(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.tenant(t, "acme", plans.Free)
+	key, _ := o.issue(t, "acme")
+	err := o.Batch(t.Context(), jo, func(ctx context.Context, db *store.DB) error {
+		service := keys.Service{Store: db.Keys}
+		if _, err := service.Revoke(ctx, jo, key.ID); err != nil {
+			return err
+		}
+		if k, err := db.Keys.Get(ctx, key.ID); err != nil || k.RevokedAt.IsZero() {
+			t.Errorf("within the batch: %+v, %v", k, err)
+		}
+		if k, err := o.Keys.Get(ctx, key.ID); err != nil || !k.RevokedAt.IsZero() {
+			t.Errorf("outside of it: %+v, %v", k, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBatchDoesNotHoldTheHead: while the changes of a batch are made, others write audit entries, and still its numbers follow each other.
+func TestBatchDoesNotHoldTheHead(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	names := o.tenants(t, 5)
+	by, numbers := noted()
+	other, others := noted()
+	err := o.Batch(t.Context(), by, suspendAll(by, names, func() {
+		ctx, cancel := context.WithTimeout(t.Context(), longTimeout)
+		defer cancel()
+		n := store.NewTenant{Name: fmt.Sprintf("other-%d", len(*others)), Plan: plans.Free}
+		if _, err := o.Tenants.Create(ctx, other, n, noon); err != nil {
+			t.Error(err)
+		}
+	}))
+	if err != nil || numbers.String() != "11-15" || others.String() != "6-10" {
+		t.Errorf("the batch wrote %s and others %s, %v", numbers, others, err)
+	}
+	o.wantIntact(t, 15)
+}
+
+// TestBatchesAtOnce: batches over the same tenants and keys in other orders wait for each other, and their numbers follow each other.
+func TestBatchesAtOnce(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	names := o.tenants(t, 4)
+	var ids []string
+	for _, name := range names {
+		key, _ := o.issue(t, name)
+		ids = append(ids, key.ID)
+	}
+	var all sync.WaitGroup
+	for w := range 6 {
+		all.Go(func() {
+			by, numbers := noted()
+			mine := slices.Clone(ids)
+			if w%2 == 1 {
+				slices.Reverse(mine)
+			}
+			err := o.Batch(t.Context(), by, func(ctx context.Context, db *store.DB) error {
+				if err := db.Lock(ctx, nil, mine); err != nil {
+					return err
+				}
+				service := keys.Service{Store: db.Keys}
+				for _, id := range mine {
+					if _, _, _, err := service.Rotate(ctx, by, id, keys.Rotation{GracePeriod: time.Hour}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if first := (*numbers)[:min(1, len(*numbers))]; err != nil || len(*numbers) != 8 || (*numbers)[7] != first[0]+7 {
+				t.Errorf("batch %d: numbers %s, %v", w, numbers, err)
+			}
+		})
+	}
+	all.Wait()
+	o.wantIntact(t, 8+6*8)
+}
+
+// TestBatchOfAStoppedClient: its session ends, and with it the locks that others wait for.
+func TestBatchOfAStoppedClient(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	names := o.tenants(t, 1)
+	err := o.Batch(t.Context(), jo, func(ctx context.Context, db *store.DB) error {
+		if err := db.Lock(ctx, names, nil); err != nil {
+			return err
+		}
+		time.Sleep(11 * time.Second)
+		_, err := db.Tenants.Suspend(ctx, jo, names[0], noon)
+		return err
+	})
+	if err == nil {
+		t.Error("a client that stopped for 11 s made its changes")
+	}
+	if _, err := o.Tenants.Suspend(t.Context(), jo, names[0], noon); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}

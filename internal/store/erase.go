@@ -1,0 +1,241 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/lib/pq"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/usage/closing"
+)
+
+// Erasure is what was done to erase a tenant.
+type Erasure struct {
+	TenantID int64
+	// Name is the one that the tenant has from then on.
+	Name     string
+	ErasedAt time.Time
+	// Removed and Stay are how many rows each table had of the tenant: those that were removed, and those that stay under its number.
+	Removed, Stay map[string]int64
+	// Lines is how many lines of closed months had the tenant's name.
+	Lines int64
+	// Number and Hash are those of the audit entry; none in a dry run.
+	Number int64
+	Hash   []byte
+}
+
+// Rows is how many rows were removed.
+func (e Erasure) Rows() (n int64) {
+	for _, rows := range e.Removed {
+		n += rows
+	}
+	return n
+}
+
+// eraseRecord is what an audit entry holds of it.
+type eraseRecord struct {
+	ErasedAt time.Time        `json:"erased_at"`
+	Removed  map[string]int64 `json:"removed"`
+	Stay     map[string]int64 `json:"stay"`
+	Lines    int64            `json:"redacted_lines"`
+	// Leaves is the hash of what the lines became, by month.
+	Leaves   map[string]string `json:"leaves,omitempty"`
+	Redacted []string          `json:"redacted"`
+}
+
+// Erase removes all that is stored of a suspended tenant but what is billed, which stays under its number. Its keys, name and profile go at
+// once and together with the audit entry; what there may be much of goes after it, in batches. If that is interrupted, Erase goes on
+// where it stopped, by the tenant's new name, and returns the same. removing is told of each batch.
+//
+// Only the owner of the tables may. It returns plans.ErrTenantNotFound or ErrTenantNotSuspended; an Erasure with an error is one that has to go
+// on. A dry run returns what would be removed, and a Number only if the tenant was erased before.
+func (d TenantData) Erase(ctx context.Context, by audit.By, name string, removing func(rows int)) (e Erasure, err error) {
+	err = runChanges(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
+		t, err := lockAnyTenant(ctx, tx, name, d.db.JustNow())
+		if err != nil {
+			return err
+		}
+		e = Erasure{TenantID: t.ID, Name: plans.ErasedName(t.ID)}
+		if t.Erased() {
+			return nil
+		}
+		// The right first: nobody is to suspend a customer for what they may not do then.
+		if _, err := tx.Exec(ctx, `update tenants set erased_at = null where false`); err != nil {
+			return err
+		}
+		if t.SuspendedAt.IsZero() {
+			return plans.ErrTenantNotSuspended
+		}
+		return e.begin(ctx, d.db, tx, by, t)
+	})
+	if err == nil && (e.ErasedAt.IsZero() || !by.DryRun) {
+		if err := d.finishErasure(ctx, by, &e, removing); err != nil {
+			return Erasure{TenantID: e.TenantID, Name: e.Name}, fmt.Errorf("erase tenant: %w", err)
+		}
+	}
+	if err != nil {
+		return Erasure{}, fmt.Errorf("erase tenant: %w", err)
+	}
+	return e, nil
+}
+
+// begin removes what there is little of, and writes the entry.
+func (e *Erasure) begin(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, by audit.By, t plans.Tenant) (err error) {
+	// No month is sealed meanwhile: its lines would have the name. This waits for one that is.
+	if _, err := tx.Exec(ctx, `lock table usage_months in share mode`); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `select from usage_months where sealed_at is null for share`); err != nil {
+		return err
+	}
+	if e.ErasedAt, err = instant(ctx, db, tx, time.Time{}); err != nil {
+		return err
+	}
+	if err := e.count(ctx, tx); err != nil {
+		return err
+	}
+	for _, table := range tenantTables {
+		if table.erasing == goes {
+			if _, err := tx.Exec(ctx, `delete from `+table.name+` where tenant_id = $1`, t.ID); err != nil {
+				return fmt.Errorf("%s: %w", table.name, err)
+			}
+		}
+	}
+	_, err = tx.Exec(ctx, `update tenants set name = $2, email = null, contact = null, notes = null, erased_at = $3 where id = $1`, t.ID, e.Name, e.ErasedAt)
+	if err != nil {
+		return err
+	}
+	leaves, err := e.redactLines(ctx, tx)
+	if err != nil {
+		return err
+	}
+	return writeAudit(tx, by, auditEntry{
+		action: "tenant.erase", tenantID: t.ID, subject: audit.TenantSubject(t.ID), before: recordTenant(t, t),
+		after: eraseRecord{e.ErasedAt, e.Removed, e.Stay, e.Lines, leaves, []string{"name", "email", "contact", "notes"}},
+	})
+}
+
+// count counts the rows of the tenant in each table.
+func (e *Erasure) count(ctx context.Context, tx pgconn.Tx) error {
+	if err := showTenant(ctx, tx, e.TenantID); err != nil {
+		return err
+	}
+	e.Removed, e.Stay = map[string]int64{}, map[string]int64{}
+	for _, t := range tenantTables {
+		var rows int64
+		if err := tx.Get(ctx, &rows, `select count(*) from `+t.name+` where `+t.tenantColumn()+` = $1`, e.TenantID); err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+		switch {
+		case rows == 0 || t.name == "tenants":
+		case t.erasing == goes || t.erasing == goesSlowly:
+			e.Removed[t.name] = rows
+		default:
+			e.Stay[t.name] = rows
+		}
+	}
+	return nil
+}
+
+// showTenant makes row-level security show the rows of the tenant.
+func showTenant(ctx context.Context, tx pgconn.Tx, tenantID int64) error {
+	_, err := tx.Exec(ctx, `select set_config('petstore.tenant_id', $1, true)`, fmt.Sprint(tenantID))
+	return err
+}
+
+// redactLines gives the lines of closed months the new name, and notes the leaf that they had. It returns the new leaves, by month.
+func (e *Erasure) redactLines(ctx context.Context, tx pgconn.Tx) (map[string]string, error) {
+	var rows []struct {
+		Month  time.Time `db:"month"`
+		Number int64     `db:"number"`
+		Form   string    `db:"form"`
+	}
+	if err := tx.Select(ctx, &rows, `select month, number, form from usage_lines where tenant_id = $1 order by month, number`, e.TenantID); err != nil {
+		return nil, err
+	}
+	leaves := map[string]string{}
+	for len(rows) > 0 {
+		month := rows[0].Month
+		var numbers []int64
+		var before, after []string
+		for ; len(rows) > 0 && rows[0].Month.Equal(month); rows = rows[1:] {
+			l, err := closing.Parse(rows[0].Form)
+			if err != nil {
+				return nil, fmt.Errorf("line %d of %s: %w", rows[0].Number, monthName(month), err)
+			}
+			l.Tenant = e.Name
+			form, err := l.Form()
+			if err != nil {
+				return nil, fmt.Errorf("line %d of %s: %w", rows[0].Number, monthName(month), err)
+			}
+			numbers, before, after = append(numbers, rows[0].Number), append(before, rows[0].Form), append(after, form)
+		}
+		leaf, redacted := closing.Leaf(before), closing.Leaf(after)
+		_, err := tx.Exec(ctx, `insert into erased_leaves (month, tenant_id, leaf, redacted) values ($1, $2, $3, $4)`, date(month), e.TenantID, leaf[:], redacted[:])
+		if err != nil {
+			return nil, err
+		}
+		_, err = tx.Exec(ctx, `
+			update usage_lines l set form = r.form from unnest($3::integer[], $4::text[]) as r (number, form)
+			where l.month = $1 and l.tenant_id = $2 and l.number = r.number`, date(month), e.TenantID, pq.Array(numbers), pq.Array(after))
+		if err != nil {
+			return nil, err
+		}
+		leaves[monthName(month)] = redacted.String()
+		e.Lines += int64(len(after))
+	}
+	return leaves, nil
+}
+
+// eraseBatch is how many rows are removed in one transaction.
+const eraseBatch = 5000
+
+// finishErasure removes all that is left, and reads the entry. A request that was under way when the keys went may have added something.
+func (d TenantData) finishErasure(ctx context.Context, by audit.By, e *Erasure, removing func(rows int)) error {
+	for _, t := range tenantTables {
+		if by.DryRun || t.erasing != goes && t.erasing != goesSlowly {
+			continue
+		}
+		for n := eraseBatch; n == eraseBatch; {
+			err := d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) (err error) {
+				if err := showTenant(ctx, tx, e.TenantID); err != nil {
+					return err
+				}
+				n, err = tx.Exec(ctx, fmt.Sprintf(
+					`delete from %s where ctid = any(array(select ctid from %[1]s where tenant_id = $1 limit %d))`, t.name, eraseBatch), e.TenantID)
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("%s: %w", t.name, err)
+			}
+			removing(n)
+		}
+	}
+	return d.readErasure(ctx, e)
+}
+
+// readErasure reads the audit entry.
+func (d TenantData) readErasure(ctx context.Context, e *Erasure) error {
+	var row struct {
+		Number int64
+		Hash   []byte
+		After  []byte
+	}
+	err := d.db.Get(ctx, &row, `
+		select number, hash, after from audit_entries where tenant_id = $1 and action = 'tenant.erase' order by at desc, number desc limit 1`, e.TenantID)
+	if err != nil {
+		return fmt.Errorf("read the entry: %w", err)
+	}
+	var said eraseRecord
+	if err := json.Unmarshal(row.After, &said); err != nil {
+		return fmt.Errorf("read entry %d: %w", row.Number, err)
+	}
+	e.Number, e.Hash = row.Number, row.Hash
+	e.ErasedAt, e.Removed, e.Stay, e.Lines = said.ErasedAt.UTC(), said.Removed, said.Stay, said.Lines
+	return nil
+}

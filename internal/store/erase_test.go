@@ -1,0 +1,362 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+)
+
+// customers is a database with two tenants that have rows in every table: acme, whose texts hold the word quagga, and zoo, with okapi.
+type customers struct {
+	*books
+	owner *store.DB // a login that is no superuser
+}
+
+var ops = audit.By{Actor: "ops", Reason: "ticket 88"}
+
+func newCustomers(t *testing.T) customers {
+	t.Helper()
+	b := newBooks(t)
+	c := customers{b, storetest.Open(t, storetest.As(t, b.URL, storetest.OwnerLogin), store.Options{Timeout: longTimeout})}
+	b.fill(t)
+	for id, word := range map[int64]string{acme: "quagga", zoo: "okapi"} {
+		c.exec(t, strings.NewReplacer("$1", fmt.Sprint(id), "$2", "'"+word+"'").Replace(`
+			insert into pets (tenant_id, name, category_id, status, created_at) select $1, $2, 1, 'sold', now() from generate_series(1, 3);
+			insert into orders (tenant_id, pet_id, quantity, status, created_at) select $1, id, 1, 'delivered', now() from pets where tenant_id = $1;
+			insert into idempotency_keys (tenant_id, method, path, key, fingerprint, status, location, body, created_at, expires_at)
+			values ($1, 'POST', '/v1/pets', $2, sha256('x'), 201, '/v1/pets/1', convert_to('{"name":"' || $2 || '"}', 'UTF8'), now(), now() + interval '1 day');
+			insert into failed_requests (tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by, allowed, partial, method, route,
+			                             suppressed, status, reason, took_micros)
+			values ($1, 's1', $1, 'key_000000000000000$1', now(), $2, 'pet_not_found', 'pro', '', 0, false, 'GET', '/v1/pets/{petId}', 0, 404, '', 5);
+			insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at)
+			values ($1, 'key_000000000000000$1', 'staff', $2, now(), now() + interval '1 hour');
+			insert into limit_states (tenant_id, scope) values ($1, '');
+			update api_keys set name = $2, last4 = left($2, 4) where tenant_id = $1;`))
+		name, email := word+"-inc", word+"@example.com"
+		_, _, err := c.owner.Tenants.Edit(t.Context(), ops, fmt.Sprint("#", id), store.TenantEdit{Name: &name, Email: &email, Contact: &word, Notes: &word})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.deliver(t, "s1", dec, used(business, nov.Add(time.Hour), 7, 0))
+	b.close(t, oct)
+	b.deliver(t, "s1", dec, used(business, oct.Add(30*24*time.Hour), 9, 0)) // late
+	b.exec(t, `
+		alter table usage_daily disable trigger user;
+		create table daily_of_2020 partition of usage_daily for values from ('2020-01-01Z') to ('2021-01-01Z');
+		insert into usage_daily (tenant_id, day, key_id, assignment, version, admitted, refused) values (1, '2020-01-01Z', 'key_0000000000000001', 1, 1, 1, 1);
+		alter table usage_daily enable trigger user`)
+	return c
+}
+
+// holding returns the tables with rows that hold the word.
+func (c customers) holding(t *testing.T, word string) (tables []string) {
+	t.Helper()
+	c.rows(t, &tables, `
+		select relname from pg_class
+		where relnamespace = 'public'::regnamespace and relkind = 'r'
+		  and (xpath('//n/text()', query_to_xml(format('select count(*) as n from %I t where position(%L in t::text) > 0', relname, $1::text), false, true, '')))[1]::text <> '0'
+		order by relname`, word)
+	return tables
+}
+
+func (c customers) rowsOf(t *testing.T, id int64) string {
+	t.Helper()
+	return c.text(t, `
+		select string_agg(query_to_xml(format('select * from %I t where tenant_id = %s order by t::text', relname, $1::bigint), true, true, '')::text, '' order by relname)
+		from pg_class c where relnamespace = 'public'::regnamespace and relkind = 'r'
+		  and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'tenant_id')`, id)
+}
+
+func (c customers) erase(t *testing.T, tenant string) store.Erasure {
+	t.Helper()
+	e, err := c.owner.TenantData.Erase(t.Context(), ops, tenant, func(int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// TestErase: no word of the tenant is left in any table, what is billed is still what it was, and the other tenant has all that it had.
+func TestErase(t *testing.T) {
+	t.Parallel()
+	c := newCustomers(t)
+	if _, err := c.owner.TenantData.Erase(t.Context(), ops, "quagga-inc", nil); !errors.Is(err, plans.ErrTenantNotSuspended) {
+		t.Errorf("a tenant in good standing: %v", err)
+	}
+	if _, err := c.owner.Tenants.Suspend(t.Context(), ops, "quagga-inc", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	before, zooBefore := c.text(t, `select database_to_xml(true, true, '')::text`), c.rowsOf(t, zoo)
+	planned, err := c.owner.TenantData.Erase(t.Context(), audit.By{Actor: "ops", DryRun: true}, "quagga-inc", nil)
+	if err != nil || c.text(t, `select database_to_xml(true, true, '')::text`) != before {
+		t.Fatalf("a dry run changed something, or failed: %v", err)
+	}
+	if tables := c.holding(t, "quagga"); len(tables) < 8 {
+		t.Fatalf("only %v hold the word", tables)
+	}
+	billed := c.text(t, `select string_agg(u::text, ' ' order by u) from usage_counted u where tenant_id = 1`)
+
+	e := c.erase(t, "quagga-inc")
+	if tables := c.holding(t, "quagga"); len(tables) > 0 {
+		t.Errorf("%v still hold it", tables)
+	}
+	if diff := cmp.Diff(zooBefore, c.rowsOf(t, zoo)); diff != "" {
+		t.Errorf("the other tenant:\n%s", diff)
+	}
+	if got := c.text(t, `select string_agg(u::text, ' ' order by u) from usage_counted u where tenant_id = 1`); got != billed {
+		t.Errorf("what is billed was %s, is %s", billed, got)
+	}
+	want := store.Erasure{
+		TenantID: acme, Name: "erased-1", Lines: 2,
+		Removed: map[string]int64{
+			"api_keys": 1, "bans": 1, "failed_requests": 1, "idempotency_keys": 1, "limit_states": 1, "orders": 3, "pets": 3, "undo_values": 2,
+		},
+		Stay: map[string]int64{
+			"tenant_plans": 2, "tenant_suspensions": 2, "tenant_activity": 1, "usage_hourly": 4, "usage_late": 1, "usage_lines": 2, "usage_daily": 1, "audit_entries": 4,
+		},
+	}
+	planned.ErasedAt = e.ErasedAt
+	want.ErasedAt = e.ErasedAt
+	if diff := cmp.Diff(want, planned); diff != "" {
+		t.Errorf("planned (-want +got):\n%s", diff)
+	}
+	want.Number, want.Hash = e.Number, e.Hash
+	if diff := cmp.Diff(want, e); diff != "" || e.ErasedAt.IsZero() || len(e.Hash) != 32 {
+		t.Errorf("erased (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(e, c.erase(t, "1")); diff != "" {
+		t.Errorf("again (-before +now):\n%s", diff)
+	}
+	c.checkErased(t, e)
+}
+
+// checkErased: the tenant takes no change, and the audit trail and the closed month are intact.
+func (c customers) checkErased(t *testing.T, e store.Erasure) {
+	t.Helper()
+	if fault, err := c.owner.Audit.Verify(t.Context(), &audit.Verifier{}); fault != nil || err != nil {
+		t.Errorf("the audit trail: %v, %v", fault, err)
+	}
+	name := e.Name
+	service := &keys.Service{Store: c.owner.Keys}
+	for what, change := range map[string]func() error{
+		"resume": func() error { _, err := c.owner.Tenants.Resume(t.Context(), ops, name); return err },
+		"edit": func() error {
+			_, _, err := c.owner.Tenants.Edit(t.Context(), ops, name, store.TenantEdit{Notes: &name})
+			return err
+		},
+		"issue": func() error {
+			_, _, err := service.Issue(t.Context(), ops, keys.Request{Tenant: name, Environment: keys.Live})
+			return err
+		},
+		"export": func() error {
+			_, err := c.owner.TenantData.Export(t.Context(), name, nil, nil)
+			return err
+		},
+		"prove": func() error { _, err := c.owner.Months.Prove(t.Context(), name, oct); return err },
+	} {
+		if err := change(); !errors.Is(err, plans.ErrTenantErased) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := c.owner.Tenants.Create(t.Context(), ops, store.NewTenant{Name: "erased-9", Plan: plans.Pro}, time.Time{}); !errors.Is(err, plans.ErrTenantName) {
+		t.Errorf("a tenant of such a name: %v", err)
+	}
+	if _, fault, err := c.owner.Months.Verify(t.Context(), oct); fault != "" || err != nil {
+		t.Errorf("the closed month: %q, %v", fault, err)
+	}
+	if p, err := c.owner.Months.Prove(t.Context(), "okapi-inc", oct); err != nil || len(p.Forms) != 1 {
+		t.Errorf("the proof of the other tenant: %+v, %v", p, err)
+	}
+	// The owner can alter the lines and what they are computed from, but not unseen.
+	for _, tamper := range []string{
+		`update usage_lines set form = replace(form, '"refused":12', '"refused":13') where tenant_id = 1 and number = 1`,
+		`update erased_leaves set leaf = sha256('x')`, `delete from erased_leaves`,
+	} {
+		c.exec(t, `create table before as select * from erased_leaves; create table lines as select month, tenant_id, number, form from usage_lines;
+			alter table usage_lines disable trigger user; `+tamper)
+		if _, fault, err := c.owner.Months.Verify(t.Context(), oct); fault == "" || err != nil {
+			t.Errorf("%s is not found: %v", tamper, err)
+		}
+		c.exec(t, `delete from erased_leaves; insert into erased_leaves select * from before;
+			update usage_lines l set form = b.form from lines b where (b.month, b.tenant_id, b.number) = (l.month, l.tenant_id, l.number);
+			alter table usage_lines enable trigger user; drop table before, lines`)
+	}
+	if _, err := c.database.owner.ExecContext(t.Context(), `update usage_lines set form = replace(form, '"refused":12', '"refused":13') where tenant_id = 1`); err == nil {
+		t.Error("a line of an erased tenant can be changed")
+	}
+}
+
+// TestEraseKeepsWhatIsCounted: what servers counted before, and record after, is billed: in the open month, and as a correction of a closed
+// one.
+func TestEraseKeepsWhatIsCounted(t *testing.T) {
+	t.Parallel()
+	c := newCustomers(t)
+	if _, err := c.owner.Tenants.Suspend(t.Context(), ops, "quagga-inc", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	c.erase(t, "quagga-inc")
+	const counted = `select sum(admitted) || ' ' || sum(refused) from usage_recorded where tenant_id = 1 and hour >= $1 and hour < $2`
+	odd, never := used(business, nov.Add(2*time.Hour), 100, 0), used(business, nov.Add(2*time.Hour), 100, 0)
+	odd.KeyID, never.TenantID = "x", 99
+	c.deliver(t, "s1", dec.Add(time.Hour), used(business, nov.Add(2*time.Hour), 3, 2), used(business, oct.AddDate(0, 0, 25), 5, 4), odd, never)
+	c.deliver(t, "s2", dec.Add(time.Hour), used(business, nov.Add(2*time.Hour), 30, 0))
+	if got, want := c.text(t, counted, oct, nov), fmt.Sprint(8030+10+44100+9+5, " ", 12+4); got != want {
+		t.Errorf("of the closed month: %s, want %s", got, want)
+	}
+	if got, want := c.text(t, counted, nov, dec), fmt.Sprint(7+3+30, " ", 2); got != want {
+		t.Errorf("of the open month: %s, want %s", got, want)
+	}
+	c.close(t, nov)
+	var billed int64
+	for _, l := range c.lines(t, nov) {
+		if l.TenantID == acme {
+			billed += l.Admitted
+		}
+	}
+	if want := int64(7 + 3 + 30 + 9 + 5); billed != want || c.verify(t, nov) != "" {
+		t.Errorf("the next month bills %d, want %d; %s", billed, want, c.verify(t, nov))
+	}
+}
+
+// TestEraseGoesOn: one that is interrupted has taken the keys and the name; another call removes the rest.
+func TestEraseGoesOn(t *testing.T) {
+	t.Parallel()
+	c := newCustomers(t)
+	c.exec(t, `insert into pets (tenant_id, name, category_id, status, created_at) select 1, 'quagga', 1, 'sold', now() from generate_series(1, $1) n`, store.EraseBatch+10)
+	if _, err := c.owner.Tenants.Suspend(t.Context(), ops, "quagga-inc", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	e, err := c.owner.TenantData.Erase(ctx, ops, "quagga-inc", func(rows int) {
+		if rows == store.EraseBatch {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || e.TenantID != acme {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	if diff := cmp.Diff([]string{"pets"}, c.holding(t, "quagga")); diff != "" {
+		t.Errorf("interrupted (-want +got):\n%s", diff)
+	}
+	if e := c.erase(t, "erased-1"); e.Removed["pets"] != store.EraseBatch+13 {
+		t.Errorf("%+v", e)
+	}
+	if tables := c.holding(t, "quagga"); len(tables) > 0 {
+		t.Errorf("%v still hold it", tables)
+	}
+}
+
+// TestOnlyTheOwnerErases: nobody else can, also not with SQL.
+func TestOnlyTheOwnerErases(t *testing.T) {
+	t.Parallel()
+	c := newCustomers(t)
+	if _, err := c.owner.Tenants.Suspend(t.Context(), ops, "quagga-inc", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, url := range []string{c.SupportURL, c.BillingURL, c.APIURL} {
+		db := storetest.Open(t, url, store.Options{Timeout: longTimeout})
+		if _, err := db.TenantData.Erase(t.Context(), ops, "quagga-inc", nil); !store.IsForbidden(err) {
+			t.Errorf("%s: %v", store.LoginOf(url), err)
+		}
+		if err := attempt(t, url, "reset role", `update tenants set erased_at = now()`); !store.IsForbidden(err) {
+			t.Errorf("%s sets it: %v", store.LoginOf(url), err)
+		}
+	}
+}
+
+// TestTenantTablesAreAll: every table with rows of tenants, and every column of it, is exported or left out on purpose, and is erased or
+// stays on purpose.
+func TestTenantTablesAreAll(t *testing.T) {
+	t.Parallel()
+	db := newDatabase(t)
+	var columns []struct{ Table, Column string }
+	db.rows(t, &columns, `
+		select c.relname as table, a.attname as column
+		from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+		where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+		  and (c.relname = 'tenants' or exists (select from pg_attribute t where t.attrelid = c.oid and t.attname = 'tenant_id' and not t.attisdropped))
+		order by 1, 2`)
+	known := store.TenantColumns()
+	for _, c := range columns {
+		at := slices.IndexFunc(known[c.Table], func(k string) bool { return regexp.MustCompile(`^(\w+\()?` + c.Column + `\b`).MatchString(k) })
+		if at < 0 {
+			t.Errorf("column %s of %s is neither exported nor omitted: see tenantTables", c.Column, c.Table)
+			continue
+		}
+		known[c.Table] = slices.Delete(known[c.Table], at, at+1)
+		if len(known[c.Table]) == 0 {
+			delete(known, c.Table)
+		}
+	}
+	if len(known) > 0 {
+		t.Errorf("not in the database: %v", known)
+	}
+}
+
+// TestExport: all of the tenant and nothing of others, without digests.
+func TestExport(t *testing.T) {
+	t.Parallel()
+	c := newCustomers(t)
+	const pets = 2500 // several pages
+	c.exec(t, `insert into pets (tenant_id, name, category_id, status, created_at) select 1, 'quagga "' || n, 1, 'sold', now() from generate_series(1, $1) n`, pets-3)
+	files := map[string]*bytes.Buffer{}
+	var first store.TenantExport
+	e, err := c.owner.TenantData.Export(t.Context(), "quagga-inc",
+		func(e store.TenantExport) error { first = e; return nil },
+		func(f store.ExportFile) (io.Writer, error) {
+			files[f.Name] = &bytes.Buffer{}
+			return files[f.Name], nil
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first, e); diff != "" {
+		t.Errorf("the manifest (-first +last):\n%s", diff)
+	}
+	var all strings.Builder
+	for _, f := range e.Files {
+		text := files[f.Name].String()
+		if int64(len(text)) != f.Size || int64(strings.Count(text, "\n")) != f.Rows || f.Rows == 0 && f.Name != "sent_events.jsonl" {
+			t.Errorf("%+v has %d bytes and %d lines", f, len(text), strings.Count(text, "\n"))
+		}
+		for line := range strings.Lines(text) {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("%s: %s", f.Name, line)
+			}
+		}
+		all.WriteString(text)
+	}
+	if n := strings.Count(files["pets.jsonl"].String(), "quagga"); n != pets {
+		t.Errorf("%d animals, want %d", n, pets)
+	}
+	digest := c.text(t, `select encode(digest, 'hex') from api_keys where tenant_id = 1`)
+	for _, never := range []string{"okapi", "key_0000000000000002", digest, "digest", storetest.OwnerLogin, "sha256('x')"} {
+		if strings.Contains(all.String(), never) {
+			t.Errorf("the export has %q", never)
+		}
+	}
+	if names := slices.Sorted(maps.Keys(files)); len(names) != len(store.TenantColumns())-1 {
+		t.Errorf("files %v", names)
+	}
+	if _, err := storetest.Open(t, c.SupportURL, store.Options{}).TenantData.Export(t.Context(), "quagga-inc", nil, nil); !store.IsForbidden(err) {
+		t.Errorf("as support: %v", err)
+	}
+}

@@ -1,0 +1,131 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"petstore.example/internal/keys"
+)
+
+// KeyFilter selects keys: those for which all of its members hold that are set.
+type KeyFilter struct {
+	// Tenant is a tenant's name.
+	Tenant string
+	// Status is keys.Active, Expired or Revoked.
+	Status keys.Status
+	// ExpiresBefore selects active keys that expire before then.
+	ExpiresBefore time.Time
+	// UnusedSince selects keys that exist since then, and were not used since.
+	UnusedSince time.Time
+	// Last4 is the end of the key.
+	Last4 string
+	// Search is a part of the key's name, in any case.
+	Search string
+	// After is the ID of the key after which the list begins.
+	After string
+	// Limit is the most keys; 0 for all.
+	Limit int
+}
+
+// The conditions on the status of a key at the instant ?, as keys.Key.Status.
+const (
+	keyIsActive  = `k.revoked_at is null and (k.expires_at is null or k.expires_at > ?)`
+	keyIsExpired = `k.revoked_at is null and k.expires_at <= ?`
+)
+
+// List returns keys by tenant, the newest first; those that expire soon, the soonest first; and expired or revoked ones, the latest first.
+// It returns plans.ErrTenantNotFound, keys.ErrKeyNotFound if there is no key After, or ErrNotInList if that key has no place in the order.
+func (d Keys) List(ctx context.Context, f KeyFilter, now time.Time) iter.Seq2[keys.Key, error] {
+	return list(ctx, d.db, "list keys", keyRow.key, func() (*listQuery, error) {
+		tenantID, err := tenantIDOf(ctx, d.db, f.Tenant)
+		if err != nil {
+			return nil, err
+		}
+		q := newListQuery(selectKey)
+		if tenantID != 0 {
+			q.and(`k.tenant_id = ?`, tenantID)
+		}
+		f.conditions(q, now)
+		var last keys.Key
+		if f.After != "" {
+			if last, err = getKey(ctx, d.db, `k.id = $1`, f.After); err != nil {
+				return nil, err
+			}
+			if !f.orders(last) {
+				return nil, ErrNotInList
+			}
+		}
+		f.order(q, last)
+		return q, nil
+	})
+}
+
+// ErrNotInList: a list can't begin after a key that has no such instant as the list is ordered by, as one that was brought back since.
+var ErrNotInList = errors.New("the key after which the list begins is no longer in it")
+
+// orders reports whether the key has the instant that the list is ordered by.
+func (f KeyFilter) orders(k keys.Key) bool {
+	switch {
+	case !f.ExpiresBefore.IsZero() || f.Status == keys.Expired:
+		return !k.ExpiresAt.IsZero()
+	case f.Status == keys.Revoked:
+		return !k.RevokedAt.IsZero()
+	}
+	return true
+}
+
+// order begins the list after the last key, unless its ID is empty. An index has the keys of each order.
+func (f KeyFilter) order(q *listQuery, last keys.Key) {
+	var order string
+	switch {
+	case !f.ExpiresBefore.IsZero():
+		order = `k.expires_at, k.id`
+		if last.ID != "" {
+			q.and(`(k.expires_at, k.id) > (?, ?)`, nullTime(last.ExpiresAt), last.ID)
+		}
+	case f.Status == keys.Expired:
+		order = `k.expires_at desc, k.id desc`
+		if last.ID != "" {
+			q.and(`(k.expires_at, k.id) < (?, ?)`, nullTime(last.ExpiresAt), last.ID)
+		}
+	case f.Status == keys.Revoked:
+		order = `k.revoked_at desc, k.id desc`
+		if last.ID != "" {
+			q.and(`(k.revoked_at, k.id) < (?, ?)`, nullTime(last.RevokedAt), last.ID)
+		}
+	default:
+		order = `t.name, k.created_at desc, k.id`
+		if last.ID != "" {
+			q.and(`t.name >= ?`, last.TenantName)
+			q.and(`t.name > ? or k.created_at < ? or k.created_at = ? and k.id > ?`,
+				last.TenantName, last.CreatedAt, last.CreatedAt, last.ID)
+		}
+	}
+	q.end(order, f.Limit)
+}
+
+func (f KeyFilter) conditions(q *listQuery, now time.Time) {
+	switch f.Status {
+	case keys.Active:
+		q.and(keyIsActive, now)
+	case keys.Expired:
+		q.and(keyIsExpired, now)
+	case keys.Revoked:
+		q.and(`k.revoked_at is not null`)
+	}
+	if !f.ExpiresBefore.IsZero() {
+		q.and(`k.revoked_at is null and k.expires_at > ? and k.expires_at < ?`, now, f.ExpiresBefore)
+	}
+	if !f.UnusedSince.IsZero() {
+		// No index has the last use, because servers write it all the time.
+		q.and(`k.created_at < ? and (k.last_used_at is null or k.last_used_at < ?)`, f.UnusedSince, f.UnusedSince)
+	}
+	if f.Last4 != "" {
+		q.and(`k.last4 = ?`, f.Last4)
+	}
+	if f.Search != "" {
+		q.and(`k.name ilike ?`, like(f.Search))
+	}
+}

@@ -1,0 +1,31 @@
+package migrate_test
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+
+	"petstore.example/migrations"
+)
+
+// lastWithoutOrder is a migration of a table that requests do not read. Those before it were written for small tables.
+const lastWithoutOrder = "0028_failed_requests.up.sql"
+
+// TestDropIndexComesLast: it blocks whoever reads the table until the migration ends, so no index is made after it.
+func TestDropIndexComesLast(t *testing.T) {
+	t.Parallel()
+	names, err := fs.Glob(migrations.FS, "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(migrations.FS, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut("\n"+string(text), "\ndrop index")
+		if name > lastWithoutOrder && strings.Contains(after, "create index") {
+			t.Errorf("%s makes an index after it has dropped one", name)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/lib/pq"
+
+	"petstore.example/internal/catalog"
+)
+
+// A page has a bounded cost whatever its filters are and however large the catalogue is, because each query reads an index in the order of
+// IDs.
+//
+// Names are the exception: they have no such order. So a query reads the IDs of at most maxNamed animals with that prefix from the index,
+// sorts them, and looks up each. If there are more, it goes through the animals that meet the other filters in the order of IDs instead,
+// until it has read maxScanned of them. The page then ends there, also if it is not full.
+const (
+	maxNamed   = 1_000
+	maxScanned = 2_000
+)
+
+// petFilters is a query of a list of animals by some filters, and its arguments.
+type petFilters struct {
+	conditions []string
+	args       []driver.Value
+	byCategory bool
+	byStatus   bool
+}
+
+// arg adds an argument and returns its number, as in $4.
+func (f *petFilters) arg(v driver.Value) string {
+	f.args = append(f.args, v)
+	return "$" + strconv.Itoa(len(f.args))
+}
+
+func (f *petFilters) and(condition string) { f.conditions = append(f.conditions, condition) }
+
+// newPetFilters has all filters but the name.
+func newPetFilters(tenantID int64, p catalog.Page) *petFilters {
+	f := &petFilters{args: []driver.Value{tenantID, p.After, int64(p.Limit + 1)}}
+	if p.Status != "" {
+		f.byStatus = true
+		f.and("status = " + f.arg(string(p.Status)))
+	}
+	if p.CategoryID != nil {
+		f.byCategory = true
+		f.and("category_id = " + f.arg(*p.CategoryID))
+	}
+	return f
+}
+
+// where is the condition that the tenant's animals meet, from the ID $2 on.
+func (f *petFilters) where() string {
+	return strings.Join(append([]string{"where " + tenantSet + " and tenant_id = $1 and id > $2"}, f.conditions...), " and ")
+}
+
+const petColumns = "id, name, category_id, status"
+
+// inOrder selects the first animals in the order of IDs.
+func (f *petFilters) inOrder(limit string) string {
+	if !f.byCategory || f.byStatus {
+		return "select " + petColumns + " from pets " + f.where() + " order by id limit " + limit
+	}
+	// In the index by category, the animals of each status are in the order of IDs. Postgres merges them and reads no more than it needs.
+	var each []string
+	for _, status := range []catalog.Status{catalog.Available, catalog.Pending, catalog.Sold} {
+		each = append(each, "(select "+petColumns+" from pets "+f.where()+" and status = '"+string(status)+"' order by id limit "+limit+")")
+	}
+	return "select " + petColumns + " from (" + strings.Join(each, " union all ") + ") p order by id limit " + limit
+}
+
+// nameRange is the condition that a name begins with the prefix. Another form of it would not use the index, because row-level security
+// lets only some operators pass.
+func (f *petFilters) nameRange(prefix string) string {
+	condition := `name collate "C" >= ` + f.arg(prefix)
+	if end := afterPrefix(prefix); end != "" {
+		condition += ` and name collate "C" < ` + f.arg(end)
+	}
+	return condition
+}
+
+// byName selects the first animals by name in the order of IDs. A row with ID 0 says, in the place of the category, that the page ends after
+// that animal, because maxScanned were read.
+func (f *petFilters) byName(nameRange string) string {
+	return fmt.Sprintf(`
+with named as materialized (
+  select id from pets where %[1]s and tenant_id = $1 and %[2]s order by name collate "C" limit %[3]d + 1
+), few as materialized (
+  select count(*) <= %[3]d as few from named
+), scanned as materialized (
+  select * from (%[4]s) s where not (select few from few)
+), page as materialized (
+  select * from scanned where %[2]s order by id limit $3
+)
+(select p.* from (select id from named where (select few from few) and id > $2 order by id) n
+ cross join lateral (select %[5]s from pets %[6]s and id = n.id offset 0) p
+ order by n.id limit $3)
+union all
+select * from page
+union all
+select 0, '', last, '' from (select max(id) as last, count(*) as read from scanned) s where read = %[7]d and (select count(*) from page) < $3`,
+		tenantSet, nameRange, maxNamed, f.inOrder(strconv.Itoa(maxScanned)), petColumns, f.where(), maxScanned)
+}
+
+// filterPetsQuery is the query of filterPets, and its arguments.
+func filterPetsQuery(tenantID int64, p catalog.Page) (query string, args []driver.Value) {
+	f := newPetFilters(tenantID, p)
+	query = f.inOrder("$3")
+	switch {
+	case p.IDs != nil:
+		f.and("id = any(" + f.arg(idArray(p.IDs)) + ")")
+		if p.NamePrefix != "" {
+			f.and(f.nameRange(p.NamePrefix))
+		}
+		query = "select " + petColumns + " from pets " + f.where() + " order by id limit $3"
+	case p.NamePrefix != "":
+		query = f.byName(f.nameRange(p.NamePrefix))
+	}
+	return query, f.args
+}
+
+// filterPets lists animals by other filters than status alone.
+func (d Pets) filterPets(ctx context.Context, tenantID int64, p catalog.Page) (_ []catalog.Pet, next int64, err error) {
+	query, args := filterPetsQuery(tenantID, p)
+	pets, ends := []catalog.Pet{}, int64(0)
+	err = d.db.Direct(ctx, func(row []driver.Value) error {
+		if pet := petOf(row); pet.ID != 0 {
+			pets = append(pets, pet)
+		} else {
+			ends = pet.CategoryID
+		}
+		return nil
+	}, query, args...)
+	if err != nil {
+		return nil, 0, fmt.Errorf("list pets: %w", err)
+	}
+	pets, next = cutPage(pets, p.Limit)
+	return pets, max(next, ends), nil
+}
+
+func idArray(ids []int64) driver.Value {
+	v, _ := pq.Array(ids).Value() // It fails for no slice of integers.
+	return v
+}
+
+// afterPrefix returns the first text after all that begin with the prefix, in the order of code points; "" if there is none.
+func afterPrefix(prefix string) string {
+	for prefix != "" {
+		last, size := utf8.DecodeLastRuneInString(prefix)
+		prefix = prefix[:len(prefix)-size]
+		switch last {
+		case utf8.MaxRune:
+		case 0xD7FF: // What follows are halves of surrogate pairs, which no text has.
+			return prefix + "\uE000"
+		default:
+			return prefix + string(last+1)
+		}
+	}
+	return ""
+}

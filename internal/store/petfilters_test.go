@@ -1,0 +1,208 @@
+package store_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jmoiron/sqlx"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/store"
+)
+
+// names are such that a prefix as a pattern, in another collation or cut at the wrong code point would find other animals.
+var names = []string{
+	"Rex", "rex", "Re", "R", "REX", "Rey", "Re%x", "Re_x", "Re\\x", "Rex II", "réx", "re\u0301x", "\uFFFDx", "\uD7FFa", "\uD7FF", "\uE000", "é", "e", "f", "ß", "ss",
+	"\U0010FFFF", "\U0010FFFFx", "z\U0010FFFFz", "z\U0010FFFE", "zz", "{", "  x", " \t", "'", "犬", "犬二",
+}
+
+// traverse returns the animals of all pages.
+func (s shop) traverse(t *testing.T, tenantID int64, p catalog.Page) (all []catalog.Pet, pages int) {
+	t.Helper()
+	for {
+		pets, next, err := s.Pets.ListPets(t.Context(), tenantID, p)
+		if err != nil || len(pets) > p.Limit || next != 0 && next <= p.After {
+			t.Fatalf("%+v: %d animals, the next page after %d, %v", p, len(pets), next, err)
+		}
+		all = append(all, pets...)
+		if pages++; next == 0 {
+			return all, pages
+		}
+		p.After = next
+	}
+}
+
+// TestPetFilters compares lists by random filters with what catalog.Page says of them.
+func TestPetFilters(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	statuses := []catalog.Status{catalog.Available, catalog.Pending, catalog.Sold}
+	categories := []int64{math.MinInt64, 0, 7, math.MaxInt64}
+	for range 300 {
+		tenant := s.a
+		if random.IntN(3) == 0 {
+			tenant = s.b
+		}
+		n := catalog.NewPet{Name: names[random.IntN(len(names))], CategoryID: categories[random.IntN(4)], Status: statuses[random.IntN(3)]}
+		if _, err := s.Pets.CreatePet(t.Context(), tenant.ID, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := s.pets(t, s.a.ID)
+	found := 0
+	for range 600 {
+		p := catalog.Page{Limit: 1 + random.IntN(30)}
+		if random.IntN(2) == 0 {
+			p.Status = statuses[random.IntN(3)]
+		}
+		if random.IntN(2) == 0 {
+			p.CategoryID = &categories[random.IntN(4)]
+		}
+		if random.IntN(2) == 0 {
+			name := []rune(names[random.IntN(len(names))])
+			p.NamePrefix = string(name[:1+random.IntN(len(name))])
+		}
+		if random.IntN(3) == 0 {
+			p.IDs = []int64{math.MinInt64, 0, math.MaxInt64}
+			for range random.IntN(97) {
+				p.IDs = append(p.IDs, random.Int64N(400)) // also of the other tenant, of nobody, and some twice
+			}
+		}
+		if random.IntN(4) == 0 {
+			p.After = random.Int64N(310)
+		}
+		var want []catalog.Pet
+		for _, pet := range all {
+			if pet.ID > p.After && p.Matches(pet) {
+				want = append(want, pet)
+			}
+		}
+		got, _ := s.traverse(t, s.a.ID, p)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%+v (-want +got):\n%s", p, diff)
+		}
+		found += len(got)
+	}
+	if found < 1000 {
+		t.Errorf("all lists together have %d animals, so they show little", found)
+	}
+}
+
+// TestCommonNames: of a prefix that very many animals have, every page takes bounded work, and all pages together have all animals.
+func TestCommonNames(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	// Animals that are called Ann are many and, but for one, behind the others.
+	s.exec(t, fmt.Sprintf(`
+		insert into pets (tenant_id, name, category_id, status, created_at)
+		select %d, case when n = 1000 or n > 24000 then 'Ann ' else 'Bea ' end || n, n %% 3, case when n %% 7 = 0 then 'sold' else 'available' end, now()
+		from generate_series(1, 35000) n`, s.a.ID))
+	for _, p := range []catalog.Page{
+		{NamePrefix: "Ann"}, {NamePrefix: "Ann", Status: catalog.Sold}, {NamePrefix: "A", CategoryID: new(int64(2))},
+		{NamePrefix: "Ann", CategoryID: new(int64(1)), Status: catalog.Available}, {NamePrefix: "Bea 1234"}, {NamePrefix: "Ann 3000"}, {NamePrefix: "Ca"},
+	} {
+		p.Limit = 5000
+		got, pages := s.traverse(t, s.a.ID, p)
+		var want []catalog.Pet
+		everything := p
+		everything.NamePrefix = ""
+		rest, _ := s.traverse(t, s.a.ID, everything)
+		for _, pet := range rest {
+			if strings.HasPrefix(pet.Name, p.NamePrefix) {
+				want = append(want, pet)
+			}
+		}
+		if !slices.Equal(want, got) {
+			t.Errorf("%+v: %d animals, want %d", p, len(got), len(want))
+		}
+		if p.NamePrefix == "Ann" && p.Status == "" && (pages < 4 || len(got) != 11_001) {
+			t.Errorf("%d animals called Ann on %d pages", len(got), pages)
+		}
+	}
+}
+
+// TestBoundedPages: whatever animals there are and whichever filters a page has, Postgres reads a bounded number of buffers for it, whether
+// it plans for these values or for any.
+func TestBoundedPages(t *testing.T) {
+	t.Parallel()
+	const last, maxBuffers = 60_000, 4_000
+	s := newShop(t)
+	// Animals called Ann are at the end and all of category 2. Animals called Cleo are few enough to be found by name.
+	s.exec(t, fmt.Sprintf(`
+		insert into pets (tenant_id, name, category_id, status, created_at)
+		select %d, case when n > 50000 then 'Ann ' when n %% 50 = 0 then 'Cleo ' else 'Bea ' end || n, case when n > 50000 then 2 else 1 end,
+		  (array['available', 'pending', 'sold'])[1 + n %% 3], now()
+		from generate_series(1, %d) n`, s.a.ID, last))
+	s.exec(t, "vacuum analyze pets")
+	api := connect(t, s.APIURL)
+	api.SetMaxOpenConns(1) // for the settings and the prepared statements
+	var ids []int64
+	for id := int64(1); id <= last; id += last / 100 {
+		ids = append(ids, id)
+	}
+	most := 0
+	for _, mode := range []string{"force_custom_plan", "force_generic_plan"} {
+		api.MustExec("set plan_cache_mode = " + mode)
+		for _, filter := range []catalog.Page{
+			{CategoryID: new(int64(1))}, {CategoryID: new(int64(2))}, {CategoryID: new(int64(3))}, {IDs: ids}, {NamePrefix: "Ann"}, {NamePrefix: "Bea"},
+			{NamePrefix: "Cleo"}, {NamePrefix: "Cleo", CategoryID: new(int64(2))}, {NamePrefix: "Dan"}, {NamePrefix: "Bea 123"},
+		} {
+			for bits := range 8 { // the other filters
+				p := filter
+				if bits&1 != 0 {
+					p.Status = catalog.Sold
+				}
+				if bits&2 != 0 && p.CategoryID == nil {
+					p.CategoryID = new(int64(1))
+				}
+				if bits&4 != 0 && p.IDs == nil {
+					p.IDs = ids
+				}
+				for _, p.After = range []int64{0, last / 2, last - 1} {
+					p.Limit = 100
+					buffers, plan := explain(t, api, s.a.ID, p)
+					if most = max(most, buffers); buffers > maxBuffers {
+						t.Errorf("%s: %+v: %d buffers:\n%s", mode, p, buffers, plan)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("at most %d buffers", most)
+}
+
+// explain returns how many buffers Postgres reads for a page, and its plan.
+func explain(t *testing.T, api *sqlx.DB, tenantID int64, p catalog.Page) (buffers int, plan string) {
+	t.Helper()
+	query, args := store.FilterPetsQuery(tenantID, p)
+	api.MustExec("prepare page as " + query)
+	var lines []string
+	err := api.Select(&lines, "explain (analyze, buffers, costs off, timing off, summary off) execute page ("+strings.Join(args, ", ")+")")
+	api.MustExec("deallocate page")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan = strings.Join(lines, "\n")
+	for _, line := range lines { // The first with buffers is that of the whole plan.
+		if _, counts, ok := strings.Cut(line, "Buffers: shared "); ok {
+			for _, count := range strings.Fields(counts) {
+				if kind, number, _ := strings.Cut(count, "="); kind == "hit" || kind == "read" {
+					n, err := strconv.Atoi(number)
+					if err != nil {
+						t.Fatal(err)
+					}
+					buffers += n
+				}
+			}
+			return buffers, plan
+		}
+	}
+	return 0, plan // No ID is after the cursor.
+}

@@ -1,0 +1,246 @@
+package pgconn
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgservicefile"
+	"github.com/lib/pq"
+
+	"petstore.example/internal/ownfiles"
+)
+
+// noService keeps the driver from looking at a service.
+const noService = ` service=''`
+
+// ResolveURL returns the connection string of a URL with the settings of its service, or of PGSERVICE, in it. As in libpq, the URL
+// comes before the service, and the service before the environment. The driver alone would let the service come first: PGSERVICE would
+// send a command to another database than the one that its URL names.
+//
+// The error never holds a password.
+func ResolveURL(text string) (string, error) {
+	dsn := text
+	if strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://") {
+		var err error
+		//nolint:staticcheck // Open takes a URL too, but a URL can't say that it has no service.
+		if dsn, err = pq.ParseURL(text); err != nil {
+			return "", errUnreadable
+		}
+	}
+	if all := setting.FindAllStringSubmatch(dsn, -1); len(all) > 0 && all[len(all)-1][2] == "" {
+		dsn += "''" // Otherwise the value is what follows.
+	}
+	// The driver's error may quote the string, and with it the password; but not one about the environment.
+	if _, err := pq.NewConfig(noService); err != nil {
+		return "", errors.New(strings.TrimPrefix(err.Error(), "pq: "))
+	}
+	if _, err := pq.NewConfig(dsn + noService); err != nil {
+		return "", errUnreadable
+	}
+	name := os.Getenv("PGSERVICE")
+	if named, ok := settingOf(dsn, "service"); ok {
+		name = named
+	}
+	if name == "" {
+		return dsn, nil
+	}
+	settings, err := readService(name)
+	if err != nil {
+		return "", err
+	}
+	return settings + dsn + noService, nil
+}
+
+var errUnreadable = errors.New("the database URL can't be read: want postgres://user:password@host:5432/name?sslmode=…")
+
+// setting is one setting of a connection string: its name, and its value as it is written.
+var setting = regexp.MustCompile(`([^\s=]+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:\\.|[^\s\\])*)`)
+
+// settingOf returns the last value of that name in a connection string.
+func settingOf(dsn, name string) (value string, ok bool) {
+	for _, found := range setting.FindAllStringSubmatch(dsn, -1) {
+		if found[1] == name {
+			value, ok = unescape.ReplaceAllString(strings.Trim(found[2], "'"), "$1"), true
+		}
+	}
+	return value, ok
+}
+
+var unescape = regexp.MustCompile(`\\(.)`)
+
+// readService returns the settings of a service as a connection string. The file names the host to which a password is sent, so one that
+// another user could have written is refused.
+func readService(name string) (string, error) {
+	path := os.Getenv("PGSERVICEFILE")
+	if path == "" {
+		path = defaultServiceFile()
+	}
+	dir, err := ownfiles.Resolve(filepath.Dir(path))
+	if err != nil {
+		return "", serviceError(name, err)
+	}
+	root, err := ownfiles.OpenDir(dir)
+	if err != nil {
+		return "", serviceError(name, err)
+	}
+	defer root.Close()
+	text, err := ownfiles.ReadFile(root, filepath.Base(path))
+	if err != nil {
+		return "", serviceError(name, err)
+	}
+	file, err := pgservicefile.ParseServicefile(bytes.NewReader(text))
+	if err != nil {
+		return "", serviceError(name, fmt.Errorf("%s: %w", path, err))
+	}
+	service, err := file.GetService(name)
+	if err != nil {
+		return "", serviceError(name, fmt.Errorf("%s does not define it", path))
+	}
+	var settings strings.Builder
+	for key, value := range service.Settings {
+		fmt.Fprintf(&settings, "%s='%s' ", key, strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value))
+	}
+	if _, err := pq.NewConfig(settings.String() + noService); err != nil {
+		return "", serviceError(name, fmt.Errorf("%s has a setting of it that can't be read", path))
+	}
+	return settings.String(), nil
+}
+
+func serviceError(name string, err error) error {
+	return fmt.Errorf("the Postgres service %q can't be used: %w", name, err)
+}
+
+// defaultServiceFile is where libpq looks.
+func defaultServiceFile() string {
+	if runtime.GOOS == "windows" {
+		return filepath.Join(os.Getenv("APPDATA"), "postgresql", ".pg_service.conf")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(home, ".pg_service.conf")
+}
+
+// Target is where a URL leads, with all that its service and the environment add. It has no password.
+type Target struct {
+	Login, Host, Database string
+	Port                  uint16
+	// SSLMode is empty if nothing sets it: the driver then demands TLS and does not verify the server.
+	SSLMode string
+	// The paths of the CA, the client's certificate and its key; empty if nothing sets them.
+	RootCert, Cert, Key string
+	// Remote: a host is another machine.
+	Remote bool
+	// PasswordFrom is what gives a password: "the URL", "the Postgres service" or "PGPASSWORD"; empty if none of them does.
+	PasswordFrom string
+}
+
+// IsSocket reports whether the host is the directory of a Unix socket.
+func (t Target) IsSocket() bool { return isSocket(t.Host) }
+
+// Address is the host and port, of a Unix socket its directory.
+func (t Target) Address() string {
+	if t.IsSocket() {
+		return t.Host
+	}
+	return net.JoinHostPort(t.Host, strconv.Itoa(int(t.Port)))
+}
+
+// URLFor returns a URL by which another login reaches the same database. It has no password, and no path of this machine: of the file of the CA
+// it has the name.
+func (t Target) URLFor(login string) string {
+	u := url.URL{Scheme: "postgres", User: url.User(login), Path: "/" + t.Database}
+	query := url.Values{}
+	if t.IsSocket() {
+		query.Set("host", t.Host)
+	} else {
+		u.Host = t.Address()
+	}
+	if t.SSLMode != "" {
+		query.Set("sslmode", t.SSLMode)
+	}
+	if t.RootCert != "" {
+		query.Set("sslrootcert", filepath.Base(t.RootCert))
+	}
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// ReadTarget returns where a URL leads. The error never holds a password.
+func ReadTarget(text string) (Target, error) {
+	dsn, err := ResolveURL(text)
+	if err != nil {
+		return Target{}, err
+	}
+	cfg, err := pq.NewConfig(dsn)
+	if err != nil {
+		return Target{}, errUnreadable
+	}
+	hosts := []string{cfg.Host}
+	if cfg.Hostaddr.IsValid() {
+		hosts[0] = cfg.Hostaddr.String()
+	}
+	for _, m := range cfg.Multi {
+		hosts = append(hosts, m.Host)
+	}
+	return Target{
+		Login: cfg.User, Host: cfg.Host, Database: databaseOf(cfg), Port: cfg.Port, SSLMode: string(cfg.SSLMode),
+		RootCert: cfg.SSLRootCert, Cert: cfg.SSLCert, Key: cfg.SSLKey,
+		Remote: slices.ContainsFunc(hosts, isRemote), PasswordFrom: passwordFrom(text, dsn, cfg),
+	}, nil
+}
+
+// passwordFrom says what gives the password of a URL whose settings, with those of its service, are dsn.
+func passwordFrom(text, dsn string, cfg pq.Config) string {
+	//nolint:staticcheck // As in ResolveURL.
+	if own, err := pq.ParseURL(text); err == nil {
+		text = own
+	}
+	_, inURL := settingOf(text, "password")
+	_, inSettings := settingOf(dsn, "password")
+	switch {
+	case cfg.Password == "":
+		return ""
+	case inURL:
+		return "the URL"
+	case inSettings:
+		return "the Postgres service"
+	}
+	return "PGPASSWORD"
+}
+
+// isRemote reports whether a host is neither a directory of a Unix socket nor this machine.
+func isRemote(host string) bool {
+	if host == "localhost" || isSocket(host) {
+		return false
+	}
+	address, err := netip.ParseAddr(host)
+	return err != nil || !address.IsLoopback()
+}
+
+func isSocket(host string) bool { return filepath.IsAbs(host) || strings.HasPrefix(host, "@") }
+
+// ReadConfig returns the driver's settings for a URL. The error never holds a password.
+func ReadConfig(text string) (pq.Config, error) {
+	dsn, err := ResolveURL(text)
+	if err != nil {
+		return pq.Config{}, err
+	}
+	cfg, err := pq.NewConfig(dsn)
+	if err != nil {
+		return cfg, errUnreadable
+	}
+	return cfg, nil
+}

@@ -1,0 +1,29 @@
+package pgconn
+
+import (
+	"context"
+	"errors"
+)
+
+// tracer is Options.Trace.
+type tracer func(ctx context.Context, statement string) (context.Context, func(error))
+
+// call makes a call as part of the trace that its context belongs to, if any.
+func (t tracer) call(ctx context.Context, statement string, do func(context.Context) error) error {
+	ctx, end := t(ctx, statement)
+	err := do(ctx)
+	if end == nil {
+		return err
+	}
+	end(failure(err))
+	return err
+}
+
+// failure returns the error of a call that failed or was canceled, and nil for one that worked: nothing was found, or who ran the
+// transaction gave it up.
+func failure(err error) error {
+	if errors.Is(err, ErrUnavailable) || errors.Is(err, context.Canceled) || IsServerError(err) {
+		return err
+	}
+	return nil
+}

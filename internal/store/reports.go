@@ -1,0 +1,112 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/lib/pq"
+
+	"petstore.example/internal/store/pgconn"
+)
+
+// Operation is what operators ask of the servers and of Postgres.
+type Operation struct{ db *pgconn.DB }
+
+// SetReports notes what a server finds wrong with itself, by the names of its checks, for staff to see.
+func (f Operation) SetReports(ctx context.Context, serverID string, reports []string) error {
+	_, err := f.db.Exec(ctx, `update servers set reports = $2 where id = $1`, serverID, pq.StringArray(append([]string{}, reports...)))
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+// Reports returns what servers find wrong with themselves, by server.
+func (f Operation) Reports(ctx context.Context) (map[string][]string, error) {
+	var rows []struct {
+		ID      string
+		Reports pq.StringArray
+	}
+	if err := f.db.Select(ctx, &rows, `select id, reports from servers where reports <> '{}'`); err != nil {
+		return nil, fmt.Errorf("read the servers' reports: %w", err)
+	}
+	all := make(map[string][]string, len(rows))
+	for _, r := range rows {
+		all[r.ID] = r.Reports
+	}
+	return all, nil
+}
+
+// BanChanges is how many bans were placed and lifted.
+type BanChanges struct {
+	// Number is that of the last entry of the audit trail that was looked at.
+	Number int64
+	// ByServer were placed for requests after 429, ByStaff by persons.
+	ByServer int64 `db:"by_server"`
+	ByStaff  int64 `db:"by_staff"`
+	Lifted   int64
+}
+
+// CountBans counts the changes of bans after an entry of the audit trail.
+func (f Operation) CountBans(ctx context.Context, after int64) (c BanChanges, err error) {
+	if err := f.db.Get(ctx, &c, `select number, by_server, by_staff, lifted from count_bans($1)`, after); err != nil {
+		return BanChanges{}, fmt.Errorf("count bans: %w", err)
+	}
+	return c, nil
+}
+
+// Sessions is how many connections Postgres has, and how many it may have.
+type Sessions struct{ Open, Most int64 }
+
+// Sessions counts the connections of all clients to all databases of the server. Postgres hides backend_type from logins that do not see
+// others' sessions, but not the database and the login, which together only clients have, and the workers of a parallel query.
+func (f Operation) Sessions(ctx context.Context) (s Sessions, err error) {
+	err = f.db.Get(ctx, &s, `
+		select count(*) as open,
+		       current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint as most
+		from pg_stat_activity where datid is not null and usesysid is not null`)
+	if err != nil {
+		return Sessions{}, fmt.Errorf("count sessions: %w", err)
+	}
+	return s, nil
+}
+
+// Behind returns the live servers that have not recorded usage for that long, with the time of their last batch.
+func (f Operation) Behind(ctx context.Context, by time.Duration) (map[string]time.Time, error) {
+	var rows []struct {
+		ID        string
+		WrittenAt time.Time `db:"written_at"`
+	}
+	err := f.db.Select(ctx, &rows, `
+		select s.id, w.written_at from servers s join usage_deliveries w on w.server_id = s.id
+		where s.seen_at > clock_timestamp() - interval '5 seconds' and w.written_at < clock_timestamp() - $1 * interval '1 microsecond'`,
+		by.Microseconds())
+	if err != nil {
+		return nil, fmt.Errorf("read what servers recorded: %w", err)
+	}
+	behind := make(map[string]time.Time, len(rows))
+	for _, r := range rows {
+		behind[r.ID] = r.WrittenAt
+	}
+	return behind, nil
+}
+
+// FailedKind is how many requests of one reason ended in 5xx. Of many of one key only some are stored.
+type FailedKind struct {
+	Status       int
+	Code, Reason string
+	Requests     int64
+}
+
+// FailedSince counts the stored requests that ended in 5xx within that time, the most frequent first.
+func (f Operation) FailedSince(ctx context.Context, ago time.Duration) (kinds []FailedKind, err error) {
+	err = f.db.Select(ctx, &kinds, `
+		select status, code, reason, sum(1 + suppressed)::bigint as requests from failed_requests
+		where status between 500 and 599 and at > now() - $1 * interval '1 microsecond'
+		group by 1, 2, 3 order by 4 desc, 1, 2, 3`, ago.Microseconds())
+	if err != nil {
+		return nil, fmt.Errorf("count failed requests: %w", err)
+	}
+	return kinds, nil
+}

@@ -1,0 +1,196 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/store/pgconn"
+)
+
+// Retention says how long what is kept for a time is kept, and removes what is older.
+type Retention struct{ db *pgconn.DB }
+
+// The kinds of what is kept for a time.
+const (
+	RetentionUsage  = "hourly_usage"
+	RetentionBans   = "bans"
+	RetentionKeys   = "ended_keys"
+	RetentionFailed = "failed_requests"
+	RetentionAudit  = "audit"
+)
+
+var (
+	// ErrRetentionBusy: another session removes something at this moment.
+	ErrRetentionBusy = errors.New("another session removes what is old")
+	// ErrRetentionLocked: the hours of a month are summed, but sessions that read usage keep the days from being put in their place.
+	ErrRetentionLocked = errors.New("other sessions read usage at this moment")
+	// ErrNoRetention: nothing of that kind is kept for a time that can be set.
+	ErrNoRetention = errors.New("no such kind")
+	// ErrRetentionTooShort: other parts rely on what is younger.
+	ErrRetentionTooShort = errors.New("kept too short")
+)
+
+// RetentionRule is one kind of what is kept for a time.
+type RetentionRule struct {
+	Kind string
+	// Keep is how long, Least the shortest that can be set.
+	Keep, Least time.Duration
+	// BeginsAt is when removing began or begins.
+	BeginsAt time.Time
+	// RunAt is when all that there was to remove was removed last; zero for never.
+	RunAt time.Time
+	// Removed is how many rows were removed so far.
+	Removed int64
+	// WaitsFor is the month that must be closed before its hours are summed; zero for none.
+	WaitsFor time.Time
+}
+
+type ruleRow struct {
+	Kind     string       `db:"kind"`
+	Keep     int64        `db:"keep"`
+	Least    int64        `db:"least"`
+	BeginsAt time.Time    `db:"begins_at"`
+	RunAt    sql.NullTime `db:"run_at"`
+	Removed  int64        `db:"removed"`
+	WaitsFor sql.NullTime `db:"waits_for"`
+}
+
+func (r ruleRow) rule() RetentionRule {
+	return RetentionRule{
+		Kind: r.Kind, Keep: time.Duration(r.Keep) * time.Second, Least: time.Duration(r.Least) * time.Second, BeginsAt: r.BeginsAt.UTC(),
+		RunAt: timeOf(r.RunAt), Removed: r.Removed, WaitsFor: timeOf(r.WaitsFor),
+	}
+}
+
+const ruleQuery = `
+	select r.kind, extract(epoch from r.keep)::bigint as keep, extract(epoch from r.least)::bigint as least, r.begins_at, r.run_at, r.removed,
+	       case when r.kind = 'hourly_usage' then (
+	         select coalesce(open_month_before((p.ends at time zone 'UTC')::date), (
+	                  select min(m.month) from usage_months m where m.sealed_at is null and m.month < (p.ends at time zone 'UTC')::date))
+	         from usage_partitions p where p.rolled_at is null and p.ends <= now() - r.keep order by p.ends limit 1
+	       ) end as waits_for
+	from retention r`
+
+// List returns all kinds.
+func (d Retention) List(ctx context.Context) ([]RetentionRule, error) {
+	list, err := pgconn.Collect(ctx, d.db, ruleRow.rule, ruleQuery+` order by r.kind`)
+	if err != nil {
+		return nil, fmt.Errorf("list retention: %w", err)
+	}
+	return list, nil
+}
+
+// ruleRecord is what an audit entry holds of a kind.
+type ruleRecord struct {
+	Keep string `json:"keep"`
+}
+
+// Set changes how long a kind is kept. Only the owner of the tables may. It returns ErrNoRetention or ErrRetentionTooShort.
+func (d Retention) Set(ctx context.Context, by audit.By, kind string, keep time.Duration) (after RetentionRule, err error) {
+	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
+		var before ruleRow
+		err := tx.Get(ctx, &before, ruleQuery+` where r.kind = $1 for update of r`, kind)
+		if errors.Is(err, sql.ErrNoRows) {
+			return ErrNoRetention
+		}
+		if err != nil {
+			return err
+		}
+		if keep < before.rule().Least {
+			return ErrRetentionTooShort
+		}
+		if _, err := tx.Exec(ctx, `update retention set keep = $2 * interval '1 second' where kind = $1`, kind, int64(keep.Seconds())); err != nil {
+			return err
+		}
+		after = before.rule()
+		was := after.Keep
+		after.Keep = keep.Truncate(time.Second)
+		if was == after.Keep {
+			return nil
+		}
+		return writeAudit(tx, by, auditEntry{
+			action: "retention.set", subject: "retention:" + kind, before: ruleRecord{was.String()}, after: ruleRecord{after.Keep.String()},
+		})
+	})
+	if err != nil {
+		return RetentionRule{}, fmt.Errorf("set retention: %w", err)
+	}
+	return after, nil
+}
+
+// pruneQueries remove a batch of a kind. All have the columns of roll_up_usage.
+var pruneQueries = map[string]string{
+	RetentionUsage:  `select hours, state from roll_up_usage($1)`,
+	RetentionBans:   pruneQuery(`prune_bans($1)`),
+	RetentionKeys:   pruneQuery(`prune_keys($1)`),
+	RetentionFailed: pruneQuery(`prune_failed_requests(now(), $1)`),
+}
+
+func pruneQuery(function string) string {
+	return `select greatest(n, 0) as hours, case when n < 0 then 'busy' when n >= $1 then 'more' else 'done' end as state from ` + function + ` n`
+}
+
+// Prune removes a batch of about that many rows, or sums hours into days. It returns how many, and whether there may be more: then call it
+// again. It returns ErrRetentionBusy while another session removes something, and for RetentionUsage ErrRetentionLocked.
+func (d Retention) Prune(ctx context.Context, kind string, most int) (removed int, more bool, err error) {
+	var batch struct {
+		Rows  int    `db:"hours"`
+		State string `db:"state"`
+	}
+	err = d.db.Get(ctx, &batch, pruneQueries[kind], most)
+	switch {
+	case err == nil && batch.State == "busy":
+		err = ErrRetentionBusy
+	case err == nil && batch.State == "locked":
+		err = ErrRetentionLocked
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("remove what is old of %s: %w", kind, err)
+	}
+	return batch.Rows, batch.State == "more", nil
+}
+
+// AddPartitions makes the partitions of months to come, and returns how many.
+func (d Retention) AddPartitions(ctx context.Context) (made int, err error) {
+	if err := d.db.Get(ctx, &made, `select add_usage_partitions()`); err != nil {
+		return 0, fmt.Errorf("make partitions of usage: %w", err)
+	}
+	return made, nil
+}
+
+// Removed is how many rows of a kind were or would be removed: for RetentionUsage the hours that are summed, for RetentionAudit entries.
+type Removed struct {
+	Kind string `db:"kind"`
+	Rows int64  `db:"rows"`
+}
+
+// Due counts what Prune would remove now, bans before keys. Only the owner of the tables may.
+func (d Retention) Due(ctx context.Context) (due []Removed, err error) {
+	err = d.db.Select(ctx, &due, `
+		select 'audit' as kind, coalesce(sum(p.last - p.first + 1), 0)::bigint as rows
+		from audit_partitions p join audit_entries e on e.number = p.last where e.at < retention_before('audit')
+		union all
+		select 'bans', count(*) from bans where least(ends_at, lifted_at) < retention_before('bans')
+		union all
+		select 'ended_keys', count(*) from api_keys k
+		where coalesce(k.revoked_at, k.expires_at) < retention_before('ended_keys') and not exists (
+		  select from bans b
+		  where b.key_id = k.id and (least(b.ends_at, b.lifted_at) < retention_before('bans')) is not true)
+		union all
+		select 'failed_requests', count(*) from failed_requests where at < retention_before('failed_requests')
+		union all
+		select 'hourly_usage', count(*) from usage_hourly where hour < (
+		  select max(p.ends) from usage_partitions p
+		  where p.rolled_at is null and p.ends <= least(retention_before('hourly_usage'), closed_until())
+		    and not exists (select from usage_months m where m.sealed_at is null and m.month < (p.ends at time zone 'UTC')::date)
+		)
+		order by 1`)
+	if err != nil {
+		return nil, fmt.Errorf("count what is old: %w", err)
+	}
+	return due, nil
+}

@@ -1,0 +1,332 @@
+package store_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/store"
+	"petstore.example/internal/usage"
+)
+
+// endPartition makes the first partition of usage end at an instant. What is later goes to the default one.
+func (db database) endPartition(t *testing.T, at time.Time) {
+	t.Helper()
+	end := at.Format(time.RFC3339)
+	db.exec(t, `
+		alter table usage_hourly detach partition usage_hourly_default;
+		do $$
+		declare
+		  first text := (select name from usage_partitions where begins is null);
+		begin
+		  execute format('alter table usage_hourly detach partition %I', first);
+		  execute format('with later as (delete from %I where hour >= ''`+end+`'' returning *) insert into usage_hourly_default select * from later', first);
+		  execute format('alter table usage_hourly attach partition %I for values from (minvalue) to (''`+end+`'')', first);
+		end $$;
+		alter table usage_hourly attach partition usage_hourly_default default;
+		update usage_partitions set ends = '`+end+`' where begins is null;
+		update retention set begins_at = 'epoch'`)
+}
+
+// rollUp sums hours in batches until nothing is left, and puts the days in their place.
+func (b *books) rollUp(t *testing.T, most int) (hours int) {
+	t.Helper()
+	for range 100 {
+		n, more, err := b.api.Retention.Prune(t.Context(), store.RetentionUsage, most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hours += n
+		if !more {
+			return hours
+		}
+	}
+	t.Fatal("the roll-up does not end")
+	return 0
+}
+
+// usageOf is everything that reports show of October, without what only hours have.
+func (b *books) usageOf(t *testing.T) (all []any) {
+	t.Helper()
+	for _, by := range []store.UsageBy{store.ByTenantAndPlan, store.ByTenant, store.ByPlan, store.ByKey, store.ByDay} {
+		for row, err := range b.billing.Usage.Report(t.Context(), store.UsageQuery{From: oct, To: nov, By: by}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, row)
+		}
+	}
+	err := b.billing.Usage.EachDay(t.Context(), store.DaysQuery{From: oct, To: nov}, func(tenant int64, day usage.RecordedDay) {
+		day.Busy = nil
+		all = append(all, tenant, day)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(all, b.lines(t, oct), b.verify(t, oct))
+}
+
+// TestRollUp: hours of a closed month become days with the same sums, in batches of any size. Reports, lines and the verification say the
+// same before and after; the partition is gone.
+func TestRollUp(t *testing.T) {
+	t.Parallel()
+	for _, most := range []int{1, 2, 1000} {
+		b := newBooks(t)
+		b.fill(t)
+		b.deliver(t, "s1", nov, used(pro, oct.Add(34*time.Hour), 70, 3))
+		b.deliver(t, "s1", dec, used(business, nov.Add(time.Hour), 5, 0))
+		b.close(t, oct)
+		b.endPartition(t, nov)
+		before := b.usageOf(t)
+		if got := b.rollUp(t, most); got != 4 {
+			t.Errorf("batches of %d: %d hours were summed, want 4", most, got)
+		}
+		if diff := cmp.Diff(before, b.usageOf(t)); diff != "" {
+			t.Errorf("batches of %d (-before +after):\n%s", most, diff)
+		}
+		if got := b.text(t, `select hours || ' ' || days || ' ' || admitted || ' ' || refused from usage_partitions where rolled_at is not null`); got != "4 3 52210 15" {
+			t.Errorf("batches of %d: %s", most, got)
+		}
+		if got := b.text(t, `select string_agg(to_char(hour at time zone 'UTC', 'MM-DD HH24') || ' ' || admitted, ', ' order by hour) from usage_in_time`); got !=
+			"10-02 00 8100, 10-20 00 10, 10-20 00 44100, 11-01 01 5" && got != "10-02 00 8100, 10-20 00 44100, 10-20 00 10, 11-01 01 5" {
+			t.Errorf("batches of %d: %s", most, got)
+		}
+		if got := b.text(t, `select count(*) from pg_class where relname ~ '^usage_hourly_until_[0-9_]*$' and relkind = 'r'`); got != "0" {
+			t.Errorf("batches of %d: the hours are still there", most)
+		}
+		b.wantByDay(t)
+	}
+}
+
+// wantByDay: what needs the hours of October says that there are none, and days are not changed.
+func (b *books) wantByDay(t *testing.T) {
+	t.Helper()
+	var byDay store.ByDayError
+	for _, err := range b.billing.Usage.Report(t.Context(), store.UsageQuery{From: oct, To: nov, By: store.ByHour}) {
+		if !errors.As(err, &byDay) || !byDay.Until.Equal(nov) {
+			t.Errorf("a report by hour: %v", err)
+		}
+	}
+	if err := b.billing.Events.Send(t.Context(), bill, store.EventQuery{From: oct, To: dec}, nil); !errors.As(err, &byDay) {
+		t.Errorf("events: %v", err)
+	}
+	for _, statement := range []string{`update usage_daily set admitted = 1`, `delete from usage_daily`, `truncate usage_daily`,
+		`insert into usage_daily select * from usage_daily`} {
+		if err := attempt(t, b.URL, `reset role`, statement); err == nil || !strings.Contains(err.Error(), "never changed") {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+	b.deliver(t, "s1", dec, used(pro, oct.Add(34*time.Hour), 1, 0))
+	if got := b.text(t, `select sum(admitted) from usage_late`); got != "1" {
+		t.Errorf("late usage of a month that is by day: %s", got)
+	}
+}
+
+// TestRollUpIsLocked: while others read usage, the days are not put in the place of the hours, which are not read either. The month after
+// follows at once.
+func TestRollUpIsLocked(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.fill(t)
+	b.close(t, oct)
+	b.endPartition(t, nov)
+	prune := func(wantHours int, wantMore bool, want error) {
+		t.Helper()
+		hours, more, err := b.api.Retention.Prune(t.Context(), store.RetentionUsage, 1000)
+		if hours != wantHours || more != wantMore || !errors.Is(err, want) {
+			t.Errorf("%d hours, more %v, %v; want %d, %v, %v", hours, more, err, wantHours, wantMore, want)
+		}
+	}
+	prune(3, true, nil)
+	tx := connect(t, b.URL).MustBegin()
+	tx.MustExec(`select count(*) from usage_hourly`)
+	b.exec(t, `set session_replication_role = replica; update usage_hourly set admitted = admitted + 1 where assignment = 3`)
+	prune(0, false, store.ErrRetentionLocked)
+	b.exec(t, `set session_replication_role = replica; update usage_hourly set admitted = admitted - 1 where assignment = 3`)
+	if got := b.text(t, `select count(run_at) from retention where kind = 'hourly_usage'`); got != "0" {
+		t.Error("the roll-up seems to have ended")
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	prune(0, true, nil)
+	prune(0, false, nil)
+	if got := b.text(t, `select count(run_at) from retention where kind = 'hourly_usage'`); got != "1" {
+		t.Error("the roll-up did not end")
+	}
+}
+
+// TestRollUpWaits: for the month to be closed, for the hours to be old enough, and for the migration to be some days ago.
+func TestRollUpWaits(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.fill(t)
+	b.endPartition(t, nov)
+	wantHours := func(what, waitsFor string) {
+		t.Helper()
+		if got := b.rollUp(t, 1000); got != 0 {
+			t.Errorf("%s: %d hours were summed", what, got)
+		}
+		list, err := b.billing.Retention.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range list {
+			if k.Kind == store.RetentionUsage && (k.WaitsFor.Format("2006-01") != waitsFor || k.RunAt.IsZero()) {
+				t.Errorf("%s: %+v", what, k)
+			}
+		}
+	}
+	none := time.Time{}.Format("2006-01")
+	wantHours("open", "2025-10")
+	b.exec(t, `insert into usage_months (month) values ('2025-10-01')`)
+	wantHours("not sealed", "2025-10")
+	b.close(t, oct)
+	b.exec(t, `update retention set keep = now() - '2025-10-31Z'`)
+	wantHours("too young", none)
+	b.exec(t, `update retention set keep = least, begins_at = now() + interval '1 second' where kind = 'hourly_usage'`)
+	wantHours("too early", none)
+	b.exec(t, `update retention set begins_at = now()`)
+	if got := b.rollUp(t, 1000); got != 3 {
+		t.Errorf("at last: %d hours were summed, want 3", got)
+	}
+}
+
+// TestRollUpProves: hours that are not those that were sealed stay, and so do hours of which the days have other sums.
+func TestRollUpProves(t *testing.T) {
+	t.Parallel()
+	for what, statement := range map[string]string{
+		"a count":       `update usage_hourly set admitted = admitted + 1 where assignment = 3`,
+		"another hour":  `update usage_hourly set hour = hour + interval '1 hour' where assignment = 3`,
+		"a row less":    `delete from usage_hourly where assignment = 3`,
+		"a row more":    `insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused) values (2, '2025-10-01Z', 'key_0000000000000002', 2, 1, 1, 0)`,
+		"a sealed line": `update usage_lines set form = replace(form, '44100', '44101')`,
+	} {
+		b := newBooks(t)
+		b.fill(t)
+		b.close(t, oct)
+		b.endPartition(t, nov)
+		b.exec(t, `set session_replication_role = replica; `+statement)
+		if n, _, err := b.api.Retention.Prune(t.Context(), store.RetentionUsage, 1000); err == nil || !strings.Contains(err.Error(), "sealed") {
+			t.Errorf("%s: %d, %v", what, n, err)
+		}
+		if got := b.text(t, `select count(*) from usage_partitions where begun_at is not null`); got != "0" {
+			t.Errorf("%s: the roll-up began", what)
+		}
+	}
+	b := newBooks(t)
+	b.fill(t)
+	b.close(t, oct)
+	b.endPartition(t, nov)
+	if _, _, err := b.api.Retention.Prune(t.Context(), store.RetentionUsage, 1000); err != nil {
+		t.Fatal(err)
+	}
+	b.exec(t, `set session_replication_role = replica; update usage_hourly set admitted = admitted + 1 where assignment = 3`)
+	if _, _, err := b.api.Retention.Prune(t.Context(), store.RetentionUsage, 1000); err == nil || !strings.Contains(err.Error(), "sums") {
+		t.Errorf("hours that were changed after they were summed: %v", err)
+	}
+	b.exec(t, `set session_replication_role = replica; update usage_hourly set admitted = admitted - 1 where assignment = 3`)
+	if got := b.rollUp(t, 1000); got != 0 || b.verify(t, oct) != "" {
+		t.Errorf("the last step: %d hours, %s", got, b.verify(t, oct))
+	}
+}
+
+// TestPruneKeys: bans and keys are removed when they ended long enough ago, and usage keeps the ID of the key.
+func TestPruneKeys(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.fill(t)
+	b.exec(t, `
+		insert into api_keys (id, tenant_id, environment, digest, last4, created_at, expires_at, revoked_at)
+		select 'key_000000000000001' || n, 1, 'live', sha256((10 + n)::text::bytea), '0001', '2020-01-01Z', expires, revoked
+		from (values (1, null, now() - interval '366 days'), (2, null, now() - interval '364 days'), (3, now() - interval '366 days', null),
+		             (4, now() - interval '364 days', null), (5, null, null), (6, null, now() - interval '900 days'), (7, null, now() - interval '900 days')
+		     ) k (n, expires, revoked);
+		insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at, lifted_at)
+		select 1, 'key_000000000000001' || n, 'staff', '', ends - interval '1 hour', ends, lifted
+		from (values (6, now() + interval '1 day', null), (7, now() - interval '366 days', null), (7, now() - interval '364 days', now() - interval '400 days'), (5, now() - interval '364 days', null)) b (n, ends, lifted);
+		insert into failed_requests (tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by, allowed, partial, method, route, suppressed, status, reason, took_micros)
+		values (1, 's', 1, 'key_0000000000000011', now(), '', '', '', '', 0, false, '', '', 0, 401, '', 0)`)
+	prune := func(kind string, most, want int) {
+		t.Helper()
+		if got, _, err := b.api.Retention.Prune(t.Context(), kind, most); err != nil || got != want {
+			t.Errorf("%s: %d, %v, want %d", kind, got, err, want)
+		}
+	}
+	prune(store.RetentionBans, 10, 0)
+	prune(store.RetentionKeys, 10, 0)
+	b.exec(t, `update retention set begins_at = now(), run_at = null`)
+	owner, err := store.Open(t.Context(), b.URL, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Close()
+	due, err := owner.Retention.Due(t.Context())
+	want := []store.Removed{{Kind: "audit"}, {Kind: "bans", Rows: 2}, {Kind: "ended_keys", Rows: 3}, {Kind: "failed_requests"}, {Kind: "hourly_usage"}}
+	if diff := cmp.Diff(want, due); err != nil || diff != "" {
+		t.Errorf("due: %v (-want +got)\n%s", err, diff)
+	}
+	prune(store.RetentionKeys, 1, 1)
+	prune(store.RetentionBans, 10, 2)
+	if got := b.text(t, `select count(run_at) from retention where kind = 'ended_keys'`); got != "0" {
+		t.Error("there are more keys, but all seem to be removed")
+	}
+	prune(store.RetentionKeys, 10, 2)
+	if got := b.text(t, `select count(run_at) from retention where kind = 'ended_keys'`); got != "1" {
+		t.Error("all keys are removed, but there seem to be more")
+	}
+	if got := b.text(t, `select string_agg(right(id, 2), ' ' order by id) from api_keys`); got != "01 02 12 14 15 16" {
+		t.Errorf("keys that are left: %s", got)
+	}
+	if got := b.text(t, `select removed from retention where kind = 'ended_keys'`); got != "3" {
+		t.Errorf("removed is %s", got)
+	}
+}
+
+// TestRetentionTakesTurns: a session that finds another one at work says so.
+func TestRetentionTakesTurns(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	tx := connect(t, b.URL).MustBegin()
+	tx.MustExec(`select retention_turn()`)
+	if _, _, err := b.api.Retention.Prune(t.Context(), store.RetentionBans, 1); !errors.Is(err, store.ErrRetentionBusy) {
+		t.Errorf("while another one works: %v", err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.api.Retention.Prune(t.Context(), store.RetentionBans, 1); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAddPartitions: months to come get partitions, and what was recorded of them before.
+func TestAddPartitions(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	if made, err := b.api.Retention.AddPartitions(t.Context()); err != nil || made != 0 {
+		t.Errorf("nothing to make: %d, %v", made, err)
+	}
+	b.exec(t, `
+		do $$
+		declare
+		  last usage_partitions := (select p from usage_partitions p order by ends desc limit 1);
+		begin
+		  execute format('drop table %I', last.name);
+		  delete from usage_partitions where name = last.name;
+		  insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused)
+		  select 1, h, '`+acmeKey+`', 1, 1, 7, 0 from unnest(array[last.begins + interval '5 hours', '9999-12-31Z']) h;
+		end $$`)
+	if made, err := b.api.Retention.AddPartitions(t.Context()); err != nil || made != 1 {
+		t.Errorf("one is missing: %d, %v", made, err)
+	}
+	if got := b.text(t, `select string_agg(extract(year from hour)::text, ' ') from usage_hourly_default`); got != "9999" {
+		t.Errorf("the default partition has the years %s", got)
+	}
+	if got := b.text(t, `select sum(admitted) from usage_hourly`); got != "14" {
+		t.Errorf("%s requests, want 14", got)
+	}
+}

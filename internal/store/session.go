@@ -1,0 +1,38 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+// Session is what a connection is, as Postgres sees it.
+type Session struct {
+	Login
+	Database, ServerVersion string
+	// TLS is the version of TLS, empty without. Certificate is the name in the client's certificate, empty if there is none.
+	TLS, Certificate string
+	// ExpiresAt is when the login's secret expires; zero for never.
+	ExpiresAt time.Time
+}
+
+// Session returns what this connection is.
+func (d *DB) Session(ctx context.Context) (Session, error) {
+	var row struct {
+		Login
+		Database, Version, TLS, Certificate string
+		ExpiresAt                           sql.NullTime `db:"expires_at"`
+	}
+	err := d.pg.Get(ctx, &row, `
+		select l.*, current_database()::text as database, split_part(current_setting('server_version'), ' ', 1) as version,
+		       coalesce(s.version, '') as tls, coalesce(s.client_dn, '') as certificate, nullif(r.rolvaliduntil, 'infinity') as expires_at
+		from (`+selectLogin+`) l
+		join pg_roles r on r.rolname = l.name
+		left join pg_stat_ssl s on s.pid = pg_backend_pid()
+		where l.name = session_user`)
+	if err != nil {
+		return Session{}, fmt.Errorf("read the session: %w", err)
+	}
+	return Session{row.Login, row.Database, row.Version, row.TLS, row.Certificate, timeOf(row.ExpiresAt)}, nil
+}

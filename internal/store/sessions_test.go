@@ -1,0 +1,37 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+)
+
+// Postgres hides most of others' sessions from staff, but not how many there are. A server of its own, as other tests connect to the shared one.
+func TestSessionsAreTheSameForAllLogins(t *testing.T) {
+	server := storetest.NewServer(t)
+	got, want := map[string]int64{}, map[string]int64{"owner": 5, "server": 5, "support": 5, "billing": 5}
+	logins := map[string]*store.DB{
+		"owner": storetest.Open(t, server.URL, store.Options{}), "server": storetest.Open(t, server.APIURL, store.Options{AsAPI: true}),
+		"support": storetest.Open(t, server.SupportURL, store.Options{}), "billing": storetest.Open(t, server.BillingURL, store.Options{}),
+	}
+	if _, err := connect(t, server.URL).Connx(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// The sessions that prepared the server may not have ended yet, and others begin with the first query.
+	for end := time.Now().Add(longTimeout); !cmp.Equal(want, got) && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		for login, db := range logins {
+			s, err := db.Operation.Sessions(t.Context())
+			if err != nil {
+				t.Fatalf("%s: %v", login, err)
+			}
+			got[login] = s.Open
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("open sessions (-want +got):\n%s", diff)
+	}
+}

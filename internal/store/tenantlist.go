@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/lib/pq"
+
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pgconn"
+)
+
+// TenantFilter selects tenants: those for which all of its members hold that are set.
+type TenantFilter struct {
+	// Plan is the name of the plan in force now.
+	Plan string
+	// Suspended selects suspended tenants if true, and the others if false; nil for both. Erased selects those that were erased, which are
+	// neither.
+	Suspended *bool
+	Erased    bool
+	// Search is a part of the name, the e-mail address or the billing reference, in any case.
+	Search string
+	// InactiveSince selects tenants that exist since then, and have no recorded request since.
+	InactiveSince time.Time
+	// WithoutBillingRef selects those that have no number in the billing system.
+	WithoutBillingRef bool
+	// After is the name after which the list begins.
+	After string
+	// Limit is the most tenants; 0 for all.
+	Limit int
+}
+
+// List returns tenants in order of name.
+func (d Tenants) List(ctx context.Context, f TenantFilter) iter.Seq2[plans.Tenant, error] {
+	return list(ctx, d.db, "list tenants", tenantRow.tenant, func() (*listQuery, error) {
+		q := newListQuery(selectTenant, d.db.JustNow())
+		if f.After != "" {
+			q.and(`t.name > ?`, f.After)
+		}
+		if f.Plan != "" {
+			if _, err := getPlan(ctx, d.db, f.Plan, sql.NullTime{}); err != nil {
+				return nil, err
+			}
+			// The first condition finds few tenants by an index, the second is the exact one.
+			q.and(`t.id in (select a.tenant_id from tenant_plans a where a.plan = ?) and q.plan = ?`, f.Plan, f.Plan)
+		}
+		if f.Suspended != nil {
+			q.and(`(t.suspended_at is not null) = ? and t.erased_at is null`, *f.Suspended)
+		}
+		if f.Erased {
+			q.and(`t.suspended_at is not null and t.erased_at is not null`) // The first condition has an index.
+		}
+		if f.Search != "" {
+			word := like(f.Search)
+			q.and(`t.name like lower(?) or lower(t.email) like lower(?) or lower(t.billing_ref) like lower(?)`, word, word, word)
+		}
+		if !f.InactiveSince.IsZero() {
+			ids, err := maybeInactive(ctx, d.db, f.InactiveSince)
+			if err != nil {
+				return nil, err
+			}
+			if len(ids) <= fewInactive {
+				q.and(`t.id = any(?)`, pq.Array(ids))
+			}
+			// "offset 0" makes Postgres look up each tenant, in place of all usage since then.
+			q.and(`t.created_at < ? and not exists (select from usage_in_time u where u.tenant_id = t.id and u.hour >= ? offset 0)`,
+				f.InactiveSince, f.InactiveSince)
+		}
+		if f.WithoutBillingRef {
+			q.and(`t.billing_ref is null and t.erased_at is null`)
+		}
+		q.end(`t.name`, f.Limit)
+		return q, nil
+	})
+}
+
+// fewInactive is how many tenants are looked up by their IDs. Where more may be inactive, the first of a list are found soon anyway.
+const fewInactive = 2000
+
+// maybeInactive returns all tenants that may have no usage since then, or more than fewInactive of them.
+func maybeInactive(ctx context.Context, q pgconn.Queryer, since time.Time) (ids []int64, err error) {
+	err = q.Select(ctx, &ids, `
+		select t.id from tenants t left join tenant_activity a on a.tenant_id = t.id
+		where t.created_at < $1 and (a.last_day is null or a.last_day <= ($1::timestamptz at time zone 'UTC')::date)
+		limit $2`, since, fewInactive+1)
+	return ids, err
+}
+
+// tenantIDOf returns the ID of the tenant of that name or number, or plans.ErrTenantNotFound. For the empty name, which stands for all
+// tenants, it is 0.
+func tenantIDOf(ctx context.Context, q pgconn.Queryer, name string) (id int64, err error) {
+	if name == "" {
+		return 0, nil
+	}
+	err = q.Get(ctx, &id, `select t.id from tenants t where `+tenantNamed, tenantArgs(name)...)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = plans.ErrTenantNotFound
+	}
+	return id, err
+}

@@ -1,0 +1,83 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"petstore.example/internal/keys"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store/pgconn"
+)
+
+// hiddenMember is a member that a record leaves out, because it may have to be erased.
+type hiddenMember struct{ name, before, after string }
+
+// changedOf returns the members that a change set or changed.
+func changedOf(members ...hiddenMember) []hiddenMember {
+	return slices.DeleteFunc(members, func(m hiddenMember) bool { return m.before == m.after })
+}
+
+func hiddenOfTenant(before, after plans.Tenant) []hiddenMember {
+	return changedOf(
+		hiddenMember{"name", before.Name, after.Name}, hiddenMember{"email", before.Email, after.Email},
+		hiddenMember{"contact", before.Contact, after.Contact}, hiddenMember{"notes", before.Notes, after.Notes},
+	)
+}
+
+func hiddenOfKey(before, after keys.Key) []hiddenMember {
+	return changedOf(hiddenMember{"name", before.Name, after.Name})
+}
+
+func names(members []hiddenMember) (list []string) {
+	for _, m := range members {
+		list = append(list, m.name)
+	}
+	return list
+}
+
+// hiddenObjects returns the members before and after the change as JSON objects, null for none.
+func hiddenObjects(members []hiddenMember) (before, after sql.NullString, err error) {
+	if len(members) == 0 {
+		return before, after, nil
+	}
+	was, is := map[string]string{}, map[string]string{}
+	for _, m := range members {
+		was[m.name], is[m.name] = m.before, m.after
+	}
+	before, beforeErr := jsonOrNull(was)
+	after, afterErr := jsonOrNull(is)
+	return before, after, errors.Join(beforeErr, afterErr)
+}
+
+// HiddenValues are the redacted members of an entry, as they were before and after the change.
+type HiddenValues struct{ Before, After map[string]string }
+
+// readHidden returns the redacted members of an entry, nil if they are not kept.
+func readHidden(ctx context.Context, q pgconn.Queryer, number int64) (*HiddenValues, error) {
+	var row struct {
+		Before []byte `db:"before"`
+		After  []byte `db:"after"`
+	}
+	err := q.Get(ctx, &row, `select before, after from undo_values where number = $1 and before is not null`, number)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var h HiddenValues
+	return &h, errors.Join(json.Unmarshal(row.Before, &h.Before), json.Unmarshal(row.After, &h.After))
+}
+
+// PruneUndoValues removes at most limit rows of undo values from before that time, and returns how many.
+func (d Audit) PruneUndoValues(ctx context.Context, before time.Time, limit int) (removed int, err error) {
+	if err := d.db.Get(ctx, &removed, `select prune_undo_values($1, $2)`, before, limit); err != nil {
+		return 0, fmt.Errorf("prune undo values: %w", err)
+	}
+	return removed, nil
+}

@@ -1,0 +1,1 @@
+revoke select (number) on audit_entries from petstore_billing;

@@ -1,0 +1,1 @@
+drop index tenant_plans_by_start;

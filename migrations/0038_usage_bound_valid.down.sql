@@ -1,0 +1,2 @@
+-- Nothing: a constraint that is valid may stay so.
+select 1;

@@ -1,0 +1,2 @@
+drop function count_bans;
+alter table servers drop reports;

@@ -1,0 +1,2 @@
+-- Nothing: 0043 drops it.
+select 1;

@@ -1,0 +1,1 @@
+drop function month_usage;

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"petstore.example/bench/load"
 	"petstore.example/bench/report"
@@ -32,11 +33,12 @@ func (e *env) addBaselines(ctx context.Context) error {
 		return fmt.Errorf("read the list: %w", err)
 	}
 	var err error
-	var sample *servers.Sample
-	if o.Database, sample, err = e.database(ctx, "bare", 0); err != nil {
+	var supply *servers.Supply
+	if o.Database, supply, err = e.database(ctx, "bare"); err != nil {
 		return err
 	}
-	o.Tenant = sample.Writer.ID
+	o.Tenant = e.sample.Writer.ID
+	o.Found = servers.Fixed{Path: "/v1/found", Status: http.StatusOK, Body: listed}
 	server, err := servers.StartBare(ctx, e.dir, o)
 	if err != nil {
 		return err
@@ -56,11 +58,45 @@ func (e *env) addBaselines(ctx context.Context) error {
 	}
 	e.addBare(server, "bare_json", fixedBaselines[0].name, "bare Gin: the list written by `c.JSON` for each request.",
 		load.Target{URL: servers.JSONPath, Status: http.StatusOK, Body: listed})
-	insert := create(servers.Tenant{})
-	insert.URL, insert.RequiredHeaders, insert.Counted, insert.Body = servers.CreatePath, nil, 0, e.find("create").target.Body
-	c := e.addBare(server, "bare_create", "",
-		"bare Gin: reads the same body, runs one prepared `INSERT` through lib/pq, and writes the same response by `c.JSON`.", insert)
-	c.Servers, c.processes = append(c.Servers, "PostgreSQL"), append(c.processes, e.postgres.PID())
+	return e.addBareTraffic(ctx, server, supply)
+}
+
+// addBareTraffic adds the bare server's cases of writes, and of traffic that is not one key on 64 connections.
+func (e *env) addBareTraffic(ctx context.Context, server *servers.Self, stock *servers.Supply) error {
+	of := func(name string) load.Target {
+		t := e.find(name).target
+		_, path, _ := strings.Cut(t.URL, e.memory.url)
+		t.URL, t.RequiredHeaders, t.Counted = path, nil, 0
+		return t
+	}
+	for _, c := range []struct {
+		name, of, about string
+		supply          supply
+	}{
+		{"bare_create", "create", "bare Gin: reads the same body, runs one prepared `INSERT` through lib/pq, and writes the same response by `c.JSON`.", nil},
+		{"bare_patch", "patch", "bare Gin: the same with one prepared `UPDATE`.", nil},
+		{"bare_order", "order", "bare Gin: the same with one prepared statement that changes the animal and inserts the order.", stock.Animals},
+		{"bare_mixed_1", "mixed_1", "bare Gin: the list as fixed bytes, and 1 % the `INSERT` of `bare_create`.", nil},
+		{"bare_mixed_5", "mixed_5", "bare Gin: the list as fixed bytes, and 5 % the `INSERT` of `bare_create`.", nil},
+		{"bare_cold", "cold", "bare Gin: one prepared `SELECT` of the key's digest, then the list as fixed bytes; the same connections.", stock.Keys},
+	} {
+		t := of(c.of)
+		if c.of == "cold" {
+			t.URL = "/v1/found?limit=20"
+		}
+		b := e.addBare(server, c.name, "", c.about, t)
+		b.supply = c.supply
+		b.Servers, b.processes = append(b.Servers, "PostgreSQL"), append(b.processes, e.postgres.PID())
+	}
+	e.addBare(server, "bare_many_clients", "", "bare Gin: the list as fixed bytes, on as many connections.", of("many_clients"))
+	proxied, err := e.behindNginx(ctx, &deployment{url: server.URL, afterRun: func() error { return nil }})
+	if err != nil {
+		return err
+	}
+	t := of("list_memory")
+	c := e.addBare(server, "bare_proxied", "", "bare Gin: the list as fixed bytes, through the same nginx.", t)
+	c.target.URL, c.afterRun = proxied.url+t.URL, proxied.afterRun
+	c.Servers, c.processes = append(proxied.names, c.Servers...), append(proxied.processes, c.processes...)
 	return nil
 }
 
@@ -77,7 +113,7 @@ func (e *env) addBare(server *servers.Self, name, against, about string, t load.
 
 // addStock adds a build from well-known parts.
 func (e *env) addStock(ctx context.Context) error {
-	database, sample, err := e.database(ctx, "stock", 0)
+	database, _, err := e.database(ctx, "stock")
 	if err != nil {
 		return err
 	}
@@ -86,7 +122,7 @@ func (e *env) addStock(ctx context.Context) error {
 		return err
 	}
 	e.cleanup(server.Stop)
-	t := list(sample.One)
+	t := list(e.sample.One)
 	t.RequiredHeaders, t.Body = []string{"X-RateLimit-Remaining"}, e.find("list_memory").target.Body
 	c := e.addBare(server, "stock", "bare_gin",
 		"a build from well-known parts: a `SELECT` of the key, two calls of ulule/limiter in Redis, the rows by sqlx.", t)

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"petstore.example/bench/cputime"
@@ -16,38 +18,58 @@ import (
 type benchCase struct {
 	*report.Series
 	target load.Target
+	// supply, if not nil, gives the target what the requests of a run use up.
+	supply supply
+	// most is the highest rate so far.
+	most float64
 	// processes are those of Series.Servers; their children count too.
 	processes []int
 	// afterRun is called after each run. ready reports whether the server is ready and not degraded. Both may be nil.
 	afterRun func() error
 	ready    func(context.Context) bool
+	// logged returns lines that the server logged since afterRun. It may be nil.
+	logged func(text string, most int) ([]string, error)
 	// profile returns a profile of the case's server by pprof's name. It may be nil.
 	profile func(ctx context.Context, name string) ([]byte, error)
 }
 
 // driver sends a target's request over and over.
-type driver func(context.Context, load.Target) (load.Result, error)
+type driver struct {
+	load.Options
+	run func(context.Context, load.Target, load.Options) (load.Result, error)
+}
 
-func (o *options) wrk(wrk *load.Wrk, d time.Duration) driver {
-	return func(ctx context.Context, t load.Target) (load.Result, error) { return wrk.Run(ctx, t, o.load(d)) }
+// closedLoop sends as fast as the responses arrive.
+func (o *options) closedLoop(wrk *load.Wrk, d time.Duration) driver {
+	return driver{o.load(d), func(ctx context.Context, t load.Target, o load.Options) (load.Result, error) {
+		if t.Clients > 0 {
+			return load.ClosedLoop(ctx, t, o)
+		}
+		return wrk.Run(ctx, t, o)
+	}}
 }
 
 func (o *options) openLoop(rate float64) driver {
-	return func(ctx context.Context, t load.Target) (load.Result, error) {
-		return load.OpenLoop(ctx, t, rate, o.load(o.duration))
-	}
+	return driver{o.load(o.duration), func(ctx context.Context, t load.Target, o load.Options) (load.Result, error) {
+		return load.OpenLoop(ctx, t, rate, o)
+	}}
 }
 
-// maxTries is how often a run is repeated because the server was degraded at its end.
+// maxTries is how often a run is repeated because the server was degraded.
 const maxTries = 3
+
+// lostRedis is what the server logs when it is.
+const lostRedis = "limits: degraded"
+
+var errLostRedis = errors.New("the server lost Redis")
 
 // run measures one run. A server that lost Redis during the run, as it may when the machine stalls, did not do what the case
 // measures: the run is repeated when the server has recovered.
 func (c *benchCase) run(ctx context.Context, drive driver) (report.Run, error) {
 	for range maxTries {
 		run, err := c.measure(ctx, drive)
-		// A degraded server's responses may be wrong: that run is repeated too.
-		if c.ready == nil || c.ready(ctx) {
+		// A degraded server's responses may be wrong: that run is repeated too, also if it has recovered.
+		if !errors.Is(err, errLostRedis) && (c.ready == nil || c.ready(ctx)) {
 			if err != nil {
 				return run, fmt.Errorf("%s: %w", c.Name, err)
 			}
@@ -70,17 +92,20 @@ func (c *benchCase) waitReady(ctx context.Context) error {
 }
 
 func (c *benchCase) measure(ctx context.Context, drive driver) (report.Run, error) {
-	before, err := c.usage()
+	supplied, err := c.refill(ctx, drive.Duration)
 	if err != nil {
 		return report.Run{}, err
 	}
-	result, err := drive(ctx, c.target)
-	if err != nil {
+	var before, after usage
+	drive.Begin = func() (err error) { before, err = c.usage(); return err }
+	drive.End = func() (err error) { after, err = c.usage(); return err }
+	result, err := drive.run(ctx, c.target, drive.Options)
+	if err = c.explain(err); err != nil {
 		return report.Run{}, err
 	}
-	after, err := c.usage()
-	if err != nil {
-		return report.Run{}, err
+	c.most = max(c.most, result.RPS())
+	if c.supply != nil && result.Requests > supplied {
+		return report.Run{}, fmt.Errorf("%d requests used up what was supplied for %d", result.Requests, supplied)
 	}
 	if c.afterRun != nil {
 		err = c.afterRun()
@@ -90,6 +115,37 @@ func (c *benchCase) measure(ctx context.Context, drive driver) (report.Run, erro
 		run.CPU = append(run.CPU, (after.servers[i]-before.servers[i])/time.Duration(result.Requests))
 	}
 	return run, err
+}
+
+// firstRate is how many requests per second are supplied for as long as a case's rate is not known.
+const firstRate = 15_000
+
+// refill supplies a run of that length, and returns for how many requests.
+func (c *benchCase) refill(ctx context.Context, d time.Duration) (supplied int64, err error) {
+	if c.supply == nil {
+		return 0, nil
+	}
+	rate := 2 * c.most
+	if rate == 0 {
+		rate = firstRate
+	}
+	n := int(rate * d.Seconds())
+	return int64(n), c.supply(ctx, &c.target, n)
+}
+
+// explain returns the error of a run with what the server logged of it: errLostRedis if the server did, and has perhaps recovered since.
+func (c *benchCase) explain(err error) error {
+	if err == nil || c.logged == nil {
+		return err
+	}
+	// An error of reading the log would say less than the run's.
+	if lost, _ := c.logged(lostRedis, 1); len(lost) > 0 {
+		return errors.Join(errLostRedis, c.afterRun())
+	}
+	if failed, _ := c.logged(`"status":5`, 3); len(failed) > 0 {
+		return fmt.Errorf("%w; the server logged:\n%s", err, strings.Join(failed, "\n"))
+	}
+	return err
 }
 
 // usage is the CPU time used so far: by each of the case's servers, by the whole benchmark, and by the whole machine.

@@ -19,38 +19,49 @@ type caseSpec struct {
 	// contains is a part of the response's body.
 	contains string
 	about    string
+	supply   supply // may be nil
 }
 
 // petstoreCases returns what petstore is measured by. etag is the list's.
-func (e *env) petstoreCases(etag string) []caseSpec {
+func petstoreCases(e *env, etag string) []caseSpec {
 	m, r := e.memory, e.redis
 	return []caseSpec{
 		{"list_memory", m, "bare_gin", goal(1, 16), list(m.One), `"status"`,
-			"`GET /v1/pets?limit=20` with a key and a plan's two limits, `petstore serve` without Redis."},
+			"`GET /v1/pets?limit=20` with a key and a plan's two limits, `petstore serve` without Redis.", nil},
 		{"list_memory_net_http", e.memoryNetHTTP, "bare_gin", goal(.75, 0), list(e.memoryNetHTTP.One), `"status"`,
-			"the same with `PETSTORE_HTTP_FAST_PATH=off`."},
-		{"list_memory_256", m, "list_memory", goal(.95, 0), list(m.Many...), `"status"`,
-			"the same as `list_memory`, with 256 tenants in turn, each with its own key and animals."},
-		{"list_redis", r, "bare_gin", goal(.75, 24), list(r.One), `"status"`,
-			"`GET /v1/pets?limit=20`, with exact limits that all servers share in Redis."},
+			"the same with `PETSTORE_HTTP_FAST_PATH=off`.", nil},
+		{"list_memory_traces", e.memoryTraces, "list_memory", goal(.95, 0), list(e.memoryTraces.One), `"status"`,
+			"the same as `list_memory`, with one trace in a hundred exported ([tracing.md](tracing.md)).", nil},
+		{"list_memory_traces_all", e.memoryTraces, "list_memory", goal(0, 0), traced(e.memoryTraces.One), `"status"`,
+			"the same as `list_memory`, with every request exported, or dropped when the queue is full.", nil},
+		{"list_gzip", m, "list_memory", goal(.95, 0), compressed(m.One), `"status"`,
+			"the same as `list_memory`, with `Accept-Encoding: gzip`: the page keeps its compressed form.", nil},
+		{"list_memory_256", m, "list_memory", goal(.95, 0), list(m.Many[:256]...), `"status"`,
+			"the same as `list_memory`, with 256 tenants in turn, each with its own key and animals.", nil},
+		{"list_redis", r, "bare_gin", goal(1, 24), list(r.One), `"status"`,
+			"`GET /v1/pets?limit=20`, with exact limits that all servers share in Redis.", nil},
 		{"list_redis_net_http", e.redisNetHTTP, "bare_gin", goal(.50, 0), list(e.redisNetHTTP.One), `"status"`,
-			"the same with `PETSTORE_HTTP_FAST_PATH=off`."},
-		{"list_redis_256", r, "list_redis", goal(.95, 0), list(r.Many...), `"status"`,
-			"the same as `list_redis`, with 256 tenants in turn."},
+			"the same with `PETSTORE_HTTP_FAST_PATH=off`.", nil},
+		{"list_redis_256", r, "list_redis", goal(.95, 0), list(r.Many[:256]...), `"status"`,
+			"the same as `list_redis`, with 256 tenants in turn.", nil},
 		{"not_modified_memory", m, "bare_304", goal(1, 15), notModified(m.One, etag), "",
-			"304: the list with `If-None-Match`, without Redis."},
+			"304: the list with `If-None-Match`, without Redis.", nil},
 		{"refused_memory", m, "bare_429", goal(1, 14), refused(m.Full), `"rate_limit_exceeded"`,
-			"429: the limit per minute is exceeded, without Redis."},
+			"429: the limit per minute is exceeded, without Redis.", nil},
 		{"refused_redis", r, "bare_429", goal(1, 14), refused(r.Full), `"rate_limit_exceeded"`,
-			"429: the limit per minute is exceeded, with Redis."},
+			"429: the limit per minute is exceeded, with Redis.", nil},
 		{"banned_memory", m, "bare_banned", goal(0, 0), banned(m.Banned), `"key_banned"`,
-			"429: the key is banned because it continued to send requests, without Redis."},
+			"429: the key is banned because it continued to send requests, without Redis.", nil},
 		{"bad_key", m, "bare_401", goal(1, 14), badKey(m.One), `"invalid_api_key"`,
-			"401: the key's checksum is wrong."},
-		{"create", m, "bare_create", goal(.80, 0), create(m.Writer), `"status"`,
-			"`POST /v1/pets` without Redis."},
-		{"create_redis", r, "bare_create", goal(0, 0), create(r.Writer), `"status"`,
-			"`POST /v1/pets` with Redis."},
+			"401: the key's checksum is wrong.", nil},
+		{"create", m, "bare_create", goal(.95, 0), create(m.Writer), `"status"`,
+			"`POST /v1/pets` without Redis.", nil},
+		{"create_redis", r, "bare_create", goal(.75, 0), create(r.Writer), `"status"`,
+			"`POST /v1/pets` with Redis.", nil},
+		{"create_once", m, "bare_create", goal(0, 0), createOnce(m.Writer), `"status"`,
+			"`POST /v1/pets` with an `Idempotency-Key` of its own for each request, without Redis.", nil},
+		{"create_once_redis", r, "bare_create", goal(0, 0), createOnce(r.Writer), `"status"`,
+			"the same with Redis.", nil},
 	}
 }
 
@@ -70,6 +81,20 @@ func list(tenants ...servers.Tenant) load.Target {
 	for _, tenant := range tenants {
 		t.Keys = append(t.Keys, tenant.Key)
 	}
+	return t
+}
+
+func compressed(tenant servers.Tenant) load.Target {
+	t := list(tenant)
+	t.Header["Accept-Encoding"] = []string{"gzip"}
+	t.RequiredHeaders = append(t.RequiredHeaders, "Content-Encoding")
+	return t
+}
+
+// traced is a list whose traceparent has it exported.
+func traced(tenant servers.Tenant) load.Target {
+	t := list(tenant)
+	t.Header["Traceparent"] = []string{"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
 	return t
 }
 
@@ -113,5 +138,12 @@ func create(tenant servers.Tenant) load.Target {
 	t.Method, t.URL, t.RequestBody = http.MethodPost, "/v1/pets", []byte(newPet)
 	t.Header["Content-Type"] = []string{"application/json"}
 	t.Status, t.IgnoreNumbers, t.RequiredHeaders = http.StatusCreated, true, headers("Location")
+	return t
+}
+
+// createOnce is create with idempotency keys.
+func createOnce(tenant servers.Tenant) load.Target {
+	t := create(tenant)
+	t.OwnKeys = true
 	return t
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"petstore.example/bench/load"
 	"petstore.example/bench/report"
 	"petstore.example/bench/servers"
 	"petstore.example/internal/localpg"
@@ -25,9 +26,13 @@ type env struct {
 	dir         string
 	postgres    *servers.Postgres
 	redisServer *servers.Redis
-	// The petstore servers with and without Redis, and the same on net/http alone.
-	memory, redis, memoryNetHTTP, redisNetHTTP *deployment
-	cases                                      []*benchCase
+	// The petstore servers with and without Redis, the same on net/http alone, and the one without Redis that exports traces.
+	memory, redis, memoryNetHTTP, redisNetHTTP, memoryTraces *deployment
+	// proxied is memory behind an nginx.
+	proxied *deployment
+	// Every database is a copy of the one of that name, which has the sample.
+	sample *servers.Sample
+	cases  []*benchCase
 
 	cleanups []func(context.Context) error
 }
@@ -35,14 +40,18 @@ type env struct {
 // deployment is a petstore server, the servers behind it, and its tenants.
 type deployment struct {
 	*servers.Sample
-	server    *servers.Petstore
+	server *servers.Petstore
+	url    string
+	supply *servers.Supply
+	// names are those of the processes.
 	names     []string
 	processes []int
+	afterRun  func() error
 }
 
 // setUp starts all servers. Call tearDown even after an error.
 func (e *env) setUp(ctx context.Context, o *options) (err error) {
-	dir, remove, err := localpg.TempDir()
+	dir, remove, err := localpg.TempDir(false)
 	if err != nil {
 		return err
 	}
@@ -59,34 +68,61 @@ func (e *env) setUp(ctx context.Context, o *options) (err error) {
 		return err
 	}
 	e.cleanup(e.redisServer.Stop)
+	collector, stopCollector, err := servers.StartCollector(ctx)
+	if err != nil {
+		return err
+	}
+	e.cleanup(stopCollector)
+	if e.sample, err = makeSample(ctx, e.postgres); err != nil {
+		return err
+	}
 	for _, d := range []struct {
 		result  **deployment
 		options servers.PetstoreOptions
-		tenants int
 	}{
-		{&e.memory, servers.PetstoreOptions{Name: "memory"}, servers.ManyTenants},
-		{&e.redis, servers.PetstoreOptions{Name: "redis", Redis: e.redisServer.Database(0)}, servers.ManyTenants},
-		{&e.memoryNetHTTP, servers.PetstoreOptions{Name: "memory_net_http", FastPathOff: true}, 0},
-		{&e.redisNetHTTP, servers.PetstoreOptions{Name: "redis_net_http", Redis: e.redisServer.Database(3), FastPathOff: true}, 0},
+		{&e.memory, servers.PetstoreOptions{Name: "memory"}},
+		{&e.redis, servers.PetstoreOptions{Name: "redis", Redis: e.redisServer.Database(0)}},
+		{&e.memoryNetHTTP, servers.PetstoreOptions{Name: "memory_net_http", FastPathOff: true}},
+		{&e.redisNetHTTP, servers.PetstoreOptions{Name: "redis_net_http", Redis: e.redisServer.Database(3), FastPathOff: true}},
+		{&e.memoryTraces, servers.PetstoreOptions{Name: "memory_traces", Collector: collector}},
 	} {
 		d.options.Program, d.options.Dir, d.options.LogLevel = o.petstore, e.dir, o.logLevel
-		if *d.result, err = e.deploy(ctx, d.options, d.tenants); err != nil {
+		if *d.result, err = e.deploy(ctx, d.options); err != nil {
 			return err
 		}
+	}
+	if e.proxied, err = e.behindNginx(ctx, e.memory); err != nil {
+		return err
 	}
 	return e.addCases(ctx)
 }
 
+// sampleDatabase is the name of the database of which all others are copies.
+const sampleDatabase = "sample"
+
+func makeSample(ctx context.Context, on *servers.Postgres) (*servers.Sample, error) {
+	url, err := on.CreateDatabase(ctx, sampleDatabase)
+	if err != nil {
+		return nil, err
+	}
+	return servers.Fill(ctx, url)
+}
+
 // deploy starts a petstore server on a database of its own.
-func (e *env) deploy(ctx context.Context, o servers.PetstoreOptions, tenants int) (d *deployment, err error) {
-	d = &deployment{}
-	if o.Database, d.Sample, err = e.database(ctx, o.Name, tenants); err != nil {
+func (e *env) deploy(ctx context.Context, o servers.PetstoreOptions) (d *deployment, err error) {
+	d = &deployment{Sample: e.sample}
+	if o.Database, d.supply, err = e.database(ctx, o.Name); err != nil {
 		return nil, err
 	}
 	if d.server, err = servers.StartPetstore(ctx, o); err != nil {
 		return nil, err
 	}
 	e.cleanup(d.server.Stop)
+	d.url, d.afterRun = d.server.URL, d.server.TruncateLog
+	// It says that Redis was not seen at first, which is not of any run.
+	if err := d.server.TruncateLog(); err != nil {
+		return nil, err
+	}
 	d.names, d.processes = []string{"petstore", "PostgreSQL"}, []int{d.server.PID(), e.postgres.PID()}
 	if o.Redis != "" {
 		d.names, d.processes = append(d.names, "Redis"), append(d.processes, e.redisServer.PID())
@@ -94,12 +130,30 @@ func (e *env) deploy(ctx context.Context, o servers.PetstoreOptions, tenants int
 	return d, nil
 }
 
-func (e *env) database(ctx context.Context, name string, tenants int) (url string, sample *servers.Sample, err error) {
-	if url, err = e.postgres.CreateDatabase(ctx, name); err != nil {
+// behindNginx starts an nginx before the server of a deployment.
+func (e *env) behindNginx(ctx context.Context, d *deployment) (*deployment, error) {
+	nginx, err := servers.StartNginx(ctx, e.dir, fmt.Sprintf("nginx_%d", len(e.cleanups)), d.url)
+	if err != nil {
+		return nil, err
+	}
+	e.cleanup(nginx.Stop)
+	behind := *d
+	behind.url = nginx.URL
+	behind.names, behind.processes = append([]string{"nginx"}, d.names...), append([]int{nginx.PID()}, d.processes...)
+	behind.afterRun = func() error { return errors.Join(nginx.TruncateLog(), d.afterRun()) }
+	return &behind, nil
+}
+
+// database makes a database with the sample, and its supply.
+func (e *env) database(ctx context.Context, name string) (url string, supply *servers.Supply, err error) {
+	if url, err = e.postgres.Clone(ctx, sampleDatabase, name); err != nil {
 		return "", nil, err
 	}
-	sample, err = servers.Fill(ctx, url, tenants)
-	return url, sample, err
+	if supply, err = servers.NewSupply(url, e.sample); err != nil {
+		return "", nil, err
+	}
+	e.cleanup(supply.Close)
+	return url, supply, nil
 }
 
 // addCases adds petstore's cases with the responses that it gives now, and what they are compared with.
@@ -110,7 +164,7 @@ func (e *env) addCases(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, spec := range e.petstoreCases(response.Header.Get("ETag")) {
+	for _, spec := range append(petstoreCases(e, response.Header.Get("ETag")), trafficCases(e)...) {
 		if err := e.add(ctx, spec); err != nil {
 			return fmt.Errorf("%s: %w", spec.name, err)
 		}
@@ -131,7 +185,12 @@ func (e *env) addCases(ctx context.Context) error {
 
 // add adds one of petstore's cases. Its first response is the one that every run must get.
 func (e *env) add(ctx context.Context, p caseSpec) error {
-	p.target.URL = p.on.server.URL + p.target.URL
+	p.target.URL = p.on.url + p.target.URL
+	if p.supply != nil {
+		if err := p.supply(ctx, &p.target, 1); err != nil {
+			return err
+		}
+	}
 	for range p.target.MaxOther + 1 {
 		response, err := p.target.Fetch(ctx)
 		if err != nil {
@@ -139,15 +198,21 @@ func (e *env) add(ctx context.Context, p caseSpec) error {
 		}
 		p.target.Body = response.Body
 	}
-	if !bytes.Contains(p.target.Body, []byte(p.contains)) {
-		return fmt.Errorf("the body does not contain %s: %.300s", p.contains, p.target.Body)
+	content, err := load.Unpacked(p.target.Body)
+	if err != nil {
+		return err
+	}
+	if !bytes.Contains(content, []byte(p.contains)) {
+		return fmt.Errorf("the body does not contain %s: %.300s", p.contains, content)
 	}
 	e.cases = append(e.cases, &benchCase{
 		Series:    &report.Series{Name: p.name, Against: p.against, Goal: p.goal, About: p.about, Servers: p.on.names},
 		target:    p.target,
+		supply:    p.supply,
 		processes: p.on.processes,
-		afterRun:  p.on.server.TruncateLog,
+		afterRun:  p.on.afterRun,
 		ready:     p.on.server.Ready,
+		logged:    p.on.server.Logged,
 		profile:   p.on.server.Profile,
 	})
 	return nil
@@ -180,6 +245,7 @@ func ensureBuilt(ctx context.Context, program string) error {
 		return nil
 	}
 	cmd := exec.Command("go", "build", "-tags", "nomsgpack", "-trimpath", "-o", program, "./cmd/petstore")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build has it
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	p, err := subprocess.Start(cmd, syscall.SIGKILL)
 	if err != nil {

@@ -31,7 +31,7 @@ type options struct {
 
 // warmUp is how long each case runs before it is measured; profiled is how long it runs while profiles are taken.
 const (
-	warmUp   = 2 * time.Second
+	warmUp   = time.Second
 	profiled = 6 * time.Second
 )
 
@@ -39,7 +39,7 @@ func parseOptions(args []string) (*options, error) {
 	o := &options{out: os.Stdout}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.StringVar(&o.cases, "cases", "", "comma-separated `names` of the cases to measure; empty for all. The document is written only for all")
-	f.IntVar(&o.rounds, "rounds", 6, "`number` of measured runs of each case")
+	f.IntVar(&o.rounds, "rounds", 5, "`number` of measured runs of each case")
 	f.DurationVar(&o.duration, "duration", 2*time.Second, "`time` of each run, in whole seconds")
 	f.IntVar(&o.connections, "connections", 64, "`number` of connections")
 	f.IntVar(&o.threads, "threads", min(2, runtime.NumCPU()), "`number` of wrk's threads")
@@ -80,9 +80,12 @@ func (o *options) measuringTime(cases int) time.Duration {
 
 // timeout bounds the whole benchmark, with two minutes to start the servers.
 func (o *options) timeout() time.Duration {
-	const maxCases, slack = 28, time.Second
-	runs := time.Duration(maxCases*o.rounds) * (o.duration + slack)
-	return 2*time.Minute + maxCases*(warmUp+slack+profiled+slack) + runs
+	const maxCases, slack = 48, time.Second
+	perCase := warmUp + slack + time.Duration(o.rounds)*(o.duration+slack)
+	if o.profile != "" {
+		perCase += profiled + slack
+	}
+	return 2*time.Minute + maxCases*perCase
 }
 
 func (o *options) load(d time.Duration) load.Options {

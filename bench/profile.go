@@ -49,7 +49,7 @@ func (c *benchCase) takeProfiles(ctx context.Context, wrk *load.Wrk, o *options)
 			return err
 		})
 	}
-	run, err := c.run(ctx, o.wrk(wrk, profiled))
+	run, err := c.run(ctx, o.closedLoop(wrk, profiled))
 	if err := errors.Join(err, taking.Wait()); err != nil {
 		return err
 	}

@@ -12,14 +12,14 @@ import (
 // runRounds warms up all cases and then measures each once per round, every other round in reverse order.
 func runRounds(ctx context.Context, o *options, wrk *load.Wrk, cases []*benchCase) error {
 	for _, c := range cases {
-		if _, err := c.run(ctx, o.wrk(wrk, warmUp)); err != nil {
+		if _, err := c.run(ctx, o.closedLoop(wrk, warmUp)); err != nil {
 			return fmt.Errorf("warm up %w", err)
 		}
 	}
 	ordered := slices.Clone(cases)
 	for i := range o.rounds {
 		for _, c := range ordered {
-			run, err := c.run(ctx, o.wrk(wrk, o.duration))
+			run, err := c.run(ctx, o.closedLoop(wrk, o.duration))
 			if err != nil {
 				return err
 			}

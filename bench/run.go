@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"time"
 
 	"petstore.example/bench/admission"
 	"petstore.example/bench/load"
@@ -16,6 +17,7 @@ import (
 
 // run measures everything and writes the results.
 func run(ctx context.Context, o *options) (err error) {
+	start := time.Now()
 	r := &report.Report{
 		Machine: machine.Describe(), Rounds: o.rounds, Duration: o.duration, Connections: o.connections, Threads: o.threads,
 		LogLevel: o.logLevel, Animals: servers.Animals, ManyTenants: servers.ManyTenants,
@@ -50,6 +52,8 @@ func run(ctx context.Context, o *options) (err error) {
 	if r.Admissions, err = admission.Measure(ctx, e.redisServer.Database(2)); err != nil {
 		return err
 	}
+	r.Took = time.Since(start).Round(time.Second)
+	o.logf("this took %v", r.Took)
 	return write(r, o)
 }
 

@@ -54,14 +54,18 @@ func (g *Gate) Admit(ctx context.Context) error {
 // oneCaller is a store with one key.
 type oneCaller struct{ digest keys.Digest }
 
-func (s oneCaller) Caller(_ context.Context, d keys.Digest, now time.Time) (keys.Caller, error) {
-	if d != s.digest {
-		return keys.Caller{}, keys.ErrKeyNotFound
+func (s oneCaller) Callers(_ context.Context, digests []keys.Digest, now time.Time) ([]keys.Caller, error) {
+	found := make([]keys.Caller, len(digests))
+	for i, d := range digests {
+		if d != s.digest {
+			continue
+		}
+		found[i] = keys.Caller{
+			KeyID: "key_0123456789abcdef", Environment: keys.Live,
+			Tenant: &plans.Tenant{
+				ID: 1, Name: "bench", Plan: plans.Enterprise, Quota: plans.Quota{PerMinute: 1e12, PerDay: 1e15}, CreatedAt: now,
+			},
+		}
 	}
-	return keys.Caller{
-		KeyID: "key_0123456789abcdef", Environment: keys.Live,
-		Tenant: &plans.Tenant{
-			ID: 1, Name: "bench", Plan: plans.Enterprise, Quota: plans.Quota{PerMinute: 1e12, PerDay: 1e15}, CreatedAt: now,
-		},
-	}, nil
+	return found, nil
 }

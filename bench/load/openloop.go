@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -21,7 +20,11 @@ func OpenLoop(ctx context.Context, t Target, rate float64, o Options) (Result, e
 	if err != nil {
 		return Result{}, err
 	}
-	took, err := openLoop(ctx, t, rate, o)
+	var took []time.Duration
+	err = o.measured(func() (err error) {
+		took, err = openLoop(ctx, t, rate, o)
+		return err
+	})
 	if err != nil {
 		return Result{}, fmt.Errorf("send %.0f requests per second: %w", rate, err)
 	}
@@ -58,19 +61,18 @@ func openLoop(ctx context.Context, t Target, rate float64, o Options) ([]time.Du
 
 // sendOnSchedule sends on one connection: a request at first, and at each interval after it until end.
 func (t Target) sendOnSchedule(ctx context.Context, took []time.Duration, first time.Time, interval time.Duration, end time.Time) ([]time.Duration, error) {
-	conn, request, err := t.dial(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	responses := bufio.NewReaderSize(conn, 16<<10)
+	var c *conn
+	defer func() { c.Close() }()
 	for due := first; due.Before(end); due = due.Add(interval) {
-		time.Sleep(time.Until(due))
-		if _, err := conn.Write(request); err != nil {
-			return nil, err
+		if c == nil || t.changes() {
+			c.Close()
+			var err error
+			if c, err = t.dial(ctx, 0); err != nil {
+				return nil, err
+			}
 		}
-		if err := t.skip(responses); err != nil {
+		time.Sleep(time.Until(due))
+		if err := c.roundTrip(); err != nil {
 			return nil, err
 		}
 		took = append(took, time.Since(due))
@@ -78,22 +80,55 @@ func (t Target) sendOnSchedule(ctx context.Context, took []time.Duration, first 
 	return took, nil
 }
 
-// dial connects, and returns the bytes of the request.
-func (t Target) dial(ctx context.Context) (net.Conn, []byte, error) {
+// changes reports whether each request needs a connection of its own, because it differs or closes its connection.
+func (t Target) changes() bool { return t.IDs != nil || t.Header.Get("Connection") == "close" }
+
+// conn is a connection on which one request is sent over and over. It ends with the context with which it was made.
+type conn struct {
+	net.Conn
+	target    Target
+	request   []byte
+	responses *bufio.Reader
+	forget    func() bool
+}
+
+// dial connects, to send the request with the key of that number.
+func (t Target) dial(ctx context.Context, key int) (*conn, error) {
 	req, err := t.request(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
+	}
+	if len(t.Keys) > 0 {
+		req.Header.Set("Authorization", bearer(t.Keys[key]))
 	}
 	var request bytes.Buffer
 	if err := req.Write(&request); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	u, err := url.Parse(t.URL)
+	to, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", req.URL.Host)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", u.Host)
-	return conn, request.Bytes(), err
+	return &conn{
+		Conn: to, target: t, request: request.Bytes(), responses: bufio.NewReaderSize(to, 4<<10),
+		forget: context.AfterFunc(ctx, func() { _ = to.Close() }),
+	}, nil
+}
+
+// Close closes the connection, if there is one.
+func (c *conn) Close() {
+	if c != nil {
+		c.forget()
+		_ = c.Conn.Close()
+	}
+}
+
+// roundTrip sends the request and reads its response.
+func (c *conn) roundTrip() error {
+	if _, err := c.Write(c.request); err != nil {
+		return err
+	}
+	return c.target.skip(c.responses)
 }
 
 // skip reads one response. It checks only the status and the length, to cost less than the server.

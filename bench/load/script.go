@@ -1,6 +1,7 @@
 package load
 
 import (
+	"crypto/rand"
 	_ "embed"
 	"fmt"
 	"strings"
@@ -9,14 +10,23 @@ import (
 var (
 	//go:embed report.lua
 	reportScript string
+	//go:embed threads.lua
+	threadsScript string
 	//go:embed turns.lua
 	turnsScript string
+	//go:embed mixed.lua
+	mixedScript string
+	//go:embed ownkeys.lua
+	ownKeysScript string
+	//go:embed ids.lua
+	idsScript string
 )
 
-// script returns the script that wrk runs for a target. Only a script for several keys has a function named request: without it
+// script returns the script that wrk runs for a target with so many threads. Only a script whose requests differ has a function named request: without it
 // wrk formats the request once, and the script costs nothing during the run.
-func script(t Target) string {
+func script(t Target, threads int) string {
 	var b strings.Builder
+	fmt.Fprintf(&b, "local threads = %d\n", threads)
 	fmt.Fprintf(&b, "wrk.method = %s\n", quote(t.method()))
 	for name := range t.Header {
 		fmt.Fprintf(&b, "wrk.headers[%s] = %s\n", quote(name), quote(t.Header.Get(name)))
@@ -29,9 +39,28 @@ func script(t Target) string {
 		for _, key := range t.Keys {
 			b.WriteString("  " + quote(bearer(key)) + ",\n")
 		}
-		b.WriteString("}\n" + turnsScript)
+		b.WriteString("}\n")
+	}
+	b.WriteString(threadsScript)
+	switch {
+	case t.Writes > 0:
+		fmt.Fprintf(&b, "local writes, body = %d, %s\n%s", t.Writes, quote(string(t.WriteBody)), mixedScript)
+	case t.OwnKeys:
+		fmt.Fprintf(&b, "local run = %s\n%s", quote(rand.Text()), ownKeysScript)
+	case t.IDs != nil:
+		fmt.Fprintf(&b, "local first, count, n, path, body = %d, %d, %d, %s, %s\n%s",
+			t.IDs.First, t.IDs.Count, number(), quote(t.path()), quote(string(t.RequestBody)), idsScript)
+	case len(t.Keys) > 0:
+		b.WriteString(turnsScript)
 	}
 	return b.String() + reportScript
+}
+
+// path returns the URL's path and query, with {id} as it is.
+func (t Target) path() string {
+	_, rest, _ := strings.Cut(t.URL, "://")
+	_, path, _ := strings.Cut(rest, "/")
+	return "/" + path
 }
 
 // quote returns a Lua string literal, in which \ddd is a byte.

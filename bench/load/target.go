@@ -3,14 +3,19 @@ package load
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
+	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,6 +27,17 @@ type Target struct {
 	RequestBody []byte // the request's body, if any
 	// Keys are API keys that the requests use in turn; if empty, Header has the key.
 	Keys []string
+	// Writes is how many of a hundred requests are POSTs of WriteBody to the path, at random. The keys are then chosen at random too.
+	Writes    int
+	WriteBody []byte
+	// OwnKeys gives each request an Idempotency-Key of its own.
+	OwnKeys bool
+	// IDs, if not nil, are IDs that the requests have in turn in place of {id} in the URL and in RequestBody, in which {n} is
+	// a number that differs from request to request.
+	IDs *IDs
+	// Clients, if not 0, is how many connections there are, of which Options.Connections have a request at a time. Each always sends the same
+	// of Keys.
+	Clients int
 
 	Status int
 	Body   []byte
@@ -42,6 +58,19 @@ type Response struct {
 	Body   []byte
 	Size   int64 // its size, headers included
 }
+
+// IDs are IDs for the requests of one run, and some more for the requests before and after it.
+type IDs struct {
+	First, Count int64
+	// more counts the IDs after these that next has returned.
+	more atomic.Int64
+}
+
+// next returns an ID that no other request has.
+func (s *IDs) next() int64 { return s.First + s.Count - 1 + s.more.Add(1) }
+
+// MoreIDs is how many IDs must follow those of a run.
+const MoreIDs = 200
 
 // Fetch sends the request once.
 func (t Target) Fetch(ctx context.Context) (Response, error) {
@@ -71,8 +100,25 @@ func (t Target) Fetch(ctx context.Context) (Response, error) {
 	return Response{resp.StatusCode, resp.Header, body, counted.n - int64(buffered.Buffered())}, err
 }
 
+// Unpacked returns the content of a body, which may be compressed.
+func Unpacked(body []byte) ([]byte, error) {
+	if !bytes.HasPrefix(body, []byte{0x1f, 0x8b}) {
+		return body, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(r)
+}
+
 func (t Target) request(ctx context.Context) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, t.method(), t.URL, bytes.NewReader(t.RequestBody))
+	url, body := t.URL, t.RequestBody
+	if t.IDs != nil {
+		fill := strings.NewReplacer("{id}", strconv.FormatInt(t.IDs.next(), 10), "{n}", strconv.Itoa(number()))
+		url, body = fill.Replace(url), []byte(fill.Replace(string(body)))
+	}
+	req, err := http.NewRequestWithContext(ctx, t.method(), url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +129,14 @@ func (t Target) request(ctx context.Context) (*http.Request, error) {
 	if len(t.Keys) > 0 {
 		req.Header.Set("Authorization", bearer(t.Keys[0]))
 	}
+	if t.OwnKeys {
+		req.Header.Set("Idempotency-Key", cryptorand.Text())
+	}
 	return req, nil
 }
+
+// number returns a random number of seven digits, with room for a million more.
+func number() int { return 1_000_000 + rand.IntN(8_000_000) }
 
 func (t Target) method() string {
 	if t.Method == "" {
@@ -125,15 +177,15 @@ func (t Target) verify(r Response) error {
 
 var lineFeed = []byte("\n")
 
-// number matches a number with its unit, which is singular after 1.
-var number = regexp.MustCompile(`\d+( seconds?)?`)
+// anyNumber matches a number with its unit, which is singular after 1.
+var anyNumber = regexp.MustCompile(`\d+( seconds?)?`)
 
 // isBody reports whether body is the expected one, apart from a line feed at the end.
 func (t Target) isBody(body []byte) bool {
 	got, want := bytes.TrimSuffix(body, lineFeed), bytes.TrimSuffix(t.Body, lineFeed)
 	if t.IgnoreNumbers {
 		same := []byte("0")
-		got, want = number.ReplaceAll(got, same), number.ReplaceAll(want, same)
+		got, want = anyNumber.ReplaceAll(got, same), anyNumber.ReplaceAll(want, same)
 	}
 	return bytes.Equal(got, want)
 }

@@ -1,10 +1,10 @@
--- Sends the request with each of the credentials in turn. All requests are formatted before the run.
+-- Sends the request with each of the credentials in turn. Each thread has some of them. All requests are formatted before the run.
 local requests, last = {}, 0
 
 function init()
-  for i, credential in ipairs(credentials) do
-    wrk.headers["Authorization"] = credential
-    requests[i] = wrk.format()
+  for i = number + 1, #credentials, threads do
+    wrk.headers["Authorization"] = credentials[i]
+    requests[#requests + 1] = wrk.format()
   end
 end
 

@@ -24,6 +24,21 @@ type Options struct {
 	Connections int
 	Threads     int
 	Duration    time.Duration // whole seconds, as wrk requires
+	// Begin and End, if not nil, are called when the requests that are measured begin, and when they have ended.
+	Begin, End func() error
+}
+
+// measured calls send between Begin and End.
+func (o Options) measured(send func() error) error {
+	for _, f := range []func() error{o.Begin, send, o.End} {
+		if f == nil {
+			continue
+		}
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Result is what one run measured.
@@ -61,7 +76,11 @@ func (w *Wrk) Run(ctx context.Context, t Target, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	s, err := w.drive(ctx, t, o)
+	var s summary
+	err = o.measured(func() (err error) {
+		s, err = w.drive(ctx, t, o)
+		return err
+	})
 	if err != nil {
 		return Result{}, fmt.Errorf("run wrk: %w", err)
 	}
@@ -83,12 +102,12 @@ func (w *Wrk) drive(ctx context.Context, t Target, o Options) (summary, error) {
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "run.lua")
 	// In a private file the API key does not show in the list of processes.
-	if err := os.WriteFile(file, []byte(script(t)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(script(t, o.Threads)), 0o600); err != nil {
 		return summary{}, err
 	}
 	out, err := run(ctx, o.Duration+time.Minute, w.path,
 		"--threads", strconv.Itoa(o.Threads), "--connections", strconv.Itoa(o.Connections),
-		"--duration", fmt.Sprintf("%.0fs", o.Duration.Seconds()), "--timeout", "10s", "--script", file, t.URL)
+		"--duration", fmt.Sprintf("%.0fs", o.Duration.Seconds()), "--timeout", "10s", "--script", file, strings.ReplaceAll(t.URL, "{id}", "0"))
 	if err != nil {
 		return summary{}, err
 	}
@@ -167,6 +186,7 @@ func (s summary) check(t Target, least, most int64, connections int) error {
 	case s.Connect+s.Read+s.Write+s.Timeout > 0:
 		return fmt.Errorf("of %d requests %d failed to connect, %d to read, %d to write, and %d timed out",
 			s.Requests, s.Connect, s.Read, s.Write, s.Timeout)
+	case t.Writes > 0: // Two kinds of responses, of which least and most say nothing.
 	case mean < float64(least-slack) || mean > float64(most+slack)+unfinished:
 		return fmt.Errorf("the responses had %.1f bytes on average, want %d to %d", mean, least, most)
 	}

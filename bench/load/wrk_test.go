@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -136,6 +137,88 @@ func TestKeysInTurn(t *testing.T) {
 	a, b := seen[0].Load(), seen[1].Load()
 	if a < 10 || b < 10 || a > b+10 || b > a+10 || seen[2].Load() > 0 {
 		t.Errorf("%d and %d requests with the keys, %d with none of them", a, b, seen[2].Load())
+	}
+}
+
+// Each request has the next ID, and another number: the run's, and those before and after it.
+func TestIDsInTurn(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	seen, numbers := map[string]int{}, map[string]bool{}
+	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		seen[r.URL.Path]++
+		numbers[string(body)] = true
+		_, _ = io.WriteString(w, payload)
+	})
+	target.Method, target.URL, target.RequestBody = http.MethodPatch, strings.TrimSuffix(target.URL, "?limit=20")+"/{id}", []byte(`{n}`)
+	target.IDs = &IDs{First: 100, Count: 50}
+	got, err := wrk(t).Run(t.Context(), target, Options{Connections: 2, Threads: 2, Duration: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Two threads of the same speed have half of the IDs each.
+	if len(seen) != 52 || seen["/v1/pets/150"] != 1 || seen["/v1/pets/151"] != 1 || seen["/v1/pets/100"] < 2 || seen["/v1/pets/149"] < 2 {
+		t.Errorf("the IDs were %v, want 100 to 149 over and over, and 150 and 151 once", seen)
+	}
+	if n := int64(len(numbers)); n < got.Requests/3 {
+		t.Errorf("%d requests had %d numbers", got.Requests, n)
+	}
+}
+
+func TestClosedLoop(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	keysOf := map[string]map[string]bool{} // by the client's address
+	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if keysOf[r.RemoteAddr] == nil {
+			keysOf[r.RemoteAddr] = map[string]bool{}
+		}
+		keysOf[r.RemoteAddr][r.Header.Get("Authorization")] = true
+		_, _ = io.WriteString(w, payload)
+	})
+	target.Clients, target.Keys = 3, []string{"a", "b", "c"}
+	began := 0
+	o := Options{Connections: 2, Duration: 100 * time.Millisecond, Begin: func() error {
+		mu.Lock()
+		defer mu.Unlock()
+		began = len(keysOf)
+		return nil
+	}}
+	got, err := ClosedLoop(t.Context(), target, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Requests < 10 || got.Elapsed < o.Duration || got.P50 <= 0 || got.P99 < got.P50 {
+		t.Errorf("implausible result: %+v", got)
+	}
+	if began != 4 || len(keysOf) != 5 {
+		t.Errorf("there were %d connections before the run and %d after it, want one for the check and one for each client, and one more check", began, len(keysOf))
+	}
+	for _, keys := range keysOf {
+		if len(keys) != 1 {
+			t.Errorf("a connection had the keys %v", keys)
+		}
+	}
+}
+
+func TestClosedLoopFailsOnWrongResponses(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int64
+	target := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if requests.Add(1) == 20 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_, _ = io.WriteString(w, payload)
+	})
+	target.Clients, target.Keys = 2, []string{"a", "b"}
+	_, err := ClosedLoop(t.Context(), target, Options{Connections: 2, Duration: time.Second})
+	if err == nil || !strings.Contains(err.Error(), "want status 200") {
+		t.Errorf("error %v, want one about the status", err)
 	}
 }
 

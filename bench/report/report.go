@@ -19,6 +19,7 @@ type Report struct {
 	Versions []Fact
 	Settings []Fact // of PostgreSQL
 
+	Took        time.Duration
 	Rounds      int
 	Duration    time.Duration
 	Connections int

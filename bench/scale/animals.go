@@ -39,10 +39,27 @@ var pages = []struct {
 	{"by status, deep µs", func(n int64) catalog.Page {
 		return catalog.Page{Limit: pageLimit, Status: catalog.Sold, After: deep(n)}
 	}},
+	{"by category, deep µs", func(n int64) catalog.Page {
+		return catalog.Page{Limit: pageLimit, CategoryID: new(int64(3)), After: deep(n)}
+	}},
+	{"by IDs µs", func(n int64) catalog.Page { return catalog.Page{Limit: pageLimit, IDs: someIDs(n)} }},
+	{"by name µs", func(n int64) catalog.Page { return catalog.Page{Limit: pageLimit, NamePrefix: someName(n)} }},
 }
 
 // deep is a random position in the second half, early enough for a page of any status to be full.
 func deep(n int64) int64 { return n/2 + rand.Int64N(n*3/10) }
+
+// someIDs are those of pageLimit animals, far from each other.
+func someIDs(n int64) (ids []int64) {
+	first := 1 + rand.Int64N(n/pageLimit)
+	for i := range int64(pageLimit) {
+		ids = append(ids, first+i*(n/pageLimit))
+	}
+	return ids
+}
+
+// someName is what the names of pageLimit animals begin with: of that many the index is read, however many there are.
+func someName(n int64) string { return fmt.Sprintf("Animal %07d", rand.Int64N(n/pageLimit)) }
 
 // catalogue is a tenant with n animals in a database of its own.
 type catalogue struct {
@@ -57,7 +74,7 @@ func animals(ctx context.Context, e *env) (*table, error) {
 	t := &table{
 		title: "Animals of one tenant",
 		about: "A list of 20 animals, from the call of `store.Pets.ListPets` to the last row read: with row-level security, a prepared statement, and a Unix socket. " +
-			"*Deep* is a random position in the second half. One animal in 5 is sold, and *by status* lists those. Every size has a database of its own. " +
+			"*Deep* is a random position in the second half. One animal in 5 is sold, and *by status* lists those; of the 7 categories *by category* lists one. *By IDs* lists 20 animals, and *by name* those 20 or 19 whose name begins with the same text. Every size has a database of its own. " +
 			fmt.Sprintf("The figures are medians of %d rounds of %d queries. Each round measures the sizes in a new order; connections are replaced every %d rounds.", animalRounds, animalQueries, roundsPerConnection),
 		head: []string{"animals", "table and indexes MB"},
 	}
@@ -126,7 +143,7 @@ func fillAnimals(ctx context.Context, url string, tenant, n int64) (megabytes fl
 	}
 	_, err = db.ExecContext(ctx, `
 		insert into pets (tenant_id, id, name, category_id, status, created_at) overriding system value
-		select $1, i, 'Animal ' || i, i % 7,
+		select $1, i, 'Animal ' || lpad((i / 20)::text, 7, '0') || ' ' || i, i % 7,
 		       case i % 5 when 0 then 'sold' when 1 then 'pending' else 'available' end, now()
 		from generate_series(1, $2::bigint) as i`, tenant, n)
 	if err != nil {
@@ -192,7 +209,8 @@ func (c *catalogue) list(ctx context.Context, db *store.DB, page catalog.Page) (
 	start := time.Now()
 	pets, _, err := db.Pets.ListPets(ctx, c.tenant, page)
 	took := time.Since(start)
-	if err == nil && len(pets) != pageLimit {
+	// The numbers of names begin with 0 and IDs with 1, so the first name has an animal less.
+	if err == nil && len(pets) != pageLimit && (page.NamePrefix == "" || len(pets) != pageLimit-1) {
 		err = fmt.Errorf("it has %d", len(pets))
 	}
 	return took, err

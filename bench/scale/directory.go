@@ -131,7 +131,15 @@ func (h *fullDirectory) round(ctx context.Context) error {
 // manyCallers is a store that knows every key; the tenant follows from the digest.
 type manyCallers struct{ tenants uint64 }
 
-func (s manyCallers) Caller(_ context.Context, d keys.Digest, now time.Time) (keys.Caller, error) {
+func (s manyCallers) Callers(_ context.Context, digests []keys.Digest, now time.Time) ([]keys.Caller, error) {
+	found := make([]keys.Caller, len(digests))
+	for i := range digests {
+		found[i] = s.caller(&digests[i], now)
+	}
+	return found, nil
+}
+
+func (s manyCallers) caller(d *keys.Digest, now time.Time) keys.Caller {
 	tenant := binary.BigEndian.Uint64(d[:8]) % s.tenants
 	return keys.Caller{
 		KeyID: "key_" + hex.EncodeToString(d[:8]), Environment: keys.Environment(strings.Clone(string(keys.Live))),
@@ -139,7 +147,7 @@ func (s manyCallers) Caller(_ context.Context, d keys.Digest, now time.Time) (ke
 			ID: int64(tenant) + 1, Name: "tenant-" + strconv.FormatUint(tenant, 10), Plan: strings.Clone(plans.Business),
 			Quota: plans.Quota{PerMinute: 1_000, PerDay: 100_000}, CreatedAt: now.Truncate(24 * time.Hour),
 		},
-	}, nil
+	}
 }
 
 // heap returns the bytes in use after a garbage collection.

@@ -45,6 +45,8 @@ var parts = []part{
 	{"fleet", manyServers},
 	{"usage", recording},
 	{"simulation", simulations},
+	{"retention", retention},
+	{"staff", staff},
 }
 
 // env is what the parts run in.
@@ -54,6 +56,8 @@ type env struct {
 	postgres *servers.Postgres
 	// maxSize bounds every size.
 	maxSize int
+	// usageRows is how many hours of usage are summed into days.
+	usageRows int
 	// hurry divides how long parts measure; 1 but in tests.
 	hurry time.Duration
 }
@@ -67,9 +71,10 @@ func (e *env) upTo(sizes ...int) []int {
 
 func realMain() error {
 	f := flag.NewFlagSet("scale", flag.ContinueOnError)
-	only := f.String("only", "", "comma-separated `parts` to measure: animals, look-ups, directory, servers, terms, heartbeats, fleet, usage, simulation; empty for all. The document is written only for all")
+	only := f.String("only", "", "comma-separated `parts` to measure: animals, look-ups, directory, servers, terms, heartbeats, fleet, usage, simulation, retention, staff; empty for all. The document is written only for all")
 	document := f.String("document", "docs/benchmarks-scale.md", "Markdown `file` for the results; empty for none")
 	maxSize := f.Int("max-size", 10_000_000, "largest `number` of animals, keys or servers")
+	rows := f.Int("rows", 10_000_000, "`number` of rows of usage for retention; at full size 100 million, which needs 40 GB of disk and an hour")
 	if err := f.Parse(os.Args[1:]); errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {
@@ -77,7 +82,7 @@ func realMain() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	tables, err := measure(ctx, *only, *maxSize)
+	tables, err := measure(ctx, *only, *maxSize, *rows)
 	if err != nil || *document == "" || *only != "" {
 		return err
 	}
@@ -85,8 +90,8 @@ func realMain() error {
 }
 
 // measure runs all parts, or those named, and prints each table when it is complete.
-func measure(ctx context.Context, only string, maxSize int) (tables []*table, err error) {
-	dir, remove, err := localpg.TempDir()
+func measure(ctx context.Context, only string, maxSize, usageRows int) (tables []*table, err error) {
+	dir, remove, err := localpg.TempDir(false)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +103,7 @@ func measure(ctx context.Context, only string, maxSize int) (tables []*table, er
 	}
 	postgres := &servers.Postgres{Server: server}
 	defer func() { err = errors.Join(err, postgres.Stop(context.WithoutCancel(ctx))) }()
-	e := &env{out: os.Stdout, dir: dir, postgres: postgres, maxSize: maxSize, hurry: 1}
+	e := &env{out: os.Stdout, dir: dir, postgres: postgres, maxSize: maxSize, usageRows: usageRows, hurry: 1}
 	e.logf("%s", m)
 	for _, p := range parts {
 		if only != "" && !slices.Contains(strings.Split(only, ","), p.name) {

@@ -22,7 +22,9 @@ type BareOptions struct {
 	Responses []Fixed
 	// Animals is the response at JSONPath, written by c.JSON for each request.
 	Animals []catalog.Pet
-	// POST CreatePath inserts into Database, for Tenant.
+	// Found is the response after a look-up of the request's key in Database.
+	Found Fixed
+	// POST CreatePath and OrderPath, and PATCH ChangePath, write to Database, for Tenant.
 	Database string
 	Tenant   int64
 }
@@ -31,6 +33,8 @@ type BareOptions struct {
 const (
 	JSONPath   = "/v1/json"
 	CreatePath = "/v1/pets"
+	ChangePath = "/v1/pets/:id"
+	OrderPath  = "/v1/store/orders"
 )
 
 // StartBare starts a bare Gin server: gin.New() in release mode without middleware.
@@ -43,13 +47,13 @@ func StartBareOnHTTPFast(ctx context.Context, dir string, o BareOptions) (*Self,
 	return startSelf(ctx, dir, fast, o)
 }
 
-// bareHandler is a lower bound for any server with Gin: it writes fixed bytes, JSON, or the result of one INSERT.
+// bareHandler is a lower bound for any server with Gin: it writes fixed bytes, JSON, or the result of one statement.
 func bareHandler(config []byte) (http.Handler, error) {
 	var o BareOptions
 	if err := json.Unmarshal(config, &o); err != nil {
 		return nil, err
 	}
-	insert, err := prepareInsert(o)
+	w, err := newWriter(o)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +62,10 @@ func bareHandler(config []byte) (http.Handler, error) {
 		engine.GET(f.Path, f.write)
 	}
 	engine.GET(JSONPath, func(c *gin.Context) { c.JSON(http.StatusOK, o.Animals) })
-	engine.POST(CreatePath, func(c *gin.Context) { create(c, insert, o.Tenant) })
+	engine.POST(CreatePath, w.create)
+	engine.PATCH(ChangePath, w.change)
+	engine.POST(OrderPath, w.order)
+	engine.GET(o.Found.Path, func(c *gin.Context) { w.find(c, o.Found) })
 	return engine, nil
 }
 

@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -39,7 +40,7 @@ func start(ctx context.Context, dir, name string, cmd *exec.Cmd, ready func(cont
 		cmd.Stdout = log
 	}
 	cmd.Stderr = log
-	if c.Process, err = subprocess.Start(cmd, syscall.SIGKILL); err != nil {
+	if c.Process, err = subprocess.Start(cmd, syscall.SIGTERM); err != nil {
 		return nil, err
 	}
 	if err := c.waitReady(ctx, ready); err != nil {
@@ -71,6 +72,22 @@ func (c *Child) Stop(ctx context.Context) error {
 
 // TruncateLog empties the server's log file: a log of every request would fill the disk.
 func (c *Child) TruncateLog() error { return os.Truncate(c.logFile, 0) }
+
+// Logged returns the first lines of the server's log file that contain a text, at most that many.
+func (c *Child) Logged(text string, most int) (lines []string, err error) {
+	log, err := os.Open(c.logFile)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	s := bufio.NewScanner(log)
+	for len(lines) < most && s.Scan() {
+		if bytes.Contains(s.Bytes(), []byte(text)) {
+			lines = append(lines, s.Text())
+		}
+	}
+	return lines, s.Err()
+}
 
 func (c *Child) lastLines() string {
 	const most = 2000

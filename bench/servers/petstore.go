@@ -23,7 +23,9 @@ type PetstoreOptions struct {
 	Redis    string // empty for none
 	// FastPathOff sets PETSTORE_HTTP_FAST_PATH=off: all requests are served by net/http.
 	FastPathOff bool
-	LogLevel    string
+	// Collector is where one trace in a hundred is sent, and those whose traceparent is sampled; empty for none.
+	Collector string
+	LogLevel  string
 }
 
 // StartPetstore starts a server and returns when it is ready and not degraded.
@@ -39,10 +41,16 @@ func StartPetstore(ctx context.Context, o PetstoreOptions) (*Petstore, error) {
 			"PETSTORE_LOG_LEVEL=" + o.LogLevel,
 			// All load comes from one address: the default would refuse most requests with a bad key.
 			"PETSTORE_ADDRESS_LIMIT=1000000000",
+			"PETSTORE_MAX_CONNECTIONS_PER_ADDRESS=20000",
+			"PETSTORE_TRUSTED_PROXIES=" + proxyAddr,
 			"PETSTORE_PPROF=true",
 		}
 		if o.FastPathOff {
 			cmd.Env = append(cmd.Env, "PETSTORE_HTTP_FAST_PATH=off")
+		}
+		if o.Collector != "" {
+			cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+o.Collector,
+				"OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=0.01")
 		}
 		p.URL, p.AdminURL = "http://"+addrs[0], "http://"+addrs[1]
 		p.Child, err = start(ctx, o.Dir, o.Name, cmd, p.Ready)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"petstore.example/bench/load"
 	"petstore.example/internal/audit"
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
@@ -18,7 +19,13 @@ const (
 	// Animals is how many animals a sample tenant has: more than a page.
 	Animals = 50
 	// ManyTenants is how many tenants the cases of many tenants have.
-	ManyTenants = 256
+	ManyTenants = 300
+	// ManyKeys is how many keys these have besides.
+	ManyKeys = 10_000
+	// ChangedAnimals is how many further animals Writer has, to be changed.
+	ChangedAnimals = 10_000
+	// FirstChanged is the ID of the first of them.
+	FirstChanged = 1001
 )
 
 // unlimited is a quota that no benchmark uses up; onePerMinute is used up by the first request of a minute.
@@ -39,16 +46,18 @@ type Sample struct {
 	// One is for reads and Writer for writes. Full has used up its limit per minute, and the key of Banned is banned for a day.
 	One, Writer, Full, Banned Tenant
 	Many                      []Tenant
+	// ManyKeys are further keys of Many, each tenant's in turn.
+	ManyKeys []string
 }
 
-// Fill makes the sample, with so many tenants in Many. Afterwards the API cannot place a ban in that database: a key that is refused
+// Fill makes the sample. Afterwards the API cannot place a ban in that database: a key that is refused
 // over and over would be banned within milliseconds, and a benchmark of refusals would measure the ban.
-func Fill(ctx context.Context, url string, many int) (*Sample, error) {
+func Fill(ctx context.Context, url string) (*Sample, error) {
 	f, err := newFiller(ctx, url)
 	if err != nil {
 		return nil, fmt.Errorf("fill the database: %w", err)
 	}
-	s, err := f.fill(ctx, many)
+	s, err := f.fill(ctx)
 	if err = errors.Join(err, f.close()); err != nil {
 		return nil, fmt.Errorf("fill the database: %w", err)
 	}
@@ -77,8 +86,8 @@ func newFiller(ctx context.Context, url string) (*filler, error) {
 
 func (f *filler) close() error { return errors.Join(f.db.Close(), f.sql.Close()) }
 
-func (f *filler) fill(ctx context.Context, many int) (*Sample, error) {
-	s := &Sample{Many: make([]Tenant, many)}
+func (f *filler) fill(ctx context.Context) (*Sample, error) {
+	s := &Sample{Many: make([]Tenant, ManyTenants)}
 	byName := map[string]*Tenant{"one": &s.One, "writer": &s.Writer, "banned": &s.Banned}
 	for i := range s.Many {
 		byName[fmt.Sprintf("many-%03d", i)] = &s.Many[i]
@@ -98,9 +107,18 @@ func (f *filler) fill(ctx context.Context, many int) (*Sample, error) {
 	if err := f.addAnimals(ctx, s.One.ID); err != nil {
 		return nil, err
 	}
+	if err := f.exec(ctx, copyAnimals); err != nil {
+		return nil, err
+	}
+	if err := insertAvailable(ctx, f.sql, s.Writer.ID, FirstChanged, ChangedAnimals+load.MoreIDs); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.ManyKeys, err = insertKeys(ctx, f.sql, s.Many, ManyKeys); err != nil {
+		return nil, err
+	}
 	return s, f.exec(ctx,
-		copyAnimals,
-		"select setval(pg_get_serial_sequence('pets', 'id'), 1000)",
+		fmt.Sprintf("select setval(pg_get_serial_sequence('pets', 'id'), %d)", lastSupplied),
 		"revoke execute on function place_automatic_ban from petstore_api",
 		// Autovacuum is off in a throwaway cluster.
 		"vacuum analyze")

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	_ "embed" // staff.sql
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// staffEntries is how many entries the audit trail has for each key.
+	staffEntries = 10
+	staffRounds  = 9
+	// maxStaff bounds the milliseconds of a command of staff, and maxStaffMemory the MB of one that streams all rows.
+	maxStaff, maxStaffMemory = 300, 64
+)
+
+//go:embed staff.sql
+var staffSQL string
+
+// staffCommands are the commands of support, each in the words of staffSubject. Those of a terminal print a table.
+var staffCommands = []string{
+	"find {tenant}", "find #{number}", "find {email}", "find {billing_ref}", "find {key}", "find {last4}", "find {key_name}", "find {request}",
+	"find {entry}", "find {name_part}", "find {address_part}", "find nothing-has-this-name",
+	"why {tenant}", "why {key}", "why {request}",
+	"tenant show {tenant}", "tenant list", "tenant list --after {tenant}", "tenant list --plan pro", "tenant list --status suspended",
+	"tenant list --search {address_part}", "tenant list --search pets", "tenant list --inactive 30d", "tenant list --without-billing-ref",
+	"key show {key}", "key list", "key list --tenant {tenant}", "key list --status active", "key list --status expired", "key list --status revoked",
+	"key list --expires-within 30d", "key list --unused 90d", "key list --last4 {last4}", "key list --search warehouse", "key list --search nosuchname",
+	"ban list", "ban list --tenant {tenant}", "ban list --source staff", "ban list --since 7d", "ban list --past", "ban list --past --source staff",
+	"audit list", "audit list --tenant {tenant}", "audit list --since 7d", "audit list --until 180d", "audit list --login staff_7",
+	"audit list --actor person-7@support-3", "audit list --action key.revoke", "audit list --action plan", "audit list --subject {key}",
+	"audit list --tenant {tenant} --action key.revoke", "audit list --login staff_7 --action plan --since 30d",
+	"plan list", "plan show pro", "plan history {tenant}", "plan schedule", "plan schedule {tenant}",
+	"usage show {tenant}",
+}
+
+// staffStreams are commands that print all rows, and how many these are; 0 for all keys.
+var staffStreams = []string{"tenant list -o jsonl", "key list -o jsonl", "key list -o csv", "key list", "audit list --since 30d -o jsonl"}
+
+func staff(ctx context.Context, e *env) (*table, error) {
+	keys := min(1_000_000, e.maxSize)
+	t := &table{
+		title: "Commands of staff",
+		about: fmt.Sprintf("What a person in support waits for: `petstorectl`, from the start of the process to its end, on %s keys of %s tenants, with %s audit entries, failed requests of one key in 100, and usage of one key in 5, of nine tenants in ten. ",
+			withCommas(int64(keys)), withCommas(int64(keys/10)), withCommas(int64(keys*staffEntries))) +
+			fmt.Sprintf("Lists are tables of 100 rows. %d runs, each of another tenant. The plan is that of the command's slowest statement: its indexes, *all of* a table that is read whole, and sorts. The last rows are streams of everything.", staffRounds),
+		head: []string{"command", "median ms", "slowest ms", "statements", "peak MB", "plan of the slowest"},
+	}
+	url, err := e.postgres.CreateDatabase(ctx, "staff")
+	if err != nil {
+		return nil, err
+	}
+	e.logf("making %s keys and %s audit entries", withCommas(int64(keys)), withCommas(int64(keys*staffEntries)))
+	s := &staffBench{env: e}
+	if s.db, err = sql.Open("postgres", url); err != nil {
+		return nil, err
+	}
+	defer s.db.Close()
+	if err := s.fill(ctx, keys); err != nil {
+		return nil, fmt.Errorf("fill the database: %w", err)
+	}
+	if err := s.build(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.makeLogins(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.measureCommands(ctx, t); err != nil {
+		return nil, err
+	}
+	return t, s.measureStreams(ctx, t)
+}
+
+// staffBench is the database of staff, and the program.
+type staffBench struct {
+	*env
+
+	db      *sql.DB
+	program string
+	// url is that of a login in support, explained that of a superuser whose statements are explained in the log.
+	url, explained string
+}
+
+func (s *staffBench) fill(ctx context.Context, keys int) error {
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	for _, statement := range []string{
+		fmt.Sprintf("set bench.keys = %d", keys), fmt.Sprintf("set bench.entries = %d", keys*staffEntries), staffSQL, "vacuum analyze", "checkpoint",
+	} {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *staffBench) makeLogins(ctx context.Context) error {
+	_, err := s.db.ExecContext(ctx, `
+		create role bench_support login in role petstore_support;
+		create role bench_explained superuser login;
+		alter role bench_explained set session_preload_libraries = 'auto_explain';
+		alter role bench_explained set auto_explain.log_min_duration = 0;
+		alter role bench_explained set auto_explain.log_nested_statements = on;
+		alter role bench_explained set auto_explain.log_format = json`)
+	s.url, s.explained = s.postgres.URL("bench_support", "staff"), s.postgres.URL("bench_explained", "staff")
+	return err
+}
+
+// staffSubject is a random tenant with a key that has failed requests, by all that commands name them by.
+func (s *staffBench) staffSubject(ctx context.Context) (*strings.Replacer, error) {
+	var number, entry int64
+	var tenant, email, ref, key, last4, name, request string
+	err := s.db.QueryRowContext(ctx, `
+		with f as materialized (select * from failed_requests where status = 429 order by request_id offset $1 limit 1)
+		select t.id, t.name, coalesce(t.email, 'billing@' || t.name || '.example'), coalesce(t.billing_ref, 'cus_0'), k.id, k.last4,
+		       coalesce(nullif(k.name, ''), 'ci'), f.request_id, (select max(number) - $1 from audit_entries)
+		from f join tenants t on t.id = f.tenant_id join api_keys k on k.id = f.key_id`, rand.IntN(100)).
+		Scan(&number, &tenant, &email, &ref, &key, &last4, &name, &request, &entry)
+	company, _, _ := strings.Cut(tenant, "-")
+	return strings.NewReplacer("{number}", fmt.Sprint(number), "{tenant}", tenant, "{email}", email, "{billing_ref}", ref, "{key}", key,
+		"{last4}", last4, "{key_name}", name, "{request}", request, "{entry}", fmt.Sprint(entry), "{name_part}", tenant[:len(tenant)/2],
+		"{address_part}", company+tenant[strings.LastIndex(tenant, "-"):]+".ex"), err
+}
+
+func (s *staffBench) measureCommands(ctx context.Context, t *table) error {
+	var subjects []*strings.Replacer
+	for range staffRounds {
+		subject, err := s.staffSubject(ctx)
+		if err != nil {
+			return err
+		}
+		subjects = append(subjects, subject)
+	}
+	var slow []string
+	var slowest float64
+	for _, command := range staffCommands {
+		var took []time.Duration
+		var memory int64
+		for _, subject := range subjects {
+			run, err := s.run(ctx, s.url, staffArgs(command+" -o table", subject))
+			if err != nil {
+				return err
+			}
+			took, memory = append(took, run.took), max(memory, run.memory)
+		}
+		plan, err := s.explain(ctx, staffArgs(command+" -o table", subjects[0]))
+		if err != nil {
+			return err
+		}
+		ms := micros(median(took)) / 1000
+		t.add("`"+command+"`", significant(ms), significant(micros(slices.Max(took))/1000), fmt.Sprint(plan.statements), megabytes(memory), plan.text)
+		slowest = max(slowest, ms)
+		if ms > maxStaff {
+			slow = append(slow, command)
+		}
+	}
+	t.bound("ms, the greatest median", slowest, maxStaff)
+	if len(slow) > 0 {
+		t.verdicts = append(t.verdicts, fmt.Sprintf("over %d ms: %s", maxStaff, strings.Join(slow, ", ")))
+	}
+	return nil
+}
+
+// measureStreams adds the time and the memory of commands that print everything.
+func (s *staffBench) measureStreams(ctx context.Context, t *table) error {
+	var most int64
+	for _, command := range staffStreams {
+		run, err := s.run(ctx, s.url, strings.Fields(command))
+		if err != nil {
+			return err
+		}
+		ms := significant(micros(run.took) / 1000)
+		t.add("`"+command+"`", ms, ms, "", megabytes(run.memory), withCommas(run.lines)+" lines")
+		most = max(most, run.memory)
+	}
+	t.bound("MB of the process that prints all rows", float64(most)/1e6, maxStaffMemory)
+	return nil
+}
+
+// staffArgs are the arguments of a command about a subject.
+func staffArgs(command string, subject *strings.Replacer) []string {
+	args := strings.Fields(command)
+	for i, arg := range args {
+		args[i] = subject.Replace(arg)
+	}
+	return args
+}
+
+func megabytes(bytes int64) string { return significant(float64(bytes) / 1e6) }

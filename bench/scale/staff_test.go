@@ -1,0 +1,77 @@
+package main
+
+import (
+	"database/sql"
+	"io"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/bench/servers"
+)
+
+// The database of staff fits the present schema, and has what commands are asked for.
+func TestStaffDatabase(t *testing.T) {
+	t.Parallel()
+	postgres, err := servers.StartPostgres(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := postgres.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	url, err := postgres.CreateDatabase(t.Context(), "staff")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &staffBench{env: &env{out: io.Discard, dir: t.TempDir(), postgres: postgres}}
+	if s.db, err = sql.Open("postgres", url); err != nil {
+		t.Fatal(err)
+	}
+	defer s.db.Close()
+	if err := s.fill(t.Context(), 1_000); err != nil {
+		t.Fatal(err)
+	}
+	var keys, entries, indexes int
+	err = s.db.QueryRowContext(t.Context(), `select (select count(*) from api_keys), (select max(number) from audit_entries),
+		(select count(*) from pg_indexes where indexname in ('api_keys_by_last4', 'failed_requests_by_request', 'usage_hourly_by_hour'))`).
+		Scan(&keys, &entries, &indexes)
+	if err != nil || keys != 1_000 || entries != 10_000 || indexes != 3 {
+		t.Errorf("%d keys, %d entries, %d indexes, %v", keys, entries, indexes, err)
+	}
+	if _, err := s.staffSubject(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPlansOfALog(t *testing.T) {
+	t.Parallel()
+	const log = `2026-11-22 16:25:56 UTC [1] LOG:  duration: 0.021 ms  plan:
+	{
+	  "Query Text": "select 1",
+	  "Plan": {
+	    "Node Type": "Result"
+	  }
+	}
+2026-11-22 16:25:57 UTC [1] LOG:  duration: 98.763 ms  plan:
+	{
+	  "Query Text": "select id\nfrom tenants",
+	  "Plan": {
+	    "Node Type": "Sort",
+	    "Plans": [
+	      {"Node Type": "Seq Scan", "Relation Name": "tenants"},
+	      {"Node Type": "Index Scan", "Relation Name": "api_keys", "Index Name": "api_keys_pkey"},
+	      {"Node Type": "Index Scan", "Relation Name": "api_keys", "Index Name": "api_keys_pkey"}
+	    ]
+	  }
+	}
+2026-11-22 16:25:58 UTC [2] LOG:  checkpoint starting: time
+`
+	got, err := parsePlans(log)
+	want := explainedPlan{2, "sort, all of tenants, api_keys_pkey"}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(explainedPlan{})); err != nil || diff != "" {
+		t.Errorf("(-want +got):\n%s%v", diff, err)
+	}
+}

@@ -3,6 +3,8 @@ package redistest
 import (
 	"context"
 	"fmt"
+	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,11 +49,32 @@ func describe(t testing.TB, s *Server) string {
 // awaitReplica returns when the server has all that its master has.
 func awaitReplica(t testing.TB, s *Server) {
 	t.Helper()
+	var written int64
 	await(t, s, "a replica to follow its master", func() bool {
-		client := clientOf(s.Addr, 0)
-		defer client.Close()
-		return client.InfoMap(t.Context(), "replication").Val()["Replication"]["master_link_status"] == "up"
+		state := replication(t, s.Addr)
+		if state["master_link_status"] != "up" {
+			return false
+		}
+		master := replication(t, net.JoinHostPort(state["master_host"], state["master_port"]))
+		written = number(master["master_repl_offset"])
+		return master["role"] == "master"
 	})
+	await(t, s, "a replica to have what its master has", func() bool {
+		state := replication(t, s.Addr)
+		return state["master_link_status"] == "up" && number(state["slave_repl_offset"]) >= written
+	})
+}
+
+// replication returns what a server says about its replication, and nothing if it does not answer.
+func replication(t testing.TB, addr string) map[string]string {
+	client := clientOf(addr, 0)
+	defer client.Close()
+	return client.InfoMap(t.Context(), "replication").Val()["Replication"]
+}
+
+func number(s string) int64 {
+	n, _ := strconv.ParseInt(s, 10, 64)
+	return n
 }
 
 // do sends a command. It returns the reply as text.

@@ -27,6 +27,8 @@ func TestClusterFailsOver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// What a replica has not yet heard of is lost with its master.
+	cluster.AwaitReplica(cluster.Nodes[3])
 	cluster.Nodes[0].Stop()
 	begin := time.Now()
 	cluster.AwaitMaster(cluster.Nodes[3])

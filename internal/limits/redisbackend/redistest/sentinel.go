@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func NewSentinels(t testing.TB) *Sentinels {
 	host, port, _ := net.SplitHostPort(master.Addr)
 	replica := newServer(t, "--dir", t.TempDir(), "--replicaof", host, port, "--repl-diskless-sync-delay", "0")
 	s.Nodes = []*Server{master, replica}
-	s.AwaitReplica(replica)
+	awaitReplica(t, replica)
 	for range 3 {
 		o := newSentinel(t, host, port)
 		s.sentinels = append(s.sentinels, o)
@@ -64,12 +65,13 @@ func newSentinel(t testing.TB, host, port string) *Server {
 	return newServer(t, file, "--sentinel")
 }
 
-// hurry has a sentinel ask and tell several times a second, in place of every one to ten seconds. More often would be too often on a busy
-// machine: a replica can take over only if it has told of itself within three such periods, or five pings. A sentinel that was halted for two
-// seconds would do nothing for half a minute.
+// hurry has a sentinel ask and tell once or several times a second, in place of every one to ten seconds. More often would be too often: a
+// replica can take over only if it has told of itself within three such periods, or five pings, and a sentinel that has seen a replica be a
+// master for four publish-periods, and has not heard of a failover, makes it a replica again, while the one that leads the failover asks the
+// replica only every second. A sentinel that was halted for two seconds would do nothing for half a minute.
 func (s *Sentinels) hurry(o *Server) {
 	s.t.Helper()
-	do(s.t, o, "sentinel", "debug", "info-period", 500, "ask-period", 200, "publish-period", 200, "tilt-trigger", time.Hour.Milliseconds())
+	do(s.t, o, "sentinel", "debug", "info-period", 500, "ask-period", 200, "publish-period", 1000, "tilt-trigger", time.Hour.Milliseconds())
 }
 
 // failAfter sets after how long a silent master counts as failed.
@@ -120,10 +122,23 @@ func (s *Sentinels) isMaster(o, n *Server) bool {
 	return len(addr) == 2 && net.JoinHostPort(addr[0], addr[1]) == n.Addr
 }
 
-// AwaitReplica returns when the node has all that its master has.
+// AwaitReplica returns when the node has all that its master has, and all sentinels have seen that it is a replica. One that last saw a master
+// would make it a replica again as soon as it took over.
 func (s *Sentinels) AwaitReplica(n *Server) {
 	s.t.Helper()
 	awaitReplica(s.t, n)
+	for _, o := range s.sentinels {
+		await(s.t, o, "a sentinel to see the replica", func() bool { return s.isReplica(o, n) })
+	}
+}
+
+// isReplica tells whether the node was a replica when the sentinel last asked it.
+func (s *Sentinels) isReplica(o, n *Server) bool {
+	client := s.client(o)
+	defer client.Close()
+	return slices.ContainsFunc(client.Replicas(s.t.Context(), MasterName).Val(), func(replica map[string]string) bool {
+		return net.JoinHostPort(replica["ip"], replica["port"]) == n.Addr && replica["role-reported"] == "slave"
+	})
 }
 
 func (s *Sentinels) master(of *Server) map[string]string {

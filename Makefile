@@ -35,6 +35,15 @@ build: ## build bin/petstore and bin/petstorectl, linked statically
 # which every second has it off.
 HTTP_TESTS = ^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient.*|IdempotencyKey|OrderMovesItsAnimal|KeyLimitAndUsage)$$
 
+# How tests run: like GOTEST, with the flags and then the packages. RERUNS=1 runs each test that failed once more, and lists it at the end. Data
+# races, and more than ten failures, are failures at once.
+ifdef RERUNS
+GOTEST = $(TOOL) gotestsum --format standard-quiet --rerun-fails=$(RERUNS) --rerun-fails-run-root-test --rerun-fails-abort-on-data-race \
+  --packages="$(2)" -- $(1)
+else
+GOTEST = $(GO) test $(1) $(2)
+endif
+
 # The end-to-end tests measure delays, so they run alone, after all others. All of them mostly wait, for databases and servers, so there
 # are more at a time than processors. They run the programs of one build. With the race detector the
 # simulation runs a tenth of its schedules, so it runs once more without, built like the programs. make check runs go vet.
@@ -48,12 +57,12 @@ test: ## run all tests with the race detector, on PostgreSQL and Redis servers t
 	fi; \
 	for of in -v -e; do \
 	  packages=$$(echo "$$all" | grep $$of '/internal/e2e$$'); \
-	  [ -z "$$packages" ] || $(GO) test -tags $(TAGS) -p 4 -parallel 4 -race -vet off -timeout 20m $$packages || failed=1; \
+	  [ -z "$$packages" ] || $(call GOTEST,-tags $(TAGS) -p 4 -parallel 4 -race -vet off -timeout 20m,$$packages) || failed=1; \
 	done; \
 	[ "$(PACKAGES)" = ./... ] || exit $$failed; \
 	PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=off \
-	  $(GO) test -tags $(TAGS) -race -vet off -timeout 20m -run '$(HTTP_TESTS)' ./internal/e2e & \
-	CGO_ENABLED=0 $(GO) test -tags $(TAGS) -trimpath -vet off ./internal/limits/distributed/simtest || failed=1; \
+	  $(call GOTEST,-tags $(TAGS) -race -vet off -timeout 20m -run '$(HTTP_TESTS)',./internal/e2e) & \
+	CGO_ENABLED=0 $(call GOTEST,-tags $(TAGS) -trimpath -vet off,./internal/limits/distributed/simtest) || failed=1; \
 	wait $$! || failed=1; \
 	exit $$failed
 

@@ -2,7 +2,9 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
@@ -94,8 +96,15 @@ func TestStoppedServer(t *testing.T) {
 	total := int64(n["200"]+n["201"]) + tn.used
 	recorded := recorded(d, tn)
 	t.Logf("stopped within %v: %v; admitted %d, recorded %d", ended.Sub(asked).Round(time.Millisecond), n, total, recorded)
-	if recorded != total {
-		t.Errorf("usage recorded %d, want the %d admitted", recorded, total)
+	// Shutdown closes idle connections. A request that arrives on one in that instant may be admitted, and its response be lost.
+	lost := int64(0)
+	for _, a := range responses {
+		if a.err != nil && !errors.Is(a.err, syscall.ECONNREFUSED) {
+			lost++
+		}
+	}
+	if recorded < total || recorded > total+lost {
+		t.Errorf("usage recorded %d, want the %d admitted, and at most %d that lost their response", recorded, total, lost)
 	}
 	if n := d.number(`select count(*) from usage_deliveries`); n != 0 {
 		t.Errorf("a month waits for %d servers that have recorded everything and ended", n)

@@ -34,7 +34,8 @@ var stallFaults = []operatorFault{
 // stalledWay are three servers, of which the last reaches Redis through a way that can be held up.
 type stalledWay struct {
 	*trial
-	way gate
+	way    gate
+	result faultResult
 }
 
 // gate lets bytes through, except while it is held.
@@ -93,7 +94,7 @@ func (s *stalledWay) unmovedBy(d time.Duration) {
 			return
 		}
 	}
-	s.t.Errorf("the other servers leave Redis when one does not reach it for %v", d)
+	s.result.doubt(s.t, "the other servers leave Redis when one does not reach it for %v", d)
 }
 
 // moved checks that all servers leave Redis if the way is held up for longer.
@@ -135,11 +136,12 @@ func tryOneWay(t *testing.T, fault func(*stalledWay)) faultResult {
 	time.Sleep(500 * time.Millisecond)
 	fault(s)
 	time.Sleep(500 * time.Millisecond)
-	return measured(t, stopRoomy(), stopFull(), limit-full.used)
+	s.result.measure(t, stopRoomy(), stopFull(), limit-full.used)
+	return s.result
 }
 
-// measured returns what the callers of a tenant with room met, and of one without.
-func measured(t *testing.T, roomy, full []response, limit int64) (r faultResult) {
+// measure adds what the callers of a tenant with room met, and of one without.
+func (r *faultResult) measure(t *testing.T, roomy, full []response, limit int64) {
 	t.Helper()
 	undecided := 0
 	for _, a := range append(roomy, full...) {
@@ -173,5 +175,4 @@ func measured(t *testing.T, roomy, full []response, limit int64) (r faultResult)
 	if r.failed > 0 || r.refused > len(roomy)/50 || undecided > len(roomy)/50 {
 		r.doubt(t, "of %d requests below the limit %d were refused, %d undecided; %d failed", len(roomy), r.refused, undecided, r.failed)
 	}
-	return r
 }

@@ -283,8 +283,8 @@ var kinds = []kind{
 	{name: "strict", make: setHeader("Prefer", "handling=strict")},
 	{name: "an idempotency key", make: setHeader("Idempotency-Key", "k")},
 	{name: "a long idempotency key", make: setHeader("Idempotency-Key", strings.Repeat("k", 256)), concerns: posts, status: 400},
-	{name: "a request in progress", make: answerOnce(catalog.ErrIdempotencyInProgress), concerns: posts, status: 409},
-	{name: "a key used again", make: answerOnce(catalog.ErrIdempotencyKeyReused), concerns: posts, status: 422},
+	{name: "a request in progress", make: failOnce(catalog.ErrIdempotencyInProgress), concerns: posts, status: 409},
+	{name: "a key used again", make: failOnce(catalog.ErrIdempotencyKeyReused), concerns: posts, status: 422},
 	{name: "no such row", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.pets.pets[1], w.orders.orders[1] = nil, nil },
 		concerns: func(r route) bool { return rows(r) || steps(r) }, status: 404},
 	{name: "no such id", make: func(_ *testing.T, _ *fixture, r *http.Request) {
@@ -296,8 +296,8 @@ var kinds = []kind{
 	{name: "after its removal", make: func(_ *testing.T, w *fixture, _ *http.Request) { w.setClock(removal) }},
 }
 
-// answerOnce makes the store of requests return an error.
-func answerOnce(err error) func(*testing.T, *fixture, *http.Request) {
+// failOnce makes the store of requests return an error.
+func failOnce(err error) func(*testing.T, *fixture, *http.Request) {
 	return func(_ *testing.T, w *fixture, r *http.Request) {
 		r.Header.Set("Idempotency-Key", "k")
 		w.requests.err = fmt.Errorf("once: %w", err)

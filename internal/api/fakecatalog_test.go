@@ -156,22 +156,13 @@ func (f *fakeOrders) ChangeOrder(_ context.Context, tenantID, id int64, c catalo
 	})
 }
 
-// fakeCreator is a plain one.
-type fakeCreator struct {
-	*fakePets
-	orders *fakeOrders
-}
-
-func (c fakeCreator) PlaceOrder(ctx context.Context, tenantID int64, n catalog.NewOrder) (catalog.Order, error) {
-	return c.orders.PlaceOrder(ctx, tenantID, n)
-}
-
 // fakeRequests keeps answers in memory, by scope.
 type fakeRequests struct {
-	creator catalog.Creator
-	mu      sync.Mutex
-	stored  map[scope]storedAnswer
-	err     error
+	pets   *fakePets
+	orders *fakeOrders
+	mu     sync.Mutex
+	stored map[scope]storedAnswer
+	err    error
 }
 
 type scope struct {
@@ -216,26 +207,32 @@ func (f *fakeRequests) end(s scope, r catalog.Idempotency, a *catalog.Answer) {
 	f.stored[s] = storedAnswer{r, a}
 }
 
-func (f *fakeRequests) Once(
-	ctx context.Context, tenantID int64, r *catalog.Idempotency, work func(context.Context, catalog.Creator) (catalog.Answer, error),
-) (catalog.Answer, bool, error) {
-	if r == nil {
-		a, err := work(ctx, f.creator)
-		return a, false, err
+func (f *fakeRequests) CreatePetOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewPet, catalog.Pet]) (catalog.Answered, error) {
+	return answerOnce(f, tenantID, o, func() (catalog.Pet, error) { return f.pets.CreatePet(ctx, tenantID, o.New) })
+}
+
+func (f *fakeRequests) PlaceOrderOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewOrder, catalog.Order]) (catalog.Answered, error) {
+	return answerOnce(f, tenantID, o, func() (catalog.Order, error) { return f.orders.PlaceOrder(ctx, tenantID, o.New) })
+}
+
+func answerOnce[New, T any](f *fakeRequests, tenantID int64, o catalog.Once[New, T], create func() (T, error)) (catalog.Answered, error) {
+	s := scope{tenantID, o.Request.Method, o.Request.Path, o.Request.Key}
+	stored, err := f.begin(s, o.Request)
+	if err != nil {
+		return catalog.Answered{}, err
 	}
-	s := scope{tenantID, r.Method, r.Path, r.Key}
-	stored, err := f.begin(s, *r)
-	if err != nil || stored != nil {
-		if stored == nil {
-			stored = &catalog.Answer{}
-		}
-		return *stored, err == nil, err
+	if stored != nil {
+		return catalog.Answered{Answer: *stored, Replayed: true}, nil
 	}
 	var done *catalog.Answer
-	defer func() { f.end(s, *r, done) }()
-	a, err := work(ctx, f.creator)
+	defer func() { f.end(s, o.Request, done) }()
+	created, err := create()
+	if err != nil {
+		return catalog.Answered{}, err
+	}
+	a, err := o.Answer(&created)
 	if err == nil {
 		done = &a
 	}
-	return a, false, err
+	return catalog.Answered{Answer: a}, err
 }

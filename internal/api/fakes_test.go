@@ -60,7 +60,7 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	}
 	w.orders = &fakeOrders{pets: w.pets, orders: map[int64][]catalog.Order{}}
 	w.usage, w.failed = &fakeUsage{pets: w.pets}, &fakeFailed{}
-	w.requests = &fakeRequests{creator: fakeCreator{w.pets, w.orders}, stored: map[scope]storedAnswer{}}
+	w.requests = &fakeRequests{pets: w.pets, orders: w.orders, stored: map[scope]storedAnswer{}}
 	w.key = w.directory.issue(t, "key_acme", plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: 60, PerDay: 1000}})
 	w.other = w.directory.issue(t, "key_zoo", plans.Tenant{ID: 2, Name: "zoo", Plan: plans.Pro, Quota: plans.Quota{PerMinute: 300, PerDay: 10000}})
 	c := Config{

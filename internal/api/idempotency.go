@@ -15,14 +15,20 @@ import (
 // trueValue is the value of Idempotent-Replayed.
 var trueValue = []string{"true"}
 
-// create handles a POST. It decodes the body and calls add, which returns the created item for the response and its
-// address. With an Idempotency-Key that happens once, and the same request gets the same response again.
+// creation is how a POST creates a T from a New.
+type creation[New, T any] struct {
+	decode func(data []byte, strict bool) (New, error)
+	create func(ctx context.Context, tenantID int64, n New) (T, error)
+	// once is create for a request with an Idempotency-Key.
+	once func(ctx context.Context, tenantID int64, o catalog.Once[New, T]) (catalog.Answered, error)
+	// location returns the address of what was created.
+	location func(*T) string
+}
+
+// handle handles a POST. With an Idempotency-Key something is created once, and the same request gets the same response again.
 //
 // Only successes are stored, so that a failed request can be corrected and sent with the same key.
-func create[N any](
-	a *api, x *exchange, decode func(data []byte, strict bool) (N, error),
-	add func(context.Context, catalog.Creator, N) (shown any, location string, err error),
-) error {
+func (c creation[New, T]) handle(a *api, x *exchange) error {
 	data, strict, err := readBody(a.bodies, x)
 	if err != nil {
 		return err
@@ -31,48 +37,54 @@ func create[N any](
 	if err != nil {
 		return err
 	}
-	asked, err := decode(data, strict)
+	asked, err := c.decode(data, strict)
 	if err != nil {
 		return err
 	}
-	once, err := x.once(key, asked)
+	answered, err := c.answer(x, key, asked)
 	if err != nil {
 		return err
 	}
-	work := func(ctx context.Context, c catalog.Creator) (catalog.Answer, error) {
-		shown, location, err := add(ctx, c, asked)
-		if err != nil {
-			return catalog.Answer{}, err
-		}
-		body, err := jsonbody.Marshal(shown)
-		return catalog.Answer{Status: http.StatusCreated, Location: location, Body: body}, err
-	}
-	answer, replayed, err := a.Requests.Once(x.Request.Context(), x.caller.Tenant.ID, once, work)
-	if err != nil {
-		return err
-	}
-	x.set("Location", answer.Location)
-	x.set("ETag", itemTag(answer.Body))
-	if replayed {
+	x.set("Location", answered.Location)
+	x.set("ETag", itemTag(answered.Body))
+	if answered.Replayed {
 		x.headers.Header["Idempotent-Replayed"] = trueValue
 	}
-	x.write(answer.Status, answer.Body)
+	x.write(answered.Status, answered.Body)
 	return nil
 }
 
-// once identifies a request that takes effect once; it is nil without a key. Two requests are the same if they ask for the same,
-// however it is written: in any order, as 1 or 1.0, with a default left out or given.
-func (x *exchange) once(key string, asked any) (*catalog.Idempotency, error) {
-	if key == "" {
-		return nil, nil
+// answer creates what was asked for. The key is empty for none.
+func (c creation[New, T]) answer(x *exchange, key string, asked New) (catalog.Answered, error) {
+	answer := func(created *T) (catalog.Answer, error) {
+		body, err := jsonbody.Marshal(created)
+		return catalog.Answer{Status: http.StatusCreated, Location: c.location(created), Body: body}, err
 	}
+	ctx, tenantID := x.Request.Context(), x.caller.Tenant.ID
+	if key == "" {
+		created, err := c.create(ctx, tenantID, asked)
+		if err != nil {
+			return catalog.Answered{}, err
+		}
+		a, err := answer(&created)
+		return catalog.Answered{Answer: a}, err
+	}
+	fingerprint, err := fingerprint(asked)
+	if err != nil {
+		return catalog.Answered{}, err
+	}
+	r := catalog.Idempotency{Method: x.Request.Method, Path: x.Request.URL.Path, Key: key, Fingerprint: fingerprint, At: x.now}
+	return c.once(ctx, tenantID, catalog.Once[New, T]{Request: r, New: asked, Answer: answer})
+}
+
+// fingerprint identifies what a request asks for. Two requests are the same if they ask for the same, however it is written: in any
+// order, as 1 or 1.0, with a default left out or given.
+func fingerprint(asked any) (digest [sha256.Size]byte, err error) {
 	canonical, err := json.Marshal(asked)
 	if err != nil {
-		return nil, fmt.Errorf("fingerprint: %w", err)
+		return digest, fmt.Errorf("fingerprint: %w", err)
 	}
-	return &catalog.Idempotency{
-		Method: x.Request.Method, Path: x.Request.URL.Path, Key: key, Fingerprint: sha256.Sum256(canonical), At: x.now,
-	}, nil
+	return sha256.Sum256(canonical), nil
 }
 
 // idempotencyKey returns the request's Idempotency-Key, empty if there is none.

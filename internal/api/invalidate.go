@@ -118,25 +118,24 @@ func (s *invalidatingStore) ChangeOrder(ctx context.Context, tenantID, id int64,
 	return order, err
 }
 
-// Once implements catalog.OnceStore. The intent begins inside of work, so that a replay, which changes nothing, has none.
-func (s *invalidatingStore) Once(
-	ctx context.Context, tenantID int64, r *catalog.Idempotency, work func(context.Context, catalog.Creator) (catalog.Answer, error),
-) (answer catalog.Answer, replayed bool, err error) {
-	var write *freshness.Write
-	err = errUnknown
-	defer func() {
-		if write != nil {
-			err = endWrite(write, err)
-		}
-	}()
-	answer, replayed, err = s.requests.Once(ctx, tenantID, r, func(ctx context.Context, creator catalog.Creator) (catalog.Answer, error) {
-		if write == nil { // work may be called a second time.
-			var err error
-			if write, err = s.beginWrite(ctx, tenantID); err != nil {
-				return catalog.Answer{}, err
-			}
-		}
-		return work(ctx, creator)
+// CreatePetOnce implements catalog.OnceStore. A replay, which changes nothing, has an intent too: who asks knows only afterwards.
+func (s *invalidatingStore) CreatePetOnce(
+	ctx context.Context, tenantID int64, o catalog.Once[catalog.NewPet, catalog.Pet],
+) (answered catalog.Answered, err error) {
+	err = s.write(ctx, tenantID, func() (err error) {
+		answered, err = s.requests.CreatePetOnce(ctx, tenantID, o)
+		return err
 	})
-	return answer, replayed, err
+	return answered, err
+}
+
+// PlaceOrderOnce implements catalog.OnceStore.
+func (s *invalidatingStore) PlaceOrderOnce(
+	ctx context.Context, tenantID int64, o catalog.Once[catalog.NewOrder, catalog.Order],
+) (answered catalog.Answered, err error) {
+	err = s.write(ctx, tenantID, func() (err error) {
+		answered, err = s.requests.PlaceOrderOnce(ctx, tenantID, o)
+		return err
+	})
+	return answered, err
 }

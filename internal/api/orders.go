@@ -1,8 +1,6 @@
 package api
 
 import (
-	"context"
-
 	"petstore.example/internal/catalog"
 )
 
@@ -44,10 +42,10 @@ func getOrder(a *api, x *exchange) error {
 
 // placeOrder is POST /v1/store/orders, experimental.
 func placeOrder(a *api, x *exchange) error {
-	return create(a, x, decodeNewOrder, func(ctx context.Context, c catalog.Creator, n catalog.NewOrder) (any, string, error) {
-		order, err := c.PlaceOrder(ctx, x.caller.Tenant.ID, n)
-		return &order, itemURL(a.ordersURL, order.ID), err
-	})
+	return creation[catalog.NewOrder, catalog.Order]{
+		decode: decodeNewOrder, create: a.Orders.PlaceOrder, once: a.Requests.PlaceOrderOnce,
+		location: func(o *catalog.Order) string { return itemURL(a.ordersURL, o.ID) },
+	}.handle(a, x)
 }
 
 // changeOrder is PATCH /v1/store/orders/{orderId}, experimental.

@@ -68,10 +68,10 @@ func readPets(a *api, x *exchange, r *listRequest[catalog.Status]) (*pagecache.P
 
 // createPet is POST /v1/pets.
 func createPet(a *api, x *exchange) error {
-	return create(a, x, decodeNewPet, func(ctx context.Context, c catalog.Creator, n catalog.NewPet) (any, string, error) {
-		pet, err := c.CreatePet(ctx, x.caller.Tenant.ID, n)
-		return &pet, itemURL(a.petsURL, pet.ID), err
-	})
+	return creation[catalog.NewPet, catalog.Pet]{
+		decode: decodeNewPet, create: a.Pets.CreatePet, once: a.Requests.CreatePetOnce,
+		location: func(p *catalog.Pet) string { return itemURL(a.petsURL, p.ID) },
+	}.handle(a, x)
 }
 
 // getPet is GET /v1/pets/{petId}, deprecated.

@@ -36,25 +36,31 @@ type Answer struct {
 	Body     []byte `db:"body"`
 }
 
-// Creator creates what customers can create by POST.
-type Creator interface {
-	// CreatePet is that of Store.
-	CreatePet(ctx context.Context, tenantID int64, p NewPet) (Pet, error)
-	// PlaceOrder is that of OrderStore.
-	PlaceOrder(ctx context.Context, tenantID int64, o NewOrder) (Order, error)
+// Once is a POST that creates something, and must take effect once.
+type Once[New, Created any] struct {
+	Request Idempotency
+	New     New
+	// Answer returns the answer to be stored. It is called before the commit, and may be called again after a rollback.
+	Answer func(*Created) (Answer, error)
+}
+
+// Answered is the answer to a Once.
+type Answered struct {
+	Answer
+	// Replayed is set if it was stored already. Then nothing was created.
+	Replayed bool
 }
 
 // OnceStore makes repeated requests take effect once.
+//
+// Each method creates something and stores its answer for IdempotencyLifetime, in one transaction. If an answer is stored already, it
+// returns that one. It returns an error of Answer as it is, after a rollback.
+//
+// It never waits for another request with the same key. It returns ErrIdempotencyInProgress while that one runs, at most until its
+// connection ends, and ErrIdempotencyKeyReused if an answer to another body is stored.
 type OnceStore interface {
-	// Once calls work and stores its answer for IdempotencyLifetime, in one transaction with what work does
-	// through the Creator. If an answer is stored already, it returns that one and true instead. It returns
-	// an error of work as it is, after a rollback.
-	//
-	// It never waits for another request with the same key. It returns ErrIdempotencyInProgress while that
-	// one runs, at most until its connection ends, and ErrIdempotencyKeyReused if an answer to another body
-	// is stored. The transaction holds a connection, so work should only create and render. It may be called
-	// again after a rollback.
-	//
-	// If r is nil, work is called with a plain Creator and nothing is stored.
-	Once(ctx context.Context, tenantID int64, r *Idempotency, work func(context.Context, Creator) (Answer, error)) (a Answer, replayed bool, err error)
+	// CreatePetOnce is Store's CreatePet.
+	CreatePetOnce(ctx context.Context, tenantID int64, o Once[NewPet, Pet]) (Answered, error)
+	// PlaceOrderOnce is OrderStore's PlaceOrder.
+	PlaceOrderOnce(ctx context.Context, tenantID int64, o Once[NewOrder, Order]) (Answered, error)
 }

@@ -56,10 +56,10 @@ type NewPet struct {
 	Status     Status `json:"status"`
 }
 
-// Created is what became of a NewPet: an animal, or an error.
-type Created struct {
-	Pet Pet
-	Err error
+// Outcome is what became of one of several things that were asked for together: a result, or an error.
+type Outcome[T any] struct {
+	Result T
+	Err    error
 }
 
 // PetPatch is a change to an animal. Nil fields stay as they are.

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// maxCreates is the most animals that one call creates.
+	// maxCreates is the most creates that share a call.
 	maxCreates = 64
 	// createsPerTenant is how many such calls of one tenant run at the same time.
 	createsPerTenant = 2
@@ -21,65 +21,63 @@ const (
 // one call when one of them has ended. A lone create goes at once, without another goroutine.
 //
 // The request that leads a batch may be canceled while others are in it, so a batch has the time of a call and no other end.
-type creates struct {
-	store PetStore
+type creates[New, Result any] struct {
+	// call creates several things. It returns what became of each: one that can't be created does not prevent the others.
+	call func(ctx context.Context, tenantID int64, news []New) []catalog.Outcome[Result]
 	// turns bounds the calls of each tenant that create, and slots all of its calls.
 	turns, slots *queue
 
 	mu sync.Mutex
 	// gathering has the batch of each tenant that a create can join.
-	gathering map[int64]*batch
+	gathering map[int64]*batch[New, Result]
 	// joined is how many creates have joined batches that are not sealed, without the leaders.
 	joined int
 }
 
 // batch is one call. The first create to join leads it.
-type batch struct {
-	pets []catalog.NewPet
+type batch[New, Result any] struct {
+	news []New
 	// sealed is set when nobody else may join.
-	sealed  bool
-	created []catalog.Created
+	sealed   bool
+	outcomes []catalog.Outcome[Result]
 	// err is why the call was not made.
 	err error
-	// complete is closed when created or err is set; nil if only the leader waits for that.
+	// complete is closed when outcomes or err is set; nil if only the leader waits for that.
 	complete chan struct{}
 }
 
-func newCreates(store PetStore, slots *queue) *creates {
+func newCreates[New, Result any](
+	slots *queue, call func(ctx context.Context, tenantID int64, news []New) []catalog.Outcome[Result],
+) *creates[New, Result] {
 	o := Options{Slots: math.MaxInt, PerTenant: createsPerTenant, Timeout: slots.Timeout}
-	return &creates{store: store, turns: newQueue(o), slots: slots, gathering: map[int64]*batch{}}
+	return &creates[New, Result]{call: call, turns: newQueue(o), slots: slots, gathering: map[int64]*batch[New, Result]{}}
 }
 
-// create creates an animal, with those of the same tenant that gather meanwhile.
-func (c *creates) create(ctx context.Context, tenantID int64, p catalog.NewPet) (catalog.Pet, error) {
-	b, at := c.join(tenantID, p)
+// create creates one thing, with those of the same tenant that gather meanwhile.
+func (c *creates[New, Result]) create(ctx context.Context, tenantID int64, n New) (Result, error) {
+	b, at := c.join(tenantID, n)
 	if at == 0 {
 		c.lead(ctx, tenantID, b)
 	} else {
 		<-b.complete
 	}
-	pet, err := b.outcome(at)
-	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("%w: %w", ctx.Err(), err) // Whoever hangs up has seen no outage.
+	outcome := catalog.Outcome[Result]{Err: b.err}
+	if b.err == nil {
+		outcome = b.outcomes[at]
 	}
-	return pet, err
+	if outcome.Err != nil && ctx.Err() != nil {
+		outcome.Err = fmt.Errorf("%w: %w", ctx.Err(), outcome.Err) // Whoever hangs up has seen no outage.
+	}
+	return outcome.Result, outcome.Err
 }
 
-// outcome returns what became of the animal at that place.
-func (b *batch) outcome(at int) (catalog.Pet, error) {
-	if b.err != nil {
-		return catalog.Pet{}, b.err
-	}
-	return b.created[at].Pet, b.created[at].Err
-}
-
-// join returns the batch that the animal is in, and its place there.
-func (c *creates) join(tenantID int64, p catalog.NewPet) (b *batch, at int) {
+// join returns the batch that the create is in, and its place there.
+func (c *creates[New, Result]) join(tenantID int64, n New) (b *batch[New, Result], at int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b = c.gathering[tenantID]
-	if b == nil || len(b.pets) == maxCreates {
-		b = &batch{pets: make([]catalog.NewPet, 0, 1)}
+	if b == nil || len(b.news) == maxCreates {
+		b = &batch[New, Result]{news: make([]New, 0, 1)}
 		c.gathering[tenantID] = b
 	} else {
 		c.joined++
@@ -87,28 +85,28 @@ func (c *creates) join(tenantID int64, p catalog.NewPet) (b *batch, at int) {
 			b.complete = make(chan struct{})
 		}
 	}
-	b.pets = append(b.pets, p)
-	return b, len(b.pets) - 1
+	b.news = append(b.news, n)
+	return b, len(b.news) - 1
 }
 
 // seal lets nobody else join the batch.
-func (c *creates) seal(tenantID int64, b *batch) {
+func (c *creates[New, Result]) seal(tenantID int64, b *batch[New, Result]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if b.sealed {
 		return
 	}
 	b.sealed = true
-	c.joined -= len(b.pets) - 1
+	c.joined -= len(b.news) - 1
 	if c.gathering[tenantID] == b {
 		delete(c.gathering, tenantID)
 	}
 }
 
-var errNotCreated = errors.New("the call that creates animals panicked")
+var errNotCreated = errors.New("the call that creates panicked")
 
 // lead makes the call when the batch has its turn and a slot.
-func (c *creates) lead(ctx context.Context, tenantID int64, b *batch) {
+func (c *creates[New, Result]) lead(ctx context.Context, tenantID int64, b *batch[New, Result]) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.slots.Timeout)
 	defer cancel()
 	b.err = errNotCreated
@@ -122,14 +120,14 @@ func (c *creates) lead(ctx context.Context, tenantID int64, b *batch) {
 	b.err = c.turns.run(ctx, tenantID, func(ctx context.Context) error {
 		return c.slots.run(ctx, tenantID, func(ctx context.Context) error {
 			c.seal(tenantID, b)
-			b.created = c.store.CreatePets(ctx, tenantID, b.pets)
+			b.outcomes = c.call(ctx, tenantID, b.news)
 			return nil
 		})
 	})
 }
 
 // waiting returns how many creates wait, apart from leaders that wait for a slot.
-func (c *creates) waiting() int {
+func (c *creates[New, Result]) waiting() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.joined + c.turns.waitingCalls()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 // slowPets creates animals with calls that take a second; for a locked tenant, as long as a call may.
 type slowPets struct {
 	catalog.Store
+	catalog.OnceStore
 	mu     sync.Mutex
 	last   int64
 	calls  []string // "tenant: names"
@@ -28,12 +30,12 @@ var (
 	errLocked = fmt.Errorf("locked: %w", catalog.ErrUnavailable)
 )
 
-func (s *slowPets) CreatePets(ctx context.Context, tenantID int64, pets []catalog.NewPet) []catalog.Created {
+func (s *slowPets) CreatePets(ctx context.Context, tenantID int64, pets []catalog.NewPet) []catalog.Outcome[catalog.Pet] {
 	if s.panics {
 		time.Sleep(time.Second)
 		panic("bug")
 	}
-	created, names := make([]catalog.Created, len(pets)), make([]string, len(pets))
+	created, names := make([]catalog.Outcome[catalog.Pet], len(pets)), make([]string, len(pets))
 	if tenantID == s.locked {
 		<-ctx.Done()
 	} else {
@@ -50,11 +52,24 @@ func (s *slowPets) CreatePets(ctx context.Context, tenantID int64, pets []catalo
 			created[i].Err = errBad
 		default:
 			s.last++
-			created[i].Pet = catalog.Pet{ID: s.last, Name: p.Name}
+			created[i].Result = catalog.Pet{ID: s.last, Name: p.Name}
 		}
 	}
 	s.calls = append(s.calls, fmt.Sprintf("%d: %s", tenantID, strings.Join(names, " ")))
 	return created
+}
+
+func (s *slowPets) CreatePetsOnce(ctx context.Context, tenantID int64, asked []catalog.Once[catalog.NewPet, catalog.Pet]) []catalog.Outcome[catalog.Answered] {
+	pets, answered := make([]catalog.NewPet, len(asked)), make([]catalog.Outcome[catalog.Answered], len(asked))
+	for i := range asked {
+		pets[i] = asked[i].New
+	}
+	for i, created := range s.CreatePets(ctx, tenantID, pets) {
+		if answered[i].Err = created.Err; created.Err == nil {
+			answered[i].Result.Answer, answered[i].Err = asked[i].Answer(&created.Result)
+		}
+	}
+	return answered
 }
 
 // outcome is that of one create.
@@ -68,7 +83,7 @@ type outcome struct {
 func creating(t *testing.T, pets *slowPets, test func(t *testing.T, s *Store, create func(ctx context.Context, tenantID int64, name string) *outcome)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Stores{Pets: pets}, Options{Slots: 6, PerTenant: 4, Timeout: 10 * time.Second})
+		s := New(Stores{Pets: pets, Requests: pets}, Options{Slots: 6, PerTenant: 4, Timeout: 10 * time.Second})
 		test(t, s, func(ctx context.Context, tenantID int64, name string) *outcome {
 			o, start := new(outcome), time.Now()
 			go func() {
@@ -86,7 +101,7 @@ func creating(t *testing.T, pets *slowPets, test func(t *testing.T, s *Store, cr
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		c := s.creates
-		if len(c.gathering) != 0 || len(c.turns.tenants) != 0 || len(s.queue.tenants) != 0 || s.Waiting() != 0 {
+		if len(c.gathering) != 0 || len(c.turns.tenants) != 0 || len(s.once.gathering) != 0 || len(s.once.turns.tenants) != 0 || len(s.queue.tenants) != 0 || s.Waiting() != 0 {
 			t.Errorf("at the end %d batches, %d and %d tenants, %d wait", len(c.gathering), len(c.turns.tenants), len(s.queue.tenants), s.Waiting())
 		}
 	})
@@ -123,6 +138,38 @@ func TestCreatesShareCalls(t *testing.T) {
 		}
 		if len(pets.calls) != 4 || pets.last != int64(len(all)-1) {
 			t.Errorf("%d animals by %d calls: %q", pets.last, len(pets.calls), pets.calls)
+		}
+	})
+}
+
+// Creates with an idempotency key share calls too, but not with the others.
+func TestCreatesOnceShareCalls(t *testing.T) {
+	pets := &slowPets{}
+	creating(t, pets, func(t *testing.T, s *Store, create func(context.Context, int64, string) *outcome) {
+		const n = createsPerTenant + 5
+		answers := make([]string, n)
+		for i := range n {
+			go func() {
+				name := []string{"Rex", "bad"}[i/(n-1)]
+				answered, err := s.CreatePetOnce(t.Context(), 1, catalog.Once[catalog.NewPet, catalog.Pet]{
+					New:    catalog.NewPet{Name: name},
+					Answer: func(p *catalog.Pet) (catalog.Answer, error) { return catalog.Answer{Location: p.Name}, nil },
+				})
+				answers[i] = fmt.Sprint(answered.Location, err)
+			}()
+			synctest.Wait()
+		}
+		if want := n - createsPerTenant; s.Waiting() != want {
+			t.Errorf("%d wait, want %d", s.Waiting(), want)
+		}
+		plain := create(t.Context(), 1, "Luna")
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if want := append(slices.Repeat([]string{"Rex<nil>"}, n-1), "bad"); !slices.Equal(answers, want) {
+			t.Errorf("answers %q, want %q", answers, want)
+		}
+		if plain.err != nil || len(pets.calls) != createsPerTenant+2 {
+			t.Errorf("%+v; calls: %q", plain, pets.calls)
 		}
 	})
 }

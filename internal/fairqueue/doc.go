@@ -5,7 +5,7 @@
 // calls delays another by one call, not by a thousand, and slow calls of one tenant never use all connections.
 //
 // Creates of animals of one tenant share calls: while two are under way, further ones gather in a batch of 64 at most, which is one call and
-// takes one slot. One that joined a batch is not canceled with its request.
+// takes one slot. One that joined a batch is not canceled with its request. Creates with an idempotency key have batches of their own.
 //
 // A call waits for at most three quarters of the time that it may take. Then its error is context.DeadlineExceeded, and the store was
 // not called. Store is safe for concurrent use.

@@ -12,14 +12,21 @@ import (
 type PetStore interface {
 	catalog.Store
 	// CreatePets is CreatePet for several animals. It returns what became of each: one that can't be created does not prevent the others.
-	CreatePets(ctx context.Context, tenantID int64, pets []catalog.NewPet) []catalog.Created
+	CreatePets(ctx context.Context, tenantID int64, pets []catalog.NewPet) []catalog.Outcome[catalog.Pet]
+}
+
+// OnceStore is a catalog.OnceStore that can create several animals with one call.
+type OnceStore interface {
+	catalog.OnceStore
+	// CreatePetsOnce is CreatePetOnce for several animals, as CreatePets is CreatePet.
+	CreatePetsOnce(ctx context.Context, tenantID int64, pets []catalog.Once[catalog.NewPet, catalog.Pet]) []catalog.Outcome[catalog.Answered]
 }
 
 // Stores are the stores behind a Store.
 type Stores struct {
 	Pets     PetStore
 	Orders   catalog.OrderStore
-	Requests catalog.OnceStore
+	Requests OnceStore
 	Usage    usage.MonthStore
 }
 
@@ -27,7 +34,9 @@ type Stores struct {
 type Store struct {
 	stores  Stores
 	queue   *queue
-	creates *creates
+	creates *creates[catalog.NewPet, catalog.Pet]
+	// once has the creates with an idempotency key.
+	once *creates[catalog.Once[catalog.NewPet, catalog.Pet], catalog.Answered]
 }
 
 var (
@@ -40,11 +49,11 @@ var (
 // New returns a Store before those stores.
 func New(s Stores, o Options) *Store {
 	q := newQueue(o)
-	return &Store{s, q, newCreates(s.Pets, q)}
+	return &Store{s, q, newCreates(q, s.Pets.CreatePets), newCreates(q, s.Requests.CreatePetsOnce)}
 }
 
 // Waiting returns how many calls wait for their turn.
-func (s *Store) Waiting() int { return s.queue.waitingCalls() + s.creates.waiting() }
+func (s *Store) Waiting() int { return s.queue.waitingCalls() + s.creates.waiting() + s.once.waiting() }
 
 // ListPets implements catalog.Store.
 func (s *Store) ListPets(ctx context.Context, tenantID int64, p catalog.Page) (pets []catalog.Pet, next int64, err error) {
@@ -104,19 +113,16 @@ func (s *Store) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.O
 	})
 }
 
-// Once implements catalog.OnceStore. The Creator that work gets has the slot of the call; without r it is the Store itself.
-func (s *Store) Once(
-	ctx context.Context, tenantID int64, r *catalog.Idempotency, work func(context.Context, catalog.Creator) (catalog.Answer, error),
-) (a catalog.Answer, replayed bool, err error) {
-	if r == nil {
-		a, err = work(ctx, s)
-		return a, false, err
-	}
-	err = s.queue.run(ctx, tenantID, func(ctx context.Context) (err error) {
-		a, replayed, err = s.stores.Requests.Once(ctx, tenantID, r, work)
-		return err
+// CreatePetOnce implements catalog.OnceStore.
+func (s *Store) CreatePetOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewPet, catalog.Pet]) (catalog.Answered, error) {
+	return s.once.create(ctx, tenantID, o)
+}
+
+// PlaceOrderOnce implements catalog.OnceStore.
+func (s *Store) PlaceOrderOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewOrder, catalog.Order]) (catalog.Answered, error) {
+	return queued(ctx, s.queue, tenantID, func(ctx context.Context) (catalog.Answered, error) {
+		return s.stores.Requests.PlaceOrderOnce(ctx, tenantID, o)
 	})
-	return a, replayed, err
 }
 
 // UsageMonth implements usage.MonthStore.

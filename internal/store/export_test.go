@@ -79,7 +79,7 @@ const EraseBatch = eraseBatch
 // KeyedQueries are the statements that find rows by keys.
 func KeyedQueries() map[string]string {
 	return map[string]string{
-		"stored answer": storedAnswerQuery, "list": listPetsQuery, "list by status": listPetsByStatusQuery, "get": getPetQuery,
+		"stored answers": storedAnswersQuery, "list": listPetsQuery, "list by status": listPetsByStatusQuery, "get": getPetQuery,
 		"lock": lockPetQuery, "held": petHeldQuery, "change": updatePetQuery, "describe": describePetQuery,
 		"list orders": listOrdersQuery, "list orders by status": listOrdersByStatusQuery, "get order": getOrderQuery,
 		"lock order": lockOrderQuery, "change order": updateOrderQuery, "place order": placeOrderQuery,

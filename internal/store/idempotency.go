@@ -11,6 +11,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/lib/pq"
+
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store/pgconn"
 )
@@ -21,103 +23,198 @@ type Idempotency struct{ db *pgconn.DB }
 var _ catalog.OnceStore = Idempotency{}
 
 const (
-	// lockScopeQuery takes a lock that ends with the transaction, and so at the latest with the connection.
-	lockScopeQuery = forTenant + `
-select pg_try_advisory_xact_lock($2) from t where t.id is not null`
+	// lockScopesQuery takes locks that end with the transaction, and so at the latest with the connection.
+	lockScopesQuery = forTenant + `
+select pg_try_advisory_xact_lock(scope)
+from t, unnest($2::bigint[]) with ordinality as asked (scope, place)
+where t.id is not null order by place`
 
-	// storedAnswerQuery is a statement of its own, after the lock. A statement that began before the lock would not see an
-	// answer that was committed in between. Its condition is the key alone: with expires_at in it, Postgres may choose the index on
-	// expires_at while the table is empty, and a connection keeps that plan when the table has grown.
-	storedAnswerQuery = `
-select fingerprint, status, location, body, expires_at > $5 as valid from idempotency_keys
-where tenant_id = $1 and method = $2 and path = $3 and key = $4`
+	// storedAnswersQuery is a statement of its own, after the locks. A statement that began before a lock would not see an answer that was
+	// committed in between. Each answer is looked up by its key alone: with another condition, or as a join, Postgres may choose another
+	// plan while the table is empty, and a connection keeps that plan when the table has grown.
+	storedAnswersQuery = `
+select asked.place, stored.fingerprint, stored.status, stored.location, stored.body, stored.expires_at
+from unnest($2::text[], $3::text[], $4::text[]) with ordinality as asked (method, path, key, place),
+lateral (
+  select fingerprint, status, location, body, expires_at from idempotency_keys
+  where tenant_id = $1 and method = asked.method and path = asked.path and key = asked.key offset 0
+) stored`
 
-	// keepAnswerQuery replaces an answer that has expired and was not removed yet.
-	keepAnswerQuery = `
+	// keepAnswersQuery replaces answers that have expired and were not removed yet.
+	keepAnswersQuery = `
 insert into idempotency_keys as k
   (tenant_id, method, path, key, created_at, expires_at, fingerprint, status, location, body)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, coalesce($10::bytea, ''))
+select $1, method, path, key, created_at, expires_at, fingerprint, status, location, body
+from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::timestamptz[], $7::bytea[], $8::smallint[], $9::text[], $10::bytea[])
+  as answered (method, path, key, created_at, expires_at, fingerprint, status, location, body)
 on conflict (tenant_id, method, path, key) do update set
   created_at = excluded.created_at, expires_at = excluded.expires_at, fingerprint = excluded.fingerprint,
   status = excluded.status, location = excluded.location, body = excluded.body
 where k.expires_at <= excluded.created_at`
 )
 
-// Once implements catalog.OnceStore.
-func (d Idempotency) Once(
-	ctx context.Context, tenantID int64, r *catalog.Idempotency, work func(context.Context, catalog.Creator) (catalog.Answer, error),
-) (a catalog.Answer, replayed bool, err error) {
-	if r == nil {
-		a, err = work(ctx, struct {
-			Pets
-			Orders
-		}{Pets(d), Orders(d)})
-		return a, false, err
+// CreatePetOnce implements catalog.OnceStore.
+func (d Idempotency) CreatePetOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewPet, catalog.Pet]) (catalog.Answered, error) {
+	outcome := d.CreatePetsOnce(ctx, tenantID, []catalog.Once[catalog.NewPet, catalog.Pet]{o})[0]
+	return outcome.Result, outcome.Err
+}
+
+// CreatePetsOnce is CreatePetOnce for several requests, in one transaction. If Postgres refuses it, each request is tried alone. After any
+// other error the outcome is the same for all, and may be unknown. Of requests with the same key the first is the one that runs.
+func (d Idempotency) CreatePetsOnce(
+	ctx context.Context, tenantID int64, asked []catalog.Once[catalog.NewPet, catalog.Pet],
+) []catalog.Outcome[catalog.Answered] {
+	requests, outcomes := make([]*catalog.Idempotency, len(asked)), make([]catalog.Outcome[catalog.Answered], len(asked))
+	for i := range asked {
+		requests[i] = &asked[i].Request
 	}
-	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
-		locked, err := lockScope(ctx, tx, tenantID, r)
+	err := d.once(ctx, tenantID, requests, outcomes, func(ctx context.Context, tx pgconn.Tx, fresh []int) error {
+		pets := make([]catalog.NewPet, len(fresh))
+		for n, i := range fresh {
+			pets[n] = asked[i].New
+		}
+		created, err := createPetsIn(ctx, tx, tenantID, pets)
+		for n := 0; err == nil && n < len(fresh); n++ {
+			i := fresh[n]
+			outcomes[i].Result.Answer, err = asked[i].Answer(&created[n])
+		}
+		return err
+	})
+	switch {
+	case err == nil:
+		return outcomes
+	case len(asked) == 1 || !isRefused(err):
+		return allFailed(outcomes, err)
+	}
+	return tryEach(outcomes, func(i int) (catalog.Answered, error) { return d.CreatePetOnce(ctx, tenantID, asked[i]) })
+}
+
+// PlaceOrderOnce implements catalog.OnceStore.
+func (d Idempotency) PlaceOrderOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewOrder, catalog.Order]) (catalog.Answered, error) {
+	var outcome [1]catalog.Outcome[catalog.Answered]
+	err := d.once(ctx, tenantID, []*catalog.Idempotency{&o.Request}, outcome[:], func(ctx context.Context, tx pgconn.Tx, _ []int) error {
+		order, err := placeOrderIn(ctx, tx, tenantID, o.New)
+		if err == nil {
+			outcome[0].Result.Answer, err = o.Answer(&order)
+		}
+		return err
+	})
+	if err != nil {
+		return catalog.Answered{}, err
+	}
+	return outcome[0].Result, outcome[0].Err
+}
+
+// once finds the stored answers to the requests, has create make and answer what is fresh, and stores those answers. create sets the answer in
+// the outcome of each fresh request.
+func (d Idempotency) once(
+	ctx context.Context, tenantID int64, requests []*catalog.Idempotency, outcomes []catalog.Outcome[catalog.Answered],
+	create func(ctx context.Context, tx pgconn.Tx, fresh []int) error,
+) error {
+	return d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
+		clear(outcomes)
+		locked, err := lockScopes(ctx, tx, tenantID, requests)
 		if err != nil {
-			return fmt.Errorf("lock idempotency key: %w", err)
+			return fmt.Errorf("lock idempotency keys: %w", err)
 		}
 		// Also without the lock: its holder may only be replaying a stored answer.
-		if a, replayed, err = storedAnswer(ctx, tx, tenantID, r); err != nil {
-			return fmt.Errorf("look for stored answer: %w", err)
+		if err := storedAnswers(ctx, tx, tenantID, requests, outcomes); err != nil {
+			return fmt.Errorf("look for stored answers: %w", err)
 		}
-		if replayed {
+		var fresh []int
+		for i := range outcomes {
+			switch o := &outcomes[i]; {
+			case o.Result.Replayed || o.Err != nil:
+			case !locked[i]:
+				o.Err = catalog.ErrIdempotencyInProgress
+			default:
+				fresh = append(fresh, i)
+			}
+		}
+		if len(fresh) == 0 {
 			return nil
 		}
-		if !locked {
-			return catalog.ErrIdempotencyInProgress
-		}
-		if a, err = work(ctx, creator{tx}); err != nil {
+		if err := create(ctx, tx, fresh); err != nil {
 			return err
 		}
-		if err := keepAnswer(ctx, tx, tenantID, r, a); err != nil {
-			return fmt.Errorf("keep answer: %w", err)
+		if err := keepAnswers(ctx, tx, tenantID, requests, outcomes, fresh); err != nil {
+			return fmt.Errorf("keep answers: %w", err)
 		}
 		return nil
 	})
-	if err != nil {
-		return catalog.Answer{}, false, err
+}
+
+// lockScopes returns which requests have their lock: not those of whose scope another request has it, or an earlier one of these.
+func lockScopes(ctx context.Context, tx pgconn.Tx, tenantID int64, requests []*catalog.Idempotency) (locked []bool, err error) {
+	scopes, first := make(pq.Int64Array, len(requests)), make(map[int64]int, len(requests))
+	for i, r := range requests {
+		// No part contains a NUL, so different scopes have different texts.
+		scope := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s", tenantID, r.Method, r.Path, r.Key))
+		scopes[i] = int64(binary.BigEndian.Uint64(scope[:]))
+		if _, repeated := first[scopes[i]]; !repeated {
+			first[scopes[i]] = i
+		}
 	}
-	return a, replayed, nil
+	if err := tx.Select(ctx, &locked, lockScopesQuery, tenantID, scopes); err != nil {
+		return nil, err
+	}
+	for i := range locked {
+		locked[i] = locked[i] && first[scopes[i]] == i
+	}
+	return locked, nil
 }
 
-// lockScope returns false when another request has the lock.
-func lockScope(ctx context.Context, tx pgconn.Tx, tenantID int64, r *catalog.Idempotency) (locked bool, err error) {
-	// No part contains a NUL, so different scopes have different texts.
-	scope := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s", tenantID, r.Method, r.Path, r.Key))
-	err = tx.Get(ctx, &locked, lockScopeQuery, tenantID, int64(binary.BigEndian.Uint64(scope[:])))
-	return locked, err
-}
-
-// storedAnswer returns false when there is none.
-func storedAnswer(ctx context.Context, tx pgconn.Tx, tenantID int64, r *catalog.Idempotency) (catalog.Answer, bool, error) {
+// storedAnswers sets the outcome of each request that was answered before.
+func storedAnswers(
+	ctx context.Context, tx pgconn.Tx, tenantID int64, requests []*catalog.Idempotency, outcomes []catalog.Outcome[catalog.Answered],
+) error {
 	var found []struct {
 		catalog.Answer
-		Fingerprint []byte `db:"fingerprint"`
-		Valid       bool   `db:"valid"`
+		Place       int       `db:"place"` // from 1 on
+		Fingerprint []byte    `db:"fingerprint"`
+		ExpiresAt   time.Time `db:"expires_at"`
 	}
-	err := tx.Select(ctx, &found, storedAnswerQuery, tenantID, r.Method, r.Path, r.Key, r.At)
-	switch {
-	case err != nil || len(found) == 0 || !found[0].Valid:
-		return catalog.Answer{}, false, err
-	case !bytes.Equal(found[0].Fingerprint, r.Fingerprint[:]):
-		return catalog.Answer{}, false, catalog.ErrIdempotencyKeyReused
+	methods, paths, keys := make(pq.StringArray, len(requests)), make(pq.StringArray, len(requests)), make(pq.StringArray, len(requests))
+	for i, r := range requests {
+		methods[i], paths[i], keys[i] = r.Method, r.Path, r.Key
 	}
-	return found[0].Answer, true, nil
-}
-
-func keepAnswer(ctx context.Context, tx pgconn.Tx, tenantID int64, r *catalog.Idempotency, a catalog.Answer) error {
-	stored, err := tx.Exec(ctx, keepAnswerQuery, tenantID, r.Method, r.Path, r.Key, r.At, r.At.Add(catalog.IdempotencyLifetime),
-		r.Fingerprint[:], a.Status, a.Location, a.Body)
-	if err != nil {
+	if err := tx.Select(ctx, &found, storedAnswersQuery, tenantID, methods, paths, keys); err != nil {
 		return err
 	}
-	if stored != 1 {
-		return errors.New("an answer is stored already")
+	for _, f := range found {
+		r, o := requests[f.Place-1], &outcomes[f.Place-1]
+		switch {
+		case !f.ExpiresAt.After(r.At):
+		case !bytes.Equal(f.Fingerprint, r.Fingerprint[:]):
+			o.Err = catalog.ErrIdempotencyKeyReused
+		default:
+			o.Result = catalog.Answered{Answer: f.Answer, Replayed: true}
+		}
 	}
 	return nil
+}
+
+// keepAnswers stores the answers of the requests at those places.
+func keepAnswers(
+	ctx context.Context, tx pgconn.Tx, tenantID int64, requests []*catalog.Idempotency, outcomes []catalog.Outcome[catalog.Answered], places []int,
+) error {
+	var methods, paths, keys, locations pq.StringArray
+	var created, expire []time.Time
+	var fingerprints, bodies pq.ByteaArray
+	var statuses pq.Int64Array
+	for _, i := range places {
+		r, a := requests[i], outcomes[i].Result.Answer
+		methods, paths, keys = append(methods, r.Method), append(paths, r.Path), append(keys, r.Key)
+		created, expire = append(created, r.At), append(expire, r.At.Add(catalog.IdempotencyLifetime))
+		fingerprints, bodies = append(fingerprints, r.Fingerprint[:]), append(bodies, a.Body)
+		statuses, locations = append(statuses, int64(a.Status)), append(locations, a.Location)
+	}
+	stored, err := tx.Exec(ctx, keepAnswersQuery, tenantID, methods, paths, keys, pq.Array(created), pq.Array(expire),
+		fingerprints, statuses, locations, bodies)
+	if err == nil && stored != len(places) {
+		err = errors.New("an answer is stored already")
+	}
+	return err
 }
 
 // Prune removes at most limit answers that have expired at now. It returns how many it removed: fewer than limit when none is

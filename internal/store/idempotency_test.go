@@ -19,20 +19,28 @@ import (
 )
 
 // request is a POST of an animal of that name, with a key.
-func request(key, name string) *catalog.Idempotency {
-	return &catalog.Idempotency{Method: "POST", Path: "/v1/pets", Key: key, Fingerprint: sha256.Sum256([]byte(name)), At: noon}
+func request(key, name string) catalog.Idempotency {
+	return catalog.Idempotency{Method: "POST", Path: "/v1/pets", Key: key, Fingerprint: sha256.Sum256([]byte(name)), At: noon}
 }
 
-// adding is the work of such a request.
-func adding(tenantID int64, name string) func(context.Context, catalog.Creator) (catalog.Answer, error) {
-	return func(ctx context.Context, c catalog.Creator) (catalog.Answer, error) {
-		p, err := c.CreatePet(ctx, tenantID, catalog.NewPet{Name: name, CategoryID: 1, Status: catalog.Available})
-		return answerOf(p), err
+// petOnce is an animal to be added once.
+type petOnce = catalog.Once[catalog.NewPet, catalog.Pet]
+
+// adding is a request that adds an animal.
+func adding(r catalog.Idempotency, name string) petOnce {
+	return petOnce{
+		Request: r, New: catalog.NewPet{Name: name, CategoryID: 1, Status: catalog.Available},
+		Answer: func(p *catalog.Pet) (catalog.Answer, error) { return answerOf(*p), nil },
 	}
 }
 
 func answerOf(p catalog.Pet) catalog.Answer {
 	return catalog.Answer{Status: 201, Location: fmt.Sprintf("/v1/pets/%d", p.ID), Body: fmt.Appendf(nil, `{"id":%d,"name":%q}`, p.ID, p.Name)}
+}
+
+func once(ctx context.Context, requests catalog.OnceStore, tenantID int64, o petOnce) (a catalog.Answer, replayed bool, err error) {
+	answered, err := requests.CreatePetOnce(ctx, tenantID, o)
+	return answered.Answer, answered.Replayed, err
 }
 
 func (s shop) pets(t *testing.T, tenantID int64) []catalog.Pet {
@@ -64,38 +72,27 @@ func (s shop) wantOne(t *testing.T, tenantID int64, name string, a catalog.Answe
 func TestOnceReplays(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	first, replayed, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+	first, replayed, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request("k", "Rex"), "Rex"))
 	if err != nil || replayed {
 		t.Fatalf("first: replayed %v, %v", replayed, err)
 	}
 	s.wantOne(t, s.a.ID, "Rex", first)
 	for range 2 {
-		again, replayed, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), func(context.Context, catalog.Creator) (catalog.Answer, error) {
-			t.Error("the work is done again")
+		o := adding(request("k", "Rex"), "Rex")
+		o.Answer = func(*catalog.Pet) (catalog.Answer, error) {
+			t.Error("the animal is added again")
 			return catalog.Answer{}, nil
-		})
+		}
+		again, replayed, err := once(t.Context(), s.Idempotency, s.a.ID, o)
 		if diff := cmp.Diff(first, again); err != nil || !replayed || diff != "" {
 			t.Errorf("again: replayed %v, %v (-first +again):\n%s", replayed, err, diff)
 		}
 	}
-	_, _, err = s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Luna"), adding(s.a.ID, "Luna"))
+	_, _, err = once(t.Context(), s.Idempotency, s.a.ID, adding(request("k", "Luna"), "Luna"))
 	if !errors.Is(err, catalog.ErrIdempotencyKeyReused) {
 		t.Errorf("other body: %v, want ErrIdempotencyKeyReused", err)
 	}
 	s.wantOne(t, s.a.ID, "Rex", first)
-}
-
-func TestOnceWithoutKey(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	for range 2 {
-		if _, replayed, err := s.Idempotency.Once(t.Context(), s.a.ID, nil, adding(s.a.ID, "Rex")); err != nil || replayed {
-			t.Errorf("replayed %v, %v", replayed, err)
-		}
-	}
-	if pets := s.pets(t, s.a.ID); len(pets) != 2 {
-		t.Errorf("%+v", pets)
-	}
 }
 
 // A key belongs to its tenant, method and path.
@@ -106,12 +103,12 @@ func TestOnceScope(t *testing.T) {
 	path.Path, method.Method = "/v1/store/orders", "PUT"
 	for name, tt := range map[string]struct {
 		tenantID int64
-		r        *catalog.Idempotency
+		r        catalog.Idempotency
 	}{
 		"first": {s.a.ID, nothing}, "other tenant": {s.b.ID, request("k", "other")}, "other path": {s.a.ID, path}, "other method": {s.a.ID, method},
 		"other key": {s.a.ID, request("K", "Rex")}, "a long key": {s.a.ID, request(strings.Repeat("~", 255), "Rex")},
 	} {
-		if _, replayed, err := s.Idempotency.Once(t.Context(), tt.tenantID, tt.r, adding(tt.tenantID, "Rex")); err != nil || replayed {
+		if _, replayed, err := once(t.Context(), s.Idempotency, tt.tenantID, adding(tt.r, "Rex")); err != nil || replayed {
 			t.Errorf("%s: replayed %v, %v", name, replayed, err)
 		}
 	}
@@ -124,26 +121,30 @@ func TestOnceForOrders(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	pet := s.pet(t, s.a, catalog.Available)
-	ordering := func(ctx context.Context, c catalog.Creator) (catalog.Answer, error) {
-		o, err := c.PlaceOrder(ctx, s.a.ID, catalog.NewOrder{PetID: pet.ID, Quantity: 1})
-		return catalog.Answer{Status: 201, Body: fmt.Append(nil, o.ID)}, err
+	order := func(key string) (catalog.Answered, error) {
+		return s.Idempotency.PlaceOrderOnce(t.Context(), s.a.ID, catalog.Once[catalog.NewOrder, catalog.Order]{
+			Request: request(key, ""), New: catalog.NewOrder{PetID: pet.ID, Quantity: 1},
+			Answer: func(o *catalog.Order) (catalog.Answer, error) {
+				return catalog.Answer{Status: 201, Body: fmt.Append(nil, o.ID)}, nil
+			},
+		})
 	}
-	first, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", ""), ordering)
+	first, err := order("k")
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, replayed, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", ""), ordering)
-	if diff := cmp.Diff(first, again); err != nil || !replayed || diff != "" {
-		t.Errorf("again: replayed %v, %v (-first +again):\n%s", replayed, err, diff)
+	again, err := order("k")
+	if diff := cmp.Diff(first.Answer, again.Answer); err != nil || !again.Replayed || diff != "" {
+		t.Errorf("again: %v, %v (-first +again):\n%s", again, err, diff)
 	}
 	if orders := s.orders(t, s.a); len(orders) != 1 || fmt.Sprint(orders[0].ID) != string(first.Body) {
 		t.Errorf("orders %+v, answer %s", orders, first.Body)
 	}
 	// What fails is not stored: the key is free for another attempt, even with another body.
-	if _, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k2", ""), ordering); !errors.Is(err, catalog.ErrPetNotAvailable) {
+	if _, err := order("k2"); !errors.Is(err, catalog.ErrPetNotAvailable) {
 		t.Errorf("second order: %v, want ErrPetNotAvailable", err)
 	}
-	if _, replayed, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k2", "Rex"), adding(s.a.ID, "Max")); err != nil || replayed {
+	if _, replayed, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request("k2", "Rex"), "Max")); err != nil || replayed {
 		t.Errorf("after a failure: replayed %v, %v", replayed, err)
 	}
 }
@@ -153,17 +154,16 @@ func TestOnceUndoesWhatFails(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	broken := errors.New("broken")
-	_, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), func(ctx context.Context, c catalog.Creator) (catalog.Answer, error) {
-		_, err := adding(s.a.ID, "Rex")(ctx, c)
-		return catalog.Answer{}, errors.Join(broken, err)
-	})
+	o := adding(request("k", "Rex"), "Rex")
+	o.Answer = func(*catalog.Pet) (catalog.Answer, error) { return catalog.Answer{}, broken }
+	_, _, err := once(t.Context(), s.Idempotency, s.a.ID, o)
 	if !errors.Is(err, broken) {
-		t.Errorf("got %v, want the error of the work", err)
+		t.Errorf("got %v, want the error of Answer", err)
 	}
 	if pets := s.pets(t, s.a.ID); len(pets) != 0 {
 		t.Errorf("left behind: %+v", pets)
 	}
-	a, replayed, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+	a, replayed, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request("k", "Rex"), "Rex"))
 	if err != nil || replayed {
 		t.Fatalf("again: replayed %v, %v", replayed, err)
 	}
@@ -176,24 +176,26 @@ func TestOnceNeverWaits(t *testing.T) {
 	s := newShop(t)
 	s.DB = s.server(t)
 	other := s.server(t)
-	_, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), func(ctx context.Context, c catalog.Creator) (catalog.Answer, error) {
+	o := adding(request("k", "Rex"), "Rex")
+	answer := o.Answer
+	o.Answer = func(p *catalog.Pet) (catalog.Answer, error) {
 		for _, name := range []string{"Rex", "Luna"} {
-			if _, _, err := other.Idempotency.Once(ctx, s.a.ID, request("k", name), adding(s.a.ID, name)); !errors.Is(err, catalog.ErrIdempotencyInProgress) {
+			if _, _, err := once(t.Context(), other.Idempotency, s.a.ID, adding(request("k", name), name)); !errors.Is(err, catalog.ErrIdempotencyInProgress) {
 				t.Errorf("%s, meanwhile: %v, want ErrIdempotencyInProgress", name, err)
 			}
 		}
-		if _, _, err := other.Idempotency.Once(ctx, s.b.ID, request("k", "Rex"), adding(s.b.ID, "Rex")); err != nil {
+		if _, _, err := once(t.Context(), other.Idempotency, s.b.ID, adding(request("k", "Rex"), "Rex")); err != nil {
 			t.Errorf("other tenant, meanwhile: %v", err)
 		}
-		if _, _, err := other.Idempotency.Once(ctx, s.a.ID, request("k2", "Max"), adding(s.a.ID, "Max")); err != nil {
+		if _, _, err := once(t.Context(), other.Idempotency, s.a.ID, adding(request("k2", "Max"), "Max")); err != nil {
 			t.Errorf("other key, meanwhile: %v", err)
 		}
-		return adding(s.a.ID, "Rex")(ctx, c)
-	})
-	if err != nil {
+		return answer(p)
+	}
+	if _, _, err := once(t.Context(), s.Idempotency, s.a.ID, o); err != nil {
 		t.Fatal(err)
 	}
-	a, replayed, err := other.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+	a, replayed, err := once(t.Context(), other.Idempotency, s.a.ID, adding(request("k", "Rex"), "Rex"))
 	if err != nil || !replayed {
 		t.Errorf("afterwards: replayed %v, %v", replayed, err)
 	}
@@ -205,7 +207,7 @@ func TestOnceReplaysAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.DB = s.server(t)
-	first, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+	first, _, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request("k", "Rex"), "Rex"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,11 +217,11 @@ func TestOnceReplaysAtTheSameTime(t *testing.T) {
 	r := request("k", "Rex")
 	scope := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s", s.a.ID, r.Method, r.Path, r.Key))
 	tx.MustExec(`select pg_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(scope[:])))
-	again, replayed, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+	again, replayed, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request("k", "Rex"), "Rex"))
 	if diff := cmp.Diff(first, again); err != nil || !replayed || diff != "" {
 		t.Errorf("again: replayed %v, %v (-first +again):\n%s", replayed, err, diff)
 	}
-	if _, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request("k", "Luna"), adding(s.a.ID, "Luna")); !errors.Is(err, catalog.ErrIdempotencyKeyReused) {
+	if _, _, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request("k", "Luna"), "Luna")); !errors.Is(err, catalog.ErrIdempotencyKeyReused) {
 		t.Errorf("other body: %v, want ErrIdempotencyKeyReused", err)
 	}
 }
@@ -232,7 +234,7 @@ func TestOnceAmongManyAtTheSameTime(t *testing.T) {
 	var fresh atomic.Int64
 	atOnce(t, len(answers), len(answers), nil, func(i int) error {
 		for { // As a client does, each tries again until it is answered.
-			answer, replayed, err := servers[i%2].Idempotency.Once(t.Context(), s.a.ID, request("k", "Rex"), adding(s.a.ID, "Rex"))
+			answer, replayed, err := once(t.Context(), servers[i%2].Idempotency, s.a.ID, adding(request("k", "Rex"), "Rex"))
 			if errors.Is(err, catalog.ErrIdempotencyInProgress) {
 				continue
 			}
@@ -254,7 +256,7 @@ func TestOnceAmongManyAtTheSameTime(t *testing.T) {
 func TestOnceExpires(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	at := func(when time.Time, name string) *catalog.Idempotency {
+	at := func(when time.Time, name string) catalog.Idempotency {
 		r := request("k", name)
 		r.At = when
 		return r
@@ -262,7 +264,7 @@ func TestOnceExpires(t *testing.T) {
 	end := noon.Add(24 * time.Hour)
 	for _, tt := range []struct {
 		name     string
-		r        *catalog.Idempotency
+		r        catalog.Idempotency
 		replayed bool
 		err      error
 	}{
@@ -273,7 +275,7 @@ func TestOnceExpires(t *testing.T) {
 		{"the new one", at(end.Add(24*time.Hour-time.Microsecond), "Luna"), true, nil},
 		{"the old one", at(end, "Rex"), false, catalog.ErrIdempotencyKeyReused},
 	} {
-		_, replayed, err := s.Idempotency.Once(t.Context(), s.a.ID, tt.r, adding(s.a.ID, "Rex or Luna"))
+		_, replayed, err := once(t.Context(), s.Idempotency, s.a.ID, adding(tt.r, "Rex or Luna"))
 		if replayed != tt.replayed || !errors.Is(err, tt.err) {
 			t.Errorf("%s: replayed %v, %v, want %v, %v", tt.name, replayed, err, tt.replayed, tt.err)
 		}
@@ -290,7 +292,7 @@ func TestPruneIdempotencyKeys(t *testing.T) {
 		t.Helper()
 		r := request(key, key)
 		r.At = at
-		if _, _, err := s.Idempotency.Once(t.Context(), tenantID, r, adding(tenantID, key)); err != nil {
+		if _, _, err := once(t.Context(), s.Idempotency, tenantID, adding(r, key)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -22,11 +21,11 @@ func (s shop) broken(t *testing.T, n int, how breakage) (name string, broke bool
 	// Who waits for a stalled connection has to give up; a cut is noticed by a server with a long timeout too.
 	db := storetest.Open(t, proxy.url, store.Options{AsAPI: how == stall, MaxConns: 1})
 	name = fmt.Sprintf("%d %d", how, n)
-	if _, _, err := db.Idempotency.Once(t.Context(), s.b.ID, request(name, name), adding(s.b.ID, name)); err != nil {
+	if _, _, err := once(t.Context(), db.Idempotency, s.b.ID, adding(request(name, name), name)); err != nil {
 		t.Fatal(err)
 	}
 	proxy.breakAt(n, how)
-	answer, _, err = db.Idempotency.Once(t.Context(), s.a.ID, request(name, name), adding(s.a.ID, name))
+	answer, _, err = once(t.Context(), db.Idempotency, s.a.ID, adding(request(name, name), name))
 	return name, proxy.broke(), answer, err
 }
 
@@ -35,7 +34,7 @@ func (s shop) retry(t *testing.T, name string) catalog.Answer {
 	t.Helper()
 	started := time.Now()
 	for {
-		a, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request(name, name), adding(s.a.ID, name))
+		a, _, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request(name, name), name))
 		if err == nil {
 			return a
 		}
@@ -85,7 +84,7 @@ func TestOnceWithPausedServer(t *testing.T) {
 			if !broke || !errors.Is(err, store.ErrUnavailable) {
 				t.Fatalf("broke %v, %v, want ErrUnavailable", broke, err)
 			}
-			if _, _, err := s.Idempotency.Once(t.Context(), s.a.ID, request(name, name), adding(s.a.ID, name)); !errors.Is(err, catalog.ErrIdempotencyInProgress) {
+			if _, _, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request(name, name), name)); !errors.Is(err, catalog.ErrIdempotencyInProgress) {
 				t.Errorf("at first: %v, want ErrIdempotencyInProgress", err)
 			}
 			s.wantOne(t, s.a.ID, name, s.retry(t, name))
@@ -105,25 +104,18 @@ func TestOnceWithBackendTerminated(t *testing.T) {
 		s.exec(t, `select pg_terminate_backend(pid, 5000) from pg_stat_activity
 			where datname = current_database() and state = 'idle in transaction'`)
 	}
-	for name, work := range map[string]func(context.Context, catalog.Creator) (catalog.Answer, error){
-		"before the animal is made": func(ctx context.Context, c catalog.Creator) (catalog.Answer, error) {
-			terminate()
-			return adding(s.a.ID, "before the animal is made")(ctx, c)
-		},
-		"after the animal is made": func(ctx context.Context, c catalog.Creator) (catalog.Answer, error) {
-			a, err := adding(s.a.ID, "after the animal is made")(ctx, c)
-			terminate()
-			return a, err
-		},
-	} {
-		if _, _, err := victim.Idempotency.Once(t.Context(), s.a.ID, request(name, name), work); !errors.Is(err, store.ErrUnavailable) {
-			t.Errorf("%s: %v, want ErrUnavailable", name, err)
-		}
-		if pets := s.pets(t, s.a.ID); len(pets) != 0 {
-			t.Errorf("%s: left behind: %+v", name, pets)
-		}
+	const name = "after the animal is made"
+	o := adding(request(name, name), name)
+	answer := o.Answer
+	o.Answer = func(p *catalog.Pet) (catalog.Answer, error) {
+		terminate()
+		return answer(p)
 	}
-	for _, name := range []string{"before the animal is made", "after the animal is made"} {
-		s.wantOne(t, s.a.ID, name, s.retry(t, name))
+	if _, _, err := once(t.Context(), victim.Idempotency, s.a.ID, o); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("%v, want ErrUnavailable", err)
 	}
+	if pets := s.pets(t, s.a.ID); len(pets) != 0 {
+		t.Errorf("left behind: %+v", pets)
+	}
+	s.wantOne(t, s.a.ID, name, s.retry(t, name))
 }

@@ -14,73 +14,112 @@ import (
 
 // CreatePets creates several animals with one statement, which is sent at most once. If Postgres refuses it, none of the animals was
 // created, and each is tried alone. After any other error the outcome is the same for all, and may be unknown.
-func (d Pets) CreatePets(ctx context.Context, tenantID int64, pets []catalog.NewPet) []catalog.Created {
-	created := make([]catalog.Created, len(pets))
+func (d Pets) CreatePets(ctx context.Context, tenantID int64, pets []catalog.NewPet) []catalog.Outcome[catalog.Pet] {
+	outcomes := make([]catalog.Outcome[catalog.Pet], len(pets))
 	if len(pets) > 1 {
-		err := d.createPets(ctx, tenantID, pets, created)
+		created, err := d.createPets(ctx, tenantID, pets)
 		if err == nil {
-			return created
+			for i, pet := range created {
+				outcomes[i].Result = pet
+			}
+			return outcomes
 		}
 		if !isRefused(err) {
-			return allFailed(created, err)
+			return allFailed(outcomes, err)
 		}
 	}
-	for i, p := range pets {
-		created[i].Pet, created[i].Err = d.CreatePet(ctx, tenantID, p)
-		if errors.Is(created[i].Err, ErrUnavailable) {
-			allFailed(created[i:], created[i].Err) // The others were not tried, and would wait as long.
+	return tryEach(outcomes, func(i int) (catalog.Pet, error) { return d.CreatePet(ctx, tenantID, pets[i]) })
+}
+
+// tryEach sets each outcome to what try returns, up to the first that says that Postgres is unavailable: further ones would wait as long.
+func tryEach[T any](outcomes []catalog.Outcome[T], try func(i int) (T, error)) []catalog.Outcome[T] {
+	for i := range outcomes {
+		outcomes[i].Result, outcomes[i].Err = try(i)
+		if errors.Is(outcomes[i].Err, ErrUnavailable) {
+			allFailed(outcomes[i:], outcomes[i].Err)
 			break
 		}
 	}
-	return created
+	return outcomes
 }
 
 // isRefused reports whether Postgres refused a statement because of what it says, so that it has certainly had no effect.
 func isRefused(err error) bool { return pgconn.IsServerError(err) && !errors.Is(err, ErrUnavailable) }
 
-func allFailed(created []catalog.Created, err error) []catalog.Created {
-	for i := range created {
-		created[i] = catalog.Created{Err: err}
+func allFailed[T any](outcomes []catalog.Outcome[T], err error) []catalog.Outcome[T] {
+	for i := range outcomes {
+		outcomes[i] = catalog.Outcome[T]{Err: err}
 	}
-	return created
+	return outcomes
 }
 
-// createPets creates all of the animals or, with an error, perhaps none.
-func (d Pets) createPets(ctx context.Context, tenantID int64, pets []catalog.NewPet, created []catalog.Created) error {
-	args, err := arraysOf(pets)
-	if err != nil {
-		return fmt.Errorf("create pets: %w", err)
+// createPets creates all of the animals or, with an error, perhaps none. They are in the order in which they were asked for.
+func (d Pets) createPets(ctx context.Context, tenantID int64, asked []catalog.NewPet) ([]catalog.Pet, error) {
+	b, err := newPetBatch(asked)
+	if err == nil {
+		args := append([]driver.Value{tenantID}, b.columns...)
+		err = d.db.Direct(ctx, func(row []driver.Value) error { return b.add(petOf(row)) }, createPetsQuery, args...)
 	}
-	returned := 0
-	err = d.db.Direct(ctx, func(row []driver.Value) error {
-		pet := petOf(row)
-		i := placeOf(pet, pets, created, returned)
-		if i < 0 {
-			return errors.New("an animal was created that nobody asked for")
-		}
-		created[i].Pet = pet
-		returned++
-		return nil
-	}, createPetsQuery, append([]driver.Value{tenantID}, args...)...)
-	if err == nil && returned != len(pets) {
-		err = fmt.Errorf("%d animals were created of %d", returned, len(pets))
-	}
-	if err != nil {
-		return fmt.Errorf("create pets: %w", err)
-	}
-	return nil
+	return b.created(err)
 }
 
-// placeOf returns the place of an animal among those that were asked for and have no ID yet, -1 for none. Any place where the same was asked
-// for is right. It looks from start on, where the animal is if the rows come in order.
-func placeOf(pet catalog.Pet, pets []catalog.NewPet, created []catalog.Created, start int) int {
-	asked := catalog.NewPet{Name: pet.Name, CategoryID: pet.CategoryID, Status: pet.Status}
-	for n := range pets {
-		if i := (start + n) % len(pets); pets[i] == asked && created[i].Pet.ID == 0 {
-			return i
+// createPetsIn is createPets within a transaction.
+func createPetsIn(ctx context.Context, tx pgconn.Tx, tenantID int64, asked []catalog.NewPet) ([]catalog.Pet, error) {
+	b, err := newPetBatch(asked)
+	if err == nil {
+		args := []any{tenantID}
+		for _, column := range b.columns {
+			args = append(args, column)
+		}
+		var returned []catalog.Pet
+		err = tx.Select(ctx, &returned, createPetsQuery, args...)
+		for i := 0; err == nil && i < len(returned); i++ {
+			err = b.add(returned[i])
 		}
 	}
-	return -1
+	return b.created(err)
+}
+
+// petBatch is one createPetsQuery.
+type petBatch struct {
+	asked []catalog.NewPet
+	// columns are its parameters after the tenant.
+	columns []driver.Value
+	// pets are those that were returned, at their places in asked. Others have the ID 0.
+	pets     []catalog.Pet
+	returned int
+}
+
+func newPetBatch(asked []catalog.NewPet) (*petBatch, error) {
+	b := &petBatch{asked: asked, pets: make([]catalog.Pet, len(asked))}
+	columns, err := arraysOf(asked)
+	b.columns = columns
+	return b, err
+}
+
+// add takes an animal that the statement returned. Any place where the same was asked for is right. It looks from the last one on, where the
+// animal is if the rows come in order.
+func (b *petBatch) add(pet catalog.Pet) error {
+	same := catalog.NewPet{Name: pet.Name, CategoryID: pet.CategoryID, Status: pet.Status}
+	for n := range b.asked {
+		if i := (b.returned + n) % len(b.asked); b.asked[i] == same && b.pets[i].ID == 0 {
+			b.pets[i] = pet
+			b.returned++
+			return nil
+		}
+	}
+	return errors.New("an animal was created that nobody asked for")
+}
+
+// created returns the animals. err is the error of the statement.
+func (b *petBatch) created(err error) ([]catalog.Pet, error) {
+	if err == nil && b.returned != len(b.asked) {
+		err = fmt.Errorf("%d animals were created of %d", b.returned, len(b.asked))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create pets: %w", err)
+	}
+	return b.pets, nil
 }
 
 // arraysOf returns the columns of the animals.

@@ -34,18 +34,18 @@ func litter(n int) []catalog.NewPet {
 }
 
 // wantCreated checks that each animal was created, has an ID of its own, and is stored as it was asked for.
-func (s shop) wantCreated(t *testing.T, tenantID int64, asked []catalog.NewPet, created []catalog.Created) {
+func (s shop) wantCreated(t *testing.T, tenantID int64, asked []catalog.NewPet, created []catalog.Outcome[catalog.Pet]) {
 	t.Helper()
 	stored, seen := map[int64]catalog.Pet{}, map[int64]bool{}
 	for _, p := range s.pets(t, tenantID) {
 		stored[p.ID] = p
 	}
 	for i, c := range created {
-		want := catalog.Pet{ID: c.Pet.ID, Name: asked[i].Name, CategoryID: asked[i].CategoryID, Status: asked[i].Status}
-		if c.Err != nil || c.Pet != want || stored[c.Pet.ID] != want || seen[c.Pet.ID] {
-			t.Errorf("animal %d: %+v, stored %+v, want %+v", i, c, stored[c.Pet.ID], want)
+		want := catalog.Pet{ID: c.Result.ID, Name: asked[i].Name, CategoryID: asked[i].CategoryID, Status: asked[i].Status}
+		if c.Err != nil || c.Result != want || stored[c.Result.ID] != want || seen[c.Result.ID] {
+			t.Errorf("animal %d: %+v, stored %+v, want %+v", i, c, stored[c.Result.ID], want)
 		}
-		seen[c.Pet.ID] = true
+		seen[c.Result.ID] = true
 	}
 }
 
@@ -99,7 +99,7 @@ func TestCreatePetsOverBrokenConnection(t *testing.T) {
 		before := len(s.pets(t, s.a.ID))
 		proxy.breakAt(1, how)
 		for i, c := range db.Pets.CreatePets(t.Context(), s.a.ID, asked) {
-			if !errors.Is(c.Err, store.ErrUnavailable) || c.Pet.ID != 0 {
+			if !errors.Is(c.Err, store.ErrUnavailable) || c.Result.ID != 0 {
 				t.Errorf("%d, animal %d: %+v, want ErrUnavailable", how, i, c)
 			}
 		}

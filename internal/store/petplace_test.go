@@ -8,7 +8,7 @@ import (
 )
 
 // Each animal belongs to who asked for the same, in whatever order Postgres returns the rows. One that nobody asked for has no place.
-func TestPlaceOf(t *testing.T) {
+func TestPetBatch(t *testing.T) {
 	t.Parallel()
 	const seed = 1
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -17,17 +17,33 @@ func TestPlaceOf(t *testing.T) {
 		for i := range asked {
 			asked[i] = catalog.NewPet{Name: []string{"Rex", "Luna", "Milo"}[random.IntN(3)], CategoryID: random.Int64N(3), Status: catalog.Sold}
 		}
-		created := make([]catalog.Created, len(asked))
-		for n, from := range random.Perm(len(asked)) {
-			pet := catalog.Pet{ID: int64(n + 1), Name: asked[from].Name, CategoryID: asked[from].CategoryID, Status: asked[from].Status}
-			i := placeOf(pet, asked, created, n)
-			if i < 0 || asked[i] != asked[from] || created[i].Pet.ID != 0 {
-				t.Fatalf("place %d for %+v", i, pet)
-			}
-			created[i].Pet = pet
+		b, err := newPetBatch(asked)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if i := placeOf(created[0].Pet, asked, created, 0); i >= 0 {
-			t.Fatalf("a second place, %d, for %+v", i, created[0].Pet)
+		var last catalog.Pet
+		for n, from := range random.Perm(len(asked)) {
+			last = catalog.Pet{ID: int64(n + 1), Name: asked[from].Name, CategoryID: asked[from].CategoryID, Status: asked[from].Status}
+			if err := b.add(last); err != nil {
+				t.Fatalf("%+v: %v", last, err)
+			}
+		}
+		created, err := b.created(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids := map[int64]bool{}
+		for i, p := range created {
+			ids[p.ID] = true
+			if (catalog.NewPet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}) != asked[i] {
+				t.Fatalf("%+v for %+v", p, asked[i])
+			}
+		}
+		if len(ids) != len(asked) || ids[0] {
+			t.Fatalf("%d animals have the IDs %v", len(asked), ids)
+		}
+		if b.add(last) == nil {
+			t.Fatalf("%+v has a second place", last)
 		}
 	}
 }

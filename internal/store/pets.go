@@ -101,7 +101,7 @@ func (d Pets) GetPet(ctx context.Context, tenantID, id int64) (catalog.Pet, erro
 	return pets[0], nil
 }
 
-// CreatePet implements catalog.Creator. Its statement is sent at most once.
+// CreatePet implements catalog.Store. Its statement is sent at most once.
 func (d Pets) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (catalog.Pet, error) {
 	pet := catalog.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
 	err := d.db.Direct(ctx, func(row []driver.Value) error {

@@ -129,7 +129,7 @@ func TestUnavailable(t *testing.T) {
 			return err
 		},
 		"once": func(ctx context.Context) error {
-			_, _, err := db.Idempotency.Once(ctx, 1, request("k", "Rex"), adding(1, "Rex"))
+			_, _, err := once(ctx, db.Idempotency, 1, adding(request("k", "Rex"), "Rex"))
 			return err
 		},
 		"write usage": func(ctx context.Context) error {

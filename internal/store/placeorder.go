@@ -9,20 +9,6 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-var _ catalog.Creator = creator{}
-
-// creator creates animals and orders within a transaction.
-type creator struct{ tx pgconn.Tx }
-
-// CreatePet implements catalog.Creator.
-func (c creator) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (catalog.Pet, error) {
-	pet := catalog.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
-	if err := c.tx.Get(ctx, &pet.ID, createPetQuery, tenantID, p.Name, p.CategoryID, p.Status); err != nil {
-		return catalog.Pet{}, fmt.Errorf("create pet: %w", err)
-	}
-	return pet, nil
-}
-
 // placeOrderQuery is one statement, so that the animal's row is locked only from there to the commit. A second order waits
 // for the lock, and then finds that the animal is not available.
 const placeOrderQuery = forTenant + `,
@@ -47,10 +33,10 @@ type placedOrder struct {
 	PetFound  bool          `db:"pet_found"`
 }
 
-// PlaceOrder implements catalog.Creator.
-func (c creator) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrder) (catalog.Order, error) {
+// placeOrderIn is Orders.PlaceOrder within a transaction.
+func placeOrderIn(ctx context.Context, tx pgconn.Tx, tenantID int64, o catalog.NewOrder) (catalog.Order, error) {
 	var placed placedOrder
-	err := c.tx.Get(ctx, &placed, placeOrderQuery, tenantID, o.PetID, o.Quantity)
+	err := tx.Get(ctx, &placed, placeOrderQuery, tenantID, o.PetID, o.Quantity)
 	return placed.order(o, err)
 }
 

@@ -17,7 +17,7 @@ func TestRowLevelSecurityOfEveryTable(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	for _, tenant := range []int64{s.a.ID, s.b.ID} {
-		if _, _, err := s.Idempotency.Once(t.Context(), tenant, request("k", "Rex"), adding(tenant, "Rex")); err != nil {
+		if _, _, err := once(t.Context(), s.Idempotency, tenant, adding(request("k", "Rex"), "Rex")); err != nil {
 			t.Fatal(err)
 		}
 		pet := s.pets(t, tenant)[0]

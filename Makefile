@@ -35,7 +35,7 @@ build: ## build bin/petstore and bin/petstorectl, linked statically
 # which every second has it off.
 HTTP_TESTS = ^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient.*|IdempotencyKey|OrderMovesItsAnimal|KeyLimitAndUsage)$$
 
-# How tests run: like GOTEST, with the flags and then the packages. RERUNS=1 runs each test that failed once more, and lists it at the end. Data
+# How tests run: go test, with the flags and then the packages. RERUNS=1 runs each test that failed once more, and lists it at the end. Data
 # races, and more than ten failures, are failures at once.
 ifdef RERUNS
 GOTEST = $(TOOL) gotestsum --format standard-quiet --rerun-fails=$(RERUNS) --rerun-fails-run-root-test --rerun-fails-abort-on-data-race \

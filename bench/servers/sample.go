@@ -120,7 +120,7 @@ func (f *filler) fill(ctx context.Context) (*Sample, error) {
 	return s, f.exec(ctx,
 		fmt.Sprintf("select setval(pg_get_serial_sequence('pets', 'id'), %d)", lastSupplied),
 		"revoke execute on function place_automatic_ban from petstore_api",
-		// Postgres takes any index of a table that was empty when it was analysed, and a connection keeps that plan.
+		// For a table that was vacuumed while it was empty Postgres takes any index whose first column fits, and a connection keeps that plan.
 		fmt.Sprintf(`insert into orders (tenant_id, pet_id, quantity, status, created_at)
 			select tenant_id, id, 1, 'cancelled', now() from pets where tenant_id = %d limit 1000`, s.One.ID),
 		fmt.Sprintf(`insert into idempotency_keys (tenant_id, method, path, key, fingerprint, status, location, body, created_at, expires_at)

@@ -13,7 +13,7 @@ import (
 
 const (
 	pruneEvery = time.Minute
-	// pruneBatch keeps each statement short, because a request that reuses an expired key waits for it.
+	// pruneBatch keeps each statement short, because a request that reuses an expired key waits for it, and those that share its transaction.
 	pruneBatch = 500
 	// rollUpBatch is how many hours of usage are summed in a transaction. Nobody waits for it.
 	rollUpBatch = 20000

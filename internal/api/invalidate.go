@@ -65,7 +65,7 @@ func endWrite(write *freshness.Write, outcome error) error {
 var errUnknown = errors.New("the outcome of the write is unknown")
 
 // isCertain reports whether an outcome says for certain that the change was made, or that it was not. The domain's errors do: they
-// are found before the commit, and then there is none. After a broken connection or a timeout nobody knows.
+// are found before the commit, and nothing of this request is in it. After a broken connection or a timeout nobody knows.
 func isCertain(outcome error) bool {
 	if outcome == nil {
 		return true
@@ -82,60 +82,42 @@ func isCertain(outcome error) bool {
 	return false
 }
 
-// CreatePet implements catalog.Store.
-func (s *invalidatingStore) CreatePet(ctx context.Context, tenantID int64, n catalog.NewPet) (pet catalog.Pet, err error) {
+// written is write for a change with a result.
+func written[T any](ctx context.Context, s *invalidatingStore, tenantID int64, change func() (T, error)) (result T, err error) {
 	err = s.write(ctx, tenantID, func() (err error) {
-		pet, err = s.Store.CreatePet(ctx, tenantID, n)
+		result, err = change()
 		return err
 	})
-	return pet, err
+	return result, err
+}
+
+// CreatePet implements catalog.Store.
+func (s *invalidatingStore) CreatePet(ctx context.Context, tenantID int64, n catalog.NewPet) (catalog.Pet, error) {
+	return written(ctx, s, tenantID, func() (catalog.Pet, error) { return s.Store.CreatePet(ctx, tenantID, n) })
 }
 
 // ChangePet implements catalog.Store.
-func (s *invalidatingStore) ChangePet(ctx context.Context, tenantID, id int64, p catalog.PetPatch) (pet catalog.Pet, err error) {
-	err = s.write(ctx, tenantID, func() (err error) {
-		pet, err = s.Store.ChangePet(ctx, tenantID, id, p)
-		return err
-	})
-	return pet, err
+func (s *invalidatingStore) ChangePet(ctx context.Context, tenantID, id int64, p catalog.PetPatch) (catalog.Pet, error) {
+	return written(ctx, s, tenantID, func() (catalog.Pet, error) { return s.Store.ChangePet(ctx, tenantID, id, p) })
 }
 
 // PlaceOrder implements catalog.OrderStore.
-func (s *invalidatingStore) PlaceOrder(ctx context.Context, tenantID int64, n catalog.NewOrder) (order catalog.Order, err error) {
-	err = s.write(ctx, tenantID, func() (err error) {
-		order, err = s.OrderStore.PlaceOrder(ctx, tenantID, n)
-		return err
-	})
-	return order, err
+func (s *invalidatingStore) PlaceOrder(ctx context.Context, tenantID int64, n catalog.NewOrder) (catalog.Order, error) {
+	return written(ctx, s, tenantID, func() (catalog.Order, error) { return s.OrderStore.PlaceOrder(ctx, tenantID, n) })
 }
 
 // ChangeOrder implements catalog.OrderStore.
-func (s *invalidatingStore) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.OrderPatch) (order catalog.Order, err error) {
-	err = s.write(ctx, tenantID, func() (err error) {
-		order, err = s.OrderStore.ChangeOrder(ctx, tenantID, id, c)
-		return err
-	})
-	return order, err
+func (s *invalidatingStore) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.OrderPatch) (catalog.Order, error) {
+	return written(ctx, s, tenantID, func() (catalog.Order, error) { return s.OrderStore.ChangeOrder(ctx, tenantID, id, c) })
 }
 
-// CreatePetOnce implements catalog.OnceStore. A replay, which changes nothing, has an intent too: who asks knows only afterwards.
-func (s *invalidatingStore) CreatePetOnce(
-	ctx context.Context, tenantID int64, o catalog.Once[catalog.NewPet, catalog.Pet],
-) (answered catalog.Answered, err error) {
-	err = s.write(ctx, tenantID, func() (err error) {
-		answered, err = s.requests.CreatePetOnce(ctx, tenantID, o)
-		return err
-	})
-	return answered, err
+// CreatePetOnce implements catalog.OnceStore. A replay has an intent too: the first request may have been told 503 because its animal was
+// announced too late, and then the replay announces it.
+func (s *invalidatingStore) CreatePetOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewPet, catalog.Pet]) (catalog.Answered, error) {
+	return written(ctx, s, tenantID, func() (catalog.Answered, error) { return s.requests.CreatePetOnce(ctx, tenantID, o) })
 }
 
 // PlaceOrderOnce implements catalog.OnceStore.
-func (s *invalidatingStore) PlaceOrderOnce(
-	ctx context.Context, tenantID int64, o catalog.Once[catalog.NewOrder, catalog.Order],
-) (answered catalog.Answered, err error) {
-	err = s.write(ctx, tenantID, func() (err error) {
-		answered, err = s.requests.PlaceOrderOnce(ctx, tenantID, o)
-		return err
-	})
-	return answered, err
+func (s *invalidatingStore) PlaceOrderOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewOrder, catalog.Order]) (catalog.Answered, error) {
+	return written(ctx, s, tenantID, func() (catalog.Answered, error) { return s.requests.PlaceOrderOnce(ctx, tenantID, o) })
 }

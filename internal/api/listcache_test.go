@@ -311,10 +311,17 @@ func TestLateWriteIsNotAcknowledged(t *testing.T) {
 	t.Parallel()
 	w, v, _ := newCachingFixture(t)
 	v.tooLate = errors.New("the server stood still")
-	for _, headers := range [][]string{nil, {"Idempotency-Key", "a"}} {
+	for _, headers := range [][]string{nil, {"Idempotency-Key", "a"}, {"Idempotency-Key", "a"}} {
 		if rec := w.create(t, "Rex", headers...); rec.Code != 503 {
 			t.Errorf("%v: %d %s", headers, rec.Code, rec.Body)
 		}
+	}
+	// The repeated request, whose answer is stored, announces the animal.
+	v.tooLate = nil
+	v.ended()
+	rec := w.create(t, "Rex", "Idempotency-Key", "a")
+	if ended := v.ended(); rec.Code != 201 || header(rec, "Idempotent-Replayed") != "true" || len(ended) != 1 || !ended[0] {
+		t.Errorf("repeated: %d %s, ends of changes %v", rec.Code, rec.Body, ended)
 	}
 	if !strings.Contains(w.logs.String(), "the server stood still") {
 		t.Errorf("log %s", w.logs)

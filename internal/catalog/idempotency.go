@@ -40,7 +40,8 @@ type Answer struct {
 type Once[New, Created any] struct {
 	Request Idempotency
 	New     New
-	// Answer returns the answer to be stored. It is called before the commit, and may be called again after a rollback.
+	// Answer returns the answer to be stored. It is called before the commit, maybe by another request's goroutine, and may be called again
+	// after a rollback.
 	Answer func(*Created) (Answer, error)
 }
 

@@ -13,7 +13,7 @@ import (
 const (
 	// maxCreates is the most creates that share a call.
 	maxCreates = 64
-	// createsPerTenant is how many such calls of one tenant run at the same time.
+	// createsPerTenant is how many such calls of one tenant, of one kind, run at the same time.
 	createsPerTenant = 2
 )
 
@@ -103,7 +103,7 @@ func (c *creates[New, Result]) seal(tenantID int64, b *batch[New, Result]) {
 	}
 }
 
-var errNotCreated = errors.New("the call that creates panicked")
+var errNotCreated = errors.New("the call panicked")
 
 // lead makes the call when the batch has its turn and a slot.
 func (c *creates[New, Result]) lead(ctx context.Context, tenantID int64, b *batch[New, Result]) {

@@ -1,11 +1,11 @@
 // Package fairqueue shares the database's connections fairly among tenants.
 //
-// A Store stands before the stores of animals, orders and usage. It bounds how many of their calls run at the same time, for one
+// A Store stands before the stores of animals, orders, idempotency keys and usage. It bounds how many of their calls run at the same time, for one
 // tenant and for all together, and calls that wait get their turn by tenant, not by arrival. So a tenant with a thousand waiting
 // calls delays another by one call, not by a thousand, and slow calls of one tenant never use all connections.
 //
 // Creates of animals of one tenant share calls: while two are under way, further ones gather in a batch of 64 at most, which is one call and
-// takes one slot. One that joined a batch is not canceled with its request. Creates with an idempotency key have batches of their own.
+// takes one slot. One that joined a batch is not canceled with its request. Creates with an idempotency key have batches of their own, and two calls.
 //
 // A call waits for at most three quarters of the time that it may take. Then its error is context.DeadlineExceeded, and the store was
 // not called. Store is safe for concurrent use.

@@ -30,8 +30,8 @@ from t, unnest($2::bigint[]) with ordinality as asked (scope, place)
 where t.id is not null order by place`
 
 	// storedAnswersQuery is a statement of its own, after the locks. A statement that began before a lock would not see an answer that was
-	// committed in between. Each answer is looked up by its key alone: with another condition, or as a join, Postgres may choose another
-	// plan while the table is empty, and a connection keeps that plan when the table has grown.
+	// committed in between. Each answer is looked up by its key alone, and as no join: then the only index that fits is that of the
+	// primary key, whatever the table was when the plan was made.
 	storedAnswersQuery = `
 select asked.place, stored.fingerprint, stored.status, stored.location, stored.body, stored.expires_at
 from unnest($2::text[], $3::text[], $4::text[]) with ordinality as asked (method, path, key, place),
@@ -59,8 +59,9 @@ func (d Idempotency) CreatePetOnce(ctx context.Context, tenantID int64, o catalo
 	return outcome.Result, outcome.Err
 }
 
-// CreatePetsOnce is CreatePetOnce for several requests, in one transaction. If Postgres refuses it, each request is tried alone. After any
-// other error the outcome is the same for all, and may be unknown. Of requests with the same key the first is the one that runs.
+// CreatePetsOnce is CreatePetOnce for several requests, in one transaction. If that fails, each request is tried alone, unless Postgres is
+// unavailable: then the outcome is the same for all, and may be unknown. Of requests with the same key the first is the one that runs, and
+// the others get its answer.
 func (d Idempotency) CreatePetsOnce(
 	ctx context.Context, tenantID int64, asked []catalog.Once[catalog.NewPet, catalog.Pet],
 ) []catalog.Outcome[catalog.Answered] {
@@ -83,7 +84,7 @@ func (d Idempotency) CreatePetsOnce(
 	switch {
 	case err == nil:
 		return outcomes
-	case len(asked) == 1 || !isRefused(err):
+	case len(asked) == 1 || errors.Is(err, ErrUnavailable):
 		return allFailed(outcomes, err)
 	}
 	return tryEach(outcomes, func(i int) (catalog.Answered, error) { return d.CreatePetOnce(ctx, tenantID, asked[i]) })
@@ -111,6 +112,7 @@ func (d Idempotency) once(
 	ctx context.Context, tenantID int64, requests []*catalog.Idempotency, outcomes []catalog.Outcome[catalog.Answered],
 	create func(ctx context.Context, tx pgconn.Tx, fresh []int) error,
 ) error {
+	first := firstOfKey(requests)
 	return d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		clear(outcomes)
 		locked, err := lockScopes(ctx, tx, tenantID, requests)
@@ -124,44 +126,65 @@ func (d Idempotency) once(
 		var fresh []int
 		for i := range outcomes {
 			switch o := &outcomes[i]; {
-			case o.Result.Replayed || o.Err != nil:
+			case o.Result.Replayed || o.Err != nil || first[i] != i:
 			case !locked[i]:
 				o.Err = catalog.ErrIdempotencyInProgress
 			default:
 				fresh = append(fresh, i)
 			}
 		}
-		if len(fresh) == 0 {
-			return nil
+		if len(fresh) > 0 {
+			if err := create(ctx, tx, fresh); err != nil {
+				return err
+			}
+			if err := keepAnswers(ctx, tx, tenantID, requests, outcomes, fresh); err != nil {
+				return fmt.Errorf("keep answers: %w", err)
+			}
 		}
-		if err := create(ctx, tx, fresh); err != nil {
-			return err
-		}
-		if err := keepAnswers(ctx, tx, tenantID, requests, outcomes, fresh); err != nil {
-			return fmt.Errorf("keep answers: %w", err)
+		for i, f := range first {
+			if o := &outcomes[i]; f != i && !o.Result.Replayed && o.Err == nil {
+				*o = repeated(requests[i], requests[f], outcomes[f])
+			}
 		}
 		return nil
 	})
 }
 
-// lockScopes returns which requests have their lock: not those of whose scope another request has it, or an earlier one of these.
+// firstOfKey returns, for each request, the place of the first with the same key.
+func firstOfKey(requests []*catalog.Idempotency) []int {
+	type key struct{ method, path, key string }
+	places, first := map[key]int{}, make([]int, len(requests))
+	for i, r := range requests {
+		k := key{r.Method, r.Path, r.Key}
+		if _, repeated := places[k]; !repeated {
+			places[k] = i
+		}
+		first[i] = places[k]
+	}
+	return first
+}
+
+// repeated returns what becomes of a request whose key an earlier one of the same transaction has, which was created or is in progress.
+func repeated(r, first *catalog.Idempotency, o catalog.Outcome[catalog.Answered]) catalog.Outcome[catalog.Answered] {
+	if o.Err == nil {
+		o.Result.Replayed = true
+		if r.Fingerprint != first.Fingerprint {
+			return catalog.Outcome[catalog.Answered]{Err: catalog.ErrIdempotencyKeyReused}
+		}
+	}
+	return o
+}
+
+// lockScopes returns which requests have their lock. Requests with the same key have the same.
 func lockScopes(ctx context.Context, tx pgconn.Tx, tenantID int64, requests []*catalog.Idempotency) (locked []bool, err error) {
-	scopes, first := make(pq.Int64Array, len(requests)), make(map[int64]int, len(requests))
+	scopes := make(pq.Int64Array, len(requests))
 	for i, r := range requests {
 		// No part contains a NUL, so different scopes have different texts.
 		scope := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s", tenantID, r.Method, r.Path, r.Key))
 		scopes[i] = int64(binary.BigEndian.Uint64(scope[:]))
-		if _, repeated := first[scopes[i]]; !repeated {
-			first[scopes[i]] = i
-		}
 	}
-	if err := tx.Select(ctx, &locked, lockScopesQuery, tenantID, scopes); err != nil {
-		return nil, err
-	}
-	for i := range locked {
-		locked[i] = locked[i] && first[scopes[i]] == i
-	}
-	return locked, nil
+	err = tx.Select(ctx, &locked, lockScopesQuery, tenantID, scopes)
+	return locked, err
 }
 
 // storedAnswers sets the outcome of each request that was answered before.
@@ -174,9 +197,9 @@ func storedAnswers(
 		Fingerprint []byte    `db:"fingerprint"`
 		ExpiresAt   time.Time `db:"expires_at"`
 	}
-	methods, paths, keys := make(pq.StringArray, len(requests)), make(pq.StringArray, len(requests)), make(pq.StringArray, len(requests))
-	for i, r := range requests {
-		methods[i], paths[i], keys[i] = r.Method, r.Path, r.Key
+	var methods, paths, keys pq.StringArray
+	for _, r := range requests {
+		methods, paths, keys = append(methods, r.Method), append(paths, r.Path), append(keys, r.Key)
 	}
 	if err := tx.Select(ctx, &found, storedAnswersQuery, tenantID, methods, paths, keys); err != nil {
 		return err

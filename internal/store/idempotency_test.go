@@ -3,7 +3,6 @@ package store_test
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -211,12 +210,7 @@ func TestOnceReplaysAtTheSameTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tx := s.owner.MustBegin()
-	defer func() { _ = tx.Rollback() }()
-	// As a replay does that has not ended yet.
-	r := request("k", "Rex")
-	scope := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s", s.a.ID, r.Method, r.Path, r.Key))
-	tx.MustExec(`select pg_advisory_xact_lock($1)`, int64(binary.BigEndian.Uint64(scope[:])))
+	s.lockScope(t, request("k", "Rex")) // As a replay does that has not ended yet.
 	again, replayed, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request("k", "Rex"), "Rex"))
 	if diff := cmp.Diff(first, again); err != nil || !replayed || diff != "" {
 		t.Errorf("again: replayed %v, %v (-first +again):\n%s", replayed, err, diff)

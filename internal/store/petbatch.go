@@ -55,46 +55,51 @@ func allFailed[T any](outcomes []catalog.Outcome[T], err error) []catalog.Outcom
 
 // createPets creates all of the animals or, with an error, perhaps none. They are in the order in which they were asked for.
 func (d Pets) createPets(ctx context.Context, tenantID int64, asked []catalog.NewPet) ([]catalog.Pet, error) {
-	b, err := newPetBatch(asked)
-	if err == nil {
-		args := append([]driver.Value{tenantID}, b.columns...)
-		err = d.db.Direct(ctx, func(row []driver.Value) error { return b.add(petOf(row)) }, createPetsQuery, args...)
+	columns, err := arraysOf(asked)
+	if err != nil {
+		return nil, fmt.Errorf("create pets: %w", err)
 	}
-	return b.created(err)
+	b := newPetBatch(asked)
+	args := append([]driver.Value{tenantID}, columns...)
+	if err := d.db.Direct(ctx, func(row []driver.Value) error { return b.add(petOf(row)) }, createPetsQuery, args...); err != nil {
+		return nil, fmt.Errorf("create pets: %w", err)
+	}
+	return b.created()
 }
 
 // createPetsIn is createPets within a transaction.
 func createPetsIn(ctx context.Context, tx pgconn.Tx, tenantID int64, asked []catalog.NewPet) ([]catalog.Pet, error) {
-	b, err := newPetBatch(asked)
-	if err == nil {
-		args := []any{tenantID}
-		for _, column := range b.columns {
-			args = append(args, column)
-		}
-		var returned []catalog.Pet
-		err = tx.Select(ctx, &returned, createPetsQuery, args...)
-		for i := 0; err == nil && i < len(returned); i++ {
-			err = b.add(returned[i])
+	columns, err := arraysOf(asked)
+	if err != nil {
+		return nil, fmt.Errorf("create pets: %w", err)
+	}
+	args := []any{tenantID}
+	for _, column := range columns {
+		args = append(args, column)
+	}
+	var returned []catalog.Pet
+	if err := tx.Select(ctx, &returned, createPetsQuery, args...); err != nil {
+		return nil, fmt.Errorf("create pets: %w", err)
+	}
+	b := newPetBatch(asked)
+	for _, pet := range returned {
+		if err := b.add(pet); err != nil {
+			return nil, fmt.Errorf("create pets: %w", err)
 		}
 	}
-	return b.created(err)
+	return b.created()
 }
 
-// petBatch is one createPetsQuery.
+// petBatch gives each create the animal that it asked for.
 type petBatch struct {
 	asked []catalog.NewPet
-	// columns are its parameters after the tenant.
-	columns []driver.Value
 	// pets are those that were returned, at their places in asked. Others have the ID 0.
 	pets     []catalog.Pet
 	returned int
 }
 
-func newPetBatch(asked []catalog.NewPet) (*petBatch, error) {
-	b := &petBatch{asked: asked, pets: make([]catalog.Pet, len(asked))}
-	columns, err := arraysOf(asked)
-	b.columns = columns
-	return b, err
+func newPetBatch(asked []catalog.NewPet) *petBatch {
+	return &petBatch{asked: asked, pets: make([]catalog.Pet, len(asked))}
 }
 
 // add takes an animal that the statement returned. Any place where the same was asked for is right. It looks from the last one on, where the
@@ -111,13 +116,10 @@ func (b *petBatch) add(pet catalog.Pet) error {
 	return errors.New("an animal was created that nobody asked for")
 }
 
-// created returns the animals. err is the error of the statement.
-func (b *petBatch) created(err error) ([]catalog.Pet, error) {
-	if err == nil && b.returned != len(b.asked) {
-		err = fmt.Errorf("%d animals were created of %d", b.returned, len(b.asked))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("create pets: %w", err)
+// created returns the animals when all were returned.
+func (b *petBatch) created() ([]catalog.Pet, error) {
+	if b.returned != len(b.asked) {
+		return nil, fmt.Errorf("create pets: %d animals were created of %d", b.returned, len(b.asked))
 	}
 	return b.pets, nil
 }

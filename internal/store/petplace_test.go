@@ -17,10 +17,7 @@ func TestPetBatch(t *testing.T) {
 		for i := range asked {
 			asked[i] = catalog.NewPet{Name: []string{"Rex", "Luna", "Milo"}[random.IntN(3)], CategoryID: random.Int64N(3), Status: catalog.Sold}
 		}
-		b, err := newPetBatch(asked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := newPetBatch(asked)
 		var last catalog.Pet
 		for n, from := range random.Perm(len(asked)) {
 			last = catalog.Pet{ID: int64(n + 1), Name: asked[from].Name, CategoryID: asked[from].CategoryID, Status: asked[from].Status}
@@ -28,7 +25,7 @@ func TestPetBatch(t *testing.T) {
 				t.Fatalf("%+v: %v", last, err)
 			}
 		}
-		created, err := b.created(nil)
+		created, err := b.created()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"petstore.example/internal/catalog"
@@ -36,7 +37,21 @@ func TestMigrationUnderLoad(t *testing.T) {
 			return err
 		},
 	}
+	var created atomic.Int64
+	calls["create once"] = func(ctx context.Context) error {
+		asked := keyed(3)
+		for i := range asked {
+			asked[i].Request.Key = fmt.Sprint(created.Add(1))
+		}
+		for _, o := range s.Idempotency.CreatePetsOnce(ctx, s.b.ID, asked) {
+			if o.Err != nil || o.Result.Replayed {
+				return fmt.Errorf("replayed %v, %w", o.Result.Replayed, o.Err)
+			}
+		}
+		return nil
+	}
 	for i := range 20 {
+		s.exec(t, `alter table idempotency_keys alter location type `+[]string{"varchar(500)", "text"}[i%2])
 		s.exec(t, `alter table pets alter name type `+[]string{"varchar(500)", "text"}[i%2])
 		s.exec(t, `alter table orders alter quantity type `+[]string{"bigint", "integer"}[i%2])
 		var all sync.WaitGroup

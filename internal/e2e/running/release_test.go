@@ -19,12 +19,12 @@ import (
 	"petstore.example/internal/store/storetest"
 )
 
-// release is the programs of one version.
-type release struct{ petstore, petstorectl string }
+// release is the programs of one version. The present one's commit is empty.
+type release struct{ petstore, petstorectl, commit string }
 
 func current(t testing.TB) release {
 	t.Helper()
-	return release{programs.Path(t, "petstore"), programs.Path(t, "petstorectl")}
+	return release{programs.Path(t, "petstore"), programs.Path(t, "petstorectl"), ""}
 }
 
 // lastRelease builds the programs of the commit in testdata/last-release.
@@ -44,7 +44,7 @@ func lastRelease(t testing.TB) release {
 	if err := programs.Build(source, dir, "./cmd/petstore", "./cmd/petstorectl"); err != nil {
 		t.Fatalf("commit %s: %v", commit, err)
 	}
-	return release{filepath.Join(dir, "petstore"), filepath.Join(dir, "petstorectl")}
+	return release{filepath.Join(dir, "petstore"), filepath.Join(dir, "petstorectl"), commit}
 }
 
 // git writes the source of a commit, as a tar archive. A shallow clone fetches the commit first.

@@ -59,6 +59,7 @@ func (f *pair) start(i int) {
 	f.t.Helper()
 	f.servers[i] = programs.Serve(f.t, f.program, append(slices.Clone(f.env),
 		"PETSTORE_ADDR="+net.JoinHostPort(f.hosts[i], f.port), "PETSTORE_ADMIN_ADDR="+net.JoinHostPort(f.hosts[i], f.adminPort))...)
+	f.servers[i].Chatty = f.program != programs.Path(f.t, "petstore") // the last release
 }
 
 // restart stops a server as an operator does, and starts it.

@@ -60,13 +60,16 @@ func TestUpgradeFromTheLastRelease(t *testing.T) {
 }
 
 // quiet: Postgres has refused nothing that a server did in the background either, such as removing what is old, with which it begins. On a
-// busy machine a request may get 503, and is sent again.
+// busy machine a request may get 503, and is sent again, and what is recorded may take too long, and is recorded later.
 func (u *upgrade) quiet(server int) {
 	u.Helper()
 	for line := range strings.Lines(u.servers[server].Stderr()) {
+		if strings.Contains(line, "statement timeout (57014)") {
+			continue
+		}
 		failed := strings.Contains(line, `"level":"error"`) && !strings.Contains(line, `"code":"unavailable"`)
-		// Until v0.1.0 is released, testdata/last-release is a commit whose prune_refusals was renamed, against the rule.
-		known := strings.HasPrefix(u.old.commit, "c7762d27") && strings.Contains(line, "function prune_refusals(unknown, unknown) does not exist")
+		// Until v0.1.0 is released, testdata/last-release is a commit whose functions for refusals were renamed, against the rule.
+		known := strings.HasPrefix(u.old.commit, "c7762d27") && strings.Contains(line, "_refusals(unknown")
 		if (failed || strings.Contains(line, "pq: ")) && !known {
 			u.Errorf("server %d: %s", server+1, line)
 		}

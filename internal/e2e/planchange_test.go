@@ -184,15 +184,15 @@ func (tr *planTrial) checkCounts(redisLost bool) {
 			}
 		}
 	}
-	want := []int64{tr.quotas[0], tr.quotas[1] - tr.quotas[0], tr.quotas[2] - tr.quotas[1], 0}
-	for k, w := range want {
-		// Without Redis each server admits from a part of the limit, and what it holds at the end of a quota comes back later.
-		if n := got[k].Admitted; n != w && !redisLost || n == 0 && w > 0 {
-			tr.t.Errorf("%d a minute: %+v, want %d admitted", tr.quotas[k], got[k], w)
+	var used int64
+	for k, quota := range tr.quotas {
+		// On a busy machine there may be too few requests to use up a quota: then none is refused. Without Redis each server admits from a
+		// part of the limit, and what it holds at the end of a quota comes back later.
+		room, n := max(quota-used, 0), got[k].Admitted
+		if n > room || n == 0 && room > 0 || n < room && got[k].Refused > 0 && !redisLost {
+			tr.t.Errorf("%d a minute: %+v, want %d admitted", quota, got[k], room)
 		}
-	}
-	if all := got[0].Admitted + got[1].Admitted + got[2].Admitted + got[3].Admitted; all > tr.quotas[2] {
-		tr.t.Errorf("%d admitted in the minute, more than ever was allowed", all)
+		used += n
 	}
 	eventually(tr.t, "all usage recorded", func() bool { return cmp.Equal(got, tr.recordedByQuota()) })
 	if diff := cmp.Diff(got, tr.recordedByQuota()); diff != "" {

@@ -205,12 +205,7 @@ func TestCreatesOnceAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.DB = s.server(t)
-	servers := make([]*fairqueue.Store, 2)
-	for i := range servers {
-		db := s.server(t)
-		servers[i] = fairqueue.New(fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage},
-			fairqueue.Options{Slots: 14, PerTenant: 10, Timeout: longTimeout})
-	}
+	servers := []*fairqueue.Store{s.sharing(t), s.sharing(t)}
 	const clients, keys = 40, 30
 	answers := make([][keys]catalog.Answer, clients)
 	var all sync.WaitGroup

@@ -134,18 +134,21 @@ func TestCreatePetsIsNotLate(t *testing.T) {
 	}
 }
 
+// sharing returns the stores of a server, whose creates share calls.
+func (s shop) sharing(t *testing.T) *fairqueue.Store {
+	t.Helper()
+	db := s.server(t)
+	return fairqueue.New(fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage},
+		fairqueue.Options{Slots: 14, PerTenant: 10, Timeout: longTimeout})
+}
+
 // Many creates at the same time, by two servers and of two tenants, of which one is locked for a time: each that succeeds gets an animal of its
 // own, with the name that it asked for, and there are no others.
 func TestCreatesAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.DB = s.server(t)
-	servers := make([]*fairqueue.Store, 2)
-	for i := range servers {
-		db := s.server(t)
-		servers[i] = fairqueue.New(fairqueue.Stores{Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage},
-			fairqueue.Options{Slots: 14, PerTenant: 10, Timeout: longTimeout})
-	}
+	servers := []*fairqueue.Store{s.sharing(t), s.sharing(t)}
 	const clients, each = 40, 10
 	holder := s.owner.MustBegin()
 	holder.MustExec(`select from tenants where id = $1 for update`, s.b.ID)

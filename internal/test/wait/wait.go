@@ -1,0 +1,40 @@
+// Package wait has the one way in which tests wait for something: until it is so, however slow the machine.
+package wait
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Limit is how long tests wait for what comes at once unless the machine is busy. A bound on how long something may take is no matter of
+// waiting: it is measured.
+const Limit = time.Minute
+
+// Until polls until the condition is true, and fails the test after Limit. What the condition looks at is given as pointers, or as functions
+// without arguments: the failure prints their last state.
+func Until(t testing.TB, what string, condition func() bool, state ...any) {
+	t.Helper()
+	for end := time.Now().Add(Limit); !condition(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s%s", Limit, what, describe(state))
+		}
+	}
+}
+
+func describe(state []any) string {
+	var text strings.Builder
+	for _, s := range state {
+		switch v := reflect.ValueOf(s); v.Kind() {
+		case reflect.Pointer:
+			fmt.Fprintf(&text, "; %+v", v.Elem())
+		case reflect.Func:
+			fmt.Fprintf(&text, "; %+v", v.Call(nil))
+		default:
+			fmt.Fprintf(&text, "; %+v", s)
+		}
+	}
+	return text.String()
+}

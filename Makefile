@@ -4,20 +4,24 @@ GO       ?= go
 TAGS     := nomsgpack
 TOOL     := $(GO) tool -modfile=tools/go.mod
 ARGS     ?=
-# The programs that the tests run. macOS has no packages of some: tools/install.sh knows which.
-TESTED   := postgres redis-server chromium npm wrk pgbouncer python3 python3-yaml curl nginx haproxy caddy prometheus rpm systemd-sysusers \
-            systemd-socket-activate
+# What a developer's shell has set for go does not change what is built, and go needs a HOME.
+export GOFLAGS :=
+export HOME    ?= $(shell eval echo "~$$(id -un)")
+# Builds what runs the tests, and installs the programs that the tests of PACKAGES start. It fails with one line for each that is missing.
+PREPARE   = $(GO) -C tools/suite build -trimpath -o ../../bin/suite . && needs=$$(bin/suite needs $(PACKAGES)) && tools/install.sh $$needs && \
+            case " $$needs " in *' npm '*) $(MAKE) -s $(NPM) ;; esac
 # Where make build puts the programs, and what it tells the linker: -X main.version=v1.2.3.
 BIN      ?= bin
 LDFLAGS  ?=
 PACKAGES ?= ./...
+COUNT    ?= 20
 SOAK     ?= 1m
 OPENAPI  := internal/api/openapi.yaml
 # This file exists when npm has installed the tools that need Node.js.
 NPM      := tools/npm/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test check check-deploy fmt cross reference man release-snapshot release release-files image bench bench-scale soak clean
+.PHONY: help run build test flakes check check-deploy fmt cross reference man release-snapshot release release-files image bench bench-scale soak clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,40 +35,13 @@ build: ## build bin/petstore and bin/petstorectl, linked statically
 	@[ -x $(BIN)/petstore ] || echo 'Building the programs. The first time it takes about two minutes.' >&2
 	@CGO_ENABLED=0 $(GO) build -tags $(TAGS) -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/petstore ./cmd/petstorectl
 
-# The end-to-end tests of what HTTP itself does, which run a second time without the fast path. The others start several servers, of
-# which every second has it off.
-HTTP_TESTS = ^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient.*|IdempotencyKey|OrderMovesItsAnimal|KeyLimitAndUsage)$$
-
-# How tests run: go test, with the flags and then the packages. RERUNS=1 runs each test that failed once more, and lists it at the end. Data
-# races, and more than ten failures, are failures at once.
-ifdef RERUNS
-GOTEST = $(TOOL) gotestsum --format standard-quiet --rerun-fails=$(RERUNS) --rerun-fails-run-root-test --rerun-fails-abort-on-data-race \
-  --packages="$(2)" -- $(1)
-else
-GOTEST = $(GO) test $(1) $(2)
-endif
-
-# The end-to-end tests measure delays, so they run alone, after all others. All of them mostly wait, for databases and servers, so there
-# are more at a time than processors. They run the programs of one build. With the race detector the
-# simulation runs a tenth of its schedules, so it runs once more without, built like the programs. make check runs go vet.
 test: ## run all tests with the race detector, on PostgreSQL and Redis servers that they start (PACKAGES=./internal/keys)
-	@tools/install.sh $(TESTED) || :
-	@$(MAKE) -s $(NPM) || :
-	@all=$$($(GO) list $(PACKAGES)) || exit 1; failed=0; \
-	if [ "$(PACKAGES)" = ./... ]; then \
-	  PETSTORE_E2E_PROGRAMS=$$(mktemp -d) && export PETSTORE_E2E_PROGRAMS && trap 'rm -rf "$$PETSTORE_E2E_PROGRAMS"' EXIT && \
-	    make -s build BIN="$$PETSTORE_E2E_PROGRAMS" LDFLAGS='-X main.version=v0.0.0-e2e' || exit 1; \
-	fi; \
-	for of in -v -e; do \
-	  packages=$$(echo "$$all" | grep $$of '/internal/e2e$$'); \
-	  [ -z "$$packages" ] || $(call GOTEST,-tags $(TAGS) -p 4 -parallel 4 -race -vet off -timeout 20m,$$packages) || failed=1; \
-	done; \
-	[ "$(PACKAGES)" = ./... ] || exit $$failed; \
-	PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=off \
-	  $(call GOTEST,-tags $(TAGS) -race -vet off -timeout 20m -run '$(HTTP_TESTS)',./internal/e2e) & \
-	CGO_ENABLED=0 $(call GOTEST,-tags $(TAGS) -trimpath -vet off,./internal/limits/distributed/simtest) || failed=1; \
-	wait $$! || failed=1; \
-	exit $$failed
+	@$(PREPARE)
+	@bin/suite $(PACKAGES)
+
+flakes: ## run copies of the tests beside each other and beside busy loops, and print how many passed (PACKAGES=./internal/keys COUNT=20)
+	@$(PREPARE)
+	@bin/suite flakes $(COUNT) $(PACKAGES)
 
 check: cross ## check formatting and module files; run go vet and the linters; build petstorectl for all systems; lint the OpenAPI document and compare it with the released one; make clients of it; send generated requests; check deploy/
 	@tools/install.sh postgres npm python3 python3-venv curl
@@ -79,7 +56,8 @@ check: cross ## check formatting and module files; run go vet and the linters; b
 	@$(GO) -C tools/release test -count=1 .
 	@$(GO) -C tools/breaking test -count=1 .
 	@$(GO) -C tools/breaking run . ../../internal/api/released ../../$(OPENAPI)
-	@$(MAKE) -s -C tools/generators
+	@$(GO) -C tools/suite vet .
+	@$(MAKE) -s test PACKAGES="./internal/e2e/generators ./internal/e2e/packages"
 	@$(MAKE) -s build
 	@tools/schemathesis/run.sh 5000
 	@$(MAKE) -s check-deploy
@@ -125,7 +103,7 @@ GORELEASER  = GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=remote.origin.url GIT_CONFIG_V
 RELEASE_VERSION = $$(awk '$$1 == "\#\#" { print $$2; exit }' CHANGELOG.md)
 
 release-snapshot: ## build what a release of this commit would consist of into dist: archives, deb, rpm, checksums, bills of materials
-	@tools/install.sh $(TESTED)
+	@tools/install.sh postgres rpm systemd-sysusers
 	@GORELEASER_CURRENT_TAG=$(RELEASE_VERSION) $(GORELEASER) release --snapshot --clean --skip=sign
 	@PETSTORE_E2E_PACKAGES="$$PWD/dist" $(GO) test -tags $(TAGS) -count=1 ./internal/e2e/packages
 
@@ -163,7 +141,8 @@ bench-scale: ## measure how costs grow with animals, keys, servers and requests;
 SOAKED = $(shell grep -rl PETSTORE_SOAK --include='*_test.go' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 soak: ## run the long tests: generated requests, 200,000 schedules of faults, end-to-end on servers with the race detector, every fuzzer for SOAK=1m
-	@tools/install.sh $(TESTED) python3-venv
+	@$(PREPARE)
+	@tools/install.sh python3-venv
 	@$(MAKE) -s build
 	@tools/schemathesis/run.sh 200000
 	@$(MAKE) -s $(NPM)

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+const (
+	module = "petstore.example/"
+	tags   = "nomsgpack" // as in make build
+)
+
+// elsewhere are the packages that make check runs: they need other people's tools, and make no promise of ours.
+var elsewhere = []string{"internal/e2e/generators", "internal/e2e/packages"}
+
+// slow are the packages that take longest. They start first, so that the others run beside them.
+var slow = []string{
+	"internal/e2e", "internal/ctl", "internal/e2e/alerts", "internal/contract", "internal/e2e/running", "internal/api", "internal/browser",
+	"internal/cluster", "internal/store", "internal/e2e/billing", "client", "bench/scale", "bench",
+}
+
+// programsFor are the programs that a test binary starts because it contains the package.
+var programsFor = map[string][]string{
+	"internal/localpg":                       {"postgres"},
+	"internal/limits/redisbackend/redistest": {"redis-server"},
+}
+
+// programsOf are the programs that the tests of a package start, besides those of programsFor. tools/install.sh knows them.
+var programsOf = map[string][]string{
+	"bench":                   {"wrk", "nginx", "redis-server"},
+	"bench/load":              {"wrk"},
+	"bench/scale":             {"redis-server"},
+	"cmd/petstore":            {"systemd-analyze", "systemd-sysusers"},
+	"internal/api":            {"python3"},
+	"internal/browser":        {"chromium", "npm"},
+	"internal/ctl":            {"python3", "curl"},
+	"internal/ctl/output":     {"python3-yaml", "npm"},
+	"internal/e2e":            {"pgbouncer", "systemd-socket-activate", "curl"},
+	"internal/e2e/alerts":     {"prometheus"},
+	"internal/e2e/generators": {"npm", "nginx"},
+	"internal/e2e/packages":   {"rpm", "systemd-sysusers"},
+	"internal/e2e/running":    {"nginx", "haproxy", "caddy", "curl"},
+}
+
+// pkg is a package with tests, and all that its test binary contains.
+type pkg struct {
+	name string // below the module
+	deps []string
+}
+
+// list returns the packages of the patterns that have tests, the slow ones first. For all of them it leaves out elsewhere.
+func list(patterns []string) ([]pkg, error) {
+	if len(patterns) == 0 {
+		patterns = []string{"./..."}
+	}
+	cmd := exec.Command("go", append([]string{"list", "-test", "-tags", tags, "-json=ImportPath,ForTest,Deps"}, patterns...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	var found []pkg
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct {
+			ImportPath, ForTest string
+			Deps                []string
+		}
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		name, binary := strings.CutSuffix(strings.TrimPrefix(p.ImportPath, module), ".test")
+		if binary && !(whole(patterns) && slices.Contains(elsewhere, name)) {
+			found = append(found, pkg{name: name, deps: p.Deps})
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("no tests in %s", strings.Join(patterns, " "))
+	}
+	rank := func(p pkg) int {
+		if i := slices.Index(slow, p.name); i >= 0 {
+			return i
+		}
+		return len(slow)
+	}
+	slices.SortStableFunc(found, func(a, b pkg) int { return rank(a) - rank(b) })
+	return found, nil
+}
+
+func paths(packages []pkg) (all []string) {
+	for _, p := range packages {
+		all = append(all, "./"+p.name)
+	}
+	return all
+}
+
+// needs returns the programs that the packages' tests start.
+func needs(packages []pkg) (programs []string) {
+	for _, p := range packages {
+		programs = append(programs, programsOf[p.name]...)
+		for _, dep := range p.deps {
+			dep, _, _ = strings.Cut(dep, " ") // "p [q.test]" is p, compiled for the tests of q.
+			programs = append(programs, programsFor[strings.TrimPrefix(dep, module)]...)
+		}
+	}
+	slices.Sort(programs)
+	return slices.Compact(programs)
+}

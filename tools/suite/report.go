@@ -1,0 +1,193 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gotest.tools/gotestsum/testjson"
+)
+
+// step is one go test -json.
+type step struct {
+	form      string // how its tests differ from those of the first step, "" in the first
+	env, args []string
+	found     *testjson.Execution
+}
+
+// progress prints the packages of all steps as they end.
+type progress struct {
+	mu      sync.Mutex
+	begin   time.Time
+	running map[string]time.Time
+	took    map[string]time.Duration
+	printed time.Time
+}
+
+// errFailed: what failed is printed already.
+var errFailed = errors.New("FAIL")
+
+// report runs the steps beside each other.
+func report(steps ...*step) error {
+	p := &progress{begin: time.Now(), running: map[string]time.Time{}, took: map[string]time.Duration{}, printed: time.Now()}
+	done := make(chan struct{})
+	go p.tick(done)
+	errs := make([]error, len(steps))
+	var all sync.WaitGroup
+	for i, s := range steps {
+		all.Go(func() { errs[i] = s.run(p) })
+	}
+	all.Wait()
+	close(done)
+	p.printTotals(steps)
+	return errors.Join(errs...)
+}
+
+func (s *step) run(p *progress) error {
+	cmd := exec.Command("go", append([]string{"test", "-json"}, s.args...)...)
+	cmd.Env = append(os.Environ(), s.env...)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.found, err = testjson.ScanTestOutput(testjson.ScanConfig{
+		Stdout: stdout, Stderr: stderr, Handler: handler{p, s.form}, IgnoreNonJSONOutputLines: true,
+	})
+	if failed := cmd.Wait(); failed != nil && err == nil {
+		err = errFailed
+	}
+	return err
+}
+
+// handler hands the events of one step to progress.
+type handler struct {
+	*progress
+	form string
+}
+
+// Err prints what go test itself says, such as a package that does not compile.
+func (h handler) Err(text string) error {
+	fmt.Fprintln(os.Stderr, text)
+	return nil
+}
+
+func (h handler) Event(e testjson.TestEvent, found *testjson.Execution) error {
+	if !e.PackageEvent() || e.Package == "" {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	name := strings.TrimSpace(strings.TrimPrefix(e.Package, module) + " " + h.form)
+	switch {
+	case e.Action == "start":
+		h.running[name] = time.Now()
+	case e.Action.IsTerminal():
+		delete(h.running, name)
+		h.took[name] = found.Package(e.Package).Elapsed()
+		word := "ok"
+		if e.Action == testjson.ActionFail {
+			word = "FAIL"
+		}
+		fmt.Printf("%-5s%6.1fs  %-44s %s\n", word, h.took[name].Seconds(), name, h.waiting())
+		h.printed = time.Now()
+	}
+	return nil
+}
+
+// waiting names what runs, the oldest first.
+func (p *progress) waiting() string {
+	if len(p.running) == 0 {
+		return ""
+	}
+	var texts []string
+	for name, since := range p.running {
+		texts = append(texts, fmt.Sprintf("%s %.0fs", name, time.Since(since).Seconds()))
+	}
+	slices.SortFunc(texts, func(a, b string) int { return cmp.Compare(p.age(b), p.age(a)) })
+	return "waiting for " + strings.Join(texts, ", ")
+}
+
+func (p *progress) age(text string) time.Duration {
+	return time.Since(p.running[text[:strings.LastIndex(text, " ")]])
+}
+
+// tick says what runs when no package has ended for a while.
+func (p *progress) tick(done <-chan struct{}) {
+	const pause = 20 * time.Second
+	for {
+		select {
+		case <-done:
+			return
+		case <-time.After(pause / 10):
+		}
+		p.mu.Lock()
+		if time.Since(p.printed) >= pause {
+			fmt.Printf("%10.0fs  %s\n", time.Since(p.begin).Seconds(), cmp.Or(p.waiting(), "compiling"))
+			p.printed = time.Now()
+		}
+		p.mu.Unlock()
+	}
+}
+
+// printTotals prints the slowest packages, what failed, and last how many tests passed.
+func (p *progress) printTotals(steps []*step) {
+	names := slices.SortedFunc(keys(p.took), func(a, b string) int { return cmp.Compare(p.took[b], p.took[a]) })
+	fmt.Printf("\n%d packages in %v. The slowest:\n", len(names), time.Since(p.begin).Round(time.Second))
+	for _, name := range names[:min(10, len(names))] {
+		fmt.Printf("%10.1fs  %s\n", p.took[name].Seconds(), name)
+	}
+	total, skipped, failed := 0, 0, 0
+	for _, s := range steps {
+		if s.found == nil {
+			continue
+		}
+		cases := s.found.Failed()
+		s.printFailures(cases)
+		total, skipped, failed = total+s.found.Total(), skipped+len(s.found.Skipped()), failed+len(cases)
+	}
+	fmt.Printf("\n%d passed, %d failed, %d skipped\n", max(0, total-skipped-failed), failed, skipped)
+}
+
+// printFailures prints the output of each test that failed, and the command that runs it alone.
+func (s *step) printFailures(cases []testjson.TestCase) {
+	for _, c := range cases {
+		fmt.Printf("\n=== FAIL: %s %s %s(%.1fs)\n", strings.TrimPrefix(c.Package, module), c.Test, s.form, c.Elapsed.Seconds())
+		for _, line := range s.found.OutputLines(c) {
+			fmt.Print(line)
+		}
+	}
+	for _, c := range testjson.FilterFailedUnique(cases) {
+		command := append(slices.Clone(s.env[:0:0]), slices.DeleteFunc(slices.Clone(s.env), func(v string) bool { return strings.HasPrefix(v, "PETSTORE_E2E_PROGRAMS=") })...)
+		command = append(command, "go test -tags", tags)
+		if slices.Contains(s.args, "-race") {
+			command = append(command, "-race")
+		}
+		if c.Test != "" {
+			command = append(command, "-run '^"+strings.ReplaceAll(c.Test.Name(), "/", "$/^")+"$'")
+		}
+		fmt.Println("\nto run it alone:", strings.Join(append(command, "./"+strings.TrimPrefix(c.Package, module)), " "))
+	}
+}
+
+func keys(m map[string]time.Duration) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}

@@ -3,12 +3,13 @@ package client_test
 import (
 	"go/format"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/test/sandbox"
 )
 
 // TestTheDocumentsProgram builds the program of docs/clients.md and runs it against a store.
@@ -27,7 +28,9 @@ func TestTheDocumentsProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(t.TempDir(), "program")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, source).CombinedOutput(); err != nil {
+	build := sandbox.Command(t, "go", "build", "-o", binary, source)
+	build.Dir = "."
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if formatted, err := format.Source(programs[0][1]); err != nil || string(formatted) != string(programs[0][1]) {
@@ -36,8 +39,8 @@ func TestTheDocumentsProgram(t *testing.T) {
 
 	api := newSampleAPI()
 	t.Cleanup(api.Close)
-	run := exec.CommandContext(t.Context(), binary)
-	run.Env = append(os.Environ(), "PETSTORE_URL="+api.URL+"/v1", "PETSTORE_API_KEY="+key)
+	run := sandbox.Command(t, binary)
+	run.Env = append(run.Env, "PETSTORE_URL="+api.URL+"/v1", "PETSTORE_API_KEY="+key)
 	out, err := run.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

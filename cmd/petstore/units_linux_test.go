@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/envvars"
+	"petstore.example/internal/test/sandbox"
 )
 
 const unitFolder = "../../deploy/systemd"
@@ -53,7 +53,7 @@ func read(t *testing.T, path string) string {
 
 func analyze(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "systemd-analyze", args...).CombinedOutput()
+	out, err := sandbox.Command(t, "systemd-analyze", args...).CombinedOutput()
 	return string(out), err
 }
 
@@ -102,7 +102,7 @@ func TestUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), "systemd-sysusers", "--root="+root, path).CombinedOutput(); err != nil {
+	if out, err := sandbox.Command(t, "systemd-sysusers", "--root="+root, path).CombinedOutput(); err != nil {
 		t.Fatalf("systemd-sysusers: %v\n%s", err, out)
 	}
 	if text := read(t, filepath.Join(root, "etc/passwd")); !regexp.MustCompile(`(?m)^petstore:.*:/usr/sbin/nologin$`).MatchString(text) {

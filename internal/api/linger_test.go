@@ -1,11 +1,11 @@
 package api
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
 
 	"petstore.example/internal/contract"
+	"petstore.example/internal/test/sandbox"
 )
 
 // TestLongBodyGetsItsAnswer: a client that sends all of a body before it reads gets the response even if the body is far too long.
@@ -29,7 +29,7 @@ for headers, body in (good, long), (good, iter([long])), ({}, long), ({}, iter([
 			t.Parallel()
 			w := newFixture(t)
 			at := contract.Listen(t, server(w), mode)
-			out, err := exec.CommandContext(t.Context(), "python3", "-c", program, at.Host, w.key).CombinedOutput()
+			out, err := sandbox.Command(t, "python3", "-c", program, at.Host, w.key).Output()
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 			if err != nil || len(lines) != 5 {
 				t.Fatalf("%v: %s", err, out)

@@ -46,7 +46,7 @@ func TestPages(t *testing.T) {
 		args = append(args, file)
 	}
 	cmd := command(ctx, "node", args...)
-	cmd.Env = append(os.Environ(), "PETSTORE_API_KEY="+key)
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "PETSTORE_API_KEY="+key)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("pages.mjs: %v\n%s", err, out)

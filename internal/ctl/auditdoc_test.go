@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/sandbox"
 )
 
 // TestDocumentedVerifier runs the Python program of docs/audit.md on an export: it agrees with audit verify, and finds faults.
@@ -43,7 +44,7 @@ func TestDocumentedVerifier(t *testing.T) {
 		{"changed number in a record", strings.Replace(export, `"per_minute":5,`, `"per_minute":6,`, 1), "entry 3 was changed"},
 		{"missing", missing, "entry 4 does not follow entry 2"},
 	} {
-		cmd := exec.CommandContext(t.Context(), "python3", "-c", string(m[1]))
+		cmd := sandbox.Command(t, "python3", "-c", string(m[1]))
 		cmd.Stdin = strings.NewReader(test.export)
 		out, err := cmd.CombinedOutput()
 		if errors.Is(err, exec.ErrNotFound) {

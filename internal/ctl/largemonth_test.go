@@ -3,15 +3,14 @@ package ctl
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/sandbox"
 )
 
 // maxMemory is the most memory that a command needs for a month of any size. Most of it is the Go program itself.
@@ -63,9 +62,8 @@ func runMeasured(t *testing.T, url string, args []string) (lines int, memory int
 	file := filepath.Join(t.TempDir(), "status")
 	var stdout lineCounter
 	var stderr strings.Builder
-	cmd := exec.CommandContext(t.Context(), "petstorectl", args...)
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PETSTORE_") }),
-		"PETSTORE_DATABASE_URL="+url, "PETSTORE_ACTOR=test", "GORACE=atexit_sleep_ms=0", "TEST_MEMORY_FILE="+file)
+	cmd := sandbox.Command(t, "petstorectl", args...)
+	cmd.Env = append(cmd.Env, "PETSTORE_DATABASE_URL="+url, "PETSTORE_ACTOR=test", "GORACE=atexit_sleep_ms=0", "TEST_MEMORY_FILE="+file)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v: %v: %s", args, err, stderr.String())

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"petstore.example/internal/test/sandbox"
 )
 
 // TestPlantedDevFile: a dev.json that another user could have written gets no connection. The same file of this user or of root does.
@@ -48,9 +49,9 @@ func TestPlantedDevFile(t *testing.T) {
 				os.Chown(folder, c.folderOwner, c.folderOwner), os.Chown(file, c.fileOwner, c.fileOwner)); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command(program, "tenant", "list")
+			cmd := sandbox.Command(t, program, "tenant", "list")
 			cmd.Dir = work
-			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"}
+			cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0")
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(c.user), Gid: uint32(c.user)}}
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr

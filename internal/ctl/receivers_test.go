@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -26,6 +25,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"petstore.example/internal/subprocess"
+	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/usage/events"
 )
 
@@ -149,11 +149,13 @@ func postToMock(address string, body []byte) error {
 // startStripeMock returns the address of a stripe-mock.
 func startStripeMock(t testing.TB) string {
 	t.Helper()
-	path, err := exec.CommandContext(t.Context(), "go", "tool", "-modfile=../../tools/go.mod", "-n", "stripe-mock").Output()
+	find := sandbox.Command(t, "go", "tool", "-modfile=../../tools/go.mod", "-n", "stripe-mock")
+	find.Dir = "."
+	path, err := find.Output()
 	if err != nil {
 		t.Fatalf("build stripe-mock: %v", err)
 	}
-	cmd := exec.Command(strings.TrimSpace(string(path)), "-http-addr", "127.0.0.1:0", "-https-addr", "127.0.0.1:0")
+	cmd := sandbox.Command(t, strings.TrimSpace(string(path)), "-http-addr", "127.0.0.1:0", "-https-addr", "127.0.0.1:0")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

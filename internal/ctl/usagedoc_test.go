@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/usage/closing"
 )
 
@@ -69,7 +70,7 @@ func TestDocumentedProof(t *testing.T) {
 		t.Fatal(err)
 	}
 	check := func(root, proof string) string {
-		cmd := exec.CommandContext(t.Context(), "python3", "-c", string(program[1]), root)
+		cmd := sandbox.Command(t, "python3", "-c", string(program[1]), root)
 		cmd.Stdin = strings.NewReader(proof)
 		out, err := cmd.CombinedOutput()
 		if errors.Is(err, exec.ErrNotFound) {

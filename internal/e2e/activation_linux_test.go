@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"petstore.example/internal/freeport"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/sandbox"
 )
 
 // restarted runs a program three times on the sockets that the shell was handed over, as systemd does with a service that is restarted.
@@ -34,7 +34,7 @@ func TestUpgradeWithoutAClosedPort(t *testing.T) {
 	for _, variable := range append(d.serverEnv([]string{"PETSTORE_ADDR=" + addr}), "NOTIFY_SOCKET="+states.path, "WATCHDOG_USEC=600000") {
 		args = append(args, "-E", variable)
 	}
-	p := start(t, exec.Command("systemd-socket-activate", append(args, "sh", "-c", restarted, d.petstore)...))
+	p := start(t, sandbox.Command(t, "systemd-socket-activate", append(args, "sh", "-c", restarted, d.petstore)...))
 	t.Cleanup(func() {
 		for _, pid := range serverPIDs(p) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -99,7 +99,7 @@ func TestSocketsThatAreRefused(t *testing.T) {
 				}
 				args = append(args, "-l", addr, "--fdname="+strings.Join(listens, ":"))
 			}
-			p := start(t, exec.Command("systemd-socket-activate", append(args, program(t, "petstore"), "serve")...))
+			p := start(t, sandbox.Command(t, "systemd-socket-activate", append(args, program(t, "petstore"), "serve")...))
 			eventually(t, "a socket", func() bool { return strings.Count(p.stderr(), "Listening on") == len(listens) })
 			// It starts the server, which may end and reset the connection before Dial or Write has returned.
 			if conn, err := net.Dial(network, addr); err == nil {

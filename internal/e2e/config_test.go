@@ -2,11 +2,12 @@ package e2e_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"petstore.example/internal/test/sandbox"
 )
 
 // TestConfigurationMistakes: the programs list all mistakes and print no secret.
@@ -22,7 +23,7 @@ func TestConfigurationMistakes(t *testing.T) {
 		"PETSTORE_REDIS_TIMOUT=1s", "PETSTORE_PPROF=perhaps", "PETSTORE_DRAIN_DELAY=soon", "PETSTORE_STOP_TIMEOUT=0s",
 	}
 	for _, command := range []string{"serve", "config"} {
-		p := start(t, exec.Command(program(t, "petstore"), command), env...)
+		p := start(t, sandbox.Command(t, program(t, "petstore"), command), env...)
 		code := p.wait()
 		output := p.stderr()
 		for _, setting := range env {
@@ -74,7 +75,7 @@ func TestSecretsInFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkDocumented(t, "a secret's file cannot be read or is empty", "fails", "PETSTORE_DATABASE_URL_FILE: %s is empty")
-	p := start(t, exec.Command(d.petstore, "serve"), d.serverEnv(environ)...)
+	p := start(t, sandbox.Command(t, d.petstore, "serve"), d.serverEnv(environ)...)
 	if code := p.wait(); code != 1 || !strings.Contains(p.stderr(), "PETSTORE_DATABASE_URL_FILE: "+path+" is empty") {
 		t.Errorf("exit %d, %s: want 1 for an empty file", code, p.stderr())
 	}
@@ -83,7 +84,7 @@ func TestSecretsInFiles(t *testing.T) {
 // TestConfigurationShown: petstore config prints every setting, secrets redacted.
 func TestConfigurationShown(t *testing.T) {
 	t.Parallel()
-	p := start(t, exec.Command(program(t, "petstore"), "config"),
+	p := start(t, sandbox.Command(t, program(t, "petstore"), "config"),
 		"PETSTORE_DATABASE_URL=postgres://petstore:hunter2@db/petstore", "PETSTORE_REDIS_URL=redis://:hunter3@redis:6379/0")
 	if code := p.wait(); code != 0 {
 		t.Errorf("exit code %d: %s", code, p.stderr())
@@ -102,7 +103,7 @@ func TestConfigurationShown(t *testing.T) {
 // TestServeWithoutDatabase: if the database is unreachable, serve ends with one line.
 func TestServeWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	p := start(t, exec.Command(program(t, "petstore"), "serve"),
+	p := start(t, sandbox.Command(t, program(t, "petstore"), "serve"),
 		"PETSTORE_DATABASE_URL=postgres://petstore:hunter2@127.0.0.1:1/petstore?sslmode=disable",
 		"PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0")
 	const line = "PETSTORE_DATABASE_URL: reach the database: database unavailable: "

@@ -6,11 +6,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os/exec"
 	"testing"
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/sandbox"
 )
 
 // TestSilentConnections: strangers hold more connections than the server has file descriptors. Customers, old and new, notice nothing.
@@ -19,7 +19,7 @@ func TestSilentConnections(t *testing.T) {
 	d := newDeployment(t, false)
 	tn := d.tenant(plans.Business, nil, 1)
 	for _, fastPath := range []string{"on", "off"} {
-		cmd := exec.Command("sh", "-c", `ulimit -n 300; exec "$0" serve`, d.petstore)
+		cmd := sandbox.Command(t, "sh", "-c", `ulimit -n 300; exec "$0" serve`, d.petstore)
 		s := &server{process: start(t, cmd, d.serverEnv([]string{"PETSTORE_HTTP_FAST_PATH=" + fastPath})...)}
 		s.await(t)
 		known := s.customer(t, "127.200.0.1", tn.keys[0].token)

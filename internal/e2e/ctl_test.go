@@ -3,10 +3,11 @@ package e2e_test
 import (
 	"bytes"
 	"errors"
-	"os"
 	"os/exec"
 	"strings"
 	"time"
+
+	"petstore.example/internal/test/sandbox"
 )
 
 // command is the result of a run of petstorectl.
@@ -34,9 +35,11 @@ func (d *deployment) tryCtl(args ...string) command {
 // runCtl runs petstorectl in a directory with that environment.
 func runCtl(d *deployment, dir string, env []string, args ...string) command {
 	d.t.Helper()
-	cmd := exec.CommandContext(d.t.Context(), program(d.t, "petstorectl"), args...)
-	cmd.Dir = dir
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "PETSTORE_ACTOR=e2e"}, env...)
+	cmd := sandbox.Command(d.t, program(d.t, "petstorectl"), args...)
+	if dir != "" {
+		cmd.Dir = dir
+	}
+	cmd.Env = append(append(cmd.Env, "PETSTORE_ACTOR=e2e"), env...)
 	var out, messages bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &messages
 	err := cmd.Run()

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/test/sandbox"
 )
 
 // note is the content of dev.json.
@@ -41,7 +43,7 @@ const nobody = 65534
 func devCommand(t testing.TB, dir string, uid int, args ...string) *exec.Cmd {
 	t.Helper()
 	all := append([]string{"dev", "--dir", dir, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0"}, args...)
-	cmd := exec.Command(program(t, "petstore"), all...)
+	cmd := sandbox.Command(t, program(t, "petstore"), all...)
 	cmd.Dir = "/"
 	if uid != 0 && os.Geteuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
@@ -227,8 +229,8 @@ func (d *dev) checkCommands(t *testing.T) {
 		// want is how many responses are good, simulated how many are a simulated error.
 		want, simulated int
 	}{"README": {readme, 1, 0}, "welcome": {printed, 3, 1}} {
-		cmd := exec.Command("sh", "-eu")
-		cmd.Dir, cmd.Stdin, cmd.Env = d.folder(t), strings.NewReader(strings.Join(c.commands, "")), commandEnv()
+		cmd := sandbox.Command(t, "sh", "-eu")
+		cmd.Dir, cmd.Stdin = d.folder(t), strings.NewReader(strings.Join(c.commands, ""))
 		out, err := cmd.Output()
 		good := strings.Count(string(out), "HTTP/1.1 200 OK") + strings.Count(string(out), "HTTP/1.1 201 Created")
 		if simulated := strings.Count(string(out), `{"code":"daily_quota_exceeded","message":"Plan `); simulated != c.simulated {
@@ -258,16 +260,12 @@ func (d *dev) checkBan(t *testing.T, c *client) {
 		t.Fatalf("the log does not say how to lift the ban: %s", d.stderr())
 	}
 	// It works in any folder. The ban may have ended meanwhile: exit code 3.
-	lift := exec.Command("sh", "-c", found[1]+program(t, "petstorectl")+" "+found[2])
-	lift.Dir, lift.Env = t.TempDir(), commandEnv()
+	lift := sandbox.Command(t, "sh", "-c", found[1]+program(t, "petstorectl")+" "+found[2])
 	if out, err := lift.CombinedOutput(); err != nil && lift.ProcessState.ExitCode() != 3 {
 		t.Errorf("lift: %v: %s", err, out)
 	}
 	eventually(t, "the end of the ban", func() bool { return c.get(&d.server, d.APIKey, "/pets?limit=1").code != "key_banned" })
 }
-
-// commandEnv is the environment of somebody who pastes a command: it has none of the tests' variables.
-func commandEnv() []string { return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir()} }
 
 // checkRefusals: petstore dev that cannot start ends at once with one line that says what to do.
 func checkRefusals(t *testing.T, running *dev, uid int) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/sandbox"
 )
 
 // startPgBouncer starts a PgBouncer before the database, and returns the database's URL through it. It refuses to run as root.
@@ -40,7 +41,8 @@ func startPgBouncer(t testing.TB, databaseURL, mode string, settings ...string) 
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(path, config)
+	cmd := sandbox.Command(t, path, config)
+	cmd.Dir = dir
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	}
@@ -82,7 +84,7 @@ func TestPgBouncer(t *testing.T) {
 	for name, settings := range map[string][]string{"transaction": nil, "transaction, settings ignored": {ignored}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := start(t, exec.Command(d.petstore, "serve"), "PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0",
+			p := start(t, sandbox.Command(t, d.petstore, "serve"), "PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0",
 				"PETSTORE_DATABASE_URL="+startPgBouncer(t, d.serverURL, "transaction", settings...))
 			const line = "a notification of this server to itself did not arrive: " +
 				"a pooler shares the connections (PgBouncer in transaction mode); connect directly, or by a pooler in session mode"

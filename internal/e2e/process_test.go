@@ -15,7 +15,7 @@ type process struct {
 	t testing.TB
 }
 
-// start runs a program with that environment and PATH. It is stopped when the test ends.
+// start runs a command of the sandbox with further variables. It is stopped when the test ends.
 func start(t testing.TB, cmd *exec.Cmd, env ...string) *process {
 	t.Helper()
 	return &process{programs.Start(t, cmd, env...), t}

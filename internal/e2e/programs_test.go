@@ -1,11 +1,11 @@
 package e2e_test
 
 import (
-	"os/exec"
 	"strings"
 	"testing"
 
 	"petstore.example/internal/e2e/programs"
+	"petstore.example/internal/test/sandbox"
 )
 
 // TestVersion: both programs say their version by a command and by a flag, also with a variable that is misspelt.
@@ -13,7 +13,7 @@ func TestVersion(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"petstore", "petstorectl"} {
 		for _, arg := range []string{"version", "--version"} {
-			p := start(t, exec.Command(program(t, name), arg), "PETSTORE_DATABSE_URL=x")
+			p := start(t, sandbox.Command(t, program(t, name), arg), "PETSTORE_DATABSE_URL=x")
 			want := name + " " + programs.Version + " ("
 			if programs.UnderRace() {
 				want = name + " "
@@ -33,7 +33,7 @@ func TestHealthcheck(t *testing.T) {
 	addr := strings.TrimPrefix(s.admin, "http://")
 	check := func(code int, stdout, stderr string, env string, args ...string) {
 		t.Helper()
-		p := start(t, exec.Command(program(t, "petstore"), append([]string{"healthcheck"}, args...)...), env)
+		p := start(t, sandbox.Command(t, program(t, "petstore"), append([]string{"healthcheck"}, args...)...), env)
 		if got := p.wait(); got != code || !strings.HasPrefix(p.stdout(), stdout) || !strings.HasPrefix(p.stderr(), stderr) ||
 			strings.Count(p.stdout()+p.stderr(), "\n") != 1 {
 			t.Errorf("healthcheck %v with %s: exit %d, %q, %q; want %d, %q, %q", args, env, got, p.stdout(), p.stderr(), code, stdout, stderr)

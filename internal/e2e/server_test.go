@@ -5,13 +5,14 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"petstore.example/internal/test/sandbox"
 )
 
 // server is a petstore serve on two free ports.
@@ -32,7 +33,7 @@ func (d *deployment) serve(env ...string) *server {
 // launch starts a server as serve does, and waits until it serves, which it also does while Redis is lost.
 func (d *deployment) launch(env ...string) *server {
 	d.t.Helper()
-	s := &server{process: start(d.t, exec.Command(d.petstore, "serve"), d.serverEnv(env)...)}
+	s := &server{process: start(d.t, sandbox.Command(d.t, d.petstore, "serve"), d.serverEnv(env)...)}
 	s.awaitServing(d.t)
 	return s
 }

@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/sandbox"
 )
 
 var setBackFaults = []operatorFault{
@@ -170,7 +170,7 @@ func tryPromotion(t *testing.T) faultResult {
 // pgProgram runs one of PostgreSQL's programs.
 func pgProgram(t *testing.T, name string, args ...string) {
 	t.Helper()
-	if out, err := exec.Command(storetest.Program(t, name), args...).CombinedOutput(); err != nil {
+	if out, err := sandbox.Command(t, storetest.Program(t, name), args...).CombinedOutput(); err != nil {
 		t.Errorf("%s: %v\n%s", name, err, out)
 	}
 }

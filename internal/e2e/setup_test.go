@@ -14,6 +14,7 @@ import (
 
 	"petstore.example/internal/localpg"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/sandbox"
 )
 
 // documentedPassword takes the place of … in the documents.
@@ -66,7 +67,7 @@ func (a *administration) block(text string) string {
 // sql runs statements as the administrator of a cluster.
 func (a *administration) sql(server *localpg.Server, statements string) {
 	a.t.Helper()
-	cmd := exec.CommandContext(a.t.Context(), "psql", "--no-psqlrc", "--set=ON_ERROR_STOP=1", server.URL("postgres", "postgres"))
+	cmd := sandbox.Command(a.t, "psql", "--no-psqlrc", "--set=ON_ERROR_STOP=1", server.URL("postgres", "postgres"))
 	cmd.Stdin = strings.NewReader(strings.ReplaceAll(statements, "…", documentedPassword))
 	a.run(cmd, server)
 }
@@ -78,7 +79,7 @@ func (a *administration) shell(commands string) string {
 	for host, query := range a.hosts {
 		commands = regexp.MustCompile(`@`+host+`/(\w+)\?sslmode=verify-full`).ReplaceAllString(commands, `@/$1?`+query)
 	}
-	return a.run(exec.CommandContext(a.t.Context(), "sh", "-ec", commands), a.server)
+	return a.run(sandbox.Command(a.t, "sh", "-ec", commands), a.server)
 }
 
 func (a *administration) run(cmd *exec.Cmd, server *localpg.Server) string {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"maps"
 	"net/url"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"petstore.example/internal/localpg"
 	"petstore.example/internal/store/migrate"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/sandbox"
 )
 
 // situation is what a database or a login is when the programs start.
@@ -139,7 +139,7 @@ func (s situation) run(t *testing.T, ownerURL string) {
 func (s situation) checkServe(t *testing.T, databaseURL string, text *strings.Replacer) {
 	t.Helper()
 	d := &deployment{t: t, serverURL: databaseURL}
-	p := &server{process: start(t, exec.Command(program(t, "petstore"), "serve"), d.env()...)}
+	p := &server{process: start(t, sandbox.Command(t, program(t, "petstore"), "serve"), d.env()...)}
 	if s.fails != "" {
 		p.failsWith(text.Replace(s.fails))
 		if code := p.wait(); code != 1 {
@@ -218,7 +218,7 @@ func TestStartupOnAFreshCluster(t *testing.T) {
 	})
 	owner := postgres.URL("postgres", "postgres")
 	d := &deployment{t: t, serverURL: owner}
-	p := start(t, exec.Command(program(t, "petstore"), "serve"), d.env()...)
+	p := start(t, sandbox.Command(t, program(t, "petstore"), "serve"), d.env()...)
 	p.failsWith(`petstore: PETSTORE_DATABASE_URL: the database "postgres" was never migrated; run: petstorectl migrate up`)
 
 	execute(t, owner, "create role jo login")
@@ -240,7 +240,7 @@ func TestStartupOnAFreshCluster(t *testing.T) {
 			t.Errorf("%s: exit %d, want %d: %s%s", step.command, c.code, step.code, c.stderr, c.stdout)
 		}
 	}
-	s := &server{process: start(t, exec.Command(program(t, "petstore"), "serve"), d.env()...)}
+	s := &server{process: start(t, sandbox.Command(t, program(t, "petstore"), "serve"), d.env()...)}
 	s.await(t)
 }
 
@@ -252,7 +252,7 @@ func TestStartupBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &deployment{t: t, serverURL: database.URL}
-	p := start(t, exec.Command(program(t, "petstore"), "serve"), d.env()...)
+	p := start(t, sandbox.Command(t, program(t, "petstore"), "serve"), d.env()...)
 	checkDocumented(t, "schema older than the server", "fails", "; run: petstorectl migrate up")
 	p.failsWith("and this program needs ")
 	if !strings.HasSuffix(strings.TrimSpace(p.stderr()), "; run: petstorectl migrate up") {

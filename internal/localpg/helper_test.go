@@ -19,6 +19,8 @@ import (
 
 	_ "github.com/lib/pq"
 	"go.uber.org/goleak"
+
+	"petstore.example/internal/test/sandbox"
 )
 
 // helperDir names the environment variable that makes the test binary a second petstore: it starts a server on the directory,
@@ -66,9 +68,9 @@ type helper struct {
 // startHelper starts a server on dir in another process, as the user that credential names.
 func startHelper(t *testing.T, dir string, credential *syscall.Credential) *helper {
 	t.Helper()
-	cmd := exec.Command(copyOfThisBinary(t))
+	cmd := sandbox.Command(t, copyOfThisBinary(t))
 	cmd.Dir = "/"
-	cmd.Env = append(os.Environ(), helperDir+"="+dir)
+	cmd.Env = append(cmd.Env, helperDir+"="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential}
 	cmd.Stderr = os.Stderr
 	stdin, stdinErr := cmd.StdinPipe()

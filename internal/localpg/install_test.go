@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/test/sandbox"
 )
 
 // installScript is what make calls before it starts anything that needs PostgreSQL or Redis.
@@ -70,8 +72,9 @@ func installRoot(t *testing.T, commands map[string]string) string {
 }
 
 // install runs the script in root and returns what it printed.
-func install(root, system, uid string, programs ...string) (string, error) {
-	cmd := exec.Command(installScript, programs...)
+func install(t *testing.T, root, system, uid string, programs ...string) (string, error) {
+	cmd := sandbox.Command(t, installScript, programs...)
+	cmd.Dir = "."
 	cmd.Env = []string{"PATH=" + filepath.Join(root, "bin"), "DPKG_ROOT=" + root, "FAKE_SYSTEM=" + system, "FAKE_UID=" + uid}
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -108,7 +111,7 @@ func TestInstallScript(t *testing.T) {
 				commands[name] = script
 			}
 			root := installRoot(t, commands)
-			out, err := install(root, test.system, test.uid, test.program)
+			out, err := install(t, root, test.system, test.uid, test.program)
 			if (err != nil) != (test.says != "") || !strings.Contains(out, test.says) {
 				t.Errorf("error %v, want %q: %s", err, test.says, out)
 			}
@@ -136,7 +139,7 @@ func TestInstallScriptInstallsOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 5 {
 		all.Go(func() {
-			if out, err := install(root, "Linux", "0", "redis-server"); err != nil {
+			if out, err := install(t, root, "Linux", "0", "redis-server"); err != nil {
 				t.Errorf("%v: %s", err, out)
 			}
 		})

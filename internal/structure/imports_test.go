@@ -6,11 +6,12 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"petstore.example/internal/test/sandbox"
 )
 
 const module = "petstore.example/"
@@ -270,7 +271,7 @@ func within(path, library string) bool {
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-tags", "nomsgpack", "-json=ImportPath,Doc,GoFiles,Imports,Deps", "./...")
+	cmd := sandbox.Command(t, "go", "list", "-tags", "nomsgpack", "-json=ImportPath,Doc,GoFiles,Imports,Deps", "./...")
 	cmd.Dir = root
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints

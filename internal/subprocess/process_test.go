@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"petstore.example/internal/subprocess"
+	"petstore.example/internal/test/sandbox"
 )
 
 // parentEnv names the environment variable that makes the test binary a parent: it starts a child, prints "started", and waits to
@@ -48,8 +49,8 @@ func TestChildEndsWithItsKilledParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	parent := exec.Command(exe)
-	parent.Env = append(os.Environ(), parentEnv+"=1")
+	parent := sandbox.Command(t, exe)
+	parent.Env = append(parent.Env, parentEnv+"=1")
 	parent.Stdout = w
 	stdin, stdinErr := parent.StdinPipe()
 	if err := errors.Join(stdinErr, parent.Start(), w.Close()); err != nil {
@@ -81,7 +82,7 @@ func start(t *testing.T, script string) *subprocess.Process {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	cmd := exec.Command("/bin/sh", "-c", script)
+	cmd := sandbox.Command(t, "/bin/sh", "-c", script)
 	cmd.Stdout = w
 	p, err := subprocess.Start(cmd, syscall.SIGKILL)
 	_ = w.Close()
@@ -145,7 +146,7 @@ func TestStopStillRunning(t *testing.T) {
 
 func TestStartUnknownProgram(t *testing.T) {
 	t.Parallel()
-	if _, err := subprocess.Start(exec.Command("/nowhere/at/all"), syscall.SIGKILL); !errors.Is(err, os.ErrNotExist) {
+	if _, err := subprocess.Start(sandbox.Command(t, "/nowhere/at/all"), syscall.SIGKILL); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want %v", err, os.ErrNotExist)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/output"
+	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 )
 
 func TestChangeSaysWhatAnEntryChanged(t *testing.T) {

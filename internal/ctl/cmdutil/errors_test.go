@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 )
 
 func TestExitCode(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/ctl"
 	"petstore.example/internal/ctl/cmdutil"
+	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 )
 
 // TestUpToDate: the reference and the golden help texts are what the commands say, and there is no other one.

@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/keys"
+	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 )
 
 var now = time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)

@@ -3,13 +3,14 @@ package output
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/test/sandbox"
 )
 
 // yamlTexts are those that readers of YAML take for something else, or can't read, without quotes.
@@ -75,7 +76,7 @@ func TestYAMLIsRead(t *testing.T) {
 func pythonWithYAML(t *testing.T) string {
 	t.Helper()
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.CommandContext(t.Context(), python, "-c", "import yaml").Run() == nil {
+		if sandbox.Command(t, python, "-c", "import yaml").Run() == nil {
 			return python
 		}
 	}
@@ -97,7 +98,7 @@ func jsYAML(t *testing.T) string {
 
 func readWith(t *testing.T, text, program string, args ...string) []byte {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd := sandbox.Command(t, program, args...)
 	cmd.Stdin, cmd.Stderr = strings.NewReader(text), os.Stderr
 	back, err := cmd.Output()
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/store"
+	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 )
 
 func TestOutageIsSaidOnce(t *testing.T) {

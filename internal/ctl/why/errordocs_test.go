@@ -6,6 +6,7 @@ import (
 
 	"petstore.example/docs"
 	"petstore.example/internal/keys"
+	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 	"petstore.example/internal/usage"
 )
 

@@ -3,7 +3,6 @@ package alerts_test
 import (
 	"database/sql"
 	"encoding/json"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	_ "github.com/lib/pq"
 
 	"petstore.example/internal/e2e/programs"
+	"petstore.example/internal/test/sandbox"
 )
 
 // fault is made and mended. Meanwhile alerts must fire, each on that many servers, or without a number on one at least, and afterwards they
@@ -117,8 +117,8 @@ func ends(t *testing.T, p *prometheus, f fault) {
 func (f *deployment) doctorFinds(check string) {
 	f.t.Helper()
 	programs.Eventually(f.t, "doctor finds something wrong with "+check, func() bool {
-		cmd := exec.CommandContext(f.t.Context(), programs.Path(f.t, "petstorectl"), "doctor", "-o", "json")
-		cmd.Env = []string{"PETSTORE_DATABASE_URL=" + f.staffURL, "HOME=" + f.t.TempDir()}
+		cmd := sandbox.Command(f.t, programs.Path(f.t, "petstorectl"), "doctor", "-o", "json")
+		cmd.Env = append(cmd.Env, "PETSTORE_DATABASE_URL="+f.staffURL)
 		out, _ := cmd.Output() // It fails if a check does.
 		var findings []struct{ Check, Status, Detail string }
 		if err := json.Unmarshal(out, &findings); err != nil {

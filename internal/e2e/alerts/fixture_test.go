@@ -1,11 +1,9 @@
 package alerts_test
 
 import (
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +17,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/sandbox"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(programs.Suite{M: storetest.Suite{M: m}}) }
@@ -158,21 +157,10 @@ func (w *way) set(cut bool) {
 	}
 }
 
-// install installs Debian's Prometheus if it is missing.
-var install = sync.OnceValue(func() error {
-	if out, err := exec.Command(root+"tools/install.sh", "prometheus").CombinedOutput(); err != nil {
-		return fmt.Errorf("install prometheus: %w\n%s", err, out)
-	}
-	return nil
-})
-
 // promtool runs promtool, and returns its output and whether it succeeded.
 func promtool(t *testing.T, dir, stdin string, args ...string) (output string, ok bool) {
 	t.Helper()
-	if err := install(); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "promtool", args...)
+	cmd := sandbox.Command(t, "promtool", args...)
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(stdin)
 	out, err := cmd.CombinedOutput()
 	return string(out), err == nil

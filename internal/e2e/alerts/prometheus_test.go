@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/freeport"
+	"petstore.example/internal/test/sandbox"
 )
 
 // factor is by how much durations are shorter than in deploy/prometheus: a minute is a second.
@@ -49,9 +49,6 @@ type prometheus struct {
 
 func newPrometheus(t *testing.T, targets ...string) *prometheus {
 	t.Helper()
-	if err := install(); err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	list, err := json.Marshal([]map[string][]string{{"targets": targets}})
 	if err != nil {
@@ -65,7 +62,7 @@ func newPrometheus(t *testing.T, targets ...string) *prometheus {
 		}
 	}
 	p := &prometheus{t: t, addr: freeport.Address(t)}
-	process := programs.Start(t, exec.Command("prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"),
+	process := programs.Start(t, sandbox.Command(t, "prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"),
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+p.addr,
 		"--enable-feature=exemplar-storage", "--log.level=warn"))
 	programs.Eventually(t, "a Prometheus that is ready", func() bool {

@@ -1,9 +1,6 @@
 package generators_test
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,6 +11,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/sandbox"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(programs.Suite{M: storetest.Suite{M: m}}) }
@@ -26,8 +24,8 @@ var clients = map[string][]string{
 	"openapi-typescript": {"node", "typescript/generated/programs/openapi-typescript.js"},
 	"orval":              {"node", "typescript/generated/programs/orval.js"},
 	"hey-api":            {"node", "typescript/generated/programs/hey-api.js"},
-	"oapi-codegen":       {"generated/oapi-codegen"},
-	"ogen":               {"generated/ogen"},
+	"oapi-codegen":       {"./generated/oapi-codegen"},
+	"ogen":               {"./generated/ogen"},
 }
 
 // flow is what every program says.
@@ -88,9 +86,8 @@ func makeClients(t *testing.T) {
 	t.Helper()
 	// go test keeps a result while the files that a test has read are the same.
 	programs.Read(t, "../../api/openapi.yaml")
-	cmd := exec.CommandContext(t.Context(), "make", "-s", "-C", tools)
-	// The tests themselves may be run by make, with other flags.
-	cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=")
+	cmd := sandbox.Command(t, "make", "-s")
+	cmd.Dir = tools
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("make -C tools/generators: %v\n%s", err, out)
 	}
@@ -99,15 +96,8 @@ func makeClients(t *testing.T) {
 // run runs a program and returns what it says.
 func run(t *testing.T, command, env []string) string {
 	t.Helper()
-	program := command[0]
-	if filepath.Dir(program) != "." {
-		program = filepath.Join(tools, program)
-	}
-	cmd := exec.CommandContext(t.Context(), program, command[1:]...)
-	if program == command[0] {
-		cmd.Dir = tools
-	}
-	cmd.Env = append(os.Environ(), env...)
+	cmd := sandbox.Command(t, command[0], command[1:]...)
+	cmd.Dir, cmd.Env = tools, append(cmd.Env, env...)
 	var messages strings.Builder
 	cmd.Stderr = &messages
 	said, err := cmd.Output()

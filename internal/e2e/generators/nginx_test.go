@@ -10,6 +10,7 @@ import (
 
 	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/freeport"
+	"petstore.example/internal/test/sandbox"
 )
 
 // nginxConfig is of an nginx that compresses every response for who accepts that. Many companies have one between their programs and the
@@ -67,7 +68,7 @@ func startNginx(t *testing.T, server string) *nginx {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	n.Process = programs.Start(t, exec.Command(path, "-p", dir, "-c", file))
+	n.Process = programs.Start(t, sandbox.Command(t, path, "-p", dir, "-c", file))
 	programs.Eventually(t, "nginx listens", func() bool {
 		if n.Ended() {
 			t.Fatalf("nginx has ended: %s", n.Stderr())

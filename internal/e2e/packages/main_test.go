@@ -5,7 +5,6 @@ package packages_test
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -15,6 +14,7 @@ import (
 
 	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/sandbox"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(suite{programs.Suite{M: storetest.Suite{M: m}}}) }
@@ -72,16 +72,16 @@ func buildPackages(t *testing.T) (dir string, err error) {
 	}
 	files := "bin/release"
 	if whole() {
-		err = execute("make", "-s", "release-files")
+		err = execute(t, "make", "-s", "release-files")
 	} else {
 		files = t.TempDir()
 		standIns(t, files)
-		err = execute("go", "-C", "tools/release", "build", "-trimpath", "-o", filepath.Join(files, "release"), ".")
+		err = execute(t, "go", "-C", "tools/release", "build", "-trimpath", "-o", filepath.Join(files, "release"), ".")
 	}
 	if err != nil {
 		return dir, err
 	}
-	return dir, execute(filepath.Join(files, "release"), "package", "0.1.0-test.1", files, dir)
+	return dir, execute(t, filepath.Join(files, "release"), "package", "0.1.0-test.1", files, dir)
 }
 
 // standIns writes what make release-files does to a folder, with the programs of the other tests, and a line in place of each other file.
@@ -101,8 +101,8 @@ func standIns(t *testing.T, dir string) {
 }
 
 // execute runs a command in the root of the repository.
-func execute(program string, args ...string) error {
-	cmd := exec.Command(program, args...)
+func execute(t *testing.T, program string, args ...string) error {
+	cmd := sandbox.Command(t, program, args...)
 	cmd.Dir = filepath.Join("..", "..", "..")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", cmd, err, out)
@@ -116,8 +116,8 @@ func run(t *testing.T, program string, args ...string) string {
 	if os.Geteuid() != 0 {
 		program, args = "unshare", append([]string{"--map-root-user", program}, args...)
 	}
-	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin")
+	cmd := sandbox.Command(t, program, args...)
+	cmd.Env = append(cmd.Env, "LC_ALL=C", "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", cmd, err, out)

@@ -28,12 +28,11 @@ type Process struct {
 	out, err string // the files' paths
 }
 
-// Start runs a program with that environment and PATH. It is stopped when the test ends.
+// Start runs a command of the sandbox with further variables. It is stopped when the test ends.
 func Start(t testing.TB, cmd *exec.Cmd, env ...string) *Process {
 	t.Helper()
 	dir := t.TempDir()
 	p := &Process{t: t, out: filepath.Join(dir, "stdout"), err: filepath.Join(dir, "stderr")}
-	cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"))
 	cmd.Env = append(cmd.Env, env...)
 	stdout, stderr := create(t, p.out), create(t, p.err)
 	defer stdout.Close()

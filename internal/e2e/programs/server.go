@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"petstore.example/internal/test/sandbox"
 )
 
 // Server is a petstore serve.
@@ -29,7 +31,7 @@ func Serve(t testing.TB, path string, env ...string) *Server {
 // Launch starts a server as Serve does, and waits until it serves, which it also does while Redis is lost.
 func Launch(t testing.TB, path string, env ...string) *Server {
 	t.Helper()
-	return LaunchCommand(t, exec.Command(path, "serve"), env...)
+	return LaunchCommand(t, sandbox.Command(t, path, "serve"), env...)
 }
 
 // LaunchCommand starts a server as Launch does, by a command.

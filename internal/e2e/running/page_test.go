@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/localpg"
+	"petstore.example/internal/test/sandbox"
 )
 
 // operator follows docs/running.md on a cluster that has nothing yet. Only names of hosts, ports and passwords are others.
@@ -87,7 +87,7 @@ func (o *operator) block(text string) string {
 func (o *operator) sql(database, text string) {
 	o.Helper()
 	bin := filepath.Dir(o.executable())
-	cmd := exec.CommandContext(o.Context(), filepath.Join(bin, "psql"), "--no-psqlrc", "--set=ON_ERROR_STOP=1", o.postgres.URL("postgres", database))
+	cmd := sandbox.Command(o, filepath.Join(bin, "psql"), "--no-psqlrc", "--set=ON_ERROR_STOP=1", o.postgres.URL("postgres", database))
 	cmd.Stdin = strings.NewReader(strings.ReplaceAll(o.block(text), "…", "Pa55word"))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		o.Fatalf("%s: %v\n%s", text, err, out)
@@ -125,8 +125,8 @@ func (o *operator) here(text string) string {
 // command runs shell commands with a variable of the environment, and returns what they print.
 func (o *operator) command(variable, commands string) string {
 	o.Helper()
-	cmd := exec.CommandContext(o.Context(), "sh", "-ec", o.here(commands))
-	cmd.Env = []string{"PATH=" + filepath.Dir(programs.Path(o, "petstorectl")) + ":" + os.Getenv("PATH"), "HOME=" + o.home, variable}
+	cmd := sandbox.Command(o, "sh", "-ec", o.here(commands))
+	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(programs.Path(o, "petstorectl"))+":"+os.Getenv("PATH"), "HOME="+o.home, variable)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		o.Fatalf("%s: %v\n%s", commands, err, out)

@@ -17,6 +17,7 @@ import (
 
 	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/sandbox"
 )
 
 // proxy is a load balancer that runs with its configuration in deploy/proxy.
@@ -100,7 +101,7 @@ func (k proxyKind) start(t testing.TB, f *pair, changes ...string) *proxy {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.Process = programs.Start(t, exec.Command(path, k.args(config)...), "HOME="+p.dir)
+	p.Process = programs.Start(t, sandbox.Command(t, path, k.args(config)...))
 	programs.Eventually(t, k.program+" listens", func() bool {
 		if p.Ended() {
 			t.Fatalf("%s has ended: %s%s", k.program, p.Stdout(), p.Stderr())

@@ -5,10 +5,8 @@ package running_test
 import (
 	"bytes"
 	"database/sql"
-	"fmt"
+	"io"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,6 +15,7 @@ import (
 
 	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/sandbox"
 )
 
 // release is the programs of one version. The present one's commit is empty.
@@ -32,12 +31,8 @@ func lastRelease(t testing.TB) release {
 	t.Helper()
 	commit := strings.TrimSpace(programs.Read(t, "testdata/last-release"))
 	source, dir := t.TempDir(), t.TempDir()
-	var archive bytes.Buffer
-	if err := git(&archive, commit); err != nil {
-		t.Fatal(err)
-	}
-	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", source)
-	unpack.Stdin = &archive
+	unpack := sandbox.Command(t, "tar", "-x", "-C", source)
+	unpack.Stdin = archive(t, commit)
 	if out, err := unpack.CombinedOutput(); err != nil {
 		t.Fatalf("unpack the last release: %v\n%s", err, out)
 	}
@@ -47,30 +42,25 @@ func lastRelease(t testing.TB) release {
 	return release{filepath.Join(dir, "petstore"), filepath.Join(dir, "petstorectl"), commit}
 }
 
-// git writes the source of a commit, as a tar archive. A shallow clone fetches the commit first.
-func git(archive *bytes.Buffer, commit string) error {
-	if exec.Command("git", "cat-file", "-e", commit+"^{commit}").Run() != nil {
-		if exec.Command("git", "fetch", "--quiet", "origin", commit).Run() != nil && exec.Command("git", "fetch", "--quiet", "--unshallow").Run() != nil {
-			return fmt.Errorf("commit %s, the last release, is not in this clone and cannot be fetched: run git fetch --unshallow", commit)
-		}
-	}
-	top, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
-	if err != nil {
-		return fmt.Errorf("find the repository: %w", err)
-	}
-	cmd := exec.Command("git", "archive", commit)
-	cmd.Dir, cmd.Stdout = strings.TrimSpace(string(top)), archive
+// archive returns the source of a commit as a tar archive. A clone that does not have it, or a folder that is no clone, has no last release.
+func archive(t testing.TB, commit string) io.Reader {
+	t.Helper()
+	cmd := sandbox.Command(t, "git", "archive", commit, ":/")
+	cmd.Dir = "."
+	var out, messages bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &messages
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("git archive %s: %w", commit, err)
+		t.Fatalf("the source of the last release, commit %s, is not in this folder: use a clone, and in a shallow one: git fetch --unshallow (%v: %s)",
+			commit, err, strings.TrimSpace(messages.String()))
 	}
-	return nil
+	return &out
 }
 
 // ctl runs petstorectl of a release on a database, and returns what it prints.
 func (r release) ctl(t testing.TB, databaseURL string, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), r.petstorectl, args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "PETSTORE_ACTOR=e2e", "PETSTORE_DATABASE_URL=" + databaseURL}
+	cmd := sandbox.Command(t, r.petstorectl, args...)
+	cmd.Env = append(cmd.Env, "PETSTORE_ACTOR=e2e", "PETSTORE_DATABASE_URL="+databaseURL)
 	var out, messages bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &messages
 	if err := cmd.Run(); err != nil {

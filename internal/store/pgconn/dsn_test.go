@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/store/pgconn"
+	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 )
 
 const serviceFile = `# services

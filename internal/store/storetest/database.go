@@ -19,6 +19,7 @@ import (
 
 	"petstore.example/internal/localpg"
 	"petstore.example/internal/store/migrate"
+	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 	"petstore.example/migrations"
 )
 

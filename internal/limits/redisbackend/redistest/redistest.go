@@ -19,6 +19,7 @@ import (
 
 	"petstore.example/internal/freeport"
 	"petstore.example/internal/subprocess"
+	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 )
 
 // Server is a Redis server of one test's own on a port of the loopback address, which stays the same over every Stop and Start.

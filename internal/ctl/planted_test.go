@@ -43,14 +43,13 @@ func TestPlantedDevFile(t *testing.T) {
 			parent := folderForAll(t)
 			folder := filepath.Join(parent, ".petstore")
 			file := filepath.Join(folder, "dev.json")
-			work := filepath.Join(parent, "deep", "er")
-			if err := errors.Join(os.MkdirAll(work, 0o755), os.Mkdir(folder, c.mode), os.Chmod(folder, c.mode),
+			if err := errors.Join(os.Mkdir(folder, c.mode), os.Chmod(folder, c.mode),
 				os.WriteFile(file, []byte(`{"database_url": "`+url+`"}`), 0o644),
 				os.Chown(folder, c.folderOwner, c.folderOwner), os.Chown(file, c.fileOwner, c.fileOwner)); err != nil {
 				t.Fatal(err)
 			}
 			cmd := sandbox.Command(t, program, "tenant", "list")
-			cmd.Dir = work
+			cmd.Dir = parent
 			cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0")
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(c.user), Gid: uint32(c.user)}}
 			var stderr bytes.Buffer

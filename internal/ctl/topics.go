@@ -22,7 +22,7 @@ const environmentText = `petstorectl reads these variables. A flag wins over its
 PETSTORE_CONTEXT
     The name of a context: a database that you logged in to. Commands look at
     --database-url, --context, PETSTORE_DATABASE_URL, PETSTORE_CONTEXT, the
-    .petstore/dev.json of "petstore dev" in this folder or a parent, and the
+    .petstore/dev.json of "petstore dev" in this folder, and the
     current context, in this order; then at PGSERVICE, PGHOST and PGHOSTADDR.
 PETSTORE_DATABASE_URL
     The URL of the Postgres database. Use it, and not --database-url, for a URL

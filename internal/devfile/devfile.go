@@ -7,9 +7,7 @@ package devfile
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
 	"petstore.example/internal/ownfiles"
@@ -18,7 +16,8 @@ import (
 const (
 	// DefaultDir is the default data directory of `petstore dev`.
 	DefaultDir = ".petstore"
-	name       = "dev.json"
+	// Name is the file's name in the data directory.
+	Name = "dev.json"
 )
 
 // File is the content of dev.json. It holds an API key, so only its owner may read it.
@@ -34,35 +33,18 @@ type File struct {
 func Read(dir string) (File, error) {
 	root, err := ownfiles.OpenDir(dir)
 	if err != nil {
-		return File{}, fmt.Errorf("read %s: %w", name, err)
+		return File{}, fmt.Errorf("read %s: %w", Name, err)
 	}
 	defer root.Close()
-	text, err := ownfiles.ReadFile(root, name)
+	text, err := ownfiles.ReadFile(root, Name)
 	if err != nil {
-		return File{}, fmt.Errorf("read %s: %w", name, err)
+		return File{}, fmt.Errorf("read %s: %w", Name, err)
 	}
 	var f File
 	if err := json.Unmarshal(text, &f); err != nil {
-		return File{}, fmt.Errorf("%s is not valid (delete it: the next start of petstore dev writes it again): %w", filepath.Join(dir, name), err)
+		return File{}, fmt.Errorf("%s is not valid (delete it: the next start of petstore dev writes it again): %w", filepath.Join(dir, Name), err)
 	}
 	return f, nil
-}
-
-// Find reads the file in the DefaultDir of dir, or of its nearest parent that has one, and returns its path. The errors are those of Read.
-func Find(dir string) (f File, path string, err error) {
-	dir, err = filepath.Abs(dir)
-	if err != nil {
-		return File{}, "", err
-	}
-	for {
-		in := filepath.Join(dir, DefaultDir)
-		f, err := Read(in)
-		parent := filepath.Dir(dir)
-		if err == nil || !errors.Is(err, fs.ErrNotExist) || parent == dir {
-			return f, filepath.Join(in, name), err
-		}
-		dir = parent
-	}
 }
 
 // Write replaces the file in dir atomically. The error is an ownfiles.UntrustedError when another user could replace it.
@@ -73,11 +55,11 @@ func Write(dir string, f File) error {
 	}
 	root, err := ownfiles.OpenDir(dir)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+		return fmt.Errorf("write %s: %w", Name, err)
 	}
 	defer root.Close()
-	if err := ownfiles.WriteFile(root, name, append(text, '\n')); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
+	if err := ownfiles.WriteFile(root, Name, append(text, '\n')); err != nil {
+		return fmt.Errorf("write %s: %w", Name, err)
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ type DatabaseFinder struct {
 }
 
 // FindDatabase returns the database of the first that names one: --database-url, --context, PETSTORE_DATABASE_URL or its file,
-// PETSTORE_CONTEXT, the dev.json nearest to the working folder, the current context, and the variables of Postgres's own programs.
+// PETSTORE_CONTEXT, the dev.json of the working folder, the current context, and the variables of Postgres's own programs.
 func (f *DatabaseFinder) FindDatabase() (DatabaseSource, error) {
 	source, err := f.findSource()
 	if err != nil {
@@ -79,6 +79,27 @@ func (f *DatabaseFinder) findSource() (DatabaseSource, error) {
 		}
 	}
 	return DatabaseSource{}, nil
+}
+
+// CheckUnambiguous refuses a change when nobody said which database to change: the working folder has the dev.json of one, and the current context,
+// which somebody logged in to, is another. So a clone does not lead to production, nor a login to the database of a clone.
+func (f *DatabaseFinder) CheckUnambiguous() error {
+	source, err := f.FindDatabase()
+	if err != nil || source.Dev == nil {
+		return err
+	}
+	login, err := f.findContext("", "")
+	if err != nil || login.Context == nil || sameDatabase(source.URL, login.URL) {
+		return err
+	}
+	return UsageErrorf("%s and %s name different databases", source.SetBy, login.SetBy).WithHint(fmt.Sprintf(
+		"choose one: --context %s, or --database-url with the URL in %s, or run the command in another folder", login.Context.Name, source.SetBy))
+}
+
+func sameDatabase(a, b string) bool {
+	one, errOne := store.ReadTarget(a)
+	other, errOther := store.ReadTarget(b)
+	return errOne == nil && errOther == nil && one.Host == other.Host && one.Port == other.Port && one.Database == other.Database
 }
 
 func (f *DatabaseFinder) readVariable() (DatabaseSource, error) {
@@ -170,7 +191,8 @@ func (f *DatabaseFinder) findDevFile() (DatabaseSource, error) {
 	if err != nil {
 		return DatabaseSource{}, nil //nolint:nilerr // A folder that was deleted has no file.
 	}
-	dev, path, err := devfile.Find(dir)
+	path := filepath.Join(dir, devfile.DefaultDir, devfile.Name)
+	dev, err := devfile.Read(filepath.Dir(path))
 	untrusted := (*ownfiles.UntrustedError)(nil)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

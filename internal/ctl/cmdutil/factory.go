@@ -113,10 +113,13 @@ func (f *Factory) Keys(db *store.DB) *keys.Service {
 	return &keys.Service{Store: db.Keys, Clock: f.Now}
 }
 
-// BeginChange returns who makes a change, and the database.
+// BeginChange returns who makes a change, and the database, which CheckUnambiguous must let pass.
 func (f *Factory) BeginChange(ctx context.Context) (audit.By, *store.DB, error) {
 	actor, err := actor(f)
 	if err != nil {
+		return actor, nil, err
+	}
+	if err := f.CheckUnambiguous(); err != nil {
 		return actor, nil, err
 	}
 	db, err := f.DB(ctx)

@@ -82,7 +82,7 @@ func newCmdContextUse(f *cmdutil.Factory) *cobra.Command {
 		Short: "Make a context the current one",
 		Long: `Make a context the current one. Commands use it that are given no other database
 by --database-url, --context, PETSTORE_DATABASE_URL, PETSTORE_CONTEXT, or the
-.petstore/dev.json of this folder or a parent of it.`,
+.petstore/dev.json of this folder.`,
 		Example: "  petstorectl context use staging",
 	}, contexts.Store.Use, func(c contexts.Context) {
 		f.Messagef("%s is now the current context: %s", c.Name, f.ErrColors.Status(string(c.Environment)))

@@ -44,6 +44,9 @@ The command asks for confirmation; scripts need --yes.`,
 }
 
 func runDown(ctx context.Context, o *downOptions) error {
+	if err := o.CheckUnambiguous(); err != nil {
+		return err
+	}
 	url, before, err := status(ctx, o.Factory)
 	if err != nil {
 		return err

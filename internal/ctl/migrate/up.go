@@ -22,6 +22,9 @@ func newCmdUp(f *cmdutil.Factory) *cobra.Command {
 }
 
 func runUp(ctx context.Context, f *cmdutil.Factory) error {
+	if err := f.CheckUnambiguous(); err != nil {
+		return err
+	}
 	url, before, err := status(ctx, f)
 	if err != nil {
 		return err

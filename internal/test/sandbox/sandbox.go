@@ -15,11 +15,14 @@ import (
 // marker is set in the environment of a test binary that has started itself once more.
 const marker = "PETSTORE_TEST_SANDBOX"
 
-// passed are the variables that keep their values: where programs and temporary files are, what Go reads to build, and what make test, make
-// soak and developers ask of the tests.
+// passed are the variables that keep their values: where programs and temporary files are, and what Go reads to build.
 var passed = []string{
-	"PATH", "TMPDIR",
-	"GOROOT", "GOTOOLCHAIN", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GONOPROXY", "GOARCH", "GOOS", "GORACE", "CC",
+	"PATH", "TMPDIR", "GOROOT", "GOTOOLCHAIN", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GONOPROXY", "GOARCH", "GOOS", "GORACE", "CC",
+}
+
+// asked are the variables by which make test, make soak and developers ask something of the tests. They do not reach the programs that
+// tests start.
+var asked = []string{
 	"PETSTORE_SOAK", "PETSTORE_E2E_PROGRAMS", "PETSTORE_E2E_SERVER_ENV", "PETSTORE_E2E_RACE", "PETSTORE_E2E_PACKAGES", "PETSTORE_E2E_LOGS",
 	"PETSTORE_SCREENSHOT", "UPDATE_SCRIPTS", "UPDATE_DOCS", "UPDATE_GOLDEN", "UPDATE_LAYOUT",
 }
@@ -38,16 +41,16 @@ func init() {
 	}
 	self, err := os.Executable()
 	if err == nil {
-		err = syscall.Exec(self, os.Args, append(environ(noHome), marker+"=1"))
+		err = syscall.Exec(self, os.Args, append(environ(noHome, passed, asked), marker+"=1"))
 	}
 	fmt.Fprintln(os.Stderr, "start the test binary in its sandbox:", err)
 	os.Exit(1)
 }
 
-// environ returns an environment made of nothing but passed, with that HOME.
-func environ(home string) []string {
+// environ returns an environment made of nothing but those variables, with that HOME.
+func environ(home string, variables ...[]string) []string {
 	env := []string{"HOME=" + home, "LANG=C.UTF-8", "TZ=UTC"}
-	for _, name := range passed {
+	for _, name := range slices.Concat(variables...) {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}
@@ -91,6 +94,6 @@ func Command(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(name, args...) //nolint:gosec,noctx // programs that the tests name; those that outlive a context are stopped in order
 	cmd.Dir = t.TempDir()
-	cmd.Env = environ(t.TempDir())
+	cmd.Env = environ(t.TempDir(), passed)
 	return cmd
 }

@@ -35,13 +35,25 @@ func openDatabase(ctx context.Context, cfg config, m *registry, serverID string,
 		return nil, nil, fmt.Errorf("%s: %w", setBy(databaseVariable, cfg.DatabaseURLFile), err)
 	}
 	found := maps.Clone(cfg.found)
-	if err := checkDatabase(ctx, db, cfg, serverID, found); err != nil {
+	if err := checkPatiently(ctx, cfg, serverID, found); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", setBy(databaseVariable, cfg.DatabaseURLFile), err), db.Close())
 	}
 	for check, message := range found {
 		log.Warn().Str("check", check).Msg(message)
 	}
 	return db, found, nil
+}
+
+// startTimeout bounds each call of the checks at start, which no request waits for: a Postgres that is slow is no reason not to start.
+const startTimeout = 10 * time.Second
+
+func checkPatiently(ctx context.Context, cfg config, serverID string, found warnings) error {
+	db, err := store.Open(ctx, string(cfg.DatabaseURL), store.Options{AsAPI: true, MaxConns: 1, Timeout: startTimeout})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	return checkDatabase(ctx, db, cfg, serverID, found)
 }
 
 func checkDatabase(ctx context.Context, db *store.DB, cfg config, serverID string, found warnings) error {

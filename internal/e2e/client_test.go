@@ -32,6 +32,12 @@ func newClient(t testing.TB) *client {
 	return &client{http: &http.Client{Transport: transport, Timeout: timeout}, check: newChecker(t)}
 }
 
+func newPatientClient(t testing.TB) *client {
+	c := newClient(t)
+	c.patient = true
+	return c
+}
+
 const timeout = programs.HangTimeout
 
 // response is the result of a request. err is a failure of the connection; then only the times are set.
@@ -188,6 +194,9 @@ func startLoad(callers int, call func(caller, request int) response) (stop func(
 					return
 				default:
 					each[caller] = append(each[caller], call(caller, i))
+				}
+				if !long() {
+					time.Sleep(time.Millisecond) // beside other tests
 				}
 			}
 		})

@@ -101,7 +101,7 @@ func TestDev(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(openDir(t, uid), "store")
-			c := newClient(t)
+			c := newPatientClient(t)
 			first := startDev(t, dir, uid)
 			id := first.tryOut(t, c)
 			first.checkNote(t)
@@ -305,7 +305,7 @@ func TestDevInPrivateDirectory(t *testing.T) {
 			}
 		}
 	})
-	c := newClient(t)
+	c := newPatientClient(t)
 	id := first.tryOut(t, c)
 	output := dataDirs(first.process)
 	if len(output) != 1 || !strings.HasPrefix(output[0], "/var/tmp/") {

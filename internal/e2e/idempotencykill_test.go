@@ -112,7 +112,7 @@ func (k *killRound) one(ctx context.Context) bool {
 	if n%2 == 1 && int(n/2) < len(k.forSale) {
 		r.path, r.body, value = "/store/orders", fmt.Sprintf(`{"petId":%d,"quantity":%d}`, k.forSale[n/2], n), fmt.Sprint(n)
 	}
-	a := k.client.idempotentPost(ctx, k.victim, k.tn.keys[0].token, r)
+	a := k.patient.idempotentPost(ctx, k.victim, k.tn.keys[0].token, r)
 	answered := a.err == nil
 	if !answered {
 		a = k.retry(r)
@@ -141,7 +141,7 @@ func (k *killRound) retry(r idempotentPost) response {
 	began := time.Now()
 	var refused time.Duration
 	for refusals := 0; ; refusals++ {
-		a := k.client.idempotentPost(k.t.Context(), k.survivor, k.tn.keys[0].token, r)
+		a := k.patient.idempotentPost(k.t.Context(), k.survivor, k.tn.keys[0].token, r)
 		if a.code == "idempotency_in_progress" {
 			refused = a.got.Sub(began)
 			if refused < longestInProgress {

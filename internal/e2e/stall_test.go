@@ -78,23 +78,19 @@ func (s *stalledWay) settle() int64 {
 	return s.number()
 }
 
-// unmovedBy checks that the others stay in their term while the way is held up, and count in Redis. On a busy machine they may leave it
-// for another reason: it tries again.
+// unmovedBy checks that the others stay in their term while the way is held up, and count in Redis.
 func (s *stalledWay) unmovedBy(d time.Duration) {
-	for range 5 {
-		before := s.settle()
-		s.holdUp(d)
-		degraded := 0.0
-		for _, other := range s.servers[:2] {
-			degraded += other.metric("petstore_limits_degraded")
-		}
-		relayed := s.servers[2].ready().Redis
-		if after := s.number(); after == before && degraded == 0 {
-			s.t.Logf("after %v: term %d as before, the server's Redis is %s", d, after, relayed)
-			return
-		}
+	before := s.settle()
+	s.holdUp(d)
+	degraded := 0.0
+	for _, other := range s.servers[:2] {
+		degraded += other.metric("petstore_limits_degraded")
 	}
-	s.result.doubt(s.t, "the other servers leave Redis when one does not reach it for %v", d)
+	relayed := s.servers[2].ready().Redis
+	if after := s.number(); after != before || degraded != 0 {
+		s.t.Errorf("the other servers leave Redis when one does not reach it for %v: term %d, before %d", d, after, before)
+	}
+	s.t.Logf("after %v: term %d, the server's Redis is %s", d, before, relayed)
 }
 
 // moved checks that all servers leave Redis if the way is held up for longer.
@@ -115,8 +111,8 @@ func tryOneWay(t *testing.T, fault func(*stalledWay)) faultResult {
 	d.client.http.Timeout = 10 * time.Second
 	s := &stalledWay{trial: &trial{deployment: d}}
 	behind := "PETSTORE_REDIS_URL=redis://" + storetest.Proxy(t, "tcp", redis.Addr, s.way.relay) + "/0"
-	// On a busy machine the others' calls may take longer, which is not what is tried.
-	const patient = "PETSTORE_REDIS_TIMEOUT=500ms"
+	// The others' calls take longer beside other tests, which is not what is tried.
+	const patient = "PETSTORE_REDIS_TIMEOUT=5s"
 	for _, env := range []string{patient, patient, behind} {
 		s.servers = append(s.servers, d.serve(env))
 	}
@@ -172,7 +168,9 @@ func (r *faultResult) measure(t *testing.T, roomy, full []response, limit int64)
 	if r.over > 0 {
 		t.Errorf("%d admitted over the limit", r.over)
 	}
-	if r.failed > 0 || r.refused > len(roomy)/50 || undecided > len(roomy)/50 {
-		r.doubt(t, "of %d requests below the limit %d were refused, %d undecided; %d failed", len(roomy), r.refused, undecided, r.failed)
+	unserved := r.failed
+	if few := len(roomy) / 50; r.refused > few || undecided > few {
+		unserved += r.refused + undecided
 	}
+	checkServed(t, unserved, len(roomy), "of %d requests below the limit %d were refused, %d undecided; %d failed", len(roomy), r.refused, undecided, r.failed)
 }

@@ -45,8 +45,8 @@ func lastRelease(t testing.TB) release {
 // archive returns the source of a commit as a tar archive. A clone that does not have it, or a folder that is no clone, has no last release.
 func archive(t testing.TB, commit string) io.Reader {
 	t.Helper()
-	cmd := sandbox.Command(t, "git", "archive", commit, ":/")
-	cmd.Dir = "."
+	cmd := sandbox.Command(t, "git", "archive", commit)
+	cmd.Dir = "../../.."
 	var out, messages bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &messages
 	if err := cmd.Run(); err != nil {

@@ -1,14 +1,17 @@
 package store_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/wait"
 )
 
 func TestChangePet(t *testing.T) {
@@ -114,31 +117,68 @@ func TestOpenOrderBlocksItsAnimalsStatus(t *testing.T) {
 	}
 }
 
-// A change that waits for an order to be placed sees that order.
-func TestChangePetWaitsForOrder(t *testing.T) {
+// TestChangesSeeWhatTheyWaitedFor: a change that began while another one was not yet committed obeys it, and does not overwrite it.
+func TestChangesSeeWhatTheyWaitedFor(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	pet := s.pet(t, s.a, catalog.Available)
-	tx := s.owner.MustBegin()
-	defer func() { _ = tx.Rollback() }()
-	tx.MustExec(`update pets set status = 'pending' where id = $1`, pet.ID)
-	tx.MustExec(`insert into orders (tenant_id, pet_id, quantity, status, created_at) values ($1, $2, 1, 'placed', now())`, s.a.ID, pet.ID)
-	done := make(chan error, 1)
-	go func() {
-		available := catalog.Available
-		_, err := s.Pets.ChangePet(t.Context(), s.a.ID, pet.ID, catalog.PetPatch{Status: &available})
-		done <- err
-	}()
-	const waiting = `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')`
-	for s.text(t, waiting) == "false" {
+	available, pending := catalog.Available, catalog.Pending
+	changePet := func(to catalog.Status) func(s shop, pet, order int64) error {
+		return func(s shop, pet, _ int64) error {
+			_, err := s.Pets.ChangePet(context.Background(), s.a.ID, pet, catalog.PetPatch{Status: &to})
+			return err
+		}
 	}
-	if err := tx.Commit(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; !errors.Is(err, catalog.ErrInvalidTransition) {
-		t.Errorf("got %v, want ErrInvalidTransition", err)
-	}
-	if status := s.petStatus(t, s.a, pet.ID); status != catalog.Pending {
-		t.Errorf("the ordered animal is %s", status)
+	for name, c := range map[string]struct {
+		order  bool // the animal has an approved order
+		first  []string
+		second func(s shop, pet, order int64) error
+		want   string // the statuses of the animal and its last order
+	}{
+		"an order is placed, the animal is made available": {
+			first: []string{`update pets set status = 'pending' where id = $1`,
+				`insert into orders (tenant_id, pet_id, quantity, status, created_at) select tenant_id, id, 1, 'placed', now() from pets where id = $1`},
+			second: changePet(available), want: "pending placed",
+		},
+		"the animal is sold, then pending": {
+			first: []string{`update pets set status = 'sold' where id = $1`}, second: changePet(pending), want: "sold ",
+		},
+		"the order is cancelled, then delivered": {
+			order: true,
+			first: []string{`update orders set status = 'cancelled' where pet_id = $1`, `update pets set status = 'available' where id = $1`},
+			second: func(s shop, _, order int64) error {
+				_, err := s.Orders.ChangeOrder(context.Background(), s.a.ID, order, catalog.OrderPatch{Status: catalog.Delivered})
+				return err
+			},
+			want: "available cancelled",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t)
+			pet, order := s.pet(t, s.a, available).ID, int64(0)
+			if c.order {
+				o := s.order(t, s.a)
+				pet, order = o.PetID, o.ID
+				s.exec(t, `update orders set status = 'approved'`)
+			}
+			tx := s.owner.MustBegin()
+			defer func() { _ = tx.Rollback() }()
+			for _, statement := range c.first {
+				tx.MustExec(statement, pet)
+			}
+			done := make(chan error, 1)
+			go func() { done <- c.second(s, pet, order) }()
+			const waits = `select exists (select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock')`
+			wait.Until(t, "a change that waits for a lock", func() bool { return s.text(t, waits) == "true" })
+			if err := tx.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-done; !errors.Is(err, catalog.ErrInvalidTransition) {
+				t.Errorf("got %v, want ErrInvalidTransition", err)
+			}
+			const statuses = `select p.status || ' ' || coalesce((select o.status from orders o where o.pet_id = p.id order by o.id desc limit 1), '') from pets p where p.id = `
+			if got := s.text(t, statuses+strconv.FormatInt(pet, 10)); got != c.want {
+				t.Errorf("the animal and its order are %q, want %q", got, c.want)
+			}
+		})
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"petstore.example/internal/api"
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/freshness"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/keys/strikes"
@@ -29,9 +30,10 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// The memory store of address buckets has a goroutine that ends when the garbage collector finds the store.
+// The memory store of address buckets and the page cache have goroutines that end when the garbage collector finds them.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(storetest.Suite{M: m}, goleak.IgnoreAnyFunction("github.com/ulule/limiter/v3/drivers/store/memory.(*cleaner).Run"))
+	goleak.VerifyTestMain(storetest.Suite{M: m}, goleak.IgnoreAnyFunction("github.com/ulule/limiter/v3/drivers/store/memory.(*cleaner).Run"),
+		goleak.IgnoreAnyFunction("github.com/maypok86/otter/v2.periodicCleanUp[...]"))
 }
 
 // deployment is the API on a database of its own, and a tenant that no limit stops.
@@ -40,6 +42,7 @@ type deployment struct {
 	document     *Document
 	key          string
 	remote       bool
+	staff        *store.DB
 	pets, orders []string
 }
 
@@ -67,13 +70,17 @@ func newDeployment(t *testing.T) *deployment {
 	d := &deployment{document: theDocument(t)}
 	database := storetest.New(t)
 	staff := storetest.Open(t, database.URL, store.Options{})
+	d.staff = staff
 	d.key = storetest.IssueKey(t, staff, store.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 1 << 40, PerDay: 1 << 40}})
 	db := storetest.Open(t, database.APIURL, store.Options{AsAPI: true})
 	strikes := strikes.New(strikes.Options{Bans: db.Bans})
 	t.Cleanup(strikes.Close)
+	// Pages are kept in memory, as by a server that is the only one.
+	stamps := freshness.NewMemory(func() (int64, bool) { return 1, true })
 	var err error
 	d.Handler, err = api.New(api.Config{
-		Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: limits.NewMemory(), Addresses: limits.NewAddresses(1 << 40),
+		Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: limits.NewMemory(limits.WithStamps(stamps)),
+		Invalidator: stamps, ListCacheBytes: 1 << 20, Addresses: limits.NewAddresses(1 << 40),
 		Strikes: strikes, Meter: usage.NewMeter(db.Usage, usage.Options{}), Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage,
 		BodyBytes: api.MinBodyBytes, BaseURL: "https://api.example.com/v1", Log: zerolog.Nop(),
 	})

@@ -6,8 +6,7 @@
 //	suite needs [PACKAGE …]    print the programs that the packages' tests start
 //	suite flakes N [PACKAGE …] run N copies of each package beside each other and beside busy loops, and print how many passed
 //
-// Without packages, or with ./..., suite runs all but those that make check runs, and then what runs in a second form: the tests of HTTP
-// without the fast path, and the simulation without the race detector, which has ten times as many schedules then.
+// Without packages, or with ./..., it means all but those that make check runs, and the tests of HTTP once more without the fast path.
 package main
 
 import (
@@ -53,55 +52,69 @@ func run(args []string) error {
 	case "flakes":
 		return flakes(packages, copies)
 	}
-	if whole(args) {
-		return runWhole(packages)
-	}
-	return report(&step{env: []string{fastExit}, args: append(slices.Clone(raceFlags), paths(packages)...)})
+	return runTests(packages, whole(args))
 }
 
-func whole(patterns []string) bool {
-	return len(patterns) == 0 || slices.Equal(patterns, []string{"./..."})
-}
+func whole(patterns []string) bool { return len(patterns) == 0 || slices.Equal(patterns, []string{"./..."}) }
 
-// No result comes from the cache: what it was made of is more than files and variables. The programs that the tests start have no race
-// detector. All tests mostly wait, for databases and servers, so there are more at a time than processors. make check runs go vet.
-var (
-	plainFlags = []string{"-count=1", "-tags", tags, "-trimpath", "-vet", "off", "-timeout", "20m", "-p", "4", "-parallel", "6"}
-	raceFlags  = append([]string{"-race"}, plainFlags...)
+// No result comes from the cache: what it was made of is more than files and variables. All tests mostly wait, for databases and servers, so
+// there are more at a time than processors. make check runs go vet.
+var flags = []string{"-count=1", "-tags", tags, "-trimpath", "-vet", "off", "-timeout", "20m", "-p", "2", "-parallel", "4"}
+
+const (
+	endToEnd   = "internal/e2e"
+	simulation = "internal/limits/distributed/simtest"
+
+	// httpTests are the end-to-end tests of what HTTP itself does. The others start several servers, of which every second has the fast path off.
+	httpTests   = "^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient.*|IdempotencyKey|OrderMovesItsAnimal|KeyLimitAndUsage)$"
+	fastPathOff = "PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=off"
+
+	// A binary with the race detector waits a second before it exits, in which goroutines that are left may race.
+	fastExit = "GORACE=atexit_sleep_ms=50"
 )
 
-// simulation is a package whose schedules each run in one goroutine: the race detector would find nothing, in ten times as long.
-const simulation = "internal/limits/distributed/simtest"
+// unraced packages have no race detector. It sees what happens in the process of a test: the servers of the end-to-end tests are others,
+// which make soak builds with it, and each schedule of the simulation is one goroutine. It would find nothing, in three times as long.
+func unraced(p pkg) bool { return p.name == simulation || strings.HasPrefix(p.name, endToEnd) }
 
-// fastExit: a binary with the race detector waits a second before it exits, in which goroutines that are left may race.
-const fastExit = "GORACE=atexit_sleep_ms=50"
-
-// httpTests are the end-to-end tests of what HTTP itself does. The others start several servers, of which every second has the fast path off.
-const httpTests = "^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient.*|IdempotencyKey|OrderMovesItsAnimal|KeyLimitAndUsage)$"
-
-// runWhole builds the programs once for all packages.
-func runWhole(packages []pkg) error {
-	dir, err := os.MkdirTemp("", "petstore-suite-")
+// runTests runs packages with the race detector and those without beside each other. The programs are built once.
+func runTests(packages []pkg, whole bool) error {
+	var raced, others []pkg
+	for _, p := range packages {
+		if unraced(p) {
+			others = append(others, p)
+		} else {
+			raced = append(raced, p)
+		}
+	}
+	withRace := &step{env: []string{fastExit}, args: append([]string{"-race"}, flags...), packages: raced}
+	if len(others) == 0 {
+		return report([]*step{withRace})
+	}
+	dir, err := buildPrograms()
+	defer os.RemoveAll(dir)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	// As make build has it, which has compiled most of it.
+	env := []string{"CGO_ENABLED=0", "PETSTORE_E2E_PROGRAMS=" + dir}
+	lane := []*step{{env: env, args: flags, packages: others}}
+	if whole {
+		lane = append(lane, &step{
+			form: "without the fast path", env: append(env, fastPathOff), args: append([]string{"-run", httpTests}, flags...), packages: []pkg{{name: endToEnd}},
+		})
+	}
+	return report([]*step{withRace}, lane)
+}
+
+func buildPrograms() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "petstore-suite-"); err != nil {
+		return "", err
+	}
 	build := exec.Command("make", "-s", "build", "BIN="+dir, "LDFLAGS=-X main.version=v0.0.0-e2e")
 	build.Env, build.Stderr = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL="), os.Stderr
 	if err := build.Run(); err != nil {
-		return fmt.Errorf("make build: %w", err)
+		return dir, fmt.Errorf("make build: %w", err)
 	}
-	programs := "PETSTORE_E2E_PROGRAMS=" + dir
-	raced := slices.DeleteFunc(packages, func(p pkg) bool { return p.name == simulation })
-	return report(
-		&step{env: []string{programs, fastExit}, args: append(slices.Clone(raceFlags), paths(raced)...)},
-		&step{
-			form: "without the fast path", env: []string{programs, fastExit, "PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=off"},
-			args: append(slices.Clone(raceFlags), "-run", httpTests, "./internal/e2e"),
-		},
-		&step{
-			form: "without the race detector", env: []string{"CGO_ENABLED=0"},
-			args: append(slices.Clone(plainFlags), "./"+simulation),
-		},
-	)
+	return dir, nil
 }

@@ -16,8 +16,9 @@ import (
 
 // step is one go test -json.
 type step struct {
-	form      string // how its tests differ from those of the first step, "" in the first
+	form      string // how its tests differ from those of another step
 	env, args []string
+	packages  []pkg
 	found     *testjson.Execution
 }
 
@@ -33,24 +34,33 @@ type progress struct {
 // errFailed: what failed is printed already.
 var errFailed = errors.New("FAIL")
 
-// report runs the steps beside each other.
-func report(steps ...*step) error {
+// report runs the lanes beside each other, and the steps of each one after the other.
+func report(lanes ...[]*step) error {
 	p := &progress{begin: time.Now(), running: map[string]time.Time{}, took: map[string]time.Duration{}, printed: time.Now()}
 	done := make(chan struct{})
 	go p.tick(done)
-	errs := make([]error, len(steps))
+	errs := make([]error, len(lanes))
 	var all sync.WaitGroup
-	for i, s := range steps {
-		all.Go(func() { errs[i] = s.run(p) })
+	for i, lane := range lanes {
+		all.Go(func() {
+			for _, s := range lane {
+				if err := s.run(p); err != nil {
+					errs[i] = err
+				}
+			}
+		})
 	}
 	all.Wait()
 	close(done)
-	p.printTotals(steps)
-	return errors.Join(errs...)
+	p.printTotals(slices.Concat(lanes...))
+	return cmp.Or(errs...)
 }
 
 func (s *step) run(p *progress) error {
-	cmd := exec.Command("go", append([]string{"test", "-json"}, s.args...)...)
+	if len(s.packages) == 0 {
+		return nil
+	}
+	cmd := exec.Command("go", slices.Concat([]string{"test", "-json"}, s.args, paths(s.packages))...)
 	cmd.Env = append(os.Environ(), s.env...)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -170,8 +180,10 @@ func (s *step) printFailures(cases []testjson.TestCase) {
 		}
 	}
 	for _, c := range testjson.FilterFailedUnique(cases) {
-		command := append(slices.Clone(s.env[:0:0]), slices.DeleteFunc(slices.Clone(s.env), func(v string) bool { return strings.HasPrefix(v, "PETSTORE_E2E_PROGRAMS=") })...)
-		command = append(command, "go test -tags", tags)
+		command := []string{"go test -tags", tags}
+		if s.form != "" {
+			command = append([]string{fastPathOff}, command...)
+		}
 		if slices.Contains(s.args, "-race") {
 			command = append(command, "-race")
 		}

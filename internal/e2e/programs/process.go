@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +16,9 @@ import (
 
 	"petstore.example/internal/subprocess"
 )
+
+// served are lines of the log that say nothing of a failure.
+var served = regexp.MustCompile(`(?m)^{"level":"info".*"message":"request"}\n`)
 
 // Process is a running program. Its output goes to two files.
 type Process struct {
@@ -67,7 +71,8 @@ func (p *Process) end() {
 		_ = os.WriteFile(filepath.Join(path, fmt.Sprintf("%d.log", p.PID())), []byte(output), 0o600)
 	}
 	if p.t.Failed() {
-		p.t.Logf("stderr of process %d, its end:\n%s", p.PID(), output[max(0, len(output)-4000):])
+		told := served.ReplaceAllString(output, "")
+		p.t.Logf("stderr of process %d without requests that were served, its end:\n%s", p.PID(), told[max(0, len(told)-4000):])
 	}
 	if !p.Chatty {
 		checkTrouble(p.t, output)

@@ -69,12 +69,12 @@ func TestSimulation(t *testing.T) {
 		}
 		return
 	}
-	schedules := uint64(10_000)
+	schedules := uint64(6_000)
 	if raced {
 		schedules /= 10
 	}
 	if os.Getenv("PETSTORE_SOAK") == "1" {
-		schedules *= 20
+		schedules = 200_000
 	}
 	var mu sync.Mutex
 	var totals simTotals

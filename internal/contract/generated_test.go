@@ -119,6 +119,7 @@ func (d *deployment) requests(t *testing.T, o *Operation) *requests {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.remote = d.remote
 	return r
 }
 

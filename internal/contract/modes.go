@@ -57,6 +57,7 @@ func Remote(t testing.TB, s *http.Server, mode string, spelled ...string) http.H
 		res, err := transport.RoundTrip(r)
 		if err != nil {
 			t.Error(err)
+			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
 		defer func() { _ = res.Body.Close() }()

@@ -75,11 +75,11 @@ func TestEachParameterSelectsAPage(t *testing.T) {
 					t.Errorf("%s links to %s after a list with it", o.Path, p.name)
 				}
 				some, h := d.call(t, http.StatusOK, http.MethodGet, with, "")
-				switch kept := firstQuery(t, h).Get(p.name); {
+				switch linked := firstQuery(t, h).Get(p.name); {
 				case p.name == "cursor" && bytes.Equal(all, some):
 					t.Errorf("%s is the page without %s", with, p.name)
-				case p.name != "cursor" && !sameItems(kept, value):
-					t.Errorf("%s links to %s=%q", with, p.name, kept)
+				case p.name != "cursor" && !sameItems(linked, value):
+					t.Errorf("%s links to %s=%q", with, p.name, linked)
 				}
 			}
 		}

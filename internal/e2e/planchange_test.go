@@ -69,10 +69,10 @@ func TestPlanChangesAtItsInstant(t *testing.T) {
 // schedule makes the tenant, and all changes of its quota before the first request of the trial.
 func (tr *planTrial) schedule() {
 	tr.t.Helper()
-	tr.tn = tr.tenantWithin(tr.servers[0], plans.Enterprise, enterprise(tr.quotas[0], 100_000), 10, 20*time.Second, 60*time.Second)
+	tr.tn = tr.tenantWithin(tr.servers[0], plans.Enterprise, enterprise(tr.quotas[0], 100_000), 10, 30*time.Second, 60*time.Second)
 	tr.exec(`insert into plans (name, per_minute, per_day) values ('gold', $1, 100000)`, tr.quotas[1])
 	begin := time.Now().Truncate(time.Microsecond)
-	for _, after := range []time.Duration{3 * time.Second, 4 * time.Second, 5 * time.Second} {
+	for _, after := range []time.Duration{10 * time.Second, 11 * time.Second, 12 * time.Second} {
 		tr.instants = append(tr.instants, begin.Add(after))
 	}
 	tr.exec(`insert into tenant_plans (tenant_id, plan, valid_from) values ($1, 'gold', $2)`, tr.tn.ID, tr.instants[0])

@@ -15,9 +15,9 @@ import (
 func TestRedisAway(t *testing.T) {
 	t.Parallel()
 	// Beside other tests a call to Redis may take longer than the default.
-	patience := "PETSTORE_REDIS_TIMEOUT=1s"
+	timeout := "PETSTORE_REDIS_TIMEOUT=1s"
 	if long() {
-		patience = "PETSTORE_REDIS_TIMEOUT=100ms"
+		timeout = "PETSTORE_REDIS_TIMEOUT=100ms"
 	}
 	for _, how := range []struct {
 		name        string
@@ -30,7 +30,7 @@ func TestRedisAway(t *testing.T) {
 			t.Parallel()
 			redis := redistest.New(t)
 			d := newDeploymentOn(t, storetest.New(t).URL, redis.URL)
-			servers := []*server{d.serve(patience), d.serve(patience)}
+			servers := []*server{d.serve(timeout), d.serve(timeout)}
 			limited := d.freshTenant(servers[0], plans.Enterprise, &plans.Quota{PerMinute: 600, PerDay: 100_000}, 4)
 			free := d.tenant(plans.Enterprise, hugeQuota, 1)
 			before := burst(d, servers, limited, 200)

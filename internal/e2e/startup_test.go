@@ -165,7 +165,7 @@ func (s situation) checkServe(t *testing.T, databaseURL string, text *strings.Re
 			t.Errorf("%s: %+v, want ok", check, got)
 		}
 	}
-	warnings := p.logged(`"level":"warn"`)
+	warnings := p.logged(`"level":"warn"`, `"check":`)
 	if s.check == "" {
 		if warnings != 0 {
 			t.Errorf("%d warnings in the log, want none", warnings)

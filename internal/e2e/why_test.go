@@ -146,6 +146,9 @@ func ownFailures(d *deployment, s *server) (list []failure) {
 	d.t.Helper()
 	add := func(k key, f failure) { f.token, f.keyID = k.token, k.id; list = append(list, f) }
 	tn := d.tenant(plans.Enterprise, hugeQuota, 10)
+	for _, k := range tn.keys { // From now on the server knows them.
+		d.patient.get(s, k.token, "/pets?limit=1")
+	}
 	keyOf := func(i int) key { return tn.keys[i%len(tn.keys)] }
 	post := func(body string, headers ...string) int {
 		return failure{name: "made", method: "POST", path: "/pets", body: body, token: tn.keys[0].token, headers: headers}.send(d, s)

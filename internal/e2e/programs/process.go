@@ -71,8 +71,8 @@ func (p *Process) end() {
 		_ = os.WriteFile(filepath.Join(path, fmt.Sprintf("%d.log", p.PID())), []byte(output), 0o600)
 	}
 	if p.t.Failed() {
-		told := served.ReplaceAllString(output, "")
-		p.t.Logf("stderr of process %d without requests that were served, its end:\n%s", p.PID(), told[max(0, len(told)-4000):])
+		shown := served.ReplaceAllString(output, "")
+		p.t.Logf("stderr of process %d without requests that were served, its end:\n%s", p.PID(), shown[max(0, len(shown)-4000):])
 	}
 	if !p.Chatty {
 		checkTrouble(p.t, output)

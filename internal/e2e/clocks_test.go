@@ -54,6 +54,12 @@ func setByTest(t time.Time) time.Time {
 	return t
 }
 `
+	setByTest = `package time
+
+import "sync/atomic"
+
+var SetByTest atomic.Int64
+`
 	clockOfProcess = `package main
 
 import (
@@ -66,7 +72,8 @@ func init() {
 	go func() {
 		for ; ; time.Sleep(2 * time.Millisecond) {
 			text, _ := os.ReadFile(os.Getenv("TEST_CLOCK"))
-			time.SetByTest, _ = strconv.ParseInt(string(text), 10, 64)
+			seconds, _ := strconv.ParseInt(string(text), 10, 64)
+			time.SetByTest.Store(seconds)
 		}
 	}()
 }
@@ -116,9 +123,10 @@ func buildClockProgram(dir string) (path string, err error) {
 		if err != nil {
 			return "", fmt.Errorf("go env GOROOT: %w", err)
 		}
-		now := filepath.Join(strings.TrimSpace(string(goroot)), "src", "time", "time.go")
-		files = map[string]string{source("cmd/petstore/set.go"): clockOfProcess}
-		calls = map[string][2]string{now: {"func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n", "var SetByTest int64\n\nfunc Now() Time {\n\tsec, nsec, mono := runtimeNow()\n\tsec += SetByTest\n"}}
+		ofTime := filepath.Join(strings.TrimSpace(string(goroot)), "src", "time")
+		now := filepath.Join(ofTime, "time.go")
+		files = map[string]string{source("cmd/petstore/set.go"): clockOfProcess, filepath.Join(ofTime, "setbytest.go"): setByTest}
+		calls = map[string][2]string{now: {"func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n", "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n\tsec += SetByTest.Load()\n"}}
 	}
 	for file, change := range calls {
 		text, err := os.ReadFile(file)

@@ -5,7 +5,6 @@ package running_test
 import (
 	"bytes"
 	"database/sql"
-	"io"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -26,34 +25,22 @@ func current(t testing.TB) release {
 	return release{programs.Path(t, "petstore"), programs.Path(t, "petstorectl"), ""}
 }
 
-// lastRelease builds the programs of the commit in testdata/last-release.
+// lastRelease builds the programs of the commit in testdata/last-release, of the sources beside it.
 func lastRelease(t testing.TB) release {
 	t.Helper()
 	commit := strings.TrimSpace(programs.Read(t, "testdata/last-release"))
-	source, dir := t.TempDir(), t.TempDir()
-	unpack := sandbox.Command(t, "tar", "-x", "-C", source)
-	unpack.Stdin = archive(t, commit)
+	archive, err := filepath.Abs("testdata/last-release.tar.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpack, dir := sandbox.Command(t, "tar", "-xzf", archive), t.TempDir()
 	if out, err := unpack.CombinedOutput(); err != nil {
 		t.Fatalf("unpack the last release: %v\n%s", err, out)
 	}
-	if err := programs.Build(source, dir, "./cmd/petstore", "./cmd/petstorectl"); err != nil {
+	if err := programs.Build(unpack.Dir, dir, "./cmd/petstore", "./cmd/petstorectl"); err != nil {
 		t.Fatalf("commit %s: %v", commit, err)
 	}
 	return release{filepath.Join(dir, "petstore"), filepath.Join(dir, "petstorectl"), commit}
-}
-
-// archive returns the source of a commit as a tar archive. A clone that does not have it, or a folder that is no clone, has no last release.
-func archive(t testing.TB, commit string) io.Reader {
-	t.Helper()
-	cmd := sandbox.Command(t, "git", "archive", commit)
-	cmd.Dir = "../../.."
-	var out, messages bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &messages
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("the source of the last release, commit %s, is not in this folder: use a clone, and in a shallow one: git fetch --unshallow (%v: %s)",
-			commit, err, strings.TrimSpace(messages.String()))
-	}
-	return &out
 }
 
 // ctl runs petstorectl of a release on a database, and returns what it prints.

@@ -19,6 +19,7 @@ import (
 	"petstore.example/bench/load"
 	"petstore.example/bench/report"
 	"petstore.example/bench/servers"
+	_ "petstore.example/internal/test/sandbox"
 )
 
 // The servers to compare with are this program, in a test the test binary.

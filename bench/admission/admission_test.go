@@ -5,6 +5,7 @@ import (
 
 	"petstore.example/bench/admission"
 	"petstore.example/internal/limits"
+	_ "petstore.example/internal/test/sandbox"
 )
 
 func gate(tb testing.TB) *admission.Gate {

@@ -2,9 +2,10 @@ package cputime
 
 import (
 	"os"
-	"os/exec"
 	"testing"
 	"time"
+
+	"petstore.example/internal/test/sandbox"
 )
 
 func TestParse(t *testing.T) {
@@ -26,7 +27,7 @@ func TestParse(t *testing.T) {
 func TestOfTreesCountsChildren(t *testing.T) {
 	t.Parallel()
 	before := read(t)
-	busy := exec.Command("sh", "-c", "while :; do :; done")
+	busy := sandbox.Command(t, "sh", "-c", "while :; do :; done")
 	if err := busy.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/bench/servers"
+	_ "petstore.example/internal/test/sandbox"
 )
 
 // The database of staff fits the present schema, and has what commands are asked for.

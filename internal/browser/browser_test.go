@@ -1,7 +1,7 @@
 package browser_test
 
 import (
-	"context"
+	"bytes"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -23,6 +23,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/usage"
 )
 
@@ -39,28 +40,30 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	url, key := serve(t)
 	install(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
-	defer cancel()
 	args := []string{"pages.mjs", chromium(t), url}
 	if file := os.Getenv("PETSTORE_SCREENSHOT"); file != "" {
 		args = append(args, file)
 	}
-	cmd := command(ctx, "node", args...)
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "PETSTORE_API_KEY="+key)
-	out, err := cmd.CombinedOutput()
+	cmd := sandbox.Command(t, "node", args...)
+	cmd.Dir, cmd.Env = ".", append(cmd.Env, "PETSTORE_API_KEY="+key)
+	out, err := output(cmd)
 	if err != nil {
 		t.Errorf("pages.mjs: %v\n%s", err, out)
 	}
 	t.Logf("%s", out)
 }
 
-// command is of a process group, so that a browser ends with the script that started it.
-func command(ctx context.Context, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
-	return cmd
+// output runs a command for eight minutes at most. It is of a process group, so that a browser ends with the script that started it.
+func output(cmd *exec.Cmd) ([]byte, error) {
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.SysProcAttr, cmd.WaitDelay = &syscall.SysProcAttr{Setpgid: true}, 5*time.Second
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	defer time.AfterFunc(8*time.Minute, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }).Stop()
+	err := cmd.Wait()
+	return out.Bytes(), err
 }
 
 // chromium returns the path of the browser.
@@ -89,7 +92,9 @@ func install(t *testing.T) {
 	if _, err := exec.LookPath("npm"); err != nil {
 		t.Fatalf("%v: install it with tools/install.sh npm, as make test does", err)
 	}
-	if out, err := command(t.Context(), "npm", "ci", "--prefix", tools, "--no-audit", "--no-fund").CombinedOutput(); err != nil {
+	cmd := sandbox.Command(t, "npm", "ci", "--no-audit", "--no-fund")
+	cmd.Dir = tools
+	if out, err := output(cmd); err != nil {
 		t.Fatalf("npm ci: %v\n%s", err, out)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/cluster"
+	_ "petstore.example/internal/test/sandbox"
 )
 
 // modelServer is a server on a modelStore. Its renewals are coroutines: each step of the store is one.

@@ -3,7 +3,6 @@ package ctl
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/sandbox"
 )
 
 // programSuite runs the tests. The scripts start programs more than a thousand times, and with the race detector a start takes four
@@ -47,8 +47,8 @@ func plainPrograms() (remove func() int, err error) {
 	}
 	test := filepath.Join(dir, "ctl.test")
 	// Without cgo, as in make build, which has compiled most of it. The tag scripts leaves out what takes long to initialize.
-	cmd := exec.Command("go", "test", "-c", "-vet", "off", "-tags", "nomsgpack,scripts", "-trimpath", "-o", test, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd := sandbox.CommandIn(".", "go", "test", "-c", "-vet", "off", "-tags", "nomsgpack,scripts", "-trimpath", "-o", test, ".")
+	cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		remove()
 		return nil, fmt.Errorf("build the programs of the scripts: %w\n%s", err, out)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/sandbox"
 )
 
 var clockFaults = []operatorFault{
@@ -119,7 +119,7 @@ func buildClockProgram(dir string) (path string, err error) {
 		source("internal/api/serve.go"):        {"x.started = time.Now()", "x.started = setByTest(time.Now())"},
 	}
 	if long() {
-		goroot, err := exec.Command("go", "env", "GOROOT").Output()
+		goroot, err := sandbox.CommandIn(".", "go", "env", "GOROOT").Output()
 		if err != nil {
 			return "", fmt.Errorf("go env GOROOT: %w", err)
 		}

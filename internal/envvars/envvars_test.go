@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	_ "petstore.example/internal/test/sandbox"
 )
 
 func TestUnknown(t *testing.T) {

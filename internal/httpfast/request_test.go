@@ -10,6 +10,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	_ "petstore.example/internal/test/sandbox"
 )
 
 // requestSeeds are requests that are fast, nearly fast, and wrong.

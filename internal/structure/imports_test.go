@@ -269,10 +269,11 @@ func within(path, library string) bool {
 	return path == library || strings.Contains(path, ".") && strings.HasPrefix(path, library+"/")
 }
 
-func packages(t *testing.T) []pkg {
+// packages are ours; with the flag -test those of tests too, and the test binaries.
+func packages(t *testing.T, flags ...string) []pkg {
 	t.Helper()
-	cmd := sandbox.Command(t, "go", "list", "-tags", "nomsgpack", "-json=ImportPath,Doc,GoFiles,Imports,Deps", "./...")
-	cmd.Dir = root
+	list := append([]string{"list", "-tags", "nomsgpack", "-json=ImportPath,Doc,GoFiles,Imports,Deps"}, flags...)
+	cmd := sandbox.CommandIn(root, "go", append(list, "./...")...)
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
 	out, err := cmd.Output()

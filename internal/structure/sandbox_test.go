@@ -1,98 +1,88 @@
 package structure_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"go/ast"
-	"io"
-	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"petstore.example/internal/test/sandbox"
 )
 
+// sandboxPackage keeps the variables of the shell from a test binary.
 const sandboxPackage = module + "internal/test/sandbox"
 
-// ownCommands are the files of tests that start programs without sandbox.Command, each with the reason.
-var ownCommands = map[string]string{
-	"internal/test/sandbox/sandbox.go":                    "makes the command",
-	"internal/test/sandbox/sandbox_test.go":               "starts this binary with a hostile environment",
-	"internal/e2e/programs/build.go":                      "builds before the first test",
-	"internal/e2e/clocks_test.go":                         "asks for GOROOT before the first test",
-	"internal/ctl/programs_test.go":                       "builds before the first test",
-	"internal/subprocess/process_test.go":                 "is the parent of another process, and no test",
-	"internal/browser/browser_test.go":                    "ends a browser with all of its processes",
-	"internal/limits/redisbackend/redistest/redistest.go": "a server outlives the test that comes first",
-	"internal/store/storetest/standby.go":                 "PostgreSQL's own programs, in the sandbox of the test binary",
+// unboxed are the tests that start programs without sandbox.Command, with the reason.
+var unboxed = map[string]string{
+	"internal/test/sandbox/sandbox.go":      "it is that function",
+	"internal/test/sandbox/sandbox_test.go": "it starts its own binary with the variables of a shell",
 }
 
-// TestProgramsStartInASandbox: what a test starts knows nothing of the developer's shell, folder and HOME.
-func TestProgramsStartInASandbox(t *testing.T) {
+// TestProgramsRunInSandboxes: tests and what only tests use start programs by sandbox.Command. The modules in tools have no access to it.
+func TestProgramsRunInSandboxes(t *testing.T) {
 	t.Parallel()
-	found := map[string]bool{}
-	for file, text := range sources(t, ".go") {
-		if strings.HasPrefix(file, "tools/") || !strings.HasSuffix(file, "_test.go") && !aside(path.Dir(file)) || strings.HasPrefix(file, "bench/") {
-			continue
+	support, starting := map[string]bool{}, map[string]bool{}
+	for path, text := range sources(t, ".go") {
+		_, file := parse(t, path, text)
+		if !strings.HasSuffix(path, "_test.go") && imports(file, "testing") {
+			support[filepath.Dir(path)] = true
 		}
-		set, parsed := parse(t, file, text)
-		ast.Inspect(parsed, func(n ast.Node) bool {
-			s, ok := n.(*ast.SelectorExpr)
-			if !ok || s.Sel.Name != "Command" && s.Sel.Name != "CommandContext" {
-				return true
-			}
-			if from, ok := s.X.(*ast.Ident); ok && from.Name == "exec" {
-				found[file] = true
-				if ownCommands[file] == "" {
-					t.Errorf("%v: use sandbox.Command, or say in ownCommands why not", set.Position(n.Pos()))
-				}
-			}
-			return true
-		})
+		starting[path] = uses(file, "os/exec", "Command", "CommandContext")
 	}
-	for file := range ownCommands {
-		if !found[file] {
-			t.Errorf("ownCommands names %s, which starts no program", file)
+	for path, starts := range starting {
+		if _, listed := unboxed[path]; listed != starts && listed {
+			t.Errorf("%s starts no program: take it off the list", path)
+		} else if starts && !listed && !strings.HasPrefix(path, "tools/") && (support[filepath.Dir(path)] || strings.HasSuffix(path, "_test.go")) {
+			t.Errorf("%s calls exec.Command: call sandbox.Command", path)
 		}
 	}
 }
 
-// TestBinariesThatReadVariablesAreSandboxed: the tests of a package that reads variables, or connects to Postgres, whose driver does, import
-// the sandbox, even by a helper.
-func TestBinariesThatReadVariablesAreSandboxed(t *testing.T) {
+// TestReadersOfVariablesAreInSandboxes: a test binary with code that reads variables, such as libraries for PostgreSQL and for tracing,
+// does not see those of the shell.
+func TestReadersOfVariablesAreInSandboxes(t *testing.T) {
 	t.Parallel()
-	readers := []string{"github.com/lib/pq"}
-	for file, text := range sources(t, ".go") {
-		if !strings.HasSuffix(file, "_test.go") && !strings.HasPrefix(file, "tools/") && !aside(path.Dir(file)) && bytes.Contains(text, []byte("os.Getenv")) {
-			readers = append(readers, module+path.Dir(file))
+	text := sources(t, ".go")
+	reads := map[string]bool{"github.com/lib/pq": true, "go.opentelemetry.io/otel/sdk/trace": true}
+	all := packages(t, "-test")
+	for _, p := range all {
+		folder, _, _ := strings.Cut(p.name(), " ")
+		for _, name := range p.GoFiles {
+			path := filepath.Join(strings.TrimSuffix(folder, "_test"), name)
+			if text[path] != nil && !reads[p.ImportPath] {
+				_, file := parse(t, path, text[path])
+				reads[p.ImportPath] = uses(file, "os", "Getenv", "LookupEnv", "Environ", "ExpandEnv", "UserHomeDir", "UserConfigDir", "UserCacheDir")
+			}
 		}
 	}
-	cmd := sandbox.Command(t, "go", "list", "-test", "-tags", "nomsgpack", "-json=ImportPath,Deps", "./internal/...", "./cmd/...", "./client/...")
-	cmd.Dir = root
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p pkg
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.HasSuffix(p.ImportPath, ".test") {
-			continue
-		}
-		var contained []string
-		for _, d := range p.Deps {
-			name, _, _ := strings.Cut(d, " ") // "p [q.test]" is p, compiled for the tests of q.
-			contained = append(contained, name)
-		}
-		reads := slices.IndexFunc(readers, func(r string) bool { return slices.Contains(contained, r) })
-		if reads >= 0 && !slices.Contains(contained, sandboxPackage) {
-			t.Errorf("%s contains %s, which reads variables: import %s in a test", p.ImportPath, readers[reads], sandboxPackage)
+	readers := 0
+	for _, p := range all {
+		if i := slices.IndexFunc(p.Deps, func(d string) bool { return reads[d] }); i >= 0 && strings.HasSuffix(p.ImportPath, ".test") {
+			readers++
+			if !slices.Contains(p.Deps, sandboxPackage) && p.ImportPath != sandboxPackage+".test" {
+				t.Errorf("the tests of %s have %s, which reads variables: import %s in one of them", strings.TrimSuffix(p.name(), ".test"), p.Deps[i], sandboxPackage)
+			}
 		}
 	}
+	if readers < 20 {
+		t.Errorf("%d test binaries read variables: are others not found?", readers)
+	}
+}
+
+func imports(file *ast.File, path string) bool {
+	return slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"`+path+`"` })
+}
+
+// uses tells whether a file uses one of the functions of a package of the standard library.
+func uses(file *ast.File, path string, functions ...string) (found bool) {
+	if !imports(file, path) {
+		return false
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			x, ok := s.X.(*ast.Ident)
+			found = found || ok && x.Name == filepath.Base(path) && slices.Contains(functions, s.Sel.Name)
+		}
+		return !found
+	})
+	return found
 }

@@ -26,7 +26,7 @@ const parentEnv = "SUBPROCESS_TEST_PARENT"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(parentEnv) != "" {
-		child := exec.Command("sleep", "1000")
+		child := sandbox.CommandIn("/", "sleep", "1000")
 		child.Stdout = os.Stdout
 		if _, err := subprocess.Start(child, syscall.SIGTERM); err != nil {
 			fmt.Println(err)

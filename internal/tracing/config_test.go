@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	_ "petstore.example/internal/test/sandbox"
 )
 
 // TestEndpoint: which variable names the collector, and what turns traces off. What is off is not checked further.

@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"petstore.example/internal/test/sandbox"
 )
 
 // Suite runs the tests of M, and removes the programs after them.
@@ -77,15 +78,11 @@ func UnderRace() bool { return os.Getenv("PETSTORE_E2E_RACE") != "" }
 
 // makeBuild runs make build for a folder.
 func makeBuild(dir string) error {
-	module, err := exec.Command("go", "env", "GOMOD").Output()
+	module, err := sandbox.Module()
 	if err != nil {
 		return fmt.Errorf("find the Makefile: %w", err)
 	}
-	cmd := exec.Command("make", "-s", "build", "BIN="+dir, "LDFLAGS=-X main.version="+Version)
-	cmd.Dir = filepath.Dir(string(module))
-	// The tests themselves may be run by make, with other flags.
-	cmd.Env = append(os.Environ(), "MAKEFLAGS=", "MAKELEVEL=")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := sandbox.CommandIn(module, "make", "-s", "build", "BIN="+dir, "LDFLAGS=-X main.version="+Version).CombinedOutput(); err != nil {
 		return fmt.Errorf("make build: %w\n%s", err, out)
 	}
 	return nil
@@ -97,9 +94,8 @@ func Build(module, dir string, args ...string) error {
 	if UnderRace() {
 		all, cgo = append(all, "-race"), "CGO_ENABLED=1"
 	}
-	cmd := exec.Command("go", append(all, args...)...)
-	cmd.Env = append(os.Environ(), cgo)
-	cmd.Dir = module
+	cmd := sandbox.CommandIn(module, "go", append(all, args...)...)
+	cmd.Env = append(cmd.Env, cgo)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the programs: %w\n%s", err, out)
 	}

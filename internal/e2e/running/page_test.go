@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"petstore.example/internal/e2e/programs"
@@ -62,9 +61,7 @@ func TestPage(t *testing.T) {
 	o.sql("petstore", "create role api_server_2")
 	f.env = append(f.env, "PETSTORE_DRAIN_DELAY=100ms", "PETSTORE_DATABASE_URL_FILE="+o.file("api_server_2"))
 	for i := range f.servers {
-		if err := f.servers[i].Signal(syscall.SIGKILL); err != nil { // the drain delay is that of the page
-			t.Fatal(err)
-		}
+		f.servers[i].Kill() // the drain delay is that of the page
 		f.start(i)
 	}
 	o.sql("petstore", "drop role api_server;")

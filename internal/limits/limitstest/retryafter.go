@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 )
 
 var seedFlag = flag.Uint64("seed", 0, "the seed of the generated tests in this package; 0 for the one of make test, or in make soak a new one")

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"petstore.example/internal/test/sandbox"
 )
 
 // Standby returns an asynchronous standby of the server. It follows the primary until Detach.
@@ -24,7 +26,7 @@ func (p *PrivateServer) Standby() *PrivateServer {
 		p.t.Fatal(err)
 	}
 	// #nosec G204 -- the arguments are this test's own.
-	cmd := exec.Command(Program(p.t, "pg_basebackup"), "--pgdata", data, "--write-recovery-conf", "--checkpoint=fast", "--no-sync",
+	cmd := sandbox.Command(p.t, Program(p.t, "pg_basebackup"), "--pgdata", data, "--write-recovery-conf", "--checkpoint=fast", "--no-sync",
 		"--host", u.Query().Get("host"), "--port", u.Query().Get("port"), "--username", "postgres")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		p.t.Fatalf("standby: %v\n%s", err, out)
@@ -74,7 +76,7 @@ func Program(t testing.TB, name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
 	}
-	dir, err := exec.Command("pg_config", "--bindir").Output()
+	dir, err := sandbox.Command(t, "pg_config", "--bindir").Output()
 	if err != nil {
 		t.Fatalf("%s is not in PATH, and pg_config does not say where it is: %v", name, err)
 	}

@@ -20,8 +20,7 @@ var passed = []string{
 	"PATH", "TMPDIR", "GOROOT", "GOTOOLCHAIN", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GONOPROXY", "GOARCH", "GOOS", "GORACE", "CC",
 }
 
-// asked are the variables by which make test, make soak and developers ask something of the tests. They do not reach the programs that
-// tests start.
+// asked are the variables in which make test, make soak and developers ask something of the tests. Commands do not get them.
 var asked = []string{
 	"PETSTORE_SOAK", "PETSTORE_E2E_PROGRAMS", "PETSTORE_E2E_SERVER_ENV", "PETSTORE_E2E_RACE", "PETSTORE_E2E_PACKAGES", "PETSTORE_E2E_LOGS",
 	"PETSTORE_SCREENSHOT", "UPDATE_SCRIPTS", "UPDATE_DOCS", "UPDATE_GOLDEN", "UPDATE_LAYOUT",
@@ -41,16 +40,19 @@ func init() {
 	}
 	self, err := os.Executable()
 	if err == nil {
-		err = syscall.Exec(self, os.Args, append(environ(noHome, passed, asked), marker+"=1"))
+		err = syscall.Exec(self, os.Args, append(environ(noHome, asked...), marker+"=1"))
 	}
 	fmt.Fprintln(os.Stderr, "start the test binary in its sandbox:", err)
 	os.Exit(1)
 }
 
-// environ returns an environment made of nothing but those variables, with that HOME.
-func environ(home string, variables ...[]string) []string {
-	env := []string{"HOME=" + home, "LANG=C.UTF-8", "TZ=UTC"}
-	for _, name := range slices.Concat(variables...) {
+// environ returns an environment made of nothing but passed and those further variables, with that HOME. Git reads the sources whoever owns
+// them: the file that says so may be in the HOME that is left out.
+func environ(home string, further ...string) []string {
+	env := []string{
+		"HOME=" + home, "LANG=C.UTF-8", "TZ=UTC", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
+	}
+	for _, name := range slices.Concat(passed, further) {
 		if value, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+value)
 		}
@@ -89,11 +91,34 @@ func goPaths() map[string]string {
 }
 
 // Command returns a command with the environment of a sandbox, in an empty folder and with an empty HOME of its own. The test may set Dir, and
-// add to Env: the last value of a name wins. name is a program in PATH, or its path.
+// add to Env: the last value of a name wins. name is a program in PATH, or its path, seen from the folder of the test.
 func Command(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(name, args...) //nolint:gosec,noctx // programs that the tests name; those that outlive a context are stopped in order
-	cmd.Dir = t.TempDir()
-	cmd.Env = environ(t.TempDir(), passed)
+	cmd := CommandIn(t.TempDir(), name, args...)
+	cmd.Env = environ(t.TempDir())
 	return cmd
+}
+
+// CommandIn returns a command for what is there for several tests, such as a build: it runs in that folder, and has no HOME.
+func CommandIn(dir, name string, args ...string) *exec.Cmd {
+	if path, err := filepath.Abs(name); err == nil && filepath.Base(name) != name {
+		name = path
+	}
+	cmd := exec.Command(name, args...) //nolint:gosec,noctx // programs that the tests name; those that outlive a context are stopped in order
+	cmd.Dir, cmd.Env = dir, environ(noHome)
+	return cmd
+}
+
+// Module returns the folder of the sources: it has go.mod, and is above the folder of the test.
+func Module() (string, error) {
+	dir, err := os.Getwd()
+	for ; err == nil; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("no go.mod above the folder of the test")
+		}
+	}
+	return "", err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	_ "petstore.example/internal/test/sandbox"
 	"petstore.example/internal/usage/events"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"petstore.example/internal/freeport"
 	"petstore.example/internal/subprocess"
-	_ "petstore.example/internal/test/sandbox" // the environment of the tests
+	"petstore.example/internal/test/sandbox"
 )
 
 // Server is a Redis server of one test's own on a port of the loopback address, which stays the same over every Stop and Start.
@@ -153,7 +153,7 @@ func launch(ctx context.Context, addr string, args ...string) (*subprocess.Proce
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(path, commandLine(host, port, args)...)
+	cmd := sandbox.CommandIn(os.TempDir(), path, commandLine(host, port, args)...)
 	log, err := os.CreateTemp("", "petstore-redis-")
 	if err != nil {
 		return nil, err

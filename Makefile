@@ -31,9 +31,9 @@ run: build ## start PostgreSQL and the server on this machine, with sample data 
 	@exec bin/petstore dev $(ARGS)
 
 build: ## build bin/petstore and bin/petstorectl, linked statically
-	@mkdir -p $(BIN)
-	@[ -x $(BIN)/petstore ] || echo 'Building the programs. The first time it takes about two minutes.' >&2
-	@CGO_ENABLED=0 $(GO) build -tags $(TAGS) -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/petstore ./cmd/petstorectl
+	@mkdir -p "$(BIN)"
+	@[ -x "$(BIN)/petstore" ] || echo 'Building the programs. The first time it takes about two minutes.' >&2
+	@CGO_ENABLED=0 $(GO) build -tags $(TAGS) -trimpath -ldflags '$(LDFLAGS)' -o "$(BIN)/" ./cmd/petstore ./cmd/petstorectl
 
 test: ## run all tests with the race detector, on PostgreSQL and Redis servers that they start (PACKAGES=./internal/keys)
 	@$(PREPARE)

@@ -271,7 +271,7 @@ func TestOpenLoopCountsWaiting(t *testing.T) {
 	var requests atomic.Int64
 	target := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		if requests.Add(1) == 50 {
-			time.Sleep(500 * time.Millisecond)
+			time.Sleep(500 * time.Millisecond) // the handler takes that long
 		}
 		_, _ = io.WriteString(w, payload)
 	})

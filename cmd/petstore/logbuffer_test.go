@@ -4,9 +4,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
+
+	"petstore.example/internal/test/wait"
 )
 
 // writes counts what it is given.
@@ -44,13 +45,11 @@ func TestLogBuffer(t *testing.T) {
 	}
 	log.Info().Msg("four")
 	want += `{"level":"info","message":"four"}` + "\n"
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(logDelay / 10) {
-		if got, _ := out.text(); got == want {
-			break
-		} else if time.Now().After(end) {
-			t.Fatalf("later %q, want %q", got, want)
-		}
-	}
+	got := ""
+	wait.Until(t, "a fourth line", func() bool {
+		got, _ = out.text()
+		return got == want
+	}, &got)
 	log.Info().Msg("five")
 	b.flush()
 	if got, _ := out.text(); !strings.HasSuffix(got, "\"five\"}\n") {

@@ -4,7 +4,8 @@ import (
 	"context"
 	"runtime"
 	"testing"
-	"time"
+
+	"petstore.example/internal/test/wait"
 )
 
 // After a burst the memory that it took goes back to the system without anybody asking.
@@ -18,11 +19,7 @@ func TestTrimMemory(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- trimMemory(ctx) }()
-	for deadline := time.Now().Add(6 * trimEvery); readMemory().heap > before.heap/2; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("of %d MB, %d MB are still used", before.heap>>20, readMemory().heap>>20)
-		}
-	}
+	wait.Until(t, "half of the memory back", func() bool { return readMemory().heap <= before.heap/2 }, readMemory)
 	stop()
 	if err := <-done; err != nil {
 		t.Error(err)

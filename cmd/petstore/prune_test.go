@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"database/sql"
 	"errors"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(storetest.Suite{M: m}) }
@@ -52,15 +54,14 @@ func TestPruningRemovesWhatExpired(t *testing.T) {
 	}
 	awaitLeft := func(want int) {
 		t.Helper()
-		for left, until := -1, time.Now().Add(20*time.Second); left != want; time.Sleep(5 * time.Millisecond) {
+		left := -1
+		wait.Until(t, fmt.Sprint(want, " rows that are left"), func() bool {
 			if err := owner.QueryRowContext(t.Context(), `
 				select (select count(*) from idempotency_keys) + (select count(*) from failed_requests) + (select count(*) from limit_states)`).Scan(&left); err != nil {
 				t.Fatal(err)
 			}
-			if time.Now().After(until) {
-				t.Fatalf("%d rows are left, want %d", left, want)
-			}
-		}
+			return left == want
+		}, &left)
 	}
 	exec(`select test_tenant('acme', 'free')`)
 	exec(`insert into api_keys (id, tenant_id, environment, digest, last4, created_at)

@@ -107,7 +107,7 @@ func TestAliveNeedsTheTermWatch(t *testing.T) {
 	if err := alive(t.Context()); err != nil {
 		t.Errorf("%v at first", err)
 	}
-	time.Sleep(standstill + 100*time.Millisecond)
+	time.Sleep(standstill + 100*time.Millisecond) // the server stands still for longer than the watchdog allows
 	if err := alive(t.Context()); err == nil {
 		t.Error("alive although the term watch stands still")
 	}

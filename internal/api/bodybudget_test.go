@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"petstore.example/internal/api/jsonbody"
+	"petstore.example/internal/test/wait"
 )
 
 const animal = `{"name":"Mia","categoryId":7}`
@@ -47,11 +48,7 @@ func TestBodiesFull(t *testing.T) {
 		}
 		slow := dial(t, addr)
 		end := slow.begin(t, w.key, jsonbody.MaxBytes, chunked)
-		for until := time.Now().Add(time.Minute); w.bodyBytes(t) < jsonbody.MaxBytes-freeBody; time.Sleep(time.Millisecond) {
-			if time.Now().After(until) {
-				t.Fatalf("chunked %v: %v bytes are reserved", chunked, w.bodyBytes(t))
-			}
-		}
+		wait.Until(t, "a body that is reserved", func() bool { return w.bodyBytes(t) >= jsonbody.MaxBytes-freeBody })
 		if status, code := post(w.key, jsonbody.MaxBytes); status != 503 || code != "unavailable" {
 			t.Errorf("chunked %v, a second body: %d %q, want 503 unavailable", chunked, status, code)
 		}

@@ -21,6 +21,7 @@ import (
 	"petstore.example/internal/limits/redisbackend"
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 // stateOf reads RateLimit: of each window by name what remains, and when it ends.
@@ -158,16 +159,12 @@ func (s *story) settle() {
 	c := s.servers[0].acme(s.t, func(*keys.Caller) {})
 	for _, w := range s.servers {
 		room := w.limiter.Peek(s.t.Context(), c, s.now).Admitted
-		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-			d := w.limiter.Take(s.t.Context(), c, s.now)
+		var d limits.Decision
+		wait.Until(s.t, "the refund", func() bool {
+			d = w.limiter.Take(s.t.Context(), c, s.now)
 			w.limiter.Refund(s.t.Context(), c, d)
-			if d.Admitted == room {
-				break
-			}
-			if time.Now().After(end) {
-				s.t.Fatalf("a minute after a refund a server says %+v", d)
-			}
-		}
+			return d.Admitted == room
+		}, &d)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/loglimit"
+	"petstore.example/internal/test/wait"
 )
 
 // event returns the one event in the log.
@@ -145,14 +146,10 @@ func TestLogIsSampled(t *testing.T) {
 	}
 	want := map[string]int{"stranger": 3 * each, "uncounted": 2*each - 60, "counted": 60, "bug": each}
 	var found logged
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(samplePeriod / 10) {
-		if found = read(t, w.logs.String()); cmp.Equal(want, found.requests) {
-			break
-		}
-	}
-	if diff := cmp.Diff(want, found.requests); diff != "" {
-		t.Errorf("logged and suppressed requests (-want +got):\n%s", diff)
-	}
+	wait.Until(t, "logged and suppressed requests", func() bool {
+		found = read(t, w.logs.String())
+		return cmp.Equal(want, found.requests)
+	}, func() string { return cmp.Diff(want, found.requests) })
 	if lines := found.lines["bug"]; lines > 1+int(time.Since(begun)/loglimit.Period) {
 		t.Errorf("%d lines of one kind of failure in %v", lines, time.Since(begun))
 	}

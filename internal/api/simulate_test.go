@@ -226,7 +226,7 @@ func TestSimulatedDelayEndsWithItsConnection(t *testing.T) {
 			if time.Since(began) > 25*time.Second {
 				t.Fatalf("%s: no place is free after %v: %s", mode, time.Since(began), rec.Body)
 			}
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // before the next request
 		}
 	}
 }

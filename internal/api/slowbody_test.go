@@ -164,7 +164,7 @@ func TestSlowBody(t *testing.T) {
 			go func() {
 				for i := range c.pieces {
 					_, _ = io.WriteString(conn, body[i*c.piece:(i+1)*c.piece])
-					time.Sleep(window / 4)
+					time.Sleep(window / 4) // a client that sends slowly
 				}
 			}()
 			if res, code := conn.answer(t); res.StatusCode != c.status || code != c.code {

@@ -249,7 +249,7 @@ func TestIdle(t *testing.T) {
 	if err := ended(t, silent, late); !errors.Is(err, io.EOF) {
 		t.Errorf("the silent connection: %v", err)
 	}
-	time.Sleep(2 * tick)
+	time.Sleep(2 * tick) // two rounds in which nothing may be closed
 	if err := ended(t, known, soon); err != nil {
 		t.Errorf("the authenticated connection: %v", err)
 	}

@@ -140,7 +140,7 @@ func (d *deployment) ask(req *http.Request, body []byte) (int, error) {
 		if err != nil {
 			return rec.Code, fmt.Errorf("503 with Retry-After %q", rec.Result().Header["Retry-After"])
 		}
-		time.Sleep(time.Duration(seconds) * time.Second)
+		time.Sleep(time.Duration(seconds) * time.Second) // as Retry-After says
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/freeport"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/wait"
 )
 
 // restarted runs a program three times on the sockets that the shell was handed over, as systemd does with a service that is restarted.
@@ -40,14 +41,14 @@ func TestUpgradeWithoutAClosedPort(t *testing.T) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	eventually(t, "a socket", func() bool { return strings.Contains(p.stderr(), "Listening on") })
+	wait.Until(t, "a socket", func() bool { return strings.Contains(p.stderr(), "Listening on") })
 
 	load := startNewConnections("http://"+addr+"/v1/pets?limit=1", tn.keys[0].token)
 	for restart := range 3 {
-		eventually(t, "a server on the socket", func() bool { return len(serverPIDs(p)) == restart+1 })
+		wait.Until(t, "a server on the socket", func() bool { return len(serverPIDs(p)) == restart+1 })
 		served := load.served.Load()
-		eventually(t, "responses of it", func() bool { return load.served.Load() > served+100 })
-		eventually(t, "a ping of it", func() bool { return states.count("WATCHDOG=1\nSTATUS=ready") > 0 })
+		wait.Until(t, "responses of it", func() bool { return load.served.Load() > served+100 })
+		wait.Until(t, "a ping of it", func() bool { return states.count("WATCHDOG=1\nSTATUS=ready") > 0 })
 		if restart == 2 {
 			break
 		}
@@ -67,7 +68,7 @@ func TestUpgradeWithoutAClosedPort(t *testing.T) {
 	if code := p.wait(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	eventually(t, "the end of it", func() bool { return states.count("STOPPING=1\nSTATUS=stopping") > 0 })
+	wait.Until(t, "the end of it", func() bool { return states.count("STOPPING=1\nSTATUS=stopping") > 0 })
 	if n := states.all("READY=1\nSTATUS=ready"); n != 3 {
 		t.Errorf("%d servers said that they are ready, want 3", n)
 	}
@@ -100,7 +101,7 @@ func TestSocketsThatAreRefused(t *testing.T) {
 				args = append(args, "-l", addr, "--fdname="+strings.Join(listens, ":"))
 			}
 			p := start(t, sandbox.Command(t, "systemd-socket-activate", append(args, program(t, "petstore"), "serve")...))
-			eventually(t, "a socket", func() bool { return strings.Count(p.stderr(), "Listening on") == len(listens) })
+			wait.Until(t, "a socket", func() bool { return strings.Count(p.stderr(), "Listening on") == len(listens) })
 			// It starts the server, which may end and reset the connection before Dial or Write has returned.
 			if conn, err := net.Dial(network, addr); err == nil {
 				_, _ = conn.Write([]byte("x"))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 // TestAutomaticBan: 60 requests of a Free tenant are admitted and 60 are denied by the limit. Then the key is banned for 15 minutes
@@ -54,7 +55,7 @@ func checkBan(d *deployment, servers []*server, tn *tenant) {
 	for i, s := range servers {
 		from := time.Now()
 		var a response
-		eventually(d.t, "the ban in force", func() bool {
+		wait.Until(d.t, "the ban in force", func() bool {
 			a = d.client.get(s, token, "/pets")
 			return a.code == "key_banned"
 		})
@@ -73,7 +74,7 @@ func checkBan(d *deployment, servers []*server, tn *tenant) {
 	}
 	d.ctl("ban", "lift", tn.keys[0].id, "--reason", "test")
 	for _, s := range servers {
-		eventually(d.t, "the ban lifted", func() bool {
+		wait.Until(d.t, "the ban lifted", func() bool {
 			return d.client.get(s, token, "/pets").code != "key_banned"
 		})
 	}

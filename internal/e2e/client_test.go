@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"petstore.example/internal/contract"
-	"petstore.example/internal/e2e/programs"
+	"petstore.example/internal/test/wait"
 )
 
 // client is a tenant's HTTP client. It fails the test if a response, or a request that succeeds, violates the OpenAPI document.
@@ -38,7 +38,7 @@ func newPatientClient(t testing.TB) *client {
 	return c
 }
 
-const timeout = programs.HangTimeout
+const timeout = wait.Limit
 
 // response is the result of a request. err is a failure of the connection; then only the times are set.
 type response struct {
@@ -88,7 +88,7 @@ func (c *client) do(ctx context.Context, method, url, token, body string, header
 		if !c.patient || a.status != http.StatusServiceUnavailable || a.integer("Retry-After") < 0 || time.Now().After(end) {
 			return a
 		}
-		time.Sleep(time.Duration(a.integer("Retry-After")) * time.Second)
+		time.Sleep(time.Duration(a.integer("Retry-After")) * time.Second) // as it says
 	}
 }
 

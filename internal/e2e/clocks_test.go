@@ -19,6 +19,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/wait"
 )
 
 var clockFaults = []operatorFault{
@@ -70,7 +71,7 @@ import (
 
 func init() {
 	go func() {
-		for ; ; time.Sleep(2 * time.Millisecond) {
+		for ; ; time.Sleep(2 * time.Millisecond) { // in the program, not in a test
 			text, _ := os.ReadFile(os.Getenv("TEST_CLOCK"))
 			seconds, _ := strconv.ParseInt(string(text), 10, 64)
 			time.SetByTest.Store(seconds)
@@ -89,7 +90,7 @@ func (d *deployment) serveWithClock(ahead time.Duration, env ...string) (s *serv
 		if err := errors.Join(os.WriteFile(next, fmt.Append(nil, int64(ahead/time.Second)), 0o600), os.Rename(next, path)); err != nil {
 			d.t.Fatal(err)
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // the server reads the file every 2 ms
 	}
 	set(ahead)
 	other := *d
@@ -251,7 +252,7 @@ func (tr *clockTrial) nextMinute() {
 		checkServed(tr.t, 1, 70, "after the minute's limit: %v", a)
 		wait = 8 * time.Second
 	}
-	time.Sleep(wait)
+	time.Sleep(wait) // as Retry-After says
 	n := 0
 	for i := range 60 {
 		n += int(admitted([]response{tr.send(tr.servers[i%2], token)}))
@@ -292,12 +293,12 @@ func tryClockForLong(t *testing.T) faultResult {
 	tr.postOnce()
 	tr.checkWarnsOperators()
 	result := tr.end()
-	eventually(t, "recorded usage", func() bool { return tr.number(`select sum(admitted) from usage_hourly`) > 0 })
+	wait.Until(t, "recorded usage", func() bool { return tr.number(`select sum(admitted) from usage_hourly`) > 0 })
 	if n := tr.number(`select count(*) from usage_hourly where hour > now()`); n > 0 {
 		t.Errorf("usage of %d hours that have not begun", n)
 	}
 	tr.set(0)
-	eventually(t, "a clock that is right", func() bool { return tr.wrong.metric("petstore_clock_ahead_seconds") < 1 })
+	wait.Until(t, "a clock that is right", func() bool { return tr.wrong.metric("petstore_clock_ahead_seconds") < 1 })
 	return result
 }
 
@@ -360,7 +361,7 @@ func tryClockBack(t *testing.T) (r faultResult) {
 	if err := tx.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(300 * time.Millisecond) // within which the next look-up would come by the clock before
 	for _, k := range tn.keys {
 		a := d.client.get(s, k.token, "/pets")
 		r.slowest = max(r.slowest, a.took())

@@ -8,6 +8,7 @@ import (
 
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // listsFromMemory is the metric of lists that were served from the cache.
@@ -28,7 +29,7 @@ func TestNeverStale(t *testing.T) {
 	outage := func(lasts time.Duration, stop, start func()) fault {
 		return func(*rand.Rand) {
 			stop()
-			time.Sleep(lasts)
+			time.Sleep(lasts) // the load lasts that long
 			start()
 			w.awaitRedis(12 * time.Second)
 		}
@@ -55,11 +56,11 @@ func TestNeverStaleSoleServer(t *testing.T) {
 		return func(*rand.Rand) {
 			s := w.d.serve()
 			w.servers[0].Store(s)
-			time.Sleep(300 * time.Millisecond)
+			time.Sleep(300 * time.Millisecond) // the fault lasts that long, and the pause after it
 			w.servers[0].Store(first)
-			time.Sleep(300 * time.Millisecond)
+			time.Sleep(300 * time.Millisecond) // the fault lasts that long, and the pause after it
 			end(s)
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // the fault lasts that long
 		}
 	}
 	w.run(6, duration(8*time.Second), staleSeed, another(stopped), another(killed), func(*rand.Rand) {
@@ -95,7 +96,7 @@ func duration(short time.Duration) time.Duration {
 
 // awaitRedis waits until Redis is up on all servers, at most that long: a Redis that was lost often is trusted late.
 func (w *registerLoad) awaitRedis(most time.Duration) {
-	for end := time.Now().Add(most); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(most); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // between two looks, at most that long
 		all := true
 		for i := range w.servers {
 			all = all && w.servers[i].Load().ready().Redis == "up"
@@ -113,7 +114,7 @@ func (w *registerLoad) steady(redis bool) float64 {
 	if redis {
 		w.awaitRedis(20 * time.Second)
 	}
-	eventually(w.d.t, "a list from memory", func() bool {
+	wait.Until(w.d.t, "a list from memory", func() bool {
 		w.run(2, 300*time.Millisecond, staleSeed)
 		return w.hits() > 0
 	})

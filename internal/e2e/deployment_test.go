@@ -149,7 +149,7 @@ func (d *deployment) freshTenant(s *server, plan string, own *plans.Quota, keyCo
 func (d *deployment) avoidMidnight() {
 	now := time.Now().UTC()
 	if midnight := now.Truncate(24 * time.Hour).Add(24 * time.Hour); midnight.Sub(now) < 70*time.Second {
-		time.Sleep(time.Until(midnight))
+		time.Sleep(time.Until(midnight)) // the day's limit is counted anew then
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/wait"
 )
 
 // note is the content of dev.json.
@@ -56,7 +57,7 @@ func startDev(t testing.TB, dir string, uid int, args ...string) *dev {
 	t.Helper()
 	began := time.Now()
 	d := &dev{server: server{process: start(t, devCommand(t, dir, uid, args...))}, dir: dir}
-	eventually(t, "the welcome text of petstore dev", func() bool {
+	wait.Until(t, "the welcome text of petstore dev", func() bool {
 		select {
 		case <-d.Done():
 			t.Fatalf("petstore dev has ended: %s", d.stderr())
@@ -130,7 +131,7 @@ func TestDev(t *testing.T) {
 			}
 			second.kill()
 			killed := time.Now()
-			eventually(t, "no Postgres after kill -9", func() bool { return len(postgresUnder(t, dir)) == 0 })
+			wait.Until(t, "no Postgres after kill -9", func() bool { return len(postgresUnder(t, dir)) == 0 })
 			gone := time.Since(killed)
 
 			third := startDev(t, dir, uid)
@@ -264,7 +265,7 @@ func (d *dev) checkBan(t *testing.T, c *client) {
 	if out, err := lift.CombinedOutput(); err != nil && lift.ProcessState.ExitCode() != 3 {
 		t.Errorf("lift: %v: %s", err, out)
 	}
-	eventually(t, "the end of the ban", func() bool { return c.get(&d.server, d.APIKey, "/pets?limit=1").code != "key_banned" })
+	wait.Until(t, "the end of the ban", func() bool { return c.get(&d.server, d.APIKey, "/pets?limit=1").code != "key_banned" })
 }
 
 // checkRefusals: petstore dev that cannot start ends at once with one line that says what to do.

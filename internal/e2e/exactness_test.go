@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 const callers = 64
@@ -115,7 +116,7 @@ func assignQuota(d *deployment, servers []*server, tn *tenant, q plans.Quota) (s
 		"--per-minute", fmt.Sprint(q.PerMinute), "--per-day", fmt.Sprint(q.PerDay))
 	want := fmt.Sprintf(`"minute";q=%d;w=60, "day";q=%d;w=86400`, q.PerMinute, q.PerDay)
 	for _, s := range servers {
-		eventually(d.t, "the new numbers", func() bool {
+		wait.Until(d.t, "the new numbers", func() bool {
 			a := d.client.get(s, tn.keys[0].token, "/pets?limit=1")
 			spent += admitted([]response{a})
 			return a.header.Get("RateLimit-Policy") == want

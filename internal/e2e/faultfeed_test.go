@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // revokedWithin is how long after its revocation a key may be admitted, whatever happens to the listening connection or to the process.
@@ -109,23 +110,23 @@ func tryDeadListener(t *testing.T) (r faultResult) {
 	}
 	stays := d.tenant(plans.Enterprise, hugeQuota, 1)
 	stop := startLoad(1, func(int, int) response {
-		defer time.Sleep(2 * time.Millisecond)
+		defer time.Sleep(2 * time.Millisecond) // a caller's own work
 		return d.client.get(s, stays.keys[0].token, "/pets?limit=1")
 	})
 	for round := range rounds {
 		k := d.tenant(plans.Enterprise, hugeQuota, 1).keys[0]
 		get := func(int, int) response {
-			defer time.Sleep(2 * time.Millisecond)
+			defer time.Sleep(2 * time.Millisecond) // a caller's own work
 			return d.client.get(s, k.token, "/pets?limit=1")
 		}
 		if a := get(0, 0); a.status != http.StatusOK {
 			t.Fatalf("before the revocation: %v", a)
 		}
 		proxy.swallow()
-		time.Sleep(time.Duration(round%4) * 300 * time.Millisecond)
+		time.Sleep(time.Duration(round%4) * 300 * time.Millisecond) // the key is revoked at different times after the fault
 		requests := startLoad(2, get)
 		revoked := d.revoke(k)
-		time.Sleep(2500 * time.Millisecond)
+		time.Sleep(2500 * time.Millisecond) // longer than the server may take to notice
 		r.revoked = max(r.revoked, lastPass(requests(), revoked))
 	}
 	r.add(stop())
@@ -150,7 +151,7 @@ func tryPause(lasts time.Duration) func(t *testing.T) faultResult {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // the server is frozen for some time before
 		d.revoke(unused)
 		revoked := d.revoke(k)
 		// What is sent now waits in the frozen server's sockets.
@@ -170,7 +171,7 @@ func tryPause(lasts time.Duration) func(t *testing.T) faultResult {
 				*to = append(*to, a)
 			})
 		}
-		time.Sleep(max(50*time.Millisecond, lasts-time.Since(begin)))
+		time.Sleep(max(50*time.Millisecond, lasts-time.Since(begin))) // the freeze lasts that long
 		if err := s.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
@@ -226,12 +227,12 @@ func tryWaitingCommit(withRedis bool) func(t *testing.T) faultResult {
 		d.exec(`alter system set synchronous_standby_names = 'gone'`)
 		d.exec(`select pg_reload_conf()`)
 		name := ""
-		eventually(t, "a write that waits for the standby", func() bool {
+		wait.Until(t, "a write that waits for the standby", func() bool {
 			name = fmt.Sprint("written at ", time.Now().UnixNano())
 			return d.client.post(s, token, name).status == http.StatusServiceUnavailable
 		})
 		var meanwhile []response
-		for end := time.Now().Add(13 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(13 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // the server is frozen for some time before
 			meanwhile = append(meanwhile, list())
 		}
 		r.add(meanwhile)
@@ -243,8 +244,8 @@ func tryWaitingCommit(withRedis bool) func(t *testing.T) faultResult {
 		}
 		d.exec(`alter system reset synchronous_standby_names`)
 		d.exec(`select pg_reload_conf()`)
-		eventually(t, "the write", func() bool { return d.number(`select count(*) from pets where name = $1`, name) == 1 })
-		for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		wait.Until(t, "the write", func() bool { return d.number(`select count(*) from pets where name = $1`, name) == 1 })
+		for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) { // lists of a second
 			if a := list(); a.status == http.StatusOK && !bytes.Contains(a.body, []byte(name)) {
 				r.over++
 			}
@@ -260,7 +261,7 @@ func tryWaitingCommit(withRedis bool) func(t *testing.T) faultResult {
 // awaitCached waits until the server serves the list from its cache.
 func awaitCached(d *deployment, s *server, list func() response) {
 	d.t.Helper()
-	eventually(d.t, "a list from the cache", func() bool {
+	wait.Until(d.t, "a list from the cache", func() bool {
 		before := s.metric(listsFromMemory)
 		list()
 		list()

@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 var redisFaults = []operatorFault{
@@ -31,7 +32,7 @@ func lightTrial(t *testing.T, redisURL string, servers int, specs ...spec) *tria
 		tr.servers = append(tr.servers, d.serve())
 	}
 	for _, s := range tr.servers {
-		eventually(t, "a server that counts in Redis", func() bool { return s.ready().Redis == "up" })
+		wait.Until(t, "a server that counts in Redis", func() bool { return s.ready().Redis == "up" })
 	}
 	tr.begin = time.Now()
 	tr.demand(tr.pool(len(specs)), specs...)
@@ -111,7 +112,7 @@ func tryEviction(t *testing.T) faultResult {
 	stop := startLoad(1, func(_, n int) response {
 		// It is refused if nothing can be evicted.
 		_ = c.Set(t.Context(), "other:"+strconv.Itoa(n), strings.Repeat("x", 1000), time.Hour).Err()
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // a client's own work
 		return response{}
 	})
 	tr.run(every*time.Duration(len(phases)), phases...)
@@ -164,7 +165,7 @@ func (tr *trial) checkMode(i int) {
 		want = "up"
 	}
 	for n := range tr.servers {
-		eventually(tr.t, "a server whose Redis is "+want, func() bool { return tr.server(n).ready().Redis == want })
+		wait.Until(tr.t, "a server whose Redis is "+want, func() bool { return tr.server(n).ready().Redis == want })
 	}
 }
 
@@ -180,7 +181,7 @@ func trySentinel(t *testing.T) faultResult {
 	counted := func() {
 		t.Helper()
 		for _, s := range tr.servers {
-			eventually(t, "a server that counts in Redis again", func() bool { return s.ready().Redis == "up" })
+			wait.Until(t, "a server that counts in Redis again", func() bool { return s.ready().Redis == "up" })
 		}
 	}
 	at, end := []float64{1, 2, 6}, seconds(10)

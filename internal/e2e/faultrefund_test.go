@@ -8,6 +8,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 var refundFaults = []operatorFault{{"the Postgres of one server hangs", tryHangingPostgres}}
@@ -42,7 +43,7 @@ func tryHangingPostgres(t *testing.T) (r faultResult) {
 	d := newDeployment(t, true)
 	hangs := d.serve("PETSTORE_DATABASE_URL=" + storetest.ProxyURL(t, d.serverURL, proxy.relay))
 	other := d.serve()
-	eventually(t, "both count in Redis", func() bool { return hangs.ready().Redis == "up" && other.ready().Redis == "up" })
+	wait.Until(t, "both count in Redis", func() bool { return hangs.ready().Redis == "up" && other.ready().Redis == "up" })
 	const limit = 100
 	tn := d.freshTenant(other, plans.Enterprise, &plans.Quota{PerMinute: limit, PerDay: 10 * limit}, 1)
 	token := tn.keys[0].token

@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // uncleanFaults are ends without a report, together with the loss of Redis.
@@ -57,7 +58,7 @@ func (u *unclean) take(s *server, tn *tenant, n int) (left int64) {
 // of the tenant's day.
 func (u *unclean) afterLoss(tn *tenant) (left int64) {
 	u.t.Helper()
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) { // each response until then is checked
 		a := u.client.get(u.stays, tn.keys[0].token, "/pets?limit=1")
 		u.result.slowest = max(u.result.slowest, a.took())
 		switch {
@@ -80,7 +81,7 @@ func (u *unclean) afterLoss(tn *tenant) (left int64) {
 func (u *unclean) awaitRedis(servers ...*server) {
 	u.t.Helper()
 	for _, s := range append(servers, u.stays) {
-		eventually(u.t, "a server that has Redis", func() bool { return s.ready().Redis == "up" })
+		wait.Until(u.t, "a server that has Redis", func() bool { return s.ready().Redis == "up" })
 	}
 }
 
@@ -132,7 +133,7 @@ func tryFrozenPair(t *testing.T) faultResult {
 		t.Errorf("%d of the day's 1,000 are lost while a server is frozen, want at most %d", lost, silentMargin)
 	}
 	_ = frozen.Signal(syscall.SIGCONT)
-	time.Sleep(2 * time.Second)
+	time.Sleep(2 * time.Second) // the server records what it admitted
 	u.awaitRedis(frozen)
 	// The next term, in which nobody is silent.
 	u.redis.Flush()

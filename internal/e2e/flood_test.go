@@ -34,7 +34,7 @@ func startFlood(s *server, connections int, from func(connection int) net.IP, re
 			for !f.stopping.Load() {
 				if f.connect(dialer, s.host(), request) != nil && !f.stopping.Load() {
 					f.counts[0].Add(1)
-					time.Sleep(100 * time.Millisecond)
+					time.Sleep(100 * time.Millisecond) // a refused connection is tried again
 				}
 			}
 		})
@@ -170,7 +170,7 @@ func (k *known) send(d *deployment, s *server, tenants []*tenant, lasts time.Dur
 				mu.Lock()
 				k.responses = append(k.responses, a)
 				mu.Unlock()
-				time.Sleep(40 * time.Millisecond)
+				time.Sleep(40 * time.Millisecond) // a caller's own work
 			}
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 // longestInProgress bounds how long a request of a dead server may be in progress. The API promises 60 s. Postgres notices closed
@@ -38,8 +39,8 @@ func TestKilledServerWithKeys(t *testing.T) {
 		k := &killRound{deployment: d, survivor: survivor, victim: d.serve(), tn: d.tenant(plans.Enterprise, hugeQuota, 1), pets: map[int64]string{}, orders: map[int64]string{}}
 		k.forSale = d.insertPets(k.tn, 2000)
 		customers := k.start(t.Context())
-		eventually(t, "requests that are answered", func() bool { return k.answered.Load() > 50 })
-		time.Sleep(time.Duration(random.Int64N(int64(400 * time.Millisecond))))
+		wait.Until(t, "requests that are answered", func() bool { return k.answered.Load() > 50 })
+		time.Sleep(time.Duration(random.Int64N(int64(400 * time.Millisecond)))) // the server dies at some time
 		how := "kill -9"
 		switch {
 		case round == rounds-1:
@@ -50,7 +51,7 @@ func TestKilledServerWithKeys(t *testing.T) {
 			paused := time.Duration(random.Int64N(int64(500 * time.Millisecond)))
 			how = fmt.Sprintf("paused, kill -9 after %v", paused.Round(time.Millisecond))
 			k.pause()
-			time.Sleep(paused)
+			time.Sleep(paused) // it is frozen that long
 		}
 		k.victim.kill()
 		customers.Wait()
@@ -145,7 +146,7 @@ func (k *killRound) retry(r idempotentPost) response {
 		if a.code == "idempotency_in_progress" {
 			refused = a.got.Sub(began)
 			if refused < longestInProgress {
-				time.Sleep(10 * time.Millisecond)
+				time.Sleep(10 * time.Millisecond) // before the request is sent again
 				continue
 			}
 		}

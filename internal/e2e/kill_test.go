@@ -11,6 +11,7 @@ import (
 	"github.com/lib/pq"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 // hugeQuota is a quota that no test reaches.
@@ -31,7 +32,7 @@ func TestKilledServer(t *testing.T) {
 		stop := startLoad(8, func(caller, request int) response {
 			return d.client.post(s, tn.keys[caller%2].token, fmt.Sprintf("%d-%d-%d", round, caller, request))
 		})
-		time.Sleep(1500*time.Millisecond + time.Duration(round)*170*time.Millisecond)
+		time.Sleep(1500*time.Millisecond + time.Duration(round)*170*time.Millisecond) // the server dies at some time after usage was recorded
 		s.kill()
 		killed := time.Now()
 		responses := stop()
@@ -80,7 +81,7 @@ func TestStoppedServer(t *testing.T) {
 	tn := d.freshTenant(s, plans.Enterprise, &plans.Quota{PerMinute: 1_000_000, PerDay: 2_000_000}, 2)
 	const callers = 8
 	stop := startLoad(callers, func(caller, request int) response { return anyRequest(d, s, tn, caller, request) })
-	time.Sleep(1500 * time.Millisecond)
+	time.Sleep(1500 * time.Millisecond) // longer than usage waits to be recorded
 	asked := time.Now()
 	s.beginStop()
 	if a := d.patient.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
@@ -136,7 +137,7 @@ func TestDayGoesOnAfterKill(t *testing.T) {
 			t.Fatal(a)
 		}
 	}
-	eventually(t, "100 requests recorded", func() bool { return recorded(d, tn) == 100 })
+	wait.Until(t, "100 requests recorded", func() bool { return recorded(d, tn) == 100 })
 	s.kill()
 	next := d.serve()
 	if left := d.patient.get(next, tn.keys[0].token, "/pets").windows["day"].remaining; left != 10_000-101 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 // TestLimitsReset: a tenant is in windows of tomorrow, in Postgres and in Redis, as after a clock of Postgres that was set forward and back.
@@ -24,7 +25,7 @@ func TestLimitsReset(t *testing.T) {
 		return all
 	}
 	used := tn.used + admitted(send(9))
-	eventually(t, "recorded usage", func() bool {
+	wait.Until(t, "recorded usage", func() bool {
 		return d.number(`select coalesce(sum(admitted), 0) from usage_hourly where tenant_id = $1`, tn.ID) == used
 	})
 	d.toTomorrow(tn)
@@ -63,7 +64,7 @@ func (d *deployment) toTomorrow(tn *tenant) {
 
 func (d *deployment) awaitRedisTerm() {
 	d.t.Helper()
-	eventually(d.t, "a term in which Redis decides", func() bool {
+	wait.Until(d.t, "a term in which Redis decides", func() bool {
 		return d.number(`select count(*) from cluster_term where active and redis <> ''`) == 1
 	})
 }

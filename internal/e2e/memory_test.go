@@ -49,7 +49,7 @@ func TestMemory(t *testing.T) {
 	rested := time.Now()
 	rest := busy
 	for rest >= most && time.Since(rested) < 30*time.Second {
-		time.Sleep(250 * time.Millisecond)
+		time.Sleep(250 * time.Millisecond) // between two looks
 		rest = status(t, s.PID(), "VmRSS")
 	}
 	t.Logf("%.0f callers held after one call each in %v: %.1f MB resident at the end, at most %.1f MB, %.1f MB after %v of rest; started with %.1f MB",

@@ -14,6 +14,7 @@ import (
 
 	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/wait"
 )
 
 // startPgBouncer starts a PgBouncer before the database, and returns the database's URL through it. It refuses to run as root.
@@ -47,7 +48,7 @@ func startPgBouncer(t testing.TB, databaseURL, mode string, settings ...string) 
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	}
 	p := start(t, cmd)
-	eventually(t, "PgBouncer listens", func() bool {
+	wait.Until(t, "PgBouncer listens", func() bool {
 		select {
 		case <-p.Done():
 			t.Fatalf("PgBouncer has ended: %s", p.stderr())

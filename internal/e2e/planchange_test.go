@@ -14,6 +14,7 @@ import (
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // planTrial is a tenant that has four quotas within seconds: its own, a plan from an instant on, another version of that plan, and less
@@ -48,7 +49,7 @@ func TestPlanChangesAtItsInstant(t *testing.T) {
 				redis.Stop()
 				other := d.tenant(plans.Free, nil, 1)
 				for _, s := range tr.servers {
-					eventually(t, "a server without Redis", func() bool {
+					wait.Until(t, "a server without Redis", func() bool {
 						d.client.get(s, other.keys[0].token, "/pets")
 						return s.ready().Redis == "down"
 					})
@@ -87,7 +88,7 @@ func (tr *planTrial) checkNextChange(want *petstore.PlanChange) {
 	tr.t.Helper()
 	for i, s := range tr.servers {
 		store := tr.store(s, tr.tn.keys[0].token)
-		eventually(tr.t, "the next change in GET /v1/usage", func() bool {
+		wait.Until(tr.t, "the next change in GET /v1/usage", func() bool {
 			u, err := store.GetUsage(tr.t.Context())
 			if err != nil {
 				tr.t.Fatalf("server %d: %v", i, err)
@@ -194,7 +195,7 @@ func (tr *planTrial) checkCounts(redisLost bool) {
 		}
 		used += n
 	}
-	eventually(tr.t, "all usage recorded", func() bool { return cmp.Equal(got, tr.recordedByQuota()) })
+	wait.Until(tr.t, "all usage recorded", func() bool { return cmp.Equal(got, tr.recordedByQuota()) })
 	if diff := cmp.Diff(got, tr.recordedByQuota()); diff != "" {
 		tr.t.Errorf("recorded (-counted +recorded):\n%s", diff)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // TestPostgresAway stops, kills and pauses Postgres under load. Requests end in 503 within 2 s, never in 401, and the same servers
@@ -38,7 +39,7 @@ func TestPostgresAway(t *testing.T) {
 
 			how.stop(postgres)
 			down := time.Now()
-			eventually(t, "a response of 503 unavailable", func() bool {
+			wait.Until(t, "a response of 503 unavailable", func() bool {
 				return d.client.get(s, tn.keys[0].token, "/pets").code == "unavailable"
 			})
 			// Keys that this server does not know are not invalid: it cannot look them up.
@@ -57,11 +58,11 @@ func TestPostgresAway(t *testing.T) {
 
 			how.start(postgres)
 			up := time.Now()
-			eventually(t, "animals served again", func() bool {
+			wait.Until(t, "animals served again", func() bool {
 				return d.client.get(s, tn.keys[0].token, "/pets").status == 200 && d.client.post(s, tn.keys[0].token, "again").status == 201
 			})
 			recovered := time.Since(up)
-			eventually(t, "a server that is ready again", func() bool { return s.ready().Status == "ready" })
+			wait.Until(t, "a server that is ready again", func() bool { return s.ready().Status == "ready" })
 			during := between(stop(), down, up)
 			slowest := time.Duration(0)
 			for _, a := range append(during, unknown...) {

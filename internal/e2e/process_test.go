@@ -59,9 +59,3 @@ func read(t testing.TB, path string) string {
 	t.Helper()
 	return programs.Read(t, path)
 }
-
-// eventually polls until the condition is true.
-func eventually(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	programs.Eventually(t, what, condition)
-}

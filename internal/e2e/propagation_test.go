@@ -112,7 +112,7 @@ func makeChange(d *deployment, servers []*server, tn *tenant, c change) []time.D
 	var wg sync.WaitGroup
 	for i, s := range servers {
 		wg.Go(func() {
-			for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(time.Millisecond) { // a request each millisecond
 				if a := d.client.get(s, tn.keys[0].token, "/pets?limit=1"); c.shown(a) {
 					seen[i] = a.got
 					return

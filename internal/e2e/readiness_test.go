@@ -13,6 +13,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // pingProxy stands before Postgres and counts pings, which are simple queries of ";".
@@ -63,7 +64,7 @@ func TestReadinessUnderFlood(t *testing.T) {
 	})
 	const connections = `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
 	// All that tenants may use.
-	eventually(t, "14 connections that wait", func() bool { return d.number(connections) >= 14 })
+	wait.Until(t, "14 connections that wait", func() bool { return d.number(connections) >= 14 })
 
 	transport := &http.Transport{MaxIdleConnsPerHost: 32, MaxConnsPerHost: 32}
 	defer transport.CloseIdleConnections()

@@ -8,6 +8,7 @@ import (
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // TestRedisAway stops and pauses Redis under load. Requests succeed, the first within 150 ms and the others as fast as before. Both
@@ -43,13 +44,13 @@ func TestRedisAway(t *testing.T) {
 			// Redis may have been lost briefly before.
 			var lines [2]struct{ degraded, back int }
 			for i, s := range servers {
-				eventually(t, "a server that has Redis", func() bool { return s.ready().Redis == "up" })
+				wait.Until(t, "a server that has Redis", func() bool { return s.ready().Redis == "up" })
 				lines[i].degraded, lines[i].back = s.logged("limits: degraded"), s.logged("limits: Redis is back")
 			}
 			how.stop(redis)
 			down := time.Now()
 			for i, s := range servers {
-				eventually(t, "a degraded server", func() bool { return s.ready().Redis == "down" })
+				wait.Until(t, "a degraded server", func() bool { return s.ready().Redis == "down" })
 				if r := s.ready(); r.HTTP != 200 || r.Status != "degraded" {
 					t.Errorf("server %d: /readyz %+v", i, r)
 				}
@@ -63,11 +64,11 @@ func TestRedisAway(t *testing.T) {
 			how.start(redis)
 			up := time.Now()
 			for i, s := range servers {
-				eventually(t, "a server that has Redis again", func() bool { return s.ready().Redis == "up" })
+				wait.Until(t, "a server that has Redis again", func() bool { return s.ready().Redis == "up" })
 				if v := s.metric("petstore_limits_degraded"); v != 0 {
 					t.Errorf("server %d: petstore_limits_degraded %v, want 0", i, v)
 				}
-				eventually(t, "a line that Redis is back", func() bool {
+				wait.Until(t, "a line that Redis is back", func() bool {
 					return s.logged("limits: Redis is back") > lines[i].back
 				})
 				if n := s.logged("limits: degraded") - lines[i].degraded; n != 1 {

@@ -6,6 +6,7 @@ import (
 
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 // TestRedisOverTLS: limits are counted in a Redis that is reached by TLS. With a certificate that can't be trusted they are counted
@@ -27,7 +28,7 @@ func TestRedisOverTLS(t *testing.T) {
 				t.Errorf("%v, want 200", a)
 			}
 			if tt.says == "" {
-				eventually(t, "a server that counts in Redis", func() bool { return s.ready().Redis == "up" })
+				wait.Until(t, "a server that counts in Redis", func() bool { return s.ready().Redis == "up" })
 				if n := ofRedis(t, redis.Addr, "INFO", "keyspace"); !strings.Contains(n, "db0:keys=") {
 					t.Errorf("Redis has no counters: %s", n)
 				}
@@ -36,7 +37,7 @@ func TestRedisOverTLS(t *testing.T) {
 			if r := s.ready(); r.Redis != "down" || r.HTTP != 200 {
 				t.Errorf("/readyz %+v, want Redis down", r)
 			}
-			eventually(t, "a line that says "+tt.says, func() bool { return s.logged("limits: degraded", tt.says) == 1 })
+			wait.Until(t, "a line that says "+tt.says, func() bool { return s.logged("limits: degraded", tt.says) == 1 })
 			for line := range strings.Lines(s.stderr()) {
 				if strings.Contains(line, "limits: degraded") {
 					t.Log(strings.TrimSpace(line))

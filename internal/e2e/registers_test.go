@@ -104,12 +104,12 @@ func (w *registerLoad) write(ctx context.Context, i int, rnd *rand.Rand) {
 		if a.status == http.StatusOK {
 			w.writes.Add(1)
 			raise(&w.floor[i], n)
-			time.Sleep(time.Duration(rnd.IntN(30)) * time.Millisecond)
+			time.Sleep(time.Duration(rnd.IntN(30)) * time.Millisecond) // writes come at any time
 			continue
 		}
 		w.unknown.Add(1)
 		w.failed(a)
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond) // between two faults
 	}
 }
 
@@ -147,7 +147,7 @@ func (w *registerLoad) read(ctx context.Context, rnd *rand.Rand) {
 			w.saw(known, pages[tag], strconv.Itoa(slot)+" (304)")
 		default:
 			w.failed(a)
-			time.Sleep(5 * time.Millisecond)
+			time.Sleep(5 * time.Millisecond) // a reader's own work
 		}
 	}
 }

@@ -31,13 +31,13 @@ func TestRetryAfterIsExact(t *testing.T) {
 				t.Fatalf("over the limit: %v", refused)
 			}
 			early := refused.sent.Add(time.Duration(wait-1) * time.Second)
-			time.Sleep(time.Until(early))
+			time.Sleep(time.Until(early)) // just before the promised instant
 			if a := d.patient.get(s, token, "/pets"); a.code != "rate_limit_exceeded" || a.integer("Retry-After") != 1 {
 				t.Errorf("a second early: %v, Retry-After %s, want a refusal and 1", a, a.header.Get("Retry-After"))
 			}
-			time.Sleep(time.Until(reset))
+			time.Sleep(time.Until(reset)) // the promised instant
 			atReset := d.patient.get(s, token, "/pets")
-			time.Sleep(time.Until(refused.got.Add(time.Duration(wait) * time.Second)))
+			time.Sleep(time.Until(refused.got.Add(time.Duration(wait) * time.Second))) // as Retry-After says
 			afterWait := d.patient.get(s, token, "/pets")
 			t.Logf("429 with Retry-After %d; a second early 429; at the reset (%v after it) %d; after Retry-After %d",
 				wait, atReset.sent.Sub(reset).Round(time.Millisecond), atReset.status, afterWait.status)

@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // roundTripProxy stands before Redis or Postgres and counts round trips: how often something is sent after the last reply.
@@ -130,7 +131,7 @@ func TestRoundTripsOfARequest(t *testing.T) {
 	show("no Redis: admitted, the same list", sole, 200, free(sole), one("/pets"), trips{0, 0})
 	redis.Stop()
 	provoked := free(s)
-	eventually(t, "a server without Redis", func() bool {
+	wait.Until(t, "a server without Redis", func() bool {
 		s.client.get(s.server, provoked(0), "/pets/1")
 		return s.ready().Redis == "down"
 	})

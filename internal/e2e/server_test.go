@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/wait"
 )
 
 // server is a petstore serve on two free ports.
@@ -65,7 +66,7 @@ func (s *server) await(t testing.TB) {
 
 func (s *server) awaitServing(t testing.TB) {
 	t.Helper()
-	eventually(t, "a server that serves", func() bool {
+	wait.Until(t, "a server that serves", func() bool {
 		select {
 		case <-s.Done():
 			t.Fatalf("the server has ended: %s", s.stderr())
@@ -84,7 +85,7 @@ func (s *server) awaitServing(t testing.TB) {
 
 func (s *server) awaitReady(t testing.TB) {
 	t.Helper()
-	eventually(t, "a server that is ready", func() bool { return s.ready().Status == "ready" })
+	wait.Until(t, "a server that is ready", func() bool { return s.ready().Status == "ready" })
 }
 
 // beginStop sends SIGTERM and waits until readiness fails.
@@ -93,7 +94,7 @@ func (s *server) beginStop() {
 	if err := s.Signal(syscall.SIGTERM); err != nil {
 		s.t.Fatal(err)
 	}
-	eventually(s.t, "a server that stops", func() bool { return s.ready().Status == "stopping" })
+	wait.Until(s.t, "a server that stops", func() bool { return s.ready().Status == "stopping" })
 }
 
 type readiness struct {

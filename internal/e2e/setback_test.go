@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/wait"
 )
 
 var setBackFaults = []operatorFault{
@@ -75,9 +76,9 @@ func (b *setBack) run(t *testing.T, fault func()) faultResult {
 			})
 		}
 	}
-	time.Sleep(1500 * time.Millisecond)
+	time.Sleep(1500 * time.Millisecond) // the load before the fault
 	fault()
-	time.Sleep(9 * time.Second)
+	time.Sleep(9 * time.Second) // the load after the fault, for longer than servers may take
 	close(ended)
 	wg.Wait()
 	return b.result(t, responses[b.narrow], responses[b.wide])
@@ -121,7 +122,7 @@ func (b *setBack) result(t *testing.T, narrow, wide []response) (r faultResult) 
 	}
 	for _, s := range b.servers {
 		// Redis may have been lost once more, on a busy machine.
-		eventually(t, "a server that is ready", func() bool { return s.ready().Status == "ready" })
+		wait.Until(t, "a server that is ready", func() bool { return s.ready().Status == "ready" })
 	}
 	return r
 }
@@ -162,7 +163,7 @@ func tryPromotion(t *testing.T) faultResult {
 	return b.run(t, func() {
 		standby.Detach()
 		redis.Flush()
-		time.Sleep(2 * time.Second)
+		time.Sleep(2 * time.Second) // the standby is that far behind
 		b.stopped = time.Now()
 		primary.Kill()
 		standby.Promote()

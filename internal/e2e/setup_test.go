@@ -15,6 +15,7 @@ import (
 	"petstore.example/internal/localpg"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/wait"
 )
 
 // documentedPassword takes the place of … in the documents.
@@ -251,10 +252,10 @@ func checkWorkingServer(d *deployment, s *server) {
 		"a term":        `select count(*) from cluster_term where active`,
 		"renewals":      `select count(*) from servers where seen_at > now() - interval '2 s'`,
 	} {
-		eventually(t, what+" in the database", func() bool { return d.number(query) > 0 })
+		wait.Until(t, what+" in the database", func() bool { return d.number(query) > 0 })
 	}
 	d.ctl("tenant", "suspend", n.Name, "--yes", "--reason", "test")
-	eventually(t, "the change takes effect", func() bool { return d.client.get(s, token, "/pets").status == 401 })
+	wait.Until(t, "the change takes effect", func() bool { return d.client.get(s, token, "/pets").status == 401 })
 	if ready := s.ready(); ready.Status != "ready" {
 		t.Errorf("readiness %+v", ready)
 	}

@@ -63,7 +63,7 @@ func TestKeysOfAStagingServer(t *testing.T) {
 			receive(429, true)
 		}
 		send(good, "X-Petstore-Simulate: unavailable;delay=30s\r\n")
-		time.Sleep(200 * time.Millisecond)
+		time.Sleep(200 * time.Millisecond) // the delayed requests are under way
 		began := time.Now()
 		s.beginStop()
 		receive(503, true)

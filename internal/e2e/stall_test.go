@@ -12,6 +12,7 @@ import (
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // stallFaults are those of one server's way to Redis.
@@ -64,7 +65,7 @@ func (w gated) Write(p []byte) (int, error) {
 // holdUp holds the way up for that long.
 func (s *stalledWay) holdUp(d time.Duration) {
 	s.way.Lock()
-	time.Sleep(d)
+	time.Sleep(d) // the way is held up that long
 	s.way.Unlock()
 }
 
@@ -72,7 +73,7 @@ func (s *stalledWay) number() int64 { return s.deployment.number(`select number 
 
 // settle waits until all servers count in Redis by their own way, and returns the term.
 func (s *stalledWay) settle() int64 {
-	eventually(s.t, "servers that count in Redis", func() bool {
+	wait.Until(s.t, "servers that count in Redis", func() bool {
 		return !slices.ContainsFunc(s.servers, func(one *server) bool { return one.ready().Redis != "up" })
 	})
 	return s.number()
@@ -100,7 +101,7 @@ func (s *stalledWay) moved() {
 	s.way.Lock()
 	defer s.way.Unlock()
 	began := time.Now()
-	eventually(s.t, "a term without the Redis that one server can't reach", func() bool { return s.number() != before })
+	wait.Until(s.t, "a term without the Redis that one server can't reach", func() bool { return s.number() != before })
 	s.t.Logf("the others left Redis after %v", time.Since(began).Round(10*time.Millisecond))
 }
 
@@ -125,14 +126,14 @@ func tryOneWay(t *testing.T, fault func(*stalledWay)) faultResult {
 	}
 	load := func(tn *tenant, pause time.Duration) func() []response {
 		return startLoad(len(s.servers), func(caller, _ int) response {
-			time.Sleep(pause)
+			time.Sleep(pause) // a caller's own work
 			return s.get(s.servers[caller], tn.keys[0].token)
 		})
 	}
 	stopRoomy, stopFull := load(roomy, 10*time.Millisecond), load(full, 20*time.Millisecond)
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(500 * time.Millisecond) // the load before and after the fault
 	fault(s)
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(500 * time.Millisecond) // the load before and after the fault
 	s.result.measure(t, stopRoomy(), stopFull(), limit-full.used)
 	return s.result
 }

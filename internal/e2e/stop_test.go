@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 // TestOngoingRequestIsFinished stops a server while a client is still sending a body. The animal is created, and the request counted.
@@ -25,10 +26,10 @@ func TestOngoingRequestIsFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The server has read the headers once the request is counted.
-	eventually(t, "a request that has begun", func() bool { return recorded(d, tn) == 1 })
+	wait.Until(t, "a request that has begun", func() bool { return recorded(d, tn) == 1 })
 	asked := time.Now()
 	s.beginStop()
-	eventually(t, "no new connections", func() bool {
+	wait.Until(t, "no new connections", func() bool {
 		fresh, err := net.Dial("tcp", conn.RemoteAddr().String())
 		if err == nil {
 			_ = fresh.Close()
@@ -98,7 +99,7 @@ func TestOngoingListIsFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	send(100)
-	eventually(t, "a list that waits", func() bool {
+	wait.Until(t, "a list that waits", func() bool {
 		return d.number(`select count(*) from pg_locks where not granted and relation = 'pets'::regclass
 			and database = (select oid from pg_database where datname = current_database())`) == 1
 	})

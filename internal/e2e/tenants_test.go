@@ -81,7 +81,7 @@ func createFor(d *deployment, s *server, n *populated, path, body string) int64 
 	}
 	a := send()
 	for tries := 1; a.status == 503 && tries < 5; tries++ {
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // as Retry-After says
 		a = send()
 	}
 	if a.status != 201 {

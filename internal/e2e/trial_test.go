@@ -153,7 +153,7 @@ func (tr *trial) note(d *demand, i, key int, a response) {
 
 // run applies the load during all phases, until end. A denied caller retries after a second.
 func (tr *trial) run(end time.Duration, phases ...phase) {
-	time.Sleep(time.Until(tr.begin))
+	time.Sleep(time.Until(tr.begin)) // the load begins at a time that the minutes of tenants are chosen by
 	ended := make(chan struct{})
 	var wg sync.WaitGroup
 	for i, d := range tr.demands {
@@ -162,7 +162,7 @@ func (tr *trial) run(end time.Duration, phases ...phase) {
 		}
 	}
 	for _, p := range append(phases, phase{name: "end", from: end}) {
-		time.Sleep(time.Until(tr.begin.Add(p.from)))
+		time.Sleep(time.Until(tr.begin.Add(p.from))) // the phases begin by the schedule
 		p.from = time.Since(tr.begin)
 		tr.phases = append(tr.phases, p)
 		if p.do != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 const unknownQueries = `petstore_directory_queries_total{caller="unknown"}`
@@ -25,7 +26,7 @@ func TestUnknownKeysAreLookedUpWithinTheLimit(t *testing.T) {
 	}
 	begin, queries, trips := time.Now(), m.metric(unknownQueries), m.postgres.trips.Load()
 	f := startFlood(m.server, 64, func(int) net.IP { return net.IPv4(127, 0, 0, 1) }, unknownKey)
-	eventually(t, "10,000 responses", func() bool { return f.total() >= requests })
+	wait.Until(t, "10,000 responses", func() bool { return f.total() >= requests })
 	f.stop()
 	took := time.Since(begin)
 	looked, roundTrips := int64(m.metric(unknownQueries)-queries), m.postgres.trips.Load()-trips
@@ -80,7 +81,7 @@ func TestLogOfAFlood(t *testing.T) {
 		}
 		return strangers+suppressed == f.total()
 	}
-	eventually(t, "a log that accounts for every request", count)
+	wait.Until(t, "a log that accounts for every request", count)
 	bytes := float64(len(s.stderr()) - before)
 	t.Logf("%v in %.1f s: %d logged, %d suppressed, %d of callers; %.0f lines/s, %.0f bytes/s",
 		f, took, strangers, suppressed, callers, float64(strangers)/took, bytes/took)

@@ -7,6 +7,7 @@ import (
 
 	petstore "petstore.example/client"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 // TestKeyLimitAndUsage: the servers enforce a key's own limit, while the tenant's other key keeps working. GET /v1/usage shows both, is
@@ -49,7 +50,7 @@ func checkKeyLimit(d *deployment, servers []*server) {
 	checkUsageOf(d, servers[0], script, petstore.UsageWindow{Limit: 5, Used: 5, Remaining: 0})
 	d.ctl("key", "edit", script.id, "--per-minute", "8", "--reason", "test")
 	for _, s := range servers {
-		eventually(t, "the wider limit", func() bool {
+		wait.Until(t, "the wider limit", func() bool {
 			return d.client.get(s, script.token, "/usage").windows["key"].remaining == 3
 		})
 	}
@@ -63,7 +64,7 @@ func checkUsageOf(d *deployment, s *server, k key, own petstore.UsageWindow) {
 	d.t.Helper()
 	store := d.store(s, k.token)
 	var u *petstore.Usage
-	eventually(d.t, "usage is recorded", func() bool {
+	wait.Until(d.t, "usage is recorded", func() bool {
 		var err error
 		if u, err = store.GetUsage(d.t.Context()); err != nil {
 			d.t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // TestWhyNamesATenant: a ticket names the customer. So a second after refusals, its name explains them.
@@ -28,7 +29,7 @@ func TestWhyNamesATenant(t *testing.T) {
 			Verdict string
 		}
 	}
-	eventually(t, "why knows the tenant's refusals", func() bool {
+	wait.Until(t, "why knows the tenant's refusals", func() bool {
 		c := d.tryCtl("why", tn.Name, "-o", "json")
 		if c.code != 0 {
 			t.Logf("exit %d: %s", c.code, c.stderr)
@@ -127,7 +128,7 @@ func (f failure) checkWhy(d *deployment) {
 		KeyID                     string `json:"key_id"`
 		Help                      []string
 	}
-	eventually(t, "why knows "+f.name, func() bool {
+	wait.Until(t, "why knows "+f.name, func() bool {
 		c := d.tryCtl("why", f.name, "-o", "json")
 		return c.code == 0 && json.Unmarshal([]byte(c.stdout), &got) == nil
 	})

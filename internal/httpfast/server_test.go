@@ -276,7 +276,7 @@ func TestFastContext(t *testing.T) {
 		answer()
 	}
 	send("/short")
-	time.Sleep(20 * time.Millisecond)
+	time.Sleep(20 * time.Millisecond) // the connection is idle for a moment
 	send("/keep")
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -414,7 +414,7 @@ func TestFastTimeouts(t *testing.T) {
 				t.Fatal(err)
 			}
 			if path == "/long" {
-				time.Sleep(timeout + late)
+				time.Sleep(timeout + late) // later than the server waits
 			}
 			n, _ := io.Copy(io.Discard, c)
 			took := time.Since(start)
@@ -441,7 +441,7 @@ func TestIdleAfterALongResponse(t *testing.T) {
 	if _, err := io.WriteString(c, "GET /long HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(idle + idle/2)
+	time.Sleep(idle + idle/2) // longer than a connection may be idle
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	_ "github.com/lib/pq"
 	"go.uber.org/goleak"
@@ -173,12 +172,5 @@ func wantNotes(t *testing.T, url string, want int) {
 	t.Helper()
 	if n := query(t, url, `select count(*) from notes`); n != want {
 		t.Errorf("%d notes, want %d", n, want)
-	}
-}
-
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	if err := waitFor(t.Context(), time.Minute, condition); err != nil {
-		t.Fatalf("%s: %v", what, err)
 	}
 }

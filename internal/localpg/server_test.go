@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/test/wait"
 )
 
 const (
@@ -78,7 +80,7 @@ func TestKillOfParent(t *testing.T) {
 	h.kill(t)
 
 	data := filepath.Join(dir, "postgres", "data")
-	eventually(t, "the orphaned server to end", func() bool { return len(processesOn(data)) == 0 })
+	wait.Until(t, "the orphaned server to end", func() bool { return len(processesOn(data)) == 0 })
 
 	h = startHelper(t, dir, nil)
 	query(t, h.URL, nextNote)

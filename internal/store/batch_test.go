@@ -207,7 +207,7 @@ func TestBatchOfAStoppedClient(t *testing.T) {
 		if err := db.Lock(ctx, names, nil); err != nil {
 			return err
 		}
-		time.Sleep(11 * time.Second)
+		time.Sleep(11 * time.Second) // longer than Postgres lets a session of staff be silent
 		_, err := db.Tenants.Suspend(ctx, jo, names[0], noon)
 		return err
 	})

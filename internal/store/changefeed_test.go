@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/changefeed"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // heard has the events of a listener.
@@ -41,16 +42,16 @@ func (h *heard) ProofWanted() <-chan struct{}   { return nil }
 func (h *heard) await(t *testing.T, want ...string) {
 	t.Helper()
 	var got []string
-	for deadline := time.Now().Add(longTimeout); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	wait.Until(t, fmt.Sprintf("%q", want), func() bool {
 		h.mu.Lock()
-		if got = slices.Clone(h.events); slices.Equal(got, want) {
+		defer h.mu.Unlock()
+		got = slices.Clone(h.events)
+		if slices.Equal(got, want) {
 			h.events = nil
-			h.mu.Unlock()
-			return
+			return true
 		}
-		h.mu.Unlock()
-	}
-	t.Fatalf("heard %q, want %q", got, want)
+		return false
+	}, &got)
 }
 
 func listen(t *testing.T, url string, wake func()) *heard {

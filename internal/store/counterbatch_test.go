@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 // newBusyCounters returns a database with so many more tenants, in a term of Redis, and with as many transactions under way as a server
@@ -51,15 +52,11 @@ func (g *counters) initialize(t *testing.T, tenantID, term int64, at time.Time) 
 // eventuallyText waits until the query has that result.
 func eventuallyText(t *testing.T, db database, want, query string) {
 	t.Helper()
-	for end := time.Now().Add(longTimeout); ; time.Sleep(5 * time.Millisecond) {
-		got := db.text(t, query)
-		if got == want {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%s: %s, want %s", query, got, want)
-		}
-	}
+	got := ""
+	wait.Until(t, query+": "+want, func() bool {
+		got = db.text(t, query)
+		return got == want
+	}, &got)
 }
 
 // TestManyOpenInFewTransactions: calls that wait share transactions, and each has the result that it would have alone.

@@ -41,7 +41,7 @@ func (s shop) retry(t *testing.T, name string) catalog.Answer {
 		if !errors.Is(err, catalog.ErrIdempotencyInProgress) || time.Since(started) > 20*time.Second {
 			t.Fatalf("%s, after %v: %v", name, time.Since(started), err)
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // before the request is sent again
 	}
 }
 

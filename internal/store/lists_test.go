@@ -256,7 +256,7 @@ func TestListToASlowReader(t *testing.T) {
 			t.Fatalf("after %v: %v", time.Since(began), err)
 		}
 		if rows++; rows < 4 {
-			time.Sleep(timeout / 2)
+			time.Sleep(timeout / 2) // the list is read slowly
 		}
 	}
 	if rows != 60 {

@@ -193,7 +193,7 @@ func TestStoredAnswersAreFoundByKey(t *testing.T) {
 	}
 	// A connection tells what it has read when it ends.
 	for read() < before+10 {
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // between two looks
 	}
 	if rows := read() - before; rows > 1000 {
 		t.Errorf("for 50 keys %d rows of 20,000 were read", rows)

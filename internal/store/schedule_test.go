@@ -162,7 +162,7 @@ func TestWhatHasBegunIsNotUnscheduled(t *testing.T) {
 	}); !errors.Is(err, plans.ErrInPast) {
 		t.Errorf("in the past: %v", err)
 	}
-	time.Sleep(time.Second)
+	time.Sleep(time.Second) // until less than the margin is left
 	if _, err := o.Timelines.Unschedule(t.Context(), jo, soon.Assignment.ID); !errors.Is(err, plans.ErrAssignmentBegins) {
 		t.Errorf("within two seconds of its beginning: %v", err)
 	}

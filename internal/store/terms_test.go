@@ -206,7 +206,7 @@ func await(t *testing.T, m *cluster.Member, redis string) {
 		if term, ok := m.Term(); ok && term.Redis == redis {
 			return
 		}
-		time.Sleep(100 * time.Microsecond)
+		time.Sleep(100 * time.Microsecond) // between two looks
 	}
 	term, ok := m.Term()
 	t.Fatalf("server %s: in force %v %+v, want Redis %q", m.ID(), ok, term, redis)

@@ -33,7 +33,7 @@ func TestUsageIsExactOverOutages(t *testing.T) {
 				m.Admitted(count(k.TenantID, k.ID, eleven, 0, 0).Bucket, eleven, 0, usage.Unlimited)
 				counted++
 			}
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // a caller's own work
 		}
 	}
 	// The write that meets the outage has failed once that long has passed.

@@ -86,3 +86,24 @@ func uses(file *ast.File, path string, functions ...string) (found bool) {
 	})
 	return found
 }
+
+// TestSleepsSayWhy: a test that waits for something waits for it (internal/test/wait), or has a clock of its own (testing/synctest). One that
+// must sleep says why, on the line or on the one above.
+func TestSleepsSayWhy(t *testing.T) {
+	t.Parallel()
+	for file, text := range sources(t, "_test.go") {
+		if strings.Contains(string(text), `"testing/synctest"`) || slices.Contains(bubbled, file) {
+			continue
+		}
+		before := ""
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, "time.Sleep(") && !strings.Contains(line, "//") && !strings.Contains(before, "//") {
+				t.Errorf("%s: why does it sleep? %s", file, strings.TrimSpace(line))
+			}
+			before = line
+		}
+	}
+}
+
+// bubbled are files whose functions run in the bubbles of other files' tests.
+var bubbled = []string{"internal/keys/callers/coming_test.go", "internal/structure/sandbox_test.go"}

@@ -196,7 +196,7 @@ func (p *play) start(cmd *exec.Cmd) *exec.Cmd {
 // eventually tries for a minute.
 func (p *play) eventually(what string, try func() error) {
 	p.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // between two looks
 		err := try()
 		if err == nil {
 			return

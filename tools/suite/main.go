@@ -55,7 +55,9 @@ func run(args []string) error {
 	return runTests(packages, whole(args))
 }
 
-func whole(patterns []string) bool { return len(patterns) == 0 || slices.Equal(patterns, []string{"./..."}) }
+func whole(patterns []string) bool {
+	return len(patterns) == 0 || slices.Equal(patterns, []string{"./..."})
+}
 
 // No result comes from the cache: what it was made of is more than files and variables. All tests mostly wait, for databases and servers, so
 // there are more at a time than processors. make check runs go vet.

@@ -12,6 +12,7 @@ import (
 
 	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/wait"
 )
 
 // fault is made and mended. Meanwhile alerts must fire, each on that many servers, or without a number on one at least, and afterwards they
@@ -60,7 +61,7 @@ func TestAlertsFireAndEnd(t *testing.T) {
 	f := newDeployment(t)
 	f.load()
 	p := newPrometheus(t, f.servers[0].Admin, f.servers[1].Admin)
-	programs.Eventually(t, "two servers that Prometheus reaches", func() bool { return p.up() == 2 })
+	wait.Until(t, "two servers that Prometheus reaches", func() bool { return p.up() == 2 })
 	for _, fault := range faults {
 		began := time.Now()
 		fault.make(f)
@@ -90,7 +91,7 @@ func fires(t *testing.T, p *prometheus, f fault) bool {
 	silent := func(want string) bool {
 		return !slices.ContainsFunc(firing, func(alert string) bool { return alert == want || strings.HasPrefix(alert, want+" ") })
 	}
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) { // between two looks
 		if firing = p.firing(); !slices.ContainsFunc(f.alerts, silent) {
 			return true
 		}
@@ -103,8 +104,8 @@ func ends(t *testing.T, p *prometheus, f fault) {
 	t.Helper()
 	var firing []string
 	defer func() { t.Logf("%s: then firing %v", f.name, firing) }()
-	programs.Eventually(t, "the end of "+strings.Join(f.alerts, ", "), func() bool {
-		time.Sleep(100 * time.Millisecond)
+	wait.Until(t, "the end of "+strings.Join(f.alerts, ", "), func() bool {
+		time.Sleep(100 * time.Millisecond) // between two looks
 		firing = p.firing()
 		return !slices.ContainsFunc(firing, func(alert string) bool {
 			sameAlert := func(other string) bool { return strings.Fields(other)[0] == strings.Fields(alert)[0] }
@@ -116,7 +117,7 @@ func ends(t *testing.T, p *prometheus, f fault) {
 // doctorFinds waits until that check of petstorectl doctor is not ok. A server that was killed counts as alive for five seconds.
 func (f *deployment) doctorFinds(check string) {
 	f.t.Helper()
-	programs.Eventually(f.t, "doctor finds something wrong with "+check, func() bool {
+	wait.Until(f.t, "doctor finds something wrong with "+check, func() bool {
 		cmd := sandbox.Command(f.t, programs.Path(f.t, "petstorectl"), "doctor", "-o", "json")
 		cmd.Env = append(cmd.Env, "PETSTORE_DATABASE_URL="+f.staffURL)
 		out, _ := cmd.Output() // It fails if a check does.

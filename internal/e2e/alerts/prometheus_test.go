@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/freeport"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/wait"
 )
 
 // factor is by how much durations are shorter than in deploy/prometheus: a minute is a second.
@@ -65,7 +66,7 @@ func newPrometheus(t *testing.T, targets ...string) *prometheus {
 	process := programs.Start(t, sandbox.Command(t, "prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"),
 		"--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+p.addr,
 		"--enable-feature=exemplar-storage", "--log.level=warn"))
-	programs.Eventually(t, "a Prometheus that is ready", func() bool {
+	wait.Until(t, "a Prometheus that is ready", func() bool {
 		if process.Ended() {
 			t.Fatalf("prometheus has ended: %s", process.Stderr())
 		}

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/freeport"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/wait"
 )
 
 // nginxConfig is of an nginx that compresses every response for who accepts that. Many companies have one between their programs and the
@@ -69,7 +70,7 @@ func startNginx(t *testing.T, server string) *nginx {
 		t.Fatal(err)
 	}
 	n.Process = programs.Start(t, sandbox.Command(t, path, "-p", dir, "-c", file))
-	programs.Eventually(t, "nginx listens", func() bool {
+	wait.Until(t, "nginx listens", func() bool {
 		if n.Ended() {
 			t.Fatalf("nginx has ended: %s", n.Stderr())
 		}

@@ -19,6 +19,7 @@ import (
 
 	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // systemdInstalled is the status database of a root in which nothing is installed but systemd, on which the package depends.
@@ -107,7 +108,7 @@ func TestPetstorectlFromDeb(t *testing.T) {
 func serve(t *testing.T, u *unit) *programs.Server {
 	t.Helper()
 	s := programs.LaunchCommand(t, u.cmd())
-	programs.Eventually(t, "petstore healthcheck", func() bool {
+	wait.Until(t, "petstore healthcheck", func() bool {
 		check := u.cmd("/usr/bin/petstore", "healthcheck")
 		check.Env = append(check.Env, "PETSTORE_ADMIN_ADDR="+s.Admin)
 		return check.Run() == nil
@@ -119,7 +120,7 @@ func serve(t *testing.T, u *unit) *programs.Server {
 func get(t *testing.T, url, key string) {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	programs.Eventually(t, "200 from "+url, func() bool {
+	wait.Until(t, "200 from "+url, func() bool {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 		if err != nil {
 			t.Fatal(err)

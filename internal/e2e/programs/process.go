@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"petstore.example/internal/subprocess"
+	"petstore.example/internal/test/wait"
 )
 
 // served are lines of the log that say nothing of a failure.
@@ -64,7 +65,7 @@ func (p *Process) end() {
 	select {
 	case <-p.Done():
 	default:
-		_ = p.Process.Stop(context.Background(), HangTimeout, syscall.SIGTERM, syscall.SIGKILL)
+		_ = p.Process.Stop(context.Background(), wait.Limit, syscall.SIGTERM, syscall.SIGKILL)
 	}
 	output := p.Stderr()
 	if path := os.Getenv("PETSTORE_E2E_LOGS"); path != "" {
@@ -105,8 +106,8 @@ func (p *Process) Wait() int {
 	p.t.Helper()
 	select {
 	case <-p.Done():
-	case <-time.After(HangTimeout):
-		p.t.Fatalf("process %d has not ended within %v", p.PID(), HangTimeout)
+	case <-time.After(wait.Limit):
+		p.t.Fatalf("process %d has not ended within %v", p.PID(), wait.Limit)
 	}
 	err := p.Err()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
@@ -157,17 +158,4 @@ func Read(t testing.TB, path string) string {
 		t.Error(err)
 	}
 	return string(bytes.ToValidUTF8(text, []byte("?")))
-}
-
-// HangTimeout is how long tests wait for what comes at once unless the machine is busy. What has to come in time is measured instead.
-const HangTimeout = time.Minute
-
-// Eventually polls until the condition is true.
-func Eventually(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	for end := time.Now().Add(HangTimeout); !condition(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", HangTimeout, what)
-		}
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/wait"
 )
 
 // Server is a petstore serve.
@@ -39,7 +40,7 @@ func LaunchCommand(t testing.TB, cmd *exec.Cmd, env ...string) *Server {
 	t.Helper()
 	ports := []string{"PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0"}
 	s := &Server{Process: Start(t, cmd, append(ports, env...)...)}
-	Eventually(t, "a server that serves", s.serving)
+	wait.Until(t, "a server that serves", s.serving)
 	return s
 }
 
@@ -64,7 +65,7 @@ func (s *Server) serving() bool {
 // AwaitReady waits until the server is ready, with all that it depends on.
 func (s *Server) AwaitReady() {
 	s.t.Helper()
-	Eventually(s.t, "a server that is ready", func() bool { return s.Ready() == "ready" })
+	wait.Until(s.t, "a server that is ready", func() bool { return s.Ready() == "ready" })
 }
 
 // Ready returns the status that /readyz tells, "" if it does not answer.
@@ -90,7 +91,7 @@ func (s *Server) Metric(name string) float64 {
 
 // Ask sends a request to the admin address.
 func (s *Server) Ask(path string) (status int, body []byte) {
-	client := &http.Client{Timeout: HangTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: wait.Limit, Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Get("http://" + s.Admin + path)
 	if err != nil {
 		return 0, nil

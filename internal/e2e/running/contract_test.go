@@ -69,7 +69,7 @@ func (c customer) send(want int, line, body string, headers ...string) response 
 	c.t.Helper()
 	res := c.sendOnce(line, body, headers...)
 	for tries := 1; res.StatusCode == http.StatusServiceUnavailable && tries < 5; tries++ {
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // as Retry-After says
 		res = c.sendOnce(line, body, headers...)
 	}
 	if res.StatusCode != want {

@@ -77,7 +77,7 @@ func send(client *http.Client, key string, r request, n int64) string {
 		case res.StatusCode == http.StatusOK, res.StatusCode == http.StatusCreated:
 			return r.method + " ok"
 		case attempt < 3 && res.Header.Get("Retry-After") == "1":
-			time.Sleep(time.Second)
+			time.Sleep(time.Second) // as Retry-After says
 		default:
 			return fmt.Sprintf("%s %d %s", r.method, res.StatusCode, strings.TrimSpace(string(body)))
 		}
@@ -128,7 +128,7 @@ func exchange(t testing.TB, client *http.Client, req *http.Request) response {
 		if attempt == 3 || res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("X-Request-Id") == "" {
 			return response{res, string(body)}
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // as Retry-After says
 		if req.GetBody != nil {
 			req.Body, _ = req.GetBody()
 		}
@@ -138,7 +138,7 @@ func exchange(t testing.TB, client *http.Client, req *http.Request) response {
 // await waits until that many requests were sent.
 func (l *load) await(requests int64) {
 	for l.sent.Load() < requests {
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // between two looks
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/wait"
 )
 
 // proxy is a load balancer that runs with its configuration in deploy/proxy.
@@ -102,7 +103,7 @@ func (k proxyKind) start(t testing.TB, f *pair, changes ...string) *proxy {
 		t.Fatal(err)
 	}
 	p.Process = programs.Start(t, sandbox.Command(t, path, k.args(config)...))
-	programs.Eventually(t, k.program+" listens", func() bool {
+	wait.Until(t, k.program+" listens", func() bool {
 		if p.Ended() {
 			t.Fatalf("%s has ended: %s%s", k.program, p.Stdout(), p.Stderr())
 		}
@@ -131,7 +132,7 @@ func (p *proxy) client(t testing.TB, from string) *http.Client {
 		DialContext: dial, MaxIdleConnsPerHost: 64,
 	}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: programs.HangTimeout}
+	return &http.Client{Transport: transport, Timeout: wait.Limit}
 }
 
 // base is the base URL of the API. A client of a proxy reaches it.

@@ -13,6 +13,7 @@ import (
 
 	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // requestsDuringRestart returns how many requests each proxy gets while its servers are restarted.
@@ -196,7 +197,7 @@ func checkNoServerReady(t *testing.T, kind proxyKind, f *pair, key string) {
 	nobody.adminPort = freePort(t)
 	p := kind.start(t, &nobody)
 	client := p.client(t, "127.0.0.1")
-	programs.Eventually(t, kind.program+" regards both servers as down", func() bool {
+	wait.Until(t, kind.program+" regards both servers as down", func() bool {
 		return strings.Count(p.logged(t), kind.notReady) >= len(f.servers)
 	})
 	for range 4 {

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // upgrade is a deployment that goes from the last release to this program, under load.
@@ -141,7 +141,7 @@ func (u *upgrade) staff(when string, a, b release) {
 	both := func(what string, holds func(response) bool) {
 		u.Helper()
 		for i := range u.servers {
-			programs.Eventually(u, fmt.Sprintf("%s: %s on server %d", when, what, i+1), func() bool {
+			wait.Until(u, fmt.Sprintf("%s: %s on server %d", when, what, i+1), func() bool {
 				res := u.ask(i, key, http.MethodGet, "/usage", "") // which counts in no limit
 				return holds(res)
 			})
@@ -213,7 +213,7 @@ func (u *upgrade) billed() {
 			Tenant   string
 			Admitted int
 		}
-		programs.Eventually(u, "recorded usage that is what was admitted", func() bool {
+		wait.Until(u, "recorded usage that is what was admitted", func() bool {
 			if err := json.Unmarshal([]byte(r.ctl(u, u.database.BillingURL, "usage", "export", "--month", month, "-o", "json")), &lines); err != nil {
 				u.Fatal(err)
 			}
@@ -251,10 +251,10 @@ func (u *upgrade) ask(server int, key, method, path, body string, headers ...str
 		for i := 0; i < len(headers); i += 2 {
 			req.Header.Set(headers[i], headers[i+1])
 		}
-		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: programs.HangTimeout}
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: wait.Limit}
 		if res := exchange(u, client, req); res.StatusCode != http.StatusServiceUnavailable {
 			return res
 		}
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // before the request is sent again
 	}
 }

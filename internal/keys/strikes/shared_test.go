@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/keys/strikes"
 	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/test/wait"
 )
 
 // newCounter counts in the Redis server at that address, as `petstore serve` does.
@@ -36,15 +37,6 @@ func newCounter(t *testing.T, url string, bans strikes.BanStore) *strikes.Counte
 	return s
 }
 
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for limit := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 func inRedis(t *testing.T, url, key string) func() string {
 	t.Helper()
 	o, err := redis.ParseURL(url)
@@ -65,11 +57,11 @@ func TestTwoServersCountStrikesTogether(t *testing.T) {
 	c := caller("key_a", 60)
 	refuse(first, c, 30)
 	refuse(second, c, 29)
-	eventually(t, "59 strikes are counted", func() bool { return count() == "59" })
+	wait.Until(t, "59 strikes are counted", func() bool { return count() == "59" })
 	bans.want(t)
 	refuse(first, c, 1)
-	eventually(t, "the key is banned", func() bool { return len(bans.banned()) == 1 })
-	eventually(t, "its strikes are forgotten", func() bool { return count() == "" })
+	wait.Until(t, "the key is banned", func() bool { return len(bans.banned()) == 1 })
+	wait.Until(t, "its strikes are forgotten", func() bool { return count() == "" })
 }
 
 func TestStrikesGoOnWithoutRedis(t *testing.T) {
@@ -79,18 +71,18 @@ func TestStrikesGoOnWithoutRedis(t *testing.T) {
 	server.Stop()
 	s := newCounter(t, server.URL, bans) // Redis is not there when the server starts
 	refuse(s, caller("key_a", 60), 60)
-	eventually(t, "key_a is banned without Redis", func() bool { return len(bans.banned()) == 1 })
+	wait.Until(t, "key_a is banned without Redis", func() bool { return len(bans.banned()) == 1 })
 
 	server.Start()
 	count := inRedis(t, server.URL, "key_b")
-	eventually(t, "strikes are shared when Redis is there", func() bool {
+	wait.Until(t, "strikes are shared when Redis is there", func() bool {
 		refuse(s, caller("key_b", 1_000), 1)
 		return count() != ""
 	})
 
 	server.Stop()
 	server.Start() // empty: it has lost the scripts too
-	eventually(t, "strikes are shared when Redis is back", func() bool {
+	wait.Until(t, "strikes are shared when Redis is back", func() bool {
 		refuse(s, caller("key_b", 1_000), 1)
 		return count() != ""
 	})
@@ -108,6 +100,6 @@ func TestStrikesGoOnWithoutRedis(t *testing.T) {
 	if slow > 20 {
 		t.Errorf("%d of 60 refusals waited while Redis was frozen", slow)
 	}
-	eventually(t, "key_c is banned while Redis is frozen", func() bool { return len(bans.banned()) == 2 })
+	wait.Until(t, "key_c is banned while Redis is frozen", func() bool { return len(bans.banned()) == 2 })
 	server.Resume()
 }

@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 func TestCountersExpire(t *testing.T) {
@@ -42,7 +43,7 @@ func TestFloodCostsNoRoundTrips(t *testing.T) {
 	l := w.server(t, url, patient)
 	other := w.server(t, url, patient)
 	decides(t, l, other)
-	eventually(t, "it hears of refunds", func() bool { return l.Session() != 0 })
+	wait.Until(t, "it hears of refunds", func() bool { return l.Session() != 0 })
 	small, large := plans.Quota{PerMinute: 2, PerDay: 10}, plans.Quota{PerMinute: 3, PerDay: 10}
 	got := func(what string, calledRedis int64, got, want limits.Decision) {
 		t.Helper()
@@ -65,7 +66,7 @@ func TestFloodCostsNoRoundTrips(t *testing.T) {
 	// It counts each refund of its own twice: when it is made, and when Redis publishes it.
 	awaitRefunds := func(refunds int64) {
 		t.Helper()
-		eventually(t, "it hears of all refunds", func() bool { return l.RefundsHeard() == refunds })
+		wait.Until(t, "it hears of all refunds", func() bool { return l.RefundsHeard() == refunds })
 	}
 	l.Refund(t.Context(), limits.Claim{TenantID: 1}, first)
 	l.Refund(t.Context(), limits.Claim{TenantID: 1}, first)
@@ -87,7 +88,7 @@ func TestFloodCostsNoRoundTrips(t *testing.T) {
 func TestFullDayCostsNoRoundTrips(t *testing.T) {
 	t.Parallel()
 	l := newTestCluster().server(t, redistest.New(t).URL, patient) // of its own, as above
-	eventually(t, "it hears of refunds", func() bool { return l.Session() != 0 })
+	wait.Until(t, "it hears of refunds", func() bool { return l.Session() != 0 })
 	q := plans.Quota{PerMinute: 5, PerDay: 2}
 	limitstest.TakeN(t, l, 1, q, limitstest.Noon, 3)
 	l.calls.takes.Store(0)

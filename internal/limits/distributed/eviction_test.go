@@ -12,6 +12,7 @@ import (
 	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 // evictionPolicies are all that Redis has.
@@ -113,7 +114,7 @@ func TestAnotherDatabase(t *testing.T) {
 	t.Parallel()
 	server, w := redistest.New(t), newTestCluster()
 	a, b := w.server(t, server.URL, quick), w.server(t, strings.TrimSuffix(server.URL, "0")+"1", quick)
-	eventually(t, "both are of the cluster", func() bool { term, ok := b.member.Term(); return ok && term.Servers == 2 })
+	wait.Until(t, "both are of the cluster", func() bool { term, ok := b.member.Term(); return ok && term.Servers == 2 })
 	if got := limitstest.Contest(t, []limits.Limiter{a, b}, limitstest.Claim(1, plans.Quota{PerMinute: 60, PerDay: 1000})); got != 60 {
 		t.Errorf("%d admitted, want 60", got)
 	}
@@ -121,6 +122,6 @@ func TestAnotherDatabase(t *testing.T) {
 		if term, ok := a.member.Term(); ok && term.Servers == 2 && term.Redis != "" {
 			t.Fatalf("term %d is counted in %s", term.Number, term.Redis)
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // between two looks: nothing may happen
 	}
 }

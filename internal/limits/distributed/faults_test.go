@@ -16,6 +16,7 @@ import (
 	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 type fault struct {
@@ -158,7 +159,7 @@ func TestStartWithoutRedis(t *testing.T) {
 	server, w := redistest.New(t), newTestCluster()
 	server.Stop()
 	a, b := w.server(t, server.URL, quick), w.server(t, server.URL, quick)
-	eventually(t, "both are of the cluster", func() bool { term, ok := a.member.Term(); return ok && term.Servers == 2 })
+	wait.Until(t, "both are of the cluster", func() bool { term, ok := a.member.Term(); return ok && term.Servers == 2 })
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}
 	if !a.Degraded() || !b.Degraded() {
 		t.Error("they do not know that Redis is away")
@@ -200,7 +201,7 @@ func TestLateReplyAdmitsNothing(t *testing.T) {
 	late := func() error {
 		l.calls.takeFails.Store(nil)
 		l.member.SetRedis("")
-		eventually(t, "the term is over", func() bool { term, ok := l.member.Term(); return ok && term.Redis == "" })
+		wait.Until(t, "the term is over", func() bool { term, ok := l.member.Term(); return ok && term.Redis == "" })
 		return nil
 	}
 	l.calls.takeFails.Store(&late)
@@ -221,7 +222,7 @@ func TestPostgresAwayToo(t *testing.T) {
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}
 	limitstest.TakeN(t, l, 1, q, limitstest.Noon, 3)
 	w.away.Store(true)
-	eventually(t, "the lease has run out", l.member.StoreUnreachable)
+	wait.Until(t, "the lease has run out", l.member.StoreUnreachable)
 	start := time.Now()
 	d := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
 	if !d.Undecided || d.Term != 0 || d.Minute.Remaining != 56 || time.Since(start) > patient.Timeout/2 {
@@ -260,7 +261,7 @@ func TestCallsGoTogether(t *testing.T) {
 	var waiting atomic.Int64
 	hold := func() error {
 		l.calls.takeFails.Store(nil)
-		eventually(t, "all others wait", func() bool {
+		wait.Until(t, "all others wait", func() bool {
 			return waiting.Load() == 64 && l.Gathered() == 63
 		})
 		return nil
@@ -275,7 +276,7 @@ func TestCallsGoTogether(t *testing.T) {
 			seen <- l.Take(context.Background(), limitstest.Claim(1+int64(i%2), unlimited), limitstest.Noon).Minute.Remaining
 		})
 		if i == 0 {
-			eventually(t, "the first is on its way", func() bool { return l.calls.takes.Load() == 1 })
+			wait.Until(t, "the first is on its way", func() bool { return l.calls.takes.Load() == 1 })
 		}
 	}
 	callers.Wait()

@@ -23,6 +23,7 @@ import (
 	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/limits/redisbackend"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 // noRedis is the address of a Redis that is not there.
@@ -266,22 +267,11 @@ func (s *spy) BeginWrite(ctx context.Context, term, tenantID int64) (version int
 	return s.Backend.BeginWrite(ctx, term, tenantID)
 }
 
-// eventually waits until it is so, as long as a busy machine may need.
-func eventually(t testing.TB, what string, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if so() {
-			return
-		}
-	}
-	t.Fatalf("it never came to this: %s", what)
-}
-
 // decides waits until Redis decides for all of them.
 func decides(t testing.TB, servers ...*testServer) {
 	t.Helper()
 	for _, l := range servers {
-		eventually(t, "Redis decides", func() bool {
+		wait.Until(t, "Redis decides", func() bool {
 			term, ok := l.member.Term()
 			return ok && term.Redis != "" && !l.LostIn(term.Number)
 		})

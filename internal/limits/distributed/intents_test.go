@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 // takeWrite decides over a request that will write.
@@ -102,7 +103,7 @@ func TestSharedAgain(t *testing.T) {
 		}
 		_ = second.Commit()
 		s := freshness.Stamp(0)
-		eventually(t, "a stamp after the write", func() bool { s = stampAt(t, l); return s != 0 })
+		wait.Until(t, "a stamp after the write", func() bool { s = stampAt(t, l); return s != 0 })
 		if s <= before {
 			t.Fatalf("stamp %d after the write, %d before", s, before)
 		}
@@ -164,7 +165,7 @@ func TestIntentsEndSoon(t *testing.T) {
 	}
 	end()
 	began := time.Now()
-	eventually(t, "a stamp on the other server", func() bool { return stampAt(t, b) != 0 })
+	wait.Until(t, "a stamp on the other server", func() bool { return stampAt(t, b) != 0 })
 	if took := time.Since(began); took > freshness.WriteIntentTTL/2 {
 		t.Errorf("it took %v", took)
 	}
@@ -208,7 +209,7 @@ func TestConcurrentWrites(t *testing.T) {
 					announced.Release()
 				}
 				locked(func() { acknowledged = max(acknowledged, state); known = acknowledged })
-				time.Sleep(time.Duration(state%5) * time.Millisecond)
+				time.Sleep(time.Duration(state%5) * time.Millisecond) // calls come at any time
 				s := l.Take(t.Context(), limitstest.Claim(1, unlimited), limitstest.Noon).Stamp
 				locked(func() {
 					page, ok := pages[s]
@@ -227,7 +228,7 @@ func TestConcurrentWrites(t *testing.T) {
 	}
 	running.Wait()
 	for _, l := range servers {
-		eventually(t, "a stamp after all writes", func() bool { return stampAt(t, l) != 0 })
+		wait.Until(t, "a stamp after all writes", func() bool { return stampAt(t, l) != 0 })
 	}
 	t.Logf("%d lists by a stamp that there was, %d stamps", cached, len(pages))
 }
@@ -248,5 +249,5 @@ func TestWriteOfAnOlderServer(t *testing.T) {
 		t.Errorf("stamp %d during a write", s)
 	}
 	_ = write.Commit()
-	eventually(t, "a stamp after the write", func() bool { return stampAt(t, l) != 0 })
+	wait.Until(t, "a stamp after the write", func() bool { return stampAt(t, l) != 0 })
 }

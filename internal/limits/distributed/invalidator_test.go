@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/test/wait"
 )
 
 func stampAt(t *testing.T, l limits.Limiter) freshness.Stamp {
@@ -35,7 +36,7 @@ func TestStamps(t *testing.T) {
 	fresh := func(what string) {
 		t.Helper()
 		s := freshness.Stamp(0)
-		eventually(t, what, func() bool { s = stampAt(t, b); return s != 0 })
+		wait.Until(t, what, func() bool { s = stampAt(t, b); return s != 0 })
 		if had[s] {
 			t.Errorf("%s: stamp %d was there before", what, s)
 		}
@@ -81,7 +82,7 @@ func TestLateWrite(t *testing.T) {
 		late.Store(int64(tt.late))
 		_ = write.Commit()
 		after := freshness.Stamp(0)
-		eventually(t, "there is a stamp", func() bool { after = stampAt(t, l); return after != 0 })
+		wait.Until(t, "there is a stamp", func() bool { after = stampAt(t, l); return after != 0 })
 		if after-before != tt.announced {
 			t.Errorf("a write that took %v: stamp %d after %d, want %d more", tt.late, after, before, tt.announced)
 		}
@@ -109,7 +110,7 @@ func TestStampsOfTerms(t *testing.T) {
 		t.Errorf("stamp %d right after a change of terms", s)
 	}
 	w.away.Store(true)
-	eventually(t, "the lease has run out", l.member.StoreUnreachable)
+	wait.Until(t, "the lease has run out", l.member.StoreUnreachable)
 	if _, err := l.BeginWrite(t.Context(), 1); err == nil {
 		t.Error("a write although nobody can be told")
 	}

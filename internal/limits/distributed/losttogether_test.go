@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 // TestServersLoseRedisTogether: if nobody reaches Redis, asking another server costs the first request one more time-out if Redis
@@ -32,7 +33,7 @@ func TestServersLoseRedisTogether(t *testing.T) {
 					servers = append(servers, w.server(t, server.URL, distributed.Options{Log: zerolog.Nop(), Wait: 20 * time.Second}))
 				}
 				decides(t, servers...)
-				eventually(t, "they know of each other", func() bool { return len(servers[2].member.Peers()) == 2 })
+				wait.Until(t, "they know of each other", func() bool { return len(servers[2].member.Peers()) == 2 })
 				limitstest.TakeN(t, servers[2], 1, q, limitstest.Noon, 10)
 				tt.lose(server)
 				began := time.Now()

@@ -6,6 +6,7 @@ import (
 	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 // TestRefundAfterTheLease: a request that ends in 5xx after the lease, because Postgres hung, is given back, in Redis and in a grant.
@@ -26,10 +27,10 @@ func TestRefundAfterTheLease(t *testing.T) {
 				t.Fatalf("before: %+v", d)
 			}
 			w.away.Store(true)
-			eventually(t, "the lease has run out", l.member.StoreUnreachable)
+			wait.Until(t, "the lease has run out", l.member.StoreUnreachable)
 			l.Refund(t.Context(), limitstest.Claim(1, q), d)
 			w.away.Store(false)
-			eventually(t, "a term is in force", func() bool { _, ok := l.member.Term(); return ok })
+			wait.Until(t, "a term is in force", func() bool { _, ok := l.member.Term(); return ok })
 			if got := limitstest.TakeN(t, l, 1, q, limitstest.Noon, 5); got != 3 {
 				t.Errorf("%d admitted, want all 3", got)
 			}

@@ -12,6 +12,7 @@ import (
 	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/wait"
 )
 
 var errNoReply = errors.New("no reply")
@@ -34,7 +35,7 @@ func TestOneServerWithoutRedis(t *testing.T) {
 	server, w := redistest.New(t), newTestCluster()
 	a, b, c := w.server(t, server.URL, quick), w.server(t, server.URL, quick), w.server(t, server.URL, quick)
 	decides(t, a, b, c)
-	eventually(t, "it knows of two others", func() bool { return len(c.member.Peers()) == 2 })
+	wait.Until(t, "it knows of two others", func() bool { return len(c.member.Peers()) == 2 })
 	before, _ := c.member.Term()
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}
 	admitted := limitstest.TakeN(t, c, 1, q, limitstest.Noon, 20)
@@ -56,12 +57,12 @@ func TestOneServerWithoutRedis(t *testing.T) {
 		t.Errorf("%+v: want 8 remaining after a refund, and no stamp while the catalogue is written to", d)
 	}
 	_ = write.Commit()
-	eventually(t, "the write intent is removed", func() bool {
+	wait.Until(t, "the write intent is removed", func() bool {
 		return a.Peek(t.Context(), limitstest.Claim(1, q), limitstest.Noon).Stamp != 0
 	})
 	other := limitstest.TakeN(t, c, 2, q, limitstest.Noon, 100)
 	restore()
-	eventually(t, "it makes its calls itself again", func() bool { return !c.Relayed.Active() })
+	wait.Until(t, "it makes its calls itself again", func() bool { return !c.Relayed.Active() })
 	w.takesAll(t, []*testServer{c}, q, 20, &admitted)
 	if admitted != 60 || other != 60 {
 		t.Errorf("%d and %d counted, want 60 of each tenant", admitted, other)
@@ -106,7 +107,7 @@ func TestRelayFails(t *testing.T) {
 			server, w := redistest.New(t), newTestCluster()
 			a, c := w.server(t, server.URL, quick), w.server(t, server.URL, quick)
 			decides(t, a, c)
-			eventually(t, "it knows of the other", func() bool { return len(c.member.Peers()) == 1 })
+			wait.Until(t, "it knows of the other", func() bool { return len(c.member.Peers()) == 1 })
 			before, _ := c.member.Term()
 			c.relay.send = fault.relay(c.relay.send)
 			restore := c.cutOff()
@@ -133,7 +134,7 @@ func TestLateRelayAdmitsNothing(t *testing.T) {
 	url := redistest.Shared(t)
 	a, c := w.server(t, url, patient), w.server(t, url, patient)
 	decides(t, a, c)
-	eventually(t, "it knows of the other", func() bool { return len(c.member.Peers()) == 1 })
+	wait.Until(t, "it knows of the other", func() bool { return len(c.member.Peers()) == 1 })
 	q := plans.Quota{PerMinute: 2, PerDay: 10}
 	restore := c.cutOff()
 	defer restore()
@@ -163,7 +164,7 @@ func TestCutOffForGood(t *testing.T) {
 	server, w := redistest.New(t), newTestCluster()
 	a, c := w.server(t, server.URL, quick), w.server(t, server.URL, quick)
 	decides(t, a, c)
-	eventually(t, "it knows of the other", func() bool { return len(c.member.Peers()) == 1 })
+	wait.Until(t, "it knows of the other", func() bool { return len(c.member.Peers()) == 1 })
 	restore := c.cutOff()
 	defer restore()
 	began := time.Now()
@@ -172,7 +173,7 @@ func TestCutOffForGood(t *testing.T) {
 		if n := limitstest.TakeN(t, c, 1, q, time.Now(), 1); n != 1 {
 			t.Error("refused, although there is room")
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // between two requests
 	}
 	if took := time.Since(began); took < distributed.MaxRelayed || took > distributed.MaxRelayed+15*time.Second {
 		t.Errorf("all left Redis after %v, want %v", took, distributed.MaxRelayed)
@@ -185,7 +186,7 @@ func TestBothWithoutRedis(t *testing.T) {
 	server, w := redistest.New(t), newTestCluster()
 	a, c := w.server(t, server.URL, quick), w.server(t, server.URL, quick)
 	decides(t, a, c)
-	eventually(t, "it knows of the other", func() bool { return len(c.member.Peers()) == 1 })
+	wait.Until(t, "it knows of the other", func() bool { return len(c.member.Peers()) == 1 })
 	defer a.cutOff()()
 	defer c.cutOff()()
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}

@@ -11,6 +11,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/test/wait"
 )
 
 // reportedStore notes what is reported.
@@ -81,7 +82,7 @@ func TestReportsOfIdleTenants(t *testing.T) {
 	take(2, "k", 5)
 	take(3, "", 0)
 	l.member.SetRedis("") // The term ends.
-	eventually(t, "another term", func() bool {
+	wait.Until(t, "another term", func() bool {
 		term, ok := l.member.Term()
 		return ok && term.Redis == ""
 	})

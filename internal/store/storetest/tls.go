@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"petstore.example/internal/freeport"
+	"petstore.example/internal/test/wait"
 )
 
 // TLSServer is a PrivateServer that also listens on 127.0.0.1, with TLS and passwords, as in production. It logs every statement.
@@ -72,24 +73,20 @@ func (s *TLSServer) Log() string {
 // waitForTLS waits until the server has read its configuration again: it answers S to a request for TLS.
 func waitForTLS(t testing.TB, port string) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		conn, err := net.DialTimeout("tcp", "127.0.0.1:"+port, time.Second)
+	var err error
+	wait.Until(t, "a server with TLS", func() bool {
+		var conn net.Conn
+		if conn, err = net.DialTimeout("tcp", "127.0.0.1:"+port, time.Second); err != nil {
+			return false
+		}
+		defer conn.Close()
 		reply := make([]byte, 1)
-		if err == nil {
-			_ = conn.SetDeadline(time.Now().Add(time.Second))
-			_, err = conn.Write([]byte{0, 0, 0, 8, 4, 210, 22, 47})
-			if err == nil {
-				_, err = conn.Read(reply)
-			}
-			_ = conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(time.Second))
+		if _, err = conn.Write([]byte{0, 0, 0, 8, 4, 210, 22, 47}); err == nil {
+			_, err = conn.Read(reply)
 		}
-		if err == nil && reply[0] == 'S' {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("test server: no TLS: %q, %v", reply, err)
-		}
-	}
+		return reply[0] == 'S'
+	}, &err)
 }
 
 // authority is a certificate authority.

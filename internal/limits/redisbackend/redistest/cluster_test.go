@@ -43,7 +43,7 @@ func TestClusterFailsOver(t *testing.T) {
 	cluster.AwaitReplica(cluster.Nodes[0])
 	// A master that is halted for a while, as on a busy machine, is none that failed.
 	cluster.Nodes[3].Pause()
-	time.Sleep(4 * time.Second)
+	time.Sleep(4 * time.Second) // longer than a silent master needs to count as failed
 	cluster.Nodes[3].Resume()
 	cluster.AwaitReplica(cluster.Nodes[0])
 }

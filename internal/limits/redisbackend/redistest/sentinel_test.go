@@ -16,7 +16,7 @@ func TestSentinels(t *testing.T) {
 	// A master that is halted for a while, as on a busy machine, is none that failed: the other one has to become its replica all the same.
 	replica.Pause()
 	master.Start()
-	time.Sleep(3 * time.Second)
+	time.Sleep(3 * time.Second) // longer than a silent master needs to count as failed
 	replica.Resume()
 	s.AwaitReplica(master)
 	s.Failover(master)

@@ -20,7 +20,7 @@ func TestLargeBodyIsNotCopied(t *testing.T) {
 	defer close(received)
 	written := make(chan error, 2)
 	addr, _ := serve(t, &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/large" {
+		if _, isFast := r.Context().(*requestContext); !isFast || r.URL.Path != "/large" {
 			return
 		}
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -33,7 +33,7 @@ func TestLargeBodyIsNotCopied(t *testing.T) {
 	})})
 	c := dial(t, addr)
 	get(t, c, "/")
-	for range 3 {
+	for fast, tries := 0, 0; fast < 3; tries++ {
 		if _, err := io.WriteString(c, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -45,6 +45,14 @@ func TestLargeBodyIsNotCopied(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := io.ReadAll(res.Body)
+		// One that comes while net/http still ends the one before it is net/http's, which closes a connection after more than was declared.
+		if err == nil && len(got) == 0 {
+			if tries == 100 {
+				t.Fatal("no request took the fast path")
+			}
+			continue
+		}
+		fast++
 		if err != nil || !bytes.Equal(got, body) || res.Header.Get("Content-Type") != "text/plain; charset=utf-8" || res.Close {
 			t.Errorf("%d bytes, %v, %v", len(got), res.Header, err)
 		}

@@ -38,8 +38,8 @@ copy() {
 
 folder() (
 	umask 077
-	copy && mkdir -p "$work/tmp elsewhere" && cd "$work/a ü b/petstore" || exit
-	TMPDIR="$work/tmp elsewhere" && export TMPDIR && chmod 755 "$TMPDIR" "$work/a ü b"
+	copy && mkdir -p "$work/elsewhere" && cd "$work/a ü b/petstore" || exit
+	TMPDIR=$work/elsewhere && export TMPDIR && chmod 755 "$TMPDIR" "$work/a ü b"
 	unset HOME
 	run
 )

@@ -38,6 +38,7 @@ func TestMalformedRequest(t *testing.T) {
 			"GET /v1/pets/%zz HTTP/1.1\r\nHost: x\r\n\r\n":                                        400,
 			"GET /v1/pets HTTP/1.1\r\n\r\n":                                                       400,
 			"GET /v1/pets HTTP/1.1\r\nHost: x\r\nBad Name: 1\r\n\r\n":                             400,
+			"GET /v1/pets HTTP/1.1\r\nHost: x\r\nIdempotency-Key: \x7f\r\n\r\n":                   400,
 			"POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n": 400,
 			"POST /v1/pets HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n":                501,
 			"GET /v1/pets HTTP/3.0\r\nHost: x\r\n\r\n":                                            505,

@@ -244,7 +244,8 @@ type compiler struct {
 	schemas *jsonschema.Compiler
 }
 
-const location = "openapi.json"
+// location is absolute: a relative one would be resolved by the folder of the test, whose name is no URL.
+const location = "https://api.example.com/openapi.json"
 
 func newCompiler(raw any) (*compiler, error) {
 	c := &compiler{raw: raw, schemas: jsonschema.NewCompiler()}

@@ -137,26 +137,13 @@ bench-scale: ## measure how costs grow with animals, keys, servers and requests;
 	@tools/install.sh postgres redis-server
 	$(GO) run -tags $(TAGS) ./bench/scale $(ARGS)
 
-# The packages with tests that PETSTORE_SOAK=1 makes longer.
-SOAKED = $(shell grep -rl PETSTORE_SOAK --include='*_test.go' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,')
+# What soak runs, all without a name, and how many requests Schemathesis makes.
+PARTS    ?=
+CASES    ?= 200000
 
-soak: ## run the long tests: generated requests, 200,000 schedules of faults, end-to-end on servers with the race detector, every fuzzer for SOAK=1m
+soak: ## run the long tests part by part: generated requests, 200,000 schedules of faults, fuzzers for SOAK=1m each, end-to-end (PARTS="simulation fuzz")
 	@$(PREPARE)
-	@tools/install.sh python3-venv
-	@$(MAKE) -s build
-	@tools/schemathesis/run.sh 200000
-	@$(MAKE) -s $(NPM)
-	PETSTORE_SOAK=1 $(GO) test -tags $(TAGS) -timeout 60m -v $(filter-out ./internal/e2e,$(SOAKED))
-	for mode in on off; do \
-	  PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=$$mode PETSTORE_SOAK=1 PETSTORE_E2E_RACE=1 \
-	    $(GO) test -tags $(TAGS) -race -timeout 60m -v ./internal/e2e || exit 1; \
-	done
-	@for package in $$($(GO) list ./...); do \
-	  for fuzzer in $$($(GO) test -tags $(TAGS) -list '^Fuzz' $$package | grep '^Fuzz'); do \
-	    echo "== $$package $$fuzzer"; \
-	    $(GO) test -tags $(TAGS) -run '^$$' -fuzz "^$$fuzzer\$$" -fuzztime $(SOAK) $$package || exit 1; \
-	  done; \
-	done
+	@GO='$(GO)' TAGS='$(TAGS)' SOAK='$(SOAK)' CASES='$(CASES)' tools/soak.sh $(PARTS)
 
 clean: ## remove bin and dist; the data of make run stays in .petstore
 	rm -rf bin dist

@@ -66,7 +66,7 @@ func TestLateRefunds(t *testing.T) {
 	hour := time.Now().UTC().Truncate(time.Hour)
 	b.deliver(t, "s1", hour, used(business, hour, 5, 0))
 	// As if this month were over.
-	b.exec(t, `insert into usage_months (month) values (date_trunc('month', now(), 'UTC')::date)`)
+	b.exec(t, `insert into usage_months (month) values ($1)`, hour.Format("2006-01")+"-01")
 	next := hour.AddDate(0, 0, 1-hour.Day()).Truncate(24*time.Hour).AddDate(0, 1, 0)
 	for i, step := range []struct{ admitted, want int64 }{{-2, -2}, {3, 1}, {-4, -3}, {-100, -5}, {-1, -5}, {2, -3}} {
 		b.deliver(t, "s1", hour, used(business, hour, step.admitted, 0))

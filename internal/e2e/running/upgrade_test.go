@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -207,19 +208,23 @@ func (u *upgrade) limits(when string, r release) {
 // billed: the usage of each tenant is what was admitted, in the exports of both releases.
 func (u *upgrade) billed() {
 	u.Helper()
-	month := time.Now().UTC().Format("2006-01")
+	// The upgrade may last over the end of a month.
+	now := time.Now().UTC()
+	months := slices.Compact([]string{now.Add(-20 * time.Minute).Format("2006-01"), now.Format("2006-01")})
 	for _, r := range []release{u.old, u.now} {
-		var lines []struct {
-			Tenant   string
-			Admitted int
-		}
 		wait.Until(u, "recorded usage that is what was admitted", func() bool {
-			if err := json.Unmarshal([]byte(r.ctl(u, u.database.BillingURL, "usage", "export", "--month", month, "-o", "json")), &lines); err != nil {
-				u.Fatal(err)
-			}
 			recorded := map[string]int{}
-			for _, l := range lines {
-				recorded[l.Tenant] += l.Admitted
+			for _, month := range months {
+				var lines []struct {
+					Tenant   string
+					Admitted int
+				}
+				if err := json.Unmarshal([]byte(r.ctl(u, u.database.BillingURL, "usage", "export", "--month", month, "-o", "json")), &lines); err != nil {
+					u.Fatal(err)
+				}
+				for _, l := range lines {
+					recorded[l.Tenant] += l.Admitted
+				}
 			}
 			for name, n := range u.admitted {
 				if recorded[name] != n {

@@ -1,12 +1,8 @@
 package e2e_test
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,37 +11,6 @@ import (
 	petstore "petstore.example/client"
 	"petstore.example/internal/plans"
 )
-
-// TestManyOrdersForOneAnimal: of 100 orders for one animal at the same time, over two servers, one is placed.
-func TestManyOrdersForOneAnimal(t *testing.T) {
-	t.Parallel()
-	const orders = 100
-	d := newDeployment(t, false)
-	servers := []*server{d.serve(), d.serve()}
-	tn := d.tenant(plans.Enterprise, hugeQuota, 1)
-	stores := goClients(d, servers, tn.keys[0].token)
-	for round, id := range d.insertPets(tn, 4) {
-		// The Go client always sends an idempotency key; without one the server takes another code path.
-		how, order := "plain", func(i int) response {
-			return d.client.do(context.Background(), http.MethodPost, servers[i%2].url+"/store/orders", tn.keys[0].token, fmt.Sprintf(`{"petId":%d}`, id))
-		}
-		if round%2 == 1 {
-			how, order = "by the client", func(i int) response {
-				_, err := stores[i%2].PlaceOrder(t.Context(), petstore.NewOrder{PetID: id})
-				return responseOf(err)
-			}
-		}
-		responses := countByCode(sendAtOnce(orders, order))
-		t.Logf("%d orders for one animal at once on 2 servers, %s: %v", orders, how, responses)
-		if diff := cmp.Diff(map[string]int{"201": 1, "409 pet_not_available": orders - 1}, responses); diff != "" {
-			t.Errorf("responses (-want +got):\n%s", diff)
-		}
-		if n := d.number(`select count(*) from orders where tenant_id = $1 and pet_id = $2`, tn.ID, id); n != 1 {
-			t.Errorf("%d orders are stored", n)
-		}
-		expectStatus(d, stores[0], id, petstore.PetPending)
-	}
-}
 
 // responseOf returns the status and code of the Go client's error.
 func responseOf(err error) response {
@@ -139,44 +104,4 @@ func checkInvisible(d *deployment, stranger *petstore.Client, pet, order int64) 
 	if err != nil || len(page.Orders) > 0 {
 		d.t.Errorf("the list of a tenant without orders: %v, %v", page, err)
 	}
-}
-
-// TestOrdersChangedAtTheSameTime: an order that is delivered and cancelled at the same time on two servers ends in one of the two
-// statuses, with the matching status of its animal.
-func TestOrdersChangedAtTheSameTime(t *testing.T) {
-	t.Parallel()
-	d := newDeployment(t, false)
-	servers := []*server{d.serve(), d.serve()}
-	tn := d.tenant(plans.Enterprise, hugeQuota, 1)
-	stores := goClients(d, servers, tn.keys[0].token)
-	ends := map[petstore.OrderStatus]petstore.PetStatus{
-		petstore.OrderDelivered: petstore.PetSold, petstore.OrderCancelled: petstore.PetAvailable,
-	}
-	ways := slices.Sorted(maps.Keys(ends))
-	won := map[petstore.OrderStatus]int{}
-	for _, id := range d.insertPets(tn, 20) {
-		o, err := stores[0].PlaceOrder(t.Context(), petstore.NewOrder{PetID: id})
-		if err != nil {
-			t.Fatal(err)
-		}
-		to := petstore.OrderApproved
-		if _, err := stores[1].UpdateOrder(t.Context(), o.ID, petstore.OrderPatch{Status: &to}); err != nil {
-			t.Fatal(err)
-		}
-		responses := sendAtOnce(8, func(i int) response {
-			_, err := stores[i/2%2].UpdateOrder(t.Context(), o.ID, petstore.OrderPatch{Status: &ways[i%2]})
-			return responseOf(err)
-		})
-		// Setting the current status again is not a transition.
-		if diff := cmp.Diff(map[string]int{"201": 4, "409 invalid_transition": 4}, countByCode(responses)); diff != "" {
-			t.Errorf("responses (-want +got):\n%s", diff)
-		}
-		winner := ways[0]
-		if responses[0].status != http.StatusCreated {
-			winner = ways[1]
-		}
-		won[winner]++
-		expectStatus(d, stores[0], id, ends[winner])
-	}
-	t.Logf("delivered and cancelled at once, on 2 servers: %v", won)
 }

@@ -72,15 +72,15 @@ enabled() {
 apt() (
 	policy=$root/usr/sbin/policy-rc.d
 	cluster=$root/etc/postgresql-common/createcluster.d/petstore-no-cluster.conf
-	made=
-	trap '[ -z "$made" ] || rm -f $made; rmdir -p "${cluster%/*}" 2>/dev/null' EXIT
+	made_policy='' made_cluster=''
+	trap 'rm -f ${made_policy:+"$policy"} ${made_cluster:+"$cluster"}; rmdir -p "${cluster%/*}" 2>/dev/null' EXIT
 	trap 'exit 130' HUP INT TERM
 	if [ ! -e "$policy" ]; then
-		made=$policy
+		made_policy=1
 		printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy" || exit
 	fi
 	if [ ! -e "$cluster" ]; then
-		made="$made $cluster"
+		made_cluster=1
 		mkdir -p "${cluster%/*}" && echo 'create_main_cluster = false' >"$cluster" || exit
 	fi
 	export DEBIAN_FRONTEND=noninteractive

@@ -18,17 +18,17 @@ import (
 // world. It weakens the ETag of what it compresses, and here it says by itself who may keep a response.
 const nginxConfig = `daemon off;
 master_process off;
-pid DIR/nginx.pid;
+pid nginx.pid;
 error_log stderr warn;
 events { worker_connections 100; }
 http {
-	client_body_temp_path DIR/1;
-	proxy_temp_path DIR/2;
-	fastcgi_temp_path DIR/3;
-	uwsgi_temp_path DIR/4;
-	scgi_temp_path DIR/5;
+	client_body_temp_path 1;
+	proxy_temp_path 2;
+	fastcgi_temp_path 3;
+	uwsgi_temp_path 4;
+	scgi_temp_path 5;
 	log_format short '$status $gzip_ratio $http_user_agent';
-	access_log DIR/access.log short;
+	access_log access.log short;
 	gzip on;
 	gzip_types application/json;
 	gzip_min_length 1;
@@ -64,7 +64,7 @@ func startNginx(t *testing.T, server string) *nginx {
 	}
 	dir := t.TempDir()
 	n := &nginx{t: t, addr: freeport.Address(t), log: filepath.Join(dir, "access.log")}
-	config := strings.NewReplacer("DIR", dir, "ADDR", n.addr, "SERVER", server).Replace(nginxConfig)
+	config := strings.NewReplacer("ADDR", n.addr, "SERVER", server).Replace(nginxConfig)
 	file := filepath.Join(dir, "nginx.conf")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)

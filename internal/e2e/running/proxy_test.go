@@ -32,8 +32,8 @@ type proxy struct {
 type proxyKind struct {
 	program string // of Debian
 	config  string
-	// here are pairs of texts: what the configuration says, and what takes its place on this machine. DIR is a directory of the test,
-	// PORT a free port.
+	// here are pairs of texts: what the configuration says, and what takes its place on this machine: files are in the working
+	// folder, whose path may have spaces, and PORT is a free port.
 	here []string
 	// adminPort is how the configuration names the port of /readyz, "" if it does not.
 	adminPort string
@@ -45,12 +45,12 @@ type proxyKind struct {
 var nginx = proxyKind{
 	program: "nginx", config: "nginx.conf",
 	here: []string{
-		"user www-data;", "user root;", "/run/nginx.pid;", "DIR/nginx.pid;\ndaemon off;", "/var/log/nginx/error.log warn", "stderr warn",
-		"/var/log/nginx/access.log", "DIR/access.log", "listen 443", "listen 127.0.0.1:PORT", "listen [::]:443", "listen [::1]:PORT",
-		"http {", "http {\nclient_body_temp_path DIR/1;\nproxy_temp_path DIR/2;\nfastcgi_temp_path DIR/3;\nuwsgi_temp_path DIR/4;\nscgi_temp_path DIR/5;",
+		"user www-data;", "user root;", "/run/nginx.pid;", "nginx.pid;\ndaemon off;", "/var/log/nginx/error.log warn", "stderr warn",
+		"/var/log/nginx/access.log", "access.log", "listen 443", "listen 127.0.0.1:PORT", "listen [::]:443", "listen [::1]:PORT",
+		"http {", "http {\nclient_body_temp_path 1;\nproxy_temp_path 2;\nfastcgi_temp_path 3;\nuwsgi_temp_path 4;\nscgi_temp_path 5;",
 		"worker_rlimit_nofile 65536;", "", "worker_connections 20000;", "worker_connections 500;", "worker_processes auto;", "worker_processes 2;",
 	},
-	args: func(config string) []string { return []string{"-c", config} },
+	args: func(config string) []string { return []string{"-p", ".", "-c", config} },
 }
 
 var haproxy = proxyKind{
@@ -86,7 +86,7 @@ func (k proxyKind) start(t testing.TB, f *pair, changes ...string) *proxy {
 	storetest.Certificate(t, p.dir, "api.example.com")
 	text := programs.Read(t, filepath.Join("../../../deploy/proxy", k.config))
 	changes = slices.Concat([]string{
-		"petstore1:8080", f.hosts[0] + ":" + f.port, "petstore2:8080", f.hosts[1] + ":" + f.port, "/etc/petstore/tls/tls", "DIR/tls",
+		"petstore1:8080", f.hosts[0] + ":" + f.port, "petstore2:8080", f.hosts[1] + ":" + f.port, "/etc/petstore/tls/tls", "tls",
 	}, k.here, changes)
 	if k.adminPort != "" {
 		changes = append(changes, k.adminPort, strings.Replace(k.adminPort, "8081", f.adminPort, 1))
@@ -97,12 +97,14 @@ func (k proxyKind) start(t testing.TB, f *pair, changes ...string) *proxy {
 		}
 		text = strings.ReplaceAll(text, changes[i], changes[i+1])
 	}
-	text = strings.NewReplacer("DIR", p.dir, "PORT", port).Replace(text)
+	text = strings.ReplaceAll(text, "PORT", port)
 	config := filepath.Join(p.dir, k.config)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.Process = programs.Start(t, sandbox.Command(t, path, k.args(config)...))
+	cmd := sandbox.Command(t, path, k.args(config)...)
+	cmd.Dir = p.dir
+	p.Process = programs.Start(t, cmd)
 	wait.Until(t, k.program+" listens", func() bool {
 		if p.Ended() {
 			t.Fatalf("%s has ended: %s%s", k.program, p.Stdout(), p.Stderr())

@@ -54,7 +54,7 @@ func TestCommandsStartFromNothing(t *testing.T) {
 	folders := map[string]bool{}
 	for range 2 {
 		out, err := sandbox.Command(t, "sh", "-c", `ls -A . "$HOME" | grep -v : | grep . && exit 1; pwd; echo "$HOME"; env | cut -d = -f 1`).Output()
-		lines := strings.Fields(string(out))
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 		if err != nil || len(lines) < 3 {
 			t.Fatalf("%v: %s", err, out)
 		}

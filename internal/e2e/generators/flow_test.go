@@ -24,8 +24,8 @@ var clients = map[string][]string{
 	"openapi-typescript": {"node", "typescript/generated/programs/openapi-typescript.js"},
 	"orval":              {"node", "typescript/generated/programs/orval.js"},
 	"hey-api":            {"node", "typescript/generated/programs/hey-api.js"},
-	"oapi-codegen":       {"./generated/oapi-codegen"},
-	"ogen":               {"./generated/ogen"},
+	"oapi-codegen":       {tools + "/generated/oapi-codegen"},
+	"ogen":               {tools + "/generated/ogen"},
 }
 
 // flow is what every program says.

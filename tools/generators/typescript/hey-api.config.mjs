@@ -1,5 +1,5 @@
 export default {
-  input: process.env.DOCUMENT,
+  input: process.env.INPUT,
   output: { path: "generated/hey-api", importFileExtension: ".js" },
   plugins: ["@hey-api/client-fetch", "@hey-api/typescript", "@hey-api/sdk"],
 };

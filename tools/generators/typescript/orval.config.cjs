@@ -1,6 +1,6 @@
 module.exports = {
   petstore: {
-    input: process.env.DOCUMENT,
+    input: process.env.INPUT,
     output: {
       target: "generated/orval.ts",
       client: "fetch",

@@ -222,7 +222,7 @@ func (d *dev) checkCommands(t *testing.T) {
 	var printed []string
 	for line := range strings.Lines(d.stdout()) {
 		if strings.HasPrefix(line, "  curl ") {
-			printed = append(printed, strings.ReplaceAll(line, "bin/petstorectl", program(t, "petstorectl")))
+			printed = append(printed, strings.ReplaceAll(line, "bin/petstorectl", "'"+program(t, "petstorectl")+"'"))
 		}
 	}
 	for name, c := range map[string]struct {
@@ -261,7 +261,7 @@ func (d *dev) checkBan(t *testing.T, c *client) {
 		t.Fatalf("the log does not say how to lift the ban: %s", d.stderr())
 	}
 	// It works in any folder. The ban may have ended meanwhile: exit code 3.
-	lift := sandbox.Command(t, "sh", "-c", found[1]+program(t, "petstorectl")+" "+found[2])
+	lift := sandbox.Command(t, "sh", "-c", found[1]+"'"+program(t, "petstorectl")+"' "+found[2])
 	if out, err := lift.CombinedOutput(); err != nil && lift.ProcessState.ExitCode() != 3 {
 		t.Errorf("lift: %v: %s", err, out)
 	}

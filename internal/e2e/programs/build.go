@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"petstore.example/internal/localpg"
 	"petstore.example/internal/test/sandbox"
 )
 
@@ -16,25 +17,31 @@ type Suite struct{ M interface{ Run() int } }
 
 // Run returns the exit code of the tests.
 func (s Suite) Run() int {
-	code := s.M.Run()
-	if err := os.RemoveAll(built.dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return max(code, 1)
-	}
-	return code
+	defer func() {
+		if built.remove != nil {
+			built.remove()
+		}
+	}()
+	return s.M.Run()
 }
 
 // built are the programs. They are built with the first test that runs one.
 var built struct {
-	once sync.Once
-	dir  string
-	err  error
+	once   sync.Once
+	dir    string
+	remove func()
+	err    error
 }
 
 // Path returns the path of petstore or petstorectl.
 func Path(t testing.TB, name string) string {
 	t.Helper()
-	built.once.Do(func() { built.dir, built.err = build() })
+	built.once.Do(func() {
+		// Some tests run them as another user.
+		if built.dir, built.remove, built.err = localpg.TempDir(false); built.err == nil {
+			built.err = build(built.dir)
+		}
+	})
 	if built.err != nil {
 		t.Fatal(built.err)
 	}
@@ -44,28 +51,25 @@ func Path(t testing.TB, name string) string {
 // Dir is the environment variable with the directory of programs that make test has built once for the tests of all packages.
 const Dir = "PETSTORE_E2E_PROGRAMS"
 
-func build() (string, error) {
-	dir, err := os.MkdirTemp("", "petstore-programs-")
-	if err != nil {
-		return "", err
-	}
-	// Some tests run them as another user.
-	if err := os.Chmod(dir, 0o755); err != nil {
-		return dir, err
-	}
+func build(dir string) error {
 	if UnderRace() {
-		return dir, Build("", dir, "petstore.example/cmd/petstore", "petstore.example/cmd/petstorectl")
+		return Build("", dir, "petstore.example/cmd/petstore", "petstore.example/cmd/petstorectl")
 	}
 	if ready := os.Getenv(Dir); ready != "" {
-		return dir, link(ready, dir)
+		return link(ready, dir)
 	}
-	return dir, makeBuild(dir)
+	return makeBuild(dir)
 }
 
 func link(from, to string) error {
 	var errs []error
 	for _, name := range []string{"petstore", "petstorectl"} {
-		errs = append(errs, os.Link(filepath.Join(from, name), filepath.Join(to, name)))
+		ready, here := filepath.Join(from, name), filepath.Join(to, name)
+		if os.Link(ready, here) != nil { // another file system
+			program, err := os.ReadFile(ready)
+			errs = append(errs, err, os.WriteFile(here, program, 0o600))
+		}
+		errs = append(errs, os.Chmod(here, 0o755)) // whatever the umask of make
 	}
 	return errors.Join(errs...)
 }

@@ -40,7 +40,7 @@ func init() {
 	}
 	self, err := os.Executable()
 	if err == nil {
-		err = syscall.Exec(self, os.Args, append(environ(noHome, asked...), marker+"=1")) // #nosec G204 -- this binary, as it was started
+		err = syscall.Exec(self, os.Args, append(environ(noHome, asked...), marker+"=1")) // #nosec G204 G702 -- this binary, as it was started
 	}
 	fmt.Fprintln(os.Stderr, "start the test binary in its sandbox:", err)
 	os.Exit(1)

@@ -90,6 +90,8 @@ type Config struct {
 	announcer limits.WriteLimiter
 	// ListCacheBytes is how many bytes the page cache may hold, 0 for no cache.
 	ListCacheBytes int64
+	// pageClock is the page cache's own unless a test sets it.
+	pageClock pagecache.Clock
 	// BodyBytes is how many bytes of request bodies may be in memory, at least MinBodyBytes.
 	BodyBytes int64
 	// bodyWindow is bodyWindow unless a test sets it.

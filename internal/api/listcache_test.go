@@ -104,7 +104,7 @@ func newCachingFixture(t testing.TB) (w *fixture, v *fakeStamps, reads func() in
 	v = &fakeStamps{stamp: 1}
 	w = newFixture(t, func(c *Config) {
 		v.Limiter = c.Limiter
-		c.Limiter, c.Invalidator, c.ListCacheBytes = v, v, 1<<20
+		c.Limiter, c.Invalidator, c.ListCacheBytes, c.pageClock = v, v, 1<<20, stoppedClock{}
 	})
 	w.setPlan(t, plans.Enterprise, noLimit)
 	calls := 0
@@ -115,6 +115,12 @@ func newCachingFixture(t testing.TB) (w *fixture, v *fakeStamps, reads func() in
 		return n
 	}
 }
+
+// stoppedClock is a clock by which no page expires, however long a test takes.
+type stoppedClock struct{}
+
+func (stoppedClock) NowNano() int64                      { return 1 }
+func (stoppedClock) Tick(time.Duration) <-chan time.Time { return nil }
 
 func (w *fixture) list(t testing.TB, query string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()

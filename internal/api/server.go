@@ -71,7 +71,7 @@ func (c Config) newPageCache() (*pagecache.Cache, error) {
 	if c.ListCacheBytes <= 0 || c.Invalidator == nil {
 		return nil, nil
 	}
-	return pagecache.New(c.ListCacheBytes, c.Metrics)
+	return pagecache.New(c.ListCacheBytes, c.pageClock, c.Metrics)
 }
 
 // CheckBaseURL returns an error that says what is wrong with a base URL, to be printed after its name.

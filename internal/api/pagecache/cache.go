@@ -81,13 +81,17 @@ type Cache struct {
 	hits, unversioned, stale, miss, shared prometheus.Counter
 }
 
-// New returns a cache of at most maxBytes, and registers its metrics unless r is nil.
-func New(maxBytes int64, r prometheus.Registerer) (*Cache, error) {
+// Clock is the clock by which pages expire.
+type Clock = otter.Clock
+
+// New returns a cache of at most maxBytes, and registers its metrics unless r is nil. clock is nil for that of the machine.
+func New(maxBytes int64, clock Clock, r prometheus.Registerer) (*Cache, error) {
 	c := &Cache{maxPerTenant: maxBytes / tenantShare, held: map[int64]int64{}, seed: maphash.MakeSeed(), reads: reads{newest: map[Key]*read{}}}
 	c.pages = otter.Must(&otter.Options[Key, *cachedPage]{
 		MaximumWeight:    uint64(maxBytes),
 		Weigher:          func(_ Key, p *cachedPage) uint32 { return uint32(p.weight()) },
 		ExpiryCalculator: otter.ExpiryWriting[Key, *cachedPage](lifetime),
+		Clock:            clock,
 		OnAtomicDeletion: func(e otter.DeletionEvent[Key, *cachedPage]) { c.release(e.Key.Tenant, e.Value.weight()) },
 	})
 	return c, c.register(r, maxBytes)

@@ -12,7 +12,7 @@ import (
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	const maxBytes = 1 << 20
-	c, err := New(maxBytes, nil)
+	c, err := New(maxBytes, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestBounds(t *testing.T) {
 // TestStamps: a page is stored at its second request, and returned with its stamp only.
 func TestStamps(t *testing.T) {
 	t.Parallel()
-	c, err := New(1<<20, nil)
+	c, err := New(1<<20, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

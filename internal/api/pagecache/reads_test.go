@@ -26,7 +26,7 @@ type fakeReads struct {
 // newCache returns a cache for a bubble, in which no goroutine may stay.
 func newCache(t *testing.T) *Cache {
 	t.Helper()
-	c, err := New(1<<20, nil)
+	c, err := New(1<<20, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"errors"
 	"math/rand/v2"
 	"net/http"
@@ -24,10 +23,9 @@ type Client struct {
 
 	maxRetries int
 	maxWait    time.Duration
-	cooldown   *cooldown
-
-	now    func() time.Time
-	sleep  func(context.Context, time.Duration) error
+	// queue is nil without retries: then no call waits.
+	queue *queue
+	// random returns numbers in [0, 1).
 	random func() float64
 }
 
@@ -48,15 +46,15 @@ func New(baseURL, apiKey string, opts ...Option) (*Client, error) {
 		userAgent:  "petstore-go/" + Version,
 		maxRetries: defaultMaxRetries,
 		maxWait:    defaultMaxWait,
-		cooldown:   new(cooldown),
-		now:        time.Now,
-		sleep:      sleep,
 		random:     rand.Float64,
 	}
 	for _, opt := range opts {
 		if err := opt(c); err != nil {
 			return nil, err
 		}
+	}
+	if c.maxRetries > 0 {
+		c.queue = &queue{maxWait: c.maxWait, random: c.random}
 	}
 	c.http = sameOrigin(c.http, base)
 	return c, nil

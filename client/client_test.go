@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"petstore.example/client"
 )
@@ -74,7 +75,7 @@ func TestNew(t *testing.T) {
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	service := newService(t, answer(201, rexJSON))
-	store, _ := service.store(t)
+	store := service.store(t)
 	for _, bad := range []string{"", " ", "a b", "a\n", "é", `"quoted"`, `a\b`, "\x7f", strings.Repeat("a", 256)} {
 		if _, err := store.CreatePet(t.Context(), client.NewPet{Name: "Rex"}, client.IdempotencyKey(bad)); err == nil {
 			t.Errorf("%q is taken", bad)
@@ -118,25 +119,27 @@ func TestBasePath(t *testing.T) {
 // TestConcurrentUse is for the race detector.
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
-	var answers []http.HandlerFunc
-	for range 200 {
-		answers = append(answers, failure(429, client.CodeRateLimitExceeded, "Retry-After", "1"), answer(200, "null"))
-	}
-	service := newService(t, answers...)
-	store, _ := service.store(t, client.WithMaxRetries(400))
-	var wg sync.WaitGroup
-	for range 20 {
-		wg.Go(func() {
-			for range 5 {
-				if err := list(t.Context(), store); err != nil {
-					t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		var answers []http.HandlerFunc
+		for range 200 {
+			answers = append(answers, failure(429, client.CodeRateLimitExceeded, "Retry-After", "1"), answer(200, "null"))
+		}
+		service := newService(t, answers...)
+		store := service.store(t, client.WithMaxRetries(400))
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				for range 5 {
+					if err := list(t.Context(), store); err != nil {
+						t.Error(err)
+					}
+					if err := add(t.Context(), store); err != nil {
+						t.Error(err)
+					}
+					_ = store.String()
 				}
-				if err := add(t.Context(), store); err != nil {
-					t.Error(err)
-				}
-				_ = store.String()
-			}
-		})
-	}
-	wg.Wait()
+			})
+		}
+		wg.Wait()
+	})
 }

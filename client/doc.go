@@ -6,8 +6,7 @@
 //		...
 //	}
 //
-// A [Client] is safe for concurrent use. Create one for each key and share it, so that all calls know when the key's limit is
-// used up.
+// A [Client] is safe for concurrent use. Create one for each key and share it, so that all calls share what remains of the key's limit.
 //
 // # Errors
 //
@@ -24,15 +23,21 @@
 //
 // A call makes up to four attempts ([WithMaxRetries]):
 //
-//   - It retries after 429 and 503, and after 409 while an earlier request with the same Idempotency-Key is in progress. It waits for
-//     Retry-After plus a random tenth of that at most, so that clients don't all come back at once.
+//   - It retries after 429 and 503, and after 409 while an earlier request with the same Idempotency-Key is in progress. It waits for the time
+//     in Retry-After, plus a random time of up to a tenth of it. Each further 429 in a row doubles the random part.
 //   - After a lost connection, and after a gateway's 502 or 504, it retries only if a second request is harmless: GET, and
 //     POST, which always has an Idempotency-Key. It does not retry PATCH.
 //   - Without Retry-After it waits a random time of up to 1 s, 2 s, 4 s … 60 s.
 //
-// The call returns the error at once if the wait is longer than [WithMaxWait], as that for the end of a ban or of the day, or
-// longer than the context allows. While a key's limit is used up, all calls of the client wait instead of sending requests,
-// because a key that keeps sending requests after 429 is banned. [Client.GetUsage] does not wait, because it is not counted.
+// # Limits
+//
+// The calls of a client are sent first come, first served, as many as X-RateLimit-Remaining says. The others wait for the reset: as long as it
+// takes, and without using up an attempt. Start as many goroutines as you like. Give the context a deadline if a call must not wait for its turn
+// so long. After a reset one call is sent first, because its response shows how many requests remain.
+//
+// A call fails at once if the reset comes after the context's deadline, or later than [WithMaxWait] allows, as the end of the day or of a ban
+// does. Its [*Error] has status 429, and RetryAfter is the time until the reset. No request was sent if the message begins with "Not sent".
+// [Client.GetUsage] never waits for its turn, because it is not counted.
 //
 // # Safety of the key
 //

@@ -101,7 +101,7 @@ func (c *Client) newError(cl *call, a *rawResponse) *Error {
 		Status:     a.status,
 		Message:    http.StatusText(a.status),
 		RequestID:  strings.ReplaceAll(a.header.Get("X-Request-Id"), c.key(), redacted),
-		RetryAfter: retryAfter(a.header, c.now()),
+		RetryAfter: retryAfter(a.header, time.Now()),
 		Rate:       rateOf(a.header),
 	}
 	if a.status/100 == 3 {

@@ -6,12 +6,16 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/client"
 )
+
+// start is when the services of the tests say something about time.
+var start = time.Date(2026, time.November, 20, 9, 21, 48, 0, time.UTC)
 
 func TestErrors(t *testing.T) {
 	t.Parallel()
@@ -61,8 +65,12 @@ func TestErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store, _ := newService(t, test.answer).store(t, client.WithMaxRetries(0))
-			_, err := store.ListPets(t.Context(), client.ListPetsParams{})
+			var err error
+			synctest.Test(t, func(t *testing.T) {
+				time.Sleep(time.Until(start))
+				store := newService(t, test.answer).store(t, client.WithMaxRetries(0))
+				_, err = store.ListPets(t.Context(), client.ListPetsParams{})
+			})
 			var got *client.Error
 			if !errors.As(err, &got) {
 				t.Fatalf("not an *Error: %v", err)
@@ -108,8 +116,11 @@ func TestRetryAfterForms(t *testing.T) {
 		"9999999999":                    endless,
 		"99999999999999999999999":       endless,
 	} {
-		store, _ := newService(t, failure(409, client.CodePetNotAvailable, "Retry-After", value)).store(t)
-		_, err := store.ListPets(t.Context(), client.ListPetsParams{})
+		var err error
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(time.Until(start))
+			_, err = newService(t, failure(409, client.CodePetNotAvailable, "Retry-After", value)).store(t).ListPets(t.Context(), client.ListPetsParams{})
+		})
 		var e *client.Error
 		if !errors.As(err, &e) {
 			t.Fatalf("%q: %v", value, err)
@@ -136,7 +147,7 @@ func TestAnswersThatCantBeRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			service := newService(t, test.answer)
-			store, _ := service.store(t)
+			store := service.store(t)
 			_, err := store.ListPets(t.Context(), client.ListPetsParams{})
 			if (err != nil) != (test.want != "") || err != nil && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v", err)

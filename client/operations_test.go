@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -195,7 +196,7 @@ func TestOperations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			service := newService(t, test.answer)
-			store, _ := service.store(t, client.WithUserAgent("acme/1.0"))
+			store := service.store(t, client.WithUserAgent("acme/1.0"))
 			got, err := test.call(t.Context(), store)
 			if err != nil {
 				t.Fatal(err)
@@ -231,39 +232,41 @@ func everywhere(r received) received {
 
 func TestCaptureResponse(t *testing.T) {
 	t.Parallel()
-	headers := with("X-Request-Id", "r1", "Idempotent-Replayed", "true")
-	service := newService(t,
-		failure(503, client.CodeUnavailable, with("X-Request-Id", "r0", "Retry-After", "1")...),
-		answer(201, rexJSON, headers...),
-		failure(404, client.CodePetNotFound, with("X-Request-Id", "r2")...))
-	store, _ := service.store(t)
+	synctest.Test(t, func(t *testing.T) {
+		headers := with("X-Request-Id", "r1", "Idempotent-Replayed", "true")
+		service := newService(t,
+			failure(503, client.CodeUnavailable, with("X-Request-Id", "r0", "Retry-After", "1")...),
+			answer(201, rexJSON, headers...),
+			failure(404, client.CodePetNotFound, with("X-Request-Id", "r2")...))
+		store := service.store(t)
 
-	var last client.Response
-	if _, err := store.CreatePet(t.Context(), client.NewPet{Name: "Rex"}, client.CaptureResponse(&last)); err != nil {
-		t.Fatal(err)
-	}
-	if last.Header.Get("X-Request-Id") != "r1" {
-		t.Errorf("headers %v", last.Header)
-	}
-	last.Header = nil
-	want := client.Response{Status: 201, RequestID: "r1", Rate: rate, Replayed: true}
-	if diff := cmp.Diff(want, last); diff != "" {
-		t.Errorf("after success (-want +got):\n%s", diff)
-	}
+		var last client.Response
+		if _, err := store.CreatePet(t.Context(), client.NewPet{Name: "Rex"}, client.CaptureResponse(&last)); err != nil {
+			t.Fatal(err)
+		}
+		if last.Header.Get("X-Request-Id") != "r1" {
+			t.Errorf("headers %v", last.Header)
+		}
+		last.Header = nil
+		want := client.Response{Status: 201, RequestID: "r1", Rate: rate, Replayed: true}
+		if diff := cmp.Diff(want, last); diff != "" {
+			t.Errorf("after success (-want +got):\n%s", diff)
+		}
 
-	if _, err := store.GetPet(t.Context(), 1, client.CaptureResponse(&last)); err == nil {
-		t.Fatal("no error")
-	}
-	last.Header = nil
-	if diff := cmp.Diff(client.Response{Status: 404, RequestID: "r2", Rate: rate}, last); diff != "" {
-		t.Errorf("after an error (-want +got):\n%s", diff)
-	}
+		if _, err := store.GetPet(t.Context(), 1, client.CaptureResponse(&last)); err == nil {
+			t.Fatal("no error")
+		}
+		last.Header = nil
+		if diff := cmp.Diff(client.Response{Status: 404, RequestID: "r2", Rate: rate}, last); diff != "" {
+			t.Errorf("after an error (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func TestIfMatchRefused(t *testing.T) {
 	t.Parallel()
 	service := newService(t, failure(412, client.CodePreconditionFailed))
-	store, _ := service.store(t)
+	store := service.store(t)
 	for _, tag := range []string{"", `"`, "abc", `"abc`, `W/abc`, `"a","b"`, `"a b"`, "*", "\"a\n\""} {
 		if _, err := store.UpdatePet(t.Context(), 7, client.PetPatch{}, client.IfMatch(tag)); err == nil || len(service.requests()) > 0 {
 			t.Errorf("%q: %v, %d requests", tag, err, len(service.requests()))

@@ -41,8 +41,8 @@ func WithUserAgent(product string) Option {
 	}
 }
 
-// WithMaxRetries sets how many times a call is retried, 3 by default. With 0 every error is returned at once and no call
-// waits.
+// WithMaxRetries sets how many times a call is retried, 3 by default. Waiting for its turn is no retry. With 0 every error is returned at once
+// and no call waits.
 func WithMaxRetries(n int) Option {
 	return func(c *Client) error {
 		if n < 0 {
@@ -53,8 +53,8 @@ func WithMaxRetries(n int) Option {
 	}
 }
 
-// WithMaxWait sets the longest Retry-After that a call waits for, 90 s by default: longer than a per-minute limit lasts, shorter
-// than a ban or the rest of a day. If Retry-After is longer, the error is returned at once.
+// WithMaxWait sets the longest Retry-After, or time until a reset, that a call waits for, 90 s by default: longer than a per-minute limit
+// lasts, shorter than a ban or the rest of a day. If it takes longer, the call fails at once.
 func WithMaxWait(d time.Duration) Option {
 	return func(c *Client) error {
 		if d <= 0 {

@@ -50,7 +50,7 @@ func (s *catalogue) store(t *testing.T) *client.Client {
 	t.Helper()
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	c, _ := (&service{url: server.URL + "/v1"}).store(t)
+	c := (&service{url: server.URL + "/v1"}).store(t)
 	return c
 }
 
@@ -157,7 +157,7 @@ func TestWalk(t *testing.T) {
 func TestWalkRoundInCircles(t *testing.T) {
 	t.Parallel()
 	same := answer(200, `[{"id":1}]`, "X-Next-Cursor", "0000000000000001")
-	store, _ := newService(t, same, same, same).store(t)
+	store := newService(t, same, same, same).store(t)
 	ids, err := walk(t, store, client.ListPetsParams{}, 0)
 	if err == nil || len(ids) != 2 {
 		t.Errorf("%v, %v", ids, err)
@@ -220,7 +220,7 @@ func TestLinks(t *testing.T) {
 		`<?cursor=b`:                                                              "",
 		`</docs/x>; rel="deprecation"; type="text/html", <?cursor=a>; rel="next"`: "a",
 	} {
-		store, _ := newService(t, answer(200, "[]", "Link", header)).store(t)
+		store := newService(t, answer(200, "[]", "Link", header)).store(t)
 		page, err := store.ListPets(t.Context(), client.ListPetsParams{})
 		if err != nil {
 			t.Fatal(err)
@@ -230,7 +230,7 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	two := newService(t, answer(200, "[]", "Link", `<?cursor=b>; rel="first"`, "Link", `<?cursor=a>; rel="next"`))
-	store, _ := two.store(t)
+	store := two.store(t)
 	if page, err := store.ListPets(t.Context(), client.ListPetsParams{}); err != nil || page.NextCursor != "a" {
 		t.Errorf("two headers: %v, %v", page, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -36,7 +35,10 @@ func (c *Client) delay(cl *call, attempt int, err error) (wait time.Duration, re
 	if e.RetryAfter == 0 {
 		return c.backoff(attempt), true
 	}
-	return c.jittered(e.RetryAfter), e.RetryAfter <= c.maxWait
+	if e.Status == http.StatusTooManyRequests && !cl.unmetered {
+		return 0, e.RetryAfter <= c.maxWait // The queue waits.
+	}
+	return e.RetryAfter + jitter(e.RetryAfter, 1, c.random()), e.RetryAfter <= c.maxWait
 }
 
 // isTransient reports whether there was no complete response, for a reason that may be gone next time.
@@ -55,38 +57,8 @@ func (c *Client) backoff(attempt int) time.Duration {
 	return time.Duration(c.random() * float64(min(most, maxBackoff, c.maxWait)))
 }
 
-// jittered adds a random tenth at most. It never shortens the wait, because an earlier request would be refused.
-func (c *Client) jittered(wait time.Duration) time.Duration {
-	return wait + time.Duration(c.random()*float64(wait)/10)
-}
-
-// cooldown remembers for all calls of a client that the key's limit is used up.
-type cooldown struct {
-	mu    sync.Mutex
-	err   Error
-	until time.Time
-}
-
-// observe notes a 429 with Retry-After.
-func (c *cooldown) observe(e *Error, now time.Time) {
-	if e.Status != http.StatusTooManyRequests || e.RetryAfter == 0 {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if until := now.Add(e.RetryAfter); until.After(c.until) {
-		c.err, c.until = *e, until
-	}
-}
-
-// denied returns the error that the service would return now, or nil if it is not known to refuse.
-func (c *cooldown) denied(method, path string, now time.Time) *Error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !now.Before(c.until) {
-		return nil
-	}
-	e := c.err
-	e.Method, e.Path, e.RetryAfter = method, path, c.until.Sub(now)
-	return &e
+// jitter returns a random part of a wait: up to a tenth of it, doubled for each further 429 in a row, and at most as long as the wait.
+func jitter(wait time.Duration, refusals int, random float64) time.Duration {
+	tenths := min(10, 1<<min(4, max(0, refusals-1)))
+	return time.Duration(random * float64(wait) / 10 * float64(tenths))
 }

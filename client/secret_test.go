@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"petstore.example/client"
@@ -66,7 +68,7 @@ func TestNoErrorContainsTheKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			service := newService(t, answer)
-			store, _ := service.store(t, client.WithMaxRetries(0))
+			store := service.store(t, client.WithMaxRetries(0))
 			err := list(t.Context(), store)
 			if err == nil {
 				t.Fatal("no error")
@@ -112,7 +114,7 @@ func TestRedirects(t *testing.T) {
 					w.WriteHeader(test.status)
 				},
 				answer(200, "null"))
-			store, _ := service.store(t)
+			store := service.store(t)
 			err := test.call(t.Context(), store)
 
 			requests := service.requests()
@@ -137,7 +139,7 @@ func TestRedirectsEnd(t *testing.T) {
 	t.Parallel()
 	round := answer(307, "", "Location", "/v1/pets")
 	service := newService(t, round, round, round, round, round, round, round, round, round, round, round, round)
-	store, _ := service.store(t)
+	store := service.store(t)
 	var e *client.Error
 	if err := list(t.Context(), store); !errors.As(err, &e) || e.Status != 307 {
 		t.Errorf("error %v", err)
@@ -151,7 +153,7 @@ func TestRedirectsEnd(t *testing.T) {
 func TestAStricterClientIsAsked(t *testing.T) {
 	t.Parallel()
 	service := newService(t, answer(307, "", "Location", "/v1/moved"))
-	strict := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	strict := &http.Client{Transport: &http.Transport{DialContext: service.dial, DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	plain := &http.Client{}
 	for _, h := range []*http.Client{strict, plain} {
 		if _, err := client.New(service.url, key, client.WithHTTPClient(h)); err != nil {
@@ -161,7 +163,7 @@ func TestAStricterClientIsAsked(t *testing.T) {
 	if plain.CheckRedirect != nil {
 		t.Error("the client was changed")
 	}
-	store, _ := service.store(t, client.WithHTTPClient(strict))
+	store := service.store(t, client.WithHTTPClient(strict))
 	var e *client.Error
 	if err := list(t.Context(), store); !errors.As(err, &e) || e.Status != 307 {
 		t.Errorf("error %v", err)
@@ -173,10 +175,16 @@ func TestAServerThatIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("was asked") }))
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	var handshakes atomic.Int64
+	server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { //nolint:gosec // of a test
+		handshakes.Add(1)
+		return nil, nil //nolint:nilnil // the configuration that is there
+	}}
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	store, clk := (&service{url: server.URL + "/v1"}).store(t)
-	if err := list(t.Context(), store); err == nil || len(clk.slept) != 0 {
-		t.Errorf("waits %v, error %v", clk.slept, err)
+	store := (&service{url: server.URL + "/v1"}).store(t)
+	var untrusted *tls.CertificateVerificationError
+	if err := list(t.Context(), store); !errors.As(err, &untrusted) || handshakes.Load() != 1 {
+		t.Errorf("%d handshakes, error %v", handshakes.Load(), err)
 	}
 }

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,10 +21,23 @@ type noResponseError struct{ err error }
 func (e *noResponseError) Error() string { return "petstore: " + e.err.Error() }
 func (e *noResponseError) Unwrap() error { return e.err }
 
-// send makes the call, with retries.
+// send makes the call, with retries. A refused call keeps its place in the queue once. Refused again, it goes to the end: otherwise it would use
+// up its attempts while another program takes each window.
 func (c *Client) send(ctx context.Context, cl *call) (*rawResponse, error) {
+	var last error
 	for attempt := 0; ; attempt++ {
+		queued := c.queue != nil && !cl.unmetered
+		if queued {
+			if err := c.queue.enter(ctx, cl.method, c.url(cl).Path, attempt == 1); err != nil && last != nil && ctx.Err() != nil {
+				return nil, fmt.Errorf("%w; waiting to retry: %w", last, ctx.Err())
+			} else if err != nil {
+				return nil, cmp.Or(last, err)
+			}
+		}
 		a, err := c.try(ctx, cl)
+		if c.queue != nil {
+			c.queue.observe(a, err, queued)
+		}
 		if err == nil {
 			return a, nil
 		}
@@ -31,17 +45,15 @@ func (c *Client) send(ctx context.Context, cl *call) (*rawResponse, error) {
 		if !retry || ctx.Err() != nil || endsWithin(ctx, wait) {
 			return nil, err
 		}
-		if ended := c.sleep(ctx, wait); ended != nil {
+		if ended := sleep(ctx, wait); ended != nil {
 			return nil, fmt.Errorf("%w; waiting to retry: %w", err, ended)
 		}
+		last = err
 	}
 }
 
-// try makes one attempt. While the key's limit is known to be used up, it fails without a request, unless the call is unmetered.
+// try makes one attempt. With an error, it returns the response too, if there was one.
 func (c *Client) try(ctx context.Context, cl *call) (*rawResponse, error) {
-	if e := c.cooldown.denied(cl.method, c.url(cl).Path, c.now()); e != nil && !cl.unmetered {
-		return nil, e
-	}
 	req, err := c.request(ctx, cl)
 	if err != nil {
 		return nil, err
@@ -56,11 +68,7 @@ func (c *Client) try(ctx context.Context, cl *call) (*rawResponse, error) {
 	if a.status/100 == 2 || a.status == http.StatusNotModified && cl.ifNoneMatch != "" {
 		return a, nil
 	}
-	e := c.newError(cl, a)
-	if c.maxRetries > 0 && e.RetryAfter <= c.maxWait {
-		c.cooldown.observe(e, c.now())
-	}
-	return nil, e
+	return a, c.newError(cl, a)
 }
 
 func (c *Client) request(ctx context.Context, cl *call) (*http.Request, error) {

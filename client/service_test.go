@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -21,21 +21,52 @@ type received struct {
 	header                    http.Header
 }
 
-// service answers requests with what it was told to, one after the other, and keeps them.
+// service answers requests with what it was told to, one after the other, and keeps them. It listens in memory, so that synctest's time passes.
 type service struct {
 	url     string
+	memory  chan net.Conn // nil for a server on a port
 	mu      sync.Mutex
 	answers []http.HandlerFunc
 	got     []received
+	times   []time.Time // of the requests
 }
 
 func newService(t *testing.T, answers ...http.HandlerFunc) *service {
 	t.Helper()
-	s := &service{answers: answers}
-	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
-	s.url = server.URL + "/v1"
+	s := &service{url: "http://127.0.0.1/v1", memory: make(chan net.Conn), answers: answers}
+	server := &http.Server{Handler: s} //nolint:gosec // no timeout is needed
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(s)
+	}()
+	t.Cleanup(func() {
+		_ = server.Close()
+		<-served
+	})
 	return s
+}
+
+// Accept, Close and Addr are net.Listener's.
+func (s *service) Accept() (net.Conn, error) {
+	c, ok := <-s.memory
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (s *service) Close() error {
+	close(s.memory)
+	return nil
+}
+
+func (s *service) Addr() net.Addr { return &net.TCPAddr{} }
+
+func (s *service) dial(context.Context, string, string) (net.Conn, error) {
+	here, there := net.Pipe()
+	s.memory <- there
+	return here, nil
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -46,6 +77,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	next := len(s.got)
 	s.got = append(s.got, received{r.Method, r.URL.Path, r.URL.RawQuery, string(body), r.Header})
+	s.times = append(s.times, time.Now())
 	s.mu.Unlock()
 	if next >= len(s.answers) {
 		answer(http.StatusTeapot, `{"code":"unexpected","message":"There is no answer left.","status":418}`)(w, r)
@@ -59,6 +91,16 @@ func (s *service) requests() []received {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]received(nil), s.got...)
+}
+
+// waits returns the times between the requests.
+func (s *service) waits() (all []time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := 1; i < len(s.times); i++ {
+		all = append(all, s.times[i].Sub(s.times[i-1]))
+	}
+	return all
 }
 
 // answer writes a status, a body and headers, given as name and value in turn.
@@ -88,45 +130,21 @@ func cutShort(w http.ResponseWriter, _ *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// clock is a time that passes only while somebody sleeps.
-type clock struct {
-	mu    sync.Mutex
-	at    time.Time
-	slept []time.Duration
-}
-
-var start = time.Date(2026, time.November, 20, 9, 21, 48, 0, time.UTC)
-
-func newClock() *clock { return &clock{at: start} }
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *clock) sleep(ctx context.Context, d time.Duration) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(d)
-	c.slept = append(c.slept, d)
-	return ctx.Err()
-}
-
-// store returns a client of the service in whose time nobody waits, and that draws 0 when it draws by chance.
-func (s *service) store(t *testing.T, opts ...client.Option) (*client.Client, *clock) {
+// store returns a client of the service. It draws 0 when it draws by chance.
+func (s *service) store(t *testing.T, opts ...client.Option) *client.Client {
 	t.Helper()
-	clk := newClock()
 	transport := &http.Transport{}
+	if s.memory != nil {
+		transport.DialContext = s.dial
+	}
 	t.Cleanup(transport.CloseIdleConnections)
 	opts = append([]client.Option{
 		client.WithHTTPClient(&http.Client{Transport: transport, Timeout: 20 * time.Second}),
-		client.WithClock(clk.now, clk.sleep),
 		client.WithRandom(func() float64 { return 0 }),
 	}, opts...)
 	c, err := client.New(s.url, key, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, clk
+	return c
 }

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -243,14 +242,14 @@ func checkErrors(d *deployment, s *server, tn *tenant, pet petstore.Pet) {
 	}
 }
 
-// counting counts responses with status 429. If lose is set, it loses the first response to each idempotency key.
+// counting counts responses with status 429 by X-RateLimit-Reset. If lose is set, it loses the first response to each idempotency key.
 type counting struct {
-	base    http.RoundTripper
-	refused atomic.Int64
-	lose    bool
+	base http.RoundTripper
+	lose bool
 
-	mu   sync.Mutex
-	lost map[string]bool // by Idempotency-Key
+	mu      sync.Mutex
+	refused map[string]int
+	lost    map[string]bool // by Idempotency-Key
 }
 
 var errLost = errors.New("the connection was lost")
@@ -261,12 +260,12 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if res.StatusCode == http.StatusTooManyRequests {
-		c.refused.Add(1)
-	}
 	key := r.Header.Get("Idempotency-Key")
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if res.StatusCode == http.StatusTooManyRequests {
+		c.refused[res.Header.Get("X-RateLimit-Reset")]++
+	}
 	// A refusal is not lost: the next attempt is the first one that does something.
 	if c.lose && key != "" && res.StatusCode == http.StatusCreated && !c.lost[key] {
 		c.lost[key] = true
@@ -276,36 +275,47 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// TestGoClientWaits: callers that share a client and exceed the minute's limit all succeed, because the client waits for Retry-After. It
-// sends so few requests meanwhile that the key is far from a ban.
+// TestGoClientWaits: many goroutines that share a client exceed the limit of Free, and all of them succeed. They are refused once a minute at
+// most. Ten programs beside each other are refused few times, and not banned.
 func TestGoClientWaits(t *testing.T) {
 	t.Parallel()
-	const callers, calls = 8, 40
-	d := newDeployment(t, true)
-	servers := []*server{d.serve("PETSTORE_REDIS_TIMEOUT=5s"), d.serve("PETSTORE_REDIS_TIMEOUT=5s")}
-	tn := d.tenantWithin(servers[0], plans.Enterprise, &plans.Quota{PerMinute: 30, PerDay: 1000}, 1, 5*time.Second, 15*time.Second)
-	transport := &counting{base: d.client.checked()}
-	stores := goClients(d, servers, tn.keys[0].token, through(transport))
-	began := time.Now()
-	responses := sendConcurrently(callers, calls, func(caller, request int) response {
-		var err error
-		if store := stores[caller%2]; request%2 == 0 {
-			_, err = store.CreatePet(t.Context(), petstore.NewPet{Name: fmt.Sprintf("Rex %d", request), CategoryID: 1})
-		} else {
-			_, err = store.ListPets(t.Context(), petstore.ListPetsParams{})
-		}
-		return responseOf(err)
-	})
-	t.Logf("%d calls by %d callers with %d left of the minute: %v in %v, %d × 429 on the way",
-		calls, callers, tn.Quota.PerMinute-tn.used, countByCode(responses), time.Since(began).Round(time.Millisecond), transport.refused.Load())
-	if diff := cmp.Diff(map[string]int{"201": calls}, countByCode(responses)); diff != "" {
-		t.Errorf("responses (-want +got):\n%s", diff)
-	}
-	if n := transport.refused.Load(); n == 0 || n > callers {
-		t.Errorf("%d × 429, want at most one for each of %d callers", n, callers)
-	}
-	if n := d.number(`select count(*) from pets where tenant_id = $1`, tn.ID); n != calls/2 {
-		t.Errorf("%d animals, want %d", n, calls/2)
+	for name, test := range map[string]struct{ programs, callers, soak, most int }{
+		"one program": {1, 80, 300, 1}, "ten programs": {10, 8, 30, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if long() {
+				test.callers = test.soak
+			}
+			d := newDeployment(t, true)
+			servers := []*server{d.serve("PETSTORE_REDIS_TIMEOUT=5s"), d.serve("PETSTORE_REDIS_TIMEOUT=5s")}
+			tn := d.tenantWithin(servers[0], plans.Free, nil, 1, 5*time.Second, 15*time.Second)
+			transport := &counting{base: d.client.checked(), refused: map[string]int{}}
+			var stores []*petstore.Client
+			for i := range test.programs {
+				stores = append(stores, d.store(servers[i%2], tn.keys[0].token, through(transport)))
+			}
+			began := time.Now()
+			responses := sendAtOnce(test.programs*test.callers, func(i int) response {
+				_, err := stores[i%len(stores)].CreatePet(t.Context(), petstore.NewPet{Name: fmt.Sprintf("Rex %d", i), CategoryID: 1})
+				return responseOf(err)
+			})
+			t.Logf("%v in %v, 429s by window: %v", countByCode(responses), time.Since(began).Round(time.Millisecond), transport.refused)
+			if diff := cmp.Diff(map[string]int{"201": len(responses)}, countByCode(responses)); diff != "" {
+				t.Errorf("responses (-want +got):\n%s", diff)
+			}
+			for reset, n := range transport.refused {
+				if n > test.most {
+					t.Errorf("%d × 429 in the window that ends at %s, want at most %d", n, reset, test.most)
+				}
+			}
+			if n := d.number(`select count(*) from pets where tenant_id = $1`, tn.ID); n != int64(len(responses)) {
+				t.Errorf("%d animals, want %d", n, len(responses))
+			}
+			if n := d.number(`select count(*) from bans`); n != 0 {
+				t.Errorf("%d bans", n)
+			}
+		})
 	}
 }
 
@@ -352,7 +362,7 @@ func TestGoClientLosesAnswers(t *testing.T) {
 	d := newDeployment(t, false)
 	s := d.serve()
 	tn := d.tenant(plans.Enterprise, hugeQuota, 1)
-	transport := &counting{base: d.client.checked(), lose: true, lost: map[string]bool{}}
+	transport := &counting{base: d.client.checked(), lose: true, refused: map[string]int{}, lost: map[string]bool{}}
 	store := d.store(s, tn.keys[0].token, through(transport))
 	pets := d.insertPets(tn, calls/2)
 	responses := sendAtOnce(calls, func(i int) (a response) {

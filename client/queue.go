@@ -30,8 +30,8 @@ type queue struct {
 	mu      sync.Mutex
 	waiting []*turn
 	timer   *time.Timer // nil before the first wait
-	// inFlight is how many calls have gone without a response so far. It may exceed answered, the number of responses since the reset, by one.
-	inFlight, answered int
+	// unanswered is how many calls have gone without a response so far. It may exceed answered, the number of responses since the reset, by one.
+	unanswered, answered int
 	// lastGone is when the last call went.
 	lastGone time.Time
 	// refusals is the number of 429s in a row, without those of requests that were sent before the first.
@@ -48,7 +48,7 @@ type turn struct {
 
 // window is what responses have shown of a limit, or of a ban. The zero value is unknown.
 type window struct {
-	// rate has the lowest number of remaining requests. Those in flight may be in it.
+	// rate has the lowest number of remaining requests. Unanswered calls may be in it.
 	rate Rate
 	// end is the reset by this machine's clock, and until when calls wait if no request remains: that is later by a random time.
 	end, until time.Time
@@ -89,7 +89,7 @@ func (q *queue) abandon(t *turn, ended error) error {
 	if i := slices.Index(q.waiting, t); i >= 0 {
 		q.waiting = slices.Delete(q.waiting, i, i+1)
 	} else if <-t.result == nil {
-		q.inFlight--
+		q.unanswered--
 	}
 	if q.window.known() && q.window.rate.Remaining == 0 {
 		return fmt.Errorf("%w; waiting for the reset: %w", q.denial(t, "the context ended"), ended)
@@ -104,7 +104,7 @@ func (q *queue) observe(a *rawResponse, err error, entered bool) {
 	defer q.mu.Unlock()
 	defer q.advance()
 	if entered {
-		q.inFlight--
+		q.unanswered--
 		q.answered++
 	}
 	now := time.Now()
@@ -163,7 +163,7 @@ func (q *queue) hold(left time.Duration, now time.Time) {
 func (q *queue) advance() {
 	now := time.Now()
 	if q.window.known() && !now.Before(q.window.until) {
-		q.window, q.answered = window{}, q.inFlight
+		q.window, q.answered = window{}, q.unanswered
 	}
 	if q.window.known() && q.window.rate.Remaining == 0 {
 		q.waiting = slices.DeleteFunc(q.waiting, func(t *turn) bool {
@@ -175,7 +175,7 @@ func (q *queue) advance() {
 		})
 	}
 	for len(q.waiting) > 0 && q.mayGo(now) {
-		q.inFlight++
+		q.unanswered++
 		q.lastGone = now
 		q.waiting[0].result <- nil
 		q.waiting = q.waiting[1:]
@@ -184,11 +184,13 @@ func (q *queue) advance() {
 }
 
 func (q *queue) mayGo(now time.Time) bool {
-	return !q.full() && (q.inFlight <= q.answered || now.Sub(q.lastGone) >= longestProbe)
+	return !q.full() && (q.unanswered <= q.answered || now.Sub(q.lastGone) >= longestProbe)
 }
 
-// full is whether the calls in flight may use up what remains.
-func (q *queue) full() bool { return q.window.known() && q.window.rate.Remaining <= int64(q.inFlight) }
+// full is whether the unanswered calls may use up what remains.
+func (q *queue) full() bool {
+	return q.window.known() && q.window.rate.Remaining <= int64(q.unanswered)
+}
 
 func (q *queue) setTimer(now time.Time) {
 	if len(q.waiting) == 0 {

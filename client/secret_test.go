@@ -176,7 +176,7 @@ func TestAServerThatIsNotTrusted(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("was asked") }))
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	var handshakes atomic.Int64
-	server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { //nolint:gosec // of a test
+	server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		handshakes.Add(1)
 		return nil, nil //nolint:nilnil // the configuration that is there
 	}}

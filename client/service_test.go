@@ -34,7 +34,7 @@ type service struct {
 func newService(t *testing.T, answers ...http.HandlerFunc) *service {
 	t.Helper()
 	s := &service{url: "http://127.0.0.1/v1", memory: make(chan net.Conn), answers: answers}
-	server := &http.Server{Handler: s} //nolint:gosec // no timeout is needed
+	server := &http.Server{Handler: s}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

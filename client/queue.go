@@ -13,8 +13,7 @@ import (
 const (
 	// longestProbe is how long calls wait for the response of another one that would show how many requests remain.
 	longestProbe = time.Second
-	// recheck is how often the service is asked again during a wait that is too long for all calls: staff may have raised the limit or
-	// lifted the ban.
+	// recheck is how often the service is asked again during a wait that is too long: staff may have raised the limit or lifted the ban.
 	recheck = time.Minute
 )
 
@@ -32,11 +31,9 @@ type queue struct {
 	timer   *time.Timer // nil before the first wait
 	// unanswered is how many calls have gone without a response so far. It may exceed answered, the number of responses since the reset, by one.
 	unanswered, answered int
-	// lastGone is when the last call went.
-	lastGone time.Time
-	// refusals is the number of 429s in a row, without those of requests that were sent before the first.
-	refusals int
-	window   window
+	lastGone             time.Time // when the last call went
+	refusals             int       // 429s in a row, without those of requests that were sent before the first
+	window               window
 }
 
 // turn is a call's place in the queue.
@@ -57,28 +54,37 @@ type window struct {
 
 func (w *window) known() bool { return !w.end.IsZero() }
 
-// enter waits until a call may go; then observe must be called. first puts it at the head of the queue. It returns an *Error at once if the
-// reset comes too late for the call, and the context's error, with the *Error, if that ends meanwhile.
+func (w *window) usedUp() bool { return w.known() && w.rate.Remaining == 0 }
+
+// enter waits until a call may go; then observe must be called. first puts it at the head of the queue. It returns an *Error at once if the reset
+// comes too late for the call. If the context ends meanwhile, it returns its error.
 func (q *queue) enter(ctx context.Context, method, path string, first bool) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("petstore: %w", err)
 	}
 	t := &turn{method: method, path: path, result: make(chan error, 1)}
 	t.deadline, _ = ctx.Deadline()
-	q.mu.Lock()
-	if q.waiting = append(q.waiting, t); first {
-		copy(q.waiting[1:], q.waiting)
-		q.waiting[0] = t
-	}
-	q.advance()
-	q.mu.Unlock()
-
+	q.add(t, first)
 	select {
 	case err := <-t.result:
 		return err
 	case <-ctx.Done():
 		return q.abandon(t, ctx.Err())
 	}
+}
+
+func (q *queue) add(t *turn, first bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.advance() // The window may have ended.
+	if q.tooLong(t) {
+		return
+	}
+	if q.waiting = append(q.waiting, t); first {
+		copy(q.waiting[1:], q.waiting)
+		q.waiting[0] = t
+	}
+	q.advance()
 }
 
 // abandon takes a turn back whose context has ended.
@@ -91,7 +97,7 @@ func (q *queue) abandon(t *turn, ended error) error {
 	} else if <-t.result == nil {
 		q.unanswered--
 	}
-	if q.window.known() && q.window.rate.Remaining == 0 {
+	if q.window.usedUp() {
 		return fmt.Errorf("%w; waiting for the reset: %w", q.denial(t, "the context ended"), ended)
 	}
 	return fmt.Errorf("petstore: waiting for other calls: %w", ended)
@@ -131,13 +137,14 @@ func (q *queue) refuse(e *Error, now time.Time) {
 	if q.window.refusal == nil {
 		q.refusals++
 	}
-	q.window = window{rate: Rate{Limit: e.Rate.Limit, Reset: e.Rate.Reset}, end: end, refusal: e}
+	refusal := *e // The caller may change its own.
+	q.window = window{rate: Rate{Limit: e.Rate.Limit, Reset: e.Rate.Reset}, end: end, refusal: &refusal}
 	q.hold(e.RetryAfter, now)
 }
 
 // see notes what remains, and for how long.
 func (q *queue) see(r Rate, left time.Duration, now time.Time) {
-	if left <= 0 {
+	if left <= 0 || r.Limit == 0 {
 		return // It does not say, or the response took longer.
 	}
 	w := &q.window
@@ -151,12 +158,13 @@ func (q *queue) see(r Rate, left time.Duration, now time.Time) {
 	}
 }
 
-// hold sets until when calls wait.
+// hold sets until when calls wait. Those that can't wait so long fail.
 func (q *queue) hold(left time.Duration, now time.Time) {
 	q.window.until = q.window.end.Add(jitter(left, q.refusals, q.random()))
 	if left > q.maxWait {
 		q.window.until = now.Add(min(left, recheck))
 	}
+	q.waiting = slices.DeleteFunc(q.waiting, q.tooLong)
 }
 
 // advance lets calls go, and sets the timer for those that wait. It must be called after each change.
@@ -165,26 +173,13 @@ func (q *queue) advance() {
 	if q.window.known() && !now.Before(q.window.until) {
 		q.window, q.answered = window{}, q.unanswered
 	}
-	if q.window.known() && q.window.rate.Remaining == 0 {
-		q.waiting = slices.DeleteFunc(q.waiting, func(t *turn) bool {
-			e := q.tooLong(t, now)
-			if e != nil {
-				t.result <- e
-			}
-			return e != nil
-		})
-	}
-	for len(q.waiting) > 0 && q.mayGo(now) {
+	for len(q.waiting) > 0 && !q.full() && (q.unanswered <= q.answered || now.Sub(q.lastGone) >= longestProbe) {
 		q.unanswered++
 		q.lastGone = now
 		q.waiting[0].result <- nil
 		q.waiting = q.waiting[1:]
 	}
 	q.setTimer(now)
-}
-
-func (q *queue) mayGo(now time.Time) bool {
-	return !q.full() && (q.unanswered <= q.answered || now.Sub(q.lastGone) >= longestProbe)
 }
 
 // full is whether the unanswered calls may use up what remains.
@@ -210,15 +205,19 @@ func (q *queue) setTimer(now time.Time) {
 	})
 }
 
-// tooLong returns an error if a call can't wait for the reset.
-func (q *queue) tooLong(t *turn, now time.Time) *Error {
+// tooLong fails a call that can't wait for the reset.
+func (q *queue) tooLong(t *turn) bool {
 	switch {
-	case q.window.end.Sub(now) > q.maxWait:
-		return q.denial(t, fmt.Sprintf("the longest wait is %v", q.maxWait))
+	case !q.window.usedUp():
+		return false
+	case time.Until(q.window.end) > q.maxWait:
+		t.result <- q.denial(t, fmt.Sprintf("the longest wait is %v", q.maxWait))
 	case !t.deadline.IsZero() && t.deadline.Before(q.window.until):
-		return q.denial(t, "the context ends before")
+		t.result <- q.denial(t, "the context ends before")
+	default:
+		return false
 	}
-	return nil
+	return true
 }
 
 // denial returns an error like that of the service, for a call that was not sent.

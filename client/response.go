@@ -60,16 +60,13 @@ func rateOf(h http.Header) (r Rate) {
 	return r
 }
 
-// untilReset returns how long the window of rateOf lasts, 0 if the response does not say. Both times are the service's if it sends Date, so
-// that the clock of this machine does not matter. It is up to a second longer than exact.
+// untilReset returns how long the window of rateOf lasts, and a negative time if the response does not say. Both times are the service's if it sends
+// Date, so that the clock of this machine does not matter. It is up to a second longer than exact.
 func untilReset(h http.Header, now time.Time) time.Duration {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = date
 	}
-	if reset := rateOf(h).Reset; !reset.IsZero() {
-		return max(0, reset.Sub(now))
-	}
-	return 0
+	return rateOf(h).Reset.Sub(now)
 }
 
 // integer returns 0 for anything that is not an integer.

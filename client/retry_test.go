@@ -21,7 +21,8 @@ var (
 		_, err := c.ListPets(ctx, client.ListPetsParams{})
 		return err
 	}
-	add = func(ctx context.Context, c *client.Client) error {
+	twice = func(ctx context.Context, c *client.Client) error { return errors.Join(list(ctx, c), list(ctx, c)) }
+	add   = func(ctx context.Context, c *client.Client) error {
 		_, err := c.CreatePet(ctx, client.NewPet{Name: "Rex"})
 		return err
 	}
@@ -54,6 +55,7 @@ func TestRetries(t *testing.T) {
 		lost    bool            // no answer at last
 	}{
 		"429":                     {call: list, answers: []http.HandlerFunc{limited, pets}, waits: seconds(33)},
+		"429, and later again":    {call: twice, answers: []http.HandlerFunc{limited, pets, limited, pets}, waits: seconds(33, 0, 33)},
 		"429 to POST":             {call: add, answers: []http.HandlerFunc{limited, pet}, waits: seconds(33)},
 		"429 to PATCH":            {call: change, answers: []http.HandlerFunc{limited, pet}, waits: seconds(33)},
 		"503":                     {call: list, answers: []http.HandlerFunc{unavailable, unavailable, pets}, waits: seconds(1.1, 1.1)},

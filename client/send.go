@@ -21,8 +21,8 @@ type noResponseError struct{ err error }
 func (e *noResponseError) Error() string { return "petstore: " + e.err.Error() }
 func (e *noResponseError) Unwrap() error { return e.err }
 
-// send makes the call, with retries. A refused call keeps its place in the queue once. Refused again, it goes to the end: otherwise it would use
-// up its attempts while another program takes each window.
+// send makes the call, with retries. The first retry keeps the call's place in the queue. Later ones go to the end: a call at the head would use up
+// its attempts while another program takes each window.
 func (c *Client) send(ctx context.Context, cl *call) (*rawResponse, error) {
 	var last error
 	for attempt := 0; ; attempt++ {

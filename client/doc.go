@@ -33,7 +33,7 @@
 //
 // The calls of a client are sent first come, first served, as many as X-RateLimit-Remaining says. The others wait for the reset: as long as it
 // takes, and without using up an attempt. Start as many goroutines as you like. Give the context a deadline if a call must not wait for its turn
-// so long. After a reset one call is sent first, because its response shows how many requests remain.
+// so long. After a reset one call is sent first, because its response shows how many requests remain, and then two for each response.
 //
 // A call fails at once if the reset comes after the context's deadline, or later than [WithMaxWait] allows, as the end of the day or of a ban
 // does. Its [*Error] has status 429, and RetryAfter is the time until the reset. No request was sent if the message begins with "Not sent".

@@ -5,6 +5,7 @@
 #   user       the same copy as the user nobody, who may install nothing
 #   offline    without a network
 #   busy       on two processors, beside eight busy loops
+#   clocks     400 days from now, over the end of 31 December, and over that of 29 February: all Go programs, Postgres and Redis have that clock
 #   serving    in a folder in which petstore dev has run, and while it runs
 # PACKAGES are those of make test. It needs Linux and root, and all that make test installs.
 set -u
@@ -63,6 +64,80 @@ busy() (
 	exit $status
 )
 
+# clocks runs the tests in a copy of Go whose time.Now is CLOCK_AHEAD seconds ahead, except in bubbles of synctest. Postgres and Redis get the
+# clock by a library: libfaketime's does not start below the allocator of Redis.
+clocks() (
+	status=0
+	postgres=$(find "$(pg_config --bindir)" -name postgres) go=$(go env GOROOT)
+	mkdir "$work/go" "$work/servers" && cp -r "$go/." "$work/go" && cat >"$work/go/src/time/ahead.go" <<-'END' &&
+		package time
+
+		import "syscall"
+
+		var byTest = func() (seconds int64) {
+			text, _ := syscall.Getenv("CLOCK_AHEAD")
+			for _, digit := range []byte(text) {
+				seconds = 10*seconds + int64(digit-'0')
+			}
+			return seconds
+		}()
+
+		func ahead() int64 {
+			if runtimeIsBubbled() {
+				return 0
+			}
+			return byTest
+		}
+	END
+		sed '/^func Now()/,/^}/s/:= runtimeNow()$/&\n\tsec += ahead()/' "$go/src/time/time.go" >"$work/go/src/time/time.go" || exit
+	cc -shared -fPIC -o "$work/servers/clock.so" -x c - <<-'END' || exit
+		#include <stdlib.h>
+		#include <sys/syscall.h>
+		#include <sys/time.h>
+		#include <time.h>
+		#include <unistd.h>
+
+		static time_t ahead;
+
+		__attribute__((constructor)) static void init(void) { ahead = atol(getenv("CLOCK_AHEAD")); }
+
+		int clock_gettime(clockid_t clock, struct timespec *t)
+		{
+			int status = syscall(SYS_clock_gettime, clock, t);
+			if (status == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
+				t->tv_sec += ahead;
+			return status;
+		}
+
+		int gettimeofday(struct timeval *t, void *zone)
+		{
+			int status = syscall(SYS_gettimeofday, t, zone);
+			t->tv_sec += ahead;
+			return status;
+		}
+
+		time_t time(time_t *t)
+		{
+			time_t now = syscall(SYS_time, NULL) + ahead;
+			if (t)
+				*t = now;
+			return now;
+		}
+	END
+	for program in "$postgres" "${postgres%postgres}initdb" "$(command -v redis-server)"; do
+		server=$work/servers/${program##*/}
+		printf '#!/bin/sh\nLD_PRELOAD=%s exec %s "$@"\n' "$work/servers/clock.so" "$program" >"$server"
+		chmod 755 "$server"
+	done
+	export GOROOT="$work/go" PATH="$work/servers:$work/go/bin:$PATH" CLOCK_AHEAD
+	for instant in "$(date -u -d '400 days' '+%F %T')" '2027-12-31 23:58' '2028-02-29 23:58'; do
+		echo "== clocks from $instant on"
+		CLOCK_AHEAD=$(($(date -u -d "$instant" +%s) - $(date +%s)))
+		run || status=1
+	done
+	exit $status
+)
+
 serving() (
 	make -s build && bin/petstore dev >"$work/dev" 2>&1 &
 	children=$!
@@ -74,7 +149,7 @@ serving() (
 )
 
 failed=
-for case in ${*:-variables folder user offline busy serving}; do
+for case in ${*:-variables folder user offline busy clocks serving}; do
 	begin=$(date +%s)
 	echo "== $case"
 	"$case" || failed="$failed $case"

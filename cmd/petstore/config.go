@@ -50,8 +50,6 @@ type config struct {
 	addrSet bool
 	// dev is set by `petstore dev`, whose login owns the tables.
 	dev bool
-	// staffPrefix precedes the commands for staff that `petstore dev` prints.
-	staffPrefix string
 	// tracing is read from OpenTelemetry's own variables.
 	tracing tracing.Config
 	// found are the warnings about the configuration.

@@ -37,7 +37,7 @@ func newDevCommand() *cobra.Command {
 		Short: "Start a private PostgreSQL, sample data and the server on this machine",
 		Long: `Start the API with everything it needs: a private PostgreSQL whose data stays in --dir, a tenant "demo" on the Pro plan
 with sample animals, and an API key. Later starts have the same data and the same key. If PETSTORE_DATABASE_URL is set,
-that database is used instead.`,
+that database is used instead. Automatic bans of keys are short: 10 seconds, then 30, then a minute.`,
 		Example: `  petstore dev
   petstore dev --addr 127.0.0.1:9000 --admin-addr 127.0.0.1:9001 --dir /tmp/store`,
 		Args: noArguments,
@@ -99,7 +99,7 @@ func runDev(ctx context.Context, o *devOptions) error {
 	if err != nil {
 		return err
 	}
-	cfg.dev, cfg.staffPrefix = true, staffPrefix(o, note)
+	cfg.dev = true
 	err = run(ctx, cfg, sockets, newLogger(cfg, o.Log), func() { welcome(o, note, tenant) })
 	return errors.Join(err, endedEarly(ctx))
 }

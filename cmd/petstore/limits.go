@@ -7,13 +7,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
-	"github.com/ulule/limiter/v3"
-	redisstore "github.com/ulule/limiter/v3/drivers/store/redis"
 
 	"petstore.example/internal/freshness"
-	"petstore.example/internal/keys"
-	"petstore.example/internal/keys/callers"
-	"petstore.example/internal/keys/strikes"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/distributed"
 	"petstore.example/internal/limits/redisbackend"
@@ -68,17 +63,6 @@ func (l *rateLimiter) startOutcomes(announce freshness.Invalidator, db *store.DB
 	outcomes := freshness.NewOutcomes(announce, db.Transactions)
 	l.Invalidator = outcomes
 	l.stopOutcomes = background(log, "wait for the outcomes of writes", outcomes.Run)
-}
-
-// strikes counts strikes in the same place as the limits. This server enforces a new ban at once.
-func (l *rateLimiter) strikes(bans strikes.BanStore, directory *callers.Directory, log zerolog.Logger) *strikes.Counter {
-	o := strikes.Options{Bans: bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: log}
-	if l.redis != nil {
-		o.OpenShared = func() (limiter.Store, error) {
-			return redisstore.NewStoreWithOptions(l.client, limiter.StoreOptions{Prefix: "pst:strikes"})
-		}
-	}
-	return strikes.New(o)
 }
 
 // seededMemory returns an in-memory limiter that starts with the recorded usage of the current day.

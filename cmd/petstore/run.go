@@ -10,6 +10,8 @@ import (
 
 	"petstore.example/internal/api"
 	"petstore.example/internal/connlimit"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/keys/strikes"
 	"petstore.example/internal/limits"
 )
 
@@ -57,7 +59,7 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	defer logError(log, "close limits", limiter.Close)
 	cluster.join(ctx)
 
-	strikes := limiter.strikes(cfg.bans(db, log), directory.Directory, log)
+	strikes := strikes.New(strikes.Options{Bans: db.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: log})
 	defer strikes.Close()
 	health := newHealth(db.Operation, cluster, directory.Directory, limiter, found, metrics, log)
 	defer health.stop()

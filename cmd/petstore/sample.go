@@ -20,7 +20,12 @@ const (
 	sampleSize   = 50
 )
 
-// createSample creates the sample tenant, its animals and its key where they are missing. It returns the tenant and the key: that of
+// Automatic bans are short: long enough to see the response, and too short to wait for.
+const (
+	firstDevBan, secondDevBan, furtherDevBan = 10 * time.Second, 30 * time.Second, time.Minute
+)
+
+// createSample makes automatic bans short, and creates the sample tenant, its animals and its key where they are missing. It returns the tenant and the key: that of
 // dev.json in dir if it is still active, otherwise a new one.
 func createSample(ctx context.Context, databaseURL, dir string) (tenant plans.Tenant, key string, err error) {
 	db, err := store.Open(ctx, databaseURL, store.Options{})
@@ -28,6 +33,9 @@ func createSample(ctx context.Context, databaseURL, dir string) (tenant plans.Te
 		return tenant, "", err
 	}
 	defer func() { _ = db.Close() }()
+	if err := db.Bans.SetLengths(ctx, firstDevBan, secondDevBan, furtherDevBan); err != nil {
+		return tenant, "", err
+	}
 	by := audit.By{Actor: "petstore dev", Reason: "sample data"}
 	tenant, err = db.Tenants.Get(ctx, sampleTenant)
 	if errors.Is(err, plans.ErrTenantNotFound) {

@@ -36,7 +36,7 @@ Staff, in another terminal:
   %[4]sbin/petstorectl key list %[6]s
   %[4]sbin/petstorectl plan assign %[6]s business
 
-A key that continues after 429 is banned, here for %[9]d seconds only. Lift the ban:
+A key that floods the API after 429 is banned: here for %[9]d seconds at first, in production for 15 minutes. Lift the ban:
 
   %[4]sbin/petstorectl ban lift %[6]s
 
@@ -47,7 +47,7 @@ See how your program takes an error, with a test key (%[8]s/clients#try-every-er
 Stop with ^C. The next start with --dir %[5]s has the same data and the same key.
 
 `, n.BaseURL, n.AdminURL, n.APIKey, staffPrefix(o, n), o.Dir, tenant.Name, state, strings.TrimSuffix(n.BaseURL, "/v1")+"/docs",
-		devBanLength/time.Second)
+		firstDevBan/time.Second)
 }
 
 // staffPrefix returns the environment that petstorectl needs to find the database, "" if it needs none. It never prints the URL of

@@ -180,7 +180,7 @@ func (a *api) refuseOverLimit(x *exchange) error {
 	if x.decision.Partial {
 		degraded = shareUsedUp
 	} else {
-		a.Strikes.Refused(x.Request.Context(), c, x.now)
+		a.Strikes.Refused(x.Request.Context(), c, x.decision.Minute.Number, x.now)
 	}
 	return overLimit(c, w, degraded, limits.RetryAfter(w.Reset, x.now))
 }

@@ -38,7 +38,7 @@ func measuredRequest(
 		}
 		c.Instant = func(time.Time) time.Time { return at }
 		c.Addresses = limits.NewAddresses(math.MaxInt64)
-		c.Strikes = noStrikes{}
+		c.Strikes = &noStrikes{}
 		c.FailedRequests = usage.NewFailedRequests(nil, usage.Options{})
 	})...)
 	w.setPlan(tb, plans.Enterprise, q)
@@ -83,9 +83,9 @@ func badKey(_ testing.TB, w *fixture) *http.Request {
 func askUsage(_ testing.TB, w *fixture) *http.Request { return w.request("GET", "/v1/usage", "") }
 
 // noStrikes leaves out what the process does about refusals in the background.
-type noStrikes struct{}
+type noStrikes struct{ fakeStrikes }
 
-func (noStrikes) Refused(context.Context, *keys.Caller, time.Time) {}
+func (*noStrikes) Refused(context.Context, *keys.Caller, int64, time.Time) {}
 
 // TestRefusalsAllocateLittle: a flood of refused requests is cheap. It does not run in parallel, because other tests' allocations would
 // count.

@@ -41,10 +41,12 @@ type Addresses interface {
 	Peek(addr netip.Addr, now time.Time) limiter.Context
 }
 
-// Strikes counts requests that a tenant's limit refused, and bans a key that continues.
+// Strikes counts requests that a limit refused, and bans a key that is refused too often.
 type Strikes interface {
-	// Refused counts one request, even if ctx ends, so that a client can't avoid its strike by disconnecting.
-	Refused(ctx context.Context, c *keys.Caller, now time.Time)
+	// Refused counts one request in the minute window with that number, even if ctx ends: a client can't avoid its strike by disconnecting.
+	Refused(ctx context.Context, c *keys.Caller, minute int64, now time.Time)
+	// NextBan returns how long a ban of the key would last, or an error that is keys.ErrUnavailable.
+	NextBan(ctx context.Context, keyID string, now time.Time) (time.Duration, error)
 }
 
 // FailedRequests records some of the requests whose response has a status of 400 or more, for support. It must not block.

@@ -267,10 +267,14 @@ type fakeStrikes struct {
 	refused []string
 }
 
-func (s *fakeStrikes) Refused(_ context.Context, c *keys.Caller, _ time.Time) {
+func (s *fakeStrikes) Refused(_ context.Context, c *keys.Caller, _ int64, _ time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refused = append(s.refused, c.KeyID)
+}
+
+func (*fakeStrikes) NextBan(context.Context, string, time.Time) (time.Duration, error) {
+	return 15 * time.Minute, nil
 }
 
 // fakeMeter counts for acme's key alone.

@@ -175,7 +175,7 @@ func simulatedRemoval(a *api, x *exchange) error {
 	return x.route.deprecated.gone()
 }
 
-// simulatedRefusal returns a 429, as if a window were used up or the key banned for the first time.
+// simulatedRefusal returns a 429, as if a window were used up or the key were banned now.
 func simulatedRefusal(a *api, x *exchange) error {
 	if x.decision.Undecided && x.simulated != codeKeyBanned {
 		// Nobody knows what remains in the windows.
@@ -183,7 +183,11 @@ func simulatedRefusal(a *api, x *exchange) error {
 		return refuseUndecided(x)
 	}
 	if x.simulated == codeKeyBanned {
-		_, ends := keys.BanTimes(x.now, keys.BanDuration(0))
+		length, err := a.Strikes.NextBan(x.Request.Context(), x.caller.KeyID, x.now)
+		if err != nil {
+			return err
+		}
+		_, ends := keys.BanTimes(x.now, length)
 		x.limits = bannedLimits(x.caller, ends.Unix())
 		return banned(&keys.Ban{Reason: keys.AutomaticReason}, ends.Unix(), limits.RetryAfter(ends.Unix(), x.now), a.refusals.aboutBan)
 	}

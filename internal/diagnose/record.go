@@ -90,31 +90,5 @@ func (r *Record) Ban() *keys.Ban {
 	return last
 }
 
-// NextBan returns how long the next automatic ban would last.
-func (r *Record) NextBan() time.Duration {
-	var earlier int
-	for _, b := range r.Bans {
-		if b.Source == keys.Automatic && b.LiftedAt.IsZero() && b.StartsAt.After(r.Now.Add(-keys.RepeatPeriod)) {
-			earlier++
-		}
-	}
-	return keys.BanDuration(earlier)
-}
-
-// Strikes returns about how many refusals count towards the next automatic ban. The servers have the exact
-// number.
-func (r *Record) Strikes() (n int64) {
-	since := r.Now.Add(-keys.StrikePeriod)
-	if len(r.Bans) > 0 && r.Bans[0].Source == keys.Automatic && r.Bans[0].StartsAt.After(since) {
-		since = r.Bans[0].StartsAt
-	}
-	for _, f := range r.Failed {
-		if f.Window != "" && !f.Partial && f.At.After(since) {
-			n += 1 + f.Suppressed
-		}
-	}
-	return n
-}
-
 // DayEnd returns when the counter of the day resets.
 func (r *Record) DayEnd() time.Time { return r.Now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour) }

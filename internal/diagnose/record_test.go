@@ -85,35 +85,3 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 }
-
-func TestStrikesAndTheNextBan(t *testing.T) {
-	t.Parallel()
-	at := func(ago time.Duration, window string, suppressed int64) usage.FailedRequest {
-		return refusal(func(r *usage.FailedRequest) { r.At, r.Window, r.Suppressed = now.Add(-ago), window, suppressed })
-	}
-	partial := at(time.Second, "minute", 9)
-	partial.Partial = true
-	automatic := func(ago time.Duration) keys.Ban { return keys.Ban{Source: keys.Automatic, StartsAt: now.Add(-ago)} }
-	lifted := automatic(time.Hour)
-	lifted.LiftedAt = now
-	r := diagnose.Record{Now: now, Failed: []usage.FailedRequest{
-		at(time.Second, "minute", 4), partial, at(2*time.Second, "", 100), at(time.Minute, "day", 0), at(2*time.Minute, "key", 1),
-		at(5*time.Minute, "minute", 7),
-	}}
-	for name, test := range map[string]struct {
-		bans    []keys.Ban
-		strikes int64
-		next    time.Duration
-	}{
-		"no ban":                        {nil, 8, 15 * time.Minute},
-		"a ban by staff":                {[]keys.Ban{{Source: keys.ByStaff, StartsAt: now.Add(-time.Second)}}, 8, 15 * time.Minute},
-		"an automatic ban":              {[]keys.Ban{automatic(90 * time.Second)}, 6, time.Hour},
-		"two automatic bans":            {[]keys.Ban{automatic(90 * time.Second), automatic(time.Hour)}, 6, 24 * time.Hour},
-		"a lifted and a very early one": {[]keys.Ban{lifted, automatic(keys.RepeatPeriod)}, 8, 15 * time.Minute},
-	} {
-		r.Bans = test.bans
-		if strikes, next := r.Strikes(), r.NextBan(); strikes != test.strikes || next != test.next {
-			t.Errorf("%s: %d strikes and then %v, want %d and %v", name, strikes, next, test.strikes, test.next)
-		}
-	}
-}

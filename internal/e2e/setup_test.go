@@ -243,7 +243,9 @@ func checkWorkingServer(d *deployment, s *server) {
 			t.Errorf("PATCH %s: %v", path, a)
 		}
 	}
-	exhaust(d, []*server{s}, d.freshTenant(s, plans.Free, nil, 1), 60)
+	flooding := d.freshTenant(s, plans.Free, nil, 1)
+	d.expect(s, flooding.keys[0].token, int(flooding.Quota.PerMinute-flooding.used), "200")
+	d.expect(s, flooding.keys[0].token, 1001, "429 rate_limit_exceeded")
 	for what, query := range map[string]string{
 		"usage":         `select count(*) from usage_hourly`,
 		"last used":     `select count(*) from api_keys where last_used_at is not null`,

@@ -1,6 +1,9 @@
 package keys
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Ban is a period during which one key is refused.
 type Ban struct {
@@ -29,29 +32,17 @@ const (
 	ByStaff   BanSource = "staff"
 )
 
-// A key is banned after StrikeLimit refusals within StrikePeriod. Automatic bans of the key that started
-// within RepeatPeriod and were not lifted make the next one longer.
-const (
-	StrikePeriod = 5 * time.Minute
-	RepeatPeriod = 7 * 24 * time.Hour
-)
-
 // AutomaticReason is the reason of automatic bans. Customers read it.
 const AutomaticReason = "it went on sending requests after 429"
 
-// StrikeLimit returns how many refusals within StrikePeriod ban a key: the tenant's requests per minute, but
-// at least 30 and at most 1000.
-func StrikeLimit(perMinute int64) int64 { return min(max(perMinute, 30), 1000) }
-
-// BanDuration returns how long an automatic ban lasts if the key had that many before.
-func BanDuration(earlier int) time.Duration {
-	switch earlier {
-	case 0:
-		return 15 * time.Minute
-	case 1:
-		return time.Hour
+// MostRefusals returns how often one server may refuse a key by limits within one minute window without banning it:
+// 10 times the key's limit per minute, at least 1,000. own is the key's own limit, 0 for none, and perMinute its
+// tenant's: the lower one counts. So 1,000 clients that wait for Retry-After are never banned.
+func MostRefusals(perMinute, own int64) int64 {
+	if own > 0 {
+		perMinute = min(perMinute, own)
 	}
-	return 24 * time.Hour
+	return max(1000, 10*min(perMinute, math.MaxInt64/10))
 }
 
 // BanTimes returns the start and the end of a ban that is placed at now. Both are whole seconds, as in HTTP,

@@ -7,24 +7,6 @@ import (
 	"petstore.example/internal/keys"
 )
 
-func TestStrikeLimit(t *testing.T) {
-	t.Parallel()
-	for perMinute, want := range map[int64]int64{1: 30, 29: 30, 30: 30, 31: 31, 60: 60, 300: 300, 1000: 1000, 1001: 1000, 12345: 1000} {
-		if got := keys.StrikeLimit(perMinute); got != want {
-			t.Errorf("at %d a minute: %d strikes, want %d", perMinute, got, want)
-		}
-	}
-}
-
-func TestBanDuration(t *testing.T) {
-	t.Parallel()
-	for earlier, want := range []time.Duration{15 * time.Minute, time.Hour, 24 * time.Hour, 24 * time.Hour, 24 * time.Hour} {
-		if got := keys.BanDuration(earlier); got != want {
-			t.Errorf("after %d bans: %v, want %v", earlier, got, want)
-		}
-	}
-}
-
 func TestBanTimes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -49,7 +49,7 @@ func selectBans(ctx context.Context, q pgconn.Queryer, rest string, args ...any)
 
 // PlaceAutomaticBan implements strikes.BanStore. The API may place no other ban than the function does, whose clock is that of
 // Postgres.
-func (d Bans) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string, _ time.Time) (keys.Ban, error) {
+func (d Bans) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string) (keys.Ban, error) {
 	placed, err := pgconn.Collect(ctx, d.db, banRow.ban, `
 		select id, tenant_id, tenant_name, key_id, source, reason, starts_at, ends_at from place_automatic_ban($1, $2)`, tenantID, keyID)
 	if err == nil && len(placed) == 0 {
@@ -59,4 +59,24 @@ func (d Bans) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID strin
 		return keys.Ban{}, fmt.Errorf("place automatic ban: %w", err)
 	}
 	return placed[0], nil
+}
+
+// NextBan implements strikes.BanStore.
+func (d Bans) NextBan(ctx context.Context, keyID string, now time.Time) (time.Duration, error) {
+	var seconds int64
+	if err := d.db.Get(ctx, &seconds, `select extract(epoch from next_ban_length($1, $2))::bigint`, keyID, now); err != nil {
+		return 0, fmt.Errorf("read the length of bans: %w", err)
+	}
+	return time.Duration(seconds) * time.Second, nil
+}
+
+// SetLengths changes how long the first, the second and further automatic bans of a key last, in whole seconds. Only the owner of the tables may.
+func (d Bans) SetLengths(ctx context.Context, first, second, further time.Duration) error {
+	_, err := d.db.Exec(ctx, `
+		update ban_lengths set length = (array[$1, $2, $3]::float8[])[earlier + 1] * interval '1 second' where earlier < 3`,
+		first.Seconds(), second.Seconds(), further.Seconds())
+	if err != nil {
+		return fmt.Errorf("set the lengths of bans: %w", err)
+	}
+	return nil
 }

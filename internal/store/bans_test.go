@@ -26,13 +26,13 @@ func TestPlaceAutomaticBan(t *testing.T) {
 	db := newMeteredDB(t)
 	k := db.key(t, 1)
 	notices := db.listen(t)
-	got, err := db.api.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, eleven)
+	got, err := db.api.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := keys.Ban{
 		ID: got.ID, TenantID: k.TenantID, TenantName: k.Tenant, KeyID: k.ID, Source: keys.Automatic,
-		Reason: keys.AutomaticReason, StartsAt: got.StartsAt, EndsAt: got.StartsAt.Add(keys.BanDuration(0)),
+		Reason: keys.AutomaticReason, StartsAt: got.StartsAt, EndsAt: got.StartsAt.Add(15 * time.Minute),
 	}
 	if age := time.Since(got.StartsAt); age < 0 || age > time.Minute {
 		t.Errorf("the ban began %v ago", age)
@@ -54,7 +54,7 @@ func TestBansAreWholeSeconds(t *testing.T) {
 	o.tenant(t, "acme", plans.Pro)
 	automatic, _ := o.issue(t, "acme")
 	byStaff, _ := o.issue(t, "acme")
-	placed, err := o.api.Bans.PlaceAutomaticBan(t.Context(), automatic.TenantID, automatic.ID, time.Time{})
+	placed, err := o.api.Bans.PlaceAutomaticBan(t.Context(), automatic.TenantID, automatic.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func checkBanAudit(t *testing.T, db meteredDB, k meteredKey, end time.Time) {
 	}
 }
 
-// TestAutomaticBansGrow: Postgres knows the rule of keys.BanDuration.
+// TestAutomaticBansGrow: they are as long as NextBan said, and as the owner set, for `petstore dev`.
 func TestAutomaticBansGrow(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
@@ -121,11 +121,11 @@ func TestAutomaticBansGrow(t *testing.T) {
 		lift bool
 		want time.Duration
 	}{
-		{"first", k, 0, false, keys.BanDuration(0)},
-		{"second", k, 16 * time.Minute, false, keys.BanDuration(1)},
+		{"first", k, 0, false, 15 * time.Minute},
+		{"second", k, 16 * time.Minute, false, time.Hour},
 		{"another key's first", other, 17 * time.Minute, true, 15 * time.Minute},
 		{"another key's, after one that was lifted", other, 18 * time.Minute, false, 15 * time.Minute},
-		{"third", k, 24 * time.Hour, false, keys.BanDuration(2)},
+		{"third", k, 24 * time.Hour, false, 24 * time.Hour},
 		{"fourth", k, 3 * 24 * time.Hour, false, 24 * time.Hour},
 		{"two within seven days", k, 7*24*time.Hour + 17*time.Minute, false, 24 * time.Hour},
 		{"one within seven days", k, 14*24*time.Hour + 16*time.Minute, false, time.Hour},
@@ -135,15 +135,32 @@ func TestAutomaticBansGrow(t *testing.T) {
 		db.exec(t, `update bans set starts_at = starts_at - $1 * interval '1 second', ends_at = ends_at - $1 * interval '1 second'`,
 			(step.at - passed).Seconds())
 		passed = step.at
-		b, err := db.api.Bans.PlaceAutomaticBan(t.Context(), step.key.TenantID, step.key.ID, time.Time{})
+		next, err := db.api.Bans.NextBan(t.Context(), step.key.ID, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := b.EndsAt.Sub(b.StartsAt); got != step.want || time.Since(b.StartsAt) > time.Minute {
-			t.Errorf("%s: %v from %v, want %v", step.name, got, b.StartsAt, step.want)
+		b, err := db.api.Bans.PlaceAutomaticBan(t.Context(), step.key.TenantID, step.key.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.EndsAt.Sub(b.StartsAt); got != step.want || next != got || time.Since(b.StartsAt) > time.Minute {
+			t.Errorf("%s: %v from %v, and %v was said before; want %v", step.name, got, b.StartsAt, next, step.want)
 		}
 		if step.lift {
 			db.exec(t, `update bans set lifted_at = now() where key_id = $1`, step.key.ID)
+		}
+	}
+	owner := storetest.Open(t, db.URL, store.Options{})
+	if err := owner.Bans.SetLengths(t.Context(), 10*time.Second, 30*time.Second, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for earlier, want := range []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, time.Minute} {
+		key := db.key(t, 1)
+		db.exec(t, `
+			insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at)
+			select $1, $2, 'automatic', '', now(), now() + interval '1 second' from generate_series(1, $3)`, key.TenantID, key.ID, earlier)
+		if got, err := db.api.Bans.NextBan(t.Context(), key.ID, time.Now()); got != want || err != nil {
+			t.Errorf("after %d bans of petstore dev: %v, %v, want %v", earlier, got, err, want)
 		}
 	}
 }
@@ -158,7 +175,7 @@ func TestPlaceAutomaticBanDuringABan(t *testing.T) {
 			db.exec(t, `
 				insert into bans (tenant_id, key_id, source, reason, starts_at, ends_at) values ($1, $2, $3, 'why', $4, $5)`,
 				k.TenantID, k.ID, string(source), now, now.Add(time.Hour))
-			b, err := db.api.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, now)
+			b, err := db.api.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +186,7 @@ func TestPlaceAutomaticBanDuringABan(t *testing.T) {
 				t.Errorf("%s bans, want 1", got)
 			}
 			db.exec(t, `update bans set starts_at = starts_at - interval '1 hour', ends_at = clock_timestamp()`)
-			b, err = db.api.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, now)
+			b, err = db.api.Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID)
 			if err != nil || b.Source != keys.Automatic || b.Reason != keys.AutomaticReason {
 				t.Errorf("at its end: %+v, %v, want a new ban", b, err)
 			}
@@ -184,7 +201,7 @@ func TestPlaceAutomaticBanOnManyServersAtOnce(t *testing.T) {
 	servers := []*store.DB{db.api, storetest.Open(t, db.APIURL, store.Options{AsAPI: true, Timeout: longTimeout})}
 	ids := make([]int64, 16)
 	atOnce(t, len(ids), len(ids), nil, func(i int) error {
-		b, err := servers[i%2].Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID, eleven.Add(time.Duration(i)*time.Millisecond))
+		b, err := servers[i%2].Bans.PlaceAutomaticBan(t.Context(), k.TenantID, k.ID)
 		ids[i] = b.ID
 		return err
 	})
@@ -204,13 +221,13 @@ func TestPlaceAutomaticBanOnNobodysKey(t *testing.T) {
 		tenantID int64
 		keyID    string
 	}{{k.TenantID, "key_zzzzzzzzzzzzzzzz"}, {other.TenantID, k.ID}} {
-		if _, err := db.api.Bans.PlaceAutomaticBan(t.Context(), c.tenantID, c.keyID, eleven); !errors.Is(err, keys.ErrKeyNotFound) {
+		if _, err := db.api.Bans.PlaceAutomaticBan(t.Context(), c.tenantID, c.keyID); !errors.Is(err, keys.ErrKeyNotFound) {
 			t.Errorf("tenant %d, key %s: %v, want ErrKeyNotFound", c.tenantID, c.keyID, err)
 		}
 	}
 }
 
-func TestTheRequestAfterTheLastStrikeMeetsTheBan(t *testing.T) {
+func TestTheRequestAfterOneRefusalTooManyMeetsTheBan(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	token, err := keys.NewToken(keys.Live)
@@ -225,14 +242,14 @@ func TestTheRequestAfterTheLastStrikeMeetsTheBan(t *testing.T) {
 		Bans: db.api.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: zerolog.Nop(),
 	})
 	defer strikes.Close()
-	for n := range 301 {
+	for n := range 3002 {
 		caller, err := directory.Lookup(t.Context(), token)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := caller.Banned(time.Now()) != nil, n == 300; got != want {
+		if got, want := caller.Banned(time.Now()) != nil, n == 3001; got != want {
 			t.Fatalf("after %d refusals of a plan of 300 a minute: banned %v, want %v", n, got, want)
 		}
-		strikes.Refused(t.Context(), caller, time.Now())
+		strikes.Refused(t.Context(), caller, 1, time.Now())
 	}
 }

@@ -64,7 +64,7 @@ func TestRoundTrips(t *testing.T) {
 		},
 		"failed requests": func() error { return db.FailedRequests.WriteFailed(t.Context(), []usage.FailedRequest{{}}) },
 		"automatic ban": func() error {
-			if _, err := db.Bans.PlaceAutomaticBan(t.Context(), s.a.ID, "key_0000000000000000", time.Now()); !errors.Is(err, keys.ErrKeyNotFound) {
+			if _, err := db.Bans.PlaceAutomaticBan(t.Context(), s.a.ID, "key_0000000000000000"); !errors.Is(err, keys.ErrKeyNotFound) {
 				return err
 			}
 			return nil

@@ -133,7 +133,7 @@ func liftBan(ctx context.Context, e *undoEnv, by audit.By) error {
 }
 
 func automaticBan(ctx context.Context, e *undoEnv, _ audit.By) error {
-	_, err := e.api.Bans.PlaceAutomaticBan(ctx, e.key.TenantID, e.key.ID, time.Time{})
+	_, err := e.api.Bans.PlaceAutomaticBan(ctx, e.key.TenantID, e.key.ID)
 	return err
 }
 

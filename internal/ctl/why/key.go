@@ -42,8 +42,7 @@ var summaryView = output.View[*diagnosis]{
 	{Name: "day_resets_at", Value: func(d *diagnosis) any { return d.DayEnd() }},
 	{Name: "key_used_today", Value: func(d *diagnosis) any { return d.today.Admitted }},
 	{Name: "key_refused_24h", Value: func(d *diagnosis) any { return d.lastDay.Refused }},
-	{Name: "strikes", Value: func(d *diagnosis) any { return d.Strikes() }},
-	{Name: "strike_limit", Value: func(d *diagnosis) any { return keys.StrikeLimit(d.Tenant.Quota.PerMinute) }},
+	{Name: "ban_above", Value: func(d *diagnosis) any { return banAbove(d) }},
 }
 
 func detailView(o *options) output.View[*diagnosis] {
@@ -136,9 +135,14 @@ func (d *diagnosis) facts() []fact {
 	return append(list,
 		fact{"used today", usedText(d.UsedToday, d.Tenant.Quota.PerDay) + ", " + output.Thousands(d.today.Admitted) + " by this key"},
 		fact{refusedFact, output.Thousands(d.lastDay.Refused)},
-		fact{"strikes", fmt.Sprintf("%s, a ban follows at %s", output.Thousands(d.Strikes()), output.Thousands(keys.StrikeLimit(d.Tenant.Quota.PerMinute)))},
+		fact{"ban above", output.Thousands(banAbove(d)) + " refusals a minute by one server"},
 		fact{"last used", d.Key.LastUsedAt},
 	)
+}
+
+// banAbove is how many refusals by one server within a minute window do not ban the key.
+func banAbove(d *diagnosis) int64 {
+	return keys.MostRefusals(d.Tenant.Quota.PerMinute, d.Key.PerMinute)
 }
 
 // refusedFact names the refusals that are counted: those by limits and bans, not those of keys that are not valid.

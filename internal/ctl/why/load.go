@@ -17,6 +17,8 @@ import (
 type diagnosis struct {
 	diagnose.Record
 	verdict diagnose.Verdict
+	// nextBan is how long the next automatic ban would last, if the key is banned.
+	nextBan time.Duration
 	// today is the UTC day so far, lastDay at least the last 24 hours in whole hours.
 	today, lastDay store.KeyUsage
 	// changes are the latest, the newest first. Among the keys of a tenant, the changes of that are apart: they are the same for all.
@@ -68,8 +70,16 @@ func loadKey(ctx context.Context, db *store.DB, k keys.Key, now time.Time) (d *d
 		return nil, err
 	}
 	d.UsedToday = d.today.TenantAdmitted
+	return d, d.conclude(ctx, db)
+}
+
+// conclude draws the verdict from what is recorded.
+func (d *diagnosis) conclude(ctx context.Context, db *store.DB) (err error) {
 	d.verdict = d.Verdict()
-	return d, nil
+	if d.Ban() != nil {
+		d.nextBan, err = db.Bans.NextBan(ctx, d.Key.ID, d.Now)
+	}
+	return err
 }
 
 // largerPlan returns the smallest plan that allows more than the tenant's, "" if there is none.
@@ -159,7 +169,9 @@ func loadTenant(ctx context.Context, db *store.DB, t plans.Tenant, now time.Time
 			today: usages[today(now)][k.ID], lastDay: usages[lastDay(now)][k.ID], largerPlan: larger,
 			changes: changes[k.ID], tenantChanges: changes[audit.TenantSubject(t.ID)],
 		}
-		one.verdict = one.Verdict()
+		if err := one.conclude(ctx, db); err != nil {
+			return nil, err
+		}
 		d.add(one)
 	}
 	d.sort()

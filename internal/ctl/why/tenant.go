@@ -120,8 +120,6 @@ var keyRow = output.View[*diagnosis]{
 	{Name: "used_today", Value: func(d *diagnosis) any { return d.today.Admitted }},
 	{Name: "refused_24h", Heading: "REFUSED", Value: func(d *diagnosis) any { return d.lastDay.Refused }, InList: true},
 	{Name: "failed_24h", Value: func(d *diagnosis) any { return int64(len(d.Failed)) }},
-	{Name: "strikes", Value: func(d *diagnosis) any { return d.Strikes() }},
-	{Name: "strike_limit", Value: func(d *diagnosis) any { return keys.StrikeLimit(d.Tenant.Quota.PerMinute) }},
 }
 
 // TenantView shows the diagnosis of a tenant.

@@ -96,7 +96,7 @@ func (d *diagnosis) expiredText(refused string) (explanation string, help []stri
 func (d *diagnosis) bannedText(refused string, b keys.Ban) (explanation string, help []string) {
 	help = []string{"wait for the end of the ban, or lift it: petstorectl ban lift " + b.KeyID}
 	if b.Source == keys.Automatic {
-		help = append(help, "make the client wait for Retry-After: the next ban will last "+durationText(d.NextBan()))
+		help = append(help, "make the client wait for Retry-After: the next ban will last "+durationText(d.nextBan))
 	}
 	return refused + ": " + strings.TrimRight(b.Reason, ".") + ".", help
 }
@@ -134,10 +134,13 @@ func byActor(e *audit.Entry) string {
 	return text + ")"
 }
 
-// durationText is 15 minutes, 1 hour or 24 hours.
+// durationText is 30 seconds, 15 minutes, 1 hour or 24 hours.
 func durationText(d time.Duration) string {
-	if d%time.Hour == 0 {
+	switch {
+	case d%time.Hour == 0:
 		return output.Count(int64(d/time.Hour), "hour")
+	case d%time.Minute == 0:
+		return output.Count(int64(d/time.Minute), "minute")
 	}
-	return output.Count(int64(d/time.Minute), "minute")
+	return output.Count(int64(d/time.Second), "second")
 }

@@ -106,10 +106,11 @@ func (f *fixture) serve(id string, shared limits.Limiter) *server {
 // nobody has no addresses without keys and bans no key.
 type nobody struct{}
 
-func (nobody) Take(netip.Addr, time.Time) limiter.Context       { return limiter.Context{} }
-func (nobody) Peek(netip.Addr, time.Time) limiter.Context       { return limiter.Context{} }
-func (nobody) Return(netip.Addr, time.Time)                     {}
-func (nobody) Refused(context.Context, *keys.Caller, time.Time) {}
+func (nobody) Take(netip.Addr, time.Time) limiter.Context                        { return limiter.Context{} }
+func (nobody) Peek(netip.Addr, time.Time) limiter.Context                        { return limiter.Context{} }
+func (nobody) Return(netip.Addr, time.Time)                                      {}
+func (nobody) Refused(context.Context, *keys.Caller, int64, time.Time)           {}
+func (nobody) NextBan(context.Context, string, time.Time) (time.Duration, error) { return 0, nil }
 
 // animals is a catalogue without animals.
 type animals struct {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
-	"github.com/ulule/limiter/v3"
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/strikes"
@@ -28,7 +27,7 @@ type fakeBans struct {
 	down, hangs bool
 }
 
-func (b *fakeBans) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string, now time.Time) (keys.Ban, error) {
+func (b *fakeBans) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID string) (keys.Ban, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.attempts++
@@ -42,13 +41,17 @@ func (b *fakeBans) PlaceAutomaticBan(ctx context.Context, tenantID int64, keyID 
 		return keys.Ban{}, keys.ErrUnavailable
 	}
 	for _, ban := range b.bans {
-		if ban.KeyID == keyID && ban.InForce(now) {
+		if ban.KeyID == keyID && ban.InForce(time.Now()) {
 			return ban, nil
 		}
 	}
-	ban := keys.Ban{TenantID: tenantID, KeyID: keyID, StartsAt: now, EndsAt: now.Add(15 * time.Minute)}
+	ban := keys.Ban{TenantID: tenantID, KeyID: keyID, EndsAt: time.Now().Add(15 * time.Minute)}
 	b.bans = append(b.bans, ban)
 	return ban, nil
+}
+
+func (*fakeBans) NextBan(context.Context, string, time.Time) (time.Duration, error) {
+	return 15 * time.Minute, nil
 }
 
 func (b *fakeBans) banned() (ids []string) {
@@ -73,59 +76,14 @@ func (b *fakeBans) want(t *testing.T, want ...string) {
 	}
 }
 
-// fakeShared is a limiter.Store that servers share. It can be down or hang.
-type fakeShared struct {
-	limiter.Store // nil: other methods are not used
-	mu            sync.Mutex
-	counts        map[string]int64
-	calls         int
-	down, hangs   bool
-}
-
-func (s *fakeShared) Increment(ctx context.Context, key string, n int64, rate limiter.Rate) (limiter.Context, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls++
-	if s.hangs {
-		<-ctx.Done()
-		return limiter.Context{}, ctx.Err()
-	}
-	if s.down {
-		return limiter.Context{}, context.DeadlineExceeded
-	}
-	if s.counts == nil {
-		s.counts = map[string]int64{}
-	}
-	s.counts[key] += n
-	return limiter.Context{Limit: rate.Limit, Remaining: max(0, rate.Limit-s.counts[key])}, nil
-}
-
-func (s *fakeShared) Reset(_ context.Context, key string, _ limiter.Rate) (limiter.Context, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.counts, key)
-	return limiter.Context{}, nil
-}
-
-func (s *fakeShared) open() (limiter.Store, error) { return s, nil }
-
-func (s *fakeShared) want(t *testing.T, calls int, counts map[string]int64) {
-	t.Helper()
-	synctest.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if got := maps.Clone(s.counts); !cmp.Equal(got, counts) || s.calls != calls {
-		t.Errorf("shared in %d calls: %v, want %v in %d", s.calls, got, counts, calls)
-	}
-}
-
 func caller(keyID string, perMinute int64) *keys.Caller {
 	return &keys.Caller{KeyID: keyID, Tenant: &plans.Tenant{ID: 7, Quota: plans.Quota{PerMinute: perMinute}}}
 }
 
+// refuse refuses requests, in windows that begin with the minutes of the clock.
 func refuse(c *strikes.Counter, caller *keys.Caller, times int) {
 	for range times {
-		c.Refused(context.Background(), caller, time.Now())
+		c.Refused(context.Background(), caller, time.Now().Unix()/60, time.Now())
 	}
 }
 
@@ -142,16 +100,20 @@ func bubble(t *testing.T, o strikes.Options, test func(t *testing.T, c *strikes.
 	})
 }
 
-func TestTheRefusalThatReachesTheLimitBans(t *testing.T) {
+func TestOneRefusalTooManyBans(t *testing.T) {
 	t.Parallel()
-	for perMinute, limit := range map[int64]int{5: 30, 60: 60, 300: 300, 12345: 1000} {
-		t.Run(fmt.Sprint(perMinute), func(t *testing.T) {
+	for _, test := range []struct {
+		perMinute, own int64
+		most           int
+	}{{1, 0, 1000}, {60, 0, 1000}, {100, 0, 1000}, {101, 0, 1010}, {300, 0, 3000}, {300, 50, 1000}, {300, 5000, 3000}, {math.MaxInt64, 200, 2000}} {
+		t.Run(fmt.Sprint(test), func(t *testing.T) {
 			var notified []keys.Ban
 			o := strikes.Options{OnBan: func(b keys.Ban) { notified = append(notified, b) }}
 			bubble(t, o, func(t *testing.T, c *strikes.Counter, bans *fakeBans) {
-				a, b := caller("key_a", perMinute), caller("key_b", perMinute)
-				refuse(c, b, limit-1)
-				refuse(c, a, limit-1)
+				a, b := caller("key_a", test.perMinute), caller("key_b", test.perMinute)
+				a.PerMinute, b.PerMinute = test.own, test.own
+				refuse(c, b, test.most)
+				refuse(c, a, test.most)
 				bans.want(t)
 				refuse(c, a, 1)
 				bans.want(t, "key_a")
@@ -163,43 +125,35 @@ func TestTheRefusalThatReachesTheLimitBans(t *testing.T) {
 	}
 }
 
-func TestStrikesStartAnewAfterABan(t *testing.T) {
+// TestEachWindowCountsAnew, and so does the time after a ban.
+func TestEachWindowCountsAnew(t *testing.T) {
 	bubble(t, strikes.Options{}, func(t *testing.T, c *strikes.Counter, bans *fakeBans) {
 		a := caller("key_a", 60)
-		refuse(c, a, 60)
+		for range 5 {
+			refuse(c, a, 1000)
+			time.Sleep(time.Minute)
+		}
+		bans.want(t)
+		refuse(c, a, 1001)
+		bans.want(t, "key_a")
 		time.Sleep(15 * time.Minute)
-		refuse(c, a, 59)
+		refuse(c, a, 1000)
 		bans.want(t, "key_a")
 		refuse(c, a, 1)
 		bans.want(t, "key_a", "key_a")
 	})
 }
 
-func TestStrikesExpireAfterFiveMinutes(t *testing.T) {
-	bubble(t, strikes.Options{}, func(t *testing.T, c *strikes.Counter, bans *fakeBans) {
-		a := caller("key_a", 60)
-		refuse(c, a, 30)
-		time.Sleep(keys.StrikePeriod - time.Millisecond)
-		refuse(c, a, 29)
-		time.Sleep(2 * time.Millisecond)
-		refuse(c, a, 59)
-		bans.want(t)
-		time.Sleep(keys.StrikePeriod - time.Millisecond)
-		refuse(c, a, 1)
-		bans.want(t, "key_a")
-	})
-}
-
 func TestConcurrentRefusalsPlaceOneBan(t *testing.T) {
 	t.Parallel()
 	bans := &fakeBans{}
-	notified := make(chan keys.Ban, 2000)
+	notified := make(chan keys.Ban, 4000)
 	c := strikes.New(strikes.Options{Bans: bans, OnBan: func(b keys.Ban) { notified <- b }})
 	defer c.Close()
 	a := caller("key_a", 300)
 	var all sync.WaitGroup
 	for range 64 {
-		all.Go(func() { refuse(c, a, 20) })
+		all.Go(func() { refuse(c, a, 50) })
 	}
 	all.Wait()
 	bans.want(t, "key_a")
@@ -212,8 +166,8 @@ func TestAClientThatDisconnectsIsBanned(t *testing.T) {
 	bubble(t, strikes.Options{}, func(t *testing.T, c *strikes.Counter, bans *fakeBans) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		for range 30 {
-			c.Refused(ctx, caller("key_a", 1), time.Now())
+		for range 1001 {
+			c.Refused(ctx, caller("key_a", 1), 1, time.Now())
 		}
 		bans.want(t, "key_a")
 	})
@@ -224,7 +178,7 @@ func TestAFailedBanIsRetried(t *testing.T) {
 	bubble(t, strikes.Options{Log: zerolog.New(&log)}, func(t *testing.T, c *strikes.Counter, bans *fakeBans) {
 		bans.set(true, false)
 		a := caller("key_a", 30)
-		refuse(c, a, 100)
+		refuse(c, a, 1100)
 		if bans.attempts != 1 {
 			t.Errorf("%d attempts at once, want 1", bans.attempts)
 		}
@@ -243,7 +197,7 @@ func TestAHangingBanStoreDelaysOneRequest(t *testing.T) {
 		bans.set(false, true)
 		for i, most := range []time.Duration{500 * time.Millisecond, 0} {
 			start := time.Now()
-			refuse(c, caller("key_a", 30), 30)
+			refuse(c, caller("key_a", 30), 1001)
 			if took := time.Since(start); took > most {
 				t.Errorf("round %d took %v, want at most %v", i, took, most)
 			}
@@ -251,60 +205,14 @@ func TestAHangingBanStoreDelaysOneRequest(t *testing.T) {
 	})
 }
 
-func TestSharedStrikesAreSentInBatches(t *testing.T) {
-	shared := &fakeShared{}
-	bubble(t, strikes.Options{OpenShared: shared.open}, func(t *testing.T, c *strikes.Counter, bans *fakeBans) {
-		a := caller("key_a", 60)
-		refuse(c, a, 59)
-		refuse(c, caller("key_b", 60), 3)
-		shared.want(t, 0, nil) // No request waits for it.
-		time.Sleep(100 * time.Millisecond)
-		shared.want(t, 2, map[string]int64{"key_a": 59, "key_b": 3})
-		bans.want(t)
-		refuse(c, a, 5)
-		time.Sleep(100 * time.Millisecond)
-		shared.want(t, 3, map[string]int64{"key_b": 3})
-		bans.want(t, "key_a")
-	})
-}
-
-func TestWithoutTheSharedStoreStrikesAreCountedLocally(t *testing.T) {
-	t.Parallel()
-	for name, shared := range map[string]*fakeShared{"down": {down: true}, "hanging": {hangs: true}} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, strikes.Options{OpenShared: shared.open}, func(t *testing.T, c *strikes.Counter, bans *fakeBans) {
-				start := time.Now()
-				for range 6 {
-					refuse(c, caller("key_a", 60), 10)
-					time.Sleep(60 * time.Millisecond)
-				}
-				time.Sleep(time.Until(start.Add(700 * time.Millisecond)))
-				shared.want(t, 1, nil) // It is called once a second.
-				bans.want(t, "key_a")
-				shared.mu.Lock()
-				shared.down, shared.hangs = false, false
-				shared.mu.Unlock()
-				time.Sleep(time.Second)
-				refuse(c, caller("key_b", 60), 7)
-				time.Sleep(200 * time.Millisecond)
-				shared.want(t, 2, map[string]int64{"key_b": 7})
-			})
-		})
-	}
-}
-
 func BenchmarkRefused(b *testing.B) {
-	shared := &fakeShared{}
-	for name, o := range map[string]strikes.Options{"local": {}, "shared": {OpenShared: shared.open}} {
-		b.Run(name, func(b *testing.B) {
-			o.Bans = &fakeBans{down: true}
-			c := strikes.New(o)
-			defer c.Close()
-			a, now := caller("key_a", 1000), time.Now()
-			b.ReportAllocs()
-			for b.Loop() {
-				c.Refused(b.Context(), a, now)
-			}
-		})
-	}
+	c := strikes.New(strikes.Options{Bans: &fakeBans{}})
+	defer c.Close()
+	a, now := caller("key_a", math.MaxInt64), time.Now()
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			c.Refused(b.Context(), a, 1, now)
+		}
+	})
 }

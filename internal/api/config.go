@@ -76,6 +76,8 @@ type Config struct {
 	Orders    catalog.OrderStore
 	// Usage is the store behind GET /v1/usage.
 	Usage usage.MonthStore
+	// Plans is the price list behind GET /v1/plans.
+	Plans PriceList
 	// FailedRequests may be nil.
 	FailedRequests FailedRequests
 	// Requests makes POSTs with an Idempotency-Key take effect once.
@@ -113,6 +115,8 @@ type api struct {
 	Config
 	metrics *metrics
 	months  *usage.Months
+	// soldPlans reads Plans.
+	soldPlans *sharedRead
 	bodies  *bodyBudget
 	// strangerLog is for requests without a valid key, uncountedLog for those with one that count in no window.
 	strangerLog, uncountedLog zerolog.Logger
@@ -153,6 +157,8 @@ func (c Config) check() error {
 		return errors.New("no orders")
 	case c.Usage == nil:
 		return errors.New("no recorded usage")
+	case c.Plans == nil:
+		return errors.New("no price list")
 	case c.Requests == nil:
 		return errors.New("no store of requests")
 	case c.BodyBytes < MinBodyBytes:

@@ -65,7 +65,7 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	w.other = w.directory.issue(t, "key_zoo", plans.Tenant{ID: 2, Name: "zoo", Plan: plans.Pro, Quota: plans.Quota{PerMinute: 300, PerDay: 10000}})
 	c := Config{
 		Directory: w.directory, Limiter: w.limiter, Addresses: w.addresses, Strikes: w.strikes, Meter: w.meter, Pets: w.pets, Orders: w.orders, Requests: w.requests,
-		Usage: w.usage, FailedRequests: w.failed,
+		Usage: w.usage, Plans: fakePlans{w.pets}, FailedRequests: w.failed,
 		BodyBytes: MinBodyBytes, BaseURL: baseURL, Instant: w.instant, Log: zerolog.New(w.logs), Metrics: w.registry,
 	}
 	for _, f := range change {

@@ -19,6 +19,7 @@ var routes = []route{
 	{method: http.MethodGet, path: "/v1/store/orders/{orderId}", handle: getOrder, stability: beta, ignoresQuery: true},
 	{method: http.MethodPatch, path: "/v1/store/orders/{orderId}", handle: changeOrder, writes: true, stability: experimental, ignoresQuery: true},
 	{method: http.MethodGet, path: "/v1/usage", handle: getUsage, stability: beta, unmetered: true, counts: asksForReport},
+	{method: http.MethodGet, path: "/v1/plans", handle: listPlans, stability: beta, public: true, unmetered: true, ignoresQuery: true},
 }
 
 // mount registers the table and the documentation pages. Methods are in alphabetical order, because Gin writes Allow in the

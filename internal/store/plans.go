@@ -60,6 +60,19 @@ func (d Plans) List(ctx context.Context) ([]plans.Plan, error) {
 	return list, nil
 }
 
+// Sold implements api.PriceList, with the rights of the API's role.
+func (d Plans) Sold(ctx context.Context) ([]plans.Plan, error) {
+	list, err := pgconn.Collect(ctx, d.db, planRow.plan, `
+		select name, version, per_minute, per_day from plans
+		-- A plan that has not begun has no version in force.
+		where version is not null and (retires_at is null or retires_at > now())
+		order by per_day, per_minute, position`)
+	if err != nil {
+		return nil, fmt.Errorf("list the plans that are sold: %w", err)
+	}
+	return list, nil
+}
+
 // Get returns the plan of that name, or plans.ErrPlanNotFound.
 func (d Plans) Get(ctx context.Context, name string) (plans.Plan, error) {
 	p, err := getPlan(ctx, d.db, name, d.db.JustNow())

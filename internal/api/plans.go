@@ -1,0 +1,99 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"petstore.example/internal/api/httpfield"
+	"petstore.example/internal/api/jsonbody"
+	"petstore.example/internal/plans"
+)
+
+// PriceList is what is sold.
+type PriceList interface {
+	// Sold returns the plans that can be assigned now, with the numbers in force, the smallest first and those without numbers last. It returns
+	// keys.ErrUnavailable if Postgres does not answer.
+	Sold(ctx context.Context) ([]plans.Plan, error)
+}
+
+// soldPlan is a plan in the response of GET /v1/plans. Its numbers are nil if they are agreed with each tenant.
+type soldPlan struct {
+	Name              string `json:"name"`
+	RequestsPerMinute *int64 `json:"requestsPerMinute"`
+	RequestsPerDay    *int64 `json:"requestsPerDay"`
+}
+
+// listPlans is GET /v1/plans, beta. It needs no key and is not counted.
+func listPlans(a *api, x *exchange) error {
+	sold, err := a.soldPlans.read(x.Request.Context())
+	if err != nil {
+		return err
+	}
+	list := make([]soldPlan, len(sold))
+	for i, p := range sold {
+		list[i].Name = p.Name
+		if p.Quota != nil {
+			list[i].RequestsPerMinute, list[i].RequestsPerDay = &p.Quota.PerMinute, &p.Quota.PerDay
+		}
+	}
+	body, err := jsonbody.Marshal(list)
+	if err != nil {
+		return err
+	}
+	tag := httpfield.ETag(body)
+	x.set("ETag", tag)
+	if httpfield.NoneMatch(x.Request.Header["If-None-Match"], tag) {
+		x.write(http.StatusNotModified, nil)
+		return nil
+	}
+	x.write(http.StatusOK, body)
+	return nil
+}
+
+// readTimeout bounds a read of the price list and the wait for it.
+const readTimeout = time.Second
+
+// sharedRead reads the price list for all requests that wait for the same read. Each gets a read that began after it asked, so it is current. Only
+// one read is under way: requests are free, and must not become a load. It is safe for concurrent use.
+type sharedRead struct {
+	list PriceList
+	// reading is held during a read.
+	reading sync.Mutex
+
+	mu sync.Mutex
+	// next is the read that has not begun, nil for none.
+	next *planRead
+}
+
+type planRead struct {
+	// done is closed when it has ended, with the plans or the error.
+	done chan struct{}
+	sold []plans.Plan
+	err  error
+}
+
+func (s *sharedRead) read(ctx context.Context) ([]plans.Plan, error) {
+	s.mu.Lock()
+	r := s.next
+	if r != nil {
+		s.mu.Unlock()
+		<-r.done
+		return r.sold, r.err
+	}
+	r = &planRead{done: make(chan struct{}), err: codeUnavailable.err().retryAfter(1)}
+	s.next = r
+	s.mu.Unlock()
+	// Others wait for it, whether this client disconnects or not.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
+	defer cancel()
+	s.reading.Lock()
+	defer s.reading.Unlock()
+	s.mu.Lock()
+	s.next = nil
+	s.mu.Unlock()
+	defer close(r.done)
+	r.sold, r.err = s.list.Sold(ctx)
+	return r.sold, r.err
+}

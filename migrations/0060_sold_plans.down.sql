@@ -1,0 +1,1 @@
+revoke select (name, position, version, per_minute, per_day, retires_at) on plans from petstore_api;

@@ -178,6 +178,8 @@ func (k kind) want(r route) int {
 		return k.status
 	case !r.public && k.operation != 0:
 		return k.operation
+	case r.path == "/v1/plans" && r.method != "OPTIONS":
+		return k.wantOfPlans()
 	case r.public && k.public != 0 && (r.method != "OPTIONS" || k.public == 414):
 		return k.public
 	case r.path == "/v1/nothing":
@@ -188,6 +190,19 @@ func (k kind) want(r route) int {
 		return 204
 	case r.method == "POST":
 		return 201
+	}
+	return 200
+}
+
+// wantOfPlans is want for GET /v1/plans, which is public, counts nowhere, and has a store and an ETag.
+func (k kind) wantOfPlans() int {
+	switch {
+	case k.name == "what the client has":
+		return 304
+	case k.operation >= 500:
+		return k.operation
+	case k.public != 0 && k.status != 200:
+		return k.public
 	}
 	return 200
 }

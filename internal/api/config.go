@@ -117,7 +117,7 @@ type api struct {
 	months  *usage.Months
 	// soldPlans reads Plans.
 	soldPlans *sharedRead
-	bodies  *bodyBudget
+	bodies    *bodyBudget
 	// strangerLog is for requests without a valid key, uncountedLog for those with one that count in no window.
 	strangerLog, uncountedLog zerolog.Logger
 	delays                    delays

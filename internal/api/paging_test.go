@@ -104,6 +104,8 @@ func TestTenantsNeverMeet(t *testing.T) {
 			if u := readUsage(t, rec); u.Tenant != "zoo" || u.Windows.Minute.Used != 0 || u.Month.Admitted != 0 {
 				t.Errorf("zoo sees the usage of acme: %+v", u)
 			}
+		case "GET /v1/plans": // everybody's
+			want = 200
 		case "POST /v1/pets":
 			want = 201
 		}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -59,12 +60,16 @@ const readTimeout = time.Second
 // one read is under way: requests are free, and must not become a load. It is safe for concurrent use.
 type sharedRead struct {
 	list PriceList
-	// reading is held during a read.
-	reading sync.Mutex
+	// reading has room for one, the read that is under way.
+	reading chan struct{}
 
 	mu sync.Mutex
 	// next is the read that has not begun, nil for none.
 	next *planRead
+}
+
+func newSharedRead(list PriceList) *sharedRead {
+	return &sharedRead{list: list, reading: make(chan struct{}, 1)}
 }
 
 type planRead struct {
@@ -74,26 +79,34 @@ type planRead struct {
 	err  error
 }
 
+// errNoPlans is the error of a read that panicked, for those who shared it.
+var errNoPlans = errors.New("the read of the price list ended without a result")
+
 func (s *sharedRead) read(ctx context.Context) ([]plans.Plan, error) {
 	s.mu.Lock()
 	r := s.next
-	if r != nil {
-		s.mu.Unlock()
-		<-r.done
-		return r.sold, r.err
+	leads := r == nil
+	if leads {
+		r = &planRead{done: make(chan struct{}), err: errNoPlans}
+		s.next = r
 	}
-	r = &planRead{done: make(chan struct{}), err: codeUnavailable.err().retryAfter(1)}
-	s.next = r
 	s.mu.Unlock()
-	// Others wait for it, whether this client disconnects or not.
+	if leads {
+		s.lead(ctx, r)
+	}
+	<-r.done
+	return r.sold, r.err
+}
+
+// lead makes the read. Others wait for it, so it goes on if the client disconnects. It waits no longer than the read before it may take.
+func (s *sharedRead) lead(ctx context.Context, r *planRead) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()
-	s.reading.Lock()
-	defer s.reading.Unlock()
+	defer close(r.done)
+	s.reading <- struct{}{}
+	defer func() { <-s.reading }()
 	s.mu.Lock()
 	s.next = nil
 	s.mu.Unlock()
-	defer close(r.done)
 	r.sold, r.err = s.list.Sold(ctx)
-	return r.sold, r.err
 }

@@ -73,7 +73,7 @@ func TestPlansAreReadOnceForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &slowPlans{}
-		shared := &sharedRead{list: store}
+		shared := newSharedRead(store)
 		var all sync.WaitGroup
 		ask := func(want int) {
 			all.Go(func() {

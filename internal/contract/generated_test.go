@@ -81,7 +81,7 @@ func newDeployment(t *testing.T) *deployment {
 	d.Handler, err = api.New(api.Config{
 		Directory: callers.NewDirectory(db.Keys, keys.Live, time.Now), Limiter: limits.NewMemory(limits.WithStamps(stamps)),
 		Invalidator: stamps, ListCacheBytes: 1 << 20, Addresses: limits.NewAddresses(1 << 40),
-		Strikes: strikes, Meter: usage.NewMeter(db.Usage, usage.Options{}), Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Plans: db.Plans,
+		Strikes: strikes, Meter: usage.NewMeter(db.Usage, usage.Options{}), Pets: db.Pets, Orders: db.Orders, Requests: db.Idempotency, Usage: db.Usage, Plans: db.PriceList,
 		BodyBytes: api.MinBodyBytes, BaseURL: "https://api.example.com/v1", Log: zerolog.Nop(),
 	})
 	if err != nil {

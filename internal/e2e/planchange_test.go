@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -63,7 +64,20 @@ func TestPlanChangesAtItsInstant(t *testing.T) {
 			tr.checkNextChange(nil)
 			tr.checkInstants()
 			tr.checkCounts(lost)
+			tr.checkPriceList()
 		})
+	}
+}
+
+// checkPriceList: a plan's new number is in GET /v1/plans of each server at once.
+func (tr *planTrial) checkPriceList() {
+	tr.t.Helper()
+	tr.exec(`insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ('pro', 2, 1, now(), 400, 10000)`)
+	for i, s := range tr.servers {
+		got := tr.client.get(s, "", "/plans")
+		if got.status != 200 || !strings.Contains(string(got.body), `{"name":"pro","requestsPerMinute":400,"requestsPerDay":10000}`) {
+			tr.t.Errorf("server %d: %d %s", i, got.status, got.body)
+		}
 	}
 }
 

@@ -14,6 +14,22 @@ import (
 // Plans reads the plans that are sold.
 type Plans struct{ db *pgconn.DB }
 
+// PriceList is what the API's role may read of the plans.
+type PriceList struct{ db *pgconn.DB }
+
+// Sold implements api.PriceList.
+func (d PriceList) Sold(ctx context.Context) ([]plans.Plan, error) {
+	list, err := pgconn.Collect(ctx, d.db, planRow.plan, `
+		select name, version, per_minute, per_day from plans
+		-- A plan that has not begun has no version in force.
+		where version is not null and (retires_at is null or retires_at > now())
+		order by per_day, per_minute, position`)
+	if err != nil {
+		return nil, fmt.Errorf("list the plans that are sold: %w", err)
+	}
+	return list, nil
+}
+
 type planRow struct {
 	Name      string        `db:"name"`
 	Version   int           `db:"version"`
@@ -56,19 +72,6 @@ func (d Plans) List(ctx context.Context) ([]plans.Plan, error) {
 	list, err := pgconn.Collect(ctx, d.db, planRow.plan, selectPlan+` order by v.per_day, v.per_minute, l.position`, d.db.JustNow())
 	if err != nil {
 		return nil, fmt.Errorf("list plans: %w", err)
-	}
-	return list, nil
-}
-
-// Sold implements api.PriceList, with the rights of the API's role.
-func (d Plans) Sold(ctx context.Context) ([]plans.Plan, error) {
-	list, err := pgconn.Collect(ctx, d.db, planRow.plan, `
-		select name, version, per_minute, per_day from plans
-		-- A plan that has not begun has no version in force.
-		where version is not null and (retires_at is null or retires_at > now())
-		order by per_day, per_minute, position`)
-	if err != nil {
-		return nil, fmt.Errorf("list the plans that are sold: %w", err)
 	}
 	return list, nil
 }

@@ -37,6 +37,32 @@ func TestPlansOnSale(t *testing.T) {
 	}
 }
 
+// TestSoldPlans: the API's role sees the numbers in force at once, and neither plans that have not begun nor those that are retired.
+func TestSoldPlans(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.exec(t, `
+		insert into plans (name, per_minute, per_day) values ('gold', 500, 50000);
+		insert into price_list (name, position) values ('later', 9);
+		insert into plan_versions (plan, version, generation, valid_from, per_minute, per_day) values ('later', 1, 1, now() + interval '1 hour', 1, 1)`)
+	billing := storetest.Open(t, o.BillingURL, store.Options{})
+	if _, err := billing.Plans.Edit(t.Context(), jo, plans.Pro, store.PlanEdit{Numbers: &plans.VersionEdit{PerMinute: 400}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := billing.Plans.Retire(t.Context(), jo, plans.Business, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	want := []plans.Plan{
+		{Name: plans.Free, Quota: &plans.Quota{PerMinute: 60, PerDay: 1000}, Version: 1},
+		{Name: plans.Pro, Quota: &plans.Quota{PerMinute: 400, PerDay: 10_000}, Version: 2},
+		{Name: "gold", Quota: &plans.Quota{PerMinute: 500, PerDay: 50_000}, Version: 1}, {Name: plans.Enterprise, Version: 1},
+	}
+	got, err := o.api.PriceList.Sold(t.Context())
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("plans (-want +got):\n%s%v", diff, err)
+	}
+}
+
 // planPeriod is a row of the plan history.
 type planPeriod struct {
 	Plan      string     `db:"plan"`

@@ -7,7 +7,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"petstore.example/internal/api"
 	"petstore.example/internal/connlimit"
 )
 
@@ -33,8 +32,7 @@ func (s *sockets) limitConnections(cfg config, metrics prometheus.Registerer) (c
 	if err != nil {
 		return limits, err
 	}
-	api := connlimit.Wrap(&malformedListener{s.api, api.MalformedRequest(cfg.BaseURL), api.TLSRequest(cfg.BaseURL)}, limits)
-	admin := connlimit.Wrap(s.admin, connlimit.Limits{Total: adminConnections})
+	api, admin := connlimit.Wrap(s.api, limits), connlimit.Wrap(s.admin, connlimit.Limits{Total: adminConnections})
 	s.api, s.admin = api, admin
 	metrics.MustRegister(connectionMetrics{"api": api, "admin": admin})
 	return limits, nil

@@ -4,22 +4,25 @@ import (
 	"bytes"
 	"io"
 	"net"
+
+	"petstore.example/internal/api"
 )
 
-// net/http answers what it can't read as a request by itself, in one write that begins so and has that type. Its first line may also say what is wrong.
-var (
-	plainStart = []byte("HTTP/1.1 400 Bad Request")
-	plainType  = []byte("\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n")
-)
+// maxOwn is longer than net/http's own answers, in bytes, and shorter than any of the API's.
+const maxOwn = 256
 
-// maxPlain is longer than such an answer, in bytes, and shorter than any of the API's.
-const maxPlain = 256
+// isOwn reports whether net/http answers by itself what it can't read as a request: in one write, with a status from 400 on, and closing the
+// connection. refuseLongHeads answers in the same way.
+func isOwn(p []byte) bool {
+	const start = len("HTTP/1.1 ")
+	return len(p) > start && len(p) <= maxOwn && bytes.HasPrefix(p, []byte("HTTP/1.")) && p[start] >= '4' && bytes.Contains(p, []byte("\r\nConnection: close\r\n"))
+}
 
-// malformedListener replaces net/http's answer to a malformed request by one of the API's form: /v1/pets/%zz is no URL, and reaches no
-// handler. TestMalformedRequest notices when net/http writes another text. It also answers TLS on the port of HTTP.
+// malformedListener replaces net/http's own answers by those of the API: /v1/pets/%zz is no URL, and reaches no handler.
+// TestMalformedRequest notices when net/http writes another text. It also answers TLS on the port of HTTP.
 type malformedListener struct {
 	net.Listener
-	answer, toTLS []byte
+	*api.Malformed
 }
 
 // Accept implements net.Listener.
@@ -49,7 +52,7 @@ func (c *malformedConn) Read(p []byte) (int, error) {
 	if c.begun = true; p[0] != recordTypeHandshake {
 		return n, err
 	}
-	if _, err := c.Conn.Write(c.listener.toTLS); err != nil {
+	if _, err := c.Conn.Write(c.listener.TLS(c.RemoteAddr())); err != nil {
 		return 0, err
 	}
 	return 0, io.EOF
@@ -57,10 +60,10 @@ func (c *malformedConn) Read(p []byte) (int, error) {
 
 // Write implements net.Conn.
 func (c *malformedConn) Write(p []byte) (int, error) {
-	if len(p) > maxPlain || !bytes.HasPrefix(p, plainStart) || !bytes.Contains(p, plainType) {
+	if !isOwn(p) {
 		return c.Conn.Write(p)
 	}
-	if _, err := c.Conn.Write(c.listener.answer); err != nil {
+	if _, err := c.Conn.Write(c.listener.Answer(c.RemoteAddr(), p)); err != nil {
 		return 0, err
 	}
 	return len(p), nil

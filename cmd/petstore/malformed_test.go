@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -9,25 +10,32 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+	"github.com/ulule/limiter/v3"
+
+	"petstore.example/internal/api"
 )
 
 // TestMalformedRequest: what net/http does not take for a request gets an error in the API's form, also after other requests on the
-// connection. A long head and another version of HTTP still get net/http's own.
+// connection. A long head and another version of HTTP keep net/http's own text. All answers have the limits of the connection's address.
 func TestMalformedRequest(t *testing.T) {
 	t.Parallel()
 	for _, fastPath := range []string{"on", "off"} {
+		sent, counted := int64(0), &countedAddress{}
 		cfg := config{HTTPFastPath: fastPath, MaxConnections: 100, BaseURL: "https://api.example.com/v1"}
 		on, err := listen(t.Context(), address{addr: "127.0.0.1:0"}, address{addr: "127.0.0.1:0"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(on.close)
+		on.api = &malformedListener{on.api, api.NewMalformed(api.Config{Addresses: counted, BaseURL: cfg.BaseURL})}
 		if _, err := on.limitConnections(cfg, prometheus.NewRegistry()); err != nil {
 			t.Fatal(err)
 		}
@@ -42,13 +50,32 @@ func TestMalformedRequest(t *testing.T) {
 			"POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n": 400,
 			"POST /v1/pets HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n":                501,
 			"GET /v1/pets HTTP/3.0\r\nHost: x\r\n\r\n":                                            505,
+			"GET /v1/pets HTTP/1.1\r\nHost: x\r\nExpect: x\r\n\r\n":                               417,
+			"GET /v1/pets HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 33<<10) + "\r\n\r\n":  431,
 		} {
 			for _, before := range []string{"", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"} {
+				sent++
 				checkMalformed(t, on.api.Addr(), before, request, want)
 			}
 		}
 		checkTLS(t, on.api.Addr())
+		if n := counted.n.Load(); n != sent+3 {
+			t.Errorf("fast path %s: %d answers counted for the address, want %d", fastPath, n, sent+3)
+		}
 	}
+}
+
+// countedAddress counts what comes from 127.0.0.1.
+type countedAddress struct {
+	api.Addresses
+	n atomic.Int64
+}
+
+func (c *countedAddress) Take(from netip.Addr, now time.Time) limiter.Context {
+	if from != netip.MustParseAddr("127.0.0.1") {
+		return limiter.Context{}
+	}
+	return limiter.Context{Limit: 6000, Remaining: 6000 - c.n.Add(1), Reset: now.Unix() + 60}
 }
 
 func checkMalformed(t *testing.T, at net.Addr, before, request string, want int) {
@@ -78,6 +105,7 @@ func checkMalformed(t *testing.T, at net.Addr, before, request string, want int)
 	if err != nil || res.StatusCode != want || !res.Close {
 		t.Errorf("%.40q: %d, %v %s, want %d", request, res.StatusCode, err, body, want)
 	}
+	checkCommonHeaders(t, request, res.Header)
 	if want != 400 {
 		return
 	}
@@ -86,6 +114,19 @@ func checkMalformed(t *testing.T, at net.Addr, before, request string, want int)
 	if err := json.Unmarshal(body, &got); err != nil || len(got) != 3 || got["code"] != "malformed_request" || got["status"] != 400.0 ||
 		res.Header.Get("Content-Type") != "application/json" || res.Header.Get("Link") != link {
 		t.Errorf("%.40q: %v %s, %v", request, res.Header, body, err)
+	}
+}
+
+// checkCommonHeaders: an answer that no handler makes has the headers of every response, each once.
+func checkCommonHeaders(t *testing.T, request string, h http.Header) {
+	t.Helper()
+	for _, name := range []string{"X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy", "X-Request-Id", "Access-Control-Expose-Headers"} {
+		if values := h.Values(name); len(values) != 1 || values[0] == "" {
+			t.Errorf("%.40q: %s is %q", request, name, values)
+		}
+	}
+	if h.Get("X-RateLimit-Limit") != "6000" || h.Get("Cache-Control") != "no-store" {
+		t.Errorf("%.40q: %v", request, h)
 	}
 }
 
@@ -107,6 +148,10 @@ func checkTLS(t *testing.T, at net.Addr) {
 			t.Fatal(err)
 		}
 		answer, err := io.ReadAll(conn)
+		if res, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), nil); err == nil {
+			checkCommonHeaders(t, begin, res.Header)
+			_ = res.Body.Close()
+		}
 		if err != nil || !strings.Contains(string(answer), `"message":"This port speaks HTTP without TLS. Use http:// in place of https://, or the address https://api.example.com/v1."`) {
 			t.Errorf("%q: %s, %v", begin, answer, err)
 		}

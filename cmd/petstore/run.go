@@ -65,15 +65,15 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	defer health.stop()
 
 	data := newTenantStore(db, metrics)
-	handler, err := api.New(api.Config{
-		Directory: directory, Limiter: limiter.Limiter, Addresses: limits.NewAddresses(cfg.AddressLimit), Strikes: strikes, Meter: meter, FailedRequests: failed,
-		Pets: data, Orders: data, Requests: data, Usage: data, Plans: db.PriceList,
-		Invalidator: limiter.Invalidator, ListCacheBytes: cfg.ListCacheBytes, BodyBytes: cfg.BodyBytes,
+	customers := api.Config{
+		Directory: directory, Limiter: limiter.Limiter, Addresses: limits.NewAddresses(cfg.AddressLimit), Strikes: strikes, Meter: meter, FailedRequests: failed, Pets: data, Orders: data, Requests: data, Usage: data, Plans: db.PriceList, Invalidator: limiter.Invalidator, ListCacheBytes: cfg.ListCacheBytes, BodyBytes: cfg.BodyBytes,
 		BaseURL: cfg.BaseURL, Support: api.Support{URL: cfg.SupportURL, Email: cfg.SupportEmail}, TrustedProxies: cfg.TrustedProxies, Instant: cluster.clock.Instant, Stopping: ctx.Done(), Log: requests, Metrics: metrics, Tracer: tracer,
-	})
+	}
+	handler, err := api.New(customers)
 	if err != nil {
 		return fmt.Errorf("create the API: %w", err)
 	}
+	on.api = &malformedListener{on.api, api.NewMalformed(customers)}
 	served = log
 	return serveHTTP(ctx, cfg, on, handler, health, metrics.Registry, log, systemd.after(started, health, on))
 }

@@ -216,13 +216,17 @@ func (a *api) admitAddress(x *exchange) error {
 // address returns the client's address, the zero Addr if it is not known.
 func (c *Config) address(x *exchange) netip.Addr {
 	if len(c.TrustedProxies) == 0 || len(x.Request.Header["X-Forwarded-For"]) == 0 {
-		// It is the peer's.
-		peer, _ := netip.ParseAddrPort(x.Request.RemoteAddr) // zero with the error
-		return peer.Addr().Unmap().WithZone("")
+		return peer(x.Request.RemoteAddr)
 	}
 	withoutPorts(x.Request.Header)
 	addr, _ := netip.ParseAddr(x.ClientIP()) // zero with the error
 	return addr
+}
+
+// peer returns the address of an address with a port, the zero Addr if it is none.
+func peer(remote string) netip.Addr {
+	at, _ := netip.ParseAddrPort(remote) // zero with the error
+	return at.Addr().Unmap().WithZone("")
 }
 
 // maxForwarded is how many items of X-Forwarded-For are read. The last ones are the proxies'; the others are as the client wrote them.

@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"strings"
 	"time"
 
 	"petstore.example/internal/keys"
@@ -12,10 +11,17 @@ import (
 // The challenges of a 401 (RFC 6750, section 3). Without a credential, or with one of another scheme, the challenge names no error.
 const (
 	challenge        = `Bearer realm="petstore"`
-	challengeInvalid = challengeOf + `The API key is malformed, unknown or no longer valid"`
-	challengeSeveral = challengeOf + `The request has two Authorization headers"`
-	challengeOf      = `Bearer realm="petstore", error="invalid_token", error_description="`
+	challengeInvalid = challenge + `, error="invalid_token"`
+	challengeSeveral = challengeInvalid + `, error_description="The request has two Authorization headers"`
 )
+
+// descriptions tell programs why a key that exists is not valid, as error_description. docs/errors.md lists them, and they never change.
+var descriptions = map[keys.Status]string{
+	keys.Expired:          "The API key has expired",
+	keys.Revoked:          "The API key was revoked",
+	keys.TenantSuspended:  "The account is suspended",
+	keys.OtherEnvironment: "The API key is for the other deployment",
+}
 
 // keyRefusals are the refusals of requests without a valid key. Who does not hold a key that was issued gets one answer, whatever is wrong with it:
 // only support sees the reason. Who holds one is told what is wrong with it. A key has 178 random bits, so nobody else can send it.
@@ -65,14 +71,13 @@ func (r *keyRefusals) notValid(c *keys.Caller, err error) *Error {
 	if c == nil || !errors.As(err, &status) {
 		return r.unknownKey
 	}
-	message := r.text(c, keys.Status(status))
 	return &Error{
-		code: codeInvalidAPIKey, message: message, reason: string(status),
-		challenge: challengeOf + strings.TrimSuffix(message, ".") + `"`,
+		code: codeInvalidAPIKey, message: r.text(c, keys.Status(status)), reason: string(status),
+		challenge: challengeInvalid + `, error_description="` + descriptions[keys.Status(status)] + `"`,
 	}
 }
 
-// text tells the holder of a key what is wrong with it, and what to do. It is part of a quoted string, and has neither quotes nor backslashes.
+// text tells the holder of a key what is wrong with it, and what to do.
 func (r *keyRefusals) text(c *keys.Caller, s keys.Status) string {
 	switch s {
 	case keys.Expired:

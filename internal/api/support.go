@@ -6,8 +6,8 @@ import (
 	"regexp"
 )
 
-// Support is where customers reach the operator's support. Its parts may be empty. They stand in messages, in a quoted string of
-// WWW-Authenticate, in YAML and in Markdown: CheckSupportURL and CheckSupportEmail accept only what means nothing in any of them.
+// Support is where customers reach the operator's support. Its parts may be empty. They stand in messages, in YAML and in
+// Markdown: CheckSupportURL and CheckSupportEmail accept only what means nothing in any of them.
 type Support struct{ URL, Email string }
 
 var (

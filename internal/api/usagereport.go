@@ -42,12 +42,15 @@ func parseUsageRequest(x *exchange) (r usageRequest, err error) {
 	}
 	var p problems
 	checkUnknown(x, &p, usageParams)
-	r.month = time.Date(x.now.UTC().Year(), x.now.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
+	present := time.Date(x.now.UTC().Year(), x.now.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
+	r.month = present
 	if p.given("month", lastOf(q["month"])) {
 		r.report = true
 		var ok bool
 		if r.month, ok = parseMonth(q.Get("month")); !ok {
-			p.add("month must be a month from 2000-01 to 2999-12, as in " + x.now.UTC().Format(monthLayout))
+			p.add("month must be a month from 2000-01 to 2999-12, as in " + present.Format(monthLayout))
+		} else if r.month.After(present) {
+			p.add("month must not be in the future: the present month is " + present.Format(monthLayout))
 		}
 	}
 	if p.given("by", lastOf(q["by"])) {

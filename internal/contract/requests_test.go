@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/net/http/httpguts"
@@ -90,6 +91,10 @@ func (r *requests) addParameter(there []string, i int, p map[string]any) (err er
 
 // accepts tells whether a text is a value of the parameter.
 func (p parameter) accepts(text string) bool {
+	// A month to come is refused, which no schema can say.
+	if p.name == "month" && text > time.Now().UTC().Format("2006-01") {
+		return false
+	}
 	switch p.raw["type"] {
 	case "integer":
 		return wholeNumber.MatchString(text) && p.schema.Validate(json.Number(text)) == nil
@@ -178,6 +183,9 @@ func (r *requests) identifier(p parameter) string {
 // textOf writes a list with commas.
 func (r *requests) textOf(p parameter) string {
 	value := r.valid(p.raw)
+	for p.name == "month" && !p.accepts(value.(string)) {
+		value = r.valid(p.raw)
+	}
 	items, ok := value.([]any)
 	if !ok {
 		return fmt.Sprint(value)

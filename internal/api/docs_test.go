@@ -95,6 +95,9 @@ func TestMissingPage(t *testing.T) {
 		{"/docs/nothing/", browser, `<a class="action" href="/animals/docs">`},
 		{"/docs/nothing", "*/*", ""},
 		{"/docs/nothing", "", ""},
+		{"/pets", browser, `Did you mean <a href="/animals/v1/pets"><code>/v1/pets</code></a>?`},
+		{"/v2/pets", browser, `<a class="action" href="/animals/docs">`},
+		{"/pets", "application/json", ""},
 		{"/v1/nothing", browser, ""},
 	} {
 		r := w.request("GET", c.target, "", "Authorization", "", "Accept", c.accept)
@@ -119,12 +122,16 @@ func TestMissingPage(t *testing.T) {
 	}
 }
 
-// TestIcon: what browsers ask for by themselves is there, and counts for no tenant.
+// TestIcon: what browsers and crawlers ask for by themselves is there, and an icon counts for no tenant.
 func TestIcon(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	rec := w.do(w.request("GET", "/favicon.ico", ""))
 	if rec.Code != 200 || header(rec, "Content-Type") != "image/svg+xml" || w.meter.admitted != 0 {
 		t.Errorf("%d, %v, %d counted", rec.Code, rec.Result().Header, w.meter.admitted)
+	}
+	rec = w.do(w.request("GET", "/robots.txt", "", "Authorization", ""))
+	if rec.Code != 200 || header(rec, "Content-Type") != "text/plain; charset=utf-8" || !strings.HasSuffix(rec.Body.String(), "\nUser-agent: *\nDisallow: /v1/\n") {
+		t.Errorf("robots.txt: %d, %v %s", rec.Code, rec.Result().Header, rec.Body)
 	}
 }

@@ -22,7 +22,7 @@ func helpLinks(root, before string) [][]string {
 }
 
 // routeNotFound leads a reader of the documentation to its page without a slash at the end, and anybody else to the paths that there are. A
-// browser that looks for a page gets one.
+// browser gets a page, except below /v1: every error there is the contract's.
 func routeNotFound(a *api, x *exchange) error {
 	asked := x.Request.URL.Path
 	if page := strings.TrimRight(asked, "/"); page != asked && x.isRead() && slices.Contains(a.pages, page) {
@@ -37,7 +37,7 @@ func routeNotFound(a *api, x *exchange) error {
 	}
 	b.WriteString(" See " + a.root + "/docs.")
 	e := codeRouteNotFound.withMessage(b.String())
-	if !strings.HasPrefix(asked, "/docs/") || !x.isRead() || !httpfield.PrefersHTML(x.Request.Header["Accept"]) {
+	if strings.HasPrefix(asked, "/v1/") || !x.isRead() || !httpfield.PrefersHTML(x.Request.Header["Accept"]) {
 		return e
 	}
 	page, header, err := a.site.NotFound(clean(asked, maxShown), meant)

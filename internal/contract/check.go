@@ -87,9 +87,10 @@ func (d *Document) expected(x Exchange) (*response, *Operation, error) {
 	return r, nil, checkAllow(x, operations)
 }
 
-// isMissingPage reports whether it is the page that a browser gets below /docs where no page is.
+// isMissingPage reports whether it is the page that a browser gets outside Base where nothing is.
 func isMissingPage(x Exchange) bool {
-	return strings.HasPrefix(x.Request.URL.Path, "/docs/") && x.Status == http.StatusNotFound && strings.HasPrefix(x.Header.Get("Content-Type"), "text/html")
+	_, ours := below(x.Request)
+	return !ours && x.Status == http.StatusNotFound && strings.HasPrefix(x.Header.Get("Content-Type"), "text/html")
 }
 
 // pathOf is the request's: as it was written where it has a percent-coded slash, which separates nothing.

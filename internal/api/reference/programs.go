@@ -11,13 +11,17 @@ import (
 
 const textType = "text/plain; charset=utf-8"
 
-// forPrograms makes the pages that programs read: llms.txt (llmstxt.org), the feed of changes, and security.txt.
+// forPrograms makes the pages that programs read: llms.txt (llmstxt.org), the feed of changes, robots.txt (RFC 9309) and
+// security.txt.
 func (m maker) forPrograms() []*Page {
 	overview := func() ([]byte, error) { return m.llms(), nil }
 	return []*Page{
 		newPage("/llms.txt", textType, overview),
 		newPage("/docs/llms.txt", textType, overview),
 		newPage("/docs/changelog.atom", "application/atom+xml; charset=utf-8", m.feed),
+		newPage("/robots.txt", textType, func() ([]byte, error) {
+			return []byte("# What is below /v1 needs an API key.\nUser-agent: *\nDisallow: " + m.prefix + "/v1/\n"), nil
+		}),
 		newDatedPage("/.well-known/security.txt", textType, func(now time.Time) []byte { return securityText(m.support, m.root, now) }),
 	}
 }

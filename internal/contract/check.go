@@ -156,8 +156,8 @@ func methods(operations []*Operation) []string {
 	return all
 }
 
-// carrying are headers of HTTP itself about the transfer of the response and its encoding.
-var carrying = []string{"Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Transfer-Encoding", "Vary"}
+// carrying are headers of HTTP itself about the transfer of the response.
+var carrying = []string{"Connection", "Content-Length", "Content-Type", "Date", "Transfer-Encoding"}
 
 // checkHeaders refuses headers that the response does not name, unless it came from a proxy.
 func (r *response) checkHeaders(h http.Header, proxied bool) error {

@@ -68,10 +68,6 @@ type sharedRead struct {
 	next *planRead
 }
 
-func newSharedRead(list PriceList) *sharedRead {
-	return &sharedRead{list: list, reading: make(chan struct{}, 1)}
-}
-
 type planRead struct {
 	// done is closed when it has ended, with the plans or the error.
 	done chan struct{}
@@ -79,15 +75,13 @@ type planRead struct {
 	err  error
 }
 
-// errNoPlans is the error of a read that panicked, for those who shared it.
-var errNoPlans = errors.New("the read of the price list ended without a result")
-
 func (s *sharedRead) read(ctx context.Context) ([]plans.Plan, error) {
 	s.mu.Lock()
 	r := s.next
 	leads := r == nil
 	if leads {
-		r = &planRead{done: make(chan struct{}), err: errNoPlans}
+		// The error is for those who share a read that panics.
+		r = &planRead{done: make(chan struct{}), err: errors.New("the read of the price list ended without a result")}
 		s.next = r
 	}
 	s.mu.Unlock()

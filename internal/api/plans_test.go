@@ -73,7 +73,7 @@ func TestPlansAreReadOnceForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &slowPlans{}
-		shared := newSharedRead(store)
+		shared := &sharedRead{list: store, reading: make(chan struct{}, 1)}
 		var all sync.WaitGroup
 		ask := func(want int) {
 			all.Go(func() {

@@ -42,10 +42,13 @@ type found struct {
 	Text  string `json:"text"`
 }
 
-// searchIndex makes the index that the pages' own script searches.
-func (m maker) searchIndex() *Page {
+// searchIndex makes the index that the pages' own script searches: the guides, and the operations of the OpenAPI document.
+func (m maker) searchIndex(inYAML func() []byte) *Page {
 	return newPage("/docs/search.json", "application/json", func() ([]byte, error) {
-		var index []found
+		index, err := m.operations(inYAML())
+		if err != nil {
+			return nil, err
+		}
 		for _, g := range guides {
 			d, err := m.parse(g, m.prefix)
 			if err != nil {

@@ -3,6 +3,8 @@ package reference
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 )
@@ -27,4 +29,33 @@ func (m maker) document(inYAML func() []byte) []*Page {
 			return rebase(inJSON, m.root), nil
 		}),
 	}
+}
+
+// operations returns what the search finds of the operations. Each leads to its place in the reference, by the path that Scalar gives it.
+func (m maker) operations(inYAML []byte) (all []found, err error) {
+	type operation struct {
+		Tags                 []string
+		Summary, Description string
+	}
+	var document struct {
+		Paths map[string]struct{ Get, Post, Patch *operation }
+	}
+	if err := yaml.Unmarshal(rebase(inYAML, m.root), &document); err != nil {
+		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
+	}
+	for path, item := range document.Paths {
+		for method, o := range map[string]*operation{"GET": item.Get, "POST": item.Post, "PATCH": item.Patch} {
+			if o == nil {
+				continue
+			}
+			d := parse([]byte(o.Description))
+			tag := strings.ReplaceAll(strings.ToLower(o.Tags[0]), " ", "-")
+			all = append(all, found{
+				Path: m.prefix + "/docs#tag/" + tag + "/" + method + path, Page: "Reference", Title: o.Summary,
+				Text: method + " /v1" + path + " " + d.words(d.root),
+			})
+		}
+	}
+	slices.SortFunc(all, func(a, b found) int { return strings.Compare(a.Path, b.Path) })
+	return all, nil
 }

@@ -27,12 +27,15 @@ func (m maker) parse(g guide, prefix string) (*parsed, error) {
 	if err != nil {
 		return nil, err
 	}
-	links := util.Prioritized(linker{prefix, path.Dir(g.file)}, 100)
+	return parse(source, util.Prioritized(linker{prefix, path.Dir(g.file)}, 100)), nil
+}
+
+func parse(source []byte, links ...util.PrioritizedValue) *parsed {
 	markdown := goldmark.New(
 		goldmark.WithExtensions(extension.Table),
-		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithAttribute(), parser.WithASTTransformers(links)),
+		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithAttribute(), parser.WithASTTransformers(links...)),
 	)
-	return &parsed{markdown, markdown.Parser().Parse(text.NewReader(source)), source}, nil
+	return &parsed{markdown, markdown.Parser().Parse(text.NewReader(source)), source}
 }
 
 // html renders a part of the document.

@@ -39,7 +39,8 @@ func New(baseURL string, support Support, openAPI []byte) (*Site, error) {
 		return nil, errors.New("make pages: the base URL must end in /v1")
 	}
 	m := maker{root: root, support: support, origin: base.Scheme + "://" + base.Host, prefix: strings.TrimSuffix(base.EscapedPath(), "/v1")}
-	pages := slices.Concat(m.document(sync.OnceValue(func() []byte { return support.in(openAPI) })), m.assets(), m.guides(), m.home(), m.forPrograms())
+	document := sync.OnceValue(func() []byte { return support.in(openAPI) })
+	pages := slices.Concat(m.document(document), m.assets(), m.guides(), m.home(), m.forPrograms(), []*Page{m.searchIndex(document)})
 	return &Site{Pages: pages, OtherNames: otherNames(), maker: m}, nil
 }
 
@@ -89,5 +90,5 @@ func (m maker) assets() (pages []*Page) {
 	}
 	// Browsers ask for this one where a page names none: JSON, for example.
 	icon := func() ([]byte, error) { return files.ReadFile("assets/icon.svg") }
-	return append(pages, newPage("/favicon.ico", "image/svg+xml", icon), m.searchIndex(), newCompressedPage("/docs/assets/scalar.js", "text/javascript; charset=utf-8", scalar))
+	return append(pages, newPage("/favicon.ico", "image/svg+xml", icon), newCompressedPage("/docs/assets/scalar.js", "text/javascript; charset=utf-8", scalar))
 }

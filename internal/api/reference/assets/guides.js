@@ -1,5 +1,5 @@
-// What a page does beyond its text: examples are copied with one click, the contents stand open where there is room, and the guides can
-// be searched. Nothing is sent: the index comes with the pages. Without this script the pages are complete but for these.
+// What a page does beyond its text: examples are copied with one click, the contents stand open where there is room, and the guides and the
+// reference can be searched. Nothing is sent: the index comes with the pages. Without this script the pages are complete but for these.
 
 // The contents.
 const details = document.querySelector(".guide-contents details");
@@ -154,7 +154,7 @@ const search = async () => {
       .slice(0, 8);
     // A later letter has its own answer.
     if (input.value !== query) return;
-    status.textContent = found.length ? `${found.length === 8 ? "The best 8" : found.length} ${found.length === 1 ? "result" : "results"}` : `No guide has “${query.trim()}”.`;
+    status.textContent = found.length ? `${found.length === 8 ? "The best 8" : found.length} ${found.length === 1 ? "result" : "results"}` : `Nothing has “${query.trim()}”.`;
   } catch {
     status.textContent = "The search could not be loaded. Try again.";
   }

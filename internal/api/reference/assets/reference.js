@@ -11,6 +11,7 @@ const options = {
   showDeveloperTools: "never",
   hideClientButton: true,
   hideDarkModeToggle: true,
+  hideSearch: true,
   documentDownloadType: "none",
   defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
   authentication: { preferredSecurityScheme: "apiKey" },
@@ -33,8 +34,8 @@ fetch(content.dataset.document)
   .then((api) => Scalar.createApiReference(content, { content: withoutFilters(api), ...options }))
   .catch(() => Scalar.createApiReference(content, { url: content.dataset.document, ...options }));
 
-// Two things that readers without a mouse or a screen need: what scrolls is reached by the Tab key, and buttons and
-// links that show only a sign have a name.
+// Three things that readers without a mouse or a screen need: what scrolls is reached by the Tab key, buttons and
+// links that show only a sign have a name, and the page has one banner.
 const scrolls = (element) => {
   const { overflowX, overflowY } = getComputedStyle(element);
   return (
@@ -52,6 +53,10 @@ const mend = () => {
   }
   for (const link of document.querySelectorAll('a[target="_blank"]:not([aria-label])')) {
     if (link.textContent.trim() === "") link.setAttribute("aria-label", link.href); // the contact's address beside its e-mail
+  }
+  for (const header of content.querySelectorAll("header:not([role])")) {
+    header.role = "none";
+    Object.assign(header.parentElement, { role: "navigation", ariaLabel: "Operations" });
   }
 };
 

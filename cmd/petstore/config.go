@@ -50,6 +50,8 @@ type config struct {
 	addrSet bool
 	// dev is set by `petstore dev`, whose login owns the tables.
 	dev bool
+	// issueKey is the command that issues keys for `petstore dev`.
+	issueKey string
 	// tracing is read from OpenTelemetry's own variables.
 	tracing tracing.Config
 	// found are the warnings about the configuration.

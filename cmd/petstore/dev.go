@@ -36,7 +36,7 @@ func newDevCommand() *cobra.Command {
 		Use:   "dev",
 		Short: "Start a private PostgreSQL, sample data and the server on this machine",
 		Long: `Start the API with everything it needs: a private PostgreSQL whose data stays in --dir, a tenant "demo" on the Pro plan
-with sample animals, and an API key. Later starts have the same data and the same key. If PETSTORE_DATABASE_URL is set,
+with sample animals, a live and a test API key. Later starts have the same data and the same keys. If PETSTORE_DATABASE_URL is set,
 that database is used instead. Automatic bans of keys are short: 10 seconds, then 30, then a minute.`,
 		Example: `  petstore dev
   petstore dev --addr 127.0.0.1:9000 --admin-addr 127.0.0.1:9001 --dir /tmp/store`,
@@ -78,11 +78,10 @@ func runDev(ctx context.Context, o *devOptions) error {
 		AdminURL:    "http://" + sockets.admin.Addr().String(),
 		DatabaseURL: databaseURL,
 	}
-	tenant, key, err := createSample(ctx, databaseURL, dir)
+	tenant, err := createSample(ctx, databaseURL, dir, &note)
 	if err != nil {
 		return fmt.Errorf("create the sample tenant: %w", err)
 	}
-	note.APIKey = key
 	if err := devfile.Write(dir, note); err != nil {
 		return err
 	}
@@ -99,8 +98,8 @@ func runDev(ctx context.Context, o *devOptions) error {
 	if err != nil {
 		return err
 	}
-	cfg.dev = true
-	err = run(ctx, cfg, sockets, newLogger(cfg, o.Log), func() { welcome(o, note, tenant) })
+	cfg.dev, cfg.issueKey = true, "bin/petstorectl key issue "+sampleTenant
+	err = run(ctx, cfg, sockets, newLogger(cfg, o.Log), func() { welcome(o, note, tenant, staffPrefix(o, dir)) })
 	return errors.Join(err, endedEarly(ctx))
 }
 

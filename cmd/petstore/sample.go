@@ -25,16 +25,16 @@ const (
 	firstDevBan, secondDevBan, furtherDevBan = 10 * time.Second, 30 * time.Second, time.Minute
 )
 
-// createSample makes automatic bans short, and creates the sample tenant, its animals and its key where they are missing. It returns the tenant and the key: that of
-// dev.json in dir if it is still active, otherwise a new one.
-func createSample(ctx context.Context, databaseURL, dir string) (tenant plans.Tenant, key string, err error) {
+// createSample makes automatic bans short, and creates the sample tenant, its animals and its keys where they are missing. It returns the
+// tenant, and sets the keys in note: those of dev.json in dir that are still active, otherwise new ones.
+func createSample(ctx context.Context, databaseURL, dir string, note *devfile.File) (tenant plans.Tenant, err error) {
 	db, err := store.Open(ctx, databaseURL, store.Options{})
 	if err != nil {
-		return tenant, "", err
+		return tenant, err
 	}
 	defer func() { _ = db.Close() }()
 	if err := db.Bans.SetLengths(ctx, firstDevBan, secondDevBan, furtherDevBan); err != nil {
-		return tenant, "", err
+		return tenant, err
 	}
 	by := audit.By{Actor: "petstore dev", Reason: "sample data"}
 	tenant, err = db.Tenants.Get(ctx, sampleTenant)
@@ -42,36 +42,43 @@ func createSample(ctx context.Context, databaseURL, dir string) (tenant plans.Te
 		tenant, err = db.Tenants.Create(ctx, by, store.NewTenant{Name: sampleTenant, Plan: plans.Pro}, time.Time{})
 	}
 	if err != nil {
-		return tenant, "", err
+		return tenant, err
 	}
 	if err := createAnimals(ctx, db, tenant.ID); err != nil {
-		return tenant, "", err
+		return tenant, err
 	}
 	service := &keys.Service{Store: db.Keys}
-	if note, err := devfile.Read(dir); err == nil {
-		k, err := service.Identify(ctx, note.APIKey)
-		if err == nil && k.TenantID == tenant.ID && k.Status(time.Now()) == "active" {
-			return tenant, note.APIKey, nil
+	earlier, _ := devfile.Read(dir) // Without the file the keys are new.
+	for _, k := range []struct {
+		key *string
+		was string
+		of  keys.Environment
+	}{{&note.APIKey, earlier.APIKey, keys.Live}, {&note.TestAPIKey, earlier.TestAPIKey, keys.Test}} {
+		known, err := service.Identify(ctx, k.was)
+		if *k.key = k.was; err == nil && known.TenantID == tenant.ID && known.Status(time.Now()) == "active" {
+			continue
+		}
+		if *k.key, err = replaceKey(ctx, db, service, by, k.of); err != nil {
+			return tenant, err
 		}
 	}
-	key, err = replaceKey(ctx, db, service, by)
-	return tenant, key, err
+	return tenant, nil
 }
 
-// replaceKey issues a key and revokes the earlier ones of that name, whose plaintext is lost.
-func replaceKey(ctx context.Context, db *store.DB, service *keys.Service, by audit.By) (string, error) {
+// replaceKey issues a sample key and revokes the earlier ones, whose plaintext is lost.
+func replaceKey(ctx context.Context, db *store.DB, service *keys.Service, by audit.By, e keys.Environment) (string, error) {
 	issued, err := store.Collect(db.Keys.List(ctx, store.KeyFilter{Tenant: sampleTenant}, time.Now()))
 	if err != nil {
 		return "", err
 	}
 	for _, k := range issued {
-		if k.Name == sampleKey && k.Status(time.Now()) == "active" {
+		if k.Name == sampleKey && k.Environment == e && k.Status(time.Now()) == "active" {
 			if _, err := service.Revoke(ctx, by, k.ID); err != nil {
 				return "", err
 			}
 		}
 	}
-	_, token, err := service.Issue(ctx, by, keys.Request{Tenant: sampleTenant, Name: sampleKey, Environment: keys.Live})
+	_, token, err := service.Issue(ctx, by, keys.Request{Tenant: sampleTenant, Name: sampleKey, Environment: e})
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -11,50 +12,59 @@ import (
 	"petstore.example/internal/plans"
 )
 
-// welcome prints the addresses, the key and commands to try first.
-func welcome(o *devOptions, n devfile.File, tenant plans.Tenant) {
+// welcome prints the addresses, the keys and commands to try first. prefix is what staffPrefix returns.
+func welcome(o *devOptions, n devfile.File, tenant plans.Tenant, prefix string) {
 	state := fmt.Sprintf("is on the %s plan: %d requests per minute", tenant.Plan, tenant.Quota.PerMinute)
 	if !tenant.SuspendedAt.IsZero() {
-		state = "is suspended, so its key is refused. Resume it: bin/petstorectl tenant resume " + tenant.Name
+		state = "is suspended, so its keys are refused. Resume it: bin/petstorectl tenant resume " + tenant.Name
+	}
+	export := ""
+	if prefix != "" {
+		export = "  export " + strings.TrimSpace(prefix) + "\n"
 	}
 	_, _ = fmt.Fprintf(o.Out, `
 API: %[1]s  (health and metrics: %[2]s)
-Documentation: %[8]s
+Documentation: %[3]s
 
-Tenant %[6]s %[7]s. Its API key:
+Tenant %[4]s %[5]s. In another terminal, in this folder:
 
-  %[3]s
-
+  export PETSTORE_URL=%[1]s
+  export PETSTORE_API_KEY=%[6]s
+  export PETSTORE_TEST_API_KEY=%[7]s
+%[8]s
 List and create animals, and see your limits and usage:
 
-  curl -i -H 'Authorization: Bearer %[3]s' '%[1]s/pets?limit=3'
-  curl -i -H 'Authorization: Bearer %[3]s' -H 'Content-Type: application/json' -d '{"name":"Rex","categoryId":7}' %[1]s/pets
-  curl -i -H 'Authorization: Bearer %[3]s' %[1]s/usage
+  curl -i "$PETSTORE_URL/pets?limit=3" -H "Authorization: Bearer $PETSTORE_API_KEY"
+  curl -i "$PETSTORE_URL/pets" -H "Authorization: Bearer $PETSTORE_API_KEY" \
+    -H 'Content-Type: application/json' -d '{"name":"Rex","categoryId":7}'
+  curl -i "$PETSTORE_URL/usage" -H "Authorization: Bearer $PETSTORE_API_KEY"
 
-Staff, in another terminal:
+The test key is the sandbox's: it gets any error that you ask for, so that you see how your program handles it.
 
-  %[4]sbin/petstorectl key list %[6]s
-  %[4]sbin/petstorectl plan assign %[6]s business
+  curl -i "$PETSTORE_URL/pets" -H "Authorization: Bearer $PETSTORE_TEST_API_KEY" \
+    -H 'X-Petstore-Simulate: daily_quota_exceeded'
+
+Staff:
+
+  bin/petstorectl key list %[4]s
+  bin/petstorectl plan assign %[4]s business
 
 A key that floods the API after 429 is banned: here for %[9]d seconds at first, in production for 15 minutes. Lift the ban:
 
-  %[4]sbin/petstorectl ban lift %[6]s
+  bin/petstorectl ban lift %[4]s
 
-See how your program takes an error, with a test key (%[8]s/clients#try-every-error):
+Stop with ^C. The next start with --dir %[10]s has the same data and the same keys.
 
-  curl -i -H "Authorization: Bearer $(%[4]sbin/petstorectl key issue %[6]s --environment test --expires 1d)" -H 'X-Petstore-Simulate: daily_quota_exceeded' %[1]s/pets
-
-Stop with ^C. The next start with --dir %[5]s has the same data and the same key.
-
-`, n.BaseURL, n.AdminURL, n.APIKey, staffPrefix(o, n), o.Dir, tenant.Name, state, strings.TrimSuffix(n.BaseURL, "/v1")+"/docs",
-		firstDevBan/time.Second)
+`, n.BaseURL, n.AdminURL, strings.TrimSuffix(n.BaseURL, "/v1")+"/docs", tenant.Name, state, n.APIKey, n.TestAPIKey, export,
+		firstDevBan/time.Second, o.Dir)
 }
 
-// staffPrefix returns the environment that petstorectl needs to find the database, "" if it needs none. It never prints the URL of
+// staffPrefix returns the variable by which petstorectl finds the database, in a shell's form, "" if it needs none. It never names the URL of
 // PETSTORE_DATABASE_URL or its file, which may contain a password and is set already.
-func staffPrefix(o *devOptions, n devfile.File) string {
+func staffPrefix(o *devOptions, dir string) string {
 	if o.Dir == devfile.DefaultDir || os.Getenv(databaseVariable) != "" || os.Getenv(databaseVariable+envvars.FileSuffix) != "" {
 		return ""
 	}
-	return fmt.Sprintf("PETSTORE_DATABASE_URL='%s' ", n.DatabaseURL)
+	quoted := strings.ReplaceAll(filepath.Join(dir, devfile.URLName), "'", `'\''`)
+	return fmt.Sprintf("%s%s='%s' ", databaseVariable, envvars.FileSuffix, quoted)
 }

@@ -7,8 +7,9 @@ import (
 )
 
 // Support is where customers reach the operator's support. Its parts may be empty. They stand in messages, in YAML and in
-// Markdown: CheckSupportURL and CheckSupportEmail accept only what means nothing in any of them.
-type Support struct{ URL, Email string }
+// Markdown: CheckSupportURL and CheckSupportEmail accept only what means nothing in any of them. IssueKey is the command that issues keys
+// where there is no support: on the machine of a developer. The documents name it.
+type Support struct{ URL, Email, IssueKey string }
 
 var (
 	supportURL   = regexp.MustCompile(`^https://[A-Za-z0-9._~:/?#@!&+,=%-]*[A-Za-z0-9/_~=%-]$`)
@@ -61,7 +62,7 @@ func (s Support) String() string {
 
 // sentence returns " before our support (…) after." if there is an address, and otherwise nothing.
 func (s Support) sentence(before, after string) string {
-	if s == (Support{}) {
+	if s.URL == "" && s.Email == "" {
 		return ""
 	}
 	return " " + before + s.String() + after + "."

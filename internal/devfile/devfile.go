@@ -18,14 +18,17 @@ const (
 	DefaultDir = ".petstore"
 	// Name is the file's name in the data directory.
 	Name = "dev.json"
+	// URLName is the name of a file that has only the database's URL, for PETSTORE_DATABASE_URL_FILE.
+	URLName = "database-url"
 )
 
-// File is the content of dev.json. It holds an API key, so only its owner may read it.
+// File is the content of dev.json. It holds API keys, so only its owner may read it.
 type File struct {
 	BaseURL     string `json:"base_url"`
 	AdminURL    string `json:"admin_url"`
 	DatabaseURL string `json:"database_url"`
 	APIKey      string `json:"api_key"`
+	TestAPIKey  string `json:"test_api_key"`
 }
 
 // Read reads the file in dir. The error is fs.ErrNotExist when there is none, and an ownfiles.UntrustedError when another user could have
@@ -47,7 +50,7 @@ func Read(dir string) (File, error) {
 	return f, nil
 }
 
-// Write replaces the file in dir atomically. The error is an ownfiles.UntrustedError when another user could replace it.
+// Write replaces the file in dir atomically, and then that of URLName. The error is an ownfiles.UntrustedError when another user could replace it.
 func Write(dir string, f File) error {
 	text, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
@@ -60,6 +63,9 @@ func Write(dir string, f File) error {
 	defer root.Close()
 	if err := ownfiles.WriteFile(root, Name, append(text, '\n')); err != nil {
 		return fmt.Errorf("write %s: %w", Name, err)
+	}
+	if err := ownfiles.WriteFile(root, URLName, []byte(f.DatabaseURL+"\n")); err != nil {
+		return fmt.Errorf("write %s: %w", URLName, err)
 	}
 	return nil
 }

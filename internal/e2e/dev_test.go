@@ -27,6 +27,7 @@ type note struct {
 	AdminURL    string `json:"admin_url"`
 	DatabaseURL string `json:"database_url"`
 	APIKey      string `json:"api_key"`
+	TestAPIKey  string `json:"test_api_key"`
 }
 
 // dev is a running petstore dev.
@@ -123,8 +124,8 @@ func TestDev(t *testing.T) {
 			}
 
 			second := startDev(t, dir, uid)
-			if second.APIKey != first.APIKey {
-				t.Errorf("the second start has another key")
+			if second.APIKey != first.APIKey || second.TestAPIKey != first.TestAPIKey {
+				t.Errorf("the second start has other keys")
 			}
 			if a := c.get(&second.server, second.APIKey, fmt.Sprintf("/pets/%d", id)); a.status != 200 {
 				t.Errorf("the animal of the first start: %v", a)
@@ -184,7 +185,7 @@ func (d *dev) checkNote(t *testing.T) {
 	if err := json.Unmarshal([]byte(read(t, filepath.Join(d.dir, "dev.json"))), &members); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"base_url": d.BaseURL, "admin_url": d.AdminURL, "database_url": d.DatabaseURL, "api_key": d.APIKey}
+	want := map[string]string{"base_url": d.BaseURL, "admin_url": d.AdminURL, "database_url": d.DatabaseURL, "api_key": d.APIKey, "test_api_key": d.TestAPIKey}
 	if diff := cmp.Diff(want, members); diff != "" || slices.Contains(slices.Collect(maps.Values(members)), "") {
 		t.Errorf("dev.json has the members %v, want %v", members, want)
 	}
@@ -209,36 +210,55 @@ func (d *dev) folder(t *testing.T) string {
 	return folder
 }
 
-// checkCommands: what the welcome and the README tell people to paste works as it is.
+// pasted is a line that people paste, with those that it continues on.
+var pasted = regexp.MustCompile(`(?m)^(?:  |\$ )((?:export|curl|bin/petstorectl) (?:.*\\\n)*.*)$`)
+
+// commands returns the commands of a text, with this test's petstorectl.
+func commands(t *testing.T, text string) (all []string) {
+	t.Helper()
+	for _, found := range pasted.FindAllStringSubmatch(text, -1) {
+		all = append(all, strings.Replace(found[1], "bin/petstorectl", "'"+program(t, "petstorectl")+"'", 1))
+	}
+	return all
+}
+
+// checkCommands: what the welcome and the README tell people to paste works as it is, whatever --dir and --addr are, and fits into a line.
 func (d *dev) checkCommands(t *testing.T) {
 	t.Helper()
-	root := strings.TrimSuffix(d.BaseURL, "/v1")
-	var readme []string
-	for line := range strings.Lines(read(t, "../../README.md")) {
-		if command, ok := strings.CutPrefix(line, "$ "); ok && (strings.HasPrefix(command, "curl ") || strings.HasPrefix(command, "KEY=")) {
-			readme = append(readme, strings.ReplaceAll(command, "http://127.0.0.1:8080", root))
-		}
-	}
-	var printed []string
+	printed := commands(t, d.stdout())
+	isExport := func(c string) bool { return strings.HasPrefix(c, "export ") }
+	readme := append(slices.DeleteFunc(slices.Clone(printed), func(c string) bool { return !isExport(c) }),
+		slices.DeleteFunc(commands(t, read(t, "../../README.md")), isExport)...)
 	for line := range strings.Lines(d.stdout()) {
-		if strings.HasPrefix(line, "  curl ") {
-			printed = append(printed, strings.ReplaceAll(line, "bin/petstorectl", "'"+program(t, "petstorectl")+"'"))
+		if len(line) > 120 {
+			t.Errorf("a line of the welcome has %d characters: %s", len(line), line)
 		}
 	}
 	for name, c := range map[string]struct {
 		commands []string
-		// want is how many responses are good, simulated how many are a simulated error.
-		want, simulated int
-	}{"README": {readme, 1, 0}, "welcome": {printed, 3, 1}} {
+		// want is how many responses are good, ctl how many commands are for staff.
+		want, ctl int
+	}{"README": {readme, 1, 2}, "welcome": {printed, 3, 3}} {
+		text := strings.Replace(strings.Join(c.commands, "\n"), "ban lift demo", "ban list", 1) // There is no ban yet.
 		cmd := sandbox.Command(t, "sh", "-eu")
-		cmd.Dir, cmd.Stdin = d.folder(t), strings.NewReader(strings.Join(c.commands, ""))
+		cmd.Dir, cmd.Stdin = t.TempDir(), strings.NewReader(text)
 		out, err := cmd.Output()
 		good := strings.Count(string(out), "HTTP/1.1 200 OK") + strings.Count(string(out), "HTTP/1.1 201 Created")
-		if simulated := strings.Count(string(out), `{"code":"daily_quota_exceeded","message":"Plan `); simulated != c.simulated {
-			t.Errorf("the commands of the %s simulate %d errors, want %d:\n%s", name, simulated, c.simulated, out)
+		if simulated := strings.Count(string(out), `{"code":"daily_quota_exceeded","message":"Plan `); simulated != 1 {
+			t.Errorf("the commands of the %s simulate %d errors, want 1:\n%s", name, simulated, out)
 		}
-		if err != nil || good != c.want || strings.Contains(string(out), "Deprecation:") {
-			t.Errorf("the commands of the %s: %d responses of %d are good, %v\n%s\n%s", name, good, c.want, err, c.commands, out)
+		ctl := strings.Count(text, "/petstorectl' ")
+		if err != nil || good != c.want || ctl != c.ctl || strings.Contains(string(out), "Deprecation:") {
+			t.Errorf("the commands of the %s: %d responses of %d are good, %d commands of %d are for staff, %v\n%s\n%s", name, good, c.want, ctl, c.ctl, err, text, out)
+		}
+	}
+	if c := runCtl(&deployment{t: t}, d.folder(t), nil, "plan", "assign", "demo", "pro", "--yes"); c.code != 0 {
+		t.Errorf("back to Pro: exit %d: %s", c.code, c.stderr)
+	}
+	for path, want := range map[string]string{"/v1/openapi.yaml": "    name: bin/petstorectl key issue demo\n", "/docs/getting-a-key.md": "`bin/petstorectl key issue demo` issues keys"} {
+		page, err := sandbox.Command(t, "curl", "-s", strings.TrimSuffix(d.BaseURL, "/v1")+path).Output()
+		if err != nil || !strings.Contains(string(page), want) {
+			t.Errorf("%s does not say who issues keys: %v: %s", path, err, page)
 		}
 	}
 }
@@ -256,12 +276,12 @@ func (d *dev) checkBan(t *testing.T, c *client) {
 	if wait := last.integer("Retry-After"); wait > 10 {
 		t.Errorf("banned for %d seconds: %v", wait, last)
 	}
-	found := regexp.MustCompile(`(?m)^ +(PETSTORE_DATABASE_URL='[^']+' )bin/petstorectl (ban lift demo)$`).FindStringSubmatch(d.stdout())
+	found := regexp.MustCompile(`(?ms)^ +export (PETSTORE_DATABASE_URL_FILE='[^']+')$.*^ +bin/petstorectl (ban lift demo)$`).FindStringSubmatch(d.stdout())
 	if found == nil {
 		t.Fatalf("it is not said how to lift the ban: %s", d.stdout())
 	}
 	ctl := func(command string) *exec.Cmd {
-		return sandbox.Command(t, "sh", "-c", found[1]+"'"+program(t, "petstorectl")+"' "+command)
+		return sandbox.Command(t, "sh", "-c", found[1]+" '"+program(t, "petstorectl")+"' "+command)
 	}
 	if out, err := ctl("ban list --past --source automatic").CombinedOutput(); err != nil || !strings.Contains(string(out), "automatic") {
 		t.Errorf("the ban is not listed: %v: %s", err, out)

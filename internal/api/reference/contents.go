@@ -45,7 +45,7 @@ type found struct {
 // searchIndex makes the index that the pages' own script searches: the guides, and the operations of the OpenAPI document.
 func (m maker) searchIndex(inYAML func() []byte) *Page {
 	return newPage("/docs/search.json", "application/json", func() ([]byte, error) {
-		index, err := m.operations(inYAML())
+		index, err := operations(m.prefix, rebase(inYAML(), m.root))
 		if err != nil {
 			return nil, err
 		}

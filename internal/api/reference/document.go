@@ -32,7 +32,7 @@ func (m maker) document(inYAML func() []byte) []*Page {
 }
 
 // operations returns what the search finds of the operations. Each leads to its place in the reference, by the path that Scalar gives it.
-func (m maker) operations(inYAML []byte) (all []found, err error) {
+func operations(prefix string, inYAML []byte) (all []found, err error) {
 	type operation struct {
 		Tags                 []string
 		Summary, Description string
@@ -40,7 +40,7 @@ func (m maker) operations(inYAML []byte) (all []found, err error) {
 	var document struct {
 		Paths map[string]struct{ Get, Post, Patch *operation }
 	}
-	if err := yaml.Unmarshal(rebase(inYAML, m.root), &document); err != nil {
+	if err := yaml.Unmarshal(inYAML, &document); err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
 	for path, item := range document.Paths {
@@ -51,7 +51,7 @@ func (m maker) operations(inYAML []byte) (all []found, err error) {
 			d := parse([]byte(o.Description))
 			tag := strings.ReplaceAll(strings.ToLower(o.Tags[0]), " ", "-")
 			all = append(all, found{
-				Path: m.prefix + "/docs#tag/" + tag + "/" + method + path, Page: "Reference", Title: o.Summary,
+				Path: prefix + "/docs#tag/" + tag + "/" + method + path, Page: "Reference", Title: o.Summary,
 				Text: method + " /v1" + path + " " + d.words(d.root),
 			})
 		}

@@ -231,7 +231,7 @@ func TestSearchIndex(t *testing.T) {
 		}
 		for path, text := range map[string]string{
 			"/docs/errors#rate_limit_exceeded": "429.", "/docs/limits#bans": "15 minutes", "/docs/limits": "Business 1,000 100,000",
-			"/docs/getting-a-key#your-first-request": "curl -i '" + d.root,
+			"/docs/getting-a-key#your-first-request":   "curl -i '" + d.root,
 			"/docs#tag/this-document/GET/openapi.yaml": "GET /v1/openapi.yaml Returns this document", "/docs#tag/pets/PATCH/pets/{petId}": "PATCH /v1/pets/{petId} ",
 		} {
 			if !strings.Contains(found[path], text) {

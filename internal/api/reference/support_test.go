@@ -1,6 +1,7 @@
 package reference_test
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
@@ -37,13 +38,14 @@ func TestPagesNameTheSupport(t *testing.T) {
 			reference.Support{Email: email}, "Ask [our support](mailto:" + email + ") for a key.", "    email: " + email + "\n",
 			`<a href="mailto:help@help.test">Our support</a> issues keys.`,
 		},
-		"none": {reference.Support{}, "Ask our support for a key.", "", "Our support issues keys."},
+		"none":          {reference.Support{}, "Ask our support for a key.", "", "Our support issues keys."},
+		"a developer's": {reference.Support{IssueKey: "ctl key issue demo"}, "Ask our support for a key.", "", "<code>ctl key issue demo</code> issues keys."},
 	} {
 		s, err := reference.New("https://store.test/v1", test.support, []byte(withContact))
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := "openapi: 3.1.0\ninfo:\n  description: " + test.description + "\n  contact:\n    name: Support\n" + test.contact
+		want := "openapi: 3.1.0\ninfo:\n  description: " + test.description + "\n  contact:\n    name: " + cmp.Or(test.support.IssueKey, "Support") + "\n" + test.contact
 		for _, p := range s.Pages {
 			got := string(bodyOf(t, p))
 			switch {

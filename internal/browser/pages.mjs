@@ -22,6 +22,12 @@ const fail = (where, what) => {
 };
 const check = (ok, where, what) => ok || fail(where, what);
 
+// What GET /v1/plans returns.
+const sold = [
+  { name: "pro", requestsPerMinute: 400, requestsPerDay: 10000 },
+  { name: "enterprise", requestsPerMinute: null, requestsPerDay: null },
+];
+
 // A browser that can only reach the API and reports its errors.
 const browser = await chromium.launch({
   executablePath,
@@ -31,7 +37,7 @@ const browser = await chromium.launch({
   ],
 });
 
-const open = async (options) => {
+const open = async ({ plans = sold, ...options }) => {
   const context = await browser.newContext({ viewport: { width: 1400, height: 900 }, ...options });
   await context.route("**/*", (route) => {
     const url = route.request().url();
@@ -39,6 +45,7 @@ const open = async (options) => {
     fail("network", `${url} is asked for`);
     return route.abort();
   });
+  await context.route(`${base}/v1/plans`, (route) => route.fulfill({ json: plans }));
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
   page.on("console", (m) => ["error", "warning"].includes(m.type()) && fail(page.url(), `console ${m.type()}: ${m.text()}`));
@@ -221,6 +228,24 @@ const search = async () => {
   await page.context().close();
 };
 
+// The page about limits shows the plans that are sold, and its own numbers where they can't be read.
+const plans = async () => {
+  const text = "Free 60 1,000, Pro 300 10,000, Business 1,000 100,000, Enterprise agreed agreed";
+  for (const [options, number, want] of [
+    [{}, "400", "Pro 400 10,000, Enterprise agreed agreed"],
+    [{ javaScriptEnabled: false }, "300", text],
+    [{ plans: { code: "unavailable" } }, "300", text],
+  ]) {
+    const page = await open(options);
+    await page.goto(`${base}/docs/limits`, { waitUntil: "networkidle" });
+    const table = page.locator("table").first();
+    await table.getByRole("cell", { name: number }).waitFor();
+    const rows = (await table.locator("tbody tr").allInnerTexts()).map((row) => row.replace(/\s+/g, " "));
+    check(rows.join(", ") === want, "plans", `the table is ${rows.join(", ")}, want ${want}`);
+    await page.context().close();
+  }
+};
+
 // A terminal's session is copied without its prompt and its output, and everything else as it is.
 const copy = async () => {
   const page = await open({ permissions: ["clipboard-read", "clipboard-write"] });
@@ -261,7 +286,7 @@ const tryOnTelephone = async () => {
 };
 
 const steps = {
-  light: () => everyPage("light", desktop), dark: () => everyPage("dark", telephone), tryIt, byKeyboard, search, copy, tryOnTelephone, withoutScripts,
+  light: () => everyPage("light", desktop), dark: () => everyPage("dark", telephone), tryIt, byKeyboard, search, plans, copy, tryOnTelephone, withoutScripts,
 };
 if (process.env.PETSTORE_SOAK) {
   steps.lightTelephone = () => everyPage("light", telephone);

@@ -1,9 +1,24 @@
-// What a page does beyond its text: examples are copied with one click, the contents stand open where there is room, and the guides and the
+// What a page does beyond its text: examples are copied with one click, the plans are those that are sold, the contents stand open where there is room, and the guides and the
 // reference can be searched. Nothing is sent: the index comes with the pages. Without this script the pages are complete but for these.
 
 // The contents.
 const details = document.querySelector(".guide-contents details");
 if (details) details.open = matchMedia("(min-width: 75rem)").matches;
+
+// The plans that are sold now, with their numbers. If they can't be read, the table keeps those of the text.
+const plans = [...document.querySelectorAll(".guide table")].find((table) => table.querySelector("th")?.textContent === "plan");
+if (plans) {
+  const row = ({ name, requestsPerMinute, requestsPerDay }) => {
+    const line = document.createElement("tr");
+    const numbers = [requestsPerMinute, requestsPerDay].map((n) => n?.toLocaleString("en") ?? "agreed");
+    for (const text of [name[0].toUpperCase() + name.slice(1), ...numbers]) line.insertCell().textContent = text;
+    return line;
+  };
+  fetch(document.querySelector("form.search").dataset.plans)
+    .then((answer) => answer.json())
+    .then((sold) => plans.tBodies[0].replaceChildren(...sold.map(row)))
+    .catch(() => {});
+}
 
 // A terminal's session is copied without its prompts and its output.
 const commands = (text) => {

@@ -29,7 +29,7 @@ func newCmdEdit(f *cmdutil.Factory, runF func(context.Context, *editOptions) err
 		Use:   "edit {KEY-ID... | --all-of TENANT | --stdin}",
 		Short: "Change a key's name, own limit or expiry",
 		Long: `Change a key's name, its own limit or its expiry. The change takes effect on
-every server within 100 ms. A value whose flag is not given stays as it is.
+every server within 400 ms. A value whose flag is not given stays as it is.
 
 A key that has expired stays expired: issue another one.
 

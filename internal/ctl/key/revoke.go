@@ -22,7 +22,7 @@ func newCmdRevoke(f *cmdutil.Factory, runF func(context.Context, *revokeOptions)
 	cmd := cmdutil.ItemsCommand(f, &cobra.Command{
 		Use:   "revoke {KEY-ID... | --all-of TENANT | --stdin}",
 		Short: "Revoke a key permanently",
-		Long: `Revoke keys permanently. Every server refuses them within 100 ms. Whoever
+		Long: `Revoke keys permanently. Every server refuses them within 400 ms. Whoever
 revoked a key can bring it back for 15 minutes: petstorectl undo.
 
 ` + cmdutil.ItemsHelp + `

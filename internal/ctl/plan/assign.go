@@ -32,7 +32,7 @@ func newCmdAssign(f *cmdutil.Factory) *cobra.Command {
 		Use:   "assign {TENANT... | --stdin} PLAN",
 		Short: "Assign a plan to a tenant, now or later, for good or for a time",
 		Long: `Assign a plan to a tenant, which raises or lowers its limits. It takes effect on
-every server within 100 ms, or at the instant --from. The requests of the
+every server within 400 ms, or at the instant --from. The requests of the
 current minute and day stay counted: after an upgrade more requests are allowed
 at once, after a downgrade the limit may be used up.
 

@@ -32,7 +32,7 @@ such as cus_123 of Stripe, the address for bills, whom to ask, and notes. A
 value whose flag is not given stays as it is. An empty one is removed.
 
 The name is the one that commands and logs use. Servers know a new one within
-100 ms, and the old one is free again. The tenant's number, keys and limits stay
+400 ms, and the old one is free again. The tenant's number, keys and limits stay
 the same, and so do lines of closed months, which have the name of then.
 
 The audit trail holds none of these values but the billing reference. The

@@ -25,7 +25,7 @@ func newCmdSuspend(f *cmdutil.Factory) *cobra.Command {
 	cmd := cmdutil.ItemsCommand(f, &cobra.Command{
 		Use:   "suspend {TENANT... | --stdin}",
 		Short: "Suspend a tenant: refuse all its keys",
-		Long: `Suspend tenants: every server refuses all their keys within 100 ms, until they
+		Long: `Suspend tenants: every server refuses all their keys within 400 ms, until they
 are resumed.
 
 ` + cmdutil.ItemsHelp + `

@@ -59,7 +59,7 @@ be set later: tenant edit.
 			return runCreate(cmd.Context(), o)
 		},
 	}, cmdutil.Arg{Name: "NAME", Value: &o.name})
-	cmd.Flags().StringVar(&o.plan, "plan", "", "the tenant's `PLAN`; petstorectl plan list shows the plans")
+	cmd.Flags().StringVar(&o.plan, "plan", "", "the tenant's `PLAN`: see petstorectl plan list")
 	cmdutil.CompleteFlagFrom(cmd, "plan", cmdutil.PlanNames(f))
 	quota.Add(cmd)
 	o.end.Add(cmd, f)

@@ -49,7 +49,7 @@ Staff:
   bin/petstorectl key list %[4]s
   bin/petstorectl plan assign %[4]s business
 
-A key that floods the API after 429 is banned: here for %[9]d seconds at first, in production for 15 minutes. Lift the ban:
+A key that floods the API after 429 is banned, here for %[9]d seconds at first (in production 15 minutes). Lift the ban:
 
   bin/petstorectl ban lift %[4]s
 

@@ -175,11 +175,12 @@ func (r *response) checkHeaders(h http.Header, proxied bool) error {
 		switch {
 		case len(values) == 0 && want.required:
 			problems = append(problems, fmt.Errorf("header %s is missing", want.name))
-		case len(values) > 1:
+		case len(values) > 1 && (!proxied || name != "Vary"): // A proxy may add a line to a list (RFC 9110, section 5.3).
 			problems = append(problems, fmt.Errorf("header %s comes more than once: %q", want.name, values))
-		case len(values) == 1:
-			if err := want.check(values[0]); err != nil {
-				problems = append(problems, fmt.Errorf("header %s is %q: %w", want.name, values[0], err))
+		}
+		for _, value := range values {
+			if err := want.check(value); err != nil {
+				problems = append(problems, fmt.Errorf("header %s is %q: %w", want.name, value, err))
 			}
 		}
 	}

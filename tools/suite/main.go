@@ -66,6 +66,7 @@ var flags = []string{"-count=1", "-tags", tags, "-trimpath", "-vet", "off", "-ti
 const (
 	endToEnd   = "internal/e2e"
 	simulation = "internal/limits/distributed/simtest"
+	structure  = "internal/structure"
 
 	// httpTests are the end-to-end tests of what HTTP itself does. The others start several servers, of which every second has the fast path off.
 	httpTests   = "^Test(OngoingRequestIsFinished|OngoingListIsFinished|GoClient.*|IdempotencyKey|OrderMovesItsAnimal|KeyLimitAndUsage)$"
@@ -76,8 +77,11 @@ const (
 )
 
 // unraced packages have no race detector. It sees what happens in the process of a test: the servers of the end-to-end tests are others,
-// which make soak builds with it, and each schedule of the simulation is one goroutine. It would find nothing, in three times as long.
-func unraced(p pkg) bool { return p.name == simulation || strings.HasPrefix(p.name, endToEnd) }
+// which make soak builds with it, each schedule of the simulation is one goroutine, and the structure is what sources say. It would find
+// nothing, in three times as long.
+func unraced(p pkg) bool {
+	return p.name == simulation || p.name == structure || strings.HasPrefix(p.name, endToEnd)
+}
 
 // runTests runs packages with the race detector and those without beside each other. The programs are built once.
 func runTests(packages []pkg, whole bool) error {

@@ -35,6 +35,7 @@ type modelServer struct {
 type interleaving struct {
 	t       testing.TB
 	random  *rand.Rand
+	ends    *rand.Rand // decides which OnEnd fails
 	now     time.Time
 	store   *modelStore
 	servers []*modelServer
@@ -46,7 +47,7 @@ type interleaving struct {
 
 func newInterleaving(t testing.TB, seed uint64, m mistake) *interleaving {
 	random := rand.New(rand.NewPCG(seed, 1))
-	w := &interleaving{t: t, random: random, now: noon, begun: map[int64]cluster.Term{}}
+	w := &interleaving{t: t, random: random, ends: rand.New(rand.NewPCG(seed, 2)), now: noon, begun: map[int64]cluster.Term{}}
 	w.store = &modelStore{
 		random: random, now: func() time.Time { return w.now }, rows: map[string]*modelConn{}, joins: map[*modelConn]bool{}, mistake: m,
 		forgotten: map[string]bool{},
@@ -78,6 +79,12 @@ func (w *interleaving) start() {
 	})
 	s.SetRedis("r")
 	s.OnEnd(func(_ context.Context, ended cluster.Term, _ bool) error {
+		if _, ok := s.Term(); ok {
+			w.violate("a term is in force while OnEnd runs")
+		}
+		if w.ends.IntN(20) == 0 {
+			return errUnreachable
+		}
 		if s.actedBy != 0 && ended.Number != s.actedBy {
 			w.violate("term %d ended, but the server acted by %d", ended.Number, s.actedBy)
 		}
@@ -146,6 +153,8 @@ func (w *interleaving) disturb() {
 		w.store.crash()
 	case n == 26:
 		w.store.setBack(time.Duration(w.random.Int64N(int64(3 * time.Second))))
+	case n == 27 && s.renewal == nil && !s.frozen:
+		s.dead = s.Leave(context.Background()) == nil
 	}
 }
 
@@ -156,6 +165,9 @@ func (w *interleaving) look() {
 		term, ok := s.Term()
 		if !ok || s.dead {
 			continue
+		}
+		if !s.Valid(term.Number) || s.Valid(term.Number-1) {
+			w.violate("%+v is in force, but Valid says otherwise", term)
 		}
 		if inForce.Number != 0 && inForce != term {
 			w.violate("%+v and %+v are both in force", inForce, term)
@@ -206,7 +218,7 @@ func (w *interleaving) run(steps int) {
 	}
 }
 
-// TestInterleavedSteps: the steps of renewals, joins and changes of the term come in any order, servers freeze and die between them, and the
+// TestInterleavedSteps: the steps of renewals, joins and changes of the term come in any order, servers leave, freeze and die between them, and the
 // store crashes or is set back. No two servers act by different terms, and no unreported request is forgotten.
 //
 // Only what was not reported by a server that joined in the seconds that a promotion lost may be forgotten, and only if no server that comes back

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,35 @@ import (
 
 	"petstore.example/internal/cluster"
 )
+
+var errUnreachable = errors.New("unreachable")
+
+// memoryStore is a Store in memory.
+type memoryStore struct {
+	state cluster.State
+	now   func() time.Time
+	// fault decides whether a renewal arrives, and whether its reply does.
+	fault func() (arrives, replies bool)
+}
+
+func (s *memoryStore) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.State, error) {
+	arrives, replies := true, true
+	if s.fault != nil {
+		arrives, replies = s.fault()
+	}
+	if arrives {
+		s.state = cluster.Next(s.state, hb, s.now())
+	}
+	if !arrives || !replies {
+		return cluster.State{}, errUnreachable
+	}
+	return s.state, nil
+}
+
+func (s *memoryStore) Leave(_ context.Context, id string) error {
+	s.state.Servers = slices.DeleteFunc(slices.Clone(s.state.Servers), func(e cluster.Server) bool { return e.ID == id })
+	return nil
+}
 
 // sharedStore is a memoryStore for several members at once. Like Postgres it notifies them of a new term.
 type sharedStore struct {

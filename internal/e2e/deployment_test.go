@@ -2,12 +2,13 @@ package e2e_test
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	_ "github.com/lib/pq"
+	"github.com/lib/pq"
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
@@ -167,4 +168,22 @@ func (d *deployment) scan(dest any, query string, args ...any) {
 	if err := d.sql.QueryRowContext(d.t.Context(), query, args...).Scan(dest); err != nil {
 		d.t.Fatalf("%s: %v", query, err)
 	}
+}
+
+// insertPets inserts available animals as the database's owner and returns their ids.
+func (d *deployment) insertPets(tn *tenant, n int) (ids []int64) {
+	d.t.Helper()
+	d.scan(pq.Array(&ids), `
+		with added as (
+			insert into pets (tenant_id, name, category_id, status, created_at)
+			select $1, 'animal ' || n, n, 'available', now() from generate_series(1, $2) n returning id
+		) select array_agg(id order by id) from added`, tn.ID, n)
+	return ids
+}
+
+// idOf returns the id in a response's body, or 0.
+func idOf(a response) int64 {
+	var b struct{ ID int64 }
+	_ = json.Unmarshal(a.body, &b)
+	return b.ID
 }

@@ -71,21 +71,7 @@ func through(r http.RoundTripper) petstore.Option {
 // store returns the Go client for a key and a server.
 func (d *deployment) store(s *server, token string, opts ...petstore.Option) *petstore.Client {
 	d.t.Helper()
-	return d.storeAt(s.url, token, opts...)
-}
-
-// goClients returns a Go client for each server.
-func goClients(d *deployment, servers []*server, token string, opts ...petstore.Option) (stores []*petstore.Client) {
-	d.t.Helper()
-	for _, s := range servers {
-		stores = append(stores, d.store(s, token, opts...))
-	}
-	return stores
-}
-
-func (d *deployment) storeAt(url, token string, opts ...petstore.Option) *petstore.Client {
-	d.t.Helper()
-	c, err := petstore.New(url, token, append([]petstore.Option{through(d.client.checked())}, opts...)...)
+	c, err := petstore.New(s.url, token, append([]petstore.Option{through(d.client.checked())}, opts...)...)
 	if err != nil {
 		d.t.Fatal(err)
 	}

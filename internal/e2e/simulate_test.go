@@ -13,7 +13,7 @@ import (
 )
 
 // TestKeysOfAStagingServer: of keys that exist the response says why, an expiry that comes is announced, and a simulated delay
-// ends when the server stops: with the fast path and without.
+// ends when the server stops: with the fast path and without. The address has the limit that was configured.
 func TestKeysOfAStagingServer(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
@@ -25,12 +25,12 @@ func TestKeysOfAStagingServer(t *testing.T) {
 	d.ctl("key", "revoke", "--yes", "--reason", "test", strings.Fields(d.ctl("key", "list", tn.Name, "-o", "json", "--jq",
 		fmt.Sprintf(`.[] | select(.last4 == %q) | .id`, revoked[len(revoked)-4:])).stdout)[0])
 	for _, fastPath := range []string{"on", "off"} {
-		s := d.serve("PETSTORE_ENVIRONMENT=staging", "PETSTORE_SUPPORT_EMAIL=help@example.com", "PETSTORE_HTTP_FAST_PATH="+fastPath)
+		s := d.serve("PETSTORE_ENVIRONMENT=staging", "PETSTORE_SUPPORT_EMAIL=help@example.com", "PETSTORE_HTTP_FAST_PATH="+fastPath, "PETSTORE_ADDRESS_LIMIT=1700")
 		for key, want := range map[string]string{
 			tn.keys[0].token: "This API key (pst_live_) is for production, and this is staging.",
 			revoked:          "Z. Use another one, or ask our support (help@example.com) for a new key.",
 		} {
-			if a := d.patient.get(s, key, "/pets"); a.status != 401 || a.code != "invalid_api_key" || !strings.Contains(string(a.body), want) {
+			if a := d.patient.get(s, key, "/pets"); a.status != 401 || a.code != "invalid_api_key" || a.integer("X-RateLimit-Limit") != 1700 || !strings.Contains(string(a.body), want) {
 				t.Errorf("fast path %s: %d %s, want %s", fastPath, a.status, a.body, want)
 			}
 		}

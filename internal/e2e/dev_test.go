@@ -358,24 +358,6 @@ func dataDirs(p *process) (dirs []string) {
 	return dirs
 }
 
-// TestDevOnOtherVersionsData: petstore dev refuses data of another version of PostgreSQL in one line.
-func TestDevOnOtherVersionsData(t *testing.T) {
-	t.Parallel()
-	dir := openDir(t, 0)
-	startDev(t, dir, 0).stop(syscall.SIGINT)
-	versions, err := filepath.Glob(filepath.Join(dir, "*", "*", "data", "PG_VERSION"))
-	if err != nil || len(versions) == 0 {
-		versions, err = filepath.Glob(filepath.Join(dir, "*", "data", "PG_VERSION"))
-	}
-	if err != nil || len(versions) != 1 {
-		t.Fatalf("data under %s: %v %v", dir, versions, err)
-	}
-	if err := os.WriteFile(versions[0], []byte("9\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	start(t, devCommand(t, dir, 0)).failsWith("PostgreSQL 9")
-}
-
 // postgresUnder returns the processes of the Postgres server whose data is under dir. Their working directory is the data directory.
 func postgresUnder(t testing.TB, dir string) (pids []string) {
 	t.Helper()

@@ -1,11 +1,9 @@
 package e2e_test
 
 import (
-	"fmt"
 	"testing"
 
 	"petstore.example/internal/plans"
-	"petstore.example/internal/test/wait"
 )
 
 const callers = 64
@@ -46,7 +44,6 @@ func TestExactness(t *testing.T) {
 					checkExactness(d.in(t), servers, plan.name, plan.own, plan.limit)
 				})
 			}
-			t.Run("two windows", func(t *testing.T) { checkWindowsTogether(d.in(t), servers) })
 		})
 	}
 }
@@ -77,50 +74,4 @@ func burst(d *deployment, servers []*server, tn *tenant, requests int) []respons
 	return sendConcurrently(callers, requests, func(caller, request int) response {
 		return d.patient.get(servers[caller%len(servers)], tn.keys[request%len(tn.keys)].token, "/pets?limit=1")
 	})
-}
-
-// checkWindowsTogether raises a tenant's quota after each burst, all within one minute. Requests that the day denied have consumed
-// nothing of the minute, and vice versa.
-func checkWindowsTogether(d *deployment, servers []*server) {
-	tn := d.freshTenant(servers[0], plans.Enterprise, &plans.Quota{PerMinute: 100, PerDay: 100}, 8)
-	total := int64(0)
-	for _, step := range []struct {
-		perMinute, perDay, admits int64
-		code                      string
-	}{
-		{100, 100, 100, "daily_quota_exceeded"}, // both are full: the day resets later
-		{200, 300, 100, "rate_limit_exceeded"},
-		{300, 300, 100, "daily_quota_exceeded"},
-		{350, 500, 50, "rate_limit_exceeded"},
-	} {
-		before, spent := total, tn.used
-		if total > 0 {
-			spent = assignQuota(d, servers, tn, plans.Quota{PerMinute: step.perMinute, PerDay: step.perDay})
-		}
-		responses := burst(d, servers, tn, 200)
-		total += spent + admitted(responses)
-		d.t.Logf("%d/min %d/day: admitted %d more, %v", step.perMinute, step.perDay, total-before, countByCode(responses))
-		if total-before != step.admits {
-			d.t.Errorf("admitted %d, want %d", total-before, step.admits)
-		}
-		if n := countByCode(responses)["429 "+step.code]; n == 0 || int64(n)+admitted(responses) != 200 {
-			d.t.Errorf("%v: want every refusal to be %s", countByCode(responses), step.code)
-		}
-	}
-}
-
-// assignQuota changes the tenant's quota, waits until every server applies it, and returns how many requests were admitted meanwhile.
-func assignQuota(d *deployment, servers []*server, tn *tenant, q plans.Quota) (spent int64) {
-	d.t.Helper()
-	d.ctl("plan", "assign", tn.Name, plans.Enterprise,
-		"--per-minute", fmt.Sprint(q.PerMinute), "--per-day", fmt.Sprint(q.PerDay))
-	want := fmt.Sprintf(`"minute";q=%d;w=60, "day";q=%d;w=86400`, q.PerMinute, q.PerDay)
-	for _, s := range servers {
-		wait.Until(d.t, "the new numbers", func() bool {
-			a := d.client.get(s, tn.keys[0].token, "/pets?limit=1")
-			spent += admitted([]response{a})
-			return a.header.Get("RateLimit-Policy") == want
-		})
-	}
-	return spent
 }

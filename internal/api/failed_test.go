@@ -78,6 +78,28 @@ func TestFailedRequestsAreRecorded(t *testing.T) {
 			},
 			method: "GET", target: "/v1/pets", want: known(401, "invalid_api_key", "expired", "GET", "/v1/pets"),
 		},
+		"a step that is forbidden": {
+			prepare: func(w *fixture) { w.addPet(t, catalog.Sold) }, method: "PATCH", target: "/v1/pets/1", body: `{"status":"pending"}`,
+			want: known(409, "invalid_transition", "", "PATCH", "/v1/pets/{petId}"),
+		},
+		"a long body": {
+			method: "POST", target: "/v1/pets", body: strings.Repeat(" ", 1<<20+1), want: known(413, "body_too_large", "", "POST", "/v1/pets"),
+		},
+		"a long address": {
+			method: "GET", target: "/v1/pets?x=" + strings.Repeat("x", maxURI), headers: []string{"Authorization", ""}, want: stranger(414, "uri_too_long", ""),
+		},
+		"a body that is no JSON": {
+			method: "POST", target: "/v1/pets", body: rex, headers: []string{"Content-Type", "text/plain"},
+			want: known(415, "unsupported_media_type", "", "POST", "/v1/pets"),
+		},
+		"a key for another body": {
+			prepare: func(w *fixture) { w.sendOnce("/v1/pets", rex, "k") }, method: "POST", target: "/v1/pets", body: mia, headers: []string{"Idempotency-Key", "k"},
+			want: known(422, "idempotency_key_reused", "", "POST", "/v1/pets"),
+		},
+		"a suspended tenant": {
+			prepare: func(w *fixture) { w.directory.fail(keys.StatusError(keys.TenantSuspended)) }, method: "GET", target: "/v1/pets",
+			want: known(401, "invalid_api_key", "tenant_suspended", "GET", "/v1/pets"),
+		},
 		"a client that disconnects": {
 			method: "GET", target: "/v1/pets", want: known(499, "unavailable", usage.ClientGone, "GET", "/v1/pets"),
 		},
@@ -95,6 +117,9 @@ func TestFailedRequestsAreRecorded(t *testing.T) {
 		"a malformed key": {
 			method: "GET", target: "/v1/pets", headers: []string{"Authorization", "Bearer " + secret},
 			want: stranger(401, "invalid_api_key", usage.Malformed),
+		},
+		"several headers": {
+			method: "GET", target: "/v1/pets", want: stranger(401, "invalid_api_key", usage.SeveralHeaders),
 		},
 		"an unknown key": {
 			method: "GET", target: "/v1/pets", headers: []string{"Authorization", "Bearer " + unknown.Reveal()},
@@ -117,7 +142,11 @@ func TestFailedRequestsAreRecorded(t *testing.T) {
 		if test.want.Reason == usage.ClientGone {
 			w.pets.before, w.pets.err = disconnect, context.Canceled
 		}
-		rec := w.do(w.request(test.method, test.target, test.body, append(test.headers, "X-Request-Id", "r-1")...).WithContext(ctx))
+		r := w.request(test.method, test.target, test.body, append(test.headers, "X-Request-Id", "r-1")...).WithContext(ctx)
+		if test.want.Reason == usage.SeveralHeaders {
+			r.Header.Add("Authorization", "Bearer x")
+		}
+		rec := w.do(r)
 		disconnect()
 		if diff := cmp.Diff([]usage.FailedRequest{test.want}, w.failed.all); diff != "" || rec.Code != test.want.Status && test.want.Status != statusGone {
 			t.Errorf("%s: %d (-want +got):\n%s", name, rec.Code, diff)

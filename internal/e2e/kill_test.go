@@ -11,7 +11,6 @@ import (
 	"github.com/lib/pq"
 
 	"petstore.example/internal/plans"
-	"petstore.example/internal/test/wait"
 )
 
 // hugeQuota is a quota that no test reaches.
@@ -123,25 +122,6 @@ func TestStoppedServer(t *testing.T) {
 	t.Logf("started again with limits in memory: %d of the day's %d left", left, tn.Quota.PerDay)
 	if want := tn.Quota.PerDay - recorded - 1; left != want {
 		t.Errorf("%d of the day are left, want %d", left, want)
-	}
-}
-
-// TestDayGoesOnAfterKill: after kill -9, too, limits in memory start with the recorded usage.
-func TestDayGoesOnAfterKill(t *testing.T) {
-	t.Parallel()
-	d := newDeployment(t, false)
-	s := d.serve()
-	tn := d.freshTenant(s, plans.Pro, nil, 1)
-	for range 99 {
-		if a := d.patient.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
-			t.Fatal(a)
-		}
-	}
-	wait.Until(t, "100 requests recorded", func() bool { return recorded(d, tn) == 100 })
-	s.kill()
-	next := d.serve()
-	if left := d.patient.get(next, tn.keys[0].token, "/pets").windows["day"].remaining; left != 10_000-101 {
-		t.Errorf("%d of the day are left, want %d", left, 10_000-101)
 	}
 }
 

@@ -1,6 +1,12 @@
 package e2e_test
 
 import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,4 +72,121 @@ func checkBan(d *deployment, servers []*server, tn *tenant) {
 	if n := d.number(`select count(*) from bans where key_id = $1 and source = 'automatic'`, tn.keys[0].id); n != 1 {
 		d.t.Errorf("%d automatic bans, want 1", n)
 	}
+}
+
+// group is workers that share a key, and wait for Retry-After when they are refused.
+type group struct {
+	name, manner string
+	workers      int
+	token        string
+	counts       [3]atomic.Int64 // admitted, refused, others
+}
+
+// besides returns how long a worker waits besides Retry-After, which is wait, at the n-th 429 in a row.
+func (g *group) besides(wait time.Duration, n int) time.Duration {
+	switch g.manner {
+	case "a tenth":
+		return time.Duration(rand.Float64() * float64(wait) / 10)
+	case "doubled":
+		return time.Duration(rand.Float64()*float64(wait)/10) << min(n-1, 10)
+	case "backoff":
+		return time.Second << min(n-1, 6)
+	}
+	return 0
+}
+
+func (g *group) work(ctx context.Context, c *http.Client, servers []*server) {
+	for refusals := 0; ctx.Err() == nil; {
+		req, _ := http.NewRequest(http.MethodGet, servers[rand.N(len(servers))].url+"/pets?limit=1", nil)
+		req.Header.Set("Authorization", "Bearer "+g.token)
+		var a response
+		a.exchange(c, req)
+		wait := time.Duration(max(0, a.integer("Retry-After"))) * time.Second
+		switch a.status {
+		case http.StatusOK:
+			g.counts[0].Add(1)
+			refusals = 0
+		case http.StatusTooManyRequests:
+			g.counts[1].Add(1)
+			refusals++
+			wait += g.besides(wait, refusals)
+		default:
+			g.counts[2].Add(1)
+			wait = max(wait, time.Second)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+// TestWorkersThatWaitAreNotBanned: neither up to 1,000 workers that share a key, whatever they wait besides Retry-After, nor 10 times as many as
+// the limit, all at once, nor any of them on three servers.
+func TestWorkersThatWaitAreNotBanned(t *testing.T) {
+	t.Parallel()
+	for _, count := range []int{1, 3} {
+		t.Run(fmt.Sprintf("%d servers", count), func(t *testing.T) {
+			t.Parallel()
+			d := newDeployment(t, count > 1)
+			var servers []*server
+			for range count {
+				servers = append(servers, d.serve("PETSTORE_REDIS_TIMEOUT=5s"))
+			}
+			groups, lasts := d.groups(servers[0])
+			transport := &http.Transport{MaxConnsPerHost: 200, MaxIdleConnsPerHost: 200}
+			defer transport.CloseIdleConnections()
+			ctx, cancel := context.WithTimeout(t.Context(), lasts)
+			defer cancel()
+			var all sync.WaitGroup
+			for _, g := range groups {
+				for range g.workers {
+					all.Go(func() { g.work(ctx, &http.Client{Transport: transport, Timeout: timeout}, servers) })
+				}
+			}
+			all.Wait()
+			for _, g := range groups {
+				t.Logf("%s, %d workers, %s: %d admitted, %d refused, %d others", g.name, g.workers, g.manner, g.counts[0].Load(), g.counts[1].Load(), g.counts[2].Load())
+			}
+			if banned := d.number(`select count(*) from bans`); banned > 0 {
+				t.Errorf("%d of %d keys are banned", banned, len(groups))
+			}
+		})
+	}
+}
+
+// groups returns the groups of workers, and for how long they work: all for ten minutes, or in the short form one large group of each plan for
+// some seconds, in which a window ends.
+func (d *deployment) groups(s *server) (groups []*group, lasts time.Duration) {
+	sizes := []int{4, 16, 64, 256, 1000}
+	if !long() {
+		sizes = sizes[4:]
+	}
+	seed := uint64(time.Now().UnixNano())
+	d.t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for plan, limit := range map[string]int{plans.Free: 60, plans.Pro: 300, plans.Business: 1000} {
+		var some []*group
+		for _, manner := range []string{"exactly", "a tenth", "doubled", "backoff"} {
+			for _, n := range sizes {
+				some = append(some, &group{name: plan, manner: manner, workers: n})
+			}
+		}
+		some = append(some, &group{name: plan, manner: "exactly", workers: 10 * limit})
+		if !long() {
+			some = []*group{some[random.IntN(len(some))]}
+		}
+		for _, g := range some {
+			if long() {
+				g.token = d.tenant(plan, nil, 1).keys[0].token
+			} else {
+				g.token = d.tenantWithin(s, plan, nil, 1, 3*time.Second, 8*time.Second).keys[0].token
+			}
+		}
+		groups = append(groups, some...)
+	}
+	if long() {
+		return groups, 10 * time.Minute
+	}
+	return groups, 15 * time.Second
 }

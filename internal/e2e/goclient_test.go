@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -117,4 +118,71 @@ func collect[T any](t testing.TB, items iter.Seq2[T, error]) (all []T) {
 		all = append(all, item)
 	}
 	return all
+}
+
+// counting counts responses with status 429 by X-RateLimit-Reset.
+type counting struct {
+	base http.RoundTripper
+
+	mu      sync.Mutex
+	refused map[string]int
+}
+
+// RoundTrip is http.RoundTripper's.
+func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := c.base.RoundTrip(r)
+	if err == nil && res.StatusCode == http.StatusTooManyRequests {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.refused[res.Header.Get("X-RateLimit-Reset")]++
+	}
+	return res, err
+}
+
+// TestGoClientWaits: many goroutines that share a client exceed the limit of Free, and all of them succeed. They are refused once a minute at
+// most. Ten programs beside each other are refused few times, and not banned.
+func TestGoClientWaits(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ programs, callers, soak, most int }{
+		"one program": {1, 80, 300, 1}, "ten programs": {10, 8, 30, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if long() {
+				test.callers = test.soak
+			}
+			d := newDeployment(t, true)
+			servers := []*server{d.serve("PETSTORE_REDIS_TIMEOUT=5s"), d.serve("PETSTORE_REDIS_TIMEOUT=5s")}
+			tn := d.tenantWithin(servers[0], plans.Free, nil, 1, 5*time.Second, 15*time.Second)
+			transport := &counting{base: d.client.checked(), refused: map[string]int{}}
+			var stores []*petstore.Client
+			for i := range test.programs {
+				stores = append(stores, d.store(servers[i%2], tn.keys[0].token, through(transport)))
+			}
+			began := time.Now()
+			responses := sendAtOnce(test.programs*test.callers, func(i int) response {
+				_, err := stores[i%len(stores)].CreatePet(t.Context(), petstore.NewPet{Name: fmt.Sprintf("Rex %d", i), CategoryID: 1})
+				var e *petstore.Error
+				if errors.As(err, &e) {
+					return response{status: e.Status, code: string(e.Code)}
+				}
+				return response{status: http.StatusCreated, err: err}
+			})
+			t.Logf("%v in %v, 429s by window: %v", countByCode(responses), time.Since(began).Round(time.Millisecond), transport.refused)
+			if diff := cmp.Diff(map[string]int{"201": len(responses)}, countByCode(responses)); diff != "" {
+				t.Errorf("responses (-want +got):\n%s", diff)
+			}
+			for reset, n := range transport.refused {
+				if n > test.most {
+					t.Errorf("%d × 429 in the window that ends at %s, want at most %d", n, reset, test.most)
+				}
+			}
+			if n := d.number(`select count(*) from pets where tenant_id = $1`, tn.ID); n != int64(len(responses)) {
+				t.Errorf("%d animals, want %d", n, len(responses))
+			}
+			if n := d.number(`select count(*) from bans`); n != 0 {
+				t.Errorf("%d bans", n)
+			}
+		})
+	}
 }

@@ -23,9 +23,12 @@ type Assignment struct {
 	Plan string
 	// Generation is which versions of the plan it follows; 0 for the plan's latest when it begins.
 	Generation int
-	// Own is the numbers of the assignment itself: of a plan without numbers, or of a boost; nil for those of the plan. One number of a boost
-	// may be 0: it is the plan's.
+	// Own is the numbers of the assignment itself: of a plan without numbers, or of a boost; nil for those of the plan. One number of a boost,
+	// or of its end, may be 0: it is the plan's.
 	Own *Quota
+	// Named is the numbers that a boost was given; 0 for one that it was not, which is that of before. Own follows from it. Both are 0 in a
+	// boost that is new, which has them in Own.
+	Named Quota
 	// Kind is Assigned if it is empty.
 	Kind Kind
 	// Ends is the assignment that an End ends; 0, before they are stored, for the one before it.

@@ -1,6 +1,7 @@
 package plans
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -69,7 +70,10 @@ func (d *derivation) replay(a Assignment) {
 // bound returns the boost with what it takes from before it. If that changes a boost that is stored, its ID becomes negative.
 func (d *derivation) bound(boost Assignment) Assignment {
 	b := boost
-	b.Plan, b.Generation, b.Own = d.current.plan, d.current.generation, completed(b.Own, d.current.own)
+	if b.Named == (Quota{}) {
+		b.Named = *b.Own
+	}
+	b.Plan, b.Generation, b.Own = d.current.plan, d.current.generation, completed(b.Named, d.current.own)
 	if !sameInForce(b, boost) {
 		b.ID = -b.ID
 	}
@@ -138,17 +142,10 @@ func (d *derivation) bindings(a Assignment) inForce {
 	return b
 }
 
-// completed returns the numbers of a boost: those that it does not have are those of the tenant, if it has its own.
-func completed(boost, own *Quota) *Quota {
-	if boost == nil || own == nil {
-		return boost
+// completed returns the numbers of a boost: those that it does not name are those of before it, which may be the plan's: then they stay 0.
+func completed(named Quota, before *Quota) *Quota {
+	if before == nil {
+		return &named
 	}
-	q := *boost
-	if q.PerMinute == 0 {
-		q.PerMinute = own.PerMinute
-	}
-	if q.PerDay == 0 {
-		q.PerDay = max(own.PerDay, q.PerMinute)
-	}
-	return &q
+	return &Quota{cmp.Or(named.PerMinute, before.PerMinute), cmp.Or(named.PerDay, before.PerDay)}
 }

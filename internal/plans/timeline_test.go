@@ -94,6 +94,11 @@ func TestAssign(t *testing.T) {
 		{"back to what was before", 5, []Assignment{until(6, 8, Business, "")}, "0 free; 6 business; 8 free.1 end"},
 		{"another plan then", 5, []Assignment{until(6, 8, Business, Pro)}, "0 free; 6 business; 8 pro end"},
 		{"a boost", 5, []Assignment{boost(5, 7, 900)}, "0 free; 5 free.1 900/0 boost; 7 free.1 end"},
+		{
+			"a boost within a boost", 5, []Assignment{boost(5, 9, 2000), boost(6, 8, 3000)},
+			"0 free; 5 free.1 2000/0 boost; 6 free.1 3000/0 boost; 8 free.1 2000/0 end; 9 free.1 end",
+		},
+		{"bought before a boost of other numbers", 12, []Assignment{agreed, boost(14, 15, 900), lasting(13, Business)}, "0 free; 12 enterprise 12345/500000; 13 business; 14 business.1 900/0 boost; 15 business.1 end"},
 		{"bought during a trial", 5, []Assignment{until(5, 9, Pro, Free), lasting(6, Business)}, "0 free; 5 pro; 6 business"},
 		{"bought when the trial ends", 5, []Assignment{until(5, 9, Pro, Free), lasting(9, Business)}, "0 free; 5 pro; 9 business"},
 		{"the same plan bought during a trial", 5, []Assignment{until(5, 9, Pro, Free), lasting(6, Pro)}, "0 free; 5 pro; 6 pro"},

@@ -11,16 +11,18 @@ import (
 )
 
 // TestTimelineProperties makes random changes while time passes. After each: one assignment at each instant and the one that the rules
-// say; what has begun is unchanged; a change that is unscheduled leaves the timeline as if it had never been.
+// say, with numbers that nobody named but those who are below it; what has begun is unchanged; a change that is unscheduled leaves the
+// timeline as if it had never been.
 func TestTimelineProperties(t *testing.T) {
 	t.Parallel()
 	made, refused := 0, 0
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		line, next, now := newTimeline(Free), int64(1), testDay(1)
+		named := map[time.Time]Quota{}
 		for range 40 {
 			now = now.Add(time.Duration(r.IntN(20)) * time.Hour)
-			change, err := randomChange(r, line, now)
+			change, err := randomChange(r, line, now, named)
 			if errors.As(err, &ConflictError{}) || errors.Is(err, ErrAssignmentBegins) || errors.Is(err, ErrAssignmentBegun) || errors.Is(err, ErrInPast) {
 				refused++
 				continue
@@ -30,7 +32,7 @@ func TestTimelineProperties(t *testing.T) {
 			}
 			made++
 			after := change.stored(&next)
-			checkTimeline(t, after)
+			checkTimeline(t, after, named)
 			checkBegun(t, line, after, now)
 			checkUnschedule(t, line, change, after, now, next)
 			if t.Failed() {
@@ -44,12 +46,13 @@ func TestTimelineProperties(t *testing.T) {
 	}
 }
 
-func randomChange(r *rand.Rand, line Timeline, now time.Time) (Change, error) {
-	names := []string{Free, Pro, Business}
+// randomChange notes in named which numbers a boost was given.
+func randomChange(r *rand.Rand, line Timeline, now time.Time, named map[time.Time]Quota) (Change, error) {
+	names := []string{Free, Pro, Business, Enterprise}
 	if r.IntN(4) == 0 {
 		return line.Unschedule(line.Assignments[r.IntN(len(line.Assignments))].ID, now)
 	}
-	a := Assignment{From: now, Kind: Assigned, Plan: names[r.IntN(3)]}
+	a := Assignment{From: now, Kind: Assigned, Plan: names[r.IntN(4)]}
 	if r.IntN(3) > 0 {
 		a.From = now.Truncate(12 * time.Hour).Add(time.Duration(r.IntN(20)) * 12 * time.Hour)
 	}
@@ -59,17 +62,24 @@ func randomChange(r *rand.Rand, line Timeline, now time.Time) (Change, error) {
 			a.Then = ""
 		}
 		if r.IntN(2) == 0 {
-			a.Kind, a.Plan, a.Own, a.Then = Boost, "", &Quota{PerMinute: 900 + r.Int64N(9)}, ""
+			a.Kind, a.Plan, a.Then = Boost, "", ""
+			a.Own = []*Quota{{PerMinute: 900 + r.Int64N(9)}, {PerDay: 500 + r.Int64N(900)}, {PerMinute: 50, PerDay: 5000}}[r.IntN(3)]
 		}
 	}
+	if a.Plan == Enterprise {
+		a.Own = &Quota{PerMinute: 100 + r.Int64N(9), PerDay: 800 + r.Int64N(9)}
+	}
 	change, err := line.Assign(a, now)
+	if err == nil && a.Kind == Boost {
+		named[a.From] = *a.Own
+	}
 	if errors.Is(err, ErrNoTime) {
 		err = ErrInPast
 	}
 	return change, err
 }
 
-func checkTimeline(t *testing.T, line Timeline) {
+func checkTimeline(t *testing.T, line Timeline, named map[time.Time]Quota) {
 	t.Helper()
 	for i, a := range line.Assignments {
 		if i > 0 && !a.From.After(line.Assignments[i-1].From) {
@@ -83,7 +93,7 @@ func checkTimeline(t *testing.T, line Timeline) {
 			if !ok {
 				continue
 			}
-			if want := expected(line, at); want.plan != got.Plan || !SameQuota(want.own, got.Own) || want.generation != generationIn(got) {
+			if want := expected(line, at, named); want.plan != got.Plan || !SameQuota(want.own, got.Own) || want.generation != generationIn(got) {
 				t.Errorf("in force at day %g: %+v, want %+v", at.Sub(testDay(0)).Hours()/24, got, want)
 			}
 		}
@@ -99,17 +109,17 @@ func generationIn(a Assignment) int {
 
 // expected says what binds at an instant by the rules: the latest assignment that has begun does, unless it has ended by itself.
 // Then the same holds without it, unless it says which plan follows.
-func expected(line Timeline, at time.Time) inForce {
+func expected(line Timeline, at time.Time, named map[time.Time]Quota) inForce {
 	var begun []Assignment
 	for _, a := range line.Assignments {
 		if a.Kind != End && !a.From.After(at) {
 			begun = append(begun, a)
 		}
 	}
-	return expectedOf(begun, at)
+	return expectedOf(begun, at, named)
 }
 
-func expectedOf(begun []Assignment, at time.Time) inForce {
+func expectedOf(begun []Assignment, at time.Time, named map[time.Time]Quota) inForce {
 	last, rest := begun[len(begun)-1], begun[:len(begun)-1]
 	switch {
 	case !last.Temporary() && last.Kind == Assigned:
@@ -118,17 +128,23 @@ func expectedOf(begun []Assignment, at time.Time) inForce {
 		if last.Kind == Assigned {
 			return inForce{last.Plan, last.Own, generationOn(last.Plan, last.From)}
 		}
-		under := expectedOf(rest, last.From)
-		under.own = last.Own
+		under, own := expectedOf(rest, last.From, named), named[last.From]
+		if own.PerMinute == 0 && under.own != nil {
+			own.PerMinute = under.own.PerMinute
+		}
+		if own.PerDay == 0 && under.own != nil {
+			own.PerDay = under.own.PerDay
+		}
+		under.own = &own
 		return under
 	}
 	follows := inForce{plan: last.Then}
-	if under := expectedOf(rest, last.Until); last.Then == "" || last.Then == under.plan {
-		return expectedOf(rest, at)
+	if under := expectedOf(rest, last.Until, named); last.Then == "" || last.Then == under.plan {
+		return expectedOf(rest, at, named)
 	}
 	for i := len(rest) - 1; i >= 0 && rest[i].Temporary(); i-- {
 		if around := rest[i]; !around.Until.Before(last.Until) && !around.Until.After(at) {
-			return expectedOf(rest, at)
+			return expectedOf(rest, at, named)
 		}
 	}
 	follows.generation = generationOn(last.Then, last.Until)

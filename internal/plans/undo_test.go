@@ -60,7 +60,7 @@ func TestTakeBackProperties(t *testing.T) {
 		line, next, now := newTimeline(Free), int64(1), testDay(1)
 		for range 12 {
 			now = now.Add(time.Duration(r.IntN(20)+1) * time.Hour)
-			if change, err := randomChange(r, line, now); err == nil {
+			if change, err := randomChange(r, line, now, map[time.Time]Quota{}); err == nil {
 				line = change.stored(&next)
 			}
 		}

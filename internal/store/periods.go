@@ -11,27 +11,30 @@ import (
 )
 
 type assignmentRow struct {
-	ID         int64          `db:"id"`
-	Plan       string         `db:"plan"`
-	Generation sql.NullInt64  `db:"generation"`
-	PerMinute  sql.NullInt64  `db:"per_minute"`
-	PerDay     sql.NullInt64  `db:"per_day"`
-	Kind       plans.Kind     `db:"kind"`
-	Ends       sql.NullInt64  `db:"ends"`
-	From       time.Time      `db:"valid_from"`
-	Until      sql.NullTime   `db:"until"`
-	Then       sql.NullString `db:"then_plan"`
-	To         sql.NullTime   `db:"valid_to"`
-	CreatedAt  time.Time      `db:"created_at"`
-	CreatedBy  string         `db:"created_by"`
-	VoidedAt   sql.NullTime   `db:"voided_at"`
-	VoidReason sql.NullString `db:"void_reason"`
+	ID             int64          `db:"id"`
+	Plan           string         `db:"plan"`
+	Generation     sql.NullInt64  `db:"generation"`
+	PerMinute      sql.NullInt64  `db:"per_minute"`
+	PerDay         sql.NullInt64  `db:"per_day"`
+	NamedPerMinute int64          `db:"named_per_minute"`
+	NamedPerDay    int64          `db:"named_per_day"`
+	Kind           plans.Kind     `db:"kind"`
+	Ends           sql.NullInt64  `db:"ends"`
+	From           time.Time      `db:"valid_from"`
+	Until          sql.NullTime   `db:"until"`
+	Then           sql.NullString `db:"then_plan"`
+	To             sql.NullTime   `db:"valid_to"`
+	CreatedAt      time.Time      `db:"created_at"`
+	CreatedBy      string         `db:"created_by"`
+	VoidedAt       sql.NullTime   `db:"voided_at"`
+	VoidReason     sql.NullString `db:"void_reason"`
 }
 
 func (r assignmentRow) assignment() plans.Assignment {
 	a := plans.Assignment{
 		ID: r.ID, Plan: r.Plan, Generation: int(r.Generation.Int64), Kind: r.Kind, Ends: r.Ends.Int64,
-		From: r.From.UTC(), Until: timeOf(r.Until), Then: r.Then.String, To: timeOf(r.To), CreatedAt: r.CreatedAt.UTC(), CreatedBy: r.CreatedBy,
+		Named: plans.Quota{PerMinute: r.NamedPerMinute, PerDay: r.NamedPerDay},
+		From:  r.From.UTC(), Until: timeOf(r.Until), Then: r.Then.String, To: timeOf(r.To), CreatedAt: r.CreatedAt.UTC(), CreatedBy: r.CreatedBy,
 		VoidedAt: timeOf(r.VoidedAt), VoidReason: r.VoidReason.String,
 	}
 	if r.PerMinute.Valid || r.PerDay.Valid {
@@ -43,7 +46,8 @@ func (r assignmentRow) assignment() plans.Assignment {
 // readTimeline returns all assignments of a tenant in the order of time.
 func readTimeline(ctx context.Context, q pgconn.Queryer, tenantID int64) ([]plans.Assignment, error) {
 	return pgconn.Collect(ctx, q, assignmentRow.assignment, `
-		select id, plan, generation, per_minute, per_day, kind, ends, valid_from, until, then_plan,
+		select id, plan, generation, per_minute, per_day, coalesce(named_per_minute, 0) as named_per_minute,
+		       coalesce(named_per_day, 0) as named_per_day, kind, ends, valid_from, until, then_plan,
 		       lead(valid_from) over (order by valid_from) as valid_to, created_at, created_by, voided_at, void_reason
 		from tenant_plans where tenant_id = $1 order by valid_from`, tenantID)
 }

@@ -207,7 +207,9 @@ type removedRecord struct {
 // recordRemoved returns the record of an assignment that was removed from the timeline.
 func recordRemoved(a plans.Assignment, line plans.Timeline) *removedRecord {
 	r := &removedRecord{Kind: a.Kind, Plan: a.Plan, Until: timeOrNil(a.Until), Then: a.Then, Lasts: a.Ends}
-	if a.Own != nil {
+	if a.Named != (plans.Quota{}) {
+		r.PerMinute, r.PerDay = a.Named.PerMinute, a.Named.PerDay
+	} else if a.Own != nil {
 		r.PerMinute, r.PerDay = a.Own.PerMinute, a.Own.PerDay
 	}
 	if i := slices.IndexFunc(line.Assignments, func(b plans.Assignment) bool { return a.Kind == plans.End && a.Ends == b.ID }); i >= 0 {

@@ -87,6 +87,45 @@ func TestAssignmentsAreStoredAsDerived(t *testing.T) {
 	}
 }
 
+// TestBoostsHaveTheNumbersOfBefore: a boost has the numbers that it does not name from what is in force when it begins.
+func TestBoostsHaveTheNumbersOfBefore(t *testing.T) {
+	t.Parallel()
+	o, acme := atNoon(t)
+	boost := func(from, until int, q plans.Quota) store.NewAssignment {
+		return store.NewAssignment{Kind: plans.Boost, Own: &q, From: noon.AddDate(0, 0, from), Until: at(noon.AddDate(0, 0, until))}
+	}
+	outer := o.assign(t, boost(1, 9, plans.Quota{PerMinute: 2000}))
+	removed := o.assign(t, boost(2, 3, plans.Quota{PerDay: 50_000}))
+	if _, err := o.Timelines.Unschedule(t.Context(), jo, removed.Assignment.ID); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Limit: 1}))
+	if err == nil {
+		_, err = o.Undos.Do(t.Context(), jo, []int64{entries[0].Number}, noon)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.assign(t, boost(4, 5, plans.Quota{PerMinute: 3000}))
+	want := []string{
+		"20 12:00 assign pro 300/10000", "21 12:00 boost pro 2000/10000", "22 12:00 boost pro 2000/50000", "23 12:00 end pro 2000/10000",
+		"24 12:00 boost pro 3000/10000", "25 12:00 end pro 2000/10000", "29 12:00 end pro 300/10000",
+	}
+	if diff := cmp.Diff(want, o.planned(t, acme.ID)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := o.Timelines.Unschedule(t.Context(), jo, outer.Assignment.ID); err != nil {
+		t.Fatal(err)
+	}
+	o.assign(t, store.NewAssignment{Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 70, PerDay: 700}})
+	want = []string{
+		"22 12:00 boost enterprise 70/50000", "23 12:00 end enterprise 70/700", "24 12:00 boost enterprise 3000/700", "25 12:00 end enterprise 70/700",
+	}
+	if diff := cmp.Diff(want, o.planned(t, acme.ID)[2:]); diff != "" {
+		t.Errorf("after another plan was agreed (-want +got):\n%s", diff)
+	}
+}
+
 // TestTheLatestVersionWhenItBegins: a plan that is scheduled has the numbers that it has then, and what comes back those of before.
 func TestTheLatestVersionWhenItBegins(t *testing.T) {
 	t.Parallel()

@@ -51,7 +51,7 @@ var tenantTables = []tenantTable{
 	{name: "pets", columns: []string{"id", "name", "category_id", "status", "created_at"}, omitted: []string{"tenant_id"}, order: "id", erasing: goesSlowly},
 
 	{name: "tenant_plans", columns: []string{
-		"id", "valid_from", "until", "plan", "then_plan", "kind", "ends", "per_minute", "per_day", "generation", "created_at", "voided_at", "void_reason",
+		"id", "valid_from", "until", "plan", "then_plan", "kind", "ends", "per_minute", "per_day", "named_per_minute", "named_per_day", "generation", "created_at", "voided_at", "void_reason",
 	}, omitted: []string{"tenant_id", "created_by"}, order: "valid_from, id", erasing: stays},
 	{name: "tenant_suspensions", columns: []string{"valid_from", "valid_to"}, omitted: []string{"tenant_id"}, order: "valid_from", erasing: stays},
 	{name: "tenant_activity", columns: []string{"last_day"}, omitted: []string{"tenant_id"}, order: "last_day", erasing: stays},

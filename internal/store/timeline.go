@@ -74,9 +74,10 @@ func applyChange(ctx context.Context, tx pgconn.Tx, tenantID int64, c plans.Chan
 func insertAssignment(ctx context.Context, tx pgconn.Tx, tenantID int64, a plans.Assignment) (id int64, err error) {
 	perMinute, perDay := ownColumns(a.Own)
 	err = tx.Get(ctx, &id, `
-		insert into tenant_plans (tenant_id, valid_from, plan, per_minute, per_day, generation, kind, ends, until, then_plan)
-		values ($1, $2, $3, $4, $5, nullif($6::integer, 0), $7, nullif($8::bigint, 0), $9, nullif($10, '')) returning id`,
-		tenantID, a.From, a.Plan, perMinute, perDay, a.Generation, a.Kind, a.Ends, nullTime(a.Until), a.Then)
+		insert into tenant_plans (tenant_id, valid_from, plan, per_minute, per_day, generation, kind, ends, until, then_plan, named_per_minute, named_per_day)
+		values ($1, $2, $3, $4, $5, nullif($6::integer, 0), $7, nullif($8::bigint, 0), $9, nullif($10, ''), nullif($11::bigint, 0), nullif($12::bigint, 0))
+		returning id`,
+		tenantID, a.From, a.Plan, perMinute, perDay, a.Generation, a.Kind, a.Ends, nullTime(a.Until), a.Then, a.Named.PerMinute, a.Named.PerDay)
 	return id, err
 }
 

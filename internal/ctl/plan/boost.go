@@ -27,7 +27,7 @@ func newCmdBoost(f *cmdutil.Factory) *cobra.Command {
 		Use:   "boost {TENANT... | --stdin} --per-minute N --for 48h",
 		Short: "Boost a tenant: give it other numbers for a time",
 		Long: `Give a tenant other numbers for a time. Its plan stays the same, and its numbers
-come back by themselves at the end. A number that is not given stays the plan's.
+come back by themselves at the end. A number that is not given stays as before.
 
 --for is a length of time: 30m, 48h, 14d, 2w or 1mo. --until is an instant.
 

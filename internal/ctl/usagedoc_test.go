@@ -56,7 +56,7 @@ func TestDocumentedProof(t *testing.T) {
 		t.Fatal("docs/billing.md has no program")
 	}
 	d := docRun{url: storetest.New(t).URL}
-	// Five tenants make a tree that is not perfect. The third has two lines, one of them void.
+	// Five tenants make a tree that is not perfect. The third has two lines, and one that takes one of them back.
 	execSQL(t, d.url, `insert into tenants (name, created_at) select 'tenant-' || n, '2026-09-01Z' from generate_series(1, 5) n`)
 	execSQL(t, d.url, `insert into tenant_plans (tenant_id, valid_from, plan) select n, '2026-09-01Z', 'pro' from generate_series(1, 5) n`)
 	execSQL(t, d.url, `insert into tenant_plans (tenant_id, valid_from, plan) values (3, '2026-10-07 01:02:03.004Z', 'business')`)
@@ -79,7 +79,7 @@ func TestDocumentedProof(t *testing.T) {
 		return strings.TrimSpace(string(out))
 	}
 	for tenant, want := range map[string]string{
-		"tenant-1": "2026-10: 1 lines, 0 requests to pay for", "tenant-3": "2026-10: 2 lines, 23 requests to pay for", "tenant-5": "2026-10: 1 lines, 0 requests to pay for",
+		"tenant-1": "2026-10: 1 lines, 0 requests to pay for", "tenant-3": "2026-10: 3 lines, 23 requests to pay for", "tenant-5": "2026-10: 1 lines, 0 requests to pay for",
 	} {
 		if got := check(month.Root, d.run(t, "petstorectl usage proof "+tenant+" 2026-10 -o json")); got != want {
 			t.Errorf("%s: %q, want %q", tenant, got, want)

@@ -118,70 +118,76 @@ func linesQuery(hash, lateHash string) string {
 		    from usage_in_time u, month m where u.tenant_id = t.id and u.hour >= m.begins and u.hour < m.ends
 		    group by 1, 2
 		  ), periods as materialized (
-		    select q.assignment, q.version, q.plan, q.kind, q.per_minute, q.per_day, q.valid_from, q.valid_to, q.voided_at
+		    select q.assignment, q.version, q.plan, q.kind, q.per_minute, q.per_day, q.valid_from, q.valid_to
 		    from quota_periods q where q.tenant_id = t.id
-		  ), corrected as (
-` + correctedLines(lateHash) + `
-		  ), lines as (
+		  ), own as (
 		    -- Where clocks disagree, requests may be recorded in a month before or after their period.
-		    select assignment, version, p.plan, p.kind, p.per_minute, p.per_day, p.voided_at, m.begins, m.ends, null::timestamptz as corrects,
-		           least(greatest(p.valid_from, m.begins), m.ends) as valid_from, greatest(least(p.valid_to, m.ends), m.begins) as valid_to,
-		           coalesce(u.admitted, 0) as admitted, coalesce(u.refused, 0) as refused, case when u.assignment is null then sha256('') else u.recorded end as recorded
+		    select assignment, version, m.begins as of, null::timestamptz as corrects, false as void, coalesce(u.admitted, 0) as admitted,
+		           coalesce(u.refused, 0) as refused, case when u.assignment is null then sha256('') else u.recorded end as recorded
 		    from periods p full join used u using (assignment, version) cross join month m
 		    where u.assignment is not null or p.valid_from < m.ends and (p.valid_to is null or p.valid_to > m.begins)
-		    union all
-		    select assignment, version, p.plan, p.kind, p.per_minute, p.per_day, p.voided_at, null, null, c.corrects,
-		           least(greatest(p.valid_from, c.corrects), c.ends), greatest(least(p.valid_to, c.ends), c.corrects),
-		           c.admitted, c.refused, c.recorded
-		    from (
-		      select *, (c.corrects at time zone 'UTC' + interval '1 month') at time zone 'UTC' as ends from corrected c
-		    ) c left join periods p using (assignment, version)
+		  ), late as (
+		    select u.assignment, u.version, o.of, o.of as corrects, false as void,
+		           sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused, ` + lateHash + ` as recorded
+		    from usage_late u cross join month m cross join lateral (select date_trunc('month', u.hour, 'UTC') as of) o
+		    where u.tenant_id = t.id and u.month = m.month
+		    group by 1, 2, 3
+		  ), taken as (
+` + takenBack + `
+		  ), lines as (
+		    select *, (c.of at time zone 'UTC' + interval '1 month') at time zone 'UTC' as ends
+		    from (select * from own union all select * from late union all select * from taken) c
 		  )
-		  select coalesce(l.plan, a.plan, '') as plan, coalesce(l.per_minute, 0) as per_minute, coalesce(l.per_day, 0) as per_day,
-		         l.valid_from, l.valid_to, l.admitted, l.refused, l.assignment, l.version, coalesce(l.kind, a.kind, '') as kind,
+		  select coalesce(p.plan, a.plan, '') as plan, coalesce(p.per_minute, 0) as per_minute, coalesce(p.per_day, 0) as per_day,
+		         v.valid_from, v.valid_to, l.admitted, l.refused, l.assignment, l.version, coalesce(p.kind, a.kind, '') as kind,
 		         coalesce((
-		           select floor(sum(extract(epoch from least(s.valid_to, l.valid_to, now()) - greatest(s.valid_from, l.valid_from))))::bigint
+		           select floor(sum(extract(epoch from least(s.valid_to, v.valid_to, now()) - greatest(s.valid_from, v.valid_from))))::bigint
 		           from tenant_suspensions s
-		           where s.tenant_id = t.id and l.corrects is null and s.valid_from < least(l.valid_to, now())
-		             and (s.valid_to is null or s.valid_to > l.valid_from)
+		           where s.tenant_id = t.id and l.corrects is null and s.valid_from < least(v.valid_to, now())
+		             and (s.valid_to is null or s.valid_to > v.valid_from)
 		         ), 0) as suspended,
-		         to_char(l.corrects at time zone 'UTC', 'YYYY-MM') as corrects, coalesce(l.voided_at, a.voided_at) is not null as void,
-		         case when $4 then l.recorded end as recorded
-		  from lines l left join tenant_plans a on a.tenant_id = t.id and a.id = l.assignment
+		         to_char(l.corrects at time zone 'UTC', 'YYYY-MM') as corrects, l.void, case when $4 then l.recorded end as recorded
+		  from lines l left join periods p using (assignment, version) left join tenant_plans a on a.tenant_id = t.id and a.id = l.assignment
+		  cross join lateral (
+		    select least(greatest(p.valid_from, l.of), l.ends) as valid_from, greatest(least(p.valid_to, l.ends), l.of) as valid_to
+		  ) v
 		  -- A tenant that was erased has no line of what begins later, unless there is usage.
-		  where t.erased_at is null or l.valid_from < t.erased_at or l.corrects is not null or l.admitted + l.refused > 0
+		  where t.erased_at is null or v.valid_from < t.erased_at or l.corrects is not null or l.admitted + l.refused > 0
 		) l
 		where ($2 = '' or t.name = $2) and ($3 = '' or l.plan = $3)
-		order by t.id, l.corrects nulls first, l.valid_from, l.assignment, l.version`
+		order by t.id, l.corrects nulls first, l.valid_from, l.assignment, l.version, l.void`
 }
 
-// correctedLines is what the month m corrects of the tenant t.
-func correctedLines(lateHash string) string {
-	return `
-		    select assignment, version, corrects, sum(admitted)::bigint as admitted, sum(refused)::bigint as refused,
-		           coalesce((array_agg(recorded) filter (where recorded is not null))[1], sha256('')) as recorded
+// takenBack is what the month takes back of its own lines and of those that are sealed, because their assignments are void, or gives back. Only
+// one month does so at a time with what is sealed: the first that is open.
+const takenBack = `
+		    select b.assignment, b.version, b.of, b.of as corrects, true as void, -sum(b.admitted)::bigint, -sum(b.refused)::bigint, sha256('')
 		    from (
-		      select u.assignment, u.version, date_trunc('month', u.hour, 'UTC') as corrects,
-		             sum(u.admitted) as admitted, sum(u.refused) as refused, ` + lateHash + ` as recorded
-		      from usage_late u, month m where u.tenant_id = t.id and u.month = m.month
-		      group by 1, 2, 3
+		      select a.id as assignment, coalesce((select a.id = any(c.void) from usage_months c where c.month = $1), a.voided_at is not null) as void
+		      from tenant_plans a
+		      where a.tenant_id = t.id and (a.voided_at is not null or a.id = any(array(select unnest(c.void) from usage_months c)))
+		    ) k
+		    -- Nothing is looked up for others: while lines are sealed, the table grows from empty, for which Postgres would plan to read it
+		    -- whole for each tenant.
+		    cross join lateral (
+		      select assignment, version, of, void, admitted, refused from own where assignment = k.assignment
 		      union all
-		      -- Assignments that became void after their lines were sealed, once. Lateral, so that nothing is looked up for others: while
-		      -- lines are sealed, the table grows from empty, for which Postgres would plan to read it whole for each tenant.
-		      select p.assignment, p.version, v.month::timestamp at time zone 'UTC', 0, 0, null
-		      from month m, periods p
-		      cross join lateral (
-		        select s.month from usage_lines s
-		        where s.tenant_id = t.id and s.assignment = p.assignment and s.version = p.version and s.corrects is null and not s.void
-		          and not exists (
-		            select from usage_lines c where c.tenant_id = s.tenant_id and c.assignment = s.assignment and c.version = s.version
-		              and c.corrects = to_char(s.month, 'YYYY-MM') and c.void and c.month < $1::date
-		          )
+		      select assignment, version, of, void, admitted, refused from late where assignment = k.assignment
+		      union all
+		      select * from (
+		        select s.assignment, s.version, coalesce((s.corrects || '-01')::date, s.month)::timestamp at time zone 'UTC', s.void,
+		               (s.form::jsonb ->> 'admitted')::bigint, (s.form::jsonb ->> 'refused')::bigint
+		        from usage_lines s
+		        where s.tenant_id = t.id and s.assignment = k.assignment and s.month < $1 and coalesce(
+		          (select not exists (select from usage_months l where l.month > c.month and l.begun_at < c.begun_at) from usage_months c where c.month = $1),
+		          $1 = (closed_until() at time zone 'UTC')::date)
 		        offset 0
-		      ) v
-		      where p.voided_at is not null and v.month < m.month
-		    ) c group by 1, 2, 3`
-}
+		      ) s
+		    ) b
+		    where k.void or b.void
+		    group by b.assignment, b.version, b.of, k.void
+		    -- It is said once of what has no requests.
+		    having sum(b.admitted) <> 0 or sum(b.refused) <> 0 or k.void and not bool_or(b.void)`
 
 func (d Months) computedLines(ctx context.Context, q LineQuery, query string, each func(l *closing.Line, form string) error) error {
 	month := monthName(q.Month)

@@ -244,40 +244,6 @@ func TestInterruptedClosing(t *testing.T) {
 	}
 }
 
-// TestVoidAfterClosing: a later month says that an assignment is void, once.
-func TestVoidAfterClosing(t *testing.T) {
-	t.Parallel()
-	b := newBooks(t)
-	b.fill(t)
-	b.close(t, oct)
-	b.exec(t, `update tenant_plans set voided_at = now(), void_reason = 'wrong tenant' where id = $1`, pro)
-	voids := func(month time.Time) (got []string) {
-		for _, l := range b.lines(t, month) {
-			if l.Void {
-				got = append(got, fmt.Sprint(l.Corrects, " ", l.Assignment, " ", l.Admitted))
-			}
-		}
-		return got
-	}
-	for month, want := range map[time.Time][]string{oct: nil, nov: {"2025-10 1 0"}} {
-		if diff := cmp.Diff(want, voids(month)); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", month, diff)
-		}
-	}
-	b.close(t, nov)
-	if diff := cmp.Diff([]string(nil), voids(dec)); diff != "" {
-		t.Errorf("said twice:\n%s", diff)
-	}
-	for _, m := range []time.Time{oct, nov} {
-		if d := b.verify(t, m); d != "" {
-			t.Errorf("%v: %s", m, d)
-		}
-	}
-	if l := b.lines(t, nov); l[0].Void {
-		t.Error("a line of another assignment is void")
-	}
-}
-
 // TestDelivery: which servers a month waits for.
 func TestDelivery(t *testing.T) {
 	t.Parallel()

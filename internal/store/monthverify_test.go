@@ -35,6 +35,7 @@ func TestVerifyFinds(t *testing.T) {
 		{"a root", `update usage_months set root = sha256('')`, "usage_months was altered: it has root e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855, and entry "},
 		{"a sum", `update usage_months set admitted = 1`, "usage_months was altered: it has admitted 1, and entry "},
 		{"a server left out", `update usage_months set without = '{s9}'`, "usage_months was altered: it has without [s9], and entry "},
+		{"what was void", `update usage_months set void = '{1}'`, "the void line of 2025-10 of tenant 1 (acme) for assignment 1, version 1 of plan pro is not sealed, but is recorded: see usage_months, usage_lines and tenant_plans"},
 		{"no audit entry", `delete from audit_entries`, "the audit trail has 0 entries that 2025-10 was closed, not 1"},
 		{"a tenant that was renamed", `update tenants set name = 'acme2' where id = 1`, ""},
 		{"nothing", `update usage_hourly set minute = 5`, ""},

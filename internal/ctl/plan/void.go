@@ -26,9 +26,9 @@ func newCmdVoid(f *cmdutil.Factory) *cobra.Command {
 		Use:   "void ID --reason TEXT",
 		Short: "Mark an assignment as void: it was made by mistake",
 		Long: `Mark an assignment that has begun as void, because it was made by mistake. It
-stays in the history and in exports, with the mark and the reason. What it
-decided is not changed: assign the right plan, and leave its line out of the
-invoice.
+stays in the history, with the mark and the reason. What it decided is not
+changed: assign the right plan. Exports and events take its requests back, in
+the first open month if theirs is closed.
 
 plan history lists the IDs, in the column ASSIGNMENT.`,
 		Example: `  petstorectl plan void 17 --reason "meant for tenant zoo"

@@ -1,29 +1,30 @@
 package closing
 
-import (
-	"crypto/sha256"
-	"fmt"
-)
+import "fmt"
 
 // key identifies a line among those of a tenant in a month.
 type key struct {
 	corrects            string
+	void                bool
 	assignment, version int64
 }
 
-func (l *Line) key() key { return key{l.Corrects, l.Assignment, l.Version} }
+func (l *Line) key() key { return key{l.Corrects, l.Void, l.Assignment, l.Version} }
 
 // name is the line in words.
 func (l *Line) name() string {
 	what := "the line"
-	if l.Corrects != "" {
+	switch {
+	case l.Void:
+		what = "the void line of " + l.Corrects
+	case l.Corrects != "":
 		what = "the correction of " + l.Corrects
 	}
 	return fmt.Sprintf("%s of tenant %d (%s) for assignment %d, version %d of plan %s", what, l.TenantID, l.Tenant, l.Assignment, l.Version, l.Plan)
 }
 
 // Compare returns the first difference between the lines of a tenant as they were sealed and as they are computed now, as a sentence; ""
-// for none. An assignment may have become void since: a later month says so. The tenant may have another name.
+// for none. The tenant may have another name.
 func Compare(sealed, now []Line) string {
 	current := make(map[key]*Line, len(now))
 	for i := range now {
@@ -41,7 +42,7 @@ func Compare(sealed, now []Line) string {
 		}
 	}
 	for i := range now {
-		if l := &now[i]; current[l.key()] != nil && !l.onlyVoid() {
+		if l := &now[i]; current[l.key()] != nil {
 			return fmt.Sprintf("%s is not sealed, but is recorded: see %s and tenant_plans", l.name(), l.usageTable())
 		}
 	}
@@ -54,7 +55,7 @@ func (l *Line) difference(now *Line) string {
 	for _, m := range members {
 		was, is := m.value(l), m.value(now)
 		byDay := now.Recorded == (Hash{})
-		if was == is || m.name == "void" && is == true || m.name == "tenant" || m.name == "recorded_sha256" && byDay {
+		if was == is || m.name == "tenant" || m.name == "recorded_sha256" && byDay {
 			continue
 		}
 		table := m.from
@@ -81,13 +82,11 @@ func text(v any) string {
 
 // usageTable is the table that has the counts of the line.
 func (l *Line) usageTable() string {
-	if l.Corrects != "" {
+	switch {
+	case l.Void:
+		return "usage_months, usage_lines"
+	case l.Corrects != "":
 		return "usage_late"
 	}
 	return "usage_hourly"
-}
-
-// onlyVoid tells whether the line says no more than that an assignment is void. It may have become so after the month was sealed.
-func (l *Line) onlyVoid() bool {
-	return l.Void && l.Corrects != "" && l.Admitted == 0 && l.Refused == 0 && l.Recorded == sha256.Sum256(nil)
 }

@@ -39,10 +39,10 @@ type Line struct {
 	Kind string
 	// Suspended is for how many seconds the tenant was suspended between From and To.
 	Suspended int64
-	// Corrects is the closed month that the line corrects; empty for a line of Month itself. The counts are the difference, and From and
-	// To are in the month that is corrected.
+	// Corrects is the month that the line corrects, a closed one or, if it is void, Month; empty for a line of Month itself. The counts are the
+	// difference, and From and To are in the month that is corrected.
 	Corrects string
-	// Void says that the assignment was a mistake.
+	// Void says that the line takes back what others have of the assignment, which was a mistake, or gives it back if it was none.
 	Void bool
 	// Recorded is the hash of what is recorded for the line; zero if that is not known, as in a month that is open.
 	Recorded Hash

@@ -32,8 +32,9 @@ type EventQuery struct {
 	From, To time.Time
 	// Tenant is a tenant's name, empty for all.
 	Tenant string
-	// Receiver is who gets the events in Format: what it was sent before is left out, and what is sent now is recorded. If it is empty,
-	// all usage is selected, and nothing is recorded.
+	// Receiver is who gets the events in Format: what it was sent before is left out, and what is sent now is recorded. Corrections of what lies
+	// before From, and before the first day of which it was sent something, are not its. If it is empty, all usage is selected, and nothing is
+	// recorded.
 	Receiver string
 	Format   events.Format
 }
@@ -94,7 +95,9 @@ type eventRun struct {
 	source uuid.UUID
 	// tenantID is 0 for all tenants.
 	tenantID int64
-	sent     sentRecord
+	// begins is the first hour that is the receiver's; zero if there is none.
+	begins time.Time
+	sent   sentRecord
 }
 
 func newEventRun(ctx context.Context, tx pgconn.Tx, q EventQuery) (*eventRun, error) {
@@ -139,7 +142,8 @@ func newEventRun(ctx context.Context, tx pgconn.Tx, q EventQuery) (*eventRun, er
 	if len(formats) > 0 && formats[0] != q.Format {
 		return nil, fmt.Errorf("%w: %s", ErrReceiverFormat, formats[0])
 	}
-	return r, nil
+	err = tx.Get(ctx, &r.begins, `select least($2, date_trunc('day', min(hour), 'UTC')) from sent_events where receiver = $1`, q.Receiver, q.From)
+	return r, err
 }
 
 // run passes the events to the sink, hour by hour: each statement reads at most one.
@@ -208,9 +212,8 @@ func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([
 			Assignment: e.Assignment, Version: e.Version, Plan: e.Plan, Admitted: e.Admitted, Refused: e.Refused, Correction: e.Correction,
 		}
 	}, `
-		select e.*, t.name as tenant, coalesce(t.billing_ref, '') as billing_ref, a.plan, coalesce(
-		         (select max(s.correction) + 1 from sent_events s
-		          where s.receiver = $6 and s.hour = e.hour and s.tenant_id = e.tenant_id and s.assignment = e.assignment),
+		select e.tenant_id, e.assignment, e.hour, e.version, c.admitted, c.refused,
+		       t.name as tenant, coalesce(t.billing_ref, '') as billing_ref, a.plan, coalesce(s.correction,
 		         -- The first event of the hour has 0, whether or not it is sent: late usage is always a correction.
 		         case when e.hour < $1 then
 		           (select 1 + count(distinct u.counted_at) from usage_counted u
@@ -218,10 +221,10 @@ func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([
 		              and u.counted_at > u.hour and u.counted_at < $1)
 		         end, 0) as correction
 		from (
-		  select u.tenant_id, u.assignment, h.hour, max(u.version) as version, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused
+		  select u.tenant_id, u.assignment, h.hour, h.hours, max(u.version) as version, sum(u.admitted)::bigint as admitted, sum(u.refused)::bigint as refused
 		  from (
 		    select u.tenant_id, u.assignment, u.hour, u.version, u.admitted, u.refused from usage_counted u
-		    where u.counted_at = $1 and u.tenant_id >= $2 and ($5::bigint = 0 or u.tenant_id = $5)
+		    where u.counted_at = $1 and u.hour >= $8 and u.tenant_id >= $2 and ($5::bigint = 0 or u.tenant_id = $5)
 		    union all
 		    select s.tenant_id, s.assignment, s.hour, s.version, -s.admitted, -s.refused from sent_events s
 		    where s.receiver = $6 and s.hour = $1 and s.counted_at = $1 and s.tenant_id >= $2 and ($5::bigint = 0 or s.tenant_id = $5)
@@ -232,16 +235,32 @@ func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([
 		  -- Usage that was taken back by hour when its assignment was marked void is by day once its month is.
 		  left join tenant_plans v on v.tenant_id = u.tenant_id and v.id = u.assignment
 		    and v.voided_at >= $1 and v.voided_at < $1::timestamptz + interval '1 hour' and u.hour < (select by_day_until())
-		  cross join lateral (select case when v.id is null then u.hour else date_trunc('day', u.hour, 'UTC') end as hour) h
+		  cross join lateral (
+		    select u.hour, array[u.hour] as hours where v.id is null
+		    union all
+		    select d, array(select generate_series(d, d + interval '23 hours', '1 hour')) from date_trunc('day', u.hour, 'UTC') d where v.id is not null
+		  ) h
 		  where (u.tenant_id, u.assignment, h.hour) > ($2, $3, $4)
-		  group by u.tenant_id, u.assignment, h.hour
+		  group by u.tenant_id, u.assignment, h.hour, h.hours
 		  having sum(u.admitted) <> 0 or sum(u.refused) <> 0
 		) e
+		cross join lateral (
+		  select max(s.correction) filter (where s.hour = e.hour) + 1 as correction, coalesce(sum(s.admitted), 0)::bigint as admitted,
+		         coalesce(sum(s.refused), 0)::bigint as refused
+		  from sent_events s
+		  where s.receiver = $6 and s.hour = any(e.hours) and s.tenant_id = e.tenant_id and s.assignment = e.assignment
+		) s
+		-- Of what was left out nothing is taken back.
+		cross join lateral (
+		  select case when $6 = '' then e.admitted else greatest(e.admitted, -s.admitted) end as admitted,
+		         case when $6 = '' then e.refused else greatest(e.refused, -s.refused) end as refused
+		) c
 		-- What was sent of a tenant that is gone stays sent.
 		join tenants t on t.id = e.tenant_id
 		join tenant_plans a on a.tenant_id = e.tenant_id and a.id = e.assignment
+		where c.admitted <> 0 or c.refused <> 0
 		order by e.tenant_id, e.assignment, e.hour limit $7`,
-		at, last.TenantID, last.Assignment, last.Hour, r.tenantID, r.query.Receiver, eventPage)
+		at, last.TenantID, last.Assignment, last.Hour, r.tenantID, r.query.Receiver, eventPage, r.begins)
 }
 
 func (r *eventRun) record(ctx context.Context, sent []events.Event) error {

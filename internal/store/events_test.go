@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -46,8 +47,9 @@ func newHandOn(t *testing.T) *handOn {
 	return h
 }
 
-// sink sends all events, unless err is set. While it writes it calls during.
+// sink sends all events, unless err is set, but those of hours that are too old for it. While it writes it calls during.
 type sink struct {
+	since  time.Time
 	got    []events.Event
 	pages  int
 	err    error
@@ -60,7 +62,7 @@ func (s *sink) Write(page []events.Event) ([]events.Event, error) {
 	}
 	s.pages = max(s.pages, len(page))
 	s.got = append(s.got, page...)
-	return page, nil
+	return slices.DeleteFunc(slices.Clone(page), func(e events.Event) bool { return e.At.Before(s.since) }), nil
 }
 
 func (s *sink) Close() error { return s.err }
@@ -206,7 +208,10 @@ func TestLateEvents(t *testing.T) {
 		  ('2026-12-01', '2026-11-20 12:00Z', 5, '2026-12-02 10:17Z'), ('2026-12-01', '2026-11-20 12:00Z', 4, '2026-12-02 10:59Z'),
 		  ('2026-12-01', '2026-11-20 12:00Z', -2, '2026-12-02 11:00Z')) l (month, hour, admits, at)
 		where a.tenant_id = 1 and a.plan = 'pro'`)
-	h.wantSent(t, h.query, "cus_acme 10-31T09 pro 3 0 #1 at 11-30T23")
+	h.wantSent(t, h.query) // October was before its beginning.
+	october := h.query
+	october.From = november.AddDate(0, -1, 0)
+	h.wantSent(t, october, "cus_acme 10-31T09 pro 3 0 #1 at 11-30T23")
 	h.wantSent(t, h.query)
 	next := h.query
 	next.From, next.To = december, december.AddDate(0, 1, 0)
@@ -214,6 +219,9 @@ func TestLateEvents(t *testing.T) {
 	unrecorded := next
 	unrecorded.Receiver = ""
 	h.wantSent(t, unrecorded, want...)
+	fresh := next
+	fresh.Receiver = "fresh"
+	h.wantSent(t, fresh)
 	h.wantSent(t, next, want...)
 	h.wantSent(t, next)
 	h.owner.MustExec(`
@@ -230,10 +238,21 @@ func TestVoidEvents(t *testing.T) {
 		insert into usage_months (month, begun_at) values ('2026-10-01', '2026-11-02 10:00Z')`)
 	october, all := h.query, []string{"cus_acme 11-20T12 pro 110 1 #0", "cus_zoo 11-20T12 pro 7 0 #0"}
 	october.From = november.AddDate(0, -1, 0)
-	if err := h.send(t, october, &sink{}); err != nil {
+	behind, tooOld := october, sink{since: november}
+	behind.Receiver = "behind"
+	if err := errors.Join(h.send(t, october, &sink{}), h.send(t, behind, &tooOld)); err != nil {
 		t.Fatal(err)
 	}
 	h.owner.MustExec(`update tenant_plans set voided_at = '2026-11-21 15:40Z', void_reason = 'wrong tenant' where tenant_id = 1 and plan = 'free'`)
+	fresh := h.query
+	fresh.Receiver = "fresh"
+	h.wantSent(t, fresh, all...)
+	// What was too old is not taken back.
+	tooOld.got = nil
+	err := h.send(t, behind, &tooOld)
+	if diff := cmp.Diff([]string{"cus_acme 10-31T09 free 3 0 #0", "cus_acme 11-20T12 free -1000 -2 #1"}, tooOld.counts()); diff != "" || err != nil {
+		t.Errorf("what was left out (-want +got):\n%s%v", diff, err)
+	}
 	h.wantSent(t, october, "cus_acme 11-20T12 free -1000 -2 #1", "cus_acme 10-31T09 free -3 0 #1 at 11-21T15")
 	h.wantSent(t, october)
 	// For a receiver that has nothing yet, what is in open months never counted.
@@ -245,8 +264,8 @@ func TestVoidEvents(t *testing.T) {
 	h.wantSent(t, october)
 }
 
-// TestVoidEventsByDay: what was taken back by hour is not sent again when its month is summed into days. A receiver that has nothing of it
-// gets it by day, and usage that arrived late as before.
+// TestVoidEventsByDay: what was taken back by hour is not sent again when its month is summed into days. A receiver from which it was not
+// taken back gets that by day, and one that begins after it gets nothing.
 func TestVoidEventsByDay(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)
@@ -254,10 +273,10 @@ func TestVoidEventsByDay(t *testing.T) {
 	b.deliver(t, "s1", nov, used(pro, oct.AddDate(0, 0, 19).Add(11*time.Hour), 70, 3))
 	b.close(t, oct)
 	b.deliver(t, "s1", dec, used(business, oct.Add(500*time.Hour), 5, 0))
-	send := func(receiver string, want ...string) {
+	send := func(receiver string, from time.Time, want ...string) {
 		t.Helper()
 		var s sink
-		q := store.EventQuery{From: nov, To: time.Now().Truncate(time.Hour).Add(2 * time.Hour), Receiver: receiver, Format: events.CloudEvents}
+		q := store.EventQuery{From: from, To: time.Now().Truncate(time.Hour).Add(2 * time.Hour), Receiver: receiver, Format: events.CloudEvents}
 		err := b.billing.Events.Send(t.Context(), bill, q, &s)
 		var got []string
 		for _, e := range s.got {
@@ -267,17 +286,20 @@ func TestVoidEventsByDay(t *testing.T) {
 			t.Errorf("to %s (-want +got):\n%s%v", receiver, diff, err)
 		}
 	}
-	const late = "10-21T20 3 5 0"
+	all := []string{"10-02T09 1 8030 12", "10-20T10 1 10 0", "10-20T10 3 44100 0", "10-20T11 1 70 3", "10-21T20 3 5 0"}
+	send("early", oct, all...)
+	send("later", oct, all...)
 	b.exec(t, `update tenant_plans set voided_at = now(), void_reason = 'wrong plan' where id = 1`)
-	send("early", late, "10-02T09 1 -8030 -12", "10-20T10 1 -10 0", "10-20T11 1 -70 -3")
+	send("early", nov, "10-02T09 1 -8030 -12", "10-20T10 1 -10 0", "10-20T11 1 -70 -3")
 	b.endPartition(t, nov)
 	b.rollUp(t, 1000)
-	send("early")
-	send("later", late, "10-02T00 1 -8030 -12", "10-20T00 1 -80 -3")
-	send("later")
+	send("early", nov)
+	send("later", nov, "10-02T00 1 -8030 -12", "10-20T00 1 -80 -3")
+	send("later", nov)
+	send("fresh", nov)
 	b.exec(t, `update tenant_plans set voided_at = null, void_reason = null where id = 1`)
-	send("early", "10-02T09 1 8030 12", "10-20T10 1 10 0", "10-20T11 1 70 3")
-	send("early")
+	send("early", nov, "10-02T09 1 8030 12", "10-20T10 1 10 0", "10-20T11 1 70 3")
+	send("early", nov)
 }
 
 // TestEventsInPages: an hour with more events than are in memory at a time.

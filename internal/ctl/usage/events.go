@@ -43,7 +43,8 @@ left to a later run, unless --without names the server.
 
 With --mark-sent the events are recorded as sent to that receiver. The next run
 for it writes only what is new, or differs from what was sent: a correction has
-the difference, which may be negative, and an ID of its own. Events are recorded
+the difference, which may be negative, and an ID of its own. A receiver begins
+with its --from: corrections of earlier hours are not its. Events are recorded
 when all of the output was written, and not at all if it could not be.
 
 An event that the receiver would not take is left out and named on stderr, and

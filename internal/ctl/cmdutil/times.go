@@ -48,37 +48,33 @@ func (p Period) Month() string { return p.From.Format("2006-01") }
 
 func monthFrom(first time.Time) Period { return Period{first, first.AddDate(0, 1, 0)} }
 
-// PeriodFlags are the flags that set a period: --month, or --from with or without --to.
-type PeriodFlags struct {
-	month    Period
-	from, to time.Time
-}
+// PeriodFlags are the flags that set a period: --month, or --since with or without --until.
+type PeriodFlags struct{ month, days Period }
 
 // Add adds the flags.
 func (p *PeriodFlags) Add(cmd *cobra.Command, f *Factory) {
 	MonthFlag(cmd, f, &p.month)
-	p.to = f.Now().Truncate(day)
-	dayFlag(cmd, f, &p.from, "from", "first `DAY`, such as 2026-11-01 or 7d (ago), instead\nof a month")
-	dayFlag(cmd, f, &p.to, "to", "last `DAY` (default: today)")
+	p.days.To = f.Now().Truncate(day).Add(day)
+	dayFlag(cmd, f, &p.days.From, "since", "first `DAY`, such as 2026-11-01 or 7d (ago), instead\nof a month")
+	dayFlag(cmd, f, &p.days.To, "until", "end before this `DAY` (default: tomorrow)")
 }
 
 // Period returns the period that the flags set.
 func (p *PeriodFlags) Period(cmd *cobra.Command) (Period, error) {
-	month, from, to := cmd.Flags().Changed("month"), cmd.Flags().Changed("from"), cmd.Flags().Changed("to")
-	period := Period{p.from, p.to.AddDate(0, 0, 1)}
+	month, since, until := cmd.Flags().Changed("month"), cmd.Flags().Changed("since"), cmd.Flags().Changed("until")
 	switch {
-	case !from && !to:
+	case !since && !until:
 		return p.month, nil
 	case month:
-		return Period{}, UsageErrorf("--month can't be used with --from or --to")
-	case !from:
-		return Period{}, UsageErrorf("--to requires --from")
-	case !period.From.Before(period.To):
-		return Period{}, UsageErrorf("--from %s is after %s", p.from.Format(time.DateOnly), p.to.Format(time.DateOnly))
-	case period.To.Sub(period.From) > MaxDays*day:
+		return Period{}, UsageErrorf("--month can't be used with --since or --until")
+	case !since:
+		return Period{}, UsageErrorf("--until requires --since")
+	case !p.days.From.Before(p.days.To):
+		return Period{}, UsageErrorf("--since %s is not before %s", p.days.From.Format(time.DateOnly), p.days.To.Format(time.DateOnly))
+	case p.days.To.Sub(p.days.From) > MaxDays*day:
 		return Period{}, UsageErrorf("the period is longer than %d days", MaxDays)
 	}
-	return period, nil
+	return p.days, nil
 }
 
 // dayFlag adds a flag whose value is a UTC day.

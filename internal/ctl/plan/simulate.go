@@ -42,7 +42,7 @@ are spread evenly; a tenant that sends bursts would be refused more.
 
 Requests that were refused are replayed too.`,
 		Example: `  petstorectl plan simulate acme pro
-  petstorectl plan simulate acme free --from 2026-10-15 --to 2026-11-14 -o csv
+  petstorectl plan simulate acme free --since 2026-10-15 --until 2026-11-15 -o csv
   petstorectl plan simulate acme enterprise --per-minute 2000 --per-day 250000
   petstorectl plan simulate --all --per-minute 250 --per-day 8000 --month 2026-10`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {

@@ -44,15 +44,15 @@ left to a later run, unless --without names the server.
 With --mark-sent the events are recorded as sent to that receiver. The next run
 for it writes only what is new, or differs from what was sent: a correction has
 the difference, which may be negative, and an ID of its own. A receiver begins
-with its --from: corrections of earlier hours are not its. Events are recorded
+with its --since: corrections of earlier hours are not its. Events are recorded
 when all of the output was written, and not at all if it could not be.
 
 An event that the receiver would not take is left out and named on stderr, and
 the exit code is 4: the tenant has no billing reference, or Stripe takes no
 events of more than 35 days ago. It is not recorded as sent.`,
 		Example: `  petstorectl usage events --month 2026-11 -o cloudevents
-  petstorectl usage events --from 2026-11-01 -o stripe --mark-sent stripe > outbox/1
-  petstorectl usage events --from 2026-11-01 -o lago --mark-sent lago --dry-run`,
+  petstorectl usage events --since 2026-11-01 -o stripe --mark-sent stripe > outbox/1
+  petstorectl usage events --since 2026-11-01 -o lago --mark-sent lago --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if o.period, err = period.Period(cmd); err != nil {
 				return err
@@ -88,8 +88,8 @@ func (o *eventsOptions) check(cmd *cobra.Command) error {
 	switch {
 	case o.format == "":
 		return cmdutil.UsageErrorf("which format? Give -o cloudevents, stripe, openmeter or lago")
-	case !changed("month") && !changed("from"):
-		return cmdutil.UsageErrorf("which hours? Give --from DAY, or --month").
+	case !changed("month") && !changed("since"):
+		return cmdutil.UsageErrorf("which hours? Give --since DAY, or --month").
 			WithHint("a run for each hour needs a day that is well in the past: with --mark-sent only what is new is written")
 	case o.receiver == "" && o.DryRun:
 		return cmdutil.UsageErrorf("--dry-run requires --mark-sent: without it nothing is changed")

@@ -65,7 +65,7 @@ func TestDocumentedProof(t *testing.T) {
 	execSQL(t, d.url, `insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused)
 		values (3, '2026-10-02Z', 'key_0000000000000001', 3, 1, 100, 0), (3, '2026-10-08Z', 'key_0000000000000001', 6, 1, 23, 5)`)
 	var month struct{ Root string }
-	_, closed, _ := strings.Cut(d.run(t, "petstorectl usage close 2026-10 -o json"), "{")
+	_, closed, _ := strings.Cut(d.run(t, "petstorectl usage close --month 2026-10 -o json"), "{")
 	if err := json.Unmarshal([]byte("{"+closed), &month); err != nil {
 		t.Fatal(err)
 	}
@@ -81,11 +81,11 @@ func TestDocumentedProof(t *testing.T) {
 	for tenant, want := range map[string]string{
 		"tenant-1": "2026-10: 1 lines, 0 requests to pay for", "tenant-3": "2026-10: 3 lines, 23 requests to pay for", "tenant-5": "2026-10: 1 lines, 0 requests to pay for",
 	} {
-		if got := check(month.Root, d.run(t, "petstorectl usage proof "+tenant+" 2026-10 -o json")); got != want {
+		if got := check(month.Root, d.run(t, "petstorectl usage proof "+tenant+" --month 2026-10 -o json")); got != want {
 			t.Errorf("%s: %q, want %q", tenant, got, want)
 		}
 	}
-	proof := d.run(t, "petstorectl usage proof tenant-3 2026-10 -o json")
+	proof := d.run(t, "petstorectl usage proof tenant-3 --month 2026-10 -o json")
 	less := regexp.MustCompile(`(?s)("lines": \[\n)    \{.*?\n    \},\n`).ReplaceAllString(proof, "$1")
 	less = regexp.MustCompile(`(?s)("sha256": \[\n)[^\n]*\n`).ReplaceAllString(less, "$1")
 	for name, altered := range map[string][3]string{
@@ -94,7 +94,7 @@ func TestDocumentedProof(t *testing.T) {
 		"another root":   {closing.Sum("").String(), proof, "the lines are not in the month with this root"},
 		"another index":  {month.Root, strings.Replace(proof, `"index": 2`, `"index": 3`, 1), "the lines are not in the month with this root"},
 		"fewer tenants":  {month.Root, strings.Replace(proof, `"tenants": 5`, `"tenants": 3`, 1), "the lines are not in the month with this root"},
-		"another tenant": {month.Root, d.run(t, "petstorectl usage proof tenant-1 2026-10 -o json"), "2026-10: 1 lines, 0 requests to pay for"},
+		"another tenant": {month.Root, d.run(t, "petstorectl usage proof tenant-1 --month 2026-10 -o json"), "2026-10: 1 lines, 0 requests to pay for"},
 	} {
 		if altered[1] == proof && name != "another root" {
 			t.Errorf("%s: the proof is the same", name)

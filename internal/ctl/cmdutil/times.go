@@ -25,14 +25,17 @@ func MonthFlag(cmd *cobra.Command, f *Factory, month *Period) {
 	ParsedFlag(cmd, month, "month", "", "UTC `MONTH` such as 2026-11 (default: this month)", parseMonth)
 }
 
-// MonthArg is the argument MONTH, a UTC month.
-func MonthArg(text *string, month *Period) Arg {
-	return Arg{Name: "MONTH", Value: text, Check: func(given string) (err error) {
-		if *month, err = parseMonth(given); err != nil {
-			return UsageErrorf("%v", err)
+// ClosedMonthFlag adds --month to a command that refuses to run without it.
+func ClosedMonthFlag(cmd *cobra.Command, month *Period) *cobra.Command {
+	ParsedFlag(cmd, month, "month", "", "UTC `MONTH` that has ended, such as 2026-10", parseMonth)
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := RequireFlags(cmd, "month"); err != nil {
+			return err
 		}
-		return nil
-	}}
+		return run(cmd, args)
+	}
+	return cmd
 }
 
 func parseMonth(text string) (Period, error) {

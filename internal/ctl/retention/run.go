@@ -97,7 +97,7 @@ func (o *runOptions) sayWaits(ctx context.Context, db *store.DB) error {
 	rules, err := db.Retention.List(ctx)
 	for _, r := range rules {
 		if month := waitsFor(r); month != "" {
-			o.Messagef("the hours of usage stay until %s is closed: petstorectl usage close %s", month, month)
+			o.Messagef("the hours of usage stay until %s is closed: petstorectl usage close --month %s", month, month)
 		}
 	}
 	return err

@@ -27,7 +27,6 @@ const (
 type closeOptions struct {
 	*cmdutil.Factory
 
-	text    string
 	month   cmdutil.Period
 	without []string
 	wait    time.Duration
@@ -35,8 +34,8 @@ type closeOptions struct {
 
 func newCmdClose(f *cmdutil.Factory) *cobra.Command {
 	o := &closeOptions{Factory: f, wait: standardWait}
-	cmd := cmdutil.ForBilling(f.ChangeCommand(&cobra.Command{
-		Use:   "close MONTH",
+	cmd := cmdutil.ForBilling(cmdutil.ClosedMonthFlag(f.ChangeCommand(&cobra.Command{
+		Use:   "close --month MONTH",
 		Short: "Close a month: seal what was used in it",
 		Long: `Close a UTC month. Its lines are sealed with one root, which also goes into the
 audit trail. From then on "usage export" prints the same for ever, and what
@@ -46,11 +45,11 @@ The command waits until every server has delivered what it admitted in the
 month. If one does not, it is named and nothing is closed. A server that is
 frozen or can't reach the database delivers when it is back. If its process has
 ended, what it had not recorded is lost: close the month --without it.`,
-		Example: `  petstorectl usage close 2026-10
-  petstorectl usage close 2026-10 --dry-run
-  petstorectl usage close 2026-10 --without d4s6v8qk3m5t0b2n7c1g --reason "disk of api-3 lost"`,
+		Example: `  petstorectl usage close --month 2026-10
+  petstorectl usage close --month 2026-10 --dry-run
+  petstorectl usage close --month 2026-10 --without d4s6v8qk3m5t0b2n7c1g --reason "disk of api-3 lost"`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runClose(cmd.Context(), o) },
-	}, cmdutil.MonthArg(&o.text, &o.month)))
+	}), &o.month))
 	cmd.Flags().StringSliceVar(&o.without, "without", nil, "close without `SERVER`, which is gone; repeatable")
 	cmdutil.CompleteFlag(cmd, "without")
 	cmdutil.ParsedFlag(cmd, &o.wait, "wait", "", "wait for servers this `LONG`: 0, 30s, 10m (default 2m)", parseWait)
@@ -125,7 +124,7 @@ func (o *closeOptions) notEnded() error {
 }
 
 func (o *closeOptions) closed(m store.Month) error {
-	return refusedf("see: petstorectl usage verify "+o.month.Month(), "%s was closed at %s by %s", o.month.Month(), closing.Time(m.SealedAt), m.SealedBy)
+	return refusedf("see: petstorectl usage verify --month "+o.month.Month(), "%s was closed at %s by %s", o.month.Month(), closing.Time(m.SealedAt), m.SealedBy)
 }
 
 // explain says what to do about a month that can't be closed.
@@ -151,7 +150,7 @@ func (o *closeOptions) explain(ctx context.Context, db *store.DB, err error) err
 
 func (o *closeOptions) earlier(open time.Time) error {
 	month := open.Format("2006-01")
-	return refusedf("close it first: petstorectl usage close "+month, "%s has usage and is open", month)
+	return refusedf("close it first: petstorectl usage close --month "+month, "%s has usage and is open", month)
 }
 
 // await waits until every server has delivered the month.
@@ -216,6 +215,6 @@ func (o *closeOptions) undelivered(missing []store.Delivery) error {
 	for _, d := range missing {
 		args += " --without " + d.ServerID
 	}
-	return refusedf("wait until it is back; if its process has ended, close without it: petstorectl usage close "+o.month.Month()+args,
+	return refusedf("wait until it is back; if its process has ended, close without it: petstorectl usage close --month "+o.month.Month()+args,
 		"%s can't be closed: %s", o.month.Month(), servers(missing))
 }

@@ -17,23 +17,23 @@ import (
 type proofOptions struct {
 	*cmdutil.Factory
 
-	tenant, text string
-	month        cmdutil.Period
+	tenant string
+	month  cmdutil.Period
 }
 
 func newCmdProof(f *cmdutil.Factory) *cobra.Command {
 	o := &proofOptions{Factory: f}
-	return cmdutil.OutputCommand(f, &cobra.Command{
-		Use:   "proof TENANT MONTH",
+	return cmdutil.ClosedMonthFlag(cmdutil.OutputCommand(f, &cobra.Command{
+		Use:   "proof TENANT --month MONTH",
 		Short: "Print a tenant's proof of its lines in a closed month",
 		Long: `Print what a tenant needs to check its own lines of a closed month against the
 month's root: the lines, their hashes, and the path from them to the root. It
 shows that these are all of its lines, and nothing of other tenants.
 docs/billing.md has a program that checks it.`,
-		Example: `  petstorectl usage proof acme 2026-10 -o json > acme-2026-10.json
+		Example: `  petstorectl usage proof acme --month 2026-10 -o json > acme-2026-10.json
   python3 check.py ROOT < acme-2026-10.json`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runProof(cmd.Context(), o) },
-	}, cmdutil.TenantArg(f, &o.tenant), cmdutil.MonthArg(&o.text, &o.month))
+	}, cmdutil.TenantArg(f, &o.tenant)), &o.month)
 }
 
 // ProofView shows a proof. lines are the canonical forms.
@@ -76,7 +76,7 @@ func runProof(ctx context.Context, o *proofOptions) error {
 	case errors.Is(err, store.ErrAltered):
 		return &cmdutil.Error{
 			Code: cmdutil.ExitFailed, Message: "the sealed lines of " + o.month.Month() + " were altered: nothing can be proved",
-			Hint: "see: petstorectl usage verify " + o.month.Month(),
+			Hint: "see: petstorectl usage verify --month " + o.month.Month(),
 		}
 	case err != nil:
 		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})

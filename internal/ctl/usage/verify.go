@@ -14,14 +14,13 @@ import (
 type verifyOptions struct {
 	*cmdutil.Factory
 
-	text  string
 	month cmdutil.Period
 }
 
 func newCmdVerify(f *cmdutil.Factory) *cobra.Command {
 	o := &verifyOptions{Factory: f}
-	return cmdutil.OutputCommand(f, &cobra.Command{
-		Use:   "verify MONTH",
+	return cmdutil.ClosedMonthFlag(cmdutil.OutputCommand(f, &cobra.Command{
+		Use:   "verify --month MONTH",
 		Short: "Check that nothing of a closed month was altered",
 		Long: `Check that nothing of a closed month was altered: neither the lines that were
 sealed, nor what they were computed from (usage, assignments, versions of plans,
@@ -29,10 +28,10 @@ suspensions), nor the root. The hashes are computed here, not in the database.
 The root is compared with that in the audit trail; "audit verify" checks the
 trail itself. The exit code is 1 if something was altered; the first difference
 is named.`,
-		Example: `  petstorectl usage verify 2026-10
-  petstorectl usage verify 2026-10 -o json`,
+		Example: `  petstorectl usage verify --month 2026-10
+  petstorectl usage verify --month 2026-10 -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), o) },
-	}, cmdutil.MonthArg(&o.text, &o.month))
+	}), &o.month)
 }
 
 // verification is the result for a month.
@@ -57,7 +56,7 @@ var VerifyView = append(output.View[verification]{
 
 // openMonth is the error for a month that must be closed.
 func openMonth(month cmdutil.Period) error {
-	return refusedf("close it: petstorectl usage close "+month.Month(), "%s is not closed", month.Month())
+	return refusedf("close it: petstorectl usage close --month "+month.Month(), "%s is not closed", month.Month())
 }
 
 func runVerify(ctx context.Context, o *verifyOptions) error {

@@ -147,14 +147,14 @@ func (y *year) suspended(from, to string) {
 func (y *year) closes(month, options string) {
 	y.t.Helper()
 	y.set(y.clock().Truncate(time.Hour).Add(5 * time.Minute))
-	_, refusal, code := y.try("usage close " + month + " --wait 0")
+	_, refusal, code := y.try("usage close --month " + month + " --wait 0")
 	for i := range y.servers {
 		if name := fmt.Sprint("server-", i+1); code != cmdutil.ExitRefused || !strings.Contains(refusal, name+" has delivered up to ") {
 			y.t.Errorf("%s before %s has delivered it: exit %d, %s", month, name, code, refusal)
 		}
 	}
 	y.each()
-	_, said, _ := y.try("usage close " + month + " --wait 0" + options)
+	_, said, _ := y.try("usage close --month " + month + " --wait 0" + options)
 	if !strings.HasPrefix(said, "closed "+month+": ") {
 		y.t.Fatalf("close %s: %s", month, said)
 	}

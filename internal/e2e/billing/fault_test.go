@@ -141,12 +141,12 @@ func (l *load) checkAltered() {
 		},
 	} {
 		l.exec(`set session_replication_role = replica; ` + c.alter + `; reset session_replication_role`)
-		_, said, code := l.try("usage verify 2025-01")
+		_, said, code := l.try("usage verify --month 2025-01")
 		if code != cmdutil.ExitFailed || !strings.Contains(said, c.table) {
 			l.t.Errorf("%s altered: exit %d, %s", c.table, code, said)
 		}
 		l.t.Log(strings.TrimSpace(said))
 		l.exec(`set session_replication_role = replica; ` + c.back + `; reset session_replication_role`)
 	}
-	l.ctl("usage verify 2025-01")
+	l.ctl("usage verify --month 2025-01")
 }

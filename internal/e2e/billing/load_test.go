@@ -182,7 +182,7 @@ func (l *load) close(month string) {
 	if l.held >= 0 {
 		without = fmt.Sprint(" --without server-", l.held+1)
 	}
-	l.ctl("usage close " + month + " --wait 0" + without)
+	l.ctl("usage close --month " + month + " --wait 0" + without)
 	l.held = l.random.IntN(4) - 1
 	for i := range l.servers {
 		l.write(i)

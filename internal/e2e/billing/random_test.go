@@ -29,7 +29,7 @@ func TestRandomTimelines(t *testing.T) {
 				t.Error(d)
 			}
 			for _, m := range months[:3] {
-				l.ctl("usage verify " + m)
+				l.ctl("usage verify --month " + m)
 			}
 			t.Logf("%d requests; changes %v", len(l.seen), l.made)
 		})

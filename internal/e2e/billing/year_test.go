@@ -147,7 +147,7 @@ func (y *year) checkYear() {
 		if again := y.ctl("usage export --month " + month); again != y.exports[month] {
 			y.t.Errorf("%s changed after it was closed:\n%s", month, cmp.Diff(y.exports[month], again))
 		}
-		if out := y.ctl("usage verify " + month); !strings.Contains(out, month) {
+		if out := y.ctl("usage verify --month " + month); !strings.Contains(out, month) {
 			y.t.Errorf("verify %s: %s", month, out)
 		}
 	}

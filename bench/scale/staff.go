@@ -35,8 +35,8 @@ var staffCommands = []string{
 	"audit list", "audit list --tenant {tenant}", "audit list --since 7d", "audit list --until 180d", "audit list --login staff_7",
 	"audit list --actor person-7@support-3", "audit list --action key.revoke", "audit list --action plan", "audit list --subject {key}",
 	"audit list --tenant {tenant} --action key.revoke", "audit list --login staff_7 --action plan --since 30d",
-	"plan list", "plan show pro", "plan history {tenant}", "plan schedule", "plan schedule {tenant}",
-	"usage show {tenant}",
+	"plan list", "plan show pro", "plan history {tenant}", "plan schedule", "plan schedule --tenant {tenant}",
+	"usage show --tenant {tenant}",
 }
 
 // staffStreams are commands that print all rows, and how many these are; 0 for all keys.

@@ -46,7 +46,7 @@ The test key is the sandbox's: it gets any error that you ask for, so that you s
 
 Staff:
 
-  bin/petstorectl key list %[4]s
+  bin/petstorectl key list --tenant %[4]s
   bin/petstorectl plan assign %[4]s business
 
 A key that floods the API after 429 is banned, here for %[9]d seconds at first (in production 15 minutes). Lift the ban:

@@ -65,7 +65,7 @@ is used, as whom and why.`,
   petstorectl why acme
   petstorectl plan assign acme business --reason "order 18"
   petstorectl key list --expires-within 30d
-  petstorectl audit list acme --since 7d
+  petstorectl audit list --tenant acme --since 7d
   petstorectl undo`,
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -41,8 +41,8 @@ func TestSynonymsAreUnderstood(t *testing.T) {
 		"key rev key_x": `"revoke"`, "tenant creat acme": `"create"`, "plan unschdule 8": `"unschedule"`, "key lst": `"list"`, "dcotor": `"doctor"`,
 		// The noun comes first; the verb follows it.
 		"revoke key_x": "the noun comes before the verb petstorectl key revoke", "list keys": "the noun comes before the verb petstorectl keys list",
-		"tenant acme": " to show one: petstorectl tenant show acme\nsee: petstorectl tenant --help", "key acme": " to list what is of a tenant: petstorectl key list acme\nsee: petstorectl key --help",
-		"audit acme": " to list what is of a tenant: petstorectl audit list acme\nsee: petstorectl audit --help", "audit lst": `"list"`,
+		"tenant acme": " to show one: petstorectl tenant show acme\nsee: petstorectl tenant --help", "key acme": " to list what is of a tenant: petstorectl key list --tenant acme\nsee: petstorectl key --help",
+		"audit acme": " to list what is of a tenant: petstorectl audit list --tenant acme\nsee: petstorectl audit --help", "audit lst": `"list"`,
 		"key key_x": " to show one: petstorectl key show key_x\nsee: petstorectl key --help",
 		// Whatever the flags are.
 		"foo --bar": " see: petstorectl --help", "foo --help": " see: petstorectl --help", "-o json foo": " see: petstorectl --help", "customer --help": `"tenant"`,
@@ -70,6 +70,30 @@ func TestNoDangerousNeighbor(t *testing.T) {
 	} {
 		if got := suggested(t, line); strings.Contains(got, never) {
 			t.Errorf("%q: %s", line, got)
+		}
+	}
+}
+
+// TestOneSpellingAFilter: the tenant that a command needs is an argument, and one that it filters by is --tenant. A month is --month, a range
+// --since and --until. Each other spelling is refused, and the right one named.
+func TestOneSpellingAFilter(t *testing.T) {
+	t.Parallel()
+	for lines, want := range map[string]string{
+		"key list acme,ban list acme,audit list acme,audit export acme,plan schedule acme,usage show acme,usage export acme,usage events acme": "did you mean --tenant acme?",
+		"tenant show --tenant acme,plan history --tenant acme,limits reset --customer acme,usage proof --tenant acme,tail --tenant acme":        "TENANT is an argument",
+		"key revoke --tenant acme": "did you mean --all-of?", "tenant edit --plan pro acme": "unknown flag: --plan", "ban place --duration 1h": "did you mean --for?",
+		"usage close 2026-10,usage verify 2026-10,usage proof acme 2026-10,usage export 2026-10,usage show 2026-10": "did you mean --month 2026-10?",
+		"usage events --from 7d,plan simulate --from 7d,audit list --from 7d,ban list --start 7d":                   "did you mean --since?",
+		"usage events --to today,plan simulate --to today,audit export --to today":                                  "did you mean --until (exclusive)?",
+		"plan boost --start tomorrow": "did you mean --from?",
+	} {
+		for line := range strings.SplitSeq(lines, ",") {
+			root := newCmdRoot(cmdutil.NewFactory(&cmdutil.IOStreams{}))
+			root.SetArgs(strings.Fields(line))
+			e := (*cmdutil.Error)(nil)
+			if err := root.Execute(); !errors.As(err, &e) || e.Code != cmdutil.ExitUsage || !strings.HasSuffix(e.Message, want) {
+				t.Errorf("%s: %v, want %q", line, err, want)
+			}
 		}
 	}
 }

@@ -84,10 +84,10 @@ of values separated by tabs, and a change prints the item that it changed.
 What is longer than the screen goes through less, or the pager of PETSTORE_PAGER
 or PAGER; cat turns it off.
 
-  petstorectl key list acme -o csv > keys.csv
+  petstorectl key list --tenant acme -o csv > keys.csv
   petstorectl tenant show acme --jq .plan
   petstorectl tenant list --columns name,plan,next_at
-  petstorectl key list acme --jq '.[] | select(.status == "active") | .id'`
+  petstorectl key list --jq '.[] | select(.status == "active") | .id'`
 
 const rolesText = `A login is in one of these roles of Postgres, or in several. A command that a
 login may not run is refused, and the message says whom to ask.

@@ -198,7 +198,7 @@ func (d *dev) checkNote(t *testing.T) {
 // checkCtl: petstorectl finds the database through .petstore/dev.json in the working directory.
 func (d *dev) checkCtl(t *testing.T) {
 	t.Helper()
-	if c := runCtl(&deployment{t: t}, d.folder(t), nil, "key", "list", "demo", "-o", "json"); c.code != 0 || !strings.Contains(c.stdout, "key_") {
+	if c := runCtl(&deployment{t: t}, d.folder(t), nil, "key", "list", "--tenant", "demo", "-o", "json"); c.code != 0 || !strings.Contains(c.stdout, "key_") {
 		t.Errorf("petstorectl in the folder: exit %d: %s%s", c.code, c.stdout, c.stderr)
 	}
 }

@@ -22,7 +22,7 @@ func TestKeysOfAStagingServer(t *testing.T) {
 		return strings.TrimSpace(d.ctl("key", "issue", tn.Name, "--environment", "test", "--expires", expires).stdout)
 	}
 	good, later, revoked := issued("20d"), issued("40d"), issued("20d")
-	d.ctl("key", "revoke", "--yes", "--reason", "test", strings.Fields(d.ctl("key", "list", tn.Name, "-o", "json", "--jq",
+	d.ctl("key", "revoke", "--yes", "--reason", "test", strings.Fields(d.ctl("key", "list", "--tenant", tn.Name, "-o", "json", "--jq",
 		fmt.Sprintf(`.[] | select(.last4 == %q) | .id`, revoked[len(revoked)-4:])).stdout)[0])
 	for _, fastPath := range []string{"on", "off"} {
 		s := d.serve("PETSTORE_ENVIRONMENT=staging", "PETSTORE_SUPPORT_EMAIL=help@example.com", "PETSTORE_HTTP_FAST_PATH="+fastPath, "PETSTORE_ADDRESS_LIMIT=1700")

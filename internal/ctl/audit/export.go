@@ -12,7 +12,7 @@ import (
 func newCmdExport(f *cmdutil.Factory) *cobra.Command {
 	o := &listOptions{Factory: f}
 	cmd := cmdutil.OutputCommand(f, &cobra.Command{
-		Use:   "export [TENANT]",
+		Use:   "export",
 		Short: "Export changes, the oldest first",
 		Long: `Export changes, the oldest first, as they arrive: memory holds one of them. The
 format is jsonl unless -o says otherwise. docs/audit.md has a program that
@@ -22,7 +22,7 @@ verifies an export without petstorectl.
 		Example: `  petstorectl audit export > audit.jsonl
   petstorectl audit export --since 2026-11-01 --until 2026-12-01 -o csv`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runExport(cmd.Context(), o) },
-	}, o.tenant.Arg(f))
+	})
 	addFilters(cmd, o)
 	return cmd
 }

@@ -16,7 +16,6 @@ import (
 type listOptions struct {
 	*cmdutil.Factory
 
-	tenant  cmdutil.TenantFilter
 	filter  store.AuditFilter
 	subject string
 	list    cmdutil.ListFlags
@@ -25,7 +24,7 @@ type listOptions struct {
 func newCmdList(f *cmdutil.Factory) *cobra.Command {
 	o := &listOptions{Factory: f}
 	cmd := f.ReadCommand(&cobra.Command{
-		Use:     "list [TENANT]",
+		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List changes, the newest first",
 		Long: `List changes, the newest first: those to which all filters apply. The login is
@@ -38,11 +37,11 @@ and its hash. No entry contains a key, its digest, or a name: only that a name
 was changed. The names of tenants are looked up.
 
 ` + cmdutil.PastHelp,
-		Example: `  petstorectl audit list acme --since 7d
+		Example: `  petstorectl audit list --tenant acme --since 7d
   petstorectl audit list --login support_jo --action plan
   petstorectl audit list --action ban.lift --since 2026-11-01 --until 2026-12-01 -o csv`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), o) },
-	}, o.tenant.Arg(f))
+	})
 	addFilters(cmd, o)
 	o.list.Add(cmd, cmdutil.DefaultLimit)
 	o.list.AddAfterNumber(cmd, &o.filter.After, "the change with this `NUMBER`")
@@ -52,7 +51,7 @@ was changed. The names of tenants are looked up.
 // addFilters adds the flags that select changes.
 func addFilters(cmd *cobra.Command, o *listOptions) {
 	f := o.Factory
-	o.tenant.Add(cmd, f)
+	cmdutil.TenantFlag(cmd, f, &o.filter.Tenant)
 	cmdutil.PastFlag(cmd, f, &o.filter.Since, "since", "only changes made at `WHEN` or later, such as 7d")
 	cmdutil.PastFlag(cmd, f, &o.filter.Until, "until", "only changes made before `WHEN`")
 	textFlag(cmd, &o.filter.Login, "login", "only changes made with this `LOGIN`")
@@ -64,9 +63,6 @@ func addFilters(cmd *cobra.Command, o *listOptions) {
 // query is the filter of the flags.
 func (o *listOptions) query() (filter store.AuditFilter, err error) {
 	filter = o.filter
-	if filter.Tenant, err = o.tenant.Name(); err != nil {
-		return filter, err
-	}
 	if !filter.Until.IsZero() && !filter.Since.Before(filter.Until) {
 		return filter, cmdutil.UsageErrorf("--since is not before --until")
 	}

@@ -50,7 +50,7 @@ func runLift(ctx context.Context, o *liftOptions) error {
 		if !isKeyID(item) && errors.Is(err, keys.ErrBanNotFound) {
 			return &cmdutil.Error{
 				Code: cmdutil.ExitNotFound, Message: fmt.Sprintf("no key of tenant %.80s is banned", item),
-				Hint: fmt.Sprintf("see: petstorectl ban list %.80s --past", item),
+				Hint: fmt.Sprintf("see: petstorectl ban list --tenant %.80s --past", item),
 			}
 		}
 		if !isKeyID(item) {

@@ -17,7 +17,7 @@ import (
 type listOptions struct {
 	*cmdutil.Factory
 
-	tenant cmdutil.TenantFilter
+	tenant string
 	source keys.BanSource
 	since  time.Time
 	past   bool
@@ -28,7 +28,7 @@ type listOptions struct {
 func newCmdList(f *cmdutil.Factory) *cobra.Command {
 	o := &listOptions{Factory: f}
 	cmd := f.ReadCommand(&cobra.Command{
-		Use:     "list [TENANT]",
+		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List bans in force, the newest first",
 		Long: `List bans, the newest first: those in force to which all filters apply, and with
@@ -36,11 +36,11 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 
 ` + cmdutil.PastHelp,
 		Example: `  petstorectl ban list
-  petstorectl ban list acme --past
+  petstorectl ban list --tenant acme --past
   petstorectl ban list --since yesterday --source automatic`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), o) },
-	}, o.tenant.Arg(f))
-	o.tenant.Add(cmd, f)
+	})
+	cmdutil.TenantFlag(cmd, f, &o.tenant)
 	cmdutil.EnumFlag(cmd, &o.source, "source", "", "only one `SOURCE`: automatic or staff", keys.Automatic, keys.ByStaff)
 	cmdutil.PastFlag(cmd, f, &o.since, "since", "only those that began at `WHEN` or later, such as 7d")
 	cmd.Flags().BoolVar(&o.past, "past", false, "include bans that ended or were lifted")
@@ -50,17 +50,13 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 }
 
 func runList(ctx context.Context, o *listOptions) error {
-	tenant, err := o.tenant.Name()
-	if err != nil {
-		return err
-	}
 	db, err := o.DB(ctx)
 	if err != nil {
 		return err
 	}
 	now := o.Now()
 	filter := store.BanFilter{
-		Tenant: tenant, Source: o.source, Since: o.since, Past: o.past || !o.since.IsZero(), After: o.after, Limit: o.list.Query(o.Factory),
+		Tenant: o.tenant, Source: o.source, Since: o.since, Past: o.past || !o.since.IsZero(), After: o.after, Limit: o.list.Query(o.Factory),
 	}
 	v, empty := View(now), "no bans in force"
 	if filter.Past {
@@ -73,5 +69,5 @@ func runList(ctx context.Context, o *listOptions) error {
 	if err = cmdutil.PrintStream(o.Factory, v, list, &o.list, func(b keys.Ban) string { return strconv.FormatInt(b.ID, 10) }, empty); errors.Is(err, keys.ErrBanNotFound) {
 		return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: fmt.Sprintf("there is no ban %d", o.after), Hint: "begin again without --after"}
 	}
-	return o.Explain(ctx, err, cmdutil.Subject{Tenant: tenant})
+	return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
 }

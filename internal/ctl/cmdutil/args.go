@@ -54,7 +54,7 @@ func (a Arg) Repeated() Arg {
 func SetArgs(cmd *cobra.Command, args ...Arg) {
 	cmd.Args = func(cmd *cobra.Command, given []string) error {
 		if len(given) > len(args) && !repeats(args) {
-			return UsageErrorf("unexpected argument: %q", given[len(args)]).WithHint(usage(cmd))
+			return UsageErrorf("unexpected argument: %q%s", given[len(args)], rightFlag(cmd, given[len(args)])).WithHint(usage(cmd))
 		}
 		for i, arg := range args {
 			if i >= len(given) {

@@ -53,7 +53,7 @@ var domainErrors = []domainError{
 	{plans.ErrAssignmentNotBegun, ExitRefused, "assignment {assignment} has not begun", "remove it: petstorectl plan unschedule {assignment}"},
 	{plans.ErrAssignmentVoid, ExitRefused, "assignment {assignment} is already void", "see: petstorectl plan history TENANT"},
 	{plans.ErrAssignmentNotVoid, ExitRefused, "assignment {assignment} is not void", "see: petstorectl plan history TENANT"},
-	{keys.ErrTooManyKeys, ExitRefused, "tenant {tenant} already has {max} active keys, the maximum", "revoke one first: petstorectl key list {tenant}"},
+	{keys.ErrTooManyKeys, ExitRefused, "tenant {tenant} already has {max} active keys, the maximum", "revoke one first: petstorectl key list --tenant {tenant}"},
 	{keys.ErrKeyRevoked, ExitRefused, "key {key} is already revoked", "see: petstorectl key show {key}"},
 	{keys.ErrKeyExpired, ExitRefused, "key {key} has expired", "issue a new one: petstorectl key issue TENANT"},
 	{plans.ErrTenantName, ExitUsage, `invalid tenant name "{tenant}"`, "a name is 1 to 63 characters of a-z, 0-9 and -, does not begin with -, and is not erased-NUMBER"},

@@ -42,12 +42,13 @@ func FlagError(cmd *cobra.Command, err error) error {
 		e.Message = fmt.Sprintf("--%s: %s", invalid.GetFlag().Name, invalidValue(invalid))
 	}
 	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
-		var known []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 		if elsewhere := flagElsewhere[groupPath(cmd)+" --"+unknown.GetSpecifiedName()]; elsewhere != "" {
 			e.Hint = fmt.Sprintf(elsewhere, givenTenant(cmd))
-		} else if found := closestFlag(unknown.GetSpecifiedName(), known); found != "" {
-			e.Message += "; did you mean " + found + "?"
+		} else if found := rightSpelling(cmd, unknown.GetSpecifiedName()); found != "" {
+			e.Message += "; " + found
+			if !strings.Contains(found, "--") {
+				e.Hint = usage(cmd)
+			}
 		} else if cmd.HasSubCommands() {
 			e.Hint = "flags follow the verb: petstorectl NOUN VERB [flags]"
 		}
@@ -69,16 +70,42 @@ func givenTenant(cmd *cobra.Command) string {
 	return "TENANT"
 }
 
-// closestFlag returns the flag that was probably meant, "" for none.
-func closestFlag(name string, known []string) string {
-	if meant, ok := flagSynonyms[strings.ToLower(name)]; ok {
-		if flag, _, _ := strings.Cut(meant, " "); slices.Contains(known, flag) {
-			return "--" + meant
+// rightSpelling says how a command spells what an unknown flag was meant to be: as an argument, or another flag. It is "" if nothing fits.
+func rightSpelling(cmd *cobra.Command, name string) string {
+	name = strings.ToLower(name)
+	for _, meant := range append([]string{name}, strings.Split(flagSynonyms[name], ",")...) {
+		flag, _, _ := strings.Cut(meant, " ")
+		if cmd.Flags().Lookup(flag) != nil {
+			return "did you mean --" + meant + "?"
+		}
+		if argument := strings.ToUpper(flag); takesArgument(cmd, argument) {
+			return argument + " is an argument"
 		}
 	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	known = slices.DeleteFunc(known, func(k string) bool { return isOpposite(name, k) })
 	if found := closest(name, known); found != "" {
-		return "--" + found
+		return "did you mean --" + found + "?"
+	}
+	return ""
+}
+
+// takesArgument tells whether a command has an argument of that name.
+func takesArgument(cmd *cobra.Command, name string) bool {
+	parts := strings.FieldsFunc(cmd.Use, func(r rune) bool { return strings.ContainsRune(" {}[]|.", r) })
+	i := slices.Index(parts, name)
+	return i > 0 && !strings.HasPrefix(parts[i-1], "--")
+}
+
+// rightFlag names the flag that filters by what was given as an argument too many, "" for none.
+func rightFlag(cmd *cobra.Command, given string) string {
+	_, err := parseMonth(given)
+	switch {
+	case err == nil && cmd.Flags().Lookup("month") != nil:
+		return "; did you mean --month " + given + "?"
+	case cmd.Flags().Lookup("tenant") != nil && isOfTenant(given):
+		return "; did you mean --tenant " + given + "?"
 	}
 	return ""
 }

@@ -129,8 +129,8 @@ func UnknownCommand(group *cobra.Command, given []string) error {
 		if form := renames[groupPath(group)+" "+strings.ToLower(given[0])]; form != "" {
 			e.Hint = form
 		}
-	} else if list, _, err := group.Find([]string{"list"}); err == nil && strings.HasPrefix(list.Use, "list [TENANT]") && len(given) == 1 && isOfTenant(given[0]) {
-		e.Hint = fmt.Sprintf("to list what is of a tenant: %s %s\n%s", list.CommandPath(), given[0], e.Hint)
+	} else if list, _, err := group.Find([]string{"list"}); err == nil && list.Flags().Lookup("tenant") != nil && len(given) == 1 && isOfTenant(given[0]) {
+		e.Hint = fmt.Sprintf("to list what is of a tenant: %s --tenant %s\n%s", list.CommandPath(), given[0], e.Hint)
 	} else if show, _, err := group.Find([]string{"show"}); err == nil && show != group && isShown(show, given[0]) {
 		e.Hint = fmt.Sprintf("to show one: %s %s\n%s", show.CommandPath(), given[0], e.Hint)
 	}

@@ -1,7 +1,6 @@
 package cmdutil
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -62,24 +61,10 @@ func (l *ListFlags) Filtered(names ...string) bool {
 	return slices.ContainsFunc(append(names, "after"), l.cmd.Flags().Changed)
 }
 
-// TenantFilter is the tenant of a list: the argument [TENANT], or --tenant.
-type TenantFilter struct{ arg, flag string }
-
-// Arg is the argument.
-func (t *TenantFilter) Arg(f *Factory) Arg { return TenantArg(f, &t.arg).Optional() }
-
-// Add adds --tenant.
-func (t *TenantFilter) Add(cmd *cobra.Command, f *Factory) {
-	cmd.Flags().StringVar(&t.flag, "tenant", "", "only those of this `TENANT`, as the argument")
+// TenantFlag adds --tenant to a command that is about all tenants without it.
+func TenantFlag(cmd *cobra.Command, f *Factory, name *string) {
+	cmd.Flags().StringVar(name, "tenant", "", "only what is of this `TENANT`")
 	CompleteFlagFrom(cmd, "tenant", TenantNames(f))
-}
-
-// Name returns the tenant, "" for all, or a usage error if there are two.
-func (t *TenantFilter) Name() (string, error) {
-	if t.arg != "" && t.flag != "" && t.arg != t.flag {
-		return "", UsageErrorf("the argument TENANT can't be used with --tenant")
-	}
-	return cmp.Or(t.arg, t.flag), nil
 }
 
 // Items is a list that is in memory.

@@ -129,16 +129,16 @@ var Synonyms = sync.OnceValue(func() map[string][]string {
 	return m
 })
 
-// flagSynonyms is what people call flags.
+// flagSynonyms is what people call flags, and the flags or arguments that they probably mean: the first that the command has.
 var flagSynonyms = map[string]string{
 	"force": "yes", "y": "yes", "assume-yes": "yes", "no-confirm": "yes",
 	"format": "output", "json": "output json", "csv": "output csv",
 	"message": "reason", "comment": "reason", "why": "reason", "m": "reason",
 	"preview": "dry-run", "simulate": "dry-run", "check": "dry-run", "n": "dry-run",
-	"customer": "tenant", "client": "tenant", "account": "tenant",
+	"tenant": "all-of", "customer": "tenant,all-of", "client": "tenant,all-of", "account": "tenant,all-of",
 	"expiry": "expires", "ttl": "expires", "valid-until": "expires",
 	"max": "limit", "count": "limit", "top": "limit",
 	"mail": "email", "e-mail": "email",
 	"db": "database-url", "url": "database-url", "dsn": "database-url",
-	"duration": "for", "start": "from", "after": "since", "before": "until", "end": "until",
+	"duration": "for", "start": "since,from", "from": "since", "after": "since", "before": "until", "end": "until", "to": "until (exclusive)",
 }

@@ -180,7 +180,7 @@ func (r *result) next() (commands []string) {
 	name := r.tenant.Name
 	if r.keys == nil {
 		add("plan history", name)
-		add("usage show --by day", name)
+		add("usage show --by day --tenant", name)
 		return commands
 	}
 	if !r.tenant.SuspendedAt.IsZero() {
@@ -200,7 +200,7 @@ func (r *result) next() (commands []string) {
 	} else if r.hit.Kind != store.HitRequest {
 		add("why", name)
 	}
-	add("key list", name)
+	add("key list --tenant", name)
 	add("audit list --tenant", name)
 	return commands[:min(maxNext, len(commands))]
 }

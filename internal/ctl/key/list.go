@@ -17,7 +17,6 @@ import (
 type listOptions struct {
 	*cmdutil.Factory
 
-	tenant  cmdutil.TenantFilter
 	filter  store.KeyFilter
 	expires cmdutil.When
 	unused  time.Time
@@ -27,7 +26,7 @@ type listOptions struct {
 func newCmdList(f *cmdutil.Factory) *cobra.Command {
 	o := &listOptions{Factory: f}
 	cmd := f.ReadCommand(&cobra.Command{
-		Use:     "list [TENANT]",
+		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List keys, including revoked and expired ones",
 		Long: `List keys: those to which all filters apply, including revoked and expired ones.
@@ -36,13 +35,13 @@ selects begin with the one that expires first, and expired or revoked ones with
 the latest.
 
 ` + cmdutil.PastHelp,
-		Example: `  petstorectl key list acme
+		Example: `  petstorectl key list --tenant acme
   petstorectl key list --expires-within 30d
   petstorectl key list --last4 x7Qd
   petstorectl key list --unused 90d --status active -o csv`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), o) },
-	}, o.tenant.Arg(f))
-	o.tenant.Add(cmd, f)
+	})
+	cmdutil.TenantFlag(cmd, f, &o.filter.Tenant)
 	cmdutil.EnumFlag(cmd, &o.filter.Status, "status", "", "only one `STATUS`: active, expired or revoked", keys.Active, keys.Expired, keys.Revoked)
 	cmdutil.LengthFlag(cmd, &o.expires, "expires-within", "only active ones that expire within `LENGTH`")
 	cmdutil.PastFlag(cmd, f, &o.unused, "unused", "only those not used since `WHEN`, such as 90d")
@@ -61,10 +60,6 @@ func parseLast4(text string) (string, error) {
 }
 
 func runList(ctx context.Context, o *listOptions) error {
-	tenant, err := o.tenant.Name()
-	if err != nil {
-		return err
-	}
 	if err := cmdutil.CheckKeyID(o.list.After); err != nil {
 		return err
 	}
@@ -73,7 +68,7 @@ func runList(ctx context.Context, o *listOptions) error {
 		return err
 	}
 	now, filter := o.Now(), o.filter
-	filter.Tenant, filter.UnusedSince, filter.After, filter.Limit = tenant, o.unused, o.list.After, o.list.Query(o.Factory)
+	filter.UnusedSince, filter.After, filter.Limit = o.unused, o.list.After, o.list.Query(o.Factory)
 	if o.expires.IsSet() {
 		filter.ExpiresBefore = o.expires.After(now)
 	}
@@ -91,7 +86,7 @@ func runList(ctx context.Context, o *listOptions) error {
 	if err == nil {
 		err = cmdutil.PrintStream(o.Factory, v, list, &o.list, func(k keys.Key) string { return k.ID }, empty)
 	}
-	return o.Explain(ctx, err, cmdutil.Subject{Tenant: tenant, Key: filter.After})
+	return o.Explain(ctx, err, cmdutil.Subject{Tenant: filter.Tenant, Key: filter.After})
 }
 
 // tableOf shows what the list is about. A table has room for more columns only in place of others.

@@ -20,15 +20,16 @@ type scheduleOptions struct {
 func newCmdSchedule(f *cmdutil.Factory) *cobra.Command {
 	o := &scheduleOptions{Factory: f}
 	cmd := f.ReadCommand(&cobra.Command{
-		Use:   "schedule [TENANT]",
+		Use:   "schedule",
 		Short: "List changes of plans that are to come",
 		Long: `List the changes of a tenant's plan and numbers that are to come, in order of
 time. Without a tenant, list the assignments of all tenants. What changes with a
 version of a plan is then left out.`,
-		Example: `  petstorectl plan schedule acme
+		Example: `  petstorectl plan schedule --tenant acme
   petstorectl plan schedule`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runSchedule(cmd.Context(), o) },
-	}, cmdutil.TenantArg(f, &o.tenant).Optional())
+	})
+	cmdutil.TenantFlag(cmd, f, &o.tenant)
 	o.list.Add(cmd, cmdutil.DefaultLimit)
 	return cmd
 }

@@ -43,8 +43,7 @@ that were sealed; they never change. The default format is CSV.`,
 	})
 	f.OutputFlag(cmd)
 	cmdutil.MonthFlag(cmd, f, &o.month)
-	cmd.Flags().StringVar(&o.query.Tenant, "tenant", "", "only lines of this `TENANT`")
-	cmdutil.CompleteFlagFrom(cmd, "tenant", cmdutil.TenantNames(f))
+	cmdutil.TenantFlag(cmd, f, &o.query.Tenant)
 	cmd.Flags().StringVar(&o.query.Plan, "plan", "", "only lines of this `PLAN`")
 	cmdutil.CompleteFlagFrom(cmd, "plan", cmdutil.PlanNames(f))
 	return cmd

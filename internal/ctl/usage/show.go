@@ -24,15 +24,16 @@ const showLimit = 1000
 func newCmdShow(f *cmdutil.Factory) *cobra.Command {
 	o := &showOptions{Factory: f}
 	cmd := f.ReadCommand(&cobra.Command{
-		Use:   "show [TENANT]",
+		Use:   "show",
 		Short: "Show the requests of a month",
 		Long: `Show the requests of a UTC month by tenant and plan. The plan is the one at the
 time of the request: a tenant that changed plans has a row for each of them.`,
 		Example: `  petstorectl usage show
   petstorectl usage show --month 2026-11 --by plan -o csv
-  petstorectl usage show acme --by day`,
+  petstorectl usage show --tenant acme --by day`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runShow(cmd.Context(), o) },
-	}, cmdutil.TenantArg(f, &o.tenant).Optional())
+	})
+	cmdutil.TenantFlag(cmd, f, &o.tenant)
 	cmdutil.MonthFlag(cmd, f, &o.month)
 	cmdutil.EnumFlag(cmd, &o.grouping, "by", "", "`GROUP` the rows by tenant, plan, key, day or hour",
 		store.ByTenant, store.ByPlan, store.ByKey, store.ByDay, store.ByHour)

@@ -203,7 +203,7 @@ func liftedAt(f usage.FailedRequest, bans []keys.Ban) time.Time {
 type cause struct{ text, help string }
 
 // identifyHelp is for requests whose key is not known.
-const identifyHelp = "compare its last four characters: petstorectl key list TENANT"
+const identifyHelp = "compare its last four characters: petstorectl key list --tenant TENANT"
 
 // causes are the reasons that a code does not say. The states of a key are explained by what the key is now.
 var causes = map[string]cause{

@@ -29,7 +29,7 @@ func (d *diagnosis) nextPlanHelp() []string {
 	if n.Plan == "" {
 		return nil
 	}
-	return []string{fmt.Sprintf("from %s the tenant has plan %s, %s requests per minute, %s per day: see petstorectl plan schedule %s",
+	return []string{fmt.Sprintf("from %s the tenant has plan %s, %s requests per minute, %s per day: see petstorectl plan schedule --tenant %s",
 		output.Text(d.Tenant.Until), n.Plan, output.Thousands(n.Quota.PerMinute), output.Thousands(n.Quota.PerDay), d.Tenant.Name)}
 }
 

@@ -265,7 +265,7 @@ func (l *load) mayChange(verb, args string) {
 func (l *load) unscheduleOrVoid(tenant string) {
 	l.t.Helper()
 	var coming []struct{ ID *int64 }
-	if err := json.Unmarshal([]byte(l.ctl("plan schedule "+tenant+" -o json")), &coming); err != nil {
+	if err := json.Unmarshal([]byte(l.ctl("plan schedule --tenant "+tenant+" -o json")), &coming); err != nil {
 		l.t.Fatal(err)
 	}
 	for _, c := range coming {

@@ -46,8 +46,9 @@ const selectComing = `
 	join tenant_plans a on a.tenant_id = q.tenant_id and a.id = q.assignment`
 
 // Schedule returns at most limit changes that are to come, 0 for all, in order of time: of a tenant, its plans' versions included, or,
-// for "", the assignments of all tenants. It returns plans.ErrTenantNotFound.
-func (d Timelines) Schedule(ctx context.Context, tenant string, limit int) iter.Seq2[Coming, error] {
+// for "", the assignments of all tenants. They begin after the assignment with that ID, unless it is 0. It returns
+// plans.ErrTenantNotFound, or ErrAssignmentNotFound.
+func (d Timelines) Schedule(ctx context.Context, tenant string, after int64, limit int) iter.Seq2[Coming, error] {
 	return list(ctx, d.db, "list scheduled changes", comingRow.coming, func() (*listQuery, error) {
 		tenantID, err := tenantIDOf(ctx, d.db, tenant)
 		if err != nil {
@@ -58,6 +59,13 @@ func (d Timelines) Schedule(ctx context.Context, tenant string, limit int) iter.
 			q.and(`q.assigned_from > coalesce(?::timestamptz, now()) and q.valid_from = q.assigned_from`, d.db.JustNow())
 		} else {
 			q.and(`q.tenant_id = ? and q.valid_from > coalesce(?::timestamptz, now())`, tenantID, d.db.JustNow())
+		}
+		if after != 0 {
+			last, err := readAssignment(ctx, d.db, after)
+			if err != nil {
+				return nil, err
+			}
+			q.and(`(q.valid_from, t.name) > (?, ?)`, last.AssignedFrom, last.Tenant)
 		}
 		q.end(`q.valid_from, t.name`, limit)
 		return q, nil
@@ -172,7 +180,7 @@ func (d Timelines) setVoid(ctx context.Context, by audit.By, id int64, reason st
 }
 
 // readAssignment returns the assignment with the numbers with which it began.
-func readAssignment(ctx context.Context, tx pgconn.Tx, id int64) (Coming, error) {
+func readAssignment(ctx context.Context, tx pgconn.Queryer, id int64) (Coming, error) {
 	var tenantID int64
 	// A statement of its own: the view reads the rows of one tenant if its number is an argument.
 	err := tx.Get(ctx, &tenantID, `select tenant_id from tenant_plans where id = $1`, id)

@@ -171,7 +171,7 @@ func unschedule(ctx context.Context, e *undoEnv, by audit.By) error {
 }
 
 func unscheduleEnd(ctx context.Context, e *undoEnv, by audit.By) error {
-	list, err := store.Collect(e.Timelines.Schedule(ctx, e.tenant, 9))
+	list, err := store.Collect(e.Timelines.Schedule(ctx, e.tenant, 0, 9))
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ type scheduleOptions struct {
 	*cmdutil.Factory
 
 	tenant string
+	after  int64
 	list   cmdutil.ListFlags
 }
 
@@ -31,6 +33,7 @@ version of a plan is then left out.`,
 	})
 	cmdutil.TenantFlag(cmd, f, &o.tenant)
 	o.list.Add(cmd, cmdutil.DefaultLimit)
+	o.list.AddAfterNumber(cmd, &o.after, "the assignment with this `ID`")
 	return cmd
 }
 
@@ -71,9 +74,17 @@ func runSchedule(ctx context.Context, o *scheduleOptions) error {
 	if o.Printer().Format == "table" {
 		view = view.FormatTimes(minuteLayout)
 	}
-	list := db.Timelines.Schedule(ctx, o.tenant, o.list.Query(o.Factory))
-	err = cmdutil.PrintStream(o.Factory, view, list, &o.list, nil, "no changes of plans are scheduled")
-	return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
+	list := db.Timelines.Schedule(ctx, o.tenant, o.after, o.list.Query(o.Factory))
+	err = cmdutil.PrintStream(o.Factory, view, list, &o.list, cursor, "no changes of plans are scheduled")
+	return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant, Assignment: strconv.FormatInt(o.after, 10)})
+}
+
+// cursor is the value of --after: a version has none.
+func cursor(c store.Coming) string {
+	if c.Version() {
+		return ""
+	}
+	return strconv.FormatInt(c.Assignment, 10)
 }
 
 // minuteLayout leaves room for the other columns of a terminal.

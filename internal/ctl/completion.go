@@ -1,10 +1,25 @@
 package ctl
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/cmdutil"
 )
+
+// bashInit takes the place of what Cobra's script calls of the package bash-completion where that is not installed: it finds the words up
+// to the cursor, without breaking them at = and :.
+const bashInit = `
+__petstorectl_init_completion()
+{
+    local line=${COMP_LINE:0:COMP_POINT}
+    read -ra words <<< "$line"
+    [[ $line == *[[:space:]] ]] && words+=("")
+    cword=$((${#words[@]} - 1))
+    cur=${words[cword]}
+}
+`
 
 func newCmdCompletion(f *cmdutil.Factory) *cobra.Command {
 	var shell string
@@ -12,17 +27,17 @@ func newCmdCompletion(f *cmdutil.Factory) *cobra.Command {
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Generate the shell completion script",
 		Long: `Generate the shell completion script. It completes commands, flags and, from the
-database, the names of tenants, plans and keys.
-
-The bash script requires the package bash-completion: install it (apt install
-bash-completion, brew install bash-completion@2) and start a new shell. Zsh
-requires compinit.`,
+database, the names of tenants, plans and keys. Zsh requires compinit.`,
 		Example: `  source <(petstorectl completion bash)
   petstorectl completion zsh > "${fpath[1]}/_petstorectl"`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch root := cmd.Root(); shell {
 			case "bash":
-				return root.GenBashCompletionV2(f.Out, true)
+				if err := root.GenBashCompletionV2(f.Out, true); err != nil {
+					return err
+				}
+				_, err := io.WriteString(f.Out, bashInit)
+				return err
 			case "zsh":
 				return root.GenZshCompletion(f.Out)
 			case "fish":

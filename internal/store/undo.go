@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -63,43 +64,31 @@ type undoStep struct {
 	gone []int64
 }
 
-// undoerOf returns what takes back entries of an action, nil for none. The changes that it makes say which entry they take back.
-func undoerOf(action string) func(context.Context, undoStep) error {
-	switch action {
-	case "tenant.edit":
-		return undoTenantEdit
-	case "tenant.suspend":
-		return undoSuspension
-	case "tenant.resume":
-		return undoResumption
-	case "plan.assign", "plan.boost", "plan.move":
-		return undoAssignment
-	case "plan.unschedule":
-		return undoUnschedule
-	case "plan.void":
-		return undoVoid
-	case "plan.unvoid":
-		return undoUnvoid
-	case "plan.edit":
-		return undoPlanEdit
-	case "plan.withdraw":
-		return undoWithdrawal
-	case "plan.retire", "plan.resell":
-		return undoRetirement
-	case "key.issue", "key.unrevoke":
-		return undoIssue
-	case "key.edit":
-		return undoKeyEdit
-	case "key.rotate":
-		return undoRotation
-	case "key.revoke":
-		return undoRevocation
-	case "ban.place":
-		return undoBan
-	case "ban.lift":
-		return undoLift
+// undoers take back entries of the actions that can be taken back. The changes that they make say which entry they take back. It is no
+// variable, because changes look whether they can be taken back.
+func undoers() map[string]func(context.Context, undoStep) error {
+	return map[string]func(context.Context, undoStep) error{
+		"tenant.edit":     undoTenantEdit,
+		"tenant.suspend":  undoSuspension,
+		"tenant.resume":   undoResumption,
+		"plan.assign":     undoAssignment,
+		"plan.boost":      undoAssignment,
+		"plan.move":       undoAssignment,
+		"plan.unschedule": undoUnschedule,
+		"plan.void":       undoVoid,
+		"plan.unvoid":     undoUnvoid,
+		"plan.edit":       undoPlanEdit,
+		"plan.withdraw":   undoWithdrawal,
+		"plan.retire":     undoRetirement,
+		"plan.resell":     undoRetirement,
+		"key.issue":       undoIssue,
+		"key.unrevoke":    undoIssue,
+		"key.edit":        undoKeyEdit,
+		"key.rotate":      undoRotation,
+		"key.revoke":      undoRevocation,
+		"ban.place":       undoBan,
+		"ban.lift":        undoLift,
 	}
-	return nil
 }
 
 // final says of other actions why they can't be taken back, and what to do instead.
@@ -119,7 +108,14 @@ var final = map[string]UndoError{
 }
 
 // Undoable reports whether there are ways to take back entries of the action.
-func Undoable(action string) bool { return undoerOf(action) != nil }
+func Undoable(action string) bool { return undoers()[action] != nil }
+
+// Actions are the actions that entries of the audit trail have, sorted.
+func Actions() []string {
+	actions := slices.AppendSeq(slices.Collect(maps.Keys(undoers())), maps.Keys(final))
+	slices.Sort(actions)
+	return actions
+}
 
 // Undos takes changes back.
 type Undos struct{ db *pgconn.DB }
@@ -170,7 +166,7 @@ type undoing struct {
 }
 
 func (u *undoing) undo(ctx context.Context, e entryToUndo) ([]Undone, error) {
-	undo := undoerOf(e.Action)
+	undo := undoers()[e.Action]
 	if undo == nil {
 		return nil, finalError(e.Entry)
 	}

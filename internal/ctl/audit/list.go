@@ -56,7 +56,7 @@ func addFilters(cmd *cobra.Command, o *listOptions) {
 	cmdutil.PastFlag(cmd, f, &o.filter.Until, "until", "only changes made before `WHEN`")
 	textFlag(cmd, &o.filter.Login, "login", "only changes made with this `LOGIN`")
 	textFlag(cmd, &o.filter.Actor, "actor", "only changes made by this claimed `ACTOR`")
-	textFlag(cmd, &o.filter.Action, "action", "only this `ACTION`: plan.assign, or plan for all of it")
+	textFlag(cmd, &o.filter.Action, "action", "only this `ACTION`: plan.assign, or plan for all of it", store.Actions()...)
 	textFlag(cmd, &o.subject, "subject", "only changes to this `SUBJECT`: a key's ID, tenant:12")
 }
 
@@ -72,8 +72,8 @@ func (o *listOptions) query() (filter store.AuditFilter, err error) {
 	return filter, nil
 }
 
-func textFlag(cmd *cobra.Command, value *string, name, usage string) {
-	cmdutil.TextFlag(cmd, value, name, usage, cmdutil.MaxSearch)
+func textFlag(cmd *cobra.Command, value *string, name, usage string, completions ...string) {
+	cmdutil.TextFlag(cmd, value, name, usage, cmdutil.MaxSearch, completions...)
 }
 
 func runList(ctx context.Context, o *listOptions) error {

@@ -1,13 +1,16 @@
 package cmdutil
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
@@ -42,6 +45,17 @@ func KeyIDs(f *Factory) Lister {
 		list, err := db.Keys.WithPrefix(ctx, prefix, limit)
 		return described(list, func(k keys.Key) (string, []string) {
 			return k.ID, []string{k.TenantName, k.Name, string(k.Status(f.Now()))}
+		}), err
+	})
+}
+
+// ChangeNumbers lists the numbers of the latest changes that can be taken back, with what they changed and who made them.
+func ChangeNumbers(f *Factory) Lister {
+	return listFrom(f, func(ctx context.Context, db *store.DB, _ string, limit int) ([]string, error) {
+		list, err := store.Collect(db.Audit.List(ctx, store.AuditFilter{Since: f.Now().Add(-store.UndoAge), Limit: limit}))
+		list = slices.DeleteFunc(list, func(e audit.Entry) bool { return !store.Undoable(e.Action) })
+		return described(list, func(e audit.Entry) (string, []string) {
+			return strconv.FormatInt(e.Number, 10), []string{e.Action, cmp.Or(e.TenantName, e.Subject), e.Login}
 		}), err
 	})
 }

@@ -106,13 +106,13 @@ func (v *parsedValue) String() string { return v.text }
 func (v *parsedValue) Type() string { return "func" }
 
 // TextFlag adds a flag whose value is a text of at most that many characters, which others are shown.
-func TextFlag(cmd *cobra.Command, value *string, name, usage string, most int) {
+func TextFlag(cmd *cobra.Command, value *string, name, usage string, most int, completions ...string) {
 	ParsedFlag(cmd, value, name, "", usage, func(text string) (string, error) {
 		if utf8.RuneCountInString(text) > most {
 			return "", fmt.Errorf("must have at most %d characters", most)
 		}
 		return text, keys.CheckText(text)
-	})
+	}, completions...)
 }
 
 // EnumFlag adds a flag that takes one of a few values.

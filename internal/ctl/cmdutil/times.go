@@ -22,12 +22,12 @@ func (p Period) Days() string {
 func MonthFlag(cmd *cobra.Command, f *Factory, month *Period) {
 	now := f.Now()
 	*month = monthFrom(time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC))
-	ParsedFlag(cmd, month, "month", "", "UTC `MONTH` such as 2026-11 (default: this month)", parseMonth)
+	ParsedFlag(cmd, month, "month", "", "UTC `MONTH` such as 2026-11 (default: this month)", parseMonth, latestMonths(now)...)
 }
 
 // ClosedMonthFlag adds --month to a command that refuses to run without it.
-func ClosedMonthFlag(cmd *cobra.Command, month *Period) *cobra.Command {
-	ParsedFlag(cmd, month, "month", "", "UTC `MONTH` that has ended, such as 2026-10", parseMonth)
+func ClosedMonthFlag(f *Factory, cmd *cobra.Command, month *Period) *cobra.Command {
+	ParsedFlag(cmd, month, "month", "", "UTC `MONTH` that has ended, such as 2026-10", parseMonth, latestMonths(f.Now())[1:]...)
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := RequireFlags(cmd, "month"); err != nil {
@@ -36,6 +36,14 @@ func ClosedMonthFlag(cmd *cobra.Command, month *Period) *cobra.Command {
 		return run(cmd, args)
 	}
 	return cmd
+}
+
+// latestMonths are the present month and those of a year before it, the latest first.
+func latestMonths(now time.Time) (months []string) {
+	for i := range 13 {
+		months = append(months, time.Date(now.Year(), now.Month()-time.Month(i), 1, 0, 0, 0, 0, time.UTC).Format("2006-01"))
+	}
+	return months
 }
 
 func parseMonth(text string) (Period, error) {

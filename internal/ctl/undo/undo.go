@@ -59,7 +59,7 @@ that called today. Scripts need --yes.`,
 			}
 			return run(cmd.Context(), o)
 		},
-	}, cmdutil.Arg{Name: "AUDIT-ID|FROM-TO", Value: &number}.Repeated())
+	}, cmdutil.Arg{Name: "AUDIT-ID|FROM-TO", Value: &number, Complete: cmdutil.ChangeNumbers(f)}.Repeated())
 	f.YesFlag(cmd)
 	return cmd
 }

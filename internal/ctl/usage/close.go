@@ -34,7 +34,7 @@ type closeOptions struct {
 
 func newCmdClose(f *cmdutil.Factory) *cobra.Command {
 	o := &closeOptions{Factory: f, wait: standardWait}
-	cmd := cmdutil.ForBilling(cmdutil.ClosedMonthFlag(f.ChangeCommand(&cobra.Command{
+	cmd := cmdutil.ForBilling(cmdutil.ClosedMonthFlag(f, f.ChangeCommand(&cobra.Command{
 		Use:   "close --month MONTH",
 		Short: "Close a month: seal what was used in it",
 		Long: `Close a UTC month. Its lines are sealed with one root, which also goes into the

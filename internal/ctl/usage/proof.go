@@ -23,7 +23,7 @@ type proofOptions struct {
 
 func newCmdProof(f *cmdutil.Factory) *cobra.Command {
 	o := &proofOptions{Factory: f}
-	return cmdutil.ClosedMonthFlag(cmdutil.OutputCommand(f, &cobra.Command{
+	return cmdutil.ClosedMonthFlag(f, cmdutil.OutputCommand(f, &cobra.Command{
 		Use:   "proof TENANT --month MONTH",
 		Short: "Print a tenant's proof of its lines in a closed month",
 		Long: `Print what a tenant needs to check its own lines of a closed month against the

@@ -19,7 +19,7 @@ type verifyOptions struct {
 
 func newCmdVerify(f *cmdutil.Factory) *cobra.Command {
 	o := &verifyOptions{Factory: f}
-	return cmdutil.ClosedMonthFlag(cmdutil.OutputCommand(f, &cobra.Command{
+	return cmdutil.ClosedMonthFlag(f, cmdutil.OutputCommand(f, &cobra.Command{
 		Use:   "verify --month MONTH",
 		Short: "Check that nothing of a closed month was altered",
 		Long: `Check that nothing of a closed month was altered: neither the lines that were

@@ -80,7 +80,7 @@ func TestOneSpellingAFilter(t *testing.T) {
 	t.Parallel()
 	for lines, want := range map[string]string{
 		"key list acme,ban list acme,audit list acme,audit export acme,plan schedule acme,usage show acme,usage export acme,usage events acme": "did you mean --tenant acme?",
-		"tenant show --tenant acme,plan history --tenant acme,limits reset --customer acme,usage proof --tenant acme,tail --tenant acme":        "TENANT is an argument",
+		"tenant show --tenant acme,plan history --tenant acme,limits reset --customer acme,usage proof --tenant acme,tail --tenant acme":       "TENANT is an argument",
 		"key revoke --tenant acme": "did you mean --all-of?", "tenant edit --plan pro acme": "unknown flag: --plan", "ban place --duration 1h": "did you mean --for?",
 		"usage close 2026-10,usage verify 2026-10,usage proof acme 2026-10,usage export 2026-10,usage show 2026-10": "did you mean --month 2026-10?",
 		"usage events --from 7d,plan simulate --from 7d,audit list --from 7d,ban list --start 7d":                   "did you mean --since?",

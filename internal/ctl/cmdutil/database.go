@@ -41,8 +41,8 @@ func (f *DatabaseFinder) FindDatabase() (DatabaseSource, error) {
 	}
 	if source.URL == "" {
 		return DatabaseSource{}, UsageErrorf("no database is configured").WithHint(
-			"log in: petstorectl login NAME postgres://YOU@HOST/petstore; or " +
-				`change to a folder where "petstore dev" was started`)
+			"log in: petstorectl login NAME postgres://YOU@HOST/petstore\n" +
+				`or change to a folder where "petstore dev" was started`)
 	}
 	if source.Environment == "" {
 		source.Environment = f.environmentOf(source.URL)

@@ -113,8 +113,9 @@ func reportError(f *Factory, code int, message, hint string) {
 		f.Messagef(`{"error":%s}`, output.ItemJSON(errorView, &Error{Code: code, Message: message, Hint: hint}))
 		return
 	}
-	f.Messagef("petstorectl: %s", message)
-	if hint != "" {
-		f.Messagef("%s", hint)
+	text := strings.TrimSuffix("petstorectl: "+message+"\n"+hint, "\n")
+	if f.ErrTTY {
+		text = output.Wrap(text, f.Width, "")
 	}
+	f.Messagef("%s", text)
 }

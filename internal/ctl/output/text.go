@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
+
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // Text is a value for programs: times in RFC 3339, numbers as digits, nothing for none.
@@ -150,4 +153,25 @@ func relative(t, now time.Time) string {
 		return "in a moment"
 	}
 	return "just now"
+}
+
+// Wrap breaks the lines of a text at words, so that they have that width. A command at the end of one stays whole, to be copied: it gets a
+// line of its own, which begins with the indent.
+func Wrap(s string, width int, indent string) string {
+	var lines []string
+	for line := range strings.SplitSeq(s, "\n") {
+		if utf8.RuneCountInString(line) <= width {
+			lines = append(lines, line)
+			continue
+		}
+		command := ""
+		if at := strings.LastIndex(line, " petstorectl "); at >= 0 {
+			line, command = line[:at], "\n"+indent+line[at+1:]
+		}
+		for part := range strings.SplitSeq(text.WrapSoft(line, width), "\n") {
+			lines = append(lines, strings.TrimRight(part, " "))
+		}
+		lines[len(lines)-1] += command
+	}
+	return strings.Join(lines, "\n")
 }

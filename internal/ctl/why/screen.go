@@ -82,19 +82,9 @@ func (s *screen) print() error {
 }
 
 func (s *screen) printVerdict(out *bytes.Buffer) {
-	out.WriteString(paragraph(s.verdict, s.Width))
+	out.WriteString(output.Wrap(output.Clean(s.verdict), s.Width, "") + "\n")
 	for _, line := range s.help {
-		line = output.Clean("- " + line)
-		at := strings.LastIndex(line, "petstorectl ")
-		switch {
-		case at < 0:
-			out.WriteString(paragraph(line, s.Width))
-		case utf8.RuneCountInString(line) <= s.Width:
-			out.WriteString(line + "\n")
-		default:
-			// A command stays on one line, to be copied.
-			out.WriteString(paragraph(line[:at], s.Width) + "  " + line[at:] + "\n")
-		}
+		out.WriteString(output.Wrap(output.Clean("- "+line), s.Width, "  ") + "\n")
 	}
 	out.WriteString("\n")
 }
@@ -169,15 +159,6 @@ func printRows[T any](o *options, v output.View[T], item T, help []string, faile
 // named puts a name before the rows of a list, because lists follow each other.
 func named[T any](name string, v output.View[T]) output.View[T] {
 	return append(output.View[T]{{Name: "list", Value: func(T) any { return name }, InList: true}}, v...)
-}
-
-// paragraph is a text in lines of that width.
-func paragraph(s string, width int) string {
-	var out strings.Builder
-	for line := range strings.Lines(text.WrapSoft(output.Clean(s), width)) {
-		out.WriteString(strings.TrimRight(line, " \n") + "\n")
-	}
-	return out.String()
 }
 
 // milliseconds is a duration as the log has it.

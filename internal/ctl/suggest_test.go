@@ -74,9 +74,9 @@ func TestNoDangerousNeighbor(t *testing.T) {
 	}
 }
 
-// TestOneSpellingAFilter: the tenant that a command needs is an argument, and one that it filters by is --tenant. A month is --month, a range
-// --since and --until. Each other spelling is refused, and the right one named.
-func TestOneSpellingAFilter(t *testing.T) {
+// TestWrongCommandLines: the tenant that a command needs is an argument, and one that it filters by is --tenant. A month is --month, a range
+// --since and --until. Each other spelling is refused, and the right one named. So are flags that a command lacks, or that do not fit.
+func TestWrongCommandLines(t *testing.T) {
 	t.Parallel()
 	for lines, want := range map[string]string{
 		"key list acme,ban list acme,audit list acme,audit export acme,plan schedule acme,usage show acme,usage export acme,usage events acme": "did you mean --tenant acme?",
@@ -85,7 +85,15 @@ func TestOneSpellingAFilter(t *testing.T) {
 		"usage close 2026-10,usage verify 2026-10,usage proof acme 2026-10,usage export 2026-10,usage show 2026-10": "did you mean --month 2026-10?",
 		"usage events --from 7d,plan simulate --from 7d,audit list --from 7d,ban list --start 7d":                   "did you mean --since?",
 		"usage events --to today,plan simulate --to today,audit export --to today":                                  "did you mean --until (exclusive)?",
-		"plan boost --start tomorrow": "did you mean --from?",
+		"plan boost --start tomorrow": "did you mean --from?", "key list --limt 3": "did you mean --limit?", "key revoke --force key_x": "did you mean --yes?",
+		"key list --json": "did you mean --output json?", "key list -o xml": `want table, json, jsonl, csv or yaml, not "xml"`, "key list --limit": "flag needs an argument: --limit",
+		"version --dry-run": "unknown flag: --dry-run", "tenant list --yes": "unknown flag: --yes", "tenant show acme --no-utc": "unknown flag: --no-utc",
+		"completion bash --database-url x": "unknown flag: --database-url", "key list -x": "unknown shorthand flag: 'x' in -x",
+		"plan simulate acme free --month 2026-10 --since 2026-10-01": "--month can't be used with --since or --until", "plan simulate acme free --until 2026-10-01": "--until requires --since",
+		"plan simulate acme free --since 2026-11-02 --until 2026-11-01": "--since 2026-11-02 is not before 2026-11-01", "plan simulate acme free --since 2020-01-01": "longer than 400 days",
+		"plan simulate acme free --since november": "7d for seven days ago", "plan simulate acme": "missing argument: PLAN", "plan simulate": "missing argument: TENANT, or --all",
+		"plan simulate --all": "--all requires a plan, or --per-minute and --per-day", "plan simulate --all --per-minute 5": "--per-minute and --per-day must be given together",
+		"plan simulate --all acme pro": "--all can't be used with a tenant", "plan simulate acme free --limit 3": "--limit requires --all",
 	} {
 		for line := range strings.SplitSeq(lines, ",") {
 			root := newCmdRoot(cmdutil.NewFactory(&cmdutil.IOStreams{}))

@@ -34,8 +34,7 @@ func columns() map[string][]string {
 	return map[string][]string{
 		"tenant list": tenants, "tenant create": tenants, "tenant edit": tenants, "tenant suspend": tenants, "tenant resume": tenants,
 		"tenant show": tenant.DetailsView.Names(), "tenant erase": tenant.ErasureView.Names(),
-		"key list": oneKey, "key edit": oneKey, "key revoke": oneKey,
-		"key show": key.DetailsView(now).Names(), "key identify": key.DetailsView(now).Names(),
+		"key list": oneKey, "key show": oneKey, "key identify": oneKey, "key edit": oneKey, "key revoke": oneKey,
 		"key issue": issued, "key rotate": issued,
 		"plan list": plans, "plan create": plans, "plan withdraw": plans, "plan retire": plans, "plan edit": plans,
 		"plan show": plan.DetailsView.Names(), "plan move": tenants, "plan history": plan.HistoryView.Names(),

@@ -56,27 +56,40 @@ type Key struct {
 	ExpiresAt  time.Time
 	RevokedAt  time.Time
 	LastUsedAt time.Time
+	// Ban is the one that ends last of those that were not lifted, the zero Ban for none: its source, reason and end.
+	Ban Ban
+	// ReplacedBy is the ID of the key that a rotation issued in its place, unless that was revoked; "" for none.
+	ReplacedBy string
 }
 
 // Status says whether a key is good, or why not.
 type Status string
 
-// The statuses of a key. TenantSuspended and OtherEnvironment are those of a Caller only.
+// The statuses of a key. Banned is that of a Key only, TenantSuspended and OtherEnvironment
+// are those of a Caller only.
 const (
 	Active           Status = "active"
+	Banned           Status = "banned"
 	Revoked          Status = "revoked"
 	Expired          Status = "expired"
 	TenantSuspended  Status = "tenant_suspended"
 	OtherEnvironment Status = "other_environment"
 )
 
-// Status returns Active, Expired or Revoked.
+// Valid reports whether the key is neither revoked nor expired. It may be banned.
+func (k Key) Valid(now time.Time) bool {
+	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt))
+}
+
+// Status returns Active, Banned, Expired or Revoked.
 func (k Key) Status(now time.Time) Status {
 	switch {
 	case !k.RevokedAt.IsZero():
 		return Revoked
-	case !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt):
+	case !k.Valid(now):
 		return Expired
+	case k.Ban.InForce(now):
+		return Banned
 	}
 	return Active
 }

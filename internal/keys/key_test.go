@@ -57,6 +57,9 @@ func TestStatus(t *testing.T) {
 			key.RevokedAt = now
 		}
 		want := c.want
+		if c.caller.Ban != nil {
+			key.Ban, want = *c.caller.Ban, keys.Banned
+		}
 		if want == keys.TenantSuspended || want == keys.OtherEnvironment {
 			want = keys.Active // Not a matter of the key.
 		}

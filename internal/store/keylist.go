@@ -13,9 +13,9 @@ import (
 type KeyFilter struct {
 	// Tenant is a tenant's name.
 	Tenant string
-	// Status is keys.Active, Expired or Revoked.
+	// Status is keys.Active, Banned, Expired or Revoked.
 	Status keys.Status
-	// ExpiresBefore selects active keys that expire before then.
+	// ExpiresBefore selects keys that expire before then, and neither have nor were revoked.
 	ExpiresBefore time.Time
 	// UnusedSince selects keys that exist since then, and were not used since.
 	UnusedSince time.Time
@@ -29,9 +29,9 @@ type KeyFilter struct {
 	Limit int
 }
 
-// The conditions on the status of a key at the instant ?, as keys.Key.Status.
+// The conditions on the status of a key at the instant ?, as keys.Key.Valid and Status.
 const (
-	keyIsActive  = `k.revoked_at is null and (k.expires_at is null or k.expires_at > ?)`
+	keyIsValid   = `k.revoked_at is null and (k.expires_at is null or k.expires_at > ?)`
 	keyIsExpired = `k.revoked_at is null and k.expires_at <= ?`
 )
 
@@ -109,7 +109,9 @@ func (f KeyFilter) order(q *listQuery, last keys.Key) {
 func (f KeyFilter) conditions(q *listQuery, now time.Time) {
 	switch f.Status {
 	case keys.Active:
-		q.and(keyIsActive, now)
+		q.and(keyIsValid+` and (b.ends_at is null or b.ends_at <= ?)`, now, now)
+	case keys.Banned:
+		q.and(keyIsValid+` and k.id in (select key_id from bans where lifted_at is null and ends_at > ?)`, now, now)
 	case keys.Expired:
 		q.and(keyIsExpired, now)
 	case keys.Revoked:

@@ -17,10 +17,20 @@ type Keys struct{ db *pgconn.DB }
 
 var _ keys.ServiceStore = Keys{}
 
-const selectKey = `
-	select k.id, k.tenant_id, t.name as tenant_name, k.name, k.environment, k.last4, coalesce(k.per_minute, 0) as per_minute,
-	       k.created_at, k.expires_at, k.revoked_at, k.last_used_at
-	from api_keys k join tenants t on t.id = k.tenant_id`
+const (
+	keyColumns = `
+	k.id, k.tenant_id, t.name as tenant_name, k.name, k.environment, k.last4, coalesce(k.per_minute, 0) as per_minute,
+	k.created_at, k.expires_at, k.revoked_at, k.last_used_at, b.ends_at as ban_ends_at, b.source as ban_source, b.reason as ban_reason,
+	(
+	  select r.id from audit_entries a join api_keys r on r.id = a.after ->> 'replaced_by' and r.revoked_at is null
+	  where a.subject = k.id and a.action = 'key.rotate' order by a.number desc limit 1
+	) as replaced_by`
+	fromKeys = `
+	from api_keys k join tenants t on t.id = k.tenant_id left join lateral (
+	  select b.ends_at, b.source, b.reason from bans b where b.key_id = k.id and b.lifted_at is null order by b.ends_at desc limit 1
+	) b on true`
+	selectKey = `select ` + keyColumns + fromKeys
+)
 
 type keyRow struct {
 	ID          string       `db:"id"`
@@ -34,6 +44,11 @@ type keyRow struct {
 	ExpiresAt   sql.NullTime `db:"expires_at"`
 	RevokedAt   sql.NullTime `db:"revoked_at"`
 	LastUsedAt  sql.NullTime `db:"last_used_at"`
+
+	BanEndsAt  sql.NullTime   `db:"ban_ends_at"`
+	BanSource  sql.NullString `db:"ban_source"`
+	BanReason  sql.NullString `db:"ban_reason"`
+	ReplacedBy sql.NullString `db:"replaced_by"`
 }
 
 func (r keyRow) key() keys.Key {
@@ -41,6 +56,8 @@ func (r keyRow) key() keys.Key {
 		ID: r.ID, TenantID: r.TenantID, TenantName: r.TenantName, Name: r.Name,
 		Environment: keys.Environment(r.Environment), Last4: r.Last4, PerMinute: r.PerMinute, CreatedAt: r.CreatedAt.UTC(),
 		ExpiresAt: timeOf(r.ExpiresAt), RevokedAt: timeOf(r.RevokedAt), LastUsedAt: timeOf(r.LastUsedAt),
+		Ban:        keys.Ban{Source: keys.BanSource(r.BanSource.String), Reason: r.BanReason.String, EndsAt: timeOf(r.BanEndsAt)},
+		ReplacedBy: r.ReplacedBy.String,
 	}
 }
 

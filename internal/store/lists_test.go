@@ -137,7 +137,7 @@ func checkKeyLists(t *testing.T, db *store.DB, now time.Time) {
 	all := collected(t, db.Keys.List(t.Context(), store.KeyFilter{}, now))
 	soon, unusedSince := now.Add(48*time.Hour), time.Date(2025, 11, 5, 0, 0, 0, 0, time.UTC)
 	expiring := func(k keys.Key) bool {
-		return k.Status(now) == keys.Active && !k.ExpiresAt.IsZero() && k.ExpiresAt.Before(soon)
+		return k.Valid(now) && !k.ExpiresAt.IsZero() && k.ExpiresAt.Before(soon)
 	}
 	for name, test := range map[string]struct {
 		filter store.KeyFilter
@@ -146,6 +146,7 @@ func checkKeyLists(t *testing.T, db *store.DB, now time.Time) {
 		"all keys":         {store.KeyFilter{}, func(keys.Key) bool { return true }},
 		"keys of a tenant": {store.KeyFilter{Tenant: all[0].TenantName}, func(k keys.Key) bool { return k.TenantID == all[0].TenantID }},
 		"active keys":      {store.KeyFilter{Status: keys.Active}, func(k keys.Key) bool { return k.Status(now) == keys.Active }},
+		"banned keys":      {store.KeyFilter{Status: keys.Banned}, func(k keys.Key) bool { return k.Status(now) == keys.Banned }},
 		"expired":          {store.KeyFilter{Status: keys.Expired}, func(k keys.Key) bool { return k.Status(now) == keys.Expired }},
 		"revoked":          {store.KeyFilter{Status: keys.Revoked}, func(k keys.Key) bool { return k.Status(now) == keys.Revoked }},
 		"expiring":         {store.KeyFilter{ExpiresBefore: soon}, expiring},

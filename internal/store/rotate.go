@@ -33,6 +33,7 @@ func (d Keys) Rotate(
 		if err != nil {
 			return err
 		}
+		old.ReplacedBy = issued.ID
 		return auditRotation(tx, by, before, old, issued, carried)
 	})
 	if err != nil {

@@ -42,7 +42,7 @@ var below = map[string][]string{
 	},
 	"internal/ctl/gendoc":    {"internal/ctl", "internal/ctl/cmdutil"},
 	"internal/ctl/cmdutil":   {"internal/ctl/output", "internal/store", "internal/store/migrate", "internal/keys", "internal/plans", "internal/audit", "internal/devfile", "internal/ownfiles", "internal/staff", "internal/envvars", "internal/spelling", "internal/ctl/contexts"},
-	"internal/ctl/tenant":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/plans", "internal/audit"},
+	"internal/ctl/tenant":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/keys", "internal/plans", "internal/audit"},
 	"internal/ctl/key":       {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/keys", "internal/audit"},
 	"internal/ctl/retention": {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit"},
 	"internal/ctl/limits":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit"},

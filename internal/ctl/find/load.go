@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/usage"
@@ -27,7 +28,7 @@ type result struct {
 	// today is the usage of the UTC day.
 	today store.KeyUsage
 	// keys are nil if the login may not read them. allKeys is how many the tenant has.
-	keys    []store.KeySummary
+	keys    []keys.Key
 	allKeys int
 	failed  []usage.FailedRequest
 }
@@ -58,9 +59,9 @@ func (r *result) load(ctx context.Context, db *store.DB, hit store.Hit) error {
 }
 
 // banned returns the keys on which a ban is in force: they come first.
-func (r *result) banned() (banned []store.KeySummary) {
+func (r *result) banned() (banned []keys.Key) {
 	for _, k := range r.keys {
-		if k.Ban.ID != 0 {
+		if k.Ban.InForce(r.now) {
 			banned = append(banned, k)
 		}
 	}

@@ -31,11 +31,11 @@ var (
 		{Name: "key_id", Value: func(r usage.FailedRequest) any { return r.KeyID }, InList: true},
 		{Name: "request_id", Value: func(r usage.FailedRequest) any { return r.RequestID }, InList: true, MinWidth: output.IDWidth},
 	}
-	banView = output.View[store.KeySummary]{
-		{Name: "key_id", Heading: "BANNED KEY", Value: func(k store.KeySummary) any { return k.ID }, InList: true},
-		{Name: "ends_at", Heading: "UNTIL", Value: func(k store.KeySummary) any { return k.Ban.EndsAt }, InList: true},
-		{Name: "source", Value: func(k store.KeySummary) any { return string(k.Ban.Source) }, InList: true},
-		{Name: "reason", Value: func(k store.KeySummary) any { return k.Ban.Reason }, InList: true, MinWidth: output.TextWidth},
+	banView = output.View[keys.Key]{
+		{Name: "key_id", Heading: "BANNED KEY", Value: func(k keys.Key) any { return k.ID }, InList: true},
+		{Name: "ends_at", Heading: "UNTIL", Value: func(k keys.Key) any { return k.Ban.EndsAt }, InList: true},
+		{Name: "source", Value: func(k keys.Key) any { return string(k.Ban.Source) }, InList: true},
+		{Name: "reason", Value: func(k keys.Key) any { return k.Ban.Reason }, InList: true, MinWidth: output.TextWidth},
 	}
 )
 
@@ -67,17 +67,14 @@ func (r *result) count(n int64) *int64 {
 	return &n
 }
 
-func (r *result) keyView() output.View[store.KeySummary] {
-	v := output.Map(key.View(r.now), func(k store.KeySummary) keys.Key { return k.Key }).Hide("tenant")
+func (r *result) keyView() output.View[keys.Key] {
+	v := key.View(r.now).Hide("tenant")
 	for i, c := range v {
 		switch c.Name {
 		case "id":
 			v[i].Heading = "KEY ID"
 		case "status":
-			v[i].Value = func(k store.KeySummary) any {
-				if k.Ban.ID != 0 {
-					return "banned"
-				}
+			v[i].Value = func(k keys.Key) any {
 				if r.tenant != nil && !r.tenant.SuspendedAt.IsZero() && k.Status(r.now) == keys.Active {
 					return "suspended"
 				}

@@ -10,7 +10,6 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/ctl/tenant"
-	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 )
@@ -194,7 +193,7 @@ func (r *result) next() (commands []string) {
 	}
 	if r.hit.Kind == store.HitKey {
 		add("why", r.hit.KeyID)
-		if r.keys[0].Status(r.now) == keys.Active && r.hit.By != byKey {
+		if r.keys[0].Valid(r.now) && r.hit.By != byKey {
 			add("key rotate", r.hit.KeyID)
 		}
 	} else if r.hit.Kind != store.HitRequest {
@@ -207,7 +206,7 @@ func (r *result) next() (commands []string) {
 
 // ifLeaked returns the commands that stop a key that was looked up by all of it: somebody has seen it.
 func (r *result) ifLeaked() []string {
-	if r.hit == nil || r.hit.By != byKey || len(r.keys) == 0 || r.keys[0].Status(r.now) != keys.Active {
+	if r.hit == nil || r.hit.By != byKey || len(r.keys) == 0 || !r.keys[0].Valid(r.now) {
 		return nil
 	}
 	return []string{"petstorectl key rotate " + r.hit.KeyID + " --grace-period 0", "petstorectl key revoke " + r.hit.KeyID}

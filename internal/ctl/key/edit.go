@@ -47,7 +47,7 @@ limited to 50 of the 300 requests per minute. It does not raise the quota.
 			return runF(cmd.Context(), o)
 		},
 	}, &o.items, cmdutil.KeyIDArg(f, nil))
-	o.items.AllOfFlag(cmd, f, "every active key of this `TENANT`")
+	o.items.AllOfFlag(cmd, f, "every active or banned key of this `TENANT`")
 	cmd.Flags().StringVar(&flags.name, "name", "", "what the key is for: `TEXT`, empty to remove it")
 	cmdutil.CompleteFlag(cmd, "name")
 	limitFlag(cmd, &flags.perMinute)

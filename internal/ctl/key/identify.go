@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/keys"
 )
 
@@ -39,7 +40,7 @@ func runIdentify(ctx context.Context, f *cmdutil.Factory) error {
 	if err != nil {
 		return err
 	}
-	return printDetails(ctx, f, k)
+	return output.Item(f.Printer(), View(f.Now()), k)
 }
 
 // Identify reads a text with a key in it from stdin, and looks the key up.

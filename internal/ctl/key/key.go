@@ -2,7 +2,6 @@
 package key
 
 import (
-	"context"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,7 +9,6 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/keys"
-	"petstore.example/internal/store"
 )
 
 // NewCmd returns the command key.
@@ -27,48 +25,26 @@ func View(now time.Time) output.View[keys.Key] {
 		{Name: "id", Value: func(k keys.Key) any { return k.ID }, InList: true},
 		{Name: "tenant", Value: func(k keys.Key) any { return k.TenantName }, InList: true, MinWidth: output.TextWidth},
 		{Name: "name", Value: func(k keys.Key) any { return k.Name }, InList: true, MinWidth: output.TextWidth},
-		{Name: "environment", Heading: "ENV", Value: func(k keys.Key) any { return string(k.Environment) }, InList: true},
-		{Name: "last4", Value: func(k keys.Key) any { return k.Last4 }, InList: true},
+		{Name: "environment", Heading: "ENV", Value: func(k keys.Key) any { return string(k.Environment) }, InList: true, Spare: 2},
+		{Name: "last4", Value: func(k keys.Key) any { return k.Last4 }, InList: true, Spare: 3},
 		{Name: "status", Value: func(k keys.Key) any { return string(k.Status(now)) }, InList: true},
+		{Name: "banned_until", Heading: "BAN ENDS", Value: func(k keys.Key) any { return inForce(k, now).EndsAt }},
 		{Name: "created_at", Value: func(k keys.Key) any { return k.CreatedAt }},
-		{Name: "expires_at", Value: func(k keys.Key) any { return k.ExpiresAt }},
+		{Name: "expires_at", Heading: "EXPIRES", Value: func(k keys.Key) any { return k.ExpiresAt }},
+		{Name: "replaced_by", Heading: "NEW KEY", Value: func(k keys.Key) any { return k.ReplacedBy }, MinWidth: 9},
 		{Name: "revoked_at", Value: func(k keys.Key) any { return k.RevokedAt }},
-		{Name: "last_used_at", Value: func(k keys.Key) any { return k.LastUsedAt }, InList: true},
-		{Name: "per_minute", Heading: "PER MIN", Value: func(k keys.Key) any { return output.NumberOrNil(k.PerMinute) }},
+		{Name: "last_used_at", Heading: "LAST USED", Value: func(k keys.Key) any { return k.LastUsedAt }, InList: true},
+		{Name: "per_minute", Heading: "PER MIN", Value: func(k keys.Key) any { return output.NumberOrNil(k.PerMinute) }, Spare: 1},
+		{Name: "ban_reason", Value: func(k keys.Key) any { return inForce(k, now).Reason }},
 	}
 }
 
-// Details is a key with the ban in force, which has no ID if there is none.
-type Details struct {
-	keys.Key
-	ban keys.Ban
-}
-
-// DetailsView shows a single key.
-func DetailsView(now time.Time) output.View[Details] {
-	return append(
-		output.Map(View(now), func(d Details) keys.Key { return d.Key }),
-		output.Column[Details]{Name: "banned_until", Value: func(d Details) any { return d.ban.EndsAt }},
-		output.Column[Details]{Name: "ban_reason", Value: func(d Details) any { return d.ban.Reason }},
-	)
-}
-
-// printDetails prints a key with its ban.
-func printDetails(ctx context.Context, f *cmdutil.Factory, k keys.Key) error {
-	db, err := f.DB(ctx)
-	if err != nil {
-		return err
+// inForce is the key's ban, the zero Ban if none is in force.
+func inForce(k keys.Key, now time.Time) keys.Ban {
+	if k.Ban.InForce(now) {
+		return k.Ban
 	}
-	now := f.Now()
-	bans, err := store.Collect(db.Bans.List(ctx, store.BanFilter{KeyID: k.ID, Limit: 1}, now))
-	if err != nil {
-		return err
-	}
-	d := Details{Key: k}
-	if len(bans) > 0 {
-		d.ban = bans[0]
-	}
-	return output.Item(f.Printer(), DetailsView(now), d)
+	return keys.Ban{}
 }
 
 // Label names a key in a few characters: by its name or, if it has none, the last four characters of its plaintext.

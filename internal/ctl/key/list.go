@@ -42,8 +42,8 @@ the latest.
 		RunE: func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), o) },
 	})
 	cmdutil.TenantFlag(cmd, f, &o.filter.Tenant)
-	cmdutil.EnumFlag(cmd, &o.filter.Status, "status", "", "only one `STATUS`: active, expired or revoked", keys.Active, keys.Expired, keys.Revoked)
-	cmdutil.LengthFlag(cmd, &o.expires, "expires-within", "only active ones that expire within `LENGTH`")
+	cmdutil.EnumFlag(cmd, &o.filter.Status, "status", "", "only one `STATUS`: active, banned, expired or\nrevoked", keys.Active, keys.Banned, keys.Expired, keys.Revoked)
+	cmdutil.LengthFlag(cmd, &o.expires, "expires-within", "only those that expire within `LENGTH`")
 	cmdutil.PastFlag(cmd, f, &o.unused, "unused", "only those not used since `WHEN`, such as 90d")
 	cmdutil.ParsedFlag(cmd, &o.filter.Last4, "last4", "", "only those that end with these 4 `CHARACTERS`", parseLast4)
 	cmdutil.TextFlag(cmd, &o.filter.Search, "search", "only those with this `TEXT` in their name", cmdutil.MaxSearch)
@@ -80,7 +80,7 @@ func runList(ctx context.Context, o *listOptions) error {
 	if o.Printer().Format == "table" {
 		var rows []keys.Key
 		if rows, err = store.Collect(list); err == nil {
-			list, v = cmdutil.Items(rows), tableOf(View(now), rows, filter)
+			list, v = cmdutil.Items(rows), tableOf(View(now), rows, now)
 		}
 	}
 	if err == nil {
@@ -89,13 +89,17 @@ func runList(ctx context.Context, o *listOptions) error {
 	return o.Explain(ctx, err, cmdutil.Subject{Tenant: filter.Tenant, Key: filter.After})
 }
 
-// tableOf shows what the list is about. A table has room for more columns only in place of others.
-func tableOf(v output.View[keys.Key], rows []keys.Key, f store.KeyFilter) output.View[keys.Key] {
-	if slices.ContainsFunc(rows, func(k keys.Key) bool { return k.PerMinute > 0 }) {
-		v = v.Show("per_minute").Hide("last4")
-	}
-	if !f.ExpiresBefore.IsZero() {
-		v = v.Show("expires_at").Hide("last4", "status", "environment")
+// tableOf shows what differs among the keys.
+func tableOf(v output.View[keys.Key], list []keys.Key, now time.Time) output.View[keys.Key] {
+	for column, has := range map[string]func(keys.Key) bool{
+		"per_minute":   func(k keys.Key) bool { return k.PerMinute > 0 },
+		"expires_at":   func(k keys.Key) bool { return !k.ExpiresAt.IsZero() && k.RevokedAt.IsZero() },
+		"banned_until": func(k keys.Key) bool { return k.Status(now) == keys.Banned },
+		"replaced_by":  func(k keys.Key) bool { return k.Valid(now) && k.ReplacedBy != "" },
+	} {
+		if slices.ContainsFunc(list, has) {
+			v = v.Show(column)
+		}
 	}
 	return v
 }

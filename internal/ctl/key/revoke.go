@@ -39,7 +39,7 @@ Scripts need --yes.`,
 			return runF(cmd.Context(), o)
 		},
 	}, &o.items, cmdutil.KeyIDArg(f, nil))
-	o.items.AllOfFlag(cmd, f, "every active key of this `TENANT`")
+	o.items.AllOfFlag(cmd, f, "every active or banned key of this `TENANT`")
 	f.YesFlag(cmd)
 	return cmd
 }

@@ -93,7 +93,7 @@ func runRotate(ctx context.Context, o *rotateOptions) error {
 	if o.DryRun {
 		is = "would be"
 	}
-	if old.Status(o.Now()) == keys.Active {
+	if old.Valid(o.Now()) {
 		o.Messagef("the old key %s valid until %s", is, output.Text(old.ExpiresAt))
 	} else {
 		o.Messagef("the old key %s refused from now on", is)
@@ -111,7 +111,7 @@ func (o *rotateOptions) ask(ctx context.Context, db *store.DB) error {
 	if err != nil {
 		return o.Explain(ctx, err, cmdutil.Subject{Key: o.id})
 	}
-	if k.Status(o.Now()) != keys.Active {
+	if !k.Valid(o.Now()) {
 		return nil // It is refused without a question.
 	}
 	q, err := question(ctx, o.Factory, db, []string{k.ID}, "Rotate")

@@ -15,7 +15,7 @@ import (
 // batch is a change of keys.
 func batch(f *cmdutil.Factory, items *cmdutil.ItemArgs) cmdutil.Batch[keys.Key] {
 	return cmdutil.Batch[keys.Key]{
-		Items: items, Noun: "keys", Find: cmdutil.FindKey, Lock: cmdutil.LockKeys, AllOf: ActiveKeys(f),
+		Items: items, Noun: "keys", Find: cmdutil.FindKey, Lock: cmdutil.LockKeys, AllOf: ValidKeys(f),
 		Explain: func(ctx context.Context, err error, id string) error {
 			return f.Explain(ctx, err, cmdutil.Subject{Key: id})
 		},
@@ -23,14 +23,16 @@ func batch(f *cmdutil.Factory, items *cmdutil.ItemArgs) cmdutil.Batch[keys.Key] 
 	}
 }
 
-// ActiveKeys returns the AllOf of a Batch that changes the active keys of a tenant.
-func ActiveKeys(f *cmdutil.Factory) func(context.Context, *store.DB, string) ([]string, error) {
+// ValidKeys returns the AllOf of a Batch that changes the keys of a tenant that are valid, banned ones too.
+func ValidKeys(f *cmdutil.Factory) func(context.Context, *store.DB, string) ([]string, error) {
 	return func(ctx context.Context, db *store.DB, tenant string) (ids []string, err error) {
-		for k, err := range db.Keys.List(ctx, store.KeyFilter{Tenant: tenant, Status: keys.Active}, f.Now()) {
+		for k, err := range db.Keys.List(ctx, store.KeyFilter{Tenant: tenant}, f.Now()) {
 			if err != nil {
 				return nil, err
 			}
-			ids = append(ids, k.ID)
+			if k.Valid(f.Now()) {
+				ids = append(ids, k.ID)
+			}
 		}
 		return ids, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
 )
 
 type showOptions struct {
@@ -34,5 +35,5 @@ func runShow(ctx context.Context, o *showOptions) error {
 	if err != nil {
 		return o.Explain(ctx, err, cmdutil.Subject{Key: o.id})
 	}
-	return printDetails(ctx, o.Factory, k)
+	return output.Item(o.Printer(), View(o.Now()), k)
 }

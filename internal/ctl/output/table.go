@@ -2,6 +2,7 @@ package output
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,10 @@ func Table[T any](p Printer, v View[T], items []T) error {
 	if err != nil {
 		return err
 	}
-	v = v.List()
+	return printTable(p, v.List(), items)
+}
+
+func printTable[T any](p Printer, v View[T], items []T) error {
 	rows := [][]string{make([]string, len(v))}
 	configs := make([]table.ColumnConfig, len(v))
 	for i, c := range v {
@@ -37,7 +41,9 @@ func Table[T any](p Printer, v View[T], items []T) error {
 		rows = append(rows, cells)
 	}
 	if p.TTY {
-		fit(rows, v, p.Width)
+		if spare := fit(rows, v, p.Width); spare >= 0 {
+			return printTable(p, slices.Delete(slices.Clone(v), spare, spare+1), items)
+		}
 	}
 	for i, c := range v {
 		rows[0][i] = p.Colors.Bold(rows[0][i])
@@ -81,8 +87,9 @@ func render(w io.Writer, rows [][]string, configs []table.ColumnConfig) error {
 const leastWidth = 4
 
 // fit cuts the cells of columns that have a MinWidth, the widest column first, until the table is no wider than the terminal: down to the
-// MinWidth, and if that is not enough down to leastWidth, but no column of IDs. What is still too wide then is left so.
-func fit[T any](rows [][]string, v View[T], width int) {
+// MinWidth, and if that is not enough down to leastWidth, but no column of IDs. What is still too wide then is left so. It returns the
+// column to leave out before cells are cut further, -1 for none.
+func fit[T any](rows [][]string, v View[T], width int) (spare int) {
 	widths := make([]int, len(v))
 	total := gap * (len(v) - 1)
 	for i := range v {
@@ -96,10 +103,17 @@ func fit[T any](rows [][]string, v View[T], width int) {
 		least[i] = c.MinWidth
 	}
 	total = narrow(widths, least, total, width)
+	spare = -1
 	for i, c := range v {
+		if total > width && c.Spare > 0 && (spare < 0 || c.Spare > v[spare].Spare) {
+			spare = i
+		}
 		if c.MinWidth > 0 && c.MinWidth <= TextWidth {
 			least[i] = leastWidth
 		}
+	}
+	if spare >= 0 {
+		return spare
 	}
 	narrow(widths, least, total, width)
 	for _, row := range rows {
@@ -107,6 +121,7 @@ func fit[T any](rows [][]string, v View[T], width int) {
 			row[i] = text.Snip(row[i], widths[i], "…")
 		}
 	}
+	return spare
 }
 
 // narrow takes from the widest columns until their total is the width or each has its least one, 0 for one that is never cut. It returns the

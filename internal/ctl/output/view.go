@@ -18,6 +18,8 @@ type Column[T any] struct {
 	InList bool
 	// MinWidth is the width down to which the column is cut if a terminal is too narrow; 0 for never.
 	MinWidth int
+	// Spare columns are left out of a table that is too wide for the terminal, the one with the highest number first; 0 for never.
+	Spare int
 }
 
 // The widths down to which columns of text and of IDs are cut: an ID stays whole.
@@ -73,7 +75,7 @@ func (v View[T]) pick(names []string) (View[T], error) {
 			return nil, ColumnError{name, v.Names()}
 		}
 		picked[i] = v[at]
-		picked[i].InList = true
+		picked[i].InList, picked[i].Spare = true, 0
 	}
 	return picked, nil
 }
@@ -132,7 +134,7 @@ func (i instant) in(zone *time.Location) string {
 func Map[D, T any](v View[T], inner func(D) T) View[D] {
 	mapped := make(View[D], len(v))
 	for i, c := range v {
-		mapped[i] = Column[D]{c.Name, c.Heading, func(d D) any { return c.Value(inner(d)) }, c.InList, c.MinWidth}
+		mapped[i] = Column[D]{c.Name, c.Heading, func(d D) any { return c.Value(inner(d)) }, c.InList, c.MinWidth, c.Spare}
 	}
 	return mapped
 }

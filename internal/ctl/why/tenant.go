@@ -17,7 +17,7 @@ import (
 
 // add adds a key that matters, and counts the others.
 func (d *tenantDiagnosis) add(k *diagnosis) {
-	if k.Key.Status(d.now) != keys.Active && len(k.Failed) == 0 {
+	if !k.Key.Valid(d.now) && len(k.Failed) == 0 {
 		d.left++
 		return
 	}

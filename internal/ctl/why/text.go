@@ -1,7 +1,6 @@
 package why
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,13 +81,8 @@ func (d *diagnosis) expiredText(refused string) (explanation string, help []stri
 	if e == nil {
 		return refused + ": the key" + expired, help
 	}
-	var after struct {
-		ReplacedBy string `json:"replaced_by"`
-	}
-	// An entry of another form only says less.
-	_ = json.Unmarshal(e.After, &after)
-	if after.ReplacedBy != "" {
-		help = []string{"show its replacement: petstorectl key show " + after.ReplacedBy}
+	if d.Key.ReplacedBy != "" {
+		help = []string{"show its replacement: petstorectl key show " + d.Key.ReplacedBy}
 	}
 	return refused + ": the key was rotated at " + output.Text(e.At) + byActor(e) + ", and" + expired, help
 }

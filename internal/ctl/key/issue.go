@@ -63,7 +63,11 @@ func runIssue(ctx context.Context, o *issueOptions) error {
 	if err != nil {
 		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
 	}
-	o.Changedf("issued %s key %s to tenant %s%s", k.Environment, k.ID, k.TenantName, validUntil(k))
+	id := " " + k.ID
+	if o.DryRun {
+		id = ""
+	}
+	o.Changedf("issued %s key%s to tenant %s%s", k.Environment, id, k.TenantName, validUntil(k))
 	o.Messagef("%s", EnvironmentText(k.Environment))
 	if k.PerMinute > 0 {
 		o.Messagef("the key is limited to %s", LimitText(k))

@@ -37,7 +37,9 @@ var RotatedView = append(IssuedView[:len(IssuedView):len(IssuedView)],
 
 // printIssued prints a new key: alone, unless another format was asked for or a dry run left no key to print.
 func printIssued(f *cmdutil.Factory, jsonView output.View[Issued], i Issued, token keys.Token) error {
-	if !f.DryRun {
+	if f.DryRun {
+		i.ID, i.Last4 = "", "" // The change makes others.
+	} else {
 		f.Messagef("copy the key now, it is not shown again:")
 		i.plaintext = token.Reveal()
 	}

@@ -88,11 +88,11 @@ func runRotate(ctx context.Context, o *rotateOptions) error {
 	if err != nil {
 		return o.Explain(ctx, err, cmdutil.Subject{Key: o.id})
 	}
-	o.Changedf("rotated key %s%s of tenant %s: the new key is %s%s", old.ID, NameSuffix(old), old.TenantName, next.ID, validUntil(next))
-	is := "is"
+	is, issued := "is", ": the new key is "+next.ID
 	if o.DryRun {
-		is = "would be"
+		is, issued = "would be", " for a new key"
 	}
+	o.Changedf("rotated key %s%s of tenant %s%s%s", old.ID, NameSuffix(old), old.TenantName, issued, validUntil(next))
 	if old.Valid(o.Now()) {
 		o.Messagef("the old key %s valid until %s", is, output.Text(old.ExpiresAt))
 	} else {

@@ -82,6 +82,7 @@ func scriptedMain() {
 		s.Height, _ = strconv.Atoi(os.Getenv("TEST_HEIGHT"))
 		s.Size = nil
 	}
+	s.ErrTTY = s.ErrTTY || os.Getenv("TEST_ERR_TTY") != ""
 	f := cmdutil.NewFactory(s)
 	f.Environ = os.Environ()
 	if now, err := time.Parse(time.RFC3339, os.Getenv("TEST_NOW")); err == nil {

@@ -204,6 +204,10 @@ func TestCommandsOfRoles(t *testing.T) {
 				rows.WriteString(" yes |")
 			case cmdutil.ExitRefused:
 				checkRefusal(t, name, stderr)
+				// Nor is it asked for --yes.
+				bare := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--yes" || arg == "--dry-run" })
+				_, stderr := e.run(t, url, slices.Concat(strings.Fields(name), bare))
+				checkRefusal(t, name, stderr)
 				rows.WriteString(" – |")
 			default:
 				t.Errorf("%s as %s: exit %d: %s", name, store.LoginOf(url), code, stderr)

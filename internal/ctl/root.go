@@ -3,6 +3,7 @@ package ctl
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -77,6 +78,7 @@ is used, as whom and why.`,
 		},
 		Args: cobra.ArbitraryArgs,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			f.Command = strings.TrimPrefix(cmd.CommandPath(), "petstorectl ")
 			if slices.Contains(withoutEnvironment, cmd.Name()) {
 				return nil
 			}

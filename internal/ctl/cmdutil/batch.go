@@ -11,8 +11,8 @@ import (
 	"petstore.example/internal/store"
 )
 
-// Batch is a command that changes several items in one transaction: it finds them, asks once for confirmation, makes the changes and
-// reports them.
+// Batch is a command that changes several items in one transaction: it finds them, makes the changes, asks once for confirmation before
+// they stay, and reports them.
 type Batch[T any] struct {
 	Items *ItemArgs
 	// Noun is the word for several items, such as "keys", and Doing what is done, such as "revoking keys".
@@ -23,8 +23,8 @@ type Batch[T any] struct {
 	AllOf func(ctx context.Context, db *store.DB, tenant string) ([]string, error)
 	// Lock locks the items in the batch.
 	Lock func(ctx context.Context, db *store.DB, items []string) error
-	// Question returns what to ask, nil for Many.
-	Question func(ctx context.Context, db *store.DB, items []string) (Question, error)
+	// Question returns what to ask about the items and what was done with them; nil for Many, which is also asked if it asks nothing.
+	Question func(ctx context.Context, db *store.DB, items []string, done []T) (Question, error)
 	// Many is the question about 10 items and more, at a terminal: a format with their number.
 	Many string
 	Do   func(ctx context.Context, db *store.DB, by audit.By, item string) (T, error)
@@ -40,6 +40,9 @@ func (b Batch[T]) Run(ctx context.Context, f *Factory) error {
 	if err != nil {
 		return err
 	}
+	if b.Items.stdin {
+		f.UseTerminal()
+	}
 	by, db, err := f.BeginChange(ctx)
 	if err != nil {
 		return err
@@ -48,10 +51,13 @@ func (b Batch[T]) Run(ctx context.Context, f *Factory) error {
 	if err != nil {
 		return err
 	}
-	if err := b.ask(ctx, f, db, items); err != nil {
-		return err
-	}
 	done, err := b.do(ctx, f, db, by, items)
+	if ask := (unconfirmed{}); errors.As(err, &ask) {
+		if err = Ask(ctx, f, ask.Question); err == nil {
+			f.Yes = true
+			done, err = b.do(ctx, f, db, by, items)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -68,20 +74,28 @@ func (b Batch[T]) Run(ctx context.Context, f *Factory) error {
 	return err
 }
 
-// ask asks once. A list on stdin leaves nothing to answer with.
-func (b Batch[T]) ask(ctx context.Context, f *Factory, db *store.DB, items []string) error {
-	if b.Question != nil {
-		q, err := b.Question(ctx, db, items)
-		if err != nil {
-			return b.Explain(ctx, err, items[0])
-		}
-		return Ask(ctx, f, q)
-	}
-	if len(items) < many || !f.InTTY || b.Items.stdin {
+// unconfirmed is the error of changes that were tried and taken back, to ask about them.
+type unconfirmed struct{ Question }
+
+// Error implements error.
+func (unconfirmed) Error() string { return "not confirmed" }
+
+// confirm returns an unconfirmed error if there is something to ask.
+func (b Batch[T]) confirm(ctx context.Context, f *Factory, db *store.DB, items []string, done []T) (err error) {
+	var q Question
+	if f.Yes || f.DryRun {
 		return nil
 	}
-	text := cmp.Or(b.Many, "Change %d "+b.Noun+"?")
-	return f.Confirm(ctx, fmt.Sprintf(text, len(items)))
+	if b.Question != nil {
+		q, err = b.Question(ctx, db, items, done)
+	}
+	if q.Text == "" && len(items) >= many && f.InTTY {
+		q = Question{Facts: []string{firstOf(items)}, Text: fmt.Sprintf(cmp.Or(b.Many, "Change %d "+b.Noun+"?"), len(items))}
+	}
+	if err == nil && q.Text != "" {
+		err = unconfirmed{q}
+	}
+	return err
 }
 
 // find returns the items, each once. It names all that are not found before it fails.
@@ -137,7 +151,7 @@ func (b Batch[T]) do(ctx context.Context, f *Factory, db *store.DB, by audit.By,
 			done = append(done, one)
 			progress.Add()
 		}
-		return nil
+		return b.confirm(ctx, f, db, items, done)
 	})
 	return done, err
 }

@@ -25,7 +25,7 @@ func (c Change[T]) Run(ctx context.Context, f *Factory) error {
 	if err != nil {
 		return err
 	}
-	if err := c.ask(ctx, f, db); err != nil {
+	if err := c.ask(ctx, f, db, actor); err != nil {
 		return err
 	}
 	after, err := c.Do(ctx, db, actor)
@@ -36,11 +36,14 @@ func (c Change[T]) Run(ctx context.Context, f *Factory) error {
 	return PrintChanged(f, c.View, after)
 }
 
-func (c Change[T]) ask(ctx context.Context, f *Factory, db *store.DB) error {
+func (c Change[T]) ask(ctx context.Context, f *Factory, db *store.DB, by audit.By) error {
 	if c.Question == nil {
 		return nil
 	}
 	question, err := c.Question(ctx, db)
+	if by.DryRun = true; err == nil && !f.Yes && !f.DryRun {
+		_, err = c.Do(ctx, db, by)
+	}
 	if err != nil || question == "" {
 		return f.Explain(ctx, err, c.Subject)
 	}

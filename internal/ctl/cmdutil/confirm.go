@@ -10,14 +10,6 @@ import (
 	"strings"
 )
 
-// NeedsYes is the error of a command that asks for confirmation where nobody can be asked; nil where somebody can.
-func (f *Factory) NeedsYes(command string) error {
-	if f.Yes || f.DryRun || f.InTTY {
-		return nil
-	}
-	return UsageErrorf("%s asks for confirmation, but stdin is not a terminal", command).WithHint("use --yes to skip the confirmation")
-}
-
 // Question is what a command asks before it changes anything.
 type Question struct {
 	// Facts are what matters, a line each.
@@ -28,10 +20,14 @@ type Question struct {
 	Word string
 }
 
-// Ask asks the question unless --yes or --dry-run was given. Any answer but the wanted one cancels.
+// Ask asks the question unless --yes or --dry-run was given. Any answer but the wanted one cancels. Ask only about what was tried, as a dry run
+// or by a Batch: who may not make the change, or would be refused, is told so and not asked.
 func Ask(ctx context.Context, f *Factory, q Question) error {
 	if f.Yes || f.DryRun || q.Text == "" {
 		return nil
+	}
+	if !f.InTTY {
+		return UsageErrorf("%s asks for confirmation, but stdin is not a terminal", f.Command).WithHint("try it with --dry-run, then use --yes")
 	}
 	for _, fact := range q.Facts {
 		f.Messagef("%s", fact)
@@ -72,6 +68,15 @@ func Facts(items []string, fact func(string) string) (lines []string) {
 		lines = append(lines, fact(item))
 	}
 	return lines
+}
+
+// firstOf names the first of many items.
+func firstOf(items []string) string {
+	const named = 5
+	if len(items) <= named {
+		return strings.Join(items, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(items[:named], ", "), len(items)-named)
 }
 
 // WordFor returns what must be typed to confirm a change that harms these tenants, with their requests of today: the name of the only one

@@ -27,6 +27,8 @@ type Factory struct {
 	CallTimeout time.Duration
 	// Version is that of a release, "" if the linker set none.
 	Version string
+	// Command is the command that runs, such as key revoke.
+	Command string
 	// JSONErrors is set for a command line whose error is printed as JSON.
 	JSONErrors bool
 

@@ -65,17 +65,16 @@ func (f *SharedFlags) ChangeFlags(cmd *cobra.Command) {
 	CompleteFlag(cmd, "reason")
 }
 
-// DryRunFlag adds --dry-run.
+// DryRunFlag adds --dry-run, and --yes, which is accepted where nothing is asked.
 func (f *SharedFlags) DryRunFlag(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.DryRun, "dry-run", false, "show the result of the change without making it")
+	cmd.Flags().BoolVar(&f.Yes, "yes", false, "skip the confirmation")
+	cmd.Flags().Lookup("yes").Hidden = true
 }
 
-// YesFlag adds --yes, for a command that calls Confirm.
+// YesFlag shows --yes in the help of a command that asks.
 func (f *SharedFlags) YesFlag(cmd *cobra.Command) {
-	if cmd.Flags().Lookup("yes") != nil {
-		return // ItemsCommand has added it.
-	}
-	cmd.Flags().BoolVar(&f.Yes, "yes", false, "skip the confirmation")
+	cmd.Flags().Lookup("yes").Hidden = false
 }
 
 // ParsedFlag adds a flag whose value is parsed by a function. The error of parse says what is wrong with the value.

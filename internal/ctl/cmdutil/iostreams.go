@@ -76,6 +76,16 @@ func (s *IOStreams) ReadLine(ctx context.Context) (string, error) {
 	})
 }
 
+// UseTerminal takes answers from the terminal, as stdin was read for something else. Without a terminal there is nobody to ask.
+func (s *IOStreams) UseTerminal() {
+	if s.InTTY = false; s.ErrTTY {
+		tty, err := os.Open("/dev/tty")
+		if s.InTTY = err == nil; s.InTTY {
+			s.In = tty
+		}
+	}
+}
+
 // ReadText reads stdin to its end, or that many bytes of it.
 func (s *IOStreams) ReadText(ctx context.Context, limit int64) (string, error) {
 	return await(ctx, func() (string, error) {

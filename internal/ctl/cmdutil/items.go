@@ -76,14 +76,6 @@ func (i *ItemArgs) every() bool { return i.stdin || i.allOf != "" }
 // one reports whether the command is about exactly one item, which is an argument.
 func (i *ItemArgs) one() bool { return len(i.given) == 1 && !i.every() }
 
-// NeedsYes is Factory.NeedsYes. A list on stdin leaves nothing to answer with.
-func (i *ItemArgs) NeedsYes(f *Factory, command string) error {
-	if i.stdin && !f.Yes && !f.DryRun {
-		return UsageErrorf("%s asks for confirmation, but stdin has the list", command).WithHint("try it with --dry-run, then use --yes")
-	}
-	return f.NeedsYes(command)
-}
-
 func checkAll(items []string, check func(string) error) error {
 	for _, item := range items {
 		if check == nil {

@@ -33,21 +33,17 @@ Scripts need --yes.`,
   petstorectl key revoke --all-of acme --reason "contract ended"
   petstorectl key list --unused 1y | petstorectl key revoke --stdin --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.items.NeedsYes(f, "key revoke"); err != nil {
-				return err
-			}
 			return runF(cmd.Context(), o)
 		},
 	}, &o.items, cmdutil.KeyIDArg(f, nil))
 	o.items.AllOfFlag(cmd, f, "every active or banned key of this `TENANT`")
-	f.YesFlag(cmd)
 	return cmd
 }
 
 func runRevoke(ctx context.Context, o *revokeOptions) error {
 	b := batch(o.Factory, &o.items)
 	b.Doing = "revoking keys"
-	b.Question = func(ctx context.Context, db *store.DB, ids []string) (cmdutil.Question, error) {
+	b.Question = func(ctx context.Context, db *store.DB, ids []string, _ []keys.Key) (cmdutil.Question, error) {
 		return question(ctx, o.Factory, db, ids, "Revoke")
 	}
 	b.Do = func(ctx context.Context, db *store.DB, by audit.By, id string) (keys.Key, error) {

@@ -41,11 +41,6 @@ A ban of the old key holds for the new one as well, until its end.
   petstorectl key rotate key_9Xb2LmQ0tR7sVw1Z
   petstorectl key rotate key_9Xb2LmQ0tR7sVw1Z --grace-period 1h --expires 90d -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.rotation.GracePeriod == 0 {
-				if err := o.NeedsYes("key rotate --grace-period 0"); err != nil {
-					return err
-				}
-			}
 			return runF(cmd.Context(), o)
 		},
 	}, cmdutil.KeyIDArg(f, &o.id))
@@ -74,10 +69,14 @@ func runRotate(ctx context.Context, o *rotateOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := o.ask(ctx, db); err != nil {
-		return err
-	}
+	actor.DryRun = true
 	old, next, token, err := o.Keys(db).Rotate(ctx, actor, o.id, o.rotation)
+	if err == nil && !o.DryRun {
+		if err = o.ask(ctx, db, old); err == nil {
+			actor.DryRun = false
+			old, next, token, err = o.Keys(db).Rotate(ctx, actor, o.id, o.rotation)
+		}
+	}
 	if errors.Is(err, keys.ErrTooManyKeys) { // The hint is not that of key issue.
 		return &cmdutil.Error{
 			Code:    cmdutil.ExitRefused,
@@ -103,20 +102,13 @@ func runRotate(ctx context.Context, o *rotateOptions) error {
 }
 
 // ask asks for confirmation if the old key ends at once.
-func (o *rotateOptions) ask(ctx context.Context, db *store.DB) error {
+func (o *rotateOptions) ask(ctx context.Context, db *store.DB, k keys.Key) error {
 	if o.rotation.GracePeriod > 0 {
 		return nil
 	}
-	k, err := db.Keys.Get(ctx, o.id)
-	if err != nil {
-		return o.Explain(ctx, err, cmdutil.Subject{Key: o.id})
-	}
-	if !k.Valid(o.Now()) {
-		return nil // It is refused without a question.
-	}
 	q, err := question(ctx, o.Factory, db, []string{k.ID}, "Rotate")
 	if err != nil {
-		return o.Explain(ctx, err, cmdutil.Subject{Key: o.id})
+		return err
 	}
 	q.Text = fmt.Sprintf("Rotate key %s%s of tenant %s and expire the old key at once?", k.ID, NameSuffix(k), k.TenantName)
 	return cmdutil.Ask(ctx, o.Factory, q)

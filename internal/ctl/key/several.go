@@ -38,8 +38,7 @@ func ValidKeys(f *cmdutil.Factory) func(context.Context, *store.DB, string) ([]s
 	}
 }
 
-// question asks about a change that ends keys, and shows when each was used last and how often since the last hour began. There is no
-// question about a single one that will be refused.
+// question asks about a change that ends keys, and shows when each was used last and how often since the last hour began.
 func question(ctx context.Context, f *cmdutil.Factory, db *store.DB, ids []string, verb string) (q cmdutil.Question, err error) {
 	found := map[string]keys.Key{}
 	var tenants []string
@@ -52,9 +51,6 @@ func question(ctx context.Context, f *cmdutil.Factory, db *store.DB, ids []strin
 		if !slices.Contains(tenants, k.TenantName) {
 			tenants = append(tenants, k.TenantName)
 		}
-	}
-	if len(ids) == 1 && found[ids[0]].Status(f.Now()) == keys.Revoked {
-		return q, nil
 	}
 	now := f.Now()
 	since := now.Add(-time.Hour).Truncate(time.Hour)

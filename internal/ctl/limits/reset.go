@@ -32,9 +32,6 @@ A server without Redis counts in its memory: restart it instead.
 The command asks for confirmation; scripts need --yes.`,
 		Example: `  petstorectl limits reset acme --reason "clock of db1 was a day ahead" --yes`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.NeedsYes("limits reset"); err != nil {
-				return err
-			}
 			return runReset(cmd.Context(), o)
 		},
 	}, cmdutil.TenantArg(f, &o.name))

@@ -30,9 +30,6 @@ The command asks for confirmation; scripts need --yes.`,
 			if o.steps < 1 {
 				return cmdutil.UsageErrorf("--steps must be at least 1, not %d", o.steps)
 			}
-			if err := o.NeedsYes("migrate down"); err != nil {
-				return err
-			}
 			return runDown(cmd.Context(), o)
 		},
 	})
@@ -48,6 +45,9 @@ func runDown(ctx context.Context, o *downOptions) error {
 		return err
 	}
 	url, before, err := status(ctx, o.Factory)
+	if err == nil && !o.DryRun {
+		err = storemigrate.CheckOwner(ctx, url)
+	}
 	if err != nil {
 		return err
 	}

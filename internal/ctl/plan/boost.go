@@ -2,11 +2,13 @@ package plan
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/tenant"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 )
@@ -28,6 +30,7 @@ func newCmdBoost(f *cmdutil.Factory) *cobra.Command {
 		Short: "Boost a tenant: give it other numbers for a time",
 		Long: `Give a tenant other numbers for a time. Its plan stays the same, and its numbers
 come back by themselves at the end. A number that is not given stays as before.
+A boost to less than before asks for confirmation; scripts need --yes.
 
 --for is a length of time: 30m, 48h, 14d, 2w or 1mo. --until is an instant.
 
@@ -66,8 +69,26 @@ func runBoost(ctx context.Context, o *boostOptions) error {
 			Tenant: tenant, Kind: plans.Boost, Own: &o.quota, From: beginning(o.Factory, o.from), Until: o.until.Until(),
 		})
 	}
+	b.Question = lowers
 	b.Explain = func(ctx context.Context, err error, tenant string) error {
 		return explain(ctx, o.Factory, err, cmdutil.Subject{Tenant: tenant})
 	}
 	return b.Run(ctx, o.Factory)
+}
+
+// lowers asks about boosts that give a tenant less than it has.
+func lowers(_ context.Context, _ *store.DB, _ []string, done []store.PlanChange) (q cmdutil.Question, _ error) {
+	var lowered []string
+	for _, c := range done {
+		if c.Was == nil {
+			continue // It has these numbers already.
+		}
+		was, is := c.Was.Quota, c.At(c.Assignment.From).Quota
+		if is.PerMinute < was.PerMinute || is.PerDay < was.PerDay {
+			lowered = append(lowered, fmt.Sprintf("%s: %s, instead of %s", c.Tenant.Name, tenant.QuotaText(is), tenant.QuotaText(was)))
+			q.Text = "Boost to less than before?"
+		}
+	}
+	q.Facts = cmdutil.Facts(lowered, func(fact string) string { return fact })
+	return q, nil
 }

@@ -45,9 +45,6 @@ scripts need --yes.`,
 		Example: `  petstorectl retention run --audit --dry-run
   petstorectl retention run --audit --reason "yearly, by the rule of 7 years" --yes`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.NeedsYes("retention run"); err != nil {
-				return err
-			}
 			return runRun(cmd.Context(), o)
 		},
 	})

@@ -40,9 +40,6 @@ The command asks for confirmation; scripts need --yes.`,
 			if !slices.Contains(kinds, o.kind) {
 				return explain(store.ErrNoRetention, o.kind)
 			}
-			if err := o.NeedsYes("retention set"); err != nil {
-				return err
-			}
 			return runSet(cmd.Context(), o, keep)
 		},
 	}, cmdutil.Arg{Name: "KIND", Value: &o.kind, Complete: completeKinds}, cmdutil.Arg{Name: "LENGTH", Value: &o.keep})

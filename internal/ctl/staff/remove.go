@@ -32,9 +32,6 @@ This needs an administrator: a login that may make roles. See docs/roles.md.
 The command asks for confirmation; scripts need --yes.`,
 		Example: `  petstorectl staff remove alice --reason "left the company" --yes`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.NeedsYes("staff remove"); err != nil {
-				return err
-			}
 			return runF(cmd.Context(), o)
 		},
 	}, loginArg(f, &o.name)))
@@ -48,11 +45,15 @@ func runRemove(ctx context.Context, o *removeOptions) error {
 		return err
 	}
 	question, err := o.question(ctx, db)
+	if tried := actor; err == nil {
+		tried.DryRun = true
+		_, err = db.Staff.Remove(ctx, tried, o.name)
+	}
 	if err == nil {
 		err = o.Confirm(ctx, question)
 	}
 	if err != nil {
-		return explain(err, o.name, "")
+		return explain(err, o.name, "drop role "+o.name)
 	}
 	removed, err := db.Staff.Remove(ctx, actor, o.name)
 	if err != nil {

@@ -46,9 +46,6 @@ may run it.`,
   petstorectl tenant erase acme --reason "ticket 88" > receipt-88.json
   petstorectl tenant erase erased-12 --yes # goes on, or prints the receipt`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.NeedsYes("tenant erase"); err != nil {
-				return err
-			}
 			return runErase(cmd.Context(), o)
 		},
 	}, cmdutil.TenantArg(f, &o.name))

@@ -35,13 +35,9 @@ Scripts need --yes.`,
 		Example: `  petstorectl tenant suspend acme --reason "invoice 1042 unpaid" --yes
   petstorectl tenant suspend --stdin --dry-run < unpaid.txt`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.items.NeedsYes(f, "tenant suspend"); err != nil {
-				return err
-			}
 			return runSuspend(cmd.Context(), o)
 		},
 	}, &o.items, cmdutil.TenantArg(f, nil))
-	f.YesFlag(cmd)
 	return cmd
 }
 
@@ -69,14 +65,8 @@ func batch(f *cmdutil.Factory, items *cmdutil.ItemArgs) cmdutil.Batch[plans.Tena
 	}
 }
 
-// question shows what the tenants sent today. There is no question about a single one that will be refused.
-func (o *suspendOptions) question(ctx context.Context, db *store.DB, names []string) (q cmdutil.Question, err error) {
-	if len(names) == 1 {
-		t, err := db.Tenants.Get(ctx, names[0])
-		if err != nil || !t.SuspendedAt.IsZero() {
-			return q, err
-		}
-	}
+// question shows what the tenants sent today.
+func (o *suspendOptions) question(ctx context.Context, db *store.DB, names []string, _ []plans.Tenant) (q cmdutil.Question, err error) {
 	used, err := db.Usage.TenantsSince(ctx, names, o.Now().Truncate(24*time.Hour))
 	if err != nil {
 		return q, err

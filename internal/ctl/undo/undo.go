@@ -52,11 +52,6 @@ that called today. Scripts need --yes.`,
 			if o.numbers, err = parseNumbers(args); err != nil {
 				return err
 			}
-			if len(o.numbers) != 1 {
-				if err := o.NeedsYes("undo"); err != nil {
-					return err
-				}
-			}
 			return run(cmd.Context(), o)
 		},
 	}, cmdutil.Arg{Name: "AUDIT-ID|FROM-TO", Value: &number, Complete: cmdutil.ChangeNumbers(f)}.Repeated())
@@ -113,9 +108,6 @@ func (o *options) ask(ctx context.Context, db *store.DB, items []item) error {
 	}
 	if len(o.numbers) == 1 && len(harmed) == 0 {
 		return nil
-	}
-	if err := o.NeedsYes("undo of this change"); err != nil || o.Yes {
-		return err
 	}
 	used := map[string]int64{}
 	if len(harmed) > 0 {

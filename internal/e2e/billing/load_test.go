@@ -248,7 +248,7 @@ func (l *load) change() {
 // mayChange runs a command on plans. It may be refused, but not fail.
 func (l *load) mayChange(verb, args string) {
 	l.t.Helper()
-	switch _, said, code := l.try("plan " + verb + " " + args); code {
+	switch _, said, code := l.try("plan " + verb + " " + args + " --yes"); code {
 	case cmdutil.ExitOK:
 		l.made[verb]++
 	case cmdutil.ExitRefused, cmdutil.ExitUsage:

@@ -123,6 +123,16 @@ func (g migrator) run(ctx context.Context, databaseURL string, fn func(migration
 	return fn(migration{Migrate: m, steps: steps, status: status})
 }
 
+// CheckOwner returns ErrNotOwner for a login that may not migrate the database.
+func CheckOwner(ctx context.Context, databaseURL string) error {
+	conn, closeAll, err := connect(ctx, databaseURL, longestMigration)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	return checkOwner(ctx, conn)
+}
+
 // checkOwner returns ErrNotOwner for a login that may not change the tables that are there, or make the first ones.
 func checkOwner(ctx context.Context, conn *sql.Conn) error {
 	var owns bool

@@ -79,6 +79,19 @@ func (r *Record) refusals() (list []*usage.FailedRequest) {
 	return list
 }
 
+// LastRefusal is the key's latest refusal by a limit, which led to its ban; if none is stored, one by its lowest limit.
+func (r *Record) LastRefusal() usage.FailedRequest {
+	for _, f := range r.Failed {
+		if f.Window != "" {
+			return f
+		}
+	}
+	if own := r.Key.PerMinute; own > 0 && own < r.Tenant.Quota.PerMinute {
+		return usage.FailedRequest{Window: string(limits.Key), Limit: own}
+	}
+	return usage.FailedRequest{Window: string(limits.Minute), Limit: r.Tenant.Quota.PerMinute, Plan: r.Tenant.Plan}
+}
+
 // Ban returns the ban in force that ends last, nil for none.
 func (r *Record) Ban() *keys.Ban {
 	var last *keys.Ban

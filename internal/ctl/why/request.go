@@ -166,27 +166,32 @@ const statusClientGone = 499
 
 // failedText describes a failed request of a key with these bans.
 func failedText(f usage.FailedRequest, bans []keys.Ban) string {
-	text := fmt.Sprintf("with %d %s at %s", f.Status, f.Code, output.Text(f.At))
-	window := f.Window
-	if window == string(limits.Key) || window == string(limits.Address) {
-		window = string(limits.Minute)
-	}
-	switch limit := output.Thousands(f.Limit) + " requests per " + window; {
-	case f.Partial:
-		text += ", over one server's share of " + limit
-	case f.Window == string(limits.Key):
-		text += ", over the key's own " + limit
-	case f.Window == string(limits.Address):
-		text += ", over " + limit + " of an address without a valid key"
-	case f.Window != "":
-		text += ", over plan " + f.Plan + "'s " + limit
-	}
+	text := fmt.Sprintf("with %d %s at %s", f.Status, f.Code, output.Text(f.At)) + overLimit(f)
 	if lifted := liftedAt(f, bans); !lifted.IsZero() {
 		text += " (lifted at " + output.Text(lifted) + ")"
 	} else if f.Reset > 0 {
 		text += ", until " + output.Text(time.Unix(f.Reset, 0))
 	}
 	return text
+}
+
+// overLimit says which limit refused a request, "" if none did.
+func overLimit(f usage.FailedRequest) string {
+	window := f.Window
+	if window == string(limits.Key) || window == string(limits.Address) {
+		window = string(limits.Minute)
+	}
+	switch limit := output.Thousands(f.Limit) + " requests per " + window; {
+	case f.Partial:
+		return ", over one server's share of " + limit
+	case f.Window == string(limits.Key):
+		return ", over the key's own " + limit
+	case f.Window == string(limits.Address):
+		return ", over " + limit + " of an address without a valid key"
+	case f.Window != "":
+		return ", over plan " + f.Plan + "'s " + limit
+	}
+	return ""
 }
 
 // liftedAt is when the ban was lifted by which the request was refused, zero if it was not.

@@ -89,10 +89,12 @@ func (d *diagnosis) expiredText(refused string) (explanation string, help []stri
 
 func (d *diagnosis) bannedText(refused string, b keys.Ban) (explanation string, help []string) {
 	help = []string{"wait for the end of the ban, or lift it: petstorectl ban lift " + b.KeyID}
+	reason := strings.TrimRight(b.Reason, ".")
 	if b.Source == keys.Automatic {
+		reason += overLimit(d.LastRefusal())
 		help = append(help, "make the client wait for Retry-After: the next ban will last "+durationText(d.nextBan))
 	}
-	return refused + ": " + strings.TrimRight(b.Reason, ".") + ".", help
+	return refused + ": " + reason + ".", help
 }
 
 func (d *diagnosis) admittedText() (explanation string, help []string) {

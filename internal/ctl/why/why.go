@@ -4,6 +4,7 @@ package why
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,7 +39,8 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 		Long: `Explain what the platform decides about a tenant, a key or a request, and what
 to do about it. The verdict comes first, then what it is based on.
 
-TENANT shows all keys of a tenant that matter, the refused ones first. KEY-ID
+TENANT shows all keys of a tenant that matter, the refused ones first. Its
+e-mail address or billing reference stands for it if no other has it. KEY-ID
 shows one key: its state, limits, usage and bans. REQUEST-ID is the X-Request-Id
 of any response with a status of 400 or more. - reads a key, or a text with one
 in it, from stdin.
@@ -118,8 +120,7 @@ func (o *options) explainRequest(ctx context.Context, db *store.DB, notFound err
 	case err != nil:
 		return err
 	case len(found) == 0:
-		// Only now, because it searches all names for a similar one.
-		return noRequest(o.Explain(ctx, notFound, s))
+		return o.explainOther(ctx, db, notFound, s)
 	case len(found) == 2:
 		o.Messagef("several requests had this ID: showing the latest")
 	}
@@ -129,6 +130,30 @@ func (o *options) explainRequest(ctx context.Context, db *store.DB, notFound err
 	}
 	return printRequest(o, d)
 }
+
+// explainOther explains the one tenant that has the subject as its e-mail address or billing reference. Without any, it returns the error that
+// there is no tenant or key of that name.
+func (o *options) explainOther(ctx context.Context, db *store.DB, notFound error, s cmdutil.Subject) error {
+	hits, err := db.Find(ctx, o.subject)
+	hits = slices.DeleteFunc(hits, func(h store.Hit) bool { return h.Kind != store.HitTenant || h.Certainty > 0 })
+	switch {
+	case err != nil:
+		return err
+	case len(hits) == 0:
+		// Only now, because it searches all names for a similar one.
+		return noRequest(o.Explain(ctx, notFound, s))
+	case len(hits) > 1:
+		return cmdutil.UsageErrorf("%d tenants have the %s %s", len(hits), by(hits[0]), o.subject).WithHint("see which: petstorectl find " + o.subject)
+	}
+	o.Messagef("%s is the %s of tenant %s", hits[0].Match, by(hits[0]), hits[0].Tenant)
+	t, err := db.Tenants.Get(ctx, hits[0].Tenant)
+	if err != nil {
+		return err
+	}
+	return o.explainTenant(ctx, db, t)
+}
+
+func by(h store.Hit) string { return strings.ReplaceAll(h.By, "_", " ") }
 
 // noRequest adds to an error that there is no such request either.
 func noRequest(err error) error {

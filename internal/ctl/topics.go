@@ -121,12 +121,15 @@ today, tomorrow, yesterday
     That long from now, for every flag.
 -7d, 7d ago
     That long ago, for every flag.
+tuesday, tue, next tuesday, last tuesday
+    Midnight of the next Tuesday after today; with last, and for flags that look
+    back, of the latest before today.
 2026-12-01
     Midnight of that day.
-2026-12-01T15:00Z, 2026-12-01T15:00:30+01:00
-    That instant. A space may replace the T.
+tomorrow 14:00, last tuesday 09:30, 2026-12-01T15:00Z, 2026-12-01 15:00:30+01:00
+    That time of the day. A T or a space stands between.
 
 The units are s, m (minutes), h, d, w, mo (months) and y, or their names: "14
 days". One month after 31 January is the last day of February. A LENGTH is a
 length without a sign, a DURATION is one without months and years. A DAY is a
-date, today, yesterday, or 7d for seven days ago.`
+date, today, yesterday, a weekday, or 7d for seven days ago.`

@@ -63,13 +63,13 @@ func TestParseDuration(t *testing.T) {
 func TestParseDay(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"2026-11-01": "2026-11-01", "today": "2026-11-20", "yesterday": "2026-11-19", "7d": "2026-11-13", "7d ago": "2026-11-13", "now": "2026-11-20", "12h": "2026-11-19",
+		"2026-11-01": "2026-11-01", "today": "2026-11-20", "monday": "2026-11-16", "yesterday": "2026-11-19", "7d": "2026-11-13", "7d ago": "2026-11-13", "now": "2026-11-20", "12h": "2026-11-19",
 	} {
 		if got, err := parseDay(text, testNow); err != nil || got.Format(time.RFC3339) != want+"T00:00:00Z" {
 			t.Errorf("%q: %v, %v, want %s", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "2026-11-01T15:00Z", "2026-11", "monday"} {
+	for _, text := range []string{"", "2026-11-01T15:00Z", "2026-11", "monday 15:00"} {
 		if got, err := parseDay(text, testNow); err == nil {
 			t.Errorf("%q was taken for %v", text, got)
 		}

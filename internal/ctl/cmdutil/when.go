@@ -3,6 +3,7 @@ package cmdutil
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -10,19 +11,19 @@ import (
 )
 
 const (
-	whenForms = "now, tomorrow, 14d, 48h, 1mo, a UTC date such as 2026-12-01 or a time such as 2026-12-01T15:00Z"
-	pastForms = "now, today, yesterday, 7d, 12h, 1mo, a UTC date such as 2026-12-01 or a time such as 2026-12-01T15:00Z"
+	whenForms = "now, tomorrow 14:00, tuesday, 14d, 48h, 1mo, a date such as 2026-12-01 or a time such as 2026-12-01 15:00, in UTC"
+	pastForms = "now, today, yesterday 14:00, tuesday, 7d, 12h, 1mo, a date such as 2026-12-01 or a time such as 2026-12-01 15:00, in UTC"
 )
 
 // WhenHelp describes the instants that flags take, for the long help of a command.
-const WhenHelp = `WHEN is tomorrow, a length of time from now (48h, 14d, 1mo), a date such as
-2026-12-01 (its midnight in UTC) or a time such as 2026-12-01T15:00Z; see
-"petstorectl help times".`
+const WhenHelp = `WHEN is "tomorrow 14:00", tuesday, a length of time from now (48h, 14d, 1mo), a
+date such as 2026-12-01 (its midnight) or a time such as "2026-12-01 15:00", all
+in UTC; see "petstorectl help times".`
 
 // PastHelp is WhenHelp for flags that look back: those of PastFlag.
-const PastHelp = `WHEN is today, yesterday, a length of time ago (12h, 7d, 1mo), a date such as
-2026-11-01 (its midnight in UTC) or a time such as 2026-11-01T15:00Z; see
-"petstorectl help times".`
+const PastHelp = `WHEN is "yesterday 14:00", tuesday, a length of time ago (12h, 7d, 1mo), a date
+such as 2026-11-01 (its midnight) or a time such as "2026-11-01 15:00", all in
+UTC; see "petstorectl help times".`
 
 // When is an instant as staff write it. The zero value is a flag that was not given.
 type When struct {
@@ -32,14 +33,14 @@ type When struct {
 	length
 }
 
-// ParseWhen reads an instant: a word (now, today, tomorrow, yesterday), a length of time from another instant (14d or +14d; -7d or 7d ago),
-// a date (its midnight) or an RFC 3339 time, whose seconds may be omitted, and whose T may be a space. All but times with an offset of
-// their own are UTC.
+// ParseWhen reads an instant: now, a length of time from another instant (14d or +14d; -7d or 7d ago), or a day and a time, midnight
+// without one. The day is today, tomorrow, yesterday, a weekday or a date. The time is that of RFC 3339, whose seconds may be omitted. All but
+// times with an offset of their own are UTC.
 func ParseWhen(text string, now time.Time) (When, error) {
 	return parseWhen(text, now, false)
 }
 
-// ParsePast reads an instant as ParseWhen does, but a length of time without a sign is one ago.
+// ParsePast reads an instant as ParseWhen does, but a length of time without a sign is one ago, and a weekday the latest before today.
 func ParsePast(text string, now time.Time) (time.Time, error) {
 	w, err := parseWhen(text, now, true)
 	if err != nil {
@@ -52,32 +53,57 @@ func ParsePast(text string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
+// dayAndTime is a day, and a time of that day.
+var dayAndTime = regexp.MustCompile(`^(.*?)(?:[ t]([0-9][0-9]?:.*))?$`)
+
 func parseWhen(text string, now time.Time, past bool) (When, error) {
-	midnight := now.UTC().Truncate(day)
-	switch strings.ToLower(text) {
-	case "now":
+	lower := strings.ToLower(text)
+	if lower == "now" {
 		return When{text: text}, nil
-	case "today":
-		return When{text: text, at: midnight}, nil
-	case "tomorrow":
-		return When{text: text, at: midnight.Add(day)}, nil
-	case "yesterday":
-		return When{text: text, at: midnight.Add(-day)}, nil
 	}
-	for _, layout := range []string{time.DateOnly, time.RFC3339, "2006-01-02T15:04Z07:00"} {
-		at, err := time.Parse(layout, strings.Replace(text, " ", "T", 1))
-		if err != nil {
-			continue
+	parts := dayAndTime.FindStringSubmatch(lower)
+	at, ok := parseDate(parts[1], now.UTC().Truncate(day), past)
+	if ok && parts[2] != "" {
+		at, ok = timeOn(at, strings.ToUpper(parts[2]))
+	}
+	if !ok {
+		return parseRelative(text, past)
+	}
+	if at.Before(now.Add(-maxDuration)) || at.After(now.Add(maxDuration)) {
+		return When{}, fmt.Errorf("%q is more than 100 years from now", text)
+	}
+	return When{text: text, at: at}, nil
+}
+
+// parseDate returns the midnight at which a day begins. A weekday is the next one after today; with last, or if past is set, the latest one before.
+func parseDate(text string, today time.Time, past bool) (time.Time, bool) {
+	if days, ok := map[string]int{"yesterday": -1, "today": 0, "tomorrow": 1}[text]; ok {
+		return today.AddDate(0, 0, days), true
+	}
+	name, last := strings.CutPrefix(text, "last ")
+	name, next := strings.CutPrefix(name, "next ")
+	step := 1
+	if last || past && !next {
+		step = -1
+	}
+	for n := 1; n <= 7; n++ {
+		at := today.AddDate(0, 0, n*step)
+		if weekday := strings.ToLower(at.Weekday().String()); name == weekday || name == weekday[:3] {
+			return at, true
 		}
-		if at = at.UTC().Truncate(time.Microsecond); at.Before(now.Add(-maxDuration)) || at.After(now.Add(maxDuration)) {
-			return When{}, fmt.Errorf("%q is more than 100 years from now", text)
+	}
+	at, err := time.Parse(time.DateOnly, text)
+	return at, err == nil
+}
+
+// timeOn returns the time of a day.
+func timeOn(midnight time.Time, text string) (time.Time, bool) {
+	for _, layout := range []string{"15:04", "15:04:05", "15:04Z07:00", "15:04:05Z07:00"} {
+		if at, err := time.Parse(time.DateOnly+"T"+layout, midnight.Format(time.DateOnly)+"T"+text); err == nil {
+			return at.UTC().Truncate(time.Microsecond), true
 		}
-		return When{text: text, at: at}, nil
 	}
-	if _, err := time.Parse("2006-01-02T15:04", strings.Replace(text, " ", "T", 1)); err == nil {
-		return When{}, fmt.Errorf("%q has no time zone: write %sZ for UTC", text, text)
-	}
-	return parseRelative(text, past)
+	return time.Time{}, false
 }
 
 // parseRelative reads a length of time from another instant.

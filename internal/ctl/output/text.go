@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -57,6 +58,10 @@ func (p Printer) human(v any) string {
 		case time.Time:
 			if !v.IsZero() && p.Zone == nil {
 				return relative(v, p.Now)
+			}
+		case instant:
+			if text := v.in(p.Zone); text != "" && strings.HasPrefix(v.layout, time.DateOnly+" ") && v.Sub(p.Now).Abs() < fortnight {
+				return weekday(v.Time, p.Zone) + " " + text
 			}
 		case int64:
 			return Thousands(v)
@@ -128,6 +133,14 @@ func Count(n int64, noun string) string {
 
 const day = 24 * time.Hour
 
+// fortnight is how far from now people name a day by its weekday.
+const fortnight = 14 * day
+
+// weekday is Mon to Sun, in a zone, nil for UTC.
+func weekday(t time.Time, zone *time.Location) string {
+	return t.In(cmp.Or(zone, time.UTC)).Format("Mon")
+}
+
 // units are the steps of relative times, the largest first.
 var units = []struct {
 	length time.Duration
@@ -136,18 +149,22 @@ var units = []struct {
 	{365 * day, "year"}, {30 * day, "month"}, {day, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"},
 }
 
-// relative is the distance of a time from now, in its largest whole unit.
+// relative is the distance of a time from now, in its largest whole unit, after the weekday if that is days of a fortnight.
 func relative(t, now time.Time) string {
 	d := t.Sub(now)
 	for _, u := range units {
 		n := int64(d.Abs() / u.length)
+		prefix := ""
+		if u.length == day && d.Abs() < fortnight {
+			prefix = weekday(t, nil) + " "
+		}
 		switch {
 		case n == 0:
 			continue
 		case d > 0:
-			return "in " + Count(n, u.name)
+			return prefix + "in " + Count(n, u.name)
 		}
-		return Count(n, u.name) + " ago"
+		return prefix + Count(n, u.name) + " ago"
 	}
 	if d > 0 {
 		return "in a moment"

@@ -12,7 +12,7 @@ func TestRelative(t *testing.T) {
 	now := time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
 	for ago, want := range map[time.Duration]string{
 		0: "just now", -59 * time.Second: "in a moment", 59 * time.Second: "just now",
-		time.Minute: "1 minute ago", 2*time.Hour + 59*time.Minute: "2 hours ago", -24 * time.Hour: "in 1 day",
+		time.Minute: "1 minute ago", 2*time.Hour + 59*time.Minute: "2 hours ago", -24 * time.Hour: "Sat in 1 day", 13 * day: "Sat 13 days ago", 14 * day: "14 days ago",
 		29 * day: "29 days ago", 30 * day: "1 month ago", -800 * day: "in 2 years",
 	} {
 		if got := relative(now.Add(-ago), now); got != want {

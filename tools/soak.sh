@@ -9,7 +9,7 @@ logs=bin/soak rows= failed=0
 echo "$(uptime | sed 's/.*load average/load average/'), $(getconf _NPROCESSORS_ONLN) cores"
 
 # The packages whose tests PETSTORE_SOAK=1 makes longer; each is a part by its last name. Those of internal/e2e itself run with the fast path and without.
-packages=$(grep -rlE 'Getenv\("PETSTORE_SOAK"\)|env\.PETSTORE_SOAK' --include='*_test.go' --include='*.mjs' internal | grep -v /test/sandbox/ |
+packages=$(grep -rlE 'Getenv\("PETSTORE_SOAK"\)|env\.PETSTORE_SOAK' --include='*_test.go' --include='*.mjs' internal cmd | grep -v /test/sandbox/ |
 	xargs -n 1 dirname | sort -u)
 known="simulation $(echo "$packages" | grep -Ev '/(simtest|e2e)$' | sed 's,.*/,,' | tr '\n' ' ')fuzz schemathesis"
 [ ! -x tools/hostile.sh ] || known="$known hostile"

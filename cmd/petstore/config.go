@@ -39,6 +39,7 @@ type config struct {
 	MaxConnectionsPerAddress int64         `env:"MAX_CONNECTIONS_PER_ADDRESS" envDefault:"0"`
 	ListCacheBytes           int64         `env:"LIST_CACHE_BYTES" envDefault:"33554432"`
 	BodyBytes                int64         `env:"BODY_BYTES" envDefault:"67108864"`
+	UnsentBytes              int64         `env:"UNSENT_BYTES" envDefault:"134217728"`
 	HTTPFastPath             string        `env:"HTTP_FAST_PATH" envDefault:"on"`
 	LogLevel                 string        `env:"LOG_LEVEL" envDefault:"info"`
 	LogFormat                string        `env:"LOG_FORMAT" envDefault:"json"`
@@ -131,6 +132,9 @@ func (c *config) check(p *problems) {
 	}
 	if c.BodyBytes < api.MinBodyBytes {
 		p.add("PETSTORE_BODY_BYTES is %d: want at least %d bytes", c.BodyBytes, api.MinBodyBytes)
+	}
+	if c.UnsentBytes < minUnsentBytes {
+		p.add("PETSTORE_UNSENT_BYTES is %d: want at least %d bytes", c.UnsentBytes, minUnsentBytes)
 	}
 	if c.RedisTimeout < time.Millisecond {
 		p.add("PETSTORE_REDIS_TIMEOUT is %v: want a duration such as 100ms", c.RedisTimeout)

@@ -19,6 +19,10 @@ const (
 	minConnections = 32
 	// strangerTimeout is how long a connection may be idle on which no valid key has been sent.
 	strangerTimeout = 10 * time.Second
+	// clientTimeout is how long the kernel waits for a client that does not acknowledge, or has no room for, what it is sent.
+	clientTimeout = 30 * time.Second
+	// minUnsentBytes leaves an address enough for one response of each size.
+	minUnsentBytes = 4 << 20
 )
 
 // limitConnections bounds the connections of the sockets, and returns the limits of the API's.
@@ -45,7 +49,7 @@ func (c *config) connectionLimits(files uint64) (connlimit.Limits, error) {
 		return connlimit.Limits{}, fmt.Errorf("the limit of open files is %d: raise it to at least %d (ulimit -n, LimitNOFILE)", files, reserved+minConnections)
 	}
 	total := int(min(uint64(c.MaxConnections), files-reserved))
-	limits := connlimit.Limits{Total: total, PerAddress: int(c.MaxConnectionsPerAddress), IdleTimeout: strangerTimeout}
+	limits := connlimit.Limits{Total: total, PerAddress: int(c.MaxConnectionsPerAddress), IdleTimeout: strangerTimeout, Unsent: c.UnsentBytes}
 	if limits.PerAddress == 0 {
 		limits.PerAddress = total / 4
 	}
@@ -70,7 +74,7 @@ var (
 	connectionsRefused = prometheus.NewDesc("petstore_connections_refused_total",
 		"New connections that were reset because a limit was reached, by listener and limit.", []string{"listener", "reason"}, nil)
 	connectionsClosed = prometheus.NewDesc("petstore_connections_closed_total",
-		"Idle connections that were closed: in favour of a new one because a limit was reached, or after 10 s without a valid key.",
+		"Connections that were closed: idle ones in favour of a new one because a limit was reached, or after 10 s without a valid key, and those whose clients left too much unread.",
 		[]string{"listener", "reason"}, nil)
 )
 

@@ -31,11 +31,12 @@ func (l *malformedListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &malformedConn{Conn: c, listener: l}, nil
+	return &malformedConn{TCPConn: c.(*net.TCPConn), listener: l}, nil
 }
 
+// malformedConn is a *net.TCPConn, because connlimit asks the kernel about it.
 type malformedConn struct {
-	net.Conn
+	*net.TCPConn
 	listener *malformedListener
 	begun    bool
 }
@@ -45,14 +46,14 @@ const recordTypeHandshake = 0x16
 
 // Read implements net.Conn. It answers a client that begins TLS, and reports the end of its requests: net/http would wait for the end of a line.
 func (c *malformedConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
+	n, err := c.TCPConn.Read(p)
 	if c.begun || n == 0 {
 		return n, err
 	}
 	if c.begun = true; p[0] != recordTypeHandshake {
 		return n, err
 	}
-	if _, err := c.Conn.Write(c.listener.TLS(c.RemoteAddr())); err != nil {
+	if _, err := c.TCPConn.Write(c.listener.TLS(c.RemoteAddr())); err != nil {
 		return 0, err
 	}
 	return 0, io.EOF
@@ -61,26 +62,10 @@ func (c *malformedConn) Read(p []byte) (int, error) {
 // Write implements net.Conn.
 func (c *malformedConn) Write(p []byte) (int, error) {
 	if !isOwn(p) {
-		return c.Conn.Write(p)
+		return c.TCPConn.Write(p)
 	}
-	if _, err := c.Conn.Write(c.listener.Answer(c.RemoteAddr(), p)); err != nil {
+	if _, err := c.TCPConn.Write(c.listener.Answer(c.RemoteAddr(), p)); err != nil {
 		return 0, err
 	}
 	return len(p), nil
-}
-
-// CloseWrite is what net/http calls when it ends a connection whose client still sends.
-func (c *malformedConn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
-}
-
-// SetLinger is what connlimit calls to reset a connection.
-func (c *malformedConn) SetLinger(seconds int) error {
-	if tcp, ok := c.Conn.(interface{ SetLinger(seconds int) error }); ok {
-		return tcp.SetLinger(seconds)
-	}
-	return nil
 }

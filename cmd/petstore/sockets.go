@@ -36,19 +36,37 @@ func listen(ctx context.Context, forAPI, forAdmin address) (*sockets, error) {
 
 func listenOn(ctx context.Context, a address) (net.Listener, error) {
 	if a.handedOver != nil {
-		return a.handedOver, nil
+		return a.handedOver, boundUnsent(a.handedOver)
 	}
 	addr, setting := a.addr, a.setting
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	var plain net.ListenConfig
+	plain.SetMultipathTCP(false) // Its connections would not have the bounds of the listener.
+	l, err := plain.Listen(ctx, "tcp", addr)
 	switch {
 	case err == nil:
-		return l, nil
+		return l, boundUnsent(l)
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("%s is in use by another program: stop it, or choose another address with %s", addr, setting)
 	case errors.Is(err, os.ErrPermission):
 		return nil, fmt.Errorf("no permission to listen on %s: choose a port above 1023 with %s", addr, setting)
 	}
 	return nil, fmt.Errorf("can't listen on %s: %w; choose another address with %s", addr, err, setting)
+}
+
+// maxUnsent is how much of a response the kernel takes for a connection before its client is ready for it, in bytes.
+const maxUnsent = 64 << 10
+
+// boundUnsent bounds the memory of the kernel for each connection that a listener will accept.
+func boundUnsent(l net.Listener) error {
+	conn, err := l.(*net.TCPListener).SyscallConn()
+	if err == nil {
+		failed := conn.Control(func(fd uintptr) { err = setUnsent(int(fd)) })
+		err = errors.Join(err, failed)
+	}
+	if err != nil {
+		return fmt.Errorf("bound the memory of connections to %v: %w", l.Addr(), err)
+	}
+	return nil
 }
 
 // close closes the sockets that no server has closed yet.

@@ -1,6 +1,7 @@
 package connlimit
 
 import (
+	"cmp"
 	"maps"
 	"net"
 	"net/netip"
@@ -20,8 +21,10 @@ type Limits struct {
 	// Trusted are networks of proxies. Their addresses have no bound of their own, and their connections are authenticated from the start:
 	// they carry the requests of customers.
 	Trusted []netip.Prefix
-	// IdleTimeout is how long an unauthenticated connection may be idle; 0 for no bound.
+	// IdleTimeout is how long an unauthenticated connection may be idle, or take for 32 KiB of a response; 0 for no bound.
 	IdleTimeout time.Duration
+	// Unsent is how many bytes of responses unauthenticated clients may leave unread, and those of one address a quarter of it; 0 for no bound.
+	Unsent int64
 }
 
 const (
@@ -31,6 +34,8 @@ const (
 	tick = time.Second
 	// tenantShares is the part of all connections that may be authenticated by keys of one tenant: one in so many.
 	tenantShares = 4
+	// unsentShares is the part of Unsent that the connections of one address may hold: one in so many.
+	unsentShares = 4
 )
 
 // Reason is why a connection was refused or closed.
@@ -41,6 +46,7 @@ const (
 	TotalReached   Reason = "total"
 	AddressReached Reason = "address"
 	Idle           Reason = "idle"
+	Unsent         Reason = "unsent"
 )
 
 // Stats are the connections that are open, and those that were refused or closed since the start.
@@ -77,7 +83,7 @@ func Wrap(l net.Listener, limits Limits) *Listener {
 		Listener: l, limits: limits, start: time.Now(),
 		all: queue{by: byTotal}, addresses: map[netip.Prefix]*queue{}, tenants: map[int64]int{}, done: make(chan struct{}),
 		refused: map[Reason]int64{TotalReached: 0, AddressReached: 0},
-		closed:  map[Reason]int64{TotalReached: 0, AddressReached: 0, Idle: 0},
+		closed:  map[Reason]int64{TotalReached: 0, AddressReached: 0, Idle: 0, Unsent: 0},
 	}
 	go w.run()
 	return w
@@ -124,7 +130,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			continue
 		}
 		if evicted != nil {
-			_ = evicted.Conn.Close() // Its user gets the error.
+			evicted.drop()
 			// A descriptor is released when nobody reads from it any more. Let its reader notice before more are accepted.
 			runtime.Gosched()
 		}
@@ -166,7 +172,7 @@ func (l *Listener) closeIdle() {
 		if c == nil {
 			return
 		}
-		_ = c.Conn.Close() // Its user gets the error.
+		c.drop()
 	}
 }
 
@@ -174,22 +180,62 @@ func (l *Listener) closeIdle() {
 func (l *Listener) removeIdle(latest int64) *Conn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.all.conns) > 0 {
-		c := l.all.idleLongest()
-		writing := c.writing.Load()
-		switch {
-		case c.authenticated.Load() || c.used.Load() > latest:
-			return nil
-		case writing:
-			// Its client is slow to take a response. That is for the write timeout.
-			c.touch()
-		default:
-			l.remove(c)
-			l.closed[Idle]++
-			return c
+	if len(l.all.conns) == 0 {
+		return nil
+	}
+	c := l.all.idleLongest()
+	if c.authenticated.Load() || c.used.Load() > latest {
+		return nil
+	}
+	l.remove(c)
+	l.closed[Idle]++
+	return c
+}
+
+// reserve counts n bytes that are about to be written on an unauthenticated connection. At a bound it resets the connections whose clients leave
+// most unread.
+func (l *Listener) reserve(c *Conn, n int64) {
+	if l.limits.Unsent == 0 {
+		return
+	}
+	if c.own != nil && c.own.unsent.Add(n) > l.limits.Unsent/unsentShares {
+		l.resetUnsent(c.own, l.limits.Unsent/unsentShares)
+	}
+	if l.all.unsent.Add(n) > l.limits.Unsent {
+		l.resetUnsent(&l.all, l.limits.Unsent)
+	}
+}
+
+// resetUnsent counts anew what the clients of a queue leave unread. It leaves three quarters of the bound at most, so that it is not called for every
+// response.
+func (l *Listener) resetUnsent(q *queue, bound int64) {
+	type holder struct {
+		*Conn
+		bytes int64
+	}
+	var holders []holder
+	var sum int64
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if q.unsent.Load() <= bound {
+		return // Another connection has done it.
+	}
+	for _, c := range q.conns {
+		if n := c.unsent(); n > 0 && !c.authenticated.Load() {
+			holders, sum = append(holders, holder{c, n}), sum+n
 		}
 	}
-	return nil
+	slices.SortFunc(holders, func(a, b holder) int { return cmp.Compare(b.bytes, a.bytes) })
+	for _, h := range holders {
+		if sum <= bound*3/4 {
+			break
+		}
+		l.remove(h.Conn)
+		l.closed[Unsent]++
+		h.reset()
+		sum -= h.bytes
+	}
+	q.unsent.Store(sum)
 }
 
 // Stats returns the present counts.
@@ -228,6 +274,7 @@ func (l *Listener) add(c *Conn) {
 			own = &queue{by: byAddress}
 			l.addresses[c.address] = own
 		}
+		c.own = own
 		own.push(c)
 	}
 }

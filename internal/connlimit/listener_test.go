@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/test/wait"
 )
 
 // fixture is a listener, and what it has accepted.
@@ -101,7 +103,7 @@ func stats(authenticated, unauthenticated int64, more func(*Stats)) Stats {
 	s := Stats{
 		Authenticated: authenticated, Unauthenticated: unauthenticated,
 		Refused: map[Reason]int64{TotalReached: 0, AddressReached: 0},
-		Closed:  map[Reason]int64{TotalReached: 0, AddressReached: 0, Idle: 0},
+		Closed:  map[Reason]int64{TotalReached: 0, AddressReached: 0, Idle: 0, Unsent: 0},
 	}
 	if more != nil {
 		more(&s)
@@ -232,19 +234,34 @@ func TestPerAddress(t *testing.T) {
 	}
 }
 
-// TestIdle: an unauthenticated connection may be idle only so long, unless its client is slow to take a response.
+// TestIdle: an unauthenticated connection may be idle only so long. A client that reads slowly gets all of its response, one that stops is reset.
 func TestIdle(t *testing.T) {
 	t.Parallel()
-	f := listen(t, Limits{Total: 10, IdleTimeout: time.Second})
+	f := listen(t, Limits{Total: 10, IdleTimeout: 2 * time.Second})
 	silent, _ := f.open("127.0.0.1")
 	known, knownOwn := f.open("127.0.0.1")
 	knownOwn.SetAuthenticated(1)
 	slow, slowOwn := f.open("127.0.0.1")
-	const length = 64 << 20 // more than the kernel takes
-	written := make(chan int, 1)
+	stalled, stalledOwn := f.open("127.0.0.1")
+	const length = 32 << 20 // more than the kernel takes
+	slowWritten, stalledWritten := make(chan int, 1), make(chan int, 1)
+	for own, written := range map[*Conn]chan int{slowOwn: slowWritten, stalledOwn: stalledWritten} {
+		if err := own.Conn.(*net.TCPConn).SetWriteBuffer(64 << 10); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			n, _ := own.Write(make([]byte, length))
+			written <- n
+		}()
+	}
+	read := make(chan int64)
 	go func() {
-		n, _ := slowOwn.Write(make([]byte, length))
-		written <- n
+		var n int64
+		for err := error(nil); err == nil && n < length; n += 64 << 10 {
+			_, err = io.CopyN(io.Discard, slow, 64<<10)
+			time.Sleep(8 * time.Millisecond) // It takes 4 seconds, longer than a connection may be idle.
+		}
+		read <- n
 	}()
 	if err := ended(t, silent, late); !errors.Is(err, io.EOF) {
 		t.Errorf("the silent connection: %v", err)
@@ -253,10 +270,67 @@ func TestIdle(t *testing.T) {
 	if err := ended(t, known, soon); err != nil {
 		t.Errorf("the authenticated connection: %v", err)
 	}
-	f.wantStats(stats(1, 1, func(s *Stats) { s.Closed[Idle] = 1 }))
-	go func() { _, _ = io.Copy(io.Discard, slow) }()
-	if n := <-written; n != length {
-		t.Errorf("the slow client got %d bytes of %d", n, length)
+	f.wantStats(stats(1, 1, func(s *Stats) { s.Closed[Idle] = 2 }))
+	if n := <-stalledWritten; n == length {
+		t.Error("the stalled client got all")
+	}
+	if _, err := io.Copy(io.Discard, stalled); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the stalled client's connection: %v, want a reset", err)
+	}
+	if n, got := <-slowWritten, <-read; n != length || got != length {
+		t.Errorf("the slow client got %d and %d bytes of %d", n, got, length)
+	}
+}
+
+// TestUnsent: beyond a bound, clients without a key that do not read are reset: those that leave most. Those who read lose nothing.
+func TestUnsent(t *testing.T) {
+	t.Parallel()
+	const bound = 4 << 20
+	for name, from := range map[string]func(i int) string{
+		"one address": func(int) string { return "127.0.0.1" }, "all": func(i int) string { return "127.0.1." + strconv.Itoa(1+i) },
+	} {
+		f := listen(t, Limits{Total: 1000, PerAddress: 1000, Unsent: bound})
+		most := int64(bound)
+		if name == "one address" {
+			most /= unsentShares
+		}
+		reader, readerOwn := f.open("127.0.0.1")
+		known, knownOwn := f.open("127.0.0.1")
+		knownOwn.SetAuthenticated(1)
+		_, other := f.open("127.0.0.2")
+		written := make(chan struct{}, 200)
+		write := func(c *Conn, n int) { _, _ = c.Write(make([]byte, n)) }
+		for i := range cap(written) {
+			_, c := f.open(from(i))
+			go func() {
+				write(c, 4<<10)
+				written <- struct{}{}
+				write(c, 1<<20)
+			}()
+		}
+		for range cap(written) {
+			<-written
+		}
+		write(other, 1)
+		write(knownOwn, 64<<10)
+		for range 300 {
+			write(readerOwn, 16<<10)
+			if _, err := io.CopyN(io.Discard, reader, 16<<10); err != nil {
+				t.Fatalf("%s: the client that reads: %v", name, err)
+			}
+		}
+		if _, err := io.CopyN(io.Discard, known, 64<<10); err != nil {
+			t.Errorf("%s: the client with a key: %v", name, err)
+		}
+		wait.Until(t, name+": little is unread", func() bool {
+			var sum int64
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			for _, c := range f.all.conns {
+				sum += c.unsent()
+			}
+			return sum <= most && f.closed[Unsent] > 0 && other.open
+		}, f.Stats)
 	}
 }
 

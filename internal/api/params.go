@@ -30,8 +30,8 @@ type listQuery struct {
 	// These are known in the list of animals only. filterText is how links write them, "" for none.
 	idsParam, categoryParam, nameParam parameter
 	filterText                         string
-	// others are unknown parameters. They change nothing, and links keep them.
-	others url.Values
+	// hasOthers is set if there are unknown parameters. They change nothing, and no response repeats their values: one may be a key.
+	hasOthers bool
 }
 
 // parameter is the last value given, and how often the parameter was given.
@@ -48,7 +48,7 @@ func parseListRequest[S ~string](x *exchange, known []string, parse func(string)
 	}
 	r.pageSize = defaultLimit
 	var p problems
-	if r.others != nil {
+	if r.hasOthers {
 		checkUnknown(x, &p, known)
 	}
 	var ok bool
@@ -103,10 +103,7 @@ func parseListQuery(raw string, known []string) (q listQuery, err error) {
 func (q *listQuery) addParam(key, value string, known []string) {
 	p := q.param(key)
 	if p == nil || !slices.Contains(known, key) {
-		if q.others == nil {
-			q.others = url.Values{}
-		}
-		q.others.Add(key, value)
+		q.hasOthers = true
 		return
 	}
 	if p == &q.idsParam && p.times > 0 {
@@ -161,24 +158,20 @@ func parseLimit(s string) (int, bool) {
 	return n, err == nil && 1 <= n && n <= maxLimit && '1' <= s[0] && s[0] <= '9'
 }
 
-// appendLinks appends the list's links (RFC 8288): the next page, unless its cursor is empty, and the first. They keep all other
+// appendLinks appends the list's links (RFC 8288): the next page, unless its cursor is empty, and the first. They keep the other known
 // parameters. The query must be valid.
 func (q *listQuery) appendLinks(b []byte, list, next string) []byte {
-	others := ""
-	if q.others != nil {
-		others = q.others.Encode()
-	}
 	if next != "" {
-		b = append(q.appendTarget(b, list, next, others), `; rel="next", `...)
+		b = append(q.appendTarget(b, list, next), `; rel="next", `...)
 	}
-	return append(q.appendTarget(b, list, "", others), `; rel="first"`...)
+	return append(q.appendTarget(b, list, ""), `; rel="first"`...)
 }
 
-func (q *listQuery) appendTarget(b []byte, list, cursor, others string) []byte {
+func (q *listQuery) appendTarget(b []byte, list, cursor string) []byte {
 	b = append(append(b, '<'), list...)
 	separator := byte('?')
 	for _, p := range [...]struct{ name, value string }{
-		{"cursor=", cursor}, {"limit=", q.limitParam.value}, {"status=", q.statusParam.value}, {"", q.filterText}, {"", others},
+		{"cursor=", cursor}, {"limit=", q.limitParam.value}, {"status=", q.statusParam.value}, {"", q.filterText},
 	} {
 		if p.value != "" {
 			b = append(append(append(b, separator), p.name...), p.value...)

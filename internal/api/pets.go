@@ -15,10 +15,9 @@ func listPets(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	// Links keep unknown parameters, so such pages fit no other request and are not cached. Nor are those with long filters, which few ask
-	// for twice.
+	// Pages with long filters are not cached: few ask for them twice.
 	cache, stamp := a.pageCache, x.decision.Stamp
-	if r.others != nil || len(r.filters.text) > maxCachedFilters {
+	if len(r.filters.text) > maxCachedFilters {
 		cache = nil
 	}
 	key := pagecache.Key{

@@ -36,6 +36,9 @@ func TestMonthClosesExamples(t *testing.T) {
 	d.before = func(command string) {
 		// Postgres has a clock of its own.
 		execSQL(t, d.url, `set session_replication_role = replica; update usage_months set sealed_at = '2026-11-02 09:00Z', sealed_by = 'bob' where sealed_at is not null`)
+		if err := pinAudit(t.Context(), d.url, "2026-11-02 09:00Z", "bob"); err != nil {
+			t.Fatal(err)
+		}
 		if strings.Contains(command, "2026-11 --tenant acme") {
 			// The server is back, with what it had not recorded.
 			execSQL(t, d.url, `select add_usage('d4s6v8qk3m5t0b2n7c1g', 2, 0, '{1}', '{1793487600}', '{key_0000000000000001}', '{3}', '{1}', '{9}', '{0}', '{0}', '{0}', '{0}', '{}', '{}')`)

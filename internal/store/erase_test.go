@@ -179,8 +179,8 @@ func (c customers) checkErased(t *testing.T, e store.Erasure) {
 	if _, err := c.owner.Tenants.Create(t.Context(), ops, store.NewTenant{Name: "erased-9", Plan: plans.Pro}, time.Time{}); !errors.Is(err, plans.ErrTenantName) {
 		t.Errorf("a tenant of such a name: %v", err)
 	}
-	if _, fault, err := c.owner.Months.Verify(t.Context(), oct); fault != "" || err != nil {
-		t.Errorf("the closed month: %q, %v", fault, err)
+	if v, err := c.owner.Months.Verify(t.Context(), oct); v.Difference != "" || err != nil {
+		t.Errorf("the closed month: %q, %v", v.Difference, err)
 	}
 	if p, err := c.owner.Months.Prove(t.Context(), "okapi-inc", oct); err != nil || len(p.Forms) != 1 {
 		t.Errorf("the proof of the other tenant: %+v, %v", p, err)
@@ -192,7 +192,7 @@ func (c customers) checkErased(t *testing.T, e store.Erasure) {
 	} {
 		c.exec(t, `create table before as select * from erased_leaves; create table lines as select month, tenant_id, number, form from usage_lines;
 			alter table usage_lines disable trigger user; `+tamper)
-		if _, fault, err := c.owner.Months.Verify(t.Context(), oct); fault == "" || err != nil {
+		if v, err := c.owner.Months.Verify(t.Context(), oct); v.Difference == "" || err != nil {
 			t.Errorf("%s is not found: %v", tamper, err)
 		}
 		c.exec(t, `delete from erased_leaves; insert into erased_leaves select * from before;

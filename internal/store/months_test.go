@@ -117,11 +117,11 @@ func (b *books) lines(t *testing.T, month time.Time) []closing.Line {
 // verify returns the difference that is found.
 func (b *books) verify(t *testing.T, month time.Time) string {
 	t.Helper()
-	_, difference, err := b.billing.Months.Verify(t.Context(), month)
+	v, err := b.billing.Months.Verify(t.Context(), month)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return difference
+	return v.Difference
 }
 
 // ignoreHashes leaves out what other tests look at.
@@ -236,7 +236,7 @@ func TestInterruptedClosing(t *testing.T) {
 	if m, err := b.billing.Months.Get(t.Context(), oct); err != nil || m.Sealed() {
 		t.Errorf("after the interruption: %+v, %v", m, err)
 	}
-	if _, _, err := b.billing.Months.Verify(t.Context(), oct); !errors.Is(err, store.ErrMonthOpen) {
+	if _, err := b.billing.Months.Verify(t.Context(), oct); !errors.Is(err, store.ErrMonthOpen) {
 		t.Errorf("verify: %v, want ErrMonthOpen", err)
 	}
 	if m := b.close(t, oct); m.Sums.Admitted != 52140 {

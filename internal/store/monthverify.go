@@ -5,37 +5,49 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"petstore.example/internal/store/pgconn"
 	"petstore.example/internal/usage/closing"
 )
 
-// Verify compares what a closed month has with what is recorded, and with its audit entry. It returns the first difference as a sentence,
-// "" for none. It returns ErrMonthOpen for a month that is not sealed.
-func (d Months) Verify(ctx context.Context, month time.Time) (Month, string, error) {
+// Verification is what a closed month differs in from what is recorded, and from its audit entry.
+type Verification struct {
+	Month
+
+	// Difference is the first one as a sentence, "" for none.
+	Difference string
+	// FalseEntries are the audit entries that say the same and did not close the month, each as a sentence. Whoever may write to the trail may add some.
+	FalseEntries []string
+}
+
+// Verify returns ErrMonthOpen for a month that is not sealed.
+func (d Months) Verify(ctx context.Context, month time.Time) (Verification, error) {
 	m, err := d.Get(ctx, month)
 	if err == nil && !m.Sealed() {
 		err = ErrMonthOpen
 	}
+	v := monthVerifier{Months: d, month: m}
 	var fault string
 	if err == nil {
-		fault, err = monthVerifier{d, m}.verify(ctx)
+		fault, err = v.verify(ctx)
 	}
 	if err != nil {
-		return Month{}, "", fmt.Errorf("verify %s: %w", monthName(month), err)
+		return Verification{}, fmt.Errorf("verify %s: %w", monthName(month), err)
 	}
-	return m, fault, nil
+	return Verification{m, fault, v.falseEntries}, nil
 }
 
 // monthVerifier looks for differences. Its methods return the first as a sentence, "" for none.
 type monthVerifier struct {
 	Months
 
-	month Month
+	month        Month
+	falseEntries []string
 }
 
-func (v monthVerifier) verify(ctx context.Context) (string, error) {
+func (v *monthVerifier) verify(ctx context.Context) (string, error) {
 	if fault, err := v.compareAudit(ctx); fault != "" || err != nil {
 		return fault, err
 	}
@@ -55,25 +67,37 @@ func (v monthVerifier) verify(ctx context.Context) (string, error) {
 	return rootFault + ". The first difference to what is recorded: " + difference, nil
 }
 
-// compareAudit compares the month with what the audit trail says about it.
-func (v monthVerifier) compareAudit(ctx context.Context) (string, error) {
-	m := v.month
-	var entries []struct {
-		Number int64  `db:"number"`
-		After  []byte `db:"after"`
-	}
+// closingEntry is an audit entry that a month was closed.
+type closingEntry struct {
+	Number int64     `db:"number"`
+	At     time.Time `db:"at"`
+	Login  string    `db:"login"`
+	After  []byte    `db:"after"`
+}
+
+// compareAudit compares the month with the audit entry that was written when it was sealed: the first since then of the same login.
+func (v *monthVerifier) compareAudit(ctx context.Context) (string, error) {
+	m, name := v.month, monthName(v.month.Month)
+	var entries []closingEntry
 	err := v.db.Select(ctx, &entries, `
-		select number, coalesce(after, '{}') as after from usage_closings where after ->> 'month' = $1 order by number`, monthName(m.Month))
+		select number, at, login, coalesce(after, '{}') as after from usage_closings where after ->> 'month' = $1 order by number`, name)
 	if err != nil {
 		return "", err
 	}
-	if len(entries) != 1 {
-		return fmt.Sprintf("the audit trail has %d entries that %s was closed, not 1", len(entries), monthName(m.Month)), nil
+	closed := slices.IndexFunc(entries, func(e closingEntry) bool { return e.Login == m.SealedBy && !e.At.Before(m.SealedAt) })
+	for i, e := range entries {
+		if i != closed {
+			v.falseEntries = append(v.falseEntries, fmt.Sprintf("entry %d of the audit trail says that %s was closed, and did not close it: login %s wrote it at %s",
+				e.Number, name, e.Login, closing.Time(e.At)))
+		}
 	}
+	if closed < 0 {
+		return fmt.Sprintf("the audit trail has no entry of login %s that %s was closed", m.SealedBy, name), nil
+	}
+	entry, want := entries[closed], recordMonth(m)
 	var said sealRecord
-	want := recordMonth(m)
-	if err := json.Unmarshal(entries[0].After, &said); err != nil {
-		return fmt.Sprintf("entry %d of the audit trail can't be read: %v", entries[0].Number, err), nil
+	if err := json.Unmarshal(entry.After, &said); err != nil {
+		return fmt.Sprintf("entry %d of the audit trail can't be read: %v", entry.Number, err), nil
 	}
 	for _, c := range []struct {
 		name        string
@@ -89,7 +113,7 @@ func (v monthVerifier) compareAudit(ctx context.Context) (string, error) {
 		{"without", fmt.Sprint(want.Without), fmt.Sprint(said.Without)},
 	} {
 		if c.month != c.said {
-			return fmt.Sprintf("usage_months was altered: it has %s %v, and entry %d of the audit trail has %v", c.name, c.month, entries[0].Number, c.said), nil
+			return fmt.Sprintf("usage_months was altered: it has %s %v, and entry %d of the audit trail has %v", c.name, c.month, entry.Number, c.said), nil
 		}
 	}
 	return "", nil
@@ -97,7 +121,7 @@ func (v monthVerifier) compareAudit(ctx context.Context) (string, error) {
 
 // compareSeal computes the root of the sealed lines. fault is a line that is altered by itself, rootFault a root that is not that of the
 // lines.
-func (v monthVerifier) compareSeal(ctx context.Context) (fault, rootFault string, err error) {
+func (v *monthVerifier) compareSeal(ctx context.Context) (fault, rootFault string, err error) {
 	m := v.month
 	seal, total := newLineSeal(closing.NewSeal()), closing.NewTotal()
 	month, last := monthName(m.Month), sealedLine{}
@@ -159,7 +183,7 @@ func (s sealedLine) fault(month string, number int) string {
 }
 
 // compareLines computes all lines anew, tenant by tenant.
-func (v monthVerifier) compareLines(ctx context.Context) (string, error) {
+func (v *monthVerifier) compareLines(ctx context.Context) (string, error) {
 	c := lineComparer{sealed: tenantPages{db: v.db, month: v.month.Month}}
 	err := v.computedLines(ctx, LineQuery{Month: v.month.Month}, closedLines, func(l *closing.Line, _ string) error {
 		if len(c.now) > 0 && l.TenantID != c.now[0].TenantID {

@@ -7,6 +7,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/usage/closing"
 )
 
@@ -36,7 +37,7 @@ func TestVerifyFinds(t *testing.T) {
 		{"a sum", `update usage_months set admitted = 1`, "usage_months was altered: it has admitted 1, and entry "},
 		{"a server left out", `update usage_months set without = '{s9}'`, "usage_months was altered: it has without [s9], and entry "},
 		{"what was void", `update usage_months set void = '{1}'`, "the void line of 2025-10 of tenant 1 (acme) for assignment 1, version 1 of plan pro is not sealed, but is recorded: see usage_months, usage_lines and tenant_plans"},
-		{"no audit entry", `delete from audit_entries`, "the audit trail has 0 entries that 2025-10 was closed, not 1"},
+		{"no audit entry", `delete from audit_entries`, "the audit trail has no entry of login "},
 		{"a tenant that was renamed", `update tenants set name = 'acme2' where id = 1`, ""},
 		{"nothing", `update usage_hourly set minute = 5`, ""},
 	} {
@@ -51,6 +52,35 @@ func TestVerifyFinds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFalseEntries: an audit entry that somebody adds by SQL neither makes a closed month differ nor hides that it does. It is named with its login.
+func TestFalseEntries(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.fill(t)
+	add := func(url string) {
+		t.Helper()
+		if _, err := connect(t, url).ExecContext(t.Context(), `insert into audit_entries (claimed_actor, action, subject, after) values ('bill', 'usage.close', 'month:2025-10', '{"month": "2025-10", "lines": "x"}')`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(b.BillingURL)
+	b.close(t, oct)
+	add(b.SupportURL)
+	verify := func(difference string) {
+		t.Helper()
+		v, err := b.billing.Months.Verify(t.Context(), oct)
+		if err != nil || len(v.FalseEntries) != 2 || !strings.Contains(v.FalseEntries[0], "login "+storetest.BillingLogin) || !strings.Contains(v.FalseEntries[1], "login "+storetest.SupportLogin) {
+			t.Errorf("false entries %q, %v: want those of billing and support", v.FalseEntries, err)
+		}
+		if !strings.HasPrefix(v.Difference, difference) || difference == "" && v.Difference != "" {
+			t.Errorf("found %q, want %q", v.Difference, difference)
+		}
+	}
+	verify("")
+	b.exec(t, `set session_replication_role = replica; update usage_months set admitted = 1`)
+	verify("usage_months was altered: it has admitted 1, and entry ")
 }
 
 func TestProve(t *testing.T) {

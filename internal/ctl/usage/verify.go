@@ -27,32 +27,26 @@ sealed, nor what they were computed from (usage, assignments, versions of plans,
 suspensions), nor the root. The hashes are computed here, not in the database.
 The root is compared with that in the audit trail; "audit verify" checks the
 trail itself. The exit code is 1 if something was altered; the first difference
-is named.`,
+is named. An entry in the trail that did not close the month is named with its
+login, and changes nothing else.`,
 		Example: `  petstorectl usage verify --month 2026-10
   petstorectl usage verify --month 2026-10 -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), o) },
 	}), &o.month)
 }
 
-// verification is the result for a month.
-type verification struct {
-	store.Month
-
-	difference string
-}
-
-func (v verification) state() string {
-	if v.difference != "" {
+func stateOf(v store.Verification) string {
+	if v.Difference != "" {
 		return "altered"
 	}
 	return "intact"
 }
 
 // VerifyView shows the result of usage verify.
-var VerifyView = append(output.View[verification]{
-	{Name: "state", Value: func(v verification) any { return v.state() }},
-	{Name: "difference", Value: func(v verification) any { return v.difference }},
-}, output.Map(MonthView, func(v verification) store.Month { return v.Month })...)
+var VerifyView = append(output.View[store.Verification]{
+	{Name: "state", Value: func(v store.Verification) any { return stateOf(v) }},
+	{Name: "difference", Value: func(v store.Verification) any { return v.Difference }},
+}, output.Map(MonthView, func(v store.Verification) store.Month { return v.Month })...)
 
 // openMonth is the error for a month that must be closed.
 func openMonth(month cmdutil.Period) error {
@@ -65,15 +59,18 @@ func runVerify(ctx context.Context, o *verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	month, difference, err := db.Months.Verify(ctx, o.month.From)
+	v, err := db.Months.Verify(ctx, o.month.From)
 	if errors.Is(err, store.ErrMonthOpen) {
 		return openMonth(o.month)
 	}
 	if err != nil {
 		return err
 	}
-	if err := output.Item(o.Printer(), VerifyView, verification{month, difference}); err != nil || difference == "" {
+	for _, entry := range v.FalseEntries {
+		o.Messagef("%s", entry)
+	}
+	if err := output.Item(o.Printer(), VerifyView, v); err != nil || v.Difference == "" {
 		return err
 	}
-	return &cmdutil.Error{Code: cmdutil.ExitFailed, Message: o.month.Month() + " was altered: " + difference}
+	return &cmdutil.Error{Code: cmdutil.ExitFailed, Message: o.month.Month() + " was altered: " + v.Difference}
 }

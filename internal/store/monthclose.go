@@ -23,8 +23,8 @@ const (
 	sealBatch = 500
 )
 
-// Close closes a month and seals its lines, without waiting for these servers. It returns ErrMonthClosed, ErrMonthNotEnded or
-// ErrEarlierMonthOpen. If it is interrupted, usage is already counted as late, and a later call seals the month. A dry run returns what
+// Close closes a month and seals its lines, without waiting for these servers. It returns ErrMonthClosed, ErrMonthNotEnded,
+// ErrEarlierMonthOpen or ErrLaterMonthClosed. If it is interrupted, usage is already counted as late, and a later call seals the month. A dry run returns what
 // would be sealed.
 func (d Months) Close(ctx context.Context, by audit.By, month time.Time, without []string) (Month, error) {
 	m, err := d.close(ctx, by, month, without)
@@ -77,6 +77,8 @@ func (d Months) begin(ctx context.Context, by audit.By, month time.Time, without
 			return ErrMonthNotEnded
 		case pgconn.IsConstraint(err, "usage_months_order"):
 			return ErrEarlierMonthOpen
+		case pgconn.IsConstraint(err, "usage_months_later"):
+			return ErrLaterMonthClosed
 		case pq.As(err, pqerror.LockNotAvailable) == nil || tries == 1:
 			return err
 		}

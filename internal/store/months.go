@@ -25,6 +25,8 @@ var (
 	ErrMonthNotEnded = errors.New("the month has not ended")
 	// ErrEarlierMonthOpen: an earlier month with usage or corrections must be closed first.
 	ErrEarlierMonthOpen = errors.New("an earlier month is open")
+	// ErrLaterMonthClosed: its lines have what is recorded of the month.
+	ErrLaterMonthClosed = errors.New("a later month is closed")
 	// ErrNoLines: a closed month has no lines of the tenant.
 	ErrNoLines = errors.New("the month has no lines of the tenant")
 )

@@ -196,7 +196,7 @@ func TestRecordedHash(t *testing.T) {
 	}
 }
 
-// TestClosingIsRefused: of a month that has not ended, that is closed, or before which one is open.
+// TestClosingIsRefused: of a month that has not ended, that is closed, before which one is open, or after which one is closed.
 func TestClosingIsRefused(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)
@@ -206,7 +206,7 @@ func TestClosingIsRefused(t *testing.T) {
 	for _, tt := range []struct {
 		month time.Time
 		want  error
-	}{{future, store.ErrMonthNotEnded}, {oct, store.ErrEarlierMonthOpen}, {sept, nil}, {sept, store.ErrMonthClosed}, {oct, nil}} {
+	}{{future, store.ErrMonthNotEnded}, {oct, store.ErrEarlierMonthOpen}, {sept, nil}, {sept, store.ErrMonthClosed}, {oct, nil}, {sept.AddDate(0, -1, 0), store.ErrLaterMonthClosed}} {
 		dry := bill
 		dry.DryRun = true
 		if _, err := b.billing.Months.Close(t.Context(), dry, tt.month, nil); !errors.Is(err, tt.want) && !errors.Is(tt.want, store.ErrMonthClosed) {

@@ -144,6 +144,8 @@ func (o *closeOptions) explain(ctx context.Context, db *store.DB, err error) err
 			return openErr
 		}
 		return o.earlier(open)
+	case errors.Is(err, store.ErrLaterMonthClosed):
+		return refusedf("what is recorded of it is a correction in a later month: petstorectl usage export", "%s can't be closed: a later month is closed", o.month.Month())
 	}
 	return err
 }

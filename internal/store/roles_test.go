@@ -242,6 +242,20 @@ func TestLimitsFallAsGrantsReturn(t *testing.T) {
 	}
 }
 
+// TestStoredAnswersExpire: the API's role stores none that stays for long.
+func TestStoredAnswersExpire(t *testing.T) {
+	t.Parallel()
+	db := newDatabase(t)
+	populate(t, db)
+	for expires, want := range map[string]bool{`now() + interval '24 hours'`: true, `now() + interval '3 days'`: false, `'infinity'`: false} {
+		err := attempt(t, db.APIURL, `select set_config('petstore.tenant_id', '1', true)`,
+			`insert into idempotency_keys values (1, 'POST', '/v1/pets', 'k', sha256(''), 201, '', '', now(), `+expires+`)`)
+		if (err == nil) != want || err != nil && pq.As(err, pqerror.CheckViolation) == nil {
+			t.Errorf("an answer until %s: %v", expires, err)
+		}
+	}
+}
+
 // TestOthersMayNotConnect: a login in none of the roles has no rights at all.
 func TestOthersMayNotConnect(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,1 @@
+alter table idempotency_keys drop constraint idempotency_keys_expiry;

@@ -18,7 +18,7 @@ func newBusyCounters(t *testing.T, tenants int) (g *counters, term int64, releas
 	t.Helper()
 	g = newCounters(t)
 	g.exec(t, `select test_tenant('many-' || n, 'free') from generate_series(1, $1) n`, tenants)
-	g.exec(t, `insert into limit_states (tenant_id, scope) select id, scope from tenants, (values (''), ('busy')) s (scope) where id = $1 or scope = ''`, g.key.TenantID)
+	g.exec(t, `insert into limit_states (tenant_id, scope) select id, scope from tenants, (values (''), (test_key($1, 'busy'))) s (scope) where id = $1 or scope = ''`, g.key.TenantID)
 	term = g.begin(t, "r")
 	tx, err := g.owner.BeginTxx(t.Context(), nil)
 	if err != nil {

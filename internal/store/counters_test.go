@@ -156,12 +156,13 @@ func TestGrantsOfManyServersNeverExceed(t *testing.T) {
 	term := g.begin(t, "")
 	const limit = 500
 	servers := []*store.DB{g.api, storetest.Open(t, g.URL, store.Options{AsAPI: true, Timeout: longTimeout})}
+	own := []meteredKey{g.meteredDB.key(t, 1), g.meteredDB.key(t, 1)}
 	var granted atomic.Int64
 	atOnce(t, 8, 8, nil, func(i int) error {
 		// Half of them by keys of their own, with rows that are not there yet.
 		c := g.claim(plans.Quota{PerMinute: limit, PerDay: 100_000}, 0)
 		if i%2 == 0 {
-			c.KeyID, c.KeyPerMinute = fmt.Sprint("key", i%4), limit
+			c.KeyID, c.KeyPerMinute = own[i%4/2].ID, limit
 		}
 		for {
 			p, err := servers[i%2].Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
@@ -198,13 +199,14 @@ func TestReportsAndGrantsAtOnce(t *testing.T) {
 	t.Parallel()
 	g := newCounters(t)
 	const tenants = 40
-	g.exec(t, `select test_tenant('many-' || n, 'free') from generate_series(1, $1) n`, tenants)
+	g.exec(t, `select test_key(test_tenant('many-' || n, 'free'), 'm' || lpad(n::text, 15, '0')) from generate_series(1, $1) n`, tenants)
+	keyOf := func(i int64) string { return fmt.Sprintf("key_m%015d", i+1) }
 	term := g.begin(t, "")
 	reports := make([]counter.Report, 0, 2*tenants)
 	for i := range int64(tenants) {
 		now := time.Now()
 		seen := counter.Baseline{Minute: limits.MinuteAt(i+2, now), MinuteUsed: 5, Day: limits.DayAt(now), DayUsed: 5, KeyUsed: 5}
-		reports = append(reports, counter.Report{TenantID: i + 2, KeyID: "k", Term: term, Seen: seen}, counter.Report{TenantID: i + 2, Term: term, Seen: seen})
+		reports = append(reports, counter.Report{TenantID: i + 2, KeyID: keyOf(i), Term: term, Seen: seen}, counter.Report{TenantID: i + 2, Term: term, Seen: seen})
 	}
 	atOnce(t, 8, 8, nil, func(worker int) error {
 		for i := range int64(tenants) {
@@ -212,7 +214,7 @@ func TestReportsAndGrantsAtOnce(t *testing.T) {
 			if worker%2 == 0 {
 				err = g.api.Counters.Report(t.Context(), reports)
 			} else {
-				c := limits.Claim{TenantID: i + 2, KeyID: "k", Quota: plans.Quota{PerMinute: 1000, PerDay: 1000}, KeyPerMinute: 1000}
+				c := limits.Claim{TenantID: i + 2, KeyID: keyOf(i), Quota: plans.Quota{PerMinute: 1000, PerDay: 1000}, KeyPerMinute: 1000}
 				_, err = g.api.Counters.Grant(t.Context(), counter.GrantRequest{Claim: c, Term: term, At: eleven, Want: 1})
 			}
 			if err = errors.Join(err, errorOf(g.api.Counters.Prune(t.Context(), eleven, 3))); err != nil {
@@ -227,13 +229,13 @@ func TestPruneKeyLimits(t *testing.T) {
 	t.Parallel()
 	g := newCounters(t)
 	minute := eleven.Unix() / 60
-	g.exec(t, `insert into limit_states (tenant_id, scope, minute) values ($1, '', 1), ($1, 'old', $2 - 2), ($1, 'older', 1), ($1, 'now', $2 - 1)`, g.key.TenantID, minute)
+	g.exec(t, `insert into limit_states (tenant_id, scope, minute) values ($1, '', 1), ($1, test_key($1, 'old'), $2 - 2), ($1, test_key($1, 'older'), 1), ($1, test_key($1, 'now'), $2 - 1)`, g.key.TenantID, minute)
 	for _, want := range []int{1, 1, 0} {
 		if n, err := g.api.Counters.Prune(t.Context(), eleven, 1); n != want || err != nil {
 			t.Errorf("%d removed, want %d; %v", n, want, err)
 		}
 	}
-	if got := g.text(t, `select string_agg(scope, ' ' order by scope) from limit_states`); got != " now" {
+	if got := g.text(t, `select string_agg(scope, ' ' order by scope) from limit_states`); got != " key_0000000000000now" {
 		t.Errorf("%q remain", got)
 	}
 }

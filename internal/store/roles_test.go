@@ -236,9 +236,25 @@ func TestLimitsFallAsGrantsReturn(t *testing.T) {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}
-	db.exec(t, `insert into limit_states (tenant_id, scope, minute) values (1, 'now', extract(epoch from now())::bigint / 60), (1, 'old', 1)`)
+	db.exec(t, `insert into limit_states (tenant_id, scope, minute) values (1, test_key(1, 'now'), extract(epoch from now())::bigint / 60), (1, test_key(1, 'old'), 1)`)
 	if got := db.text(t, `select prune_key_limits(9223372036854775807, 100)`); got != "1" {
 		t.Errorf("%s rows of limits were pruned, want only the one whose minute is over", got)
+	}
+}
+
+// TestLimitScopesExist: limits are of a tenant or one of its keys. The API's role adds no others.
+func TestLimitScopesExist(t *testing.T) {
+	t.Parallel()
+	db := newDatabase(t)
+	populate(t, db)
+	db.exec(t, `select test_key(test_tenant('zoo', 'free'), 'other')`)
+	if _, err := connect(t, db.APIURL).ExecContext(t.Context(), `
+		insert into limit_states (tenant_id, scope)
+		values (2, ''), (1, 'x'), (1, 'key_00000000000other'), (2, 'key_00000000000other'), (1, 'key_0000000000000001')`); err != nil {
+		t.Fatal(err)
+	}
+	if got := db.text(t, `select string_agg(tenant_id || scope, ' ' order by tenant_id, scope) from limit_states`); got != "1 1key_0000000000000001 2 2key_00000000000other" {
+		t.Errorf("limits of %q", got)
 	}
 }
 

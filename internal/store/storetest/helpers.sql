@@ -14,6 +14,12 @@ begin
   return tenant;
 end $$;
 
+-- test_key adds a key of a tenant, and returns its ID.
+create function test_key(of_tenant bigint, word text) returns text language sql as $$
+  insert into api_keys (id, tenant_id, environment, digest, last4, created_at)
+  values ('key_' || lpad(word, 16, '0'), of_tenant, 'live', sha256(convert_to(of_tenant || word, 'UTF8')), '0000', now()) returning id
+$$;
+
 -- test_usage adds usage under the tenant's last assignment of that plan that began before the end of the hour, or the first; or under a
 -- new one from before all others.
 create function test_usage(of_tenant bigint, at_hour timestamptz, of_key text, on_plan text, admits bigint, refuses bigint) returns void

@@ -1,0 +1,2 @@
+drop trigger limit_states_scope on limit_states;
+drop function leave_out_unknown_scope;

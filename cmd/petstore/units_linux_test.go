@@ -82,6 +82,10 @@ func TestUnits(t *testing.T) {
 		if out, err := analyze(t, append(harden, "--root="+systemRoot(t, unchanged))...); err != nil {
 			t.Errorf("%s is not hardened: %v\n%s", unit, err, out)
 		}
+		// A dump would hold keys, and the passwords of the URLs.
+		if !strings.Contains(read(t, filepath.Join(unitFolder, unit)), "\nLimitCORE=0\n") {
+			t.Errorf("%s may leave a dump of its memory", unit)
+		}
 		soft := func(text string) string {
 			return regexp.MustCompile(`(?m)^(SystemCall|Protect|Restrict|Capability|Private).*$`).ReplaceAllString(text, "")
 		}

@@ -21,7 +21,7 @@ OPENAPI  := internal/api/openapi.yaml
 NPM      := tools/npm/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test flakes check check-deploy fmt cross reference man release-snapshot release release-files image bench bench-scale soak clean
+.PHONY: help run build test flakes check check-deploy outdated fmt cross reference man release-snapshot release release-files image bench bench-scale soak clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,15 @@ endif
 
 $(NPM): tools/npm/package-lock.json
 	@npm ci --prefix tools/npm --silent --no-audit --no-fund
+
+# The modules that a go.mod names. Those that only others need are not of interest.
+REQUIRED = awk '/^require \(/ { r = 1; next } /^\)/ { r = 0 } r { print $$1 } /^require [^(]/ { print $$2 }'
+
+outdated: ## say which dependencies in go.mod files have a newer version; never an error
+	@for f in $$(git ls-files 'go.mod' '*/go.mod'); do \
+	  $(GO) -C "$$(dirname "$$f")" list -m -u -mod=mod -e -f "{{with .Update}}$$f: {{.Path}} {{\$$.Version}}, latest {{.Version}}{{end}}" \
+	    $$($(REQUIRED) "$$f") 2>/dev/null | grep . || echo "$$f: nothing newer is known"; \
+	done
 
 # The systems that petstorectl is for.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64

@@ -29,6 +29,8 @@ type base struct {
 	monotonic int64
 	// at is the instant at that time, floor the earliest instant that is given from then on, in Unix nanoseconds.
 	at, floor int64
+	// least is the earliest instant that the store's clock may have shown at that time.
+	least int64
 	// ahead is by how much the wall clock was ahead of the store's; 0 within a round trip.
 	ahead time.Duration
 	// measured is false until the first measurement.
@@ -52,7 +54,7 @@ func monotonic(t time.Time) int64 { return int64(t.Sub(started)) }
 func Of(read func() Reading) *Clock {
 	c := &Clock{read: read}
 	now := read()
-	c.base.Store(&base{monotonic: now.Monotonic, at: now.Local})
+	c.base.Store(&base{monotonic: now.Monotonic, at: now.Local, least: now.Local})
 	return c
 }
 
@@ -64,6 +66,13 @@ func (c *Clock) Instant(t time.Time) time.Time { return c.instant(monotonic(t)) 
 
 func (c *Clock) instant(monotonic int64) time.Time {
 	return time.Unix(0, c.base.Load().instant(monotonic))
+}
+
+// Earliest returns the earliest instant that the store's clock may show at a time that time.Now has returned, by the last measurement: what
+// ends then by the store's clock has ended then. Only the monotonic part of the time counts.
+func (c *Clock) Earliest(t time.Time) time.Time {
+	b := c.base.Load()
+	return time.Unix(0, b.least+monotonic(t)-b.monotonic)
 }
 
 func (b *base) instant(monotonic int64) int64 { return max(b.floor, b.at+monotonic-b.monotonic) }
@@ -96,6 +105,7 @@ func (c *Clock) follow(sent Reading, store int64, received Reading) {
 	was := before.instant(received.Monotonic)
 	next := &base{
 		monotonic: received.Monotonic,
+		least:     store,
 		at:        clamp(before.at+received.Monotonic-before.monotonic, store, latest),
 		ahead:     time.Duration(received.Local - clamp(received.Local, store, latest)),
 		measured:  true,

@@ -181,3 +181,20 @@ func BenchmarkInstant(b *testing.B) {
 		_ = c.Instant(now)
 	}
 }
+
+// TestEarliest: what ends at the earliest instant of a time has ended then by the store's clock, also right after that was set back and while
+// instants stand still. It is early by no more than the reply took.
+func TestEarliest(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, day)
+	for _, set := range []time.Duration{0, time.Second, -time.Second, -time.Hour, time.Hour} {
+		for _, back := range []time.Duration{0, time.Millisecond, time.Second} {
+			f.setStore += set
+			f.measure(time.Second, back)
+			f.elapsed += 300 * time.Millisecond
+			if early := f.store().Sub(f.Earliest(started.Add(f.elapsed))); early != back {
+				t.Errorf("set by %v, a reply that took %v: early by %v", set, back, early)
+			}
+		}
+	}
+}

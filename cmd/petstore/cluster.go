@@ -30,14 +30,13 @@ type member struct {
 	stop  func()
 }
 
-// newMember returns a member that has not joined yet. Its clock is measured, so that nothing is decided by a wrong one.
-func newMember(ctx context.Context, databaseURL string, m *registry, serverID string, log zerolog.Logger) (*member, error) {
+// newMember returns a member that has not joined yet. The clock is measured, so that nothing is decided by a wrong one.
+func newMember(ctx context.Context, databaseURL string, m *registry, clock *storeclock.Clock, serverID string, log zerolog.Logger) (*member, error) {
 	// A standby that is gone must not cost this server its lease. What a failover loses of the term is noticed as a set-back.
 	db, err := m.open(ctx, databaseURL, clusterPool, store.Options{AsAPI: true, MaxConns: renewConns, LocalCommit: true})
 	if err != nil {
 		return nil, err
 	}
-	clock := storeclock.New()
 	if err := clock.Measure(func() (time.Time, error) { return db.Cluster.Now(ctx) }); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}

@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/strikes"
 	"petstore.example/internal/limits"
+	"petstore.example/internal/storeclock"
 )
 
 // run serves on the sockets until ctx ends, and then stops in reverse order: each deferred call undoes the step above it. It calls
@@ -26,14 +27,14 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 	systemd := newServiceManager(ctx, log)
 	defer systemd.stop()
 
-	metrics := newMetrics()
-	db, found, err := openDatabase(ctx, cfg, metrics, serverID, log)
+	metrics, clock := newMetrics(), storeclock.New()
+	db, found, err := openDatabase(ctx, cfg, metrics, clock, serverID, log)
 	if err != nil {
 		return err
 	}
 	defer logError(log, "close database", db.Close)
 
-	cluster, err := newMember(ctx, string(cfg.DatabaseURL), metrics, serverID, log)
+	cluster, err := newMember(ctx, string(cfg.DatabaseURL), metrics, clock, serverID, log)
 	if err != nil {
 		return err
 	}

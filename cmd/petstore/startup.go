@@ -14,6 +14,7 @@ import (
 	"petstore.example/internal/store/changefeed"
 	"petstore.example/internal/store/migrate"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/storeclock"
 )
 
 // warnings are what the checks at start found that does not keep the server from working, by the name of the check.
@@ -29,8 +30,10 @@ func (w warnings) add(check, message string) {
 
 // openDatabase opens the database and checks that this server can work on it: that its connections have the role and the settings of the
 // API, that notifications arrive, and that the schema is the one of this program. The error says what to do. Warnings are logged.
-func openDatabase(ctx context.Context, cfg config, m *registry, serverID string, log zerolog.Logger) (*store.DB, warnings, error) {
-	db, err := m.open(ctx, string(cfg.DatabaseURL), requestsPool, store.Options{AsAPI: true, MaxConns: databaseConns, Timeout: callTimeout, Trace: cfg.traceQueries()})
+func openDatabase(ctx context.Context, cfg config, m *registry, clock *storeclock.Clock, serverID string, log zerolog.Logger) (*store.DB, warnings, error) {
+	db, err := m.open(ctx, string(cfg.DatabaseURL), requestsPool, store.Options{
+		AsAPI: true, MaxConns: databaseConns, Timeout: callTimeout, Trace: cfg.traceQueries(), Earliest: clock.Earliest,
+	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", setBy(databaseVariable, cfg.DatabaseURLFile), err)
 	}

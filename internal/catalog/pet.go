@@ -18,6 +18,8 @@ var (
 	ErrPreconditionFailed = errors.New("the precondition of the change does not hold")
 	// ErrUnavailable: the store is down or did not answer in time; a later retry helps.
 	ErrUnavailable = errors.New("catalogue unavailable")
+	// ErrNotMade: a change that failed certainly was not made, and never will be. After an ErrUnavailable without it nobody knows.
+	ErrNotMade = errors.New("the change was not made")
 )
 
 // Status is the availability of an animal: PetStatus in the API.

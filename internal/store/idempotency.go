@@ -113,7 +113,7 @@ func (d Idempotency) once(
 	create func(ctx context.Context, tx pgconn.Tx, fresh []int) error,
 ) error {
 	first := firstOfKey(requests)
-	return d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
+	return pgconn.WriteTx(ctx, d.db, func(ctx context.Context, tx pgconn.Tx) error {
 		clear(outcomes)
 		locked, err := lockScopes(ctx, tx, tenantID, requests)
 		if err != nil {

@@ -40,7 +40,8 @@ for no key update of o, p`
 
 	updateOrderQuery = `
 with moved as (update pets set status = $5 where tenant_id = $1 and id = $4 and status <> $5)
-update orders set status = $3 where tenant_id = $1 and id = $2`
+update orders set status = $3
+where tenant_id = $1 and id = $2 and (select set_config('petstore.deadline', $6, true)) is not null`
 )
 
 // ListOrders implements catalog.OrderStore.
@@ -79,7 +80,7 @@ func (d Orders) GetOrder(ctx context.Context, tenantID, id int64) (catalog.Order
 // PlaceOrder implements catalog.OrderStore. Its statement is sent at most once.
 func (d Orders) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrder) (catalog.Order, error) {
 	var placed placedOrder
-	err := d.db.Direct(ctx, func(row []driver.Value) error {
+	err := pgconn.Write(ctx, d.db, func(row []driver.Value) error {
 		placed.PetFound = row[2].(bool)
 		return errors.Join(placed.ID.Scan(row[0]), placed.CreatedAt.Scan(row[1]))
 	}, placeOrderQuery, tenantID, o.PetID, int64(o.Quantity))
@@ -88,7 +89,7 @@ func (d Orders) PlaceOrder(ctx context.Context, tenantID int64, o catalog.NewOrd
 
 // ChangeOrder implements catalog.OrderStore.
 func (d Orders) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.OrderPatch) (order catalog.Order, err error) {
-	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
+	err = pgconn.WriteTx(ctx, d.db, func(ctx context.Context, tx pgconn.Tx) error {
 		order, err = changeOrder(ctx, tx, tenantID, id, c)
 		return err
 	})
@@ -119,6 +120,6 @@ func changeOrder(ctx context.Context, tx pgconn.Tx, tenantID, id int64, c catalo
 	if err := found[0].PetStatus.CheckStep(petStatus); err != nil {
 		return catalog.Order{}, err
 	}
-	_, err = tx.Exec(ctx, updateOrderQuery, tenantID, id, changed.Status, order.PetID, petStatus)
+	_, err = tx.Exec(ctx, updateOrderQuery, tenantID, id, changed.Status, order.PetID, petStatus, tx.Deadline())
 	return changed, err
 }

@@ -61,7 +61,7 @@ func (d Pets) createPets(ctx context.Context, tenantID int64, asked []catalog.Ne
 	}
 	b := newPetBatch(asked)
 	args := append([]driver.Value{tenantID}, columns...)
-	if err := d.db.Direct(ctx, func(row []driver.Value) error { return b.add(petOf(row)) }, createPetsQuery, args...); err != nil {
+	if err := pgconn.Write(ctx, d.db, func(row []driver.Value) error { return b.add(petOf(row)) }, createPetsQuery, args...); err != nil {
 		return nil, fmt.Errorf("create pets: %w", err)
 	}
 	return b.created()
@@ -77,6 +77,7 @@ func createPetsIn(ctx context.Context, tx pgconn.Tx, tenantID int64, asked []cat
 	for _, column := range columns {
 		args = append(args, column)
 	}
+	args = append(args, tx.Deadline())
 	var returned []catalog.Pet
 	if err := tx.Select(ctx, &returned, createPetsQuery, args...); err != nil {
 		return nil, fmt.Errorf("create pets: %w", err)
@@ -118,6 +119,9 @@ func (b *petBatch) add(pet catalog.Pet) error {
 
 // created returns the animals when all were returned.
 func (b *petBatch) created() ([]catalog.Pet, error) {
+	if b.returned == 0 {
+		return nil, fmt.Errorf("create pets: %w", pgconn.ErrNoRow)
+	}
 	if b.returned != len(b.asked) {
 		return nil, fmt.Errorf("create pets: %d animals were created of %d", b.returned, len(b.asked))
 	}

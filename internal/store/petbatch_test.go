@@ -192,10 +192,10 @@ func TestCreatePetsWithinTheTenant(t *testing.T) {
 	api := connect(t, s.APIURL)
 	api.SetMaxOpenConns(1)
 	created := strings.Replace(store.CreatePetsQuery, "asked (name", "asked (other, name", 1)
-	created = strings.Replace(created, "unnest(", "unnest($5::bigint[], ", 1)
+	created = strings.Replace(created, "unnest(", "unnest($6::bigint[], ", 1)
 	created = strings.Replace(created, "::bigint, name", "::bigint * 0 + other, name", 1)
 	args := func(other ...int64) []any {
-		return []any{s.a.ID, pq.Array([]string{"x", "y"}), pq.Array([]int64{1, 1}), pq.Array([]string{"sold", "sold"}), pq.Array(other)}
+		return []any{s.a.ID, pq.Array([]string{"x", "y"}), pq.Array([]int64{1, 1}), pq.Array([]string{"sold", "sold"}), "", pq.Array(other)}
 	}
 	if _, err := api.Exec(created, args(s.a.ID, s.a.ID)...); err != nil {
 		t.Fatal(err)

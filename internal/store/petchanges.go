@@ -21,12 +21,13 @@ for no key update`
 select exists (select from orders where tenant_id = $1 and pet_id = $2 and status in ('placed', 'approved')) as held`
 
 	updatePetQuery = `
-update pets set name = $3, category_id = $4, status = $5 where tenant_id = $1 and id = $2`
+update pets set name = $3, category_id = $4, status = $5
+where tenant_id = $1 and id = $2 and (select set_config('petstore.deadline', $6, true)) is not null`
 
 	// describePetQuery changes what any animal may change, whatever it is now. Null stands for what stays.
 	describePetQuery = forTenant + `
 update pets set name = coalesce($3, name), category_id = coalesce($4, category_id)
-where ` + forTenantSet + ` and tenant_id = $1 and id = $2
+where ` + forTenantSet + ` and tenant_id = $1 and id = $2 and (select set_config('petstore.deadline', $5, true)) is not null
 returning id, name, category_id, status`
 )
 
@@ -53,7 +54,7 @@ func (d Pets) describePet(ctx context.Context, tenantID, id int64, c catalog.Pet
 		category = *c.CategoryID
 	}
 	pet, found := catalog.Pet{}, false
-	err := d.db.Direct(ctx, func(row []driver.Value) error {
+	err := pgconn.Write(ctx, d.db, func(row []driver.Value) error {
 		pet, found = petOf(row), true
 		return nil
 	}, describePetQuery, tenantID, id, name, category)
@@ -65,7 +66,7 @@ func (d Pets) describePet(ctx context.Context, tenantID, id int64, c catalog.Pet
 
 // changePet makes any change. The lock on the animal's row blocks orders for it and other changes until the transaction ends.
 func (d Pets) changePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (pet catalog.Pet, err error) {
-	err = d.db.Tx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
+	err = pgconn.WriteTx(ctx, d.db, func(ctx context.Context, tx pgconn.Tx) error {
 		var found []catalog.Pet
 		if err := tx.Select(ctx, &found, lockPetQuery, tenantID, id); err != nil {
 			return err
@@ -82,7 +83,7 @@ func (d Pets) changePet(ctx context.Context, tenantID, id int64, c catalog.PetPa
 				return err
 			}
 		}
-		_, err = tx.Exec(ctx, updatePetQuery, tenantID, id, pet.Name, pet.CategoryID, pet.Status)
+		_, err = tx.Exec(ctx, updatePetQuery, tenantID, id, pet.Name, pet.CategoryID, pet.Status, tx.Deadline())
 		return err
 	})
 	return pet, err

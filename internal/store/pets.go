@@ -40,17 +40,20 @@ order by id limit $3`
 select id, name, category_id, status from pets
 where ` + tenantSet + ` and tenant_id = $1 and id = $2`
 
-	// createPetQuery sets the tenant in the value of the column: row-level security checks the finished row.
+	// createPetQuery sets the tenant in the value of the column: row-level security checks the finished row. So it does with the deadline.
 	createPetQuery = `
 insert into pets (tenant_id, name, category_id, status, created_at)
-values (set_config('petstore.tenant_id', $1::bigint::text, true)::bigint, $2, $3, $4, now())
+values (set_config('petstore.tenant_id', $1::bigint::text, true)::bigint, $2, $3, $4,
+        case when set_config('petstore.deadline', $5, true) is not null then now() end)
 returning id`
 
-	// createPetsQuery sets the tenant once, for the column of the first row. The order of the rows that it returns is not defined.
+	// createPetsQuery sets the tenant once, for the column of the first row, and the deadline with the last one: the commit is checked once.
+	// The order of the rows that it returns is not defined.
 	createPetsQuery = `
 insert into pets (tenant_id, name, category_id, status, created_at)
-select (select set_config('petstore.tenant_id', $1::bigint::text, true))::bigint, name, category_id, status, now()
-from unnest($2::text[], $3::bigint[], $4::text[]) as asked (name, category_id, status)
+select (select set_config('petstore.tenant_id', $1::bigint::text, true))::bigint, name, category_id, status,
+       case when place < cardinality($2::text[]) or set_config('petstore.deadline', $5, true) is not null then now() end
+from unnest($2::text[], $3::bigint[], $4::text[]) with ordinality as asked (name, category_id, status, place)
 returning id, name, category_id, status`
 )
 
@@ -104,10 +107,13 @@ func (d Pets) GetPet(ctx context.Context, tenantID, id int64) (catalog.Pet, erro
 // CreatePet implements catalog.Store. Its statement is sent at most once.
 func (d Pets) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (catalog.Pet, error) {
 	pet := catalog.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
-	err := d.db.Direct(ctx, func(row []driver.Value) error {
+	err := pgconn.Write(ctx, d.db, func(row []driver.Value) error {
 		pet.ID = row[0].(int64)
 		return nil
 	}, createPetQuery, tenantID, p.Name, p.CategoryID, string(p.Status))
+	if err == nil && pet.ID == 0 {
+		err = pgconn.ErrNoRow
+	}
 	if err != nil {
 		return catalog.Pet{}, fmt.Errorf("create pet: %w", err)
 	}

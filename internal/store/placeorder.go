@@ -15,6 +15,7 @@ const placeOrderQuery = forTenant + `,
 held as (
   update pets set status = 'pending'
   where ` + forTenantSet + ` and tenant_id = $1 and id = $2 and status = 'available'
+    and (select set_config('petstore.deadline', $4, true)) is not null
   returning id
 ),
 placed as (
@@ -36,7 +37,7 @@ type placedOrder struct {
 // placeOrderIn is Orders.PlaceOrder within a transaction.
 func placeOrderIn(ctx context.Context, tx pgconn.Tx, tenantID int64, o catalog.NewOrder) (catalog.Order, error) {
 	var placed placedOrder
-	err := tx.Get(ctx, &placed, placeOrderQuery, tenantID, o.PetID, o.Quantity)
+	err := tx.Get(ctx, &placed, placeOrderQuery, tenantID, o.PetID, o.Quantity, tx.Deadline())
 	return placed.order(o, err)
 }
 

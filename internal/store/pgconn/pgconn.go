@@ -6,7 +6,7 @@
 // again later helps.
 //
 // database/sql repeats a statement outside of a transaction when its connection breaks. A write that must not happen twice
-// runs in a transaction, or by Direct.
+// runs in a transaction, or by Direct. What a customer changes goes by Write and WriteTx: it has a deadline.
 package pgconn
 
 import (
@@ -58,6 +58,8 @@ type Options struct {
 	Observe func(took time.Duration, err error)
 	// Clock says what is in force now, and when a change begins that begins now; nil for the clock of the database.
 	Clock func() time.Time
+	// Earliest returns the earliest time that the clock of the database may show at a time by this machine's, for Write; nil if both are one.
+	Earliest func(time.Time) time.Time
 	// Trace is called when a call begins, with its statement, or "transaction". It returns the context of the call, and what to call with
 	// its error at its end, nil for nothing. It may be nil.
 	Trace func(ctx context.Context, statement string) (context.Context, func(error))
@@ -70,6 +72,8 @@ type DB struct {
 	clock   func() time.Time
 	observe func(took time.Duration, err error)
 	tracer  tracer
+	// earliest is Options.Earliest.
+	earliest func(time.Time) time.Time
 	// within is nil, or the transaction of which all statements are part.
 	within *Tx
 }
@@ -139,7 +143,7 @@ func newDB(url string, o Options) (*DB, error) {
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	pool.SetConnMaxLifetime(maxLifetime)
-	return &DB{pool: sqlx.NewDb(pool, "postgres"), timeout: timeout, clock: o.Clock, observe: o.Observe, tracer: o.Trace}, nil
+	return &DB{pool: sqlx.NewDb(pool, "postgres"), timeout: timeout, clock: o.Clock, observe: o.Observe, tracer: o.Trace, earliest: o.Earliest}, nil
 }
 
 // apiSettings returns the statements that begin a session of the API. They are not parameters of the connection, which a pooler would

@@ -154,6 +154,11 @@ func (d *DB) Exec(ctx context.Context, query string, args ...any) (rows int, err
 // Tx runs work in one transaction, which is committed when work returns nil and rolled back otherwise. It may call work a
 // second time, after the first transaction was rolled back.
 func (d *DB) Tx(ctx context.Context, work func(context.Context, Tx) error) error {
+	return transact(ctx, d, work, "", new(bool))
+}
+
+// transact is Tx with a deadline, "" for none. It sets sent when it sends the commit.
+func transact(ctx context.Context, d *DB, work func(context.Context, Tx) error, deadline string, sent *bool) error {
 	if d.within != nil {
 		return work(ctx, *d.within)
 	}
@@ -162,11 +167,12 @@ func (d *DB) Tx(ctx context.Context, work func(context.Context, Tx) error) error
 		if err != nil {
 			return err
 		}
-		if err := work(ctx, Tx{tx: tx, tracer: d.tracer}); err != nil {
+		if err := work(ctx, Tx{tx: tx, tracer: d.tracer, deadline: deadline}); err != nil {
 			// The error of work says more than one of the roll-back.
 			_ = tx.Rollback()
 			return err
 		}
+		*sent = true
 		return tx.Commit()
 	})
 }
@@ -192,10 +198,14 @@ func (d *DB) LongTx(ctx context.Context, work func(context.Context, Tx) error) e
 type Tx struct {
 	tx *sqlx.Tx
 	// timeout bounds each statement; 0 if the transaction is bounded.
-	timeout time.Duration
-	tracer  tracer
-	local   any
+	timeout  time.Duration
+	tracer   tracer
+	local    any
+	deadline string
 }
+
+// Deadline returns the argument for petstore.deadline, see WriteTx; "" for none.
+func (t Tx) Deadline() string { return t.deadline }
 
 // With returns the transaction with a value of whoever began it, which Local returns.
 func (t Tx) With(local any) Tx {
@@ -276,6 +286,11 @@ const maxBroken = 64
 // Postgres ends a statement that waits too long (statement_timeout). Otherwise it could take effect long after Direct
 // returned.
 func (d *DB) Direct(ctx context.Context, collect func(row []driver.Value) error, query string, args ...driver.Value) error {
+	return direct(ctx, d, collect, query, args, new(bool))
+}
+
+// direct is Direct. It sets sent if the statement may have been sent.
+func direct(ctx context.Context, d *DB, collect func(row []driver.Value) error, query string, args []driver.Value, sent *bool) error {
 	if d.within != nil {
 		return errInTx
 	}
@@ -291,7 +306,8 @@ func (d *DB) Direct(ctx context.Context, collect func(row []driver.Value) error,
 			}
 			err = conn.Raw(func(lent any) error { return lent.(*session).run(query, named, collect) })
 			_ = conn.Close() // It goes back to the pool, or is dropped when it broke.
-			if tries == maxBroken || !errors.Is(err, errNotSent) {
+			*sent = !errors.Is(err, errNotSent)
+			if tries == maxBroken || *sent {
 				return err
 			}
 		}

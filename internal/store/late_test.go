@@ -1,0 +1,132 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/store"
+	"petstore.example/internal/store/storetest"
+)
+
+// customerWrite is a write for a customer. It has an order, and the animal of another one that can be ordered.
+type customerWrite func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order, pet catalog.Pet) error
+
+// customerWrites are all of them: what the handlers of the API call.
+func customerWrites() map[string]customerWrite {
+	rex, luna, pending := catalog.NewPet{Name: "Rex", Status: catalog.Available}, "Luna", catalog.Pending
+	change := func(c catalog.PetPatch) customerWrite {
+		return func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order, pet catalog.Pet) error {
+			return errorOf(db.Pets.ChangePet(ctx, tenantID, pet.ID, c))
+		}
+	}
+	changeOrder := func(to catalog.OrderStatus) customerWrite {
+		return func(ctx context.Context, db *store.DB, tenantID int64, o catalog.Order, _ catalog.Pet) error {
+			return errorOf(db.Orders.ChangeOrder(ctx, tenantID, o.ID, catalog.OrderPatch{Status: to}))
+		}
+	}
+	return map[string]customerWrite{
+		"create": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order, _ catalog.Pet) error {
+			return errorOf(db.Pets.CreatePet(ctx, tenantID, rex))
+		},
+		"create several": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order, _ catalog.Pet) error {
+			return db.Pets.CreatePets(ctx, tenantID, litter(3))[2].Err
+		},
+		"create with a key": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order, _ catalog.Pet) error {
+			return errorOf(db.Idempotency.CreatePetOnce(ctx, tenantID, adding(request("one", "Rex"), "Rex")))
+		},
+		"create several with keys": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order, _ catalog.Pet) error {
+			return db.Idempotency.CreatePetsOnce(ctx, tenantID, []petOnce{adding(request("two", "Rex"), "Rex"), adding(request("three", "Rex"), "Rex")})[1].Err
+		},
+		"change":                     change(catalog.PetPatch{Name: &luna}),
+		"change the status":          change(catalog.PetPatch{Status: &pending}),
+		"change with a precondition": change(catalog.PetPatch{Name: &luna, Precondition: func(catalog.Pet) error { return nil }}),
+		"place an order": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order, pet catalog.Pet) error {
+			return errorOf(db.Orders.PlaceOrder(ctx, tenantID, catalog.NewOrder{PetID: pet.ID, Quantity: 1}))
+		},
+		"place an order with a key": func(ctx context.Context, db *store.DB, tenantID int64, _ catalog.Order, pet catalog.Pet) error {
+			return errorOf(db.Idempotency.PlaceOrderOnce(ctx, tenantID, catalog.Once[catalog.NewOrder, catalog.Order]{
+				Request: request("order", "order"), New: catalog.NewOrder{PetID: pet.ID, Quantity: 1},
+				Answer: func(*catalog.Order) (catalog.Answer, error) { return catalog.Answer{Status: 201}, nil },
+			}))
+		},
+		"approve an order": changeOrder(catalog.Approved),
+		"cancel an order":  changeOrder(catalog.Cancelled),
+	}
+}
+
+// customersRows returns all rows of customers as text.
+func (s shop) customersRows(t *testing.T) (rows string) {
+	t.Helper()
+	err := s.owner.Get(&rows, `select coalesce(string_agg(r, e'\n' order by r), '') from (
+		select p::text as r from pets p union all select o::text from orders o union all select k::text from idempotency_keys k) all_rows`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// TestLateWritesAreRefused: a write that Postgres would commit after its deadline is refused, and its error says that it was not made. The same
+// write is made in time.
+func TestLateWritesAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, write := range customerWrites() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t)
+			late := storetest.Open(t, s.APIURL, store.Options{AsAPI: true, Earliest: func(end time.Time) time.Time { return end.Add(-time.Minute) }})
+			order, pet := s.order(t, s.a), s.pet(t, s.a, catalog.Available)
+			before := s.customersRows(t)
+			if err := write(t.Context(), late, s.a.ID, order, pet); !errors.Is(err, catalog.ErrNotMade) || !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("%v, want ErrNotMade and ErrUnavailable", err)
+			}
+			if after := s.customersRows(t); after != before {
+				t.Errorf("it was made:\n%s\nbefore:\n%s", after, before)
+			}
+			if err := write(t.Context(), s.DB, s.a.ID, order, pet); err != nil || s.customersRows(t) == before {
+				t.Errorf("in time: %v", err)
+			}
+		})
+	}
+}
+
+// TestNoRowIsNotMade: an INSERT that Postgres commits without a row is no 201, and stores no answer to the idempotency key.
+func TestNoRowIsNotMade(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.swallow(t, "pets")
+	before := s.customersRows(t)
+	for _, name := range []string{"create", "create several", "create with a key", "create several with keys"} {
+		err := customerWrites()[name](t.Context(), s.DB, s.a.ID, catalog.Order{}, catalog.Pet{})
+		if !errors.Is(err, catalog.ErrNotMade) || !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: %v, want ErrNotMade and ErrUnavailable", name, err)
+		}
+	}
+	if after := s.customersRows(t); after != before {
+		t.Errorf("made:\n%s", after)
+	}
+}
+
+// TestNoAnswerIsAConflict: no row of the INSERT ... ON CONFLICT that keeps an answer means that there is one already. It is not told as a write
+// that came too late, which is an error of its own.
+func TestNoAnswerIsAConflict(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	s.swallow(t, "idempotency_keys")
+	err := errorOf(s.Idempotency.CreatePetOnce(t.Context(), s.a.ID, adding(request("k", "Rex"), "Rex")))
+	if err == nil || errors.Is(err, store.ErrUnavailable) || !errors.Is(err, catalog.ErrNotMade) {
+		t.Errorf("%v, want one that is not ErrUnavailable", err)
+	}
+	if pets := s.pets(t, s.a.ID); len(pets) != 0 {
+		t.Errorf("made without its answer: %v", pets)
+	}
+}
+
+// swallow lets no INSERT make a row of the table.
+func (s shop) swallow(t *testing.T, table string) {
+	t.Helper()
+	s.exec(t, `create function swallow() returns trigger language plpgsql as 'begin return null; end';
+		create trigger swallow before insert on `+table+` for each row execute function swallow()`)
+}

@@ -1,0 +1,74 @@
+package pgconn
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/lib/pq"
+
+	"petstore.example/internal/catalog"
+)
+
+// Write is Direct for a change that must not be made after it was given up. The query has one parameter more than args: the last is the
+// deadline, with which it sets petstore.deadline for its transaction, as text. Postgres then refuses to commit it later, by a trigger.
+//
+// The error is catalog.ErrNotMade if the change certainly was not made, and never will be. Any other error of unknown outcome is returned
+// only when the deadline has passed: then it was made before, or never will be. What remains is in docs/errors.md.
+func Write(ctx context.Context, d *DB, collect func(row []driver.Value) error, query string, args ...driver.Value) error {
+	end := time.Now().Add(d.timeout)
+	sent := false
+	err := direct(ctx, d, collect, query, append(args, deadline(d, end)), &sent)
+	return settled(ctx, end, err, sent)
+}
+
+// WriteTx is Tx for changes that must not be made after they were given up, as Write has it. A statement of the transaction sets
+// petstore.deadline to what its Deadline returns.
+func WriteTx(ctx context.Context, d *DB, work func(context.Context, Tx) error) error {
+	end := time.Now().Add(d.timeout)
+	sent := false
+	err := transact(ctx, d, work, deadline(d, end), &sent)
+	return settled(ctx, end, err, sent)
+}
+
+// deadline returns that time by the clock of the database, in Unix seconds, as text.
+func deadline(d *DB, end time.Time) string {
+	if d.earliest != nil {
+		end = d.earliest(end)
+	}
+	return strconv.FormatFloat(float64(end.UnixMicro())/1e6, 'f', 6, 64)
+}
+
+// settled returns the error of a write when it can't be made any more. sent says that what commits it was sent. Then only an error that does
+// not end the connection says for certain that it was not committed.
+func settled(ctx context.Context, end time.Time, err error, sent bool) error {
+	if err == nil {
+		return nil
+	}
+	if e := pq.As(err); !sent || e != nil && e.Severity == "ERROR" {
+		return notMadeError{err}
+	}
+	// As much longer as the estimate of the database's clock may drift.
+	wait := time.NewTimer(time.Until(end) + readSlack)
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-ctx.Done():
+		if !errors.Is(ctx.Err(), context.Canceled) {
+			<-wait.C
+		}
+	}
+	return err
+}
+
+// ErrNoRow: an INSERT was committed and has made no row, as if a trigger had swallowed it. Nobody may be told that it was made.
+var ErrNoRow error = notMadeError{unavailableError{errors.New("an insert made no row")}}
+
+// notMadeError is the error of a write that was not made, and never will be.
+type notMadeError struct{ error }
+
+func (e notMadeError) Unwrap() error { return e.error }
+
+func (e notMadeError) Is(target error) bool { return target == catalog.ErrNotMade }

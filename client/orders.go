@@ -110,7 +110,8 @@ func (c *Client) PlaceOrder(ctx context.Context, order NewOrder, opts ...CallOpt
 
 // UpdateOrder changes the status of an order, and that of its animal: delivered makes it sold, cancelled makes it available again. It
 // returns the changed order, and fails with [CodeOrderNotFound] or [CodeInvalidTransition], and as [Client.UpdatePet] with
-// [IfMatch]. After a 503, or an error that is not an [*Error], the change may have been made.
+// [IfMatch]. After [CodeOutcomeUnknown], or an error that is not an [*Error], the change may have
+// been made.
 //
 // This operation is experimental and may change at any time.
 func (c *Client) UpdateOrder(ctx context.Context, orderID int64, patch OrderPatch, opts ...CallOption) (*Order, error) {

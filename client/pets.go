@@ -148,8 +148,8 @@ func (c *Client) GetPet(ctx context.Context, petID int64, opts ...CallOption) (*
 }
 
 // UpdatePet changes an animal and returns it. It fails with [CodePetNotFound], or with [CodeInvalidTransition] if the status
-// cannot change in this way or an order holds the animal. With [IfMatch] it changes only what nobody else has changed. After a 503, or an error that is
-// not an [*Error], the change may have been made. Repeating it is harmless without IfMatch; with it, one's own change may be the reason for
+// cannot change in this way or an order holds the animal. With [IfMatch] it changes only what nobody else has changed. After [CodeOutcomeUnknown], or
+// an error that is not an [*Error], the change may have been made. Repeating it is harmless without IfMatch; with it, one's own change may be the reason for
 // a [CodePreconditionFailed]: list the animal again.
 //
 // This operation is in beta and may change with 30 days' notice.

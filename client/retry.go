@@ -24,6 +24,8 @@ func (c *Client) delay(cl *call, attempt int, err error) (wait time.Duration, re
 		return c.backoff(attempt), cl.repeatable() && isTransient(err)
 	}
 	switch {
+	case e.Code == CodeOutcomeUnknown && !cl.repeatable():
+		return 0, false
 	case e.Status == http.StatusTooManyRequests, e.Status == http.StatusServiceUnavailable, e.Code == CodeIdempotencyInProgress:
 	case e.Status == http.StatusBadGateway, e.Status == http.StatusGatewayTimeout:
 		if !cl.repeatable() {

@@ -90,8 +90,8 @@ func TestEveryAnswer(t *testing.T) {
 	var met sync.Map
 	t.Cleanup(func() {
 		for _, c := range codes {
-			// net/http finds a malformed request before there is any.
-			if _, ok := met.Load(c.name); !ok && c != codeMalformedRequest && !t.Failed() {
+			// net/http finds a malformed request before there is any. An unknown outcome needs an Invalidator: TestOutcomesOfWrites.
+			if _, ok := met.Load(c.name); !ok && c != codeMalformedRequest && c != codeOutcomeUnknown && !t.Failed() {
 				t.Errorf("nothing met %s", c.name)
 			}
 		}

@@ -65,7 +65,9 @@ var (
 	codeKeyBanned          = newCode(http.StatusTooManyRequests, "key_banned", "This API key is temporarily banned.")
 
 	codeInternalError = newCode(http.StatusInternalServerError, "internal_error", "Something went wrong on our side. The request was not counted. If it fails again, contact support with the X-Request-Id.")
-	codeUnavailable   = newCode(http.StatusServiceUnavailable, "unavailable", "The service is temporarily unavailable. The request was not counted. Retry after the seconds in Retry-After.")
+	codeUnavailable   = newCode(http.StatusServiceUnavailable, "unavailable", "The service is temporarily unavailable. The request has not taken effect and will not. It was not counted. Retry after the seconds in Retry-After.")
+	// codeOutcomeUnknown is for writes alone. Any other 503 says that nothing was changed, and nothing will be.
+	codeOutcomeUnknown = newCode(http.StatusServiceUnavailable, "outcome_unknown", "The request may have taken effect, or may still. It was not counted. A POST can be repeated safely with the same Idempotency-Key; read the item before you repeat a PATCH.")
 )
 
 // codes lists the table in the order of docs/errors.md.
@@ -77,7 +79,7 @@ var codes = numbered([]*errorCode{
 	codeEndpointRemoved, codePreconditionFailed,
 	codeBodyTooLarge, codeURITooLong, codeUnsupportedMediaType, codeIdempotencyKeyReused,
 	codeRateLimitExceeded, codeDailyQuotaExceeded, codeKeyBanned,
-	codeInternalError, codeUnavailable,
+	codeInternalError, codeUnavailable, codeOutcomeUnknown,
 })
 
 func numbered(codes []*errorCode) []*errorCode {

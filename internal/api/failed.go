@@ -72,7 +72,7 @@ func failureReason(x *exchange) string {
 	switch {
 	case x.gaveUp():
 		return usage.ClientGone
-	case err.code != codeUnavailable:
+	case err.code != codeUnavailable && err.code != codeOutcomeUnknown:
 		return err.reason
 	case errors.Is(err, errUndecided):
 		return usage.LimitsUndecided

@@ -50,14 +50,17 @@ func (s *invalidatingStore) beginWrite(ctx context.Context, tenantID int64) (*fr
 	return write, nil
 }
 
-// endWrite returns the outcome, or a 503 if the change was made so late that readers may not know of it: then nobody is told that it was.
+// endWrite returns the outcome, a 503 of its own code if it is not known, or if the change was made so late that readers may not know of it: then nobody is told that it was.
 func endWrite(write *freshness.Write, outcome error) error {
 	if !isCertain(outcome) {
 		write.Abandon()
+		if toError(outcome).code == codeUnavailable {
+			return codeOutcomeUnknown.withCause(outcome).retryAfter(1)
+		}
 		return outcome
 	}
 	if err := write.Commit(); err != nil && outcome == nil {
-		return codeUnavailable.withCause(err).retryAfter(1)
+		return codeOutcomeUnknown.withCause(err).retryAfter(1)
 	}
 	return outcome
 }
@@ -65,14 +68,15 @@ func endWrite(write *freshness.Write, outcome error) error {
 var errUnknown = errors.New("the outcome of the write is unknown")
 
 // isCertain reports whether an outcome says for certain that the change was made, or that it was not. The domain's errors do: they
-// are found before the commit, and nothing of this request is in it. After a broken connection or a timeout nobody knows.
+// are found before the commit, and nothing of this request is in it. After a broken connection or a timeout nobody knows, unless the store says
+// that it was not made.
 func isCertain(outcome error) bool {
 	if outcome == nil {
 		return true
 	}
 	for _, known := range []error{
 		catalog.ErrPetNotFound, catalog.ErrOrderNotFound, catalog.ErrPetNotAvailable, catalog.ErrInvalidTransition,
-		catalog.ErrPreconditionFailed,
+		catalog.ErrPreconditionFailed, catalog.ErrNotMade,
 		catalog.ErrIdempotencyInProgress, catalog.ErrIdempotencyKeyReused,
 	} {
 		if errors.Is(outcome, known) {

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -310,13 +311,49 @@ func TestUnannouncedWritesAreNotMade(t *testing.T) {
 	}
 }
 
+// TestOutcomesOfWrites: a 503 says whether the write may have taken effect, and its intent ends only if that is certain.
+func TestOutcomesOfWrites(t *testing.T) {
+	t.Parallel()
+	unknown := fmt.Errorf("change: %w", catalog.ErrUnavailable)
+	for name, test := range map[string]struct {
+		err     error
+		code    string
+		settled bool
+	}{
+		"unknown":             {unknown, "outcome_unknown", false},
+		"timeout":             {context.DeadlineExceeded, "outcome_unknown", false},
+		"certainly not made":  {fmt.Errorf("%w: %w", catalog.ErrNotMade, unknown), "unavailable", true},
+		"not called in time":  {fmt.Errorf("%w: %w", catalog.ErrNotMade, context.DeadlineExceeded), "unavailable", true},
+		"a bug after sending": {errors.New("bug"), "internal_error", false},
+	} {
+		w, v, _ := newCachingFixture(t)
+		id := w.addPet(t, catalog.Available)
+		v.ended()
+		w.pets.err = test.err
+		for _, r := range []*http.Request{
+			w.request("POST", "/v1/pets", `{"name":"Rex","categoryId":1}`), w.request("PATCH", fmt.Sprintf("/v1/pets/%d", id), `{"name":"Rex"}`),
+		} {
+			rec := w.do(r)
+			if code := checkAnswer(t, r, rec); code != test.code || header(rec, "Retry-After") != "1" && rec.Code == 503 {
+				t.Errorf("%s: %s %d %s", name, r.Method, rec.Code, rec.Body)
+			}
+			if diff := cmp.Diff([]bool{test.settled}, v.ended()); diff != "" {
+				t.Errorf("%s: ends of changes (-want +got):\n%s", name, diff)
+			}
+		}
+		if r := w.request("GET", "/v1/pets?limit=7", ""); name == "unknown" && checkAnswer(t, r, w.do(r)) != "unavailable" {
+			t.Error("a read of unknown outcome")
+		}
+	}
+}
+
 // TestLateWriteIsNotAcknowledged: if readers may not know of a write that was made, its response is 503.
 func TestLateWriteIsNotAcknowledged(t *testing.T) {
 	t.Parallel()
 	w, v, _ := newCachingFixture(t)
 	v.tooLate = errors.New("the server stood still")
 	for _, headers := range [][]string{nil, {"Idempotency-Key", "a"}, {"Idempotency-Key", "a"}} {
-		if rec := w.create(t, "Rex", headers...); rec.Code != 503 {
+		if rec := w.create(t, "Rex", headers...); rec.Code != 503 || !strings.Contains(rec.Body.String(), "outcome_unknown") {
 			t.Errorf("%v: %d %s", headers, rec.Code, rec.Body)
 		}
 	}

@@ -144,8 +144,8 @@ func simulatedError(a *api, x *exchange) error {
 	case codeMethodNotAllowed:
 		x.set("Allow", strings.Join(methodsOf(x.route.path), ", "))
 		return methodNotAllowed(a, x)
-	case codeIdempotencyInProgress:
-		return codeIdempotencyInProgress.err().retryAfter(1)
+	case codeIdempotencyInProgress, codeOutcomeUnknown:
+		return x.simulated.err().retryAfter(1)
 	case codeEndpointRemoved:
 		return simulatedRemoval(a, x)
 	case codeBodyTooLarge:

@@ -54,7 +54,7 @@ func TestRefusedWriteDoesNotHappenLater(t *testing.T) {
 	release := w.way.hold(everything)
 	closed := w.way.closed.Load()
 	refused := w.rename(w.deployment.client, w.stalled, w.pets[0], "n-1")
-	if refused.status != http.StatusServiceUnavailable {
+	if refused.status != http.StatusServiceUnavailable || refused.code != "outcome_unknown" {
 		t.Fatalf("a write that does not reach Postgres: %v", refused)
 	}
 	if a := w.rename(w.patient, w.other, w.pets[0], "n-2"); a.status != http.StatusOK {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"petstore.example/internal/catalog"
 )
 
 // Options are the bounds of a Store.
@@ -41,7 +43,7 @@ func newQueue(o Options) *queue {
 	return &queue{Options: o, tenants: map[int64]*tenant{}, turns: list.New()}
 }
 
-// run makes the call when it has a slot.
+// run makes the call when it has a slot. Its error is catalog.ErrNotMade if there was none in time.
 func (q *queue) run(ctx context.Context, tenantID int64, call func(context.Context) error) error {
 	t, ready, waiting := q.enter(tenantID)
 	if waiting != nil {
@@ -49,7 +51,7 @@ func (q *queue) run(ctx context.Context, tenantID int64, call func(context.Conte
 		ctx, cancel = context.WithTimeout(ctx, q.Timeout)
 		defer cancel()
 		if err := q.await(ctx, ready); err != nil && q.leave(tenantID, t, waiting) {
-			return fmt.Errorf("wait for the tenant's other calls: %w", err)
+			return fmt.Errorf("wait for the tenant's other calls: %w: %w", catalog.ErrNotMade, err)
 		}
 	}
 	// Also when the call panics.

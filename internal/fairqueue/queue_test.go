@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"petstore.example/internal/catalog"
 )
 
 // bubble runs a test of a queue with a clock of its own. At its end the queue must hold nothing.
@@ -110,7 +112,7 @@ func TestAWaitEnds(t *testing.T) {
 			return nil
 		}
 		start := time.Now()
-		if err := q.run(t.Context(), 2, called); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 750*time.Millisecond {
+		if err := q.run(t.Context(), 2, called); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, catalog.ErrNotMade) || time.Since(start) != 750*time.Millisecond {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 		ctx, cancel := context.WithCancel(t.Context())

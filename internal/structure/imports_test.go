@@ -137,6 +137,27 @@ func aside(name string) bool {
 		name == "bench" || strings.HasPrefix(name, "bench/") || strings.HasPrefix(name, "internal/test/")
 }
 
+// TestTheOracleKnowsNothing: the judge of the programs shares no code with them, not even in its tests.
+func TestTheOracleKnowsNothing(t *testing.T) {
+	t.Parallel()
+	const oracle = "internal/test/oracle"
+	seen := 0
+	for _, p := range packages(t, "-test") {
+		if !strings.HasPrefix(p.name(), oracle) {
+			continue
+		}
+		seen++
+		for _, i := range p.Deps {
+			if name, ours := strings.CutPrefix(i, module); ours && !strings.HasPrefix(name, "internal/test/") {
+				t.Errorf("%s depends on %s", p.name(), name)
+			}
+		}
+	}
+	if seen < 2 {
+		t.Errorf("go list found %d packages of %s", seen, oracle)
+	}
+}
+
 func TestImportsGoDownwards(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {

@@ -1,0 +1,132 @@
+package oracle
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// Tenant is a customer of the run, with what it was sold.
+type Tenant struct {
+	Name              string
+	PerMinute, PerDay int64
+	// Keys has the limits per minute of keys that have their own.
+	Keys map[string]int64
+	// Registers are the animals that were there before, by ID, with their names. The run changes their names, to others each time.
+	Registers map[int64]string
+}
+
+// Request is a request and its response, as the client saw both.
+type Request struct {
+	Tenant, Key string
+	// Server is the number of the server that it was sent to. It is for people.
+	Server int
+
+	Method string
+	// ID is the animal that a PATCH changes, Asked those that a list asks for; none for all.
+	ID    int64   `json:",omitempty"`
+	Asked []int64 `json:",omitempty"`
+	// Name is the name that the request gives an animal. No two writes give the same name, except repetitions with one IdempotencyKey.
+	Name           string `json:",omitempty"`
+	IdempotencyKey string `json:",omitempty"`
+	IfNoneMatch    string `json:",omitempty"`
+	// Walk says that the request is a page of the walk through all animals that ends the run.
+	Walk bool `json:",omitempty"`
+
+	// Start and End are before the request was sent and after its response was read, by one clock.
+	Start, End time.Time
+
+	// Status is 0 without a response.
+	Status int
+	Code   string `json:",omitempty"`
+	ETag   string `json:",omitempty"`
+	// Limit and Reset are of X-RateLimit-Limit and X-RateLimit-Reset, 0 without them.
+	Limit, Reset int64
+	Items        []Item `json:",omitempty"`
+	// Next is the cursor of the next page.
+	Next string `json:",omitempty"`
+	// Used is how many requests of this month are billed, for GET /v1/usage.
+	Used *int64 `json:",omitempty"`
+}
+
+// Item is an animal in a body.
+type Item struct {
+	ID   int64  `json:"id"`
+	Name string `json:"name"`
+}
+
+// Fault is what the nemesis did. What it set back is lost from SetBack on, which is zero otherwise.
+type Fault struct {
+	What       string
+	Start, End time.Time
+	SetBack    time.Time `json:",omitzero"`
+}
+
+// Records are what a run has left.
+type Records struct {
+	Tenants  []Tenant
+	Requests []Request
+	Faults   []Fault
+}
+
+// line is one line of the file: one of the three is set.
+type line struct {
+	Tenant  *Tenant  `json:",omitempty"`
+	Request *Request `json:",omitempty"`
+	Fault   *Fault   `json:",omitempty"`
+}
+
+// Recorder writes records to a file, one JSON object a line.
+type Recorder struct {
+	mu  sync.Mutex
+	out *json.Encoder
+	err error
+}
+
+// NewRecorder returns a Recorder that writes to w.
+func NewRecorder(w io.Writer) *Recorder { return &Recorder{out: json.NewEncoder(w)} }
+
+func (r *Recorder) write(l line) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = errors.Join(r.err, r.out.Encode(l))
+}
+
+// Tenant records a customer.
+func (r *Recorder) Tenant(t Tenant) { r.write(line{Tenant: &t}) }
+
+// Request records a request when it has ended.
+func (r *Recorder) Request(q Request) { r.write(line{Request: &q}) }
+
+// Fault records a fault when it has ended.
+func (r *Recorder) Fault(f Fault) { r.write(line{Fault: &f}) }
+
+// Err returns why records could not be written.
+func (r *Recorder) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// Read reads what a Recorder wrote.
+func Read(from io.Reader) (all Records, err error) {
+	for in := json.NewDecoder(from); ; {
+		var l line
+		if err := in.Decode(&l); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return all, fmt.Errorf("read the records: %w", err)
+		}
+		switch {
+		case l.Tenant != nil:
+			all.Tenants = append(all.Tenants, *l.Tenant)
+		case l.Request != nil:
+			all.Requests = append(all.Requests, *l.Request)
+		case l.Fault != nil:
+			all.Faults = append(all.Faults, *l.Fault)
+		}
+	}
+}

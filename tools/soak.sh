@@ -13,7 +13,7 @@ packages=$(grep -rlE 'Getenv\("PETSTORE_SOAK"\)|env\.PETSTORE_SOAK' --include='*
 	xargs -n 1 dirname | sort -u)
 known="simulation $(echo "$packages" | grep -Ev '/(simtest|e2e)$' | sed 's,.*/,,' | tr '\n' ' ')fuzz schemathesis"
 [ ! -x tools/hostile.sh ] || known="$known hostile"
-known="$known e2e-on e2e-off"
+known="$known oracle e2e-on e2e-off"
 for part in "$@"; do
 	case " $known " in
 	*" $part "*) ;;
@@ -39,7 +39,8 @@ run() {
 	fuzz) fuzz ;;
 	schemathesis) tools/install.sh python3-venv && make -s build && tools/schemathesis/run.sh "$CASES" ;;
 	hostile) tools/hostile.sh ;;
-	e2e-*) PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=${1#e2e-} PETSTORE_E2E_RACE=1 package -race ./internal/e2e ;;
+	e2e-*) PETSTORE_E2E_SERVER_ENV=PETSTORE_HTTP_FAST_PATH=${1#e2e-} PETSTORE_E2E_RACE=1 package -race -skip '^TestOracle$' ./internal/e2e ;;
+	oracle) package -run '^TestOracle$' ./internal/e2e ;;
 	*) package "./$(echo "$packages" | grep "/$1\$")" ;;
 	esac
 }

@@ -84,6 +84,13 @@ func init() {
 // serveWithClock starts a server whose wall clock set moves by that much from the real time on, beginning with ahead.
 func (d *deployment) serveWithClock(ahead time.Duration, env ...string) (s *server, set func(ahead time.Duration)) {
 	d.t.Helper()
+	other, clock, set := d.withClock(ahead)
+	return other.serve(append(env, clock)...), set
+}
+
+// withClock returns the deployment with a program whose wall clock set moves, and the variable of its environment.
+func (d *deployment) withClock(ahead time.Duration) (other *deployment, env string, set func(ahead time.Duration)) {
+	d.t.Helper()
 	path := filepath.Join(d.t.TempDir(), "clock")
 	set = func(ahead time.Duration) {
 		next := path + ".next"
@@ -93,9 +100,9 @@ func (d *deployment) serveWithClock(ahead time.Duration, env ...string) (s *serv
 		time.Sleep(20 * time.Millisecond) // the server reads the file every 2 ms
 	}
 	set(ahead)
-	other := *d
+	other = d.in(d.t)
 	other.petstore = clockProgram(d.t)
-	return other.serve(append(env, "TEST_CLOCK="+path)...), set
+	return other, "TEST_CLOCK=" + path, set
 }
 
 func clockProgram(t testing.TB) string {

@@ -72,15 +72,20 @@ func (s *server) awaitServing(t testing.TB) {
 			t.Fatalf("the server has ended: %s", s.stderr())
 		default:
 		}
-		for line := range strings.Lines(s.stderr()) {
-			var e struct{ Message, Addr, AdminAddr string }
-			if json.Unmarshal([]byte(strings.ReplaceAll(line, "admin_addr", "adminaddr")), &e) == nil && e.Message == "serving" {
-				s.url, s.admin = "http://"+e.Addr+"/v1", "http://"+e.AdminAddr
-				return true
-			}
-		}
-		return false
+		return s.serves()
 	})
+}
+
+// serves reports whether the server says that it serves, and notes its addresses.
+func (s *server) serves() bool {
+	for line := range strings.Lines(s.stderr()) {
+		var e struct{ Message, Addr, AdminAddr string }
+		if json.Unmarshal([]byte(strings.ReplaceAll(line, "admin_addr", "adminaddr")), &e) == nil && e.Message == "serving" {
+			s.url, s.admin = "http://"+e.Addr+"/v1", "http://"+e.AdminAddr
+			return true
+		}
+	}
+	return false
 }
 
 func (s *server) awaitReady(t testing.TB) {

@@ -1,0 +1,290 @@
+package e2e_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/oracle"
+	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/wait"
+)
+
+// way is what one server's connections to Postgres or Redis go through. It can be cut, held up, and slowed down.
+type way struct {
+	gate
+	delay atomic.Int64 // of each piece
+
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+func (w *way) relay(client, server net.Conn) {
+	w.mu.Lock()
+	w.conns = append(w.conns, client, server)
+	w.mu.Unlock()
+	w.gate.relay(slowed{client, w}, slowed{server, w})
+}
+
+// cut closes the connections that there are.
+func (w *way) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.conns {
+		_ = c.Close()
+	}
+	w.conns = nil
+}
+
+type slowed struct {
+	net.Conn
+	way *way
+}
+
+func (s slowed) Write(p []byte) (int, error) {
+	time.Sleep(time.Duration(s.way.delay.Load())) // the way is that slow
+	return s.Conn.Write(p)
+}
+
+// evil is a fault that lasts.
+type evil struct {
+	what string
+	// on are what it needs for itself.
+	on         []string
+	lasts      time.Duration
+	begin, end func()
+}
+
+// nemesis makes faults, two at a time, by a seed. In make soak some seeds have Sentinels in place of one Redis, clocks that are set, or a Postgres
+// that is set back in the middle of the run.
+type nemesis struct {
+	*oracleLoad
+	t         *testing.T
+	rnd       *rand.Rand
+	postgres  *storetest.PrivateServer
+	moved     *switchProxy
+	redis     *redistest.Server    // nil with sentinels
+	sentinels *redistest.Sentinels // nil with one Redis
+	toDB      [3]*way
+	toRedis   [3]*way
+	launch    [3]func() *server
+	setClock  func(ahead time.Duration) // of the last server; nil if it can't be set
+	setStore  func(ahead time.Duration) // the clock of Postgres; nil if it can't be set
+	setBack   func() oracle.Fault       // nil if the database is not set back
+}
+
+func newNemesis(t *testing.T, l *oracleLoad, seed uint64) *nemesis {
+	t.Helper()
+	n := &nemesis{oracleLoad: l, t: t, rnd: rand.New(rand.NewPCG(seed, 1<<32))}
+	if long() && seed%4 == 0 {
+		n.postgres, n.setStore = serverWithClock(t)
+	} else {
+		n.postgres = storetest.NewServer(t)
+	}
+	var redisURL string
+	if long() && seed%4 == 1 {
+		n.sentinels = redistest.NewSentinels(t)
+		redisURL = n.sentinels.URL
+	} else {
+		n.redis = redistest.New(t)
+		redisURL = n.redis.URL
+	}
+	l.deployment = newDeploymentAs(t, n.postgres.URL, n.postgres.APIURL, n.postgres.SupportURL, redisURL)
+	n.moved = newSwitch(t, n.postgres.URL)
+	database, err := url.Parse(n.moved.url(t, n.postgres.APIURL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range l.servers {
+		n.toDB[i], n.toRedis[i] = &way{}, &way{}
+		database.Host = storetest.Proxy(t, "tcp", n.moved.listener.Addr().String(), n.toDB[i].relay)
+		env := []string{"PETSTORE_DATABASE_URL=" + database.String()}
+		if n.redis != nil {
+			env = append(env, "PETSTORE_REDIS_URL=redis://"+storetest.Proxy(t, "tcp", n.redis.Addr, n.toRedis[i].relay)+"/0")
+		}
+		d := l.deployment
+		if long() && seed%2 == 1 && i == len(l.servers)-1 {
+			var clock string
+			d, clock, n.setClock = d.withClock(0)
+			env = append(env, clock)
+		}
+		n.launch[i] = func() *server { return supervise(d, env) }
+		l.servers[i].Store(n.launch[i]())
+	}
+	for i := range l.servers {
+		l.servers[i].Load().awaitReady(t)
+	}
+	l.prepare()
+	n.prepareSetBack(seed)
+	return n
+}
+
+// supervise starts a server, and again if it ends before it serves: on a busy machine Postgres may not answer it in time.
+func supervise(d *deployment, env []string) (s *server) {
+	wait.Until(d.t, "a server that serves", func() bool {
+		if s == nil || s.Ended() {
+			s = &server{process: start(d.t, sandbox.Command(d.t, d.petstore, "serve"), d.serverEnv(env)...)}
+			s.Expects = "permission denied" // in the middle of a restore
+		}
+		return s.serves()
+	})
+	return s
+}
+
+// prepareSetBack takes a dump, or starts a standby, by the seed.
+func (n *nemesis) prepareSetBack(seed uint64) {
+	switch {
+	case !long():
+	case seed%4 == 2:
+		standby := n.postgres.Standby()
+		n.setBack = func() oracle.Fault {
+			wait.Until(n.t, "a standby that follows", func() bool { return n.number(`select count(*) from pg_stat_replication where state = 'streaming'`) > 0 })
+			lost := time.Now().Add(-time.Second) // it may be as much behind already
+			standby.Detach()
+			time.Sleep(2 * time.Second) // the standby is that far behind
+			n.postgres.Kill()
+			standby.Promote()
+			n.moved.to(n.t, standby.URL)
+			n.postgres = standby
+			return oracle.Fault{What: "Postgres's standby promoted", SetBack: lost}
+		}
+	case seed%4 == 3:
+		dump, lost := filepath.Join(n.t.TempDir(), "dump"), time.Now()
+		pgProgram(n.t, "pg_dump", "--format=custom", "--file", dump, "--dbname", n.databaseURL)
+		n.setBack = func() oracle.Fault {
+			// --clean can't drop the constraints of partitions, but what is not there.
+			n.exec(`drop table usage_hourly, usage_daily, audit_entries cascade`)
+			pgProgram(n.t, "pg_restore", "--clean", "--if-exists", "--dbname", n.databaseURL, dump)
+			return oracle.Fault{What: "Postgres restored", SetBack: lost}
+		}
+	}
+}
+
+// pick returns a fault that needs nothing of what others have.
+func (n *nemesis) pick(taken []string) evil {
+	for {
+		short := time.Duration(100+n.rnd.IntN(900)) * time.Millisecond
+		all := slices.Concat(n.ofServer(n.rnd.IntN(len(n.servers)), short), n.ofRedis(n.rnd.IntN(len(n.servers)), short), n.ofPostgres(short))
+		e := all[n.rnd.IntN(len(all))]
+		if !slices.ContainsFunc(e.on, func(on string) bool { return slices.Contains(taken, on) }) {
+			return e
+		}
+	}
+}
+
+func nothing() {}
+
+// ofServer returns the faults of a server and of its way to Postgres.
+func (n *nemesis) ofServer(i int, short time.Duration) []evil {
+	server, way, to := fmt.Sprint("server ", i), fmt.Sprint("way to Postgres of server ", i), n.toDB[i]
+	signal := func(s syscall.Signal) func() { return func() { _ = n.servers[i].Load().Signal(s) } }
+	held := short
+	if long() {
+		held = 15 * short
+	}
+	all := []evil{
+		// A server starts only while it reaches Postgres.
+		{"kill -9 of " + server, []string{server, way, "Postgres"}, 0, func() { n.servers[i].Load().kill(); n.servers[i].Store(n.launch[i]()) }, nothing},
+		{server + " stopped", []string{server}, 3 * short, signal(syscall.SIGSTOP), signal(syscall.SIGCONT)},
+		{way + " cut", []string{way, server}, 0, to.cut, nothing},
+		{way + " held", []string{way, server}, held, to.Lock, to.Unlock},
+		{way + " slow", []string{way, server}, 3 * short, func() { to.delay.Store(int64(short / 20)) }, func() { to.delay.Store(0) }},
+	}
+	if last := len(n.servers) - 1; n.setClock != nil && i == last {
+		ahead := time.Duration(n.rnd.IntN(180_000)-90_000) * time.Second
+		all = append(all, evil{fmt.Sprintf("clock of server %d set by %v", last, ahead), []string{server}, 3 * short, func() { n.setClock(ahead) }, func() { n.setClock(0) }})
+	}
+	return all
+}
+
+// ofRedis returns the faults of Redis and of a server's way to it.
+func (n *nemesis) ofRedis(i int, short time.Duration) []evil {
+	if n.sentinels != nil {
+		return []evil{{"Redis failed over", []string{"Redis"}, 0, func() {
+			n.sentinels.Failover(n.sentinels.Nodes[1])
+			slices.Reverse(n.sentinels.Nodes)
+			n.sentinels.AwaitReplica(n.sentinels.Nodes[1])
+		}, nothing}}
+	}
+	way, to := fmt.Sprint("way to Redis of server ", i), n.toRedis[i]
+	return []evil{
+		{way + " cut", []string{way}, 0, to.cut, nothing},
+		{way + " held", []string{way}, 3 * short, to.Lock, to.Unlock},
+		{way + " slow", []string{way}, 3 * short, func() { to.delay.Store(int64(short / 20)) }, func() { to.delay.Store(0) }},
+		{"Redis flushed", []string{"Redis"}, 0, n.redis.Flush, nothing},
+		{"Redis restarted", []string{"Redis"}, short, n.redis.Stop, n.redis.Start},
+		{"Redis frozen", []string{"Redis"}, short, n.redis.Pause, n.redis.Resume},
+	}
+}
+
+// ofPostgres returns the faults of Postgres.
+func (n *nemesis) ofPostgres(short time.Duration) []evil {
+	on := []string{"Postgres"}
+	all := []evil{
+		{"Postgres restarted", on, short, n.postgres.Stop, n.postgres.Start},
+		{"Postgres killed", on, short, n.postgres.Kill, n.postgres.Start},
+		{"Postgres frozen", on, short, n.postgres.Pause, n.postgres.Resume},
+	}
+	if n.setStore != nil {
+		ahead := time.Duration(n.rnd.IntN(121)-60) * time.Second
+		all = append(all, evil{fmt.Sprint("clock of Postgres set by ", ahead), on, 3 * short, func() { n.setStore(ahead) }, func() { n.setStore(0) }})
+	}
+	return all
+}
+
+// noticed is how long after a database was set back servers may serve what it has lost.
+const noticed = 5 * time.Second
+
+// rage makes faults for that long, and heals all of them.
+func (n *nemesis) rage(lasts time.Duration) {
+	type ongoing struct {
+		evil
+		started, until time.Time
+	}
+	var now []ongoing
+	heal := func(due func(ongoing) bool) {
+		now = slices.DeleteFunc(now, func(o ongoing) bool {
+			if !due(o) {
+				return false
+			}
+			o.end()
+			n.out.Fault(oracle.Fault{What: o.what, Start: o.started, End: time.Now()})
+			return true
+		})
+	}
+	time.Sleep(500 * time.Millisecond) // the load before the first fault
+	next, middle := time.Now(), time.Now().Add(lasts/2)
+	for over := time.Now().Add(lasts); time.Now().Before(over); time.Sleep(5 * time.Millisecond) { // until the next fault begins or ends
+		heal(func(o ongoing) bool { return !time.Now().Before(o.until) })
+		if time.Now().Before(next) || len(now) > 1 {
+			continue
+		}
+		if n.setBack != nil && time.Now().After(middle) {
+			heal(func(ongoing) bool { return true })
+			started := time.Now()
+			f := n.setBack()
+			f.Start, f.End, n.setBack = started, time.Now().Add(noticed), nil
+			n.out.Fault(f)
+		}
+		var taken []string
+		for _, o := range now {
+			taken = append(taken, o.on...)
+		}
+		e, started := n.pick(taken), time.Now()
+		e.begin()
+		now = append(now, ongoing{e, started, started.Add(e.lasts)})
+		next = time.Now().Add(time.Duration(n.rnd.Int64N(int64(lasts / 25))))
+	}
+	heal(func(ongoing) bool { return true })
+	time.Sleep(time.Second) // the load after the last fault
+}

@@ -24,7 +24,8 @@ func TestLogins(t *testing.T) {
 	server := storetest.NewTLSServer(t)
 	execSQL(t, server.URL, `
 		create role petstore_admin login createrole in role petstore_support, pg_signal_backend;
-		grant petstore_support, petstore_billing to petstore_admin with admin option;
+		create role hal login createrole in role petstore_support; -- who may not end sessions
+		grant petstore_support, petstore_billing to petstore_admin, hal with admin option;
 		create role carol login in role petstore_support`)
 	t.Run("scripts", func(t *testing.T) {
 		testscript.Run(t, testscript.Params{
@@ -48,7 +49,7 @@ func setUpLogins(e *testscript.Env, server *storetest.TLSServer) error {
 	}
 	home := filepath.Join(e.WorkDir, "home")
 	for name, value := range map[string]string{
-		"OWNER_URL": server.URL, "ADMIN_URL": storetest.As(t, server.URL, "petstore_admin"), "NOT_ADMIN_URL": storetest.As(t, server.URL, storetest.OwnerLogin),
+		"OWNER_URL": server.URL, "ADMIN_URL": storetest.As(t, server.URL, "petstore_admin"), "NOT_ADMIN_URL": storetest.As(t, server.URL, storetest.OwnerLogin), "HAL_URL": storetest.As(t, server.URL, "hal"),
 		"SUPPORT_URL": server.SupportURL, "BILLING_URL": server.BillingURL,
 		"ALICE_URL": storetest.As(t, server.URL, "alice"), "OLGA_URL": storetest.As(t, server.URL, storetest.OtherLogin), "PORT": server.Port, "CERTS": server.Dir, "AT": "localhost:" + server.Port + "/postgres?sslrootcert=" + server.Dir + "/ca.pem",
 		"HOME": home, "PETSTORE_ACTOR": "jo@support-3", "GORACE": "atexit_sleep_ms=0",

@@ -77,10 +77,10 @@ const (
 )
 
 // unraced packages have no race detector. It sees what happens in the process of a test: the servers of the end-to-end tests are others,
-// which make soak builds with it, each schedule of the simulation is one goroutine, and the structure is what sources say. It would find
-// nothing, in three times as long.
+// which make soak builds with it, and those of the benchmarks are, too; each schedule of the simulation is one goroutine, and the structure is
+// what sources say. It would find nothing, in three times as long.
 func unraced(p pkg) bool {
-	return p.name == simulation || p.name == structure || strings.HasPrefix(p.name, endToEnd)
+	return p.name == simulation || p.name == structure || strings.HasPrefix(p.name, endToEnd) || strings.HasPrefix(p.name, "bench")
 }
 
 // runTests runs packages with the race detector and those without beside each other. The programs are built once.

@@ -22,8 +22,8 @@ var elsewhere = []string{"internal/e2e/generators", "internal/e2e/packages"}
 
 // slow are the packages that take longest. They start first, so that the others run beside them.
 var slow = []string{
-	"internal/e2e", "internal/ctl", "internal/e2e/alerts", "internal/contract", "internal/e2e/running", "internal/api", "internal/browser",
-	"internal/cluster", "internal/store", "internal/e2e/billing", "client", "bench/scale", "bench",
+	"internal/e2e", "internal/ctl", "internal/e2e/alerts", "internal/contract", "internal/e2e/running", "internal/store", "internal/browser",
+	"internal/api", "internal/cluster", "internal/e2e/billing", "bench/scale", "bench", "client",
 }
 
 // programsFor are the programs that a test binary starts because it contains the package.

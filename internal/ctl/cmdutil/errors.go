@@ -110,12 +110,8 @@ var errorView = output.View[*Error]{
 
 func reportError(f *Factory, code int, message, hint string) {
 	if f.JSONErrors {
-		f.Messagef(`{"error":%s}`, output.ItemJSON(errorView, &Error{Code: code, Message: message, Hint: hint}))
+		_, _ = fmt.Fprintf(f.ErrOut, "{\"error\":%s}\n", output.ItemJSON(errorView, &Error{Code: code, Message: message, Hint: hint}))
 		return
 	}
-	text := strings.TrimSuffix("petstorectl: "+message+"\n"+hint, "\n")
-	if f.ErrTTY {
-		text = output.Wrap(text, f.Width, "")
-	}
-	f.Messagef("%s", text)
+	f.Messagef("%s", strings.TrimSuffix("petstorectl: "+message+"\n"+hint, "\n"))
 }

@@ -59,10 +59,14 @@ func SystemStreams() *IOStreams {
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// Messagef writes a line to stderr.
+// Messagef writes a line to stderr. A terminal's is wrapped at words.
 func (s *IOStreams) Messagef(format string, args ...any) {
+	line := fmt.Sprintf(format, args...)
+	if s.ErrTTY {
+		line = output.Wrap(line, s.Width, "")
+	}
 	// A failure of stderr can't be reported.
-	_, _ = fmt.Fprintf(s.ErrOut, format+"\n", args...)
+	_, _ = fmt.Fprintln(s.ErrOut, line)
 }
 
 // ReadLine reads one line of stdin, without its end. The last line may end with the input.

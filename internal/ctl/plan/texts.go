@@ -122,5 +122,8 @@ func explain(ctx context.Context, f *cmdutil.Factory, err error, s cmdutil.Subje
 	with := conflict.With
 	e := &cmdutil.Error{Code: cmdutil.ExitRefused, Message: fmt.Sprintf("another change of tenant %s is scheduled at %s: plan %s (%s, ID %d)",
 		s.Tenant, output.Text(with.From), with.Plan, with.Kind, with.ID)}
+	if with.Kind == plans.End {
+		return e.WithHint("end before it, or begin after it") // Without it, what is in force now would never end.
+	}
 	return e.WithHint(fmt.Sprintf("end before it, begin after it, or remove it first: petstorectl plan unschedule %d", with.ID))
 }

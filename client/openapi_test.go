@@ -21,7 +21,7 @@ import (
 func TestTheClientIsComplete(t *testing.T) {
 	t.Parallel()
 	// The second file has the responses to what is no operation.
-	documents := []any{document(t, "../internal/api/openapi.yaml"), document(t, "../internal/contract/promises.yaml")}
+	documents := []any{document(t, "../internal/api/openapi.yaml"), document(t, "../internal/test/contract/promises.yaml")}
 	documented, operations := map[string]string{}, 0
 	visit(documents, func(object map[string]any) {
 		for _, code := range enumOf(object["code"]) {

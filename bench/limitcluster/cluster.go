@@ -8,8 +8,8 @@ import (
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/distributed"
-	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/limits/redisbackend"
+	"petstore.example/internal/test/limitstest"
 )
 
 // redisTimeout is long, so that a busy machine does not count as a lost Redis.

@@ -6,8 +6,8 @@ import (
 
 	"petstore.example/bench/limitcluster"
 	"petstore.example/internal/limits"
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/redistest"
 )
 
 // The servers of a cluster count together, and a limit holds.

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
 

@@ -13,14 +13,14 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/catalog"
-	"petstore.example/internal/contract"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/distributed"
-	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/limits/redisbackend"
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/contract"
+	"petstore.example/internal/test/limitstest"
+	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/wait"
 )
 

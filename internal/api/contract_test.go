@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petstore.example/internal/contract"
+	"petstore.example/internal/test/contract"
 )
 
 var load = sync.OnceValues(func() (*contract.Document, error) { return contract.Load(openAPIText) })

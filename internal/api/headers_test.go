@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petstore.example/internal/contract"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/contract"
 )
 
 // watcher is a middleware. It notes the headers as a ResponseWriter that wraps another sees them when they are written, and as the

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"petstore.example/internal/contract"
+	"petstore.example/internal/test/contract"
 	"petstore.example/internal/test/sandbox"
 )
 

@@ -13,9 +13,9 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"petstore.example/internal/contract"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/contract"
 )
 
 // newDrill returns an API where acme's key is a test key. Its responses are not compared with the document, which does not name every code for

@@ -10,8 +10,8 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/otlptest"
 	"petstore.example/internal/tracing"
-	"petstore.example/internal/tracing/otlptest"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/storetest"
 )
 
 // TestDocumentedVerifier runs the Python program of docs/audit.md on an export: it agrees with audit verify, and finds faults.

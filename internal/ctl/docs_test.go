@@ -33,7 +33,7 @@ import (
 	"petstore.example/internal/ctl/usage"
 	"petstore.example/internal/ctl/why"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 const docFile = "../../docs/petstorectl.md"

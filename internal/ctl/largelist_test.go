@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // TestLargeList prints 60,000 keys, with PETSTORE_SOAK 600,000, in memory that does not grow with their number.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"petstore.example/internal/ctl/output"
-	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/storetest"
 )
 
 // maxMemory is the most memory that a command needs for a month of any size. Most of it is the Go program itself.

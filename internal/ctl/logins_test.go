@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"petstore.example/internal/staff"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // TestLogins runs the scripts of testdata/logins on one server with TLS and passwords, and looks for secrets where none may be. Roles

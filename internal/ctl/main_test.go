@@ -19,7 +19,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store/migrate"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // TestScripts runs every script over a database of its own.

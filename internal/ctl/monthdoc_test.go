@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // TestMonthOfBilling runs the month of docs/billing.md day by day on one database, with the logins of a person in support and of one in

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/ctl/cmdutil"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // TestMessagesDoNotDependOnThePassword: with another password the output is the same, letter for letter. So no message contains a

@@ -10,8 +10,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/storetest"
 )
 
 // programSuite runs the tests. The scripts start programs more than a thousand times, and with the race detector a start takes four

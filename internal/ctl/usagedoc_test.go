@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage/closing"
 )
 

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/freeport"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/freeport"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/wait"
 )

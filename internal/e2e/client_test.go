@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/contract"
+	"petstore.example/internal/test/contract"
 	"petstore.example/internal/test/wait"
 )
 

@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/keys"
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/programs"
+	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	petstore "petstore.example/client"
-	"petstore.example/internal/contract"
+	"petstore.example/internal/test/contract"
 )
 
 // document is the OpenAPI document.

@@ -12,10 +12,10 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/redistest"
+	"petstore.example/internal/test/storetest"
 )
 
 // deployment is what the servers of a test share.

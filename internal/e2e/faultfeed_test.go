@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"petstore.example/internal/keys"
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/redistest"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/redistest"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
 

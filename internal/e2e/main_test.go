@@ -10,8 +10,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"petstore.example/internal/e2e/programs"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/programs"
+	"petstore.example/internal/test/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(programs.Suite{M: storetest.Suite{M: m}}) }

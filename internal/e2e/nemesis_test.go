@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/limits/redisbackend/redistest"
-	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/test/oracle"
+	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
 

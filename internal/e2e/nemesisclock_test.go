@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"petstore.example/internal/localpg"
-	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/storetest"
 )
 
 // clockLibrary is below Postgres: it adds the seconds in a file to the wall clock.

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
 

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"petstore.example/internal/e2e/programs"
+	"petstore.example/internal/test/programs"
 )
 
 // process is a running program of ours.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"petstore.example/internal/e2e/programs"
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/test/redistest"
 )
 
 // tryCluster: as tryOneRedis, with a Redis Cluster of three masters. One master is killed and replaced by its

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/wait"
 )
 

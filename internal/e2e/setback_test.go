@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"petstore.example/internal/limits"
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
 

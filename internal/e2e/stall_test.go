@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/redistest"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
 

@@ -17,8 +17,8 @@ import (
 
 	"petstore.example/internal/localpg"
 	"petstore.example/internal/store/migrate"
-	"petstore.example/internal/store/storetest"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/storetest"
 )
 
 // situation is what a database or a login is when the programs start.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"petstore.example/internal/e2e/programs"
+	"petstore.example/internal/test/programs"
 )
 
 // TestProgramsAreStatic: what make build makes needs no library of the system, so it runs in an empty container and on every distribution.

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/plans"
-	"petstore.example/internal/tracing/otlptest"
+	"petstore.example/internal/test/otlptest"
 )
 
 // TestTracing: a server with Redis and Postgres exports its requests as part of their clients' traces, also those of the fast path, and logs

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/redistest"
 )
 
 // tryUncleanEnd: a server is killed together with Redis. Later another one is paused together with Redis and resumes after the

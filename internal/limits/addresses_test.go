@@ -12,7 +12,7 @@ import (
 	"github.com/ulule/limiter/v3"
 
 	"petstore.example/internal/limits"
-	"petstore.example/internal/limits/limitstest"
+	"petstore.example/internal/test/limitstest"
 )
 
 func TestAddresses(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"petstore.example/internal/limits"
-	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/limitstest"
 )
 
 const docsFile = "../../docs/rate-limiting.md"
@@ -127,7 +127,7 @@ func TestDocumentedTestsExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	var tests strings.Builder
-	for _, dir := range []string{".", "limitstest", "counter", "distributed", "distributed/simtest", "redisbackend", "../e2e", "../freshness"} {
+	for _, dir := range []string{".", "../test/limitstest", "counter", "distributed", "distributed/simtest", "redisbackend", "../e2e", "../freshness"} {
 		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*.go"))
 		if err != nil {
 			t.Fatal(err)

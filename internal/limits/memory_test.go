@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"petstore.example/internal/limits"
-	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/limitstest"
 )
 
 func TestMemory(t *testing.T) {

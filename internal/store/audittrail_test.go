@@ -13,7 +13,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // TestAuditIsAppendOnly: plain SQL changes neither the entries nor the head, not even as their owner and a superuser.

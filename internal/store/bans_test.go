@@ -18,7 +18,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 func TestPlaceAutomaticBan(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // TestReadsAreBounded: a read of staff ends after the timeout also when it waits for a connection that others hold.

@@ -15,7 +15,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/changefeed"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 func TestCheckup(t *testing.T) {

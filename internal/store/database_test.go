@@ -9,7 +9,7 @@ import (
 	"github.com/jmoiron/sqlx"
 	_ "github.com/lib/pq" // the driver of sqlx.Open
 
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // database is a migrated database with a connection of its owner.

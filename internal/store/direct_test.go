@@ -7,7 +7,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // An animal is added once or not at all, whatever happens to the connection.

@@ -20,7 +20,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // customers is a database with two tenants that have rows in every table: acme, whose texts hold the word quagga, and zoo, with okapi.

@@ -10,7 +10,7 @@ import (
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/pgconn"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
 )
 

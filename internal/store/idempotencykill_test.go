@@ -10,7 +10,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // broken is one request over a connection that breaks at the n-th round trip. A request of another key goes first, so

@@ -8,7 +8,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // customerWrite is a write for a customer. It has an order, and the animal of another one that can be ordered.

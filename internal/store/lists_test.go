@@ -17,7 +17,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // listedRows fills the tables of lists: many rows have the same time, so that an order by time alone would not be one.

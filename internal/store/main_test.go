@@ -5,7 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(storetest.Suite{M: m}) }

@@ -9,7 +9,7 @@ import (
 	"github.com/lib/pq"
 
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // meteredDB is a database as the API's servers use it, and as support looks at what they wrote.

@@ -18,7 +18,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/fairqueue"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // Requests with keys that share a transaction get what each would get alone: a new animal, a stored answer, or an error of its own.

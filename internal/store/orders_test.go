@@ -15,7 +15,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // server is another server in the API's role, with so much time that a busy machine is no outage.

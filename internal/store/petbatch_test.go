@@ -16,7 +16,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/fairqueue"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // litter returns that many animals, some of them alike and some with names that are hard to quote.

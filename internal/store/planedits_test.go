@@ -12,7 +12,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // billing is an office of a login in petstore_billing at that time.

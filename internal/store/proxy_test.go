@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // breakage is what a breakingProxy does at the chosen round trip.

@@ -12,7 +12,7 @@ import (
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/changefeed"
 	storecounters "petstore.example/internal/store/counters"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // relay returns the relay of a server, which hears notifications if it listens.

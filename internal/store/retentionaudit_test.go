@@ -7,7 +7,7 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // entry writes an entry of a year.

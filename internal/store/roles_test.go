@@ -7,7 +7,7 @@ import (
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // forbidden are statements that Postgres refuses to a login in each role, by what they would achieve. Each is valid: the owner may

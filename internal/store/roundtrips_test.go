@@ -8,7 +8,7 @@ import (
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
 )
 

@@ -12,7 +12,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/migrate"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // planned is a line of a tenant's timeline as a text.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // Postgres hides most of others' sessions from staff, but not how many there are. A server of its own, as other tests connect to the shared one.

@@ -9,7 +9,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // TestMigrationUnderLoad: a migration changes what prepared statements return while many calls use them. Each is prepared

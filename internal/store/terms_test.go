@@ -11,7 +11,7 @@ import (
 
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 func renew(t *testing.T, db *store.DB, hb cluster.Heartbeat) cluster.State {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
 )
 

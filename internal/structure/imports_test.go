@@ -133,8 +133,8 @@ var ignorant = map[string][]string{
 
 // aside packages help to test and to measure. They may import what they want, and no program is made of them.
 func aside(name string) bool {
-	return slices.Contains([]string{"internal/store/storetest", "internal/limits/limitstest", "internal/limits/distributed/simtest", "internal/limits/redisbackend/redistest", "internal/browser", "internal/freeport", "internal/contract", "internal/e2e", "internal/e2e/alerts", "internal/e2e/billing", "internal/e2e/generators", "internal/e2e/packages", "internal/e2e/programs", "internal/e2e/running", "internal/structure", "internal/tracing/otlptest"}, name) ||
-		name == "bench" || strings.HasPrefix(name, "bench/") || strings.HasPrefix(name, "internal/test/")
+	return slices.Contains([]string{"internal/limits/distributed/simtest", "internal/structure"}, name) ||
+		covers("internal/test/...", name) || covers("internal/e2e/...", name) || covers("bench/...", name)
 }
 
 // TestTheOracleKnowsNothing: the judge of the programs shares no code with them, not even in its tests.

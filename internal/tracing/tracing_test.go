@@ -18,8 +18,8 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"petstore.example/internal/test/otlptest"
 	"petstore.example/internal/test/wait"
-	"petstore.example/internal/tracing/otlptest"
 )
 
 const (

@@ -31,7 +31,7 @@ func lostCodes(released, document *openapi3.T) (findings []string) {
 	return findings
 }
 
-// codes returns the error codes that the examples of a response show: all that it can have (internal/contract holds the server to that).
+// codes returns the error codes that the examples of a response show: all that it can have (internal/test/contract holds the server to that).
 func codes(response *openapi3.ResponseRef) []string {
 	found := map[string]bool{}
 	if response == nil || response.Value == nil {

@@ -22,14 +22,14 @@ var elsewhere = []string{"internal/e2e/generators", "internal/e2e/packages"}
 
 // slow are the packages that take longest. They start first, so that the others run beside them.
 var slow = []string{
-	"internal/e2e", "internal/ctl", "internal/e2e/alerts", "internal/contract", "internal/e2e/running", "internal/store", "internal/browser",
+	"internal/e2e", "internal/ctl", "internal/e2e/alerts", "internal/test/contract", "internal/e2e/running", "internal/store", "internal/test/browser",
 	"internal/api", "internal/cluster", "internal/e2e/billing", "bench/scale", "bench", "client",
 }
 
 // programsFor are the programs that a test binary starts because it contains the package.
 var programsFor = map[string][]string{
-	"internal/localpg":                       {"postgres"},
-	"internal/limits/redisbackend/redistest": {"redis-server"},
+	"internal/localpg":        {"postgres"},
+	"internal/test/redistest": {"redis-server"},
 }
 
 // programsOf are the programs that the tests of a package start, besides those of programsFor. tools/install.sh knows them.
@@ -39,7 +39,7 @@ var programsOf = map[string][]string{
 	"bench/scale":             {"redis-server"},
 	"cmd/petstore":            {"systemd-analyze", "systemd-sysusers"},
 	"internal/api":            {"python3"},
-	"internal/browser":        {"chromium", "npm"},
+	"internal/test/browser":   {"chromium", "npm"},
 	"internal/ctl":            {"python3", "curl"},
 	"internal/ctl/output":     {"python3-yaml", "npm"},
 	"internal/e2e":            {"pgbouncer", "systemd-socket-activate", "curl", "python3", "npm"},

@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
-	"petstore.example/internal/e2e/programs"
+	"petstore.example/internal/test/programs"
 )
 
 // panel is one of the dashboard.

@@ -10,7 +10,7 @@ import (
 
 	_ "github.com/lib/pq"
 
-	"petstore.example/internal/e2e/programs"
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/wait"
 )

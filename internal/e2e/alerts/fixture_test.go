@@ -12,12 +12,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"petstore.example/internal/e2e/programs"
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/programs"
+	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(programs.Suite{M: storetest.Suite{M: m}}) }

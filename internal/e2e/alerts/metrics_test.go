@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petstore.example/internal/e2e/programs"
+	"petstore.example/internal/test/programs"
 )
 
 // metric is what /metrics, or docs/metrics.md, says of a metric.

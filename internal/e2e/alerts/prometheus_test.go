@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/e2e/programs"
-	"petstore.example/internal/freeport"
+	"petstore.example/internal/test/freeport"
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/wait"
 )

@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
-	"petstore.example/internal/e2e/programs"
+	"petstore.example/internal/test/programs"
 )
 
 // TestRules runs promtool on the configuration, and on rules_test.yml: what no test with servers waits for.

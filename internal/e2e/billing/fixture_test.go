@@ -28,7 +28,7 @@ import (
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
 )
 

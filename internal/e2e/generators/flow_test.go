@@ -7,11 +7,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(programs.Suite{M: storetest.Suite{M: m}}) }

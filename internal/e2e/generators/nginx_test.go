@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"petstore.example/internal/e2e/programs"
-	"petstore.example/internal/freeport"
+	"petstore.example/internal/test/freeport"
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/wait"
 )

@@ -17,8 +17,8 @@ import (
 
 	_ "github.com/lib/pq"
 
-	"petstore.example/internal/e2e/programs"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/programs"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
 

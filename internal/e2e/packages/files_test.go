@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"petstore.example/internal/e2e/programs"
+	"petstore.example/internal/test/programs"
 )
 
 // wanted are files of the package for servers, and a text that is in each. A file in .gz is not read.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"petstore.example/internal/e2e/programs"
+	"petstore.example/internal/test/programs"
 )
 
 // unit is a service of the installed package, run as systemd would: with its command, its user, its variables and its credentials.

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/contract"
-	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/contract"
+	"petstore.example/internal/test/programs"
+	"petstore.example/internal/test/storetest"
 )
 
 // compressing are the changes of the configuration by which a proxy compresses all that it passes on: the server sees no Accept-Encoding.

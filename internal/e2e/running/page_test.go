@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"petstore.example/internal/e2e/programs"
 	"petstore.example/internal/localpg"
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 )
 

@@ -15,9 +15,9 @@ import (
 	"strings"
 	"testing"
 
-	"petstore.example/internal/e2e/programs"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	_ "github.com/lib/pq"
 
-	"petstore.example/internal/e2e/programs"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/storetest"
 )
 
 // release is the programs of one version. The present one's commit is empty.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/e2e/programs"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/programs"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/limits/counter"
-	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/limitstest"
 )
 
 // TestWindowsThatHaveNotBegun: no request opens a window that has not begun by the store's clock, and no report tells of one.

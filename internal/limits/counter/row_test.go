@@ -9,8 +9,8 @@ import (
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
-	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/limitstest"
 )
 
 // The rows of the tests are tenant 1's at noon.

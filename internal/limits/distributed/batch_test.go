@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"petstore.example/internal/limits"
-	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/limitstest"
 )
 
 // TestJoin: equal claims are one Request, and those of a tenant know that they come after another, also beside tenants of the same bucket.

@@ -13,9 +13,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"petstore.example/internal/limits/distributed"
-	"petstore.example/internal/limits/limitstest"
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/limitstest"
+	"petstore.example/internal/test/redistest"
 )
 
 // load is what a benchmark sends: that many callers at once, of that many tenants, each of which works for so long on a request

@@ -6,9 +6,9 @@ import (
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/distributed"
-	"petstore.example/internal/limits/limitstest"
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/limitstest"
+	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/wait"
 )
 

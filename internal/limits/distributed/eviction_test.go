@@ -9,9 +9,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"petstore.example/internal/limits"
-	"petstore.example/internal/limits/limitstest"
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/limitstest"
+	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/wait"
 )
 

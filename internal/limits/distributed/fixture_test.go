@@ -20,9 +20,9 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/limits/distributed"
-	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/limits/redisbackend"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/limitstest"
 	"petstore.example/internal/test/wait"
 )
 

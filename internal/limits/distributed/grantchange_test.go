@@ -7,8 +7,8 @@ import (
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
-	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/limitstest"
 )
 
 // hookedStore lets a test act while a grant is under way.

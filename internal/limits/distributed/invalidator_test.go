@@ -7,8 +7,8 @@ import (
 
 	"petstore.example/internal/freshness"
 	"petstore.example/internal/limits"
-	"petstore.example/internal/limits/limitstest"
-	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/test/limitstest"
+	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/wait"
 )
 

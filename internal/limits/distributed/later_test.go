@@ -6,10 +6,10 @@ import (
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
-	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/limits/redisbackend"
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/limitstest"
+	"petstore.example/internal/test/redistest"
 )
 
 // TestRedisOfALaterTerm: if the database was set back, Redis has counts of later terms. The cluster hears of it, and goes on after them

@@ -3,9 +3,9 @@ package distributed_test
 import (
 	"testing"
 
-	"petstore.example/internal/limits/limitstest"
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/limitstest"
+	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/wait"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
-	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/wait"
 )
 

@@ -10,10 +10,10 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/limits/distributed"
-	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/limits/redisbackend"
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/limitstest"
+	"petstore.example/internal/test/redistest"
 )
 
 // withSilent returns a server, and another one that decides too but falls silent: it does not renew any more.

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"petstore.example/internal/limits"
-	"petstore.example/internal/limits/limitstest"
-	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/test/limitstest"
+	"petstore.example/internal/test/redistest"
 )
 
 func TestOverRedis(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/limits/distributed"
-	"petstore.example/internal/limits/limitstest"
-	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/test/limitstest"
+	"petstore.example/internal/test/redistest"
 )
 
 // BenchmarkTake prints what a call of take.lua takes Redis, for each claim.

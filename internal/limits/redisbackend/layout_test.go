@@ -12,8 +12,8 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/limits/distributed"
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/redistest"
 )
 
 // TestLayout: the scripts leave in Redis what layout stands for, byte for byte.

@@ -5,9 +5,9 @@ import (
 
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/limits/distributed"
-	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/limits/redisbackend"
-	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/test/limitstest"
+	"petstore.example/internal/test/redistest"
 )
 
 // TestDemotedMasterIsAnother: a master that was a replica for a while may have older counters, although its process is the same.

@@ -10,7 +10,7 @@ import (
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/store/counters"
 	"petstore.example/internal/store/pgconn"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(storetest.Suite{M: m}) }

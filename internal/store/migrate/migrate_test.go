@@ -14,7 +14,7 @@ import (
 
 	"petstore.example/internal/store/migrate"
 	"petstore.example/internal/store/pgconn"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 // emptySchema returns the address of a schema that nothing has been migrated in, and a connection to it.

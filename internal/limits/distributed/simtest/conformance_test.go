@@ -15,10 +15,10 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/limits/distributed"
-	"petstore.example/internal/limits/limitstest"
 	"petstore.example/internal/limits/redisbackend"
-	"petstore.example/internal/limits/redisbackend/redistest"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/limitstest"
+	"petstore.example/internal/test/redistest"
 )
 
 // simModel is the model as a Backend that never fails.

@@ -9,7 +9,7 @@ import (
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
-	"petstore.example/internal/limits/limitstest"
+	"petstore.example/internal/test/limitstest"
 )
 
 var (

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"petstore.example/internal/limits/limitstest"
+	"petstore.example/internal/test/limitstest"
 )
 
 var scheduleFlag = flag.Int64("schedule", -1, "the one schedule to run of TestSimulation, with every step; needs -seed")

@@ -4,7 +4,7 @@ import (
 	"net"
 	"testing"
 
-	"petstore.example/internal/freeport"
+	"petstore.example/internal/test/freeport"
 )
 
 // TestHeld: a server can listen on an address again and again, and nobody else gets its port meanwhile.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/test/redistest"
 )
 
 func TestClusterFailsOver(t *testing.T) {

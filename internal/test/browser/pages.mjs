@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
-const tools = createRequire(new URL("../../tools/npm/package.json", import.meta.url));
+const tools = createRequire(new URL("../../../tools/npm/package.json", import.meta.url));
 const { chromium } = tools("playwright-core");
 const axe = readFileSync(tools.resolve("axe-core/axe.min.js"), "utf8");
 

@@ -10,11 +10,11 @@ import (
 	"sync"
 	"testing"
 
-	"petstore.example/internal/contract"
+	"petstore.example/internal/test/contract"
 )
 
 var load = sync.OnceValues(func() (*contract.Document, error) {
-	text, err := os.ReadFile("../api/openapi.yaml")
+	text, err := os.ReadFile("../../api/openapi.yaml")
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/test/redistest"
 )
 
 func connect(t *testing.T, url string) *redis.Client {

@@ -26,7 +26,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
 )
 
@@ -58,7 +58,7 @@ func theDocument(t *testing.T) *Document {
 
 func documentText(t *testing.T) []byte {
 	t.Helper()
-	text, err := os.ReadFile("../api/openapi.yaml")
+	text, err := os.ReadFile("../../api/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/limits/redisbackend/redistest"
+	"petstore.example/internal/test/redistest"
 )
 
 func TestSentinels(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/freeport"
+	"petstore.example/internal/test/freeport"
 )
 
 // NewTLS starts a server that also answers by TLS, at tlsURL. Its certificate is for that name or address, signed by the authority whose

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 func TestServerStopsAndStarts(t *testing.T) {

@@ -15,15 +15,15 @@ import (
 
 	"petstore.example/internal/api"
 	"petstore.example/internal/catalog"
-	"petstore.example/internal/contract"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/keys/strikes"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/contract"
 	"petstore.example/internal/test/sandbox"
+	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/usage"
 )
 
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 // tools is where npm has its packages.
-const tools = "../../tools/npm"
+const tools = "../../../tools/npm"
 
 // TestPages runs pages.mjs. PETSTORE_SCREENSHOT names a file for a picture of the reference.
 func TestPages(t *testing.T) {
@@ -122,7 +122,7 @@ func serve(t *testing.T) (url, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("../api/openapi.yaml")
+	text, err := os.ReadFile("../../api/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"petstore.example/internal/freeport"
 	"petstore.example/internal/subprocess"
+	"petstore.example/internal/test/freeport"
 	"petstore.example/internal/test/sandbox"
 )
 

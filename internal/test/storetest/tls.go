@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/freeport"
+	"petstore.example/internal/test/freeport"
 	"petstore.example/internal/test/wait"
 )
 

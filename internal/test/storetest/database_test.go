@@ -7,7 +7,7 @@ import (
 	_ "github.com/lib/pq"
 	"go.uber.org/goleak"
 
-	"petstore.example/internal/store/storetest"
+	"petstore.example/internal/test/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(storetest.Suite{M: m}) }

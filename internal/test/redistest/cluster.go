@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/freeport"
+	"petstore.example/internal/test/freeport"
 )
 
 const slots = 16384

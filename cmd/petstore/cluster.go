@@ -30,15 +30,12 @@ type member struct {
 	stop  func()
 }
 
-// newMember returns a member that has not joined yet. The clock is measured, so that nothing is decided by a wrong one.
+// newMember returns a member that has not joined yet. The clock must have been measured.
 func newMember(ctx context.Context, databaseURL string, m *registry, clock *storeclock.Clock, serverID string, log zerolog.Logger) (*member, error) {
 	// A standby that is gone must not cost this server its lease. What a failover loses of the term is noticed as a set-back.
-	db, err := m.open(ctx, databaseURL, clusterPool, store.Options{AsAPI: true, MaxConns: renewConns, LocalCommit: true})
+	db, err := m.open(ctx, databaseURL, clusterPool, patiently(log, store.Options{AsAPI: true, MaxConns: renewConns, LocalCommit: true}))
 	if err != nil {
 		return nil, err
-	}
-	if err := clock.Measure(func() (time.Time, error) { return db.Cluster.Now(ctx) }); err != nil {
-		return nil, errors.Join(err, db.Close())
 	}
 	renewals := &clockRenewals{Store: db.Cluster, clock: clock, log: log, note: db.Cluster.SetClockAhead}
 	renewals.logChange()

@@ -28,7 +28,7 @@ type directory struct {
 func openDirectory(
 	ctx context.Context, cfg config, m *registry, cluster *member, relay *counters.Relay, log zerolog.Logger,
 ) (*directory, error) {
-	db, err := m.open(ctx, string(cfg.DatabaseURL), lookupsPool, store.Options{AsAPI: true, MaxConns: lookupConns, Trace: cfg.traceQueries()})
+	db, err := m.open(ctx, string(cfg.DatabaseURL), lookupsPool, patiently(log, store.Options{AsAPI: true, MaxConns: lookupConns, Trace: cfg.traceQueries()}))
 	if err != nil {
 		return nil, err
 	}

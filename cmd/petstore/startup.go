@@ -31,14 +31,14 @@ func (w warnings) add(check, message string) {
 // openDatabase opens the database and checks that this server can work on it: that its connections have the role and the settings of the
 // API, that notifications arrive, and that the schema is the one of this program. The error says what to do. Warnings are logged.
 func openDatabase(ctx context.Context, cfg config, m *registry, clock *storeclock.Clock, serverID string, log zerolog.Logger) (*store.DB, warnings, error) {
-	db, err := m.open(ctx, string(cfg.DatabaseURL), requestsPool, store.Options{
+	db, err := m.open(ctx, string(cfg.DatabaseURL), requestsPool, patiently(log, store.Options{
 		AsAPI: true, MaxConns: databaseConns, Timeout: callTimeout, Trace: cfg.traceQueries(), Earliest: clock.Earliest,
-	})
+	}))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", setBy(databaseVariable, cfg.DatabaseURLFile), err)
 	}
 	found := maps.Clone(cfg.found)
-	if err := checkPatiently(ctx, cfg, serverID, found); err != nil {
+	if err := checkPatiently(ctx, cfg, clock, serverID, found, log); err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", setBy(databaseVariable, cfg.DatabaseURLFile), err), db.Close())
 	}
 	for check, message := range found {
@@ -47,16 +47,28 @@ func openDatabase(ctx context.Context, cfg config, m *registry, clock *storecloc
 	return db, found, nil
 }
 
-// startTimeout bounds each call of the checks at start, which no request waits for: a Postgres that is slow is no reason not to start.
+// startTimeout bounds what a server waits for at start, and no request does: that a pool connects, and each call of the checks. A Postgres that
+// is slow is no reason not to start.
 const startTimeout = 10 * time.Second
 
-func checkPatiently(ctx context.Context, cfg config, serverID string, found warnings) error {
-	db, err := store.Open(ctx, string(cfg.DatabaseURL), store.Options{AsAPI: true, MaxConns: 1, Timeout: startTimeout})
+// patiently returns the options of a pool that is opened at start.
+func patiently(log zerolog.Logger, o store.Options) store.Options {
+	o.OpenTimeout = startTimeout
+	o.Waiting = func(err error) { log.Warn().Err(err).Msg("waiting for Postgres") }
+	return o
+}
+
+// checkPatiently makes the checks, and measures the clock, so that nothing is decided by a wrong one.
+func checkPatiently(ctx context.Context, cfg config, clock *storeclock.Clock, serverID string, found warnings, log zerolog.Logger) error {
+	db, err := store.Open(ctx, string(cfg.DatabaseURL), patiently(log, store.Options{AsAPI: true, MaxConns: 1, Timeout: startTimeout}))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	return checkDatabase(ctx, db, cfg, serverID, found)
+	if err := checkDatabase(ctx, db, cfg, serverID, found); err != nil {
+		return err
+	}
+	return clock.Measure(func() (time.Time, error) { return db.Cluster.Now(ctx) })
 }
 
 func checkDatabase(ctx context.Context, db *store.DB, cfg config, serverID string, found warnings) error {

@@ -17,8 +17,8 @@ var ErrShared = errors.New("a notification of this server to itself did not arri
 
 const (
 	// checkTimeout is how long Check waits for the notification, checkReadTimeout how long for one read.
-	checkTimeout     = 3 * time.Second
-	checkReadTimeout = 5 * time.Second
+	checkTimeout     = 10 * time.Second
+	checkReadTimeout = 12 * time.Second
 )
 
 // Check returns ErrShared if Listen would receive no notifications. It listens on the channel, which must be this caller's own,

@@ -127,13 +127,6 @@ func IsNotMigrated(err error) bool {
 // IsForbidden reports whether the login lacks a right that the statement, or the connection itself, needs.
 func IsForbidden(err error) bool { return pq.As(err, pqerror.InsufficientPrivilege) != nil }
 
-// IsLoginRefused reports whether Postgres refused the login: its password is wrong or has expired, there is none, or pg_hba.conf has no
-// rule that lets it in. Postgres does not say whether the login exists.
-func IsLoginRefused(err error) bool {
-	e := pq.As(err)
-	return e != nil && e.Code.Class() == pqerror.ClassInvalidAuthorizationSpecification
-}
-
 // IsPasswordRefused reports whether Postgres refused the password of the login: it is wrong or has expired, or there is none.
 func IsPasswordRefused(err error) bool { return pq.As(err, pqerror.InvalidPassword) != nil }
 

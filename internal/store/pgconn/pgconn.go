@@ -10,10 +10,12 @@
 package pgconn
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -38,8 +40,6 @@ const (
 	// locks must not stay.
 	apiIdleTimeout  = 3 * time.Second
 	defaultMaxConns = 16
-	// openTries is how often Open pings.
-	openTries = 3
 	// maxLifetime limits the harm of a connection that the driver left in a bad state.
 	maxLifetime = 30 * time.Minute
 )
@@ -54,6 +54,10 @@ type Options struct {
 	LocalCommit bool
 	// Timeout bounds each call; 0 for 1.1 s for the API and 30 s for staff.
 	Timeout time.Duration
+	// OpenTimeout is how long Open goes on pinging a database that does not answer; 0 for 3 s.
+	OpenTimeout time.Duration
+	// Waiting is called with the error of each ping after which Open pings again. It may be nil.
+	Waiting func(error)
 	// Observe is called after each call, with how long it took and its error if it failed or was canceled; nil for nothing.
 	Observe func(took time.Duration, err error)
 	// Clock says what is in force now, and when a change begins that begins now; nil for the clock of the database.
@@ -100,13 +104,17 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 		return nil, err
 	}
 	// On a busy machine the first connection can take longer than a call may. A server that is down refuses at once.
-	for tries := openTries; ; tries-- {
+	for began := time.Now(); ; {
 		err := db.Ping(ctx)
 		if err == nil {
 			return db, nil
 		}
-		if tries == 1 || ctx.Err() != nil || !errors.Is(err, ErrUnavailable) || IsLoginRefused(err) {
+		var late net.Error
+		if !errors.As(err, &late) || !late.Timeout() || ctx.Err() != nil || time.Since(began) >= cmp.Or(o.OpenTimeout, 3*connectTimeout) {
 			return nil, errors.Join(err, db.Close())
+		}
+		if o.Waiting != nil {
+			o.Waiting(err)
 		}
 	}
 }

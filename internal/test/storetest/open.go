@@ -7,11 +7,13 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/wait"
 )
 
-// Open opens a store that is closed when t ends.
+// Open opens a store that is closed when t ends. Postgres may take its time to answer.
 func Open(t testing.TB, url string, o store.Options) *store.DB {
 	t.Helper()
+	o.OpenTimeout = wait.Limit
 	db, err := store.Open(t.Context(), url, o)
 	if err != nil {
 		t.Fatal(err)

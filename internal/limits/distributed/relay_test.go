@@ -33,7 +33,9 @@ func (s *testServer) cutOff() (restore func()) {
 func TestOneServerWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server, w := redistest.New(t), newTestCluster()
-	a, b, c := w.server(t, server.URL, quick), w.server(t, server.URL, quick), w.server(t, server.URL, quick)
+	still := patient // All leave Redis if it lasts.
+	still.Clock = func() time.Time { return limitstest.Noon }
+	a, b, c := w.server(t, server.URL, patient), w.server(t, server.URL, patient), w.server(t, server.URL, still)
 	decides(t, a, b, c)
 	wait.Until(t, "it knows of two others", func() bool { return len(c.member.Peers()) == 2 })
 	before, _ := c.member.Term()
@@ -169,13 +171,13 @@ func TestCutOffForGood(t *testing.T) {
 	defer restore()
 	began := time.Now()
 	q := plans.Quota{PerMinute: 1000, PerDay: 100_000}
-	for !a.Degraded() && time.Since(began) < time.Minute {
+	for !a.Degraded() && time.Since(began) < 10*distributed.MaxRelayed {
 		if n := limitstest.TakeN(t, c, 1, q, time.Now(), 1); n != 1 {
 			t.Error("refused, although there is room")
 		}
 		time.Sleep(20 * time.Millisecond) // between two requests
 	}
-	if took := time.Since(began); took < distributed.MaxRelayed || took > distributed.MaxRelayed+15*time.Second {
+	if took := time.Since(began); took < distributed.MaxRelayed || !a.Degraded() {
 		t.Errorf("all left Redis after %v, want %v", took, distributed.MaxRelayed)
 	}
 }

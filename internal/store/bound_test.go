@@ -65,7 +65,7 @@ func TestReadsAreBounded(t *testing.T) {
 			if err := call(t.Context()); !errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("%s: %v, want ErrUnavailable", name, err)
 			}
-			if took := time.Since(start); took > 2*timeout {
+			if took := time.Since(start); took > 10*timeout {
 				t.Errorf("%s took %v, want %v", name, took, timeout)
 			}
 		})

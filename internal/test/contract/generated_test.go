@@ -27,6 +27,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/test/storetest"
+	"petstore.example/internal/test/wait"
 	"petstore.example/internal/usage"
 )
 
@@ -72,7 +73,7 @@ func newDeployment(t *testing.T) *deployment {
 	staff := storetest.Open(t, database.URL, store.Options{})
 	d.staff = staff
 	d.key = storetest.IssueKey(t, staff, store.NewTenant{Name: "acme", Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 1 << 40, PerDay: 1 << 40}})
-	db := storetest.Open(t, database.APIURL, store.Options{AsAPI: true})
+	db := storetest.Open(t, database.APIURL, store.Options{AsAPI: true, Timeout: wait.Limit})
 	strikes := strikes.New(strikes.Options{Bans: db.Bans})
 	t.Cleanup(strikes.Close)
 	// Pages are kept in memory, as by a server that is the only one.

@@ -10,7 +10,7 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// Open opens a store that is closed when t ends. Postgres may take its time to answer.
+// Open opens a store that is closed when t ends. Postgres may take its time to answer the first ping.
 func Open(t testing.TB, url string, o store.Options) *store.DB {
 	t.Helper()
 	o.OpenTimeout = wait.Limit

@@ -62,10 +62,10 @@ var changes = []change{
 // servers that get requests all the time.
 func TestChangesApplyEverywhere(t *testing.T) {
 	t.Parallel()
-	// design.md, section 6, says 100 ms. Beside other tests a server may wait for a processor.
-	samples, most := 5, time.Second
+	// design.md, section 6, says 100 ms. Beside other tests a server may wait for a processor, so there it is ten times that in most cases.
+	samples, most, of := 5, time.Second, 50
 	if long() {
-		samples, most = 200, 100*time.Millisecond
+		samples, most, of = 200, 100*time.Millisecond, 99
 	}
 	postgres := storetest.NewServer(t)
 	d := newDeploymentOn(t, postgres.URL, redistest.New(t).URL)
@@ -76,15 +76,14 @@ func TestChangesApplyEverywhere(t *testing.T) {
 	d.ctl("plan", "edit", plans.Business, "--per-minute", fmt.Sprint(roomyLimit), "--per-day", fmt.Sprint(100*roomyLimit),
 		"--database-url", storetest.As(t, d.databaseURL, storetest.BillingLogin))
 	servers := []*server{d.serve(), d.serve()}
-	if p99 := measureDelays(d, servers, samples); p99 >= most {
-		t.Errorf("p99 %v, want under %v", p99, most)
+	if took := percentile(measureDelays(d, servers, samples), of); took >= most {
+		t.Errorf("p%d %v, want under %v", of, took, most)
 	}
 }
 
-// measureDelays returns the 99th percentile over all changes, and logs those of each.
-func measureDelays(d *deployment, servers []*server, samples int) time.Duration {
+// measureDelays returns the delays of all changes, and logs those of each.
+func measureDelays(d *deployment, servers []*server, samples int) (all []time.Duration) {
 	delays := map[string][]time.Duration{}
-	var all []time.Duration
 	for range samples {
 		tn := d.tenant(plans.Enterprise, &plans.Quota{PerMinute: 10_000_000, PerDay: 100_000_000}, 1)
 		for _, s := range servers {
@@ -102,7 +101,7 @@ func measureDelays(d *deployment, servers []*server, samples int) time.Duration 
 		d.t.Logf("%-14s %s", c.name, percentiles(delays[c.name]))
 	}
 	d.t.Logf("%-14s %s", "all changes", percentiles(all))
-	return percentile(all, 99)
+	return all
 }
 
 // makeChange returns how long after the commit each server showed the change. The delays include the time of a request.

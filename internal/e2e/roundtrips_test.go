@@ -96,8 +96,8 @@ func (m *proxiedServer) count(t *testing.T, status int, token, path func(int) st
 }
 
 // TestRoundTripsOfARequest: an admitted request takes one round trip to Redis. A denied one takes none after the first, and one with a
-// banned key takes none. Usage, refusals and strikes are written in the background, so requests during which they are take more: what most
-// requests take is what a request takes.
+// banned key takes none. Usage, refusals and strikes are written in the background, so requests during which they are take more: what none is
+// below is what a request takes. With a processor free it is what most take.
 func TestRoundTripsOfARequest(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
@@ -117,8 +117,8 @@ func TestRoundTripsOfARequest(t *testing.T) {
 		counts := s.count(t, status, token, path)
 		fmt.Fprintf(out, "%s\t%d\t%d\t%d\n", name, want.redis, want.postgres, counts[want])
 		for other, n := range counts {
-			if other != want && n >= counts[want] {
-				t.Errorf("%s: want %+v within most, were %+v", name, want, counts)
+			if counts[want] == 0 || other.redis < want.redis || other.postgres < want.postgres || long() && other != want && n >= counts[want] {
+				t.Errorf("%s: want %+v at least and within most, were %+v", name, want, counts)
 			}
 		}
 	}

@@ -73,29 +73,19 @@ func TestMaxFails(t *testing.T) {
 	database := storetest.New(t)
 	key := newCustomer(t, database)
 	f := newPair(t, programs.Path(t, "petstore"), database.APIURL, newRedis(t), "PETSTORE_DRAIN_DELAY=0s")
-	p := nginx.start(t, f, " max_fails=0;", ";")
+	p := nginx.start(t, f, " max_fails=0;", " fail_timeout=10m;") // by default 10 s, in which a busy machine starts no server
 	client := p.client(t, "127.0.0.1")
-	for range 5 {
-		begun := time.Now()
-		f.servers[0].Stop(syscall.SIGTERM)
-		for range 10 { // to the other server
-			if got := send(client, key, lists, 0); got != "GET ok" {
-				t.Fatal(got)
-			}
+	f.servers[0].Stop(syscall.SIGTERM)
+	for range 10 { // to the other server
+		if got := send(client, key, lists, 0); got != "GET ok" {
+			t.Fatal(got)
 		}
-		f.start(0)
-		f.servers[1].Stop(syscall.SIGTERM)
-		got := send(client, key, lists, 0)
-		if time.Since(begun) < 9*time.Second {
-			if !strings.Contains(got, "lost: 503") {
-				t.Errorf("%s, want a 503 of nginx: max_fails=0 is not needed", got)
-			}
-			return
-		}
-		// A busy machine: the ten seconds are over.
-		f.start(1)
 	}
-	t.Fatal("no server starts within 9 seconds")
+	f.start(0)
+	f.servers[1].Stop(syscall.SIGTERM)
+	if got := send(client, key, lists, 0); !strings.Contains(got, "lost: 503") {
+		t.Errorf("%s, want a 503 of nginx: max_fails=0 is not needed", got)
+	}
 }
 
 // checkAddresses: strangers are counted by the address from which they reach the proxy, whatever X-Forwarded-For they send.

@@ -34,6 +34,7 @@ import (
 	"petstore.example/internal/ctl/why"
 	"petstore.example/internal/store"
 	"petstore.example/internal/test/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 const docFile = "../../docs/petstorectl.md"
@@ -283,6 +284,7 @@ func (d *docRun) run(t *testing.T, command string) string {
 		In: strings.NewReader(""), Out: stdout, ErrOut: &out, InTTY: true, OutTTY: !toFile, Width: 80,
 		ReadPassword: func(context.Context) (string, error) { return d.lastKey, nil },
 	})
+	f.ConnectTimeout = wait.Limit
 	f.Clock = func() time.Time {
 		if !d.now.IsZero() {
 			return d.now

@@ -20,6 +20,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store/migrate"
 	"petstore.example/internal/test/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // TestScripts runs every script over a database of its own.
@@ -88,6 +89,7 @@ func scriptedMain() {
 	if now, err := time.Parse(time.RFC3339, os.Getenv("TEST_NOW")); err == nil {
 		f.Clock = func() time.Time { return now }
 	}
+	f.ConnectTimeout = wait.Limit
 	if timeout, err := time.ParseDuration(os.Getenv("TEST_CONNECT_TIMEOUT")); err == nil {
 		f.ConnectTimeout = timeout
 	}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/test/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 const rolesFile = "../../docs/roles.md"
@@ -161,8 +163,9 @@ func (e *rightsEnv) run(t *testing.T, url string, args []string) (code int, stde
 	f := cmdutil.NewFactory(&cmdutil.IOStreams{In: strings.NewReader(e.token), Out: &bytes.Buffer{}, ErrOut: &messages})
 	stored := contexts.Store{Dir: filepath.Join(t.TempDir(), "contexts")}
 	if err := stored.Put(contexts.Context{Name: "stored", URL: url}, ""); err != nil {
-		t.Fatal(err)
+		t.Error(err)
 	}
+	f.ConnectTimeout = wait.Limit
 	f.Getenv = func(name string) string {
 		return map[string]string{"PETSTORE_DATABASE_URL": url, "PETSTORE_ACTOR": "test", "PETSTORE_CONFIG_DIR": stored.Dir}[name]
 	}
@@ -190,30 +193,17 @@ func TestCommandsOfRoles(t *testing.T) {
 			t.Errorf("%q is not tried", name)
 			return
 		}
-		rows.WriteString("| `" + name + "` |")
-		for _, url := range []string{e.SupportURL, e.BillingURL, e.APIURL, owner} {
+		var cells [4]string
+		var all sync.WaitGroup
+		for i, url := range []string{e.SupportURL, e.BillingURL, e.APIURL, owner} {
+			args := args
 			if url == owner && name == "migrate down" {
 				args = append(args, "--dry-run")
 			}
-			code, stderr := e.run(t, url, slices.Concat(strings.Fields(name), args))
-			if name == "doctor" && code == cmdutil.ExitFailed {
-				code = cmdutil.ExitOK // A check found something, as no server is alive.
-			}
-			switch code {
-			case cmdutil.ExitOK:
-				rows.WriteString(" yes |")
-			case cmdutil.ExitRefused:
-				checkRefusal(t, name, stderr)
-				// Nor is it asked for --yes.
-				bare := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--yes" || arg == "--dry-run" })
-				_, stderr := e.run(t, url, slices.Concat(strings.Fields(name), bare))
-				checkRefusal(t, name, stderr)
-				rows.WriteString(" – |")
-			default:
-				t.Errorf("%s as %s: exit %d: %s", name, store.LoginOf(url), code, stderr)
-			}
+			all.Go(func() { cells[i] = e.try(t, url, name, args) })
 		}
-		rows.WriteString("\n")
+		all.Wait()
+		rows.WriteString("| `" + name + "` |" + strings.Join(cells[:], "") + "\n")
 	})
 	page, err := os.ReadFile(rolesFile)
 	if err != nil {
@@ -229,6 +219,27 @@ func TestCommandsOfRoles(t *testing.T) {
 	if diff := cmp.Diff(string(table.Find(page)), rows.String()); diff != "" {
 		t.Errorf("%s (-page +commands):\n%s", rolesFile, diff)
 	}
+}
+
+// try runs a command and returns its cell of the table.
+func (e *rightsEnv) try(t *testing.T, url, name string, args []string) string {
+	t.Helper()
+	code, stderr := e.run(t, url, slices.Concat(strings.Fields(name), args))
+	switch {
+	case code == cmdutil.ExitOK, name == "doctor" && code == cmdutil.ExitFailed: // A check found something, as no server is alive.
+		return " yes |"
+	case code != cmdutil.ExitRefused:
+		t.Errorf("%s as %s: exit %d: %s", name, store.LoginOf(url), code, stderr)
+		return ""
+	}
+	checkRefusal(t, name, stderr)
+	// Nor is it asked for --yes.
+	bare := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--yes" || arg == "--dry-run" })
+	if len(bare) < len(args) {
+		_, stderr := e.run(t, url, slices.Concat(strings.Fields(name), bare))
+		checkRefusal(t, name, stderr)
+	}
+	return " – |"
 }
 
 var refusalForm = regexp.MustCompile(`^petstorectl: your login \w+ is in the role petstore_\w+, which may not [a-z][^:]+: ask ` +

@@ -14,8 +14,8 @@ import (
 	"petstore.example/bench/load"
 	"petstore.example/bench/report"
 	"petstore.example/bench/servers"
-	"petstore.example/internal/localpg"
 	"petstore.example/internal/subprocess"
+	"petstore.example/internal/test/pgtest"
 )
 
 // listPath is what every list case requests.
@@ -51,7 +51,7 @@ type deployment struct {
 
 // setUp starts all servers. Call tearDown even after an error.
 func (e *env) setUp(ctx context.Context, o *options) (err error) {
-	dir, remove, err := localpg.TempDir(false)
+	dir, remove, err := pgtest.TempDir(false)
 	if err != nil {
 		return err
 	}

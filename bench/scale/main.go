@@ -15,7 +15,7 @@ import (
 
 	"petstore.example/bench/machine"
 	"petstore.example/bench/servers"
-	"petstore.example/internal/localpg"
+	"petstore.example/internal/test/pgtest"
 )
 
 func main() {
@@ -91,13 +91,13 @@ func realMain() error {
 
 // measure runs all parts, or those named, and prints each table when it is complete.
 func measure(ctx context.Context, only string, maxSize, usageRows int) (tables []*table, err error) {
-	dir, remove, err := localpg.TempDir(false)
+	dir, remove, err := pgtest.TempDir(false)
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
 	m := machine.Describe()
-	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true, SharedBuffers: m.MemoryMB / buffersDivisor})
+	server, err := pgtest.Start(ctx, false, map[string]string{"shared_buffers": fmt.Sprintf("%dMB", m.MemoryMB/buffersDivisor)})
 	if err != nil {
 		return nil, err
 	}

@@ -4,26 +4,27 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strconv"
 	"time"
 
 	"petstore.example/bench/cputime"
-	"petstore.example/internal/localpg"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/migrate"
+	"petstore.example/internal/test/pgtest"
 )
 
 // Postgres is a throwaway cluster.
-type Postgres struct{ *localpg.Server }
+type Postgres struct{ *pgtest.Server }
 
 // StartPostgres starts an empty cluster.
 func StartPostgres(ctx context.Context) (*Postgres, error) {
-	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true})
+	server, err := pgtest.Start(ctx, false, nil)
 	return &Postgres{server}, err
 }
 
 // StartPostgresWith starts an empty cluster that accepts so many connections.
 func StartPostgresWith(ctx context.Context, maxConnections int) (*Postgres, error) {
-	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true, SharedBuffers: 512, MaxConnections: maxConnections})
+	server, err := pgtest.Start(ctx, false, map[string]string{"shared_buffers": "512MB", "max_connections": strconv.Itoa(maxConnections)})
 	return &Postgres{server}, err
 }
 

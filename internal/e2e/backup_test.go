@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"petstore.example/internal/localpg"
+	"petstore.example/internal/test/pgtest"
 )
 
 // checkDocumentedBackup follows docs/running.md word for word: it dumps the database of d, in which nothing is written any more, and restores
@@ -88,7 +88,7 @@ func checkWrongDump(t testing.TB, a *administration) {
 }
 
 // checkHollowDatabase: doctor warns of what comes of the wrong dump.
-func checkHollowDatabase(t testing.TB, a *administration, server *localpg.Server) {
+func checkHollowDatabase(t testing.TB, a *administration, server *pgtest.Server) {
 	t.Helper()
 	a.sql(server, "create database hollow owner petstore_owner")
 	a.shell("pg_restore --exit-on-error --dbname='" + server.URL("postgres", "hollow") + "' hollow.dump")

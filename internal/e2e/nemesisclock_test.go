@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/localpg"
+	"petstore.example/internal/test/pgtest"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
 )
@@ -61,7 +61,7 @@ time_t time(time_t *t)
 // Postgres, so no other test may run beside it.
 func serverWithClock(t *testing.T) (server *storetest.PrivateServer, set func(ahead time.Duration)) {
 	t.Helper()
-	dir, remove, err := localpg.TempDir(false) // Postgres may run as another user.
+	dir, remove, err := pgtest.TempDir(false) // Postgres may run as another user.
 	if err != nil {
 		t.Fatal(err)
 	}

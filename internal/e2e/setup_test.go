@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"os"
@@ -12,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
-	"petstore.example/internal/localpg"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/pgtest"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/wait"
 )
@@ -25,7 +26,7 @@ const documentedPassword = "Pa55word"
 type administration struct {
 	t      testing.TB
 	page   string
-	server *localpg.Server
+	server *pgtest.Server
 	dir    string // where shell commands run
 	// env is added to the environment of shell commands.
 	env []string
@@ -41,13 +42,13 @@ func newAdministration(t testing.TB) *administration {
 }
 
 // cluster starts an empty cluster, to which commands come by the host of that name.
-func (a *administration) cluster(host string) *localpg.Server {
+func (a *administration) cluster(host string) *pgtest.Server {
 	a.t.Helper()
-	server, err := localpg.Start(a.t.Context(), localpg.Options{Throwaway: true, InMemory: true})
+	server, err := pgtest.Start(a.t.Context(), true, nil)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	a.t.Cleanup(func() { _ = server.Kill() })
+	a.t.Cleanup(func() { _ = server.Stop(context.Background()) })
 	_, query, _ := strings.Cut(server.URL("postgres", "postgres"), "?")
 	a.hosts[host] = query
 	return server
@@ -66,7 +67,7 @@ func (a *administration) block(text string) string {
 }
 
 // sql runs statements as the administrator of a cluster.
-func (a *administration) sql(server *localpg.Server, statements string) {
+func (a *administration) sql(server *pgtest.Server, statements string) {
 	a.t.Helper()
 	cmd := sandbox.Command(a.t, "psql", "--no-psqlrc", "--set=ON_ERROR_STOP=1", server.URL("postgres", "postgres"))
 	cmd.Stdin = strings.NewReader(strings.ReplaceAll(statements, "…", documentedPassword))
@@ -83,7 +84,7 @@ func (a *administration) shell(commands string) string {
 	return a.run(sandbox.Command(a.t, "sh", "-ec", commands), a.server)
 }
 
-func (a *administration) run(cmd *exec.Cmd, server *localpg.Server) string {
+func (a *administration) run(cmd *exec.Cmd, server *pgtest.Server) string {
 	a.t.Helper()
 	cmd.Dir = a.dir
 	// PostgreSQL's own programs are beside its server.
@@ -103,7 +104,7 @@ func (a *administration) run(cmd *exec.Cmd, server *localpg.Server) string {
 }
 
 // url returns the address of the documented database for a login.
-func (a *administration) url(server *localpg.Server, login string) string {
+func (a *administration) url(server *pgtest.Server, login string) string {
 	return strings.Replace(server.URL(login, "petstore"), login+"@", login+":"+documentedPassword+"@", 1)
 }
 
@@ -182,7 +183,7 @@ func TestSetupIsTheSameOnBothPages(t *testing.T) {
 }
 
 // content returns how many rows each table has and their hash, where each sequence stands, and the rights on everything.
-func content(t testing.TB, server *localpg.Server) map[string]string {
+func content(t testing.TB, server *pgtest.Server) map[string]string {
 	t.Helper()
 	db, err := sql.Open("postgres", server.URL("postgres", "petstore"))
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 
-	"petstore.example/internal/localpg"
 	"petstore.example/internal/store/migrate"
+	"petstore.example/internal/test/pgtest"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
 )
@@ -207,7 +207,7 @@ func checkDocumented(t *testing.T, situation, outcome, line string) {
 // TestStartupOnAFreshCluster: the role petstore_api does not exist before the first migration.
 func TestStartupOnAFreshCluster(t *testing.T) {
 	t.Parallel()
-	postgres, err := localpg.Start(t.Context(), localpg.Options{Throwaway: true, InMemory: true})
+	postgres, err := pgtest.Start(t.Context(), true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

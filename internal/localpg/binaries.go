@@ -3,15 +3,14 @@
 package localpg
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -50,63 +49,48 @@ func searchDirs(ctx context.Context) []string {
 	}
 	for _, pattern := range packageDirs {
 		found, _ := filepath.Glob(pattern) // the patterns are well formed
-		slices.SortFunc(found, func(a, b string) int { return firstNumber(b) - firstNumber(a) })
+		slices.Reverse(found)
 		dirs = append(dirs, found...)
 	}
 	return dirs
 }
 
-var digits = regexp.MustCompile(`[0-9]+`)
-
-func firstNumber(path string) int {
-	n, _ := strconv.Atoi(digits.FindString(path))
-	return n
-}
-
 // findBinaries returns the programs of version want in dirs, or the first ones there when want is empty or not found. It returns
 // ErrNotInstalled when there are none.
-func findBinaries(ctx context.Context, dirs []string, want string) (binaries, error) {
-	var first binaries
+func findBinaries(ctx context.Context, dirs []string, want string) (first binaries, err error) {
 	for _, dir := range dirs {
-		b, err := inspect(ctx, dir)
-		if err != nil {
-			continue
-		}
-		if want == "" || b.version == want {
+		b, ok := inspect(ctx, dir)
+		if ok && (want == "" || b.version == want) {
 			return b, nil
 		}
-		if first.dir == "" {
+		if ok && first.dir == "" {
 			first = b
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return binaries{}, err // the programs were not run
-	}
 	if first.dir == "" {
-		return binaries{}, ErrNotInstalled
+		return first, cmp.Or(ctx.Err(), ErrNotInstalled) // after ctx's end the programs were not run
 	}
 	return first, nil
 }
 
-var versionText = regexp.MustCompile(`\(PostgreSQL\) ([0-9]+)`)
+// versionText has at least two digits: versions before 10 are too old.
+var versionText = regexp.MustCompile(`\(PostgreSQL\) ([0-9]{2,})`)
 
 // inspect returns the programs in dir. It follows a link, because PostgreSQL finds its other files relative to the target.
-func inspect(ctx context.Context, dir string) (binaries, error) {
+func inspect(ctx context.Context, dir string) (b binaries, ok bool) {
 	postgres, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
 	if err != nil {
-		return binaries{}, err
+		return b, false
 	}
-	dir = filepath.Dir(postgres)
-	if _, err := os.Stat(filepath.Join(dir, "initdb")); err != nil {
-		return binaries{}, err
+	b.dir = filepath.Dir(postgres)
+	if _, err := os.Stat(b.path("initdb")); err != nil {
+		return b, false
 	}
-	out, err := exec.CommandContext(ctx, postgres, "--version").Output()
-	if err != nil {
-		return binaries{}, fmt.Errorf("%s --version: %w", postgres, err)
-	}
+	out, _ := exec.CommandContext(ctx, postgres, "--version").Output()
 	m := versionText.FindSubmatch(out)
 	if m == nil {
-		return binaries{}, fmt.Errorf("no version in %q", out)
+		return b, false
 	}
-	return binaries{dir: dir, version: string(m[1])}, nil
+	b.version = string(m[1])
+	return b, true
 }

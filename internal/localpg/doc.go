@@ -7,6 +7,6 @@
 // The directory must belong to this user or root, and nobody else may write to it: another user could otherwise have root open, chown or
 // chmod a file of its choice.
 //
-// One process at a time uses a directory. A server whose parent was killed ends by itself; Start waits for one that is still
-// ending. A Server is safe for concurrent use.
+// One process at a time uses a directory: it locks the file "lock". All processes of a server share a lock on its log, so Start sees
+// whether one of them is left from a run that was killed, and ends it. A Server is safe for concurrent use.
 package localpg

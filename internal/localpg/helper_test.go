@@ -127,11 +127,14 @@ func copyOfThisBinary(t *testing.T) string {
 // tempDir makes a directory that every user may enter, unlike t.TempDir's.
 func tempDir(t *testing.T) string {
 	t.Helper()
-	dir, remove, err := TempDir(false)
+	dir, err := os.MkdirTemp("/tmp", "petstore-localpg-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(remove)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	return dir
 }
 

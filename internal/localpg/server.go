@@ -3,13 +3,19 @@
 package localpg
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"sync"
+	"regexp"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -18,77 +24,108 @@ import (
 
 // Options configure a server.
 type Options struct {
-	// Dir is the directory for the data, the socket, the log and the lock; it is made when it does not exist. Empty, which requires
-	// Throwaway, means a temporary directory that Stop removes.
+	// Dir is the directory for the data, the socket, the log and the lock; it is made when it does not exist.
 	Dir string
-
-	// Throwaway gives up the data's safety against a crash of the machine for speed.
-	Throwaway bool
-	// InMemory puts the temporary directory into memory if there is much room. A test's database has hundreds of files for a second, and
-	// on a disk making and removing them takes longer than the test.
-	InMemory bool
-
-	// SharedBuffers is PostgreSQL's shared_buffers in MB; 0 means PostgreSQL's default, or 32 for a throwaway server.
-	SharedBuffers int64
-	// MaxConnections is PostgreSQL's max_connections; 0 means 200, or 400 for a throwaway server.
-	MaxConnections int
 	// Settings are further settings of PostgreSQL; they win over ours.
 	Settings map[string]string
-
 	// Log gets messages for a person, one line each. It may be nil.
 	Log io.Writer
 }
 
+// settings are given on the command line, so that a change in a release applies to existing data.
+var settings = strings.Fields(`
+	listen_addresses= port=5432 unix_socket_permissions=0700 max_connections=200 wal_level=minimal max_wal_senders=0 jit=off
+	cluster_name=petstore logging_collector=off log_destination=stderr log_checkpoints=off`)
+
 // Server is a running PostgreSQL.
 type Server struct {
-	dir     dataDir
+	dir     *dataDir
 	process *subprocess.Process
-	version string
-	logFile string
 	logFrom int64
 	port    string
-	release func() // of the directory
-
-	stop    sync.Once
-	stopErr error
 }
 
 // Start starts the server, after creating the data when there is none, and returns when the server accepts connections. The error
 // is ErrNotInstalled when there is no PostgreSQL. ctx bounds only the start.
-func Start(ctx context.Context, o Options) (*Server, error) {
-	s, err := start(ctx, o, searchDirs(ctx))
+func Start(ctx context.Context, o Options) (_ *Server, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("start PostgreSQL: %w", err)
+		}
+	}()
+	o.Log = cmp.Or(o.Log, io.Discard)
+	d, err := openDir(o.Dir, o.Log)
 	if err != nil {
-		return nil, fmt.Errorf("start PostgreSQL: %w", err)
+		return nil, err
+	}
+	b, err := d.prepare(ctx, o.Log)
+	s := &Server{dir: d, port: cmp.Or(o.Settings["port"], "5432")}
+	if err == nil {
+		err = s.launch(ctx, b.path("postgres"), o.Settings)
+	}
+	if err != nil {
+		d.unlock()
+		return nil, err
 	}
 	return s, nil
 }
 
-func start(ctx context.Context, o Options, dirs []string) (_ *Server, err error) {
-	if o.Log == nil {
-		o.Log = io.Discard
-	}
-	dir, release, err := openDir(o)
+// launch starts the server and waits until it accepts connections.
+func (s *Server) launch(ctx context.Context, program string, further map[string]string) error {
+	log, err := s.dir.open(logName, 0o600)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() {
-		if err != nil {
-			release()
-		}
-	}()
-	d, err := resolveDataDir(dir, o.logf)
+	defer log.Close()
+	if err := errors.Join(s.dir.user.chown(log.Name()), s.dir.endOrphans(ctx, log)); err != nil {
+		return err
+	}
+	if s.logFrom, err = log.Seek(0, io.SeekEnd); s.logFrom > maxLogSize {
+		s.logFrom, err = 0, log.Truncate(0)
+	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	b, err := prepare(ctx, o, d, dirs)
-	if err != nil {
-		return nil, err
+	args := []string{"-D", s.dir.pgdata(), "-k", s.dir.socketDir}
+	for _, setting := range settings {
+		args = append(args, "-c", setting)
 	}
-	s := &Server{dir: d, version: b.version, logFile: filepath.Join(dir, logName), port: settings(o)["port"], release: release}
-	return s, s.launch(ctx, b, o)
+	for name, value := range further {
+		args = append(args, "-c", name+"="+value)
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Dir = s.dir.path
+	cmd.Stdout, cmd.Stderr = log, log
+	s.dir.user.run(cmd)
+	// SIGQUIT ends the server at once, with its processes that do not answer; the next one recovers the data.
+	if s.process, err = subprocess.Start(cmd, syscall.SIGQUIT); err != nil {
+		return err
+	}
+	if err := s.waitReady(ctx); err != nil {
+		return errors.Join(err, s.Stop(context.WithoutCancel(ctx)))
+	}
+	return nil
 }
 
-func (o Options) logf(format string, args ...any) { _, _ = fmt.Fprintf(o.Log, format+"\n", args...) }
+func (s *Server) waitReady(ctx context.Context) error {
+	ended := false
+	err := waitFor(ctx, 2*time.Minute, func() bool {
+		select {
+		case <-s.process.Done():
+			ended = true
+		default:
+		}
+		pid, status := s.dir.readPIDFile()
+		return ended || pid == s.process.PID() && status == "ready"
+	})
+	if ended {
+		return cmp.Or(s.Err(), errors.New("the server ended at once"))
+	}
+	if err != nil {
+		return fmt.Errorf("wait until the server is ready: %w", err)
+	}
+	return nil
+}
 
 // URL returns the address of a database for lib/pq, over the server's socket. The superuser is postgres; no user needs a password.
 func (s *Server) URL(user, database string) string {
@@ -100,12 +137,6 @@ func (s *Server) URL(user, database string) string {
 // PID is the postmaster's process id.
 func (s *Server) PID() int { return s.process.PID() }
 
-// LogFile is the file of the server's log.
-func (s *Server) LogFile() string { return s.logFile }
-
-// DataDir is the path of the server's data, whose files belong to the user that runs the server.
-func (s *Server) DataDir() string { return s.dir.pgdata() }
-
 // Done is closed when the server has ended, by Stop or otherwise.
 func (s *Server) Done() <-chan struct{} { return s.process.Done() }
 
@@ -116,24 +147,133 @@ func (s *Server) Err() error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("the server ended: %w: %s (log: %s)", err, usefulLines(logSince(s.logFile, s.logFrom)), s.logFile)
+	file := filepath.Join(s.dir.dir, logName)
+	log, _ := os.ReadFile(file) // without it the error has no details
+	return fmt.Errorf("the server ended: %w: %s (log: %s)", err, usefulLines(string(log[min(s.logFrom, int64(len(log))):])), file)
 }
 
 // Stop ends the server and returns when it is gone: it aborts the transactions that are running and writes everything to disk.
 // Once ctx is done the server is ended faster: the next start then takes longer, and no data is lost.
 func (s *Server) Stop(ctx context.Context) error {
-	s.stop.Do(func() {
-		if s.stopErr = s.end(ctx); s.stopErr == nil {
-			s.release()
-		}
-	})
-	return s.stopErr
-}
-
-func (s *Server) end(ctx context.Context) error {
 	err := s.process.Stop(ctx, 10*time.Second, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGKILL)
 	if s.dir.socketDir != s.dir.path {
 		_ = os.Remove(s.dir.socketDir) // fails, as it should, when it is not empty
+		_ = os.Remove(filepath.Dir(s.dir.socketDir))
+	}
+	if err == nil {
+		s.dir.unlock()
 	}
 	return err
+}
+
+// prepare finds the programs that fit the data, and creates the data when there is none.
+func (d *dataDir) prepare(ctx context.Context, log io.Writer) (binaries, error) {
+	text, err := os.ReadFile(filepath.Join(d.pgdata(), "PG_VERSION"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return binaries{}, err
+	}
+	version := strings.TrimSpace(string(text))
+	b, err := findBinaries(ctx, searchDirs(ctx), version)
+	switch {
+	case err != nil || version == b.version:
+		return b, err
+	case version != "":
+		return b, fmt.Errorf("%s holds data of PostgreSQL %s, but PostgreSQL %s is installed: install version %s, or move the directory away to start with an empty database",
+			d.path, version, b.version, version)
+	}
+	_, _ = fmt.Fprintf(log, "creating a database with PostgreSQL %s in %s\n", b.version, d.path)
+	return b, d.initDB(ctx, b.path("initdb"))
+}
+
+// initDB creates an empty cluster whose superuser is postgres. It renames the directory to pgdata at the end, so that an
+// interrupted attempt leaves nothing that looks like a cluster.
+func (d *dataDir) initDB(ctx context.Context, initdb string) error {
+	leftovers, _ := filepath.Glob(filepath.Join(d.path, "data.new-*")) // the pattern is well formed
+	for _, dir := range leftovers {
+		_ = os.RemoveAll(dir) // one that stays does no harm
+	}
+	unfinished, err := os.MkdirTemp(d.path, "data.new-")
+	if err == nil {
+		err = d.user.chown(unfinished)
+	}
+	if err != nil {
+		return err
+	}
+	// Trust needs no password: the permissions of the socket's directory decide who can connect.
+	cmd := exec.CommandContext(ctx, initdb, "-D", unfinished, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+	cmd.Dir, cmd.Cancel, cmd.WaitDelay = d.path, func() error { return cmd.Process.Signal(syscall.SIGTERM) }, 10*time.Second
+	d.user.run(cmd)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return cmp.Or(ctx.Err(), fmt.Errorf("initdb: %w: %s", err, usefulLines(string(out))))
+	}
+	return os.Rename(unfinished, d.pgdata())
+}
+
+// readPIDFile returns the process id and the status (starting, ready, stopping; empty at first) in the server's own lock file; 0 when there
+// is none.
+func (d *dataDir) readPIDFile() (pid int, status string) {
+	text, _ := os.ReadFile(filepath.Join(d.pgdata(), "postmaster.pid"))
+	// https://github.com/postgres/postgres/blob/master/src/include/utils/pidfile.h
+	lines := append(strings.Split(string(text), "\n"), make([]string, 8)...)
+	pid, _ = strconv.Atoi(strings.TrimSpace(lines[0]))
+	return max(pid, 0), strings.TrimSpace(lines[7])
+}
+
+// endOrphans locks the log, after the end of all processes that an earlier server left. It removes that server's lock files when their
+// process id now belongs to another process, which PostgreSQL would take for a running server.
+func (d *dataDir) endOrphans(ctx context.Context, log *os.File) error {
+	pid, _ := d.readPIDFile()
+	err := flock(log)
+	for _, signal := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGKILL} {
+		if err != nil {
+			if pid > 0 {
+				_ = syscall.Kill(pid, signal) // an error means that only its children are left, which end by themselves
+			}
+			err = waitFor(ctx, 15*time.Second, func() bool { return flock(log) == nil })
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the previous server (pid %d) is still running: %w", pid, err)
+	}
+	if pid == 0 || errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		return nil // PostgreSQL handles the file of a process that is gone
+	}
+	return errors.Join(os.RemoveAll(filepath.Join(d.pgdata(), "postmaster.pid")), os.RemoveAll(filepath.Join(d.socketDir, socketName+".lock")))
+}
+
+// waitFor polls the condition until it holds, ctx ends or the timeout has passed.
+func waitFor(ctx context.Context, timeout time.Duration, condition func() bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not within %v", timeout))
+	defer cancel()
+	for !condition() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+var (
+	fatal     = regexp.MustCompile(`\b(PANIC|FATAL|error|fatal):`)
+	timestamp = regexp.MustCompile(`^[-0-9]+ [.:0-9]+ \S+ \[[0-9]+\] `)
+)
+
+// usefulLines joins into one line the part of a log that says what went wrong: the last fatal line with the line before it, which
+// often has the details, and those after it, which have the hint; without a fatal line, the last lines.
+func usefulLines(log string) string {
+	const most = 4
+	lines := strings.Split(strings.TrimSpace(log), "\n")
+	from := max(0, len(lines)-most)
+	for i, line := range lines {
+		if fatal.MatchString(line) {
+			from = max(0, i-1)
+		}
+	}
+	lines = lines[from:min(len(lines), from+most)]
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(timestamp.ReplaceAllString(line, ""))
+	}
+	return strings.Join(lines, "; ")
 }

@@ -3,6 +3,7 @@
 package running_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"os"
@@ -11,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"petstore.example/internal/localpg"
+	"petstore.example/internal/test/pgtest"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 )
@@ -20,18 +21,18 @@ import (
 type operator struct {
 	*testing.T
 	page     string
-	postgres *localpg.Server
+	postgres *pgtest.Server
 	home     string
 }
 
 // TestPage follows docs/running.md from an empty Postgres to a request through TLS, and changes the servers' password as it says.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	postgres, err := localpg.Start(t.Context(), localpg.Options{Throwaway: true, InMemory: true})
+	postgres, err := pgtest.Start(t.Context(), true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = postgres.Kill() })
+	t.Cleanup(func() { _ = postgres.Stop(context.Background()) })
 	o := &operator{T: t, page: programs.Read(t, "../../../docs/running.md"), postgres: postgres, home: t.TempDir()}
 
 	o.sql("postgres", "create role petstore_api nologin")

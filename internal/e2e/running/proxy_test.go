@@ -15,9 +15,9 @@ import (
 	"strings"
 	"testing"
 
+	"petstore.example/internal/test/certtest"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
-	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
 
@@ -83,7 +83,12 @@ func (k proxyKind) start(t testing.TB, f *pair, changes ...string) *proxy {
 	}
 	port := freePort(t)
 	p := &proxy{addr: "127.0.0.1:" + port, dir: t.TempDir()}
-	storetest.Certificate(t, p.dir, "api.example.com")
+	authority := certtest.New(t)
+	authority.Write(t, p.dir)
+	authority.Issue(t, filepath.Join(p.dir, "tls"), "api.example.com")
+	if err := os.Rename(filepath.Join(p.dir, "tls.pem"), filepath.Join(p.dir, "tls.crt")); err != nil {
+		t.Fatal(err)
+	}
 	text := programs.Read(t, filepath.Join("../../../deploy/proxy", k.config))
 	changes = slices.Concat([]string{
 		"petstore1:8080", f.hosts[0] + ":" + f.port, "petstore2:8080", f.hosts[1] + ":" + f.port, "/etc/petstore/tls/tls", "tls",

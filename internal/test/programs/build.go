@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"petstore.example/internal/localpg"
+	"petstore.example/internal/test/pgtest"
 	"petstore.example/internal/test/sandbox"
 )
 
@@ -38,7 +38,7 @@ func Path(t testing.TB, name string) string {
 	t.Helper()
 	built.once.Do(func() {
 		// Some tests run them as another user.
-		if built.dir, built.remove, built.err = localpg.TempDir(false); built.err == nil {
+		if built.dir, built.remove, built.err = pgtest.TempDir(false); built.err == nil {
 			built.err = build(built.dir)
 		}
 	})

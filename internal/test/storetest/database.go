@@ -2,25 +2,19 @@ package storetest
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	_ "embed" // for helpers.sql
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"github.com/lib/pq"
-
-	"petstore.example/internal/localpg"
 	"petstore.example/internal/store/migrate"
+	"petstore.example/internal/test/pgtest"
 	_ "petstore.example/internal/test/sandbox" // the environment of the tests
-	"petstore.example/migrations"
 )
 
 // Database is a migrated, otherwise empty database.
@@ -61,7 +55,7 @@ func New(t testing.TB) *Database {
 	return database(shared.server, name)
 }
 
-func database(s *localpg.Server, name string) *Database {
+func database(s *pgtest.Server, name string) *Database {
 	return &Database{
 		URL: s.URL("postgres", name), APIURL: s.URL(apiLogin, name),
 		SupportURL: s.URL(SupportLogin, name), BillingURL: s.URL(BillingLogin, name),
@@ -111,13 +105,14 @@ const (
 
 // cluster is the server that all tests of this binary share, and the template of their databases. It starts with the first of them.
 type cluster struct {
-	once     sync.Once
-	err      error
-	server   *localpg.Server
-	admin    *sql.DB
-	template string
-	count    atomic.Int64
+	once   sync.Once
+	err    error
+	server *pgtest.Server
+	admin  *sql.DB
+	count  atomic.Int64
 }
+
+const template = "template_petstore"
 
 func (c *cluster) clone(ctx context.Context) (string, error) {
 	c.once.Do(func() { c.err = c.start() })
@@ -126,15 +121,15 @@ func (c *cluster) clone(ctx context.Context) (string, error) {
 	}
 	name := fmt.Sprintf("test_%d", c.count.Add(1))
 	// Copying files takes half the time of the default, which writes the whole copy to the log.
-	_, err := c.admin.ExecContext(ctx, "create database "+name+" template "+c.template+" strategy file_copy")
+	_, err := c.admin.ExecContext(ctx, "create database "+name+" template "+template+" strategy file_copy")
 	if err != nil {
-		return "", fmt.Errorf("clone %s: %w", c.template, err)
+		return "", fmt.Errorf("clone %s: %w", template, err)
 	}
 	// Rights on the database itself are not copied.
 	_, err = c.admin.ExecContext(ctx, "revoke all on database "+name+" from public; grant connect on database "+name+
 		" to petstore_api, petstore_support, petstore_billing")
 	if err != nil {
-		return "", fmt.Errorf("clone %s: %w", c.template, err)
+		return "", fmt.Errorf("clone %s: %w", template, err)
 	}
 	return name, nil
 }
@@ -147,7 +142,7 @@ func (c *cluster) drop(name string) error {
 // start uses no test's context: the server outlives the test that comes first.
 func (c *cluster) start() error {
 	ctx := context.Background()
-	server, err := localpg.Start(ctx, localpg.Options{Throwaway: true, InMemory: true})
+	server, err := pgtest.Start(ctx, true, nil)
 	if err != nil {
 		return err
 	}
@@ -160,21 +155,16 @@ func (c *cluster) start() error {
 }
 
 func (c *cluster) makeTemplate(ctx context.Context) error {
-	hash, err := hashOf(migrations.FS)
-	if err != nil {
+	if _, err := c.admin.ExecContext(ctx, "create database "+template); err != nil {
 		return err
 	}
-	c.template = "template_" + hash
-	if _, err := c.admin.ExecContext(ctx, "create database "+c.template); err != nil {
+	if err := migrate.Up(ctx, c.server.URL("postgres", template)); err != nil {
 		return err
 	}
-	if err := migrate.Up(ctx, c.server.URL("postgres", c.template)); err != nil {
+	if err := run(ctx, c.server.URL("postgres", template), helpers); err != nil {
 		return err
 	}
-	if err := run(ctx, c.server.URL("postgres", c.template), helpers); err != nil {
-		return err
-	}
-	_, err = c.admin.ExecContext(ctx, makeLogins+"; alter database "+pq.QuoteIdentifier(c.template)+" allow_connections false")
+	_, err := c.admin.ExecContext(ctx, makeLogins+"; alter database "+template+" allow_connections false")
 	return err
 }
 
@@ -199,21 +189,4 @@ func (c *cluster) stop() error {
 		errs = append(errs, c.server.Stop(context.Background()))
 	}
 	return errors.Join(errs...)
-}
-
-// hashOf is a short name for the content of the files.
-func hashOf(files fs.FS) (string, error) {
-	names, err := fs.Glob(files, "*.sql")
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.New()
-	for _, name := range names {
-		content, err := fs.ReadFile(files, name)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(sum, "%s %d\n%s", name, len(content), content)
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }

@@ -1,15 +1,17 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
-	"database/sql"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
-	"sync"
+	"syscall"
 	"testing"
 
-	"petstore.example/internal/localpg"
 	"petstore.example/internal/store/migrate"
+	"petstore.example/internal/test/pgtest"
 )
 
 // PrivateServer is a PostgreSQL of one test's own with one migrated database, for the test to disturb. Its addresses stay the
@@ -21,8 +23,7 @@ type PrivateServer struct {
 	dir string
 	// settings are further settings of PostgreSQL.
 	settings map[string]string
-	mu       sync.Mutex
-	server   *localpg.Server // nil when stopped
+	server   *pgtest.Server // nil when stopped
 }
 
 // NewServer starts a server that ends with the test.
@@ -45,7 +46,7 @@ func newServer(t testing.TB, settings map[string]string) *PrivateServer {
 
 func prepared(t testing.TB) *PrivateServer {
 	t.Helper()
-	dir, remove, err := localpg.TempDir(true)
+	dir, remove, err := pgtest.TempDir(true)
 	if err != nil {
 		t.Fatalf("test server: %v", err)
 	}
@@ -55,24 +56,15 @@ func prepared(t testing.TB) *PrivateServer {
 	return p
 }
 
-func (p *PrivateServer) exec(ctx context.Context, query string) error {
-	db, err := sql.Open("postgres", p.URL)
-	if err != nil {
-		return err
-	}
-	_, err = db.ExecContext(ctx, query)
-	return errors.Join(err, db.Close())
-}
+func (p *PrivateServer) exec(ctx context.Context, query string) error { return run(ctx, p.URL, query) }
 
 // Start starts the server again after Stop or Kill, with the data that it had.
 func (p *PrivateServer) Start() {
 	p.t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.server != nil {
 		return
 	}
-	server, err := localpg.Start(context.Background(), localpg.Options{Dir: p.dir, Throwaway: true, Settings: p.settings})
+	server, err := pgtest.StartIn(context.Background(), p.dir, p.settings)
 	if err != nil {
 		p.t.Fatalf("test server: %v", err)
 	}
@@ -82,53 +74,51 @@ func (p *PrivateServer) Start() {
 // Stop ends the server in order: its connections are closed. It does nothing when the server is not running.
 func (p *PrivateServer) Stop() {
 	p.t.Helper()
-	p.end(func(s *localpg.Server) error {
-		if err := s.Resume(); err != nil {
-			return err
-		}
-		return s.Stop(context.Background())
-	})
-}
-
-// Kill ends the server at once. What was committed is there again after Start.
-func (p *PrivateServer) Kill() {
-	p.t.Helper()
-	p.end((*localpg.Server).Kill)
-}
-
-func (p *PrivateServer) end(how func(*localpg.Server) error) {
-	p.t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.server == nil {
 		return
 	}
-	if err := how(p.server); err != nil {
+	p.Resume()
+	if err := p.server.Stop(context.Background()); err != nil {
 		p.t.Errorf("test server: %v", err)
 	}
 	p.server = nil
 }
 
+// Kill ends all the server's processes at once, as kill -9 or a power cut would. What was committed is there again after Start.
+func (p *PrivateServer) Kill() {
+	p.t.Helper()
+	p.Pause() // without the postmaster its children are harder to find
+	p.signal(syscall.SIGKILL)
+	p.Stop()
+}
+
 // Pause halts the server with its connections open: nothing answers until Resume.
 func (p *PrivateServer) Pause() {
 	p.t.Helper()
-	p.control((*localpg.Server).Pause)
+	// The postmaster first, so that it starts no further processes.
+	if err := syscall.Kill(p.server.PID(), syscall.SIGSTOP); err != nil {
+		p.t.Errorf("test server: %v", err)
+	}
+	p.signal(syscall.SIGSTOP)
 }
 
 // Resume continues a paused server.
-func (p *PrivateServer) Resume() {
-	p.t.Helper()
-	p.control((*localpg.Server).Resume)
-}
+func (p *PrivateServer) Resume() { p.signal(syscall.SIGCONT) }
 
-func (p *PrivateServer) control(how func(*localpg.Server) error) {
+// signal signals the postmaster's children, and then it.
+func (p *PrivateServer) signal(sig syscall.Signal) {
 	p.t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.server == nil {
-		p.t.Fatal("test server: it is not running")
+	postmaster := p.server.PID()
+	processes, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range processes {
+		stat, _ := os.ReadFile(file)
+		var pid, parent int
+		// The parent is the second field after the command's name, which ends with the last parenthesis.
+		_, _ = fmt.Sscan(string(stat), &pid)
+		_, _ = fmt.Sscanf(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " %c %d", new(rune), &parent)
+		if parent == postmaster {
+			_ = syscall.Kill(pid, sig) // an error means that it has just ended
+		}
 	}
-	if err := how(p.server); err != nil {
-		p.t.Fatalf("test server: %v", err)
-	}
+	_ = syscall.Kill(postmaster, sig)
 }

@@ -17,12 +17,9 @@ type By struct {
 	Reason string
 	// DryRun makes the change in a transaction that is rolled back. All checks are made.
 	DryRun bool
-	// Entries, if not nil, gets the numbers of the entries that were written, when the change is committed. A dry run adds none.
-	Entries *Numbers
-	// Undoable, if not nil, gets those of them that can be taken back.
+	// Undoable, if not nil, gets the numbers of the entries that were written and can be taken back, when the change is committed. A dry run
+	// adds none.
 	Undoable *Numbers
-	// Undoes is the number of the entry that the change takes back, 0 for a change that is no undo.
-	Undoes int64
 }
 
 // Numbers are the numbers of entries, in the order in which they were written. Those of one transaction follow each other.
@@ -69,11 +66,19 @@ type Entry struct {
 	// name and no text of a customer.
 	Before, After json.RawMessage
 	Reason        string
-	// Undoes is the number of the entry that this one took back, 0 for an entry that is no undo. It is kept beside the entry, and only
-	// undos read it.
-	Undoes int64
 	// Prev is the Hash of the entry before, zeros for the first. Hash is Sum, as it was when the entry was written.
 	Prev, Hash Hash
+}
+
+// Redacted returns the members that the change set or changed and that the entry does not hold.
+func (e *Entry) Redacted() []string {
+	var after struct {
+		Redacted []string `json:"redacted"`
+	}
+	if json.Unmarshal(e.After, &after) != nil {
+		return nil
+	}
+	return after.Redacted
 }
 
 // TenantSubject is the Subject of a change to a tenant.

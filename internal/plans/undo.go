@@ -9,26 +9,24 @@ import (
 // ErrNothingToUndo: what an assignment changed is over, so taking it back would change nothing.
 var ErrNothingToUndo = errors.New("it is over: nothing of it is in force")
 
-// TakeBack makes the timeline from now on what it would be without an assignment or boost, which ids names together with those that an
-// undo made in its place. One that has not begun is removed. One that has begun stays, as the past does: what would be in force without it
-// is assigned from now on, and each temporary assignment that would not have ended begins a microsecond after the one around it. gone are
-// assignments that an undo has taken back, and those that it made in their place. It returns ErrAssignmentNotFound, ErrAssignmentBegun
+// TakeBack makes the timeline from now on what it would be without the latest change of it: an assignment or boost, or those by which an undo
+// took one back. It has begun, and stays as the past does: what would be in force without it is assigned from now on, and each temporary
+// assignment that would not have ended begins a microsecond after the one around it. It returns ErrAssignmentNotFound, ErrAssignmentBegun
 // for a tenant's first one, ErrNothingToUndo, or ErrAssignmentBegins.
-func (t Timeline) TakeBack(ids, gone []int64, now time.Time) (Change, error) {
+func (t Timeline) TakeBack(ids []int64, now time.Time) (Change, error) {
 	first := slices.IndexFunc(t.Assignments, func(a Assignment) bool { return slices.Contains(ids, a.ID) })
 	switch {
 	case first < 0:
 		return Change{}, ErrAssignmentNotFound
 	case first == 0:
 		return Change{}, ErrAssignmentBegun
-	case t.Assignments[first].From.After(now):
-		return t.Unschedule(t.Assignments[first].ID, now)
 	}
-	wanted := t.standing(slices.Concat(ids, gone), now)
-	if present := t.standing(nil, now); sameStanding(wanted, present) {
+	wanted := t.standing(ids, now)
+	same := func(a, b Assignment) bool { return sameInForce(a, b) && a.Until.Equal(b.Until) && a.Then == b.Then }
+	if slices.EqualFunc(wanted, t.standing(nil, now), same) {
 		return Change{}, ErrNothingToUndo
 	}
-	return t.change(slices.Concat(t.Assignments, wanted.stack(t, now)), now)
+	return t.change(slices.Concat(t.Assignments, wanted), now)
 }
 
 // SetEnd lets an assignment end by itself again, of which the end was removed. The instant is that of its end, then the plan that follows.
@@ -48,9 +46,9 @@ func (t Timeline) SetEnd(id int64, until time.Time, then string, now time.Time) 
 	return c, err
 }
 
-// standing is what is in force at the instant, and the temporary assignments that have not ended, without the assignments with these IDs.
-// What began before the first of these is taken as it was; what came after it is derived anew.
-func (t Timeline) standing(without []int64, at time.Time) derivation {
+// standing returns the assignments that make what is in force at the instant, and the temporary assignments that have not ended, without
+// the assignments with these IDs. What began before the first of these is taken as it was; what came after it is derived anew.
+func (t Timeline) standing(without []int64, at time.Time) []Assignment {
 	d := derivation{generation: t.Generation}
 	derived := false
 	for _, a := range t.Assignments[:t.begun(at)] {
@@ -68,56 +66,42 @@ func (t Timeline) standing(without []int64, at time.Time) derivation {
 		}
 	}
 	d.endUntil(at)
-	return d
-}
 
-// stack returns the assignments that make what stands stand from the instant on.
-func (d derivation) stack(t Timeline, at time.Time) []Assignment {
-	top := d.base()
-	all := []Assignment{{Kind: Assigned, Plan: top.plan, Own: top.own, Generation: t.unlessLatest(top, at)}}
+	all := []Assignment{{}}
+	top := d.current
+	if len(d.open) > 0 {
+		top = d.open[0].under
+	}
+	all[0].bind(top)
 	for _, open := range d.open {
 		a := open.Assignment
 		top = d.bindings(a)
 		a.ID, a.Ends, a.To = 0, 0, time.Time{}
 		if a.Kind == Assigned {
-			a.Generation = t.unlessLatest(top, at)
+			a.bind(top)
 		}
 		all = append(all, a)
 	}
-	if !sameBindings(top, d.current) {
+	if !top.same(d.current) {
 		// What followed a temporary assignment within the innermost one, with which it ends.
-		a := Assignment{Kind: Assigned, Plan: d.current.plan, Own: d.current.own, Generation: t.unlessLatest(d.current, at)}
-		a.Until = d.open[len(d.open)-1].Until
+		a := Assignment{Until: d.open[len(d.open)-1].Until}
+		a.bind(d.current)
 		all = append(all, a)
 	}
 	for i := range all {
 		all[i].From = at.Add(time.Duration(i) * time.Microsecond)
+		if all[i].Kind == Assigned && all[i].Generation == t.Generation(all[i].Plan, at) {
+			all[i].Generation = 0
+		}
 	}
 	return all
 }
 
-// base is what is in force when all temporary assignments have ended.
-func (d derivation) base() inForce {
-	if len(d.open) > 0 {
-		return d.open[0].under
-	}
-	return d.current
+// bind makes an assignment of what is in force.
+func (a *Assignment) bind(b inForce) {
+	a.Kind, a.Plan, a.Own, a.Generation = Assigned, b.plan, b.own, b.generation
 }
 
-func sameStanding(a, b derivation) bool {
-	return sameBindings(a.base(), b.base()) && sameBindings(a.current, b.current) && slices.EqualFunc(a.open, b.open, func(x, y temporary) bool {
-		return x.Kind == y.Kind && x.Plan == y.Plan && SameQuota(x.Own, y.Own) && x.Until.Equal(y.Until) && x.Then == y.Then
-	})
-}
-
-func sameBindings(a, b inForce) bool {
-	return a.plan == b.plan && a.generation == b.generation && SameQuota(a.own, b.own)
-}
-
-// unlessLatest is the generation to name in an assignment: 0 if it is the plan's latest at the instant.
-func (t Timeline) unlessLatest(b inForce, at time.Time) int {
-	if b.generation == t.Generation(b.plan, at) {
-		return 0
-	}
-	return b.generation
+func (b inForce) same(other inForce) bool {
+	return b.plan == other.plan && b.generation == other.generation && SameQuota(b.own, other.own)
 }

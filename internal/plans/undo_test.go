@@ -8,9 +8,9 @@ import (
 )
 
 // takenBack is the change that takes back what an earlier one assigned, and the IDs of what it assigns itself.
-func takenBack(t *testing.T, line Timeline, ids, gone []int64, now time.Time, next *int64) (after Timeline, stack []int64, err error) {
+func takenBack(t *testing.T, line Timeline, ids []int64, now time.Time, next *int64) (after Timeline, stack []int64, err error) {
 	t.Helper()
-	change, err := line.TakeBack(ids, gone, now)
+	change, err := line.TakeBack(ids, now)
 	if err != nil {
 		return line, nil, err
 	}
@@ -79,7 +79,7 @@ func TestTakeBackProperties(t *testing.T) {
 		with := change.stored(&next)
 		last, _ := with.At(now)
 		now = now.Add(time.Duration(r.IntN(40)) * time.Hour).Add(time.Minute)
-		after, stack, err := takenBack(t, with, []int64{last.ID}, nil, now, &next)
+		after, stack, err := takenBack(t, with, []int64{last.ID}, now, &next)
 		switch {
 		case errors.Is(err, ErrNothingToUndo):
 			over++
@@ -92,7 +92,7 @@ func TestTakeBackProperties(t *testing.T) {
 			done++
 			checkBegun(t, with, after, now.Add(-1))
 			sameFrom(t, "undone", line, after, now.Add(stacked))
-			again, _, err := takenBack(t, after, stack, nil, now.Add(time.Second), &next)
+			again, _, err := takenBack(t, after, stack, now.Add(time.Second), &next)
 			if err != nil {
 				t.Errorf("undo of the undo: %v", err)
 			}
@@ -107,46 +107,13 @@ func TestTakeBackProperties(t *testing.T) {
 	}
 }
 
-// TestTakeBackInTurn: of two changes the later is taken back first. Neither binds afterwards.
-func TestTakeBackInTurn(t *testing.T) {
-	t.Parallel()
-	next := int64(1)
-	line := newTimeline(Free)
-	assign := func(a Assignment) int64 {
-		t.Helper()
-		c, err := line.Assign(a, a.From)
-		if err != nil {
-			t.Fatal(err)
-		}
-		line = c.stored(&next)
-		last, _ := line.At(a.From)
-		return last.ID
-	}
-	first := assign(lasting(1, Business))
-	second := assign(boost(2, 9, 5000))
-	var stack []int64
-	var err error
-	if line, stack, err = takenBack(t, line, []int64{second}, nil, testDay(3), &next); err != nil {
-		t.Fatal(err)
-	}
-	if a, _ := line.At(testDay(3)); a.Plan != Business || a.Own != nil {
-		t.Errorf("after the first undo: %+v", a)
-	}
-	if line, _, err = takenBack(t, line, []int64{first}, append(stack, second), testDay(4), &next); err != nil {
-		t.Fatal(err)
-	}
-	if a, _ := line.At(testDay(4)); a.Plan != Free {
-		t.Errorf("after the second undo: %+v", a)
-	}
-}
-
 func TestTakeBackRefuses(t *testing.T) {
 	t.Parallel()
 	line := newTimeline(Free)
-	if _, err := line.TakeBack([]int64{99}, nil, testDay(1)); !errors.Is(err, ErrAssignmentNotFound) {
+	if _, err := line.TakeBack([]int64{99}, testDay(1)); !errors.Is(err, ErrAssignmentNotFound) {
 		t.Errorf("an unknown assignment: %v", err)
 	}
-	if _, err := line.TakeBack([]int64{line.Assignments[0].ID}, nil, testDay(1)); !errors.Is(err, ErrAssignmentBegun) {
+	if _, err := line.TakeBack([]int64{line.Assignments[0].ID}, testDay(1)); !errors.Is(err, ErrAssignmentBegun) {
 		t.Errorf("the first assignment: %v", err)
 	}
 }

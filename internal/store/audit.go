@@ -82,9 +82,6 @@ func runChanges(
 		return err
 	}
 	for _, p := range c.entries {
-		if p.by.Entries != nil {
-			*p.by.Entries = append(*p.by.Entries, p.number)
-		}
 		if p.by.Undoable != nil && Undoable(p.entry.action) {
 			*p.by.Undoable = append(*p.by.Undoable, p.number)
 		}
@@ -139,12 +136,12 @@ func (c *changes) writeEntries(ctx context.Context, tx pgconn.Tx) error {
 		return nil
 	}
 	var actors, actions, subjects, reasons []string
-	var tenants, undoes []sql.NullInt64
+	var tenants []sql.NullInt64
 	var before, after, hiddenBefore, hiddenAfter []sql.NullString
 	for _, p := range c.entries {
 		actors, actions, reasons = append(actors, p.by.Actor), append(actions, p.entry.action), append(reasons, p.by.Reason)
 		tenants, subjects = append(tenants, nullNumber(p.entry.tenantID)), append(subjects, p.entry.subject)
-		before, after, undoes = append(before, p.before), append(after, p.after), append(undoes, nullNumber(p.by.Undoes))
+		before, after = append(before, p.before), append(after, p.after)
 		was, is, err := hiddenObjects(p.entry.hidden)
 		if err != nil {
 			return err
@@ -154,8 +151,8 @@ func (c *changes) writeEntries(ctx context.Context, tx pgconn.Tx) error {
 	var numbers []int64
 	err := tx.Select(ctx, &numbers, `
 		with e as (
-		  select * from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::jsonb[], $6::jsonb[], $7::text[], $8::jsonb[], $9::jsonb[], $10::bigint[])
-		    with ordinality as e (actor, action, tenant_id, subject, before, after, reason, hidden_before, hidden_after, undoes, n)
+		  select * from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::jsonb[], $6::jsonb[], $7::text[], $8::jsonb[], $9::jsonb[])
+		    with ordinality as e (actor, action, tenant_id, subject, before, after, reason, hidden_before, hidden_after, n)
 		), written as (
 		  insert into audit_entries (claimed_actor, action, tenant_id, subject, before, after, reason)
 		  select e.actor, e.action, e.tenant_id, e.subject, e.before, e.after, e.reason from e order by e.n
@@ -163,12 +160,12 @@ func (c *changes) writeEntries(ctx context.Context, tx pgconn.Tx) error {
 		), numbered as (
 		  select number, min(number) over () as first_number, row_number() over (order by number) as n from written
 		), kept as (
-		  insert into undo_values (number, first_number, undoes, tenant_id, before, after)
-		  select w.number, w.first_number, e.undoes, e.tenant_id, e.hidden_before, e.hidden_after from numbered w join e using (n)
+		  insert into undo_values (number, first_number, tenant_id, before, after)
+		  select w.number, w.first_number, e.tenant_id, e.hidden_before, e.hidden_after from numbered w join e using (n)
 		)
 		select number from written order by number`,
 		pq.Array(actors), pq.Array(actions), pq.Array(tenants), pq.Array(subjects), pq.Array(before), pq.Array(after), pq.Array(reasons),
-		pq.Array(hiddenBefore), pq.Array(hiddenAfter), pq.Array(undoes))
+		pq.Array(hiddenBefore), pq.Array(hiddenAfter))
 	if err != nil {
 		return fmt.Errorf("write audit entries: %w", err)
 	}

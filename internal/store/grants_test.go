@@ -29,7 +29,7 @@ with granted as (
                                where o.attrelid = c.oid and o.attnum > 0 and not o.attisdropped and o.attnum <> all (array_agg(t.attnum)))
            else string_agg(t.attname, ', ' order by t.attnum) end
   from pg_class c
-  join pg_attribute t on t.attrelid = c.oid,
+  join pg_attribute t on t.attrelid = c.oid and not t.attisdropped,
   aclexplode(t.attacl) a,
   lateral (select count(*) as columns from pg_attribute o where o.attrelid = c.oid and o.attnum > 0 and not o.attisdropped) n
   where c.relnamespace = 'public'::regnamespace

@@ -11,8 +11,13 @@ import (
 )
 
 // Edit implements keys.ServiceStore.
-func (d Keys) Edit(
+func (d Keys) Edit(ctx context.Context, by audit.By, id string, e keys.Edit, now time.Time) (before, after keys.Key, err error) {
+	return d.edit(ctx, by, id, e, now, checkExpiry)
+}
+
+func (d Keys) edit(
 	ctx context.Context, by audit.By, id string, e keys.Edit, now time.Time,
+	checkExpiry func(ctx context.Context, tx pgconn.Tx, before, after keys.Key, now time.Time) error,
 ) (before, after keys.Key, err error) {
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		if before, err = lockKey(ctx, tx, id); err != nil {
@@ -27,7 +32,7 @@ func (d Keys) Edit(
 		if err := keys.CheckText(after.Name); err != nil {
 			return fmt.Errorf("name: %w", err)
 		}
-		if err := checkExpiry(before, after, now); err != nil {
+		if err := checkExpiry(ctx, tx, before, after, now); err != nil {
 			return err
 		}
 		return updateKey(ctx, tx, by, before, after)
@@ -66,7 +71,7 @@ func edited(k keys.Key, e keys.Edit) keys.Key {
 }
 
 // checkExpiry refuses an expiry in the past, and a new one for a key that has expired: a rotation may have ended it.
-func checkExpiry(before, after keys.Key, now time.Time) error {
+func checkExpiry(_ context.Context, _ pgconn.Tx, before, after keys.Key, now time.Time) error {
 	switch {
 	case after.ExpiresAt.Equal(before.ExpiresAt):
 		return nil

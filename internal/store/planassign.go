@@ -77,14 +77,11 @@ func (d Timelines) Assign(ctx context.Context, by audit.By, n NewAssignment) (do
 		if refused != nil {
 			return refused
 		}
-		if done.Change, err = applyChange(ctx, tx, done.Tenant.ID, done.Change); err != nil {
+		if err := d.store(ctx, tx, &done); err != nil {
 			return err
 		}
 		i := slices.IndexFunc(done.Added, func(b plans.Assignment) bool { return b.From.Equal(a.From) })
 		done.Assignment = done.Added[i]
-		if err := d.readPlanChange(ctx, tx, &done); err != nil {
-			return err
-		}
 		if err := done.At(a.From).Quota.Validate(); err != nil {
 			return fmt.Errorf("%w: %w", plans.ErrQuota, err)
 		}
@@ -131,6 +128,14 @@ func (d Timelines) beginPlanChange(ctx context.Context, tx pgconn.Tx, tenant str
 		return line, err
 	}
 	return timelineOf(ctx, tx, c.Tenant.ID)
+}
+
+// store stores the change, and reads what it made of the tenant.
+func (d Timelines) store(ctx context.Context, tx pgconn.Tx, c *PlanChange) (err error) {
+	if c.Change, err = applyChange(ctx, tx, c.Tenant.ID, c.Change); err != nil {
+		return err
+	}
+	return d.readPlanChange(ctx, tx, c)
 }
 
 // readPlanChange reads what the change made of the tenant.

@@ -97,10 +97,7 @@ func (d Timelines) Unschedule(ctx context.Context, by audit.By, id int64) (done 
 			return err
 		}
 		done.Was = done.At(done.Assignment.From)
-		if done.Change, err = applyChange(ctx, tx, done.Tenant.ID, done.Change); err != nil {
-			return err
-		}
-		if err := d.readPlanChange(ctx, tx, &done); err != nil {
+		if err := d.store(ctx, tx, &done); err != nil {
 			return err
 		}
 		return writePlanAudit(tx, by, "plan.unschedule", done)

@@ -26,20 +26,25 @@ func (d Bans) Place(ctx context.Context, by audit.By, n NewBan, now time.Time) (
 	if err := keys.CheckText(n.Reason); err != nil {
 		return keys.Ban{}, fmt.Errorf("place ban: reason: %w", err)
 	}
+	ban := keys.Ban{KeyID: n.KeyID, Source: keys.ByStaff, Reason: n.Reason}
+	ban.StartsAt, ban.EndsAt = keys.BanTimes(now, n.Length)
+	return d.place(ctx, by, ban, now)
+}
+
+func (d Bans) place(ctx context.Context, by audit.By, ban keys.Ban, now time.Time) (placed keys.Ban, err error) {
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
-		key, err := lockKey(ctx, tx, n.KeyID)
+		key, err := lockKey(ctx, tx, ban.KeyID)
 		if err != nil {
 			return err
 		}
 		if !key.RevokedAt.IsZero() {
 			return keys.ErrKeyRevoked
 		}
-		lifted, err := liftBans(ctx, tx, n.KeyID, now)
+		lifted, err := liftBans(ctx, tx, ban.KeyID, now)
 		if err != nil {
 			return err
 		}
-		ban := keys.Ban{TenantID: key.TenantID, KeyID: key.ID, Source: keys.ByStaff, Reason: n.Reason}
-		ban.StartsAt, ban.EndsAt = keys.BanTimes(now, n.Length)
+		ban.TenantID = key.TenantID
 		if placed, err = insertBan(ctx, tx, ban); err != nil {
 			return err
 		}
@@ -49,6 +54,15 @@ func (d Bans) Place(ctx context.Context, by audit.By, n NewBan, now time.Time) (
 		return keys.Ban{}, fmt.Errorf("place ban: %w", err)
 	}
 	return placed, nil
+}
+
+// placedEntry is the entry of a ban that was placed, in place of those that were lifted.
+func placedEntry(key keys.Key, lifted []keys.Ban, placed keys.Ban) auditEntry {
+	entry := auditEntry{action: "ban.place", tenantID: key.TenantID, subject: key.ID, after: recordBan(keys.Ban{}, placed)}
+	if len(lifted) > 0 {
+		entry.before, entry.after = recordBan(lifted[0], lifted[0]), recordBan(lifted[0], placed)
+	}
+	return entry
 }
 
 // insertBan adds a ban of a key, which must be locked.

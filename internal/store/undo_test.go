@@ -347,6 +347,14 @@ func (e *undoEnv) numbersAfter(t *testing.T, fn func() error) (numbers []int64) 
 	return numbers
 }
 
+// refusedFor reports whether an undo is refused because of one of these later entries.
+func refusedFor(err error, later []int64) bool {
+	refused := (*store.UndoError)(nil)
+	return errors.As(err, &refused) && slices.ContainsFunc(later, func(n int64) bool {
+		return strings.HasPrefix(refused.Why, fmt.Sprintf("entry %d (", n))
+	})
+}
+
 // TestUndo takes every change back: a dry run changes nothing, the undo gives the state of before, the undo of the undo that of after. When
 // another change follows, the undo is refused and names it.
 func TestUndo(t *testing.T) {
@@ -386,7 +394,7 @@ func TestUndo(t *testing.T) {
 			if got, want := e.text(t, `select reason from audit_entries where number = $1`, undone[0]), fmt.Sprintf("undo of %d: wrong", changed[len(changed)-1]); got != want {
 				t.Errorf("reason %q, want %q", got, want)
 			}
-			if _, err := db.Undos.Do(t.Context(), jo, changed, time.Now()); !strings.Contains(fmt.Sprint(err), fmt.Sprintf("entry %d took it back already", undone[0])) {
+			if _, err := db.Undos.Do(t.Context(), jo, changed, time.Now()); !refusedFor(err, undone) {
 				t.Errorf("a second undo: %v", err)
 			}
 			if len(undone) != len(changed) {
@@ -411,8 +419,7 @@ func TestUndo(t *testing.T) {
 			following := e.numbersAfter(t, func() error { return c.later(t.Context(), e, audit.By{Actor: "jo"}) })
 			all = e.all(t)
 			_, err = db.Undos.Do(t.Context(), jo, changed, time.Now())
-			refused := (*store.UndoError)(nil)
-			if !errors.As(err, &refused) || !slices.ContainsFunc(following, func(n int64) bool { return strings.Contains(refused.Why, fmt.Sprintf("entry %d (", n)) }) {
+			if !refusedFor(err, following) {
 				t.Errorf("after the entries %d: %v", following, err)
 			}
 			if all != e.all(t) {
@@ -471,6 +478,23 @@ func TestUndoOfSQL(t *testing.T) {
 		if all != o.everything(t) {
 			t.Errorf("%s: a refused undo left something behind", statement)
 		}
+	}
+}
+
+// TestUndoOverALastingBoost: an assignment can't be taken back to a boost whose end was removed. It is said, and nothing changes.
+func TestUndoOverALastingBoost(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	e := newUndoEnv(t, o, 1, storetest.Open(t, o.BillingURL, store.Options{}), nil)
+	first(assign(boostFor(time.Hour)), unscheduleEnd)(t, e)
+	changed := e.numbersAfter(t, func() error { return assign(store.NewAssignment{Plan: plans.Business})(t.Context(), e, jo) })
+	all := e.all(t)
+	_, err := o.Undos.Do(t.Context(), jo, changed, time.Now())
+	if refused := (*store.UndoError)(nil); !errors.As(err, &refused) || refused.Why != "a boost without an end was in force before" {
+		t.Errorf("undo: %v", err)
+	}
+	if all != e.all(t) {
+		t.Error("a refused undo left something behind")
 	}
 }
 

@@ -43,7 +43,7 @@ const (
 )
 
 // changeColumn is for people: programs compare before and after.
-var changeColumn = output.Column[audit.Entry]{Name: "change", Value: func(e audit.Entry) any { return change(e) }, MinWidth: smallest}
+var changeColumn = output.Column[audit.Entry]{Name: "change", Value: func(e audit.Entry) any { return cmdutil.AuditChange(e) }, MinWidth: smallest}
 
 // TableView is the view of a list for people: with what changed and the names of tenants, and without reasons on a narrow terminal.
 func TableView(p output.Printer) output.View[audit.Entry] {

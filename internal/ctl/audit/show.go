@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -75,7 +74,7 @@ func runShow(ctx context.Context, f *cmdutil.Factory, text string) error {
 
 // compare returns the members before and after the change.
 func compare(e audit.Entry, hidden *store.HiddenValues) (all []member) {
-	before, after := texts(e.Before), texts(e.After)
+	before, after := cmdutil.AuditMembers(e.Before), cmdutil.AuditMembers(e.After)
 	names := maps.Clone(before)
 	maps.Copy(names, after)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -91,25 +90,6 @@ func compare(e audit.Entry, hidden *store.HiddenValues) (all []member) {
 			m.before, m.after = hidden.Before[name], hidden.After[name]
 		}
 		all = append(all, m)
-	}
-	return all
-}
-
-// texts returns the members of a record as text, without redacted.
-func texts(record json.RawMessage) map[string]string {
-	var members map[string]json.RawMessage
-	all := map[string]string{}
-	if json.Unmarshal(record, &members) != nil {
-		return all
-	}
-	for name, value := range members {
-		var text string
-		if json.Unmarshal(value, &text) != nil {
-			text = string(value)
-		}
-		if name != "redacted" {
-			all[name] = text
-		}
 	}
 	return all
 }

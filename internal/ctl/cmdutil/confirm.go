@@ -60,7 +60,7 @@ func (f *Factory) Confirm(ctx context.Context, question string) error {
 }
 
 // Facts returns a line about each item, and of many only the first.
-func Facts(items []string, fact func(string) string) (lines []string) {
+func Facts[T any](items []T, fact func(T) string) (lines []string) {
 	for i, item := range items {
 		if i == maxNotices {
 			return append(lines, fmt.Sprintf("and %d more", len(items)-i))

@@ -6,6 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,30 +20,34 @@ import (
 	"petstore.example/internal/store"
 )
 
-type options struct {
-	*cmdutil.Factory
-
-	cmd     *cobra.Command
-	numbers []int64
+// View shows what an undo changed: the entry that it took back, and its own.
+var View = output.View[store.Undone]{
+	{Name: "undoes", Value: func(u store.Undone) any { return u.Entry.Number }, InList: true},
+	{Name: "number", Value: func(u store.Undone) any { return output.NumberOrNil(u.By.Number) }, InList: true},
+	{Name: "action", Value: func(u store.Undone) any { return u.By.Action }, InList: true},
+	{Name: "tenant_id", Value: func(u store.Undone) any { return output.NumberOrNil(u.Entry.TenantID) }},
+	{Name: "tenant", Value: func(u store.Undone) any { return u.Entry.TenantName }, InList: true},
+	{Name: "subject", Value: func(u store.Undone) any { return u.By.Subject }, InList: true, MinWidth: output.IDWidth},
+	{Name: "before", Value: func(u store.Undone) any { return u.By.Before }},
+	{Name: "after", Value: func(u store.Undone) any { return u.By.After }},
 }
 
 // NewCmd returns the command undo.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
-	o := &options{Factory: f}
 	var number string
 	cmd := f.ChangeCommand(&cobra.Command{
 		Use:   "undo [AUDIT-ID|FROM-TO...]",
 		Short: "Take a change back",
-		Long: `Take a change back: make the state from before it again, by a new change. Every
-command that changes something prints the number to give here. FROM-TO is a
-change of many items: all are taken back or none. Without a number it is the
-latest change of your login that was not taken back.
+		Long: `Take a change back: restore the state before it, by a new change. Every command
+that changes something prints the number to give here. FROM-TO is a change of
+many items: all are taken back or none. Without a number it is the latest change
+of your login.
 
-What a later change of the same stands upon is refused, and so is what can't be
-taken back, such as a closed month: the error says why. A revoked key can be
-brought back for 15 minutes, by the login that revoked it or by the owner of the
-database. Other changes can be taken back for 30 days. An undo is a change too,
-and can be taken back.
+Only the latest change of a subject (a tenant, a key or a plan) can be undone.
+An undo is a change too: to make the first one again, undo the undo. Some
+changes, such as closing a month, are final. A revoked key can be brought back
+for 15 minutes, by the login that revoked it or by the owner of the database.
+Other changes can be undone for 30 days.
 
 The command asks for confirmation without a number, for more than one entry, and
 if it revokes or bans a key or suspends a tenant, then for the name of a tenant
@@ -47,143 +55,162 @@ that called today. Scripts need --yes.`,
 		Example: `  petstorectl undo 4711 --dry-run
   petstorectl undo 4711 --reason "wrong customer"
   petstorectl undo 4711-4760 --yes`,
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			o.cmd = cmd
-			if o.numbers, err = parseNumbers(args); err != nil {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			numbers, err := parseNumbers(args)
+			if err != nil {
 				return err
 			}
-			return run(cmd.Context(), o)
+			return run(cmd, f, numbers)
 		},
 	}, cmdutil.Arg{Name: "AUDIT-ID|FROM-TO", Value: &number, Complete: cmdutil.ChangeNumbers(f)}.Repeated())
 	f.YesFlag(cmd)
 	return cmd
 }
 
-func run(ctx context.Context, o *options) error {
-	by, db, err := o.BeginChange(ctx)
+var tenantName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*[a-z][a-z0-9-]*$`)
+
+// parseNumbers reads numbers of entries, and ranges of them such as 4711-4760: each once, in their order.
+func parseNumbers(args []string) (numbers []int64, err error) {
+	for _, arg := range args {
+		from, to, isRange := strings.Cut(arg, "-")
+		if !isRange {
+			to = from
+		}
+		first, firstErr := strconv.ParseInt(from, 10, 64)
+		last, lastErr := strconv.ParseInt(to, 10, 64)
+		switch {
+		case errors.Join(firstErr, lastErr) != nil || first < 1 || last < first:
+			find := "petstorectl audit list"
+			if tenantName.MatchString(arg) {
+				find += " --tenant " + arg
+			}
+			return nil, cmdutil.UsageErrorf("%.80q is neither the number of an audit entry nor a range of them", arg).
+				WithHint("give the number that the change printed, such as 4711 or 4711-4760,\nor find it with: " + find)
+		case last-first >= int64(store.MaxBatch-len(numbers)):
+			return nil, cmdutil.UsageErrorf("at most %d entries are taken back at once", store.MaxBatch)
+		}
+		for n := first; n <= last; n++ {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers), nil
+}
+
+func run(cmd *cobra.Command, f *cmdutil.Factory, numbers []int64) error {
+	ctx := cmd.Context()
+	by, db, err := f.BeginChange(ctx)
 	if err != nil {
 		return err
 	}
-	numbers := o.numbers
-	if len(numbers) == 0 {
-		if numbers, err = db.Undos.Latest(ctx); err != nil {
-			return o.explainLatest(err)
+	named := len(numbers) > 0
+	if !named {
+		if numbers, err = db.Undos.Latest(ctx); errors.Is(err, store.ErrEntryNotFound) {
+			return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: "your login changed nothing within 30 days", Hint: "see: petstorectl audit list"}
+		} else if err != nil {
+			return err
 		}
 	}
 	dry := by
 	dry.DryRun = true
-	undone, err := db.Undos.Do(ctx, dry, numbers, o.Now())
-	if err != nil {
-		return o.explain(ctx, err)
-	}
-	items := itemsOf(undone, nil)
-	if !o.DryRun {
-		if err := o.ask(ctx, db, items); err != nil {
+	undone, err := db.Undos.Do(ctx, dry, numbers, f.Now())
+	if err == nil && !f.DryRun {
+		if err := ask(ctx, f, db, undone, named); err != nil {
 			return err
 		}
-		var entries audit.Numbers
-		by.Entries = &entries
-		if undone, err = db.Undos.Do(ctx, by, numbers, o.Now()); err != nil {
-			return o.explain(ctx, err)
-		}
-		items = itemsOf(undone, entries)
+		undone, err = db.Undos.Do(ctx, by, numbers, f.Now())
 	}
-	o.say(items)
-	if len(numbers) == 1 && len(items) == 1 {
-		return cmdutil.PrintChanged(o.Factory, View, items[0])
+	if err != nil {
+		return explain(cmd, f, err)
 	}
-	return cmdutil.PrintChangedList(o.Factory, View, items)
+	say := "undone "
+	if f.DryRun {
+		say = "would have undone "
+	}
+	for _, line := range cmdutil.Facts(undone, func(u store.Undone) string { return say + sentence(f, u) }) {
+		f.Messagef("%s", line)
+	}
+	if f.DryRun {
+		f.Messagef("dry run: nothing was changed")
+	}
+	if len(numbers) == 1 && len(undone) == 1 {
+		return cmdutil.PrintChanged(f, View, undone[0])
+	}
+	return cmdutil.PrintChangedList(f, View, undone)
 }
 
-// mostShown is how many changes a question and a report show.
-const mostShown = 20
+// sentence says what is so after the undo.
+func sentence(f *cmdutil.Factory, u store.Undone) string {
+	subject := strings.Replace(u.By.Subject, ":", " ", 1)
+	switch {
+	case u.Entry.Subject == audit.TenantSubject(u.Entry.TenantID):
+		subject = "tenant " + u.Entry.TenantName
+	case u.Entry.TenantID != 0:
+		subject += " of tenant " + u.Entry.TenantName
+	}
+	u.By.At = f.Now()
+	return fmt.Sprintf("entry %d (%s): %s: %s", u.Entry.Number, u.Entry.Action, subject, cmdutil.AuditChange(u.By))
+}
+
+// harms reports whether the undo refuses requests of the tenant.
+func harms(u store.Undone) bool {
+	return u.By.Action == "key.revoke" || u.By.Action == "tenant.suspend" || u.By.Action == "ban.place"
+}
 
 // ask shows what is to be done and asks, if it is more than one harmless change that was named.
-func (o *options) ask(ctx context.Context, db *store.DB, items []item) error {
+func ask(ctx context.Context, f *cmdutil.Factory, db *store.DB, undone []store.Undone, named bool) error {
 	var harmed []string
-	for _, i := range items {
-		if i.harms() {
-			harmed = append(harmed, i.Entry.TenantName)
+	for _, u := range undone {
+		if harms(u) {
+			harmed = append(harmed, u.Entry.TenantName)
 		}
 	}
-	if len(o.numbers) == 1 && len(harmed) == 0 {
+	if named && len(undone) == 1 && len(harmed) == 0 {
 		return nil
 	}
-	used := map[string]int64{}
-	if len(harmed) > 0 {
-		var err error
-		if used, err = db.Usage.TenantsSince(ctx, harmed, o.Now().Truncate(24*time.Hour)); err != nil {
-			return err
-		}
-	}
-	q := cmdutil.Question{Text: "Make this change?", Word: cmdutil.WordFor(used)}
-	if len(items) > 1 {
-		q.Text = fmt.Sprintf("Make these %d changes?", len(items))
-	}
-	for n, i := range items {
-		if n == mostShown {
-			q.Facts = append(q.Facts, fmt.Sprintf("and %d more", len(items)-n))
-			break
-		}
-		fact := fmt.Sprintf("entry %d (%s): %s", i.Entry.Number, i.Entry.Action, i.sentence())
-		if i.harms() {
-			fact += fmt.Sprintf(": %s requests of the tenant today", output.Thousands(used[i.Entry.TenantName]))
-		}
-		q.Facts = append(q.Facts, fact)
-	}
-	return cmdutil.Ask(ctx, o.Factory, q)
-}
-
-// say reports what was done.
-func (o *options) say(items []item) {
-	for n, i := range items {
-		if n == mostShown {
-			o.Messagef("and %d more", len(items)-n)
-			break
-		}
-		text := fmt.Sprintf("undone entry %d (%s): %s", i.Entry.Number, i.Entry.Action, i.sentence())
-		if o.DryRun {
-			text = "would have " + text
-		}
-		o.Messagef("%s", text)
-	}
-	if o.DryRun {
-		o.Messagef("dry run: nothing was changed")
-	}
-}
-
-func (o *options) explainLatest(err error) error {
-	if !errors.Is(err, store.ErrEntryNotFound) {
+	used, err := db.Usage.TenantsSince(ctx, harmed, f.Now().Truncate(24*time.Hour))
+	if err != nil {
 		return err
 	}
-	return &cmdutil.Error{
-		Code: cmdutil.ExitNotFound, Message: "none of the latest changes of your login can be taken back", Hint: "see: petstorectl audit list",
+	q := cmdutil.Question{Text: "Make this change?", Word: cmdutil.WordFor(used)}
+	if len(undone) > 1 {
+		q.Text = fmt.Sprintf("Make these %d changes?", len(undone))
 	}
+	q.Facts = cmdutil.Facts(undone, func(u store.Undone) string {
+		if !harms(u) {
+			return sentence(f, u)
+		}
+		return fmt.Sprintf("%s: %s requests of the tenant today", sentence(f, u), output.Thousands(used[u.Entry.TenantName]))
+	})
+	return cmdutil.Ask(ctx, f, q)
 }
 
 // explain returns the error of an entry that is not taken back.
-func (o *options) explain(ctx context.Context, err error) error {
+func explain(cmd *cobra.Command, f *cmdutil.Factory, err error) error {
 	refused := (*store.UndoError)(nil)
-	switch {
-	case errors.Is(err, store.ErrEntryNotFound):
-		return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: "the audit trail has no such entry: " + numberIn(err), Hint: "see: petstorectl audit list"}
-	case !errors.As(err, &refused):
+	if errors.Is(err, store.ErrEntryNotFound) {
+		return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: strings.TrimPrefix(err.Error(), "undo: "), Hint: "see: petstorectl audit list"}
+	}
+	if !errors.As(err, &refused) {
 		return err
-	case store.IsForbidden(err):
-		if isOfBilling(refused.Entry) {
-			cmdutil.ForBilling(o.cmd)
-		}
-		return err
-	case !store.IsServerError(err) && refused.Err == nil:
-		return &cmdutil.Error{Code: cmdutil.ExitRefused, Message: refused.Error(), Hint: refused.Hint}
 	}
 	e := refused.Entry
-	explained := (*cmdutil.Error)(nil)
-	if cause := o.Explain(ctx, refused.Err, cmdutil.Subject{Tenant: e.TenantName, Key: e.Subject, Plan: planOf(e)}); !errors.As(cause, &explained) {
-		return &cmdutil.Error{Code: cmdutil.ExitRefused, Message: refused.Error(), Hint: refused.Hint}
+	plan, ofPlan := strings.CutPrefix(e.Subject, store.PlanSubject(""))
+	if store.IsForbidden(err) {
+		if ofPlan || strings.HasSuffix(e.Action, "void") {
+			cmdutil.ForBilling(cmd)
+		}
+		return err
 	}
-	return &cmdutil.Error{
-		Code: explained.Code, Message: fmt.Sprintf("entry %d (%s) can't be undone: %s", e.Number, e.Action, explained.Message),
-		Hint: cmp.Or(refused.Hint, explained.Hint),
+	explained := &cmdutil.Error{Code: cmdutil.ExitRefused, Message: refused.Error(), Hint: refused.Hint}
+	if refused.Err == nil {
+		return explained
 	}
+	if cause := (*cmdutil.Error)(nil); errors.As(f.Explain(cmd.Context(), refused.Err, cmdutil.Subject{Tenant: e.TenantName, Key: e.Subject, Plan: plan}), &cause) {
+		explained = &cmdutil.Error{
+			Code: cause.Code, Hint: cmp.Or(refused.Hint, cause.Hint),
+			Message: fmt.Sprintf("entry %d (%s) can't be undone: %s", e.Number, e.Action, cause.Message),
+		}
+	}
+	return explained
 }

@@ -1,6 +1,7 @@
-package audit
+package cmdutil
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,9 +11,9 @@ import (
 	"petstore.example/internal/ctl/output"
 )
 
-// change says in a few words what an entry changed: "free → pro", "expires 2026-12-04 → 2027-01-01", "name changed".
-func change(e audit.Entry) string {
-	before, after := texts(e.Before), texts(e.After)
+// AuditChange says in a few words what an entry changed: "free → pro", "expires 2026-12-04 → 2027-01-01", "name changed".
+func AuditChange(e audit.Entry) string {
+	before, after := AuditMembers(e.Before), AuditMembers(e.After)
 	switch e.Action {
 	case "ban.place":
 		return "until " + moment(e, after["ends_at"])
@@ -21,7 +22,7 @@ func change(e audit.Entry) string {
 	case "plan.unvoid":
 		return "assignment " + after["assignment"] + " is not void"
 	}
-	if state := states[e.Action]; state != "" {
+	if state := auditStates[e.Action]; state != "" {
 		return state
 	}
 	var parts []string
@@ -46,8 +47,8 @@ func change(e audit.Entry) string {
 	return strings.TrimSpace(text)
 }
 
-// states are the changes of a state.
-var states = map[string]string{
+// auditStates are the changes of a state.
+var auditStates = map[string]string{
 	"tenant.suspend": "active → suspended", "tenant.resume": "suspended → active",
 	"key.revoke": "active → revoked", "key.unrevoke": "revoked → active", "ban.lift": "ban lifted",
 }
@@ -59,20 +60,20 @@ func begun(e audit.Entry, after map[string]string) (parts []string) {
 	}
 	for _, name := range []string{"per_minute", "per_day", "expires_at"} {
 		if after[name] != "" {
-			parts = append(parts, short(name)+" "+value(e, after[name]))
+			parts = append(parts, shortMember(name)+" "+value(e, after[name]))
 		}
 	}
 	return parts
 }
 
-// members are those of which differences are shown, the most important first; the others follow from them or are of no interest to people.
-var members = []string{
+// auditMembers are those of which differences are shown, the most important first; the others follow from them or are of no interest to people.
+var auditMembers = []string{
 	"plan", "per_minute", "per_day", "title", "price", "version", "retires_at", "expires_at", "revoked_at", "billing_ref", "suspended_at",
 	"minute_used", "day_used", "roles",
 }
 
 func differences(e audit.Entry, before, after map[string]string) (parts []string) {
-	for _, name := range members {
+	for _, name := range auditMembers {
 		was, is := before[name], after[name]
 		switch {
 		case was == is:
@@ -80,7 +81,7 @@ func differences(e audit.Entry, before, after map[string]string) (parts []string
 			// The numbers of another plan are its own.
 			return []string{was + " → " + is}
 		default:
-			parts = append(parts, short(name)+" "+value(e, was)+" → "+value(e, is))
+			parts = append(parts, shortMember(name)+" "+value(e, was)+" → "+value(e, is))
 		}
 	}
 	if at := after["valid_from"]; len(parts) > 0 && at != before["valid_from"] && slices.ContainsFunc(parts, isVersion) {
@@ -91,8 +92,10 @@ func differences(e audit.Entry, before, after map[string]string) (parts []string
 
 func isVersion(part string) bool { return strings.HasPrefix(part, "version ") }
 
-// short is the name of a member in a few letters.
-func short(name string) string { return strings.TrimSuffix(strings.TrimSuffix(name, "_at"), "_used") }
+// shortMember is the name of a member in a few letters.
+func shortMember(name string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(name, "_at"), "_used")
+}
 
 // value is the text of a member: "-" for none.
 func value(e audit.Entry, text string) string {
@@ -115,4 +118,23 @@ func moment(e audit.Entry, text string) string {
 		return at.UTC().Format("15:04Z")
 	}
 	return at.UTC().Format(time.DateOnly)
+}
+
+// AuditMembers returns the members of a record as text, without redacted.
+func AuditMembers(record json.RawMessage) map[string]string {
+	var members map[string]json.RawMessage
+	all := map[string]string{}
+	if json.Unmarshal(record, &members) != nil {
+		return all
+	}
+	for name, value := range members {
+		var text string
+		if json.Unmarshal(value, &text) != nil {
+			text = string(value)
+		}
+		if name != "redacted" {
+			all[name] = text
+		}
+	}
+	return all
 }

@@ -1,0 +1,51 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/ctl/output"
+	_ "petstore.example/internal/test/sandbox" // the environment of the tests
+)
+
+func TestTableFits(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC)
+	entries := []audit.Entry{
+		{
+			Number: 10_000_000, At: now.Add(-16 * time.Minute), Login: "support_somebody_with_a_long_name", Action: "plan.unschedule", Subject: "key_9Xb2LmQ0tR7sVw1Z",
+			Before: json.RawMessage(`{"per_minute":60000,"per_day":1000000,"expires_at":"2026-12-04T10:30:00Z"}`),
+			After:  json.RawMessage(`{"per_minute":90000,"per_day":3000000,"expires_at":"2027-12-04T10:30:00Z"}`), Reason: strings.Repeat("because ", 30),
+		},
+		{Number: 1, At: now.Add(-48 * time.Hour), Action: "tenant.create", TenantID: 1, Subject: "tenant:1", TenantName: strings.Repeat("acme-", 12) + "x"},
+	}
+	for _, zone := range []*time.Location{nil, time.UTC, time.FixedZone("", 3600)} {
+		for _, layout := range []string{"", time.RFC3339} {
+			for _, width := range []int{80, 100, 120} {
+				var out bytes.Buffer
+				p := output.Printer{Out: &out, Format: "table", TTY: true, Width: width, Now: now, Zone: zone}
+				v := TableView(p)
+				if layout != "" {
+					v = v.FormatTimes(layout)
+				}
+				if err := output.Table(p, v, entries); err != nil {
+					t.Fatal(err)
+				}
+				for line := range strings.Lines(out.String()) {
+					if n := text.StringWidthWithoutEscSequences(strings.TrimSuffix(line, "\n")); n > width {
+						t.Errorf("%d columns in a terminal of %d: %s", n, width, line)
+					}
+				}
+				if !strings.Contains(out.String(), "key_9Xb2LmQ0tR7sVw1Z") {
+					t.Errorf("the ID is cut:\n%s", out.String())
+				}
+			}
+		}
+	}
+}

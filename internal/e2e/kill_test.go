@@ -76,7 +76,7 @@ func TestKilledServer(t *testing.T) {
 func TestStoppedServer(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
-	s := d.serve("PETSTORE_DRAIN_DELAY=300ms")
+	s := d.serve("PETSTORE_DRAIN_DELAY=2s")
 	tn := d.freshTenant(s, plans.Enterprise, &plans.Quota{PerMinute: 1_000_000, PerDay: 2_000_000}, 2)
 	const callers = 8
 	stop := startLoad(callers, func(caller, request int) response { return anyRequest(d, s, tn, caller, request) })

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -257,6 +259,22 @@ func TestStartupBehind(t *testing.T) {
 	p.failsWith("and this program needs ")
 	if !strings.HasSuffix(strings.TrimSpace(p.stderr()), "; run: petstorectl migrate up") {
 		t.Errorf("stderr %q says not what to do", p.stderr())
+	}
+}
+
+// TestStartupOnABusyPostgres: it answers no connection at first. A server goes on, and says for what it waits.
+func TestStartupOnABusyPostgres(t *testing.T) {
+	t.Parallel()
+	const unanswered = 4
+	var connections atomic.Int64
+	d := newDeploymentOn(t, storetest.New(t).URL, "")
+	s := d.serve("PETSTORE_DATABASE_URL=" + storetest.ProxyURL(t, d.serverURL, func(client, server net.Conn) {
+		if connections.Add(1) > unanswered {
+			(&roundTripProxy{}).relay(client, server)
+		}
+	}))
+	if n := s.logged(`"level":"warn"`, "reach the database", "waiting for Postgres"); n < unanswered {
+		t.Errorf("%d lines that say so, want %d", n, unanswered)
 	}
 }
 

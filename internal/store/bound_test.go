@@ -3,10 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
-	"io"
-	"net"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,27 +71,4 @@ func TestReadsAreBounded(t *testing.T) {
 	server.Pause()
 	close(paused)
 	all.Wait()
-}
-
-// TestOpenWaitsForABusyPostgres: it answers no connection in the time of a call at first, which ends nobody's start. Open says for what it waits.
-func TestOpenWaitsForABusyPostgres(t *testing.T) {
-	t.Parallel()
-	const busy = 5
-	var connections atomic.Int64
-	url := storetest.ProxyURL(t, storetest.New(t).APIURL, func(client, server net.Conn) {
-		if connections.Add(1) > busy {
-			go func() { _, _ = io.Copy(server, client) }()
-			_, _ = io.Copy(client, server)
-		}
-	})
-	waited := 0
-	o := store.Options{AsAPI: true, Timeout: 100 * time.Millisecond, Waiting: func(err error) {
-		if waited++; !errors.Is(err, store.ErrUnavailable) {
-			t.Error(err)
-		}
-	}}
-	storetest.Open(t, url, o)
-	if waited < busy {
-		t.Errorf("waited %d times, want at least %d", waited, busy)
-	}
 }

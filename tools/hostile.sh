@@ -139,7 +139,8 @@ clocks() (
 )
 
 serving() (
-	make -s build && bin/petstore dev >"$work/dev" 2>&1 &
+	make -s build || exit
+	bin/petstore dev >"$work/dev" 2>&1 &
 	children=$!
 	trap 'kill -INT $children; wait $children' EXIT
 	until grep -q 'API:' "$work/dev"; do

@@ -31,17 +31,17 @@ func TestServersLoseRedisTogether(t *testing.T) {
 				servers = append(servers, w.server(t, server.URL, distributed.Options{Log: zerolog.Nop(), Wait: 20 * time.Second}))
 			}
 			decides(t, servers...)
-			asks := servers[2]
-			wait.Until(t, "they know of each other", func() bool { return len(asks.member.Peers()) == 2 })
-			limitstest.TakeN(t, asks, 1, q, limitstest.Noon, 10)
+			last := servers[2]
+			wait.Until(t, "they know of each other", func() bool { return len(last.member.Peers()) == 2 })
+			limitstest.TakeN(t, last, 1, q, limitstest.Noon, 10)
 			tt.lose(server)
-			takes, relayed, began := asks.calls.takes.Load(), asks.relay.calls.Load(), time.Now()
-			d := asks.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
+			takes, relayed, began := last.calls.takes.Load(), last.relay.calls.Load(), time.Now()
+			d := last.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
 			took := time.Since(began)
-			if term, _ := asks.member.Term(); !d.Admitted || term.Redis != "" {
+			if term, _ := last.member.Term(); !d.Admitted || term.Redis != "" {
 				t.Errorf("%+v in term %+v: want admitted in one of Postgres", d, term)
 			}
-			takes, relayed = asks.calls.takes.Load()-takes, asks.relay.calls.Load()-relayed
+			takes, relayed = last.calls.takes.Load()-takes, last.relay.calls.Load()-relayed
 			t.Logf("%v, %d calls, %d relayed", took, takes, relayed)
 			if takes > 1 || relayed > 1 || took > 10*tt.want {
 				t.Errorf("%d calls to Redis and %d to another server in %v, want one of each at most, in about %v", takes, relayed, took, tt.want)

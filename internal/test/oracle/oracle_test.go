@@ -1,6 +1,7 @@
 package oracle_test
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -127,6 +128,29 @@ func TestSetBack(t *testing.T) {
 		all.Faults = []oracle.Fault{{What: "Postgres restored", SetBack: first.Add(3 * time.Second), Start: last.Add(-90 * time.Second), End: last.Add(-40 * time.Second)}}
 		if r := oracle.Check(all, strict); (len(r.Violations) == 0) != allowed {
 			t.Errorf("%s: %v", fault, r.Violations)
+		}
+	}
+}
+
+// TestUnderWayWhenSetBack: a change that is under way when servers have noticed that the database was set back may take effect after that.
+func TestUnderWayWhenSetBack(t *testing.T) {
+	t.Parallel()
+	began := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
+	list := func(from int, name string) oracle.Request {
+		return oracle.Request{
+			Tenant: "acme", Method: http.MethodGet, Start: at(from), End: at(from + 1), Status: http.StatusOK, Items: []oracle.Item{{ID: 1, Name: name}},
+		}
+	}
+	patch := oracle.Request{Tenant: "acme", Method: http.MethodPatch, ID: 1, Name: "r-1", Start: at(13), End: at(20), Status: http.StatusOK}
+	for name, allowed := range map[string]bool{"r-1": true, "r-0": false} {
+		all := oracle.Records{
+			Tenants:  []oracle.Tenant{{Name: "acme", PerMinute: 60, PerDay: 60, Registers: map[int64]string{1: "r-0"}}},
+			Requests: []oracle.Request{list(0, "r-0"), patch, list(15, "r-0"), list(17, "r-1"), list(21, name)},
+			Faults:   []oracle.Fault{{What: "Postgres restored", SetBack: at(10), Start: at(11), End: at(14)}},
+		}
+		if r := oracle.Check(all, strict); (len(r.Violations) == 0) != allowed {
+			t.Errorf("%s: %v", name, r.Violations)
 		}
 	}
 }

@@ -59,9 +59,9 @@ func (j *judge) checkRegister(id int64, writes map[string]access, from, until ti
 	for _, q := range j.requests {
 		within := q.Start.After(from) && q.End.Before(until)
 		switch {
-		case q.Method == http.MethodPatch && q.ID == id && !j.refused(q):
-			if sure := q.Status == http.StatusOK; within || !sure && q.Start.Before(until) {
-				writes[q.Name] = access{true, q.Name, sure, q.Start.UnixNano(), settled(q, j.Options, j.faults), q.Server}
+		case q.Method == http.MethodPatch && q.ID == id && !j.refused(q) && q.Start.Before(until):
+			if made := q.Status == http.StatusOK; !made || q.End.After(from) { // One that was under way when a period began or ended may have been lost.
+				writes[q.Name] = access{true, q.Name, made && within, q.Start.UnixNano(), settled(q, j.Options, j.faults), q.Server}
 			}
 		case within && q.shows() && (slices.Contains(q.Asked, id) || q.Asked == nil):
 			i := slices.IndexFunc(q.Items, func(it Item) bool { return it.ID == id })

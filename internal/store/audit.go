@@ -82,7 +82,7 @@ func runChanges(
 		return err
 	}
 	for _, p := range c.entries {
-		if p.by.Undoable != nil && Undoable(p.entry.action) {
+		if p.by.Undoable != nil && audit.FindEvent(p.entry.action).Undo != "" {
 			*p.by.Undoable = append(*p.by.Undoable, p.number)
 		}
 	}

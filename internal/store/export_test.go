@@ -61,8 +61,8 @@ func FilterPetsQuery(tenantID int64, p catalog.Page) (query string, args []strin
 	return query, args
 }
 
-// FinalActions are the actions that can't be taken back.
-func FinalActions() []string { return slices.Collect(maps.Keys(final)) }
+// Undoers are the actions that have an undo.
+func Undoers() []string { return slices.Collect(maps.Keys(undoers)) }
 
 // TenantColumns returns the columns of each table with rows of tenants, as an export has them in SQL, and those that it omits.
 func TenantColumns() map[string][]string {

@@ -1,11 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -62,42 +62,14 @@ type undoStep struct {
 	entry        audit.Entry
 }
 
-// undoers take back entries of the actions that can be taken back. It is no variable, because changes look whether they can be taken back.
-func undoers() map[string]func(context.Context, undoStep) error {
-	return map[string]func(context.Context, undoStep) error{
-		"tenant.edit": undoTenantEdit, "tenant.suspend": undoSuspension, "tenant.resume": undoSuspension,
-		"plan.assign": undoAssignment, "plan.boost": undoAssignment, "plan.move": undoAssignment, "plan.unschedule": undoUnschedule,
-		"plan.void": undoVoid, "plan.unvoid": undoVoid,
-		"plan.edit": undoPlanEdit, "plan.withdraw": undoWithdrawal, "plan.retire": undoRetirement, "plan.resell": undoRetirement,
-		"key.issue": undoIssue, "key.unrevoke": undoIssue, "key.edit": undoKeyEdit, "key.rotate": undoKeyEdit, "key.revoke": undoRevocation,
-		"ban.place": undoBan, "ban.lift": undoBan,
-	}
-}
-
-// final says of other actions why they can't be taken back, and what to do instead.
-var final = map[string]UndoError{
-	"tenant.create": {Why: "a tenant is not removed", Hint: "suspend it: petstorectl tenant suspend {name}"},
-	"tenant.erase":  {Why: "what was erased is not kept anywhere"},
-	"plan.create":   {Why: "a plan is never removed", Hint: "retire it: petstorectl plan retire {name}"},
-	"plan.remove":   {Why: "it was made by SQL", Hint: "take it back by SQL, as the owner of the tables"},
-	"limits.reset":  {Why: "requests were counted since, and what was used before is not kept"},
-	"usage.close":   {Why: "a closed month never changes: what comes late is a correction in the next"},
-	"retention.set": {Why: "what was removed since does not come back; set it again: petstorectl retention set"},
-	"audit.remove":  {Why: "the entries are gone"},
-	"usage.events":  {Why: "what the billing system has received stays there"},
-	"staff.add":     {Why: "a login is a role of Postgres", Hint: "remove it: petstorectl staff remove {name}"},
-	"staff.remove":  {Why: "the password was not kept", Hint: "add it again: petstorectl staff add {name}"},
-	"staff.rotate":  {Why: "the former password was not kept", Hint: "set another one: petstorectl staff rotate {name}"},
-}
-
-// Undoable reports whether there are ways to take back entries of the action.
-func Undoable(action string) bool { return undoers()[action] != nil }
-
-// Actions are the actions that entries of the audit trail have, sorted.
-func Actions() []string {
-	actions := slices.AppendSeq(slices.Collect(maps.Keys(undoers())), maps.Keys(final))
-	slices.Sort(actions)
-	return actions
+// undoers take back the entries of the events that have an undo.
+var undoers = map[string]func(context.Context, undoStep) error{
+	"tenant.edit": undoTenantEdit, "tenant.suspend": undoSuspension, "tenant.resume": undoSuspension,
+	"plan.assign": undoAssignment, "plan.boost": undoAssignment, "plan.move": undoAssignment, "plan.unschedule": undoUnschedule,
+	"plan.void": undoVoid, "plan.unvoid": undoVoid,
+	"plan.edit": undoPlanEdit, "plan.withdraw": undoWithdrawal, "plan.retire": undoRetirement, "plan.resell": undoRetirement,
+	"key.issue": undoIssue, "key.unrevoke": undoIssue, "key.edit": undoKeyEdit, "key.rotate": undoKeyEdit, "key.revoke": undoRevocation,
+	"ban.place": undoBan, "ban.lift": undoBan,
 }
 
 // Undos takes changes back.
@@ -120,7 +92,7 @@ func (d Undos) Do(ctx context.Context, by audit.By, numbers []int64, now time.Ti
 		}
 		for _, e := range slices.Backward(entries) {
 			step.entry, step.by.Reason = e, strings.TrimSuffix(fmt.Sprintf("undo of %d: %s", e.Number, by.Reason), ": ")
-			if err := undoers()[e.Action](ctx, step); err != nil {
+			if err := undoers[e.Action](ctx, step); err != nil {
 				return undoError(e, err)
 			}
 			undone = append(undone, slices.Repeat([]audit.Entry{e}, len(made.entries)-len(undone))...)
@@ -166,9 +138,10 @@ func (d Undos) undoable(ctx context.Context, numbers []int64) ([]audit.Entry, er
 	for i, r := range rows {
 		e := r.entry()
 		entries[i] = e
+		event := audit.FindEvent(e.Action)
 		switch {
-		case !Undoable(e.Action):
-			return nil, finalError(e)
+		case event.Undo == "":
+			return nil, &UndoError{Entry: e, Why: event.Final, Hint: strings.ReplaceAll(event.Hint, "{name}", cmp.Or(e.TenantName, nameOfSubject(e)))}
 		case r.Old:
 			return nil, &UndoError{Entry: e, Why: fmt.Sprintf("it is older than %d days", UndoAge/(24*time.Hour))}
 		case e.TenantName == "" && e.TenantID != 0:
@@ -193,18 +166,6 @@ func (d Undos) missing(ctx context.Context, number int64) error {
 	}
 	var action string
 	return d.db.Get(ctx, &action, `select action from audit_entries where number = $1`, number)
-}
-
-func finalError(e audit.Entry) error {
-	reason, ok := final[e.Action]
-	if !ok {
-		return &UndoError{Entry: e, Why: "this petstorectl does not know how"}
-	}
-	name := e.TenantName
-	if _, after, ok := strings.Cut(e.Subject, ":"); ok && name == "" {
-		name = after
-	}
-	return &UndoError{Entry: e, Why: reason.Why, Hint: strings.ReplaceAll(reason.Hint, "{name}", name)}
 }
 
 // lock blocks other changes to the tenants and the keys that the entries are about, and so to assignments. What changes a plan locks it.

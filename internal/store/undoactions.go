@@ -160,7 +160,11 @@ func undoBan(ctx context.Context, s undoStep) error {
 	return err
 }
 
-func planOfSubject(e audit.Entry) string { return strings.TrimPrefix(e.Subject, PlanSubject("")) }
+// nameOfSubject is the name of a plan or of a login.
+func nameOfSubject(e audit.Entry) string {
+	_, name, _ := strings.Cut(e.Subject, ":")
+	return name
+}
 
 // undoPlanEdit gives a plan its title and its price back, and withdraws the version that the edit made. If that has begun, a version with
 // the numbers of before begins now, for all that follow it.
@@ -172,7 +176,7 @@ func undoPlanEdit(ctx context.Context, s undoStep) error {
 	if before.Version == 0 || after.Version == 0 {
 		return errBySQL
 	}
-	name, e := planOfSubject(s.entry), PlanEdit{}
+	name, e := nameOfSubject(s.entry), PlanEdit{}
 	if before.Title != after.Title {
 		e.Title = &before.Title
 	}
@@ -201,7 +205,7 @@ func undoWithdrawal(ctx context.Context, s undoStep) error {
 	if !v.From.After(s.instant) {
 		return errOver("version %d would have begun at %s", v.Version, v.From.Format(time.RFC3339))
 	}
-	_, err = s.db.Plans.Edit(ctx, s.by, planOfSubject(s.entry), PlanEdit{Numbers: &plans.VersionEdit{
+	_, err = s.db.Plans.Edit(ctx, s.by, nameOfSubject(s.entry), PlanEdit{Numbers: &plans.VersionEdit{
 		PerMinute: v.PerMinute, PerDay: v.PerDay, From: v.From, KeepExisting: v.Generation != last.Generation,
 	}})
 	return err
@@ -220,7 +224,7 @@ func undoRetirement(ctx context.Context, s undoStep) error {
 			at = s.instant
 		}
 	}
-	name := planOfSubject(s.entry)
+	name := nameOfSubject(s.entry)
 	_, err = s.db.Plans.changePlan(ctx, s.by, action, name, func(ctx context.Context, tx pgconn.Tx, _ plans.Plan, _ plans.Version, done *EditedPlan) error {
 		return s.db.Plans.setRetired(ctx, tx, name, at, done)
 	})

@@ -56,7 +56,7 @@ func addFilters(cmd *cobra.Command, o *listOptions) {
 	cmdutil.PastFlag(cmd, f, &o.filter.Until, "until", "only changes made before `WHEN`")
 	textFlag(cmd, &o.filter.Login, "login", "only changes made with this `LOGIN`")
 	textFlag(cmd, &o.filter.Actor, "actor", "only changes made by this claimed `ACTOR`")
-	textFlag(cmd, &o.filter.Action, "action", "only this `ACTION`: plan.assign, or plan for all of it", store.Actions()...)
+	textFlag(cmd, &o.filter.Action, "action", "only this `ACTION`: plan.assign, or plan for all of it", audit.Actions()...)
 	textFlag(cmd, &o.subject, "subject", "only changes to this `SUBJECT`: a key's ID, tenant:12")
 }
 

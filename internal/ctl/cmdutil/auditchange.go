@@ -2,6 +2,7 @@ package cmdutil
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,16 +15,8 @@ import (
 // AuditChange says in a few words what an entry changed: "free → pro", "expires 2026-12-04 → 2027-01-01", "name changed".
 func AuditChange(e audit.Entry) string {
 	before, after := AuditMembers(e.Before), AuditMembers(e.After)
-	switch e.Action {
-	case "ban.place":
-		return "until " + moment(e, after["ends_at"])
-	case "plan.void":
-		return "assignment " + after["assignment"] + " is void"
-	case "plan.unvoid":
-		return "assignment " + after["assignment"] + " is not void"
-	}
-	if state := auditStates[e.Action]; state != "" {
-		return state
+	if text := audit.FindEvent(e.Action).Change; text != "" {
+		return memberName.ReplaceAllStringFunc(text, func(name string) string { return moment(e, after[strings.Trim(name, "{}")]) })
 	}
 	var parts []string
 	switch {
@@ -47,11 +40,7 @@ func AuditChange(e audit.Entry) string {
 	return strings.TrimSpace(text)
 }
 
-// auditStates are the changes of a state.
-var auditStates = map[string]string{
-	"tenant.suspend": "active → suspended", "tenant.resume": "suspended → active",
-	"key.revoke": "active → revoked", "key.unrevoke": "revoked → active", "ban.lift": "ban lifted",
-}
+var memberName = regexp.MustCompile(`\{[a-z_]+\}`)
 
 // begun is what matters of something new.
 func begun(e audit.Entry, after map[string]string) (parts []string) {

@@ -153,9 +153,7 @@ func sentence(f *cmdutil.Factory, u store.Undone) string {
 }
 
 // harms reports whether the undo refuses requests of the tenant.
-func harms(u store.Undone) bool {
-	return u.By.Action == "key.revoke" || u.By.Action == "tenant.suspend" || u.By.Action == "ban.place"
-}
+func harms(u store.Undone) bool { return audit.FindEvent(u.By.Action).Refuses }
 
 // ask shows what is to be done and asks, if it is more than one harmless change that was named.
 func ask(ctx context.Context, f *cmdutil.Factory, db *store.DB, undone []store.Undone, named bool) error {

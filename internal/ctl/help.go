@@ -39,7 +39,7 @@ func groupCommands(root *cobra.Command) {
 }
 
 // sharedFlags are shown after the flags of a command's own: they are the same everywhere.
-var sharedFlags = []string{"columns", "context", "database-url", "help", "jq", "local", "output", "utc", "watch"}
+var sharedFlags = []string{"columns", "context", "database-url", "help", "jq", "local", "output", "utc"}
 
 func isShared(f *pflag.Flag) bool { return slices.Contains(sharedFlags, f.Name) }
 

@@ -105,7 +105,7 @@ func TestSharedFlags(t *testing.T) {
 	t.Parallel()
 	shared := map[string][]string{}
 	eachCommand(newCmdRoot(cmdutil.NewFactory(&cmdutil.IOStreams{})), func(c *cobra.Command) {
-		for _, flag := range []string{"output", "database-url", "context", "dry-run", "reason", "yes", "watch"} {
+		for _, flag := range []string{"output", "database-url", "context", "dry-run", "reason", "yes"} {
 			if c.Flags().Lookup(flag) != nil || c.InheritedFlags().Lookup(flag) != nil {
 				shared[flag] = append(shared[flag], strings.TrimPrefix(c.CommandPath(), "petstorectl "))
 			}
@@ -121,12 +121,7 @@ func TestSharedFlags(t *testing.T) {
 		"audit export", "audit list", "audit show", "audit verify", "ban list", "doctor", "find", "key identify", "key list", "key show", "migrate down", "migrate status", "migrate up",
 		"plan history", "plan list", "plan schedule", "plan show", "plan simulate", "retention list", "tail", "tenant list", "tenant show", "usage export", "usage proof", "usage show", "usage verify", "why", "staff list", "whoami",
 	}
-	watched := []string{
-		"audit list", "ban list", "doctor", "find", "key list", "key show", "migrate status", "plan history", "plan list", "plan schedule", "plan show",
-		"plan simulate", "retention list", "tenant list", "tenant show", "usage show", "why", "staff list",
-	}
 	for flag, want := range map[string][]string{
-		"watch":        watched,
 		"reason":       audited,
 		"yes":          slices.Concat(audited, []string{"migrate down", "migrate up"}),
 		"dry-run":      slices.Concat(audited, []string{"migrate down", "migrate up"}),

@@ -81,7 +81,6 @@ func scriptedMain() {
 		s.OutTTY, s.Width = true, width
 		// Without a height there is no pager.
 		s.Height, _ = strconv.Atoi(os.Getenv("TEST_HEIGHT"))
-		s.Size = nil
 	}
 	s.ErrTTY = s.ErrTTY || os.Getenv("TEST_ERR_TTY") != ""
 	f := cmdutil.NewFactory(s)

@@ -78,8 +78,6 @@ of values separated by tabs, and a change prints the item that it changed.
     -o jsonl of each item. Texts have no quotes. jq need not be installed.
 --local, --utc
     Show the times of tables in this machine's time zone, or exact in UTC.
---watch, --watch=10s
-    Run a command that only reads again and again, and redraw the screen.
 
 What is longer than the screen goes through less, or the pager of PETSTORE_PAGER
 or PAGER; cat turns it off.

@@ -135,8 +135,8 @@ func (b Batch[T]) find(ctx context.Context, f *Factory, db *store.DB, given []st
 }
 
 func (b Batch[T]) do(ctx context.Context, f *Factory, db *store.DB, by audit.By, items []string) (done []T, err error) {
-	progress := f.NewProgress(b.Doing, len(items))
-	defer progress.Close()
+	add, end := f.Progress(b.Doing, len(items))
+	defer end()
 	err = db.Batch(ctx, by, func(ctx context.Context, db *store.DB) error {
 		if b.Lock != nil {
 			if err := b.Lock(ctx, db, items); err != nil {
@@ -149,7 +149,7 @@ func (b Batch[T]) do(ctx context.Context, f *Factory, db *store.DB, by audit.By,
 				return itemError(b.Explain(ctx, err, item), item, i, len(items))
 			}
 			done = append(done, one)
-			progress.Add()
+			add()
 		}
 		return b.confirm(ctx, f, db, items, done)
 	})

@@ -29,9 +29,12 @@ type SharedFlags struct {
 	Reason  string
 }
 
-// ReadCommand adds what a command needs that only reads the database: as OutputCommand, and --watch. Its output goes through a pager.
+// ReadCommand adds what a command needs that only reads the database: as OutputCommand. Its output goes through a pager.
 func (f *Factory) ReadCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
-	watchable(f, cmd)
+	run := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return Page(cmd.Context(), f, func() error { return run(cmd, args) })
+	}
 	return OutputCommand(f, cmd, args...)
 }
 

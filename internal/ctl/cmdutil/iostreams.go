@@ -31,8 +31,6 @@ type IOStreams struct {
 	ErrTTY bool
 	// Width and Height are the numbers of columns and lines of stdout's terminal.
 	Width, Height int
-	// Size reads them again; nil if they don't change.
-	Size func() (width, height int)
 	// Colors are those of stdout, ErrColors those of stderr.
 	Colors, ErrColors output.Colors
 	// ReadPassword reads a line from stdin's terminal without echo.
@@ -46,13 +44,10 @@ func SystemStreams() *IOStreams {
 		InTTY: isTerminal(os.Stdin), OutTTY: isTerminal(os.Stdout), ErrTTY: isTerminal(os.Stderr),
 		ReadPassword: func(ctx context.Context) (string, error) { return readPassword(ctx, os.Stdin) },
 	}
-	s.Size = func() (int, int) {
-		if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil && w > 0 && h > 0 {
-			return w, h
-		}
-		return defaultWidth, defaultHeight
+	s.Width, s.Height = defaultWidth, defaultHeight
+	if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil && w > 0 && h > 0 {
+		s.Width, s.Height = w, h
 	}
-	s.Width, s.Height = s.Size()
 	s.Colors, s.ErrColors = output.ColorsFor(s.OutTTY && understandsEscapes(os.Stdout), os.Getenv), output.ColorsFor(s.ErrTTY && understandsEscapes(os.Stderr), os.Getenv)
 	return s
 }

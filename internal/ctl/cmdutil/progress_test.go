@@ -16,8 +16,8 @@ func TestProgress(t *testing.T) {
 	}{{true, 100, true}, {true, 99, false}, {false, 100, false}} {
 		var stderr bytes.Buffer
 		s := &IOStreams{ErrOut: &stderr, ErrTTY: test.terminal}
-		p := s.NewProgress("revoking keys", test.items)
-		p.Close()
+		_, end := s.Progress("revoking keys", test.items)
+		end()
 		got := stderr.String()
 		if test.drawn != strings.HasPrefix(got, "\rrevoking keys ["+strings.Repeat(".", 30)+"] 0 of 100\x1b[K") {
 			t.Errorf("%+v: %q", test, got)
@@ -33,16 +33,16 @@ func TestProgressOfABlockedTerminal(t *testing.T) {
 	t.Parallel()
 	terminal, out := io.Pipe()
 	s := &IOStreams{ErrOut: out, ErrTTY: true}
-	p := s.NewProgress("revoking keys", 200)
+	add, end := s.Progress("revoking keys", 200)
 	for range 200 {
-		p.Add()
+		add()
 	}
 	read := make(chan string)
 	go func() {
 		text, _ := io.ReadAll(terminal)
 		read <- string(text)
 	}()
-	p.Close()
+	end()
 	if err := out.Close(); err != nil {
 		t.Fatal(err)
 	}

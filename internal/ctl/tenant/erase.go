@@ -127,11 +127,11 @@ func question(t plans.Tenant, e store.Erasure) (q cmdutil.Question) {
 }
 
 func (o *eraseOptions) erase(ctx context.Context, db *store.DB, by audit.By, t plans.Tenant, planned store.Erasure) (store.Erasure, error) {
-	progress := o.NewProgress("removing rows", int(planned.Rows()))
-	defer progress.Close()
+	add, end := o.Progress("removing rows", int(planned.Rows()))
+	defer end()
 	e, err := db.TenantData.Erase(ctx, by, numbered(t), func(rows int) {
 		for range rows {
-			progress.Add()
+			add()
 		}
 	})
 	if err != nil && e.TenantID != 0 {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs those of the named programs that are missing: postgres redis-server chromium npm wrk pgbouncer python3 python3-yaml python3-venv curl nginx
+# Installs those of the named programs that are missing: postgres redis-server chromium npm wrk pgbouncer python3 python3-venv curl nginx
 # haproxy caddy prometheus rpm systemd-sysusers systemd-analyze systemd-socket-activate buildah uidmap ca-certificates. It uses Homebrew on macOS and apt-get elsewhere, as root or through a
 # sudo without password. For a program that it cannot install it prints one line with the command, and fails after it has tried the others.
 set -u
@@ -28,11 +28,6 @@ has() {
 			! command -v "$name" || return 0
 		done
 		;;
-	python3-yaml) # Debian's package is for Debian's Python, which may not be the first in PATH
-		for python in python3 /usr/bin/python3; do
-			! $python -c 'import yaml' || return 0
-		done
-		;;
 	python3-venv) # which Debian has taken out of its Python
 		! python3 -c 'import ensurepip, venv' || return 0
 		;;
@@ -53,7 +48,6 @@ advice() {
 	Darwin:postgres) echo brew install postgresql@17 ;;
 	Darwin:redis-server) echo brew install redis ;;
 	Darwin:npm) echo brew install node ;;
-	Darwin:python3-yaml) echo pip3 install pyyaml ;;
 	Darwin:*) echo brew install "$1" ;;
 	*:postgres) echo apt-get install postgresql ;;
 	*:systemd-*) echo apt-get install systemd ;;

@@ -96,7 +96,7 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`plan simulate`":                                     plan.ReplayView.Names(),
 		"`plan show`":                                         plan.DetailsView.Names()[len(plan.View):],
 		"`undo`":                                              undo.View.Names(),
-		"`find -o json`, `yaml`":                              find.View.Names(),
+		"`find -o json`":                                      find.View.Names(),
 		"`find`":                                              find.HitView.Names(),
 		"`why TENANT`":                                        why.TenantView.Names(),
 		"`why KEY-ID`, `why -`":                               why.KeyView.Names(),

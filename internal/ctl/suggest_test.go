@@ -86,7 +86,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"usage events --from 7d,plan simulate --from 7d,audit list --from 7d,ban list --start 7d":                   "did you mean --since?",
 		"usage events --to today,plan simulate --to today,audit export --to today":                                  "did you mean --until (exclusive)?",
 		"plan boost --start tomorrow": "did you mean --from?", "key list --limt 3": "did you mean --limit?", "key revoke --force key_x": "did you mean --yes?",
-		"key list --json": "did you mean --output json?", "key list -o xml": `want table, json, jsonl, csv or yaml, not "xml"`, "key list --limit": "flag needs an argument: --limit",
+		"key list --json": "did you mean --output json?", "key list -o xml": `want table, json, jsonl or csv, not "xml"`, "key list --limit": "flag needs an argument: --limit",
 		"version --dry-run": "unknown flag: --dry-run", "tenant list --yes": "unknown flag: --yes", "tenant show acme --no-utc": "unknown flag: --no-utc",
 		"completion bash --database-url x": "unknown flag: --database-url", "key list -x": "unknown shorthand flag: 'x' in -x",
 		"plan simulate acme free --month 2026-10 --since 2026-10-01": "--month can't be used with --since or --until", "plan simulate acme free --until 2026-10-01": "--until requires --since",

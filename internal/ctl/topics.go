@@ -67,7 +67,7 @@ const outputText = `Data goes to stdout, messages go to stderr. On a terminal a 
 fits its width, and a change prints one sentence. In a pipe each item is a line
 of values separated by tabs, and a change prints the item that it changed.
 
--o json, jsonl, csv, yaml
+-o json, jsonl, csv
     Every member, always present, with names that do not change. Times are RFC
     3339 in UTC. jsonl has one object a line; a list in JSON is an array.
 --columns a,b

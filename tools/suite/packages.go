@@ -41,7 +41,6 @@ var programsOf = map[string][]string{
 	"internal/api":            {"python3"},
 	"internal/test/browser":   {"chromium", "npm"},
 	"internal/ctl":            {"python3", "curl"},
-	"internal/ctl/output":     {"python3-yaml", "npm"},
 	"internal/e2e":            {"pgbouncer", "systemd-socket-activate", "curl", "python3", "npm"},
 	"internal/e2e/alerts":     {"prometheus"},
 	"internal/e2e/generators": {"npm", "nginx"},

@@ -14,7 +14,7 @@ import (
 
 // OutputFlag adds --output and the flags that choose what of it is printed, and how.
 func (f *SharedFlags) OutputFlag(cmd *cobra.Command) {
-	EnumFlag(cmd, &f.Output, "output", "o", "output `FORMAT`: table, json, jsonl, csv or yaml", "table", "json", "jsonl", "csv", "yaml")
+	EnumFlag(cmd, &f.Output, "output", "o", "output `FORMAT`: table, json, jsonl or csv", "table", "json", "jsonl", "csv")
 	cmd.Flags().Var(&parsedValue{set: func(text string) (err error) {
 		f.columns, err = parseColumns(text, columnsOf(cmd))
 		return err

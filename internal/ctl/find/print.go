@@ -85,11 +85,11 @@ func (r *result) keyView() output.View[keys.Key] {
 	return v
 }
 
-// print prints one object in JSON and YAML, otherwise the screen to a person and a line for each match to a program.
+// print prints one object in JSON, otherwise the screen to a person and a line for each match to a program.
 func (r *result) print(f *cmdutil.Factory) error {
 	p := f.Printer()
 	switch {
-	case p.Format == "json" || p.Format == "yaml":
+	case p.Format == "json":
 		return output.Item(p, View, r)
 	case r.hit != nil && !p.Whole() && p.Format == "table":
 		return r.printScreen(f)

@@ -51,7 +51,7 @@ func TestColors(t *testing.T) {
 	if got := list(t, p, v, items); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	for _, format := range []string{"", "json", "jsonl", "csv", "yaml"} {
+	for _, format := range []string{"", "json", "jsonl", "csv"} {
 		p.Format = format
 		if got := list(t, p, v, items); strings.Contains(got, "\x1b") {
 			t.Errorf("%q: %q", format, got)

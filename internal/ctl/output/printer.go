@@ -12,7 +12,7 @@ import (
 // Printer is where and how to print.
 type Printer struct {
 	Out io.Writer
-	// Format is table, json, jsonl, csv, yaml or, for rows separated by tabs, empty.
+	// Format is table, json, jsonl, csv or, for rows separated by tabs, empty.
 	Format string
 	// Columns are the names of the columns to print, in this order; nil for those of the view.
 	Columns []string
@@ -52,7 +52,7 @@ func Item[T any](p Printer, v View[T], item T) error {
 		return err
 	}
 	switch p.Format {
-	case "json", "jsonl", "yaml":
+	case "json", "jsonl":
 		return p.printObject(object[T]{v, item})
 	case "csv":
 		return printCSV(p.Out, v, []T{item})
@@ -68,7 +68,7 @@ func Item[T any](p Printer, v View[T], item T) error {
 	return Rows(p, pairView, pairs)
 }
 
-// printObject prints one item in JSON or YAML.
+// printObject prints one item in JSON.
 func (p Printer) printObject(v json.Marshaler) error {
 	text, err := v.MarshalJSON()
 	switch {
@@ -78,16 +78,8 @@ func (p Printer) printObject(v json.Marshaler) error {
 		return p.Filter.print(p, p.Out, text)
 	case p.Format == "json":
 		return printJSON(p.Out, json.RawMessage(text))
-	case p.Format == "jsonl":
-		text = append(text, '\n')
-	default:
-		var block string
-		block, err = yamlOf(text)
-		text = []byte(block)
 	}
-	if err == nil {
-		_, err = p.Out.Write(text)
-	}
+	_, err = p.Out.Write(append(text, '\n'))
 	return err
 }
 

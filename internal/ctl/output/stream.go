@@ -46,7 +46,7 @@ func (s *Stream[T]) Add(item T) error {
 		return nil
 	case "csv":
 		return s.csv.Write(csvRow(s.v, item))
-	case "json", "jsonl", "yaml":
+	case "json", "jsonl":
 		text, err := object[T]{s.v, item}.MarshalJSON()
 		if err != nil {
 			return err
@@ -56,7 +56,7 @@ func (s *Stream[T]) Add(item T) error {
 	return Rows(s.p, s.v, []T{item})
 }
 
-// addJSON prints a line of jsonl, an entry of a sequence in YAML, or an element of an array as encoding/json indents it.
+// addJSON prints a line of jsonl, or an element of an array as encoding/json indents it.
 func (s *Stream[T]) addJSON(text []byte, first bool) error {
 	switch {
 	case s.p.Filter != nil && s.p.Format == "jsonl":
@@ -66,13 +66,6 @@ func (s *Stream[T]) addJSON(text []byte, first bool) error {
 		return nil
 	case s.p.Format == "jsonl":
 		_, err := s.out.Write(append(text, '\n'))
-		return err
-	case s.p.Format == "yaml":
-		entry, err := yamlOf(append(append([]byte{'['}, text...), ']'))
-		if err != nil {
-			return err
-		}
-		_, err = s.out.WriteString(entry)
 		return err
 	}
 	var element bytes.Buffer
@@ -113,14 +106,12 @@ func (s *Stream[T]) end() error {
 		return Table(s.p, s.v, s.items)
 	case s.p.Format == "json" && s.p.Filter != nil:
 		return s.p.Filter.print(s.p, s.out, mustMarshal(append([]json.RawMessage{}, s.array...)))
-	}
-	text := ""
-	switch {
 	case s.p.Format == "json" && s.any:
-		text = "\n]\n"
-	case s.p.Format == "json" || s.p.Format == "yaml" && !s.any:
-		text = "[]\n"
+		_, err := s.out.WriteString("\n]\n")
+		return err
+	case s.p.Format == "json":
+		_, err := s.out.WriteString("[]\n")
+		return err
 	}
-	_, err := s.out.WriteString(text)
-	return err
+	return nil
 }

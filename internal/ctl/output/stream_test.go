@@ -52,8 +52,6 @@ func TestFormats(t *testing.T) {
 		{format: "csv", columns: []string{"count"}, want: "count\n1\n9007199254740993\n"},
 		{format: "json", columns: []string{"name"}, want: "[\n  {\n    \"name\": \"a\"\n  },\n  {\n    \"name\": \"b c\"\n  }\n]\n"},
 		{format: "jsonl", want: `{"name":"a","count":1}` + "\n" + `{"name":"b c","count":9007199254740993}` + "\n"},
-		{format: "yaml", want: "- name: a\n  count: 1\n- name: b c\n  count: 9007199254740993\n"},
-		{format: "yaml", columns: []string{"count"}, want: "- count: 1\n- count: 9007199254740993\n"},
 		{format: "json", filter: ".[].name", want: "a\nb c\n"},
 		{format: "json", filter: "length, .[1]", want: "2\n" + `{"count":9007199254740993,"name":"b c"}` + "\n"},
 		{format: "jsonl", filter: "select(.count > 1) | .count", want: "9007199254740993\n"},
@@ -83,7 +81,7 @@ func mustFilter(t *testing.T, expression string) *Filter {
 
 func TestNoItems(t *testing.T) {
 	t.Parallel()
-	for format, want := range map[string]string{"": "", "json": "[]\n", "jsonl": "", "yaml": "[]\n", "csv": "name,count\n", "table": ""} {
+	for format, want := range map[string]string{"": "", "json": "[]\n", "jsonl": "", "csv": "name,count\n", "table": ""} {
 		var out strings.Builder
 		stream(t, Printer{Out: &out, Format: format}, namedView, nil)
 		if out.String() != want {

@@ -83,8 +83,8 @@ func (o *options) printer() (output.Printer, error) {
 	case o.Output == "" && p.Format == "json":
 		// A filter is applied to each line.
 		p.Format = "jsonl"
-	case p.Format == "json" || p.Format == "yaml":
-		return p, cmdutil.UsageErrorf("tail can't print %s, which has an end", p.Format).WithHint("print an object in each line: -o jsonl")
+	case p.Format == "json":
+		return p, cmdutil.UsageErrorf("tail can't print json, which has an end").WithHint("print an object in each line: -o jsonl")
 	}
 	return p, nil
 }

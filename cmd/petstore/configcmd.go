@@ -29,7 +29,7 @@ Secrets are not printed. The exit code is 1 if there is a mistake.`,
 			for i, s := range settings {
 				_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s=%v\n", s.Key, values[i])
 			}
-			printTracing(cmd.OutOrStdout(), os.Getenv)
+			printTracing(cmd.OutOrStdout(), os.Environ())
 			return err
 		},
 	}

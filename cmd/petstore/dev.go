@@ -85,7 +85,7 @@ func runDev(ctx context.Context, o *devOptions) error {
 	if err := devfile.Write(dir, note); err != nil {
 		return err
 	}
-	cfg, err := readConfig(append(tracingVariables(),
+	cfg, err := readConfig(append(tracingVariables(os.Environ()),
 		"PETSTORE_DATABASE_URL="+databaseURL,
 		"PETSTORE_REDIS_URL="+os.Getenv("PETSTORE_REDIS_URL"),
 		"PETSTORE_REDIS_URL_FILE="+os.Getenv("PETSTORE_REDIS_URL_FILE"),

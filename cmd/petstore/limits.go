@@ -49,7 +49,7 @@ func openLimiter(
 	client.Observe(m.observeRedis())
 	shared := distributed.New(redisbackend.New(client), distributed.Options{
 		Cluster: cluster, Counters: db.Counters, Log: log, Timeout: cfg.RedisTimeout, Instant: cluster.clock.Now,
-		Relay: relay, Trace: cfg.traceScripts(),
+		Relay: relay,
 	})
 	relay.Serve(shared.Relayed.Serve)
 	shared.Start()

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+	"go.opentelemetry.io/otel/trace"
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
-	"petstore.example/internal/tracing"
 )
 
 // exchange is one request and its response, with everything that is found out on the way. It lives as long as the request.
@@ -21,8 +21,8 @@ type exchange struct {
 	// cache is what the connection keeps between requests, nil for nothing.
 	cache *connCache
 	id    string
-	// trace is nil if the request is not traced. traceID is that of the trace if it is exported, set at the end, "" for none.
-	trace   *tracing.Trace
+	// span is nil before the request is admitted, and if nothing is traced. traceID is that of the trace if it is exported, set at the end.
+	span    trace.Span
 	traceID string
 	// now is the time by which everything about the request is decided.
 	now time.Time

@@ -45,7 +45,7 @@ func (a *api) record(x *exchange, status int, elapsed time.Duration) {
 		return
 	}
 	e.Str("request_id", x.id).Str("method", methodName(x.Request.Method)).Str("route", x.route.path).Int("status", status)
-	if id := traceOf(x); id != "" {
+	if id := a.traceOf(x); id != "" {
 		e.Str("trace_id", id)
 	}
 	if c := ownerOf(x); c != nil {

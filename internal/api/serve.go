@@ -36,9 +36,6 @@ func (a *api) serve(r route) gin.HandlerFunc {
 		}
 		x.cache = connCacheOf(c.Request.Context())
 		x.id = requestID(c.Request.Header, x.started)
-		if a.Tracer != nil {
-			beginTrace(a.Tracer, x)
-		}
 		defer a.finish(x)
 		if err := a.answer(x); err != nil {
 			a.fail(x, err)
@@ -63,22 +60,16 @@ func (a *api) answer(x *exchange) error {
 		x.limits = addressLimits(a.Addresses.Take(a.address(x), x.now))
 		return codeURITooLong.err()
 	}
-	x.trace.Enter("identify")
+	came := x.started
 	a.identify(x)
-	if a.Tracer != nil {
-		followTrace(a.Tracer, x)
-	}
+	identified := a.Tracer.Now()
 	var invalid *Error
 	if x.caller != nil {
 		invalid = simulate(a, x)
 	}
-	x.trace.Enter("admit")
+	admitting := a.Tracer.Now()
 	err := a.admit(x)
-	x.trace.Leave()
-	if x.counted {
-		// Also if it is refunded: a failure is worth a trace.
-		x.trace.Count()
-	}
+	a.startTrace(x, came, identified, admitting)
 	if err != nil {
 		return err
 	}
@@ -107,8 +98,8 @@ func (a *api) finish(x *exchange) {
 	}
 	releaseWrite(x)
 	elapsed, status := time.Since(x.started), x.status()
-	if x.trace != nil {
-		endTrace(x, status)
+	if a.Tracer != nil {
+		a.endTrace(x, status)
 	}
 	a.record(x, status, elapsed)
 	if x.simulated == nil {

@@ -46,7 +46,6 @@ func simulate(a *api, x *exchange) (invalid *Error) {
 		x.simulated, x.delaysFull = codeUnavailable, true
 		return nil
 	}
-	x.trace.Leave()
 	waitFor(x.Request.Context(), a.Stopping, s.delay)
 	a.delays.end(tenant)
 	// It is decided by what holds now.

@@ -2,71 +2,81 @@ package api
 
 import (
 	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"petstore.example/internal/tracing"
 )
 
-// beginTrace begins the trace of a request that the share chose. The client's traceparent is its parent.
-func beginTrace(t *tracing.Tracer, x *exchange) {
-	setTrace(x, t.Begin(tracing.ParentOf(x.Request.Header), x.started))
-}
-
-// followTrace begins the trace of a request that the share did not choose, if its caller may decide and wants it. It is called after
-// identify: a stranger's traceparent costs nothing.
-func followTrace(t *tracing.Tracer, x *exchange) {
-	if x.trace == nil && x.caller != nil {
-		setTrace(x, t.Follow(tracing.ParentOf(x.Request.Header), x.started, "identify"))
+// startTrace starts the span of a request that came at that time, if requests are traced: when it is known whether the request counts in its
+// sender's limits. Only then is the client's trace its parent. What ran before is added by its times, unless the request ended before.
+func (a *api) startTrace(x *exchange, came, identified, admitting time.Time) {
+	if a.Tracer == nil {
+		return
+	}
+	var parent trace.SpanContext
+	if x.counted {
+		parent = a.Tracer.ParentOf(x.Request.Header)
+	}
+	ctx, span := a.Tracer.Request(x.Request.Context(), parent, x.route.path, came)
+	x.span = span
+	if !span.IsRecording() {
+		return
+	}
+	x.Request = x.Request.WithContext(ctx)
+	if !identified.IsZero() {
+		a.Tracer.Step(ctx, "identify", came, identified)
+		a.Tracer.Step(ctx, "admit", admitting, a.Tracer.Now())
 	}
 }
 
-func setTrace(x *exchange, r *tracing.Trace) {
-	if x.trace = r; r != nil {
-		x.Request = x.Request.WithContext(tracing.NewContext(x.Request.Context(), r))
+// endTrace ends the span, and starts it if the request was never admitted. Its attributes are those of OpenTelemetry's conventions for HTTP
+// servers, without url.path, which may hold a key.
+func (a *api) endTrace(x *exchange, status int) {
+	if x.span == nil {
+		a.startTrace(x, x.started, time.Time{}, time.Time{})
 	}
-}
-
-// endTrace ends the trace. Its attributes are those of OpenTelemetry's conventions for HTTP servers, without url.path, which may hold a key.
-func endTrace(x *exchange, status int) {
+	if !x.span.IsRecording() {
+		return
+	}
 	method := methodName(x.Request.Method)
 	name := method + " " + x.route.path
-	attrs := make([]tracing.Attr, 0, 12)
-	// The request ID may be part of a string that holds the whole request.
-	attrs = append(attrs,
-		tracing.String("http.route", x.route.path), tracing.Int("http.response.status_code", int64(status)),
-		tracing.String("petstore.request_id", strings.Clone(x.id)), tracing.String("petstore.plan", x.plan()),
-	)
 	if method == "other" {
 		method, name = "_OTHER", "HTTP "+x.route.path
 	}
-	attrs = append(attrs, tracing.String("http.request.method", method))
+	x.span.SetName(name)
+	// The request ID may be part of a string that holds the whole request.
+	x.span.SetAttributes(
+		attribute.String("http.request.method", method), attribute.String("http.route", x.route.path), attribute.Int("http.response.status_code", status),
+		attribute.String("petstore.request_id", strings.Clone(x.id)), attribute.String("petstore.plan", x.plan()),
+	)
 	if c := ownerOf(x); c != nil {
-		attrs = append(attrs, tracing.String("petstore.tenant", c.Tenant.Name), tracing.Int("petstore.tenant_id", c.Tenant.ID),
-			tracing.String("petstore.key", c.KeyID))
+		x.span.SetAttributes(attribute.String("petstore.tenant", c.Tenant.Name), attribute.Int64("petstore.tenant_id", c.Tenant.ID),
+			attribute.String("petstore.key", c.KeyID))
 	}
-	failed := ""
 	if x.failed != nil {
-		attrs = append(attrs, tracing.String("petstore.code", x.failed.code.name))
+		x.span.SetAttributes(attribute.String("petstore.code", x.failed.code.name))
 		if reason := failureReason(x); reason != "" {
-			attrs = append(attrs, tracing.String("petstore.reason", reason))
+			x.span.SetAttributes(attribute.String("petstore.reason", reason))
 		}
 		if isTrouble(x, status) {
-			failed = x.failed.code.name
+			tracing.Fail(x.span, x.failed.code.name)
 		}
 	}
-	x.traceID = x.trace.End(name, failed, attrs...)
+	x.span.End()
+	x.traceID = x.span.SpanContext().TraceID().String()
 }
 
 // traceOf returns the ID of the trace that a request is part of, for the log: of the one that is exported, or else of the client's. It is ""
 // if there is none.
-func traceOf(x *exchange) string {
+func (a *api) traceOf(x *exchange) string {
 	if x.traceID != "" {
 		return x.traceID
 	}
-	if _, ok := x.Request.Header["Traceparent"]; !ok {
-		return ""
-	}
-	if parent := tracing.ParentOf(x.Request.Header); parent.Valid() {
-		return parent.Trace.String()
+	if parent := a.Tracer.ParentOf(x.Request.Header); parent.IsValid() {
+		return parent.TraceID().String()
 	}
 	return ""
 }

@@ -2,6 +2,8 @@ package api
 
 import (
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,12 +26,14 @@ const (
 func traced(t *testing.T, sampler string) (w *fixture, stop func() []otlptest.Span) {
 	t.Helper()
 	collector := otlptest.New(t)
-	set := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL, "OTEL_TRACES_SAMPLER": sampler}
-	cfg, mistakes := tracing.ReadConfig(func(name string) string { return set[name] })
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	t.Setenv("OTEL_TRACES_SAMPLER", sampler)
+	cfg, mistakes := tracing.ReadConfig(os.Getenv)
 	if len(mistakes) > 0 {
 		t.Fatal(mistakes)
 	}
-	tracer := tracing.Start(cfg, zerolog.Nop())
+	tracer := tracing.Start(cfg, zerolog.Nop(), func(string, int) {})
+	t.Cleanup(func() { tracer.Stop(t.Context()) })
 	return newFixture(t, func(c *Config) { c.Tracer = tracer }), func() []otlptest.Span {
 		tracer.Stop(t.Context())
 		return collector.Spans()
@@ -38,7 +42,6 @@ func traced(t *testing.T, sampler string) (w *fixture, stop func() []otlptest.Sp
 
 // TestTraceOfRequests: each request is a span with the conventions' attributes, and nothing of what a client may choose freely.
 func TestTraceOfRequests(t *testing.T) {
-	t.Parallel()
 	w, stop := traced(t, "always_on")
 	w.do(w.request("GET", "/v1/pets?limit=7", "", "X-Request-Id", "r-1", "Traceparent", sampledBy))
 	w.do(w.request("GET", "/v1/pets/471147114711", "", "X-Request-Id", "r-2"))
@@ -87,14 +90,14 @@ func TestTraceOfRequests(t *testing.T) {
 	if r := requests["r-1"]; r.Trace != clientTrace || r.Parent != clientSpan || r.Name != "GET /v1/pets" {
 		t.Errorf("the client's trace is not continued: %+v", r)
 	}
-	if diff := cmp.Diff([]string{"GET /v1/pets", "identify", "admit"}, phases[clientTrace]); diff != "" {
+	slices.Sort(phases[clientTrace])
+	if diff := cmp.Diff([]string{"GET /v1/pets", "admit", "identify"}, phases[clientTrace]); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 
 // TestTraceIDIsLogged: that of the client's traceparent, whether or not anything is exported, and that of a trace that is.
 func TestTraceIDIsLogged(t *testing.T) {
-	t.Parallel()
 	off := newFixture(t)
 	off.do(off.request("GET", "/v1/pets", "", "Traceparent", sampledBy))
 	if e := event(t, off); e["trace_id"] != clientTrace {
@@ -118,7 +121,6 @@ func TestTraceIDIsLogged(t *testing.T) {
 
 // TestTraceparentOfStrangers: without a valid key it does not have a request exported, and leaves no exemplar.
 func TestTraceparentOfStrangers(t *testing.T) {
-	t.Parallel()
 	w, stop := traced(t, "parentbased_always_off")
 	w.do(w.request("GET", "/v1/pets", "", "Authorization", "", "Traceparent", sampledBy))
 	w.sendUnknown(t, "/v1/pets")
@@ -130,7 +132,7 @@ func TestTraceparentOfStrangers(t *testing.T) {
 		t.Errorf("exemplars %v", ids)
 	}
 	w.do(w.request("GET", "/v1/pets", "", "Traceparent", sampledBy))
-	if spans := stop(); len(spans) != 3 || spans[0].Attrs["http.response.status_code"] != int64(http.StatusOK) {
+	if spans := stop(); len(spans) != 3 || spans[2].Attrs["http.response.status_code"] != int64(http.StatusOK) {
 		t.Errorf("%d spans: %+v", len(spans), spans)
 	}
 }
@@ -138,7 +140,6 @@ func TestTraceparentOfStrangers(t *testing.T) {
 // TestTraceparentOfUncounted: a valid key has a request exported only if it was counted, which its quota bounds, also if it then failed on
 // our side.
 func TestTraceparentOfUncounted(t *testing.T) {
-	t.Parallel()
 	w, stop := traced(t, "parentbased_always_off")
 	send := func(target string, want int) {
 		t.Helper()

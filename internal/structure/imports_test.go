@@ -105,7 +105,7 @@ var knows = map[string][]string{
 	"github.com/spf13/cobra":               {"cmd/petstore", "internal/ctl/..."},
 	"github.com/klauspost/compress":        {"internal/api/pagecache", "internal/api/reference"},
 	"github.com/maypok86/otter/v2":         {"internal/api/pagecache"},
-	"go.opentelemetry.io":                  {"internal/tracing"},
+	"go.opentelemetry.io":                  {"internal/tracing", "internal/api", "cmd/petstore"},
 }
 
 // ignorant packages must not reach these libraries by any way, their own imports' imports included.

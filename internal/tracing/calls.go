@@ -2,30 +2,57 @@ package tracing
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 )
 
-// Query begins the span of a statement in Postgres, which it names by what the statement does to which table: "select pets". It never
-// shows an argument. See start for end.
+// Query starts the span of a statement in Postgres, which it names by what the statement does to which table: "select pets". It never
+// shows an argument. It returns the context for what is part of the call. end is nil if ctx belongs to no trace that is exported.
+// Otherwise it must be called with the error of the call.
 func Query(ctx context.Context, statement string) (_ context.Context, end func(error)) {
-	if ctx.Value(contextKey{}) == nil {
+	parent := trace.SpanFromContext(ctx)
+	if !parent.IsRecording() {
 		return ctx, nil
 	}
 	name := summary(statement)
-	return start(ctx, name, []Attr{String("db.system.name", "postgresql"), String("db.query.summary", name)})
+	ctx, span := parent.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(attribute.String("db.system.name", "postgresql"), attribute.String("db.query.summary", name)))
+	return ctx, func(err error) {
+		if err != nil {
+			Fail(span, errorType(err))
+		}
+		span.End()
+	}
 }
 
-// Script begins the span of a script in Redis. See start for end.
-func Script(ctx context.Context, script string) (_ context.Context, end func(error)) {
-	if ctx.Value(contextKey{}) == nil {
-		return ctx, nil
+// Fail marks a span as failed. kind is its error.type.
+func Fail(span trace.Span, kind string) {
+	span.SetStatus(codes.Error, "")
+	span.SetAttributes(attribute.String("error.type", kind))
+}
+
+// errorType names a kind of error, without its text, which may hold a value.
+func errorType(err error) string {
+	if coded, ok := errors.AsType[interface {
+		error
+		SQLState() string
+	}](err); ok {
+		return coded.SQLState()
 	}
-	return start(ctx, "EVALSHA "+script, []Attr{
-		String("db.system.name", "redis"), String("db.operation.name", "EVALSHA"), String("db.stored_procedure.name", script),
-	})
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timeout"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	}
+	return "_OTHER"
 }
 
 // summaries are those of statements that were traced. A server has some dozens.
@@ -41,45 +68,34 @@ func summary(statement string) string {
 }
 
 var (
-	// notWords are comments and texts.
-	notWords = regexp.MustCompile(`--[^\n]*|'[^']*'`)
-	words    = regexp.MustCompile(`[a-z_][a-z0-9_.]*|[()]`)
+	notWords = regexp.MustCompile(`--[^\n]*|'[^']*'`) // comments and texts
+	changes  = regexp.MustCompile(`\b(?:(for|key|do|or)\s+)?(insert\s+into|delete\s+from|update)\s+([\w.]+)`)
+	names    = regexp.MustCompile(`(\w+)\s+as\s+(?:materialized\s*)?\(`) // by "with"
+	reads    = regexp.MustCompile(`\b(?:from|join)\s+([\w.]+)`)
+	calls    = regexp.MustCompile(`\bselect\s[^(]*?([\w.]+)\(`)
 )
 
 // summarize returns the operation of a statement and the table or function that it is about: the first that it changes, otherwise the first
 // that it reads.
 func summarize(statement string) string {
-	all := words.FindAllString(strings.ToLower(notWords.ReplaceAllString(statement, "")), -1)
-	at := func(i int) string {
-		if i < 0 || i >= len(all) {
-			return ""
-		}
-		return all[i]
-	}
-	// By the names of "with".
-	known := []string{"(", "", "lateral", "only", "unnest"}
-	for i, w := range all {
-		if w == "as" && (at(i+1) == "(" || at(i+1) == "materialized") {
-			known = append(known, at(i-1))
+	statement = notWords.ReplaceAllString(strings.ToLower(statement), "")
+	for _, m := range changes.FindAllStringSubmatch(statement, -1) {
+		if m[1] == "" {
+			return strings.Fields(m[2])[0] + " " + m[3]
 		}
 	}
-	for i, w := range all {
-		switch {
-		case w == "insert" && at(i+1) == "into", w == "delete" && at(i+1) == "from":
-			return w + " " + at(i+2)
-		case w == "update" && !slices.Contains([]string{"for", "key", "do", "or"}, at(i-1)):
-			return w + " " + at(i+1)
+	known := []string{"lateral", "only", "unnest"}
+	for _, m := range names.FindAllStringSubmatch(statement, -1) {
+		known = append(known, m[1])
+	}
+	for _, m := range reads.FindAllStringSubmatch(statement, -1) {
+		if !slices.Contains(known, m[1]) {
+			return "select " + m[1]
 		}
 	}
-	for i, w := range all {
-		if (w == "from" || w == "join") && !slices.Contains(known, at(i+1)) {
-			return "select " + at(i+1)
-		}
+	if m := calls.FindStringSubmatch(statement); m != nil {
+		return "select " + m[1]
 	}
-	for i, w := range all {
-		if i > 0 && at(i+1) == "(" && at(i-1) == "select" {
-			return "select " + w
-		}
-	}
-	return at(0)
+	first, _, _ := strings.Cut(strings.TrimSpace(statement), " ")
+	return first
 }

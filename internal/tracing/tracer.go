@@ -2,152 +2,108 @@ package tracing
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
+	"net/http"
+	"slices"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/contrib/propagators/autoprop"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 )
 
-const (
-	// queueLength is how many traces wait to be exported at most.
-	queueLength = 2048
-	// batchSpans is how many spans are sent at once, or what there is after batchDelay.
-	batchSpans = 512
-	batchDelay = time.Second
-)
+const scope = "petstore"
 
-// Counts are numbers of spans since the start.
-type Counts struct {
-	// Exported were taken by the collector.
-	Exported int64
-	// Dropped found the queue full, or were left when the server stopped.
-	Dropped int64
-	// Failed were sent, and the collector refused them or did not answer.
-	Failed int64
-}
-
-// Tracer begins traces and exports them from a goroutine of its own. A nil *Tracer traces nothing.
+// Tracer starts the spans of requests. A nil *Tracer traces nothing.
 type Tracer struct {
-	sampler  sampler
-	sender   *sender
-	resource []Attr
-	log      zerolog.Logger
-
-	queue                     chan *Trace
-	exported, dropped, failed atomic.Int64
-
-	// stopped is closed when nothing more is awaited, and ended when the goroutine has ended.
-	stopping sync.Once
-	stopped  chan struct{}
-	ended    chan struct{}
-	// abort ends a request to the collector.
-	abort context.CancelFunc
-	// away is true while the collector takes nothing.
-	away bool
+	*exporter
+	provider   *sdk.TracerProvider
+	tracer     trace.Tracer
+	propagator propagation.TextMapPropagator
+	// headers are those in which clients name a trace.
+	headers []string
 }
 
-// Start returns a Tracer, nil if the configuration has no endpoint. resource is what identifies this server.
-func Start(c Config, log zerolog.Logger, resource ...Attr) *Tracer {
-	if c.Endpoint == "" {
+// off reads clients' traces for the log while nothing is traced.
+var off = &Tracer{propagator: propagation.TraceContext{}, headers: []string{"Traceparent"}}
+
+// LogTo has the SDK write to the log of the process what it finds wrong with its variables, without their values.
+func LogTo(log zerolog.Logger) {
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn().Err(err).Msg("OpenTelemetry's SDK reports an error") }))
+	otel.SetLogger(funcr.New(func(_, text string) {
+		log.Warn().Str("error", text).Msg("OpenTelemetry's SDK reports an error")
+	}, funcr.Options{RenderArgsHook: func([]any) []any { return nil }}))
+}
+
+// Start returns a Tracer, nil if no collector is configured or the SDK can't be started. count is told how many spans were "exported",
+// "dropped" because the queue was full, or "failed" because the collector refused them, at least in part, or did not answer. attrs identify
+// this server; variables of the resource win over them.
+func Start(c Config, log zerolog.Logger, count func(result string, spans int), attrs ...attribute.KeyValue) *Tracer {
+	if !c.On {
 		return nil
 	}
-	t := &Tracer{
-		sampler: c.sampler, sender: newSender(c), resource: c.resource(resource), log: log,
-		queue: make(chan *Trace, queueLength), stopped: make(chan struct{}), ended: make(chan struct{}),
+	e, err := newExporter(c, log, count)
+	if err != nil {
+		log.Error().Err(err).Msg("traces can't be exported")
+		return nil
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	t.abort = cancel
-	go t.run(ctx)
+	own := resource.WithAttributes(append(attrs, attribute.String("service.name", "petstore"))...)
+	of, err := resource.New(context.Background(), resource.WithTelemetrySDK(), own, resource.WithFromEnv())
+	if err != nil {
+		log.Warn().Err(err).Msg("OTEL_RESOURCE_ATTRIBUTES has mistakes")
+	}
+	batches := sdk.NewBatchSpanProcessor(e, sdk.WithMaxQueueSize(int(c.queue)))
+	t := &Tracer{exporter: e, propagator: autoprop.NewTextMapPropagator()}
+	t.provider = sdk.NewTracerProvider(sdk.WithResource(of), sdk.WithSpanProcessor(&queue{batches, e, c.queue}))
+	t.tracer = t.provider.Tracer(scope)
+	for _, name := range t.propagator.Fields() {
+		t.headers = append(t.headers, http.CanonicalHeaderKey(name))
+	}
 	return t
-}
-
-// Counts returns the numbers of spans.
-func (t *Tracer) Counts() Counts {
-	if t == nil {
-		return Counts{}
-	}
-	return Counts{Exported: t.exported.Load(), Dropped: t.dropped.Load(), Failed: t.failed.Load()}
 }
 
 // Stop exports what waits. When ctx ends first, the rest is dropped. Call it when no request is served any more.
 func (t *Tracer) Stop(ctx context.Context) {
+	if t != nil && t.provider.Shutdown(ctx) != nil {
+		_ = t.SpanExporter.Shutdown(ctx) // It ends a request to the collector.
+	}
+}
+
+// Now returns the time, zero if nothing is traced.
+func (t *Tracer) Now() (now time.Time) {
+	if t != nil {
+		now = time.Now()
+	}
+	return now
+}
+
+// ParentOf returns the span of the client that a request is part of, by the headers of the configured propagators; an invalid one for none.
+func (t *Tracer) ParentOf(h http.Header) trace.SpanContext {
 	if t == nil {
-		return
+		t = off
 	}
-	t.stopping.Do(func() { close(t.stopped) })
-	select {
-	case <-t.ended:
-	case <-ctx.Done():
-		t.abort()
-		<-t.ended
+	if !slices.ContainsFunc(t.headers, func(name string) bool { return h[name] != nil }) {
+		return trace.SpanContext{}
 	}
-	t.abort()
+	ctx := t.propagator.Extract(context.Background(), propagation.HeaderCarrier(h))
+	return trace.SpanContextFromContext(ctx).WithTraceState(trace.TraceState{})
 }
 
-func (t *Tracer) enqueue(r *Trace) {
-	select {
-	case t.queue <- r:
-	default:
-		t.dropped.Add(int64(len(r.spans)))
+// Request starts the span of a request that came at that time. Its parent may be invalid.
+func (t *Tracer) Request(ctx context.Context, parent trace.SpanContext, name string, at time.Time) (context.Context, trace.Span) {
+	if parent.IsValid() {
+		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 	}
+	return t.tracer.Start(ctx, name, trace.WithTimestamp(at), trace.WithSpanKind(trace.SpanKindServer))
 }
 
-// run exports until Stop is called, and then what is left.
-func (t *Tracer) run(ctx context.Context) {
-	defer close(t.ended)
-	tick := time.NewTicker(batchDelay)
-	defer tick.Stop()
-	var batch []*Trace
-	spans := 0
-	for {
-		stopping := false
-		select {
-		case r := <-t.queue:
-			batch, spans = append(batch, r), spans+len(r.spans)
-			if spans < batchSpans {
-				continue
-			}
-		case <-tick.C:
-		case <-t.stopped:
-			stopping = true
-		}
-		if stopping && len(t.queue) > 0 {
-			continue // until the queue is empty
-		}
-		t.export(ctx, batch, spans)
-		batch, spans = nil, 0
-		if stopping {
-			return
-		}
-	}
-}
-
-// export sends a batch, and counts what became of it.
-func (t *Tracer) export(ctx context.Context, batch []*Trace, spans int) {
-	if len(batch) == 0 {
-		return
-	}
-	body, err := encode(t.resource, batch)
-	var refused int64
-	if err == nil {
-		refused, err = t.sender.send(ctx, body, t.stopped)
-	}
-	switch {
-	case ctx.Err() != nil:
-		t.dropped.Add(int64(spans))
-		return
-	case err != nil:
-		t.failed.Add(int64(spans))
-	default:
-		t.exported.Add(int64(spans) - refused)
-		t.failed.Add(refused)
-	}
-	switch {
-	case err != nil && !t.away:
-		t.log.Warn().Err(err).Msg("traces can't be exported")
-	case err == nil && t.away:
-		t.log.Info().Msg("traces are exported again")
-	}
-	t.away = err != nil
+// Step adds a part of a request that is over to its span.
+func (t *Tracer) Step(ctx context.Context, name string, from, to time.Time) {
+	_, span := t.tracer.Start(ctx, name, trace.WithTimestamp(from))
+	span.End(trace.WithTimestamp(to))
 }

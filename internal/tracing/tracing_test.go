@@ -6,161 +6,80 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
+	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 	collector "go.opentelemetry.io/proto/slim/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/rs/zerolog"
 
 	"petstore.example/internal/test/otlptest"
 	"petstore.example/internal/test/wait"
 )
 
 const (
-	trace = "4bf92f3577b34da6a3ce929d0e0e4736"
-	spanA = "00f067aa0ba902b7"
+	traceA    = "4bf92f3577b34da6a3ce929d0e0e4736"
+	spanA     = "00f067aa0ba902b7"
+	sampled   = "00-" + traceA + "-" + spanA + "-01"
+	unsampled = "00-" + traceA + "-" + spanA + "-00"
 )
 
-func TestTraceparent(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"00-" + trace + "-" + spanA + "-01":                   trace + " sampled",
-		"00-" + trace + "-" + spanA + "-00":                   trace,
-		"00-" + trace + "-" + spanA + "-03":                   trace + " sampled",
-		"cc-" + trace + "-" + spanA + "-01":                   trace + " sampled",
-		"cc-" + trace + "-" + spanA + "-01-more":              trace + " sampled",
-		"cc-" + trace + "-" + spanA + "-01more":               "",
-		"00-" + trace + "-" + spanA + "-01-more":              "",
-		"ff-" + trace + "-" + spanA + "-01":                   "",
-		"0g-" + trace + "-" + spanA + "-01":                   "",
-		"00-" + strings.ToUpper(trace) + "-" + spanA + "-01":  "",
-		"00-" + strings.Repeat("0", 32) + "-" + spanA + "-01": "",
-		"00-" + trace + "-0000000000000000-01":                "",
-		"00-" + trace + "-" + spanA + "-1":                    "",
-		"00-" + trace + "-" + spanA + "-zz":                   "",
-		"00_" + trace + "-" + spanA + "-01":                   "",
-		"":                                                    "",
-	} {
-		p := ParentOf(http.Header{"Traceparent": {text}})
-		got := ""
-		if p.Valid() {
-			got = p.Trace.String()
-		}
-		if p.Sampled {
-			got += " sampled"
-		}
-		if got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-	if p := ParentOf(http.Header{"Traceparent": {"00-" + trace + "-" + spanA + "-01", "00-" + trace + "-" + spanA + "-01"}}); p.Valid() {
-		t.Errorf("two headers: %v", p)
-	}
+// counts are the numbers of spans by result.
+type counts struct {
+	mu    sync.Mutex
+	spans map[string]int
 }
 
-func FuzzTraceparent(f *testing.F) {
-	f.Add("00-" + trace + "-" + spanA + "-01")
-	f.Fuzz(func(t *testing.T, text string) {
-		if p := parseTraceparent(text); p.Valid() && (!strings.Contains(text, p.Trace.String()) || p.Span == SpanID{}) {
-			t.Errorf("%q: %v", text, p)
-		}
-	})
+func (c *counts) add(result string, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.spans[result] += n
 }
 
-// TestWhoDecides: a parent decides over requests that are counted, if the configuration lets it. Over others it decides nothing.
-func TestWhoDecides(t *testing.T) {
-	t.Parallel()
-	none, sampled, unsampled := Parent{}, Parent{Trace: newTraceID(), Sampled: true}, Parent{Trace: newTraceID()}
-	for name, c := range map[string]struct {
-		sampler string
-		// exported says of each parent whether the request is exported if it is counted, and if not.
-		exported map[Parent][2]bool
-	}{
-		"parents and all":     {"parentbased_always_on", map[Parent][2]bool{none: {true, true}, sampled: {true, true}, unsampled: {false, true}}},
-		"parents and no more": {"parentbased_always_off", map[Parent][2]bool{none: {false, false}, sampled: {true, false}, unsampled: {false, false}}},
-		"all":                 {"always_on", map[Parent][2]bool{none: {true, true}, sampled: {true, true}, unsampled: {true, true}}},
-		"none":                {"always_off", map[Parent][2]bool{none: {false, false}, sampled: {false, false}, unsampled: {false, false}}},
-	} {
-		tracer := &Tracer{sampler: configured(t, "http://collector", samplerVar, c.sampler).sampler, queue: make(chan *Trace, 1)}
-		for parent, want := range c.exported {
-			for i, counted := range []bool{true, false} {
-				r := tracer.Begin(parent, time.Now())
-				if r == nil {
-					r = tracer.Follow(parent, time.Now(), "identify")
-				}
-				if counted {
-					r.Count()
-				}
-				if exported := r.End("x", "") != ""; exported != want[i] {
-					t.Errorf("%s, parent %+v, counted %v: exported %v", name, parent, counted, exported)
-				}
-			}
-		}
-	}
-	s, exported := configured(t, "http://collector", samplerVar, "traceidratio", samplerArg, "0.25").sampler, 0
-	for range 10_000 {
-		if s.draw() {
-			exported++
-		}
-	}
-	if exported < 2000 || exported > 3000 {
-		t.Errorf("%d of 10,000 are exported, want a quarter", exported)
-	}
+func (c *counts) text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return fmt.Sprint(c.spans)
 }
 
-// configured reads a configuration from names and values.
-func configured(t *testing.T, endpoint string, env ...string) Config {
+// started sets variables, which the SDK reads from the environment, and starts a Tracer that ends with the test.
+func started(t *testing.T, log io.Writer, env ...string) (*Tracer, *counts) {
 	t.Helper()
-	set := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}
 	for i := 0; i < len(env); i += 2 {
-		set[env[i]] = env[i+1]
+		t.Setenv(env[i], env[i+1])
 	}
-	c, mistakes := ReadConfig(func(name string) string { return set[name] })
+	c, mistakes := ReadConfig(os.Getenv)
 	if len(mistakes) > 0 {
 		t.Fatal(mistakes)
 	}
-	return c
-}
-
-func started(t *testing.T, c Config) *Tracer {
-	t.Helper()
-	tracer := Start(c, zerolog.New(zerolog.NewTestWriter(t)), String("service.version", "1.2.3"))
-	tracer.sender.pause = time.Millisecond
+	spans := &counts{spans: map[string]int{}}
+	tracer := Start(c, zerolog.New(log), spans.add, attribute.String("service.version", "1.2.3"), attribute.String("host.name", "h"))
 	t.Cleanup(func() { tracer.Stop(t.Context()) })
-	return tracer
+	return tracer, spans
 }
 
-// TestTraceOfARequest: phases are the request's, what is called during a phase is the phase's, and what is called for a call is the call's.
+func header(name, value string) http.Header { return http.Header{name: {value}} }
+
+// TestTraceOfARequest: steps are the request's, and what is called for a call is the call's. Variables change the resource.
 func TestTraceOfARequest(t *testing.T) {
-	t.Parallel()
 	c := otlptest.New(t)
-	tracer := started(t, configured(t, c.URL+"/", service, "shop", attributes, "zone=a%20b,service.version=2", otlpTraces+"COMPRESSION", "gzip",
-		otlpAll+"HEADERS", "authorization=Bearer%20s3cret,x-scope=7"))
-	began := time.Now().Add(-time.Second)
-	r := tracer.Begin(parseTraceparent("00-"+trace+"-"+spanA+"-01"), began)
-	ctx := NewContext(t.Context(), r)
-	r.Enter("identify")
-	_, end := Query(ctx, "select name from pets where id = $1 and kind = 'secret'")
-	end(nil)
-	r.Enter("admit")
-	r.Leave()
-	inner, end := Query(ctx, "insert into pets (name) values ($1)")
-	_, endInner := Script(inner, "take")
+	tracer, spans := started(t, io.Discard, endpoint, c.URL+"/", "OTEL_SERVICE_NAME", "shop", "OTEL_RESOURCE_ATTRIBUTES", "zone=a%20b,service.version=2",
+		"OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "gzip", "OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20s3cret,x-scope=7")
+	came := time.Now().Add(-time.Second)
+	ctx, span := tracer.Request(t.Context(), tracer.ParentOf(header("Traceparent", sampled)), "/v1/pets", came)
+	tracer.Step(ctx, "identify", came, came.Add(time.Millisecond))
+	inner, end := Query(ctx, "insert into pets (name) values ('secret')")
+	_, endInner := Query(inner, "select name from pets where id = $1 and kind = 'secret'")
 	endInner(context.DeadlineExceeded)
 	end(stateError("23505"))
-	if id := r.End("GET /v1/pets", "unavailable", Int("http.response.status_code", 503)); id != trace {
-		t.Errorf("the trace is %q", id)
-	}
-	_, late := Query(ctx, "select 1")
-	if late != nil {
-		t.Error("a span that begins after the end")
-	}
+	Fail(span, "unavailable")
+	span.End()
 	tracer.Stop(t.Context())
 
 	type shape struct {
@@ -168,49 +87,43 @@ func TestTraceOfARequest(t *testing.T) {
 		Attrs              map[string]any
 		Failed             bool
 	}
-	spans, names := c.Spans(), map[string]string{spanA: "client"}
-	for _, s := range spans {
+	all, names := c.Spans(), map[string]string{spanA: "client"}
+	for _, s := range all {
 		names[s.ID] = s.Name
-		if s.Trace != trace || s.End.Before(s.Start) || s.End.After(time.Now()) {
+		if s.Trace != traceA || s.End.Before(s.Start) || s.End.After(time.Now()) {
 			t.Errorf("span %+v", s)
+		}
+		if of := s.Name == "/v1/pets" || s.Name == "identify"; of != s.Start.Equal(time.Unix(0, came.UnixNano())) {
+			t.Errorf("%s began at %v, the request at %v", s.Name, s.Start, came)
 		}
 	}
 	var got []shape
-	for _, s := range spans {
+	for _, s := range all {
 		got = append(got, shape{names[s.Parent], s.Name, s.Kind, s.Attrs, s.Failed})
 	}
-	sql := func(summary string) map[string]any {
-		return map[string]any{"db.system.name": "postgresql", "db.query.summary": summary}
+	sql := func(summary, failed string) map[string]any {
+		return map[string]any{"db.system.name": "postgresql", "db.query.summary": summary, "error.type": failed}
 	}
-	inserted := sql("insert pets")
-	inserted["error.type"] = "23505"
-	none := map[string]any{}
 	want := []shape{
-		{"client", "GET /v1/pets", "SPAN_KIND_SERVER", map[string]any{"http.response.status_code": int64(503), "error.type": "unavailable"}, true},
-		{"GET /v1/pets", "identify", "SPAN_KIND_INTERNAL", none, false},
-		{"identify", "select pets", "SPAN_KIND_CLIENT", sql("select pets"), false},
-		{"GET /v1/pets", "admit", "SPAN_KIND_INTERNAL", none, false},
-		{"GET /v1/pets", "insert pets", "SPAN_KIND_CLIENT", inserted, true},
-		{"insert pets", "EVALSHA take", "SPAN_KIND_CLIENT", map[string]any{
-			"db.system.name": "redis", "db.operation.name": "EVALSHA", "db.stored_procedure.name": "take", "error.type": "timeout",
-		}, true},
+		{"/v1/pets", "identify", "SPAN_KIND_INTERNAL", map[string]any{}, false},
+		{"insert pets", "select pets", "SPAN_KIND_CLIENT", sql("select pets", "timeout"), true},
+		{"/v1/pets", "insert pets", "SPAN_KIND_CLIENT", sql("insert pets", "23505"), true},
+		{"client", "/v1/pets", "SPAN_KIND_SERVER", map[string]any{"error.type": "unavailable"}, true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	resource := map[string]any{"service.name": "shop", "service.version": "2", "zone": "a b"}
-	if diff := cmp.Diff(resource, spans[0].Resource); diff != "" {
-		t.Errorf("resource (-want +got)\n%s", diff)
+	resource := all[0].Resource
+	for name, want := range map[string]any{"service.name": "shop", "service.version": "2", "zone": "a b", "host.name": "h"} {
+		if resource[name] != want {
+			t.Errorf("%s is %v, want %v", name, resource[name], want)
+		}
 	}
-	if !spans[0].Start.Equal(time.Unix(0, began.UnixNano())) {
-		t.Errorf("it began at %v, want %v", spans[0].Start, began)
-	}
-	h := c.Headers()[0]
-	if h.Get("Authorization") != "Bearer s3cret" || h.Get("X-Scope") != "7" {
+	if h := c.Headers()[0]; h.Get("Authorization") != "Bearer s3cret" || h.Get("X-Scope") != "7" {
 		t.Errorf("headers %v", h)
 	}
-	if diff := cmp.Diff(Counts{Exported: 6}, tracer.Counts()); diff != "" {
-		t.Errorf("counts (-want +got)\n%s", diff)
+	if text := spans.text(); text != "map[exported:4]" {
+		t.Error(text)
 	}
 }
 
@@ -219,106 +132,108 @@ type stateError string
 func (s stateError) Error() string    { return "duplicate key value: secret" }
 func (s stateError) SQLState() string { return string(s) }
 
-// TestFollow: a parent that may decide begins a trace of what the share did not choose, with the phase that has run. What it did is dropped
-// unless the request is counted.
-func TestFollow(t *testing.T) {
-	t.Parallel()
+// TestWhoDecides: the variables of the sampler and of the propagators mean what OpenTelemetry says. A request without a parent never has the
+// ID that a client chose.
+func TestWhoDecides(t *testing.T) {
 	c := otlptest.New(t)
-	tracer := started(t, configured(t, c.URL, samplerVar, "parentbased_always_off"))
-	parent, at := parseTraceparent("00-"+trace+"-"+spanA+"-01"), time.Now().Add(-time.Second)
-	unsampled := parent
-	unsampled.Sampled = false
-	if tracer.Begin(parent, at) != nil || tracer.Follow(Parent{}, at, "identify") != nil || tracer.Follow(unsampled, at, "identify") != nil {
-		t.Error("a trace that nobody asked for")
-	}
-	if id := tracer.Follow(parent, at, "identify").End("GET /v1/pets", ""); id != "" {
-		t.Errorf("exported as %s", id)
-	}
-	r := tracer.Follow(parent, at, "identify")
-	r.Enter("admit")
-	r.Count()
-	r.End("GET /v1/pets", "")
-	tracer.Stop(t.Context())
-	var names []string
-	for _, s := range c.Spans() {
-		if names = append(names, s.Name); s.Start.Equal(time.Unix(0, at.UnixNano())) != (s.Name != "admit") {
-			t.Errorf("%s began at %v", s.Name, s.Start)
+	for _, test := range []struct {
+		sampler, propagators, name, value string
+		// exported says whether the request is exported with that parent, and without it.
+		exported, without bool
+	}{
+		{"parentbased_always_on", "", "Traceparent", sampled, true, true},
+		{"parentbased_always_on", "", "Traceparent", unsampled, false, true},
+		{"parentbased_always_off", "", "Traceparent", sampled, true, false},
+		{"parentbased_always_off", "", "B3", traceA + "-" + spanA + "-1", false, false},
+		{"parentbased_always_off", "b3,tracecontext", "B3", traceA + "-" + spanA + "-1", true, false},
+		{"parentbased_always_off", "none", "Traceparent", sampled, false, false},
+		{"always_off", "", "Traceparent", sampled, false, false},
+	} {
+		tracer, _ := started(t, io.Discard, endpoint, c.URL, "OTEL_TRACES_SAMPLER", test.sampler, "OTEL_PROPAGATORS", test.propagators)
+		parent := tracer.ParentOf(http.Header{test.name: {test.value}, "Tracestate": {"a=secret"}})
+		_, with := tracer.Request(t.Context(), parent, "x", time.Now())
+		_, orphan := tracer.Request(t.Context(), trace.SpanContext{}, "x", time.Now())
+		if with.IsRecording() != test.exported || orphan.IsRecording() != test.without {
+			t.Errorf("%+v: exported %v, without a parent %v", test, with.IsRecording(), orphan.IsRecording())
+		}
+		if test.exported && with.SpanContext().TraceID().String() != traceA || orphan.SpanContext().TraceID().String() == traceA {
+			t.Errorf("%+v: the trace is %s, without a parent %s", test, with.SpanContext().TraceID(), orphan.SpanContext().TraceID())
+		}
+		if state := with.SpanContext().TraceState().String(); state != "" {
+			t.Errorf("the client's tracestate is kept: %s", state)
 		}
 	}
-	if diff := cmp.Diff([]string{"GET /v1/pets", "identify", "admit"}, names); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	off := started(t, configured(t, c.URL, samplerVar, "always_off"))
-	if off.Follow(parent, at, "identify") != nil {
-		t.Error("a parent decides that may not")
-	}
 }
 
-// TestOff: without an endpoint nothing is traced, and nothing need be checked for nil.
+// TestOff: without an endpoint nothing is traced, nothing need be checked for nil, and nothing is allocated.
 func TestOff(t *testing.T) {
-	t.Parallel()
-	tracer := Start(configured(t, ""), zerolog.Nop())
-	r := tracer.Begin(Parent{}, time.Now())
-	r.Enter("identify")
-	r.Leave()
-	if r.End("x", "") != "" || tracer.Counts() != (Counts{}) {
-		t.Error("something is traced")
+	tracer, _ := started(t, io.Discard)
+	if tracer != nil {
+		t.Fatal("something is traced")
 	}
-	tracer.Stop(t.Context())
-	if _, end := Query(t.Context(), "select 1"); end != nil {
-		t.Error("a span without a trace")
+	h, ctx := header("Authorization", "x"), context.WithValue(t.Context(), someKey{}, 1)
+	if n := testing.AllocsPerRun(100, func() {
+		_, end := Query(ctx, "select 1")
+		if end != nil || !tracer.Now().IsZero() || tracer.ParentOf(h).IsValid() {
+			t.Error("something is traced")
+		}
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if id := tracer.ParentOf(header("Traceparent", sampled)).TraceID().String(); id != traceA {
+		t.Errorf("the client's trace is %s, for the log", id)
 	}
 }
 
-// TestCollectorInTrouble: a batch is sent again where that helps, and counted as failed where it does not.
+type someKey struct{}
+
+// TestCollectorInTrouble: what a collector does not take is counted as failed. The log line has its reply, without the headers' values.
 func TestCollectorInTrouble(t *testing.T) {
-	t.Parallel()
 	partly, err := proto.Marshal(&collector.ExportTraceServiceResponse{PartialSuccess: &collector.ExportTracePartialSuccess{RejectedSpans: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	status := func(code, calls int) func(int, http.ResponseWriter) bool {
-		return func(call int, w http.ResponseWriter) bool {
-			if call <= calls {
-				w.WriteHeader(code)
-			}
-			return call <= calls
-		}
-	}
+	elsewhere := otlptest.New(t)
 	for name, test := range map[string]struct {
-		answer func(int, http.ResponseWriter) bool
-		calls  int
-		want   Counts
+		answer    func(http.ResponseWriter)
+		want, log string
 	}{
-		"busy, then well": {status(503, sendTries-1), sendTries, Counts{Exported: 3}},
-		"busy":            {status(429, 99), sendTries, Counts{Failed: 3}},
-		"refuses":         {status(401, 99), 1, Counts{Failed: 3}},
-		"redirects":       {status(307, 99), 1, Counts{Failed: 3}},
-		"takes some": {func(_ int, w http.ResponseWriter) bool {
+		"refuses": {func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, "no such key: hunter2"+strings.Repeat("x", 1000))
+		}, "map[failed:1]", "401 Unauthorized"},
+		"redirects": {func(w http.ResponseWriter) {
+			w.Header().Set("Location", elsewhere.URL+"/v1/traces")
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		}, "map[failed:1]", "redirects"},
+		"takes some": {func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "application/x-protobuf")
 			_, _ = w.Write(partly)
-			return true
-		}, 1, Counts{Exported: 1, Failed: 2}},
+		}, "map[failed:1]", "2 spans rejected"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			c := otlptest.New(t)
-			c.Answer(test.answer)
-			tracer := started(t, configured(t, c.URL))
-			r := tracer.Begin(Parent{}, time.Now())
-			r.Enter("identify")
-			r.Enter("admit")
-			r.End("GET /v1/pets", "")
-			wait.Until(t, fmt.Sprintf("%+v", test.want), func() bool { return tracer.Counts() == test.want }, tracer.Counts)
-			if n := len(c.Headers()); n != test.calls {
-				t.Errorf("%d calls, want %d", n, test.calls)
+			c.Answer(func(_ int, w http.ResponseWriter) bool {
+				test.answer(w)
+				return true
+			})
+			var log strings.Builder
+			tracer, spans := started(t, &log, endpoint, c.URL, "OTEL_EXPORTER_OTLP_HEADERS", "api-key=hunter2")
+			_, span := tracer.Request(t.Context(), trace.SpanContext{}, "x", time.Now())
+			span.End()
+			tracer.Stop(t.Context())
+			if text := spans.text(); text != test.want || len(c.Headers()) != 1 || len(elsewhere.Headers()) != 0 {
+				t.Errorf("%s, want %s; %d calls, %d elsewhere", text, test.want, len(c.Headers()), len(elsewhere.Headers()))
+			}
+			if text := log.String(); !strings.Contains(text, test.log) || strings.Contains(text, "hunter2") || len(text) > 1000 {
+				t.Errorf("log %s, want %q", text, test.log)
 			}
 		})
 	}
 }
 
-// TestNothingBlocks: while the collector hangs, traces are dropped and counted, and a stop takes no longer than it may.
+// TestNothingBlocks: while the collector hangs, spans are dropped and counted, each once, and a stop ends the call.
 func TestNothingBlocks(t *testing.T) {
-	t.Parallel()
 	c := otlptest.New(t)
 	hangs := make(chan struct{})
 	c.Answer(func(int, http.ResponseWriter) bool {
@@ -326,75 +241,38 @@ func TestNothingBlocks(t *testing.T) {
 		return true
 	})
 	t.Cleanup(func() { close(hangs) })
-	var log strings.Builder
-	tracer := Start(configured(t, c.URL), zerolog.New(&log))
-	const traces = queueLength + 4*batchSpans
+	const waiting, more = 100, 50
+	tracer, spans := started(t, io.Discard, endpoint, c.URL, "OTEL_BSP_MAX_QUEUE_SIZE", fmt.Sprint(waiting))
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			for range traces / 4 {
-				r := tracer.Begin(Parent{}, time.Now())
-				_, end := Query(NewContext(context.Background(), r), "select 1")
-				end(nil)
-				r.End("GET /v1/pets", "")
+			for range (waiting + more) / 4 {
+				_, span := tracer.Request(context.Background(), trace.SpanContext{}, "x", time.Now())
+				span.End()
 			}
 		})
 	}
 	wg.Wait()
-	if n := tracer.Counts().Dropped; n == 0 || n > 2*(traces-queueLength) {
-		t.Errorf("%d spans are dropped of %d", n, 2*traces)
+	if text := spans.text(); text != fmt.Sprintf("map[dropped:%d]", (waiting+more)/4*4-waiting) {
+		t.Error(text)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	began := time.Now()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
 	tracer.Stop(ctx)
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("it stopped after %v", took)
-	}
-	if got := tracer.Counts(); got.Exported != 0 {
-		t.Errorf("counts %+v", got)
-	}
+	wait.Until(t, "the end of the call", func() bool { return strings.Contains(spans.text(), "failed") }, spans.text)
 }
 
-// TestTracesAreBounded: a request of many calls keeps some of them, also those of several goroutines, and says how many more there were.
-func TestTracesAreBounded(t *testing.T) {
-	t.Parallel()
-	c := otlptest.New(t)
-	tracer := started(t, configured(t, c.URL))
-	r := tracer.Begin(Parent{}, time.Now())
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for range maxSpans {
-				if _, end := Query(NewContext(context.Background(), r), "select 1"); end != nil {
-					end(nil)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	r.End("GET /v1/pets", "")
-	tracer.Stop(t.Context())
-	spans := c.Spans()
-	if len(spans) != maxSpans || spans[0].Attrs["petstore.dropped_spans"] != int64(1+3*maxSpans) {
-		t.Errorf("%d spans, the first %+v", len(spans), spans[0])
-	}
-}
-
-// TestCollectorAway: one line when the collector does not answer, none of which shows its address, and one when it does again.
-func TestCollectorAway(t *testing.T) {
-	t.Parallel()
-	out, in := io.Pipe()
-	go func() {
-		tracer := Start(configured(t, "http://127.0.0.1:1"), zerolog.New(in))
-		tracer.sender.pause = time.Millisecond
-		tracer.Begin(Parent{}, time.Now()).End("GET /v1/pets", "")
-		tracer.Stop(context.Background())
-		_ = in.Close()
-	}()
-	log, err := io.ReadAll(out)
-	if n := strings.Count(string(log), "traces can't be exported"); err != nil || n != 1 || strings.Contains(string(log), "/v1/traces") {
-		t.Errorf("%v: %s", err, log)
+// TestSDKIsLogged: what the SDK finds wrong with its variables is in the log, without values.
+func TestSDKIsLogged(t *testing.T) {
+	var log strings.Builder
+	LogTo(zerolog.New(&log))
+	t.Cleanup(func() { LogTo(zerolog.Nop()) })
+	started(t, io.Discard, endpoint, "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere/ca.pem", "OTEL_TRACES_SAMPLER", "xray",
+		"OTEL_PROPAGATORS", "pigeon", "OTEL_EXPORTER_OTLP_TIMEOUT", "hunter2")
+	for _, want := range []string{"/nowhere/ca.pem", "unsupported sampler: xray", "unknown propagator", "parse duration"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("no %q in %s", want, log.String())
+		}
 	}
 }
 
@@ -404,6 +282,7 @@ func TestSummaries(t *testing.T) {
 		"select id, name from pets where tenant_id = $1":                                                "select pets",
 		"-- update nothing\nselect 'insert into x' from pets":                                           "select pets",
 		"select * from lookup_caller($1, $2)":                                                           "select lookup_caller",
+		"select $1 < past_until()":                                                                      "select past_until",
 		"select take_term($1)":                                                                          "select take_term",
 		"with t as materialized (select 1), p as (select * from pets) select * from p":                  "select pets",
 		"with t as (select 1) insert into orders (id) select id from t on conflict do update set x = 1": "insert orders",
@@ -412,6 +291,7 @@ func TestSummaries(t *testing.T) {
 		"update bans set ends_at = now()":                                                               "update bans",
 		"delete from idempotency where x < $1":                                                          "delete idempotency",
 		"notify \"x\";":                                                                                 "notify",
+		"transaction":                                                                                   "transaction",
 		"":                                                                                              "",
 	} {
 		if got := summarize(statement); got != want {
@@ -428,32 +308,5 @@ func TestErrorTypes(t *testing.T) {
 		if got := errorType(err); got != want {
 			t.Errorf("%v: %q, want %q", err, got, want)
 		}
-	}
-}
-
-// BenchmarkOff is what a request costs that is not traced.
-func BenchmarkOff(b *testing.B) {
-	var tracer *Tracer
-	for b.Loop() {
-		r := tracer.Begin(Parent{}, time.Time{})
-		r.Enter("identify")
-		r.Enter("admit")
-		r.Leave()
-	}
-}
-
-// BenchmarkParent is what the header costs.
-func BenchmarkParent(b *testing.B) {
-	for _, with := range []bool{false, true} {
-		h := http.Header{"Authorization": {"x"}, "Accept": {"*/*"}, "User-Agent": {"wrk"}}
-		if with {
-			h["Traceparent"] = []string{"00-" + trace + "-" + spanA + "-01"}
-		}
-		b.Run(strconv.FormatBool(with), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				ParentOf(h)
-			}
-		})
 	}
 }

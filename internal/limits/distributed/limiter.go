@@ -53,9 +53,6 @@ var _ limits.WriteLimiter = (*Limiter)(nil)
 
 // New returns a limiter that does nothing by itself until Start.
 func New(b Backend, o Options) *Limiter {
-	if o.Trace != nil {
-		b = traced{b, o.Trace}
-	}
 	l := &Limiter{backend: b, view: newLocalView()}
 	o.setDefaults()
 	l.options = o

@@ -49,9 +49,6 @@ type Options struct {
 	Relay Relay
 	// Log receives one line when Redis no longer decides, and one when it does again.
 	Log zerolog.Logger
-	// Trace is called when a request waits for a script in Redis, with its name. It returns the context of the call, and what to call with its
-	// error at its end, nil for nothing. It may be nil.
-	Trace func(ctx context.Context, script string) (context.Context, func(error))
 	// Timeout bounds one call to Redis, DefaultTimeout by default.
 	Timeout time.Duration
 	// PingEvery is the pause between attempts to reach a lost Redis, 100 ms by default.

@@ -42,7 +42,7 @@ func (m *redisMode) take(ctx context.Context, t cluster.Term, c limits.Claim, no
 		}
 	}
 	for waited := time.Duration(0); ; waited += initPause {
-		term, position := m.sendTraced(ctx, &r, now)
+		term, position := m.send(&r, now)
 		if r.intent != nil {
 			w.intent, r.intent, r.Writes = r.intent, nil, 0
 		}
@@ -73,24 +73,6 @@ func (m *redisMode) take(ctx context.Context, t cluster.Term, c limits.Claim, no
 		}
 		r.Count, r.Reply = count, Reply{}
 	}
-}
-
-// sendTraced is send as part of the trace of ctx. Its span is the request's wait for a round trip that others may share.
-func (m *redisMode) sendTraced(ctx context.Context, r *Request, now time.Time) (term, position int64) {
-	if m.options.Trace == nil {
-		return m.send(r, now)
-	}
-	_, end := m.options.Trace(ctx, "take")
-	term, position = m.send(r, now)
-	if end == nil {
-		return term, position
-	}
-	if term == 0 {
-		end(errTermOver)
-	} else {
-		end(nil)
-	}
-	return term, position
 }
 
 // send lets a request go with the next batch, and alone if nothing is to be counted. It returns the term in which the reply counts, 0 for

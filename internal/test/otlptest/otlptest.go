@@ -3,10 +3,15 @@ package otlptest
 
 import (
 	"compress/gzip"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/hex"
+	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -40,12 +45,45 @@ type Collector struct {
 // New starts a collector, which ends with the test.
 func New(t testing.TB) *Collector {
 	c := &Collector{}
+	c.serve(t, (*httptest.Server).Start)
+	return c
+}
+
+// NewEncrypted starts a collector that demands a certificate of its clients, and returns the variables of OpenTelemetry with which they reach
+// it.
+func NewEncrypted(t testing.TB) (c *Collector, variables []string) {
+	c = &Collector{}
+	s := c.serve(t, func(s *httptest.Server) {
+		s.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS12}
+		s.StartTLS()
+	})
+	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, kind string, text []byte) (path string) {
+		path = filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: text}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	certificate := write("certificate.pem", "CERTIFICATE", s.Certificate().Raw)
+	const prefix = "OTEL_EXPORTER_OTLP_"
+	return c, []string{
+		prefix + "ENDPOINT=" + c.URL, prefix + "CERTIFICATE=" + certificate, prefix + "CLIENT_CERTIFICATE=" + certificate,
+		prefix + "CLIENT_KEY=" + write("key.pem", "PRIVATE KEY", key),
+	}
+}
+
+func (c *Collector) serve(t testing.TB, start func(*httptest.Server)) *httptest.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/traces", c.take)
-	s := httptest.NewServer(mux)
+	s := httptest.NewUnstartedServer(mux)
+	start(s)
 	t.Cleanup(s.Close)
 	c.URL = s.URL
-	return c
+	return s
 }
 
 // Answer has f answer requests until it returns false, for that one as usual. It is called with the number of the call from 1.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"math"
 
 	"petstore.example/internal/audit"
@@ -16,12 +15,10 @@ const auditBatch = 2000
 
 // Verify reads the whole trail through the verifier, in batches. It returns the first fault, nil for an intact trail, which may grow
 // meanwhile.
-func (d Audit) Verify(ctx context.Context, v *audit.Verifier) (*audit.Fault, error) {
+func (d Audit) Verify(ctx context.Context, v *audit.Verifier) (_ *audit.Fault, err error) {
+	defer wrap(&err, "verify the audit trail")
 	fault, err := d.verify(ctx, v)
-	if err != nil {
-		return nil, fmt.Errorf("verify the audit trail: %w", err)
-	}
-	return fault, nil
+	return fault, err
 }
 
 func (d Audit) verify(ctx context.Context, v *audit.Verifier) (*audit.Fault, error) {

@@ -71,12 +71,10 @@ func (d Bans) NextBan(ctx context.Context, keyID string, now time.Time) (time.Du
 }
 
 // SetLengths changes how long the first, the second and further automatic bans of a key last, in whole seconds. Only the owner of the tables may.
-func (d Bans) SetLengths(ctx context.Context, first, second, further time.Duration) error {
-	_, err := d.db.Exec(ctx, `
+func (d Bans) SetLengths(ctx context.Context, first, second, further time.Duration) (err error) {
+	defer wrap(&err, "set the lengths of bans")
+	_, err = d.db.Exec(ctx, `
 		update ban_lengths set length = (array[$1, $2, $3]::float8[])[earlier + 1] * interval '1 second' where earlier < 3`,
 		first.Seconds(), second.Seconds(), further.Seconds())
-	if err != nil {
-		return fmt.Errorf("set the lengths of bans: %w", err)
-	}
-	return nil
+	return err
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -17,19 +16,17 @@ type Checkup struct {
 }
 
 // Checkup queries the database.
-func (d *DB) Checkup(ctx context.Context) (Checkup, error) {
+func (d *DB) Checkup(ctx context.Context) (_ Checkup, err error) {
+	defer wrap(&err, "check up")
 	var row struct {
 		Login
 		Version string
 		Now     time.Time
 	}
-	err := d.pg.Get(ctx, &row, `
+	err = d.pg.Get(ctx, &row, `
 		select split_part(current_setting('server_version'), ' ', 1) as version, clock_timestamp() as now, l.*
 		from (`+selectLogin+`) l where l.name = current_user`)
-	if err != nil {
-		return Checkup{}, fmt.Errorf("check up: %w", err)
-	}
-	return Checkup{row.Version, row.Login, row.Now}, nil
+	return Checkup{row.Version, row.Login, row.Now}, err
 }
 
 // Catalogues is what the tenants have that sent requests last.
@@ -49,8 +46,7 @@ const cataloguesChecked = 200
 
 // Catalogues looks for animals of the tenants that sent requests last.
 func (d *DB) Catalogues(ctx context.Context) (c Catalogues, err error) {
-	if err := d.pg.Get(ctx, &c, `select tenants, empty, ever from count_catalogues($1)`, cataloguesChecked); err != nil {
-		return Catalogues{}, fmt.Errorf("look for animals: %w", err)
-	}
-	return c, nil
+	defer wrap(&err, "look for animals")
+	err = d.pg.Get(ctx, &c, `select tenants, empty, ever from count_catalogues($1)`, cataloguesChecked)
+	return c, err
 }

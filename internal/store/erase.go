@@ -55,6 +55,7 @@ type eraseRecord struct {
 // Only the owner of the tables may. It returns plans.ErrTenantNotFound or ErrTenantNotSuspended; an Erasure with an error is one that has to go
 // on. A dry run returns what would be removed, and a Number only if the tenant was erased before.
 func (d TenantData) Erase(ctx context.Context, by audit.By, name string, removing func(rows int)) (e Erasure, err error) {
+	defer wrap(&err, "erase tenant")
 	err = runChanges(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
 		t, err := lockAnyTenant(ctx, tx, name, d.db.JustNow())
 		if err != nil {
@@ -75,13 +76,10 @@ func (d TenantData) Erase(ctx context.Context, by audit.By, name string, removin
 	})
 	if err == nil && (e.ErasedAt.IsZero() || !by.DryRun) {
 		if err := d.finishErasure(ctx, by, &e, removing); err != nil {
-			return Erasure{TenantID: e.TenantID, Name: e.Name}, fmt.Errorf("erase tenant: %w", err)
+			return Erasure{TenantID: e.TenantID, Name: e.Name}, err
 		}
 	}
-	if err != nil {
-		return Erasure{}, fmt.Errorf("erase tenant: %w", err)
-	}
-	return e, nil
+	return e, err
 }
 
 // begin removes what there is little of, and writes the entry.

@@ -54,8 +54,9 @@ const eventPage = 2000
 // an error; otherwise nothing is recorded. If the commit fails, the same events come again, with the same IDs.
 //
 // It returns plans.ErrTenantNotFound, ErrReceiverBusy, ErrReceiverFormat or a ByDayError, and the errors of the sink as they are.
-func (d Events) Send(ctx context.Context, by audit.By, q EventQuery, sink EventSink) error {
-	err := runChanges(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
+func (d Events) Send(ctx context.Context, by audit.By, q EventQuery, sink EventSink) (err error) {
+	defer wrap(&err, "hand on usage")
+	err = runChanges(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {
 		r, err := newEventRun(ctx, tx, q)
 		if err != nil {
 			return err
@@ -71,10 +72,7 @@ func (d Events) Send(ctx context.Context, by audit.By, q EventQuery, sink EventS
 		}
 		return writeAudit(tx, by, auditEntry{action: "usage.events", subject: "receiver:" + q.Receiver, after: r.sent})
 	})
-	if err != nil {
-		return fmt.Errorf("hand on usage: %w", err)
-	}
-	return nil
+	return err
 }
 
 // sentRecord is what an audit entry holds of a run.
@@ -263,7 +261,8 @@ func (r *eventRun) page(ctx context.Context, at time.Time, last events.Event) ([
 		at, last.TenantID, last.Assignment, last.Hour, r.tenantID, r.query.Receiver, eventPage, r.begins)
 }
 
-func (r *eventRun) record(ctx context.Context, sent []events.Event) error {
+func (r *eventRun) record(ctx context.Context, sent []events.Event) (err error) {
+	defer wrap(&err, "record sent events")
 	n := len(sent)
 	if n == 0 || r.query.Receiver == "" {
 		return nil
@@ -281,14 +280,11 @@ func (r *eventRun) record(ctx context.Context, sent []events.Event) error {
 		r.sent.Refused += e.Refused
 	}
 	r.sent.Events += int64(n)
-	_, err := r.tx.Exec(ctx, `
+	_, err = r.tx.Exec(ctx, `
 		insert into sent_events (receiver, format, hour, counted_at, tenant_id, assignment, correction, version, event_id, billing_ref, admitted, refused)
 		select $1, $2, * from unnest($3::timestamptz[], $4::timestamptz[], $5::bigint[], $6::bigint[], $7::integer[], $8::integer[],
 		                             $9::uuid[], $10::text[], $11::bigint[], $12::bigint[])`,
 		r.query.Receiver, r.query.Format, pq.Array(hours), pq.Array(counted), pq.Array(tenants), pq.Array(assignments), pq.Array(corrections),
 		pq.Array(versions), pq.Array(ids), pq.Array(refs), pq.Array(admitted), pq.Array(refused))
-	if err != nil {
-		return fmt.Errorf("record sent events: %w", err)
-	}
-	return nil
+	return err
 }

@@ -40,6 +40,7 @@ const exportPage = 1000
 func (d TenantData) Export(
 	ctx context.Context, tenant string, begin func(TenantExport) error, open func(ExportFile) (io.Writer, error),
 ) (e TenantExport, err error) {
+	defer wrap(&err, "export tenant")
 	err = d.db.LongTx(ctx, func(ctx context.Context, tx pgconn.Tx) error {
 		if e, err = beginExport(ctx, tx, tenant); err != nil {
 			return err
@@ -58,10 +59,7 @@ func (d TenantData) Export(
 		}
 		return nil
 	})
-	if err != nil {
-		return TenantExport{}, fmt.Errorf("export tenant: %w", err)
-	}
-	return e, nil
+	return e, err
 }
 
 // beginExport measures the files: an archive has the size of a file before its content.

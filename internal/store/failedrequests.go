@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/lib/pq"
@@ -18,7 +17,8 @@ type FailedRequests struct{ db *pgconn.DB }
 var _ usage.FailedStore = FailedRequests{}
 
 // WriteFailed implements usage.FailedStore.
-func (d FailedRequests) WriteFailed(ctx context.Context, failed []usage.FailedRequest) error {
+func (d FailedRequests) WriteFailed(ctx context.Context, failed []usage.FailedRequest) (err error) {
+	defer wrap(&err, "store failed requests")
 	n := len(failed)
 	tenants, numbers, micros, tooks := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	statuses, limits, resets, suppressed := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
@@ -32,23 +32,19 @@ func (d FailedRequests) WriteFailed(ctx context.Context, failed []usage.FailedRe
 		codes[i], reasons[i], plans[i] = f.Code, f.Reason, f.Plan
 		windows[i], methods[i], routes[i] = f.Window, f.Method, f.Route
 	}
-	_, err := d.db.Exec(ctx, `select add_failed_requests($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+	_, err = d.db.Exec(ctx, `select add_failed_requests($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
 		pq.Array(tenants), pq.Array(servers), pq.Array(numbers), pq.Array(keyIDs), pq.Array(micros), pq.Array(tooks),
 		pq.Array(requests), pq.Array(statuses), pq.Array(codes), pq.Array(reasons), pq.Array(plans), pq.Array(windows),
 		pq.Array(limits), pq.Array(resets), pq.Array(partial), pq.Array(methods), pq.Array(routes), pq.Array(suppressed))
-	if err != nil {
-		return fmt.Errorf("store failed requests: %w", err)
-	}
-	return nil
+	return err
 }
 
 // Prune removes at most limit failed requests from before the instant, or of strangers beyond their latest 10,000, and returns how many.
 // Others of the last day stay.
 func (d FailedRequests) Prune(ctx context.Context, before time.Time, limit int) (removed int, err error) {
-	if err := d.db.Get(ctx, &removed, `select prune_failed_requests($1, $2)`, before, limit); err != nil {
-		return 0, fmt.Errorf("remove old failed requests: %w", err)
-	}
-	return removed, nil
+	defer wrap(&err, "remove old failed requests")
+	err = d.db.Get(ctx, &removed, `select prune_failed_requests($1, $2)`, before, limit)
+	return removed, err
 }
 
 type failedRow struct {
@@ -114,10 +110,8 @@ func (d FailedRequests) OfRequest(ctx context.Context, requestID string, limit i
 	return d.list(ctx, ` where request_id = $1 order by at desc, number desc limit $2`, requestID, limit)
 }
 
-func (d FailedRequests) list(ctx context.Context, rest string, args ...any) ([]usage.FailedRequest, error) {
+func (d FailedRequests) list(ctx context.Context, rest string, args ...any) (_ []usage.FailedRequest, err error) {
+	defer wrap(&err, "list failed requests")
 	list, err := pgconn.Collect(ctx, d.db, failedRow.failedRequest, selectFailed+rest, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list failed requests: %w", err)
-	}
-	return list, nil
+	return list, err
 }

@@ -19,6 +19,7 @@ func (d Keys) edit(
 	ctx context.Context, by audit.By, id string, e keys.Edit, now time.Time,
 	checkExpiry func(ctx context.Context, tx pgconn.Tx, before, after keys.Key, now time.Time) error,
 ) (before, after keys.Key, err error) {
+	defer wrap(&err, "edit key")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		if before, err = lockKey(ctx, tx, id); err != nil {
 			return err
@@ -37,10 +38,7 @@ func (d Keys) edit(
 		}
 		return updateKey(ctx, tx, by, before, after)
 	})
-	if err != nil {
-		return keys.Key{}, keys.Key{}, fmt.Errorf("edit key: %w", err)
-	}
-	return before, after, nil
+	return before, after, err
 }
 
 // updateKey stores the key's name, limit and expiry, and writes the entry of the change.

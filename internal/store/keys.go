@@ -63,8 +63,9 @@ func (r keyRow) key() keys.Key {
 
 // Create implements keys.ServiceStore.
 func (d Keys) Create(ctx context.Context, by audit.By, k keys.Key, digest keys.Digest) (created keys.Key, err error) {
+	defer wrap(&err, "create key")
 	if err := keys.CheckText(k.Name); err != nil {
-		return keys.Key{}, fmt.Errorf("create key: name: %w", err)
+		return keys.Key{}, fmt.Errorf("name: %w", err)
 	}
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		// The lock lets one issue at a time count the tenant's keys.
@@ -80,10 +81,7 @@ func (d Keys) Create(ctx context.Context, by audit.By, k keys.Key, digest keys.D
 			action: "key.issue", tenantID: tenant.ID, subject: k.ID, after: recordKey(keys.Key{}, created),
 		})
 	})
-	if err != nil {
-		return keys.Key{}, fmt.Errorf("create key: %w", err)
-	}
-	return created, nil
+	return created, err
 }
 
 // insertKey adds a key for a locked tenant. It returns keys.ErrTooManyKeys when the tenant has the maximum.
@@ -110,30 +108,24 @@ func countActiveKeys(ctx context.Context, q pgconn.Queryer, tenantID int64, now 
 }
 
 // CountActive returns how many of the tenant's keys are neither revoked nor expired.
-func (d Keys) CountActive(ctx context.Context, tenantID int64, now time.Time) (int, error) {
+func (d Keys) CountActive(ctx context.Context, tenantID int64, now time.Time) (_ int, err error) {
+	defer wrap(&err, "count keys")
 	n, err := countActiveKeys(ctx, d.db, tenantID, now)
-	if err != nil {
-		return 0, fmt.Errorf("count keys: %w", err)
-	}
-	return n, nil
+	return n, err
 }
 
 // Get returns the key with that ID in any state, or keys.ErrKeyNotFound.
-func (d Keys) Get(ctx context.Context, id string) (keys.Key, error) {
+func (d Keys) Get(ctx context.Context, id string) (_ keys.Key, err error) {
+	defer wrap(&err, "get key")
 	k, err := getKey(ctx, d.db, `k.id = $1`, id)
-	if err != nil {
-		return keys.Key{}, fmt.Errorf("get key: %w", err)
-	}
-	return k, nil
+	return k, err
 }
 
 // Find implements keys.ServiceStore. Staff may not read digests, so a function looks for this one.
-func (d Keys) Find(ctx context.Context, digest keys.Digest) (keys.Key, error) {
+func (d Keys) Find(ctx context.Context, digest keys.Digest) (_ keys.Key, err error) {
+	defer wrap(&err, "find key")
 	k, err := getKey(ctx, d.db, `k.id = find_key($1)`, digest[:])
-	if err != nil {
-		return keys.Key{}, fmt.Errorf("find key: %w", err)
-	}
-	return k, nil
+	return k, err
 }
 
 func getKey(ctx context.Context, q pgconn.Queryer, where string, arg any) (keys.Key, error) {
@@ -151,18 +143,17 @@ func lockKey(ctx context.Context, tx pgconn.Tx, id string) (keys.Key, error) {
 }
 
 // IDs returns at most limit ids that begin with the prefix, in order.
-func (d Keys) IDs(ctx context.Context, prefix string, limit int) ([]string, error) {
+func (d Keys) IDs(ctx context.Context, prefix string, limit int) (_ []string, err error) {
+	defer wrap(&err, "list key ids")
 	var ids []string
-	err := d.db.Select(ctx, &ids, `
+	err = d.db.Select(ctx, &ids, `
 		select id from api_keys where starts_with(id, $1) order by id limit $2`, prefix, limit)
-	if err != nil {
-		return nil, fmt.Errorf("list key ids: %w", err)
-	}
-	return ids, nil
+	return ids, err
 }
 
 // Revoke implements keys.ServiceStore.
 func (d Keys) Revoke(ctx context.Context, by audit.By, id string, now time.Time) (after keys.Key, err error) {
+	defer wrap(&err, "revoke key")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := lockKey(ctx, tx, id)
 		if err != nil {
@@ -182,8 +173,5 @@ func (d Keys) Revoke(ctx context.Context, by audit.By, id string, now time.Time)
 			before: recordKey(before, before), after: recordKey(before, after),
 		})
 	})
-	if err != nil {
-		return keys.Key{}, fmt.Errorf("revoke key: %w", err)
-	}
-	return after, nil
+	return after, err
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"petstore.example/internal/keys"
@@ -12,6 +11,7 @@ import (
 // Summary returns at most limit keys of a tenant, and how many it has: first the key with that ID, then those that are banned, then those
 // that are active, and of these the ones used last.
 func (d Keys) Summary(ctx context.Context, tenantID int64, first string, limit int, now time.Time) (list []keys.Key, total int, err error) {
+	defer wrap(&err, "summarize keys")
 	type row struct {
 		keyRow
 		Total int `db:"total"`
@@ -24,8 +24,5 @@ func (d Keys) Summary(ctx context.Context, tenantID int64, first string, limit i
 		order by k.id = $3 desc, (b.ends_at > $1) is true desc, (k.revoked_at is null and (k.expires_at is null or k.expires_at > $1)) desc,
 		         k.last_used_at desc nulls last, k.id
 		limit $4`, now, tenantID, first, limit)
-	if err != nil {
-		return nil, 0, fmt.Errorf("summarize keys: %w", err)
-	}
-	return list, total, nil
+	return list, total, err
 }

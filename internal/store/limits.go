@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"petstore.example/internal/audit"
@@ -41,6 +40,7 @@ func recordWindows(w counters.Windows) any {
 // Reset sets a tenant's windows to the present ones of Postgres's clock, as counters.Reset does. Only the owner of the tables may. It
 // returns plans.ErrTenantNotFound.
 func (d Limits) Reset(ctx context.Context, by audit.By, tenant string) (done LimitsReset, err error) {
+	defer wrap(&err, "reset limits")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		t, err := lockTenant(ctx, tx, tenant, sql.NullTime{})
 		if err != nil {
@@ -55,8 +55,5 @@ func (d Limits) Reset(ctx context.Context, by audit.By, tenant string) (done Lim
 			action: "limits.reset", tenantID: t.ID, subject: audit.TenantSubject(t.ID), before: recordWindows(before), after: recordWindows(after),
 		})
 	})
-	if err != nil {
-		return LimitsReset{}, fmt.Errorf("reset limits: %w", err)
-	}
-	return done, nil
+	return done, err
 }

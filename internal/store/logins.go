@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"petstore.example/internal/store/pgconn"
@@ -76,25 +75,22 @@ const selectLogin = `
 
 // ServerLogin returns the login of the connections, and the role in which they work.
 func (d *DB) ServerLogin(ctx context.Context) (login Login, role string, err error) {
+	defer wrap(&err, "read the login")
 	row := struct {
 		Login
 		Role string
 	}{}
-	if err := d.pg.Get(ctx, &row, `select l.*, current_user as role from (`+selectLogin+`) l where l.name = session_user`); err != nil {
-		return Login{}, "", fmt.Errorf("read the login: %w", err)
-	}
-	return row.Login, row.Role, nil
+	err = d.pg.Get(ctx, &row, `select l.*, current_user as role from (`+selectLogin+`) l where l.name = session_user`)
+	return row.Login, row.Role, err
 }
 
 // ServerLogins returns the logins of the servers that are connected to the database, by name.
 func (d *DB) ServerLogins(ctx context.Context) (logins []Login, err error) {
+	defer wrap(&err, "list the logins of servers")
 	err = d.pg.Select(ctx, &logins, selectLogin+`
 		where r.oid in (
 		  select a.usesysid from pg_stat_activity a where a.datname = current_database() and a.application_name = $1
 		)
 		order by r.rolname`, pgconn.APIRole)
-	if err != nil {
-		return nil, fmt.Errorf("list the logins of servers: %w", err)
-	}
-	return logins, nil
+	return logins, err
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"petstore.example/internal/plans"
@@ -79,12 +78,10 @@ func (r periodRow) period() plans.Period {
 
 // Periods returns what was, is and will be in force for a tenant, in the order of time: all periods that end after from; the zero time
 // stands for the beginning.
-func (d Tenants) Periods(ctx context.Context, tenantID int64, from time.Time) ([]plans.Period, error) {
+func (d Tenants) Periods(ctx context.Context, tenantID int64, from time.Time) (_ []plans.Period, err error) {
+	defer wrap(&err, "read a tenant's periods")
 	list, err := readPeriods(ctx, d.db, tenantID, from)
-	if err != nil {
-		return nil, fmt.Errorf("read a tenant's periods: %w", err)
-	}
-	return list, nil
+	return list, err
 }
 
 func readPeriods(ctx context.Context, q pgconn.Queryer, tenantID int64, from time.Time) ([]plans.Period, error) {

@@ -54,24 +54,26 @@ func allFailed[T any](outcomes []catalog.Outcome[T], err error) []catalog.Outcom
 }
 
 // createPets creates all of the animals or, with an error, perhaps none. They are in the order in which they were asked for.
-func (d Pets) createPets(ctx context.Context, tenantID int64, asked []catalog.NewPet) ([]catalog.Pet, error) {
+func (d Pets) createPets(ctx context.Context, tenantID int64, asked []catalog.NewPet) (_ []catalog.Pet, err error) {
+	defer wrap(&err, "create pets")
 	columns, err := arraysOf(asked)
 	if err != nil {
-		return nil, fmt.Errorf("create pets: %w", err)
+		return nil, err
 	}
 	b := newPetBatch(asked)
 	args := append([]driver.Value{tenantID}, columns...)
 	if err := pgconn.Write(ctx, d.db, func(row []driver.Value) error { return b.add(petOf(row)) }, createPetsQuery, args...); err != nil {
-		return nil, fmt.Errorf("create pets: %w", err)
+		return nil, err
 	}
 	return b.created()
 }
 
 // createPetsIn is createPets within a transaction.
-func createPetsIn(ctx context.Context, tx pgconn.Tx, tenantID int64, asked []catalog.NewPet) ([]catalog.Pet, error) {
+func createPetsIn(ctx context.Context, tx pgconn.Tx, tenantID int64, asked []catalog.NewPet) (_ []catalog.Pet, err error) {
+	defer wrap(&err, "create pets")
 	columns, err := arraysOf(asked)
 	if err != nil {
-		return nil, fmt.Errorf("create pets: %w", err)
+		return nil, err
 	}
 	args := []any{tenantID}
 	for _, column := range columns {
@@ -80,12 +82,12 @@ func createPetsIn(ctx context.Context, tx pgconn.Tx, tenantID int64, asked []cat
 	args = append(args, tx.Deadline())
 	var returned []catalog.Pet
 	if err := tx.Select(ctx, &returned, createPetsQuery, args...); err != nil {
-		return nil, fmt.Errorf("create pets: %w", err)
+		return nil, err
 	}
 	b := newPetBatch(asked)
 	for _, pet := range returned {
 		if err := b.add(pet); err != nil {
-			return nil, fmt.Errorf("create pets: %w", err)
+			return nil, err
 		}
 	}
 	return b.created()
@@ -120,10 +122,10 @@ func (b *petBatch) add(pet catalog.Pet) error {
 // created returns the animals when all were returned.
 func (b *petBatch) created() ([]catalog.Pet, error) {
 	if b.returned == 0 {
-		return nil, fmt.Errorf("create pets: %w", pgconn.ErrNoRow)
+		return nil, pgconn.ErrNoRow
 	}
 	if b.returned != len(b.asked) {
-		return nil, fmt.Errorf("create pets: %d animals were created of %d", b.returned, len(b.asked))
+		return nil, fmt.Errorf("%d animals were created of %d", b.returned, len(b.asked))
 	}
 	return b.pets, nil
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql/driver"
-	"fmt"
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/store/pgconn"
@@ -33,15 +32,13 @@ returning id, name, category_id, status`
 
 // ChangePet implements catalog.Store.
 func (d Pets) ChangePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (pet catalog.Pet, err error) {
+	defer wrap(&err, "change pet")
 	if c.Precondition == nil && c.Status == nil {
 		pet, err = d.describePet(ctx, tenantID, id, c)
 	} else {
 		pet, err = d.changePet(ctx, tenantID, id, c)
 	}
-	if err != nil {
-		return catalog.Pet{}, fmt.Errorf("change pet: %w", err)
-	}
-	return pet, nil
+	return pet, err
 }
 
 // describePet makes a change that depends on nothing. Its statement is sent at most once.

@@ -105,17 +105,15 @@ func (d Pets) GetPet(ctx context.Context, tenantID, id int64) (catalog.Pet, erro
 }
 
 // CreatePet implements catalog.Store. Its statement is sent at most once.
-func (d Pets) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (catalog.Pet, error) {
+func (d Pets) CreatePet(ctx context.Context, tenantID int64, p catalog.NewPet) (_ catalog.Pet, err error) {
+	defer wrap(&err, "create pet")
 	pet := catalog.Pet{Name: p.Name, CategoryID: p.CategoryID, Status: p.Status}
-	err := pgconn.Write(ctx, d.db, func(row []driver.Value) error {
+	err = pgconn.Write(ctx, d.db, func(row []driver.Value) error {
 		pet.ID = row[0].(int64)
 		return nil
 	}, createPetQuery, tenantID, p.Name, p.CategoryID, string(p.Status))
 	if err == nil && pet.ID == 0 {
 		err = pgconn.ErrNoRow
 	}
-	if err != nil {
-		return catalog.Pet{}, fmt.Errorf("create pet: %w", err)
-	}
-	return pet, nil
+	return pet, err
 }

@@ -53,6 +53,7 @@ func (c PlanChange) At(at time.Time) *plans.Period { return periodAt(c.Periods, 
 // Assign makes an assignment or a boost. It returns plans.ErrTenantNotFound, ErrPlanNotFound, ErrPlanRetired, ErrQuotaRequired,
 // ErrQuotaFixed, ErrThenQuota, ErrQuota, ErrInPast, ErrNoTime, ErrAssignmentBegins or a plans.ConflictError.
 func (d Timelines) Assign(ctx context.Context, by audit.By, n NewAssignment) (done PlanChange, err error) {
+	defer wrap(&err, "assign plan")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		line, err := d.beginPlanChange(ctx, tx, n.Tenant, &done)
 		if err != nil {
@@ -88,10 +89,7 @@ func (d Timelines) Assign(ctx context.Context, by audit.By, n NewAssignment) (do
 		done.Was = done.At(a.From.Add(-time.Microsecond))
 		return writePlanAudit(tx, by, "plan."+string(a.Kind), done)
 	})
-	if err != nil {
-		return PlanChange{}, fmt.Errorf("assign plan: %w", err)
-	}
-	return done, nil
+	return done, err
 }
 
 // assignment is the new one. One from now on begins at the first instant at which none has begun: now is then its beginning.

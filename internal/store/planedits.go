@@ -34,12 +34,13 @@ type NewPlan struct {
 // Create adds a plan with its first version. It returns plans.ErrPlanName, ErrPlanExists, ErrVersionPast, or what is wrong with the
 // numbers.
 func (d Plans) Create(ctx context.Context, by audit.By, n NewPlan) (done EditedPlan, err error) {
+	defer wrap(&err, "create plan")
 	err = plans.CheckPlanName(n.Name)
 	if err == nil && n.Quota != nil {
 		err = n.Quota.Validate()
 	}
 	if err != nil {
-		return EditedPlan{}, fmt.Errorf("create plan: %w", err)
+		return EditedPlan{}, err
 	}
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		now, err := instant(ctx, d.db, tx, time.Time{})
@@ -69,10 +70,7 @@ func (d Plans) Create(ctx context.Context, by audit.By, n NewPlan) (done EditedP
 		done = EditedPlan{Plan: plan, Changed: true, Version: &version}
 		return writeAudit(tx, by, auditEntry{action: "plan.create", subject: PlanSubject(n.Name), after: recordPlan(plan, version)})
 	})
-	if err != nil {
-		return EditedPlan{}, fmt.Errorf("create plan: %w", err)
-	}
-	return done, nil
+	return done, err
 }
 
 func insertVersion(ctx context.Context, tx pgconn.Tx, v plans.Version) error {

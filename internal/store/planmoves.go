@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/lib/pq"
@@ -34,12 +33,10 @@ func (r grandfatheredRow) grandfathered() Grandfathered {
 
 // Grandfathered returns the tenants on a plan that follow an earlier generation than the latest, by name; tenants restricts them to
 // these numbers, nil for all.
-func (d Plans) Grandfathered(ctx context.Context, plan string, tenants []int64) ([]Grandfathered, error) {
+func (d Plans) Grandfathered(ctx context.Context, plan string, tenants []int64) (_ []Grandfathered, err error) {
+	defer wrap(&err, "list grandfathered tenants")
 	list, err := readGrandfathered(ctx, d.db, plan, tenants, d.db.JustNow())
-	if err != nil {
-		return nil, fmt.Errorf("list grandfathered tenants: %w", err)
-	}
-	return list, nil
+	return list, err
 }
 
 func readGrandfathered(ctx context.Context, q pgconn.Queryer, plan string, tenants []int64, at sql.NullTime) ([]Grandfathered, error) {
@@ -61,6 +58,7 @@ func readGrandfathered(ctx context.Context, q pgconn.Queryer, plan string, tenan
 // them as they are then. Tenants for which that is so already, or whose plan ends by itself, are left out. All are moved, or none; there
 // may be MaxMoved of them. It returns plans.ErrPlanNotFound or ErrPlanRetired.
 func (d Plans) Move(ctx context.Context, by audit.By, plan string, tenants []int64) (moved []plans.Tenant, err error) {
+	defer wrap(&err, "move tenants")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		moved = nil
 		if _, err := tx.Exec(ctx, `select from tenants where id = any($1) order by id for no key update`, pq.Array(tenants)); err != nil {
@@ -95,10 +93,7 @@ func (d Plans) Move(ctx context.Context, by audit.By, plan string, tenants []int
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("move tenants: %w", err)
-	}
-	return moved, nil
+	return moved, err
 }
 
 func (d Plans) moveTenant(ctx context.Context, tx pgconn.Tx, t plans.Tenant, now time.Time) (plans.Tenant, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"petstore.example/internal/plans"
@@ -18,16 +17,14 @@ type Plans struct{ db *pgconn.DB }
 type PriceList struct{ db *pgconn.DB }
 
 // Sold implements api.PriceList.
-func (d PriceList) Sold(ctx context.Context) ([]plans.Plan, error) {
+func (d PriceList) Sold(ctx context.Context) (_ []plans.Plan, err error) {
+	defer wrap(&err, "list the plans that are sold")
 	list, err := pgconn.Collect(ctx, d.db, planRow.plan, `
 		select name, version, per_minute, per_day from plans
 		-- A plan that has not begun has no version in force.
 		where version is not null and (retires_at is null or retires_at > now())
 		order by per_day, per_minute, position`)
-	if err != nil {
-		return nil, fmt.Errorf("list the plans that are sold: %w", err)
-	}
-	return list, nil
+	return list, err
 }
 
 type planRow struct {
@@ -68,21 +65,17 @@ const selectPlan = `
 	) v`
 
 // List returns all plans, the smallest first, and at last those without numbers.
-func (d Plans) List(ctx context.Context) ([]plans.Plan, error) {
+func (d Plans) List(ctx context.Context) (_ []plans.Plan, err error) {
+	defer wrap(&err, "list plans")
 	list, err := pgconn.Collect(ctx, d.db, planRow.plan, selectPlan+` order by v.per_day, v.per_minute, l.position`, d.db.JustNow())
-	if err != nil {
-		return nil, fmt.Errorf("list plans: %w", err)
-	}
-	return list, nil
+	return list, err
 }
 
 // Get returns the plan of that name, or plans.ErrPlanNotFound.
-func (d Plans) Get(ctx context.Context, name string) (plans.Plan, error) {
+func (d Plans) Get(ctx context.Context, name string) (_ plans.Plan, err error) {
+	defer wrap(&err, "get plan")
 	p, err := getPlan(ctx, d.db, name, d.db.JustNow())
-	if err != nil {
-		return plans.Plan{}, fmt.Errorf("get plan: %w", err)
-	}
-	return p, nil
+	return p, err
 }
 
 func getPlan(ctx context.Context, q pgconn.Queryer, name string, at sql.NullTime) (plans.Plan, error) {
@@ -111,9 +104,10 @@ func checkQuota(ctx context.Context, tx pgconn.Tx, plan string, own *plans.Quota
 }
 
 // CountTenants returns how many tenants are on the plan.
-func (d Plans) CountTenants(ctx context.Context, plan string) (int64, error) {
+func (d Plans) CountTenants(ctx context.Context, plan string) (_ int64, err error) {
+	defer wrap(&err, "count tenants")
 	var n int64
-	err := d.db.Get(ctx, &n, `
+	err = d.db.Get(ctx, &n, `
 		select count(*)
 		from (select coalesce($2::timestamptz, now()) as instant) i
 		join tenant_plans a on a.plan = $1
@@ -123,8 +117,5 @@ func (d Plans) CountTenants(ctx context.Context, plan string) (int64, error) {
 		  -- A tenant whose plan has not begun has the first one.
 		  else not exists (select from tenant_plans e where e.tenant_id = a.tenant_id and e.valid_from < a.valid_from)
 		end`, plan, d.db.JustNow())
-	if err != nil {
-		return 0, fmt.Errorf("count tenants: %w", err)
-	}
-	return n, nil
+	return n, err
 }

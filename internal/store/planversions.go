@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"petstore.example/internal/plans"
@@ -32,7 +31,8 @@ func (r versionRow) version() plans.Version {
 }
 
 // Versions returns the versions of a plan in order, with the numbers of tenants that they bind now, or plans.ErrPlanNotFound.
-func (d Plans) Versions(ctx context.Context, plan string) ([]plans.Version, error) {
+func (d Plans) Versions(ctx context.Context, plan string) (_ []plans.Version, err error) {
+	defer wrap(&err, "list versions")
 	list, err := pgconn.Collect(ctx, d.db, versionRow.version, `
 		select v.plan, v.version, v.generation, v.per_minute, v.per_day, v.valid_from,
 		       lead(v.valid_from) over (partition by v.generation order by v.version) as valid_to,
@@ -47,10 +47,7 @@ func (d Plans) Versions(ctx context.Context, plan string) ([]plans.Version, erro
 	if err == nil && len(list) == 0 {
 		err = plans.ErrPlanNotFound
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list versions: %w", err)
-	}
-	return list, nil
+	return list, err
 }
 
 // lockPlan returns the plan and its last version, and blocks other changes to it until the transaction ends.

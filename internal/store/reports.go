@@ -14,12 +14,10 @@ import (
 type Operation struct{ db *pgconn.DB }
 
 // SetReports notes what a server finds wrong with itself, by the names of its checks, for staff to see.
-func (f Operation) SetReports(ctx context.Context, serverID string, reports []string) error {
-	_, err := f.db.Exec(ctx, `update servers set reports = $2 where id = $1`, serverID, pq.StringArray(append([]string{}, reports...)))
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	return nil
+func (f Operation) SetReports(ctx context.Context, serverID string, reports []string) (err error) {
+	defer wrap(&err, "report")
+	_, err = f.db.Exec(ctx, `update servers set reports = $2 where id = $1`, serverID, pq.StringArray(append([]string{}, reports...)))
+	return err
 }
 
 // Reports returns what servers find wrong with themselves, by server.
@@ -50,10 +48,9 @@ type BanChanges struct {
 
 // CountBans counts the changes of bans after an entry of the audit trail.
 func (f Operation) CountBans(ctx context.Context, after int64) (c BanChanges, err error) {
-	if err := f.db.Get(ctx, &c, `select number, by_server, by_staff, lifted from count_bans($1)`, after); err != nil {
-		return BanChanges{}, fmt.Errorf("count bans: %w", err)
-	}
-	return c, nil
+	defer wrap(&err, "count bans")
+	err = f.db.Get(ctx, &c, `select number, by_server, by_staff, lifted from count_bans($1)`, after)
+	return c, err
 }
 
 // Sessions is how many connections Postgres has, and how many it may have.
@@ -62,14 +59,12 @@ type Sessions struct{ Open, Most int64 }
 // Sessions counts the connections of all clients to all databases of the server. Postgres hides backend_type from logins that do not see
 // others' sessions, but not the database and the login, which together only clients have, and the workers of a parallel query.
 func (f Operation) Sessions(ctx context.Context) (s Sessions, err error) {
+	defer wrap(&err, "count sessions")
 	err = f.db.Get(ctx, &s, `
 		select count(*) as open,
 		       current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint as most
 		from pg_stat_activity where datid is not null and usesysid is not null`)
-	if err != nil {
-		return Sessions{}, fmt.Errorf("count sessions: %w", err)
-	}
-	return s, nil
+	return s, err
 }
 
 // Behind returns the live servers that have not recorded usage for that long, with the time of their last batch.
@@ -101,12 +96,10 @@ type FailedKind struct {
 
 // FailedSince counts the stored requests that ended in 5xx within that time, the most frequent first.
 func (f Operation) FailedSince(ctx context.Context, ago time.Duration) (kinds []FailedKind, err error) {
+	defer wrap(&err, "count failed requests")
 	err = f.db.Select(ctx, &kinds, `
 		select status, code, reason, sum(1 + suppressed)::bigint as requests from failed_requests
 		where status between 500 and 599 and at > now() - $1 * interval '1 microsecond'
 		group by 1, 2, 3 order by 4 desc, 1, 2, 3`, ago.Microseconds())
-	if err != nil {
-		return nil, fmt.Errorf("count failed requests: %w", err)
-	}
-	return kinds, nil
+	return kinds, err
 }

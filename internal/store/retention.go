@@ -76,12 +76,10 @@ const ruleQuery = `
 	from retention r`
 
 // List returns all kinds.
-func (d Retention) List(ctx context.Context) ([]RetentionRule, error) {
+func (d Retention) List(ctx context.Context) (_ []RetentionRule, err error) {
+	defer wrap(&err, "list retention")
 	list, err := pgconn.Collect(ctx, d.db, ruleRow.rule, ruleQuery+` order by r.kind`)
-	if err != nil {
-		return nil, fmt.Errorf("list retention: %w", err)
-	}
-	return list, nil
+	return list, err
 }
 
 // ruleRecord is what an audit entry holds of a kind.
@@ -91,6 +89,7 @@ type ruleRecord struct {
 
 // Set changes how long a kind is kept. Only the owner of the tables may. It returns ErrNoRetention or ErrRetentionTooShort.
 func (d Retention) Set(ctx context.Context, by audit.By, kind string, keep time.Duration) (after RetentionRule, err error) {
+	defer wrap(&err, "set retention")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		var before ruleRow
 		err := tx.Get(ctx, &before, ruleQuery+` where r.kind = $1 for update of r`, kind)
@@ -116,10 +115,7 @@ func (d Retention) Set(ctx context.Context, by audit.By, kind string, keep time.
 			action: "retention.set", subject: "retention:" + kind, before: ruleRecord{was.String()}, after: ruleRecord{after.Keep.String()},
 		})
 	})
-	if err != nil {
-		return RetentionRule{}, fmt.Errorf("set retention: %w", err)
-	}
-	return after, nil
+	return after, err
 }
 
 // pruneQueries remove a batch of a kind. All have the columns of roll_up_usage.
@@ -156,10 +152,9 @@ func (d Retention) Prune(ctx context.Context, kind string, most int) (removed in
 
 // AddPartitions makes the partitions of months to come, and returns how many.
 func (d Retention) AddPartitions(ctx context.Context) (made int, err error) {
-	if err := d.db.Get(ctx, &made, `select add_usage_partitions()`); err != nil {
-		return 0, fmt.Errorf("make partitions of usage: %w", err)
-	}
-	return made, nil
+	defer wrap(&err, "make partitions of usage")
+	err = d.db.Get(ctx, &made, `select add_usage_partitions()`)
+	return made, err
 }
 
 // Removed is how many rows of a kind were or would be removed: for RetentionUsage the hours that are summed, for RetentionAudit entries.
@@ -170,6 +165,7 @@ type Removed struct {
 
 // Due counts what Prune would remove now, bans before keys. Only the owner of the tables may.
 func (d Retention) Due(ctx context.Context) (due []Removed, err error) {
+	defer wrap(&err, "count what is old")
 	err = d.db.Select(ctx, &due, `
 		select 'audit' as kind, coalesce(sum(p.last - p.first + 1), 0)::bigint as rows
 		from audit_partitions p join audit_entries e on e.number = p.last where e.at < retention_before('audit')
@@ -189,8 +185,5 @@ func (d Retention) Due(ctx context.Context) (due []Removed, err error) {
 		    and not exists (select from usage_months m where m.sealed_at is null and m.month < (p.ends at time zone 'UTC')::date)
 		)
 		order by 1`)
-	if err != nil {
-		return nil, fmt.Errorf("count what is old: %w", err)
-	}
-	return due, nil
+	return due, err
 }

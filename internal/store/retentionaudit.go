@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/lib/pq"
@@ -19,10 +18,9 @@ var ErrAuditBusy = errors.New("others read or write them, such as audit export o
 
 // CutAudit begins a partition of the audit trail in a new year, and reports whether it did.
 func (d Retention) CutAudit(ctx context.Context) (cut bool, err error) {
-	if err := d.db.Get(ctx, &cut, `select cut_audit_trail()`); err != nil {
-		return false, fmt.Errorf("cut the audit trail: %w", err)
-	}
-	return cut, nil
+	defer wrap(&err, "cut the audit trail")
+	err = d.db.Get(ctx, &cut, `select cut_audit_trail()`)
+	return cut, err
 }
 
 // RemovedAudit says which entries of the audit trail were removed.
@@ -47,6 +45,7 @@ type removedAuditRecord struct {
 // The trail goes on from the last entry that was removed: a new entry says which that is. It returns ErrAuditBusy while somebody reads the
 // trail for longer than a moment.
 func (d Retention) RemoveAudit(ctx context.Context, by audit.By) (done RemovedAudit, err error) {
+	defer wrap(&err, "remove old entries of the audit trail")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		done = RemovedAudit{}
 		var ends []time.Time
@@ -72,8 +71,5 @@ func (d Retention) RemoveAudit(ctx context.Context, by audit.By) (done RemovedAu
 			audit.Removed{Number: begin.Number, Hash: hex.EncodeToString(begin.Hash[:])}, done.Entries, done.At,
 		}})
 	})
-	if err != nil {
-		return RemovedAudit{}, fmt.Errorf("remove old entries of the audit trail: %w", err)
-	}
-	return done, nil
+	return done, err
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"petstore.example/internal/audit"
@@ -14,6 +13,7 @@ import (
 func (d Keys) Rotate(
 	ctx context.Context, by audit.By, id string, now, until time.Time, next keys.Replacement,
 ) (old, issued keys.Key, err error) {
+	defer wrap(&err, "rotate key")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := lockForRotation(ctx, tx, id, now)
 		if err != nil {
@@ -36,10 +36,7 @@ func (d Keys) Rotate(
 		old.ReplacedBy = issued.ID
 		return auditRotation(tx, by, before, old, issued, carried)
 	})
-	if err != nil {
-		return keys.Key{}, keys.Key{}, fmt.Errorf("rotate key: %w", err)
-	}
-	return old, issued, nil
+	return old, issued, err
 }
 
 // lockForRotation locks the key, which must be active, and its tenant.

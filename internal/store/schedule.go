@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"iter"
 	"time"
 
@@ -75,6 +74,7 @@ func (d Timelines) Schedule(ctx context.Context, tenant string, after int64, lim
 // Unschedule removes an assignment that has not begun, or makes a temporary one last of which it is the end. It returns
 // plans.ErrAssignmentNotFound, ErrAssignmentBegun or ErrAssignmentBegins.
 func (d Timelines) Unschedule(ctx context.Context, by audit.By, id int64) (done PlanChange, err error) {
+	defer wrap(&err, "unschedule")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		tenant, err := tenantOfAssignment(ctx, tx, id)
 		if err != nil {
@@ -102,20 +102,15 @@ func (d Timelines) Unschedule(ctx context.Context, by audit.By, id int64) (done 
 		}
 		return writePlanAudit(tx, by, "plan.unschedule", done)
 	})
-	if err != nil {
-		return PlanChange{}, fmt.Errorf("unschedule: %w", err)
-	}
-	return done, nil
+	return done, err
 }
 
 // TenantsOf returns the names of the tenants that these assignments are of. IDs of none are left out.
 func (d Timelines) TenantsOf(ctx context.Context, ids []string) (names []string, err error) {
+	defer wrap(&err, "find the tenants of assignments")
 	err = d.db.Select(ctx, &names, `
 		select distinct t.name from tenant_plans a join tenants t on t.id = a.tenant_id where a.id = any($1::bigint[])`, pq.Array(ids))
-	if err != nil {
-		return nil, fmt.Errorf("find the tenants of assignments: %w", err)
-	}
-	return names, nil
+	return names, err
 }
 
 func tenantOfAssignment(ctx context.Context, q pgconn.Queryer, id int64) (name string, err error) {
@@ -137,6 +132,7 @@ func (d Timelines) Void(ctx context.Context, by audit.By, id int64, undo bool) (
 
 // setVoid marks an assignment as void for a reason, or removes the mark if there is none.
 func (d Timelines) setVoid(ctx context.Context, by audit.By, id int64, reason string) (done Coming, err error) {
+	defer wrap(&err, "void an assignment")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := readAssignment(ctx, tx, id)
 		if err != nil {
@@ -170,10 +166,7 @@ func (d Timelines) setVoid(ctx context.Context, by audit.By, id int64, reason st
 			before: recordPeriod(before.Period), after: recordPeriod(done.Period),
 		})
 	})
-	if err != nil {
-		return Coming{}, fmt.Errorf("void an assignment: %w", err)
-	}
-	return done, nil
+	return done, err
 }
 
 // readAssignment returns the assignment with the numbers with which it began.

@@ -15,18 +15,16 @@ type KeyUsage struct {
 }
 
 // OfKey sums the recorded usage from from up to, but not including, to, both whole hours. Servers record within about a second.
-func (d Usage) OfKey(ctx context.Context, tenantID int64, keyID string, from, to time.Time) (KeyUsage, error) {
+func (d Usage) OfKey(ctx context.Context, tenantID int64, keyID string, from, to time.Time) (_ KeyUsage, err error) {
+	defer wrap(&err, "sum a key's usage")
 	var u KeyUsage
-	err := d.db.Get(ctx, &u, `
+	err = d.db.Get(ctx, &u, `
 		select coalesce(sum(admitted) filter (where key_id = $2), 0)::bigint as admitted,
 		       coalesce(sum(refused) filter (where key_id = $2), 0)::bigint as refused,
 		       coalesce(sum(admitted), 0)::bigint as tenant_admitted,
 		       coalesce(sum(refused), 0)::bigint as tenant_refused
 		from usage_hourly where tenant_id = $1 and hour >= $3 and hour < $4`, tenantID, keyID, from, to)
-	if err != nil {
-		return KeyUsage{}, fmt.Errorf("sum a key's usage: %w", err)
-	}
-	return u, nil
+	return u, err
 }
 
 // OfKeys sums as OfKey does, for each key of the tenant with usage in that time.

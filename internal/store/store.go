@@ -99,13 +99,19 @@ func (d *DB) Close() error { return d.pg.Close() }
 func (d *DB) Ping(ctx context.Context) error { return d.pg.Ping(ctx) }
 
 // Notify sends an empty notification to the channel.
-func (d *DB) Notify(ctx context.Context, channel string) error {
+func (d *DB) Notify(ctx context.Context, channel string) (err error) {
+	defer wrap(&err, "notify")
 	// The semicolon keeps the statement from being prepared, which fails where clients share a session.
-	if _, err := d.pg.Exec(ctx, `notify `+pq.QuoteIdentifier(channel)+`;`); err != nil {
-		return fmt.Errorf("notify: %w", err)
-	}
-	return nil
+	_, err = d.pg.Exec(ctx, `notify `+pq.QuoteIdentifier(channel)+`;`)
+	return err
 }
 
 // Stats returns the state of the pool of connections.
 func (d *DB) Stats() sql.DBStats { return d.pg.Stats() }
+
+// wrap adds the operation to the error of a function: defer wrap(&err, "list plans").
+func wrap(err *error, operation string) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", operation, *err)
+	}
+}

@@ -88,15 +88,16 @@ type NewTenant struct {
 // Create adds a tenant and assigns its plan, at that instant or, for the zero time, now. It returns plans.ErrTenantName,
 // ErrTenantExists, ErrPlanNotFound, ErrPlanRetired, ErrQuotaRequired, ErrQuotaFixed, ErrThenQuota or ErrNoTime, or what is wrong with the
 // numbers or the profile.
-func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.Time) (plans.Tenant, error) {
+func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.Time) (_ plans.Tenant, err error) {
+	defer wrap(&err, "create tenant")
 	if err := plans.CheckTenantName(n.Name); err != nil {
-		return plans.Tenant{}, fmt.Errorf("create tenant: %w", err)
+		return plans.Tenant{}, err
 	}
 	if err := checkProfile(n.Profile); err != nil {
-		return plans.Tenant{}, fmt.Errorf("create tenant: %w", err)
+		return plans.Tenant{}, err
 	}
 	var created plans.Tenant
-	err := change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) (err error) {
+	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) (err error) {
 		if at, err = instant(ctx, d.db, tx, at); err != nil {
 			return err
 		}
@@ -116,10 +117,7 @@ func (d Tenants) Create(ctx context.Context, by audit.By, n NewTenant, at time.T
 			action: "tenant.create", tenantID: created.ID, subject: audit.TenantSubject(created.ID), after: after,
 		})
 	})
-	if err != nil {
-		return plans.Tenant{}, fmt.Errorf("create tenant: %w", err)
-	}
-	return created, nil
+	return created, err
 }
 
 func insertTenant(ctx context.Context, tx pgconn.Tx, n NewTenant, first plans.Assignment) (plans.Tenant, error) {
@@ -163,12 +161,10 @@ func tenantArgs(name string) []any {
 }
 
 // Get returns the tenant of that name or number, or plans.ErrTenantNotFound.
-func (d Tenants) Get(ctx context.Context, name string) (plans.Tenant, error) {
+func (d Tenants) Get(ctx context.Context, name string) (_ plans.Tenant, err error) {
+	defer wrap(&err, "get tenant")
 	t, err := getTenant(ctx, d.db, name, d.db.JustNow())
-	if err != nil {
-		return plans.Tenant{}, fmt.Errorf("get tenant: %w", err)
-	}
-	return t, nil
+	return t, err
 }
 
 // lockTenant returns the tenant and blocks other changes to it, to its plans and to the number of its keys, until the transaction ends.
@@ -214,14 +210,12 @@ func nameTenant(ctx context.Context, q pgconn.Queryer, name string) (string, err
 }
 
 // Names returns at most limit names that begin with the prefix, in order.
-func (d Tenants) Names(ctx context.Context, prefix string, limit int) ([]string, error) {
+func (d Tenants) Names(ctx context.Context, prefix string, limit int) (_ []string, err error) {
+	defer wrap(&err, "list tenant names")
 	var names []string
-	err := d.db.Select(ctx, &names, `
+	err = d.db.Select(ctx, &names, `
 		select name from tenants where starts_with(name, $1) and erased_at is null order by name limit $2`, prefix, limit)
-	if err != nil {
-		return nil, fmt.Errorf("list tenant names: %w", err)
-	}
-	return names, nil
+	return names, err
 }
 
 // Suspend makes the API refuse the tenant's keys, from that instant on or, for the zero time, from now on. It returns

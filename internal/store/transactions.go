@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 
 	"petstore.example/internal/store/pgconn"
 )
@@ -21,8 +20,7 @@ func (d Transactions) Oldest(ctx context.Context) (int64, error) {
 }
 
 func (d Transactions) number(ctx context.Context, query string) (n int64, err error) {
-	if err := d.db.Get(ctx, &n, query); err != nil {
-		return 0, fmt.Errorf("number of a transaction: %w", err)
-	}
-	return n, nil
+	defer wrap(&err, "number of a transaction")
+	err = d.db.Get(ctx, &n, query)
+	return n, err
 }

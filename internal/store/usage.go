@@ -18,7 +18,8 @@ var _ usage.Store = Usage{}
 
 // WriteUsage implements usage.Store. The API may only add to what is recorded, as the function does it. When a reply is lost,
 // the batch's number shows that it was added.
-func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) error {
+func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) (err error) {
+	defer wrap(&err, "record usage")
 	n := len(b.Counts)
 	tenants, hours := make([]int64, n), make([]int64, n)
 	keyIDs, assignments, versions := make([]string, n), make([]int64, n), make([]int64, n)
@@ -38,21 +39,17 @@ func (d Usage) WriteUsage(ctx context.Context, b usage.Batch) error {
 		delivered = b.DeliveredTo.UnixMicro()
 	}
 	var added bool
-	err := d.db.Get(ctx, &added, `select add_usage($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`, b.ServerID, b.Number, delivered,
+	err = d.db.Get(ctx, &added, `select add_usage($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`, b.ServerID, b.Number, delivered,
 		pq.Array(tenants), pq.Array(hours), pq.Array(keyIDs), pq.Array(assignments), pq.Array(versions), pq.Array(admitted), pq.Array(refused),
 		pq.Array(minutes), pq.Array(inMinute), pq.Array(inPrevious), pq.Array(used), pq.Array(micros))
-	if err != nil {
-		return fmt.Errorf("record usage: %w", err)
-	}
-	return nil
+	return err
 }
 
 // EndUsage implements usage.Store.
-func (d Usage) EndUsage(ctx context.Context, serverID string) error {
-	if _, err := d.db.Exec(ctx, `select end_usage($1)`, serverID); err != nil {
-		return fmt.Errorf("end usage: %w", err)
-	}
-	return nil
+func (d Usage) EndUsage(ctx context.Context, serverID string) (err error) {
+	defer wrap(&err, "end usage")
+	_, err = d.db.Exec(ctx, `select end_usage($1)`, serverID)
+	return err
 }
 
 // AdmittedOn returns how many requests of each tenant are recorded as admitted on a UTC day, counted from 1 January 1970.

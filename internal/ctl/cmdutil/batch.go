@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/output"
@@ -14,7 +17,17 @@ import (
 // Batch is a command that changes several items in one transaction: it finds them, makes the changes, asks once for confirmation before
 // they stay, and reports them.
 type Batch[T any] struct {
-	Items *ItemArgs
+	*Factory
+
+	// Items are set by Command.
+	Items ItemArgs
+	// Item is the argument that names an item.
+	Item Arg
+	// AllOfUsage describes --all-of, "" for none.
+	AllOfUsage string
+	// Requires are flags that must be given. Check refuses other command lines, nil for none.
+	Requires []string
+	Check    func(*cobra.Command) error
 	// Noun is the word for several items, such as "keys", and Doing what is done, such as "revoking keys".
 	Noun, Doing string
 	// Find returns the items that an argument or a line stands for, by the names with which the others work; nil for itself.
@@ -28,14 +41,37 @@ type Batch[T any] struct {
 	// Many is the question about 10 items and more, at a terminal: a format with their number.
 	Many string
 	Do   func(ctx context.Context, db *store.DB, by audit.By, item string) (T, error)
-	// Explain returns the Error for an error about an item.
+	// Subject is what an error about an item is about.
+	Subject func(item string) Subject
+	// Explain returns the Error for an error about an item, nil for Factory.Explain.
 	Explain func(ctx context.Context, err error, item string) error
 	Notice  func(T) Notice
-	View    output.View[T]
+	View    func(now time.Time) output.View[T]
+}
+
+// Command makes the command of its texts. The arguments last follow the items.
+func (b *Batch[T]) Command(cmd *cobra.Command, last ...Arg) *cobra.Command {
+	ItemsCommand(b.Factory, cmd, &b.Items, b.Item, last...)
+	if b.AllOfUsage != "" {
+		b.Items.AllOfFlag(cmd, b.Factory, b.AllOfUsage)
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := RequireFlags(cmd, b.Requires...); err != nil {
+			return err
+		}
+		if b.Check != nil {
+			if err := b.Check(cmd); err != nil {
+				return err
+			}
+		}
+		return b.Run(cmd.Context())
+	}
+	return cmd
 }
 
 // Run makes the changes.
-func (b Batch[T]) Run(ctx context.Context, f *Factory) error {
+func (b *Batch[T]) Run(ctx context.Context) error {
+	f := b.Factory
 	given, err := b.Items.read(ctx, f)
 	if err != nil {
 		return err
@@ -64,9 +100,9 @@ func (b Batch[T]) Run(ctx context.Context, f *Factory) error {
 	changed := b.report(f, done)
 	switch {
 	case b.Items.one() && len(done) == 1:
-		err = PrintChanged(f, b.View, done[0])
+		err = PrintChanged(f, b.View(f.Now()), done[0])
 	case len(done) <= many || !isTable(f):
-		err = PrintChangedList(f, b.View, done)
+		err = PrintChangedList(f, b.View(f.Now()), done)
 	}
 	if f.DryRun && changed > 0 {
 		f.Messagef("dry run: nothing was changed")
@@ -81,7 +117,7 @@ type unconfirmed struct{ Question }
 func (unconfirmed) Error() string { return "not confirmed" }
 
 // confirm returns an unconfirmed error if there is something to ask.
-func (b Batch[T]) confirm(ctx context.Context, f *Factory, db *store.DB, items []string, done []T) (err error) {
+func (b *Batch[T]) confirm(ctx context.Context, f *Factory, db *store.DB, items []string, done []T) (err error) {
 	var q Question
 	if f.Yes || f.DryRun {
 		return nil
@@ -99,7 +135,7 @@ func (b Batch[T]) confirm(ctx context.Context, f *Factory, db *store.DB, items [
 }
 
 // find returns the items, each once. It names all that are not found before it fails.
-func (b Batch[T]) find(ctx context.Context, f *Factory, db *store.DB, given []string) (items []string, err error) {
+func (b *Batch[T]) find(ctx context.Context, f *Factory, db *store.DB, given []string) (items []string, err error) {
 	if tenant := b.Items.allOf; tenant != "" {
 		if items, err = b.AllOf(ctx, db, tenant); err != nil {
 			return nil, f.Explain(ctx, err, Subject{Tenant: tenant})
@@ -113,7 +149,7 @@ func (b Batch[T]) find(ctx context.Context, f *Factory, db *store.DB, given []st
 		found := []string{item}
 		if b.Find != nil {
 			if found, err = b.Find(ctx, db, item); err != nil {
-				missing = append(missing, b.Explain(ctx, err, item))
+				missing = append(missing, b.explain(ctx, err, item))
 				continue
 			}
 		}
@@ -134,7 +170,7 @@ func (b Batch[T]) find(ctx context.Context, f *Factory, db *store.DB, given []st
 	return items, nil
 }
 
-func (b Batch[T]) do(ctx context.Context, f *Factory, db *store.DB, by audit.By, items []string) (done []T, err error) {
+func (b *Batch[T]) do(ctx context.Context, f *Factory, db *store.DB, by audit.By, items []string) (done []T, err error) {
 	add, end := f.Progress(b.Doing, len(items))
 	defer end()
 	err = db.Batch(ctx, by, func(ctx context.Context, db *store.DB) error {
@@ -146,7 +182,7 @@ func (b Batch[T]) do(ctx context.Context, f *Factory, db *store.DB, by audit.By,
 		for i, item := range items {
 			one, err := b.Do(ctx, db, by, item)
 			if err != nil {
-				return itemError(b.Explain(ctx, err, item), item, i, len(items))
+				return itemError(b.explain(ctx, err, item), item, i, len(items))
 			}
 			done = append(done, one)
 			add()
@@ -154,6 +190,13 @@ func (b Batch[T]) do(ctx context.Context, f *Factory, db *store.DB, by audit.By,
 		return b.confirm(ctx, f, db, items, done)
 	})
 	return done, err
+}
+
+func (b *Batch[T]) explain(ctx context.Context, err error, item string) error {
+	if b.Explain != nil {
+		return b.Explain(ctx, err, item)
+	}
+	return b.Factory.Explain(ctx, err, b.Subject(item))
 }
 
 // itemError says which of several items is the one that was refused.

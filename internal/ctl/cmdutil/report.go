@@ -35,7 +35,7 @@ type outcome struct {
 }
 
 // report says what was done, and returns how many items were changed.
-func (b Batch[T]) report(f *Factory, done []T) (changed int) {
+func (b *Batch[T]) report(f *Factory, done []T) (changed int) {
 	var all []outcome
 	for _, one := range done {
 		n := b.Notice(one)

@@ -98,9 +98,9 @@ func (f editFlags) edit(cmd *cobra.Command) (e keys.Edit, err error) {
 type edited struct{ before, after keys.Key }
 
 func runEdit(ctx context.Context, o *editOptions) error {
-	b := batch(o.Factory, &o.items)
-	return cmdutil.Batch[edited]{
-		Items: b.Items, Noun: b.Noun, Doing: "changing keys", Find: b.Find, AllOf: b.AllOf, Lock: b.Lock, Explain: b.Explain,
+	b := batch(o.Factory, "changing keys")
+	return (&cmdutil.Batch[edited]{
+		Factory: b.Factory, Items: o.items, Noun: b.Noun, Doing: b.Doing, Find: b.Find, AllOf: b.AllOf, Lock: b.Lock, Subject: b.Subject,
 		Do: func(ctx context.Context, db *store.DB, by audit.By, id string) (e edited, err error) {
 			e.before, e.after, err = o.Keys(db).Edit(ctx, by, id, o.edit)
 			return e, err
@@ -115,8 +115,10 @@ func runEdit(ctx context.Context, o *editOptions) error {
 			}
 			return n
 		},
-		View: output.Map(View(o.Now()), func(e edited) keys.Key { return e.after }),
-	}.Run(ctx, o.Factory)
+		View: func(now time.Time) output.View[edited] {
+			return output.Map(View(now), func(e edited) keys.Key { return e.after })
+		},
+	}).Run(ctx)
 }
 
 // differences is what an edit changed, in words.

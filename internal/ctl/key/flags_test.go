@@ -56,7 +56,7 @@ func TestFlags(t *testing.T) {
 	rotate, err = parse(t, newCmdRotate, "key_x", "--expires=")
 	check(t, err, []any{rotate.rotation}, keys.Rotation{GracePeriod: 24 * time.Hour})
 
-	_, err = parse(t, newCmdRevoke, "--yess", "key_x")
+	_, err = parse(t, newCmdEdit, "--yess", "key_x")
 	if e := (*cmdutil.Error)(nil); !errors.As(err, &e) || e.Code != cmdutil.ExitUsage || e.Message != "unknown flag: --yess; did you mean --yes?" {
 		t.Errorf("mistyped flag: %v", err)
 	}

@@ -15,7 +15,7 @@ import (
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
 	return cmdutil.NewGroup("key,keys", "Manage API keys",
 		newCmdIssue(f, runIssue), newCmdList(f), newCmdShow(f),
-		newCmdIdentify(f), newCmdEdit(f, runEdit), newCmdRotate(f, runRotate), newCmdRevoke(f, runRevoke),
+		newCmdIdentify(f), newCmdEdit(f, runEdit), newCmdRotate(f, runRotate), newCmdRevoke(f),
 	)
 }
 

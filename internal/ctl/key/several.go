@@ -13,13 +13,10 @@ import (
 )
 
 // batch is a change of keys.
-func batch(f *cmdutil.Factory, items *cmdutil.ItemArgs) cmdutil.Batch[keys.Key] {
-	return cmdutil.Batch[keys.Key]{
-		Items: items, Noun: "keys", Find: cmdutil.FindKey, Lock: cmdutil.LockKeys, AllOf: ValidKeys(f),
-		Explain: func(ctx context.Context, err error, id string) error {
-			return f.Explain(ctx, err, cmdutil.Subject{Key: id})
-		},
-		View: View(f.Now()),
+func batch(f *cmdutil.Factory, doing string) *cmdutil.Batch[keys.Key] {
+	return &cmdutil.Batch[keys.Key]{
+		Factory: f, Item: cmdutil.KeyIDArg(f, nil), Noun: "keys", Doing: doing, Find: cmdutil.FindKey, Lock: cmdutil.LockKeys, AllOf: ValidKeys(f),
+		Subject: func(id string) cmdutil.Subject { return cmdutil.Subject{Key: id} }, View: View,
 	}
 }
 

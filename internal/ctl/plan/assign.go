@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,20 +16,38 @@ import (
 	"petstore.example/internal/store"
 )
 
-type assignOptions struct {
-	*cmdutil.Factory
-
-	tenants cmdutil.ItemArgs
-	plan    string
-	quota   *plans.Quota
-	from    cmdutil.When
-	end     cmdutil.EndFlags
-}
-
 func newCmdAssign(f *cmdutil.Factory) *cobra.Command {
-	o := &assignOptions{Factory: f}
-	var quota cmdutil.QuotaFlags
-	cmd := cmdutil.ItemsCommand(f, &cobra.Command{
+	var (
+		plan  string
+		quota cmdutil.QuotaFlags
+		own   *plans.Quota
+		from  cmdutil.When
+		end   cmdutil.EndFlags
+	)
+	b := batch(f, "assigning plans")
+	b.Check = func(cmd *cobra.Command) (err error) {
+		b.Many = "Move %d tenants to plan " + strings.ReplaceAll(plan, "%", "%%") + "?"
+		if own, err = quota.Quota(cmd); err != nil {
+			return err
+		}
+		return end.Check()
+	}
+	b.Do = func(ctx context.Context, db *store.DB, by audit.By, tenant string) (store.PlanChange, error) {
+		return db.Timelines.Assign(ctx, by, store.NewAssignment{
+			Tenant: tenant, Kind: plans.Assigned, Plan: plan, Own: own, From: beginning(f, from), Until: end.Until(), Then: end.Then,
+		})
+	}
+	b.Explain = func(ctx context.Context, err error, tenant string) error {
+		if errors.Is(err, plans.ErrTenantNotFound) && swapped(ctx, f, tenant, plan) {
+			return &cmdutil.Error{
+				Code:    cmdutil.ExitNotFound,
+				Message: fmt.Sprintf("no tenant %q: that is a plan, and the tenant comes first", tenant),
+				Hint:    fmt.Sprintf("petstorectl plan assign %s %s", plan, tenant),
+			}
+		}
+		return explain(ctx, f, err, cmdutil.Subject{Tenant: tenant, Plan: plan})
+	}
+	cmd := b.Command(&cobra.Command{
 		Use:   "assign {TENANT... | --stdin} PLAN",
 		Short: "Assign a plan to a tenant, now or later, for good or for a time",
 		Long: `Assign a plan to a tenant, which raises or lowers its limits. It takes effect on
@@ -50,59 +69,32 @@ another plan is assigned.
   petstorectl plan assign business --stdin --dry-run < customers.txt
   petstorectl plan assign acme business --from 2026-12-01 --until 2027-01-01 --then pro
   petstorectl plan assign acme enterprise --per-minute 12345 --per-day 5000000`,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if o.quota, err = quota.Quota(cmd); err == nil {
-				err = o.end.Check()
-			}
-			if err != nil {
-				return err
-			}
-			return runAssign(cmd.Context(), o)
-		},
-	}, &o.tenants, cmdutil.TenantArg(f, nil), cmdutil.PlanArg(f, &o.plan))
+	}, cmdutil.PlanArg(f, &plan))
 	quota.Add(cmd)
-	cmdutil.WhenFlag(cmd, f, &o.from, "from", "begin at `WHEN` (default: now)")
-	o.end.Add(cmd, f)
+	cmdutil.WhenFlag(cmd, f, &from, "from", "begin at `WHEN` (default: now)")
+	end.Add(cmd, f)
 	return cmd
 }
 
-func runAssign(ctx context.Context, o *assignOptions) error {
-	b := batch(o.Factory, &o.tenants)
-	b.Doing, b.Many = "assigning plans", "Move %d tenants to plan "+strings.ReplaceAll(o.plan, "%", "%%")+"?"
-	b.Do = func(ctx context.Context, db *store.DB, by audit.By, tenant string) (store.PlanChange, error) {
-		return db.Timelines.Assign(ctx, by, store.NewAssignment{
-			Tenant: tenant, Kind: plans.Assigned, Plan: o.plan, Own: o.quota, From: beginning(o.Factory, o.from), Until: o.end.Until(), Then: o.end.Then,
-		})
-	}
-	b.Explain = func(ctx context.Context, err error, tenant string) error {
-		if errors.Is(err, plans.ErrTenantNotFound) && o.swapped(ctx, tenant) {
-			return &cmdutil.Error{
-				Code:    cmdutil.ExitNotFound,
-				Message: fmt.Sprintf("no tenant %q: that is a plan, and the tenant comes first", tenant),
-				Hint:    fmt.Sprintf("petstorectl plan assign %s %s", o.plan, tenant),
-			}
-		}
-		return explain(ctx, o.Factory, err, cmdutil.Subject{Tenant: tenant, Plan: o.plan})
-	}
-	return b.Run(ctx, o.Factory)
-}
-
 // swapped tells whether what stands for a tenant is a plan, and the plan a tenant.
-func (o *assignOptions) swapped(ctx context.Context, tenant string) bool {
-	db, err := o.DB(ctx)
+func swapped(ctx context.Context, f *cmdutil.Factory, tenant, plan string) bool {
+	db, err := f.DB(ctx)
 	if err != nil {
 		return false
 	}
 	_, planErr := db.Plans.Get(ctx, tenant)
-	_, tenantErr := db.Tenants.Get(ctx, o.plan)
+	_, tenantErr := db.Tenants.Get(ctx, plan)
 	return planErr == nil && tenantErr == nil
 }
 
 // batch is a change of the assignments of tenants.
-func batch(f *cmdutil.Factory, tenants *cmdutil.ItemArgs) cmdutil.Batch[store.PlanChange] {
-	return cmdutil.Batch[store.PlanChange]{
-		Items: tenants, Noun: "tenants", Find: cmdutil.FindTenant, Lock: cmdutil.LockTenants,
+func batch(f *cmdutil.Factory, doing string) *cmdutil.Batch[store.PlanChange] {
+	return &cmdutil.Batch[store.PlanChange]{
+		Factory: f, Item: cmdutil.TenantArg(f, nil), Noun: "tenants", Doing: doing, Find: cmdutil.FindTenant, Lock: cmdutil.LockTenants,
+		Explain: func(ctx context.Context, err error, tenant string) error {
+			return explain(ctx, f, err, cmdutil.Subject{Tenant: tenant})
+		},
 		Notice: func(c store.PlanChange) cmdutil.Notice { return notice(c, f.DryRun) },
-		View:   output.Map(ScheduleView, changed),
+		View:   func(time.Time) output.View[store.PlanChange] { return output.Map(ScheduleView, changed) },
 	}
 }

@@ -13,19 +13,32 @@ import (
 	"petstore.example/internal/store"
 )
 
-type boostOptions struct {
-	*cmdutil.Factory
-
-	tenants cmdutil.ItemArgs
-	quota   plans.Quota
-	from    cmdutil.When
-	until   cmdutil.When
-}
-
 func newCmdBoost(f *cmdutil.Factory) *cobra.Command {
-	o := &boostOptions{Factory: f}
-	var length cmdutil.When
-	cmd := cmdutil.ItemsCommand(f, &cobra.Command{
+	var (
+		quota               plans.Quota
+		from, until, length cmdutil.When
+	)
+	b := batch(f, "boosting tenants")
+	b.Check = func(cmd *cobra.Command) error {
+		switch {
+		case quota == plans.Quota{}:
+			return cmdutil.UsageErrorf("missing required flag: --per-minute or --per-day").WithHint("see: " + cmd.CommandPath() + " --help")
+		case length.IsSet() && until.IsSet():
+			return cmdutil.UsageErrorf("--for and --until can't be used together")
+		case length.IsSet():
+			until = length
+		case !until.IsSet():
+			return cmdutil.UsageErrorf("missing required flag: --for or --until").WithHint("a boost without an end is a plan: petstorectl plan assign")
+		}
+		return nil
+	}
+	b.Question = lowers
+	b.Do = func(ctx context.Context, db *store.DB, by audit.By, tenant string) (store.PlanChange, error) {
+		return db.Timelines.Assign(ctx, by, store.NewAssignment{
+			Tenant: tenant, Kind: plans.Boost, Own: &quota, From: beginning(f, from), Until: until.Until(),
+		})
+	}
+	cmd := b.Command(&cobra.Command{
 		Use:   "boost {TENANT... | --stdin} --per-minute N --for 48h",
 		Short: "Boost a tenant: give it other numbers for a time",
 		Long: `Give a tenant other numbers for a time. Its plan stays the same, and its numbers
@@ -39,41 +52,13 @@ A boost to less than before asks for confirmation; scripts need --yes.
 ` + cmdutil.WhenHelp,
 		Example: `  petstorectl plan boost acme --per-minute 1000 --for 48h --reason "their launch"
   petstorectl plan boost acme --per-minute 1000 --per-day 50000 --from 2026-11-27 --until 2026-12-01`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case o.quota == plans.Quota{}:
-				return cmdutil.UsageErrorf("missing required flag: --per-minute or --per-day").WithHint("see: " + cmd.CommandPath() + " --help")
-			case length.IsSet() && o.until.IsSet():
-				return cmdutil.UsageErrorf("--for and --until can't be used together")
-			case length.IsSet():
-				o.until = length
-			case !o.until.IsSet():
-				return cmdutil.UsageErrorf("missing required flag: --for or --until").WithHint("a boost without an end is a plan: petstorectl plan assign")
-			}
-			return runBoost(cmd.Context(), o)
-		},
-	}, &o.tenants, cmdutil.TenantArg(f, nil))
-	cmdutil.NumberFlag(cmd, &o.quota.PerMinute, "per-minute", "`N` requests per minute (default: as before)")
-	cmdutil.NumberFlag(cmd, &o.quota.PerDay, "per-day", "`N` requests per UTC day (default: as before)")
+	})
+	cmdutil.NumberFlag(cmd, &quota.PerMinute, "per-minute", "`N` requests per minute (default: as before)")
+	cmdutil.NumberFlag(cmd, &quota.PerDay, "per-day", "`N` requests per UTC day (default: as before)")
 	cmdutil.LengthFlag(cmd, &length, "for", "last this `LENGTH` of time")
-	cmdutil.WhenFlag(cmd, f, &o.until, "until", "end at `WHEN`; a length counts from the beginning")
-	cmdutil.WhenFlag(cmd, f, &o.from, "from", "begin at `WHEN` (default: now)")
+	cmdutil.WhenFlag(cmd, f, &until, "until", "end at `WHEN`; a length counts from the beginning")
+	cmdutil.WhenFlag(cmd, f, &from, "from", "begin at `WHEN` (default: now)")
 	return cmd
-}
-
-func runBoost(ctx context.Context, o *boostOptions) error {
-	b := batch(o.Factory, &o.tenants)
-	b.Doing = "boosting tenants"
-	b.Do = func(ctx context.Context, db *store.DB, by audit.By, tenant string) (store.PlanChange, error) {
-		return db.Timelines.Assign(ctx, by, store.NewAssignment{
-			Tenant: tenant, Kind: plans.Boost, Own: &o.quota, From: beginning(o.Factory, o.from), Until: o.until.Until(),
-		})
-	}
-	b.Question = lowers
-	b.Explain = func(ctx context.Context, err error, tenant string) error {
-		return explain(ctx, o.Factory, err, cmdutil.Subject{Tenant: tenant})
-	}
-	return b.Run(ctx, o.Factory)
 }
 
 // lowers asks about boosts that give a tenant less than it has.

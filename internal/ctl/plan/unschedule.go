@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,15 +15,29 @@ import (
 	"petstore.example/internal/store"
 )
 
-type unscheduleOptions struct {
-	*cmdutil.Factory
-
-	ids cmdutil.ItemArgs
-}
-
 func newCmdUnschedule(f *cmdutil.Factory) *cobra.Command {
-	o := &unscheduleOptions{Factory: f}
-	return cmdutil.ItemsCommand(f, &cobra.Command{
+	b := &cmdutil.Batch[store.PlanChange]{
+		Factory: f, Item: assignmentArg(nil), Noun: "changes", Doing: "removing changes", Lock: lockAssignments,
+		Do: func(ctx context.Context, db *store.DB, by audit.By, text string) (done store.PlanChange, err error) {
+			id, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				return done, err
+			}
+			return db.Timelines.Unschedule(ctx, by, id)
+		},
+		Explain: func(ctx context.Context, err error, id string) error {
+			return explain(ctx, f, err, cmdutil.Subject{Assignment: id})
+		},
+		Notice: func(c store.PlanChange) cmdutil.Notice {
+			return cmdutil.Notice{Text: unscheduled(c), More: consequences(c)}
+		},
+		View: func(time.Time) output.View[store.PlanChange] {
+			return output.Map(ScheduleView, func(c store.PlanChange) store.Coming {
+				return store.Coming{Tenant: c.Tenant.Name, Period: *c.Was, Until: c.Assignment.Until}
+			})
+		},
+	}
+	return b.Command(&cobra.Command{
 		Use:   "unschedule {ID... | --stdin}",
 		Short: "Remove a change of a plan that has not begun",
 		Long: `Remove a change of a tenant's plan that has not begun, up to 2 seconds before it
@@ -33,8 +48,7 @@ plan schedule lists the IDs, in the column ASSIGNMENT.
 
 ` + cmdutil.ItemsHelp,
 		Example: `  petstorectl plan unschedule 17 --reason "they stay on pro"`,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runUnschedule(cmd.Context(), o) },
-	}, &o.ids, assignmentArg(nil))
+	})
 }
 
 // assignmentArg is the ID of an assignment.
@@ -45,28 +59,6 @@ func assignmentArg(value *string) cmdutil.Arg {
 		}
 		return nil
 	}}
-}
-
-func runUnschedule(ctx context.Context, o *unscheduleOptions) error {
-	return cmdutil.Batch[store.PlanChange]{
-		Items: &o.ids, Noun: "changes", Doing: "removing changes", Lock: lockAssignments,
-		Do: func(ctx context.Context, db *store.DB, by audit.By, text string) (done store.PlanChange, err error) {
-			id, err := strconv.ParseInt(text, 10, 64)
-			if err != nil {
-				return done, err
-			}
-			return db.Timelines.Unschedule(ctx, by, id)
-		},
-		Explain: func(ctx context.Context, err error, id string) error {
-			return explain(ctx, o.Factory, err, cmdutil.Subject{Assignment: id})
-		},
-		Notice: func(c store.PlanChange) cmdutil.Notice {
-			return cmdutil.Notice{Text: unscheduled(c), More: consequences(c)}
-		},
-		View: output.Map(ScheduleView, func(c store.PlanChange) store.Coming {
-			return store.Coming{Tenant: c.Tenant.Name, Period: *c.Was, Until: c.Assignment.Until}
-		}),
-	}.Run(ctx, o.Factory)
 }
 
 // lockAssignments locks the tenants of assignments.

@@ -36,7 +36,7 @@ func Run(ctx context.Context, f *cmdutil.Factory, args []string) int {
 		if err = cmdutil.CheckCommand(root, args); err == nil {
 			var cmd *cobra.Command
 			cmd, err = root.ExecuteContextC(ctx)
-			f.SayUndo()
+			f.SayLast()
 			err = f.ExplainRights(ctx, cmd, err)
 		}
 	}

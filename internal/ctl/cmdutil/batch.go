@@ -66,7 +66,7 @@ func (b *Batch[T]) Command(cmd *cobra.Command, last ...Arg) *cobra.Command {
 		}
 		return b.Run(cmd.Context())
 	}
-	return cmd
+	return SetColumns(cmd, b.View(b.Now()).Names())
 }
 
 // Run makes the changes.

@@ -3,49 +3,96 @@ package cmdutil
 import (
 	"context"
 
+	"github.com/spf13/cobra"
+
 	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
 )
 
-// Change is a command that changes one item: it asks for confirmation, makes the change and reports it.
+// Change is a command that changes one item: it tries the change if it asks about it, asks for confirmation, makes the change and reports it.
 type Change[T any] struct {
+	*Factory
+
+	// Subject is what the command is about: its arguments set it.
 	Subject Subject
-	// Question returns the question to confirm, "" for none.
-	Question func(context.Context, *store.DB) (string, error)
+	// Requires are flags that must be given. Check refuses other command lines, nil for none.
+	Requires []string
+	Check    func(*cobra.Command) error
+	// Question returns what to ask about what was tried; nil for a command that never asks.
+	Question func(ctx context.Context, db *store.DB, tried T) (Question, error)
 	Do       func(context.Context, *store.DB, audit.By) (T, error)
+	// Explain returns the Error for an error of Question or Do, nil for Factory.Explain.
+	Explain func(context.Context, error) error
 	// Notice is the sentence about what was done, in the past tense.
 	Notice func(T) string
-	View   output.View[T]
+	// Unchanged tells whether all was so before, which Notice says; nil for never.
+	Unchanged func(T) bool
+	View      output.View[T]
+	// Print prints more than View does; nil for View, which is for programs.
+	Print func(context.Context, *store.DB, T) error
+}
+
+// Command makes the command of its texts.
+func (c *Change[T]) Command(cmd *cobra.Command, args ...Arg) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := RequireFlags(cmd, c.Requires...); err != nil {
+			return err
+		}
+		if c.Check != nil {
+			if err := c.Check(cmd); err != nil {
+				return err
+			}
+		}
+		return c.Run(cmd.Context(), c.Factory)
+	}
+	c.ChangeCommand(cmd, args...)
+	if c.Question != nil {
+		c.YesFlag(cmd)
+	}
+	return SetColumns(cmd, c.View.Names())
 }
 
 // Run makes the change.
 func (c Change[T]) Run(ctx context.Context, f *Factory) error {
-	actor, db, err := f.BeginChange(ctx)
+	explain := c.Explain
+	if explain == nil {
+		explain = func(ctx context.Context, err error) error { return f.Explain(ctx, err, c.Subject) }
+	}
+	by, db, err := f.BeginChange(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.ask(ctx, f, db, actor); err != nil {
-		return err
+	if err := c.ask(ctx, f, db, by); err != nil {
+		return explain(ctx, err)
 	}
-	after, err := c.Do(ctx, db, actor)
+	done, err := c.Do(ctx, db, by)
 	if err != nil {
-		return f.Explain(ctx, err, c.Subject)
+		return explain(ctx, err)
 	}
-	f.Changedf("%s", c.Notice(after))
-	return PrintChanged(f, c.View, after)
+	if c.Unchanged != nil && c.Unchanged(done) {
+		f.Messagef("%s: nothing was changed", c.Notice(done))
+	} else {
+		f.Changedf("%s", c.Notice(done))
+	}
+	if c.Print != nil {
+		return c.Print(ctx, db, done)
+	}
+	return PrintChanged(f, c.View, done)
 }
 
 func (c Change[T]) ask(ctx context.Context, f *Factory, db *store.DB, by audit.By) error {
-	if c.Question == nil {
+	if c.Question == nil || f.Yes || f.DryRun {
 		return nil
 	}
-	question, err := c.Question(ctx, db)
-	if by.DryRun = true; err == nil && !f.Yes && !f.DryRun {
-		_, err = c.Do(ctx, db, by)
+	by.DryRun = true
+	tried, err := c.Do(ctx, db, by)
+	if err != nil {
+		return err
 	}
-	if err != nil || question == "" {
-		return f.Explain(ctx, err, c.Subject)
+	q, err := c.Question(ctx, db, tried)
+	if err != nil {
+		return err
 	}
-	return f.Confirm(ctx, question)
+	return Ask(ctx, f, q)
 }

@@ -38,6 +38,8 @@ type Factory struct {
 	db *store.DB
 	// undoable are the entries that the command wrote and that can be taken back.
 	undoable audit.Numbers
+	// last is what stderr says when all is printed, "" for nothing.
+	last string
 }
 
 // NewFactory returns the Factory of a process.
@@ -128,8 +130,11 @@ func (f *Factory) BeginChange(ctx context.Context) (audit.By, *store.DB, error) 
 	return actor, db, err
 }
 
-// SayUndo says on stderr how to take back what the command changed, if that is possible.
-func (f *Factory) SayUndo() {
+// SayLast says on stderr what comes after all that was printed: how to read on in a list, or how to take back what the command changed.
+func (f *Factory) SayLast() {
+	if f.last != "" {
+		f.Messagef("%s", f.last)
+	}
 	if len(f.undoable) > 0 {
 		f.Messagef("undo: petstorectl undo %s", strings.ReplaceAll(f.undoable.String(), ",", " "))
 	}

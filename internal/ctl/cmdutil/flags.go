@@ -47,10 +47,8 @@ func OutputCommand(f *Factory, cmd *cobra.Command, args ...Arg) *cobra.Command {
 // DatabaseCommand adds the arguments, --database-url and --context, for a command that has formats of its own.
 func DatabaseCommand(f *Factory, cmd *cobra.Command, args ...Arg) *cobra.Command {
 	SetArgs(cmd, args...)
-	cmd.Flags().StringVar(&f.DatabaseURL, "database-url", "", "`URL` of the Postgres database")
-	CompleteFlag(cmd, "database-url")
-	cmd.Flags().StringVar(&f.Context, "context", "", "`NAME` of the context to use")
-	CompleteFlagFrom(cmd, "context", ContextNames(f))
+	StringFlag(cmd, &f.DatabaseURL, "database-url", "`URL` of the Postgres database")
+	StringFlagFrom(cmd, &f.Context, "context", "`NAME` of the context to use", ContextNames(f))
 	return cmd
 }
 
@@ -64,8 +62,7 @@ func (f *Factory) ChangeCommand(cmd *cobra.Command, args ...Arg) *cobra.Command 
 // ChangeFlags adds --dry-run and --reason.
 func (f *SharedFlags) ChangeFlags(cmd *cobra.Command) {
 	f.DryRunFlag(cmd)
-	cmd.Flags().StringVar(&f.Reason, "reason", "", "why: `TEXT` for the audit trail (no personal data)")
-	CompleteFlag(cmd, "reason")
+	StringFlag(cmd, &f.Reason, "reason", "why: `TEXT` for the audit trail (no personal data)")
 }
 
 // DryRunFlag adds --dry-run, and --yes, which is accepted where nothing is asked.
@@ -78,6 +75,18 @@ func (f *SharedFlags) DryRunFlag(cmd *cobra.Command) {
 // YesFlag shows --yes in the help of a command that asks.
 func (f *SharedFlags) YesFlag(cmd *cobra.Command) {
 	cmd.Flags().Lookup("yes").Hidden = false
+}
+
+// StringFlag adds a flag whose value is a text. It is completed from these values, and never from file names.
+func StringFlag(cmd *cobra.Command, value *string, name, usage string, completions ...string) {
+	cmd.Flags().StringVar(value, name, "", usage)
+	CompleteFlag(cmd, name, completions...)
+}
+
+// StringFlagFrom adds a flag whose value is completed from a list.
+func StringFlagFrom(cmd *cobra.Command, value *string, name, usage string, list Lister) {
+	cmd.Flags().StringVar(value, name, "", usage)
+	CompleteFlagFrom(cmd, name, list)
 }
 
 // ParsedFlag adds a flag whose value is parsed by a function. The error of parse says what is wrong with the value.

@@ -66,8 +66,7 @@ func ItemsCommand(f *Factory, cmd *cobra.Command, items *ItemArgs, item Arg, las
 
 // AllOfFlag adds --all-of for a command whose items are keys.
 func (i *ItemArgs) AllOfFlag(cmd *cobra.Command, f *Factory, usage string) {
-	cmd.Flags().StringVar(&i.allOf, "all-of", "", usage)
-	CompleteFlagFrom(cmd, "all-of", TenantNames(f))
+	StringFlagFrom(cmd, &i.allOf, "all-of", usage, TenantNames(f))
 }
 
 // every reports whether the items are not arguments.

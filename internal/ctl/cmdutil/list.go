@@ -1,16 +1,19 @@
 package cmdutil
 
 import (
+	"context"
 	"fmt"
 	"iter"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/store"
 )
 
 // DefaultLimit is how many rows a table has without --limit.
@@ -23,7 +26,111 @@ const (
 	MaxSearch = 200
 )
 
-// ListFlags are the flags that cut a list: --limit, and --after for one that can go on where a table ended.
+// List is a command that lists items. It prints them as they arrive, and says if there are more, or none.
+type List[T any] struct {
+	*Factory
+	ListFlags
+
+	// Subject is what the command is about: its flags set it.
+	Subject Subject
+	// All is set for a short list, which has no --limit.
+	All bool
+	// Check refuses command lines, nil for none.
+	Check func() error
+	// Rows returns at most limit items, 0 for all.
+	Rows func(ctx context.Context, db *store.DB, limit int) (iter.Seq2[T, error], error)
+	// View is asked for after Rows.
+	View func() output.View[T]
+	// After is the value of --after that goes on after an item; nil without that flag.
+	After func(T) string
+	// Empty is said if there is no item, and NoMatch if one of the flags Filters was given, or --after.
+	Empty, NoMatch string
+	Filters        []string
+	// Explain returns the Error for an error of Rows, nil for Factory.Explain.
+	Explain func(context.Context, error) error
+}
+
+// Command makes the command of its texts.
+func (l *List[T]) Command(cmd *cobra.Command, args ...Arg) *cobra.Command {
+	if cmd.Name() == "list" {
+		cmd.Aliases = []string{"ls"}
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return l.run(cmd.Context()) }
+	l.ReadCommand(cmd, args...)
+	l.cmd = cmd
+	if !l.All {
+		l.Add(cmd, DefaultLimit)
+	}
+	return SetColumns(cmd, l.View().Names())
+}
+
+func (l *List[T]) run(ctx context.Context) error {
+	explain := l.Explain
+	if explain == nil {
+		explain = func(ctx context.Context, err error) error { return l.Factory.Explain(ctx, err, l.Subject) }
+	}
+	if l.Check != nil {
+		if err := l.Check(); err != nil {
+			return err
+		}
+	}
+	db, err := l.DB(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := l.Rows(ctx, db, l.Query(l.Factory))
+	if err != nil {
+		return explain(ctx, err)
+	}
+	empty := l.Empty
+	if slices.ContainsFunc(append(l.Filters, "after"), l.cmd.Flags().Changed) {
+		empty = l.NoMatch
+	}
+	return explain(ctx, PrintStream(l.Factory, l.View(), rows, &l.ListFlags, l.After, empty))
+}
+
+// Show is a command that shows one item.
+type Show[T any] struct {
+	*Factory
+
+	// Subject is what the command is about: its arguments set it.
+	Subject Subject
+	Get     func(context.Context, *store.DB) (T, error)
+	View    func(now time.Time) output.View[T]
+	// Print prints more than View does; nil for View.
+	Print func(T) error
+}
+
+// Command makes the command of its texts.
+func (s *Show[T]) Command(cmd *cobra.Command, args ...Arg) *cobra.Command {
+	if cmd.Name() == "show" {
+		cmd.Aliases = []string{"get", "view"}
+	}
+	cmd.RunE = s.Read(func(ctx context.Context, db *store.DB) error {
+		item, err := s.Get(ctx, db)
+		if err != nil {
+			return s.Explain(ctx, err, s.Subject)
+		}
+		if s.Print != nil {
+			return s.Print(item)
+		}
+		return output.Item(s.Printer(), s.View(s.Now()), item)
+	})
+	return SetColumns(s.ReadCommand(cmd, args...), s.View(s.Now()).Names())
+}
+
+// Read returns what a command runs that reads the database.
+func (f *Factory) Read(read func(context.Context, *store.DB) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		db, err := f.DB(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return read(cmd.Context(), db)
+	}
+}
+
+// ListFlags is the flag --limit of a list.
 type ListFlags struct {
 	// After is the value of --after.
 	After string
@@ -36,17 +143,22 @@ type ListFlags struct {
 func (l *ListFlags) Add(cmd *cobra.Command, rows int) {
 	l.cmd = cmd
 	l.limit = rows
-	limitFlag(cmd, &l.limit, fmt.Sprintf("print at most `N` rows (default: a table has %d)", rows))
+	ParsedFlag(cmd, &l.limit, "limit", "L", fmt.Sprintf("print at most `N` rows (default: a table has %d)", rows), func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err == nil && (n < 1 || n > MaxLimit) {
+			err = fmt.Errorf("must be from 1 to %d, not %d", MaxLimit, n)
+		}
+		return n, err
+	})
 }
 
-// AddAfter adds --after. The item is what names a row, such as "the tenant `NAME`".
-func (l *ListFlags) AddAfter(cmd *cobra.Command, item string) {
-	cmd.Flags().StringVar(&l.After, "after", "", "begin after "+item)
-	CompleteFlag(cmd, "after")
+// AfterFlag adds --after. The item is what names a row, such as "the tenant `NAME`".
+func AfterFlag(cmd *cobra.Command, value *string, item string) {
+	StringFlag(cmd, value, "after", "begin after "+item)
 }
 
-// AddAfterNumber adds --after for a list whose rows have numbers.
-func (l *ListFlags) AddAfterNumber(cmd *cobra.Command, number *int64, item string) {
+// AfterNumberFlag adds --after for a list whose rows have numbers.
+func AfterNumberFlag(cmd *cobra.Command, number *int64, item string) {
 	ParsedFlag(cmd, number, "after", "", "begin after "+item, func(text string) (int64, error) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 1 {
@@ -56,15 +168,9 @@ func (l *ListFlags) AddAfterNumber(cmd *cobra.Command, number *int64, item strin
 	})
 }
 
-// Filtered reports whether one of these flags was given, or --after.
-func (l *ListFlags) Filtered(names ...string) bool {
-	return slices.ContainsFunc(append(names, "after"), l.cmd.Flags().Changed)
-}
-
 // TenantFlag adds --tenant to a command that is about all tenants without it.
 func TenantFlag(cmd *cobra.Command, f *Factory, name *string) {
-	cmd.Flags().StringVar(name, "tenant", "", "only what is of this `TENANT`")
-	CompleteFlagFrom(cmd, "tenant", TenantNames(f))
+	StringFlagFrom(cmd, name, "tenant", "only what is of this `TENANT`", TenantNames(f))
 }
 
 // Items is a list that is in memory.
@@ -78,18 +184,8 @@ func Items[T any](items []T) iter.Seq2[T, error] {
 	}
 }
 
-func limitFlag(cmd *cobra.Command, limit *int, usage string) {
-	ParsedFlag(cmd, limit, "limit", "L", usage, func(text string) (int, error) {
-		n, err := strconv.Atoi(text)
-		if err == nil && (n < 1 || n > MaxLimit) {
-			err = fmt.Errorf("must be from 1 to %d, not %d", MaxLimit, n)
-		}
-		return n, err
-	})
-}
-
-// Rows is how many rows are printed, 0 for all: --limit, or the default of a table.
-func (l *ListFlags) Rows(f *Factory) int {
+// rows is how many rows are printed, 0 for all: --limit, or the default of a table.
+func (l *ListFlags) rows(f *Factory) int {
 	if l.cmd.Flags().Changed("limit") || f.Printer().Format == "table" {
 		return l.limit
 	}
@@ -98,7 +194,7 @@ func (l *ListFlags) Rows(f *Factory) int {
 
 // Query is the limit of the query, 0 for none: one row more than are printed shows that there are more.
 func (l *ListFlags) Query(f *Factory) int {
-	if n := l.Rows(f); n > 0 {
+	if n := l.rows(f); n > 0 {
 		return n + 1
 	}
 	return 0
@@ -112,7 +208,7 @@ func PrintStream[T any](f *Factory, v output.View[T], list iter.Seq2[T, error], 
 		return err
 	}
 	var last T
-	printed, rows := 0, l.Rows(f)
+	printed, rows := 0, l.rows(f)
 	for item, err := range list {
 		if err != nil {
 			return err
@@ -122,7 +218,7 @@ func PrintStream[T any](f *Factory, v output.View[T], list iter.Seq2[T, error], 
 			if cursor != nil {
 				after = cursor(last)
 			}
-			defer l.sayMore(f, after)
+			f.last = l.more(after)
 			break
 		}
 		if err := out.Add(item); err != nil {
@@ -131,20 +227,18 @@ func PrintStream[T any](f *Factory, v output.View[T], list iter.Seq2[T, error], 
 		last = item
 		printed++
 	}
-	if printed == 0 {
+	if printed == 0 && empty != "" {
 		f.Messagef("%s", empty)
 	}
 	return out.Close()
 }
 
-// sayMore says on stderr how to read the rows that were left out.
-func (l *ListFlags) sayMore(f *Factory, after string) {
+// more says how to read the rows after the last one that was printed.
+func (l *ListFlags) more(after string) string {
 	if after != "" {
-		f.Messagef("more: %s --after %s", commandLine(l.cmd, "after"), quote(after))
-		return
+		return fmt.Sprintf("more: %s --after %s", commandLine(l.cmd, "after"), quote(after))
 	}
-	all := commandLine(l.cmd, "limit", "output")
-	f.Messagef("there are more rows; for all of them: %s -o csv", all)
+	return fmt.Sprintf("there are more rows; for all of them: %s -o csv", commandLine(l.cmd, "limit", "output"))
 }
 
 // commandLine is the command as it was typed, without some flags. A database URL may contain a password: its name stands for it.

@@ -201,8 +201,7 @@ type EndFlags struct {
 // Add adds the flags.
 func (e *EndFlags) Add(cmd *cobra.Command, f *Factory) {
 	WhenFlag(cmd, f, &e.until, "until", "end at `WHEN`; a length counts from the beginning")
-	cmd.Flags().StringVar(&e.Then, "then", "", "the `PLAN` that follows at the end")
-	CompleteFlagFrom(cmd, "then", PlanNames(f))
+	StringFlagFrom(cmd, &e.Then, "then", "the `PLAN` that follows at the end", PlanNames(f))
 }
 
 // Check returns a usage error for --then without --until.

@@ -2,8 +2,12 @@
 package limits
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
@@ -18,4 +22,32 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 var View = output.View[store.LimitsReset]{
 	{Name: "tenant", Value: func(r store.LimitsReset) any { return r.Tenant }},
 	{Name: "day_used", Value: func(r store.LimitsReset) any { return r.DayUsed }},
+}
+
+func newCmdReset(f *cmdutil.Factory) *cobra.Command {
+	c := &cmdutil.Change[store.LimitsReset]{Factory: f, View: View}
+	c.Question = func(_ context.Context, _ *store.DB, r store.LimitsReset) (cmdutil.Question, error) {
+		return cmdutil.Question{Text: fmt.Sprintf("Reset the limits of tenant %s to its recorded usage?", r.Tenant)}, nil
+	}
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (store.LimitsReset, error) {
+		return db.Limits.Reset(ctx, by, c.Subject.Tenant)
+	}
+	c.Notice = func(r store.LimitsReset) string {
+		if r.InMemory {
+			return fmt.Sprintf("reset the limits of tenant %s in the database; the only server counts in its memory: restart it", r.Tenant)
+		}
+		return fmt.Sprintf("reset the limits of tenant %s: %s used today", r.Tenant, output.Count(r.DayUsed, "request"))
+	}
+	return cmdutil.ForOwner(c.Command(&cobra.Command{
+		Use:   "reset TENANT",
+		Short: "Reset a tenant's limits: to the present windows",
+		Long: `Reset a tenant's limits after the clock of Postgres was wrong. Its day and its
+minute become the present ones by Postgres's clock, with the usage that is
+recorded. All servers begin a new term and count from there.
+
+A server without Redis counts in its memory: restart it instead.
+
+The command asks for confirmation; scripts need --yes.`,
+		Example: `  petstorectl limits reset acme --reason "clock of db1 was a day ahead" --yes`,
+	}, cmdutil.TenantArg(f, &c.Subject.Tenant)))
 }

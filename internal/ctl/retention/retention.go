@@ -2,13 +2,18 @@
 package retention
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
@@ -73,4 +78,70 @@ func explain(err error, kind string) error {
 		}
 	}
 	return err
+}
+
+func newCmdList(f *cmdutil.Factory) *cobra.Command {
+	return (&cmdutil.List[store.RetentionRule]{
+		Factory: f, All: true, View: func() output.View[store.RetentionRule] { return View },
+		Rows: func(ctx context.Context, db *store.DB, _ int) (iter.Seq2[store.RetentionRule, error], error) {
+			rules, err := db.Retention.List(ctx)
+			return cmdutil.Items(rules), err
+		},
+	}).Command(&cobra.Command{
+		Use:   "list",
+		Short: "List how long each kind is kept",
+		Long: `List how long each kind is kept: keep, and the least that can be set. What is
+older is removed by the servers, once a minute; last_run_at is when nothing was
+left, and removed counts the rows. Hours of usage are summed into days when
+their month is closed: waits_for is a month that is not.
+
+Entries of the audit trail are removed by the owner only, with retention run.`,
+		Example: `  petstorectl retention list
+  petstorectl retention list -o json`,
+	})
+}
+
+func newCmdSet(f *cmdutil.Factory) *cobra.Command {
+	var (
+		kind, text string
+		keep       time.Duration
+	)
+	c := &cmdutil.Change[store.RetentionRule]{Factory: f, View: View}
+	c.Check = func(*cobra.Command) (err error) {
+		if keep, err = cmdutil.ParseDuration(text); err != nil {
+			return cmdutil.UsageErrorf("%v", err)
+		}
+		if !slices.Contains(kinds, kind) {
+			err = explain(store.ErrNoRetention, kind)
+		}
+		return err
+	}
+	c.Question = func(context.Context, *store.DB, store.RetentionRule) (cmdutil.Question, error) {
+		return cmdutil.Question{Text: fmt.Sprintf("Keep %s for %s, and remove what is older?", kind, length(keep))}, nil
+	}
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (store.RetentionRule, error) {
+		return db.Retention.Set(ctx, by, kind, keep)
+	}
+	c.Explain = func(_ context.Context, err error) error { return explain(err, kind) }
+	c.Notice = func(r store.RetentionRule) string { return fmt.Sprintf("%s is kept for %s", r.Kind, length(r.Keep)) }
+	return c.Command(&cobra.Command{
+		Use:   "set KIND LENGTH",
+		Short: "Set how long a kind is kept: what is older is removed",
+		Long: `Set how long a kind is kept, in days or hours such as 90d. If it is shorter than
+before, what is older by then is removed within a minute, and nothing brings it
+back. Only the owner of the tables may.
+
+The command asks for confirmation; scripts need --yes.`,
+		Example: `  petstorectl retention set bans 730d --reason "contract 2027"
+  petstorectl retention set failed_requests 12h --yes`,
+	}, cmdutil.Arg{Name: "KIND", Value: &kind, Complete: completeKinds}, cmdutil.Arg{Name: "LENGTH", Value: &text})
+}
+
+func completeKinds(_ context.Context, prefix string, _ int) (found []string, err error) {
+	for _, k := range kinds {
+		if strings.HasPrefix(k, prefix) {
+			found = append(found, k)
+		}
+	}
+	return found, nil
 }

@@ -24,14 +24,8 @@ const (
 	turnPause   = 50 * time.Millisecond
 )
 
-type runOptions struct {
-	*cmdutil.Factory
-
-	audit bool
-}
-
 func newCmdRun(f *cmdutil.Factory) *cobra.Command {
-	o := &runOptions{Factory: f}
+	var withAudit bool
 	cmd := f.ChangeCommand(&cobra.Command{
 		Use:   "run",
 		Short: "Remove what is older than it is kept, now",
@@ -44,18 +38,16 @@ Only the owner of the tables may.
 scripts need --yes.`,
 		Example: `  petstorectl retention run --audit --dry-run
   petstorectl retention run --audit --reason "yearly, by the rule of 7 years" --yes`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runRun(cmd.Context(), o)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return runRun(cmd.Context(), f, withAudit) },
 	})
-	cmd.Flags().BoolVar(&o.audit, "audit", false, "also remove old entries of the audit trail")
+	cmd.Flags().BoolVar(&withAudit, "audit", false, "also remove old entries of the audit trail")
 	f.YesFlag(cmd)
-	return cmd
+	return cmdutil.SetColumns(cmd, RemovedView.Names())
 }
 
-func runRun(ctx context.Context, o *runOptions) error {
-	o.CallTimeout = cmdutil.NoTimeLimit
-	by, db, err := o.BeginChange(ctx)
+func runRun(ctx context.Context, f *cmdutil.Factory, withAudit bool) error {
+	f.CallTimeout = cmdutil.NoTimeLimit
+	by, db, err := f.BeginChange(ctx)
 	if err != nil {
 		return err
 	}
@@ -63,38 +55,38 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if err != nil {
 		return err
 	}
-	if !o.audit {
+	if !withAudit {
 		due = due[1:]
 	}
-	if o.DryRun {
-		o.Messagef("would remove %s", sum(due))
-		return cmdutil.PrintChangedList(o.Factory, RemovedView, due)
+	if f.DryRun {
+		f.Messagef("would remove %s", sum(due))
+		return cmdutil.PrintChangedList(f, RemovedView, due)
 	}
-	if err := o.Confirm(ctx, fmt.Sprintf("Remove %s?", sum(due))); err != nil {
+	if err := f.Confirm(ctx, fmt.Sprintf("Remove %s?", sum(due))); err != nil {
 		return err
 	}
 	for i := range due {
-		if due[i].Rows, err = o.remove(ctx, db, by, due[i].Kind); err == nil {
+		if due[i].Rows, err = remove(ctx, f, db, by, due[i].Kind); err == nil {
 			continue
 		}
 		if slices.ContainsFunc(due[:i+1], func(r store.Removed) bool { return r.Rows > 0 }) {
-			o.Messagef("removed %s", sum(due[:i+1]))
+			f.Messagef("removed %s", sum(due[:i+1]))
 		}
 		return explain(err, due[i].Kind)
 	}
-	o.Messagef("removed %s", sum(due))
-	if err := o.sayWaits(ctx, db); err != nil {
+	f.Messagef("removed %s", sum(due))
+	if err := sayWaits(ctx, f, db); err != nil {
 		return err
 	}
-	return cmdutil.PrintChangedList(o.Factory, RemovedView, due)
+	return cmdutil.PrintChangedList(f, RemovedView, due)
 }
 
 // sayWaits says which hours are old, but stay for now.
-func (o *runOptions) sayWaits(ctx context.Context, db *store.DB) error {
+func sayWaits(ctx context.Context, f *cmdutil.Factory, db *store.DB) error {
 	rules, err := db.Retention.List(ctx)
 	for _, r := range rules {
 		if month := waitsFor(r); month != "" {
-			o.Messagef("the hours of usage stay until %s is closed: petstorectl usage close --month %s", month, month)
+			f.Messagef("the hours of usage stay until %s is closed: petstorectl usage close --month %s", month, month)
 		}
 	}
 	return err
@@ -110,11 +102,11 @@ func sum(list []store.Removed) string {
 }
 
 // remove removes what is old of a kind, in batches.
-func (o *runOptions) remove(ctx context.Context, db *store.DB, by audit.By, kind string) (rows int64, err error) {
+func remove(ctx context.Context, f *cmdutil.Factory, db *store.DB, by audit.By, kind string) (rows int64, err error) {
 	if kind == store.RetentionAudit {
 		done, err := db.Retention.RemoveAudit(ctx, by)
 		if err == nil && done.Entries > 0 {
-			o.Changedf("the audit trail begins after %s", done.Begin)
+			f.Changedf("the audit trail begins after %s", done.Begin)
 		}
 		return done.Entries, err
 	}
@@ -123,22 +115,15 @@ func (o *runOptions) remove(ctx context.Context, db *store.DB, by audit.By, kind
 		rows += int64(n)
 		switch {
 		case (errors.Is(err, store.ErrRetentionBusy) || errors.Is(err, store.ErrRetentionLocked)) && time.Now().Before(until):
-			if err := wait(ctx, turnPause); err != nil {
-				return rows, err
+			select {
+			case <-ctx.Done():
+				return rows, ctx.Err()
+			case <-time.After(turnPause):
 			}
 		case err != nil || !more:
 			return rows, err
 		default:
 			until = time.Now().Add(turnTimeout)
 		}
-	}
-}
-
-func wait(ctx context.Context, pause time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(pause):
-		return nil
 	}
 }

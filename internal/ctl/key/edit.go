@@ -3,6 +3,7 @@ package key
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,17 +16,31 @@ import (
 	"petstore.example/internal/store"
 )
 
-type editOptions struct {
-	*cmdutil.Factory
-
-	items cmdutil.ItemArgs
-	edit  keys.Edit
-}
-
-func newCmdEdit(f *cmdutil.Factory, runF func(context.Context, *editOptions) error) *cobra.Command {
-	o := &editOptions{Factory: f}
-	var flags editFlags
-	cmd := cmdutil.ItemsCommand(f, &cobra.Command{
+func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
+	var (
+		flags  editFlags
+		change keys.Edit
+	)
+	b := &cmdutil.Batch[edited]{
+		Factory: f, Item: cmdutil.KeyIDArg(f, nil), Noun: "keys", Doing: "changing keys", Find: cmdutil.FindKey, Lock: cmdutil.LockKeys,
+		AllOf: ValidKeys(f), AllOfUsage: "every active or banned key of this `TENANT`", Subject: subject,
+		View: func(now time.Time) output.View[edited] {
+			return output.Map(View(now), func(e edited) keys.Key { return e.after })
+		},
+	}
+	b.Check = func(cmd *cobra.Command) (err error) {
+		change, err = flags.edit(cmd)
+		return err
+	}
+	b.Do = func(ctx context.Context, db *store.DB, by audit.By, id string) (e edited, err error) {
+		e.before, e.after, err = f.Keys(db).Edit(ctx, by, id, change)
+		if err == nil {
+			e.warning = limitWarning(ctx, f, e.after)
+		}
+		return e, err
+	}
+	b.Notice = func(e edited) cmdutil.Notice { return e.notice() }
+	cmd := b.Command(&cobra.Command{
 		Use:   "edit {KEY-ID... | --all-of TENANT | --stdin}",
 		Short: "Change a key's name, own limit or expiry",
 		Long: `Change a key's name, its own limit or its expiry. The change takes effect on
@@ -40,16 +55,8 @@ limited to 50 of the 300 requests per minute. It does not raise the quota.
 		Example: `  petstorectl key edit key_9Xb2LmQ0tR7sVw1Z --per-minute 50
   petstorectl key edit key_9Xb2LmQ0tR7sVw1Z --no-per-minute --name "nightly import"
   petstorectl key edit key_9Xb2LmQ0tR7sVw1Z --expires 90d --reason "order 18"`,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if o.edit, err = flags.edit(cmd); err != nil {
-				return err
-			}
-			return runF(cmd.Context(), o)
-		},
-	}, &o.items, cmdutil.KeyIDArg(f, nil))
-	o.items.AllOfFlag(cmd, f, "every active or banned key of this `TENANT`")
-	cmd.Flags().StringVar(&flags.name, "name", "", "what the key is for: `TEXT`, empty to remove it")
-	cmdutil.CompleteFlag(cmd, "name")
+	})
+	cmdutil.StringFlag(cmd, &flags.name, "name", "what the key is for: `TEXT`, empty to remove it")
 	limitFlag(cmd, &flags.perMinute)
 	cmd.Flags().BoolVar(&flags.noLimit, "no-per-minute", false, "remove the key's own limit")
 	cmdutil.ExpiresFlag(cmd, f, &flags.expires, "`WHEN` it expires: 90d, 2027-01-01")
@@ -94,31 +101,23 @@ func (f editFlags) edit(cmd *cobra.Command) (e keys.Edit, err error) {
 	return e, err
 }
 
-// edited is a key before and after the change.
-type edited struct{ before, after keys.Key }
+// edited is a key before and after the change, and what to warn of, "" for nothing.
+type edited struct {
+	before, after keys.Key
+	warning       string
+}
 
-func runEdit(ctx context.Context, o *editOptions) error {
-	b := batch(o.Factory, "changing keys")
-	return (&cmdutil.Batch[edited]{
-		Factory: b.Factory, Items: o.items, Noun: b.Noun, Doing: b.Doing, Find: b.Find, AllOf: b.AllOf, Lock: b.Lock, Subject: b.Subject,
-		Do: func(ctx context.Context, db *store.DB, by audit.By, id string) (e edited, err error) {
-			e.before, e.after, err = o.Keys(db).Edit(ctx, by, id, o.edit)
-			return e, err
-		},
-		Notice: func(e edited) cmdutil.Notice {
-			n := cmdutil.Notice{Item: "key " + e.after.ID + " of tenant " + e.after.TenantName, Text: fmt.Sprintf("changed key %s of tenant %s: %s", e.after.ID, e.after.TenantName, differences(e.before, e.after))}
-			if e.before == e.after {
-				n = cmdutil.Notice{Item: "key " + e.after.ID, Text: fmt.Sprintf("key %s already has these values", e.after.ID), Unchanged: true}
-			}
-			if warning := limitWarning(ctx, o.Factory, e.after); warning != "" {
-				n.More = []string{warning}
-			}
-			return n
-		},
-		View: func(now time.Time) output.View[edited] {
-			return output.Map(View(now), func(e edited) keys.Key { return e.after })
-		},
-	}).Run(ctx)
+func (e edited) notice() cmdutil.Notice {
+	id := "key " + e.after.ID
+	n := cmdutil.Notice{Item: id + " of tenant " + e.after.TenantName}
+	n.Text = "changed " + n.Item + ": " + differences(e.before, e.after)
+	if e.before == e.after {
+		n = cmdutil.Notice{Item: id, Text: id + " already has these values", Unchanged: true}
+	}
+	if e.warning != "" {
+		n.More = []string{e.warning}
+	}
+	return n
 }
 
 // differences is what an edit changed, in words.
@@ -142,4 +141,41 @@ func differences(before, after keys.Key) string {
 		changes = append(changes, "expires at "+output.Text(after.ExpiresAt))
 	}
 	return strings.Join(changes, ", ")
+}
+
+// limitFlag adds --per-minute.
+func limitFlag(cmd *cobra.Command, perMinute *int64) {
+	cmdutil.ParsedFlag(cmd, perMinute, "per-minute", "", "the key's own limit: `N` requests per minute", func(text string) (int64, error) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err == nil && n < 1 {
+			err = fmt.Errorf("must be at least 1, not %d", n)
+		}
+		return n, err
+	})
+}
+
+// LimitText is a key's own limit in words.
+func LimitText(k keys.Key) string {
+	if k.PerMinute == 0 {
+		return "no limit of its own"
+	}
+	count := output.Thousands(k.PerMinute) + " requests"
+	if k.PerMinute == 1 {
+		count = "1 request"
+	}
+	return count + " per minute"
+}
+
+// limitWarning says that a key's own limit has no effect, "" if it has. It is only advice: if the tenant can't be read, it is "".
+func limitWarning(ctx context.Context, f *cmdutil.Factory, k keys.Key) string {
+	db, err := f.DB(ctx)
+	if err != nil || k.PerMinute == 0 {
+		return ""
+	}
+	t, err := db.Tenants.Get(ctx, k.TenantName)
+	if err != nil || k.PerMinute < t.Quota.PerMinute {
+		return ""
+	}
+	return fmt.Sprintf("the key's own limit has no effect: tenant %s on plan %s is limited to %s requests per minute for all its keys",
+		t.Name, t.Plan, output.Thousands(t.Quota.PerMinute))
 }

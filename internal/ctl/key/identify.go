@@ -22,7 +22,13 @@ the shell history or the process list. On a terminal it is prompted for without
 echo. It may stand in a text of up to 64 kB, such as the line of a log or JSON,
 without any other key.`,
 		Example: `  petstorectl key identify < found-in-a-log.txt`,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runIdentify(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			k, err := Identify(cmd.Context(), f)
+			if err != nil {
+				return err
+			}
+			return output.Item(f.Printer(), View(f.Now()), k)
+		},
 	})
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -32,15 +38,7 @@ without any other key.`,
 		}
 		return nil
 	}
-	return cmd
-}
-
-func runIdentify(ctx context.Context, f *cmdutil.Factory) error {
-	k, err := Identify(ctx, f)
-	if err != nil {
-		return err
-	}
-	return output.Item(f.Printer(), View(f.Now()), k)
+	return cmdutil.SetColumns(cmd, View(f.Now()).Names())
 }
 
 // Identify reads a text with a key in it from stdin, and looks the key up.

@@ -2,28 +2,53 @@ package key
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/store"
 )
 
-type issueOptions struct {
-	*cmdutil.Factory
-
-	tenant      string
-	name        string
-	environment keys.Environment
-	perMinute   int64
-	expires     *time.Time
-}
-
-func newCmdIssue(f *cmdutil.Factory, runF func(context.Context, *issueOptions) error) *cobra.Command {
-	o := &issueOptions{Factory: f}
-	cmd := f.ChangeCommand(&cobra.Command{
+func newCmdIssue(f *cmdutil.Factory) *cobra.Command {
+	var (
+		request keys.Request
+		expires *time.Time
+	)
+	c := &cmdutil.Change[Issued]{Factory: f, View: issuedColumns(f.Now())}
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (i Issued, err error) {
+		if request.Tenant = c.Subject.Tenant; request.Environment == "" {
+			request.Environment = f.DefaultEnvironment()
+		}
+		if expires != nil {
+			request.ExpiresAt = *expires
+		}
+		i.Key, i.token, err = f.Keys(db).Issue(ctx, by, request)
+		return i, err
+	}
+	c.Notice = func(i Issued) string {
+		id := " " + i.ID
+		if f.DryRun {
+			id = ""
+		}
+		return fmt.Sprintf("issued %s key%s to tenant %s%s", i.Environment, id, i.TenantName, validUntil(i.Key))
+	}
+	c.Print = func(ctx context.Context, _ *store.DB, i Issued) error {
+		f.Messagef("%s", EnvironmentText(i.Environment))
+		if i.PerMinute > 0 {
+			f.Messagef("the key is limited to %s", LimitText(i.Key))
+		}
+		if text := limitWarning(ctx, f, i.Key); text != "" {
+			f.Messagef("%s", text)
+		}
+		return printIssued(f, IssuedView, i)
+	}
+	cmd := c.Command(&cobra.Command{
 		Use:     "issue TENANT",
 		Aliases: []string{"create"},
 		Short:   "Issue a key and print it once",
@@ -37,43 +62,12 @@ of deployment set by PETSTORE_ENVIRONMENT or .petstore/dev.json, else live.
 		Example: `  petstorectl key issue acme --name ci --expires 90d
   petstorectl key issue acme --name import --per-minute 50
   petstorectl key issue acme -o json | jq -r .key`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runF(cmd.Context(), o) },
-	}, cmdutil.TenantArg(f, &o.tenant))
-	cmd.Flags().StringVar(&o.name, "name", "", "what the key is for: `TEXT` of at most 100 characters")
-	cmdutil.CompleteFlag(cmd, "name")
-	cmdutil.ExpiresFlag(cmd, f, &o.expires, "`WHEN` it expires: 90d, 2027-01-01 (default: never)")
-	cmdutil.EnumFlag(cmd, &o.environment, "environment", "", "`KIND` of deployment: live or test", keys.Live, keys.Test)
-	limitFlag(cmd, &o.perMinute)
+	}, cmdutil.TenantArg(f, &c.Subject.Tenant))
+	cmdutil.StringFlag(cmd, &request.Name, "name", "what the key is for: `TEXT` of at most 100 characters")
+	cmdutil.ExpiresFlag(cmd, f, &expires, "`WHEN` it expires: 90d, 2027-01-01 (default: never)")
+	cmdutil.EnumFlag(cmd, &request.Environment, "environment", "", "`KIND` of deployment: live or test", keys.Live, keys.Test)
+	limitFlag(cmd, &request.PerMinute)
 	return cmd
-}
-
-func runIssue(ctx context.Context, o *issueOptions) error {
-	actor, db, err := o.BeginChange(ctx)
-	if err != nil {
-		return err
-	}
-	if o.environment == "" {
-		o.environment = o.DefaultEnvironment()
-	}
-	request := keys.Request{Tenant: o.tenant, Name: o.name, Environment: o.environment, PerMinute: o.perMinute}
-	if o.expires != nil {
-		request.ExpiresAt = *o.expires
-	}
-	k, token, err := o.Keys(db).Issue(ctx, actor, request)
-	if err != nil {
-		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
-	}
-	id := " " + k.ID
-	if o.DryRun {
-		id = ""
-	}
-	o.Changedf("issued %s key%s to tenant %s%s", k.Environment, id, k.TenantName, validUntil(k))
-	o.Messagef("%s", EnvironmentText(k.Environment))
-	if k.PerMinute > 0 {
-		o.Messagef("the key is limited to %s", LimitText(k))
-	}
-	warnLimit(ctx, o.Factory, k)
-	return printIssued(o.Factory, IssuedView, Issued{Key: k}, token)
 }
 
 // EnvironmentText says where a key works. Nothing else shows it until a request is refused.
@@ -89,4 +83,151 @@ func validUntil(k keys.Key) string {
 		return ""
 	}
 	return ", valid until " + output.Text(k.ExpiresAt)
+}
+
+// Issued is a new key. It is the only type that contains a key's plaintext, which is empty after a dry run.
+type Issued struct {
+	keys.Key
+	token     keys.Token
+	plaintext string
+	// replaced is the key that a rotation replaced.
+	replaced keys.Key
+}
+
+var plaintextColumn = output.Column[Issued]{Name: "key", Value: func(i Issued) any { return i.plaintext }}
+
+// IssuedView shows a new key as JSON.
+var IssuedView = output.View[Issued]{
+	{Name: "id", Value: func(i Issued) any { return i.ID }},
+	plaintextColumn,
+	{Name: "tenant", Value: func(i Issued) any { return i.TenantName }},
+	{Name: "name", Value: func(i Issued) any { return i.Name }},
+	{Name: "environment", Value: func(i Issued) any { return string(i.Environment) }},
+	{Name: "expires_at", Value: func(i Issued) any { return i.ExpiresAt }},
+	{Name: "per_minute", Value: func(i Issued) any { return output.NumberOrNil(i.PerMinute) }},
+}
+
+// RotatedView shows a new key and the one that it replaces as JSON.
+var RotatedView = append(IssuedView[:len(IssuedView):len(IssuedView)],
+	output.Column[Issued]{Name: "replaces", Value: func(i Issued) any { return i.replaced.ID }},
+	output.Column[Issued]{Name: "old_expires_at", Value: func(i Issued) any { return i.replaced.ExpiresAt }},
+)
+
+// printIssued prints a new key: alone, unless another format was asked for or a dry run left no key to print.
+func printIssued(f *cmdutil.Factory, jsonView output.View[Issued], i Issued) error {
+	if f.DryRun {
+		i.ID, i.Last4 = "", "" // The change makes others.
+	} else {
+		f.Messagef("copy the key now, it is not shown again:")
+		i.plaintext = i.token.Reveal()
+	}
+	all := issuedColumns(f.Now())
+	switch p := f.Printer(); {
+	case p.Columns == nil && p.Whole() && p.Format != "csv":
+		return output.Item(p, jsonView, i)
+	case p.Whole():
+		return output.Item(p, all, i)
+	case f.DryRun:
+		return output.Item(p, all[1:], i)
+	}
+	_, err := fmt.Fprintln(f.Out, i.plaintext)
+	return err
+}
+
+// issuedColumns are the plaintext and the columns of a key.
+func issuedColumns(now time.Time) output.View[Issued] {
+	return append(output.View[Issued]{plaintextColumn}, output.Map(View(now), func(i Issued) keys.Key { return i.Key })...)
+}
+
+func newCmdRotate(f *cmdutil.Factory) *cobra.Command {
+	rotation := keys.Rotation{GracePeriod: 24 * time.Hour}
+	c := &cmdutil.Change[Issued]{Factory: f, View: issuedColumns(f.Now())}
+	c.Question = func(ctx context.Context, db *store.DB, i Issued) (q cmdutil.Question, err error) {
+		if k := i.replaced; rotation.GracePeriod == 0 {
+			q, err = question(ctx, f, db, []string{k.ID}, "Rotate")
+			q.Text = fmt.Sprintf("Rotate key %s%s of tenant %s and expire the old key at once?", k.ID, NameSuffix(k), k.TenantName)
+		}
+		return q, err
+	}
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (i Issued, err error) {
+		i.replaced, i.Key, i.token, err = f.Keys(db).Rotate(ctx, by, c.Subject.Key, rotation)
+		return i, err
+	}
+	c.Explain = func(ctx context.Context, err error) error {
+		if errors.Is(err, keys.ErrTooManyKeys) { // The hint is not that of key issue.
+			return &cmdutil.Error{
+				Code:    cmdutil.ExitRefused,
+				Message: fmt.Sprintf("the tenant already has %d active keys, the maximum, and the old key would count until it expires", keys.MaxActive),
+				Hint:    "expire the old key at once with --grace-period 0, or revoke another key first",
+			}
+		}
+		return f.Explain(ctx, err, c.Subject)
+	}
+	c.Notice = func(i Issued) string {
+		issued := ": the new key is " + i.ID
+		if f.DryRun {
+			issued = " for a new key"
+		}
+		return fmt.Sprintf("rotated key %s%s of tenant %s%s%s", i.replaced.ID, NameSuffix(i.replaced), i.replaced.TenantName, issued, validUntil(i.Key))
+	}
+	c.Print = func(ctx context.Context, db *store.DB, i Issued) error {
+		sayOld(ctx, f, db, i.replaced)
+		return printIssued(f, RotatedView, i)
+	}
+	cmd := c.Command(newRotateTexts(), cmdutil.KeyIDArg(f, &c.Subject.Key))
+	cmdutil.ParsedFlag(cmd, &rotation.GracePeriod, "grace-period", "",
+		"`DURATION` that the old key stays valid: 0 to 7d\n(default 24h)", parseGracePeriod, "0", "1h", "24h", "7d")
+	cmdutil.ExpiresFlag(cmd, f, &rotation.ExpiresAt,
+		"`WHEN` the new key expires, or never\n(default: unchanged)")
+	return cmd
+}
+
+func newRotateTexts() *cobra.Command {
+	return &cobra.Command{
+		Use:   "rotate KEY-ID",
+		Short: "Replace a key with a new one and print it once",
+		Long: `Replace a key with a new one of the same name, environment, own limit and
+expiry, and print it. It can't be shown again: only its digest is stored.
+
+The old key stays valid for a grace period of 24 hours; --grace-period sets
+another one, from 0 to 7 days. A key that leaked must stop at once: with
+--grace-period 0 the old key is refused from now on. Then the command asks for
+confirmation, and if the tenant called today for its name. Scripts need --yes.
+
+A ban of the old key holds for the new one as well, until its end.
+
+` + cmdutil.WhenHelp,
+		Example: `  petstorectl key rotate key_9Xb2LmQ0tR7sVw1Z --grace-period 0 --reason leaked
+  petstorectl key rotate key_9Xb2LmQ0tR7sVw1Z
+  petstorectl key rotate key_9Xb2LmQ0tR7sVw1Z --grace-period 1h --expires 90d -o json`,
+	}
+}
+
+// parseGracePeriod reads how long an old key stays valid: a duration or 0.
+func parseGracePeriod(text string) (time.Duration, error) {
+	if text == "0" {
+		return 0, nil
+	}
+	duration, err := cmdutil.ParseDuration(text)
+	if err == nil && duration > keys.MaxGracePeriod {
+		err = fmt.Errorf("%q is longer than 7 days", text)
+	}
+	return duration, err
+}
+
+// sayOld says what becomes of the old key, and that the new key is banned, if the old one is. If that can't be read, the new key is still printed.
+func sayOld(ctx context.Context, f *cmdutil.Factory, db *store.DB, old keys.Key) {
+	is := "is"
+	if f.DryRun {
+		is = "would be"
+	}
+	if old.Valid(f.Now()) {
+		f.Messagef("the old key %s valid until %s", is, output.Text(old.ExpiresAt))
+	} else {
+		f.Messagef("the old key %s refused from now on", is)
+	}
+	bans, err := store.Collect(db.Bans.List(ctx, store.BanFilter{KeyID: old.ID, Limit: 1}, f.Now()))
+	if err == nil && len(bans) > 0 {
+		f.Messagef("the new key %s banned until %s, as the old one is", is, output.Text(bans[0].EndsAt))
+	}
 }

@@ -2,20 +2,25 @@
 package key
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/store"
 )
 
 // NewCmd returns the command key.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
 	return cmdutil.NewGroup("key,keys", "Manage API keys",
-		newCmdIssue(f, runIssue), newCmdList(f), newCmdShow(f),
-		newCmdIdentify(f), newCmdEdit(f, runEdit), newCmdRotate(f, runRotate), newCmdRevoke(f),
+		newCmdIssue(f), newCmdList(f), newCmdShow(f),
+		newCmdIdentify(f), newCmdEdit(f), newCmdRotate(f), newCmdRevoke(f),
 	)
 }
 
@@ -61,4 +66,102 @@ func NameSuffix(k keys.Key) string {
 		return ""
 	}
 	return " (" + output.Clean(k.Name) + ")"
+}
+
+func newCmdShow(f *cmdutil.Factory) *cobra.Command {
+	s := &cmdutil.Show[keys.Key]{Factory: f, View: View}
+	s.Get = func(ctx context.Context, db *store.DB) (keys.Key, error) { return db.Keys.Get(ctx, s.Subject.Key) }
+	return s.Command(&cobra.Command{
+		Use:     "show KEY-ID",
+		Short:   "Show a key and its ban",
+		Example: `  petstorectl key show key_9Xb2LmQ0tR7sVw1Z`,
+	}, cmdutil.KeyIDArg(f, &s.Subject.Key))
+}
+
+func subject(id string) cmdutil.Subject { return cmdutil.Subject{Key: id} }
+
+// ValidKeys returns the AllOf of a Batch that changes the keys of a tenant that are valid, banned ones too.
+func ValidKeys(f *cmdutil.Factory) func(context.Context, *store.DB, string) ([]string, error) {
+	return func(ctx context.Context, db *store.DB, tenant string) (ids []string, err error) {
+		for k, err := range db.Keys.List(ctx, store.KeyFilter{Tenant: tenant}, f.Now()) {
+			if err != nil {
+				return nil, err
+			}
+			if k.Valid(f.Now()) {
+				ids = append(ids, k.ID)
+			}
+		}
+		return ids, nil
+	}
+}
+
+// question asks about a change that ends keys, and shows when each was used last and how often since the last hour began.
+func question(ctx context.Context, f *cmdutil.Factory, db *store.DB, ids []string, verb string) (q cmdutil.Question, err error) {
+	found := map[string]keys.Key{}
+	var tenants []string
+	for _, id := range ids {
+		k, err := db.Keys.Get(ctx, id)
+		if err != nil {
+			return q, err
+		}
+		found[id] = k
+		if !slices.Contains(tenants, k.TenantName) {
+			tenants = append(tenants, k.TenantName)
+		}
+	}
+	now := f.Now()
+	since := now.Add(-time.Hour).Truncate(time.Hour)
+	recent, err := db.Usage.KeysSince(ctx, ids, since)
+	if err != nil {
+		return q, err
+	}
+	today, err := db.Usage.TenantsSince(ctx, tenants, now.Truncate(24*time.Hour))
+	if err != nil {
+		return q, err
+	}
+	q.Facts = cmdutil.Facts(ids, func(id string) string {
+		used := "never used"
+		if at := found[id].LastUsedAt; !at.IsZero() {
+			used = "last used at " + output.Text(at)
+		}
+		return fmt.Sprintf("%s%s of tenant %s: %s, %s requests since %s UTC", id, NameSuffix(found[id]), found[id].TenantName,
+			used, output.Thousands(recent[id]), since.Format("15:04"))
+	})
+	q.Word = cmdutil.WordFor(today)
+	q.Text = fmt.Sprintf("%s these %d keys?", verb, len(ids))
+	if k := found[ids[0]]; len(ids) == 1 {
+		q.Text = fmt.Sprintf("%s key %s%s of tenant %s?", verb, k.ID, NameSuffix(k), k.TenantName)
+	}
+	return q, nil
+}
+
+func newCmdRevoke(f *cmdutil.Factory) *cobra.Command {
+	b := &cmdutil.Batch[keys.Key]{
+		Factory: f, Item: cmdutil.KeyIDArg(f, nil), Noun: "keys", Doing: "revoking keys", Find: cmdutil.FindKey, Lock: cmdutil.LockKeys,
+		AllOf: ValidKeys(f), AllOfUsage: "every active or banned key of this `TENANT`", Subject: subject, View: View,
+	}
+	b.Question = func(ctx context.Context, db *store.DB, ids []string, _ []keys.Key) (cmdutil.Question, error) {
+		return question(ctx, f, db, ids, "Revoke")
+	}
+	b.Do = func(ctx context.Context, db *store.DB, by audit.By, id string) (keys.Key, error) {
+		return f.Keys(db).Revoke(ctx, by, id)
+	}
+	b.Notice = func(k keys.Key) cmdutil.Notice {
+		item := "key " + k.ID + " of tenant " + k.TenantName
+		return cmdutil.Notice{Text: "revoked " + item, Item: item}
+	}
+	return b.Command(&cobra.Command{
+		Use:   "revoke {KEY-ID... | --all-of TENANT | --stdin}",
+		Short: "Revoke a key permanently",
+		Long: `Revoke keys permanently. Every server refuses them within 400 ms. Whoever
+revoked a key can bring it back for 15 minutes: petstorectl undo.
+
+` + cmdutil.ItemsHelp + `
+
+The command asks for confirmation, and if the tenant called today for its name.
+Scripts need --yes.`,
+		Example: `  petstorectl key revoke key_9Xb2LmQ0tR7sVw1Z --reason "leaked in a public repository" --yes
+  petstorectl key revoke --all-of acme --reason "contract ended"
+  petstorectl key list --unused 1y | petstorectl key revoke --stdin --dry-run`,
+	})
 }

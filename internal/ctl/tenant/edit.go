@@ -3,28 +3,122 @@ package tenant
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 )
 
-type editOptions struct {
-	*cmdutil.Factory
+func newCmdCreate(f *cmdutil.Factory) *cobra.Command {
+	var (
+		quota  cmdutil.QuotaFlags
+		end    cmdutil.EndFlags
+		tenant store.NewTenant
+	)
+	c := &cmdutil.Change[plans.Tenant]{Factory: f, View: View, Requires: []string{"plan"}}
+	c.Check = func(cmd *cobra.Command) (err error) {
+		tenant.Name, tenant.Plan, tenant.Until, tenant.Then = c.Subject.Tenant, c.Subject.Plan, end.Until(), end.Then
+		if err = end.CheckTrial(); err == nil {
+			tenant.Own, err = quota.Quota(cmd)
+		}
+		return err
+	}
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (plans.Tenant, error) {
+		return db.Tenants.Create(ctx, by, tenant, time.Time{})
+	}
+	c.Notice = func(t plans.Tenant) string {
+		text := fmt.Sprintf("created tenant %s on plan %s: %s", t.Name, t.Plan, QuotaText(t.Quota))
+		if end.Then != "" {
+			text += " until " + output.Text(t.Until) + ", then " + t.Next.Plan + ": " + QuotaText(t.Next.Quota)
+		}
+		return text
+	}
+	cmd := c.Command(&cobra.Command{
+		Use:   "create NAME --plan PLAN",
+		Short: "Create a tenant",
+		Long: `Create a tenant on a plan. Its name is 1 to 63 characters of a-z, 0-9 and -, and
+does not begin with -.
 
-	name string
-	edit store.TenantEdit
+A trial ends by itself: with --until the tenant is on the plan --then from that
+instant on, unless another plan is assigned before.
+
+The enterprise plan requires a quota: --per-minute and --per-day.
+
+Handing usage on to a billing system requires the tenant's ID there. It can also
+be set later: tenant edit.
+
+` + cmdutil.WhenHelp,
+		Example: `  petstorectl tenant create acme --plan pro
+  petstorectl tenant create acme --plan pro --until 14d --then free
+  petstorectl tenant create umbrella --plan enterprise --per-minute 12345 --per-day 5000000`,
+	}, cmdutil.Arg{Name: "NAME", Value: &c.Subject.Tenant})
+	cmdutil.StringFlagFrom(cmd, &c.Subject.Plan, "plan", "the tenant's `PLAN`: see petstorectl plan list", cmdutil.PlanNames(f))
+	quota.Add(cmd)
+	end.Add(cmd, f)
+	profileFlags(cmd, &tenant.Profile)
+	return cmd
 }
 
+// edited is a tenant before and after the change.
+type edited struct{ before, after plans.Tenant }
+
 func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
-	o := &editOptions{Factory: f}
-	var name string
-	var profile plans.Profile
-	cmd := f.ChangeCommand(&cobra.Command{
+	var (
+		name    string
+		profile plans.Profile
+		edit    store.TenantEdit
+	)
+	c := &cmdutil.Change[edited]{Factory: f, View: output.Map(View, func(e edited) plans.Tenant { return e.after })}
+	c.Check = func(cmd *cobra.Command) error {
+		for flag, set := range map[string]func(){
+			"name":        func() { edit.Name = &name },
+			"billing-ref": func() { edit.BillingRef = &profile.BillingRef },
+			"email":       func() { edit.Email = &profile.Email },
+			"contact":     func() { edit.Contact = &profile.Contact },
+			"notes":       func() { edit.Notes = &profile.Notes },
+		} {
+			if cmd.Flags().Changed(flag) {
+				set()
+			}
+		}
+		if edit == (store.TenantEdit{}) {
+			return cmdutil.UsageErrorf("nothing to change: give --name, --billing-ref, --email, --contact or --notes").
+				WithHint("see: " + cmd.CommandPath() + " --help")
+		}
+		return nil
+	}
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (e edited, err error) {
+		e.before, e.after, err = db.Tenants.Edit(ctx, by, c.Subject.Tenant, edit)
+		return e, err
+	}
+	c.Explain = func(ctx context.Context, err error) error {
+		if errors.Is(err, plans.ErrTenantName) || errors.Is(err, plans.ErrTenantExists) {
+			c.Subject.Tenant = name
+		}
+		return f.Explain(ctx, err, c.Subject)
+	}
+	c.Unchanged = func(e edited) bool { return e.before.Name == e.after.Name && e.before.Profile == e.after.Profile }
+	c.Notice = func(e edited) string {
+		if c.Unchanged(e) {
+			return "tenant " + e.after.Name + " already has these values"
+		}
+		return "changed tenant " + e.before.Name + ": " + differences(e.before, e.after)
+	}
+	cmd := c.Command(newEditTexts(), cmdutil.TenantArg(f, &c.Subject.Tenant))
+	cmdutil.StringFlag(cmd, &name, "name", "the new `NAME`: a-z, 0-9 and -")
+	profileFlags(cmd, &profile)
+	return cmd
+}
+
+func newEditTexts() *cobra.Command {
+	return &cobra.Command{
 		Use:   "edit TENANT",
 		Short: "Change a tenant: its name, how it is billed, and notes about it",
 		Long: `Change what staff know about a tenant: its name, its ID in the billing system,
@@ -40,66 +134,15 @@ command takes one tenant: its values are of no other.`,
 		Example: `  petstorectl tenant edit acme --billing-ref cus_123 --email billing@acme.example
   petstorectl tenant edit acme --name acme-europe --reason "order 18"
   petstorectl tenant edit acme --contact "Jo Doe, +49 30 1234" --notes ""`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			for flag, set := range map[string]func(){
-				"name":        func() { o.edit.Name = &name },
-				"billing-ref": func() { o.edit.BillingRef = &profile.BillingRef },
-				"email":       func() { o.edit.Email = &profile.Email },
-				"contact":     func() { o.edit.Contact = &profile.Contact },
-				"notes":       func() { o.edit.Notes = &profile.Notes },
-			} {
-				if cmd.Flags().Changed(flag) {
-					set()
-				}
-			}
-			if o.edit == (store.TenantEdit{}) {
-				return cmdutil.UsageErrorf("nothing to change: give --name, --billing-ref, --email, --contact or --notes").
-					WithHint("see: " + cmd.CommandPath() + " --help")
-			}
-			return runEdit(cmd.Context(), o)
-		},
-	}, cmdutil.TenantArg(f, &o.name))
-	cmd.Flags().StringVar(&name, "name", "", "the new `NAME`: a-z, 0-9 and -")
-	cmdutil.CompleteFlag(cmd, "name")
-	profileFlags(cmd, &profile)
-	return cmd
+	}
 }
 
 // profileFlags adds the flags of a tenant's profile.
 func profileFlags(cmd *cobra.Command, p *plans.Profile) {
-	for _, flag := range []struct {
-		value       *string
-		name, usage string
-	}{
-		{&p.BillingRef, "billing-ref", "`ID` in the billing system, such as cus_123"},
-		{&p.Email, "email", "e-mail `ADDRESS` for billing"},
-		{&p.Contact, "contact", "whom to ask: `TEXT` of at most 200 characters"},
-		{&p.Notes, "notes", "what staff should know: `TEXT` of at most 1,000\ncharacters"},
-	} {
-		cmd.Flags().StringVar(flag.value, flag.name, "", flag.usage)
-		cmdutil.CompleteFlag(cmd, flag.name)
-	}
-}
-
-func runEdit(ctx context.Context, o *editOptions) error {
-	actor, db, err := o.BeginChange(ctx)
-	if err != nil {
-		return err
-	}
-	before, after, err := db.Tenants.Edit(ctx, actor, o.name, o.edit)
-	if err != nil {
-		subject := cmdutil.Subject{Tenant: o.name}
-		if errors.Is(err, plans.ErrTenantName) || errors.Is(err, plans.ErrTenantExists) {
-			subject.Tenant = *o.edit.Name
-		}
-		return o.Explain(ctx, err, subject)
-	}
-	if before.Name == after.Name && before.Profile == after.Profile {
-		o.Messagef("tenant %s already has these values: nothing was changed", after.Name)
-	} else {
-		o.Changedf("changed tenant %s: %s", before.Name, differences(before, after))
-	}
-	return cmdutil.PrintChanged(o.Factory, View, after)
+	cmdutil.StringFlag(cmd, &p.BillingRef, "billing-ref", "`ID` in the billing system, such as cus_123")
+	cmdutil.StringFlag(cmd, &p.Email, "email", "e-mail `ADDRESS` for billing")
+	cmdutil.StringFlag(cmd, &p.Contact, "contact", "whom to ask: `TEXT` of at most 200 characters")
+	cmdutil.StringFlag(cmd, &p.Notes, "notes", "what staff should know: `TEXT` of at most 1,000\ncharacters")
 }
 
 // differences is what an edit changed, in words.

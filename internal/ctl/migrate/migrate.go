@@ -3,11 +3,15 @@ package migrate
 
 import (
 	"context"
+	"fmt"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/store"
 	storemigrate "petstore.example/internal/store/migrate"
 )
 
@@ -65,4 +69,100 @@ func printChanged(ctx context.Context, f *cmdutil.Factory, before storemigrate.S
 		return err
 	}
 	return cmdutil.PrintChanged(f, View, after)
+}
+
+func newCmdStatus(f *cmdutil.Factory) *cobra.Command {
+	return (&cmdutil.Show[storemigrate.Status]{
+		Factory: f, View: func(time.Time) output.View[storemigrate.Status] { return View },
+		Get: func(ctx context.Context, _ *store.DB) (storemigrate.Status, error) {
+			_, s, err := status(ctx, f)
+			return s, err
+		},
+	}).Command(&cobra.Command{
+		Use:     "status",
+		Short:   "Show the schema version and pending migrations",
+		Example: `  petstorectl migrate status`,
+	})
+}
+
+func newCmdUp(f *cmdutil.Factory) *cobra.Command {
+	cmd := cmdutil.OutputCommand(f, &cobra.Command{
+		Use:     "up",
+		Short:   "Apply all pending migrations",
+		Example: `  petstorectl migrate up`,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runUp(cmd.Context(), f) },
+	})
+	f.DryRunFlag(cmd)
+	return cmdutil.SetColumns(cmd, View.Names())
+}
+
+func runUp(ctx context.Context, f *cmdutil.Factory) error {
+	if err := f.CheckUnambiguous(); err != nil {
+		return err
+	}
+	url, before, err := status(ctx, f)
+	if err == nil && !f.DryRun {
+		err = storemigrate.Up(ctx, url)
+	}
+	if err != nil {
+		return err
+	}
+	if len(before.Pending) == 0 {
+		f.Messagef("the database is up to date")
+	} else {
+		f.Changedf("applied %s", strings.Join(before.Pending, ", "))
+	}
+	return printChanged(ctx, f, before, before.Latest)
+}
+
+func newCmdDown(f *cmdutil.Factory) *cobra.Command {
+	var steps int
+	cmd := cmdutil.OutputCommand(f, &cobra.Command{
+		Use:   "down",
+		Short: "Revert the last migrations and delete their data",
+		Long: `Revert the last migrations. The tables that they created are dropped with all
+their data.
+
+The command asks for confirmation; scripts need --yes.`,
+		Example: `  petstorectl migrate down --steps 1 --yes`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if steps < 1 {
+				return cmdutil.UsageErrorf("--steps must be at least 1, not %d", steps)
+			}
+			return runDown(cmd.Context(), f, steps)
+		},
+	})
+	cmd.Flags().IntVar(&steps, "steps", 1, "how many migrations to revert: `N`")
+	cmdutil.CompleteFlag(cmd, "steps")
+	f.DryRunFlag(cmd)
+	f.YesFlag(cmd)
+	return cmdutil.SetColumns(cmd, View.Names())
+}
+
+func runDown(ctx context.Context, f *cmdutil.Factory, steps int) error {
+	if err := f.CheckUnambiguous(); err != nil {
+		return err
+	}
+	url, before, err := status(ctx, f)
+	if err == nil && !f.DryRun {
+		err = storemigrate.CheckOwner(ctx, url)
+	}
+	if err != nil {
+		return err
+	}
+	if uint(steps) > before.Version {
+		return &cmdutil.Error{
+			Code: cmdutil.ExitRefused, Message: fmt.Sprintf("can't revert %d migrations: only %d are applied", steps, before.Version),
+		}
+	}
+	if err := f.Confirm(ctx, fmt.Sprintf("Revert %d of %d migrations and delete all data in their tables?", steps, before.Version)); err != nil {
+		return err
+	}
+	if !f.DryRun {
+		if err := storemigrate.Down(ctx, url, steps); err != nil {
+			return err
+		}
+	}
+	f.Changedf("reverted %d of %d migrations", steps, before.Version)
+	return printChanged(ctx, f, before, before.Version-uint(steps))
 }

@@ -4,29 +4,73 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
 )
 
-type listOptions struct {
-	*cmdutil.Factory
-
-	filter  store.AuditFilter
+// filterFlags select changes.
+type filterFlags struct {
+	store.AuditFilter
 	subject string
-	list    cmdutil.ListFlags
+}
+
+func (a *filterFlags) add(cmd *cobra.Command, f *cmdutil.Factory) {
+	cmdutil.TenantFlag(cmd, f, &a.Tenant)
+	cmdutil.PastFlag(cmd, f, &a.Since, "since", "only changes made at `WHEN` or later, such as 7d")
+	cmdutil.PastFlag(cmd, f, &a.Until, "until", "only changes made before `WHEN`")
+	textFlag(cmd, &a.Login, "login", "only changes made with this `LOGIN`")
+	textFlag(cmd, &a.Actor, "actor", "only changes made by this claimed `ACTOR`")
+	textFlag(cmd, &a.Action, "action", "only this `ACTION`: plan.assign, or plan for all of it", audit.Actions()...)
+	textFlag(cmd, &a.subject, "subject", "only changes to this `SUBJECT`: a key's ID, tenant:12")
+}
+
+func (a *filterFlags) check() error {
+	if a.subject != "" {
+		a.Subjects = []string{a.subject}
+	}
+	if !a.Until.IsZero() && !a.Since.Before(a.Until) {
+		return cmdutil.UsageErrorf("--since is not before --until")
+	}
+	return nil
+}
+
+func textFlag(cmd *cobra.Command, value *string, name, usage string, completions ...string) {
+	cmdutil.TextFlag(cmd, value, name, usage, cmdutil.MaxSearch, completions...)
 }
 
 func newCmdList(f *cmdutil.Factory) *cobra.Command {
-	o := &listOptions{Factory: f}
-	cmd := f.ReadCommand(&cobra.Command{
-		Use:     "list",
-		Aliases: []string{"ls"},
-		Short:   "List changes, the newest first",
+	var filter filterFlags
+	l := &cmdutil.List[audit.Entry]{
+		Factory: f, Empty: "no changes recorded", NoMatch: "no change matches",
+		Filters: []string{"since", "until", "login", "actor", "action", "subject"}, Check: filter.check,
+		After: func(e audit.Entry) string { return strconv.FormatInt(e.Number, 10) },
+	}
+	l.Rows = func(ctx context.Context, db *store.DB, limit int) (iter.Seq2[audit.Entry, error], error) {
+		filter.Limit = limit
+		return db.Audit.List(ctx, filter.AuditFilter), nil
+	}
+	l.View = func() output.View[audit.Entry] {
+		if p := f.Printer(); p.Format == "table" || p.Format == "" {
+			return TableView(p)
+		}
+		return View
+	}
+	l.Explain = func(ctx context.Context, err error) error {
+		if errors.Is(err, store.ErrEntryNotFound) {
+			return notFound(filter.AuditFilter.After, "begin again without --after")
+		}
+		return f.Explain(ctx, err, cmdutil.Subject{Tenant: filter.Tenant})
+	}
+	cmd := l.Command(&cobra.Command{
+		Use:   "list",
+		Short: "List changes, the newest first",
 		Long: `List changes, the newest first: those to which all filters apply. The login is
 the database role that made the change; the claimed actor is who the caller said
 they were (PETSTORE_ACTOR).
@@ -40,66 +84,58 @@ was changed. The names of tenants are looked up.
 		Example: `  petstorectl audit list --tenant acme --since 7d
   petstorectl audit list --login support_jo --action plan
   petstorectl audit list --action ban.lift --since 2026-11-01 --until 2026-12-01 -o csv`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runList(cmd.Context(), o) },
 	})
-	addFilters(cmd, o)
-	o.list.Add(cmd, cmdutil.DefaultLimit)
-	o.list.AddAfterNumber(cmd, &o.filter.After, "the change with this `NUMBER`")
-	return cmd
+	filter.add(cmd, f)
+	cmdutil.AfterNumberFlag(cmd, &filter.AuditFilter.After, "the change with this `NUMBER`")
+	return cmdutil.SetColumns(cmd, View.Names())
 }
 
-// addFilters adds the flags that select changes.
-func addFilters(cmd *cobra.Command, o *listOptions) {
-	f := o.Factory
-	cmdutil.TenantFlag(cmd, f, &o.filter.Tenant)
-	cmdutil.PastFlag(cmd, f, &o.filter.Since, "since", "only changes made at `WHEN` or later, such as 7d")
-	cmdutil.PastFlag(cmd, f, &o.filter.Until, "until", "only changes made before `WHEN`")
-	textFlag(cmd, &o.filter.Login, "login", "only changes made with this `LOGIN`")
-	textFlag(cmd, &o.filter.Actor, "actor", "only changes made by this claimed `ACTOR`")
-	textFlag(cmd, &o.filter.Action, "action", "only this `ACTION`: plan.assign, or plan for all of it", audit.Actions()...)
-	textFlag(cmd, &o.subject, "subject", "only changes to this `SUBJECT`: a key's ID, tenant:12")
+func notFound(number int64, hint string) error {
+	return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: fmt.Sprintf("the audit trail has no entry %d", number), Hint: hint}
 }
 
-// query is the filter of the flags.
-func (o *listOptions) query() (filter store.AuditFilter, err error) {
-	filter = o.filter
-	if !filter.Until.IsZero() && !filter.Since.Before(filter.Until) {
-		return filter, cmdutil.UsageErrorf("--since is not before --until")
+func newCmdExport(f *cmdutil.Factory) *cobra.Command {
+	filter := filterFlags{AuditFilter: store.AuditFilter{OldestFirst: true}}
+	cmd := cmdutil.OutputCommand(f, &cobra.Command{
+		Use:   "export",
+		Short: "Export changes, the oldest first",
+		Long: `Export changes, the oldest first, as they arrive: memory holds one of them. The
+format is jsonl unless -o says otherwise. docs/audit.md has a program that
+verifies an export without petstorectl.
+
+` + cmdutil.PastHelp,
+		Example: `  petstorectl audit export > audit.jsonl
+  petstorectl audit export --since 2026-11-01 --until 2026-12-01 -o csv`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := filter.check(); err != nil {
+				return err
+			}
+			f.CallTimeout = cmdutil.NoTimeLimit
+			return f.Read(func(ctx context.Context, db *store.DB) error {
+				err := export(f.Printer(), db.Audit.List(ctx, filter.AuditFilter))
+				return f.Explain(ctx, err, cmdutil.Subject{Tenant: filter.Tenant})
+			})(cmd, nil)
+		},
+	})
+	filter.add(cmd, f)
+	return cmdutil.SetColumns(cmd, View.Names())
+}
+
+func export(p output.Printer, list iter.Seq2[audit.Entry, error]) error {
+	if p.Format == "" || p.Format == "table" {
+		p.Format = "jsonl"
 	}
-	if o.subject != "" {
-		filter.Subjects = []string{o.subject}
-	}
-	return filter, nil
-}
-
-func textFlag(cmd *cobra.Command, value *string, name, usage string, completions ...string) {
-	cmdutil.TextFlag(cmd, value, name, usage, cmdutil.MaxSearch, completions...)
-}
-
-func runList(ctx context.Context, o *listOptions) error {
-	filter, err := o.query()
+	out, err := output.NewStream(p, View)
 	if err != nil {
 		return err
 	}
-	db, err := o.DB(ctx)
-	if err != nil {
-		return err
-	}
-	filter.Limit = o.list.Query(o.Factory)
-	empty := "no changes recorded"
-	if o.list.Filtered("since", "until", "login", "actor", "action", "subject") {
-		empty = "no change matches"
-	}
-	v := View
-	if format := o.Printer().Format; format == "table" || format == "" {
-		v = TableView(o.Printer())
-	}
-	err = cmdutil.PrintStream(o.Factory, v, db.Audit.List(ctx, filter), &o.list,
-		func(e audit.Entry) string { return strconv.FormatInt(e.Number, 10) }, empty)
-	if errors.Is(err, store.ErrEntryNotFound) {
-		return &cmdutil.Error{
-			Code: cmdutil.ExitNotFound, Message: fmt.Sprintf("the audit trail has no entry %d", filter.After), Hint: "begin again without --after",
+	for e, err := range list {
+		if err != nil {
+			return err
+		}
+		if err := out.Add(e); err != nil {
+			return err
 		}
 	}
-	return o.Explain(ctx, err, cmdutil.Subject{Tenant: filter.Tenant})
+	return out.Close()
 }

@@ -18,7 +18,7 @@ import (
 
 func newCmdShow(f *cmdutil.Factory) *cobra.Command {
 	var text string
-	return cmdutil.OutputCommand(f, &cobra.Command{
+	return cmdutil.SetColumns(cmdutil.OutputCommand(f, &cobra.Command{
 		Use:   "show AUDIT-ID",
 		Short: "Show a change: before and after it, side by side",
 		Long: `Show a change: before and after it, side by side. An asterisk marks what
@@ -27,7 +27,7 @@ days, unless the tenant is erased before.`,
 		Example: `  petstorectl audit show 4711
   petstorectl audit show 4711 -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runShow(cmd.Context(), f, text) },
-	}, cmdutil.Arg{Name: "AUDIT-ID", Value: &text})
+	}, cmdutil.Arg{Name: "AUDIT-ID", Value: &text}), View.Names())
 }
 
 // member is one line of the comparison.
@@ -51,7 +51,7 @@ func runShow(ctx context.Context, f *cmdutil.Factory, text string) error {
 	}
 	e, hidden, err := db.Audit.Get(ctx, number)
 	if errors.Is(err, store.ErrEntryNotFound) {
-		return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: fmt.Sprintf("the audit trail has no entry %d", number), Hint: "see: petstorectl audit list"}
+		return notFound(number, "see: petstorectl audit list")
 	}
 	if err != nil {
 		return err

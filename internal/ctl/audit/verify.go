@@ -9,16 +9,11 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/store"
 )
 
-type verifyOptions struct {
-	*cmdutil.Factory
-
-	checkpoint audit.Checkpoint
-}
-
 func newCmdVerify(f *cmdutil.Factory) *cobra.Command {
-	o := &verifyOptions{Factory: f}
+	verifier := &audit.Verifier{}
 	cmd := cmdutil.OutputCommand(f, &cobra.Command{
 		Use:   "verify",
 		Short: "Check that no entry was changed, removed or inserted",
@@ -35,10 +30,13 @@ must still contain that entry, and so all entries before it.`,
 		Example: `  petstorectl audit verify
   petstorectl audit verify -o json | jq -r .checkpoint >> /mnt/elsewhere/checkpoints
   petstorectl audit verify --checkpoint "$(tail -n 1 /mnt/elsewhere/checkpoints)"`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), o) },
+		RunE: f.Read(func(ctx context.Context, db *store.DB) error { return runVerify(ctx, f, db, verifier) }),
 	})
-	cmdutil.ParsedFlag(cmd, &o.checkpoint, "checkpoint", "", "an entry that was noted before, as `NUMBER:HASH`", audit.ParseCheckpoint)
-	return cmd
+	cmdutil.ParsedFlag(cmd, &verifier.Noted, "checkpoint", "", "an entry that was noted before, as `NUMBER:HASH`", func(text string) (*audit.Checkpoint, error) {
+		c, err := audit.ParseCheckpoint(text)
+		return &c, err
+	})
+	return cmdutil.SetColumns(cmd, VerifyView.Names())
 }
 
 // verification is the result: the last entry that is intact, and the first fault.
@@ -51,51 +49,33 @@ type verification struct {
 
 // VerifyView shows the result of audit verify.
 var VerifyView = output.View[verification]{
-	{Name: "state", Value: func(v verification) any { return v.state() }},
+	{Name: "state", Value: func(v verification) any {
+		if v.fault != nil {
+			return "broken"
+		}
+		return "intact"
+	}},
 	{Name: "intact_entries", Value: func(v verification) any { return v.intact }},
 	{Name: "last_at", Value: func(v verification) any { return v.at }},
-	{Name: "checkpoint", Value: func(v verification) any { return v.checkpoint() }},
-	{Name: "fault_number", Value: func(v verification) any { return v.faultNumber() }},
-	{Name: "fault", Value: func(v verification) any { return v.faultText() }},
+	{Name: "checkpoint", Value: func(v verification) any {
+		if v.last.Number == 0 {
+			return ""
+		}
+		return v.last.String()
+	}},
+	{Name: "fault_number", Value: func(v verification) any { return output.NumberOrNil(v.found().Number) }},
+	{Name: "fault", Value: func(v verification) any { return v.found().What }},
 }
 
-func (v verification) state() string {
-	if v.fault != nil {
-		return "broken"
-	}
-	return "intact"
-}
-
-func (v verification) checkpoint() string {
-	if v.last.Number == 0 {
-		return ""
-	}
-	return v.last.String()
-}
-
-func (v verification) faultNumber() *int64 {
+// found is the fault, the zero Fault for none.
+func (v verification) found() audit.Fault {
 	if v.fault == nil {
-		return nil
+		return audit.Fault{}
 	}
-	return &v.fault.Number
+	return *v.fault
 }
 
-func (v verification) faultText() string {
-	if v.fault == nil {
-		return ""
-	}
-	return v.fault.What
-}
-
-func runVerify(ctx context.Context, o *verifyOptions) error {
-	db, err := o.DB(ctx)
-	if err != nil {
-		return err
-	}
-	verifier := &audit.Verifier{}
-	if o.checkpoint.Number > 0 {
-		verifier.Noted = &o.checkpoint
-	}
+func runVerify(ctx context.Context, f *cmdutil.Factory, db *store.DB, verifier *audit.Verifier) error {
 	fault, err := db.Audit.Verify(ctx, verifier)
 	if err != nil {
 		return err
@@ -103,7 +83,7 @@ func runVerify(ctx context.Context, o *verifyOptions) error {
 	v := verification{fault: fault}
 	v.last, v.at = verifier.Last()
 	v.intact = max(0, v.last.Number-verifier.Begin.Number)
-	if err := output.Item(o.Printer(), VerifyView, v); err != nil {
+	if err := output.Item(f.Printer(), VerifyView, v); err != nil {
 		return err
 	}
 	return v.failure()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/ctl/tenant"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 )
@@ -97,4 +99,187 @@ func batch(f *cmdutil.Factory, doing string) *cmdutil.Batch[store.PlanChange] {
 		Notice: func(c store.PlanChange) cmdutil.Notice { return notice(c, f.DryRun) },
 		View:   func(time.Time) output.View[store.PlanChange] { return output.Map(ScheduleView, changed) },
 	}
+}
+
+func newCmdBoost(f *cmdutil.Factory) *cobra.Command {
+	var (
+		quota               plans.Quota
+		from, until, length cmdutil.When
+	)
+	b := batch(f, "boosting tenants")
+	b.Check = func(cmd *cobra.Command) error {
+		switch {
+		case quota == plans.Quota{}:
+			return cmdutil.UsageErrorf("missing required flag: --per-minute or --per-day").WithHint("see: " + cmd.CommandPath() + " --help")
+		case length.IsSet() && until.IsSet():
+			return cmdutil.UsageErrorf("--for and --until can't be used together")
+		case length.IsSet():
+			until = length
+		case !until.IsSet():
+			return cmdutil.UsageErrorf("missing required flag: --for or --until").WithHint("a boost without an end is a plan: petstorectl plan assign")
+		}
+		return nil
+	}
+	b.Question = lowers
+	b.Do = func(ctx context.Context, db *store.DB, by audit.By, tenant string) (store.PlanChange, error) {
+		return db.Timelines.Assign(ctx, by, store.NewAssignment{
+			Tenant: tenant, Kind: plans.Boost, Own: &quota, From: beginning(f, from), Until: until.Until(),
+		})
+	}
+	cmd := b.Command(&cobra.Command{
+		Use:   "boost {TENANT... | --stdin} --per-minute N --for 48h",
+		Short: "Boost a tenant: give it other numbers for a time",
+		Long: `Give a tenant other numbers for a time. Its plan stays the same, and its numbers
+come back by themselves at the end. A number that is not given stays as before.
+A boost to less than before asks for confirmation; scripts need --yes.
+
+--for is a length of time: 30m, 48h, 14d, 2w or 1mo. --until is an instant.
+
+` + cmdutil.ItemsHelp + `
+
+` + cmdutil.WhenHelp,
+		Example: `  petstorectl plan boost acme --per-minute 1000 --for 48h --reason "their launch"
+  petstorectl plan boost acme --per-minute 1000 --per-day 50000 --from 2026-11-27 --until 2026-12-01`,
+	})
+	cmdutil.NumberFlag(cmd, &quota.PerMinute, "per-minute", "`N` requests per minute (default: as before)")
+	cmdutil.NumberFlag(cmd, &quota.PerDay, "per-day", "`N` requests per UTC day (default: as before)")
+	cmdutil.LengthFlag(cmd, &length, "for", "last this `LENGTH` of time")
+	cmdutil.WhenFlag(cmd, f, &until, "until", "end at `WHEN`; a length counts from the beginning")
+	cmdutil.WhenFlag(cmd, f, &from, "from", "begin at `WHEN` (default: now)")
+	return cmd
+}
+
+// lowers asks about boosts that give a tenant less than it has.
+func lowers(_ context.Context, _ *store.DB, _ []string, done []store.PlanChange) (q cmdutil.Question, _ error) {
+	var lowered []string
+	for _, c := range done {
+		if c.Was == nil {
+			continue // It has these numbers already.
+		}
+		was, is := c.Was.Quota, c.At(c.Assignment.From).Quota
+		if is.PerMinute < was.PerMinute || is.PerDay < was.PerDay {
+			lowered = append(lowered, fmt.Sprintf("%s: %s, instead of %s", c.Tenant.Name, tenant.QuotaText(is), tenant.QuotaText(was)))
+			q.Text = "Boost to less than before?"
+		}
+	}
+	q.Facts = cmdutil.Facts(lowered, func(fact string) string { return fact })
+	return q, nil
+}
+
+// beginning returns when an assignment begins: zero for now, which is what the database's clock shows.
+func beginning(f *cmdutil.Factory, from cmdutil.When) time.Time {
+	if from.IsNow() {
+		return time.Time{}
+	}
+	return from.After(f.Now())
+}
+
+// notice says what a change of a tenant's assignments did.
+func notice(c store.PlanChange, dryRun bool) cmdutil.Notice {
+	item := "tenant " + c.Tenant.Name
+	if c.Unchanged {
+		return cmdutil.Notice{Text: unchanged(c), Item: item, Unchanged: true}
+	}
+	n := cmdutil.Notice{Text: assigned(c), Item: item, More: append(consequences(c), following(c)...)}
+	if c.Assignment.From.After(c.Now) && !dryRun {
+		n.More = append(n.More, fmt.Sprintf("to take it back: petstorectl plan unschedule %d", c.Assignment.ID))
+	}
+	return n
+}
+
+// changed is the assignment that was made, as it is or will be in force.
+func changed(c store.PlanChange) store.Coming {
+	at := c.Now
+	if c.Assignment.From.After(at) {
+		at = c.Assignment.From
+	}
+	return store.Coming{Tenant: c.Tenant.Name, Period: *c.At(at), Until: c.Assignment.Until}
+}
+
+func unchanged(c store.PlanChange) string {
+	if a := c.Assignment; a.From.After(c.Now) {
+		return fmt.Sprintf("tenant %s is on plan %s from %s already, %s",
+			c.Tenant.Name, a.Plan, output.Text(a.From), tenant.QuotaText(c.At(a.From).Quota))
+	}
+	return fmt.Sprintf("tenant %s is already on plan %s, %s", c.Tenant.Name, c.Tenant.Plan, tenant.QuotaText(c.Tenant.Quota))
+}
+
+// assigned says what begins when, and what follows.
+func assigned(c store.PlanChange) string {
+	a, is, was := c.Assignment, c.At(c.Assignment.From), c.Was
+	later := a.From.After(c.Now)
+	var text string
+	switch {
+	case a.Kind == plans.Boost && later:
+		text = fmt.Sprintf("scheduled a boost of tenant %s on plan %s from %s", c.Tenant.Name, is.Plan, output.Text(a.From))
+	case a.Kind == plans.Boost:
+		text = fmt.Sprintf("boosted tenant %s on plan %s", c.Tenant.Name, is.Plan)
+	case later:
+		text = fmt.Sprintf("scheduled plan %s for tenant %s from %s", is.Plan, c.Tenant.Name, output.Text(a.From))
+	case was.Plan != is.Plan:
+		text = fmt.Sprintf("moved tenant %s from plan %s to %s", c.Tenant.Name, was.Plan, is.Plan)
+	case was.Quota != is.Quota:
+		text = fmt.Sprintf("changed the quota of tenant %s on plan %s", c.Tenant.Name, is.Plan)
+	default:
+		text = fmt.Sprintf("assigned plan %s to tenant %s anew", is.Plan, c.Tenant.Name)
+	}
+	text += ": " + tenant.QuotaText(is.Quota)
+	if a.Temporary() {
+		text += fmt.Sprintf(" until %s, then %s", output.Text(a.Until), periodText(c.At(a.Until)))
+	}
+	return text
+}
+
+// periodText is a plan and its numbers.
+func periodText(p *plans.Period) string { return p.Plan + ": " + tenant.QuotaText(p.Quota) }
+
+// maxFollowing is how many of the assignments are named that follow a new one.
+const maxFollowing = 3
+
+// consequences are what no longer comes because of the change, comes otherwise, or comes again.
+func consequences(c store.PlanChange) (lines []string) {
+	for _, r := range c.Removed {
+		if again := c.At(r.From); again.AssignedFrom.Equal(r.From) && again.Assignment != c.Assignment.ID {
+			lines = append(lines, fmt.Sprintf("what is scheduled at %s becomes plan %s (%d in place of %d)", output.Text(r.From), periodText(again), again.Assignment, r.ID))
+		} else if r.ID != c.Assignment.ID {
+			lines = append(lines, fmt.Sprintf("plan %s no longer follows at %s (%d)", r.Plan, output.Text(r.From), r.ID))
+		}
+	}
+	for _, a := range c.Added {
+		changed := slices.ContainsFunc(c.Removed, func(r plans.Assignment) bool { return r.From.Equal(a.From) })
+		if !changed && a.ID != c.Assignment.ID && a.Ends != c.Assignment.ID {
+			lines = append(lines, fmt.Sprintf("plan %s follows at %s again (%d)", a.Plan, output.Text(a.From), a.ID))
+		}
+	}
+	return lines
+}
+
+// following names the assignments that end a new one that lasts, and how to remove it.
+func following(c store.PlanChange) (lines []string) {
+	a := c.Assignment
+	for _, p := range c.Periods {
+		if !a.Temporary() && p.From.After(a.From) && p.From.Equal(p.AssignedFrom) && p.Kind == plans.Assigned && len(lines) < maxFollowing {
+			lines = append(lines, fmt.Sprintf("plan %s follows at %s: petstorectl plan unschedule %d", p.Plan, output.Text(p.From), p.Assignment))
+		}
+	}
+	return lines
+}
+
+// explain returns the Error for an error about an assignment.
+func explain(ctx context.Context, f *cmdutil.Factory, err error, s cmdutil.Subject) error {
+	var conflict plans.ConflictError
+	if errors.Is(err, plans.ErrQuota) {
+		_, what, _ := strings.Cut(err.Error(), plans.ErrQuota.Error()+": ")
+		return cmdutil.UsageErrorf("%s", what).WithHint("the number that is not given stays as before: give both, --per-minute N --per-day N")
+	}
+	if !errors.As(err, &conflict) {
+		return f.Explain(ctx, err, s)
+	}
+	with := conflict.With
+	e := &cmdutil.Error{Code: cmdutil.ExitRefused, Message: fmt.Sprintf("another change of tenant %s is scheduled at %s: plan %s (%s, ID %d)",
+		s.Tenant, output.Text(with.From), with.Plan, with.Kind, with.ID)}
+	if with.Kind == plans.End {
+		return e.WithHint("end before it, or begin after it") // Without it, what is in force now would never end.
+	}
+	return e.WithHint(fmt.Sprintf("end before it, begin after it, or remove it first: petstorectl plan unschedule %d", with.ID))
 }

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"context"
-	"io"
 	"time"
 
 	"petstore.example/internal/ctl/cmdutil"
@@ -65,14 +64,8 @@ func printImpact(ctx context.Context, f *cmdutil.Factory, db *store.DB, done sto
 	if p.Whole() {
 		return output.Item(p, ImpactView, i)
 	}
-	if p.Format == "" {
-		return output.Rows(p, AllView, i.most)
-	}
-	if len(i.most) == 0 {
+	if p.Format != "" && len(i.most) == 0 {
 		return nil
 	}
-	if _, err := io.WriteString(f.Out, "\n"); err != nil {
-		return err
-	}
-	return output.Table(p, AllView, i.most)
+	return printBelow(p, AllView, AllView, i.most)
 }

@@ -13,17 +13,19 @@ import (
 	"petstore.example/internal/store"
 )
 
-type moveOptions struct {
-	*cmdutil.Factory
-
-	plan    string
-	tenants []string
-	all     bool
-}
-
 func newCmdMove(f *cmdutil.Factory) *cobra.Command {
-	o := &moveOptions{Factory: f}
-	cmd := f.ChangeCommand(&cobra.Command{
+	var all bool
+	c := &cmdutil.Change[[]plans.Tenant]{Factory: f}
+	c.Check = func(cmd *cobra.Command) error {
+		switch named := len(cmd.Flags().Args()) > 1; {
+		case all && named:
+			return cmdutil.UsageErrorf("--all can't be used with a tenant")
+		case !all && !named:
+			return cmdutil.UsageErrorf("missing argument: TENANT, or --all").WithHint("usage: " + cmd.UseLine())
+		}
+		return nil
+	}
+	cmd := c.Command(&cobra.Command{
 		Use:   "move PLAN {TENANT... | --all}",
 		Short: "Move tenants to the latest version of their plan",
 		Long: `Move tenants that kept the numbers of an earlier version ("plan edit
@@ -37,63 +39,48 @@ take all of it back, give "undo" the numbers that this command prints: without
 one, undo takes back the last hundred.`,
 		Example: `  petstorectl plan move pro acme zoo --reason "agreed on 3 December"
   petstorectl plan move pro --all --dry-run`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.tenants = args[1:]
-			switch {
-			case o.all && len(o.tenants) > 0:
-				return cmdutil.UsageErrorf("--all can't be used with a tenant")
-			case !o.all && len(o.tenants) == 0:
-				return cmdutil.UsageErrorf("missing argument: TENANT, or --all").WithHint("usage: " + cmd.UseLine())
-			}
-			return runMove(cmd.Context(), o)
-		},
-	}, cmdutil.PlanArg(f, &o.plan), cmdutil.TenantArg(f, new(string)).Repeated())
-	cmd.Flags().BoolVar(&o.all, "all", false, "move all tenants on earlier versions of the plan")
-	return cmd
+	}, cmdutil.PlanArg(f, &c.Subject.Plan), cmdutil.TenantArg(f, new(string)).Repeated())
+	cmd.Flags().BoolVar(&all, "all", false, "move all tenants on earlier versions of the plan")
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) ([]plans.Tenant, error) {
+		if _, err := db.Plans.Get(ctx, c.Subject.Plan); err != nil {
+			return nil, err
+		}
+		ids, err := toMove(ctx, f, db, c.Subject.Plan, cmd.Flags().Args()[1:])
+		if err != nil {
+			return nil, err
+		}
+		return move(ctx, f, db, by, c.Subject.Plan, ids)
+	}
+	c.Unchanged = func(moved []plans.Tenant) bool { return len(moved) == 0 }
+	c.Notice = func(moved []plans.Tenant) string {
+		if len(moved) == 0 {
+			return "no tenant to move"
+		}
+		return fmt.Sprintf("moved %s to version %d of plan %s: %s", countTenants(int64(len(moved))), moved[0].Version, c.Subject.Plan, tenant.QuotaText(moved[0].Quota))
+	}
+	c.Print = func(_ context.Context, _ *store.DB, moved []plans.Tenant) error {
+		return cmdutil.PrintChangedList(f, tenant.View, moved)
+	}
+	return cmdutil.SetColumns(cmd, tenant.View.Names())
 }
 
-func runMove(ctx context.Context, o *moveOptions) error {
-	actor, db, err := o.BeginChange(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := db.Plans.Get(ctx, o.plan); err != nil {
-		return o.Explain(ctx, err, cmdutil.Subject{Plan: o.plan})
-	}
-	ids, err := o.find(ctx, db)
-	if err != nil {
-		return err
-	}
-	moved, err := o.move(ctx, db, actor, ids)
-	if err != nil {
-		return o.Explain(ctx, err, cmdutil.Subject{Plan: o.plan})
-	}
-	if len(moved) == 0 {
-		o.Messagef("no tenant to move: nothing was changed")
-		return cmdutil.PrintList(o.Factory, tenant.View, moved)
-	}
-	to := moved[0]
-	o.Changedf("moved %s to version %d of plan %s: %s", countTenants(int64(len(moved))), to.Version, o.plan, tenant.QuotaText(to.Quota))
-	return cmdutil.PrintChangedList(o.Factory, tenant.View, moved)
-}
-
-// find returns the numbers of the tenants to move, and says which are not moved.
-func (o *moveOptions) find(ctx context.Context, db *store.DB) ([]int64, error) {
+// toMove returns the numbers of the tenants to move, and says which are not moved.
+func toMove(ctx context.Context, f *cmdutil.Factory, db *store.DB, plan string, tenants []string) ([]int64, error) {
 	var named []int64
-	for _, name := range o.tenants {
+	for _, name := range tenants {
 		t, err := db.Tenants.Get(ctx, name)
 		if err != nil {
-			return nil, o.Explain(ctx, err, cmdutil.Subject{Tenant: name})
+			return nil, f.Explain(ctx, err, cmdutil.Subject{Tenant: name})
 		}
-		if t.Plan != o.plan {
+		if t.Plan != plan {
 			return nil, &cmdutil.Error{
-				Code: cmdutil.ExitRefused, Message: fmt.Sprintf("tenant %s is on plan %s, not %s", name, t.Plan, o.plan),
-				Hint: fmt.Sprintf("see: petstorectl plan assign %s %s --help", name, o.plan),
+				Code: cmdutil.ExitRefused, Message: fmt.Sprintf("tenant %s is on plan %s, not %s", name, t.Plan, plan),
+				Hint: fmt.Sprintf("see: petstorectl plan assign %s %s --help", name, plan),
 			}
 		}
 		named = append(named, t.ID)
 	}
-	list, err := db.Plans.Grandfathered(ctx, o.plan, named)
+	list, err := db.Plans.Grandfathered(ctx, plan, named)
 	if err != nil {
 		return nil, err
 	}
@@ -102,26 +89,26 @@ func (o *moveOptions) find(ctx context.Context, db *store.DB) ([]int64, error) {
 	for _, g := range list {
 		found[g.Tenant.ID] = true
 		if g.Temporary {
-			o.Messagef("tenant %s is not moved: what it has now ends by itself", g.Tenant.Name)
+			f.Messagef("tenant %s is not moved: what it has now ends by itself", g.Tenant.Name)
 			continue
 		}
 		ids = append(ids, g.Tenant.ID)
 	}
 	for i, id := range named {
 		if !found[id] {
-			o.Messagef("tenant %s follows the latest version of plan %s already", o.tenants[i], o.plan)
+			f.Messagef("tenant %s follows the latest version of plan %s already", tenants[i], plan)
 		}
 	}
 	return ids, nil
 }
 
-func (o *moveOptions) move(ctx context.Context, db *store.DB, actor audit.By, ids []int64) (all []plans.Tenant, err error) {
+func move(ctx context.Context, f *cmdutil.Factory, db *store.DB, by audit.By, plan string, ids []int64) (all []plans.Tenant, err error) {
 	for len(ids) > 0 {
 		n := min(len(ids), store.MaxMoved)
-		moved, err := db.Plans.Move(ctx, actor, o.plan, ids[:n])
+		moved, err := db.Plans.Move(ctx, by, plan, ids[:n])
 		if err != nil {
 			if len(all) > 0 {
-				o.Messagef("moved %s before that", countTenants(int64(len(all))))
+				f.Messagef("moved %s before that", countTenants(int64(len(all))))
 			}
 			return all, err
 		}

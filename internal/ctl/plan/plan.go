@@ -2,6 +2,10 @@
 package plan
 
 import (
+	"context"
+	"io"
+	"iter"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -9,6 +13,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
 )
 
 // NewCmd returns the command plan.
@@ -44,4 +49,108 @@ func quotaOf(p plans.Plan) plans.Quota {
 		return plans.Quota{}
 	}
 	return *p.Quota
+}
+
+func newCmdList(f *cmdutil.Factory) *cobra.Command {
+	var list []plans.Plan
+	return (&cmdutil.List[plans.Plan]{
+		Factory: f, All: true,
+		Rows: func(ctx context.Context, db *store.DB, _ int) (_ iter.Seq2[plans.Plan, error], err error) {
+			list, err = db.Plans.List(ctx)
+			return cmdutil.Items(list), err
+		},
+		View: func() output.View[plans.Plan] {
+			v := View
+			if f.Printer().Format != "table" {
+				return v
+			}
+			// These are rare.
+			if slices.ContainsFunc(list, func(p plans.Plan) bool { return p.From.After(f.Now()) }) {
+				v = v.Show("from")
+			}
+			if slices.ContainsFunc(list, func(p plans.Plan) bool { return !p.RetiresAt.IsZero() }) {
+				v = v.Show("retires_at")
+			}
+			return v
+		},
+	}).Command(&cobra.Command{
+		Use:     "list",
+		Short:   "List plans, the smallest first",
+		Example: `  petstorectl plan list`,
+	})
+}
+
+func newCmdShow(f *cmdutil.Factory) *cobra.Command {
+	s := &cmdutil.Show[Details]{
+		Factory: f, View: func(time.Time) output.View[Details] { return DetailsView },
+		Print: func(d Details) error { return printDetails(f, d) },
+	}
+	s.Get = func(ctx context.Context, db *store.DB) (d Details, err error) {
+		if d.Plan, err = db.Plans.Get(ctx, s.Subject.Plan); err != nil {
+			return d, err
+		}
+		d.versions, err = db.Plans.Versions(ctx, s.Subject.Plan)
+		for _, v := range d.versions {
+			d.tenants += v.Tenants
+		}
+		return d, err
+	}
+	return s.Command(&cobra.Command{
+		Use:   "show PLAN",
+		Short: "Show a plan, its versions and their numbers of tenants",
+		Long: `Show a plan and its versions: from when on each has which numbers, who made it,
+and how many tenants it binds now. Tenants follow the versions of their own
+generation: a version made with --keep-existing begins another one.`,
+		Example: `  petstorectl plan show pro`,
+	}, cmdutil.PlanArg(f, &s.Subject.Plan))
+}
+
+// Details is a plan with its number of tenants and its versions.
+type Details struct {
+	plans.Plan
+	tenants  int64
+	versions []plans.Version
+}
+
+// DetailsView shows a single plan.
+var DetailsView = append(
+	output.Map(View, func(d Details) plans.Plan { return d.Plan }),
+	output.Column[Details]{Name: "tenants", Value: func(d Details) any { return d.tenants }},
+	output.Column[Details]{Name: "versions", Value: func(d Details) any { return output.ListJSON(VersionView, d.versions) }},
+)
+
+// VersionView shows a version of a plan.
+var VersionView = output.View[plans.Version]{
+	{Name: "version", Value: func(v plans.Version) any { return int64(v.Number) }, InList: true},
+	{Name: "generation", Value: func(v plans.Version) any { return int64(v.Generation) }},
+	{Name: "from", Value: func(v plans.Version) any { return begin(v.From) }, InList: true},
+	{Name: "to", Value: func(v plans.Version) any { return v.To }},
+	{Name: "per_minute", Value: func(v plans.Version) any { return output.NumberOrNil(quotaOf(plans.Plan{Quota: v.Quota}).PerMinute) }, InList: true},
+	{Name: "per_day", Value: func(v plans.Version) any { return output.NumberOrNil(quotaOf(plans.Plan{Quota: v.Quota}).PerDay) }, InList: true},
+	{Name: "tenants", Value: func(v plans.Version) any { return v.Tenants }, InList: true},
+	{Name: "made_at", Value: func(v plans.Version) any { return v.CreatedAt }},
+	{Name: "login", Value: func(v plans.Version) any { return v.CreatedBy }, InList: true},
+}
+
+// printDetails prints a plan, and for a person its versions as rows of their own.
+func printDetails(f *cmdutil.Factory, d Details) error {
+	p := f.Printer()
+	if p.Whole() {
+		return output.Item(p, DetailsView, d)
+	}
+	if err := output.Item(p, DetailsView[:len(DetailsView)-1], d); err != nil {
+		return err
+	}
+	return printBelow(p, VersionView.FormatTimes(time.RFC3339), VersionView, d.versions)
+}
+
+// printBelow prints a table under what was printed, or rows for a program.
+func printBelow[T any](p output.Printer, table, rows output.View[T], items []T) error {
+	if p.Format == "" {
+		return output.Rows(p, rows, items)
+	}
+	if _, err := io.WriteString(p.Out, "\n"); err != nil {
+		return err
+	}
+	return output.Table(p, table, items)
 }

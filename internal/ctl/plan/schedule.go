@@ -2,26 +2,96 @@ package plan
 
 import (
 	"context"
+	"fmt"
+	"iter"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 )
 
-type scheduleOptions struct {
-	*cmdutil.Factory
+func newCmdHistory(f *cmdutil.Factory) *cobra.Command {
+	l := &cmdutil.List[store.HistoryPeriod]{Factory: f, All: true}
+	l.Rows = func(ctx context.Context, db *store.DB, _ int) (iter.Seq2[store.HistoryPeriod, error], error) {
+		periods, err := db.Tenants.History(ctx, l.Subject.Tenant)
+		return cmdutil.Items(periods), err
+	}
+	l.View = func() output.View[store.HistoryPeriod] {
+		if f.Printer().Format == "table" {
+			return tableOfHistory(HistoryView)
+		}
+		return HistoryView
+	}
+	return l.Command(&cobra.Command{
+		Use:   "history TENANT",
+		Short: "Show which plan and quota a tenant had, has and will have",
+		Long: `Show which plan and quota a tenant had, has and will have: a row for each time
+in which they do not change, the earliest first. A period begins with an
+assignment to the tenant or with a version of its plan.
 
-	tenant string
-	after  int64
-	list   cmdutil.ListFlags
+The login that made the change is always known. Who made it by their own
+account, and why, is in the audit trail: that is empty for logins that may not
+read it.`,
+		Example: `  petstorectl plan history acme
+  petstorectl plan history acme -o csv`,
+	}, cmdutil.TenantArg(f, &l.Subject.Tenant))
+}
+
+// HistoryView shows a period.
+var HistoryView = output.View[store.HistoryPeriod]{
+	{Name: "from", Value: func(p store.HistoryPeriod) any { return p.From }, InList: true},
+	{Name: "to", Value: func(p store.HistoryPeriod) any { return p.To }, InList: true},
+	{Name: "plan", Value: func(p store.HistoryPeriod) any { return p.Plan }, InList: true},
+	{Name: "version", Heading: "V", Value: func(p store.HistoryPeriod) any { return int64(p.Version) }, InList: true},
+	{Name: "kind", Value: func(p store.HistoryPeriod) any { return string(p.Kind) }},
+	{Name: "per_minute", Value: func(p store.HistoryPeriod) any { return p.Quota.PerMinute }, InList: true},
+	{Name: "per_day", Value: func(p store.HistoryPeriod) any { return p.Quota.PerDay }, InList: true},
+	{Name: "assignment", Value: func(p store.HistoryPeriod) any { return p.Assignment }},
+	{Name: "made_at", Value: func(p store.HistoryPeriod) any { return p.CreatedAt }},
+	{Name: "login", Value: func(p store.HistoryPeriod) any { return p.CreatedBy }},
+	{Name: "claimed_actor", Value: func(p store.HistoryPeriod) any { return p.ClaimedActor }},
+	{Name: "reason", Value: func(p store.HistoryPeriod) any { return p.Reason }, InList: true, MinWidth: output.TextWidth},
+	{Name: "voided_at", Value: func(p store.HistoryPeriod) any { return p.VoidedAt }},
+	{Name: "void_reason", Value: func(p store.HistoryPeriod) any { return p.VoidReason }},
+}
+
+// tableOfHistory has the assignments, which plan void takes, in place of the ends: a period ends when the next one begins. A void
+// assignment shows why in place of its reason.
+func tableOfHistory(v output.View[store.HistoryPeriod]) output.View[store.HistoryPeriod] {
+	v = v.FormatTimes(minuteLayout).Show("assignment").Hide("to")
+	for i, c := range v {
+		if c.Name == "reason" {
+			v[i].Value = func(p store.HistoryPeriod) any {
+				if !p.VoidedAt.IsZero() {
+					return "void: " + p.VoidReason
+				}
+				return p.Reason
+			}
+		}
+	}
+	return v
 }
 
 func newCmdSchedule(f *cmdutil.Factory) *cobra.Command {
-	o := &scheduleOptions{Factory: f}
-	cmd := f.ReadCommand(&cobra.Command{
+	var after int64
+	l := &cmdutil.List[store.Coming]{Factory: f, After: cursor, Empty: "no changes of plans are scheduled", NoMatch: "no changes of plans are scheduled"}
+	l.Rows = func(ctx context.Context, db *store.DB, limit int) (iter.Seq2[store.Coming, error], error) {
+		l.Subject.Assignment = strconv.FormatInt(after, 10)
+		return db.Timelines.Schedule(ctx, l.Subject.Tenant, after, limit), nil
+	}
+	l.View = func() output.View[store.Coming] {
+		if f.Printer().Format == "table" {
+			return ScheduleView.FormatTimes(minuteLayout) // People compare these times with contracts: they are not relative to now.
+		}
+		return ScheduleView
+	}
+	cmd := l.Command(&cobra.Command{
 		Use:   "schedule",
 		Short: "List changes of plans that are to come",
 		Long: `List the changes of a tenant's plan and numbers that are to come, in order of
@@ -29,11 +99,9 @@ time. Without a tenant, list the assignments of all tenants. What changes with a
 version of a plan is then left out.`,
 		Example: `  petstorectl plan schedule --tenant acme
   petstorectl plan schedule`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runSchedule(cmd.Context(), o) },
 	})
-	cmdutil.TenantFlag(cmd, f, &o.tenant)
-	o.list.Add(cmd, cmdutil.DefaultLimit)
-	o.list.AddAfterNumber(cmd, &o.after, "the assignment with this `ID`")
+	cmdutil.TenantFlag(cmd, f, &l.Subject.Tenant)
+	cmdutil.AfterNumberFlag(cmd, &after, "the assignment with this `ID`")
 	return cmd
 }
 
@@ -64,21 +132,6 @@ func kind(c store.Coming) string {
 	return string(c.Kind)
 }
 
-func runSchedule(ctx context.Context, o *scheduleOptions) error {
-	db, err := o.DB(ctx)
-	if err != nil {
-		return err
-	}
-	// People compare these times with contracts: they are not relative to now.
-	view := ScheduleView
-	if o.Printer().Format == "table" {
-		view = view.FormatTimes(minuteLayout)
-	}
-	list := db.Timelines.Schedule(ctx, o.tenant, o.after, o.list.Query(o.Factory))
-	err = cmdutil.PrintStream(o.Factory, view, list, &o.list, cursor, "no changes of plans are scheduled")
-	return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant, Assignment: strconv.FormatInt(o.after, 10)})
-}
-
 // cursor is the value of --after: a version has none.
 func cursor(c store.Coming) string {
 	if c.Version() {
@@ -89,3 +142,136 @@ func cursor(c store.Coming) string {
 
 // minuteLayout leaves room for the other columns of a terminal.
 const minuteLayout = "2006-01-02 15:04Z"
+
+func newCmdUnschedule(f *cmdutil.Factory) *cobra.Command {
+	b := &cmdutil.Batch[store.PlanChange]{
+		Factory: f, Item: assignmentArg(nil), Noun: "changes", Doing: "removing changes", Lock: lockAssignments,
+		Do: func(ctx context.Context, db *store.DB, by audit.By, text string) (done store.PlanChange, err error) {
+			id, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				return done, err
+			}
+			return db.Timelines.Unschedule(ctx, by, id)
+		},
+		Explain: func(ctx context.Context, err error, id string) error {
+			return explain(ctx, f, err, cmdutil.Subject{Assignment: id})
+		},
+		Notice: func(c store.PlanChange) cmdutil.Notice {
+			return cmdutil.Notice{Text: unscheduled(c), More: consequences(c)}
+		},
+		Question: endless,
+		View: func(time.Time) output.View[store.PlanChange] {
+			return output.Map(ScheduleView, func(c store.PlanChange) store.Coming {
+				return store.Coming{Tenant: c.Tenant.Name, Period: *c.Was, Until: c.Assignment.Until}
+			})
+		},
+	}
+	return b.Command(&cobra.Command{
+		Use:   "unschedule {ID... | --stdin}",
+		Short: "Remove a change of a plan that has not begun",
+		Long: `Remove a change of a tenant's plan that has not begun, up to 2 seconds before it
+begins. The tenant is then on what it would have been on without it. If ID is
+the end of something temporary, that lasts: the command asks for confirmation,
+and scripts need --yes.
+
+plan schedule lists the IDs, in the column ASSIGNMENT.
+
+` + cmdutil.ItemsHelp,
+		Example: `  petstorectl plan unschedule 17 --reason "they stay on pro"`,
+	})
+}
+
+// assignmentArg is the ID of an assignment.
+func assignmentArg(value *string) cmdutil.Arg {
+	return cmdutil.Arg{Name: "ID", Value: value, Check: func(text string) error {
+		if id, err := strconv.ParseInt(text, 10, 64); err != nil || id < 1 {
+			return cmdutil.UsageErrorf("%.80q is not the ID of an assignment, which is a number", text).WithHint("see: petstorectl plan schedule")
+		}
+		return nil
+	}}
+}
+
+// lockAssignments locks the tenants of assignments.
+func lockAssignments(ctx context.Context, db *store.DB, ids []string) error {
+	if len(ids) == 1 {
+		return nil // Unschedule locks its tenant.
+	}
+	tenants, err := db.Timelines.TenantsOf(ctx, ids)
+	if err != nil {
+		return err
+	}
+	return db.Lock(ctx, tenants, nil)
+}
+
+// endless asks about ends: what would have ended lasts without them.
+func endless(_ context.Context, _ *store.DB, _ []string, done []store.PlanChange) (q cmdutil.Question, _ error) {
+	var lasting []string
+	for _, c := range done {
+		if c.Lasts != nil {
+			lasting = append(lasting, "without the end at "+output.Text(c.Assignment.From)+" "+lasts(c))
+			q.Text = "Let it last?"
+		}
+	}
+	q.Facts = cmdutil.Facts(lasting, func(fact string) string { return fact })
+	return q, nil
+}
+
+// lasts says what a tenant stays on, and until when.
+func lasts(c store.PlanChange) string {
+	text := fmt.Sprintf("tenant %s stays on plan %s", c.Tenant.Name, periodText(c.At(c.Assignment.From)))
+	if c.Lasts != nil && c.Lasts.Temporary() {
+		text += " until " + output.Text(c.Lasts.Until)
+	}
+	return text
+}
+
+// unscheduled says what was removed, and what is in force instead.
+func unscheduled(c store.PlanChange) string {
+	a, at := c.Assignment, output.Text(c.Assignment.From)
+	switch {
+	case c.Lasts != nil:
+		return "removed the end at " + at + ": " + lasts(c)
+	case a.Kind == plans.Boost:
+		return "removed the boost at " + at + ": " + lasts(c)
+	}
+	return fmt.Sprintf("removed plan %s at %s: tenant %s is then on plan %s", a.Plan, at, c.Tenant.Name, periodText(c.At(a.From)))
+}
+
+func newCmdVoid(f *cmdutil.Factory) *cobra.Command {
+	var undo bool
+	c := &cmdutil.Change[store.Coming]{Factory: f, View: VoidView, Requires: []string{"reason"}}
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (done store.Coming, err error) {
+		id, err := strconv.ParseInt(c.Subject.Assignment, 10, 64)
+		if err != nil {
+			return done, err
+		}
+		return db.Timelines.Void(ctx, by, id, undo)
+	}
+	c.Notice = func(c store.Coming) string {
+		assignment := fmt.Sprintf("assignment %d of tenant %s: plan %s from %s", c.Assignment, c.Tenant, c.Plan, output.Text(c.From))
+		if undo {
+			return "removed the mark void of " + assignment
+		}
+		return "marked as void " + assignment
+	}
+	cmd := cmdutil.ForBilling(c.Command(&cobra.Command{
+		Use:   "void ID --reason TEXT",
+		Short: "Mark an assignment as void: it was made by mistake",
+		Long: `Mark an assignment that has begun as void, because it was made by mistake. It
+stays in the history, with the mark and the reason. What it decided is not
+changed: assign the right plan. Exports and events take its requests back, in
+the first open month if theirs is closed.
+
+plan history lists the IDs, in the column ASSIGNMENT.`,
+		Example: `  petstorectl plan void 17 --reason "meant for tenant zoo"
+  petstorectl plan void 17 --undo --reason "17 was right, 18 was not"`,
+	}, assignmentArg(&c.Subject.Assignment)))
+	cmd.Flags().BoolVar(&undo, "undo", false, "remove the mark")
+	return cmd
+}
+
+// VoidView shows an assignment and its mark.
+var VoidView = append(ScheduleView[:len(ScheduleView):len(ScheduleView)],
+	output.Column[store.Coming]{Name: "voided_at", Value: func(c store.Coming) any { return c.VoidedAt }},
+	output.Column[store.Coming]{Name: "void_reason", Value: func(c store.Coming) any { return c.VoidReason }},
+)

@@ -1,0 +1,332 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/audit"
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/ctl/tenant"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/store"
+)
+
+func newCmdCreate(f *cmdutil.Factory) *cobra.Command {
+	var (
+		plan    store.NewPlan
+		from    cmdutil.When
+		numbers numberFlags
+	)
+	c := &cmdutil.Change[store.EditedPlan]{Factory: f, View: output.Map(View, planOf)}
+	c.Check = func(cmd *cobra.Command) (err error) {
+		plan.Name, plan.From = c.Subject.Plan, beginning(f, from)
+		plan.Quota, err = numbers.quota(cmd)
+		return err
+	}
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (store.EditedPlan, error) {
+		return db.Plans.Create(ctx, by, plan)
+	}
+	c.Notice = func(c store.EditedPlan) string {
+		text := "its quota is agreed with each tenant"
+		if c.Version.Quota != nil {
+			text = tenant.QuotaText(*c.Version.Quota)
+		}
+		return fmt.Sprintf("created plan %s: %s%s", c.Plan.Name, text, fromText(from, c.Version.From))
+	}
+	cmd := cmdutil.ForBilling(c.Command(&cobra.Command{
+		Use:   "create NAME [--per-minute N --per-day N]",
+		Short: "Create a plan",
+		Long: `Create a plan. Its name is 1 to 63 characters of a-z, 0-9 and -, and does not
+begin with -. Its numbers are version 1 of the plan.
+
+The quota of a plan without numbers is agreed with each tenant, as that of the
+enterprise plan.
+
+` + cmdutil.WhenHelp,
+		Example: `  petstorectl plan create starter --per-minute 120 --per-day 3000 --title Starter --price "9 EUR a month"
+  petstorectl plan create partner --title "For resellers"`,
+	}, cmdutil.Arg{Name: "NAME", Value: &c.Subject.Plan}))
+	numbers.add(cmd)
+	cmdutil.TextFlag(cmd, &plan.Title, "title", "`TEXT` that customers know the plan by", maxText)
+	cmdutil.TextFlag(cmd, &plan.Price, "price", "`TEXT` for the price list", maxText)
+	cmdutil.WhenFlag(cmd, f, &from, "from", "`WHEN` it can be assigned first (default: now)")
+	return cmd
+}
+
+// maxText is the most characters of a title or a price.
+const maxText = 100
+
+func planOf(c store.EditedPlan) plans.Plan { return c.Plan }
+
+// fromText names the instant from which a change holds, unless that is now.
+func fromText(w cmdutil.When, at time.Time) string {
+	if w.IsNow() {
+		return ""
+	}
+	return ", from " + output.Text(at) + " on"
+}
+
+func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
+	e := &editFlags{}
+	c := &cmdutil.Change[store.EditedPlan]{Factory: f, View: output.Map(View, planOf)}
+	c.Check = func(cmd *cobra.Command) error { return e.take(cmd, f) }
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (store.EditedPlan, error) {
+		return db.Plans.Edit(ctx, by, c.Subject.Plan, e.edit)
+	}
+	c.Explain = func(ctx context.Context, err error) error {
+		if invalid := (plans.NumbersError{}); errors.As(err, &invalid) {
+			return cmdutil.UsageErrorf("%v", invalid)
+		}
+		return f.Explain(ctx, err, c.Subject)
+	}
+	c.Unchanged = unchangedPlan
+	c.Notice = e.notice
+	c.Print = func(ctx context.Context, db *store.DB, done store.EditedPlan) error {
+		if f.DryRun && done.Changed && done.Version != nil {
+			return printImpact(ctx, f, db, done)
+		}
+		return cmdutil.PrintChanged(f, View, done.Plan)
+	}
+	cmd := cmdutil.ForBilling(c.Command(&cobra.Command{
+		Use:   "edit PLAN",
+		Short: "Edit a plan: its numbers, title or price",
+		Long: `Edit a plan. Other numbers are a new version of the plan, from now or from WHEN
+on; title and price change at once. What was in force before is never changed.
+
+The tenants on the plan move to the new version when it begins. With
+--keep-existing they keep their numbers, and only those that are assigned the
+plan from then on have the new ones; "plan move" takes the others over later.
+A later edit is followed by those that follow the latest version.
+
+With --dry-run the command shows who moves, and of whom more requests would have
+been refused, by the usage of the last 30 days; see "plan simulate".
+
+A version that has not begun is removed by "plan withdraw".
+
+` + cmdutil.WhenHelp,
+		Example: `  petstorectl plan edit pro --per-minute 400 --dry-run
+  petstorectl plan edit pro --per-minute 400 --from 2026-12-01
+  petstorectl plan edit pro --per-day 8000 --keep-existing --reason "price list 2027"`,
+	}, cmdutil.PlanArg(f, &c.Subject.Plan)))
+	e.numbers.add(cmd)
+	cmdutil.TextFlag(cmd, &e.title, "title", "`TEXT` that customers know the plan by", maxText)
+	cmdutil.TextFlag(cmd, &e.price, "price", "`TEXT` for the price list", maxText)
+	cmdutil.WhenFlag(cmd, f, &e.from, "from", "`WHEN` the numbers begin (default: now)")
+	cmd.Flags().BoolVar(&e.keepExisting, "keep-existing", false, "tenants that are on the plan keep their numbers")
+	return cmd
+}
+
+func unchangedPlan(c store.EditedPlan) bool { return !c.Changed }
+
+// editFlags are the flags that say what to edit.
+type editFlags struct {
+	title, price string
+	numbers      numberFlags
+	from         cmdutil.When
+	keepExisting bool
+	edit         store.PlanEdit
+}
+
+func (e *editFlags) take(cmd *cobra.Command, f *cmdutil.Factory) error {
+	numbers, err := e.numbers.given(cmd)
+	if err != nil {
+		return err
+	}
+	if numbers {
+		e.edit.Numbers = &plans.VersionEdit{
+			PerMinute: e.numbers.perMinute, PerDay: e.numbers.perDay, From: beginning(f, e.from), KeepExisting: e.keepExisting,
+		}
+	}
+	if cmd.Flags().Changed("title") {
+		e.edit.Title = &e.title
+	}
+	if cmd.Flags().Changed("price") {
+		e.edit.Price = &e.price
+	}
+	switch {
+	case numbers:
+	case e.from.IsSet():
+		return cmdutil.UsageErrorf("--from requires --per-minute or --per-day: title and price change at once")
+	case e.keepExisting:
+		return cmdutil.UsageErrorf("--keep-existing requires --per-minute or --per-day")
+	case e.edit == store.PlanEdit{}:
+		return cmdutil.UsageErrorf("nothing to edit: use --per-minute, --per-day, --title or --price").WithHint("see: " + cmd.CommandPath() + " --help")
+	}
+	return nil
+}
+
+// notice is what was done in words.
+func (e *editFlags) notice(c store.EditedPlan) string {
+	if !c.Changed {
+		return "plan " + c.Plan.Name + " is so already"
+	}
+	var parts []string
+	if v := c.Version; v != nil {
+		parts = append(parts, fmt.Sprintf("version %d is %s, from %s on", v.Number, tenant.QuotaText(*v.Quota), output.Text(v.From)))
+	}
+	if e.edit.Title != nil {
+		parts = append(parts, "its title is "+quoted(c.Plan.Title))
+	}
+	if e.edit.Price != nil {
+		parts = append(parts, "its price is "+quoted(c.Plan.Price))
+	}
+	text := "edited plan " + c.Plan.Name + ": " + strings.Join(parts, "; ")
+	switch n := int64(len(c.Followers)); {
+	case c.Version == nil:
+	case !c.KeepExisting:
+		text += "\n" + countTenants(n) + " " + verb(n, "moves", "move") + " to it"
+	case n > 0:
+		text += fmt.Sprintf("\n%s %s the numbers of before; move them later: petstorectl plan move %s --all", countTenants(n), verb(n, "keeps", "keep"), c.Plan.Name)
+	}
+	return text
+}
+
+func quoted(text string) string {
+	if text == "" {
+		return "empty"
+	}
+	return `"` + output.Clean(text) + `"`
+}
+
+func verb(n int64, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+func newCmdWithdraw(f *cmdutil.Factory) *cobra.Command {
+	var (
+		number  string
+		version int
+	)
+	c := &cmdutil.Change[store.EditedPlan]{Factory: f, View: output.Map(View, planOf)}
+	c.Check = func(*cobra.Command) (err error) {
+		if version, err = strconv.Atoi(number); number != "" && (err != nil || version < 1) {
+			return cmdutil.UsageErrorf("%.20q is not the number of a version such as 3", number).WithHint("see: petstorectl plan show " + c.Subject.Plan)
+		}
+		return nil
+	}
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (store.EditedPlan, error) {
+		return db.Plans.Withdraw(ctx, by, c.Subject.Plan, version)
+	}
+	c.Notice = func(c store.EditedPlan) string {
+		return fmt.Sprintf("canceled version %d of plan %s, which was to begin at %s", c.Version.Number, c.Plan.Name, output.Text(c.Version.From))
+	}
+	return cmdutil.ForBilling(c.Command(&cobra.Command{
+		Use:   "withdraw PLAN [VERSION]",
+		Short: "Withdraw a version of a plan before it begins",
+		Long: `Withdraw the last version of a plan before it begins, up to two seconds before.
+With a number the command fails if another version is the last.
+
+A version that has begun stays: edit the plan again. To take back a retirement,
+use "plan retire --cancel".`,
+		Example: `  petstorectl plan withdraw pro
+  petstorectl plan withdraw pro 3 --reason "the price list changed again"`,
+	}, cmdutil.PlanArg(f, &c.Subject.Plan), cmdutil.Arg{Name: "[VERSION]", Value: &number}))
+}
+
+// retired is a plan that was retired or is sold again, and its number of tenants.
+type retired struct {
+	store.EditedPlan
+	tenants int64
+}
+
+func newCmdRetire(f *cmdutil.Factory) *cobra.Command {
+	var (
+		from   cmdutil.When
+		cancel bool
+	)
+	c := &cmdutil.Change[retired]{Factory: f, View: output.Map(View, func(r retired) plans.Plan { return r.Plan })}
+	c.Check = func(*cobra.Command) error {
+		if cancel && from.IsSet() {
+			return cmdutil.UsageErrorf("--cancel can't be used with --from")
+		}
+		return nil
+	}
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (r retired, err error) {
+		if cancel {
+			r.EditedPlan, err = db.Plans.Resell(ctx, by, c.Subject.Plan)
+		} else {
+			r.EditedPlan, err = db.Plans.Retire(ctx, by, c.Subject.Plan, beginning(f, from))
+		}
+		if err == nil {
+			r.tenants, err = db.Plans.CountTenants(ctx, c.Subject.Plan)
+		}
+		return r, err
+	}
+	c.Unchanged = func(r retired) bool { return !r.Changed }
+	c.Notice = func(r retired) string {
+		switch name := c.Subject.Plan; {
+		case !r.Changed && cancel:
+			return "plan " + name + " is not retired"
+		case !r.Changed:
+			return "plan " + name + " already retires at " + output.Text(r.Plan.RetiresAt)
+		case cancel:
+			return "sold plan " + name + " again: it can be assigned"
+		default:
+			return fmt.Sprintf("retired plan %s%s: it is assigned to nobody new; %s %s on it", name, fromText(from, r.Plan.RetiresAt),
+				countTenants(r.tenants), verb(r.tenants, "stays", "stay"))
+		}
+	}
+	cmd := cmdutil.ForBilling(c.Command(&cobra.Command{
+		Use:   "retire PLAN",
+		Short: "Retire a plan: assign it to nobody new",
+		Long: `Retire a plan, now or from WHEN on: it is assigned to nobody new. Tenants that
+are on it stay, and so do assignments to it that are scheduled already. --cancel
+sells it again.
+
+` + cmdutil.WhenHelp,
+		Example: `  petstorectl plan retire starter --from 2027-01-01 --reason "replaced by basic"
+  petstorectl plan retire starter --cancel`,
+	}, cmdutil.PlanArg(f, &c.Subject.Plan)))
+	cmdutil.WhenFlag(cmd, f, &from, "from", "`WHEN` it can no longer be assigned (default: now)")
+	cmd.Flags().BoolVar(&cancel, "cancel", false, "sell the plan again")
+	return cmd
+}
+
+// numberFlags are the two flags that set the numbers of a plan.
+type numberFlags struct{ perMinute, perDay int64 }
+
+func (n *numberFlags) add(cmd *cobra.Command) {
+	cmd.Flags().Int64Var(&n.perMinute, "per-minute", 0, "`N` requests per minute")
+	cmd.Flags().Int64Var(&n.perDay, "per-day", 0, "`N` requests per UTC day")
+	cmdutil.CompleteFlag(cmd, "per-minute")
+	cmdutil.CompleteFlag(cmd, "per-day")
+}
+
+// quota returns nil if neither flag was given.
+func (n *numberFlags) quota(cmd *cobra.Command) (*plans.Quota, error) {
+	given, err := n.given(cmd)
+	switch {
+	case err != nil || !given:
+		return nil, err
+	case n.perMinute == 0 || n.perDay == 0:
+		return nil, cmdutil.UsageErrorf("--per-minute and --per-day must be given together")
+	}
+	quota := &plans.Quota{PerMinute: n.perMinute, PerDay: n.perDay}
+	if err := quota.Validate(); err != nil {
+		return nil, cmdutil.UsageErrorf("%v", err)
+	}
+	return quota, nil
+}
+
+// given tells whether one of the flags was given, and refuses numbers below 1.
+func (n *numberFlags) given(cmd *cobra.Command) (given bool, err error) {
+	for name, value := range map[string]int64{"per-minute": n.perMinute, "per-day": n.perDay} {
+		if !cmd.Flags().Changed(name) {
+			continue
+		}
+		if given = true; value < 1 {
+			return true, cmdutil.UsageErrorf("--%s must be at least 1, not %d", name, value)
+		}
+	}
+	return given, nil
+}

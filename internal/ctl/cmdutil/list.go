@@ -132,9 +132,6 @@ func (f *Factory) Read(read func(context.Context, *store.DB) error) func(*cobra.
 
 // ListFlags is the flag --limit of a list.
 type ListFlags struct {
-	// After is the value of --after.
-	After string
-
 	cmd   *cobra.Command
 	limit int
 }

@@ -118,7 +118,8 @@ func verbFirst(root *cobra.Command, args []string) *Error {
 // UnknownCommand is the error of a command that does not exist: the first of what was given after a group.
 func UnknownCommand(group *cobra.Command, given []string) error {
 	found := suggestions(group, given[0])
-	if _, isSynonym := Synonyms()[groupPath(group)+" "+strings.ToLower(given[0])]; !group.HasParent() && !isSynonym {
+	isSynonym := func(s Synonym) bool { return s.has(strings.ToLower(given[0])) }
+	if !group.HasParent() && !slices.ContainsFunc(Synonyms, isSynonym) {
 		if err := verbFirst(group, given); err != nil {
 			return err
 		}

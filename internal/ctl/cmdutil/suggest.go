@@ -18,20 +18,30 @@ func didYouMean(name string, known []string) string {
 	return ""
 }
 
-// suggestions are the commands that an unknown word of a group probably means: what people call them, else the one that is spelled
-// almost so. A command that changes something is suggested only for an obvious typing error, and never for the word of another action:
-// who types rename must not be told resume.
-func suggestions(group *cobra.Command, word string) []string {
-	var found []string
-	for _, path := range Synonyms()[groupPath(group)+" "+strings.ToLower(word)] {
-		if c, rest, err := group.Root().Find(strings.Fields(path)); err == nil && len(rest) == 0 {
-			found = append(found, nameIn(group, c))
+// suggestions are the commands that an unknown word of a group probably means: what people call them, else the one that is spelled almost so.
+func suggestions(group *cobra.Command, word string) (found []string) {
+	word = strings.ToLower(word)
+	for _, s := range VerbSynonyms {
+		for verb := range strings.FieldsSeq(s.Meant) {
+			if s.has(word) && group.HasParent() && slices.ContainsFunc(group.Commands(), func(c *cobra.Command) bool { return c.Name() == verb }) {
+				return []string{verb}
+			}
 		}
 	}
-	if len(found) == 0 {
-		if c := closestCommand(word, group.Commands()); c != "" {
-			found = []string{c}
+	for _, s := range Synonyms {
+		for path := range strings.SplitSeq(s.Meant, ",") {
+			c, rest, err := group.Root().Find(strings.Fields(path))
+			switch {
+			case !s.has(word) || err != nil || len(rest) > 0:
+			case c.Parent() == group:
+				return []string{c.Name()}
+			default:
+				found = append(found, c.CommandPath())
+			}
 		}
+	}
+	if c := closestCommand(word, group.Commands()); len(found) == 0 && c != "" {
+		return []string{c}
 	}
 	return found
 }
@@ -42,50 +52,29 @@ func groupPath(group *cobra.Command) string {
 	return path
 }
 
-// nameIn is how a command is named to somebody who looked for it in a group.
-func nameIn(group, c *cobra.Command) string {
-	if c.Parent() == group {
-		return c.Name()
-	}
-	return c.CommandPath()
-}
-
-// closestCommand returns the name of the command that was probably meant, "" for none.
-func closestCommand(word string, commands []*cobra.Command) string {
-	word = strings.ToLower(word)
-	best, smallest, bestChanges := "", 4, false
-	var reading []string
+// closestCommand returns the name of the command that is spelled almost as a word, "" for none.
+func closestCommand(word string, commands []*cobra.Command) (best string) {
+	smallest := 2 * (most(word) + 1)
 	for _, c := range commands {
-		if !c.IsAvailableCommand() && !c.IsAdditionalHelpTopicCommand() {
-			continue
-		}
-		for _, name := range append([]string{c.Name()}, c.Aliases...) {
-			changes := changesSomething(c)
-			if !changes {
-				reading = append(reading, name)
-			}
-			d := typos(word, name)
-			if d > most(word) || isOpposite(word, name) || changes && !isTypingError(word, name) {
+		d := 2 * typos(word, c.Name())
+		if changes := c.Flags().Lookup("dry-run") != nil; changes {
+			if !isTypingError(word, c.Name()) {
 				continue
 			}
-			if d < smallest || d == smallest && bestChanges && !changes {
-				best, smallest, bestChanges = name, d, changes
-			}
+			d++
 		}
-	}
-	if best == "" {
-		best = longestBeginning(word, reading)
+		if (c.IsAvailableCommand() || c.IsAdditionalHelpTopicCommand()) && d < smallest && !isOpposite(word, c.Name()) {
+			best, smallest = c.Name(), d
+		}
 	}
 	return best
 }
 
-func changesSomething(c *cobra.Command) bool { return c.Flags().Lookup("dry-run") != nil }
-
 // most is how many typing errors a word may have.
 func most(word string) int { return min((len(word)+2)/3, 3) }
 
-// isTypingError tells whether a word is a verb with one typing error, or its beginning, and not another form of it: revoked looks for what
-// is, not for what to do.
+// isTypingError tells whether a word is a verb with one typing error, or its beginning. A command that changes something is suggested for
+// nothing else: who types rename must not be told resume, and revoked looks for what is, not for what to do.
 func isTypingError(word, verb string) bool {
 	rest, isLonger := strings.CutPrefix(word, verb)
 	switch {
@@ -100,27 +89,28 @@ func isTypingError(word, verb string) bool {
 // isOpposite tells whether one of the words is the other one negated.
 func isOpposite(a, b string) bool {
 	return slices.ContainsFunc([]string{"un", "de", "dis", "no-"}, func(prefix string) bool {
-		return isNegated(a, b, prefix) || isNegated(b, a, prefix)
+		return strings.HasPrefix(a, prefix) != strings.HasPrefix(b, prefix) &&
+			spelling.Distance(strings.TrimPrefix(a, prefix), strings.TrimPrefix(b, prefix)) <= 1
 	})
-}
-
-func isNegated(word, other, prefix string) bool {
-	rest, ok := strings.CutPrefix(word, prefix)
-	return ok && !strings.HasPrefix(other, prefix) && spelling.Distance(rest, other) <= 1
 }
 
 // closest returns the known name that was probably meant, "" for none: the one with the smallest distance, up to about
 // one wrong letter in three; or one that begins with the given name; or the longest that the given name begins with.
-func closest(name string, known []string) string {
+func closest(name string, known []string) (best string) {
 	name = strings.ToLower(name)
-	best, smallest := "", most(name)+1
+	smallest := most(name) + 1
 	for _, k := range known {
 		if d := typos(name, k); d < smallest {
 			best, smallest = k, d
 		}
 	}
-	if best == "" {
-		best = longestBeginning(name, known)
+	if best != "" {
+		return best
+	}
+	for _, k := range known {
+		if len(k) >= 3 && len(k) > len(best) && strings.HasPrefix(name, strings.ToLower(k)) {
+			best = k
+		}
 	}
 	return best
 }
@@ -133,14 +123,4 @@ func typos(word, known string) int {
 		d = min(d, 1)
 	}
 	return d
-}
-
-// longestBeginning returns the longest known name that the word begins with.
-func longestBeginning(word string, known []string) (best string) {
-	for _, k := range known {
-		if len(k) >= 3 && len(k) > len(best) && strings.HasPrefix(word, strings.ToLower(k)) {
-			best = k
-		}
-	}
-	return best
 }

@@ -45,6 +45,9 @@ func TestTableFits(t *testing.T) {
 				if !strings.Contains(out.String(), "key_9Xb2LmQ0tR7sVw1Z") {
 					t.Errorf("the ID is cut:\n%s", out.String())
 				}
+				if !strings.Contains(out.String(), "per_minute 6") {
+					t.Errorf("what changed is cut to nothing:\n%s", out.String())
+				}
 			}
 		}
 	}

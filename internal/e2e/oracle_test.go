@@ -88,6 +88,9 @@ func judge(t *testing.T, seed uint64, lasts time.Duration) {
 	for _, v := range r.Violations[:min(len(r.Violations), 10)] {
 		t.Errorf("seed %d: %v", seed, v)
 	}
+	if n := statuses[http.StatusInternalServerError]; n > 0 {
+		t.Errorf("seed %d: %d responses are 500", seed, n)
+	}
 	for _, f := range all.Faults {
 		if t.Failed() || testing.Verbose() {
 			t.Logf("%s to %s: %s", f.Start.UTC().Format("15:04:05.000"), f.End.UTC().Format("15:04:05.000"), f.What)

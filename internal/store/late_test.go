@@ -92,6 +92,31 @@ func TestLateWritesAreRefused(t *testing.T) {
 	}
 }
 
+// TestWhileADumpIsRestored: while tables or rights are not there yet, the API's database is unavailable, and nothing is made. To staff it is said
+// what is missing.
+func TestWhileADumpIsRestored(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	order, pet := s.order(t, s.a), s.pet(t, s.a, catalog.Available)
+	staff := storetest.Open(t, s.URL, store.Options{})
+	for _, missing := range []string{
+		`revoke all on pets, orders, idempotency_keys from petstore_api`, `drop policy pets_of_tenant on pets`, `alter table pets rename to restored`,
+	} {
+		s.exec(t, missing)
+		for name, write := range customerWrites() {
+			if err := write(t.Context(), s.DB, s.a.ID, order, pet); !errors.Is(err, catalog.ErrNotMade) || !errors.Is(err, store.ErrUnavailable) {
+				t.Errorf("%s: %s: %v, want ErrNotMade and ErrUnavailable", missing, name, err)
+			}
+		}
+		if _, _, err := s.Pets.ListPets(t.Context(), s.a.ID, catalog.Page{Limit: 1}); !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: a list: %v", missing, err)
+		}
+	}
+	if _, err := staff.Pets.GetPet(t.Context(), s.a.ID, pet.ID); err == nil || errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("staff: %v", err)
+	}
+}
+
 // TestNoRowIsNotMade: an INSERT that Postgres commits without a row is no 201, and stores no answer to the idempotency key.
 func TestNoRowIsNotMade(t *testing.T) {
 	t.Parallel()

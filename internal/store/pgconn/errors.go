@@ -19,7 +19,7 @@ import (
 )
 
 // ErrUnavailable: Postgres can't be reached, is starting or stopping, has no free connection, did not answer in time, or
-// ended a transaction in favor of another. It is also each domain package's error of that name.
+// ended a transaction in favor of another. For the API, which knows that it may do all it does, also: the database is being restored. It is also each domain package's error of that name.
 var ErrUnavailable = errors.New("database unavailable")
 
 type unavailableError struct{ cause error }
@@ -122,6 +122,12 @@ func IsServerError(err error) bool { return pq.As(err) != nil }
 // IsNotMigrated reports whether a table or a column is missing.
 func IsNotMigrated(err error) bool {
 	return pq.As(err, pqerror.UndefinedTable, pqerror.UndefinedColumn, pqerror.UndefinedFunction) != nil
+}
+
+// isBeingRestored reports whether a statement of the API lacks what each of them needs: a dump that is restored brings back tables, rights
+// and indexes one by one.
+func isBeingRestored(err error) bool {
+	return IsNotMigrated(err) || IsForbidden(err) || pq.As(err, pqerror.InvalidColumnReference) != nil
 }
 
 // IsForbidden reports whether the login lacks a right that the statement, or the connection itself, needs.

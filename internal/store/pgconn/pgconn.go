@@ -76,7 +76,8 @@ type DB struct {
 	clock   func() time.Time
 	observe func(took time.Duration, err error)
 	tracer  tracer
-	// earliest is Options.Earliest.
+	// api is Options.AsAPI, earliest Options.Earliest.
+	api      bool
 	earliest func(time.Time) time.Time
 	// within is nil, or the transaction of which all statements are part.
 	within *Tx
@@ -151,7 +152,7 @@ func newDB(url string, o Options) (*DB, error) {
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	pool.SetConnMaxLifetime(maxLifetime)
-	return &DB{pool: sqlx.NewDb(pool, "postgres"), timeout: timeout, clock: o.Clock, observe: o.Observe, tracer: o.Trace, earliest: o.Earliest}, nil
+	return &DB{pool: sqlx.NewDb(pool, "postgres"), timeout: timeout, clock: o.Clock, observe: o.Observe, tracer: o.Trace, api: o.AsAPI, earliest: o.Earliest}, nil
 }
 
 // apiSettings returns the statements that begin a session of the API. They are not parameters of the connection, which a pooler would

@@ -327,11 +327,14 @@ func (d *DB) run(ctx context.Context, statement string, work func(context.Contex
 func (d *DB) bounded(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	if d.observe == nil {
-		return runIn(ctx, work)
-	}
 	began := time.Now()
 	err := runIn(ctx, work)
+	if d.api && isBeingRestored(err) {
+		err = unavailableError{err}
+	}
+	if d.observe == nil {
+		return err
+	}
 	d.observe(time.Since(began), failure(err))
 	return err
 }

@@ -181,12 +181,19 @@ func (l *oracleLoad) begin() (stop func()) {
 			})
 		}
 	}
-	for _, id := range l.registers {
+	for i := range 2 * len(l.registers) { // two for each, so that If-Match is of use
+		id := l.registers[i/2]
 		start(1, 30*time.Millisecond, func(rnd *rand.Rand, n int) {
 			if time.Since(began)%l.cycle > l.cycle/2 {
 				return // Lists come from caches only while nothing changes.
 			}
-			l.send(l.changes, l.changes.keys[0], rnd, oracle.Request{Method: http.MethodPatch, ID: id, Name: fmt.Sprintf("n-%d-%d", id, n+1)})
+			q := oracle.Request{Method: http.MethodPatch, ID: id, Name: fmt.Sprintf("n-%d-%d", i, n+1)}
+			if n%3 == 0 {
+				if a := l.send(l.changes, l.changes.keys[0], rnd, oracle.Request{Method: http.MethodGet, Asked: []int64{id}}); len(a.Items) == 1 {
+					q.IfMatch, q.Expected = a.ETag, a.Items[0].Name
+				}
+			}
+			l.send(l.changes, l.changes.keys[0], rnd, q)
 		})
 	}
 	for range 3 {
@@ -268,7 +275,7 @@ func (l *oracleLoad) send(tn *tenant, k key, rnd *rand.Rand, q oracle.Request) o
 		return q
 	}
 	req.Header.Set("Authorization", "Bearer "+k.token)
-	for name, value := range map[string]string{"Idempotency-Key": q.IdempotencyKey, "If-None-Match": q.IfNoneMatch} {
+	for name, value := range map[string]string{"Idempotency-Key": q.IdempotencyKey, "If-None-Match": q.IfNoneMatch, "If-Match": q.IfMatch} {
 		if value != "" {
 			req.Header.Set(name, value)
 		}

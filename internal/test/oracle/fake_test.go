@@ -127,6 +127,10 @@ func (f *fake) list(q *oracle.Request) {
 }
 
 func (f *fake) patch(q *oracle.Request) {
+	if q.IfMatch != "" && q.IfMatch != fmt.Sprint(f.versions) && !f.is("If-Match is ignored") {
+		q.Status, q.Code = http.StatusPreconditionFailed, "precondition_failed"
+		return
+	}
 	f.cached = slices.Clone(f.animals)
 	f.writes++
 	if f.writes == 3 {
@@ -186,6 +190,14 @@ func (f *fake) run() oracle.Records {
 		f.send(oracle.Request{Method: http.MethodGet, Server: 0})
 		f.now = f.now.Add(time.Second)
 		f.send(oracle.Request{Method: http.MethodGet, Server: 2, IfNoneMatch: tag})
+	}
+	for i, tag := range []string{tag, ""} { // The first has changed since.
+		before := f.send(oracle.Request{Method: http.MethodGet, Asked: []int64{1}})
+		expected := "r-0"
+		if tag == "" {
+			tag, expected = before.ETag, before.Items[0].Name
+		}
+		f.send(oracle.Request{Method: http.MethodPatch, ID: 1, Name: fmt.Sprint("m-", i), IfMatch: tag, Expected: expected})
 	}
 	f.next()
 	for i := range 4 {

@@ -35,6 +35,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		{"8", "a cached list outlives a write", oracle.Lists},
 		{"8", "a list goes back", oracle.Lists},
 		{"33", "304 after a write", oracle.Lists},
+		{"40", "If-Match is ignored", oracle.Lists},
 		{"36", "a page of another tenant is served", oracle.Lists},
 	} {
 		t.Run(row.record+" "+row.fault, func(t *testing.T) {

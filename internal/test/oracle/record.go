@@ -33,6 +33,9 @@ type Request struct {
 	Name           string `json:",omitempty"`
 	IdempotencyKey string `json:",omitempty"`
 	IfNoneMatch    string `json:",omitempty"`
+	// IfMatch is of a PATCH that is to be made only while the animal has the name Expected, which the response with that ETag showed.
+	IfMatch  string `json:",omitempty"`
+	Expected string `json:",omitempty"`
 	// Walk says that the request is a page of the walk through all animals that ends the run.
 	Walk bool `json:",omitempty"`
 

@@ -15,6 +15,8 @@ import (
 type access struct {
 	write bool
 	value string
+	// expected is what a write with If-Match replaces, "" without it.
+	expected string
 	// sure is false for a write that may not have happened.
 	sure      bool
 	call, end int64 // end is math.MaxInt64 for a write that may happen at any time
@@ -27,7 +29,7 @@ var register = porcupine.Model{
 	Init: func() any { return "" },
 	Step: func(state, input, _ any) (bool, any) {
 		a := input.(access)
-		return a.write || state == "" || state == a.value, a.value
+		return a.write && a.expected == "" || state == "" || state == a.value && !a.write || state == a.expected && a.write, a.value
 	},
 }
 
@@ -61,7 +63,7 @@ func (j *judge) checkRegister(id int64, writes map[string]access, from, until ti
 		switch {
 		case q.Method == http.MethodPatch && q.ID == id && !j.refused(q) && q.Start.Before(until):
 			if made := q.Status == http.StatusOK; !made || q.End.After(from) { // One that was under way when a period began or ended may have been lost.
-				writes[q.Name] = access{true, q.Name, made && within, q.Start.UnixNano(), settled(q, j.Options, j.faults), q.Server}
+				writes[q.Name] = access{true, q.Name, q.Expected, made && within, q.Start.UnixNano(), settled(q, j.Options, j.faults), q.Server}
 			}
 		case within && q.shows() && (slices.Contains(q.Asked, id) || q.Asked == nil):
 			i := slices.IndexFunc(q.Items, func(it Item) bool { return it.ID == id })
@@ -72,7 +74,7 @@ func (j *judge) checkRegister(id int64, writes map[string]access, from, until ti
 				continue
 			}
 			name := q.Items[i].Name
-			reads[name] = append(reads[name], access{false, name, true, q.Start.UnixNano(), q.End.UnixNano(), q.Server})
+			reads[name] = append(reads[name], access{false, name, "", true, q.Start.UnixNano(), q.End.UnixNano(), q.Server})
 		}
 	}
 	j.checkHistory(id, writes, reads, !from.IsZero())

@@ -25,7 +25,7 @@
 //
 //   - It retries after 429 and 503, and after 409 while an earlier request with the same Idempotency-Key is in progress. It waits for the time
 //     in Retry-After, plus a random time of up to a tenth of it. Each further 429 in a row doubles the random part.
-//   - After a lost connection, a gateway's 502 or 504, and a 503 with [CodeOutcomeUnknown], it retries only if a second request is harmless: GET, and
+//   - After a lost connection, a gateway's 502, 503 or 504 (without a RequestID), and a 503 with [CodeOutcomeUnknown], it retries only if a second request is harmless: GET, and
 //     POST, which always has an Idempotency-Key. It does not retry PATCH.
 //   - Without Retry-After it waits a random time of up to 1 s, 2 s, 4 s … 60 s.
 //

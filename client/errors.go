@@ -50,7 +50,7 @@ const (
 	CodeKeyBanned          Code = "key_banned"           // 429: the key is banned for RetryAfter, because it went on after 429
 
 	CodeInternalError Code = "internal_error" // 500: the service failed; send the RequestID to support
-	CodeUnavailable   Code = "unavailable"    // 503: the service is temporarily unavailable; the request has not taken effect and will not
+	CodeUnavailable   Code = "unavailable"    // 503: the service is temporarily unavailable; the request has not taken effect and will not, if there is a RequestID
 
 	CodeOutcomeUnknown Code = "outcome_unknown" // 503: the POST or PATCH may have taken effect, or may still
 )

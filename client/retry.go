@@ -24,13 +24,10 @@ func (c *Client) delay(cl *call, attempt int, err error) (wait time.Duration, re
 		return c.backoff(attempt), cl.repeatable() && isTransient(err)
 	}
 	switch {
-	case e.Code == CodeOutcomeUnknown && !cl.repeatable():
+	case e.isUnknown() && !cl.repeatable():
 		return 0, false
 	case e.Status == http.StatusTooManyRequests, e.Status == http.StatusServiceUnavailable, e.Code == CodeIdempotencyInProgress:
 	case e.Status == http.StatusBadGateway, e.Status == http.StatusGatewayTimeout:
-		if !cl.repeatable() {
-			return 0, false
-		}
 	default:
 		return 0, false
 	}
@@ -41,6 +38,13 @@ func (c *Client) delay(cl *call, attempt int, err error) (wait time.Duration, re
 		return 0, e.RetryAfter <= c.maxWait // The queue waits.
 	}
 	return e.RetryAfter + jitter(e.RetryAfter, 1, c.random()), e.RetryAfter <= c.maxWait
+}
+
+// isUnknown reports whether the response leaves open if the request took effect: the service says so, or did not make it. A proxy that got no answer
+// also says 503, without a request ID.
+func (e *Error) isUnknown() bool {
+	return e.Code == CodeOutcomeUnknown || e.Status == http.StatusBadGateway || e.Status == http.StatusGatewayTimeout ||
+		e.Status == http.StatusServiceUnavailable && e.RequestID == ""
 }
 
 // isTransient reports whether there was no complete response, for a reason that may be gone next time.

@@ -42,7 +42,8 @@ func seconds(all ...float64) (waits []time.Duration) {
 func TestRetries(t *testing.T) {
 	t.Parallel()
 	limited := failure(429, client.CodeRateLimitExceeded, "Retry-After", "30")
-	unavailable, unknown := failure(503, client.CodeUnavailable, "Retry-After", "1"), failure(503, client.CodeOutcomeUnknown, "Retry-After", "1")
+	unavailable, unknown := failure(503, client.CodeUnavailable, "Retry-After", "1", "X-Request-Id", "r1"), failure(503, client.CodeOutcomeUnknown, "Retry-After", "1", "X-Request-Id", "r1")
+	proxys := failure(503, client.CodeUnavailable, "Retry-After", "1")
 	inProgress := failure(409, client.CodeIdempotencyInProgress, "Retry-After", "1")
 	pets, pet := answer(200, "[]"), answer(201, rexJSON)
 
@@ -61,6 +62,8 @@ func TestRetries(t *testing.T) {
 		"503":                      {call: list, answers: []http.HandlerFunc{unavailable, unavailable, pets}, waits: seconds(1.1, 1.1)},
 		"503 to PATCH":             {call: change, answers: []http.HandlerFunc{unavailable, pet}, waits: seconds(1.1)},
 		"unknown outcome":          {call: add, answers: []http.HandlerFunc{unknown, pet}, waits: seconds(1.1)},
+		"503 of a proxy to PATCH":  {call: change, answers: []http.HandlerFunc{proxys, pet}, want: client.CodeUnavailable},
+		"503 of a proxy to POST":   {call: add, answers: []http.HandlerFunc{proxys, pet}, waits: seconds(1.1)},
 		"unknown outcome of PATCH": {call: change, answers: []http.HandlerFunc{unknown, pet}, want: client.CodeOutcomeUnknown},
 		"an earlier one runs":      {call: add, answers: []http.HandlerFunc{inProgress, inProgress, pet}, waits: seconds(1.1, 1.1)},
 		"four tries, no more":      {call: list, answers: []http.HandlerFunc{limited, limited, limited, limited, pets}, waits: seconds(33, 36, 42), want: client.CodeRateLimitExceeded},

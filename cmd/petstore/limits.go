@@ -25,8 +25,9 @@ type rateLimiter struct {
 	redis  *distributed.Limiter
 	relay  *counters.Relay
 	client redis.UniversalClient
-	// stopOutcomes stops waiting for the outcomes of writes.
-	stopOutcomes func()
+	watch  *freshness.Watch
+	// stopWatching stops the watch, and what announces writes again.
+	stopWatching []func()
 }
 
 func openLimiter(
@@ -39,7 +40,7 @@ func openLimiter(
 			return nil, err
 		}
 		l := &rateLimiter{Limiter: memory}
-		l.startOutcomes(stamps, db, log)
+		l.watchWrites(stamps, db, log)
 		return l, nil
 	}
 	client, err := redisbackend.NewClient(string(cfg.RedisURL), cfg.RedisTimeout)
@@ -54,15 +55,17 @@ func openLimiter(
 	relay.Serve(shared.Relayed.Serve)
 	shared.Start()
 	l := &rateLimiter{Limiter: shared, redis: shared, relay: relay, client: client}
-	l.startOutcomes(shared.Invalidator(), db, log)
+	l.watchWrites(shared.Invalidator(), db, log)
 	return l, nil
 }
 
-// startOutcomes announces writes by announce, and keeps those announced whose outcome is unknown.
-func (l *rateLimiter) startOutcomes(announce freshness.Invalidator, db *store.DB, log zerolog.Logger) {
-	outcomes := freshness.NewOutcomes(announce, db.Transactions)
-	l.Invalidator = outcomes
-	l.stopOutcomes = background(log, "wait for the outcomes of writes", outcomes.Run)
+// watchWrites announces writes by announce, and looks for those that last too long.
+func (l *rateLimiter) watchWrites(announce freshness.Invalidator, db *store.DB, log zerolog.Logger) {
+	outcomes := freshness.NewOutcomes(announce)
+	l.Invalidator, l.watch = outcomes, freshness.NewWatch(db.Transactions)
+	l.stopWatching = []func(){
+		background(log, "announce late writes", outcomes.Run), background(log, "look for writes that last too long", l.watch.Run),
+	}
 }
 
 // seededMemory returns an in-memory limiter that starts with the recorded usage of the current day.
@@ -104,7 +107,9 @@ func (l *rateLimiter) decides() bool { return l.redis == nil || l.redis.Decides(
 
 // Close stops the limiter and closes its Redis connections. It writes nothing: usage reported at the end of a term is in Postgres.
 func (l *rateLimiter) Close() error {
-	l.stopOutcomes()
+	for _, stop := range l.stopWatching {
+		stop()
+	}
 	if l.redis == nil {
 		return nil
 	}

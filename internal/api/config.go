@@ -90,6 +90,8 @@ type Config struct {
 	Support Support
 	// Invalidator is told of every change to a catalogue. If it is nil, no list is cached.
 	Invalidator freshness.Invalidator
+	// NoOldWrites reports that no write is under way whose announcement may be over. Otherwise no list is served from the cache. nil for always.
+	NoOldWrites func() bool
 	// announcer is the Limiter if it can announce writes with its decisions, and there is an Invalidator.
 	announcer limits.WriteLimiter
 	// ListCacheBytes is how many bytes the page cache may hold, 0 for no cache.

@@ -28,8 +28,10 @@ func (c *Config) invalidateOnWrite() {
 	c.Pets, c.Orders, c.Requests = s, s, s
 }
 
-// write makes a change within a write intent.
-func (s *invalidatingStore) write(ctx context.Context, tenantID int64, change func() error) (outcome error) {
+// write makes a change within a write intent. The context of the change ends when it may not be made any more.
+func (s *invalidatingStore) write(ctx context.Context, tenantID int64, change func(context.Context) error) (outcome error) {
+	ctx, cancel := context.WithTimeout(ctx, freshness.MaxWrite)
+	defer cancel()
 	write, err := s.beginWrite(ctx, tenantID)
 	if err != nil {
 		return err
@@ -37,7 +39,7 @@ func (s *invalidatingStore) write(ctx context.Context, tenantID int64, change fu
 	outcome = errUnknown
 	// Also when change panics.
 	defer func() { outcome = endWrite(write, outcome) }()
-	outcome = change()
+	outcome = change(ctx)
 	return outcome
 }
 
@@ -87,9 +89,9 @@ func isCertain(outcome error) bool {
 }
 
 // written is write for a change with a result.
-func written[T any](ctx context.Context, s *invalidatingStore, tenantID int64, change func() (T, error)) (result T, err error) {
-	err = s.write(ctx, tenantID, func() (err error) {
-		result, err = change()
+func written[T any](ctx context.Context, s *invalidatingStore, tenantID int64, change func(context.Context) (T, error)) (result T, err error) {
+	err = s.write(ctx, tenantID, func(ctx context.Context) (err error) {
+		result, err = change(ctx)
 		return err
 	})
 	return result, err
@@ -97,31 +99,35 @@ func written[T any](ctx context.Context, s *invalidatingStore, tenantID int64, c
 
 // CreatePet implements catalog.Store.
 func (s *invalidatingStore) CreatePet(ctx context.Context, tenantID int64, n catalog.NewPet) (catalog.Pet, error) {
-	return written(ctx, s, tenantID, func() (catalog.Pet, error) { return s.Store.CreatePet(ctx, tenantID, n) })
+	return written(ctx, s, tenantID, func(ctx context.Context) (catalog.Pet, error) { return s.Store.CreatePet(ctx, tenantID, n) })
 }
 
 // ChangePet implements catalog.Store.
 func (s *invalidatingStore) ChangePet(ctx context.Context, tenantID, id int64, p catalog.PetPatch) (catalog.Pet, error) {
-	return written(ctx, s, tenantID, func() (catalog.Pet, error) { return s.Store.ChangePet(ctx, tenantID, id, p) })
+	return written(ctx, s, tenantID, func(ctx context.Context) (catalog.Pet, error) { return s.Store.ChangePet(ctx, tenantID, id, p) })
 }
 
 // PlaceOrder implements catalog.OrderStore.
 func (s *invalidatingStore) PlaceOrder(ctx context.Context, tenantID int64, n catalog.NewOrder) (catalog.Order, error) {
-	return written(ctx, s, tenantID, func() (catalog.Order, error) { return s.OrderStore.PlaceOrder(ctx, tenantID, n) })
+	return written(ctx, s, tenantID, func(ctx context.Context) (catalog.Order, error) { return s.OrderStore.PlaceOrder(ctx, tenantID, n) })
 }
 
 // ChangeOrder implements catalog.OrderStore.
 func (s *invalidatingStore) ChangeOrder(ctx context.Context, tenantID, id int64, c catalog.OrderPatch) (catalog.Order, error) {
-	return written(ctx, s, tenantID, func() (catalog.Order, error) { return s.OrderStore.ChangeOrder(ctx, tenantID, id, c) })
+	return written(ctx, s, tenantID, func(ctx context.Context) (catalog.Order, error) {
+		return s.OrderStore.ChangeOrder(ctx, tenantID, id, c)
+	})
 }
 
 // CreatePetOnce implements catalog.OnceStore. A replay has an intent too: the first request may have been told 503 because its animal was
 // announced too late, and then the replay announces it.
 func (s *invalidatingStore) CreatePetOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewPet, catalog.Pet]) (catalog.Answered, error) {
-	return written(ctx, s, tenantID, func() (catalog.Answered, error) { return s.requests.CreatePetOnce(ctx, tenantID, o) })
+	return written(ctx, s, tenantID, func(ctx context.Context) (catalog.Answered, error) { return s.requests.CreatePetOnce(ctx, tenantID, o) })
 }
 
 // PlaceOrderOnce implements catalog.OnceStore.
 func (s *invalidatingStore) PlaceOrderOnce(ctx context.Context, tenantID int64, o catalog.Once[catalog.NewOrder, catalog.Order]) (catalog.Answered, error) {
-	return written(ctx, s, tenantID, func() (catalog.Answered, error) { return s.requests.PlaceOrderOnce(ctx, tenantID, o) })
+	return written(ctx, s, tenantID, func(ctx context.Context) (catalog.Answered, error) {
+		return s.requests.PlaceOrderOnce(ctx, tenantID, o)
+	})
 }

@@ -34,6 +34,8 @@ type fakeStamps struct {
 	err, tooLate error
 	// announced counts the requests that hold an announced write.
 	announced int
+	// old says that an old write is under way.
+	old bool
 }
 
 var _ limits.WriteLimiter = (*fakeStamps)(nil)
@@ -104,6 +106,7 @@ func newCachingFixture(t testing.TB) (w *fixture, v *fakeStamps, reads func() in
 	w = newFixture(t, func(c *Config) {
 		v.Limiter = c.Limiter
 		c.Limiter, c.Invalidator, c.ListCacheBytes, c.pageClock = v, v, 1<<20, stoppedClock{}
+		c.NoOldWrites = func() bool { return !v.old }
 	})
 	w.setPlan(t, plans.Enterprise, noLimit)
 	calls := 0
@@ -167,6 +170,35 @@ func TestCachedListsAreTheSame(t *testing.T) {
 		if n := reads(); n != 0 {
 			t.Errorf("%s: the store was read %d times", query, n)
 		}
+	}
+}
+
+// TestNoCachedListWhileAnOldWriteIsUnderWay: lists come from the store then, and are not cached.
+func TestNoCachedListWhileAnOldWriteIsUnderWay(t *testing.T) {
+	t.Parallel()
+	w, v, reads := newCachingFixture(t)
+	for i, want := range []int{1, 0, 1, 1, 0} { // the third and fourth while it is
+		v.old = i == 2 || i == 3
+		w.list(t, "")
+		if n := reads(); n != want {
+			t.Errorf("list %d: the store was read %d times, want %d", i, n, want)
+		}
+	}
+}
+
+// TestWritesEndBeforeTheirIntent: a write may be made for so long after its announcement that its intent is still in force.
+func TestWritesEndBeforeTheirIntent(t *testing.T) {
+	t.Parallel()
+	s := &invalidatingStore{invalidator: &fakeStamps{}}
+	began := time.Now()
+	err := s.write(t.Context(), 1, func(ctx context.Context) error {
+		if end, ok := ctx.Deadline(); !ok || end.Before(began.Add(freshness.MaxWrite)) || end.After(time.Now().Add(freshness.MaxWrite)) {
+			t.Errorf("until %v, %v", end, ok)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

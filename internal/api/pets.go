@@ -20,6 +20,9 @@ func listPets(a *api, x *exchange) error {
 	if len(r.filters.text) > maxCachedFilters {
 		cache = nil
 	}
+	if a.NoOldWrites != nil && !a.NoOldWrites() {
+		stamp = 0
+	}
 	key := pagecache.Key{
 		Tenant: x.caller.Tenant.ID, After: r.after, Filters: r.filters.text, Limit: r.pageSize, LimitGiven: r.limitParam.times > 0,
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"time"
 
 	"petstore.example/internal/catalog"
 )
@@ -105,9 +106,13 @@ func (c *creates[New, Result]) seal(tenantID int64, b *batch[New, Result]) {
 
 var errNotCreated = errors.New("the call panicked")
 
-// lead makes the call when the batch has its turn and a slot.
+// lead makes the call when the batch has its turn and a slot. It goes on if the leader disconnects, but not beyond the leader's deadline.
 func (c *creates[New, Result]) lead(ctx context.Context, tenantID int64, b *batch[New, Result]) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.slots.Timeout)
+	end := time.Now().Add(c.slots.Timeout)
+	if earlier, ok := ctx.Deadline(); ok && earlier.Before(end) {
+		end = earlier
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
 	defer cancel()
 	b.err = errNotCreated
 	// Also after a panic: nobody must wait for ever.

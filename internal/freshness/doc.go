@@ -5,7 +5,8 @@
 //
 // A writer announces its write before the transaction begins (Invalidator) and ends it afterwards. While a write is announced, the
 // catalogue has no stamp, and lists are read from Postgres. A writer that disappears leaves a write intent, which ends by
-// itself after WriteIntentTTL. Outcomes keeps a write announced for as long as its outcome is unknown.
+// itself after WriteIntentTTL. The deadline of a write is earlier (MaxWrite). While a commit that began before it has not ended, Watch has every
+// server read lists from Postgres.
 //
 // Memory is for a single process; package limits/distributed has the Invalidator for several servers.
 package freshness

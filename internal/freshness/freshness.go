@@ -9,7 +9,7 @@ import (
 // Stamp identifies a state of a tenant's catalogue. 0 means that the state is not certain: nothing may be served from a cache.
 type Stamp int64
 
-// WriteIntentTTL is longer than any write to a catalogue can take. A write that nobody ended is over after it.
+// WriteIntentTTL is how long a write intent that nobody ended lasts. Within it a write is committed, or never will be, unless Watch sees it.
 const WriteIntentTTL = 10 * time.Second
 
 // Invalidator is told of every write to a tenant's catalogue.
@@ -31,10 +31,12 @@ func NewWrite(end func(settled bool) error) *Write { return &Write{end: end} }
 
 // Commit ends a write whose outcome is known: it was committed, or certainly was not. After an error readers may not know of it, because
 // it came too late. Then it must not be acknowledged.
-func (w *Write) Commit() error {
-	w.once.Do(func() { w.err = w.end(true) })
+func (w *Write) Commit() error { return w.endAs(true) }
+
+func (w *Write) endAs(settled bool) error {
+	w.once.Do(func() { w.err = w.end(settled) })
 	return w.err
 }
 
 // Abandon leaves a write whose outcome is not known. The catalogue has no stamp until WriteIntentTTL has passed.
-func (w *Write) Abandon() { w.once.Do(func() { w.err = w.end(false) }) }
+func (w *Write) Abandon() { _ = w.endAs(false) }

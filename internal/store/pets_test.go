@@ -29,7 +29,11 @@ type shop struct {
 
 func newShop(t *testing.T) shop {
 	t.Helper()
-	database := newDatabase(t)
+	return newShopOn(t, newDatabase(t))
+}
+
+func newShopOn(t *testing.T, database database) shop {
+	t.Helper()
 	staff := storetest.Open(t, database.URL, store.Options{})
 	s := shop{DB: storetest.Open(t, database.URL, store.Options{AsAPI: true}), database: database}
 	for name, tenant := range map[string]*plans.Tenant{"a": &s.a, "b": &s.b} {

@@ -6,21 +6,26 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// Transactions tells which transactions have ended, whoever made them. A commit that waits for a synchronous standby has not.
+// Transactions tells which transactions are under way, whoever made them. A commit that waits for a synchronous standby is.
 type Transactions struct{ db *pgconn.DB }
 
-// Next returns a number above that of every transaction which has begun to write. It takes that number.
-func (d Transactions) Next(ctx context.Context) (int64, error) {
-	return d.number(ctx, `select pg_current_xact_id()::text::bigint`)
-}
+// underWayQuery counts numbers from the first on, modulo 2^32, as age does back from the next one. It looks at the locks only if a transaction is
+// old: to read them takes locks itself.
+const underWayQuery = `
+select next, age(pg_snapshot_xmin(pg_current_snapshot())::xid) > later and exists (
+  select from pg_locks writes join pg_locks number using (pid)
+  where writes.relation in ('pets'::regclass, 'orders'::regclass) and writes.mode = 'RowExclusiveLock'
+    and number.locktype = 'transactionid' and number.mode = 'ExclusiveLock' and age(number.transactionid) > later) as changing
+from (select age('3'::xid)::bigint & 4294967295 as next) n,
+  lateral (select case $1::bigint when 0 then 0 else (next - $1) & 4294967295 end as later) l`
 
-// Oldest returns a number below which every transaction has ended: what it wrote is visible, or never will be.
-func (d Transactions) Oldest(ctx context.Context) (int64, error) {
-	return d.number(ctx, `select pg_snapshot_xmin(pg_current_snapshot())::text::bigint`)
-}
-
-func (d Transactions) number(ctx context.Context, query string) (n int64, err error) {
-	defer wrap(&err, "number of a transaction")
-	err = d.db.Get(ctx, &n, query)
-	return n, err
+// UnderWay implements freshness.Transactions.
+func (d Transactions) UnderWay(ctx context.Context, since int64) (next int64, changing bool, err error) {
+	defer wrap(&err, "transactions under way")
+	var seen struct {
+		Next     int64
+		Changing bool
+	}
+	err = d.db.Get(ctx, &seen, underWayQuery, since)
+	return seen.Next, seen.Changing, err
 }

@@ -18,7 +18,7 @@ import (
 // The error is catalog.ErrNotMade if the change certainly was not made, and never will be. Any other error of unknown outcome is returned
 // only when the deadline has passed: then it was made before, or never will be. What remains is in docs/errors.md.
 func Write(ctx context.Context, d *DB, collect func(row []driver.Value) error, query string, args ...driver.Value) error {
-	end := time.Now().Add(d.timeout)
+	end := endOf(ctx, d)
 	sent := false
 	err := direct(ctx, d, collect, query, append(args, deadline(d, end)), &sent)
 	return settled(ctx, end, err, sent)
@@ -27,10 +27,19 @@ func Write(ctx context.Context, d *DB, collect func(row []driver.Value) error, q
 // WriteTx is Tx for changes that must not be made after they were given up, as Write has it. A statement of the transaction sets
 // petstore.deadline to what its Deadline returns.
 func WriteTx(ctx context.Context, d *DB, work func(context.Context, Tx) error) error {
-	end := time.Now().Add(d.timeout)
+	end := endOf(ctx, d)
 	sent := false
 	err := transact(ctx, d, work, deadline(d, end), &sent)
 	return settled(ctx, end, err, sent)
+}
+
+// endOf returns when a call is given up. It is asked for anew: the process may have been stopped since the context was made.
+func endOf(ctx context.Context, d *DB) time.Time {
+	end := time.Now().Add(d.timeout)
+	if earlier, ok := ctx.Deadline(); ok && earlier.Before(end) {
+		return earlier
+	}
+	return end
 }
 
 // deadline returns that time by the clock of the database, in Unix seconds, as text.

@@ -1,0 +1,79 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/storetest"
+	"petstore.example/internal/test/wait"
+)
+
+// TestUnderWay: a transaction that changes animals is seen from its first write to the end of its commit, also while that waits for a standby. One that
+// changes something else, or began after the number that is asked for, is not.
+func TestUnderWay(t *testing.T) {
+	t.Parallel()
+	postgres := storetest.NewServer(t)
+	s := newShopOn(t, database{&postgres.Database, connect(t, postgres.URL)})
+	pet := s.pet(t, s.a, catalog.Available)
+	look := func(since int64) (next int64, changing bool) {
+		t.Helper()
+		wait.Until(t, "an answer", func() (ok bool) {
+			var err error
+			next, changing, err = s.Transactions.UnderWay(t.Context(), since)
+			return err == nil
+		})
+		return next, changing
+	}
+	before, changing := look(0)
+	if changing {
+		t.Error("a transaction although there is none")
+	}
+	tx, err := s.owner.BeginTxx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(`insert into tenants (name, created_at) values ('z', now())`); err != nil {
+		t.Fatal(err)
+	}
+	if _, changing := look(0); changing {
+		t.Error("one that changes no catalogue")
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+
+	s.exec(t, `alter system set synchronous_standby_names = 'gone'`)
+	s.exec(t, `select pg_reload_conf()`)
+	done := make(chan error)
+	go func() {
+		var err error
+		for n := 0; err == nil; n++ { // until its session knows of the standby
+			name := fmt.Sprint("Luna ", n)
+			_, err = s.Pets.ChangePet(context.WithoutCancel(t.Context()), s.a.ID, pet.ID, catalog.PetPatch{Name: &name})
+		}
+		done <- err
+	}()
+	wait.Until(t, "a change that waits", func() bool {
+		_, changing := look(0)
+		return changing
+	})
+	if err := <-done; errors.Is(err, catalog.ErrNotMade) {
+		t.Error(err)
+	}
+	after, changing := look(0)
+	if !changing || after <= before {
+		t.Errorf("next %d after %d, changing %v, while its commit waits", after, before, changing)
+	}
+	if _, changing := look(before); changing {
+		t.Error("one that began after that number")
+	}
+	s.exec(t, `alter system reset synchronous_standby_names`)
+	s.exec(t, `select pg_reload_conf()`)
+	wait.Until(t, "the end of the change", func() bool {
+		_, changing := look(after)
+		return !changing
+	})
+}

@@ -21,7 +21,7 @@ OPENAPI  := internal/api/openapi.yaml
 NPM      := tools/npm/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test flakes check check-deploy outdated fmt cross reference man release-snapshot release release-files image bench bench-scale soak clean
+.PHONY: help run build test flakes check check-deploy outdated fmt cross generate reference man release-snapshot release release-files image bench bench-scale soak clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,7 @@ check: cross ## check formatting and module files; run go vet and the linters; b
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo 'not formatted (make fmt):'; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) test -tags $(TAGS) ./internal/ctl/gendoc
+	@$(DOCSITE) bin/site && diff -r bin/site internal/api/reference/site || { echo 'the documentation pages are not those of docs/ and openapi.yaml: make generate'; exit 1; }
 	$(GO) vet -tags $(TAGS) ./...
 	$(TOOL) golangci-lint run --build-tags $(TAGS) ./...
 	@REDOCLY_SUPPRESS_UPDATE_NOTICE=true tools/npm/node_modules/.bin/redocly lint --config tools/npm/redocly.yaml $(OPENAPI)
@@ -97,6 +98,12 @@ fmt: ## format all Go files
 
 reference: ## rewrite what is made of the commands of petstorectl: docs/reference and the golden help texts of its tests
 	@$(GO) run -tags $(TAGS) ./internal/ctl/gendoc
+
+# It writes the pages of the server that are made of docs/ and the OpenAPI document.
+DOCSITE = $(GO) -C tools/docsite build -o ../../bin/docsite . && bin/docsite
+
+generate: reference ## rewrite all that is generated: reference, and the documentation pages that the server embeds
+	@$(DOCSITE) internal/api/reference/site
 
 man: ## write the man pages of both programs to bin/man (man -M bin/man petstorectl-key-issue)
 	@mkdir -p bin/man/man8

@@ -32,7 +32,6 @@ require (
 	github.com/spf13/pflag v1.0.9
 	github.com/transparency-dev/merkle v0.0.2
 	github.com/ulule/limiter/v3 v3.11.2
-	github.com/yuin/goldmark v1.8.7
 	go.opentelemetry.io/contrib/propagators/autoprop v0.72.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp v1.47.0

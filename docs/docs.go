@@ -1,10 +1,10 @@
-// Package docs holds the documents that customers read on the API's own pages. The others in this folder are for people who
-// build and run it.
+// Package docs holds the page that explains the codes of errors, for petstorectl and for tests. What customers read on the API's own pages is
+// made of this folder by tools/docsite; the other documents are for people who build and run it.
 package docs
 
 import "embed"
 
-// FS holds the guides by their paths in this folder.
+// FS holds errors.md.
 //
-//go:embed changelog.md clients.md deprecations errors.md getting-a-key.md idempotency.md pagination.md rate-limiting.md versioning.md
+//go:embed errors.md
 var FS embed.FS

@@ -84,7 +84,7 @@ var below = map[string][]string{
 	"internal/keys/strikes": {"internal/keys"},
 
 	"internal/api/pagecache": {"internal/freshness", "internal/api/httpfield"},
-	"internal/api/reference": {"docs", "internal/api/httpfield"},
+	"internal/api/reference": {"internal/api/httpfield"},
 
 	"internal/devfile": {"internal/ownfiles"},
 	"internal/envvars": {"internal/spelling"},
@@ -101,7 +101,6 @@ var knows = map[string][]string{
 	"github.com/golang-migrate/migrate/v4": {"internal/store/migrate"},
 	"github.com/redis/go-redis/v9":         {"internal/limits/redisbackend", "cmd/petstore"},
 	"github.com/gin-gonic/gin":             {"internal/api"},
-	"github.com/yuin/goldmark":             {"internal/api/reference"},
 	"github.com/spf13/cobra":               {"cmd/petstore", "internal/ctl/..."},
 	"github.com/klauspost/compress":        {"internal/api/pagecache", "internal/api/reference"},
 	"github.com/maypok86/otter/v2":         {"internal/api/pagecache"},

@@ -2,20 +2,22 @@ package reference
 
 import (
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
+	"io/fs"
 	"net/url"
-	"slices"
+	"path"
 	"strings"
-	"sync"
+	"time"
 )
 
-//go:embed assets templates
+// files are the assets, and the pages that tools/docsite has made.
+//
+//go:embed assets/*.css assets/*.svg assets/guides.js assets/reference.js site
 var files embed.FS
 
-// scalar is not read from files, which would copy its 1.2 MB.
-//
 //go:embed assets/scalar.js.gz
 var scalar []byte
 
@@ -25,7 +27,7 @@ type Site struct {
 	// OtherNames are the paths of guides by the paths that their files and their titles suggest, where these differ.
 	OtherNames map[string]string
 
-	maker maker
+	deployment deployment
 }
 
 // New makes the pages of the API at baseURL, which must be absolute and end in /v1. openAPI is the document in YAML, written for
@@ -38,31 +40,84 @@ func New(baseURL string, support Support, openAPI []byte) (*Site, error) {
 	if err != nil || !ok {
 		return nil, errors.New("make pages: the base URL must end in /v1")
 	}
-	m := maker{root: root, support: support, origin: base.Scheme + "://" + base.Host, prefix: strings.TrimSuffix(base.EscapedPath(), "/v1")}
-	document := sync.OnceValue(func() []byte { return support.in(openAPI) })
-	pages := slices.Concat(m.document(document), m.assets(), m.guides(), m.home(), m.forPrograms(), []*Page{m.searchIndex(document)})
-	return &Site{Pages: pages, OtherNames: otherNames(), maker: m}, nil
+	d := deployment{root: root, support: support, origin: base.Scheme + "://" + base.Host, prefix: strings.TrimSuffix(base.EscapedPath(), "/v1")}
+	s := &Site{deployment: d, Pages: []*Page{
+		d.page("/v1/openapi.yaml", ".yaml", func() ([]byte, error) { return openAPI, nil }),
+		newDatedPage("/.well-known/security.txt", contentTypes[".txt"], func(now time.Time) []byte { return securityText(support, root, now) }),
+		newCompressedPage("/docs/assets/scalar.js", contentTypes[".js"], scalar),
+	}}
+	err = fs.WalkDir(files, ".", func(file string, e fs.DirEntry, err error) error {
+		read := func() ([]byte, error) { return files.ReadFile(file) }
+		switch name, kind := strings.TrimPrefix(file, "site"), path.Ext(file); {
+		case err != nil, e.IsDir(), file == "site/404.html":
+		case file == "site/other-names.json":
+			text, _ := read()
+			return json.Unmarshal(text, &s.OtherNames)
+		case kind == ".html":
+			s.Pages = append(s.Pages, d.page(strings.TrimSuffix(strings.TrimSuffix(name, kind), "index"), kind, read))
+		case strings.HasPrefix(file, "assets/"):
+			s.Pages = append(s.Pages, newPage("/docs/"+file, contentTypes[kind], read))
+			if kind == ".svg" {
+				// Browsers ask for this one where a page names none: JSON, for example.
+				s.Pages = append(s.Pages, newPage("/favicon.ico", contentTypes[kind], read))
+			}
+		default:
+			s.Pages = append(s.Pages, d.page(name, kind, read))
+		}
+		return err
+	})
+	return s, err
+}
+
+var contentTypes = map[string]string{
+	".html": "text/html; charset=utf-8", ".md": "text/markdown; charset=utf-8", ".txt": "text/plain; charset=utf-8", ".json": "application/json",
+	".yaml": "application/yaml", ".atom": "application/atom+xml; charset=utf-8", ".css": "text/css; charset=utf-8",
+	".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+}
+
+// deployment has what the pages name.
+type deployment struct {
+	// root is the base URL without its /v1; prefix is the path of root, usually empty.
+	root, origin, prefix string
+	support              Support
+}
+
+// page makes a page of a text with examples in place of the deployment's own addresses. kind is the end of its file's name.
+func (d deployment) page(at, kind string, read func() ([]byte, error)) *Page {
+	var header [][2]string
+	switch {
+	case at == "/docs":
+		header = underPolicy(fmt.Sprintf(referencePolicy, d.origin))
+	case kind == ".html":
+		header = underPolicy(guidePolicy)
+	}
+	return newPage(at, contentTypes[kind], func() ([]byte, error) {
+		text, err := read()
+		return []byte(d.in(string(text), kind)), err
+	}, header...)
+}
+
+func (d deployment) in(text, kind string) string {
+	m, escape := inMarkdown, asIs
+	switch kind {
+	case ".html", ".atom":
+		m, escape = inHTML, html.EscapeString
+	case ".json":
+		m = inJSON
+	}
+	return strings.NewReplacer(exampleRoot, escape(d.root), "{{prefix}}", escape(d.prefix)).Replace(d.support.in(text, m))
 }
 
 // NotFound makes the page for an address that does not exist, and returns it with its headers. meant is a path that may be meant, "" for none.
 func (s *Site) NotFound(asked, meant string) (body []byte, header [][2]string, err error) {
-	m, question := s.maker, ""
+	question := ""
 	if meant != "" {
-		question = fmt.Sprintf(` Did you mean <a href="%s"><code>%s</code></a>?`, html.EscapeString(m.prefix+meant), html.EscapeString(meant))
+		question = fmt.Sprintf(` Did you mean <a href="%s"><code>%s</code></a>?`, html.EscapeString(s.deployment.prefix+meant), html.EscapeString(meant))
 	}
-	body, err = m.render(layout{
-		title: titleOf("Not found"), templates: []string{"layout.html", "guide.html"}, body: fmt.Sprintf(
-			"<h1>There is no such page</h1>\n<p><code>%s</code> does not exist.%s</p>\n<p><a class=\"action\" href=\"%s/docs\">Open the reference</a></p>\n"+
-				"<h2>Guides</h2>\n<dl>%s\n</dl>", html.EscapeString(asked), question, html.EscapeString(m.prefix), m.listOfGuides()),
-	})
-	return body, append(underPolicy(guidePolicy), [2]string{"Content-Type", htmlType}), err
-}
-
-// maker makes the pages.
-type maker struct {
-	// root is the base URL without its /v1; prefix is the path of root, usually empty.
-	root, origin, prefix string
-	support              Support
+	text, err := files.ReadFile("site/404.html")
+	page := s.deployment.in(string(text), ".html")
+	page = strings.NewReplacer("{{asked}}", html.EscapeString(asked), "{{question}}", question).Replace(page)
+	return []byte(page), append(underPolicy(guidePolicy), [2]string{"Content-Type", contentTypes[".html"]}), err
 }
 
 // The policies of the pages. The script of the guides loads the index of the search. The script of the reference sets styles, so it needs
@@ -76,19 +131,4 @@ const (
 
 func underPolicy(policy string) [][2]string {
 	return [][2]string{{"Content-Security-Policy", policy}, {"Referrer-Policy", "no-referrer"}, {"Cross-Origin-Opener-Policy", "same-origin"}}
-}
-
-func (m maker) assets() (pages []*Page) {
-	for _, a := range []struct{ file, contentType string }{
-		{"style.css", "text/css; charset=utf-8"},
-		{"reference.js", "text/javascript; charset=utf-8"},
-		{"guides.js", "text/javascript; charset=utf-8"},
-		{"icon.svg", "image/svg+xml"},
-	} {
-		read := func() ([]byte, error) { return files.ReadFile("assets/" + a.file) }
-		pages = append(pages, newPage("/docs/assets/"+a.file, a.contentType, read))
-	}
-	// Browsers ask for this one where a page names none: JSON, for example.
-	icon := func() ([]byte, error) { return files.ReadFile("assets/icon.svg") }
-	return append(pages, newPage("/favicon.ico", "image/svg+xml", icon), newCompressedPage("/docs/assets/scalar.js", "text/javascript; charset=utf-8", scalar))
 }

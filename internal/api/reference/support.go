@@ -2,7 +2,13 @@ package reference
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"html"
 	"regexp"
+	"strings"
+	"time"
 )
 
 // Support is where customers reach the operator's support. Its parts may be empty. IssueKey is the command that issues keys in its place.
@@ -10,41 +16,97 @@ type Support struct{ URL, Email, IssueKey string }
 
 // The addresses in the documents, which stand for the operator's own.
 const (
+	exampleRoot         = "https://api.example.com"
 	exampleSupportURL   = "https://support.example.org"
 	exampleSupportEmail = "support@example.org"
 )
 
+// markup is how a kind of document writes a link to the support, with its text and URL, and code.
+type markup struct {
+	found      *regexp.Regexp
+	link, code string
+	escape     func(string) string
+}
+
 var (
-	// contact and issuer are replaced by IssueKey.
-	contact     = []byte("  contact:\n    name: Support\n")
-	issuer      = []byte("[Our support](" + exampleSupportURL + ") issues keys")
-	supportLink = regexp.MustCompile(`\[([^\]]+)\]\(` + regexp.QuoteMeta(exampleSupportURL) + `\)`)
+	inMarkdown = markup{regexp.MustCompile(`\[([^\]]+)\]\(` + regexp.QuoteMeta(exampleSupportURL) + `\)`), "[%s](%s)", "`%s`", asIs}
+	inJSON     = markup{inMarkdown.found, inMarkdown.link, inMarkdown.code, jsonText}
+	inHTML     = markup{
+		regexp.MustCompile(`<a href="` + regexp.QuoteMeta(exampleSupportURL) + `">([^<]+)</a>`), `<a href="%[2]s">%[1]s</a>`, "<code>%s</code>", html.EscapeString,
+	}
 	// contactLine is a line of info.contact.
 	contactLine = regexp.MustCompile(`(?m)^ +(?:url: ` + regexp.QuoteMeta(exampleSupportURL) + `|email: ` + regexp.QuoteMeta(exampleSupportEmail) + `)\n`)
 )
 
+func asIs(s string) string { return s }
+
+// jsonText returns a text as it stands within a string of JSON.
+func jsonText(s string) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // A string can be encoded.
+	return strings.Trim(b.String(), "\"\n")
+}
+
 // in returns a document with the addresses of this support. Without any, its links are plain text.
-func (s Support) in(document []byte) []byte {
+func (s Support) in(document string, m markup) string {
+	link := func(text, url string) string { return fmt.Sprintf(m.link, text, url) }
+	name, mail := "Support", ""
 	if s.IssueKey != "" {
-		document = bytes.Replace(document, contact, []byte("  contact:\n    name: "+s.IssueKey+"\n"), 1)
-		document = bytes.ReplaceAll(document, issuer, []byte("`"+s.IssueKey+"` issues keys"))
+		name = s.IssueKey
+		command := m.escape(name)
+		document = strings.NewReplacer(link("Our support", exampleSupportURL)+" issues keys", fmt.Sprintf(m.code, command)+" issues keys",
+			"Our support{{mail}} issues keys", command+" issues keys").Replace(document)
+		document = strings.Replace(document, "  contact:\n    name: Support\n", "  contact:\n    name: "+name+"\n", 1)
 	}
-	document = contactLine.ReplaceAllFunc(document, func(line []byte) []byte {
-		if s.URL == "" && bytes.Contains(line, []byte(exampleSupportURL)) || s.Email == "" && bytes.Contains(line, []byte(exampleSupportEmail)) {
-			return nil
+	contact := `{"name": "` + jsonText(name) + `"`
+	if s.URL != "" {
+		contact += `, "url": "` + jsonText(s.URL) + `"`
+	}
+	if s.Email != "" {
+		contact += `, "email": "` + jsonText(s.Email) + `"`
+	}
+	document = contactLine.ReplaceAllStringFunc(document, func(line string) string {
+		if s.URL == "" && strings.Contains(line, exampleSupportURL) || s.Email == "" && strings.Contains(line, exampleSupportEmail) {
+			return ""
 		}
 		return line
 	})
-	link := "[$1](" + s.URL + ")"
-	switch {
-	case s.URL != "" && s.Email != "":
-		link += " ([" + s.Email + "](mailto:" + s.Email + "))"
-	case s.Email != "":
-		link = "[$1](mailto:" + s.Email + ")"
-	case s.URL == "":
-		link = "$1"
+	url, email := m.escape(s.URL), m.escape(s.Email)
+	to := func(text string) string {
+		switch {
+		case url != "" && email != "":
+			return link(text, url) + " (" + link(email, "mailto:"+email) + ")"
+		case email != "":
+			return link(text, "mailto:"+email)
+		case url == "":
+			return text
+		}
+		return link(text, url)
 	}
-	document = supportLink.ReplaceAll(document, []byte(link))
-	document = bytes.ReplaceAll(document, []byte(exampleSupportURL), []byte(s.URL))
-	return bytes.ReplaceAll(document, []byte(exampleSupportEmail), []byte(s.Email))
+	if url != "" && email != "" {
+		mail = " (" + email + ")"
+	}
+	document = m.found.ReplaceAllStringFunc(document, func(found string) string {
+		return to(m.found.FindStringSubmatch(found)[1])
+	})
+	return strings.NewReplacer(exampleSupportURL, url, exampleSupportEmail, email, "{{mail}}", mail, "{{contact}}", contact+"}").Replace(document)
+}
+
+// securityAddress is the project's own, for a deployment without support.
+const securityAddress = "security@petstore.example"
+
+// securityText is security.txt (RFC 9116). It expires half a year later, counted from the beginning of the day.
+func securityText(s Support, root string, now time.Time) []byte {
+	var b bytes.Buffer
+	if s.URL != "" {
+		fmt.Fprintf(&b, "Contact: %s\n", s.URL)
+	}
+	if address := s.Email; address != "" || b.Len() == 0 {
+		fmt.Fprintf(&b, "Contact: mailto:%s\n", cmp.Or(address, securityAddress))
+	}
+	expires := now.UTC().Truncate(24*time.Hour).AddDate(0, 6, 0)
+	fmt.Fprintf(&b, "Expires: %s\nPreferred-Languages: en\nCanonical: %s/.well-known/security.txt\n", expires.Format(time.RFC3339), root)
+	return b.Bytes()
 }

@@ -1,14 +1,12 @@
-package reference
+package main
 
 import (
 	"path"
 	"regexp"
 	"strings"
-
-	"petstore.example/docs"
 )
 
-// guide is a document that customers read as a page.
+// guide is a document in docs that customers read as a page.
 type guide struct {
 	// path is the page's path below /docs/; file is in the folder docs.
 	path, file string
@@ -51,73 +49,17 @@ func sections(text string) string {
 	return before + "## The codes\n\n" + errorRow.ReplaceAllString(table[:end], "### `$2` {#$2}\n\n**$1.** $3\n\n*What to do:* $4\n\n") + table[end:]
 }
 
-// otherNames returns the paths of guides by those that their files and their titles suggest.
-func otherNames() map[string]string {
-	all := map[string]string{}
-	for _, g := range guides {
-		for _, name := range []string{strings.TrimSuffix(g.file, ".md"), strings.ReplaceAll(strings.ToLower(g.title), " ", "-")} {
-			if name != g.path {
-				all["/docs/"+name], all["/docs/"+name+".md"] = "/docs/"+g.path, "/docs/"+g.path+".md"
-			}
-		}
-	}
-	return all
-}
-
-// text returns the guide's Markdown for this deployment.
-func (m maker) text(g guide) ([]byte, error) {
-	text, err := docs.FS.ReadFile(g.file)
-	if err != nil {
-		return nil, err
-	}
-	if g.adapt != nil {
-		text = []byte(g.adapt(string(text)))
-	}
-	return rebase(m.support.in(text), m.root), nil
-}
-
-// guides makes the pages of each guide: in HTML, and in Markdown for programs.
-func (m maker) guides() (pages []*Page) {
-	for _, g := range guides {
-		inHTML := func() ([]byte, error) { return m.guide(g) }
-		inMarkdown := func() ([]byte, error) {
-			text, err := m.text(g)
-			return renamed(text), err
-		}
-		pages = append(pages, newPage("/docs/"+g.path, htmlType, inHTML, underPolicy(guidePolicy)...),
-			newPage("/docs/"+g.path+".md", "text/markdown; charset=utf-8", inMarkdown))
-	}
-	return pages
-}
-
 // renamed returns Markdown whose links have the names of the pages in place of the files'.
-func renamed(text []byte) []byte {
-	s := string(text)
+func renamed(text string) string {
 	for _, g := range guides {
 		if path.Base(g.file) != path.Base(g.path)+".md" {
-			s = strings.ReplaceAll(s, "]("+g.file, "]("+g.path+".md")
+			text = strings.ReplaceAll(text, "]("+g.file, "]("+g.path+".md")
 		}
 	}
-	return []byte(s)
+	return text
 }
 
 // wideTables lets tables scroll on narrow screens, also by keyboard. Text is escaped, so it is not changed.
 var wideTables = strings.NewReplacer(
 	"<table>", `<div class="wide" role="group" aria-label="Table" tabindex="0"><table>`, "</table>", "</table></div>",
 )
-
-func (m maker) guide(g guide) ([]byte, error) {
-	d, err := m.parse(g, m.prefix)
-	if err != nil {
-		return nil, err
-	}
-	body, err := d.html(d.root)
-	if err != nil {
-		return nil, err
-	}
-	// The documents are ours, and the renderer drops any HTML in them.
-	return m.render(layout{
-		path: "/docs/" + g.path, title: titleOf(g.title), contents: contents(d.sections()), body: wideTables.Replace(body),
-		templates: []string{"layout.html", "guide.html"},
-	})
-}

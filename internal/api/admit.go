@@ -33,7 +33,7 @@ const recordTimeout = time.Second
 func (a *api) admit(x *exchange) error {
 	switch {
 	case x.simulated != nil:
-		return admitSimulated(a, x)
+		return a.admitSimulated(x)
 	case x.caller != nil:
 	case x.addressCounted:
 		return nil
@@ -54,28 +54,28 @@ func (a *api) admit(x *exchange) error {
 		x.limits = tenantLimits(&x.decision)
 		return nil
 	}
-	return take(a, x)
+	return a.take(x)
 }
 
 // decideTries is how often a request is decided if its term ends each time before it is noted as usage.
 const decideTries = 3
 
 // take counts the request in the caller's windows, and as usage.
-func take(a *api, x *exchange) error {
+func (a *api) take(x *exchange) error {
 	for range decideTries {
-		x.decision = decide(a, x)
+		x.decision = a.decide(x)
 		x.limits = tenantLimits(&x.decision)
 		if x.decision.Undecided {
 			if x.decision.Admitted {
 				x.uncount()
 			}
-			return refuseUndecided(x)
+			return x.refuseUndecided()
 		}
 		if !x.decision.Admitted {
 			return a.refuseOverLimit(x)
 		}
 		x.counted = true
-		if err := meter(a, x); err != nil {
+		if err := a.meter(x); err != nil {
 			a.refund(x)
 			return codeUnavailable.withCause(err).retryAfter(1)
 		}
@@ -83,7 +83,7 @@ func take(a *api, x *exchange) error {
 			return nil
 		}
 		// It was noted too late to be part of what this server said of the term that has ended.
-		unmeter(a, x)
+		a.unmeter(x)
 		x.counted = false
 	}
 	x.uncount()
@@ -92,17 +92,17 @@ func take(a *api, x *exchange) error {
 
 // decide counts the request. One that will probably write to a catalogue is announced with the decision: then the write itself waits for no
 // call to Redis.
-func decide(a *api, x *exchange) (d limits.Decision) {
+func (a *api) decide(x *exchange) (d limits.Decision) {
 	if a.announcer == nil || !x.route.writes {
 		return a.Limiter.Take(x.Request.Context(), claim(x.caller), x.now)
 	}
-	releaseWrite(x)
+	x.releaseWrite()
 	d, x.announced = a.announcer.TakeWrite(x.Request.Context(), claim(x.caller), x.now)
 	return d
 }
 
 // releaseWrite says that the request begins no further write.
-func releaseWrite(x *exchange) {
+func (x *exchange) releaseWrite() {
 	if x.announced != nil {
 		x.announced.Release()
 		x.announced = nil
@@ -111,12 +111,12 @@ func releaseWrite(x *exchange) {
 
 // meter notes the request as usage. If several servers share the limits, it first has the request recorded when too many of the
 // tenant's are not: that many are unknown if this server ends silently.
-func meter(a *api, x *exchange) error {
+func (a *api) meter(x *exchange) error {
 	c, most := x.caller, usage.Unlimited
 	if x.decision.Term != 0 {
 		most = limits.Margin(c.Tenant.Quota.PerMinute)
 	}
-	if a.Meter.Admitted(bucket(c), countedAt(x), x.decision.Minute.Number, most) {
+	if a.Meter.Admitted(bucket(c), x.countedAt(), x.decision.Minute.Number, most) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.Request.Context()), recordTimeout)
@@ -127,8 +127,8 @@ func meter(a *api, x *exchange) error {
 	return nil
 }
 
-func unmeter(a *api, x *exchange) {
-	a.Meter.Refunded(bucket(x.caller), countedAt(x), x.decision.Minute.Number)
+func (a *api) unmeter(x *exchange) {
+	a.Meter.Refunded(bucket(x.caller), x.countedAt(), x.decision.Minute.Number)
 }
 
 // bucket returns where the requests of the caller count as usage: under the assignment and version by which they are decided.
@@ -138,7 +138,7 @@ func bucket(c *keys.Caller) usage.Bucket {
 
 // countedAt returns the instant at which the request counts: its own, or the beginning of the day in which it was counted, if that had
 // begun by the clock of another server.
-func countedAt(x *exchange) time.Time {
+func (x *exchange) countedAt() time.Time {
 	if begins := limits.DayReset(x.decision.Day.Number - 1); x.now.Unix() < begins {
 		return time.Unix(begins, 0)
 	}
@@ -159,7 +159,7 @@ func (a *api) refund(x *exchange) {
 	c := x.caller
 	// Also if the client has disconnected.
 	a.Limiter.Refund(context.WithoutCancel(x.Request.Context()), claim(c), x.decision)
-	unmeter(a, x)
+	a.unmeter(x)
 	x.uncount()
 }
 
@@ -187,7 +187,7 @@ func (a *api) refuseOverLimit(x *exchange) error {
 
 // refuseUndecided answers a request of which nobody knows whether the limits allow it. That is not the caller's fault: it counts in no
 // window and is no strike.
-func refuseUndecided(x *exchange) error {
+func (x *exchange) refuseUndecided() error {
 	if x.decision.Admitted {
 		return codeUnavailable.withCause(errUndecided).retryAfter(1)
 	}

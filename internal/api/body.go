@@ -20,7 +20,7 @@ var handlingStrict = []string{"handling=strict"}
 func readBody(b *bodyBudget, x *exchange) (data []byte, strict bool, err error) {
 	data, err = readAll(b, x)
 	if err == nil {
-		err = checkMediaType(x)
+		err = x.checkMediaType()
 	}
 	if err != nil {
 		return nil, false, err
@@ -47,7 +47,7 @@ const (
 
 func readAll(b *bodyBudget, x *exchange) ([]byte, error) {
 	if x.Request.ContentLength > jsonbody.MaxBytes {
-		return nil, tooLarge(x)
+		return nil, x.tooLarge()
 	}
 	started, conn := time.Now(), http.NewResponseController(x.Writer)
 	data, err := receive(b, x, conn)
@@ -58,10 +58,10 @@ func readAll(b *bodyBudget, x *exchange) ([]byte, error) {
 	}
 	switch {
 	case errors.Is(err, errBodiesFull):
-		closeEarly(x)
+		x.closeEarly()
 		return nil, codeUnavailable.withCause(err).retryAfter(1)
 	case len(data) > jsonbody.MaxBytes:
-		return nil, tooLarge(x)
+		return nil, x.tooLarge()
 	case err != nil:
 		return nil, x.brokenBody()
 	case len(data) == 0:
@@ -74,10 +74,10 @@ func readAll(b *bodyBudget, x *exchange) ([]byte, error) {
 // receive reads the body, at most one byte more than it may have. Its memory is reserved as it arrives, so that what a client only
 // announces costs nothing.
 func receive(b *bodyBudget, x *exchange, conn *http.ResponseController) ([]byte, error) {
-	data, due := make([]byte, 0, bodyRoom(x, 0)), 0
+	data, due := make([]byte, 0, x.bodyRoom(0)), 0
 	for len(data) <= jsonbody.MaxBytes {
 		if len(data) == cap(data) {
-			room := bodyRoom(x, cap(data))
+			room := x.bodyRoom(cap(data))
 			if !b.reserveRoom(x, room) {
 				return nil, errBodiesFull
 			}
@@ -100,7 +100,7 @@ func receive(b *bodyBudget, x *exchange, conn *http.ResponseController) ([]byte,
 }
 
 // bodyRoom returns how much room the body needs next, in bytes: twice as much as it has, at least 512, and one byte more than its length.
-func bodyRoom(x *exchange, has int) int {
+func (x *exchange) bodyRoom(has int) int {
 	room := max(512, 2*has+1)
 	if has == 0 && x.Request.ContentLength > 0 {
 		room = freeBody
@@ -112,12 +112,12 @@ func bodyRoom(x *exchange, has int) int {
 }
 
 // tooLarge closes the connection, because the rest of the body is not read.
-func tooLarge(x *exchange) error {
-	closeEarly(x)
+func (x *exchange) tooLarge() error {
+	x.closeEarly()
 	return codeBodyTooLarge.err()
 }
 
-func checkMediaType(x *exchange) error {
+func (x *exchange) checkMediaType() error {
 	h := x.Request.Header
 	if types := h["Content-Type"]; len(types) != 1 || !isJSON(types[0]) {
 		x.set("Accept", "application/json")

@@ -30,7 +30,7 @@ func showPage(p *reference.Page) handler {
 		if err != nil {
 			return err
 		}
-		setPageHeaders(x, p.Header)
+		x.setPageHeaders(p.Header)
 		x.set("ETag", v.ETag)
 		if httpfield.NoneMatch(x.Request.Header["If-None-Match"], v.ETag) {
 			x.write(http.StatusNotModified, nil)
@@ -45,7 +45,7 @@ func showPage(p *reference.Page) handler {
 	}
 }
 
-func setPageHeaders(x *exchange, header [][2]string) {
+func (x *exchange) setPageHeaders(header [][2]string) {
 	for _, h := range header {
 		x.set(h[0], h[1])
 	}

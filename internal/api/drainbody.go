@@ -34,7 +34,7 @@ func (x *exchange) drainBody() {
 		return
 	}
 	if r.ContentLength > drainMost || len(r.Header["Expect"]) > 0 {
-		closeEarly(x)
+		x.closeEarly()
 		return
 	}
 	conn := http.NewResponseController(x.Writer)
@@ -48,12 +48,12 @@ func (x *exchange) drainBody() {
 	if errors.Is(err, io.EOF) && conn.SetReadDeadline(time.Time{}) == nil && time.Now().Before(deadline) {
 		return
 	}
-	closeEarly(x)
+	x.closeEarly()
 }
 
 // closeEarly closes the connection after the response, because the body was not read to its end. A client that waits for 100 Continue
 // does not send it; net/http sends 100 Continue when the first byte is read.
-func closeEarly(x *exchange) {
+func (x *exchange) closeEarly() {
 	x.set("Connection", "close")
 	x.lingers = x.bodyRead || len(x.Request.Header["Expect"]) == 0
 }

@@ -18,7 +18,7 @@ type addresses struct {
 }
 
 // entryRoutes returns the routes of the base URL, with and without a slash at its end. They need no key and are not counted.
-func entryRoutes(a *api) ([]route, error) {
+func (a *api) entryRoutes() ([]route, error) {
 	body, err := jsonbody.Marshal(&addresses{
 		Documentation: a.root + "/docs", OpenAPI: a.BaseURL + "/openapi.json", Pets: a.petsURL, Orders: a.ordersURL, Usage: a.BaseURL + "/usage",
 	})
@@ -28,7 +28,7 @@ func entryRoutes(a *api) ([]route, error) {
 	show := func(a *api, x *exchange) error {
 		x.headers.Header["Vary"] = varyAccept
 		if httpfield.PrefersHTML(x.Request.Header["Accept"]) {
-			redirect(x, http.StatusSeeOther, a.prefix+"/docs")
+			x.redirect(http.StatusSeeOther, a.prefix+"/docs")
 			return nil
 		}
 		x.write(http.StatusOK, body)

@@ -71,9 +71,9 @@ func (x *exchange) isRead() bool {
 	return x.Request.Method == http.MethodGet || x.Request.Method == http.MethodHead
 }
 
-// ownerOf returns who the request is of for the log and for support: also the owner of a key that exists and is not valid. It is nil if
+// owner returns who the request is of for the log and for support: also the owner of a key that exists and is not valid. It is nil if
 // there is no such key.
-func ownerOf(x *exchange) *keys.Caller {
+func (x *exchange) owner() *keys.Caller {
 	if x.caller == nil {
 		return x.keyOf
 	}

@@ -21,7 +21,7 @@ func (a *api) keepFailed(x *exchange, status int, elapsed time.Duration) {
 	if x.failed == nil || a.FailedRequests == nil {
 		return
 	}
-	c, overLimit := ownerOf(x), x.failed.code.status == http.StatusTooManyRequests
+	c, overLimit := x.owner(), x.failed.code.status == http.StatusTooManyRequests
 	if c == nil && !overLimit && x.limits.limit-x.limits.remaining > storedPerAddress {
 		return
 	}
@@ -30,7 +30,7 @@ func (a *api) keepFailed(x *exchange, status int, elapsed time.Duration) {
 		status = x.failed.code.status
 	}
 	f := usage.FailedRequest{
-		At: x.now, Took: elapsed, RequestID: x.id, Status: status, Code: x.failed.code.name, Reason: failureReason(x),
+		At: x.now, Took: elapsed, RequestID: x.id, Status: status, Code: x.failed.code.name, Reason: x.failureReason(),
 		Method: methodName(x.Request.Method),
 	}
 	if x.route.path != unmatched {
@@ -40,14 +40,14 @@ func (a *api) keepFailed(x *exchange, status int, elapsed time.Duration) {
 		f.TenantID, f.KeyID, f.Plan = c.Tenant.ID, c.KeyID, c.Tenant.Plan
 	}
 	if overLimit {
-		setLimit(x, &f)
+		x.setLimit(&f)
 	}
 	a.FailedRequests.Add(f)
 }
 
 // setLimit sets what refused a request with 429.
-func setLimit(x *exchange, f *usage.FailedRequest) {
-	w := refusedBy(x)
+func (x *exchange) setLimit(f *usage.FailedRequest) {
+	w := x.refusedBy()
 	f.Window, f.Limit, f.Reset = string(w.name), w.quota, x.limits.reset
 	if x.caller != nil && x.failed.code != codeKeyBanned {
 		f.Reset, f.Partial = w.reset, x.decision.Partial
@@ -55,7 +55,7 @@ func setLimit(x *exchange, f *usage.FailedRequest) {
 }
 
 // refusedBy returns the window that refused the request with 429, the zero windowStatus if a ban did.
-func refusedBy(x *exchange) windowStatus {
+func (x *exchange) refusedBy() windowStatus {
 	switch {
 	case x.failed.code == codeKeyBanned:
 		return windowStatus{}
@@ -67,7 +67,7 @@ func refusedBy(x *exchange) windowStatus {
 }
 
 // failureReason says what the code does not.
-func failureReason(x *exchange) string {
+func (x *exchange) failureReason() string {
 	err := x.failed
 	switch {
 	case x.gaveUp():

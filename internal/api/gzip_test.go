@@ -125,7 +125,7 @@ func TestUnchangedIsNotCompressed(t *testing.T) {
 		x := &exchange{Context: c, route: &route{}}
 		x.headers.Header = c.Writer.Header()
 		p := &pagecache.Page{Body: body, Tag: `"a"`}
-		f := formOf(x, p)
+		f := x.form(p)
 		x.writePage(p, f)
 		if rec.Code != want.status || header(rec, "ETag") != want.tag || f.compresses() != (want.status == 200) || rec.Body.Len() > 0 != f.compresses() {
 			t.Errorf("%s: %d %v, %d bytes, compresses: %t", tag, rec.Code, rec.Result().Header, rec.Body.Len(), f.compresses())

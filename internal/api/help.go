@@ -26,12 +26,12 @@ func helpLinks(root, before string) [][]string {
 func routeNotFound(a *api, x *exchange) error {
 	asked := x.Request.URL.Path
 	if page := strings.TrimRight(asked, "/"); page != asked && x.isRead() && slices.Contains(a.pages, page) {
-		redirect(x, http.StatusPermanentRedirect, a.prefix+page)
+		x.redirect(http.StatusPermanentRedirect, a.prefix+page)
 		return nil
 	}
 	var b strings.Builder
 	b.WriteString(clean(x.Request.Method, maxMethod) + " " + clean(asked, maxShown) + ": there is no such path.")
-	meant := nearestPath(a, asked)
+	meant := a.nearestPath(asked)
 	if meant != "" {
 		b.WriteString(" Did you mean " + meant + "?")
 	}
@@ -44,13 +44,13 @@ func routeNotFound(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	setPageHeaders(x, header)
+	x.setPageHeaders(header)
 	e.body = page
 	return e
 }
 
 // redirect leads a reader to a page of the documentation.
-func redirect(x *exchange, status int, location string) {
+func (x *exchange) redirect(status int, location string) {
 	x.set("Location", location)
 	x.set("Content-Length", "0")
 	x.write(status, nil)
@@ -87,7 +87,7 @@ func clean(text string, most int) string {
 
 // nearestPath returns the path of an operation or a page that somebody may have meant, "" for none: one without a mistake in its slashes, its
 // case, its version or its folder, a guide under another name, or what is spelled alike.
-func nearestPath(a *api, asked string) string {
+func (a *api) nearestPath(asked string) string {
 	if len(asked) > maxCompared {
 		return ""
 	}

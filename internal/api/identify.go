@@ -14,7 +14,7 @@ func (a *api) identify(x *exchange) {
 	if x.Request.Method == http.MethodOptions {
 		return
 	}
-	token, refusal := credentialOf(a, x)
+	token, refusal := a.credentialOf(x)
 	if refusal != nil {
 		x.refusal = refusal
 		return
@@ -57,7 +57,7 @@ func (a *api) lookUp(x *exchange, token keys.Token) (*keys.Caller, error) {
 const notLookedUp = "The API key can't be checked at the moment. Retry after the seconds in Retry-After."
 
 // credentialOf returns the request's API key. A header that came before, on this connection or another, is not read anew.
-func credentialOf(a *api, x *exchange) (keys.Token, *Error) {
+func (a *api) credentialOf(x *exchange) (keys.Token, *Error) {
 	values := x.Request.Header["Authorization"]
 	if len(values) != 1 || len(values[0]) > maxAuthorization {
 		return a.refusals.credential(values)

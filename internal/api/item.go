@@ -10,7 +10,7 @@ import (
 )
 
 // writeItem responds 200 with an animal or an order and its ETag, or 304 if the client has it.
-func writeItem(x *exchange, v any) error {
+func (x *exchange) writeItem(v any) error {
 	b, err := jsonbody.Encode(v)
 	if err != nil {
 		return err

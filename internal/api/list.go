@@ -55,7 +55,7 @@ func acceptsGzip(r *http.Request) bool {
 // body if it has the page.
 type form struct{ gzip, unchanged bool }
 
-func formOf(x *exchange, p *pagecache.Page) form {
+func (x *exchange) form(p *pagecache.Page) form {
 	// The comparison is weak, so a client that has the other form has this one.
 	return form{gzip: p.Compressible() && acceptsGzip(x.Request), unchanged: httpfield.NoneMatch(x.Request.Header["If-None-Match"], p.Tag)}
 }

@@ -29,9 +29,9 @@ func (a *api) record(x *exchange, status int, elapsed time.Duration) {
 	log, level := &a.Log, zerolog.InfoLevel
 	suppressed := int64(0)
 	switch {
-	case isTrouble(x, status):
+	case x.isTrouble(status):
 		var ok bool
-		if ok, suppressed = a.trouble.Allow(trouble{x.failed.code.name, failureReason(x), x.route.path}); !ok {
+		if ok, suppressed = a.trouble.Allow(trouble{x.failed.code.name, x.failureReason(), x.route.path}); !ok {
 			return
 		}
 		level = zerolog.ErrorLevel
@@ -48,12 +48,12 @@ func (a *api) record(x *exchange, status int, elapsed time.Duration) {
 	if id := a.traceOf(x); id != "" {
 		e.Str("trace_id", id)
 	}
-	if c := ownerOf(x); c != nil {
+	if c := x.owner(); c != nil {
 		e.Str("tenant", c.Tenant.Name).Int64("tenant_id", c.Tenant.ID).Str("key", c.KeyID).Str("plan", c.Tenant.Plan)
 	}
 	e.Dur("duration_ms", elapsed).Int("bytes", max(0, x.Writer.Size()))
 	if x.failed != nil {
-		logFailure(e, x.failed, failureReason(x))
+		logFailure(e, x.failed, x.failureReason())
 		logClient(e, a.address(x), x.Request.Header)
 	}
 	if x.simulated != nil {
@@ -66,7 +66,7 @@ func (a *api) record(x *exchange, status int, elapsed time.Duration) {
 }
 
 // isTrouble reports whether the request failed on our side. The handler may have failed after it sent another status.
-func isTrouble(x *exchange, status int) bool {
+func (x *exchange) isTrouble(status int) bool {
 	return x.failed != nil && x.simulated == nil && status != statusGone && x.failed.code.status >= http.StatusInternalServerError
 }
 

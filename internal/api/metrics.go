@@ -55,9 +55,9 @@ type errorKind struct {
 
 // failed counts an error response.
 func (m *metrics) failed(x *exchange) {
-	reason := failureReason(x)
+	reason := x.failureReason()
 	if x.failed.code.status == http.StatusTooManyRequests {
-		reason = string(refusedBy(x).name)
+		reason = string(x.refusedBy().name)
 	}
 	m.failures.of(errorKind{x.failed.code, reason, x.plan()}).Inc()
 }

@@ -23,13 +23,13 @@ func listOrders(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	x.writePage(p, formOf(x, p))
+	x.writePage(p, x.form(p))
 	return nil
 }
 
 // getOrder is GET /v1/store/orders/{orderId}, beta.
 func getOrder(a *api, x *exchange) error {
-	id, err := orderID(x)
+	id, err := x.orderID()
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func getOrder(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return writeItem(x, &order)
+	return x.writeItem(&order)
 }
 
 // placeOrder is POST /v1/store/orders, experimental.
@@ -58,7 +58,7 @@ func changeOrder(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	id, err := orderID(x)
+	id, err := x.orderID()
 	if err != nil {
 		return err
 	}
@@ -67,10 +67,10 @@ func changeOrder(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return writeItem(x, &order)
+	return x.writeItem(&order)
 }
 
-func orderID(x *exchange) (int64, error) {
+func (x *exchange) orderID() (int64, error) {
 	id, ok := parseID(x.Param("orderId"))
 	if !ok {
 		return 0, codeOrderNotFound.withMessage("orderId must be a 64-bit integer.")

@@ -49,7 +49,7 @@ func parseListRequest[S ~string](x *exchange, known []string, parse func(string)
 	r.pageSize = defaultLimit
 	var p problems
 	if r.hasOthers {
-		checkUnknown(x, &p, known)
+		x.checkUnknown(&p, known)
 	}
 	var ok bool
 	if p.given("limit", r.limitParam) {

@@ -33,11 +33,11 @@ func listPets(a *api, x *exchange) error {
 	}
 	p := cache.Get(key, stamp)
 	if p == nil {
-		if p, err = cache.Read(key, stamp, func() (*pagecache.Page, error) { return readPets(a, x, &r) }); err != nil {
+		if p, err = cache.Read(key, stamp, func() (*pagecache.Page, error) { return a.readPets(x, &r) }); err != nil {
 			return err
 		}
 	}
-	f := formOf(x, p)
+	f := x.form(p)
 	if f.compresses() {
 		if both := p.WithGzip(); both != p {
 			cache.Put(key, stamp, both)
@@ -53,7 +53,7 @@ const maxCachedFilters = 64
 
 // readPets reads a page from the database. It goes on if the client disconnects, because others may wait for the page. To watch the
 // connection would cost more than it saves: a read is not ended once it has begun.
-func readPets(a *api, x *exchange, r *listRequest[catalog.Status]) (*pagecache.Page, error) {
+func (a *api) readPets(x *exchange, r *listRequest[catalog.Status]) (*pagecache.Page, error) {
 	page := catalog.Page{
 		After: r.after, Limit: r.pageSize, Status: r.status, IDs: r.filters.ids, CategoryID: r.filters.categoryID, NamePrefix: r.filters.name,
 	}
@@ -62,7 +62,7 @@ func readPets(a *api, x *exchange, r *listRequest[catalog.Status]) (*pagecache.P
 		return nil, err
 	}
 	p, err := newListPage(&r.listQuery, a.petsURL, pets, next)
-	if err != nil || !formOf(x, p).compresses() {
+	if err != nil || !x.form(p).compresses() {
 		return p, err
 	}
 	return p.WithGzip(), nil
@@ -78,7 +78,7 @@ func createPet(a *api, x *exchange) error {
 
 // getPet is GET /v1/pets/{petId}, deprecated.
 func getPet(a *api, x *exchange) error {
-	id, err := petID(x)
+	id, err := x.petID()
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func getPet(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return writeItem(x, &pet)
+	return x.writeItem(&pet)
 }
 
 // changePet is PATCH /v1/pets/{petId}, beta.
@@ -100,7 +100,7 @@ func changePet(a *api, x *exchange) error {
 		return err
 	}
 	change.Precondition = ifMatch[catalog.Pet](x)
-	id, err := petID(x)
+	id, err := x.petID()
 	if err != nil {
 		return err
 	}
@@ -108,10 +108,10 @@ func changePet(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	return writeItem(x, &pet)
+	return x.writeItem(&pet)
 }
 
-func petID(x *exchange) (int64, error) {
+func (x *exchange) petID() (int64, error) {
 	id, ok := parseID(x.Param("petId"))
 	if !ok {
 		return 0, codePetNotFound.withMessage("petId must be a 64-bit integer.")

@@ -34,7 +34,7 @@ func (x *exchange) setHeaders(status int) {
 	h.set("X-Request-Id", x.id)
 	x.limits.setHeaders(h, x.now.Unix())
 	if x.caller != nil && !x.caller.ExpiresAt.IsZero() && status != http.StatusUnauthorized {
-		setKeyExpires(x)
+		x.setKeyExpires()
 	}
 	h.Header["Cache-Control"] = noStore
 	if (status == http.StatusOK || status == http.StatusNotModified) && x.isRead() {

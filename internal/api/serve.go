@@ -19,7 +19,7 @@ const maxURI = 8 << 10
 func (a *api) serve(r route) gin.HandlerFunc {
 	r.help = a.help
 	if r.deprecated != nil {
-		announce(a, &r)
+		a.announce(&r)
 	}
 	if r.stability != "" {
 		r.stabilityHeader = []string{string(r.stability)}
@@ -44,7 +44,7 @@ func (a *api) serve(r route) gin.HandlerFunc {
 }
 
 // announce makes the headers of a route's deprecation.
-func announce(a *api, r *route) {
+func (a *api) announce(r *route) {
 	r.links = []string{r.deprecated.links(a.prefix)}
 	r.help = helpLinks(a.root, r.links[0]+", ")
 }
@@ -65,7 +65,7 @@ func (a *api) answer(x *exchange) error {
 	identified := a.Tracer.Now()
 	var invalid *Error
 	if x.caller != nil {
-		invalid = simulate(a, x)
+		invalid = a.simulate(x)
 	}
 	admitting := a.Tracer.Now()
 	err := a.admit(x)
@@ -83,7 +83,7 @@ func (a *api) answer(x *exchange) error {
 		return invalid
 	}
 	if x.route.ignoresQuery && x.Request.URL.RawQuery != "" {
-		if err := checkQuery(x); err != nil && x.isRead() {
+		if err := x.checkQuery(); err != nil && x.isRead() {
 			return err
 		}
 	}
@@ -96,7 +96,7 @@ func (a *api) finish(x *exchange) {
 	if v := recover(); v != nil {
 		cut = a.recovered(x, v)
 	}
-	releaseWrite(x)
+	x.releaseWrite()
 	elapsed, status := time.Since(x.started), x.status()
 	if a.Tracer != nil {
 		a.endTrace(x, status)

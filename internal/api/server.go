@@ -58,7 +58,7 @@ func New(c Config) (http.Handler, error) {
 	for _, p := range site.Pages {
 		a.pages = append(a.pages, p.Path)
 	}
-	entry, err := entryRoutes(a)
+	entry, err := a.entryRoutes()
 	if err != nil {
 		return nil, fmt.Errorf("configure api: %w", err)
 	}

@@ -25,7 +25,7 @@ type simulation struct {
 // simulate reads X-Petstore-Simulate, and waits for its delay, unless a ban or a limit refuses the request. It returns the 400 of a request
 // that may not simulate, or that asks for what there is not; a ban or a limit comes before it. If x.simulated is then set, that is the code
 // of the response.
-func simulate(a *api, x *exchange) (invalid *Error) {
+func (a *api) simulate(x *exchange) (invalid *Error) {
 	values := x.Request.Header[simulateHeader]
 	if values == nil || x.caller.Banned(x.now) != nil {
 		return nil
@@ -38,7 +38,7 @@ func simulate(a *api, x *exchange) (invalid *Error) {
 		return codeInvalidParameter.withMessage(wrong)
 	}
 	x.simulated = s.code
-	if s.delay == 0 || refusesNow(a, x) {
+	if s.delay == 0 || a.refusesNow(x) {
 		return nil
 	}
 	tenant := x.caller.Tenant.ID
@@ -62,7 +62,7 @@ func simulate(a *api, x *exchange) (invalid *Error) {
 }
 
 // refusesNow reports whether admit will refuse the request, or can't decide. A delay would only hold a connection, which nothing counts.
-func refusesNow(a *api, x *exchange) bool {
+func (a *api) refusesNow(x *exchange) bool {
 	if x.route.unmetered {
 		return false
 	}
@@ -112,7 +112,7 @@ var simulationHelp = func() string {
 
 // admitSimulated decides as for a real request, but counts nothing. A ban, or a limit that is used up, refuses it, which
 // counts as always.
-func admitSimulated(a *api, x *exchange) error {
+func (a *api) admitSimulated(x *exchange) error {
 	if ban := x.caller.Banned(x.now); ban != nil {
 		x.simulated = nil
 		return a.refuseBanned(x, ban)
@@ -123,11 +123,11 @@ func admitSimulated(a *api, x *exchange) error {
 		x.simulated = nil
 		return a.refuseOverLimit(x)
 	}
-	return simulatedError(a, x)
+	return a.simulatedError(x)
 }
 
 // simulatedError returns the error with the code, as a real request gets it.
-func simulatedError(a *api, x *exchange) error {
+func (a *api) simulatedError(x *exchange) error {
 	switch x.simulated {
 	case codeMissingAPIKey, codeInvalidAPIKey, codeURITooLong:
 		// These show the limits of the address.
@@ -146,9 +146,9 @@ func simulatedError(a *api, x *exchange) error {
 	case codeIdempotencyInProgress, codeOutcomeUnknown:
 		return x.simulated.err().retryAfter(1)
 	case codeEndpointRemoved:
-		return simulatedRemoval(a, x)
+		return a.simulatedRemoval(x)
 	case codeBodyTooLarge:
-		return tooLarge(x)
+		return x.tooLarge()
 	case codeUnsupportedMediaType:
 		x.set("Accept", "application/json")
 	case codeUnavailable:
@@ -157,17 +157,17 @@ func simulatedError(a *api, x *exchange) error {
 		}
 		return codeUnavailable.err().retryAfter(1)
 	case codeRateLimitExceeded, codeDailyQuotaExceeded, codeKeyBanned:
-		return simulatedRefusal(a, x)
+		return a.simulatedRefusal(x)
 	}
 	return x.simulated.err()
 }
 
 // simulatedRemoval returns the 410 of the operation if its removal was announced, or else the one that there will be: of GET /v1/pets/{petId}.
-func simulatedRemoval(a *api, x *exchange) error {
+func (a *api) simulatedRemoval(x *exchange) error {
 	if x.route.deprecated == nil {
 		removed := *x.route
 		removed.deprecated = getPetRemoval
-		announce(a, &removed)
+		a.announce(&removed)
 		x.route = &removed
 		x.setRouteHeaders()
 	}
@@ -175,11 +175,11 @@ func simulatedRemoval(a *api, x *exchange) error {
 }
 
 // simulatedRefusal returns a 429, as if a window were used up or the key were banned now.
-func simulatedRefusal(a *api, x *exchange) error {
+func (a *api) simulatedRefusal(x *exchange) error {
 	if x.decision.Undecided && x.simulated != codeKeyBanned {
 		// Nobody knows what remains in the windows.
 		x.simulated = nil
-		return refuseUndecided(x)
+		return x.refuseUndecided()
 	}
 	if x.simulated == codeKeyBanned {
 		length, err := a.Strikes.NextBan(x.Request.Context(), x.caller.KeyID, x.now)

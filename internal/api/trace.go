@@ -52,16 +52,16 @@ func (a *api) endTrace(x *exchange, status int) {
 		attribute.String("http.request.method", method), attribute.String("http.route", x.route.path), attribute.Int("http.response.status_code", status),
 		attribute.String("petstore.request_id", strings.Clone(x.id)), attribute.String("petstore.plan", x.plan()),
 	)
-	if c := ownerOf(x); c != nil {
+	if c := x.owner(); c != nil {
 		x.span.SetAttributes(attribute.String("petstore.tenant", c.Tenant.Name), attribute.Int64("petstore.tenant_id", c.Tenant.ID),
 			attribute.String("petstore.key", c.KeyID))
 	}
 	if x.failed != nil {
 		x.span.SetAttributes(attribute.String("petstore.code", x.failed.code.name))
-		if reason := failureReason(x); reason != "" {
+		if reason := x.failureReason(); reason != "" {
 			x.span.SetAttributes(attribute.String("petstore.reason", reason))
 		}
-		if isTrouble(x, status) {
+		if x.isTrouble(status) {
 			tracing.Fail(x.span, x.failed.code.name)
 		}
 	}

@@ -19,9 +19,9 @@ var (
 
 // checkQuery looks at the query of an operation that has no parameters. With strict handling it returns an error, which an operation with a
 // body returns once it has the body: see readBody.
-func checkQuery(x *exchange) error {
+func (x *exchange) checkQuery() error {
 	var p problems
-	checkUnknown(x, &p, nil)
+	x.checkUnknown(&p, nil)
 	if len(p) == 0 {
 		return nil
 	}
@@ -31,7 +31,7 @@ func checkQuery(x *exchange) error {
 
 // checkUnknown names the parameters of the query that the operation does not know in X-Ignored-Parameters. With strict handling they are
 // problems instead.
-func checkUnknown(x *exchange, p *problems, known []string) {
+func (x *exchange) checkUnknown(p *problems, known []string) {
 	unknown := unknownParams(x.Request.URL.RawQuery, known)
 	if len(unknown) == 0 {
 		return

@@ -76,7 +76,7 @@ type (
 
 // getUsage is GET /v1/usage, beta. Without a report it counts in no window. The windows are those before the next request.
 func getUsage(a *api, x *exchange) error {
-	q, err := parseUsageRequest(x)
+	q, err := x.parseUsageRequest()
 	if err != nil {
 		return err
 	}

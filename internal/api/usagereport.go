@@ -30,7 +30,7 @@ func asksForReport(rawQuery string) bool {
 }
 
 // parseUsageRequest reads the query. Without a month, the report is of the current one.
-func parseUsageRequest(x *exchange) (r usageRequest, err error) {
+func (x *exchange) parseUsageRequest() (r usageRequest, err error) {
 	if x.Request.URL.RawQuery == "" {
 		return r, nil
 	}
@@ -41,7 +41,7 @@ func parseUsageRequest(x *exchange) (r usageRequest, err error) {
 			"and parameters are separated by &.")
 	}
 	var p problems
-	checkUnknown(x, &p, usageParams)
+	x.checkUnknown(&p, usageParams)
 	present := time.Date(x.now.UTC().Year(), x.now.UTC().Month(), 1, 0, 0, 0, 0, time.UTC)
 	r.month = present
 	if p.given("month", lastOf(q["month"])) {

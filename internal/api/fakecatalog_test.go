@@ -76,7 +76,7 @@ func (f *fakePets) GetPet(_ context.Context, tenantID, id int64) (catalog.Pet, e
 func (f *fakePets) CreatePet(_ context.Context, tenantID int64, n catalog.NewPet) (catalog.Pet, error) {
 	return call(f, func() (catalog.Pet, error) {
 		f.last++
-		pet := catalog.Pet{ID: f.last, Name: n.Name, CategoryID: n.CategoryID, Status: n.Status}
+		pet := catalog.Pet{ID: f.last, NewPet: n}
 		f.pets[tenantID] = append(f.pets[tenantID], pet)
 		return pet, nil
 	})

@@ -66,7 +66,7 @@ func FuzzOrder(f *testing.F) {
 	}
 	w := endless(f)
 	f.Fuzz(func(t *testing.T, body []byte, prefer string) {
-		w.pets.pets[1] = []catalog.Pet{{ID: 1, Name: "Rex", Status: catalog.Available}}
+		w.pets.pets[1] = []catalog.Pet{{ID: 1, NewPet: catalog.NewPet{Name: "Rex", Status: catalog.Available}}}
 		w.orders.orders[1] = nil
 		r := w.request("POST", "/v1/store/orders", string(body), "Content-Type", "application/json", "Prefer", prefer)
 		rec := w.do(r)

@@ -56,7 +56,7 @@ func TestParseOrderStatus(t *testing.T) {
 
 func TestPetPatch(t *testing.T) {
 	t.Parallel()
-	rex := catalog.Pet{ID: 1, Name: "Rex", CategoryID: 2, Status: catalog.Pending}
+	rex := catalog.Pet{ID: 1, NewPet: catalog.NewPet{Name: "Rex", CategoryID: 2, Status: catalog.Pending}}
 	name, category, sold := "Max", int64(-3), catalog.Sold
 	for _, tt := range []struct {
 		name  string
@@ -64,9 +64,9 @@ func TestPetPatch(t *testing.T) {
 		want  catalog.Pet
 	}{
 		{"nothing", catalog.PetPatch{}, rex},
-		{"name", catalog.PetPatch{Name: &name}, catalog.Pet{ID: 1, Name: "Max", CategoryID: 2, Status: catalog.Pending}},
-		{"category", catalog.PetPatch{CategoryID: &category}, catalog.Pet{ID: 1, Name: "Rex", CategoryID: -3, Status: catalog.Pending}},
-		{"all", catalog.PetPatch{Name: &name, CategoryID: &category, Status: &sold}, catalog.Pet{ID: 1, Name: "Max", CategoryID: -3, Status: catalog.Sold}},
+		{"name", catalog.PetPatch{Name: &name}, catalog.Pet{ID: 1, NewPet: catalog.NewPet{Name: "Max", CategoryID: 2, Status: catalog.Pending}}},
+		{"category", catalog.PetPatch{CategoryID: &category}, catalog.Pet{ID: 1, NewPet: catalog.NewPet{Name: "Rex", CategoryID: -3, Status: catalog.Pending}}},
+		{"all", catalog.PetPatch{Name: &name, CategoryID: &category, Status: &sold}, catalog.Pet{ID: 1, NewPet: catalog.NewPet{Name: "Max", CategoryID: -3, Status: catalog.Sold}}},
 	} {
 		got, err := tt.patch.Apply(rex)
 		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {

@@ -45,17 +45,15 @@ func ParseStatus(s string) (Status, bool) {
 
 // Pet is an animal in a tenant's catalogue, in the form of the API.
 type Pet struct {
-	ID         int64  `json:"id"         db:"id"`
+	ID int64 `json:"id" db:"id"`
+	NewPet
+}
+
+// NewPet is an animal to be created: all that clients write.
+type NewPet struct {
 	Name       string `json:"name"       db:"name"`
 	CategoryID int64  `json:"categoryId" db:"category_id"`
 	Status     Status `json:"status"     db:"status"`
-}
-
-// NewPet is an animal to be created.
-type NewPet struct {
-	Name       string `json:"name"`
-	CategoryID int64  `json:"categoryId"`
-	Status     Status `json:"status"`
 }
 
 // Outcome is what became of one of several things that were asked for together: a result, or an error.
@@ -81,19 +79,26 @@ func (c PetPatch) Apply(p Pet) (Pet, error) {
 			return Pet{}, err
 		}
 	}
-	if c.Name != nil {
-		p.Name = *c.Name
-	}
-	if c.CategoryID != nil {
-		p.CategoryID = *c.CategoryID
-	}
 	if c.Status != nil {
 		if err := p.Status.CheckStep(*c.Status); err != nil {
 			return Pet{}, err
 		}
-		p.Status = *c.Status
 	}
+	c.Set(&p.NewPet)
 	return p, nil
+}
+
+// Set writes the fields that are not nil.
+func (c PetPatch) Set(p *NewPet) {
+	set(&p.Name, c.Name)
+	set(&p.CategoryID, c.CategoryID)
+	set(&p.Status, c.Status)
+}
+
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
 }
 
 // maxNameLength is in code points.

@@ -52,7 +52,7 @@ func (s *slowPets) CreatePets(ctx context.Context, tenantID int64, pets []catalo
 			created[i].Err = errBad
 		default:
 			s.last++
-			created[i].Result = catalog.Pet{ID: s.last, Name: p.Name}
+			created[i].Result = catalog.Pet{ID: s.last, NewPet: catalog.NewPet{Name: p.Name}}
 		}
 	}
 	s.calls = append(s.calls, fmt.Sprintf("%d: %s", tenantID, strings.Join(names, " ")))
@@ -125,7 +125,7 @@ func TestCreatesShareCalls(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		for i, o := range all {
-			want := outcome{pet: catalog.Pet{ID: o.pet.ID, Name: fmt.Sprint(i)}, took: 2 * time.Second}
+			want := outcome{pet: catalog.Pet{ID: o.pet.ID, NewPet: catalog.NewPet{Name: fmt.Sprint(i)}}, took: 2 * time.Second}
 			if i < createsPerTenant {
 				want.took = time.Second
 			}

@@ -18,7 +18,7 @@ import (
 )
 
 // CreatePetsQuery is the statement of Pets.CreatePets.
-const CreatePetsQuery = createPetsQuery
+var CreatePetsQuery = createPetsQuery
 
 // AssignPlan assigns a plan for good, at any instant, and returns the tenant before and after it.
 func (d Tenants) AssignPlan(

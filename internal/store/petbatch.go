@@ -75,13 +75,9 @@ func createPetsIn(ctx context.Context, tx pgconn.Tx, tenantID int64, asked []cat
 	if err != nil {
 		return nil, err
 	}
-	args := []any{tenantID}
-	for _, column := range columns {
-		args = append(args, column)
-	}
-	args = append(args, tx.Deadline())
+	args := append([]driver.Value{tenantID}, columns...)
 	var returned []catalog.Pet
-	if err := tx.Select(ctx, &returned, createPetsQuery, args...); err != nil {
+	if err := tx.Select(ctx, &returned, createPetsQuery, anys(append(args, tx.Deadline()))...); err != nil {
 		return nil, err
 	}
 	b := newPetBatch(asked)
@@ -108,9 +104,8 @@ func newPetBatch(asked []catalog.NewPet) *petBatch {
 // add takes an animal that the statement returned. Any place where the same was asked for is right. It looks from the last one on, where the
 // animal is if the rows come in order.
 func (b *petBatch) add(pet catalog.Pet) error {
-	same := catalog.NewPet{Name: pet.Name, CategoryID: pet.CategoryID, Status: pet.Status}
 	for n := range b.asked {
-		if i := (b.returned + n) % len(b.asked); b.asked[i] == same && b.pets[i].ID == 0 {
+		if i := (b.returned + n) % len(b.asked); b.asked[i] == pet.NewPet && b.pets[i].ID == 0 {
 			b.pets[i] = pet
 			b.returned++
 			return nil
@@ -132,12 +127,12 @@ func (b *petBatch) created() ([]catalog.Pet, error) {
 
 // arraysOf returns the columns of the animals.
 func arraysOf(pets []catalog.NewPet) (arrays []driver.Value, err error) {
-	names, categories, statuses := make(pq.StringArray, len(pets)), make(pq.Int64Array, len(pets)), make(pq.StringArray, len(pets))
-	for i, p := range pets {
-		names[i], categories[i], statuses[i] = p.Name, p.CategoryID, string(p.Status)
-	}
-	for _, column := range []driver.Valuer{names, categories, statuses} {
-		array, err := column.Value()
+	for _, c := range petColumns {
+		column := make([]any, len(pets))
+		for i := range pets {
+			column[i] = c.value(&pets[i])
+		}
+		array, err := pq.GenericArray{A: column}.Value()
 		if err != nil {
 			return nil, err
 		}

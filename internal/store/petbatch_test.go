@@ -41,7 +41,7 @@ func (s shop) wantCreated(t *testing.T, tenantID int64, asked []catalog.NewPet, 
 		stored[p.ID] = p
 	}
 	for i, c := range created {
-		want := catalog.Pet{ID: c.Result.ID, Name: asked[i].Name, CategoryID: asked[i].CategoryID, Status: asked[i].Status}
+		want := catalog.Pet{ID: c.Result.ID, NewPet: asked[i]}
 		if c.Err != nil || c.Result != want || stored[c.Result.ID] != want || seen[c.Result.ID] {
 			t.Errorf("animal %d: %+v, stored %+v, want %+v", i, c, stored[c.Result.ID], want)
 		}
@@ -159,7 +159,7 @@ func TestCreatesAtTheSameTime(t *testing.T) {
 		for n := range each {
 			asked := catalog.NewPet{Name: fmt.Sprintf("%d of %d", n, client), CategoryID: tenantID, Status: catalog.Sold}
 			p, err := servers[client%2].CreatePet(ctx, tenantID, asked)
-			if want := (catalog.Pet{ID: p.ID, Name: asked.Name, CategoryID: tenantID, Status: catalog.Sold}); err != nil || p != want {
+			if want := (catalog.Pet{ID: p.ID, NewPet: catalog.NewPet{Name: asked.Name, CategoryID: tenantID, Status: catalog.Sold}}); err != nil || p != want {
 				t.Errorf("%+v, %v, want %+v", p, err, want)
 			}
 			mu.Lock()

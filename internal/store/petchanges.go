@@ -8,26 +8,26 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-const (
+// petHeldQuery is a statement of its own, after the lock. A statement that began before the lock would not see an order that was placed while
+// it waited.
+const petHeldQuery = `
+select exists (select from orders where tenant_id = $1 and pet_id = $2 and status in ('placed', 'approved')) as held`
+
+var (
 	lockPetQuery = forTenant + `
-select id, name, category_id, status from pets
+` + selectPet + `
 where ` + forTenantSet + ` and tenant_id = $1 and id = $2
 for no key update`
 
-	// petHeldQuery is a statement of its own, after the lock. A statement that began before the lock would not see an order
-	// that was placed while it waited.
-	petHeldQuery = `
-select exists (select from orders where tenant_id = $1 and pet_id = $2 and status in ('placed', 'approved')) as held`
-
 	updatePetQuery = `
-update pets set name = $3, category_id = $4, status = $5
-where tenant_id = $1 and id = $2 and (select set_config('petstore.deadline', $6, true)) is not null`
+update pets set ` + petList("{c} = ${n}", 3) + `
+where tenant_id = $1 and id = $2 and (select set_config('petstore.deadline', ` + deadlineOf(3) + `, true)) is not null`
 
 	// describePetQuery changes what any animal may change, whatever it is now. Null stands for what stays.
 	describePetQuery = forTenant + `
-update pets set name = coalesce($3, name), category_id = coalesce($4, category_id)
-where ` + forTenantSet + ` and tenant_id = $1 and id = $2 and (select set_config('petstore.deadline', $5, true)) is not null
-returning id, name, category_id, status`
+update pets set ` + petList("{c} = coalesce(${n}, {c})", 3) + `
+where ` + forTenantSet + ` and tenant_id = $1 and id = $2 and (select set_config('petstore.deadline', ` + deadlineOf(3) + `, true)) is not null
+returning id, ` + petNames
 )
 
 // ChangePet implements catalog.Store.
@@ -43,18 +43,11 @@ func (d Pets) ChangePet(ctx context.Context, tenantID, id int64, c catalog.PetPa
 
 // describePet makes a change that depends on nothing. Its statement is sent at most once.
 func (d Pets) describePet(ctx context.Context, tenantID, id int64, c catalog.PetPatch) (catalog.Pet, error) {
-	var name, category driver.Value
-	if c.Name != nil {
-		name = *c.Name
-	}
-	if c.CategoryID != nil {
-		category = *c.CategoryID
-	}
 	pet, found := catalog.Pet{}, false
 	err := pgconn.Write(ctx, d.db, func(row []driver.Value) error {
 		pet, found = petOf(row), true
 		return nil
-	}, describePetQuery, tenantID, id, name, category)
+	}, describePetQuery, petArgs(func(column petColumn) any { return column.changed(&c) }, tenantID, id)...)
 	if err == nil && !found {
 		err = catalog.ErrPetNotFound
 	}
@@ -80,7 +73,8 @@ func (d Pets) changePet(ctx context.Context, tenantID, id int64, c catalog.PetPa
 				return err
 			}
 		}
-		_, err = tx.Exec(ctx, updatePetQuery, tenantID, id, pet.Name, pet.CategoryID, pet.Status, tx.Deadline())
+		args := petArgs(func(c petColumn) any { return c.value(&pet.NewPet) }, tenantID, id)
+		_, err = tx.Exec(ctx, updatePetQuery, anys(append(args, tx.Deadline()))...)
 		return err
 	})
 	return pet, err

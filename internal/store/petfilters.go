@@ -59,19 +59,17 @@ func (f *petFilters) where() string {
 	return strings.Join(append([]string{"where " + tenantSet + " and tenant_id = $1 and id > $2"}, f.conditions...), " and ")
 }
 
-const petColumns = "id, name, category_id, status"
-
 // inOrder selects the first animals in the order of IDs.
 func (f *petFilters) inOrder(limit string) string {
 	if !f.byCategory || f.byStatus {
-		return "select " + petColumns + " from pets " + f.where() + " order by id limit " + limit
+		return selectPet + " " + f.where() + " order by id limit " + limit
 	}
 	// In the index by category, the animals of each status are in the order of IDs. Postgres merges them and reads no more than it needs.
 	var each []string
 	for _, status := range []catalog.Status{catalog.Available, catalog.Pending, catalog.Sold} {
-		each = append(each, "(select "+petColumns+" from pets "+f.where()+" and status = '"+string(status)+"' order by id limit "+limit+")")
+		each = append(each, "("+selectPet+" "+f.where()+" and status = '"+string(status)+"' order by id limit "+limit+")")
 	}
-	return "select " + petColumns + " from (" + strings.Join(each, " union all ") + ") p order by id limit " + limit
+	return "select id, " + petNames + " from (" + strings.Join(each, " union all ") + ") p order by id limit " + limit
 }
 
 // nameRange is the condition that a name begins with the prefix. Another form of it would not use the index, because row-level security
@@ -84,8 +82,8 @@ func (f *petFilters) nameRange(prefix string) string {
 	return condition
 }
 
-// byName selects the first animals by name in the order of IDs. A row with ID 0 says, in the place of the category, that the page ends after
-// that animal, because maxScanned were read.
+// byName selects the first animals by name in the order of IDs. A row with a negative ID says that the page ends after that animal, because
+// maxScanned were read.
 func (f *petFilters) byName(nameRange string) string {
 	return fmt.Sprintf(`
 with named as materialized (
@@ -98,13 +96,13 @@ with named as materialized (
   select * from scanned where %[2]s order by id limit $3
 )
 (select p.* from (select id from named where (select few from few) and id > $2 order by id) n
- cross join lateral (select %[5]s from pets %[6]s and id = n.id offset 0) p
+ cross join lateral (%[5]s %[6]s and id = n.id offset 0) p
  order by n.id limit $3)
 union all
 select * from page
 union all
-select 0, '', last, '' from (select max(id) as last, count(*) as read from scanned) s where read = %[7]d and (select count(*) from page) < $3`,
-		tenantSet, nameRange, maxNamed, f.inOrder(strconv.Itoa(maxScanned)), petColumns, f.where(), maxScanned)
+select -last, %[8]s from (select max(id) as last, count(*) as read from scanned) s where read = %[7]d and (select count(*) from page) < $3`,
+		tenantSet, nameRange, maxNamed, f.inOrder(strconv.Itoa(maxScanned)), selectPet, f.where(), maxScanned, petList("'0'::{t}", 0))
 }
 
 // filterPetsQuery is the query of filterPets, and its arguments.
@@ -117,7 +115,7 @@ func filterPetsQuery(tenantID int64, p catalog.Page) (query string, args []drive
 		if p.NamePrefix != "" {
 			f.and(f.nameRange(p.NamePrefix))
 		}
-		query = "select " + petColumns + " from pets " + f.where() + " order by id limit $3"
+		query = selectPet + " " + f.where() + " order by id limit $3"
 	case p.NamePrefix != "":
 		query = f.byName(f.nameRange(p.NamePrefix))
 	}
@@ -129,10 +127,10 @@ func (d Pets) filterPets(ctx context.Context, tenantID int64, p catalog.Page) (_
 	query, args := filterPetsQuery(tenantID, p)
 	pets, ends := []catalog.Pet{}, int64(0)
 	err = d.db.Direct(ctx, func(row []driver.Value) error {
-		if pet := petOf(row); pet.ID != 0 {
+		if pet := petOf(row); pet.ID > 0 {
 			pets = append(pets, pet)
 		} else {
-			ends = pet.CategoryID
+			ends = -pet.ID
 		}
 		return nil
 	}, query, args...)

@@ -20,7 +20,7 @@ func TestPetBatch(t *testing.T) {
 		b := newPetBatch(asked)
 		var last catalog.Pet
 		for n, from := range random.Perm(len(asked)) {
-			last = catalog.Pet{ID: int64(n + 1), Name: asked[from].Name, CategoryID: asked[from].CategoryID, Status: asked[from].Status}
+			last = catalog.Pet{ID: int64(n + 1), NewPet: asked[from]}
 			if err := b.add(last); err != nil {
 				t.Fatalf("%+v: %v", last, err)
 			}

@@ -1,6 +1,10 @@
 package store
 
-import "petstore.example/internal/store/pgconn"
+import (
+	"strings"
+
+	"petstore.example/internal/store/pgconn"
+)
 
 // TenantData is all that is stored of a tenant, in whatever table.
 type TenantData struct{ db *pgconn.DB }
@@ -48,7 +52,7 @@ var tenantTables = []tenantTable{
 		"method", "path", "key", "status", "location", "convert_from(body, 'UTF8') as body", "created_at", "expires_at",
 	}, omitted: []string{"tenant_id", "fingerprint"}, order: "created_at, key", erasing: goesSlowly},
 	{name: "orders", columns: []string{"id", "pet_id", "quantity", "status", "created_at"}, omitted: []string{"tenant_id"}, order: "id", erasing: goesSlowly},
-	{name: "pets", columns: []string{"id", "name", "category_id", "status", "created_at"}, omitted: []string{"tenant_id"}, order: "id", erasing: goesSlowly},
+	{name: "pets", columns: strings.Split("id, "+petNames+", created_at", ", "), omitted: []string{"tenant_id"}, order: "id", erasing: goesSlowly},
 
 	{name: "tenant_plans", columns: []string{
 		"id", "valid_from", "until", "plan", "then_plan", "kind", "ends", "per_minute", "per_day", "named_per_minute", "named_per_day", "generation", "created_at", "voided_at", "void_reason",

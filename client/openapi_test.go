@@ -4,8 +4,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
+	"net/url"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,6 +52,71 @@ func TestTheClientIsComplete(t *testing.T) {
 	if diff := cmp.Diff(documented, namedCodes(t)); diff != "" {
 		t.Errorf("codes (-document +client):\n%s", diff)
 	}
+}
+
+// TestPetsAreTheDocuments: animals have the members that the document names, and their list its query parameters.
+func TestPetsAreTheDocuments(t *testing.T) {
+	t.Parallel()
+	service := newService(t, answer(200, "[]"))
+	var params client.ListPetsParams
+	fill(reflect.ValueOf(&params).Elem())
+	if _, err := service.store(t).ListPets(t.Context(), params); err != nil {
+		t.Fatal(err)
+	}
+	sent, err := url.ParseQuery(service.requests()[0].query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	d := document(t, "../internal/api/openapi.yaml")
+	for _, p := range at(d, "paths", "/pets", "get", "parameters").([]any) {
+		if ref, ok := at(p, "$ref").(string); ok {
+			p = at(d, strings.Split(strings.TrimPrefix(ref, "#/"), "/")...)
+		}
+		if at(p, "in") == "query" {
+			named[at(p, "name").(string)] = true
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(named)), slices.Sorted(maps.Keys(sent))); diff != "" {
+		t.Errorf("query parameters (-document +client):\n%s", diff)
+	}
+	for name, v := range map[string]any{"Pet": client.Pet{}, "NewPet": client.NewPet{}, "PetChange": client.PetPatch{}} {
+		var members []string
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {
+			member, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			members = append(members, member)
+		}
+		slices.Sort(members)
+		if diff := cmp.Diff(slices.Sorted(maps.Keys(at(d, "components", "schemas", name, "properties").(map[string]any))), members); diff != "" {
+			t.Errorf("members of %s (-document +client):\n%s", name, diff)
+		}
+	}
+}
+
+// fill gives each field a value that is not zero.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i))
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+	case reflect.String:
+		v.SetString("x")
+	default:
+		v.SetInt(1)
+	}
+}
+
+// at returns what a document has at a path of names, nil if nothing.
+func at(v any, path ...string) any {
+	for _, name := range path {
+		v = v.(map[string]any)[name]
+	}
+	return v
 }
 
 func document(t *testing.T, file string) (document any) {

@@ -1,0 +1,124 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/go-cmp/cmp"
+)
+
+// describedPets returns two animals that have all members which the document lets clients change, and the query parameters of their list,
+// each with a value that the first animal has and the second has not.
+func describedPets(t *testing.T) (first, second map[string]any, params map[string]string) {
+	t.Helper()
+	spec, err := openapi3.NewLoader().LoadFromData(openAPIText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second, params = map[string]any{}, map[string]any{}, map[string]string{}
+	for name, p := range spec.Components.Schemas["PetChange"].Value.Properties {
+		values := append(p.Value.Examples, p.Value.Enum...)
+		switch v := values[0].(type) {
+		case string:
+			if first[name], second[name] = v, "not "+v; len(values) > 1 {
+				second[name] = values[1]
+			}
+		case float64:
+			first[name], second[name] = v, v+1
+		default:
+			t.Fatalf("%s has the example %T", name, v)
+		}
+	}
+	wrote, read := slices.Sorted(maps.Keys(first)), slices.Sorted(maps.Keys(spec.Components.Schemas["Pet"].Value.Properties))
+	asked := slices.Sorted(maps.Keys(spec.Components.Schemas["NewPet"].Value.Properties))
+	if diff := cmp.Diff(wrote, asked) + cmp.Diff(wrote, slices.DeleteFunc(read, func(n string) bool { return n == "id" })); diff != "" {
+		t.Errorf("members in the document, of PetChange and of NewPet or Pet:\n%s", diff)
+	}
+	for _, p := range spec.Paths.Find("/pets").Get.Parameters {
+		if p.Value.In != "query" {
+			continue
+		}
+		params[p.Value.Name] = fmt.Sprint(first[p.Value.Name])
+	}
+	params["ids"] = "1"
+	return first, second, params
+}
+
+func petOf(t *testing.T, rec *httptest.ResponseRecorder) (pet map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal(rec.Body.Bytes(), &pet); err != nil {
+		t.Fatalf("%v: %s", err, rec.Body)
+	}
+	delete(pet, "id")
+	return pet
+}
+
+func bodyOf(t *testing.T, members map[string]any) string {
+	t.Helper()
+	text, err := json.Marshal(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestEachMemberIsWritten: POST and PATCH write each member that the document has, and nothing else is in the response.
+func TestEachMemberIsWritten(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t)
+	want, other, _ := describedPets(t)
+	if diff := cmp.Diff(want, petOf(t, w.do(w.request("POST", "/v1/pets", bodyOf(t, want))))); diff != "" {
+		t.Errorf("POST (-sent +created):\n%s", diff)
+	}
+	for name, value := range other {
+		want[name] = value
+		if diff := cmp.Diff(want, petOf(t, w.do(w.request("PATCH", "/v1/pets/1", bodyOf(t, map[string]any{name: value}))))); diff != "" {
+			t.Errorf("PATCH of %s (-want +got):\n%s", name, diff)
+		}
+	}
+	if diff := cmp.Diff(want, petOf(t, w.do(w.request("GET", "/v1/pets/1", "")))); diff != "" {
+		t.Errorf("GET (-want +got):\n%s", diff)
+	}
+}
+
+// TestEachFilterSelects: each query parameter of the document is known, selects, and is in the key of the page cache and in links.
+func TestEachFilterSelects(t *testing.T) {
+	t.Parallel()
+	w, _, reads := newCachingFixture(t)
+	first, second, params := describedPets(t)
+	for _, pet := range []map[string]any{first, second} {
+		if rec := w.do(w.request("POST", "/v1/pets", bodyOf(t, pet))); rec.Code != 201 {
+			t.Fatal(rec.Body)
+		}
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(params)), slices.Sorted(slices.Values(petListParams))); diff != "" {
+		t.Errorf("query parameters (-document +server):\n%s", diff)
+	}
+	for range 2 {
+		w.list(t, "")
+	}
+	for name, value := range params {
+		if name == "limit" || name == "cursor" {
+			continue
+		}
+		reads()
+		rec := w.list(t, "?"+name+"="+url.QueryEscape(value))
+		if reads() == 0 {
+			t.Errorf("%s is not in the key of the page cache", name)
+		}
+		if link := header(rec, "Link"); !strings.Contains(link, name+"=") {
+			t.Errorf("%s is not in the link %s", name, link)
+		}
+		var got []map[string]any
+		if err := json.Unmarshal(rec.Body.Bytes(), &got); err != nil || len(got) != 1 || got[0]["id"] != 1.0 {
+			t.Errorf("%s=%s selects %s, %v", name, value, rec.Body, err)
+		}
+	}
+}

@@ -124,7 +124,7 @@ func (d *diagnosis) facts() []fact {
 	if !d.Key.ExpiresAt.IsZero() {
 		state += ", expires " + output.Text(d.Key.ExpiresAt)
 	}
-	limit := d.Tenant.Plan + ": " + tenant.QuotaText(d.Tenant.Quota)
+	limit := planText(d.Tenant)
 	if d.Key.PerMinute > 0 {
 		limit += fmt.Sprintf("; the key's own: %s", key.LimitText(d.Key))
 	}

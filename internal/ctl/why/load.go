@@ -23,8 +23,8 @@ type diagnosis struct {
 	today, lastDay store.KeyUsage
 	// changes are the latest, the newest first. Among the keys of a tenant, the changes of that are apart: they are the same for all.
 	changes, tenantChanges []audit.Entry
-	// largerPlan is the smallest plan that allows more than the tenant's, "" for none.
-	largerPlan string
+	// plans are in the order of the price list, the smaller first.
+	plans []plans.Plan
 }
 
 // span is a time in whole hours, in which usage is recorded.
@@ -66,7 +66,7 @@ func loadKey(ctx context.Context, db *store.DB, k keys.Key, now time.Time) (d *d
 	if err != nil {
 		return nil, err
 	}
-	if d.largerPlan, err = largerPlan(ctx, db, d.Tenant); err != nil {
+	if d.plans, err = db.Plans.List(ctx); err != nil {
 		return nil, err
 	}
 	d.UsedToday = d.today.TenantAdmitted
@@ -80,17 +80,6 @@ func (d *diagnosis) conclude(ctx context.Context, db *store.DB) (err error) {
 		d.nextBan, err = db.Bans.NextBan(ctx, d.Key.ID, d.Now)
 	}
 	return err
-}
-
-// largerPlan returns the smallest plan that allows more than the tenant's, "" if there is none.
-func largerPlan(ctx context.Context, db *store.DB, t plans.Tenant) (string, error) {
-	list, err := db.Plans.List(ctx)
-	for _, p := range list {
-		if p.Quota == nil || p.Quota.PerMinute > t.Quota.PerMinute && p.Quota.PerDay > t.Quota.PerDay {
-			return p.Name, err
-		}
-	}
-	return "", err
 }
 
 // next is what is in force when the present plan or its numbers end, the zero Tenant if nothing is scheduled.
@@ -151,7 +140,7 @@ func loadTenant(ctx context.Context, db *store.DB, t plans.Tenant, now time.Time
 			return nil, err
 		}
 	}
-	larger, err := largerPlan(ctx, db, t)
+	priceList, err := db.Plans.List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +155,7 @@ func loadTenant(ctx context.Context, db *store.DB, t plans.Tenant, now time.Time
 				Now: now, Key: k, Tenant: t, UsedToday: d.today, TenantRefusal: shared,
 				Bans: bansOf[k.ID], Failed: failedOf[k.ID],
 			},
-			today: usages[today(now)][k.ID], lastDay: usages[lastDay(now)][k.ID], largerPlan: larger,
+			today: usages[today(now)][k.ID], lastDay: usages[lastDay(now)][k.ID], plans: priceList,
 			changes: changes[k.ID], tenantChanges: changes[audit.TenantSubject(t.ID)],
 		}
 		if err := one.conclude(ctx, db); err != nil {

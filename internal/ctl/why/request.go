@@ -133,7 +133,7 @@ func (d *requestDiagnosis) text() (explanation string, help []string) {
 		explanation += " Now the key's requests are admitted, according to what is recorded."
 	}
 	if diagnose.IsShared(&d.FailedRequest) {
-		help = append(help, d.key.largerPlanHelp()...)
+		help = append(help, d.key.moreHelp(limits.WindowName(d.Window))...)
 	}
 	return explanation, append(help, "what else failed: petstorectl why "+d.tenant())
 }

@@ -174,7 +174,7 @@ func printTenant(o *options, d *tenantDiagnosis) error {
 	s := screen{
 		options: o, verdict: explanation, help: help,
 		facts: []fact{
-			{"plan", d.tenant.Plan + ": " + tenant.QuotaText(d.tenant.Quota)},
+			{"plan", planText(d.tenant)},
 			{"status", tenant.Status(d.tenant)},
 			{"used today", usedText(d.today, d.tenant.Quota.PerDay)},
 			{refusedFact, output.Thousands(d.refused)},

@@ -9,6 +9,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/key"
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/ctl/tenant"
 	"petstore.example/internal/diagnose"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
@@ -53,13 +54,13 @@ func (d *diagnosis) verdictText() (explanation string, help []string) {
 		return refused + ": the servers could not share their counters, and one of them had used its share of the limit.",
 			[]string{"check the servers and Redis: petstorectl doctor"}
 	case string(limits.Day):
-		return fmt.Sprintf("%s: tenant %s has used its %s requests of this day.", refused, t.Name, output.Thousands(q.PerDay)), d.largerPlanHelp()
+		return fmt.Sprintf("%s: tenant %s has used its %s requests of this day.", refused, t.Name, output.Thousands(q.PerDay)), d.moreHelp(limits.Day)
 	case string(limits.Key):
 		return fmt.Sprintf("%s: the key's own limit is %s.", refused, key.LimitText(k)),
 			[]string{spread, "change the key's limit: petstorectl key edit " + k.ID + " --per-minute N"}
 	case string(limits.Minute):
 		return fmt.Sprintf("%s: tenant %s has used its %s requests of this minute.", refused, t.Name, output.Thousands(q.PerMinute)),
-			append([]string{spread}, d.largerPlanHelp()...)
+			append([]string{spread}, d.moreHelp(limits.Minute)...)
 	}
 	return d.admittedText()
 }
@@ -110,12 +111,32 @@ func (d *diagnosis) admittedText() (explanation string, help []string) {
 	return "Requests are admitted, according to what is recorded.", help
 }
 
-func (d *diagnosis) largerPlanHelp() []string {
-	plan := d.largerPlan
-	if plan == "" || plan == plans.Enterprise {
-		plan = plans.Enterprise + " --per-minute N --per-day N"
+// moreHelp says how the tenant gets more of a window: the smallest plan that has more, and a boost for the rest of a day.
+func (d *diagnosis) moreHelp(window limits.WindowName) []string {
+	larger, q := plans.Enterprise+" --per-minute N --per-day N", d.Tenant.Quota
+	for _, p := range d.plans {
+		if p.Quota != nil && (window == limits.Day && p.Quota.PerDay > q.PerDay || window != limits.Day && p.Quota.PerMinute > q.PerMinute) {
+			larger = p.Name
+			break
+		}
 	}
-	return []string{"assign a larger plan: petstorectl plan assign " + d.Tenant.Name + " " + plan}
+	help := []string{"assign a larger plan: petstorectl plan assign " + d.Tenant.Name + " " + larger}
+	if window != limits.Day {
+		return help
+	}
+	return append(help, fmt.Sprintf("or for this day only: petstorectl plan boost %s --per-day N --until %s", d.Tenant.Name, output.Text(d.DayEnd())))
+}
+
+// planText is the tenant's plan with its numbers, and when a boost ends.
+func planText(t plans.Tenant) string {
+	text := t.Plan + ": " + tenant.QuotaText(t.Quota)
+	switch {
+	case t.Kind != plans.Boost:
+		return text
+	case t.Until.IsZero():
+		return text + ", by a boost without an end"
+	}
+	return text + ", by a boost until " + output.Text(t.Until)
 }
 
 // byActor says who made a change and why, nothing if the change is not known. The name of a person is a claim.

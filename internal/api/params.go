@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"petstore.example/internal/api/httpfield"
+	"petstore.example/internal/catalog"
 )
 
 // The size of a page (the contract's).
@@ -21,15 +22,17 @@ type listRequest[S ~string] struct {
 	after    int64
 	pageSize int
 	status   S
-	filters  petFilters
+	// filters are the filters of animals beside the status.
+	filters catalog.Page
 }
 
 // listQuery is the query of a list as the client wrote it.
 type listQuery struct {
 	limitParam, statusParam, cursorParam parameter
-	// These are known in the list of animals only. filterText is how links write them, "" for none.
-	idsParam, categoryParam, nameParam parameter
-	filterText                         string
+	// filters are those of petFilters, filterText how links and the page cache write them.
+	filters    [len(petFilters)]parameter
+	filtered   bool
+	filterText string
 	// hasOthers is set if there are unknown parameters. They change nothing, and no response repeats their values: one may be a key.
 	hasOthers bool
 }
@@ -62,9 +65,8 @@ func parseListRequest[S ~string](x *exchange, known []string, parse func(string)
 			p.add("status must be one of " + statuses)
 		}
 	}
-	if r.idsParam.times+r.categoryParam.times+r.nameParam.times > 0 {
-		r.filters = parsePetFilters(&p, &r.listQuery)
-		r.filterText = r.filters.text
+	if r.filtered {
+		r.filters, r.filterText = r.readFilters(&p)
 	}
 	if p.given("cursor", r.cursorParam) {
 		if r.after, ok = httpfield.ParseCursor(r.cursorParam.value); !ok && len(p) == 0 {
@@ -101,13 +103,12 @@ func parseListQuery(raw string, known []string) (q listQuery, err error) {
 }
 
 func (q *listQuery) addParam(key, value string, known []string) {
-	p := q.param(key)
+	p, joined := q.param(key)
 	if p == nil || !slices.Contains(known, key) {
 		q.hasOthers = true
 		return
 	}
-	if p == &q.idsParam && p.times > 0 {
-		// As separate parameters too, which some clients make of an array.
+	if joined && p.times > 0 {
 		p.value += "," + value
 		return
 	}
@@ -115,23 +116,23 @@ func (q *listQuery) addParam(key, value string, known []string) {
 	p.times++
 }
 
-// param returns nil if no list has such a parameter.
-func (q *listQuery) param(key string) *parameter {
+// param returns nil if no list has such a parameter, and whether several of its values are joined.
+func (q *listQuery) param(key string) (p *parameter, joined bool) {
 	switch key {
 	case "limit":
-		return &q.limitParam
+		return &q.limitParam, false
 	case "status":
-		return &q.statusParam
+		return &q.statusParam, false
 	case "cursor":
-		return &q.cursorParam
-	case "ids":
-		return &q.idsParam
-	case "categoryId":
-		return &q.categoryParam
-	case "name":
-		return &q.nameParam
+		return &q.cursorParam, false
 	}
-	return nil
+	for i, f := range petFilters {
+		if f.name == key {
+			q.filtered = true
+			return &q.filters[i], f.joined
+		}
+	}
+	return nil, false
 }
 
 // problems collects what is wrong with a query, so that the error names all of it.

@@ -17,14 +17,14 @@ func listPets(a *api, x *exchange) error {
 	}
 	// Pages with long filters are not cached: few ask for them twice.
 	cache, stamp := a.pageCache, x.decision.Stamp
-	if len(r.filters.text) > maxCachedFilters {
+	if len(r.filterText) > maxCachedFilters {
 		cache = nil
 	}
 	if a.NoOldWrites != nil && !a.NoOldWrites() {
 		stamp = 0
 	}
 	key := pagecache.Key{
-		Tenant: x.caller.Tenant.ID, After: r.after, Filters: r.filters.text, Limit: r.pageSize, LimitGiven: r.limitParam.times > 0,
+		Tenant: x.caller.Tenant.ID, After: r.after, Filters: r.filterText, Limit: r.pageSize, LimitGiven: r.limitParam.times > 0,
 	}
 	if key.Filters == "" {
 		key.Filters = string(r.status)
@@ -54,9 +54,8 @@ const maxCachedFilters = 64
 // readPets reads a page from the database. It goes on if the client disconnects, because others may wait for the page. To watch the
 // connection would cost more than it saves: a read is not ended once it has begun.
 func (a *api) readPets(x *exchange, r *listRequest[catalog.Status]) (*pagecache.Page, error) {
-	page := catalog.Page{
-		After: r.after, Limit: r.pageSize, Status: r.status, IDs: r.filters.ids, CategoryID: r.filters.categoryID, NamePrefix: r.filters.name,
-	}
+	page := r.filters
+	page.After, page.Limit, page.Status = r.after, r.pageSize, r.status
 	pets, next, err := a.Pets.ListPets(context.WithoutCancel(x.Request.Context()), x.caller.Tenant.ID, page)
 	if err != nil {
 		return nil, err
@@ -95,7 +94,7 @@ func changePet(a *api, x *exchange) error {
 	if err != nil {
 		return err
 	}
-	change, err := decodePetPatch(data, strict)
+	change, err := readPet(data, strict)
 	if err != nil {
 		return err
 	}

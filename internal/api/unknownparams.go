@@ -14,7 +14,13 @@ const maxIgnored = 10
 // The query parameters of the lists: of orders, and of animals.
 var (
 	listParams    = []string{"limit", "status", "cursor"}
-	petListParams = []string{"limit", "status", "cursor", "ids", "categoryId", "name"}
+	petListParams = func() []string {
+		known := slices.Clone(listParams)
+		for _, f := range petFilters {
+			known = append(known, f.name)
+		}
+		return known
+	}()
 )
 
 // checkQuery looks at the query of an operation that has no parameters. With strict handling it returns an error, which an operation with a

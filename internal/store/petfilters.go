@@ -40,20 +40,6 @@ func (f *petFilters) arg(v driver.Value) string {
 
 func (f *petFilters) and(condition string) { f.conditions = append(f.conditions, condition) }
 
-// newPetFilters has all filters but the name.
-func newPetFilters(tenantID int64, p catalog.Page) *petFilters {
-	f := &petFilters{args: []driver.Value{tenantID, p.After, int64(p.Limit + 1)}}
-	if p.Status != "" {
-		f.byStatus = true
-		f.and("status = " + f.arg(string(p.Status)))
-	}
-	if p.CategoryID != nil {
-		f.byCategory = true
-		f.and("category_id = " + f.arg(*p.CategoryID))
-	}
-	return f
-}
-
 // where is the condition that the tenant's animals meet, from the ID $2 on.
 func (f *petFilters) where() string {
 	return strings.Join(append([]string{"where " + tenantSet + " and tenant_id = $1 and id > $2"}, f.conditions...), " and ")

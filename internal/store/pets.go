@@ -132,6 +132,20 @@ func (d Pets) ListPets(ctx context.Context, tenantID int64, p catalog.Page) ([]c
 	return pets, next, nil
 }
 
+// newPetFilters has all filters but the name.
+func newPetFilters(tenantID int64, p catalog.Page) *petFilters {
+	f := &petFilters{args: []driver.Value{tenantID, p.After, int64(p.Limit + 1)}}
+	if p.Status != "" {
+		f.byStatus = true
+		f.and("status = " + f.arg(string(p.Status)))
+	}
+	if p.CategoryID != nil {
+		f.byCategory = true
+		f.and("category_id = " + f.arg(*p.CategoryID))
+	}
+	return f
+}
+
 // cutPage returns at most limit animals, and the ID of the last one if there were more.
 func cutPage(pets []catalog.Pet, limit int) (page []catalog.Pet, next int64) {
 	if len(pets) <= limit {

@@ -19,7 +19,6 @@ import (
 	"petstore.example/internal/ctl/ban"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/doctor"
-	"petstore.example/internal/ctl/find"
 	"petstore.example/internal/ctl/key"
 	"petstore.example/internal/ctl/limits"
 	"petstore.example/internal/ctl/login"
@@ -96,8 +95,7 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`plan simulate`":                                     plan.ReplayView.Names(),
 		"`plan show`":                                         plan.DetailsView.Names()[len(plan.View):],
 		"`undo`":                                              undo.View.Names(),
-		"`find -o json`":                                      find.View.Names(),
-		"`find`":                                              find.HitView.Names(),
+		"`why --list`":                                        why.HitView.Names(),
 		"`why TENANT`":                                        why.TenantView.Names(),
 		"`why KEY-ID`, `why -`":                               why.KeyView.Names(),
 		"`why REQUEST-ID`":                                    why.RequestView.Names(),

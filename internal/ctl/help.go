@@ -17,7 +17,7 @@ var helpGroups = []struct {
 	id, title string
 	commands  []string
 }{
-	{"find", "Answer a ticket:", []string{"find", "why", "tail", "undo"}},
+	{"why", "Answer a ticket:", []string{"why", "tail", "undo"}},
 	{"manage", "Manage:", []string{"tenant", "key", "plan", "ban", "limits"}},
 	{"report", "Report:", []string{"usage", "audit"}},
 	{"login", "Log in:", []string{"login", "logout", "context", "whoami", "staff"}},

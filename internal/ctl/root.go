@@ -11,7 +11,6 @@ import (
 	"petstore.example/internal/ctl/ban"
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/doctor"
-	"petstore.example/internal/ctl/find"
 	"petstore.example/internal/ctl/key"
 	"petstore.example/internal/ctl/limits"
 	"petstore.example/internal/ctl/login"
@@ -62,7 +61,7 @@ key_; a key itself is only read from stdin. Try a change with --dry-run first.
 
 Log in once with "petstorectl login"; "petstorectl whoami" shows which database
 is used, as whom and why.`,
-		Example: `  petstorectl find billing@acme.example
+		Example: `  petstorectl why billing@acme.example
   petstorectl why acme
   petstorectl plan assign acme business --reason "order 18"
   petstorectl key list --expires-within 30d
@@ -93,7 +92,7 @@ is used, as whom and why.`,
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.AddCommand(
 		tenant.NewCmd(f), key.NewCmd(f), plan.NewCmd(f), ban.NewCmd(f), limits.NewCmd(f), retention.NewCmd(f), usage.NewCmd(f), audit.NewCmd(f),
-		find.NewCmd(f), why.NewCmd(f), undo.NewCmd(f), staff.NewCmd(f), login.NewCmdLogin(f), login.NewCmdLogout(f), login.NewCmdWhoami(f), login.NewCmdContext(f), tail.NewCmd(f), doctor.NewCmd(f), migrate.NewCmd(f), newCmdCompletion(f), newCmdVersion(f),
+		why.NewCmd(f), undo.NewCmd(f), staff.NewCmd(f), login.NewCmdLogin(f), login.NewCmdLogout(f), login.NewCmdWhoami(f), login.NewCmdContext(f), tail.NewCmd(f), doctor.NewCmd(f), migrate.NewCmd(f), newCmdCompletion(f), newCmdVersion(f),
 	)
 	setColumns(cmd)
 	setHelp(f, cmd)

@@ -38,7 +38,7 @@ var below = map[string][]string{
 
 	"internal/ctl": {
 		"internal/buildinfo", "internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/ctl/plan", "internal/ctl/ban", "internal/ctl/limits", "internal/ctl/retention",
-		"internal/ctl/usage", "internal/ctl/audit", "internal/ctl/why", "internal/ctl/find", "internal/ctl/tail", "internal/ctl/undo", "internal/ctl/doctor", "internal/ctl/migrate", "internal/ctl/staff", "internal/ctl/login",
+		"internal/ctl/usage", "internal/ctl/audit", "internal/ctl/why", "internal/ctl/tail", "internal/ctl/undo", "internal/ctl/doctor", "internal/ctl/migrate", "internal/ctl/staff", "internal/ctl/login",
 	},
 	"internal/ctl/gendoc":    {"internal/ctl", "internal/ctl/cmdutil"},
 	"internal/ctl/cmdutil":   {"internal/ctl/output", "internal/store", "internal/store/migrate", "internal/keys", "internal/plans", "internal/audit", "internal/devfile", "internal/ownfiles", "internal/staff", "internal/envvars", "internal/spelling", "internal/ctl/contexts"},
@@ -53,7 +53,6 @@ var below = map[string][]string{
 	"internal/ctl/doctor":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/store/migrate", "internal/cluster"},
 	"internal/ctl/migrate":   {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store/migrate"},
 	"internal/ctl/plan":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/store", "internal/plans", "internal/usage", "internal/audit"},
-	"internal/ctl/find":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/store", "internal/keys", "internal/plans", "internal/usage"},
 	"internal/ctl/tail":      {"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/key", "internal/store", "internal/usage"},
 	"internal/ctl/why": {
 		"internal/ctl/cmdutil", "internal/ctl/output", "internal/ctl/tenant", "internal/ctl/key", "internal/ctl/ban", "internal/ctl/audit",

@@ -108,7 +108,7 @@ func CheckText(args []string) error {
 // CheckKeyID refuses what may be a key where its ID is wanted, without repeating it.
 func CheckKeyID(id string) error {
 	if strings.HasPrefix(id, "pst_") {
-		return UsageErrorf("want the ID of a key (key_…), not the key").WithHint("find the ID with: petstorectl key identify")
+		return UsageErrorf("want the ID of a key (key_…), not the key").WithHint("find it by its last four characters, or by all of it on stdin: petstorectl why -")
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func (f *Factory) Explain(ctx context.Context, err error, s Subject) error {
 	case errors.Is(err, keys.ErrKeyNotFound):
 		e.Message += suggest(ctx, s.Key, storedKeys(f))
 		if !strings.HasPrefix(s.Key, "key_") && plainWord.MatchString(s.Key) {
-			e.Hint = "the ID of a key begins with key_; to find it: petstorectl find " + short(s.Key)
+			e.Hint = "the ID of a key begins with key_; to find it: petstorectl why " + short(s.Key)
 		}
 	}
 	return e

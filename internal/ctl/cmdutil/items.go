@@ -100,7 +100,7 @@ func (i *ItemArgs) readLines(in io.Reader) (list []string, err error) {
 	for n := 1; lines.Scan(); n++ {
 		if errors.Is(keys.CheckText(lines.Text()), keys.ErrTextContainsKey) {
 			return nil, UsageErrorf("line %d of stdin contains an API key; want IDs", n).
-				WithHint("find the ID with: petstorectl key identify")
+				WithHint("find the ID with: petstorectl why -")
 		}
 		item, _, _ := strings.Cut(lines.Text(), "\t")
 		item = strings.TrimSpace(item)

@@ -51,7 +51,7 @@ var Synonyms = []Synonym{
 	{"delete remove rm destroy", "key revoke,tenant suspend"},
 	{"unrevoke rollback revert restore undo", "undo"},
 	{"new add create", "tenant create,key issue"},
-	{"search lookup query whois who-is grep", "find"},
+	{"search lookup query whois who-is grep", "why"},
 	{"diagnose explain debug refused 429 why", "why"},
 	{"follow watch stream live", "tail"},
 	{"log logs journal changes trail", "audit list"},

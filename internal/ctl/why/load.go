@@ -23,6 +23,8 @@ type diagnosis struct {
 	today, lastDay store.KeyUsage
 	// changes are the latest, the newest first. Among the keys of a tenant, the changes of that are apart: they are the same for all.
 	changes, tenantChanges []audit.Entry
+	// seen is set if somebody has seen the whole key.
+	seen bool
 	// plans are in the order of the price list, the smaller first.
 	plans []plans.Plan
 }
@@ -106,6 +108,8 @@ func (d *diagnosis) change(action string) *audit.Entry {
 type tenantDiagnosis struct {
 	now    time.Time
 	tenant plans.Tenant
+	// hidden is set if the login may not read keys and what they did: then there are none.
+	hidden bool
 	// keys are those that matter, the refused ones first. left is how many others there are: revoked or expired, and not used since.
 	keys []*diagnosis
 	left int
@@ -120,7 +124,17 @@ const day = 24 * time.Hour
 
 func loadTenant(ctx context.Context, db *store.DB, t plans.Tenant, now time.Time) (d *tenantDiagnosis, err error) {
 	d = &tenantDiagnosis{now: now, tenant: t}
+	usages := map[span]map[string]store.KeyUsage{today(now): nil, lastDay(now): nil}
+	for of := range usages {
+		if usages[of], err = db.Usage.OfKeys(ctx, t.ID, of.from, of.to); err != nil {
+			return nil, err
+		}
+	}
+	d.sum(usages[today(now)], usages[lastDay(now)])
 	list, err := store.Collect(db.Keys.List(ctx, store.KeyFilter{Tenant: t.Name, Limit: cmdutil.MaxLimit}, now))
+	if d.hidden = store.IsForbidden(err); d.hidden {
+		return d, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -134,17 +148,10 @@ func loadTenant(ctx context.Context, db *store.DB, t plans.Tenant, now time.Time
 	if err != nil {
 		return nil, err
 	}
-	usages := map[span]map[string]store.KeyUsage{today(now): nil, lastDay(now): nil}
-	for of := range usages {
-		if usages[of], err = db.Usage.OfKeys(ctx, t.ID, of.from, of.to); err != nil {
-			return nil, err
-		}
-	}
 	priceList, err := db.Plans.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d.sum(usages[today(now)], usages[lastDay(now)])
 	shared := d.sharedRefusal()
 	bansOf := bySubject(bans, func(b keys.Ban) string { return b.KeyID })
 	failedOf := bySubject(d.failed, func(f usage.FailedRequest) string { return f.KeyID })

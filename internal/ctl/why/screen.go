@@ -75,7 +75,7 @@ func (s *screen) print() error {
 		return err
 	}
 	if cut {
-		fmt.Fprintf(&out, "\nall of it: petstorectl why %s --all\n", output.Clean(s.subject))
+		fmt.Fprintf(&out, "\nall of it: petstorectl why %s --all\n", output.Clean(s.word))
 	}
 	_, err = io.Copy(s.Out, &out)
 	return err

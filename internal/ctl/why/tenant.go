@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	auditcmd "petstore.example/internal/ctl/audit"
@@ -75,6 +76,9 @@ func (d *tenantDiagnosis) bansOf(keyID string) []keys.Ban {
 
 // verdict is that of the first key; without one, nothing is refused.
 func (d *tenantDiagnosis) verdict() diagnose.Verdict {
+	if d.hidden {
+		return diagnose.Verdict{}
+	}
 	if len(d.keys) == 0 {
 		return diagnose.Verdict{Code: diagnose.Admitted}
 	}
@@ -84,7 +88,11 @@ func (d *tenantDiagnosis) verdict() diagnose.Verdict {
 // text explains the verdict.
 func (d *tenantDiagnosis) text() (explanation string, help []string) {
 	name := d.tenant.Name
-	if len(d.keys) == 0 {
+	switch {
+	case d.hidden:
+		return fmt.Sprintf("Tenant %s: your login may not read its keys and requests.", name),
+			[]string{"what it had: petstorectl plan history " + name, "what it used: petstorectl usage show --by day --tenant " + name}
+	case len(d.keys) == 0:
 		return fmt.Sprintf("Tenant %s has no key that is valid or was used in the last day.", name), []string{"issue a key: petstorectl key issue " + name}
 	}
 	worst, refused := d.keys[0], d.refusedKeys()
@@ -133,6 +141,8 @@ func tenantView(o *options) output.View[*tenantDiagnosis] {
 		{Name: "tenant", Value: func(d *tenantDiagnosis) any { return d.tenant.Name }},
 		{Name: "tenant_id", Value: func(d *tenantDiagnosis) any { return d.tenant.ID }},
 		{Name: "tenant_status", Value: func(d *tenantDiagnosis) any { return tenant.Status(d.tenant) }},
+		{Name: "email", Value: func(d *tenantDiagnosis) any { return d.tenant.Email }},
+		{Name: "billing_ref", Value: func(d *tenantDiagnosis) any { return d.tenant.BillingRef }},
 		{Name: "plan", Value: func(d *tenantDiagnosis) any { return d.tenant.Plan }},
 		{Name: "per_minute", Value: func(d *tenantDiagnosis) any { return d.tenant.Quota.PerMinute }},
 		{Name: "per_day", Value: func(d *tenantDiagnosis) any { return d.tenant.Quota.PerDay }},
@@ -147,6 +157,14 @@ func tenantView(o *options) output.View[*tenantDiagnosis] {
 		{Name: "failed_requests", Value: func(d *tenantDiagnosis) any { return output.ListJSON(failedView, shown(o, d.failed)) }},
 		{Name: "changes", Value: func(d *tenantDiagnosis) any { return output.ListJSON(auditcmd.View, shown(o, d.changes)) }},
 	}
+}
+
+func (d *tenantDiagnosis) tenantText() string {
+	text := fmt.Sprintf("%s (#%d), %s", d.tenant.Name, d.tenant.ID, tenant.Status(d.tenant))
+	if !d.tenant.SuspendedAt.IsZero() {
+		text += " since " + output.Text(d.tenant.SuspendedAt)
+	}
+	return text
 }
 
 // failedView names the key of a failed request in a few characters.
@@ -174,8 +192,9 @@ func printTenant(o *options, d *tenantDiagnosis) error {
 	s := screen{
 		options: o, verdict: explanation, help: help,
 		facts: []fact{
+			{"tenant", d.tenantText()},
 			{"plan", planText(d.tenant)},
-			{"status", tenant.Status(d.tenant)},
+			{"contact", strings.Join(slices.DeleteFunc([]string{d.tenant.Email, d.tenant.Contact, d.tenant.BillingRef}, func(s string) bool { return s == "" }), ", ")},
 			{"used today", usedText(d.today, d.tenant.Quota.PerDay)},
 			{refusedFact, output.Thousands(d.refused)},
 		},

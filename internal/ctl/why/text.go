@@ -20,6 +20,9 @@ import (
 // text explains the verdict in a sentence, and says in a line each what can be done, and what changes by itself.
 func (d *diagnosis) text() (explanation string, help []string) {
 	explanation, help = d.verdictText()
+	if d.seen && d.Key.Valid(d.Now) {
+		help = append(help, "if it leaked: petstorectl key rotate "+d.Key.ID+" --grace-period 0", "or: petstorectl key revoke "+d.Key.ID)
+	}
 	return explanation, append(help, d.nextPlanHelp()...)
 }
 
@@ -103,7 +106,7 @@ func (d *diagnosis) admittedText() (explanation string, help []string) {
 		help = append(help, key.EnvironmentText(d.Key.Environment))
 	}
 	if d.Key.LastUsedAt.IsZero() {
-		help = append(help, "the key was never used; find out which key the client sends: petstorectl key identify")
+		help = append(help, "the key was never used; find out which key the client sends: petstorectl why -")
 	}
 	if len(d.Failed) > 0 {
 		help = append(help, "the last failed request was answered "+failedText(d.Failed[0], d.Bans)+": petstorectl why "+d.Failed[0].RequestID)

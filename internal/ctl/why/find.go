@@ -1,0 +1,93 @@
+package why
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/ctl/key"
+	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/keys"
+	"petstore.example/internal/store"
+)
+
+// HitView shows something that the word names.
+var HitView = output.View[store.Hit]{
+	{Name: "kind", Value: func(h store.Hit) any { return string(h.Kind) }, InList: true},
+	{Name: "by", Value: func(h store.Hit) any { return h.By }, InList: true},
+	{Name: "match", Value: func(h store.Hit) any { return h.Match }, InList: true, MinWidth: output.TextWidth},
+	{Name: "tenant", Value: func(h store.Hit) any { return h.Tenant }, InList: true, MinWidth: output.TextWidth},
+	{Name: "tenant_id", Value: func(h store.Hit) any { return output.NumberOrNil(h.TenantID) }},
+	{Name: "key_id", Value: func(h store.Hit) any { return h.KeyID }, InList: true},
+	{Name: "number", Value: func(h store.Hit) any { return output.NumberOrNil(h.Number) }},
+}
+
+const (
+	// fromStdin as the word stands for the key on stdin.
+	fromStdin = "-"
+	// listed is the most matches that are listed.
+	listed = store.MaxHits - 1
+)
+
+// find returns what the word names, the most certain first.
+func (o *options) find(ctx context.Context, db *store.DB) ([]store.Hit, error) {
+	if o.word == fromStdin {
+		k, err := key.Identify(ctx, o.Factory)
+		return []store.Hit{{Kind: store.HitKey, By: "id", Match: k.ID, TenantID: k.TenantID, Tenant: k.TenantName, KeyID: k.ID}}, err
+	}
+	// A key is often shown as …x7Qd.
+	word := strings.TrimLeft(strings.TrimSpace(o.word), "….*")
+	if word == "" {
+		return nil, cmdutil.UsageErrorf("nothing to find").WithHint("see: petstorectl why --help")
+	}
+	hits, err := db.Find(ctx, word)
+	switch {
+	case err != nil || len(hits) > 0:
+		return hits, err
+	case strings.HasPrefix(word, "key_"):
+		return nil, o.Explain(ctx, keys.ErrKeyNotFound, cmdutil.Subject{Key: word})
+	}
+	return nil, &cmdutil.Error{
+		Code: cmdutil.ExitNotFound, Message: fmt.Sprintf("nothing has %.80q", word) + cmdutil.SuggestTenant(ctx, o.Factory, word),
+		Hint: "keys are found by their last four characters or the beginning of their name;\n" +
+			"failed requests are stored for a day, and of many in a row only some",
+	}
+}
+
+// certain reports whether the first match is meant: nothing else matches as well, or it has the word as its name, number or ID. All requests with
+// an ID are one match.
+func certain(hits []store.Hit) bool {
+	first := hits[0]
+	named := first.Certainty == 0 && (first.By == "name" || first.By == "number" || first.By == "id")
+	return named || len(hits) == 1 || hits[1].Certainty > first.Certainty
+}
+
+func (o *options) printHits(hits []store.Hit) error {
+	if len(hits) > listed && !o.Printer().Whole() {
+		o.Messagef("more than %d match, and the first are shown; give more of the name, or use the filters of: petstorectl tenant list, petstorectl key list", listed)
+	}
+	return cmdutil.PrintList(o.Factory, HitView, hits[:min(listed, len(hits))])
+}
+
+// sayFound says what was found, unless the word is its name or ID, and that more matches.
+func (o *options) sayFound(hits []store.Hit) {
+	h := hits[0]
+	of := " of tenant " + h.Tenant
+	switch {
+	case h.Kind == store.HitEntry:
+		o.Messagef("entry %s: petstorectl audit show %s", h.Match, h.Match)
+	case h.Kind == store.HitBan:
+		o.Messagef("ban %s is of key %s", h.Match, h.KeyID)
+	case h.By != "id" && h.By != "number" && h.Match != h.Tenant:
+		if h.Kind == store.HitKey {
+			of = " of key " + h.KeyID + of
+		}
+		o.Messagef("%s is the %s%s", h.Match, strings.ReplaceAll(h.By, "_", " "), of)
+	}
+	others := slices.DeleteFunc(slices.Clone(hits[1:]), func(other store.Hit) bool { return other.Kind == h.Kind && other.Match == h.Match })
+	if len(others) > 0 {
+		o.Messagef("%d less certain: petstorectl why %s --list", len(others), o.word)
+	}
+}

@@ -19,6 +19,7 @@ type exporter struct {
 	log     zerolog.Logger
 	count   func(result string, spans int)
 	hide    *strings.Replacer
+	size    int64 // of the queue
 	waiting atomic.Int64
 }
 
@@ -37,7 +38,7 @@ func newExporter(c Config, log zerolog.Logger, count func(result string, spans i
 		return http.ProxyFromEnvironment(r)
 	}
 	out, err := otlptracehttp.New(context.Background(), otlptracehttp.WithHeaders(c.headers()), otlptracehttp.WithProxy(proxy))
-	return &exporter{SpanExporter: out, log: log, count: count, hide: strings.NewReplacer(hidden...)}, err
+	return &exporter{SpanExporter: out, log: log, count: count, size: c.queue, hide: strings.NewReplacer(hidden...)}, err
 }
 
 // ExportSpans implements sdk.SpanExporter.
@@ -58,13 +59,12 @@ func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 // queue counts what waits, so that it knows what is dropped.
 type queue struct {
 	sdk.SpanProcessor
-	e    *exporter
-	size int64
+	e *exporter
 }
 
 // OnEnd implements sdk.SpanProcessor.
 func (q *queue) OnEnd(s sdk.ReadOnlySpan) {
-	if q.e.waiting.Add(1) > q.size {
+	if q.e.waiting.Add(1) > q.e.size {
 		q.e.waiting.Add(-1)
 		q.e.count("dropped", 1)
 		return

@@ -59,7 +59,7 @@ func Start(c Config, log zerolog.Logger, count func(result string, spans int), a
 	}
 	batches := sdk.NewBatchSpanProcessor(e, sdk.WithMaxQueueSize(int(c.queue)))
 	t := &Tracer{exporter: e, propagator: autoprop.NewTextMapPropagator()}
-	t.provider = sdk.NewTracerProvider(sdk.WithResource(of), sdk.WithSpanProcessor(&queue{batches, e, c.queue}))
+	t.provider = sdk.NewTracerProvider(sdk.WithResource(of), sdk.WithSpanProcessor(&queue{batches, e}))
 	t.tracer = t.provider.Tracer(scope)
 	for _, name := range t.propagator.Fields() {
 		t.headers = append(t.headers, http.CanonicalHeaderKey(name))
@@ -94,12 +94,18 @@ func (t *Tracer) ParentOf(h http.Header) trace.SpanContext {
 	return trace.SpanContextFromContext(ctx).WithTraceState(trace.TraceState{})
 }
 
-// Request starts the span of a request that came at that time. Its parent may be invalid.
+// Request starts the span of a request that came at that time. Its parent may be invalid. While the queue is full it returns one that records
+// nothing: the trace is dropped whole, and costs no more.
 func (t *Tracer) Request(ctx context.Context, parent trace.SpanContext, name string, at time.Time) (context.Context, trace.Span) {
 	if parent.IsValid() {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
 	}
-	return t.tracer.Start(ctx, name, trace.WithTimestamp(at), trace.WithSpanKind(trace.SpanKindServer))
+	started, span := t.tracer.Start(ctx, name, trace.WithTimestamp(at), trace.WithSpanKind(trace.SpanKindServer))
+	if span.IsRecording() && t.waiting.Load() >= t.size {
+		t.count("dropped", 1)
+		return ctx, trace.SpanFromContext(context.Background())
+	}
+	return started, span
 }
 
 // Step adds a part of a request that is over to its span.

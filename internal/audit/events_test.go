@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/audit"
+	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 )
 
 // TestEventsAreThoseOfThePage compares the events with the table of the document. With UPDATE_DOCS it writes the table.

@@ -23,7 +23,7 @@ func columns() map[string][]string {
 	contexts := login.ContextView.Names()
 	return map[string][]string{
 		"tenant erase": tenant.ErasureView.Names(),
-		"usage export": usage.LineView.Names(), "usage close": usage.MonthView.Names(), "usage verify": usage.VerifyView.Names(), "usage proof": usage.ProofView.Names(),
+		"usage export": usage.LineView.Names(), "usage close": usage.MonthView.Names(), "usage verify": usage.VerifyView.Names(),
 		"tail": tail.View.Names(), "doctor": doctor.View.Names(), "version": buildView.Names(),
 		"undo":       undo.View.Names(),
 		"staff list": staff.View(now).Names(), "staff add": staff.IssuedView.Names(), "staff rotate": staff.IssuedView.Names(), "staff remove": staff.View(now).Names(),

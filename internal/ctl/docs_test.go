@@ -103,7 +103,6 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`usage export`":                                      usage.LineView.Names(),
 		"`usage close`":                                       usage.MonthView.Names(),
 		"`usage verify`":                                      usage.VerifyView.Names()[:2],
-		"`usage proof`":                                       usage.ProofView.Names(),
 		"`staff list`, `remove`":                              staff.View(now).Names(),
 		"`staff add`, `rotate`":                               staff.IssuedView.Names(),
 		"`login`, `logout`, `context list`, `use`, `remove`": login.ContextView.Names(),

@@ -129,7 +129,6 @@ func (e *rightsEnv) commands() map[string][]string {
 		"usage events":    {"--month", "2026-10", "-o", "lago", "--mark-sent", "lago", "--dry-run"},
 		"usage close":     {"--month", "2020-02", "--dry-run"},
 		"usage verify":    {"--month", "2020-01"},
-		"usage proof":     {"acme", "--month", "2020-01"},
 		"audit list":      {},
 		"audit verify":    {},
 		"audit show":      {"1"},

@@ -79,11 +79,11 @@ func TestWrongCommandLines(t *testing.T) {
 	t.Parallel()
 	for lines, want := range map[string]string{
 		"key list acme,ban list acme,audit list acme,audit export acme,plan schedule acme,usage show acme,usage export acme,usage events acme": "did you mean --tenant acme?",
-		"tenant show --tenant acme,plan history --tenant acme,limits reset --customer acme,usage proof --tenant acme,tail --tenant acme":       "TENANT is an argument",
+		"tenant show --tenant acme,plan history --tenant acme,limits reset --customer acme,tail --tenant acme":                                 "TENANT is an argument",
 		"key revoke --tenant acme": "did you mean --all-of?", "tenant edit --plan pro acme": "unknown flag: --plan", "ban place --duration 1h": "did you mean --for?",
-		"usage close 2026-10,usage verify 2026-10,usage proof acme 2026-10,usage export 2026-10,usage show 2026-10": "did you mean --month 2026-10?",
-		"usage events --from 7d,plan simulate --from 7d,audit list --from 7d,ban list --start 7d":                   "did you mean --since?",
-		"usage events --to today,plan simulate --to today,audit export --to today":                                  "did you mean --until (exclusive)?",
+		"usage close 2026-10,usage verify 2026-10,usage export 2026-10,usage show 2026-10":        "did you mean --month 2026-10?",
+		"usage events --from 7d,plan simulate --from 7d,audit list --from 7d,ban list --start 7d": "did you mean --since?",
+		"usage events --to today,plan simulate --to today,audit export --to today":                "did you mean --until (exclusive)?",
 		"plan boost --start tomorrow": "did you mean --from?", "key list --limt 3": "did you mean --limit?", "key revoke --force key_x": "did you mean --yes?",
 		"key list --json": "did you mean --output json?", "key list -o xml": `want table, json, jsonl or csv, not "xml"`, "key list --limit": "flag needs an argument: --limit",
 		"version --dry-run": "unknown flag: --dry-run", "tenant list --yes": "unknown flag: --yes", "tenant show acme --no-utc": "unknown flag: --no-utc",

@@ -198,7 +198,7 @@ func content(t testing.TB, server *pgtest.Server) map[string]string {
 		union all
 		select 'sequence ' || sequencename, last_value::text from pg_sequences where schemaname = 'public'
 		union all
-		select 'rights on ' || relname, coalesce(relacl, acldefault('r', relowner))::text || coalesce((select string_agg(attname || attacl::text, ',') from pg_attribute where attrelid = c.oid and attacl is not null), '')
+		select 'rights on ' || relname, coalesce(relacl, acldefault('r', relowner))::text || coalesce((select string_agg(attname || attacl::text, ',') from pg_attribute where attrelid = c.oid and attacl is not null and not attisdropped), '')
 		from pg_class c where relnamespace = 'public'::regnamespace and relkind = 'r'
 		union all
 		select 'rights on ' || proname, coalesce(proacl, acldefault('f', proowner))::text from pg_proc where pronamespace = 'public'::regnamespace

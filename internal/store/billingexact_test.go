@@ -28,7 +28,7 @@ func (o office) bucketOf(t *testing.T, token keys.Token, at time.Time) usage.Buc
 // lines returns those of November.
 func (o office) lines(t *testing.T) (lines []closing.Line) {
 	t.Helper()
-	err := o.Months.Lines(t.Context(), store.LineQuery{Month: november}, false, func(l *closing.Line, _ string) error {
+	err := o.Months.Lines(t.Context(), store.LineQuery{Month: november}, false, func(l *closing.Line, _ closing.Hash) error {
 		lines = append(lines, *l)
 		return nil
 	})

@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/lib/pq"
-
 	"petstore.example/internal/audit"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
-	"petstore.example/internal/usage/closing"
 )
 
 // Erasure is what was done to erase a tenant.
@@ -43,9 +40,7 @@ type eraseRecord struct {
 	Removed  map[string]int64 `json:"removed"`
 	Stay     map[string]int64 `json:"stay"`
 	Lines    int64            `json:"redacted_lines"`
-	// Leaves is the hash of what the lines became, by month.
-	Leaves   map[string]string `json:"leaves,omitempty"`
-	Redacted []string          `json:"redacted"`
+	Redacted []string         `json:"redacted"`
 }
 
 // Erase removes all that is stored of a suspended tenant but what is billed, which stays under its number. Its keys, name and profile go at
@@ -108,13 +103,16 @@ func (e *Erasure) begin(ctx context.Context, db *pgconn.DB, tx pgconn.Tx, by aud
 	if err != nil {
 		return err
 	}
-	leaves, err := e.redactLines(ctx, tx)
+	// Names stand in JSON strings, in which every quote has a backslash before it.
+	lines, err := tx.Exec(ctx, `update usage_lines set form = regexp_replace(form, '"tenant":"([^"\\]|\\.)*"', $2) where tenant_id = $1`,
+		t.ID, `"tenant":"`+e.Name+`"`)
 	if err != nil {
 		return err
 	}
+	e.Lines = int64(lines)
 	return writeAudit(tx, by, auditEntry{
 		action: "tenant.erase", tenantID: t.ID, subject: audit.TenantSubject(t.ID), before: recordTenant(t, t),
-		after: eraseRecord{e.ErasedAt, e.Removed, e.Stay, e.Lines, leaves, []string{"name", "email", "contact", "notes"}},
+		after: eraseRecord{e.ErasedAt, e.Removed, e.Stay, e.Lines, []string{"name", "email", "contact", "notes"}},
 	})
 }
 
@@ -144,50 +142,6 @@ func (e *Erasure) count(ctx context.Context, tx pgconn.Tx) error {
 func showTenant(ctx context.Context, tx pgconn.Tx, tenantID int64) error {
 	_, err := tx.Exec(ctx, `select set_config('petstore.tenant_id', $1, true)`, fmt.Sprint(tenantID))
 	return err
-}
-
-// redactLines gives the lines of closed months the new name, and notes the leaf that they had. It returns the new leaves, by month.
-func (e *Erasure) redactLines(ctx context.Context, tx pgconn.Tx) (map[string]string, error) {
-	var rows []struct {
-		Month  time.Time `db:"month"`
-		Number int64     `db:"number"`
-		Form   string    `db:"form"`
-	}
-	if err := tx.Select(ctx, &rows, `select month, number, form from usage_lines where tenant_id = $1 order by month, number`, e.TenantID); err != nil {
-		return nil, err
-	}
-	leaves := map[string]string{}
-	for len(rows) > 0 {
-		month := rows[0].Month
-		var numbers []int64
-		var before, after []string
-		for ; len(rows) > 0 && rows[0].Month.Equal(month); rows = rows[1:] {
-			l, err := closing.Parse(rows[0].Form)
-			if err != nil {
-				return nil, fmt.Errorf("line %d of %s: %w", rows[0].Number, monthName(month), err)
-			}
-			l.Tenant = e.Name
-			form, err := l.Form()
-			if err != nil {
-				return nil, fmt.Errorf("line %d of %s: %w", rows[0].Number, monthName(month), err)
-			}
-			numbers, before, after = append(numbers, rows[0].Number), append(before, rows[0].Form), append(after, form)
-		}
-		leaf, redacted := closing.Leaf(before), closing.Leaf(after)
-		_, err := tx.Exec(ctx, `insert into erased_leaves (month, tenant_id, leaf, redacted) values ($1, $2, $3, $4)`, date(month), e.TenantID, leaf[:], redacted[:])
-		if err != nil {
-			return nil, err
-		}
-		_, err = tx.Exec(ctx, `
-			update usage_lines l set form = r.form from unnest($3::integer[], $4::text[]) as r (number, form)
-			where l.month = $1 and l.tenant_id = $2 and l.number = r.number`, date(month), e.TenantID, pq.Array(numbers), pq.Array(after))
-		if err != nil {
-			return nil, err
-		}
-		leaves[monthName(month)] = redacted.String()
-		e.Lines += int64(len(after))
-	}
-	return leaves, nil
 }
 
 // eraseBatch is how many rows are removed in one transaction.

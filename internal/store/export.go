@@ -48,7 +48,7 @@ func (d TenantData) Export(
 		if err := begin(e); err != nil {
 			return err
 		}
-		for i, t := range exportedTables() {
+		for i, t := range tenantTables {
 			w, err := open(e.Files[i])
 			if err != nil {
 				return err
@@ -80,7 +80,7 @@ func beginExport(ctx context.Context, tx pgconn.Tx, tenant string) (TenantExport
 		return TenantExport{}, err
 	}
 	e.At = e.At.UTC()
-	for _, table := range exportedTables() {
+	for _, table := range tenantTables {
 		var size struct{ Rows, Size int64 }
 		err := tx.Get(ctx, &size, `select count(*) as rows, coalesce(sum(octet_length(line::text) + 1), 0)::bigint as size from (`+table.lines(t.ID, "")+`) l`)
 		if err != nil {
@@ -89,15 +89,6 @@ func beginExport(ctx context.Context, tx pgconn.Tx, tenant string) (TenantExport
 		e.Files = append(e.Files, ExportFile{Name: table.name + ".jsonl", Rows: size.Rows, Size: size.Size})
 	}
 	return e, nil
-}
-
-func exportedTables() (list []tenantTable) {
-	for _, t := range tenantTables {
-		if len(t.columns) > 0 {
-			list = append(list, t)
-		}
-	}
-	return list
 }
 
 // lines is the query of the lines. A cursor takes no parameters.

@@ -39,13 +39,8 @@ func (d Months) close(ctx context.Context, by audit.By, month time.Time, without
 		return Month{}, err
 	}
 	if by.DryRun {
-		s := sealing{seal: closing.NewSeal(), total: closing.NewTotal()}
-		if err := d.computedLines(ctx, LineQuery{Month: month}, closedLines, s.add); err != nil {
-			return Month{}, err
-		}
-		m, err := s.month()
-		m.Month, m.Without = month, without
-		return m, err
+		sums, err := d.sealLines(ctx, month, func(int64, []string) error { return nil })
+		return Month{Month: month, Without: without, Format: closing.Format, Sums: sums}, err
 	}
 	var sealed Month
 	err := change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
@@ -97,7 +92,6 @@ func nonNil(list []string) []string { return append([]string{}, list...) }
 type sealRecord struct {
 	Month    string   `json:"month"`
 	Format   string   `json:"format"`
-	Root     string   `json:"root"`
 	SHA256   string   `json:"sha256"`
 	Tenants  int64    `json:"tenants"`
 	Lines    int64    `json:"lines"`
@@ -108,86 +102,53 @@ type sealRecord struct {
 
 func recordMonth(m Month) sealRecord {
 	return sealRecord{
-		monthName(m.Month), m.Format, m.Root.String(), m.Sums.SHA256.String(), m.Tenants, m.Sums.Lines, m.Sums.Admitted, m.Sums.Refused,
+		monthName(m.Month), m.Format, m.Sums.SHA256.String(), m.Sums.Tenants, m.Sums.Lines, m.Sums.Admitted, m.Sums.Refused,
 		nonNil(m.Without),
 	}
 }
 
-// seal writes the lines, the root and the audit entry. What the lines are computed from is not changed any more, so another connection may
+// seal writes the lines, the sums and the audit entry. What the lines are computed from is not changed any more, so another connection may
 // read it.
 func (d Months) seal(ctx context.Context, tx pgconn.Tx, by audit.By, month time.Time) (Month, error) {
-	s := sealing{seal: closing.NewSeal(), total: closing.NewTotal(), write: func(tenants []int64, numbers []int64, forms []string) error {
+	sums, err := d.sealLines(ctx, month, func(before int64, forms []string) error {
 		_, err := tx.Exec(ctx, `
 			insert into usage_lines (month, tenant_id, number, form, sha256)
-			select $1, l.tenant_id, l.number, l.form, sha256(convert_to(l.form, 'UTF8'))
-			from unnest($2::bigint[], $3::integer[], $4::text[]) as l (tenant_id, number, form)`,
-			date(month), pq.Array(tenants), pq.Array(numbers), pq.Array(forms))
+			select $1, (l.form::jsonb ->> 'tenant_id')::bigint, $2 + l.n, l.form, sha256(convert_to(l.form, 'UTF8'))
+			from unnest($3::text[]) with ordinality as l (form, n)`, date(month), before, pq.Array(forms))
 		return err
-	}}
-	if err := d.computedLines(ctx, LineQuery{Month: month}, closedLines, s.add); err != nil {
-		return Month{}, err
-	}
-	m, err := s.month()
+	})
 	if err != nil {
 		return Month{}, err
 	}
-	_, err = tx.Exec(ctx, `
-		update usage_months set format = $2, root = $3, tenants = $4, lines = $5, admitted = $6, refused = $7, sha256 = $8 where month = $1`,
-		date(month), m.Format, m.Root[:], m.Tenants, m.Sums.Lines, m.Sums.Admitted, m.Sums.Refused, m.Sums.SHA256[:])
+	_, err = tx.Exec(ctx, `update usage_months set format = $2, tenants = $3, lines = $4, admitted = $5, refused = $6, sha256 = $7 where month = $1`,
+		date(month), closing.Format, sums.Tenants, sums.Lines, sums.Admitted, sums.Refused, sums.SHA256[:])
 	if err != nil {
 		return Month{}, err
 	}
-	if m, err = getMonth(ctx, tx, month, ""); err != nil {
+	m, err := getMonth(ctx, tx, month, "")
+	if err != nil {
 		return Month{}, err
 	}
 	return m, writeAudit(tx, by, auditEntry{action: "usage.close", subject: "month:" + monthName(month), after: recordMonth(m)})
 }
 
-// sealing computes the root of lines, and writes them in batches.
-type sealing struct {
-	seal  *closing.Seal
-	total *closing.Total
-	// write is nil for a dry run.
-	write func(tenants, numbers []int64, forms []string) error
-
-	last             int64 // the tenant of the last line
-	number           int64
-	tenants, numbers []int64
-	forms            []string
-}
-
-func (s *sealing) add(l *closing.Line, form string) error {
-	if err := s.seal.Add(l.TenantID, form); err != nil {
+// sealLines computes the lines of a month, and hands their forms to write in batches, with how many came before.
+func (d Months) sealLines(ctx context.Context, month time.Time, write func(before int64, forms []string) error) (closing.Sums, error) {
+	total, before, forms := closing.NewTotal(), int64(0), []string(nil)
+	flush := func() error {
+		err := write(before, forms)
+		before, forms = before+int64(len(forms)), forms[:0]
 		return err
 	}
-	s.total.Add(l, form)
-	if s.write == nil {
-		return nil
+	err := d.computedLines(ctx, LineQuery{Month: month}, closedLines, func(l *closing.Line, form string) error {
+		total.Add(l, closing.Sum(form))
+		if forms = append(forms, form); len(forms) < sealBatch {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil {
+		err = flush()
 	}
-	if s.number++; l.TenantID != s.last {
-		s.last, s.number = l.TenantID, 1
-	}
-	s.tenants, s.numbers, s.forms = append(s.tenants, l.TenantID), append(s.numbers, s.number), append(s.forms, form)
-	if len(s.forms) < sealBatch {
-		return nil
-	}
-	return s.flush()
-}
-
-func (s *sealing) flush() error {
-	if s.write == nil || len(s.forms) == 0 {
-		return nil
-	}
-	err := s.write(s.tenants, s.numbers, s.forms)
-	s.tenants, s.numbers, s.forms = s.tenants[:0], s.numbers[:0], s.forms[:0]
-	return err
-}
-
-// month returns the sums and the root of all lines.
-func (s *sealing) month() (Month, error) {
-	if err := s.flush(); err != nil {
-		return Month{}, err
-	}
-	root, tenants, err := s.seal.Root()
-	return Month{Format: closing.Format, Root: root, Tenants: tenants, Sums: s.total.Sums()}, err
+	return total.Sums(), err
 }

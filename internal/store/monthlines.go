@@ -17,9 +17,9 @@ type LineQuery struct {
 	Tenant, Plan string
 }
 
-// Lines calls each with every line and its canonical form, in the order of the tenants' numbers: what was sealed if the month is, and
+// Lines calls each with every line and the hash of its canonical form, in the order of the tenants' numbers: what was sealed if the month is, and
 // otherwise what is recorded so far. Memory holds one. It returns plans.ErrTenantNotFound if there is no such tenant.
-func (d Months) Lines(ctx context.Context, q LineQuery, sealed bool, each func(l *closing.Line, form string) error) error {
+func (d Months) Lines(ctx context.Context, q LineQuery, sealed bool, each func(l *closing.Line, sum closing.Hash) error) error {
 	tenant, err := nameTenant(ctx, d.db, q.Tenant)
 	q.Tenant = tenant
 	switch {
@@ -30,10 +30,10 @@ func (d Months) Lines(ctx context.Context, q LineQuery, sealed bool, each func(l
 			if err != nil {
 				return fmt.Errorf("line %d of tenant %d: %w", s.Number, s.TenantID, err)
 			}
-			return each(&l, s.Form)
+			return each(&l, closing.Hash(s.SHA256))
 		})
 	default:
-		err = d.computedLines(ctx, q, openLines, each)
+		err = d.computedLines(ctx, q, openLines, func(l *closing.Line, form string) error { return each(l, closing.Sum(form)) })
 	}
 	if err != nil {
 		return fmt.Errorf("read the lines of %s: %w", monthName(q.Month), err)
@@ -47,17 +47,14 @@ type sealedLine struct {
 	Number   int    `db:"number"`
 	Form     string `db:"form"`
 	SHA256   []byte `db:"sha256"`
-	// Leaf is nil unless the tenant was erased: the hash of its lines with its name, which are no longer known. Redacted is that of its lines.
-	Leaf     []byte `db:"leaf"`
-	Redacted []byte `db:"redacted"`
+	// Erased says that the tenant was erased: SHA256 is that of the line with its name, which is no longer known.
+	Erased bool `db:"erased"`
 }
 
-const selectSealedLine = `
-	select l.tenant_id, l.number, l.form, l.sha256, e.leaf, e.redacted
-	from usage_lines l left join erased_leaves e on e.month = l.month and e.tenant_id = l.tenant_id`
-
 func (d Months) sealedLines(ctx context.Context, q LineQuery, each func(sealedLine) error) error {
-	return pgconn.Stream(ctx, d.db, each, selectSealedLine+`
+	return pgconn.Stream(ctx, d.db, each, `
+		select l.tenant_id, l.number, l.form, l.sha256, exists (select from tenants t where t.id = l.tenant_id and t.erased_at is not null) as erased
+		from usage_lines l
 		where l.month = $1 and ($2 = '' or l.tenant_id = (select id from tenants where name = $2)) and ($3 = '' or l.form::jsonb ->> 'plan' = $3)
 		order by l.tenant_id, l.number`, date(q.Month), q.Tenant, q.Plan)
 }

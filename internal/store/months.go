@@ -27,8 +27,6 @@ var (
 	ErrEarlierMonthOpen = errors.New("an earlier month is open")
 	// ErrLaterMonthClosed: its lines have what is recorded of the month.
 	ErrLaterMonthClosed = errors.New("a later month is closed")
-	// ErrNoLines: a closed month has no lines of the tenant.
-	ErrNoLines = errors.New("the month has no lines of the tenant")
 )
 
 // Month is a closed month.
@@ -38,8 +36,6 @@ type Month struct {
 	Without []string
 	// The rest is zero until the lines are sealed.
 	Format   string
-	Root     closing.Hash
-	Tenants  int64
 	Sums     closing.Sums
 	SealedAt time.Time
 	// SealedBy is a login.
@@ -53,7 +49,6 @@ type monthRow struct {
 	Month    time.Time      `db:"month"`
 	Without  pq.StringArray `db:"without"`
 	Format   sql.NullString `db:"format"`
-	Root     []byte         `db:"root"`
 	Tenants  sql.NullInt64  `db:"tenants"`
 	Lines    sql.NullInt64  `db:"lines"`
 	Admitted sql.NullInt64  `db:"admitted"`
@@ -65,16 +60,15 @@ type monthRow struct {
 
 func (r monthRow) month() Month {
 	m := Month{
-		Month: r.Month.UTC(), Without: r.Without, Format: r.Format.String, Tenants: r.Tenants.Int64,
-		Sums:     closing.Sums{Lines: r.Lines.Int64, Admitted: r.Admitted.Int64, Refused: r.Refused.Int64},
+		Month: r.Month.UTC(), Without: r.Without, Format: r.Format.String,
+		Sums:     closing.Sums{Tenants: r.Tenants.Int64, Lines: r.Lines.Int64, Admitted: r.Admitted.Int64, Refused: r.Refused.Int64},
 		SealedAt: timeOf(r.SealedAt), SealedBy: r.SealedBy.String,
 	}
-	copy(m.Root[:], r.Root)
 	copy(m.Sums.SHA256[:], r.SHA256)
 	return m
 }
 
-const monthColumns = `month, without, format, root, tenants, lines, admitted, refused, sha256, sealed_at, sealed_by`
+const monthColumns = `month, without, format, tenants, lines, admitted, refused, sha256, sealed_at, sealed_by`
 
 // Get returns a closed month, or ErrMonthOpen. Its lines may still have to be sealed.
 func (d Months) Get(ctx context.Context, month time.Time) (Month, error) {

@@ -12,7 +12,7 @@ type TenantData struct{ db *pgconn.DB }
 // tenantTable is a table that has rows of tenants: what an export has of it, and what becomes of it when a tenant is erased.
 type tenantTable struct {
 	name string
-	// columns are what an export has, in SQL; none if it has no rows of the table. Order is that of the rows.
+	// columns are what an export has, in SQL. Order is that of the rows.
 	columns []string
 	order   string
 	// omitted are columns that no export has: digests, what is about staff or other customers, and what others are computed into.
@@ -75,7 +75,6 @@ var tenantTables = []tenantTable{
 	{name: "audit_entries", columns: []string{"number", "at", "action", "subject", "before", "after", "reason"}, omitted: []string{
 		"tenant_id", "login", "address", "claimed_actor", "prev", "hash",
 	}, order: "number", erasing: stays},
-	{name: "erased_leaves", omitted: []string{"month", "tenant_id", "leaf", "redacted"}, erasing: stays},
 }
 
 // tenantColumn is the column with the number of the tenant.

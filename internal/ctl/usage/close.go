@@ -37,8 +37,8 @@ func newCmdClose(f *cmdutil.Factory) *cobra.Command {
 	cmd := cmdutil.ForBilling(cmdutil.ClosedMonthFlag(f, f.ChangeCommand(&cobra.Command{
 		Use:   "close --month MONTH",
 		Short: "Close a month: seal what was used in it",
-		Long: `Close a UTC month. Its lines are sealed with one root, which also goes into the
-audit trail. From then on "usage export" prints the same for ever, and what
+		Long: `Close a UTC month. Its lines are sealed with one SHA-256, which also goes into
+the audit trail. From then on "usage export" prints the same for ever, and what
 arrives later is a correction in the month that is open then.
 
 The command waits until every server has delivered what it admitted in the
@@ -66,12 +66,11 @@ func parseWait(text string) (time.Duration, error) {
 // MonthView shows a closed month.
 var MonthView = output.View[store.Month]{
 	{Name: "month", Value: func(m store.Month) any { return m.Month.Format("2006-01") }, InList: true},
-	{Name: "tenants", Value: func(m store.Month) any { return m.Tenants }, InList: true},
+	{Name: "tenants", Value: func(m store.Month) any { return m.Sums.Tenants }, InList: true},
 	{Name: "lines", Value: func(m store.Month) any { return m.Sums.Lines }, InList: true},
 	{Name: "admitted", Value: func(m store.Month) any { return m.Sums.Admitted }, InList: true},
 	{Name: "refused", Value: func(m store.Month) any { return m.Sums.Refused }, InList: true},
 	{Name: "sha256", Value: func(m store.Month) any { return m.Sums.SHA256.String() }, InList: true},
-	{Name: "root", Value: func(m store.Month) any { return m.Root.String() }, InList: true},
 	{Name: "format", Value: func(m store.Month) any { return m.Format }, InList: true},
 	{Name: "without", Value: func(m store.Month) any { return m.Without }, InList: true},
 	{Name: "closed_at", Value: func(m store.Month) any { return m.SealedAt }, InList: true},
@@ -108,8 +107,8 @@ func runClose(ctx context.Context, o *closeOptions) error {
 		},
 		Notice: func(m store.Month) string {
 			n := output.Thousands
-			return fmt.Sprintf("closed %s: %s of %s, %s admitted and %s refused\nroot %s", o.month.Month(),
-				output.Count(m.Sums.Lines, "line"), output.Count(m.Tenants, "tenant"), n(m.Sums.Admitted), n(m.Sums.Refused), m.Root)
+			return fmt.Sprintf("closed %s: %s of %s, %s admitted and %s refused\nSHA-256 %s", o.month.Month(),
+				output.Count(m.Sums.Lines, "line"), output.Count(m.Sums.Tenants, "tenant"), n(m.Sums.Admitted), n(m.Sums.Refused), m.Sums.SHA256)
 		},
 		View: MonthView,
 	}.Run(ctx, o.Factory)

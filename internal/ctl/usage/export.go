@@ -34,7 +34,7 @@ month that they correct. A void line takes back, below zero, what the others
 have of an assignment that is void. The sum of all lines is what to bill.
 
 The last line has the kind "total": how many lines there are, their sums, and
-the SHA-256 over their canonical forms. The lines of a closed month are those
+the SHA-256 of their hashes. The lines of a closed month are those
 that were sealed; they never change. The default format is CSV.`,
 		Example: `  petstorectl usage export --month 2026-11 > 2026-11.csv
   petstorectl usage export --month 2026-11 --tenant acme -o json
@@ -56,9 +56,7 @@ type exportLine struct {
 	number int64
 	// sha256 is zero for a line that is not sealed.
 	sha256 closing.Hash
-	// root is that of the total of a closed month.
-	root  closing.Hash
-	total bool
+	total  bool
 }
 
 func (l exportLine) kind() string {
@@ -106,7 +104,6 @@ var LineView = output.View[exportLine]{
 	{Name: "recorded_sha256", Value: func(l exportLine) any { return hashText(l.Recorded) }},
 	{Name: "number", Value: func(l exportLine) any { return l.number }},
 	{Name: "sha256", Value: func(l exportLine) any { return hashText(l.sha256) }},
-	{Name: "root", Value: func(l exportLine) any { return hashText(l.root) }},
 }
 
 func runExport(ctx context.Context, o *exportOptions) error {
@@ -143,7 +140,7 @@ func runExport(ctx context.Context, o *exportOptions) error {
 func (o *exportOptions) announce(month store.Month) {
 	switch {
 	case month.Sealed():
-		o.Messagef("%s was closed at %s: root %s", o.month.Month(), closing.Time(month.SealedAt), month.Root)
+		o.Messagef("%s was closed at %s: SHA-256 %s", o.month.Month(), closing.Time(month.SealedAt), month.Sums.SHA256)
 	case o.Now().Before(o.month.To):
 		o.Messagef("%s has not ended: these are the numbers so far", o.month.Month())
 	default:
@@ -166,13 +163,13 @@ func (o *exportOptions) print(ctx context.Context, db *store.DB, month store.Mon
 		return closing.Sums{}, err
 	}
 	number := int64(0)
-	err = db.Months.Lines(ctx, o.query, month.Sealed(), func(l *closing.Line, form string) error {
+	err = db.Months.Lines(ctx, o.query, month.Sealed(), func(l *closing.Line, sum closing.Hash) error {
 		number++
 		line := exportLine{Line: *l, number: number}
 		if month.Sealed() {
-			line.sha256 = closing.Sum(form)
+			line.sha256 = sum
 		}
-		total.Add(l, form)
+		total.Add(l, sum)
 		return out.Add(line)
 	})
 	if err != nil {
@@ -180,15 +177,15 @@ func (o *exportOptions) print(ctx context.Context, db *store.DB, month store.Mon
 	}
 	sums := total.Sums()
 	if p.Format != "table" {
-		err = out.Add(totalLine(o.month.Month(), sums, month))
+		err = out.Add(totalLine(o.month.Month(), sums))
 	}
 	return sums, errors.Join(err, out.Close())
 }
 
-func totalLine(month string, sums closing.Sums, m store.Month) exportLine {
+func totalLine(month string, sums closing.Sums) exportLine {
 	return exportLine{
 		Line:   closing.Line{Month: month, Admitted: sums.Admitted, Refused: sums.Refused},
-		number: sums.Lines, sha256: sums.SHA256, root: m.Root, total: true,
+		number: sums.Lines, sha256: sums.SHA256, total: true,
 	}
 }
 

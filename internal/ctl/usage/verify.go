@@ -3,6 +3,7 @@ package usage
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -24,10 +25,10 @@ func newCmdVerify(f *cmdutil.Factory) *cobra.Command {
 		Short: "Check that nothing of a closed month was altered",
 		Long: `Check that nothing of a closed month was altered: neither the lines that were
 sealed, nor what they were computed from (usage, assignments, versions of plans,
-suspensions), nor the root. The hashes are computed here, not in the database.
-The root is compared with that in the audit trail; "audit verify" checks the
-trail itself. The exit code is 1 if something was altered; the first difference
-is named. An entry in the trail that did not close the month is named with its
+suspensions), nor their SHA-256. It is computed here, not in the database, and
+compared with that in the audit trail; "audit verify" checks the trail itself.
+If something was altered, the tenants whose lines differ are named, and the exit
+code is 1. An entry in the trail that did not close the month is named with its
 login, and changes nothing else.`,
 		Example: `  petstorectl usage verify --month 2026-10
   petstorectl usage verify --month 2026-10 -o json`,
@@ -36,7 +37,7 @@ login, and changes nothing else.`,
 }
 
 func stateOf(v store.Verification) string {
-	if v.Difference != "" {
+	if len(v.Differences) > 0 {
 		return "altered"
 	}
 	return "intact"
@@ -45,7 +46,7 @@ func stateOf(v store.Verification) string {
 // VerifyView shows the result of usage verify.
 var VerifyView = append(output.View[store.Verification]{
 	{Name: "state", Value: func(v store.Verification) any { return stateOf(v) }},
-	{Name: "difference", Value: func(v store.Verification) any { return v.Difference }},
+	{Name: "differences", Value: func(v store.Verification) any { return v.Differences }},
 }, output.Map(MonthView, func(v store.Verification) store.Month { return v.Month })...)
 
 // openMonth is the error for a month that must be closed.
@@ -66,11 +67,11 @@ func runVerify(ctx context.Context, o *verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	for _, entry := range v.FalseEntries {
-		o.Messagef("%s", entry)
+	for _, text := range slices.Concat(v.FalseEntries, v.Differences) {
+		o.Messagef("%s", text)
 	}
-	if err := output.Item(o.Printer(), VerifyView, v); err != nil || v.Difference == "" {
+	if err := output.Item(o.Printer(), VerifyView, v); err != nil || len(v.Differences) == 0 {
 		return err
 	}
-	return &cmdutil.Error{Code: cmdutil.ExitFailed, Message: o.month.Month() + " was altered: " + v.Difference}
+	return &cmdutil.Error{Code: cmdutil.ExitFailed, Message: o.month.Month() + " was altered"}
 }

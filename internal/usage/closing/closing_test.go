@@ -2,15 +2,12 @@ package closing_test
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/transparency-dev/merkle/proof"
-	"github.com/transparency-dev/merkle/rfc6962"
 
 	"petstore.example/internal/usage/closing"
 )
@@ -91,165 +88,32 @@ func TestFormRefusesWhatJSONRounds(t *testing.T) {
 	}
 }
 
-// seal adds the lines of tenants 1, 2, …: of each as many as are given.
-func seal(t *testing.T, s *closing.Seal, lines ...int) (root closing.Hash, tenants int64) {
-	t.Helper()
-	for i, n := range lines {
-		for k := range n {
-			if err := s.Add(int64(i+1), fmt.Sprintf("%d/%d", i+1, k)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	root, tenants, err := s.Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return root, tenants
-}
-
-// TestRoot: the roots are written out by RFC 6962, section 2.1.
-func TestRoot(t *testing.T) {
-	t.Parallel()
-	sum := func(parts ...string) string {
-		h := sha256.Sum256([]byte(strings.Join(parts, "")))
-		return string(h[:])
-	}
-	one, two, three := sum("\x00", "1/0\n1/1\n"), sum("\x00", "2/0\n"), sum("\x00", "3/0\n3/1\n3/2\n")
-	for _, tt := range []struct {
-		lines []int
-		want  string
-	}{
-		{nil, sum("")},
-		{[]int{2}, one},
-		{[]int{2, 1}, sum("\x01", one, two)},
-		{[]int{2, 1, 3}, sum("\x01", sum("\x01", one, two), three)},
-	} {
-		root, tenants := seal(t, closing.NewSeal(), tt.lines...)
-		if root.String() != hex.EncodeToString([]byte(tt.want)) || tenants != int64(len(tt.lines)) {
-			t.Errorf("%v: root %s of %d tenants", tt.lines, root, tenants)
-		}
-	}
-}
-
-func TestSealRefusesAnotherOrder(t *testing.T) {
-	t.Parallel()
-	s := closing.NewSeal()
-	for tenant, want := range map[int64]bool{2: true} {
-		if err := s.Add(tenant, "x"); (err == nil) != want {
-			t.Error(err)
-		}
-	}
-	if err := s.Add(1, "x"); err == nil {
-		t.Error("tenant 1 was added after tenant 2")
-	}
-}
-
-// TestPaths: the path of every tenant of months of every size up to 33 leads to the root, by the library's verifier; with another leaf,
-// index or size it does not.
-func TestPaths(t *testing.T) {
-	t.Parallel()
-	for size := 1; size <= 33; size++ {
-		lines := make([]int, size)
-		for i := range lines {
-			lines[i] = 1 + i%3
-		}
-		root, _ := seal(t, closing.NewSeal(), lines...)
-		for index := range size {
-			p, err := closing.NewProver(int64(index), int64(size))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if again, _ := seal(t, p.Seal, lines...); again != root {
-				t.Fatalf("%d tenants: the prover's root is %s, want %s", size, again, root)
-			}
-			path, err := p.Path()
-			if err != nil {
-				t.Fatal(err)
-			}
-			var forms []string
-			for k := range lines[index] {
-				forms = append(forms, fmt.Sprintf("%d/%d", index+1, k))
-			}
-			if err := verify(index, size, closing.Leaf(forms), path, root); err != nil {
-				t.Errorf("tenant %d of %d: %v", index, size, err)
-			}
-			if verify(index, size, closing.Leaf(append(forms, "more")), path, root) == nil {
-				t.Errorf("tenant %d of %d: another line is proved", index, size)
-			}
-			if index+1 < size && verify(index+1, size, closing.Leaf(forms), path, root) == nil {
-				t.Errorf("tenant %d of %d: another index is proved", index, size)
-			}
-		}
-	}
-	if _, err := closing.NewProver(3, 3); err == nil {
-		t.Error("a tenant that is not there has a prover")
-	}
-}
-
-func verify(index, size int, leaf closing.Hash, path []closing.Hash, root closing.Hash) error {
-	hashes := make([][]byte, len(path))
-	for i := range path {
-		hashes[i] = path[i][:]
-	}
-	return proof.VerifyInclusion(rfc6962.DefaultHasher, uint64(index), uint64(size), leaf[:], hashes, root[:])
-}
-
-func TestProverOfFewerTenants(t *testing.T) {
-	t.Parallel()
-	p, err := closing.NewProver(0, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	seal(t, p.Seal, 1, 1)
-	if path, err := p.Path(); err == nil {
-		t.Errorf("a path of a month with fewer tenants: %v", path)
-	}
-}
-
 func TestTotal(t *testing.T) {
 	t.Parallel()
 	total := closing.NewTotal()
-	for _, n := range []int64{5, -2} {
-		total.Add(&closing.Line{Admitted: n, Refused: 1}, fmt.Sprint(n))
+	hashes := sha256.New()
+	for _, l := range []closing.Line{{TenantID: 1, Admitted: 5, Refused: 1}, {TenantID: 1, Admitted: -2, Refused: 1}, {TenantID: 4}} {
+		sum := closing.Sum(fmt.Sprint(l.Admitted))
+		total.Add(&l, sum)
+		fmt.Fprintf(hashes, "%x\n", sum[:])
 	}
-	want := closing.Sums{Lines: 2, Admitted: 3, Refused: 2, SHA256: sha256.Sum256([]byte("5\n-2\n"))}
+	want := closing.Sums{Tenants: 2, Lines: 3, Admitted: 3, Refused: 2, SHA256: closing.Hash(hashes.Sum(nil))}
 	if diff := cmp.Diff(want, total.Sums()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-func TestCompare(t *testing.T) {
+func TestDiffering(t *testing.T) {
 	t.Parallel()
-	change := func(by func(*closing.Line)) []closing.Line {
-		l := acme()
-		by(&l)
-		return []closing.Line{l}
-	}
-	correct := func(l *closing.Line) { l.Month, l.Corrects = "2026-11", "2026-10" }
-	same := []closing.Line{acme()}
-	const name = "the line of tenant 1 (acme) for assignment 7, version 2 of plan pro"
-	for _, tt := range []struct {
-		name        string
-		sealed, now []closing.Line
-		want        string
-	}{
-		{"the same", same, same, ""},
-		{"a sum", same, change(func(l *closing.Line) { l.Admitted--; l.Recorded[0]++ }), name + ": admitted was sealed as 44100, and usage_hourly now makes it 44099"},
-		{"a sum of days", same, change(func(l *closing.Line) { l.Admitted--; l.Recorded = closing.Hash{} }), name + ": admitted was sealed as 44100, and usage_daily now makes it 44099"},
-		{"days in place of hours", same, change(func(l *closing.Line) { l.Recorded = closing.Hash{} }), ""},
-		{"another hour", same, change(func(l *closing.Line) { l.Recorded[0]++ }), name + ": the sums are right, but the hours or keys of the requests were changed in usage_hourly"},
-		{"a plan", same, change(func(l *closing.Line) { l.Plan = "" }), name + ": plan was sealed as pro, and tenant_plans now makes it none"},
-		{"an end", same, change(func(l *closing.Line) { l.To = day(31) }), name + ": to was sealed as 2026-10-20T10:30:00Z, and tenant_plans or plan_versions now makes it 2026-10-31T00:00:00Z"},
-		{"a suspension", same, change(func(l *closing.Line) { l.Suspended = 0 }), name + ": suspended_seconds was sealed as 3600, and tenant_suspensions now makes it 0"},
-		{"gone", same, nil, name + " is sealed, but what it counts is no longer recorded: see usage_hourly and tenant_plans"},
-		{"new", nil, same, name + " is not sealed, but is recorded: see usage_hourly and tenant_plans"},
-		{"a correction", change(correct), change(func(l *closing.Line) { correct(l); l.Refused++ }), "the correction of 2026-10 of tenant 1 (acme) for assignment 7, version 2 of plan pro: refused was sealed as 12, and usage_late now makes it 13"},
-		{"a void line", nil, change(func(l *closing.Line) { correct(l); l.Void = true }), "the void line of 2026-10 of tenant 1 (acme) for assignment 7, version 2 of plan pro is not sealed, but is recorded: see usage_months, usage_lines and tenant_plans"},
-		{"a correction that came later", nil, change(correct), "the correction of 2026-10 of tenant 1 (acme) for assignment 7, version 2 of plan pro is not sealed, but is recorded: see usage_late and tenant_plans"},
+	for _, tt := range []struct{ a, b, want string }{
+		{acmeForm, acmeForm, "[]"},
+		{acmeForm, strings.Replace(acmeForm, "44100", "44101", 1), "[admitted]"},
+		{`{"a":null,"c":[1],"d":1}`, `{"b":2,"c":[1,2],"d":1}`, "[a b c]"},
+		{`{}`, `[]`, "refused"},
 	} {
-		if got := closing.Compare(tt.sealed, tt.now); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		got, err := closing.Differing(tt.a, tt.b)
+		if (err != nil) != (tt.want == "refused") || err == nil && fmt.Sprint(got) != tt.want {
+			t.Errorf("%s and %s differ in %v, %v; want %s", tt.a, tt.b, got, err, tt.want)
 		}
 	}
 }

@@ -1,11 +1,10 @@
-// Package closing seals the usage of a month: it gives every line its canonical form and its hash, and all lines one root.
+// Package closing seals the usage of a month: it gives every line its canonical form and its hash, and all lines one hash.
 //
-// A line says what one tenant used in a month under one assignment and one version of its plan. The lines of a tenant are one leaf of
-// the month's Merkle tree (RFC 6962), in the order of the tenants' numbers, so a proof shows a tenant that these are all of its lines, and
-// shows nothing of others. docs/billing.md has the canonical form and a program that checks a proof.
+// A line says what one tenant used in a month under one assignment and one version of its plan. The seal of a month is the SHA-256 of its
+// lines' hashes, in the order of the tenants' numbers, so it also fits after a tenant's name was removed from its lines. docs/billing.md has
+// the canonical form.
 //
 // The canonical form never changes: what is sealed is compared with it years later. Another form gets another Format.
 //
-// A Seal and a Prover hold the lines of one tenant and a hash for each level of the tree, however many lines there are. They are not
-// safe for concurrent use. Everything else is a function of its arguments.
+// A Total holds sums, however many lines there are. It is not safe for concurrent use. Everything else is a function of its arguments.
 package closing

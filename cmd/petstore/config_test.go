@@ -94,7 +94,7 @@ func TestConfigOfFiles(t *testing.T) {
 // TestConfigUnknownVariable: a variable that no program reads is a mistake. Those of petstorectl and of Kubernetes are none.
 func TestConfigUnknownVariable(t *testing.T) {
 	t.Parallel()
-	environ := []string{"PETSTORE_DATABASE_URL=postgres://h/db", "PETSTORE_CONTEXT=production", "PETSTORE_SERVICE_HOST=10.0.0.1", "PETSTORE_PORT=tcp://10.0.0.1:80"}
+	environ := []string{"PETSTORE_DATABASE_URL=postgres://h/db", "PETSTORE_PROFILE=production", "PETSTORE_SERVICE_HOST=10.0.0.1", "PETSTORE_PORT=tcp://10.0.0.1:80"}
 	if _, err := readConfig(environ); err != nil {
 		t.Error(err)
 	}

@@ -20,14 +20,14 @@ import (
 // depend on their flags, and those of why on its argument.
 func columns() map[string][]string {
 	var now time.Time // statuses depend on it, names do not
-	contexts := login.ContextView.Names()
+	identity := login.WhoamiView.Names()
 	return map[string][]string{
 		"tenant erase": tenant.ErasureView.Names(),
 		"usage export": usage.LineView.Names(), "usage close": usage.MonthView.Names(), "usage verify": usage.VerifyView.Names(),
 		"tail": tail.View.Names(), "doctor": doctor.View.Names(), "version": buildView.Names(),
 		"undo":       undo.View.Names(),
 		"staff list": staff.View(now).Names(), "staff add": staff.IssuedView.Names(), "staff rotate": staff.IssuedView.Names(), "staff remove": staff.View(now).Names(),
-		"login": contexts, "logout": contexts, "context list": contexts, "context use": contexts, "context remove": contexts, "whoami": login.WhoamiView.Names(),
+		"login": identity, "whoami": identity,
 	}
 }
 

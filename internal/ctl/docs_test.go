@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -105,10 +104,9 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`usage verify`":                                      usage.VerifyView.Names()[:2],
 		"`staff list`, `remove`":                              staff.View(now).Names(),
 		"`staff add`, `rotate`":                               staff.IssuedView.Names(),
-		"`login`, `logout`, `context list`, `use`, `remove`": login.ContextView.Names(),
-		"`whoami`":     login.WhoamiView.Names(),
-		"`doctor`":     doctor.View.Names(),
-		"`usage show`": usage.View(store.ByTenantAndPlan, "").Names(),
+		"`login`, `whoami`":                                   login.WhoamiView.Names(),
+		"`doctor`":                                            doctor.View.Names(),
+		"`usage show`":                                        usage.View(store.ByTenantAndPlan, "").Names(),
 	} {
 		members := "`" + strings.Join(names, "` `") + "`"
 		row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(command) + ` \|.*` + regexp.QuoteMeta(members))
@@ -294,7 +292,7 @@ func (d *docRun) run(t *testing.T, command string) string {
 	}
 	f.Getenv = func(name string) string {
 		return map[string]string{
-			"PETSTORE_DATABASE_URL": url, "PETSTORE_ACTOR": "jo@support-3", "PETSTORE_CONFIG_DIR": filepath.Join(t.TempDir(), "contexts"),
+			"PETSTORE_DATABASE_URL": url, "PETSTORE_ACTOR": "jo@support-3",
 		}[name]
 	}
 	defer f.Close()

@@ -105,7 +105,7 @@ func TestSharedFlags(t *testing.T) {
 	t.Parallel()
 	shared := map[string][]string{}
 	eachCommand(newCmdRoot(cmdutil.NewFactory(&cmdutil.IOStreams{})), func(c *cobra.Command) {
-		for _, flag := range []string{"output", "database-url", "context", "dry-run", "reason", "yes"} {
+		for _, flag := range []string{"output", "database-url", "profile", "dry-run", "reason", "yes"} {
 			if c.Flags().Lookup(flag) != nil || c.InheritedFlags().Lookup(flag) != nil {
 				shared[flag] = append(shared[flag], strings.TrimPrefix(c.CommandPath(), "petstorectl "))
 			}
@@ -126,8 +126,8 @@ func TestSharedFlags(t *testing.T) {
 		"yes":          slices.Concat(audited, []string{"migrate down", "migrate up"}),
 		"dry-run":      slices.Concat(audited, []string{"migrate down", "migrate up"}),
 		"database-url": slices.Concat(audited, reads, []string{"tenant export"}),
-		"context":      slices.Concat(audited, reads, []string{"tenant export"}),
-		"output":       slices.Concat(audited, reads, []string{"version", "login", "logout", "context list", "context remove", "context use"}),
+		"profile":      slices.Concat(audited, reads, []string{"tenant export", "login", "logout"}),
+		"output":       slices.Concat(audited, reads, []string{"version", "login"}),
 	} {
 		slices.Sort(want)
 		slices.Sort(shared[flag])

@@ -18,10 +18,10 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/cmdutil"
-	"petstore.example/internal/ctl/contexts"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
@@ -139,11 +139,8 @@ func (e *rightsEnv) commands() map[string][]string {
 		"staff add":       {"new", "--role", "support", "--dry-run"},
 		"staff rotate":    {storetest.BillingLogin, "--dry-run"},
 		"staff remove":    {storetest.BillingLogin, "--yes", "--dry-run"},
-		"login":           {"here", e.URL},
-		"logout":          {"stored"},
-		"context list":    {},
-		"context use":     {"stored"},
-		"context remove":  {"stored"},
+		"login":           {e.URL, "--profile", "here"},
+		"logout":          {"--profile", "stored"},
 		"whoami":          {},
 		"undo":            {fmt.Sprint(e.undoable), "--dry-run"},
 		"doctor":          {},
@@ -159,13 +156,21 @@ func (e *rightsEnv) run(t *testing.T, url string, args []string) (code int, stde
 	t.Helper()
 	var messages bytes.Buffer
 	f := cmdutil.NewFactory(&cmdutil.IOStreams{In: strings.NewReader(e.token), Out: &bytes.Buffer{}, ErrOut: &messages})
-	stored := contexts.Store{Dir: filepath.Join(t.TempDir(), "contexts")}
-	if err := stored.Put(contexts.Context{Name: "stored", URL: url}, ""); err != nil {
-		t.Error(err)
+	if args[0] == "login" || args[0] == "logout" { // They change files of this user.
+		cmd := sandbox.Command(t, "petstorectl", args...)
+		home := t.TempDir()
+		cmd.Env = append(cmd.Env, "HOME="+home, "PETSTORE_DATABASE_URL="+url, "GORACE=atexit_sleep_ms=0")
+		stored := "[stored]\n# petstorectl login; its secret expires: never\nhost=localhost\n"
+		if err := os.WriteFile(filepath.Join(home, ".pg_service.conf"), []byte(stored), 0o600); err != nil {
+			t.Error(err)
+		}
+		cmd.Stderr = &messages
+		_ = cmd.Run()
+		return cmd.ProcessState.ExitCode(), messages.String()
 	}
 	f.ConnectTimeout = wait.Limit
 	f.Getenv = func(name string) string {
-		return map[string]string{"PETSTORE_DATABASE_URL": url, "PETSTORE_ACTOR": "test", "PETSTORE_CONFIG_DIR": stored.Dir}[name]
+		return map[string]string{"PETSTORE_DATABASE_URL": url, "PETSTORE_ACTOR": "test"}[name]
 	}
 	defer f.Close()
 	return Run(t.Context(), f, args), messages.String()

@@ -92,7 +92,7 @@ is used, as whom and why.`,
 	cmd.CompletionOptions.DisableDefaultCmd = true
 	cmd.AddCommand(
 		tenant.NewCmd(f), key.NewCmd(f), plan.NewCmd(f), ban.NewCmd(f), limits.NewCmd(f), retention.NewCmd(f), usage.NewCmd(f), audit.NewCmd(f),
-		why.NewCmd(f), undo.NewCmd(f), staff.NewCmd(f), login.NewCmdLogin(f), login.NewCmdLogout(f), login.NewCmdWhoami(f), login.NewCmdContext(f), tail.NewCmd(f), doctor.NewCmd(f), migrate.NewCmd(f), newCmdCompletion(f), newCmdVersion(f),
+		why.NewCmd(f), undo.NewCmd(f), staff.NewCmd(f), login.NewCmdLogin(f), login.NewCmdLogout(f), login.NewCmdWhoami(f), tail.NewCmd(f), doctor.NewCmd(f), migrate.NewCmd(f), newCmdCompletion(f), newCmdVersion(f),
 	)
 	setColumns(cmd)
 	setHelp(f, cmd)

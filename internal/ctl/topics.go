@@ -19,27 +19,24 @@ func newTopics() []*cobra.Command {
 
 const environmentText = `petstorectl reads these variables. A flag wins over its variable.
 
-PETSTORE_CONTEXT
-    The name of a context: a database that you logged in to. Commands look at
-    --database-url, --context, PETSTORE_DATABASE_URL, PETSTORE_CONTEXT, the
-    .petstore/dev.json of "petstore dev" in this folder, and the
-    current context, in this order; then at PGSERVICE, PGHOST and PGHOSTADDR.
+PETSTORE_PROFILE
+    The name of a profile: a database that you logged in to. Commands look at
+    --database-url, --profile, PETSTORE_DATABASE_URL, PETSTORE_PROFILE, the
+    .petstore/dev.json of "petstore dev" in this folder, and the profile
+    petstore, in this order; then at PGSERVICE, PGHOST and PGHOSTADDR.
 PETSTORE_DATABASE_URL
     The URL of the Postgres database. Use it, and not --database-url, for a URL
     with a password: the process list shows flags.
 PETSTORE_DATABASE_URL_FILE
     The name of a file with that URL, which only you should be able to read.
     Set one of the two.
-PETSTORE_CONFIG_DIR
-    The folder of contexts and secrets; petstorectl in your folder of
-    configuration if it is not set.
 PETSTORE_ACTOR
     Who makes a change by their own account, for the audit trail; user@host if
     it is not set. The trail also has the login, which nobody can claim.
 PETSTORE_ENVIRONMENT
     production or staging: the kind of deployment that new keys are for. Without
-    it, that of the context.
-PGSERVICE, PGPASSFILE, PGSSLROOTCERT, PGSSLCERT, PGSSLKEY and others
+    it, that of the profile.
+PGSERVICE, PGSERVICEFILE, PGPASSFILE, PGSSLROOTCERT, PGSSLCERT and others
     As for psql: what the URL leaves out.
 PETSTORE_PAGER, PAGER
     What shows output that is longer than the screen; cat for nothing. Without

@@ -34,7 +34,7 @@ func checkDocumentedBackup(d *deployment, a *administration, customer *tenant, l
 		t.Errorf("restored (-before +after):\n%s", diff)
 	}
 	a.sql(restored, a.block("alter role petstore_owner password"))
-	if out := a.shell(a.block("login restored")); !strings.Contains(out, "the current context restored") {
+	if out := a.shell(a.block("petstore_admin@db2")); !strings.Contains(out, "petstorectl login") {
 		t.Errorf("logged in to the restored database: %s", out)
 	}
 	a.sql(restored, a.block("setval"))

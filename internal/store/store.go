@@ -69,6 +69,12 @@ type Target = pgconn.Target
 // ReadTarget returns where a URL leads, with all that its Postgres service and the environment add. The error never holds a password.
 func ReadTarget(url string) (Target, error) { return pgconn.ReadTarget(url) }
 
+// ServiceFile and PassFile are libpq's files of services and of passwords.
+func ServiceFile() string { return pgconn.ServiceFile() }
+
+// PassFile is the file of passwords.
+func PassFile() string { return pgconn.PassFile() }
+
 // Open connects to the database, as pgconn.Open does.
 func Open(ctx context.Context, url string, o Options) (*DB, error) {
 	c, err := pgconn.Open(ctx, url, o)

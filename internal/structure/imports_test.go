@@ -41,7 +41,7 @@ var below = map[string][]string{
 		"internal/ctl/usage", "internal/ctl/audit", "internal/ctl/why", "internal/ctl/tail", "internal/ctl/undo", "internal/ctl/doctor", "internal/ctl/migrate", "internal/ctl/staff", "internal/ctl/login",
 	},
 	"internal/ctl/gendoc":    {"internal/ctl", "internal/ctl/cmdutil"},
-	"internal/ctl/cmdutil":   {"internal/ctl/output", "internal/store", "internal/store/migrate", "internal/keys", "internal/plans", "internal/audit", "internal/devfile", "internal/ownfiles", "internal/staff", "internal/envvars", "internal/spelling", "internal/ctl/contexts"},
+	"internal/ctl/cmdutil":   {"internal/ctl/output", "internal/store", "internal/store/migrate", "internal/keys", "internal/plans", "internal/audit", "internal/devfile", "internal/ownfiles", "internal/staff", "internal/envvars", "internal/spelling", "internal/ctl/profiles"},
 	"internal/ctl/tenant":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/keys", "internal/plans", "internal/audit"},
 	"internal/ctl/key":       {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/keys", "internal/audit"},
 	"internal/ctl/retention": {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/audit"},
@@ -59,9 +59,9 @@ var below = map[string][]string{
 		"internal/store", "internal/diagnose", "internal/keys", "internal/limits", "internal/plans", "internal/usage", "internal/audit", "docs",
 	},
 
-	"internal/ctl/contexts": {"internal/ownfiles"},
+	"internal/ctl/profiles": {"internal/store", "internal/ownfiles"},
 	"internal/ctl/staff":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/staff"},
-	"internal/ctl/login":    {"internal/ctl/cmdutil", "internal/ctl/contexts", "internal/ctl/output", "internal/store"},
+	"internal/ctl/login":    {"internal/ctl/cmdutil", "internal/ctl/profiles", "internal/ctl/output", "internal/store"},
 
 	"internal/api":   {"internal/freshness", "internal/limits", "internal/loglimit", "internal/tracing", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/usage", "internal/spelling"},
 	"internal/keys":  {"internal/plans", "internal/audit"},

@@ -2,27 +2,27 @@ package cmdutil
 
 import (
 	"context"
-	"slices"
 	"strings"
 
-	"petstore.example/internal/ctl/contexts"
+	"github.com/spf13/cobra"
+
+	"petstore.example/internal/ctl/profiles"
 	"petstore.example/internal/staff"
 	"petstore.example/internal/store"
 )
 
-// ContextNames lists the names of the contexts, with their environments. It needs no database.
-func ContextNames(f *Factory) Lister {
-	return func(_ context.Context, prefix string, _ int) ([]string, error) {
-		all, err := f.Contexts()
-		if err != nil {
-			return nil, err
+// ProfileFlag adds --profile.
+func ProfileFlag(f *Factory, cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.Profile, "profile", "", "`NAME` of the login to use (default petstore)")
+	CompleteFlagFrom(cmd, "profile", func(_ context.Context, prefix string, _ int) (names []string, err error) {
+		list, err := profiles.List()
+		for _, p := range list {
+			if strings.HasPrefix(p.Name, prefix) {
+				names = append(names, p.Name)
+			}
 		}
-		file, err := all.Read()
-		list := slices.DeleteFunc(file.List(), func(c contexts.Context) bool { return !strings.HasPrefix(c.Name, prefix) })
-		return described(list, func(c contexts.Context) (string, []string) {
-			return c.Name, []string{string(c.Environment)}
-		}), err
-	}
+		return names, err
+	})
 }
 
 // StaffNames lists the names of the logins of persons, with their roles.

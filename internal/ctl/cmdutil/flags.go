@@ -38,17 +38,17 @@ func (f *Factory) ReadCommand(cmd *cobra.Command, args ...Arg) *cobra.Command {
 	return OutputCommand(f, cmd, args...)
 }
 
-// OutputCommand adds the arguments, --output and its companions, --database-url and --context, for a command that prints what it does at once.
+// OutputCommand adds the arguments, --output and its companions, --database-url and --profile, for a command that prints what it does at once.
 func OutputCommand(f *Factory, cmd *cobra.Command, args ...Arg) *cobra.Command {
 	f.OutputFlag(cmd)
 	return DatabaseCommand(f, cmd, args...)
 }
 
-// DatabaseCommand adds the arguments, --database-url and --context, for a command that has formats of its own.
+// DatabaseCommand adds the arguments, --database-url and --profile, for a command that has formats of its own.
 func DatabaseCommand(f *Factory, cmd *cobra.Command, args ...Arg) *cobra.Command {
 	SetArgs(cmd, args...)
 	StringFlag(cmd, &f.DatabaseURL, "database-url", "`URL` of the Postgres database")
-	StringFlagFrom(cmd, &f.Context, "context", "`NAME` of the context to use", ContextNames(f))
+	ProfileFlag(f, cmd)
 	return cmd
 }
 

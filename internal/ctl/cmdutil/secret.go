@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"petstore.example/internal/ctl/contexts"
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/ctl/profiles"
 	"petstore.example/internal/store"
 )
 
@@ -31,23 +31,23 @@ func (s *IOStreams) AskSecret(ctx context.Context, what string) (text string, er
 // expiryNotice is how long before its end the expiry of a secret is reported.
 const expiryNotice = 14 * 24 * time.Hour
 
-// noteExpiry tells a person that the secret of the context expires soon.
+// noteExpiry tells a person that the secret of the profile expires soon.
 func noteExpiry(f *Factory, source DatabaseSource) {
-	if source.Context == nil || source.Context.ExpiresAt.IsZero() || !f.OutTTY {
+	if source.Profile == nil || source.Profile.ExpiresAt.IsZero() || !f.OutTTY {
 		return
 	}
-	left := source.Context.ExpiresAt.Sub(f.Now())
+	left := source.Profile.ExpiresAt.Sub(f.Now())
 	if left <= 0 || left > expiryNotice {
 		return
 	}
 	f.Messagef("petstorectl: your secret expires at %s: ask an administrator to run: petstorectl staff rotate %s",
-		output.Text(source.Context.ExpiresAt), store.LoginOf(source.URL))
+		output.Text(source.Profile.ExpiresAt), store.LoginOf(source.URL))
 }
 
 // inProduction returns a question with the environment before it if the change is made in production.
 func inProduction(f *Factory, question string) string {
 	source, err := f.FindDatabase()
-	if err != nil || source.Environment != contexts.Production {
+	if err != nil || source.Environment != profiles.Production {
 		return question
 	}
 	where := f.ErrColors.Status(string(source.Environment))

@@ -4,11 +4,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
-	"petstore.example/internal/ctl/contexts"
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/ctl/profiles"
 	"petstore.example/internal/devfile"
 	"petstore.example/internal/store"
 )
@@ -16,25 +15,15 @@ import (
 // DatabaseSource is the URL of the database and what set it.
 type DatabaseSource struct {
 	URL string
-	// SetBy is the flag, variable, context or file that the URL is from; empty for a login, which is not stored yet.
+	// SetBy is the flag, variable, profile or file that the URL is from; empty for a login, which is not stored yet.
 	SetBy string
 	// Warning is a sentence on the file that the URL is from, "" for none.
 	Warning string
-	// Dev is what "petstore dev" wrote, and Context the context; nil if the URL is from elsewhere.
+	// Dev is what "petstore dev" wrote, and Profile the profile; nil if the URL is from elsewhere.
 	Dev     *devfile.File
-	Context *contexts.Context
+	Profile *profiles.Profile
 	// Environment is the kind of deployment that the database serves.
-	Environment contexts.Environment
-}
-
-// WithPassword returns a URL with a password.
-func WithPassword(text, password string) (string, error) {
-	u, err := url.Parse(text)
-	if err != nil {
-		return "", err
-	}
-	u.User = url.UserPassword(u.User.Username(), password)
-	return u.String(), nil
+	Environment profiles.Environment
 }
 
 // Explain says which database could not be opened, and what to do.
@@ -72,24 +61,24 @@ func (d DatabaseSource) name() string {
 	return "the database"
 }
 
-// passwordRefused says what to do. Postgres does not tell a wrong password from one that has expired, but a context knows when its secret
+// passwordRefused says what to do. Postgres does not tell a wrong password from one that has expired, but a profile knows when its secret
 // expires.
 func (d DatabaseSource) passwordRefused(err error) error {
 	target, targetErr := store.ReadTarget(d.URL)
 	if targetErr != nil {
 		return d.failed(err, "")
 	}
-	again, give := "", "petstorectl login NAME URL"
-	if d.Context != nil {
-		give = "petstorectl login " + d.Context.Name
+	again, give := "", "petstorectl login URL"
+	if d.Profile != nil {
+		give = "petstorectl login" + d.Profile.Flag()
 		again = ", then log in again: " + give
 	}
 	hint := fmt.Sprintf("the secret is wrong, was rotated or has expired: ask an administrator to run: petstorectl staff rotate %s%s", target.Login, again)
 	switch {
-	case target.PasswordFrom == "":
+	case target.PasswordFrom == "" && !profiles.HasSecret(target):
 		hint = "no secret is given: " + give + ", or a line in .pgpass, which only you may read (chmod 600)"
-	case d.Context != nil && !d.Context.ExpiresAt.IsZero() && d.Context.ExpiresAt.Before(time.Now()):
-		expired := fmt.Errorf("the secret of login %s expired at %s", target.Login, output.Text(d.Context.ExpiresAt))
+	case d.Profile != nil && !d.Profile.ExpiresAt.IsZero() && d.Profile.ExpiresAt.Before(time.Now()):
+		expired := fmt.Errorf("the secret of login %s expired at %s", target.Login, output.Text(d.Profile.ExpiresAt))
 		return d.failed(expired, fmt.Sprintf("ask an administrator to run: petstorectl staff rotate %s%s", target.Login, again))
 	}
 	return d.failed(err, hint)

@@ -63,7 +63,7 @@ var Synonyms = []Synonym{
 	{"schema migration migrations", "migrate"},
 	{"employee employees colleague member members team", "staff"},
 	{"user users", "staff,tenant"},
-	{"profile profiles", "context"},
+	{"profile profiles context contexts", "login"},
 	{"me who id", "whoami"},
 	{"signin sign-in auth connect", "login"},
 	{"signout sign-out disconnect logout", "logout"},

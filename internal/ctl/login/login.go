@@ -1,104 +1,134 @@
-// Package login holds the commands by which a person connects: login, logout, context and whoami.
+// Package login holds the commands by which a person connects: login, logout and whoami.
 package login
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/cmdutil"
-	"petstore.example/internal/ctl/contexts"
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/ctl/profiles"
 	"petstore.example/internal/store"
 )
 
 type loginOptions struct {
 	*cmdutil.Factory
 
-	name, url   string
-	environment contexts.Environment
-	insecure    bool
+	url      string
+	insecure bool
 }
 
 // NewCmdLogin returns the command login.
 func NewCmdLogin(f *cmdutil.Factory) *cobra.Command {
 	o := &loginOptions{Factory: f}
 	cmd := &cobra.Command{
-		Use:   "login NAME [URL]",
-		Short: "Log in to a database and store it as a context",
-		Long: `Log in to a database, and store it under a name as a context: where it is, as
-whom to connect, and how TLS is checked. It becomes the current context, which
-commands use that name no other database. Without URL, log in again to a context
-that is stored, with a new secret.
+		Use:   "login [URL]",
+		Short: "Log in to a database",
+		Long: `Log in to a database. Commands use it from then on, and so does psql: where it
+is, as whom to connect and how TLS is checked is a service of Postgres, in
+.pg_service.conf, and the secret is in .pgpass. Without URL, log in again with a
+new secret, or to a service that is there.
 
-The secret is asked for without echo, or read from stdin, unless .pgpass, a
-Postgres service (?service=NAME in URL) or a client certificate (?sslcert=FILE
-and sslkey=FILE in URL) gives it. It is stored in a file that only you may read.
+The service has the name "petstore"; for further logins give each a --profile,
+whose name may begin with production, staging or development.
+
+The secret is asked for without echo, or read from stdin, unless .pgpass or a
+client certificate (?sslcert=FILE&sslkey=FILE in URL) gives it.
 
 The server is verified by its certificate (sslmode=verify-full) unless URL says
 otherwise. Name the file of its CA with ?sslrootcert=FILE.`,
-		Example: `  petstorectl login production postgres://alice@db.example/petstore
-  petstorectl login staging 'postgres://alice@db.test/petstore?sslrootcert=ca.pem'
-  petstorectl login production < new-secret.txt`,
+		Example: `  petstorectl login postgres://alice@db.example/petstore
+  petstorectl login --profile staging 'postgres://alice@db.test/petstore?sslrootcert=ca.pem'
+  petstorectl login < new-secret.txt
+  psql service=petstore`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runLogin(cmd.Context(), o) },
 	}
 	f.OutputFlag(cmd)
-	cmdutil.SetArgs(cmd, contextArg(f, &o.name), cmdutil.Arg{Name: "[URL]", Value: &o.url})
-	cmdutil.EnumFlag(cmd, &o.environment, "environment", "",
-		"`KIND`: production, staging or development\n(default: development on this machine)",
-		contexts.Production, contexts.Staging, contexts.Development)
+	cmdutil.ProfileFlag(f, cmd)
+	cmdutil.SetArgs(cmd, cmdutil.Arg{Name: "[URL]", Value: &o.url})
 	cmd.Flags().BoolVar(&o.insecure, "insecure", false, "do not verify the server: your secret may be read")
 	return cmd
 }
 
-// contextArg is the argument NAME of a context.
-func contextArg(f *cmdutil.Factory, value *string) cmdutil.Arg {
-	return cmdutil.Arg{Name: "NAME", Value: value, Complete: cmdutil.ContextNames(f), Check: func(name string) error {
-		if strings.Contains(name, "://") {
-			// It is not repeated: it may hold a password.
-			return cmdutil.UsageErrorf("missing argument: NAME of the context").WithHint("put a name before the URL: petstorectl login NAME URL")
-		}
-		return cmdutil.ContextError(contexts.CheckName(name), name)
-	}}
+// NewCmdLogout returns the command logout.
+func NewCmdLogout(f *cmdutil.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "logout",
+		Short: "Remove a login from this machine",
+		Long: `Remove what login stored on this machine: the service and its secret. The login
+itself is not changed.`,
+		Example: "  petstorectl logout --profile staging",
+		RunE: func(*cobra.Command, []string) error {
+			name := f.ProfileName()
+			p, err := profiles.Get(name)
+			if err != nil {
+				return cmdutil.ProfileError(err, name)
+			}
+			target, err := store.ReadTarget(p.URL())
+			if err != nil {
+				return cmdutil.UsageErrorf("%v", err)
+			}
+			if err := profiles.Remove(name, target); err != nil {
+				return cmdutil.ProfileError(err, name)
+			}
+			f.Messagef("removed the login of profile %s and its secret", name)
+			return nil
+		},
+	}
+	cmdutil.ProfileFlag(f, cmd)
+	cmdutil.SetArgs(cmd)
+	return cmd
 }
 
 func runLogin(ctx context.Context, o *loginOptions) error {
-	all, err := o.Contexts()
+	p, source, err := o.prepare()
 	if err != nil {
 		return err
 	}
-	c, target, err := o.prepare(all)
+	target, err := store.ReadTarget(source.URL)
+	if err != nil {
+		return cmdutil.UsageErrorf("%v", err)
+	}
+	verified := target.SSLMode == "verify-full" || target.SSLMode == "verify-ca"
+	if target.Remote && !verified && !o.insecure {
+		return cmdutil.UsageErrorf("sslmode=%s does not verify the server: your secret could be read on its way to %s", target.SSLMode, target.Host).
+			WithHint("use sslmode=verify-full, with sslrootcert=FILE for the server's CA; or --insecure if you accept that")
+	}
+	session, secret, err := o.connect(ctx, source, target)
 	if err != nil {
 		return err
 	}
-	session, secret, err := o.connect(ctx, c)
+	p.ExpiresAt = session.ExpiresAt
+	if p.Own {
+		err = profiles.Put(p, target, secret)
+	} else if secret != "" {
+		err = profiles.PutSecret(target, secret)
+	}
 	if err != nil {
-		return err
+		return cmdutil.ProfileError(err, p.Name)
 	}
-	c.ExpiresAt = session.ExpiresAt
-	before, _ := all.Secret(c)
-	if err := all.Put(c, secret); err != nil {
-		return cmdutil.ContextError(err, c.Name)
-	}
-	o.Messagef("logged in to %s as %s (%s): it is now the current context", c.Name, session.Name, strings.Join(rolesOf(session), ", "))
+	roles := rolesOf(session)
+	o.Messagef("logged in as %s (%s): profile %[3]s, psql service=%[3]s", session.Name, strings.Join(roles, ", "), p.Name)
 	if secret == "" {
 		o.Messagef("no secret is stored: %s", given(session, target))
 	}
-	if secret == "" && before != "" {
-		o.Messagef("the one that was stored before is removed")
+	if source.Environment == profiles.Production {
+		o.Messagef("%s is %s (%s)", p.Name, o.ErrColors.Status(string(source.Environment)), output.Clean(target.Host))
 	}
-	if c.Environment == contexts.Production {
-		o.Messagef("%s is %s (%s)", c.Name, o.ErrColors.Status(string(c.Environment)), output.Clean(target.Host))
-	}
-	if len(rolesOf(session)) > 1 || session.Superuser || session.Owner {
+	if len(roles) > 1 || session.Superuser || session.Owner {
 		o.Messagef("this login may do more than one role: for everyday work have one of your own: petstorectl staff add NAME --role support")
 	}
-	return cmdutil.PrintChanged(o.Factory, contextView(c.Name), view(all, c))
+	return output.Item(o.Printer(), WhoamiView, Identity{Session: session, source: source, target: target})
 }
 
 // given says what a login used for which no secret was asked.
@@ -112,51 +142,52 @@ func given(s store.Session, target store.Target) string {
 	return target.PasswordFrom + " gave it, and must give it to later commands too"
 }
 
-// prepare returns the context to store, and where it leads.
-func (o *loginOptions) prepare(all contexts.Store) (c contexts.Context, target store.Target, err error) {
-	file, err := all.Read()
-	if err != nil {
-		return c, target, cmdutil.ContextError(err, o.name)
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// prepare returns the profile to store, and how to connect to it before it is. A service that another wrote is used as it is.
+func (o *loginOptions) prepare() (profiles.Profile, cmdutil.DatabaseSource, error) {
+	name := o.ProfileName()
+	p, err := profiles.Get(name)
+	switch {
+	case err != nil && !errors.Is(err, profiles.ErrNotFound):
+		return p, cmdutil.DatabaseSource{}, cmdutil.ProfileError(err, name)
+	case err != nil && o.url == "":
+		return p, cmdutil.DatabaseSource{}, cmdutil.UsageErrorf("missing argument: URL, because there is no profile %.80s yet", name).
+			WithHint("petstorectl login" + profiles.Profile{Name: name}.Flag() + " postgres://YOU@HOST/petstore")
+	case o.url != "" && !nameForm.MatchString(name):
+		return p, cmdutil.DatabaseSource{}, cmdutil.UsageErrorf("invalid name of a profile %.80q", name).WithHint("a name has letters, digits, -, _ and .")
+	case err == nil && o.url != "" && !p.Own:
+		return p, cmdutil.DatabaseSource{}, cmdutil.ProfileError(profiles.ErrNotOwn, name)
 	}
-	c = contexts.Context{Name: o.name, URL: o.url}
-	if o.url == "" {
-		if c, err = file.Get(o.name); err != nil {
-			return c, target, cmdutil.UsageErrorf("missing argument: URL, because there is no context %s yet", o.name).
-				WithHint("petstorectl login " + o.name + " postgres://YOU@HOST/petstore")
+	source := cmdutil.DatabaseSource{URL: p.URL()}
+	if o.url != "" {
+		settings, err := complete(o.url)
+		if err != nil {
+			return p, source, err
 		}
+		p = profiles.Profile{Name: name, Own: true}
+		for _, key := range slices.Sorted(maps.Keys(settings)) {
+			p.Settings = append(p.Settings, key+"="+settings.Get(key))
+		}
+		source.URL = "postgres://?" + settings.Encode()
 	}
-	if c.URL, target, err = completeURL(c.URL); err != nil {
-		return c, target, err
-	}
-	verified := target.SSLMode == "verify-full" || target.SSLMode == "verify-ca"
-	if target.Remote && !verified && !o.insecure {
-		return c, target, cmdutil.UsageErrorf("sslmode=%s does not verify the server: your secret could be read on its way to %s", target.SSLMode, target.Host).
-			WithHint("use sslmode=verify-full, with sslrootcert=FILE for the server's CA; or --insecure if you accept that")
-	}
-	if o.environment != "" {
-		c.Environment = o.environment
-	} else if c.Environment == "" {
-		c.Environment = cmdutil.EnvironmentOf(target, nil)
-	}
-	return c, target, nil
+	source.Profile, source.Environment = &p, cmp.Or(p.Environment(), cmdutil.EnvironmentOf(store.ReadTarget(source.URL)))
+	return p, source, nil
 }
 
 // connect returns what the connection is, and the secret if one had to be asked for.
-func (o *loginOptions) connect(ctx context.Context, c contexts.Context) (s store.Session, secret string, err error) {
-	source := cmdutil.DatabaseSource{URL: c.URL, Environment: c.Environment}
+func (o *loginOptions) connect(ctx context.Context, source cmdutil.DatabaseSource, target store.Target) (s store.Session, secret string, err error) {
 	s, err = o.session(ctx, source)
 	if store.IsPasswordRefused(err) {
-		if secret, err = o.AskSecret(ctx, "secret of "+store.LoginOf(c.URL)); err != nil {
+		if secret, err = o.AskSecret(ctx, "secret of "+target.Login); err != nil {
 			return s, "", err
 		}
-		if source.URL, err = cmdutil.WithPassword(c.URL, secret); err != nil {
-			return s, "", errURL()
-		}
+		source.URL += "&password=" + url.QueryEscape(secret)
 		s, err = o.session(ctx, source)
 	}
 	if store.IsForbidden(err) {
 		return s, "", &cmdutil.Error{Code: cmdutil.ExitRefused, Message: fmt.Sprintf(
-			"your login %s is in none of the roles %s and %s: ask an administrator for one", store.LoginOf(c.URL), store.SupportRole, store.BillingRole)}
+			"your login %s is in none of the roles %s and %s: ask an administrator for one", target.Login, store.SupportRole, store.BillingRole)}
 	}
 	if err != nil {
 		return s, "", source.Explain(err)
@@ -173,64 +204,57 @@ func (o *loginOptions) session(ctx context.Context, source cmdutil.DatabaseSourc
 	return db.Session(ctx)
 }
 
-func errURL() error {
-	return cmdutil.UsageErrorf("the URL can't be read").WithHint("want postgres://YOU@HOST/petstore")
-}
-
-// completeURL returns the URL with everything in it that says where it leads and how TLS is checked, so that the context means the same
+// complete returns the settings of a URL, with everything that says where it leads and how TLS is checked, so that the profile means the same
 // tomorrow and in another folder.
-func completeURL(text string) (string, store.Target, error) {
+func complete(text string) (url.Values, error) {
+	errURL := cmdutil.UsageErrorf("the URL can't be read").WithHint("want postgres://YOU@HOST/petstore")
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" {
-		return "", store.Target{}, errURL()
+		return nil, errURL
 	}
-	query := u.Query()
+	all := u.Query()
 	_, hasPassword := u.User.Password()
-	if hasPassword || query.Has("password") || query.Has("sslpassword") {
-		return "", store.Target{}, cmdutil.UsageErrorf("the URL contains a password; passwords are read from stdin, never from the command line").
+	if hasPassword || all.Has("password") || all.Has("sslpassword") {
+		return nil, cmdutil.UsageErrorf("the URL contains a password; passwords are read from stdin, never from the command line").
 			WithHint("it is now in your shell history: have it changed: petstorectl staff rotate LOGIN")
 	}
-	target, err := store.ReadTarget(text)
+	if all.Has("service") {
+		return nil, cmdutil.UsageErrorf("the URL names a service").WithHint("log in to it without a URL: petstorectl login --profile SERVICE")
+	}
+	if strings.Contains(u.Host+all.Get("host"), ",") {
+		return nil, cmdutil.UsageErrorf("the URL names several hosts").WithHint("name one: a login has one secret")
+	}
+	t, err := store.ReadTarget(text)
 	if err != nil {
-		return "", target, cmdutil.UsageErrorf("%v", err)
+		return nil, cmdutil.UsageErrorf("%v", err)
 	}
-	if target.SSLMode == "" {
-		target.SSLMode = "prefer"
-		if target.Remote || target.RootCert != "" {
-			target.SSLMode = "verify-full"
-		}
+	standard := "prefer"
+	if t.Remote || t.RootCert != "" {
+		standard = "verify-full"
 	}
-	setDefault := func(name, value string) {
-		if value != "" && !query.Has(name) {
-			query.Set(name, value)
-		}
+	if t.RootCert == "" && cmp.Or(t.SSLMode, standard) == "verify-full" {
+		t.RootCert = "system" // libpq would look for a file of this user.
 	}
-	setDefault("sslmode", target.SSLMode)
-	setDefault("sslrootcert", target.RootCert)
-	setDefault("sslcert", target.Cert)
-	setDefault("sslkey", target.Key)
-	if !query.Has("service") {
-		u.User = url.User(target.Login)
-		u.Path = "/" + target.Database
-		if u.Host == "" {
-			setDefault("host", target.Host)
+	for key, value := range map[string]string{
+		"host": t.Host, "port": fmt.Sprint(t.Port), "dbname": t.Database, "user": t.Login, "sslmode": cmp.Or(t.SSLMode, standard),
+		"sslrootcert": t.RootCert, "sslcert": t.Cert, "sslkey": t.Key,
+	} {
+		isFile := key == "sslcert" || key == "sslkey" || key == "sslrootcert" && value != "system"
+		if isFile && value != "" {
+			if value, err = filepath.Abs(value); err != nil {
+				return nil, cmdutil.UsageErrorf("%s: %v", key, err)
+			}
 		}
-		if u.Port() == "" {
-			setDefault("port", fmt.Sprint(target.Port))
+		if value != "" {
+			all.Set(key, value)
 		}
 	}
-	for _, name := range []string{"sslrootcert", "sslcert", "sslkey"} {
-		path := query.Get(name)
-		if path == "" || name == "sslrootcert" && path == "system" {
-			continue
+	for key := range all {
+		if strings.ContainsAny(key+all.Get(key), "\r\n") {
+			return nil, errURL // A service has one setting in a line.
 		}
-		if path, err = filepath.Abs(path); err != nil {
-			return "", target, cmdutil.UsageErrorf("%s: %v", name, err)
-		}
-		query.Set(name, path)
 	}
-	u.RawQuery = query.Encode()
-	return u.String(), target, nil
+	return all, nil
 }
 
 // rolesOf names what a login is a member of. A superuser is a member of everything.

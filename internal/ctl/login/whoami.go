@@ -22,11 +22,11 @@ var WhoamiView = output.View[Identity]{
 	{Name: "login", Value: func(i Identity) any { return i.Name }},
 	{Name: "roles", Value: func(i Identity) any { return rolesOf(i.Session) }},
 	{Name: "environment", Value: func(i Identity) any { return string(i.source.Environment) }},
-	{Name: "context", Value: func(i Identity) any {
-		if i.source.Context == nil {
+	{Name: "profile", Value: func(i Identity) any {
+		if i.source.Profile == nil {
 			return ""
 		}
-		return i.source.Context.Name
+		return i.source.Profile.Name
 	}},
 	{Name: "set_by", Value: func(i Identity) any { return i.source.SetBy }},
 	{Name: "database", Value: func(i Identity) any { return i.Database }},
@@ -63,9 +63,9 @@ func NewCmdWhoami(f *cmdutil.Factory) *cobra.Command {
 		Use:   "whoami",
 		Short: "Show as whom and to what you connect",
 		Long: `Show as whom commands connect and to what: login, roles, database, server,
-environment, context, and how TLS protects the connection.`,
+environment, profile, and how TLS protects the connection.`,
 		Example: `  petstorectl whoami
-  petstorectl whoami --context staging -o json`,
+  petstorectl whoami --profile staging -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			source, err := f.FindDatabase()
 			if err != nil {

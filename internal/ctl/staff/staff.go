@@ -106,16 +106,16 @@ func printIssued(f *cmdutil.Factory, l staff.Login, secret staff.Secret) error {
 func loginArguments(f *cmdutil.Factory, login string) (arguments, rootCert string) {
 	source, err := f.FindDatabase()
 	if err != nil {
-		return "NAME URL", ""
+		return "URL", ""
 	}
 	target, err := store.ReadTarget(source.URL)
 	if err != nil {
-		return "NAME URL", ""
+		return "URL", ""
 	}
 	if rootCert = target.RootCert; rootCert == "system" {
 		rootCert = ""
 	}
-	return fmt.Sprintf("%s '%s'", source.Environment, target.URLFor(login)), rootCert
+	return "'" + target.URLFor(login) + "'", rootCert
 }
 
 // loginArg is the argument NAME of a login that exists.

@@ -82,10 +82,7 @@ var unescape = regexp.MustCompile(`\\(.)`)
 // readService returns the settings of a service as a connection string. The file names the host to which a password is sent, so one that
 // another user could have written is refused.
 func readService(name string) (string, error) {
-	path := os.Getenv("PGSERVICEFILE")
-	if path == "" {
-		path = defaultServiceFile()
-	}
+	path := ServiceFile()
 	dir, err := ownfiles.Resolve(filepath.Dir(path))
 	if err != nil {
 		return "", serviceError(name, err)
@@ -121,16 +118,24 @@ func serviceError(name string, err error) error {
 	return fmt.Errorf("the Postgres service %q can't be used: %w", name, err)
 }
 
-// defaultServiceFile is where libpq looks.
-func defaultServiceFile() string {
+// ServiceFile and PassFile are where libpq looks for services and passwords.
+func ServiceFile() string { return libpqFile("PGSERVICEFILE", ".pg_service.conf", ".pg_service.conf") }
+
+// PassFile is the file of passwords.
+func PassFile() string { return libpqFile("PGPASSFILE", ".pgpass", "pgpass.conf") }
+
+func libpqFile(variable, name, onWindows string) string {
+	if path := os.Getenv(variable); path != "" {
+		return path
+	}
 	if runtime.GOOS == "windows" {
-		return filepath.Join(os.Getenv("APPDATA"), "postgresql", ".pg_service.conf")
+		return filepath.Join(os.Getenv("APPDATA"), "postgresql", onWindows)
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(home, ".pg_service.conf")
+	return filepath.Join(home, name)
 }
 
 // Target is where a URL leads, with all that its service and the environment add. It has no password.

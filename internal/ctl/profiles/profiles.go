@@ -1,0 +1,210 @@
+// Package profiles keeps the logins of a person where libpq does, so that psql has them too: where a database is and how TLS is checked, as a
+// service in pg_service.conf, and the secret in .pgpass. The name of a profile is that of its service.
+//
+// Only this user may read what is written here. A file or folder that another user could have written is an ownfiles.UntrustedError: its
+// database would get this user's secret, and would answer in the place of the real one. Each file is replaced atomically, and what others
+// wrote into it stays; of two changes at the same moment the last one counts. All functions are safe for concurrent use.
+package profiles
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"petstore.example/internal/ownfiles"
+	"petstore.example/internal/store"
+)
+
+// Default is the profile of who names none.
+const Default = "petstore"
+
+// Environment is the kind of deployment that a database serves.
+type Environment string
+
+// The environments. In production, commands that can't be taken back name it when they ask.
+const (
+	Production  Environment = "production"
+	Staging     Environment = "staging"
+	Development Environment = "development"
+)
+
+// Profile is a service.
+type Profile struct {
+	Name string
+	// Settings are the lines of the service, such as host=db.
+	Settings []string
+	// Own: it was written by Put.
+	Own bool
+	// ExpiresAt is when the secret expires; zero for never, or if nobody knows.
+	ExpiresAt time.Time
+}
+
+// URL leads to the database of the profile, without its secret.
+func (p Profile) URL() string { return "postgres://?service=" + url.QueryEscape(p.Name) }
+
+// Flag is the flag that names the profile, with a space before it; "" if it is the default.
+func (p Profile) Flag() string {
+	if p.Name == Default {
+		return ""
+	}
+	return " --profile " + p.Name
+}
+
+// Environment is the one with which the name begins, such as staging-eu; "" for none.
+func (p Profile) Environment() Environment {
+	for _, e := range []Environment{Production, Staging, Development} {
+		if strings.HasPrefix(p.Name, string(e)) {
+			return e
+		}
+	}
+	return ""
+}
+
+var (
+	// ErrNotFound: there is no service of this name.
+	ErrNotFound = errors.New("no such profile")
+	// ErrNotOwn: the service was not written by Put.
+	ErrNotOwn = errors.New("another wrote this service")
+)
+
+// mark is in each service that Put writes; the time follows if the secret expires.
+const mark = "# petstorectl login; its secret expires: "
+
+// service finds services by their names: each up to an empty line or the next name.
+func service(name string) *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^\[(` + name + `)\]\s*\n((?:[^\[\r\n].*\n)*)`)
+}
+
+// List returns the profiles as they are in the file.
+func List() (list []Profile, err error) {
+	text, err := read(store.ServiceFile(), ownfiles.ReadFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, found := range service(`[^\]\n]+`).FindAllStringSubmatch(string(text)+"\n", -1) {
+		settings := strings.Split(strings.TrimSpace(found[2]), "\n")
+		note, own := strings.CutPrefix(settings[0], mark)
+		expires, _ := time.Parse(time.RFC3339Nano, note) // zero for never
+		if own {
+			settings = settings[1:]
+		}
+		list = append(list, Profile{Name: found[1], Settings: settings, Own: own, ExpiresAt: expires})
+	}
+	return list, err
+}
+
+// Get returns a profile, or ErrNotFound.
+func Get(name string) (Profile, error) {
+	list, err := List()
+	if i := slices.IndexFunc(list, func(p Profile) bool { return p.Name == name }); err == nil && i >= 0 {
+		return list[i], nil
+	}
+	return Profile{}, cmp.Or(err, ErrNotFound)
+}
+
+// Put stores a profile, and the secret of its target, if there is one: before other lines of .pgpass, which may have patterns. It returns ErrNotOwn
+// rather than replace what a person wrote.
+func Put(p Profile, t store.Target, secret string) error {
+	expires := "never"
+	if !p.ExpiresAt.IsZero() {
+		expires = p.ExpiresAt.UTC().Format(time.RFC3339Nano)
+	}
+	lines := "\n[" + p.Name + "]\n" + mark + expires + "\n" + strings.Join(p.Settings, "\n") + "\n"
+	if err := replace(p.Name, lines); err != nil || secret == "" {
+		return err
+	}
+	return PutSecret(t, secret)
+}
+
+// PutSecret stores the secret of a target.
+func PutSecret(t store.Target, secret string) error {
+	return edit(store.PassFile(), func(text string) string { return line(t) + escape.Replace(secret) + "\n" + without(text, t) })
+}
+
+// Remove removes a profile that Put wrote, and its secret. It returns ErrNotFound or ErrNotOwn.
+func Remove(name string, t store.Target) error {
+	if _, err := Get(name); err != nil {
+		return err
+	}
+	if err := replace(name, ""); err != nil {
+		return err
+	}
+	return edit(store.PassFile(), func(text string) string { return without(text, t) })
+}
+
+// replace puts lines in the place of a service that Put wrote, or at the end.
+func replace(name, lines string) error {
+	if p, err := Get(name); err == nil && !p.Own {
+		return ErrNotOwn
+	}
+	return edit(store.ServiceFile(), func(text string) string {
+		text = strings.TrimRight(service(regexp.QuoteMeta(name)).ReplaceAllLiteralString(text, ""), "\n")
+		return strings.TrimLeft(text+"\n"+lines, "\n")
+	})
+}
+
+var escape = strings.NewReplacer(`\`, `\\`, `:`, `\:`)
+
+// line is the beginning of the line of .pgpass that has the secret of a target.
+func line(t store.Target) string {
+	return fmt.Sprintf("%s:%d:%s:%s:", escape.Replace(t.Host), t.Port, escape.Replace(t.Database), escape.Replace(t.Login))
+}
+
+// without is a .pgpass without that line.
+func without(text string, t store.Target) string {
+	lines := slices.Collect(strings.Lines(text))
+	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, line(t)) }), "")
+}
+
+// HasSecret tells whether there is such a line, in a file that only this user may read.
+func HasSecret(t store.Target) bool {
+	text, err := read(store.PassFile(), ownfiles.ReadSecret)
+	return err == nil && without(string(text), t) != string(text)
+}
+
+// read reads a file. Without a home it does not exist.
+func read(path string, as func(*os.Root, string) ([]byte, error)) ([]byte, error) {
+	if info, err := os.Stat(filepath.Dir(path)); path == "" || err != nil || !info.IsDir() {
+		return nil, fs.ErrNotExist
+	}
+	dir, err := ownfiles.Resolve(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	root, err := ownfiles.OpenDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return as(root, filepath.Base(path))
+}
+
+// edit replaces the text of a file, "" if there is none, by what change makes of it.
+func edit(path string, change func(text string) string) error {
+	root, err := ownfiles.MakeDir(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	text, err := ownfiles.ReadFile(root, filepath.Base(path))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+		text = append(text, '\n')
+	}
+	changed := change(string(text))
+	if changed == "" && len(text) == 0 {
+		return nil
+	}
+	return ownfiles.WriteFile(root, filepath.Base(path), []byte(changed))
+}

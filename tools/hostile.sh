@@ -126,13 +126,15 @@ clocks() (
 	END
 	for program in "$postgres" "${postgres%postgres}initdb" "$(command -v redis-server)"; do
 		server=$work/servers/${program##*/}
-		printf '#!/bin/sh\nLD_PRELOAD=%s exec %s "$@"\n' "$work/servers/clock.so" "$program" >"$server"
+		# initdb and Postgres get no variables of ours.
+		printf '#!/bin/sh\nCLOCK_AHEAD=$(cat %s) LD_PRELOAD=%s exec %s "$@"\n' "$work/servers/ahead" "$work/servers/clock.so" "$program" >"$server"
 		chmod 755 "$server"
 	done
 	export GOROOT="$work/go" PATH="$work/servers:$work/go/bin:$PATH" CLOCK_AHEAD
 	for instant in "$(date -u -d '400 days' '+%F %T')" '2027-12-31 23:58' '2028-02-29 23:58'; do
 		echo "== clocks from $instant on"
 		CLOCK_AHEAD=$(($(date -u -d "$instant" +%s) - $(date +%s)))
+		echo "$CLOCK_AHEAD" >"$work/servers/ahead"
 		run || status=1
 	done
 	exit $status

@@ -113,7 +113,7 @@ func TestSynonyms(t *testing.T) {
 	for _, row := range cmdutil.Synonyms {
 		for path := range strings.SplitSeq(row.Meant, ",") {
 			if _, rest, err := root.Find(strings.Fields(path)); err != nil || len(rest) > 0 {
-				t.Errorf("%q: no command %q", row.Words, path)
+				t.Errorf("%q: no command %q", row.Names, path)
 			}
 		}
 	}
@@ -126,7 +126,7 @@ func TestSynonyms(t *testing.T) {
 	for _, row := range cmdutil.VerbSynonyms {
 		for verb := range strings.FieldsSeq(row.Meant) {
 			if !verbs[verb] {
-				t.Errorf("%q: no verb %q", row.Words, verb)
+				t.Errorf("%q: no verb %q", row.Names, verb)
 			}
 		}
 	}

@@ -64,7 +64,7 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 	}
 	l.Explain = func(ctx context.Context, err error) error {
 		if errors.Is(err, store.ErrEntryNotFound) {
-			return notFound(filter.AuditFilter.After, "begin again without --after")
+			return notFound(filter.After, "begin again without --after")
 		}
 		return f.Explain(ctx, err, cmdutil.Subject{Tenant: filter.Tenant})
 	}
@@ -86,7 +86,7 @@ was changed. The names of tenants are looked up.
   petstorectl audit list --action ban.lift --since 2026-11-01 --until 2026-12-01 -o csv`,
 	})
 	filter.add(cmd, f)
-	cmdutil.AfterNumberFlag(cmd, &filter.AuditFilter.After, "the change with this `NUMBER`")
+	cmdutil.AfterNumberFlag(cmd, &filter.After, "the change with this `NUMBER`")
 	return cmdutil.SetColumns(cmd, View.Names())
 }
 

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Synonym is what people call commands, in other products and in daily speech: words, and what they probably mean.
-type Synonym struct{ Words, Meant string }
+// Synonym is what people call commands, in other products and in daily speech: names, and what they probably mean.
+type Synonym struct{ Names, Meant string }
 
-func (s Synonym) has(word string) bool { return slices.Contains(strings.Fields(s.Words), word) }
+func (s Synonym) has(word string) bool { return slices.Contains(strings.Fields(s.Names), word) }
 
 // VerbSynonyms are what people call verbs: the first that a noun has is meant. A word of one action must never lead to another.
 var VerbSynonyms = []Synonym{

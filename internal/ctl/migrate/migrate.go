@@ -5,13 +5,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/ctl/output"
-	"petstore.example/internal/store"
 	storemigrate "petstore.example/internal/store/migrate"
 )
 
@@ -72,17 +70,18 @@ func printChanged(ctx context.Context, f *cmdutil.Factory, before storemigrate.S
 }
 
 func newCmdStatus(f *cmdutil.Factory) *cobra.Command {
-	return (&cmdutil.Show[storemigrate.Status]{
-		Factory: f, View: func(time.Time) output.View[storemigrate.Status] { return View },
-		Get: func(ctx context.Context, _ *store.DB) (storemigrate.Status, error) {
-			_, s, err := status(ctx, f)
-			return s, err
-		},
-	}).Command(&cobra.Command{
+	return cmdutil.SetColumns(f.ReadCommand(&cobra.Command{
 		Use:     "status",
 		Short:   "Show the schema version and pending migrations",
 		Example: `  petstorectl migrate status`,
-	})
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, s, err := status(cmd.Context(), f)
+			if err != nil {
+				return err
+			}
+			return output.Item(f.Printer(), View, s)
+		},
+	}), View.Names())
 }
 
 func newCmdUp(f *cmdutil.Factory) *cobra.Command {

@@ -15,6 +15,9 @@ type Config struct {
 	// On is true if a collector is configured.
 	On    bool
 	queue int64
+	// share is how many of the requests without a parent are exported, from 0 to 1, if the sampler leaves the others to their parents; 1 if the
+	// SDK decides.
+	share float64
 	// headers returns the headers of each request. It is a function so that a configuration that is printed does not show them.
 	headers func() map[string]string
 }
@@ -57,6 +60,15 @@ func ReadConfig(get func(name string) string) (c Config, mistakes []string) {
 			headers = readHeaders(v, func(item int) {
 				wrong("%sHEADERS: item %d is no header: want name=value, separated by commas, with percent-encoded values", prefix, item)
 			})
+		}
+	}
+	c.share = 1
+	switch strings.ToLower(strings.TrimSpace(get("OTEL_TRACES_SAMPLER"))) {
+	case "parentbased_always_off":
+		c.share = 0
+	case "parentbased_traceidratio":
+		if v, err := strconv.ParseFloat(strings.TrimSpace(get("OTEL_TRACES_SAMPLER_ARG")), 64); err == nil && v >= 0 && v < 1 {
+			c.share = v
 		}
 	}
 	c.headers = func() map[string]string { return headers }

@@ -2,6 +2,7 @@ package tracing
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"time"
@@ -25,6 +26,8 @@ type Tracer struct {
 	provider   *sdk.TracerProvider
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator
+	// share is Config's. It is drawn before the SDK makes a span, because each costs five allocations, exported or not.
+	share float64
 	// headers are those in which clients name a trace.
 	headers []string
 }
@@ -58,8 +61,12 @@ func Start(c Config, log zerolog.Logger, count func(result string, spans int), a
 		log.Warn().Err(err).Msg("OTEL_RESOURCE_ATTRIBUTES has mistakes")
 	}
 	batches := sdk.NewBatchSpanProcessor(e, sdk.WithMaxQueueSize(int(c.queue)))
-	t := &Tracer{exporter: e, propagator: autoprop.NewTextMapPropagator()}
-	t.provider = sdk.NewTracerProvider(sdk.WithResource(of), sdk.WithSpanProcessor(&queue{batches, e}))
+	t := &Tracer{exporter: e, propagator: autoprop.NewTextMapPropagator(), share: c.share}
+	options := []sdk.TracerProviderOption{sdk.WithResource(of), sdk.WithSpanProcessor(&queue{batches, e})}
+	if c.share < 1 {
+		options = append(options, sdk.WithSampler(sdk.ParentBased(sdk.AlwaysSample())))
+	}
+	t.provider = sdk.NewTracerProvider(options...)
 	t.tracer = t.provider.Tracer(scope)
 	for _, name := range t.propagator.Fields() {
 		t.headers = append(t.headers, http.CanonicalHeaderKey(name))
@@ -70,7 +77,7 @@ func Start(c Config, log zerolog.Logger, count func(result string, spans int), a
 // Stop exports what waits. When ctx ends first, the rest is dropped. Call it when no request is served any more.
 func (t *Tracer) Stop(ctx context.Context) {
 	if t != nil && t.provider.Shutdown(ctx) != nil {
-		_ = t.SpanExporter.Shutdown(ctx) // It ends a request to the collector.
+		_ = t.Shutdown(ctx) // It ends a request to the collector.
 	}
 }
 
@@ -97,13 +104,16 @@ func (t *Tracer) ParentOf(h http.Header) trace.SpanContext {
 // Request starts the span of a request that came at that time. Its parent may be invalid. While the queue is full it returns one that records
 // nothing: the trace is dropped whole, and costs no more.
 func (t *Tracer) Request(ctx context.Context, parent trace.SpanContext, name string, at time.Time) (context.Context, trace.Span) {
+	none := trace.SpanFromContext(context.Background())
 	if parent.IsValid() {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, parent)
+	} else if t.share < 1 && rand.Float64() >= t.share { //nolint:gosec // Nothing secret rests on it.
+		return ctx, none
 	}
 	started, span := t.tracer.Start(ctx, name, trace.WithTimestamp(at), trace.WithSpanKind(trace.SpanKindServer))
 	if span.IsRecording() && t.waiting.Load() >= t.size {
 		t.count("dropped", 1)
-		return ctx, trace.SpanFromContext(context.Background())
+		return ctx, none
 	}
 	return started, span
 }

@@ -165,6 +165,26 @@ func TestWhoDecides(t *testing.T) {
 	}
 }
 
+// TestShare: the share is of requests without a parent, and one that is not exported costs no allocation.
+func TestShare(t *testing.T) {
+	tracer, _ := started(t, io.Discard, endpoint, "http://127.0.0.1:1", "OTEL_TRACES_SAMPLER", "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG", "0.25",
+		"OTEL_BSP_MAX_QUEUE_SIZE", "100000")
+	exported := 0
+	for range 10_000 {
+		if _, span := tracer.Request(t.Context(), trace.SpanContext{}, "x", time.Now()); span.IsRecording() {
+			exported++
+		}
+	}
+	if exported < 2000 || exported > 3000 {
+		t.Errorf("%d of 10,000 are exported, want a quarter", exported)
+	}
+	none, _ := started(t, io.Discard, "OTEL_TRACES_SAMPLER_ARG", "0")
+	ctx, at := t.Context(), time.Now()
+	if n := testing.AllocsPerRun(100, func() { none.Request(ctx, trace.SpanContext{}, "x", at) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // TestOff: without an endpoint nothing is traced, nothing need be checked for nil, and nothing is allocated.
 func TestOff(t *testing.T) {
 	tracer, _ := started(t, io.Discard)

@@ -21,7 +21,7 @@ var VerbSynonyms = []Synonym{
 	{"describe info details view get show", "show list status"},
 	{"all list report stats version", "list show status"},
 	{"suspended active inactive revoked expired expiring unused retired withdrawn lifted current search", "list"},
-	{"set change switch select upgrade downgrade", "assign use place edit"},
+	{"set change switch upgrade downgrade", "assign place edit"},
 	{"update modify rename contact notes limit expire extend", "edit"},
 	{"whois who-is who lookup owner check verify closed", "identify verify"},
 	{"regenerate renew roll reissue replace refresh reset password", "rotate"},

@@ -161,7 +161,7 @@ func (d Undos) undoable(ctx context.Context, numbers []int64) ([]audit.Entry, er
 
 // missing is the error for an entry that the login does not see: ErrEntryNotFound, or that it may not read the entry.
 func (d Undos) missing(ctx context.Context, number int64) error {
-	if err := (Audit{d.db}).checkEntry(ctx, number); err != nil {
+	if err := Audit(d).checkEntry(ctx, number); err != nil {
 		return err
 	}
 	var action string

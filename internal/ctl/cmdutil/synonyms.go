@@ -81,5 +81,5 @@ var flagSynonyms = map[string]string{
 	"max": "limit", "count": "limit", "top": "limit",
 	"mail": "email", "e-mail": "email",
 	"db": "database-url", "url": "database-url", "dsn": "database-url",
-	"duration": "for", "start": "since,from", "from": "since", "after": "since", "before": "until", "end": "until", "to": "until (exclusive)",
+	"duration": "for,until", "start": "since,from", "from": "since", "after": "since", "before": "until", "end": "until", "to": "until (exclusive)",
 }

@@ -80,7 +80,7 @@ func TestAYearOfOneTenant(t *testing.T) {
 	y.crosses("2025-03-01 00:00", pro, nothing)
 	y.closes("2025-02", "")
 	y.crosses("2025-03-10 12:00", boosted, &change{instant(t, "2025-03-12 12:00"), pro},
-		"plan boost acme --per-minute 1000 --for 48h --reason launch")
+		"plan boost acme --per-minute 1000 --until 48h --reason launch")
 	y.load("2025-03-11 12:00", 320)
 	y.crosses("2025-03-12 12:00", pro, nothing)
 	y.cutOff = true

@@ -1,6 +1,9 @@
 package keys_test
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,5 +48,27 @@ func TestBanned(t *testing.T) {
 		if got := (&keys.Caller{Ban: c.ban}).Banned(c.now); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
+	}
+}
+
+// TestReadmeRefusals: README.md has the numbers of the rule.
+func TestReadmeRefusals(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.Lines(string(text)) {
+		var perMinute, most, ban int64
+		if n, _ := fmt.Sscanf(line, "| %d | %d | %d |", &perMinute, &most, &ban); n < 3 {
+			continue
+		}
+		if rows++; most != keys.MostRefusals(perMinute, 0) || ban != most+1 {
+			t.Errorf("at a limit of %d: want %d refusals, and not %s", perMinute, keys.MostRefusals(perMinute, 0), line)
+		}
+	}
+	if rows < 4 {
+		t.Errorf("README.md has %d rows", rows)
 	}
 }

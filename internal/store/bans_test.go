@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -251,5 +252,27 @@ func TestTheRequestAfterOneRefusalTooManyMeetsTheBan(t *testing.T) {
 			t.Fatalf("after %d refusals of a plan of 300 a minute: banned %v, want %v", n, got, want)
 		}
 		strikes.Refused(t.Context(), caller, 1, time.Now())
+	}
+}
+
+// TestReadmeLengths: the page on the ban rule has the rows of ban_lengths.
+func TestReadmeLengths(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../keys/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []struct{ Earlier, Minutes, Last int64 }
+	newDatabase(t).rows(t, &rows, `select earlier, extract(epoch from length)::bigint / 60 as minutes, max(earlier) over () as last from ban_lengths order by 1`)
+	want := "| earlier bans | minutes of the next one |\n|---|---|\n"
+	for _, r := range rows {
+		more := ""
+		if r.Earlier == r.Last {
+			more = " or more"
+		}
+		want += fmt.Sprintf("| %d%s | %d |\n", r.Earlier, more, r.Minutes)
+	}
+	if !strings.Contains(string(text), want+"\n") {
+		t.Errorf("internal/keys/README.md does not have the table\n%s", want)
 	}
 }

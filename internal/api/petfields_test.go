@@ -24,7 +24,7 @@ func describedPets(t *testing.T) (first, second map[string]any, params map[strin
 	}
 	first, second, params = map[string]any{}, map[string]any{}, map[string]string{}
 	for name, p := range spec.Components.Schemas["PetChange"].Value.Properties {
-		values := append(p.Value.Examples, p.Value.Enum...)
+		values := slices.Concat(p.Value.Examples, p.Value.Enum)
 		switch v := values[0].(type) {
 		case string:
 			if first[name], second[name] = v, "not "+v; len(values) > 1 {

@@ -145,7 +145,7 @@ serving() (
 	bin/petstore dev >"$work/dev" 2>&1 &
 	children=$!
 	trap 'kill -INT $children; wait $children' EXIT
-	until grep -q 'API:' "$work/dev"; do
+	until grep -qs 'API:' "$work/dev"; do
 		kill -0 $children && sleep 1 || { cat "$work/dev"; exit 1; }
 	done
 	run

@@ -20,8 +20,6 @@ type leaseView struct {
 	// renewedUntil is when a lease ends that begins with the last successful renewal; failing is set if the most recent one failed.
 	renewedUntil atomic.Pointer[time.Time]
 	failing      atomic.Bool
-	// peers are the ids of other servers, nil before the first renewal.
-	peers atomic.Pointer[[]string]
 
 	mu sync.Mutex
 	// granted is closed and replaced whenever a lease is granted. ends is when the last one granted expires.
@@ -54,25 +52,6 @@ func (v *leaseView) StoreUnreachable() bool {
 	}
 	until := v.renewedUntil.Load()
 	return until == nil || !v.clock().Before(*until)
-}
-
-// Peers returns the ids of the other servers that reach the Redis of the term and had not been fenced, at the last renewal. The
-// caller must not modify it.
-func (v *leaseView) Peers() []string {
-	if p := v.peers.Load(); p != nil {
-		return *p
-	}
-	return nil
-}
-
-func peersOf(id string, s *State) *[]string {
-	var peers []string
-	for _, e := range s.Servers {
-		if e.ID != id && !e.Fenced(s.Now) && e.Redis != "" && e.Redis == s.Term.Redis {
-			peers = append(peers, e.ID)
-		}
-	}
-	return &peers
 }
 
 // Await returns the term in force, and waits for one if there is none. It returns the context's error if that ends first.

@@ -33,7 +33,8 @@ type Member struct {
 	// seenMu guards what is set from outside of renewals.
 	seenMu sync.Mutex
 	redis  string
-	onEnd  []func(ctx context.Context, ended Term, setBack bool) error
+	forgot int64
+	onEnd  []func(ctx context.Context) error
 
 	// renewMu guards what only a renewal uses. It is held during the calls of OnEnd's functions.
 	renewMu sync.Mutex
@@ -44,10 +45,8 @@ type Member struct {
 	// acked is the term that the next heartbeat acknowledges, sentAck the one that the last successful heartbeat did.
 	acked, sentAck int64
 	sequence       int64
-	// last is what the last successful renewal returned. setBack says that the store was set back after what was returned before, and
-	// that OnEnd's functions do not know yet.
-	last    State
-	setBack bool
+	// last is what the last successful renewal returned.
+	last State
 	// busy says that the last renewal found a change under way.
 	busy bool
 }
@@ -66,7 +65,7 @@ func NewMember(s Store, o Options) *Member {
 // ID returns the id by which the other servers know this one.
 func (m *Member) ID() string { return m.id }
 
-// SetRedis sets the fingerprint of the Redis that this server reaches, "" for none. A change is renewed at once.
+// SetRedis sets the fingerprint of the Redis that this server reaches, "" for none, or CutOff. A change is renewed at once.
 func (m *Member) SetRedis(fingerprint string) {
 	m.seenMu.Lock()
 	changed := m.redis != fingerprint
@@ -75,6 +74,14 @@ func (m *Member) SetRedis(fingerprint string) {
 	if changed {
 		m.Wake()
 	}
+}
+
+// Forgot says that Redis has lost counts of that term, which must end. It is renewed at once.
+func (m *Member) Forgot(number int64) {
+	m.seenMu.Lock()
+	m.forgot = number
+	m.seenMu.Unlock()
+	m.Wake()
 }
 
 // Saw says that a term of that number exists, or existed: Redis may know of one that the store has lost. If it is higher than all that
@@ -100,15 +107,12 @@ func (m *Member) saw(number int64) bool {
 
 // OnEnd registers f, to be called when a term that this server acted by has ended: before this server acknowledges the next
 // one, and before it leaves. Registered functions are called in order, one at a time, when Term already returns false. Once f
-// returns nil, this server must do nothing more by the ended term and must have reported what it did.
-//
-// With setBack the store was set back, and may have lost what was reported to it earlier: f must report all that this server knows of
-// current windows. The ended term is then the zero Term if this server did not act by any.
+// returns nil, this server must do nothing more by the ended term and must have recorded what it did.
 //
 // After an error the next renewal calls all of them again, and until they succeed the other servers wait for this one. After
 // FenceTimeout of errors this server sends no more heartbeats until they succeed, so that it is fenced. f must not call Renew
 // or Leave.
-func (m *Member) OnEnd(f func(ctx context.Context, ended Term, setBack bool) error) {
+func (m *Member) OnEnd(f func(ctx context.Context) error) {
 	m.seenMu.Lock()
 	defer m.seenMu.Unlock()
 	m.onEnd = append(m.onEnd, f)
@@ -138,9 +142,7 @@ func (m *Member) Renew(ctx context.Context) error {
 	sent := m.clock()
 	m.shorten(sent.Add(lease)) // The store may know of the new lease although its reply is lost.
 	m.sequence++
-	s, err := m.store.Renew(ctx, Heartbeat{
-		ServerID: m.id, Redis: m.reachedRedis(), Acked: m.acked, Lease: lease, Sequence: m.sequence, Highest: m.highest.Load(), Last: m.last,
-	})
+	s, err := m.store.Renew(ctx, m.heartbeat(lease))
 	m.failing.Store(err != nil)
 	if err != nil {
 		return fmt.Errorf("renew cluster membership: %w", err)
@@ -150,16 +152,10 @@ func (m *Member) Renew(ctx context.Context) error {
 	m.renewedUntil.Store(&until)
 	if s.Term.Number < m.highest.Load() || s.Origin != "" && s.Origin != s.Database {
 		// The store was set back, or Redis knows a term that it has lost. This or another server makes a term above it.
-		m.busy, m.setBack = true, true
+		m.busy = true
 		return nil
 	}
 	m.saw(s.Term.Number)
-	if s.Busy && !s.Active && s.Term.SetBack > m.last.Term.Number {
-		m.busy, m.setBack = true, true // The servers that this one knew from before are not taken in yet: it tells of them again.
-		return nil
-	}
-	m.peers.Store(peersOf(m.id, &s))
-	m.setBack = m.setBack || !m.last.Now.IsZero() && s.Term.SetBack > m.last.Term.Number
 	m.last, m.busy = s, s.Busy
 	if s.Term.Number != m.held.Number {
 		if err := m.end(ctx); err != nil {
@@ -176,30 +172,33 @@ func (m *Member) Renew(ctx context.Context) error {
 // every is the interval between renewals.
 func (m *Member) every() time.Duration { return renewEvery(m.last.LiveServers()) }
 
-func (m *Member) reachedRedis() string {
+func (m *Member) heartbeat(lease time.Duration) Heartbeat {
 	m.seenMu.Lock()
 	defer m.seenMu.Unlock()
-	return m.redis
+	return Heartbeat{
+		ServerID: m.id, Redis: m.redis, Acked: m.acked, Lease: lease, Sequence: m.sequence, Highest: m.highest.Load(),
+		Database: m.last.Database, Forgot: m.forgot,
+	}
 }
 
-// end stops acting by the held term and calls OnEnd's functions. Without a held term it does nothing, unless the store was set back.
+// end stops acting by the held term and calls OnEnd's functions. Without a held term it does nothing.
 func (m *Member) end(ctx context.Context) error {
 	m.revoke()
-	if m.held.Number == 0 && !m.setBack {
+	if m.held.Number == 0 {
 		return nil
 	}
 	m.seenMu.Lock()
 	onEnd := slices.Clone(m.onEnd)
 	m.seenMu.Unlock()
 	for _, f := range onEnd {
-		if err := f(ctx, m.held, m.setBack); err != nil {
+		if err := f(ctx); err != nil {
 			if m.endFailing.IsZero() {
 				m.endFailing = m.clock()
 			}
 			return fmt.Errorf("end term %d: %w", m.held.Number, err)
 		}
 	}
-	m.held, m.endFailing, m.setBack = Term{}, time.Time{}, false
+	m.held, m.endFailing = Term{}, time.Time{}
 	return nil
 }
 
@@ -216,15 +215,6 @@ func (m *Member) begin(t Term, until time.Time) {
 // Leave ends the held term as Renew does and removes this server, so that the others no longer wait for it. After an error
 // this server may stay a member until it is fenced. A later renewal joins again.
 func (m *Member) Leave(ctx context.Context) error {
-	m.renewMu.Lock()
-	acts := m.held.Number != 0
-	m.renewMu.Unlock()
-	if acts {
-		// The store may have been set back since the last renewal. Then OnEnd's functions must know.
-		if err := m.Renew(ctx); err != nil {
-			return err
-		}
-	}
 	m.renewMu.Lock()
 	defer m.renewMu.Unlock()
 	if err := m.end(ctx); err != nil {

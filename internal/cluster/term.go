@@ -26,14 +26,13 @@ const (
 	FenceTimeout = Lease + Lease*2/5 + CrashLoss
 	// MaxFenceTimeout is that of a server with MaxLease.
 	MaxFenceTimeout = MaxLease + MaxLease*2/5 + CrashLoss
-	// FenceSlack bounds how far the wall clocks of the servers and of the store differ. By any of these clocks a fenced
-	// server admitted its last request before Seen + FenceTimeout + FenceSlack.
-	FenceSlack = time.Second
 	// MemberTTL is how long after its last heartbeat a server counts as live. It is longer than Postgres keeps the open
 	// transaction of a frozen server, and longer than MaxFenceTimeout.
 	MemberTTL = 5 * time.Second
-	// FoldAfter is how long a server that did not leave is listed after its last heartbeat. Then State.Folded allows for it.
-	FoldAfter = 10 * time.Minute
+	// ListedFor is how long a server that did not leave is listed after its last heartbeat.
+	ListedFor = 10 * time.Minute
+	// CutOffAfter is how long a server that reaches no Redis may come back to it before it counts as CutOff.
+	CutOffAfter = 5 * time.Second
 	// SetBackWait is how long after a set-back was noticed no server acts: longer than any lease that the store may have lost.
 	SetBackWait = MaxLease + 250*time.Millisecond
 )
@@ -52,8 +51,8 @@ const (
 // epoch is when numbers of terms are 0.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// MadeBy returns when a term of that number was made, at the latest.
-func MadeBy(number int64) time.Time { return epoch.Add(time.Duration(number) * time.Second) }
+// CutOff is in place of a fingerprint if a server has reached no Redis for CutOffAfter.
+const CutOff = "-"
 
 // renewEvery returns the interval between renewals in a fleet of that many servers, and leaseOf the lease that a server with that
 // interval takes.
@@ -89,13 +88,12 @@ type Term struct {
 	Redis string
 	// Sole is the id of the only live server; "" when there are several, or when Redis decides.
 	Sole string
-	// UncleanUntil is the time by which all servers that ended without a report have surely stopped. Windows that began
-	// earlier may have been used to any extent. Zero if there was no such server.
-	UncleanUntil time.Time
+	// SilentUntil is the time by which all servers had surely stopped that ended silently: killed, frozen or cut off. Zero if there was
+	// none. In windows that began earlier, what they may have admitted counts as used.
+	SilentUntil time.Time
 	// Servers is how many servers were live when the term was made.
 	Servers int
-	// SetBack is the number of the first term after the store was last set back; 0 if it never was. What the store knows from before
-	// that term may be old.
+	// SetBack is the number of the first term after the store was last set back; 0 if it never was.
 	SetBack int64
 }
 
@@ -104,7 +102,7 @@ type Server struct {
 	ID string
 	// Seen is the time of its last heartbeat, by the store's clock.
 	Seen time.Time
-	// Redis is the fingerprint of the Redis that it reaches; "" for none.
+	// Redis is the fingerprint of the Redis that it reaches; "" for none, or CutOff. It begins with a layout and a comma.
 	Redis string
 	// Acked is the number of the newest term that it acknowledged: it no longer acts by any earlier one.
 	Acked int64
@@ -120,9 +118,6 @@ func (s Server) Fenced(now time.Time) bool { return now.Sub(s.Seen) >= fenceTime
 // blocks reports whether the server may still act by a term before that number.
 func (s Server) blocks(number int64, now time.Time) bool { return s.Acked < number && !s.Fenced(now) }
 
-// stopped is when the server has surely stopped, by every clock.
-func (s Server) stopped() time.Time { return s.Seen.Add(fenceTimeout(s.Lease) + FenceSlack) }
-
 // ByID orders servers as in State.
 func ByID(a, b Server) int { return cmp.Compare(a.ID, b.ID) }
 
@@ -136,8 +131,10 @@ type Heartbeat struct {
 	Sequence int64
 	// Highest is the highest number of a term that the server has seen, in the store or in Redis.
 	Highest int64
-	// Last is the state that its last successful renewal returned, the zero State if it has none.
-	Last State
+	// Database names the database as it was at its last successful renewal; "" if there was none.
+	Database string
+	// Forgot is a term of which Redis has lost counts; 0 for none. It must end.
+	Forgot int64
 }
 
 // State is everything that the servers share.
@@ -147,10 +144,7 @@ type State struct {
 	Active bool
 	// NotBefore is when the term may begin at the earliest, zero for at once.
 	NotBefore time.Time
-	// Folded is the time by which all servers that were removed without a report have surely stopped; zero if there was none. The next
-	// term allows for them.
-	Folded time.Time
-	// Servers are the live ones and those that did not leave within FoldAfter, ordered by ID.
+	// Servers are the live ones and those that did not leave within ListedFor, ordered by ID.
 	Servers []Server
 	// Database names the database as it is: another one after a promotion, or after a restore that made its tables anew. Origin is the
 	// one in which the term was made; "" if unknown.

@@ -11,11 +11,10 @@ import (
 // Decision is what a Limiter made of one request.
 type Decision struct {
 	Admitted bool
-	// Partial is true if this server decided by its share of the limits: a refusal does not mean that the tenant has used them up.
+	// Partial is true if a refusal does not mean that the tenant has used its limits up: this server decided by its share of them, or a
+	// server ended silently and what it may have admitted counts as used.
 	Partial bool
-	// Undecided is true if nobody knows whether the limits allow the request. Nothing was counted, and it must end in 503. If it is
-	// admitted, no term was in force, and it may pass a moment later. If it is refused, what a server that ended silently may have
-	// admitted fills a window, and it passes when that window ends.
+	// Undecided is true if this server can't decide at the moment. Nothing was counted, and it must end in 503. It may pass a moment later.
 	Undecided bool
 	// Term is the number of the term in which it was decided; 0 for none.
 	Term   int64
@@ -26,14 +25,6 @@ type Decision struct {
 	// Stamp is the one of the tenant's catalogue when the request was decided.
 	Stamp freshness.Stamp
 }
-
-// Saturated is the count of a window whose usage is unknown. No limit reaches it, so not even a plan upgrade reopens the window. Sums
-// with it stay below 2^53, the largest number that a script in Redis counts exactly.
-const Saturated = int64(1) << 50
-
-// Unknown is how much of what counts as used of a claim's windows may not have been used: as much as servers that ended silently may have
-// admitted. Key is of the key's own minute. It may be more than the tenant's: a tenant's count that is known says nothing of its keys.
-type Unknown struct{ Minute, Day, Key int64 }
 
 // Used is how much of a claim's windows is used.
 type Used struct{ Minute, Day, Key int64 }
@@ -61,18 +52,6 @@ func Decide(c *Claim, minute, day int64, u Used, count int64) Decision {
 		}
 	}
 	return d
-}
-
-// Doubt makes a refusal undecided if no window that refused it would be full without what is unknown. u is what the decision was made
-// from.
-func (d *Decision) Doubt(u Used, unknown Unknown) {
-	known := d.Minute.full(u.Minute, unknown.Minute) || d.Day.full(u.Day, unknown.Day) || d.Key.full(u.Key, unknown.Key)
-	d.Undecided = !d.Admitted && !known
-}
-
-// full reports whether the window refused a request and would have done so without what is unknown. A saturated count says nothing.
-func (w *Window) full(used, unknown int64) bool {
-	return w.Reached && used < Saturated && used-unknown >= w.Limit
 }
 
 func window(name WindowName, number, reset, limit, used int64) Window {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"time"
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/store/counters"
@@ -22,23 +21,13 @@ type LimitsReset struct {
 	InMemory bool
 }
 
-// windowsRecord is what an audit entry holds of a tenant's windows.
-type windowsRecord struct {
-	MinuteEnds time.Time `json:"minute_ends_at"`
-	MinuteUsed int64     `json:"minute_used"`
-	DayEnds    time.Time `json:"day_ends_at"`
-	DayUsed    int64     `json:"day_used"`
+// resetRecord is what an audit entry holds of a reset.
+type resetRecord struct {
+	DayUsed int64 `json:"day_used"`
 }
 
-func recordWindows(w counters.Windows) any {
-	if w.DayEnds.IsZero() {
-		return nil
-	}
-	return windowsRecord{w.MinuteEnds, w.MinuteUsed, w.DayEnds, w.DayUsed}
-}
-
-// Reset sets a tenant's windows to the present ones of Postgres's clock, as counters.Reset does. Only the owner of the tables may. It
-// returns plans.ErrTenantNotFound.
+// Reset begins a term in which the tenant's windows are the present ones of Postgres's clock, as counters.Reset does. Only the owner of the
+// tables may. It returns plans.ErrTenantNotFound.
 func (d Limits) Reset(ctx context.Context, by audit.By, tenant string) (done LimitsReset, err error) {
 	defer wrap(&err, "reset limits")
 	err = change(ctx, d.db, by, func(ctx context.Context, tx pgconn.Tx) error {
@@ -46,13 +35,13 @@ func (d Limits) Reset(ctx context.Context, by audit.By, tenant string) (done Lim
 		if err != nil {
 			return err
 		}
-		before, after, inMemory, err := counters.Reset(ctx, tx, t.ID)
+		dayUsed, inMemory, err := counters.Reset(ctx, tx, t.ID)
 		if err != nil {
 			return err
 		}
-		done = LimitsReset{Tenant: t.Name, DayUsed: after.DayUsed, InMemory: inMemory}
+		done = LimitsReset{Tenant: t.Name, DayUsed: dayUsed, InMemory: inMemory}
 		return writeAudit(tx, by, auditEntry{
-			action: "limits.reset", tenantID: t.ID, subject: audit.TenantSubject(t.ID), before: recordWindows(before), after: recordWindows(after),
+			action: "limits.reset", tenantID: t.ID, subject: audit.TenantSubject(t.ID), after: resetRecord{dayUsed},
 		})
 	})
 	return done, err

@@ -92,9 +92,6 @@ func newDB(c *pgconn.DB) *DB {
 	}
 }
 
-// Relay returns the relay of the server with that id.
-func (d *DB) Relay(serverID string) *counters.Relay { return counters.NewRelay(d.pg, serverID) }
-
 // CheckURL reports whether Open can read the URL. The error never holds a password.
 func CheckURL(url string) error { return pgconn.CheckURL(url) }
 

@@ -20,20 +20,15 @@ var ErrNotBegun = errors.New("the windows have not begun")
 const clockSlack = time.Second
 
 // Store keeps the durable counters that all servers share beside Redis: a row for every tenant, and one for every key with a limit of
-// its own. In a term in which Postgres decides, it gives out grants. In a term in which Redis decides, it says where Redis begins, and
-// receives the servers' reports at the end.
+// its own. In a term in which Postgres decides, it gives out grants. In a term in which Redis decides, it says where Redis begins.
 //
-// Rows holds the rules. An implementation runs each call, or each report of a call, as one transaction: it reads the term in force,
+// Rows holds the rules. An implementation runs each call as one transaction: it reads the term in force,
 // locks the tenant's row and then the key's, passes both to the rules, and writes back what they return. Nothing else changes these
 // rows. The term's own row need not be locked, because each row knows the latest term that used it. A tenant's row is kept as long
-// as the tenant: without it nobody knows that Redis has counted. A key's row may be deleted when its minute is over.
+// as the tenant. A key's row may be deleted when its minute is over.
 //
 // After an error other than ErrTermOver the call may have been carried out or not.
 type Store interface {
-	// Report records what a server knows at the end of a term, whichever is in force now. Of what was seen used the maximum counts,
-	// so it may be sent again; what is returned must be sent once.
-	Report(ctx context.Context, reports []Report) error
-
 	// Initialize returns where Redis begins to count for a tenant in a term. fresh is true for the first call in that term: only
 	// that caller may initialize the tenant in Redis. Later calls still return where a key begins in the minute in which the
 	// tenant was initialized; in later minutes every key begins at 0.
@@ -50,30 +45,25 @@ type Term struct {
 	Number int64
 	// Redis is true if Redis decides in it.
 	Redis bool
-	// UncleanUntil is when the last server that ended silently (killed, frozen, cut off) had surely stopped; zero for none. It only
-	// grows from term to term.
-	UncleanUntil time.Time
 	// Servers is how many servers were alive when the term began.
 	Servers int
 	// Now is the store's clock. No window that begins later is used; if Now is zero, any is.
 	Now time.Time
-	// SetBack is the first term after the store was last set back; 0 if it never was. SetBackAt is when it was made, at the latest.
-	SetBack   int64
-	SetBackAt time.Time
 }
 
-// Recorded is what billing knows of a tenant's day and minute, when all servers that are not silent have recorded what they admitted.
+// Wanted are the windows of which a call needs to know what is recorded: the latest ones that are recorded, between these.
+type Wanted struct{ Minute, Day, LatestMinute, LatestDay int64 }
+
+// Recorded is what is recorded of a tenant's day and minute, when all servers that are not silent have recorded what they admitted.
 type Recorded struct {
-	// Used is how many admitted requests of the day are recorded.
-	Used int64
+	// Day and Minute are the numbers of the windows, see Wanted. DayUsed and MinuteUsed are how many admitted requests are recorded of them, KeyUsed how many of those of the minute are
+	// the key's.
+	Day, DayUsed, Minute, MinuteUsed, KeyUsed int64
 	// PerMinute is the highest per-minute limit that the tenant had on that day, by the history of its plans.
 	PerMinute int64
-	// Minute is how many are recorded of the minute with this number, which is -1 if that is not known. Key is how many of those are the
-	// key's.
-	MinuteNumber, Minute, Key int64
-	// Silent is how many servers may have admitted requests of the day that are not recorded, SilentMinute how many of them in the
+	// DaySilent is how many servers may have admitted requests of the day that are not recorded, MinuteSilent how many of them in the
 	// minute. Each has admitted limits.Margin of them at most.
-	Silent, SilentMinute int64
+	DaySilent, MinuteSilent int64
 }
 
 // InitRequest asks where Redis begins for a claim's tenant, and for its key if that has a limit of its own.
@@ -91,8 +81,8 @@ type Baseline struct {
 	Day, DayUsed       int64
 	// KeyUsed is of the same minute; 0 if the key has no limit of its own.
 	KeyUsed int64
-	// Unknown is how much of the counts may not have been used.
-	Unknown limits.Unknown
+	// LatestMinute and LatestDay are the latest windows that have begun, for InitTenant.
+	LatestMinute, LatestDay int64
 }
 
 // Used returns the baseline's counts.
@@ -127,36 +117,16 @@ type Return struct {
 	Count       int64
 }
 
-// Report is what one server knows of a tenant, or of one key, at the end of a term.
-type Report struct {
-	TenantID int64
-	// KeyID is set for a key with a limit of its own; otherwise "".
-	KeyID string
-	// Term is the one that ended.
-	Term int64
-	// Seen is the most that this server has seen used in the latest windows that it knows of, by replies of Redis. It is zero at
-	// the end of a term in which Postgres decided. After a set-back it is all that the server knows, also by its grants.
-	Seen Baseline
-	// Returns are of grants of that term.
-	Returns []Return
-}
-
-// Begun returns the report without what it says of windows that have not begun by the store's clock: no request can count there.
-func (r Report) Begun(now time.Time) Report {
-	latest := now.Add(clockSlack)
-	if r.Seen.Minute > limits.MinuteAt(r.TenantID, latest) {
-		r.Seen.Minute, r.Seen.MinuteUsed, r.Seen.KeyUsed = 0, 0, 0
-	}
-	if r.Seen.Day > limits.DayAt(latest) {
-		r.Seen.Day, r.Seen.DayUsed = 0, 0
-	}
-	return r
+// latest returns the latest windows of a tenant that have begun.
+func (t Term) latest(tenantID int64) (minute, day int64) {
+	latest := t.Now.Add(clockSlack)
+	return limits.MinuteAt(tenantID, latest), limits.DayAt(latest)
 }
 
 // begun returns ErrNotBegun for a request of windows that have not begun.
 func (t Term) begun(tenantID int64, at time.Time) error {
-	latest := t.Now.Add(clockSlack)
-	if !t.Now.IsZero() && (limits.MinuteAt(tenantID, at) > limits.MinuteAt(tenantID, latest) || limits.DayAt(at) > limits.DayAt(latest)) {
+	minute, day := t.latest(tenantID)
+	if !t.Now.IsZero() && (limits.MinuteAt(tenantID, at) > minute || limits.DayAt(at) > day) {
 		return ErrNotBegun
 	}
 	return nil

@@ -17,10 +17,12 @@ type Backend interface {
 	// Take removes the write intents that are over, if they are still there. Then it counts each request as far as it fits, in their
 	// order, and sets its Reply. If some of the requests will write, it leaves a write intent, as BeginWrite does.
 	Take(term int64, over []WriteIntent, requests []Request) error
-	// InitTenant begins a tenant's count in a term at a baseline, unless it has begun in this or a later term. changing says that
-	// servers that did not announce it in this term may still be writing to its catalogue.
+	// InitTenant begins a tenant's count in a term at a baseline, unless it has begun in this or a later term. What was counted in an
+	// earlier term stays counted if it is more, in windows that have begun. changing says that servers that did not announce it in this
+	// term may still be writing to its catalogue.
 	InitTenant(ctx context.Context, term, tenantID int64, b counter.Baseline, changing bool) error
-	// InitKey begins a key's count in a minute of a term, if the tenant's count is in that minute and the key's has not begun in it.
+	// InitKey begins a key's count in a minute of a term, if the tenant's count is in that minute and the key's has not begun in it. What
+	// was counted in it in an earlier term stays counted if it is more.
 	InitKey(ctx context.Context, term, tenantID int64, keyID string, minute, used int64) error
 	// Refund takes one from each window that is still the current one, and tells all servers.
 	Refund(ctx context.Context, term int64, c *limits.Claim, minute, day int64) error

@@ -43,7 +43,7 @@ func (f *denial) validFor(term, session int64, c *limits.Claim, minute, day int6
 
 // denyCache repeats denials without asking until something that they depend on changes.
 type denyCache struct {
-	view *localView
+	seen *seen
 	// refunds counts what was given back anywhere. session numbers the subscription by which this server hears of it, 0 for none.
 	refunds, session atomic.Int64
 }
@@ -56,7 +56,7 @@ func (f *denyCache) Subscribed(session int64) { f.session.Store(session) }
 // Refunded implements RefundListener. It forgets the tenant's denials.
 func (f *denyCache) Refunded(tenantID int64) {
 	f.refunds.Add(1)
-	s := f.view.shard(tenantID)
+	s := f.seen.shard(tenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, ok := s.tenants[tenantID]
@@ -71,28 +71,29 @@ func (f *denyCache) Refunded(tenantID int64) {
 
 // denied returns the decision of a claim that would certainly be denied again and what it was made from, and false if somebody has to be
 // asked.
-func (f *denyCache) denied(term, session int64, c *limits.Claim, minute, day int64, now time.Time) (d limits.Decision, u limits.Used, ok bool) {
-	s := f.view.shard(c.TenantID)
+func (f *denyCache) denied(term, session int64, c *limits.Claim, minute, day int64, now time.Time) (d limits.Decision, ok bool) {
+	s := f.seen.shard(c.TenantID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a, ok := s.tenants[c.TenantID]
 	if !ok {
-		return d, u, false
+		return d, false
 	}
 	st := &a.others
 	if c.KeyPerMinute > 0 {
 		if st, ok = a.keys[c.KeyID]; !ok {
-			return d, u, false
+			return d, false
 		}
 	}
 	n := &st.denial
-	if u, ok = n.validFor(term, session, c, minute, day, now); !ok {
-		return d, u, false
+	u, ok := n.validFor(term, session, c, minute, day, now)
+	if !ok {
+		return d, false
 	}
 	minute = max(minute, n.minute)
 	if a.saysLess(term, st, minute, n.day, u) {
 		*n = denial{}
-		return d, u, false
+		return d, false
 	}
 	u = a.atLeast(term, st, minute, n.day, u)
 	if minute == n.minute {
@@ -101,11 +102,10 @@ func (f *denyCache) denied(term, session int64, c *limits.Claim, minute, day int
 	d = limits.Decide(c, minute, n.day, u, 1)
 	d.Term = term
 	d.Partial = n.partial
-	a.doubt(term, st, &d, u)
 	if a.reported.term == term && !d.Admitted {
 		a.report(term, st, &d)
 	}
-	return d, u, !d.Admitted
+	return d, !d.Admitted
 }
 
 // saysLess reports whether the last reply said that less is used than u, what a denial was for: somebody gave a request back, and this server
@@ -113,7 +113,7 @@ func (f *denyCache) denied(term, session int64, c *limits.Claim, minute, day int
 func (a *tenantState) saysLess(term int64, st *claimState, minute, day int64, u limits.Used) bool {
 	return a.term == term && a.latest.Minute == minute && a.latest.MinuteUsed < u.Minute ||
 		a.term == term && a.latest.Day == day && a.latest.DayUsed < u.Day ||
-		st.term == term && st.minute == minute && st.latest < u.Key
+		st.term == term && st.minute == minute && st.used < u.Key
 }
 
 // atLeast raises u to what the tenant's other requests used meanwhile. It is never less than what the denial was for: a reply that was
@@ -126,7 +126,7 @@ func (a *tenantState) atLeast(term int64, st *claimState, minute, day int64, u l
 		u.Day = max(u.Day, a.latest.DayUsed)
 	}
 	if st.term == term && st.minute == minute {
-		u.Key = max(u.Key, st.latest)
+		u.Key = max(u.Key, st.used)
 	}
 	return u
 }

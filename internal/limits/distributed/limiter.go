@@ -15,8 +15,6 @@ type mode interface {
 	take(ctx context.Context, t cluster.Term, c limits.Claim, now time.Time, count int64, w *writing) (limits.Decision, error)
 	// refund gives back a request that was admitted in the term.
 	refund(ctx context.Context, t cluster.Term, c limits.Claim, d limits.Decision)
-	// end reports what the server knows at the end of the term. It is called again after an error.
-	end(ctx context.Context, t cluster.Term) error
 }
 
 // Limiter decides for any number of servers of one cluster, and exactly.
@@ -24,26 +22,21 @@ type mode interface {
 // In a term in which Redis decides, a decision is one script and one round trip. Calls that come while another is under way go together
 // with the next. A refusal is repeated without asking until the window ends, the quota changes or somebody gives a request back.
 //
-// When any server loses Redis, however it does, the cluster changes to a term in which Postgres decides. Every server first reports what
-// it has seen used. From then on each takes small grants of what remains from Postgres, and decides over them without asking. Requests
-// that come between two terms, or while Postgres does not answer, wait for Options.Wait; then they are Undecided. Redis
-// decides again when all servers have seen the same one for ten pings.
+// When half of the servers lose Redis, the cluster changes to a term in which Postgres decides. Every server first records what it has
+// admitted. From then on each takes small grants of what remains from Postgres, and decides over them without asking. Requests that come
+// between two terms, while Postgres does not answer, or while this server alone has lost Redis, wait for Options.Wait; then they are
+// Undecided.
 type Limiter struct {
-	// Relayed makes calls to Redis for other servers, and knows whether they do so for this one.
-	Relayed *Relayed
-
 	options Options
-	// backend is this server's own way to Redis, route the one that its modes call.
 	backend Backend
-	route   *route
-	health  *redisHealth
+	reach   *reach
 	terms   *termWait
-	view    *localView
+	seen    *seen
 	denials *denyCache
 	init    *initializer
 	intents *intents
-	redis   *redisMode
-	grants  *grantMode
+	redis   *inRedis
+	grants  *inGrants
 
 	closing context.CancelFunc
 	running sync.WaitGroup
@@ -53,24 +46,19 @@ var _ limits.WriteLimiter = (*Limiter)(nil)
 
 // New returns a limiter that does nothing by itself until Start.
 func New(b Backend, o Options) *Limiter {
-	l := &Limiter{backend: b, view: newLocalView()}
+	l := &Limiter{backend: b, seen: newSeen()}
 	o.setDefaults()
 	l.options = o
-	l.health = newRedisHealth(&l.options, b)
-	l.terms = &termWait{options: &l.options, health: l.health}
-	l.denials = &denyCache{view: l.view}
-	l.route = newRoute(b, &l.options, l.health.way)
-	l.init = &initializer{options: &l.options, backend: l.route, health: l.health, view: l.view}
+	l.reach = newReach(&l.options, b)
+	l.terms = &termWait{options: &l.options, reach: l.reach}
+	l.denials = &denyCache{seen: l.seen}
+	l.init = &initializer{options: &l.options, backend: b, reach: l.reach, seen: l.seen}
 	l.intents = newIntents(l.options.Clock)
-	l.redis = &redisMode{
-		options: &l.options, backend: l.route, health: l.health, view: l.view, denials: l.denials, init: l.init, intents: l.intents,
+	l.redis = &inRedis{
+		options: &l.options, backend: b, reach: l.reach, seen: l.seen, denials: l.denials, init: l.init, intents: l.intents,
 	}
 	l.redis.batches.run = l.redis.run
-	l.grants = &grantMode{options: &l.options, view: l.view, denials: l.denials}
-	l.Relayed = &Relayed{options: &l.options, backend: b, health: l.health, mode: l.redis}
-	o.Cluster.OnEnd(func(ctx context.Context, ended cluster.Term, setBack bool) error {
-		return endTerm(ctx, l, ended, setBack)
-	})
+	l.grants = &inGrants{options: &l.options, seen: l.seen, denials: l.denials}
 	return l
 }
 
@@ -81,14 +69,13 @@ func (l *Limiter) Start() {
 	for range 2 {
 		l.Ping(ctx)
 	}
-	l.running.Go(func() { l.health.pingAlways(ctx) })
+	l.running.Go(func() { l.reach.pingAlways(ctx) })
 	l.running.Go(func() { l.backend.Listen(ctx, l.denials) })
-	l.running.Go(func() { l.redis.reportAlways(ctx) })
 	l.running.Go(func() { l.redis.removeAlways(ctx) })
 }
 
-// Close ends what runs beside requests, and removes the write intents that are over. The member must leave the cluster, which reports what was seen, before or after it. Close the
-// connection to Redis after it.
+// Close ends what runs beside requests, and removes the write intents that are over. The member must leave the cluster before or after it.
+// Close the connection to Redis after it.
 func (l *Limiter) Close() {
 	l.closing()
 	l.running.Wait()
@@ -129,6 +116,7 @@ func decide(ctx context.Context, l *Limiter, c *limits.Claim, now time.Time, cou
 		}
 		d, err := l.mode(t.Redis).take(ctx, t, *c, now, count, w)
 		if err == nil {
+			d.Partial = d.Partial || doubtful(&t, &d)
 			return d
 		}
 		if !isTermOver(err) {
@@ -136,6 +124,15 @@ func decide(ctx context.Context, l *Limiter, c *limits.Claim, now time.Time, cou
 		}
 		so.over = t.Number
 	}
+}
+
+// doubtful reports whether a window refuses in which a server ended silently: what that may have admitted counts as used.
+func doubtful(t *cluster.Term, d *limits.Decision) bool {
+	if d.Admitted || t.SilentUntil.IsZero() || t.Number != d.Term {
+		return false
+	}
+	end := t.SilentUntil.Unix()
+	return (d.Minute.Reached || d.Key.Reached) && end >= d.Minute.Reset-60 || d.Day.Reached && end >= d.Day.Reset-86_400
 }
 
 // mode returns the one of a term in which that Redis decides, "" for Postgres.
@@ -146,23 +143,11 @@ func (l *Limiter) mode(redis string) mode {
 	return l.grants
 }
 
-// endTerm reports what this server knows at the end of a term.
-func endTerm(ctx context.Context, l *Limiter, ended cluster.Term, setBack bool) error {
-	l.route.termEnded()
-	if setBack {
-		if err := l.options.report(ctx, l.view.all()); err != nil {
-			return err
-		}
-		l.grants.forget(ended)
-	}
-	return l.mode(ended.Redis).end(ctx, ended)
-}
-
 // undecided decides a request for which no term is in force. What this server knows to be full is refused. Otherwise nobody knows whether
 // others are admitting what remains.
 func undecided(l *Limiter, c *limits.Claim, now time.Time, count int64) limits.Decision {
 	minute, day := limits.MinuteAt(c.TenantID, now), limits.DayAt(now)
-	d := limits.Decide(c, minute, day, l.view.known(c, minute, day), count)
+	d := limits.Decide(c, minute, day, l.seen.known(c, minute, day), count)
 	d.Undecided, d.Partial = d.Admitted, !d.Admitted
 	return d
 }
@@ -174,7 +159,7 @@ func (l *Limiter) InForce(d *limits.Decision) bool { return l.options.Cluster.Va
 // is left of a grant belong to a term. What was decided in a term that is over is not given back: nobody knows any more in which count
 // it is.
 func (l *Limiter) Refund(ctx context.Context, c limits.Claim, d limits.Decision) {
-	t := l.health.latest()
+	t := l.reach.latest()
 	if !d.Admitted || t == nil || t.Number != d.Term {
 		return
 	}
@@ -184,28 +169,91 @@ func (l *Limiter) Refund(ctx context.Context, c limits.Claim, d limits.Decision)
 	l.mode(t.Redis).refund(ctx, *t, c, d)
 }
 
-// Degraded reports whether anybody but Redis decides.
-func (l *Limiter) Degraded() bool { return l.health.isDegraded() }
+// Degraded reports whether Postgres decides.
+func (l *Limiter) Degraded() bool { return l.reach.isDegraded() }
+
+// CutOff returns why this server can't decide in a term in which Redis does, nil if it can or Postgres does. It is ErrOtherRedis, or the last
+// error of a call.
+func (l *Limiter) CutOff() error { return l.reach.cutOff() }
 
 // Decides reports whether a term is in force in which this server can decide.
 func (l *Limiter) Decides() bool {
 	t, ok := l.options.Cluster.Term()
-	return ok && !l.health.lostIn(t.Number)
+	return ok && (t.Redis == "" || l.reach.valid(&t))
 }
 
 // Invalidator returns what announces writes to the cluster's servers.
 func (l *Limiter) Invalidator() *Invalidator {
-	return &Invalidator{options: &l.options, backend: l.route, health: l.health, terms: l.terms, init: l.init, mode: l.redis}
+	return &Invalidator{options: &l.options, backend: l.backend, reach: l.reach, terms: l.terms, init: l.init, mode: l.redis}
 }
 
 // Ping is one step of the search for a lost Redis, for tests that run step by step.
-func (l *Limiter) Ping(ctx context.Context) { l.health.ping(ctx) }
-
-// ReportIdle is one step of the reports in the middle of a term, for tests that run step by step.
-func (l *Limiter) ReportIdle(ctx context.Context) { l.redis.reportIdle(ctx, 0) }
+func (l *Limiter) Ping(ctx context.Context) { l.reach.ping(ctx) }
 
 // LostIn reports whether this server lost Redis in that term.
-func (l *Limiter) LostIn(term int64) bool { return l.health.lostIn(term) }
+func (l *Limiter) LostIn(term int64) bool { return l.reach.lostIn(term) }
 
 // Refunds returns what a Backend tells of refunds.
 func (l *Limiter) Refunds() RefundListener { return l.denials }
+
+// retryTerm is the pause before a term that should be over is looked at again.
+const retryTerm = 2 * time.Millisecond
+
+// termWait returns the term to decide in, and waits for one if necessary.
+type termWait struct {
+	options *Options
+	reach   *reach
+}
+
+// waited is how long one request has waited for terms.
+type waited struct {
+	// over is a term that could not decide, 0 for none. until is when to give up; it is zero before the first wait.
+	over  int64
+	until time.Time
+}
+
+// term returns the term to decide in.
+func (w *termWait) term(ctx context.Context, so *waited) (cluster.Term, error) {
+	t, ok := w.options.Cluster.Term()
+	if !ok || w.reach.over(t.Number) || t.Number == so.over {
+		return w.await(ctx, so)
+	}
+	w.reach.note(&t)
+	return t, nil
+}
+
+// await waits for a term that this server can decide in. One in which it lost Redis ends in a moment, and one that could not decide is
+// tried again after a pause.
+func (w *termWait) await(ctx context.Context, so *waited) (cluster.Term, error) {
+	if so.until.IsZero() {
+		so.until = w.options.Clock().Add(w.options.Wait)
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), so.until)
+	defer cancel()
+	for {
+		if w.options.Cluster.StoreUnreachable() {
+			return cluster.Term{}, errStoreUnreachable
+		}
+		t, err := w.options.Cluster.Await(ctx)
+		if err != nil {
+			return cluster.Term{}, w.none()
+		}
+		again := t.Number == so.over
+		so.over = 0
+		if !again && !w.reach.over(t.Number) {
+			w.reach.note(&t)
+			return t, nil
+		}
+		if !w.options.Clock().Before(so.until) {
+			return cluster.Term{}, w.none()
+		}
+		w.options.Sleep(retryTerm)
+	}
+}
+
+func (w *termWait) none() error {
+	if w.options.Cluster.StoreUnreachable() {
+		return errStoreUnreachable
+	}
+	return errNoTerm
+}

@@ -3,7 +3,6 @@ package distributed
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -28,13 +27,10 @@ type Cluster interface {
 	Await(ctx context.Context) (cluster.Term, error)
 	// SetRedis says which Redis this server sees, "" for none.
 	SetRedis(fingerprint string)
+	// Forgot says that Redis has lost the counts of a term.
+	Forgot(number int64)
 	// Saw says that a term of that number exists, or existed.
 	Saw(number int64)
-	// Peers returns the ids of the other servers that were live at the last renewal and see the Redis that decides.
-	Peers() []string
-	// OnEnd has f called when a term has ended, before this server acknowledges the next. Valid already returns false for it. With
-	// setBack the database may have lost earlier reports, and the term may be the zero Term.
-	OnEnd(f func(ctx context.Context, ended cluster.Term, setBack bool) error)
 }
 
 var _ Cluster = (*cluster.Member)(nil)
@@ -45,8 +41,6 @@ type Options struct {
 	Cluster Cluster
 	// Counters are the durable counters in Postgres.
 	Counters counter.Store
-	// Relay carries this server's calls to others while only its own way to Redis fails. Without one Redis is then lost.
-	Relay Relay
 	// Log receives one line when Redis no longer decides, and one when it does again.
 	Log zerolog.Logger
 	// Timeout bounds one call to Redis, DefaultTimeout by default.
@@ -101,15 +95,4 @@ var (
 // isTermOver reports whether an error means that the term does not decide any more.
 func isTermOver(err error) bool {
 	return errors.Is(err, errTermOver) || errors.Is(err, counter.ErrTermOver)
-}
-
-// report sends what a server knows at the end of a term to the durable counters.
-func (o *Options) report(ctx context.Context, reports []counter.Report) error {
-	if len(reports) == 0 {
-		return nil
-	}
-	if err := o.Counters.Report(ctx, reports); err != nil {
-		return fmt.Errorf("report what was used: %w", err)
-	}
-	return nil
 }

@@ -107,7 +107,7 @@ func (s *Backend) InitTenant(ctx context.Context, term, tenantID int64, b counte
 	if changing {
 		c = 1
 	}
-	args := pack(term, b.Minute, b.MinuteUsed, b.Day, b.DayUsed, c)
+	args := pack(term, b.Minute, b.MinuteUsed, b.Day, b.DayUsed, b.LatestMinute, b.LatestDay, c)
 	later, err := s.run(ctx, initTenantScript, []string{tenantKey(tenantID)}, args, intentSeconds).Int64()
 	if err == nil && later > 0 {
 		err = distributed.LaterTermError{Term: later}

@@ -3,6 +3,7 @@ package redisbackend
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -111,4 +112,9 @@ func parseSentinelURL(rawURL string) (*redis.UniversalOptions, error) {
 		MasterName: o.MasterName, Addrs: o.SentinelAddrs, SentinelUsername: o.SentinelUsername, SentinelPassword: o.SentinelPassword,
 		DB: o.DB, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig, PoolSize: o.PoolSize, MinIdleConns: o.MinIdleConns,
 	}, nil
+}
+
+// IsRefused reports whether Redis refused the login, or lacks a right for it.
+func IsRefused(err error) bool {
+	return slices.ContainsFunc([]string{"WRONGPASS", "NOAUTH", "NOPERM"}, func(prefix string) bool { return redis.HasErrorPrefix(err, prefix) })
 }

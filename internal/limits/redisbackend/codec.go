@@ -132,7 +132,7 @@ func appendName(b []byte, keyID string) []byte {
 
 // layout numbers what the scripts keep in Redis and how. It is part of every name and of the fingerprint: programs of two layouts may
 // use the same Redis at the same time, share nothing in it, and never agree that it decides. TestLayout tells when it must be raised.
-const layout = "2"
+const layout = "3"
 
 // refundsChannel is where refund.lua publishes the tenant of each refund.
 const refundsChannel = "pst:" + layout + ":refunds"

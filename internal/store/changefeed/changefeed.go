@@ -49,22 +49,16 @@ type Receiver interface {
 	FeedLost()
 }
 
-// Handler is called with the text of each notification on another channel. It must return quickly.
-type Handler struct {
-	Channel  string
-	Notified func(text string)
-}
-
 // Listen passes every change of a key, tenant, plan or ban to callers until ctx ends, and calls terms, which must return
-// quickly, when the servers' term may have changed. Other channels have handlers. It needs a direct connection: through a
+// quickly, when the servers' term may have changed. It needs a direct connection: through a
 // pooler that shares connections no notification arrives. It returns an error when the URL can't be read. When the database
 // is down, it waits.
-func Listen(ctx context.Context, url string, callers Receiver, terms func(), log zerolog.Logger, others ...Handler) error {
+func Listen(ctx context.Context, url string, callers Receiver, terms func(), log zerolog.Logger) error {
 	dsn, err := pgconn.ResolveURL(url)
 	if err != nil {
 		return fmt.Errorf("listen for changes: %w", err)
 	}
-	l := &listener{url: dsn + " connect_timeout=" + connectSeconds, to: callers, terms: terms, others: others, log: log}
+	l := &listener{url: dsn + " connect_timeout=" + connectSeconds, to: callers, terms: terms, log: log}
 	for pause := minReconnect; ctx.Err() == nil; pause = min(2*pause, maxReconnect) {
 		if l.listen(ctx) {
 			pause = minReconnect
@@ -78,11 +72,10 @@ func Listen(ctx context.Context, url string, callers Receiver, terms func(), log
 }
 
 type listener struct {
-	url    string
-	to     Receiver
-	terms  func()
-	others []Handler
-	log    zerolog.Logger
+	url   string
+	to    Receiver
+	terms func()
+	log   zerolog.Logger
 	// lost is true after the loss of a connection that listened.
 	lost bool
 }
@@ -133,12 +126,6 @@ func (l *listener) notified(n *pq.Notification) {
 		l.terms()
 		return
 	}
-	for _, o := range l.others {
-		if n.Channel == o.Channel {
-			o.Notified(n.Extra)
-			return
-		}
-	}
 	kind, id, _ := strings.Cut(n.Extra, " ")
 	switch kind {
 	case "key":
@@ -171,11 +158,7 @@ type connection struct {
 
 // send listens and then pings whenever it is asked to.
 func (c *connection) send() {
-	channels := []string{callersChannel, counters.Channel}
-	for _, o := range c.others {
-		channels = append(channels, o.Channel)
-	}
-	for _, channel := range channels {
+	for _, channel := range []string{callersChannel, counters.Channel} {
 		if _, err := c.conn.Listen(channel); err != nil {
 			c.replies <- fmt.Errorf("listen to %s: %w", channel, err)
 			return

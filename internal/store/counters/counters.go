@@ -1,5 +1,5 @@
-// Package counters stores the durable counters of the limits, the term in which the servers decide over them, and the calls to Redis that
-// servers make for each other. Postgres decides while Redis is down, and knows from where Redis counts when it comes back.
+// Package counters stores the durable counters of the limits, and the term in which the servers decide over them. Postgres decides while Redis
+// is down, and knows from where Redis counts when it comes back.
 //
 // The rules are in the domain: limits' counter rows and cluster.Next. Here a rule runs in a transaction that has locked the rows
 // it changes. Rows are locked in the order of tenant and scope.
@@ -14,7 +14,6 @@ import (
 	"slices"
 	"time"
 
-	"petstore.example/internal/cluster"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/store/pgconn"
@@ -45,12 +44,11 @@ const (
 	lockRows = `
 with l as materialized (
   select r.* from unnest($1::bigint[], $2::text[]) n (tenant_id, scope), lateral (
-    select tenant_id, scope, term, redis, accounted, minute, minute_used, day, day_used, minute_unknown, day_unknown
-    from limit_states where tenant_id = n.tenant_id and scope = n.scope for update`
+    select tenant_id, scope, term, minute, minute_used, day, day_used from limit_states where tenant_id = n.tenant_id and scope = n.scope for update`
 	lockedAndTerm = `
   ) r
 )
-select f.number, f.current as active, f.redis <> '' as by_redis, f.unclean_until, f.servers, f.set_back, clock_timestamp() as now,
+select f.number, f.current as active, f.redis <> '' as by_redis, f.servers, clock_timestamp() as now,
   set_config('idle_in_transaction_session_timeout', '500', true) as timeout, l.*
 from (select *, active and origin in ('', database_name()) as current from cluster_term offset 0) f left join l on true`
 
@@ -63,12 +61,9 @@ order by n.tenant_id, n.scope
 on conflict do nothing`
 
 	saveLimitsQuery = `
-update limit_states l set term = n.term, redis = n.redis, accounted = n.accounted,
-  minute = n.minute, minute_used = n.minute_used, day = n.day, day_used = n.day_used,
-  minute_unknown = n.minute_unknown, day_unknown = n.day_unknown
-from unnest($1::bigint[], $2::text[], $3::bigint[], $4::boolean[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[],
-  $10::bigint[], $11::bigint[])
-  n (tenant_id, scope, term, redis, accounted, minute, minute_used, day, day_used, minute_unknown, day_unknown)
+update limit_states l set term = n.term, minute = n.minute, minute_used = n.minute_used, day = n.day, day_used = n.day_used
+from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
+  n (tenant_id, scope, term, minute, minute_used, day, day_used)
 where l.tenant_id = n.tenant_id and l.scope = n.scope`
 )
 
@@ -206,16 +201,14 @@ func lockLimits(ctx context.Context, tx pgconn.Tx, query string, keys []limitKey
 	t counter.Term, active bool, found map[limitKey]counter.Row, err error,
 ) {
 	var rows []struct {
-		Number       int64
-		Active       bool
-		ByRedis      bool         `db:"by_redis"`
-		UncleanUntil sql.NullTime `db:"unclean_until"`
-		Servers      int
-		Now          time.Time
-		SetBack      int64 `db:"set_back"`
-		Timeout      string
-		TenantID     sql.NullInt64 `db:"tenant_id"`
-		Scope        sql.NullString
+		Number   int64
+		Active   bool
+		ByRedis  bool `db:"by_redis"`
+		Servers  int
+		Now      time.Time
+		Timeout  string
+		TenantID sql.NullInt64 `db:"tenant_id"`
+		Scope    sql.NullString
 		limitRow
 	}
 	ids, scopes := columns(keys)
@@ -224,14 +217,20 @@ func lockLimits(ctx context.Context, tx pgconn.Tx, query string, keys []limitKey
 	}
 	found = make(map[limitKey]counter.Row, len(rows))
 	for _, r := range rows {
-		t = counter.Term{
-			Number: r.Number, Redis: r.ByRedis, Servers: r.Servers, UncleanUntil: instant(r.UncleanUntil), Now: r.Now, SetBack: r.SetBack,
-			SetBackAt: cluster.MadeBy(r.SetBack),
-		}
+		t = counter.Term{Number: r.Number, Redis: r.ByRedis, Servers: r.Servers, Now: r.Now}
 		active = r.Active
 		if r.Scope.Valid {
 			found[limitKey{r.TenantID.Int64, r.Scope.String}] = r.row()
 		}
 	}
 	return t, active, found, nil
+}
+
+// Prune removes at most limit rows of keys whose minute was over at the instant, and returns how many. Tenants' rows stay.
+// Servers may prune at the same time.
+func (s Store) Prune(ctx context.Context, before time.Time, limit int) (removed int, err error) {
+	if err := s.db.Get(ctx, &removed, `select prune_key_limits($1, $2)`, before.Unix()/60-1, limit); err != nil {
+		return 0, fmt.Errorf("prune limits of keys: %w", err)
+	}
+	return removed, nil
 }

@@ -10,36 +10,48 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// recordedQuery reads what is recorded of tenants' days and minutes, and of a key's minute. A row of usage_hourly knows two minutes. A
-// request may be recorded in the hour before that of its minute.
+// recordedQuery reads what is recorded of tenants' days and minutes, and of a key's minute: of the latest ones between those that are given.
+// A row of usage_hourly knows two minutes. A request may be recorded in the hour before that of its minute.
 //
-// A server is silent if it has not acknowledged the term $6 and has not ended: a server does either when it has recorded everything. It
-// writes every 10 seconds at least while it admits requests that are not recorded, and 20 more allow for a late write.
+// A server is silent if it has not acknowledged the term $8 and has not ended: a server does either when it has recorded everything. It
+// writes every 10 seconds at least while it admits requests that are not recorded, and 20 more allow for a late write; and it has stopped
+// cluster.fenceTimeout after its last heartbeat.
 const recordedQuery = `
 with n as materialized (
-  select i, tenant_id, key_id, minute, to_timestamp(begins) as begins,
+  select i, tenant_id, key_id, minute, latest_minute, day, latest_day, shift,
+    to_timestamp(least(day * 86400, minute * 60 + shift - 7200)) as since
+  from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[]) with ordinality
+    d (tenant_id, key_id, day, latest_day, minute, latest_minute, shift, i)
+), latest as materialized (
+  select n.i, n.tenant_id, n.key_id, n.since, greatest(n.day, l.day) as day, greatest(n.minute, l.minute) as minute, n.shift
+  from n cross join lateral (
+    select max(least(h.minute, n.latest_minute)) filter (where h.admitted > 0) as minute,
+      max(least(extract(epoch from h.hour)::bigint / 86400, n.latest_day)) filter (where h.admitted > 0) as day
+    from usage_hourly h where h.tenant_id = n.tenant_id and h.hour >= n.since
+  ) l
+), w as materialized (
+  select i, tenant_id, key_id, since, day, minute, to_timestamp(minute * 60 + shift) as begins,
     to_timestamp(day * 86400) as starts, to_timestamp((day + 1) * 86400) as ends
-  from unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[]) with ordinality
-    d (tenant_id, key_id, day, minute, begins, i)
+  from latest
 ), silent as materialized (
-  select w.written_at + interval '30 seconds' as until from usage_writers w
-  where w.written_at > (select least(min(starts), min(begins)) from n) - interval '30 seconds'
-    and not exists (select from servers s where s.id = w.server_id and s.acked >= $6)
+  select least(u.written_at + interval '30 seconds', s.seen_at + (greatest(s.lease, 1000) * 1.4 + 600) * interval '1 ms') as until
+  from usage_writers u left join servers s on s.id = u.server_id
+  where u.written_at > (select least(min(starts), min(begins)) from w) - interval '30 seconds' and (s.acked is null or s.acked < $8)
 )
-select n.i - 1 as change, n.minute as minute_number, u.used, u.minute, u.key, u.no_minute,
-  (select count(*) from silent where until > n.starts) as silent,
-  (select count(*) from silent where until > n.begins) as silent_minute,
+select w.i - 1 as change, w.day, w.minute, u.day_used, u.minute_used, u.key_used,
+  (select count(*) from silent where until > w.starts) as day_silent,
+  (select count(*) from silent where until > w.begins) as minute_silent,
   coalesce((
     select max(p.per_minute) from quota_periods p
-    where p.tenant_id = n.tenant_id and p.valid_from < n.ends and (p.valid_to is null or p.valid_to > n.starts)
+    where p.tenant_id = w.tenant_id and p.valid_from < w.ends and (p.valid_to is null or p.valid_to > w.starts)
   ), 0) as per_minute
-from n cross join lateral (
-  select coalesce(sum(h.admitted) filter (where h.hour >= n.starts and h.hour < n.ends), 0)::bigint as used,
-    coalesce(sum(case n.minute when h.minute then h.in_minute when h.minute - 1 then h.in_previous end), 0)::bigint as minute,
-    coalesce(sum(case n.minute when h.minute then h.in_minute when h.minute - 1 then h.in_previous end)
-      filter (where h.key_id = n.key_id), 0)::bigint as key,
-    coalesce(bool_or(h.minute - 1 > n.minute), false) as no_minute
-  from usage_hourly h where h.tenant_id = n.tenant_id and h.hour >= least(n.starts, n.begins - interval '2 hours')
+from w cross join lateral (
+  select coalesce(sum(h.admitted) filter (where h.hour >= w.starts and h.hour < w.ends), 0)::bigint as day_used,
+    coalesce(sum(m.used), 0)::bigint as minute_used, coalesce(sum(m.used) filter (where h.key_id = w.key_id), 0)::bigint as key_used
+  from usage_hourly h cross join lateral (
+    select case when h.minute = w.minute + 1 then h.in_previous when h.minute >= w.minute then h.in_minute end as used
+  ) m
+  where h.tenant_id = w.tenant_id and h.hour >= w.since
 ) u`
 
 // readRecorded returns what is recorded for the changes whose rules need it, by their index. The rows are locked.
@@ -47,17 +59,19 @@ func readRecorded(
 	ctx context.Context, tx pgconn.Tx, t counter.Term, changes []*change, before map[limitKey]counter.Row,
 ) (map[int]counter.Recorded, error) {
 	var of []int
-	var tenants, days, minutes, begins []int64
+	var tenants, days, latestDays, minutes, latestMinutes, shifts []int64
 	var keyIDs []string
 	for i, c := range changes {
 		tenant, ok := before[c.tenant]
 		if !ok {
 			continue
 		}
-		if minute, day, needs := c.rows(tenant, before[c.key]).NeedsRecorded(t, c.claim, c.at); needs {
+		if w, needs := c.rows(tenant, before[c.key]).NeedsRecorded(t, c.claim, c.at); needs {
 			of = append(of, i)
-			tenants, keyIDs, days = append(tenants, c.claim.TenantID), append(keyIDs, c.claim.KeyID), append(days, day)
-			minutes, begins = append(minutes, minute), append(begins, limits.MinuteReset(c.claim.TenantID, minute-1))
+			tenants, keyIDs = append(tenants, c.claim.TenantID), append(keyIDs, c.claim.KeyID)
+			days, latestDays = append(days, w.Day), append(latestDays, w.LatestDay)
+			minutes, latestMinutes = append(minutes, w.Minute), append(latestMinutes, w.LatestMinute)
+			shifts = append(shifts, limits.MinuteReset(c.claim.TenantID, w.Minute-1)-w.Minute*60)
 		}
 	}
 	if len(of) == 0 {
@@ -65,26 +79,24 @@ func readRecorded(
 	}
 	var rows []struct {
 		Change       int
-		Used         int64
+		Day, Minute  int64
+		DayUsed      int64 `db:"day_used"`
+		MinuteUsed   int64 `db:"minute_used"`
+		KeyUsed      int64 `db:"key_used"`
 		PerMinute    int64 `db:"per_minute"`
-		MinuteNumber int64 `db:"minute_number"`
-		Minute, Key  int64
-		NoMinute     bool `db:"no_minute"`
-		Silent       int64
-		SilentMinute int64 `db:"silent_minute"`
+		DaySilent    int64 `db:"day_silent"`
+		MinuteSilent int64 `db:"minute_silent"`
 	}
-	err := tx.Select(ctx, &rows, recordedQuery, pq.Array(tenants), pq.Array(keyIDs), pq.Array(days), pq.Array(minutes), pq.Array(begins), t.Number)
+	err := tx.Select(ctx, &rows, recordedQuery, pq.Array(tenants), pq.Array(keyIDs), pq.Array(days), pq.Array(latestDays), pq.Array(minutes),
+		pq.Array(latestMinutes), pq.Array(shifts), t.Number)
 	if err != nil {
 		return nil, err
 	}
 	recorded := make(map[int]counter.Recorded, len(rows))
 	for _, r := range rows {
-		if r.NoMinute {
-			r.MinuteNumber = -1
-		}
 		recorded[of[r.Change]] = counter.Recorded{
-			Used: r.Used, PerMinute: r.PerMinute, MinuteNumber: r.MinuteNumber, Minute: r.Minute, Key: r.Key,
-			Silent: r.Silent, SilentMinute: r.SilentMinute,
+			Day: r.Day, DayUsed: r.DayUsed, Minute: r.Minute, MinuteUsed: r.MinuteUsed, KeyUsed: r.KeyUsed, PerMinute: r.PerMinute,
+			DaySilent: r.DaySilent, MinuteSilent: r.MinuteSilent,
 		}
 	}
 	return recorded, nil

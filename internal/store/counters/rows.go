@@ -35,41 +35,30 @@ func columns(keys []limitKey) (ids, scopes any) {
 // limitRow is what a row of limit_states says. Its fields are null where there is no row.
 type limitRow struct {
 	Term       sql.NullInt64
-	Redis      sql.NullBool
-	Accounted  sql.NullInt64
 	Minute     sql.NullInt64
 	MinuteUsed sql.NullInt64 `db:"minute_used"`
 	Day        sql.NullInt64
 	DayUsed    sql.NullInt64 `db:"day_used"`
-
-	MinuteUnknown sql.NullInt64 `db:"minute_unknown"`
-	DayUnknown    sql.NullInt64 `db:"day_unknown"`
 }
 
 func (r limitRow) row() counter.Row {
 	return counter.Row{
-		Term: r.Term.Int64, Redis: r.Redis.Bool, Accounted: r.Accounted.Int64,
-		Minute: r.Minute.Int64, MinuteUsed: r.MinuteUsed.Int64, Day: r.Day.Int64, DayUsed: r.DayUsed.Int64,
-		MinuteUnknown: r.MinuteUnknown.Int64, DayUnknown: r.DayUnknown.Int64,
+		Term: r.Term.Int64, Minute: r.Minute.Int64, MinuteUsed: r.MinuteUsed.Int64, Day: r.Day.Int64, DayUsed: r.DayUsed.Int64,
 	}
 }
 
 // limitRows are rows to write, column by column.
 type limitRows struct {
-	ids                             []int64
-	scopes                          []string
-	redis                           []bool
-	terms, accounted, minutes, days []int64
-	minuteUsed, dayUsed             []int64
-	minuteUnknown, dayUnknown       []int64
+	ids                                       []int64
+	scopes                                    []string
+	terms, minutes, minuteUsed, days, dayUsed []int64
 }
 
 func (l *limitRows) add(k limitKey, r counter.Row) {
 	l.ids, l.scopes = append(l.ids, k.tenantID), append(l.scopes, k.scope)
-	l.terms, l.redis, l.accounted = append(l.terms, r.Term), append(l.redis, r.Redis), append(l.accounted, r.Accounted)
+	l.terms = append(l.terms, r.Term)
 	l.minutes, l.minuteUsed = append(l.minutes, r.Minute), append(l.minuteUsed, r.MinuteUsed)
 	l.days, l.dayUsed = append(l.days, r.Day), append(l.dayUsed, r.DayUsed)
-	l.minuteUnknown, l.dayUnknown = append(l.minuteUnknown, r.MinuteUnknown), append(l.dayUnknown, r.DayUnknown)
 }
 
 const (
@@ -132,8 +121,8 @@ func (l *limitRows) save(ctx context.Context, tx pgconn.Tx) error {
 	if len(l.ids) == 0 {
 		return nil
 	}
-	n, err := tx.Exec(ctx, saveLimitsQuery, pq.Array(l.ids), pq.Array(l.scopes), pq.Array(l.terms), pq.Array(l.redis), pq.Array(l.accounted),
-		pq.Array(l.minutes), pq.Array(l.minuteUsed), pq.Array(l.days), pq.Array(l.dayUsed), pq.Array(l.minuteUnknown), pq.Array(l.dayUnknown))
+	n, err := tx.Exec(ctx, saveLimitsQuery, pq.Array(l.ids), pq.Array(l.scopes), pq.Array(l.terms),
+		pq.Array(l.minutes), pq.Array(l.minuteUsed), pq.Array(l.days), pq.Array(l.dayUsed))
 	if err != nil {
 		return err
 	}

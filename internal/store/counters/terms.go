@@ -2,8 +2,10 @@ package counters
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/lib/pq"
 
@@ -28,8 +30,7 @@ const Channel = "petstore_cluster"
 //     the first has either seen its heartbeat or left the change to it.
 //   - A crash of Postgres loses renewals: cluster.fenceTimeout allows for that. It loses no term, and no acknowledgement that made one
 //     active, because a commit that is on disk takes those before it with it.
-//   - A promotion or a restore loses more: see cluster.isSetBack. renew_server writes no heartbeat into a row that is older than its server
-//     knows, so that Next still sees it when it has the lock.
+//   - A promotion or a restore loses more: see cluster.isSetBack.
 type Terms struct{ db *pgconn.DB }
 
 var _ cluster.Store = Terms{}
@@ -38,14 +39,19 @@ var _ cluster.Store = Terms{}
 func NewTerms(db *pgconn.DB) Terms { return Terms{db} }
 
 const (
+	clusterColumns = `
+  (r.cluster).number, (r.cluster).active, (r.cluster).redis, (r.cluster).sole, (r.cluster).unclean_until, (r.cluster).servers,
+  (r.cluster).first, (r.cluster).set_back, (r.cluster).not_before, (r.cluster).origin, (r.cluster).database, (r.cluster).now,
+  (r.cluster).ids, (r.cluster).seen, (r.cluster).reached, (r.cluster).acked, (r.cluster).leases`
+
 	renewServerQuery = `
-select (r.cluster).*, r.renewed, (r.was).id as was_id, (extract(epoch from (r.was).seen_at) * 1000000)::bigint as was_seen,
+select ` + clusterColumns + `, r.renewed, (r.was).id as was_id, (extract(epoch from (r.was).seen_at) * 1000000)::bigint as was_seen,
   (r.was).redis as was_reached, (r.was).acked as was_acked, (r.was).lease as was_lease
-from renew_server($1, $2, $3, $4, $5, $6) r`
+from renew_server($1, $2, $3, $4, $5, null) r`
 
-	lockClusterQuery = `select (l.cluster).*, l.locked from lock_cluster($1) l`
+	lockClusterQuery = `select ` + clusterColumns + `, r.locked from lock_cluster($1) r`
 
-	readClusterQuery = `select * from read_cluster()`
+	readClusterQuery = `select ` + clusterColumns + ` from (select read_cluster() as cluster offset 0) r`
 
 	// forgetServersQuery removes servers that have sent no heartbeat since they were read.
 	forgetServersQuery = `
@@ -68,15 +74,14 @@ select id, seen_at, redis, acked, lease from n where was is null order by id on 
 
 	saveTermQuery = `
 update cluster_term set number = $1, active = $2, redis = $3, sole = $4, unclean_until = $5, servers = $6, first = $7, set_back = $8,
-  not_before = $9, folded_until = $10, origin = $11
+  not_before = $9, origin = $10
 returning pg_notify('` + Channel + `', number::text)`
 )
 
 // Renew implements cluster.Store. Its clock is that of Postgres, read after the heartbeat is written.
 func (t Terms) Renew(ctx context.Context, hb cluster.Heartbeat) (cluster.State, error) {
 	var r renewedRow
-	err := t.db.Get(ctx, &r, renewServerQuery, hb.ServerID, hb.Redis, hb.Acked, max(hb.Lease, cluster.Lease).Milliseconds(), hb.Sequence,
-		nullTime(hb.LeastSeen()))
+	err := t.db.Get(ctx, &r, renewServerQuery, hb.ServerID, hb.Redis, hb.Acked, max(hb.Lease, cluster.Lease).Milliseconds(), hb.Sequence)
 	if err != nil {
 		return cluster.State{}, fmt.Errorf("renew server: %w", err)
 	}
@@ -174,8 +179,8 @@ func saveCluster(ctx context.Context, tx pgconn.Tx, before, next cluster.State, 
 		return nil
 	}
 	n := next.Term
-	_, err := tx.Exec(ctx, saveTermQuery, n.Number, next.Active, n.Redis, n.Sole, nullTime(n.UncleanUntil), n.Servers, n.First, n.SetBack,
-		nullTime(next.NotBefore), nullTime(next.Folded), next.Origin)
+	_, err := tx.Exec(ctx, saveTermQuery, n.Number, next.Active, n.Redis, n.Sole, nullTime(n.SilentUntil), n.Servers, n.First, n.SetBack,
+		nullTime(next.NotBefore), next.Origin)
 	if err != nil {
 		return fmt.Errorf("save term: %w", err)
 	}
@@ -185,4 +190,101 @@ func saveCluster(ctx context.Context, tx pgconn.Tx, before, next cluster.State, 
 func withoutServers(s cluster.State) cluster.State {
 	s.Servers = nil
 	return s
+}
+
+// clusterRow is a cluster_state. All of it is null if there is none.
+type clusterRow struct {
+	Number      sql.NullInt64
+	Active      sql.NullBool
+	Redis       sql.NullString
+	Sole        sql.NullString
+	SilentUntil sql.NullTime `db:"unclean_until"`
+	Servers     sql.NullInt64
+	First       sql.NullBool
+	SetBack     sql.NullInt64 `db:"set_back"`
+	NotBefore   sql.NullTime  `db:"not_before"`
+	Origin      sql.NullString
+	Database    sql.NullString
+	Now         sql.NullTime
+	IDs         pq.StringArray
+	Seen        pq.Int64Array
+	Reached     pq.StringArray
+	Acked       pq.Int64Array
+	Leases      pq.Int64Array
+}
+
+// renewedRow is the result of renew_server: was is the server's own row before, if there was one.
+type renewedRow struct {
+	clusterRow
+	Renewed    bool
+	WasID      sql.NullString `db:"was_id"`
+	WasSeen    sql.NullInt64  `db:"was_seen"`
+	WasReached sql.NullString `db:"was_reached"`
+	WasAcked   sql.NullInt64  `db:"was_acked"`
+	WasLease   sql.NullInt64  `db:"was_lease"`
+}
+
+// lockedRow is the result of lock_cluster.
+type lockedRow struct {
+	clusterRow
+	Locked pq.StringArray
+}
+
+func (r *clusterRow) state() cluster.State {
+	s := cluster.State{
+		Term: cluster.Term{
+			Number: r.Number.Int64, First: r.First.Bool, Redis: r.Redis.String, Sole: r.Sole.String,
+			SilentUntil: instant(r.SilentUntil), Servers: int(r.Servers.Int64), SetBack: r.SetBack.Int64,
+		},
+		Active: r.Active.Bool, NotBefore: instant(r.NotBefore),
+		Database: r.Database.String, Origin: r.Origin.String, Now: instant(r.Now),
+	}
+	if len(r.IDs) > 0 {
+		s.Servers = make([]cluster.Server, len(r.IDs))
+	}
+	for i, id := range r.IDs {
+		s.Servers[i] = server(id, r.Seen[i], r.Reached[i], r.Acked[i], r.Leases[i])
+	}
+	return s
+}
+
+// before returns the state with the server's own row as it was before its heartbeat.
+func (r *renewedRow) before(serverID string) cluster.State {
+	if !r.WasID.Valid {
+		return r.state().Without(serverID)
+	}
+	return r.state().With(server(serverID, r.WasSeen.Int64, r.WasReached.String, r.WasAcked.Int64, r.WasLease.Int64))
+}
+
+func server(id string, seen int64, redis string, acked, lease int64) cluster.Server {
+	return cluster.Server{
+		ID: id, Seen: time.UnixMicro(seen).UTC(), Redis: redis, Acked: acked, Lease: time.Duration(lease) * time.Millisecond,
+	}
+}
+
+// instant returns the zero Time for null.
+func instant(t sql.NullTime) time.Time {
+	if !t.Valid {
+		return time.Time{}
+	}
+	return t.Time.UTC()
+}
+
+func nullTime(t time.Time) sql.NullTime { return sql.NullTime{Time: t, Valid: !t.IsZero()} }
+
+// serverRows are rows of servers, column by column, and when each was last seen when it was read, null for one that was not there.
+type serverRows struct {
+	ids, redises        []string
+	seen, acked, leases []int64
+	was                 []sql.NullInt64
+}
+
+func (r *serverRows) add(e cluster.Server, was *cluster.Server) {
+	r.ids, r.redises = append(r.ids, e.ID), append(r.redises, e.Redis)
+	r.seen, r.acked, r.leases = append(r.seen, e.Seen.UnixMicro()), append(r.acked, e.Acked), append(r.leases, e.Lease.Milliseconds())
+	var seen sql.NullInt64
+	if was != nil {
+		seen = sql.NullInt64{Int64: was.Seen.UnixMicro(), Valid: true}
+	}
+	r.was = append(r.was, seen)
 }

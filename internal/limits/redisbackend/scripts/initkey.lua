@@ -1,4 +1,5 @@
--- Begins a key's count in the minute in which the tenant's state is, unless it has begun.
+-- Begins a key's count in the minute in which the tenant's state is, unless it has begun. It begins at what the key used in an earlier term,
+-- if that is more.
 --
 -- KEYS[1]  the tenant's state, as take.lua has it
 -- ARGV[1]  three doubles: term, minute, used in it; then the key's name in 16 bytes
@@ -11,7 +12,11 @@ if not state then return 0 end
 local term, version, minute, minuteUsed, day, dayUsed, initialized, intents = struct.unpack('<dddddddd', state)
 if term ~= t or minute ~= m then return 0 end
 for at = 65 + 16 * intents, #state, 24 do
-  if string.sub(state, at, at + 15) == name then return 0 end
+  if string.sub(state, at, at + 15) == name then
+    local own = struct.unpack('<d', state, at + 16)
+    if own < 0 then redis.call('SETRANGE', KEYS[1], at + 15, struct.pack('<d', math.max(used, -own - 1))) end
+    return 0
+  end
 end
 redis.call('SETRANGE', KEYS[1], #state, name .. struct.pack('<d', used))
 return 1

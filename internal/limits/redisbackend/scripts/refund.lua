@@ -18,7 +18,8 @@ redis.call('SETRANGE', KEYS[1], 16, struct.pack('<dddd', minute, minuteUsed, day
 if name ~= '' and minute == m then
   for at = 65 + 16 * intents, #state, 24 do
     if string.sub(state, at, at + 15) == name then
-      redis.call('SETRANGE', KEYS[1], at + 15, struct.pack('<d', math.max(0, struct.unpack('<d', state, at + 16) - 1)))
+      local own = struct.unpack('<d', state, at + 16)
+      if own > 0 then redis.call('SETRANGE', KEYS[1], at + 15, struct.pack('<d', own - 1)) end
     end
   end
 end

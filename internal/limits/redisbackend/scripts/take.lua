@@ -13,7 +13,8 @@
 --
 -- The state is eight doubles: term, version, minute, used in it, day, used in it, the minute in which the tenant was initialized, and the
 -- number of write intents. Then come two doubles for each write intent: its version, and the Unix second after which it is over. Then come
--- 24 bytes for each key with a limit that was used in the state's minute: its name, and a double, what it used. All of it is one
+-- 24 bytes for each key with a limit that was used in the state's minute: its name, and a double, what it used, or -1 - used if that was in
+-- an earlier term. All of it is one
 -- value, so that Redis has all of it or nothing: it may evict any value at any time.
 --
 -- Nothing is counted for a tenant that was not initialized in the term, nor for a key that was not in the minute in which the tenant was.
@@ -62,6 +63,7 @@ for i = 1, count do
         if sub(state, k, k + 15) == name then found, ownUsed = k, unpack('<d', state, k + 16) end
       end
     end
+    if ownUsed and ownUsed < 0 then ownUsed = nil end -- It is of an earlier term.
     own = ownUsed or -1
   end
 

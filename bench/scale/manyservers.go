@@ -37,7 +37,7 @@ func manyServers(ctx context.Context, e *env) (t *table, err error) {
 			"each for a random tenant at a random server. *Lease held* is the share of server time in which a term was in force, and *commits* are all of Postgres, during %v without a fault. Then Redis loses its counters. "+
 			"*Everywhere* is when the last server was in the next term.",
 			manyDelay, withCommas(manyTenants), changeCallers, withCommas(changeRate), manyTime/2),
-		head: []string{"servers", "lease held %", "commits/s per server", "Postgres ms/s", "requests/s", "to Postgres: everywhere ms", "first second: requests/s", "to Redis: everywhere ms", "first second: requests/s", "undecided", "saturated tenants"},
+		head: []string{"servers", "lease held %", "commits/s per server", "Postgres ms/s", "requests/s", "first change: everywhere ms", "first second: requests/s", "second change: everywhere ms", "first second: requests/s", "undecided"},
 	}
 	for _, n := range e.upTo(fewServers, 100) {
 		r, err := e.measureServers(ctx, n)
@@ -45,7 +45,7 @@ func manyServers(ctx context.Context, e *env) (t *table, err error) {
 			return nil, fmt.Errorf("%d servers: %w", n, err)
 		}
 		t.add(strconv.Itoa(n), significant(r.held*100), significant(r.commits), significant(r.work.Seconds()*1e3), withCommas(r.steady),
-			millis(r.everywhere[0]), withCommas(r.firstSecond[0]), millis(r.everywhere[1]), withCommas(r.firstSecond[1]), withCommas(r.undecided), withCommas(r.saturated))
+			millis(r.everywhere[0]), withCommas(r.firstSecond[0]), millis(r.everywhere[1]), withCommas(r.firstSecond[1]), withCommas(r.undecided))
 		e.logf("%v", t.rows[len(t.rows)-1])
 		most := maxManyChange
 		if n <= fewServers {
@@ -97,11 +97,7 @@ func (e *env) measureServers(ctx context.Context, n int) (r manyRun, err error) 
 		return r, err
 	}
 	defer func() { err = errors.Join(err, leave()) }()
-	if r, err = e.runServers(ctx, postgres, url, server.URL, all); err != nil {
-		return r, err
-	}
-	r.saturated, err = countSaturated(ctx, url)
-	return r, err
+	return e.runServers(ctx, postgres, url, server.URL, all)
 }
 
 // runServers serves every tenant once, measures half of manyTime, and then two changes of term.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -37,30 +36,29 @@ func termChanges(ctx context.Context, e *env) (*table, error) {
 		about: fmt.Sprintf("%d servers in one process, with one Postgres and one Redis. Every server has served every tenant. Then Redis loses its counters: Postgres counts, and a second later Redis "+
 			"does again. %d callers send %s requests per second for random tenants, so the first requests of each term are for tenants that it has not seen. *Pause* is the longest time without an admitted "+
 			"request, and *first second* that of the term. *Undecided* requests are refused because no term begins within 250 ms.", changeServers, changeCallers, withCommas(changeRate)),
-		head: []string{"tenants", "before: requests/s", "to Postgres: pause ms", "first second: requests/s", "to Redis: pause ms", "first second: requests/s", "slowest ms", "undecided", "saturated tenants"},
+		head: []string{"tenants", "before: requests/s", "first change: pause ms", "first second: requests/s", "second change: pause ms", "first second: requests/s", "slowest ms", "undecided"},
 	}
-	pause, saturated := time.Duration(0), 0.0
+	pause := time.Duration(0)
 	for _, n := range e.upTo(1_000, 8_000, 100_000) {
 		r, err := changeTerms(ctx, e, n)
 		if err != nil {
 			return nil, err
 		}
-		pause, saturated = max(pause, r.pauses[0], r.pauses[1]), max(saturated, float64(r.saturated))
+		pause = max(pause, r.pauses[0], r.pauses[1])
 		t.add(withCommas(int64(n)), withCommas(r.steady), millis(r.pauses[0]), withCommas(r.firstSecond[0]),
-			millis(r.pauses[1]), withCommas(r.firstSecond[1]), millis(r.slowest), withCommas(r.undecided), withCommas(r.saturated))
+			millis(r.pauses[1]), withCommas(r.firstSecond[1]), millis(r.slowest), withCommas(r.undecided))
 	}
 	t.bound("pause in ms", pause.Seconds()*1e3, maxChangePause.Seconds()*1e3)
-	t.bound("saturated tenants", saturated, 0)
 	return t, nil
 }
 
 // changed is what two changes of term did: to Postgres and back to Redis.
 type changed struct {
-	steady               int64 // requests per second
-	pauses               [2]time.Duration
-	firstSecond          [2]int64
-	slowest              time.Duration
-	undecided, saturated int64
+	steady      int64 // requests per second
+	pauses      [2]time.Duration
+	firstSecond [2]int64
+	slowest     time.Duration
+	undecided   int64
 }
 
 func changeTerms(ctx context.Context, e *env, tenants int) (r changed, err error) {
@@ -90,11 +88,7 @@ func changeTerms(ctx context.Context, e *env, tenants int) (r changed, err error
 	defer l.stop()
 	time.Sleep(steady)
 	r.steady = l.rate(steady/2, steady/2)
-	if err := l.loseCounters(ctx, e, server.URL, all, &r); err != nil {
-		return r, err
-	}
-	r.saturated, err = countSaturated(ctx, url)
-	return r, err
+	return r, l.loseCounters(ctx, e, server.URL, all, &r)
 }
 
 // joinServers returns servers that are in a term of Redis.
@@ -188,12 +182,12 @@ func (l *load) loseCounters(ctx context.Context, e *env, url string, all []*limi
 		return err
 	}
 	lost := l.now()
-	if err := client.FlushAll(ctx).Err(); err != nil {
-		return err
-	}
 	var began [2]time.Duration
 	term := before.Number
 	for i := range began {
+		if err := client.FlushAll(ctx).Err(); err != nil {
+			return err
+		}
 		if term, began[i], err = l.await(ctx, term); err != nil {
 			return err
 		}
@@ -208,16 +202,6 @@ func (l *load) loseCounters(ctx context.Context, e *env, url string, all []*limi
 	}
 	r.undecided, r.slowest = l.undecided.Load(), time.Duration(l.slowest.Load())
 	return err
-}
-
-func countSaturated(ctx context.Context, url string) (n int64, err error) {
-	db, err := sql.Open("postgres", url)
-	if err != nil {
-		return 0, err
-	}
-	defer db.Close()
-	err = db.QueryRowContext(ctx, "select count(*) from limit_states where minute_used >= $1", limits.Saturated).Scan(&n)
-	return n, err
 }
 
 func millis(d time.Duration) string { return significant(d.Seconds() * 1e3) }

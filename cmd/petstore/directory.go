@@ -7,11 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	terms "petstore.example/internal/cluster"
 	"petstore.example/internal/keys/callers"
 	"petstore.example/internal/store"
 	"petstore.example/internal/store/changefeed"
-	"petstore.example/internal/store/counters"
 )
 
 // lookupConns is the size of a connection pool for look-ups of callers alone, so that they and the queries of tenants do not wait for
@@ -26,25 +24,18 @@ type directory struct {
 }
 
 func openDirectory(
-	ctx context.Context, cfg config, m *registry, cluster *member, relay *counters.Relay, log zerolog.Logger,
+	ctx context.Context, cfg config, m *registry, cluster *member, log zerolog.Logger,
 ) (*directory, error) {
 	db, err := m.open(ctx, string(cfg.DatabaseURL), lookupsPool, patiently(log, store.Options{AsAPI: true, MaxConns: lookupConns, Trace: cfg.traceQueries()}))
 	if err != nil {
 		return nil, err
 	}
 	d := &directory{Directory: callers.NewDirectory(db.Keys, cfg.keys(), cluster.clock.Now), db: db}
-	// Without a lease this server may have missed anything.
+	// Without a lease this server may have missed anything. It has none for a while after Postgres was set back: rows that were restored
+	// send no notifications.
 	cluster.OnRegain(d.AllChanged)
-	// Rows that were restored send no notifications.
-	cluster.OnEnd(func(_ context.Context, _ terms.Term, setBack bool) error {
-		if setBack {
-			d.AllChanged()
-		}
-		return nil
-	})
 	d.stopListening = background(log, "listen for changes", func(ctx context.Context) error {
-		return changefeed.Listen(ctx, string(cfg.DatabaseURL), d, cluster.Wake, log,
-			changefeed.Handler{Channel: counters.RelayChannel, Notified: relay.Notified})
+		return changefeed.Listen(ctx, string(cfg.DatabaseURL), d, cluster.Wake, log)
 	})
 	d.register(m)
 	return d, nil

@@ -73,9 +73,9 @@ func (p *pinger) check() error {
 }
 
 // readiness is the body of /readyz. Status is ready, degraded (requests are served, but Redis or the change feed is down),
-// unavailable (Postgres is down, or there is no term to decide limits in) or stopping; the last two have status 503. Clock is ok, or off if
-// this server's clock is wrong, by which nothing is decided. The other fields are up or down; Redis is none if none is configured, and
-// relayed if only this server can't reach it.
+// unavailable (Postgres is down, there is no term to decide limits in, or only this server can't reach Redis) or stopping; the last two have
+// status 503. Clock is ok, or off if this server's clock is wrong, by which nothing is decided. The other fields are up or down; Redis is none
+// if none is configured, and cut_off if only this server can't reach it.
 type readiness struct {
 	Status     string `json:"status"`
 	Database   string `json:"database"`
@@ -98,6 +98,9 @@ func (h *health) readiness() readiness {
 	}
 	if r.Redis == "down" {
 		r.Status = "degraded"
+	}
+	if r.Redis == "cut_off" {
+		r.Status = "unavailable"
 	}
 	if h.term.lost.Load() {
 		r.Status, r.Term = "unavailable", "down"
@@ -130,10 +133,10 @@ func (h *health) verbose(r readiness) verbose {
 		v.Checks[check] = checkResult{"warn", message}
 	}
 	if r.Redis == "down" {
-		v.Checks["redis"] = checkResult{"warn", "limits are enforced without Redis, because this server or another one cannot reach it"}
+		v.Checks["redis"] = checkResult{"warn", "limits are enforced without Redis: half of the servers or more cannot reach it"}
 	}
-	if r.Redis == "relayed" {
-		v.Checks["redis"] = checkResult{"warn", "only this server can't reach Redis: another server makes its calls"}
+	if r.Redis == "cut_off" {
+		v.Checks["redis"] = checkResult{"fail", "only this server can't count in Redis: requests are refused; " + h.limiter.cutOff()}
 	}
 	if r.ChangeFeed == "down" {
 		v.Checks["change_feed"] = checkResult{"warn", "this server is not notified of changes to keys, tenants, plans and bans"}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 	"petstore.example/internal/limits/distributed"
 	"petstore.example/internal/limits/redisbackend"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/counters"
 )
 
 const seedTimeout = time.Minute
@@ -23,15 +23,16 @@ type rateLimiter struct {
 	limits.Limiter
 	freshness.Invalidator
 	redis  *distributed.Limiter
-	relay  *counters.Relay
 	client redis.UniversalClient
-	watch  *freshness.Watch
+	// setBy is where the URL of Redis is from.
+	setBy string
+	watch *freshness.Watch
 	// stopWatching stops the watch, and what announces writes again.
 	stopWatching []func()
 }
 
 func openLimiter(
-	ctx context.Context, cfg config, m *registry, db *store.DB, cluster *member, relay *counters.Relay, log zerolog.Logger,
+	ctx context.Context, cfg config, m *registry, db *store.DB, cluster *member, log zerolog.Logger,
 ) (*rateLimiter, error) {
 	if cfg.RedisURL == "" {
 		stamps := freshness.NewMemory(cluster.sole)
@@ -50,11 +51,9 @@ func openLimiter(
 	client.Observe(m.observeRedis())
 	shared := distributed.New(redisbackend.New(client), distributed.Options{
 		Cluster: cluster, Counters: db.Counters, Log: log, Timeout: cfg.RedisTimeout, Instant: cluster.clock.Now,
-		Relay: relay,
 	})
-	relay.Serve(shared.Relayed.Serve)
 	shared.Start()
-	l := &rateLimiter{Limiter: shared, redis: shared, relay: relay, client: client}
+	l := &rateLimiter{Limiter: shared, redis: shared, client: client, setBy: setBy(redisVariable, cfg.RedisURLFile)}
 	l.watchWrites(shared.Invalidator(), db, log)
 	return l, nil
 }
@@ -87,8 +86,8 @@ func seededMemory(ctx context.Context, databaseURL string, stamps *freshness.Mem
 	return memory, nil
 }
 
-// state returns none if no Redis is configured, up if Redis decides over limits, relayed if this server reaches it only through another
-// one, and otherwise down.
+// state returns none if no Redis is configured, up if Redis decides over limits, cut_off if it does and only this server can't reach it,
+// and otherwise down.
 func (l *rateLimiter) state() string {
 	if l.redis == nil {
 		return "none"
@@ -96,16 +95,40 @@ func (l *rateLimiter) state() string {
 	if l.redis.Degraded() {
 		return "down"
 	}
-	if l.redis.Relayed.Active() {
-		return "relayed"
+	if l.redis.CutOff() != nil {
+		return "cut_off"
 	}
 	return "up"
+}
+
+// cutOff says why this server can't decide while others count in Redis, and where its URL of Redis is from; "" if it can.
+func (l *rateLimiter) cutOff() string {
+	if l.redis == nil {
+		return ""
+	}
+	if err := l.redis.CutOff(); err != nil {
+		return l.setBy + ": " + err.Error()
+	}
+	return ""
+}
+
+// join joins the cluster. It returns an error if other servers count in Redis, and this one is configured wrongly: for another Redis, or with a
+// login that is refused.
+func (l *rateLimiter) join(ctx context.Context, m *member) error {
+	m.join(ctx)
+	if l.redis == nil {
+		return nil
+	}
+	if err := l.redis.CutOff(); errors.Is(err, distributed.ErrOtherRedis) || redisbackend.IsRefused(err) {
+		return fmt.Errorf("%s: other servers count limits in Redis, and this one can't: %w", l.setBy, err)
+	}
+	return nil
 }
 
 // decides reports whether this server can decide over limits now.
 func (l *rateLimiter) decides() bool { return l.redis == nil || l.redis.Decides() }
 
-// Close stops the limiter and closes its Redis connections. It writes nothing: usage reported at the end of a term is in Postgres.
+// Close stops the limiter and closes its Redis connections.
 func (l *rateLimiter) Close() error {
 	for _, stop := range l.stopWatching {
 		stop()
@@ -113,7 +136,6 @@ func (l *rateLimiter) Close() error {
 	if l.redis == nil {
 		return nil
 	}
-	l.relay.Close()
 	l.redis.Close()
 	return l.client.Close()
 }

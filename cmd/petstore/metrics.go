@@ -30,12 +30,11 @@ func (r gauges) add(name, help string, labels prometheus.Labels, value func() fl
 const (
 	modeMemory   = "memory"   // in this process, because no Redis is configured
 	modeRedis    = "redis"    // in Redis
-	modeRelayed  = "relayed"  // in Redis, through another server
 	modePostgres = "postgres" // by grants from Postgres
 	modeNone     = "none"     // nowhere: no term is in force
 )
 
-var modes = []string{modeMemory, modeRedis, modeRelayed, modePostgres, modeNone}
+var modes = []string{modeMemory, modeRedis, modePostgres, modeNone}
 
 func (l *rateLimiter) mode() string {
 	switch state := l.state(); {
@@ -45,8 +44,6 @@ func (l *rateLimiter) mode() string {
 		return modeNone
 	case state == "down":
 		return modePostgres
-	case state == "relayed":
-		return modeRelayed
 	}
 	return modeRedis
 }
@@ -60,8 +57,8 @@ func (h *health) register(r prometheus.Registerer) {
 	g.add("petstore_limits_degraded", "1 if Redis is configured but limits are enforced without it.", nil, func() float64 {
 		return oneIf(h.limiter.state() == "down")
 	})
-	g.add("petstore_limits_relayed", "1 if only this server can't reach Redis, and another one makes its calls.", nil, func() float64 {
-		return oneIf(h.limiter.state() == "relayed")
+	g.add("petstore_limits_cut_off", "1 if only this server can't reach Redis: its requests are refused.", nil, func() float64 {
+		return oneIf(h.limiter.state() == "cut_off")
 	})
 	for _, mode := range modes {
 		g.add("petstore_limits_mode", "1 for the mode in which this server decides over limits, 0 for the others.", prometheus.Labels{"mode": mode},

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"context"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
-	"petstore.example/internal/cluster"
 	"petstore.example/internal/store"
 	"petstore.example/internal/usage"
 )
@@ -17,7 +14,7 @@ func startRecording(db *store.DB, m *member, shared bool, r prometheus.Registere
 	serverID := m.ID()
 	meter := usage.NewMeter(db.Usage, usage.Options{ServerID: serverID, Clock: m.clock.Now, Log: log, Announce: shared})
 	if shared {
-		m.OnEnd(func(ctx context.Context, _ cluster.Term, _ bool) error { return meter.Flush(ctx) })
+		m.OnEnd(meter.Flush)
 	}
 	registerUsage(r, meter)
 	failed := usage.NewFailedRequests(db.FailedRequests, usage.Options{ServerID: serverID, Log: log})

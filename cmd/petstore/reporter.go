@@ -79,8 +79,8 @@ func (r *reporter) report(ctx context.Context) {
 
 // found are the names of what is wrong with this server, except what the database shows by itself.
 func (r *reporter) found() (all []string) {
-	if r.health.limiter.state() == "relayed" {
-		all = append(all, "relayed")
+	if r.health.limiter.state() == "cut_off" {
+		all = append(all, "redis")
 	}
 	if !r.health.directory.FeedHealthy() {
 		all = append(all, "change_feed")

@@ -42,23 +42,22 @@ func run(ctx context.Context, cfg config, on *sockets, log zerolog.Logger, start
 
 	tracer, stopTracing := startTracing(cfg, serverID, metrics, log)
 	defer stopTracing()
-	relay := db.Relay(serverID)
-	directory, err := openDirectory(ctx, cfg, metrics, cluster, relay, log)
+	directory, err := openDirectory(ctx, cfg, metrics, cluster, log)
 	if err != nil {
 		return err
 	}
 	defer logError(log, "close directory", directory.Close)
-
 	meter, failed, stopRecording := startRecording(db, cluster, cfg.RedisURL != "", metrics, log)
 	defer stopRecording()
 	defer startPruning(db, string(cfg.DatabaseURL), metrics, log)()
-
-	limiter, err := openLimiter(ctx, cfg, metrics, db, cluster, relay, log)
+	limiter, err := openLimiter(ctx, cfg, metrics, db, cluster, log)
 	if err != nil {
 		return err
 	}
 	defer logError(log, "close limits", limiter.Close)
-	cluster.join(ctx)
+	if err := limiter.join(ctx, cluster); err != nil {
+		return err
+	}
 
 	strikes := strikes.New(strikes.Options{Bans: db.Bans, OnBan: func(b keys.Ban) { directory.TenantChanged(b.TenantID) }, Log: log})
 	defer strikes.Close()

@@ -15,10 +15,9 @@ import (
 )
 
 var (
-	// errUndecided: no server knows how much of the limits is used. The request was not counted, so it must not be served.
-	errUndecided = errors.New("limits can't be decided between two terms, or while Postgres is unreachable")
-	// errSilent: what a silent server may have admitted fills a window.
-	errSilent = errors.New("a server ended silently: it is not known whether the limit is used up")
+	// errUndecided: this server can't decide at the moment. The request was not counted, so it must not be served. That is not the caller's
+	// fault: it counts in no window and is no strike.
+	errUndecided = errors.New("limits can't be decided between two terms, without Postgres, or if only this server can't reach Redis")
 	// errUnrecorded: the request could not be recorded in time, and too many of its tenant are not recorded yet.
 	errUnrecorded = errors.New("usage can't be recorded")
 )
@@ -66,10 +65,8 @@ func (a *api) take(x *exchange) error {
 		x.decision = a.decide(x)
 		x.limits = tenantLimits(&x.decision)
 		if x.decision.Undecided {
-			if x.decision.Admitted {
-				x.uncount()
-			}
-			return x.refuseUndecided()
+			x.uncount()
+			return codeUnavailable.withCause(errUndecided).retryAfter(1)
 		}
 		if !x.decision.Admitted {
 			return a.refuseOverLimit(x)
@@ -183,15 +180,6 @@ func (a *api) refuseOverLimit(x *exchange) error {
 		a.Strikes.Refused(x.Request.Context(), c, x.decision.Minute.Number, x.now)
 	}
 	return overLimit(c, w, degraded, limits.RetryAfter(w.Reset, x.now))
-}
-
-// refuseUndecided answers a request of which nobody knows whether the limits allow it. That is not the caller's fault: it counts in no
-// window and is no strike.
-func (x *exchange) refuseUndecided() error {
-	if x.decision.Admitted {
-		return codeUnavailable.withCause(errUndecided).retryAfter(1)
-	}
-	return codeUnavailable.withCause(errSilent).retryAfter(limits.RetryAfter(x.decision.Binding().Reset, x.now))
 }
 
 // refuseBanned refuses a banned key. The request counts in no window and is no strike.

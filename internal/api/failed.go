@@ -76,8 +76,6 @@ func (x *exchange) failureReason() string {
 		return err.reason
 	case errors.Is(err, errUndecided):
 		return usage.LimitsUndecided
-	case errors.Is(err, errSilent):
-		return usage.SilentServer
 	case errors.Is(err, errUnrecorded):
 		return usage.UsageUnrecorded
 	case errors.Is(err, errBodiesFull):

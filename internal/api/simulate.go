@@ -179,7 +179,7 @@ func (a *api) simulatedRefusal(x *exchange) error {
 	if x.decision.Undecided && x.simulated != codeKeyBanned {
 		// Nobody knows what remains in the windows.
 		x.simulated = nil
-		return x.refuseUndecided()
+		return codeUnavailable.withCause(errUndecided).retryAfter(1)
 	}
 	if x.simulated == codeKeyBanned {
 		length, err := a.Strikes.NextBan(x.Request.Context(), x.caller.KeyID, x.now)

@@ -56,7 +56,6 @@ const (
 	// The 503s.
 	DatabaseDown    = "database"
 	LimitsUndecided = "limits_undecided"
-	SilentServer    = "silent_server"
 	UsageUnrecorded = "usage_unrecorded"
 	BodiesFull      = "bodies_full"
 	TimedOut        = "timed_out"

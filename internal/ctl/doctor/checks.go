@@ -218,7 +218,7 @@ func checkTerm(s cluster.State, now time.Time) Finding {
 	for _, server := range s.Servers {
 		if isAlive(server, now) {
 			alive++
-			redis[server.Redis] = true
+			redis[strings.TrimPrefix(server.Redis, cluster.CutOff)] = true
 			if server.Acked != s.Term.Number {
 				apart = append(apart, server.ID)
 			}

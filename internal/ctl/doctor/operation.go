@@ -58,7 +58,7 @@ func checkAnswer(setBy, version string, took time.Duration) Finding {
 
 // reported says what a server's report means, and what to do. docs/running.md#runbooks says more.
 var reported = map[string]string{
-	"relayed":     "can't reach Redis, another server makes its calls",
+	"redis":       "can't reach the Redis of the other servers, and refuses requests",
 	"change_feed": "is not notified of changes",
 	"connections": "has refused connections of clients",
 	"login":       "connects with another login than it should",

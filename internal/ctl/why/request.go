@@ -236,11 +236,8 @@ var causes = map[string]cause{
 		"The server could not use the database, or got no answer in time.", "check the database and the servers: petstorectl doctor",
 	},
 	usage.LimitsUndecided: {
-		"No server could decide whether the limits allow it: the servers were agreeing where to count.",
+		"The server could not decide whether the limits allow it: the servers were agreeing where to count, or it alone could not reach Redis.",
 		"check the servers and Redis: petstorectl doctor",
-	},
-	usage.SilentServer: {
-		"A server ended without a report, and what it may have admitted fills the limit.", "check the servers: petstorectl doctor",
 	},
 	usage.UsageUnrecorded: {
 		"Usage could not be recorded in time, and too much of the tenant's was not recorded yet.", "check the database: petstorectl doctor",

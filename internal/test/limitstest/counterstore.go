@@ -14,8 +14,8 @@ import (
 type CounterStore struct {
 	// Term returns the term in force, the zero Term for none. Calls return its error.
 	Term func() (counter.Term, error)
-	// Recorded is what billing knows of a minute and a day of a claim's tenant; nil for nothing.
-	Recorded func(c *limits.Claim, minute, day int64) counter.Recorded
+	// Recorded is what is recorded of a claim's tenant; nil for nothing.
+	Recorded func(c *limits.Claim, w counter.Wanted) counter.Recorded
 
 	mu   sync.Mutex
 	rows map[rowKey]counter.Row
@@ -48,22 +48,6 @@ func (s *CounterStore) Save() (setBack func()) {
 	}
 }
 
-// Report implements counter.Store.
-func (s *CounterStore) Report(_ context.Context, reports []counter.Report) error {
-	for _, r := range reports {
-		err := s.apply(r.TenantID, r.KeyID, func(t counter.Term, g counter.Rows) (counter.Rows, error) {
-			if !t.Now.IsZero() {
-				r = r.Begun(t.Now)
-			}
-			return g.Reported(r), nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Initialize implements counter.Store.
 func (s *CounterStore) Initialize(_ context.Context, r counter.InitRequest) (base counter.Baseline, fresh bool, err error) {
 	err = s.apply(r.TenantID, limitedKey(&r.Claim), func(t counter.Term, g counter.Rows) (counter.Rows, error) {
@@ -93,11 +77,11 @@ func limitedKey(c *limits.Claim) string {
 }
 
 func (s *CounterStore) recorded(t counter.Term, g counter.Rows, c *limits.Claim, at time.Time) counter.Recorded {
-	minute, day, needs := g.NeedsRecorded(t, c, at)
+	w, needs := g.NeedsRecorded(t, c, at)
 	if s.Recorded == nil || !needs {
-		return counter.Recorded{MinuteNumber: minute}
+		return counter.Recorded{Minute: w.Minute, Day: w.Day}
 	}
-	return s.Recorded(c, minute, day)
+	return s.Recorded(c, w)
 }
 
 // apply changes the rows of a tenant and a key by a rule.

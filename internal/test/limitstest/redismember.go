@@ -55,14 +55,11 @@ func (m *RedisMember) Await(ctx context.Context) (cluster.Term, error) {
 // StoreUnreachable returns false.
 func (*RedisMember) StoreUnreachable() bool { return false }
 
-// Peers returns none.
-func (*RedisMember) Peers() []string { return nil }
-
 // Saw does nothing.
 func (*RedisMember) Saw(int64) {}
 
-// OnEnd does nothing: the term does not end.
-func (*RedisMember) OnEnd(func(ctx context.Context, ended cluster.Term, setBack bool) error) {}
+// Forgot does nothing: the term does not end.
+func (*RedisMember) Forgot(int64) {}
 
 // RedisTerm returns the term of a RedisMember, for a CounterStore.
 func RedisTerm() (counter.Term, error) { return counter.Term{Number: 1, Redis: true, Servers: 1}, nil }

@@ -13,14 +13,11 @@ import (
 type shared struct {
 	limits.Limiter
 	over int
-	// silent makes refusals doubtful.
-	silent bool
 }
 
 func (l *shared) Take(ctx context.Context, c limits.Claim, now time.Time) limits.Decision {
 	d := l.Limiter.Take(ctx, c, now)
 	d.Term = 1
-	d.Undecided = l.silent && !d.Admitted
 	return d
 }
 
@@ -56,23 +53,5 @@ func TestTermEndsBeforeTheRecord(t *testing.T) {
 		if rec := w.do(w.request("GET", "/v1/pets", "")); rec.Code != want || w.meter.refunded != over {
 			t.Errorf("after %d: %d, %d refunds, want %d", over, rec.Code, w.meter.refunded, want)
 		}
-	}
-}
-
-// TestSilentServerIsNotTheCallersFault: who is refused because nobody knows what a silent server admitted gets 503 until the window ends,
-// and no strike.
-func TestSilentServerIsNotTheCallersFault(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t, func(c *Config) { c.Limiter = &shared{Limiter: c.Limiter, silent: true} })
-	for range 60 {
-		w.do(w.request("GET", "/v1/pets", ""))
-	}
-	r := w.request("GET", "/v1/pets", "")
-	rec := w.do(r)
-	if code := checkAnswer(t, r, rec); code != "unavailable" || header(rec, "Retry-After") == "" || header(rec, "X-RateLimit-Remaining") != "0" {
-		t.Errorf("%d %s %v", rec.Code, rec.Body, rec.Header())
-	}
-	if len(w.strikes.refused) > 0 || w.meter.refused != 0 {
-		t.Errorf("strikes %v, refused %d, want none", w.strikes.refused, w.meter.refused)
 	}
 }

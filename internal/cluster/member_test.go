@@ -169,11 +169,11 @@ func TestOnEndIsRetried(t *testing.T) {
 	f := newFixture()
 	var calls []string
 	failures := 2
-	f.OnEnd(func(_ context.Context, ended cluster.Term, _ bool) error {
-		calls = append(calls, "first "+ended.Sole)
+	f.OnEnd(func(context.Context) error {
+		calls = append(calls, "first")
 		return nil
 	})
-	f.OnEnd(func(context.Context, cluster.Term, bool) error {
+	f.OnEnd(func(context.Context) error {
 		calls = append(calls, "second")
 		if failures--; failures >= 0 {
 			return errUnreachable
@@ -194,18 +194,18 @@ func TestOnEndIsRetried(t *testing.T) {
 	if !f.Valid(first + 1) {
 		t.Error("term 2 is not in force")
 	}
-	want := []string{"first a", "second", "first a", "second", "first a", "second"}
+	want := []string{"first", "second", "first", "second", "first", "second"}
 	if diff := cmp.Diff(want, calls); diff != "" {
 		t.Errorf("calls (-want +got)\n%s", diff)
 	}
 }
 
-// TestOnEndFailsForLong: a server whose OnEnd keeps failing does not block the others for ever. It is fenced, and unclean.
+// TestOnEndFailsForLong: a server whose OnEnd keeps failing does not block the others for ever. It is fenced.
 func TestOnEndFailsForLong(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
 	a, b, failing := f.Member, f.join("b"), true
-	a.OnEnd(func(context.Context, cluster.Term, bool) error {
+	a.OnEnd(func(context.Context) error {
 		if failing {
 			return errUnreachable
 		}
@@ -225,6 +225,7 @@ func TestOnEndFailsForLong(t *testing.T) {
 		t.Fatal("there is no first term")
 	}
 	b.SetRedis("")
+	a.SetRedis("")
 	lost := f.now
 	for !b.Valid(first.Number+1) && f.now.Sub(lost) < time.Minute {
 		step()
@@ -232,8 +233,8 @@ func TestOnEndFailsForLong(t *testing.T) {
 	if took := f.now.Sub(lost); took > 2*cluster.FenceTimeout+2*cluster.RenewEvery {
 		t.Errorf("the next term began after %v", took)
 	}
-	if until := f.store.state.Term.UncleanUntil; until.Before(lost) {
-		t.Errorf("unclean until %v, want after %v", until, lost)
+	if until := f.store.state.Term.SilentUntil; until.Before(lost) {
+		t.Errorf("silent until %v, want after %v", until, lost)
 	}
 	if _, ok := a.Term(); ok {
 		t.Error("a acts by a term although it has not ended the last one")
@@ -285,7 +286,10 @@ func TestRun(t *testing.T) {
 		}
 		expect(time.Second, s.members, cluster.Term{Redis: "r", Servers: 1})
 		s.members[1].SetRedis("")
+		expect(time.Second, s.members, cluster.Term{Redis: "r", Servers: 1}) // Two of three reach it.
+		s.members[0].SetRedis("")
 		expect(25*time.Millisecond, s.members, cluster.Term{Servers: 3})
+		s.members[0].SetRedis("r")
 		s.members[1].SetRedis("r")
 		expect(25*time.Millisecond, s.members, cluster.Term{Redis: "r", Servers: 3})
 		if got := len(s.state.Servers); got != 3 {

@@ -44,7 +44,9 @@ func stall(t *testing.T, seed uint64, m mistake, joins bool, step int) string {
 			return "" // It has no such step.
 		}
 	}
-	others[0].SetRedis("")
+	for _, s := range others {
+		s.SetRedis("")
+	}
 	w.quiet(600*time.Millisecond, others...)
 	w.quiet(300*time.Millisecond, w.servers...)
 	return w.violation
@@ -64,7 +66,9 @@ func crashed(t *testing.T, seed uint64, m mistake) string {
 	w.quiet(cluster.FenceTimeout+100*time.Millisecond, others...)
 	w.quiet(100*time.Millisecond, silent)
 	w.store.crash()
-	others[0].SetRedis("")
+	for _, s := range others {
+		s.SetRedis("")
+	}
 	w.quiet(600*time.Millisecond, others...)
 	return w.violation
 }

@@ -26,8 +26,6 @@ type modelStore struct {
 	// boots counts crashes, terms the terms that were made.
 	boots, terms int
 	mistake      mistake
-	// forgotten are the servers whose join was taken back by the last set-back, until a server that knew them tells of them.
-	forgotten map[string]bool
 }
 
 // mistake is one that is made on purpose.
@@ -103,7 +101,7 @@ func (c *modelConn) read() cluster.State {
 func (c *modelConn) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.State, error) {
 	defer c.release()
 	if c.mistake == setBackUnseen {
-		hb.Highest, hb.Last = 0, cluster.State{}
+		hb.Highest, hb.Database = 0, ""
 	}
 	if err := c.pause(true); err != nil { // The call is on its way.
 		return cluster.State{}, err
@@ -142,15 +140,14 @@ func (c *modelConn) renewServer(hb *cluster.Heartbeat) (before cluster.State, re
 		}
 	}
 	was, found := c.state.Server(hb.ServerID)
-	least := hb.LeastSeen()
 	own := cluster.Server{ID: hb.ServerID, Seen: c.now(), Redis: hb.Redis, Acked: hb.Acked, Lease: hb.Lease}
 	onDisk := true
 	switch {
-	case found && !was.Seen.Before(least):
+	case found:
 		c.rows[hb.ServerID] = c
 		onDisk = hb.Lease > was.Lease || own.Seen.Sub(was.Seen) > cluster.RenewLate(was.Lease)
 		renewed = true
-	case !found && least.IsZero():
+	default:
 		for c.changes != nil && c.mistake != joinUnlocked {
 			if err := c.pause(true); err != nil {
 				return before, false, err
@@ -218,11 +215,6 @@ func (c *modelConn) change(hb *cluster.Heartbeat, before cluster.State, renewed 
 		return before, err
 	}
 	c.save(now, next, hb.ServerID, renewed)
-	if !now.Active || now.Origin != now.Database {
-		for _, e := range hb.Last.Servers {
-			delete(c.forgotten, e.ID)
-		}
-	}
 	return next, nil
 }
 
@@ -288,12 +280,6 @@ func (s *modelStore) setBack(by time.Duration) {
 	if s.log[i].state.Origin == "" {
 		return // It is from before the first term.
 	}
-	lost := s.state.Servers
 	s.backTo(i)
 	s.state.Database += "+"
-	for _, e := range lost {
-		if _, ok := s.state.Server(e.ID); !ok {
-			s.forgotten[e.ID] = true
-		}
-	}
 }

@@ -70,32 +70,3 @@ func TestRetryAfter(t *testing.T) {
 		}
 	}
 }
-
-// TestDoubt: a refusal is certain if some window is full of what is known.
-func TestDoubt(t *testing.T) {
-	t.Parallel()
-	claim := limits.Claim{TenantID: 1, KeyID: "k", Quota: plans.Quota{PerMinute: 10, PerDay: 100}, KeyPerMinute: 2}
-	for name, c := range map[string]struct {
-		used          limits.Used
-		unknown       limits.Unknown
-		wantUndecided bool
-	}{
-		"admitted":                           {limits.Used{Minute: 3, Day: 3}, limits.Unknown{Minute: 3, Day: 3}, false},
-		"all is known":                       {limits.Used{Minute: 10, Day: 10, Key: 1}, limits.Unknown{}, false},
-		"a minute":                           {limits.Used{Minute: 10, Day: 10}, limits.Unknown{Minute: 1}, true},
-		"a minute that is full all the same": {limits.Used{Minute: 13, Day: 13}, limits.Unknown{Minute: 3}, false},
-		"a day":                              {limits.Used{Day: 100}, limits.Unknown{Day: 3}, true},
-		"a key of a tenant that is known":    {limits.Used{Key: 3}, limits.Unknown{Key: 3}, true},
-		"a key that is known, of a tenant that's not": {limits.Used{Minute: 5, Day: 5, Key: 2}, limits.Unknown{Minute: 3, Day: 3}, false},
-		"a minute, and the key is full":               {limits.Used{Minute: 10, Day: 10, Key: 2}, limits.Unknown{Minute: 3}, false},
-		"a saturated minute":                          {limits.Used{Minute: limits.Saturated}, limits.Unknown{}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := limits.Decide(&claim, limits.MinuteAt(1, limitstest.Noon), limits.DayAt(limitstest.Noon), c.used, 1)
-			if d.Doubt(c.used, c.unknown); d.Undecided != c.wantUndecided {
-				t.Errorf("%+v: want undecided %v", d, c.wantUndecided)
-			}
-		})
-	}
-}

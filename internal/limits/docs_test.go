@@ -127,7 +127,7 @@ func TestDocumentedTestsExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	var tests strings.Builder
-	for _, dir := range []string{".", "../test/limitstest", "counter", "distributed", "distributed/simtest", "redisbackend", "../e2e", "../freshness"} {
+	for _, dir := range []string{".", "../test/limitstest", "counter", "distributed", "distributed/simtest", "redisbackend", "../e2e", "../freshness", "../cluster"} {
 		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*.go"))
 		if err != nil {
 			t.Fatal(err)

@@ -40,17 +40,12 @@ var forbidden = map[string]map[string]string{
 		"read failed requests":           `select * from failed_requests`,
 		"remove failed requests":         `delete from failed_requests`,
 		"remove a tenant's limits":       `delete from limit_states`,
-		"reset a minute":                 `update limit_states set minute_used = 10`,
-		"reset a day":                    `update limit_states set day_used = 10`,
-		"reset a day in a new term":      `update limit_states set term = 3, day_used = 10`,
 		"lower a floor":                  `update limit_states set day_floor = 0`,
 		"go back to an earlier window":   `update limit_states set minute = minute - 1`,
 		"go to a window of the future":   `update limit_states set minute = minute + 5, minute_used = 0`,
 		"go to a day of the future":      `update limit_states set day = day + 1, day_used = 0`,
 		"go back to an earlier term":     `update limit_states set term = term - 1`,
 		"go to a term of the future":     `update limit_states set term = 4`,
-		"change how a term is counted":   `update limit_states set redis = not redis`,
-		"forget an unclean end":          `update limit_states set accounted = 0`,
 		"add used limits":                `insert into limit_states (tenant_id, scope, day_used) values (1, 'x', 1)`,
 		"turn the term back":             `update cluster_term set number = number - 1`,
 		"use up the numbers of terms":    `update cluster_term set number = 2147483647`,
@@ -208,29 +203,22 @@ func attempt(t *testing.T, url, as, statement string) error {
 	return err
 }
 
-// TestLimitsFallAsGrantsReturn: what was granted in the current term and window may be given back, and no more.
-func TestLimitsFallAsGrantsReturn(t *testing.T) {
+// TestLimitsMoveForward: windows and terms only move forward, to the current ones. What is used may fall: grants are given back, and a new term
+// begins where the records stand.
+func TestLimitsMoveForward(t *testing.T) {
 	t.Parallel()
 	db := newDatabase(t)
 	populate(t, db)
 	for statement, want := range map[string]bool{
-		`update limit_states set minute_used = 60, day_used = 60`:           true,
-		`update limit_states set minute_used = 59`:                          false,
-		`update limit_states set day_used = 59`:                             false,
-		`update limit_states set term = 3, redis = true, minute_used = 150`: true,
-		// What is unknown is given back when a term begins, and no more.
-		`update limit_states set minute_unknown = 5, day_unknown = 5`:                                               false,
-		`update limit_states set term = 3, minute_used = 105, minute_unknown = 5, day_used = 105, day_unknown = 5`:  true,
-		`update limit_states set term = 3, minute_unknown = 5`:                                                      false,
-		`update limit_states set term = 3, day_unknown = 5`:                                                         false,
-		`update limit_states set term = 3, day_used = 105, day_unknown = 106`:                                       false,
-		`with u as (update limit_states set term = 3, day_used = 105, day_unknown = 5 returning 1) select * from u`: true,
-		`update limit_states set term = 3, minute_used = 99`:                                                        false,
-		`update limit_states set minute = minute + 1, minute_used = 0, day_used = 61`:                               true,
-		`update limit_states set minute = minute + 1, minute_used = 0, day_used = 59`:                               false,
-		`update limit_states set term = 3, minute = minute + 1, minute_used = 7`:                                    true,
-		`insert into limit_states (tenant_id, scope) values (1, 'key_0000000000000001')`:                            true,
-		`select prune_key_limits(9223372036854775807, 100)`:                                                         true,
+		`update limit_states set minute_used = 60, day_used = 60`:                        true,
+		`update limit_states set minute = minute - 1`:                                    false,
+		`update limit_states set day = day - 1`:                                          false,
+		`update limit_states set term = 3, minute = minute - 1, minute_used = 7`:         true,
+		`update limit_states set term = 3, day_used = 7`:                                 true,
+		`update limit_states set minute = minute + 1, minute_used = 0`:                   true,
+		`update limit_states set term = 3, minute = minute + 5, minute_used = 7`:         false,
+		`insert into limit_states (tenant_id, scope) values (1, 'key_0000000000000001')`: true,
+		`select prune_key_limits(9223372036854775807, 100)`:                              true,
 	} {
 		if err := attempt(t, db.APIURL, `set role petstore_api`, statement); (err == nil) != want {
 			t.Errorf("%s: %v", statement, err)

@@ -31,15 +31,16 @@ func TestRenew(t *testing.T) {
 	db.exec(t, `insert into servers (id, seen_at, acked) values ('gone', now() - interval '1 minute', 0), ('long gone', now() - interval '26 hours', 0)`)
 	same := cmp.Options{cmpopts.EquateApproxTime(20 * time.Second), cmpopts.IgnoreFields(cluster.State{}, "Database", "Origin")}
 	gone := cluster.Server{ID: "gone", Seen: begin.Add(-time.Minute), Lease: cluster.Lease}
-	folded := begin.Add(-26 * time.Hour)
 	hb := cluster.Heartbeat{ServerID: "a", Lease: cluster.Lease}
 	number := renew(t, db.api, hb).Term.Number
 	// The highest number comes from the clock: seconds since 2026.
 	if want := int64(begin.Sub(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) / time.Second); number < want || number > want+60 {
 		t.Errorf("the first term is %d, want %d or a little more", number, want)
 	}
-	unclean := gone.Seen.Add(cluster.FenceTimeout + time.Second)
-	first := cluster.Term{Number: number, First: true, Sole: "a", UncleanUntil: unclean, Servers: 1}
+	silent := gone.Seen.Add(cluster.FenceTimeout)
+	first := cluster.Term{Number: number, First: true, Sole: "a", Servers: 1}
+	active := first
+	active.SilentUntil = silent
 	var next cluster.Term
 	for _, step := range []struct {
 		redis  string
@@ -48,9 +49,9 @@ func TestRenew(t *testing.T) {
 		active bool
 	}{
 		{"", func() int64 { return 0 }, func(int64) cluster.Term { return first }, false},
-		{"", func() int64 { return number }, func(int64) cluster.Term { return first }, true},
+		{"", func() int64 { return number }, func(int64) cluster.Term { return active }, true},
 		{"r", func() int64 { return number }, func(n int64) cluster.Term {
-			return cluster.Term{Number: n, Redis: "r", UncleanUntil: unclean, Servers: 1}
+			return cluster.Term{Number: n, Redis: "r", SilentUntil: silent, Servers: 1}
 		}, false},
 		{"r", func() int64 { return next.Number }, func(int64) cluster.Term { return next }, true},
 	} {
@@ -58,7 +59,7 @@ func TestRenew(t *testing.T) {
 		hb.Sequence++
 		got := renew(t, db.api, hb)
 		next = got.Term
-		want := cluster.State{Term: step.term(got.Term.Number), Active: step.active, Folded: folded, Now: begin,
+		want := cluster.State{Term: step.term(got.Term.Number), Active: step.active, Now: begin,
 			Servers: []cluster.Server{{ID: "a", Seen: begin, Redis: hb.Redis, Acked: hb.Acked, Lease: hb.Lease}, gone}}
 		if diff := cmp.Diff(want, got, same); diff != "" {
 			t.Errorf("%+v (-want +got)\n%s", hb, diff)
@@ -67,7 +68,7 @@ func TestRenew(t *testing.T) {
 	if next.Number <= number {
 		t.Errorf("term %d follows %d", next.Number, number)
 	}
-	want := cluster.State{Term: next, Active: true, Folded: folded, Now: begin, Servers: []cluster.Server{
+	want := cluster.State{Term: next, Active: true, Now: begin, Servers: []cluster.Server{
 		{ID: "a", Seen: begin, Redis: "r", Acked: next.Number, Lease: cluster.Lease}, {ID: "b", Seen: begin, Redis: "r", Lease: cluster.Lease}, gone}}
 	if diff := cmp.Diff(want, renew(t, db.api, cluster.Heartbeat{ServerID: "b", Redis: "r", Lease: cluster.Lease, Sequence: 1}), same); diff != "" {
 		t.Errorf("another joins (-want +got)\n%s", diff)

@@ -20,187 +20,102 @@ var (
 	minuteStart = time.Unix(limits.MinuteReset(1, rowMinute-1), 0)
 )
 
-func tenantRow(term int64, redis bool, minuteUsed, dayUsed int64) counter.Row {
-	return counter.Row{Term: term, Redis: redis, Minute: rowMinute, MinuteUsed: minuteUsed, Day: rowDay, DayUsed: dayUsed}
+func tenantRow(term, minuteUsed, dayUsed int64) counter.Row {
+	return counter.Row{Term: term, Minute: rowMinute, MinuteUsed: minuteUsed, Day: rowDay, DayUsed: dayUsed}
 }
 
-// silently is what is recorded of the day and of the minute when that many servers are silent.
-func silently(day, minute, servers int64) counter.Recorded {
-	return counter.Recorded{Used: day, PerMinute: 60, MinuteNumber: rowMinute, Minute: minute, Silent: servers, SilentMinute: servers}
+// recordedAt is what is recorded of the minute and of the day at noon when that many servers are silent.
+func recordedAt(minute, day, silent int64) counter.Recorded {
+	return counter.Recorded{
+		Minute: rowMinute, MinuteUsed: minute, Day: rowDay, DayUsed: day, PerMinute: 60, MinuteSilent: silent, DaySilent: silent,
+	}
 }
 
-func unknown(b counter.Baseline, minute, day int64) counter.Baseline {
-	b.Unknown = limits.Unknown{Minute: minute, Day: day}
-	return b
-}
-
+// TestFirstUseInATerm: a term begins where the records stand, whatever the row says, and a silent server's margin counts.
 func TestFirstUseInATerm(t *testing.T) {
 	t.Parallel()
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}
-	silent := minuteStart.Add(time.Second)
+	larger := recordedAt(35, 310, 1)
+	larger.PerMinute = 300
+	inDay := recordedAt(35, 310, 1)
+	inDay.MinuteSilent = 0
+	next := recordedAt(5, 310, 0)
+	next.Minute++
 	for name, tt := range map[string]struct {
-		row      counter.Row
-		closed   time.Time
-		recorded counter.Recorded
-		at       time.Time
-		setBack  int64
-		want     counter.Baseline
+		row         counter.Row
+		recorded    counter.Recorded
+		minute, day int64
+		in          int64
 	}{
-		"never used":               {want: counter.Baseline{Minute: rowMinute, Day: rowDay}},
-		"never used, but recorded": {recorded: counter.Recorded{Used: 7}, want: counter.Baseline{Minute: rowMinute, Day: rowDay, DayUsed: 7}},
-		"granted by Postgres": {
-			row: tenantRow(4, false, 30, 300), recorded: counter.Recorded{Used: 290},
-			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 300},
-		},
-		"granted by Postgres, and a server ended silently": {
-			row: tenantRow(4, false, 30, 300), closed: silent,
-			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 300},
-		},
-		"reported": {
-			row: tenantRow(4, true, 30, 300), recorded: counter.Recorded{Used: 310, PerMinute: 60},
-			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 310},
-		},
-		"a server ended silently in this minute": {
-			row: tenantRow(4, true, 30, 300), closed: silent, recorded: silently(310, 35, 1),
-			want: unknown(counter.Baseline{Minute: rowMinute, MinuteUsed: 38, Day: rowDay, DayUsed: 313}, 3, 3),
-		},
-		"two servers did": {
-			row: tenantRow(4, true, 30, 300), closed: silent, recorded: silently(310, 35, 2),
-			want: unknown(counter.Baseline{Minute: rowMinute, MinuteUsed: 41, Day: rowDay, DayUsed: 316}, 6, 6),
-		},
-		"and more than it can have admitted was seen": {
-			row: tenantRow(4, true, 30, 300), closed: silent, recorded: silently(290, 20, 1),
-			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 300},
-		},
-		"and the plan was a larger one today": {
-			row: tenantRow(4, true, 30, 300), closed: silent,
-			recorded: counter.Recorded{Used: 310, PerMinute: 300, MinuteNumber: rowMinute, Minute: 35, Silent: 1, SilentMinute: 1},
-			want:     unknown(counter.Baseline{Minute: rowMinute, MinuteUsed: 50, Day: rowDay, DayUsed: 325}, 15, 15),
-		},
-		"and the minute's record is lost": {
-			row: tenantRow(4, true, 30, 300), closed: silent, recorded: counter.Recorded{Used: 310, MinuteNumber: -1, Silent: 1},
-			want: unknown(counter.Baseline{Minute: rowMinute, MinuteUsed: limits.Saturated, Day: rowDay, DayUsed: 313}, limits.Saturated-30, 3),
-		},
-		"a server ended silently before this minute": {
-			row: tenantRow(4, true, 30, 300), closed: minuteStart, recorded: silently(310, 35, 1),
-			want: unknown(counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 313}, 0, 3),
-		},
-		"a server ended silently yesterday": {
-			row: tenantRow(4, true, 30, 300), closed: limitstest.Noon.Add(-20 * time.Hour),
-			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 300},
-		},
-		"it was allowed for before": {
-			row:    counter.Row{Term: 4, Redis: true, Accounted: silent.UnixMicro(), Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 300},
-			closed: silent, recorded: silently(310, 35, 1),
-			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 310},
-		},
-		"it has recorded what it admitted": {
-			row: counter.Row{
-				Term: 4, Redis: true, Accounted: silent.UnixMicro(), Minute: rowMinute, MinuteUsed: 38, MinuteUnknown: 3,
-				Day: rowDay, DayUsed: 313, DayUnknown: 3,
-			},
-			closed: silent, recorded: silently(312, 37, 0),
-			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 37, Day: rowDay, DayUsed: 312},
-		},
-		"it has not recorded what it admitted": {
-			row: counter.Row{
-				Term: 4, Redis: true, Accounted: silent.UnixMicro(), Minute: rowMinute, MinuteUsed: 43, MinuteUnknown: 3,
-				Day: rowDay, DayUsed: 318, DayUnknown: 3,
-			},
-			closed: silent, recorded: silently(315, 40, 1),
-			want: unknown(counter.Baseline{Minute: rowMinute, MinuteUsed: 43, Day: rowDay, DayUsed: 318}, 3, 3),
-		},
-		"the store was set back on that day": {
-			row: tenantRow(4, true, 30, 300), closed: silent, setBack: 5, recorded: silently(10, 10, 1),
-			want: unknown(counter.Baseline{Minute: rowMinute, MinuteUsed: limits.Saturated, Day: rowDay, DayUsed: 420}, limits.Saturated-30, 120),
-		},
-		"the next minute": {
-			row: tenantRow(4, true, 30, 300), at: limitstest.Noon.Add(time.Minute),
-			want: counter.Baseline{Minute: rowMinute + 1, Day: rowDay, DayUsed: 300},
-		},
-		"the next minute, and a server ended silently in the last": {
-			row: tenantRow(4, true, 30, 300), closed: silent, at: limitstest.Noon.Add(time.Minute), recorded: silently(310, 0, 1),
-			want: unknown(counter.Baseline{Minute: rowMinute + 1, Day: rowDay, DayUsed: 313}, 0, 3),
-		},
-		"a minute that begins before the server has surely stopped": {
-			row: tenantRow(4, true, 30, 300), closed: minuteStart.Add(time.Minute + time.Second),
-			recorded: counter.Recorded{Used: 310, MinuteNumber: rowMinute + 1, Minute: 1, Silent: 1, SilentMinute: 1},
-			want:     unknown(counter.Baseline{Minute: rowMinute + 1, MinuteUsed: 4, Day: rowDay, DayUsed: 313}, 3, 3),
-		},
-		"a clock that is behind": {
-			row: tenantRow(4, true, 30, 3), at: limitstest.Noon.Add(-13 * time.Hour),
-			want: counter.Baseline{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 3},
-		},
+		"never used":                                {recorded: recordedAt(0, 0, 0), in: rowMinute},
+		"never used, but recorded":                  {recorded: recordedAt(3, 7, 0), minute: 3, day: 7, in: rowMinute},
+		"the row knows more: unused grants":         {tenantRow(4, 50, 400), recordedAt(30, 300, 0), 30, 300, rowMinute},
+		"the row knows less: Redis counted":         {tenantRow(4, 10, 100), recordedAt(30, 300, 0), 30, 300, rowMinute},
+		"a server ended silently":                   {tenantRow(4, 30, 300), recordedAt(35, 310, 1), 38, 313, rowMinute},
+		"two servers did":                           {tenantRow(4, 30, 300), recordedAt(35, 310, 2), 41, 316, rowMinute},
+		"and the plan was a larger one today":       {tenantRow(4, 30, 300), larger, 50, 325, rowMinute},
+		"one did before this minute":                {tenantRow(4, 30, 300), inDay, 35, 313, rowMinute},
+		"a later minute is recorded":                {tenantRow(4, 30, 300), next, 5, 310, rowMinute + 1},
+		"the row is of tomorrow: a clock was wrong": {counter.Row{Term: 4, Minute: rowMinute + 1500, MinuteUsed: 60, Day: rowDay + 1, DayUsed: 1000}, recordedAt(30, 300, 0), 30, 300, rowMinute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if tt.at.IsZero() {
-				tt.at = limitstest.Noon
-			}
-			rows := counter.Rows{Tenant: tt.row}
-			term := counter.Term{Number: 5, Redis: true, UncleanUntil: tt.closed, Servers: 2, SetBack: tt.setBack, SetBackAt: limitstest.Noon}
+			want := counter.Baseline{Minute: tt.in, MinuteUsed: tt.minute, Day: rowDay, DayUsed: tt.day}
 			c := limitstest.Claim(1, q)
-			if minute, day, needs := rows.NeedsRecorded(term, &c, tt.at); !needs || minute != tt.want.Minute || day != tt.want.Day {
-				t.Errorf("it needs what is recorded of minute %d and day %d, %v", minute, day, needs)
+			rows := counter.Rows{Tenant: tt.row}
+			redis := counter.Term{Number: 5, Redis: true, Now: limitstest.Noon}
+			after, got, fresh, err := rows.Initialized(redis, counter.InitRequest{Claim: c, Term: 5, At: limitstest.Noon}, tt.recorded)
+			got.LatestMinute, got.LatestDay = 0, 0
+			if diff := cmp.Diff(want, got); diff != "" || !fresh || err != nil {
+				t.Errorf("Initialized: fresh %v, %v (-want +got)\n%s", fresh, err, diff)
 			}
-			after, got, fresh, err := rows.Initialized(term, counter.InitRequest{Claim: limitstest.Claim(1, q), Term: 5, At: tt.at}, tt.recorded)
-			if diff := cmp.Diff(tt.want, got); diff != "" || !fresh || err != nil {
-				t.Errorf("Initialized: fresh %v, %v, -want +got:\n%s", fresh, err, diff)
+			if _, _, again, _ := after.Initialized(redis, counter.InitRequest{Claim: c, Term: 5, At: limitstest.Noon}, tt.recorded); again {
+				t.Error("the second call is the first")
 			}
-			if _, _, needs := after.NeedsRecorded(term, &c, tt.at); needs {
-				t.Error("it needs what is recorded once more")
-			}
-			if _, again, fresh, err := after.Initialized(term, counter.InitRequest{Claim: limitstest.Claim(1, q), Term: 5, At: tt.at}, counter.Recorded{}); fresh ||
-				err != nil || again != got {
-				t.Errorf("Initialized again: %+v, fresh %v, %v", again, fresh, err)
-			}
-			term.Redis = false
-			_, grant, err := rows.Granted(term, counter.GrantRequest{Claim: limitstest.Claim(1, q), Term: 5, At: tt.at}, tt.recorded)
-			if diff := cmp.Diff(counter.Grant{Baseline: tt.want}, grant); diff != "" || err != nil {
-				t.Errorf("Granted: %v, -want +got:\n%s", err, diff)
+			_, grant, err := rows.Granted(counter.Term{Number: 5, Servers: 1, Now: limitstest.Noon}, counter.GrantRequest{Claim: c, Term: 5, At: limitstest.Noon}, tt.recorded)
+			if diff := cmp.Diff(counter.Grant{Baseline: want}, grant); diff != "" || err != nil {
+				t.Errorf("Granted: %v (-want +got)\n%s", err, diff)
 			}
 		})
 	}
 }
 
-// TestSetBackGivesNothingBack: the store was set back, and a server ended silently. What it recorded is lost too, so later terms don't give
-// back what is unknown.
-func TestSetBackGivesNothingBack(t *testing.T) {
+// TestWanted: a new term begins in the present windows at least, although the request has waited since before them. Later ones count if they
+// are recorded and have begun. Within a term only a key's first use needs what is recorded, of the very minute.
+func TestWanted(t *testing.T) {
 	t.Parallel()
-	claim := limits.Claim{TenantID: 1, KeyID: "k", Quota: plans.Quota{PerMinute: 60, PerDay: 1000}, KeyPerMinute: 20}
-	midnight := time.Unix(limits.DayReset(rowDay), 0)
+	c := limits.Claim{TenantID: 1, KeyID: "k", Quota: plans.Quota{PerMinute: 60, PerDay: 1000}, KeyPerMinute: 20}
+	now := minuteStart.Add(time.Minute - time.Second/2)
+	term := counter.Term{Number: 5, Redis: true, Now: now}
 	for name, tt := range map[string]struct {
-		setBackAt, at time.Time
-		lost          bool
+		rows  counter.Rows
+		want  counter.Wanted
+		needs bool
 	}{
-		"on that day":               {setBackAt: limitstest.Noon, at: limitstest.Noon, lost: true},
-		"on the day before":         {setBackAt: limitstest.Noon.Add(-24 * time.Hour), at: limitstest.Noon},
-		"in a minute over midnight": {setBackAt: midnight.Add(-time.Second), at: midnight.Add(10 * time.Second), lost: true},
+		"a new term":            {counter.Rows{Tenant: tenantRow(4, 1, 1)}, counter.Wanted{Minute: rowMinute, Day: rowDay, LatestMinute: rowMinute + 1, LatestDay: rowDay}, true},
+		"another key was first": {counter.Rows{Tenant: tenantRow(5, 1, 1), Key: tenantRow(4, 9, 0)}, counter.Wanted{Minute: rowMinute, Day: rowDay, LatestMinute: rowMinute, LatestDay: rowDay}, true},
+		"the key is not new":    {counter.Rows{Tenant: tenantRow(5, 1, 1), Key: tenantRow(5, 1, 0)}, counter.Wanted{Minute: rowMinute, Day: rowDay, LatestMinute: rowMinute, LatestDay: rowDay}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			minute, day := limits.MinuteAt(1, tt.at), limits.DayAt(tt.at)
-			rows := counter.Rows{
-				Tenant: counter.Row{Term: 4, Redis: true, Minute: minute, MinuteUsed: 30, Day: day, DayUsed: 300},
-				Key:    counter.Row{Term: 4, Redis: true, Minute: minute, MinuteUsed: 7},
-			}
-			term := counter.Term{
-				Number: 5, Redis: true, UncleanUntil: tt.at, Servers: 2, SetBack: 5, SetBackAt: tt.setBackAt,
-			}
-			recorded := counter.Recorded{Used: 10, PerMinute: 60, MinuteNumber: minute, Minute: 3, Key: 2}
-			for ; term.Number < 7; term.Number++ {
-				var b counter.Baseline
-				var err error
-				rows, b, _, err = rows.Initialized(term, counter.InitRequest{Claim: claim, Term: term.Number, At: tt.at}, recorded)
-				if err != nil {
-					t.Fatal(err)
-				}
-				full := b.MinuteUsed == limits.Saturated && b.KeyUsed == limits.Saturated && b.DayUsed == 420
-				if full != tt.lost {
-					t.Errorf("term %d: %+v, lost %v", term.Number, b, tt.lost)
-				}
-			}
-		})
+		if got, needs := tt.rows.NeedsRecorded(term, &c, now.Add(-time.Hour)); needs != tt.needs || tt.rows.Tenant.Term == 4 && got != tt.want || tt.rows.Tenant.Term == 5 && got.Minute != rowMinute {
+			t.Errorf("%s: %+v, %v; want %+v, %v", name, got, needs, tt.want, tt.needs)
+		}
+	}
+}
+
+// TestKeyInATerm: a key's minute begins at what is recorded of it, and the margin.
+func TestKeyInATerm(t *testing.T) {
+	t.Parallel()
+	c := limits.Claim{TenantID: 1, KeyID: "k", Quota: plans.Quota{PerMinute: 60, PerDay: 1000}, KeyPerMinute: 20}
+	term := counter.Term{Number: 5, Redis: true, Now: limitstest.Noon}
+	recorded := recordedAt(35, 310, 1)
+	recorded.KeyUsed = 11
+	for name, row := range map[string]counter.Row{"without a row": {}, "with one": {Term: 4, Minute: rowMinute, MinuteUsed: 9}} {
+		// Another key was first in the term.
+		rows := counter.Rows{Tenant: tenantRow(5, 38, 313), Key: row}
+		after, b, fresh, err := rows.Initialized(term, counter.InitRequest{Claim: c, Term: 5, At: limitstest.Noon}, recorded)
+		if b.KeyUsed != 14 || fresh || err != nil || after.Tenant != rows.Tenant {
+			t.Errorf("%s: %+v, fresh %v, %v, want 14 of the key", name, b, fresh, err)
+		}
 	}
 }
 
@@ -227,10 +142,10 @@ func TestGrants(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			before := counter.Rows{Tenant: tenantRow(5, false, tt.minute, tt.day), Key: tenantRow(5, false, tt.key, 0)}
+			before := counter.Rows{Tenant: tenantRow(5, tt.minute, tt.day), Key: tenantRow(5, tt.key, 0)}
 			before.Key.Day = 0
-			after, got, err := before.Granted(counter.Term{Number: 5, Servers: tt.servers},
-				counter.GrantRequest{Claim: claimed, Term: 5, At: limitstest.Noon, Want: tt.want}, counter.Recorded{Used: 5000})
+			after, got, err := before.Granted(counter.Term{Number: 5, Servers: tt.servers, Now: limitstest.Noon},
+				counter.GrantRequest{Claim: claimed, Term: 5, At: limitstest.Noon, Want: tt.want}, recordedAt(5000, 5000, 0))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -252,112 +167,32 @@ func TestGrants(t *testing.T) {
 
 func TestGivenBack(t *testing.T) {
 	t.Parallel()
-	rows := counter.Rows{Tenant: tenantRow(5, false, 30, 300), Key: counter.Row{Term: 5, Minute: rowMinute, MinuteUsed: 20}}
+	rows := counter.Rows{Tenant: tenantRow(5, 30, 300), Key: counter.Row{Term: 5, Minute: rowMinute, MinuteUsed: 20}}
 	for name, tt := range map[string]struct {
-		term             int64
 		key              string
 		back             counter.Return
 		minute, day, own int64
 	}{
-		"of the tenant":          {5, "", counter.Return{rowMinute, rowDay, 5}, 25, 295, 20},
-		"of a key":               {5, "k", counter.Return{rowMinute, rowDay, 5}, 25, 295, 15},
-		"after the minute":       {5, "k", counter.Return{rowMinute - 1, rowDay, 5}, 30, 295, 20},
-		"after the day":          {5, "k", counter.Return{rowMinute - 1, rowDay - 1, 5}, 30, 300, 20},
-		"after the term":         {4, "k", counter.Return{rowMinute, rowDay, 5}, 30, 300, 20},
-		"more than there can be": {5, "k", counter.Return{rowMinute, rowDay, 500}, 0, 0, 0},
+		"of the tenant":          {"", counter.Return{rowMinute, rowDay, 5}, 25, 295, 20},
+		"of a key":               {"k", counter.Return{rowMinute, rowDay, 5}, 25, 295, 15},
+		"after the minute":       {"k", counter.Return{rowMinute - 1, rowDay, 5}, 30, 295, 20},
+		"after the day":          {"k", counter.Return{rowMinute - 1, rowDay - 1, 5}, 30, 300, 20},
+		"more than there can be": {"k", counter.Return{rowMinute, rowDay, 500}, 0, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := rows.Reported(counter.Report{TenantID: 1, KeyID: tt.key, Term: tt.term, Returns: []counter.Return{tt.back}})
+			c := limits.Claim{TenantID: 1, KeyID: tt.key, Quota: plans.Quota{PerMinute: 100, PerDay: 1000}, KeyPerMinute: int64(len(tt.key)) * 50}
+			r := counter.GrantRequest{Claim: c, Term: 5, At: limitstest.Noon, Returns: []counter.Return{tt.back}}
+			got, _, err := rows.Granted(counter.Term{Number: 5, Servers: 1, Now: limitstest.Noon}, r, counter.Recorded{})
+			if err != nil {
+				t.Fatal(err)
+			}
 			want := rows
 			want.Tenant.MinuteUsed, want.Tenant.DayUsed, want.Key.MinuteUsed = tt.minute, tt.day, tt.own
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestReportsCountByTheGreatest(t *testing.T) {
-	t.Parallel()
-	rows := counter.Rows{Tenant: tenantRow(5, true, 10, 100)}
-	for _, seen := range []counter.Baseline{
-		{Minute: rowMinute, MinuteUsed: 40, Day: rowDay, DayUsed: 130},
-		{Minute: rowMinute, MinuteUsed: 30, Day: rowDay, DayUsed: 120},
-		{Minute: rowMinute - 1, MinuteUsed: 60, Day: rowDay - 1, DayUsed: 900},
-		{},
-	} {
-		rows = rows.Reported(counter.Report{TenantID: 1, Term: 5, Seen: seen})
-	}
-	if diff := cmp.Diff(counter.Rows{Tenant: tenantRow(5, true, 40, 130)}, rows); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	rows = rows.Reported(counter.Report{TenantID: 1, KeyID: "k", Term: 5, Seen: counter.Baseline{Minute: rowMinute + 1, KeyUsed: 3}})
-	want := counter.Rows{Tenant: tenantRow(5, true, 0, 130), Key: counter.Row{Minute: rowMinute + 1, MinuteUsed: 3}}
-	want.Tenant.Minute++
-	if diff := cmp.Diff(want, rows); diff != "" {
-		t.Errorf("of a key in the next minute, -want +got:\n%s", diff)
-	}
-}
-
-// TestAMinuteOverThreeTerms is the example of the README: a minute that begins with Redis, continues with Postgres and ends with Redis.
-func TestAMinuteOverThreeTerms(t *testing.T) {
-	t.Parallel()
-	c := limitstest.Claim(1, plans.Quota{PerMinute: 1000, PerDay: 100_000})
-	start := counter.InitRequest{Claim: c, Term: 8, At: limitstest.Noon}
-	rows, _, _, err := counter.Rows{}.Initialized(counter.Term{Number: 8, Redis: true}, start, counter.Recorded{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	used := func(step string, want int64) {
-		t.Helper()
-		if rows.Tenant.MinuteUsed != want || rows.Tenant.DayUsed != want {
-			t.Errorf("%s: %+v, want %d used", step, rows.Tenant, want)
-		}
-	}
-	for _, seen := range []int64{400, 396, 398} {
-		b := counter.Baseline{Minute: rowMinute, MinuteUsed: seen, Day: rowDay, DayUsed: seen}
-		rows = rows.Reported(counter.Report{TenantID: 1, Term: 8, Seen: b})
-	}
-	used("reported", 400)
-	for _, want := range []int64{50, 45} {
-		var g counter.Grant
-		r := counter.GrantRequest{Claim: c, Term: 9, At: limitstest.Noon, Want: 1}
-		if rows, g, err = rows.Granted(counter.Term{Number: 9, Servers: 3}, r, counter.Recorded{}); err != nil || g.Count != want {
-			t.Fatalf("a grant: %+v, %v, want %d", g, err, want)
-		}
-	}
-	used("granted", 495)
-	rows = rows.Reported(counter.Report{TenantID: 1, Term: 9, Returns: []counter.Return{{Minute: rowMinute, Day: rowDay, Count: 30}}})
-	used("returned", 465)
-	start.Term = 10
-	_, b, fresh, err := rows.Initialized(counter.Term{Number: 10, Redis: true}, start, counter.Recorded{})
-	want := counter.Baseline{Minute: rowMinute, MinuteUsed: 465, Day: rowDay, DayUsed: 465}
-	if diff := cmp.Diff(want, b); diff != "" || !fresh || err != nil {
-		t.Errorf("fresh %v, %v, -want +got:\n%s", fresh, err, diff)
-	}
-}
-
-// TestKeyInAnUncleanMinute: a key's minute counts what it recorded and the margin, also if its row is not there any more.
-func TestKeyInAnUncleanMinute(t *testing.T) {
-	t.Parallel()
-	c := limits.Claim{TenantID: 1, KeyID: "k", Quota: plans.Quota{PerMinute: 60, PerDay: 1000}, KeyPerMinute: 20}
-	term := counter.Term{Number: 5, Redis: true, UncleanUntil: minuteStart.Add(time.Second)}
-	recorded := silently(310, 35, 1)
-	recorded.Key = 11
-	for name, row := range map[string]counter.Row{"without a row": {}, "with one": {Term: 4, Redis: true, Minute: rowMinute, MinuteUsed: 9}} {
-		// Another key was first in the term.
-		rows := counter.Rows{Tenant: tenantRow(5, true, 38, 313), Key: row}
-		if _, _, needs := rows.NeedsRecorded(term, &c, limitstest.Noon); !needs {
-			t.Errorf("%s: it does not need what is recorded", name)
-		}
-		after, b, fresh, err := rows.Initialized(term, counter.InitRequest{Claim: c, Term: 5, At: limitstest.Noon}, recorded)
-		if b.KeyUsed != 14 || b.Unknown.Key != 3 || fresh || err != nil || after.Tenant != rows.Tenant {
-			t.Errorf("%s: %+v, fresh %v, %v, want 14 of the key, 3 of them unknown", name, b, fresh, err)
-		}
-		if _, _, needs := after.NeedsRecorded(term, &c, limitstest.Noon); needs {
-			t.Errorf("%s: it needs what is recorded once more", name)
-		}
 	}
 }
 
@@ -375,7 +210,7 @@ func TestTermOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			rows := counter.Rows{Tenant: tenantRow(tt.row, false, 1, 1)}
+			rows := counter.Rows{Tenant: tenantRow(tt.row, 1, 1)}
 			for _, redis := range []bool{false, true} {
 				tt.term.Redis = redis
 				after, _, err := rows.Granted(tt.term, counter.GrantRequest{Claim: c, Term: tt.requested, At: limitstest.Noon, Want: 1}, counter.Recorded{})

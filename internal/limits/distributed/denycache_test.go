@@ -24,10 +24,10 @@ func TestCountersExpire(t *testing.T) {
 			t.Errorf("%s: %s lives %v, want up to %v", what, key, ttl, most)
 		}
 	}
-	lives("counted", "pst:2:{1}", 40*24*time.Hour)
+	lives("counted", "pst:3:{1}", 40*24*time.Hour)
 	_ = beginWrite(t, l).Commit()
 	l.Refund(t.Context(), c, d)
-	lives("given back", "pst:2:{1}", 40*24*time.Hour)
+	lives("given back", "pst:3:{1}", 40*24*time.Hour)
 	for _, key := range client.Keys(t.Context(), "*").Val() {
 		if client.TTL(t.Context(), key).Val() <= 0 {
 			t.Errorf("%s lives for ever", key)

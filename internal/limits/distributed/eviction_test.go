@@ -12,7 +12,6 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/limitstest"
 	"petstore.example/internal/test/redistest"
-	"petstore.example/internal/test/wait"
 )
 
 // evictionPolicies are all that Redis has.
@@ -107,21 +106,4 @@ func infoNumber(t *testing.T, admin redis.UniversalClient, name string) int64 {
 		t.Fatal(err)
 	}
 	return n
-}
-
-// TestAnotherDatabase: two servers that use two databases of one Redis do not agree on it.
-func TestAnotherDatabase(t *testing.T) {
-	t.Parallel()
-	server, w := redistest.New(t), newTestCluster()
-	a, b := w.server(t, server.URL, quick), w.server(t, strings.TrimSuffix(server.URL, "0")+"1", quick)
-	wait.Until(t, "both are of the cluster", func() bool { term, ok := b.member.Term(); return ok && term.Servers == 2 })
-	if got := limitstest.Contest(t, []limits.Limiter{a, b}, limitstest.Claim(1, plans.Quota{PerMinute: 60, PerDay: 1000})); got != 60 {
-		t.Errorf("%d admitted, want 60", got)
-	}
-	for range 30 {
-		if term, ok := a.member.Term(); ok && term.Servers == 2 && term.Redis != "" {
-			t.Fatalf("term %d is counted in %s", term.Number, term.Redis)
-		}
-		time.Sleep(10 * time.Millisecond) // between two looks: nothing may happen
-	}
 }

@@ -6,10 +6,7 @@ import (
 	"petstore.example/internal/limits"
 )
 
-const (
-	DenialAge  = denialAge
-	MaxRelayed = maxRelayed
-)
+const DenialAge = denialAge
 
 // Session returns the number of the subscription by which the limiter hears of refunds.
 func (l *Limiter) Session() int64 { return l.denials.session.Load() }

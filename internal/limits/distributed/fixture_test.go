@@ -43,18 +43,34 @@ var errGone = errors.New("gone")
 // testCluster is what servers share in Postgres, in memory.
 type testCluster struct {
 	limitstest.CounterStore
-	mu     sync.Mutex
-	state  cluster.State
-	joined int
-	// servers are those that relay calls for each other, by id.
+	mu      sync.Mutex
+	state   cluster.State
+	joined  int
 	servers map[string]*testServer
+	// usage is what the servers have recorded.
+	usage map[usedIn]int64
 	// away makes every call fail. grants counts the calls for grants.
 	away   atomic.Bool
 	grants atomic.Int64
 }
 
+// usedIn is what usage counts in: a tenant's day, its minute, or the minute of one of its keys.
+type usedIn struct {
+	tenantID, day, minute int64
+	keyID                 string
+}
+
 func newTestCluster() *testCluster {
-	w := &testCluster{servers: map[string]*testServer{}}
+	w := &testCluster{servers: map[string]*testServer{}, usage: map[usedIn]int64{}}
+	w.Recorded = func(c *limits.Claim, at counter.Wanted) counter.Recorded {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return counter.Recorded{
+			Day: at.Day, DayUsed: w.usage[usedIn{tenantID: c.TenantID, day: at.Day}], Minute: at.Minute,
+			MinuteUsed: w.usage[usedIn{tenantID: c.TenantID, minute: at.Minute}],
+			KeyUsed:    w.usage[usedIn{tenantID: c.TenantID, minute: at.Minute, keyID: c.KeyID}],
+		}
+	}
 	w.Term = func() (counter.Term, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -64,7 +80,7 @@ func newTestCluster() *testCluster {
 		case !w.state.Active:
 			return counter.Term{}, nil
 		default:
-			return counter.Term{Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers, SetBack: t.SetBack}, nil
+			return counter.Term{Number: t.Number, Redis: t.Redis != "", Servers: t.Servers}, nil
 		}
 	}
 	return w
@@ -114,40 +130,47 @@ func (w *testCluster) member() *cluster.Member {
 type testServer struct {
 	*distributed.Limiter
 	freshness.Invalidator
-	member *cluster.Member
-	calls  *spy
-	relay  testRelay
+	member  *cluster.Member
+	cluster *testCluster
+	calls   *spy
 	// stop ends the server, once.
 	stop func()
 }
 
-// testRelay is a server's Relay. It counts the calls.
-type testRelay struct {
-	send  func(ctx context.Context, serverIDs []string, call []byte) ([]byte, error)
-	calls atomic.Int64
-}
-
-// Send implements distributed.Relay.
-func (r *testRelay) Send(ctx context.Context, serverIDs []string, call []byte) ([]byte, error) {
-	r.calls.Add(1)
-	return r.send(ctx, serverIDs, call)
-}
-
-// relayed has the first server make a call for another. It returns when ctx ends, like a relay that hears nothing.
-func (w *testCluster) relayed(ctx context.Context, serverIDs []string, call []byte) ([]byte, error) {
+// record notes n requests as usage.
+func (w *testCluster) record(c *limits.Claim, d *limits.Decision, n int64) {
 	w.mu.Lock()
-	to := w.servers[serverIDs[0]]
-	w.mu.Unlock()
-	if to == nil {
-		return nil, errGone
+	defer w.mu.Unlock()
+	w.usage[usedIn{tenantID: c.TenantID, day: d.Day.Number}] += n
+	w.usage[usedIn{tenantID: c.TenantID, minute: d.Minute.Number}] += n
+	if c.KeyID != "" {
+		w.usage[usedIn{tenantID: c.TenantID, minute: d.Minute.Number, keyID: c.KeyID}] += n
 	}
-	result := make(chan []byte, 1)
-	go func() { result <- to.Relayed.Serve(context.Background(), call) }()
-	select {
-	case r := <-result:
-		return r, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+}
+
+// Take records what it admits, as the API does.
+func (s *testServer) Take(ctx context.Context, c limits.Claim, now time.Time) limits.Decision {
+	d := s.Limiter.Take(ctx, c, now)
+	s.recordIf(&c, &d, 1)
+	return d
+}
+
+// TakeWrite is Take of a request that writes.
+func (s *testServer) TakeWrite(ctx context.Context, c limits.Claim, now time.Time) (limits.Decision, limits.Announced) {
+	d, announced := s.Limiter.TakeWrite(ctx, c, now)
+	s.recordIf(&c, &d, 1)
+	return d, announced
+}
+
+// Refund takes back what was recorded.
+func (s *testServer) Refund(ctx context.Context, c limits.Claim, d limits.Decision) {
+	s.Limiter.Refund(ctx, c, d)
+	s.recordIf(&c, &d, -1)
+}
+
+func (s *testServer) recordIf(c *limits.Claim, d *limits.Decision, n int64) {
+	if d.Admitted && !d.Undecided {
+		s.cluster.record(c, d, n)
 	}
 }
 
@@ -158,10 +181,8 @@ func (w *testCluster) server(t testing.TB, url string, o distributed.Options) *t
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &testServer{member: w.member(), calls: &spy{Backend: redisbackend.New(client)}}
+	s := &testServer{cluster: w, member: w.member(), calls: &spy{Backend: redisbackend.New(client)}}
 	o.Cluster = s.member
-	o.Relay = &s.relay
-	s.relay.send = w.relayed
 	if o.Counters == nil {
 		o.Counters = w
 	}

@@ -143,7 +143,7 @@ func TestTakeReconnects(t *testing.T) {
 			t.Errorf("%+v, %v; want %d used", requests[0].Reply, err, used)
 		}
 	}
-	if n, err := admin.Exists(t.Context(), "pst:2:{1}").Result(); n != 0 || err != nil {
+	if n, err := admin.Exists(t.Context(), "pst:3:{1}").Result(); n != 0 || err != nil {
 		t.Errorf("it counted in another database: %d, %v", n, err)
 	}
 }

@@ -113,10 +113,7 @@ func someCommand(random *rand.Rand, tenantIDs []int64, day int64) command {
 			return answers, err
 		}
 	case n < 12:
-		b := counter.Baseline{Minute: minute, MinuteUsed: random.Int64N(9), Day: day, DayUsed: random.Int64N(9)}
-		if random.IntN(9) == 0 {
-			b.MinuteUsed = limits.Saturated
-		}
+		b := counter.Baseline{Minute: minute, MinuteUsed: random.Int64N(9), Day: day, DayUsed: random.Int64N(9), LatestMinute: minute + random.Int64N(3), LatestDay: day + random.Int64N(2)}
 		changing := random.IntN(4) == 0
 		return func(ctx context.Context, to distributed.Backend) (any, error) {
 			return nil, to.InitTenant(ctx, term, tenantID, b, changing)

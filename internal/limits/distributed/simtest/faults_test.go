@@ -20,12 +20,6 @@ const (
 	simKilledInPostgresCall
 	simReplySlow
 	simPostgresReplySlow
-	simRelayLost
-	simRelayResultLost
-	simRelayedTwice
-	simRelaySlow
-	simFrozenInRelay
-	simKilledInRelay
 	simRequestStalled
 
 	// These happen at once.
@@ -56,8 +50,7 @@ func (f simFault) String() string {
 	return [...]string{
 		"call lost", "reply lost", "frozen in a call", "killed in a call", "Postgres reply lost",
 		"frozen in a Postgres call", "killed in a Postgres call", "reply slow", "Postgres reply slow",
-		"relayed call lost", "relayed result lost", "relayed call made twice", "relayed result slow", "frozen in a relayed call",
-		"killed in a relayed call", "request stalled before it is recorded", "flushed", "restarted empty", "restarted with old data",
+		"request stalled before it is recorded", "flushed", "restarted empty", "restarted with old data",
 		"failed over to a replica that lags", "killed", "evicted", "Redis has later terms", "killed and flushed", "Postgres restored", "cut from Redis",
 		"way to Redis stalled", "Redis away", "frozen", "cut from Postgres",
 		"Postgres away", "clock set", "standby that lags promoted",
@@ -73,7 +66,7 @@ type simActive struct {
 // strike makes a fault happen.
 func (s *simulation) strike() {
 	f := simFault(s.random.IntN(int(simFaultKinds)))
-	if s.planted >= plantedSetBackUnreported && s.random.IntN(2) == 0 {
+	if s.planted >= plantedNoCarry && s.random.IntN(2) == 0 {
 		f = simPromoted // Only it shows these mistakes.
 	}
 	s.tracef("fault: %v", f)
@@ -93,6 +86,10 @@ func (s *simulation) strike() {
 
 func (s *simulation) happen(f simFault, n *simNode) {
 	r := s.redis
+	switch f {
+	case simFlushed, simRestartedEmpty, simRestartedOld, simFailedOver, simEvicted, simKilledAndFlushed:
+		s.redisLost()
+	}
 	switch f {
 	case simFlushed:
 		r.data = newSimData()
@@ -178,9 +175,6 @@ func (s *simulation) last(f simFault, n *simNode) {
 		return
 	}
 	*flag = true
-	if f == simFrozen {
-		s.forget(n)
-	}
 	s.after(longest, func() { *flag = false })
 }
 
@@ -230,7 +224,6 @@ func (s *simulation) pauseInCall(n *simNode, pause, kill simFault) {
 		return
 	}
 	n.frozen = true
-	s.forget(n)
 	s.elapse(n, 500*time.Millisecond+time.Duration(s.random.Int64N(int64(9*time.Second))))
 	n.frozen = false
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"petstore.example/internal/cluster"
 	"petstore.example/internal/limits"
+	"petstore.example/internal/limits/counter"
 )
 
 // simWindow is one window of one tenant, or of one key.
@@ -81,10 +81,8 @@ type simOracle struct {
 	violation string
 	// forgotten is when Postgres was last set back and a server that knew more was gone.
 	forgotten time.Time
-	// vague is true once Postgres was set back, or a server reported late. What servers saw in Redis contains what was unknown then. When it
-	// is reported to a row that does not tell any more how much that was, it counts as known: a request may be refused that fits, but none
-	// is admitted that does not.
-	vague bool
+	// margins is the most that was counted in a window for silent servers.
+	margins map[simWindow]int64
 	// exceeded is true when more were admitted than a limit, stale when a list was served that is older than what was known.
 	exceeded, stale bool
 }
@@ -101,7 +99,7 @@ type simReported struct {
 }
 
 func newSimOracle() *simOracle {
-	return &simOracle{counts: map[simWindow]*simCount{}, reported: map[simReportedAt]simReported{}}
+	return &simOracle{counts: map[simWindow]*simCount{}, reported: map[simReportedAt]simReported{}, margins: map[simWindow]int64{}}
 }
 
 // violate keeps the first violation.
@@ -129,10 +127,9 @@ func (o *simOracle) of(c *limits.Claim, w *limits.Window) simWindow {
 	return s
 }
 
-// clean reports whether nothing was wrong in the window so far. By the clock of a server that is ahead it began earlier, and so it does
-// after a server ended silently.
+// clean reports whether nothing was wrong in the window so far. By the clock of a server that is ahead it began earlier.
 func (o *simOracle) clean(w simWindow) bool {
-	return w.begins().Add(-cluster.FenceSlack).After(o.disturbed)
+	return w.begins().Add(-simSkew).After(o.disturbed) && o.margins[w] == 0
 }
 
 // known reports whether no use of the window was forgotten.
@@ -148,8 +145,6 @@ type simReply struct {
 	at     time.Time // when the request came, by the server's instants
 	left   time.Time // when the answer left, in truth
 	looked bool      // nothing was counted
-	// over is true if Postgres counts a later minute, by a clock that is ahead: it has forgotten what was unknown of this one.
-	over bool
 	// overtaken is true when other answers left while this one was made.
 	overtaken bool
 }
@@ -166,7 +161,7 @@ func (o *simOracle) answered(a *simReply) {
 	for _, w := range windows[:n] {
 		o.window(a, w)
 	}
-	if !a.d.Admitted && !a.looked && !a.over && !o.vague && !o.justified(a) {
+	if !a.d.Admitted && !a.looked && !o.justified(a) {
 		o.violate("server %d refuses %+v, and no window is full", a.server, a.d)
 	}
 	if !a.d.Admitted || a.looked {
@@ -177,13 +172,35 @@ func (o *simOracle) answered(a *simReply) {
 	}
 }
 
-// justified reports whether any window of a refusal is full of what was really taken. What a silent server may have admitted does not
-// count: who is refused because of that is undecided, and is not answered. This is not promised once the oracle is vague.
+// justified reports whether any window of a refusal is full of what was really taken, and of what silent servers may have taken.
 func (o *simOracle) justified(a *simReply) bool {
-	windows, n := a.d.Windows()
-	return slices.ContainsFunc(windows[:n], func(w *limits.Window) bool {
-		return w.Reached && o.count(o.of(&a.claim, w)).taken >= w.Limit
+	return o.anyWindow(&a.claim, &a.d, func(is simWindow, w *limits.Window) bool {
+		return w.Reached && o.count(is).taken+o.margins[is] >= w.Limit
 	})
+}
+
+// full reports whether any window of a claim is full of what was admitted.
+func (o *simOracle) full(c *limits.Claim, d *limits.Decision) bool {
+	return o.anyWindow(c, d, func(is simWindow, w *limits.Window) bool { return o.count(is).used >= w.Limit })
+}
+
+func (o *simOracle) anyWindow(c *limits.Claim, d *limits.Decision, holds func(simWindow, *limits.Window) bool) bool {
+	windows, n := d.Windows()
+	return slices.ContainsFunc(windows[:n], func(w *limits.Window) bool { return holds(o.of(c, w), w) })
+}
+
+// began notes what a tenant, or a key, begins with in a term for silent servers.
+func (o *simOracle) began(c *limits.Claim, r *counter.Recorded) {
+	d := limits.Decide(c, r.Minute, r.Day, limits.Used{}, 0)
+	windows, n := d.Windows()
+	for _, w := range windows[:n] {
+		silent := r.MinuteSilent
+		if w.Name == limits.Day {
+			silent = r.DaySilent
+		}
+		is := o.of(c, w)
+		o.margins[is] = max(o.margins[is], silent*limits.Margin(max(c.Quota.PerMinute, r.PerMinute)))
+	}
 }
 
 // took notes that requests of a claim were counted in Redis, or granted by Postgres, in these windows.
@@ -265,8 +282,7 @@ func (o *simOracle) place(a *simReply, is simWindow, w *limits.Window) {
 	if w.Reset != reset {
 		o.violate("%v ends at %d, not at %d", is, reset, w.Reset)
 	}
-	// After a server ended silently, the windows that it may have used last are used by all.
-	if a.d.Admitted && a.left.Add(cluster.FenceSlack).Before(is.begins()) {
+	if a.d.Admitted && a.left.Add(simSkew).Before(is.begins()) {
 		o.exceeded = true
 		o.violate("%v is used at %v, and has not begun", is, a.left)
 	}

@@ -3,7 +3,6 @@ package simtest
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"petstore.example/internal/cluster"
@@ -26,9 +25,10 @@ type simPostgres struct {
 	writers map[string]simWriter
 	away    bool
 	// dump is what a restore brings back.
-	dump simSaved
-	// oldTermDecides is plantedSetBackTermDecides.
-	oldTermDecides bool
+	dump    simSaved
+	planted planted
+	// began hears of what a tenant or key begins with in a term.
+	began func(c *limits.Claim, r *counter.Recorded)
 	// terms counts them.
 	terms int64
 }
@@ -39,35 +39,57 @@ type simDay struct{ tenant, day int64 }
 func newSimPostgres(highest map[simDay]int64, now func() time.Time) *simPostgres {
 	p := &simPostgres{usage: simUsage{}, writers: map[string]simWriter{}, state: cluster.State{Database: "db"}}
 	p.Term = func() (counter.Term, error) {
-		if !p.state.Active || p.state.Origin != p.state.Database && !p.oldTermDecides {
+		if !p.state.Active || p.state.Origin != p.state.Database {
 			return counter.Term{}, nil
 		}
-		t := p.state.Term
-		return counter.Term{
-			Number: t.Number, Redis: t.Redis != "", UncleanUntil: t.UncleanUntil, Servers: t.Servers, Now: now(), SetBack: t.SetBack,
-			SetBackAt: cluster.MadeBy(t.SetBack),
-		}, nil
+		t := counter.Term{Number: p.state.Term.Number, Redis: p.state.Term.Redis != "", Servers: p.state.Term.Servers, Now: now()}
+		if p.planted == plantedOwnWindow {
+			t.Now = time.Time{}
+		}
+		return t, nil
 	}
-	p.Recorded = func(c *limits.Claim, minute, day int64) counter.Recorded {
-		r := counter.Recorded{
-			Used: p.usage[simUsed{tenant: c.TenantID, day: day}], PerMinute: highest[simDay{c.TenantID, day}],
-			MinuteNumber: minute, Minute: p.usage[simUsed{tenant: c.TenantID, minute: minute}],
-			Key: p.usage[simUsed{tenant: c.TenantID, minute: minute, key: c.KeyID}],
-		}
-		for id, w := range p.writers {
-			if i := slices.IndexFunc(p.state.Servers, func(e cluster.Server) bool { return e.ID == id }); i >= 0 && p.state.Servers[i].Acked >= p.state.Term.Number {
-				continue
-			}
-			if until := w.at.Add(simWriterAge); until.Unix() > limits.DayReset(day-1) {
-				r.Silent++
-			}
-			if until := w.at.Add(simWriterAge); until.Unix() > limits.MinuteReset(c.TenantID, minute-1) {
-				r.SilentMinute++
-			}
-		}
+	p.Recorded = func(c *limits.Claim, w counter.Wanted) counter.Recorded {
+		r := p.recorded(c, w)
+		r.PerMinute = highest[simDay{c.TenantID, r.Day}]
+		p.began(c, &r)
 		return r
 	}
 	return p
+}
+
+// recorded is recordedQuery.
+func (p *simPostgres) recorded(c *limits.Claim, w counter.Wanted) counter.Recorded {
+	minute, day := w.Minute, w.Day
+	for u, n := range p.usage {
+		if u.tenant == c.TenantID && n > 0 && p.planted != plantedLatestIgnored {
+			minute, day = max(minute, min(u.minute, w.LatestMinute)), max(day, min(u.day, w.LatestDay))
+		}
+	}
+	r := counter.Recorded{
+		Day: day, DayUsed: p.usage[simUsed{tenant: c.TenantID, day: day}],
+		Minute: minute, MinuteUsed: p.usage[simUsed{tenant: c.TenantID, minute: minute}],
+		KeyUsed: p.usage[simUsed{tenant: c.TenantID, minute: minute, key: c.KeyID}],
+	}
+	if p.planted == plantedNoMargin {
+		return r
+	}
+	for id, writer := range p.writers {
+		server, listed := p.state.Server(id)
+		if listed && server.Acked >= p.state.Term.Number {
+			continue
+		}
+		silentIn := func(begins int64) bool {
+			at := time.Unix(begins, 0)
+			return at.Before(writer.at.Add(simWriterAge)) && !(listed && server.Fenced(at))
+		}
+		if silentIn(limits.DayReset(day - 1)) {
+			r.DaySilent++
+		}
+		if silentIn(limits.MinuteReset(c.TenantID, minute-1)) {
+			r.MinuteSilent++
+		}
+	}
+	return r
 }
 
 // simWriter is when a server last recorded its usage, and in which batch.
@@ -129,9 +151,6 @@ func (p *simStore) renew(_ context.Context, hb cluster.Heartbeat) (cluster.State
 	err := p.reach(func() error {
 		pg := p.s.postgres
 		before := pg.state
-		if p.s.planted == plantedSetBackNotWaited && pg.state.Origin != pg.state.Database {
-			hb.Last, pg.state.Servers, pg.state.Origin = cluster.State{}, nil, pg.state.Database
-		}
 		pg.state = cluster.Next(pg.state, hb, p.s.now)
 		state = pg.state
 		if before.Term.Number != state.Term.Number {
@@ -159,18 +178,6 @@ func (p *simStore) Leave(_ context.Context, serverID string) error {
 	})
 }
 
-func (p *simStore) Report(ctx context.Context, reports []counter.Report) error {
-	return p.call(func() error {
-		if p.s.planted == plantedNoReport || p.s.planted == plantedIdleReportLost && p.n.reportsIdle {
-			return nil
-		}
-		for _, r := range reports {
-			p.s.oracle.vague = p.s.oracle.vague || p.s.postgres.Row(r.TenantID, "").Term > r.Term
-		}
-		return p.s.postgres.Report(ctx, reports)
-	})
-}
-
 func (p *simStore) Initialize(ctx context.Context, r counter.InitRequest) (base counter.Baseline, fresh bool, err error) {
 	err = p.call(func() error {
 		b, first, err := p.s.postgres.Initialize(ctx, r)
@@ -184,20 +191,20 @@ func (p *simStore) Initialize(ctx context.Context, r counter.InitRequest) (base 
 
 func (p *simStore) Grant(ctx context.Context, r counter.GrantRequest) (grant counter.Grant, err error) {
 	err = p.call(func() error {
+		before := p.s.postgres.Save()
 		g, err := p.s.postgres.Grant(ctx, r)
 		if err != nil {
 			return err
 		}
 		grant = g
+		if g.Count > 0 {
+			p.s.postgresDecides()
+		}
 		p.s.oracle.took(&r.Claim, g.Minute, g.Day, g.Count)
-		if p.s.planted != plantedGrantNotReduced {
-			return nil
+		if p.s.planted == plantedGrantNotReduced {
+			before()
 		}
-		report := counter.Report{TenantID: r.TenantID, Term: r.Term, Returns: []counter.Return{{Minute: g.Minute, Day: g.Day, Count: g.Count}}}
-		if r.KeyPerMinute > 0 {
-			report.KeyID = r.KeyID
-		}
-		return p.s.postgres.Report(ctx, []counter.Report{report})
+		return nil
 	})
 	return grant, err
 }

@@ -35,12 +35,14 @@ type simCounts struct {
 type simKeyState struct {
 	id   string
 	used int64
+	// floor says that used is of an earlier term: the key's count has not begun in this one, and begins there at least.
+	floor bool
 }
 
 // key returns what a key used of the minute, and false if the state does not say.
 func (h *simState) key(id string) (used int64, ok bool) {
 	for _, k := range h.keys {
-		if k.id == id {
+		if k.id == id && !k.floor {
 			return k.used, true
 		}
 	}
@@ -50,7 +52,7 @@ func (h *simState) key(id string) (used int64, ok bool) {
 // setKey sets what a key used. A clone may share the old ones.
 func (h *simState) setKey(id string, used int64) {
 	h.keys = slices.DeleteFunc(slices.Clone(h.keys), func(k simKeyState) bool { return k.id == id })
-	h.keys = append(h.keys, simKeyState{id, used})
+	h.keys = append(h.keys, simKeyState{id: id, used: used})
 }
 
 // simIntent is one write intent, which ends at that Unix second at the latest.
@@ -72,8 +74,9 @@ type simRedis struct {
 	away bool
 	// clock is its TIME.
 	clock func() time.Time
-	// overwritesLater is plantedLaterOverwritten, leavesNoIntent plantedIntentNotLeft, removesIntents plantedIntentRemoved.
-	overwritesLater, leavesNoIntent, removesIntents bool
+	// overwritesLater is plantedLaterOverwritten, leavesNoIntent plantedIntentNotLeft, removesIntents plantedIntentRemoved, carriesNothing
+	// plantedNoCarry.
+	overwritesLater, leavesNoIntent, removesIntents, carriesNothing bool
 	// took hears of what is counted.
 	took func(c *limits.Claim, minute, day, n int64)
 }
@@ -170,6 +173,25 @@ func (r *simRedis) initTenant(term, tenantID int64, b counter.Baseline, changing
 	h := simState{simCounts: simCounts{
 		term: term, version: 1, minute: b.Minute, minuteUsed: b.MinuteUsed, day: b.Day, dayUsed: b.DayUsed, initialized: b.Minute,
 	}}
+	if old, ok := r.data.tenants[tenantID]; ok && !r.carriesNothing {
+		// What Redis counted in an earlier term stays counted.
+		if old.minute > h.minute && old.minute <= b.LatestMinute {
+			h.minute, h.minuteUsed = old.minute, 0
+		}
+		if old.minute == h.minute {
+			h.minuteUsed, h.keys = max(h.minuteUsed, old.minuteUsed), slices.Clone(old.keys)
+			for i := range h.keys {
+				h.keys[i].floor = true
+			}
+		}
+		if old.day > h.day && old.day <= b.LatestDay {
+			h.day, h.dayUsed = old.day, 0
+		}
+		if old.day == h.day {
+			h.dayUsed = max(h.dayUsed, old.dayUsed)
+		}
+		h.initialized = h.minute
+	}
 	if changing {
 		h.intents = []simIntent{{0, r.clock().Unix() + int64(freshness.WriteIntentTTL/time.Second)}}
 	}
@@ -184,6 +206,11 @@ func (r *simRedis) initKey(term, tenantID int64, keyID string, minute, used int6
 		return
 	}
 	if _, begun := h.key(keyID); !begun {
+		for _, k := range h.keys {
+			if k.id == keyID {
+				used = max(used, k.used)
+			}
+		}
 		h.setKey(keyID, used)
 		r.data.tenants[tenantID] = h
 	}
@@ -297,6 +324,9 @@ func (c *simBackend) Take(term int64, over []distributed.WriteIntent, requests [
 	return c.call(func(r *simRedis) error { return r.take(term, over, requests) })
 }
 
+// simMany is more than any limit.
+const simMany = 1 << 50
+
 // takeInTwo decides first and counts in a call of its own.
 func (c *simBackend) takeInTwo(term int64, requests []distributed.Request) error {
 	err := c.call(func(r *simRedis) error {
@@ -314,8 +344,8 @@ func (c *simBackend) takeInTwo(term int64, requests []distributed.Request) error
 	return c.call(func(r *simRedis) error {
 		for i := range requests {
 			a := requests[i]
-			a.Claim.Quota = plans.Quota{PerMinute: limits.Saturated, PerDay: limits.Saturated}
-			a.Claim.KeyPerMinute *= limits.Saturated
+			a.Claim.Quota = plans.Quota{PerMinute: simMany, PerDay: simMany}
+			a.Claim.KeyPerMinute *= simMany
 			if d := limits.Decide(&requests[i].Claim, a.InMinute, a.InDay, a.Used, 1); a.Status == distributed.Counted && d.Admitted {
 				r.takeOne(term, &a)
 			}

@@ -13,7 +13,10 @@ import (
 
 // simTotals is what was done and checked.
 type simTotals struct {
-	requests, admitted, refused, refunds, restarts, waits, relayed int
+	requests, admitted, refused, refunds, restarts, waits int
+	// wronglyRefused are those of the refused for which every window had room, setBacks how often Postgres was set back, checked how often
+	// of these every limit was checked all the same.
+	wronglyRefused, setBacks, checked int
 	// writes were acknowledged, again were late and announced again, cached is how many lists came from a cache.
 	writes, again, cached int
 	// unavailable counts answers of 503: nothing was admitted.
@@ -30,7 +33,9 @@ func (t *simTotals) add(o *simTotals) {
 	t.refunds += o.refunds
 	t.restarts += o.restarts
 	t.waits += o.waits
-	t.relayed += o.relayed
+	t.wronglyRefused += o.wronglyRefused
+	t.setBacks += o.setBacks
+	t.checked += o.checked
 	t.writes += o.writes
 	t.again += o.again
 	t.cached += o.cached
@@ -63,6 +68,8 @@ func newSimulation(seed, schedule uint64, p planted, trace func(string)) *simula
 	s.postgres = newSimPostgres(s.highest, func() time.Time { return s.now })
 	s.redis = newSimRedis(func() time.Time { return s.now })
 	s.redis.took = s.oracle.took
+	s.postgres.planted, s.postgres.began = p, s.oracle.began
+	s.redis.carriesNothing = p == plantedNoCarry
 	for id := range 1 + random.Int64N(3) {
 		t := &simTenant{id: 1 + id, quota: simQuota(random)}
 		for k := range 1 + random.IntN(2) {
@@ -75,7 +82,6 @@ func newSimulation(seed, schedule uint64, p planted, trace func(string)) *simula
 	}
 	s.redis.overwritesLater = p == plantedLaterOverwritten
 	s.redis.leavesNoIntent, s.redis.removesIntents = p == plantedIntentNotLeft, p == plantedIntentRemoved
-	s.postgres.oldTermDecides = p == plantedSetBackTermDecides
 	s.postgres.dump = s.postgres.save(s.now)
 	s.oracle.disturbed = s.now
 	return s
@@ -269,7 +275,7 @@ func (s *simulation) request(n *simNode, c limits.Claim, look bool) (limits.Deci
 	s.look()
 	term, _ := n.member.Term()
 	s.totals.requests++
-	if d.Undecided && d.Admitted {
+	if d.Undecided {
 		s.traceReply(n, 0, &c, &d, look)
 		// It ends in 503, whatever it was, and is given back.
 		s.totals.unavailable++
@@ -280,13 +286,15 @@ func (s *simulation) request(n *simNode, c limits.Claim, look bool) (limits.Deci
 	}
 	overtaken := s.depth > 0 || s.begun != begun
 	s.traceReply(n, term.Number, &c, &d, look)
-	if d.Partial || d.Undecided {
+	if !d.Admitted && !look && !s.oracle.full(&c, &d) {
+		s.totals.wronglyRefused++
+	}
+	if d.Partial {
 		s.totals.refused++
 		return d, false
 	}
 	s.oracle.answered(&simReply{
 		server: n.number, term: term.Number, redis: term.Redis != "", claim: c, d: d, at: at, left: s.now, looked: look, overtaken: overtaken,
-		over: s.postgres.Row(c.TenantID, "").Minute > d.Minute.Number,
 	})
 	if !d.Admitted {
 		s.totals.refused++
@@ -362,7 +370,7 @@ func (s *simulation) wait(c limits.Claim, d limits.Decision) {
 	}
 	s.advance(end.Add(-1))
 	early, answered := s.request(n, c, false)
-	if early.Undecided {
+	if early.Undecided || early.Partial {
 		return // Nobody knows what a silent server admitted.
 	}
 	// By a clock that is ahead the next minute may have begun.
@@ -376,7 +384,7 @@ func (s *simulation) wait(c limits.Claim, d limits.Decision) {
 	}
 	s.advance(end)
 	late, answered := s.request(n, c, false)
-	if !s.oracle.disturbed.Before(began) || late.Undecided {
+	if !s.oracle.disturbed.Before(began) || late.Undecided || late.Partial {
 		return
 	}
 	// The other windows may be full for good after a disturbance.

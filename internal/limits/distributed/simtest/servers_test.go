@@ -28,8 +28,6 @@ const (
 	simRecorded     = 500 * time.Millisecond
 	simRecordedLate = 8 * time.Second
 	simLookEvery    = 100 * time.Millisecond
-	// One in so many pings comes with reports in the middle of the term.
-	simIdleReports = 4
 	// simAwait is how long a request waits for a term.
 	simAwait = 250 * time.Millisecond
 )
@@ -62,7 +60,8 @@ type simulation struct {
 	// skipping is true while the servers renew after steps were left out: not all have done so yet.
 	skipping bool
 	// lastGone is when a server last left or was killed.
-	lastGone time.Time
+	lastGone                            time.Time
+	lastLoss, lastPostgres, lastSetBack time.Time
 	// restored is when Postgres was last restored from a dump.
 	restored time.Time
 	// depth is how many calls are being waited for; begun counts requests.
@@ -100,12 +99,10 @@ type simNode struct {
 	limiter  *distributed.Limiter
 	// cutRedis and cutPostgres say that it can't reach them. waiting is in how many calls it is, frozen that it does nothing.
 	cutRedis, cutPostgres, frozen, dead bool
-	renewing, reportsIdle               bool
+	renewing                            bool
 	waiting                             int
 	nextRenew, nextPing, nextRecord     time.Time
 	meter                               *simMeter
-	// joined is when it started, reportedAll when it last reported everything because Postgres was set back.
-	joined, reportedAll time.Time
 	// subscribed is the run of Redis by which it hears of refunds, 0 for none.
 	subscribed int
 	sessions   int64
@@ -165,6 +162,12 @@ func (f *simCluster) Saw(number int64) {
 	f.n.nextRenew = minTime(f.n.nextRenew, f.s.now)
 }
 
+// Forgot renews soon, like Member.Wake.
+func (f *simCluster) Forgot(number int64) {
+	f.Member.Forgot(number)
+	f.n.nextRenew = minTime(f.n.nextRenew, f.s.now)
+}
+
 // Term is where a server finds out that its lease has ended, and Valid where it finds out that a reply came too late.
 func (f *simCluster) Term() (cluster.Term, bool) {
 	t, ok := f.Member.Term()
@@ -186,17 +189,6 @@ func (f *simCluster) Valid(number int64) bool {
 		return number == f.last.Number
 	}
 	return f.Member.Valid(number)
-}
-
-// OnEnd tells f that Postgres was set back.
-func (f *simCluster) OnEnd(end func(ctx context.Context, ended cluster.Term, setBack bool) error) {
-	f.Member.OnEnd(func(ctx context.Context, ended cluster.Term, setBack bool) error {
-		err := end(ctx, ended, setBack && f.s.planted != plantedSetBackUnreported)
-		if err == nil && setBack {
-			f.n.reportedAll = f.s.now
-		}
-		return err
-	})
 }
 
 func minTime(a, b time.Time) time.Time {
@@ -250,7 +242,7 @@ func (s *simulation) join() *simNode {
 	s.started++
 	n := &simNode{
 		s: s, id: fmt.Sprintf("s%02d", s.started), number: s.started, weight: 1 + s.random.IntN(10),
-		nextRenew: s.now, nextPing: s.now, nextRecord: s.now, joined: s.now,
+		nextRenew: s.now, nextPing: s.now, nextRecord: s.now,
 	}
 	if s.random.IntN(3) == 0 {
 		n.skew = time.Duration(s.random.Int64N(int64(2*simSkew))) - simSkew
@@ -262,7 +254,7 @@ func (s *simulation) join() *simNode {
 	n.meter = newSimMeter(n)
 	store, clock := &simStore{s: s, n: n}, func() time.Time { return s.now }
 	n.member = cluster.NewMember(store, cluster.Options{ServerID: n.id, Clock: clock})
-	n.member.OnEnd(func(context.Context, cluster.Term, bool) error {
+	n.member.OnEnd(func(context.Context) error {
 		if s.planted == plantedEndUnrecorded {
 			return nil
 		}
@@ -270,7 +262,6 @@ func (s *simulation) join() *simNode {
 	})
 	n.limiter = distributed.New(&simBackend{s: s, n: n}, distributed.Options{
 		Cluster: &simCluster{Member: n.member, s: s, n: n}, Counters: store, Log: zerolog.Nop(), PingEvery: simPingEvery,
-		Relay: &simRelay{s: s, n: n},
 		Clock: clock, Sleep: func(d time.Duration) { s.elapse(n, d) },
 	})
 	for range 2 {
@@ -284,7 +275,6 @@ func (s *simulation) join() *simNode {
 // remove takes a server away.
 func (s *simulation) remove(n *simNode) {
 	n.dead, s.lastGone = true, s.now
-	s.forget(n)
 	s.nodes = slices.DeleteFunc(slices.Clone(s.nodes), func(o *simNode) bool { return o == n })
 	s.given = slices.DeleteFunc(s.given, func(g simGiven) bool { return g.n == n })
 }
@@ -320,16 +310,11 @@ func (n *simNode) renew() {
 // ping is one step of the search for a lost Redis.
 func (n *simNode) ping() {
 	n.nextPing = n.s.now.Add(simPingEvery)
-	if t, ok := n.member.Term(); ok && t.Redis != "" && !n.limiter.LostIn(t.Number) && !n.limiter.Relayed.Active() {
+	if t, ok := n.member.Term(); ok && t.Redis != "" && !n.limiter.LostIn(t.Number) {
 		n.nextPing = n.nextPing.Add(simPingEvery) // Nothing is probed then.
 	}
 	n.limiter.Ping(context.Background())
 	n.limiter.Invalidator().RemoveOver()
-	if n.s.random.IntN(simIdleReports) == 0 {
-		n.reportsIdle = true
-		n.limiter.ReportIdle(context.Background())
-		n.reportsIdle = false
-	}
 }
 
 // due returns the server's next step and when it is.
@@ -418,11 +403,11 @@ func (s *simulation) interleave(n *simNode) {
 // settled reports whether nothing is wrong: every server decides by the same Redis, which has what was counted.
 func (s *simulation) settled() bool {
 	state := s.postgres.state
-	if s.postgres.away || s.redis.away || !state.Active || s.now.Before(state.Term.UncleanUntil) || state.Term.Redis != s.redis.fingerprint() || s.flushUnnoticed() {
+	if s.postgres.away || s.redis.away || !state.Active || s.now.Before(state.Term.SilentUntil) || state.Term.Redis != s.redis.fingerprint() || s.flushUnnoticed() {
 		return false
 	}
 	for _, n := range s.nodes {
-		if n.frozen || n.cutRedis || n.cutPostgres || !n.member.Valid(state.Term.Number) || n.limiter.LostIn(state.Term.Number) || n.limiter.Relayed.Active() {
+		if n.frozen || n.cutRedis || n.cutPostgres || !n.member.Valid(state.Term.Number) || n.limiter.LostIn(state.Term.Number) {
 			return false
 		}
 	}

@@ -22,32 +22,45 @@ func (p *simPostgres) save(now time.Time) simSaved {
 }
 
 // setBack brings back what was saved, under the name of another database. No server hears of it.
-//
-// What a server knew that is gone is lost. If it left, nobody allows for it. If it was killed, two minutes' limits are allowed for.
 func (s *simulation) setBack(to *simSaved) {
 	p := s.postgres
 	name := fmt.Sprint(p.state.Database, "+")
 	p.state, p.usage, p.writers = to.state, maps.Clone(to.usage), maps.Clone(to.writers)
 	p.state.Database = name
 	to.rows()
-	// A server may have gone in the instant of the dump, after it.
-	if !s.lastGone.Before(to.at) {
-		s.oracle.forgotten = s.now
+	// Two faults on one day: Redis no longer has what the records have lost.
+	if !s.lastLoss.Add(10*time.Second).Before(to.at) || !s.lastPostgres.Before(to.at) || to.state.Term.Redis == "" {
+		s.forgetAll("set back, and Redis was lost since the dump")
 	}
-	s.oracle.disturbed, s.oracle.vague = s.now, true
-	for _, n := range s.nodes {
-		if n.frozen {
-			s.forget(n)
-		}
+	s.lastSetBack = s.now
+	s.totals.setBacks++
+	if s.oracle.forgotten != s.now {
+		s.totals.checked++
 	}
+	s.oracle.disturbed = s.now
 	s.tracef("Postgres is set back to %v: %+v", to.at.Format("15:04:05.000"), p.state)
 }
 
-// forget allows for what a server knew that ends before it has noticed that a dump was restored. Nobody else may know it, and it may be of
-// any number of minutes. Nor do the others learn in time what a frozen server knows that the dump has not: they do not know of the server.
-func (s *simulation) forget(n *simNode) {
-	if !n.joined.After(s.restored) && n.reportedAll.Before(s.restored) {
+// forgetAll notes two faults on one day.
+func (s *simulation) forgetAll(why string) {
+	if s.oracle.forgotten != s.now {
 		s.oracle.forgotten = s.now
+		s.tracef("%s", why)
+	}
+}
+
+// redisLost notes that Redis lost counters, or does not decide.
+func (s *simulation) redisLost() {
+	s.lastLoss = s.now
+	if !s.lastSetBack.IsZero() {
+		s.forgetAll("Redis is lost after a set-back")
+	}
+}
+
+func (s *simulation) postgresDecides() {
+	s.lastPostgres = s.now
+	if !s.lastSetBack.IsZero() {
+		s.forgetAll("Postgres decides after a set-back")
 	}
 }
 

@@ -1,0 +1,95 @@
+package distributed_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"petstore.example/internal/limits/distributed"
+	"petstore.example/internal/plans"
+	"petstore.example/internal/test/limitstest"
+	"petstore.example/internal/test/redistest"
+	"petstore.example/internal/test/wait"
+)
+
+// TestOneServerCutOff: a server that alone can't reach Redis decides nothing, and goes on in the same term when it reaches it again. The others
+// notice nothing.
+func TestOneServerCutOff(t *testing.T) {
+	t.Parallel()
+	url, w := redistest.Shared(t), newTestCluster()
+	o := quick
+	o.Wait = 1
+	servers := []*testServer{w.server(t, url, o), w.server(t, url, o), w.server(t, url, o)}
+	decides(t, servers...)
+	before, _ := servers[0].member.Term()
+	q := plans.Quota{PerMinute: 60, PerDay: 1000}
+	take := func(s *testServer) bool {
+		d := s.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
+		return d.Admitted && !d.Undecided && d.Term == before.Number
+	}
+	for i, s := range servers {
+		if !take(s) {
+			t.Fatalf("server %d does not decide", i+1)
+		}
+	}
+	cut := servers[2]
+	gone := func() error { return errGone }
+	cut.calls.takeFails.Store(&gone)
+	cut.calls.cutOff.Store(true)
+	wait.Until(t, "it is cut off", func() bool { return errors.Is(cut.CutOff(), errGone) && !cut.Decides() })
+	if d := cut.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon); !d.Undecided || cut.Degraded() {
+		t.Errorf("%+v, degraded %v: want undecided", d, cut.Degraded())
+	}
+	for i, s := range servers[:2] {
+		if !take(s) || s.CutOff() != nil || s.Degraded() {
+			t.Errorf("server %d notices it", i+1)
+		}
+	}
+	cut.calls.takeFails.Store(nil)
+	cut.calls.cutOff.Store(false)
+	wait.Until(t, "it decides again", cut.Decides)
+	if !take(cut) || cut.CutOff() != nil {
+		t.Errorf("it does not go on in term %d", before.Number)
+	}
+}
+
+// TestOneStall: a call that fails once costs nothing but time.
+func TestOneStall(t *testing.T) {
+	t.Parallel()
+	l := newTestCluster().server(t, redistest.Shared(t), quick)
+	decides(t, l)
+	before, _ := l.member.Term()
+	once := func() error {
+		l.calls.takeFails.Store(nil)
+		return errGone
+	}
+	l.calls.takeFails.Store(&once)
+	d := l.Take(t.Context(), limitstest.Claim(1, plans.Quota{PerMinute: 60, PerDay: 1000}), limitstest.Noon)
+	if !d.Admitted || d.Term != before.Number || l.CutOff() != nil {
+		t.Errorf("%+v, cut off: %v", d, l.CutOff())
+	}
+}
+
+// TestAnotherRedis: a server that uses another Redis than the others, or another database of it, decides nothing and says why.
+func TestAnotherRedis(t *testing.T) {
+	t.Parallel()
+	server, w := redistest.New(t), newTestCluster()
+	o := quick
+	o.Wait = 1
+	a, b := w.server(t, server.URL, o), w.server(t, server.URL, o)
+	decides(t, a, b)
+	other := w.server(t, strings.TrimSuffix(server.URL, "0")+"1", o)
+	wait.Until(t, "it says so", func() bool { return errors.Is(other.CutOff(), distributed.ErrOtherRedis) })
+	q := plans.Quota{PerMinute: 60, PerDay: 1000}
+	if d := other.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon); !d.Undecided || other.Decides() {
+		t.Errorf("%+v, decides %v", d, other.Decides())
+	}
+	for range 20 {
+		if d := a.Take(t.Context(), limitstest.Claim(2, q), limitstest.Noon); !d.Admitted || d.Undecided || a.Degraded() {
+			t.Fatalf("the others do not count in their Redis: %+v", d)
+		}
+	}
+	if err := other.CutOff(); !errors.Is(err, distributed.ErrOtherRedis) {
+		t.Errorf("after a while it says %v", err)
+	}
+}

@@ -21,7 +21,7 @@ OPENAPI  := internal/api/openapi.yaml
 NPM      := tools/npm/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test flakes check check-deploy outdated fmt cross generate reference man release-snapshot release release-files image bench bench-scale soak clean
+.PHONY: help run build test flakes check check-deploy outdated fmt cross generate reference man release-snapshot release release-files image bench bench-scale model soak clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -153,11 +153,15 @@ bench-scale: ## measure how costs grow with animals, keys, servers and requests;
 	@tools/install.sh postgres redis-server
 	$(GO) run -tags $(TAGS) ./bench/scale $(ARGS)
 
+model: ## run the simulation of limits with each rule switched off in turn: the first violation, and in which schedule
+	@$(GO) test -tags $(TAGS) -vet off -count=1 ./internal/limits/distributed/simtest -run '^TestSimulationFindsPlantedFaults$$' -v | \
+		sed -n 's/^ *norace_test.go:[0-9]*: //p'
+
 # What soak runs, all without a name, and how many requests Schemathesis makes.
 PARTS    ?=
 CASES    ?= 200000
 
-soak: ## run the long tests part by part: generated requests, 200,000 schedules of faults, fuzzers for SOAK=1m each, end-to-end (PARTS="simulation fuzz")
+soak: ## run the long tests part by part: generated requests, a million schedules of faults, fuzzers for SOAK=1m each, end-to-end (PARTS="simulation fuzz")
 	@$(PREPARE)
 	@GO='$(GO)' TAGS='$(TAGS)' SOAK='$(SOAK)' CASES='$(CASES)' tools/soak.sh $(PARTS)
 

@@ -127,7 +127,7 @@ func tryEviction(t *testing.T) faultResult {
 
 // tryLayouts replaces three servers one after the other by those of a program with another layout in Redis, and then replaces them back.
 func tryLayouts(t *testing.T) faultResult {
-	next := buildWith(t, "internal/limits/redisbackend/codec.go", `const layout = "2"`, `const layout = "other"`)
+	next := buildWith(t, "internal/limits/redisbackend/codec.go", `const layout = "3"`, `const layout = "other"`)
 	tr := lightTrial(t, redistest.New(t).URL, 3,
 		spec{plan: plans.Enterprise, own: enterprise(500, 100_000), ofKey: 30, callers: []int{0, 1, 2}},
 		spec{plan: plans.Enterprise, own: enterprise(1500, 100_000), callers: []int{2, 1, 0}},

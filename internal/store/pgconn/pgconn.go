@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net"
@@ -111,7 +112,8 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 			return db, nil
 		}
 		var late net.Error
-		if !errors.As(err, &late) || !late.Timeout() || ctx.Err() != nil || time.Since(began) >= cmp.Or(o.OpenTimeout, 3*connectTimeout) {
+		waits := errors.As(err, &late) && late.Timeout() || errors.Is(err, driver.ErrBadConn)
+		if !waits || ctx.Err() != nil || time.Since(began) >= cmp.Or(o.OpenTimeout, 3*connectTimeout) {
 			return nil, errors.Join(err, db.Close())
 		}
 		if o.Waiting != nil {
@@ -132,12 +134,12 @@ func newDB(url string, o Options) (*DB, error) {
 	if o.Timeout > 0 {
 		timeout = o.Timeout
 	}
-	driver, err := pq.NewConnectorConfig(cfg)
+	postgres, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
 		return nil, errors.New("the database URL can't be used: check sslmode and the paths of the certificates")
 	}
-	driver.Dialer(Dialer{ReadTimeout: timeout + readSlack})
-	c := &connector{Connector: driver, database: databaseOf(cfg), login: cfg.User}
+	postgres.Dialer(Dialer{ReadTimeout: timeout + readSlack})
+	c := &connector{Connector: postgres, database: databaseOf(cfg), login: cfg.User}
 	if o.AsAPI {
 		c.settings = apiSettings(timeout)
 		if o.LocalCommit {

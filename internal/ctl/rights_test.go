@@ -112,7 +112,7 @@ func (e *rightsEnv) commands() map[string][]string {
 		"plan withdraw":   {"business", "--dry-run"},
 		"plan assign":     {"acme", "business", "--dry-run"},
 		"plan simulate":   {"acme", "free"},
-		"plan boost":      {"acme", "--per-minute", "400", "--for", "2h", "--dry-run"},
+		"plan boost":      {"acme", "--per-minute", "400", "--until", "2h", "--dry-run"},
 		"plan schedule":   {},
 		"plan unschedule": {fmt.Sprint(e.scheduled), "--dry-run"},
 		"plan void":       {fmt.Sprint(e.begun), "--reason", "test", "--dry-run"},

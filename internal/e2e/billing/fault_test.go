@@ -126,23 +126,26 @@ func TestPlantedFaults(t *testing.T) {
 	})
 }
 
-// checkAltered alters rows of closed months as their owner can, one after the other, and expects that usage verify names the table.
+// checkAltered alters rows of closed months as their owner can, one after the other, and expects that usage verify says what differs.
 func (l *load) checkAltered() {
 	l.t.Helper()
-	for _, c := range []struct{ table, alter, back string }{
+	for _, c := range []struct{ table, says, alter, back string }{
 		{
-			"usage_hourly", `update usage_hourly set admitted = admitted + 1 where hour < '2025-02-01Z'`,
+			"usage_hourly", "line 1 differs in admitted", `update usage_hourly set admitted = admitted + 1 where hour < '2025-02-01Z'`,
 			`update usage_hourly set admitted = admitted - 1 where hour < '2025-02-01Z'`,
 		},
-		{"plan_versions", `update plan_versions set per_day = per_day + 1`, `update plan_versions set per_day = per_day - 1`},
 		{
-			"usage_lines", `update usage_lines set form = replace(form, '"acme"', '"acne"')`,
+			"plan_versions", "line 1 differs in per_day", `update plan_versions set per_day = per_day + 1`,
+			`update plan_versions set per_day = per_day - 1`,
+		},
+		{
+			"usage_lines", "in usage_lines was altered", `update usage_lines set form = replace(form, '"acme"', '"acne"')`,
 			`update usage_lines set form = replace(form, '"acne"', '"acme"')`,
 		},
 	} {
 		l.exec(`set session_replication_role = replica; ` + c.alter + `; reset session_replication_role`)
 		_, said, code := l.try("usage verify --month 2025-01")
-		if code != cmdutil.ExitFailed || !strings.Contains(said, c.table) {
+		if code != cmdutil.ExitFailed || !strings.Contains(said, c.says) {
 			l.t.Errorf("%s altered: exit %d, %s", c.table, code, said)
 		}
 		l.t.Log(strings.TrimSpace(said))

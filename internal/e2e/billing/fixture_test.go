@@ -210,7 +210,6 @@ type line struct {
 	Corrects   string
 	Void       bool
 	SHA256     string
-	Root       string
 }
 
 // export returns the lines of a month, and its total.

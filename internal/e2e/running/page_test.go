@@ -42,7 +42,8 @@ func TestPage(t *testing.T) {
 	settings := append(strings.Fields(o.block("PETSTORE_BASE_URL=")), "PETSTORE_DATABASE_URL_FILE="+o.file("api_server"))
 	f := newPair(t, programs.Path(t, "petstore"), "", newRedis(t), settings...)
 	p := nginx.start(t, f)
-	out := o.command("", o.block("petstorectl tenant create acme"))
+	// The host of the page is production; the socket of this test is not.
+	out := o.command("PETSTORE_PROFILE=production", o.block("petstorectl tenant create acme"))
 	key := regexp.MustCompile(`pst_live_\w+`).FindString(out)
 	client := p.client(t, "127.0.0.1")
 	get := func() {

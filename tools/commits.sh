@@ -12,7 +12,7 @@ for commit in $(git rev-list --no-merges "$first..HEAD"); do
 		echo "${commit:0:9}: the subject has ${#subject} characters, more than 72: $subject" >&2
 		bad=1
 	fi
-	if [ "$files" -gt 60 ] && ! git show -s --format=%b "$commit" | grep -qx 'Mechanical: yes'; then
+	if [ "$files" -gt 60 ] && ! git show -s --format=%b "$commit" | grep -q '^Mechanical: yes'; then
 		echo "${commit:0:9}: $files files, more than 60: split it, or say \"Mechanical: yes\" if it only moves: $subject" >&2
 		bad=1
 	fi

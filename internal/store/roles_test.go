@@ -40,7 +40,6 @@ var forbidden = map[string]map[string]string{
 		"read failed requests":           `select * from failed_requests`,
 		"remove failed requests":         `delete from failed_requests`,
 		"remove a tenant's limits":       `delete from limit_states`,
-		"lower a floor":                  `update limit_states set day_floor = 0`,
 		"go back to an earlier window":   `update limit_states set minute = minute - 1`,
 		"go to a window of the future":   `update limit_states set minute = minute + 5, minute_used = 0`,
 		"go to a day of the future":      `update limit_states set day = day + 1, day_used = 0`,
@@ -50,7 +49,6 @@ var forbidden = map[string]map[string]string{
 		"turn the term back":             `update cluster_term set number = number - 1`,
 		"use up the numbers of terms":    `update cluster_term set number = 2147483647`,
 		"forget a set-back":              `update cluster_term set set_back = 1`,
-		"forget servers":                 `update cluster_term set folded_until = null`,
 		"wait for a year":                `update cluster_term set not_before = now() + interval '1 year'`,
 		"forget an unclean end of all":   `update cluster_term set unclean_until = null`,
 		"make an unclean end earlier":    `update cluster_term set unclean_until = unclean_until - interval '1 s'`,
@@ -149,11 +147,11 @@ func populate(t *testing.T, db database) {
 	db.exec(t, `insert into servers (id, seen_at) values ('s', now())`)
 	db.exec(t, `insert into limit_states (tenant_id, scope) values (1, '')`)
 	db.exec(t, `update cluster_term set number = 1`)
-	db.exec(t, `update limit_states set term = 1, redis = true, accounted = 5, minute_used = 60, day_used = 60,
+	db.exec(t, `update limit_states set term = 1, minute_used = 60, day_used = 60,
 		minute = floor(extract(epoch from now()) / 60), day = floor(extract(epoch from now()) / 86400)`)
 	db.exec(t, `update cluster_term set number = 2`)
-	db.exec(t, `update limit_states set term = 2, redis = false, minute_used = 100, day_used = 100`)
-	db.exec(t, `update cluster_term set number = 3, unclean_until = now(), folded_until = now(), set_back = 2`)
+	db.exec(t, `update limit_states set term = 2, minute_used = 100, day_used = 100`)
+	db.exec(t, `update cluster_term set number = 3, unclean_until = now(), set_back = 2`)
 }
 
 func TestWhatRolesMayNotDo(t *testing.T) {

@@ -42,9 +42,7 @@ var tenantTables = []tenantTable{
 		"at", "key_id", "request_id", "method", "route", "status", "code", "reason", "plan", "limited_by", "allowed", "resets_at", "partial", "took_micros", "suppressed",
 	}, omitted: []string{"tenant_id", "server_id", "number"}, order: "at, server_id, number", erasing: goes},
 	{name: "bans", columns: []string{"id", "key_id", "source", "reason", "starts_at", "ends_at", "lifted_at"}, omitted: []string{"tenant_id"}, order: "id", erasing: goes},
-	{name: "limit_states", columns: []string{"scope", "minute", "minute_used", "day", "day_used"}, omitted: []string{
-		"tenant_id", "term", "redis", "accounted", "minute_floor", "day_floor", "minute_unknown", "day_unknown",
-	}, order: "scope", erasing: goes},
+	{name: "limit_states", columns: []string{"scope", "minute", "minute_used", "day", "day_used"}, omitted: []string{"tenant_id", "term"}, order: "scope", erasing: goes},
 	{name: "api_keys", columns: []string{
 		"id", "name", "environment", "last4", "created_at", "expires_at", "revoked_at", "revocation_final_at", "last_used_at", "per_minute",
 	}, omitted: []string{"tenant_id", "digest", "revoked_by"}, order: "created_at, id", erasing: goes},

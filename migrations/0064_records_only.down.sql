@@ -53,3 +53,36 @@ create or replace function read_cluster() returns cluster_state language sql vol
     from (select * from servers order by id collate "C") o
   ) s
 $$;
+
+-- As in 0015.
+drop function renew_server;
+create function renew_server(
+  server text, reaches text, acknowledges bigint, takes integer, sequence_number bigint, least_seen timestamptz,
+  out cluster cluster_state, out was servers, out renewed boolean
+) language plpgsql as $$
+declare
+  at timestamptz;
+begin
+  renewed := false;
+  select * into was from servers s where s.id = server for no key update;
+  if found and was.seen_at >= coalesce(least_seen, '-infinity') and was.sequence < sequence_number then
+    at := clock_timestamp();
+    update servers s set seen_at = at, redis = reaches, acked = acknowledges, lease = takes, sequence = sequence_number where s.id = server;
+    renewed := true;
+    -- cluster.RenewLate: this heartbeat may be lost in a crash.
+    if takes <= was.lease and at - was.seen_at <= was.lease * 0.4 * interval '1 ms'
+       and current_setting('wal_writer_delay')::interval <= interval '200 ms' then
+      perform set_config('synchronous_commit', 'off', true);
+    end if;
+  elsif was.id is null and least_seen is null then
+    -- Whoever changes the term holds this lock alone, from before it reads the servers until its commit. So it knows of this server, or
+    -- this server reads the changed term.
+    perform 1 from cluster_term for share;
+    insert into servers (id, seen_at, redis, acked, lease, sequence)
+    values (server, clock_timestamp(), reaches, acknowledges, takes, sequence_number) on conflict do nothing;
+    renewed := found;
+  end if;
+  cluster := read_cluster();
+end $$;
+revoke all on function renew_server from public;
+grant execute on function renew_server to petstore_api;

@@ -32,4 +32,41 @@ create or replace function read_cluster() returns cluster_state language sql vol
   ) s
 $$;
 
+drop function renew_server;
+-- renew_server writes a server's heartbeat, and then reads the cluster. It returns the row as it was before, null for none, and whether
+-- the heartbeat was written: not if it arrives after a later one. A server that is not there is added.
+--
+-- The cluster is read after the row is locked, with a snapshot of that moment. So a server that waited for its row, because another one
+-- was changing the term without waiting for it, reads the new term.
+create function renew_server(
+  server text, reaches text, acknowledges bigint, takes integer, sequence_number bigint,
+  out cluster cluster_state, out was servers, out renewed boolean
+) language plpgsql as $$
+declare
+  at timestamptz;
+begin
+  renewed := false;
+  select * into was from servers s where s.id = server for no key update;
+  if found and was.sequence < sequence_number then
+    at := clock_timestamp();
+    update servers s set seen_at = at, redis = reaches, acked = acknowledges, lease = takes, sequence = sequence_number where s.id = server;
+    renewed := true;
+    -- cluster.RenewLate: this heartbeat may be lost in a crash.
+    if takes <= was.lease and at - was.seen_at <= was.lease * 0.4 * interval '1 ms'
+       and current_setting('wal_writer_delay')::interval <= interval '200 ms' then
+      perform set_config('synchronous_commit', 'off', true);
+    end if;
+  elsif was.id is null then
+    -- Whoever changes the term holds this lock alone, from before it reads the servers until its commit. So it knows of this server, or
+    -- this server reads the changed term.
+    perform 1 from cluster_term for share;
+    insert into servers (id, seen_at, redis, acked, lease, sequence)
+    values (server, clock_timestamp(), reaches, acknowledges, takes, sequence_number) on conflict do nothing;
+    renewed := found;
+  end if;
+  cluster := read_cluster();
+end $$;
+revoke all on function renew_server from public;
+grant execute on function renew_server to petstore_api;
+
 drop table relayed_calls;

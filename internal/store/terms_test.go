@@ -88,7 +88,7 @@ func TestLateHeartbeat(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)
 	renew(t, db.api, cluster.Heartbeat{ServerID: "a", Redis: "r", Sequence: 2})
-	db.exec(t, `select renew_server('a', 'late', 0, 1000, 1, null)`)
+	db.exec(t, `select renew_server('a', 'late', 0, 1000, 1)`)
 	if got := db.text(t, `select redis from servers`); got != "r" {
 		t.Errorf("redis %q", got)
 	}

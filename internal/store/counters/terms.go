@@ -47,7 +47,7 @@ const (
 	renewServerQuery = `
 select ` + clusterColumns + `, r.renewed, (r.was).id as was_id, (extract(epoch from (r.was).seen_at) * 1000000)::bigint as was_seen,
   (r.was).redis as was_reached, (r.was).acked as was_acked, (r.was).lease as was_lease
-from renew_server($1, $2, $3, $4, $5, null) r`
+from renew_server($1, $2, $3, $4, $5) r`
 
 	lockClusterQuery = `select ` + clusterColumns + `, r.locked from lock_cluster($1) r`
 

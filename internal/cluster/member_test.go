@@ -298,7 +298,7 @@ func TestRun(t *testing.T) {
 		s.members[2].SetRedis("")
 		stops[0]()
 		stops[1]()
-		expect(cluster.RenewEvery, s.members[2:], cluster.Term{Sole: "c", Servers: 1})
+		expect(2*cluster.RenewEvery, s.members[2:], cluster.Term{Sole: "c", Servers: 1})
 		stops[2]()
 	})
 }

@@ -14,23 +14,13 @@ import (
 	"petstore.example/bench/report"
 )
 
-// benchCase is one case: which request to send, and whose CPU time to measure.
+// benchCase is one case: which request to send, and to whom.
 type benchCase struct {
 	*report.Series
-	target load.Target
-	// supply, if not nil, gives the target what the requests of a run use up.
-	supply supply
+	request
+	on *deployment
 	// most is the highest rate so far.
 	most float64
-	// processes are those of Series.Servers; their children count too.
-	processes []int
-	// afterRun is called after each run. ready reports whether the server is ready and not degraded. Both may be nil.
-	afterRun func() error
-	ready    func(context.Context) bool
-	// logged returns lines that the server logged since afterRun. It may be nil.
-	logged func(text string, most int) ([]string, error)
-	// profile returns a profile of the case's server by pprof's name. It may be nil.
-	profile func(ctx context.Context, name string) ([]byte, error)
 }
 
 // driver sends a target's request over and over.
@@ -69,49 +59,44 @@ func (c *benchCase) run(ctx context.Context, drive driver) (report.Run, error) {
 	for range maxTries {
 		run, err := c.measure(ctx, drive)
 		// A degraded server's responses may be wrong: that run is repeated too, also if it has recovered.
-		if !errors.Is(err, errLostRedis) && (c.ready == nil || c.ready(ctx)) {
+		if !errors.Is(err, errLostRedis) && c.on.ready(ctx) {
 			if err != nil {
-				return run, fmt.Errorf("%s: %w", c.Name, err)
+				err = fmt.Errorf("%s: %w", c.Name, err)
 			}
-			return run, nil
-		}
-		if err := c.waitReady(ctx); err != nil {
 			return run, err
+		}
+		for deadline := time.Now().Add(time.Minute); !c.on.ready(ctx); time.Sleep(100 * time.Millisecond) {
+			if time.Now().After(deadline) || ctx.Err() != nil {
+				return run, fmt.Errorf("%s: the server stays degraded", c.Name)
+			}
 		}
 	}
 	return report.Run{}, fmt.Errorf("%s: the server was degraded after each of %d runs", c.Name, maxTries)
 }
 
-func (c *benchCase) waitReady(ctx context.Context) error {
-	for deadline := time.Now().Add(time.Minute); !c.ready(ctx); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) || ctx.Err() != nil {
-			return fmt.Errorf("%s: the server stays degraded", c.Name)
-		}
-	}
-	return nil
-}
-
 func (c *benchCase) measure(ctx context.Context, drive driver) (report.Run, error) {
-	supplied, err := c.refill(ctx, drive.Duration)
+	rate := 2 * c.most
+	if rate == 0 {
+		rate = firstRate
+	}
+	supplied, err := c.refill(ctx, int(rate*drive.Duration.Seconds()))
 	if err != nil {
 		return report.Run{}, err
 	}
 	var before, after usage
 	drive.Begin = func() (err error) { before, err = c.usage(); return err }
 	drive.End = func() (err error) { after, err = c.usage(); return err }
-	result, err := drive.run(ctx, c.target, drive.Options)
+	result, err := drive.run(ctx, c.Target, drive.Options)
 	if err = c.explain(err); err != nil {
 		return report.Run{}, err
 	}
 	c.most = max(c.most, result.RPS())
-	if c.supply != nil && result.Requests > supplied {
+	if c.supply != nil && result.Requests > int64(supplied) {
 		return report.Run{}, fmt.Errorf("%d requests used up what was supplied for %d", result.Requests, supplied)
 	}
-	if c.afterRun != nil {
-		err = c.afterRun()
-	}
+	err = c.on.afterRun()
 	run := report.Run{RPS: result.RPS(), P50: result.P50, P99: result.P99, Others: after.others(before)}
-	for i := range c.processes {
+	for i := range c.on.processes {
 		run.CPU = append(run.CPU, (after.servers[i]-before.servers[i])/time.Duration(result.Requests))
 	}
 	return run, err
@@ -120,29 +105,24 @@ func (c *benchCase) measure(ctx context.Context, drive driver) (report.Run, erro
 // firstRate is how many requests per second are supplied for as long as a case's rate is not known.
 const firstRate = 15_000
 
-// refill supplies a run of that length, and returns for how many requests.
-func (c *benchCase) refill(ctx context.Context, d time.Duration) (supplied int64, err error) {
+// refill supplies n requests, and returns n.
+func (c *benchCase) refill(ctx context.Context, n int) (int, error) {
 	if c.supply == nil {
-		return 0, nil
+		return n, nil
 	}
-	rate := 2 * c.most
-	if rate == 0 {
-		rate = firstRate
-	}
-	n := int(rate * d.Seconds())
-	return int64(n), c.supply(ctx, &c.target, n)
+	return n, c.supply(c.on.supply, ctx, &c.Target, n)
 }
 
 // explain returns the error of a run with what the server logged of it: errLostRedis if the server did, and has perhaps recovered since.
 func (c *benchCase) explain(err error) error {
-	if err == nil || c.logged == nil {
+	if err == nil || c.on.petstore == nil {
 		return err
 	}
 	// An error of reading the log would say less than the run's.
-	if lost, _ := c.logged(lostRedis, 1); len(lost) > 0 {
-		return errors.Join(errLostRedis, c.afterRun())
+	if lost, _ := c.on.petstore.Logged(lostRedis, 1); len(lost) > 0 {
+		return errors.Join(errLostRedis, c.on.afterRun())
 	}
-	if failed, _ := c.logged(`"status":5`, 3); len(failed) > 0 {
+	if failed, _ := c.on.petstore.Logged(`"status":5`, 3); len(failed) > 0 {
 		return fmt.Errorf("%w; the server logged:\n%s", err, strings.Join(failed, "\n"))
 	}
 	return err
@@ -157,7 +137,7 @@ type usage struct {
 
 func (c *benchCase) usage() (u usage, err error) {
 	u.at = time.Now()
-	trees, err := cputime.OfTrees(append([]int{os.Getpid()}, c.processes...)...)
+	trees, err := cputime.OfTrees(append([]int{os.Getpid()}, c.on.processes...)...)
 	if err != nil {
 		return u, err
 	}

@@ -3,219 +3,226 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
-	"syscall"
-	"time"
+	"strings"
 
 	"petstore.example/bench/load"
+	"petstore.example/bench/must"
 	"petstore.example/bench/report"
 	"petstore.example/bench/servers"
-	"petstore.example/internal/subprocess"
 	"petstore.example/internal/test/pgtest"
 )
 
-// listPath is what every list case requests.
-const listPath = "/v1/pets?limit=20"
-
 // env is everything that runs beside the load tool.
 type env struct {
+	servers.Cleanups
+
 	dir         string
 	postgres    *servers.Postgres
 	redisServer *servers.Redis
-	// The petstore servers with and without Redis, the same on net/http alone, and the one without Redis that exports traces.
-	memory, redis, memoryNetHTTP, redisNetHTTP, memoryTraces *deployment
-	// proxied is memory behind an nginx.
-	proxied *deployment
 	// Every database is a copy of the one of that name, which has the sample.
 	sample *servers.Sample
 	cases  []*benchCase
-
-	cleanups []func(context.Context) error
 }
 
-// deployment is a petstore server, the servers behind it, and its tenants.
+// deployments are the servers that are measured. Those of bare Gin begin when the other cases have their responses.
+type deployments struct {
+	// The petstore servers with and without Redis, the same on net/http alone, the one without Redis that exports traces, and memory behind
+	// an nginx.
+	memory, redis, memoryNetHTTP, redisNetHTTP, memoryTraces, proxied *deployment
+	// Bare Gin, the same with its database, on internal/httpfast, behind an nginx, and a build from well-known parts.
+	bare, bareWrites, bareFast, bareProxied, stock *deployment
+}
+
+// deployment is a server and the servers behind it.
 type deployment struct {
-	*servers.Sample
-	server *servers.Petstore
-	url    string
-	supply *servers.Supply
-	// names are those of the processes.
+	url string
+	// petstore is nil for other servers.
+	petstore *servers.Petstore
+	supply   *servers.Supply
+	// names are those of the processes; their children count too.
 	names     []string
 	processes []int
-	afterRun  func() error
+	// logs are emptied after each run.
+	logs []interface{ TruncateLog() error }
 }
 
-// setUp starts all servers. Call tearDown even after an error.
+func (d *deployment) afterRun() (err error) {
+	for _, l := range d.logs {
+		err = errors.Join(err, l.TruncateLog())
+	}
+	return err
+}
+
+// ready reports whether the server is ready and not degraded.
+func (d *deployment) ready(ctx context.Context) bool {
+	return d.petstore == nil || d.petstore.Ready(ctx)
+}
+
+// with returns the same with another process, whose CPU time counts too.
+func (d deployment) with(name string, pid int) deployment {
+	d.names, d.processes = append(slices.Clip(d.names), name), append(slices.Clip(d.processes), pid)
+	return d
+}
+
+// setUp starts all servers and makes all cases. Call TearDown even after an error.
 func (e *env) setUp(ctx context.Context, o *options) (err error) {
+	defer must.Recover(&err)
 	dir, remove, err := pgtest.TempDir(false)
-	if err != nil {
-		return err
-	}
+	must.Do(err)
 	e.dir = dir
-	e.cleanup(func(context.Context) error { remove(); return nil })
-	if err := ensureBuilt(ctx, o.petstore); err != nil {
-		return err
-	}
-	if e.postgres, err = servers.StartPostgres(ctx); err != nil {
-		return err
-	}
-	e.cleanup(e.postgres.Stop)
-	if e.redisServer, err = servers.StartRedis(ctx, e.dir); err != nil {
-		return err
-	}
-	e.cleanup(e.redisServer.Stop)
+	e.Cleanup(func(context.Context) error { remove(); return nil })
+	must.Do(ensureBuilt(ctx, o.petstore))
+	e.postgres = must.Get(servers.StartPostgres(ctx, nil))
+	e.Cleanup(e.postgres.Stop)
+	e.redisServer = must.Get(servers.StartRedis(ctx, e.dir))
+	e.Cleanup(e.redisServer.Stop)
 	collector, stopCollector, err := servers.StartCollector(ctx)
-	if err != nil {
-		return err
+	must.Do(err)
+	e.Cleanup(stopCollector)
+	e.sample = must.Get(servers.Fill(ctx, must.Get(e.postgres.CreateDatabase(ctx, sampleDatabase))))
+	base := servers.PetstoreOptions{Program: o.petstore, Dir: e.dir, LogLevel: o.logLevel}
+	d := &deployments{
+		memory:        e.deploy(ctx, base, servers.PetstoreOptions{Name: "memory"}),
+		redis:         e.deploy(ctx, base, servers.PetstoreOptions{Name: "redis", Redis: e.redisServer.Database(0)}),
+		memoryNetHTTP: e.deploy(ctx, base, servers.PetstoreOptions{Name: "memory_net_http", FastPathOff: true}),
+		redisNetHTTP:  e.deploy(ctx, base, servers.PetstoreOptions{Name: "redis_net_http", Redis: e.redisServer.Database(3), FastPathOff: true}),
+		memoryTraces:  e.deploy(ctx, base, servers.PetstoreOptions{Name: "memory_traces", Collector: collector}),
+		bare:          &deployment{}, bareWrites: &deployment{}, bareFast: &deployment{}, bareProxied: &deployment{}, stock: &deployment{},
 	}
-	e.cleanup(stopCollector)
-	if e.sample, err = makeSample(ctx, e.postgres); err != nil {
-		return err
+	d.proxied = e.behindNginx(ctx, "nginx", d.memory)
+	rows := table(d, e.sample)
+	for _, r := range rows {
+		e.cases = append(e.cases, &benchCase{
+			Series: &report.Series{Name: r.name, Against: r.against, Goal: r.goal, About: r.about}, request: r.request, on: r.on,
+		})
 	}
-	for _, d := range []struct {
-		result  **deployment
-		options servers.PetstoreOptions
-	}{
-		{&e.memory, servers.PetstoreOptions{Name: "memory"}},
-		{&e.redis, servers.PetstoreOptions{Name: "redis", Redis: e.redisServer.Database(0)}},
-		{&e.memoryNetHTTP, servers.PetstoreOptions{Name: "memory_net_http", FastPathOff: true}},
-		{&e.redisNetHTTP, servers.PetstoreOptions{Name: "redis_net_http", Redis: e.redisServer.Database(3), FastPathOff: true}},
-		{&e.memoryTraces, servers.PetstoreOptions{Name: "memory_traces", Collector: collector}},
-	} {
-		d.options.Program, d.options.Dir, d.options.LogLevel = o.petstore, e.dir, o.logLevel
-		if *d.result, err = e.deploy(ctx, d.options); err != nil {
-			return err
+	for _, bare := range []bool{false, true} {
+		if bare {
+			e.startBare(ctx, d)
+		}
+		for _, c := range e.cases {
+			if (c.of != "") == bare {
+				must.Do(e.complete(ctx, c))
+			}
 		}
 	}
-	if e.proxied, err = e.behindNginx(ctx, e.memory); err != nil {
-		return err
-	}
-	return e.addCases(ctx)
+	return nil
 }
 
 // sampleDatabase is the name of the database of which all others are copies.
 const sampleDatabase = "sample"
 
-func makeSample(ctx context.Context, on *servers.Postgres) (*servers.Sample, error) {
-	url, err := on.CreateDatabase(ctx, sampleDatabase)
-	if err != nil {
-		return nil, err
-	}
-	return servers.Fill(ctx, url)
-}
-
 // deploy starts a petstore server on a database of its own.
-func (e *env) deploy(ctx context.Context, o servers.PetstoreOptions) (d *deployment, err error) {
-	d = &deployment{Sample: e.sample}
-	if o.Database, d.supply, err = e.database(ctx, o.Name); err != nil {
-		return nil, err
-	}
-	if d.server, err = servers.StartPetstore(ctx, o); err != nil {
-		return nil, err
-	}
-	e.cleanup(d.server.Stop)
-	d.url, d.afterRun = d.server.URL, d.server.TruncateLog
-	// It says that Redis was not seen at first, which is not of any run.
-	if err := d.server.TruncateLog(); err != nil {
-		return nil, err
-	}
-	d.names, d.processes = []string{"petstore", "PostgreSQL"}, []int{d.server.PID(), e.postgres.PID()}
+func (e *env) deploy(ctx context.Context, base, o servers.PetstoreOptions) *deployment {
+	o.Program, o.Dir, o.LogLevel = base.Program, base.Dir, base.LogLevel
+	d := deployment{}
+	o.Database, d.supply = e.database(ctx, o.Name)
+	d.petstore = must.Get(servers.StartPetstore(ctx, o))
+	e.Cleanup(d.petstore.Stop)
+	d.url, d.logs = d.petstore.URL, append(d.logs, d.petstore)
+	must.Do(d.afterRun()) // It says that Redis was not seen at first, which is not of any run.
+	d = d.with("petstore", d.petstore.PID()).with("PostgreSQL", e.postgres.PID())
 	if o.Redis != "" {
-		d.names, d.processes = append(d.names, "Redis"), append(d.processes, e.redisServer.PID())
+		d = d.with("Redis", e.redisServer.PID())
 	}
-	return d, nil
+	return &d
 }
 
 // behindNginx starts an nginx before the server of a deployment.
-func (e *env) behindNginx(ctx context.Context, d *deployment) (*deployment, error) {
-	nginx, err := servers.StartNginx(ctx, e.dir, fmt.Sprintf("nginx_%d", len(e.cleanups)), d.url)
-	if err != nil {
-		return nil, err
-	}
-	e.cleanup(nginx.Stop)
+func (e *env) behindNginx(ctx context.Context, name string, d *deployment) *deployment {
+	nginx := must.Get(servers.StartNginx(ctx, e.dir, name, d.url))
+	e.Cleanup(nginx.Stop)
 	behind := *d
-	behind.url = nginx.URL
+	behind.url, behind.logs = nginx.URL, append(slices.Clip(d.logs), nginx)
 	behind.names, behind.processes = append([]string{"nginx"}, d.names...), append([]int{nginx.PID()}, d.processes...)
-	behind.afterRun = func() error { return errors.Join(nginx.TruncateLog(), d.afterRun()) }
-	return &behind, nil
+	return &behind
 }
 
 // database makes a database with the sample, and its supply.
-func (e *env) database(ctx context.Context, name string) (url string, supply *servers.Supply, err error) {
-	if url, err = e.postgres.Clone(ctx, sampleDatabase, name); err != nil {
-		return "", nil, err
-	}
-	if supply, err = servers.NewSupply(url, e.sample); err != nil {
-		return "", nil, err
-	}
-	e.cleanup(supply.Close)
-	return url, supply, nil
+func (e *env) database(ctx context.Context, name string) (url string, supply *servers.Supply) {
+	url = must.Get(e.postgres.Clone(ctx, sampleDatabase, name))
+	supply = must.Get(servers.NewSupply(url, e.sample))
+	e.Cleanup(supply.Close)
+	return url, supply
 }
 
-// addCases adds petstore's cases with the responses that it gives now, and what they are compared with.
-func (e *env) addCases(ctx context.Context) error {
-	first := list(e.memory.One)
-	first.URL = e.memory.server.URL + listPath
-	response, err := first.Fetch(ctx)
-	if err != nil {
-		return err
-	}
-	for _, spec := range append(petstoreCases(e, response.Header.Get("ETag")), trafficCases(e)...) {
-		if err := e.add(ctx, spec); err != nil {
-			return fmt.Errorf("%s: %w", spec.name, err)
-		}
-	}
-	if err := e.addBaselines(ctx); err != nil {
-		return err
-	}
-	if err := e.addStock(ctx); err != nil {
-		return err
-	}
+// startBare starts the other servers, which give the responses of petstore's cases.
+func (e *env) startBare(ctx context.Context, d *deployments) {
+	listed := e.find("list_memory").Body
+	o := servers.BareOptions{Tenant: e.sample.Writer.ID, Found: servers.Fixed{Path: servers.FoundPath, Status: http.StatusOK, Body: listed}}
+	must.Do(json.Unmarshal(listed, &o.Animals))
 	for _, c := range e.cases {
-		if c.Against != "" {
-			c.Baseline = e.find(c.Against).Series
+		if path, _, _ := strings.Cut(c.URL, "?"); c.on == d.bare && !c.withRequest && path != servers.JSONPath {
+			of := e.find(c.of)
+			o.Responses = append(o.Responses, servers.Fixed{Path: path, Status: of.Status, Body: of.Body})
 		}
 	}
-	return nil
+	start := func(name string, options any) deployment {
+		server := must.Get(servers.StartSelf(ctx, e.dir, name, options))
+		e.Cleanup(server.Stop)
+		return deployment{url: server.URL}.with("Gin", server.PID())
+	}
+	var supply *servers.Supply
+	o.Database, supply = e.database(ctx, "bare")
+	*d.bare, *d.bareFast = start(servers.Bare, o), start(servers.BareOnHTTPFast, o)
+	*d.bareWrites, *d.bareProxied = d.bare.with("PostgreSQL", e.postgres.PID()), *e.behindNginx(ctx, "nginx_bare", d.bare)
+	d.bareWrites.supply = supply
+	stock := servers.StockOptions{Redis: e.redisServer.Database(1)}
+	stock.Database, _ = e.database(ctx, "stock")
+	*d.stock = start(servers.Stock, stock).with("PostgreSQL", e.postgres.PID()).with("Redis", e.redisServer.PID())
 }
 
-// add adds one of petstore's cases. Its first response is the one that every run must get.
-func (e *env) add(ctx context.Context, p caseSpec) error {
-	p.target.URL = p.on.url + p.target.URL
-	if p.supply != nil {
-		if err := p.supply(ctx, &p.target, 1); err != nil {
-			return err
-		}
+// complete fills in a case's URL, and the response that every run must get.
+func (e *env) complete(ctx context.Context, c *benchCase) error {
+	c.Servers = c.on.names
+	if c.Against != "" {
+		c.Baseline = e.find(c.Against).Series
 	}
-	for range p.target.MaxOther + 1 {
-		response, err := p.target.Fetch(ctx)
+	if c.of != "" {
+		c.answerLike(e.find(c.of))
+		return nil
+	}
+	c.URL = c.on.url + c.URL
+	if _, err := c.refill(ctx, 1); err != nil {
+		return err
+	}
+	if _, conditional := c.Header[ifNoneMatch]; conditional {
+		response, err := c.Fetch(ctx) // No page has an empty ETag.
 		if err != nil {
 			return err
 		}
-		p.target.Body = response.Body
+		c.Header.Set(ifNoneMatch, response.Header.Get("ETag"))
 	}
-	content, err := load.Unpacked(p.target.Body)
-	if err != nil {
-		return err
+	for range c.MaxOther + 1 {
+		response, err := c.Fetch(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Name, err)
+		}
+		c.Body = response.Body
 	}
-	if !bytes.Contains(content, []byte(p.contains)) {
-		return fmt.Errorf("the body does not contain %s: %.300s", p.contains, content)
+	content, err := load.Unpacked(c.Body)
+	if err == nil && !bytes.Contains(content, []byte(c.contains)) {
+		err = fmt.Errorf("%s: the body does not contain %s: %.300s", c.Name, c.contains, content)
 	}
-	e.cases = append(e.cases, &benchCase{
-		Series:    &report.Series{Name: p.name, Against: p.against, Goal: p.goal, About: p.about, Servers: p.on.names},
-		target:    p.target,
-		supply:    p.supply,
-		processes: p.on.processes,
-		afterRun:  p.on.afterRun,
-		ready:     p.on.server.Ready,
-		logged:    p.on.server.Logged,
-		profile:   p.on.server.Profile,
-	})
-	return nil
+	return err
+}
+
+// answerLike gives the case the response of another one and, if it is to have it, the request.
+func (c *benchCase) answerLike(of *benchCase) {
+	t := load.Target{Status: of.Status, Body: of.Body}
+	if c.withRequest {
+		t, c.supply = of.Target, of.supply
+		t.Counted = 0
+	}
+	t.URL, t.RequiredHeaders = c.on.url+c.URL, c.RequiredHeaders
+	c.Target = t
 }
 
 // find returns the case of that name, or nil.
@@ -227,16 +234,19 @@ func (e *env) find(name string) *benchCase {
 	return e.cases[i]
 }
 
-// cleanup has tearDown call f.
-func (e *env) cleanup(f func(context.Context) error) { e.cleanups = append(e.cleanups, f) }
-
-// tearDown calls the cleanups, the last one first.
-func (e *env) tearDown(ctx context.Context) error {
-	var errs []error
-	for _, f := range slices.Backward(e.cleanups) {
-		errs = append(errs, f(ctx))
+// choose keeps the cases of those names, all for none, and what they are compared with.
+func (e *env) choose(names []string) error {
+	keep := map[string]bool{}
+	for _, name := range names {
+		for ; name != ""; name = e.find(name).Against {
+			if e.find(name) == nil {
+				return fmt.Errorf("there is no case %q", name)
+			}
+			keep[name] = true
+		}
 	}
-	return errors.Join(errs...)
+	e.cases = slices.DeleteFunc(e.cases, func(c *benchCase) bool { return len(names) > 0 && !keep[c.Name] })
+	return nil
 }
 
 // ensureBuilt builds the program as make does, when it does not exist.
@@ -244,20 +254,10 @@ func ensureBuilt(ctx context.Context, program string) error {
 	if _, err := os.Stat(program); err == nil {
 		return nil
 	}
-	cmd := exec.Command("go", "build", "-tags", "nomsgpack", "-trimpath", "-o", program, "./cmd/petstore")
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "nomsgpack", "-trimpath", "-o", program, "./cmd/petstore")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build has it
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	p, err := subprocess.Start(cmd, syscall.SIGKILL)
-	if err != nil {
-		return err
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w: %s", program, err, out)
 	}
-	select {
-	case <-p.Done():
-		if err := p.Err(); err != nil {
-			return fmt.Errorf("build %s: %w", program, err)
-		}
-		return nil
-	case <-ctx.Done():
-		return errors.Join(ctx.Err(), p.Stop(ctx, 10*time.Second, syscall.SIGTERM, syscall.SIGKILL))
-	}
+	return nil
 }

@@ -43,7 +43,7 @@ func TestEnv(t *testing.T) {
 	o := &options{petstore: filepath.Join(t.TempDir(), "petstore"), logLevel: "info", connections: 2}
 	t.Chdir("..") // where make runs it
 	defer func() {
-		if err := e.tearDown(context.Background()); err != nil {
+		if err := e.TearDown(context.Background()); err != nil {
 			t.Error(err)
 		}
 		checkGone(t, e)
@@ -64,13 +64,13 @@ func TestEnv(t *testing.T) {
 	if d := defaults.measuringTime(len(e.cases)); d > 9*time.Minute {
 		t.Errorf("%d cases take %v", len(e.cases), d)
 	}
-	listed := e.find("list_memory").target.Body
+	listed := e.find("list_memory").Body
 	var animals []map[string]any
 	if err := json.Unmarshal(listed, &animals); err != nil || len(animals) != 20 {
 		t.Fatalf("the body holds %d animals, %v, want 20", len(animals), err)
 	}
 	for _, c := range e.cases {
-		if content, err := load.Unpacked(c.target.Body); strings.Contains(c.Name, "list") && (err != nil || !bytes.Equal(content, listed)) {
+		if content, err := load.Unpacked(c.Body); strings.Contains(c.Name, "list") && (err != nil || !bytes.Equal(content, listed)) {
 			t.Errorf("%s returns other animals: %q, %v", c.Name, content, err)
 		}
 		// A few requests at a slow rate, with every check before, during and after a run.
@@ -91,7 +91,7 @@ func TestChoose(t *testing.T) {
 	}
 	all := func() *env {
 		e := &env{}
-		for _, c := range [][2]string{{"a", "base"}, {"b", "a"}, {"c", "other"}, {"other", ""}, {"base", ""}} {
+		for _, c := range [][2]string{{"base", ""}, {"a", "base"}, {"b", "a"}, {"other", ""}, {"c", "other"}} {
 			e.cases = append(e.cases, &benchCase{Series: &report.Series{Name: c[0], Against: c[1]}})
 		}
 		return e
@@ -99,7 +99,7 @@ func TestChoose(t *testing.T) {
 	for given, want := range map[string][]string{
 		"":    {"base", "a", "b", "other", "c"},
 		"b":   {"base", "a", "b"},
-		"c,a": {"other", "c", "base", "a"},
+		"c,a": {"base", "a", "other", "c"},
 	} {
 		e := all()
 		if err := e.choose((&options{cases: given}).selected()); err != nil {
@@ -114,10 +114,29 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// Each case comes after the one that it is compared with, and only cases with the same baseline are between them.
+func TestTableKeepsComparedCasesTogether(t *testing.T) {
+	t.Parallel()
+	key := servers.Tenant{Key: "key"}
+	base, baselines := map[string]string{"": ""}, []string{}
+	for _, r := range table(&deployments{}, &servers.Sample{One: key, Many: make([]servers.Tenant, servers.ManyTenants)}) {
+		of, ok := base[r.against]
+		if !ok {
+			t.Errorf("%s comes before %s", r.name, r.against)
+		}
+		if r.against == "" {
+			of, baselines = r.name, append(baselines, r.name)
+		}
+		if base[r.name] = of; of != baselines[len(baselines)-1] {
+			t.Errorf("%s is compared with %s, after another baseline", r.name, of)
+		}
+	}
+}
+
 func checkGone(t *testing.T, e *env) {
 	t.Helper()
 	for _, c := range e.cases {
-		for _, pid := range c.processes {
+		for _, pid := range c.on.processes {
 			if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
 				t.Errorf("process %d of %s is left: %v", pid, c.Name, err)
 			}

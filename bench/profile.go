@@ -29,7 +29,7 @@ func profiles(ctx context.Context, o *options, wrk *load.Wrk, cases []*benchCase
 		return err
 	}
 	for _, c := range cases {
-		if c.profile == nil {
+		if c.on.petstore == nil {
 			continue
 		}
 		if err := c.takeProfiles(ctx, wrk, o); err != nil {
@@ -45,7 +45,7 @@ func (c *benchCase) takeProfiles(ctx context.Context, wrk *load.Wrk, o *options)
 	var taking errgroup.Group
 	for i, kind := range profileKinds {
 		taking.Go(func() (err error) {
-			data[i], err = c.profile(ctx, fmt.Sprintf("%s?seconds=%d", kind.path, int(profiled.Seconds())-1))
+			data[i], err = c.on.petstore.Profile(ctx, fmt.Sprintf("%s?seconds=%d", kind.path, int(profiled.Seconds())-1))
 			return err
 		})
 	}

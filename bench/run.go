@@ -11,6 +11,7 @@ import (
 	"petstore.example/bench/admission"
 	"petstore.example/bench/load"
 	"petstore.example/bench/machine"
+	"petstore.example/bench/must"
 	"petstore.example/bench/report"
 	"petstore.example/bench/servers"
 )
@@ -28,11 +29,11 @@ func run(ctx context.Context, o *options) (err error) {
 		return err
 	}
 	e := &env{}
-	defer func() { err = errors.Join(err, e.tearDown(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, e.TearDown(context.WithoutCancel(ctx))) }()
 	if err := e.setUp(ctx, o); err != nil {
 		return err
 	}
-	r.BodySize = len(e.find("list_memory").target.Body)
+	r.BodySize = len(e.find("list_memory").Body)
 	if err := e.choose(o.selected()); err != nil {
 		return err
 	}
@@ -60,15 +61,13 @@ func run(ctx context.Context, o *options) (err error) {
 func (o *options) logf(format string, args ...any) { fmt.Fprintf(o.out, format+"\n", args...) }
 
 // describe adds to the report what the figures depend on.
-func describe(ctx context.Context, r *report.Report, e *env, wrk *load.Wrk) error {
-	names := []string{"fsync", "full_page_writes", "synchronous_commit", "autovacuum", "shared_buffers", "max_connections", "server_version"}
-	values, err := e.postgres.Settings(ctx, names...)
-	if err != nil {
-		return err
+func describe(ctx context.Context, r *report.Report, e *env, wrk *load.Wrk) (err error) {
+	defer must.Recover(&err)
+	setting := func(name string) report.Fact {
+		return report.Fact{Name: name, Value: must.Get(e.postgres.Setting(ctx, name))}
 	}
-	last := len(names) - 1
-	for i, name := range names[:last] {
-		r.Settings = append(r.Settings, report.Fact{Name: name, Value: values[i]})
+	for _, name := range []string{"fsync", "full_page_writes", "synchronous_commit", "autovacuum", "shared_buffers", "max_connections"} {
+		r.Settings = append(r.Settings, setting(name))
 	}
 	r.Versions = []report.Fact{
 		{Name: "Go", Value: strings.TrimPrefix(runtime.Version(), "go")},
@@ -76,7 +75,7 @@ func describe(ctx context.Context, r *report.Report, e *env, wrk *load.Wrk) erro
 		{Name: "lib/pq", Value: machine.Library("github.com/lib/pq")},
 		{Name: "go-redis", Value: machine.Library("github.com/redis/go-redis/v9")},
 		{Name: "ulule/limiter", Value: machine.Library("github.com/ulule/limiter/v3")},
-		{Name: "PostgreSQL", Value: values[last]},
+		{Name: "PostgreSQL", Value: setting("server_version").Value},
 		{Name: "Redis", Value: e.redisServer.Version},
 		{Name: "wrk", Value: wrk.Version(ctx)},
 	}

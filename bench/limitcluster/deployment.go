@@ -20,7 +20,9 @@ import (
 // Deployment is a database and a Redis that servers share. Its servers have limiters, members of the cluster, change feeds and
 // connections of their own, as in petstore serve, but are in one process and serve no HTTP.
 type Deployment struct {
-	DatabaseURL, RedisURL string
+	DatabaseURL string
+	// RedisURL is empty for servers without limiters, which only renew their membership.
+	RedisURL string
 	// Conns is the size of each server's pool of connections; 0 for that of a server.
 	Conns int
 	Log   zerolog.Logger
@@ -45,40 +47,34 @@ func (d *Deployment) Join(ctx context.Context, id string) (s *Server, err error)
 			err = errors.Join(fmt.Errorf("join %s: %w", id, err), s.Close())
 		}
 	}()
-	if s.store, err = store.Open(ctx, d.DatabaseURL, store.Options{AsAPI: true, MaxConns: d.Conns}); err != nil {
-		return s, err
-	}
 	if s.renew, err = store.Open(ctx, d.DatabaseURL, store.Options{AsAPI: true, MaxConns: 2}); err != nil {
 		return s, err
 	}
-	if s.client, err = redisbackend.NewClient(d.RedisURL, deploymentTimeout); err != nil {
-		return s, err
-	}
 	s.Member = cluster.NewMember(s.renew.Cluster, cluster.Options{ServerID: id, Log: d.Log})
-	s.Limiter = distributed.New(redisbackend.New(s.client), distributed.Options{
-		Cluster: s.Member, Counters: s.store.Counters, Log: d.Log, Timeout: deploymentTimeout,
-	})
+	if d.RedisURL != "" {
+		if err := d.addLimiter(ctx, s); err != nil {
+			return s, err
+		}
+	}
 	var running context.Context
 	running, s.leave = context.WithCancel(context.WithoutCancel(ctx))
-	s.Start()
 	s.running.Go(func() { _ = s.Member.Run(running) })
 	s.running.Go(func() { _ = changefeed.Listen(running, d.DatabaseURL, noCallers{}, s.Member.Wake, d.Log) })
 	return s, nil
 }
 
-// JoinMember adds a server that only renews its membership, with a Redis named redis. It has no limiter.
-func (d *Deployment) JoinMember(ctx context.Context, id, redis string) (s *Server, err error) {
-	s = &Server{leave: func() {}}
-	if s.renew, err = store.Open(ctx, d.DatabaseURL, store.Options{AsAPI: true, MaxConns: 2}); err != nil {
-		return s, fmt.Errorf("join %s: %w", id, err)
+func (d *Deployment) addLimiter(ctx context.Context, s *Server) (err error) {
+	if s.store, err = store.Open(ctx, d.DatabaseURL, store.Options{AsAPI: true, MaxConns: d.Conns}); err != nil {
+		return err
 	}
-	s.Member = cluster.NewMember(s.renew.Cluster, cluster.Options{ServerID: id, Log: d.Log})
-	s.Member.SetRedis(redis)
-	var running context.Context
-	running, s.leave = context.WithCancel(context.WithoutCancel(ctx))
-	s.running.Go(func() { _ = s.Member.Run(running) })
-	s.running.Go(func() { _ = changefeed.Listen(running, d.DatabaseURL, noCallers{}, s.Member.Wake, d.Log) })
-	return s, nil
+	if s.client, err = redisbackend.NewClient(d.RedisURL, deploymentTimeout); err != nil {
+		return err
+	}
+	s.Limiter = distributed.New(redisbackend.New(s.client), distributed.Options{
+		Cluster: s.Member, Counters: s.store.Counters, Log: d.Log, Timeout: deploymentTimeout,
+	})
+	s.Start()
+	return nil
 }
 
 // deploymentTimeout is longer than a server's, because this machine is busier than a server's would be.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"petstore.example/bench/limitcluster"
-	"petstore.example/bench/servers"
+	"petstore.example/bench/must"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 )
@@ -29,78 +28,51 @@ const (
 	maxWorkGrowth = 1.1
 )
 
-func clusters(ctx context.Context, e *env) (t *table, err error) {
-	t = &table{
+func clusters(ctx context.Context, e *env) *table {
+	t := &table{
 		title: "Servers that share a Redis",
 		about: fmt.Sprintf("Limiters as in the servers, in one process with one Redis, deciding continuously for %d tenants during %v: with %d callers at every server, and "+
 			"with %d callers spread over all servers. *Scripts* are script calls in Redis; *Redis µs* is its CPU time. There is less than one script per request because "+
 			"requests that arrive during a call are sent together in the next one, those of one tenant as one. With spread callers fewer requests coincide.", clusterTenants, clusterTime, clusterCallers, callersTogether),
 		head: []string{"servers", "requests/s", "scripts per request", "Redis µs per request", "spread: requests/s", "scripts per request", "Redis µs per request"},
 	}
-	server, err := servers.StartRedis(ctx, e.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, server.Stop(context.WithoutCancel(ctx))) }()
+	url := e.redis(ctx)
 	var each, spread []float64
 	for _, n := range e.upTo(1, 2, 4, 8, 16) {
-		full, err := decide(ctx, server.URL, n, clusterCallers*n)
-		if err != nil {
-			return nil, err
+		cells := []string{strconv.Itoa(n)}
+		full, together := decide(ctx, url, n, clusterCallers*n), decide(ctx, url, n, callersTogether)
+		for _, w := range []work{full, together} {
+			cells = append(cells, withCommas(int64(w.rate)), significant(w.scripts), significant(w.micros))
 		}
-		same, err := decide(ctx, server.URL, n, callersTogether)
-		if err != nil {
-			return nil, err
-		}
-		each, spread = append(each, full.micros), append(spread, same.scripts)
-		t.add(strconv.Itoa(n), withCommas(int64(full.rate)), significant(full.scripts), significant(full.micros),
-			withCommas(int64(same.rate)), significant(same.scripts), significant(same.micros))
+		each, spread = append(each, full.micros), append(spread, together.scripts)
+		t.add(cells...)
 	}
 	t.growth("Redis's time per request", each, maxWorkGrowth)
 	t.bound("scripts per request, callers spread", slices.Max(spread), 1)
-	return t, nil
+	return t
 }
 
 // work is what Redis did: rate is in requests per second, the rest per request.
 type work struct{ rate, scripts, micros float64 }
 
 // decide measures n servers with so many callers that call continuously.
-func decide(ctx context.Context, url string, n, callers int) (w work, err error) {
-	at, err := redis.ParseURL(url)
-	if err != nil {
-		return w, err
-	}
-	client := redis.NewClient(at)
+func decide(ctx context.Context, url string, n, callers int) work {
+	client := redis.NewClient(must.Get(redis.ParseURL(url)))
 	defer client.Close()
-	if err := client.FlushAll(ctx).Err(); err != nil {
-		return w, err
-	}
+	must.Do(client.FlushAll(ctx).Err())
 	cluster := limitcluster.New(url)
 	members := make([]limits.Limiter, n)
 	for i := range members {
 		l, leave, err := cluster.Join(ctx)
-		if err != nil {
-			return w, err
-		}
+		must.Do(err)
 		defer leave()
 		members[i] = l
 	}
-	if _, err := takeContinuously(ctx, members, callers, clusterTime/3); err != nil { // initializes the tenants and connects
-		return w, err
-	}
-	before, err := redisWork(ctx, client)
-	if err != nil {
-		return w, err
-	}
-	requests, err := takeContinuously(ctx, members, callers, clusterTime)
-	if err != nil {
-		return w, err
-	}
-	after, err := redisWork(ctx, client)
-	return work{
-		rate:    requests / clusterTime.Seconds(),
-		scripts: (after.scripts - before.scripts) / requests, micros: (after.micros - before.micros) / requests,
-	}, err
+	must.Get(takeContinuously(ctx, members, callers, clusterTime/3)) // initializes the tenants and connects
+	before := redisWork(ctx, client)
+	requests := must.Get(takeContinuously(ctx, members, callers, clusterTime))
+	after := redisWork(ctx, client)
+	return work{requests / clusterTime.Seconds(), (after.scripts - before.scripts) / requests, (after.micros - before.micros) / requests}
 }
 
 // takeContinuously returns how many requests were admitted.
@@ -127,28 +99,15 @@ func takeContinuously(ctx context.Context, members []limits.Limiter, callers int
 }
 
 // redisWork returns what Redis has done since it started.
-func redisWork(ctx context.Context, client *redis.Client) (w work, err error) {
-	info, err := client.InfoMap(ctx, "cpu", "commandstats").Result()
-	if err != nil {
-		return w, err
-	}
-	for _, name := range []string{"used_cpu_user", "used_cpu_sys"} {
-		seconds, err := strconv.ParseFloat(strings.TrimSpace(info["CPU"][name]), 64)
-		if err != nil {
-			return w, err
-		}
-		w.micros += seconds * 1e6
-	}
+func redisWork(ctx context.Context, client *redis.Client) (w work) {
+	info := must.Get(client.InfoMap(ctx, "cpu", "commandstats").Result())
+	number := func(text string) float64 { return must.Get(strconv.ParseFloat(strings.TrimSpace(text), 64)) }
+	w.micros = 1e6 * (number(info["CPU"]["used_cpu_user"]) + number(info["CPU"]["used_cpu_sys"]))
 	for name, stats := range info["Commandstats"] {
-		if !strings.HasPrefix(name, "cmdstat_eval") && !strings.HasPrefix(name, "cmdstat_fcall") {
-			continue
+		if strings.HasPrefix(name, "cmdstat_eval") || strings.HasPrefix(name, "cmdstat_fcall") {
+			calls, _, _ := strings.Cut(strings.TrimPrefix(stats, "calls="), ",")
+			w.scripts += number(calls)
 		}
-		calls, _, _ := strings.Cut(strings.TrimPrefix(stats, "calls="), ",")
-		n, err := strconv.ParseFloat(calls, 64)
-		if err != nil {
-			return w, err
-		}
-		w.scripts += n
 	}
-	return w, nil
+	return w
 }

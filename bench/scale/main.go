@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"petstore.example/bench/machine"
+	"petstore.example/bench/must"
 	"petstore.example/bench/servers"
 	"petstore.example/internal/test/pgtest"
 )
@@ -29,10 +30,10 @@ func main() {
 // the 32 MB of a throwaway server, a table of a million rows would be read by system calls.
 const buffersDivisor = 4
 
-// part is one measurement and its table.
+// part is one measurement and its table. measure ends with a panic of must if it fails.
 type part struct {
 	name    string
-	measure func(context.Context, *env) (*table, error)
+	measure func(context.Context, *env) *table
 }
 
 var parts = []part{
@@ -51,6 +52,8 @@ var parts = []part{
 
 // env is what the parts run in.
 type env struct {
+	servers.Cleanups
+
 	out      io.Writer
 	dir      string
 	postgres *servers.Postgres
@@ -62,6 +65,30 @@ type env struct {
 	hurry time.Duration
 }
 
+// run measures a part.
+func (e *env) run(ctx context.Context, p part) (t *table, err error) {
+	defer func() {
+		if err = errors.Join(err, e.TearDown(context.WithoutCancel(ctx))); err != nil {
+			err = fmt.Errorf("%s: %w", p.name, err)
+		}
+	}()
+	defer must.Recover(&err)
+	return p.measure(ctx, e), nil
+}
+
+// database makes a database for the size n of what it is named after, and returns its URL.
+func (e *env) database(ctx context.Context, name string, n int) string {
+	e.logf("making %s: %s", name, withCommas(int64(n)))
+	return must.Get(e.postgres.CreateDatabase(ctx, fmt.Sprintf("%s_%d", name, n)))
+}
+
+// redis starts a Redis and returns its URL.
+func (e *env) redis(ctx context.Context) string {
+	server := must.Get(servers.StartRedis(ctx, e.dir))
+	e.Cleanup(server.Stop)
+	return server.URL
+}
+
 func (e *env) logf(format string, args ...any) { fmt.Fprintf(e.out, format+"\n", args...) }
 
 // upTo returns the sizes up to the bound.
@@ -70,11 +97,16 @@ func (e *env) upTo(sizes ...int) []int {
 }
 
 func realMain() error {
+	names := make([]string, len(parts))
+	for i, p := range parts {
+		names[i] = p.name
+	}
 	f := flag.NewFlagSet("scale", flag.ContinueOnError)
-	only := f.String("only", "", "comma-separated `parts` to measure: animals, look-ups, directory, servers, terms, heartbeats, fleet, usage, simulation, retention, staff; empty for all. The document is written only for all")
+	only := f.String("only", "", "comma-separated `parts` to measure: "+strings.Join(names, ", ")+"; empty for all. The document is written only for all")
 	document := f.String("document", "docs/benchmarks-scale.md", "Markdown `file` for the results; empty for none")
-	maxSize := f.Int("max-size", 10_000_000, "largest `number` of animals, keys or servers")
-	rows := f.Int("rows", 10_000_000, "`number` of rows of usage for retention; at full size 100 million, which needs 40 GB of disk and an hour")
+	e := &env{out: os.Stdout, hurry: 1}
+	f.IntVar(&e.maxSize, "max-size", 10_000_000, "largest `number` of animals, keys or servers")
+	f.IntVar(&e.usageRows, "rows", 10_000_000, "`number` of rows of usage for retention; at full size 100 million, which needs 40 GB of disk and an hour")
 	if err := f.Parse(os.Args[1:]); errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {
@@ -82,36 +114,34 @@ func realMain() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	tables, err := measure(ctx, *only, *maxSize, *rows)
+	tables, err := e.runAll(ctx, *only)
 	if err != nil || *document == "" || *only != "" {
 		return err
 	}
 	return writeDocument(*document, machine.Describe(), tables)
 }
 
-// measure runs all parts, or those named, and prints each table when it is complete.
-func measure(ctx context.Context, only string, maxSize, usageRows int) (tables []*table, err error) {
+// runAll runs all parts, or those named, and prints each table when it is complete.
+func (e *env) runAll(ctx context.Context, only string) (tables []*table, err error) {
 	dir, remove, err := pgtest.TempDir(false)
 	if err != nil {
 		return nil, err
 	}
 	defer remove()
 	m := machine.Describe()
-	server, err := pgtest.Start(ctx, false, map[string]string{"shared_buffers": fmt.Sprintf("%dMB", m.MemoryMB/buffersDivisor)})
-	if err != nil {
+	if e.postgres, err = servers.StartPostgres(ctx, map[string]string{"shared_buffers": fmt.Sprintf("%dMB", m.MemoryMB/buffersDivisor)}); err != nil {
 		return nil, err
 	}
-	postgres := &servers.Postgres{Server: server}
-	defer func() { err = errors.Join(err, postgres.Stop(context.WithoutCancel(ctx))) }()
-	e := &env{out: os.Stdout, dir: dir, postgres: postgres, maxSize: maxSize, usageRows: usageRows, hurry: 1}
+	defer func() { err = errors.Join(err, e.postgres.Stop(context.WithoutCancel(ctx))) }()
+	e.dir = dir
 	e.logf("%s", m)
 	for _, p := range parts {
 		if only != "" && !slices.Contains(strings.Split(only, ","), p.name) {
 			continue
 		}
-		t, err := p.measure(ctx, e)
+		t, err := e.run(ctx, p)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.name, err)
+			return nil, err
 		}
 		if err := t.print(e.out); err != nil {
 			return nil, err

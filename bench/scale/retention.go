@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"petstore.example/bench/must"
+	"petstore.example/bench/servers"
 	"petstore.example/internal/audit"
 	"petstore.example/internal/store"
 	"petstore.example/internal/usage"
@@ -24,7 +26,7 @@ const (
 // rolledMonth is closed, and older than hours are kept.
 var rolledMonth = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
 
-func retention(ctx context.Context, e *env) (*table, error) {
+func retention(ctx context.Context, e *env) *table {
 	t := &table{
 		title: "Summing hours into days",
 		about: fmt.Sprintf("What servers do with the hours of a closed month once they are old: sum them into days, prove that they are those that were sealed, and drop them. Each tenant has one key with requests in all %d hours of the month. ", rolledHours) +
@@ -35,19 +37,15 @@ func retention(ctx context.Context, e *env) (*table, error) {
 	if e.usageRows >= 1_000_000 {
 		sizes = []int{e.usageRows / 10, e.usageRows}
 	}
-	var slowest []float64
+	var r rolled
 	for _, rows := range sizes {
-		r, err := rollUp(ctx, e, rows)
-		if err != nil {
-			return nil, err
-		}
-		slowest = append(slowest, r.recorded.Seconds()*1000)
+		r = rollUp(ctx, e, rows)
 		t.add(withCommas(r.hours), significant(r.megabytes), significant(r.sealing.Seconds()), significant(r.summing.Seconds()),
-			withCommas(int64(float64(r.hours)/r.summing.Seconds())), significant(median(r.batches).Seconds()*1000), significant(r.longest().Seconds()*1000),
-			significant(r.exchange.Seconds()), significant(r.recorded.Seconds()*1000), withCommas(r.days), significant(r.megabytesAfter))
+			withCommas(int64(float64(r.hours)/r.summing.Seconds())), millis(median(r.batches)), millis(slices.Max(r.batches)),
+			significant(r.exchange.Seconds()), millis(r.recorded), withCommas(r.days), significant(r.megabytesAfter))
 	}
-	t.bound("recorded meanwhile, longest ms, of the most rows", slowest[len(slowest)-1], maxRecording)
-	return t, nil
+	t.bound("recorded meanwhile, longest ms, of the most rows", r.recorded.Seconds()*1000, maxRecording)
+	return t
 }
 
 // rolled is what was measured.
@@ -58,46 +56,29 @@ type rolled struct {
 	batches                              []time.Duration
 }
 
-func (r *rolled) longest() (longest time.Duration) {
-	for _, b := range r.batches {
-		longest = max(longest, b)
-	}
-	return longest
-}
-
-func rollUp(ctx context.Context, e *env, rows int) (r rolled, err error) {
-	url, err := e.postgres.CreateDatabase(ctx, fmt.Sprintf("retention_%d", rows))
-	if err != nil {
-		return r, err
-	}
+func rollUp(ctx context.Context, e *env, rows int) (r rolled) {
+	url := e.database(ctx, "retention", rows)
 	tenants := max(1, rows/rolledHours)
 	r.hours = int64(tenants * rolledHours)
-	e.logf("making %s rows of usage", withCommas(r.hours))
-	if err := fillMonth(ctx, url, tenants); err != nil {
-		return r, fmt.Errorf("make usage of %d tenants: %w", tenants, err)
-	}
-	owner, err := store.Open(ctx, url, store.Options{MaxConns: 2, Timeout: time.Hour})
-	if err != nil {
-		return r, err
-	}
-	defer func() { err = errors.Join(err, owner.Close()) }()
+	fillMonth(ctx, url, tenants)
+	owner := must.Get(store.Open(ctx, url, store.Options{MaxConns: 2, Timeout: time.Hour}))
+	e.Cleanup(func(context.Context) error { return owner.Close() })
 	e.logf("sealing")
 	start := time.Now()
-	if _, err := owner.Months.Close(ctx, audit.By{Actor: "bench"}, rolledMonth, nil); err != nil {
-		return r, err
-	}
+	must.Get(owner.Months.Close(ctx, audit.By{Actor: "bench"}, rolledMonth, nil))
 	r.sealing = time.Since(start)
-	if r.megabytes, err = sizeOf(ctx, url, "usage_hourly"); err != nil {
-		return r, err
+	size := func(table string) float64 {
+		return must.Get(servers.Value[float64](ctx, url, `select coalesce(sum(pg_total_relation_size(relid)), 0) / 1e6 from pg_partition_tree($1)`, table))
 	}
+	r.megabytes = size("usage_hourly")
 	e.logf("summing")
-	if err := r.sum(ctx, url); err != nil {
-		return r, err
+	must.Do(r.sum(ctx, url))
+	r.megabytesAfter = size("usage_daily")
+	r.days = must.Get(servers.Value[int64](ctx, url, `select count(*) from usage_daily`))
+	if hours := must.Get(servers.Value[int64](ctx, url, `select hours from usage_partitions where rolled_at is not null`)); hours != r.hours {
+		must.Do(fmt.Errorf("%d hours were summed, want %d", hours, r.hours))
 	}
-	if r.megabytesAfter, err = sizeOf(ctx, url, "usage_daily"); err != nil {
-		return r, err
-	}
-	return r, r.count(ctx, url)
+	return r
 }
 
 // sum works as a server does, while another connection records usage.
@@ -150,11 +131,9 @@ func (r *rolled) record(ctx context.Context, db *store.DB) error {
 }
 
 // fillMonth makes the month a partition of its own, and fills it.
-func fillMonth(ctx context.Context, url string, tenants int) error {
-	if err := fillKeys(ctx, url, tenants, 1); err != nil {
-		return err
-	}
-	return execAll(ctx, url, `
+func fillMonth(ctx context.Context, url string, tenants int) {
+	fillKeys(ctx, url, tenants, 1)
+	must.Do(servers.Exec(ctx, url, `
 		set maintenance_work_mem = '1GB';
 		alter table usage_hourly detach partition usage_hourly_default;
 		do $$
@@ -172,41 +151,5 @@ func fillMonth(ctx context.Context, url string, tenants int) error {
 		select a.tenant_id, h, 'key_' || lpad((a.tenant_id - 1)::text, 16, '0'), a.id, 1, 100 + a.tenant_id %% 97, extract(hour from h)::bigint
 		from generate_series('2026-06-01Z'::timestamptz, '2026-06-01Z'::timestamptz + interval '%d hours', '1 hour') h
 		cross join (select tenant_id, id from tenant_plans order by tenant_id) a`, rolledHours-1),
-		`vacuum analyze usage_hourly`)
-}
-
-func execAll(ctx context.Context, url string, statements ...string) error {
-	db, err := sql.Open("postgres", url)
-	if err != nil {
-		return err
-	}
-	for _, s := range statements {
-		if _, err = db.ExecContext(ctx, s); err != nil {
-			break
-		}
-	}
-	return errors.Join(err, db.Close())
-}
-
-func sizeOf(ctx context.Context, url, table string) (mb float64, err error) {
-	db, err := sql.Open("postgres", url)
-	if err != nil {
-		return 0, err
-	}
-	err = db.QueryRowContext(ctx, `select coalesce(sum(pg_total_relation_size(relid)), 0) / 1e6 from pg_partition_tree($1)`, table).Scan(&mb)
-	return mb, errors.Join(err, db.Close())
-}
-
-// count is how many days there are, each with all requests of the month.
-func (r *rolled) count(ctx context.Context, url string) error {
-	db, err := sql.Open("postgres", url)
-	if err != nil {
-		return err
-	}
-	var hours int64
-	err = db.QueryRowContext(ctx, `select count(*), (select hours from usage_partitions where rolled_at is not null) from usage_daily`).Scan(&r.days, &hours)
-	if err == nil && hours != r.hours {
-		err = fmt.Errorf("%d hours were summed, want %d", hours, r.hours)
-	}
-	return errors.Join(err, db.Close())
+		`vacuum analyze usage_hourly`))
 }

@@ -55,7 +55,7 @@ func TestFigures(t *testing.T) {
 // With the smallest size every part has one row and a verdict.
 func TestSmallest(t *testing.T) {
 	t.Parallel()
-	postgres, err := servers.StartPostgres(t.Context())
+	postgres, err := servers.StartPostgres(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestSmallest(t *testing.T) {
 		if slices.Contains([]string{"servers", "heartbeats", "fleet", "usage", "simulation", "staff"}, p.name) {
 			continue // they take seconds
 		}
-		table, err := p.measure(t.Context(), e)
+		table, err := e.run(t.Context(), p)
 		if err != nil || len(table.rows) != 1 || len(table.rows[0]) != len(table.head) || len(table.verdicts) == 0 {
 			t.Errorf("%s: %+v, %v", p.name, table, err)
 		}

@@ -2,13 +2,17 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	_ "embed" // staff.sql
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/lib/pq"
+
+	"petstore.example/bench/must"
+	"petstore.example/bench/servers"
 )
 
 const (
@@ -42,7 +46,7 @@ var staffCommands = []string{
 // staffStreams are commands that print all rows, and how many these are; 0 for all keys.
 var staffStreams = []string{"tenant list -o jsonl", "key list -o jsonl", "key list -o csv", "key list", "audit list --since 30d -o jsonl"}
 
-func staff(ctx context.Context, e *env) (*table, error) {
+func staff(ctx context.Context, e *env) *table {
 	keys := min(1_000_000, e.maxSize)
 	t := &table{
 		title: "Commands of staff",
@@ -51,93 +55,57 @@ func staff(ctx context.Context, e *env) (*table, error) {
 			fmt.Sprintf("Lists are tables of 100 rows. %d runs, each of another tenant. The plan is that of the command's slowest statement: its indexes, *all of* a table that is read whole, and sorts. The last rows are streams of everything.", staffRounds),
 		head: []string{"command", "median ms", "slowest ms", "statements", "peak MB", "plan of the slowest"},
 	}
-	url, err := e.postgres.CreateDatabase(ctx, "staff")
-	if err != nil {
-		return nil, err
-	}
 	e.logf("making %s keys and %s audit entries", withCommas(int64(keys)), withCommas(int64(keys*staffEntries)))
-	s := &staffBench{env: e}
-	if s.db, err = sql.Open("postgres", url); err != nil {
-		return nil, err
-	}
-	defer s.db.Close()
-	if err := s.fill(ctx, keys); err != nil {
-		return nil, fmt.Errorf("fill the database: %w", err)
-	}
-	if err := s.build(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.makeLogins(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.measureCommands(ctx, t); err != nil {
-		return nil, err
-	}
-	return t, s.measureStreams(ctx, t)
+	s := newStaffBench(ctx, e, keys)
+	s.build(ctx)
+	s.measureCommands(ctx, t)
+	s.measureStreams(ctx, t)
+	return t
 }
 
 // staffBench is the database of staff, and the program.
 type staffBench struct {
 	*env
 
-	db      *sql.DB
 	program string
-	// url is that of a login in support, explained that of a superuser whose statements are explained in the log.
-	url, explained string
+	// owner is the URL of the database's owner, url that of a login in support, and explained that of a superuser whose statements are
+	// explained in the log.
+	owner, url, explained string
 }
 
-func (s *staffBench) fill(ctx context.Context, keys int) error {
-	conn, err := s.db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	for _, statement := range []string{
-		fmt.Sprintf("set bench.keys = %d", keys), fmt.Sprintf("set bench.entries = %d", keys*staffEntries), staffSQL, "vacuum analyze", "checkpoint",
-	} {
-		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *staffBench) makeLogins(ctx context.Context) error {
-	_, err := s.db.ExecContext(ctx, `
+// newStaffBench makes and fills the database.
+func newStaffBench(ctx context.Context, e *env, keys int) *staffBench {
+	s := &staffBench{env: e, owner: must.Get(e.postgres.CreateDatabase(ctx, "staff"))}
+	must.Do(servers.Exec(ctx, s.owner,
+		fmt.Sprintf("set bench.keys = %d", keys), fmt.Sprintf("set bench.entries = %d", keys*staffEntries), staffSQL, "vacuum analyze", "checkpoint", `
 		create role bench_support login in role petstore_support;
 		create role bench_explained superuser login;
 		alter role bench_explained set session_preload_libraries = 'auto_explain';
 		alter role bench_explained set auto_explain.log_min_duration = 0;
 		alter role bench_explained set auto_explain.log_nested_statements = on;
-		alter role bench_explained set auto_explain.log_format = json`)
-	s.url, s.explained = s.postgres.URL("bench_support", "staff"), s.postgres.URL("bench_explained", "staff")
-	return err
+		alter role bench_explained set auto_explain.log_format = json`))
+	s.url, s.explained = e.postgres.URL("bench_support", "staff"), e.postgres.URL("bench_explained", "staff")
+	return s
 }
 
 // staffSubject is a random tenant with a key that has failed requests, by all that commands name them by.
-func (s *staffBench) staffSubject(ctx context.Context) (*strings.Replacer, error) {
-	var number, entry int64
-	var tenant, email, ref, key, last4, name, request string
-	err := s.db.QueryRowContext(ctx, `
+func (s *staffBench) staffSubject(ctx context.Context) *strings.Replacer {
+	v := must.Get(servers.Value[pq.StringArray](ctx, s.owner, `
 		with f as materialized (select * from failed_requests where status = 429 order by request_id offset $1 limit 1)
-		select t.id, t.name, coalesce(t.email, 'billing@' || t.name || '.example'), coalesce(t.billing_ref, 'cus_0'), k.id, k.last4,
-		       coalesce(nullif(k.name, ''), 'ci'), f.request_id, (select max(number) - $1 from audit_entries)
-		from f join tenants t on t.id = f.tenant_id join api_keys k on k.id = f.key_id`, rand.IntN(100)).
-		Scan(&number, &tenant, &email, &ref, &key, &last4, &name, &request, &entry)
+		select array[t.id::text, t.name, coalesce(t.email, 'billing@' || t.name || '.example'), coalesce(t.billing_ref, 'cus_0'), k.id, k.last4,
+		       coalesce(nullif(k.name, ''), 'ci'), f.request_id, (select max(number) - $1 from audit_entries)::text]
+		from f join tenants t on t.id = f.tenant_id join api_keys k on k.id = f.key_id`, rand.IntN(100)))
+	tenant := v[1]
 	company, _, _ := strings.Cut(tenant, "-")
-	return strings.NewReplacer("{number}", fmt.Sprint(number), "{tenant}", tenant, "{email}", email, "{billing_ref}", ref, "{key}", key,
-		"{last4}", last4, "{key_name}", name, "{request}", request, "{entry}", fmt.Sprint(entry), "{name_part}", tenant[:len(tenant)/2],
-		"{address_part}", company+tenant[strings.LastIndex(tenant, "-"):]+".ex"), err
+	return strings.NewReplacer("{number}", v[0], "{tenant}", tenant, "{email}", v[2], "{billing_ref}", v[3], "{key}", v[4],
+		"{last4}", v[5], "{key_name}", v[6], "{request}", v[7], "{entry}", v[8], "{name_part}", tenant[:len(tenant)/2],
+		"{address_part}", company+tenant[strings.LastIndex(tenant, "-"):]+".ex")
 }
 
-func (s *staffBench) measureCommands(ctx context.Context, t *table) error {
-	var subjects []*strings.Replacer
-	for range staffRounds {
-		subject, err := s.staffSubject(ctx)
-		if err != nil {
-			return err
-		}
-		subjects = append(subjects, subject)
+func (s *staffBench) measureCommands(ctx context.Context, t *table) {
+	subjects := make([]*strings.Replacer, staffRounds)
+	for i := range subjects {
+		subjects[i] = s.staffSubject(ctx)
 	}
 	var slow []string
 	var slowest float64
@@ -145,18 +113,12 @@ func (s *staffBench) measureCommands(ctx context.Context, t *table) error {
 		var took []time.Duration
 		var memory int64
 		for _, subject := range subjects {
-			run, err := s.run(ctx, s.url, staffArgs(command+" -o table", subject))
-			if err != nil {
-				return err
-			}
+			run := s.runCommand(ctx, s.url, staffArgs(command+" -o table", subject))
 			took, memory = append(took, run.took), max(memory, run.memory)
 		}
-		plan, err := s.explain(ctx, staffArgs(command+" -o table", subjects[0]))
-		if err != nil {
-			return err
-		}
-		ms := micros(median(took)) / 1000
-		t.add("`"+command+"`", significant(ms), significant(micros(slices.Max(took))/1000), fmt.Sprint(plan.statements), megabytes(memory), plan.text)
+		plan := must.Get(parsePlans(s.explain(ctx, staffArgs(command+" -o table", subjects[0]))))
+		ms := median(took).Seconds() * 1e3
+		t.add("`"+command+"`", significant(ms), millis(slices.Max(took)), fmt.Sprint(plan.statements), megabytes(memory), plan.text)
 		slowest = max(slowest, ms)
 		if ms > maxStaff {
 			slow = append(slow, command)
@@ -166,23 +128,17 @@ func (s *staffBench) measureCommands(ctx context.Context, t *table) error {
 	if len(slow) > 0 {
 		t.verdicts = append(t.verdicts, fmt.Sprintf("over %d ms: %s", maxStaff, strings.Join(slow, ", ")))
 	}
-	return nil
 }
 
 // measureStreams adds the time and the memory of commands that print everything.
-func (s *staffBench) measureStreams(ctx context.Context, t *table) error {
+func (s *staffBench) measureStreams(ctx context.Context, t *table) {
 	var most int64
 	for _, command := range staffStreams {
-		run, err := s.run(ctx, s.url, strings.Fields(command))
-		if err != nil {
-			return err
-		}
-		ms := significant(micros(run.took) / 1000)
-		t.add("`"+command+"`", ms, ms, "", megabytes(run.memory), withCommas(run.lines)+" lines")
+		run := s.runCommand(ctx, s.url, strings.Fields(command))
+		t.add("`"+command+"`", millis(run.took), millis(run.took), "", megabytes(run.memory), withCommas(run.lines)+" lines")
 		most = max(most, run.memory)
 	}
 	t.bound("MB of the process that prints all rows", float64(most)/1e6, maxStaffMemory)
-	return nil
 }
 
 // staffArgs are the arguments of a command about a subject.

@@ -1,8 +1,9 @@
 package main
 
 import (
-	"database/sql"
+	"context"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,7 +15,7 @@ import (
 // The database of staff fits the present schema, and has what commands are asked for.
 func TestStaffDatabase(t *testing.T) {
 	t.Parallel()
-	postgres, err := servers.StartPostgres(t.Context())
+	postgres, err := servers.StartPostgres(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,26 +24,23 @@ func TestStaffDatabase(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	url, err := postgres.CreateDatabase(t.Context(), "staff")
+	e := &env{out: io.Discard, dir: t.TempDir(), postgres: postgres}
+	_, err = e.run(t.Context(), part{"staff", func(ctx context.Context, e *env) *table {
+		s := newStaffBench(ctx, e, 1_000)
+		for query, want := range map[string]int{
+			"select count(*) from api_keys": 1_000, "select max(number) from audit_entries": 10_000,
+			"select count(*) from pg_indexes where indexname in ('api_keys_by_last4', 'failed_requests_by_request', 'usage_hourly_by_hour')": 3,
+		} {
+			if got, err := servers.Value[int](ctx, s.owner, query); got != want || err != nil {
+				t.Errorf("%s: %d, %v, want %d", query, got, err, want)
+			}
+		}
+		if got := s.staffSubject(ctx).Replace("{key}"); !strings.HasPrefix(got, "key_") {
+			t.Errorf("the subject's key is %q", got)
+		}
+		return nil
+	}})
 	if err != nil {
-		t.Fatal(err)
-	}
-	s := &staffBench{env: &env{out: io.Discard, dir: t.TempDir(), postgres: postgres}}
-	if s.db, err = sql.Open("postgres", url); err != nil {
-		t.Fatal(err)
-	}
-	defer s.db.Close()
-	if err := s.fill(t.Context(), 1_000); err != nil {
-		t.Fatal(err)
-	}
-	var keys, entries, indexes int
-	err = s.db.QueryRowContext(t.Context(), `select (select count(*) from api_keys), (select max(number) from audit_entries),
-		(select count(*) from pg_indexes where indexname in ('api_keys_by_last4', 'failed_requests_by_request', 'usage_hourly_by_hour'))`).
-		Scan(&keys, &entries, &indexes)
-	if err != nil || keys != 1_000 || entries != 10_000 || indexes != 3 {
-		t.Errorf("%d keys, %d entries, %d indexes, %v", keys, entries, indexes, err)
-	}
-	if _, err := s.staffSubject(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +13,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"petstore.example/bench/must"
+	"petstore.example/bench/servers"
 )
 
 // notFound is the exit code of a command that finds nothing.
@@ -36,17 +38,16 @@ func (c *lineCounter) Write(text []byte) (int, error) {
 }
 
 // build builds petstorectl.
-func (s *staffBench) build(ctx context.Context) error {
+func (s *staffBench) build(ctx context.Context) {
 	s.program = filepath.Join(s.dir, "petstorectl")
-	out, err := exec.CommandContext(ctx, "go", "build", "-tags", "nomsgpack", "-trimpath", "-o", s.program, "petstore.example/cmd/petstorectl").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("build petstorectl: %w: %s", err, out)
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "nomsgpack", "-trimpath", "-o", s.program, "petstore.example/cmd/petstorectl")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		must.Do(fmt.Errorf("build petstorectl: %w: %s", err, out))
 	}
-	return nil
 }
 
-// run runs a command line of petstorectl.
-func (s *staffBench) run(ctx context.Context, url string, args []string) (staffRun, error) {
+// runCommand runs a command line of petstorectl.
+func (s *staffBench) runCommand(ctx context.Context, url string, args []string) staffRun {
 	var out lineCounter
 	var messages bytes.Buffer
 	cmd := exec.CommandContext(ctx, s.program, args...)
@@ -55,49 +56,28 @@ func (s *staffBench) run(ctx context.Context, url string, args []string) (staffR
 	start := time.Now()
 	err := cmd.Run()
 	took := time.Since(start)
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == notFound {
-		err = nil
+	if err != nil && cmd.ProcessState.ExitCode() != notFound {
+		must.Do(fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, messages.Bytes()))
 	}
-	if err != nil {
-		return staffRun{}, fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, messages.Bytes())
+	return staffRun{took, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss * 1024, out.lines}
+}
+
+// explain runs a command once, and returns what the server logged meanwhile: the plans of its statements.
+func (s *staffBench) explain(ctx context.Context, args []string) string {
+	file := s.postgres.LogFile()
+	before := must.Get(os.Stat(file)).Size()
+	s.runCommand(ctx, s.explained, args)
+	// When the explained sessions have ended, they have logged everything.
+	for must.Get(servers.Value[bool](ctx, s.owner, "select exists (select from pg_stat_activity where usename = 'bench_explained')")) {
+		time.Sleep(10 * time.Millisecond)
 	}
-	return staffRun{took, cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss * 1024, out.lines}, nil
+	return string(must.Get(os.ReadFile(file))[before:])
 }
 
 // explainedPlan is how many statements a command has, and the plan of the slowest in short.
 type explainedPlan struct {
 	statements int
 	text       string
-}
-
-// explain runs a command once, and reads the plans of its statements in the server's log.
-func (s *staffBench) explain(ctx context.Context, args []string) (p explainedPlan, err error) {
-	file := s.postgres.LogFile()
-	before, err := os.Stat(file)
-	if err != nil {
-		return p, err
-	}
-	if _, err := s.run(ctx, s.explained, args); err != nil {
-		return p, err
-	}
-	if err := s.awaitSessions(ctx); err != nil {
-		return p, err
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return p, err
-	}
-	return parsePlans(string(text[before.Size():]))
-}
-
-// awaitSessions waits until the explained sessions have ended, and so have logged everything.
-func (s *staffBench) awaitSessions(ctx context.Context) error {
-	for open := true; open; time.Sleep(10 * time.Millisecond) {
-		if err := s.db.QueryRowContext(ctx, "select exists (select from pg_stat_activity where usename = 'bench_explained')").Scan(&open); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // planNode is a node of a plan as auto_explain logs it.

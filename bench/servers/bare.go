@@ -1,7 +1,6 @@
 package servers
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 
@@ -35,17 +34,8 @@ const (
 	CreatePath = "/v1/pets"
 	ChangePath = "/v1/pets/:id"
 	OrderPath  = "/v1/store/orders"
+	FoundPath  = "/v1/found"
 )
-
-// StartBare starts a bare Gin server: gin.New() in release mode without middleware.
-func StartBare(ctx context.Context, dir string, o BareOptions) (*Self, error) {
-	return startSelf(ctx, dir, "bare", o)
-}
-
-// StartBareOnHTTPFast starts the same on the connections of internal/httpfast, as petstore is served.
-func StartBareOnHTTPFast(ctx context.Context, dir string, o BareOptions) (*Self, error) {
-	return startSelf(ctx, dir, fast, o)
-}
 
 // bareHandler is a lower bound for any server with Gin: it writes fixed bytes, JSON, or the result of one statement.
 func bareHandler(config []byte) (http.Handler, error) {

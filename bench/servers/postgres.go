@@ -3,8 +3,8 @@ package servers
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"petstore.example/bench/cputime"
@@ -16,25 +16,15 @@ import (
 // Postgres is a throwaway cluster.
 type Postgres struct{ *pgtest.Server }
 
-// StartPostgres starts an empty cluster.
-func StartPostgres(ctx context.Context) (*Postgres, error) {
-	server, err := pgtest.Start(ctx, false, nil)
-	return &Postgres{server}, err
-}
-
-// StartPostgresWith starts an empty cluster that accepts so many connections.
-func StartPostgresWith(ctx context.Context, maxConnections int) (*Postgres, error) {
-	server, err := pgtest.Start(ctx, false, map[string]string{"shared_buffers": "512MB", "max_connections": strconv.Itoa(maxConnections)})
+// StartPostgres starts an empty cluster with these settings besides those of a throwaway one; nil for none.
+func StartPostgres(ctx context.Context, settings map[string]string) (*Postgres, error) {
+	server, err := pgtest.Start(ctx, false, settings)
 	return &Postgres{server}, err
 }
 
 // CPU returns the CPU time of all of the server's processes.
 func (p *Postgres) CPU() (time.Duration, error) {
-	used, err := cputime.OfTrees(p.PID())
-	if err != nil {
-		return 0, err
-	}
-	return used[0], nil
+	return cputime.OfTree(p.PID())
 }
 
 // CreateDatabase makes a migrated database and returns its URL.
@@ -48,36 +38,42 @@ func (p *Postgres) CreateDatabase(ctx context.Context, name string) (string, err
 
 // Clone makes a copy of a database to which nobody is connected, and returns its URL.
 func (p *Postgres) Clone(ctx context.Context, template, name string) (string, error) {
-	db, err := sql.Open("postgres", p.URL("postgres", "postgres"))
-	if err != nil {
-		return "", err
-	}
-	defer db.Close()
-	for _, statement := range []string{
-		"create database " + name + " template " + template + " strategy file_copy",
+	return p.URL("postgres", name), Exec(ctx, p.URL("postgres", "postgres"),
+		"create database "+name+" template "+template+" strategy file_copy",
 		// Rights on the database itself are not copied.
-		"revoke all on database " + name + " from public",
-		"grant connect on database " + name + " to petstore_api, petstore_support, petstore_billing",
-	} {
-		if _, err := db.ExecContext(ctx, statement); err != nil {
-			return "", fmt.Errorf("%s: %w", statement, err)
-		}
-	}
-	return p.URL("postgres", name), nil
+		"revoke all on database "+name+" from public",
+		"grant connect on database "+name+" to petstore_api, petstore_support, petstore_billing")
 }
 
-// Settings returns the values of the settings, in the order of names.
-func (p *Postgres) Settings(ctx context.Context, names ...string) ([]string, error) {
-	db, err := sql.Open("postgres", p.URL("postgres", "postgres"))
+// Setting returns the value of a setting.
+func (p *Postgres) Setting(ctx context.Context, name string) (string, error) {
+	return Value[string](ctx, p.URL("postgres", "postgres"), "select current_setting($1)", name)
+}
+
+// Exec runs statements on one connection.
+func Exec(ctx context.Context, url string, statements ...string) (err error) {
+	db, err := sql.Open("postgres", url)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer db.Close()
-	values := make([]string, len(names))
-	for i, name := range names {
-		if err := db.QueryRowContext(ctx, "select current_setting($1)", name).Scan(&values[i]); err != nil {
-			return nil, fmt.Errorf("read setting %s: %w", name, err)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	db.SetMaxOpenConns(1) // settings are per connection
+	for _, s := range statements {
+		if _, err := db.ExecContext(ctx, s); err != nil {
+			return fmt.Errorf("%.200s: %w", s, err)
 		}
 	}
-	return values, nil
+	return nil
+}
+
+// Value returns the value that a query selects.
+func Value[T any](ctx context.Context, url, query string, args ...any) (v T, err error) {
+	db, err := sql.Open("postgres", url)
+	if err != nil {
+		return v, err
+	}
+	if err := db.QueryRowContext(ctx, query, args...).Scan(&v); err != nil {
+		return v, errors.Join(fmt.Errorf("%.200s: %w", query, err), db.Close())
+	}
+	return v, db.Close()
 }

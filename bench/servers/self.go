@@ -25,18 +25,19 @@ type Self struct {
 // selfCommand is the first argument of a Self: see SelfMain.
 const selfCommand = "serve-for-bench"
 
+// Names of servers.
+const (
+	Bare           = "bare"          // gin.New() in release mode without middleware
+	BareOnHTTPFast = "bare-httpfast" // the same on the connections of internal/httpfast, as petstore is served
+	Stock          = "stock"
+)
+
 // handlers make the handler of a server from its options in JSON.
-var handlers = map[string]func(options []byte) (http.Handler, error){
-	"bare":  bareHandler,
-	fast:    bareHandler,
-	"stock": stockHandler,
-}
+var handlers = map[string]func(options []byte) (http.Handler, error){Bare: bareHandler, BareOnHTTPFast: bareHandler, Stock: stockHandler}
 
-// fast is a bare server on internal/httpfast.
-const fast = "bare-httpfast"
-
-// startSelf starts the server of that name. It passes the options on standard input, where no other user can read them.
-func startSelf(ctx context.Context, dir, name string, options any) (*Self, error) {
+// StartSelf starts the server of that name with BareOptions or StockOptions. It passes them on standard input, where no other user can read
+// them.
+func StartSelf(ctx context.Context, dir, name string, options any) (*Self, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -87,7 +88,7 @@ func SelfMain(args []string) (isServer bool, err error) {
 		return true, err
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	if args[1] == fast {
+	if args[1] == BareOnHTTPFast {
 		l = httpfast.WrapServer(server, l)
 	}
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -25,12 +25,8 @@ type StockOptions struct {
 	Redis    string
 }
 
-// StartStock starts a GET /v1/pets built from well-known parts: a prepared SELECT finds the key, two calls of ulule/limiter count in
-// Redis, and sqlx reads the rows.
-func StartStock(ctx context.Context, dir string, o StockOptions) (*Self, error) {
-	return startSelf(ctx, dir, "stock", o)
-}
-
+// stock is a GET /v1/pets built from well-known parts: a prepared SELECT finds the key, two calls of ulule/limiter count in Redis, and sqlx
+// reads the rows.
 type stock struct {
 	callerByDigest, petsOfTenant *sqlx.Stmt
 	counters                     limiter.Store

@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -13,9 +12,6 @@ import (
 // arrive. Each connection sends one of the target's keys all the time, as a customer's program does and wrk cannot. Before the run begins
 // each has had a response.
 func ClosedLoop(ctx context.Context, t Target, o Options) (Result, error) {
-	if _, err := t.check(ctx); err != nil {
-		return Result{}, err
-	}
 	conns, err := t.dialAll(ctx)
 	defer func() {
 		for _, c := range conns {
@@ -25,18 +21,8 @@ func ClosedLoop(ctx context.Context, t Target, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("make %d connections (ulimit -n must allow as many files, and some more): %w", t.Clients, err)
 	}
-	var r Result
-	err = o.measured(func() (err error) {
-		r, err = closedLoop(conns, o)
-		return err
-	})
-	if err != nil {
-		return Result{}, fmt.Errorf("send on %d connections: %w", t.Clients, err)
-	}
-	if _, err := t.check(ctx); err != nil {
-		return Result{}, fmt.Errorf("after the run: %w", err)
-	}
-	return r, nil
+	r, _, err := o.run(ctx, t, 0, func() (Result, error) { return closedLoop(conns, o) })
+	return r, err
 }
 
 // dialAll makes the connections, also those that it made before an error.
@@ -77,12 +63,7 @@ func closedLoop(conns []*conn, o Options) (Result, error) {
 		})
 	}
 	if err := sending.Wait(); err != nil {
-		return Result{}, err
+		return Result{}, fmt.Errorf("send on %d connections: %w", len(conns), err)
 	}
-	r := Result{Elapsed: time.Since(start)}
-	all := slices.Concat(took...)
-	slices.Sort(all)
-	n := len(all)
-	r.Requests, r.P50, r.P99 = int64(n), all[n/2], all[n*99/100]
-	return r, nil
+	return resultOf(time.Since(start), took...), nil
 }

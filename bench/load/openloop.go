@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
 	"time"
 
@@ -16,30 +15,11 @@ import (
 // OpenLoop sends the target's request at a fixed rate, however fast the responses arrive. Each request has a scheduled time at which
 // its latency begins: a request that waits for the previous response on its connection is late, not left out.
 func OpenLoop(ctx context.Context, t Target, rate float64, o Options) (Result, error) {
-	before, err := t.check(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	var took []time.Duration
-	err = o.measured(func() (err error) {
-		took, err = openLoop(ctx, t, rate, o)
-		return err
-	})
-	if err != nil {
-		return Result{}, fmt.Errorf("send %.0f requests per second: %w", rate, err)
-	}
-	after, err := t.check(ctx)
-	if err != nil {
-		return Result{}, fmt.Errorf("after the run: %w", err)
-	}
-	slices.Sort(took)
-	n := len(took)
-	r := Result{Requests: int64(n), Elapsed: o.Duration, P50: took[n/2], P99: took[n*99/100]}
-	return r, t.checkCount(before, after, r.Requests, 0)
+	r, _, err := o.run(ctx, t, 0, func() (Result, error) { return openLoop(ctx, t, rate, o) })
+	return r, err
 }
 
-// openLoop returns the latency of each request.
-func openLoop(ctx context.Context, t Target, rate float64, o Options) ([]time.Duration, error) {
+func openLoop(ctx context.Context, t Target, rate float64, o Options) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Duration+time.Minute)
 	defer cancel()
 	took := make([][]time.Duration, o.Connections)
@@ -55,8 +35,10 @@ func openLoop(ctx context.Context, t Target, rate float64, o Options) ([]time.Du
 			return err
 		})
 	}
-	err := all.Wait()
-	return slices.Concat(took...), err
+	if err := all.Wait(); err != nil {
+		return Result{}, fmt.Errorf("send %.0f requests per second: %w", rate, err)
+	}
+	return resultOf(o.Duration, took...), nil
 }
 
 // sendOnSchedule sends on one connection: a request at first, and at each interval after it until end.

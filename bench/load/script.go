@@ -2,25 +2,22 @@ package load
 
 import (
 	"crypto/rand"
-	_ "embed"
+	"embed"
 	"fmt"
 	"strings"
 )
 
-var (
-	//go:embed report.lua
-	reportScript string
-	//go:embed threads.lua
-	threadsScript string
-	//go:embed turns.lua
-	turnsScript string
-	//go:embed mixed.lua
-	mixedScript string
-	//go:embed ownkeys.lua
-	ownKeysScript string
-	//go:embed ids.lua
-	idsScript string
-)
+//go:embed *.lua
+var scripts embed.FS
+
+// lua returns an embedded script.
+func lua(name string) string {
+	text, err := scripts.ReadFile(name + ".lua")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return string(text)
+}
 
 // script returns the script that wrk runs for a target with so many threads. Only a script whose requests differ has a function named request: without it
 // wrk formats the request once, and the script costs nothing during the run.
@@ -41,19 +38,19 @@ func script(t Target, threads int) string {
 		}
 		b.WriteString("}\n")
 	}
-	b.WriteString(threadsScript)
+	b.WriteString(lua("threads"))
 	switch {
 	case t.Writes > 0:
-		fmt.Fprintf(&b, "local writes, body = %d, %s\n%s", t.Writes, quote(string(t.WriteBody)), mixedScript)
+		fmt.Fprintf(&b, "local writes, body = %d, %s\n%s", t.Writes, quote(string(t.WriteBody)), lua("mixed"))
 	case t.OwnKeys:
-		fmt.Fprintf(&b, "local run = %s\n%s", quote(rand.Text()), ownKeysScript)
+		fmt.Fprintf(&b, "local run = %s\n%s", quote(rand.Text()), lua("ownkeys"))
 	case t.IDs != nil:
 		fmt.Fprintf(&b, "local first, count, n, path, body = %d, %d, %d, %s, %s\n%s",
-			t.IDs.First, t.IDs.Count, number(), quote(t.path()), quote(string(t.RequestBody)), idsScript)
+			t.IDs.First, t.IDs.Count, number(), quote(t.path()), quote(string(t.RequestBody)), lua("ids"))
 	case len(t.Keys) > 0:
-		b.WriteString(turnsScript)
+		b.WriteString(lua("turns"))
 	}
-	return b.String() + reportScript
+	return b.String() + lua("report")
 }
 
 // path returns the URL's path and query, with {id} as it is.

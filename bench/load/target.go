@@ -89,15 +89,15 @@ func (t Target) Fetch(ctx context.Context) (Response, error) {
 	if err := req.Write(conn); err != nil {
 		return Response{}, err
 	}
-	counted := &countingReader{from: conn}
-	buffered := bufio.NewReader(counted)
+	var read bytes.Buffer
+	buffered := bufio.NewReader(io.TeeReader(conn, &read))
 	resp, err := http.ReadResponse(buffered, req)
 	if err != nil {
 		return Response{}, err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	return Response{resp.StatusCode, resp.Header, body, counted.n - int64(buffered.Buffered())}, err
+	return Response{resp.StatusCode, resp.Header, body, int64(read.Len() - buffered.Buffered())}, err
 }
 
 // Unpacked returns the content of a body, which may be compressed.
@@ -216,15 +216,4 @@ func (t Target) checkCount(before, after Response, requests, unfinished int64) e
 		return fmt.Errorf("%d requests were counted, want %d to %d", used, least, most)
 	}
 	return nil
-}
-
-type countingReader struct {
-	from io.Reader
-	n    int64
-}
-
-func (r *countingReader) Read(p []byte) (int, error) {
-	n, err := r.from.Read(p)
-	r.n += int64(n)
-	return n, err
 }

@@ -11,12 +11,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
-
-	"petstore.example/internal/subprocess"
 )
 
 // Options configure a run.
@@ -28,17 +26,25 @@ type Options struct {
 	Begin, End func() error
 }
 
-// measured calls send between Begin and End.
-func (o Options) measured(send func() error) error {
-	for _, f := range []func() error{o.Begin, send, o.End} {
-		if f == nil {
-			continue
-		}
-		if err := f(); err != nil {
-			return err
+// run calls send between Begin and End. The request just before and the one just after must get the right response, whose sizes it returns,
+// and all must be counted; up to unfinished ones, whose responses came too late, may be.
+func (o Options) run(ctx context.Context, t Target, unfinished int, send func() (Result, error)) (r Result, sizes []int64, err error) {
+	before, err := t.check(ctx)
+	if err != nil {
+		return r, nil, err
+	}
+	for _, f := range []func() error{o.Begin, func() (err error) { r, err = send(); return err }, o.End} {
+		if f != nil {
+			if err := f(); err != nil {
+				return r, nil, err
+			}
 		}
 	}
-	return nil
+	after, err := t.check(ctx)
+	if err != nil {
+		return r, nil, fmt.Errorf("after the run: %w", err)
+	}
+	return r, []int64{before.Size, after.Size}, t.checkCount(before, after, r.Requests, int64(unfinished))
 }
 
 // Result is what one run measured.
@@ -46,6 +52,14 @@ type Result struct {
 	Requests int64
 	Elapsed  time.Duration
 	P50, P99 time.Duration
+}
+
+// resultOf returns the result of requests that took so long.
+func resultOf(elapsed time.Duration, took ...[]time.Duration) Result {
+	all := slices.Concat(took...)
+	slices.Sort(all)
+	n := len(all)
+	return Result{int64(n), elapsed, all[n/2], all[n*99/100]}
 }
 
 // RPS returns the requests per second.
@@ -72,68 +86,48 @@ func (w *Wrk) Version(ctx context.Context) string {
 
 // Run sends the target's request over and over. The error says why the run is not valid.
 func (w *Wrk) Run(ctx context.Context, t Target, o Options) (Result, error) {
-	before, err := t.check(ctx)
+	var s summary
+	r, sizes, err := o.run(ctx, t, o.Connections, func() (r Result, err error) {
+		if s, err = w.drive(ctx, t, o); err != nil {
+			return r, fmt.Errorf("run wrk: %w", err)
+		}
+		return s.result(), nil
+	})
 	if err != nil {
 		return Result{}, err
 	}
-	var s summary
-	err = o.measured(func() (err error) {
-		s, err = w.drive(ctx, t, o)
-		return err
-	})
-	if err != nil {
-		return Result{}, fmt.Errorf("run wrk: %w", err)
-	}
-	after, err := t.check(ctx)
-	if err != nil {
-		return Result{}, fmt.Errorf("after the run: %w", err)
-	}
-	return s.result(), errors.Join(
-		s.check(t, min(before.Size, after.Size), max(before.Size, after.Size), o.Connections),
-		t.checkCount(before, after, s.Requests, int64(o.Connections)))
+	return r, s.check(t, slices.Min(sizes), slices.Max(sizes), o.Connections)
 }
 
 // drive runs wrk and returns its summary.
-func (w *Wrk) drive(ctx context.Context, t Target, o Options) (summary, error) {
+func (w *Wrk) drive(ctx context.Context, t Target, o Options) (s summary, err error) {
 	dir, err := os.MkdirTemp("", "petstore-wrk-")
 	if err != nil {
-		return summary{}, err
+		return s, err
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "run.lua")
 	// In a private file the API key does not show in the list of processes.
 	if err := os.WriteFile(file, []byte(script(t, o.Threads)), 0o600); err != nil {
-		return summary{}, err
+		return s, err
 	}
-	out, err := run(ctx, o.Duration+time.Minute, w.path,
-		"--threads", strconv.Itoa(o.Threads), "--connections", strconv.Itoa(o.Connections),
-		"--duration", fmt.Sprintf("%.0fs", o.Duration.Seconds()), "--timeout", "10s", "--script", file, strings.ReplaceAll(t.URL, "{id}", "0"))
-	if err != nil {
-		return summary{}, err
-	}
-	return parseSummary(out)
-}
-
-// run runs a command, and kills it when ctx ends or after the timeout.
-func run(ctx context.Context, timeout time.Duration, name string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, o.Duration+time.Minute)
 	defer cancel()
-	var out bytes.Buffer
-	cmd := exec.Command(name, args...)
-	cmd.Stdout, cmd.Stderr = &out, &out
-	p, err := subprocess.Start(cmd, syscall.SIGKILL)
+	out, err := exec.CommandContext(ctx, w.path,
+		"--threads", strconv.Itoa(o.Threads), "--connections", strconv.Itoa(o.Connections),
+		"--duration", fmt.Sprintf("%.0fs", o.Duration.Seconds()), "--timeout", "10s", "--script", file, strings.ReplaceAll(t.URL, "{id}", "0")).CombinedOutput()
 	if err != nil {
-		return "", err
+		return s, fmt.Errorf("%w: %s", err, bytes.TrimSpace(out))
 	}
-	select {
-	case <-p.Done():
-	case <-ctx.Done():
-		return "", errors.Join(ctx.Err(), p.Stop(ctx, 10*time.Second, syscall.SIGKILL))
+	_, text, found := strings.Cut(string(out), "PETSTORE-BENCH ")
+	if !found {
+		return s, fmt.Errorf("it printed no summary: %s", out)
 	}
-	if err := p.Err(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, strings.TrimSpace(out.String()))
+	line, _, _ := strings.Cut(text, "\n")
+	if err := json.Unmarshal([]byte(line), &s); err != nil {
+		return s, fmt.Errorf("its summary %q: %w", line, err)
 	}
-	return out.String(), nil
+	return s, nil
 }
 
 // summary is what report.lua prints.
@@ -149,21 +143,6 @@ type summary struct {
 	Write   int64 `json:"write"`
 	Timeout int64 `json:"timeout"`
 	Status  int64 `json:"status"` // responses with 400 or more
-}
-
-const marker = "PETSTORE-BENCH "
-
-func parseSummary(out string) (summary, error) {
-	_, text, found := strings.Cut(out, marker)
-	if !found {
-		return summary{}, fmt.Errorf("it printed no summary: %s", strings.TrimSpace(out))
-	}
-	line, _, _ := strings.Cut(text, "\n")
-	var s summary
-	if err := json.Unmarshal([]byte(line), &s); err != nil {
-		return summary{}, fmt.Errorf("its summary %q: %w", line, err)
-	}
-	return s, nil
 }
 
 // slack is by how many bytes the size of a response may change during a run: some numbers in its headers lose a digit.

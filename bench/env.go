@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 
@@ -78,7 +77,9 @@ func (e *env) setUp(ctx context.Context, o *options) (err error) {
 	must.Do(err)
 	e.dir = dir
 	e.Cleanup(func(context.Context) error { remove(); return nil })
-	must.Do(ensureBuilt(ctx, o.petstore))
+	if _, err := os.Stat(o.petstore); err != nil {
+		must.Do(servers.Build(ctx, "petstore", o.petstore))
+	}
 	e.postgres = must.Get(servers.StartPostgres(ctx, nil))
 	e.Cleanup(e.postgres.Stop)
 	e.redisServer = must.Get(servers.StartRedis(ctx, e.dir))
@@ -148,9 +149,7 @@ func (e *env) behindNginx(ctx context.Context, name string, d *deployment) *depl
 // database makes a database with the sample, and its supply.
 func (e *env) database(ctx context.Context, name string) (url string, supply *servers.Supply) {
 	url = must.Get(e.postgres.Clone(ctx, sampleDatabase, name))
-	supply = must.Get(servers.NewSupply(url, e.sample))
-	e.Cleanup(supply.Close)
-	return url, supply
+	return url, servers.NewSupply(url, e.sample)
 }
 
 // startBare starts the other servers, which give the responses of petstore's cases.
@@ -246,18 +245,5 @@ func (e *env) choose(names []string) error {
 		}
 	}
 	e.cases = slices.DeleteFunc(e.cases, func(c *benchCase) bool { return len(names) > 0 && !keep[c.Name] })
-	return nil
-}
-
-// ensureBuilt builds the program as make does, when it does not exist.
-func ensureBuilt(ctx context.Context, program string) error {
-	if _, err := os.Stat(program); err == nil {
-		return nil
-	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "nomsgpack", "-trimpath", "-o", program, "./cmd/petstore")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build has it
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w: %s", program, err, out)
-	}
 	return nil
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,68 +10,44 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"petstore.example/bench/load"
+	"petstore.example/bench/must"
 )
 
-// profileKinds are kinds of profiles by pprof's names, and the sample of each that writeTop sorts by.
+// profileKinds are kinds of profiles by pprof's names, and the sample of each by which its top entries are sorted.
 var profileKinds = []struct{ name, path, index string }{
 	{"cpu", "profile", "cpu"},
 	{"allocs", "allocs", "alloc_objects"},
 }
 
-// profiles runs each case of petstore once more while it takes profiles. These runs are not part of the results.
-func profiles(ctx context.Context, o *options, wrk *load.Wrk, cases []*benchCase) error {
+// takeProfiles runs each case of petstore once more, and writes NAME.cpu.pprof and NAME.allocs.pprof, each with its top entries in a text
+// file beside it. These runs are not part of the results.
+func (o *options) takeProfiles(ctx context.Context, wrk *load.Wrk, cases []*benchCase) (err error) {
+	defer must.Recover(&err)
 	if o.profile == "" {
 		return nil
 	}
-	if err := os.MkdirAll(o.profile, 0o755); err != nil {
-		return err
-	}
+	must.Do(os.MkdirAll(o.profile, 0o755))
 	for _, c := range cases {
 		if c.on.petstore == nil {
 			continue
 		}
-		if err := c.takeProfiles(ctx, wrk, o); err != nil {
-			return fmt.Errorf("profile %s: %w", c.Name, err)
+		data := make([][]byte, len(profileKinds))
+		var taking errgroup.Group
+		for i, kind := range profileKinds {
+			taking.Go(func() (err error) {
+				data[i], err = c.on.petstore.Profile(ctx, fmt.Sprintf("%s?seconds=%d", kind.path, int(profiled.Seconds())-1))
+				return err
+			})
+		}
+		run := must.Get(c.run(ctx, o.closedLoop(wrk, profiled)))
+		must.Do(taking.Wait())
+		for i, kind := range profileKinds {
+			file := filepath.Join(o.profile, c.Name+"."+kind.name+".pprof")
+			must.Do(os.WriteFile(file, data[i], 0o644))
+			top := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-nodecount=20", "-sample_index="+kind.index, file)
+			must.Do(os.WriteFile(file+".txt", must.Get(top.Output()), 0o644))
+			o.logf("wrote %s at %.0f requests/s, CPU %v", file, run.RPS, run.CPU)
 		}
 	}
 	return nil
-}
-
-// takeProfiles writes NAME.cpu.pprof and NAME.allocs.pprof of one run, each with its top entries in a text file beside it.
-func (c *benchCase) takeProfiles(ctx context.Context, wrk *load.Wrk, o *options) error {
-	data := make([][]byte, len(profileKinds))
-	var taking errgroup.Group
-	for i, kind := range profileKinds {
-		taking.Go(func() (err error) {
-			data[i], err = c.on.petstore.Profile(ctx, fmt.Sprintf("%s?seconds=%d", kind.path, int(profiled.Seconds())-1))
-			return err
-		})
-	}
-	run, err := c.run(ctx, o.closedLoop(wrk, profiled))
-	if err := errors.Join(err, taking.Wait()); err != nil {
-		return err
-	}
-	for i, kind := range profileKinds {
-		file := filepath.Join(o.profile, c.Name+"."+kind.name+".pprof")
-		if err := os.WriteFile(file, data[i], 0o644); err != nil {
-			return err
-		}
-		if err := writeTop(ctx, file, kind.index); err != nil {
-			return err
-		}
-		o.logf("wrote %s at %.0f requests/s, CPU %v", file, run.RPS, run.CPU)
-	}
-	return nil
-}
-
-// writeTop writes FILE.txt: the functions with the highest own cost.
-func writeTop(ctx context.Context, file, index string) error {
-	var stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-nodecount=20", "-sample_index="+index, file)
-	cmd.Stderr = &stderr
-	text, err := cmd.Output()
-	if err != nil {
-		return fmt.Errorf("read %s: %w: %s", file, err, &stderr)
-	}
-	return os.WriteFile(file+".txt", text, 0o644)
 }

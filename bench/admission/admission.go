@@ -4,7 +4,11 @@ package admission
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
+	"strconv"
+	"strings"
 	"time"
 
 	"petstore.example/internal/keys"
@@ -29,7 +33,7 @@ func NewGate(l limits.Limiter) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{directory: callers.NewDirectory(oneCaller{token.Digest()}, keys.Live, time.Now), limiter: l, key: token.Reveal()}
+	g := &Gate{directory: callers.NewDirectory(Callers{Tenants: 1}, keys.Live, time.Now), limiter: l, key: token.Reveal()}
 	g.directory.FeedProven(time.Now().Add(24 * time.Hour)) // The feed works all the time.
 	return g, g.Admit(context.Background())
 }
@@ -51,19 +55,19 @@ func (g *Gate) Admit(ctx context.Context) error {
 	return nil
 }
 
-// oneCaller is a store with one key.
-type oneCaller struct{ digest keys.Digest }
+// Callers is a store that knows every key, of so many tenants. The tenant follows from the digest.
+type Callers struct{ Tenants uint64 }
 
-func (s oneCaller) Callers(_ context.Context, digests []keys.Digest, now time.Time) ([]keys.Caller, error) {
+// Callers implements callers.Store.
+func (s Callers) Callers(_ context.Context, digests []keys.Digest, now time.Time) ([]keys.Caller, error) {
 	found := make([]keys.Caller, len(digests))
 	for i, d := range digests {
-		if d != s.digest {
-			continue
-		}
+		tenant := binary.BigEndian.Uint64(d[:8]) % s.Tenants
 		found[i] = keys.Caller{
-			KeyID: "key_0123456789abcdef", Environment: keys.Live,
+			KeyID: "key_" + hex.EncodeToString(d[:8]), Environment: keys.Environment(strings.Clone(string(keys.Live))),
 			Tenant: &plans.Tenant{
-				ID: 1, Name: "bench", Plan: plans.Enterprise, Quota: plans.Quota{PerMinute: 1e12, PerDay: 1e15}, CreatedAt: now,
+				ID: int64(tenant) + 1, Name: "tenant-" + strconv.FormatUint(tenant, 10), Plan: strings.Clone(plans.Enterprise),
+				Quota: plans.Quota{PerMinute: 1e12, PerDay: 1e15}, CreatedAt: now.Truncate(24 * time.Hour),
 			},
 		}
 	}

@@ -2,6 +2,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -30,15 +31,16 @@ func Describe() Description {
 	if unix.Uname(&name) == nil {
 		kernel = unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:])
 	}
+	load, _ := os.ReadFile("/proc/loadavg")
 	kB, _ := strconv.ParseInt(strings.TrimSuffix(field("/proc/meminfo", "MemTotal", ":"), " kB"), 10, 64)
 	return Description{
-		Processor: orUnknown(field("/proc/cpuinfo", "model name", ":")),
+		Processor: cmp.Or(field("/proc/cpuinfo", "model name", ":"), "unknown"),
 		Cores:     runtime.NumCPU(),
 		MemoryMB:  kB / 1024,
-		System:    orUnknown(strings.Trim(field("/etc/os-release", "PRETTY_NAME", "="), `"`)),
+		System:    cmp.Or(strings.Trim(field("/etc/os-release", "PRETTY_NAME", "="), `"`), "unknown"),
 		Kernel:    kernel,
 		Arch:      runtime.GOARCH,
-		Load:      load(),
+		Load:      cmp.Or(strings.SplitN(string(load), " ", 2)[0], "unknown"),
 	}
 }
 
@@ -61,16 +63,6 @@ func Library(path string) string {
 	return "unknown"
 }
 
-// load returns the first number of /proc/loadavg.
-func load() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	first, _, _ := strings.Cut(string(text), " ")
-	return first
-}
-
 // field returns the value in the first line with that name, or "".
 func field(file, name, separator string) string {
 	text, err := os.ReadFile(file)
@@ -83,11 +75,4 @@ func field(file, name, separator string) string {
 		}
 	}
 	return ""
-}
-
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
 }

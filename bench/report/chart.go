@@ -2,10 +2,11 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
+	"html"
 	"slices"
-	"text/template"
 )
 
 // Chart is a horizontal bar chart for light and dark pages. It is drawn here because the chart libraries that we tried fix the
@@ -16,6 +17,7 @@ type Chart struct {
 	Format string  // of the figures
 	Least  float64 // shortest length of the axis
 	Bars   []Bar
+	names  []string // of all parts in order of appearance
 }
 
 // Bar is one row.
@@ -31,93 +33,67 @@ type Part struct {
 	Value float64
 }
 
-// Sum returns the bar's length.
-func (b Bar) Sum() (sum float64) {
-	for _, p := range b.Parts {
-		sum += p.Value
-	}
-	return sum
-}
-
 // Sizes in pixels.
 const (
 	chartWidth, nameWidth, figureWidth = 760, 190, 60
 	rowHeight, barHeight, headHeight   = 24, 14, 64
 )
 
-//go:embed chart.svg.tmpl
-var chartText string
-
-var chartTemplate = template.Must(template.New("chart").Parse(chartText))
-
-// box is a drawn part or mark; label is a text.
-type box struct {
-	X, Y, Width float64
-	Class       int
-}
-
-type label struct {
-	X, Y float64
-	Text string
-}
-
-type drawing struct {
-	Chart
-	Width, Height, BarHeight, Middle int
-	Boxes, Markers, Keys             []box
-	Names, Figures, KeyNames         []label
-}
+//go:embed chart.svg
+var chartHead string
 
 // SVG draws the chart.
-func (c Chart) SVG() ([]byte, error) {
-	d := drawing{Chart: c, Width: chartWidth, Height: headHeight + rowHeight*len(c.Bars) + 8, BarHeight: barHeight, Middle: nameWidth}
+func (c Chart) SVG() []byte {
+	height := headHeight + rowHeight*len(c.Bars) + 8
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" width="%[1]d" height="%[2]d" role="img">`+"\n", chartWidth, height)
+	fmt.Fprintf(&b, "<title>%s</title>\n%s", html.EscapeString(c.Title), chartHead)
+	text := func(class string, x float64, y int, s string) {
+		fmt.Fprintf(&b, `<text%s x="%.1f" y="%d">%s</text>`+"\n", class, x, y, html.EscapeString(s))
+	}
+	box := func(name string, x float64, y int, width float64, height int) {
+		if !slices.Contains(c.names, name) {
+			c.names = append(c.names, name)
+		}
+		fmt.Fprintf(&b, `<rect class="p%d" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", slices.Index(c.names, name), x, y, width, height)
+	}
+	text(` class="title"`, 8, 22, c.Title)
+	text(` class="note"`, 8, 48, c.Note)
 	scale := (chartWidth - nameWidth - figureWidth) / c.longest()
-	names := c.names()
-	for i, b := range c.Bars {
-		y := float64(headHeight + rowHeight*i)
-		x := float64(nameWidth)
-		for _, p := range b.Parts {
-			d.Boxes = append(d.Boxes, box{x, y, p.Value * scale, slices.Index(names, p.Name)})
+	for i, bar := range c.Bars {
+		y, x := headHeight+rowHeight*i, float64(nameWidth)
+		for _, p := range bar.Parts {
+			box(p.Name, x, y, p.Value*scale, barHeight)
 			x += p.Value * scale
 		}
-		if b.Mark > 0 {
-			d.Markers = append(d.Markers, box{X: nameWidth + b.Mark*scale, Y: y})
-			x = max(x, nameWidth+b.Mark*scale)
+		if mark := nameWidth + bar.Mark*scale; bar.Mark > 0 {
+			fmt.Fprintf(&b, `<path class="mark" d="M%.1f %dm0 -3v%dm0 0v6"/>`+"\n", mark, y, barHeight)
+			x = max(x, mark)
 		}
-		d.Names = append(d.Names, label{nameWidth - 8, y + barHeight - 3, b.Name})
-		d.Figures = append(d.Figures, label{x + 6, y + barHeight - 3, fmt.Sprintf(c.Format, b.Sum())})
+		text(` class="name"`, nameWidth-8, y+barHeight-3, bar.Name)
+		text("", x+6, y+barHeight-3, fmt.Sprintf(c.Format, bar.sum()))
 	}
-	for i, name := range names {
-		if name != "" {
-			x := float64(nameWidth + 60 + 110*i)
-			d.Keys = append(d.Keys, box{X: x, Y: 38, Class: i})
-			d.KeyNames = append(d.KeyNames, label{x + 16, 48, name})
+	for i, name := range c.names {
+		if x := float64(nameWidth + 60 + 110*i); name != "" {
+			box(name, x, 38, 11, 11)
+			text("", x+16, 48, name)
 		}
 	}
-	var text bytes.Buffer
-	err := chartTemplate.Execute(&text, d)
-	return text.Bytes(), err
+	fmt.Fprintf(&b, `<path class="axis" d="M%d 58V%d"/>`+"\n</svg>\n", nameWidth, height)
+	return b.Bytes()
 }
 
-// names returns the names of all parts in order of appearance.
-func (c Chart) names() (names []string) {
-	for _, b := range c.Bars {
-		for _, p := range b.Parts {
-			if !slices.Contains(names, p.Name) {
-				names = append(names, p.Name)
-			}
-		}
+func (b Bar) sum() (sum float64) {
+	for _, p := range b.Parts {
+		sum += p.Value
 	}
-	return names
+	return sum
 }
 
 func (c Chart) longest() float64 {
 	longest := c.Least
 	for _, b := range c.Bars {
-		longest = max(longest, b.Sum(), b.Mark)
+		longest = max(longest, b.sum(), b.Mark)
 	}
-	if longest == 0 {
-		return 1
-	}
-	return longest
+	return cmp.Or(longest, 1)
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
+	"text/tabwriter"
 	"text/template"
 )
 
@@ -20,11 +22,7 @@ var document = template.Must(template.New("benchmarks.md").Funcs(template.FuncMa
 func (r *Report) WriteDocument(file string) error {
 	dir := strings.TrimSuffix(file, filepath.Ext(file))
 	for name, c := range map[string]Chart{"ratio.svg": r.ratioChart(), "cpu.svg": r.cpuChart(), "half.svg": r.halfChart()} {
-		text, err := c.SVG()
-		if err != nil {
-			return fmt.Errorf("draw %s: %w", name, err)
-		}
-		if err := WriteFile(filepath.Join(dir, name), text); err != nil {
+		if err := WriteFile(filepath.Join(dir, name), c.SVG()); err != nil {
 			return err
 		}
 	}
@@ -33,6 +31,28 @@ func (r *Report) WriteDocument(file string) error {
 		return err
 	}
 	return WriteFile(file, text.Bytes())
+}
+
+// WriteTables writes the document's tables for the terminal.
+func (r *Report) WriteTables(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, name := range []string{"cases", "baselines", "half", "admissions"} {
+		var text bytes.Buffer
+		if err := document.ExecuteTemplate(&text, name, r); err != nil {
+			return err
+		}
+		fmt.Fprintln(t, strings.ReplaceAll(text.String(), "|", "\t"))
+	}
+	fmt.Fprintf(t, "other processes used %.0f %% of the machine (median of all runs; at most %.0f %%)\n", r.Others().Median, r.Others().Max)
+	return t.Flush()
+}
+
+// given formats a goal, or returns "" if it is 0.
+func given(format string, goal float64) string {
+	if goal == 0 {
+		return ""
+	}
+	return fmt.Sprintf(format, goal)
 }
 
 func spreadText(format string, s Spread) string {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"petstore.example/bench/machine"
@@ -47,21 +48,12 @@ func (r *Report) Others() Spread {
 
 // Compared returns the cases that are compared with another case.
 func (r *Report) Compared() []*Series {
-	return r.filter(func(s *Series) bool { return s.Baseline != nil })
+	return slices.DeleteFunc(slices.Clone(r.Series), func(s *Series) bool { return s.Baseline == nil })
 }
 
 // Baselines returns the other cases.
 func (r *Report) Baselines() []*Series {
-	return r.filter(func(s *Series) bool { return s.Baseline == nil })
-}
-
-func (r *Report) filter(keep func(*Series) bool) (selected []*Series) {
-	for _, s := range r.Series {
-		if keep(s) {
-			selected = append(selected, s)
-		}
-	}
-	return selected
+	return slices.DeleteFunc(slices.Clone(r.Series), func(s *Series) bool { return s.Baseline != nil })
 }
 
 // result is one case in results.json.
@@ -101,22 +93,10 @@ func round(f float64, digits int) float64 {
 	return math.Round(f*shift) / shift
 }
 
-// WriteFile writes the file atomically, and makes its directory.
+// WriteFile writes the file, and makes its directory.
 func WriteFile(file string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(file), ".bench-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	if _, err := f.Write(text); err != nil {
-		return err
-	}
-	if err := f.Chmod(0o644); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), file)
+	return os.WriteFile(file, text, 0o644)
 }

@@ -2,22 +2,19 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"time"
 
+	"petstore.example/bench/admission"
 	"petstore.example/bench/must"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/callers"
-	"petstore.example/internal/plans"
 )
 
 const (
@@ -60,7 +57,7 @@ func newFullDirectory(ctx context.Context, n int) (d *callers.Directory, tokens 
 		tokens[i] = token.Reveal()
 	}
 	before := heap()
-	d = callers.NewDirectory(manyCallers{tenants: uint64(max(1, n/keysPerTenant))}, keys.Live, time.Now)
+	d = callers.NewDirectory(admission.Callers{Tenants: uint64(max(1, n/keysPerTenant))}, keys.Live, time.Now)
 	d.FeedProven(time.Now().Add(24 * time.Hour)) // The feed works all the time.
 	for _, token := range tokens {
 		err := keys.ErrUnavailable
@@ -89,24 +86,6 @@ func lookUpBatch(ctx context.Context, d *callers.Directory, tokens []string) tim
 		must.Do(err)
 	}
 	return time.Since(start) / directoryBatch
-}
-
-// manyCallers is a store that knows every key; the tenant follows from the digest.
-type manyCallers struct{ tenants uint64 }
-
-func (s manyCallers) Callers(_ context.Context, digests []keys.Digest, now time.Time) ([]keys.Caller, error) {
-	found := make([]keys.Caller, len(digests))
-	for i, d := range digests {
-		tenant := binary.BigEndian.Uint64(d[:8]) % s.tenants
-		found[i] = keys.Caller{
-			KeyID: "key_" + hex.EncodeToString(d[:8]), Environment: keys.Environment(strings.Clone(string(keys.Live))),
-			Tenant: &plans.Tenant{
-				ID: int64(tenant) + 1, Name: "tenant-" + strconv.FormatUint(tenant, 10), Plan: strings.Clone(plans.Business),
-				Quota: plans.Quota{PerMinute: 1_000, PerDay: 100_000}, CreatedAt: now.Truncate(24 * time.Hour),
-			},
-		}
-	}
-	return found, nil
 }
 
 // heap returns the bytes in use after a garbage collection.

@@ -77,9 +77,9 @@ func (f *fleet) start(ctx context.Context) {
 		d.RedisURL = f.redisURL
 	}
 	if f.far {
-		delayed, url, err := servers.DelayPostgres(f.url, farDelay)
+		url, stop, err := servers.DelayPostgres(f.url, farDelay)
 		must.Do(err)
-		f.Cleanup(func(context.Context) error { return delayed.Close() })
+		f.Cleanup(stop)
 		d.DatabaseURL, d.Conns = url, farConns
 	}
 	f.Cleanup(func(context.Context) error {

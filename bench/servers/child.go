@@ -1,16 +1,15 @@
 package servers
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -43,26 +42,19 @@ func start(ctx context.Context, dir, name string, cmd *exec.Cmd, ready func(cont
 	if c.Process, err = subprocess.Start(cmd, syscall.SIGTERM); err != nil {
 		return nil, err
 	}
-	if err := c.waitReady(ctx, ready); err != nil {
-		err = fmt.Errorf("start %s: %w: %s", name, err, c.lastLines())
-		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
-	}
-	return c, nil
-}
-
-func (c *Child) waitReady(ctx context.Context, ready func(context.Context) bool) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	waiting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	for !ready(ctx) {
+	for !ready(waiting) {
 		select {
 		case <-c.Done():
-			return fmt.Errorf("it ended: %w", c.Err())
-		case <-ctx.Done():
-			return fmt.Errorf("it is not ready: %w", ctx.Err())
+			return nil, fmt.Errorf("start %s: it ended: %w: %s", name, c.Err(), c.lastLines())
+		case <-waiting.Done():
+			err := fmt.Errorf("start %s: it is not ready: %w: %s", name, waiting.Err(), c.lastLines())
+			return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	return nil
+	return c, nil
 }
 
 // Stop asks the server to end, and kills it if it does not.
@@ -75,59 +67,63 @@ func (c *Child) TruncateLog() error { return os.Truncate(c.logFile, 0) }
 
 // Logged returns the first lines of the server's log file that contain a text, at most that many.
 func (c *Child) Logged(text string, most int) (lines []string, err error) {
-	log, err := os.Open(c.logFile)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	s := bufio.NewScanner(log)
-	for len(lines) < most && s.Scan() {
-		if bytes.Contains(s.Bytes(), []byte(text)) {
-			lines = append(lines, s.Text())
+	log, err := os.ReadFile(c.logFile)
+	for line := range bytes.Lines(log) {
+		if len(lines) < most && bytes.Contains(line, []byte(text)) {
+			lines = append(lines, string(line))
 		}
 	}
-	return lines, s.Err()
+	return lines, err
 }
 
 func (c *Child) lastLines() string {
 	const most = 2000
-	text, err := os.ReadFile(c.logFile)
-	if err != nil {
-		return err.Error()
-	}
+	text, _ := os.ReadFile(c.logFile) // If it can't be read, the error of the start says enough.
 	return string(bytes.TrimSpace(text[max(0, len(text)-most):]))
-}
-
-// freeAddrs returns free addresses of the loopback interface.
-func freeAddrs(n int) (addrs []string, err error) {
-	listeners := make([]io.Closer, 0, n)
-	defer func() {
-		for _, l := range listeners {
-			err = errors.Join(err, l.Close())
-		}
-	}()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		listeners = append(listeners, l)
-		addrs = append(addrs, l.Addr().String())
-	}
-	return addrs, nil
 }
 
 // onFreePorts calls launch with free addresses. It tries again if another process takes one of them first.
 func onFreePorts(ctx context.Context, n int, launch func(addrs []string) error) error {
 	var err error
-	for range 3 {
-		var addrs []string
-		if addrs, err = freeAddrs(n); err != nil {
-			return err
+	for try := 0; try == 0 || err != nil && try < 3 && ctx.Err() == nil; try++ {
+		addrs := make([]string, n)
+		for i := range addrs {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				return err
+			}
+			addrs[i] = l.Addr().String()
+			if err := l.Close(); err != nil {
+				return err
+			}
 		}
-		if err = launch(addrs); err == nil || ctx.Err() != nil {
-			return err
-		}
+		err = launch(addrs)
 	}
 	return err
+}
+
+// Build builds a command of this module as make does.
+func Build(ctx context.Context, command, file string) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-tags", "nomsgpack", "-trimpath", "-o", file, "petstore.example/cmd/"+command)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w: %s", command, err, out)
+	}
+	return nil
+}
+
+// Cleanups are what is to be done in the end.
+type Cleanups struct{ all []func(context.Context) error }
+
+// Cleanup has TearDown call f.
+func (c *Cleanups) Cleanup(f func(context.Context) error) { c.all = append(c.all, f) }
+
+// TearDown calls all functions once, the last one first.
+func (c *Cleanups) TearDown(ctx context.Context) error {
+	var errs []error
+	for _, f := range slices.Backward(c.all) {
+		errs = append(errs, f(ctx))
+	}
+	c.all = nil
+	return errors.Join(errs...)
 }

@@ -4,7 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os/exec"
+	"time"
 )
 
 // Petstore is a running `petstore serve`.
@@ -69,9 +73,36 @@ func (p *Petstore) Ready(ctx context.Context) bool {
 
 // Profile returns one of the server's profiles, as "profile?seconds=5" or "allocs".
 func (p *Petstore) Profile(ctx context.Context, name string) ([]byte, error) {
-	text, err := get(ctx, p.AdminURL+"/debug/pprof/"+name)
+	return get(ctx, p.AdminURL+"/debug/pprof/"+name)
+}
+
+// get returns the body of a 200.
+func get(ctx context.Context, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, fmt.Errorf("profile %s: %w", name, err)
+		return nil, err
 	}
-	return text, nil
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %.200s", url, resp.Status, body)
+	}
+	return body, err
+}
+
+// StartCollector starts a collector of traces within this process, which throws them away. It returns its URL.
+func StartCollector(ctx context.Context) (url string, stop func(context.Context) error, err error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	s := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	})}
+	go func() { _ = s.Serve(l) }()
+	return "http://" + l.Addr().String(), func(context.Context) error { return s.Close() }, nil
 }

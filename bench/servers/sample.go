@@ -2,14 +2,12 @@ package servers
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
 	"petstore.example/bench/load"
+	"petstore.example/bench/must"
 	"petstore.example/internal/audit"
-	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
@@ -28,12 +26,6 @@ const (
 	FirstChanged = 1001
 )
 
-// unlimited is a quota that no benchmark uses up; onePerMinute is used up by the first request of a minute.
-var (
-	unlimited    = plans.Quota{PerMinute: 1_000_000_000, PerDay: 1_000_000_000_000}
-	onePerMinute = plans.Quota{PerMinute: 1, PerDay: 1_000_000_000_000}
-)
-
 // Tenant is a sample tenant with its key.
 type Tenant struct {
 	ID    int64
@@ -50,74 +42,32 @@ type Sample struct {
 	ManyKeys []string
 }
 
-// Fill makes the sample. Afterwards the API cannot place a ban in that database: a key that is refused
-// over and over would be banned within milliseconds, and a benchmark of refusals would measure the ban.
-func Fill(ctx context.Context, url string) (*Sample, error) {
-	f, err := newFiller(ctx, url)
-	if err != nil {
-		return nil, fmt.Errorf("fill the database: %w", err)
-	}
-	s, err := f.fill(ctx)
-	if err = errors.Join(err, f.close()); err != nil {
-		return nil, fmt.Errorf("fill the database: %w", err)
-	}
-	return s, nil
-}
-
-// filler fills a database: tenants and keys through the store, animals with SQL.
-type filler struct {
-	db  *store.DB
-	sql *sql.DB
-}
-
 var by = audit.By{Actor: "bench", Reason: "benchmark"}
 
-func newFiller(ctx context.Context, url string) (*filler, error) {
-	db, err := store.Open(ctx, url, store.Options{MaxConns: 1})
-	if err != nil {
-		return nil, err
-	}
-	plain, err := openPool(url)
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return &filler{db, plain}, nil
-}
-
-func (f *filler) close() error { return errors.Join(f.db.Close(), f.sql.Close()) }
-
-func (f *filler) fill(ctx context.Context) (*Sample, error) {
-	s := &Sample{Many: make([]Tenant, ManyTenants)}
-	byName := map[string]*Tenant{"one": &s.One, "writer": &s.Writer, "banned": &s.Banned}
+// Fill makes the sample. Afterwards the API cannot place a ban in that database: a key that is refused
+// over and over would be banned within milliseconds, and a benchmark of refusals would measure the ban.
+func Fill(ctx context.Context, url string) (s *Sample, err error) {
+	defer must.Recover(&err)
+	db := must.Get(store.Open(ctx, url, store.Options{MaxConns: 1}))
+	defer db.Close()
+	s = &Sample{Many: make([]Tenant, ManyTenants)}
+	byName := map[string]*Tenant{"one": &s.One, "writer": &s.Writer, "full": &s.Full, "banned": &s.Banned}
 	for i := range s.Many {
 		byName[fmt.Sprintf("many-%03d", i)] = &s.Many[i]
 	}
 	for name, t := range byName {
-		if err := f.add(ctx, t, name, unlimited); err != nil {
-			return nil, fmt.Errorf("add tenant %s: %w", name, err)
-		}
-	}
-	if err := f.add(ctx, &s.Full, "full", onePerMinute); err != nil {
-		return nil, err
+		addTenant(ctx, db, t, name)
 	}
 	ban := store.NewBan{KeyID: s.Banned.keyID, Length: 24 * time.Hour, Reason: keys.AutomaticReason}
-	if _, err := f.db.Bans.Place(ctx, by, ban, time.Now()); err != nil {
-		return nil, err
-	}
-	if err := f.addAnimals(ctx, s.One.ID); err != nil {
-		return nil, err
-	}
-	if err := f.exec(ctx, copyAnimals); err != nil {
-		return nil, err
-	}
-	if err := insertAvailable(ctx, f.sql, s.Writer.ID, FirstChanged, ChangedAnimals+load.MoreIDs); err != nil {
-		return nil, err
-	}
-	var err error
-	if s.ManyKeys, err = insertKeys(ctx, f.sql, s.Many, ManyKeys); err != nil {
-		return nil, err
-	}
-	return s, f.exec(ctx,
+	must.Get(db.Bans.Place(ctx, by, ban, time.Now()))
+	must.Do(Exec(ctx, url, fmt.Sprintf(`
+		insert into pets (tenant_id, id, name, category_id, status, created_at) overriding system value
+		select t.id, i + 1, (array['Rex', 'Luna', 'Milo', 'Bella', 'Oscar'])[i %% 5 + 1] || ' ' || (i + 1), i %% 7 + 1,
+		       (array['available', 'pending', 'sold'])[i %% 3 + 1], now()
+		from tenants t, generate_series(0, %d) i`, Animals-1),
+		available(s.Writer.ID, FirstChanged, ChangedAnimals+load.MoreIDs)))
+	s.ManyKeys = must.Get(insertKeys(ctx, url, s.Many, ManyKeys))
+	return s, Exec(ctx, url,
 		fmt.Sprintf("select setval(pg_get_serial_sequence('pets', 'id'), %d)", lastSupplied),
 		"revoke execute on function place_automatic_ban from petstore_api",
 		// For a table that was vacuumed while it was empty Postgres takes any index whose first column fits, and a connection keeps that plan.
@@ -129,54 +79,16 @@ func (f *filler) fill(ctx context.Context) (*Sample, error) {
 		"vacuum analyze")
 }
 
-func (f *filler) exec(ctx context.Context, statements ...string) error {
-	for _, s := range statements {
-		if _, err := f.sql.ExecContext(ctx, s); err != nil {
-			return fmt.Errorf("%s: %w", s, err)
-		}
+// addTenant makes a tenant on Enterprise with a key, and a quota that no benchmark uses up. That of the tenant named full is used up by the
+// first request of a minute.
+func addTenant(ctx context.Context, db *store.DB, t *Tenant, name string) {
+	quota := plans.Quota{PerMinute: 1_000_000_000, PerDay: 1_000_000_000_000}
+	if name == "full" {
+		quota.PerMinute = 1
 	}
-	return nil
-}
-
-// add makes a tenant on Enterprise with a key.
-func (f *filler) add(ctx context.Context, t *Tenant, name string, q plans.Quota) error {
-	made, err := f.db.Tenants.Create(ctx, by, store.NewTenant{Name: name, Plan: plans.Enterprise, Own: &q}, time.Time{})
-	if err != nil {
-		return err
-	}
-	service := &keys.Service{Store: f.db.Keys}
+	made := must.Get(db.Tenants.Create(ctx, by, store.NewTenant{Name: name, Plan: plans.Enterprise, Own: &quota}, time.Time{}))
+	service := &keys.Service{Store: db.Keys}
 	key, token, err := service.Issue(ctx, by, keys.Request{Tenant: name, Name: "bench", Environment: keys.Live})
-	if err != nil {
-		return err
-	}
+	must.Do(err)
 	*t = Tenant{ID: made.ID, Key: token.Reveal(), keyID: key.ID}
-	return nil
-}
-
-func (f *filler) addAnimals(ctx context.Context, tenant int64) error {
-	for i := range Animals {
-		a := animal(i)
-		_, err := f.sql.ExecContext(ctx, `
-			insert into pets (tenant_id, id, name, category_id, status, created_at) overriding system value
-			values ($1, $2, $3, $4, $5, now())`, tenant, i+1, a.Name, a.CategoryID, a.Status)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// copyAnimals gives all tenants the animals of the one that has some.
-const copyAnimals = `
-	insert into pets (tenant_id, id, name, category_id, status, created_at) overriding system value
-	select t.id, p.id, p.name, p.category_id, p.status, p.created_at from pets p join tenants t on t.id <> p.tenant_id`
-
-func animal(i int) catalog.NewPet {
-	names := []string{"Rex", "Luna", "Milo", "Bella", "Oscar"}
-	statuses := []catalog.Status{catalog.Available, catalog.Pending, catalog.Sold}
-	return catalog.NewPet{
-		Name:       fmt.Sprintf("%s %d", names[i%len(names)], i+1),
-		CategoryID: int64(i%7) + 1,
-		Status:     statuses[i%len(statuses)],
-	}
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -13,6 +11,7 @@ import (
 	"os/exec"
 	"time"
 
+	"petstore.example/bench/must"
 	"petstore.example/internal/httpfast"
 )
 
@@ -33,7 +32,7 @@ const (
 )
 
 // handlers make the handler of a server from its options in JSON.
-var handlers = map[string]func(options []byte) (http.Handler, error){Bare: bareHandler, BareOnHTTPFast: bareHandler, Stock: stockHandler}
+var handlers = map[string]func(options []byte) http.Handler{Bare: bareHandler, BareOnHTTPFast: bareHandler, Stock: stockHandler}
 
 // StartSelf starts the server of that name with BareOptions or StockOptions. It passes them on standard input, where no other user can read
 // them.
@@ -71,28 +70,13 @@ func SelfMain(args []string) (isServer bool, err error) {
 	if len(args) != 3 || args[0] != selfCommand {
 		return false, nil
 	}
-	options, err := io.ReadAll(os.Stdin)
-	if err != nil {
-		return true, fmt.Errorf("read the options: %w", err)
-	}
-	makeHandler, ok := handlers[args[1]]
-	if !ok {
-		return true, fmt.Errorf("there is no server %q", args[1])
-	}
-	handler, err := makeHandler(options)
-	if err != nil {
-		return true, fmt.Errorf("make the server %s: %w", args[1], err)
-	}
-	l, err := net.Listen("tcp", args[2])
-	if err != nil {
-		return true, err
-	}
+	isServer = true
+	defer must.Recover(&err)
+	handler := handlers[args[1]](must.Get(io.ReadAll(os.Stdin)))
+	l := must.Get(net.Listen("tcp", args[2]))
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	if args[1] == BareOnHTTPFast {
 		l = httpfast.WrapServer(server, l)
 	}
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return true, err
-	}
-	return true, nil
+	return true, server.Serve(l)
 }

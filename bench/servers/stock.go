@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/ulule/limiter/v3"
 	redisstore "github.com/ulule/limiter/v3/drivers/store/redis"
 
+	"petstore.example/bench/must"
 	"petstore.example/internal/catalog"
 )
 
@@ -55,34 +55,19 @@ type stockCaller struct {
 	PerDay    int64 `db:"per_day"`
 }
 
-func stockHandler(config []byte) (http.Handler, error) {
+func stockHandler(config []byte) http.Handler {
 	var o StockOptions
-	if err := json.Unmarshal(config, &o); err != nil {
-		return nil, err
-	}
-	pool, err := openPool(o.Database)
-	if err != nil {
-		return nil, err
-	}
-	at, err := redis.ParseURL(o.Redis)
-	if err != nil {
-		return nil, fmt.Errorf("read the Redis URL: %w", err)
-	}
-	counters, err := redisstore.NewStoreWithOptions(redis.NewClient(at), limiter.StoreOptions{Prefix: "stock"})
-	if err != nil {
-		return nil, err
-	}
-	s := &stock{counters: counters}
-	db := sqlx.NewDb(pool, "postgres")
-	if s.callerByDigest, err = db.Preparex(stockCallerQuery); err != nil {
-		return nil, err
-	}
-	if s.petsOfTenant, err = db.Preparex(stockPetsQuery); err != nil {
-		return nil, err
+	must.Do(json.Unmarshal(config, &o))
+	client := redis.NewClient(must.Get(redis.ParseURL(o.Redis)))
+	db := sqlx.NewDb(openPool(o.Database), "postgres")
+	s := &stock{
+		counters:       must.Get(redisstore.NewStoreWithOptions(client, limiter.StoreOptions{Prefix: "stock"})),
+		callerByDigest: must.Get(db.Preparex(stockCallerQuery)),
+		petsOfTenant:   must.Get(db.Preparex(stockPetsQuery)),
 	}
 	engine := newEngine()
 	engine.GET("/v1/pets", s.list)
-	return engine, nil
+	return engine
 }
 
 func (s *stock) list(c *gin.Context) {

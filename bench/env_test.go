@@ -75,7 +75,7 @@ func TestEnv(t *testing.T) {
 		}
 		// A few requests at a slow rate, with every check before, during and after a run.
 		o := &options{connections: 2, duration: 100 * time.Millisecond}
-		if _, err := c.run(t.Context(), o.openLoop(100)); err != nil {
+		if _, err := c.run(t.Context(), o.load(o.duration, 100)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime"
@@ -58,14 +59,14 @@ func run(ctx context.Context, o *options) (err error) {
 	e := &env{}
 	defer func() { err = errors.Join(err, e.TearDown(context.WithoutCancel(ctx))) }()
 	defer must.Recover(&err)
-	wrk := must.Get(load.FindWrk())
+	wrk := must.Get(load.WrkVersion(ctx))
 	must.Do(e.setUp(ctx, o))
 	r.BodySize = len(e.find("list_memory").Body)
 	must.Do(e.choose(o.selected()))
 	describe(ctx, r, e, wrk)
-	must.Do(o.runMost(ctx, wrk, e.cases))
+	must.Do(o.runMost(ctx, e.cases))
 	r.HalfLoads = must.Get(o.runHalfLoads(ctx, e))
-	must.Do(o.takeProfiles(ctx, wrk, e.cases))
+	must.Do(o.takeProfiles(ctx, e.cases))
 	o.logf("key and limits, without HTTP")
 	r.Admissions = must.Get(admission.Measure(ctx, e.redisServer.Database(2)))
 	r.Took = time.Since(start).Round(time.Second)
@@ -83,7 +84,7 @@ func run(ctx context.Context, o *options) (err error) {
 func (o *options) logf(format string, args ...any) { fmt.Fprintf(o.out, format+"\n", args...) }
 
 // describe adds to the report what the figures depend on.
-func describe(ctx context.Context, r *report.Report, e *env, wrk *load.Wrk) {
+func describe(ctx context.Context, r *report.Report, e *env, wrk string) {
 	setting := func(name string) report.Fact {
 		return report.Fact{Name: name, Value: must.Get(e.postgres.Setting(ctx, name))}
 	}
@@ -98,8 +99,95 @@ func describe(ctx context.Context, r *report.Report, e *env, wrk *load.Wrk) {
 		r.Versions = append(r.Versions, report.Fact{Name: l[0], Value: machine.Library(l[1])})
 	}
 	r.Versions = append(r.Versions, report.Fact{Name: "PostgreSQL", Value: setting("server_version").Value},
-		report.Fact{Name: "Redis", Value: e.redisServer.Version}, report.Fact{Name: "wrk", Value: wrk.Version(ctx)})
+		report.Fact{Name: "Redis", Value: e.redisServer.Version}, report.Fact{Name: "wrk", Value: wrk})
 	for _, c := range e.cases {
 		r.Series = append(r.Series, c.Series)
 	}
+}
+
+// options are the command line.
+type options struct {
+	out io.Writer
+
+	cases       string
+	rounds      int
+	duration    time.Duration
+	connections int
+	threads     int
+	logLevel    string
+	petstore    string
+	results     string
+	document    string
+	profile     string
+}
+
+// warmUp is how long each case runs before it is measured; profiled is how long it runs while profiles are taken.
+const (
+	warmUp   = time.Second
+	profiled = 6 * time.Second
+)
+
+func parseOptions(args []string) (*options, error) {
+	o := &options{out: os.Stdout}
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.StringVar(&o.cases, "cases", "", "comma-separated `names` of the cases to measure; empty for all. The document is written only for all")
+	f.IntVar(&o.rounds, "rounds", 5, "`number` of measured runs of each case")
+	f.DurationVar(&o.duration, "duration", 2*time.Second, "`time` of each run, in whole seconds")
+	f.IntVar(&o.connections, "connections", 64, "`number` of connections")
+	f.IntVar(&o.threads, "threads", min(2, runtime.NumCPU()), "`number` of wrk's threads")
+	f.StringVar(&o.logLevel, "log-level", "info", "petstore's log `level`; info, its default, logs every request")
+	f.StringVar(&o.petstore, "petstore", "bin/petstore", "`program` to measure; built if it does not exist")
+	f.StringVar(&o.results, "results", "bench/results.json", "JSON `file` for the results; empty for none")
+	f.StringVar(&o.document, "document", "docs/benchmarks.md", "Markdown `file` for the results, with a directory of the same name for its charts; empty for none")
+	f.StringVar(&o.profile, "profile", "", "`directory` for profiles of petstore, taken in a further run of each case; empty for none")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if o.cases != "" {
+		o.document = ""
+	}
+	return o, o.check(f.Args())
+}
+
+func (o *options) check(rest []string) error {
+	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("unexpected argument %q", rest[0])
+	case o.rounds < 1:
+		return errors.New("-rounds must be at least 1")
+	case o.duration < time.Second || o.duration%time.Second != 0:
+		return errors.New("-duration must be a positive number of whole seconds, as wrk requires")
+	case o.threads < 1 || o.connections < o.threads:
+		return errors.New("-threads must be at least 1, and -connections at least -threads")
+	}
+	return nil
+}
+
+// measuringTime is how long so many cases run, without profiles.
+func (o *options) measuringTime(cases int) time.Duration {
+	perCase := warmUp + time.Duration(o.rounds)*o.duration
+	halfLoads := time.Duration(2*len(halfLoadCases)*o.rounds) * o.duration
+	return time.Duration(cases)*perCase + halfLoads
+}
+
+// timeout bounds the whole benchmark, with time to start the servers and for the checks around each run.
+func (o *options) timeout() time.Duration {
+	const mostCases = 48
+	d := 3*time.Minute + o.measuringTime(mostCases)*3/2
+	if o.profile != "" {
+		d += mostCases * (profiled + time.Second)
+	}
+	return d
+}
+
+func (o *options) load(d time.Duration, rate float64) load.Options {
+	return load.Options{Connections: o.connections, Threads: o.threads, Duration: d, Rate: rate}
+}
+
+// selected returns the names of the cases to measure, nil for all.
+func (o *options) selected() []string {
+	if o.cases == "" {
+		return nil
+	}
+	return strings.Split(o.cases, ",")
 }

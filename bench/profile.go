@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"petstore.example/bench/load"
 	"petstore.example/bench/must"
 )
 
@@ -21,7 +20,7 @@ var profileKinds = []struct{ name, path, index string }{
 
 // takeProfiles runs each case of petstore once more, and writes NAME.cpu.pprof and NAME.allocs.pprof, each with its top entries in a text
 // file beside it. These runs are not part of the results.
-func (o *options) takeProfiles(ctx context.Context, wrk *load.Wrk, cases []*benchCase) (err error) {
+func (o *options) takeProfiles(ctx context.Context, cases []*benchCase) (err error) {
 	defer must.Recover(&err)
 	if o.profile == "" {
 		return nil
@@ -39,7 +38,7 @@ func (o *options) takeProfiles(ctx context.Context, wrk *load.Wrk, cases []*benc
 				return err
 			})
 		}
-		run := must.Get(c.run(ctx, o.closedLoop(wrk, profiled)))
+		run := must.Get(c.run(ctx, o.load(profiled, 0)))
 		must.Do(taking.Wait())
 		for i, kind := range profileKinds {
 			file := filepath.Join(o.profile, c.Name+"."+kind.name+".pprof")

@@ -43,15 +43,17 @@ func like(of, path string, required ...string) request {
 }
 
 func list(tenants ...servers.Tenant) request {
-	t := load.Target{URL: listPath, Status: http.StatusOK, Counted: 1, RequiredHeaders: headers("ETag", "Link", "X-Next-Cursor")}
+	t := request{contains: `"status"`, Target: load.Target{
+		URL: listPath, Status: http.StatusOK, Counted: 1, RequiredHeaders: headers("ETag", "Link", "X-Next-Cursor"),
+	}}
 	if len(tenants) == 1 {
 		t.Header = http.Header{"Authorization": {"Bearer " + tenants[0].Key}}
-		return request{Target: t, contains: `"status"`}
+		return t
 	}
 	for _, tenant := range tenants {
 		t.Keys = append(t.Keys, tenant.Key)
 	}
-	return request{Target: t, contains: `"status"`}
+	return t
 }
 
 func compressed(tenant servers.Tenant) request {

@@ -22,6 +22,8 @@ type Options struct {
 	Connections int
 	Threads     int
 	Duration    time.Duration // whole seconds, as wrk requires
+	// Rate is how many requests per second are sent, however fast the responses arrive; 0 for as many as they allow.
+	Rate float64
 	// Begin and End, if not nil, are called when the requests that are measured begin, and when they have ended.
 	Begin, End func() error
 }
@@ -65,30 +67,28 @@ func resultOf(elapsed time.Duration, took ...[]time.Duration) Result {
 // RPS returns the requests per second.
 func (r Result) RPS() float64 { return float64(r.Requests) / r.Elapsed.Seconds() }
 
-// Wrk is an installed wrk.
-type Wrk struct{ path string }
-
-// FindWrk finds wrk in PATH.
-func FindWrk() (*Wrk, error) {
-	path, err := exec.LookPath("wrk")
-	if err != nil {
-		return nil, fmt.Errorf("%w: install it with tools/install.sh wrk, as make bench does", err)
+// WrkVersion returns the version of the installed wrk, as "4.1.0".
+func WrkVersion(ctx context.Context) (string, error) {
+	if _, err := exec.LookPath("wrk"); err != nil {
+		return "", fmt.Errorf("%w: install it with tools/install.sh wrk, as make bench does", err)
 	}
-	return &Wrk{path}, nil
-}
-
-// Version returns wrk's version, as "4.1.0".
-func (w *Wrk) Version(ctx context.Context) string {
 	// wrk -v prints its version, then its usage, and fails.
-	out, _ := exec.CommandContext(ctx, w.path, "-v").CombinedOutput()
-	return string(regexp.MustCompile(`\d+\.\d+\.\d+`).Find(out))
+	out, _ := exec.CommandContext(ctx, "wrk", "-v").CombinedOutput()
+	return string(regexp.MustCompile(`\d+\.\d+\.\d+`).Find(out)), nil
 }
 
-// Run sends the target's request over and over. The error says why the run is not valid.
-func (w *Wrk) Run(ctx context.Context, t Target, o Options) (Result, error) {
+// Run sends the target's request over and over: with wrk, unless there is a rate or the target has clients. The error says why the run is not
+// valid.
+func Run(ctx context.Context, t Target, o Options) (Result, error) {
+	switch {
+	case o.Rate > 0:
+		return openLoop(ctx, t, o)
+	case t.Clients > 0:
+		return closedLoop(ctx, t, o)
+	}
 	var s summary
 	r, sizes, err := o.run(ctx, t, o.Connections, func() (r Result, err error) {
-		if s, err = w.drive(ctx, t, o); err != nil {
+		if s, err = drive(ctx, t, o); err != nil {
 			return r, fmt.Errorf("run wrk: %w", err)
 		}
 		return s.result(), nil
@@ -100,7 +100,7 @@ func (w *Wrk) Run(ctx context.Context, t Target, o Options) (Result, error) {
 }
 
 // drive runs wrk and returns its summary.
-func (w *Wrk) drive(ctx context.Context, t Target, o Options) (s summary, err error) {
+func drive(ctx context.Context, t Target, o Options) (s summary, err error) {
 	dir, err := os.MkdirTemp("", "petstore-wrk-")
 	if err != nil {
 		return s, err
@@ -113,7 +113,7 @@ func (w *Wrk) drive(ctx context.Context, t Target, o Options) (s summary, err er
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.Duration+time.Minute)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, w.path,
+	out, err := exec.CommandContext(ctx, "wrk",
 		"--threads", strconv.Itoa(o.Threads), "--connections", strconv.Itoa(o.Connections),
 		"--duration", fmt.Sprintf("%.0fs", o.Duration.Seconds()), "--timeout", "10s", "--script", file, strings.ReplaceAll(t.URL, "{id}", "0")).CombinedOutput()
 	if err != nil {

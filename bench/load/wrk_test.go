@@ -17,15 +17,6 @@ const payload = "[1,2,3]"
 // brief are options for wrk's shortest run.
 var brief = Options{Connections: 2, Threads: 1, Duration: time.Second}
 
-func wrk(t *testing.T) *Wrk {
-	t.Helper()
-	w, err := FindWrk()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
 func serve(t *testing.T, h http.HandlerFunc) Target {
 	t.Helper()
 	server := httptest.NewServer(h)
@@ -43,7 +34,7 @@ func TestRunMeasures(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, payload)
 	})
-	got, err := wrk(t).Run(t.Context(), target, brief)
+	got, err := Run(t.Context(), target, brief)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +74,7 @@ func TestRunFailsOnWrongResponses(t *testing.T) {
 				}
 				test.reply(w)
 			})
-			_, err := wrk(t).Run(t.Context(), target, brief)
+			_, err := Run(t.Context(), target, brief)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one that says %q", err, test.want)
 			}
@@ -94,7 +85,7 @@ func TestRunFailsOnWrongResponses(t *testing.T) {
 func TestRunFailsOnWrongFirstResponse(t *testing.T) {
 	t.Parallel()
 	target := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "[1,2,4]") })
-	if _, err := (&Wrk{"/nowhere"}).Run(t.Context(), target, brief); err == nil || !strings.Contains(err.Error(), "body") {
+	if _, err := Run(t.Context(), target, brief); err == nil || !strings.Contains(err.Error(), "body") {
 		t.Errorf("error %v, want one about the body", err)
 	}
 }
@@ -131,7 +122,7 @@ func TestKeysInTurn(t *testing.T) {
 		_, _ = io.WriteString(w, payload)
 	})
 	target.Keys = []string{"a", "b"}
-	if _, err := wrk(t).Run(t.Context(), target, brief); err != nil {
+	if _, err := Run(t.Context(), target, brief); err != nil {
 		t.Fatal(err)
 	}
 	a, b := seen[0].Load(), seen[1].Load()
@@ -155,7 +146,7 @@ func TestIDsInTurn(t *testing.T) {
 	})
 	target.Method, target.URL, target.RequestBody = http.MethodPatch, strings.TrimSuffix(target.URL, "?limit=20")+"/{id}", []byte(`{n}`)
 	target.IDs = &IDs{First: 100, Count: 50}
-	got, err := wrk(t).Run(t.Context(), target, Options{Connections: 2, Threads: 2, Duration: time.Second})
+	got, err := Run(t.Context(), target, Options{Connections: 2, Threads: 2, Duration: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +180,7 @@ func TestClosedLoop(t *testing.T) {
 		began = len(keysOf)
 		return nil
 	}}
-	got, err := ClosedLoop(t.Context(), target, o)
+	got, err := Run(t.Context(), target, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +207,7 @@ func TestClosedLoopFailsOnWrongResponses(t *testing.T) {
 		_, _ = io.WriteString(w, payload)
 	})
 	target.Clients, target.Keys = 2, []string{"a", "b"}
-	_, err := ClosedLoop(t.Context(), target, Options{Connections: 2, Duration: time.Second})
+	_, err := Run(t.Context(), target, Options{Connections: 2, Duration: time.Second})
 	if err == nil || !strings.Contains(err.Error(), "want status 200") {
 		t.Errorf("error %v, want one about the status", err)
 	}
@@ -234,7 +225,7 @@ func TestRunSendsBodies(t *testing.T) {
 		_, _ = io.WriteString(w, payload)
 	})
 	target.Method, target.RequestBody = http.MethodPost, []byte(body)
-	if _, err := wrk(t).Run(t.Context(), target, brief); err != nil {
+	if _, err := Run(t.Context(), target, brief); err != nil {
 		t.Error(err)
 	}
 }
@@ -248,7 +239,7 @@ func TestRunFailsOnWrongCounts(t *testing.T) {
 		_, _ = io.WriteString(w, payload)
 	})
 	target.Counted = 1
-	if _, err := wrk(t).Run(t.Context(), target, brief); err == nil || !strings.Contains(err.Error(), "were counted") {
+	if _, err := Run(t.Context(), target, brief); err == nil || !strings.Contains(err.Error(), "were counted") {
 		t.Errorf("error %v, want one about the count", err)
 	}
 }
@@ -256,7 +247,7 @@ func TestRunFailsOnWrongCounts(t *testing.T) {
 func TestOpenLoop(t *testing.T) {
 	t.Parallel()
 	target := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, payload) })
-	got, err := OpenLoop(t.Context(), target, 200, brief)
+	got, err := Run(t.Context(), target, Options{Connections: 2, Duration: time.Second, Rate: 200})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +266,7 @@ func TestOpenLoopCountsWaiting(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, payload)
 	})
-	got, err := OpenLoop(t.Context(), target, 100, Options{Connections: 1, Duration: time.Second})
+	got, err := Run(t.Context(), target, Options{Connections: 1, Duration: time.Second, Rate: 100})
 	if err != nil || got.P99 < 400*time.Millisecond || got.P50 < time.Millisecond {
 		t.Errorf("%+v, %v: want the wait in the latencies", got, err)
 	}

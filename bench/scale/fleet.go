@@ -82,13 +82,12 @@ func (f *fleet) start(ctx context.Context) {
 		f.Cleanup(stop)
 		d.DatabaseURL, d.Conns = url, farConns
 	}
-	f.Cleanup(func(context.Context) error {
-		errs := make([]error, len(f.all))
+	f.Cleanup(func(ctx context.Context) error {
 		var leaving errgroup.Group
-		for i, s := range f.all {
-			leaving.Go(func() error { errs[i] = s.Close(); return nil })
+		for _, s := range f.all {
+			leaving.Go(func() error { return s.TearDown(ctx) })
 		}
-		return errors.Join(leaving.Wait(), errors.Join(errs...))
+		return leaving.Wait()
 	})
 	for i := range f.servers {
 		s := must.Get(d.Join(ctx, "server-"+strconv.Itoa(i)))

@@ -45,16 +45,13 @@ func (t *table) growth(what string, figures []float64, most float64) {
 }
 
 func (t *table) print(w io.Writer) error {
-	fmt.Fprintf(w, "\n%s\n", t.title)
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(tab, "\n%s\n", t.title)
 	for _, row := range append([][]string{t.head}, t.rows...) {
 		fmt.Fprintln(tab, strings.Join(row, "\t")+"\t")
 	}
-	if err := tab.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(w, strings.Join(t.verdicts, "\n"))
-	return err
+	fmt.Fprintln(tab, strings.Join(t.verdicts, "\n"))
+	return tab.Flush()
 }
 
 func (t *table) markdown(w *bytes.Buffer) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,28 +24,6 @@ type benchCase struct {
 	most float64
 }
 
-// driver sends a target's request over and over.
-type driver struct {
-	load.Options
-	run func(context.Context, load.Target, load.Options) (load.Result, error)
-}
-
-// closedLoop sends as fast as the responses arrive.
-func (o *options) closedLoop(wrk *load.Wrk, d time.Duration) driver {
-	return driver{o.load(d), func(ctx context.Context, t load.Target, o load.Options) (load.Result, error) {
-		if t.Clients > 0 {
-			return load.ClosedLoop(ctx, t, o)
-		}
-		return wrk.Run(ctx, t, o)
-	}}
-}
-
-func (o *options) openLoop(rate float64) driver {
-	return driver{o.load(o.duration), func(ctx context.Context, t load.Target, o load.Options) (load.Result, error) {
-		return load.OpenLoop(ctx, t, rate, o)
-	}}
-}
-
 // maxTries is how often a run is repeated because the server was degraded.
 const maxTries = 3
 
@@ -55,9 +34,9 @@ var errLostRedis = errors.New("the server lost Redis")
 
 // run measures one run. A server that lost Redis during the run, as it may when the machine stalls, did not do what the case
 // measures: the run is repeated when the server has recovered.
-func (c *benchCase) run(ctx context.Context, drive driver) (report.Run, error) {
+func (c *benchCase) run(ctx context.Context, o load.Options) (report.Run, error) {
 	for range maxTries {
-		run, err := c.measure(ctx, drive)
+		run, err := c.measure(ctx, o)
 		// A degraded server's responses may be wrong: that run is repeated too, also if it has recovered.
 		if !errors.Is(err, errLostRedis) && c.on.ready(ctx) {
 			if err != nil {
@@ -74,19 +53,19 @@ func (c *benchCase) run(ctx context.Context, drive driver) (report.Run, error) {
 	return report.Run{}, fmt.Errorf("%s: the server was degraded after each of %d runs", c.Name, maxTries)
 }
 
-func (c *benchCase) measure(ctx context.Context, drive driver) (report.Run, error) {
+func (c *benchCase) measure(ctx context.Context, o load.Options) (report.Run, error) {
 	rate := 2 * c.most
 	if rate == 0 {
 		rate = firstRate
 	}
-	supplied, err := c.refill(ctx, int(rate*drive.Duration.Seconds()))
+	supplied, err := c.refill(ctx, int(rate*o.Duration.Seconds()))
 	if err != nil {
 		return report.Run{}, err
 	}
 	var before, after usage
-	drive.Begin = func() (err error) { before, err = c.usage(); return err }
-	drive.End = func() (err error) { after, err = c.usage(); return err }
-	result, err := drive.run(ctx, c.Target, drive.Options)
+	o.Begin = func() (err error) { before, err = c.usage(); return err }
+	o.End = func() (err error) { after, err = c.usage(); return err }
+	result, err := load.Run(ctx, c.Target, o)
 	if err = c.explain(err); err != nil {
 		return report.Run{}, err
 	}
@@ -151,4 +130,52 @@ func (u usage) others(before usage) float64 {
 	others := (u.machine - before.machine) - (u.own - before.own)
 	capacity := u.at.Sub(before.at) * time.Duration(runtime.NumCPU())
 	return max(0, float64(others)/float64(capacity))
+}
+
+// runRounds measures each case once per round, every other round in reverse order.
+func (o *options) runRounds(ctx context.Context, cases []*benchCase, rate func(*benchCase) float64) error {
+	ordered := slices.Clone(cases)
+	for i := range o.rounds {
+		for _, c := range ordered {
+			run, err := c.run(ctx, o.load(o.duration, rate(c)))
+			if err != nil {
+				return err
+			}
+			c.Runs = append(c.Runs, run)
+			o.logf("round %d of %d  %-20s %8.0f requests/s  CPU %v  p99 %.2f ms  others %.0f %%",
+				i+1, o.rounds, c.Name, run.RPS, run.CPU, run.P99.Seconds()*1e3, 100*run.Others)
+		}
+		slices.Reverse(ordered)
+	}
+	return nil
+}
+
+// runMost warms up all cases, and measures them at their maximum rates.
+func (o *options) runMost(ctx context.Context, cases []*benchCase) error {
+	for _, c := range cases {
+		if _, err := c.run(ctx, o.load(warmUp, 0)); err != nil {
+			return fmt.Errorf("warm up %w", err)
+		}
+	}
+	return o.runRounds(ctx, cases, func(*benchCase) float64 { return 0 })
+}
+
+// halfLoadCases are the cases whose latency is measured at half of their maximum rate.
+var halfLoadCases = []string{"list_memory", "list_redis"}
+
+// runHalfLoads measures latencies once the maximum rates are known: of each case and, at the same rate, of its baseline.
+func (o *options) runHalfLoads(ctx context.Context, e *env) (reports []*report.HalfLoad, err error) {
+	var cases []*benchCase
+	rates := map[*benchCase]float64{}
+	for _, name := range halfLoadCases {
+		if of := e.find(name); of != nil {
+			against := e.find(of.Against)
+			h := report.NewHalfLoad(of.Series, against.Series)
+			reports = append(reports, h)
+			for _, c := range []*benchCase{{Series: h.Baseline, request: against.request, on: against.on}, {Series: h.Case, request: of.request, on: of.on}} {
+				cases, rates[c] = append(cases, c), h.Rate
+			}
+		}
+	}
+	return reports, o.runRounds(ctx, cases, func(c *benchCase) float64 { return rates[c] })
 }

@@ -12,19 +12,25 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// OpenLoop sends the target's request at a fixed rate, however fast the responses arrive. Each request has a scheduled time at which
-// its latency begins: a request that waits for the previous response on its connection is late, not left out.
-func OpenLoop(ctx context.Context, t Target, rate float64, o Options) (Result, error) {
-	r, _, err := o.run(ctx, t, 0, func() (Result, error) { return openLoop(ctx, t, rate, o) })
+// openLoop sends at Options.Rate. Each request has a scheduled time at which its latency begins: a request that waits for the previous response
+// on its connection is late, not left out.
+func openLoop(ctx context.Context, t Target, o Options) (Result, error) {
+	r, _, err := o.run(ctx, t, 0, func() (Result, error) {
+		took, err := t.sendAtRate(ctx, o)
+		if err != nil {
+			return Result{}, fmt.Errorf("send %.0f requests per second: %w", o.Rate, err)
+		}
+		return resultOf(o.Duration, took...), nil
+	})
 	return r, err
 }
 
-func openLoop(ctx context.Context, t Target, rate float64, o Options) (Result, error) {
+func (t Target) sendAtRate(ctx context.Context, o Options) ([][]time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.Duration+time.Minute)
 	defer cancel()
 	took := make([][]time.Duration, o.Connections)
 	all, ctx := errgroup.WithContext(ctx)
-	interval := time.Duration(float64(o.Connections) / rate * float64(time.Second))
+	interval := time.Duration(float64(o.Connections) / o.Rate * float64(time.Second))
 	// The connections are made before the first request is due, and send in turn at even intervals.
 	start := time.Now().Add(100 * time.Millisecond)
 	for i := range took {
@@ -35,10 +41,7 @@ func openLoop(ctx context.Context, t Target, rate float64, o Options) (Result, e
 			return err
 		})
 	}
-	if err := all.Wait(); err != nil {
-		return Result{}, fmt.Errorf("send %.0f requests per second: %w", rate, err)
-	}
-	return resultOf(o.Duration, took...), nil
+	return took, all.Wait()
 }
 
 // sendOnSchedule sends on one connection: a request at first, and at each interval after it until end.
@@ -143,4 +146,64 @@ func (t Target) skip(r *bufio.Reader) error {
 	}
 	_, err = r.Discard(length)
 	return err
+}
+
+// closedLoop sends the target's request on Target.Clients connections in turn, Options.Connections at a time, as fast as the responses
+// arrive. Each connection sends one of the target's keys all the time, as a customer's program does and wrk cannot. Before the run begins
+// each has had a response.
+func closedLoop(ctx context.Context, t Target, o Options) (Result, error) {
+	conns, err := t.dialAll(ctx)
+	defer func() {
+		for _, c := range conns {
+			c.Close()
+		}
+	}()
+	if err != nil {
+		return Result{}, fmt.Errorf("make %d connections (ulimit -n must allow as many files, and some more): %w", t.Clients, err)
+	}
+	r, _, err := o.run(ctx, t, 0, func() (Result, error) { return sendInTurn(conns, o) })
+	return r, err
+}
+
+// dialAll makes the connections, also those that it made before an error.
+func (t Target) dialAll(ctx context.Context) ([]*conn, error) {
+	conns := make([]*conn, t.Clients)
+	dialing := errgroup.Group{}
+	dialing.SetLimit(32) // Fewer than servers accept at once.
+	for i := range conns {
+		dialing.Go(func() (err error) {
+			if conns[i], err = t.dial(ctx, i%max(1, len(t.Keys))); err != nil {
+				return err
+			}
+			return conns[i].roundTrip()
+		})
+	}
+	return conns, dialing.Wait()
+}
+
+func sendInTurn(conns []*conn, o Options) (Result, error) {
+	took := make([][]time.Duration, min(o.Connections, len(conns)))
+	var sending errgroup.Group
+	start := time.Now()
+	for i := range took {
+		sending.Go(func() error {
+			next := i
+			for now := time.Now(); now.Sub(start) < o.Duration; {
+				if err := conns[next].roundTrip(); err != nil {
+					return err
+				}
+				sent := now
+				now = time.Now()
+				took[i] = append(took[i], now.Sub(sent))
+				if next += len(took); next >= len(conns) {
+					next = i // Each of these has connections of its own.
+				}
+			}
+			return nil
+		})
+	}
+	if err := sending.Wait(); err != nil {
+		return Result{}, fmt.Errorf("send on %d connections: %w", len(conns), err)
+	}
+	return resultOf(time.Since(start), took...), nil
 }

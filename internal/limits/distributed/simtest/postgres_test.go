@@ -80,7 +80,7 @@ func (p *simPostgres) recorded(c *limits.Claim, w counter.Wanted) counter.Record
 		}
 		silentIn := func(begins int64) bool {
 			at := time.Unix(begins, 0)
-			return at.Before(writer.at.Add(simWriterAge)) && !(listed && server.Fenced(at))
+			return at.Before(writer.at.Add(simWriterAge)) && (!listed || !server.Fenced(at))
 		}
 		if silentIn(limits.DayReset(day - 1)) {
 			r.DaySilent++

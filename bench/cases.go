@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"petstore.example/bench/report"
 	"petstore.example/bench/servers"
 )
@@ -18,6 +20,10 @@ type row struct {
 
 // table returns all cases, each baseline before what is compared with it, so that a disturbance affects both.
 func table(d *deployments, s *servers.Sample) []row {
+	return slices.Concat(lists(d, s), refusals(d, s), writes(d, s), traffic(d, s))
+}
+
+func lists(d *deployments, s *servers.Sample) []row {
 	m, r := d.memory, d.redis
 	return []row{
 		{"bare_gin", d.bare, "", goal(0, 0), fixed("list_memory", listPath), "bare Gin, `gin.New()` in release mode, one route: the list as fixed bytes."},
@@ -40,7 +46,12 @@ func table(d *deployments, s *servers.Sample) []row {
 		{"bare_json", d.bare, "bare_gin", goal(0, 0), fixed("list_memory", servers.JSONPath), "bare Gin: the list written by `c.JSON` for each request."},
 		{"stock", d.stock, "bare_gin", goal(0, 0), like("list_memory", listPath, "X-RateLimit-Remaining"),
 			"a build from well-known parts: a `SELECT` of the key, two calls of ulule/limiter in Redis, the rows by sqlx."},
+	}
+}
 
+func refusals(d *deployments, s *servers.Sample) []row {
+	m, r := d.memory, d.redis
+	return []row{
 		{"bare_304", d.bare, "", goal(0, 0), fixed("not_modified_memory", "/v1/304?limit=20"), "bare Gin: status 304 and nothing else."},
 		{"not_modified_memory", m, "bare_304", goal(1, 15), notModified(s.One), "304: the list with `If-None-Match`, without Redis."},
 		{"bare_429", d.bare, "", goal(0, 0), fixed("refused_memory", "/v1/429?limit=20"), "bare Gin: the 429's body as fixed bytes."},
@@ -51,7 +62,12 @@ func table(d *deployments, s *servers.Sample) []row {
 			"429: the key is banned because it continued to send requests, without Redis."},
 		{"bare_401", d.bare, "", goal(0, 0), fixed("bad_key", "/v1/401?limit=20"), "bare Gin: the 401's body as fixed bytes."},
 		{"bad_key", m, "bare_401", goal(1, 14), badKey(s.One), "401: the key's checksum is wrong."},
+	}
+}
 
+func writes(d *deployments, s *servers.Sample) []row {
+	m, r := d.memory, d.redis
+	return []row{
 		{"bare_create", d.bareWrites, "", goal(0, 0), like("create", servers.CreatePath),
 			"bare Gin: reads the same body, runs one prepared `INSERT` through lib/pq, and writes the same response by `c.JSON`."},
 		{"create", m, "bare_create", goal(.95, 0), create(s.Writer), "`POST /v1/pets` without Redis."},
@@ -67,7 +83,12 @@ func table(d *deployments, s *servers.Sample) []row {
 			"bare Gin: the same with one prepared statement that changes the animal and inserts the order."},
 		{"order", m, "bare_order", goal(0, 0), order(s.Writer), "`POST /v1/store/orders`: each for another animal, without Redis."},
 		{"order_redis", r, "bare_order", goal(0, 0), order(s.Writer), "the same with Redis."},
+	}
+}
 
+func traffic(d *deployments, s *servers.Sample) []row {
+	m, r := d.memory, d.redis
+	return []row{
 		{"bare_mixed_1", d.bareWrites, "", goal(0, 0), like("mixed_1", listPath), "bare Gin: the list as fixed bytes, and 1 % the `INSERT` of `bare_create`."},
 		{"mixed_1", m, "bare_mixed_1", goal(0, 0), mixed(1, s.Many), "300 tenants at random: lists, and 1 % `POST /v1/pets`, without Redis."},
 		{"mixed_1_redis", r, "bare_mixed_1", goal(0, 0), mixed(1, s.Many), "the same with Redis."},

@@ -57,8 +57,8 @@ func (c *Cluster) Join(ctx context.Context) (l limits.Limiter, leave func(), err
 // connections of their own, as in petstore serve, but are in one process and serve no HTTP.
 type Deployment struct {
 	DatabaseURL string
-	// RedisURL is empty for servers without limiters, which only renew their membership.
-	RedisURL string
+	// RedisURL is empty for servers without limiters, which only renew their membership, with a Redis of that name.
+	RedisURL, RedisName string
 	// Conns is the size of each server's pool of connections; 0 for that of a server.
 	Conns int
 	Log   zerolog.Logger
@@ -85,10 +85,10 @@ func (d *Deployment) Join(ctx context.Context, id string) (s *Server, err error)
 		return s, err
 	}
 	s.Member = cluster.NewMember(renew.Cluster, cluster.Options{ServerID: id, Log: d.Log})
-	if d.RedisURL != "" {
-		if err := d.addLimiter(ctx, s); err != nil {
-			return s, err
-		}
+	if d.RedisURL == "" {
+		s.Member.SetRedis(d.RedisName)
+	} else if err := d.addLimiter(ctx, s); err != nil {
+		return s, err
 	}
 	running, leave := context.WithCancel(context.WithoutCancel(ctx))
 	var all sync.WaitGroup

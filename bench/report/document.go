@@ -41,7 +41,11 @@ func (r *Report) WriteTables(w io.Writer) error {
 		if err := document.ExecuteTemplate(&text, name, r); err != nil {
 			return err
 		}
-		fmt.Fprintln(t, strings.ReplaceAll(text.String(), "|", "\t"))
+		for line := range strings.Lines(text.String() + "\n") {
+			if !strings.HasPrefix(line, "|--") {
+				fmt.Fprint(t, strings.ReplaceAll(line, "|", "\t"))
+			}
+		}
 	}
 	fmt.Fprintf(t, "other processes used %.0f %% of the machine (median of all runs; at most %.0f %%)\n", r.Others().Median, r.Others().Max)
 	return t.Flush()

@@ -34,7 +34,7 @@ func termChanges(ctx context.Context, e *env) *table {
 	}
 	pause := time.Duration(0)
 	for _, n := range e.upTo(1_000, 8_000, 100_000) {
-		f := &fleet{env: e, servers: changeServers, tenants: n}
+		f := &serverCluster{env: e, servers: changeServers, tenants: n}
 		f.start(ctx)
 		takeOfEach(ctx, n*len(f.all), func(i int) (*limitcluster.Server, int64) { return f.all[i/n], int64(i%n) + 1 })
 		l, steady := startTimeline(ctx, f.all, n), steadyTime/e.hurry
@@ -58,13 +58,13 @@ func heartbeats(ctx context.Context, e *env) *table {
 			"during %v. Then one server changes its Redis, %d times. *Everywhere* is when the last server was in the next term, the median.", farDelay, heartbeatTime, heartbeatChanges),
 		head: []string{"servers", "rows of dead servers", "lease held %", "commits/s per server", "Postgres ms/s", "change of term everywhere ms", "slowest"},
 	}
-	for _, f := range []*fleet{{servers: fewServers}, {servers: fewServers, dead: deadServers}, {servers: 100}} {
+	for _, f := range []*serverCluster{{servers: fewServers}, {servers: fewServers, dead: deadServers}, {servers: 100}} {
 		if f.servers > e.maxSize {
 			continue
 		}
 		f.env, f.far = e, true
 		f.start(ctx)
-		time.Sleep(2 * time.Second) // The fleet's interval is known to all.
+		time.Sleep(2 * time.Second) // The cluster's interval is known to all.
 		f.measureLeases(ctx, heartbeatTime/e.hurry)
 		var changes []time.Duration
 		for i := range heartbeatChanges {
@@ -75,7 +75,7 @@ func heartbeats(ctx context.Context, e *env) *table {
 		}
 		must.Do(e.TearDown(ctx))
 		t.add(slices.Concat([]string{strconv.Itoa(f.servers), withCommas(int64(f.dead))}, f.leases(), []string{millis(median(changes)), millis(slices.Max(changes))})...)
-		t.boundFleet(f, fmt.Sprintf("%d servers, %d dead", f.servers, f.dead), median(changes))
+		t.boundCluster(f, fmt.Sprintf("%d servers, %d dead", f.servers, f.dead), median(changes))
 	}
 	return t
 }
@@ -91,7 +91,7 @@ func manyServers(ctx context.Context, e *env) *table {
 		head: []string{"servers", "lease held %", "commits/s per server", "Postgres ms/s", "requests/s", "first change: everywhere ms", "first second: requests/s", "second change: everywhere ms", "first second: requests/s", "undecided"},
 	}
 	for _, n := range e.upTo(fewServers, 100) {
-		f := &fleet{env: e, servers: n, tenants: manyTenants, far: true}
+		f := &serverCluster{env: e, servers: n, tenants: manyTenants, far: true}
 		f.start(ctx)
 		takeOfEach(ctx, manyTenants, f.randomTenants())
 		l := startTimeline(ctx, f.all, manyTenants)
@@ -107,7 +107,7 @@ func manyServers(ctx context.Context, e *env) *table {
 		t.add(slices.Concat([]string{strconv.Itoa(n)}, f.leases(), []string{withCommas(f.steady), millis(f.everywhere[0]), withCommas(f.firstSecond[0]),
 			millis(f.everywhere[1]), withCommas(f.firstSecond[1]), withCommas(f.undecided)})...)
 		e.logf("%v", t.rows[len(t.rows)-1])
-		t.boundFleet(f, fmt.Sprintf("%d servers", n), max(f.everywhere[0], f.everywhere[1]))
+		t.boundCluster(f, fmt.Sprintf("%d servers", n), max(f.everywhere[0], f.everywhere[1]))
 	}
 	return t
 }

@@ -35,14 +35,14 @@ const (
 // farSettings are those of a Postgres for many servers: each has its pool, up to two connections for renewals, and the change feed's.
 var farSettings = map[string]string{"shared_buffers": "512MB", "max_connections": "600"}
 
-// fleet is servers that share a Postgres.
-type fleet struct {
+// serverCluster is servers that share a Postgres.
+type serverCluster struct {
 	*env
 
 	servers int
 	tenants int  // with a limiter and a Redis; 0 for members of the cluster alone
 	dead    int  // rows of servers that have ended without leaving, some seconds before they are folded away and later
-	far     bool // Postgres is the fleet's own, and its round trips take farDelay more
+	far     bool // Postgres is the cluster's own, and its round trips take farDelay more
 	// These are set by start.
 	postgres      *servers.Postgres
 	url, redisURL string
@@ -60,17 +60,17 @@ type fleet struct {
 }
 
 // start starts the servers and waits until all are in a term of Redis, members in one of the Redis "r".
-func (f *fleet) start(ctx context.Context) {
+func (f *serverCluster) start(ctx context.Context) {
 	f.logf("starting %d servers for %s tenants", f.servers, withCommas(int64(f.tenants)))
 	f.postgres = f.env.postgres
 	if f.far {
 		f.postgres = must.Get(servers.StartPostgres(ctx, farSettings))
 		f.Cleanup(f.postgres.Stop)
 	}
-	f.url = must.Get(f.postgres.CreateDatabase(ctx, fmt.Sprintf("fleet_%d_%d", f.servers, f.tenants)))
+	f.url = must.Get(f.postgres.CreateDatabase(ctx, fmt.Sprintf("cluster_%d_%d", f.servers, f.tenants)))
 	must.Do(servers.Exec(ctx, f.url, fmt.Sprintf(`insert into servers (id, seen_at, redis, acked)
 		select 'dead-' || i, clock_timestamp() - i * interval '1 minute', 'gone', 0 from generate_series(1, %d) i`, f.dead)))
-	d := &limitcluster.Deployment{DatabaseURL: f.url, Log: zerolog.Nop()}
+	d := &limitcluster.Deployment{DatabaseURL: f.url, RedisName: "r", Log: zerolog.Nop()}
 	if f.tenants > 0 {
 		fillKeys(ctx, f.url, f.tenants, 1)
 		f.redisURL = f.redis(ctx)
@@ -90,17 +90,13 @@ func (f *fleet) start(ctx context.Context) {
 		return leaving.Wait()
 	})
 	for i := range f.servers {
-		s := must.Get(d.Join(ctx, "server-"+strconv.Itoa(i)))
-		f.all = append(f.all, s)
-		if f.tenants == 0 {
-			s.Member.SetRedis("r")
-		}
+		f.all = append(f.all, must.Get(d.Join(ctx, "server-"+strconv.Itoa(i))))
 	}
 	must.Get(f.awaitTerm(ctx, func(t cluster.Term) bool { return t.Redis != "" }))
 }
 
 // awaitTerm returns after how long the last server was seen in such a term.
-func (f *fleet) awaitTerm(ctx context.Context, such func(cluster.Term) bool) (time.Duration, error) {
+func (f *serverCluster) awaitTerm(ctx context.Context, such func(cluster.Term) bool) (time.Duration, error) {
 	start := time.Now()
 	for _, s := range f.all {
 		for t, ok := s.Member.Term(); !ok || !such(t); t, ok = s.Member.Term() {
@@ -114,7 +110,7 @@ func (f *fleet) awaitTerm(ctx context.Context, such func(cluster.Term) bool) (ti
 }
 
 // anyLeft reports whether a server is not in that term.
-func (f *fleet) anyLeft(term int64) bool {
+func (f *serverCluster) anyLeft(term int64) bool {
 	return slices.ContainsFunc(f.all, func(s *limitcluster.Server) bool { return !s.Member.Valid(term) })
 }
 
@@ -140,7 +136,7 @@ func unlimited(tenant int64) limits.Claim {
 }
 
 // loseCounters has Redis lose its counters, measures both changes of term, and stops the requests.
-func (f *fleet) loseCounters(ctx context.Context, l *timeline) {
+func (f *serverCluster) loseCounters(ctx context.Context, l *timeline) {
 	client := redis.NewClient(must.Get(redis.ParseURL(f.redisURL)))
 	defer client.Close()
 	term := must.Get(f.all[0].Member.Await(ctx)).Number
@@ -166,7 +162,7 @@ func (f *fleet) loseCounters(ctx context.Context, l *timeline) {
 }
 
 // watchTerms measures two changes of term: from when the first server has left a term until the last one is in the next.
-func (f *fleet) watchTerms(ctx context.Context, number int64) (err error) {
+func (f *serverCluster) watchTerms(ctx context.Context, number int64) (err error) {
 	for i := range f.everywhere {
 		for !f.anyLeft(number) {
 			time.Sleep(time.Millisecond)
@@ -187,7 +183,7 @@ func (f *fleet) watchTerms(ctx context.Context, number int64) (err error) {
 }
 
 // measureLeases measures leases and commits for a while.
-func (f *fleet) measureLeases(ctx context.Context, length time.Duration) {
+func (f *serverCluster) measureLeases(ctx context.Context, length time.Duration) {
 	commitsBefore, workBefore := f.commitsSoFar(ctx), must.Get(f.postgres.CPU())
 	start, held, looks := time.Now(), 0, 0
 	for ; time.Since(start) < length; time.Sleep(5 * time.Millisecond) {
@@ -205,18 +201,18 @@ func (f *fleet) measureLeases(ctx context.Context, length time.Duration) {
 }
 
 // commitsSoFar returns how many transactions were committed in the database.
-func (f *fleet) commitsSoFar(ctx context.Context) float64 {
+func (f *serverCluster) commitsSoFar(ctx context.Context) float64 {
 	time.Sleep(time.Second + 200*time.Millisecond) // Sessions report their statistics once a second.
 	return must.Get(servers.Value[float64](ctx, f.url, "select xact_commit from pg_stat_database where datname = current_database()"))
 }
 
 // leases are the cells of measureLeases.
-func (f *fleet) leases() []string {
+func (f *serverCluster) leases() []string {
 	return []string{significant(f.held * 100), significant(f.commits), millis(f.work)}
 }
 
-// boundFleet adds the verdicts about the time of a change of term and about leases.
-func (t *table) boundFleet(f *fleet, what string, everywhere time.Duration) {
+// boundCluster adds the verdicts about the time of a change of term and about leases.
+func (t *table) boundCluster(f *serverCluster, what string, everywhere time.Duration) {
 	most := 500.0
 	if f.servers <= fewServers {
 		most = 100
@@ -228,7 +224,7 @@ func (t *table) boundFleet(f *fleet, what string, everywhere time.Duration) {
 func millis(d time.Duration) string { return significant(d.Seconds() * 1e3) }
 
 // randomTenants returns every tenant once, at the servers in turn.
-func (f *fleet) randomTenants() func(i int) (*limitcluster.Server, int64) {
+func (f *serverCluster) randomTenants() func(i int) (*limitcluster.Server, int64) {
 	order := rand.Perm(f.tenants)
 	return func(i int) (*limitcluster.Server, int64) { return f.all[i%len(f.all)], int64(order[i]) + 1 }
 }

@@ -120,7 +120,7 @@ func (d *Deployment) addLimiter(ctx context.Context, s *Server) error {
 		Cluster: s.Member, Counters: db.Counters, Log: d.Log, Timeout: deploymentTimeout,
 	})
 	s.Start()
-	s.Cleanup(func(context.Context) error { s.Limiter.Close(); return nil })
+	s.Cleanup(func(context.Context) error { s.Close(); return nil })
 	return nil
 }
 

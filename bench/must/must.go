@@ -18,7 +18,7 @@ func Get[T any](v T, err error) T {
 	return v
 }
 
-// Recover, deferred, sets the error of a panic of this package. Other panics go on.
+// Recover sets, if it is deferred, the error of a panic of this package. Other panics go on.
 func Recover(err *error) {
 	switch p := recover().(type) {
 	case nil:

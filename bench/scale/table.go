@@ -93,8 +93,6 @@ func withCommas(n int64) string {
 	return s
 }
 
-func micros(d time.Duration) float64 { return d.Seconds() * 1e6 }
-
 func median[T int64 | float64 | time.Duration](values []T) T {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[len(sorted)/2]

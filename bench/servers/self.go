@@ -78,5 +78,5 @@ func SelfMain(args []string) (isServer bool, err error) {
 	if args[1] == BareOnHTTPFast {
 		l = httpfast.WrapServer(server, l)
 	}
-	return true, server.Serve(l)
+	return isServer, server.Serve(l)
 }

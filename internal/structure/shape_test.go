@@ -48,7 +48,7 @@ func TestFilesAndFunctionsAreShort(t *testing.T) {
 // budgets are the most lines of each room, tests aside. A commit that deletes lowers its row; one that raises a row says why.
 // A folder counts with what is below it.
 var budgets = map[string]int{
-	"bench":                          6950,
+	"bench":                          5650,
 	"client":                         1550,
 	"cmd":                            3450,
 	"deploy":                         50,
@@ -84,7 +84,7 @@ var budgets = map[string]int{
 	"internal/usage":                 1950,
 	"internal without internal/test": 46850,
 
-	"migrations":                5450,
+	"migrations":                5600,
 	"tests of internal and cmd": 59350,
 	"tools":                     3150,
 }

@@ -104,7 +104,7 @@ func CommandIn(dir, name string, args ...string) *exec.Cmd {
 	if path, err := filepath.Abs(name); err == nil && filepath.Base(name) != name {
 		name = path
 	}
-	cmd := exec.Command(name, args...) //nolint:noctx // programs that the tests name; those that outlive a context are stopped in order
+	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Env = dir, environ(noHome)
 	return cmd
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // maxImage is the most bytes of an image, unpacked.
-const maxImage = 30_000_000
+const maxImage = 42_000_000
 
 const (
 	certificates = "etc/ssl/certs/ca-certificates.crt"

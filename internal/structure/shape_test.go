@@ -48,7 +48,7 @@ func TestFilesAndFunctionsAreShort(t *testing.T) {
 // budgets are the most lines of each room, tests aside. A commit that deletes lowers its row; one that raises a row says why.
 // A folder counts with what is below it.
 var budgets = map[string]int{
-	"bench":                          5650,
+	"bench":                          5700,
 	"client":                         1550,
 	"cmd":                            3450,
 	"deploy":                         50,

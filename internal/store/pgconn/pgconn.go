@@ -43,6 +43,8 @@ const (
 	defaultMaxConns = 16
 	// maxLifetime limits the harm of a connection that the driver left in a bad state.
 	maxLifetime = 30 * time.Minute
+	// openPause is between two pings of Open.
+	openPause = 100 * time.Millisecond
 )
 
 // Options of Open.
@@ -118,6 +120,10 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 		}
 		if o.Waiting != nil {
 			o.Waiting(err)
+		}
+		select { // A connection that breaks says so at once.
+		case <-ctx.Done():
+		case <-time.After(openPause):
 		}
 	}
 }

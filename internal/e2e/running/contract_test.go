@@ -25,7 +25,7 @@ var compressing = map[string][]string{
 		"server_tokens off;", "server_tokens off; gzip on; gzip_types *; gzip_proxied any; gzip_min_length 1;",
 	},
 	"haproxy": {"backend petstore\n", "backend petstore\n    compression algo gzip\n    compression type application/json application/yaml\n    compression offload\n"},
-	"caddy":   {"\tlog\n", "\tlog\n\tencode {\n\t\tgzip\n\t\tminimum_length 1\n\t}\n", "\t\timport servers\n\t\t# A server", "\t\timport servers\n\t\theader_up -Accept-Encoding\n\t\t# A server"},
+	"caddy":   {"\tlog\n", "\tlog\n\tencode {\n\t\tgzip\n\t\tminimum_length 1\n\t}\n", "\t\tlb_policy round_robin\n", "\t\tlb_policy round_robin\n\t\theader_up -Accept-Encoding\n"},
 }
 
 // TestContractThroughProxies holds what a client gets through each proxy to the OpenAPI document as it is published: with the configuration of
@@ -50,7 +50,12 @@ func TestContractThroughProxies(t *testing.T) {
 				c.meetsErrors()
 				c.key = storetest.IssueKey(t, staff, store.NewTenant{Name: tenant + "-small", Plan: plans.Enterprise, Own: &plans.Quota{PerMinute: 1, PerDay: 10}})
 				c.send(http.StatusOK, "GET /pets", "")
-				c.send(http.StatusTooManyRequests, "GET /pets", "")
+				for range 4 { // a response may be 503, or the tenant's minute may have ended after the first
+					if res := c.sendOnce("GET /pets", ""); res.StatusCode == http.StatusTooManyRequests {
+						return
+					}
+				}
+				t.Error("five requests of a tenant that has one a minute, and no 429")
 			})
 		}
 	}

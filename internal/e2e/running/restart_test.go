@@ -197,12 +197,20 @@ func checkNoServerReady(t *testing.T, kind proxyKind, f *pair, key string) {
 	}
 }
 
-// checkNoServer: if no server answers, the proxy responds as the API does. It kills the servers.
+// checkNoServer: if no server answers, the proxy responds as the API does, before and after it has noticed. It kills the servers.
 func checkNoServer(t *testing.T, p *proxy, f *pair, key string) {
 	t.Helper()
 	for _, s := range f.servers {
 		s.Kill()
 	}
+	for range 3 {
+		checkUnavailable(t, p, key)
+		time.Sleep(time.Second) // in which the proxy asks each server for /readyz
+	}
+}
+
+func checkUnavailable(t *testing.T, p *proxy, key string) {
+	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/pets", nil)
 	if err != nil {
 		t.Fatal(err)

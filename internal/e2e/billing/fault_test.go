@@ -108,13 +108,14 @@ func TestPlantedFaults(t *testing.T) {
 					continue
 				}
 				found := l.differences()
-				if len(found) == 0 {
-					t.Fatalf("seed %d: nothing was found", seed)
+				if len(found) == 0 { // What is in force later also stands for an assignment that was removed: then nothing is wrong.
+					t.Logf("seed %d, %d times: nothing was found", seed, f.done)
+					continue
 				}
 				t.Logf("seed %d, %d times: %s", seed, f.done, found[0])
 				return
 			}
-			t.Fatal("no run had the fault")
+			t.Fatal("the fault was found in no run")
 		})
 	}
 	t.Run("a row altered", func(t *testing.T) {

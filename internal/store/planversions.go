@@ -101,7 +101,7 @@ func recordPlan(p plans.Plan, v plans.Version) planRecord {
 	return r
 }
 
-// versionError translates the rules of migration 0020.
+// versionError translates the rules of check_plan_version.
 func versionError(err error) error {
 	for constraint, meaning := range map[string]error{
 		"price_list_pkey":        plans.ErrPlanExists,

@@ -11,7 +11,6 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
-	"petstore.example/internal/store/migrate"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -224,24 +223,4 @@ func (o office) tenantNow(t *testing.T) plans.Tenant {
 		t.Fatal(err)
 	}
 	return acme
-}
-
-// TestScheduleMigration: a boost with one number has both in the schema of before.
-func TestScheduleMigration(t *testing.T) {
-	t.Parallel()
-	o, acme := atNoon(t)
-	o.assign(t, store.NewAssignment{Kind: plans.Boost, Own: &plans.Quota{PerDay: 90000}, From: noon.AddDate(0, 0, 1), Until: at(noon.AddDate(0, 0, 2))})
-	want := o.planned(t, acme.ID)
-	status, err := migrate.GetStatus(t.Context(), o.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const before = 25
-	if err := errors.Join(migrate.Down(t.Context(), o.URL, int(status.Latest)-before), migrate.Up(t.Context(), o.URL)); err != nil {
-		t.Fatal(err)
-	}
-	o.DB = storetest.Open(t, o.SupportURL, store.Options{})
-	if diff := cmp.Diff(want, o.planned(t, acme.ID)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
 }

@@ -97,23 +97,12 @@ var retiredWords = []retired{
 	{old: "wall", now: "RLS"},
 }
 
-// exempt are names in which a retired word is the field's own, each with the reason.
-var exempt = map[string]string{
-	"0009_fleet.up":   "databases know a migration by its name; 0012 renames what it makes",
-	"0009_fleet.down": "databases know a migration by its name; 0012 renames what it makes",
-}
-
 func TestRetiredWordsStayAway(t *testing.T) {
 	t.Parallel()
-	used := map[string]bool{}
 	refuse := func(where, name string) {
 		words := split(name)
 		for _, r := range retiredWords {
 			if !strings.HasPrefix(where, r.in) || !containsRun(words, strings.Fields(r.old)) {
-				continue
-			}
-			if _, ok := exempt[name]; ok {
-				used[name] = true
 				continue
 			}
 			t.Errorf("%s: %s has the retired word %q: say %s", where, name, r.old, r.now)
@@ -134,11 +123,6 @@ func TestRetiredWordsStayAway(t *testing.T) {
 		set, parsed := parse(t, file, text)
 		for _, id := range declared(parsed) {
 			refuse(file+":"+position(set, id), id.Name)
-		}
-	}
-	for name, reason := range exempt {
-		if !used[name] {
-			t.Errorf("no name %s is left to exempt (%s)", name, reason)
 		}
 	}
 }

@@ -1,2 +1,0 @@
-drop table usage_writers;
-drop table usage_hourly;

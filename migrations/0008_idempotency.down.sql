@@ -1,2 +1,0 @@
-drop function prune_idempotency_keys;
-drop table idempotency_keys;

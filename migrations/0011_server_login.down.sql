@@ -1,1 +1,0 @@
-revoke select on schema_migrations from petstore_api;

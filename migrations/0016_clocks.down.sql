@@ -1,1 +1,0 @@
-alter table servers drop clock_ahead;

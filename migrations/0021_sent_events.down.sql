@@ -1,3 +1,0 @@
-drop view usage_counted;
-drop table sent_events;
-drop table event_source;

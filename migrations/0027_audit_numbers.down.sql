@@ -1,1 +1,0 @@
-revoke select (number) on audit_entries from petstore_billing;

@@ -1,1 +1,0 @@
-drop index tenant_plans_by_start;

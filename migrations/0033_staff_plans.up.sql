@@ -1,2 +1,0 @@
--- Changes of plans that are to come.
-create index tenant_plans_by_start on tenant_plans (valid_from);

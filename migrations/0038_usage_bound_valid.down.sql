@@ -1,2 +1,0 @@
--- Nothing: a constraint that is valid may stay so.
-select 1;

@@ -1,2 +1,0 @@
-drop function count_bans;
-alter table servers drop reports;

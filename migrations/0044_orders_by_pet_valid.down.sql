@@ -1,2 +1,0 @@
--- Nothing: 0043 drops it.
-select 1;

@@ -1,1 +1,0 @@
-drop index concurrently if exists pets_by_name;

@@ -1,1 +1,0 @@
-drop index concurrently if exists idempotency_keys_by_expiry;

@@ -1,1 +1,0 @@
-alter table idempotency_keys drop constraint idempotency_keys_expiry;

@@ -22,7 +22,7 @@ var elsewhere = []string{"internal/e2e/generators", "internal/e2e/packages"}
 
 // slow are the packages that take longest. They start first, so that the others run beside them.
 var slow = []string{
-	"internal/e2e", "internal/ctl", "internal/e2e/alerts", "internal/test/contract", "internal/e2e/running", "internal/store", "internal/test/browser",
+	"internal/e2e", "internal/ctl", "internal/e2e/alerts", "internal/e2e/running", "internal/store", "internal/test/browser",
 	"internal/api", "internal/cluster", "internal/e2e/billing", "bench/scale", "bench", "client",
 }
 

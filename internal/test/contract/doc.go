@@ -1,5 +1,5 @@
 // Package contract checks the API against its OpenAPI document in tests: every request that a test sends, and every response.
-// It also generates requests from the document.
+// Schemathesis generates requests from the document (tools/schemathesis).
 //
 // An exchange violates the contract if the document does not list the response's status, one of its headers or its error
 // code, if a header or the body does not match its schema, if a required header is missing, or if a request succeeded that

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -240,4 +241,23 @@ func TestPromisesAreOfTheDocument(t *testing.T) {
 			t.Errorf("%q: got %v, want %q", change, err, want)
 		}
 	}
+}
+
+// theDocument loads the API's document.
+func theDocument(t *testing.T) *Document {
+	t.Helper()
+	d, err := Load(documentText(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func documentText(t *testing.T) []byte {
+	t.Helper()
+	text, err := os.ReadFile("../../api/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

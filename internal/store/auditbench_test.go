@@ -1,13 +1,10 @@
 package store_test
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"petstore.example/internal/audit"
-	"petstore.example/internal/store"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -45,23 +42,4 @@ func BenchmarkAuditWriters(b *testing.B) {
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "entries/s")
 		})
 	}
-}
-
-// BenchmarkVerify is how many entries a second audit verify reads, from a trail of 200,000.
-func BenchmarkVerify(b *testing.B) {
-	const entries = 200_000
-	url := storetest.New(b).URL
-	owner := connect(b, url)
-	for range entries / 100 { // Within one transaction each entry is slower than the one before: the head has as many versions.
-		owner.MustExec(benchEntries, 100)
-	}
-	db := storetest.Open(b, url, store.Options{})
-	for b.Loop() {
-		v := audit.Verifier{}
-		fault, err := db.Audit.Verify(context.Background(), &v)
-		if last, _ := v.Last(); fault != nil || err != nil || last.Number != entries {
-			b.Fatal(fault, err)
-		}
-	}
-	b.ReportMetric(entries*float64(b.N)/b.Elapsed().Seconds(), "entries/s")
 }

@@ -38,38 +38,6 @@ func (o office) lines(t *testing.T) (lines []closing.Line) {
 	return lines
 }
 
-// TestUsageOfTwoQuotasInAnHour: 26,300 requests under 10,000,000 a day were once exported on the line of 6,000, which the tenant had later
-// in that hour, on the same plan.
-func TestUsageOfTwoQuotasInAnHour(t *testing.T) {
-	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Free)
-	_, token := o.issue(t, "acme")
-	for minute, own := range map[time.Duration]*plans.Quota{10: {PerMinute: 100_000, PerDay: 10_000_000}, 40: {PerMinute: 60, PerDay: 6_000}} {
-		if _, _, err := o.Tenants.AssignPlan(t.Context(), jo, "acme", plans.Enterprise, own, noon.Add(minute*time.Minute)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	m := usage.NewMeter(o.api.Usage, usage.Options{ServerID: "s", Log: zerolog.Nop()})
-	for at, n := range map[time.Duration]int{5: 7, 20: 26_300, 50: 11} {
-		instant := noon.Add(at * time.Minute)
-		b := o.bucketOf(t, token, instant)
-		for range n {
-			m.Admitted(b, instant, instant.Unix()/60, usage.Unlimited)
-		}
-	}
-	if err := m.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	got := map[int64]int64{}
-	for _, l := range o.lines(t) {
-		got[l.PerDay] += l.Admitted
-	}
-	if diff := cmp.Diff(map[int64]int64{1000: 7, 10_000_000: 26_300, 6_000: 11}, got); diff != "" {
-		t.Errorf("admitted by requests per day (-want +got):\n%s", diff)
-	}
-}
-
 // TestManyChangesInAMinute: whatever changes follow each other within a minute, of the tenant's plans or of a plan's numbers, each line has
 // exactly what was admitted and refused under it, and each quota period has a line.
 func TestManyChangesInAMinute(t *testing.T) {

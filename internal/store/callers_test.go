@@ -1,8 +1,6 @@
 package store_test
 
 import (
-	"crypto/sha256"
-	"fmt"
 	"testing"
 	"time"
 
@@ -11,26 +9,6 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 )
-
-// BenchmarkCallers looks several callers up with one query.
-func BenchmarkCallers(b *testing.B) {
-	api := benchmarked(b)
-	for _, n := range []int{1, 4, 16, 64} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			digests := make([]keys.Digest, n)
-			for i := range digests {
-				digests[i] = sha256.Sum256(fmt.Appendf(nil, "key_%016d", i+1))
-			}
-			for b.Loop() {
-				found, err := api.Keys.Callers(b.Context(), digests, time.Now())
-				if err != nil || found[n-1].Tenant == nil {
-					b.Fatalf("%+v, %v", found, err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/caller")
-		})
-	}
-}
 
 // TestCallers: each digest of a query gets its own caller with what follows, and one of no key gets none.
 func TestCallers(t *testing.T) {

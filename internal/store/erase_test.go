@@ -272,7 +272,7 @@ func TestOnlyTheOwnerErases(t *testing.T) {
 		if _, err := db.TenantData.Erase(t.Context(), ops, "quagga-inc", nil); !store.IsForbidden(err) {
 			t.Errorf("%s: %v", store.LoginOf(url), err)
 		}
-		if err := attempt(t, url, "reset role", `update tenants set erased_at = now()`); !store.IsForbidden(err) {
+		if err := attempt(t, connect(t, url), "reset role", `update tenants set erased_at = now()`); !store.IsForbidden(err) {
 			t.Errorf("%s sets it: %v", store.LoginOf(url), err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,9 +15,6 @@ import (
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store/pgconn"
 )
-
-// CreatePetsQuery is the statement of Pets.CreatePets.
-var CreatePetsQuery = createPetsQuery
 
 // AssignPlan assigns a plan for good, at any instant, and returns the tenant before and after it.
 func (d Tenants) AssignPlan(
@@ -33,18 +29,6 @@ func (d Tenants) AssignPlan(
 		before.Plan, before.Quota, before.Assignment = done.Was.Plan, done.Was.Quota, done.Was.Assignment
 	}
 	return before, after, nil
-}
-
-// ListQueries returns the lists' queries with their arguments written in, for EXPLAIN.
-func ListQueries(tenantID, after int64) map[string]string {
-	args := func(status string) *strings.Replacer {
-		return strings.NewReplacer("$1", strconv.FormatInt(tenantID, 10), "$2", strconv.FormatInt(after, 10), "$3", "21", "$4", "'"+status+"'")
-	}
-	pets, orders := args("available"), args("delivered")
-	return map[string]string{
-		"pets": pets.Replace(listPetsQuery), "pets by status": pets.Replace(listPetsByStatusQuery),
-		"orders": orders.Replace(listOrdersQuery), "orders by status": orders.Replace(listOrdersByStatusQuery),
-	}
 }
 
 // FilterPetsQuery returns the query of a list by other filters than status alone, and its arguments written as in SQL.

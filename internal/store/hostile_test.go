@@ -108,8 +108,9 @@ func TestInfiniteTimes(t *testing.T) {
 			`update bans set lifted_at = 'infinity'`,
 		},
 	} {
+		login := connect(t, url)
 		for _, statement := range statements {
-			if err := attempt(t, url, `select 1`, statement); err == nil {
+			if err := attempt(t, login, `select 1`, statement); err == nil {
 				t.Errorf("taken: %s", statement)
 			}
 		}

@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/catalog"
-	"petstore.example/internal/store"
 )
 
 // request is a POST of an animal of that name, with a key.
@@ -68,32 +66,6 @@ func (s shop) wantOne(t *testing.T, tenantID int64, name string, a catalog.Answe
 	}
 }
 
-func TestOnceReplays(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	first, replayed, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request("k", "Rex"), "Rex"))
-	if err != nil || replayed {
-		t.Fatalf("first: replayed %v, %v", replayed, err)
-	}
-	s.wantOne(t, s.a.ID, "Rex", first)
-	for range 2 {
-		o := adding(request("k", "Rex"), "Rex")
-		o.Answer = func(*catalog.Pet) (catalog.Answer, error) {
-			t.Error("the animal is added again")
-			return catalog.Answer{}, nil
-		}
-		again, replayed, err := once(t.Context(), s.Idempotency, s.a.ID, o)
-		if diff := cmp.Diff(first, again); err != nil || !replayed || diff != "" {
-			t.Errorf("again: replayed %v, %v (-first +again):\n%s", replayed, err, diff)
-		}
-	}
-	_, _, err = once(t.Context(), s.Idempotency, s.a.ID, adding(request("k", "Luna"), "Luna"))
-	if !errors.Is(err, catalog.ErrIdempotencyKeyReused) {
-		t.Errorf("other body: %v, want ErrIdempotencyKeyReused", err)
-	}
-	s.wantOne(t, s.a.ID, "Rex", first)
-}
-
 // A key belongs to its tenant, method and path.
 func TestOnceScope(t *testing.T) {
 	t.Parallel()
@@ -145,104 +117,6 @@ func TestOnceForOrders(t *testing.T) {
 	}
 	if _, replayed, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request("k2", "Rex"), "Max")); err != nil || replayed {
 		t.Errorf("after a failure: replayed %v, %v", replayed, err)
-	}
-}
-
-// A failure after the row was made leaves neither the row nor the key.
-func TestOnceUndoesWhatFails(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	broken := errors.New("broken")
-	o := adding(request("k", "Rex"), "Rex")
-	o.Answer = func(*catalog.Pet) (catalog.Answer, error) { return catalog.Answer{}, broken }
-	_, _, err := once(t.Context(), s.Idempotency, s.a.ID, o)
-	if !errors.Is(err, broken) {
-		t.Errorf("got %v, want the error of Answer", err)
-	}
-	if pets := s.pets(t, s.a.ID); len(pets) != 0 {
-		t.Errorf("left behind: %+v", pets)
-	}
-	a, replayed, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request("k", "Rex"), "Rex"))
-	if err != nil || replayed {
-		t.Fatalf("again: replayed %v, %v", replayed, err)
-	}
-	s.wantOne(t, s.a.ID, "Rex", a)
-}
-
-// While a request runs, others with its key fail at once, whatever their body. Requests with other keys succeed.
-func TestOnceNeverWaits(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	s.DB = s.server(t)
-	other := s.server(t)
-	o := adding(request("k", "Rex"), "Rex")
-	answer := o.Answer
-	o.Answer = func(p *catalog.Pet) (catalog.Answer, error) {
-		for _, name := range []string{"Rex", "Luna"} {
-			if _, _, err := once(t.Context(), other.Idempotency, s.a.ID, adding(request("k", name), name)); !errors.Is(err, catalog.ErrIdempotencyInProgress) {
-				t.Errorf("%s, meanwhile: %v, want ErrIdempotencyInProgress", name, err)
-			}
-		}
-		if _, _, err := once(t.Context(), other.Idempotency, s.b.ID, adding(request("k", "Rex"), "Rex")); err != nil {
-			t.Errorf("other tenant, meanwhile: %v", err)
-		}
-		if _, _, err := once(t.Context(), other.Idempotency, s.a.ID, adding(request("k2", "Max"), "Max")); err != nil {
-			t.Errorf("other key, meanwhile: %v", err)
-		}
-		return answer(p)
-	}
-	if _, _, err := once(t.Context(), s.Idempotency, s.a.ID, o); err != nil {
-		t.Fatal(err)
-	}
-	a, replayed, err := once(t.Context(), other.Idempotency, s.a.ID, adding(request("k", "Rex"), "Rex"))
-	if err != nil || !replayed {
-		t.Errorf("afterwards: replayed %v, %v", replayed, err)
-	}
-	s.wantOne(t, s.a.ID, "Rex", a)
-}
-
-// A stored answer is replayed also while another request with the key is being answered: only the first one is in progress.
-func TestOnceReplaysAtTheSameTime(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	s.DB = s.server(t)
-	first, _, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request("k", "Rex"), "Rex"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.lockScope(t, request("k", "Rex")) // As a replay does that has not ended yet.
-	again, replayed, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request("k", "Rex"), "Rex"))
-	if diff := cmp.Diff(first, again); err != nil || !replayed || diff != "" {
-		t.Errorf("again: replayed %v, %v (-first +again):\n%s", replayed, err, diff)
-	}
-	if _, _, err := once(t.Context(), s.Idempotency, s.a.ID, adding(request("k", "Luna"), "Luna")); !errors.Is(err, catalog.ErrIdempotencyKeyReused) {
-		t.Errorf("other body: %v, want ErrIdempotencyKeyReused", err)
-	}
-}
-
-func TestOnceAmongManyAtTheSameTime(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	servers := []*store.DB{s.server(t), s.server(t)}
-	answers := make([]catalog.Answer, 50)
-	var fresh atomic.Int64
-	atOnce(t, len(answers), len(answers), nil, func(i int) error {
-		for { // As a client does, each tries again until it is answered.
-			answer, replayed, err := once(t.Context(), servers[i%2].Idempotency, s.a.ID, adding(request("k", "Rex"), "Rex"))
-			if errors.Is(err, catalog.ErrIdempotencyInProgress) {
-				continue
-			}
-			if answers[i] = answer; !replayed {
-				fresh.Add(1)
-			}
-			return err
-		}
-	})
-	for _, a := range answers {
-		s.wantOne(t, s.a.ID, "Rex", a)
-	}
-	if n := fresh.Load(); n != 1 {
-		t.Errorf("%d did the work", n)
 	}
 }
 

@@ -155,35 +155,3 @@ func TestOfTwentyIssuedAtOnceTenAreMade(t *testing.T) {
 		t.Errorf("%s issues remembered", n)
 	}
 }
-
-func TestListKeys(t *testing.T) {
-	t.Parallel()
-	o := newOffice(t)
-	for _, name := range []string{"zoo", "acme"} {
-		o.tenant(t, name, plans.Pro)
-	}
-	later := o.service()
-	later.Clock = func() time.Time { return noon.Add(time.Hour) }
-	zoo, _ := o.issue(t, "zoo")
-	first, _ := o.issue(t, "acme")
-	second, _, err := later.Issue(t.Context(), jo, issueRequest("acme"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, test := range map[string]struct {
-		filter store.KeyFilter
-		want   []keys.Key
-	}{
-		"all":     {store.KeyFilter{Limit: 10}, []keys.Key{second, first, zoo}},
-		"limited": {store.KeyFilter{Limit: 1}, []keys.Key{second}},
-		"acme's":  {store.KeyFilter{Tenant: "acme", Limit: 10}, []keys.Key{second, first}},
-	} {
-		got, err := store.Collect(o.Keys.List(t.Context(), test.filter, noon))
-		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
-			t.Errorf("%s (-want +got):\n%s%v", name, diff, err)
-		}
-	}
-	if ids, err := o.Keys.IDs(t.Context(), zoo.ID[:10], 10); err != nil || len(ids) == 0 || ids[0][:10] != zoo.ID[:10] {
-		t.Errorf("ids %v, %v", ids, err)
-	}
-}

@@ -72,11 +72,10 @@ func (s shop) customersRows(t *testing.T) (rows string) {
 // write is made in time.
 func TestLateWritesAreRefused(t *testing.T) {
 	t.Parallel()
+	s := newShop(t)
+	late := storetest.Open(t, s.APIURL, store.Options{AsAPI: true, Earliest: func(end time.Time) time.Time { return end.Add(-time.Minute) }})
 	for name, write := range customerWrites() {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newShop(t)
-			late := storetest.Open(t, s.APIURL, store.Options{AsAPI: true, Earliest: func(end time.Time) time.Time { return end.Add(-time.Minute) }})
 			order, pet := s.order(t, s.a), s.pet(t, s.a, catalog.Available)
 			before := s.customersRows(t)
 			if err := write(t.Context(), late, s.a.ID, order, pet); !errors.Is(err, catalog.ErrNotMade) || !errors.Is(err, store.ErrUnavailable) {

@@ -168,6 +168,9 @@ func checkKeyLists(t *testing.T, db *store.DB, now time.Time) {
 	}) {
 		t.Error("keys are not by tenant, the newest first")
 	}
+	if ids, err := db.Keys.IDs(t.Context(), all[0].ID[:10], 10); err != nil || len(ids) == 0 || ids[0][:10] != all[0].ID[:10] {
+		t.Errorf("ids %v, %v", ids, err)
+	}
 }
 
 func checkBanLists(t *testing.T, db *store.DB, now time.Time) {
@@ -233,10 +236,11 @@ func TestListsOfTheUnknown(t *testing.T) {
 		}
 	}
 	for want, err := range map[error]error{
-		plans.ErrPlanNotFound:  errorOf(store.Collect(o.Tenants.List(t.Context(), store.TenantFilter{Plan: "gold"}))),
-		keys.ErrKeyNotFound:    errorOf(store.Collect(o.Keys.List(t.Context(), store.KeyFilter{After: "key_x"}, noon))),
-		keys.ErrBanNotFound:    errorOf(store.Collect(o.Bans.List(t.Context(), store.BanFilter{After: 7}, noon))),
-		store.ErrEntryNotFound: errorOf(store.Collect(o.Audit.List(t.Context(), store.AuditFilter{After: 7777}))),
+		plans.ErrPlanNotFound:   errorOf(store.Collect(o.Tenants.List(t.Context(), store.TenantFilter{Plan: "gold"}))),
+		plans.ErrTenantNotFound: errorOf(store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Tenant: "nobody"}))),
+		keys.ErrKeyNotFound:     errorOf(store.Collect(o.Keys.List(t.Context(), store.KeyFilter{After: "key_x"}, noon))),
+		keys.ErrBanNotFound:     errorOf(store.Collect(o.Bans.List(t.Context(), store.BanFilter{After: 7}, noon))),
+		store.ErrEntryNotFound:  errorOf(store.Collect(o.Audit.List(t.Context(), store.AuditFilter{After: 7777}))),
 	} {
 		if !errors.Is(err, want) {
 			t.Errorf("got %v, want %v", err, want)

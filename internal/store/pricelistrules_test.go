@@ -38,7 +38,7 @@ func TestThePastIsNotChanged(t *testing.T) {
 		`update plans set per_minute = 90 where name = 'free'; update plans set per_minute = 91 where name = 'free'`:             "",
 		`update plans set retires_at = now() where name = 'free'; insert into tenant_plans (tenant_id, plan) values (1, 'free')`: "tenant_plans_retired",
 	} {
-		err := attempt(t, db.URL, `select 1`, statement)
+		err := attempt(t, db.owner, `select 1`, statement)
 		got := ""
 		if e := pq.As(err); e != nil {
 			got = e.Constraint

@@ -73,7 +73,7 @@ func (b *books) usageOf(t *testing.T) (all []any) {
 // same before and after; the partition is gone.
 func TestRollUp(t *testing.T) {
 	t.Parallel()
-	for _, most := range []int{1, 2, 1000} {
+	for _, most := range []int{1, 1000} {
 		b := newBooks(t)
 		b.fill(t)
 		b.deliver(t, "s1", nov, used(pro, oct.Add(34*time.Hour), 70, 3))
@@ -115,7 +115,7 @@ func (b *books) wantByDay(t *testing.T) {
 	}
 	for _, statement := range []string{`update usage_daily set admitted = 1`, `delete from usage_daily`, `truncate usage_daily`,
 		`insert into usage_daily select * from usage_daily`} {
-		if err := attempt(t, b.URL, `reset role`, statement); err == nil || !strings.Contains(err.Error(), "never changed") {
+		if err := attempt(t, b.owner, `reset role`, statement); err == nil || !strings.Contains(err.Error(), "never changed") {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}
@@ -198,6 +198,10 @@ func TestRollUpWaits(t *testing.T) {
 // TestRollUpProves: hours that are not those that were sealed stay, and so do hours of which the days have other sums.
 func TestRollUpProves(t *testing.T) {
 	t.Parallel()
+	b := newBooks(t)
+	b.fill(t)
+	b.close(t, oct)
+	b.endPartition(t, nov)
 	for what, statement := range map[string]string{
 		"a count":       `update usage_hourly set admitted = admitted + 1 where assignment = 3`,
 		"another hour":  `update usage_hourly set hour = hour + interval '1 hour' where assignment = 3`,
@@ -205,22 +209,15 @@ func TestRollUpProves(t *testing.T) {
 		"a row more":    `insert into usage_hourly (tenant_id, hour, key_id, assignment, version, admitted, refused) values (2, '2025-10-01Z', 'key_0000000000000002', 2, 1, 1, 0)`,
 		"a sealed line": `update usage_lines set form = replace(form, '44100', '44101')`,
 	} {
-		b := newBooks(t)
-		b.fill(t)
-		b.close(t, oct)
-		b.endPartition(t, nov)
-		b.exec(t, `set session_replication_role = replica; `+statement)
-		if n, _, err := b.api.Retention.Prune(t.Context(), store.RetentionUsage, 1000); err == nil || !strings.Contains(err.Error(), "sealed") {
-			t.Errorf("%s: %d, %v", what, n, err)
-		}
-		if got := b.text(t, `select count(*) from usage_partitions where begun_at is not null`); got != "0" {
-			t.Errorf("%s: the roll-up began", what)
-		}
+		b.tampered(t, what, statement, func(t *testing.T) {
+			if n, _, err := b.api.Retention.Prune(t.Context(), store.RetentionUsage, 1000); err == nil || !strings.Contains(err.Error(), "sealed") {
+				t.Errorf("%d, %v", n, err)
+			}
+			if got := b.text(t, `select count(*) from usage_partitions where begun_at is not null`); got != "0" {
+				t.Error("the roll-up began")
+			}
+		})
 	}
-	b := newBooks(t)
-	b.fill(t)
-	b.close(t, oct)
-	b.endPartition(t, nov)
 	if _, _, err := b.api.Retention.Prune(t.Context(), store.RetentionUsage, 1000); err != nil {
 		t.Fatal(err)
 	}

@@ -242,23 +242,6 @@ func TestWriteUsageOfManyServersAtOnce(t *testing.T) {
 	}
 }
 
-func TestWriteUsageForgetsServersLongGone(t *testing.T) {
-	t.Parallel()
-	db := newMeteredDB(t)
-	db.exec(t, `insert into usage_writers values ('old', 1, '2025-01-31Z'), ('recent', 1, now() - interval '6 days')`)
-	remembered := func(number int64) string {
-		writeUsage(t, db.api, usage.Batch{ServerID: "s1", Number: number})
-		return db.text(t, `select string_agg(server_id, ' ' order by server_id) from usage_writers`)
-	}
-	if got := remembered(5000); got != "old recent s1" {
-		t.Errorf("while its month is open: %s", got)
-	}
-	db.exec(t, `insert into usage_months (month) values ('2025-01-01')`)
-	if got := remembered(10_000); got != "recent s1" {
-		t.Errorf("after its month was closed: %s", got)
-	}
-}
-
 func TestUsedToday(t *testing.T) {
 	t.Parallel()
 	db := newMeteredDB(t)

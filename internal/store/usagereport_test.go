@@ -82,21 +82,3 @@ func TestUsageReport(t *testing.T) {
 		t.Error("a grouping that does not exist was reported")
 	}
 }
-
-func TestListAudit(t *testing.T) {
-	t.Parallel()
-	o := newOffice(t)
-	o.tenant(t, "acme", plans.Pro)
-	o.tenant(t, "zoo", plans.Free)
-	entries, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Limit: 10}))
-	if err != nil || len(entries) != 2 || entries[0].TenantName != "zoo" || entries[1].TenantName != "acme" {
-		t.Errorf("all, the newest first: %+v, %v", entries, err)
-	}
-	entries, err = store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Tenant: "acme", Limit: 10}))
-	if err != nil || len(entries) != 1 || entries[0].TenantName != "acme" {
-		t.Errorf("acme's: %+v, %v", entries, err)
-	}
-	if _, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Tenant: "nobody", Limit: 1})); !errors.Is(err, plans.ErrTenantNotFound) {
-		t.Errorf("nobody: %v", err)
-	}
-}

@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/usage"
 )
@@ -34,6 +35,20 @@ func TestFailedRequestsAreRecorded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	over := func(perMinute, perDay, ofKey int64) func(*fixture) { // uses one of each up
+		return func(w *fixture) {
+			w.take(t, w.acme(t, func(c *keys.Caller) {
+				c.Tenant, c.PerMinute = &plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: plans.Quota{PerMinute: perMinute, PerDay: perDay}}, ofKey
+			}), 1)
+		}
+	}
+	refused := func(code string, window limits.WindowName, reset int64, method, route string) usage.FailedRequest {
+		f := known(429, code, "", method, route)
+		f.Window, f.Limit, f.Reset = string(window), 1, reset
+		return f
+	}
+	ofBan := known(429, "key_banned", "", "GET", "/v1/usage")
+	ofBan.Reset = 1795167409
 	removed := time.Unix(1922659200, 0)
 	gone := known(410, "endpoint_removed", "", "GET", "/v1/pets/{petId}")
 	gone.At = removed
@@ -43,6 +58,18 @@ func TestFailedRequestsAreRecorded(t *testing.T) {
 		headers              []string
 		want                 usage.FailedRequest
 	}{
+		"over the minute": {
+			prepare: over(1, 9, 0), method: "GET", target: "/v1/pets/7?secret=" + secret,
+			want: refused("rate_limit_exceeded", limits.Minute, 1795166557, "GET", "/v1/pets/{petId}"),
+		},
+		"over the day": {
+			prepare: over(9, 1, 0), method: "POST", target: "/v1/pets", want: refused("daily_quota_exceeded", limits.Day, 1795219200, "POST", "/v1/pets"),
+		},
+		"over the key's own": {
+			prepare: over(9, 9, 1), method: strings.ToUpper(secret), target: "/v1/" + secret,
+			want: refused("rate_limit_exceeded", limits.Key, 1795166557, "other", ""),
+		},
+		"a ban": {prepare: func(w *fixture) { ban(t, w, nil) }, method: "GET", target: "/v1/usage", want: ofBan},
 		"a parameter": {
 			method: "GET", target: "/v1/pets?limit=" + secret,
 			want: known(400, "invalid_parameter", "", "GET", "/v1/pets"),

@@ -11,7 +11,6 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/usage"
 )
 
 // keyed is acme's key with a limit of its own, and its tenant's second key without one.
@@ -78,56 +77,6 @@ func TestKeyLimitIsGivenBack(t *testing.T) {
 		w.pets.err = c.err
 		if rec := w.do(w.request("GET", "/v1/pets", "")); rec.Code != c.status || header(rec, "X-RateLimit-Remaining") != c.remaining {
 			t.Errorf("request %d: %d %v, want %d, %s remaining", i, rec.Code, numbers(rec), c.status, c.remaining)
-		}
-	}
-}
-
-// TestRefusedRequestsAreRecorded: what refused and whom, and nothing that the client wrote.
-func TestRefusedRequestsAreRecorded(t *testing.T) {
-	t.Parallel()
-	refusal := func(code string, window limits.WindowName, limit, reset int64, method, route string) usage.FailedRequest {
-		return usage.FailedRequest{
-			At: at, RequestID: "r-1", TenantID: 1, KeyID: "key_acme", Status: 429, Code: code, Plan: plans.Free,
-			Window: string(window), Limit: limit, Reset: reset, Method: method, Route: route,
-		}
-	}
-	const minuteEnd, dayEnd, banEnd = 1795166557, 1795219200, 1795167409
-	for name, test := range map[string]struct {
-		perMinute      int64
-		quota          plans.Quota
-		banned, share  bool
-		method, target string
-		want           usage.FailedRequest
-	}{
-		"minute": {
-			quota: plans.Quota{PerMinute: 1, PerDay: 9}, method: "GET", target: "/v1/pets/7?secret=x",
-			want: refusal("rate_limit_exceeded", limits.Minute, 1, minuteEnd, "GET", "/v1/pets/{petId}"),
-		},
-		"day": {
-			quota: plans.Quota{PerMinute: 9, PerDay: 1}, method: "POST", target: "/v1/pets",
-			want: refusal("daily_quota_exceeded", limits.Day, 1, dayEnd, "POST", "/v1/pets"),
-		},
-		"key": {
-			perMinute: 1, quota: plans.Quota{PerMinute: 9, PerDay: 9}, method: "GET", target: "/v1/pets",
-			want: refusal("rate_limit_exceeded", limits.Key, 1, minuteEnd, "GET", "/v1/pets"),
-		},
-		"no route": {
-			quota: plans.Quota{PerMinute: 1, PerDay: 9}, method: "SECRET", target: "/v1/secret",
-			want: refusal("rate_limit_exceeded", limits.Minute, 1, minuteEnd, "other", ""),
-		},
-		"ban": {
-			quota: plans.Quota{PerMinute: 9, PerDay: 9}, banned: true, method: "GET", target: "/v1/usage",
-			want: refusal("key_banned", "", 0, banEnd, "GET", "/v1/usage"),
-		},
-	} {
-		w, _ := keyed(t, test.perMinute, test.quota)
-		w.do(w.request("GET", "/v1/pets", ""))
-		if test.banned {
-			ban(t, w, nil)
-		}
-		w.do(w.request(test.method, test.target, "", "X-Request-Id", "r-1"))
-		if diff := cmp.Diff([]usage.FailedRequest{test.want}, w.failed.all); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -107,21 +107,6 @@ func TestStrangersLearnNoReason(t *testing.T) {
 	}
 }
 
-// TestTwoAuthorizationHeaders: the answer names the mistake, and is the same whether the keys are valid or not.
-func TestTwoAuthorizationHeaders(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t, withSupport)
-	for _, values := range [][]string{{"Bearer " + w.key, "Bearer " + w.key}, {"Bearer " + w.key, "Bearer x"}, {"Basic x", ""}} {
-		r := w.request("GET", "/v1/pets", "")
-		r.Header["Authorization"] = values
-		rec := w.do(r)
-		want := `{"code":"invalid_api_key","message":"The request has two Authorization headers. Send one.","status":401}` + "\n"
-		if checkAnswer(t, r, rec); rec.Code != 401 || rec.Body.String() != want || header(rec, "WWW-Authenticate") != challengeSeveral {
-			t.Errorf("%q: %d %s %s", values, rec.Code, rec.Header(), rec.Body)
-		}
-	}
-}
-
 // TestSupportInOtherRefusals: who has no key, and whose key is banned, also learns whom to ask.
 func TestSupportInOtherRefusals(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/google/go-cmp/cmp"
 
-	"petstore.example/internal/catalog"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
@@ -176,17 +175,6 @@ func TestUsageIsFree(t *testing.T) {
 		if w.meter.admitted != 0 || w.meter.refused != 1 || len(w.strikes.refused) != 1 || len(w.failed.all) != 1 {
 			t.Errorf("%s: admitted %d, refused %d, strikes %v: asking counted", name, w.meter.admitted, w.meter.refused, w.strikes.refused)
 		}
-	}
-}
-
-// TestUsageUnavailable: a failure gives nothing back, for nothing was counted.
-func TestUsageUnavailable(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	w.pets.err = fmt.Errorf("read: %w", catalog.ErrUnavailable)
-	rec := w.do(w.request("GET", "/v1/usage", ""))
-	if rec.Code != 503 || w.meter.refunded != 0 || header(rec, "X-RateLimit-Remaining") != "60" {
-		t.Errorf("%d %v, refunded %d", rec.Code, numbers(rec), w.meter.refunded)
 	}
 }
 

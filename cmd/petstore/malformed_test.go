@@ -11,11 +11,15 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"github.com/ulule/limiter/v3"
@@ -42,7 +46,9 @@ func TestMalformedRequest(t *testing.T) {
 		server, listener, _ := newAPIServer(cfg, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), on.api, zerolog.Nop())
 		go func() { _ = server.Serve(listener) }()
 		t.Cleanup(func() { _ = server.Close() })
+		answered := map[string]bool{}
 		for request, want := range map[string]int{
+			"hello\r\n\r\n": 400,
 			"GET /v1/pets/%zz HTTP/1.1\r\nHost: x\r\n\r\n":                                        400,
 			"GET /v1/pets HTTP/1.1\r\n\r\n":                                                       400,
 			"GET /v1/pets HTTP/1.1\r\nHost: x\r\nBad Name: 1\r\n\r\n":                             400,
@@ -57,12 +63,30 @@ func TestMalformedRequest(t *testing.T) {
 				sent++
 				checkMalformed(t, on.api.Addr(), before, request, want)
 			}
+			answered[strconv.Itoa(want)] = true
+		}
+		if diff := cmp.Diff(documentedOfNetHTTP(t), answered); diff != "" {
+			t.Errorf("(-docs/errors.md +answered):\n%s", diff)
 		}
 		checkTLS(t, on.api.Addr())
 		if n := counted.n.Load(); n != sent+3 {
 			t.Errorf("fast path %s: %d answers counted for the address, want %d", fastPath, n, sent+3)
 		}
 	}
+}
+
+// documentedOfNetHTTP are the statuses of responses that net/http itself sends.
+func documentedOfNetHTTP(t *testing.T) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/errors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^\| (\d{3}) \| [^|]+ \|$`).FindAllStringSubmatch(string(text), -1) {
+		documented[m[1]] = true
+	}
+	return documented
 }
 
 // countedAddress counts what comes from 127.0.0.1.

@@ -216,7 +216,7 @@ func (w *interleaving) run(steps int) {
 // store crashes or is set back. No two servers act by different terms, and no server acknowledges one before it has recorded what it did.
 func TestInterleavedSteps(t *testing.T) {
 	t.Parallel()
-	terms, schedules := 0, uint64(150)
+	terms, schedules := 0, uint64(60)
 	if os.Getenv("PETSTORE_SOAK") == "1" {
 		schedules = 20_000
 	}

@@ -312,16 +312,3 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
-
-func BenchmarkValid(b *testing.B) {
-	f := newFixture()
-	f.store.now = time.Now
-	f.Member = f.join("a")
-	if err := errors.Join(f.Renew(b.Context()), f.Renew(b.Context())); err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		f.Valid(first)
-	}
-}

@@ -2,7 +2,6 @@ package limits_test
 
 import (
 	"testing"
-	"time"
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
@@ -53,16 +52,4 @@ func TestMemoryForgets(t *testing.T) {
 	if held := m.Held(); held > 2000 {
 		t.Errorf("%d counters are held, want those of two days, 2000", held)
 	}
-}
-
-func TestBeforeTheEpoch(t *testing.T) {
-	t.Parallel()
-	l := limits.NewMemory()
-	q := plans.Quota{PerMinute: 2, PerDay: 3}
-	at := time.Unix(-1, 0)
-	limitstest.Check(t, "first", l.Take(t.Context(), limitstest.Claim(1, q), at), limitstest.Want(true, 1, q, at, 1, 1))
-	limitstest.Check(t, "second", l.Take(t.Context(), limitstest.Claim(1, q), at), limitstest.Want(true, 1, q, at, 2, 2))
-	limitstest.Check(t, "third", l.Take(t.Context(), limitstest.Claim(1, q), at), limitstest.Want(false, 1, q, at, 2, 2))
-	at = time.Unix(0, 0).Add(time.Minute)
-	limitstest.Check(t, "the day after", l.Take(t.Context(), limitstest.Claim(1, q), at), limitstest.Want(true, 1, q, at, 1, 1))
 }

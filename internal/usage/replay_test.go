@@ -43,7 +43,7 @@ func TestReplay(t *testing.T) {
 func TestReplayIsALowerBound(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
+	for range 60 {
 		perMinute := 1 + random.Int64N(5)
 		perDay := perMinute + random.Int64N(2000)
 		phase := random.Int64N(60)
@@ -79,7 +79,7 @@ func TestReplayOfBusyHours(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
 	start := noon.Truncate(24 * time.Hour)
-	for range 2000 {
+	for range 400 {
 		perMinute := 1 + random.Int64N(5)
 		perDay := perMinute + random.Int64N(3000)
 		var hours []usage.Hour

@@ -50,8 +50,8 @@ func TestBucketSize(t *testing.T) {
 func TestCacheIsAMap(t *testing.T) {
 	t.Parallel()
 	cache, want := newClockCache(100_000), map[int]*entry{}
-	for range 60_000 {
-		n := rand.IntN(20_000)
+	for range 20_000 {
+		n := rand.IntN(7_000)
 		if rand.IntN(3) > 0 {
 			want[n] = put(cache, n)
 			continue
@@ -62,7 +62,7 @@ func TestCacheIsAMap(t *testing.T) {
 	if count := int(cache.count.Load()); count != len(want) {
 		t.Errorf("%d entries, want %d", count, len(want))
 	}
-	for n := range 20_000 {
+	for n := range 7_000 {
 		d := digestOf(n)
 		if got := cache.get(d); got != want[n] {
 			t.Fatalf("%d: got %p, want %p", n, got, want[n])
@@ -103,13 +103,13 @@ func TestCacheTellsAllDigestsApart(t *testing.T) {
 // A flood of digests that come once neither exceeds the capacity nor evicts those that come again.
 func TestFloodDoesNotEvictRegulars(t *testing.T) {
 	t.Parallel()
-	const capacity, regulars = 5000, 500
+	const capacity, regulars = 2000, 200
 	cache := newClockCache(capacity)
 	for n := range regulars {
 		put(cache, n)
 	}
 	evicted := 0
-	for n := range 20 * capacity {
+	for n := range 10 * capacity {
 		put(cache, regulars+n)
 		if count := int(cache.count.Load()); count > capacity {
 			t.Fatalf("%d entries, at most %d", count, capacity)
@@ -177,7 +177,7 @@ func TestGetWhileOthersChange(t *testing.T) {
 			}
 		})
 	}
-	for n := staying; n < 20_000 && !t.Failed(); n++ {
+	for n := staying; n < 5_000 && !t.Failed(); n++ {
 		put(cache, n)
 		if d := digestOf(n); n%2 == 0 {
 			cache.remove(d)

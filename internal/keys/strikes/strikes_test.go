@@ -204,15 +204,3 @@ func TestAHangingBanStoreDelaysOneRequest(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkRefused(b *testing.B) {
-	c := strikes.New(strikes.Options{Bans: &fakeBans{}})
-	defer c.Close()
-	a, now := caller("key_a", math.MaxInt64), time.Now()
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			c.Refused(b.Context(), a, 1, now)
-		}
-	})
-}

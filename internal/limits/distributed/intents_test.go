@@ -1,7 +1,6 @@
 package distributed_test
 
 import (
-	"sync"
 	"testing"
 	"time"
 
@@ -174,63 +173,6 @@ func TestIntentsEndSoon(t *testing.T) {
 	if stampAt(t, b) == 0 {
 		t.Error("the intent of a server that stopped is there")
 	}
-}
-
-// TestConcurrentWrites: many writes at the same time, and lists beside them. There is a stamp in the end, and none during a write.
-func TestConcurrentWrites(t *testing.T) {
-	t.Parallel()
-	url, w := redistest.Shared(t), newTestCluster()
-	servers := []*testServer{w.server(t, url, patient), w.server(t, url, patient)}
-	decides(t, servers...)
-	var mu sync.Mutex
-	// Each write makes the next state. acknowledged is the newest that was acknowledged, pages are the lists that are cached.
-	committed, acknowledged, pages := 0, 0, map[freshness.Stamp]int{}
-	cached := 0
-	locked := func(f func()) {
-		mu.Lock()
-		defer mu.Unlock()
-		f()
-	}
-	var running sync.WaitGroup
-	for i := range 16 {
-		l := servers[i%2]
-		running.Go(func() {
-			for range 30 {
-				_, announced := l.TakeWrite(t.Context(), limitstest.Claim(1, unlimited), limitstest.Noon)
-				write, err := l.BeginWrite(t.Context(), 1)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				var state, known int
-				locked(func() { committed++; state = committed })
-				_ = write.Commit()
-				if announced != nil {
-					announced.Release()
-				}
-				locked(func() { acknowledged = max(acknowledged, state); known = acknowledged })
-				time.Sleep(time.Duration(state%5) * time.Millisecond) // calls come at any time
-				s := l.Take(t.Context(), limitstest.Claim(1, unlimited), limitstest.Noon).Stamp
-				locked(func() {
-					page, ok := pages[s]
-					switch {
-					case s == 0:
-					case !ok:
-						pages[s] = committed
-					case page < known:
-						t.Errorf("stamp %d has state %d, and %d was known", s, page, known)
-					default:
-						cached++
-					}
-				})
-			}
-		})
-	}
-	running.Wait()
-	for _, l := range servers {
-		wait.Until(t, "a stamp after all writes", func() bool { return stampAt(t, l) != 0 })
-	}
-	t.Logf("%d lists by a stamp that there was, %d stamps", cached, len(pages))
 }
 
 // TestWriteOfAnOlderServer: if another server makes the call that knows nothing of writes, the write is announced by a call of its own.

@@ -223,13 +223,3 @@ func TestLoadRefuses(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkCheck(b *testing.B) {
-	x := exchange(b, "GET /v1/pets?limit=3", 200, found, `[{"id":1,"name":"Rex","categoryId":7,"status":"available"}]`)
-	d := document(b)
-	for b.Loop() {
-		if err := d.Check(x); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

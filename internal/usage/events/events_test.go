@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -258,19 +257,3 @@ var errBroken = errors.New("broken pipe")
 type brokenPipe struct{}
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errBroken }
-
-func BenchmarkWriter(b *testing.B) {
-	for _, format := range events.Formats {
-		b.Run(string(format), func(b *testing.B) {
-			b.ReportAllocs()
-			w := events.NewWriter(&bytes.Buffer{}, format)
-			for i := range b.N {
-				e := examples[0]
-				e.Tenant = strconv.Itoa(i)
-				if err := w.Write(e); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -92,8 +92,13 @@ type migration struct {
 	status Status
 }
 
-// run calls fn with the database locked against other migrating processes.
-func (g migrator) run(ctx context.Context, databaseURL string, fn func(migration) error) error {
+// run calls fn with the database locked against other migrating processes. What Postgres says of a statement that ctx ended is an error of ctx.
+func (g migrator) run(ctx context.Context, databaseURL string, fn func(migration) error) (err error) {
+	defer func() {
+		if ended := ctx.Err(); err != nil && ended != nil && !errors.Is(err, ended) {
+			err = fmt.Errorf("%w: %w", ended, err)
+		}
+	}()
 	steps, err := readSteps(g.files)
 	if err != nil {
 		return err

@@ -243,6 +243,22 @@ func TestMigrateWaitsOnlySoLong(t *testing.T) {
 	}
 }
 
+// TestMigrateIsCancelled: the context ends while Postgres is at a statement, which it then cancels.
+func TestMigrateIsCancelled(t *testing.T) {
+	t.Parallel()
+	url, db := emptySchema(t)
+	m := newMigrator(threeSteps)
+	if err := m.Up(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	beginGate(t, db, `lock table schema_migrations`)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if err := m.Up(ctx, url); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
+	}
+}
+
 // TestMigrateAgainAfterADeadlock: a session locks the tables of a migration in the other order, and Postgres ends the migration.
 func TestMigrateAgainAfterADeadlock(t *testing.T) {
 	t.Parallel()

@@ -107,7 +107,7 @@ func target(present string, servers []Server, now time.Time) (redis, sole string
 			cutOff++
 		case e.Redis != "":
 			other = other || redis != "" && redis != e.Redis
-			layouts = layouts || redis != "" && layoutOf(redis) != layoutOf(e.Redis)
+			layouts = layouts || redis != "" && LayoutOf(redis) != LayoutOf(e.Redis)
 			redis = e.Redis
 			reachAny++
 		}
@@ -130,8 +130,8 @@ func target(present string, servers []Server, now time.Time) (redis, sole string
 	return redis, sole
 }
 
-// layoutOf returns what a fingerprint says before its first comma: by which layout the server counts.
-func layoutOf(redis string) string {
+// LayoutOf returns what a fingerprint says before its first comma: by which layout the server counts.
+func LayoutOf(redis string) string {
 	if layout, _, ok := strings.Cut(redis, ","); ok {
 		return layout
 	}

@@ -70,6 +70,22 @@ func TestOneStall(t *testing.T) {
 	}
 }
 
+// TestAnotherLayout: a server that counts by another layout does not take that for another Redis, before Postgres decides and then.
+func TestAnotherLayout(t *testing.T) {
+	t.Parallel()
+	server, w := redistest.New(t), newTestCluster()
+	a := w.server(t, server.URL, quick)
+	decides(t, a)
+	w.layout = otherLayout
+	other := w.server(t, server.URL, quick)
+	wait.Until(t, "it tells the others", w.refused.Load)
+	if err := other.CutOff(); err == nil || errors.Is(err, distributed.ErrOtherRedis) {
+		t.Errorf("before Postgres decides it says %v", err)
+	}
+	w.accepts.Store(true)
+	wait.Until(t, "Postgres decides", func() bool { return a.Degraded() && other.Degraded() && a.Decides() && other.Decides() })
+}
+
 // TestAnotherRedis: a server that uses another Redis than the others, or another database of it, decides nothing and says why.
 func TestAnotherRedis(t *testing.T) {
 	t.Parallel()

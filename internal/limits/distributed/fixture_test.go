@@ -52,7 +52,13 @@ type testCluster struct {
 	// away makes every call fail. grants counts the calls for grants.
 	away   atomic.Bool
 	grants atomic.Int64
+	// layout is that of the servers that are added next, "" for the program's. Until it accepts them, the cluster takes no notice of those that
+	// count by the other one. refused is whether there was one.
+	layout           string
+	accepts, refused atomic.Bool
 }
+
+const otherLayout = "layout other"
 
 // usedIn is what usage counts in: a tenant's day, its minute, or the minute of one of its keys.
 type usedIn struct {
@@ -98,6 +104,10 @@ func (w *testCluster) Renew(_ context.Context, hb cluster.Heartbeat) (cluster.St
 	defer w.mu.Unlock()
 	if w.away.Load() {
 		return cluster.State{}, errGone
+	}
+	if cluster.LayoutOf(hb.Redis) == otherLayout && !w.accepts.Load() {
+		w.refused.Store(true)
+		hb.Redis = ""
 	}
 	now := time.Now()
 	before := w.state
@@ -181,7 +191,7 @@ func (w *testCluster) server(t testing.TB, url string, o distributed.Options) *t
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &testServer{cluster: w, member: w.member(), calls: &spy{Backend: redisbackend.New(client)}}
+	s := &testServer{cluster: w, member: w.member(), calls: &spy{Backend: redisbackend.New(client), layout: w.layout}}
 	o.Cluster = s.member
 	if o.Counters == nil {
 		o.Counters = w
@@ -222,6 +232,8 @@ type spy struct {
 	forgetWrites atomic.Bool
 	// deaf has it hear of no refunds.
 	deaf atomic.Bool
+	// layout takes the place of the program's; "" for that.
+	layout string
 }
 
 // Listen implements distributed.Backend.
@@ -246,7 +258,11 @@ func (s *spy) Ping(ctx context.Context) (string, error) {
 	if s.cutOff.Load() {
 		return "", errGone
 	}
-	return s.Backend.Ping(ctx)
+	fingerprint, err := s.Backend.Ping(ctx)
+	if _, place, ok := strings.Cut(fingerprint, ","); ok && s.layout != "" {
+		fingerprint = s.layout + "," + place
+	}
+	return fingerprint, err
 }
 
 func (s *spy) Take(term int64, over []distributed.WriteIntent, requests []distributed.Request) error {

@@ -27,6 +27,8 @@ var (
 	errForgotten = errors.New("redis has lost its counters")
 	// errNoSuchTerm: Redis has counts of a later term than any can be.
 	errNoSuchTerm = errors.New("redis has counts of a term that cannot be")
+	// errOtherLayout: this server counts by another layout than the others, as during an upgrade. Postgres decides in the next term.
+	errOtherLayout = errors.New("this server counts in Redis by another layout than the other servers")
 	// ErrOtherRedis: this server reaches another Redis than the one that decides in the term.
 	ErrOtherRedis = errors.New("this server reaches another Redis than the other servers")
 )
@@ -294,8 +296,11 @@ func (h *reach) cutOff() error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.sees != "" && h.sees != t.Redis {
-		return ErrOtherRedis
+	switch {
+	case h.sees == "" || h.sees == t.Redis:
+		return h.why
+	case cluster.LayoutOf(h.sees) != cluster.LayoutOf(t.Redis):
+		return errOtherLayout
 	}
-	return h.why
+	return ErrOtherRedis
 }

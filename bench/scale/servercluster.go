@@ -153,7 +153,7 @@ func (f *serverCluster) loseCounters(ctx context.Context, l *timeline) {
 	time.Sleep(afterChange / f.hurry)
 	l.stop()
 	must.Do(errors.Join(l.callers.Wait(), watching.Wait()))
-	between := began[0] + time.Second/2
+	between := (began[0] + began[1]) / 2
 	f.pauses = [2]time.Duration{l.pause(lost, between), l.pause(between, l.now())}
 	for i := range began {
 		f.firstSecond[i] = l.rate(began[i], min(time.Second, afterChange/f.hurry))

@@ -31,6 +31,7 @@ type Suite struct{ M interface{ Run() int } }
 // Run returns the exit code of the tests.
 func (s Suite) Run() int {
 	code := s.M.Run()
+	removeSnapshot()
 	if err := shared.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return max(code, 1)

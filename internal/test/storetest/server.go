@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
 	"petstore.example/internal/store/migrate"
 	"petstore.example/internal/test/pgtest"
+	"petstore.example/internal/test/sandbox"
 )
 
 // PrivateServer is a PostgreSQL of one test's own with one migrated database, for the test to disturb. Its addresses stay the
@@ -36,13 +38,35 @@ func newServer(t testing.TB, settings map[string]string) *PrivateServer {
 	t.Helper()
 	p := prepared(t)
 	p.settings = settings
-	p.Start()
-	p.Database = *database(p.server, "postgres")
-	if err := errors.Join(migrate.Up(t.Context(), p.URL), p.exec(t.Context(), helpers+makeLogins)); err != nil {
+	dir, err := snapshot()
+	if err != nil {
 		t.Fatalf("test server: %v", err)
 	}
+	if out, err := sandbox.Command(t, "cp", "-a", dir, p.dir).CombinedOutput(); err != nil {
+		t.Fatalf("test server: %v: %s", err, out)
+	}
+	p.Start()
+	p.Database = *database(p.server, "postgres")
 	return p
 }
+
+var removeSnapshot = func() {}
+
+// snapshot returns the directory that a PrivateServer begins with, with a migrated database. It is made with the first one of the binary.
+var snapshot = sync.OnceValues(func() (string, error) {
+	parent, remove, err := pgtest.TempDir(true)
+	if err != nil {
+		return "", err
+	}
+	removeSnapshot = remove
+	ctx, dir := context.Background(), filepath.Join(parent, "server")
+	server, err := pgtest.StartIn(ctx, dir, nil)
+	if err != nil {
+		return "", err
+	}
+	url := server.URL("postgres", "postgres")
+	return dir, errors.Join(migrate.Up(ctx, url), run(ctx, url, helpers+makeLogins), server.Stop(ctx))
+})
 
 func prepared(t testing.TB) *PrivateServer {
 	t.Helper()

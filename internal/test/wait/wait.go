@@ -13,11 +13,12 @@ import (
 // waiting: it is measured.
 const Limit = time.Minute
 
-// Until polls until the condition is true, and fails the test after Limit. What the condition looks at is given as pointers, or as functions
+// Until polls until the condition is true, every 5 ms at first and then every 20 ms, and fails the test after Limit. What the condition looks at is given as pointers, or as functions
 // without arguments: the failure prints their last state.
 func Until(t testing.TB, what string, condition func() bool, state ...any) {
 	t.Helper()
-	for end := time.Now().Add(Limit); !condition(); time.Sleep(5 * time.Millisecond) {
+	const first, later = 5 * time.Millisecond, 20 * time.Millisecond
+	for begun, end := time.Now(), time.Now().Add(Limit); !condition(); time.Sleep(min(later, max(first, time.Since(begun)/10))) {
 		if time.Now().After(end) {
 			t.Fatalf("not within %v: %s%s", Limit, what, describe(state))
 		}

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,15 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/redistest"
-	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
@@ -27,59 +23,6 @@ var clockFaults = []operatorFault{
 	{"a server's clock 25 h ahead for long", tryClockForLong},
 	{"a server's clock set back by a minute after a failed look-up", tryClockBack},
 }
-
-// clockPrograms is petstore with a wall clock that a test can set: the number of seconds in a file is added to it.
-var clockPrograms struct {
-	once sync.Once
-	path string
-	err  error
-}
-
-// The wall clock is set where time.Now is called to decide: in package storeclock and where a request begins. Only the wall part of a time is
-// moved, as in a process whose machine's clock is set. With PETSTORE_SOAK it is time.Now itself, so that all of the program has that clock;
-// then everything is compiled anew, which takes minutes.
-const (
-	clockOfPackages = `package %s
-
-import (
-	"os"
-	"strconv"
-	"time"
-	"unsafe"
-)
-
-func setByTest(t time.Time) time.Time {
-	text, _ := os.ReadFile(os.Getenv("TEST_CLOCK"))
-	seconds, _ := strconv.ParseInt(string(text), 10, 64)
-	*(*uint64)(unsafe.Pointer(&t)) += uint64(seconds) << 30
-	return t
-}
-`
-	setByTest = `package time
-
-import "sync/atomic"
-
-var SetByTest atomic.Int64
-`
-	clockOfProcess = `package main
-
-import (
-	"os"
-	"strconv"
-	"time"
-)
-
-func init() {
-	go func() {
-		for ; ; time.Sleep(2 * time.Millisecond) { // in the program, not in a test
-			text, _ := os.ReadFile(os.Getenv("TEST_CLOCK"))
-			seconds, _ := strconv.ParseInt(string(text), 10, 64)
-			time.SetByTest.Store(seconds)
-		}
-	}()
-}
-`
-)
 
 // serveWithClock starts a server whose wall clock set moves by that much from the real time on, beginning with ahead.
 func (d *deployment) serveWithClock(ahead time.Duration, env ...string) (s *server, set func(ahead time.Duration)) {
@@ -101,75 +44,8 @@ func (d *deployment) withClock(ahead time.Duration) (other *deployment, env stri
 	}
 	set(ahead)
 	other = d.in(d.t)
-	other.petstore = clockProgram(d.t)
+	other.petstore = planted(d.t)
 	return other, "TEST_CLOCK=" + path, set
-}
-
-func clockProgram(t testing.TB) string {
-	t.Helper()
-	clockPrograms.once.Do(func() {
-		clockPrograms.path, clockPrograms.err = buildClockProgram(filepath.Join(filepath.Dir(program(t, "petstore")), "clock"))
-	})
-	if clockPrograms.err != nil {
-		t.Fatal(clockPrograms.err)
-	}
-	return clockPrograms.path
-}
-
-func buildClockProgram(dir string) (path string, err error) {
-	source := func(file string) string { return filepath.Join(root, file) }
-	files := map[string]string{
-		source("internal/storeclock/set.go"): fmt.Sprintf(clockOfPackages, "storeclock"),
-		source("internal/api/set.go"):        fmt.Sprintf(clockOfPackages, "api"),
-	}
-	calls := map[string][2]string{
-		source("internal/storeclock/clock.go"): {"now := time.Now()", "now := setByTest(time.Now())"},
-		source("internal/api/serve.go"):        {"x.started = time.Now()", "x.started = setByTest(time.Now())"},
-	}
-	if long() {
-		goroot, err := sandbox.CommandIn(".", "go", "env", "GOROOT").Output()
-		if err != nil {
-			return "", fmt.Errorf("go env GOROOT: %w", err)
-		}
-		ofTime := filepath.Join(strings.TrimSpace(string(goroot)), "src", "time")
-		now := filepath.Join(ofTime, "time.go")
-		files = map[string]string{source("cmd/petstore/set.go"): clockOfProcess, filepath.Join(ofTime, "setbytest.go"): setByTest}
-		calls = map[string][2]string{now: {"func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n", "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n\tsec += SetByTest.Load()\n"}}
-	}
-	for file, change := range calls {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return "", err
-		}
-		if strings.Count(string(text), change[0]) != 1 {
-			return "", fmt.Errorf("%s has no %q: the clock has to be set elsewhere", file, change[0])
-		}
-		files[file] = strings.Replace(string(text), change[0], change[1], 1)
-	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return "", err
-	}
-	overlay, number := map[string]string{}, 0
-	for file, text := range files {
-		number++
-		with := filepath.Join(dir, fmt.Sprint(number, ".go"))
-		if file, err = filepath.Abs(file); err != nil {
-			return "", err
-		}
-		overlay[file] = with
-		if err := os.WriteFile(with, []byte(text), 0o600); err != nil {
-			return "", err
-		}
-	}
-	text, err := json.Marshal(map[string]any{"Replace": overlay})
-	if err != nil {
-		return "", err
-	}
-	list := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(list, text, 0o600); err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, "petstore"), programs.Build(root, dir, "-overlay", list, "./cmd/petstore")
 }
 
 // clockTrial is two servers, one with a clock that can be set, and what two tenants met on both.

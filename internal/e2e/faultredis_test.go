@@ -127,7 +127,7 @@ func tryEviction(t *testing.T) faultResult {
 
 // tryLayouts replaces three servers one after the other by those of a program with another layout in Redis, and then replaces them back.
 func tryLayouts(t *testing.T) faultResult {
-	next := buildWith(t, "internal/limits/redisbackend/codec.go", `const layout = "3"`, `const layout = "other"`)
+	next := planted(t)
 	tr := lightTrial(t, redistest.New(t).URL, 3,
 		spec{plan: plans.Enterprise, own: enterprise(500, 100_000), ofKey: 30, callers: []int{0, 1, 2}},
 		spec{plan: plans.Enterprise, own: enterprise(1500, 100_000), callers: []int{2, 1, 0}},
@@ -146,7 +146,7 @@ func tryLayouts(t *testing.T) faultResult {
 		}
 		phases = append(phases, phase{name: name + strconv.Itoa(i%3), from: every * time.Duration(i), do: func() {
 			tr.petstore = program
-			by, last := tr.launch(), tr.server(i%3)
+			by, last := tr.launch("TEST_LAYOUT=other"), tr.server(i%3)
 			tr.replace(i%3, by)
 			if code := last.stop(syscall.SIGTERM); code != 0 {
 				t.Errorf("a server stopped with exit code %d", code)

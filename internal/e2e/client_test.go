@@ -196,7 +196,7 @@ func startLoad(callers int, call func(caller, request int) response) (stop func(
 					each[caller] = append(each[caller], call(caller, i))
 				}
 				if !long() {
-					time.Sleep(time.Millisecond) // beside other tests
+					time.Sleep(10 * time.Millisecond) // beside other tests
 				}
 			}
 		})

@@ -104,7 +104,7 @@ func tryDeadListener(t *testing.T) (r faultResult) {
 	proxy := &listenProxy{}
 	d := newDeploymentOn(t, storetest.New(t).URL, "")
 	s := d.serve("PETSTORE_DATABASE_URL=" + storetest.ProxyURL(t, d.serverURL, proxy.relay))
-	rounds := 4
+	rounds := 2
 	if long() {
 		rounds = 30
 	}

@@ -12,7 +12,7 @@ import (
 func tryCluster(t *testing.T) *trial {
 	t.Helper()
 	cluster := redistest.NewCluster(t, 3)
-	at, end := []float64{6, 12, 17}, 22*time.Second
+	at, end := []float64{5, 9, 12}, 14*time.Second
 	if long() {
 		at, end = []float64{20, 50, 80}, 3*time.Minute
 	}

@@ -104,7 +104,7 @@ func (w *registerLoad) write(ctx context.Context, i int, rnd *rand.Rand) {
 		if a.status == http.StatusOK {
 			w.writes.Add(1)
 			raise(&w.floor[i], n)
-			time.Sleep(time.Duration(rnd.IntN(30)) * time.Millisecond) // writes come at any time
+			time.Sleep(time.Duration(rnd.IntN(50)) * time.Millisecond) // writes come at any time
 			continue
 		}
 		w.unknown.Add(1)
@@ -122,6 +122,9 @@ func (w *registerLoad) read(ctx context.Context, rnd *rand.Rand) {
 	pages := map[string][]pet{}
 	tag := ""
 	for ctx.Err() == nil {
+		if !long() {
+			time.Sleep(5 * time.Millisecond) // beside other tests
+		}
 		slot := rnd.IntN(len(w.servers))
 		s := w.servers[slot].Load()
 		var headers []string

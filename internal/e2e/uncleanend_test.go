@@ -14,7 +14,7 @@ import (
 func tryUncleanEnd(t *testing.T) *trial {
 	t.Helper()
 	redis := redistest.New(t)
-	at, end := []float64{6, 9, 15, 19}, 25*time.Second
+	at, end := []float64{5, 7, 11, 13}, 17*time.Second
 	if long() {
 		at, end = []float64{20, 40, 80, 90}, 3*time.Minute
 	}

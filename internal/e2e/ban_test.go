@@ -20,9 +20,9 @@ func TestAutomaticBan(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, true)
 	servers := []*server{d.serve("PETSTORE_REDIS_TIMEOUT=5s"), d.serve("PETSTORE_REDIS_TIMEOUT=5s")}
-	tn := d.freshTenant(servers[0], plans.Free, nil, 1)
+	tn := d.freshTenant(plans.Free, nil, 1)
 	token := tn.keys[0].token
-	d.expect(servers[0], token, int(tn.Quota.PerMinute-tn.used), "200")
+	d.expect(servers[0], token, int(tn.Quota.PerMinute), "200")
 	d.expect(servers[0], token, 1000, "429 rate_limit_exceeded")
 	d.expect(servers[1], token, 500, "429 rate_limit_exceeded")
 	d.expect(servers[0], token, 1, "429 rate_limit_exceeded")
@@ -133,7 +133,7 @@ func TestWorkersThatWaitAreNotBanned(t *testing.T) {
 			for range count {
 				servers = append(servers, d.serve("PETSTORE_REDIS_TIMEOUT=5s"))
 			}
-			groups, lasts := d.groups(servers[0])
+			groups, lasts := d.groups()
 			transport := &http.Transport{MaxConnsPerHost: 200, MaxIdleConnsPerHost: 200}
 			defer transport.CloseIdleConnections()
 			ctx, cancel := context.WithTimeout(t.Context(), lasts)
@@ -155,38 +155,36 @@ func TestWorkersThatWaitAreNotBanned(t *testing.T) {
 	}
 }
 
-// groups returns the groups of workers, and for how long they work: all for ten minutes, or in the short form one large group of each plan for
-// some seconds, in which a window ends.
-func (d *deployment) groups(s *server) (groups []*group, lasts time.Duration) {
+// groups returns the groups of workers, and for how long they work: all for ten minutes, or in the short form one of each plan for some seconds, in
+// which a window ends.
+func (d *deployment) groups() (groups []*group, lasts time.Duration) {
 	sizes := []int{4, 16, 64, 256, 1000}
 	if !long() {
-		sizes = sizes[4:]
+		sizes = sizes[3:4]
 	}
-	seed := uint64(time.Now().UnixNano())
-	d.t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	for plan, limit := range map[string]int{plans.Free: 60, plans.Pro: 300, plans.Business: 1000} {
+	d.avoidMidnight()
+	for _, of := range []struct {
+		plan  string
+		limit int
+		short int // the group of the short form
+	}{{plans.Free, 60, 4}, {plans.Pro, 300, 2}, {plans.Business, 1000, 3}} {
 		var some []*group
 		for _, manner := range []string{"exactly", "a tenth", "doubled", "backoff"} {
 			for _, n := range sizes {
-				some = append(some, &group{name: plan, manner: manner, workers: n})
+				some = append(some, &group{name: of.plan, manner: manner, workers: n})
 			}
 		}
-		some = append(some, &group{name: plan, manner: "exactly", workers: 10 * limit})
+		some = append(some, &group{name: of.plan, manner: "exactly", workers: 10 * of.limit})
 		if !long() {
-			some = []*group{some[random.IntN(len(some))]}
+			some = some[of.short : of.short+1]
 		}
 		for _, g := range some {
-			if long() {
-				g.token = d.tenant(plan, nil, 1).keys[0].token
-			} else {
-				g.token = d.tenantWithin(s, plan, nil, 1, 3*time.Second, 8*time.Second).keys[0].token
-			}
+			g.token = d.tenantEnding(time.Now().Add(4*time.Second), of.plan, nil, 1).keys[0].token
 		}
 		groups = append(groups, some...)
 	}
 	if long() {
 		return groups, 10 * time.Minute
 	}
-	return groups, 15 * time.Second
+	return groups, 10 * time.Second
 }

@@ -12,6 +12,7 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
 	"petstore.example/internal/test/redistest"
@@ -89,8 +90,6 @@ type key struct{ id, token string }
 type tenant struct {
 	plans.Tenant
 	keys []key
-	// used is how many requests tenantWithin sent to find it.
-	used int64
 }
 
 var testActor = audit.By{Actor: "e2e", Reason: "test"}
@@ -120,30 +119,26 @@ func (d *deployment) issue(tenant string) key {
 	return key{k.ID, token.Reveal()}
 }
 
-// tenantWithin creates tenants until the current minute of one ends after least and before most. It sends one request to s to know.
-// The minutes of different tenants begin at different seconds.
-func (d *deployment) tenantWithin(s *server, plan string, own *plans.Quota, keyCount int, least, most time.Duration) *tenant {
+// tenantEnding creates a tenant a minute of which ends at that time, to the second: when it does depends on the number of the tenant.
+func (d *deployment) tenantEnding(at time.Time, plan string, own *plans.Quota, keyCount int) *tenant {
 	d.t.Helper()
-	d.avoidMidnight()
-	for range 500 {
-		t := d.tenant(plan, own, keyCount)
-		a := d.patient.get(s, t.keys[0].token, "/pets")
-		if a.status != 200 {
-			d.t.Fatalf("first request of a tenant: %v", a)
+	for {
+		id := d.number(`select coalesce(max(id), 0) from tenants`) + 1
+		for limits.MinuteReset(id, limits.MinuteAt(id, at)) != at.Unix()+60 {
+			id++
 		}
-		if left := time.Until(a.windows["minute"].reset); left >= least && left <= most {
-			t.used = 1
+		d.exec(`select setval(pg_get_serial_sequence('tenants', 'id'), $1, false)`, id)
+		if t := d.tenant(plan, own, keyCount); t.ID == id {
 			return t
 		}
 	}
-	d.t.Fatal("no tenant whose minute ends when it should")
-	return nil
 }
 
-// freshTenant creates a tenant that has at least 40 seconds of its minute left and has used one request of it.
-func (d *deployment) freshTenant(s *server, plan string, own *plans.Quota, keyCount int) *tenant {
+// freshTenant creates a tenant whose minute has just begun.
+func (d *deployment) freshTenant(plan string, own *plans.Quota, keyCount int) *tenant {
 	d.t.Helper()
-	return d.tenantWithin(s, plan, own, keyCount, 40*time.Second, 60*time.Second)
+	d.avoidMidnight()
+	return d.tenantEnding(time.Now(), plan, own, keyCount)
 }
 
 // avoidMidnight waits for the next day if less than 70 seconds are left of this one.

@@ -35,8 +35,10 @@ func lightTrial(t *testing.T, redisURL string, servers int, specs ...spec) *tria
 		wait.Until(t, "a server that counts in Redis", func() bool { return s.ready().Redis == "up" })
 	}
 	tr.begin = time.Now()
-	tr.demand(tr.pool(len(specs)), specs...)
-	tr.begin = time.Now()
+	for i := range specs {
+		specs[i].ends = seconds(float64(3 + 2*i))
+	}
+	tr.demand(specs...)
 	return tr
 }
 
@@ -94,7 +96,7 @@ func tryEviction(t *testing.T) faultResult {
 	)
 	c := redis.NewClient(&redis.Options{Addr: server.Addr, PoolSize: 1, DisableIdentity: true, MaxRetries: -1})
 	defer c.Close()
-	every := seconds(1.5)
+	every := seconds(0.8)
 	if long() {
 		every = seconds(10)
 	}
@@ -134,7 +136,7 @@ func tryLayouts(t *testing.T) faultResult {
 		spec{plan: plans.Pro, callers: []int{0, 1, 2}},
 	)
 	first := tr.petstore
-	every := seconds(2)
+	every := seconds(1)
 	if long() {
 		every = seconds(15)
 	}
@@ -185,7 +187,7 @@ func trySentinel(t *testing.T) faultResult {
 			wait.Until(t, "a server that counts in Redis again", func() bool { return s.ready().Redis == "up" })
 		}
 	}
-	at, end := []float64{1, 2, 6}, seconds(10)
+	at, end := []float64{1, 2, 4}, seconds(7)
 	if long() {
 		at, end = []float64{20, 60, 100}, 3*time.Minute
 	}

@@ -1,9 +1,7 @@
 package e2e_test
 
 import (
-	"net"
 	"net/http"
-	"sync"
 	"testing"
 
 	"petstore.example/internal/plans"
@@ -13,50 +11,29 @@ import (
 
 var refundFaults = []operatorFault{{"the Postgres of one server hangs", tryHangingPostgres}}
 
-// hangingProxy stands before Postgres, and hangs while it is told to: nothing passes, and no connection ends.
-type hangingProxy struct{ open sync.RWMutex }
-
-func (p *hangingProxy) relay(client, server net.Conn) {
-	carry := func(to, from net.Conn) {
-		defer to.Close()
-		piece := make([]byte, 64<<10)
-		for {
-			n, err := from.Read(piece)
-			p.open.RLock()
-			_, failed := to.Write(piece[:n])
-			p.open.RUnlock()
-			if failed != nil || err != nil {
-				return
-			}
-		}
-	}
-	var both sync.WaitGroup
-	both.Go(func() { carry(server, client) })
-	both.Go(func() { carry(client, server) })
-	both.Wait()
-}
-
 // tryHangingPostgres hangs the Postgres of one of two servers while it has requests of a tenant. They end in 503, and must not count:
 // the other server admits the whole minute.
 func tryHangingPostgres(t *testing.T) (r faultResult) {
-	proxy := &hangingProxy{}
+	var way gate
 	d := newDeployment(t, true)
 	// A refund whose call to Redis takes too long is lost, which is not what is tried.
 	const patient = "PETSTORE_REDIS_TIMEOUT=5s"
-	hangs := d.serve("PETSTORE_DATABASE_URL="+storetest.ProxyURL(t, d.serverURL, proxy.relay), patient)
+	hangs := d.serve("PETSTORE_DATABASE_URL="+storetest.ProxyURL(t, d.serverURL, way.relay), patient)
 	other := d.serve(patient)
 	wait.Until(t, "both count in Redis", func() bool { return hangs.ready().Redis == "up" && other.ready().Redis == "up" })
 	const limit = 100
-	tn := d.freshTenant(other, plans.Enterprise, &plans.Quota{PerMinute: limit, PerDay: 10 * limit}, 1)
+	tn := d.freshTenant(plans.Enterprise, &plans.Quota{PerMinute: limit, PerDay: 10 * limit}, 1)
 	token := tn.keys[0].token
-	if a := d.patient.get(hangs, token, "/pets/1"); a.status != http.StatusNotFound {
-		t.Fatalf("before: %v", a)
+	for _, s := range []*server{hangs, other} {
+		if a := d.patient.get(s, token, "/pets/1"); a.status != http.StatusNotFound {
+			t.Fatalf("before: %v", a)
+		}
 	}
 	used := 2
 
-	proxy.open.Lock()
+	way.Lock()
 	hung := sendAtOnce(50, func(int) response { return d.client.get(hangs, token, "/pets/1") })
-	proxy.open.Unlock()
+	way.Unlock()
 	for _, a := range hung {
 		if a.status >= 500 {
 			r.failed++

@@ -97,8 +97,7 @@ func tryKilledPairs(t *testing.T) faultResult {
 	if long() {
 		pairs = 9
 	}
-	tn, other := u.freshTenant(u.stays, plans.Free, nil, 1), u.freshTenant(u.stays, plans.Pro, nil, 1)
-	u.sent = tn.used
+	tn, other := u.freshTenant(plans.Free, nil, 1), u.freshTenant(plans.Pro, nil, 1)
 	var left int64
 	for range pairs {
 		killed := u.serve()
@@ -127,8 +126,7 @@ func tryFrozenPair(t *testing.T) faultResult {
 	u := newUnclean(t)
 	frozen := u.serve()
 	u.awaitRedis(frozen)
-	tn := u.freshTenant(u.stays, plans.Free, nil, 1)
-	u.sent = tn.used
+	tn := u.freshTenant(plans.Free, nil, 1)
 	u.take(frozen, tn, 2)
 	_ = frozen.Signal(syscall.SIGSTOP)
 	u.redis.Flush()

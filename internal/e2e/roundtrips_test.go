@@ -105,7 +105,7 @@ func TestRoundTripsOfARequest(t *testing.T) {
 	free := func(s *proxiedServer) func(int) string {
 		return one(s.tenant(plans.Enterprise, hugeQuota, 1).keys[0].token)
 	}
-	small := s.freshTenant(s.server, plans.Enterprise, &plans.Quota{PerMinute: 3, PerDay: 100_000}, 10)
+	small := s.freshTenant(plans.Enterprise, &plans.Quota{PerMinute: 3, PerDay: 100_000}, 10)
 	banned := s.tenant(plans.Enterprise, hugeQuota, 1).keys[0]
 	s.ctl("ban", "place", banned.id, "--for", "1h", "--reason", "test")
 	fresh := func(i int) string { return fmt.Sprintf("/pets?cursor=%016x", i+1) }

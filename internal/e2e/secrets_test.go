@@ -31,7 +31,7 @@ func TestSecretsStaySecret(t *testing.T) {
 
 	d.ctl("tenant", "create", "tenant-of-secrets", "--plan", "business")
 	issued := issueWithCtl(d, "tenant-of-secrets")
-	tn := d.freshTenant(s, plans.Free, nil, 2)
+	tn := d.freshTenant(plans.Free, nil, 2)
 	secrets := []string{postgresPassword, redisPassword, issued.token}
 	for _, k := range tn.keys {
 		secrets = append(secrets, k.token)

@@ -244,8 +244,8 @@ func checkWorkingServer(d *deployment, s *server) {
 			t.Errorf("PATCH %s: %v", path, a)
 		}
 	}
-	flooding := d.freshTenant(s, plans.Free, nil, 1)
-	d.expect(s, flooding.keys[0].token, int(flooding.Quota.PerMinute-flooding.used), "200")
+	flooding := d.freshTenant(plans.Free, nil, 1)
+	d.expect(s, flooding.keys[0].token, int(flooding.Quota.PerMinute), "200")
 	d.expect(s, flooding.keys[0].token, 1001, "429 rate_limit_exceeded")
 	for what, query := range map[string]string{
 		"usage":         `select count(*) from usage_hourly`,

@@ -14,15 +14,15 @@ func newTrial(t *testing.T, redisURL string, specs ...spec) *trial {
 	t.Helper()
 	d := newDeploymentOn(t, storetest.New(t).URL, redisURL)
 	d.avoidMidnight()
-	tr := &trial{deployment: d}
+	tr := &trial{deployment: d, pause: 20 * time.Millisecond}
+	if long() {
+		tr.pause = 8 * time.Millisecond
+	}
 	for range 3 {
 		tr.servers = append(tr.servers, d.serve())
 	}
-	asked := time.Now()
-	pool := tr.pool(64)
-	// The rest of the set-up is less work than the pool was.
-	tr.begin = time.Now().Add(2*time.Second + time.Since(asked))
-	tr.demand(pool, specs...)
+	tr.begin = time.Now().Add(4 * time.Second)
+	tr.demand(specs...)
 	for time.Until(tr.begin) < 0 {
 		// The set-up took longer, on a busy machine.
 		tr.begin = tr.begin.Add(time.Minute)
@@ -56,7 +56,7 @@ func uneven(edges ...float64) []spec {
 func tryOneRedis(t *testing.T) *trial {
 	t.Helper()
 	redis := redistest.New(t)
-	at, end := []float64{6, 8, 11, 13, 16, 21}, 26*time.Second
+	at, end := []float64{5, 6.5, 8.5, 10, 12, 15}, 18*time.Second
 	if long() {
 		at, end = []float64{20, 35, 55, 70, 85, 100}, 3*time.Minute
 	}

@@ -15,7 +15,6 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/store"
 )
 
 // trial is a load on several servers while the test makes Redis fail.
@@ -24,7 +23,7 @@ type trial struct {
 	servers []*server
 	begin   time.Time // of the load
 	demands []*demand
-	// pause is between two requests of a caller, 8 ms by default.
+	// pause is between two requests of a caller.
 	pause time.Duration
 
 	mu      sync.Mutex
@@ -54,8 +53,6 @@ type demand struct {
 	*tenant
 	// edge is when one of its minutes ends.
 	edge time.Time
-	// first is the response that showed the edge.
-	first response
 }
 
 // record is the result of one request.
@@ -79,63 +76,19 @@ type phase struct {
 	healthy bool
 }
 
-// pool creates tenants whose minutes end at different seconds. Each has used one request.
-func (tr *trial) pool(n int) []*demand {
+// demand makes the tenants of the specs, with ten keys each. A minute of theirs ends as the spec says.
+func (tr *trial) demand(specs ...spec) {
 	tr.t.Helper()
-	pool := make([]*demand, n)
-	for i := range pool {
-		// No larger than any later limit: an unclean server costs the day twice the day's largest per-minute limit.
-		d := &demand{tenant: tr.tenant(plans.Enterprise, &plans.Quota{PerMinute: 60, PerDay: 1_000_000}, 1)}
-		d.first = tr.patient.get(tr.servers[0], d.keys[0].token, "/pets?limit=1")
-		if d.first.status != 200 {
-			tr.t.Fatalf("first request of a tenant: %v", d.first)
+	for _, s := range specs {
+		edge := tr.begin.Add(s.ends).Truncate(time.Second)
+		d := &demand{spec: s, tenant: tr.tenantEnding(edge, s.plan, s.own, 10), edge: edge}
+		if s.ofKey > 0 {
+			service := &keys.Service{Store: tr.db.Keys}
+			if _, _, err := service.Edit(tr.t.Context(), testActor, d.keys[0].id, keys.Edit{PerMinute: &s.ofKey}); err != nil {
+				tr.t.Fatal(err)
+			}
 		}
-		// After one request the minute is the tightest window.
-		d.edge = time.Unix(d.first.integer("X-RateLimit-Reset"), 0)
-		pool[i] = d
-	}
-	return pool
-}
-
-// demand applies each spec to the tenant of the pool whose minute ends nearest to it.
-func (tr *trial) demand(pool []*demand, specs ...spec) {
-	tr.t.Helper()
-	for i, s := range specs {
-		edge := tr.begin.Add(s.ends)
-		slices.SortFunc(pool, func(a, b *demand) int { return cmp.Compare(apart(a.edge, edge), apart(b.edge, edge)) })
-		d := pool[0]
-		pool = pool[1:]
-		d.spec = s
-		tr.settle(d)
 		tr.demands = append(tr.demands, d)
-		// The key had no limit of its own at that time.
-		tr.note(d, i, -1, d.first)
-	}
-}
-
-// apart returns the distance of two times within a minute.
-func apart(a, b time.Time) time.Duration {
-	off := a.Sub(b) % time.Minute
-	return min((off+time.Minute)%time.Minute, (time.Minute-off)%time.Minute)
-}
-
-// settle assigns the tenant its plan and issues its keys.
-func (tr *trial) settle(d *demand) {
-	tr.t.Helper()
-	done, err := tr.db.Timelines.Assign(tr.t.Context(), testActor, store.NewAssignment{Tenant: d.Name, Kind: plans.Assigned, Plan: d.plan, Own: d.own})
-	if err != nil {
-		tr.t.Fatal(err)
-	}
-	d.Tenant = done.Tenant
-	for len(d.keys) < 10 {
-		d.keys = append(d.keys, tr.issue(d.Name))
-	}
-	if d.ofKey == 0 {
-		return
-	}
-	service := &keys.Service{Store: tr.db.Keys}
-	if _, _, err := service.Edit(tr.t.Context(), testActor, d.keys[0].id, keys.Edit{PerMinute: &d.ofKey}); err != nil {
-		tr.t.Fatal(err)
 	}
 }
 
@@ -179,7 +132,7 @@ func (tr *trial) call(ended <-chan struct{}, i, caller, server int) {
 		key := n % len(d.keys)
 		a := tr.get(tr.server(server), d.keys[key].token)
 		tr.note(d, i, key, a)
-		pause := cmp.Or(tr.pause, 8*time.Millisecond)
+		pause := tr.pause
 		if a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable {
 			pause = min(time.Second, time.Until(d.edge.Add(time.Since(d.edge).Truncate(time.Minute)+time.Minute)))
 		}

@@ -15,7 +15,7 @@ func TestWhyNamesATenant(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
 	s := d.serve()
-	tn := d.freshTenant(s, plans.Free, nil, 2)
+	tn := d.freshTenant(plans.Free, nil, 2)
 	first := ""
 	for range 60 + 20 {
 		if a := d.patient.get(s, tn.keys[0].token, "/pets"); a.status == http.StatusTooManyRequests && first == "" {

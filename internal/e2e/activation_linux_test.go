@@ -16,6 +16,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/freeport"
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/wait"
 )
@@ -35,13 +36,13 @@ func TestUpgradeWithoutAClosedPort(t *testing.T) {
 	for _, variable := range append(d.serverEnv([]string{"PETSTORE_ADDR=" + addr}), "NOTIFY_SOCKET="+states.path, "WATCHDOG_USEC=600000") {
 		args = append(args, "-E", variable)
 	}
-	p := start(t, sandbox.Command(t, "systemd-socket-activate", append(args, "sh", "-c", restarted, d.petstore)...))
+	p := programs.Start(t, sandbox.Command(t, "systemd-socket-activate", append(args, "sh", "-c", restarted, d.petstore)...))
 	t.Cleanup(func() {
 		for _, pid := range serverPIDs(p) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	wait.Until(t, "a socket", func() bool { return strings.Contains(p.stderr(), "Listening on") })
+	wait.Until(t, "a socket", func() bool { return strings.Contains(p.Stderr(), "Listening on") })
 
 	load := startNewConnections("http://"+addr+"/v1/pets?limit=1", tn.keys[0].token)
 	for restart := range 3 {
@@ -65,7 +66,7 @@ func TestUpgradeWithoutAClosedPort(t *testing.T) {
 	if err := syscall.Kill(serverPIDs(p)[2], syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if code := p.wait(); code != 0 {
+	if code := p.Wait(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	wait.Until(t, "the end of it", func() bool { return states.count("STOPPING=1\nSTATUS=stopping") > 0 })
@@ -100,23 +101,23 @@ func TestSocketsThatAreRefused(t *testing.T) {
 				}
 				args = append(args, "-l", addr, "--fdname="+strings.Join(listens, ":"))
 			}
-			p := start(t, sandbox.Command(t, "systemd-socket-activate", append(args, program(t, "petstore"), "serve")...))
-			wait.Until(t, "a socket", func() bool { return strings.Count(p.stderr(), "Listening on") == len(listens) })
+			p := programs.Start(t, sandbox.Command(t, "systemd-socket-activate", append(args, program(t, "petstore"), "serve")...))
+			wait.Until(t, "a socket", func() bool { return strings.Count(p.Stderr(), "Listening on") == len(listens) })
 			// It starts the server, which may end and reset the connection before Dial or Write has returned.
 			if conn, err := net.Dial(network, addr); err == nil {
 				_, _ = conn.Write([]byte("x"))
 				_ = conn.Close()
 			}
-			if code := p.wait(); code != 1 || !strings.Contains(p.stderr(), want) {
-				t.Errorf("exit code %d, %s\nwant 1 and %q", code, p.stderr(), want)
+			if code := p.Wait(); code != 1 || !strings.Contains(p.Stderr(), want) {
+				t.Errorf("exit code %d, %s\nwant 1 and %q", code, p.Stderr(), want)
 			}
 		})
 	}
 }
 
 // serverPIDs are the process IDs of the servers that began to serve, in their order.
-func serverPIDs(p *process) (pids []int) {
-	for line := range strings.Lines(p.stderr()) {
+func serverPIDs(p *programs.Process) (pids []int) {
+	for line := range strings.Lines(p.Stderr()) {
 		var e struct {
 			Message string
 			PID     int

@@ -9,13 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/test/pgtest"
+	"petstore.example/internal/test/programs"
 )
 
 // checkDocumentedBackup follows docs/running.md word for word: it dumps the database of d, in which nothing is written any more, and restores
 // it on another cluster. list is what the tenant had.
 func checkDocumentedBackup(d *deployment, a *administration, customer *tenant, list response) {
 	t := d.t
-	a.page = read(t, "../../docs/running.md")
+	a.page = programs.Read(t, "../../docs/running.md")
 	a.sql(a.server, "revoke connect on database postgres, template1 from public") // as pg_hba.conf of the page
 	a.shell(a.block("pg_dump --role"))
 	before := content(t, a.server)
@@ -51,7 +52,7 @@ func checkDocumentedBackup(d *deployment, a *administration, customer *tenant, l
 	if r := there.patient.get(s, customer.keys[1].token, "/pets"); r.status != 401 {
 		t.Errorf("a key that was revoked after the dump: %v", r)
 	}
-	r := there.patient.do(t.Context(), "POST", s.url+"/pets", customer.keys[0].token, `{"name":"Ada","categoryId":1}`)
+	r := there.patient.do(t.Context(), "POST", s.URL+"/pets", customer.keys[0].token, `{"name":"Ada","categoryId":1}`)
 	var pet struct{ ID int64 }
 	if err := json.Unmarshal(r.body, &pet); err != nil || pet.ID < 1_000_000 {
 		t.Errorf("a new animal: %v", r)

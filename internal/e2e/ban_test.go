@@ -97,7 +97,7 @@ func (g *group) besides(wait time.Duration, n int) time.Duration {
 
 func (g *group) work(ctx context.Context, c *http.Client, servers []*server) {
 	for refusals := 0; ctx.Err() == nil; {
-		req, _ := http.NewRequest(http.MethodGet, servers[rand.N(len(servers))].url+"/pets?limit=1", nil)
+		req, _ := http.NewRequest(http.MethodGet, servers[rand.N(len(servers))].URL+"/pets?limit=1", nil)
 		req.Header.Set("Authorization", "Bearer "+g.token)
 		var a response
 		a.exchange(c, req)

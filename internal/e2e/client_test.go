@@ -74,11 +74,11 @@ func (a response) integer(header string) int64 {
 }
 
 func (c *client) get(s *server, token, path string) response {
-	return c.do(context.Background(), http.MethodGet, s.url+path, token, "")
+	return c.do(context.Background(), http.MethodGet, s.URL+path, token, "")
 }
 
 func (c *client) post(s *server, token, name string) response {
-	return c.do(context.Background(), http.MethodPost, s.url+"/pets", token, fmt.Sprintf(`{"name":%q,"categoryId":7}`, name))
+	return c.do(context.Background(), http.MethodPost, s.URL+"/pets", token, fmt.Sprintf(`{"name":%q,"categoryId":7}`, name))
 }
 
 // do sends a request. headers are alternating names and values.

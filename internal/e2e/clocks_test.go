@@ -181,7 +181,7 @@ func tryClockForLong(t *testing.T) faultResult {
 		t.Errorf("usage of %d hours that have not begun", n)
 	}
 	tr.set(0)
-	wait.Until(t, "a clock that is right", func() bool { return tr.wrong.metric("petstore_clock_ahead_seconds") < 1 })
+	wait.Until(t, "a clock that is right", func() bool { return tr.wrong.Metric("petstore_clock_ahead_seconds") < 1 })
 	return result
 }
 
@@ -190,7 +190,7 @@ func (tr *clockTrial) postOnce() {
 	tr.t.Helper()
 	var answers []response
 	for _, s := range []*server{tr.servers[1], tr.servers[0]} {
-		answers = append(answers, tr.client.do(tr.t.Context(), http.MethodPost, s.url+"/pets", tr.each.keys[0].token, `{"name":"once","categoryId":1}`,
+		answers = append(answers, tr.client.do(tr.t.Context(), http.MethodPost, s.URL+"/pets", tr.each.keys[0].token, `{"name":"once","categoryId":1}`,
 			"Idempotency-Key", "once"))
 	}
 	if i := slices.IndexFunc(answers, func(a response) bool { return a.code == "unavailable" }); i >= 0 {
@@ -205,21 +205,21 @@ func (tr *clockTrial) postOnce() {
 func (tr *clockTrial) checkWarnsOperators() {
 	tr.t.Helper()
 	const hours = "25h0m0s ahead of"
-	if n := tr.wrong.logged("the clock of this server", hours); n != 1 {
+	if n := tr.wrong.Logged("the clock of this server", hours); n != 1 {
 		tr.t.Errorf("%d lines of the log tell of the clock", n)
 	}
-	if ahead := tr.wrong.metric("petstore_clock_ahead_seconds"); ahead < 89990 || ahead > 90010 {
+	if ahead := tr.wrong.Metric("petstore_clock_ahead_seconds"); ahead < 89990 || ahead > 90010 {
 		tr.t.Errorf("petstore_clock_ahead_seconds is %v", ahead)
 	}
 	for path, want := range map[string]string{"/readyz": `"clock":"off"`, "/readyz?verbose": hours} {
-		if _, body := tr.wrong.ask(path); !strings.Contains(string(body), want) {
+		if _, body := tr.wrong.Ask(path); !strings.Contains(string(body), want) {
 			tr.t.Errorf("%s: %s", path, body)
 		}
 	}
 	if c := tr.ctl("doctor"); !strings.Contains(c.stdout, "the clocks of 1 server differ from the database's: ") || !strings.Contains(c.stdout, " by 25h0m0s, ahead") {
 		tr.t.Errorf("doctor: %s", c.stdout)
 	}
-	if _, body := tr.servers[1].ask("/readyz"); !strings.Contains(string(body), `"clock":"ok"`) {
+	if _, body := tr.servers[1].Ask("/readyz"); !strings.Contains(string(body), `"clock":"ok"`) {
 		tr.t.Errorf("the server whose clock is right: %s", body)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 )
 
@@ -20,10 +21,10 @@ func TestSecretsInFiles(t *testing.T) {
 	}
 	environ := []string{"PETSTORE_DATABASE_URL=", "PETSTORE_DATABASE_URL_FILE=" + path}
 	s := d.serve(environ...)
-	if n := s.logged(`"level":"warn"`); n != 0 {
+	if n := s.Logged(`"level":"warn"`); n != 0 {
 		t.Errorf("%d warnings, want none", n)
 	}
-	s.stop(syscall.SIGTERM)
+	s.Stop(syscall.SIGTERM)
 
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
@@ -31,34 +32,34 @@ func TestSecretsInFiles(t *testing.T) {
 	checkDocumented(t, "others can read a secret's file", "warns", "PETSTORE_DATABASE_URL_FILE: every user of this machine can read %s: take the right from others (chmod o-r)")
 	s = d.serve(environ...)
 	const warning = "PETSTORE_DATABASE_URL_FILE: every user of this machine can read "
-	if n := s.logged(`"level":"warn"`, `"check":"secrets"`, warning+path); n != 1 {
+	if n := s.Logged(`"level":"warn"`, `"check":"secrets"`, warning+path); n != 1 {
 		t.Errorf("%d warnings in the log, want one", n)
 	}
-	if status, body := s.ask("/readyz?verbose"); status != 200 || !strings.Contains(string(body), warning+path) {
+	if status, body := s.Ask("/readyz?verbose"); status != 200 || !strings.Contains(string(body), warning+path) {
 		t.Errorf("/readyz?verbose: %d %s", status, body)
 	}
-	s.stop(syscall.SIGTERM)
+	s.Stop(syscall.SIGTERM)
 
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	checkDocumented(t, "a secret's file cannot be read or is empty", "fails", "PETSTORE_DATABASE_URL_FILE: %s is empty")
-	p := start(t, sandbox.Command(t, d.petstore, "serve"), d.serverEnv(environ)...)
-	if code := p.wait(); code != 1 || !strings.Contains(p.stderr(), "PETSTORE_DATABASE_URL_FILE: "+path+" is empty") {
-		t.Errorf("exit %d, %s: want 1 for an empty file", code, p.stderr())
+	p := d.start(environ...)
+	if code := p.Wait(); code != 1 || !strings.Contains(p.Stderr(), "PETSTORE_DATABASE_URL_FILE: "+path+" is empty") {
+		t.Errorf("exit %d, %s: want 1 for an empty file", code, p.Stderr())
 	}
 }
 
 // TestServeWithoutDatabase: if the database is unreachable, serve ends with one line.
 func TestServeWithoutDatabase(t *testing.T) {
 	t.Parallel()
-	p := start(t, sandbox.Command(t, program(t, "petstore"), "serve"),
+	p := programs.Start(t, sandbox.Command(t, program(t, "petstore"), "serve"),
 		"PETSTORE_DATABASE_URL=postgres://petstore:hunter2@127.0.0.1:1/petstore?sslmode=disable",
 		"PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0")
 	const line = "PETSTORE_DATABASE_URL: reach the database: database unavailable: "
 	checkDocumented(t, "database unreachable", "fails", strings.TrimPrefix(line, "PETSTORE_DATABASE_URL: "))
-	p.failsWith(line)
-	if strings.Contains(p.stderr(), "hunter2") {
-		t.Errorf("a password in %q", p.stderr())
+	p.FailsWith(line)
+	if strings.Contains(p.Stderr(), "hunter2") {
+		t.Errorf("a password in %q", p.Stderr())
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 )
 
@@ -20,15 +21,15 @@ func TestSilentConnections(t *testing.T) {
 	tn := d.tenant(plans.Business, nil, 1)
 	for _, fastPath := range []string{"on", "off"} {
 		cmd := sandbox.Command(t, "sh", "-c", `ulimit -n 300; exec "$0" serve`, d.petstore)
-		s := &server{process: start(t, cmd, d.serverEnv([]string{"PETSTORE_HTTP_FAST_PATH=" + fastPath})...)}
-		s.await(t)
+		s := &server{programs.LaunchCommand(t, cmd, d.serverEnv([]string{"PETSTORE_HTTP_FAST_PATH=" + fastPath})...)}
+		s.AwaitReady()
 		known := s.customer(t, "127.200.0.1", tn.keys[0].token)
 		for i := range 640 {
 			from := "127.0.0.1" // 320 of one address, the others each of its own.
 			if i >= 320 {
 				from = fmt.Sprintf("127.1.%d.%d", i/250, 1+i%250)
 			}
-			stranger := dialFrom(t, from, s.host())
+			stranger := dialFrom(t, from, s.Addr)
 			// One request makes the server wait longer for the next than it does for the first.
 			if _, err := io.WriteString(stranger, "GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 				t.Fatal(err)
@@ -37,12 +38,12 @@ func TestSilentConnections(t *testing.T) {
 				known.list()
 				s.customer(t, "127.200.0.2", tn.keys[0].token)
 				s.customer(t, "127.0.0.1", tn.keys[0].token)
-				if r := s.ready(); r.HTTP != http.StatusOK {
+				if r := s.Ready(); r.HTTP != http.StatusOK {
 					t.Errorf("after %d connections /readyz is %+v", i, r)
 				}
 			}
 		}
-		if n := s.metric(`petstore_connections_closed_total{listener="api",reason="total"}`); n < 100 {
+		if n := s.Metric(`petstore_connections_closed_total{listener="api",reason="total"}`); n < 100 {
 			t.Errorf("%v connections were closed in favour of new ones", n)
 		}
 	}
@@ -59,7 +60,7 @@ type customer struct {
 // customer connects from an address and sends a first request.
 func (s *server) customer(t *testing.T, from, token string) *customer {
 	t.Helper()
-	conn := dialFrom(t, from, s.host())
+	conn := dialFrom(t, from, s.Addr)
 	c := &customer{Conn: conn, t: t, read: bufio.NewReader(conn), token: token}
 	c.list()
 	return c

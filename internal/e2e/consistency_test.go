@@ -84,7 +84,7 @@ func TestStaleListsAreFound(t *testing.T) {
 	w.show(t, "three servers that do not invalidate")
 }
 
-func stopped(s *server) { s.stop(syscall.SIGTERM) }
+func stopped(s *server) { s.Stop(syscall.SIGTERM) }
 
 // duration returns short in make test and two minutes in make soak.
 func duration(short time.Duration) time.Duration {
@@ -99,7 +99,7 @@ func (w *registerLoad) awaitRedis(most time.Duration) {
 	for end := time.Now().Add(most); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // between two looks, at most that long
 		all := true
 		for i := range w.servers {
-			all = all && w.servers[i].Load().ready().Redis == "up"
+			all = all && w.servers[i].Load().Ready().Redis == "up"
 		}
 		if all {
 			return

@@ -71,7 +71,7 @@ func through(r http.RoundTripper) petstore.Option {
 // store returns the Go client for a key and a server.
 func (d *deployment) store(s *server, token string, opts ...petstore.Option) *petstore.Client {
 	d.t.Helper()
-	c, err := petstore.New(s.url, token, append([]petstore.Option{through(d.client.checked())}, opts...)...)
+	c, err := petstore.New(s.URL, token, append([]petstore.Option{through(d.client.checked())}, opts...)...)
 	if err != nil {
 		d.t.Fatal(err)
 	}

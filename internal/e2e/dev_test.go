@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/wait"
 )
@@ -57,20 +58,20 @@ func devCommand(t testing.TB, dir string, uid int, args ...string) *exec.Cmd {
 func startDev(t testing.TB, dir string, uid int, args ...string) *dev {
 	t.Helper()
 	began := time.Now()
-	d := &dev{server: server{process: start(t, devCommand(t, dir, uid, args...))}, dir: dir}
+	d := &dev{server: server{&programs.Server{Process: programs.Start(t, devCommand(t, dir, uid, args...))}}, dir: dir}
 	wait.Until(t, "the welcome text of petstore dev", func() bool {
 		select {
 		case <-d.Done():
-			t.Fatalf("petstore dev has ended: %s", d.stderr())
+			t.Fatalf("petstore dev has ended: %s", d.Stderr())
 		default:
 		}
-		return strings.Contains(d.stdout(), "Stop with ^C")
+		return strings.Contains(d.Stdout(), "Stop with ^C")
 	})
 	d.took = time.Since(began)
-	if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, "dev.json"))), &d.note); err != nil {
+	if err := json.Unmarshal([]byte(programs.Read(t, filepath.Join(dir, "dev.json"))), &d.note); err != nil {
 		t.Fatal(err)
 	}
-	d.url, d.admin = d.BaseURL, d.AdminURL
+	d.URL, d.Addr, d.Admin = d.BaseURL, strings.TrimSuffix(strings.TrimPrefix(d.BaseURL, "http://"), "/v1"), strings.TrimPrefix(d.AdminURL, "http://")
 	return d
 }
 
@@ -116,8 +117,8 @@ func TestDev(t *testing.T) {
 			if n := len(postgresUnder(t, dir)); n < 4 {
 				t.Errorf("only %d processes of Postgres found", n)
 			}
-			if code := first.stop(syscall.SIGINT); code != 0 {
-				t.Errorf("exit code %d after ^C, want 0: %s", code, first.stderr())
+			if code := first.Stop(syscall.SIGINT); code != 0 {
+				t.Errorf("exit code %d after ^C, want 0: %s", code, first.Stderr())
 			}
 			if left := postgresUnder(t, dir); len(left) > 0 {
 				t.Errorf("^C leaves processes of Postgres: %v", left)
@@ -130,7 +131,7 @@ func TestDev(t *testing.T) {
 			if a := c.get(&second.server, second.APIKey, fmt.Sprintf("/pets/%d", id)); a.status != 200 {
 				t.Errorf("the animal of the first start: %v", a)
 			}
-			second.kill()
+			second.Kill()
 			killed := time.Now()
 			wait.Until(t, "no Postgres after kill -9", func() bool { return len(postgresUnder(t, dir)) == 0 })
 			gone := time.Since(killed)
@@ -148,7 +149,7 @@ func TestDev(t *testing.T) {
 			if least := min(second.took, third.took); least > most {
 				t.Errorf("started again in %v, want %v at most", least, most)
 			}
-			third.stop(syscall.SIGINT)
+			third.Stop(syscall.SIGINT)
 		})
 	}
 }
@@ -169,7 +170,7 @@ func (d *dev) tryOut(t *testing.T, c *client) int64 {
 		t.Errorf("limit %d, want Pro's 300", n)
 	}
 	for _, word := range []string{d.APIKey, "curl", d.BaseURL, "petstorectl"} {
-		if !strings.Contains(d.stdout(), word) {
+		if !strings.Contains(d.Stdout(), word) {
 			t.Errorf("the welcome does not hold %q", word)
 		}
 	}
@@ -186,7 +187,7 @@ func (d *dev) checkNote(t *testing.T) {
 		t.Errorf("dev.json has mode %#o, want 0600", info.Mode().Perm())
 	}
 	var members map[string]string
-	if err := json.Unmarshal([]byte(read(t, filepath.Join(d.dir, "dev.json"))), &members); err != nil {
+	if err := json.Unmarshal([]byte(programs.Read(t, filepath.Join(d.dir, "dev.json"))), &members); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"base_url": d.BaseURL, "admin_url": d.AdminURL, "database_url": d.DatabaseURL, "api_key": d.APIKey, "test_api_key": d.TestAPIKey}
@@ -208,7 +209,7 @@ func (d *dev) folder(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	own := filepath.Join(folder, ".petstore")
-	if err := errors.Join(os.Mkdir(own, 0o700), os.WriteFile(filepath.Join(own, "dev.json"), []byte(read(t, filepath.Join(d.dir, "dev.json"))), 0o600)); err != nil {
+	if err := errors.Join(os.Mkdir(own, 0o700), os.WriteFile(filepath.Join(own, "dev.json"), []byte(programs.Read(t, filepath.Join(d.dir, "dev.json"))), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	return folder
@@ -229,11 +230,11 @@ func commands(t *testing.T, text string) (all []string) {
 // checkCommands: what the welcome and the README tell people to paste works as it is, whatever --dir and --addr are, and fits into a line.
 func (d *dev) checkCommands(t *testing.T) {
 	t.Helper()
-	printed := commands(t, d.stdout())
+	printed := commands(t, d.Stdout())
 	isExport := func(c string) bool { return strings.HasPrefix(c, "export ") }
 	readme := append(slices.DeleteFunc(slices.Clone(printed), func(c string) bool { return !isExport(c) }),
-		slices.DeleteFunc(commands(t, read(t, "../../README.md")), isExport)...)
-	for line := range strings.Lines(d.stdout()) {
+		slices.DeleteFunc(commands(t, programs.Read(t, "../../README.md")), isExport)...)
+	for line := range strings.Lines(d.Stdout()) {
 		if len(line) > 120 {
 			t.Errorf("a line of the welcome has %d characters: %s", len(line), line)
 		}
@@ -280,9 +281,9 @@ func (d *dev) checkBan(t *testing.T, c *client) {
 	if wait := last.integer("Retry-After"); wait > 10 {
 		t.Errorf("banned for %d seconds: %v", wait, last)
 	}
-	found := regexp.MustCompile(`(?ms)^ +export (PETSTORE_DATABASE_URL_FILE='[^']+')$.*^ +bin/petstorectl (ban lift demo)$`).FindStringSubmatch(d.stdout())
+	found := regexp.MustCompile(`(?ms)^ +export (PETSTORE_DATABASE_URL_FILE='[^']+')$.*^ +bin/petstorectl (ban lift demo)$`).FindStringSubmatch(d.Stdout())
 	if found == nil {
-		t.Fatalf("it is not said how to lift the ban: %s", d.stdout())
+		t.Fatalf("it is not said how to lift the ban: %s", d.Stdout())
 	}
 	ctl := func(command string) *exec.Cmd {
 		return sandbox.Command(t, "sh", "-c", found[1]+" '"+program(t, "petstorectl")+"' "+command)
@@ -301,7 +302,7 @@ func (d *dev) checkBan(t *testing.T, c *client) {
 // checkRefusals: petstore dev that cannot start ends at once with one line that says what to do.
 func checkRefusals(t *testing.T, running *dev, uid int) {
 	t.Helper()
-	taken := running.host()
+	taken := running.Addr
 	for _, c := range []struct {
 		dir, want string
 		args      []string
@@ -311,7 +312,7 @@ func checkRefusals(t *testing.T, running *dev, uid int) {
 		{running.dir, "another petstore dev", nil},
 		{openDir(t, uid), "--addr", []string{"--addr", "invalid"}},
 	} {
-		start(t, devCommand(t, c.dir, uid, c.args...)).failsWith(c.want)
+		programs.Start(t, devCommand(t, c.dir, uid, c.args...)).FailsWith(c.want)
 	}
 }
 
@@ -330,7 +331,7 @@ func TestDevInPrivateDirectory(t *testing.T) {
 	dir := filepath.Join(outer, "store")
 	first := startDev(t, dir, 0)
 	t.Cleanup(func() {
-		for _, data := range dataDirs(first.process) {
+		for _, data := range dataDirs(first.Process) {
 			if err := os.RemoveAll(filepath.Dir(data)); err != nil {
 				t.Error(err)
 			}
@@ -338,21 +339,21 @@ func TestDevInPrivateDirectory(t *testing.T) {
 	})
 	c := newPatientClient(t)
 	id := first.tryOut(t, c)
-	output := dataDirs(first.process)
+	output := dataDirs(first.Process)
 	if len(output) != 1 || !strings.HasPrefix(output[0], "/var/tmp/") {
-		t.Errorf("want one line that says where the data is: %s", first.stderr())
+		t.Errorf("want one line that says where the data is: %s", first.Stderr())
 	}
-	first.stop(syscall.SIGINT)
+	first.Stop(syscall.SIGINT)
 	second := startDev(t, dir, 0)
 	if a := c.get(&second.server, first.APIKey, fmt.Sprintf("/pets/%d", id)); a.status != 200 {
 		t.Errorf("the animal of the first start: %v", a)
 	}
-	second.stop(syscall.SIGINT)
+	second.Stop(syscall.SIGINT)
 }
 
 // dataDirs returns the data directories that petstore dev printed.
-func dataDirs(p *process) (dirs []string) {
-	for line := range strings.Lines(p.stderr()) {
+func dataDirs(p *programs.Process) (dirs []string) {
+	for line := range strings.Lines(p.Stderr()) {
 		if _, dir, ok := strings.Cut(line, "the data of "); ok {
 			if _, dir, ok = strings.Cut(dir, " is stored in "); ok {
 				dirs = append(dirs, strings.TrimSpace(dir))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 )
 
@@ -48,7 +49,7 @@ const workers = 16
 // run runs the library by itself, or the program with these lines, and returns what it prints.
 func (e example) run(t *testing.T, file, url, token, lines string, hurry bool) string {
 	t.Helper()
-	blocks := regexp.MustCompile("(?s)```"+e.language+"\n(.*?)```").FindAllStringSubmatch(read(t, "../../docs/clients.md"), -1)
+	blocks := regexp.MustCompile("(?s)```"+e.language+"\n(.*?)```").FindAllStringSubmatch(programs.Read(t, "../../docs/clients.md"), -1)
 	if len(blocks) != 2 {
 		t.Fatalf("docs/clients.md has %d blocks in %s, want the library and the program", len(blocks), e.language)
 	}
@@ -98,7 +99,7 @@ func TestExampleClients(t *testing.T) {
 			d := newDeployment(t, true)
 			s := d.serve("PETSTORE_REDIS_TIMEOUT=5s")
 			tn := d.tenantEnding(time.Now().Add(8*time.Second), plans.Free, nil, 1)
-			added := strings.Count(e.run(t, e.program, s.url, tn.keys[0].token, names(animals), false), "added ")
+			added := strings.Count(e.run(t, e.program, s.URL, tn.keys[0].token, names(animals), false), "added ")
 			refused := d.number(`select coalesce(sum(refused), 0) from usage_hourly where tenant_id = $1`, tn.ID)
 			t.Logf("%d added, %d × 429", added, refused)
 			if n := d.number(`select count(*) from pets where tenant_id = $1`, tn.ID); added != animals || n != int64(animals) {
@@ -107,7 +108,7 @@ func TestExampleClients(t *testing.T) {
 			if n := d.number(`select count(*) from bans`); n != 0 {
 				t.Errorf("%d bans", n)
 			}
-			if out := e.run(t, e.library, s.url, d.tenant(plans.Pro, nil, 1).keys[0].token, "", false); !strings.HasPrefix(out, "added ") {
+			if out := e.run(t, e.library, s.URL, d.tenant(plans.Pro, nil, 1).keys[0].token, "", false); !strings.HasPrefix(out, "added ") {
 				t.Errorf("the library by itself says %q", out)
 			}
 		})

@@ -165,7 +165,7 @@ func tryPause(lasts time.Duration) func(t *testing.T) faultResult {
 				if i%4 == 0 {
 					token, to = stays.token, &ofOther
 				}
-				a := d.client.do(t.Context(), http.MethodGet, s.url+"/pets?limit=1", token, "")
+				a := d.client.do(t.Context(), http.MethodGet, s.URL+"/pets?limit=1", token, "")
 				mu.Lock()
 				defer mu.Unlock()
 				*to = append(*to, a)
@@ -236,7 +236,7 @@ func tryWaitingCommit(withRedis bool) func(t *testing.T) faultResult {
 			return d.client.post(s, token, name).status == http.StatusServiceUnavailable
 		})
 		if withRedis {
-			s.kill()
+			s.Kill()
 		}
 		var meanwhile []response
 		for end := time.Now().Add(13 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // the server is frozen for some time before
@@ -269,10 +269,10 @@ func tryWaitingCommit(withRedis bool) func(t *testing.T) faultResult {
 func awaitCached(d *deployment, s *server, list func() response) {
 	d.t.Helper()
 	wait.Until(d.t, "a list from the cache", func() bool {
-		before := s.metric(listsFromMemory)
+		before := s.Metric(listsFromMemory)
 		list()
 		list()
-		return s.metric(listsFromMemory) > before
+		return s.Metric(listsFromMemory) > before
 	})
 }
 

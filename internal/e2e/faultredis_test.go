@@ -32,7 +32,7 @@ func lightTrial(t *testing.T, redisURL string, servers int, specs ...spec) *tria
 		tr.servers = append(tr.servers, d.serve())
 	}
 	for _, s := range tr.servers {
-		wait.Until(t, "a server that counts in Redis", func() bool { return s.ready().Redis == "up" })
+		wait.Until(t, "a server that counts in Redis", func() bool { return s.Ready().Redis == "up" })
 	}
 	tr.begin = time.Now()
 	for i := range specs {
@@ -150,7 +150,7 @@ func tryLayouts(t *testing.T) faultResult {
 			tr.petstore = program
 			by, last := tr.launch("TEST_LAYOUT=other"), tr.server(i%3)
 			tr.replace(i%3, by)
-			if code := last.stop(syscall.SIGTERM); code != 0 {
+			if code := last.Stop(syscall.SIGTERM); code != 0 {
 				t.Errorf("a server stopped with exit code %d", code)
 			}
 			tr.checkMode(i)
@@ -168,7 +168,7 @@ func (tr *trial) checkMode(i int) {
 		want = "up"
 	}
 	for n := range tr.servers {
-		wait.Until(tr.t, "a server whose Redis is "+want, func() bool { return tr.server(n).ready().Redis == want })
+		wait.Until(tr.t, "a server whose Redis is "+want, func() bool { return tr.server(n).Ready().Redis == want })
 	}
 }
 
@@ -184,7 +184,7 @@ func trySentinel(t *testing.T) faultResult {
 	counted := func() {
 		t.Helper()
 		for _, s := range tr.servers {
-			wait.Until(t, "a server that counts in Redis again", func() bool { return s.ready().Redis == "up" })
+			wait.Until(t, "a server that counts in Redis again", func() bool { return s.Ready().Redis == "up" })
 		}
 	}
 	at, end := []float64{1, 2, 4}, seconds(7)

@@ -20,7 +20,7 @@ func tryHangingPostgres(t *testing.T) (r faultResult) {
 	const patient = "PETSTORE_REDIS_TIMEOUT=5s"
 	hangs := d.serve("PETSTORE_DATABASE_URL="+storetest.ProxyURL(t, d.serverURL, way.relay), patient)
 	other := d.serve(patient)
-	wait.Until(t, "both count in Redis", func() bool { return hangs.ready().Redis == "up" && other.ready().Redis == "up" })
+	wait.Until(t, "both count in Redis", func() bool { return hangs.Ready().Redis == "up" && other.Ready().Redis == "up" })
 	const limit = 100
 	tn := d.freshTenant(plans.Enterprise, &plans.Quota{PerMinute: limit, PerDay: 10 * limit}, 1)
 	token := tn.keys[0].token

@@ -86,7 +86,7 @@ func (u *unclean) afterLoss(tn *tenant) (left int64) {
 func (u *unclean) awaitRedis(servers ...*server) {
 	u.t.Helper()
 	for _, s := range append(servers, u.stays) {
-		wait.Until(u.t, "a server that has Redis", func() bool { return s.ready().Redis == "up" })
+		wait.Until(u.t, "a server that has Redis", func() bool { return s.Ready().Redis == "up" })
 	}
 }
 
@@ -103,7 +103,7 @@ func tryKilledPairs(t *testing.T) faultResult {
 		killed := u.serve()
 		u.awaitRedis(killed)
 		u.take(killed, tn, 2)
-		killed.kill()
+		killed.Kill()
 		u.redis.Flush()
 		u.afterLoss(other)
 		if left = u.afterLoss(tn); left > 0 {

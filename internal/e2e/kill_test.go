@@ -32,7 +32,7 @@ func TestKilledServer(t *testing.T) {
 			return d.client.post(s, tn.keys[caller%2].token, fmt.Sprintf("%d-%d-%d", round, caller, request))
 		})
 		time.Sleep(1500*time.Millisecond + time.Duration(round)*170*time.Millisecond) // the server dies at some time after usage was recorded
-		s.kill()
+		s.Kill()
 		killed := time.Now()
 		responses := stop()
 
@@ -82,11 +82,11 @@ func TestStoppedServer(t *testing.T) {
 	stop := startLoad(callers, func(caller, request int) response { return anyRequest(d, s, tn, caller, request) })
 	time.Sleep(1500 * time.Millisecond) // longer than usage waits to be recorded
 	asked := time.Now()
-	s.beginStop()
+	d.beginStop(s)
 	if a := d.patient.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
 		t.Errorf("after readiness has failed, before the drain delay is over: %v", a)
 	}
-	if code := s.wait(); code != 0 {
+	if code := s.Wait(); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
 	ended := time.Now()

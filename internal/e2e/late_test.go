@@ -50,7 +50,7 @@ func newLateWrites(t *testing.T, databaseURL string, pets int) *lateWrites {
 
 // rename sends a PATCH once with c.
 func (w *lateWrites) rename(c *client, s *server, pet int64, name string) response {
-	return c.do(context.Background(), http.MethodPatch, fmt.Sprintf("%s/pets/%d", s.url, pet), w.tenant.keys[0].token, fmt.Sprintf(`{"name":%q}`, name))
+	return c.do(context.Background(), http.MethodPatch, fmt.Sprintf("%s/pets/%d", s.URL, pet), w.tenant.keys[0].token, fmt.Sprintf(`{"name":%q}`, name))
 }
 
 func (w *lateWrites) nameOf(pet int64) (name string) {
@@ -131,7 +131,7 @@ func TestNothingHappensLate(t *testing.T) {
 func (w *lateWrites) round(lists *registerLoad, n int, disturb func(*lateWrites) func(), lasts time.Duration) {
 	t := w.t
 	t.Helper()
-	wait.Until(t, "a server that reaches Postgres", func() bool { return w.stalled.ready().Status == "ready" })
+	wait.Until(t, "a server that reaches Postgres", func() bool { return w.stalled.Ready().Status == "ready" })
 	for i := range lists.started {
 		lists.started[i].Store(int64(2*n + 2))
 	}
@@ -195,7 +195,7 @@ func (w *lateWrites) writes(n int) []func() response {
 }
 
 func (w *lateWrites) do(c *client, s *server, tn *tenant, method, target, body string, headers ...string) response {
-	return c.do(context.Background(), method, s.url+target, tn.keys[0].token, body, headers...)
+	return c.do(context.Background(), method, s.URL+target, tn.keys[0].token, body, headers...)
 }
 
 // rows returns all rows of customers as text.

@@ -16,6 +16,7 @@ import (
 	"github.com/lib/pq"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/test/programs"
 )
 
 const megabyte = 1 << 20
@@ -43,7 +44,7 @@ func TestMemory(t *testing.T) {
 		t.Errorf("one call of each key: %v", n)
 	}
 	took := time.Since(began)
-	held := s.metric("petstore_directory_callers")
+	held := s.Metric("petstore_directory_callers")
 	busy, peak := status(t, s.PID(), "VmRSS"), status(t, s.PID(), "VmHWM")
 	// A burst leaves more behind than is held; a server that rests gives it back.
 	rested := time.Now()
@@ -59,7 +60,7 @@ func TestMemory(t *testing.T) {
 	}
 	if rest >= most {
 		t.Errorf("%.1f MB resident, want under %.0f MB; heap %.1f MB in use, %.1f MB next collection", megabytes(rest), megabytes(most),
-			s.metric("go_memstats_heap_inuse_bytes")/megabyte, s.metric("go_memstats_next_gc_bytes")/megabyte)
+			s.Metric("go_memstats_heap_inuse_bytes")/megabyte, s.Metric("go_memstats_next_gc_bytes")/megabyte)
 	}
 }
 
@@ -92,7 +93,7 @@ func callEach(t *testing.T, s *server, tokens []string) map[int]int {
 
 // callOnOneConnection uses one connection.
 func callOnOneConnection(s *server, tokens []string) (map[int]int, error) {
-	conn, err := net.Dial("tcp", s.host())
+	conn, err := net.Dial("tcp", s.Addr)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func callOnOneConnection(s *server, tokens []string) (map[int]int, error) {
 	from := bufio.NewReader(conn)
 	statuses := map[int]int{}
 	for i := 0; i < len(tokens); i++ {
-		if _, err := fmt.Fprintf(conn, "GET /v1/pets?limit=1 HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", s.host(), tokens[i]); err != nil {
+		if _, err := fmt.Fprintf(conn, "GET /v1/pets?limit=1 HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", s.Addr, tokens[i]); err != nil {
 			return statuses, err
 		}
 		res, err := http.ReadResponse(from, nil)
@@ -161,7 +162,7 @@ func (d *deployment) exec(query string, args ...any) {
 // status returns a number of bytes of /proc/pid/status.
 func status(t testing.TB, pid int, name string) int64 {
 	t.Helper()
-	for line := range strings.Lines(read(t, fmt.Sprintf("/proc/%d/status", pid))) {
+	for line := range strings.Lines(programs.Read(t, fmt.Sprintf("/proc/%d/status", pid))) {
 		if rest, ok := strings.CutPrefix(line, name+":"); ok {
 			n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")), 10, 64)
 			if err == nil {

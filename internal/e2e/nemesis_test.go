@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"petstore.example/internal/test/oracle"
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/redistest"
-	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
@@ -122,7 +122,7 @@ func newNemesis(t *testing.T, l *oracleLoad, seed uint64) *nemesis {
 		l.servers[i].Store(n.launch[i]())
 	}
 	for i := range l.servers {
-		l.servers[i].Load().awaitReady(t)
+		wait.Until(t, "a server that is ready", l.servers[i].Load().isReady)
 	}
 	l.prepare()
 	n.prepareSetBack(seed)
@@ -133,10 +133,10 @@ func newNemesis(t *testing.T, l *oracleLoad, seed uint64) *nemesis {
 func supervise(d *deployment, env []string) (s *server) {
 	wait.Until(d.t, "a server that serves", func() bool {
 		if s == nil || s.Ended() {
-			s = &server{process: start(d.t, sandbox.Command(d.t, d.petstore, "serve"), d.serverEnv(env)...)}
+			s = &server{&programs.Server{Process: d.start(env...)}}
 			s.Expects = "permission denied" // in the middle of a restore
 		}
-		return s.serves()
+		return s.Serves()
 	})
 	return s
 }
@@ -194,7 +194,7 @@ func (n *nemesis) ofServer(i int, short time.Duration) []evil {
 	}
 	all := []evil{
 		// A server starts only while it reaches Postgres.
-		{"kill -9 of " + server, []string{server, way, "Postgres"}, 0, func() { n.servers[i].Load().kill(); n.servers[i].Store(n.launch[i]()) }, nothing},
+		{"kill -9 of " + server, []string{server, way, "Postgres"}, 0, func() { n.servers[i].Load().Kill(); n.servers[i].Store(n.launch[i]()) }, nothing},
 		{server + " stopped", []string{server}, 3 * short, signal(syscall.SIGSTOP), signal(syscall.SIGCONT)},
 		{way + " cut", []string{way, server}, 0, to.cut, nothing},
 		{way + " held", []string{way, server}, held, to.Lock, to.Unlock},

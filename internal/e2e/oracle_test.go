@@ -253,11 +253,11 @@ func (l *oracleLoad) look(rnd *rand.Rand, k key) {
 // send sends a request to some server, and records it with what came back.
 func (l *oracleLoad) send(tn *tenant, k key, rnd *rand.Rand, q oracle.Request) oracle.Request {
 	q.Tenant, q.Key, q.Server = tn.Name, k.id, rnd.IntN(len(l.servers))
-	target, body := l.servers[q.Server].Load().url+"/pets", ""
+	target, body := l.servers[q.Server].Load().URL+"/pets", ""
 	query := url.Values{"limit": {"100"}}
 	switch {
 	case q.Used != nil:
-		target, query = l.servers[q.Server].Load().url+"/usage", nil
+		target, query = l.servers[q.Server].Load().URL+"/usage", nil
 	case q.Method == http.MethodGet && q.Asked != nil:
 		query.Set("ids", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(q.Asked)), ","), "[]"))
 	case q.Method == http.MethodPatch:

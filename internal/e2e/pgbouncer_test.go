@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
@@ -47,11 +48,11 @@ func startPgBouncer(t testing.TB, databaseURL, mode string, settings ...string) 
 	if os.Geteuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	}
-	p := start(t, cmd)
+	p := programs.Start(t, cmd)
 	wait.Until(t, "PgBouncer listens", func() bool {
 		select {
 		case <-p.Done():
-			t.Fatalf("PgBouncer has ended: %s", p.stderr())
+			t.Fatalf("PgBouncer has ended: %s", p.Stderr())
 		default:
 		}
 		conn, err := net.Dial("unix", filepath.Join(dir, ".s.PGSQL.6432"))
@@ -85,12 +86,12 @@ func TestPgBouncer(t *testing.T) {
 	for name, settings := range map[string][]string{"transaction": nil, "transaction, settings ignored": {ignored}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := start(t, sandbox.Command(t, d.petstore, "serve"), "PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0",
+			p := programs.Start(t, sandbox.Command(t, d.petstore, "serve"), "PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0",
 				"PETSTORE_DATABASE_URL="+startPgBouncer(t, d.serverURL, "transaction", settings...))
 			const line = "a notification of this server to itself did not arrive: " +
 				"a pooler shares the connections (PgBouncer in transaction mode); connect directly, or by a pooler in session mode"
 			checkDocumented(t, "pooler in transaction mode", "fails", line)
-			p.failsWith(line)
+			p.FailsWith(line)
 		})
 	}
 }

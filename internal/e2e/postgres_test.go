@@ -51,7 +51,7 @@ func TestPostgresAway(t *testing.T) {
 			if n := countByCode(unknown)["503 unavailable"]; n != len(unknown) {
 				t.Errorf("keys not seen before, while Postgres is down: %v, want only 503", countByCode(unknown))
 			}
-			if r := s.ready(); r.HTTP != 503 || r.Status != "unavailable" || r.Database != "down" {
+			if r := s.Ready(); r.HTTP != 503 || r.Status != "unavailable" || r.Database != "down" {
 				t.Errorf("/readyz: %+v", r)
 			}
 			time.Sleep(time.Second) // Postgres is away that long
@@ -62,7 +62,7 @@ func TestPostgresAway(t *testing.T) {
 				return d.client.get(s, tn.keys[0].token, "/pets").status == 200 && d.client.post(s, tn.keys[0].token, "again").status == 201
 			})
 			recovered := time.Since(up)
-			wait.Until(t, "a server that is ready again", func() bool { return s.ready().Status == "ready" })
+			wait.Until(t, "a server that is ready again", func() bool { return s.Ready().Status == "ready" })
 			during := between(stop(), down, up)
 			slowest := time.Duration(0)
 			for _, a := range append(during, unknown...) {

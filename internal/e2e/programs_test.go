@@ -13,13 +13,13 @@ func TestVersion(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"petstore", "petstorectl"} {
 		for _, arg := range []string{"version", "--version"} {
-			p := start(t, sandbox.Command(t, program(t, name), arg), "PETSTORE_DATABSE_URL=x")
+			p := programs.Start(t, sandbox.Command(t, program(t, name), arg), "PETSTORE_DATABSE_URL=x")
 			want := name + " " + programs.Version + " ("
 			if programs.UnderRace() {
 				want = name + " "
 			}
-			if code := p.wait(); code != 0 || !strings.HasPrefix(p.stdout(), want) || strings.Count(p.stdout(), "\n") != 1 {
-				t.Errorf("%s %s: exit %d, %q%q, want %q…", name, arg, code, p.stdout(), p.stderr(), want)
+			if code := p.Wait(); code != 0 || !strings.HasPrefix(p.Stdout(), want) || strings.Count(p.Stdout(), "\n") != 1 {
+				t.Errorf("%s %s: exit %d, %q%q, want %q…", name, arg, code, p.Stdout(), p.Stderr(), want)
 			}
 		}
 	}
@@ -30,24 +30,24 @@ func TestHealthcheck(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
 	s := d.serve("PETSTORE_DRAIN_DELAY=30s")
-	addr := strings.TrimPrefix(s.admin, "http://")
+	addr := s.Admin
 	check := func(code int, stdout, stderr string, env string, args ...string) {
 		t.Helper()
-		p := start(t, sandbox.Command(t, program(t, "petstore"), append([]string{"healthcheck"}, args...)...), env)
-		if got := p.wait(); got != code || !strings.HasPrefix(p.stdout(), stdout) || !strings.HasPrefix(p.stderr(), stderr) ||
-			strings.Count(p.stdout()+p.stderr(), "\n") != 1 {
-			t.Errorf("healthcheck %v with %s: exit %d, %q, %q; want %d, %q, %q", args, env, got, p.stdout(), p.stderr(), code, stdout, stderr)
+		p := programs.Start(t, sandbox.Command(t, program(t, "petstore"), append([]string{"healthcheck"}, args...)...), env)
+		if got := p.Wait(); got != code || !strings.HasPrefix(p.Stdout(), stdout) || !strings.HasPrefix(p.Stderr(), stderr) ||
+			strings.Count(p.Stdout()+p.Stderr(), "\n") != 1 {
+			t.Errorf("healthcheck %v with %s: exit %d, %q, %q; want %d, %q, %q", args, env, got, p.Stdout(), p.Stderr(), code, stdout, stderr)
 		}
 	}
 	check(0, "ready", "", "PETSTORE_ADMIN_ADDR="+addr)
 	check(0, "ready", "", "PETSTORE_ADMIN_ADDR="+addr[strings.LastIndex(addr, ":"):])
 	check(0, "live\n", "", "PETSTORE_ADMIN_ADDR="+addr, "--live")
 	check(1, "", "petstore: the server at 127.0.0.1:1 does not answer: ", "PETSTORE_ADMIN_ADDR=127.0.0.1:1")
-	check(1, "", "petstore: 127.0.0.1", "PETSTORE_ADMIN_ADDR="+s.host()) // the API
+	check(1, "", "petstore: 127.0.0.1", "PETSTORE_ADMIN_ADDR="+s.Addr) // the API
 	check(1, "", `petstore: PETSTORE_ADMIN_ADDR is "8081": want HOST:PORT`, "PETSTORE_ADMIN_ADDR=8081")
 	check(1, "", "petstore: PETSTORE_ADMIN_ADR is no variable of petstore: did you mean PETSTORE_ADMIN_ADDR?\n", "PETSTORE_ADMIN_ADR="+addr)
-	s.beginStop()
+	d.beginStop(s)
 	check(1, "", "petstore: the server at "+addr+" is stopping", "PETSTORE_ADMIN_ADDR="+addr)
 	check(0, "live\n", "", "PETSTORE_ADMIN_ADDR="+addr, "--live")
-	s.kill()
+	s.Kill()
 }

@@ -97,7 +97,7 @@ func TestReadinessUnderFlood(t *testing.T) {
 
 // ready sends one request for /readyz. Its response has no error code.
 func (c *client) ready(s *server) (a response) {
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, s.admin+"/readyz", nil)
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+s.Admin+"/readyz", nil)
 	if err != nil {
 		return response{err: err}
 	}

@@ -20,27 +20,27 @@ func TestRedisAway(t *testing.T) {
 	// Redis may have been lost briefly before.
 	before := map[*server]map[string]int{}
 	for _, s := range servers {
-		wait.Until(t, "a server that has Redis", func() bool { return s.ready().Redis == "up" })
-		before[s] = map[string]int{"limits: degraded": s.logged("limits: degraded"), "limits: Redis is back": s.logged("limits: Redis is back")}
+		wait.Until(t, "a server that has Redis", func() bool { return s.Ready().Redis == "up" })
+		before[s] = map[string]int{"limits: degraded": s.Logged("limits: degraded"), "limits: Redis is back": s.Logged("limits: Redis is back")}
 	}
 	check := func(state, status string, degraded float64, line string) {
 		t.Helper()
 		for i, s := range servers {
 			wait.Until(t, "a server whose Redis is "+state, func() bool {
 				d.client.get(s, tn.keys[0].token, "/pets")
-				return s.ready().Redis == state
+				return s.Ready().Redis == state
 			})
-			if r := s.ready(); r.HTTP != 200 || r.Status != status {
+			if r := s.Ready(); r.HTTP != 200 || r.Status != status {
 				t.Errorf("server %d: /readyz %+v", i, r)
 			}
-			if v := s.metric("petstore_limits_degraded"); v != degraded {
+			if v := s.Metric("petstore_limits_degraded"); v != degraded {
 				t.Errorf("server %d: petstore_limits_degraded %v, want %v", i, v, degraded)
 			}
 			if a := d.patient.get(s, tn.keys[0].token, "/pets"); a.status != 200 {
 				t.Errorf("server %d: %v", i, a)
 			}
-			wait.Until(t, line, func() bool { return s.logged(line) > before[s][line] })
-			if n := s.logged(line) - before[s][line]; n != 1 {
+			wait.Until(t, line, func() bool { return s.Logged(line) > before[s][line] })
+			if n := s.Logged(line) - before[s][line]; n != 1 {
 				t.Errorf("server %d: %d lines say %q, want 1", i, n, line)
 			}
 		}

@@ -28,17 +28,17 @@ func TestRedisOverTLS(t *testing.T) {
 				t.Errorf("%v, want 200", a)
 			}
 			if tt.says == "" {
-				wait.Until(t, "a server that counts in Redis", func() bool { return s.ready().Redis == "up" })
+				wait.Until(t, "a server that counts in Redis", func() bool { return s.Ready().Redis == "up" })
 				if n := ofRedis(t, redis.Addr, "INFO", "keyspace"); !strings.Contains(n, "db0:keys=") {
 					t.Errorf("Redis has no counters: %s", n)
 				}
 				return
 			}
-			if r := s.ready(); r.Redis != "down" || r.HTTP != 200 {
+			if r := s.Ready(); r.Redis != "down" || r.HTTP != 200 {
 				t.Errorf("/readyz %+v, want Redis down", r)
 			}
-			wait.Until(t, "a line that says "+tt.says, func() bool { return s.logged("limits: degraded", tt.says) == 1 })
-			for line := range strings.Lines(s.stderr()) {
+			wait.Until(t, "a line that says "+tt.says, func() bool { return s.Logged("limits: degraded", tt.says) == 1 })
+			for line := range strings.Lines(s.Stderr()) {
 				if strings.Contains(line, "limits: degraded") {
 					t.Log(strings.TrimSpace(line))
 				}

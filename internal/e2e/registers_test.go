@@ -99,7 +99,7 @@ func (w *registerLoad) write(ctx context.Context, i int, rnd *rand.Rand) {
 	for n := w.started[i].Load() + 1; ctx.Err() == nil; n++ {
 		w.started[i].Store(n)
 		s := w.servers[rnd.IntN(len(w.servers))].Load()
-		a := w.d.client.do(context.Background(), http.MethodPatch, fmt.Sprintf("%s/pets/%d", s.url, w.ids[i]), w.tenant.keys[0].token,
+		a := w.d.client.do(context.Background(), http.MethodPatch, fmt.Sprintf("%s/pets/%d", s.URL, w.ids[i]), w.tenant.keys[0].token,
 			fmt.Sprintf(`{"name":"n-%d"}`, n))
 		if a.status == http.StatusOK {
 			w.writes.Add(1)
@@ -132,7 +132,7 @@ func (w *registerLoad) read(ctx context.Context, rnd *rand.Rand) {
 			headers = []string{"If-None-Match", tag}
 		}
 		known := w.known()
-		a := w.d.client.do(context.Background(), http.MethodGet, s.url+target, w.tenant.keys[0].token, "", headers...)
+		a := w.d.client.do(context.Background(), http.MethodGet, s.URL+target, w.tenant.keys[0].token, "", headers...)
 		switch a.status {
 		case http.StatusOK:
 			var page []pet
@@ -191,7 +191,7 @@ func (w *registerLoad) replace(slot int, end func(*server)) {
 	w.servers[slot].Store(w.d.serve(w.env...))
 }
 
-func killed(s *server) { s.kill() }
+func killed(s *server) { s.Kill() }
 
 // newRegisterLoad starts the servers and creates the tenant and its animals.
 func newRegisterLoad(d *deployment, servers, animals int, env ...string) *registerLoad {
@@ -209,7 +209,7 @@ func newRegisterLoad(d *deployment, servers, animals int, env ...string) *regist
 // hits returns how many lists the current servers have served from the cache.
 func (w *registerLoad) hits() (n float64) {
 	for i := range w.servers {
-		n += max(0, w.servers[i].Load().metric(listsFromMemory))
+		n += max(0, w.servers[i].Load().Metric(listsFromMemory))
 	}
 	return n
 }

@@ -133,7 +133,7 @@ func TestRoundTripsOfARequest(t *testing.T) {
 	provoked := free(s)
 	wait.Until(t, "a server without Redis", func() bool {
 		s.client.get(s.server, provoked(0), "/pets/1")
-		return s.ready().Redis == "down"
+		return s.Ready().Redis == "down"
 	})
 	show("Redis down: admitted, one animal", s, 404, free(s), one("/pets/1"), trips{0, 1})
 	show("Redis down: refused", s, 429, func(i int) string { return small.keys[i%10].token }, one("/pets"), trips{0, 0})

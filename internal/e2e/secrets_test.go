@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
 )
@@ -48,8 +49,8 @@ func TestSecretsStaySecret(t *testing.T) {
 		for _, path := range []string{"/pets", "/pets/1", "/nowhere/" + issued.token, "/pets?cursor=" + issued.token, "/pets?" + issued.token + "=1"} {
 			ask(d.patient.get(s, k, path))
 		}
-		ask(d.patient.do(t.Context(), "POST", s.url+"/pets", k, `{"name":7,"categoryId":"x"}`))
-		ask(d.patient.do(t.Context(), "PUT", s.url+"/pets", k, "{}"))
+		ask(d.patient.do(t.Context(), "POST", s.URL+"/pets", k, `{"name":7,"categoryId":"x"}`))
+		ask(d.patient.do(t.Context(), "PUT", s.URL+"/pets", k, "{}"))
 	}
 	for n, code := 0, ""; n < 20_000 && code != "key_banned"; n++ {
 		a := d.patient.get(s, tn.keys[0].token, "/pets")
@@ -72,12 +73,12 @@ func TestSecretsStaySecret(t *testing.T) {
 	for range 3 {
 		ask(d.patient.get(s, tn.keys[1].token, "/pets"))
 	}
-	_, metrics := s.ask("/metrics")
-	_, ready := s.ask("/readyz")
+	_, metrics := s.Ask("/metrics")
+	_, ready := s.Ask("/readyz")
 	time.Sleep(600 * time.Millisecond) // until usage is written, or its errors are logged
 
 	places := map[string]string{
-		"answers": withoutEchoes(bodies.String(), issued.token), "log": s.stderr(), "stdout": s.stdout(),
+		"answers": withoutEchoes(bodies.String(), issued.token), "log": s.Stderr(), "stdout": s.Stdout(),
 		"metrics": string(metrics), "readyz": string(ready), "petstorectl": printed.String(),
 		"command lines": commandLines(t, s.PID()), "audit": tableText(d, "audit_entries"), "keys": tableText(d, "api_keys"),
 		"tenants": tableText(d, "tenants"), "bans": tableText(d, "bans"), "usage": tableText(d, "usage_hourly"),
@@ -149,7 +150,7 @@ func commandLines(t testing.TB, pid int) string {
 			b.WriteString(strings.ReplaceAll(string(line), "\x00", " ") + "\n")
 		}
 	}
-	own := read(t, fmt.Sprintf("/proc/%d/cmdline", pid))
+	own := programs.Read(t, fmt.Sprintf("/proc/%d/cmdline", pid))
 	if !strings.Contains(b.String(), strings.ReplaceAll(own, "\x00", " ")) {
 		t.Errorf("the server's command line %q was not read", own)
 	}

@@ -122,7 +122,7 @@ func (b *setBack) result(t *testing.T, narrow, wide []response) (r faultResult) 
 	}
 	for _, s := range b.servers {
 		// Redis may have been lost once more, on a busy machine.
-		wait.Until(t, "a server that is ready", func() bool { return s.ready().Status == "ready" })
+		wait.Until(t, "a server that is ready", func() bool { return s.Ready().Status == "ready" })
 	}
 	return r
 }

@@ -15,6 +15,7 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/pgtest"
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/wait"
 )
@@ -36,7 +37,7 @@ type administration struct {
 
 func newAdministration(t testing.TB) *administration {
 	t.Helper()
-	a := &administration{t: t, page: read(t, "../../docs/roles.md"), dir: t.TempDir(), hosts: map[string]string{}}
+	a := &administration{t: t, page: programs.Read(t, "../../docs/roles.md"), dir: t.TempDir(), hosts: map[string]string{}}
 	a.server = a.cluster("db")
 	return a
 }
@@ -125,12 +126,12 @@ func TestDocumentedSetup(t *testing.T) {
 	checkWorkingServer(d, s)
 	customer := d.tenant(plans.Pro, nil, 2)
 	for _, name := range []string{"Rex", "Tom"} {
-		if r := d.patient.do(t.Context(), "POST", s.url+"/pets", customer.keys[0].token, `{"name":"`+name+`","categoryId":1}`); r.status != 201 {
+		if r := d.patient.do(t.Context(), "POST", s.URL+"/pets", customer.keys[0].token, `{"name":"`+name+`","categoryId":1}`); r.status != 201 {
 			t.Fatalf("POST /pets: %v", r)
 		}
 	}
 	list := d.patient.get(s, customer.keys[0].token, "/pets")
-	s.stop(syscall.SIGTERM) // The database changes no more.
+	s.Stop(syscall.SIGTERM) // The database changes no more.
 	bob := []string{"PETSTORE_DATABASE_URL=" + a.url(a.server, "bob")}
 	if c := runCtl(d, "", bob, "usage", "export"); c.code != 0 {
 		t.Errorf("bob exports usage: exit %d: %s", c.code, c.stderr)
@@ -170,8 +171,8 @@ func TestMigrationNeedsTheDatabase(t *testing.T) {
 // TestSetupIsTheSameOnBothPages: docs/configuration.md has the statements of docs/roles.md.
 func TestSetupIsTheSameOnBothPages(t *testing.T) {
 	t.Parallel()
-	roles := read(t, "../../docs/roles.md")
-	blocks := regexp.MustCompile("(?s)```(?:sql|sh)\n(.*?)```").FindAllStringSubmatch(read(t, "../../docs/configuration.md"), -1)
+	roles := programs.Read(t, "../../docs/roles.md")
+	blocks := regexp.MustCompile("(?s)```(?:sql|sh)\n(.*?)```").FindAllStringSubmatch(programs.Read(t, "../../docs/configuration.md"), -1)
 	if len(blocks) < 3 {
 		t.Errorf("docs/configuration.md has %d blocks", len(blocks))
 	}
@@ -240,7 +241,7 @@ func checkWorkingServer(d *deployment, s *server) {
 		}
 	}
 	for path, body := range map[string]string{"/pets/2": `{"status":"pending"}`, "/store/orders/1": `{"status":"approved"}`} {
-		if a := d.patient.do(t.Context(), "PATCH", s.url+path, token, body); a.status != 200 {
+		if a := d.patient.do(t.Context(), "PATCH", s.URL+path, token, body); a.status != 200 {
 			t.Errorf("PATCH %s: %v", path, a)
 		}
 	}
@@ -259,7 +260,7 @@ func checkWorkingServer(d *deployment, s *server) {
 	}
 	d.ctl("tenant", "suspend", n.Name, "--yes", "--reason", "test")
 	wait.Until(t, "the change takes effect", func() bool { return d.client.get(s, token, "/pets").status == 401 })
-	if ready := s.ready(); ready.Status != "ready" {
+	if ready := s.Ready(); ready.Status != "ready" {
 		t.Errorf("readiness %+v", ready)
 	}
 }

@@ -65,12 +65,12 @@ func TestKeysOfAStagingServer(t *testing.T) {
 		send(good, "X-Petstore-Simulate: unavailable;delay=30s\r\n")
 		time.Sleep(200 * time.Millisecond) // the delayed requests are under way
 		began := time.Now()
-		s.beginStop()
+		d.beginStop(s)
 		receive(503, true)
-		if code := s.wait(); code != 0 || time.Since(began) > 20*time.Second {
+		if code := s.Wait(); code != 0 || time.Since(began) > 20*time.Second {
 			t.Errorf("fast path %s: exit code %d, %v after it was asked", fastPath, code, time.Since(began))
 		}
-		if n := s.logged(`"simulated":true`); n != 3 {
+		if n := s.Logged(`"simulated":true`); n != 3 {
 			t.Errorf("fast path %s: %d lines of simulated errors, want 3", fastPath, n)
 		}
 	}

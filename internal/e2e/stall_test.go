@@ -74,7 +74,7 @@ func (s *stalledWay) number() int64 { return s.deployment.number(`select number 
 // settle waits until all servers count in Redis by their own way, and returns the term.
 func (s *stalledWay) settle() int64 {
 	wait.Until(s.t, "servers that count in Redis", func() bool {
-		return !slices.ContainsFunc(s.servers, func(one *server) bool { return one.ready().Redis != "up" })
+		return !slices.ContainsFunc(s.servers, func(one *server) bool { return one.Ready().Redis != "up" })
 	})
 	return s.number()
 }
@@ -86,9 +86,9 @@ func (s *stalledWay) unmovedBy(d time.Duration) {
 	s.holdUp(d)
 	degraded := 0.0
 	for _, other := range s.servers[:2] {
-		degraded += other.metric("petstore_limits_degraded")
+		degraded += other.Metric("petstore_limits_degraded")
 	}
-	own := s.servers[2].ready().Redis
+	own := s.servers[2].Ready().Redis
 	if after := s.number(); long() && (after != before || degraded != 0) {
 		s.t.Errorf("the other servers leave Redis when one does not reach it for %v: term %d, before %d", d, after, before)
 	}
@@ -100,11 +100,11 @@ func (s *stalledWay) refuses() {
 	before := s.settle()
 	s.way.Lock()
 	wait.Until(s.t, "a server that is cut off", func() bool {
-		r := s.servers[2].ready()
+		r := s.servers[2].Ready()
 		return r.Redis == "cut_off" && r.Status == "unavailable"
 	})
 	time.Sleep(6 * time.Second) // longer than others may come back
-	if r := s.servers[0].ready(); long() && (s.number() != before || r.Redis != "up") {
+	if r := s.servers[0].Ready(); long() && (s.number() != before || r.Redis != "up") {
 		s.t.Errorf("term %d, before %d; Redis of another server is %s", s.number(), before, r.Redis)
 	}
 	s.way.Unlock()

@@ -19,6 +19,7 @@ import (
 
 	"petstore.example/internal/store/migrate"
 	"petstore.example/internal/test/pgtest"
+	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
 )
@@ -141,20 +142,21 @@ func (s situation) run(t *testing.T, ownerURL string) {
 func (s situation) checkServe(t *testing.T, databaseURL string, text *strings.Replacer) {
 	t.Helper()
 	d := &deployment{t: t, serverURL: databaseURL}
-	p := &server{process: start(t, sandbox.Command(t, program(t, "petstore"), "serve"), d.env()...)}
+	process := programs.Start(t, sandbox.Command(t, program(t, "petstore"), "serve"), d.env()...)
 	if s.fails != "" {
-		p.failsWith(text.Replace(s.fails))
-		if code := p.wait(); code != 1 {
+		process.FailsWith(text.Replace(s.fails))
+		if code := process.Wait(); code != 1 {
 			t.Errorf("exit %d, want 1", code)
 		}
 		return
 	}
-	p.await(t)
+	p := programs.ServerOf(process)
+	p.AwaitReady()
 	var verbose struct {
 		Status string
 		Checks map[string]struct{ Status, Message string }
 	}
-	status, body := p.ask("/readyz?verbose")
+	status, body := p.Ask("/readyz?verbose")
 	if err := json.Unmarshal(body, &verbose); err != nil || status != 200 || verbose.Status != "ready" {
 		t.Errorf("/readyz?verbose: %d, %v: %s", status, err, body)
 	}
@@ -167,7 +169,7 @@ func (s situation) checkServe(t *testing.T, databaseURL string, text *strings.Re
 			t.Errorf("%s: %+v, want ok", check, got)
 		}
 	}
-	warnings := p.logged(`"level":"warn"`, `"check":`)
+	warnings := p.Logged(`"level":"warn"`, `"check":`)
 	if s.check == "" {
 		if warnings != 0 {
 			t.Errorf("%d warnings in the log, want none", warnings)
@@ -179,7 +181,7 @@ func (s situation) checkServe(t *testing.T, databaseURL string, text *strings.Re
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Status != "warn" || !strings.HasSuffix(got.Message, warns) || warnings != 1 || p.logged(`"level":"warn"`, string(quoted)) != 1 {
+	if got.Status != "warn" || !strings.HasSuffix(got.Message, warns) || warnings != 1 || p.Logged(`"level":"warn"`, string(quoted)) != 1 {
 		t.Errorf("%s: %+v and %d warnings in the log, want one: %q", s.check, got, warnings, warns)
 	}
 	// A server of the same login is seen by doctor.
@@ -194,7 +196,7 @@ func (s situation) checkServe(t *testing.T, databaseURL string, text *strings.Re
 // checkDocumented checks that docs/configuration.md says what serve does in the situation, with the end of the line.
 func checkDocumented(t *testing.T, situation, outcome, line string) {
 	t.Helper()
-	for row := range strings.Lines(read(t, "../../docs/configuration.md")) {
+	for row := range strings.Lines(programs.Read(t, "../../docs/configuration.md")) {
 		if text, ok := strings.CutPrefix(row, "| "+situation+" | "+outcome+" | "); ok {
 			line = strings.NewReplacer("%s", "…", "%[1]s", "…").Replace(line)
 			if !strings.Contains(text, line) && !strings.Contains(text, "the same") {
@@ -220,8 +222,8 @@ func TestStartupOnAFreshCluster(t *testing.T) {
 	})
 	owner := postgres.URL("postgres", "postgres")
 	d := &deployment{t: t, serverURL: owner}
-	p := start(t, sandbox.Command(t, program(t, "petstore"), "serve"), d.env()...)
-	p.failsWith(`petstore: PETSTORE_DATABASE_URL: the database "postgres" was never migrated; run: petstorectl migrate up`)
+	p := programs.Start(t, sandbox.Command(t, program(t, "petstore"), "serve"), d.env()...)
+	p.FailsWith(`petstore: PETSTORE_DATABASE_URL: the database "postgres" was never migrated; run: petstorectl migrate up`)
 
 	execute(t, owner, "create role jo login")
 	jo := postgres.URL("jo", "postgres")
@@ -242,8 +244,7 @@ func TestStartupOnAFreshCluster(t *testing.T) {
 			t.Errorf("%s: exit %d, want %d: %s%s", step.command, c.code, step.code, c.stderr, c.stdout)
 		}
 	}
-	s := &server{process: start(t, sandbox.Command(t, program(t, "petstore"), "serve"), d.env()...)}
-	s.await(t)
+	programs.Serve(t, program(t, "petstore"), d.env()...)
 }
 
 // TestStartupBehind: a server of a later release than the schema does not start.
@@ -254,11 +255,11 @@ func TestStartupBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &deployment{t: t, serverURL: database.URL}
-	p := start(t, sandbox.Command(t, program(t, "petstore"), "serve"), d.env()...)
+	p := programs.Start(t, sandbox.Command(t, program(t, "petstore"), "serve"), d.env()...)
 	checkDocumented(t, "schema older than the server", "fails", "; run: petstorectl migrate up")
-	p.failsWith("and this program needs ")
-	if !strings.HasSuffix(strings.TrimSpace(p.stderr()), "; run: petstorectl migrate up") {
-		t.Errorf("stderr %q says not what to do", p.stderr())
+	p.FailsWith("and this program needs ")
+	if !strings.HasSuffix(strings.TrimSpace(p.Stderr()), "; run: petstorectl migrate up") {
+		t.Errorf("stderr %q says not what to do", p.Stderr())
 	}
 }
 
@@ -273,7 +274,7 @@ func TestStartupOnABusyPostgres(t *testing.T) {
 			(&roundTripProxy{}).relay(client, server)
 		}
 	}))
-	if n := s.logged(`"level":"warn"`, "reach the database", "waiting for Postgres"); n < unanswered {
+	if n := s.Logged(`"level":"warn"`, "reach the database", "waiting for Postgres"); n < unanswered {
 		t.Errorf("%d lines that say so, want %d", n, unanswered)
 	}
 }

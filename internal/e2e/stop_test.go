@@ -28,7 +28,7 @@ func TestOngoingRequestIsFinished(t *testing.T) {
 	// The server has read the headers once the request is counted.
 	wait.Until(t, "a request that has begun", func() bool { return recorded(d, tn) == 1 })
 	asked := time.Now()
-	s.beginStop()
+	d.beginStop(s)
 	wait.Until(t, "no new connections", func() bool {
 		fresh, err := net.Dial("tcp", conn.RemoteAddr().String())
 		if err == nil {
@@ -47,7 +47,7 @@ func TestOngoingRequestIsFinished(t *testing.T) {
 	if res.StatusCode != http.StatusCreated {
 		t.Errorf("the ongoing request: %s, want 201", res.Status)
 	}
-	if code := s.wait(); code != 0 {
+	if code := s.Wait(); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
 	if n := d.number(`select count(*) from pets where tenant_id = $1 and name = 'Late'`, tn.ID); n != 1 {
@@ -103,12 +103,12 @@ func TestOngoingListIsFinished(t *testing.T) {
 		return d.number(`select count(*) from pg_locks where not granted and relation = 'pets'::regclass
 			and database = (select oid from pg_database where datname = current_database())`) == 1
 	})
-	s.beginStop()
+	d.beginStop(s)
 	time.AfterFunc(300*time.Millisecond, func() { _ = tx.Rollback() })
 	if res := receive(); !res.Close {
 		t.Errorf("no Connection: close: %v", res.Header)
 	}
-	if code := s.wait(); code != 0 {
+	if code := s.Wait(); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
 }
@@ -116,7 +116,7 @@ func TestOngoingListIsFinished(t *testing.T) {
 // connect opens a connection to the server.
 func (s *server) connect(t *testing.T) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", s.host())
+	conn, err := net.Dial("tcp", s.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func addPopulated(d *deployment, s *server, i int) *populated {
 func createFor(d *deployment, s *server, n *populated, path, body string) int64 {
 	d.t.Helper()
 	send := func() response {
-		return d.patient.do(d.t.Context(), "POST", s.url+path, n.keys[0].token, body, "Idempotency-Key", fmt.Sprint(path, len(n.pets)))
+		return d.patient.do(d.t.Context(), "POST", s.URL+path, n.keys[0].token, body, "Idempotency-Key", fmt.Sprint(path, len(n.pets)))
 	}
 	a := send()
 	for tries := 1; a.status == 503 && tries < 5; tries++ {
@@ -153,7 +153,7 @@ func checkOtherTenant(d *deployment, s *server, me, other *populated, called map
 		{"updateOrder", "PATCH", order, `{"status":"cancelled"}`, "order_not_found"},
 	} {
 		called[c.operation]++
-		a := d.patient.do(d.t.Context(), c.method, s.url+c.path, token, c.body)
+		a := d.patient.do(d.t.Context(), c.method, s.URL+c.path, token, c.body)
 		if a.status != 404 || a.code != c.code || strings.Contains(string(a.body), "of tenant") {
 			d.t.Errorf("%s %s of another tenant: %v, want 404 %s", c.method, c.path, a, c.code)
 		}

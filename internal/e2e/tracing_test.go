@@ -43,7 +43,7 @@ func TestTracing(t *testing.T) {
 				t.Helper()
 				n++
 				trace = fmt.Sprintf("%s%031x", map[string]string{"on": "a", "off": "b"}[fastPath], n)
-				a := d.patient.do(context.Background(), method, s.url+path, token, body, header, fmt.Sprintf(parent, trace))
+				a := d.patient.do(context.Background(), method, s.URL+path, token, body, header, fmt.Sprintf(parent, trace))
 				if a.err != nil {
 					t.Fatal(a)
 				}
@@ -61,7 +61,7 @@ func TestTracing(t *testing.T) {
 			if text := openMetrics(t, s); !strings.Contains(text, `# {trace_id="`+fast+`"}`) && !strings.Contains(text, `# {trace_id="`+first+`"}`) {
 				t.Errorf("no exemplar of %s or %s", fast, first)
 			}
-			if code := s.stop(syscall.SIGTERM); code != 0 {
+			if code := s.Stop(syscall.SIGTERM); code != 0 {
 				t.Errorf("exit code %d", code)
 			}
 			tree := func(trace string) (lines []string) {
@@ -102,7 +102,7 @@ func TestTracing(t *testing.T) {
 				}
 			}
 			logged := map[string]bool{}
-			for line := range strings.Lines(s.stderr()) {
+			for line := range strings.Lines(s.Stderr()) {
 				var e struct {
 					TraceID string `json:"trace_id"`
 				}
@@ -114,7 +114,7 @@ func TestTracing(t *testing.T) {
 					t.Errorf("trace %s is not in the log", trace)
 				}
 			}
-			if strings.Contains(s.stderr(), "hunter2") || collector.Headers()[0].Get("Api-Key") != "hunter2" {
+			if strings.Contains(s.Stderr(), "hunter2") || collector.Headers()[0].Get("Api-Key") != "hunter2" {
 				t.Error("the header is in the log, or did not arrive")
 			}
 		})
@@ -124,7 +124,7 @@ func TestTracing(t *testing.T) {
 // openMetrics returns the server's metrics in the format that has exemplars.
 func openMetrics(t *testing.T, s *server) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.admin+"/metrics", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.Admin+"/metrics", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

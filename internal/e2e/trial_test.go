@@ -160,7 +160,7 @@ func (tr *trial) replace(i int, by *server) {
 
 // get does not check the response against the document, which would take too much processor time.
 func (tr *trial) get(s *server, token string) (a response) {
-	req, err := http.NewRequestWithContext(tr.t.Context(), http.MethodGet, s.url+"/pets?limit=1", nil)
+	req, err := http.NewRequestWithContext(tr.t.Context(), http.MethodGet, s.URL+"/pets?limit=1", nil)
 	if err != nil {
 		return response{err: err}
 	}
@@ -180,7 +180,7 @@ func (tr *trial) faults() (all [][2]time.Time) {
 	}
 	for _, s := range tr.servers {
 		var since time.Time
-		for line := range strings.Lines(s.stderr()) {
+		for line := range strings.Lines(s.Stderr()) {
 			var e struct {
 				Time    time.Time
 				Message string
@@ -339,7 +339,7 @@ func TestRedisFaults(t *testing.T) {
 // checkWarnings logs the servers' warnings.
 func (tr *trial) checkWarnings() {
 	for _, s := range tr.servers {
-		for line := range strings.Lines(s.stderr()) {
+		for line := range strings.Lines(s.Stderr()) {
 			if strings.Contains(line, `"level":"warn"`) && !strings.Contains(line, `"message":"request"`) {
 				tr.t.Log(strings.TrimSpace(line))
 			}

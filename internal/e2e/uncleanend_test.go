@@ -30,7 +30,7 @@ func tryUncleanEnd(t *testing.T) *trial {
 	phases := []phase{
 		{name: "healthy", healthy: true},
 		{name: "a server and Redis killed", from: seconds(at[0]), do: func() {
-			tr.servers[2].kill()
+			tr.servers[2].Kill()
 			redis.Stop()
 			tr.replace(2, tr.servers[0])
 		}},

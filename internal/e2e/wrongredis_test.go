@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"petstore.example/internal/test/redistest"
-	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -21,19 +20,19 @@ func TestWrongRedis(t *testing.T) {
 		refused:   "WRONGPASS",
 		other.URL: "another Redis than the other servers",
 	} {
-		wrong := start(t, sandbox.Command(t, d.petstore, "serve"), d.serverEnv([]string{"PETSTORE_REDIS_URL=" + url})...)
-		code, said := wrong.wait(), wrong.stderr()
+		wrong := d.start("PETSTORE_REDIS_URL=" + url)
+		code, said := wrong.Wait(), wrong.Stderr()
 		if code == 0 || !strings.Contains(said, "PETSTORE_REDIS_URL: other servers count limits in Redis, and this one can't: ") || !strings.Contains(said, want) {
 			t.Errorf("%s: exit %d: %s", url, code, said)
 		}
 		for _, s := range servers {
-			if r := s.ready(); r.Redis != "up" || r.Status != "ready" {
+			if r := s.Ready(); r.Redis != "up" || r.Status != "ready" {
 				t.Errorf("%s: another server is %+v", url, r)
 			}
 		}
 	}
 	single := newDeploymentOn(t, storetest.New(t).URL, refused)
-	if r := single.launch().ready(); r.Redis != "down" || r.Status != "degraded" {
+	if r := single.launch().Ready(); r.Redis != "down" || r.Status != "degraded" {
 		t.Errorf("alone, with a login that is refused: %+v", r)
 	}
 }

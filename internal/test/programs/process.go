@@ -119,6 +119,15 @@ func (p *Process) Wait() int {
 	return 0
 }
 
+// FailsWith waits until the program ends and checks that it failed with one line on stderr that contains want.
+func (p *Process) FailsWith(want string) {
+	p.t.Helper()
+	code, line := p.Wait(), strings.TrimSpace(p.Stderr())
+	if code == 0 || !strings.Contains(line, want) || strings.Contains(line, "\n") {
+		p.t.Errorf("exit %d, %q: want a failure with one line that contains %q", code, line, want)
+	}
+}
+
 // Ended reports whether the program has ended.
 func (p *Process) Ended() bool {
 	select {

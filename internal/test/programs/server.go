@@ -17,6 +17,7 @@ import (
 type Server struct {
 	*Process
 	Addr  string // host and port of the API
+	URL   string // base URL of the API: it ends in /v1
 	Admin string // host and port of /readyz and /metrics
 }
 
@@ -39,23 +40,31 @@ func Launch(t testing.TB, path string, env ...string) *Server {
 func LaunchCommand(t testing.TB, cmd *exec.Cmd, env ...string) *Server {
 	t.Helper()
 	ports := []string{"PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0"}
-	s := &Server{Process: Start(t, cmd, append(ports, env...)...)}
-	wait.Until(t, "a server that serves", s.serving)
+	return ServerOf(Start(t, cmd, append(ports, env...)...))
+}
+
+// ServerOf waits until a process that was started serves, and fails the test if it ends before.
+func ServerOf(p *Process) *Server {
+	p.t.Helper()
+	s := &Server{Process: p}
+	wait.Until(p.t, "a server that serves", func() bool {
+		if s.Ended() {
+			p.t.Fatalf("the server has ended: %s", s.Stderr())
+		}
+		return s.Serves()
+	})
 	return s
 }
 
-// serving reports whether the log says where the server serves.
-func (s *Server) serving() bool {
-	if s.Ended() {
-		s.t.Fatalf("the server has ended: %s", s.Stderr())
-	}
+// Serves reports whether the log says where the server serves, and notes it.
+func (s *Server) Serves() bool {
 	for line := range strings.Lines(s.Stderr()) {
 		var e struct {
 			Message, Addr string
 			Admin         string `json:"admin_addr"`
 		}
 		if json.Unmarshal([]byte(line), &e) == nil && e.Message == "serving" {
-			s.Addr, s.Admin = e.Addr, e.Admin
+			s.Addr, s.Admin, s.URL = e.Addr, e.Admin, "http://"+e.Addr+"/v1"
 			return true
 		}
 	}
@@ -66,15 +75,21 @@ func (s *Server) serving() bool {
 func (s *Server) AwaitReady() {
 	s.t.Helper()
 	// Servers of two releases may count in Postgres, which is degraded.
-	wait.Until(s.t, "a server that is ready", func() bool { r := s.Ready(); return r == "ready" || r == "degraded" })
+	wait.Until(s.t, "a server that is ready", func() bool { r := s.Ready().Status; return r == "ready" || r == "degraded" })
 }
 
-// Ready returns the status that /readyz tells, "" if it does not answer.
-func (s *Server) Ready() string {
-	var r struct{ Status string }
-	_, body := s.Ask("/readyz")
+// Readiness is what /readyz tells, and the status of the response.
+type Readiness struct {
+	HTTP                    int
+	Status, Database, Redis string
+}
+
+// Ready returns what /readyz tells. What can't be read is zero.
+func (s *Server) Ready() (r Readiness) {
+	status, body := s.Ask("/readyz")
 	_ = json.Unmarshal(body, &r)
-	return r.Status
+	r.HTTP = status
+	return r
 }
 
 // Metric returns the value of a metric, with its labels as they are printed, or -1 if there is none.

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -51,31 +50,16 @@ func (p *listenProxy) swallow() { p.swallowed.Store(time.Now().UnixNano()) }
 
 func (p *listenProxy) relay(client, server net.Conn) {
 	var listens atomic.Int64
-	carry := func(to, from net.Conn, seen func([]byte)) {
-		defer to.Close()
-		piece := make([]byte, 64<<10)
-		for {
-			n, err := from.Read(piece)
-			seen(piece[:n])
-			if since := listens.Load(); since != 0 && since < p.swallowed.Load() {
-				_, _ = io.Copy(io.Discard, from)
-				return
-			}
-			if _, failed := to.Write(piece[:n]); failed != nil || err != nil {
-				return
-			}
-		}
+	pass := func([]byte) bool {
+		since := listens.Load()
+		return since == 0 || since >= p.swallowed.Load()
 	}
-	var both sync.WaitGroup
-	both.Go(func() {
-		carry(server, client, func(b []byte) {
-			if bytes.Contains(b, []byte("LISTEN ")) {
-				listens.CompareAndSwap(0, time.Now().UnixNano())
-			}
-		})
-	})
-	both.Go(func() { carry(client, server, func([]byte) {}) })
-	both.Wait()
+	relay(client, server, func(piece []byte) bool {
+		if bytes.Contains(piece, []byte("LISTEN ")) {
+			listens.CompareAndSwap(0, time.Now().UnixNano())
+		}
+		return pass(piece)
+	}, pass)
 }
 
 // revoke revokes a key and returns when that was acknowledged.

@@ -3,12 +3,9 @@ package e2e_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/url"
 	"path/filepath"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -19,42 +16,6 @@ import (
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
-
-// way is what one server's connections to Postgres or Redis go through. It can be cut, held up, and slowed down.
-type way struct {
-	gate
-	delay atomic.Int64 // of each piece
-
-	mu    sync.Mutex
-	conns []net.Conn
-}
-
-func (w *way) relay(client, server net.Conn) {
-	w.mu.Lock()
-	w.conns = append(w.conns, client, server)
-	w.mu.Unlock()
-	w.gate.relay(slowed{client, w}, slowed{server, w})
-}
-
-// cut closes the connections that there are.
-func (w *way) cut() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, c := range w.conns {
-		_ = c.Close()
-	}
-	w.conns = nil
-}
-
-type slowed struct {
-	net.Conn
-	way *way
-}
-
-func (s slowed) Write(p []byte) (int, error) {
-	time.Sleep(time.Duration(s.way.delay.Load())) // the way is that slow
-	return s.Conn.Write(p)
-}
 
 // evil is a fault that lasts.
 type evil struct {
@@ -107,7 +68,7 @@ func newNemesis(t *testing.T, l *oracleLoad, seed uint64) *nemesis {
 	}
 	for i := range l.servers {
 		n.toDB[i], n.toRedis[i] = &way{}, &way{}
-		database.Host = storetest.Proxy(t, "tcp", n.moved.listener.Addr().String(), n.toDB[i].relay)
+		database.Host = storetest.Proxy(t, "tcp", n.moved.addr, n.toDB[i].relay)
 		env := []string{"PETSTORE_DATABASE_URL=" + database.String()}
 		if n.redis != nil {
 			env = append(env, "PETSTORE_REDIS_URL=redis://"+storetest.Proxy(t, "tcp", n.redis.Addr, n.toRedis[i].relay)+"/0")

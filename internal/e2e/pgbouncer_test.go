@@ -28,7 +28,7 @@ func startPgBouncer(t testing.TB, databaseURL, mode string, settings ...string) 
 	if err != nil {
 		t.Fatalf("%v: install it with tools/install.sh pgbouncer, as make test does", err)
 	}
-	direct, err := url.Parse(storetest.ProxyURL(t, databaseURL, (&roundTripProxy{}).relay))
+	direct, err := url.Parse(storetest.ProxyURL(t, databaseURL, passOn))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,10 +3,8 @@ package e2e_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,34 +14,19 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// pingProxy stands before Postgres and counts pings, which are simple queries of ";".
-type pingProxy struct{ pings atomic.Int64 }
-
-func (p *pingProxy) relay(client, server net.Conn) {
-	var both sync.WaitGroup
-	both.Go(func() {
-		defer server.Close()
-		piece := make([]byte, 64<<10)
-		for {
-			n, err := client.Read(piece)
-			p.pings.Add(int64(bytes.Count(piece[:n], []byte("Q\x00\x00\x00\x06;\x00"))))
-			_, failed := server.Write(piece[:n])
-			if errors.Join(err, failed) != nil {
-				return
-			}
-		}
-	})
-	both.Go(func() { forward(client, server, func() {}) })
-	both.Wait()
-}
-
 // TestReadinessUnderFlood sends /readyz from 200 callers while requests of tenants use all connections of the API to Postgres. The
 // response stays 200, is fast, and costs at most four pings per second.
 func TestReadinessUnderFlood(t *testing.T) {
 	t.Parallel()
-	database, proxy := storetest.New(t), &pingProxy{}
+	var pings atomic.Int64
+	database := storetest.New(t)
 	d := newDeploymentOn(t, database.URL, "")
-	s := d.serve("PETSTORE_DATABASE_URL=" + storetest.ProxyURL(t, database.APIURL, proxy.relay))
+	s := d.serve("PETSTORE_DATABASE_URL=" + storetest.ProxyURL(t, database.APIURL, func(client, server net.Conn) {
+		relay(client, server, func(piece []byte) bool {
+			pings.Add(int64(bytes.Count(piece, []byte("Q\x00\x00\x00\x06;\x00")))) // simple queries of ";"
+			return true
+		}, nil)
+	}))
 	tenants := make([]*tenant, 12)
 	for i := range tenants {
 		tenants[i] = d.tenant(plans.Enterprise, hugeQuota, 1)
@@ -69,11 +52,11 @@ func TestReadinessUnderFlood(t *testing.T) {
 	transport := &http.Transport{MaxIdleConnsPerHost: 32, MaxConnsPerHost: 32}
 	defer transport.CloseIdleConnections()
 	flood := &client{http: &http.Client{Transport: transport, Timeout: timeout}}
-	begin, before := time.Now(), proxy.pings.Load()
+	begin, before := time.Now(), pings.Load()
 	stopFlood := startLoad(200, func(int, int) response { return flood.ready(s) })
 	time.Sleep(time.Second) // the flood lasts that long
 	floods := stopFlood()
-	took, pings := time.Since(begin), proxy.pings.Load()-before
+	took, pinged := time.Since(begin), pings.Load()-before
 	waited := stopTenants()
 
 	var all []time.Duration
@@ -81,11 +64,11 @@ func TestReadinessUnderFlood(t *testing.T) {
 		all = append(all, a.took())
 	}
 	t.Logf("%d requests for /readyz in %v: %v, %s, %d pings; the tenants' requests: %v",
-		len(floods), took.Round(time.Millisecond), countByCode(floods), percentiles(all), pings, countByCode(waited))
+		len(floods), took.Round(time.Millisecond), countByCode(floods), percentiles(all), pinged, countByCode(waited))
 	checkServed(t, len(floods)-countByCode(floods)["200"], len(floods), "/readyz: %v, want 200 only", countByCode(floods))
 	// The first and the last may have been under way.
-	if most := int64(took/(250*time.Millisecond)) + 2; pings == 0 || pings > most {
-		t.Errorf("%d pings in %v, want 1 to %d", pings, took, most)
+	if most := int64(took/(250*time.Millisecond)) + 2; pinged == 0 || pinged > most {
+		t.Errorf("%d pings in %v, want 1 to %d", pinged, took, most)
 	}
 	if p95 := percentile(all, 95); long() && p95 > time.Second {
 		t.Errorf("/readyz took %v at the 95th percentile, want at most 1 s", p95)

@@ -1,12 +1,8 @@
 package e2e_test
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"text/tabwriter"
 
@@ -16,52 +12,16 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-// roundTripProxy stands before Redis or Postgres and counts round trips: how often something is sent after the last reply.
-// Requests that are sent together are one.
-type roundTripProxy struct{ trips atomic.Int64 }
-
-func (p *roundTripProxy) relay(client, server net.Conn) {
-	var sent atomic.Bool
-	var both sync.WaitGroup
-	both.Go(func() {
-		forward(server, client, func() {
-			if sent.CompareAndSwap(false, true) {
-				p.trips.Add(1)
-			}
-		})
-	})
-	both.Go(func() { forward(client, server, func() { sent.Store(false) }) })
-	both.Wait()
-}
-
-// forward copies from from to to, calling note before each write. It closes both when either ends.
-func forward(to, from net.Conn, note func()) {
-	defer to.Close()
-	defer from.Close()
-	piece := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(piece)
-		if n > 0 {
-			note()
-			_, failed := to.Write(piece[:n])
-			err = errors.Join(err, failed)
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
 // proxiedServer is a server with a proxy before its Redis and its Postgres.
 type proxiedServer struct {
 	*server
 	*deployment
-	redis, postgres *roundTripProxy
+	redis, postgres *roundTrips
 }
 
 func newProxiedServer(t *testing.T, redisAddr string, env ...string) *proxiedServer {
 	t.Helper()
-	m := &proxiedServer{redis: &roundTripProxy{}, postgres: &roundTripProxy{}}
+	m := &proxiedServer{redis: &roundTrips{}, postgres: &roundTrips{}}
 	database, redisURL := storetest.New(t), ""
 	databaseURL := storetest.ProxyURL(t, database.APIURL, m.postgres.relay)
 	if redisAddr != "" {
@@ -82,7 +42,7 @@ func (m *proxiedServer) count(t *testing.T, status int, token, path func(int) st
 	const unmeasured, measured = 20, 100
 	counts := map[trips]int{}
 	for i := range unmeasured + measured {
-		before := trips{m.redis.trips.Load(), m.postgres.trips.Load()}
+		before := trips{m.redis.Load(), m.postgres.Load()}
 		a := m.patient.get(m.server, token(i), path(i))
 		if i < unmeasured {
 			continue
@@ -90,7 +50,7 @@ func (m *proxiedServer) count(t *testing.T, status int, token, path func(int) st
 		if a.status != status {
 			t.Fatalf("want %d: %v", status, a)
 		}
-		counts[trips{m.redis.trips.Load() - before.redis, m.postgres.trips.Load() - before.postgres}]++
+		counts[trips{m.redis.Load() - before.redis, m.postgres.Load() - before.postgres}]++
 	}
 	return counts
 }

@@ -1,13 +1,9 @@
 package e2e_test
 
 import (
-	"io"
-	"net"
 	"net/http"
-	"net/url"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -178,84 +174,4 @@ func pgProgram(t *testing.T, name string, args ...string) {
 	if out, err := sandbox.Command(t, storetest.Program(t, name), args...).CombinedOutput(); err != nil {
 		t.Errorf("%s: %v\n%s", name, err, out)
 	}
-}
-
-// switchProxy is an address of a database that can be moved to another one.
-type switchProxy struct {
-	listener net.Listener
-	socket   atomic.Pointer[string]
-
-	mu    sync.Mutex
-	conns []net.Conn
-}
-
-func newSwitch(t *testing.T, databaseURL string) *switchProxy {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &switchProxy{listener: listener}
-	p.to(t, databaseURL)
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("unix", *p.socket.Load())
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			p.mu.Lock()
-			p.conns = append(p.conns, client, server)
-			p.mu.Unlock()
-			for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
-				running.Go(func() {
-					_, _ = io.Copy(way[0], way[1])
-					_, _ = way[0].Close(), way[1].Close()
-				})
-			}
-		}
-	})
-	t.Cleanup(func() {
-		_ = listener.Close()
-		p.closeAll()
-		running.Wait()
-	})
-	return p
-}
-
-// to moves the address: its connections are closed, and new ones reach the other database.
-func (p *switchProxy) to(t *testing.T, databaseURL string) {
-	t.Helper()
-	u, err := url.Parse(databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket := filepath.Join(u.Query().Get("host"), ".s.PGSQL."+u.Query().Get("port"))
-	p.socket.Store(&socket)
-	p.closeAll()
-}
-
-func (p *switchProxy) closeAll() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range p.conns {
-		_ = c.Close()
-	}
-	p.conns = nil
-}
-
-// url returns the URL through the switch.
-func (p *switchProxy) url(t *testing.T, databaseURL string) string {
-	t.Helper()
-	u, err := url.Parse(databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Host, u.RawQuery = p.listener.Addr().String(), "sslmode=disable"
-	return u.String()
 }

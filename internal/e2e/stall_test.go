@@ -1,11 +1,8 @@
 package e2e_test
 
 import (
-	"io"
-	"net"
 	"net/http"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -37,29 +34,6 @@ type stalledWay struct {
 	*trial
 	way    gate
 	result faultResult
-}
-
-// gate lets bytes through, except while it is held.
-type gate struct{ sync.RWMutex }
-
-func (g *gate) relay(client, server net.Conn) {
-	for _, c := range [][2]net.Conn{{client, server}, {server, client}} {
-		go func() {
-			_, _ = io.Copy(gated{c[1], g}, c[0])
-			_, _ = client.Close(), server.Close()
-		}()
-	}
-}
-
-type gated struct {
-	io.Writer
-	*gate
-}
-
-func (w gated) Write(p []byte) (int, error) {
-	w.RLock()
-	w.RUnlock() //nolint:staticcheck // It waits until the gate is open.
-	return w.Writer.Write(p)
 }
 
 // holdUp holds the way up for that long.

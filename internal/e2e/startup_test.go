@@ -271,7 +271,7 @@ func TestStartupOnABusyPostgres(t *testing.T) {
 	d := newDeploymentOn(t, storetest.New(t).URL, "")
 	s := d.serve("PETSTORE_DATABASE_URL=" + storetest.ProxyURL(t, d.serverURL, func(client, server net.Conn) {
 		if connections.Add(1) > unanswered {
-			(&roundTripProxy{}).relay(client, server)
+			passOn(client, server)
 		}
 	}))
 	if n := s.Logged(`"level":"warn"`, "reach the database", "waiting for Postgres"); n < unanswered {

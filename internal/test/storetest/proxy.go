@@ -12,6 +12,12 @@ import (
 // calls relay with both ends, which may close them. Those that are left are closed when the test ends.
 func Proxy(t testing.TB, network, addr string, relay func(client, server net.Conn)) string {
 	t.Helper()
+	return ProxyTo(t, func() (net.Conn, error) { return net.Dial(network, addr) }, relay)
+}
+
+// ProxyTo is Proxy with another way to dial.
+func ProxyTo(t testing.TB, dial func() (net.Conn, error), relay func(client, server net.Conn)) string {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -23,7 +29,7 @@ func Proxy(t testing.TB, network, addr string, relay func(client, server net.Con
 			if err != nil {
 				return
 			}
-			p.running.Go(func() { p.serve(client, network, addr, relay) })
+			p.running.Go(func() { p.serve(client, dial, relay) })
 		}
 	})
 	t.Cleanup(func() {
@@ -62,8 +68,8 @@ type proxy struct {
 	closed bool
 }
 
-func (p *proxy) serve(client net.Conn, network, addr string, relay func(client, server net.Conn)) {
-	server, err := net.Dial(network, addr)
+func (p *proxy) serve(client net.Conn, dial func() (net.Conn, error), relay func(client, server net.Conn)) {
+	server, err := dial()
 	if err != nil {
 		_ = client.Close()
 		return

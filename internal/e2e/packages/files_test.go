@@ -41,7 +41,7 @@ var wanted = map[string]string{
 	"usr/share/doc/petstore/docs/running.md":                        "# Running it",
 	"usr/share/doc/petstore/docs/petstorectl.md":                    "## Log in",
 	"usr/share/doc/petstore/docs/reference/petstorectl.md":          "# Reference of petstorectl",
-	"usr/share/doc/petstore/docs/adr/0001-notices-from-triggers.md": "",
+	"usr/share/doc/petstore/docs/adr/0005-idempotency-in-one-transaction.md": "",
 }
 
 // checkFiles checks what is in a root after the installation. Nothing may be writable by others, or have an owner but root.

@@ -168,21 +168,6 @@ func TestMigrationNeedsTheDatabase(t *testing.T) {
 	a.shell(a.block("petstorectl migrate up"))
 }
 
-// TestSetupIsTheSameOnBothPages: docs/configuration.md has the statements of docs/roles.md.
-func TestSetupIsTheSameOnBothPages(t *testing.T) {
-	t.Parallel()
-	roles := programs.Read(t, "../../docs/roles.md")
-	blocks := regexp.MustCompile("(?s)```(?:sql|sh)\n(.*?)```").FindAllStringSubmatch(programs.Read(t, "../../docs/configuration.md"), -1)
-	if len(blocks) < 3 {
-		t.Errorf("docs/configuration.md has %d blocks", len(blocks))
-	}
-	for _, block := range blocks {
-		if !strings.Contains(roles, block[1]) {
-			t.Errorf("docs/roles.md lacks:\n%s", block[1])
-		}
-	}
-}
-
 // content returns how many rows each table has and their hash, where each sequence stands, and the rights on everything.
 func content(t testing.TB, server *pgtest.Server) map[string]string {
 	t.Helper()

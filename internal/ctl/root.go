@@ -59,8 +59,8 @@ their API keys, plans, bans and usage, and change them.
 A TENANT is a customer; its name or its number names it. A KEY-ID begins with
 key_; a key itself is only read from stdin. Try a change with --dry-run first.
 
-Log in once with "petstorectl login"; "petstorectl whoami" shows which database
-is used, as whom and why.`,
+Log in once with "petstorectl login"; "petstorectl whoami" shows your database
+and login, and what sets them.`,
 		Example: `  petstorectl why billing@acme.example
   petstorectl why acme
   petstorectl plan assign acme business --reason "order 18"

@@ -85,7 +85,7 @@ or PAGER; cat turns it off.
   petstorectl key list --jq '.[] | select(.status == "active") | .id'`
 
 const rolesText = `A login is in one of these roles of Postgres, or in several. A command that a
-login may not run is refused, and the message says whom to ask.
+login may not run is refused, and the message names who may.
 
 petstore_support
     Tenants, keys, bans, and who is on which plan: see and change. Usage, failed

@@ -21,8 +21,7 @@ func newCmdVerify(f *cmdutil.Factory) *cobra.Command {
 holds the SHA-256 of the one before it. The hashes are computed here, not in the
 database. The exit code is 1 if the trail is broken; the first fault is named.
 
-The trail begins after the entries that were removed because they were old; an
-entry says which those were.
+Old entries may have been removed by their age; an entry says which.
 
 The owner of the database can write the whole trail anew, with new hashes. To
 notice that, note the printed checkpoint elsewhere and give it later: the trail

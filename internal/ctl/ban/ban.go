@@ -116,8 +116,8 @@ func newCmdPlace(f *cmdutil.Factory) *cobra.Command {
 	cmd := b.Command(&cobra.Command{
 		Use:   "place {KEY-ID... | --stdin} --for DURATION",
 		Short: "Ban a key for a time",
-		Long: `Ban a key for a time. Every server refuses it within 400 ms. The ban replaces
-one that is already in force on the key, even if that one would last longer.
+		Long: `Ban a key for a time. Every server refuses it within 400 ms. The ban replaces a
+ban in force, even if that would last longer.
 
 The reason is shown to the tenant with each refusal.
 

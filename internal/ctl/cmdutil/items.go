@@ -24,9 +24,9 @@ type ItemArgs struct {
 }
 
 // ItemsHelp says in the help of a command how to give several items.
-const ItemsHelp = `Several are changed together: all of them, or none if one is refused. --stdin
-reads them from stdin, one a line: the first column of a list, without blank
-lines and those that begin with #, unless a number follows.`
+const ItemsHelp = `Several items change together or not at all. --stdin reads one item a line (the
+first column of a list); it skips blank lines and comments (#, unless a number
+follows).`
 
 // ItemsCommand is ChangeCommand for a command that changes several items. The item is repeated, and these arguments follow it.
 func ItemsCommand(f *Factory, cmd *cobra.Command, items *ItemArgs, item Arg, last ...Arg) *cobra.Command {

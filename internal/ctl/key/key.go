@@ -153,7 +153,7 @@ func newCmdRevoke(f *cmdutil.Factory) *cobra.Command {
 	return b.Command(&cobra.Command{
 		Use:   "revoke {KEY-ID... | --all-of TENANT | --stdin}",
 		Short: "Revoke a key permanently",
-		Long: `Revoke keys permanently. Every server refuses them within 400 ms. Whoever
+		Long: `Revoke keys permanently. Every server refuses them within 400 ms. The login that
 revoked a key can bring it back for 15 minutes: petstorectl undo.
 
 ` + cmdutil.ItemsHelp + `

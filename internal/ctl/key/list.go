@@ -48,9 +48,9 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 		Use:   "list",
 		Short: "List keys, including revoked and expired ones",
 		Long: `List keys: those to which all filters apply, including revoked and expired ones.
-They are in order of tenants, the newest first. Those that --expires-within
-selects begin with the one that expires first, and expired or revoked ones with
-the latest.
+Keys are sorted by tenant, the newest first. With --expires-within the key that
+expires first comes first; with --status expired or revoked, the key that ended
+last.
 
 ` + cmdutil.PastHelp,
 		Example: `  petstorectl key list --tenant acme

@@ -40,7 +40,7 @@ func newCmdReset(f *cmdutil.Factory) *cobra.Command {
 	}
 	return cmdutil.ForOwner(c.Command(&cobra.Command{
 		Use:   "reset TENANT",
-		Short: "Reset a tenant's limits: to the present windows",
+		Short: "Reset a tenant's limits: to what is recorded",
 		Long: `Reset a tenant's limits after the clock of Postgres was wrong. All servers
 begin a new term. In it the day and the minute of this tenant, and of all
 others, are the present ones by Postgres's clock, with the usage that is

@@ -34,10 +34,10 @@ func NewCmdLogin(f *cmdutil.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login [URL]",
 		Short: "Log in to a database",
-		Long: `Log in to a database. Commands use it from then on, and so does psql: where it
-is, as whom to connect and how TLS is checked is a service of Postgres, in
-.pg_service.conf, and the secret is in .pgpass. Without URL, log in again with a
-new secret, or to a service that is there.
+		Long: `Log in to a database. Commands and psql use it from then on. Its address, the
+login and how TLS is checked become a service of Postgres in .pg_service.conf;
+the secret goes to .pgpass. Without URL, log in again with a new secret, or to a
+service that is there.
 
 The service has the name "petstore"; for further logins give each a --profile,
 whose name may begin with production, staging or development.

@@ -61,9 +61,9 @@ func (i Identity) tls() string {
 func NewCmdWhoami(f *cmdutil.Factory) *cobra.Command {
 	return cmdutil.OutputCommand(f, &cobra.Command{
 		Use:   "whoami",
-		Short: "Show as whom and to what you connect",
-		Long: `Show as whom commands connect and to what: login, roles, database, server,
-environment, profile, and how TLS protects the connection.`,
+		Short: "Show your login and your database",
+		Long: `Show the login and the database that commands use: login, roles, database,
+server, environment, profile, and how TLS protects the connection.`,
 		Example: `  petstorectl whoami
   petstorectl whoami --profile staging -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -35,9 +35,8 @@ func newCmdHistory(f *cmdutil.Factory) *cobra.Command {
 in which they do not change, the earliest first. A period begins with an
 assignment to the tenant or with a version of its plan.
 
-The login that made the change is always known. Who made it by their own
-account, and why, is in the audit trail: that is empty for logins that may not
-read it.`,
+The login that made the change is always known. The claimed actor and the reason
+are in the audit trail: they are empty for logins that may not read it.`,
 		Example: `  petstorectl plan history acme
   petstorectl plan history acme -o csv`,
 	}, cmdutil.TenantArg(f, &l.Subject.Tenant))
@@ -95,8 +94,8 @@ func newCmdSchedule(f *cmdutil.Factory) *cobra.Command {
 		Use:   "schedule",
 		Short: "List changes of plans that are to come",
 		Long: `List the changes of a tenant's plan and numbers that are to come, in order of
-time. Without a tenant, list the assignments of all tenants. What changes with a
-version of a plan is then left out.`,
+time. Without a tenant, list the assignments of all tenants. Changes by a
+version of a plan are then left out.`,
 		Example: `  petstorectl plan schedule --tenant acme
   petstorectl plan schedule`,
 	})
@@ -171,8 +170,8 @@ func newCmdUnschedule(f *cmdutil.Factory) *cobra.Command {
 		Short: "Remove a change of a plan that has not begun",
 		Long: `Remove a change of a tenant's plan that has not begun, up to 2 seconds before it
 begins. The tenant is then on what it would have been on without it. If ID is
-the end of something temporary, that lasts: the command asks for confirmation,
-and scripts need --yes.
+the end of a temporary assignment, that assignment lasts: the command asks for
+confirmation, and scripts need --yes.
 
 plan schedule lists the IDs, in the column ASSIGNMENT.
 
@@ -258,9 +257,9 @@ func newCmdVoid(f *cmdutil.Factory) *cobra.Command {
 		Use:   "void ID --reason TEXT",
 		Short: "Mark an assignment as void: it was made by mistake",
 		Long: `Mark an assignment that has begun as void, because it was made by mistake. It
-stays in the history, with the mark and the reason. What it decided is not
-changed: assign the right plan. Exports and events take its requests back, in
-the first open month if theirs is closed.
+stays in the history, with the mark and the reason. Decisions under it stand:
+assign the right plan. Exports and events take its requests back, in the first
+open month if theirs is closed.
 
 plan history lists the IDs, in the column ASSIGNMENT.`,
 		Example: `  petstorectl plan void 17 --reason "meant for tenant zoo"

@@ -33,8 +33,8 @@ func newCmdSimulate(f *cmdutil.Factory) *cobra.Command {
 		Use:   "simulate {TENANT PLAN | --all [PLAN]}",
 		Short: "Replay recorded usage under another plan or quota",
 		Long: `Replay recorded usage under another plan or quota, and show how many requests
-would have been refused: of a tenant by UTC day, or with --all by tenant, those
-of which more would have been refused than was. Nothing is changed.
+would have been refused: by UTC day, or with --all by tenant. --all lists the
+tenants that would have had more requests refused. Nothing is changed.
 
 Usage is recorded by hour. For the per-day limit the result is exact. For the
 per-minute limit it is a lower bound, which assumes that the requests of an hour

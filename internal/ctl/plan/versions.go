@@ -103,10 +103,10 @@ on; title and price change at once. What was in force before is never changed.
 The tenants on the plan move to the new version when it begins. With
 --keep-existing they keep their numbers, and only those that are assigned the
 plan from then on have the new ones; "plan move" takes the others over later.
-A later edit is followed by those that follow the latest version.
+Later edits move only tenants on the latest version.
 
-With --dry-run the command shows who moves, and of whom more requests would have
-been refused, by the usage of the last 30 days; see "plan simulate".
+With --dry-run the command shows which tenants move, and which of them would
+have had more requests refused in the last 30 days; see "plan simulate".
 
 A version that has not begun is removed by "plan withdraw".
 

@@ -70,7 +70,7 @@ func explain(err error, kind string) error {
 	case errors.Is(err, store.ErrRetentionTooShort):
 		return &cmdutil.Error{Code: cmdutil.ExitUsage, Message: kind + " can't be kept that short", Hint: "see the column least of petstorectl retention list"}
 	case errors.Is(err, store.ErrRetentionBusy):
-		return &cmdutil.Error{Code: cmdutil.ExitRefused, Message: "a server removes what is old at this moment", Hint: "try again later"}
+		return &cmdutil.Error{Code: cmdutil.ExitRefused, Message: "a server is deleting expired rows at the moment", Hint: "try again later"}
 	case errors.Is(err, store.ErrRetentionLocked):
 		return &cmdutil.Error{
 			Code: cmdutil.ExitRefused, Message: "hours are summed, but stay: other sessions read usage, such as pg_dump",
@@ -90,10 +90,10 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 	}).Command(&cobra.Command{
 		Use:   "list",
 		Short: "List how long each kind is kept",
-		Long: `List how long each kind is kept: keep, and the least that can be set. What is
-older is removed by the servers, once a minute; last_run_at is when nothing was
-left, and removed counts the rows. Hours of usage are summed into days when
-their month is closed: waits_for is a month that is not.
+		Long: `List how long each kind of rows is kept (keep), and the least that can be set.
+Servers delete older rows once a minute: last_run_at is when none was left, and
+removed counts the deleted rows. Hours of usage are summed into days after their
+month is closed: waits_for is a month that is still open.
 
 Entries of the audit trail are removed by the owner only, with retention run.`,
 		Example: `  petstorectl retention list
@@ -117,7 +117,7 @@ func newCmdSet(f *cmdutil.Factory) *cobra.Command {
 		return err
 	}
 	c.Question = func(context.Context, *store.DB, store.RetentionRule) (cmdutil.Question, error) {
-		return cmdutil.Question{Text: fmt.Sprintf("Keep %s for %s, and remove what is older?", kind, length(keep))}, nil
+		return cmdutil.Question{Text: fmt.Sprintf("Keep %s for %s, and delete older rows?", kind, length(keep))}, nil
 	}
 	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (store.RetentionRule, error) {
 		return db.Retention.Set(ctx, by, kind, keep)
@@ -126,10 +126,10 @@ func newCmdSet(f *cmdutil.Factory) *cobra.Command {
 	c.Notice = func(r store.RetentionRule) string { return fmt.Sprintf("%s is kept for %s", r.Kind, length(r.Keep)) }
 	return c.Command(&cobra.Command{
 		Use:   "set KIND LENGTH",
-		Short: "Set how long a kind is kept: what is older is removed",
-		Long: `Set how long a kind is kept, in days or hours such as 90d. If it is shorter than
-before, what is older by then is removed within a minute, and nothing brings it
-back. Only the owner of the tables may.
+		Short: "Set how long a kind of rows is kept",
+		Long: `Set how long a kind is kept, in days or hours such as 90d. With a shorter time,
+servers delete older rows within a minute, and nothing brings them back. Only
+the owner of the tables may.
 
 The command asks for confirmation; scripts need --yes.`,
 		Example: `  petstorectl retention set bans 730d --reason "contract 2027"
@@ -158,11 +158,11 @@ func newCmdRun(f *cmdutil.Factory) *cobra.Command {
 	var withAudit bool
 	cmd := f.ChangeCommand(&cobra.Command{
 		Use:   "run",
-		Short: "Remove what is older than it is kept, now",
-		Long: `Remove what is older than it is kept, as the servers do once a minute. With
---audit also entries of the audit trail, by whole years, which nobody else does:
-the hash of the last one stays as the beginning from which audit verify goes on.
-Only the owner of the tables may.
+		Short: "Delete expired rows now",
+		Long: `Delete expired rows now. Servers also do this every minute. With --audit the
+command also deletes whole years of the audit trail, which servers never do. The
+hash of the last deleted entry stays: audit verify begins there. Only the owner
+of the tables may.
 
 --dry-run counts what would be removed. The command asks for confirmation;
 scripts need --yes.`,

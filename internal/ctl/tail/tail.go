@@ -37,8 +37,8 @@ func NewCmd(f *cmdutil.Factory) *cobra.Command {
 		Long: `Follow the requests of a tenant or a key until ^C, or for as long as --for says.
 
 Each failed request, with a status of 400 or more, is a line when a server
-stores it: within a second, in a flood within five. Of many in a row only the
-first and the last are stored, and the last says how many more there were.
+stores it: within a second, in a flood within five. A long run of failures keeps
+only the first and the last request; the last says how many are left out.
 Without --failed there are also lines with the numbers of requests that were
 admitted and refused, by key, as servers record them twice a second.
 

@@ -122,15 +122,15 @@ func newEditTexts() *cobra.Command {
 		Use:   "edit TENANT",
 		Short: "Change a tenant: its name, how it is billed, and notes about it",
 		Long: `Change what staff know about a tenant: its name, its ID in the billing system,
-such as cus_123 of Stripe, the address for bills, whom to ask, and notes. A
-value whose flag is not given stays as it is. An empty one is removed.
+such as cus_123 of Stripe, the address for bills, a contact, and notes. A value
+whose flag is not given stays as it is. An empty one is removed.
 
-The name is the one that commands and logs use. Servers know a new one within
-400 ms, and the old one is free again. The tenant's number, keys and limits stay
-the same, and so do lines of closed months, which have the name of then.
+Commands and logs use the name. Servers know a new name within 400 ms, and the
+old name is free again. The tenant's number, keys and limits stay the same.
+Lines of closed months keep the old name.
 
 The audit trail holds none of these values but the billing reference. The
-command takes one tenant: its values are of no other.`,
+command changes one tenant.`,
 		Example: `  petstorectl tenant edit acme --billing-ref cus_123 --email billing@acme.example
   petstorectl tenant edit acme --name acme-europe --reason "order 18"
   petstorectl tenant edit acme --contact "Jo Doe, +49 30 1234" --notes ""`,
@@ -141,7 +141,7 @@ command takes one tenant: its values are of no other.`,
 func profileFlags(cmd *cobra.Command, p *plans.Profile) {
 	cmdutil.StringFlag(cmd, &p.BillingRef, "billing-ref", "`ID` in the billing system, such as cus_123")
 	cmdutil.StringFlag(cmd, &p.Email, "email", "e-mail `ADDRESS` for billing")
-	cmdutil.StringFlag(cmd, &p.Contact, "contact", "whom to ask: `TEXT` of at most 200 characters")
+	cmdutil.StringFlag(cmd, &p.Contact, "contact", "a person to ask: `TEXT` of at most 200 characters")
 	cmdutil.StringFlag(cmd, &p.Notes, "notes", "what staff should know: `TEXT` of at most 1,000\ncharacters")
 }
 

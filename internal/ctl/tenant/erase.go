@@ -34,7 +34,7 @@ func newCmdErase(f *cmdutil.Factory) *cobra.Command {
 		Use:   "erase TENANT",
 		Short: "Erase a suspended tenant for ever: all but what is billed",
 		Long: `Erase a tenant that is suspended: its animals, orders, keys and bans, its name,
-e-mail address, contact and notes, and what is kept of its requests. Nobody can
+e-mail address, contact and notes, and the records of its requests. Nobody can
 undo this. What is billed stays under its number, and the audit trail, which
 holds no names. The tenant is named erased-NUMBER from then on.
 
@@ -165,10 +165,10 @@ func newCmdExport(f *cmdutil.Factory) *cobra.Command {
 	cmd := cmdutil.DatabaseCommand(f, &cobra.Command{
 		Use:   "export TENANT",
 		Short: "Export everything of a tenant, as a tar archive",
-		Long: `Write everything that is stored of a tenant as a tar archive: a file for each
-table, with a line of JSON for each row, and first a manifest with their numbers
-of rows. All is as it was at one instant. Rows are written as they arrive,
-however many there are.
+		Long: `Write everything that is stored about a tenant as a tar archive: a manifest with
+the number of rows, then a file for each table, with a line of JSON for each
+row. The archive shows one instant. Rows are written as they arrive, however
+many there are.
 
 There are no keys, no digests, and nothing about staff or other tenants. Read
 reasons and notes before you hand them over.

@@ -43,13 +43,13 @@ left to a later run, unless --without names the server.
 
 With --mark-sent the events are recorded as sent to that receiver. The next run
 for it writes only what is new, or differs from what was sent: a correction has
-the difference, which may be negative, and an ID of its own. A receiver begins
-with its --since: corrections of earlier hours are not its. Events are recorded
-when all of the output was written, and not at all if it could not be.
+the difference, which may be negative, and an ID of its own. A receiver gets no
+corrections of hours before its first --since. Events are recorded only after
+the whole output was written.
 
-An event that the receiver would not take is left out and named on stderr, and
-the exit code is 4: the tenant has no billing reference, or Stripe takes no
-events of more than 35 days ago. It is not recorded as sent.`,
+Events that the receiver would refuse are left out, named on stderr, and not
+recorded as sent; the exit code is then 4. The tenant has no billing reference,
+or the event is too old for Stripe (35 days).`,
 		Example: `  petstorectl usage events --month 2026-11 -o cloudevents
   petstorectl usage events --since 2026-11-01 -o stripe --mark-sent stripe > outbox/1
   petstorectl usage events --since 2026-11-01 -o lago --mark-sent lago --dry-run`,

@@ -28,10 +28,10 @@ func newCmdExport(f *cmdutil.Factory) *cobra.Command {
 		Short: "Export a month for billing as CSV",
 		Long: `Export a UTC month for billing. Each line is a period during which a tenant's
 assignment and the version of its plan did not change, with the numbers of
-admitted and refused requests; periods without requests are included. What
-arrived after its month was closed is in lines of their own, which name the
-month that they correct. A void line takes back, below zero, what the others
-have of an assignment that is void. The sum of all lines is what to bill.
+admitted and refused requests; periods without requests are included. Usage that
+arrived after its month was closed has lines of its own, which name the month
+that they correct. A void line has negative numbers: it takes back the requests
+of an assignment that is void. The sum of all lines is what to bill.
 
 The last line has the kind "total": how many lines there are, their sums, and
 the SHA-256 of their hashes. The lines of a closed month are those

@@ -26,8 +26,8 @@ func newCmdShow(f *cmdutil.Factory) *cobra.Command {
 	cmd := f.ReadCommand(&cobra.Command{
 		Use:   "show",
 		Short: "Show the requests of a month",
-		Long: `Show the requests of a UTC month by tenant and plan. The plan is the one at the
-time of the request: a tenant that changed plans has a row for each of them.`,
+		Long: `Show the requests of a UTC month by tenant and plan. A request counts under the
+plan of its time: a tenant that changed plans has a row for each plan.`,
 		Example: `  petstorectl usage show
   petstorectl usage show --month 2026-11 --by plan -o csv
   petstorectl usage show --tenant acme --by day`,

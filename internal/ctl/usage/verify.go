@@ -28,8 +28,8 @@ sealed, nor what they were computed from (usage, assignments, versions of plans,
 suspensions), nor their SHA-256. It is computed here, not in the database, and
 compared with that in the audit trail; "audit verify" checks the trail itself.
 If something was altered, the tenants whose lines differ are named, and the exit
-code is 1. An entry in the trail that did not close the month is named with its
-login, and changes nothing else.`,
+code is 1. A false entry of a closing in the trail is named with its login; it
+does not change the exit code.`,
 		Example: `  petstorectl usage verify --month 2026-10
   petstorectl usage verify --month 2026-10 -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), o) },

@@ -71,7 +71,7 @@ func runHealthcheck(ctx context.Context, o *healthcheckOptions) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("the server at %s does not answer within %v", cfg.AdminAddr, o.Timeout)
 	case err != nil:
-		return fmt.Errorf("the server at %s does not answer: %w; is PETSTORE_ADMIN_ADDR the one that it was started with?", cfg.AdminAddr, err)
+		return fmt.Errorf("the server at %s does not answer: %w; was it started with this PETSTORE_ADMIN_ADDR?", cfg.AdminAddr, err)
 	case o.Live && status == http.StatusOK:
 		_, err = fmt.Fprintln(o.Out, "live")
 		return err

@@ -65,7 +65,7 @@ func startPruning(db *store.DB, url string, metrics prometheus.Registerer, log z
 		}
 		return allRetained(long), long.Close, nil
 	}}
-	end := background(log, "remove what is old", p.every(tick.C))
+	end := background(log, "delete expired rows", p.every(tick.C))
 	return func() {
 		end()
 		tick.Stop()
@@ -78,7 +78,7 @@ func (p pruning) every(tick <-chan time.Time) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for {
 			if err := p.run(ctx); err != nil && ctx.Err() == nil {
-				p.log.Warn().Err(err).Msg("remove what is old")
+				p.log.Warn().Err(err).Msg("delete expired rows")
 			}
 			select {
 			case <-ctx.Done():

@@ -41,7 +41,7 @@ func newReporter(h *health, api *connlimit.Listener, m prometheus.Registerer) *r
 	count := func(change, by string, n *atomic.Int64) {
 		m.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name:        "petstore_ban_changes_total",
-			Help:        "Bans that were placed and lifted in the whole fleet since the start of this server, by change and by whom.",
+			Help:        "Bans that were placed and lifted in the whole fleet since the start of this server, by change and origin.",
 			ConstLabels: prometheus.Labels{"change": change, "by": by},
 		}, func() float64 { return float64(n.Load()) }))
 	}

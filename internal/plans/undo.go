@@ -7,7 +7,7 @@ import (
 )
 
 // ErrNothingToUndo: what an assignment changed is over, so taking it back would change nothing.
-var ErrNothingToUndo = errors.New("it is over: nothing of it is in force")
+var ErrNothingToUndo = errors.New("its end has passed: nothing is in force any more")
 
 // TakeBack makes the timeline from now on what it would be without the latest change of it: an assignment or boost, or those by which an undo
 // took one back. It has begun, and stays as the past does: what would be in force without it is assigned from now on, and each temporary

@@ -23,7 +23,7 @@ var (
 	// ErrReceiverBusy: another run hands on to the same receiver.
 	ErrReceiverBusy = errors.New("another run is handing on to this receiver")
 	// ErrReceiverFormat: the receiver was sent events in another format.
-	ErrReceiverFormat = errors.New("this receiver was sent events in another format")
+	ErrReceiverFormat = errors.New("this receiver got earlier events in another format")
 )
 
 // EventQuery selects usage to hand on.

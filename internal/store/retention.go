@@ -25,7 +25,7 @@ const (
 
 var (
 	// ErrRetentionBusy: another session removes something at this moment.
-	ErrRetentionBusy = errors.New("another session removes what is old")
+	ErrRetentionBusy = errors.New("another session is deleting expired rows")
 	// ErrRetentionLocked: the hours of a month are summed, but sessions that read usage keep the days from being put in their place.
 	ErrRetentionLocked = errors.New("other sessions read usage at this moment")
 	// ErrNoRetention: nothing of that kind is kept for a time that can be set.
@@ -145,7 +145,7 @@ func (d Retention) Prune(ctx context.Context, kind string, most int) (removed in
 		err = ErrRetentionLocked
 	}
 	if err != nil {
-		return 0, false, fmt.Errorf("remove what is old of %s: %w", kind, err)
+		return 0, false, fmt.Errorf("delete expired rows of %s: %w", kind, err)
 	}
 	return batch.Rows, batch.State == "more", nil
 }

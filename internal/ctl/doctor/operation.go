@@ -159,10 +159,10 @@ func checkRetention(ctx context.Context, db *store.DB, c store.Checkup) Finding 
 		}
 	}
 	if len(all) == 0 {
-		return Finding{"retention", statusOK, "servers remove what is old", ""}
+		return Finding{"retention", statusOK, "servers delete expired rows", ""}
 	}
 	return Finding{"retention", statusWarn, "old rows are not removed: " + strings.Join(all, ", "),
-		"look for \"remove what is old\" in the logs of the servers; see docs/running.md#petstoreretentionstandsstill"}
+		"look for \"delete expired rows\" in the logs of the servers; see docs/running.md#petstoreretentionstandsstill"}
 }
 
 // checkRole says what the role may do with petstorectl.

@@ -147,7 +147,7 @@ func explain(err error, name, byHand string) error {
 	case errors.Is(err, staff.ErrOwnLogin):
 		return refused("login "+name+" is your own", "ask another administrator")
 	case errors.Is(err, staff.ErrExists):
-		return refused(fmt.Sprintf("the server of Postgres has a role %q already", name), "choose another name; see: petstorectl staff list")
+		return refused(fmt.Sprintf("Postgres already has a role %q", name), "choose another name; see: petstorectl staff list")
 	case errors.Is(err, staff.ErrNotFound):
 		return &cmdutil.Error{
 			Code: cmdutil.ExitNotFound, Message: fmt.Sprintf("no login %q in petstore_support or petstore_billing", name), Hint: "see: petstorectl staff list",

@@ -48,7 +48,7 @@ type nextCaller struct {
 }
 
 // errOutlived: the last change that the entry knows of has come, and another one after it.
-var errOutlived = errors.New("what is known of the caller has ended")
+var errOutlived = errors.New("the cached state of the caller has expired")
 
 // active returns the caller at that time, with a keys.StatusError if the key is not good then. It returns errOutlived if the caller is
 // to be looked up again.

@@ -26,7 +26,7 @@ var (
 	// errForgotten: a tenant's count was begun in Redis, and is not there.
 	errForgotten = errors.New("redis has lost its counters")
 	// errNoSuchTerm: Redis has counts of a later term than any can be.
-	errNoSuchTerm = errors.New("redis has counts of a term that cannot be")
+	errNoSuchTerm = errors.New("redis holds counters of a later term than the cluster's; was the database restored?")
 	// errOtherLayout: this server counts by another layout than the others, as during an upgrade. Postgres decides in the next term.
 	errOtherLayout = errors.New("this server counts in Redis by another layout than the other servers")
 	// ErrOtherRedis: this server reaches another Redis than the one that decides in the term.

@@ -27,7 +27,7 @@ type Directory interface {
 	// the caller, if there is such a key. It returns keys.ErrUnavailable if that can't be determined, and keys.ErrNotCached if only
 	// Lookup can. arrived is when the request did, by time.Now: a change that was acknowledged 300 ms before it holds.
 	Find(ctx context.Context, t keys.Token, arrived time.Time) (*keys.Caller, error)
-	// Lookup also finds the caller of a key of which nothing is in memory, by a query. It does not return keys.ErrNotCached.
+	// Lookup also finds the caller of a key that is not in memory, by a query. It does not return keys.ErrNotCached.
 	Lookup(ctx context.Context, t keys.Token) (*keys.Caller, error)
 }
 

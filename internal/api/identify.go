@@ -36,7 +36,7 @@ func (a *api) identify(x *exchange) {
 	}
 }
 
-// lookUp looks up a key of which nothing is in memory. The request counts for its address before, and over the address's limit
+// lookUp looks up a key that is not in memory. The request counts for its address before, and over the address's limit
 // there is no look-up: so a stranger causes no more of them than the limit. If the key is valid, the request is uncounted again.
 func (a *api) lookUp(x *exchange, token keys.Token) (*keys.Caller, error) {
 	if err := a.admitAddress(x); err != nil {

@@ -84,8 +84,8 @@ func (m *Member) Forgot(number int64) {
 	m.Wake()
 }
 
-// Saw says that a term of that number exists, or existed: Redis may know of one that the store has lost. If it is higher than all that
-// this server has seen, that is renewed at once.
+// Saw says that a term of that number exists or existed: Redis may know a term that the store has lost. A number above all that this
+// server has seen is sent at once.
 func (m *Member) Saw(number int64) {
 	if m.saw(number) {
 		m.Wake()

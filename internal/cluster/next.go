@@ -89,7 +89,7 @@ func withHeartbeat(servers []Server, hb Heartbeat, now time.Time) []Server {
 // is the Redis of the present term.
 //
 // The present Redis stays while more than half of the servers reach it, and while half of them do and the others may come back to it:
-// whoever reaches another counts as reaching none. Otherwise the only Redis that any server reaches decides, if all do, or more than half
+// a server that reaches another one counts as reaching none. Otherwise the only Redis that any server reaches decides, if all do, or more than half
 // and the others are CutOff. While servers of two layouts reach one, as during an upgrade, Postgres decides. Servers that are fenced do not
 // count.
 func target(present string, servers []Server, now time.Time) (redis, sole string) {

@@ -133,7 +133,7 @@ type Heartbeat struct {
 	Highest int64
 	// Database names the database as it was at its last successful renewal; "" if there was none.
 	Database string
-	// Forgot is a term of which Redis has lost counts; 0 for none. It must end.
+	// Forgot is a term whose counters Redis has lost, 0 for none. That term must end.
 	Forgot int64
 }
 

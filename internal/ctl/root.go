@@ -45,7 +45,7 @@ func Run(ctx context.Context, f *cmdutil.Factory, args []string) int {
 // withoutEnvironment are the commands for which no variable has a meaning.
 var withoutEnvironment = []string{"petstorectl", "help", "version", "completion", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
-// Root returns the root command, of which the reference is made.
+// Root returns the root command, from which the reference is made.
 func Root(f *cmdutil.Factory) *cobra.Command { return newCmdRoot(f) }
 
 func newCmdRoot(f *cmdutil.Factory) *cobra.Command {

@@ -61,9 +61,9 @@ func window(name WindowName, number, reset, limit, used int64) Window {
 	}}
 }
 
-// Binding returns the window to show where only one can be shown. For a refused request it is the one that refused it, and of several
-// the one that resets later. Otherwise it is the one with the fewest remaining, and of equals the one that resets later. The tenant's
-// minute and the key's reset together: of equals it is the tenant's.
+// Binding returns the window to show where only one can be shown: the window that refused the request, or else the window with the fewest
+// remaining requests. If several qualify, the window that resets later is shown; the tenant's minute and the key's reset together, and then
+// the tenant's is shown.
 func (d *Decision) Binding() Window {
 	b := &d.Minute
 	if d.Day.binds(b) {

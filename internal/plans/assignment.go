@@ -26,8 +26,8 @@ type Assignment struct {
 	// Own is the numbers of the assignment itself: of a plan without numbers, or of a boost; nil for those of the plan. One number of a boost,
 	// or of its end, may be 0: it is the plan's.
 	Own *Quota
-	// Named is the numbers that a boost was given; 0 for one that it was not, which is that of before. Own follows from it. Both are 0 in a
-	// boost that is new, which has them in Own.
+	// Named is the numbers that a boost was given. 0 means that the number stays as before. Own follows from Named. A new boost has its
+	// numbers in Own, and Named is empty.
 	Named Quota
 	// Kind is Assigned if it is empty.
 	Kind Kind

@@ -103,9 +103,9 @@ type Tenant struct {
 
 // Profile is what staff note about a tenant; "" for none.
 type Profile struct {
-	// BillingRef is the tenant's number in the billing system, and Email whom to write to about bills.
+	// BillingRef is the tenant's number in the billing system, and Email the address for bills.
 	BillingRef, Email string
-	// Contact is whom to ask, for example "Jo Doe, +49 30 1234". Notes are what else staff should know.
+	// Contact is a person to ask, such as "Jo Doe, +49 30 1234". Notes are anything else that staff should know.
 	Contact, Notes string
 }
 

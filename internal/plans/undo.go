@@ -29,7 +29,7 @@ func (t Timeline) TakeBack(ids []int64, now time.Time) (Change, error) {
 	return t.change(slices.Concat(t.Assignments, wanted), now)
 }
 
-// SetEnd lets an assignment end by itself again, of which the end was removed. The instant is that of its end, then the plan that follows.
+// SetEnd restores the end of an assignment whose end was removed. The assignment ends at until; the plan then follows.
 // It returns ErrAssignmentNotFound, ErrInPast, or a ConflictError.
 func (t Timeline) SetEnd(id int64, until time.Time, then string, now time.Time) (Change, error) {
 	rest := slices.Clone(t.Assignments)

@@ -62,8 +62,8 @@ var (
 	ErrOwnLogin = errors.New("it is your own login")
 )
 
-// PrivilegedError means that the login may do more than support and billing. Who may change its secret could do all that it may, so it is left to
-// SQL.
+// PrivilegedError means that the login may do more than support and billing. A person who changes its secret gets all of its rights, so that
+// is left to SQL.
 type PrivilegedError struct{ Login, Excess string }
 
 func (e PrivilegedError) Error() string {

@@ -48,8 +48,8 @@ const (
 
 // List returns entries, the newest first, or plans.ErrTenantNotFound, or ErrEntryNotFound if there is no entry After.
 //
-// They are in the order of their times: so an index has the entries of each filter in their order. It is that of their numbers, unless
-// the clock of the database was set back.
+// Entries are sorted by time, which lets every filter use an index. Time order equals number order unless the clock of the database was set
+// back.
 func (d Audit) List(ctx context.Context, f AuditFilter) iter.Seq2[audit.Entry, error] {
 	return list(ctx, d.db, "list audit entries", auditRow.entry, func() (*listQuery, error) {
 		tenantID, err := tenantIDOf(ctx, d.db, f.Tenant)

@@ -47,8 +47,8 @@ type eraseRecord struct {
 // once and together with the audit entry; what there may be much of goes after it, in batches. If that is interrupted, Erase goes on
 // where it stopped, by the tenant's new name, and returns the same. removing is told of each batch.
 //
-// Only the owner of the tables may. It returns plans.ErrTenantNotFound or ErrTenantNotSuspended; an Erasure with an error is one that has to go
-// on. A dry run returns what would be removed, and a Number only if the tenant was erased before.
+// Only the owner of the tables may. It returns plans.ErrTenantNotFound or ErrTenantNotSuspended. An Erasure with an error must be
+// continued. A dry run returns what would be removed, and a Number only if the tenant was erased before.
 func (d TenantData) Erase(ctx context.Context, by audit.By, name string, removing func(rows int)) (e Erasure, err error) {
 	defer wrap(&err, "erase tenant")
 	err = runChanges(ctx, d.db.LongTx, by, func(ctx context.Context, tx pgconn.Tx) error {

@@ -32,9 +32,9 @@ type EventQuery struct {
 	From, To time.Time
 	// Tenant is a tenant's name, empty for all.
 	Tenant string
-	// Receiver is who gets the events in Format: what it was sent before is left out, and what is sent now is recorded. Corrections of what lies
-	// before From, and before the first day of which it was sent something, are not its. If it is empty, all usage is selected, and nothing is
-	// recorded.
+	// Receiver gets the events in Format. Events that it got before are left out, and those that it gets now are recorded. It gets no
+	// corrections of hours before both From and the first day that it has events of. If Receiver is empty, all usage is selected, and nothing
+	// is recorded.
 	Receiver string
 	Format   events.Format
 }

@@ -62,7 +62,7 @@ func (d Keys) List(ctx context.Context, f KeyFilter, now time.Time) iter.Seq2[ke
 	})
 }
 
-// ErrNotInList: a list can't begin after a key that has no such instant as the list is ordered by, as one that was brought back since.
+// ErrNotInList: a list can't begin after a key that is no longer in it, such as a key that was brought back since.
 var ErrNotInList = errors.New("the key after which the list begins is no longer in it")
 
 // orders reports whether the key has the instant that the list is ordered by.

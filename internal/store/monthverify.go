@@ -22,7 +22,8 @@ type Verification struct {
 
 	// Differences are what was altered, each as a sentence; none if nothing was.
 	Differences []string
-	// FalseEntries are the audit entries that say the same and did not close the month, each as a sentence. Whoever may write to the trail may add some.
+	// FalseEntries are audit entries of a closing that did not close the month, each as a sentence. Every login that may write to the trail can
+	// add such entries.
 	FalseEntries []string
 }
 

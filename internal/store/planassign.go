@@ -196,7 +196,7 @@ type assignmentRecord struct {
 	Removed *removedRecord `json:"removed,omitempty"`
 }
 
-// removedRecord is an assignment that was removed before it began. Lasts is the assignment of which the end was removed.
+// removedRecord is an assignment that was removed before it began. Lasts is the assignment whose end was removed.
 type removedRecord struct {
 	Kind      plans.Kind `json:"kind"`
 	Plan      string     `json:"plan"`

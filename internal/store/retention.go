@@ -11,7 +11,7 @@ import (
 	"petstore.example/internal/store/pgconn"
 )
 
-// Retention says how long what is kept for a time is kept, and removes what is older.
+// Retention has how long each kind of rows is kept, and deletes expired rows.
 type Retention struct{ db *pgconn.DB }
 
 // The kinds of what is kept for a time.

@@ -71,7 +71,7 @@ func (d Timelines) Schedule(ctx context.Context, tenant string, after int64, lim
 	})
 }
 
-// Unschedule removes an assignment that has not begun, or makes a temporary one last of which it is the end. It returns
+// Unschedule removes an assignment that has not begun. If it is the end of a temporary assignment, that assignment lasts. It returns
 // plans.ErrAssignmentNotFound, ErrAssignmentBegun or ErrAssignmentBegins.
 func (d Timelines) Unschedule(ctx context.Context, by audit.By, id int64) (done PlanChange, err error) {
 	defer wrap(&err, "unschedule")
@@ -105,7 +105,7 @@ func (d Timelines) Unschedule(ctx context.Context, by audit.By, id int64) (done 
 	return done, err
 }
 
-// TenantsOf returns the names of the tenants that these assignments are of. IDs of none are left out.
+// TenantsOf returns the names of the tenants that have these assignments. Unknown IDs are skipped.
 func (d Timelines) TenantsOf(ctx context.Context, ids []string) (names []string, err error) {
 	defer wrap(&err, "find the tenants of assignments")
 	err = d.db.Select(ctx, &names, `

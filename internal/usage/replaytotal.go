@@ -53,7 +53,7 @@ func (r *TenantsReplay) Add(tenantID int64, d RecordedDay) {
 	t.add(t.Day(d))
 }
 
-// Affected returns the tenants of which more would have been refused than was, the most affected first.
+// Affected returns the tenants that would have had more requests refused, the most affected first.
 func (r *TenantsReplay) Affected() []ReplayedTenant {
 	var affected []ReplayedTenant
 	for _, t := range r.tenants {

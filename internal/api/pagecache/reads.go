@@ -13,7 +13,7 @@ const maxWait = 100 * time.Millisecond
 
 // reads lets requests for the same page share a read.
 //
-// Who has a stamp may share a read that began after a decision with the same stamp, as it may have a cached page. Anybody may share a
+// A request with a stamp may share a read that began after a decision with the same stamp, as it may have a cached page. Any request may share a
 // read that begins after their own decision. So a request without a stamp, because its catalogue is being written to, shares the next
 // read: that begins when the one before it ends. It is safe for concurrent use.
 type reads struct {

@@ -55,7 +55,7 @@ func begun(e audit.Entry, after map[string]string) (parts []string) {
 	return parts
 }
 
-// auditMembers are those of which differences are shown, the most important first; the others follow from them or are of no interest to people.
+// auditMembers are the members whose differences are shown, the most important first. The others follow from them or interest nobody.
 var auditMembers = []string{
 	"plan", "per_minute", "per_day", "title", "price", "version", "retires_at", "expires_at", "revoked_at", "billing_ref", "suspended_at",
 	"minute_used", "day_used", "roles",

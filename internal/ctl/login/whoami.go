@@ -10,7 +10,7 @@ import (
 	"petstore.example/internal/store"
 )
 
-// Identity is as whom and to what commands connect.
+// Identity is the login and the database that commands connect with.
 type Identity struct {
 	store.Session
 	source cmdutil.DatabaseSource

@@ -278,7 +278,7 @@ type impact struct {
 	moving  int64
 	period  cmdutil.Period
 	replay  *usage.TenantsReplay
-	// affected are all tenants of which more would have been refused, most the first of them.
+	// affected are all tenants that would have had more requests refused, most the first of them.
 	affected []usage.ReplayedTenant
 	most     []namedReplay
 }

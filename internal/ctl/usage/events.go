@@ -132,7 +132,7 @@ func runEvents(ctx context.Context, o *eventsOptions) error {
 	return sink.leftOut.report(o)
 }
 
-// completeUntil returns the end of the last hour of which every server has delivered everything.
+// completeUntil returns the end of the last hour that every server has delivered completely.
 func (o *eventsOptions) completeUntil(ctx context.Context, db *store.DB) (time.Time, error) {
 	complete := o.Now().Truncate(time.Hour)
 	list, err := db.Months.Undelivered(ctx, complete)

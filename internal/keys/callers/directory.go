@@ -107,7 +107,7 @@ func (d *Directory) Lookup(ctx context.Context, t keys.Token) (*keys.Caller, err
 	return d.active(ctx, e)
 }
 
-// explained returns the error of a key of which nothing is known: that it is of another environment, or err.
+// explained returns the error of an unknown key: that it is for another environment, or err.
 func explained(t keys.Token, env keys.Environment, err error) error {
 	if !env.Accepts(t.Environment()) && !errors.Is(err, keys.ErrNotCached) {
 		return keys.ErrOtherEnvironment
@@ -115,7 +115,7 @@ func explained(t keys.Token, env keys.Environment, err error) error {
 	return err
 }
 
-// Find is Lookup for a key of which the directory knows something. For any other key it returns
+// Find is Lookup for a key that the directory knows. For any other key it returns
 // keys.ErrNotCached, and does not ask the store. arrived is when the request did, by time.Now.
 func (d *Directory) Find(ctx context.Context, t keys.Token, arrived time.Time) (*keys.Caller, error) {
 	digest := t.Digest()

@@ -38,7 +38,7 @@ type lookup struct {
 }
 
 // gathering lets look-ups share queries: while MaxQueries are under way, further ones gather. A query is sent after all of its look-ups have
-// joined, so none gets what was read before it asked. Whoever leaves ends nobody else's query.
+// joined, so none gets what was read before it asked. A caller that leaves ends nobody else's query.
 type gathering struct {
 	// query sets found or err of all look-ups of a batch.
 	query func(batch []*lookup)

@@ -51,13 +51,13 @@ type Term struct {
 	Now time.Time
 }
 
-// Wanted are the windows of which a call needs to know what is recorded: the latest ones that are recorded, between these.
+// Wanted bounds the windows whose recorded usage a call needs: the latest recorded minute from Minute to LatestMinute, and the day likewise.
 type Wanted struct{ Minute, Day, LatestMinute, LatestDay int64 }
 
 // Recorded is what is recorded of a tenant's day and minute, when all servers that are not silent have recorded what they admitted.
 type Recorded struct {
-	// Day and Minute are the numbers of the windows, see Wanted. DayUsed and MinuteUsed are how many admitted requests are recorded of them, KeyUsed how many of those of the minute are
-	// the key's.
+	// Day and Minute are the numbers of the windows, see Wanted. DayUsed and MinuteUsed are the recorded requests in them, KeyUsed the key's
+	// share of the minute.
 	Day, DayUsed, Minute, MinuteUsed, KeyUsed int64
 	// PerMinute is the highest per-minute limit that the tenant had on that day, by the history of its plans.
 	PerMinute int64

@@ -37,7 +37,7 @@ type batch struct {
 	refs atomic.Int32
 }
 
-// buckets is as many as tenants often are in a batch.
+// buckets is the typical number of tenants in a batch; it sizes the map.
 const buckets = 64
 
 // batchPool holds batches that are over: their Requests would be half of what a request allocates.

@@ -94,9 +94,8 @@ func (m *inGrants) call(ctx context.Context, t *cluster.Term, call *grantCall, r
 	return d, decided, err
 }
 
-// granted records a grant. One of a term that is over is lost, and so is what was to be returned with a call that failed. It decides over
-// the caller's own request if that only looks, or if the limits changed meanwhile: requests under the new limits would otherwise take
-// every further grant from it.
+// granted records a grant. Grants of an ended term are dropped; so is a return whose call failed. granted decides over the caller's own
+// request if that only looks, or if the limits changed meanwhile: requests under the new limits would otherwise take every further grant.
 func (m *inGrants) granted(t *cluster.Term, r *counter.GrantRequest, got counter.Grant, failed error) (
 	d limits.Decision, decided bool, err error,
 ) {

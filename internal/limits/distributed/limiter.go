@@ -126,7 +126,8 @@ func decide(ctx context.Context, l *Limiter, c *limits.Claim, now time.Time, cou
 	}
 }
 
-// doubtful reports whether a window refuses in which a server ended silently: what that may have admitted counts as used.
+// doubtful reports whether a denial may be wrong: a server ended silently in its window, and requests that it might have admitted count as
+// used.
 func doubtful(t *cluster.Term, d *limits.Decision) bool {
 	if d.Admitted || t.SilentUntil.IsZero() || t.Number != d.Term {
 		return false

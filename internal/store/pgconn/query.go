@@ -39,7 +39,7 @@ func Collect[Row, T any](ctx context.Context, q Queryer, convert func(Row) T, qu
 }
 
 // Stream runs a query and calls each for every row as it arrives, so memory holds one. An error of each ends it. The time of a call bounds
-// each wait for the database; the whole takes as long as whoever reads the rows.
+// each wait for the database; a slow reader may take any time.
 func Stream[Row any](ctx context.Context, d *DB, each func(Row) error, query string, args ...any) error {
 	if d.within != nil {
 		return errInTx
@@ -207,7 +207,7 @@ type Tx struct {
 // Deadline returns the argument for petstore.deadline, see WriteTx; "" for none.
 func (t Tx) Deadline() string { return t.deadline }
 
-// With returns the transaction with a value of whoever began it, which Local returns.
+// With returns the transaction with a value that Local returns, for the function that began it.
 func (t Tx) With(local any) Tx {
 	t.local = local
 	return t

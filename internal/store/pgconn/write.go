@@ -16,7 +16,7 @@ import (
 // deadline, with which it sets petstore.deadline for its transaction, as text. Postgres then refuses to commit it later, by a trigger.
 //
 // The error is catalog.ErrNotMade if the change certainly was not made, and never will be. Any other error of unknown outcome is returned
-// only when the deadline has passed: then it was made before, or never will be. What remains is in docs/errors.md.
+// only when the deadline has passed: then it was made before, or never will be. docs/errors.md has the exceptions.
 func Write(ctx context.Context, d *DB, collect func(row []driver.Value) error, query string, args ...driver.Value) error {
 	end := endOf(ctx, d)
 	sent := false

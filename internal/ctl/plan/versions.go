@@ -98,7 +98,7 @@ func newCmdEdit(f *cmdutil.Factory) *cobra.Command {
 		Use:   "edit PLAN",
 		Short: "Edit a plan: its numbers, title or price",
 		Long: `Edit a plan. Other numbers are a new version of the plan, from now or from WHEN
-on; title and price change at once. What was in force before is never changed.
+on; title and price change at once. Numbers that were in force never change.
 
 The tenants on the plan move to the new version when it begins. With
 --keep-existing they keep their numbers, and only those that are assigned the

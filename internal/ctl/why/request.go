@@ -219,7 +219,7 @@ var causes = map[string]cause{
 		"The request had several Authorization headers.", "for the customer: send one; a proxy on the way may have added another",
 	},
 	usage.Malformed: {
-		"What was sent is not an API key: its length, its characters or its checksum are wrong. It was probably cut off or changed.", identifyHelp,
+		"The text that was sent is not an API key: its length, its characters or its checksum are wrong. It was probably cut off or changed.", identifyHelp,
 	},
 	usage.OtherEnvironment: {
 		"The key is for the other deployment: pst_live_ is for production, pst_test_ for staging.",

@@ -1,14 +1,16 @@
 package store_test
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/test/storetest"
 )
@@ -76,12 +78,12 @@ func TestGrantsAreThoseOfThePage(t *testing.T) {
 		}
 		return
 	}
-	if diff := cmp.Diff(string(table.Find(page)), head+grantsTable(t, grants)); diff != "" {
+	if diff := gocmp.Diff(string(table.Find(page)), head+grantsTable(t, grants)); diff != "" {
 		t.Errorf("%s (-page +database):\n%s", rolesPage, diff)
 	}
 }
 
-// grantsTable has a row for each object.
+// grantsTable has a row for the objects of a kind with the same rights.
 func grantsTable(t *testing.T, grants []grant) string {
 	t.Helper()
 	kinds, roles := []string{"database", "schema", "table", "function"}, []string{"petstore_api", "petstore_support", "petstore_billing"}
@@ -96,27 +98,27 @@ func grantsTable(t *testing.T, grants []grant) string {
 		}
 		rights[row][g.Role] = g.Rights
 	}
-	var b strings.Builder
-	for _, row := range slices.Sorted(func(yield func(string) bool) {
-		for row := range rights {
-			if !yield(row) {
-				return
-			}
-		}
-	}) {
+	var objects, cells []string
+	at := map[string]int{}
+	for _, row := range slices.Sorted(maps.Keys(rights)) {
 		object := strings.TrimPrefix(row[2:], "the ")
 		if row[0] >= '2' {
 			object = "`" + object + "`"
 		}
-		fmt.Fprintf(&b, "| %s |", object)
+		has := ""
 		for _, role := range roles {
-			if has := rights[row][role]; has != "" {
-				fmt.Fprintf(&b, " %s |", has)
-			} else {
-				b.WriteString(" – |")
-			}
+			has += " " + cmp.Or(rights[row][role], "–") + " |"
 		}
-		b.WriteString("\n")
+		if i, ok := at[row[:1]+has]; ok {
+			objects[i] += ", " + object
+			continue
+		}
+		at[row[:1]+has] = len(objects)
+		objects, cells = append(objects, object), append(cells, has)
+	}
+	var b strings.Builder
+	for i, object := range objects {
+		fmt.Fprintf(&b, "| %s |%s\n", object, cells[i])
 	}
 	return b.String()
 }

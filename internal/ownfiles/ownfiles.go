@@ -17,9 +17,8 @@ import (
 
 // UntrustedError is the error of a directory or file that another user could have written.
 type UntrustedError struct {
-	Path string
 	// Reason completes "it …".
-	Reason string
+	Path, Reason string
 }
 
 // Error implements error.
@@ -28,10 +27,10 @@ func (e *UntrustedError) Error() string { return e.Path + " is not trusted: it "
 // OpenDir opens a trusted directory. The error is an UntrustedError, or that of the system: fs.ErrNotExist if there is none.
 func OpenDir(dir string) (*os.Root, error) {
 	named, err := os.Lstat(dir)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = check(dir, named, fs.ModeDir, "is not a directory")
 	}
-	if err := check(dir, named, fs.ModeDir, "is not a directory"); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	root, err := os.OpenRoot(dir)
@@ -79,6 +78,14 @@ func Resolve(dir string) (string, error) {
 	return filepath.EvalSymlinks(dir)
 }
 
+func openResolved(dir string) (*os.Root, error) {
+	dir, err := Resolve(dir)
+	if err != nil {
+		return nil, err
+	}
+	return OpenDir(dir)
+}
+
 // ReadFile reads a trusted file of a trusted directory. The error is an UntrustedError, or that of the system.
 func ReadFile(root *os.Root, name string) ([]byte, error) {
 	// Without O_NONBLOCK a named pipe would be waited for.
@@ -88,13 +95,23 @@ func ReadFile(root *os.Root, name string) ([]byte, error) {
 	}
 	defer f.Close()
 	info, err := f.Stat()
+	if err == nil {
+		err = check(f.Name(), info, 0, "is not a regular file")
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := check(f.Name(), info, 0, "is not a regular file"); err != nil {
+	return io.ReadAll(f)
+}
+
+// ReadPath reads a file by its path as ReadFile or ReadSecret do. Its directory may be a link, as Resolve says.
+func ReadPath(path string, read func(root *os.Root, name string) ([]byte, error)) ([]byte, error) {
+	root, err := openResolved(filepath.Dir(path))
+	if err != nil {
 		return nil, err
 	}
-	return io.ReadAll(f)
+	defer root.Close()
+	return read(root, filepath.Base(path))
 }
 
 func check(path string, info fs.FileInfo, kind fs.FileMode, otherKind string) error {

@@ -4,24 +4,16 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 )
 
 // MakeDir opens a trusted directory that only this user may enter, and makes it if there is none. One that exists keeps its mode.
 func MakeDir(dir string) (*os.Root, error) {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
-	}
-	dir, err := Resolve(dir)
-	if err != nil {
-		return nil, err
-	}
-	return OpenDir(dir)
+	return openResolved(dir)
 }
 
 // WriteFile replaces a file of a trusted directory atomically. Only this user may read it.

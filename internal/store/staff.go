@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/lib/pq"
@@ -27,8 +26,9 @@ type NewLogin struct {
 
 // Add makes a login in a role. It returns staff.ErrName, staff.ErrExists or a staff.LacksRightError.
 func (s Staff) Add(ctx context.Context, by audit.By, n NewLogin) (added staff.Login, err error) {
+	defer wrap(&err, "add login "+n.Name)
 	if err := staff.CheckName(n.Name); err != nil {
-		return staff.Login{}, err
+		return added, err
 	}
 	err = change(ctx, s.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		if err := checkMayManage(ctx, tx, n.Role.Group()); err != nil {
@@ -53,15 +53,13 @@ func (s Staff) Add(ctx context.Context, by audit.By, n NewLogin) (added staff.Lo
 		added = row.login()
 		return writeAudit(tx, by, auditEntry{action: "staff.add", subject: staff.Subject(n.Name), after: recordLogin(added, true)})
 	})
-	if err != nil {
-		return staff.Login{}, fmt.Errorf("add login %s: %w", n.Name, err)
-	}
-	return added, nil
+	return added, err
 }
 
 // Rotate gives a login another secret. Its sessions go on: see EndSessions. It returns staff.ErrNotFound, a staff.PrivilegedError or a
 // staff.LacksRightError.
 func (s Staff) Rotate(ctx context.Context, by audit.By, name, verifier string, expiresAt time.Time) (after staff.Login, err error) {
+	defer wrap(&err, "rotate the secret of login "+name)
 	err = change(ctx, s.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := getManaged(ctx, tx, name)
 		if err != nil {
@@ -79,15 +77,13 @@ func (s Staff) Rotate(ctx context.Context, by audit.By, name, verifier string, e
 			action: "staff.rotate", subject: staff.Subject(name), before: recordLogin(before.login(), false), after: recordLogin(after, true),
 		})
 	})
-	if err != nil {
-		return staff.Login{}, fmt.Errorf("rotate the secret of login %s: %w", name, err)
-	}
-	return after, nil
+	return after, err
 }
 
 // Remove removes a login, and returns it as it was. Its sessions go on: see EndSessions. It returns staff.ErrNotFound, staff.ErrOwnLogin,
 // a staff.OwnsError, a staff.PrivilegedError or a staff.LacksRightError.
 func (s Staff) Remove(ctx context.Context, by audit.By, name string) (removed staff.Login, err error) {
+	defer wrap(&err, "remove login "+name)
 	err = change(ctx, s.db, by, func(ctx context.Context, tx pgconn.Tx) error {
 		before, err := getManaged(ctx, tx, name)
 		if err != nil {
@@ -105,21 +101,13 @@ func (s Staff) Remove(ctx context.Context, by audit.By, name string) (removed st
 		removed = before.login()
 		return writeAudit(tx, by, auditEntry{action: "staff.remove", subject: staff.Subject(name), before: recordLogin(removed, false)})
 	})
-	if err != nil {
-		return staff.Login{}, fmt.Errorf("remove login %s: %w", name, err)
-	}
-	return removed, nil
-}
-
-// Get returns the login of a person, or staff.ErrNotFound.
-func (s Staff) Get(ctx context.Context, name string) (staff.Login, error) {
-	row, err := getStaff(ctx, s.db, name)
-	return row.login(), err
+	return removed, err
 }
 
 // List returns the logins of persons by name, with their last changes.
-func (s Staff) List(ctx context.Context) ([]staff.Login, error) {
-	list, err := pgconn.Collect(ctx, s.db, staffRow.login, `
+func (s Staff) List(ctx context.Context) (list []staff.Login, err error) {
+	defer wrap(&err, "list logins")
+	return pgconn.Collect(ctx, s.db, staffRow.login, `
 		select s.*, e.at as last_change_at
 		from (`+selectStaff+`) s
 		left join lateral (
@@ -128,20 +116,13 @@ func (s Staff) List(ctx context.Context) ([]staff.Login, error) {
 		  order by a.login desc, a.at desc, a.number desc limit 1
 		) e on true
 		order by s.name`)
-	if err != nil {
-		return nil, fmt.Errorf("list logins: %w", err)
-	}
-	return list, nil
 }
 
 // WithPrefix returns at most limit logins whose names begin with the prefix, by name and without their last changes.
-func (s Staff) WithPrefix(ctx context.Context, prefix string, limit int) ([]staff.Login, error) {
-	list, err := pgconn.Collect(ctx, s.db, staffRow.login, `
+func (s Staff) WithPrefix(ctx context.Context, prefix string, limit int) (list []staff.Login, err error) {
+	defer wrap(&err, "list logins")
+	return pgconn.Collect(ctx, s.db, staffRow.login, `
 		select * from (`+selectStaff+`) s where starts_with(s.name, $1) order by s.name limit $2`, prefix, limit)
-	if err != nil {
-		return nil, fmt.Errorf("list logins: %w", err)
-	}
-	return list, nil
 }
 
 // staffRow is a login of a person as selectStaff reads it.
@@ -260,13 +241,11 @@ func checkOwnsNothing(ctx context.Context, tx pgconn.Tx, row staffRow) error {
 
 // EndSessions ends the sessions of a login, which may be removed, and waits up to 5 s for each. It returns how many it ended.
 func (s Staff) EndSessions(ctx context.Context, l staff.Login) (ended int64, err error) {
+	defer wrap(&err, "end the sessions of login "+l.Name)
 	err = s.db.Get(ctx, &ended, `
 		select count(*) filter (where pg_terminate_backend(pid, 5000)) from pg_stat_activity
 		where usesysid = $1::bigint::oid and pid <> pg_backend_pid()`, l.OID)
-	if err != nil {
-		return 0, fmt.Errorf("end the sessions of login %s: %w", l.Name, err)
-	}
-	return ended, nil
+	return ended, err
 }
 
 // password is the part of a statement that sets the secret. Statements that change roles take no arguments.

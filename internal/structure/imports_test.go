@@ -60,7 +60,7 @@ var below = map[string][]string{
 	},
 
 	"internal/ctl/profiles": {"internal/store", "internal/ownfiles"},
-	"internal/ctl/staff":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/staff"},
+	"internal/ctl/staff":    {"internal/ctl/cmdutil", "internal/ctl/output", "internal/store", "internal/staff", "internal/audit"},
 	"internal/ctl/login":    {"internal/ctl/cmdutil", "internal/ctl/profiles", "internal/ctl/output", "internal/store"},
 
 	"internal/api":   {"internal/freshness", "internal/limits", "internal/loglimit", "internal/tracing", "internal/api/reference", "internal/api/jsonbody", "internal/api/httpfield", "internal/api/pagecache", "internal/keys", "internal/plans", "internal/catalog", "internal/usage", "internal/spelling"},

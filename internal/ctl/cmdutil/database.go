@@ -46,33 +46,48 @@ func (f *DatabaseFinder) FindDatabase() (DatabaseSource, error) {
 			"log in: petstorectl login postgres://YOU@HOST/petstore\n" +
 				`or change to a folder where "petstore dev" was started`)
 	}
-	if source.Environment == "" {
-		source.Environment = f.environmentOf(source.URL)
-	}
+	source, _ = f.Describe(source) // Who opens it gets the error.
 	return source, nil
 }
 
-func (f *DatabaseFinder) findSource() (DatabaseSource, error) {
-	url, name := f.Getenv(databaseVariable), f.Getenv(profileVariable)
-	file := f.Getenv(databaseVariable + envvars.FileSuffix)
+// Describe sets where the URL leads and, unless the source has one, the environment: that of PETSTORE_ENVIRONMENT, else development on this
+// machine and production elsewhere. What nobody can read may be production.
+func (f *DatabaseFinder) Describe(source DatabaseSource) (_ DatabaseSource, err error) {
+	source.Target, err = store.ReadTarget(source.URL)
+	named := profiles.Environment(f.Getenv("PETSTORE_ENVIRONMENT"))
+	switch {
+	case source.Environment != "":
+	case named == profiles.Staging || named == profiles.Production:
+		source.Environment = named
+	case err == nil && !source.Target.Remote:
+		source.Environment = profiles.Development
+	default:
+		source.Environment = profiles.Production
+	}
+	return source, err
+}
+
+func (f *DatabaseFinder) findSource() (source DatabaseSource, err error) {
 	switch {
 	case f.DatabaseURL != "" && f.Profile != "":
-		return DatabaseSource{}, UsageErrorf("--database-url and --profile can't be used together")
+		return source, UsageErrorf("--database-url and --profile can't be used together")
 	case f.DatabaseURL != "":
 		return DatabaseSource{URL: f.DatabaseURL, SetBy: "--database-url"}, nil
 	case f.Profile != "":
 		return f.findProfile(f.Profile, "--profile "+f.Profile)
-	case url != "" || file != "":
-		return f.readVariable()
-	case name != "":
-		return f.findProfile(name, profileVariable)
+	case f.Getenv(databaseVariable) != "" || f.Getenv(databaseVariable+envvars.FileSuffix) != "":
+		named, err := envvars.ReadSecret(f.Getenv, databaseVariable)
+		if err != nil {
+			return source, UsageErrorf("%v", err)
+		}
+		return DatabaseSource{URL: named.Value, SetBy: named.SetBy, Warning: named.Warning}, nil
+	case f.Getenv(profileVariable) != "":
+		return f.findProfile(f.Getenv(profileVariable), profileVariable)
 	}
-	source, err := f.findDevFile()
-	if err != nil || source.URL != "" {
+	if source, err = f.findDevFile(); err != nil || source.URL != "" {
 		return source, err
 	}
-	source, err = f.findProfile("", loggedIn)
-	if err != nil || source.URL != "" {
+	if source, err = f.findProfile("", loggedIn); err != nil || source.URL != "" {
 		return source, err
 	}
 	for _, variable := range []string{"PGSERVICE", "PGHOST", "PGHOSTADDR"} {
@@ -80,7 +95,7 @@ func (f *DatabaseFinder) findSource() (DatabaseSource, error) {
 			return DatabaseSource{URL: "postgres://", SetBy: variable}, nil
 		}
 	}
-	return DatabaseSource{}, nil
+	return source, nil
 }
 
 // ProfileName is the profile that a flag or a variable names, or the default.
@@ -96,25 +111,15 @@ func (f *DatabaseFinder) CheckUnambiguous() error {
 		return err
 	}
 	login, err := f.findProfile("", loggedIn)
-	if err != nil || login.Profile == nil || sameDatabase(source.URL, login.URL) {
+	if err != nil || login.Profile == nil {
 		return err
+	}
+	login, err = f.Describe(login)
+	if one, other := source.Target, login.Target; err == nil && one.Host == other.Host && one.Port == other.Port && one.Database == other.Database {
+		return nil
 	}
 	return UsageErrorf("%s and %s name different databases", source.SetBy, login.SetBy).WithHint(fmt.Sprintf(
 		"choose one: --profile %s, or --database-url with the URL in %s, or run the command in another folder", login.Profile.Name, source.SetBy))
-}
-
-func sameDatabase(a, b string) bool {
-	one, errOne := store.ReadTarget(a)
-	other, errOther := store.ReadTarget(b)
-	return errOne == nil && errOther == nil && one.Host == other.Host && one.Port == other.Port && one.Database == other.Database
-}
-
-func (f *DatabaseFinder) readVariable() (DatabaseSource, error) {
-	named, err := envvars.ReadSecret(f.Getenv, databaseVariable)
-	if err != nil {
-		return DatabaseSource{}, UsageErrorf("%v", err)
-	}
-	return DatabaseSource{URL: named.Value, SetBy: named.SetBy, Warning: named.Warning}, nil
 }
 
 // CheckEnvironment refuses variables PETSTORE_… that no program reads: a misspelt PETSTORE_DATABASE_URL would leave it to the
@@ -161,39 +166,19 @@ func (f *DatabaseFinder) findDevFile() (DatabaseSource, error) {
 	}
 	path := filepath.Join(dir, devfile.DefaultDir, devfile.Name)
 	dev, err := devfile.Read(filepath.Dir(path))
-	untrusted := (*ownfiles.UntrustedError)(nil)
+	hint, untrusted := `restart "petstore dev", or use --profile or --database-url`, (*ownfiles.UntrustedError)(nil)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return DatabaseSource{}, nil
 	case errors.As(err, &untrusted):
-		return DatabaseSource{}, UsageErrorf("%v", untrusted).WithHint(
-			"set " + databaseVariable + ", use --database-url, or " +
-				`change to a folder where you started "petstore dev"`)
-	case err != nil:
-		return DatabaseSource{}, UsageErrorf("%v", err).WithHint(`restart "petstore dev", or use --profile or --database-url`)
-	case dev.DatabaseURL == "":
-		return DatabaseSource{}, UsageErrorf("%s has no database_url", path).WithHint(
-			`restart "petstore dev", or use --profile or --database-url`)
+		err, hint = untrusted, "set "+databaseVariable+`, use --database-url, or change to a folder where you started "petstore dev"`
+	case err == nil && dev.DatabaseURL == "":
+		err = fmt.Errorf("%s has no database_url", path)
+	}
+	if err != nil {
+		return DatabaseSource{}, UsageErrorf("%v", err).WithHint(hint)
 	}
 	return DatabaseSource{URL: dev.DatabaseURL, SetBy: path, Dev: &dev, Environment: profiles.Development}, nil
-}
-
-// environmentOf is the environment of a database that no profile names: that of PETSTORE_ENVIRONMENT, else development on this machine
-// and production elsewhere.
-func (f *DatabaseFinder) environmentOf(url string) profiles.Environment {
-	switch e := profiles.Environment(f.Getenv("PETSTORE_ENVIRONMENT")); e {
-	case profiles.Staging, profiles.Production:
-		return e
-	}
-	return EnvironmentOf(store.ReadTarget(url))
-}
-
-// EnvironmentOf is development if the target is this machine, otherwise production: what nobody can read may be production.
-func EnvironmentOf(target store.Target, err error) profiles.Environment {
-	if err == nil && !target.Remote {
-		return profiles.Development
-	}
-	return profiles.Production
 }
 
 // DefaultEnvironment is the kind of deployment that new keys are for: that of PETSTORE_ENVIRONMENT, else that of the profile, else that of

@@ -54,11 +54,7 @@ const columnsKey = "columns"
 
 // SetColumns sets the names of the columns that a command can print, so that --columns refuses others before anything is done.
 func SetColumns(cmd *cobra.Command, names []string) *cobra.Command {
-	if cmd.Annotations == nil {
-		cmd.Annotations = map[string]string{}
-	}
-	cmd.Annotations[columnsKey] = strings.Join(names, ",")
-	return cmd
+	return annotate(cmd, columnsKey, strings.Join(names, ","))
 }
 
 // columnsOf returns nil for a command whose columns depend on its flags: they are checked when they are printed.

@@ -17,33 +17,31 @@ import (
 // roleAnnotation is the annotation of a command whose role is not petstore_support.
 const roleAnnotation = "role"
 
+const (
+	// owner is the role annotation of a command that needs the owner of the tables, administrators of one that needs a login that may make roles.
+	owner          = "owner"
+	administrators = "administrators"
+)
+
 // ForBilling marks a command that petstore_billing may run and petstore_support may not: ExplainRights names whom to ask.
 func ForBilling(cmd *cobra.Command) *cobra.Command {
-	return withRole(cmd, store.BillingRole)
+	return annotate(cmd, roleAnnotation, store.BillingRole)
 }
-
-func withRole(cmd *cobra.Command, role string) *cobra.Command {
-	if cmd.Annotations == nil {
-		cmd.Annotations = map[string]string{}
-	}
-	cmd.Annotations[roleAnnotation] = role
-	return cmd
-}
-
-// owner is the role annotation of a command that needs the owner of the tables.
-const owner = "owner"
 
 // ForOwner marks a command that only the owner of the tables may run.
-func ForOwner(cmd *cobra.Command) *cobra.Command {
-	return withRole(cmd, owner)
-}
-
-// administrators is the role annotation of a command that needs a login that may make roles.
-const administrators = "administrators"
+func ForOwner(cmd *cobra.Command) *cobra.Command { return annotate(cmd, roleAnnotation, owner) }
 
 // ForAdministrators marks a command that only a login may run that may make roles.
 func ForAdministrators(cmd *cobra.Command) *cobra.Command {
-	return withRole(cmd, administrators)
+	return annotate(cmd, roleAnnotation, administrators)
+}
+
+func annotate(cmd *cobra.Command, key, value string) *cobra.Command {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[key] = value
+	return cmd
 }
 
 // ExplainRights returns the Error for a command that the login may not run, in words of the roles of docs/roles.md. Other errors stay
@@ -62,8 +60,7 @@ func (f *Factory) ExplainRights(ctx context.Context, cmd *cobra.Command, err err
 		return err
 	}
 	if len(roles) == 0 && !isMigration {
-		return &Error{Code: ExitRefused, Message: fmt.Sprintf(
-			"your login %s is in none of the roles %s and %s: ask an administrator for one", login, store.SupportRole, store.BillingRole)}
+		return NoRoleError(login)
 	}
 	role := cmp.Or(cmd.Annotations[roleAnnotation], store.SupportRole)
 	ask := "somebody in " + role
@@ -75,6 +72,12 @@ func (f *Factory) ExplainRights(ctx context.Context, cmd *cobra.Command, err err
 	return &Error{Code: ExitRefused, Message: fmt.Sprintf("your login %s%s may not %s: ask %s", login, inRoles(roles), task(cmd), ask)}
 }
 
+// NoRoleError is the error of a login that may do nothing.
+func NoRoleError(login string) error {
+	return &Error{Code: ExitRefused, Message: fmt.Sprintf(
+		"your login %s is in none of the roles %s and %s: ask an administrator for one", login, store.SupportRole, store.BillingRole)}
+}
+
 // rolesOf returns the login and its roles. A login that the database does not let in has none.
 func rolesOf(ctx context.Context, f *Factory) (login string, roles []string, err error) {
 	if f.db != nil {
@@ -82,7 +85,7 @@ func rolesOf(ctx context.Context, f *Factory) (login string, roles []string, err
 		return l.Name, l.Roles(), err
 	}
 	source, err := f.FindDatabase()
-	return store.LoginOf(source.URL), nil, err
+	return source.Target.Login, nil, err
 }
 
 func inRoles(roles []string) string {

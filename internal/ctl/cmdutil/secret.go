@@ -3,13 +3,13 @@ package cmdutil
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
 
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/ctl/profiles"
-	"petstore.example/internal/store"
 )
 
 // AskSecret reads a secret of that kind from stdin: on a terminal it prompts for it without echo.
@@ -41,7 +41,7 @@ func noteExpiry(f *Factory, source DatabaseSource) {
 		return
 	}
 	f.Messagef("petstorectl: your secret expires at %s: ask an administrator to run: petstorectl staff rotate %s",
-		output.Text(source.Profile.ExpiresAt), store.LoginOf(source.URL))
+		output.Text(source.Profile.ExpiresAt), source.Target.Login)
 }
 
 // inProduction returns a question with the environment before it if the change is made in production.
@@ -50,9 +50,5 @@ func inProduction(f *Factory, question string) string {
 	if err != nil || source.Environment != profiles.Production {
 		return question
 	}
-	where := f.ErrColors.Status(string(source.Environment))
-	if target, err := store.ReadTarget(source.URL); err == nil {
-		where += " (" + output.Clean(target.Host) + ")"
-	}
-	return where + ": " + question
+	return fmt.Sprintf("%s (%s): %s", f.ErrColors.Status(string(source.Environment)), output.Clean(source.Target.Host), question)
 }

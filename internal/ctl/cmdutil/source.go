@@ -22,6 +22,8 @@ type DatabaseSource struct {
 	// Dev is what "petstore dev" wrote, and Profile the profile; nil if the URL is from elsewhere.
 	Dev     *devfile.File
 	Profile *profiles.Profile
+	// Target is where the URL leads: empty if it can't be read.
+	Target store.Target
 	// Environment is the kind of deployment that the database serves.
 	Environment profiles.Environment
 }
@@ -55,31 +57,22 @@ func (d DatabaseSource) name() string {
 	if d.SetBy != "" {
 		return "the database set by " + d.SetBy
 	}
-	if target, err := store.ReadTarget(d.URL); err == nil {
-		return output.Clean(target.Host)
-	}
-	return "the database"
+	return output.Clean(d.Target.Host)
 }
 
 // passwordRefused says what to do. Postgres does not tell a wrong password from one that has expired, but a profile knows when its secret
 // expires.
 func (d DatabaseSource) passwordRefused(err error) error {
-	target, targetErr := store.ReadTarget(d.URL)
-	if targetErr != nil {
-		return d.failed(err, "")
-	}
-	again, give := "", "petstorectl login URL"
+	rotate, login := "ask an administrator to run: petstorectl staff rotate "+d.Target.Login, "petstorectl login URL"
 	if d.Profile != nil {
-		give = "petstorectl login" + d.Profile.Flag()
-		again = ", then log in again: " + give
+		login = "petstorectl login" + d.Profile.Flag()
+		rotate += ", then log in again: " + login
 	}
-	hint := fmt.Sprintf("the secret is wrong, was rotated or has expired: ask an administrator to run: petstorectl staff rotate %s%s", target.Login, again)
 	switch {
-	case target.PasswordFrom == "" && !profiles.HasSecret(target):
-		hint = "no secret is given: " + give + ", or a line in .pgpass, which only you may read (chmod 600)"
+	case d.Target.PasswordFrom == "" && !profiles.HasSecret(d.Target):
+		return d.failed(err, "no secret is given: "+login+", or a line in .pgpass, which only you may read (chmod 600)")
 	case d.Profile != nil && !d.Profile.ExpiresAt.IsZero() && d.Profile.ExpiresAt.Before(time.Now()):
-		expired := fmt.Errorf("the secret of login %s expired at %s", target.Login, output.Text(d.Profile.ExpiresAt))
-		return d.failed(expired, fmt.Sprintf("ask an administrator to run: petstorectl staff rotate %s%s", target.Login, again))
+		return d.failed(fmt.Errorf("the secret of login %s expired at %s", d.Target.Login, output.Text(d.Profile.ExpiresAt)), rotate)
 	}
-	return d.failed(err, hint)
+	return d.failed(err, "the secret is wrong, was rotated or has expired: "+rotate)
 }

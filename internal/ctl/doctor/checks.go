@@ -33,7 +33,7 @@ func check(ctx context.Context, f *cmdutil.Factory) ([]Finding, error) {
 			return nil, err
 		}
 		if store.IsForbidden(err) { // A login without a role may not connect.
-			return []Finding{checkRole(store.Login{Name: store.LoginOf(source.URL)}, source)}, nil
+			return []Finding{checkRole(store.Login{Name: source.Target.Login}, source)}, nil
 		}
 		return []Finding{unreachable(source, err)}, nil
 	}

@@ -21,16 +21,12 @@ import (
 	"petstore.example/internal/store"
 )
 
-type loginOptions struct {
-	*cmdutil.Factory
-
-	url      string
-	insecure bool
-}
-
 // NewCmdLogin returns the command login.
 func NewCmdLogin(f *cmdutil.Factory) *cobra.Command {
-	o := &loginOptions{Factory: f}
+	var (
+		url      string
+		insecure bool
+	)
 	cmd := &cobra.Command{
 		Use:   "login [URL]",
 		Short: "Log in to a database",
@@ -51,12 +47,12 @@ otherwise. Name the file of its CA with ?sslrootcert=FILE.`,
   petstorectl login --profile staging 'postgres://alice@db.test/petstore?sslrootcert=ca.pem'
   petstorectl login < new-secret.txt
   psql service=petstore`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runLogin(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), f, url, insecure) },
 	}
 	f.OutputFlag(cmd)
 	cmdutil.ProfileFlag(f, cmd)
-	cmdutil.SetArgs(cmd, cmdutil.Arg{Name: "[URL]", Value: &o.url})
-	cmd.Flags().BoolVar(&o.insecure, "insecure", false, "do not verify the server: your secret may be read")
+	cmdutil.SetArgs(cmd, cmdutil.Arg{Name: "[URL]", Value: &url})
+	cmd.Flags().BoolVar(&insecure, "insecure", false, "do not verify the server: your secret may be read")
 	return cmd
 }
 
@@ -74,11 +70,11 @@ itself is not changed.`,
 			if err != nil {
 				return cmdutil.ProfileError(err, name)
 			}
-			target, err := store.ReadTarget(p.URL())
+			source, err := f.Describe(cmdutil.DatabaseSource{URL: p.URL()})
 			if err != nil {
 				return cmdutil.UsageErrorf("%v", err)
 			}
-			if err := profiles.Remove(name, target); err != nil {
+			if err := profiles.Remove(name, source.Target); err != nil {
 				return cmdutil.ProfileError(err, name)
 			}
 			f.Messagef("removed the login of profile %s and its secret", name)
@@ -90,27 +86,24 @@ itself is not changed.`,
 	return cmd
 }
 
-func runLogin(ctx context.Context, o *loginOptions) error {
-	p, source, err := o.prepare()
+func run(ctx context.Context, f *cmdutil.Factory, url string, insecure bool) error {
+	source, err := prepare(f, url)
 	if err != nil {
 		return err
 	}
-	target, err := store.ReadTarget(source.URL)
-	if err != nil {
-		return cmdutil.UsageErrorf("%v", err)
-	}
+	p, target := source.Profile, source.Target
 	verified := target.SSLMode == "verify-full" || target.SSLMode == "verify-ca"
-	if target.Remote && !verified && !o.insecure {
+	if target.Remote && !verified && !insecure {
 		return cmdutil.UsageErrorf("sslmode=%s does not verify the server: your secret could be read on its way to %s", target.SSLMode, target.Host).
 			WithHint("use sslmode=verify-full, with sslrootcert=FILE for the server's CA; or --insecure if you accept that")
 	}
-	session, secret, err := o.connect(ctx, source, target)
+	session, secret, err := connect(ctx, f, source)
 	if err != nil {
 		return err
 	}
 	p.ExpiresAt = session.ExpiresAt
 	if p.Own {
-		err = profiles.Put(p, target, secret)
+		err = profiles.Put(*p, target, secret)
 	} else if secret != "" {
 		err = profiles.PutSecret(target, secret)
 	}
@@ -118,17 +111,17 @@ func runLogin(ctx context.Context, o *loginOptions) error {
 		return cmdutil.ProfileError(err, p.Name)
 	}
 	roles := rolesOf(session)
-	o.Messagef("logged in as %s (%s): profile %[3]s, psql service=%[3]s", session.Name, strings.Join(roles, ", "), p.Name)
+	f.Messagef("logged in as %s (%s): profile %[3]s, psql service=%[3]s", session.Name, strings.Join(roles, ", "), p.Name)
 	if secret == "" {
-		o.Messagef("no secret is stored: %s", given(session, target))
+		f.Messagef("no secret is stored: %s", given(session, target))
 	}
 	if source.Environment == profiles.Production {
-		o.Messagef("%s is %s (%s)", p.Name, o.ErrColors.Status(string(source.Environment)), output.Clean(target.Host))
+		f.Messagef("%s is %s (%s)", p.Name, f.ErrColors.Status(string(source.Environment)), output.Clean(target.Host))
 	}
 	if len(roles) > 1 || session.Superuser || session.Owner {
-		o.Messagef("this login may do more than one role: for everyday work have one of your own: petstorectl staff add NAME --role support")
+		f.Messagef("this login may do more than one role: for everyday work have one of your own: petstorectl staff add NAME --role support")
 	}
-	return output.Item(o.Printer(), WhoamiView, Identity{Session: session, source: source, target: target})
+	return output.Item(f.Printer(), WhoamiView, Identity{session, source})
 }
 
 // given says what a login used for which no secret was asked.
@@ -145,25 +138,25 @@ func given(s store.Session, target store.Target) string {
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // prepare returns the profile to store, and how to connect to it before it is. A service that another wrote is used as it is.
-func (o *loginOptions) prepare() (profiles.Profile, cmdutil.DatabaseSource, error) {
-	name := o.ProfileName()
+func prepare(f *cmdutil.Factory, text string) (source cmdutil.DatabaseSource, err error) {
+	name := f.ProfileName()
 	p, err := profiles.Get(name)
 	switch {
 	case err != nil && !errors.Is(err, profiles.ErrNotFound):
-		return p, cmdutil.DatabaseSource{}, cmdutil.ProfileError(err, name)
-	case err != nil && o.url == "":
-		return p, cmdutil.DatabaseSource{}, cmdutil.UsageErrorf("missing argument: URL, because there is no profile %.80s yet", name).
+		return source, cmdutil.ProfileError(err, name)
+	case err != nil && text == "":
+		return source, cmdutil.UsageErrorf("missing argument: URL, because there is no profile %.80s yet", name).
 			WithHint("petstorectl login" + profiles.Profile{Name: name}.Flag() + " postgres://YOU@HOST/petstore")
-	case o.url != "" && !nameForm.MatchString(name):
-		return p, cmdutil.DatabaseSource{}, cmdutil.UsageErrorf("invalid name of a profile %.80q", name).WithHint("a name has letters, digits, -, _ and .")
-	case err == nil && o.url != "" && !p.Own:
-		return p, cmdutil.DatabaseSource{}, cmdutil.ProfileError(profiles.ErrNotOwn, name)
+	case text != "" && !nameForm.MatchString(name):
+		return source, cmdutil.UsageErrorf("invalid name of a profile %.80q", name).WithHint("a name has letters, digits, -, _ and .")
+	case err == nil && text != "" && !p.Own:
+		return source, cmdutil.ProfileError(profiles.ErrNotOwn, name)
 	}
-	source := cmdutil.DatabaseSource{URL: p.URL()}
-	if o.url != "" {
-		settings, err := complete(o.url)
+	source.URL = p.URL()
+	if text != "" {
+		settings, err := complete(text)
 		if err != nil {
-			return p, source, err
+			return source, err
 		}
 		p = profiles.Profile{Name: name, Own: true}
 		for _, key := range slices.Sorted(maps.Keys(settings)) {
@@ -171,32 +164,33 @@ func (o *loginOptions) prepare() (profiles.Profile, cmdutil.DatabaseSource, erro
 		}
 		source.URL = "postgres://?" + settings.Encode()
 	}
-	source.Profile, source.Environment = &p, cmp.Or(p.Environment(), cmdutil.EnvironmentOf(store.ReadTarget(source.URL)))
-	return p, source, nil
+	source.Profile, source.Environment = &p, p.Environment()
+	if source, err = f.Describe(source); err != nil {
+		return source, cmdutil.UsageErrorf("%v", err)
+	}
+	return source, nil
 }
 
 // connect returns what the connection is, and the secret if one had to be asked for.
-func (o *loginOptions) connect(ctx context.Context, source cmdutil.DatabaseSource, target store.Target) (s store.Session, secret string, err error) {
-	s, err = o.session(ctx, source)
+func connect(ctx context.Context, f *cmdutil.Factory, source cmdutil.DatabaseSource) (s store.Session, secret string, err error) {
+	s, err = readSession(ctx, f, source)
 	if store.IsPasswordRefused(err) {
-		if secret, err = o.AskSecret(ctx, "secret of "+target.Login); err != nil {
+		if secret, err = f.AskSecret(ctx, "secret of "+source.Target.Login); err != nil {
 			return s, "", err
 		}
-		source.URL += "&password=" + url.QueryEscape(secret)
-		s, err = o.session(ctx, source)
+		source.URL, source.Target.PasswordFrom = source.URL+"&password="+url.QueryEscape(secret), "stdin"
+		s, err = readSession(ctx, f, source)
 	}
 	if store.IsForbidden(err) {
-		return s, "", &cmdutil.Error{Code: cmdutil.ExitRefused, Message: fmt.Sprintf(
-			"your login %s is in none of the roles %s and %s: ask an administrator for one", target.Login, store.SupportRole, store.BillingRole)}
+		err = cmdutil.NoRoleError(source.Target.Login)
+	} else if err != nil {
+		err = source.Explain(err)
 	}
-	if err != nil {
-		return s, "", source.Explain(err)
-	}
-	return s, secret, nil
+	return s, secret, err
 }
 
-func (o *loginOptions) session(ctx context.Context, source cmdutil.DatabaseSource) (store.Session, error) {
-	db, err := cmdutil.Open(ctx, o.Factory, source)
+func readSession(ctx context.Context, f *cmdutil.Factory, source cmdutil.DatabaseSource) (store.Session, error) {
+	db, err := cmdutil.Open(ctx, f, source)
 	if err != nil {
 		return store.Session{}, err
 	}

@@ -1,7 +1,7 @@
 package login
 
 import (
-	"fmt"
+	"context"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +14,6 @@ import (
 type Identity struct {
 	store.Session
 	source cmdutil.DatabaseSource
-	target store.Target
 }
 
 // WhoamiView shows an Identity.
@@ -30,7 +29,7 @@ var WhoamiView = output.View[Identity]{
 	}},
 	{Name: "set_by", Value: func(i Identity) any { return i.source.SetBy }},
 	{Name: "database", Value: func(i Identity) any { return i.Database }},
-	{Name: "host", Value: func(i Identity) any { return i.target.Address() }},
+	{Name: "host", Value: func(i Identity) any { return i.source.Target.Address() }},
 	{Name: "server_version", Value: func(i Identity) any { return i.ServerVersion }},
 	{Name: "tls", Value: func(i Identity) any { return i.tls() }},
 	{Name: "secret_expires_at", Value: func(i Identity) any { return i.ExpiresAt }},
@@ -39,20 +38,17 @@ var WhoamiView = output.View[Identity]{
 // tls says how the connection is protected.
 func (i Identity) tls() string {
 	switch {
-	case i.TLS == "" && i.target.IsSocket():
+	case i.TLS == "" && i.source.Target.IsSocket():
 		return "none: a Unix socket"
 	case i.TLS == "":
 		return "none"
 	}
-	text := i.TLS
-	switch i.target.SSLMode {
-	case "verify-full", "verify-ca":
-		text += ", the server is verified"
-	default:
-		text += ", the server is not verified"
+	text := i.TLS + ", the server is not verified"
+	if i.source.Target.SSLMode == "verify-full" || i.source.Target.SSLMode == "verify-ca" {
+		text = i.TLS + ", the server is verified"
 	}
 	if i.Certificate != "" {
-		text += fmt.Sprintf(", client certificate %s", i.Certificate)
+		text += ", client certificate " + i.Certificate
 	}
 	return text
 }
@@ -66,24 +62,16 @@ func NewCmdWhoami(f *cmdutil.Factory) *cobra.Command {
 server, environment, profile, and how TLS protects the connection.`,
 		Example: `  petstorectl whoami
   petstorectl whoami --profile staging -o json`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: f.Read(func(ctx context.Context, db *store.DB) error {
 			source, err := f.FindDatabase()
 			if err != nil {
 				return err
 			}
-			db, err := f.DB(cmd.Context())
+			session, err := db.Session(ctx)
 			if err != nil {
 				return err
 			}
-			session, err := db.Session(cmd.Context())
-			if err != nil {
-				return err
-			}
-			target, err := store.ReadTarget(source.URL)
-			if err != nil {
-				return source.Explain(err)
-			}
-			return output.Item(f.Printer(), WhoamiView, Identity{Session: session, source: source, target: target})
-		},
+			return output.Item(f.Printer(), WhoamiView, Identity{session, source})
+		}),
 	})
 }

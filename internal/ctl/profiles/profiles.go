@@ -176,16 +176,7 @@ func read(path string, as func(*os.Root, string) ([]byte, error)) ([]byte, error
 	if info, err := os.Stat(filepath.Dir(path)); path == "" || err != nil || !info.IsDir() {
 		return nil, fs.ErrNotExist
 	}
-	dir, err := ownfiles.Resolve(filepath.Dir(path))
-	if err != nil {
-		return nil, err
-	}
-	root, err := ownfiles.OpenDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return as(root, filepath.Base(path))
+	return ownfiles.ReadPath(path, as)
 }
 
 // edit replaces the text of a file, "" if there is none, by what change makes of it.

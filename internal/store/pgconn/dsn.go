@@ -83,16 +83,7 @@ var unescape = regexp.MustCompile(`\\(.)`)
 // another user could have written is refused.
 func readService(name string) (string, error) {
 	path := ServiceFile()
-	dir, err := ownfiles.Resolve(filepath.Dir(path))
-	if err != nil {
-		return "", serviceError(name, err)
-	}
-	root, err := ownfiles.OpenDir(dir)
-	if err != nil {
-		return "", serviceError(name, err)
-	}
-	defer root.Close()
-	text, err := ownfiles.ReadFile(root, filepath.Base(path))
+	text, err := ownfiles.ReadPath(path, ownfiles.ReadFile)
 	if err != nil {
 		return "", serviceError(name, err)
 	}

@@ -73,7 +73,7 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`tenant list`, `create`, `edit`, `suspend`, `resume`": tenant.View.Names(),
 		"`plan schedule`, `assign`, `boost`, `unschedule`":     plan.ScheduleView.Names(),
 		"`plan void`": plan.VoidView.Names()[len(plan.ScheduleView):],
-		"`key list`, `show`, `identify`, `edit`, `revoke`": key.View(now).Names(),
+		"`key list`, `show`, `edit`, `revoke`": key.View(now).Names(),
 		"`key issue`":  key.IssuedView.Names(),
 		"`key rotate`": key.RotatedView.Names(),
 		"`plan list`, `create`, `edit`, `withdraw`, `retire`": plan.View.Names(),

@@ -98,7 +98,6 @@ func (e *rightsEnv) commands() map[string][]string {
 		"key issue":       {"acme", "--dry-run"},
 		"key list":        {},
 		"key show":        {e.key},
-		"key identify":    {},
 		"key edit":        {e.key, "--name", "x", "--dry-run"},
 		"key rotate":      {e.key, "--dry-run"},
 		"key revoke":      {e.key, "--yes", "--dry-run"},

@@ -32,7 +32,7 @@ func TestSynonymsAreUnderstood(t *testing.T) {
 		"unban key_x": `"petstorectl ban lift"`, "block acme": `"petstorectl ban place" or "petstorectl tenant suspend"`,
 		"upgrade acme": `"petstorectl plan assign"`, "log": `"petstorectl audit list"`, "history acme": `"petstorectl audit list" or "petstorectl plan history"`,
 		"tenant rename acme zoo": `"edit"`, "tenant new acme": `"create"`, "tenant unsuspend acme": `"resume"`, "tenant describe acme": `"show"`,
-		"key delete key_x": `"revoke"`, "key remove key_x --yes": `"revoke"`, "key regenerate key_x": `"rotate"`, "key whois": `"identify"`, "key revoked": `"list"`,
+		"key delete key_x": `"revoke"`, "key remove key_x --yes": `"revoke"`, "key regenerate key_x": `"rotate"`, "key whois": `"petstorectl why"`, "key identify": " petstorectl why - < FILE", "key revoked": `"list"`,
 		"key unban key_x": `"petstorectl ban lift"`, "plan upgrade acme pro": `"assign"`, "plan remove pro": `"retire"`, "plan cancel 8": `"unschedule"`,
 		"ban remove key_x": `"lift"`, "ban add key_x": `"place"`, "audit log": `"list"`, "audit history": `"list"`, "usage report": `"show"`, "migrate run": `"up"`,
 		// Typing errors.

@@ -95,7 +95,7 @@ func CheckText(args []string) error {
 		}
 		if errors.Is(keys.CheckText(arg), keys.ErrTextContainsKey) {
 			return UsageErrorf("argument %d contains an API key; keys are read from stdin, never from the command line", i+1).
-				WithHint("the key is now in your shell history: consider revoking it; find its ID with: petstorectl key identify")
+				WithHint("the key is now in your shell history: consider revoking it; find its ID with: petstorectl why -")
 		}
 		if staff.ContainsSecret(arg) {
 			return UsageErrorf("argument %d contains the secret of a login; secrets are read from stdin, never from the command line", i+1).

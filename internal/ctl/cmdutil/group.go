@@ -127,9 +127,11 @@ func UnknownCommand(group *cobra.Command, given []string) error {
 	e := UsageErrorf("unknown command %q for %q", given[0], group.CommandPath()).WithHint("see: " + group.CommandPath() + " --help")
 	if len(found) > 0 {
 		e.Message += fmt.Sprintf("; did you mean %s?", anyOf(found))
-		if form := renames[groupPath(group)+" "+strings.ToLower(given[0])]; form != "" {
-			e.Hint = form
-		}
+	}
+	if form := otherForms[groupPath(group)+" "+strings.ToLower(given[0])]; form != "" {
+		e.Hint = form
+	} else if len(found) > 0 {
+		return e
 	} else if list, _, err := group.Find([]string{"list"}); err == nil && list.Flags().Lookup("tenant") != nil && len(given) == 1 && isOfTenant(given[0]) {
 		e.Hint = fmt.Sprintf("to list what is of a tenant: %s --tenant %s\n%s", list.CommandPath(), given[0], e.Hint)
 	} else if show, _, err := group.Find([]string{"show"}); err == nil && show != group && isShown(show, given[0]) {
@@ -138,8 +140,9 @@ func UnknownCommand(group *cobra.Command, given []string) error {
 	return e
 }
 
-// renames are the forms of commands that have a flag for what a word says.
-var renames = map[string]string{
+// otherForms are what to use for words that are no commands.
+var otherForms = map[string]string{
+	"key identify": "petstorectl why - < FILE",
 	"tenant rename": "petstorectl tenant edit TENANT --name NAME", "key rename": "petstorectl key edit KEY-ID --name NAME",
 }
 

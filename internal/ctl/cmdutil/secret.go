@@ -12,14 +12,14 @@ import (
 	"petstore.example/internal/ctl/profiles"
 )
 
-// AskSecret reads a secret of that kind from stdin: on a terminal it prompts for it without echo.
-func (s *IOStreams) AskSecret(ctx context.Context, what string) (text string, err error) {
+// AskSecret reads a secret of that kind from stdin, as read does: on a terminal it prompts for it without echo.
+func (s *IOStreams) AskSecret(ctx context.Context, what string, read func(context.Context) (string, error)) (text string, err error) {
 	if s.InTTY {
 		_, _ = io.WriteString(s.ErrOut, strings.ToUpper(what[:1])+what[1:]+": ")
 		text, err = s.ReadPassword(ctx)
 		s.Messagef("")
 	} else {
-		text, err = s.ReadLine(ctx)
+		text, err = read(ctx)
 	}
 	text = strings.TrimSpace(text)
 	if errors.Is(err, io.EOF) || err == nil && text == "" {

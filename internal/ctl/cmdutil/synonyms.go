@@ -23,7 +23,7 @@ var VerbSynonyms = []Synonym{
 	{"suspended active inactive revoked expired expiring unused retired withdrawn lifted current search", "list"},
 	{"set change switch upgrade downgrade", "assign place edit"},
 	{"update modify rename contact notes limit expire extend", "edit"},
-	{"whois who-is who lookup owner check verify closed", "identify verify"},
+	{"check closed", "verify"},
 	{"regenerate renew roll reissue replace refresh reset password", "rotate"},
 	{"end clear revoke", "lift remove"},
 	{"raise increase", "boost"},

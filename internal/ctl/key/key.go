@@ -20,7 +20,7 @@ import (
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
 	return cmdutil.NewGroup("key,keys", "Manage API keys",
 		newCmdIssue(f), newCmdList(f), newCmdShow(f),
-		newCmdIdentify(f), newCmdEdit(f), newCmdRotate(f), newCmdRevoke(f),
+		newCmdEdit(f), newCmdRotate(f), newCmdRevoke(f),
 	)
 }
 

@@ -175,7 +175,7 @@ func prepare(f *cmdutil.Factory, text string) (source cmdutil.DatabaseSource, er
 func connect(ctx context.Context, f *cmdutil.Factory, source cmdutil.DatabaseSource) (s store.Session, secret string, err error) {
 	s, err = readSession(ctx, f, source)
 	if store.IsPasswordRefused(err) {
-		if secret, err = f.AskSecret(ctx, "secret of "+source.Target.Login); err != nil {
+		if secret, err = f.AskSecret(ctx, "secret of "+source.Target.Login, f.ReadLine); err != nil {
 			return s, "", err
 		}
 		source.URL, source.Target.PasswordFrom = source.URL+"&password="+url.QueryEscape(secret), "stdin"

@@ -2,12 +2,12 @@ package why
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"petstore.example/internal/ctl/cmdutil"
-	"petstore.example/internal/ctl/key"
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
@@ -27,6 +27,9 @@ var HitView = output.View[store.Hit]{
 const (
 	// fromStdin as the word stands for the key on stdin.
 	fromStdin = "-"
+	// maxText bounds what is read from stdin to find a key in it, and maxEnds is how many keys an error names by their last four characters.
+	maxText = 64 << 10
+	maxEnds = 5
 	// listed is the most matches that are listed.
 	listed = store.MaxHits - 1
 )
@@ -34,7 +37,7 @@ const (
 // find returns what the word names, the most certain first.
 func (o *options) find(ctx context.Context, db *store.DB) ([]store.Hit, error) {
 	if o.word == fromStdin {
-		k, err := key.Identify(ctx, o.Factory)
+		k, err := o.identify(ctx, db)
 		return []store.Hit{{Kind: store.HitKey, By: "id", Match: k.ID, TenantID: k.TenantID, Tenant: k.TenantName, KeyID: k.ID}}, err
 	}
 	// A key is often shown as …x7Qd.
@@ -54,6 +57,34 @@ func (o *options) find(ctx context.Context, db *store.DB) ([]store.Hit, error) {
 		Hint: "keys are found by their last four characters or the beginning of their name;\n" +
 			"failed requests are stored for a day, and of many in a row only some",
 	}
+}
+
+// identify returns the key that stands in the text on stdin. No error repeats the text: it may hold the greater part of a key.
+func (o *options) identify(ctx context.Context, db *store.DB) (k keys.Key, err error) {
+	text, err := o.AskSecret(ctx, "key", func(ctx context.Context) (string, error) { return o.ReadText(ctx, maxText) })
+	if err != nil {
+		return k, err
+	}
+	found := keys.FindTokens(text)
+	switch len(found) {
+	case 0:
+		return k, cmdutil.UsageErrorf("stdin holds no API key").
+			WithHint("a key has 45 characters and begins with pst_live_ or pst_test_: was it copied completely?\nonly the first 64 kB are read")
+	case 1:
+		if k, err = o.Keys(db).Identify(ctx, found[0].Reveal()); errors.Is(err, keys.ErrKeyNotFound) {
+			err = &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: "unknown key: it is well-formed, but was not issued here"}
+		}
+		return k, o.Explain(ctx, err, cmdutil.Subject{})
+	}
+	var ends []string
+	for i, token := range found {
+		if ends = append(ends, "…"+token.Last4()); i == maxEnds {
+			ends[i] = "…"
+			break
+		}
+	}
+	return k, cmdutil.UsageErrorf("stdin holds %d different API keys: %s", len(found), strings.Join(ends, ", ")).
+		WithHint("give only the lines with one of them; or: petstorectl key list --last4 " + found[0].Last4())
 }
 
 // certain reports whether the first match is meant: nothing else matches as well, or it has the word as its name, number or ID. All requests with

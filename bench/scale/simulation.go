@@ -28,7 +28,7 @@ var (
 func simulations(ctx context.Context, e *env) *table {
 	t := &table{
 		title: "Simulating a price list",
-		about: fmt.Sprintf("What `petstorectl plan simulate --all` and `plan edit --dry-run` do: the usage of all tenants is replayed under other numbers. Each tenant has sent requests in every hour of %d days with one key, from 60 to some 5,000 an hour. ", simulatedDays) +
+		about: fmt.Sprintf("What `petstorectl plan edit --dry-run` does: the usage of all tenants is replayed under other numbers. Each tenant has sent requests in every hour of %d days with one key, from 60 to some 5,000 an hour. ", simulatedDays) +
 			fmt.Sprintf("*Usual* are %d requests per minute and %s per day. *Smallest* is %d per minute: every hour must be looked at. Medians of %d rounds, with two connections.",
 				usualNumbers.PerMinute, withCommas(usualNumbers.PerDay), smallestNumbers.PerMinute, simulationRounds),
 		head: []string{"tenants", "rows", "usual s", "tenants refused more", "smallest s"},

@@ -90,9 +90,8 @@ func TestWrongCommandLines(t *testing.T) {
 		"completion bash --database-url x": "unknown flag: --database-url", "key list -x": "unknown shorthand flag: 'x' in -x",
 		"plan simulate acme free --month 2026-10 --since 2026-10-01": "--month can't be used with --since or --until", "plan simulate acme free --until 2026-10-01": "--until requires --since",
 		"plan simulate acme free --since 2026-11-02 --until 2026-11-01": "--since 2026-11-02 is not before 2026-11-01", "plan simulate acme free --since 2020-01-01": "longer than 400 days",
-		"plan simulate acme free --since november": "7d for seven days ago", "plan simulate acme": "missing argument: PLAN", "plan simulate": "missing argument: TENANT, or --all",
-		"plan simulate --all": "--all requires a plan, or --per-minute and --per-day", "plan simulate --all --per-minute 5": "--per-minute and --per-day must be given together",
-		"plan simulate --all acme pro": "--all can't be used with a tenant", "plan simulate acme free --limit 3": "--limit requires --all",
+		"plan simulate acme free --since november": "7d for seven days ago", "plan simulate acme": "missing argument: PLAN", "plan simulate": "missing argument: TENANT",
+		"plan simulate acme pro --per-minute 5": "--per-minute and --per-day must be given together",
 	} {
 		for line := range strings.SplitSeq(lines, ",") {
 			root := newCmdRoot(cmdutil.NewFactory(&cmdutil.IOStreams{}))

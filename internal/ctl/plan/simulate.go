@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,82 +15,58 @@ import (
 	"petstore.example/internal/usage"
 )
 
-type simulateOptions struct {
-	*cmdutil.Factory
-
-	tenant string
-	plan   string
-	quota  *plans.Quota
-	period cmdutil.Period
-	all    bool
-	list   cmdutil.ListFlags
-}
-
 func newCmdSimulate(f *cmdutil.Factory) *cobra.Command {
-	o := &simulateOptions{Factory: f}
-	quota := cmdutil.QuotaFlags{}
-	var period cmdutil.PeriodFlags
-	cmd := f.ReadCommand(&cobra.Command{
-		Use:   "simulate {TENANT PLAN | --all [PLAN]}",
-		Short: "Replay recorded usage under another plan or quota",
-		Long: `Replay recorded usage under another plan or quota, and show how many requests
-would have been refused: by UTC day, or with --all by tenant. --all lists the
-tenants that would have had more requests refused. Nothing is changed.
+	var (
+		numbers cmdutil.QuotaFlags
+		period  cmdutil.PeriodFlags
+		own     *plans.Quota
+		days    cmdutil.Period
+		cmd     *cobra.Command
+	)
+	l := &cmdutil.List[usage.ReplayedDay]{Factory: f, All: true, View: func() output.View[usage.ReplayedDay] { return ReplayView }}
+	l.Check = func() (err error) {
+		if own, err = numbers.Quota(cmd); err != nil {
+			return err
+		}
+		days, err = period.Period(cmd)
+		return err
+	}
+	l.Rows = func(ctx context.Context, db *store.DB, _ int) (iter.Seq2[usage.ReplayedDay, error], error) {
+		plan, err := db.Plans.Get(ctx, l.Subject.Plan)
+		if err != nil {
+			return nil, err
+		}
+		quota, err := plan.Resolve(own)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := store.Collect(db.Usage.Report(ctx, store.UsageQuery{Tenant: l.Subject.Tenant, From: days.From, To: days.To, By: store.ByHour}))
+		if err != nil {
+			return nil, err
+		}
+		replayed := usage.Replay(hoursOf(rows), quota.PerMinute, quota.PerDay)
+		f.Messagef("%s", summary(plan.Name, quota, days, replayed))
+		return cmdutil.Items(replayed), nil
+	}
+	cmd = l.Command(&cobra.Command{
+		Use:   "simulate TENANT PLAN",
+		Short: "Replay a tenant's usage under another plan or quota",
+		Long: `Replay the recorded usage of a tenant under another plan or quota, and show by
+UTC day how many requests would have been refused. Nothing is changed.
 
 Usage is recorded by hour. For the per-day limit the result is exact. For the
 per-minute limit it is a lower bound, which assumes that the requests of an hour
 are spread evenly; a tenant that sends bursts would be refused more.
 
-Requests that were refused are replayed too.`,
+Requests that were refused are replayed too. "plan edit --dry-run" replays the
+usage of all tenants on a plan.`,
 		Example: `  petstorectl plan simulate acme pro
   petstorectl plan simulate acme free --since 2026-10-15 --until 2026-11-15 -o csv
-  petstorectl plan simulate acme enterprise --per-minute 2000 --per-day 250000
-  petstorectl plan simulate --all --per-minute 250 --per-day 8000 --month 2026-10`,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := o.takeArgs(cmd); err != nil {
-				return err
-			}
-			if o.quota, err = quota.Quota(cmd); err != nil {
-				return err
-			}
-			if o.period, err = period.Period(cmd); err != nil {
-				return err
-			}
-			if o.all {
-				return runSimulateAll(cmd.Context(), o)
-			}
-			return runSimulate(cmd.Context(), o)
-		},
-	}, cmdutil.TenantArg(f, &o.tenant).Optional(), cmdutil.PlanArg(f, &o.plan).Optional())
-	cmd.Flags().BoolVar(&o.all, "all", false, "replay the usage of all tenants")
-	quota.Add(cmd)
+  petstorectl plan simulate acme enterprise --per-minute 2000 --per-day 250000`,
+	}, cmdutil.TenantArg(f, &l.Subject.Tenant), cmdutil.PlanArg(f, &l.Subject.Plan))
+	numbers.Add(cmd)
 	period.Add(cmd, f)
-	o.list.Add(cmd, cmdutil.DefaultLimit)
 	return cmd
-}
-
-// takeArgs checks the arguments: with --all there is no tenant.
-func (o *simulateOptions) takeArgs(cmd *cobra.Command) error {
-	usage := "usage: " + cmd.UseLine()
-	if !o.all {
-		switch {
-		case o.tenant == "":
-			return cmdutil.UsageErrorf("missing argument: TENANT, or --all").WithHint(usage)
-		case o.plan == "":
-			return cmdutil.UsageErrorf("missing argument: PLAN").WithHint(usage)
-		case cmd.Flags().Changed("limit"):
-			return cmdutil.UsageErrorf("--limit requires --all").WithHint(usage)
-		}
-		return nil
-	}
-	if o.plan != "" {
-		return cmdutil.UsageErrorf("--all can't be used with a tenant").WithHint(usage)
-	}
-	o.tenant, o.plan = "", o.tenant
-	if o.plan == "" && !cmd.Flags().Changed("per-minute") && !cmd.Flags().Changed("per-day") {
-		return cmdutil.UsageErrorf("--all requires a plan, or --per-minute and --per-day").WithHint(usage)
-	}
-	return nil
 }
 
 // ReplayView shows a day of the simulation.
@@ -102,40 +79,6 @@ var ReplayView = output.View[usage.ReplayedDay]{
 	{Name: "by_minute_at_least", Heading: "BY MINUTE", Value: func(d usage.ReplayedDay) any { return d.ByMinute }, InList: true},
 }
 
-func runSimulate(ctx context.Context, o *simulateOptions) error {
-	db, err := o.DB(ctx)
-	if err != nil {
-		return err
-	}
-	quota, err := o.resolve(ctx, db)
-	if err != nil {
-		return err
-	}
-	rows, err := store.Collect(db.Usage.Report(ctx, store.UsageQuery{
-		Tenant: o.tenant, From: o.period.From, To: o.period.To, By: store.ByHour,
-	}))
-	if err != nil {
-		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.tenant})
-	}
-	days := usage.Replay(hoursOf(rows), quota.PerMinute, quota.PerDay)
-	o.Messagef("%s", o.summary(quota, days))
-	return cmdutil.PrintList(o.Factory, ReplayView, days)
-}
-
-// resolve returns the quota to replay under.
-func (o *simulateOptions) resolve(ctx context.Context, db *store.DB) (plans.Quota, error) {
-	if o.plan == "" {
-		return *o.quota, nil
-	}
-	subject := cmdutil.Subject{Tenant: o.tenant, Plan: o.plan}
-	plan, err := db.Plans.Get(ctx, o.plan)
-	if err != nil {
-		return plans.Quota{}, o.Explain(ctx, err, subject)
-	}
-	quota, err := plan.Resolve(o.quota)
-	return quota, o.Explain(ctx, err, subject)
-}
-
 func hoursOf(rows []store.UsageRow) []usage.Hour {
 	hours := make([]usage.Hour, len(rows))
 	for i, r := range rows {
@@ -146,26 +89,17 @@ func hoursOf(rows []store.UsageRow) []usage.Hour {
 }
 
 // summary is the sum of the days in a sentence.
-func (o *simulateOptions) summary(q plans.Quota, days []usage.ReplayedDay) string {
+func summary(plan string, q plans.Quota, period cmdutil.Period, days []usage.ReplayedDay) string {
 	if len(days) == 0 {
-		return "no requests recorded from " + o.period.Days()
+		return "no requests recorded from " + period.Days()
 	}
 	var requests, then, refused int64
 	for _, d := range days {
 		requests, then, refused = requests+d.Requests, then+d.Refused, refused+d.ByDay+d.ByMinute
 	}
 	n := output.Thousands
-	return fmt.Sprintf("%s, %s:\nat least %s of %s requests would have been refused; %s were refused",
-		o.limits(q), o.period.Days(), n(refused), n(requests), n(then))
-}
-
-// limits are the limits to replay under, in words.
-func (o *simulateOptions) limits(q plans.Quota) string {
-	numbers := output.Thousands(q.PerMinute) + " per minute, " + output.Thousands(q.PerDay) + " per day"
-	if o.plan == "" {
-		return numbers
-	}
-	return "plan " + o.plan + " (" + numbers + ")"
+	return fmt.Sprintf("plan %s (%s per minute, %s per day), %s:\nat least %s of %s requests would have been refused; %s were refused",
+		plan, n(q.PerMinute), n(q.PerDay), period.Days(), n(refused), n(requests), n(then))
 }
 
 // namedReplay is the replay of a tenant, with its name.
@@ -174,8 +108,8 @@ type namedReplay struct {
 	name string
 }
 
-// AllView shows a tenant of a simulation of all.
-var AllView = output.View[namedReplay]{
+// AffectedView shows a tenant of which more requests would have been refused.
+var AffectedView = output.View[namedReplay]{
 	{Name: "tenant_id", Value: func(r namedReplay) any { return r.TenantID }},
 	{Name: "tenant", Value: func(r namedReplay) any { return r.name }, InList: true, MinWidth: output.TextWidth},
 	{Name: "requests", Value: func(r namedReplay) any { return r.Requests }, InList: true},
@@ -185,40 +119,6 @@ var AllView = output.View[namedReplay]{
 	{Name: "by_minute_at_least", Value: func(r namedReplay) any { return r.ByMinute }},
 	{Name: "more_at_least", Heading: "MORE", Value: func(r namedReplay) any { return r.More }, InList: true},
 	{Name: "days_with_more", Heading: "ON DAYS", Value: func(r namedReplay) any { return r.DaysMore }, InList: true},
-}
-
-func runSimulateAll(ctx context.Context, o *simulateOptions) error {
-	db, err := o.DB(ctx)
-	if err != nil {
-		return err
-	}
-	quota, err := o.resolve(ctx, db)
-	if err != nil {
-		return err
-	}
-	replay, err := replayTenants(ctx, db, o.period, quota, nil)
-	if err != nil {
-		return err
-	}
-	affected := replay.Affected()
-	o.Messagef("%s, %s:\n%s", o.limits(quota), o.period.Days(), replayText(replay, affected))
-	if rows := o.list.Query(o.Factory); rows > 0 {
-		affected = affected[:min(len(affected), rows)]
-	}
-	rows, err := nameReplays(ctx, db, affected)
-	if err != nil {
-		return err
-	}
-	if len(rows) == 0 {
-		return cmdutil.PrintList(o.Factory, AllView, rows)
-	}
-	return cmdutil.PrintStream(o.Factory, AllView, cmdutil.Items(rows), &o.list, nil, "")
-}
-
-// replayTenants replays what is recorded of these tenants, or of all for nil.
-func replayTenants(ctx context.Context, db *store.DB, p cmdutil.Period, q plans.Quota, tenants []int64) (*usage.TenantsReplay, error) {
-	replay := usage.NewTenantsReplay(q.PerMinute, q.PerDay)
-	return replay, db.Usage.EachDay(ctx, store.DaysQuery{From: p.From, To: p.To, Tenants: tenants, Quiet: usage.QuietHour(q.PerMinute)}, replay.Add)
 }
 
 func nameReplays(ctx context.Context, db *store.DB, list []usage.ReplayedTenant) ([]namedReplay, error) {
@@ -293,7 +193,7 @@ var ImpactView = append(
 	output.Column[impact]{Name: "tenants_moving", Value: func(i impact) any { return i.moving }},
 	output.Column[impact]{Name: "tenants_refused_more", Value: func(i impact) any { return int64(len(i.affected)) }},
 	output.Column[impact]{Name: "more_at_least", Value: func(i impact) any { sum, _ := i.replay.Sum(); return sum.More }},
-	output.Column[impact]{Name: "most_affected", Value: func(i impact) any { return output.ListJSON(AllView, i.most) }},
+	output.Column[impact]{Name: "most_affected", Value: func(i impact) any { return output.ListJSON(AffectedView, i.most) }},
 )
 
 // printImpact replays the last days' usage of the tenants that move, and prints the change with what it would do.
@@ -302,9 +202,12 @@ func printImpact(ctx context.Context, f *cmdutil.Factory, db *store.DB, done sto
 	today := f.Now().Truncate(24 * time.Hour)
 	i.period = cmdutil.Period{From: today.AddDate(0, 0, -impactDays), To: today.AddDate(0, 0, 1)}
 	if !done.KeepExisting && len(done.Followers) > 0 {
-		var err error
 		i.moving = int64(len(done.Followers))
-		if i.replay, err = replayTenants(ctx, db, i.period, *i.version.Quota, done.Followers); err != nil {
+		q := *i.version.Quota
+		i.replay = usage.NewTenantsReplay(q.PerMinute, q.PerDay)
+		days := store.DaysQuery{From: i.period.From, To: i.period.To, Tenants: done.Followers, Quiet: usage.QuietHour(q.PerMinute)}
+		err := db.Usage.EachDay(ctx, days, i.replay.Add)
+		if err != nil {
 			return err
 		}
 		i.affected = i.replay.Affected()
@@ -320,5 +223,5 @@ func printImpact(ctx context.Context, f *cmdutil.Factory, db *store.DB, done sto
 	if p.Format != "" && len(i.most) == 0 {
 		return nil
 	}
-	return printBelow(p, AllView, AllView, i.most)
+	return printBelow(p, AffectedView, AffectedView, i.most)
 }

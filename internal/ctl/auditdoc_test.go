@@ -36,7 +36,7 @@ func TestDocumentedVerifier(t *testing.T) {
 	if err := json.Unmarshal([]byte(d.run(t, "petstorectl audit verify -o json")), &state); err != nil {
 		t.Fatal(err)
 	}
-	export := d.run(t, "petstorectl audit export")
+	export := d.run(t, "petstorectl audit list --oldest-first -o jsonl")
 	missing := regexp.MustCompile(`(?m)^\{"number":3,.*\n`).ReplaceAllString(export, "")
 	for _, test := range []struct{ name, export, want string }{
 		{"intact", export, state.Checkpoint},

@@ -86,7 +86,7 @@ func TestDocListsTheMembers(t *testing.T) {
 		"`tenant erase`":                                      tenant.ErasureView.Names(),
 		"`retention list`, `set`":                             retention.View.Names(),
 		"`retention run`":                                     retention.RemovedView.Names(),
-		"`audit list`, `show`, `export`":                      audit.View.Names(),
+		"`audit list`, `show`":                                audit.View.Names(),
 		"`audit verify`":                                      audit.VerifyView.Names(),
 		"`migrate status`, `up`, `down`":                      migrate.View.Names(),
 		"`version`":                                           buildView.Names(),

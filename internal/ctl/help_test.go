@@ -118,7 +118,7 @@ func TestSharedFlags(t *testing.T) {
 		"retention run", "retention set",
 	}
 	reads := []string{
-		"audit export", "audit list", "audit show", "audit verify", "ban list", "doctor", "key list", "key show", "migrate down", "migrate status", "migrate up",
+		"audit list", "audit show", "audit verify", "ban list", "doctor", "key list", "key show", "migrate down", "migrate status", "migrate up",
 		"plan history", "plan list", "plan schedule", "plan show", "plan simulate", "retention list", "tail", "tenant list", "tenant show", "usage export", "usage show", "usage verify", "why", "staff list", "whoami",
 	}
 	for flag, want := range map[string][]string{

@@ -131,7 +131,6 @@ func (e *rightsEnv) commands() map[string][]string {
 		"audit list":      {},
 		"audit verify":    {},
 		"audit show":      {"1"},
-		"audit export":    {},
 		"why":             {"acme"},
 		"tail":            {"acme", "--for", "1s"},
 		"staff list":      {},

@@ -32,7 +32,7 @@ func TestSynonymsAreUnderstood(t *testing.T) {
 		"unban key_x": `"petstorectl ban lift"`, "block acme": `"petstorectl ban place" or "petstorectl tenant suspend"`,
 		"upgrade acme": `"petstorectl plan assign"`, "log": `"petstorectl audit list"`, "history acme": `"petstorectl audit list" or "petstorectl plan history"`,
 		"tenant rename acme zoo": `"edit"`, "tenant new acme": `"create"`, "tenant unsuspend acme": `"resume"`, "tenant describe acme": `"show"`,
-		"key delete key_x": `"revoke"`, "key remove key_x --yes": `"revoke"`, "key regenerate key_x": `"rotate"`, "key whois": `"petstorectl why"`, "key identify": " petstorectl why - < FILE", "key revoked": `"list"`,
+		"key delete key_x": `"revoke"`, "key remove key_x --yes": `"revoke"`, "key regenerate key_x": `"rotate"`, "key whois": `"petstorectl why"`, "audit export": " petstorectl audit list --oldest-first -o jsonl", "key identify": " petstorectl why - < FILE", "key revoked": `"list"`,
 		"key unban key_x": `"petstorectl ban lift"`, "plan upgrade acme pro": `"assign"`, "plan remove pro": `"retire"`, "plan cancel 8": `"unschedule"`,
 		"ban remove key_x": `"lift"`, "ban add key_x": `"place"`, "audit log": `"list"`, "audit history": `"list"`, "usage report": `"show"`, "migrate run": `"up"`,
 		// Typing errors.
@@ -78,12 +78,12 @@ func TestNoDangerousNeighbor(t *testing.T) {
 func TestWrongCommandLines(t *testing.T) {
 	t.Parallel()
 	for lines, want := range map[string]string{
-		"key list acme,ban list acme,audit list acme,audit export acme,plan schedule acme,usage show acme,usage export acme,usage events acme": "did you mean --tenant acme?",
-		"tenant show --tenant acme,plan history --tenant acme,limits reset --customer acme,tail --tenant acme":                                 "TENANT is an argument",
+		"key list acme,ban list acme,audit list acme,plan schedule acme,usage show acme,usage export acme,usage events acme": "did you mean --tenant acme?",
+		"tenant show --tenant acme,plan history --tenant acme,limits reset --customer acme,tail --tenant acme":               "TENANT is an argument",
 		"key revoke --tenant acme": "did you mean --all-of?", "tenant edit --plan pro acme": "unknown flag: --plan", "ban place --duration 1h": "did you mean --for?",
 		"usage close 2026-10,usage verify 2026-10,usage export 2026-10,usage show 2026-10":        "did you mean --month 2026-10?",
 		"usage events --from 7d,plan simulate --from 7d,audit list --from 7d,ban list --start 7d": "did you mean --since?",
-		"usage events --to today,plan simulate --to today,audit export --to today":                "did you mean --until (exclusive)?",
+		"usage events --to today,plan simulate --to today,audit list --to today":                  "did you mean --until (exclusive)?",
 		"plan boost --start tomorrow": "did you mean --from?", "key list --limt 3": "did you mean --limit?", "key revoke --force key_x": "did you mean --yes?",
 		"key list --json": "did you mean --output json?", "key list -o xml": `want table, json, jsonl or csv, not "xml"`, "key list --limit": "flag needs an argument: --limit",
 		"version --dry-run": "unknown flag: --dry-run", "tenant list --yes": "unknown flag: --yes", "tenant show acme --no-utc": "unknown flag: --no-utc",

@@ -27,7 +27,7 @@ type AuditFilter struct {
 	Action string
 	// The entries are from Since up to, but not including, Until.
 	Since, Until time.Time
-	// After is the number of the entry after which the list begins: it goes on with an older one.
+	// After is the number of the entry after which the list begins: it goes on with an older one, or with OldestFirst a newer one.
 	After int64
 	// Limit is the most entries; 0 for all.
 	Limit int
@@ -64,14 +64,18 @@ func (d Audit) List(ctx context.Context, f AuditFilter) iter.Seq2[audit.Entry, e
 			if err := d.checkEntry(ctx, f.After); err != nil {
 				return nil, err
 			}
-			q.and(`(a.at, a.number) < ((select at from audit_entries where number = ?), ?)`, f.After, f.After)
+			if f.OldestFirst {
+				q.and(`a.number > ?`, f.After)
+			} else {
+				q.and(`(a.at, a.number) < ((select at from audit_entries where number = ?), ?)`, f.After, f.After)
+			}
 		}
 		f.conditions(q)
+		order := `a.at desc, a.number desc`
 		if f.OldestFirst {
-			q.end(`a.number`, f.Limit)
-			return q, nil
+			order = `a.number`
 		}
-		q.end(`a.at desc, a.number desc`, f.Limit)
+		q.end(order, f.Limit)
 		return q, nil
 	})
 }

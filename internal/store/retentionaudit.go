@@ -14,7 +14,7 @@ import (
 )
 
 // ErrAuditBusy: others read or write the audit trail for longer than a moment, so nothing of it can be removed.
-var ErrAuditBusy = errors.New("others read or write them, such as audit export or pg_dump: try again when they have ended")
+var ErrAuditBusy = errors.New("others read or write them, such as audit list or pg_dump: try again when they have ended")
 
 // CutAudit begins a partition of the audit trail in a new year, and reports whether it did.
 func (d Retention) CutAudit(ctx context.Context) (cut bool, err error) {

@@ -19,7 +19,7 @@ import (
 
 // NewCmd returns the command audit.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
-	return cmdutil.NewGroup("audit", "Show and verify the audit trail", newCmdList(f), newCmdShow(f), newCmdExport(f), newCmdVerify(f))
+	return cmdutil.NewGroup("audit", "Show and verify the audit trail", newCmdList(f), newCmdShow(f), newCmdVerify(f))
 }
 
 // View shows an entry of the audit trail.

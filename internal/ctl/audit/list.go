@@ -15,25 +15,23 @@ import (
 	"petstore.example/internal/store"
 )
 
-// filterFlags select changes.
-type filterFlags struct {
-	store.AuditFilter
-	subject string
-}
-
-func (a *filterFlags) add(cmd *cobra.Command, f *cmdutil.Factory) {
+// filterFlags adds the flags that select changes.
+func filterFlags(cmd *cobra.Command, f *cmdutil.Factory, a *store.AuditFilter, subject *string) {
 	cmdutil.TenantFlag(cmd, f, &a.Tenant)
 	cmdutil.PastFlag(cmd, f, &a.Since, "since", "only changes made at `WHEN` or later, such as 7d")
 	cmdutil.PastFlag(cmd, f, &a.Until, "until", "only changes made before `WHEN`")
 	textFlag(cmd, &a.Login, "login", "only changes made with this `LOGIN`")
 	textFlag(cmd, &a.Actor, "actor", "only changes made by this claimed `ACTOR`")
 	textFlag(cmd, &a.Action, "action", "only this `ACTION`: plan.assign, or plan for all of it", audit.Actions()...)
-	textFlag(cmd, &a.subject, "subject", "only changes to this `SUBJECT`: a key's ID, tenant:12")
+	textFlag(cmd, subject, "subject", "only changes to this `SUBJECT`: a key's ID, tenant:12")
 }
 
-func (a *filterFlags) check() error {
-	if a.subject != "" {
-		a.Subjects = []string{a.subject}
+func checkFilter(f *cmdutil.Factory, a *store.AuditFilter, subject string) error {
+	if subject != "" {
+		a.Subjects = []string{subject}
+	}
+	if a.OldestFirst {
+		f.CallTimeout = cmdutil.NoTimeLimit // It may be the whole trail.
 	}
 	if !a.Until.IsZero() && !a.Since.Before(a.Until) {
 		return cmdutil.UsageErrorf("--since is not before --until")
@@ -46,15 +44,19 @@ func textFlag(cmd *cobra.Command, value *string, name, usage string, completions
 }
 
 func newCmdList(f *cmdutil.Factory) *cobra.Command {
-	var filter filterFlags
+	var (
+		filter  store.AuditFilter
+		subject string
+	)
 	l := &cmdutil.List[audit.Entry]{
 		Factory: f, Empty: "no changes recorded", NoMatch: "no change matches",
-		Filters: []string{"since", "until", "login", "actor", "action", "subject"}, Check: filter.check,
-		After: func(e audit.Entry) string { return strconv.FormatInt(e.Number, 10) },
+		Filters: []string{"since", "until", "login", "actor", "action", "subject"},
+		After:   func(e audit.Entry) string { return strconv.FormatInt(e.Number, 10) },
 	}
+	l.Check = func() error { return checkFilter(f, &filter, subject) }
 	l.Rows = func(ctx context.Context, db *store.DB, limit int) (iter.Seq2[audit.Entry, error], error) {
 		filter.Limit = limit
-		return db.Audit.List(ctx, filter.AuditFilter), nil
+		return db.Audit.List(ctx, filter), nil
 	}
 	l.View = func() output.View[audit.Entry] {
 		if p := f.Printer(); p.Format == "table" || p.Format == "" {
@@ -80,62 +82,21 @@ With -o json and -o csv each change includes its subject before and after it,
 and its hash. No entry contains a key, its digest, or a name: only that a name
 was changed. The names of tenants are looked up.
 
+With --oldest-first -o jsonl it is an export: docs/audit.md has a program that
+verifies one without petstorectl.
+
 ` + cmdutil.PastHelp,
 		Example: `  petstorectl audit list --tenant acme --since 7d
   petstorectl audit list --login support_jo --action plan
-  petstorectl audit list --action ban.lift --since 2026-11-01 --until 2026-12-01 -o csv`,
+  petstorectl audit list --action ban.lift --since 2026-11-01 --until 2026-12-01 -o csv
+  petstorectl audit list --oldest-first -o jsonl > audit.jsonl`,
 	})
-	filter.add(cmd, f)
+	filterFlags(cmd, f, &filter, &subject)
+	cmd.Flags().BoolVar(&filter.OldestFirst, "oldest-first", false, "begin with the oldest change")
 	cmdutil.AfterNumberFlag(cmd, &filter.After, "the change with this `NUMBER`")
 	return cmdutil.SetColumns(cmd, View.Names())
 }
 
 func notFound(number int64, hint string) error {
 	return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: fmt.Sprintf("the audit trail has no entry %d", number), Hint: hint}
-}
-
-func newCmdExport(f *cmdutil.Factory) *cobra.Command {
-	filter := filterFlags{AuditFilter: store.AuditFilter{OldestFirst: true}}
-	cmd := cmdutil.OutputCommand(f, &cobra.Command{
-		Use:   "export",
-		Short: "Export changes, the oldest first",
-		Long: `Export changes, the oldest first, as they arrive: memory holds one of them. The
-format is jsonl unless -o says otherwise. docs/audit.md has a program that
-verifies an export without petstorectl.
-
-` + cmdutil.PastHelp,
-		Example: `  petstorectl audit export > audit.jsonl
-  petstorectl audit export --since 2026-11-01 --until 2026-12-01 -o csv`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := filter.check(); err != nil {
-				return err
-			}
-			f.CallTimeout = cmdutil.NoTimeLimit
-			return f.Read(func(ctx context.Context, db *store.DB) error {
-				err := export(f.Printer(), db.Audit.List(ctx, filter.AuditFilter))
-				return f.Explain(ctx, err, cmdutil.Subject{Tenant: filter.Tenant})
-			})(cmd, nil)
-		},
-	})
-	filter.add(cmd, f)
-	return cmdutil.SetColumns(cmd, View.Names())
-}
-
-func export(p output.Printer, list iter.Seq2[audit.Entry, error]) error {
-	if p.Format == "" || p.Format == "table" {
-		p.Format = "jsonl"
-	}
-	out, err := output.NewStream(p, View)
-	if err != nil {
-		return err
-	}
-	for e, err := range list {
-		if err != nil {
-			return err
-		}
-		if err := out.Add(e); err != nil {
-			return err
-		}
-	}
-	return out.Close()
 }

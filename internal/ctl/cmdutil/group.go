@@ -142,7 +142,7 @@ func UnknownCommand(group *cobra.Command, given []string) error {
 
 // otherForms are what to use for words that are no commands.
 var otherForms = map[string]string{
-	"key identify":  "petstorectl why - < FILE",
+	"key identify": "petstorectl why - < FILE", "audit export": "petstorectl audit list --oldest-first -o jsonl",
 	"tenant rename": "petstorectl tenant edit TENANT --name NAME", "key rename": "petstorectl key edit KEY-ID --name NAME",
 }
 

@@ -94,7 +94,6 @@ and login, and what sets them.`,
 		tenant.NewCmd(f), key.NewCmd(f), plan.NewCmd(f), ban.NewCmd(f), limits.NewCmd(f), retention.NewCmd(f), usage.NewCmd(f), audit.NewCmd(f),
 		why.NewCmd(f), undo.NewCmd(f), staff.NewCmd(f), login.NewCmdLogin(f), login.NewCmdLogout(f), login.NewCmdWhoami(f), tail.NewCmd(f), doctor.NewCmd(f), migrate.NewCmd(f), newCmdCompletion(f), newCmdVersion(f),
 	)
-	setColumns(cmd)
 	setHelp(f, cmd)
 	return cmd
 }

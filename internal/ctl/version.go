@@ -19,7 +19,7 @@ func newCmdVersion(f *cmdutil.Factory) *cobra.Command {
 	}
 	cmdutil.SetArgs(cmd)
 	f.OutputFlag(cmd)
-	return cmd
+	return cmdutil.SetColumns(cmd, buildView.Names())
 }
 
 var buildView = output.View[buildinfo.Info]{

@@ -1,6 +1,7 @@
 package cmdutil
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -29,12 +30,14 @@ const (
 // List is a command that lists items. It prints them as they arrive, and says if there are more, or none.
 type List[T any] struct {
 	*Factory
-	ListFlags
 
+	cmd   *cobra.Command
+	limit int
 	// Subject is what the command is about: its flags set it.
 	Subject Subject
-	// All is set for a short list, which has no --limit.
-	All bool
+	// All is set for a short list, which has no --limit. TableRows are those of a table without --limit, 0 for DefaultLimit.
+	All       bool
+	TableRows int
 	// Check refuses command lines, nil for none.
 	Check func() error
 	// Rows returns at most limit items, 0 for all.
@@ -59,7 +62,8 @@ func (l *List[T]) Command(cmd *cobra.Command, args ...Arg) *cobra.Command {
 	l.ReadCommand(cmd, args...)
 	l.cmd = cmd
 	if !l.All {
-		l.Add(cmd, DefaultLimit)
+		l.limit = cmp.Or(l.TableRows, DefaultLimit)
+		limitFlag(cmd, &l.limit)
 	}
 	return SetColumns(cmd, l.View().Names())
 }
@@ -78,7 +82,11 @@ func (l *List[T]) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := l.Rows(ctx, db, l.Query(l.Factory))
+	limit := 0
+	if n := l.printed(); n > 0 {
+		limit = n + 1 // One more than are printed shows that there are more.
+	}
+	rows, err := l.Rows(ctx, db, limit)
 	if err != nil {
 		return explain(ctx, err)
 	}
@@ -86,7 +94,63 @@ func (l *List[T]) run(ctx context.Context) error {
 	if slices.ContainsFunc(append(l.Filters, "after"), l.cmd.Flags().Changed) {
 		empty = l.NoMatch
 	}
-	return explain(ctx, PrintStream(l.Factory, l.View(), rows, &l.ListFlags, l.After, empty))
+	return explain(ctx, l.print(rows, empty))
+}
+
+// printed is how many rows are printed, 0 for all: --limit, or the default of a table.
+func (l *List[T]) printed() int {
+	if l.cmd.Flags().Changed("limit") || l.Printer().Format == "table" {
+		return l.limit
+	}
+	return 0
+}
+
+// print prints a list as it arrives, in memory that does not grow with it, and says if there is more, or nothing.
+func (l *List[T]) print(list iter.Seq2[T, error], empty string) error {
+	out, err := output.NewStream(l.Printer(), l.View())
+	if err != nil {
+		return err
+	}
+	var last T
+	n, most := 0, l.printed()
+	for item, err := range list {
+		if err != nil {
+			return err
+		}
+		if most > 0 && n == most {
+			l.last = l.more(last)
+			break
+		}
+		if err := out.Add(item); err != nil {
+			return err
+		}
+		last = item
+		n++
+	}
+	if n == 0 && empty != "" {
+		l.Messagef("%s", empty)
+	}
+	return out.Close()
+}
+
+// more says how to read the rows after the last one that was printed.
+func (l *List[T]) more(last T) string {
+	if l.After != nil {
+		return fmt.Sprintf("more: %s --after %s", commandLine(l.cmd, "after"), quote(l.After(last)))
+	}
+	return fmt.Sprintf("there are more rows; for all of them: %s -o csv", commandLine(l.cmd, "limit", "output"))
+}
+
+// limitFlag adds --limit; rows is the number of rows of a table.
+func limitFlag(cmd *cobra.Command, rows *int) {
+	usage := fmt.Sprintf("print at most `N` rows (default: a table has %d)", *rows)
+	ParsedFlag(cmd, rows, "limit", "L", usage, func(text string) (int, error) {
+		n, err := strconv.Atoi(text)
+		if err == nil && (n < 1 || n > MaxLimit) {
+			err = fmt.Errorf("must be from 1 to %d, not %d", MaxLimit, n)
+		}
+		return n, err
+	})
 }
 
 // Show is a command that shows one item.
@@ -130,25 +194,6 @@ func (f *Factory) Read(read func(context.Context, *store.DB) error) func(*cobra.
 	}
 }
 
-// ListFlags is the flag --limit of a list.
-type ListFlags struct {
-	cmd   *cobra.Command
-	limit int
-}
-
-// Add adds --limit, with the number of rows of a table.
-func (l *ListFlags) Add(cmd *cobra.Command, rows int) {
-	l.cmd = cmd
-	l.limit = rows
-	ParsedFlag(cmd, &l.limit, "limit", "L", fmt.Sprintf("print at most `N` rows (default: a table has %d)", rows), func(text string) (int, error) {
-		n, err := strconv.Atoi(text)
-		if err == nil && (n < 1 || n > MaxLimit) {
-			err = fmt.Errorf("must be from 1 to %d, not %d", MaxLimit, n)
-		}
-		return n, err
-	})
-}
-
 // AfterFlag adds --after. The item is what names a row, such as "the tenant `NAME`".
 func AfterFlag(cmd *cobra.Command, value *string, item string) {
 	StringFlag(cmd, value, "after", "begin after "+item)
@@ -179,63 +224,6 @@ func Items[T any](items []T) iter.Seq2[T, error] {
 			}
 		}
 	}
-}
-
-// rows is how many rows are printed, 0 for all: --limit, or the default of a table.
-func (l *ListFlags) rows(f *Factory) int {
-	if l.cmd.Flags().Changed("limit") || f.Printer().Format == "table" {
-		return l.limit
-	}
-	return 0
-}
-
-// Query is the limit of the query, 0 for none: one row more than are printed shows that there are more.
-func (l *ListFlags) Query(f *Factory) int {
-	if n := l.rows(f); n > 0 {
-		return n + 1
-	}
-	return 0
-}
-
-// PrintStream prints a list as it arrives, in memory that does not grow with it, and says if there is more, or nothing. The cursor of an
-// item is the value of --after that goes on after it; nil for a list without --after.
-func PrintStream[T any](f *Factory, v output.View[T], list iter.Seq2[T, error], l *ListFlags, cursor func(T) string, empty string) error {
-	out, err := output.NewStream(f.Printer(), v)
-	if err != nil {
-		return err
-	}
-	var last T
-	printed, rows := 0, l.rows(f)
-	for item, err := range list {
-		if err != nil {
-			return err
-		}
-		if rows > 0 && printed == rows {
-			after := ""
-			if cursor != nil {
-				after = cursor(last)
-			}
-			f.last = l.more(after)
-			break
-		}
-		if err := out.Add(item); err != nil {
-			return err
-		}
-		last = item
-		printed++
-	}
-	if printed == 0 && empty != "" {
-		f.Messagef("%s", empty)
-	}
-	return out.Close()
-}
-
-// more says how to read the rows after the last one that was printed.
-func (l *ListFlags) more(after string) string {
-	if after != "" {
-		return fmt.Sprintf("more: %s --after %s", commandLine(l.cmd, "after"), quote(after))
-	}
-	return fmt.Sprintf("there are more rows; for all of them: %s -o csv", commandLine(l.cmd, "limit", "output"))
 }
 
 // commandLine is the command as it was typed, without some flags. A database URL may contain a password: its name stands for it.

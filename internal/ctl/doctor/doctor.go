@@ -15,7 +15,7 @@ import (
 
 // NewCmd returns the command doctor.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
-	return f.ReadCommand(&cobra.Command{
+	return cmdutil.SetColumns(f.ReadCommand(&cobra.Command{
 		Use:   "doctor",
 		Short: "Check the health of the database and the servers",
 		Long: `Check that the database answers and is migrated, what your role is, that the
@@ -31,7 +31,7 @@ The exit code is 1 if a check fails.`,
 		Example: `  petstorectl doctor
   petstorectl doctor -o json | jq -r '.[] | select(.status != "ok") | .advice'`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), f) },
-	})
+	}), View.Names())
 }
 
 func run(ctx context.Context, f *cmdutil.Factory) error {

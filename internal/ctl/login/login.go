@@ -53,7 +53,7 @@ otherwise. Name the file of its CA with ?sslrootcert=FILE.`,
 	cmdutil.ProfileFlag(f, cmd)
 	cmdutil.SetArgs(cmd, cmdutil.Arg{Name: "[URL]", Value: &url})
 	cmd.Flags().BoolVar(&insecure, "insecure", false, "do not verify the server: your secret may be read")
-	return cmd
+	return cmdutil.SetColumns(cmd, WhoamiView.Names())
 }
 
 // NewCmdLogout returns the command logout.

@@ -55,7 +55,7 @@ func (i Identity) tls() string {
 
 // NewCmdWhoami returns the command whoami.
 func NewCmdWhoami(f *cmdutil.Factory) *cobra.Command {
-	return cmdutil.OutputCommand(f, &cobra.Command{
+	return cmdutil.SetColumns(cmdutil.OutputCommand(f, &cobra.Command{
 		Use:   "whoami",
 		Short: "Show your login and your database",
 		Long: `Show the login and the database that commands use: login, roles, database,
@@ -73,5 +73,5 @@ server, environment, profile, and how TLS protects the connection.`,
 			}
 			return output.Item(f.Printer(), WhoamiView, Identity{session, source})
 		}),
-	})
+	}), WhoamiView.Names())
 }

@@ -54,7 +54,7 @@ In JSON each line is an object (-o jsonl).`,
 	})
 	cmd.Flags().BoolVar(&o.failed, "failed", false, "only failed requests")
 	cmdutil.ParsedFlag(cmd, &o.length, "for", "", "end after `LENGTH`, such as 1m", cmdutil.ParseDuration, "1m", "10m", "1h")
-	return cmd
+	return cmdutil.SetColumns(cmd, View.Names())
 }
 
 func run(ctx context.Context, o *options) error {

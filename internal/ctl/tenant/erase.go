@@ -22,14 +22,8 @@ import (
 	"petstore.example/internal/store"
 )
 
-type eraseOptions struct {
-	*cmdutil.Factory
-
-	name string
-}
-
 func newCmdErase(f *cmdutil.Factory) *cobra.Command {
-	o := &eraseOptions{Factory: f}
+	var name string
 	cmd := f.ChangeCommand(&cobra.Command{
 		Use:   "erase TENANT",
 		Short: "Erase a suspended tenant for ever: all but what is billed",
@@ -49,12 +43,10 @@ may run it.`,
 		Example: `  petstorectl tenant erase acme --dry-run
   petstorectl tenant erase acme --reason "ticket 88" > receipt-88.json
   petstorectl tenant erase erased-12 --yes # goes on, or prints the receipt`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runErase(cmd.Context(), o)
-		},
-	}, cmdutil.TenantArg(f, &o.name))
+		RunE: func(cmd *cobra.Command, _ []string) error { return runErase(cmd.Context(), f, name) },
+	}, cmdutil.TenantArg(f, &name))
 	f.YesFlag(cmd)
-	return cmdutil.ForOwner(cmd)
+	return cmdutil.ForOwner(cmdutil.SetColumns(cmd, ErasureView.Names()))
 }
 
 // ErasureView shows a receipt.
@@ -78,40 +70,40 @@ func counts(rows map[string]int64) json.RawMessage {
 	return text
 }
 
-func runErase(ctx context.Context, o *eraseOptions) error {
-	o.CallTimeout = cmdutil.NoTimeLimit
-	by, db, err := o.BeginChange(ctx)
+func runErase(ctx context.Context, f *cmdutil.Factory, name string) error {
+	f.CallTimeout = cmdutil.NoTimeLimit
+	by, db, err := f.BeginChange(ctx)
 	if err != nil {
 		return err
 	}
-	t, err := db.Tenants.Get(ctx, o.name)
+	t, err := db.Tenants.Get(ctx, name)
 	if err != nil {
-		return o.explain(ctx, err)
+		return explainErase(ctx, f, name, err)
 	}
 	by.DryRun = true
 	e, err := db.TenantData.Erase(ctx, by, numbered(t), nil)
 	if err != nil {
-		return o.explain(ctx, err)
+		return explainErase(ctx, f, name, err)
 	}
 	erasedBefore := e.Number > 0
-	if !o.DryRun {
+	if !f.DryRun {
 		if !erasedBefore {
-			if err := cmdutil.Ask(ctx, o.Factory, question(t, e)); err != nil {
+			if err := cmdutil.Ask(ctx, f, question(t, e)); err != nil {
 				return err
 			}
 		}
 		by.DryRun = false
-		if e, err = o.erase(ctx, db, by, t, e); err != nil {
+		if e, err = erase(ctx, f, db, by, t, e); err != nil {
 			return err
 		}
 	}
 	if erasedBefore {
-		o.Messagef("tenant %d was erased at %s", e.TenantID, output.Text(e.ErasedAt))
+		f.Messagef("tenant %d was erased at %s", e.TenantID, output.Text(e.ErasedAt))
 	} else {
-		o.Changedf("erased tenant %s: removed %s; it is %s from now on", t.Name, output.Count(e.Rows(), "row"), e.Name)
+		f.Changedf("erased tenant %s: removed %s; it is %s from now on", t.Name, output.Count(e.Rows(), "row"), e.Name)
 	}
-	p := o.Printer()
-	if o.Output == "" && p.Columns == nil {
+	p := f.Printer()
+	if f.Output == "" && p.Columns == nil {
 		p.Format = "json"
 	}
 	return output.Item(p, ErasureView, e)
@@ -130,8 +122,8 @@ func question(t plans.Tenant, e store.Erasure) (q cmdutil.Question) {
 	return q
 }
 
-func (o *eraseOptions) erase(ctx context.Context, db *store.DB, by audit.By, t plans.Tenant, planned store.Erasure) (store.Erasure, error) {
-	add, end := o.Progress("removing rows", int(planned.Rows()))
+func erase(ctx context.Context, f *cmdutil.Factory, db *store.DB, by audit.By, t plans.Tenant, planned store.Erasure) (store.Erasure, error) {
+	add, end := f.Progress("removing rows", int(planned.Rows()))
 	defer end()
 	e, err := db.TenantData.Erase(ctx, by, numbered(t), func(rows int) {
 		for range rows {
@@ -139,29 +131,23 @@ func (o *eraseOptions) erase(ctx context.Context, db *store.DB, by audit.By, t p
 		}
 	})
 	if err != nil && e.TenantID != 0 {
-		o.Messagef("tenant %d is erased, but not all of its rows are removed: run petstorectl tenant erase %s", e.TenantID, e.Name)
+		f.Messagef("tenant %d is erased, but not all of its rows are removed: run petstorectl tenant erase %s", e.TenantID, e.Name)
 	}
-	return e, o.explain(ctx, err)
+	return e, explainErase(ctx, f, t.Name, err)
 }
 
-func (o *eraseOptions) explain(ctx context.Context, err error) error {
+func explainErase(ctx context.Context, f *cmdutil.Factory, name string, err error) error {
 	if errors.Is(err, plans.ErrTenantNotSuspended) {
 		return &cmdutil.Error{
-			Code: cmdutil.ExitRefused, Message: "tenant " + o.name + " is not suspended: its keys are admitted",
-			Hint: "suspend it first: petstorectl tenant suspend " + o.name,
+			Code: cmdutil.ExitRefused, Message: "tenant " + name + " is not suspended: its keys are admitted",
+			Hint: "suspend it first: petstorectl tenant suspend " + name,
 		}
 	}
-	return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.name})
-}
-
-type exportOptions struct {
-	*cmdutil.Factory
-
-	name, file string
+	return f.Explain(ctx, err, cmdutil.Subject{Tenant: name})
 }
 
 func newCmdExport(f *cmdutil.Factory) *cobra.Command {
-	o := &exportOptions{Factory: f}
+	var name, file string
 	cmd := cmdutil.DatabaseCommand(f, &cobra.Command{
 		Use:   "export TENANT",
 		Short: "Export everything of a tenant, as a tar archive",
@@ -177,25 +163,25 @@ Only the owner of the tables and petstore_backup may run it.`,
 		Example: `  petstorectl tenant export acme --file acme.tar
   petstorectl tenant export acme | tar -xO acme/pets.jsonl | jq .name`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.file == "" && f.OutTTY {
+			if file == "" && f.OutTTY {
 				return cmdutil.UsageErrorf("the export is an archive, and stdout is a terminal").WithHint("give --file FILE, or send stdout to a file")
 			}
-			return runExport(cmd.Context(), o)
+			return runExport(cmd.Context(), f, name, file)
 		},
-	}, cmdutil.TenantArg(f, &o.name))
-	cmd.Flags().StringVar(&o.file, "file", "", "write to `FILE`, which must not exist, in place of stdout")
+	}, cmdutil.TenantArg(f, &name))
+	cmd.Flags().StringVar(&file, "file", "", "write to `FILE`, which must not exist, in place of stdout")
 	return cmdutil.ForOwner(cmd)
 }
 
-func runExport(ctx context.Context, o *exportOptions) (err error) {
-	o.CallTimeout = cmdutil.NoTimeLimit
-	db, err := o.DB(ctx)
+func runExport(ctx context.Context, f *cmdutil.Factory, name, path string) (err error) {
+	f.CallTimeout = cmdutil.NoTimeLimit
+	db, err := f.DB(ctx)
 	if err != nil {
 		return err
 	}
-	out := o.Out
-	if o.file != "" {
-		file, openErr := os.OpenFile(o.file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	out := f.Out
+	if path != "" {
+		file, openErr := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if openErr != nil {
 			return cmdutil.UsageErrorf("can't write the file: %v", openErr)
 		}
@@ -204,24 +190,24 @@ func runExport(ctx context.Context, o *exportOptions) (err error) {
 				err = closeErr
 			}
 			if err != nil {
-				_ = os.Remove(o.file) // The error says more.
+				_ = os.Remove(path) // The error says more.
 			}
 		}()
 		out = file
 	}
 	archive := &archive{Writer: tar.NewWriter(out)}
-	e, err := db.TenantData.Export(ctx, o.name, archive.begin, archive.open)
+	e, err := db.TenantData.Export(ctx, name, archive.begin, archive.open)
 	if err == nil {
 		err = archive.Close()
 	}
 	if err != nil {
-		return o.Explain(ctx, err, cmdutil.Subject{Tenant: o.name})
+		return f.Explain(ctx, err, cmdutil.Subject{Tenant: name})
 	}
 	rows := int64(0)
-	for _, f := range e.Files {
-		rows += f.Rows
+	for _, file := range e.Files {
+		rows += file.Rows
 	}
-	o.Messagef("exported tenant %s: %s in %d files", e.Tenant, output.Count(rows, "row"), len(e.Files))
+	f.Messagef("exported tenant %s: %s in %d files", e.Tenant, output.Count(rows, "row"), len(e.Files))
 	return nil
 }
 

@@ -64,7 +64,7 @@ that called today. Scripts need --yes.`,
 		},
 	}, cmdutil.Arg{Name: "AUDIT-ID|FROM-TO", Value: &number, Complete: cmdutil.ChangeNumbers(f)}.Repeated())
 	f.YesFlag(cmd)
-	return cmd
+	return cmdutil.SetColumns(cmd, View.Names())
 }
 
 var tenantName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*[a-z][a-z0-9-]*$`)

@@ -53,7 +53,7 @@ ended, what it had not recorded is lost: close the month --without it.`,
 	cmd.Flags().StringSliceVar(&o.without, "without", nil, "close without `SERVER`, which is gone; repeatable")
 	cmdutil.CompleteFlag(cmd, "without")
 	cmdutil.ParsedFlag(cmd, &o.wait, "wait", "", "wait for servers this `LONG`: 0, 30s, 10m (default 2m)", parseWait)
-	return cmd
+	return cmdutil.SetColumns(cmd, MonthView.Names())
 }
 
 func parseWait(text string) (time.Duration, error) {

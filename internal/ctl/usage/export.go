@@ -46,7 +46,7 @@ that were sealed; they never change. The default format is CSV.`,
 	cmdutil.TenantFlag(cmd, f, &o.query.Tenant)
 	cmd.Flags().StringVar(&o.query.Plan, "plan", "", "only lines of this `PLAN`")
 	cmdutil.CompleteFlagFrom(cmd, "plan", cmdutil.PlanNames(f))
-	return cmd
+	return cmdutil.SetColumns(cmd, LineView.Names())
 }
 
 // exportLine is a line of an export. The last one has the total.

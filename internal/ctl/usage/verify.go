@@ -12,15 +12,9 @@ import (
 	"petstore.example/internal/store"
 )
 
-type verifyOptions struct {
-	*cmdutil.Factory
-
-	month cmdutil.Period
-}
-
 func newCmdVerify(f *cmdutil.Factory) *cobra.Command {
-	o := &verifyOptions{Factory: f}
-	return cmdutil.ClosedMonthFlag(f, cmdutil.OutputCommand(f, &cobra.Command{
+	var month cmdutil.Period
+	return cmdutil.SetColumns(cmdutil.ClosedMonthFlag(f, cmdutil.OutputCommand(f, &cobra.Command{
 		Use:   "verify --month MONTH",
 		Short: "Check that nothing of a closed month was altered",
 		Long: `Check that nothing of a closed month was altered: neither the lines that were
@@ -32,8 +26,8 @@ code is 1. A false entry of a closing in the trail is named with its login; it
 does not change the exit code.`,
 		Example: `  petstorectl usage verify --month 2026-10
   petstorectl usage verify --month 2026-10 -o json`,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), o) },
-	}), &o.month)
+		RunE: func(cmd *cobra.Command, _ []string) error { return runVerify(cmd.Context(), f, month) },
+	}), &month), VerifyView.Names())
 }
 
 func stateOf(v store.Verification) string {
@@ -54,24 +48,24 @@ func openMonth(month cmdutil.Period) error {
 	return refusedf("close it: petstorectl usage close --month "+month.Month(), "%s is not closed", month.Month())
 }
 
-func runVerify(ctx context.Context, o *verifyOptions) error {
-	o.CallTimeout = cmdutil.NoTimeLimit
-	db, err := o.DB(ctx)
+func runVerify(ctx context.Context, f *cmdutil.Factory, month cmdutil.Period) error {
+	f.CallTimeout = cmdutil.NoTimeLimit
+	db, err := f.DB(ctx)
 	if err != nil {
 		return err
 	}
-	v, err := db.Months.Verify(ctx, o.month.From)
+	v, err := db.Months.Verify(ctx, month.From)
 	if errors.Is(err, store.ErrMonthOpen) {
-		return openMonth(o.month)
+		return openMonth(month)
 	}
 	if err != nil {
 		return err
 	}
 	for _, text := range slices.Concat(v.FalseEntries, v.Differences) {
-		o.Messagef("%s", text)
+		f.Messagef("%s", text)
 	}
-	if err := output.Item(o.Printer(), VerifyView, v); err != nil || len(v.Differences) == 0 {
+	if err := output.Item(f.Printer(), VerifyView, v); err != nil || len(v.Differences) == 0 {
 		return err
 	}
-	return &cmdutil.Error{Code: cmdutil.ExitFailed, Message: o.month.Month() + " was altered"}
+	return &cmdutil.Error{Code: cmdutil.ExitFailed, Message: month.Month() + " was altered"}
 }

@@ -65,7 +65,7 @@ var haproxy = proxyKind{
 
 var caddy = proxyKind{
 	program: "caddy", config: "Caddyfile",
-	here:      []string{"{\n\tauto_https", "{\n\tadmin off\n\tauto_https", "api.example.com {", "api.example.com:PORT {\n\tbind 127.0.0.1",
+	here: []string{"{\n\tauto_https", "{\n\tadmin off\n\tauto_https", "api.example.com {", "api.example.com:PORT {\n\tbind 127.0.0.1",
 		"http://:8082 {\n\tbind 127.0.0.1", "http://:PORT {\n\tbind 127.0.0.3", "127.0.0.1:8082", "127.0.0.3:PORT"},
 	adminPort: "health_port 8081",
 	notReady:  "health_checker.active",

@@ -169,7 +169,7 @@ func tryPromotion(t *testing.T) faultResult {
 }
 
 // pgProgram runs one of PostgreSQL's programs.
-func pgProgram(t *testing.T, name string, args ...string) {
+func pgProgram(t testing.TB, name string, args ...string) {
 	t.Helper()
 	if out, err := sandbox.Command(t, storetest.Program(t, name), args...).CombinedOutput(); err != nil {
 		t.Errorf("%s: %v\n%s", name, err, out)

@@ -284,7 +284,7 @@ func (d *deployment) env() []string {
 	return []string{"PETSTORE_DATABASE_URL=" + d.serverURL, "PETSTORE_ADDR=127.0.0.1:0", "PETSTORE_ADMIN_ADDR=127.0.0.1:0"}
 }
 
-func execute(t *testing.T, databaseURL, statements string) {
+func execute(t testing.TB, databaseURL, statements string) {
 	t.Helper()
 	if err := tryExecute(databaseURL, statements); err != nil {
 		t.Fatalf("%s: %v", statements, err)

@@ -94,7 +94,7 @@ func tryRestoreOf(t *testing.T, r restore) {
 	}
 	d.takeDump()
 	if r.age == 75*time.Second {
-		time.Sleep(r.age)
+		time.Sleep(r.age) // the age of the dump
 		minute.admitted = 0
 	} else {
 		time.Sleep(6 * time.Second) // The rest of the 12 hours is made up.
@@ -207,7 +207,7 @@ func (d *restored) judge(w *restoredWindow) {
 		w.unknown = 0
 	}
 	if over := w.admitted - w.limit; over > w.unknown {
-		d.t.Errorf("%s: %d over the limit, of which the dump explains %d", w.name, over, w.unknown)
+		d.t.Errorf("%s: %d over the limit; the dump explains %d", w.name, over, w.unknown)
 	}
 	lost := int64(3) // a request that Redis had counted when the term ended
 	if d.emptied {

@@ -19,7 +19,7 @@ import (
 func TestAutomaticBan(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, true)
-	servers := []*server{d.serve("PETSTORE_REDIS_TIMEOUT=5s"), d.serve("PETSTORE_REDIS_TIMEOUT=5s")}
+	servers := d.serveAll(2, patientRedis)
 	tn := d.freshTenant(plans.Free, nil, 1)
 	token := tn.keys[0].token
 	d.expect(servers[0], token, int(tn.Quota.PerMinute), "200")
@@ -129,10 +129,7 @@ func TestWorkersThatWaitAreNotBanned(t *testing.T) {
 		t.Run(fmt.Sprintf("%d servers", count), func(t *testing.T) {
 			t.Parallel()
 			d := newDeployment(t, count > 1)
-			var servers []*server
-			for range count {
-				servers = append(servers, d.serve("PETSTORE_REDIS_TIMEOUT=5s"))
-			}
+			servers := d.serveAll(count, patientRedis)
 			groups, lasts := d.groups()
 			transport := &http.Transport{MaxConnsPerHost: 200, MaxIdleConnsPerHost: 200}
 			defer transport.CloseIdleConnections()

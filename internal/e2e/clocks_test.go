@@ -160,8 +160,7 @@ func tryClockOnce(t *testing.T) faultResult {
 func tryClockForLong(t *testing.T) faultResult {
 	tr := newClockTrial(t, 25*time.Hour)
 	tr.spend(300)
-	service := &keys.Service{Store: tr.db.Keys}
-	_, token, err := service.Issue(t.Context(), testActor, keys.Request{
+	_, token, err := tr.service().Issue(t.Context(), testActor, keys.Request{
 		Tenant: tr.each.Name, Environment: keys.Live, ExpiresAt: time.Now().Add(time.Hour),
 	})
 	if err != nil {

@@ -111,12 +111,22 @@ func (d *deployment) tenant(plan string, own *plans.Quota, keyCount int) *tenant
 
 func (d *deployment) issue(tenant string) key {
 	d.t.Helper()
-	service := &keys.Service{Store: d.db.Keys}
-	k, token, err := service.Issue(d.t.Context(), testActor, keys.Request{Tenant: tenant, Environment: keys.Live})
+	k, token, err := d.service().Issue(d.t.Context(), testActor, keys.Request{Tenant: tenant, Environment: keys.Live})
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	return key{k.ID, token.Reveal()}
+}
+
+// service is what staff change keys by.
+func (d *deployment) service() *keys.Service { return &keys.Service{Store: d.db.Keys} }
+
+// limit gives a key a limit per minute of its own.
+func (d *deployment) limit(k key, perMinute int64) {
+	d.t.Helper()
+	if _, _, err := d.service().Edit(d.t.Context(), testActor, k.id, keys.Edit{PerMinute: &perMinute}); err != nil {
+		d.t.Fatal(err)
+	}
 }
 
 // tenantEnding creates a tenant a minute of which ends at that time, to the second: when it does depends on the number of the tenant.

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
@@ -65,8 +64,7 @@ func (p *listenProxy) relay(client, server net.Conn) {
 // revoke revokes a key and returns when that was acknowledged.
 func (d *deployment) revoke(k key) time.Time {
 	d.t.Helper()
-	service := &keys.Service{Store: d.db.Keys}
-	if _, err := service.Revoke(d.t.Context(), testActor, k.id); err != nil {
+	if _, err := d.service().Revoke(d.t.Context(), testActor, k.id); err != nil {
 		d.t.Fatal(err)
 	}
 	return time.Now()

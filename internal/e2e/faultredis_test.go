@@ -28,12 +28,8 @@ func lightTrial(t *testing.T, redisURL string, servers int, specs ...spec) *tria
 	d := newDeploymentOn(t, storetest.New(t).URL, redisURL)
 	d.avoidMidnight()
 	tr := &trial{deployment: d, pause: 25 * time.Millisecond}
-	for range servers {
-		tr.servers = append(tr.servers, d.serve())
-	}
-	for _, s := range tr.servers {
-		wait.Until(t, "a server that counts in Redis", func() bool { return s.Ready().Redis == "up" })
-	}
+	tr.servers = d.serveAll(servers)
+	awaitRedis(t, "up", tr.servers...)
 	tr.begin = time.Now()
 	for i := range specs {
 		specs[i].ends = seconds(float64(3 + 2*i))
@@ -167,9 +163,7 @@ func (tr *trial) checkMode(i int) {
 	if i%3 == 2 {
 		want = "up"
 	}
-	for n := range tr.servers {
-		wait.Until(tr.t, "a server whose Redis is "+want, func() bool { return tr.server(n).Ready().Redis == want })
-	}
+	awaitRedis(tr.t, want, tr.servers...)
 }
 
 // trySentinel kills a master, so that its replica takes over, and then has that one give back.
@@ -181,12 +175,7 @@ func trySentinel(t *testing.T) faultResult {
 		spec{plan: plans.Enterprise, own: enterprise(1500, 100_000), callers: []int{1, 0, 1}},
 		spec{plan: plans.Pro, callers: []int{0, 1}},
 	)
-	counted := func() {
-		t.Helper()
-		for _, s := range tr.servers {
-			wait.Until(t, "a server that counts in Redis again", func() bool { return s.Ready().Redis == "up" })
-		}
-	}
+	counted := func() { awaitRedis(t, "up", tr.servers...) }
 	at, end := []float64{1, 2, 4}, seconds(7)
 	if long() {
 		at, end = []float64{20, 60, 100}, 3*time.Minute

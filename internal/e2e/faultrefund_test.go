@@ -6,7 +6,6 @@ import (
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/storetest"
-	"petstore.example/internal/test/wait"
 )
 
 var refundFaults = []operatorFault{{"the Postgres of one server hangs", tryHangingPostgres}}
@@ -17,10 +16,9 @@ func tryHangingPostgres(t *testing.T) (r faultResult) {
 	var way gate
 	d := newDeployment(t, true)
 	// A refund whose call to Redis takes too long is lost, which is not what is tried.
-	const patient = "PETSTORE_REDIS_TIMEOUT=5s"
-	hangs := d.serve("PETSTORE_DATABASE_URL="+storetest.ProxyURL(t, d.serverURL, way.relay), patient)
-	other := d.serve(patient)
-	wait.Until(t, "both count in Redis", func() bool { return hangs.Ready().Redis == "up" && other.Ready().Redis == "up" })
+	hangs := d.serve("PETSTORE_DATABASE_URL="+storetest.ProxyURL(t, d.serverURL, way.relay), patientRedis)
+	other := d.serve(patientRedis)
+	awaitRedis(t, "up", hangs, other)
 	const limit = 100
 	tn := d.freshTenant(plans.Enterprise, &plans.Quota{PerMinute: limit, PerDay: 10 * limit}, 1)
 	token := tn.keys[0].token

@@ -82,14 +82,6 @@ func (u *unclean) afterLoss(tn *tenant) (left int64) {
 	return 0
 }
 
-// awaitRedis waits until both servers count in Redis again.
-func (u *unclean) awaitRedis(servers ...*server) {
-	u.t.Helper()
-	for _, s := range append(servers, u.stays) {
-		wait.Until(u.t, "a server that has Redis", func() bool { return s.Ready().Redis == "up" })
-	}
-}
-
 // tryKilledPairs kills a server and empties Redis, several times in a row. A Free tenant sends two requests to each server that is
 // killed. Another tenant has never sent one to any of them.
 func tryKilledPairs(t *testing.T) faultResult {
@@ -101,7 +93,7 @@ func tryKilledPairs(t *testing.T) faultResult {
 	var left int64
 	for range pairs {
 		killed := u.serve()
-		u.awaitRedis(killed)
+		awaitRedis(t, "up", killed, u.stays)
 		u.take(killed, tn, 2)
 		killed.Kill()
 		u.redis.Flush()
@@ -109,7 +101,7 @@ func tryKilledPairs(t *testing.T) faultResult {
 		if left = u.afterLoss(tn); left > 0 {
 			u.sent++
 		}
-		u.awaitRedis()
+		awaitRedis(t, "up", u.stays)
 	}
 	lost := 1000 - u.sent - left
 	t.Logf("%d pairs: %d requests admitted, %d of 1,000 left: %d lost", pairs, u.sent, left, lost)
@@ -125,7 +117,7 @@ func tryKilledPairs(t *testing.T) faultResult {
 func tryFrozenPair(t *testing.T) faultResult {
 	u := newUnclean(t)
 	frozen := u.serve()
-	u.awaitRedis(frozen)
+	awaitRedis(t, "up", frozen, u.stays)
 	tn := u.freshTenant(plans.Free, nil, 1)
 	u.take(frozen, tn, 2)
 	_ = frozen.Signal(syscall.SIGSTOP)
@@ -137,7 +129,7 @@ func tryFrozenPair(t *testing.T) faultResult {
 	}
 	_ = frozen.Signal(syscall.SIGCONT)
 	time.Sleep(2 * time.Second) // the server records what it admitted
-	u.awaitRedis(frozen)
+	awaitRedis(t, "up", frozen, u.stays)
 	// The next term, in which nobody is silent.
 	u.redis.Flush()
 	left = u.afterLoss(tn)

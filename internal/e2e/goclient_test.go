@@ -23,7 +23,7 @@ const perMinute = 1_000_000
 func TestGoClient(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, false)
-	servers := []*server{d.serve(), d.serve()}
+	servers := d.serveAll(2)
 	tn := d.tenant(plans.Enterprise, &plans.Quota{PerMinute: perMinute, PerDay: 10 * perMinute}, 1)
 	first, second := d.store(servers[0], tn.keys[0].token), d.store(servers[1], tn.keys[0].token)
 	pets := checkPets(t, first, second)
@@ -152,7 +152,7 @@ func TestGoClientWaits(t *testing.T) {
 				test.callers = test.soak
 			}
 			d := newDeployment(t, true)
-			servers := []*server{d.serve("PETSTORE_REDIS_TIMEOUT=5s"), d.serve("PETSTORE_REDIS_TIMEOUT=5s")}
+			servers := d.serveAll(2, patientRedis)
 			tn := d.tenantEnding(time.Now().Add(6*time.Second), plans.Free, nil, 1)
 			transport := &counting{base: d.client.checked(), refused: map[string]int{}}
 			var stores []*petstore.Client

@@ -58,30 +58,6 @@ func (w *lateWrites) nameOf(pet int64) (name string) {
 	return name
 }
 
-// TestRefusedWriteDoesNotHappenLater: what a server sends to Postgres is held up, so its PATCH is answered with 503. Another server's PATCH is
-// acknowledged. It stays when the bytes arrive.
-func TestRefusedWriteDoesNotHappenLater(t *testing.T) {
-	t.Parallel()
-	w := newLateWrites(t, storetest.New(t).URL, 1)
-	release := sync.OnceFunc(w.way.hold(everything))
-	t.Cleanup(release)
-	closed := w.way.closed.Load()
-	var refused response
-	wait.Until(t, "a write that was sent and has no answer", func() bool {
-		refused = w.rename(w.client, w.stalled, w.pets[0], "n-1")
-		return refused.code == "outcome_unknown"
-	}, &refused)
-	if a := w.rename(w.patient, w.other, w.pets[0], "n-2"); a.status != http.StatusOK {
-		t.Fatal(a)
-	}
-	wait.Until(t, "a connection that was given up", func() bool { return w.way.closed.Load() > closed })
-	release()
-	wait.Until(t, "a Postgres that has done what it was sent", w.way.settled)
-	if name := w.nameOf(w.pets[0]); name != "n-2" {
-		t.Errorf("the row says %s: %v, and then n-2 was acknowledged", name, refused)
-	}
-}
-
 // TestNothingHappensLate sends every kind of write while one server's way to Postgres is disturbed, and then changes the same animals by another
 // server. What the database says then is what it says when the disturbance is over, and no list goes back.
 func TestNothingHappensLate(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 func TestLimitsReset(t *testing.T) {
 	t.Parallel()
 	d := newDeployment(t, true)
-	servers := []*server{d.serve(), d.serve()}
+	servers := d.serveAll(2)
 	d.avoidMidnight()
 	tn := d.tenantEnding(time.Now().Add(8*time.Second), plans.Free, nil, 1)
 	other := d.freshTenant(plans.Free, nil, 1)

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/oracle"
 	"petstore.example/internal/test/wait"
@@ -145,10 +144,8 @@ func (l *oracleLoad) prepare() {
 	l.narrow, l.daily, l.changes, l.creates = customer(enterprise(40, 100_000), 2), customer(enterprise(30, 45), 1), customer(wide, 1), customer(wide, 2)
 	l.registers = l.insertPets(l.changes, 4)
 	l.own = l.creates.keys[1]
-	ofKey, service := int64(25), &keys.Service{Store: l.db.Keys}
-	if _, _, err := service.Edit(l.t.Context(), testActor, l.own.id, keys.Edit{PerMinute: &ofKey}); err != nil {
-		l.t.Fatal(err)
-	}
+	const ofKey = 25
+	l.limit(l.own, ofKey)
 	for _, tn := range []*tenant{l.narrow, l.daily, l.changes, l.creates} {
 		said := oracle.Tenant{Name: tn.Name, PerMinute: tn.Quota.PerMinute, PerDay: tn.Quota.PerDay}
 		switch tn {

@@ -14,7 +14,7 @@ func TestPlanChangesAtItsInstant(t *testing.T) {
 	// clockSlack is by how much the clocks of the servers, and of this test, may differ from the database's on one machine.
 	const nextLimit, clockSlack = 7000, 20 * time.Millisecond
 	d := newDeployment(t, true)
-	servers := []*server{d.serve(), d.serve()}
+	servers := d.serveAll(2)
 	tn := d.tenant(plans.Enterprise, hugeQuota, 1)
 	at := time.Now().Add(5 * time.Second).Truncate(time.Microsecond)
 	d.exec(`insert into tenant_plans (tenant_id, plan, valid_from, per_minute, per_day) values ($1, 'enterprise', $2, $3, 700000)`, tn.ID, at, nextLimit)

@@ -75,7 +75,7 @@ func TestChangesApplyEverywhere(t *testing.T) {
 	postgres.Start()
 	d.ctl("plan", "edit", plans.Business, "--per-minute", fmt.Sprint(roomyLimit), "--per-day", fmt.Sprint(100*roomyLimit),
 		"--database-url", storetest.As(t, d.databaseURL, storetest.BillingLogin))
-	servers := []*server{d.serve(), d.serve()}
+	servers := d.serveAll(2)
 	if took := percentile(measureDelays(d, servers, samples, pause), of); took >= most {
 		t.Errorf("p%d %v, want under %v", of, took, most)
 	}

@@ -14,13 +14,12 @@ func TestRedisAway(t *testing.T) {
 	t.Parallel()
 	redis := redistest.New(t)
 	d := newDeploymentOn(t, storetest.New(t).URL, redis.URL)
-	// Beside other tests a call to Redis may take longer than the default.
-	servers := []*server{d.serve("PETSTORE_REDIS_TIMEOUT=1s"), d.serve("PETSTORE_REDIS_TIMEOUT=1s")}
+	servers := d.serveAll(2, "PETSTORE_REDIS_TIMEOUT=1s")
 	tn := d.tenant(plans.Enterprise, hugeQuota, 1)
 	// Redis may have been lost briefly before.
 	before := map[*server]map[string]int{}
 	for _, s := range servers {
-		wait.Until(t, "a server that has Redis", func() bool { return s.Ready().Redis == "up" })
+		awaitRedis(t, "up", s)
 		before[s] = map[string]int{"limits: degraded": s.Logged("limits: degraded"), "limits: Redis is back": s.Logged("limits: Redis is back")}
 	}
 	check := func(state, status string, degraded float64, line string) {

@@ -28,7 +28,7 @@ func TestRedisOverTLS(t *testing.T) {
 				t.Errorf("%v, want 200", a)
 			}
 			if tt.says == "" {
-				wait.Until(t, "a server that counts in Redis", func() bool { return s.Ready().Redis == "up" })
+				awaitRedis(t, "up", s)
 				if n := ofRedis(t, redis.Addr, "INFO", "keyspace"); !strings.Contains(n, "db0:keys=") {
 					t.Errorf("Redis has no counters: %s", n)
 				}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"testing"
 
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
@@ -20,6 +21,26 @@ func (d *deployment) serve(env ...string) *server {
 	s := d.launch(env...)
 	wait.Until(d.t, "a server that is ready", s.isReady)
 	return s
+}
+
+// serveAll starts that many servers.
+func (d *deployment) serveAll(n int, env ...string) (all []*server) {
+	d.t.Helper()
+	for range n {
+		all = append(all, d.serve(env...))
+	}
+	return all
+}
+
+// patientRedis has a server wait for Redis: on a busy machine a call may take longer than the default timeout, and without Redis less is admitted.
+const patientRedis = "PETSTORE_REDIS_TIMEOUT=5s"
+
+// awaitRedis waits until Redis is in that state for all servers: "up" if it decides, "down" if Postgres does.
+func awaitRedis(t testing.TB, state string, servers ...*server) {
+	t.Helper()
+	for _, s := range servers {
+		wait.Until(t, "a server whose Redis is "+state, func() bool { return s.Ready().Redis == state })
+	}
 }
 
 // launch starts a server as serve does, and waits until it serves, which it also does while Redis is lost.

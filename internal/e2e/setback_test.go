@@ -38,10 +38,9 @@ type setBack struct {
 func newSetBack(t *testing.T, d *deployment, redis *redistest.Server) *setBack {
 	t.Helper()
 	b := &setBack{deployment: d, redis: redis}
-	for range 2 {
-		s := d.serve()
+	b.servers = d.serveAll(2)
+	for _, s := range b.servers {
 		s.Expects = "permission denied" // In the middle of a restore.
-		b.servers = append(b.servers, s)
 	}
 	b.wide = d.tenant(plans.Enterprise, hugeQuota, 2)
 	b.narrow = d.freshTenant(plans.Enterprise, enterprise(400, 100_000), 2)

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"net/http"
-	"slices"
 	"testing"
 	"time"
 
@@ -47,9 +46,7 @@ func (s *stalledWay) number() int64 { return s.deployment.number(`select number 
 
 // settle waits until all servers count in Redis by their own way, and returns the term.
 func (s *stalledWay) settle() int64 {
-	wait.Until(s.t, "servers that count in Redis", func() bool {
-		return !slices.ContainsFunc(s.servers, func(one *server) bool { return one.Ready().Redis != "up" })
-	})
+	awaitRedis(s.t, "up", s.servers...)
 	return s.number()
 }
 
@@ -94,10 +91,7 @@ func tryOneWay(t *testing.T, fault func(*stalledWay)) faultResult {
 	s := &stalledWay{trial: &trial{deployment: d}}
 	behind := "PETSTORE_REDIS_URL=redis://" + storetest.Proxy(t, "tcp", redis.Addr, s.way.relay) + "/0"
 	// The others' calls take longer beside other tests, which is not what is tried.
-	const patient = "PETSTORE_REDIS_TIMEOUT=5s"
-	for _, env := range []string{patient, patient, behind} {
-		s.servers = append(s.servers, d.serve(env))
-	}
+	s.servers = append(d.serveAll(2, patientRedis), d.serve(behind))
 	const limit = 600
 	roomy := d.tenant(plans.Enterprise, hugeQuota, 2)
 	full := d.freshTenant(plans.Enterprise, &plans.Quota{PerMinute: limit, PerDay: 100_000}, 2)

@@ -18,9 +18,7 @@ func newTrial(t *testing.T, redisURL string, specs ...spec) *trial {
 	if long() {
 		tr.pause = 8 * time.Millisecond
 	}
-	for range 3 {
-		tr.servers = append(tr.servers, d.serve())
-	}
+	tr.servers = d.serveAll(3)
 	tr.begin = time.Now().Add(4 * time.Second)
 	tr.demand(specs...)
 	for time.Until(tr.begin) < 0 {

@@ -13,7 +13,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 )
 
@@ -83,10 +82,7 @@ func (tr *trial) demand(specs ...spec) {
 		edge := tr.begin.Add(s.ends).Truncate(time.Second)
 		d := &demand{spec: s, tenant: tr.tenantEnding(edge, s.plan, s.own, 10), edge: edge}
 		if s.ofKey > 0 {
-			service := &keys.Service{Store: tr.db.Keys}
-			if _, _, err := service.Edit(tr.t.Context(), testActor, d.keys[0].id, keys.Edit{PerMinute: &s.ofKey}); err != nil {
-				tr.t.Fatal(err)
-			}
+			tr.limit(d.keys[0], s.ofKey)
 		}
 		tr.demands = append(tr.demands, d)
 	}

@@ -97,10 +97,7 @@ func (g *group) besides(wait time.Duration, n int) time.Duration {
 
 func (g *group) work(ctx context.Context, c *http.Client, servers []*server) {
 	for refusals := 0; ctx.Err() == nil; {
-		req, _ := http.NewRequest(http.MethodGet, servers[rand.N(len(servers))].URL+"/pets?limit=1", nil)
-		req.Header.Set("Authorization", "Bearer "+g.token)
-		var a response
-		a.exchange(c, req)
+		a := get(c, servers[rand.N(len(servers))].URL+"/pets?limit=1", g.token)
 		wait := time.Duration(max(0, a.integer("Retry-After"))) * time.Second
 		switch a.status {
 		case http.StatusOK:

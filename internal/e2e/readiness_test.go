@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"bytes"
-	"context"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -51,9 +50,9 @@ func TestReadinessUnderFlood(t *testing.T) {
 
 	transport := &http.Transport{MaxIdleConnsPerHost: 32, MaxConnsPerHost: 32}
 	defer transport.CloseIdleConnections()
-	flood := &client{http: &http.Client{Transport: transport, Timeout: timeout}}
+	flood := &http.Client{Transport: transport, Timeout: timeout}
 	begin, before := time.Now(), pings.Load()
-	stopFlood := startLoad(200, func(int, int) response { return flood.ready(s) })
+	stopFlood := startLoad(200, func(int, int) response { return get(flood, "http://"+s.Admin+"/readyz", "") })
 	time.Sleep(time.Second) // the flood lasts that long
 	floods := stopFlood()
 	took, pinged := time.Since(begin), pings.Load()-before
@@ -76,16 +75,4 @@ func TestReadinessUnderFlood(t *testing.T) {
 	if n := countByCode(waited); n["503 unavailable"] == 0 {
 		t.Errorf("the tenants' requests: %v, want some that found no connection", n)
 	}
-}
-
-// ready sends one request for /readyz. Its response has no error code.
-func (c *client) ready(s *server) (a response) {
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+s.Admin+"/readyz", nil)
-	if err != nil {
-		return response{err: err}
-	}
-	a.sent = time.Now()
-	a.exchange(c.http, req)
-	a.got = time.Now()
-	return a
 }

@@ -96,14 +96,14 @@ func tryOneWay(t *testing.T, fault func(*stalledWay)) faultResult {
 	roomy := d.tenant(plans.Enterprise, hugeQuota, 2)
 	full := d.freshTenant(plans.Enterprise, &plans.Quota{PerMinute: limit, PerDay: 100_000}, 2)
 	for _, one := range s.servers {
-		s.get(one, roomy.keys[0].token)
+		get(s.client.http, one.URL+"/pets?limit=1", roomy.keys[0].token)
 	}
 	load := func(tn *tenant, pause time.Duration) func() []response {
 		return startLoad(len(s.servers), func(caller, _ int) response {
 			time.Sleep(pause) // a caller's own work
-			a := s.get(s.servers[caller], tn.keys[0].token)
+			a := get(s.client.http, s.servers[caller].URL+"/pets?limit=1", tn.keys[0].token)
 			if a.status == http.StatusServiceUnavailable && caller == 2 {
-				a = s.get(s.servers[0], tn.keys[0].token) // as a balancer sends it
+				a = get(s.client.http, s.servers[0].URL+"/pets?limit=1", tn.keys[0].token) // as a balancer sends it
 			}
 			return a
 		})

@@ -1,13 +1,13 @@
 package e2e_test
 
 import (
-	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"petstore.example/internal/plans"
 	"petstore.example/internal/test/programs"
@@ -23,7 +23,7 @@ func TestSilentConnections(t *testing.T) {
 		cmd := sandbox.Command(t, "sh", "-c", `ulimit -n 300; exec "$0" serve`, d.petstore)
 		s := &server{programs.LaunchCommand(t, cmd, d.serverEnv([]string{"PETSTORE_HTTP_FAST_PATH=" + fastPath})...)}
 		s.AwaitReady()
-		known := s.customer(t, "127.200.0.1", tn.keys[0].token)
+		list := customer(t, s, "127.200.0.1", tn.keys[0].token)
 		for i := range 640 {
 			from := "127.0.0.1" // 320 of one address, the others each of its own.
 			if i >= 320 {
@@ -35,9 +35,9 @@ func TestSilentConnections(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i%64 == 0 {
-				known.list()
-				s.customer(t, "127.200.0.2", tn.keys[0].token)
-				s.customer(t, "127.0.0.1", tn.keys[0].token)
+				list()
+				customer(t, s, "127.200.0.2", tn.keys[0].token)
+				customer(t, s, "127.0.0.1", tn.keys[0].token)
 				if r := s.Ready(); r.HTTP != http.StatusOK {
 					t.Errorf("after %d connections /readyz is %+v", i, r)
 				}
@@ -49,49 +49,23 @@ func TestSilentConnections(t *testing.T) {
 	}
 }
 
-// customer is a connection of a customer.
-type customer struct {
-	net.Conn
-	t     *testing.T
-	read  *bufio.Reader
-	token string
-}
-
-// customer connects from an address and sends a first request.
-func (s *server) customer(t *testing.T, from, token string) *customer {
+// customer returns what lists from an address, always on the same connection.
+func customer(t *testing.T, s *server, from, token string) (list func()) {
 	t.Helper()
-	conn := dialFrom(t, from, s.Addr)
-	c := &customer{Conn: conn, t: t, read: bufio.NewReader(conn), token: token}
-	c.list()
-	return c
-}
-
-func (c *customer) list() {
-	c.t.Helper()
-	if err := c.SetDeadline(time.Now().Add(timeout)); err != nil {
-		c.t.Fatal(err)
+	var dialed atomic.Int64
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		dialed.Add(1)
+		return dialFrom(t, from, s.Addr), nil
+	}}
+	c := newPatientClient(t)
+	c.http.Transport = transport
+	list = func() {
+		if a := c.get(s, token, "/pets"); a.status != http.StatusOK || dialed.Load() != 1 {
+			t.Errorf("from %s: %v, on connection %d", from, a, dialed.Load())
+		}
 	}
-	for c.once() == http.StatusServiceUnavailable {
-		time.Sleep(time.Second) // as Retry-After says: beside other tests a key may not be looked up in time
-	}
-}
-
-// once sends a request, and returns the status of the response.
-func (c *customer) once() int {
-	c.t.Helper()
-	if _, err := fmt.Fprintf(c, "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", c.token); err != nil {
-		c.t.Fatal(err)
-	}
-	res, err := http.ReadResponse(c.read, nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer res.Body.Close()
-	_, err = io.Copy(io.Discard, res.Body)
-	if err != nil || res.StatusCode != http.StatusOK && res.StatusCode != http.StatusServiceUnavailable {
-		c.t.Errorf("%s, %v", res.Status, err)
-	}
-	return res.StatusCode
+	list()
+	return list
 }
 
 func dialFrom(t *testing.T, from, to string) net.Conn {

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"net/http"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -50,33 +49,17 @@ func newSetBack(t *testing.T, d *deployment, redis *redistest.Server) *setBack {
 // run sends requests while fault sets the database back, and long enough after it for the narrow tenant's limit to be reached.
 func (b *setBack) run(t *testing.T, fault func()) faultResult {
 	t.Helper()
-	ended := make(chan struct{})
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	responses := map[*tenant][]response{}
-	for _, tn := range []*tenant{b.narrow, b.wide} {
-		for i, s := range b.servers {
-			wg.Go(func() {
-				for {
-					a := b.client.get(s, tn.keys[i].token, "/pets?limit=1")
-					mu.Lock()
-					responses[tn] = append(responses[tn], a)
-					mu.Unlock()
-					select {
-					case <-ended:
-						return
-					case <-time.After(20 * time.Millisecond):
-					}
-				}
-			})
-		}
+	load := func(tn *tenant) func() []response {
+		return startLoad(len(b.servers), func(caller, _ int) response {
+			defer time.Sleep(20 * time.Millisecond) // a caller's own work
+			return b.client.get(b.servers[caller], tn.keys[caller].token, "/pets?limit=1")
+		})
 	}
+	stopNarrow, stopWide := load(b.narrow), load(b.wide)
 	time.Sleep(1500 * time.Millisecond) // the load before the fault
 	fault()
 	time.Sleep(6 * time.Second) // the load after the fault, for longer than servers may take
-	close(ended)
-	wg.Wait()
-	return b.result(t, responses[b.narrow], responses[b.wide])
+	return b.result(t, stopNarrow(), stopWide())
 }
 
 func (b *setBack) result(t *testing.T, narrow, wide []response) (r faultResult) {

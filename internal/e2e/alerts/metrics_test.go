@@ -51,26 +51,6 @@ func TestMetricsAreThoseOfThePage(t *testing.T) {
 	}
 }
 
-// TestOpenMetrics: who asks for it gets it.
-func TestOpenMetrics(t *testing.T) {
-	t.Parallel()
-	f := newDeployment(t)
-	req, err := http.NewRequest(http.MethodGet, "http://"+f.servers[0].Admin+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer http.DefaultClient.CloseIdleConnections()
-	_ = res.Body.Close()
-	if kind := res.Header.Get("Content-Type"); !strings.HasPrefix(kind, "application/openmetrics-text; version=1.0.0") {
-		t.Errorf("Content-Type: %s", kind)
-	}
-}
-
 var sample = regexp.MustCompile(`^(petstore_\w+?)(?:_bucket|_sum|_count)?(?:\{(.*)\})? \S+$`)
 
 // readMetrics reads the text format, without the metrics of the client library.

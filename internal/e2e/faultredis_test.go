@@ -35,6 +35,7 @@ func lightTrial(t *testing.T, redisURL string, servers int, specs ...spec) *tria
 		specs[i].ends = seconds(float64(3 + 2*i))
 	}
 	tr.demand(specs...)
+	tr.begin = time.Now()
 	return tr
 }
 

@@ -18,10 +18,10 @@ import (
 const megabyte = 1 << 20
 
 // TestMemory: a server that holds 100,000 keys of 10,000 tenants, each of which has called, keeps under 60 MB resident. The short form has
-// a twentieth of them, and 40 MB.
+// a twentieth of them, and 45 MB.
 func TestMemory(t *testing.T) {
 	const keysEach = 10
-	tenants, most := 500, int64(40*megabyte)
+	tenants, most := 500, int64(45*megabyte)
 	if long() {
 		tenants, most = 10_000, 60*megabyte
 	}

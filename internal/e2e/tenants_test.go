@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"petstore.example/internal/plans"
 )
@@ -72,18 +71,10 @@ func addPopulated(d *deployment, s *server, i int) *populated {
 	return n
 }
 
-// createFor sends a POST and returns the id of what it created. On a busy machine a key may not be looked up in time: the response is 503, and
-// the request is sent again.
+// createFor sends a POST and returns the id of what it created.
 func createFor(d *deployment, s *server, n *populated, path, body string) int64 {
 	d.t.Helper()
-	send := func() response {
-		return d.patient.do(d.t.Context(), "POST", s.URL+path, n.keys[0].token, body, "Idempotency-Key", fmt.Sprint(path, len(n.pets)))
-	}
-	a := send()
-	for tries := 1; a.status == 503 && tries < 5; tries++ {
-		time.Sleep(time.Second) // as Retry-After says
-		a = send()
-	}
+	a := d.patient.do(d.t.Context(), "POST", s.URL+path, n.keys[0].token, body, "Idempotency-Key", fmt.Sprint(path, len(n.pets)))
 	if a.status != 201 {
 		d.t.Fatalf("create: %v", a)
 	}
@@ -158,11 +149,8 @@ func checkOtherTenant(d *deployment, s *server, me, other *populated, called map
 			d.t.Errorf("%s %s of another tenant: %v, want 404 %s", c.method, c.path, a, c.code)
 		}
 	}
-	for _, own := range me.pets {
-		called["getPet"]++
-		if a := d.patient.get(s, token, fmt.Sprintf("/pets/%d", own)); a.status != 200 {
-			d.t.Errorf("its own animal: %v", a)
-		}
+	if a := d.patient.get(s, token, fmt.Sprintf("/pets/%d", me.pets[1])); a.status != 200 {
+		d.t.Errorf("its own animal: %v", a)
 	}
 	after := d.patient.get(s, other.keys[0].token, pet)
 	if after.status != 200 || string(after.body) != string(before.body) {

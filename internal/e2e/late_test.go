@@ -53,11 +53,6 @@ func (w *lateWrites) rename(c *client, s *server, pet int64, name string) respon
 	return c.do(context.Background(), http.MethodPatch, fmt.Sprintf("%s/pets/%d", s.URL, pet), w.tenant.keys[0].token, fmt.Sprintf(`{"name":%q}`, name))
 }
 
-func (w *lateWrites) nameOf(pet int64) (name string) {
-	w.scan(&name, `select name from pets where id = $1`, pet)
-	return name
-}
-
 // TestNothingHappensLate sends every kind of write while one server's way to Postgres is disturbed, and then changes the same animals by another
 // server. What the database says then is what it says when the disturbance is over, and no list goes back.
 func TestNothingHappensLate(t *testing.T) {

@@ -75,7 +75,7 @@ const restoredLimit = 600
 func tryRestoreOf(t *testing.T, r restore) {
 	redis := redistest.New(t)
 	d := &restored{deployment: newDeploymentOn(t, storetest.New(t).URL, redis.URL), restore: r, redis: redis, dump: filepath.Join(t.TempDir(), "dump")}
-	d.servers = []*server{d.deployment.serve(), d.deployment.serve()}
+	d.servers = d.serveAll(2)
 	for _, s := range d.servers {
 		s.Expects = "permission denied" // in the middle of a restore
 	}

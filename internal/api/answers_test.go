@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"petstore.example/internal/api/jsonbody"
 	"petstore.example/internal/catalog"
@@ -19,6 +20,9 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
 )
+
+// removal is the first instant of 5 December 2030, from which on GET /v1/pets/{petId} is gone.
+var removal = time.Unix(1922659200, 0)
 
 // checkAnswer holds what is promised of every answer of every kind, and returns the code of an error.
 func checkAnswer(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) (code string) {

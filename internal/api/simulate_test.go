@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,7 +14,6 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
-	"petstore.example/internal/test/contract"
 )
 
 // newDrill returns an API where acme's key is a test key. Its responses are not compared with the document, which does not name every code for
@@ -192,41 +190,6 @@ func TestSimulatedWhileUndecided(t *testing.T) {
 		rec := w.simulate("GET", "/v1/pets", what)
 		if !strings.Contains(rec.Body.String(), `"`+want+`"`) || header(rec, "X-RateLimit-Remaining") != "60" || time.Since(began) > 25*time.Second {
 			t.Errorf("%s: %d %s after %v, %s remain", what, rec.Code, rec.Body, time.Since(began), header(rec, "X-RateLimit-Remaining"))
-		}
-	}
-}
-
-// TestSimulatedDelayEndsWithItsConnection: then its place is free for another request.
-func TestSimulatedDelayEndsWithItsConnection(t *testing.T) {
-	t.Parallel()
-	for mode := range contract.Modes {
-		w := newDrill(t)
-		base := contract.Listen(t, server(w), mode)
-		ctx, disconnect := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		defer disconnect()
-		ended := make(chan error, maxDelaysPerTenant)
-		for range maxDelaysPerTenant {
-			go func() {
-				r, err := http.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath("/v1/pets").String(), http.NoBody)
-				if err == nil {
-					r.Header.Set("Authorization", "Bearer "+w.key)
-					r.Header.Set(simulateHeader, "unavailable;delay=30s")
-					_, err = http.DefaultTransport.RoundTrip(r)
-				}
-				ended <- err
-			}()
-		}
-		for range maxDelaysPerTenant {
-			if err := <-ended; !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s: a response before the client disconnected: %v", mode, err)
-			}
-		}
-		began := time.Now()
-		for rec := w.simulate("GET", "/v1/pets", "delay=1ms"); rec.Code != 200; rec = w.simulate("GET", "/v1/pets", "delay=1ms") {
-			if time.Since(began) > 25*time.Second {
-				t.Fatalf("%s: no place is free after %v: %s", mode, time.Since(began), rec.Body)
-			}
-			time.Sleep(time.Millisecond) // before the next request
 		}
 	}
 }

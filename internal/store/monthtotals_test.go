@@ -41,7 +41,7 @@ type inMonth struct {
 func TestTotalsConserve(t *testing.T) {
 	t.Parallel()
 	taken := 0
-	for seed := range uint64(4) {
+	for _, seed := range []uint64{1, 3} { // in both, closed months take back lines of earlier ones
 		h := &history{
 			newBooks(t), rand.New(rand.NewPCG(seed, 0)), []usage.Bucket{{TenantID: acme, Assignment: pro}, {TenantID: zoo, Assignment: free}},
 			map[string]int64{}, []time.Time{sept, oct, nov, dec}, map[time.Time][]closing.Line{},
@@ -187,8 +187,7 @@ func TestServersDoNotWaitForClosing(t *testing.T) {
 		_, err := b.billing.Months.Close(t.Context(), bill, oct, nil)
 		done <- err
 	}()
-	deadline := time.Now().Add(time.Second)
-	for n := 0; time.Now().Before(deadline); n++ {
+	for n := range 5 {
 		began := time.Now()
 		b.deliver(t, "s2", nov, used(business, nov, 1, 0))
 		if took := time.Since(began); took > 5*time.Second {

@@ -47,28 +47,6 @@ func raw(t *testing.T, addr, request string) (lines []string, body string) {
 	return strings.Split(head, "\r\n"), string(content)
 }
 
-// TestSpelling: names of headers are case-insensitive, and yet written as the contract writes them.
-func TestSpelling(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t)
-	addr := w.listen(t, 0)
-	has := func(lines []string, want ...string) {
-		t.Helper()
-		for _, prefix := range want {
-			if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, prefix+": ") }) {
-				t.Errorf("no %s in %q", prefix, lines)
-			}
-		}
-	}
-	lines, body := raw(t, addr, "GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+w.key+"\r\n\r\n")
-	has(lines, "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy", "X-Request-Id", "Link")
-	if body != "[]\n" {
-		t.Errorf("body %q", body)
-	}
-	lines, _ = raw(t, addr, "GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n")
-	has(lines, "X-RateLimit-Limit", "WWW-Authenticate")
-}
-
 // TestOddTargets: whatever is asked for, the answer is ours.
 func TestOddTargets(t *testing.T) {
 	t.Parallel()

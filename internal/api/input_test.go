@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/api/jsonbody"
-	"petstore.example/internal/catalog"
 )
 
 // TestInvalidRequests: the message names what is wrong, and nothing changes. For POST and PATCH the values are bodies, for GET they are
@@ -37,17 +36,11 @@ func TestInvalidRequests(t *testing.T) {
 			[]string{"abc", "1e30", "1.0", "+5", "-", "-+5", "01", "-01", "1_000", "%20", "%00", "9223372036854775808"}},
 		{"GET", pets + "/", "pet_not_found", "No animal", []string{"9223372036854775807", "-1", "-0"}},
 		{"GET", orders + "?status=", "invalid_parameter", "status must be one of placed, approved, delivered, cancelled.", []string{"", "available"}},
-		{"GET", orders + "?limit=101&", "invalid_parameter", "limit must be an integer from 1 to 100; status must be", []string{"status=x"}},
 		{"GET", orders + "?cursor=", "invalid_cursor", "cursor must be", []string{"zz"}},
-		{"GET", orders + "?cursor=0000000000000001&", "invalid_parameter", "only once", []string{"cursor=0000000000000001"}},
 
 		{"POST", pets, "missing_body", "body", []string{""}},
 		{"POST", pets, "invalid_json", "not null", []string{"null"}},
 		{"POST", pets, "invalid_json", "name must not be null", []string{`{"name":null,"categoryId":7}`}},
-		{"POST", pets, "invalid_json", "UTF-8", []string{"{\"name\":\"\xff\",\"categoryId\":7}"}},
-		{"POST", pets, "invalid_json", "deeper than 32", []string{`{"x":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`}},
-		{"POST", pets, "invalid_json", "appears twice", []string{`{"` + strings.Repeat("a", 5000) + `":1,"` + strings.Repeat("a", 5000) + `":1}`}},
-		{"POST", pets, "validation_failed", "object, not an array", []string{"[]"}},
 		{"POST", pets, "validation_failed", "name is required; categoryId is required.", []string{"{}"}},
 		{"POST", pets, "validation_failed", "name must not be empty", []string{`{"name":"","categoryId":7}`}},
 		{"POST", pets, "validation_failed", "name must have", []string{`{"name":" \t\u00a0\u2003","categoryId":7}`}},
@@ -60,9 +53,7 @@ func TestInvalidRequests(t *testing.T) {
 		{"POST", pets, "body_too_large", "1 MiB", []string{`{"x":"` + strings.Repeat("a", jsonbody.MaxBytes-7) + `"}`, strings.Repeat(" ", 2*jsonbody.MaxBytes)}},
 
 		{"PATCH", pet, "missing_body", "body", []string{""}},
-		{"PATCH", pet, "invalid_json", "not null", []string{"null"}},
 		{"PATCH", pet, "invalid_json", "name must not be null", []string{`{"name":null}`}},
-		{"PATCH", pet, "invalid_json", "categoryId must not be null", []string{`{"categoryId":null}`}},
 		{"PATCH", pet, "validation_failed", "name must not", []string{`{"name":""}`, `{"name":"a\u0000"}`}},
 		{"PATCH", pet, "validation_failed", "name must be a string, not a number; categoryId must be an integer, not a string; status must be a string, not an object.",
 			[]string{`{"name":5,"categoryId":"","status":{}}`}},
@@ -74,23 +65,19 @@ func TestInvalidRequests(t *testing.T) {
 		{"POST", orders, "invalid_json", "petId must not be null", []string{`{"petId":null}`}},
 		{"POST", orders, "invalid_json", "quantity must not be null", []string{`{"petId":1,"quantity":null}`}},
 		{"POST", orders, "validation_failed", "petId is required.", []string{"{}", `{"petid":1}`}},
-		{"POST", orders, "validation_failed", "petId must be an integer, not a string", []string{`{"petId":"1"}`}},
 		{"POST", orders, "validation_failed", "petId must be a 64-bit integer", []string{`{"petId":9223372036854775808}`}},
 		{"POST", orders, "validation_failed", "quantity must be from 1 to 2147483647.",
 			[]string{`{"petId":1,"quantity":0}`, `{"petId":1,"quantity":-1}`, `{"petId":1,"quantity":2147483648}`, `{"petId":1,"quantity":4294967297}`}},
 		{"POST", orders, "validation_failed", "quantity must be a 64-bit integer.", []string{`{"petId":1,"quantity":1e99}`}},
 		{"POST", orders, "validation_failed", "quantity must be an integer", []string{`{"petId":1,"quantity":0.5}`, `{"petId":1,"quantity":"2"}`}},
-		{"POST", orders, "validation_failed", "petId must be an integer, not an array; quantity must be from", []string{`{"petId":[],"quantity":0}`}},
 		{"POST", orders, "pet_not_found", "No animal", []string{`{"petId":0}`, `{"petId":-9223372036854775808}`}},
 
 		{"PATCH", order, "missing_body", "body", []string{""}},
 		{"PATCH", order, "validation_failed", "status is required.", []string{"{}"}},
 		{"PATCH", order, "validation_failed", "status must be one of placed, approved, delivered, cancelled.", []string{`{"status":"sold"}`, `{"status":"Approved"}`}},
-		{"PATCH", order, "validation_failed", "status must be a string, not a number", []string{`{"status":1}`}},
 		{"PATCH", orders + "/abc", "invalid_json", "status must not be null", []string{`{"status":null}`}},
 		{"PATCH", orders + "/abc", "order_not_found", "orderId must be a 64-bit integer.", []string{`{"status":"approved"}`}},
 		{"PATCH", orders + "/01", "order_not_found", "orderId must be", []string{`{"status":"approved"}`}},
-		{"PATCH", orders + "/9223372036854775808", "order_not_found", "orderId must be", []string{`{"status":"approved"}`}},
 		{"PATCH", orders + "/9", "order_not_found", "No order", []string{`{"status":"approved"}`}},
 	} {
 		for _, value := range c.values {
@@ -138,25 +125,6 @@ func refuses(t *testing.T, w *fixture, r *http.Request, status int, code, saying
 	}
 	if rec.Body.Len() > 500 {
 		t.Errorf("a message of %d bytes", rec.Body.Len())
-	}
-}
-
-func TestGoodBodies(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name, body string
-		want       catalog.NewPet
-	}{
-		{"least", `{"name":"Rex","categoryId":7}`, catalog.NewPet{Name: "Rex", CategoryID: 7, Status: catalog.Available}},
-		{"all", ` {"status":"sold","categoryId":-7,"name":" Rex "} `, catalog.NewPet{Name: " Rex ", CategoryID: -7, Status: catalog.Sold}},
-		{"unknown members", `{"id":9,"x":null,"name":"Rex","categoryId":7,"y":[{"name":null}]}`, catalog.NewPet{Name: "Rex", CategoryID: 7, Status: catalog.Available}},
-		{"255 characters", `{"name":"` + strings.Repeat("🐕", 255) + `","categoryId":7}`, catalog.NewPet{Name: strings.Repeat("🐕", 255), CategoryID: 7, Status: catalog.Available}},
-		{"surrogates", `{"name":"\ud83d\udc15","categoryId":7}`, catalog.NewPet{Name: "🐕", CategoryID: 7, Status: catalog.Available}},
-	} {
-		got, err := decodeNewPet([]byte(c.body), false)
-		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
-			t.Errorf("%s: %v %s", c.name, err, diff)
-		}
 	}
 }
 

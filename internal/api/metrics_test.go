@@ -14,26 +14,6 @@ import (
 	"petstore.example/internal/usage"
 )
 
-// TestExemplars: a request whose trace is exported leaves the trace's ID with its duration, any other leaves nothing.
-func TestExemplars(t *testing.T) {
-	t.Parallel()
-	registry := prometheus.NewRegistry()
-	m, err := newMetrics(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	route := m.forRoute("/v1/pets")
-	route.observe("GET", "free", 200, 3*time.Millisecond, "")
-	if ids := exemplars(t, registry); len(ids) != 0 {
-		t.Errorf("exemplars %v without a trace", ids)
-	}
-	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
-	route.observe("GET", "free", 200, 3*time.Millisecond, id)
-	if ids := exemplars(t, registry); len(ids) != 1 || ids[0] != id {
-		t.Errorf("exemplars %v, want one with %s", ids, id)
-	}
-}
-
 // exemplars returns the trace IDs of all exemplars.
 func exemplars(t *testing.T, from prometheus.Gatherer) (ids []string) {
 	t.Helper()

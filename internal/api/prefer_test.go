@@ -17,16 +17,11 @@ func TestStrict(t *testing.T) {
 			`unknown members "id", "x": with Prefer: handling=strict only name, categoryId, status are allowed.`},
 		{"and all else that is wrong", "POST", "/v1/pets", `{"NAME":"Rex","categoryId":"7"}`, "handling=strict", 400,
 			`unknown members "NAME": with Prefer: handling=strict only name, categoryId, status are allowed; name is required; categoryId must be`},
-		{"many", "POST", "/v1/pets", `{"a":1,"b":1,"c":1,"d":1,"e":1}`, "handling=strict", 400, `"a", "b", "c" and 2 more: `},
 		{"in a change", "PATCH", "/v1/pets/1", `{"nom":"Rex"}`, "handling=strict", 400, `unknown members "nom": `},
 		{"in an order", "POST", "/v1/store/orders", `{"petId":1,"status":"placed"}`, "handling=strict", 400, `"status": with Prefer: handling=strict only petId, quantity are allowed`},
-		{"in a change of an order", "PATCH", "/v1/store/orders/1", `{"status":"approved","petId":1}`, "handling=strict", 400, `"petId": `},
-		{"not JSON", "POST", "/v1/pets", `{`, "handling=strict", 400, "ends unexpectedly"},
 		{"all known", "POST", "/v1/pets", `{"name":"Rex","categoryId":7}`, "handling=strict", 201, `"id":2`},
 		{"all known in a change", "PATCH", "/v1/pets/1", `{"name":"Mia"}`, "handling=strict", 200, `"name":"Mia"`},
-		{"no such animal", "PATCH", "/v1/pets/9", `{"name":"Mia"}`, "handling=strict", 404, "pet_not_found"},
 		{"lenient", "POST", "/v1/pets", `{"id":9,"name":"Rex","categoryId":7,"x":null}`, "handling=lenient", 201, `"id":2`},
-		{"unknown preference", "POST", "/v1/pets", `{"id":9,"name":"Rex","categoryId":7}`, "return=minimal, respond-async", 201, `"id":2`},
 		{"no body to read", "GET", "/v1/pets", "", "handling=strict", 200, "Rex"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

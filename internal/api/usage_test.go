@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http/httptest"
 	"os"
 	"strings"
@@ -139,41 +138,6 @@ func TestUsage(t *testing.T) {
 		got := readUsage(t, w.do(w.request("GET", "/v1/usage", "")))
 		if diff := cmp.Diff(usageExample(t, name), got); diff != "" {
 			t.Errorf("%s (-document +answer):\n%s", name, diff)
-		}
-	}
-}
-
-// TestUsageIsFree: it counts nowhere, and is answered when nothing else is.
-func TestUsageIsFree(t *testing.T) {
-	t.Parallel()
-	for name, quota := range map[string]plans.Quota{"minute": {PerMinute: 2, PerDay: 9}, "day": {PerMinute: 9, PerDay: 2}} {
-		w := newFixture(t)
-		c := w.acme(t, func(c *keys.Caller) { c.Tenant = &plans.Tenant{ID: 1, Name: "acme", Plan: plans.Free, Quota: quota} })
-		ask := func(remain int64) {
-			t.Helper()
-			for range 3 {
-				rec := w.do(w.request("GET", "/v1/usage", ""))
-				u := readUsage(t, rec)
-				window := map[string]usageWindow{"minute": u.Windows.Minute, "day": u.Windows.Day}[name]
-				want := map[string]string{
-					"X-RateLimit-Limit": "2", "X-RateLimit-Remaining": fmt.Sprint(remain), "X-RateLimit-Reset": fmt.Sprint(window.Reset),
-				}
-				got := numbers(rec)
-				delete(got, "RateLimit")
-				delete(got, "RateLimit-Policy")
-				if diff := cmp.Diff(want, got); diff != "" || window.Limit != 2 || window.Used != 2-remain || window.Remaining != remain {
-					t.Errorf("%s: %+v, headers (-want +got):\n%s", name, window, diff)
-				}
-			}
-		}
-		ask(2)
-		w.take(t, c, 2)
-		ask(0)
-		if rec := w.do(w.request("GET", "/v1/pets", "")); rec.Code != 429 {
-			t.Errorf("%s: %d, want the limit to be used up", name, rec.Code)
-		}
-		if w.meter.admitted != 0 || w.meter.refused != 1 || len(w.strikes.refused) != 1 || len(w.failed.all) != 1 {
-			t.Errorf("%s: admitted %d, refused %d, strikes %v: asking counted", name, w.meter.admitted, w.meter.refused, w.strikes.refused)
 		}
 	}
 }

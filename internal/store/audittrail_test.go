@@ -135,23 +135,6 @@ func TestAuditLogin(t *testing.T) {
 	}
 }
 
-// TestAuditSurvivesAnErasedTenant: the trail does not keep a tenant from being erased, and does not change when it is.
-func TestAuditSurvivesAnErasedTenant(t *testing.T) {
-	t.Parallel()
-	o := newOffice(t)
-	acme := o.tenant(t, "acme", plans.Pro)
-	zoo := o.tenant(t, "zoo", plans.Pro)
-	o.exec(t, `delete from tenants where id = $1`, acme.ID)
-	entries, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Limit: 10}))
-	if err != nil || len(entries) != 2 || entries[1].TenantID != acme.ID || entries[1].TenantName != "" || entries[0].TenantID != zoo.ID {
-		t.Errorf("entries %+v, %v", entries, err)
-	}
-	if trail := o.text(t, `select string_agg(a::text, ' ') from audit_entries a`); strings.Contains(trail, "acme") {
-		t.Errorf("the trail names a tenant: %s", trail)
-	}
-	o.wantIntact(t, 2)
-}
-
 // TestAuditWritersAtOnce: writers at the same time, some of which roll back, leave an unbroken chain.
 func TestAuditWritersAtOnce(t *testing.T) {
 	t.Parallel()

@@ -49,32 +49,6 @@ func suspendAll(by audit.By, names []string, between func()) func(context.Contex
 
 func nothing() {}
 
-func TestBatchIsMadeWhole(t *testing.T) {
-	t.Parallel()
-	o := newOffice(t)
-	names := o.tenants(t, 3)
-	by, numbers := noted()
-	if err := o.Batch(t.Context(), by, suspendAll(by, names, nothing)); err != nil {
-		t.Fatal(err)
-	}
-	if want := (audit.Numbers{4, 5, 6}); !slices.Equal(*numbers, want) {
-		t.Errorf("numbers %v, want %v", *numbers, want)
-	}
-	entries, err := store.Collect(o.Audit.List(t.Context(), store.AuditFilter{Limit: 3}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, e := range entries {
-		if want := names[2-i]; e.TenantName != want || e.Action != "tenant.suspend" || e.ClaimedActor != jo.Actor || e.Reason != jo.Reason {
-			t.Errorf("entry %d is %+v, want that of %s", e.Number, e, want)
-		}
-	}
-	o.wantIntact(t, 6)
-	if _, err := o.Tenants.Resume(t.Context(), by, names[0]); err != nil || numbers.String() != "4-7" {
-		t.Errorf("after a change of its own: %s, %v", numbers, err)
-	}
-}
-
 // TestBatchChangesNothing: neither what fails, nor a failure that fn passes over, nor a dry run, of the batch or of one of its changes.
 func TestBatchChangesNothing(t *testing.T) {
 	t.Parallel()

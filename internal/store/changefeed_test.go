@@ -138,12 +138,3 @@ func TestFeedIsLostAndRestored(t *testing.T) {
 	server.Resume()
 	h.await(t, "all")
 }
-
-func TestListeningBeginsWhenTheServerDoes(t *testing.T) {
-	t.Parallel()
-	server := storetest.NewServer(t)
-	server.Stop()
-	h := listen(t, server.URL, func() {})
-	server.Start()
-	h.await(t, "all")
-}

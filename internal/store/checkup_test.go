@@ -5,9 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"petstore.example/internal/cluster"
 	"petstore.example/internal/store"
 	"petstore.example/internal/test/storetest"
 )
@@ -50,23 +48,5 @@ func TestServerLogins(t *testing.T) {
 		if err != nil || len(logins) != 2 || logins[0].Name != "api_server" || logins[1].Excess() != "is a superuser" {
 			t.Errorf("%s sees %+v, %v", want, logins, err)
 		}
-	}
-}
-
-func TestClusterState(t *testing.T) {
-	t.Parallel()
-	db := storetest.Open(t, storetest.New(t).APIURL, store.Options{})
-	var want cluster.State
-	var err error
-	for _, b := range []cluster.Heartbeat{
-		{ServerID: "a", Redis: "r", Lease: cluster.Lease}, {ServerID: "b", Redis: "r", Lease: cluster.Lease},
-	} {
-		if want, err = db.Cluster.Renew(t.Context(), b); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := db.Cluster.State(t.Context())
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(cluster.State{}, "Now"), cmpopts.EquateApproxTime(time.Second)); err != nil || diff != "" {
-		t.Errorf("(-renewed +read):\n%s%v", diff, err)
 	}
 }

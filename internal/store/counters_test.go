@@ -226,21 +226,6 @@ func TestGrantsAtOnce(t *testing.T) {
 	})
 }
 
-func TestPruneKeyLimits(t *testing.T) {
-	t.Parallel()
-	g := newCounters(t)
-	minute := eleven.Unix() / 60
-	g.exec(t, `insert into limit_states (tenant_id, scope, minute) values ($1, '', 1), ($1, test_key($1, 'old'), $2 - 2), ($1, test_key($1, 'older'), 1), ($1, test_key($1, 'now'), $2 - 1)`, g.key.TenantID, minute)
-	for _, want := range []int{1, 1, 0} {
-		if n, err := g.api.Counters.Prune(t.Context(), eleven, 1); n != want || err != nil {
-			t.Errorf("%d removed, want %d; %v", n, want, err)
-		}
-	}
-	if got := g.text(t, `select string_agg(scope, ' ' order by scope) from limit_states`); got != " key_0000000000000now" {
-		t.Errorf("%q remain", got)
-	}
-}
-
 // TestCountersRoundTrips: what a grant costs, begin and commit included.
 func TestCountersRoundTrips(t *testing.T) {
 	t.Parallel()

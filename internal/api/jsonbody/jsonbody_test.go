@@ -59,6 +59,7 @@ func TestInvalidBodies(t *testing.T) {
 		{"name null", `{"name":null,"categoryId":7}`, true, "name must not be null"},
 		{"category null", `{"name":"Rex","categoryId":null}`, true, "categoryId must not be null"},
 		{"status null", `{"name":"Rex","categoryId":7,"status":null}`, true, "status must not be null"},
+		{"name an object", `{"name":{},"categoryId":7}`, false, "name must be a string, not an object"},
 		{"name a number", `{"name":5,"categoryId":7}`, false, "name must be a string, not a number"},
 		{"category a string", `{"name":"Rex","categoryId":"7"}`, false, "categoryId must be an integer, not a string"},
 		{"category an array", `{"name":"Rex","categoryId":[7]}`, false, "categoryId must be an integer, not an array"},

@@ -58,43 +58,32 @@ func check(ctx context.Context, f *cmdutil.Factory) ([]Finding, error) {
 // checkCatalogues warns if the database was restored without its animals, which row-level security hides from a dump by the owner.
 func checkCatalogues(ctx context.Context, db *store.DB, role store.Login) Finding {
 	c, err := db.Catalogues(ctx)
-	f := Finding{check: "catalogue", status: statusOK}
-	switch {
-	case store.IsForbidden(err):
-		return skipped("catalogue", role, "see whether tenants have animals")
-	case store.IsNotMigrated(err):
-		f.status, f.detail = statusSkip, "the database lacks the function that counts catalogues"
-	case err != nil:
-		f.status, f.detail, f.advice = statusFail, err.Error(), "run doctor again"
-	case c.Tenants == 0:
-		f.detail = "no tenant has sent requests"
-	case c.Missing():
-		f.status = statusWarn
-		f.detail = fmt.Sprintf("no animals: %d of %s that sent requests last", c.Empty, output.Count(c.Tenants, "tenant"))
-		f.advice = "if they had some, the database was restored without these rows: see docs/running.md#backup-and-restore"
-	default:
-		f.detail = fmt.Sprintf("animals found: %d of %s that sent requests last", c.Tenants-c.Empty, output.Count(c.Tenants, "tenant"))
+	if f := cannot("catalogue", "see whether tenants have animals", role, err); f != nil {
+		return *f
 	}
-	return f
+	text := fmt.Sprintf("%%s: %%d of %s that sent requests last", output.Count(c.Tenants, "tenant"))
+	switch {
+	case c.Tenants == 0:
+		return Finding{"catalogue", statusOK, "no tenant has sent requests", ""}
+	case c.Missing():
+		return Finding{"catalogue", statusWarn, fmt.Sprintf(text, "no animals", c.Empty),
+			"if they had some, the database was restored without these rows: see docs/running.md#backup-and-restore"}
+	}
+	return Finding{"catalogue", statusOK, fmt.Sprintf(text, "animals found", c.Tenants-c.Empty), ""}
 }
 
 func checkCluster(ctx context.Context, db *store.DB, c store.Checkup) []Finding {
 	state, err := db.Cluster.State(ctx)
-	if store.IsForbidden(err) {
-		return []Finding{skipped("servers", c.Role, "see the servers")}
-	}
-	if store.IsNotMigrated(err) {
-		return []Finding{{"servers", statusSkip, "the database lacks the tables of servers", ""}}
-	}
-	if err != nil {
-		return []Finding{{"servers", statusFail, "can't read the servers: " + err.Error(), "run doctor again"}}
+	if f := cannot("servers", "see the servers", c.Role, err); f != nil {
+		return []Finding{*f}
 	}
 	off, err := db.Cluster.ClocksOff(ctx)
-	clocks := checkServerClocks(off, err)
-	if len(off) == 0 && err == nil && !anyAlive(state, c.Now) {
-		clocks = Finding{"clocks", statusSkip, "no server is alive", ""}
+	clocks := cannot("clocks", "see the clocks of servers", c.Role, err)
+	if clocks == nil {
+		f := checkServerClocks(off, anyAlive(state, c.Now))
+		clocks = &f
 	}
-	return []Finding{checkServers(state, c.Now), clocks, checkTerm(state, c.Now)}
+	return []Finding{checkServers(state, c.Now), *clocks, checkTerm(state, c.Now)}
 }
 
 // skipped is the finding of a check for which the role has no right.
@@ -156,15 +145,12 @@ func checkClock(before, database, after time.Time) Finding {
 }
 
 // checkServerClocks names the servers whose clocks are off.
-func checkServerClocks(off map[string]time.Duration, err error) Finding {
-	f := Finding{"clocks", statusOK, "the clocks of all servers agree with the database's", ""}
+func checkServerClocks(off map[string]time.Duration, alive bool) Finding {
 	switch {
-	case store.IsNotMigrated(err):
-		return Finding{"clocks", statusSkip, "the database lacks the clocks of servers", ""}
-	case err != nil:
-		return Finding{"clocks", statusFail, "can't read the clocks of servers: " + err.Error(), "run doctor again"}
+	case len(off) == 0 && !alive:
+		return Finding{"clocks", statusSkip, "no server is alive", ""}
 	case len(off) == 0:
-		return f
+		return Finding{"clocks", statusOK, "the clocks of all servers agree with the database's", ""}
 	}
 	var names []string
 	for _, id := range slices.Sorted(maps.Keys(off)) {
@@ -174,10 +160,9 @@ func checkServerClocks(off map[string]time.Duration, err error) Finding {
 		}
 		names = append(names, fmt.Sprintf("%s by %v, %s", id, off[id].Abs().Round(time.Second), direction))
 	}
-	f.status = statusWarn
-	f.detail = fmt.Sprintf("the clocks of %s differ from the database's: %s", output.Count(int64(len(off)), "server"), strings.Join(names, "; "))
-	f.advice = "synchronize them with NTP; the servers act by the database's clock meanwhile"
-	return f
+	return Finding{"clocks", statusWarn,
+		fmt.Sprintf("the clocks of %s differ from the database's: %s", output.Count(int64(len(off)), "server"), strings.Join(names, "; ")),
+		"synchronize them with NTP; the servers act by the database's clock meanwhile"}
 }
 
 // isAlive reports whether the server has told of itself lately.

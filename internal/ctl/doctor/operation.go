@@ -195,8 +195,8 @@ func checkRole(role store.Login, source cmdutil.DatabaseSource) Finding {
 // checkLogins shows whether the servers may do more in the database than they need.
 func checkLogins(ctx context.Context, db *store.DB) Finding {
 	logins, err := db.ServerLogins(ctx)
-	if err != nil {
-		return Finding{"logins", statusFail, "can't read the logins of the servers: " + err.Error(), "run doctor again"}
+	if f := cannot("logins", "", store.Login{}, err); f != nil {
+		return *f
 	}
 	var names, excess []string
 	for _, l := range logins {

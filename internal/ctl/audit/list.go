@@ -93,7 +93,7 @@ verifies one without petstorectl.
 	})
 	filterFlags(cmd, f, &filter, &subject)
 	cmd.Flags().BoolVar(&filter.OldestFirst, "oldest-first", false, "begin with the oldest change")
-	cmdutil.AfterNumberFlag(cmd, &filter.After, "the change with this `NUMBER`")
+	cmdutil.NumberFlag(cmd, &filter.After, "after", "begin after the change with this `NUMBER`")
 	return cmdutil.SetColumns(cmd, View.Names())
 }
 

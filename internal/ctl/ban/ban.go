@@ -90,7 +90,7 @@ func newCmdList(f *cmdutil.Factory) *cobra.Command {
 	cmdutil.EnumFlag(cmd, &filter.Source, "source", "", "only one `SOURCE`: automatic or staff", keys.Automatic, keys.ByStaff)
 	cmdutil.PastFlag(cmd, f, &filter.Since, "since", "only those that began at `WHEN` or later, such as 7d")
 	cmd.Flags().BoolVar(&filter.Past, "past", false, "include bans that ended or were lifted")
-	cmdutil.AfterNumberFlag(cmd, &filter.After, "the ban with this `ID`")
+	cmdutil.NumberFlag(cmd, &filter.After, "after", "begin after the ban with this `ID`")
 	return cmd
 }
 

@@ -141,42 +141,41 @@ func EnumFlag[T ~string](cmd *cobra.Command, value *T, name, shorthand, usage st
 	}, names...)
 }
 
-// NumberFlag adds a flag whose value is a number of requests, at least 1.
+// NumberFlag adds a flag whose value is a number, at least 1.
 func NumberFlag(cmd *cobra.Command, n *int64, name, usage string) {
 	ParsedFlag(cmd, n, name, "", usage, func(text string) (int64, error) {
 		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 1 {
-			return 0, fmt.Errorf("%q is not a whole number of at least 1", text)
+		if err == nil && n < 1 {
+			err = fmt.Errorf("must be at least 1, not %d", n)
 		}
-		return n, nil
+		return n, err
 	})
 }
 
-// QuotaFlags are the two flags that set the quota of a tenant on the enterprise plan.
-type QuotaFlags struct{ perMinute, perDay int64 }
+// QuotaFlags are --per-minute and --per-day. A number is 0 if its flag was not given.
+type QuotaFlags struct{ plans.Quota }
 
-// Add adds the flags.
-func (q *QuotaFlags) Add(cmd *cobra.Command) {
-	cmd.Flags().Int64Var(&q.perMinute, "per-minute", 0, "quota of `N` requests per minute (enterprise plan)")
-	cmd.Flags().Int64Var(&q.perDay, "per-day", 0, "quota of `N` requests per UTC day (enterprise plan)")
-	CompleteFlag(cmd, "per-minute")
-	CompleteFlag(cmd, "per-day")
+// Add adds the flags. Their usage ends with note.
+func (q *QuotaFlags) Add(cmd *cobra.Command, note string) {
+	NumberFlag(cmd, &q.PerMinute, "per-minute", "`N` requests per minute"+note)
+	NumberFlag(cmd, &q.PerDay, "per-day", "`N` requests per UTC day"+note)
 }
 
-// Quota returns nil if neither flag was given.
-func (q *QuotaFlags) Quota(cmd *cobra.Command) (*plans.Quota, error) {
-	minute, day := cmd.Flags().Changed("per-minute"), cmd.Flags().Changed("per-day")
-	if !minute && !day {
+// Given reports whether one of the flags was given.
+func (q *QuotaFlags) Given() bool { return q.Quota != plans.Quota{} }
+
+// Both returns nil if neither flag was given, and a usage error if one was.
+func (q *QuotaFlags) Both() (*plans.Quota, error) {
+	switch {
+	case !q.Given():
 		return nil, nil
-	}
-	if !minute || !day {
+	case q.PerMinute == 0 || q.PerDay == 0:
 		return nil, UsageErrorf("--per-minute and --per-day must be given together")
 	}
-	quota := &plans.Quota{PerMinute: q.perMinute, PerDay: q.perDay}
-	if err := quota.Validate(); err != nil {
+	if err := q.Validate(); err != nil {
 		return nil, UsageErrorf("%v", err)
 	}
-	return quota, nil
+	return &q.Quota, nil
 }
 
 func checkReason(reason string) error {

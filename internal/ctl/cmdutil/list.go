@@ -199,17 +199,6 @@ func AfterFlag(cmd *cobra.Command, value *string, item string) {
 	StringFlag(cmd, value, "after", "begin after "+item)
 }
 
-// AfterNumberFlag adds --after for a list whose rows have numbers.
-func AfterNumberFlag(cmd *cobra.Command, number *int64, item string) {
-	ParsedFlag(cmd, number, "after", "", "begin after "+item, func(text string) (int64, error) {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 1 {
-			return 0, fmt.Errorf("%q is not a number", text)
-		}
-		return n, nil
-	})
-}
-
 // TenantFlag adds --tenant to a command that is about all tenants without it.
 func TenantFlag(cmd *cobra.Command, f *Factory, name *string) {
 	StringFlagFrom(cmd, name, "tenant", "only what is of this `TENANT`", TenantNames(f))

@@ -3,7 +3,6 @@ package key
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -145,13 +144,7 @@ func differences(before, after keys.Key) string {
 
 // limitFlag adds --per-minute.
 func limitFlag(cmd *cobra.Command, perMinute *int64) {
-	cmdutil.ParsedFlag(cmd, perMinute, "per-minute", "", "the key's own limit: `N` requests per minute", func(text string) (int64, error) {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err == nil && n < 1 {
-			err = fmt.Errorf("must be at least 1, not %d", n)
-		}
-		return n, err
-	})
+	cmdutil.NumberFlag(cmd, perMinute, "per-minute", "the key's own limit: `N` requests per minute")
 }
 
 // LimitText is a key's own limit in words.

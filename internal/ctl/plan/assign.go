@@ -27,9 +27,9 @@ func newCmdAssign(f *cmdutil.Factory) *cobra.Command {
 		end   cmdutil.EndFlags
 	)
 	b := batch(f, "assigning plans")
-	b.Check = func(cmd *cobra.Command) (err error) {
+	b.Check = func(*cobra.Command) (err error) {
 		b.Many = "Move %d tenants to plan " + strings.ReplaceAll(plan, "%", "%%") + "?"
-		if own, err = quota.Quota(cmd); err != nil {
+		if own, err = quota.Both(); err != nil {
 			return err
 		}
 		return end.Check()
@@ -72,7 +72,7 @@ another plan is assigned.
   petstorectl plan assign acme business --from 2026-12-01 --until 2027-01-01 --then pro
   petstorectl plan assign acme enterprise --per-minute 12345 --per-day 5000000`,
 	}, cmdutil.PlanArg(f, &plan))
-	quota.Add(cmd)
+	quota.Add(cmd, " (enterprise plan)")
 	cmdutil.WhenFlag(cmd, f, &from, "from", "begin at `WHEN` (default: now)")
 	end.Add(cmd, f)
 	return cmd
@@ -103,13 +103,13 @@ func batch(f *cmdutil.Factory, doing string) *cmdutil.Batch[store.PlanChange] {
 
 func newCmdBoost(f *cmdutil.Factory) *cobra.Command {
 	var (
-		quota       plans.Quota
+		quota       cmdutil.QuotaFlags
 		from, until cmdutil.When
 	)
 	b := batch(f, "boosting tenants")
 	b.Check = func(cmd *cobra.Command) error {
 		switch {
-		case quota == plans.Quota{}:
+		case !quota.Given():
 			return cmdutil.UsageErrorf("missing required flag: --per-minute or --per-day").WithHint("see: " + cmd.CommandPath() + " --help")
 		case !until.IsSet():
 			return cmdutil.UsageErrorf("missing required flag: --until").WithHint("a boost without an end is a plan: petstorectl plan assign")
@@ -119,7 +119,7 @@ func newCmdBoost(f *cmdutil.Factory) *cobra.Command {
 	b.Question = lowers
 	b.Do = func(ctx context.Context, db *store.DB, by audit.By, tenant string) (store.PlanChange, error) {
 		return db.Timelines.Assign(ctx, by, store.NewAssignment{
-			Tenant: tenant, Kind: plans.Boost, Own: &quota, From: beginning(f, from), Until: until.Until(),
+			Tenant: tenant, Kind: plans.Boost, Own: &quota.Quota, From: beginning(f, from), Until: until.Until(),
 		})
 	}
 	cmd := b.Command(&cobra.Command{
@@ -135,8 +135,7 @@ A boost to less than before asks for confirmation; scripts need --yes.
 		Example: `  petstorectl plan boost acme --per-minute 1000 --until 48h --reason "their launch"
   petstorectl plan boost acme --per-minute 1000 --per-day 50000 --from 2026-11-27 --until 2026-12-01`,
 	})
-	cmdutil.NumberFlag(cmd, &quota.PerMinute, "per-minute", "`N` requests per minute (default: as before)")
-	cmdutil.NumberFlag(cmd, &quota.PerDay, "per-day", "`N` requests per UTC day (default: as before)")
+	quota.Add(cmd, " (default: as before)")
 	cmdutil.WhenFlag(cmd, f, &until, "until", "end at `WHEN`; a length counts from the beginning")
 	cmdutil.WhenFlag(cmd, f, &from, "from", "begin at `WHEN` (default: now)")
 	return cmd

@@ -100,7 +100,7 @@ version of a plan are then left out.`,
   petstorectl plan schedule`,
 	})
 	cmdutil.TenantFlag(cmd, f, &l.Subject.Tenant)
-	cmdutil.AfterNumberFlag(cmd, &after, "the assignment with this `ID`")
+	cmdutil.NumberFlag(cmd, &after, "after", "begin after the assignment with this `ID`")
 	return cmd
 }
 

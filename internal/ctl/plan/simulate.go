@@ -25,7 +25,7 @@ func newCmdSimulate(f *cmdutil.Factory) *cobra.Command {
 	)
 	l := &cmdutil.List[usage.ReplayedDay]{Factory: f, All: true, View: func() output.View[usage.ReplayedDay] { return ReplayView }}
 	l.Check = func() (err error) {
-		if own, err = numbers.Quota(cmd); err != nil {
+		if own, err = numbers.Both(); err != nil {
 			return err
 		}
 		days, err = period.Period(cmd)
@@ -64,7 +64,7 @@ usage of all tenants on a plan.`,
   petstorectl plan simulate acme free --since 2026-10-15 --until 2026-11-15 -o csv
   petstorectl plan simulate acme enterprise --per-minute 2000 --per-day 250000`,
 	}, cmdutil.TenantArg(f, &l.Subject.Tenant), cmdutil.PlanArg(f, &l.Subject.Plan))
-	numbers.Add(cmd)
+	numbers.Add(cmd, " (enterprise plan)")
 	period.Add(cmd, f)
 	return cmd
 }

@@ -22,12 +22,12 @@ func newCmdCreate(f *cmdutil.Factory) *cobra.Command {
 	var (
 		plan    store.NewPlan
 		from    cmdutil.When
-		numbers numberFlags
+		numbers cmdutil.QuotaFlags
 	)
 	c := &cmdutil.Change[store.EditedPlan]{Factory: f, View: output.Map(View, planOf)}
-	c.Check = func(cmd *cobra.Command) (err error) {
+	c.Check = func(*cobra.Command) (err error) {
 		plan.Name, plan.From = c.Subject.Plan, beginning(f, from)
-		plan.Quota, err = numbers.quota(cmd)
+		plan.Quota, err = numbers.Both()
 		return err
 	}
 	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (store.EditedPlan, error) {
@@ -53,7 +53,7 @@ enterprise plan.
 		Example: `  petstorectl plan create starter --per-minute 120 --per-day 3000 --title Starter --price "9 EUR a month"
   petstorectl plan create partner --title "For resellers"`,
 	}, cmdutil.Arg{Name: "NAME", Value: &c.Subject.Plan}))
-	numbers.add(cmd)
+	numbers.Add(cmd, "")
 	cmdutil.TextFlag(cmd, &plan.Title, "title", "`TEXT` that customers know the plan by", maxText)
 	cmdutil.TextFlag(cmd, &plan.Price, "price", "`TEXT` for the price list", maxText)
 	cmdutil.WhenFlag(cmd, f, &from, "from", "`WHEN` it can be assigned first (default: now)")
@@ -115,7 +115,7 @@ A version that has not begun is removed by "plan withdraw".
   petstorectl plan edit pro --per-minute 400 --from 2026-12-01
   petstorectl plan edit pro --per-day 8000 --keep-existing --reason "price list 2027"`,
 	}, cmdutil.PlanArg(f, &c.Subject.Plan)))
-	e.numbers.add(cmd)
+	e.numbers.Add(cmd, "")
 	cmdutil.TextFlag(cmd, &e.title, "title", "`TEXT` that customers know the plan by", maxText)
 	cmdutil.TextFlag(cmd, &e.price, "price", "`TEXT` for the price list", maxText)
 	cmdutil.WhenFlag(cmd, f, &e.from, "from", "`WHEN` the numbers begin (default: now)")
@@ -128,20 +128,17 @@ func unchangedPlan(c store.EditedPlan) bool { return !c.Changed }
 // editFlags are the flags that say what to edit.
 type editFlags struct {
 	title, price string
-	numbers      numberFlags
+	numbers      cmdutil.QuotaFlags
 	from         cmdutil.When
 	keepExisting bool
 	edit         store.PlanEdit
 }
 
 func (e *editFlags) take(cmd *cobra.Command, f *cmdutil.Factory) error {
-	numbers, err := e.numbers.given(cmd)
-	if err != nil {
-		return err
-	}
+	numbers := e.numbers.Given()
 	if numbers {
 		e.edit.Numbers = &plans.VersionEdit{
-			PerMinute: e.numbers.perMinute, PerDay: e.numbers.perDay, From: beginning(f, e.from), KeepExisting: e.keepExisting,
+			PerMinute: e.numbers.PerMinute, PerDay: e.numbers.PerDay, From: beginning(f, e.from), KeepExisting: e.keepExisting,
 		}
 	}
 	if cmd.Flags().Changed("title") {
@@ -290,43 +287,4 @@ sells it again.
 	cmdutil.WhenFlag(cmd, f, &from, "from", "`WHEN` it can no longer be assigned (default: now)")
 	cmd.Flags().BoolVar(&cancel, "cancel", false, "sell the plan again")
 	return cmd
-}
-
-// numberFlags are the two flags that set the numbers of a plan.
-type numberFlags struct{ perMinute, perDay int64 }
-
-func (n *numberFlags) add(cmd *cobra.Command) {
-	cmd.Flags().Int64Var(&n.perMinute, "per-minute", 0, "`N` requests per minute")
-	cmd.Flags().Int64Var(&n.perDay, "per-day", 0, "`N` requests per UTC day")
-	cmdutil.CompleteFlag(cmd, "per-minute")
-	cmdutil.CompleteFlag(cmd, "per-day")
-}
-
-// quota returns nil if neither flag was given.
-func (n *numberFlags) quota(cmd *cobra.Command) (*plans.Quota, error) {
-	given, err := n.given(cmd)
-	switch {
-	case err != nil || !given:
-		return nil, err
-	case n.perMinute == 0 || n.perDay == 0:
-		return nil, cmdutil.UsageErrorf("--per-minute and --per-day must be given together")
-	}
-	quota := &plans.Quota{PerMinute: n.perMinute, PerDay: n.perDay}
-	if err := quota.Validate(); err != nil {
-		return nil, cmdutil.UsageErrorf("%v", err)
-	}
-	return quota, nil
-}
-
-// given tells whether one of the flags was given, and refuses numbers below 1.
-func (n *numberFlags) given(cmd *cobra.Command) (given bool, err error) {
-	for name, value := range map[string]int64{"per-minute": n.perMinute, "per-day": n.perDay} {
-		if !cmd.Flags().Changed(name) {
-			continue
-		}
-		if given = true; value < 1 {
-			return true, cmdutil.UsageErrorf("--%s must be at least 1, not %d", name, value)
-		}
-	}
-	return given, nil
 }

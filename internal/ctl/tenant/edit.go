@@ -26,7 +26,7 @@ func newCmdCreate(f *cmdutil.Factory) *cobra.Command {
 	c.Check = func(cmd *cobra.Command) (err error) {
 		tenant.Name, tenant.Plan, tenant.Until, tenant.Then = c.Subject.Tenant, c.Subject.Plan, end.Until(), end.Then
 		if err = end.CheckTrial(); err == nil {
-			tenant.Own, err = quota.Quota(cmd)
+			tenant.Own, err = quota.Both()
 		}
 		return err
 	}
@@ -60,7 +60,7 @@ be set later: tenant edit.
   petstorectl tenant create umbrella --plan enterprise --per-minute 12345 --per-day 5000000`,
 	}, cmdutil.Arg{Name: "NAME", Value: &c.Subject.Tenant})
 	cmdutil.StringFlagFrom(cmd, &c.Subject.Plan, "plan", "the tenant's `PLAN`: see petstorectl plan list", cmdutil.PlanNames(f))
-	quota.Add(cmd)
+	quota.Add(cmd, " (enterprise plan)")
 	end.Add(cmd, f)
 	profileFlags(cmd, &tenant.Profile)
 	return cmd

@@ -181,7 +181,7 @@ func runExport(ctx context.Context, f *cmdutil.Factory, name, path string) (err 
 	}
 	out := f.Out
 	if path != "" {
-		file, openErr := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		file, openErr := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the person's own choice
 		if openErr != nil {
 			return cmdutil.UsageErrorf("can't write the file: %v", openErr)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -138,40 +137,36 @@ func tryPause(lasts time.Duration) func(t *testing.T) faultResult {
 		revoked := d.revoke(k)
 		// What is sent now waits in the frozen server's sockets.
 		time.Sleep(max(revokedWithin+10*time.Millisecond, lasts-time.Second))
-		var requests sync.WaitGroup
-		var mu sync.Mutex
-		var ofKey, ofOther []response
-		for i := range 120 {
-			requests.Go(func() {
-				token, to := k.token, &ofKey
+		answered := make(chan []response, 1)
+		go func() {
+			answered <- sendAtOnce(120, func(i int) response {
+				token := k.token
 				if i%4 == 0 {
-					token, to = stays.token, &ofOther
+					token = stays.token
 				}
-				a := d.client.do(t.Context(), http.MethodGet, s.URL+"/pets?limit=1", token, "")
-				mu.Lock()
-				defer mu.Unlock()
-				*to = append(*to, a)
+				return d.client.get(s, token, "/pets?limit=1")
 			})
-		}
+		}()
 		time.Sleep(max(50*time.Millisecond, lasts-time.Since(begin))) // the freeze lasts that long
 		if err := s.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
 		went := time.Now()
-		requests.Wait()
+		var ofKey, ofOther []response
+		for i, a := range <-answered {
+			if i%4 == 0 {
+				ofOther = append(ofOther, a)
+			} else {
+				ofKey = append(ofKey, a)
+			}
+		}
 		for a := d.client.get(s, unused.token, "/pets?limit=1"); time.Since(went) < 500*time.Millisecond; {
 			ofKey = append(ofKey, a)
 			a = d.client.get(s, unused.token, "/pets?limit=1")
 		}
 		r.revoked = lastPass(ofKey, revoked)
 		r.add(ofOther)
-		passed := 0
-		for _, a := range ofKey {
-			if a.status == http.StatusOK {
-				passed++
-			}
-		}
-		t.Logf("frozen for %v: %d of %d requests with a revoked key passed", lasts, passed, len(ofKey))
+		t.Logf("frozen for %v: %d of %d requests with a revoked key passed", lasts, countByCode(ofKey)["200"], len(ofKey))
 		return r.check(t, true)
 	}
 }

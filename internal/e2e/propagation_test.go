@@ -13,11 +13,14 @@ import (
 	"petstore.example/internal/test/storetest"
 )
 
-// change is a command of petstorectl, and how a response shows its effect.
+// change is a command of petstorectl, in which KEY and TENANT stand for those of a tenant, and how a response shows its effect.
 type change struct {
-	name  string
-	args  func(*tenant) []string
-	shown func(response) bool
+	command string
+	shown   func(response) bool
+}
+
+func (c change) of(t *tenant) []string {
+	return strings.Fields(strings.NewReplacer("KEY", t.keys[0].id, "TENANT", t.Name).Replace(c.command))
 }
 
 const (
@@ -38,24 +41,16 @@ func limitedTo(limit int64) func(response) bool {
 
 // changes are applied in this order to a new tenant.
 var changes = []change{
-	{"ban place", func(t *tenant) []string {
-		return []string{"ban", "place", t.keys[0].id, "--for", "1h", "--reason", "test"}
-	}, refusedAs("key_banned")},
-	{"ban lift", func(t *tenant) []string { return []string{"ban", "lift", t.keys[0].id} }, served},
-	{"tenant suspend", func(t *tenant) []string { return []string{"tenant", "suspend", t.Name, "--yes"} }, refusedAs("invalid_api_key")},
-	{"tenant resume", func(t *tenant) []string { return []string{"tenant", "resume", t.Name} }, served},
-	{"plan assign", func(t *tenant) []string {
-		return []string{"plan", "assign", t.Name, "enterprise", "--per-minute", fmt.Sprint(otherLimit), "--per-day", fmt.Sprint(otherLimit)}
-	}, limitedTo(otherLimit)},
-	{"another plan", func(t *tenant) []string { return []string{"plan", "assign", t.Name, plans.Business} }, limitedTo(roomyLimit)},
-	{"plan edit", func(*tenant) []string {
-		return []string{"plan", "edit", plans.Business, "--per-minute", fmt.Sprint(2 * roomyLimit)}
-	}, limitedTo(2 * roomyLimit)},
-	{"and back", func(*tenant) []string {
-		return []string{"plan", "edit", plans.Business, "--per-minute", fmt.Sprint(roomyLimit)}
-	}, limitedTo(roomyLimit)},
-	{"key revoke", func(t *tenant) []string { return []string{"key", "revoke", t.keys[0].id, "--yes"} }, refusedAs("invalid_api_key")},
-	{"undo", func(*tenant) []string { return []string{"undo", "--yes"} }, served},
+	{"ban place KEY --for 1h --reason test", refusedAs("key_banned")},
+	{"ban lift KEY", served},
+	{"tenant suspend TENANT --yes", refusedAs("invalid_api_key")},
+	{"tenant resume TENANT", served},
+	{fmt.Sprintf("plan assign TENANT enterprise --per-minute %d --per-day %[1]d", otherLimit), limitedTo(otherLimit)},
+	{"plan assign TENANT business", limitedTo(roomyLimit)},
+	{fmt.Sprint("plan edit business --per-minute ", 2*roomyLimit), limitedTo(2 * roomyLimit)},
+	{fmt.Sprint("plan edit business --per-minute ", roomyLimit), limitedTo(roomyLimit)},
+	{"key revoke KEY --yes", refusedAs("invalid_api_key")},
+	{"undo --yes", served},
 }
 
 // TestChangesApplyEverywhere measures, for each change, the time from its commit to the first response that shows it, on each of two
@@ -93,14 +88,14 @@ func measureDelays(d *deployment, servers []*server, samples int, pause time.Dur
 		}
 		for _, c := range changes {
 			some := makeChange(d, servers, tn, c, pause)
-			delays[c.name] = append(delays[c.name], some...)
+			delays[c.command] = append(delays[c.command], some...)
 			all = append(all, some...)
 		}
 	}
 	for _, c := range changes {
-		d.t.Logf("%-14s %s", c.name, percentiles(delays[c.name]))
+		d.t.Logf("%-60s %s", c.command, percentiles(delays[c.command]))
 	}
-	d.t.Logf("%-14s %s", "all changes", percentiles(all))
+	d.t.Logf("%-60s %s", "all changes", percentiles(all))
 	return all
 }
 
@@ -119,7 +114,7 @@ func makeChange(d *deployment, servers []*server, tn *tenant, c change, pause ti
 			}
 		})
 	}
-	args := c.args(tn)
+	args := c.of(tn)
 	if args[0] == "plan" && args[1] == "edit" {
 		args = append(args, "--database-url", storetest.As(d.t, d.databaseURL, storetest.BillingLogin))
 	}
@@ -129,7 +124,7 @@ func makeChange(d *deployment, servers []*server, tn *tenant, c change, pause ti
 	delays := make([]time.Duration, len(servers))
 	for i := range servers {
 		if seen[i].IsZero() {
-			d.t.Fatalf("%s never held on server %d", c.name, i)
+			d.t.Fatalf("%s never held on server %d", c.command, i)
 		}
 		delays[i] = seen[i].Sub(committed)
 	}

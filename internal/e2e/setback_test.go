@@ -73,15 +73,9 @@ func (b *setBack) result(t *testing.T, narrow, wide []response) (r faultResult) 
 	for _, n := range inMinute {
 		r.over = max(r.over, n-b.narrow.Quota.PerMinute)
 	}
+	r.add(wide)
 	last := b.back
 	for _, a := range wide {
-		r.slowest = max(r.slowest, a.took())
-		switch {
-		case a.err != nil || a.status >= 500:
-			r.failed++
-		case a.status == http.StatusTooManyRequests:
-			r.refused++
-		}
 		if a.err != nil || a.status != http.StatusOK {
 			last = maxTime(last, a.got)
 		}

@@ -45,13 +45,19 @@ func newAdministration(t testing.TB) *administration {
 // cluster starts an empty cluster, to which commands come by the host of that name.
 func (a *administration) cluster(host string) *pgtest.Server {
 	a.t.Helper()
-	server, err := pgtest.Start(a.t.Context(), true, nil)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	a.t.Cleanup(func() { _ = server.Stop(context.Background()) })
+	server := emptyCluster(a.t)
 	_, query, _ := strings.Cut(server.URL("postgres", "postgres"), "?")
 	a.hosts[host] = query
+	return server
+}
+
+func emptyCluster(t testing.TB) *pgtest.Server {
+	t.Helper()
+	server, err := pgtest.Start(t.Context(), true, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Stop(context.Background()) })
 	return server
 }
 

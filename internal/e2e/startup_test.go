@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -18,7 +17,6 @@ import (
 	"github.com/lib/pq/pqerror"
 
 	"petstore.example/internal/store/migrate"
-	"petstore.example/internal/test/pgtest"
 	"petstore.example/internal/test/programs"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
@@ -211,15 +209,7 @@ func checkDocumented(t *testing.T, situation, outcome, line string) {
 // TestStartupOnAFreshCluster: the role petstore_api does not exist before the first migration.
 func TestStartupOnAFreshCluster(t *testing.T) {
 	t.Parallel()
-	postgres, err := pgtest.Start(t.Context(), true, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := postgres.Stop(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	postgres := emptyCluster(t)
 	owner := postgres.URL("postgres", "postgres")
 	d := &deployment{t: t, serverURL: owner}
 	p := programs.Start(t, sandbox.Command(t, program(t, "petstore"), "serve"), d.env()...)

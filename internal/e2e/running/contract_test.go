@@ -93,11 +93,11 @@ func (c customer) sendOnce(line, body string, headers ...string) response {
 	if c.key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.key)
 	}
-	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-	}
 	for pair := range slices.Chunk(headers, 2) {
-		req.Header.Set(pair[0], pair[1])
+		req.Header.Add(pair[0], pair[1])
+	}
+	if body != "" && req.Header.Get("Content-Type") == "" {
+		req.Header.Set("Content-Type", "application/json")
 	}
 	return exchange(c.t, c.client, req)
 }

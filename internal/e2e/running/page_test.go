@@ -45,15 +45,10 @@ func TestPage(t *testing.T) {
 	// The host of the page is production; the socket of this test is not.
 	out := o.command("PETSTORE_PROFILE=production", o.block("petstorectl tenant create acme"))
 	key := regexp.MustCompile(`pst_live_\w+`).FindString(out)
-	client := p.client(t, "127.0.0.1")
+	c := customer{t, p.client(t, "127.0.0.1"), key}
 	get := func() {
 		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/pets", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+key)
-		res := exchange(t, client, req)
+		res := c.sendOnce("GET /pets", "")
 		if got := res.Header.Get("X-Ratelimit-Limit"); res.Proto != "HTTP/2.0" || res.StatusCode != http.StatusOK || !strings.Contains(o.page, "x-ratelimit-limit: "+got+"\n") {
 			t.Errorf("%s %s %v %s", res.Proto, res.Status, res.Header, res.body)
 		}

@@ -117,12 +117,11 @@ func checkAddresses(t *testing.T, p *proxy) {
 // strangersRemaining sends a request without a key, and returns how many more its sender may send.
 func strangersRemaining(t *testing.T, client *http.Client, forged ...string) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/pets", nil)
-	if err != nil {
-		t.Fatal(err)
+	var headers []string
+	for _, from := range forged {
+		headers = append(headers, "X-Forwarded-For", from)
 	}
-	req.Header["X-Forwarded-For"] = forged
-	res := exchange(t, client, req)
+	res := customer{t, client, ""}.sendOnce("GET /pets", "", headers...)
 	if res.StatusCode != http.StatusUnauthorized {
 		t.Fatalf("without a key: %s", res.Status)
 	}
@@ -132,20 +131,14 @@ func strangersRemaining(t *testing.T, client *http.Client, forged ...string) str
 // checkErrors: the API's own errors reach customers, also those of requests that proxies refuse too.
 func checkErrors(t *testing.T, p *proxy, key string) {
 	t.Helper()
-	client := p.client(t, "127.0.0.1")
-	for _, tt := range []struct{ method, path, body, code string }{
-		{http.MethodGet, "/pets?limit=0", "", "invalid_parameter"},
-		{http.MethodGet, "/nowhere", "", "route_not_found"},
-		{http.MethodGet, "/pets?cursor=" + strings.Repeat("0", 9<<10), "", "uri_too_long"},
-		{http.MethodPost, "/pets", `{"name":"` + strings.Repeat("x", 3<<19) + `","categoryId":7}`, "body_too_large"},
+	c := customer{t, p.client(t, "127.0.0.1"), key}
+	for _, tt := range []struct{ line, body, code string }{
+		{"GET /pets?limit=0", "", "invalid_parameter"},
+		{"GET /nowhere", "", "route_not_found"},
+		{"GET /pets?cursor=" + strings.Repeat("0", 9<<10), "", "uri_too_long"},
+		{"POST /pets", `{"name":"` + strings.Repeat("x", 3<<19) + `","categoryId":7}`, "body_too_large"},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), tt.method, base+tt.path, strings.NewReader(tt.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+key)
-		req.Header.Set("Content-Type", "application/json")
-		res := exchange(t, client, req)
+		res := c.sendOnce(tt.line, tt.body)
 		if !strings.Contains(res.body, `"code":"`+tt.code+`"`) || res.Header.Get("X-Request-Id") == "" || res.Header.Get("X-Ratelimit-Limit") == "" {
 			t.Errorf("%s: %s %v %s", tt.code, res.Status, res.Header, res.body)
 		}
@@ -211,12 +204,7 @@ func checkNoServer(t *testing.T, p *proxy, f *pair, key string) {
 
 func checkUnavailable(t *testing.T, p *proxy, key string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/pets", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+key)
-	res := exchange(t, p.client(t, "127.0.0.1"), req)
+	res := customer{t, p.client(t, "127.0.0.1"), key}.sendOnce("GET /pets", "")
 	if res.StatusCode < 502 || res.Header.Get("Retry-After") != "1" || res.Header.Get("Content-Type") != "application/json" ||
 		!strings.HasPrefix(res.body, `{"code":"unavailable",`) {
 		t.Errorf("no server: %s %v %s", res.Status, res.Header, res.body)

@@ -98,6 +98,7 @@ func TestExampleClients(t *testing.T) {
 			}
 			d := newDeployment(t, true)
 			s := d.serve(patientRedis)
+			d.avoidMidnight()
 			tn := d.tenantEnding(time.Now().Add(8*time.Second), plans.Free, nil, 1)
 			added := strings.Count(e.run(t, e.program, s.URL, tn.keys[0].token, names(animals), false), "added ")
 			refused := d.number(`select coalesce(sum(refused), 0) from usage_hourly where tenant_id = $1`, tn.ID)

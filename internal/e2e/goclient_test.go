@@ -153,6 +153,7 @@ func TestGoClientWaits(t *testing.T) {
 			}
 			d := newDeployment(t, true)
 			servers := d.serveAll(2, patientRedis)
+			d.avoidMidnight()
 			tn := d.tenantEnding(time.Now().Add(6*time.Second), plans.Free, nil, 1)
 			transport := &counting{base: d.client.checked(), refused: map[string]int{}}
 			var stores []*petstore.Client

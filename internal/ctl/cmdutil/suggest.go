@@ -52,22 +52,19 @@ func groupPath(group *cobra.Command) string {
 	return path
 }
 
-// closestCommand returns the name of the command that is spelled almost as a word, "" for none.
-func closestCommand(word string, commands []*cobra.Command) (best string) {
-	smallest := 2 * (most(word) + 1)
+// closestCommand returns the name of the command that is spelled almost as a word, rather of one that changes nothing; "" for none.
+func closestCommand(word string, commands []*cobra.Command) string {
+	var reads, changes []string
 	for _, c := range commands {
-		d := 2 * typos(word, c.Name())
-		if changes := c.Flags().Lookup("dry-run") != nil; changes {
-			if !isTypingError(word, c.Name()) {
-				continue
-			}
-			d++
-		}
-		if (c.IsAvailableCommand() || c.IsAdditionalHelpTopicCommand()) && d < smallest && !isOpposite(word, c.Name()) {
-			best, smallest = c.Name(), d
+		switch name := c.Name(); {
+		case !c.IsAvailableCommand() && !c.IsAdditionalHelpTopicCommand() || isOpposite(word, name):
+		case c.Flags().Lookup("dry-run") == nil:
+			reads = append(reads, name)
+		case isTypingError(word, name):
+			changes = append(changes, name)
 		}
 	}
-	return best
+	return closest(word, append(reads, changes...))
 }
 
 // most is how many typing errors a word may have.

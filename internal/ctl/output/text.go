@@ -192,3 +192,8 @@ func Wrap(s string, width int, indent string) string {
 	}
 	return strings.Join(lines, "\n")
 }
+
+// Milliseconds is a duration as the log has it.
+func Milliseconds(d time.Duration) json.RawMessage {
+	return json.RawMessage(strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', -1, 64))
+}

@@ -3,7 +3,6 @@ package tail
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -162,7 +161,7 @@ var View = output.View[event]{
 	{Name: "reason", Value: failed(func(e event) any { return e.Reason }), InList: true},
 	{Name: "method", Value: failed(func(e event) any { return e.Method }), InList: true},
 	{Name: "route", Value: failed(func(e event) any { return e.Route }), InList: true},
-	{Name: "duration_ms", Value: failed(func(e event) any { return json.RawMessage(milliseconds(e.Took)) }), InList: true},
+	{Name: "duration_ms", Value: failed(func(e event) any { return output.Milliseconds(e.Took) }), InList: true},
 	{Name: "suppressed", Value: failed(func(e event) any { return e.Suppressed }), InList: true},
 	{Name: "request_id", Value: failed(func(e event) any { return e.RequestID }), InList: true},
 	{Name: "server_id", Value: failed(func(e event) any { return e.ServerID })},
@@ -248,7 +247,3 @@ const (
 	// codeWidth is that of the longest codes that are frequent.
 	codeWidth = 20
 )
-
-func milliseconds(d time.Duration) string {
-	return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', -1, 64)
-}

@@ -72,7 +72,7 @@ var failedView = output.View[usage.FailedRequest]{
 	{Name: "key_id", Value: func(f usage.FailedRequest) any { return f.KeyID }, MinWidth: output.IDWidth},
 	{Name: "method", Value: func(f usage.FailedRequest) any { return f.Method }},
 	{Name: "route", Value: func(f usage.FailedRequest) any { return f.Route }},
-	{Name: "duration_ms", Value: func(f usage.FailedRequest) any { return milliseconds(f.Took) }},
+	{Name: "duration_ms", Value: func(f usage.FailedRequest) any { return output.Milliseconds(f.Took) }},
 	{Name: "suppressed", Heading: "MORE", Value: func(f usage.FailedRequest) any { return f.Suppressed }, InList: true},
 	{Name: "request_id", Value: func(f usage.FailedRequest) any { return f.RequestID }, InList: true, MinWidth: output.IDWidth},
 	{Name: "server_id", Value: func(f usage.FailedRequest) any { return f.ServerID }},

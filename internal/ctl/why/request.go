@@ -73,7 +73,7 @@ var RequestView = output.View[*requestDiagnosis]{
 	{Name: "plan", Value: func(d *requestDiagnosis) any { return d.Plan }},
 	{Name: "method", Value: func(d *requestDiagnosis) any { return d.Method }},
 	{Name: "route", Value: func(d *requestDiagnosis) any { return d.Route }},
-	{Name: "duration_ms", Value: func(d *requestDiagnosis) any { return milliseconds(d.Took) }},
+	{Name: "duration_ms", Value: func(d *requestDiagnosis) any { return output.Milliseconds(d.Took) }},
 	{Name: "tenant", Value: func(d *requestDiagnosis) any { return d.tenant() }},
 	{Name: "key_id", Value: func(d *requestDiagnosis) any { return d.KeyID }},
 	{Name: "server_id", Value: func(d *requestDiagnosis) any { return d.ServerID }},
@@ -103,7 +103,7 @@ func (d *requestDiagnosis) facts() []fact {
 	if d.Route == "" {
 		request = d.Method + ", of a path that matches no route"
 	}
-	list := []fact{{"at", d.At}, {"request", request}, {"duration", string(milliseconds(d.Took)) + " ms"}, {"server", d.ServerID}}
+	list := []fact{{"at", d.At}, {"request", request}, {"duration", string(output.Milliseconds(d.Took)) + " ms"}, {"server", d.ServerID}}
 	if d.key != nil {
 		list = append(list, fact{"tenant", d.tenant()}, fact{"key id", d.KeyID}, fact{"plan then", d.Plan}, fact{"verdict", d.now().Code})
 	}

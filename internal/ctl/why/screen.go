@@ -2,10 +2,8 @@ package why
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -159,9 +157,4 @@ func printRows[T any](o *options, v output.View[T], item T, help []string, faile
 // named puts a name before the rows of a list, because lists follow each other.
 func named[T any](name string, v output.View[T]) output.View[T] {
 	return append(output.View[T]{{Name: "list", Value: func(T) any { return name }, InList: true}}, v...)
-}
-
-// milliseconds is a duration as the log has it.
-func milliseconds(d time.Duration) json.RawMessage {
-	return json.RawMessage(strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', -1, 64))
 }

@@ -20,7 +20,7 @@ var helpGroups = []struct {
 	{"why", "Answer a ticket:", []string{"why", "tail", "undo"}},
 	{"manage", "Manage:", []string{"tenant", "key", "plan", "ban", "limits"}},
 	{"report", "Report:", []string{"usage", "audit"}},
-	{"login", "Log in:", []string{"login", "logout", "context", "whoami", "staff"}},
+	{"login", "Log in:", []string{"login", "logout", "whoami", "staff"}},
 	{"operate", "Operate:", []string{"doctor", "retention", "migrate"}},
 	{"more", "More:", []string{"completion", "help", "version"}},
 }
@@ -39,7 +39,7 @@ func groupCommands(root *cobra.Command) {
 }
 
 // sharedFlags are shown after the flags of a command's own: they are the same everywhere.
-var sharedFlags = []string{"columns", "context", "database-url", "help", "jq", "local", "output", "utc"}
+var sharedFlags = []string{"columns", "database-url", "help", "jq", "local", "output", "profile", "utc"}
 
 func isShared(f *pflag.Flag) bool { return slices.Contains(sharedFlags, f.Name) }
 

@@ -34,8 +34,50 @@ var View = output.View[store.Undone]{
 
 // NewCmd returns the command undo.
 func NewCmd(f *cmdutil.Factory) *cobra.Command {
-	var number string
-	cmd := f.ChangeCommand(&cobra.Command{
+	var (
+		number  string
+		numbers []int64
+		named   bool
+	)
+	c := &cmdutil.Change[[]store.Undone]{Factory: f}
+	c.Check = func(cmd *cobra.Command) (err error) {
+		numbers, err = parseNumbers(cmd.Flags().Args())
+		named = len(numbers) > 0
+		return err
+	}
+	c.Question = func(ctx context.Context, db *store.DB, undone []store.Undone) (cmdutil.Question, error) {
+		return question(ctx, f, db, undone, named)
+	}
+	c.Do = func(ctx context.Context, db *store.DB, by audit.By) (_ []store.Undone, err error) {
+		if len(numbers) == 0 { // What is asked about is what is done.
+			if numbers, err = db.Undos.Latest(ctx); err != nil {
+				return nil, err
+			}
+		}
+		return db.Undos.Do(ctx, by, numbers, f.Now())
+	}
+	c.Notice = func(undone []store.Undone) string {
+		say := "undone "
+		if f.DryRun {
+			say = "would have undone "
+		}
+		lines := cmdutil.Facts(undone, func(u store.Undone) string { return say + sentence(f, u) })
+		return strings.TrimPrefix(strings.Join(lines, "\n"), "would have ") // The first has it already.
+	}
+	c.Print = func(_ context.Context, _ *store.DB, undone []store.Undone) error {
+		if len(numbers) == 1 && len(undone) == 1 {
+			return cmdutil.PrintChanged(f, View, undone[0])
+		}
+		return cmdutil.PrintChangedList(f, View, undone)
+	}
+	cmd := newTexts()
+	c.Explain = func(_ context.Context, err error) error { return explain(cmd, f, err, named) }
+	c.Command(cmd, cmdutil.Arg{Name: "AUDIT-ID|FROM-TO", Value: &number, Complete: cmdutil.ChangeNumbers(f)}.Repeated())
+	return cmdutil.SetColumns(cmd, View.Names())
+}
+
+func newTexts() *cobra.Command {
+	return &cobra.Command{
 		Use:   "undo [AUDIT-ID|FROM-TO...]",
 		Short: "Take a change back",
 		Long: `Take a change back: restore the state before it, by a new change. Every command
@@ -55,16 +97,7 @@ that called today. Scripts need --yes.`,
 		Example: `  petstorectl undo 4711 --dry-run
   petstorectl undo 4711 --reason "wrong customer"
   petstorectl undo 4711-4760 --yes`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			numbers, err := parseNumbers(args)
-			if err != nil {
-				return err
-			}
-			return run(cmd, f, numbers)
-		},
-	}, cmdutil.Arg{Name: "AUDIT-ID|FROM-TO", Value: &number, Complete: cmdutil.ChangeNumbers(f)}.Repeated())
-	f.YesFlag(cmd)
-	return cmdutil.SetColumns(cmd, View.Names())
+	}
 }
 
 var tenantName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]*[a-z][a-z0-9-]*$`)
@@ -97,48 +130,6 @@ func parseNumbers(args []string) (numbers []int64, err error) {
 	return slices.Compact(numbers), nil
 }
 
-func run(cmd *cobra.Command, f *cmdutil.Factory, numbers []int64) error {
-	ctx := cmd.Context()
-	by, db, err := f.BeginChange(ctx)
-	if err != nil {
-		return err
-	}
-	named := len(numbers) > 0
-	if !named {
-		if numbers, err = db.Undos.Latest(ctx); errors.Is(err, store.ErrEntryNotFound) {
-			return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: "your login changed nothing within 30 days", Hint: "see: petstorectl audit list"}
-		} else if err != nil {
-			return err
-		}
-	}
-	dry := by
-	dry.DryRun = true
-	undone, err := db.Undos.Do(ctx, dry, numbers, f.Now())
-	if err == nil && !f.DryRun {
-		if err := ask(ctx, f, db, undone, named); err != nil {
-			return err
-		}
-		undone, err = db.Undos.Do(ctx, by, numbers, f.Now())
-	}
-	if err != nil {
-		return explain(cmd, f, err)
-	}
-	say := "undone "
-	if f.DryRun {
-		say = "would have undone "
-	}
-	for _, line := range cmdutil.Facts(undone, func(u store.Undone) string { return say + sentence(f, u) }) {
-		f.Messagef("%s", line)
-	}
-	if f.DryRun {
-		f.Messagef("dry run: nothing was changed")
-	}
-	if len(numbers) == 1 && len(undone) == 1 {
-		return cmdutil.PrintChanged(f, View, undone[0])
-	}
-	return cmdutil.PrintChangedList(f, View, undone)
-}
-
 // sentence says what is so after the undo.
 func sentence(f *cmdutil.Factory, u store.Undone) string {
 	subject := strings.Replace(u.By.Subject, ":", " ", 1)
@@ -152,44 +143,43 @@ func sentence(f *cmdutil.Factory, u store.Undone) string {
 	return fmt.Sprintf("entry %d (%s): %s: %s", u.Entry.Number, u.Entry.Action, subject, cmdutil.AuditChange(u.By))
 }
 
-// harms reports whether the undo refuses requests of the tenant.
-func harms(u store.Undone) bool { return audit.FindEvent(u.By.Action).Refuses }
-
-// ask shows what is to be done and asks, if it is more than one harmless change that was named.
-func ask(ctx context.Context, f *cmdutil.Factory, db *store.DB, undone []store.Undone, named bool) error {
-	var harmed []string
+// question shows what is to be done, unless it is one harmless change that was named.
+func question(ctx context.Context, f *cmdutil.Factory, db *store.DB, undone []store.Undone, named bool) (q cmdutil.Question, err error) {
+	var harmed []string // tenants of which requests will be refused
 	for _, u := range undone {
-		if harms(u) {
+		if audit.FindEvent(u.By.Action).Refuses {
 			harmed = append(harmed, u.Entry.TenantName)
 		}
 	}
 	if named && len(undone) == 1 && len(harmed) == 0 {
-		return nil
+		return q, nil
 	}
 	used, err := db.Usage.TenantsSince(ctx, harmed, f.Now().Truncate(24*time.Hour))
 	if err != nil {
-		return err
+		return q, err
 	}
-	q := cmdutil.Question{Text: "Make this change?", Word: cmdutil.WordFor(used)}
+	q = cmdutil.Question{Text: "Make this change?", Word: cmdutil.WordFor(used)}
 	if len(undone) > 1 {
 		q.Text = fmt.Sprintf("Make these %d changes?", len(undone))
 	}
 	q.Facts = cmdutil.Facts(undone, func(u store.Undone) string {
-		if !harms(u) {
+		if !audit.FindEvent(u.By.Action).Refuses {
 			return sentence(f, u)
 		}
 		return fmt.Sprintf("%s: %s requests of the tenant today", sentence(f, u), output.Thousands(used[u.Entry.TenantName]))
 	})
-	return cmdutil.Ask(ctx, f, q)
+	return q, nil
 }
 
 // explain returns the error of an entry that is not taken back.
-func explain(cmd *cobra.Command, f *cmdutil.Factory, err error) error {
+func explain(cmd *cobra.Command, f *cmdutil.Factory, err error, named bool) error {
 	refused := (*store.UndoError)(nil)
-	if errors.Is(err, store.ErrEntryNotFound) {
+	switch {
+	case errors.Is(err, store.ErrEntryNotFound) && !named:
+		return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: "your login changed nothing within 30 days", Hint: "see: petstorectl audit list"}
+	case errors.Is(err, store.ErrEntryNotFound):
 		return &cmdutil.Error{Code: cmdutil.ExitNotFound, Message: strings.TrimPrefix(err.Error(), "undo: "), Hint: "see: petstorectl audit list"}
-	}
-	if !errors.As(err, &refused) {
+	case !errors.As(err, &refused):
 		return err
 	}
 	e := refused.Entry
@@ -201,14 +191,10 @@ func explain(cmd *cobra.Command, f *cmdutil.Factory, err error) error {
 		return err
 	}
 	explained := &cmdutil.Error{Code: cmdutil.ExitRefused, Message: refused.Error(), Hint: refused.Hint}
-	if refused.Err == nil {
-		return explained
-	}
-	if cause := (*cmdutil.Error)(nil); errors.As(f.Explain(cmd.Context(), refused.Err, cmdutil.Subject{Tenant: e.TenantName, Key: e.Subject, Plan: plan}), &cause) {
-		explained = &cmdutil.Error{
-			Code: cause.Code, Hint: cmp.Or(refused.Hint, cause.Hint),
-			Message: fmt.Sprintf("entry %d (%s) can't be undone: %s", e.Number, e.Action, cause.Message),
-		}
+	cause, of := (*cmdutil.Error)(nil), cmdutil.Subject{Tenant: e.TenantName, Key: e.Subject, Plan: plan}
+	if refused.Err != nil && errors.As(f.Explain(cmd.Context(), refused.Err, of), &cause) {
+		explained.Code, explained.Hint = cause.Code, cmp.Or(refused.Hint, cause.Hint)
+		explained.Message = fmt.Sprintf("entry %d (%s) can't be undone: %s", e.Number, e.Action, cause.Message)
 	}
 	return explained
 }

@@ -21,7 +21,7 @@ OPENAPI  := internal/api/openapi.yaml
 NPM      := tools/npm/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test flakes check check-deploy outdated fmt cross generate reference man release-snapshot release release-files image bench bench-scale model soak clean
+.PHONY: help run build test flakes check check-deploy outdated fmt cross generate reference man release-snapshot release release-files image bench bench-scale model mutants soak clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -156,6 +156,9 @@ bench-scale: ## measure how costs grow with animals, keys, servers and requests;
 model: ## run the simulation of limits with each rule switched off in turn: the first violation, and in which schedule
 	@$(GO) test -tags $(TAGS) -vet off -count=1 ./internal/limits/distributed/simtest -run '^TestSimulationFindsPlantedFaults$$' -v | \
 		sed -n 's/^ *norace_test.go:[0-9]*: //p'
+
+mutants: ## change the code of a package in small ways, one at a time, and list what its own tests do not notice (PACKAGE=./internal/plans)
+	@$(GO) run github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0 unleash --tags $(TAGS) --workers 1 --timeout-coefficient 20 $(or $(PACKAGE),$(error which package? make mutants PACKAGE=./internal/plans))
 
 # What soak runs, all without a name, and how many requests Schemathesis makes.
 PARTS    ?=

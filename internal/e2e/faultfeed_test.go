@@ -23,11 +23,11 @@ const revokedWithin = 400 * time.Millisecond
 func feedFaults() []operatorFault {
 	faults := []operatorFault{
 		{"the listening connection dies silently", tryDeadListener},
-		{"a server freezes for 0.5 s", tryPause(500 * time.Millisecond)},
 		{"a server freezes for 3 s", tryPause(3 * time.Second)},
 	}
 	if long() {
 		faults = append(faults,
+			operatorFault{"a server freezes for 0.5 s", tryPause(500 * time.Millisecond)},
 			operatorFault{"a server freezes for 15 s", tryPause(15 * time.Second)},
 			operatorFault{"a server freezes for 70 s", tryPause(70 * time.Second)})
 	}

@@ -301,12 +301,15 @@ func (tr *trial) checkPhases() {
 	tr.t.Logf("responses in every phase:\n%s", &b)
 }
 
-// TestRedisFaults runs the trials at the same time: their load is light, and most of their time is schedule.
+// TestRedisFaults runs the trials at the same time: their load is light, and most of their time is schedule. A server that ends silently together
+// with Redis is one for make soak: beside other tests TestOperatorFaults has such ends, and TestOracle has them under load.
 func TestRedisFaults(t *testing.T) {
 	t.Parallel()
-	for name, try := range map[string]func(t *testing.T) *trial{
-		"one Redis": tryOneRedis, "Redis Cluster": tryCluster, "a server with Redis": tryUncleanEnd,
-	} {
+	trials := map[string]func(t *testing.T) *trial{"one Redis": tryOneRedis, "Redis Cluster": tryCluster}
+	if long() {
+		trials["a server with Redis"] = tryUncleanEnd
+	}
+	for name, try := range trials {
 		t.Run(name, func(t *testing.T) {
 			if !long() {
 				t.Parallel()

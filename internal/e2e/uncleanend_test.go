@@ -14,10 +14,7 @@ import (
 func tryUncleanEnd(t *testing.T) *trial {
 	t.Helper()
 	redis := redistest.New(t)
-	at, end := []float64{5, 7, 11, 13}, 17*time.Second
-	if long() {
-		at, end = []float64{20, 40, 80, 90}, 3*time.Minute
-	}
+	at, end := []float64{20, 40, 80, 90}, 3*time.Minute
 	tr := newTrial(t, redis.URL,
 		spec{ends: seconds(3.5), plan: plans.Free, callers: []int{0, 1}},
 		// Their minutes begin just before, and most of their load is on the server that ends.
@@ -46,9 +43,7 @@ func tryUncleanEnd(t *testing.T) *trial {
 			_ = tr.servers[1].Signal(syscall.SIGCONT)
 			redis.Resume()
 		}},
-	}
-	if long() {
-		phases = append(phases, phase{name: "healthy again", from: seconds(at[3] + 30), healthy: true})
+		{name: "healthy again", from: seconds(at[3] + 30), healthy: true},
 	}
 	tr.run(end, phases...)
 	return tr

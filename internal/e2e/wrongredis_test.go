@@ -15,7 +15,7 @@ func TestWrongRedis(t *testing.T) {
 	redis, other := redistest.New(t), redistest.New(t)
 	refused := "redis://nobody:wrong@" + redis.Addr + "/0"
 	d := newDeploymentOn(t, storetest.New(t).URL, redis.URL)
-	servers := d.serveAll(2)
+	servers := d.serveAll(2, patientRedis)
 	for url, want := range map[string]string{
 		refused:   "WRONGPASS",
 		other.URL: "another Redis than the other servers",

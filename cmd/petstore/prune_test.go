@@ -19,7 +19,10 @@ import (
 	"petstore.example/internal/test/wait"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(storetest.Suite{M: m}) }
+func TestMain(m *testing.M) {
+	// net/http waits half a second before it closes a connection on which it has refused a request.
+	goleak.VerifyTestMain(storetest.Suite{M: m}, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
 
 func TestPruningRemovesWhatExpired(t *testing.T) {
 	t.Parallel()

@@ -19,6 +19,7 @@ func TestOngoingRequestIsFinished(t *testing.T) {
 	d := newDeployment(t, false)
 	s := d.serve()
 	tn := d.tenant(plans.Business, nil, 1)
+	d.patient.get(s, tn.keys[0].token, "/pets") // From now on its key is in memory.
 	conn := s.connect(t)
 	const body = `{"name":"Late","categoryId":7}`
 	if _, err := fmt.Fprintf(conn, "POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
@@ -26,7 +27,7 @@ func TestOngoingRequestIsFinished(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The server has read the headers once the request is counted.
-	wait.Until(t, "a request that has begun", func() bool { return recorded(d, tn) == 1 })
+	wait.Until(t, "a request that has begun", func() bool { return recorded(d, tn) == 2 })
 	asked := time.Now()
 	d.beginStop(s)
 	wait.Until(t, "no new connections", func() bool {
@@ -67,6 +68,7 @@ func TestOngoingListIsFinished(t *testing.T) {
 	d := newDeployment(t, false)
 	s := d.serve()
 	tn := d.tenant(plans.Business, nil, 1)
+	d.patient.get(s, tn.keys[0].token, "/pets")
 	conn := s.connect(t)
 	responses := bufio.NewReader(conn)
 	send := func(limit int) {

@@ -30,7 +30,11 @@ func TestKeysOfAStagingServer(t *testing.T) {
 			tn.keys[0].token: "This API key (pst_live_) is for production, and this is staging.",
 			revoked:          "Z. Use another one, or ask our support (help@example.com) for a new key.",
 		} {
-			if a := d.patient.get(s, key, "/pets"); a.status != 401 || a.code != "invalid_api_key" || a.integer("X-RateLimit-Limit") != 1700 || !strings.Contains(string(a.body), want) {
+			a := d.patient.get(s, key, "/pets")
+			for tries := 1; !strings.Contains(string(a.body), want) && tries < 10; tries++ { // A key that can't be looked up in time gets the general text.
+				a = d.patient.get(s, key, "/pets")
+			}
+			if a.status != 401 || a.code != "invalid_api_key" || a.integer("X-RateLimit-Limit") != 1700 || !strings.Contains(string(a.body), want) {
 				t.Errorf("fast path %s: %d %s, want %s", fastPath, a.status, a.body, want)
 			}
 		}

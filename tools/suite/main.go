@@ -61,7 +61,7 @@ func whole(patterns []string) bool {
 
 // No result comes from the cache: what it was made of is more than files and variables. All tests mostly wait, for databases and servers, so
 // there are more at a time than processors. make check runs go vet.
-var flags = []string{"-count=1", "-tags", tags, "-trimpath", "-vet", "off", "-ldflags", "-s -w", "-timeout", "20m", "-p", "2", "-parallel", "4"}
+var flags = []string{"-count=1", "-tags", tags, "-trimpath", "-vet", "off", "-ldflags", "-s -w", "-timeout", "20m", "-p", "2", "-parallel", "3"}
 
 const (
 	endToEnd   = "internal/e2e"

@@ -111,6 +111,7 @@ func TestManyCallers(t *testing.T) {
 		limit, used      int64
 		ahead            time.Duration
 		most             int // 429s in a window
+		unlucky          int // calls that may get a 429 in all of their four attempts: other programs were first each time
 	}{
 		"on Free":                 {clients: 1, callers: 300, limit: 60},
 		"on Business":             {clients: 1, callers: 3000, limit: 1000},
@@ -118,7 +119,7 @@ func TestManyCallers(t *testing.T) {
 		"its clock is behind":     {clients: 1, callers: 150, limit: 60, ahead: time.Hour},
 		"its clock is ahead":      {clients: 1, callers: 150, limit: 60, ahead: -time.Hour},
 		"another used the minute": {clients: 1, callers: 150, limit: 60, used: 60, most: 1},
-		"ten programs":            {clients: 10, callers: 300, limit: 60, most: 100},
+		"ten programs":            {clients: 10, callers: 300, limit: 60, most: 100, unlucky: 10},
 		"ten programs, Business":  {clients: 10, callers: 300, limit: 1000, most: 1000},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,6 +128,7 @@ func TestManyCallers(t *testing.T) {
 				w := newFixedWindow(test.limit, test.used)
 				w.ahead = test.ahead
 				var calls sync.WaitGroup
+				var unlucky atomic.Int64
 				var want []string
 				for range test.clients {
 					store := newInside(t, 0, w.answer)
@@ -134,7 +136,10 @@ func TestManyCallers(t *testing.T) {
 						name := fmt.Sprint(i)
 						want = append(want, name)
 						calls.Go(func() {
-							if _, err := store.CreatePet(t.Context(), client.NewPet{Name: name}); err != nil {
+							var refused *client.Error
+							if _, err := store.CreatePet(t.Context(), client.NewPet{Name: name}); errors.As(err, &refused) && refused.Status == 429 {
+								unlucky.Add(1)
+							} else if err != nil {
 								t.Error(err)
 							}
 						})
@@ -144,8 +149,9 @@ func TestManyCallers(t *testing.T) {
 				began := time.Now()
 				calls.Wait()
 				t.Logf("%d created in %v; 429s: %v", len(w.admitted), time.Since(began), slices.Collect(maps.Values(w.refused)))
-				if w.most() > test.most || len(w.admitted) != len(want) {
-					t.Errorf("%d created, %d × 429 in a window; want %d, and at most %d", len(w.admitted), w.most(), len(want), test.most)
+				if n := int(unlucky.Load()); w.most() > test.most || n > test.unlucky || len(w.admitted)+n != len(want) {
+					t.Errorf("%d created, %d given up, %d × 429 in a window; want %d, and at most %d and %d",
+						len(w.admitted), n, w.most(), len(want), test.unlucky, test.most)
 				}
 				if test.clients == 1 {
 					n := int(test.limit) // Those of a window go together.

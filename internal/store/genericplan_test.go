@@ -19,7 +19,7 @@ func TestPlansOfEmptyTables(t *testing.T) {
 		}
 		text := strings.Join(plan, "\n")
 		// Of an animal that was found by its key.
-		rest := strings.Replace(text, " Filter: (status <> $5)", "", 1)
+		rest := strings.Replace(text, " Filter: ((status)::text <> $5)", "", 1)
 		rest = strings.ReplaceAll(rest, "One-Time Filter:", "")
 		if !strings.Contains(text, "Index Cond: ((tenant_id = $1) AND ") || strings.Contains(rest, "Filter:") || strings.Contains(text, "Bitmap") {
 			t.Errorf("%s has conditions that are not the index's:\n%s", name, text)

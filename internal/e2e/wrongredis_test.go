@@ -1,11 +1,17 @@
 package e2e_test
 
 import (
+	"net/http"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
+	"petstore.example/internal/plans"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/storetest"
+	"petstore.example/internal/test/wait"
 )
 
 // TestWrongRedis: a server that is configured for another Redis than the others, or with a login that is refused, ends at its start and names
@@ -35,4 +41,60 @@ func TestWrongRedis(t *testing.T) {
 	if r := single.launch().Ready(); r.Redis != "down" || r.Status != "degraded" {
 		t.Errorf("alone, with a login that is refused: %+v", r)
 	}
+}
+
+// TestPasswordOfRedisChanges as docs/running.md has it: both passwords hold while the servers are restarted. In the other order no server
+// reaches Redis, none ends, and all count in Postgres until more than half have the new password.
+func TestPasswordOfRedisChanges(t *testing.T) {
+	t.Parallel()
+	own := redistest.New(t)
+	c := redis.NewClient(&redis.Options{Addr: own.Addr, PoolSize: 1, DisableIdentity: true})
+	t.Cleanup(func() { c.Close() })
+	acl := func(rule string) {
+		t.Helper()
+		if err := c.Do(t.Context(), "ACL", "SETUSER", "default", rule).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	with := func(password string) string { return "PETSTORE_REDIS_URL=redis://:" + password + "@" + own.Addr + "/0" }
+	if err := c.Do(t.Context(), "ACL", "SETUSER", "admin", "on", "nopass", "allcommands", "allkeys", "allchannels").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Do(t.Context(), "AUTH", "admin", "").Err(); err != nil {
+		t.Fatal(err)
+	}
+	acl("resetpass")
+	acl(">first")
+	d := newDeploymentOn(t, storetest.New(t).URL, own.URL)
+	servers := d.serveAll(2, patientRedis, with("first"))
+	inRedis := func(redis string) {
+		t.Helper()
+		for _, s := range servers {
+			wait.Until(t, "Redis "+redis, func() bool { return s.Ready().Redis == redis })
+		}
+	}
+	restart := func(password string) {
+		t.Helper()
+		for i, s := range servers {
+			s.Stop(syscall.SIGTERM)
+			servers[i] = d.launch(patientRedis, with(password))
+		}
+		inRedis("up")
+	}
+	inRedis("up")
+	acl(">second")
+	restart("second")
+	acl("<first")
+
+	acl("resetpass")
+	acl(">third")
+	if err := c.Do(t.Context(), "CLIENT", "KILL", "USER", "default").Err(); err != nil {
+		t.Fatal(err)
+	}
+	inRedis("down")
+	key := d.tenant(plans.Enterprise, hugeQuota, 1).keys[0].token
+	for _, s := range servers {
+		wait.Until(t, "an admitted request", func() bool { return d.client.get(s, key, "/pets").status == http.StatusOK })
+	}
+	restart("third")
 }

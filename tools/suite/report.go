@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -110,6 +111,7 @@ func (h handler) Event(e testjson.TestEvent, found *testjson.Execution) error {
 		word := "ok"
 		if e.Action == testjson.ActionFail {
 			word = "FAIL"
+			printOutput(found, h.form, found.Package(e.Package).Failed)
 		}
 		fmt.Printf("%-5s%6.1fs  %-44s %s\n", word, h.took[name].Seconds(), name, h.waiting())
 		h.printed = time.Now()
@@ -154,7 +156,7 @@ func (p *progress) tick(done <-chan struct{}) {
 
 // printTotals prints the slowest packages, what failed, and last how many tests passed.
 func (p *progress) printTotals(steps []*step) {
-	names := slices.SortedFunc(keys(p.took), func(a, b string) int { return cmp.Compare(p.took[b], p.took[a]) })
+	names := slices.SortedFunc(maps.Keys(p.took), func(a, b string) int { return cmp.Compare(p.took[b], p.took[a]) })
 	fmt.Printf("\n%d packages in %v. The slowest:\n", len(names), time.Since(p.begin).Round(time.Second))
 	for _, name := range names[:min(10, len(names))] {
 		fmt.Printf("%10.1fs  %s\n", p.took[name].Seconds(), name)
@@ -171,14 +173,19 @@ func (p *progress) printTotals(steps []*step) {
 	fmt.Printf("\n%d passed, %d failed, %d skipped\n", max(0, total-skipped-failed), failed, skipped)
 }
 
-// printFailures prints the output of each test that failed, and the command that runs it alone.
-func (s *step) printFailures(cases []testjson.TestCase) {
+// printOutput prints the output of each test that failed.
+func printOutput(found *testjson.Execution, form string, cases []testjson.TestCase) {
 	for _, c := range cases {
-		fmt.Printf("\n=== FAIL: %s %s %s(%.1fs)\n", strings.TrimPrefix(c.Package, module), c.Test, s.form, c.Elapsed.Seconds())
-		for _, line := range s.found.OutputLines(c) {
+		fmt.Printf("\n=== FAIL: %s %s %s(%.1fs)\n", strings.TrimPrefix(c.Package, module), c.Test, form, c.Elapsed.Seconds())
+		for _, line := range found.OutputLines(c) {
 			fmt.Print(line)
 		}
 	}
+}
+
+// printFailures prints the output of each test that failed, as was done when its package ended, and the command that runs it alone.
+func (s *step) printFailures(cases []testjson.TestCase) {
+	printOutput(s.found, s.form, cases)
 	for _, c := range testjson.FilterFailedUnique(cases) {
 		command := []string{"go test -tags", tags}
 		if s.form != "" {
@@ -191,15 +198,5 @@ func (s *step) printFailures(cases []testjson.TestCase) {
 			command = append(command, "-run '^"+strings.ReplaceAll(c.Test.Name(), "/", "$/^")+"$'")
 		}
 		fmt.Println("\nto run it alone:", strings.Join(append(command, "./"+strings.TrimPrefix(c.Package, module)), " "))
-	}
-}
-
-func keys(m map[string]time.Duration) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
 	}
 }

@@ -17,7 +17,7 @@ const marker = "PETSTORE_TEST_SANDBOX"
 
 // passed are the variables that keep their values: where programs and temporary files are, and what Go reads to build.
 var passed = []string{
-	"PATH", "TMPDIR", "GOROOT", "GOTOOLCHAIN", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GONOPROXY", "GOARCH", "GOOS", "GORACE", "CC", "CLOCK_AHEAD",
+	"PATH", "TMPDIR", "GOROOT", "GOTOOLCHAIN", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GONOPROXY", "GOARCH", "GOOS", "GORACE", "CC",
 }
 
 // asked are the variables in which make test, make soak and developers ask something of the tests. Commands do not get them.

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"petstore.example/internal/test/assert"
 )
 
 // Authority is a certificate authority. Its methods fail the test when they cannot do their work.
@@ -51,18 +53,14 @@ func (a *Authority) Issue(t testing.TB, path, name string) {
 	key := newKey(t)
 	write(t, path+".pem", "CERTIFICATE", a.sign(t, template, key).Raw)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	write(t, path+".key", "PRIVATE KEY", der)
 }
 
 func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return key
 }
 
@@ -76,13 +74,9 @@ func (a *Authority) sign(t testing.TB, template *x509.Certificate, key *ecdsa.Pr
 		parent = template
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), a.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return cert
 }
 
@@ -92,7 +86,5 @@ func write(t testing.TB, path, kind string, der []byte) {
 	if kind == "CERTIFICATE" {
 		mode = 0o644
 	}
-	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), mode); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), mode))
 }

@@ -4,6 +4,7 @@ import (
 	"net"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/freeport"
 )
 
@@ -23,21 +24,15 @@ func TestHeld(t *testing.T) {
 				t.Fatalf("something listens on %s", addr)
 			}
 			server, err := net.Listen("tcp", addr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			conn, err := net.Dial("tcp", addr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			_, _ = conn.Close(), server.Close()
 		}
 	}
 	for range 2000 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if held[l.Addr().String()] {
 			t.Fatalf("somebody else got %s", l.Addr())
 		}

@@ -8,6 +8,7 @@ import (
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // Contest lets 64 callers of one tenant, spread over the servers' limiters, take until each has been refused a few times.
@@ -41,9 +42,7 @@ var Quotas = []plans.Quota{
 func exactUnderConcurrency(t *testing.T, l limits.Limiter) {
 	for i, q := range Quotas {
 		tenantID, limit := int64(1+i), min(q.PerMinute, q.PerDay)
-		if got := Contest(t, []limits.Limiter{l}, Claim(tenantID, q)); got != limit {
-			t.Errorf("%d admitted, want %d", got, limit)
-		}
+		assert.Equal(t, Contest(t, []limits.Limiter{l}, Claim(tenantID, q)), limit, "admitted")
 		Check(t, "then", l.Take(t.Context(), Claim(tenantID, q), Noon), Want(false, tenantID, q, Noon, limit, limit))
 	}
 }
@@ -54,18 +53,10 @@ func exactWithKeys(t *testing.T, l limits.Limiter) {
 	own := func(id string, perMinute int64) limits.Claim {
 		return limits.Claim{TenantID: 1, KeyID: id, Quota: q, KeyPerMinute: perMinute}
 	}
-	if got := Contest(t, []limits.Limiter{l}, own("key_a", 30)); got != 30 {
-		t.Errorf("key a: %d admitted, want its 30", got)
-	}
-	if got := Contest(t, []limits.Limiter{l}, own("key_b", 20)); got != 20 {
-		t.Errorf("key b: %d admitted, want its 20", got)
-	}
-	if got := Contest(t, []limits.Limiter{l}, own("key_c", 80)); got != 50 {
-		t.Errorf("key c: %d admitted, want the tenant's remaining 50", got)
-	}
-	if got := Contest(t, []limits.Limiter{l}, Claim(1, q)); got != 0 {
-		t.Errorf("another key: %d admitted, want none", got)
-	}
+	assert.Equal(t, Contest(t, []limits.Limiter{l}, own("key_a", 30)), 30, "key a admitted")
+	assert.Equal(t, Contest(t, []limits.Limiter{l}, own("key_b", 20)), 20, "key b admitted")
+	assert.Equal(t, Contest(t, []limits.Limiter{l}, own("key_c", 80)), 50, "key c admitted")
+	assert.Equal(t, Contest(t, []limits.Limiter{l}, Claim(1, q)), 0, "another key admitted")
 }
 
 // Keys with limits of their own that wait together go in one script, which reads all of them before it counts the first.
@@ -89,11 +80,7 @@ func exactWithKeysTogether(t *testing.T, l limits.Limiter) {
 	for key := 1; key < 4; key++ {
 		n := admitted[key].Load()
 		all += n
-		if n > int64(10*key) {
-			t.Errorf("key %d: %d admitted of its %d", key, n, 10*key)
-		}
+		assert.True(t, n <= int64(10*key), "key", key, n, "admitted of its", 10*key)
 	}
-	if all != 100 {
-		t.Errorf("%d admitted, want the tenant's 100", all)
-	}
+	assert.Equal(t, all, 100, "admitted")
 }

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/ulule/limiter/v3"
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // Noon is in the middle of a day, and of a minute for no tenant in particular.
@@ -78,9 +78,7 @@ func Want(admitted bool, tenantID int64, q plans.Quota, now time.Time, minuteUse
 func Check(t testing.TB, what string, got, want limits.Decision) {
 	t.Helper()
 	got.Term, got.Stamp = want.Term, want.Stamp
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
+	assert.DeepEqual(t, got, want, what)
 }
 
 func takeCountsInBothWindows(t *testing.T, l limits.Limiter) {
@@ -182,13 +180,9 @@ func clockSteppingBack(t *testing.T, l limits.Limiter) {
 		}
 	}
 	for number, n := range minutes {
-		if n > q.PerMinute {
-			t.Errorf("minute %d: %d admitted, the limit is %d", number, n, q.PerMinute)
-		}
+		assert.True(t, n <= q.PerMinute, "minute", number, n, "admitted, the limit is", q.PerMinute)
 	}
 	for number, n := range days {
-		if n > q.PerDay {
-			t.Errorf("day %d: %d admitted, the limit is %d", number, n, q.PerDay)
-		}
+		assert.True(t, n <= q.PerDay, "day", number, n, "admitted, the limit is", q.PerDay)
 	}
 }

@@ -20,6 +20,8 @@ import (
 	common "go.opentelemetry.io/proto/slim/otlp/common/v1"
 	otlp "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"petstore.example/internal/test/assert"
 )
 
 // Span is a span that arrived. Numbers among the attributes are int64.
@@ -58,14 +60,10 @@ func NewEncrypted(t testing.TB) (c *Collector, variables []string) {
 		s.StartTLS()
 	})
 	key, err := x509.MarshalPKCS8PrivateKey(s.TLS.Certificates[0].PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	write := func(name, kind string, text []byte) (path string) {
 		path = filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: text}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: text}), 0o600))
 		return path
 	}
 	certificate := write("certificate.pem", "CERTIFICATE", s.Certificate().Raw)

@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"petstore.example/internal/subprocess"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/freeport"
 	"petstore.example/internal/test/sandbox"
 )
@@ -45,9 +46,7 @@ func newServer(t testing.TB, args ...string) *Server {
 	t.Helper()
 	addr := freeport.Address(t)
 	process, err := launch(t.Context(), addr, args...)
-	if err != nil {
-		t.Fatalf("test redis: %v", err)
-	}
+	assert.NoError(t, err, "test redis")
 	s := &Server{URL: "redis://" + addr + "/0", Addr: addr, t: t, args: args, process: process}
 	t.Cleanup(s.Stop)
 	return s
@@ -62,9 +61,7 @@ func (s *Server) Start() {
 		return
 	}
 	process, err := launch(context.Background(), s.Addr, s.args...)
-	if err != nil {
-		s.t.Fatalf("test redis: %v", err)
-	}
+	assert.NoError(s.t, err, "test redis")
 	s.process = process
 }
 
@@ -103,9 +100,7 @@ func (s *Server) signal(sig syscall.Signal) {
 	if s.process == nil {
 		s.t.Fatal("test redis: it is not running")
 	}
-	if err := s.process.Signal(sig); err != nil {
-		s.t.Fatalf("test redis: %v", err)
-	}
+	assert.NoError(s.t, s.process.Signal(sig), "test redis")
 }
 
 // Flush empties the server, scripts included.
@@ -114,9 +109,7 @@ func (s *Server) Flush() {
 	client := clientOf(s.Addr, 0)
 	defer client.Close()
 	err := errors.Join(client.FlushAll(s.t.Context()).Err(), client.ScriptFlush(s.t.Context()).Err())
-	if err != nil {
-		s.t.Fatalf("test redis: %v", err)
-	}
+	assert.NoError(s.t, err, "test redis")
 }
 
 func clientOf(addr string, db int) *redis.Client {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/store/migrate"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/pgtest"
 	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 )
@@ -45,9 +46,7 @@ var shared cluster
 func New(t testing.TB) *Database {
 	t.Helper()
 	name, err := shared.clone(t.Context())
-	if err != nil {
-		t.Fatalf("test database: %v", err)
-	}
+	assert.NoError(t, err, "test database")
 	t.Cleanup(func() {
 		if err := shared.drop(name); err != nil {
 			t.Errorf("test database: %v", err)
@@ -73,9 +72,7 @@ func AsServer(t testing.TB, ownerURL string) string {
 func As(t testing.TB, ownerURL, login string) string {
 	t.Helper()
 	u, err := url.Parse(ownerURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if password, ok := u.User.Password(); ok {
 		u.User = url.UserPassword(login, password)
 	} else {

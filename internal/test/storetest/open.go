@@ -7,6 +7,7 @@ import (
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/wait"
 )
 
@@ -15,9 +16,7 @@ func Open(t testing.TB, url string, o store.Options) *store.DB {
 	t.Helper()
 	o.OpenTimeout = wait.Limit
 	db, err := store.Open(t.Context(), url, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() }) // It fails if a test has stopped the server.
 	return db
 }
@@ -26,13 +25,10 @@ func Open(t testing.TB, url string, o store.Options) *store.DB {
 func IssueKey(t testing.TB, staff *store.DB, tenant store.NewTenant) string {
 	t.Helper()
 	by := audit.By{Actor: "test"}
-	if _, err := staff.Tenants.Create(t.Context(), by, tenant, time.Time{}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := staff.Tenants.Create(t.Context(), by, tenant, time.Time{})
+	assert.NoError(t, err)
 	service := keys.Service{Store: staff.Keys}
 	_, token, err := service.Issue(t.Context(), by, keys.Request{Tenant: tenant.Name, Environment: keys.Live})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return token.Reveal()
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"petstore.example/internal/test/assert"
 )
 
 // Proxy listens on a TCP port until the test ends and returns its address. For each connection it dials the network address and
@@ -19,9 +21,7 @@ func Proxy(t testing.TB, network, addr string, relay func(client, server net.Con
 func ProxyTo(t testing.TB, dial func() (net.Conn, error), relay func(client, server net.Conn)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	p := &proxy{}
 	p.running.Go(func() {
 		for {
@@ -44,9 +44,7 @@ func ProxyTo(t testing.TB, dial func() (net.Conn, error), relay func(client, ser
 func ProxyURL(t testing.TB, databaseURL string, relay func(client, server net.Conn)) string {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	query := u.Query()
 	port := query.Get("port")
 	if port == "" {

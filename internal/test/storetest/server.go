@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/store/migrate"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/pgtest"
 	"petstore.example/internal/test/sandbox"
 )
@@ -39,9 +40,7 @@ func newServer(t testing.TB, settings map[string]string) *PrivateServer {
 	p := prepared(t)
 	p.settings = settings
 	dir, err := snapshot()
-	if err != nil {
-		t.Fatalf("test server: %v", err)
-	}
+	assert.NoError(t, err, "test server")
 	if out, err := sandbox.Command(t, "cp", "-a", dir, p.dir).CombinedOutput(); err != nil {
 		t.Fatalf("test server: %v: %s", err, out)
 	}
@@ -71,9 +70,7 @@ var snapshot = sync.OnceValues(func() (string, error) {
 func prepared(t testing.TB) *PrivateServer {
 	t.Helper()
 	dir, remove, err := pgtest.TempDir(true)
-	if err != nil {
-		t.Fatalf("test server: %v", err)
-	}
+	assert.NoError(t, err, "test server")
 	t.Cleanup(remove)
 	p := &PrivateServer{t: t, dir: filepath.Join(dir, "server")}
 	t.Cleanup(p.Stop)
@@ -89,9 +86,7 @@ func (p *PrivateServer) Start() {
 		return
 	}
 	server, err := pgtest.StartIn(context.Background(), p.dir, p.settings)
-	if err != nil {
-		p.t.Fatalf("test server: %v", err)
-	}
+	assert.NoError(p.t, err, "test server")
 	p.server = server
 }
 

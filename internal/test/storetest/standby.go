@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/sandbox"
 )
 
@@ -18,22 +19,16 @@ func (p *PrivateServer) Standby() *PrivateServer {
 	p.t.Helper()
 	s := prepared(p.t)
 	u, err := url.Parse(p.URL)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	assert.NoError(p.t, err)
 	data := filepath.Join(s.dir, "postgres", "data")
-	if err := os.MkdirAll(filepath.Dir(data), 0o755); err != nil {
-		p.t.Fatal(err)
-	}
+	assert.NoError(p.t, os.MkdirAll(filepath.Dir(data), 0o755))
 	// #nosec G204 -- the arguments are this test's own.
 	cmd := sandbox.Command(p.t, Program(p.t, "pg_basebackup"), "--pgdata", data, "--write-recovery-conf", "--checkpoint=fast", "--no-sync",
 		"--host", u.Query().Get("host"), "--port", u.Query().Get("port"), "--username", "postgres")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		p.t.Fatalf("standby: %v\n%s", err, out)
 	}
-	if err := giveTo(data, filepath.Join(p.dir, "postgres", "data")); err != nil {
-		p.t.Fatalf("standby: %v", err)
-	}
+	assert.NoError(p.t, giveTo(data, filepath.Join(p.dir, "postgres", "data")), "standby")
 	s.Start()
 	s.Database = *database(s.server, "postgres")
 	return s
@@ -42,17 +37,14 @@ func (p *PrivateServer) Standby() *PrivateServer {
 // Detach ends the standby's replication: what is committed from then on does not reach it.
 func (p *PrivateServer) Detach() {
 	p.t.Helper()
-	if err := errors.Join(p.exec(p.t.Context(), `alter system set primary_conninfo = ''`), p.exec(p.t.Context(), `select pg_reload_conf()`)); err != nil {
-		p.t.Fatalf("standby: %v", err)
-	}
+	assert.NoError(p.t, p.exec(p.t.Context(), `alter system set primary_conninfo = ''`), "standby")
+	assert.NoError(p.t, p.exec(p.t.Context(), `select pg_reload_conf()`), "standby")
 }
 
 // Promote makes a standby a primary.
 func (p *PrivateServer) Promote() {
 	p.t.Helper()
-	if err := p.exec(p.t.Context(), `select pg_promote()`); err != nil {
-		p.t.Fatalf("standby: %v", err)
-	}
+	assert.NoError(p.t, p.exec(p.t.Context(), `select pg_promote()`), "standby")
 }
 
 // giveTo makes the owner of another directory the owner of dir and of all in it, if this process is root.
@@ -77,8 +69,6 @@ func Program(t testing.TB, name string) string {
 		return path
 	}
 	dir, err := sandbox.Command(t, "pg_config", "--bindir").Output()
-	if err != nil {
-		t.Fatalf("%s is not in PATH, and pg_config does not say where it is: %v", name, err)
-	}
+	assert.NoError(t, err, name, "is not in PATH, and pg_config does not say where it is")
 	return filepath.Join(strings.TrimSpace(string(dir)), name)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/certtest"
 	"petstore.example/internal/test/freeport"
 	"petstore.example/internal/test/wait"
@@ -47,9 +48,7 @@ func NewTLSServer(t testing.TB) *TLSServer {
 	} {
 		err = errors.Join(err, s.exec(t.Context(), "alter system set "+setting))
 	}
-	if err := errors.Join(err, s.exec(t.Context(), "select pg_reload_conf()")); err != nil {
-		t.Fatalf("test server: %v", err)
-	}
+	assert.NoError(t, errors.Join(err, s.exec(t.Context(), "select pg_reload_conf()")), "test server")
 	waitForTLS(t, s.Port)
 	return s
 }
@@ -58,9 +57,7 @@ func NewTLSServer(t testing.TB) *TLSServer {
 func (s *TLSServer) Log() string {
 	s.t.Helper()
 	text, err := os.ReadFile(s.server.LogFile())
-	if err != nil {
-		s.t.Fatalf("test server: %v", err)
-	}
+	assert.NoError(s.t, err, "test server")
 	return string(text)
 }
 

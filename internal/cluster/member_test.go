@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"petstore.example/internal/cluster"
+	"petstore.example/internal/test/assert"
 )
 
 var errUnreachable = errors.New("unreachable")
@@ -90,9 +91,7 @@ func (f *fixture) join(id string) *cluster.Member {
 // renewTwice begins a term: the first renewal learns of it, the second acknowledges it.
 func (f *fixture) renewTwice(t *testing.T) {
 	t.Helper()
-	if err := errors.Join(f.Renew(t.Context()), f.Renew(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, errors.Join(f.Renew(t.Context()), f.Renew(t.Context())))
 }
 
 func TestLeaseExpires(t *testing.T) {
@@ -107,9 +106,7 @@ func TestLeaseExpires(t *testing.T) {
 		t.Errorf("in force %v (-want +got)\n%s", ok, diff)
 	}
 	f.now = f.now.Add(cluster.Lease - 1)
-	if !f.Valid(first) {
-		t.Error("the lease expired early")
-	}
+	assert.True(t, f.Valid(first), "the lease expired early")
 	f.now = f.now.Add(1)
 	if _, ok := f.Term(); ok || f.Valid(first) {
 		t.Error("the lease did not expire")
@@ -129,13 +126,9 @@ func TestLeaseStartsWhenSent(t *testing.T) {
 	}
 	f.renewTwice(t)
 	f.now = f.now.Add(cluster.Lease - 600*time.Millisecond - 1)
-	if !f.Valid(first) {
-		t.Error("the lease expired early")
-	}
+	assert.True(t, f.Valid(first), "the lease expired early")
 	f.now = f.now.Add(1)
-	if f.Valid(first) {
-		t.Error("the lease starts with the reply")
-	}
+	assert.True(t, !f.Valid(first), "the lease starts with the reply")
 }
 
 // TestStoreUnreachable: only failed renewals show that the store is unreachable. A process that was frozen does not know yet.
@@ -145,9 +138,7 @@ func TestStoreUnreachable(t *testing.T) {
 	f.store.fault = func() (bool, bool) { return reached, true }
 	expect := func(when string, want bool) {
 		t.Helper()
-		if got := f.StoreUnreachable(); got != want {
-			t.Errorf("%s: %v, want %v", when, got, want)
-		}
+		assert.Equal(t, f.StoreUnreachable(), want, when)
 	}
 	expect("before the first renewal", false)
 	_ = f.Renew(t.Context())
@@ -183,21 +174,15 @@ func TestOnEndIsRetried(t *testing.T) {
 	f.renewTwice(t)
 	f.SetRedis("r")
 	for range 2 {
-		if err := f.Renew(t.Context()); !errors.Is(err, errUnreachable) {
-			t.Errorf("renewal returns %v", err)
-		}
+		assert.ErrorIs(t, f.Renew(t.Context()), errUnreachable, "renewal")
 		if _, ok := f.Term(); ok || f.store.state.Active {
 			t.Error("a term is in force before the last one has ended")
 		}
 	}
 	f.renewTwice(t)
-	if !f.Valid(first + 1) {
-		t.Error("term 2 is not in force")
-	}
+	assert.True(t, f.Valid(first+1), "term 2 is not in force")
 	want := []string{"first", "second", "first", "second", "first", "second"}
-	if diff := cmp.Diff(want, calls); diff != "" {
-		t.Errorf("calls (-want +got)\n%s", diff)
-	}
+	assert.DeepEqual(t, calls, want, "calls")
 }
 
 // TestOnEndFailsForLong: a server whose OnEnd keeps failing does not block the others for ever. It is fenced.
@@ -292,9 +277,7 @@ func TestRun(t *testing.T) {
 		s.members[0].SetRedis("r")
 		s.members[1].SetRedis("r")
 		expect(25*time.Millisecond, s.members, cluster.Term{Redis: "r", Servers: 3})
-		if got := len(s.state.Servers); got != 3 {
-			t.Errorf("%d servers, want 3", got)
-		}
+		assert.Equal(t, len(s.state.Servers), 3, "servers")
 		s.members[2].SetRedis("")
 		stops[0]()
 		stops[1]()
@@ -308,7 +291,6 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 	m := cluster.NewMember(&memoryStore{now: time.Now}, cluster.Options{ServerID: "a"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := m.Await(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
-	}
+	_, err := m.Await(ctx)
+	assert.ErrorIs(t, err, context.Canceled)
 }

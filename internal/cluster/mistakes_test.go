@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"petstore.example/internal/cluster"
+	"petstore.example/internal/test/assert"
 )
 
 // quiet has some servers go on for that long, without faults.
@@ -112,9 +113,7 @@ func TestInterleavedStepsFindMistakes(t *testing.T) {
 					found = v
 				}
 			}
-			if found == "" {
-				t.Error("not found")
-			}
+			assert.True(t, found != "", "not found")
 			t.Log(found)
 		})
 	}

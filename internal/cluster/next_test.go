@@ -4,9 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/cluster"
+	"petstore.example/internal/test/assert"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -191,9 +190,7 @@ func TestNext(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.want.Now = noon
-			if diff := cmp.Diff(c.want, cluster.Next(c.from, c.heartbeat, noon)); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			assert.DeepEqual(t, cluster.Next(c.from, c.heartbeat, noon), c.want)
 		})
 	}
 }

@@ -8,15 +8,14 @@ import (
 	"time"
 
 	"petstore.example/internal/cluster"
+	"petstore.example/internal/test/assert"
 )
 
 // TestReadmeHasTheConstants: the table in the README of limits has the real values.
 func TestReadmeHasTheConstants(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../limits/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for name, value := range map[string]time.Duration{
 		"RenewEvery": cluster.RenewEvery, "MaxRenewEvery": cluster.MaxRenewEvery, "Lease": cluster.Lease, "MaxLease": cluster.MaxLease,
 		"CrashLoss": cluster.CrashLoss, "FenceTimeout": cluster.FenceTimeout, "MaxFenceTimeout": cluster.MaxFenceTimeout,

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"petstore.example/internal/cluster"
+	"petstore.example/internal/test/assert"
 )
 
 // TestRegain: whoever registered is told after a time without a lease, and before the next one, and not when terms change.
@@ -14,9 +15,7 @@ func TestRegain(t *testing.T) {
 	regained := 0
 	f.OnRegain(func() {
 		regained++
-		if f.Valid(first) {
-			t.Error("a term is in force before that")
-		}
+		assert.True(t, !f.Valid(first), "a term is in force before that")
 	})
 	renew := func(after time.Duration, want int) {
 		t.Helper()

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/cluster"
+	"petstore.example/internal/test/assert"
 )
 
 // TestSetBackLeavesOutNumbers: a promotion lost a term that only one server knows. Another server notices it first, in the same second. The
@@ -17,26 +18,18 @@ func TestSetBackLeavesOutNumbers(t *testing.T) {
 	b.SetRedis("r")
 	for range 3 {
 		f.renewTwice(t)
-		if err := b.Renew(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, b.Renew(t.Context()))
 	}
 	standby := f.store.state
 	f.SetRedis("")
-	if err := f.Renew(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, f.Renew(t.Context()))
 	lost := f.store.state.Term.Number
 
 	f.store.state = standby
 	f.store.state.Database = "db+"
 	for range 2 {
-		if err := b.Renew(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Renew(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, b.Renew(t.Context()))
+		assert.NoError(t, f.Renew(t.Context()))
 	}
 	if got := f.store.state.Term; got.SetBack <= lost {
 		t.Errorf("%+v; term %d was lost", got, lost)
@@ -52,9 +45,7 @@ func TestSetBackTwice(t *testing.T) {
 	b := f.join("b")
 	for range 3 {
 		f.renewTwice(t)
-		if err := b.Renew(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, b.Renew(t.Context()))
 	}
 	dump := f.store.state
 	var terms []int64
@@ -62,9 +53,7 @@ func TestSetBackTwice(t *testing.T) {
 		f.store.state = dump
 		f.store.state.Database = name
 		if name == "db++" {
-			if err := b.Renew(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, b.Renew(t.Context()))
 		}
 		f.renewTwice(t)
 		terms = append(terms, f.store.state.Term.Number)
@@ -72,7 +61,5 @@ func TestSetBackTwice(t *testing.T) {
 			t.Errorf("%s: %+v; nobody acts for %v", name, f.store.state, cluster.SetBackWait)
 		}
 	}
-	if terms[1] <= terms[0] {
-		t.Errorf("terms %v", terms)
-	}
+	assert.True(t, terms[1] > terms[0], "terms", terms)
 }

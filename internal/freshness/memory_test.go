@@ -3,6 +3,8 @@ package freshness
 import (
 	"testing"
 	"time"
+
+	"petstore.example/internal/test/assert"
 )
 
 // fixture is a Memory on a clock of its own.
@@ -22,9 +24,7 @@ func newFixture() *fixture {
 func (f *fixture) begin(t *testing.T) *Write {
 	t.Helper()
 	w, err := f.BeginWrite(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return w
 }
 
@@ -42,9 +42,7 @@ func TestMemoryStamps(t *testing.T) {
 	}
 	none := func(what string) {
 		t.Helper()
-		if s := f.Stamp(1); s != 0 {
-			t.Errorf("%s: stamp %d", what, s)
-		}
+		assert.Equal(t, f.Stamp(1), 0, what, "stamp")
 	}
 	other := f.Stamp(2)
 	fresh("at first")
@@ -59,9 +57,7 @@ func TestMemoryStamps(t *testing.T) {
 	none("after a write whose outcome nobody knows")
 	f.at = f.at.Add(WriteIntentTTL)
 	fresh("when it is surely over")
-	if s := f.Stamp(2); s != other {
-		t.Errorf("another catalogue's stamp is %d, and was %d", s, other)
-	}
+	assert.Equal(t, f.Stamp(2), other, "another catalogue's stamp")
 
 	write := f.begin(t)
 	f.at = f.at.Add(forgetEvery)
@@ -70,13 +66,10 @@ func TestMemoryStamps(t *testing.T) {
 	_ = write.Commit()
 	fresh("after that write")
 	f.at = f.at.Add(forgetEvery)
-	if _, err := f.BeginWrite(t.Context(), 1+shards); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.BeginWrite(t.Context(), 1+shards)
+	assert.NoError(t, err)
 	fresh("when it was forgotten")
-	if len(f.shard(1).written) != 1 {
-		t.Errorf("%d catalogues are remembered, want 1", len(f.shard(1).written))
-	}
+	assert.Equal(t, len(f.shard(1).written), 1, "catalogues are remembered")
 }
 
 // TestMemoryStampsOfTerms: a server that has just become the only one waits until the writes of the others are over.
@@ -88,13 +81,9 @@ func TestMemoryStampsOfTerms(t *testing.T) {
 		t.Fatal("none while it is the only server")
 	}
 	f.term = 0
-	if s := f.Stamp(1); s != 0 {
-		t.Errorf("stamp %d while it is not", s)
-	}
+	assert.Equal(t, f.Stamp(1), 0, "stamp while it is not")
 	f.term = 3
-	if s := f.Stamp(1); s != 0 {
-		t.Errorf("stamp %d right after it became the only one again", s)
-	}
+	assert.Equal(t, f.Stamp(1), 0, "stamp right after it became the only one again")
 	f.at = f.at.Add(WriteIntentTTL + 1)
 	if s := f.Stamp(1); s == 0 || s == first {
 		t.Errorf("stamp %d after that, want another than %d", s, first)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"petstore.example/internal/test/assert"
 )
 
 // outcomesOf runs a test with Outcomes on a clock of its own.
@@ -51,9 +53,7 @@ func (d *deaf) BeginWrite(ctx context.Context, tenantID int64) (*Write, error) {
 func TestLateAndNotAnnounced(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, w *Write){
 		"committed": func(t *testing.T, w *Write) {
-			if w.Commit() == nil {
-				t.Error("no error although readers don't know of the write")
-			}
+			assert.True(t, w.Commit() != nil, "no error although readers don't know of the write")
 		},
 		"abandoned": func(_ *testing.T, w *Write) { w.Abandon() },
 	} {
@@ -61,9 +61,7 @@ func TestLateAndNotAnnounced(t *testing.T) {
 			d := &deaf{inner: m}
 			o.inner = d
 			w, err := o.BeginWrite(t.Context(), 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			d.down.Store(true)
 			end(t, w)
 			time.Sleep(time.Minute)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"petstore.example/internal/test/assert"
 )
 
 // fakeTransactions numbers transactions from 1. Those in running have not ended.
@@ -55,16 +57,12 @@ func watchOf(t *testing.T, test func(t *testing.T, w *Watch, f *fakeTransactions
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakeTransactions{running: map[int64]bool{}}
 		w := NewWatch(f)
-		if w.Clear() {
-			t.Error("clear before it has looked")
-		}
+		assert.True(t, !w.Clear(), "clear before it has looked")
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- w.Run(ctx) }()
 		synctest.Wait()
-		if !w.Clear() {
-			t.Error("not clear although nothing is under way")
-		}
+		assert.True(t, w.Clear(), "not clear although nothing is under way")
 		test(t, w, f)
 		cancel()
 		if err := <-done; err != nil {
@@ -104,9 +102,7 @@ func TestOldWrite(t *testing.T) {
 			end()
 			time.Sleep(watchEvery)
 			synctest.Wait()
-			if !w.Clear() {
-				t.Error("not clear after it has ended")
-			}
+			assert.True(t, w.Clear(), "not clear after it has ended")
 		})
 	}
 }
@@ -119,9 +115,7 @@ func TestWatchWithoutTheStore(t *testing.T) {
 		time.Sleep(oldAfter - watchEvery)
 		f.set(true)
 		time.Sleep(watchTTL)
-		if w.Clear() {
-			t.Error("clear although the store does not answer")
-		}
+		assert.True(t, !w.Clear(), "clear although the store does not answer")
 		time.Sleep(time.Minute)
 		f.set(false)
 		for range 100 {
@@ -133,8 +127,6 @@ func TestWatchWithoutTheStore(t *testing.T) {
 		end()
 		time.Sleep(watchEvery)
 		synctest.Wait()
-		if !w.Clear() {
-			t.Error("not clear although nothing is under way")
-		}
+		assert.True(t, w.Clear(), "not clear although nothing is under way")
 	})
 }

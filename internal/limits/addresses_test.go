@@ -12,6 +12,7 @@ import (
 	"github.com/ulule/limiter/v3"
 
 	"petstore.example/internal/limits"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 )
 
@@ -27,17 +28,13 @@ func TestAddresses(t *testing.T) {
 		{Limit: 2, Remaining: 0, Reset: reset, Reached: true},
 	} {
 		now := limitstest.Noon.Add(time.Duration(i) * 19 * time.Second)
-		if diff := cmp.Diff(want, a.Take(addr, now)); diff != "" {
-			t.Errorf("request %d (-want +got):\n%s", i, diff)
-		}
+		assert.DeepEqual(t, a.Take(addr, now), want, "request", i)
 	}
 	if last := limitstest.Noon.Add(time.Minute - 1); !a.Take(addr, last).Reached {
 		t.Error("not refused one tick before the reset")
 	}
 	want := limiter.Context{Limit: 2, Remaining: 1, Reset: reset + 60}
-	if diff := cmp.Diff(want, a.Take(addr, limitstest.Noon.Add(time.Minute))); diff != "" {
-		t.Errorf("at the reset (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, a.Take(addr, limitstest.Noon.Add(time.Minute)), want, "at the reset")
 }
 
 func TestAddressesTellWhoIsWho(t *testing.T) {
@@ -60,9 +57,7 @@ func TestAddressesTellWhoIsWho(t *testing.T) {
 		a := limits.NewAddresses(1)
 		first, second := mustAddr(t, c.a), mustAddr(t, c.b)
 		a.Take(first, limitstest.Noon)
-		if got := a.Take(second, limitstest.Noon).Reached; got != c.same {
-			t.Errorf("%q and %q count as one: %v, want %v", c.a, c.b, got, c.same)
-		}
+		assert.Equal(t, a.Take(second, limitstest.Noon).Reached, c.same, c.a, "and", c.b, "count as one")
 	}
 }
 
@@ -72,9 +67,7 @@ func mustAddr(t *testing.T, s string) netip.Addr {
 		return netip.Addr{}
 	}
 	addr, err := netip.ParseAddr(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return addr
 }
 
@@ -95,9 +88,7 @@ func TestAddressesExactUnderConcurrency(t *testing.T) {
 		})
 	}
 	callers.Wait()
-	if got := passed.Load(); got != limit {
-		t.Errorf("%d passed, want %d", got, limit)
-	}
+	assert.Equal(t, passed.Load(), limit, "passed")
 }
 
 func TestPeekCountsNothing(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 )
 
@@ -40,9 +41,7 @@ func TestBinding(t *testing.T) {
 		claimed := limitstest.Claim(late, q)
 		d := limits.Decide(&claimed, c.minute, day, limits.Used{Minute: c.minuteUsed, Day: c.used}, 1)
 		got := d.Binding()
-		if got.Name != c.want {
-			t.Errorf("%s: %s binds, want the %s", c.name, got.Name, c.want)
-		}
+		assert.Equal(t, got.Name, c.want, c.name, "binds")
 		if d.Admitted == got.Reached {
 			t.Errorf("%s: admitted %v, but the window that binds says reached %v", c.name, d.Admitted, got.Reached)
 		}

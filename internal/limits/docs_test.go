@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 )
 
@@ -25,9 +26,7 @@ type example struct {
 func readExample(t *testing.T) example {
 	t.Helper()
 	text, err := os.ReadFile(docsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	_, text2, ok := strings.Cut(string(text), "### Example\n")
 	if !ok {
 		t.Fatal("the document has no example")
@@ -59,9 +58,7 @@ func readExample(t *testing.T) example {
 func atoi(t *testing.T, s string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return n
 }
 
@@ -69,9 +66,7 @@ func atoi(t *testing.T, s string) int64 {
 func clock(t *testing.T, after time.Time, s string) time.Time {
 	t.Helper()
 	at, err := time.Parse("15:04:05", s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	y, m, d := after.Date()
 	at = time.Date(y, m, d, at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), time.UTC)
 	if !at.After(after) {
@@ -87,9 +82,7 @@ func TestDocumentedExample(t *testing.T) {
 	if len(e.rows) < 8 {
 		t.Fatalf("the example has %d rows, want 8", len(e.rows))
 	}
-	if got := limits.MinuteReset(e.tenantID, -1); got != e.second {
-		t.Errorf("the document: minutes begin at second %d, they begin at %d", e.second, got)
-	}
+	assert.Equal(t, limits.MinuteReset(e.tenantID, -1), e.second, "the document: minutes begin at second")
 	quotas := map[string]plans.Quota{"Free": {PerMinute: 60, PerDay: 1000}, "Pro": {PerMinute: 300, PerDay: 10_000}}
 	l := limits.NewMemory()
 	l.Seed(e.tenantID, limits.DayAt(limitstest.Noon), e.used)
@@ -123,27 +116,19 @@ func TestDocumentedExample(t *testing.T) {
 func TestDocumentedTestsExist(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(docsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var tests strings.Builder
 	for _, dir := range []string{".", "../test/limitstest", "counter", "distributed", "distributed/simtest", "redisbackend", "../e2e", "../freshness", "../cluster"} {
 		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		for _, file := range files {
 			source, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			tests.Write(source)
 		}
 	}
 	named := regexp.MustCompile("`(Test|limitstest\\.)([A-Za-z]+)`").FindAllStringSubmatch(string(text), -1)
-	if len(named) < 10 {
-		t.Errorf("the document names %d tests, want 10 or more", len(named))
-	}
+	assert.True(t, len(named) >= 10, "the document names", len(named), "tests, want 10 or more")
 	for _, n := range named {
 		declaration := "func Test" + n[2] + "(t *testing.T)"
 		if n[1] != "Test" {

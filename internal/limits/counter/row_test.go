@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 )
 
@@ -73,9 +74,7 @@ func TestFirstUseInATerm(t *testing.T) {
 				t.Error("the second call is the first")
 			}
 			_, grant, err := rows.Granted(counter.Term{Number: 5, Servers: 1, Now: limitstest.Noon}, counter.GrantRequest{Claim: c, Term: 5, At: limitstest.Noon}, tt.recorded)
-			if diff := cmp.Diff(counter.Grant{Baseline: want}, grant); diff != "" || err != nil {
-				t.Errorf("Granted: %v (-want +got)\n%s", err, diff)
-			}
+			assert.Result(t, grant, err, counter.Grant{Baseline: want}, "Granted")
 		})
 	}
 }
@@ -146,21 +145,15 @@ func TestGrants(t *testing.T) {
 			before.Key.Day = 0
 			after, got, err := before.Granted(counter.Term{Number: 5, Servers: tt.servers, Now: limitstest.Noon},
 				counter.GrantRequest{Claim: claimed, Term: 5, At: limitstest.Noon, Want: tt.want}, recordedAt(5000, 5000, 0))
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			want := counter.Grant{counter.Baseline{
 				Minute: rowMinute, MinuteUsed: tt.minute + tt.granted, Day: rowDay, DayUsed: tt.day + tt.granted, KeyUsed: tt.key + tt.granted,
 			}, tt.granted}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("grant, -want +got:\n%s", diff)
-			}
+			assert.DeepEqual(t, got, want, "grant")
 			before.Tenant.MinuteUsed += tt.granted
 			before.Tenant.DayUsed += tt.granted
 			before.Key.MinuteUsed += tt.granted
-			if diff := cmp.Diff(before, after); diff != "" {
-				t.Errorf("rows, -want +got:\n%s", diff)
-			}
+			assert.DeepEqual(t, after, before, "rows")
 		})
 	}
 }
@@ -184,14 +177,10 @@ func TestGivenBack(t *testing.T) {
 			c := limits.Claim{TenantID: 1, KeyID: tt.key, Quota: plans.Quota{PerMinute: 100, PerDay: 1000}, KeyPerMinute: int64(len(tt.key)) * 50}
 			r := counter.GrantRequest{Claim: c, Term: 5, At: limitstest.Noon, Returns: []counter.Return{tt.back}}
 			got, _, err := rows.Granted(counter.Term{Number: 5, Servers: 1, Now: limitstest.Noon}, r, counter.Recorded{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			want := rows
 			want.Tenant.MinuteUsed, want.Tenant.DayUsed, want.Key.MinuteUsed = tt.minute, tt.day, tt.own
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			assert.DeepEqual(t, got, want)
 		})
 	}
 }
@@ -227,12 +216,8 @@ func TestTermOver(t *testing.T) {
 	t.Run("of the other kind", func(t *testing.T) {
 		t.Parallel()
 		_, _, err := counter.Rows{}.Granted(counter.Term{Number: 5, Redis: true}, counter.GrantRequest{Claim: c, Term: 5, At: limitstest.Noon}, counter.Recorded{})
-		if !errors.Is(err, counter.ErrTermOver) {
-			t.Errorf("Granted: %v", err)
-		}
+		assert.ErrorIs(t, err, counter.ErrTermOver, "Granted")
 		_, _, _, err = counter.Rows{}.Initialized(counter.Term{Number: 5}, counter.InitRequest{Claim: c, Term: 5, At: limitstest.Noon}, counter.Recorded{})
-		if !errors.Is(err, counter.ErrTermOver) {
-			t.Errorf("Initialized: %v", err)
-		}
+		assert.ErrorIs(t, err, counter.ErrTermOver, "Initialized")
 	})
 }

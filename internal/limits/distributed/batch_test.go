@@ -5,6 +5,7 @@ import (
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 )
 
@@ -44,9 +45,7 @@ func TestJoin(t *testing.T) {
 	for range 9 {
 		b.release()
 	}
-	if len(b.requests) != 7 {
-		t.Error("the batch is reused before everybody has read a reply")
-	}
+	assert.Equal(t, len(b.requests), 7, "the batch is reused before everybody has read a reply")
 	b.release()
 	if len(b.requests) != 0 || b.last != [buckets]int32{} {
 		t.Error("a batch begins with the requests of another")

@@ -14,6 +14,7 @@ import (
 
 	"petstore.example/internal/limits/distributed"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 	"petstore.example/internal/test/redistest"
 )
@@ -67,9 +68,7 @@ func benchmarkRedis(b *testing.B, url string, o load) {
 func ownCPU(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	assert.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
@@ -79,16 +78,12 @@ func redisCPU(b *testing.B, client redis.UniversalClient, url string) (used time
 		return 0
 	}
 	info, err := client.Info(b.Context(), "cpu").Result()
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.NoError(b, err)
 	for _, name := range []string{"used_cpu_user:", "used_cpu_sys:"} {
 		_, rest, _ := strings.Cut(info, name)
 		value, _, _ := strings.Cut(rest, "\r")
 		seconds, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			b.Fatal(err)
-		}
+		assert.NoError(b, err)
 		used += time.Duration(seconds * 1e9)
 	}
 	return used

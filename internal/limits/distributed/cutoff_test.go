@@ -7,6 +7,7 @@ import (
 
 	"petstore.example/internal/limits/distributed"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/wait"
@@ -105,7 +106,5 @@ func TestAnotherRedis(t *testing.T) {
 			t.Fatalf("the others do not count in their Redis: %+v", d)
 		}
 	}
-	if err := other.CutOff(); !errors.Is(err, distributed.ErrOtherRedis) {
-		t.Errorf("after a while it says %v", err)
-	}
+	assert.ErrorIs(t, other.CutOff(), distributed.ErrOtherRedis, "after a while it says")
 }

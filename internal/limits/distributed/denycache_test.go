@@ -7,6 +7,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/distributed"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/wait"
@@ -29,9 +30,7 @@ func TestCountersExpire(t *testing.T) {
 	l.Refund(t.Context(), c, d)
 	lives("given back", "pst:3:{1}", 40*24*time.Hour)
 	for _, key := range client.Keys(t.Context(), "*").Val() {
-		if client.TTL(t.Context(), key).Val() <= 0 {
-			t.Errorf("%s lives for ever", key)
-		}
+		assert.True(t, client.TTL(t.Context(), key).Val() > 0, key, "lives for ever")
 	}
 }
 
@@ -48,17 +47,13 @@ func TestFloodCostsNoRoundTrips(t *testing.T) {
 	got := func(what string, calledRedis int64, got, want limits.Decision) {
 		t.Helper()
 		limitstest.Check(t, what, got, want)
-		if n := l.calls.takes.Swap(0); n != calledRedis {
-			t.Errorf("%s: %d calls to Redis, want %d", what, n, calledRedis)
-		}
+		assert.Equal(t, l.calls.takes.Swap(0), calledRedis, what, "calls to Redis")
 	}
 	first := l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon)
 	l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon)
 	l.calls.takes.Store(0)
 	got("the first refusal", 1, l.Take(t.Context(), limitstest.Claim(1, small), limitstest.Noon), limitstest.Want(false, 1, small, limitstest.Noon, 2, 2))
-	if got := limitstest.TakeN(t, l, 1, small, limitstest.Noon, 1000); got != 0 {
-		t.Errorf("%d admitted over the limit", got)
-	}
+	assert.Equal(t, limitstest.TakeN(t, l, 1, small, limitstest.Noon, 1000), 0, "admitted over the limit")
 	late := time.Unix(first.Minute.Reset, 0).Add(-1)
 	got("a flood", 0, l.Take(t.Context(), limitstest.Claim(1, small), late), limitstest.Want(false, 1, small, late, 2, 2))
 	got("another plan", 1, l.Take(t.Context(), limitstest.Claim(1, large), limitstest.Noon), limitstest.Want(true, 1, large, limitstest.Noon, 3, 3))
@@ -99,9 +94,7 @@ func TestFullDayCostsNoRoundTrips(t *testing.T) {
 		}
 		limitstest.Check(t, at.String(), l.Take(t.Context(), limitstest.Claim(1, q), at), limitstest.Want(false, 1, q, at, minuteUsed, 2))
 	}
-	if n := l.calls.takes.Load(); n != 0 {
-		t.Errorf("%d calls to Redis for a day that is full", n)
-	}
+	assert.Equal(t, l.calls.takes.Load(), 0, "calls to Redis for a day that is full")
 	tomorrow := limitstest.Noon.Add(12 * time.Hour)
 	limitstest.Check(t, "tomorrow", l.Take(t.Context(), limitstest.Claim(1, q), tomorrow), limitstest.Want(true, 1, q, tomorrow, 1, 1))
 }

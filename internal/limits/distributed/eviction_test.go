@@ -10,6 +10,7 @@ import (
 
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 	"petstore.example/internal/test/redistest"
 )
@@ -74,9 +75,7 @@ func squeezed(t *testing.T, admin redis.UniversalClient, policy string) (fill fu
 	t.Helper()
 	set := func(name, value string) {
 		t.Helper()
-		if err := admin.ConfigSet(t.Context(), name, value).Err(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, admin.ConfigSet(t.Context(), name, value).Err())
 	}
 	set("maxmemory-policy", policy)
 	set("maxmemory-samples", "64")
@@ -96,14 +95,10 @@ func squeezed(t *testing.T, admin redis.UniversalClient, policy string) (fill fu
 func infoNumber(t *testing.T, admin redis.UniversalClient, name string) int64 {
 	t.Helper()
 	info, err := admin.Info(t.Context()).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	_, rest, _ := strings.Cut(info, "\n"+name)
 	value, _, _ := strings.Cut(rest, "\r")
 	n, err := strconv.ParseInt(value, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return n
 }

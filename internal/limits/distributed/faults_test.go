@@ -14,6 +14,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/distributed"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/wait"
@@ -77,9 +78,7 @@ func TestLosingRedis(t *testing.T) {
 			fault.restore(server, admin)
 			decides(t, a, b)
 			w.takesAll(t, []*testServer{a, b}, q, 40, &admitted)
-			if admitted != 60 {
-				t.Errorf("%d admitted, want 60", admitted)
-			}
+			assert.Equal(t, admitted, 60, "admitted")
 			limitstest.Check(t, "then", a.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(false, 1, q, limitstest.Noon, 60, 60))
 			// That this server lost it, and that Postgres counts; and the end of both.
 			if lost, back := log.with("warn"), log.with("info"); name != "flushed" && (lost != 2 || back != 2) {
@@ -133,9 +132,7 @@ func TestDegradedRequestsCallNothing(t *testing.T) {
 	limitstest.TakeN(t, l, 1, q, limitstest.Noon, 1)
 	trips := l.calls.takes.Load() + l.calls.others.Load()
 	d := l.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon)
-	if got := limitstest.TakeN(t, l, 1, q, limitstest.Noon, 2000); got != 2000 {
-		t.Errorf("%d of 2000 admitted without Redis", got)
-	}
+	assert.Equal(t, limitstest.TakeN(t, l, 1, q, limitstest.Noon, 2000), 2000, "of 2000 admitted without Redis")
 	l.Refund(t.Context(), limitstest.Claim(1, q), d)
 	if got := l.calls.takes.Load() + l.calls.others.Load() - trips; got != 0 {
 		t.Errorf("2002 calls without Redis made %d calls to it", got)
@@ -155,9 +152,7 @@ func TestStartWithoutRedis(t *testing.T) {
 	if !a.Degraded() || !b.Degraded() {
 		t.Error("they do not know that Redis is away")
 	}
-	if got := limitstest.Contest(t, []limits.Limiter{a, b}, limitstest.Claim(1, q)); got != 60 {
-		t.Errorf("%d admitted, want 60", got)
-	}
+	assert.Equal(t, limitstest.Contest(t, []limits.Limiter{a, b}, limitstest.Claim(1, q)), 60, "admitted")
 	server.Start()
 	decides(t, a, b)
 	limitstest.Check(t, "then", b.Take(t.Context(), limitstest.Claim(1, q), limitstest.Noon), limitstest.Want(false, 1, q, limitstest.Noon, 60, 60))
@@ -237,9 +232,7 @@ func TestRefundOfAnotherTermIsNone(t *testing.T) {
 	server.Stop()
 	limitstest.TakeN(t, l, 1, q, limitstest.Noon, 1)
 	l.Refund(t.Context(), limitstest.Claim(1, q), byRedis)
-	if got := limitstest.TakeN(t, l, 1, q, limitstest.Noon, 5); got != 1 {
-		t.Errorf("%d more admitted, want 1", got)
-	}
+	assert.Equal(t, limitstest.TakeN(t, l, 1, q, limitstest.Noon, 5), 1, "more admitted")
 }
 
 func TestCallsGoTogether(t *testing.T) {
@@ -277,12 +270,8 @@ func TestCallsGoTogether(t *testing.T) {
 	for n := range seen {
 		distinct[n]++
 	}
-	if got := l.calls.takes.Load(); got != 2 {
-		t.Errorf("64 calls took %d round trips, want 2", got)
-	}
-	if got := l.calls.requests.Load(); got != 3 {
-		t.Errorf("64 calls of two tenants made %d requests, want 3", got)
-	}
+	assert.Equal(t, l.calls.takes.Load(), 2, "64 calls took round trips")
+	assert.Equal(t, l.calls.requests.Load(), 3, "64 calls of two tenants made requests")
 	if len(distinct) < 32 {
 		t.Errorf("%d different numbers remain after 64 requests of two tenants", len(distinct))
 	}
@@ -312,9 +301,7 @@ func TestClusterFailover(t *testing.T) {
 	decides(t, a, b)
 	take(20)
 	for tenantID, n := range admitted[1:] {
-		if n != q.PerMinute {
-			t.Errorf("tenant %d: %d admitted, want %d", tenantID+1, n, q.PerMinute)
-		}
+		assert.Equal(t, n, q.PerMinute, "tenant", tenantID+1, "admitted")
 	}
 	if term, ok := a.member.Term(); !ok || term.Number < 3 {
 		t.Errorf("term %d: this test has shown nothing", term.Number)

@@ -22,6 +22,7 @@ import (
 	"petstore.example/internal/limits/distributed"
 	"petstore.example/internal/limits/redisbackend"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 	"petstore.example/internal/test/wait"
 )
@@ -188,9 +189,7 @@ func (s *testServer) recordIf(c *limits.Claim, d *limits.Decision, n int64) {
 func (w *testCluster) server(t testing.TB, url string, o distributed.Options) *testServer {
 	t.Helper()
 	client, err := redisbackend.NewClient(url, o.Timeout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	s := &testServer{cluster: w, member: w.member(), calls: &spy{Backend: redisbackend.New(client), layout: w.layout}}
 	o.Cluster = s.member
 	if o.Counters == nil {
@@ -214,9 +213,8 @@ func (w *testCluster) server(t testing.TB, url string, o distributed.Options) *t
 		}
 	})
 	t.Cleanup(s.stop)
-	if _, err := s.member.Await(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	_, err = s.member.Await(t.Context())
+	assert.NoError(t, err)
 	return s
 }
 
@@ -337,9 +335,7 @@ func (l *lines) with(level string) int {
 func look(t testing.TB, url string) redis.UniversalClient {
 	t.Helper()
 	client, err := redisbackend.NewClient(url, 30*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }

@@ -8,6 +8,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 )
 
@@ -46,18 +47,14 @@ func TestGrantsWhileThePlanChanges(t *testing.T) {
 			if d := l.Take(t.Context(), old, limitstest.Noon); !d.Admitted || d.Minute.Limit != 60 || d.Minute.Remaining != 59 {
 				t.Errorf("decided %+v", d)
 			}
-			if calls != 1 {
-				t.Errorf("%d grants were taken for one request", calls)
-			}
+			assert.Equal(t, calls, 1, "grants were taken for one request")
 			admitted := int64(1)
 			for range 100 {
 				if l.Take(t.Context(), next, limitstest.Noon.Add(time.Second)).Admitted {
 					admitted++
 				}
 			}
-			if admitted != perMinute {
-				t.Errorf("%d were admitted, want %d", admitted, perMinute)
-			}
+			assert.Equal(t, admitted, perMinute, "were admitted")
 		})
 	}
 }

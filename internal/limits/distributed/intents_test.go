@@ -8,6 +8,7 @@ import (
 	"petstore.example/internal/limits"
 	"petstore.example/internal/limits/distributed"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/wait"
@@ -40,14 +41,10 @@ func TestWriteInOneTrip(t *testing.T) {
 		if !d.Admitted || announced == nil {
 			t.Fatalf("%+v, announced %v", d, announced)
 		}
-		if s := stampAt(t, l); s != 0 {
-			t.Errorf("stamp %d when a write was admitted", s)
-		}
+		assert.Equal(t, stampAt(t, l), 0, "stamp when a write was admitted")
 		w := beginWrite(t, l)
 		announced.Release()
-		if s := stampAt(t, l); s != 0 {
-			t.Errorf("stamp %d during the write", s)
-		}
+		assert.Equal(t, stampAt(t, l), 0, "stamp during the write")
 		_ = w.Commit()
 		s := stampAt(t, l)
 		if s != before+freshness.Stamp(1+n) {
@@ -77,15 +74,11 @@ func TestWritesShareAnIntent(t *testing.T) {
 		t.Errorf("%d calls beside Take", made)
 	}
 	for i := range writes {
-		if s := stampAt(t, l); s != 0 {
-			t.Errorf("stamp %d when %d of %d writes have ended", s, i, len(writes))
-		}
+		assert.Equal(t, stampAt(t, l), 0, "stamp when", i, "of", len(writes), "writes have ended")
 		announced[i].Release()
 		_ = writes[i].Commit()
 	}
-	if s := stampAt(t, l); s != before+1 {
-		t.Errorf("stamp %d after %d, want the next one", s, before)
-	}
+	assert.Equal(t, stampAt(t, l), before+1, "stamp after", before)
 }
 
 // TestSharedAgain: an intent that is over and waits to be removed stays if another write shares it before.
@@ -119,14 +112,10 @@ func TestAbandonedIntentStays(t *testing.T) {
 	first.Abandon()
 	_ = second.Commit()
 	l.Limiter.Invalidator().RemoveOver()
-	if s := stampAt(t, l); s != 0 {
-		t.Errorf("stamp %d although nobody knows the outcome of a write", s)
-	}
+	assert.Equal(t, stampAt(t, l), 0, "stamp although nobody knows the outcome of a write")
 	beginWrite(t, l).Abandon()
 	l.Limiter.Invalidator().RemoveOver()
-	if s := stampAt(t, l); s != 0 {
-		t.Errorf("stamp %d although nobody knows the outcome of two writes", s)
-	}
+	assert.Equal(t, stampAt(t, l), 0, "stamp although nobody knows the outcome of two writes")
 }
 
 // TestRefusedWrite: what is refused announces nothing, and a request that fails before it writes ends what was announced.
@@ -139,15 +128,11 @@ func TestRefusedWrite(t *testing.T) {
 	_, announced := takeWrite(t, l, q)
 	announced.Release()
 	before := stampAt(t, l)
-	if before == 0 {
-		t.Error("no stamp after a request that did not write")
-	}
+	assert.True(t, before != 0, "no stamp after a request that did not write")
 	if d, a := takeWrite(t, l, q); d.Admitted || a != nil {
 		t.Errorf("%+v, announced %v", d, a)
 	}
-	if s := stampAt(t, l); s != before {
-		t.Errorf("stamp %d after a refused write, %d before", s, before)
-	}
+	assert.Equal(t, stampAt(t, l), before, "stamp after a refused write")
 }
 
 // TestIntentsEndSoon: an intent is removed without another request, and when the server stops.
@@ -170,9 +155,7 @@ func TestIntentsEndSoon(t *testing.T) {
 	}
 	end()
 	a.stop()
-	if stampAt(t, b) == 0 {
-		t.Error("the intent of a server that stopped is there")
-	}
+	assert.True(t, stampAt(t, b) != 0, "the intent of a server that stopped is there")
 }
 
 // TestWriteOfAnOlderServer: if another server makes the call that knows nothing of writes, the write is announced by a call of its own.
@@ -187,9 +170,7 @@ func TestWriteOfAnOlderServer(t *testing.T) {
 		t.Fatal("announced although the call left no intent")
 	}
 	write := beginWrite(t, l)
-	if s := stampAt(t, l); s != 0 {
-		t.Errorf("stamp %d during a write", s)
-	}
+	assert.Equal(t, stampAt(t, l), 0, "stamp during a write")
 	_ = write.Commit()
 	wait.Until(t, "a stamp after the write", func() bool { return stampAt(t, l) != 0 })
 }

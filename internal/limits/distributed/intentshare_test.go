@@ -3,6 +3,8 @@ package distributed
 import (
 	"testing"
 	"time"
+
+	"petstore.example/internal/test/assert"
 )
 
 // TestIntentOfAnotherTerm: a write shares no intent of another term, because Redis may have lost it since.
@@ -11,14 +13,8 @@ func TestIntentOfAnotherTerm(t *testing.T) {
 	now := time.Now()
 	s := newIntents(func() time.Time { return now })
 	s.add(intent{term: 1, tenantID: 7, left: now, writes: 1})
-	if s.share(2, 7, 0, 1) != nil {
-		t.Error("term 2 shares an intent of term 1")
-	}
-	if s.share(1, 7, 0, 1) == nil {
-		t.Error("term 1 does not share its intent")
-	}
+	assert.True(t, s.share(2, 7, 0, 1) == nil, "term 2 shares an intent of term 1")
+	assert.True(t, s.share(1, 7, 0, 1) != nil, "term 1 does not share its intent")
 	now = now.Add(joinFor)
-	if s.share(1, 7, 0, 1) != nil {
-		t.Error("an intent is shared that is too old")
-	}
+	assert.True(t, s.share(1, 7, 0, 1) == nil, "an intent is shared that is too old")
 }

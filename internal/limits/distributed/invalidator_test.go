@@ -7,6 +7,7 @@ import (
 
 	"petstore.example/internal/freshness"
 	"petstore.example/internal/limits"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/wait"
@@ -20,9 +21,7 @@ func stampAt(t *testing.T, l limits.Limiter) freshness.Stamp {
 func beginWrite(t *testing.T, i freshness.Invalidator) *freshness.Write {
 	t.Helper()
 	w, err := i.BeginWrite(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return w
 }
 
@@ -37,19 +36,13 @@ func TestStamps(t *testing.T) {
 		t.Helper()
 		s := freshness.Stamp(0)
 		wait.Until(t, what, func() bool { s = stampAt(t, b); return s != 0 })
-		if had[s] {
-			t.Errorf("%s: stamp %d was there before", what, s)
-		}
+		assert.True(t, !had[s], what, "stamp", s, "was there before")
 		had[s] = true
-		if other := stampAt(t, a); other != s {
-			t.Errorf("%s: one server says %d, the other %d", what, s, other)
-		}
+		assert.Equal(t, stampAt(t, a), s, what, "one server says")
 	}
 	fresh("at first")
 	first, second := beginWrite(t, a), beginWrite(t, b)
-	if stampAt(t, b) != 0 {
-		t.Error("a stamp during a write")
-	}
+	assert.Equal(t, stampAt(t, b), 0, "a stamp during a write")
 	_ = first.Commit()
 	_ = first.Commit() // does nothing
 	if stampAt(t, a) != 0 || stampAt(t, b) != 0 {
@@ -60,9 +53,7 @@ func TestStamps(t *testing.T) {
 	_ = beginWrite(t, a).Commit()
 	fresh("after a third")
 	beginWrite(t, a).Abandon()
-	if stampAt(t, b) != 0 {
-		t.Error("a stamp although nobody knows the outcome of a write")
-	}
+	assert.Equal(t, stampAt(t, b), 0, "a stamp although nobody knows the outcome of a write")
 }
 
 // TestLateWrite: a write that ends after its intent may have expired is announced once more, so that lists that were cached meanwhile are
@@ -95,20 +86,14 @@ func TestStampsOfTerms(t *testing.T) {
 	server, w := redistest.New(t), newTestCluster()
 	l := w.server(t, server.URL, quick)
 	decides(t, l)
-	if stampAt(t, l) == 0 {
-		t.Error("none in the first term")
-	}
+	assert.True(t, stampAt(t, l) != 0, "none in the first term")
 	server.Stop()
 	write := beginWrite(t, l)
-	if s := stampAt(t, l); s != 0 {
-		t.Errorf("stamp %d without Redis", s)
-	}
+	assert.Equal(t, stampAt(t, l), 0, "stamp without Redis")
 	_ = write.Commit()
 	server.Start()
 	decides(t, l)
-	if s := stampAt(t, l); s != 0 {
-		t.Errorf("stamp %d right after a change of terms", s)
-	}
+	assert.Equal(t, stampAt(t, l), 0, "stamp right after a change of terms")
 	w.away.Store(true)
 	wait.Until(t, "the lease has run out", l.member.StoreUnreachable)
 	if _, err := l.BeginWrite(t.Context(), 1); err == nil {

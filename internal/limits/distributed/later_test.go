@@ -7,6 +7,7 @@ import (
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/limits/redisbackend"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 	"petstore.example/internal/test/redistest"
 )
@@ -20,9 +21,7 @@ func TestRedisOfALaterTerm(t *testing.T) {
 	other := redisbackend.New(client)
 	t.Cleanup(func() { other.Pin("") })
 	fingerprint, err := other.Ping(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	other.Pin(fingerprint)
 	a, b := w.server(t, server.URL, quick), w.server(t, server.URL, quick)
 	decides(t, a, b)
@@ -33,9 +32,7 @@ func TestRedisOfALaterTerm(t *testing.T) {
 	q := plans.Quota{PerMinute: 60, PerDay: 1000}
 	for id := range int64(tenants) {
 		base := counter.Baseline{Minute: limits.MinuteAt(id, limitstest.Noon), Day: limits.DayAt(limitstest.Noon)}
-		if err := other.InitTenant(t.Context(), later, id, base, false); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, other.InitTenant(t.Context(), later, id, base, false))
 	}
 	for id := range int64(tenants) {
 		for _, l := range []*testServer{a, b} {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 	"petstore.example/internal/test/redistest"
 	"petstore.example/internal/test/wait"
@@ -31,9 +32,7 @@ func TestRefundAfterTheLease(t *testing.T) {
 			l.Refund(t.Context(), limitstest.Claim(1, q), d)
 			w.away.Store(false)
 			wait.Until(t, "a term is in force", func() bool { _, ok := l.member.Term(); return ok })
-			if got := limitstest.TakeN(t, l, 1, q, limitstest.Noon, 5); got != 3 {
-				t.Errorf("%d admitted, want all 3", got)
-			}
+			assert.Equal(t, limitstest.TakeN(t, l, 1, q, limitstest.Noon, 5), 3, "admitted")
 		})
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"petstore.example/internal/test/assert"
 )
 
 func TestNewClient(t *testing.T) {
@@ -45,9 +47,7 @@ func TestNewClient(t *testing.T) {
 	}
 
 	client, err := NewClient("redis://u:"+secret+"@a:1?addr=b:2&addr=c:3", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer client.Close()
 	cluster, ok := client.UniversalClient.(*redis.ClusterClient)
 	if !ok || len(cluster.Options().Addrs) != 3 || cluster.Options().Password != secret {
@@ -58,9 +58,7 @@ func TestNewClient(t *testing.T) {
 func TestSentinelURL(t *testing.T) {
 	t.Parallel()
 	o, err := parseURL("rediss://u:sentinels@a:1/3?master_name=m&addr=b:2&username=v&password=redis")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	if o.MasterName != "m" || len(o.Addrs) != 2 || o.SentinelUsername != "u" || o.SentinelPassword != "sentinels" ||
 		o.DB != 3 || o.Username != "v" || o.Password != "redis" {
 		t.Errorf("%+v", o)

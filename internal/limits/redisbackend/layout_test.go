@@ -13,6 +13,7 @@ import (
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/limits/distributed"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/redistest"
 )
 
@@ -20,24 +21,18 @@ import (
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	client, err := NewClient(redistest.Shared(t), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	s := New(client)
 	t.Cleanup(func() { s.Pin(""); _ = client.Close() })
 	fingerprint, err := s.Ping(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	s.Pin(fingerprint)
 
 	const tenantID, minute, day = 42, 29_400_000, 20_416
 	var got bytes.Buffer
 	note := func(what string, err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
+		assert.NoError(t, err, what)
 		fmt.Fprintf(&got, "%s\n", what)
 		for _, key := range client.Keys(t.Context(), "*}").Val() {
 			if key == pingKey(0) {

@@ -6,6 +6,7 @@ import (
 	"petstore.example/internal/limits/counter"
 	"petstore.example/internal/limits/distributed"
 	"petstore.example/internal/limits/redisbackend"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 	"petstore.example/internal/test/redistest"
 )
@@ -15,21 +16,13 @@ func TestDemotedMasterIsAnother(t *testing.T) {
 	t.Parallel()
 	url := redistest.New(t).URL
 	c, admin := backendAt(t, url), look(t, url)
-	if err := c.InitTenant(t.Context(), 1, 1, counter.Baseline{}, false); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, c.InitTenant(t.Context(), 1, 1, counter.Baseline{}, false))
 	requests := []distributed.Request{{Claim: limitstest.Claim(1, unlimited), Count: 1}}
-	if err := c.Take(1, nil, requests); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, c.Take(1, nil, requests))
 	before, err := redisbackend.New(admin.(*redisbackend.Client)).Ping(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, args := range [][]any{{"REPLICAOF", "127.0.0.1", "1"}, {"REPLICAOF", "NO", "ONE"}, {"CLIENT", "KILL", "TYPE", "normal"}} {
-		if err := admin.Do(t.Context(), args...).Err(); err != nil {
-			t.Fatalf("%v: %v", args, err)
-		}
+		assert.NoError(t, admin.Do(t.Context(), args...).Err(), args)
 	}
 	// The first call may find the closed connection.
 	if err := c.Take(1, nil, requests); err == nil {

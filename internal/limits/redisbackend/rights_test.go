@@ -12,6 +12,7 @@ import (
 	"petstore.example/internal/limits/distributed"
 	"petstore.example/internal/limits/redisbackend"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 	"petstore.example/internal/test/redistest"
 )
@@ -25,9 +26,7 @@ var unlimited = plans.Quota{PerMinute: 1 << 40, PerDay: 1 << 41}
 func look(t testing.TB, url string) redis.UniversalClient {
 	t.Helper()
 	client, err := redisbackend.NewClient(url, timeout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
@@ -52,13 +51,9 @@ func TestPingNeedsAllRights(t *testing.T) {
 			for _, right := range strings.Fields(tt.rights) {
 				args = append(args, right)
 			}
-			if err := admin.Do(t.Context(), args...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, admin.Do(t.Context(), args...).Err())
 			client, err := redisbackend.NewClient(strings.Replace(url, "redis://", "redis://"+user+":secret@", 1), timeout)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			defer func() { _ = client.Close() }()
 			if _, err := redisbackend.New(client).Ping(t.Context()); (err == nil) != tt.healthy {
 				t.Errorf("Ping returned %v", err)
@@ -72,19 +67,13 @@ func TestTakeWithoutMGET(t *testing.T) {
 	t.Parallel()
 	url := redistest.New(t).URL
 	err := look(t, url).Do(t.Context(), "ACL", "SETUSER", "old", "on", ">secret", "resetchannels", "~pst:*", "&pst:*", "+@all", "-mget").Err()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	c := backendAt(t, strings.Replace(url, "redis://", "redis://old:secret@", 1))
 	requests := []distributed.Request{{Claim: limitstest.Claim(1, unlimited), Count: 1}, {Claim: limitstest.Claim(2, unlimited), Count: 1}}
 	for i := range int64(2) {
-		if err := c.InitTenant(t.Context(), 1, 1+i, counter.Baseline{MinuteUsed: 10 * i}, false); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, c.InitTenant(t.Context(), 1, 1+i, counter.Baseline{MinuteUsed: 10 * i}, false))
 	}
-	if err := c.Take(1, nil, requests); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, c.Take(1, nil, requests))
 	for i := range requests {
 		if want := (limits.Used{Minute: int64(10 * i)}); requests[i].Status != distributed.Counted || requests[i].Used != want {
 			t.Errorf("request %d: %+v, want %+v counted", i, requests[i].Reply, want)
@@ -96,18 +85,14 @@ func TestTakeWithoutMGET(t *testing.T) {
 func backendAt(t testing.TB, url string) *redisbackend.Backend {
 	t.Helper()
 	client, err := redisbackend.NewClient(url, timeout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	c := redisbackend.New(client)
 	t.Cleanup(func() {
 		c.Pin("")
 		_ = client.Close()
 	})
 	fingerprint, err := c.Ping(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	c.Pin(fingerprint)
 	return c
 }
@@ -120,15 +105,11 @@ func TestTakeReconnects(t *testing.T) {
 	admin := look(t, server.URL)
 	do := func(args ...any) {
 		t.Helper()
-		if err := admin.Do(t.Context(), args...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, admin.Do(t.Context(), args...).Err())
 	}
 	do("ACL", "SETUSER", "petstore", "on", ">secret", "~*", "allchannels", "+@all")
 	c := backendAt(t, "redis://petstore:secret@"+server.Addr+"/3")
-	if err := c.InitTenant(t.Context(), 1, 1, counter.Baseline{}, false); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, c.InitTenant(t.Context(), 1, 1, counter.Baseline{}, false))
 	for used, before := range []func(){
 		func() {},
 		func() { do("SCRIPT", "FLUSH") },
@@ -143,7 +124,6 @@ func TestTakeReconnects(t *testing.T) {
 			t.Errorf("%+v, %v; want %d used", requests[0].Reply, err, used)
 		}
 	}
-	if n, err := admin.Exists(t.Context(), "pst:3:{1}").Result(); n != 0 || err != nil {
-		t.Errorf("it counted in another database: %d, %v", n, err)
-	}
+	n, err := admin.Exists(t.Context(), "pst:3:{1}").Result()
+	assert.Result(t, n, err, 0, "it counted in another database")
 }

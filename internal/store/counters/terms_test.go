@@ -10,6 +10,7 @@ import (
 	"petstore.example/internal/cluster"
 	"petstore.example/internal/store/counters"
 	"petstore.example/internal/store/pgconn"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -21,9 +22,7 @@ func TestPausedRenewalBlocksNobody(t *testing.T) {
 	database := storetest.New(t)
 	open := func(o pgconn.Options) *pgconn.DB {
 		db, err := pgconn.Open(t.Context(), database.URL, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		t.Cleanup(func() { _ = db.Close() })
 		return db
 	}

@@ -17,6 +17,7 @@ import (
 	"petstore.example/internal/limits/distributed"
 	"petstore.example/internal/limits/redisbackend"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 	"petstore.example/internal/test/redistest"
 )
@@ -145,9 +146,7 @@ func TestTheModelIsLikeRedis(t *testing.T) {
 	t.Parallel()
 	seed := limitstest.Seeded(t)
 	client, err := redisbackend.NewClient(redistest.Shared(t), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Error(err)
@@ -155,9 +154,7 @@ func TestTheModelIsLikeRedis(t *testing.T) {
 	})
 	scripts := redisbackend.New(client)
 	fingerprint, err := scripts.Ping(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	scripts.Pin(fingerprint)
 	defer scripts.Pin("")
 	statuses, later, intents := map[distributed.Status]int{}, 0, 0
@@ -187,9 +184,7 @@ func TestTheModelIsLikeRedis(t *testing.T) {
 		}
 	}
 	t.Logf("statuses: %v, of a later term: %d, write intents left by Take: %d", statuses, later, intents)
-	if intents < 50 {
-		t.Errorf("%d write intents: too few to have reported anything", intents)
-	}
+	assert.True(t, intents >= 50, intents, "write intents: too few to have reported anything")
 	if later < 50 {
 		t.Errorf("%d calls found a later term: too few to have reported anything", later)
 	}

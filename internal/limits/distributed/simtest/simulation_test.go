@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/limitstest"
 )
 
@@ -65,9 +66,7 @@ func TestSimulation(t *testing.T) {
 	seed := limitstest.Seeded(t)
 	if *scheduleFlag >= 0 {
 		s := simulate(seed, uint64(*scheduleFlag), plantedNothing, func(line string) { fmt.Println(line) })
-		if s.oracle.violation != "" {
-			t.Error(s.oracle.violation)
-		}
+		assert.True(t, s.oracle.violation == "", s.oracle.violation)
 		return
 	}
 	schedules := uint64(6_000)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"petstore.example/internal/audit"
+	"petstore.example/internal/test/assert"
 )
 
 const docFile = "../../docs/audit.md"
@@ -17,9 +18,7 @@ const docFile = "../../docs/audit.md"
 func TestDocumentedHash(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(docFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	m := regexp.MustCompile("(?s)```json\n(.*?)```.*?```text\n(.*?)\n```").FindStringSubmatch(string(text))
 	if m == nil {
 		t.Fatalf("%s has no example", docFile)
@@ -31,18 +30,12 @@ func TestDocumentedHash(t *testing.T) {
 		// Prev is zeros.
 		Prev, Hash string
 	}
-	if err := json.Unmarshal([]byte(m[1]), &doc); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, json.Unmarshal([]byte(m[1]), &doc))
 	doc.Before = nil // null in the document
 	e := doc.Entry
 	e.ClaimedActor, e.TenantID = doc.ClaimedActor, doc.TenantID
-	if got := string(e.Canonical()); got != m[2] {
-		t.Errorf("canonical form\n%s\nwant\n%s", got, m[2])
-	}
-	if got := e.Sum().String(); got != doc.Hash {
-		t.Errorf("hash %s, want %s", got, doc.Hash)
-	}
+	assert.Equal(t, string(e.Canonical()), m[2], "canonical form")
+	assert.Equal(t, e.Sum().String(), doc.Hash, "hash")
 }
 
 // TestCanonicalIsUnambiguous: no two entries that differ have the same form, wherever a text ends and the next begins.
@@ -62,18 +55,15 @@ func TestCanonicalIsUnambiguous(t *testing.T) {
 		forms[form] = e
 		// Time zones and the hash itself are no part of it.
 		e.At, e.Hash = e.At.In(time.FixedZone("", 3600)), audit.Hash{1}
-		if again := string(e.Canonical()); again != form {
-			t.Errorf("%s, in another time zone %s", form, again)
-		}
+		assert.Equal(t, string(e.Canonical()), form)
 	}
 }
 
 func TestParseCheckpoint(t *testing.T) {
 	t.Parallel()
 	c := audit.Checkpoint{Number: 12, Hash: audit.Hash{1, 2, 255}}
-	if got, err := audit.ParseCheckpoint(c.String()); err != nil || got != c {
-		t.Errorf("%v: %v, %v", c, got, err)
-	}
+	got, err := audit.ParseCheckpoint(c.String())
+	assert.Result(t, got, err, c)
 	hash := c.Hash.String()
 	for _, text := range []string{"", "12", ":", "12:", "0:" + hash, "-1:" + hash, "x:" + hash, "12:" + hash[2:], "12:" + hash + "00", "12:" + strings.Repeat("x", 64)} {
 		if got, err := audit.ParseCheckpoint(text); err == nil || got != (audit.Checkpoint{}) {

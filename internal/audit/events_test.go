@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/audit"
+	"petstore.example/internal/test/assert"
 	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 )
 
@@ -32,17 +31,11 @@ func TestEventsAreThoseOfThePage(t *testing.T) {
 		want += "| `" + e.Action + "` | " + text + " |\n"
 	}
 	page, err := os.ReadFile(docFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	table := regexp.MustCompile(`\| action \| its undo \|\n(?:\|.*\n)*`)
 	if os.Getenv("UPDATE_DOCS") != "" {
-		if err := os.WriteFile(docFile, table.ReplaceAllLiteral(page, []byte(want)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(docFile, table.ReplaceAllLiteral(page, []byte(want)), 0o644))
 		return
 	}
-	if diff := cmp.Diff(want, string(table.Find(page))); diff != "" {
-		t.Errorf("%s (-events +page); UPDATE_DOCS=1 writes it:\n%s", docFile, diff)
-	}
+	assert.DeepEqual(t, string(table.Find(page)), want, docFile, "-events +page; UPDATE_DOCS=1 writes it")
 }

@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 )
 
 func TestOrderHasTheContractsShape(t *testing.T) {
@@ -19,9 +18,7 @@ func TestOrderHasTheContractsShape(t *testing.T) {
 	}
 	got, err := json.Marshal(o)
 	want := `{"id":7,"petId":9223372036854775807,"quantity":2147483647,"status":"placed","createdAt":"2026-11-20T09:21:48Z"}`
-	if err != nil || string(got) != want {
-		t.Errorf("got %s, %v, want %s", got, err, want)
-	}
+	assert.Result(t, string(got), err, want)
 }
 
 func TestCheckQuantity(t *testing.T) {
@@ -69,8 +66,6 @@ func TestPetPatch(t *testing.T) {
 		{"all", catalog.PetPatch{Name: &name, CategoryID: &category, Status: &sold}, catalog.Pet{ID: 1, NewPet: catalog.NewPet{Name: "Max", CategoryID: -3, Status: catalog.Sold}}},
 	} {
 		got, err := tt.patch.Apply(rex)
-		if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
-			t.Errorf("%s: %v (-want +got):\n%s", tt.name, err, diff)
-		}
+		assert.Result(t, got, err, tt.want, tt.name)
 	}
 }

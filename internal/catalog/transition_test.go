@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/catalog"
+	"petstore.example/internal/test/assert"
 )
 
 // The customer's words for every step that is forbidden; "" for those that are allowed.
@@ -42,9 +43,7 @@ func checkSteps[S ~string](t *testing.T, all []S, check func(S, S) error, want m
 	for _, from := range all {
 		for _, to := range all {
 			words, named := want[[2]S{from, to}]
-			if !named {
-				t.Errorf("%s → %s is missing from the table", from, to)
-			}
+			assert.True(t, named, from, "→", to, "is missing from the table")
 			got, err := "", check(from, to)
 			if err != nil {
 				got = err.Error()
@@ -74,8 +73,6 @@ func TestOrderStepsMoveTheAnimalByItsRules(t *testing.T) {
 		catalog.Placed: catalog.Pending, catalog.Approved: catalog.Pending, catalog.Delivered: catalog.Sold, catalog.Cancelled: catalog.Available,
 	}
 	for order, pet := range want {
-		if got := order.PetStatus(); got != pet {
-			t.Errorf("the animal of an order that is %s is %s, want %s", order, got, pet)
-		}
+		assert.Equal(t, order.PetStatus(), pet, "the animal of an order that is", order)
 	}
 }

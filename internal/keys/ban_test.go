@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/test/assert"
 )
 
 func TestBanTimes(t *testing.T) {
@@ -45,9 +46,7 @@ func TestBanned(t *testing.T) {
 		"lifted":            {lifted, end.Add(-time.Minute), nil},
 		"long before it is": {ban, end.Add(-24 * time.Hour), ban},
 	} {
-		if got := (&keys.Caller{Ban: c.ban}).Banned(c.now); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
+		assert.Equal(t, (&keys.Caller{Ban: c.ban}).Banned(c.now), c.want, name)
 	}
 }
 
@@ -55,9 +54,7 @@ func TestBanned(t *testing.T) {
 func TestReadmeRefusals(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	rows := 0
 	for line := range strings.Lines(string(text)) {
 		var perMinute, most, ban int64
@@ -68,7 +65,5 @@ func TestReadmeRefusals(t *testing.T) {
 			t.Errorf("at a limit of %d: want %d refusals, and not %s", perMinute, keys.MostRefusals(perMinute, 0), line)
 		}
 	}
-	if rows < 4 {
-		t.Errorf("README.md has %d rows", rows)
-	}
+	assert.True(t, rows >= 4, "README.md has", rows, "rows")
 }

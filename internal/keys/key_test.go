@@ -7,6 +7,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 func TestNewID(t *testing.T) {
@@ -15,9 +16,7 @@ func TestNewID(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
 		id, err := keys.NewID()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		if !form.MatchString(id) || seen[id] {
 			t.Fatalf("%s has not the form of an id, or came twice", id)
 		}
@@ -49,9 +48,7 @@ func TestStatus(t *testing.T) {
 		if of := c.caller.Environment; of == keys.Test && c.caller.Status(keys.AnyEnvironment, now) != keys.Active {
 			t.Errorf("a caller %s: not active on a server for both", name)
 		}
-		if got := c.caller.Status(keys.Live, now); got != c.want {
-			t.Errorf("a caller %s: %s, want %s", name, got, c.want)
-		}
+		assert.Equal(t, c.caller.Status(keys.Live, now), c.want, "a caller", name)
 		key := keys.Key{ExpiresAt: c.caller.ExpiresAt}
 		if c.caller.RevokedAt != 0 {
 			key.RevokedAt = now
@@ -63,8 +60,6 @@ func TestStatus(t *testing.T) {
 		if want == keys.TenantSuspended || want == keys.OtherEnvironment {
 			want = keys.Active // Not a matter of the key.
 		}
-		if got := key.Status(now); got != want {
-			t.Errorf("a key %s: %s, want %s", name, got, want)
-		}
+		assert.Equal(t, key.Status(now), want, "a key", name)
 	}
 }

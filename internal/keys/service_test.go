@@ -9,6 +9,7 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/test/assert"
 )
 
 // fakeStore is a ServiceStore in memory.
@@ -86,9 +87,7 @@ func TestIssueChecks(t *testing.T) {
 	} {
 		service, table := newService(nil)
 		key, token, err := service.Issue(t.Context(), audit.By{}, test.request)
-		if !errors.Is(err, test.want) {
-			t.Errorf("%s: %v, want %v", name, err, test.want)
-		}
+		assert.ErrorIs(t, err, test.want, name)
 		if (err == nil) != (len(table.keys) == 1) {
 			t.Errorf("%s: error %v and %d keys", name, err, len(table.keys))
 		}
@@ -115,20 +114,16 @@ func TestServicePassesErrorsOn(t *testing.T) {
 	if !errors.Is(err, keys.ErrTooManyKeys) || token.Reveal() != "" {
 		t.Errorf("issue: %v, token %v", err, token)
 	}
-	if _, err := service.Revoke(t.Context(), audit.By{}, "key_x"); !errors.Is(err, keys.ErrTooManyKeys) {
-		t.Errorf("revoke: %v", err)
-	}
-	if _, err := service.Identify(t.Context(), "not a key"); !errors.Is(err, keys.ErrMalformed) {
-		t.Errorf("identify: %v", err)
-	}
+	_, err = service.Revoke(t.Context(), audit.By{}, "key_x")
+	assert.ErrorIs(t, err, keys.ErrTooManyKeys, "revoke")
+	_, err = service.Identify(t.Context(), "not a key")
+	assert.ErrorIs(t, err, keys.ErrMalformed, "identify")
 }
 
 func TestCheckText(t *testing.T) {
 	t.Parallel()
 	token, err := keys.NewToken(keys.Live)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	key := token.Reveal()
 	for text, want := range map[string]error{
 		"": nil, "pst_live_": nil, token.String(): nil, key[:len(key)-1]: nil, "key_9Xb2LmQ0tR7sVw1Z": nil,
@@ -183,9 +178,7 @@ func TestRotateChecks(t *testing.T) {
 			table.err = test.want
 		}
 		old, issued, token, err := service.Rotate(t.Context(), audit.By{}, "key_1", test.rotation)
-		if !errors.Is(err, test.want) {
-			t.Errorf("%s: %v, want %v", name, err, test.want)
-		}
+		assert.ErrorIs(t, err, test.want, name)
 		if err != nil {
 			continue
 		}

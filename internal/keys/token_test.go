@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/test/assert"
 )
 
 // documented is the example key of the documentation.
@@ -25,9 +26,7 @@ var documentedForm = regexp.MustCompile(`^pst_(live|test)_[0-9A-Za-z]{36}$`)
 func parse(t *testing.T, text string) keys.Token {
 	t.Helper()
 	token, err := keys.ParseToken(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return token
 }
 
@@ -49,9 +48,7 @@ func TestNewToken(t *testing.T) {
 	for _, env := range []keys.Environment{keys.Live, keys.Test} {
 		for range 2000 {
 			token, err := keys.NewToken(env)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			text := token.Reveal()
 			if !documentedForm.MatchString(text) || len(text) != 45 {
 				t.Fatalf("%s does not have the documented form", text)
@@ -184,9 +181,7 @@ func TestTokenPrintsRedacted(t *testing.T) {
 func marshal(t *testing.T, v any) string {
 	t.Helper()
 	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return string(text)
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"petstore.example/internal/test/assert"
 )
 
 // Days are counted from the day on which the tenant was created.
@@ -126,14 +126,10 @@ func TestAssign(t *testing.T) {
 		line, next := newTimeline(Free), int64(1)
 		for _, a := range c.do {
 			change, err := line.Assign(a, testDay(c.now))
-			if err != nil {
-				t.Errorf("%s: %v", c.name, err)
-			}
+			assert.True(t, err == nil, c.name, err)
 			line = change.stored(&next)
 		}
-		if got := show(line); got != c.want {
-			t.Errorf("%s:\n %s, want\n %s", c.name, got, c.want)
-		}
+		assert.Equal(t, show(line), c.want, c.name)
 	}
 }
 
@@ -142,9 +138,7 @@ func TestAssignRefuses(t *testing.T) {
 	line, next := newTimeline(Free), int64(1)
 	for _, a := range []Assignment{lasting(10, Pro), until(12, 14, Business, "")} {
 		change, err := line.Assign(a, testDay(5))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		line = change.stored(&next)
 	}
 	for _, c := range []struct {
@@ -176,9 +170,7 @@ func TestUnschedule(t *testing.T) {
 	base, next := newTimeline(Free), int64(1)
 	for _, a := range []Assignment{until(5, 9, Pro, ""), boost(6, 8, 900), until(10, 12, Business, Pro)} {
 		change, err := base.Assign(a, testDay(5))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		base = change.stored(&next)
 	}
 	const all = "0 free; 5 pro; 6 pro.1 900/0 boost; 8 pro.1 end; 9 free.1 end; 10 business; 12 pro end"
@@ -223,9 +215,7 @@ func TestUnscheduleBringsEndsBack(t *testing.T) {
 	next := int64(1)
 	apply := func(line Timeline, a Assignment) Timeline {
 		change, err := line.Assign(a, testDay(5))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		return change.stored(&next)
 	}
 	trial := apply(newTimeline(Free), until(5, 9, Pro, Free))
@@ -233,33 +223,25 @@ func TestUnscheduleBringsEndsBack(t *testing.T) {
 	again := apply(bought, lasting(6, Pro))
 	for _, id := range []int64{again.Assignments[2].ID, again.Assignments[3].ID} {
 		change, err := again.Unschedule(id, testDay(5.5))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		again = change.stored(&next)
 	}
-	if diff := cmp.Diff(show(trial), show(again)); diff != "" {
-		t.Error(diff)
-	}
+	assert.DeepEqual(t, show(again), show(trial))
 }
 
 func TestNothingIsRemovedThatBeginsAtThisMoment(t *testing.T) {
 	t.Parallel()
 	next := int64(1)
 	change, err := newTimeline(Free).Assign(until(5, 9, Pro, Free), testDay(5))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	line := change.stored(&next)
 	end := line.Assignments[2]
 	for before, want := range map[time.Duration]error{UnscheduleMargin: nil, UnscheduleMargin - 1: ErrAssignmentBegins, 1: ErrAssignmentBegins, 0: ErrAssignmentBegun} {
-		if _, err := line.Unschedule(end.ID, end.From.Add(-before)); !errors.Is(err, want) {
-			t.Errorf("unschedule %v before: %v, want %v", before, err, want)
-		}
+		_, err := line.Unschedule(end.ID, end.From.Add(-before))
+		assert.ErrorIs(t, err, want, "unschedule", before, "before")
 	}
 	bought := lasting(0, Business)
 	bought.From = end.From.Add(-time.Second)
-	if _, err := line.Assign(bought, bought.From); !errors.Is(err, ErrAssignmentBegins) {
-		t.Errorf("assigned a second before the end: %v", err)
-	}
+	_, err = line.Assign(bought, bought.From)
+	assert.ErrorIs(t, err, ErrAssignmentBegins, "assigned a second before the end")
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"petstore.example/internal/test/assert"
 )
 
 // TestTimelineProperties makes random changes while time passes. After each: one assignment at each instant and the one that the rules
@@ -27,9 +29,7 @@ func TestTimelineProperties(t *testing.T) {
 				refused++
 				continue
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, err)
 			made++
 			after := change.stored(&next)
 			checkTimeline(t, after, named)
@@ -87,9 +87,7 @@ func checkTimeline(t *testing.T, line Timeline, named map[time.Time]Quota) {
 		}
 		for _, at := range []time.Time{a.From.Add(-1), a.From, a.From.Add(1), a.From.Add(5 * time.Hour)} {
 			got, ok := line.At(at)
-			if ok == at.Before(testDay(0)) {
-				t.Errorf("in force at %v: %v", at, ok)
-			}
+			assert.True(t, ok != at.Before(testDay(0)), "in force at", at, ok)
 			if !ok {
 				continue
 			}
@@ -173,7 +171,5 @@ func checkUnschedule(t *testing.T, before Timeline, change Change, after Timelin
 		t.Error(err)
 		return
 	}
-	if diff := cmp.Diff(show(before), show(back.stored(&next))); diff != "" {
-		t.Errorf("unscheduled: %s", diff)
-	}
+	assert.DeepEqual(t, show(back.stored(&next)), show(before), "unscheduled")
 }

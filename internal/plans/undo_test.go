@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"petstore.example/internal/test/assert"
 )
 
 // takenBack is the change that takes back what an earlier one assigned, and the IDs of what it assigns itself.
@@ -93,9 +95,7 @@ func TestTakeBackProperties(t *testing.T) {
 			checkBegun(t, with, after, now.Add(-1))
 			sameFrom(t, "undone", line, after, now.Add(stacked))
 			again, _, err := takenBack(t, after, stack, now.Add(time.Second), &next)
-			if err != nil {
-				t.Errorf("undo of the undo: %v", err)
-			}
+			assert.True(t, err == nil, "undo of the undo", err)
 			sameFrom(t, "undone twice", with, again, now.Add(time.Second).Add(stacked))
 		}
 		if t.Failed() {
@@ -110,12 +110,10 @@ func TestTakeBackProperties(t *testing.T) {
 func TestTakeBackRefuses(t *testing.T) {
 	t.Parallel()
 	line := newTimeline(Free)
-	if _, err := line.TakeBack([]int64{99}, testDay(1)); !errors.Is(err, ErrAssignmentNotFound) {
-		t.Errorf("an unknown assignment: %v", err)
-	}
-	if _, err := line.TakeBack([]int64{line.Assignments[0].ID}, testDay(1)); !errors.Is(err, ErrAssignmentBegun) {
-		t.Errorf("the first assignment: %v", err)
-	}
+	_, err := line.TakeBack([]int64{99}, testDay(1))
+	assert.ErrorIs(t, err, ErrAssignmentNotFound, "an unknown assignment")
+	_, err = line.TakeBack([]int64{line.Assignments[0].ID}, testDay(1))
+	assert.ErrorIs(t, err, ErrAssignmentBegun, "the first assignment")
 }
 
 // TestSetEnd: the removal of an end is taken back.
@@ -124,9 +122,7 @@ func TestSetEnd(t *testing.T) {
 	next := int64(1)
 	line := newTimeline(Free)
 	c, err := line.Assign(until(1, 9, Pro, Business), testDay(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	line = c.stored(&next)
 	trial, _ := line.At(testDay(1))
 	end := line.Coming(testDay(1))[0]
@@ -138,7 +134,6 @@ func TestSetEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameFrom(t, "ends again", line, c.stored(&next), testDay(3))
-	if _, err := lasts.SetEnd(trial.ID, end.From, Business, testDay(10)); !errors.Is(err, ErrInPast) {
-		t.Errorf("an end in the past: %v", err)
-	}
+	_, err = lasts.SetEnd(trial.ID, end.From, Business, testDay(10))
+	assert.ErrorIs(t, err, ErrInPast, "an end in the past")
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -29,9 +30,7 @@ func TestBacklog(t *testing.T) {
 		}
 		b := usage.Bucket{TenantID: 1, KeyID: "key_1"}
 		time.Sleep(time.Hour)
-		if err := m.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, m.Flush(t.Context()))
 		want(0, 0)
 		m.Admitted(b, time.Now(), 1, usage.Unlimited)
 		m.Refused(b, time.Now())
@@ -43,9 +42,7 @@ func TestBacklog(t *testing.T) {
 		time.Sleep(time.Minute)
 		want(3, time.Minute+time.Second)
 		down = false
-		if err := m.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, m.Flush(t.Context()))
 		want(0, 0)
 		if admitted, refused := m.Progress.Recorded(); admitted != 2 || refused != 1 {
 			t.Errorf("recorded %d and %d, want 2 and 1", admitted, refused)

@@ -5,9 +5,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -37,9 +37,7 @@ func TestDelivered(t *testing.T) {
 	first := noon.Add(-10 * time.Second)
 	// More of the first write follows its first batch. The write that failed is sent again as it was.
 	want := []time.Time{{}, first, first.Add(time.Minute), first.Add(time.Minute), first.Add(2 * time.Minute)}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("delivered (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, got, want, "delivered")
 }
 
 // TestIdleServersDeliver: once a minute, or as often as they announce themselves.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -50,9 +51,7 @@ func TestFailedRequestsKeepTheFirstAndTheLast(t *testing.T) {
 	flush := func(want ...usage.FailedRequest) {
 		t.Helper()
 		table.last = nil
-		if err := r.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, r.Flush(t.Context()))
 		if diff := cmp.Diff(want, table.last); diff != "" {
 			t.Fatalf("written (-want +got):\n%s", diff)
 		}
@@ -92,16 +91,12 @@ func TestFailedRequestsKeepWhereTheReasonChanges(t *testing.T) {
 			r.Add(banned(n, 0, 0))
 		}
 	}
-	if err := r.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, r.Flush(t.Context()))
 	want := []usage.FailedRequest{
 		record("a", 0, 1, 0), record("a", 1, 2, 0), record("a", 2, 3, 0), record("a", 3, 4, 0), record("a", 19, 5, 15),
 		banned(20, 6, 0), banned(29, 7, 8),
 	}
-	if diff := cmp.Diff(want, table.rows); diff != "" {
-		t.Errorf("written (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, table.rows, want, "written")
 
 	for n := range 1000 {
 		f := refused("b", n)
@@ -111,9 +106,7 @@ func TestFailedRequestsKeepWhereTheReasonChanges(t *testing.T) {
 		r.Add(f)
 	}
 	table.rows = nil
-	if err := r.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, r.Flush(t.Context()))
 	if len(table.rows) < 5 || len(table.rows) > 10 {
 		t.Errorf("%d kept of one key", len(table.rows))
 	}
@@ -130,9 +123,7 @@ func TestFailedRequestsAreBounded(t *testing.T) {
 	rounds := 0
 	for before := -1; len(table.rows) > before; rounds++ {
 		before = len(table.rows)
-		if err := r.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, r.Flush(t.Context()))
 		if len(table.rows)-before > 200 {
 			t.Fatalf("%d written at once", len(table.rows)-before)
 		}
@@ -156,9 +147,7 @@ func TestFailedRequestsServeEveryKey(t *testing.T) {
 					r.Add(refused(fmt.Sprint("key", key), n))
 				}
 			}
-			if err := r.Flush(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, r.Flush(t.Context()))
 			now = now.Add(time.Second)
 		}
 		written := map[string]int{}
@@ -193,24 +182,16 @@ func TestFailedRequestsOfStrangersAreBounded(t *testing.T) {
 	for _, want := range []int{200, 6, 0, 200} {
 		flood()
 		table.last = nil
-		if err := r.Flush(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if len(table.last) != want {
-			t.Errorf("%d kept, want %d", len(table.last), want)
-		}
+		assert.NoError(t, r.Flush(t.Context()))
+		assert.Equal(t, len(table.last), want, "kept")
 		switch want {
 		case 200:
 			now = now.Add(3500 * time.Millisecond)
 			// The tokens of these seconds are there after the next write.
-			if err := r.Flush(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, r.Flush(t.Context()))
 		case 0:
 			now = now.Add(time.Hour)
-			if err := r.Flush(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, r.Flush(t.Context()))
 		}
 	}
 }
@@ -225,12 +206,8 @@ func TestFailedRequestsAreRetried(t *testing.T) {
 	}
 	failed := table.last
 	table.err = nil
-	if err := r.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(failed, table.rows); diff != "" {
-		t.Errorf("the second try (-first +second):\n%s", diff)
-	}
+	assert.NoError(t, r.Flush(t.Context()))
+	assert.DeepEqual(t, table.rows, failed, "the second try -first +second")
 }
 
 func TestFailedRequestsRunWritesEverySecondAndAtTheEnd(t *testing.T) {
@@ -249,9 +226,7 @@ func TestFailedRequestsRunWritesEverySecondAndAtTheEnd(t *testing.T) {
 		flood()
 		time.Sleep(1500 * time.Millisecond)
 		synctest.Wait()
-		if len(table.rows) != 5 {
-			t.Errorf("%d written after a second, want 5", len(table.rows))
-		}
+		assert.Equal(t, len(table.rows), 5, "written after a second")
 		flood()
 		stop()
 		if err := <-done; err != nil || len(table.rows) != 10 {

@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -76,9 +76,7 @@ func fixed(at time.Time) func() time.Time { return func() time.Time { return at 
 
 func flush(t *testing.T, m *usage.Meter) {
 	t.Helper()
-	if err := m.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, m.Flush(t.Context()))
 }
 
 // bucket is that of a key in an assignment of its tenant.
@@ -111,9 +109,7 @@ func TestMeterCountsByBucket(t *testing.T) {
 		{TenantID: 1, KeyID: "key_b", Assignment: 1, Version: 1, Hour: hour}:        {1, 0},
 		{TenantID: 2, KeyID: "key_c", Assignment: 1, Version: 1, Hour: hour}:        {1, 2},
 	}
-	if diff := cmp.Diff(want, s.sums); diff != "" {
-		t.Errorf("recorded (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, s.sums, want, "recorded")
 }
 
 func TestMeterWritesNothingWhenNothingCame(t *testing.T) {
@@ -125,9 +121,7 @@ func TestMeterWritesNothingWhenNothingCame(t *testing.T) {
 	flush(t, m)
 	flush(t, m)
 	flush(t, m)
-	if len(s.tried) != 1 {
-		t.Errorf("%d batches written, want 1", len(s.tried))
-	}
+	assert.Equal(t, len(s.tried), 1, "batches written")
 }
 
 func TestMeterSendsTheSameBatchAgain(t *testing.T) {
@@ -153,16 +147,12 @@ func TestMeterSendsTheSameBatchAgain(t *testing.T) {
 			if len(s.tried) != 4 {
 				t.Fatalf("%d writes, want 4", len(s.tried))
 			}
-			if diff := cmp.Diff([]usage.Batch{s.tried[0], s.tried[0]}, s.tried[1:3]); diff != "" {
-				t.Errorf("batches sent again (-want +got):\n%s", diff)
-			}
+			assert.DeepEqual(t, s.tried[1:3], []usage.Batch{s.tried[0], s.tried[0]}, "batches sent again")
 			if got, want := s.tried[3].Number, s.tried[0].Number+1; got != want {
 				t.Errorf("the next batch has number %d, want %d", got, want)
 			}
 			want := map[usage.Bucket][2]int64{{TenantID: 1, KeyID: "key_a", Assignment: 1, Version: 1, Hour: noon.Unix()}: {3, 0}}
-			if diff := cmp.Diff(want, s.sums); diff != "" {
-				t.Errorf("recorded (-want +got):\n%s", diff)
-			}
+			assert.DeepEqual(t, s.sums, want, "recorded")
 		})
 	}
 }
@@ -178,9 +168,7 @@ func TestMeterStartedAgainNumbersOn(t *testing.T) {
 		}
 	}
 	want := map[usage.Bucket][2]int64{{TenantID: 1, KeyID: "key_a", Assignment: 1, Version: 1, Hour: noon.Unix()}: {6, 0}}
-	if diff := cmp.Diff(want, s.sums); diff != "" {
-		t.Errorf("recorded by three processes of one name (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, s.sums, want, "recorded by three processes of one name")
 }
 
 func TestMeterRecordsLastUseOnceAMinute(t *testing.T) {
@@ -203,9 +191,7 @@ func TestMeterRecordsLastUseOnceAMinute(t *testing.T) {
 		{KeyID: "key_a", At: noon.Add(time.Minute)},
 		{KeyID: "key_a", At: noon.Add(2 * time.Minute)},
 	}
-	if diff := cmp.Diff(want, s.uses); diff != "" {
-		t.Errorf("uses (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, s.uses, want, "uses")
 }
 
 func TestMeterSplitsWhatIsMuch(t *testing.T) {
@@ -256,9 +242,7 @@ func TestMeterLosesNothingUnderConcurrency(t *testing.T) {
 	for _, counts := range s.sums {
 		sum += counts[0]
 	}
-	if sum != callers*each {
-		t.Errorf("recorded %d, want %d", sum, callers*each)
-	}
+	assert.Equal(t, sum, callers*each, "recorded")
 }
 
 // run runs a meter until stop, which returns the error of Run and how long it took to stop.
@@ -291,9 +275,7 @@ func TestRunIsAtMostASecondBehind(t *testing.T) {
 		m.Admitted(bucket(1, "key_a", 1), time.Now(), 0, usage.Unlimited)
 		time.Sleep(usage.FlushInterval)
 		synctest.Wait()
-		if len(s.sums) != 1 {
-			t.Errorf("not recorded %v later", usage.FlushInterval)
-		}
+		assert.Equal(t, len(s.sums), 1, "not recorded", usage.FlushInterval, "later")
 		m.Admitted(bucket(1, "key_b", 1), time.Now(), 0, usage.Unlimited)
 		if _, err := stop(); err != nil || len(s.sums) != 2 {
 			t.Errorf("Run = %v; %d recorded at stop, want 2", err, len(s.sums))
@@ -313,9 +295,7 @@ func TestRunSaysWhatItCouldNotRecord(t *testing.T) {
 		if !errors.Is(err, usage.ErrUnavailable) || !strings.Contains(err.Error(), "2 admitted and 1 refused") {
 			t.Errorf("Run = %v, want what was lost and why", err)
 		}
-		if took > 6*time.Second {
-			t.Errorf("Run took %v to stop", took)
-		}
+		assert.True(t, took <= 6*time.Second, "Run took", took, "to stop")
 	})
 }
 
@@ -443,8 +423,6 @@ func TestFlushesAreShared(t *testing.T) {
 			})
 		}
 		waiting.Wait()
-		if len(s.tried) > 3 {
-			t.Errorf("%d writes for 50 that wait", len(s.tried))
-		}
+		assert.True(t, len(s.tried) <= 3, len(s.tried), "writes for 50 that wait")
 	})
 }

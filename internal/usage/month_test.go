@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -33,9 +32,7 @@ func TestNewMonth(t *testing.T) {
 				t.Errorf("%s: day %d is %v, want %v", name, i, d.Date, want)
 			}
 		}
-		if last := m.Days[len(m.Days)-1].Date; last != test.last {
-			t.Errorf("%s: it ends with %v, want %v", name, last, test.last)
-		}
+		assert.Equal(t, m.Days[len(m.Days)-1].Date, test.last, name, "it ends with")
 	}
 }
 
@@ -49,9 +46,7 @@ func TestMonthAdd(t *testing.T) {
 	m.Add(date(10, 2), 100, 100)
 	m.Add(date(11, 4), 100, 100)
 	want := []usage.Day{{date(11, 1), 1, 10}, {date(11, 2), 0, 0}, {date(11, 3), 6, 20}}
-	if diff := cmp.Diff(want, m.Days); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, m.Days, want)
 	if admitted, refused := m.Sum(); admitted != 7 || refused != 30 {
 		t.Errorf("sum %d, %d, want 7, 30", admitted, refused)
 	}
@@ -86,9 +81,7 @@ func TestPredict(t *testing.T) {
 		if d := got.PerHour - want.PerHour; d > -1024 && d < 1024 && want.PerHour > 1<<60 {
 			got.PerHour = want.PerHour // exact to a float64
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.DeepEqual(t, got, want, name)
 	}
 }
 
@@ -152,9 +145,8 @@ func TestMonthsDoNotCacheFailures(t *testing.T) {
 	t.Parallel()
 	l := &fakeMonths{err: usage.ErrUnavailable}
 	months := usage.NewMonths(l)
-	if _, err := months.Get(t.Context(), 1, noon); !errors.Is(err, usage.ErrUnavailable) {
-		t.Errorf("error %v, want ErrUnavailable", err)
-	}
+	_, err := months.Get(t.Context(), 1, noon)
+	assert.ErrorIs(t, err, usage.ErrUnavailable)
 	l.err = nil
 	if m, err := months.Get(t.Context(), 1, noon); err != nil || m.RateWindow != 2 {
 		t.Errorf("query %d, %v, want query 2", m.RateWindow, err)

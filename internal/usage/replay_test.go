@@ -5,8 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage"
 )
 
@@ -33,9 +32,7 @@ func TestReplay(t *testing.T) {
 		"two apart have 122":     {[]usage.Hour{at(1, 620, 0), at(3, 620, 0)}, 10, 100_000, []usage.ReplayedDay{day(0, 1240, 0, 0, 20)}},
 		"a refusal costs no day": {[]usage.Hour{at(1, 5000, 0), at(3, 390, 0)}, 10, 1000, []usage.ReplayedDay{day(0, 5390, 0, 0, 4390)}},
 	} {
-		if diff := cmp.Diff(test.want, usage.Replay(test.hours, test.perMinute, test.perDay)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		assert.DeepEqual(t, usage.Replay(test.hours, test.perMinute, test.perDay), test.want, name)
 	}
 }
 
@@ -129,9 +126,7 @@ func TestTenantsReplay(t *testing.T) {
 		{TenantID: 4, Requests: 1090, ByDay: 90, More: 90, DaysMore: 1},
 		{TenantID: 2, Requests: 2300, Refused: 650, ByDay: 300, More: 50, DaysMore: 1},
 	}
-	if diff := cmp.Diff(want, r.Affected()); diff != "" {
-		t.Errorf("affected (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, r.Affected(), want, "affected")
 	sum, tenants := r.Sum()
 	if want := (usage.ReplayedTenant{Requests: 4990, Refused: 650, ByDay: 390, ByMinute: 90, More: 230, DaysMore: 3}); sum != want || tenants != 4 {
 		t.Errorf("%d tenants, sum %+v, want 4, %+v", tenants, sum, want)

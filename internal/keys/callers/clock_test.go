@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/test/assert"
 )
 
 func digestOf(n int) *keys.Digest {
@@ -41,9 +42,7 @@ func (c *clockCache) buckets() iter.Seq[*bucket] {
 }
 
 func TestBucketSize(t *testing.T) {
-	if size := unsafe.Sizeof(bucket{}); size != 64 {
-		t.Errorf("a bucket has %d bytes, want a cache line's 64", size)
-	}
+	assert.Equal(t, unsafe.Sizeof(bucket{}), 64, "a bucket has bytes")
 }
 
 // The cache agrees with a map, and an empty one has no entries and no overflow buckets left.
@@ -59,9 +58,7 @@ func TestCacheIsAMap(t *testing.T) {
 		cache.remove(digestOf(n))
 		delete(want, n)
 	}
-	if count := int(cache.count.Load()); count != len(want) {
-		t.Errorf("%d entries, want %d", count, len(want))
-	}
+	assert.Equal(t, int(cache.count.Load()), len(want), "entries")
 	for n := range 7_000 {
 		d := digestOf(n)
 		if got := cache.get(d); got != want[n] {
@@ -70,9 +67,7 @@ func TestCacheIsAMap(t *testing.T) {
 		cache.remove(d)
 	}
 	for i := range cache.shards {
-		if s := cache.shards[i].Load(); s.count != 0 {
-			t.Errorf("shard %d counts %d entries", i, s.count)
-		}
+		assert.Equal(t, cache.shards[i].Load().count, 0, "shard", i, "counts entries")
 	}
 	for b := range cache.buckets() {
 		if b.tags.Load() != 0 || b.overflow.Load() != nil {
@@ -90,13 +85,9 @@ func TestCacheTellsAllDigestsApart(t *testing.T) {
 		cache.put(&all[i])
 	}
 	for i := range all {
-		if cache.get(&all[i].digest) != &all[i] {
-			t.Errorf("%d is not found", i)
-		}
+		assert.Equal(t, cache.get(&all[i].digest), &all[i], i, "is not found")
 		cache.remove(&all[i].digest)
-		if cache.get(&all[i].digest) != nil {
-			t.Errorf("%d is found after it was removed", i)
-		}
+		assert.True(t, cache.get(&all[i].digest) == nil, i, "is found after it was removed")
 	}
 }
 
@@ -120,9 +111,7 @@ func TestFloodDoesNotEvictRegulars(t *testing.T) {
 		}
 	}
 	// In its first turn the clock may pass regulars before their second time.
-	if evicted > regulars/10 {
-		t.Errorf("regulars were evicted %d times", evicted)
-	}
+	assert.True(t, evicted <= regulars/10, "regulars were evicted", evicted, "times")
 	if count := int(cache.count.Load()); count < capacity*9/10 {
 		t.Errorf("%d entries, want nearly %d", count, capacity)
 	}
@@ -140,9 +129,7 @@ func TestCacheFullOfUsedEntries(t *testing.T) {
 	if count := int(cache.count.Load()); count > capacity || count < capacity-2*bucketSize*loadFactor {
 		t.Errorf("%d entries, want %d or a few less", count, capacity)
 	}
-	if cache.get(digestOf(capacity)) == nil {
-		t.Error("the new entry is not found")
-	}
+	assert.True(t, cache.get(digestOf(capacity)) != nil, "the new entry is not found")
 	unused := 0
 	for b := range cache.buckets() {
 		for k := range b.entries {
@@ -151,9 +138,7 @@ func TestCacheFullOfUsedEntries(t *testing.T) {
 			}
 		}
 	}
-	if unused > 2*maxAdvance*loadFactor {
-		t.Errorf("%d entries were searched", unused)
-	}
+	assert.True(t, unused <= 2*maxAdvance*loadFactor, unused, "entries were searched")
 }
 
 // While entries are put and removed and shards grow, those that stay are found at any time and those removed
@@ -181,9 +166,7 @@ func TestGetWhileOthersChange(t *testing.T) {
 		put(cache, n)
 		if d := digestOf(n); n%2 == 0 {
 			cache.remove(d)
-			if cache.get(d) != nil {
-				t.Errorf("%d is found after it was removed", n)
-			}
+			assert.True(t, cache.get(d) == nil, n, "is found after it was removed")
 		}
 	}
 	done.Store(true)

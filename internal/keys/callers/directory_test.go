@@ -12,6 +12,7 @@ import (
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // fakeStore is a Store in memory that can be down, and can hold a look-up after it has read its result.
@@ -98,9 +99,7 @@ func bubble(t *testing.T, test func(t *testing.T, f fixture)) {
 func newToken(t *testing.T, env keys.Environment) keys.Token {
 	t.Helper()
 	token, err := keys.NewToken(env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return token
 }
 
@@ -150,9 +149,7 @@ func (f fixture) wantOf(t *testing.T, token keys.Token, want error) *keys.Caller
 
 func (f fixture) wantQueries(t *testing.T, want int64) {
 	t.Helper()
-	if n := f.store.queries.Load(); n != want {
-		t.Errorf("%d queries, want %d", n, want)
-	}
+	assert.Equal(t, f.store.queries.Load(), want, "queries")
 }
 
 // start looks the key up in the background.

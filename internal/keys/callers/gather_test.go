@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/test/assert"
 )
 
 // known returns keys that are cached, each with a tenant of its own.
@@ -70,9 +71,7 @@ func TestLookupsShareQueries(t *testing.T) {
 				old++
 			}
 		}
-		if old != MaxQueries {
-			t.Errorf("%d callers of before the change, want the %d whose queries had been sent", old, MaxQueries)
-		}
+		assert.Equal(t, old, MaxQueries, "callers of before the change whose queries had been sent")
 		f.wantQueries(t, before+MaxQueries+2)
 	})
 }
@@ -96,9 +95,7 @@ func TestFailureOfASharedQuery(t *testing.T) {
 				failed++
 			}
 		}
-		if failed != len(tokens)-MaxQueries {
-			t.Errorf("%d look-ups failed, want all but the first %d", failed, MaxQueries)
-		}
+		assert.Equal(t, failed, len(tokens)-MaxQueries, "look-ups failed, want all but the first", MaxQueries)
 		f.down(false)
 		time.Sleep(retryInterval)
 		for _, token := range tokens {
@@ -143,16 +140,12 @@ func TestAbandonedLookupsAreNotSent(t *testing.T) {
 		time.Sleep(slotWait)
 		synctest.Wait()
 		f.lookUp(t.Context(), strangers(1))
-		if waiting := len(f.strangers.waiting); waiting != 1 {
-			t.Errorf("%d look-ups are kept, want that which is waited for", waiting)
-		}
+		assert.Equal(t, len(f.strangers.waiting), 1, "look-ups are kept")
 		f.hold(nil)
 		close(held)
 		synctest.Wait()
 		f.wantQueries(t, MaxQueries+1)
-		if looked := f.LookedUp.Unknown.Load(); looked != MaxQueries+1 {
-			t.Errorf("%d keys were looked up, want %d", looked, MaxQueries+1)
-		}
+		assert.Equal(t, f.LookedUp.Unknown.Load(), MaxQueries+1, "keys were looked up")
 		if open := len(f.strangers.open); open != 0 || f.strangers.running != 0 {
 			t.Errorf("%d look-ups and %d queries are left", open, f.strangers.running)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/test/assert"
 )
 
 // outage is a fixture whose caller is cached, at the moment at which the feed is lost.
@@ -29,13 +30,9 @@ func TestWithoutTheFeed(t *testing.T) {
 		f.lose()
 		f.set(func(c *keys.Caller) { c.PerMinute = 7 })
 		time.Sleep(freshFor)
-		if c := f.want(t, nil); c.PerMinute != 0 {
-			t.Errorf("looked up again %v after a proof", freshFor)
-		}
+		assert.Equal(t, f.want(t, nil).PerMinute, 0, "looked up again", freshFor, "after a proof")
 		time.Sleep(time.Nanosecond)
-		if c := f.want(t, nil); c.PerMinute != 7 {
-			t.Error("not looked up again later")
-		}
+		assert.Equal(t, f.want(t, nil).PerMinute, 7, "not looked up again later")
 		f.revoke()
 		time.Sleep(freshFor - 1)
 		f.want(t, nil)
@@ -60,18 +57,14 @@ func TestFeedDiesSilently(t *testing.T) {
 				_, err := f.Find(t.Context(), f.token, arrived)
 				if took := time.Since(arrived); took > 0 {
 					waits++
-					if took > proofWait {
-						t.Errorf("a request waited for %v", took)
-					}
+					assert.True(t, took <= proofWait, "a request waited for", took)
 				}
 				if err == nil && arrived.Sub(begin) > after+freshFor {
 					t.Fatalf("revoked after %v, good after %v", after, arrived.Sub(begin))
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
-			if waits > 1 {
-				t.Errorf("%d requests waited", waits)
-			}
+			assert.True(t, waits <= 1, waits, "requests waited")
 		})
 	}
 }
@@ -100,9 +93,7 @@ func TestPausedProcess(t *testing.T) {
 				t.Fatalf("a revoked key: %v", err)
 			}
 		}
-		if took := time.Since(arrived); took != 0 {
-			t.Errorf("they waited %v for more than the proof", took)
-		}
+		assert.Equal(t, time.Since(arrived), 0, "they waited for more than the proof")
 	})
 }
 
@@ -122,9 +113,7 @@ func TestOldProofIsNone(t *testing.T) {
 			t.Errorf("decided by an old proof: %v", err)
 		default:
 		}
-		if err := <-result; !errors.Is(err, keys.ErrInvalidKey) {
-			t.Errorf("a revoked key: %v", err)
-		}
+		assert.ErrorIs(t, <-result, keys.ErrInvalidKey, "a revoked key")
 	})
 }
 
@@ -179,9 +168,7 @@ func TestOneFailureIsNoOutage(t *testing.T) {
 		f.hold(nil)
 		time.Sleep(loadWait / 2)
 		f.wantOf(t, second, nil)
-		if err := <-slow; !errors.Is(err, keys.ErrUnavailable) {
-			t.Errorf("%v, want ErrUnavailable", err)
-		}
+		assert.ErrorIs(t, <-slow, keys.ErrUnavailable)
 		time.Sleep(loadTimeout)
 	})
 }
@@ -248,9 +235,7 @@ func TestHangingStore(t *testing.T) {
 		f.hold(make(chan struct{}))
 		start := time.Now()
 		f.want(t, keys.ErrUnavailable)
-		if took := time.Since(start); took != loadWait {
-			t.Errorf("the look-up took %v, want %v", took, loadWait)
-		}
+		assert.Equal(t, time.Since(start), loadWait, "the look-up took")
 		time.Sleep(loadTimeout)
 	})
 }
@@ -264,9 +249,7 @@ func TestCachedCallersDoNotWaitForAHangingStore(t *testing.T) {
 		time.Sleep(2 * downFor)
 		start := time.Now()
 		f.want(t, nil)
-		if took := time.Since(start); took != loadWait {
-			t.Errorf("the first took %v, want %v", took, loadWait)
-		}
+		assert.Equal(t, time.Since(start), loadWait, "the first took")
 		for range 400 {
 			start := time.Now()
 			f.want(t, nil)
@@ -311,9 +294,7 @@ func TestOneSlowQueryIsNoOutage(t *testing.T) {
 		f.hold(nil)
 		time.Sleep(loadWait / 2)
 		f.wantOf(t, second, nil)
-		if err := <-slow; !errors.Is(err, keys.ErrUnavailable) {
-			t.Errorf("the slow look-up: %v, want ErrUnavailable", err)
-		}
+		assert.ErrorIs(t, <-slow, keys.ErrUnavailable, "the slow look-up")
 		f.wantOf(t, third, nil)
 		time.Sleep(loadTimeout)
 	})

@@ -1,25 +1,23 @@
 package callers
 
 import (
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"petstore.example/internal/keys"
+	"petstore.example/internal/test/assert"
 )
 
 func TestFindAsksTheStoreForNoUnknownKey(t *testing.T) {
 	f := newFixture(t)
 	stranger := newToken(t, keys.Live)
-	if _, err := f.Find(t.Context(), stranger, time.Now()); !errors.Is(err, keys.ErrNotCached) {
-		t.Errorf("%v, want ErrNotCached", err)
-	}
+	_, err := f.Find(t.Context(), stranger, time.Now())
+	assert.ErrorIs(t, err, keys.ErrNotCached)
 	f.wantQueries(t, 0)
 	f.wantOf(t, stranger, keys.ErrInvalidKey)
-	if _, err := f.Find(t.Context(), stranger, time.Now()); !errors.Is(err, keys.ErrInvalidKey) {
-		t.Errorf("after a look-up: %v, want ErrInvalidKey", err)
-	}
+	_, err = f.Find(t.Context(), stranger, time.Now())
+	assert.ErrorIs(t, err, keys.ErrInvalidKey, "after a look-up")
 }
 
 // A caller that was looked up once stays known, whatever changes.
@@ -49,9 +47,7 @@ func TestChangeDuringTheFirstLookup(t *testing.T) {
 		f.KeyChanged(f.token.Digest().Prefix())
 		f.hold(nil)
 		close(held)
-		if err := <-first; err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, <-first)
 		f.set(func(c *keys.Caller) { c.PerMinute = 7 })
 		if c, err := f.Find(t.Context(), f.token, time.Now()); err != nil || c.PerMinute != 7 {
 			t.Errorf("%+v, %v: want the caller, looked up again", c, err)
@@ -80,23 +76,15 @@ func TestStrangersHoldUpNobodyElse(t *testing.T) {
 		f.hold(nil)
 		f.KeyChanged(f.token.Digest().Prefix())
 		f.want(t, nil)
-		if took := time.Since(start); took != 0 {
-			t.Errorf("a known caller waited %v for strangers", took)
-		}
+		assert.Equal(t, time.Since(start), 0, "a known caller waited for strangers")
 
 		for range 100 - MaxQueries {
-			if err := <-results; !errors.Is(err, keys.ErrUnavailable) {
-				t.Errorf("a stranger beyond the slots: %v, want ErrUnavailable", err)
-			}
+			assert.ErrorIs(t, <-results, keys.ErrUnavailable, "a stranger beyond the slots")
 		}
-		if took := time.Since(start); took != slotWait {
-			t.Errorf("strangers waited %v for a slot, want %v", took, slotWait)
-		}
+		assert.Equal(t, time.Since(start), slotWait, "strangers waited for a slot")
 		close(held)
 		for range MaxQueries {
-			if err := <-results; !errors.Is(err, keys.ErrInvalidKey) {
-				t.Errorf("a stranger with a slot: %v, want ErrInvalidKey", err)
-			}
+			assert.ErrorIs(t, <-results, keys.ErrInvalidKey, "a stranger with a slot")
 		}
 		// The store was not slow, so the next key is looked up.
 		f.wantOf(t, newToken(t, keys.Live), keys.ErrInvalidKey)

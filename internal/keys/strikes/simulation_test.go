@@ -15,6 +15,7 @@ import (
 	"petstore.example/internal/keys/strikes"
 	"petstore.example/internal/limits"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // worker sends one request after the other. next returns how long it waits after a response, which is a 429 with retryAfter unless that is 0.
@@ -114,9 +115,7 @@ func TestWorkersThatWaitAreNeverBanned(t *testing.T) {
 func TestLoopsAreBanned(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("../../../docs/rate-limiting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, loop := range []struct {
 		programs int
 		every    time.Duration

@@ -5,18 +5,17 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"petstore.example/internal/keys"
 	"petstore.example/internal/keys/strikes"
 	"petstore.example/internal/plans"
+	"petstore.example/internal/test/assert"
 )
 
 // fakeBans is a strikes.BanStore in memory that can be down or hang.
@@ -71,9 +70,7 @@ func (b *fakeBans) set(down, hangs bool) {
 
 func (b *fakeBans) want(t *testing.T, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, b.banned()); diff != "" {
-		t.Errorf("banned (-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, b.banned(), want, "banned")
 }
 
 func caller(keyID string, perMinute int64) *keys.Caller {
@@ -157,9 +154,7 @@ func TestConcurrentRefusalsPlaceOneBan(t *testing.T) {
 	}
 	all.Wait()
 	bans.want(t, "key_a")
-	if len(notified) == 0 {
-		t.Error("OnBan was not called")
-	}
+	assert.True(t, len(notified) != 0, "OnBan was not called")
 }
 
 func TestAClientThatDisconnectsIsBanned(t *testing.T) {
@@ -179,12 +174,8 @@ func TestAFailedBanIsRetried(t *testing.T) {
 		bans.set(true, false)
 		a := caller("key_a", 30)
 		refuse(c, a, 1100)
-		if bans.attempts != 1 {
-			t.Errorf("%d attempts at once, want 1", bans.attempts)
-		}
-		if !strings.Contains(log.String(), "can't ban key") {
-			t.Errorf("logged: %s", log.String())
-		}
+		assert.Equal(t, bans.attempts, 1, "attempts at once")
+		assert.Contains(t, log.String(), "can't ban key", "logged")
 		time.Sleep(time.Second)
 		bans.set(false, false)
 		refuse(c, a, 1)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/usage/closing"
 )
 
@@ -36,12 +37,8 @@ func TestForm(t *testing.T) {
 	t.Parallel()
 	l := acme()
 	form, err := l.Form()
-	if err != nil || form != acmeForm {
-		t.Errorf("%s, %v\nwant %s", form, err, acmeForm)
-	}
-	if got := closing.Sum(form).String(); got != acmeSum {
-		t.Errorf("SHA-256 %s, want %s", got, acmeSum)
-	}
+	assert.Result(t, form, err, acmeForm)
+	assert.Equal(t, closing.Sum(form).String(), acmeSum, "SHA-256")
 }
 
 // TestParseIsTheInverse: what was sealed is read as it was, and nothing else is taken for a form.
@@ -56,9 +53,7 @@ func TestParseIsTheInverse(t *testing.T) {
 	odd.Plan = "a\u2028<b>\"\\é\U0001F600"
 	for _, l := range []closing.Line{acme(), correction, open, odd} {
 		form, err := l.Form()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		back, err := closing.Parse(form)
 		if diff := cmp.Diff(l, back); err != nil || diff != "" {
 			t.Errorf("%s (-was +read):\n%s%v", form, diff, err)
@@ -98,9 +93,7 @@ func TestTotal(t *testing.T) {
 		fmt.Fprintf(hashes, "%x\n", sum[:])
 	}
 	want := closing.Sums{Tenants: 2, Lines: 3, Admitted: 3, Refused: 2, SHA256: closing.Hash(hashes.Sum(nil))}
-	if diff := cmp.Diff(want, total.Sums()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	assert.DeepEqual(t, total.Sums(), want)
 }
 
 func TestDiffering(t *testing.T) {

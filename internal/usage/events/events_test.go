@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"petstore.example/internal/test/assert"
 	_ "petstore.example/internal/test/sandbox"
 	"petstore.example/internal/usage/events"
 )
@@ -45,13 +45,9 @@ func write(t *testing.T, format events.Format, list ...events.Event) string {
 	var out bytes.Buffer
 	w := events.NewWriter(&out, format)
 	for _, e := range list {
-		if err := w.Write(e); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, w.Write(e))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, w.Close())
 	return out.String()
 }
 
@@ -61,14 +57,10 @@ func TestFormats(t *testing.T) {
 	for _, format := range events.Formats {
 		got, file := write(t, format, examples...), "testdata/"+string(format)+".golden"
 		if os.Getenv("UPDATE_GOLDEN") != "" {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, os.WriteFile(file, []byte(got), 0o644))
 		}
 		want, err := os.ReadFile(file)
-		if diff := cmp.Diff(string(want), got); err != nil || diff != "" {
-			t.Errorf("%s (-file +got):\n%s%v", format, diff, err)
-		}
+		assert.Result(t, got, err, string(want), format, "-file +got")
 	}
 }
 
@@ -79,9 +71,7 @@ func TestIDs(t *testing.T) {
 	same := first
 	same.Tenant, same.BillingRef, same.Admitted, same.At, same.Version = "renamed", "cus_2", 1, hour.Add(time.Hour), 9
 	same.Hour = first.Hour.In(time.FixedZone("", 3600))
-	if got := same.ID(); got != first.ID() {
-		t.Errorf("ID %s of the same count, want %s", got, first.ID())
-	}
+	assert.Equal(t, same.ID(), first.ID(), "ID of the same count")
 	ids := map[uuid.UUID]bool{first.ID(): true}
 	for _, change := range []func(*events.Event){
 		func(e *events.Event) { e.Source[0]++ },
@@ -94,9 +84,7 @@ func TestIDs(t *testing.T) {
 		change(&other)
 		ids[other.ID()] = true
 	}
-	if len(ids) != 6 {
-		t.Errorf("%d IDs of 6 counts", len(ids))
-	}
+	assert.Equal(t, len(ids), 6, "IDs of 6 counts")
 }
 
 func TestReceiversBounds(t *testing.T) {
@@ -139,9 +127,7 @@ func TestReceiversBounds(t *testing.T) {
 		e := examples[0]
 		c.change(&e)
 		for _, format := range events.Formats {
-			if got := format.Refuses(e, now); got != c.want[format] {
-				t.Errorf("%s: %s refuses it: %q, want %q", name, format, got, c.want[format])
-			}
+			assert.Equal(t, format.Refuses(e, now), c.want[format], name, format, "refuses it")
 		}
 	}
 }
@@ -167,15 +153,11 @@ func TestCloudEventsSDK(t *testing.T) {
 	var read []event.Event
 	for line := range strings.Lines(write(t, events.CloudEvents, examples...)) {
 		var e event.Event
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, json.Unmarshal([]byte(line), &e))
 		read = append(read, e)
 	}
 	var batch []event.Event
-	if err := json.Unmarshal([]byte(write(t, events.OpenMeter, examples...)), &batch); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, json.Unmarshal([]byte(write(t, events.OpenMeter, examples...)), &batch))
 	if read = append(read, batch...); len(read) != 2*len(examples) {
 		t.Fatalf("read %d events", len(read))
 	}
@@ -189,9 +171,7 @@ func TestCloudEventsSDK(t *testing.T) {
 			Hour              time.Time
 			Admitted, Refused int64
 		}
-		if err := e.DataAs(&data); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, e.DataAs(&data))
 		if e.ID() != want.ID().String() || !e.Time().Equal(want.At) || data.Tenant != want.Tenant || !data.Hour.Equal(want.Hour) ||
 			data.Admitted != want.Admitted || data.Refused != want.Refused {
 			t.Errorf("event %d: read %v, want %+v", i, e, want)
@@ -211,9 +191,7 @@ func TestSchemas(t *testing.T) {
 		compiler := jsonschema.NewCompiler()
 		compiler.AssertFormat()
 		schema, err := compiler.Compile("testdata/" + string(format) + ".schema.json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		lines := strings.SplitAfter(write(t, format, many...), "\n")
 		if len(lines) != 4 || lines[3] != "" {
 			t.Errorf("%s: %d lines of %d events, want 3", format, len(lines)-1, len(many))

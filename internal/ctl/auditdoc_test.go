@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
 )
@@ -18,9 +19,7 @@ import (
 func TestDocumentedVerifier(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/audit.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	m := regexp.MustCompile("(?s)```python\n(.*?)```").FindSubmatch(text)
 	if m == nil {
 		t.Fatal("docs/audit.md has no program")
@@ -33,9 +32,7 @@ func TestDocumentedVerifier(t *testing.T) {
 		d.run(t, command)
 	}
 	var state struct{ Checkpoint string }
-	if err := json.Unmarshal([]byte(d.run(t, "petstorectl audit verify -o json")), &state); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, json.Unmarshal([]byte(d.run(t, "petstorectl audit verify -o json")), &state))
 	export := d.run(t, "petstorectl audit list --oldest-first -o jsonl")
 	missing := regexp.MustCompile(`(?m)^\{"number":3,.*\n`).ReplaceAllString(export, "")
 	for _, test := range []struct{ name, export, want string }{
@@ -50,8 +47,6 @@ func TestDocumentedVerifier(t *testing.T) {
 		if errors.Is(err, exec.ErrNotFound) {
 			t.Fatalf("%v: install it with tools/install.sh python3, as make test does", err)
 		}
-		if got := string(bytes.TrimSpace(out)); got != test.want {
-			t.Errorf("%s: printed %q, want %q", test.name, got, test.want)
-		}
+		assert.Equal(t, string(bytes.TrimSpace(out)), test.want, test.name, "printed")
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/audit"
@@ -31,6 +30,7 @@ import (
 	"petstore.example/internal/ctl/usage"
 	"petstore.example/internal/ctl/why"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
@@ -40,9 +40,7 @@ const docFile = "../../docs/petstorectl.md"
 func readDoc(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(docFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return string(text)
 }
 
@@ -110,9 +108,7 @@ func TestDocListsTheMembers(t *testing.T) {
 	} {
 		members := "`" + strings.Join(names, "` `") + "`"
 		row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(command) + ` \|.*` + regexp.QuoteMeta(members))
-		if !row.MatchString(doc) {
-			t.Errorf("%s: no row %s with %s", docFile, command, members)
-		}
+		assert.True(t, row.MatchString(doc), docFile, "no row", command, "with", members)
 	}
 }
 
@@ -128,9 +124,7 @@ func TestDocExamples(t *testing.T) {
 func (d *docRun) file(t *testing.T, name, section string) {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	doc := string(text)
 	part := doc
 	if section != "" {
@@ -145,14 +139,10 @@ func (d *docRun) file(t *testing.T, name, section string) {
 		return "```console\n" + d.block(t, strings.TrimSuffix(strings.TrimPrefix(block, "```console\n"), "```")) + "```"
 	}), 1)
 	if os.Getenv("UPDATE_SCRIPTS") != "" {
-		if err := os.WriteFile(name, []byte(updated), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(name, []byte(updated), 0o644))
 		return
 	}
-	if diff := cmp.Diff(doc, updated); diff != "" {
-		t.Errorf("%s (-document +output):\n%s", name, diff)
-	}
+	assert.DeepEqual(t, updated, doc, name, "-document +output")
 }
 
 // docRun is one run of the document's examples.
@@ -185,9 +175,7 @@ func (d *docRun) block(t *testing.T, text string) string {
 			d.recordUsage(t)
 		}
 		if strings.HasPrefix(command, "petstorectl why") || strings.HasPrefix(command, "petstorectl audit") {
-			if err := pinAudit(t.Context(), d.url, "2026-11-20T10:30:00Z", "support_jo"); err != nil {
-				t.Fatal(err)
-			}
+			assert.NoError(t, pinAudit(t.Context(), d.url, "2026-11-20T10:30:00Z", "support_jo"))
 		}
 		if strings.HasPrefix(command, "petstorectl why") {
 			d.recordFailed(t)
@@ -318,9 +306,7 @@ func splitCommand(line string) []string {
 func (d *docRun) recordFailed(t *testing.T) {
 	t.Helper()
 	db, err := sql.Open("postgres", d.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer db.Close()
 	_, err = db.ExecContext(t.Context(), `
 		insert into failed_requests (tenant_id, server_id, number, key_id, at, request_id, code, plan, limited_by, allowed, resets_at, partial, method, route, suppressed, status, reason, took_micros)
@@ -328,18 +314,14 @@ func (d *docRun) recordFailed(t *testing.T) {
 		       'key_banned', 'enterprise', '', 0, '2026-11-20 11:30Z', false, 'GET', '/v1/pets', 100 * n, 429, '', 250
 		from api_keys k, generate_series(0, 1) n where name = '' and exists (select from bans b where b.key_id = k.id and lifted_at is null)
 		on conflict do nothing`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 }
 
 // recordUsage records usage on two plans for the first key of the tenant acme, as a server would.
 func (d *docRun) recordUsage(t *testing.T) {
 	t.Helper()
 	db, err := sql.Open("postgres", d.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer db.Close()
 	for hour, row := range map[string]string{
 		"2026-11-19 22:00Z": "'pro', 8030, 12",
@@ -347,8 +329,6 @@ func (d *docRun) recordUsage(t *testing.T) {
 	} {
 		_, err := db.ExecContext(t.Context(), fmt.Sprintf(`
 			select test_usage(tenant_id, '%s', id, %s) from api_keys k where name = 'ci' and not exists (select from usage_hourly u where u.key_id = k.id and u.hour = '%[1]s')`, hour, row))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -24,9 +25,7 @@ import (
 func TestHandingOn(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/billing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	loop := regexp.MustCompile("(?s)```sh\n(#!/bin/bash\n# hand-on.sh.*?)```").FindSubmatch(page)
 	query := regexp.MustCompile("(?s)```sql\n(select t.name as tenant, sum.*?)```").FindSubmatch(page)
 	if loop == nil || query == nil {

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/envvars"
+	"petstore.example/internal/test/assert"
 )
 
 // eachCommand calls visit for the root and all commands below it, without the topics of the help.
@@ -34,9 +34,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 	var out bytes.Buffer
 	fits := func(c *cobra.Command) {
 		out.Reset()
-		if err := c.Help(); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, c.Help())
 		text, _, _ := strings.Cut(out.String(), "\nExamples:")
 		for line := range strings.SplitSeq(text, "\n") {
 			if utf8.RuneCountInString(line) > 80 {
@@ -83,9 +81,7 @@ func TestVariablesAreKnown(t *testing.T) {
 	documented := environmentText
 	for _, name := range []string{"configuration.md", "clients.md"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		documented += string(text)
 	}
 	for _, name := range regexp.MustCompile(`PETSTORE_[A-Z_]+[A-Z]`).FindAllString(environmentText, -1) {
@@ -131,8 +127,6 @@ func TestSharedFlags(t *testing.T) {
 	} {
 		slices.Sort(want)
 		slices.Sort(shared[flag])
-		if diff := cmp.Diff(want, shared[flag]); diff != "" {
-			t.Errorf("--%s (-want +got):\n%s", flag, diff)
-		}
+		assert.DeepEqual(t, shared[flag], want, "--", flag)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -24,9 +25,7 @@ func TestLargeList(t *testing.T) {
 		analyze tenants, api_keys`, rows))
 	lines, memory := runMeasured(t, url, []string{"key", "list", "-o", "jsonl"})
 	t.Logf("%.0f MB at most", float64(memory)/(1<<20))
-	if lines != rows {
-		t.Errorf("%d lines, want %d", lines, rows)
-	}
+	assert.Equal(t, lines, rows, "lines")
 	if memory > 48<<20 { // 65 MB, if 60,000 rows were collected
 		t.Errorf("needed %d MB", memory>>20)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
 )
@@ -47,9 +48,7 @@ func TestLargeMonth(t *testing.T) {
 		took := time.Since(began)
 		t.Logf("usage %s: %v, %.0f MB at most, %s rows a second", args[0], took.Round(time.Millisecond), float64(memory)/(1<<20),
 			output.Thousands(int64(float64(tenants*rowsOfTenant)/took.Seconds())))
-		if memory > maxMemory {
-			t.Errorf("usage %s needed %d MB", args[0], memory>>20)
-		}
+		assert.True(t, memory <= maxMemory, "usage", args[0], "needed", memory>>20, "MB")
 		if args[0] == "export" && printed != lines+1 {
 			t.Errorf("%d lines were exported, want %d and the total", printed, lines)
 		}
@@ -69,14 +68,11 @@ func runMeasured(t *testing.T, url string, args []string) (lines int, memory int
 		t.Fatalf("%v: %v: %s", args, err, stderr.String())
 	}
 	status, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	var kilobytes int64
 	_, peak, _ := strings.Cut(string(status), "VmHWM:")
-	if _, err := fmt.Sscan(peak, &kilobytes); err != nil {
-		t.Fatalf("no peak of memory in %q", status)
-	}
+	_, err = fmt.Sscan(peak, &kilobytes)
+	assert.NoError(t, err, "no peak of memory in", status)
 	return int(stdout), kilobytes << 10
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"petstore.example/internal/staff"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -109,13 +110,9 @@ func appendSecret(ts *testscript.TestScript, _ bool, args []string) {
 func queryText(t *testing.T, url, query string) (text string) {
 	t.Helper()
 	db, err := sql.Open("postgres", url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer db.Close()
-	if err := db.QueryRowContext(t.Context(), query).Scan(&text); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, db.QueryRowContext(t.Context(), query).Scan(&text))
 	return text
 }
 
@@ -132,14 +129,10 @@ func checkNoSecrets(t *testing.T, server *storetest.TLSServer) {
 		places[place] = queryText(t, server.URL, query)
 	}
 	for place, text := range places {
-		if staff.ContainsSecret(text) {
-			t.Errorf("%s has a secret", place)
-		}
+		assert.True(t, !staff.ContainsSecret(text), place, "has a secret")
 	}
 	// The test looks where secrets would be.
 	for place, want := range map[string]string{"the log": "password 'SCRAM-SHA-256$", "the audit trail": "staff.rotate", "pg_authid": "SCRAM-SHA-256$"} {
-		if !strings.Contains(places[place], want) {
-			t.Errorf("%s does not have %q", place, want)
-		}
+		assert.True(t, strings.Contains(places[place], want), place, "does not have", want)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"petstore.example/internal/ctl/cmdutil"
 	"petstore.example/internal/keys"
 	"petstore.example/internal/store/migrate"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
 )
@@ -65,9 +66,7 @@ func TestScripts(t *testing.T) {
 func silentServer(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener.Addr().String()
 }

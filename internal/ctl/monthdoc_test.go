@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -51,9 +52,7 @@ func TestMonthOfBilling(t *testing.T) {
 		}
 	}
 	page, err := os.ReadFile("../../docs/billing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	days := regexp.MustCompile(`(?m)^### (\d+) November: .*$`).FindAllStringSubmatch(string(page), -1)
 	if len(days) < 5 {
 		t.Fatalf("docs/billing.md has %d days", len(days))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/storetest"
 )
 
@@ -16,9 +17,7 @@ import (
 func TestMessagesDoNotDependOnThePassword(t *testing.T) {
 	t.Parallel()
 	server, err := url.Parse(storetest.New(t).URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	existing := "postgres://" + server.User.Username() + ":%s@" + server.Host + "/none?" + strings.ReplaceAll(server.RawQuery, "%", "%%")
 	const (
 		unreachable = "petstorectl: can't connect to the database set by --database-url: reach the database: database unavailable: "
@@ -55,9 +54,7 @@ func TestMessagesDoNotDependOnThePassword(t *testing.T) {
 					t.Errorf("%v: %q, want %q", command, first, want)
 				}
 				for _, other := range []string{"e", "a", "s3cret", "p%40ss%2Fword", "%65"} {
-					if got := run(other); got != first {
-						t.Errorf("%v with the password %q: %q, want %q", command, other, got, first)
-					}
+					assert.Equal(t, run(other), first, command, "with the password", other)
 				}
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/sandbox"
 )
 
@@ -43,11 +44,9 @@ func TestPlantedDevFile(t *testing.T) {
 			parent := folderForAll(t)
 			folder := filepath.Join(parent, ".petstore")
 			file := filepath.Join(folder, "dev.json")
-			if err := errors.Join(os.Mkdir(folder, c.mode), os.Chmod(folder, c.mode),
+			assert.NoError(t, errors.Join(os.Mkdir(folder, c.mode), os.Chmod(folder, c.mode),
 				os.WriteFile(file, []byte(`{"database_url": "`+url+`"}`), 0o644),
-				os.Chown(folder, c.folderOwner, c.folderOwner), os.Chown(file, c.fileOwner, c.fileOwner)); err != nil {
-				t.Fatal(err)
-			}
+				os.Chown(folder, c.folderOwner, c.folderOwner), os.Chown(file, c.fileOwner, c.fileOwner)))
 			cmd := sandbox.Command(t, program, "tenant", "list")
 			cmd.Dir = parent
 			cmd.Env = append(cmd.Env, "GORACE=atexit_sleep_ms=0")
@@ -73,9 +72,7 @@ func TestPlantedDevFile(t *testing.T) {
 func countingServer(t *testing.T) (url string, connections *atomic.Int64) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	connections = &atomic.Int64{}
 	go func() {
@@ -91,13 +88,9 @@ func countingServer(t *testing.T) (url string, connections *atomic.Int64) {
 func folderForAll(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "petstorectl-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
@@ -105,19 +98,13 @@ func folderForAll(t *testing.T) string {
 func petstorectlForAll(t *testing.T) string {
 	t.Helper()
 	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	binary, err := os.ReadFile(exe)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	program := filepath.Join(folderForAll(t), "petstorectl")
 	// A process that another test starts meanwhile would inherit the open file, and what is open for writing can't be run (ETXTBSY).
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	if err := errors.Join(os.WriteFile(program, binary, 0o755), os.Chmod(program, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, errors.Join(os.WriteFile(program, binary, 0o755), os.Chmod(program, 0o755)))
 	return program
 }

@@ -4,6 +4,8 @@ import (
 	"database/sql"
 	"testing"
 	"time"
+
+	"petstore.example/internal/test/assert"
 )
 
 // TestPriceListExamples runs the examples of "The price list" in docs/billing.md, on a database with two tenants and their usage.
@@ -18,15 +20,11 @@ func TestPriceListExamples(t *testing.T) {
 	}
 	d.now = time.Time{}
 	db, err := sql.Open("postgres", d.url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer db.Close()
 	_, err = db.ExecContext(t.Context(), `
 		select test_usage(tenant_id, h, id, 'pro', a, r) from api_keys,
 		  (values (timestamptz '2026-11-18 14:00Z', 9400, 0), ('2026-11-19 14:00Z', 8030, 12), ('2026-11-20 09:00Z', 3100, 0)) v (h, a, r)`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	d.file(t, "../../docs/billing.md", "## The price list")
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"petstore.example/internal/subprocess"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/usage/events"
 )
@@ -152,18 +153,12 @@ func startStripeMock(t testing.TB) string {
 	find := sandbox.Command(t, "go", "tool", "-modfile=../../tools/go.mod", "-n", "stripe-mock")
 	find.Dir = "."
 	path, err := find.Output()
-	if err != nil {
-		t.Fatalf("build stripe-mock: %v", err)
-	}
+	assert.NoError(t, err, "build stripe-mock")
 	cmd := sandbox.Command(t, strings.TrimSpace(string(path)), "-http-addr", "127.0.0.1:0", "-https-addr", "127.0.0.1:0")
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	p, err := subprocess.Start(cmd, syscall.SIGKILL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	t.Cleanup(func() { _ = p.Stop(t.Context(), time.Second, syscall.SIGKILL) })
 	listening := regexp.MustCompile(`HTTP at address: (\S+)`)
 	for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -181,9 +176,7 @@ func schemaOf(t testing.TB, format events.Format) *jsonschema.Schema {
 	compiler := jsonschema.NewCompiler()
 	compiler.AssertFormat()
 	schema, err := compiler.Compile("../usage/events/testdata/" + string(format) + ".schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return schema
 }
 

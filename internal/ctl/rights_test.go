@@ -21,6 +21,7 @@ import (
 	"petstore.example/internal/keys"
 	"petstore.example/internal/plans"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	"petstore.example/internal/test/sandbox"
 	"petstore.example/internal/test/storetest"
 	"petstore.example/internal/test/wait"
@@ -45,42 +46,32 @@ func newRightsEnv(t *testing.T) *rightsEnv {
 	by := audit.By{Actor: "test"}
 	e.token = storetest.IssueKey(t, db, store.NewTenant{Name: "acme", Plan: plans.Pro})
 	storetest.IssueKey(t, db, store.NewTenant{Name: "suspended", Plan: plans.Pro})
-	if _, err := db.Tenants.Suspend(t.Context(), by, "suspended", time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := db.Tenants.Suspend(t.Context(), by, "suspended", time.Now())
+	assert.NoError(t, err)
 	// A tenant that can be moved, and a version that can be withdrawn.
 	for plan, edit := range map[string]plans.VersionEdit{
 		plans.Pro: {PerMinute: 250, KeepExisting: true}, plans.Business: {PerMinute: 900, From: time.Now().AddDate(0, 0, 1)},
 	} {
-		if _, err := db.Plans.Edit(t.Context(), by, plan, store.PlanEdit{Numbers: &edit}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := db.Plans.Edit(t.Context(), by, plan, store.PlanEdit{Numbers: &edit})
+		assert.NoError(t, err)
 	}
 	list, err := store.Collect(db.Keys.List(t.Context(), store.KeyFilter{Limit: 2}, time.Now()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	e.key, e.banned = list[0].ID, list[1].ID
 	// A closed month in which acme was on a plan.
 	execSQL(t, e.URL, `insert into tenant_plans (tenant_id, valid_from, plan) select id, '2020-01-01Z', 'pro' from tenants where name = 'acme'`)
-	if _, err := db.Months.Close(t.Context(), by, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.Bans.Place(t.Context(), by, store.NewBan{KeyID: e.banned, Length: time.Hour, Reason: "test"}, time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	_, err = db.Months.Close(t.Context(), by, time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), nil)
+	assert.NoError(t, err)
+	_, err = db.Bans.Place(t.Context(), by, store.NewBan{KeyID: e.banned, Length: time.Hour, Reason: "test"}, time.Now())
+	assert.NoError(t, err)
 	for entry, err := range db.Audit.List(t.Context(), store.AuditFilter{Limit: 1}) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		e.undoable = entry.Number
 	}
 	done, err := db.Timelines.Assign(t.Context(), by, store.NewAssignment{
 		Tenant: "acme", Kind: plans.Assigned, Plan: plans.Free, From: time.Now().AddDate(0, 1, 0),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	e.scheduled, e.begun = done.Assignment.ID, done.Tenant.Assignment
 	return e
 }
@@ -220,19 +211,13 @@ func TestCommandsOfRoles(t *testing.T) {
 	})
 	want := head + strings.Join(rows, "")
 	page, err := os.ReadFile(rolesFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	table := regexp.MustCompile(regexp.QuoteMeta(head) + `(?:\|.*\n)*`)
 	if os.Getenv("UPDATE_DOCS") != "" {
-		if err := os.WriteFile(rolesFile, table.ReplaceAll(page, []byte(want)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, os.WriteFile(rolesFile, table.ReplaceAll(page, []byte(want)), 0o644))
 		return
 	}
-	if diff := cmp.Diff(string(table.Find(page)), want); diff != "" {
-		t.Errorf("%s (-page +commands):\n%s", rolesFile, diff)
-	}
+	assert.DeepEqual(t, want, string(table.Find(page)), rolesFile, "-page +commands")
 }
 
 // try runs a command and returns its cell of the table.
@@ -262,9 +247,7 @@ var refusalForm = regexp.MustCompile(`^petstorectl: your login \w+ is in the rol
 
 func checkRefusal(t *testing.T, name, stderr string) {
 	t.Helper()
-	if !refusalForm.MatchString(stderr) {
-		t.Errorf("%s is refused with %q", name, stderr)
-	}
+	assert.True(t, refusalForm.MatchString(stderr), name, "is refused with", stderr)
 }
 
 // TestRefusals shows the sentences in full.
@@ -298,21 +281,15 @@ func TestWhatBillingSeesOfKeys(t *testing.T) {
 	owner := storetest.Open(t, e.URL, store.Options{})
 	name := "nightly"
 	service := keys.Service{Store: owner.Keys}
-	if _, _, err := service.Edit(t.Context(), audit.By{Actor: "test"}, e.key, keys.Edit{Name: &name}); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := service.Edit(t.Context(), audit.By{Actor: "test"}, e.key, keys.Edit{Name: &name})
+	assert.NoError(t, err)
 	tenant, err := owner.Tenants.Get(t.Context(), "acme")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	plain, err := sql.Open("postgres", e.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer plain.Close()
-	if _, err := plain.ExecContext(t.Context(), `select test_usage($1, now(), $2, 'pro', 3, 1)`, tenant.ID, e.key); err != nil {
-		t.Fatal(err)
-	}
+	_, err = plain.ExecContext(t.Context(), `select test_usage($1, now(), $2, 'pro', 3, 1)`, tenant.ID, e.key)
+	assert.NoError(t, err)
 	for url, want := range map[string]store.UsageRow{
 		e.SupportURL: {Tenant: "acme", KeyID: e.key, KeyName: name, Admitted: 3, Refused: 1},
 		e.BillingURL: {Tenant: "acme", KeyID: e.key, Admitted: 3, Refused: 1},

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/test/assert"
 )
 
 // suggested returns what the error of an unknown command says after its first sentence.
@@ -47,9 +48,7 @@ func TestSynonymsAreUnderstood(t *testing.T) {
 		"foo --bar": " see: petstorectl --help", "foo --help": " see: petstorectl --help", "-o json foo": " see: petstorectl --help", "customer --help": `"tenant"`,
 		"key delete -h": `"revoke"`, "--help customer": `"tenant"`,
 	} {
-		if got := suggested(t, line); got != want {
-			t.Errorf("%q: %s, want %s", line, got, want)
-		}
+		assert.Equal(t, suggested(t, line), want, line)
 	}
 }
 
@@ -124,9 +123,7 @@ func TestSynonyms(t *testing.T) {
 	}
 	for _, row := range cmdutil.VerbSynonyms {
 		for verb := range strings.FieldsSeq(row.Meant) {
-			if !verbs[verb] {
-				t.Errorf("%q: no verb %q", row.Names, verb)
-			}
+			assert.True(t, verbs[verb], row.Names, "no verb", verb)
 		}
 	}
 }

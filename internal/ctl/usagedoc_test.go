@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"petstore.example/internal/test/assert"
 )
 
 // TestMonthClosesExamples runs the examples of "The month closes" in docs/billing.md.
@@ -27,9 +29,7 @@ func TestMonthClosesExamples(t *testing.T) {
 	d.before = func(command string) {
 		// Postgres has a clock of its own.
 		execSQL(t, d.url, `set session_replication_role = replica; update usage_months set sealed_at = '2026-11-02 09:00Z', sealed_by = 'bob' where sealed_at is not null`)
-		if err := pinAudit(t.Context(), d.url, "2026-11-02 09:00Z", "bob"); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, pinAudit(t.Context(), d.url, "2026-11-02 09:00Z", "bob"))
 		if strings.Contains(command, "2026-11 --tenant acme") {
 			// The server is back, with what it had not recorded.
 			execSQL(t, d.url, `select add_usage('d4s6v8qk3m5t0b2n7c1g', 2, 0, '{1}', '{1793487600}', '{key_0000000000000001}', '{3}', '{1}', '{9}', '{0}', '{0}', '{0}', '{0}', '{}', '{}')`)
@@ -41,11 +41,8 @@ func TestMonthClosesExamples(t *testing.T) {
 func execSQL(t *testing.T, url, statement string) {
 	t.Helper()
 	db, err := sql.Open("postgres", url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	defer db.Close()
-	if _, err := db.ExecContext(t.Context(), statement); err != nil {
-		t.Fatal(err)
-	}
+	_, err = db.ExecContext(t.Context(), statement)
+	assert.NoError(t, err)
 }

@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/audit"
 	"petstore.example/internal/ctl/output"
+	"petstore.example/internal/test/assert"
 	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 )
 
@@ -34,20 +35,14 @@ func TestTableFits(t *testing.T) {
 				if layout != "" {
 					v = v.FormatTimes(layout)
 				}
-				if err := output.Table(p, v, entries); err != nil {
-					t.Fatal(err)
-				}
+				assert.NoError(t, output.Table(p, v, entries))
 				for line := range strings.Lines(out.String()) {
 					if n := text.StringWidthWithoutEscSequences(strings.TrimSuffix(line, "\n")); n > width {
 						t.Errorf("%d columns in a terminal of %d: %s", n, width, line)
 					}
 				}
-				if !strings.Contains(out.String(), "key_9Xb2LmQ0tR7sVw1Z") {
-					t.Errorf("the ID is cut:\n%s", out.String())
-				}
-				if !strings.Contains(out.String(), "per_minute 6") {
-					t.Errorf("what changed is cut to nothing:\n%s", out.String())
-				}
+				assert.Contains(t, out.String(), "key_9Xb2LmQ0tR7sVw1Z", "the ID is cut")
+				assert.Contains(t, out.String(), "per_minute 6", "what changed is cut to nothing")
 			}
 		}
 	}

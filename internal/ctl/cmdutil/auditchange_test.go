@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"petstore.example/internal/audit"
+	"petstore.example/internal/test/assert"
 )
 
 func TestAuditChangeSaysWhatAnEntryChanged(t *testing.T) {
@@ -54,8 +55,6 @@ func TestAuditChangeSaysWhatAnEntryChanged(t *testing.T) {
 			Number: 10, At: time.Date(2026, 11, 20, 10, 30, 0, 0, time.UTC), Action: test.action, Before: json.RawMessage(test.before),
 			After: json.RawMessage(test.after),
 		}
-		if got := AuditChange(e); got != test.want {
-			t.Errorf("%s %s: got %q, want %q", test.action, test.after, got, test.want)
-		}
+		assert.Equal(t, AuditChange(e), test.want, test.action, test.after)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"petstore.example/internal/ctl/output"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 )
 
 // TestMoreStandsBelowTheTable: also where the output waits until it is known whether it fits the screen.
@@ -30,9 +31,7 @@ func TestMoreStandsBelowTheTable(t *testing.T) {
 		},
 	}).Command(&cobra.Command{Use: "list"})
 	cmd.SetArgs([]string{"--limit", "1"})
-	if err := cmd.ExecuteContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, cmd.ExecuteContext(t.Context()))
 	f.SayLast()
 	if got := screen.String(); !strings.HasPrefix(got, "NAME\nacme\n") || !strings.HasSuffix(got, "\nmore: list --limit 1 --after acme\n") {
 		t.Errorf("printed:\n%s", got)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"petstore.example/internal/test/assert"
 )
 
 func TestClosest(t *testing.T) {
@@ -15,9 +17,7 @@ func TestClosest(t *testing.T) {
 		"x": "", "": "", "rotat": "", "entirely-else": "", "acme-stagign": "acme-staging",
 		"acme-production": "acme", "acme-staging-and-more": "acme-staging",
 	} {
-		if got := closest(name, known); got != want {
-			t.Errorf("%q: %q, want %q", name, got, want)
-		}
+		assert.Equal(t, closest(name, known), want, name)
 	}
 }
 
@@ -40,8 +40,6 @@ func TestSuggestAmongMany(t *testing.T) {
 	for name, want := range map[string]string{
 		"zebra-food": `; did you mean "zebra-foods"?`, "customer-00017x": `; did you mean "customer-000170"?`, "kustomer-000017": `; did you mean "customer-000017"?`, "xylophone": "",
 	} {
-		if got := suggest(t.Context(), name, list); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
+		assert.Equal(t, suggest(t.Context(), name, list), want, name)
 	}
 }

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/ctl"
 	"petstore.example/internal/ctl/cmdutil"
+	"petstore.example/internal/test/assert"
 	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 )
 
@@ -18,15 +17,11 @@ import (
 func TestUpToDate(t *testing.T) {
 	t.Chdir("../../..")
 	files, err := generate(ctl.Root(cmdutil.NewFactory(&cmdutil.IOStreams{})))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	const update = "read the difference; if it is meant, run: make reference"
 	for path, want := range files {
 		got, err := os.ReadFile(path)
-		if diff := cmp.Diff(string(got), want); err != nil || diff != "" {
-			t.Errorf("%s: %s\n(-file +commands) %v\n%s", path, update, err, diff)
-		}
+		assert.Result(t, want, err, string(got), path, update, "-file +commands")
 	}
 	err = filepath.WalkDir(helpDir, func(path string, d fs.DirEntry, err error) error {
 		if _, ok := files[path]; err == nil && !d.IsDir() && !ok {
@@ -43,18 +38,14 @@ func TestUpToDate(t *testing.T) {
 func TestManPages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if err := writeMan(ctl.Root(cmdutil.NewFactory(&cmdutil.IOStreams{})), dir); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, writeMan(ctl.Root(cmdutil.NewFactory(&cmdutil.IOStreams{})), dir))
 	pages, err := filepath.Glob(filepath.Join(dir, "*.1"))
 	if err != nil || len(pages) < 50 {
 		t.Fatalf("%d pages, %v", len(pages), err)
 	}
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, err)
 		for _, want := range []string{".TH ", ".SH NAME", ".SH DESCRIPTION"} {
 			if !strings.Contains(string(text), want) {
 				t.Errorf("%s has no %s", filepath.Base(page), want)

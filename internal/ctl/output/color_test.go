@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"petstore.example/internal/test/assert"
 )
 
 func TestColorsFor(t *testing.T) {
@@ -48,9 +50,7 @@ func TestColors(t *testing.T) {
 		"\x1b[32mactive\x1b[0m   \x1b[33min 29 days\x1b[0m\n" +
 		"\x1b[31mrevoked\x1b[0m  in 1 month\n" +
 		"other    -\n"
-	if got := list(t, p, v, items); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	assert.Equal(t, list(t, p, v, items), want)
 	for _, format := range []string{"", "json", "jsonl", "csv"} {
 		p.Format = format
 		if got := list(t, p, v, items); strings.Contains(got, "\x1b") {
@@ -63,8 +63,6 @@ func list[T any](t *testing.T, p Printer, v View[T], items []T) string {
 	t.Helper()
 	var out strings.Builder
 	p.Out = &out
-	if err := List(p, v, items); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, List(p, v, items))
 	return out.String()
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"petstore.example/internal/test/assert"
 )
 
 // TestStreamPrintsAsList: a list that is printed one by one has the same bytes.
@@ -16,14 +18,10 @@ func TestStreamPrintsAsList(t *testing.T) {
 		for _, format := range []string{"", "json", "csv", "table"} {
 			var list, streamed strings.Builder
 			if format != "table" || len(items) > 0 {
-				if err := List(Printer{Out: &list, Format: format}, v, items); err != nil {
-					t.Fatal(err)
-				}
+				assert.NoError(t, List(Printer{Out: &list, Format: format}, v, items))
 			}
 			stream(t, Printer{Out: &streamed, Format: format}, v, items)
-			if streamed.String() != list.String() {
-				t.Errorf("%q of %d: %q, a list is %q", format, len(items), streamed.String(), list.String())
-			}
+			assert.Equal(t, streamed.String(), list.String(), format, "of", len(items))
 		}
 	}
 }
@@ -64,18 +62,14 @@ func TestFormats(t *testing.T) {
 			p.Filter = mustFilter(t, test.filter)
 		}
 		stream(t, p, namedView, []named{{"a", 1}, {"b c", 1<<53 + 1}})
-		if out.String() != test.want {
-			t.Errorf("%s %s %q: %q, want %q", test.format, test.columns, test.filter, out.String(), test.want)
-		}
+		assert.Equal(t, out.String(), test.want, test.format, test.columns, test.filter)
 	}
 }
 
 func mustFilter(t *testing.T, expression string) *Filter {
 	t.Helper()
 	f, err := ParseFilter(expression, t.Context)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	return f
 }
 
@@ -84,15 +78,11 @@ func TestNoItems(t *testing.T) {
 	for format, want := range map[string]string{"": "", "json": "[]\n", "jsonl": "", "csv": "name,count\n", "table": ""} {
 		var out strings.Builder
 		stream(t, Printer{Out: &out, Format: format}, namedView, nil)
-		if out.String() != want {
-			t.Errorf("%q: %q, want %q", format, out.String(), want)
-		}
+		assert.Equal(t, out.String(), want, format)
 	}
 	var out strings.Builder
 	stream(t, Printer{Out: &out, Format: "json", Filter: mustFilter(t, "length")}, namedView, nil)
-	if out.String() != "0\n" {
-		t.Errorf("the length of an empty list is %q", out.String())
-	}
+	assert.Equal(t, out.String(), "0\n", "the length of an empty list")
 }
 
 func TestUnknownColumn(t *testing.T) {
@@ -114,13 +104,9 @@ func TestFilterEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	endless, err := ParseFilter("last(repeat(1))", func() context.Context { return ctx })
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	err = Item(Printer{Out: io.Discard, Format: "json", Filter: endless}, namedView, named{})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want %v", err, context.Canceled)
-	}
+	assert.ErrorIs(t, err, context.Canceled)
 	err = Item(Printer{Out: io.Discard, Format: "json", Filter: mustFilter(t, ".name.first")}, namedView, named{name: "a"})
 	if err == nil || err.Error() != `--jq: expected an object but got: string ("a")` {
 		t.Errorf("%v", err)
@@ -135,9 +121,7 @@ func TestFilterOnATerminal(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	p := Printer{Out: &out, Format: "json", TTY: true, Filter: mustFilter(t, `{count}, .name, (.name | [.] | @tsv)`)}
-	if err := Item(p, namedView, named{"a\x1b[2J\nb", 1}); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, Item(p, namedView, named{"a\x1b[2J\nb", 1}))
 	if want := "{\n  \"count\": 1\n}\na[2J\nb\na[2J\\nb\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
@@ -146,15 +130,9 @@ func TestFilterOnATerminal(t *testing.T) {
 func stream[T any](t *testing.T, p Printer, v View[T], items []T) {
 	t.Helper()
 	s, err := NewStream(p, v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	for _, i := range items {
-		if err := s.Add(i); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, s.Add(i))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, s.Close())
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"petstore.example/internal/test/assert"
 )
 
 func TestRelative(t *testing.T) {
@@ -15,9 +17,7 @@ func TestRelative(t *testing.T) {
 		time.Minute: "1 minute ago", 2*time.Hour + 59*time.Minute: "2 hours ago", -24 * time.Hour: "Sat in 1 day", 13 * day: "Sat 13 days ago", 14 * day: "14 days ago",
 		29 * day: "29 days ago", 30 * day: "1 month ago", -800 * day: "in 2 years",
 	} {
-		if got := relative(now.Add(-ago), now); got != want {
-			t.Errorf("%v ago: %q, want %q", ago, got, want)
-		}
+		assert.Equal(t, relative(now.Add(-ago), now), want, ago, "ago")
 	}
 }
 
@@ -27,9 +27,7 @@ func TestClean(t *testing.T) {
 		"plain é 日本": "plain é 日本", "a\x1b[31mb": "a[31mb", "a\tb\nc\rd": "a b cd", "a\x00\x7f\u009bb": "ab",
 		"\u202Eabc\u2066": "abc", "a\u200Bb\uFEFF\u2028": "ab", "👩\u200D💻": "👩\u200D💻", "\xff": "\uFFFD",
 	} {
-		if got := Clean(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		assert.Equal(t, Clean(text), want, text)
 	}
 }
 
@@ -39,9 +37,7 @@ func TestThousands(t *testing.T) {
 		0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", -100: "-100", 1234567: "1,234,567",
 		-9223372036854775808: "-9,223,372,036,854,775,808",
 	} {
-		if got := Thousands(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
-		}
+		assert.Equal(t, Thousands(n), want, n)
 	}
 }
 
@@ -60,9 +56,7 @@ func TestJSONHidesNothing(t *testing.T) {
 	const name = "\x1b[2J\x7f\u009b\u202Ea\u200B\U000E0001b\u200D é 日本"
 	text, err := object[named]{namedView, named{name: name}}.MarshalJSON()
 	want := `{"name":"\u001b[2J\u007f\u009b\u202ea\u200b\udb40\udc01b` + "\u200D é 日本" + `","count":0}`
-	if err != nil || string(text) != want {
-		t.Errorf("%s, want %s (%v)", text, want, err)
-	}
+	assert.Result(t, string(text), err, want)
 	var back struct{ Name string }
 	if err := json.Unmarshal(text, &back); err != nil || back.Name != name {
 		t.Errorf("%q, %v", back.Name, err)
@@ -78,9 +72,7 @@ func TestJSONOfAnyTime(t *testing.T) {
 		`{"at":"12026-11-20T10:30:00Z"}`: time.Date(12026, 11, 20, 10, 30, 0, 0, time.UTC),
 		`{"at":"-4000-11-20T10:30:00Z"}`: time.Date(-4000, 11, 20, 10, 30, 0, 0, time.UTC),
 	} {
-		if got := string(ItemJSON(view, at)); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		assert.Equal(t, string(ItemJSON(view, at)), want)
 	}
 }
 
@@ -104,9 +96,7 @@ func TestCSVHasNoFormulas(t *testing.T) {
 		"\t=1": "' =1", "\r=1": "'=1", "  =1": "'  =1", "\n+1": "' +1", "\u202E=1": "'=1", `=1,"`: `"'=1,"""`,
 	} {
 		var out strings.Builder
-		if err := printCSV(&out, view, []item{{text, []string{"-a", "=b"}, five, &five}}); err != nil {
-			t.Fatal(err)
-		}
+		assert.NoError(t, printCSV(&out, view, []item{{text, []string{"-a", "=b"}, five, &five}}))
 		if got, want := out.String(), "text,list,number,least\n"+want+",\"'-a,=b\",-5,-5\n"; got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
@@ -140,9 +130,7 @@ func TestZone(t *testing.T) {
 			v = view.FormatTimes(test.layout)
 		}
 		p := Printer{Format: test.format, Zone: test.zone}
-		if got := list(t, p, v, []time.Time{at}); got != test.want {
-			t.Errorf("%+v: %q", test, got)
-		}
+		assert.Equal(t, list(t, p, v, []time.Time{at}), test.want, test)
 	}
 	if got := list(t, Printer{Format: "jsonl"}, view.FormatTimes(time.RFC3339), []time.Time{{}}); got != `{"at":null}`+"\n" {
 		t.Errorf("no time: %s", got)

@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"petstore.example/internal/ctl/profiles"
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	_ "petstore.example/internal/test/sandbox"
 )
 
@@ -24,9 +23,7 @@ var (
 
 func must(t *testing.T, errs ...error) {
 	t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, errors.Join(errs...))
 }
 
 // home makes a folder the one of libpq's files, with these texts.
@@ -64,9 +61,7 @@ func TestPutAndRemove(t *testing.T) {
 			p.Settings, p.ExpiresAt = []string{"host=db.example", "sslmode=verify-full"}, time.Date(2027, 2, 18, 10, 30, 0, 123456000, time.UTC)
 			must(t, profiles.Put(p, target, `s3:cr\et`))
 			got, err := profiles.Get(profiles.Default)
-			if diff := cmp.Diff(p, got); err != nil || diff != "" {
-				t.Errorf("(-want +got):\n%s%v", diff, err)
-			}
+			assert.Result(t, got, err, p)
 			if got := content(t, pass); !strings.HasPrefix(got, `db.example:5432:pet\:store:al\\ice:s3\:cr\\et`+"\n"+texts[1]) || strings.Contains(got, "old") {
 				t.Errorf(".pgpass: %q", got)
 			}
@@ -79,9 +74,7 @@ func TestPutAndRemove(t *testing.T) {
 				}
 			}
 			must(t, profiles.Remove(profiles.Default, target))
-			if err := profiles.Remove(profiles.Default, target); !errors.Is(err, profiles.ErrNotFound) {
-				t.Errorf("again: %v", err)
-			}
+			assert.ErrorIs(t, profiles.Remove(profiles.Default, target), profiles.ErrNotFound, "again")
 			if s, p := strings.TrimSpace(content(t, service)), strings.TrimSpace(content(t, pass)); s != strings.TrimSpace(texts[0]) || p != texts[1] {
 				t.Errorf("at last %q and %q", s, p)
 			}
@@ -94,25 +87,18 @@ func TestServicesOfOthers(t *testing.T) {
 	service, pass := home(t, written, wild)
 	list, err := profiles.List()
 	want := []profiles.Profile{{Name: "shop", Settings: []string{"host=shop.example"}}, {Name: "petstore2", Settings: []string{"host=x"}}}
-	if diff := cmp.Diff(want, list); err != nil || diff != "" {
-		t.Errorf("(-want +got):\n%s%v", diff, err)
-	}
+	assert.Result(t, list, err, want)
 	for what, err := range map[string]error{"put": profiles.Put(profiles.Profile{Name: "shop"}, target, "x"), "remove": profiles.Remove("shop", target)} {
-		if !errors.Is(err, profiles.ErrNotOwn) {
-			t.Errorf("%s: %v", what, err)
-		}
+		assert.ErrorIs(t, err, profiles.ErrNotOwn, what)
 	}
-	if content(t, service) != written || content(t, pass) != wild {
-		t.Errorf("changed: %q, %q", content(t, service), content(t, pass))
-	}
+	assert.Equal(t, content(t, service), written, "changed")
+	assert.Equal(t, content(t, pass), wild, "changed")
 }
 
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]profiles.Environment{"production": "production", "staging-eu": "staging", "development": "development", "petstore": ""} {
-		if got := (profiles.Profile{Name: name}).Environment(); got != want {
-			t.Errorf("%s: %q", name, got)
-		}
+		assert.Equal(t, (profiles.Profile{Name: name}).Environment(), want, name)
 	}
 }
 

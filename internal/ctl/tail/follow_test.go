@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"petstore.example/internal/store"
+	"petstore.example/internal/test/assert"
 	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 )
 
@@ -20,9 +21,7 @@ func TestOutageIsSaidOnce(t *testing.T) {
 			t.Errorf("poll %d: %v", i, got)
 		}
 	}
-	if said != 2 {
-		t.Errorf("said %d times, want 2", said)
-	}
+	assert.Equal(t, said, 2, "said times")
 	if !errors.Is(f.outage(down, true), store.ErrUnavailable) || !errors.Is(f.outage(context.Canceled, false), context.Canceled) {
 		t.Error("the last poll, or another error, does not end it")
 	}

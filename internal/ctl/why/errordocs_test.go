@@ -6,6 +6,7 @@ import (
 
 	"petstore.example/docs"
 	"petstore.example/internal/keys"
+	"petstore.example/internal/test/assert"
 	_ "petstore.example/internal/test/sandbox" // the environment of the tests
 	"petstore.example/internal/usage"
 )
@@ -14,9 +15,7 @@ import (
 func TestEveryCodeIsExplained(t *testing.T) {
 	t.Parallel()
 	page, err := docs.FS.ReadFile("errors.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.NoError(t, err)
 	table, _, _ := strings.Cut(string(page), "The HTTP layer")
 	if rows := strings.Count(table, "\n| 4") + strings.Count(table, "\n| 5"); len(errorDocs()) != rows || rows < 20 {
 		t.Errorf("%d codes are explained, the page has %d", len(errorDocs()), rows)
@@ -35,8 +34,6 @@ func TestEveryReasonIsExplained(t *testing.T) {
 		string(keys.Revoked), string(keys.Expired), string(keys.TenantSuspended),
 		usage.DatabaseDown, usage.LimitsUndecided, usage.UsageUnrecorded, usage.BodiesFull, usage.TimedOut, usage.ClientGone,
 	} {
-		if causes[reason].text == "" {
-			t.Errorf("%s is not explained", reason)
-		}
+		assert.True(t, causes[reason].text != "", reason, "is not explained")
 	}
 }
